@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package creel
+
+import (
+	"errors"
+	"strings"
+	"time"
+)
+
+// The kinds of failure a caller can act on. Rooms return them wrapped in
+// *Error, so that errors.Is finds the kind and the text says what happened,
+// why, and what to try. Doors turn a kind into the exception or status that
+// their protocol has for it.
+var (
+	ErrApplicationNotFound = errors.New("application not found")
+	ErrAttemptNotFound     = errors.New("application attempt not found")
+	ErrContainerNotFound   = errors.New("container not found")
+	ErrNodeNotFound        = errors.New("node not found")
+	ErrQueueNotFound       = errors.New("queue not found")
+	ErrNotPermitted        = errors.New("not permitted")
+	ErrInvalidRequest      = errors.New("invalid request")
+	ErrInvalidResource     = errors.New("invalid resource request")
+	ErrInvalidToken        = errors.New("invalid token")
+	ErrUnavailable         = errors.New("unavailable, try again")
+	ErrBusy                = errors.New("busy, try again")
+	ErrStandby             = errors.New("standby")
+	ErrConflict            = errors.New("conflict")
+	ErrNotEnabled          = errors.New("feature not enabled")
+	ErrNotRegistered       = errors.New("application master not registered")
+	ErrNoSubcluster        = errors.New("no active subcluster")
+	ErrStale               = errors.New("stale")
+)
+
+// Error is a failure told in full: its kind for programs, and for people what
+// happened, why, and what to try. RetryAfter, when positive, is how long a
+// caller should wait before it asks again.
+type Error struct {
+	Kind           error
+	What, Why, Try string
+	RetryAfter     time.Duration
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.What != "" {
+		b.WriteString(e.What)
+	} else if e.Kind != nil {
+		b.WriteString(e.Kind.Error())
+	}
+	if e.Why != "" {
+		b.WriteString(": ")
+		b.WriteString(e.Why)
+	}
+	if e.Try != "" {
+		b.WriteString("; ")
+		b.WriteString(e.Try)
+	}
+	return b.String()
+}
+
+// Unwrap gives the kind to errors.Is.
+func (e *Error) Unwrap() error { return e.Kind }

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package creel
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Names of the two resource types every cluster has.
+const (
+	MemoryName = "memory-mb"
+	VCoresName = "vcores"
+)
+
+// Resource is an amount of each resource type: memory in MiB, virtual cores,
+// and any number of named others ("yarn.io/gpu") in their type's own unit.
+// It is a value; no method changes its receiver. Arithmetic saturates at the
+// limits of int64 instead of wrapping, so a lie in a request cannot turn into
+// free room.
+type Resource struct {
+	MemoryMB int64
+	VCores   int64
+	Others   Amounts // sorted by name, no zero values, never written after it is made
+}
+
+// Amount is one named resource.
+type Amount struct {
+	Name  string
+	Value int64
+}
+
+// Amounts is a sorted list of named resources.
+type Amounts []Amount
+
+// NewResource makes a resource of memory (MiB), cores and others in any order.
+// Of equal names the last wins; "memory-mb" and "vcores" set those fields.
+func NewResource(memoryMB, vcores int64, others ...Amount) Resource {
+	r := Resource{MemoryMB: memoryMB, VCores: vcores}
+	for _, a := range others {
+		r = r.With(a.Name, a.Value)
+	}
+	return r
+}
+
+// Get is the amount of the named type, 0 when there is none.
+func (r Resource) Get(name string) int64 {
+	switch name {
+	case MemoryName:
+		return r.MemoryMB
+	case VCoresName:
+		return r.VCores
+	}
+	if i, ok := r.find(name); ok {
+		return r.Others[i].Value
+	}
+	return 0
+}
+
+func (r Resource) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(r.Others, name, func(a Amount, n string) int { return strings.Compare(a.Name, n) })
+}
+
+// With is r with the named type set to v; 0 removes it.
+func (r Resource) With(name string, v int64) Resource {
+	switch name {
+	case MemoryName:
+		r.MemoryMB = v
+		return r
+	case VCoresName:
+		r.VCores = v
+		return r
+	}
+	i, ok := r.find(name)
+	switch {
+	case !ok && v == 0:
+		return r
+	case !ok:
+		r.Others = slices.Insert(slices.Clone(r.Others), i, Amount{name, v})
+	case v == 0:
+		r.Others = slices.Delete(slices.Clone(r.Others), i, i+1)
+	default:
+		r.Others = slices.Clone(r.Others)
+		r.Others[i].Value = v
+	}
+	if len(r.Others) == 0 {
+		r.Others = nil
+	}
+	return r
+}
+
+// merge applies f to each type that either side has, in order of name.
+func merge(a, b Amounts, f func(x, y int64) int64) Amounts {
+	if len(a) == 0 && len(b) == 0 {
+		return nil
+	}
+	out := make(Amounts, 0, len(a)+len(b))
+	put := func(name string, v int64) {
+		if v != 0 {
+			out = append(out, Amount{name, v})
+		}
+	}
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].Name < b[0].Name:
+			put(a[0].Name, f(a[0].Value, 0))
+			a = a[1:]
+		case len(a) == 0 || b[0].Name < a[0].Name:
+			put(b[0].Name, f(0, b[0].Value))
+			b = b[1:]
+		default:
+			put(a[0].Name, f(a[0].Value, b[0].Value))
+			a, b = a[1:], b[1:]
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+func each(a, b Resource, f func(x, y int64) int64) Resource {
+	return Resource{f(a.MemoryMB, b.MemoryMB), f(a.VCores, b.VCores), merge(a.Others, b.Others, f)}
+}
+
+// Add is a + b, each type saturating.
+func (r Resource) Add(b Resource) Resource { return each(r, b, satAdd) }
+
+// Sub is a - b, each type saturating; it may be negative.
+func (r Resource) Sub(b Resource) Resource { return each(r, b, satSub) }
+
+// Min takes the lesser of each type.
+func (r Resource) Min(b Resource) Resource {
+	return each(r, b, func(x, y int64) int64 { return min(x, y) })
+}
+
+// Max takes the greater of each type.
+func (r Resource) Max(b Resource) Resource {
+	return each(r, b, func(x, y int64) int64 { return max(x, y) })
+}
+
+// Scale is r * num / den rounded towards zero, each type saturating. den must
+// not be 0.
+func (r Resource) Scale(num, den int64) Resource {
+	return each(r, Resource{}, func(x, _ int64) int64 { return mulDiv(x, num, den) })
+}
+
+// Fits reports whether each type of r is at most that of room.
+func (r Resource) Fits(room Resource) bool {
+	if r.MemoryMB > room.MemoryMB || r.VCores > room.VCores {
+		return false
+	}
+	if len(r.Others) == 0 && len(room.Others) == 0 {
+		return true
+	}
+	ok := true
+	merge(r.Others, room.Others, func(x, y int64) int64 {
+		ok = ok && x <= y
+		return 0
+	})
+	return ok
+}
+
+// IsZero reports whether every amount is 0.
+func (r Resource) IsZero() bool { return r.MemoryMB == 0 && r.VCores == 0 && len(r.Others) == 0 }
+
+// IsNegative reports whether any amount is below 0.
+func (r Resource) IsNegative() bool {
+	return r.MemoryMB < 0 || r.VCores < 0 || slices.ContainsFunc(r.Others, func(a Amount) bool { return a.Value < 0 })
+}
+
+// Equal reports whether both hold the same amounts.
+func (r Resource) Equal(b Resource) bool {
+	return r.MemoryMB == b.MemoryMB && r.VCores == b.VCores && slices.Equal(r.Others, b.Others)
+}
+
+// Dominant is the largest share of r in total over all types, the dominant
+// share of DRF (NSDI 2011). A type that total lacks counts as infinite when r
+// asks for it.
+func (r Resource) Dominant(total Resource) float64 {
+	share := max(ratio(r.MemoryMB, total.MemoryMB), ratio(r.VCores, total.VCores))
+	for _, a := range r.Others {
+		share = max(share, ratio(a.Value, total.Get(a.Name)))
+	}
+	return share
+}
+
+func ratio(x, of int64) float64 {
+	switch {
+	case x <= 0:
+		return 0
+	case of <= 0:
+		return math.Inf(1)
+	}
+	return float64(x) / float64(of)
+}
+
+// String is as YARN prints a resource: <memory:1024, vCores:1>, and after
+// those the others by name: <memory:1024, vCores:1, yarn.io/gpu: 2>.
+func (r Resource) String() string {
+	var b strings.Builder
+	b.WriteString("<memory:")
+	b.WriteString(strconv.FormatInt(r.MemoryMB, 10))
+	b.WriteString(", vCores:")
+	b.WriteString(strconv.FormatInt(r.VCores, 10))
+	for _, a := range r.Others {
+		b.WriteString(", ")
+		b.WriteString(a.Name)
+		b.WriteString(": ")
+		b.WriteString(strconv.FormatInt(a.Value, 10))
+	}
+	b.WriteByte('>')
+	return b.String()
+}
+
+// ParseResource reads what String writes, and the forms YARN's tools take:
+// "memory-mb=1Gi,vcores=2,yarn.io/gpu=1". Memory takes a unit (M, Mi, G, Gi,
+// T, Ti; none is MiB). The error is an *Error of kind ErrInvalidResource.
+func ParseResource(s string) (Resource, error) {
+	bad := func(why string) (Resource, error) {
+		if len(s) > 200 {
+			s = s[:200] + "..."
+		}
+		return Resource{}, &Error{Kind: ErrInvalidResource, What: fmt.Sprintf("invalid resource %q", s), Why: why, Try: "expected <memory:1024, vCores:1> or memory-mb=1024,vcores=1"}
+	}
+	body := strings.TrimSpace(s)
+	if inner, ok := strings.CutPrefix(body, "<"); ok {
+		if body, ok = strings.CutSuffix(inner, ">"); !ok {
+			return bad("the closing > is missing")
+		}
+	}
+	var r Resource
+	seen := map[string]bool{}
+	for part := range strings.SplitSeq(body, ",") {
+		i := strings.IndexAny(part, "=:")
+		if i < 0 {
+			return bad("a part has no value")
+		}
+		name, value := strings.TrimSpace(part[:i]), strings.TrimSpace(part[i+1:])
+		switch strings.ToLower(name) {
+		case "memory", "memory-mb":
+			name = MemoryName
+		case "vcores":
+			name = VCoresName
+		case "":
+			return bad("a name is empty")
+		}
+		if seen[name] {
+			return bad(name + " stands twice")
+		}
+		seen[name] = true
+		digits := strings.TrimRight(value, "pnumkMGTPi")
+		v, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil {
+			return bad("the value of " + name + " is no whole number")
+		}
+		unit := value[len(digits):]
+		if name == MemoryName {
+			if unit == "" {
+				unit = "Mi"
+			}
+			if v, err = ConvertUnits(v, unit, "Mi"); err != nil {
+				return bad(err.Error())
+			}
+		} else if unit != "" {
+			if v, err = ConvertUnits(v, unit, ""); err != nil {
+				return bad(err.Error())
+			}
+		}
+		r = r.With(name, v)
+	}
+	return r, nil
+}
+
+// units gives each of YARN's unit prefixes as a fraction of one.
+var units = map[string]struct{ num, den int64 }{
+	"p": {1, 1e12}, "n": {1, 1e9}, "u": {1, 1e6}, "m": {1, 1e3}, "": {1, 1},
+	"k": {1e3, 1}, "M": {1e6, 1}, "G": {1e9, 1}, "T": {1e12, 1}, "P": {1e15, 1},
+	"Ki": {1 << 10, 1}, "Mi": {1 << 20, 1}, "Gi": {1 << 30, 1}, "Ti": {1 << 40, 1}, "Pi": {1 << 50, 1},
+}
+
+// ConvertUnits turns v of one unit prefix into another ("Gi" to "Mi"), rounded
+// towards zero and saturating. It fails on an unknown prefix.
+func ConvertUnits(v int64, from, to string) (int64, error) {
+	if from == to {
+		return v, nil
+	}
+	f, ok := units[from]
+	t, ok2 := units[to]
+	if !ok || !ok2 {
+		return 0, &Error{Kind: ErrInvalidResource, What: fmt.Sprintf("unknown unit %q or %q", from, to), Try: "one of p n u m k M G T P Ki Mi Gi Ti Pi or none"}
+	}
+	// Of each pair one factor is 1, so products stay below 2^63 where the
+	// result does: reduce by the greater first.
+	num, den := f.num, t.num
+	if t.den > 1 {
+		num = satMul(num, t.den)
+	}
+	if f.den > 1 {
+		den = satMul(den, f.den)
+	}
+	return mulDiv(v, num, den), nil
+}
+
+func satAdd(a, b int64) int64 {
+	s := a + b
+	if a > 0 && b > 0 && s < 0 {
+		return math.MaxInt64
+	}
+	if a < 0 && b < 0 && s >= 0 {
+		return math.MinInt64
+	}
+	return s
+}
+
+func satSub(a, b int64) int64 {
+	d := a - b
+	if a >= 0 && b < 0 && d < 0 {
+		return math.MaxInt64
+	}
+	if a < 0 && b > 0 && d >= 0 {
+		return math.MinInt64
+	}
+	return d
+}
+
+func satMul(a, b int64) int64 { return mulDiv(a, b, 1) }
+
+// mulDiv is a*b/c towards zero through 128 bits, saturating.
+func mulDiv(a, b, c int64) int64 {
+	negative := (a < 0) != (b < 0) != (c < 0)
+	hi, lo := bits.Mul64(magnitude(a), magnitude(b))
+	den := magnitude(c)
+	if hi >= den {
+		if negative {
+			return math.MinInt64
+		}
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, den)
+	switch {
+	case negative && q >= 1<<63:
+		return math.MinInt64
+	case negative:
+		return -int64(q)
+	case q > math.MaxInt64:
+		return math.MaxInt64
+	}
+	return int64(q)
+}
+
+func magnitude(v int64) uint64 {
+	if v < 0 {
+		return uint64(-(v + 1)) + 1
+	}
+	return uint64(v)
+}

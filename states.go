@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package creel
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The numbers of all states below equal those of YARN's protobuf enums; 0 is
+// "not set" where the protocol has no 0. String gives YARN's Java constant
+// name, which is also the text in REST documents and the command line.
+
+// ApplicationState is the state of an application as clients see it
+// (YarnApplicationStateProto).
+type ApplicationState int32
+
+// Application states, in the order an application passes them.
+const (
+	AppNew ApplicationState = iota + 1
+	AppNewSaving
+	AppSubmitted
+	AppAccepted
+	AppRunning
+	AppFinished
+	AppFailed
+	AppKilled
+)
+
+var appStates = names{1: "NEW", 2: "NEW_SAVING", 3: "SUBMITTED", 4: "ACCEPTED", 5: "RUNNING", 6: "FINISHED", 7: "FAILED", 8: "KILLED"}
+
+func (s ApplicationState) String() string { return appStates.of(int32(s)) }
+
+// Ended reports whether the state is final.
+func (s ApplicationState) Ended() bool { return s == AppFinished || s == AppFailed || s == AppKilled }
+
+// ParseApplicationState reads YARN's name, in any case.
+func ParseApplicationState(s string) (ApplicationState, error) {
+	v, err := appStates.parse("application state", s)
+	return ApplicationState(v), err
+}
+
+// AttemptState is the state of an application attempt as clients see it
+// (YarnApplicationAttemptStateProto, which prefixes its names with APP_ATTEMPT_).
+type AttemptState int32
+
+// Attempt states.
+const (
+	AttemptNew AttemptState = iota + 1
+	AttemptSubmitted
+	AttemptScheduled
+	AttemptAllocatedSaving
+	AttemptAllocated
+	AttemptLaunched
+	AttemptFailed
+	AttemptRunning
+	AttemptFinishing
+	AttemptFinished
+	AttemptKilled
+)
+
+var attemptStates = names{1: "NEW", 2: "SUBMITTED", 3: "SCHEDULED", 4: "ALLOCATED_SAVING", 5: "ALLOCATED", 6: "LAUNCHED",
+	7: "FAILED", 8: "RUNNING", 9: "FINISHING", 10: "FINISHED", 11: "KILLED"}
+
+func (s AttemptState) String() string { return attemptStates.of(int32(s)) }
+
+// Ended reports whether the state is final.
+func (s AttemptState) Ended() bool {
+	return s == AttemptFailed || s == AttemptFinished || s == AttemptKilled
+}
+
+// ParseAttemptState reads YARN's name, in any case.
+func ParseAttemptState(s string) (AttemptState, error) {
+	v, err := attemptStates.parse("attempt state", s)
+	return AttemptState(v), err
+}
+
+// ContainerState is the state of a container in the protocols
+// (ContainerStateProto, which prefixes its names with C_).
+type ContainerState int32
+
+// Container states.
+const (
+	ContainerNew ContainerState = iota + 1
+	ContainerRunning
+	ContainerComplete
+)
+
+var containerStates = names{1: "NEW", 2: "RUNNING", 3: "COMPLETE"}
+
+func (s ContainerState) String() string { return containerStates.of(int32(s)) }
+
+// ParseContainerState reads YARN's name, in any case.
+func ParseContainerState(s string) (ContainerState, error) {
+	v, err := containerStates.parse("container state", s)
+	return ContainerState(v), err
+}
+
+// NodeState is the state of a NodeManager as its ResourceManager sees it
+// (NodeStateProto, which prefixes its names with NS_).
+type NodeState int32
+
+// Node states.
+const (
+	NodeNew NodeState = iota + 1
+	NodeRunning
+	NodeUnhealthy
+	NodeDecommissioned
+	NodeLost
+	NodeRebooted
+	NodeDecommissioning
+	NodeShutdown
+)
+
+var nodeStates = names{1: "NEW", 2: "RUNNING", 3: "UNHEALTHY", 4: "DECOMMISSIONED", 5: "LOST", 6: "REBOOTED", 7: "DECOMMISSIONING", 8: "SHUTDOWN"}
+
+func (s NodeState) String() string { return nodeStates.of(int32(s)) }
+
+// Usable reports whether a node in this state runs containers.
+func (s NodeState) Usable() bool { return s == NodeRunning || s == NodeDecommissioning }
+
+// ParseNodeState reads YARN's name, in any case.
+func ParseNodeState(s string) (NodeState, error) {
+	v, err := nodeStates.parse("node state", s)
+	return NodeState(v), err
+}
+
+// FinalStatus is the outcome an application's master reported, or that was
+// concluded without it (FinalApplicationStatusProto, prefix APP_).
+type FinalStatus int32
+
+// Final statuses. Undefined holds until the application ends.
+const (
+	FinalUndefined FinalStatus = iota
+	FinalSucceeded
+	FinalFailed
+	FinalKilled
+	FinalEnded
+)
+
+var finalStatuses = names{0: "UNDEFINED", 1: "SUCCEEDED", 2: "FAILED", 3: "KILLED", 4: "ENDED"}
+
+func (s FinalStatus) String() string { return finalStatuses.of(int32(s)) }
+
+// ParseFinalStatus reads YARN's name, in any case.
+func ParseFinalStatus(s string) (FinalStatus, error) {
+	v, err := finalStatuses.parse("final status", s)
+	return FinalStatus(v), err
+}
+
+// QueueState says whether a queue takes applications (QueueStateProto, prefix Q_).
+type QueueState int32
+
+// Queue states. A draining queue finishes what it has and takes nothing new.
+const (
+	QueueStopped QueueState = iota + 1
+	QueueRunning
+	QueueDraining
+)
+
+var queueStates = names{1: "STOPPED", 2: "RUNNING", 3: "DRAINING"}
+
+func (s QueueState) String() string { return queueStates.of(int32(s)) }
+
+// ParseQueueState reads YARN's name, in any case.
+func ParseQueueState(s string) (QueueState, error) {
+	v, err := queueStates.parse("queue state", s)
+	return QueueState(v), err
+}
+
+// ExecutionType tells containers that hold their resources from those that
+// wait at a node for what is idle (ExecutionTypeProto).
+type ExecutionType int32
+
+// Execution types. The zero value counts as Guaranteed, the protocol's default.
+const (
+	Guaranteed ExecutionType = iota + 1
+	Opportunistic
+)
+
+var executionTypes = names{1: "GUARANTEED", 2: "OPPORTUNISTIC"}
+
+func (t ExecutionType) String() string {
+	if t == 0 {
+		t = Guaranteed
+	}
+	return executionTypes.of(int32(t))
+}
+
+// ParseExecutionType reads YARN's name, in any case.
+func ParseExecutionType(s string) (ExecutionType, error) {
+	v, err := executionTypes.parse("execution type", s)
+	return ExecutionType(v), err
+}
+
+// Exit statuses of containers that YARN itself gives; positive ones are the
+// process's own (org.apache.hadoop.yarn.api.records.ContainerExitStatus).
+const (
+	ExitSuccess              int32 = 0
+	ExitInvalid              int32 = -1000 // not finished
+	ExitAborted              int32 = -100  // released by its master, or lost with its node
+	ExitDisksFailed          int32 = -101
+	ExitPreempted            int32 = -102
+	ExitOverVirtualMemory    int32 = -103
+	ExitOverPhysicalMemory   int32 = -104
+	ExitKilledByMaster       int32 = -105
+	ExitKilledByRM           int32 = -106
+	ExitKilledAfterAppEnd    int32 = -107
+	ExitKilledByContainerSch int32 = -108
+	ExitKilledForExcessLogs  int32 = -109
+	ExitForceKilled          int32 = 137
+	ExitTerminated           int32 = 143
+)
+
+// names maps the numbers of one enum to its constants; index = number.
+type names []string
+
+func (n names) of(v int32) string {
+	if v >= 0 && int(v) < len(n) && n[v] != "" {
+		return n[v]
+	}
+	return fmt.Sprintf("UNKNOWN(%d)", v)
+}
+
+func (n names) parse(kind, s string) (int32, error) {
+	for v, name := range n {
+		if name != "" && strings.EqualFold(name, s) {
+			return int32(v), nil
+		}
+	}
+	if len(s) > 80 {
+		s = s[:80] + "..."
+	}
+	var known []string
+	for _, name := range n {
+		if name != "" {
+			known = append(known, name)
+		}
+	}
+	return 0, &Error{Kind: ErrInvalidRequest, What: fmt.Sprintf("invalid %s %q", kind, s), Try: "one of " + strings.Join(known, ", ")}
+}
