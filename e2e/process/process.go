@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Guard is how long a child may take to become ready or to end before the test
+// is failed. It is far above what a slow machine needs and decides nothing else.
+const Guard = 3 * time.Minute
+
+// stopGrace is the time between SIGTERM and SIGKILL.
+const stopGrace = 20 * time.Second
+
+// Command says what to start.
+type Command struct {
+	Name string   // for logs: "rm", "nm1"
+	Args []string // program and arguments
+	Env  []string // added to the test's environment
+	Dir  string   // a directory of this child alone; its output goes to Dir/Name.log
+	// Stdin, when not nil, is what the child reads. A child without it reads
+	// an empty input.
+	Stdin io.Reader
+}
+
+// Process is a running or ended child.
+type Process struct {
+	Name string
+	dir  string
+	cmd  *exec.Cmd
+	out  output
+	done chan struct{} // closed when the child has been waited for
+	err  error         // its end; read after done
+}
+
+// Start starts the child and arranges that it ends with the test.
+func Start(t testing.TB, c Command) *Process {
+	t.Helper()
+	p, err := start(c)
+	if err != nil {
+		t.Fatalf("start %s: %v", c.Name, err)
+	}
+	t.Cleanup(func() {
+		p.Stop()
+		if t.Failed() {
+			t.Logf("--- last lines of %s (%s) ---\n%s", p.Name, strings.Join(c.Args, " "), p.Tail(60))
+		}
+	})
+	return p
+}
+
+// Run runs a program to its end and returns its standard output, all that it
+// printed, and its exit code. A program that outlives the context is killed
+// with its whole group, and the test fails.
+func Run(ctx context.Context, t testing.TB, c Command) (stdout, all string, code int) {
+	t.Helper()
+	var std lockedBuffer
+	p, err := startTee(c, &std)
+	if err != nil {
+		t.Fatalf("start %s: %v", c.Name, err)
+	}
+	defer p.Kill()
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		p.Kill()
+		t.Fatalf("%s did not end: %v\n%s", c.Name, ctx.Err(), p.Tail(60))
+	}
+	return std.String(), p.Output(), p.cmd.ProcessState.ExitCode()
+}
+
+func start(c Command) (*Process, error) { return startTee(c, nil) }
+
+func startTee(c Command, stdout io.Writer) (*Process, error) {
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(c.Dir, c.Name+".log"))
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{Name: c.Name, dir: c.Dir, done: make(chan struct{})}
+	p.out.log = log
+	p.cmd = exec.Command(c.Args[0], c.Args[1:]...)
+	p.cmd.Dir = c.Dir
+	p.cmd.Env = append(os.Environ(), c.Env...)
+	p.cmd.Stdin = c.Stdin
+	p.cmd.Stderr = &p.out
+	p.cmd.Stdout = &p.out
+	if stdout != nil {
+		p.cmd.Stdout = io.MultiWriter(stdout, &p.out)
+	}
+	// A grandchild that keeps the pipe open must not hold up the end.
+	p.cmd.WaitDelay = 2 * time.Second
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := spawn(p.cmd); err != nil {
+		log.Close()
+		return nil, err
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		p.out.close()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// spawner is the one thread that starts children. The parent death signal is
+// sent when the *thread* that forked ends, so forking from any goroutine could
+// kill a child early; this thread lives as long as the binary.
+var spawner = sync.OnceValue(func() chan func() {
+	closeInheritedOnExec()
+	c := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range c {
+			f()
+		}
+	}()
+	return c
+})
+
+// closeInheritedOnExec marks the descriptors that this binary itself was given.
+// Go opens its own that way, but a lock or pipe of the shell that started the
+// tests would otherwise be held open by a daemon.
+func closeInheritedOnExec() {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
+}
+
+func spawn(cmd *exec.Cmd) error {
+	err := make(chan error)
+	spawner() <- func() { err <- cmd.Start() }
+	return <-err
+}
+
+// PID is the child's process id and its process group.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Done is closed when the child has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Exit waits for the child's end and returns its error, nil for exit code 0.
+func (p *Process) Exit() error {
+	<-p.done
+	return p.err
+}
+
+// Signal sends one signal to the child alone.
+func (p *Process) Signal(s syscall.Signal) { _ = syscall.Kill(p.PID(), s) }
+
+// Stop asks the child to end, kills it when it does not, and returns when it
+// and what it left behind are gone. Stopping twice is fine.
+func (p *Process) Stop() {
+	select {
+	case <-p.done:
+	default:
+		p.Signal(syscall.SIGTERM)
+		select {
+		case <-p.done:
+		case <-time.After(stopGrace):
+		}
+	}
+	p.Kill()
+}
+
+// Kill ends the child and all it started at once and waits for its end.
+func (p *Process) Kill() {
+	_ = syscall.Kill(-p.PID(), syscall.SIGKILL)
+	<-p.done
+	sweep(p.dir)
+}
+
+// KillAlone ends the child with SIGKILL and leaves what it started running, as
+// a crash would: the containers of a NodeManager live on.
+func (p *Process) KillAlone() {
+	p.Signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// sweep kills processes that are not in the child's group any more but still
+// carry its directory in their command line or environment.
+func sweep(dir string) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return
+	}
+	self := os.Getpid()
+	needle := []byte(dir + "/")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == self {
+			continue
+		}
+		for _, f := range []string{"cmdline", "environ"} {
+			b, err := os.ReadFile(filepath.Join("/proc", e.Name(), f))
+			if err == nil && bytes.Contains(b, needle) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+				break
+			}
+		}
+	}
+}
+
+// WaitLine returns when the child has printed a line that contains text.
+func (p *Process) WaitLine(t testing.TB, text string) {
+	t.Helper()
+	select {
+	case <-p.out.waitFor(text):
+	case <-p.done:
+		if !strings.Contains(p.Output(), text) {
+			t.Fatalf("%s ended (%v) before it said %q\n%s", p.Name, p.err, text, p.Tail(60))
+		}
+	case <-time.After(Guard):
+		t.Fatalf("%s did not say %q within %v\n%s", p.Name, text, Guard, p.Tail(60))
+	}
+}
+
+// WaitPort returns when the address accepts a connection.
+func (p *Process) WaitPort(t testing.TB, address string) {
+	t.Helper()
+	p.Await(t, "port "+address, func() bool {
+		c, err := net.DialTimeout("tcp", address, time.Second)
+		if err != nil {
+			return false
+		}
+		c.Close()
+		return true
+	})
+}
+
+// Await returns when cond holds. It asks again every few milliseconds, and
+// fails when the child ends first.
+func (p *Process) Await(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	if err := Poll(p.done, cond); err != nil {
+		t.Fatalf("%s: waiting for %s: %v\n%s", p.Name, what, err, p.Tail(60))
+	}
+}
+
+var errEnded = errors.New("the process ended")
+
+// Poll asks cond until it holds, stop is closed, or Guard is over.
+func Poll(stop <-chan struct{}, cond func() bool) error {
+	guard := time.After(Guard)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		select {
+		case <-stop:
+			return errEnded
+		case <-guard:
+			return fmt.Errorf("not within %v", Guard)
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// Output is all that the child has printed so far.
+func (p *Process) Output() string {
+	p.out.mu.Lock()
+	defer p.out.mu.Unlock()
+	return p.out.buf.String()
+}
+
+// Tail is the last n lines of Output.
+func (p *Process) Tail(n int) string {
+	lines := strings.Split(strings.TrimRight(p.Output(), "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// CPU is the user and system time that the child has used, read from /proc.
+func (p *Process) CPU(t testing.TB) time.Duration {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
+	if err != nil {
+		t.Fatalf("%s: %v", p.Name, err)
+	}
+	// The second field is a name in brackets that may hold spaces.
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	user, err1 := strconv.ParseInt(f[11], 10, 64)
+	system, err2 := strconv.ParseInt(f[12], 10, 64)
+	if err1 != nil || err2 != nil {
+		t.Fatalf("%s: cannot read %q", p.Name, b)
+	}
+	const tick = time.Second / 100 // USER_HZ, 100 on every Linux that Go runs on
+	return time.Duration(user+system) * tick
+}
+
+// RSS is the child's resident memory in bytes.
+func (p *Process) RSS(t testing.TB) int64 {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.PID()))
+	if err != nil {
+		t.Fatalf("%s: %v", p.Name, err)
+	}
+	pages, err := strconv.ParseInt(strings.Fields(string(b))[1], 10, 64)
+	if err != nil {
+		t.Fatalf("%s: cannot read %q", p.Name, b)
+	}
+	return pages * int64(os.Getpagesize())
+}
+
+// output collects what a child prints, in memory and in a file, and wakes
+// those who wait for a text.
+type output struct {
+	mu      sync.Mutex
+	buf     bytes.Buffer
+	log     *os.File
+	waiters []waiter
+}
+
+type waiter struct {
+	text []byte
+	from int // no hit starts before this offset
+	seen chan struct{}
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.buf.Write(b)
+	if o.log != nil {
+		_, _ = o.log.Write(b)
+	}
+	o.wake()
+	return len(b), nil
+}
+
+func (o *output) wake() {
+	all := o.buf.Bytes()
+	kept := o.waiters[:0]
+	for _, w := range o.waiters {
+		if bytes.Contains(all[w.from:], w.text) {
+			close(w.seen)
+			continue
+		}
+		w.from = max(0, len(all)-len(w.text)+1)
+		kept = append(kept, w)
+	}
+	o.waiters = kept
+}
+
+func (o *output) waitFor(text string) <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	w := waiter{text: []byte(text), seen: make(chan struct{})}
+	o.waiters = append(o.waiters, w)
+	o.wake()
+	return w.seen
+}
+
+func (o *output) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.log.Close()
+	o.log = nil
+}
+
+// lockedBuffer is a buffer that the copying goroutine of a child and a test
+// may touch at once.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
