@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package yarnpb holds the messages of Hadoop YARN 3.4 as Go structs: what travels inside a Hadoop RPC v9 call, inside
+// a token and inside a container's launch context. The .proto files are ours, written from the field tables of the
+// protocols; numbers, labels and defaults are the wire contract, package and file names never travel.
+//
+// # Two codecs, the same bytes
+//
+// Every message has the stock runtime (google.golang.org/protobuf/proto) and reflection-free methods made by
+// vtprotobuf: SizeVT, MarshalVT, MarshalToSizedBufferVT (writes backwards from the end of a buffer the caller owns),
+// UnmarshalVT and CloneVT. Both write fields in ascending order, as Java does, so bytes made by Hadoop survive
+// decode and encode unchanged. The four heartbeat messages have pools (XProtoFromVTPool, ReturnToVTPool): give a
+// message back only when nothing points into it any more.
+//
+// MarshalVT refuses a message whose required field is absent, like the stock runtime; UnmarshalVT does too.
+//
+// # What we do not know survives
+//
+// Fields unknown to these files are kept by both codecs and written after the known ones. Whoever forwards a message
+// clones and changes it; whoever rebuilds it from its parts loses them.
+//
+// # Numbers as Java writes them
+//
+// A negative int32 travels as a ten byte varint. An enum value unknown to us stays in its field as a number; the Java
+// runtime would move it to the unknown fields.
+//
+//go:generate ./gen.sh
+package yarnpb
