@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package walls
+
+import "time"
+
+var started = time.Now()
