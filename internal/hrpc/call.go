@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hrpc
+
+import (
+	"context"
+	"net/netip"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// AuthMethod tells how a connection proved its user.
+type AuthMethod int8
+
+// Simple is a user name without proof; Token is SASL DIGEST-MD5 with a token.
+const (
+	Simple AuthMethod = iota
+	Token
+)
+
+func (m AuthMethod) String() string {
+	if m == Token {
+		return "TOKEN"
+	}
+	return "SIMPLE"
+}
+
+// Identity is who is at the other end of a server's connection.
+type Identity struct {
+	User     string // effective user; for AMRM and NM tokens the attempt id
+	RealUser string // the user who impersonates User, or ""
+	Method   AuthMethod
+
+	TokenKind       string // "" unless Method is Token
+	TokenIdentifier []byte // the identifier's bytes as the client sent them
+	Value           any    // whatever Config.Tokens attached, e.g. the decoded identifier
+}
+
+// CallerContext is RPCCallerContextProto: text for audit logs.
+type CallerContext struct {
+	Context   string
+	Signature []byte
+}
+
+// TraceInfo is RPCTraceInfoProto.
+type TraceInfo struct {
+	TraceID     int64
+	ParentID    int64
+	SpanContext []byte
+}
+
+// Call is one call as its handler sees it. It is read only. The context of a
+// handler is cancelled when its connection ends or the server is stopped hard.
+type Call struct {
+	Identity      *Identity // shared by all calls of the connection
+	Remote        netip.AddrPort
+	Protocol      string
+	Method        string
+	ClientID      string // 16 raw bytes from Hadoop's clients
+	CallID        int32
+	RetryCount    int32 // -1 when the client sent none
+	CallerContext CallerContext
+	Trace         TraceInfo
+	RequestBytes  int // size of the encoded request
+
+	callState
+}
+
+// CallFrom finds the call a handler's context belongs to, or nil.
+func CallFrom(ctx context.Context) *Call {
+	c, _ := ctx.Value(callKey{}).(*Call)
+	return c
+}
+
+// Later lets a handler answer after it returned, without holding a goroutine:
+// the handler then returns ErrLater. reply must be called exactly once, from
+// any goroutine; it encodes and sends without blocking. When the connection
+// has ended meanwhile the answer goes nowhere. The context stays valid until
+// reply was called.
+func Later(ctx context.Context) (reply func(response proto.Message, err error)) {
+	return CallFrom(ctx).later()
+}
+
+// LaterRaw is Later for raw handlers. The response bytes are copied by reply.
+func LaterRaw(ctx context.Context) (reply func(response []byte, err error)) {
+	return CallFrom(ctx).laterRaw()
+}
+
+// OnEncoded has release called once the response of the call is encoded (or
+// dropped): from then on the response may be put back into a pool.
+func OnEncoded(ctx context.Context, release func()) {
+	CallFrom(ctx).release = release
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hrpc
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+)
+
+// TokenFunc is asked who a token is: from the identifier's bytes it finds the
+// password (usually an HMAC of the identifier) and the identity, of which hrpc
+// fills Method and TokenIdentifier. An error refuses the connection as
+// SecretManager$InvalidToken unless it is an *Error.
+type TokenFunc func(identifier []byte) (password []byte, who Identity, err error)
+
+// Config says what a Server serves, whom, and within which limits. A zero limit
+// takes the default; the Hadoop key that sets it is named where one exists.
+type Config struct {
+	Services []Service
+
+	// Simple lets clients in by user name alone (hadoop.security.authentication
+	// = simple). Tokens, when set, offers TOKEN by DIGEST-MD5. A port with only
+	// Tokens refuses connections without SASL, as Hadoop's scheduler and NM ports do.
+	Simple bool
+	Tokens TokenFunc
+
+	// Integrity demands auth-int of SASL clients and wraps every packet after
+	// it (hadoop.rpc.protection = integrity). Default: authentication only.
+	Integrity bool
+
+	// Impersonate is asked when a client names a real user beside the effective
+	// one (hadoop.proxyuser.*). Nil refuses.
+	Impersonate func(real, effective string, remote netip.Addr) error
+
+	// Authorize is asked once per connection (security.*.protocol.acl). Nil
+	// lets every identity in.
+	Authorize func(who *Identity, protocol string, remote netip.Addr) error
+
+	// ErrorOf turns a handler's error into what is answered. It is not asked
+	// about *Error values. Nil, or a nil answer: java.lang.RuntimeException
+	// with the error's text.
+	ErrorOf func(error) *Error
+
+	Interceptors []Interceptor
+	Logger       *slog.Logger // nil: silent
+
+	MaxFrame           int           // ipc.maximum.data.length, 128 MiB: bytes of one request frame
+	MaxRequestBytes    int64         // request frames above 64 KiB held in all connections together, 1 GiB
+	MaxConnections     int           // ipc.server.max.connections, 50,000 (Hadoop: no limit)
+	MaxPerAddress      int           // connections of one address, 0: no limit of its own
+	MaxCalls           int           // calls in flight in all, 65,536 (Hadoop: handlers * ipc.server.handler.queue.size)
+	MaxCallsPerConn    int           // calls in flight on one connection, 4,096
+	MaxReplyBytes      int           // answers queued on one connection that does not read, 16 MiB; it is not read above this
+	MaxReplyBytesTotal int64         // the same over all connections, 1 GiB; above it connections that queue are closed
+	HandshakeTime      time.Duration // from accept to the accepted connection context, 20 s
+	IdleTime           time.Duration // close connections idle for so long, 20 s (2 * ipc.client.connection.maxidletime)
+	IdleThreshold      int           // ...only while at least so many are open, ipc.client.idlethreshold 4000; negative: always
+	StallTime          time.Duration // close a connection that takes no byte of a queued answer, or sends none of a begun frame, for so long, 60 s
+	DrainTime          time.Duration // Run's wait for calls in flight after its context ended, 10 s
+}
+
+func (c Config) withDefaults() Config {
+	setInt := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	setTime := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	setInt(&c.MaxFrame, 128<<20)
+	setInt(&c.MaxConnections, 50_000)
+	setInt(&c.MaxCalls, 65_536)
+	setInt(&c.MaxCallsPerConn, 4_096)
+	setInt(&c.MaxReplyBytes, 16<<20)
+	setInt(&c.IdleThreshold, 4_000)
+	if c.MaxRequestBytes == 0 {
+		c.MaxRequestBytes = 1 << 30
+	}
+	if c.MaxReplyBytesTotal == 0 {
+		c.MaxReplyBytesTotal = 1 << 30
+	}
+	setTime(&c.HandshakeTime, 20*time.Second)
+	setTime(&c.IdleTime, 20*time.Second)
+	setTime(&c.StallTime, 60*time.Second)
+	setTime(&c.DrainTime, 10*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate reports the first thing in a Config that cannot be served.
+func (c Config) Validate() error {
+	if !c.Simple && c.Tokens == nil {
+		return errors.New("hrpc: nobody could connect: set Simple, Tokens or both")
+	}
+	if c.Integrity && c.Tokens == nil {
+		return errors.New("hrpc: Integrity needs SASL: set Tokens")
+	}
+	if len(c.Services) == 0 {
+		return errors.New("hrpc: no service")
+	}
+	seen := map[string]bool{}
+	for _, s := range c.Services {
+		if s.Protocol == "" || seen[s.Protocol] {
+			return fmt.Errorf("hrpc: protocol %q is unnamed or served twice", s.Protocol)
+		}
+		seen[s.Protocol] = true
+		for name, m := range s.Methods {
+			if err := m.validate(); err != nil {
+				return fmt.Errorf("hrpc: %s.%s: %w", s.Protocol, name, err)
+			}
+		}
+		if s.Other != nil {
+			if err := s.Other.validate(); err != nil {
+				return fmt.Errorf("hrpc: %s: Other: %w", s.Protocol, err)
+			}
+		}
+	}
+	for _, l := range []int64{int64(c.MaxFrame), c.MaxRequestBytes, int64(c.MaxConnections), int64(c.MaxPerAddress), int64(c.MaxCalls),
+		int64(c.MaxCallsPerConn), int64(c.MaxReplyBytes), c.MaxReplyBytesTotal, int64(c.HandshakeTime), int64(c.IdleTime), int64(c.StallTime), int64(c.DrainTime)} {
+		if l < 0 {
+			return fmt.Errorf("hrpc: a limit is negative (%d): use 0 for the default", l)
+		}
+	}
+	return nil
+}
+
+func (m *Method) validate() error {
+	switch {
+	case m.Raw != nil && (m.Serve != nil || m.NewRequest != nil):
+		return errors.New("both Raw and Serve are set")
+	case m.Raw == nil && (m.Serve == nil || m.NewRequest == nil):
+		return errors.New("set Raw, or Serve with NewRequest")
+	}
+	return nil
+}

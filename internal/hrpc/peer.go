@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hrpc
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"time"
+)
+
+// Credential is a token as a client holds it.
+type Credential struct {
+	Identifier []byte
+	Password   []byte
+	Kind       string
+	Service    string
+}
+
+// Login is who a client is. With a Credential it authenticates by SASL TOKEN;
+// without, it says User and is believed (SIMPLE). RealUser is set when RealUser
+// acts for User (proxy user).
+type Login struct {
+	User       string
+	RealUser   string
+	Credential *Credential
+}
+
+// Target is what a client talks to and as whom.
+type Target struct {
+	Address  string // host:port
+	Protocol string // declaringClassProtocolName
+	Version  uint64 // clientProtocolVersion; 0 means 1
+	Login    Login
+}
+
+// ClientConfig says how a Client behaves. Zero values take the defaults; the
+// Hadoop key that sets a value is named where one exists.
+type ClientConfig struct {
+	// KindOf turns a remote class into a Go sentinel that errors.Is finds in
+	// the RemoteError. Nil, or a nil answer: none.
+	KindOf func(class string) error
+
+	Interceptors []ClientInterceptor
+	Logger       *slog.Logger // nil: silent
+
+	// Dial opens a connection; nil dials TCP. The connection must be one of
+	// package net's stream sockets.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
+
+	ConnectTime     time.Duration // ipc.client.connect.timeout, 20 s: dial and handshake
+	PingInterval    time.Duration // ipc.ping.interval, 60 s: silence while calls wait before a ping is sent
+	DeadTime        time.Duration // silence while calls wait before the connection is given up, 0: never (the answer may take long; contexts end calls)
+	IdleTime        time.Duration // ipc.client.connection.maxidletime, 10 s: close a connection with no call
+	StallTime       time.Duration // give up a connection that takes no byte of a request for so long, 60 s
+	MaxResponse     int           // ipc.maximum.response.length, 128 MiB
+	MaxPending      int           // bytes of requests queued on one connection before callers wait, 16 MiB
+	MaxCallsPerConn int           // calls waiting on one connection, 65,536; above it calls fail as busy
+}
+
+// CallOptions are header fields of one call.
+type CallOptions struct {
+	RetryCount    int32 // 0 at the first try
+	CallerContext CallerContext
+	Trace         TraceInfo
+}
+
+type optionsKey struct{}
+
+// WithOptions sets the header fields of calls made with the context.
+func WithOptions(ctx context.Context, o CallOptions) context.Context {
+	return context.WithValue(ctx, optionsKey{}, &o)
+}
+
+// ClientInterceptor sees a call before it is sent and may change its options
+// (a trace, a caller context). done, when not nil, is called once with the
+// outcome.
+type ClientInterceptor func(ctx context.Context, target *Target, method string, options *CallOptions) (done func(error))

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hrpc
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// Handler serves one method on decoded messages. The request belongs to the
+// handler. The response is encoded after the handler returns (or after the
+// function of Later was called) and must not change until then; OnEncoded tells
+// when it is free again.
+type Handler func(ctx context.Context, request proto.Message) (proto.Message, error)
+
+// RawHandler serves a method on encoded messages: a proxy, a router that
+// forwards untouched. The request bytes are valid until the handler returns;
+// the response bytes are copied when it returns.
+type RawHandler func(ctx context.Context, request []byte) ([]byte, error)
+
+// Method is one row of a service's table. Exactly one of Serve (with
+// NewRequest) and Raw is set.
+type Method struct {
+	NewRequest func() proto.Message
+	Serve      Handler
+	Raw        RawHandler
+
+	// Inline serves the call on the goroutine that reads its connection: no
+	// hand-off, and answers of calls that came together leave together. For
+	// methods that never block. Unless it took Later, an inline handler must
+	// not keep its context after it returns: the Call in it is used again.
+	Inline bool
+}
+
+// Service is a protocol as one port serves it.
+type Service struct {
+	Protocol string // declaringClassProtocolName, also named in the connection context
+	Version  uint64 // clientProtocolVersion; 1 for every YARN protocol
+	Methods  map[string]Method
+
+	// Other, when set, serves the methods that Methods does not name.
+	Other *Method
+}
+
+// Interceptor sees a call before its handler: audit, metrics, tracing, refusal.
+// The context it returns (nil: unchanged) is what the next interceptor and the
+// handler get. done, when not nil, is called exactly once with the outcome just
+// before the answer is encoded, also when the answer comes later; on a
+// connection that ended meanwhile too. An error refuses the call.
+//
+// request is the decoded message, or nil for a raw method.
+type Interceptor func(ctx context.Context, call *Call, request proto.Message) (next context.Context, done func(response proto.Message, err error), err error)
