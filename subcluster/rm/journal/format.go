@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// ErrCorrupt is wrapped by errors of Open that a crash cannot explain.
+var ErrCorrupt = errors.New("journal is corrupt")
+
+const (
+	magic         = "CREELJ1\n"
+	headerBytes   = 48 // magic 8, kind 1, zero 3, salt 4, first 8, count 8, after 8, zero 4, checksum 4
+	frameBytes    = 20 // mark 4, number 8, length 4, checksum 4
+	maxBlockBytes = 1 << 30
+
+	kindLog  = 0
+	kindBase = 1 // stands for itself and every segment before it
+)
+
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	blockMark  = []byte{0xC7, 0xEE, 0x1B, 0x10}
+)
+
+// header opens a segment. The salt enters each checksum of the segment, so that
+// bytes which look like a block inside a stored value are never taken for one.
+type header struct {
+	kind  byte
+	salt  uint32
+	first uint64 // number of the segment's first block
+	count uint64 // base only: its number of blocks
+	after uint64 // base only: number of the block that follows in the next segment
+}
+
+func (h header) encode() []byte {
+	b := make([]byte, headerBytes)
+	copy(b, magic)
+	b[8] = h.kind
+	binary.LittleEndian.PutUint32(b[12:], h.salt)
+	binary.LittleEndian.PutUint64(b[16:], h.first)
+	binary.LittleEndian.PutUint64(b[24:], h.count)
+	binary.LittleEndian.PutUint64(b[32:], h.after)
+	binary.LittleEndian.PutUint32(b[44:], crc32.Checksum(b[:44], castagnoli))
+	return b
+}
+
+func decodeHeader(b []byte) (header, error) {
+	switch {
+	case len(b) < headerBytes:
+		return header{}, fmt.Errorf("header has %d of %d bytes", len(b), headerBytes)
+	case string(b[:8]) != magic:
+		return header{}, errors.New("this is no journal segment: wrong first bytes")
+	case crc32.Checksum(b[:44], castagnoli) != binary.LittleEndian.Uint32(b[44:]):
+		return header{}, errors.New("header checksum differs")
+	case b[8] > kindBase:
+		return header{}, fmt.Errorf("segment kind %d is not known", b[8])
+	}
+	return header{
+		kind:  b[8],
+		salt:  binary.LittleEndian.Uint32(b[12:]),
+		first: binary.LittleEndian.Uint64(b[16:]),
+		count: binary.LittleEndian.Uint64(b[24:]),
+		after: binary.LittleEndian.Uint64(b[32:]),
+	}, nil
+}
+
+// seal completes a block whose body stands at buf[frameBytes:].
+func seal(buf []byte, number uint64, salt uint32) {
+	copy(buf, blockMark)
+	binary.LittleEndian.PutUint64(buf[4:], number)
+	binary.LittleEndian.PutUint32(buf[12:], uint32(len(buf)-frameBytes))
+	binary.LittleEndian.PutUint32(buf[16:], checksum(buf, salt))
+}
+
+func checksum(block []byte, salt uint32) uint32 {
+	return crc32.Update(crc32.Update(salt, castagnoli, block[:16]), castagnoli, block[frameBytes:])
+}
+
+// openBlock returns the body of the block at the start of b and the block's
+// whole length, or ok false.
+func openBlock(b []byte, salt uint32) (number uint64, body []byte, ok bool) {
+	if len(b) < frameBytes || !bytes.Equal(b[:4], blockMark) {
+		return 0, nil, false
+	}
+	length := uint64(binary.LittleEndian.Uint32(b[12:]))
+	if length > maxBlockBytes || uint64(len(b)-frameBytes) < length {
+		return 0, nil, false
+	}
+	block := b[:frameBytes+length]
+	if checksum(block, salt) != binary.LittleEndian.Uint32(b[16:]) {
+		return 0, nil, false
+	}
+	return binary.LittleEndian.Uint64(b[4:]), block[frameBytes:], true
+}
+
+// nextBlock finds the first readable block at or after the start of b.
+func nextBlock(b []byte, salt uint32) (at int, ok bool) {
+	for at < len(b) {
+		i := bytes.Index(b[at:], blockMark)
+		if i < 0 {
+			return 0, false
+		}
+		at += i
+		if _, _, ok := openBlock(b[at:], salt); ok {
+			return at, true
+		}
+		at++
+	}
+	return 0, false
+}
+
+// Operations inside a block's body: a byte, the key and, for put, the value,
+// each with its length in front as a varint.
+const (
+	opPut    = 1
+	opDelete = 2
+)
+
+func appendPut(b []byte, key string, value []byte) []byte {
+	b = append(b, opPut)
+	b = binary.AppendUvarint(b, uint64(len(key)))
+	b = append(b, key...)
+	b = binary.AppendUvarint(b, uint64(len(value)))
+	return append(b, value...)
+}
+
+func appendDelete(b []byte, key string) []byte {
+	b = append(b, opDelete)
+	b = binary.AppendUvarint(b, uint64(len(key)))
+	return append(b, key...)
+}
+
+// op is one decoded operation; value is at body[at : at+len(value)].
+type op struct {
+	code  byte
+	key   []byte
+	value []byte
+	at    int
+}
+
+// eachOp walks a body that passed its checksum. An error therefore means a
+// writer of another version, or a bug, and never a crash.
+func eachOp(body []byte, f func(op)) error {
+	for at := 0; at < len(body); {
+		code := body[at]
+		at++
+		key, n := field(body[at:])
+		if n == 0 || (code != opPut && code != opDelete) {
+			return fmt.Errorf("operation %d at byte %d of a block cannot be read", code, at-1)
+		}
+		at += n
+		o := op{code: code, key: key, at: at}
+		if code == opPut {
+			value, n := field(body[at:])
+			if n == 0 {
+				return fmt.Errorf("value at byte %d of a block cannot be read", at)
+			}
+			at += n
+			o.value, o.at = value, at-len(value)
+		}
+		f(o)
+	}
+	return nil
+}
+
+// field reads a varint length and that many bytes; n is 0 when they are not there.
+func field(b []byte) (value []byte, n int) {
+	length, w := binary.Uvarint(b)
+	if w <= 0 || length > uint64(len(b)-w) {
+		return nil, 0
+	}
+	return b[w : w+int(length)], w + int(length)
+}

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// ErrClosed is given to transactions that arrive after Run has ended.
+var ErrClosed = errors.New("journal is closed")
+
+// Options tune a journal; the zero value is right.
+type Options struct {
+	SegmentBytes  int64 // a new segment begins after this many bytes; 64 MiB
+	PendingBytes  int   // Commit waits while this much is not yet written; 64 MiB
+	CompactBytes  int64 // no compaction below this many bytes in all; 32 MiB
+	WithoutSync   bool  // for measurement: acknowledge what the kernel has
+	CommitObserve func(transactions int, bytes int)
+}
+
+// Journal is a durable map. Commit may be called from any goroutine; Run owns
+// the files.
+type Journal struct {
+	dir     string
+	opts    Options
+	lock    *os.File
+	sync    func(*os.File) error // replaced by tests to fail
+	started atomic.Bool
+
+	mu      sync.Mutex // guards what follows; never held over I/O
+	room    sync.Cond
+	pending []byte // a block in the making: frame space and operations
+	waiting []func(error)
+	broken  error
+	index   map[string]place
+	live    int64 // bytes of live entries, keys included
+	wake    chan struct{}
+
+	// Owned by Run, and by Open before it.
+	next     uint64   // number of the next block
+	segments []uint64 // in force, ascending; the last is being written
+	active   *os.File
+	header   header
+	size     int64          // of the active segment
+	bytes    int64          // of all segments
+	compact  chan compacted // result of a running compaction, else nil
+}
+
+// Tx collects operations that become durable together or not at all.
+type Tx struct {
+	ops   []byte
+	count int
+}
+
+// Put sets a key. The bytes are copied.
+func (t *Tx) Put(key string, value []byte) {
+	t.ops = appendPut(t.ops, key, value)
+	t.count++
+}
+
+// Delete removes a key; to remove what is not there is no error.
+func (t *Tx) Delete(key string) {
+	t.ops = appendDelete(t.ops, key)
+	t.count++
+}
+
+// Len is the number of operations.
+func (t *Tx) Len() int { return t.count }
+
+// Reset empties the transaction and keeps its memory.
+func (t *Tx) Reset() { t.ops, t.count = t.ops[:0], 0 }
+
+// Open reads a journal's directory, making it when it is not there, cuts a torn
+// tail, and refuses damage that no crash explains (ErrCorrupt). One process may
+// have a directory open at a time.
+func Open(dir string, opts Options) (*Journal, error) {
+	if opts.SegmentBytes <= 0 {
+		opts.SegmentBytes = 64 << 20
+	}
+	if opts.PendingBytes <= 0 {
+		opts.PendingBytes = 64 << 20
+	}
+	if opts.CompactBytes <= 0 {
+		opts.CompactBytes = 32 << 20
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{dir: dir, opts: opts, lock: lock, index: map[string]place{}, wake: make(chan struct{}, 1), next: 1,
+		sync: func(f *os.File) error { return syscall.Fdatasync(int(f.Fd())) }}
+	if opts.WithoutSync {
+		j.sync = func(*os.File) error { return nil }
+	}
+	j.room.L = &j.mu
+	if err := j.open(); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	j.pending = j.emptyBlock(nil)
+	return j, nil
+}
+
+func (j *Journal) open() error {
+	leftovers, err := filepath.Glob(filepath.Join(j.dir, "*.tmp"))
+	if err != nil {
+		return err
+	}
+	for _, name := range leftovers { // a compaction that a crash cut short
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+	}
+	last, err := j.replay()
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(j.segments) == 0:
+		return j.roll(1)
+	case last.header.kind == kindBase: // a base is complete: never append to it
+		return j.roll(j.segments[len(j.segments)-1] + 1)
+	}
+	id := j.segments[len(j.segments)-1]
+	f, err := os.OpenFile(filepath.Join(j.dir, segmentName(id)), os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if last.torn {
+		if err := errors.Join(f.Truncate(last.good), f.Sync()); err != nil {
+			f.Close()
+			return fmt.Errorf("journal: cutting the torn tail of %s: %w", f.Name(), err)
+		}
+	}
+	if _, err := f.Seek(last.good, 0); err != nil {
+		f.Close()
+		return err
+	}
+	j.active, j.header, j.size = f, last.header, last.good
+	return nil
+}
+
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("journal: %s is open in another process: %w; stop that one, or give this one a directory of its own", dir, err)
+	}
+	return f, nil
+}
+
+// Each hands out every entry in the order of the keys. It must not run beside
+// Run: it is for the time between the two.
+func (j *Journal) Each(f func(key string, value []byte) error) error {
+	files := map[uint64]*os.File{}
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	for _, key := range sortedKeys(j.index) {
+		value, err := j.read(files, j.index[key])
+		if err != nil {
+			return fmt.Errorf("journal: reading %q: %w", key, err)
+		}
+		if err := f(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *Journal) read(files map[uint64]*os.File, p place) ([]byte, error) {
+	f := files[p.segment]
+	if f == nil {
+		var err error
+		if f, err = os.Open(filepath.Join(j.dir, segmentName(p.segment))); err != nil {
+			return nil, err
+		}
+		files[p.segment] = f
+	}
+	value := make([]byte, p.length)
+	_, err := f.ReadAt(value, p.at)
+	return value, err
+}
+
+// Len is the number of entries.
+func (j *Journal) Len() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.index)
+}
+
+// Commit queues a transaction, to be durable before any queued later. Run calls
+// done, which must not block, from its own goroutine. Commit itself waits only
+// while the journal is a whole buffer behind. The transaction may be reused at
+// once.
+func (j *Journal) Commit(tx *Tx, done func(error)) {
+	j.mu.Lock()
+	for j.broken == nil && len(j.waiting) > 0 && len(j.pending)+len(tx.ops) > j.opts.PendingBytes {
+		j.room.Wait()
+	}
+	if err := j.broken; err != nil || len(tx.ops) > maxBlockBytes/2 {
+		j.mu.Unlock()
+		if err == nil {
+			err = fmt.Errorf("journal: a transaction of %d bytes is above the limit of %d", len(tx.ops), maxBlockBytes/2)
+		}
+		done(err)
+		return
+	}
+	j.pending = append(j.pending, tx.ops...)
+	j.waiting = append(j.waiting, done)
+	j.mu.Unlock()
+	select {
+	case j.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run writes what is committed until the context ends or the disk fails, and
+// then closes the files. Transactions committed before the end are written.
+func (j *Journal) Run(ctx context.Context) (err error) {
+	if !j.started.CompareAndSwap(false, true) {
+		return errors.New("journal: Run was called twice")
+	}
+	var spare []byte
+	var called []func(error)
+	defer func() { err = errors.Join(err, j.close(err)) }()
+	for {
+		select {
+		case <-j.wake:
+		case r := <-j.compact:
+			if err := j.finishCompaction(r); err != nil {
+				return err
+			}
+			continue
+		case <-ctx.Done():
+			return j.flush(&spare, &called)
+		}
+		if err := j.flush(&spare, &called); err != nil {
+			return err
+		}
+	}
+}
+
+// flush writes one block with everything pending, syncs, and answers.
+func (j *Journal) flush(spare *[]byte, called *[]func(error)) error {
+	j.mu.Lock()
+	if len(j.waiting) == 0 {
+		j.mu.Unlock()
+		return nil
+	}
+	block, waiting := j.pending, j.waiting
+	j.pending, j.waiting = j.emptyBlock(*spare), (*called)[:0]
+	j.room.Broadcast()
+	j.mu.Unlock()
+
+	err := j.write(block)
+	if err != nil {
+		j.fail(err)
+	}
+	for i, done := range waiting {
+		done(err)
+		waiting[i] = nil
+	}
+	if cap(block) <= 8<<20 {
+		*spare = block
+	}
+	*called = waiting
+	if j.opts.CommitObserve != nil {
+		j.opts.CommitObserve(len(waiting), len(block))
+	}
+	if err != nil {
+		return err
+	}
+	return j.maybeCompact()
+}
+
+func (j *Journal) emptyBlock(spare []byte) []byte {
+	return append(spare[:0], make([]byte, frameBytes)...)
+}
+
+func (j *Journal) write(block []byte) error {
+	if len(block) == frameBytes {
+		return nil
+	}
+	if j.size >= j.opts.SegmentBytes {
+		if err := j.roll(j.segments[len(j.segments)-1] + 1); err != nil {
+			return err
+		}
+	}
+	seal(block, j.next, j.header.salt)
+	if _, err := j.active.Write(block); err != nil {
+		return fmt.Errorf("journal: writing %s: %w", j.active.Name(), err)
+	}
+	if err := j.sync(j.active); err != nil {
+		return fmt.Errorf("journal: syncing %s: %w", j.active.Name(), err)
+	}
+	at := j.size + frameBytes
+	j.next++
+	j.size += int64(len(block))
+	j.bytes += int64(len(block))
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	id := j.segments[len(j.segments)-1]
+	return eachOp(block[frameBytes:], func(o op) { j.apply(o, id, at) })
+}
+
+// apply brings the index up to date with one operation of a block whose body
+// begins at byte at of the segment.
+func (j *Journal) apply(o op, segment uint64, at int64) {
+	if old, ok := j.index[string(o.key)]; ok {
+		j.live -= int64(len(o.key) + old.length)
+		if o.code == opDelete {
+			delete(j.index, string(o.key))
+		}
+	}
+	if o.code == opPut {
+		j.index[string(o.key)] = place{segment: segment, at: at + int64(o.at), length: len(o.value)}
+		j.live += int64(len(o.key) + len(o.value))
+	}
+}
+
+// roll seals the active segment and begins another.
+func (j *Journal) roll(id uint64) error {
+	h := header{kind: kindLog, first: j.next, salt: rand.Uint32()}
+	f, err := os.OpenFile(filepath.Join(j.dir, segmentName(id)), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	_, err = f.Write(h.encode())
+	if err = errors.Join(err, f.Sync(), syncDir(j.dir)); err != nil {
+		f.Close()
+		return fmt.Errorf("journal: starting %s: %w", f.Name(), err)
+	}
+	if j.active != nil {
+		j.active.Close()
+	}
+	j.active, j.header, j.size = f, h, headerBytes
+	j.segments = append(j.segments, id)
+	j.bytes += headerBytes
+	return nil
+}
+
+// fail makes every later transaction fail.
+func (j *Journal) fail(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.broken == nil {
+		j.broken = err
+	}
+	j.room.Broadcast()
+}
+
+func (j *Journal) close(cause error) error {
+	if cause == nil {
+		cause = ErrClosed
+	}
+	j.fail(cause)
+	j.mu.Lock()
+	waiting := j.waiting
+	j.waiting = nil
+	j.mu.Unlock()
+	for _, done := range waiting {
+		done(cause)
+	}
+	if j.compact != nil {
+		<-j.compact // the copier touches files of ours: wait for it
+	}
+	return errors.Join(j.active.Close(), j.lock.Close())
+}
+
+// Close is for a journal on which Run was never started.
+func (j *Journal) Close() error {
+	if !j.started.CompareAndSwap(false, true) {
+		return errors.New("journal: Run closes the journal it was started on")
+	}
+	return j.close(nil)
+}
+
+func (j *Journal) remove(id uint64) error {
+	return os.Remove(filepath.Join(j.dir, segmentName(id)))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
