@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subcluster
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Record is what the store holds of a member.
+type Record struct {
+	Member
+	Registered   time.Time // store's clock
+	Beat         time.Time // store's clock at the last beat or registration
+	Load         string    // JSON of the last beat, "" before the first
+	Draining     string    // who asked for the drain and why, "" if nobody
+	Deregistered bool
+}
+
+// Records is one consistent read of the store.
+type Records struct {
+	Now      time.Time // store's clock at the read
+	Store    string    // identity of the store, made when it was first written to
+	Members  []Record
+	Policies []Policy // latest version of each queue, removed ones included
+}
+
+// lostAfter leases of silence a suspect member is lost.
+const lostAfter = 3
+
+// stateAt computes what a record says at a moment of the store's clock.
+func stateAt(r *Record, now time.Time) (State, string) {
+	age := max(0, now.Sub(r.Beat))
+	lease := r.LeaseOrDefault()
+	switch {
+	case r.Deregistered:
+		return StateDeregistered, "it deregistered"
+	case age > lostAfter*lease:
+		return StateLost, fmt.Sprintf("no beat for %s, three leases of %s are over", short(age), short(lease))
+	case age > lease:
+		return StateSuspect, fmt.Sprintf("no beat for %s, its lease is %s", short(age), short(lease))
+	case r.Draining != "":
+		return StateDraining, "drained: " + r.Draining
+	default:
+		return StateActive, fmt.Sprintf("beat %s ago", short(age))
+	}
+}
+
+func short(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
+
+// Build makes the next view of what was just read. previous may be nil. It is
+// pure: the same arguments give the same view.
+//
+// If at least two members were well together and now none is, or the store came
+// back empty and members it knew are missing, the view freezes: members keep the
+// state they had at the last beat of any of them, View.Freeze says why. It
+// thaws when all those members are back, or one lease after the first of them
+// is.
+func Build(previous *View, records Records, storeNow time.Time) *View {
+	v := &View{Serial: 1, At: storeNow, Store: records.Store}
+	if previous != nil {
+		v.Serial = previous.Serial + 1
+	}
+	v.Policies = nextPolicies(previous, records)
+	known := withForgotten(previous, records)
+	asOf := storeNow
+	if v.Freeze = freeze(previous, records, known, storeNow); v.Freeze != nil {
+		asOf = v.Freeze.At
+	}
+	v.Members = make([]Status, 0, len(known))
+	for i := range known {
+		v.Members = append(v.Members, status(previous, v.Freeze, &known[i], asOf, storeNow))
+	}
+	v.seal()
+	return v
+}
+
+// nextPolicies never goes back to lower versions: a store that lost its
+// policies does not take ours away.
+func nextPolicies(previous *View, records Records) Policies {
+	next := NewPolicies(records.Policies)
+	if previous != nil && next.Version < previous.Policies.Version {
+		return previous.Policies
+	}
+	if previous != nil && next.Version == previous.Policies.Version {
+		return previous.Policies // unchanged: keep the pointers callers may have cached by
+	}
+	return next
+}
+
+// withForgotten adds to the records the members that the previous view knew
+// and the store no longer has, with the beat they had.
+func withForgotten(previous *View, records Records) []known {
+	list := make([]known, 0, len(records.Members))
+	have := make(map[creel.SubclusterID]bool, len(records.Members))
+	for _, r := range records.Members {
+		list = append(list, known{Record: r})
+		have[r.ID] = true
+	}
+	if previous == nil {
+		return list
+	}
+	for i := range previous.Members {
+		p := &previous.Members[i]
+		if have[p.ID] || p.State == StateDeregistered {
+			continue
+		}
+		r := Record{Member: p.Member, Beat: previous.At.Add(-p.Age), Load: p.loadText}
+		r.Draining = p.Draining
+		list = append(list, known{Record: r, forgotten: true})
+	}
+	return list
+}
+
+type known struct {
+	Record
+	forgotten bool // the store has no record of it any more
+}
+
+// freeze decides whether all members fell silent together.
+func freeze(previous *View, records Records, members []known, now time.Time) *Freeze {
+	var alive, forgotten int
+	var newest time.Time // last sign of life of anybody
+	var lease time.Duration
+	for i := range members {
+		m := &members[i]
+		if m.Deregistered {
+			continue
+		}
+		if m.forgotten {
+			forgotten++
+		} else if s, _ := stateAt(&m.Record, now); s.Alive() {
+			alive++
+		}
+		if m.Beat.After(newest) {
+			newest = m.Beat
+		}
+		lease = max(lease, m.LeaseOrDefault())
+	}
+	before := previous != nil && previous.Freeze != nil
+	if alive > 0 {
+		if !before && !(replaced(previous, records) && alive < aliveIn(previous)) {
+			return nil
+		}
+		f := Freeze{At: previous.At}
+		if before {
+			f = *previous.Freeze
+		}
+		if f.ThawBy.IsZero() {
+			f.ThawBy = now.Add(lease)
+		}
+		missing := 0
+		for i := range members {
+			s, _ := stateAt(&members[i].Record, now)
+			was, _ := stateAt(&members[i].Record, f.At)
+			if was.Alive() && (members[i].forgotten || !s.Alive()) {
+				missing++
+			}
+		}
+		if missing == 0 || now.After(f.ThawBy) {
+			return nil
+		}
+		f.Reason = fmt.Sprintf("members are coming back: %d here, %d still missing", alive, missing)
+		return &f
+	}
+	if before {
+		f := *previous.Freeze
+		f.ThawBy = time.Time{}
+		return &f
+	}
+	if forgotten > 0 && len(records.Members) == 0 && aliveIn(previous) > 0 {
+		return &Freeze{At: previous.At, Reason: "the store has no record of any member: it came back empty, or it is not the store we knew"}
+	}
+	well := 0
+	for i := range members {
+		if s, _ := stateAt(&members[i].Record, newest); s.Alive() {
+			well++
+		}
+	}
+	if well < 2 {
+		return nil
+	}
+	return &Freeze{At: newest, Reason: fmt.Sprintf("all %d members fell silent together: we suspect the store or ourselves, not them", well)}
+}
+
+// replaced reports whether the records come from another store than before.
+func replaced(previous *View, records Records) bool {
+	return previous != nil && previous.Store != "" && records.Store != previous.Store
+}
+
+func aliveIn(v *View) int {
+	n := 0
+	if v != nil {
+		for i := range v.Members {
+			if v.Members[i].State.Alive() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// status turns a record into what the view shows. In a freeze each member is
+// seen as of the freeze, unless it has beaten since.
+func status(previous *View, f *Freeze, k *known, asOf, now time.Time) Status {
+	s := Status{Member: k.Member, Draining: k.Draining, Age: max(0, now.Sub(k.Beat))}
+	s.State, s.Reason = stateAt(&k.Record, now)
+	switch {
+	case f != nil && (k.forgotten || !s.State.Alive()) && s.State != StateDeregistered:
+		s.State, s.Reason = stateAt(&k.Record, asOf)
+		s.Reason = "as before the freeze: " + s.Reason
+	case k.forgotten:
+		s.State, s.Reason = StateLost, "the store has no record of it any more"
+	}
+	before, ok := previous.Member(k.ID)
+	s.Since = now
+	if ok && before.State == s.State && before.Epoch == s.Epoch {
+		s.Since = before.Since
+	}
+	s.loadText = k.Load
+	if s.loadText == "" {
+		s.loadText = k.Capability
+	}
+	if ok && before.loadText == s.loadText {
+		s.Load, s.LoadError = before.Load, before.LoadError
+		return s
+	}
+	l, err := ParseLoad([]byte(s.loadText))
+	if err != nil {
+		s.LoadError = err.Error()
+		if ok {
+			s.Load = before.Load
+		}
+		return s
+	}
+	s.Load = l
+	return s
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package subcluster says what a member of the federation is, who is alive,
+// and what a router, a proxy or a policy may know of them: the View.
+//
+// A member is a YARN cluster with its own ResourceManager. It registers once
+// for each life of that ResourceManager (its epoch) and then beats every few
+// seconds. Whether it is alive is never written down: it is computed, each
+// time it is read, from the age of its last beat by the state store's clock.
+//
+//	alive       age <= lease                 may be a home, may be asked
+//	suspect     lease < age <= 3 leases      gets no new work, keeps what it has
+//	lost        age > 3 leases               its places may be reclaimed
+//	draining    alive, and an admin said so  gets no new homes
+//	deregistered                             it said goodbye
+//
+// If all members fall silent together, it is far more likely that we lost
+// them than that they all died: Build then freezes the view at the last moment
+// in which they were well, and says so in View.Freeze.
+//
+// The package is pure: it reads no clock and starts nothing. The loop that
+// keeps a View fresh is statestore/watch.
+package subcluster

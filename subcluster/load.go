@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subcluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/creelrm/creel"
+)
+
+// Beat renews a member's lease and reports its load.
+type Beat struct {
+	ID    creel.SubclusterID
+	Epoch int64
+	// Load is the JSON a Hadoop ResourceManager writes as its capability and
+	// serves at /ws/v1/cluster/metrics, {"clusterMetrics":{...}}, with creel's
+	// queue figures as an optional sibling (see Load). Empty keeps the last.
+	Load []byte
+}
+
+// Load is a member's last report, parsed. Its JSON is
+//
+//	{"clusterMetrics":{"appsPending":3,...},"creel":{"queues":[...]}}
+//
+// so that Hadoop's readers find what they know.
+type Load struct {
+	Metrics ClusterMetrics
+	Queues  []QueueLoad // sorted by queue, then label; nil from a Hadoop ResourceManager
+}
+
+// ClusterMetrics has the fields of Hadoop's clusterMetrics. Memory is in MB.
+type ClusterMetrics struct {
+	AppsSubmitted               int64 `json:"appsSubmitted"`
+	AppsCompleted               int64 `json:"appsCompleted"`
+	AppsPending                 int64 `json:"appsPending"`
+	AppsRunning                 int64 `json:"appsRunning"`
+	AppsFailed                  int64 `json:"appsFailed"`
+	AppsKilled                  int64 `json:"appsKilled"`
+	ReservedMB                  int64 `json:"reservedMB"`
+	AvailableMB                 int64 `json:"availableMB"`
+	AllocatedMB                 int64 `json:"allocatedMB"`
+	PendingMB                   int64 `json:"pendingMB"`
+	ReservedVirtualCores        int64 `json:"reservedVirtualCores"`
+	AvailableVirtualCores       int64 `json:"availableVirtualCores"`
+	AllocatedVirtualCores       int64 `json:"allocatedVirtualCores"`
+	PendingVirtualCores         int64 `json:"pendingVirtualCores"`
+	ContainersAllocated         int64 `json:"containersAllocated"`
+	ContainersReserved          int64 `json:"containersReserved"`
+	ContainersPending           int64 `json:"containersPending"`
+	TotalMB                     int64 `json:"totalMB"`
+	UtilizedMB                  int64 `json:"utilizedMB"`
+	TotalVirtualCores           int64 `json:"totalVirtualCores"`
+	UtilizedVirtualCores        int64 `json:"utilizedVirtualCores"`
+	UtilizedMBPercent           int64 `json:"utilizedMBPercent"`
+	UtilizedVirtualCoresPercent int64 `json:"utilizedVirtualCoresPercent"`
+	SchedulerBusyPercent        int64 `json:"rmSchedulerBusyPercent"` // -1: monitor off
+	TotalNodes                  int64 `json:"totalNodes"`
+	LostNodes                   int64 `json:"lostNodes"`
+	UnhealthyNodes              int64 `json:"unhealthyNodes"`
+	DecommissioningNodes        int64 `json:"decommissioningNodes"`
+	DecommissionedNodes         int64 `json:"decommissionedNodes"`
+	RebootedNodes               int64 `json:"rebootedNodes"`
+	ActiveNodes                 int64 `json:"activeNodes"`
+	ShutdownNodes               int64 `json:"shutdownNodes"`
+	ContainersPerSecond         int64 `json:"containerAssignedPerSecond"`
+}
+
+// Available is what the cluster has free.
+func (m ClusterMetrics) Available() creel.Resource {
+	return creel.Resource{MemoryMB: m.AvailableMB, VCores: m.AvailableVirtualCores}
+}
+
+// Pending is what its applications ask for and do not have.
+func (m ClusterMetrics) Pending() creel.Resource {
+	return creel.Resource{MemoryMB: m.PendingMB, VCores: m.PendingVirtualCores}
+}
+
+// Total is the size of the cluster.
+func (m ClusterMetrics) Total() creel.Resource {
+	return creel.Resource{MemoryMB: m.TotalMB, VCores: m.TotalVirtualCores}
+}
+
+// QueueLoad is a queue's figures in one member and one node label partition.
+type QueueLoad struct {
+	Queue       creel.QueuePath
+	Label       string // node label partition, "" for the default one
+	Capacity    creel.Resource
+	Used        creel.Resource
+	Pending     creel.Resource
+	Free        creel.Resource // what a new ask could get here now, other queues' unused share included
+	AppsPending int64
+	AppsRunning int64
+}
+
+// Queue finds the figures of a queue in the default partition.
+func (l *Load) Queue(q creel.QueuePath) (QueueLoad, bool) {
+	i, ok := slices.BinarySearchFunc(l.Queues, q, func(e QueueLoad, q creel.QueuePath) int { return compareQueue(e, q, "") })
+	if !ok {
+		return QueueLoad{}, false
+	}
+	return l.Queues[i], true
+}
+
+func compareQueue(e QueueLoad, q creel.QueuePath, label string) int {
+	if e.Queue != q {
+		if e.Queue < q {
+			return -1
+		}
+		return 1
+	}
+	switch {
+	case e.Label < label:
+		return -1
+	case e.Label > label:
+		return 1
+	}
+	return 0
+}
+
+// maxLoad bounds a report: 10,000 queues fit.
+const maxLoad = 4 << 20
+
+// loadJSON and the types below are the wire shape; numbers may be quoted or
+// fractional, as Hadoop 3.4 and 3.5 differ in that.
+type loadJSON struct {
+	ClusterMetrics map[string]json.RawMessage `json:"clusterMetrics"`
+	Creel          *creelJSON                 `json:"creel,omitempty"`
+}
+
+type creelJSON struct {
+	Queues []queueJSON `json:"queues,omitempty"`
+}
+
+type queueJSON struct {
+	Queue       string       `json:"queue"`
+	Label       string       `json:"label,omitempty"`
+	Capacity    resourceJSON `json:"capacity"`
+	Used        resourceJSON `json:"used"`
+	Pending     resourceJSON `json:"pending"`
+	Free        resourceJSON `json:"free"`
+	AppsPending int64        `json:"appsPending"`
+	AppsRunning int64        `json:"appsRunning"`
+}
+
+type resourceJSON struct {
+	Memory int64            `json:"memory"`
+	VCores int64            `json:"vCores"`
+	Others map[string]int64 `json:"others,omitempty"`
+}
+
+func toJSON(r creel.Resource) resourceJSON {
+	j := resourceJSON{Memory: r.MemoryMB, VCores: r.VCores}
+	for _, a := range r.Others {
+		if j.Others == nil {
+			j.Others = map[string]int64{}
+		}
+		j.Others[a.Name] = a.Value
+	}
+	return j
+}
+
+func (j resourceJSON) resource() creel.Resource {
+	r := creel.Resource{MemoryMB: j.Memory, VCores: j.VCores}
+	for name, v := range j.Others { // With keeps them sorted, so the order of the map decides nothing
+		r = r.With(name, v)
+	}
+	return r
+}
+
+// JSON writes the load in the shape ParseLoad and Hadoop read.
+func (l *Load) JSON() ([]byte, error) {
+	var c *creelJSON
+	if len(l.Queues) > 0 {
+		c = &creelJSON{}
+		for _, q := range l.Queues {
+			c.Queues = append(c.Queues, queueJSON{string(q.Queue), q.Label, toJSON(q.Capacity), toJSON(q.Used), toJSON(q.Pending), toJSON(q.Free), q.AppsPending, q.AppsRunning})
+		}
+	}
+	return json.Marshal(struct {
+		ClusterMetrics ClusterMetrics `json:"clusterMetrics"`
+		Creel          *creelJSON     `json:"creel,omitempty"`
+	}{l.Metrics, c})
+}
+
+// ParseLoad reads a report. Fields it does not know are ignored, a missing
+// clusterMetrics root is taken as the bare object, null and missing are zero.
+// The error is an *creel.Error of kind creel.ErrInvalidRequest.
+func ParseLoad(data []byte) (Load, error) {
+	bad := func(why string) (Load, error) {
+		return Load{}, &creel.Error{Kind: creel.ErrInvalidRequest, What: "load report cannot be read", Why: why,
+			Try: `send {"clusterMetrics":{...}} as /ws/v1/cluster/metrics serves it`}
+	}
+	if len(data) > maxLoad {
+		return bad("it is longer than 4 MiB")
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return Load{}, nil
+	}
+	var j loadJSON
+	if err := json.Unmarshal(data, &j); err != nil {
+		return bad(err.Error())
+	}
+	if j.ClusterMetrics == nil {
+		if err := json.Unmarshal(data, &j.ClusterMetrics); err != nil {
+			return bad(err.Error())
+		}
+	}
+	var l Load
+	for _, f := range l.Metrics.fields() {
+		raw, ok := j.ClusterMetrics[f.name]
+		if !ok || string(raw) == "null" {
+			continue
+		}
+		n, err := number(raw)
+		if err != nil {
+			return bad(fmt.Sprintf("%s: %v", f.name, err))
+		}
+		*f.value = n
+	}
+	if j.Creel == nil {
+		return l, nil
+	}
+	for _, q := range j.Creel.Queues {
+		path, err := creel.ParseQueuePath(q.Queue)
+		if err != nil {
+			return bad(err.Error())
+		}
+		l.Queues = append(l.Queues, QueueLoad{path, q.Label, q.Capacity.resource(), q.Used.resource(), q.Pending.resource(), q.Free.resource(), q.AppsPending, q.AppsRunning})
+	}
+	slices.SortStableFunc(l.Queues, func(a, b QueueLoad) int { return compareQueue(a, b.Queue, b.Label) })
+	return l, nil
+}
+
+// number reads 3, 3.7, "3" and -1 as Hadoop's doors may write them.
+func number(raw json.RawMessage) (int64, error) {
+	s := string(bytes.Trim(raw, `"`))
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n, nil
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(f) || f > math.MaxInt64/2 || f < math.MinInt64/2 {
+		return 0, fmt.Errorf("%.40q is not a number", s)
+	}
+	return int64(f), nil
+}
+
+type metricField struct {
+	name  string
+	value *int64
+}
+
+// fields pairs each metric with its name on the wire.
+func (m *ClusterMetrics) fields() []metricField {
+	return []metricField{
+		{"appsSubmitted", &m.AppsSubmitted}, {"appsCompleted", &m.AppsCompleted}, {"appsPending", &m.AppsPending},
+		{"appsRunning", &m.AppsRunning}, {"appsFailed", &m.AppsFailed}, {"appsKilled", &m.AppsKilled},
+		{"reservedMB", &m.ReservedMB}, {"availableMB", &m.AvailableMB}, {"allocatedMB", &m.AllocatedMB}, {"pendingMB", &m.PendingMB},
+		{"reservedVirtualCores", &m.ReservedVirtualCores}, {"availableVirtualCores", &m.AvailableVirtualCores},
+		{"allocatedVirtualCores", &m.AllocatedVirtualCores}, {"pendingVirtualCores", &m.PendingVirtualCores},
+		{"containersAllocated", &m.ContainersAllocated}, {"containersReserved", &m.ContainersReserved}, {"containersPending", &m.ContainersPending},
+		{"totalMB", &m.TotalMB}, {"utilizedMB", &m.UtilizedMB}, {"totalVirtualCores", &m.TotalVirtualCores}, {"utilizedVirtualCores", &m.UtilizedVirtualCores},
+		{"utilizedMBPercent", &m.UtilizedMBPercent}, {"utilizedVirtualCoresPercent", &m.UtilizedVirtualCoresPercent},
+		{"rmSchedulerBusyPercent", &m.SchedulerBusyPercent}, {"totalNodes", &m.TotalNodes}, {"lostNodes", &m.LostNodes},
+		{"unhealthyNodes", &m.UnhealthyNodes}, {"decommissioningNodes", &m.DecommissioningNodes}, {"decommissionedNodes", &m.DecommissionedNodes},
+		{"rebootedNodes", &m.RebootedNodes}, {"activeNodes", &m.ActiveNodes}, {"shutdownNodes", &m.ShutdownNodes},
+		{"containerAssignedPerSecond", &m.ContainersPerSecond},
+	}
+}

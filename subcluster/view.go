@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subcluster
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// View is an immutable picture of the federation. It is built from the store's
+// records by Build, shared by an atomic pointer and never changed.
+type View struct {
+	Serial   int64     // rises by one with each Build
+	At       time.Time // store's clock when the records were read
+	Store    string    // identity of the store; it changes if the store came back empty
+	Members  []Status  // sorted by ID
+	Policies Policies
+	Freeze   *Freeze // nil unless all members fell silent together
+
+	index map[creel.SubclusterID]int
+}
+
+// Status is a member as the view sees it.
+type Status struct {
+	Member
+	State    State
+	Reason   string        // why it has that state, for people: "beat 0.4s ago"
+	Age      time.Duration // since its last beat (or registration), store's clock
+	Draining string        // who asked for a drain and why, "" if nobody
+	Since    time.Time     // store's clock when the view first saw this state
+	Load     Load
+	// LoadError says why the last report could not be read; Load is then the
+	// last one that could.
+	LoadError string
+
+	loadText string // what Load was parsed from, so that equal reports are parsed once
+}
+
+// Freeze says why the view does not believe the store.
+type Freeze struct {
+	Reason string
+	At     time.Time // store's clock of the last moment the members were well; states are as of then
+	// ThawBy is when the freeze ends though some members are still missing;
+	// zero while none has come back.
+	ThawBy time.Time
+}
+
+// Member finds a member by id.
+func (v *View) Member(id creel.SubclusterID) (*Status, bool) {
+	if v == nil {
+		return nil, false
+	}
+	i, ok := v.index[id]
+	if !ok {
+		return nil, false
+	}
+	return &v.Members[i], true
+}
+
+// Active are the members that may become homes, sorted by ID.
+func (v *View) Active() []creel.SubclusterID {
+	if v == nil {
+		return nil
+	}
+	ids := make([]creel.SubclusterID, 0, len(v.Members))
+	for i := range v.Members {
+		if v.Members[i].State == StateActive {
+			ids = append(ids, v.Members[i].ID)
+		}
+	}
+	return ids
+}
+
+// Policy is the policy that holds for a queue, inherited down the tree.
+func (v *View) Policy(q creel.QueuePath) (Policy, bool) {
+	if v == nil {
+		return Policy{}, false
+	}
+	return v.Policies.For(q)
+}
+
+// NewView makes a view of given members and policies, for tests and
+// simulations that have no records. Members are copied and sorted.
+func NewView(at time.Time, members []Status, policies []Policy) *View {
+	v := &View{Serial: 1, At: at, Members: slices.Clone(members), Policies: NewPolicies(policies)}
+	v.seal()
+	return v
+}
+
+func (v *View) seal() {
+	slices.SortFunc(v.Members, func(a, b Status) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	v.index = make(map[creel.SubclusterID]int, len(v.Members))
+	for i := range v.Members {
+		v.index[v.Members[i].ID] = i
+	}
+}
