@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Priorities of a MapReduce master's asks, as Hadoop's sends them.
+const (
+	FailedMapPriority int32 = 5
+	ReducePriority    int32 = 10
+	MapPriority       int32 = 20
+)
+
+// Ask is one absolute request: Count containers of Size still wanted at
+// Priority on Name ("*", a rack or a host).
+type Ask struct {
+	Priority int32
+	Name     string
+	Count    int32
+	Size     creel.Resource
+}
+
+// Grant is a container that came for an ask of Priority.
+type Grant struct {
+	Container creel.ContainerID
+	Node      creel.NodeID
+	Priority  int32
+}
+
+// Ended is a container that completed with an exit status; 0 is success.
+type Ended struct {
+	Container creel.ContainerID
+	Exit      int32
+}
+
+// Start tells the caller to run a task in a granted container for a time.
+type Start struct {
+	Grant    Grant
+	Kind     TaskKind
+	Task     int
+	Attempt  int
+	Duration time.Duration
+	Exit     int32 // the exit status it shall end with
+}
+
+// Steps is what the master wants after an event. Asks are those that changed.
+type Steps struct {
+	Asks     []Ask
+	Starts   []Start
+	Releases []creel.ContainerID
+	Finish   bool // all tasks are done, or one failed too often
+	Failed   bool // with Finish: the job failed
+}
+
+// MasterConfig shapes how a master asks.
+type MasterConfig struct {
+	MapSize, ReduceSize creel.Resource
+	SlowStart           float64 // fraction of maps done before reduces are asked for; MapReduce's default 0.05
+	MaxAttempts         int     // a task failing this often fails the job; MapReduce's default 4
+	FailOneIn           int     // one task attempt in this many fails, drawn by seed; 0 is none
+}
+
+// DefaultMasterConfig is MapReduce's own: 1,024 MB and a core for each map and
+// each reduce, slow start at 5%, four attempts.
+func DefaultMasterConfig() MasterConfig {
+	return MasterConfig{MapSize: creel.NewResource(1024, 1), ReduceSize: creel.NewResource(1024, 1), SlowStart: 0.05, MaxAttempts: 4}
+}
+
+// Master plays the application master of one job. It is a pure machine with
+// one owner: deliver each event once, do what Steps says.
+type Master struct {
+	job  Job
+	conf MasterConfig
+	from *Durations
+
+	maps, reduces, retries pool
+	running                map[creel.ContainerID]task
+	attempts               map[task]int // failed attempts, only of tasks that failed
+	started                bool
+	finished               bool
+	sent                   map[int32]int32 // priority -> count the RM knows of
+}
+
+// task names one task of the job.
+type task struct {
+	kind  TaskKind
+	index int
+}
+
+// pool counts tasks of one priority: waiting to be granted, running, done.
+type pool struct {
+	waiting []int // indices of tasks without a container
+	done    int
+	total   int
+}
+
+// NewMaster makes the master of a job. Durations come from d.
+func NewMaster(job Job, conf MasterConfig, d *Durations) *Master {
+	m := &Master{job: job, conf: conf, from: d, running: map[creel.ContainerID]task{}, attempts: map[task]int{}, sent: map[int32]int32{}}
+	m.maps = newPool(job.Maps)
+	m.reduces = newPool(job.Reduces)
+	return m
+}
+
+func newPool(n int) pool {
+	p := pool{waiting: make([]int, n), total: n}
+	for i := range p.waiting {
+		p.waiting[i] = n - 1 - i // taken from the end: task 0 first
+	}
+	return p
+}
+
+// Job is the job the master plays.
+func (m *Master) Job() Job { return m.job }
+
+// Outstanding is how many containers the master still wants and has.
+func (m *Master) Outstanding() (wanted, running int) {
+	w := len(m.retries.waiting) + len(m.maps.waiting)
+	if m.reducesOpen() {
+		w += len(m.reduces.waiting)
+	}
+	return w, len(m.running)
+}
+
+// Registered is the first event, and the event after the ResourceManager lost
+// its memory of this master: everything still wanted is asked for anew.
+func (m *Master) Registered() Steps {
+	m.started = true
+	clear(m.sent)
+	return m.settle(Steps{})
+}
+
+// Allocated carries the answer to one allocate call.
+func (m *Master) Allocated(grants []Grant, ended []Ended) Steps {
+	var s Steps
+	for _, e := range ended {
+		m.end(e, &s)
+	}
+	for _, g := range grants {
+		m.grant(g, &s)
+	}
+	return m.settle(s)
+}
+
+// grant gives a container to a waiting task, or back.
+func (m *Master) grant(g Grant, s *Steps) {
+	if m.finished {
+		s.Releases = append(s.Releases, g.Container)
+		return
+	}
+	var p *pool
+	kind := Map
+	switch g.Priority {
+	case FailedMapPriority:
+		p = &m.retries
+	case ReducePriority:
+		p, kind = &m.reduces, Reduce
+	case MapPriority:
+		p = &m.maps
+	}
+	if p == nil || len(p.waiting) == 0 {
+		s.Releases = append(s.Releases, g.Container) // more than was asked for
+		return
+	}
+	index := p.waiting[len(p.waiting)-1]
+	p.waiting = p.waiting[:len(p.waiting)-1]
+	if m.sent[g.Priority] > 0 {
+		m.sent[g.Priority]-- // the ResourceManager lowered its own count
+	}
+	t := task{kind, index}
+	m.running[g.Container] = t
+	attempt := m.attempts[t]
+	start := Start{Grant: g, Kind: kind, Task: index, Attempt: attempt, Duration: m.job.Duration(m.from, kind, index)}
+	if n := m.conf.FailOneIn; n > 0 && mix(m.job.Seed, uint64(m.job.Index), uint64(kind), uint64(index), uint64(attempt), 'f')%uint64(n) == 0 {
+		start.Exit = 1
+	}
+	s.Starts = append(s.Starts, start)
+}
+
+// end books one completed container. Containers the master does not know
+// (released surplus) are passed over.
+func (m *Master) end(e Ended, s *Steps) {
+	t, ok := m.running[e.Container]
+	if !ok {
+		return
+	}
+	delete(m.running, e.Container)
+	if e.Exit == creel.ExitSuccess {
+		m.pool(t.kind).done++
+		return
+	}
+	// A container that the cluster took away does not count against its task;
+	// one whose process failed does, as in MapReduce.
+	if e.Exit > 0 {
+		m.attempts[t]++
+		if m.attempts[t] >= m.conf.MaxAttempts {
+			s.Failed = true
+		}
+	}
+	if t.kind == Map {
+		m.retries.waiting = append(m.retries.waiting, t.index)
+	} else {
+		m.reduces.waiting = append(m.reduces.waiting, t.index)
+	}
+}
+
+// StartFailed books a container that could not be started at its node.
+func (m *Master) StartFailed(c creel.ContainerID) Steps {
+	var s Steps
+	if _, ok := m.running[c]; ok {
+		m.end(Ended{c, creel.ExitAborted}, &s)
+		s.Releases = append(s.Releases, c)
+	}
+	return m.settle(s)
+}
+
+func (m *Master) pool(kind TaskKind) *pool {
+	if kind == Reduce {
+		return &m.reduces
+	}
+	return &m.maps
+}
+
+func (m *Master) reducesOpen() bool {
+	return float64(m.maps.done) >= m.conf.SlowStart*float64(m.maps.total)
+}
+
+// settle works out which absolute asks changed, and whether the job is over.
+func (m *Master) settle(s Steps) Steps {
+	if m.finished || !m.started {
+		return s
+	}
+	if s.Failed || m.maps.done == m.maps.total && m.reduces.done == m.reduces.total {
+		m.finished = true
+		s.Finish = true
+		for c := range m.running {
+			s.Releases = append(s.Releases, c)
+		}
+		slices.SortFunc(s.Releases, creel.ContainerID.Compare)
+		clear(m.running)
+	}
+	wanted := [...]struct {
+		priority int32
+		count    int
+		size     creel.Resource
+	}{
+		{FailedMapPriority, len(m.retries.waiting), m.conf.MapSize},
+		{ReducePriority, len(m.reduces.waiting), m.conf.ReduceSize},
+		{MapPriority, len(m.maps.waiting), m.conf.MapSize},
+	}
+	for _, w := range wanted {
+		n := int32(w.count)
+		if m.finished || w.priority == ReducePriority && !m.reducesOpen() {
+			n = 0
+		}
+		if n != m.sent[w.priority] {
+			m.sent[w.priority] = n
+			s.Asks = append(s.Asks, Ask{Priority: w.priority, Name: "*", Count: n, Size: w.size})
+		}
+	}
+	return s
+}
