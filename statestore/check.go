@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+import (
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// The checks of arguments that every store makes before it acts, so that all
+// refuse alike.
+
+// MaxTTL bounds times to live and leases.
+const MaxTTL = 366 * 24 * time.Hour
+
+func bad(what, why string, args ...any) error {
+	return failf(creel.ErrInvalidRequest, "correct the request", what, why, args...)
+}
+
+// CheckApplication refuses ids that cannot be stored.
+func CheckApplication(app creel.ApplicationID) error {
+	if app.ClusterTimestamp <= 0 || app.ID < 0 {
+		return bad("invalid application id", "%s is not an id that a ResourceManager issues", app)
+	}
+	return nil
+}
+
+// CheckReservation refuses ids that cannot be stored.
+func CheckReservation(id creel.ReservationID) error {
+	if id.ClusterTimestamp <= 0 || id.ID < 0 {
+		return bad("invalid reservation id", "%s is not an id that a ResourceManager issues", id)
+	}
+	return nil
+}
+
+// CheckTTL refuses times to live that are negative or endless.
+func CheckTTL(ttl time.Duration) error {
+	if ttl < 0 || ttl > MaxTTL {
+		return bad("invalid time to live", "%v is not between 0 and %v", ttl, MaxTTL)
+	}
+	return nil
+}
+
+// CheckLimit bounds a page.
+func CheckLimit(limit int) error {
+	if limit < 1 || limit > MaxPage {
+		return bad("invalid page size", "%d is not between 1 and %d", limit, MaxPage)
+	}
+	return nil
+}
+
+// CheckName refuses names of leases, holders and rings that are empty, long, or
+// have control characters or spaces.
+func CheckName(what, name string) error {
+	if name == "" || len(name) > 256 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return bad("invalid "+what, "%.80q must have 1 to 256 bytes and no spaces or control characters", name)
+	}
+	return nil
+}
+
+// CheckDrain bounds the reason of a drain.
+func CheckDrain(reason string) error {
+	if len(reason) > 1024 {
+		return bad("invalid drain reason", "it is longer than 1024 bytes")
+	}
+	return nil
+}
+
+// CheckBeat refuses a beat whose load cannot be read, so that what is stored
+// can.
+func CheckBeat(b subcluster.Beat) error {
+	if err := subcluster.ValidID(b.ID); err != nil {
+		return err
+	}
+	if len(b.Load) == 0 {
+		return nil
+	}
+	_, err := subcluster.ParseLoad(b.Load)
+	return err
+}
+
+// CheckSpread refuses a record that no reader could trust.
+func CheckSpread(s *Spread) error {
+	if err := CheckApplication(s.Attempt.Application); err != nil {
+		return err
+	}
+	if s.Attempt.Attempt <= 0 || s.Revision < 0 {
+		return bad("invalid spread", "%s, revision %d", s.Attempt, s.Revision)
+	}
+	if err := subcluster.ValidID(s.Home); err != nil {
+		return err
+	}
+	size := len(s.State) + len(s.Proxy)
+	for _, m := range s.Members {
+		if err := subcluster.ValidID(m.Member); err != nil {
+			return err
+		}
+		size += len(m.Token) + len(m.Phase)
+	}
+	if size > MaxSpread {
+		return bad("invalid spread", "%d bytes are more than %d", size, MaxSpread)
+	}
+	return nil
+}
+
+// MaxSpread bounds a spread record, in bytes before encoding.
+const MaxSpread = 1 << 20
+
+// CheckPolicy refuses a write that could not be kept, then asks valid, which
+// may be nil.
+func CheckPolicy(w *PolicyWrite, valid Validate) error {
+	if w.Queue != "*" {
+		if _, err := creel.ParseQueuePath(string(w.Queue)); err != nil {
+			return err
+		}
+	}
+	if len(w.Document) > MaxPolicy {
+		return bad("policy refused", "the document has %d bytes, more than %d", len(w.Document), MaxPolicy)
+	}
+	if len(w.Author) > 256 || len(w.Comment) > 4096 {
+		return bad("policy refused", "author is longer than 256 bytes or comment longer than 4096")
+	}
+	if w.Expect < 0 {
+		return bad("policy refused", "expected version %d is negative", w.Expect)
+	}
+	if len(w.Document) == 0 || valid == nil {
+		return nil
+	}
+	if err := valid(w.Queue, w.Document); err != nil {
+		return failf(creel.ErrInvalidRequest, "correct the document; the old one holds", "policy of "+string(w.Queue)+" refused", "%v", err)
+	}
+	return nil
+}
+
+// CheckSecret bounds a key.
+func CheckSecret(secret []byte) error {
+	if len(secret) == 0 || len(secret) > 4096 {
+		return bad("invalid key", "a secret has 1 to 4096 bytes, this has %d", len(secret))
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// failf makes the error of a refused request.
+func failf(kind error, try, what, why string, args ...any) error {
+	return &creel.Error{Kind: kind, What: what, Why: fmt.Sprintf(why, args...), Try: try}
+}
+
+// Unavailable is what a store that cannot do its work answers: why, and when
+// to come back.
+func Unavailable(why string, retryAfter time.Duration) error {
+	return &creel.Error{Kind: creel.ErrUnavailable, What: "state store unavailable", Why: why,
+		Try: "repeat the request, it is safe", RetryAfter: retryAfter}
+}
+
+// RetryAfter is how long an error asks its caller to wait, 0 if it does not.
+func RetryAfter(err error) time.Duration {
+	var e *creel.Error
+	if errors.As(err, &e) {
+		return e.RetryAfter
+	}
+	return 0
+}
+
+// The refusals every store words alike.
+
+// NoHome says that an application is unknown.
+func NoHome(app creel.ApplicationID) error {
+	return failf(creel.ErrApplicationNotFound, "check the id; ended applications are forgotten after a while",
+		"no home for "+app.String(), "the state store has no record of it")
+}
+
+// NoReservation says that a reservation is unknown.
+func NoReservation(id creel.ReservationID) error {
+	return failf(creel.ErrInvalidRequest, "check the id", "no home for "+id.String(), "the state store has no record of it")
+}
+
+// OtherHome says that a compare-and-set found another home.
+func OtherHome(what fmt.Stringer, expected, is creel.SubclusterID) error {
+	return failf(creel.ErrConflict, "use the home that is", "home of "+what.String()+" not changed", "it is %q, not %q", is, expected)
+}
+
+// OldEpoch says that a member comes from an earlier life.
+func OldEpoch(id creel.SubclusterID, is, came int64) error {
+	return failf(creel.ErrStale, "stop it, or raise its epoch",
+		fmt.Sprintf("subcluster %q refused", id), "epoch %d is registered, this is %d: a later life of its ResourceManager exists", is, came)
+}
+
+// NotMember says that a member must register (again).
+func NotMember(id creel.SubclusterID) error {
+	return failf(creel.ErrNotRegistered, "register it", fmt.Sprintf("subcluster %q refused", id), "it is not registered with that epoch")
+}
+
+// NoMember says that nothing is known of a member.
+func NoMember(id creel.SubclusterID) error {
+	return failf(creel.ErrInvalidRequest, "check the id", fmt.Sprintf("subcluster %q is unknown", id), "it never registered, or was removed")
+}
+
+// StillMember refuses to remove a member that may be alive.
+func StillMember(id creel.SubclusterID) error {
+	return failf(creel.ErrConflict, "deregister it, or wait for three leases without a beat",
+		fmt.Sprintf("subcluster %q not removed", id), "it may still be alive")
+}
+
+// NoSpread says that an attempt has no record.
+func NoSpread(a creel.AttemptID) error {
+	return failf(creel.ErrAttemptNotFound, "start it anew", "no spread of "+a.String(), "the state store has no record of it")
+}
+
+// OtherSpread says that another proxy wrote the record.
+func OtherSpread(a creel.AttemptID, is, expected int64) error {
+	return failf(creel.ErrConflict, "read the record; if another proxy wrote it, stop serving the attempt",
+		"spread of "+a.String()+" not saved", "its revision is %d, not %d", is, expected)
+}
+
+// OtherPolicy says that a policy was written meanwhile.
+func OtherPolicy(q creel.QueuePath, is, expected int64) error {
+	return failf(creel.ErrConflict, "read the policy and try again on that version",
+		fmt.Sprintf("policy of %q not written", q), "its version is %d, not %d", is, expected)
+}
+
+// HeldLease says who holds a lease.
+func HeldLease(l Lease) error {
+	return failf(creel.ErrConflict, "wait until it is released or over", fmt.Sprintf("lease %q not acquired", l.Name), "%q holds it", l.Holder)
+}
+
+// LostLease says that a lease has another holder.
+func LostLease(l Lease) error {
+	return failf(creel.ErrStale, "step down and acquire it again", fmt.Sprintf("lease %q not renewed", l.Name), "it is no longer held with token %d", l.Token)
+}
+
+// OtherKey says that a ring was rotated meanwhile.
+func OtherKey(ring string, is, expect int32) error {
+	return failf(creel.ErrConflict, "read the ring again and use its newest key",
+		fmt.Sprintf("key ring %q not rotated", ring), "its current key is %d, not %d", is, expect)
+}
+
+// OtherSchema refuses a store written in a form that this creel cannot read.
+func OtherSchema(is string) error {
+	return failf(creel.ErrNotPermitted, fmt.Sprintf("run a creel that reads schema %s, or point this one at another store or prefix", is),
+		"this creel refuses the state store", "it is written in schema %s, this creel reads %d to %d", is, OldestSchema, SchemaVersion)
+}

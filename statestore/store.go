@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+import (
+	"context"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Store is the whole contract. Callers declare the few methods they need.
+type Store interface {
+	Members
+	Homes
+	Reservations
+	Spreads
+	Policies
+	Leases
+	Keys
+	Schema
+	Watch
+}
+
+// Members of the federation.
+type Members interface {
+	// Register admits a member, or renews it. It counts as a beat.
+	Register(ctx context.Context, m subcluster.Member) error
+	// Beat renews the lease and, if it has a load, replaces the load.
+	Beat(ctx context.Context, b subcluster.Beat) error
+	// Drain stops new work for a member; reason says who asked and why, and
+	// empty ends the drain. It outlives registrations.
+	Drain(ctx context.Context, id creel.SubclusterID, reason string) error
+	// Deregister is the goodbye of one life. The record stays, so that an older
+	// life cannot return.
+	Deregister(ctx context.Context, id creel.SubclusterID, epoch int64) error
+	// RemoveMember deletes the record of a member that has deregistered or was
+	// silent for three leases, for an admin; else creel.ErrConflict.
+	RemoveMember(ctx context.Context, id creel.SubclusterID) error
+	// Records reads members and policies at one moment of the store.
+	Records(ctx context.Context) (subcluster.Records, error)
+}
+
+// Homes of applications.
+type Homes interface {
+	// Claim returns the application's home: member, if it had none.
+	Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, error)
+	// Move changes the home if it is from, and returns the home that is. It is
+	// also success if the home is to already. Else creel.ErrConflict with the
+	// home, or creel.ErrApplicationNotFound.
+	Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error)
+	// Home finds it; creel.ErrApplicationNotFound.
+	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
+	// Forget starts the end of a record whose home (which must match, else
+	// creel.ErrConflict) said that the application ended. The record and the
+	// spread go after ttl, 0 meaning now. A repeat never makes it live longer.
+	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
+	// HomesAt lists the applications of a home, in the order of the store, at
+	// most limit (1 to MaxPage) of them. The cursor is "" at first and next of
+	// the page before after that; next is "" at the end. An application that
+	// is there during the whole listing is listed exactly once.
+	HomesAt(ctx context.Context, member creel.SubclusterID, cursor string, limit int) (page []Home, next string, err error)
+	// Sweep frees at most limit records, of applications and reservations,
+	// whose time to live is over.
+	Sweep(ctx context.Context, limit int) (freed int, err error)
+}
+
+// Reservations have homes by the same rules as applications.
+type Reservations interface {
+	ClaimReservation(ctx context.Context, id creel.ReservationID, member creel.SubclusterID) (creel.SubclusterID, error)
+	MoveReservation(ctx context.Context, id creel.ReservationID, from, to creel.SubclusterID) (creel.SubclusterID, error)
+	ReservationHome(ctx context.Context, id creel.ReservationID) (creel.SubclusterID, error)
+	ForgetReservation(ctx context.Context, id creel.ReservationID, home creel.SubclusterID, ttl time.Duration) error
+	ReservationsAt(ctx context.Context, member creel.SubclusterID, cursor string, limit int) (page []ReservationHome, next string, err error)
+}
+
+// MaxPage is the longest page a listing gives.
+const MaxPage = 1000
+
+// Home is a line of HomesAt.
+type Home struct {
+	Application creel.ApplicationID `json:"application"`
+	Home        creel.SubclusterID  `json:"home"`
+	Claimed     time.Time           `json:"claimed"`       // store's clock, to the second
+	Ends        time.Time           `json:"ends,omitzero"` // when the record goes, zero while it lives
+}
+
+// ReservationHome is a line of ReservationsAt.
+type ReservationHome struct {
+	Reservation creel.ReservationID `json:"reservation"`
+	Home        creel.SubclusterID  `json:"home"`
+	Claimed     time.Time           `json:"claimed"`
+	Ends        time.Time           `json:"ends,omitzero"`
+}
+
+// Spreads of attempts.
+type Spreads interface {
+	// SaveSpread writes a record if the stored revision is s.Revision (0: none
+	// yet) and returns the new revision, one higher. creel.ErrConflict if
+	// another proxy wrote meanwhile; the same content again is success.
+	SaveSpread(ctx context.Context, s Spread) (revision int64, err error)
+	// Spread finds one; creel.ErrAttemptNotFound.
+	Spread(ctx context.Context, a creel.AttemptID) (Spread, error)
+	// SpreadsOf finds those of all attempts of an application, by attempt.
+	SpreadsOf(ctx context.Context, app creel.ApplicationID) ([]Spread, error)
+	// DropSpread removes one; it may be gone already.
+	DropSpread(ctx context.Context, a creel.AttemptID) error
+}
+
+// Spread says where an attempt has masters, and carries what a restarted proxy
+// needs. Secrets in it are sealed (Seal) before they come here.
+type Spread struct {
+	Attempt  creel.AttemptID    `json:"attempt"`
+	Revision int64              `json:"revision"`
+	Home     creel.SubclusterID `json:"home"`
+	Proxy    string             `json:"proxy,omitempty"` // the proxy that wrote it
+	Members  []SpreadMember     `json:"members,omitempty"`
+	State    []byte             `json:"state,omitempty"` // the session as its proxy encodes it
+}
+
+// SpreadMember is a subcluster with an unmanaged master of the attempt.
+type SpreadMember struct {
+	Member creel.SubclusterID `json:"member"`
+	Epoch  int64              `json:"epoch,omitempty"` // the member's life that it was launched in
+	Phase  string             `json:"phase,omitempty"` // the proxy's word: launching, running, ending
+	Token  []byte             `json:"token,omitempty"` // AMRM token, sealed
+}
+
+// Policies by queue path.
+type Policies interface {
+	// PutPolicy makes a version, if the queue's current one is w.Expect.
+	// creel.ErrConflict if it is not, creel.ErrInvalidRequest if the document
+	// is refused. The same write again is success.
+	PutPolicy(ctx context.Context, w PolicyWrite) (subcluster.Policy, error)
+	// PolicyHistory gives versions of a queue, newest first, below before
+	// (0: from the newest), at most limit. The last KeptVersions are kept.
+	PolicyHistory(ctx context.Context, q creel.QueuePath, before int64, limit int) ([]subcluster.Policy, error)
+}
+
+// KeptVersions of each queue's policy remain in the history.
+const KeptVersions = 128
+
+// MaxPolicy is the longest policy document, in bytes.
+const MaxPolicy = 256 << 10
+
+// PolicyWrite asks for a new version. An empty document removes the queue's
+// policy, so that its parent's holds.
+type PolicyWrite struct {
+	Queue    creel.QueuePath
+	Expect   int64 // the queue's current version, 0 for none
+	Document []byte
+	Author   string
+	Comment  string
+}
+
+// Validate checks a policy document before it is stored (policies.Parse).
+// It must not keep or change the document.
+type Validate func(q creel.QueuePath, document []byte) error
+
+// Leases with fencing.
+type Leases interface {
+	// Acquire takes the lease if it is free, over, or held by the same holder,
+	// whose token then stays. creel.ErrConflict comes with the holder's lease.
+	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error)
+	// Renew extends it if nobody else held it since; creel.ErrStale if lost. A
+	// lease that ran out but has no later holder can be renewed.
+	Renew(ctx context.Context, l Lease, ttl time.Duration) (Lease, error)
+	// Release gives it up; it is success if it is lost already.
+	Release(ctx context.Context, l Lease) error
+	// Holder reads it; Holder is "" if it is free or over.
+	Holder(ctx context.Context, name string) (Lease, error)
+}
+
+// Lease is held by one at a time.
+type Lease struct {
+	Name    string    `json:"name"`
+	Holder  string    `json:"holder"`
+	Token   int64     `json:"token"`   // rises with each holder
+	Expires time.Time `json:"expires"` // store's clock
+}
+
+// Keys are rings of secrets that any router or proxy must know.
+type Keys interface {
+	// Keys of a ring that are valid, newest first; empty if there is no ring.
+	Keys(ctx context.Context, ring string) ([]Key, error)
+	// RotateKey makes secret the current key with a number one higher, if the
+	// current one is expect (0: none). The one before stays for keep.
+	// creel.ErrConflict if another was faster: read Keys again. The same
+	// secret again is success.
+	RotateKey(ctx context.Context, ring string, expect int32, secret []byte, keep time.Duration) (Key, error)
+}
+
+// Key is one secret of a ring.
+type Key struct {
+	ID      int32     `json:"id"` // from 1
+	Secret  []byte    `json:"secret"`
+	Created time.Time `json:"created"`          // store's clock
+	Expires time.Time `json:"expires,omitzero"` // zero for the current one
+}
+
+// Schema of what is stored.
+type Schema interface {
+	// CheckSchema marks an empty store with SchemaVersion, and refuses a store
+	// with one outside OldestSchema..SchemaVersion (creel.ErrNotPermitted).
+	CheckSchema(ctx context.Context) error
+}
+
+// Versions of the stored form that this creel writes and reads.
+const (
+	SchemaVersion = 1
+	OldestSchema  = 1
+)
+
+// Watch for changes.
+type Watch interface {
+	// Watch calls notify, one call at a time, for each change it hears of,
+	// until ctx ends (nil) or it cannot listen any more (the error). It says
+	// ChangeResync at first and whenever it may have missed something. notify
+	// must not block: a slow one loses changes to a later ChangeResync.
+	Watch(ctx context.Context, notify func(Change)) error
+}
+
+// Change is a hint; what it is about is read from the store.
+type Change struct {
+	Kind        ChangeKind
+	Version     int64               // policies: the new version
+	Application creel.ApplicationID // homes: whose home moved or went
+}
+
+// ChangeKind says what changed.
+type ChangeKind string
+
+// The kinds of change.
+const (
+	ChangeResync   ChangeKind = "resync"   // anything may have changed
+	ChangeMembers  ChangeKind = "members"  // registered, drained, deregistered, removed; not beats
+	ChangePolicies ChangeKind = "policies" // a new version
+	ChangeHome     ChangeKind = "home"     // moved or forgotten; not claimed
+)
