@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Config is what a Machine is built with. Defaults() gives YARN's values.
+type Config struct {
+	ClusterTimestamp int64 // ms since epoch of this ResourceManager's first life; stamps application ids
+	Epoch            int64 // life number of a work-preserving restart, in container ids
+
+	// ResourceTypes beyond memory-mb and vcores, in the order of reports. At
+	// most MaxTypes in all.
+	ResourceTypes []ResourceType
+	MinAllocation creel.Resource // yarn.scheduler.minimum-allocation-*; sizes are rounded up to multiples of Increment
+	MaxAllocation creel.Resource // yarn.scheduler.maximum-allocation-*
+	Increment     creel.Resource // zero = MinAllocation
+
+	Queues    Queues
+	Placement Placement // nil: the queue named in the submission
+
+	// Volatile skips Save actions: nothing outlives the process (simulation).
+	Volatile bool
+
+	MaxAttempts       int           // yarn.resourcemanager.am.max-attempts [2]
+	NodeExpiry        time.Duration // yarn.nm.liveness-monitor.expiry-interval-ms [600 s]
+	MasterExpiry      time.Duration // yarn.am.liveness-monitor.expiry-interval-ms [600 s]
+	ContainerExpiry   time.Duration // yarn.resourcemanager.rm.container-allocation.expiry-interval-ms [600 s]
+	DecommissionAfter time.Duration // yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs [3600 s]
+	MaxCompletedApps  int           // yarn.resourcemanager.max-completed-applications [1000]
+	AutoUpdate        bool          // yarn.resourcemanager.auto-update.containers [false]
+	SchedulingAsks    bool          // yarn.resourcemanager.placement-constraints.handler is not "disabled"
+	ReservedNodes     float64       // share 0..1 of nodes that may be reserved at once [0.25, at least one node]
+	AdminACL          ACL           // yarn.admin.acl
+}
+
+// ResourceType is a countable type beyond memory and vcores.
+type ResourceType struct {
+	Name, Unit string // as in resource-types.xml, e.g. "yarn.io/gpu", ""
+}
+
+// MaxTypes bounds the resource types of one machine, memory and vcores included.
+const MaxTypes = 8
+
+// Defaults gives YARN's default values and one leaf queue, root.default.
+func Defaults() Config {
+	return Config{
+		MinAllocation:     creel.Resource{MemoryMB: 1024, VCores: 1},
+		MaxAllocation:     creel.Resource{MemoryMB: 8192, VCores: 4},
+		MaxAttempts:       2,
+		NodeExpiry:        600 * time.Second,
+		MasterExpiry:      600 * time.Second,
+		ContainerExpiry:   600 * time.Second,
+		DecommissionAfter: 3600 * time.Second,
+		MaxCompletedApps:  1000,
+		ReservedNodes:     0.25,
+		AdminACL:          ACL{All: true},
+		Queues: Queues{
+			MaxApplications: 10000, NodeLocalityDelay: 40, RackLocalityAdditionalDelay: -1,
+			NodeLocalityThreshold: -1, RackLocalityThreshold: -1,
+			Root: Queue{Name: "root", Capacity: PercentOf(100), Submit: ACL{All: true}, Admin: ACL{All: true},
+				Children: []Queue{{Name: "default", Capacity: PercentOf(100)}}},
+		},
+	}
+}
+
+// Placement chooses the queue of a submission: queue mappings or placement
+// rules. It must be a pure function of its arguments. exists reports whether a
+// path is a live leaf. An empty path keeps the submission's own queue; an error
+// refuses the submission.
+type Placement interface {
+	Place(s PlacementRequest, exists func(creel.QueuePath) bool) (Placed, error)
+}
+
+// PlacementRequest is what placement rules see of a submission.
+type PlacementRequest struct {
+	Application creel.ApplicationID
+	User        string
+	Groups      []string // the primary group first
+	Name        string
+	Type        string
+	Tags        []string
+	Queue       string // as submitted, possibly a leaf name, "default" or ""
+}
+
+// Placed is where placement sends an application. Create permits making the
+// queue if it is missing (below a queue with AutoCreate in CapacityScheduler,
+// anywhere in FairScheduler).
+type Placed struct {
+	Queue  creel.QueuePath
+	Create bool
+	Rule   string // which rule decided, for why and logs
+}
