@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nm
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+)
+
+// State of a container on its node, by YARN's names.
+type State int8
+
+// Container states in their usual order.
+const (
+	Localizing State = iota
+	Scheduled
+	Running
+	Relaunching
+	Killing
+	Done
+)
+
+var stateNames = [...]string{"LOCALIZING", "SCHEDULED", "RUNNING", "RELAUNCHING", "KILLING", "DONE"}
+
+func (s State) String() string { return stateNames[s] }
+
+// Exit codes with which YARN says who ended a container (ContainerExitStatus).
+const (
+	ExitInvalid           = -1000 // not finished
+	ExitAborted           = -100  // released, or lost with its node
+	ExitKilledByMaster    = -105
+	ExitKilledByRM        = -106
+	ExitKilledAfterAppEnd = -107
+	ExitForceKilled       = 137 // SIGKILL
+	ExitTerminated        = 143 // SIGTERM
+)
+
+// Container is what a node knows of one container. Fields are read only for
+// others than the machine.
+type Container struct {
+	ID         creel.ContainerID
+	User       string
+	Resource   creel.Resource
+	Priority   int32
+	Version    int32
+	Execution  creel.ExecutionType
+	Master     bool // an application master's container
+	RequestID  int64
+	Created    time.Time // as the ResourceManager granted it
+	State      State
+	ExitCode   int32
+	Diagnostic string
+
+	launch   *pb.ContainerLaunchContextProto // until it runs, longer when it may be retried
+	killCode int32                           // the code its killer wants reported, 0 when nobody killed it
+	deadline time.Time                       // of SIGKILL or of a relaunch
+	retries  int32
+	failures []time.Time // inside the retry policy's window
+	reported bool        // its completion was sent at least once
+	status   *pb.ContainerStatusProto
+}
+
+// retryPolicy is what the launch context asks for, nil when no relaunch.
+func retryPolicy(l *pb.ContainerLaunchContextProto) *pb.ContainerRetryContextProto {
+	r := l.GetContainerRetryContext()
+	if r.GetRetryPolicy() == pb.ContainerRetryPolicyProto_NEVER_RETRY {
+		return nil
+	}
+	return r
+}
+
+// retry decides whether a container that exited by itself gets another try, and
+// when.
+func (c *Container) retry(now time.Time, code int32) (at time.Time, again bool) {
+	r := retryPolicy(c.launch)
+	if r == nil || code == 0 || code == ExitForceKilled || code == ExitTerminated {
+		return time.Time{}, false
+	}
+	if r.GetRetryPolicy() == pb.ContainerRetryPolicyProto_RETRY_ON_SPECIFIC_ERROR_CODES && !slices.Contains(r.GetErrorCodes(), code) {
+		return time.Time{}, false
+	}
+	if window := r.GetFailuresValidityInterval(); window > 0 {
+		c.failures = slices.DeleteFunc(c.failures, func(t time.Time) bool {
+			return now.Sub(t) > time.Duration(window)*time.Millisecond
+		})
+		c.failures = append(c.failures, now)
+		c.retries = int32(len(c.failures)) - 1
+	}
+	if limit := r.GetMaxRetries(); limit != -1 && c.retries >= limit {
+		return time.Time{}, false
+	}
+	c.retries++
+	return now.Add(time.Duration(max(r.GetRetryInterval(), 0)) * time.Millisecond), true
+}
+
+// wire is the container's state in the protocols.
+func (c *Container) wire() pb.ContainerStateProto {
+	if c.State == Done {
+		return pb.ContainerStateProto_C_COMPLETE
+	}
+	return pb.ContainerStateProto_C_RUNNING
+}
+
+func (c *Container) subState() pb.ContainerSubStateProto {
+	switch c.State {
+	case Running:
+		return pb.ContainerSubStateProto_CSS_RUNNING
+	case Killing:
+		return pb.ContainerSubStateProto_CSS_COMPLETING
+	case Done:
+		return pb.ContainerSubStateProto_CSS_DONE
+	}
+	return pb.ContainerSubStateProto_CSS_SCHEDULED
+}
+
+// changed drops the message made of the former state.
+func (c *Container) changed() { c.status = nil }
+
+// statusProto is the container in a heartbeat or in an answer to its master.
+// Nobody changes the message; it is made again when the container changes.
+func (c *Container) statusProto() *pb.ContainerStatusProto {
+	if c.status == nil {
+		code, state, sub := int32(ExitInvalid), c.wire(), c.subState()
+		if c.State == Done {
+			code = c.ExitCode
+		}
+		diagnostic, execution := c.Diagnostic, pb.ExecutionTypeProto(c.Execution)
+		c.status = &pb.ContainerStatusProto{
+			ContainerId:       pb.FromContainerID(c.ID),
+			State:             &state,
+			Diagnostics:       &diagnostic,
+			ExitStatus:        &code,
+			Capability:        pb.FromResource(c.Resource),
+			ExecutionType:     &execution,
+			ContainerSubState: &sub,
+		}
+	}
+	return c.status
+}
+
+// registerProto is the container as it is reported when a node registers again.
+func (c *Container) registerProto() *pb.NMContainerStatusProto {
+	code, state := int32(ExitInvalid), c.wire()
+	if c.State == Done {
+		code = c.ExitCode
+	}
+	diagnostic, execution, version := c.Diagnostic, pb.ExecutionTypeProto(c.Execution), c.Version
+	created, request := c.Created.UnixMilli(), c.RequestID
+	return &pb.NMContainerStatusProto{
+		ContainerId:         pb.FromContainerID(c.ID),
+		ContainerState:      &state,
+		Resource:            pb.FromResource(c.Resource),
+		Priority:            pb.FromPriority(c.Priority),
+		Diagnostics:         &diagnostic,
+		ContainerExitStatus: &code,
+		CreationTime:        &created,
+		Version:             &version,
+		ExecutionType:       &execution,
+		AllocationRequestId: &request,
+	}
+}
+
+// exit texts, as people read them in a report.
+func killText(code int32) string {
+	switch code {
+	case ExitKilledByMaster:
+		return "Container killed by the ApplicationMaster.\n"
+	case ExitKilledByRM:
+		return "Container killed by the ResourceManager.\n"
+	case ExitKilledAfterAppEnd:
+		return "Container killed after its application ended.\n"
+	}
+	return fmt.Sprintf("Container killed on request. Exit code is %d\n", code)
+}

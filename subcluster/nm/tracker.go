@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nm
+
+import (
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+)
+
+// The conversation with the ResourceManager (ResourceTracker): register, then
+// beat. Response ids pair beats with answers: a beat carries the last answer's
+// id, so that the other side knows a repetition.
+
+// Registration is the message that makes the node known, with all that it runs.
+func (n *Node) Registration(now time.Time) *pb.RegisterNodeManagerRequestProto {
+	port, version := n.cfg.HTTPPort, n.cfg.Version
+	req := &pb.RegisterNodeManagerRequestProto{
+		NodeId:           pb.FromNodeID(n.cfg.ID),
+		HttpPort:         &port,
+		Resource:         pb.FromResource(n.cfg.Total),
+		NmVersion:        &version,
+		PhysicalResource: pb.FromResource(n.cfg.Total),
+		NodeStatus:       n.status(now),
+	}
+	req.NodeStatus.ContainersStatuses = nil // they come in their own form
+	for _, id := range n.order {
+		req.ContainerStatuses = append(req.ContainerStatuses, n.containers[id].registerProto())
+	}
+	for _, app := range n.applications() {
+		req.RunningApplications = append(req.RunningApplications, pb.FromApplicationID(app))
+	}
+	return req
+}
+
+// Beat is the next heartbeat. It may be sent again when no answer came.
+func (n *Node) Beat(now time.Time) *pb.NodeHeartbeatRequestProto {
+	n.forgetOld(now)
+	return &pb.NodeHeartbeatRequestProto{
+		NodeStatus:                       n.status(now),
+		LastKnownContainerTokenMasterKey: n.container.current,
+		LastKnownNmTokenMasterKey:        n.nm.current,
+	}
+}
+
+func (n *Node) status(now time.Time) *pb.NodeStatusProto {
+	at := n.healthTime
+	if at.IsZero() {
+		at = now
+	}
+	response, healthy, report, reported := n.response, n.healthy, n.health, at.UnixMilli()
+	s := &pb.NodeStatusProto{
+		NodeId:     pb.FromNodeID(n.cfg.ID),
+		ResponseId: &response,
+		NodeHealthStatus: &pb.NodeHealthStatusProto{
+			IsNodeHealthy:        &healthy,
+			HealthReport:         &report,
+			LastHealthReportTime: &reported,
+		},
+		ContainersUtilization: n.utilization(),
+		NodeUtilization:       n.utilization(),
+	}
+	if len(n.order) > 0 {
+		s.ContainersStatuses = make([]*pb.ContainerStatusProto, 0, len(n.order))
+		for _, id := range n.order {
+			c := n.containers[id]
+			if c.State == Done {
+				c.reported = true
+			}
+			s.ContainersStatuses = append(s.ContainersStatuses, c.statusProto())
+		}
+	}
+	return s
+}
+
+// utilization stands in for measured use: an executor of real processes would
+// measure, and a ResourceManager's REST door wants a value from every node.
+func (n *Node) utilization() *pb.ResourceUtilizationProto {
+	mem, cpu := int32(min(n.used.MemoryMB, 1<<31-1)), float32(n.used.VCores)
+	return &pb.ResourceUtilizationProto{Pmem: &mem, Vmem: &mem, Cpu: &cpu}
+}
+
+func (n *Node) applications() []creel.ApplicationID {
+	apps := make([]creel.ApplicationID, 0, len(n.apps))
+	for app := range n.apps {
+		apps = append(apps, app)
+	}
+	slices.SortFunc(apps, func(a, b creel.ApplicationID) int { return a.Compare(b) })
+	return apps
+}
+
+func (n *Node) registered(now time.Time, a *pb.RegisterNodeManagerResponseProto) {
+	if n.halted {
+		return
+	}
+	if a.GetNodeAction() == pb.NodeActionProto_SHUTDOWN {
+		n.halt(now, a.GetDiagnosticsMessage())
+		return
+	}
+	n.container.roll(a.GetContainerTokenMasterKey())
+	n.nm.roll(a.GetNmTokenMasterKey())
+	n.rm, n.response, n.active = a.GetRmIdentifier(), 0, true
+	if r := a.GetResource(); r != nil {
+		n.cfg.Total = pb.ToResource(r)
+	}
+	// Ends told in the registration are the ResourceManager's now, once it has
+	// answered a beat that does not contradict it.
+	for _, id := range n.order {
+		if c := n.containers[id]; c.State == Done {
+			c.reported = false
+		}
+	}
+}
+
+func (n *Node) beaten(now time.Time, a *pb.NodeHeartbeatResponseProto) {
+	if !n.active {
+		return // the answer to a beat from before a resync
+	}
+	switch a.GetNodeAction() {
+	case pb.NodeActionProto_RESYNC:
+		n.resync()
+		return
+	case pb.NodeActionProto_SHUTDOWN:
+		n.halt(now, a.GetDiagnosticsMessage())
+		return
+	}
+	n.response = a.GetResponseId()
+	if ms := a.GetNextHeartBeatInterval(); ms > 0 {
+		n.interval = time.Duration(ms) * time.Millisecond
+	}
+	n.container.roll(a.GetContainerTokenMasterKey())
+	n.nm.roll(a.GetNmTokenMasterKey())
+	if r := a.GetResource(); r != nil {
+		n.cfg.Total = pb.ToResource(r)
+	}
+	if gone := a.GetContainersToBeRemovedFromNm(); len(gone) > 0 {
+		acked := make(map[creel.ContainerID]bool, len(gone))
+		for _, id := range gone {
+			acked[pb.ToContainerID(id)] = true
+		}
+		n.forget(now, func(c *Container) bool { return acked[c.ID] })
+	}
+	// Of ended applications nobody acknowledges the last containers: told once
+	// and answered is enough.
+	n.forget(now, func(c *Container) bool {
+		_, known := n.apps[c.ID.Attempt.Application]
+		return !known && c.reported
+	})
+	for _, id := range a.GetContainersToCleanup() {
+		if c := n.containers[pb.ToContainerID(id)]; c != nil {
+			n.kill(now, c, ExitKilledByRM)
+		}
+	}
+	for _, p := range a.GetContainersToUpdate() {
+		c := n.containers[pb.ToContainerID(p.GetId())]
+		if c == nil || c.State == Done || p.GetVersion() <= c.Version {
+			continue
+		}
+		size := pb.ToResource(p.GetResource())
+		n.used = n.used.Sub(c.Resource).Add(size)
+		c.Resource, c.Version = size, p.GetVersion()
+		c.changed()
+	}
+	for _, s := range a.GetContainersToSignal() {
+		if c := n.containers[pb.ToContainerID(s.GetContainerId())]; c != nil && c.State == Running {
+			n.do(SignalContainer{ID: c.ID, Command: s.GetCommand()})
+		}
+	}
+	for _, p := range a.GetApplicationsToCleanup() {
+		n.appEnded(now, pb.ToApplicationID(p))
+	}
+}
+
+// appEnded kills what an ended application still runs. Its finished containers
+// are forgotten: nobody is left to acknowledge them to.
+func (n *Node) appEnded(now time.Time, app creel.ApplicationID) {
+	if _, known := n.apps[app]; !known {
+		return
+	}
+	delete(n.apps, app)
+	for _, id := range n.order {
+		if c := n.containers[id]; id.Attempt.Application == app {
+			n.kill(now, c, ExitKilledAfterAppEnd)
+		}
+	}
+	for attempt := range n.attempts {
+		if attempt.Application == app {
+			delete(n.attempts, attempt)
+		}
+	}
+	n.do(AppEnded{ID: app})
+}
+
+// resync registers again; the containers go on running.
+func (n *Node) resync() {
+	if n.halted {
+		return
+	}
+	n.active, n.response = false, 0
+	n.do(Register{})
+}
+
+func (n *Node) halt(now time.Time, reason string) {
+	n.active, n.halted = false, true
+	for _, id := range n.order {
+		n.kill(now, n.containers[id], ExitAborted)
+	}
+	n.do(Halt{Reason: reason})
+}
