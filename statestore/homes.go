@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+import (
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// homeTable keeps the homes of one kind of id, ordered for listings.
+type homeTable[ID comparable] struct {
+	compare func(a, b ID) int
+	of      map[ID]placed
+	at      map[creel.SubclusterID][]ID // each sorted by compare
+	ending  []end[ID]                   // sorted by time, then id
+}
+
+type placed struct {
+	home          creel.SubclusterID
+	claimed, ends time.Time // ends is zero while it lives
+}
+
+type end[ID comparable] struct {
+	at time.Time
+	id ID
+}
+
+func newHomeTable[ID comparable](compare func(a, b ID) int) homeTable[ID] {
+	return homeTable[ID]{compare: compare, of: map[ID]placed{}, at: map[creel.SubclusterID][]ID{}}
+}
+
+// find gives what is there at now; what is over is not.
+func (t *homeTable[ID]) find(now time.Time, id ID) (placed, bool) {
+	p, ok := t.of[id]
+	if ok && !p.ends.IsZero() && !now.Before(p.ends) {
+		return placed{}, false
+	}
+	return p, ok
+}
+
+func (t *homeTable[ID]) claim(now time.Time, id ID, member creel.SubclusterID) creel.SubclusterID {
+	if p, ok := t.find(now, id); ok {
+		return p.home
+	}
+	t.drop(id) // what is over makes place
+	t.put(id, placed{home: member, claimed: now.Truncate(time.Second)})
+	return member
+}
+
+func (t *homeTable[ID]) put(id ID, p placed) {
+	t.of[id] = p
+	list := t.at[p.home]
+	i, ok := slices.BinarySearchFunc(list, id, t.compare)
+	if !ok {
+		t.at[p.home] = slices.Insert(list, i, id)
+	}
+	if !p.ends.IsZero() {
+		e := end[ID]{p.ends, id}
+		i, _ := slices.BinarySearchFunc(t.ending, e, t.compareEnds)
+		t.ending = slices.Insert(t.ending, i, e)
+	}
+}
+
+func (t *homeTable[ID]) drop(id ID) {
+	p, ok := t.of[id]
+	if !ok {
+		return
+	}
+	delete(t.of, id)
+	list := t.at[p.home]
+	if i, ok := slices.BinarySearchFunc(list, id, t.compare); ok {
+		t.at[p.home] = slices.Delete(list, i, i+1)
+	}
+	if len(t.at[p.home]) == 0 {
+		delete(t.at, p.home)
+	}
+	if !p.ends.IsZero() {
+		if i, ok := slices.BinarySearchFunc(t.ending, end[ID]{p.ends, id}, t.compareEnds); ok {
+			t.ending = slices.Delete(t.ending, i, i+1)
+		}
+	}
+}
+
+func (t *homeTable[ID]) compareEnds(a, b end[ID]) int {
+	if c := a.at.Compare(b.at); c != 0 {
+		return c
+	}
+	return t.compare(a.id, b.id)
+}
+
+// move is the compare-and-set: moved says that it changed something, ok that
+// the home is now to.
+func (t *homeTable[ID]) move(now time.Time, id ID, from, to creel.SubclusterID) (is creel.SubclusterID, moved, ok bool) {
+	p, found := t.find(now, id)
+	switch {
+	case !found:
+		return "", false, false
+	case p.home == to:
+		return to, false, true
+	case p.home != from:
+		return p.home, false, false
+	}
+	t.drop(id)
+	p.home = to
+	t.put(id, p)
+	return to, true, true
+}
+
+// forget starts the end, never later than one that has started.
+func (t *homeTable[ID]) forget(now time.Time, id ID, home creel.SubclusterID, ttl time.Duration) (is creel.SubclusterID, ok bool) {
+	p, found := t.find(now, id)
+	if !found {
+		return "", true
+	}
+	if p.home != home {
+		return p.home, false
+	}
+	ends := now.Add(ttl).Truncate(time.Millisecond)
+	if !p.ends.IsZero() && p.ends.Before(ends) {
+		return home, true
+	}
+	t.drop(id)
+	p.ends = ends
+	t.put(id, p)
+	return home, true
+}
+
+// page lists what is after the id (or from the first), skipping what is over.
+func (t *homeTable[ID]) page(now time.Time, member creel.SubclusterID, after *ID, limit int) (ids []ID, more bool) {
+	list := t.at[member]
+	i := 0
+	if after != nil {
+		var ok bool
+		if i, ok = slices.BinarySearchFunc(list, *after, t.compare); ok {
+			i++
+		}
+	}
+	for ; i < len(list); i++ {
+		if _, ok := t.find(now, list[i]); !ok {
+			continue
+		}
+		if len(ids) == limit {
+			return ids, true
+		}
+		ids = append(ids, list[i])
+	}
+	return ids, false
+}
+
+// over takes at most limit ids whose end has come, and removes them.
+func (t *homeTable[ID]) over(now time.Time, limit int) []ID {
+	var gone []ID
+	for len(gone) < limit && len(t.ending) > 0 && !now.Before(t.ending[0].at) {
+		gone = append(gone, t.ending[0].id)
+		t.drop(t.ending[0].id)
+	}
+	return gone
+}

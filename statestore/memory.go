@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Memory is a Twin for concurrent callers: the embedded store of one process.
+type Memory struct {
+	clock func() time.Time
+	mu    sync.Mutex
+	twin  *Twin
+	subs  map[*subscriber]struct{}
+}
+
+var _ Store = (*Memory)(nil)
+
+type subscriber struct {
+	changes chan Change
+	missed  bool // guarded by Memory.mu
+}
+
+// NewMemory makes a store around a twin, which it owns from then on. clock is
+// the store's clock, time.Now or a simulation's.
+func NewMemory(twin *Twin, clock func() time.Time) *Memory {
+	return &Memory{clock: clock, twin: twin, subs: map[*subscriber]struct{}{}}
+}
+
+// read locks and gives the twin and the time.
+func (m *Memory) read() (t *Twin, now time.Time, unlock func()) {
+	m.mu.Lock()
+	return m.twin, m.clock(), m.mu.Unlock
+}
+
+// write is read for changes: it checks the context and the lease it carries.
+func (m *Memory) write(ctx context.Context) (t *Twin, now time.Time, unlock func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, time.Time{}, nil, err
+	}
+	m.mu.Lock()
+	if l, ok := FenceOf(ctx); ok {
+		if err := m.twin.Check(l); err != nil {
+			m.mu.Unlock()
+			return nil, time.Time{}, nil, err
+		}
+	}
+	return m.twin, m.clock(), m.mu.Unlock, nil
+}
+
+// tell hands a change to the subscribers; called with the lock held, it never
+// blocks.
+func (m *Memory) tell(c Change) {
+	for s := range m.subs {
+		select {
+		case s.changes <- c:
+		default:
+			s.missed = true
+		}
+	}
+}
+
+// Watch implements Watch.
+func (m *Memory) Watch(ctx context.Context, notify func(Change)) error {
+	s := &subscriber{changes: make(chan Change, 64)}
+	m.mu.Lock()
+	m.subs[s] = struct{}{}
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		delete(m.subs, s)
+		m.mu.Unlock()
+	}()
+	notify(Change{Kind: ChangeResync})
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case c := <-s.changes:
+			notify(c)
+		}
+		m.mu.Lock()
+		missed := s.missed
+		s.missed = false
+		m.mu.Unlock()
+		if missed {
+			notify(Change{Kind: ChangeResync})
+		}
+	}
+}
+
+// Snapshot writes the whole store as JSON, for Restore.
+func (m *Memory) Snapshot() ([]byte, error) {
+	t, _, unlock := m.read()
+	defer unlock()
+	return t.Snapshot()
+}
+
+// Restore replaces the whole store by a snapshot.
+func (m *Memory) Restore(data []byte) error {
+	t, _, unlock := m.read()
+	defer unlock()
+	if err := t.Restore(data); err != nil {
+		return err
+	}
+	m.tell(Change{Kind: ChangeResync})
+	return nil
+}
+
+// Register implements Members.
+func (m *Memory) Register(ctx context.Context, member subcluster.Member) error {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := t.Register(now, member); err != nil {
+		return err
+	}
+	m.tell(Change{Kind: ChangeMembers})
+	return nil
+}
+
+// Beat implements Members.
+func (m *Memory) Beat(ctx context.Context, b subcluster.Beat) error {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return t.Beat(now, b)
+}
+
+// Drain implements Members.
+func (m *Memory) Drain(ctx context.Context, id creel.SubclusterID, reason string) error {
+	t, _, unlock, err := m.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := t.Drain(id, reason); err != nil {
+		return err
+	}
+	m.tell(Change{Kind: ChangeMembers})
+	return nil
+}
+
+// Deregister implements Members.
+func (m *Memory) Deregister(ctx context.Context, id creel.SubclusterID, epoch int64) error {
+	t, _, unlock, err := m.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := t.Deregister(id, epoch); err != nil {
+		return err
+	}
+	m.tell(Change{Kind: ChangeMembers})
+	return nil
+}
+
+// RemoveMember implements Members.
+func (m *Memory) RemoveMember(ctx context.Context, id creel.SubclusterID) error {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := t.RemoveMember(now, id); err != nil {
+		return err
+	}
+	m.tell(Change{Kind: ChangeMembers})
+	return nil
+}
+
+// Records implements Members.
+func (m *Memory) Records(context.Context) (subcluster.Records, error) {
+	t, now, unlock := m.read()
+	defer unlock()
+	return t.Records(now), nil
+}
+
+// Claim implements Homes.
+func (m *Memory) Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return t.Claim(now, app, member)
+}
+
+// Move implements Homes.
+func (m *Memory) Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	is, moved, err := t.Move(now, app, from, to)
+	if moved {
+		m.tell(Change{Kind: ChangeHome, Application: app})
+	}
+	return is, err
+}
+
+// Home implements Homes.
+func (m *Memory) Home(_ context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
+	t, now, unlock := m.read()
+	defer unlock()
+	return t.Home(now, app)
+}
+
+// Forget implements Homes.
+func (m *Memory) Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := t.Forget(now, app, home, ttl); err != nil {
+		return err
+	}
+	m.tell(Change{Kind: ChangeHome, Application: app})
+	return nil
+}
+
+// HomesAt implements Homes.
+func (m *Memory) HomesAt(_ context.Context, member creel.SubclusterID, cursor string, limit int) ([]Home, string, error) {
+	t, now, unlock := m.read()
+	defer unlock()
+	return t.HomesAt(now, member, cursor, limit)
+}
+
+// Sweep implements Homes.
+func (m *Memory) Sweep(ctx context.Context, limit int) (int, error) {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
+	return t.Sweep(now, limit)
+}
+
+// ClaimReservation implements Reservations.
+func (m *Memory) ClaimReservation(ctx context.Context, id creel.ReservationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return t.ClaimReservation(now, id, member)
+}
+
+// MoveReservation implements Reservations.
+func (m *Memory) MoveReservation(ctx context.Context, id creel.ReservationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return t.MoveReservation(now, id, from, to)
+}
+
+// ReservationHome implements Reservations.
+func (m *Memory) ReservationHome(_ context.Context, id creel.ReservationID) (creel.SubclusterID, error) {
+	t, now, unlock := m.read()
+	defer unlock()
+	return t.ReservationHome(now, id)
+}
+
+// ForgetReservation implements Reservations.
+func (m *Memory) ForgetReservation(ctx context.Context, id creel.ReservationID, home creel.SubclusterID, ttl time.Duration) error {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return t.ForgetReservation(now, id, home, ttl)
+}
+
+// ReservationsAt implements Reservations.
+func (m *Memory) ReservationsAt(_ context.Context, member creel.SubclusterID, cursor string, limit int) ([]ReservationHome, string, error) {
+	t, now, unlock := m.read()
+	defer unlock()
+	return t.ReservationsAt(now, member, cursor, limit)
+}
+
+// SaveSpread implements Spreads.
+func (m *Memory) SaveSpread(ctx context.Context, s Spread) (int64, error) {
+	t, _, unlock, err := m.write(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
+	return t.SaveSpread(s)
+}
+
+// Spread implements Spreads.
+func (m *Memory) Spread(_ context.Context, a creel.AttemptID) (Spread, error) {
+	t, _, unlock := m.read()
+	defer unlock()
+	return t.Spread(a)
+}
+
+// SpreadsOf implements Spreads.
+func (m *Memory) SpreadsOf(_ context.Context, app creel.ApplicationID) ([]Spread, error) {
+	t, _, unlock := m.read()
+	defer unlock()
+	return t.SpreadsOf(app), nil
+}
+
+// DropSpread implements Spreads.
+func (m *Memory) DropSpread(ctx context.Context, a creel.AttemptID) error {
+	t, _, unlock, err := m.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	t.DropSpread(a)
+	return nil
+}
+
+// PutPolicy implements Policies.
+func (m *Memory) PutPolicy(ctx context.Context, w PolicyWrite) (subcluster.Policy, error) {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return subcluster.Policy{}, err
+	}
+	defer unlock()
+	p, err := t.PutPolicy(now, w)
+	if err == nil {
+		m.tell(Change{Kind: ChangePolicies, Version: p.Version})
+	}
+	return p, err
+}
+
+// PolicyHistory implements Policies.
+func (m *Memory) PolicyHistory(_ context.Context, q creel.QueuePath, before int64, limit int) ([]subcluster.Policy, error) {
+	t, _, unlock := m.read()
+	defer unlock()
+	return t.PolicyHistory(q, before, limit)
+}
+
+// Acquire implements Leases.
+func (m *Memory) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error) {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return Lease{}, err
+	}
+	defer unlock()
+	return t.Acquire(now, name, holder, ttl)
+}
+
+// Renew implements Leases.
+func (m *Memory) Renew(ctx context.Context, l Lease, ttl time.Duration) (Lease, error) {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return Lease{}, err
+	}
+	defer unlock()
+	return t.Renew(now, l, ttl)
+}
+
+// Release implements Leases.
+func (m *Memory) Release(ctx context.Context, l Lease) error {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return t.Release(now, l)
+}
+
+// Holder implements Leases.
+func (m *Memory) Holder(_ context.Context, name string) (Lease, error) {
+	t, now, unlock := m.read()
+	defer unlock()
+	return t.Holder(now, name), nil
+}
+
+// Keys implements Keys.
+func (m *Memory) Keys(_ context.Context, ring string) ([]Key, error) {
+	t, now, unlock := m.read()
+	defer unlock()
+	return t.Keys(now, ring), nil
+}
+
+// RotateKey implements Keys.
+func (m *Memory) RotateKey(ctx context.Context, ring string, expect int32, secret []byte, keep time.Duration) (Key, error) {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return Key{}, err
+	}
+	defer unlock()
+	return t.RotateKey(now, ring, expect, secret, keep)
+}
+
+// CheckSchema implements Schema.
+func (m *Memory) CheckSchema(context.Context) error {
+	t, _, unlock := m.read()
+	defer unlock()
+	return t.CheckSchema()
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Report is what a member's ResourceManager says it has, for Rebuild.
+type Report struct {
+	Member       creel.SubclusterID
+	Applications []ReportedApplication
+}
+
+// ReportedApplication is an application in a ResourceManager's own list.
+type ReportedApplication struct {
+	ID        creel.ApplicationID
+	Unmanaged bool      // its master is unmanaged here: this is a place of its spread, not its home
+	Ended     bool      // it has reached its final state here
+	Attempt   int32     // of the newest attempt, 0 for none
+	Submitted time.Time // by that ResourceManager's clock
+}
+
+// Conflict says that more than one member claims an application, or that only
+// places of a spread are left, and how it was decided. It is an audit line.
+type Conflict struct {
+	Application creel.ApplicationID
+	Home        creel.SubclusterID   // the winner, "" if there is none
+	Others      []creel.SubclusterID // those who must end it, sorted
+	Rule        string               // why
+}
+
+func (c Conflict) String() string {
+	home := string(c.Home)
+	if home == "" {
+		home = "nobody"
+	}
+	return fmt.Sprintf("application=%s home=%s others=%v rule=%q", c.Application, home, c.Others, c.Rule)
+}
+
+// Rebuild finds the homes that a store which came back empty should have, from
+// what all ResourceManagers report. It is pure, and the order of the reports
+// does not matter. A member that reported twice counts once, with the union.
+//
+// An application with one managed report is at home there. Of several members
+// that claim it, the home is, each rule deciding what the one before left even:
+//
+//  1. one where it has not ended, before one where it has: work is kept;
+//  2. the one with the higher attempt: it got further;
+//  3. the one that accepted it first;
+//  4. the one whose name sorts first.
+//
+// An unmanaged master never makes a home. An application of which only such
+// are left has no home; its masters are orphans to be ended.
+func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
+	type claim struct {
+		member creel.SubclusterID
+		ReportedApplication
+	}
+	claims := map[creel.ApplicationID][]claim{}
+	var ids []creel.ApplicationID
+	for _, r := range reports {
+		for _, a := range r.Applications {
+			if claims[a.ID] == nil {
+				ids = append(ids, a.ID)
+			}
+			claims[a.ID] = append(claims[a.ID], claim{r.Member, a})
+		}
+	}
+	slices.SortFunc(ids, creel.ApplicationID.Compare)
+	for _, id := range ids {
+		var managed, unmanaged []claim
+		for _, c := range claims[id] {
+			if c.Unmanaged {
+				unmanaged = append(unmanaged, c)
+			} else {
+				managed = append(managed, c)
+			}
+		}
+		rule := ""
+		slices.SortStableFunc(managed, func(a, b claim) int {
+			return cmp.Or(compareBool(a.Ended, b.Ended), cmp.Compare(b.Attempt, a.Attempt), a.Submitted.Compare(b.Submitted), cmp.Compare(a.member, b.member))
+		})
+		if len(managed) == 0 {
+			c := Conflict{Application: id, Rule: "only unmanaged masters are left, no member is its home"}
+			for _, u := range unmanaged {
+				c.Others = append(c.Others, u.member)
+			}
+			c.Others = sortedUnique(c.Others)
+			conflicts = append(conflicts, c)
+			continue
+		}
+		w := managed[0]
+		homes = append(homes, Home{Application: id, Home: w.member, Claimed: w.Submitted})
+		var others []creel.SubclusterID
+		for _, o := range managed[1:] {
+			if o.member == w.member {
+				continue
+			}
+			if rule == "" { // against the runner-up
+				switch {
+				case w.Ended != o.Ended:
+					rule = "it has not ended there"
+				case w.Attempt != o.Attempt:
+					rule = fmt.Sprintf("attempt %d is the highest", w.Attempt)
+				case !w.Submitted.Equal(o.Submitted):
+					rule = "it was accepted there first"
+				default:
+					rule = "its name sorts first"
+				}
+			}
+			others = append(others, o.member)
+		}
+		if len(others) > 0 {
+			conflicts = append(conflicts, Conflict{id, w.member, sortedUnique(others), rule})
+		}
+	}
+	return homes, conflicts
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+func sortedUnique(ids []creel.SubclusterID) []creel.SubclusterID {
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// Reclaim writes rebuilt homes into a store. A home that the store has already
+// (a router claimed meanwhile) is kept, and told as a conflict. It may be
+// repeated until it returns no error.
+func Reclaim(ctx context.Context, store interface {
+	Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, error)
+}, homes []Home) (conflicts []Conflict, err error) {
+	for _, h := range homes {
+		is, e := store.Claim(ctx, h.Application, h.Home)
+		if e != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", h.Application, e))
+			if ctx.Err() != nil {
+				return conflicts, err
+			}
+			continue
+		}
+		if is != h.Home {
+			conflicts = append(conflicts, Conflict{h.Application, is, []creel.SubclusterID{h.Home}, "the store had that home already"})
+		}
+	}
+	return conflicts, err
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+func (s *Spread) clone() Spread {
+	c := *s
+	c.State = slices.Clone(s.State)
+	c.Members = slices.Clone(s.Members)
+	for i := range c.Members {
+		c.Members[i].Token = slices.Clone(c.Members[i].Token)
+	}
+	return c
+}
+
+func (s *Spread) equal(o *Spread) bool {
+	return s.Attempt == o.Attempt && s.Revision == o.Revision && s.Home == o.Home && s.Proxy == o.Proxy && bytes.Equal(s.State, o.State) &&
+		slices.EqualFunc(s.Members, o.Members, func(a, b SpreadMember) bool {
+			return a.Member == b.Member && a.Epoch == b.Epoch && a.Phase == b.Phase && bytes.Equal(a.Token, b.Token)
+		})
+}
+
+// The records that are stored as one text are JSON, so that redis-cli shows
+// them; what a script compares is stored beside it. Each parser refuses what
+// the matching check refuses, so that a damaged record is an error and not a
+// wrong decision.
+
+func unreadable(what string, err error) error {
+	return failf(creel.ErrInvalidRequest, "the store was written by something else; restore it or remove the record", what+" in the state store cannot be read", "%v", err)
+}
+
+// EncodeMember writes what Register got.
+func EncodeMember(m subcluster.Member) ([]byte, error) { return json.Marshal(m) }
+
+// ParseMember reads what EncodeMember wrote.
+func ParseMember(data []byte) (subcluster.Member, error) {
+	var m subcluster.Member
+	if err := json.Unmarshal(data, &m); err != nil {
+		return m, unreadable("a member", err)
+	}
+	if err := m.Validate(); err != nil {
+		return m, unreadable("a member", err)
+	}
+	return m, nil
+}
+
+// EncodeSpread writes a spread. Its revision is stored beside it.
+func EncodeSpread(s Spread) ([]byte, error) {
+	s.Revision = 0
+	return json.Marshal(s)
+}
+
+// ParseSpread reads what EncodeSpread wrote.
+func ParseSpread(data []byte) (Spread, error) {
+	var s Spread
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, unreadable("a spread", err)
+	}
+	if err := CheckSpread(&s); err != nil {
+		return s, unreadable("a spread", err)
+	}
+	return s, nil
+}
+
+// EncodePolicy writes the part of a policy that its writer gave.
+func EncodePolicy(w PolicyWrite) ([]byte, error) {
+	return json.Marshal(subcluster.Policy{Queue: w.Queue, Document: w.Document, Author: w.Author, Comment: w.Comment})
+}
+
+// ParsePolicy reads what EncodePolicy wrote; version and time are beside it.
+func ParsePolicy(data []byte) (subcluster.Policy, error) {
+	var p subcluster.Policy
+	if err := json.Unmarshal(data, &p); err != nil {
+		return p, unreadable("a policy", err)
+	}
+	w := PolicyWrite{Queue: p.Queue, Document: p.Document, Author: p.Author, Comment: p.Comment}
+	if err := CheckPolicy(&w, nil); err != nil {
+		return p, unreadable("a policy", err)
+	}
+	return p, nil
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// snapshot is the whole store, in an order that depends on nothing but its
+// content, so that equal stores give equal bytes.
+type snapshot struct {
+	Schema       string              `json:"schema"`
+	Identity     string              `json:"identity"`
+	Members      []subcluster.Record `json:"members,omitempty"`
+	Homes        []Home              `json:"homes,omitempty"`
+	Reservations []ReservationHome   `json:"reservations,omitempty"`
+	Spreads      []Spread            `json:"spreads,omitempty"`
+	Policies     []subcluster.Policy `json:"policies,omitempty"` // all kept versions, by queue then version
+	Version      int64               `json:"version,omitempty"`
+	Leases       []Lease             `json:"leases,omitempty"`
+	Rings        []ring              `json:"rings,omitempty"`
+}
+
+type ring struct {
+	Name string `json:"name"`
+	Keys []Key  `json:"keys"`
+}
+
+// Snapshot writes the whole store as JSON. Equal stores give equal bytes.
+func (t *Twin) Snapshot() ([]byte, error) {
+	s := snapshot{Schema: t.schema, Identity: t.identity, Version: t.version, Members: t.Records(time.Time{}).Members}
+	for id, p := range t.apps.of {
+		s.Homes = append(s.Homes, Home{id, p.home, p.claimed, p.ends})
+	}
+	slices.SortFunc(s.Homes, func(a, b Home) int { return a.Application.Compare(b.Application) })
+	for id, p := range t.reservations.of {
+		s.Reservations = append(s.Reservations, ReservationHome{id, p.home, p.claimed, p.ends})
+	}
+	slices.SortFunc(s.Reservations, func(a, b ReservationHome) int { return a.Reservation.Compare(b.Reservation) })
+	for _, l := range t.spreads {
+		s.Spreads = append(s.Spreads, l...)
+	}
+	slices.SortFunc(s.Spreads, func(a, b Spread) int { return a.Attempt.Compare(b.Attempt) })
+	for _, h := range t.policies {
+		s.Policies = append(s.Policies, h...)
+	}
+	slices.SortFunc(s.Policies, func(a, b subcluster.Policy) int { return int(a.Version - b.Version) })
+	slices.SortStableFunc(s.Policies, func(a, b subcluster.Policy) int { return strings.Compare(string(a.Queue), string(b.Queue)) })
+	for _, l := range t.leases {
+		s.Leases = append(s.Leases, l)
+	}
+	slices.SortFunc(s.Leases, func(a, b Lease) int { return strings.Compare(a.Name, b.Name) })
+	for name, keys := range t.rings {
+		s.Rings = append(s.Rings, ring{name, keys})
+	}
+	slices.SortFunc(s.Rings, func(a, b ring) int { return strings.Compare(a.Name, b.Name) })
+	return json.Marshal(s)
+}
+
+// Restore replaces the whole store by a snapshot. A snapshot that cannot be
+// read leaves the store as it is.
+func (t *Twin) Restore(data []byte) error {
+	var s snapshot
+	if err := json.Unmarshal(data, &s); err != nil {
+		return unreadable("the snapshot", err)
+	}
+	if s.Schema != "" {
+		if err := ReadableSchema(s.Schema); err != nil {
+			return err
+		}
+	}
+	n := NewTwin(s.Identity, t.valid)
+	n.schema, n.version = s.Schema, s.Version
+	for _, m := range s.Members {
+		if err := m.Validate(); err != nil {
+			return err
+		}
+		n.members[m.ID] = &m
+	}
+	for _, h := range s.Homes {
+		if err := checkPlaced(CheckApplication(h.Application), h.Home); err != nil {
+			return err
+		}
+		n.apps.drop(h.Application)
+		n.apps.put(h.Application, placed{h.Home, h.Claimed, h.Ends})
+	}
+	for _, h := range s.Reservations {
+		if err := checkPlaced(CheckReservation(h.Reservation), h.Home); err != nil {
+			return err
+		}
+		n.reservations.drop(h.Reservation)
+		n.reservations.put(h.Reservation, placed{h.Home, h.Claimed, h.Ends})
+	}
+	for _, sp := range s.Spreads {
+		if err := CheckSpread(&sp); err != nil {
+			return err
+		}
+		list := n.spreads[sp.Attempt.Application]
+		i, ok := slices.BinarySearchFunc(list, sp.Attempt, compareAttempt)
+		if ok {
+			return bad("snapshot refused", "it has two spreads of %s", sp.Attempt)
+		}
+		n.spreads[sp.Attempt.Application] = slices.Insert(list, i, sp)
+	}
+	for _, p := range s.Policies {
+		n.policies[p.Queue] = append(n.policies[p.Queue], p)
+	}
+	for _, l := range s.Leases {
+		n.leases[l.Name] = l
+	}
+	for _, r := range s.Rings {
+		n.rings[r.Name] = r.Keys
+	}
+	*t = *n
+	return nil
+}
+
+func checkPlaced(err error, home creel.SubclusterID) error {
+	if err != nil {
+		return err
+	}
+	return subcluster.ValidID(home)
+}

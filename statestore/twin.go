@@ -1,0 +1,559 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Twin is the store as a plain value: each promise a method of its clock and
+// arguments, no context, no lock. The simulator owns one directly; Memory makes
+// it a Store for many goroutines. It is also the slow obvious model against
+// which the others are tested.
+type Twin struct {
+	identity     string
+	schema       string // "" until marked
+	valid        Validate
+	members      map[creel.SubclusterID]*subcluster.Record
+	apps         homeTable[creel.ApplicationID]
+	reservations homeTable[creel.ReservationID]
+	spreads      map[creel.ApplicationID][]Spread // sorted by attempt
+	policies     map[creel.QueuePath][]subcluster.Policy
+	version      int64 // newest of any policy
+	leases       map[string]Lease
+	rings        map[string][]Key // newest first
+}
+
+// NewTwin makes an empty store. identity names it (subcluster.Records.Store);
+// valid checks policy documents and may be nil.
+func NewTwin(identity string, valid Validate) *Twin {
+	return &Twin{
+		identity: identity, valid: valid,
+		members:      map[creel.SubclusterID]*subcluster.Record{},
+		apps:         newHomeTable(creel.ApplicationID.Compare),
+		reservations: newHomeTable(creel.ReservationID.Compare),
+		spreads:      map[creel.ApplicationID][]Spread{},
+		policies:     map[creel.QueuePath][]subcluster.Policy{},
+		leases:       map[string]Lease{},
+		rings:        map[string][]Key{},
+	}
+}
+
+// Check tells whether a write under the lease would be refused.
+func (t *Twin) Check(l Lease) error {
+	if is := t.leases[l.Name]; is.Token > l.Token {
+		return Fenced(l, is.Token)
+	}
+	return nil
+}
+
+// Register: see Members.
+func (t *Twin) Register(now time.Time, m subcluster.Member) error {
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	r := t.members[m.ID]
+	if r == nil {
+		r = &subcluster.Record{}
+		t.members[m.ID] = r
+	} else if m.Epoch < r.Epoch {
+		return OldEpoch(m.ID, r.Epoch, m.Epoch)
+	}
+	if m.Epoch != r.Epoch {
+		r.Load = "" // the load of a former life says nothing
+	}
+	r.Member, r.Registered, r.Beat, r.Deregistered = m, now, now, false
+	return nil
+}
+
+// Beat: see Members.
+func (t *Twin) Beat(now time.Time, b subcluster.Beat) error {
+	if err := CheckBeat(b); err != nil {
+		return err
+	}
+	r, err := t.life(b.ID, b.Epoch)
+	if err != nil {
+		return err
+	}
+	if r.Deregistered {
+		return NotMember(b.ID)
+	}
+	r.Beat = now
+	if len(b.Load) > 0 {
+		r.Load = string(b.Load)
+	}
+	return nil
+}
+
+// life finds the record of one epoch of a member.
+func (t *Twin) life(id creel.SubclusterID, epoch int64) (*subcluster.Record, error) {
+	r := t.members[id]
+	switch {
+	case r == nil || epoch > r.Epoch:
+		return nil, NotMember(id)
+	case epoch < r.Epoch:
+		return nil, OldEpoch(id, r.Epoch, epoch)
+	}
+	return r, nil
+}
+
+// Drain: see Members.
+func (t *Twin) Drain(id creel.SubclusterID, reason string) error {
+	if err := CheckDrain(reason); err != nil {
+		return err
+	}
+	r := t.members[id]
+	if r == nil {
+		return NoMember(id)
+	}
+	r.Draining = reason
+	return nil
+}
+
+// Deregister: see Members.
+func (t *Twin) Deregister(id creel.SubclusterID, epoch int64) error {
+	r, err := t.life(id, epoch)
+	if err != nil {
+		return err
+	}
+	r.Deregistered = true
+	return nil
+}
+
+// RemoveMember: see Members.
+func (t *Twin) RemoveMember(now time.Time, id creel.SubclusterID) error {
+	r := t.members[id]
+	if r == nil {
+		return nil
+	}
+	if !r.Deregistered && now.Sub(r.Beat) <= 3*r.LeaseOrDefault() {
+		return StillMember(id)
+	}
+	delete(t.members, id)
+	return nil
+}
+
+// Records: see Members. Members are sorted by id, policies by queue.
+func (t *Twin) Records(now time.Time) subcluster.Records {
+	out := subcluster.Records{Now: now, Store: t.identity}
+	for _, r := range t.members {
+		out.Members = append(out.Members, *r)
+	}
+	slices.SortFunc(out.Members, func(a, b subcluster.Record) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	for _, h := range t.policies {
+		out.Policies = append(out.Policies, h[len(h)-1])
+	}
+	slices.SortFunc(out.Policies, func(a, b subcluster.Policy) int { return strings.Compare(string(a.Queue), string(b.Queue)) })
+	return out
+}
+
+// Claim: see Homes.
+func (t *Twin) Claim(now time.Time, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+	if err := CheckApplication(app); err != nil {
+		return "", err
+	}
+	if err := subcluster.ValidID(member); err != nil {
+		return "", err
+	}
+	if _, ok := t.apps.find(now, app); !ok {
+		delete(t.spreads, app) // of an earlier life of the id
+	}
+	return t.apps.claim(now, app, member), nil
+}
+
+// Move: see Homes. moved is false if the home was to already.
+func (t *Twin) Move(now time.Time, app creel.ApplicationID, from, to creel.SubclusterID) (is creel.SubclusterID, moved bool, err error) {
+	if err := CheckApplication(app); err != nil {
+		return "", false, err
+	}
+	if err := subcluster.ValidID(to); err != nil {
+		return "", false, err
+	}
+	is, moved, ok := t.apps.move(now, app, from, to)
+	switch {
+	case ok:
+		return is, moved, nil
+	case is == "":
+		return "", false, NoHome(app)
+	}
+	return is, false, OtherHome(app, from, is)
+}
+
+// Home: see Homes.
+func (t *Twin) Home(now time.Time, app creel.ApplicationID) (creel.SubclusterID, error) {
+	p, ok := t.apps.find(now, app)
+	if !ok {
+		return "", NoHome(app)
+	}
+	return p.home, nil
+}
+
+// Forget: see Homes.
+func (t *Twin) Forget(now time.Time, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error {
+	if err := CheckApplication(app); err != nil {
+		return err
+	}
+	if err := CheckTTL(ttl); err != nil {
+		return err
+	}
+	if is, ok := t.apps.forget(now, app, home, ttl); !ok {
+		return OtherHome(app, home, is)
+	}
+	return nil
+}
+
+// HomesAt: see Homes.
+func (t *Twin) HomesAt(now time.Time, member creel.SubclusterID, cursor string, limit int) ([]Home, string, error) {
+	if err := CheckLimit(limit); err != nil {
+		return nil, "", err
+	}
+	var after *creel.ApplicationID
+	if cursor != "" {
+		id, err := creel.ParseApplicationID(cursor)
+		if err != nil {
+			return nil, "", err
+		}
+		after = &id
+	}
+	ids, more := t.apps.page(now, member, after, limit)
+	page := make([]Home, 0, len(ids))
+	for _, id := range ids {
+		p := t.apps.of[id]
+		page = append(page, Home{id, p.home, p.claimed, p.ends})
+	}
+	if !more {
+		return page, "", nil
+	}
+	return page, ids[len(ids)-1].String(), nil
+}
+
+// Sweep: see Homes.
+func (t *Twin) Sweep(now time.Time, limit int) (int, error) {
+	if err := CheckLimit(limit); err != nil {
+		return 0, err
+	}
+	apps := t.apps.over(now, limit)
+	for _, id := range apps {
+		delete(t.spreads, id)
+	}
+	return len(apps) + len(t.reservations.over(now, limit-len(apps))), nil
+}
+
+// ClaimReservation: see Reservations.
+func (t *Twin) ClaimReservation(now time.Time, id creel.ReservationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+	if err := CheckReservation(id); err != nil {
+		return "", err
+	}
+	if err := subcluster.ValidID(member); err != nil {
+		return "", err
+	}
+	return t.reservations.claim(now, id, member), nil
+}
+
+// MoveReservation: see Reservations.
+func (t *Twin) MoveReservation(now time.Time, id creel.ReservationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+	if err := CheckReservation(id); err != nil {
+		return "", err
+	}
+	if err := subcluster.ValidID(to); err != nil {
+		return "", err
+	}
+	is, _, ok := t.reservations.move(now, id, from, to)
+	switch {
+	case ok:
+		return is, nil
+	case is == "":
+		return "", NoReservation(id)
+	}
+	return is, OtherHome(id, from, is)
+}
+
+// ReservationHome: see Reservations.
+func (t *Twin) ReservationHome(now time.Time, id creel.ReservationID) (creel.SubclusterID, error) {
+	p, ok := t.reservations.find(now, id)
+	if !ok {
+		return "", NoReservation(id)
+	}
+	return p.home, nil
+}
+
+// ForgetReservation: see Reservations.
+func (t *Twin) ForgetReservation(now time.Time, id creel.ReservationID, home creel.SubclusterID, ttl time.Duration) error {
+	if err := CheckReservation(id); err != nil {
+		return err
+	}
+	if err := CheckTTL(ttl); err != nil {
+		return err
+	}
+	if is, ok := t.reservations.forget(now, id, home, ttl); !ok {
+		return OtherHome(id, home, is)
+	}
+	return nil
+}
+
+// ReservationsAt: see Reservations.
+func (t *Twin) ReservationsAt(now time.Time, member creel.SubclusterID, cursor string, limit int) ([]ReservationHome, string, error) {
+	if err := CheckLimit(limit); err != nil {
+		return nil, "", err
+	}
+	var after *creel.ReservationID
+	if cursor != "" {
+		id, err := creel.ParseReservationID(cursor)
+		if err != nil {
+			return nil, "", err
+		}
+		after = &id
+	}
+	ids, more := t.reservations.page(now, member, after, limit)
+	page := make([]ReservationHome, 0, len(ids))
+	for _, id := range ids {
+		p := t.reservations.of[id]
+		page = append(page, ReservationHome{id, p.home, p.claimed, p.ends})
+	}
+	if !more {
+		return page, "", nil
+	}
+	return page, ids[len(ids)-1].String(), nil
+}
+
+func compareAttempt(s Spread, a creel.AttemptID) int { return s.Attempt.Compare(a) }
+
+// SaveSpread: see Spreads.
+func (t *Twin) SaveSpread(s Spread) (int64, error) {
+	if err := CheckSpread(&s); err != nil {
+		return 0, err
+	}
+	list := t.spreads[s.Attempt.Application]
+	i, ok := slices.BinarySearchFunc(list, s.Attempt, compareAttempt)
+	var is int64
+	if ok {
+		is = list[i].Revision
+	}
+	next := s.clone()
+	next.Revision = s.Revision + 1
+	switch {
+	case is == next.Revision && list[i].equal(&next):
+		return is, nil // the repeat of a lost answer
+	case is != s.Revision:
+		return 0, OtherSpread(s.Attempt, is, s.Revision)
+	case ok:
+		list[i] = next
+	default:
+		t.spreads[s.Attempt.Application] = slices.Insert(list, i, next)
+	}
+	return next.Revision, nil
+}
+
+// Spread: see Spreads.
+func (t *Twin) Spread(a creel.AttemptID) (Spread, error) {
+	list := t.spreads[a.Application]
+	i, ok := slices.BinarySearchFunc(list, a, compareAttempt)
+	if !ok {
+		return Spread{}, NoSpread(a)
+	}
+	return list[i].clone(), nil
+}
+
+// SpreadsOf: see Spreads.
+func (t *Twin) SpreadsOf(app creel.ApplicationID) []Spread {
+	var out []Spread
+	for i := range t.spreads[app] {
+		out = append(out, t.spreads[app][i].clone())
+	}
+	return out
+}
+
+// DropSpread: see Spreads.
+func (t *Twin) DropSpread(a creel.AttemptID) {
+	list := t.spreads[a.Application]
+	i, ok := slices.BinarySearchFunc(list, a, compareAttempt)
+	if !ok {
+		return
+	}
+	if list = slices.Delete(list, i, i+1); len(list) == 0 {
+		delete(t.spreads, a.Application)
+		return
+	}
+	t.spreads[a.Application] = list
+}
+
+// PutPolicy: see Policies.
+func (t *Twin) PutPolicy(now time.Time, w PolicyWrite) (subcluster.Policy, error) {
+	if err := CheckPolicy(&w, t.valid); err != nil {
+		return subcluster.Policy{}, err
+	}
+	h := t.policies[w.Queue]
+	var last subcluster.Policy
+	var before int64
+	if len(h) > 0 {
+		last = h[len(h)-1]
+	}
+	if len(h) > 1 {
+		before = h[len(h)-2].Version
+	}
+	if last.Version != w.Expect {
+		if before == w.Expect && last.Version != 0 && bytes.Equal(last.Document, w.Document) && last.Author == w.Author && last.Comment == w.Comment {
+			return last, nil // the repeat of a lost answer
+		}
+		return last, OtherPolicy(w.Queue, last.Version, w.Expect)
+	}
+	t.version = max(t.version+1, now.UnixMilli())
+	p := subcluster.Policy{Queue: w.Queue, Version: t.version, Document: slices.Clone(w.Document), Author: w.Author, Comment: w.Comment, Time: now}
+	if len(h) == KeptVersions {
+		h = slices.Clone(h[1:])
+	}
+	t.policies[w.Queue] = append(h, p)
+	return p, nil
+}
+
+// PolicyHistory: see Policies.
+func (t *Twin) PolicyHistory(q creel.QueuePath, before int64, limit int) ([]subcluster.Policy, error) {
+	if err := CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	var out []subcluster.Policy
+	for _, p := range slices.Backward(t.policies[q]) {
+		if (before == 0 || p.Version < before) && len(out) < limit {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// Acquire: see Leases.
+func (t *Twin) Acquire(now time.Time, name, holder string, ttl time.Duration) (Lease, error) {
+	if err := checkLease(name, holder, ttl); err != nil {
+		return Lease{}, err
+	}
+	l := t.leases[name]
+	if l.Holder != "" && now.Before(l.Expires) {
+		if l.Holder != holder {
+			return l, HeldLease(l)
+		}
+	} else {
+		l.Token = max(l.Token+1, now.UnixMicro())
+	}
+	l.Name, l.Holder, l.Expires = name, holder, now.Add(ttl)
+	t.leases[name] = l
+	return l, nil
+}
+
+func checkLease(name, holder string, ttl time.Duration) error {
+	if err := CheckName("lease name", name); err != nil {
+		return err
+	}
+	if err := CheckName("lease holder", holder); err != nil {
+		return err
+	}
+	if ttl <= 0 {
+		return bad("invalid lease", "its time to live is %v", ttl)
+	}
+	return CheckTTL(ttl)
+}
+
+// Renew: see Leases.
+func (t *Twin) Renew(now time.Time, l Lease, ttl time.Duration) (Lease, error) {
+	if err := checkLease(l.Name, l.Holder, ttl); err != nil {
+		return Lease{}, err
+	}
+	is := t.leases[l.Name]
+	if is.Holder != l.Holder || is.Token != l.Token {
+		return is, LostLease(l)
+	}
+	is.Expires = now.Add(ttl)
+	t.leases[l.Name] = is
+	return is, nil
+}
+
+// Release: see Leases.
+func (t *Twin) Release(now time.Time, l Lease) error {
+	if err := checkLease(l.Name, l.Holder, 1); err != nil {
+		return err
+	}
+	if is := t.leases[l.Name]; is.Holder == l.Holder && is.Token == l.Token {
+		is.Holder, is.Expires = "", now
+		t.leases[l.Name] = is
+	}
+	return nil
+}
+
+// Holder: see Leases.
+func (t *Twin) Holder(now time.Time, name string) Lease {
+	l := t.leases[name]
+	l.Name = name
+	if !now.Before(l.Expires) {
+		l.Holder = ""
+	}
+	return l
+}
+
+// Keys: see Keys.
+func (t *Twin) Keys(now time.Time, ring string) []Key {
+	var out []Key
+	for _, k := range t.rings[ring] {
+		if k.Expires.IsZero() || now.Before(k.Expires) {
+			k.Secret = slices.Clone(k.Secret)
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// RotateKey: see Keys.
+func (t *Twin) RotateKey(now time.Time, ring string, expect int32, secret []byte, keep time.Duration) (Key, error) {
+	if err := CheckName("key ring", ring); err != nil {
+		return Key{}, err
+	}
+	if err := CheckSecret(secret); err != nil {
+		return Key{}, err
+	}
+	if err := CheckTTL(keep); err != nil {
+		return Key{}, err
+	}
+	keys := t.rings[ring]
+	var is int32
+	if len(keys) > 0 {
+		is = keys[0].ID
+	}
+	if is == expect+1 && bytes.Equal(keys[0].Secret, secret) {
+		return keys[0], nil // the repeat of a lost answer
+	}
+	if is != expect {
+		return Key{}, OtherKey(ring, is, expect)
+	}
+	next := []Key{{ID: is + 1, Secret: slices.Clone(secret), Created: now}}
+	for i, k := range keys {
+		if i == 0 {
+			k.Expires = now.Add(keep).Truncate(time.Millisecond)
+		}
+		if now.Before(k.Expires) {
+			next = append(next, k)
+		}
+	}
+	t.rings[ring] = next
+	return next[0], nil
+}
+
+// CheckSchema: see Schema.
+func (t *Twin) CheckSchema() error {
+	if t.schema == "" {
+		t.schema = strconv.Itoa(SchemaVersion)
+	}
+	return ReadableSchema(t.schema)
+}
+
+// ReadableSchema refuses a stored schema word that this creel cannot read.
+func ReadableSchema(word string) error {
+	n, err := strconv.Atoi(word)
+	if err != nil || n < OldestSchema || n > SchemaVersion {
+		return OtherSchema(strconv.Quote(word))
+	}
+	return nil
+}
