@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Answer is the answer to one AllocateRequest. It and its slices belong to the
+// machine and are overwritten by the attempt's next Allocate.
+type Answer struct {
+	ResponseID   int32
+	Duplicate    bool // the request was a repetition: this is the last answer again
+	Granted      []Grant
+	Completed    []Completed
+	Updated      []Updated
+	UpdateErrors []UpdateError
+	FromPrevious []Grant // kept containers of earlier attempts that came back after registration
+	Rejected     []SchedulingAsk
+	UpdatedNodes []NodeUpdate
+	NMTokens     []creel.NodeID // nodes this attempt needs a token for
+	Headroom     creel.Resource
+	Nodes        int32 // active nodes
+	Priority     int32 // the application's
+	// PendingContainers and ActiveCores fill EnhancedHeadroom.
+	PendingContainers int32
+	ActiveCores       int32
+	Preempt           []creel.ContainerID // place for a later issue of preemption: always empty now
+}
+
+// Reason says why a container went where it did.
+type Reason uint8
+
+// Reasons of a grant.
+const (
+	ReasonNone      Reason = iota
+	NodeLocal              // on a host the ask named
+	RackLocal              // on a rack it named
+	OffSwitch              // anywhere, because the ask named no place
+	Relaxed                // anywhere, after the wait for a local node
+	RackRelaxed            // on the rack, after the wait for a local node
+	FromReservation        // on the node reserved for it
+	Recovered              // it ran when this ResourceManager started
+)
+
+var reasons = [...]string{"none", "node-local", "rack-local", "off-switch", "relaxed to any node", "relaxed to the rack", "from its reservation", "recovered"}
+
+func (r Reason) String() string { return reasons[r] }
+
+// Grant is a container given to an attempt: all a door needs to write a
+// ContainerProto and mint its token.
+type Grant struct {
+	ID                  creel.ContainerID
+	Node                creel.NodeID
+	HTTPAddress         string
+	Resource            creel.Resource
+	Priority            int32
+	AllocationRequestID int64
+	ExecutionType       creel.ExecutionType
+	Version             int32
+	Tags                []string
+	Created             int64 // ms since epoch
+	Master              bool  // it holds the attempt's master
+	Reason              Reason
+}
+
+// Completed is one finished container, told to its master once.
+type Completed struct {
+	ID          creel.ContainerID
+	ExitStatus  int32
+	Diagnostics string
+	Resource    creel.Resource
+	Execution   creel.ExecutionType
+	Message     any // the node's own message, nil if the machine ended it
+}
+
+// Updated is one applied container update; the door mints a new token.
+type Updated struct {
+	Kind  UpdateKind
+	Grant Grant // with the new version
+}
+
+// UpdateError is one refused update: reason is one of YARN's words
+// (INCORRECT_CONTAINER_VERSION_ERROR, INVALID_CONTAINER_ID,
+// RESOURCE_OUTSIDE_ALLOWED_RANGE, UPDATE_OUTSTANDING_ERROR).
+type UpdateError struct {
+	Reason  string
+	Version int32
+	Update  Update
+}
+
+// NodeUpdate tells masters of a change of a node's state (NodeUpdateTypeProto).
+type NodeUpdate struct {
+	ID   creel.NodeID
+	Kind int32 // 0 usable, 1 unusable, 2 decommissioning
+}
+
+// Registered is the answer to RegisterMaster.
+type Registered struct {
+	Queue         creel.QueuePath
+	MaxAllocation creel.Resource
+	Previous      []Grant        // running containers of earlier attempts, when they are kept
+	NMTokens      []creel.NodeID // nodes of those
+	MemoryOnly    bool           // only memory is checked (scheduler_resource_types)
+}
+
+// NodeAction is NodeActionProto.
+type NodeAction int32
+
+// Orders to a node.
+const (
+	NodeNormal NodeAction = iota
+	NodeResync
+	NodeStop // SHUTDOWN
+)
+
+// NodeRegistered is the answer to RegisterNode.
+type NodeRegistered struct {
+	Action      NodeAction
+	Diagnostics string
+	Resource    creel.Resource // set when it overrides the node's own
+	Override    bool
+}
+
+// NodeAnswer is the answer to a NodeReport. It belongs to the machine and is
+// overwritten by the node's next report.
+type NodeAnswer struct {
+	ResponseID  int32
+	Action      NodeAction
+	Diagnostics string
+	Duplicate   bool
+	Cleanup     []creel.ContainerID   // kill these
+	Apps        []creel.ApplicationID // ended: stop what they have, aggregate logs
+	Forget      []creel.ContainerID   // completions taken note of
+	Update      []Grant               // changed size or execution type, with a new version
+	Signals     []Signal
+	Resource    creel.Resource // set with Override: the node's new size
+	Override    bool
+}
+
+// Action is something the caller has to do. Exactly the types below.
+type Action interface{ action() }
+
+// SaveApp makes a record durable, replacing the one of the same application;
+// then Saved(Seq) is due. Deleted: forget it, no Saved is due.
+type SaveApp struct {
+	Seq     uint64
+	Record  AppRecord
+	Deleted bool
+}
+
+// SaveAttempt makes one attempt's record durable; then Saved(Seq) is due.
+type SaveAttempt struct {
+	Seq    uint64
+	Record AttemptRecord
+}
+
+// LaunchMaster starts a master in its container; MasterLaunched or
+// MasterLaunchFailed is due. For an unmanaged one (Unmanaged) nothing is
+// started: its token may now be given out.
+type LaunchMaster struct {
+	Attempt   creel.AttemptID
+	Container Grant
+	User      string
+	Submitted time.Time
+	Unmanaged bool
+	Context   any // Submission.Context
+}
+
+// StopMaster ends a master's container, for an attempt that is over.
+type StopMaster struct {
+	Attempt   creel.AttemptID
+	Container creel.ContainerID
+	Node      creel.NodeID
+}
+
+// AppEnded tells that an application reached its final state; its tokens and
+// files may go.
+type AppEnded struct {
+	App   creel.ApplicationID
+	State creel.ApplicationState
+	Final creel.FinalStatus
+}
+
+// AttemptEnded tells that an attempt's tokens are void.
+type AttemptEnded struct{ Attempt creel.AttemptID }
+
+// News tells that an attempt has something to fetch that did not come from its
+// own call: containers granted when room appeared, or containers ended. Sent
+// once until its next Allocate; a hint for simulators and waiting doors.
+type News struct{ Attempt creel.AttemptID }
+
+func (SaveApp) action()      {}
+func (SaveAttempt) action()  {}
+func (LaunchMaster) action() {}
+func (StopMaster) action()   {}
+func (AppEnded) action()     {}
+func (AttemptEnded) action() {}
+func (News) action()         {}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Event is anything that can happen to a Machine. Each concrete type has a
+// method of the Machine that does the same with typed results; Apply is for
+// logs and replays.
+type Event interface {
+	// apply performs the event and gives what the typed method gives, nil for none.
+	apply(m *Machine, now time.Time) (any, error)
+}
+
+// Submission asks for an application (submitApplication).
+type Submission struct {
+	ID           creel.ApplicationID
+	User         string
+	Groups       []string // primary first
+	Name         string
+	Type         string
+	Tags         []string
+	Queue        string // as submitted: path, leaf name, or "" for placement to decide
+	Master       Ask    // size of the master's container; ResourceName "*" (or a host with relaxed locality), Count 1. Ignored when Unmanaged
+	MasterPlaces []Ask  // further entries of am_container_resource_request (hosts, racks)
+
+	Priority    int32
+	HasPriority bool // false: the queue's default priority holds
+
+	Unmanaged        bool
+	KeepContainers   bool          // keep_containers_across_application_attempts
+	MaxAttempts      int           // 0 = Config.MaxAttempts, which also caps it
+	FailuresValidity time.Duration // attempt_failures_validity_interval; <= 0 = every failure counts
+	Lifetime         time.Duration // APP_TIMEOUT_LIFETIME; 0 = the queue's default
+	Label            string        // default node label expression; only "" is enabled
+
+	// Context is the door's own: the submission message. The machine keeps it
+	// and hands it back in actions and views, untouched.
+	Context any
+}
+
+// Kill ends an application at its owner's or an administrator's wish.
+type Kill struct {
+	App         creel.ApplicationID
+	Diagnostics string
+}
+
+// FailAttempt fails the current attempt by a client's order (failApplicationAttempt).
+type FailAttempt struct{ Attempt creel.AttemptID }
+
+// Move takes an application to another leaf queue.
+type Move struct {
+	App   creel.ApplicationID
+	Queue string
+}
+
+// SetPriority changes an application's priority; it is capped as at submission.
+type SetPriority struct {
+	App      creel.ApplicationID
+	Priority int32
+}
+
+// SetLifetime changes the time an application is killed at; zero = never.
+type SetLifetime struct {
+	App      creel.ApplicationID
+	Deadline time.Time
+}
+
+// Signal forwards a signal to a container through its node's next heartbeat.
+type Signal struct {
+	Container creel.ContainerID
+	Command   int32 // SignalContainerCommandProto
+}
+
+// RegisterMaster is registerApplicationMaster.
+type RegisterMaster struct {
+	Attempt     creel.AttemptID
+	Host        string
+	Port        int32
+	TrackingURL string
+	Constraints bool // the request carries placement_constraints
+}
+
+// AllocateRequest is one heartbeat of a master.
+type AllocateRequest struct {
+	ResponseID      int32
+	Asks            []Ask
+	Release         []creel.ContainerID
+	BlacklistAdd    []string
+	BlacklistRemove []string
+	Updates         []Update
+	Scheduling      []SchedulingAsk
+	Progress        float32
+	TrackingURL     string
+}
+
+// Ask is one ResourceRequest: the absolute number of containers still wanted
+// for (Priority, AllocationRequestID, ExecutionType, ResourceName).
+type Ask struct {
+	Priority            int32
+	AllocationRequestID int64
+	ResourceName        string // host, rack or "*"
+	Resource            creel.Resource
+	Count               int32
+	StrictLocality      bool // relax_locality = false
+	ExecutionType       creel.ExecutionType
+	EnforceExecution    bool
+	Label               string
+}
+
+// SchedulingAsk is one SchedulingRequest: parsed and kept; placed once
+// constraints are (the handler is off by default and then refuses it).
+type SchedulingAsk struct {
+	Priority            int32
+	AllocationRequestID int64
+	ExecutionType       creel.ExecutionType
+	Tags                []string
+	Count               int32
+	Resource            creel.Resource
+	Constrained         bool // it names a placement constraint
+	Message             any  // the door's message, handed back with a rejection
+}
+
+// UpdateKind is ContainerUpdateTypeProto.
+type UpdateKind int32
+
+// Kinds of container update, numbered as in the protocol.
+const (
+	Increase UpdateKind = iota
+	Decrease
+	Promote
+	Demote
+)
+
+// Update is one UpdateContainerRequest.
+type Update struct {
+	Container creel.ContainerID
+	Version   int32
+	Kind      UpdateKind
+	Resource  creel.Resource // target of Increase and Decrease
+	Execution creel.ExecutionType
+	Message   any // the door's message, handed back with an error
+}
+
+// FinishMaster is finishApplicationMaster.
+type FinishMaster struct {
+	Attempt     creel.AttemptID
+	Status      creel.FinalStatus
+	Diagnostics string
+	TrackingURL string
+}
+
+// MasterLaunched and MasterLaunchFailed answer LaunchMaster.
+type MasterLaunched struct{ Attempt creel.AttemptID }
+
+// MasterLaunchFailed tells that the node refused the master or could not be reached.
+type MasterLaunchFailed struct {
+	Attempt     creel.AttemptID
+	Diagnostics string
+}
+
+// Saved tells that the Save action of this number, and all before it, is durable.
+type Saved struct{ Seq uint64 }
+
+// RegisterNode is registerNodeManager.
+type RegisterNode struct {
+	ID           creel.NodeID
+	HTTPPort     int32
+	Rack         string // resolved by the door; "" = /default-rack
+	Resource     creel.Resource
+	Physical     creel.Resource
+	Version      string
+	Unhealthy    bool // nodeStatus says so
+	HealthReport string
+	Containers   []NodeContainer       // live and lately finished ones
+	Applications []creel.ApplicationID // with state on the node
+}
+
+// NodeContainer is one container as a registering node reports it (NMContainerStatus).
+type NodeContainer struct {
+	ID                  creel.ContainerID
+	State               creel.ContainerState
+	Resource            creel.Resource
+	Priority            int32
+	AllocationRequestID int64
+	ExecutionType       creel.ExecutionType
+	Version             int32
+	Created             time.Time
+	ExitStatus          int32
+	Diagnostics         string
+	Tags                []string
+}
+
+// NodeReport is one heartbeat of a node.
+type NodeReport struct {
+	ID           creel.NodeID
+	ResponseID   int32
+	Unhealthy    bool
+	HealthReport string
+	HealthTime   time.Time
+	Containers   []ContainerStatus // live ones, and finished ones not yet acknowledged
+	KeepAlive    []creel.ApplicationID
+	Increased    []creel.ContainerID // acknowledged increases
+	// Utilization as the node measures it; nil = not reported this time.
+	Utilization *NodeUse
+}
+
+// ContainerStatus is one container in a node's heartbeat.
+type ContainerStatus struct {
+	ID          creel.ContainerID
+	State       creel.ContainerState
+	ExitStatus  int32
+	Diagnostics string
+	Message     any // the door's message, handed on with the completion
+}
+
+// NodeUse is what runs on a node, measured: ResourceUtilizationProto and
+// the state of opportunistic containers.
+type NodeUse struct {
+	NodePhysicalMB, NodeVirtualMB             int32
+	NodeCPU                                   float32 // vcores
+	ContainersPhysicalMB, ContainersVirtualMB int32
+	ContainersCPU                             float32
+	OpportunisticRunning, OpportunisticQueued int32
+	OpportunisticMB                           int64
+	OpportunisticVCores                       int32
+}
+
+// UnregisterNode is a node's clean stop.
+type UnregisterNode struct{ ID creel.NodeID }
+
+// SetNodeResource changes a node's size (updateNodeResource).
+type SetNodeResource struct {
+	ID       creel.NodeID
+	Resource creel.Resource
+}
+
+// Decommission takes a node out: at once, or gracefully when its containers
+// have ended, at most after Timeout (0 = Config.DecommissionAfter, negative = no limit).
+type Decommission struct {
+	ID       creel.NodeID
+	Graceful bool
+	Timeout  time.Duration
+}
+
+// Recommission takes back a Decommission.
+type Recommission struct{ ID creel.NodeID }
+
+// ReloadQueues replaces the queue tree. Refused as a whole when it is invalid,
+// or removes a leaf that has applications.
+type ReloadQueues struct{ Queues Queues }
+
+// SetQueueState starts, stops or drains a queue.
+type SetQueueState struct {
+	Queue creel.QueuePath
+	State creel.QueueState
+}
+
+// ForgetNMTokens makes every master get new NM tokens (a key was rolled).
+type ForgetNMTokens struct{}
+
+// Recover brings back what a journal kept, before anything else happens.
+type Recover struct{ Apps []AppRecord }
+
+// AppRecord is what must survive of an application: the content of Save
+// actions, and of Recover.
+type AppRecord struct {
+	Submission        Submission
+	Submitted         time.Time
+	Queue             creel.QueuePath        // where placement put it
+	State             creel.ApplicationState // AppNew, or a final state
+	Final             creel.FinalStatus
+	Diagnostics       string
+	Started, Finished time.Time
+	Lifetime          time.Time // deadline; zero = none
+	Attempts          []AttemptRecord
+}
+
+// AttemptRecord is what must survive of an attempt.
+type AttemptRecord struct {
+	ID          creel.AttemptID
+	Master      creel.ContainerID // zero for an unmanaged one
+	Node        creel.NodeID
+	Started     time.Time
+	State       creel.AttemptState // AttemptNew while it runs, or a final state
+	Final       creel.FinalStatus
+	Diagnostics string
+	TrackingURL string
+	ExitStatus  int32
+	Finished    time.Time
+}
+
+// Tick lets time pass: deadlines reached by now take effect.
+type Tick struct{}
