@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+var creelStoreKeys = []Setting{
+	{Key: "creel.store.url", Type: URL, Default: "memory", Doc: "The state store: memory (one process), redis://, rediss://, redis-sentinel:// or redis-cluster://."},
+	{Key: "creel.store.prefix", Type: String, Default: "creel", Doc: "What the store's keys begin with, so that federations can share a Redis."},
+	{Key: "creel.store.timeout", Type: Duration, Default: "2s", Doc: "How long one call of the store may take."},
+	{Key: "creel.store.pool-size", Type: Int, Default: "16", Doc: "Connections to each Redis server."},
+	{Key: "creel.store.wait-replicas", Type: Int, Default: "0", Doc: "Replicas that must have a write before it counts; 0 leaves a failover free to lose the last ones."},
+	{Key: "creel.store.wait-timeout", Type: Duration, Default: "1s", Doc: "How long to wait for those replicas."},
+	{Key: "creel.store.home-ttl", Type: Duration, Default: "24h", Doc: "How long an ended application's home is remembered."},
+	{Key: "creel.store.poll-interval", Type: Duration, Default: "2s", Doc: "How often members and policies are read again, beside the store's own notices."},
+	{Key: "creel.subcluster.id", Type: String, Doc: "This member's name in the federation; empty: yarn.resourcemanager.cluster-id."},
+	{Key: "creel.membership.beat-interval", Type: Duration, Default: "1s", Doc: "The time between a member's beats."},
+	{Key: "creel.membership.lease", Type: Duration, Default: "10s", Doc: "A member silent for so long is not alive."},
+	{Key: "creel.cluster.secret-file", Type: Path, Doc: "A file with the secret that seals tokens in the store; empty: one is made and kept in the store."},
+}
+
+var creelRMKeys = []Setting{
+	{Key: "creel.rm.data", Type: Path, Doc: "The directory of the journal; empty: nothing survives a restart."},
+	{Key: "creel.rm.journal.sync", Type: Bool, Default: "true", Doc: "Whether a change is on disk before it is acted on."},
+	{Key: "creel.rm.journal.batch", Type: Int, Default: "1024", Doc: "Changes that one write to disk carries at most."},
+	{Key: "creel.rm.node-order", Type: Enum, Default: "spread", Choices: []string{"spread", "pack"}, Doc: "Whether containers spread over nodes or fill them one after the other; queues may say otherwise."},
+	{Key: "creel.rm.recovery-wait", Type: Duration, Default: "0s", Doc: "How long after a restart no container is granted; YARN's yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms where that is set."},
+	{Key: "creel.rm.inbox", Type: Int, Default: "65536", Doc: "Events that may wait for the scheduler before callers are told to try again."},
+	{Key: "creel.rm.heartbeat-interval-max", Type: Duration, Default: "10s", Doc: "The slowest that nodes are told to beat when the ResourceManager is loaded."},
+	{Key: "creel.scheduler.**.node-order", Type: Enum, Choices: []string{"spread", "pack"}, Doc: "The node order of one queue, by its path: creel.scheduler.root.a.node-order; its children inherit it."},
+}
+
+var creelNodeKeys = []Setting{
+	{Key: "creel.nm.simulate", Type: Int, Default: "0", Doc: "Simulated nodes in this process; 0: one real node."},
+	{Key: "creel.nm.simulate.memory-mb", Type: Int, Default: "10240", Doc: "Memory of a simulated node in MiB."},
+	{Key: "creel.nm.simulate.vcores", Type: Int, Default: "10", Doc: "Virtual cores of a simulated node."},
+	{Key: "creel.nm.simulate.racks", Type: Int, Default: "10", Doc: "Racks over which they are spread."},
+	{Key: "creel.nm.simulate.connections", Type: Int, Default: "4", Doc: "Connections over which they speak to the ResourceManager."},
+	{Key: "creel.nm.simulate.run-time", Type: Duration, Default: "0s", Doc: "How long a simulated container runs when its command does not say; 0: until it is stopped."},
+}
+
+var creelRouterKeys = []Setting{
+	{Key: "creel.router.client.max-calls", Type: Int, Default: "8192", Doc: "Client calls in flight at a router; more are told to try again."},
+	{Key: "creel.router.forward-timeout", Type: Duration, Default: "10s", Doc: "How long one subcluster may take to answer a forwarded call."},
+	{Key: "creel.router.submit-timeout", Type: Duration, Default: "30s", Doc: "How long a submission may take over all subclusters that it tries."},
+	{Key: "creel.router.list-timeout", Type: Duration, Default: "5s", Doc: "How long a list waits for its slowest subcluster."},
+	{Key: "creel.router.view-max-age", Type: Duration, Default: "30s", Doc: "How old the view of members may be before the router is not ready."},
+	{Key: "creel.router.breaker.failures", Type: Int, Default: "5", Doc: "Failures in a row after which a subcluster is left alone for a while."},
+	{Key: "creel.router.breaker.open-time", Type: Duration, Default: "5s", Doc: "For how long."},
+	{Key: "creel.router.home-cache", Type: Int, Default: "100000", Doc: "Homes of applications that a router remembers."},
+	{Key: "creel.router.policy", Type: Enum, Default: "load", Choices: []string{"uniform", "weighted", "priority", "load", "hash", "locality", "creel"}, Doc: "How a queue without a policy in the store chooses homes."},
+	{Key: "creel.router.proxy-user", Type: String, Default: "${user.name}", Doc: "The user that a router acts as towards ResourceManagers, on behalf of its clients."},
+	{Key: "creel.router.decisions-kept", Type: Int, Default: "10000", Doc: "Decisions kept for `creel app why`."},
+	{Key: "creel.router.dashboard", Type: Bool, Default: "true", Doc: "Whether the web door serves the dashboard."},
+}
+
+var creelProxyKeys = []Setting{
+	{Key: "creel.proxy.home-timeout", Type: Duration, Default: "10s", Doc: "How long an allocate to the home may take."},
+	{Key: "creel.proxy.member-timeout", Type: Duration, Default: "30s", Doc: "How long an allocate to another subcluster may take before its asks move."},
+	{Key: "creel.proxy.beat-interval", Type: Duration, Default: "1s", Doc: "The time between an unmanaged master's beats when its master is silent."},
+	{Key: "creel.proxy.max-sessions", Type: Int, Default: "10000", Doc: "Attempts that one proxy serves."},
+	{Key: "creel.proxy.max-members", Type: Int, Default: "8", Doc: "Subclusters over which one attempt is spread."},
+	{Key: "creel.proxy.policy", Type: Enum, Default: "locality", Choices: []string{"home", "broadcast", "locality", "creel"}, Doc: "How asks of a queue without a policy in the store are split."},
+	{Key: "creel.proxy.move-asks-after", Type: Duration, Default: "10s", Doc: "How long asks wait at a subcluster that grants nothing before they are tried elsewhere."},
+	{Key: "creel.proxy.inbox", Type: Int, Default: "64", Doc: "Events that may wait for one attempt."},
+}
+
+var creelRebalancerKeys = []Setting{
+	{Key: "creel.rebalancer.interval", Type: Duration, Default: "10s", Doc: "The time between two plans."},
+	{Key: "creel.rebalancer.lease", Type: Duration, Default: "15s", Doc: "How long the leader leads without renewing."},
+	{Key: "creel.rebalancer.max-change", Type: Percent, Default: "10", Doc: "The most by which one plan changes a queue's share of a subcluster."},
+	{Key: "creel.rebalancer.dry-run", Type: Bool, Default: "false", Doc: "Whether plans are only shown."},
+}
+
+var creelDaemonKeys = []Setting{
+	{Key: "creel.ipc.server.max-connections", Type: Int, Default: "50000", Doc: "Connections of one RPC port when ipc.server.max.connections is 0."},
+	{Key: "creel.ipc.server.max-connections-per-address", Type: Int, Default: "0", Doc: "Connections of one remote address to a port; 0: no limit of its own."},
+	{Key: "creel.ipc.server.max-calls-per-connection", Type: Int, Default: "4096", Doc: "Calls in flight on one connection."},
+	{Key: "creel.ipc.server.max-request-memory", Type: Bytes, Default: "1g", Doc: "Bytes of large requests held on one port."},
+	{Key: "creel.ipc.server.max-reply-bytes", Type: Bytes, Default: "16m", Doc: "Bytes of answers that may wait on a connection that does not read."},
+	{Key: "creel.ipc.server.max-reply-memory", Type: Bytes, Default: "1g", Doc: "The same over all connections of a port."},
+	{Key: "creel.ipc.server.handshake-timeout", Type: Duration, Default: "20s", Doc: "How long a connection may take to say who it is."},
+	{Key: "creel.ipc.server.stall-timeout", Type: Duration, Default: "60s", Doc: "A connection that takes no byte of its answers for so long is closed."},
+	{Key: "creel.http.max-request-size", Type: Bytes, Default: "8m", Doc: "Bytes of the largest body that a web door reads."},
+	{Key: "creel.http.read-header-timeout", Type: Duration, Default: "10s", Doc: "How long a web client may take to send its headers."},
+	{Key: "creel.http.tls.certificate", Type: Path, Doc: "The certificate of web doors under yarn.http.policy HTTPS_ONLY."},
+	{Key: "creel.http.tls.key", Type: Path, Doc: "Its key."},
+	{Key: "creel.drain-timeout", Type: Duration, Default: "10s", Doc: "How long calls in flight may finish after the first signal."},
+	{Key: "creel.log.level", Type: Enum, Default: "info", Choices: []string{"debug", "info", "warn", "error"}, Doc: "What is logged."},
+	{Key: "creel.log.format", Type: Enum, Default: "auto", Choices: []string{"auto", "text", "json"}, Doc: "How: auto is text on a terminal, JSON elsewhere."},
+	{Key: "creel.debug.address", Type: Address, Doc: "Where /debug/pprof listens, on loopback; empty: nowhere."},
+	{Key: "creel.trace.endpoint", Type: URL, Doc: "Where OpenTelemetry traces are sent; empty: nowhere."},
+	{Key: "creel.trace.sample", Type: Float, Default: "0.01", Doc: "The share of requests traced when the caller does not decide."},
+}

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Sources says where to look; its zero value gives the built-in defaults.
+type Sources struct {
+	ConfDir string   // Hadoop configuration directory; "" means HADOOP_CONF_DIR, and none when that is empty
+	Defines []string // key=value of each -D, in order
+	Flags   []Flag   // flags given on the command line, in order
+
+	// Env and System resolve ${env.X} and ${user.name}; nil means the process's.
+	Env    func(name string) (string, bool)
+	System func(name string) (string, bool)
+}
+
+// Flag is a command-line flag that sets a setting.
+type Flag struct {
+	Name  string // as typed, with dashes
+	Key   string
+	Value string
+}
+
+// Origin says where a value came from.
+type Origin struct {
+	Source string // "default", "file", "define" or "flag"
+	File   string
+	Line   int
+	Flag   string
+}
+
+func (o Origin) String() string {
+	switch o.Source {
+	case "file":
+		return fmt.Sprintf("%s:%d", o.File, o.Line)
+	case "define":
+		return "-D"
+	case "flag":
+		return o.Flag
+	}
+	return o.Source
+}
+
+// Value is one key with its value in force and the values it covers.
+type Value struct {
+	Key        string
+	Raw        string // as written
+	Text       string // with ${...} expanded
+	Origin     Origin
+	Final      bool
+	Overridden []Covered // earlier values, latest first
+}
+
+// Covered is a value that a later source replaced, or that a final one refused.
+type Covered struct {
+	Raw     string
+	Origin  Origin
+	Refused bool // came later, but the value in force is final
+}
+
+// Settings holds every value in force. It does not change after Load.
+type Settings struct {
+	dir      string
+	values   map[string]*Value
+	capacity []Property // of capacity-scheduler.xml, not expanded
+	warnings []string
+	env      func(string) (string, bool)
+	system   func(string) (string, bool)
+}
+
+// Load reads the sources and checks every value that the registry knows. All
+// that is wrong is reported at once, joined: files that cannot be read, values
+// that do not parse, unknown creel.* keys, each with its file and line.
+// With an error the returned Settings holds what could be read, for `creel
+// config check`; a daemon must not start with it.
+func Load(src Sources) (*Settings, error) {
+	s := &Settings{values: map[string]*Value{}, env: src.Env, system: src.System, dir: src.ConfDir}
+	if s.env == nil {
+		s.env = os.LookupEnv
+	}
+	if s.system == nil {
+		s.system = systemProperty
+	}
+	if s.dir == "" {
+		s.dir, _ = s.env("HADOOP_CONF_DIR")
+	}
+	for _, row := range All() {
+		if !strings.Contains(row.Key, "*") {
+			s.values[row.Key] = &Value{Key: row.Key, Raw: row.Default, Origin: Origin{Source: "default"}}
+		}
+	}
+
+	var errs []error
+	if s.dir != "" {
+		if info, err := os.Stat(s.dir); err != nil {
+			errs = append(errs, fmt.Errorf("configuration directory: %w", err))
+		} else if !info.IsDir() {
+			errs = append(errs, fmt.Errorf("configuration directory: %s is not a directory", s.dir))
+		} else {
+			for _, name := range []string{"core-site.xml", "yarn-site.xml"} {
+				errs = append(errs, s.readSite(filepath.Join(s.dir, name)))
+			}
+			props, err := readOptional(filepath.Join(s.dir, "capacity-scheduler.xml"))
+			s.capacity = props
+			errs = append(errs, err)
+		}
+	}
+	for _, define := range src.Defines {
+		key, value, ok := strings.Cut(define, "=")
+		if key = strings.TrimSpace(key); !ok || key == "" {
+			errs = append(errs, fmt.Errorf("-D %s: write -D key=value", define))
+			continue
+		}
+		s.set(key, value, Origin{Source: "define"}, false)
+	}
+	for _, f := range src.Flags {
+		s.set(f.Key, f.Value, Origin{Source: "flag", Flag: f.Name}, false)
+	}
+	errs = append(errs, s.check())
+	return s, errors.Join(errs...)
+}
+
+func readOptional(path string) ([]Property, error) {
+	props, err := ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) && !isFileError(err) {
+		return nil, nil
+	}
+	return props, err
+}
+
+func isFileError(err error) bool {
+	var fe *FileError
+	return errors.As(err, &fe)
+}
+
+func (s *Settings) readSite(path string) error {
+	props, err := readOptional(path)
+	if err != nil {
+		return err
+	}
+	for _, p := range props {
+		s.set(p.Name, p.Value, Origin{Source: "file", File: p.File, Line: p.Line}, p.Final)
+	}
+	return nil
+}
+
+// set puts a value in force over what was there. A final value withstands
+// later files but not -D and flags, as in Hadoop.
+func (s *Settings) set(key, raw string, origin Origin, final bool) {
+	if newer, ok := deprecated[key]; ok {
+		s.warnings = append(s.warnings, fmt.Sprintf("%s: %s is deprecated, write %s", origin, key, newer))
+		key = newer
+	}
+	old, ok := s.values[key]
+	if !ok {
+		s.values[key] = &Value{Key: key, Raw: raw, Origin: origin, Final: final}
+		return
+	}
+	if old.Final && origin.Source == "file" {
+		s.warnings = append(s.warnings, fmt.Sprintf("%s: %s is final since %s, this value is not used", origin, key, old.Origin))
+		old.Overridden = slices.Insert(old.Overridden, 0, Covered{Raw: raw, Origin: origin, Refused: true})
+		return
+	}
+	old.Overridden = slices.Insert(old.Overridden, 0, Covered{Raw: old.Raw, Origin: old.Origin})
+	old.Raw, old.Origin, old.Final = raw, origin, old.Final || final
+}
+
+// check expands and parses every value the registry knows and refuses unknown
+// creel.* keys.
+func (s *Settings) check() error {
+	var errs []error
+	for _, key := range s.keys() {
+		v := s.values[key]
+		row, known := Find(key)
+		if !known {
+			v.Text, _ = s.expand(v.Raw) // a free name or an ignored key: nobody parses it
+			if strings.HasPrefix(key, "creel.") {
+				errs = append(errs, s.unknown(v))
+			}
+			continue
+		}
+		text, err := s.expand(v.Raw)
+		v.Text = strings.TrimSpace(text)
+		if err == nil {
+			err = row.check(v.Text)
+		}
+		if err != nil {
+			shown := v.Text
+			if row.Secret {
+				shown = "****"
+			}
+			errs = append(errs, fmt.Errorf("%s: %s: value %q: %w (type %s, default %q)", v.Origin, key, shown, err, row.Type, row.Default))
+			// What Load hands back with an error must still be readable.
+			if fallback, expandErr := s.expand(row.Default); expandErr == nil {
+				v.Text = strings.TrimSpace(fallback)
+			} else {
+				v.Text = ""
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Settings) unknown(v *Value) error {
+	if near := Nearest(v.Key); near != "" {
+		return fmt.Errorf("%s: unknown setting %s; did you mean %s?", v.Origin, v.Key, near)
+	}
+	return fmt.Errorf("%s: unknown setting %s; `creel config print` lists all", v.Origin, v.Key)
+}
+
+func (s *Settings) keys() []string { return slices.Sorted(maps.Keys(s.values)) }
+
+// Dir is the configuration directory in use, "" for none.
+func (s *Settings) Dir() string { return s.dir }
+
+// Warnings lists what deserves a line in the log at start: deprecated names,
+// values refused by a final one.
+func (s *Settings) Warnings() []string { return s.warnings }
+
+// Lookup returns the value in force of any key, known or not, and whether
+// some source or default sets it.
+func (s *Settings) Lookup(key string) (*Value, bool) {
+	v, ok := s.values[key]
+	return v, ok
+}
+
+// Matching returns the values whose key matches a pattern of the registry,
+// sorted by key: Matching("hadoop.proxyuser.*.hosts").
+func (s *Settings) Matching(pattern string) []*Value {
+	var out []*Value
+	for _, key := range s.keys() {
+		if matches(pattern, key) {
+			out = append(out, s.values[key])
+		}
+	}
+	return out
+}
+
+// CapacityScheduler returns the properties that describe the queues for the
+// CapacityScheduler, expanded: every yarn.scheduler.capacity.* and
+// creel.scheduler.* of the site files, over them all of capacity-scheduler.xml,
+// over them -D. They are in the order of the files.
+func (s *Settings) CapacityScheduler() ([]Property, error) {
+	return s.schedulerProperties(s.capacity)
+}
+
+// ReloadCapacityScheduler reads capacity-scheduler.xml anew and returns what
+// CapacityScheduler would return for it, leaving s as it is.
+func (s *Settings) ReloadCapacityScheduler() ([]Property, error) {
+	if s.dir == "" {
+		return s.schedulerProperties(nil)
+	}
+	props, err := readOptional(filepath.Join(s.dir, "capacity-scheduler.xml"))
+	if err != nil {
+		return nil, err
+	}
+	return s.schedulerProperties(props)
+}
+
+func (s *Settings) schedulerProperties(file []Property) ([]Property, error) {
+	index := map[string]int{}
+	var out []Property
+	put := func(p Property) {
+		if i, ok := index[p.Name]; ok {
+			if !out[i].Final {
+				out[i] = p
+			}
+			return
+		}
+		index[p.Name] = len(out)
+		out = append(out, p)
+	}
+	var late []Property
+	for _, key := range s.keys() {
+		v := s.values[key]
+		if v.Origin.Source == "default" || !strings.HasPrefix(key, "yarn.scheduler.capacity.") && !strings.HasPrefix(key, "creel.scheduler.") {
+			continue
+		}
+		p := Property{Name: key, Value: v.Raw, Final: v.Final, File: v.Origin.File, Line: v.Origin.Line}
+		if v.Origin.Source == "file" {
+			put(p)
+		} else {
+			p.File = v.Origin.String()
+			late = append(late, p)
+		}
+	}
+	for _, p := range file {
+		put(p)
+	}
+	for _, p := range late {
+		if i, ok := index[p.Name]; ok {
+			out[i].Final = false
+		}
+		put(p)
+	}
+	local := map[string]string{}
+	for _, p := range out {
+		local[p.Name] = p.Value
+	}
+	var errs []error
+	for i := range out {
+		text, err := s.expandWith(out[i].Value, local)
+		if err != nil {
+			errs = append(errs, &FileError{File: out[i].File, Line: out[i].Line, Err: fmt.Errorf("%s: %w", out[i].Name, err)})
+		}
+		out[i].Value = strings.TrimSpace(text)
+	}
+	return out, errors.Join(errs...)
+}
+
+// FairSchedulerFile returns the path of the allocation file and its bytes, nil
+// when there is none. A relative yarn.scheduler.fair.allocation.file stands in
+// the configuration directory.
+func (s *Settings) FairSchedulerFile() (path string, data []byte, err error) {
+	path = s.String("yarn.scheduler.fair.allocation.file")
+	if !filepath.IsAbs(path) {
+		if s.dir == "" {
+			return path, nil, nil
+		}
+		path = filepath.Join(s.dir, path)
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return path, nil, nil
+	}
+	if err != nil {
+		return path, nil, err
+	}
+	if info.Size() > maxFileBytes {
+		return path, nil, &FileError{File: path, Err: fmt.Errorf("larger than %d MiB", maxFileBytes>>20)}
+	}
+	data, err = os.ReadFile(path)
+	return path, data, err
+}
+
+// systemProperty answers the Java system properties that configuration files
+// commonly use.
+func systemProperty(name string) (string, bool) {
+	switch name {
+	case "user.name":
+		if u, err := user.Current(); err == nil {
+			return u.Username, true
+		}
+	case "user.home":
+		if home, err := os.UserHomeDir(); err == nil {
+			return home, true
+		}
+	case "user.dir":
+		if dir, err := os.Getwd(); err == nil {
+			return dir, true
+		}
+	case "java.io.tmpdir":
+		return os.TempDir(), true
+	}
+	return "", false
+}
+
+// typed returns the text of a key that must be in the registry with that type.
+func (s *Settings) typed(key string, types ...Type) (string, *Setting) {
+	row, ok := Find(key)
+	if !ok {
+		panic("settings: " + key + " is not in the registry")
+	}
+	if !slices.Contains(types, row.Type) {
+		panic(fmt.Sprintf("settings: %s is of type %s, read as %s", key, row.Type, types[0]))
+	}
+	if v, ok := s.values[key]; ok {
+		return v.Text, row
+	}
+	return row.Default, row
+}
+
+// String returns the text of a setting whose value is a text: a string, class,
+// path, URL, address, or one of a set of choices (as the registry spells it).
+func (s *Settings) String(key string) string {
+	text, row := s.typed(key, String, Class, Path, URL, Enum, Address)
+	for _, c := range row.Choices {
+		if strings.EqualFold(c, text) {
+			return c
+		}
+	}
+	return text
+}
+
+// Int returns an Int or Long setting; 0 when it is empty.
+func (s *Settings) Int(key string) int { return int(s.Long(key)) }
+
+// Long returns an Int or Long setting; 0 when it is empty.
+func (s *Settings) Long(key string) int64 {
+	text, _ := s.typed(key, Long, Int)
+	n, _ := parseInt(text, 64)
+	return n
+}
+
+// Bool returns a Bool setting; false when it is empty.
+func (s *Settings) Bool(key string) bool {
+	text, _ := s.typed(key, Bool)
+	b, _ := parseBool(text)
+	return b
+}
+
+// Float returns a Float setting, or a Percent one in percent; 0 when empty.
+func (s *Settings) Float(key string) float64 {
+	text, row := s.typed(key, Float, Percent)
+	if row.Type == Percent {
+		f, _ := parsePercent(text)
+		return f
+	}
+	f, _ := parseFloat(text)
+	return f
+}
+
+// Duration returns a Duration setting; 0 when it is empty.
+func (s *Settings) Duration(key string) time.Duration {
+	text, row := s.typed(key, Duration)
+	d, _ := ParseDuration(text, row.Unit)
+	return d
+}
+
+// Bytes returns a size in bytes; 0 when it is empty.
+func (s *Settings) Bytes(key string) int64 {
+	text, _ := s.typed(key, Bytes)
+	n, _ := ParseBytes(text)
+	return n
+}
+
+// List returns the items of a List setting.
+func (s *Settings) List(key string) []string {
+	text, _ := s.typed(key, List)
+	return SplitList(text)
+}
+
+// Address returns host:port, with the default's port where none is written;
+// "" when the setting is empty.
+func (s *Settings) Address(key string) string {
+	text, row := s.typed(key, Address)
+	if text == "" {
+		return ""
+	}
+	host, port, err := ParseAddress(text, row.Port)
+	if err != nil {
+		return ""
+	}
+	return joinHostPort(host, port)
+}
+
+// Listen returns the address to listen on for an Address setting: its port on
+// the host of bindHostKey (such as yarn.resourcemanager.bind-host) when that
+// is set, else the address itself.
+func (s *Settings) Listen(key, bindHostKey string) string {
+	address := s.Address(key)
+	bind, _ := s.typed(bindHostKey, String)
+	if bind == "" || address == "" {
+		return address
+	}
+	_, port, _ := ParseAddress(address, 0)
+	return joinHostPort(bind, port)
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Setting is one row of the registry.
+type Setting struct {
+	Key     string // "*" stands for one part of the name, "**" for several, as in hadoop.proxyuser.*.hosts
+	Type    Type
+	Default string        // as a file would write it; may hold ${other.key}
+	Unit    time.Duration // what a plain number of a Duration counts
+	Port    int           // of an Address written without one; -1 when it must be written
+	Choices []string      // of an Enum
+	Doc     string        // one sentence, without the name
+	Section string        // heading on the reference page
+	Secret  bool          // printed as ****
+}
+
+// registry is built once from the tables in keys*.go.
+var registry = sync.OnceValue(func() *tables {
+	t := &tables{exact: map[string]*Setting{}, hadoop: map[string]bool{}}
+	for _, section := range sections {
+		for i := range section.rows {
+			s := &section.rows[i]
+			s.Section = section.title
+			if s.Type == Duration && s.Unit == 0 {
+				s.Unit = time.Millisecond
+			}
+			if s.Type == Address {
+				s.Port = portOf(s.Default)
+			}
+			t.all = append(t.all, s)
+			if strings.Contains(s.Key, "*") {
+				t.patterns = append(t.patterns, s)
+			} else {
+				t.exact[s.Key] = s
+			}
+		}
+	}
+	for line := range strings.Lines(hadoopNames) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			t.hadoop[line] = true
+		}
+	}
+	return t
+})
+
+type tables struct {
+	all      []*Setting
+	exact    map[string]*Setting
+	patterns []*Setting
+	hadoop   map[string]bool // names that Hadoop knows, ours or not
+}
+
+type section struct {
+	title string
+	rows  []Setting
+}
+
+// hadoopNames lists the names of Hadoop 3.4's core-default.xml and
+// yarn-default.xml, so that a key Hadoop knows and creel ignores is told apart
+// from a misspelt one.
+//
+//go:embed hadoop-names.txt
+var hadoopNames string
+
+// All returns the registry in the order of the reference page. The rows must
+// not be changed.
+func All() []*Setting { return registry().all }
+
+// Find returns the row that key belongs to, by its exact name or by a pattern.
+func Find(key string) (*Setting, bool) {
+	t := registry()
+	if s, ok := t.exact[key]; ok {
+		return s, true
+	}
+	for _, s := range t.patterns {
+		if matches(s.Key, key) {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
+// Kind says what creel does with a key.
+type Kind uint8
+
+const (
+	Understood Kind = iota // in the registry
+	Ignored                // Hadoop's, of no meaning to creel
+	Unknown                // neither creel nor Hadoop knows it
+)
+
+func (k Kind) String() string { return [...]string{"understood", "ignored", "unknown"}[k] }
+
+// Classify tells keys that creel understands from those it ignores and those
+// nobody knows. Keys outside yarn.*, creel.*, hadoop.*, ipc.* and net.* are
+// free names, such as variables and those of other programs: ignored.
+func Classify(key string) Kind {
+	if _, ok := Find(key); ok {
+		return Understood
+	}
+	if _, ok := deprecated[key]; ok {
+		return Understood
+	}
+	if registry().hadoop[key] {
+		return Ignored
+	}
+	if strings.HasPrefix(key, "creel.") {
+		return Unknown
+	}
+	for _, open := range openPrefixes {
+		if strings.HasPrefix(key, open) {
+			return Ignored
+		}
+	}
+	for _, own := range [...]string{"yarn.", "hadoop.", "ipc.", "net."} {
+		if strings.HasPrefix(key, own) {
+			return Unknown
+		}
+	}
+	return Ignored
+}
+
+// openPrefixes are families of Hadoop keys with free parts in their names.
+var openPrefixes = []string{
+	"yarn.nodemanager.aux-services.", "yarn.nodemanager.runtime.", "yarn.resource-types.",
+	"yarn.nodemanager.resource-type.", "yarn.timeline-service.", "yarn.service.", "yarn.app.mapreduce.",
+	"yarn.scheduler.capacity.", "yarn.scheduler.fair.", "yarn.sls.", "yarn.resourcemanager.ha.",
+	"yarn.nodemanager.health-checker.", "yarn.federation.", "hadoop.proxyuser.", "hadoop.http.",
+	"hadoop.security.", "hadoop.zk.", "hadoop.registry.", "ipc.",
+}
+
+// Nearest returns the known name most like key, or "" when none is close.
+func Nearest(key string) string {
+	t := registry()
+	best, bestDistance := "", max(2, len(key)/5)+1
+	consider := func(name string) {
+		if d := distance(key, name, bestDistance); d < bestDistance {
+			best, bestDistance = name, d
+		}
+	}
+	for _, s := range t.all {
+		consider(s.Key)
+	}
+	if best == "" && !strings.HasPrefix(key, "creel.") {
+		names := make([]string, 0, len(t.hadoop))
+		for name := range t.hadoop {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			consider(name)
+		}
+	}
+	return best
+}
+
+// matches compares a key with a pattern part by part: "*" is any one part,
+// "**" any number of them from one on.
+func matches(pattern, key string) bool {
+	p, patternRest, patternMore := strings.Cut(pattern, ".")
+	k, keyRest, keyMore := strings.Cut(key, ".")
+	switch {
+	case p != k && (k == "" || p != "*" && p != "**"):
+		return false
+	case p == "**" && keyMore && matches(pattern, keyRest):
+		return true
+	case !patternMore || !keyMore:
+		return patternMore == keyMore
+	}
+	return matches(patternRest, keyRest)
+}
+
+// distance is Levenshtein's, given up once it reaches limit.
+func distance(a, b string, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
+		return limit
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal, lowest := row[0], i+1
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			next := min(row[j+1]+1, row[j]+1, diagonal+cost)
+			diagonal, row[j+1] = row[j+1], next
+			lowest = min(lowest, next)
+		}
+		if lowest >= limit {
+			return limit
+		}
+	}
+	return row[len(b)]
+}
+
+// portOf reads the port at the end of an address default such as
+// ${yarn.resourcemanager.hostname}:8032.
+func portOf(address string) int {
+	i := strings.LastIndexByte(address, ':')
+	if i < 0 {
+		return -1
+	}
+	n, err := parseInt(address[i+1:], 32)
+	if err != nil {
+		return -1
+	}
+	return int(n)
+}

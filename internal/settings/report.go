@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Entry is one line of `creel config print`, and of its JSON.
+type Entry struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Type   string `json:"type"`
+	Origin string `json:"origin"`
+	Kind   string `json:"kind"` // understood, ignored, unknown
+}
+
+// Effective lists the values in force sorted by key; all of them, or only
+// those that something other than a default sets. Secrets are masked.
+func (s *Settings) Effective(all bool) []Entry {
+	var out []Entry
+	for _, key := range s.keys() {
+		v := s.values[key]
+		if !all && v.Origin.Source == "default" {
+			continue
+		}
+		e := Entry{Key: key, Value: s.shown(v), Type: String.String(), Origin: v.Origin.String(), Kind: Classify(key).String()}
+		if row, ok := Find(key); ok {
+			e.Type = row.Type.String()
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// shown is a value fit for eyes: passwords of URLs and whatever is named a
+// secret are masked.
+func (s *Settings) shown(v *Value) string {
+	row, known := Find(v.Key)
+	if v.Text == "" {
+		return ""
+	}
+	if known && row.Secret || sensitive(v.Key) {
+		return "****"
+	}
+	if strings.Contains(v.Text, "://") {
+		if u, err := url.Parse(v.Text); err == nil {
+			return u.Redacted()
+		}
+		if strings.Contains(v.Text, "@") {
+			return "****"
+		}
+	}
+	return v.Text
+}
+
+// sensitive follows Hadoop's hadoop.security.sensitive-config-keys.
+func sensitive(key string) bool {
+	k := strings.ToLower(key)
+	for _, end := range [...]string{"secret", "password", "passphrase", "ssl.keystore.pass", "access.key", "secret.key", ".auth", "credential"} {
+		if strings.HasSuffix(k, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// Print writes the values in force, one key=value a line, with their origin in
+// a column of its own when asked.
+func (s *Settings) Print(w io.Writer, all, origin bool) error {
+	entries := s.Effective(all)
+	width := 0
+	for _, e := range entries {
+		width = max(width, len(e.Key)+1+len(e.Value))
+	}
+	width = min(width, 100)
+	for _, e := range entries {
+		line := e.Key + "=" + e.Value
+		if origin {
+			line = fmt.Sprintf("%-*s  # %s", width, line, e.Origin)
+			if e.Kind != Understood.String() {
+				line += " (" + e.Kind + ")"
+			}
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ErrUnknownSetting is returned by Explain for a key nobody knows.
+var ErrUnknownSetting = errors.New("unknown setting")
+
+// Explain writes what a setting means, its type, default and the value in
+// force with everything that it covers.
+func (s *Settings) Explain(w io.Writer, key string) error {
+	asked := key
+	if newer, ok := deprecated[key]; ok {
+		key = newer
+	}
+	row, known := Find(key)
+	v := s.values[key]
+	if !known && Classify(key) == Unknown && v == nil {
+		if near := Nearest(key); near != "" {
+			return fmt.Errorf("%w %s; did you mean %s?", ErrUnknownSetting, asked, near)
+		}
+		return fmt.Errorf("%w %s; `creel config print --effective` lists all", ErrUnknownSetting, asked)
+	}
+	var b strings.Builder
+	fmt.Fprintln(&b, asked)
+	if asked != key {
+		fmt.Fprintf(&b, "  deprecated name of %s\n", key)
+	}
+	switch {
+	case known:
+		fmt.Fprintf(&b, "  %s\n", row.Doc)
+		fmt.Fprintf(&b, "  type     %s\n", row.typeText())
+		if strings.Contains(row.Key, "*") {
+			fmt.Fprintf(&b, "  pattern  %s\n", row.Key)
+		}
+		fmt.Fprintf(&b, "  default  %s\n", orNone(row.Default))
+	case Classify(key) == Ignored:
+		fmt.Fprintln(&b, "  Hadoop's; creel does not use it")
+	default:
+		fmt.Fprintln(&b, "  neither creel nor Hadoop knows it")
+	}
+	if v != nil {
+		fmt.Fprintf(&b, "  value    %s\n", orNone(s.shown(v)))
+		if v.Raw != v.Text && strings.Contains(v.Raw, "${") {
+			fmt.Fprintf(&b, "  written  %s\n", v.Raw)
+		}
+		final := ""
+		if v.Final {
+			final = ", final"
+		}
+		fmt.Fprintf(&b, "  origin   %s%s\n", v.Origin, final)
+		for _, c := range v.Overridden {
+			verb := "covers"
+			if c.Refused {
+				verb = "refuses"
+			}
+			shown := s.shown(&Value{Key: v.Key, Text: c.Raw})
+			fmt.Fprintf(&b, "  %-8s %s (%s)\n", verb, orNone(shown), c.Origin)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (s *Setting) typeText() string {
+	switch s.Type {
+	case Duration:
+		return fmt.Sprintf("duration, a plain number is %s", unitName(s))
+	case Enum:
+		return strings.Join(s.Choices, " | ")
+	}
+	return s.Type.String()
+}
+
+func unitName(s *Setting) string {
+	if s.Unit.Seconds() >= 1 {
+		return "seconds"
+	}
+	return "milliseconds"
+}
+
+func orNone(v string) string {
+	if v == "" {
+		return "(none)"
+	}
+	return v
+}
+
+// Report is what `creel config check` found beyond Load's errors: every key
+// that a source sets, told apart by what creel does with it.
+type Report struct {
+	Understood []Entry `json:"understood"`
+	Ignored    []Entry `json:"ignored"`
+	Unknown    []Note  `json:"unknown"`
+	Warnings   []string
+}
+
+// Note is a key that nobody knows, with the nearest right name when there is one.
+type Note struct {
+	Entry
+	Nearest string `json:"nearest,omitempty"`
+}
+
+// Check sorts the keys that were set by what creel does with them.
+func (s *Settings) Check() Report {
+	r := Report{Warnings: slices.Clone(s.warnings)}
+	for _, e := range s.Effective(false) {
+		switch e.Kind {
+		case Understood.String():
+			r.Understood = append(r.Understood, e)
+		case Ignored.String():
+			r.Ignored = append(r.Ignored, e)
+		default:
+			r.Unknown = append(r.Unknown, Note{Entry: e, Nearest: Nearest(e.Key)})
+		}
+	}
+	return r
+}
+
+// WriteTo prints the report for a terminal.
+func (r Report) WriteTo(w io.Writer) (int64, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d understood, %d ignored, %d unknown\n", len(r.Understood), len(r.Ignored), len(r.Unknown))
+	for _, e := range r.Understood {
+		fmt.Fprintf(&b, "  understood  %s=%s  (%s)\n", e.Key, e.Value, short(e.Origin))
+	}
+	for _, e := range r.Ignored {
+		fmt.Fprintf(&b, "  ignored     %s  (%s)\n", e.Key, short(e.Origin))
+	}
+	for _, n := range r.Unknown {
+		hint := ""
+		if n.Nearest != "" {
+			hint = "; did you mean " + n.Nearest + "?"
+		}
+		fmt.Fprintf(&b, "  unknown     %s  (%s)%s\n", n.Key, short(n.Origin), hint)
+	}
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(&b, "  warning     %s\n", warning)
+	}
+	n, err := io.WriteString(w, b.String())
+	return int64(n), err
+}
+
+// short drops the directory of a file:line.
+func short(origin string) string { return filepath.Base(origin) }
+
+// Reference writes the reference page of all settings in Markdown.
+func Reference(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("# Settings\n\n")
+	b.WriteString("Sources, later wins: the defaults below; `core-site.xml` and `yarn-site.xml` of `--conf DIR` (or `HADOOP_CONF_DIR`); `-D key=value`; flags. ")
+	b.WriteString("`final` values withstand later files, not `-D` and flags. `${key}`, `${user.name}`, `${env.X}`, `${env.X-text}` and `${env.X:-text}` are expanded.\n\n")
+	b.WriteString("Times take ns, us, ms, s, m, h or d; a plain number is in the unit named. Sizes take k, m, g, t (powers of 1024). ")
+	b.WriteString("`*` in a name stands for one part, `**` for several. An unknown `creel.*` key, or a value that does not parse, stops the start. ")
+	b.WriteString("Queues are described by `capacity-scheduler.xml` or `fair-scheduler.xml`.\n\n")
+	b.WriteString("This page is generated from the registry: `go test ./internal/settings -run Reference -update`.\n")
+	last := ""
+	for _, row := range All() {
+		if row.Section != last {
+			last = row.Section
+			fmt.Fprintf(&b, "\n## %s\n\n| setting | type | default | |\n|---|---|---|---|\n", last)
+		}
+		kind := row.typeText()
+		if row.Type == Duration {
+			kind = "duration (" + unitName(row) + ")"
+		}
+		def := ""
+		if row.Default != "" {
+			def = "`" + row.Default + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", row.Key, strings.ReplaceAll(kind, "|", "\\|"), def, row.Doc)
+	}
+	b.WriteString("\n## Deprecated names\n\n| old | new |\n|---|---|\n")
+	for _, old := range slices.Sorted(maps.Keys(deprecated)) {
+		fmt.Fprintf(&b, "| `%s` | `%s` |\n", old, deprecated[old])
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
