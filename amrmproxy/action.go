@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+)
+
+// Action is something a session wants done.
+type Action interface{ action() }
+
+// Save makes the record durable before what depends on it is asked for. A nil
+// record removes it: the application is over and no twin is left.
+type Save struct {
+	Number uint64
+	Record *Record
+}
+
+// Send is one call to one member as this attempt: to the home with the
+// master's own token, to others with the twin's. Exactly one request is set.
+type Send struct {
+	Member   creel.SubclusterID
+	Seq      uint64
+	Register *yarnpb.RegisterApplicationMasterRequestProto
+	Allocate *yarnpb.AllocateRequestProto
+	Finish   *yarnpb.FinishApplicationMasterRequestProto
+}
+
+// Reply answers the master's call of that number: one answer, or Err. One
+// answer may go to several calls, so whoever sends it must not change it.
+type Reply struct {
+	Call     uint64
+	Register *yarnpb.RegisterApplicationMasterResponseProto
+	Allocate *yarnpb.AllocateResponseProto
+	Finish   *yarnpb.FinishApplicationMasterResponseProto
+	Err      error
+}
+
+// Launch starts the unmanaged twin in a member: the same application id and
+// queue, named by its home, keeping containers so that a later proxy can
+// attach again.
+type Launch struct {
+	Member      creel.SubclusterID
+	Application creel.ApplicationID
+	Name        string
+	Queue       creel.QueuePath
+	User        string
+}
+
+// Drop kills the twin in a member; an application that is not there, or has
+// ended, is success.
+type Drop struct {
+	Member      creel.SubclusterID
+	Application creel.ApplicationID
+	User        string
+}
+
+// Done says that the session is over.
+type Done struct{ Why string }
+
+func (Save) action()   {}
+func (Send) action()   {}
+func (Reply) action()  {}
+func (Launch) action() {}
+func (Drop) action()   {}
+func (Done) action()   {}

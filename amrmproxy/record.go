@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+)
+
+// Record is what must outlive a proxy: where the application lives and what
+// is needed to speak for it there. It holds tokens, so a store keeps it sealed.
+type Record struct {
+	Attempt creel.AttemptID
+	Home    creel.SubclusterID
+	Queue   creel.QueuePath
+	User    string
+
+	// The master's registration and its answer, for a master that has to
+	// register again with a proxy that has forgotten it while the home has not.
+	Register *yarnpb.RegisterApplicationMasterRequestProto
+	Answer   *yarnpb.RegisterApplicationMasterResponseProto
+
+	Twins  []TwinRecord // by member
+	Ending bool         // the master has finished or died; twins are only to be ended
+}
+
+// TwinRecord is one unmanaged twin. Without a token it is intended or under
+// way, and can only be launched again or dropped.
+type TwinRecord struct {
+	Member  creel.SubclusterID
+	Attempt creel.AttemptID
+	Token   *yarnpb.TokenProto
+}
+
+// Members in which the application lives, home first.
+func (r *Record) Members() []creel.SubclusterID {
+	m := []creel.SubclusterID{r.Home}
+	for _, t := range r.Twins {
+		m = append(m, t.Member)
+	}
+	return m
+}
+
+// recordJSON is the stored form: messages as their wire bytes, so that fields
+// unknown to this version survive.
+type recordJSON struct {
+	Version  int                `json:"version"`
+	Attempt  creel.AttemptID    `json:"attempt"`
+	Home     creel.SubclusterID `json:"home"`
+	Queue    creel.QueuePath    `json:"queue"`
+	User     string             `json:"user"`
+	Register []byte             `json:"register,omitempty"`
+	Answer   []byte             `json:"answer,omitempty"`
+	Ending   bool               `json:"ending,omitempty"`
+	Twins    []twinJSON         `json:"twins,omitempty"`
+}
+
+type twinJSON struct {
+	Member  creel.SubclusterID `json:"member"`
+	Attempt string             `json:"attempt,omitempty"`
+	Token   []byte             `json:"token,omitempty"`
+}
+
+// MarshalBinary is the stored form, in the clear: the caller seals it.
+func (r *Record) MarshalBinary() ([]byte, error) {
+	j := recordJSON{Version: 1, Attempt: r.Attempt, Home: r.Home, Queue: r.Queue, User: r.User, Ending: r.Ending}
+	var err error
+	if r.Register != nil {
+		if j.Register, err = r.Register.MarshalVT(); err != nil {
+			return nil, err
+		}
+	}
+	if r.Answer != nil {
+		if j.Answer, err = r.Answer.MarshalVT(); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range r.Twins {
+		tj := twinJSON{Member: t.Member}
+		if !t.Attempt.IsZero() {
+			tj.Attempt = t.Attempt.String()
+		}
+		if t.Token != nil {
+			if tj.Token, err = t.Token.MarshalVT(); err != nil {
+				return nil, err
+			}
+		}
+		j.Twins = append(j.Twins, tj)
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalBinary reads what MarshalBinary wrote.
+func (r *Record) UnmarshalBinary(b []byte) error {
+	var j recordJSON
+	bad := func(err error) error {
+		return &creel.Error{Kind: creel.ErrInvalidRequest, What: "unreadable spread record", Why: err.Error(), Try: "was it sealed by another secret, or written by a later version?"}
+	}
+	if err := json.Unmarshal(b, &j); err != nil {
+		return bad(err)
+	}
+	if j.Version != 1 {
+		return bad(fmt.Errorf("its version is %d, this program reads 1", j.Version))
+	}
+	out := Record{Attempt: j.Attempt, Home: j.Home, Queue: j.Queue, User: j.User, Ending: j.Ending}
+	if j.Register != nil {
+		out.Register = &yarnpb.RegisterApplicationMasterRequestProto{}
+		if err := out.Register.UnmarshalVT(j.Register); err != nil {
+			return bad(err)
+		}
+	}
+	if j.Answer != nil {
+		out.Answer = &yarnpb.RegisterApplicationMasterResponseProto{}
+		if err := out.Answer.UnmarshalVT(j.Answer); err != nil {
+			return bad(err)
+		}
+	}
+	for _, tj := range j.Twins {
+		t := TwinRecord{Member: tj.Member}
+		if tj.Attempt != "" {
+			a, err := creel.ParseAttemptID(tj.Attempt)
+			if err != nil {
+				return bad(err)
+			}
+			t.Attempt = a
+		}
+		if tj.Token != nil {
+			t.Token = &yarnpb.TokenProto{}
+			if err := t.Token.UnmarshalVT(tj.Token); err != nil {
+				return bad(err)
+			}
+		}
+		out.Twins = append(out.Twins, t)
+	}
+	*r = out
+	return nil
+}

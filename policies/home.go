@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// homeRule is one way to choose among the members that can take a submission.
+type homeRule interface {
+	name() string
+	// choose returns an index into d.all out of d.in, which has at least one,
+	// or -1 when the rule itself leaves nobody; and why. It may exclude further
+	// members and set scores.
+	choose(d *homeDecision, rnd *rand.Rand) (int, string)
+}
+
+// homeDecision is one choice while it is made.
+type homeDecision struct {
+	view *subcluster.View
+	sub  Submission
+	all  []Candidate // parallel to view.Members
+	in   []int       // those not excluded, ascending
+}
+
+func (d *homeDecision) status(i int) *subcluster.Status { return &d.view.Members[i] }
+
+// exclude takes members out; why returns "" for those that stay.
+func (d *homeDecision) exclude(why func(i int) string) {
+	d.in = slices.DeleteFunc(d.in, func(i int) bool {
+		d.all[i].Excluded = why(i)
+		return d.all[i].Excluded != ""
+	})
+}
+
+// chooseHome filters, lets the rule choose, and tells why.
+func chooseHome(rule homeRule, view *subcluster.View, s Submission, tried []creel.SubclusterID, rnd *rand.Rand) (creel.SubclusterID, Reason, error) {
+	reason := Reason{Policy: rule.name()}
+	if _, no := rule.(rejectHome); no {
+		reason.Because = "the policy of the queue rejects every submission"
+		return "", reason, &creel.Error{Kind: creel.ErrNotPermitted, What: fmt.Sprintf("submission to queue %q rejected", s.Queue),
+			Why: reason.Because, Try: "submit to another queue, or have the policy changed"}
+	}
+	d := &homeDecision{view: view, sub: s}
+	if view != nil {
+		d.all = make([]Candidate, len(view.Members))
+		for i := range view.Members {
+			d.all[i].Member = view.Members[i].ID
+			d.in = append(d.in, i)
+		}
+	}
+	filterHomes(d, tried)
+	chosen := -1
+	if len(d.in) > 0 {
+		chosen, reason.Because = rule.choose(d, rnd)
+	}
+	reason.Candidates = d.all
+	if chosen < 0 {
+		if reason.Because == "" {
+			reason.Because = "no member can take it"
+		}
+		return "", reason, &creel.Error{Kind: creel.ErrNoSubcluster, What: fmt.Sprintf("no subcluster for queue %q", s.Queue),
+			Why: reason.Because + excludedText(d.all), Try: "try again later, or see `creel subcluster list`"}
+	}
+	reason.Chosen = d.all[chosen].Member
+	return reason.Chosen, reason, nil
+}
+
+// excludedText lists who was excluded and why, at most a few.
+func excludedText(all []Candidate) string {
+	const most = 8
+	var parts []string
+	for _, c := range all {
+		if c.Excluded != "" && len(parts) < most {
+			parts = append(parts, string(c.Member)+": "+c.Excluded)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
+}
+
+// filterHomes excludes who cannot be the home of this submission, whatever the
+// rule.
+func filterHomes(d *homeDecision, tried []creel.SubclusterID) {
+	known := queueKnownSomewhere(d)
+	d.exclude(func(i int) string {
+		m := d.status(i)
+		switch {
+		case m.State != subcluster.StateActive:
+			return "it is " + m.State.String() + ": " + m.Reason
+		case slices.Contains(tried, m.ID):
+			return "it was tried and did not take it"
+		case d.sub.Reserved != "" && m.ID != d.sub.Reserved:
+			return "the reservation is held by " + string(d.sub.Reserved)
+		}
+		if why := cannotHold(m, d.sub.Size, d.sub.Label); why != "" {
+			return why
+		}
+		if known && !hasQueue(m, d.sub.Queue) {
+			return fmt.Sprintf("it has no queue %q", d.sub.Queue)
+		}
+		return ""
+	})
+}
+
+// cannotHold says why no node of the member could ever run a container of that
+// size and label, "" if it may. A member that reports too little is believed
+// to be able.
+func cannotHold(m *subcluster.Status, size creel.Resource, label string) string {
+	if total := m.Load.Metrics.Total(); !total.IsZero() && label == "" {
+		if size.MemoryMB > total.MemoryMB || size.VCores > total.VCores {
+			return fmt.Sprintf("%v is more than all it has, %v", size, total)
+		}
+	}
+	if len(m.Load.Queues) == 0 {
+		return ""
+	}
+	labelled := false
+	for _, q := range m.Load.Queues {
+		if q.Label != label {
+			continue
+		}
+		labelled = true
+		if missing := missingType(size, q); missing == "" {
+			return ""
+		}
+	}
+	switch {
+	case !labelled && label != "":
+		return fmt.Sprintf("it has no node label %q", label)
+	case !labelled:
+		return ""
+	}
+	for _, a := range size.Others {
+		return "it has no " + a.Name
+	}
+	return ""
+}
+
+// missingType is the first named resource type that the queue never has.
+func missingType(size creel.Resource, q subcluster.QueueLoad) string {
+	for _, a := range size.Others {
+		if a.Value > 0 && q.Capacity.Get(a.Name) == 0 && q.Free.Get(a.Name) == 0 {
+			return a.Name
+		}
+	}
+	return ""
+}
+
+// queueKnownSomewhere keeps a queue that only placement rules know from
+// excluding everybody.
+func queueKnownSomewhere(d *homeDecision) bool {
+	return slices.ContainsFunc(d.in, func(i int) bool {
+		m := d.status(i)
+		return len(m.Load.Queues) > 0 && hasQueue(m, d.sub.Queue)
+	})
+}
+
+func hasQueue(m *subcluster.Status, q creel.QueuePath) bool {
+	if q == "" || len(m.Load.Queues) == 0 {
+		return true
+	}
+	_, ok := queueLoad(m, q, "")
+	return ok
+}
+
+// queueLoad finds a queue's figures by its full path or, as clients may send
+// it, by its leaf alone.
+func queueLoad(m *subcluster.Status, q creel.QueuePath, label string) (subcluster.QueueLoad, bool) {
+	if label == "" {
+		if l, ok := m.Load.Queue(q); ok {
+			return l, true
+		}
+	}
+	for _, l := range m.Load.Queues {
+		if l.Label == label && (l.Queue == q || !q.IsFull() && l.Queue.Leaf() == string(q)) {
+			return l, true
+		}
+	}
+	return subcluster.QueueLoad{}, false
+}
+
+// room is what a member has for a queue and label: free now, waited for, and
+// the size of the whole. From the queue's own figures where the member reports
+// them, else from the cluster's.
+func room(m *subcluster.Status, q creel.QueuePath, label string) (free, pending, total creel.Resource, of string) {
+	total = m.Load.Metrics.Total()
+	if l, ok := queueLoad(m, q, label); ok {
+		if total.IsZero() {
+			total = l.Capacity
+		}
+		return l.Free, l.Pending, total, "queue"
+	}
+	return m.Load.Metrics.Available(), m.Load.Metrics.Pending(), total, "cluster"
+}
+
+// assumed is what was sent there since its last beat. Applications of unknown
+// size count as the member's average one, and at least as their master.
+func (d *homeDecision) assumed(i int) (int64, creel.Resource) {
+	if d.sub.Assumed == nil {
+		return 0, creel.Resource{}
+	}
+	m := d.status(i)
+	apps, size := d.sub.Assumed(m.ID)
+	if apps > 0 && size.IsZero() {
+		each := d.sub.Size
+		if running := m.Load.Metrics.AppsRunning; running > 0 {
+			used := creel.Resource{MemoryMB: m.Load.Metrics.AllocatedMB, VCores: m.Load.Metrics.AllocatedVirtualCores}
+			each = each.Max(used.Scale(1, running))
+		}
+		size = each.Scale(apps, 1)
+	}
+	return apps, size
+}
+
+// Weights of members, as in a document. Nil gives every member the same.
+type Weights map[creel.SubclusterID]float64
+
+// of is the weight of a member: 1 without weights, 0 for one not named.
+func (w Weights) of(id creel.SubclusterID) float64 {
+	if w == nil {
+		return 1
+	}
+	return w[id]
+}
+
+// excludeWeightless takes out members of weight 0.
+func (d *homeDecision) excludeWeightless(w Weights) {
+	d.exclude(func(i int) string {
+		if w.of(d.all[i].Member) <= 0 {
+			return "the policy gives it no weight"
+		}
+		return ""
+	})
+}
+
+const noWeight = "every member with weight is out"

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/creelrm/creel"
+)
+
+// balancedHome is ours. It leaves out who has no room while others have,
+// scores the rest by what is free for the queue less what waits there and what
+// was sent there since the last beat, and takes the better of two drawn at
+// random (power of two choices), so that routers that see the same view do not
+// all run to the same member.
+type balancedHome struct{ weights Weights }
+
+func (balancedHome) name() string { return "balanced" }
+
+func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
+	d.excludeWeightless(b.weights)
+	if len(d.in) == 0 {
+		return -1, noWeight
+	}
+	var federation creel.Resource
+	for _, i := range d.in {
+		_, _, total, _ := room(d.status(i), d.sub.Queue, d.sub.Label)
+		federation = federation.Add(total)
+	}
+	anyRoom := false
+	roomy := make([]bool, len(d.all))
+	for _, i := range d.in {
+		free, pending, total, of := room(d.status(i), d.sub.Queue, d.sub.Label)
+		apps, assumed := d.assumed(i)
+		net := free.Sub(pending).Sub(assumed)
+		roomy[i] = d.sub.Size.Fits(net) && !net.IsZero()
+		anyRoom = anyRoom || roomy[i]
+		c := &d.all[i]
+		c.Score = netScore(net, total, federation) * scale(net, b.weights.of(c.Member))
+		c.Numbers = fmt.Sprintf("%s free %v, pending %v, assumed %v of %d applications", of, free, pending, assumed, apps)
+	}
+	if anyRoom {
+		d.exclude(func(i int) string {
+			if !roomy[i] {
+				return "it is full while others have room (" + d.all[i].Numbers + ")"
+			}
+			return ""
+		})
+	}
+	if len(d.in) == 1 {
+		return d.in[0], "it alone is left"
+	}
+	first := rnd.IntN(len(d.in))
+	second := rnd.IntN(len(d.in) - 1)
+	if second >= first {
+		second++
+	}
+	drawn := []int{d.in[min(first, second)], d.in[max(first, second)]}
+	best := d.best(drawn)
+	other := drawn[0] + drawn[1] - best
+	return best, fmt.Sprintf("the better of two drawn, %.3f against %.3f of %s", d.all[best].Score, d.all[other].Score, d.all[other].Member)
+}
+
+// netScore measures room by its scarcer type. Above zero it is the share of
+// the federation, since absolute room is what a job can use; below zero it is
+// in member sizes, since what waits there in proportion to its size is how
+// long it will take.
+func netScore(net, total, federation creel.Resource) float64 {
+	if net.MemoryMB >= 0 && net.VCores >= 0 {
+		return min(share(net.MemoryMB, federation.MemoryMB), share(net.VCores, federation.VCores))
+	}
+	return min(share(min(net.MemoryMB, 0), total.MemoryMB), share(min(net.VCores, 0), total.VCores))
+}
+
+func share(x, of int64) float64 {
+	if of <= 0 {
+		of = 1
+	}
+	return float64(x) / float64(of)
+}
+
+// scale keeps a larger weight better on both sides of zero.
+func scale(net creel.Resource, weight float64) float64 {
+	if net.MemoryMB < 0 || net.VCores < 0 {
+		return 1 / weight
+	}
+	return weight
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// loadHome takes the member with the most available memory, less what was sent
+// there since its last beat: Hadoop's LoadBasedRouterPolicy, without its herd.
+// A weight of 0 excludes; other weights do not matter.
+type loadHome struct{ weights Weights }
+
+func (loadHome) name() string { return "load" }
+
+func (l loadHome) choose(d *homeDecision, _ *rand.Rand) (int, string) {
+	d.excludeWeightless(l.weights)
+	if len(d.in) == 0 {
+		return -1, noWeight
+	}
+	for _, i := range d.in {
+		apps, assumed := d.assumed(i)
+		available := d.status(i).Load.Metrics.AvailableMB
+		d.all[i].Score = float64(available - assumed.MemoryMB)
+		d.all[i].Numbers = fmt.Sprintf("available %d MB, assumed %d MB of %d applications", available, assumed.MemoryMB, apps)
+	}
+	best := d.best(d.in)
+	return best, fmt.Sprintf("it has the most available memory, %.0f MB", d.all[best].Score)
+}

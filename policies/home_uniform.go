@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// uniformHome draws a member, each with the same chance: Hadoop's
+// UniformRandomRouterPolicy.
+type uniformHome struct{}
+
+func (uniformHome) name() string { return "uniform" }
+
+func (uniformHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
+	for _, i := range d.in {
+		d.all[i].Score = 1 / float64(len(d.in))
+	}
+	return d.in[rnd.IntN(len(d.in))], fmt.Sprintf("drawn from %d members", len(d.in))
+}
+
+// rejectHome refuses every submission: Hadoop's RejectRouterPolicy.
+type rejectHome struct{}
+
+func (rejectHome) name() string { return "reject" }
+
+func (rejectHome) choose(*homeDecision, *rand.Rand) (int, string) { return -1, "rejected" }

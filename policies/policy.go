@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"math/rand/v2"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Where tells which members have the host or rack of that name, home-grown
+// from what the ResourceManagers report; nothing if nobody knows it.
+type Where func(name string) []creel.SubclusterID
+
+// Submission is what is known of an application when its home is chosen.
+type Submission struct {
+	Application creel.ApplicationID
+	Name, User  string
+	Type        string          // "SPARK", "MAPREDUCE"
+	Queue       creel.QueuePath // as the client sent it, maybe a bare leaf
+	Size        creel.Resource  // of the master's container
+	Label       string          // node label expression of the master, "" for the default partition
+	Tags        []string        // the client's
+
+	// Places are the hosts and racks the master's container is wanted on,
+	// nearest first; Strict says that nothing else will do.
+	Places []string
+	Strict bool
+
+	// Reserved is the member that holds the reservation the application names:
+	// no other can be its home.
+	Reserved creel.SubclusterID
+
+	// Where resolves Places; nil when nobody can.
+	Where Where
+	// Assumed is what this router has sent to a member since that member's
+	// last beat, and which its load report therefore cannot show: number of
+	// applications, and what they may take. Nil assumes nothing.
+	Assumed func(creel.SubclusterID) (apps int64, size creel.Resource)
+}
+
+// Policy decides for one queue. The zero value is the default: balanced homes
+// and balanced splits.
+type Policy struct {
+	home  homeRule
+	split splitRule
+}
+
+// Default is the policy of queues that nobody wrote a document for.
+func Default() Policy { return Policy{home: balancedHome{}, split: balancedSplit{}} }
+
+// Home chooses a member for a submission. tried are members that have already
+// failed to take it. The reason is filled in either case; the error is of kind
+// creel.ErrNoSubcluster (nobody can take it now: try later),
+// creel.ErrNotPermitted (the policy rejects it) or creel.ErrInvalidRequest.
+func (p Policy) Home(view *subcluster.View, s Submission, tried []creel.SubclusterID, rnd *rand.Rand) (creel.SubclusterID, Reason, error) {
+	rule := p.home
+	if rule == nil {
+		rule = balancedHome{}
+	}
+	return chooseHome(rule, view, s, tried, rnd)
+}
+
+// HomeName and SplitName are the names of the two rules, as in documents.
+func (p Policy) HomeName() string {
+	if p.home == nil {
+		return balancedHome{}.name()
+	}
+	return p.home.name()
+}
+
+// SplitName see HomeName.
+func (p Policy) SplitName() string {
+	if p.split == nil {
+		return balancedSplit{}.name()
+	}
+	return p.split.name()
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"math/rand/v2"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Group is the part of a master's asks that a ResourceManager schedules
+// together: one priority, allocation request id and execution type, one size
+// and label. Count containers are still wanted in all; Places are the hosts
+// and racks some of them are wanted on.
+type Group struct {
+	Count  int64          // still wanted and not yet granted by anybody
+	Size   creel.Resource // of one container
+	Label  string         // node label expression, "" for the default partition
+	Strict bool           // nothing but Places will do
+	Places []Place
+	// Held is what members have been asked for and have not granted yet; a
+	// split moves as little of it as it can. By member.
+	Held []Share
+}
+
+// Place is a host or rack and how many of the group's containers are wanted
+// there. Members have it; none when nobody knows the name.
+type Place struct {
+	Name    string
+	Count   int64
+	Members []creel.SubclusterID
+}
+
+// Share is how many containers of a group one member is to be asked for, an
+// absolute number.
+type Share struct {
+	Member creel.SubclusterID
+	Count  int64
+}
+
+// Reach is one member as a session can use it at this moment, by member id.
+type Reach struct {
+	Member creel.SubclusterID
+	Home   bool
+	Twin   bool // an unmanaged master is already registered there
+	Closed bool // slow, lost, refused the twin: gets nothing new, and what it holds moves away
+	// Headroom is the limit of the member's last answer to this application;
+	// Known is false before the first.
+	Headroom creel.Resource
+	Known    bool
+	Pending  int64 // containers asked for there and not granted, over all groups
+}
+
+// Plan is how a group is split. For a policy that hedges (broadcast) the
+// shares add up to more than Group.Count: whoever grants first wins, and the
+// session lowers the others. For all others they add up to it exactly.
+type Plan struct {
+	Shares []Share // by member, those with 0 left out
+	Hedged bool
+	Reason Reason
+}
+
+// Split shares a group over the members within reach, of which exactly one is
+// home. It never loses a container: what nobody can take now is asked of home.
+// The error is of kind creel.ErrNotPermitted when the policy rejects asks.
+func (p Policy) Split(view *subcluster.View, queue creel.QueuePath, g Group, reach []Reach, rnd *rand.Rand) (Plan, error) {
+	rule := p.split
+	if rule == nil {
+		rule = balancedSplit{}
+	}
+	return splitGroup(rule, view, queue, g, reach, rnd)
+}

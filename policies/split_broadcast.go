@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// broadcastSplit asks every open member for all of the group. It is Hadoop's
+// BroadcastAMRMProxyPolicy done right: the plan is hedged, so the session
+// lowers the asks of the others with each grant and releases what comes too
+// late, and the master never sees more than it asked for.
+type broadcastSplit struct{ weights Weights }
+
+func (broadcastSplit) name() string { return "broadcast" }
+
+func (broadcastSplit) place(*splitDecision, int64, *rand.Rand) string { return "" }
+
+func (broadcastSplit) all(d *splitDecision) string {
+	for _, i := range d.open {
+		d.shares[i] = d.group.Count
+		if d.local[i] > 0 && d.group.Strict {
+			d.shares[i] = min(d.group.Count, d.local[i])
+		}
+	}
+	return fmt.Sprintf("each of %d members is asked for all %d; who grants first wins", len(d.open), d.group.Count)
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import "math/rand/v2"
+
+// homeSplit asks home for everything: Hadoop's HomeAMRMProxyPolicy.
+type homeSplit struct{}
+
+func (homeSplit) name() string { return "home" }
+
+func (homeSplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
+	// Home even when it is closed: this policy has nobody else.
+	clear(d.shares)
+	d.shares[d.home] = d.group.Count
+	return "everything is asked of home"
+}
+
+// rejectSplit refuses every ask: Hadoop's RejectAMRMProxyPolicy.
+type rejectSplit struct{}
+
+func (rejectSplit) name() string { return "reject" }
+
+func (rejectSplit) place(*splitDecision, int64, *rand.Rand) string { return "rejected" }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// localitySplit asks the member that has the wanted host or rack, and spreads
+// what is wanted anywhere by weight and headroom: Hadoop's
+// LocalityMulticastAMRMProxyPolicy. alpha is how much of the weight comes from
+// headroom, 0..1; the rest comes from the document's weights. Rounding is by
+// largest remainder and members keep what they hold, so an ask that is sent
+// again does not move.
+type localitySplit struct {
+	weights Weights
+	alpha   float64
+}
+
+func (localitySplit) name() string { return "locality" }
+
+func (l localitySplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
+	local := d.placeLocal(n)
+	n -= local
+	if n == 0 {
+		return fmt.Sprintf("all %d are asked where their places are", local)
+	}
+	var weightSum, headSum float64
+	heads := make([]float64, len(d.reach))
+	for _, i := range d.open {
+		weightSum += l.weights.of(d.reach[i].Member)
+		heads[i] = float64(d.room(i))
+		headSum += heads[i]
+	}
+	weights := make([]float64, len(d.reach))
+	for _, i := range d.open {
+		byWeight := 1 / float64(len(d.open))
+		if weightSum > 0 {
+			byWeight = l.weights.of(d.reach[i].Member) / weightSum
+		}
+		byHead := byWeight
+		if headSum > 0 {
+			byHead = heads[i] / headSum
+		}
+		weights[i] = l.alpha*byHead + (1-l.alpha)*byWeight
+	}
+	for i, more := range apportion(n, weights, nil) {
+		d.shares[i] += more
+	}
+	return fmt.Sprintf("%d are asked where their places are, %d spread by weight (headroom counts %g)", local, n, l.alpha)
+}
+
+// placeLocal places up to n containers where their places are, as far as the
+// members do not hold them already, and tells how many.
+func (d *splitDecision) placeLocal(n int64) int64 {
+	if !d.anyLocal() {
+		return 0
+	}
+	weights := make([]float64, len(d.reach))
+	caps := make([]int64, len(d.reach))
+	for _, i := range d.open {
+		caps[i] = max(0, d.local[i]-d.shares[i])
+		weights[i] = float64(caps[i])
+	}
+	var placed int64
+	for i, more := range apportion(n, weights, caps) {
+		d.shares[i] += more
+		placed += more
+	}
+	return placed
+}

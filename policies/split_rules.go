@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// splitRule is one way to place containers that no member has been asked for.
+type splitRule interface {
+	name() string
+	// place shares n > 0 containers over d.open and adds them to d.shares. What
+	// it leaves over goes home.
+	place(d *splitDecision, n int64, rnd *rand.Rand) (because string)
+}
+
+// splitDecision is one split while it is made. Slices are parallel to reach.
+type splitDecision struct {
+	view    *subcluster.View
+	queue   creel.QueuePath
+	group   Group
+	reach   []Reach
+	home    int
+	open    []int // who may get containers, ascending; never empty
+	shares  []int64
+	local   []int64 // containers wanted on a place that member has
+	reasons []Candidate
+}
+
+func splitGroup(rule splitRule, view *subcluster.View, queue creel.QueuePath, g Group, reach []Reach, rnd *rand.Rand) (Plan, error) {
+	plan := Plan{Reason: Reason{Policy: rule.name()}}
+	if _, no := rule.(rejectSplit); no {
+		plan.Reason.Because = "the policy of the queue rejects every ask"
+		return plan, &creel.Error{Kind: creel.ErrNotPermitted, What: fmt.Sprintf("asks of queue %q rejected", queue), Why: plan.Reason.Because}
+	}
+	d := &splitDecision{view: view, queue: queue, group: g, reach: reach, home: -1,
+		shares: make([]int64, len(reach)), local: make([]int64, len(reach)), reasons: make([]Candidate, len(reach))}
+	for i, r := range reach {
+		d.reasons[i].Member = r.Member
+		if r.Home {
+			d.home = i
+		}
+	}
+	if d.home < 0 {
+		return plan, &creel.Error{Kind: creel.ErrInvalidRequest, What: "no home within reach", Why: "a split needs exactly one"}
+	}
+	if g.Count <= 0 {
+		plan.Reason.Because = "nothing is wanted"
+		return plan, nil
+	}
+	d.countLocal()
+	weights := weightsOf(rule)
+	for i := range reach {
+		if why := d.closed(i, weights); why != "" {
+			d.reasons[i].Excluded = why
+		} else {
+			d.open = append(d.open, i)
+		}
+	}
+	if len(d.open) == 0 {
+		// Asks must be held by somebody. The home has the application, so it is
+		// where they wait until somebody is back.
+		d.open = []int{d.home}
+		d.reasons[d.home].Excluded = ""
+	}
+	if b, ok := rule.(broadcastSplit); ok {
+		plan.Hedged = len(d.open) > 1
+		plan.Reason.Because = b.all(d)
+	} else {
+		plan.Reason.Because = d.sticky(rule, rnd)
+	}
+	for i, n := range d.shares {
+		d.reasons[i].Score = float64(n)
+		if n > 0 {
+			plan.Shares = append(plan.Shares, Share{Member: reach[i].Member, Count: n})
+		}
+	}
+	plan.Reason.Candidates = d.reasons
+	return plan, nil
+}
+
+// closed says why a member gets none of this group, "" if it may.
+func (d *splitDecision) closed(i int, weights Weights) string {
+	r := d.reach[i]
+	if r.Closed {
+		return "it does not answer, or refused the twin"
+	}
+	if r.Home {
+		return "" // the home may be asked whatever the view says: the application lives there
+	}
+	m, ok := d.view.Member(r.Member)
+	switch {
+	case weights != nil && weights.of(r.Member) <= 0:
+		return "the policy gives it no weight"
+	case !ok:
+		return "the view does not know it"
+	case !m.State.Alive():
+		return "it is " + m.State.String() + ": " + m.Reason
+	case !r.Twin && m.State != subcluster.StateActive:
+		return "it is " + m.State.String() + " and has no twin yet"
+	}
+	if why := cannotHold(m, d.group.Size, d.group.Label); why != "" {
+		return why
+	}
+	if d.group.Strict && d.local[i] == 0 && d.anyLocal() {
+		return "it has none of the places that are insisted on"
+	}
+	return ""
+}
+
+// countLocal counts for each member how many containers are wanted on its
+// places. A host and its rack both name the same containers, so the larger
+// kind counts, not the sum: racks begin with a slash.
+func (d *splitDecision) countLocal() {
+	for i, r := range d.reach {
+		var hosts, racks int64
+		for _, p := range d.group.Places {
+			if !slices.Contains(p.Members, r.Member) {
+				continue
+			}
+			if len(p.Name) > 0 && p.Name[0] == '/' {
+				racks += p.Count
+			} else {
+				hosts += p.Count
+			}
+		}
+		d.local[i] = max(hosts, racks)
+	}
+}
+
+func (d *splitDecision) anyLocal() bool {
+	return slices.ContainsFunc(d.local, func(n int64) bool { return n > 0 })
+}
+
+// sticky keeps what members hold, and only places what is new or was held by
+// somebody now closed. What is too much is taken back in proportion.
+func (d *splitDecision) sticky(rule splitRule, rnd *rand.Rand) string {
+	var kept int64
+	enoughLocal := sum(d.local, d.open) >= d.group.Count
+	for _, h := range d.group.Held {
+		i := slices.IndexFunc(d.reach, func(r Reach) bool { return r.Member == h.Member })
+		if i < 0 || !slices.Contains(d.open, i) {
+			continue
+		}
+		n := h.Count
+		if _, home := rule.(homeSplit); home && i != d.home {
+			n = 0
+		}
+		if enoughLocal && usesPlaces(rule) {
+			n = min(n, d.local[i]) // its places have gone: let them move to where they are
+		}
+		d.shares[i] = max(n, 0)
+		kept += d.shares[i]
+	}
+	switch {
+	case kept == d.group.Count:
+		return "members keep what they were asked for"
+	case kept > d.group.Count:
+		weights := make([]float64, len(d.shares))
+		for i, n := range d.shares {
+			weights[i] = float64(n)
+		}
+		less := apportion(kept-d.group.Count, weights, d.shares)
+		for i := range d.shares {
+			d.shares[i] -= less[i]
+		}
+		return "fewer are wanted: taken back in proportion"
+	}
+	because := rule.place(d, d.group.Count-kept, rnd)
+	if left := d.group.Count - sum(d.shares, nil); left > 0 {
+		d.shares[d.rest()] += left
+	}
+	return because
+}
+
+// rest is who gets what a rule left over: home while it may be asked.
+func (d *splitDecision) rest() int {
+	if slices.Contains(d.open, d.home) {
+		return d.home
+	}
+	return d.open[0]
+}
+
+// room is how many containers of the group the member could start now beside
+// those it has been asked for.
+func (d *splitDecision) room(i int) int64 {
+	r := d.reach[i]
+	free := r.Headroom
+	if !r.Known {
+		m, ok := d.view.Member(r.Member)
+		if !ok {
+			return 0
+		}
+		f, pending, _, _ := room(m, d.queue, d.group.Label)
+		free = f.Sub(pending)
+	}
+	n := fitting(free, d.group.Size)
+	d.reasons[i].Numbers = fmt.Sprintf("room for %d, %d pending, %d local", n, r.Pending, d.local[i])
+	return max(0, n-r.Pending)
+}
+
+// fitting is how many containers of a size fit into what is free.
+func fitting(free, size creel.Resource) int64 {
+	n := int64(math.MaxInt32)
+	if size.MemoryMB > 0 {
+		n = min(n, free.MemoryMB/size.MemoryMB)
+	}
+	if size.VCores > 0 && free.VCores > 0 {
+		// A scheduler that compares memory alone reports headroom without cores.
+		n = min(n, free.VCores/size.VCores)
+	}
+	for _, a := range size.Others {
+		if a.Value > 0 {
+			n = min(n, free.Get(a.Name)/a.Value)
+		}
+	}
+	return max(n, 0)
+}
+
+func sum(of []int64, only []int) (n int64) {
+	for i, v := range of {
+		if only == nil || slices.Contains(only, i) {
+			n += v
+		}
+	}
+	return n
+}
+
+// apportion shares n by weights with rounding by largest remainder (Hamilton),
+// of equal remainders the first; none gets more than its cap when caps is not
+// nil. It hands out all of n unless the caps, or weights of zero, forbid it.
+func apportion(n int64, weights []float64, caps []int64) []int64 {
+	out := make([]int64, len(weights))
+	for n > 0 {
+		var total float64
+		for i, w := range weights {
+			if w > 0 && (caps == nil || out[i] < caps[i]) {
+				total += w
+			}
+		}
+		if total <= 0 || math.IsInf(total, 1) {
+			return out
+		}
+		type part struct {
+			i    int
+			frac float64
+		}
+		var parts []part
+		given := int64(0)
+		for i, w := range weights {
+			if w <= 0 || caps != nil && out[i] >= caps[i] {
+				continue
+			}
+			exact := float64(n) * w / total
+			whole := int64(exact)
+			if caps != nil {
+				whole = min(whole, caps[i]-out[i])
+			}
+			whole = min(whole, n-given)
+			out[i] += whole
+			given += whole
+			if caps == nil || out[i] < caps[i] {
+				parts = append(parts, part{i, exact - math.Floor(exact)})
+			}
+		}
+		n -= given
+		// Fewer are left than there are members when no cap was hit: one each
+		// by remainder. Else go round again with those that have room.
+		slices.SortStableFunc(parts, func(a, b part) int {
+			switch {
+			case a.frac > b.frac:
+				return -1
+			case a.frac < b.frac:
+				return 1
+			}
+			return 0
+		})
+		if n <= int64(len(parts)) {
+			for _, p := range parts[:n] {
+				out[p.i]++
+			}
+			return out
+		}
+		if given == 0 && len(parts) == 0 {
+			return out
+		}
+		if given == 0 { // cannot happen with finite weights, but never loop
+			out[parts[0].i]++
+			n--
+		}
+	}
+	return out
+}
+
+func usesPlaces(rule splitRule) bool {
+	switch rule.(type) {
+	case localitySplit, balancedSplit:
+		return true
+	}
+	return false
+}
+
+func weightsOf(rule splitRule) Weights {
+	switch r := rule.(type) {
+	case localitySplit:
+		return r.weights
+	case balancedSplit:
+		return r.weights
+	case broadcastSplit:
+		return r.weights
+	}
+	return nil
+}
