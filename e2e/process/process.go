@@ -52,17 +52,28 @@ type Process struct {
 // Start starts the child and arranges that it ends with the test.
 func Start(t testing.TB, c Command) *Process {
 	t.Helper()
-	p, err := start(c)
+	p := Spawn(t, c)
+	t.Cleanup(func() { p.End(t) })
+	return p
+}
+
+// Spawn starts the child for a caller that will call End when the test ends.
+func Spawn(t testing.TB, c Command) *Process {
+	t.Helper()
+	p, err := start(c, nil)
 	if err != nil {
 		t.Fatalf("start %s: %v", c.Name, err)
 	}
-	t.Cleanup(func() {
-		p.Stop()
-		if t.Failed() {
-			t.Logf("--- last lines of %s (%s) ---\n%s", p.Name, strings.Join(c.Args, " "), p.Tail(60))
-		}
-	})
 	return p
+}
+
+// End stops the child and, when the test has failed, logs its last lines.
+func (p *Process) End(t testing.TB) {
+	t.Helper()
+	p.Stop()
+	if t.Failed() {
+		t.Logf("--- last lines of %s (%s) ---\n%s", p.Name, strings.Join(p.cmd.Args, " "), p.Tail(40))
+	}
 }
 
 // Run runs a program to its end and returns its standard output, all that it
@@ -71,7 +82,7 @@ func Start(t testing.TB, c Command) *Process {
 func Run(ctx context.Context, t testing.TB, c Command) (stdout, all string, code int) {
 	t.Helper()
 	var std lockedBuffer
-	p, err := startTee(c, &std)
+	p, err := start(c, &std)
 	if err != nil {
 		t.Fatalf("start %s: %v", c.Name, err)
 	}
@@ -85,9 +96,7 @@ func Run(ctx context.Context, t testing.TB, c Command) (stdout, all string, code
 	return std.String(), p.Output(), p.cmd.ProcessState.ExitCode()
 }
 
-func start(c Command) (*Process, error) { return startTee(c, nil) }
-
-func startTee(c Command, stdout io.Writer) (*Process, error) {
+func start(c Command, stdout io.Writer) (*Process, error) {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -163,6 +172,16 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Done is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
+// Ended tells whether the child has ended.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Exit waits for the child's end and returns its error, nil for exit code 0.
 func (p *Process) Exit() error {
 	<-p.done
@@ -175,9 +194,7 @@ func (p *Process) Signal(s syscall.Signal) { _ = syscall.Kill(p.PID(), s) }
 // Stop asks the child to end, kills it when it does not, and returns when it
 // and what it left behind are gone. Stopping twice is fine.
 func (p *Process) Stop() {
-	select {
-	case <-p.done:
-	default:
+	if !p.Ended() {
 		p.Signal(syscall.SIGTERM)
 		select {
 		case <-p.done:

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hadoop
+
+import (
+	"encoding/xml"
+	"maps"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Conf is a set of Hadoop properties. Which file of a configuration directory
+// a property belongs to follows from its name.
+type Conf map[string]string
+
+// With returns a copy in which the properties of the others win, later ones
+// over earlier ones. An empty value removes a property.
+func (c Conf) With(others ...Conf) Conf {
+	out := maps.Clone(c)
+	if out == nil {
+		out = Conf{}
+	}
+	for _, o := range others {
+		for name, value := range o {
+			if value == "" {
+				delete(out, name)
+			} else {
+				out[name] = value
+			}
+		}
+	}
+	return out
+}
+
+func fileOf(name string) string {
+	switch {
+	case strings.HasPrefix(name, "yarn.scheduler.capacity."):
+		return "capacity-scheduler.xml"
+	case strings.HasPrefix(name, "mapreduce."), strings.HasPrefix(name, "yarn.app.mapreduce."):
+		// Not a matter of taste: mapred-default.xml is loaded after
+		// yarn-site.xml and would win over it.
+		return "mapred-site.xml"
+	case strings.HasPrefix(name, "yarn."), strings.HasPrefix(name, "creel."):
+		return "yarn-site.xml"
+	default:
+		return "core-site.xml"
+	}
+}
+
+// Write writes the configuration directory: the four XML files and a log4j
+// configuration that sends INFO to standard error.
+func (c Conf) Write(t testing.TB, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	type property struct {
+		Name  string `xml:"name"`
+		Value string `xml:"value"`
+	}
+	all := map[string][]property{
+		"core-site.xml": nil, "yarn-site.xml": nil, "mapred-site.xml": nil, "capacity-scheduler.xml": nil,
+	}
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		all[fileOf(name)] = append(all[fileOf(name)], property{name, c[name]})
+	}
+	for file, properties := range all {
+		text, err := xml.MarshalIndent(struct {
+			XMLName    xml.Name `xml:"configuration"`
+			Properties []property
+		}{Properties: properties}, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// encoding/xml names the elements after the slice's field.
+		text = []byte(strings.NewReplacer("<Properties>", "<property>", "</Properties>", "</property>").Replace(string(text)))
+		if err := os.WriteFile(filepath.Join(dir, file), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "log4j.properties"), []byte(log4j), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const log4j = `log4j.rootLogger=INFO,console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.target=System.err
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c: %m%n
+`
+
+// Addresses are the doors of a ResourceManager, ours or Hadoop's, or of a
+// Router, each "host:port" or empty.
+type Addresses struct {
+	Client, Scheduler, Tracker, Admin, Web string
+}
+
+// Conf is the properties by which clients, masters and nodes find the doors.
+func (a Addresses) Conf() Conf {
+	return Conf{}.With(Conf{
+		"yarn.resourcemanager.address":                  a.Client,
+		"yarn.resourcemanager.scheduler.address":        a.Scheduler,
+		"yarn.resourcemanager.resource-tracker.address": a.Tracker,
+		"yarn.resourcemanager.admin.address":            a.Admin,
+		"yarn.resourcemanager.webapp.address":           a.Web,
+	})
+}
+
+// OSUser is the user that runs the tests, and so every daemon and client.
+func OSUser(t testing.TB) string {
+	t.Helper()
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Username
+}
+
+// common is what every configuration directory has: a local file system, short
+// reconnects, and the right of this user to act for others.
+func common(t testing.TB, dir string) Conf {
+	u := OSUser(t)
+	return Conf{
+		"fs.defaultFS":                                             "file:///",
+		"hadoop.tmp.dir":                                           filepath.Join(dir, "tmp"),
+		"hadoop.http.staticuser.user":                              u,
+		"hadoop.proxyuser." + u + ".hosts":                         "*",
+		"hadoop.proxyuser." + u + ".groups":                        "*",
+		"yarn.resourcemanager.connect.max-wait.ms":                 "20000",
+		"yarn.resourcemanager.connect.retry-interval.ms":           "500",
+		"yarn.client.application-client-protocol.poll-interval-ms": "200",
+		"yarn.client.nodemanager-connect.max-wait-ms":              "20000",
+		"yarn.client.nodemanager-connect.retry-interval-ms":        "500",
+		"yarn.node-attribute.fs-store.root-dir":                    "file://" + filepath.Join(dir, "node-attribute"),
+		"yarn.node-labels.fs-store.root-dir":                       "file://" + filepath.Join(dir, "node-labels"),
+		"ipc.client.connect.retry.interval":                        "200",
+		"ipc.client.connect.max.retries":                           "3",
+		"yarn.dispatcher.drain-events.timeout":                     "1000",
+		"yarn.app.mapreduce.client-am.ipc.max-retries":             "1",
+		"yarn.app.mapreduce.client.job.max-retries":                "0",
+		"yarn.app.mapreduce.client-am.ipc.max-retries-on-timeouts": "1",
+		"mapreduce.jobhistory.address":                             "127.0.0.1:1", // nobody: clients must not wait for a history server
+		"mapreduce.client.completion.pollinterval":                 "500",
+		"mapreduce.client.progressmonitor.pollinterval":            "200",
+		"mapreduce.job.userlog.retain.hours":                       "1",
+		"mapreduce.jobhistory.loadedjob.tasks.max":                 "1",
+		"yarn.timeline-service.enabled":                            "false",
+		"hadoop.security.groups.negative-cache.secs":               "0",
+		"hadoop.caller.context.enabled":                            "true",
+		"yarn.resourcemanager.application.max-tags":                "10",
+		"yarn.nodemanager.disk-health-checker.interval-ms":         "60000",
+		"yarn.client.failover-sleep-base-ms":                       "200",
+	}
+}
+
+// containers is what an application's containers need to find Hadoop: literal
+// paths, so that they find the configuration whoever launches them.
+func containers(jars, conf, dir string) Conf {
+	const opens = " --add-opens=java.base/java.lang=ALL-UNNAMED"
+	const small = " -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+	return Conf{
+		"yarn.application.classpath":                              conf + "," + jars + "/*",
+		"mapreduce.application.classpath":                         jars + "/*",
+		"mapreduce.framework.name":                                "yarn",
+		"yarn.app.mapreduce.am.staging-dir":                       filepath.Join(dir, "staging"),
+		"yarn.app.mapreduce.am.resource.mb":                       "512",
+		"yarn.app.mapreduce.am.command-opts":                      "-Xmx320m" + small + opens,
+		"mapreduce.map.memory.mb":                                 "256",
+		"mapreduce.map.java.opts":                                 "-Xmx160m" + small,
+		"mapreduce.reduce.memory.mb":                              "256",
+		"mapreduce.reduce.java.opts":                              "-Xmx160m" + small,
+		"mapreduce.task.io.sort.mb":                               "16", // the default of 100 does not fit the heap
+		"yarn.app.mapreduce.am.staging-dir.erasurecoding.enabled": "false",
+	}
+}

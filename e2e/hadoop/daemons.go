@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hadoop
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/e2e/process"
+)
+
+// Daemon is a running Hadoop daemon with its configuration directory.
+type Daemon struct {
+	*process.Process
+	Conf    Conf
+	ConfDir string
+	command process.Command
+	ready   string
+}
+
+// AddOpens is the one flag that RM, NodeManager and Router need on Java 17:
+// their web applications define classes by reflection.
+const AddOpens = "--add-opens=java.base/java.lang=ALL-UNNAMED"
+
+// jvm is the command line of a class with Hadoop's jars.
+func jvm(t testing.TB, v Version, confDir string, flags []string, class string, args ...string) []string {
+	t.Helper()
+	line := append([]string{Java(t), "-XX:+UseSerialGC", "-Djava.net.preferIPv4Stack=true"}, flags...)
+	line = append(line, "-cp", ClassPath(t, v, confDir), class)
+	return append(line, args...)
+}
+
+// ClassPath is the configuration directory, the version's jars, and our own
+// Java helpers.
+func ClassPath(t testing.TB, v Version, confDir string) string {
+	t.Helper()
+	return strings.Join([]string{confDir, Jars(t, v) + "/*", Helpers(t, v)}, ":")
+}
+
+func heap(mb, standard int) string {
+	if mb == 0 {
+		mb = standard
+	}
+	return fmt.Sprintf("-Xmx%dm", mb)
+}
+
+func launch(t testing.TB, name, dir string, conf Conf, flags []string, class, ready string) *Daemon {
+	t.Helper()
+	d := &Daemon{Conf: conf, ConfDir: filepath.Join(dir, "conf"), ready: ready}
+	conf.Write(t, d.ConfDir)
+	d.command = process.Command{
+		Name: name,
+		Dir:  dir,
+		Args: jvm(t, V342, d.ConfDir, flags, class),
+		Env:  []string{"HADOOP_HOME=" + dir, "HADOOP_CONF_DIR=" + d.ConfDir},
+	}
+	d.start(t)
+	return d
+}
+
+// start starts the daemon for the first time. Its place in the order in which
+// daemons end is that of the first start, whatever restarts follow: nodes end
+// before the RM that they were started after.
+func (d *Daemon) start(t testing.TB) {
+	t.Helper()
+	d.Process = process.Spawn(t, d.command)
+	t.Cleanup(func() { d.Process.End(t) })
+	if d.ready != "" {
+		d.WaitLine(t, d.ready)
+	}
+}
+
+// Restart starts the daemon again with the same configuration, on the same
+// ports, after stopping it if it still runs, and waits until it is ready. To
+// let a NodeManager's containers live on, call KillAlone first.
+func (d *Daemon) Restart(t testing.TB) {
+	t.Helper()
+	if !d.Ended() {
+		d.Process.Stop()
+	}
+	d.Process = process.Spawn(t, d.command)
+	d.WaitLine(t, d.ready)
+}
+
+// RM is what a ResourceManager is started with; the zero value will do.
+type RM struct {
+	Name   string // default "rm"
+	HeapMB int    // default 384
+	Conf   Conf   // wins over the defaults
+	NoWait bool   // do not wait for it to become active (a standby, a bad configuration)
+}
+
+// ResourceManager is a real one.
+type ResourceManager struct {
+	*Daemon
+	Addresses
+}
+
+// StartRM starts a ResourceManager with the CapacityScheduler on free loopback
+// ports and waits until all its doors are open. Its queues are root.default
+// (70%) and root.other (30%), each of which may grow to the whole.
+func StartRM(t testing.TB, o RM) *ResourceManager {
+	t.Helper()
+	if o.Name == "" {
+		o.Name = "rm"
+	}
+	dir := tempDir(t, o.Name)
+	const host = "127.0.0.1"
+	a := Addresses{
+		Client: process.FreeAddress(t, host), Scheduler: process.FreeAddress(t, host), Tracker: process.FreeAddress(t, host),
+		Admin: process.FreeAddress(t, host), Web: process.FreeAddress(t, host),
+	}
+	conf := common(t, dir).With(a.Conf(), Conf{
+		"yarn.resourcemanager.scheduler.class":                            "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler",
+		"yarn.scheduler.minimum-allocation-mb":                            "128",
+		"yarn.scheduler.maximum-allocation-mb":                            "4096",
+		"yarn.cluster.max-application-priority":                           "10",
+		"yarn.resourcemanager.placement-constraints.handler":              "placement-processor",
+		"yarn.resourcemanager.opportunistic-container-allocation.enabled": "true",
+		"yarn.nodemanager.log-dirs":                                       filepath.Join(dir, "logs"),
+	}, Queues(), o.Conf)
+	ready := "Transitioned to active state"
+	if o.NoWait {
+		ready = ""
+	}
+	d := launch(t, o.Name, dir, conf, []string{heap(o.HeapMB, 384), AddOpens},
+		"org.apache.hadoop.yarn.server.resourcemanager.ResourceManager", ready)
+	return &ResourceManager{Daemon: d, Addresses: a}
+}
+
+// Queues is the capacity-scheduler.xml of the kit: root.default and
+// root.other, both open to one user's whole use, with room for masters.
+func Queues() Conf {
+	q := Conf{
+		"yarn.scheduler.capacity.root.queues":                 "default,other",
+		"yarn.scheduler.capacity.maximum-am-resource-percent": "0.6",
+		"yarn.scheduler.capacity.resource-calculator":         "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+		"yarn.scheduler.capacity.root.default.capacity":       "70",
+		"yarn.scheduler.capacity.root.other.capacity":         "30",
+		"yarn.scheduler.capacity.node-locality-delay":         "0",
+	}
+	for _, name := range []string{"default", "other"} {
+		q["yarn.scheduler.capacity.root."+name+".maximum-capacity"] = "100"
+		q["yarn.scheduler.capacity.root."+name+".user-limit-factor"] = "10"
+		q["yarn.scheduler.capacity.root."+name+".state"] = "RUNNING"
+	}
+	return q
+}
+
+// NM is what a NodeManager is started with.
+type NM struct {
+	Name     string    // default "nm"; give two on one machine different names
+	RM       Addresses // where to register; only Tracker is dialled in a plain set-up
+	Host     string    // loopback address to live on; default 127.0.0.1, which calls itself localhost
+	MemoryMB int       // default 4096
+	VCores   int       // default 8
+	HeapMB   int       // default 256
+	Conf     Conf      // wins over the defaults
+}
+
+// NodeManager is a real one.
+type NodeManager struct {
+	*Daemon
+	Address string // "host:port" as it was told; the node's id has the resolved name
+	Web     string
+	ID      string // the node's id as it registered, "localhost:21145"
+}
+
+// registered is the line by which a NodeManager tells its id.
+const registered = "Registered with ResourceManager as "
+
+// StartNM starts a NodeManager with the shuffle service and log aggregation
+// and waits until it has registered.
+func StartNM(t testing.TB, o NM) *NodeManager {
+	t.Helper()
+	if o.Name == "" {
+		o.Name = "nm"
+	}
+	if o.Host == "" {
+		o.Host = "127.0.0.1"
+	}
+	dir := tempDir(t, o.Name)
+	n := &NodeManager{Address: process.FreeAddress(t, o.Host), Web: process.FreeAddress(t, o.Host)}
+	conf := common(t, dir).With(o.RM.Conf(), Conf{
+		"yarn.nodemanager.hostname":                                                     o.Host,
+		"yarn.nodemanager.address":                                                      n.Address,
+		"yarn.nodemanager.webapp.address":                                               n.Web,
+		"yarn.nodemanager.localizer.address":                                            process.FreeAddress(t, o.Host),
+		"yarn.nodemanager.local-dirs":                                                   filepath.Join(dir, "local"),
+		"yarn.nodemanager.log-dirs":                                                     filepath.Join(dir, "logs"),
+		"yarn.nodemanager.resource.memory-mb":                                           strconv.Itoa(or(o.MemoryMB, 4096)),
+		"yarn.nodemanager.resource.cpu-vcores":                                          strconv.Itoa(or(o.VCores, 8)),
+		"yarn.nodemanager.vmem-check-enabled":                                           "false",
+		"yarn.nodemanager.pmem-check-enabled":                                           "false",
+		"yarn.nodemanager.aux-services":                                                 "mapreduce_shuffle",
+		"yarn.nodemanager.aux-services.mapreduce_shuffle.class":                         "org.apache.hadoop.mapred.ShuffleHandler",
+		"mapreduce.shuffle.port":                                                        strconv.Itoa(process.FreePort(t, o.Host)),
+		"yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "98",
+		"yarn.nodemanager.opportunistic-containers-max-queue-length":                    "10",
+		"yarn.log-aggregation-enable":                                                   "true",
+		"yarn.nodemanager.remote-app-log-dir":                                           filepath.Join(dir, "remote-logs"),
+	}, o.Conf)
+	for _, key := range []string{"yarn.nodemanager.local-dirs", "yarn.nodemanager.log-dirs", "yarn.nodemanager.remote-app-log-dir"} {
+		if err := os.MkdirAll(conf[key], 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.Daemon = launch(t, o.Name, dir, conf, []string{heap(o.HeapMB, 256), AddOpens},
+		"org.apache.hadoop.yarn.server.nodemanager.NodeManager", registered)
+	_, after, _ := strings.Cut(n.Output(), registered)
+	n.ID = strings.Fields(after)[0]
+	return n
+}
+
+// Router is what a Hadoop Router is started with.
+type Router struct {
+	RM     Addresses // the RM behind a plain forwarder; empty in federation mode
+	HeapMB int       // default 384
+	Conf   Conf      // federation keys; wins over the defaults
+}
+
+// StartRouter starts a Router and waits until its last door is open.
+func StartRouter(t testing.TB, o Router) *ResourceManager {
+	t.Helper()
+	dir := tempDir(t, "router")
+	const host = "127.0.0.1"
+	a := Addresses{Client: process.FreeAddress(t, host), Admin: process.FreeAddress(t, host), Web: process.FreeAddress(t, host)}
+	conf := common(t, dir).With(o.RM.Conf(), Conf{
+		"yarn.router.clientrm.address": a.Client,
+		"yarn.router.rmadmin.address":  a.Admin,
+		"yarn.router.webapp.address":   a.Web,
+	}, o.Conf)
+	d := launch(t, "router", dir, conf, []string{heap(o.HeapMB, 384), AddOpens},
+		"org.apache.hadoop.yarn.server.router.Router", "Router RMAdminService listening on address")
+	return &ResourceManager{Daemon: d, Addresses: a}
+}
+
+// Federation is the set of properties that RMs, NodeManagers and Routers of
+// one Hadoop federation share: its store, and short intervals so that a new
+// subcluster is seen within seconds.
+func Federation(zookeeper string) Conf {
+	return Conf{
+		"yarn.federation.enabled":                             "true",
+		"yarn.federation.state-store.class":                   "org.apache.hadoop.yarn.server.federation.store.impl.ZookeeperFederationStateStore",
+		"hadoop.zk.address":                                   zookeeper,
+		"yarn.federation.cache-ttl.secs":                      "5",
+		"yarn.federation.state-store.heartbeat-interval-secs": "10",
+		"yarn.federation.state-store.heartbeat.initial-delay": "2s",
+		"yarn.federation.non-ha.enabled":                      "true",
+		"yarn.federation.failover.enabled":                    "false",
+		"yarn.am.liveness-monitor.expiry-interval-ms":         "900000",
+	}
+}
+
+// RouterPipelines turns a Router into a federation's.
+func RouterPipelines() Conf {
+	const base = "org.apache.hadoop.yarn.server.router."
+	return Conf{
+		"yarn.router.clientrm.interceptor-class.pipeline": base + "clientrm.FederationClientInterceptor",
+		"yarn.router.rmadmin.interceptor-class.pipeline":  base + "rmadmin.FederationRMAdminInterceptor",
+		"yarn.router.webapp.interceptor-class.pipeline":   base + "webapp.FederationInterceptorREST",
+	}
+}
+
+// StartZooKeeper starts a ZooKeeper server and returns its address.
+func StartZooKeeper(t testing.TB) (*Daemon, string) {
+	t.Helper()
+	dir := tempDir(t, "zookeeper")
+	address := process.FreeAddress(t, "127.0.0.1")
+	_, port, _ := strings.Cut(address, ":")
+	file := filepath.Join(dir, "zoo.cfg")
+	text := fmt.Sprintf("tickTime=2000\ndataDir=%s\nclientPortAddress=127.0.0.1\nclientPort=%s\nadmin.enableServer=false\nmaxClientCnxns=0\n",
+		filepath.Join(dir, "data"), port)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d := &Daemon{ConfDir: filepath.Join(dir, "conf"), ready: "binding to port"}
+	Conf{}.Write(t, d.ConfDir)
+	d.command = process.Command{Name: "zookeeper", Dir: dir,
+		Args: jvm(t, V342, d.ConfDir, []string{"-Xmx128m"}, "org.apache.zookeeper.server.ZooKeeperServerMain", file)}
+	d.start(t)
+	d.WaitPort(t, address)
+	return d, address
+}
+
+func or(v, standard int) int {
+	if v == 0 {
+		return standard
+	}
+	return v
+}

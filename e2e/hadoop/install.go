@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hadoop
+
+import (
+	"crypto/sha256"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// Version is a Hadoop release that the kit can fetch.
+type Version string
+
+const (
+	V342 Version = "3.4.2" // daemons and clients
+	V336 Version = "3.3.6" // clients only
+)
+
+//go:embed pom.xml pom-336.xml java/*.java python/requirements.txt
+var files embed.FS
+
+// installHint is what a test says when a program is missing.
+const installHint = "install it with: apt-get install openjdk-17-jdk-headless maven (Debian), or put JAVA_HOME/bin and mvn on the PATH; ./test does this where it can"
+
+// Java is the path of the java program; JAVA_HOME wins over PATH.
+func Java(t testing.TB) string { t.Helper(); return tool(t, "java") }
+
+func tool(t testing.TB, name string) string {
+	t.Helper()
+	if home := os.Getenv("JAVA_HOME"); home != "" && strings.HasPrefix(name, "java") {
+		if path := filepath.Join(home, "bin", name); exec.Command(path, "-version").Run() == nil {
+			return path
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatalf("the Hadoop tests need %s: %v; %s", name, err, installHint)
+	}
+	return path
+}
+
+// CacheDir is where jars, compiled helpers and the Python environment are kept
+// between runs: $CREEL_CACHE, else creel in the user's cache directory.
+func CacheDir() (string, error) {
+	if dir := os.Getenv("CREEL_CACHE"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no cache directory: %w; set CREEL_CACHE", err)
+	}
+	return filepath.Join(dir, "creel"), nil
+}
+
+// Jars returns the directory that holds every jar of the version, fetching
+// them the first time.
+func Jars(t testing.TB, v Version) string {
+	t.Helper()
+	pom := map[Version]string{V342: "pom.xml", V336: "pom-336.xml"}[v]
+	if pom == "" {
+		t.Fatalf("no pom for Hadoop %s", v)
+	}
+	text, err := files.ReadFile(pom)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cached(t, "hadoop-"+string(v), text, func(dir string) error {
+		mvn := tool(t, "mvn")
+		tool(t, "javac")
+		t.Logf("fetching Hadoop %s, about 100 MB, once", v)
+		return withTemp(text, "pom.xml", func(pom string) error {
+			return run(dir, mvn, "-q", "-B", "-f", pom, "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+dir)
+		})
+	})
+}
+
+// cached returns the directory of something that is made once: its name
+// carries a hash of what it is made from, so a change makes another. make
+// fills an empty directory, which takes its final name when it is complete.
+// Two processes that want the same thing at once wait for one of them.
+//
+// A finished directory is verified against the list of its files and their
+// sizes, and made anew when it was damaged.
+func cached(t testing.TB, name string, from []byte, make func(dir string) error) string {
+	t.Helper()
+	root, err := CacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(root, fmt.Sprintf("%s-%x", name, sha256.Sum256(from))[:len(name)+13])
+	inThisProcess.Lock()
+	defer inThisProcess.Unlock()
+	if verified[dir] {
+		return dir
+	}
+	if err := once(root, dir, make); err != nil {
+		t.Fatalf("make %s: %v", dir, err)
+	}
+	verified[dir] = true
+	return dir
+}
+
+var (
+	inThisProcess sync.Mutex
+	verified      = map[string]bool{}
+)
+
+func once(root, dir string, make func(dir string) error) error {
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(dir+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return err
+	}
+	damage := check(dir)
+	if damage == nil {
+		return nil
+	}
+	if !errors.Is(damage, os.ErrNotExist) {
+		fmt.Fprintf(os.Stderr, "the cache at %s is damaged (%v) and is made anew\n", dir, damage)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	temp := dir + ".partial" // ours alone: we hold the lock
+	if err := os.RemoveAll(temp); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(temp, 0o755); err != nil {
+		return err
+	}
+	if err := make(temp); err != nil {
+		return errors.Join(err, os.RemoveAll(temp))
+	}
+	list, err := manifest(temp)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(temp, manifestName), []byte(list), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(temp, dir)
+}
+
+const manifestName = "MANIFEST.creel"
+
+// manifest lists the regular files directly in dir with their sizes; deeper
+// ones belong to tools that check themselves.
+func manifest(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		if !e.Type().IsRegular() || e.Name() == manifestName {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "%d %s\n", info.Size(), e.Name())
+	}
+	return b.String(), nil
+}
+
+func check(dir string) error {
+	want, err := os.ReadFile(filepath.Join(dir, manifestName))
+	if err != nil {
+		return err
+	}
+	got, err := manifest(dir)
+	if err != nil {
+		return err
+	}
+	if got != string(want) {
+		return errors.New("its files are not those that were fetched")
+	}
+	return nil
+}
+
+func withTemp(text []byte, name string, f func(path string) error) error {
+	dir, err := os.MkdirTemp("", "creel-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		return err
+	}
+	return f(path)
+}
+
+// run runs a tool and gives its output when it fails.
+func run(dir string, args ...string) error {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}

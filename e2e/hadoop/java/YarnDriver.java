@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.ApplicationReport;
+import org.apache.hadoop.yarn.api.records.NodeReport;
+import org.apache.hadoop.yarn.api.records.QueueInfo;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.YarnClusterMetrics;
+import org.apache.hadoop.yarn.client.api.YarnClient;
+import org.apache.hadoop.yarn.client.api.YarnClientApplication;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+
+/**
+ * Hadoop's YarnClient, driven by commands and answering in JSON lines: one
+ * line per command, {"call":...,"ok":true,...} or
+ * {"call":...,"ok":false,"class":...,"message":...,"cause":[...]}.
+ * Commands come as arguments, or one a line on standard input.
+ */
+public class YarnDriver {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private interface Call {
+    void into(Map<String, Object> answer) throws Exception;
+  }
+
+  public static void main(String[] args) throws Exception {
+    YarnClient client = YarnClient.createYarnClient();
+    client.init(new YarnConfiguration());
+    client.start();
+    if (args.length > 0) {
+      run(client, args);
+    } else {
+      BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+      for (String line = in.readLine(); line != null; line = in.readLine()) {
+        run(client, line.trim().split(" +"));
+      }
+    }
+    client.stop();
+  }
+
+  private static void run(YarnClient client, String[] args) throws Exception {
+    switch (args[0]) {
+      case "metrics":
+        answer("metrics", a -> {
+          YarnClusterMetrics m = client.getYarnClusterMetrics();
+          a.put("nodes", m.getNumNodeManagers());
+          a.put("active", m.getNumActiveNodeManagers());
+        });
+        return;
+      case "new":
+        answer("new", a -> {
+          YarnClientApplication app = client.createApplication();
+          a.put("id", app.getNewApplicationResponse().getApplicationId().toString());
+          Resource most = app.getNewApplicationResponse().getMaximumResourceCapability();
+          a.put("memory", most.getMemorySize());
+          a.put("vcores", most.getVirtualCores());
+        });
+        return;
+      case "report":
+        for (String id : Arrays.copyOfRange(args, 1, args.length)) {
+          answer("report " + id, a -> report(a, client.getApplicationReport(ApplicationId.fromString(id))));
+        }
+        return;
+      case "list":
+        answer("list", a -> {
+          List<Object> all = new ArrayList<>();
+          for (ApplicationReport r : client.getApplications()) {
+            Map<String, Object> one = new LinkedHashMap<>();
+            report(one, r);
+            all.add(one);
+          }
+          a.put("applications", all);
+        });
+        return;
+      case "nodes":
+        answer("nodes", a -> {
+          List<Object> all = new ArrayList<>();
+          for (NodeReport r : client.getNodeReports()) {
+            Map<String, Object> one = new LinkedHashMap<>();
+            one.put("id", r.getNodeId().toString());
+            one.put("state", r.getNodeState().toString());
+            one.put("memory", r.getCapability().getMemorySize());
+            one.put("vcores", r.getCapability().getVirtualCores());
+            one.put("containers", r.getNumContainers());
+            all.add(one);
+          }
+          a.put("nodes", all);
+        });
+        return;
+      case "queue":
+        answer("queue " + args[1], a -> {
+          QueueInfo q = client.getQueueInfo(args[1]);
+          if (q == null) {
+            a.put("found", false);
+            return;
+          }
+          a.put("found", true);
+          a.put("name", q.getQueueName());
+          a.put("capacity", q.getCapacity());
+          a.put("maximum", q.getMaximumCapacity());
+          a.put("state", q.getQueueState().toString());
+        });
+        return;
+      case "kill":
+        answer("kill " + args[1], a -> client.killApplication(ApplicationId.fromString(args[1])));
+        return;
+      case "profiles":
+        answer("profiles", a -> a.put("profiles", client.getResourceProfiles().size()));
+        return;
+      case "types":
+        answer("types", a -> {
+          List<String> names = new ArrayList<>();
+          client.getResourceTypeInfo().forEach(t -> names.add(t.getName()));
+          a.put("types", names);
+        });
+        return;
+      case "parallel": {
+        // parallel CALLS THREADS APPLICATION: every call asks for a report.
+        int calls = Integer.parseInt(args[1]);
+        ApplicationId id = ApplicationId.fromString(args[3]);
+        ExecutorService pool = Executors.newFixedThreadPool(Integer.parseInt(args[2]));
+        try {
+          answer("parallel", a -> {
+            List<Future<String>> all = new ArrayList<>();
+            for (int i = 0; i < calls; i++) {
+              all.add(pool.submit(() -> client.getApplicationReport(id).getName()));
+            }
+            Map<String, Integer> names = new LinkedHashMap<>();
+            for (Future<String> f : all) {
+              names.merge(f.get(), 1, Integer::sum);
+            }
+            a.put("names", names);
+          });
+        } finally {
+          pool.shutdown();
+        }
+        return;
+      }
+      default:
+        throw new IllegalArgumentException("unknown command " + args[0]);
+    }
+  }
+
+  private static void report(Map<String, Object> a, ApplicationReport r) {
+    a.put("id", r.getApplicationId().toString());
+    a.put("name", r.getName());
+    a.put("user", r.getUser());
+    a.put("queue", r.getQueue());
+    a.put("type", r.getApplicationType());
+    a.put("state", String.valueOf(r.getYarnApplicationState()));
+    a.put("final", String.valueOf(r.getFinalApplicationStatus()));
+    a.put("diagnostics", r.getDiagnostics());
+    a.put("host", r.getHost());
+    a.put("tracking", r.getTrackingUrl());
+    a.put("progress", r.getProgress());
+  }
+
+  private static void answer(String call, Call f) throws Exception {
+    Map<String, Object> a = new LinkedHashMap<>();
+    a.put("call", call);
+    long start = System.nanoTime();
+    try {
+      f.into(a);
+      a.put("ok", true);
+    } catch (Throwable e) {
+      a.put("ok", false);
+      a.put("class", e.getClass().getName());
+      a.put("message", String.valueOf(e.getMessage()));
+      List<String> causes = new ArrayList<>();
+      for (Throwable c = e.getCause(); c != null && causes.size() < 10; c = c.getCause()) {
+        causes.add(c.getClass().getName());
+      }
+      a.put("causes", causes);
+    }
+    a.put("ms", (System.nanoTime() - start) / 1000000);
+    System.out.println(JSON.writeValueAsString(a));
+    System.out.flush();
+  }
+}
