@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package yarnrpc
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/yarnpb"
+)
+
+const exceptions = "org.apache.hadoop.yarn.exceptions."
+
+// Java classes a server of YARN answers with (Class.getName() form). All of them are YarnExceptions.
+const (
+	ClassYarn                     = exceptions + "YarnException"
+	ClassApplicationNotFound      = exceptions + "ApplicationNotFoundException"
+	ClassAttemptNotFound          = exceptions + "ApplicationAttemptNotFoundException"
+	ClassContainerNotFound        = exceptions + "ContainerNotFoundException"
+	ClassMasterNotRegistered      = exceptions + "ApplicationMasterNotRegisteredException"
+	ClassInvalidMasterRequest     = exceptions + "InvalidApplicationMasterRequestException" // registered twice, wrong response id: ends the master
+	ClassInvalidResource          = exceptions + "InvalidResourceRequestException"
+	ClassInvalidLabel             = exceptions + "InvalidLabelResourceRequestException"
+	ClassInvalidBlacklist         = exceptions + "InvalidResourceBlacklistRequestException"
+	ClassInvalidRelease           = exceptions + "InvalidContainerReleaseException"
+	ClassInvalidContainer         = exceptions + "InvalidContainerException" // container token of another life of the ResourceManager
+	ClassInvalidAuxService        = exceptions + "InvalidAuxServiceException"
+	ClassNodeNotYetReady          = exceptions + "NMNotYetReadyException" // repeated by clients of NodeManagers
+	ClassApplicationIDNotProvided = exceptions + "ApplicationIdNotProvidedException"
+	ClassProfilesNotEnabled       = exceptions + "ResourceProfilesNotEnabledException"
+	ClassFeatureNotEnabled        = exceptions + "YARNFeatureNotEnabledException"
+	classIOException              = "java.io.IOException"
+)
+
+// answers says which class a kind is answered with; the first kind found in an error wins. Kinds that are not here
+// (no such queue, no such node, a conflict, something stale) are plain YarnExceptions: told to the user, never
+// repeated.
+var answers = []struct {
+	kind  error
+	class string
+}{
+	{creel.ErrApplicationNotFound, ClassApplicationNotFound},
+	{creel.ErrAttemptNotFound, ClassAttemptNotFound},
+	{creel.ErrContainerNotFound, ClassContainerNotFound},
+	{creel.ErrNotRegistered, ClassMasterNotRegistered},
+	{creel.ErrInvalidResource, ClassInvalidResource},
+	{creel.ErrNotPermitted, hrpc.ClassAccessControl},
+	{creel.ErrInvalidToken, hrpc.ClassInvalidToken},
+	{creel.ErrNotEnabled, ClassFeatureNotEnabled},
+	{creel.ErrStandby, hrpc.ClassStandby},
+	{creel.ErrBusy, hrpc.ClassRetriable},
+	{creel.ErrUnavailable, hrpc.ClassRetriable},
+	{creel.ErrNoSubcluster, hrpc.ClassRetriable},
+	{context.DeadlineExceeded, hrpc.ClassRetriable},
+	{context.Canceled, hrpc.ClassRetriable},
+}
+
+// kinds says what a class another server answered means to us. A class that is not here has no kind.
+var kinds = map[string]error{
+	ClassYarn:                     creel.ErrInvalidRequest, // understood and refused; repeating it is useless
+	ClassApplicationNotFound:      creel.ErrApplicationNotFound,
+	ClassAttemptNotFound:          creel.ErrAttemptNotFound,
+	ClassContainerNotFound:        creel.ErrContainerNotFound,
+	ClassMasterNotRegistered:      creel.ErrNotRegistered,
+	ClassInvalidMasterRequest:     creel.ErrInvalidRequest,
+	ClassInvalidResource:          creel.ErrInvalidResource,
+	ClassInvalidLabel:             creel.ErrInvalidResource,
+	ClassInvalidBlacklist:         creel.ErrInvalidRequest,
+	ClassInvalidRelease:           creel.ErrInvalidRequest,
+	ClassInvalidContainer:         creel.ErrInvalidToken,
+	ClassInvalidAuxService:        creel.ErrInvalidRequest,
+	ClassNodeNotYetReady:          creel.ErrUnavailable,
+	ClassApplicationIDNotProvided: creel.ErrInvalidRequest,
+	ClassProfilesNotEnabled:       creel.ErrNotEnabled,
+	ClassFeatureNotEnabled:        creel.ErrNotEnabled,
+
+	exceptions + "SchedulerInvalidResoureRequestException": creel.ErrInvalidResource, // Hadoop's spelling
+	exceptions + "ResourceNotFoundException":               creel.ErrInvalidResource,
+	exceptions + "ConfigurationException":                  creel.ErrInvalidRequest,
+	exceptions + "YarnRuntimeException":                    creel.ErrInvalidRequest,
+	"java.lang.IllegalArgumentException":                   creel.ErrInvalidRequest,
+
+	hrpc.ClassRetriable:       creel.ErrBusy,
+	hrpc.ClassStandby:         creel.ErrStandby,
+	hrpc.ClassAccessControl:   creel.ErrNotPermitted,
+	hrpc.ClassAuthorization:   creel.ErrNotPermitted,
+	hrpc.ClassInvalidToken:    creel.ErrInvalidToken,
+	hrpc.ClassSasl:            creel.ErrInvalidToken,
+	hrpc.ClassNoSuchMethod:    creel.ErrNotEnabled,
+	hrpc.ClassNoSuchProtocol:  creel.ErrNotEnabled,
+	hrpc.ClassVersionMismatch: creel.ErrNotEnabled,
+	hrpc.ClassInvalidProtobuf: creel.ErrInvalidRequest,
+
+	classIOException:                                 creel.ErrUnavailable,
+	"java.io.EOFException":                           creel.ErrUnavailable,
+	"java.net.ConnectException":                      creel.ErrUnavailable,
+	"java.net.NoRouteToHostException":                creel.ErrUnavailable,
+	"java.net.UnknownHostException":                  creel.ErrUnavailable,
+	"java.net.SocketException":                       creel.ErrUnavailable,
+	"java.net.SocketTimeoutException":                creel.ErrUnavailable,
+	"org.apache.hadoop.net.ConnectTimeoutException":  creel.ErrUnavailable,
+	"org.apache.hadoop.ipc.CallQueueTooBigException": creel.ErrBusy,
+	"java.util.concurrent.TimeoutException":          creel.ErrUnavailable,
+}
+
+// KindOf turns the Java class of a remote error into the kind errors.Is finds; nil when it stands for none. It is the
+// KindOf of hrpc.ClientConfig.
+func KindOf(class string) error { return kinds[class] }
+
+// Exception is an error that is answered with one Java class, whatever its kind.
+type Exception struct {
+	Class string
+	Err   error
+}
+
+// Throw answers err with a Java class.
+func Throw(class string, err error) error { return &Exception{Class: class, Err: err} }
+
+func (e *Exception) Error() string { return e.Err.Error() }
+
+func (e *Exception) Unwrap() error { return e.Err }
+
+// ErrorOf is what a server answers for an error of ours. It is the ErrorOf of hrpc.Config. An exception another
+// server answered passes through under its own class. Never java.io.IOException: Hadoop's clients would repeat the
+// call for fifteen minutes.
+func ErrorOf(err error) *hrpc.Error {
+	var already *hrpc.Error
+	if errors.As(err, &already) && already.Class != classIOException {
+		return already
+	}
+	return &hrpc.Error{Class: classOf(err), Message: err.Error(), Detail: hrpc.DetailApplication}
+}
+
+func classOf(err error) string {
+	var thrown *Exception
+	if errors.As(err, &thrown) && thrown.Class != "" && thrown.Class != classIOException {
+		return thrown.Class
+	}
+	var remote *hrpc.RemoteError
+	if errors.As(err, &remote) {
+		switch {
+		case remote.Fatal, remote.Detail > hrpc.DetailApplication, remote.Class == "", remote.Class == classIOException:
+			// About our connection to that server, not about the caller's request.
+			return ClassYarn
+		}
+		return remote.Class
+	}
+	var transport *hrpc.TransportError
+	if errors.As(err, &transport) {
+		if transport.Sent {
+			return ClassYarn // perhaps served: do not invite a repetition
+		}
+		return hrpc.ClassRetriable
+	}
+	for _, a := range answers {
+		if errors.Is(err, a.kind) {
+			return a.class
+		}
+	}
+	return ClassYarn
+}
+
+// ToSerialized is an error as it travels inside a message (failed containers of a NodeManager's answer).
+func ToSerialized(err error) *yarnpb.SerializedExceptionProto {
+	e := ErrorOf(err)
+	return &yarnpb.SerializedExceptionProto{Message: proto.String(e.Message), ClassName: proto.String(e.Class), Trace: proto.String("")}
+}
+
+// FromSerialized is the error inside a message, nil for nil. Where its class is a plain YarnException or says nothing
+// to us, the kind is that of the nearest cause that says more.
+func FromSerialized(p *yarnpb.SerializedExceptionProto) error {
+	if p == nil {
+		return nil
+	}
+	err := &hrpc.RemoteError{Class: p.GetClassName(), Message: p.GetMessage(), Detail: hrpc.DetailApplication, Kind: KindOf(p.GetClassName())}
+	for depth := 0; p != nil && depth < 16; p, depth = p.GetCause(), depth+1 {
+		if kind := KindOf(p.GetClassName()); kind != nil && p.GetClassName() != ClassYarn {
+			err.Kind = kind
+			break
+		}
+	}
+	return err
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package yarnrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+)
+
+// Caller sends one call and decodes its answer into response. *hrpc.Peer is one; so is whatever chooses among peers.
+type Caller interface {
+	Call(ctx context.Context, method string, request, response proto.Message) error
+}
+
+var _ Caller = (*hrpc.Peer)(nil)
+
+// Retry tells whether a call may be repeated when the network failed after it was sent: Hadoop's annotation of the
+// method, by which Java clients decide whether to fail over.
+type Retry int8
+
+// RetryNever: repeat only what certainly did not arrive. RetryAtMostOnce: the server recognises a repetition (by its
+// response id), so the same server or its successor may be asked again. RetryAlways: repeating does no harm.
+const (
+	RetryNever Retry = iota
+	RetryAtMostOnce
+	RetryAlways
+)
+
+// RetryOf is the retry class of a method; RetryNever for one that is not known.
+func RetryOf(protocol, method string) Retry { return retries[protocol][method] }
+
+// Inline marks methods of a service that never block, to be served on the goroutine that reads the connection. It
+// panics when the service has no such method: the name is wrong in the program.
+func Inline(s hrpc.Service, methods ...string) hrpc.Service {
+	for _, name := range methods {
+		m, ok := s.Methods[name]
+		if !ok {
+			panic(fmt.Sprintf("yarnrpc: %s has no method %s", s.Protocol, name))
+		}
+		m.Inline = true
+		s.Methods[name] = m
+	}
+	return s
+}
+
+// message is a pointer to a message.
+type message[T any] interface {
+	*T
+	proto.Message
+}
+
+// answer turns a typed answer into what hrpc takes: a nil pointer must not hide in an interface.
+func answer[T any, M message[T]](m M, err error) (proto.Message, error) {
+	if m == nil {
+		return nil, err
+	}
+	return m, err
+}
+
+// call makes a call and tells the kind of failures that only their text tells.
+func call[T any, M message[T]](ctx context.Context, c Caller, method string, request proto.Message, response M) (M, error) {
+	if err := c.Call(ctx, method, request, response); err != nil {
+		return nil, refine(err)
+	}
+	return response, nil
+}
+
+// refine finds the kind of an error that hrpc cannot know. A connection that failed is ErrUnavailable. A
+// ResourceManager wraps access denials and the like in a YarnException whose text begins with the class of the cause.
+func refine(err error) error {
+	var transport *hrpc.TransportError
+	if errors.As(err, &transport) {
+		return &wrapped{err, creel.ErrUnavailable}
+	}
+	var remote *hrpc.RemoteError
+	if !errors.As(err, &remote) || remote.Class != ClassYarn {
+		return err
+	}
+	class, _, found := strings.Cut(remote.Message, ":")
+	if !found || strings.ContainsAny(class, " \n") {
+		return err
+	}
+	if kind := KindOf(class); kind != nil {
+		return &wrapped{err, kind}
+	}
+	return err
+}
+
+// wrapped is an error with the kind refine found.
+type wrapped struct {
+	error
+	kind error
+}
+
+func (w *wrapped) Unwrap() []error { return []error{w.error, w.kind} }
+
+func unimplemented(protocol, method string) error {
+	return &creel.Error{
+		Kind: creel.ErrNotEnabled,
+		What: "method " + method + " of " + protocol + " is not served here",
+		Try:  "ask a ResourceManager of one of the members directly",
+	}
+}
