@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/spf13/cobra"
+)
+
+// confFlags are the sources of settings that every daemon and tool takes.
+type confFlags struct {
+	dir     string
+	defines []string
+	flags   []settings.Flag
+}
+
+func (f *confFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.dir, "conf", os.Getenv("HADOOP_CONF_DIR"), "Hadoop configuration `DIR` (default $HADOOP_CONF_DIR)")
+	c.Flags().StringArrayVarP(&f.defines, "define", "D", nil, "set `KEY=VALUE`, over the files; may be repeated")
+}
+
+// load reads all sources; everything wrong is told at once, as a usage error.
+func (f *confFlags) load() (*settings.Settings, error) {
+	for _, d := range f.defines {
+		if key, _, ok := strings.Cut(d, "="); !ok || strings.TrimSpace(key) == "" {
+			return nil, usage(fmt.Errorf("-D %q: expected KEY=VALUE", d))
+		}
+	}
+	s, err := settings.Load(settings.Sources{ConfDir: f.dir, Defines: f.defines, Flags: f.flags})
+	if err != nil {
+		return nil, usage(err)
+	}
+	return s, nil
+}
+
+func configCommand() *cobra.Command {
+	c := &cobra.Command{Use: "config", Short: "print, check and explain settings", GroupID: "daily", Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c.AddCommand(configPrint(), configExplain(), configCheck())
+	return c
+}
+
+func configPrint() *cobra.Command {
+	var f confFlags
+	var effective, origin bool
+	c := &cobra.Command{Use: "print", Short: "print the settings in force", Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, err := f.load()
+			if err != nil {
+				return err
+			}
+			return s.Print(c.OutOrStdout(), effective, origin)
+		}}
+	f.register(c)
+	c.Flags().BoolVar(&effective, "effective", false, "include settings left at their default")
+	c.Flags().BoolVar(&origin, "origin", false, "say where each value comes from")
+	return c
+}
+
+func configExplain() *cobra.Command {
+	var f confFlags
+	c := &cobra.Command{Use: "explain KEY", Short: "say what a setting means, its default and its value", Args: exactly(1, "one KEY"),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := f.load()
+			if err != nil {
+				return err
+			}
+			if err := s.Explain(c.OutOrStdout(), args[0]); err != nil {
+				return &coded{exitNotFound, err}
+			}
+			return nil
+		}}
+	f.register(c)
+	return c
+}
+
+func configCheck() *cobra.Command {
+	var f confFlags
+	c := &cobra.Command{Use: "check", Short: "check a configuration directory and tell what creel takes from it", Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, err := f.load()
+			if err != nil {
+				return err
+			}
+			report := s.Check()
+			_, err = report.WriteTo(c.OutOrStdout())
+			return err
+		}}
+	f.register(c)
+	return c
+}

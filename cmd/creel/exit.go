@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/creelrm/creel"
+)
+
+// Exit codes, the same for every command and documented for scripts.
+const (
+	exitOK           = 0
+	exitGeneral      = 1
+	exitUsage        = 2
+	exitNotFound     = 3
+	exitNotPermitted = 4
+	exitUnreachable  = 5
+	exitConflict     = 6
+	exitPartial      = 7
+	exitWaitFailed   = 8
+)
+
+// coded is an error that knows its exit code.
+type coded struct {
+	code int
+	err  error
+}
+
+func (c *coded) Error() string { return c.err.Error() }
+func (c *coded) Unwrap() error { return c.err }
+
+// errSilent ends a command whose output has already said what is wrong.
+var errSilent = errors.New("")
+
+func usage(err error) error { return &coded{exitUsage, err} }
+
+func exitCode(err error) int {
+	var c *coded
+	var n net.Error
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &c):
+		return c.code
+	case errors.Is(err, creel.ErrApplicationNotFound), errors.Is(err, creel.ErrAttemptNotFound), errors.Is(err, creel.ErrContainerNotFound),
+		errors.Is(err, creel.ErrNodeNotFound), errors.Is(err, creel.ErrQueueNotFound):
+		return exitNotFound
+	case errors.Is(err, creel.ErrNotPermitted), errors.Is(err, creel.ErrInvalidToken):
+		return exitNotPermitted
+	case errors.Is(err, creel.ErrConflict), errors.Is(err, creel.ErrStale):
+		return exitConflict
+	case errors.Is(err, creel.ErrUnavailable), errors.Is(err, creel.ErrBusy), errors.Is(err, creel.ErrStandby), errors.Is(err, creel.ErrNoSubcluster),
+		errors.Is(err, context.DeadlineExceeded), errors.As(err, &n):
+		return exitUnreachable
+	}
+	return exitGeneral
+}

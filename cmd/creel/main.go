@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command creel is the whole federation in one binary: routers, AM-RM
+// proxies, ResourceManagers, simulated nodes, the demo, the simulator, load
+// generators and what people type every day.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:]))
+}
+
+// run executes one command line and gives its exit code.
+func run(ctx context.Context, args []string) int {
+	root := rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if !errors.Is(err, errSilent) {
+		fmt.Fprintln(root.ErrOrStderr(), "creel:", err)
+	}
+	return exitCode(err)
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "creel",
+		Short: "many YARN clusters made one",
+		Long: `creel makes many YARN clusters one. Clients submit to a stateless router, which
+picks a home subcluster; an AM-RM proxy spreads the application's asks over many
+ResourceManagers. Every part speaks Hadoop's own protocols.
+
+Start with: creel demo`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          noArguments,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.AddGroup(
+		&cobra.Group{ID: "try", Title: "See it run:"},
+		&cobra.Group{ID: "daemon", Title: "Daemons:"},
+		&cobra.Group{ID: "daily", Title: "Every day:"},
+	)
+	root.AddCommand(versionCommand(), configCommand())
+	return root
+}
+
+// noArguments refuses stray words with the exit code of a usage mistake.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage(fmt.Errorf("%q is not a command of %q; see %s --help", args[0], c.CommandPath(), c.CommandPath()))
+	}
+	return nil
+}
+
+// exactly wants n arguments, with the exit code of a usage mistake otherwise.
+func exactly(n int, names string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage(fmt.Errorf("%s takes %s; it got %d arguments", c.CommandPath(), names, len(args)))
+		}
+		return nil
+	}
+}
