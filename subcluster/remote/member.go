@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/sony/gobreaker/v2"
+)
+
+// Kind is a kind of call with a breaker and a deadline of its own.
+type Kind int
+
+// The kinds of call.
+const (
+	Write Kind = iota // changes something: submission, kill, move
+	Read              // one thing: a report
+	List              // many things: applications, nodes
+	kinds
+)
+
+func (k Kind) String() string { return [...]string{"write", "read", "list"}[k] }
+
+// Config of a Pool. Zero values take the defaults.
+type Config struct {
+	User      string                                 // who this process is towards members; callers' users are named beside it
+	Deadlines [kinds]time.Duration                   // of one call: write 15 s, read 5 s, list 10 s
+	OpenFor   time.Duration                          // how long a breaker stays open before it lets one call through, 5 s
+	Trips     uint32                                 // consecutive silences that open a breaker, 5
+	KindOf    func(string) error                     // class to sentinel, yarnrpc.KindOf
+	Changed   func(creel.SubclusterID, Kind, string) // a breaker's new state, for logs; may be nil
+}
+
+func (c Config) withDefaults() Config {
+	for k, d := range [kinds]time.Duration{Write: 15 * time.Second, Read: 5 * time.Second, List: 10 * time.Second} {
+		if c.Deadlines[k] <= 0 {
+			c.Deadlines[k] = d
+		}
+	}
+	if c.OpenFor <= 0 {
+		c.OpenFor = 5 * time.Second
+	}
+	if c.Trips == 0 {
+		c.Trips = 5
+	}
+	return c
+}
+
+// Pool has a Member for each subcluster. Close it.
+type Pool struct {
+	conf Config
+	rpc  *hrpc.Client
+	http *http.Client
+
+	mu      sync.RWMutex
+	members map[creel.SubclusterID]*Member
+}
+
+// NewPool makes an empty pool; members come as they are asked for.
+func NewPool(conf Config) *Pool {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy = nil // members are named by address; a web proxy of the environment is not meant for them
+	transport.MaxIdleConnsPerHost = 64
+	conf = conf.withDefaults()
+	return &Pool{conf: conf, members: map[creel.SubclusterID]*Member{},
+		rpc:  hrpc.NewClient(hrpc.ClientConfig{KindOf: conf.KindOf, ConnectTime: 5 * time.Second}),
+		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// Close ends all connections.
+func (p *Pool) Close() error {
+	p.http.CloseIdleConnections()
+	return p.rpc.Close()
+}
+
+// Member is the client of one subcluster at the addresses given. It is made
+// anew when those change; its breakers then start closed.
+func (p *Pool) Member(m *subcluster.Status) *Member {
+	p.mu.RLock()
+	known := p.members[m.ID]
+	p.mu.RUnlock()
+	if known != nil && known.addresses == m.Addresses {
+		return known
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known = p.members[m.ID]; known != nil && known.addresses == m.Addresses {
+		return known
+	}
+	made := &Member{ID: m.ID, pool: p, addresses: m.Addresses, clientHosts: strings.Split(m.Addresses.Client, ",")}
+	for k := range made.breakers {
+		kind := Kind(k)
+		made.breakers[k] = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+			Name: fmt.Sprintf("%s/%s", m.ID, kind), Timeout: p.conf.OpenFor,
+			ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= p.conf.Trips },
+			IsSuccessful: func(err error) bool { return !silent(err) },
+			IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
+			OnStateChange: func(_ string, _, to gobreaker.State) {
+				if p.conf.Changed != nil {
+					p.conf.Changed(m.ID, kind, to.String())
+				}
+			},
+		})
+	}
+	p.members[m.ID] = made
+	return made
+}
+
+// silent reports whether an error means that the member did not answer.
+func silent(err error) bool {
+	var remote *hrpc.RemoteError
+	var status *StatusError
+	return err != nil && !errors.As(err, &remote) && !errors.As(err, &status)
+}
+
+// Member calls one subcluster.
+type Member struct {
+	ID        creel.SubclusterID
+	pool      *Pool
+	addresses subcluster.Addresses
+	breakers  [kinds]*gobreaker.CircuitBreaker[struct{}]
+
+	clientHosts []string     // of the client door, one or an HA pair
+	active      atomic.Int32 // index of the host that answered last
+}
+
+// Unavailable is a call that got no answer. Sent tells whether it may have
+// reached the member.
+type Unavailable struct {
+	Member creel.SubclusterID
+	Sent   bool
+	Err    error
+}
+
+func (u *Unavailable) Error() string {
+	if u.Sent {
+		return fmt.Sprintf("subcluster %s did not answer (the call may have been served): %v", u.Member, u.Err)
+	}
+	return fmt.Sprintf("subcluster %s cannot be reached: %v", u.Member, u.Err)
+}
+
+// Unwrap gives both the cause and the kind to errors.Is.
+func (u *Unavailable) Unwrap() []error { return []error{creel.ErrUnavailable, u.Err} }
+
+// Open reports which kinds of call are cut off now, for people.
+func (m *Member) Open() (open []Kind) {
+	for k, b := range m.breakers {
+		if b.State() == gobreaker.StateOpen {
+			open = append(open, Kind(k))
+		}
+	}
+	return open
+}
+
+// guard runs a call under its kind's breaker and deadline.
+func (m *Member) guard(ctx context.Context, kind Kind, call func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, m.pool.conf.Deadlines[kind])
+	defer cancel()
+	_, err := m.breakers[kind].Execute(func() (struct{}, error) { return struct{}{}, call(ctx) })
+	switch {
+	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
+		return &Unavailable{Member: m.ID, Err: fmt.Errorf("%s calls are cut off for up to %v after it fell silent", kind, m.pool.conf.OpenFor)}
+	case silent(err):
+		var u *Unavailable
+		if errors.As(err, &u) {
+			return err
+		}
+		var transport *hrpc.TransportError
+		sent := !errors.As(err, &transport) || transport.Sent
+		return &Unavailable{Member: m.ID, Sent: sent, Err: err}
+	}
+	return err
+}
+
+// Login is how this process names itself and the user it acts for.
+func (p *Pool) Login(user string) hrpc.Login {
+	if user == "" || user == p.conf.User {
+		return hrpc.Login{User: p.conf.User}
+	}
+	return hrpc.Login{User: user, RealUser: p.conf.User}
+}
+
+// Client calls the client door by RPC with encoded messages, so that fields
+// unknown here survive. user is whom the call is for.
+func (m *Member) Client(ctx context.Context, kind Kind, user, method string, request []byte) (response []byte, err error) {
+	err = m.guard(ctx, kind, func(ctx context.Context) error {
+		return m.eachHost(func(address string) error {
+			peer := m.pool.rpc.Peer(hrpc.Target{Address: address, Protocol: clientProtocol, Login: m.pool.Login(user)})
+			response, err = peer.CallRaw(ctx, method, request)
+			return err
+		})
+	})
+	return response, err
+}
+
+// Admin calls the admin door by RPC with encoded messages.
+func (m *Member) Admin(ctx context.Context, user, method string, request []byte) (response []byte, err error) {
+	err = m.guard(ctx, Write, func(ctx context.Context) error {
+		peer := m.pool.rpc.Peer(hrpc.Target{Address: m.addresses.Admin, Protocol: adminProtocol, Login: m.pool.Login(user)})
+		response, err = peer.CallRaw(ctx, method, request)
+		return err
+	})
+	return response, err
+}
+
+const (
+	clientProtocol = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
+	adminProtocol  = "org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocolPB"
+)
+
+// eachHost tries the host that answered last, and goes on to the next while
+// the call surely was not served: a standby said so, or it was never sent.
+func (m *Member) eachHost(call func(address string) error) error {
+	if m.addresses.Client == "" {
+		return &Unavailable{Member: m.ID, Err: errors.New("it has no client address")}
+	}
+	var err error
+	start := m.active.Load()
+	for i := range m.clientHosts {
+		at := (int(start) + i) % len(m.clientHosts)
+		err = call(m.clientHosts[at])
+		var transport *hrpc.TransportError
+		if err == nil || !errors.Is(err, creel.ErrStandby) && (!errors.As(err, &transport) || transport.Sent) {
+			m.active.Store(int32(at))
+			return err
+		}
+	}
+	return err
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/creelrm/creel"
+)
+
+// maxBody bounds a member's answer: 100,000 applications of 1 kB fit.
+const maxBody = 256 << 20
+
+// StatusError is an answer of a member's web door that is not a success.
+type StatusError struct {
+	Member creel.SubclusterID
+	Code   int
+	Header http.Header
+	Body   []byte // as the member wrote it: a RemoteException, mostly
+}
+
+func (e *StatusError) Error() string {
+	body := e.Body
+	if len(body) > 300 {
+		body = body[:300]
+	}
+	return fmt.Sprintf("subcluster %s answered %d: %s", e.Member, e.Code, bytes.TrimSpace(body))
+}
+
+// Web calls the member's web door. path starts with a slash and holds the
+// query. The answer is read whole. Codes of 300 and above come as *StatusError.
+func (m *Member) Web(ctx context.Context, kind Kind, method, path, user string, header http.Header, body []byte) (answer []byte, head http.Header, err error) {
+	err = m.guard(ctx, kind, func(ctx context.Context) error {
+		if m.addresses.Web == "" {
+			return &Unavailable{Member: m.ID, Err: errors.New("it has no web address")}
+		}
+		host, _, _ := strings.Cut(m.addresses.Web, ",")
+		req, err := http.NewRequestWithContext(ctx, method, "http://"+host+path, bytes.NewReader(body))
+		if err != nil {
+			return &Unavailable{Member: m.ID, Err: err}
+		}
+		for name, values := range header {
+			req.Header[name] = values
+		}
+		resp, err := m.pool.http.Do(req)
+		if err != nil {
+			var op *net.OpError
+			return &Unavailable{Member: m.ID, Sent: !errors.As(err, &op) || op.Op != "dial", Err: err}
+		}
+		defer resp.Body.Close()
+		answer, err = io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+		if err != nil {
+			return &Unavailable{Member: m.ID, Sent: true, Err: err}
+		}
+		if len(answer) > maxBody {
+			return &Unavailable{Member: m.ID, Sent: true, Err: fmt.Errorf("its answer is longer than %d bytes", maxBody)}
+		}
+		head = resp.Header
+		if resp.StatusCode >= 300 {
+			return &StatusError{Member: m.ID, Code: resp.StatusCode, Header: resp.Header, Body: answer}
+		}
+		return nil
+	})
+	return answer, head, err
+}
