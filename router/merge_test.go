@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package router_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/subcluster"
+)
+
+type report struct {
+	id         int32
+	unmanaged  bool
+	start, use int64
+	from       string
+}
+
+var fields = router.AppFields[report]{
+	ID:        func(r report) creel.ApplicationID { return creel.ApplicationID{ClusterTimestamp: 1, ID: r.id} },
+	Unmanaged: func(r report) bool { return r.unmanaged },
+	Start:     func(r report) int64 { return r.start },
+	Add:       func(home, twin report) report { home.use += twin.use; return home },
+}
+
+func TestAnApplicationAndItsTwinsAreOne(t *testing.T) {
+	parts := []router.Part[[]report]{
+		{Member: "sc-b", Value: []report{{id: 1, unmanaged: true, start: 5, use: 3, from: "b"}, {id: 2, start: 1, use: 1, from: "b"}}},
+		{Member: "sc-c", Err: errors.New("timed out after 2s")},
+		{Member: "sc-a", Value: []report{{id: 1, start: 9, use: 4, from: "a"}, {id: 3, unmanaged: true, start: 4, use: 1, from: "a"}}},
+		{Member: "sc-d", Value: []report{{id: 3, unmanaged: true, start: 2, use: 2, from: "d"}}},
+	}
+	got, missing := router.MergeApps(parts, fields, nil, 0)
+	want := []report{{id: 3, unmanaged: true, start: 2, use: 3, from: "d"}, {id: 2, start: 1, use: 1, from: "b"}, {id: 1, start: 9, use: 7, from: "a"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if len(missing) != 1 || router.MissingText(missing) != "sc-c (timed out after 2s)" {
+		t.Errorf("missing: %v", missing)
+	}
+	// The store knows better than a guess from start times.
+	asked := 0
+	got, _ = router.MergeApps(parts, fields, func(id creel.ApplicationID) (creel.SubclusterID, bool) {
+		asked++
+		return "sc-a", id.ID == 3
+	}, 2)
+	if len(got) != 2 || got[0].from != "a" || got[0].use != 3 || asked != 1 {
+		t.Errorf("got %v after %d lookups", got, asked)
+	}
+}
+
+func TestTheOrderOfAnswersDecidesNothing(t *testing.T) {
+	parts := []router.Part[[]report]{
+		{Member: "sc-a", Value: []report{{id: 1, unmanaged: true, start: 5, from: "a"}}},
+		{Member: "sc-b", Value: []report{{id: 1, unmanaged: true, start: 5, from: "b"}}},
+	}
+	a, _ := router.MergeApps(parts, fields, nil, 0)
+	slices.Reverse(parts)
+	b, _ := router.MergeApps(parts, fields, nil, 0)
+	if !reflect.DeepEqual(a, b) {
+		t.Errorf("%v and %v", a, b)
+	}
+}
+
+func TestANodeThatMovedIsToldByWhoHeardLast(t *testing.T) {
+	type node struct {
+		port  int32
+		heard int64
+		from  string
+	}
+	got, _ := router.MergeNodes([]router.Part[[]node]{
+		{Member: "sc-a", Value: []node{{2, 10, "a"}, {1, 10, "a"}}},
+		{Member: "sc-b", Value: []node{{2, 20, "b"}}},
+	}, func(n node) creel.NodeID { return creel.NodeID{Host: "h", Port: n.port} }, func(n node) int64 { return n.heard })
+	if want := []node{{1, 10, "a"}, {2, 20, "b"}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// Every field of the metrics is merged: a new one without a rule fails here.
+func TestMetricsAddUpFieldByField(t *testing.T) {
+	var a, b subcluster.ClusterMetrics
+	va, vb := reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem()
+	for i := range va.NumField() {
+		va.Field(i).SetInt(int64(i) + 1)
+		vb.Field(i).SetInt(100)
+	}
+	got, missing := router.MergeMetrics([]router.Part[subcluster.ClusterMetrics]{{Member: "a", Value: a}, {Member: "b", Value: b}})
+	if missing != nil {
+		t.Fatal(missing)
+	}
+	vg := reflect.ValueOf(got)
+	for i := range vg.NumField() {
+		name, v := vg.Type().Field(i).Name, vg.Field(i).Int()
+		switch name {
+		case "UtilizedMBPercent", "UtilizedVirtualCoresPercent":
+			if low, high := min(int64(i)+1, 100), int64(100); v < low || v > high {
+				t.Errorf("%s: %d is no mean of %d and 100", name, v, i+1)
+			}
+		case "SchedulerBusyPercent":
+			if v != 100 {
+				t.Errorf("%s: %d, want the worst", name, v)
+			}
+		default:
+			if v != int64(i)+1+100 {
+				t.Errorf("%s: got %d, want %d", name, v, i+101)
+			}
+		}
+	}
+}
+
+func TestMeanWeighsByCapacity(t *testing.T) {
+	for _, c := range []struct {
+		v, w []float64
+		want float64
+	}{
+		{[]float64{0.7, 0.7}, []float64{1, 1}, 0.7}, // Hadoop's router says 1.4
+		{[]float64{1, 0}, []float64{3, 1}, 0.75},
+		{[]float64{1, 0}, []float64{0, 0}, 0.5},
+		{nil, nil, 0},
+	} {
+		if got := router.Mean(c.v, c.w); got != c.want {
+			t.Errorf("Mean(%v, %v) = %v, want %v", c.v, c.w, got, c.want)
+		}
+	}
+}
