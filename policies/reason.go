@@ -13,7 +13,7 @@ import (
 // and printed by String; as JSON its keys are stable.
 type Reason struct {
 	Policy     string             `json:"policy"`           // name of the rule: "balanced"
-	Chosen     creel.SubclusterID `json:"chosen,omitempty"` // "" when nobody was
+	Chosen     creel.SubclusterID `json:"chosen,omitempty"` // the home; "" when nobody was, and for splits
 	Because    string             `json:"because"`          // one sentence
 	Candidates []Candidate        `json:"candidates"`       // every member of the view, by id
 }
@@ -29,11 +29,11 @@ type Candidate struct {
 // String is the reason on several lines, the decision first.
 func (r Reason) String() string {
 	var b strings.Builder
-	chosen := string(r.Chosen)
-	if chosen == "" {
-		chosen = "none"
+	b.WriteString(r.Policy)
+	if r.Chosen != "" {
+		b.WriteString(" chose " + string(r.Chosen))
 	}
-	fmt.Fprintf(&b, "%s chose %s: %s", r.Policy, chosen, r.Because)
+	b.WriteString(": " + r.Because)
 	for _, c := range r.Candidates {
 		fmt.Fprintf(&b, "\n  %s: ", c.Member)
 		if c.Excluded != "" {

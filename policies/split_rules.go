@@ -91,6 +91,9 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 	if r.Closed {
 		return "it does not answer, or refused the twin"
 	}
+	if d.group.Strict && d.local[i] == 0 && d.anyLocal() {
+		return "it has none of the places that are insisted on"
+	}
 	if r.Home {
 		return "" // the home may be asked whatever the view says: the application lives there
 	}
@@ -105,13 +108,7 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 	case !r.Twin && m.State != subcluster.StateActive:
 		return "it is " + m.State.String() + " and has no twin yet"
 	}
-	if why := cannotHold(m, d.group.Size, d.group.Label); why != "" {
-		return why
-	}
-	if d.group.Strict && d.local[i] == 0 && d.anyLocal() {
-		return "it has none of the places that are insisted on"
-	}
-	return ""
+	return cannotHold(m, d.group.Size, d.group.Label)
 }
 
 // countLocal counts for each member how many containers are wanted on its

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"fmt"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Book is a set of documents, read once and looked up often. It is immutable.
+type Book struct {
+	set    subcluster.Policies
+	parsed map[creel.QueuePath]entry
+	bad    []string
+}
+
+type entry struct {
+	version int64
+	policy  Policy
+}
+
+// NewBook reads the documents of a view. What previous has already read is
+// taken from it; a document that cannot be read leaves the last good one of
+// its queue in place, or else the one above, and is told by Bad. previous may
+// be nil. When nothing has changed, previous itself comes back.
+func NewBook(previous *Book, set subcluster.Policies) *Book {
+	if previous != nil && previous.set.Version == set.Version {
+		return previous
+	}
+	b := &Book{set: set, parsed: make(map[creel.QueuePath]entry, len(set.All()))}
+	for _, doc := range set.All() {
+		var before entry
+		ok := false
+		if previous != nil {
+			before, ok = previous.parsed[doc.Queue]
+		}
+		if ok && before.version == doc.Version {
+			b.parsed[doc.Queue] = before
+			continue
+		}
+		p, err := Parse(doc.Document)
+		switch {
+		case err == nil:
+			b.parsed[doc.Queue] = entry{doc.Version, p}
+		case ok:
+			b.parsed[doc.Queue] = before
+			b.bad = append(b.bad, fmt.Sprintf("queue %s, version %d: %v; version %d still holds", doc.Queue, doc.Version, err, before.version))
+		default:
+			b.bad = append(b.bad, fmt.Sprintf("queue %s, version %d: %v; the one above holds", doc.Queue, doc.Version, err))
+		}
+	}
+	return b
+}
+
+// For is the policy that holds for a queue and where it was written: the
+// queue's own, else the nearest ancestor's, else that of "root", else that of
+// "*", else the default, written at "". A bare name is also looked up below
+// root, since clients may send "default" for "root.default".
+func (b *Book) For(q creel.QueuePath) (Policy, creel.QueuePath) {
+	if b == nil {
+		return Default(), ""
+	}
+	if q != "" && !q.IsFull() {
+		if e, ok := b.parsed[q]; ok {
+			return e.policy, q
+		}
+		q = creel.RootQueue.Child(string(q))
+	}
+	for at := q; at != ""; at = at.Parent() {
+		if e, ok := b.parsed[at]; ok {
+			return e.policy, at
+		}
+	}
+	for _, last := range []creel.QueuePath{creel.RootQueue, "*"} {
+		if e, ok := b.parsed[last]; ok {
+			return e.policy, last
+		}
+	}
+	return Default(), ""
+}
+
+// Bad are the documents that could not be read, each with why, by queue.
+func (b *Book) Bad() []string {
+	if b == nil {
+		return nil
+	}
+	return b.bad
+}

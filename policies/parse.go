@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// maxDocument bounds what Parse reads, in bytes.
+const maxDocument = 256 << 10
+
+// document is what we write. Unknown keys are refused, so that a misspelt one
+// does not silently do nothing.
+type document struct {
+	Home  *ruleDoc `json:"home"`
+	Split *ruleDoc `json:"split"`
+}
+
+type ruleDoc struct {
+	Policy        string                         `json:"policy"`
+	Weights       map[creel.SubclusterID]float64 `json:"weights"`
+	HeadroomAlpha *float64                       `json:"headroomAlpha"`
+	TwinAt        int64                          `json:"twinAt"`
+}
+
+// hadoopDocument is what Hadoop's stores hold: the class of a policy manager,
+// and its parameters, which may be a JSON object, a string of JSON, or the
+// base64 of one. Parameters without a manager are those of WeightedLocality,
+// the manager that Hadoop's own tools write them for.
+type hadoopDocument struct {
+	Type    string          `json:"type"`
+	Manager string          `json:"policyManager"`
+	Queue   string          `json:"queue"`
+	Params  json.RawMessage `json:"params"`
+	hadoopParams
+}
+
+type hadoopParams struct {
+	Router json.RawMessage `json:"routerPolicyWeights"`
+	AMRM   json.RawMessage `json:"amrmPolicyWeights"`
+	Alpha  json.RawMessage `json:"headroomAlpha"`
+}
+
+// Parse reads a policy document, ours or Hadoop's (see the package and
+// hadoopDocument). What a document leaves out is the default. The error is an
+// *creel.Error of kind creel.ErrInvalidRequest.
+func Parse(doc []byte) (Policy, error) {
+	if len(doc) > maxDocument {
+		return Policy{}, bad("it is longer than 256 KiB", "weights of some thousand members fit")
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &keys); err != nil {
+		return Policy{}, bad("it is no JSON object: "+err.Error(), `try {"home":{"policy":"balanced"},"split":{"policy":"balanced"}}`)
+	}
+	for _, k := range []string{"type", "policyManager", "params", "routerPolicyWeights", "amrmPolicyWeights", "headroomAlpha"} {
+		if _, ok := keys[k]; ok {
+			return parseHadoop(doc)
+		}
+	}
+	var d document
+	if err := strict(doc, &d); err != nil {
+		return Policy{}, bad(err.Error(), `a document has "home" and "split", each with "policy", "weights", "headroomAlpha", "twinAt"`)
+	}
+	p := Default()
+	var err error
+	if d.Home != nil {
+		if p.home, err = homeFrom(*d.Home); err != nil {
+			return Policy{}, err
+		}
+	}
+	if d.Split != nil {
+		if p.split, err = splitFrom(*d.Split); err != nil {
+			return Policy{}, err
+		}
+	}
+	return p, nil
+}
+
+func strict(doc []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(doc))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return fmt.Errorf("there is more after the object")
+	}
+	return nil
+}
+
+func bad(why, try string) error {
+	return &creel.Error{Kind: creel.ErrInvalidRequest, What: "invalid policy document", Why: why, Try: try}
+}
+
+// homeFrom makes a home rule: the one switch.
+func homeFrom(d ruleDoc) (homeRule, error) {
+	if d.HeadroomAlpha != nil || d.TwinAt != 0 {
+		return nil, bad("headroomAlpha and twinAt mean nothing to a home", `put them under "split"`)
+	}
+	w, err := checkWeights(d.Weights)
+	if err != nil {
+		return nil, err
+	}
+	switch d.Policy {
+	case "uniform":
+		if w != nil {
+			return nil, bad("uniform takes no weights", `name it "weighted"`)
+		}
+		return uniformHome{}, nil
+	case "weighted":
+		return weightedHome{w}, nil
+	case "priority":
+		return priorityHome{w}, nil
+	case "load":
+		return loadHome{w}, nil
+	case "hash":
+		return hashHome{w}, nil
+	case "locality":
+		return localityHome{w}, nil
+	case "reject":
+		return rejectHome{}, nil
+	case "balanced", "":
+		return balancedHome{w}, nil
+	}
+	return nil, bad(fmt.Sprintf("no home policy is called %.40q", d.Policy), "one of balanced, hash, load, locality, priority, reject, uniform, weighted")
+}
+
+// splitFrom makes a split rule: the other switch.
+func splitFrom(d ruleDoc) (splitRule, error) {
+	w, err := checkWeights(d.Weights)
+	if err != nil {
+		return nil, err
+	}
+	alpha := 0.5
+	if d.HeadroomAlpha != nil {
+		alpha = *d.HeadroomAlpha
+	}
+	if !(alpha >= 0 && alpha <= 1) {
+		return nil, bad("headroomAlpha is not in 0..1", "0 goes by weight alone, 1 by headroom alone")
+	}
+	if d.TwinAt < 0 || d.TwinAt > 1<<20 {
+		return nil, bad("twinAt is not in 0..1048576", "it is how many containers are worth a twin")
+	}
+	if d.TwinAt != 0 && d.Policy != "balanced" && d.Policy != "" {
+		return nil, bad("twinAt means something to balanced only", "leave it out")
+	}
+	if d.HeadroomAlpha != nil && d.Policy != "locality" {
+		return nil, bad("headroomAlpha means something to locality only", "leave it out")
+	}
+	switch d.Policy {
+	case "home":
+		return homeSplit{}, nil
+	case "broadcast":
+		return broadcastSplit{w}, nil
+	case "locality":
+		return localitySplit{w, alpha}, nil
+	case "reject":
+		return rejectSplit{}, nil
+	case "balanced", "":
+		return balancedSplit{w, d.TwinAt}, nil
+	}
+	return nil, bad(fmt.Sprintf("no split policy is called %.40q", d.Policy), "one of balanced, broadcast, home, locality, reject")
+}
+
+// checkWeights takes weights of any scale, of which one at least is positive.
+func checkWeights(w map[creel.SubclusterID]float64) (Weights, error) {
+	if len(w) == 0 {
+		return nil, nil
+	}
+	any := false
+	ids := make([]creel.SubclusterID, 0, len(w))
+	for id := range w {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		v := w[id]
+		if err := subcluster.ValidID(id); err != nil {
+			return nil, bad(err.Error(), "weights are named by subcluster")
+		}
+		if math.IsNaN(v) || v < 0 || v > 1e12 {
+			return nil, bad(fmt.Sprintf("the weight of %s is %g", id, v), "use numbers from 0 up, of any scale")
+		}
+		any = any || v > 0
+	}
+	if !any {
+		return nil, bad("every weight is 0", `to refuse all, use the policy "reject"`)
+	}
+	return w, nil
+}
+
+// parseHadoop reads what Hadoop's policy managers mean.
+func parseHadoop(doc []byte) (Policy, error) {
+	var d hadoopDocument
+	if err := strict(doc, &d); err != nil {
+		return Policy{}, bad(err.Error(), `a Hadoop document has "type", "queue" and "params"`)
+	}
+	params := d.hadoopParams
+	if len(d.Params) > 0 && string(d.Params) != "null" {
+		if err := readParams(d.Params, &params); err != nil {
+			return Policy{}, err
+		}
+	}
+	router, err := hadoopWeights(params.Router)
+	if err != nil {
+		return Policy{}, err
+	}
+	amrm, err := hadoopWeights(params.AMRM)
+	if err != nil {
+		return Policy{}, err
+	}
+	alpha := 0.0 // Hadoop's default
+	if len(params.Alpha) > 0 {
+		if alpha, err = hadoopNumber(params.Alpha); err != nil || !(alpha >= 0 && alpha <= 1) {
+			return Policy{}, bad("headroomAlpha is not in 0..1", "0 goes by weight alone, 1 by headroom alone")
+		}
+	}
+	class := d.Type
+	if class == "" {
+		class = d.Manager
+	}
+	// org.apache.hadoop.yarn.server.federation.policies.manager.XPolicyManager
+	name := strings.TrimSuffix(class[strings.LastIndexByte(class, '.')+1:], "PolicyManager")
+	switch name {
+	case "UniformBroadcast":
+		return Policy{uniformHome{}, broadcastSplit{}}, nil
+	case "HashBroadcast":
+		return Policy{hashHome{}, broadcastSplit{}}, nil
+	case "PriorityBroadcast":
+		return Policy{priorityHome{router}, broadcastSplit{}}, nil
+	case "WeightedLocality", "":
+		return Policy{localityHome{router}, localitySplit{amrm, alpha}}, nil
+	case "WeightedHome":
+		return Policy{weightedHome{router}, homeSplit{}}, nil
+	case "Home":
+		return Policy{uniformHome{}, homeSplit{}}, nil
+	case "RejectAll":
+		return Policy{rejectHome{}, rejectSplit{}}, nil
+	}
+	return Policy{}, bad(fmt.Sprintf("the policy manager %.120q is not known", class),
+		"one of UniformBroadcast, HashBroadcast, PriorityBroadcast, WeightedLocality, WeightedHome, Home, RejectAll, each followed by PolicyManager")
+}
+
+// readParams reads parameters in the forms that stores and tools keep them in.
+func readParams(raw json.RawMessage, into *hadoopParams) error {
+	if raw[0] == '"' {
+		var text string
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return bad("params: "+err.Error(), "")
+		}
+		if text = strings.TrimSpace(text); text == "" {
+			return nil
+		}
+		if text[0] != '{' {
+			var decoded []byte
+			if err := json.Unmarshal(raw, &decoded); err != nil { // []byte reads base64
+				return bad("params are neither JSON nor base64", "give them as a JSON object")
+			}
+			text = string(decoded)
+		}
+		raw = json.RawMessage(text)
+	}
+	if err := strict(raw, into); err != nil {
+		return bad("params: "+err.Error(), `they have "routerPolicyWeights", "amrmPolicyWeights" and "headroomAlpha"`)
+	}
+	return nil
+}
+
+// hadoopWeights reads {"entry":[{"key":{"id":"sc-1"},"value":"1.0"}]}, where a
+// single entry may stand without the brackets, and the plain {"sc-1":1.0}.
+func hadoopWeights(raw json.RawMessage) (Weights, error) {
+	if len(raw) == 0 || string(raw) == "null" || string(raw) == `""` {
+		return nil, nil
+	}
+	wrong := func(err error) (Weights, error) {
+		return nil, bad("weights: "+err.Error(), `as {"entry":[{"key":{"id":"sc-1"},"value":"1.0"}]} or {"sc-1":1.0}`)
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &keys); err != nil {
+		return wrong(err)
+	}
+	out := map[creel.SubclusterID]float64{}
+	entries, ok := keys["entry"]
+	if !ok {
+		for id, v := range keys {
+			n, err := hadoopNumber(v)
+			if err != nil {
+				return wrong(err)
+			}
+			out[creel.SubclusterID(id)] = n
+		}
+		return checkWeights(out)
+	}
+	type entry struct {
+		Key   struct{ ID creel.SubclusterID }
+		Value json.RawMessage
+	}
+	var list []entry
+	if len(entries) > 0 && entries[0] == '{' {
+		list = make([]entry, 1)
+		if err := json.Unmarshal(entries, &list[0]); err != nil {
+			return wrong(err)
+		}
+	} else if err := json.Unmarshal(entries, &list); err != nil {
+		return wrong(err)
+	}
+	for _, e := range list {
+		n, err := hadoopNumber(e.Value)
+		if err != nil {
+			return wrong(err)
+		}
+		if _, twice := out[e.Key.ID]; twice {
+			return wrong(fmt.Errorf("%q stands twice", e.Key.ID))
+		}
+		out[e.Key.ID] = n
+	}
+	return checkWeights(out)
+}
+
+func hadoopNumber(raw json.RawMessage) (float64, error) {
+	s := strings.Trim(string(raw), `"`)
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%.40q is no number", s)
+	}
+	return v, nil
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+var gig = creel.Resource{MemoryMB: 1024, VCores: 1}
+
+func gigs(n int64) creel.Resource { return creel.Resource{MemoryMB: n * 1024, VCores: n} }
+
+func split(name, more string) string {
+	return fmt.Sprintf(`{"split":{"policy":%q%s}}`, name, more)
+}
+
+// show prints shares as "sc-a 7, sc-b 3".
+func show(shares []Share) string {
+	var parts []string
+	for _, s := range shares {
+		parts = append(parts, fmt.Sprintf("%s %d", s.Member, s.Count))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func reach2(roomA, roomB int64) []Reach {
+	return []Reach{
+		{Member: "sc-a", Home: true, Headroom: gigs(roomA), Known: true},
+		{Member: "sc-b", Twin: true, Headroom: gigs(roomB), Known: true},
+	}
+}
+
+func TestSplits(t *testing.T) {
+	v := view(member("sc-a", 50_000), member("sc-b", 50_000))
+	onB := []Place{{Name: "b1", Count: 4, Members: []creel.SubclusterID{"sc-b"}}, {Name: "/rb", Count: 4, Members: []creel.SubclusterID{"sc-b"}}}
+	for _, c := range []struct {
+		story, doc string
+		group      Group
+		reach      []Reach
+		want       string
+	}{
+		{"home only", split("home", ""), Group{Count: 10, Size: gig}, reach2(0, 100), "sc-a 10"},
+		{"home only, and what others hold comes home", split("home", ""), Group{Count: 10, Size: gig, Held: []Share{{"sc-b", 4}}}, reach2(0, 100), "sc-a 10"},
+		{"broadcast asks everybody for all", split("broadcast", ""), Group{Count: 10, Size: gig}, reach2(0, 100), "sc-a 10, sc-b 10"},
+		{"ours shares by room", split("balanced", ""), Group{Count: 10, Size: gig}, reach2(70, 30), "sc-a 7, sc-b 3"},
+		{"ours rounds by largest remainder", split("balanced", ""), Group{Count: 3, Size: gig}, reach2(50, 50), "sc-a 2, sc-b 1"},
+		{"ours never asks more than there is room for, while there is some", split("balanced", ""), Group{Count: 10, Size: gig}, reach2(2, 30), "sc-a 1, sc-b 9"},
+		{"ours lets the rest wait by size", split("balanced", ""), Group{Count: 40, Size: gig}, reach2(10, 10), "sc-a 20, sc-b 20"},
+		{"ours takes places first", split("balanced", ""), Group{Count: 10, Size: gig, Places: onB}, reach2(60, 0), "sc-a 6, sc-b 4"},
+		{"ours: pending takes room away", split("balanced", ""), Group{Count: 4, Size: gig},
+			[]Reach{{Member: "sc-a", Home: true, Headroom: gigs(10), Known: true, Pending: 10}, {Member: "sc-b", Twin: true, Headroom: gigs(10), Known: true}}, "sc-b 4"},
+		{"ours starts no twin for one container", split("balanced", ""), Group{Count: 1, Size: gig},
+			[]Reach{{Member: "sc-a", Home: true, Headroom: gigs(5), Known: true}, {Member: "sc-b"}}, "sc-a 1"},
+		{"ours starts one when home is full", split("balanced", ""), Group{Count: 1, Size: gig},
+			[]Reach{{Member: "sc-a", Home: true, Known: true}, {Member: "sc-b"}}, "sc-b 1"},
+		{"held asks stay where they are", split("balanced", ""), Group{Count: 10, Size: gig, Held: []Share{{"sc-a", 2}, {"sc-b", 8}}}, reach2(90, 10), "sc-a 2, sc-b 8"},
+		{"only what is new is placed", split("balanced", ""), Group{Count: 12, Size: gig, Held: []Share{{"sc-a", 2}, {"sc-b", 8}}}, reach2(90, 0), "sc-a 4, sc-b 8"},
+		{"fewer wanted: taken back in proportion", split("balanced", ""), Group{Count: 5, Size: gig, Held: []Share{{"sc-a", 2}, {"sc-b", 8}}}, reach2(90, 0), "sc-a 1, sc-b 4"},
+		{"a closed member's asks move", split("balanced", ""), Group{Count: 10, Size: gig, Held: []Share{{"sc-a", 2}, {"sc-b", 8}}},
+			[]Reach{{Member: "sc-a", Home: true, Headroom: gigs(90), Known: true}, {Member: "sc-b", Twin: true, Closed: true}}, "sc-a 10"},
+		{"home is closed: others take it", split("balanced", ""), Group{Count: 4, Size: gig},
+			[]Reach{{Member: "sc-a", Home: true, Closed: true}, {Member: "sc-b", Twin: true, Known: true}}, "sc-b 4"},
+		{"all are closed: home keeps it", split("balanced", ""), Group{Count: 4, Size: gig},
+			[]Reach{{Member: "sc-a", Home: true, Closed: true}, {Member: "sc-b", Twin: true, Closed: true}}, "sc-a 4"},
+		{"a strict wish goes nowhere else", split("balanced", ""), Group{Count: 10, Size: gig, Strict: true, Places: onB}, reach2(90, 0), "sc-b 10"},
+		{"a strict wish that nobody knows goes home", split("balanced", ""), Group{Count: 3, Size: gig, Strict: true, Places: []Place{{Name: "x9", Count: 3}}},
+			[]Reach{{Member: "sc-a", Home: true, Headroom: gigs(9), Known: true}, {Member: "sc-b", Twin: true, Known: true}}, "sc-a 3"},
+		{"locality by weight", split("locality", `,"weights":{"sc-a":1,"sc-b":3},"headroomAlpha":0`), Group{Count: 8, Size: gig}, reach2(100, 0), "sc-a 2, sc-b 6"},
+		{"locality by headroom", split("locality", `,"headroomAlpha":1`), Group{Count: 8, Size: gig}, reach2(30, 10), "sc-a 6, sc-b 2"},
+		{"locality sends to the owner", split("locality", ""), Group{Count: 4, Size: gig, Places: onB}, reach2(90, 0), "sc-b 4"},
+	} {
+		plan, err := must(t, c.doc).Split(v, "root.a", c.group, c.reach, seeded(1))
+		if err != nil {
+			t.Errorf("%s: %v", c.story, err)
+		} else if got := show(plan.Shares); got != c.want {
+			t.Errorf("%s: %s, want %s\n%s", c.story, got, c.want, plan.Reason)
+		}
+	}
+	if _, err := must(t, split("reject", "")).Split(v, "root.a", Group{Count: 1}, reach2(1, 1), seeded(1)); !errors.Is(err, creel.ErrNotPermitted) {
+		t.Errorf("reject: %v", err)
+	}
+}
+
+func TestADrainingMemberGetsNoTwinButKeepsOne(t *testing.T) {
+	b := member("sc-b", 90_000)
+	b.State, b.Reason = subcluster.StateDraining, "drained: ann"
+	v := view(member("sc-a", 10_000), b)
+	r := []Reach{{Member: "sc-a", Home: true, Known: true}, {Member: "sc-b"}}
+	plan, _ := Default().Split(v, "root.a", Group{Count: 4, Size: gig}, r, seeded(1))
+	if show(plan.Shares) != "sc-a 4" || !strings.Contains(plan.Reason.String(), "no twin yet") {
+		t.Errorf("%s\n%s", show(plan.Shares), plan.Reason)
+	}
+	r[1] = Reach{Member: "sc-b", Twin: true, Known: true, Headroom: gigs(10)}
+	if plan, _ = Default().Split(v, "root.a", Group{Count: 4, Size: gig}, r, seeded(1)); show(plan.Shares) != "sc-b 4" {
+		t.Errorf("%s\n%s", show(plan.Shares), plan.Reason)
+	}
+}
+
+// The law of all splits: nothing is lost, nobody closed gets anything unless
+// all are, what fits the kept shares is not moved, and the same arguments give
+// the same plan.
+func TestNoSplitLosesAContainer(t *testing.T) {
+	docs := []string{split("home", ""), split("broadcast", ""), split("balanced", ""), split("locality", `,"headroomAlpha":0.5`), split("locality", `,"weights":{"sc-1":2},"headroomAlpha":0`), split("balanced", `,"weights":{"sc-0":1,"sc-2":7}`)}
+	rapid.Check(t, func(t *rapid.T) {
+		doc := rapid.SampledFrom(docs).Draw(t, "doc")
+		p, err := Parse([]byte(doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := rapid.IntRange(1, 5).Draw(t, "members")
+		var members []subcluster.Status
+		var reach []Reach
+		var held []Share
+		for i := range n {
+			id := creel.SubclusterID(fmt.Sprintf("sc-%d", i))
+			m := member(id, rapid.Int64Range(0, 100_000).Draw(t, "free"))
+			m.State = rapid.SampledFrom([]subcluster.State{subcluster.StateActive, subcluster.StateDraining, subcluster.StateLost}).Draw(t, "state")
+			members = append(members, m)
+			r := Reach{Member: id, Home: i == 0, Twin: i > 0 && rapid.Bool().Draw(t, "twin"), Closed: rapid.Bool().Draw(t, "closed"),
+				Known: rapid.Bool().Draw(t, "known"), Headroom: gigs(rapid.Int64Range(0, 50).Draw(t, "head")), Pending: rapid.Int64Range(0, 50).Draw(t, "pending")}
+			reach = append(reach, r)
+			if h := rapid.Int64Range(0, 20).Draw(t, "held"); h > 0 {
+				held = append(held, Share{id, h})
+			}
+		}
+		g := Group{Count: rapid.Int64Range(0, 1000).Draw(t, "count"), Size: gig, Held: held, Strict: rapid.Bool().Draw(t, "strict")}
+		for range rapid.IntRange(0, 3).Draw(t, "places") {
+			g.Places = append(g.Places, Place{Name: "h", Count: rapid.Int64Range(0, 1000).Draw(t, "there"), Members: []creel.SubclusterID{reach[rapid.IntRange(0, n-1).Draw(t, "owner")].Member}})
+		}
+		v := view(members...)
+		plan, err := p.Split(v, "root.a", g, reach, seeded(3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got int64
+		allClosed := !slices.ContainsFunc(reach, func(r Reach) bool { return !r.Closed })
+		for _, s := range plan.Shares {
+			got += s.Count
+			if s.Count <= 0 || s.Count > g.Count {
+				t.Fatalf("share %v of %d", s, g.Count)
+			}
+			i := slices.IndexFunc(reach, func(r Reach) bool { return r.Member == s.Member })
+			if reach[i].Closed && !reach[i].Home {
+				t.Fatalf("a closed member got %v (all closed: %v)\n%s", s, allClosed, plan.Reason)
+			}
+		}
+		if plan.Hedged {
+			if g.Count > 0 && got < g.Count {
+				t.Fatalf("hedged and still short: %s of %d", show(plan.Shares), g.Count)
+			}
+		} else if got != g.Count {
+			t.Fatalf("%s is %d, wanted %d\n%s", show(plan.Shares), got, g.Count, plan.Reason)
+		}
+		again, _ := p.Split(v, "root.a", g, reach, seeded(3))
+		if show(again.Shares) != show(plan.Shares) {
+			t.Fatalf("the same arguments gave %s, then %s", show(plan.Shares), show(again.Shares))
+		}
+		if plan.Hedged {
+			return
+		}
+		// Sticky: splitting what the plan holds changes nothing.
+		g.Held = plan.Shares
+		if again, _ = p.Split(v, "root.a", g, reach, seeded(9)); show(again.Shares) != show(plan.Shares) {
+			t.Fatalf("an ask that is sent again moved: %s, then %s\n%s", show(plan.Shares), show(again.Shares), again.Reason)
+		}
+	})
+}
+
+// The slow obvious twin of apportion hands out one at a time.
+func TestApportionHandsOutAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		weights := rapid.SliceOfN(rapid.Float64Range(0, 100), 1, 6).Draw(t, "weights")
+		n := rapid.Int64Range(0, 5000).Draw(t, "n")
+		var caps []int64
+		if rapid.Bool().Draw(t, "capped") {
+			caps = rapid.SliceOfN(rapid.Int64Range(0, 1000), len(weights), len(weights)).Draw(t, "caps")
+		}
+		out := apportion(n, weights, caps)
+		var got, most int64
+		var total float64
+		for i, w := range weights {
+			total += w
+			if w > 0 && caps != nil {
+				most += caps[i]
+			} else if w > 0 {
+				most = n
+			}
+		}
+		for i, v := range out {
+			got += v
+			if v < 0 || weights[i] <= 0 && v > 0 || caps != nil && v > caps[i] {
+				t.Fatalf("%v of %v, caps %v", out, weights, caps)
+			}
+			if exact := float64(n) * weights[i] / total; caps == nil && total > 0 && (float64(v) > exact+1 || float64(v) < exact-1) {
+				t.Fatalf("%d strays more than one from %.3f: %v of %v", v, exact, out, weights)
+			}
+		}
+		if got != min(n, most) {
+			t.Fatalf("handed out %d of %d (room for %d): %v, weights %v, caps %v", got, n, most, out, weights, caps)
+		}
+	})
+}
+
+func BenchmarkHome(b *testing.B) {
+	v := view(member("sc-a", 50_000), member("sc-b", 51_000), member("sc-c", 52_000))
+	p, rnd := Default(), seeded(1)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := p.Home(v, small, nil, rnd); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
