@@ -77,7 +77,7 @@ func call[T any, M message[T]](ctx context.Context, c Caller, method string, req
 func refine(err error) error {
 	var transport *hrpc.TransportError
 	if errors.As(err, &transport) {
-		return &wrapped{err, creel.ErrUnavailable}
+		return &unavailable{err}
 	}
 	var remote *hrpc.RemoteError
 	if !errors.As(err, &remote) || remote.Class != ClassYarn {
@@ -87,19 +87,19 @@ func refine(err error) error {
 	if !found || strings.ContainsAny(class, " \n") {
 		return err
 	}
-	if kind := KindOf(class); kind != nil {
-		return &wrapped{err, kind}
+	kind := KindOf(class)
+	if kind == nil {
+		return err
 	}
-	return err
+	told := *remote
+	told.Kind = kind
+	return &told
 }
 
-// wrapped is an error with the kind refine found.
-type wrapped struct {
-	error
-	kind error
-}
+// unavailable is a transport error with its kind.
+type unavailable struct{ error }
 
-func (w *wrapped) Unwrap() []error { return []error{w.error, w.kind} }
+func (u *unavailable) Unwrap() []error { return []error{u.error, creel.ErrUnavailable} }
 
 func unimplemented(protocol, method string) error {
 	return &creel.Error{
