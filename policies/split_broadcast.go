@@ -20,9 +20,6 @@ func (broadcastSplit) place(*splitDecision, int64, *rand.Rand) string { return "
 func (broadcastSplit) all(d *splitDecision) string {
 	for _, i := range d.open {
 		d.shares[i] = d.group.Count
-		if d.local[i] > 0 && d.group.Strict {
-			d.shares[i] = min(d.group.Count, d.local[i])
-		}
 	}
 	return fmt.Sprintf("each of %d members is asked for all %d; who grants first wins", len(d.open), d.group.Count)
 }
