@@ -55,13 +55,19 @@ var rooms = map[string]room{
 	"subcluster/nm/rpc":     {own: []string{".", "subcluster/nm", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},
 	"statestore/redis":      {own: []string{".", "subcluster", "statestore"}},
 	"amrmproxy/rpc":         {own: []string{".", "subcluster", "policies", "amrmproxy", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},
-	"router/rpc":            {own: []string{".", "subcluster", "policies", "router", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},
-	"router/rest":           {own: []string{".", "subcluster", "policies", "router"}},
-	"router/dash":           {own: []string{".", "subcluster", "router"}},
+	"router/rpc":            {own: []string{".", "subcluster", "subcluster/remote", "policies", "router", "router/gateway", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},
+	"router/rest":           {own: []string{".", "subcluster", "subcluster/remote", "policies", "router", "router/gateway"}},
+	"router/dash":           {own: []string{".", "subcluster", "router", "router/gateway"}},
 	"internal/sim":          {own: []string{".", "subcluster", "subcluster/rm", "subcluster/nm", "policies", "statestore", "router", "amrmproxy", "internal/workload", data}},
 	"internal/load":         {own: []string{".", "internal/hrpc", data, "internal/yarnrpc", "internal/token", "internal/workload"}},
 	"statestore/storetest":  {own: []string{".", "subcluster", "statestore"}},
-	"cmd/creel":             {own: []string{"*"}},
+	"statestore/watch":      {own: []string{".", "subcluster", "statestore"}},
+	"statestore/cache":      {own: []string{".", "statestore"}},
+
+	"statestore/redis/redistest": {},
+	"internal/workload/traces":   {},
+	"router/gateway":             {own: []string{".", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc"}},
+	"cmd/creel":                  {own: []string{"*"}},
 }
 
 // Prefixes of folders whose every package follows one rule.

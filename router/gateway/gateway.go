@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// Config of a Gateway. View, Policy, Homes and Pool are required.
+type Config struct {
+	View   func() *subcluster.View
+	Policy func(view *subcluster.View, queue creel.QueuePath) policies.Policy
+	Homes  router.Homes
+	Pool   *remote.Pool
+	Known  router.Known // asks a member whether it knows an application; the RPC door supplies it
+	// Kept is how many applications' homes and decisions are remembered, 10,000
+	// if zero. Homes beyond are asked of the store.
+	Kept int
+	Seed uint64
+	// Lookup answers "who has it" for an application that the store does not
+	// know, by asking everyone. It costs a call to each member.
+	MaxTries int
+}
+
+// Gateway is safe for concurrent use.
+type Gateway struct {
+	conf      Config
+	submitter router.Submitter
+	assumed   assumed
+	kept      memory
+	counts    Counts
+	seed      atomic.Uint64
+}
+
+// Counts are running totals since the start.
+type Counts struct {
+	Submitted, Accepted, Failed, Moved, Partial, Killed atomic.Int64
+}
+
+// New makes a gateway. It starts nothing.
+func New(conf Config) *Gateway {
+	if conf.Kept <= 0 {
+		conf.Kept = 10_000
+	}
+	g := &Gateway{conf: conf, kept: newMemory(conf.Kept)}
+	g.seed.Store(conf.Seed)
+	g.submitter = router.Submitter{View: conf.View, Policy: conf.Policy, Homes: conf.Homes, Known: conf.Known, MaxTries: conf.MaxTries, Rand: g.random}
+	return g
+}
+
+// random gives each submission a source of its own: no lock is shared.
+func (g *Gateway) random() *rand.Rand {
+	return rand.New(rand.NewPCG(g.conf.Seed, g.seed.Add(1)))
+}
+
+// View is the federation as this router sees it now; it may be nil at first.
+func (g *Gateway) View() *subcluster.View { return g.conf.View() }
+
+// Counts are the running totals.
+func (g *Gateway) Counts() *Counts { return &g.counts }
+
+// Member is the client of a member of the view.
+func (g *Gateway) Member(id creel.SubclusterID) (*remote.Member, error) {
+	status, ok := g.View().Member(id)
+	if !ok {
+		return nil, &creel.Error{Kind: creel.ErrUnavailable, What: fmt.Sprintf("subcluster %s is not in the view", id), Why: "it never registered, or was removed", Try: "see `creel subcluster list`"}
+	}
+	return g.conf.Pool.Member(status), nil
+}
+
+// Submit finds a home for a submission and forwards it there.
+func (g *Gateway) Submit(ctx context.Context, sub policies.Submission, forward func(ctx context.Context, m *remote.Member) error) router.Outcome {
+	g.counts.Submitted.Add(1)
+	sub.Assumed = g.assumed.of(g.View())
+	out := g.submitter.Submit(ctx, sub, func(ctx context.Context, id creel.SubclusterID) (router.Verdict, error) {
+		m, err := g.Member(id)
+		if err != nil {
+			return router.Unclear, err
+		}
+		err = forward(ctx, m)
+		return verdict(err), err
+	})
+	if out.Err == nil {
+		g.counts.Accepted.Add(1)
+		g.assumed.add(g.View(), out.Home, sub.Size)
+	} else {
+		g.counts.Failed.Add(1)
+	}
+	if len(out.Tries) > 1 {
+		g.counts.Moved.Add(1)
+	}
+	g.kept.put(out)
+	return out
+}
+
+// verdict reads from an error what became of a call.
+func verdict(err error) router.Verdict {
+	var silent *remote.Unavailable
+	var answered *hrpc.RemoteError
+	var status *remote.StatusError
+	switch {
+	case err == nil:
+		return router.Accepted
+	case errors.As(err, &silent) && !silent.Sent:
+		return router.NotSent
+	case errors.As(err, &answered):
+		if answered.Fatal {
+			return router.NotSent // the connection was refused before the call was served
+		}
+		return router.Refused
+	case errors.As(err, &status):
+		if status.Code >= 500 && status.Code != 503 {
+			return router.Unclear
+		}
+		return router.Refused
+	}
+	return router.Unclear
+}
+
+// Home finds the member an application lives at: in memory, in the store, or,
+// for one that was submitted past the routers, by asking everyone.
+func (g *Gateway) Home(ctx context.Context, app creel.ApplicationID) (*remote.Member, error) {
+	if id, ok := g.kept.home(app); ok {
+		if m, err := g.Member(id); err == nil {
+			return m, nil
+		}
+	}
+	id, err := g.conf.Homes.Home(ctx, app)
+	if errors.Is(err, creel.ErrApplicationNotFound) {
+		return g.search(ctx, app, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	g.kept.learn(app, id)
+	return g.Member(id)
+}
+
+// search asks every member for an application nobody claimed.
+func (g *Gateway) search(ctx context.Context, app creel.ApplicationID, notFound error) (*remote.Member, error) {
+	parts := Ask(ctx, g, func(ctx context.Context, m *remote.Member) (bool, error) { return g.conf.Known(ctx, m.ID, app) })
+	silent := 0
+	for _, p := range parts {
+		switch {
+		case p.Err != nil:
+			silent++
+		case p.Value:
+			return g.Member(p.Member)
+		}
+	}
+	if silent > 0 {
+		_, missing := router.Present(parts)
+		return nil, &creel.Error{Kind: creel.ErrUnavailable, What: fmt.Sprintf("%s cannot be found now", app),
+			Why: "no record of it, and not every subcluster answered: " + router.MissingText(missing), Try: "try again in a moment", RetryAfter: time.Second}
+	}
+	return nil, notFound
+}
+
+// Forget drops what is remembered of an application's home, after its home
+// said that it does not know it.
+func (g *Gateway) Forget(app creel.ApplicationID) { g.kept.forget(app) }
+
+// HomeSeen is the home of an application as remembered, without I/O.
+func (g *Gateway) HomeSeen(app creel.ApplicationID) (creel.SubclusterID, bool) {
+	return g.kept.home(app)
+}
+
+// Decision is what this router remembers of a submission.
+func (g *Gateway) Decision(app creel.ApplicationID) (router.Outcome, bool) {
+	return g.kept.outcome(app)
+}
+
+// Ask puts a question to every member that may answer, all at once, and gives
+// an answer or an error for each, in order of id. Members that are lost are
+// answered for without being called: what they had is missing, and said so.
+func Ask[T any](ctx context.Context, g *Gateway, call func(ctx context.Context, m *remote.Member) (T, error)) []router.Part[T] {
+	view := g.View()
+	if view == nil {
+		return nil
+	}
+	parts := make([]router.Part[T], 0, len(view.Members))
+	for i := range view.Members {
+		if view.Members[i].State != subcluster.StateDeregistered {
+			parts = append(parts, router.Part[T]{Member: view.Members[i].ID})
+		}
+	}
+	var wait sync.WaitGroup
+	for i := range parts {
+		status, _ := view.Member(parts[i].Member)
+		if status.State == subcluster.StateLost {
+			parts[i].Err = fmt.Errorf("lost: %s", status.Reason)
+			continue
+		}
+		m := g.conf.Pool.Member(status)
+		wait.Go(func() { parts[i].Value, parts[i].Err = call(ctx, m) })
+	}
+	wait.Wait()
+	if slices.ContainsFunc(parts, func(p router.Part[T]) bool { return p.Err != nil }) {
+		g.counts.Partial.Add(1)
+	}
+	return parts
+}
+
+// Any asks members one after another, in random order, until one answers:
+// for questions that each can answer for all. A refusal is an answer.
+func Any[T any](ctx context.Context, g *Gateway, call func(ctx context.Context, m *remote.Member) (T, error)) (T, error) {
+	var none T
+	view := g.View()
+	ids := view.Active()
+	if len(ids) == 0 {
+		return none, &creel.Error{Kind: creel.ErrNoSubcluster, What: "no active subcluster", Try: "see `creel subcluster list`", RetryAfter: time.Second}
+	}
+	g.random().Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	var err error
+	for _, id := range ids {
+		status, _ := view.Member(id)
+		var v T
+		v, err = call(ctx, g.conf.Pool.Member(status))
+		var silent *remote.Unavailable
+		if err == nil || !errors.As(err, &silent) {
+			return v, err
+		}
+	}
+	return none, err
+}
