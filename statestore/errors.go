@@ -109,3 +109,8 @@ func OtherSchema(is string) error {
 	return failf(creel.ErrNotPermitted, fmt.Sprintf("run a creel that reads schema %s, or point this one at another store or prefix", is),
 		"this creel refuses the state store", "it is written in schema %s, this creel reads %d to %d", is, OldestSchema, SchemaVersion)
 }
+
+// BadCursor refuses a cursor that no page gave.
+func BadCursor(cursor string) error {
+	return failf(creel.ErrInvalidRequest, "begin the listing again with an empty cursor", "listing refused", "cursor %.80q is not one that a page gave", cursor)
+}

@@ -218,7 +218,7 @@ func (t *Twin) HomesAt(now time.Time, member creel.SubclusterID, cursor string, 
 	if cursor != "" {
 		id, err := creel.ParseApplicationID(cursor)
 		if err != nil {
-			return nil, "", err
+			return nil, "", BadCursor(cursor)
 		}
 		after = &id
 	}
@@ -307,7 +307,7 @@ func (t *Twin) ReservationsAt(now time.Time, member creel.SubclusterID, cursor s
 	if cursor != "" {
 		id, err := creel.ParseReservationID(cursor)
 		if err != nil {
-			return nil, "", err
+			return nil, "", BadCursor(cursor)
 		}
 		after = &id
 	}

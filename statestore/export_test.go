@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+// SetSchemaForTest writes a foreign schema word.
+func (t *Twin) SetSchemaForTest(word string) { t.schema = word }

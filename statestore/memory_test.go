@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore_test
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/storetest"
+	"github.com/creelrm/creel/subcluster"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// clock is a store's clock that tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+func newClock() *clock { return &clock{now: time.UnixMilli(1800000000000).UTC()} }
+
+func TestMemoryKeepsTheContract(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Deployment {
+		c := newClock()
+		twin := statestore.NewTwin("memory-1", storetest.Validate)
+		m := statestore.NewMemory(twin, c.Now)
+		return storetest.Deployment{Store: m, Advance: c.Advance, SetSchema: func(_ *testing.T, word string) { twin.SetSchemaForTest(word) }}
+	})
+}
+
+func TestSnapshotIsTheWholeStore(t *testing.T) {
+	c := newClock()
+	twin := fill(t, c)
+	first, err := twin.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := statestore.NewTwin("other", nil)
+	if err := other.Restore(first); err != nil {
+		t.Fatal(err)
+	}
+	second, err := other.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first, second) {
+		t.Fatalf("a restored store differs:\n%s\n%s", first, second)
+	}
+	if r := other.Records(c.Now()); len(r.Members) != 2 || len(r.Policies) != 1 || r.Store != "memory-1" {
+		t.Fatalf("restored records are %+v", r)
+	}
+	if home, err := other.Home(c.Now(), storetest.App(1)); err != nil || home != "sc-1" {
+		t.Fatalf("restored home is %q, %v", home, err)
+	}
+	if n, err := other.Sweep(c.Now().Add(time.Hour), 10); err != nil || n != 2 {
+		t.Fatalf("a restored store frees %d records, %v; want 2", n, err)
+	}
+	if err := other.Restore(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Restore([]byte(`{"homes":[{}]}`)); err == nil {
+		t.Fatal("a snapshot with an empty home was restored")
+	}
+	third, _ := other.Snapshot()
+	if !bytes.Equal(second, third) {
+		t.Fatal("a refused snapshot changed the store")
+	}
+}
+
+// fill makes a store with something of everything.
+func fill(t *testing.T, c *clock) *statestore.Twin {
+	t.Helper()
+	twin := statestore.NewTwin("memory-1", nil)
+	now := c.Now()
+	ok := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ok(twin.CheckSchema())
+	ok(twin.Register(now, subcluster.Member{ID: "sc-1", Epoch: 1}))
+	ok(twin.Register(now, subcluster.Member{ID: "sc-2", Epoch: 7, Capability: `{"clusterMetrics":{}}`}))
+	ok(twin.Beat(now, subcluster.Beat{ID: "sc-1", Epoch: 1, Load: []byte(`{"clusterMetrics":{"appsRunning":1}}`)}))
+	ok(twin.Drain("sc-2", "x"))
+	for i := range 5 {
+		_, err := twin.Claim(now, storetest.App(i), "sc-1")
+		ok(err)
+	}
+	ok(twin.Forget(now, storetest.App(3), "sc-1", time.Minute))
+	id := creel.ReservationID{ClusterTimestamp: 1, ID: 1}
+	_, err := twin.ClaimReservation(now, id, "sc-1")
+	ok(err)
+	ok(twin.ForgetReservation(now, id, "sc-1", time.Minute))
+	_, err = twin.SaveSpread(statestore.Spread{Attempt: storetest.Attempt(1, 1), Home: "sc-1", Members: []statestore.SpreadMember{{Member: "sc-2", Token: []byte("t")}}})
+	ok(err)
+	_, err = twin.PutPolicy(now, statestore.PolicyWrite{Queue: "root", Document: []byte("x")})
+	ok(err)
+	_, err = twin.Acquire(now, "l", "h", time.Minute)
+	ok(err)
+	_, err = twin.RotateKey(now, "r", 0, []byte("s"), time.Minute)
+	ok(err)
+	return twin
+}

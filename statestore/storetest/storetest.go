@@ -1,0 +1,842 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package storetest is the contract of package statestore as a suite. Each
+// store passes the same tests, in memory and on every deployment of Redis.
+//
+//	func TestContract(t *testing.T) {
+//		storetest.Run(t, func(t *testing.T) storetest.Deployment { ... })
+//	}
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Deployment is a store under test.
+type Deployment struct {
+	// Store is empty, and checks policies with Validate.
+	Store statestore.Store
+	// Again opens the same stored data a second time, as another process
+	// would; nil if that makes no sense.
+	Again func(t *testing.T) statestore.Store
+	// Advance lets the store's clock go on by at least d.
+	Advance func(d time.Duration)
+	// SetSchema writes another schema word, as a foreign creel would.
+	SetSchema func(t *testing.T, word string)
+}
+
+// Validate refuses documents that start with "bad".
+func Validate(_ creel.QueuePath, doc []byte) error {
+	if bytes.HasPrefix(doc, []byte("bad")) {
+		return errors.New("line 1: it is bad")
+	}
+	return nil
+}
+
+// App makes the n-th application of a test.
+func App(n int) creel.ApplicationID {
+	return creel.ApplicationID{ClusterTimestamp: 1700000000000, ID: int32(n)}
+}
+
+// Attempt makes the a-th attempt of the n-th application.
+func Attempt(n, a int) creel.AttemptID {
+	return creel.AttemptID{Application: App(n), Attempt: int32(a)}
+}
+
+// Run runs the whole contract, each part on a fresh store.
+func Run(t *testing.T, open func(t *testing.T) Deployment) {
+	parts := []struct {
+		name string
+		run  func(t *testing.T, d Deployment)
+	}{
+		{"a member registers, beats, drains and leaves", members},
+		{"an older life of a member is refused", epochs},
+		{"a member is removed only when it is gone", removal},
+		{"a claim has one winner", claims},
+		{"a move is a compare-and-set", moves},
+		{"a forgotten home stays until its time is over", forgets},
+		{"a home's applications are listed by cursor", listing},
+		{"a listing gives each application that stays exactly once", listingUnderChange},
+		{"reservations have homes too", reservations},
+		{"a spread has revisions", spreads},
+		{"spreads go with their application", spreadsGo},
+		{"policies have versions, history and rollback", policies},
+		{"a bad policy never replaces a good one", badPolicies},
+		{"a policy version never falls", policyVersions},
+		{"a lease has one holder and rising tokens", leases},
+		{"a write under an old lease is refused", fences},
+		{"keys roll over", keys},
+		{"a foreign schema is refused", schema},
+		{"changes are heard", watching},
+		{"two processes see one truth", twoProcesses},
+		{"bad arguments never reach the store", badArguments},
+		{"concurrent claims agree", concurrentClaims},
+		{"an ended context ends a call", endedContext},
+	}
+	for _, p := range parts {
+		t.Run(p.name, func(t *testing.T) { p.run(t, open(t)) })
+	}
+}
+
+func must[T any](t *testing.T) func(v T, err error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused wants an error of the kind, told in full.
+func refused(t *testing.T, err, kind error) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Fatalf("got error %v, want the kind %q", err, kind)
+	}
+	var e *creel.Error
+	if !errors.As(err, &e) || e.What == "" || e.Why == "" || e.Try == "" {
+		t.Fatalf("error %q does not say what, why and what to try", err)
+	}
+}
+
+func same[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Fatalf("%s is %v, want %v", what, got, want)
+	}
+}
+
+func member(id creel.SubclusterID, epoch int64) subcluster.Member {
+	return subcluster.Member{ID: id, Epoch: epoch, Lease: time.Hour, Version: "creel test",
+		Capability: `{"clusterMetrics":{"totalNodes":5}}`,
+		Addresses:  subcluster.Addresses{Client: "rm:8032", Scheduler: "rm:8030", Admin: "rm:8033", Tracker: "rm:8031", Web: "rm:8088", Proxy: "rm:8049"}}
+}
+
+// view reads the store and builds a first view.
+func view(t *testing.T, s statestore.Store) *subcluster.View {
+	t.Helper()
+	r := must[subcluster.Records](t)(s.Records(t.Context()))
+	return subcluster.Build(nil, r, r.Now)
+}
+
+func state(t *testing.T, s statestore.Store, id creel.SubclusterID) subcluster.State {
+	t.Helper()
+	m, found := view(t, s).Member(id)
+	if !found {
+		return subcluster.StateUnknown
+	}
+	return m.State
+}
+
+func members(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	if r := must[subcluster.Records](t)(s.Records(ctx)); len(r.Members) != 0 || r.Store == "" || r.Now.IsZero() {
+		t.Fatalf("an empty store has records %+v, and needs an identity and a clock", r)
+	}
+	ok(t, s.Register(ctx, member("sc-2", 1)))
+	ok(t, s.Register(ctx, member("sc-1", 1)))
+	v := view(t, s)
+	same(t, "number of members", len(v.Members), 2)
+	m, _ := v.Member("sc-1")
+	if m.Member != member("sc-1", 1) {
+		t.Fatalf("member came back as %+v", m.Member)
+	}
+	same(t, "state at once after registering", m.State, subcluster.StateActive)
+	same(t, "load before the first beat, from the capability,", m.Load.Metrics.TotalNodes, 5)
+
+	ok(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 1, Load: []byte(`{"clusterMetrics":{"totalNodes":7,"availableMB":"2048"},"creel":{"queues":[{"queue":"root.a","free":{"memory":9}}]}}`)}))
+	m, _ = view(t, s).Member("sc-1")
+	same(t, "nodes", m.Load.Metrics.TotalNodes, 7)
+	same(t, "free MB", m.Load.Metrics.AvailableMB, 2048)
+	q, found := m.Load.Queue("root.a")
+	if !found || q.Free.MemoryMB != 9 {
+		t.Fatalf("queue figures are %+v", m.Load.Queues)
+	}
+	ok(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 1}))
+	m, _ = view(t, s).Member("sc-1")
+	same(t, "nodes after a beat without load", m.Load.Metrics.TotalNodes, 7)
+	refused(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 1, Load: []byte(`{"clusterMetrics":{"totalNodes":"many"}}`)}), creel.ErrInvalidRequest)
+	refused(t, s.Beat(ctx, subcluster.Beat{ID: "sc-9", Epoch: 1}), creel.ErrNotRegistered)
+
+	ok(t, s.Drain(ctx, "sc-1", "alice: new kernel"))
+	m, _ = view(t, s).Member("sc-1")
+	same(t, "state", m.State, subcluster.StateDraining)
+	same(t, "drain reason", m.Draining, "alice: new kernel")
+	ok(t, s.Register(ctx, member("sc-1", 2)))
+	same(t, "state of a drained member that restarted", state(t, s, "sc-1"), subcluster.StateDraining)
+	ok(t, s.Drain(ctx, "sc-1", ""))
+	same(t, "state", state(t, s, "sc-1"), subcluster.StateActive)
+	refused(t, s.Drain(ctx, "sc-9", "x"), creel.ErrInvalidRequest)
+
+	ok(t, s.Deregister(ctx, "sc-1", 2))
+	ok(t, s.Deregister(ctx, "sc-1", 2))
+	same(t, "state", state(t, s, "sc-1"), subcluster.StateDeregistered)
+	refused(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 2}), creel.ErrNotRegistered)
+	ok(t, s.Register(ctx, member("sc-1", 2)))
+	same(t, "state", state(t, s, "sc-1"), subcluster.StateActive)
+
+	quick := member("sc-3", 1)
+	quick.Lease = 100 * time.Millisecond
+	ok(t, s.Register(ctx, quick))
+	d.Advance(150 * time.Millisecond)
+	if is := state(t, s, "sc-3"); is.Alive() {
+		t.Fatalf("a member is %v though its lease is over", is)
+	}
+	d.Advance(200 * time.Millisecond)
+	same(t, "state after three leases", state(t, s, "sc-3"), subcluster.StateLost)
+	same(t, "state of one with a long lease", state(t, s, "sc-2"), subcluster.StateActive)
+}
+
+func epochs(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	ok(t, s.Register(ctx, member("sc-1", 5)))
+	ok(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 5, Load: []byte(`{"clusterMetrics":{"appsRunning":3}}`)}))
+	refused(t, s.Register(ctx, member("sc-1", 4)), creel.ErrStale)
+	refused(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 4}), creel.ErrStale)
+	refused(t, s.Deregister(ctx, "sc-1", 4), creel.ErrStale)
+	refused(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 6}), creel.ErrNotRegistered)
+	ok(t, s.Register(ctx, member("sc-1", 5))) // the repeat of a lost answer
+	m, _ := view(t, s).Member("sc-1")
+	same(t, "running, kept by a repeat,", m.Load.Metrics.AppsRunning, 3)
+	next := member("sc-1", 6)
+	next.Addresses.Client = "rm2:8032"
+	ok(t, s.Register(ctx, next))
+	refused(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 5}), creel.ErrStale)
+	refused(t, s.Deregister(ctx, "sc-1", 5), creel.ErrStale)
+	m, _ = view(t, s).Member("sc-1")
+	same(t, "state", m.State, subcluster.StateActive)
+	same(t, "address", m.Addresses.Client, "rm2:8032")
+	same(t, "running, forgotten by a new life,", m.Load.Metrics.AppsRunning, 0)
+	ok(t, s.Deregister(ctx, "sc-1", 6))
+	refused(t, s.Register(ctx, member("sc-1", 5)), creel.ErrStale)
+}
+
+func removal(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	ok(t, s.RemoveMember(ctx, "sc-1"))
+	ok(t, s.Register(ctx, member("sc-1", 1)))
+	refused(t, s.RemoveMember(ctx, "sc-1"), creel.ErrConflict)
+	ok(t, s.Deregister(ctx, "sc-1", 1))
+	ok(t, s.RemoveMember(ctx, "sc-1"))
+	same(t, "state", state(t, s, "sc-1"), subcluster.StateUnknown)
+	quick := member("sc-2", 1)
+	quick.Lease = 50 * time.Millisecond
+	ok(t, s.Register(ctx, quick))
+	d.Advance(200 * time.Millisecond)
+	ok(t, s.RemoveMember(ctx, "sc-2"))
+	same(t, "state", state(t, s, "sc-2"), subcluster.StateUnknown)
+}
+
+func claims(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	home := must[creel.SubclusterID](t)
+	_, err := s.Home(ctx, App(1))
+	refused(t, err, creel.ErrApplicationNotFound)
+	same(t, "winner", home(s.Claim(ctx, App(1), "sc-1")), "sc-1")
+	same(t, "winner of a repeat", home(s.Claim(ctx, App(1), "sc-1")), "sc-1")
+	same(t, "winner against another", home(s.Claim(ctx, App(1), "sc-2")), "sc-1")
+	same(t, "home", home(s.Home(ctx, App(1))), "sc-1")
+	same(t, "winner of the next application", home(s.Claim(ctx, App(2), "sc-2")), "sc-2")
+	other := creel.ApplicationID{ClusterTimestamp: 1700000000001, ID: 1}
+	same(t, "winner of the same number of another ResourceManager", home(s.Claim(ctx, other, "sc-3")), "sc-3")
+	same(t, "home", home(s.Home(ctx, App(1))), "sc-1")
+}
+
+func moves(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	home := must[creel.SubclusterID](t)
+	_, err := s.Move(ctx, App(1), "sc-1", "sc-2")
+	refused(t, err, creel.ErrApplicationNotFound)
+	home(s.Claim(ctx, App(1), "sc-1"))
+	same(t, "home", home(s.Move(ctx, App(1), "sc-1", "sc-2")), "sc-2")
+	same(t, "home after a repeat", home(s.Move(ctx, App(1), "sc-1", "sc-2")), "sc-2")
+	is, err := s.Move(ctx, App(1), "sc-1", "sc-3")
+	refused(t, err, creel.ErrConflict)
+	same(t, "home told with the conflict", is, "sc-2")
+	same(t, "home", home(s.Home(ctx, App(1))), "sc-2")
+	same(t, "winner", home(s.Claim(ctx, App(1), "sc-1")), "sc-2")
+	same(t, "applications at the old home", len(list(t, s, "sc-1", 10)), 0)
+	same(t, "applications at the new home", len(list(t, s, "sc-2", 10)), 1)
+}
+
+func forgets(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	home := must[creel.SubclusterID](t)
+	ok(t, s.Forget(ctx, App(9), "sc-1", time.Hour)) // unknown is gone already
+	home(s.Claim(ctx, App(1), "sc-1"))
+	refused(t, s.Forget(ctx, App(1), "sc-2", 0), creel.ErrConflict)
+
+	ok(t, s.Forget(ctx, App(1), "sc-1", time.Hour))
+	same(t, "home while it ends", home(s.Home(ctx, App(1))), "sc-1")
+	same(t, "winner while it ends", home(s.Claim(ctx, App(1), "sc-2")), "sc-1")
+	if l := list(t, s, "sc-1", 10); len(l) != 1 || l[0].Ends.IsZero() || l[0].Claimed.IsZero() {
+		t.Fatalf("listing while it ends is %+v", l)
+	}
+	ok(t, s.Forget(ctx, App(1), "sc-1", 100*time.Millisecond)) // sooner
+	ok(t, s.Forget(ctx, App(1), "sc-1", time.Hour))            // never later
+	same(t, "freed too early", must[int](t)(s.Sweep(ctx, 1)), 0)
+	d.Advance(150 * time.Millisecond)
+	_, err := s.Home(ctx, App(1))
+	refused(t, err, creel.ErrApplicationNotFound)
+	_, err = s.Move(ctx, App(1), "sc-1", "sc-2")
+	refused(t, err, creel.ErrApplicationNotFound)
+	ok(t, s.Forget(ctx, App(1), "sc-1", time.Hour))
+	same(t, "listed after the end", len(list(t, s, "sc-1", 10)), 0)
+	same(t, "freed", must[int](t)(s.Sweep(ctx, 10)), 1)
+	same(t, "freed again", must[int](t)(s.Sweep(ctx, 10)), 0)
+
+	same(t, "winner of a new claim", home(s.Claim(ctx, App(1), "sc-3")), "sc-3")
+	ok(t, s.Forget(ctx, App(1), "sc-3", 0))
+	same(t, "winner after an end at once, before any sweep,", home(s.Claim(ctx, App(1), "sc-4")), "sc-4")
+	same(t, "freed though it has a new life", must[int](t)(s.Sweep(ctx, 10)), 0)
+	same(t, "home", home(s.Home(ctx, App(1))), "sc-4")
+	same(t, "listed at the former home", len(list(t, s, "sc-3", 10)), 0)
+	same(t, "listed at the new home", len(list(t, s, "sc-4", 10)), 1)
+
+	ok(t, s.Forget(ctx, App(1), "sc-4", time.Hour))
+	same(t, "home of an ending one that moved", home(s.Move(ctx, App(1), "sc-4", "sc-5")), "sc-5")
+	if l := list(t, s, "sc-5", 10); len(l) != 1 || l[0].Ends.IsZero() {
+		t.Fatalf("an ending application that moved is listed as %+v", l)
+	}
+}
+
+// list reads a whole listing by pages and fails on a repeated line.
+func list(t *testing.T, s statestore.Store, m creel.SubclusterID, limit int) []statestore.Home {
+	t.Helper()
+	var all []statestore.Home
+	seen := map[creel.ApplicationID]bool{}
+	cursor := ""
+	for {
+		page, next, err := s.HomesAt(t.Context(), m, cursor, limit)
+		ok(t, err)
+		if len(page) > limit {
+			t.Fatalf("a page has %d lines, the limit is %d", len(page), limit)
+		}
+		for _, h := range page {
+			if seen[h.Application] || h.Home != m {
+				t.Fatalf("line %+v is listed twice, or not of %s", h, m)
+			}
+			seen[h.Application] = true
+		}
+		all = append(all, page...)
+		if next == "" {
+			return all
+		}
+		cursor = next
+	}
+}
+
+func listing(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	const n = 500
+	for i := range n {
+		must[creel.SubclusterID](t)(s.Claim(ctx, App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", i%2))))
+	}
+	for _, limit := range []int{1, 7, 100, statestore.MaxPage} {
+		for m, rest := range map[creel.SubclusterID]int{"sc-0": 0, "sc-1": 1} {
+			all := list(t, s, m, limit)
+			same(t, "length of the listing", len(all), n/2)
+			for _, h := range all {
+				same(t, "remainder", int(h.Application.ID)%2, rest)
+			}
+		}
+	}
+	same(t, "length for an unknown member", len(list(t, s, "sc-9", 10)), 0)
+	for _, limit := range []int{0, -1, statestore.MaxPage + 1} {
+		_, _, err := s.HomesAt(ctx, "sc-0", "", limit)
+		refused(t, err, creel.ErrInvalidRequest)
+	}
+	_, _, err := s.HomesAt(ctx, "sc-0", "nonsense", 10)
+	refused(t, err, creel.ErrInvalidRequest)
+}
+
+func listingUnderChange(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	for i := range 300 {
+		must[creel.SubclusterID](t)(s.Claim(ctx, App(i), "sc-1"))
+	}
+	seen := map[creel.ApplicationID]int{}
+	cursor := ""
+	for turn := 0; ; turn++ {
+		page, next, err := s.HomesAt(ctx, "sc-1", cursor, 10)
+		ok(t, err)
+		for _, h := range page {
+			seen[h.Application]++
+		}
+		if next == "" {
+			break
+		}
+		cursor = next
+		// Odd ones below 300 stay; the others go and come while we read.
+		for k := range 10 {
+			even := App((turn*20 + 2*k) % 300)
+			if turn%2 == 0 {
+				ok(t, s.Forget(ctx, even, "sc-1", 0))
+			} else {
+				must[creel.SubclusterID](t)(s.Claim(ctx, even, "sc-1"))
+			}
+		}
+	}
+	for i := 1; i < 300; i += 2 {
+		same(t, fmt.Sprintf("times that %v is listed", App(i)), seen[App(i)], 1)
+	}
+}
+
+func reservations(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	home := must[creel.SubclusterID](t)
+	id := creel.ReservationID{ClusterTimestamp: 1700000000000, ID: 1 << 40}
+	_, err := s.ReservationHome(ctx, id)
+	refused(t, err, creel.ErrInvalidRequest)
+	same(t, "winner", home(s.ClaimReservation(ctx, id, "sc-1")), "sc-1")
+	same(t, "winner", home(s.ClaimReservation(ctx, id, "sc-2")), "sc-1")
+	_, err = s.MoveReservation(ctx, id, "sc-3", "sc-2")
+	refused(t, err, creel.ErrConflict)
+	same(t, "home", home(s.MoveReservation(ctx, id, "sc-1", "sc-2")), "sc-2")
+	same(t, "home", home(s.ReservationHome(ctx, id)), "sc-2")
+	home(s.Claim(ctx, App(1), "sc-2")) // an application is not a reservation
+	page, next, err := s.ReservationsAt(ctx, "sc-2", "", 10)
+	ok(t, err)
+	if len(page) != 1 || page[0].Reservation != id || page[0].Home != "sc-2" || next != "" {
+		t.Fatalf("listing is %+v, %q", page, next)
+	}
+	refused(t, s.ForgetReservation(ctx, id, "sc-1", 0), creel.ErrConflict)
+	ok(t, s.ForgetReservation(ctx, id, "sc-2", 0))
+	_, err = s.ReservationHome(ctx, id)
+	refused(t, err, creel.ErrInvalidRequest)
+	same(t, "freed", must[int](t)(s.Sweep(ctx, 10)), 1)
+	same(t, "applications left", len(list(t, s, "sc-2", 10)), 1)
+}
+
+func spread(n, a int, revision int64, phase string) statestore.Spread {
+	return statestore.Spread{Attempt: Attempt(n, a), Revision: revision, Home: "sc-1", Proxy: "proxy-1", State: []byte{0, 1, 0xff},
+		Members: []statestore.SpreadMember{{Member: "sc-2", Epoch: 3, Phase: phase, Token: []byte("sealed\x00")}}}
+}
+
+func spreads(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	revision := must[int64](t)
+	_, err := s.Spread(ctx, Attempt(1, 1))
+	refused(t, err, creel.ErrAttemptNotFound)
+	_, err = s.SaveSpread(ctx, spread(1, 1, 4, "launching"))
+	refused(t, err, creel.ErrConflict)
+	same(t, "revision", revision(s.SaveSpread(ctx, spread(1, 1, 0, "launching"))), 1)
+	same(t, "revision of a repeat", revision(s.SaveSpread(ctx, spread(1, 1, 0, "launching"))), 1)
+	_, err = s.SaveSpread(ctx, spread(1, 1, 0, "other"))
+	refused(t, err, creel.ErrConflict)
+	same(t, "revision", revision(s.SaveSpread(ctx, spread(1, 1, 1, "running"))), 2)
+	got := must[statestore.Spread](t)(s.Spread(ctx, Attempt(1, 1)))
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", spread(1, 1, 2, "running")) {
+		t.Fatalf("spread came back as %+v", got)
+	}
+	same(t, "revision", revision(s.SaveSpread(ctx, spread(1, 12, 0, "launching"))), 1)
+	same(t, "revision", revision(s.SaveSpread(ctx, spread(1, 2, 0, "launching"))), 1)
+	all := must[[]statestore.Spread](t)(s.SpreadsOf(ctx, App(1)))
+	if len(all) != 3 || all[0].Attempt.Attempt != 1 || all[1].Attempt.Attempt != 2 || all[2].Attempt.Attempt != 12 || all[0].Revision != 2 {
+		t.Fatalf("spreads are %+v", all)
+	}
+	ok(t, s.DropSpread(ctx, Attempt(1, 1)))
+	ok(t, s.DropSpread(ctx, Attempt(1, 1)))
+	same(t, "spreads left", len(must[[]statestore.Spread](t)(s.SpreadsOf(ctx, App(1)))), 2)
+	same(t, "spreads of another", len(must[[]statestore.Spread](t)(s.SpreadsOf(ctx, App(2)))), 0)
+}
+
+func spreadsGo(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	must[creel.SubclusterID](t)(s.Claim(ctx, App(1), "sc-1"))
+	must[int64](t)(s.SaveSpread(ctx, spread(1, 1, 0, "running")))
+	ok(t, s.Forget(ctx, App(1), "sc-1", 0))
+	same(t, "freed", must[int](t)(s.Sweep(ctx, 10)), 1)
+	_, err := s.Spread(ctx, Attempt(1, 1))
+	refused(t, err, creel.ErrAttemptNotFound)
+}
+
+func put(q creel.QueuePath, expect int64, doc string) statestore.PolicyWrite {
+	return statestore.PolicyWrite{Queue: q, Expect: expect, Document: []byte(doc), Author: "alice", Comment: "because " + doc}
+}
+
+func policies(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	wrote := must[subcluster.Policy](t)
+	p1 := wrote(s.PutPolicy(ctx, put("root", 0, "one")))
+	if p1.Version <= 0 || p1.Author != "alice" || p1.Comment != "because one" || string(p1.Document) != "one" || p1.Time.IsZero() || p1.Queue != "root" {
+		t.Fatalf("first version is %+v", p1)
+	}
+	again := wrote(s.PutPolicy(ctx, put("root", 0, "one")))
+	same(t, "version of a repeat", again.Version, p1.Version)
+	_, err := s.PutPolicy(ctx, put("root", 0, "other"))
+	refused(t, err, creel.ErrConflict)
+	p2 := wrote(s.PutPolicy(ctx, put("root", p1.Version, "two")))
+	a := wrote(s.PutPolicy(ctx, put("root.a", 0, "a")))
+	if p2.Version <= p1.Version || a.Version <= p2.Version {
+		t.Fatalf("versions %d, %d, %d do not rise", p1.Version, p2.Version, a.Version)
+	}
+	v := view(t, s)
+	for q, want := range map[creel.QueuePath]string{"root": "two", "root.b.c": "two", "root.a": "a", "root.a.x.y": "a"} {
+		p, found := v.Policy(q)
+		if !found || string(p.Document) != want {
+			t.Fatalf("policy for %s is %+v, want %q", q, p, want)
+		}
+	}
+	same(t, "version of the set", v.Policies.Version, a.Version)
+
+	history := must[[]subcluster.Policy](t)
+	h := history(s.PolicyHistory(ctx, "root", 0, 10))
+	if len(h) != 2 || h[0].Version != p2.Version || h[1].Version != p1.Version || string(h[1].Document) != "one" || !h[1].Time.Equal(p1.Time) {
+		t.Fatalf("history is %+v", h)
+	}
+	same(t, "history below a version", len(history(s.PolicyHistory(ctx, "root", p2.Version, 10))), 1)
+	same(t, "history cut", history(s.PolicyHistory(ctx, "root", 0, 1))[0].Version, p2.Version)
+	same(t, "history of an unknown queue", len(history(s.PolicyHistory(ctx, "root.z", 0, 10))), 0)
+
+	back := wrote(statestore.Rollback(ctx, s, "root", p2.Version, p1.Version, "bob", "two was wrong"))
+	if string(back.Document) != "one" || back.Version <= a.Version || back.Author != "bob" {
+		t.Fatalf("rollback made %+v", back)
+	}
+	_, err = statestore.Rollback(ctx, s, "root", p2.Version, p1.Version, "carol", "")
+	refused(t, err, creel.ErrConflict)
+	_, err = statestore.Rollback(ctx, s, "root", back.Version, 12345, "bob", "")
+	refused(t, err, creel.ErrInvalidRequest)
+
+	wrote(s.PutPolicy(ctx, statestore.PolicyWrite{Queue: "root.a", Expect: a.Version, Author: "alice"}))
+	p, _ := view(t, s).Policy("root.a")
+	same(t, "policy after its removal, the parent's,", string(p.Document), "one")
+}
+
+func badPolicies(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	good := must[subcluster.Policy](t)(s.PutPolicy(ctx, put("root", 0, "good")))
+	for _, w := range []statestore.PolicyWrite{put("root", good.Version, "bad"), put("root..x", 0, "good"), put("", 0, "good"),
+		put("root", good.Version, string(make([]byte, statestore.MaxPolicy+1))), put("root", -1, "good")} {
+		_, err := s.PutPolicy(ctx, w)
+		refused(t, err, creel.ErrInvalidRequest)
+	}
+	p, _ := view(t, s).Policy("root")
+	same(t, "document", string(p.Document), "good")
+	same(t, "version", p.Version, good.Version)
+}
+
+func policyVersions(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	var last int64
+	for i := range statestore.KeptVersions + 20 {
+		p := must[subcluster.Policy](t)(s.PutPolicy(ctx, put("root", last, fmt.Sprint(i))))
+		if p.Version <= last {
+			t.Fatalf("version %d after %d", p.Version, last)
+		}
+		last = p.Version
+	}
+	h := must[[]subcluster.Policy](t)(s.PolicyHistory(ctx, "root", 0, statestore.MaxPage))
+	same(t, "kept versions", len(h), statestore.KeptVersions)
+	same(t, "newest", string(h[0].Document), fmt.Sprint(statestore.KeptVersions+19))
+	same(t, "oldest", string(h[len(h)-1].Document), "20")
+}
+
+func leases(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	got := must[statestore.Lease](t)
+	same(t, "holder of a free lease", got(s.Holder(ctx, "rebalancer")).Holder, "")
+	a := got(s.Acquire(ctx, "rebalancer", "a", time.Hour))
+	if a.Holder != "a" || a.Token <= 0 || a.Name != "rebalancer" || a.Expires.IsZero() {
+		t.Fatalf("lease is %+v", a)
+	}
+	same(t, "token of a repeat", got(s.Acquire(ctx, "rebalancer", "a", time.Hour)).Token, a.Token)
+	is, err := s.Acquire(ctx, "rebalancer", "b", time.Hour)
+	refused(t, err, creel.ErrConflict)
+	same(t, "holder told with the conflict", is.Holder, "a")
+	same(t, "holder", got(s.Holder(ctx, "rebalancer")).Holder, "a")
+	same(t, "holder of another lease", got(s.Acquire(ctx, "janitor", "b", time.Hour)).Holder, "b")
+
+	a2 := got(s.Renew(ctx, a, 100*time.Millisecond))
+	same(t, "token after renewal", a2.Token, a.Token)
+	d.Advance(150 * time.Millisecond)
+	same(t, "holder when it ran out", got(s.Holder(ctx, "rebalancer")).Holder, "")
+	a3 := got(s.Renew(ctx, a, 50*time.Millisecond)) // late, but nobody came
+	same(t, "token after a late renewal", a3.Token, a.Token)
+	d.Advance(100 * time.Millisecond)
+	b := got(s.Acquire(ctx, "rebalancer", "b", time.Hour))
+	if b.Token <= a.Token {
+		t.Fatalf("token %d of the next holder is not above %d", b.Token, a.Token)
+	}
+	_, err = s.Renew(ctx, a, time.Hour)
+	refused(t, err, creel.ErrStale)
+	ok(t, s.Release(ctx, a)) // lost already: no harm
+	same(t, "holder", got(s.Holder(ctx, "rebalancer")).Holder, "b")
+	ok(t, s.Release(ctx, b))
+	ok(t, s.Release(ctx, b))
+	same(t, "holder after release", got(s.Holder(ctx, "rebalancer")).Holder, "")
+	_, err = s.Renew(ctx, b, time.Hour)
+	refused(t, err, creel.ErrStale)
+	c := got(s.Acquire(ctx, "rebalancer", "a", time.Hour))
+	if c.Token <= b.Token {
+		t.Fatalf("token %d of the next holder is not above %d", c.Token, b.Token)
+	}
+}
+
+func fences(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	home := must[creel.SubclusterID](t)
+	ok(t, s.Register(ctx, member("sc-1", 1)))
+	home(s.Claim(ctx, App(1), "sc-1"))
+	a := must[statestore.Lease](t)(s.Acquire(ctx, "rebalancer", "a", 50*time.Millisecond))
+	old := statestore.Under(ctx, a)
+	d.Advance(100 * time.Millisecond)
+	home(s.Claim(old, App(2), "sc-1")) // it ran out, but no later holder exists
+	b := must[statestore.Lease](t)(s.Acquire(ctx, "rebalancer", "b", time.Hour))
+	new := statestore.Under(ctx, b)
+	id := creel.ReservationID{ClusterTimestamp: 1, ID: 1}
+	writes := map[string]func(ctx context.Context) error{
+		"Register":     func(ctx context.Context) error { return s.Register(ctx, member("sc-1", 1)) },
+		"Beat":         func(ctx context.Context) error { return s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 1}) },
+		"Drain":        func(ctx context.Context) error { return s.Drain(ctx, "sc-1", "x") },
+		"RemoveMember": func(ctx context.Context) error { return s.RemoveMember(ctx, "sc-9") },
+		"Claim":        func(ctx context.Context) error { _, err := s.Claim(ctx, App(3), "sc-1"); return err },
+		"Move":         func(ctx context.Context) error { _, err := s.Move(ctx, App(1), "sc-1", "sc-2"); return err },
+		"Forget":       func(ctx context.Context) error { return s.Forget(ctx, App(2), "sc-1", time.Hour) },
+		"Sweep":        func(ctx context.Context) error { _, err := s.Sweep(ctx, 10); return err },
+		"ClaimReservation": func(ctx context.Context) error {
+			_, err := s.ClaimReservation(ctx, id, "sc-1")
+			return err
+		},
+		"SaveSpread": func(ctx context.Context) error { _, err := s.SaveSpread(ctx, spread(1, 1, 0, "x")); return err },
+		"DropSpread": func(ctx context.Context) error { return s.DropSpread(ctx, Attempt(7, 7)) },
+		"PutPolicy":  func(ctx context.Context) error { _, err := s.PutPolicy(ctx, put("root", 0, "x")); return err },
+		"RotateKey":  func(ctx context.Context) error { _, err := s.RotateKey(ctx, "r", 0, []byte("x"), 0); return err },
+	}
+	for name, write := range writes {
+		t.Run(name, func(t *testing.T) {
+			refused(t, write(old), creel.ErrStale)
+			ok(t, write(new))
+		})
+	}
+	same(t, "home", home(s.Home(ctx, App(1))), "sc-2")
+	ok(t, s.Release(ctx, b))
+	refused(t, s.Drain(old, "sc-1", "y"), creel.ErrStale)
+}
+
+func keys(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	ring := must[[]statestore.Key](t)
+	key := must[statestore.Key](t)
+	same(t, "keys of an empty ring", len(ring(s.Keys(ctx, "tokens"))), 0)
+	k1 := key(s.RotateKey(ctx, "tokens", 0, []byte("secret\x00one"), time.Hour))
+	same(t, "first id", k1.ID, 1)
+	same(t, "id of a repeat", key(s.RotateKey(ctx, "tokens", 0, []byte("secret\x00one"), time.Hour)).ID, 1)
+	_, err := s.RotateKey(ctx, "tokens", 0, []byte("another"), time.Hour)
+	refused(t, err, creel.ErrConflict)
+	k2 := key(s.RotateKey(ctx, "tokens", 1, []byte("two"), 100*time.Millisecond))
+	all := ring(s.Keys(ctx, "tokens"))
+	if len(all) != 2 || all[0].ID != k2.ID || string(all[0].Secret) != "two" || !all[0].Expires.IsZero() ||
+		all[1].ID != 1 || string(all[1].Secret) != "secret\x00one" || all[1].Expires.IsZero() || all[0].Created.IsZero() {
+		t.Fatalf("ring is %+v", all)
+	}
+	d.Advance(150 * time.Millisecond)
+	all = ring(s.Keys(ctx, "tokens"))
+	if len(all) != 1 || all[0].ID != 2 {
+		t.Fatalf("ring after the old key's time is %+v", all)
+	}
+	key(s.RotateKey(ctx, "tokens", 2, []byte("three"), time.Hour))
+	same(t, "keys", len(ring(s.Keys(ctx, "tokens"))), 2)
+	same(t, "keys of another ring", len(ring(s.Keys(ctx, "other"))), 0)
+
+	sealed := must[[]byte](t)(statestore.Seal(bytes.NewReader(make([]byte, 12)), ring(s.Keys(ctx, "tokens"))[1], []byte("here"), []byte("token")))
+	same(t, "opened", string(must[[]byte](t)(statestore.Open(ring(s.Keys(ctx, "tokens")), []byte("here"), sealed))), "token")
+}
+
+func schema(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	ok(t, s.CheckSchema(ctx))
+	ok(t, s.CheckSchema(ctx))
+	for _, word := range []string{"2", "0", "banana", "99999999999999999999"} {
+		d.SetSchema(t, word)
+		refused(t, s.CheckSchema(ctx), creel.ErrNotPermitted)
+	}
+	d.SetSchema(t, "1")
+	ok(t, s.CheckSchema(ctx))
+}
+
+// listen starts a watch and hands out what it hears.
+func listen(t *testing.T, s statestore.Store) <-chan statestore.Change {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	heard := make(chan statestore.Change, 1024)
+	done := make(chan error, 1)
+	go func() {
+		done <- s.Watch(ctx, func(c statestore.Change) {
+			select {
+			case heard <- c:
+			default:
+			}
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("watch ended with %v", err)
+		}
+	})
+	await(t, heard, func(c statestore.Change) bool { return c.Kind == statestore.ChangeResync })
+	return heard
+}
+
+// await reads changes until one is as wanted.
+func await(t *testing.T, heard <-chan statestore.Change, wanted func(statestore.Change) bool) statestore.Change {
+	t.Helper()
+	for {
+		select {
+		case c := <-heard:
+			if wanted(c) {
+				return c
+			}
+		case <-t.Context().Done():
+			t.Fatal("the change was not heard")
+		}
+	}
+}
+
+func watching(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	heard := listen(t, s)
+	kind := func(k statestore.ChangeKind) func(statestore.Change) bool {
+		return func(c statestore.Change) bool { return c.Kind == k }
+	}
+	ok(t, s.Register(ctx, member("sc-1", 1)))
+	await(t, heard, kind(statestore.ChangeMembers))
+	ok(t, s.Drain(ctx, "sc-1", "x"))
+	await(t, heard, kind(statestore.ChangeMembers))
+	p := must[subcluster.Policy](t)(s.PutPolicy(ctx, put("root", 0, "x")))
+	same(t, "version heard", await(t, heard, kind(statestore.ChangePolicies)).Version, p.Version)
+	must[creel.SubclusterID](t)(s.Claim(ctx, App(1), "sc-1"))
+	must[creel.SubclusterID](t)(s.Move(ctx, App(1), "sc-1", "sc-2"))
+	same(t, "application heard", await(t, heard, kind(statestore.ChangeHome)).Application, App(1))
+	ok(t, s.Deregister(ctx, "sc-1", 1))
+	await(t, heard, kind(statestore.ChangeMembers))
+}
+
+func twoProcesses(t *testing.T, d Deployment) {
+	if d.Again == nil {
+		return // one process is all that this store promises
+	}
+	a, b, ctx := d.Store, d.Again(t), t.Context()
+	heard := listen(t, b)
+	must[creel.SubclusterID](t)(a.Claim(ctx, App(1), "sc-1"))
+	same(t, "winner at the other", must[creel.SubclusterID](t)(b.Claim(ctx, App(1), "sc-2")), "sc-1")
+	ok(t, a.Register(ctx, member("sc-1", 2)))
+	refused(t, b.Register(ctx, member("sc-1", 1)), creel.ErrStale)
+	p := must[subcluster.Policy](t)(a.PutPolicy(ctx, put("root", 0, "x")))
+	same(t, "version heard at the other", await(t, heard, func(c statestore.Change) bool { return c.Kind == statestore.ChangePolicies }).Version, p.Version)
+	ra, rb := must[subcluster.Records](t)(a.Records(ctx)), must[subcluster.Records](t)(b.Records(ctx))
+	same(t, "identity", rb.Store, ra.Store)
+	same(t, "members at the other", len(rb.Members), 1)
+}
+
+func badArguments(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	bad := func(name string, err error) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) { refused(t, err, creel.ErrInvalidRequest) })
+	}
+	_, err := s.Claim(ctx, creel.ApplicationID{}, "sc-1")
+	bad("a zero application", err)
+	_, err = s.Claim(ctx, App(1), "")
+	bad("no member", err)
+	_, err = s.Claim(ctx, App(1), "sc 1\n")
+	bad("a member with spaces", err)
+	_, err = s.Move(ctx, App(1), "sc-1", "{x}")
+	bad("a member with braces", err)
+	bad("a negative time to live", s.Forget(ctx, App(1), "sc-1", -1))
+	bad("an endless time to live", s.Forget(ctx, App(1), "sc-1", statestore.MaxTTL+1))
+	m := member("sc-1", -1)
+	bad("a negative epoch", s.Register(ctx, m))
+	m = member("sc-1", 1)
+	m.Capability = "{"
+	bad("a broken capability", s.Register(ctx, m))
+	m = member("sc-1", 1)
+	m.Addresses.Web = "a b"
+	bad("an address with a space", s.Register(ctx, m))
+	m = member("sc-1", 1)
+	m.Lease = time.Nanosecond
+	bad("a lease of no length", s.Register(ctx, m))
+	_, err = s.Acquire(ctx, "", "a", time.Hour)
+	bad("a lease without name", err)
+	_, err = s.Acquire(ctx, "x", "a", 0)
+	bad("a lease of no length", err)
+	_, err = s.SaveSpread(ctx, statestore.Spread{})
+	bad("an empty spread", err)
+	big := spread(1, 1, 0, "x")
+	big.State = make([]byte, statestore.MaxSpread+1)
+	_, err = s.SaveSpread(ctx, big)
+	bad("a huge spread", err)
+	_, err = s.RotateKey(ctx, "r", 0, nil, 0)
+	bad("an empty secret", err)
+	_, err = s.RotateKey(ctx, "r r", 0, []byte("x"), 0)
+	bad("a ring with a space", err)
+	_, err = s.ClaimReservation(ctx, creel.ReservationID{}, "sc-1")
+	bad("a zero reservation", err)
+	_, err = s.Sweep(ctx, 0)
+	bad("a sweep of nothing", err)
+	bad("a long drain reason", s.Drain(ctx, "sc-1", string(make([]byte, 2000))))
+	if r := must[subcluster.Records](t)(s.Records(ctx)); len(r.Members)+len(r.Policies) != 0 {
+		t.Fatalf("refused requests left %+v", r)
+	}
+}
+
+func concurrentClaims(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	const callers, apps = 16, 50
+	type answer struct {
+		app    int
+		winner creel.SubclusterID
+		err    error
+	}
+	answers := make(chan answer, callers*apps)
+	for c := range callers {
+		go func() {
+			for i := range apps {
+				w, err := s.Claim(ctx, App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", c)))
+				answers <- answer{i, w, err}
+			}
+		}()
+	}
+	winners := map[int]creel.SubclusterID{}
+	for range callers * apps {
+		a := <-answers
+		ok(t, a.err)
+		if before, seen := winners[a.app]; seen && before != a.winner {
+			t.Fatalf("application %d has two homes: %s and %s", a.app, before, a.winner)
+		}
+		winners[a.app] = a.winner
+	}
+	total := 0
+	for c := range callers {
+		total += len(list(t, s, creel.SubclusterID(fmt.Sprintf("sc-%d", c)), 100))
+	}
+	same(t, "lines in all listings", total, apps)
+}
+
+func endedContext(t *testing.T, d Deployment) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.Store.Claim(ctx, App(1), "sc-1"); err == nil {
+		t.Fatal("a claim with an ended context succeeded")
+	}
+	_, err := d.Store.Home(t.Context(), App(1))
+	refused(t, err, creel.ErrApplicationNotFound)
+}
