@@ -4,36 +4,252 @@ package hrpc
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 )
 
 // Client makes calls. It keeps one connection per (address, login, protocol),
 // opened at the first call and again after it failed, closed when idle.
-type Client struct{ cfg ClientConfig }
+type Client struct {
+	cfg    ClientConfig
+	id     string // 16 random bytes, as Hadoop's clients have
+	lastID atomic.Uint32
+	wg     sync.WaitGroup
+	base   context.Context // ends with Close
+	cancel context.CancelFunc
+
+	mu     sync.Mutex // guards the map, at connect and disconnect
+	conns  map[connKey]*clientConn
+	closed bool
+}
+
+// connKey is what calls must agree in to share a connection.
+type connKey struct {
+	address, protocol, user, realUser string
+	token                             string // identifier and password
+}
+
+func (c ClientConfig) withDefaults() ClientConfig {
+	set := func(v *time.Duration, d time.Duration) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	setInt := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	set(&c.ConnectTime, 20*time.Second)
+	set(&c.PingInterval, time.Minute)
+	set(&c.IdleTime, 10*time.Second)
+	set(&c.StallTime, time.Minute)
+	setInt(&c.MaxResponse, 128<<20)
+	setInt(&c.MaxPending, 16<<20)
+	setInt(&c.MaxCallsPerConn, 65_536)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Dial == nil {
+		var d net.Dialer
+		c.Dial = func(ctx context.Context, address string) (net.Conn, error) { return d.DialContext(ctx, "tcp", address) }
+	}
+	return c
+}
 
 // NewClient makes a Client with a random client id. It starts nothing; the
 // first call does. Close it.
-func NewClient(cfg ClientConfig) *Client { return &Client{cfg: cfg} }
+func NewClient(cfg ClientConfig) *Client {
+	var id [16]byte
+	rand.Read(id[:])
+	c := &Client{cfg: cfg.withDefaults(), id: string(id[:]), conns: map[connKey]*clientConn{}}
+	c.base, c.cancel = context.WithCancel(context.Background())
+	return c
+}
 
 // Close ends all connections, fails the calls that wait with ErrClosed and
 // waits for the client's goroutines.
-func (c *Client) Close() error { return nil }
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	conns := make([]*clientConn, 0, len(c.conns))
+	for _, cc := range c.conns {
+		conns = append(conns, cc)
+	}
+	c.mu.Unlock()
+	c.cancel()
+	for _, cc := range conns {
+		cc.fail("close", ErrClosed)
+	}
+	c.wg.Wait()
+	return nil
+}
+
+// Connections is how many connections are open or being opened.
+func (c *Client) Connections() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.conns)
+}
+
+// nextID counts calls of the whole client in 31 bits, as Hadoop's clients do.
+func (c *Client) nextID() int32 { return int32(c.lastID.Add(1) & 0x7fffffff) }
 
 // Peer names a target once, so that a call need not. It holds no resource.
-func (c *Client) Peer(t Target) *Peer { return &Peer{} }
+func (c *Client) Peer(t Target) *Peer {
+	if t.Version == 0 {
+		t.Version = 1
+	}
+	p := &Peer{client: c, target: t}
+	p.key = connKey{address: t.Address, protocol: t.Protocol, user: t.Login.User, realUser: t.Login.RealUser}
+	if k := t.Login.Credential; k != nil {
+		p.key.token = fmt.Sprintf("%d:%s%s", len(k.Identifier), k.Identifier, k.Password)
+	}
+	return p
+}
 
 // Peer is one target of a Client. It is safe for concurrent use.
-type Peer struct{}
+type Peer struct {
+	client *Client
+	target Target
+	key    connKey
+	conn   atomic.Pointer[clientConn] // the last one, usually alive
+}
 
-// Call sends a request and waits for its answer, decoded into response. The
-// error is a *RemoteError, a *TransportError, or ctx's (wrapped).
+// Target is what the Peer was made for.
+func (p *Peer) Target() Target { return p.target }
+
+// Call sends a request and waits for its answer, decoded into response, which
+// should be empty. The error is a *RemoteError, a *TransportError, or wraps
+// ctx's. When ctx ends first the call is abandoned: the server may still serve
+// it, its answer is dropped.
 func (p *Peer) Call(ctx context.Context, method string, request, response proto.Message) error {
-	return errors.New("hrpc: not there yet")
+	_, err := p.do(ctx, method, request, nil, false, response)
+	return err
 }
 
 // CallRaw is Call for encoded messages. The answer belongs to the caller.
 func (p *Peer) CallRaw(ctx context.Context, method string, request []byte) ([]byte, error) {
-	return nil, errors.New("hrpc: not there yet")
+	return p.do(ctx, method, nil, request, true, nil)
+}
+
+func (p *Peer) do(ctx context.Context, method string, request proto.Message, raw []byte, isRaw bool, response proto.Message) (answer []byte, err error) {
+	options, _ := ctx.Value(optionsKey{}).(*CallOptions)
+	if len(p.client.cfg.Interceptors) > 0 {
+		var o CallOptions
+		if options != nil {
+			o = *options
+		}
+		options = &o
+		for _, i := range p.client.cfg.Interceptors {
+			if done := i(ctx, &p.target, method, options); done != nil {
+				defer func() { done(err) }()
+			}
+		}
+	}
+	w := waiters.Get().(*waiter)
+	w.response, w.isRaw = response, isRaw
+	for {
+		cc, err := p.connect(ctx)
+		if err != nil {
+			w.put()
+			return nil, err
+		}
+		id := p.client.nextID()
+		frame, err := p.encode(id, method, options, request, raw, isRaw)
+		if err != nil {
+			w.put()
+			return nil, fmt.Errorf("hrpc: %s: the request cannot be encoded: %w", method, err)
+		}
+		if err := cc.waitRoom(ctx); err != nil {
+			putBuffer(frame)
+			w.put()
+			return nil, err
+		}
+		ok, err := cc.register(id, w)
+		if !ok {
+			putBuffer(frame)
+			if err != nil {
+				w.put()
+				return nil, err
+			}
+			continue // it died meanwhile and nothing was sent: a new one
+		}
+		cc.w.send(frame) // a failure reaches us through the waiter
+		putBuffer(frame)
+		return cc.await(ctx, id, method, w)
+	}
+}
+
+func (p *Peer) encode(id int32, method string, options *CallOptions, request proto.Message, raw []byte, isRaw bool) ([]byte, error) {
+	retry := int32(0)
+	if options != nil {
+		retry = options.RetryCount
+	}
+	b := append(getBuffer(0), 0, 0, 0, 0)
+	b = appendRequestHeader(b, id, retry, p.client.id, options)
+	b = appendCallHeader(b, method, p.target.Protocol, p.target.Version)
+	var err error
+	if isRaw {
+		b, err = appendRaw(b, raw)
+	} else {
+		b, err = appendMessage(b, request)
+	}
+	if err != nil {
+		putBuffer(b)
+		return nil, err
+	}
+	putLength(b)
+	return b, nil
+}
+
+// connect returns a connection that is ready, making one when there is none.
+func (p *Peer) connect(ctx context.Context) (*clientConn, error) {
+	if cc := p.conn.Load(); cc != nil && cc.alive() {
+		return cc, nil
+	}
+	c := p.client
+	for {
+		c.mu.Lock()
+		if c.closed {
+			c.mu.Unlock()
+			return nil, &TransportError{Op: "dial", Address: p.target.Address, Err: ErrClosed}
+		}
+		cc := c.conns[p.key]
+		if cc == nil {
+			cc = newClientConn(c, p.key, &p.target)
+			c.conns[p.key] = cc
+			c.wg.Add(1)
+			go cc.run()
+		}
+		c.mu.Unlock()
+		select {
+		case <-cc.ready:
+		case <-ctx.Done():
+			return nil, &TransportError{Op: "dial", Address: p.target.Address, Err: context.Cause(ctx)}
+		}
+		if cc.refused != nil {
+			return nil, cc.refused
+		}
+		if cc.alive() {
+			p.conn.Store(cc)
+			return cc, nil
+		}
+		c.forget(cc) // usually its goroutine did
+	}
+}
+
+func (c *Client) forget(cc *clientConn) {
+	c.mu.Lock()
+	if c.conns[cc.key] == cc {
+		delete(c.conns, cc.key)
+	}
+	c.mu.Unlock()
 }

@@ -31,19 +31,19 @@ type Detail int32
 // The numbers of RpcErrorCodeProto. From DetailFatalUnknown on the connection
 // ends with the answer.
 const (
-	DetailNone                         Detail = 0
-	DetailApplication                  Detail = 1
-	DetailNoSuchMethod                 Detail = 2
-	DetailNoSuchProtocol               Detail = 3
-	DetailRPCServer                    Detail = 4
-	DetailSerializingResponse          Detail = 5
-	DetailVersionMismatch              Detail = 6
-	DetailFatalUnknown                 Detail = 10
+	DetailNone                          Detail = 0
+	DetailApplication                   Detail = 1
+	DetailNoSuchMethod                  Detail = 2
+	DetailNoSuchProtocol                Detail = 3
+	DetailRPCServer                     Detail = 4
+	DetailSerializingResponse           Detail = 5
+	DetailVersionMismatch               Detail = 6
+	DetailFatalUnknown                  Detail = 10
 	DetailFatalUnsupportedSerialization Detail = 11
-	DetailFatalInvalidHeader           Detail = 12
-	DetailFatalDeserializing           Detail = 13
-	DetailFatalVersionMismatch         Detail = 14
-	DetailFatalUnauthorized            Detail = 15
+	DetailFatalInvalidHeader            Detail = 12
+	DetailFatalDeserializing            Detail = 13
+	DetailFatalVersionMismatch          Detail = 14
+	DetailFatalUnauthorized             Detail = 15
 )
 
 // Fatal tells whether a connection ends with an answer of this detail.

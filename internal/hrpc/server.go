@@ -5,36 +5,310 @@ package hrpc
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
-
-	"google.golang.org/protobuf/proto"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
 )
 
-// Server serves Hadoop RPC on listeners.
-type Server struct{ cfg Config }
+// Server serves Hadoop RPC on one listener.
+type Server struct {
+	cfg      Config
+	services map[string]*service
+	newNonce func() string // of DIGEST-MD5 challenges
+
+	base     context.Context // ends when the server is stopped hard
+	hardStop context.CancelFunc
+	ran      atomic.Bool
+	draining atomic.Bool
+	epoch    atomic.Uint32 // ticks of the sweeper: a clock that costs a load
+	wg       sync.WaitGroup
+	requests *budget
+	replies  *budget
+
+	mu         sync.Mutex // guards the two maps, at connect and disconnect
+	conns      map[*conn]struct{}
+	perAddress map[netip.Addr]int
+
+	inFlight atomic.Int64
+	refusing atomic.Int64
+	stats    counters
+}
+
+// service is a Service as dispatch wants it.
+type service struct {
+	protocol string
+	version  uint64
+	methods  map[string]*method
+	other    *Method
+}
+
+type method struct {
+	Method
+	name string
+}
+
+type counters struct {
+	accepted, refused, authFailed, calls, failed, busy, bytesIn atomic.Uint64
+}
+
+// Stats is what a server has done and holds, for observable instruments.
+type Stats struct {
+	Connections   int    // open now
+	CallsInFlight int64  // accepted and not answered, without those served inline right now
+	RequestBytes  int64  // held of frames above 64 KiB
+	ReplyBytes    int64  // queued on connections that do not read
+	Accepted      uint64 // connections since the start
+	Refused       uint64 // connections above a limit
+	AuthFailed    uint64 // handshakes ended as unauthorized
+	Calls         uint64 // calls dispatched, counted when their batch is done
+	Failed        uint64 // of these, answered with an error
+	Busy          uint64 // calls refused above a limit
+	BytesIn       uint64 // read from connections, counted when their batch is done
+}
 
 // NewServer checks a Config and makes a Server of it. It starts nothing.
 func NewServer(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Server{cfg: cfg.withDefaults()}, nil
+	cfg = cfg.withDefaults()
+	s := &Server{
+		cfg:        cfg,
+		services:   map[string]*service{},
+		newNonce:   randomNonce,
+		requests:   &budget{limit: cfg.MaxRequestBytes},
+		replies:    &budget{limit: cfg.MaxReplyBytesTotal},
+		conns:      map[*conn]struct{}{},
+		perAddress: map[netip.Addr]int{},
+	}
+	for _, v := range cfg.Services {
+		svc := &service{protocol: v.Protocol, version: v.Version, methods: map[string]*method{}, other: v.Other}
+		for name, m := range v.Methods {
+			svc.methods[name] = &method{Method: m, name: name}
+		}
+		s.services[v.Protocol] = svc
+	}
+	return s, nil
+}
+
+// Stats may be called at any time.
+func (s *Server) Stats() Stats {
+	s.mu.Lock()
+	open := len(s.conns)
+	s.mu.Unlock()
+	return Stats{
+		Connections:   open,
+		CallsInFlight: s.inFlight.Load(),
+		RequestBytes:  s.requests.used.Load(),
+		ReplyBytes:    s.replies.used.Load(),
+		Accepted:      s.stats.accepted.Load(),
+		Refused:       s.stats.refused.Load(),
+		AuthFailed:    s.stats.authFailed.Load(),
+		Calls:         s.stats.calls.Load(),
+		Failed:        s.stats.failed.Load(),
+		Busy:          s.stats.busy.Load(),
+		BytesIn:       s.stats.bytesIn.Load(),
+	}
 }
 
 // Run accepts connections from the listener and serves them until ctx ends,
 // then drains: it stops reading, waits up to Config.DrainTime for the calls in
-// flight, closes everything and returns nil. It closes the listener.
+// flight and their answers, cancels what is left, closes everything and returns
+// nil. It waits for every handler: one that ignores its context holds Run. Run
+// closes the listener. A Server runs once.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
-	return errors.New("hrpc: not there yet")
+	defer listener.Close()
+	if !s.ran.CompareAndSwap(false, true) {
+		return errors.New("hrpc: Server.Run was called before: make a new Server")
+	}
+	s.base, s.hardStop = context.WithCancel(context.WithoutCancel(ctx))
+	defer s.hardStop()
+	defer context.AfterFunc(ctx, func() { listener.Close() })()
+
+	swept := make(chan struct{})
+	go func() {
+		defer close(swept)
+		s.sweep(s.base)
+	}()
+	err := s.accept(ctx, listener)
+	s.drain()
+	s.wg.Wait()
+	s.hardStop()
+	<-swept
+	return err
 }
 
-// callState is what hrpc keeps in a Call for itself.
-type callState struct {
-	context.Context
-	release func()
+func (s *Server) accept(ctx context.Context, listener net.Listener) error {
+	pause := 5 * time.Millisecond
+	for {
+		nc, err := listener.Accept()
+		switch {
+		case err == nil:
+			pause = 5 * time.Millisecond
+			s.admit(nc)
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("hrpc: accept: %w", err)
+		default: // out of files, or a connection that died in the queue
+			s.cfg.Logger.Warn("accept failed", "error", err, "pause", pause)
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+			pause = min(2*pause, time.Second)
+		}
+	}
 }
 
-type callKey struct{}
+// admit starts serving a connection, or refuses it above a limit.
+func (s *Server) admit(nc net.Conn) {
+	s.stats.accepted.Add(1)
+	c, err := newConn(s, nc)
+	if err != nil {
+		s.cfg.Logger.Error("connection dropped", "error", err)
+		nc.Close()
+		return
+	}
+	address := c.remote.Addr()
+	s.mu.Lock()
+	var busy *Error
+	switch {
+	case len(s.conns) >= s.cfg.MaxConnections:
+		busy = Busy("the server has %d connections, its limit: try again later", len(s.conns))
+	case s.cfg.MaxPerAddress > 0 && s.perAddress[address] >= s.cfg.MaxPerAddress:
+		busy = Busy("%s has %d connections here, the limit of an address: close some or try again later", address, s.perAddress[address])
+	default:
+		s.conns[c] = struct{}{}
+		s.perAddress[address]++
+	}
+	s.mu.Unlock()
+	if busy != nil {
+		s.refuse(nc, busy)
+		return
+	}
+	c.ctx, c.cancel = context.WithCancel(s.base)
+	s.wg.Add(1)
+	go func() {
+		defer s.wg.Done()
+		defer s.forget(c)
+		c.serve()
+	}()
+}
 
-func (c *Call) later() func(proto.Message, error) { return nil }
-func (c *Call) laterRaw() func([]byte, error)     { return nil }
+func (s *Server) forget(c *conn) {
+	s.mu.Lock()
+	delete(s.conns, c)
+	a := c.remote.Addr()
+	if s.perAddress[a]--; s.perAddress[a] <= 0 {
+		delete(s.perAddress, a)
+	}
+	s.mu.Unlock()
+}
+
+const (
+	maxRefusing = 128         // refused connections that get an answer, at a time
+	lingerTime  = time.Second // for a peer to read an answer that ends its connection
+)
+
+// refuse tells a client that we are busy. A client must get the chance to read
+// that, which takes a goroutine for a moment; when too many are refused at a
+// time the others are only closed, which clients take as "try again" too.
+func (s *Server) refuse(nc net.Conn, busy *Error) {
+	s.stats.refused.Add(1)
+	if s.refusing.Add(1) > maxRefusing {
+		s.refusing.Add(-1)
+		nc.Close()
+		return
+	}
+	s.wg.Add(1)
+	go func() {
+		defer s.wg.Done()
+		defer s.refusing.Add(-1)
+		defer nc.Close()
+		e := *busy
+		e.Detail = DetailFatalUnknown
+		nc.SetWriteDeadline(time.Now().Add(lingerTime))
+		if _, err := nc.Write(appendErrorFrame(nil, idUnauthorized, -1, "", &e)); err == nil {
+			linger(nc)
+		}
+	}()
+}
+
+// linger lets the peer read what was written: closing a socket that still has
+// unread bytes would reset the connection and take our answer with it.
+func linger(nc net.Conn) {
+	if half, ok := nc.(interface{ CloseWrite() error }); ok {
+		half.CloseWrite()
+	}
+	nc.SetReadDeadline(time.Now().Add(lingerTime))
+	io.CopyN(io.Discard, nc, 1<<20)
+}
+
+// drain ends reading on all connections and bounds the wait for their calls.
+func (s *Server) drain() {
+	s.draining.Store(true)
+	s.mu.Lock()
+	open := make([]*conn, 0, len(s.conns))
+	for c := range s.conns {
+		open = append(open, c)
+	}
+	s.mu.Unlock()
+	for _, c := range open {
+		c.nc.SetReadDeadline(time.Unix(1, 0))
+	}
+	timer := time.AfterFunc(s.cfg.DrainTime, s.hardStop)
+	s.wg.Wait()
+	timer.Stop()
+}
+
+// sweep closes connections that overstay a time limit. It runs on ticks, so
+// that a connection needs no timer of its own.
+func (s *Server) sweep(ctx context.Context) {
+	shortest := min(s.cfg.HandshakeTime, s.cfg.IdleTime, s.cfg.StallTime)
+	tick := min(max(shortest/8, 5*time.Millisecond), time.Second)
+	ticks := func(d time.Duration) uint32 { return uint32(d/tick) + 1 }
+	handshake, idle, stall := ticks(s.cfg.HandshakeTime), ticks(s.cfg.IdleTime), ticks(s.cfg.StallTime)
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	type verdict struct {
+		c   *conn
+		why string
+	}
+	var condemned []verdict
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now := s.epoch.Add(1)
+		condemned = condemned[:0]
+		s.mu.Lock()
+		crowded := len(s.conns) >= s.cfg.IdleThreshold
+		for c := range s.conns {
+			quiet := now - c.seen.Load()
+			switch {
+			case !c.ready.Load():
+				if now-c.born > handshake {
+					condemned = append(condemned, verdict{c, "the handshake took too long"})
+				}
+			case c.partial.Load():
+				if quiet > stall {
+					condemned = append(condemned, verdict{c, "a frame was begun and not ended"})
+				}
+			case crowded && quiet > idle && c.idle():
+				condemned = append(condemned, verdict{c, "idle"})
+			}
+		}
+		s.mu.Unlock()
+		for _, v := range condemned {
+			s.cfg.Logger.Debug("connection closed", "remote", v.c.remote, "why", v.why)
+			v.c.nc.Close()
+		}
+	}
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hrpc
+
+import "sync"
+
+// Buffers come in a few sizes, each with its pool. The smallest is what an
+// active connection reads into; an idle connection has none.
+const (
+	smallBuffer  = 16 << 10
+	mediumBuffer = 64 << 10
+	largeBuffer  = 1 << 20
+)
+
+var (
+	smallBuffers  = sync.Pool{New: func() any { return new([smallBuffer]byte) }}
+	mediumBuffers = sync.Pool{New: func() any { return new([mediumBuffer]byte) }}
+	largeBuffers  = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
+)
+
+// getBuffer returns an empty buffer with room for at least n bytes.
+func getBuffer(n int) []byte {
+	switch {
+	case n <= smallBuffer:
+		return smallBuffers.Get().(*[smallBuffer]byte)[:0]
+	case n <= mediumBuffer:
+		return mediumBuffers.Get().(*[mediumBuffer]byte)[:0]
+	case n <= largeBuffer:
+		return largeBuffers.Get().(*[largeBuffer]byte)[:0]
+	}
+	return make([]byte, 0, n)
+}
+
+// putBuffer takes a buffer back; nobody may use it afterwards. Buffers of other
+// sizes (grown by append, or larger than the pools keep) are left to the GC.
+func putBuffer(b []byte) {
+	switch cap(b) {
+	case smallBuffer:
+		smallBuffers.Put((*[smallBuffer]byte)(b[:smallBuffer]))
+	case mediumBuffer:
+		mediumBuffers.Put((*[mediumBuffer]byte)(b[:mediumBuffer]))
+	case largeBuffer:
+		largeBuffers.Put((*[largeBuffer]byte)(b[:largeBuffer]))
+	}
+}

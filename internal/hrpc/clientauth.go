@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hrpc
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// handshake is the client's half: the connection header, SASL when there is a
+// token, the connection context. The server answers neither header nor context,
+// so that without SASL nothing is waited for and all leaves with the first call.
+func (cc *clientConn) handshake() error {
+	login := &cc.target.Login
+	context := connectionContext{effectiveUser: login.User, realUser: login.RealUser, protocol: cc.target.Protocol}
+	if login.Credential == nil {
+		if login.User == "" {
+			return errors.New("hrpc: the login has neither a user nor a token")
+		}
+		cc.w.hold([]byte{'h', 'r', 'p', 'c', rpcVersion, 0, authNone})
+		cc.w.hold(appendContextFrame(nil, cc.client.id, context))
+		return nil
+	}
+	cc.w.hold([]byte{'h', 'r', 'p', 'c', rpcVersion, 0, authSasl})
+	byToken, err := cc.sasl(login.Credential)
+	if err != nil {
+		return err
+	}
+	if byToken { // the token names the user
+		context.effectiveUser, context.realUser = "", ""
+	} else if login.User == "" {
+		return errors.New("hrpc: the server takes no tokens and the login has no user besides its token")
+	}
+	_, err = cc.w.send(appendContextFrame(nil, cc.client.id, context))
+	return err
+}
+
+// sasl authenticates with a token. byToken is false when the server said to go
+// on without.
+func (cc *clientConn) sasl(token *Credential) (byToken bool, err error) {
+	m, err := cc.ask(&saslMessage{state: saslNegotiate})
+	if err != nil {
+		return false, err
+	}
+	if m.state == saslSuccess {
+		return false, nil
+	}
+	if m.state != saslNegotiate {
+		return false, fmt.Errorf("hrpc: SASL: state %d instead of offers", m.state)
+	}
+	var offers []string
+	for i := range m.auths {
+		offers = append(offers, m.auths[i].method+" "+m.auths[i].mechanism)
+	}
+	i := slices.IndexFunc(m.auths, func(a saslAuth) bool { return a.method == "TOKEN" && a.mechanism == "DIGEST-MD5" })
+	if i < 0 {
+		return false, fmt.Errorf("hrpc: the server offers [%s], none of which takes a token", strings.Join(offers, ", "))
+	}
+	offer := m.auths[i]
+	d := &digest{
+		user:     base64.StdEncoding.EncodeToString(token.Identifier),
+		password: base64.StdEncoding.EncodeToString(token.Password),
+		cnonce:   randomNonce(),
+	}
+	initiate := &saslMessage{state: saslInitiate, hasToken: true, auths: []saslAuth{offer}}
+	text := offer.challenge
+	if text == "" { // the challenge comes only now
+		if m, err = cc.ask(initiate); err != nil {
+			return false, err
+		}
+		if m.state != saslChallenge {
+			return false, fmt.Errorf("hrpc: SASL: state %d instead of a challenge", m.state)
+		}
+		text = string(m.token)
+		initiate = &saslMessage{state: saslResponse, hasToken: true}
+	}
+	ch, err := parseChallenge(text)
+	if err != nil {
+		return false, err
+	}
+	d.nonce = ch.nonce
+	switch {
+	case slices.Contains(ch.qops, qopAuth):
+		d.qop = qopAuth
+	case slices.Contains(ch.qops, qopInt):
+		d.qop = qopInt
+	default:
+		return false, fmt.Errorf("hrpc: the server wants protection %q; auth and auth-int are spoken here", ch.qops)
+	}
+	initiate.token = []byte(d.responseText())
+	if m, err = cc.ask(initiate); err != nil {
+		return false, err
+	}
+	if m.state != saslSuccess || string(m.token) != "rspauth="+d.rspauth() {
+		return false, errors.New("hrpc: SASL: the server does not know the token's password")
+	}
+	if d.qop == qopInt {
+		cc.seal = newIntegrity(d, true)
+		cc.w.wrap = func(dst, plain []byte) []byte { return appendWrapped(dst, plain, cc.seal, true) }
+	}
+	return true, nil
+}
+
+// ask sends a SASL packet and waits for the server's.
+func (cc *clientConn) ask(m *saslMessage) (*saslMessage, error) {
+	if _, err := cc.w.send(appendSaslFrame(nil, m, true)); err != nil {
+		return nil, err
+	}
+	frame, err := cc.fr.next(maxHandshakeFrame)
+	if err != nil {
+		return nil, err
+	}
+	header, rest, err := delimited(frame)
+	if err != nil {
+		return nil, err
+	}
+	var h responseHeader
+	if err := h.decode(header); err != nil {
+		return nil, err
+	}
+	if h.status != statusSuccess {
+		return nil, cc.remoteError(&h)
+	}
+	if h.callID != idSasl {
+		return nil, fmt.Errorf("hrpc: SASL: an answer to call %d", h.callID)
+	}
+	body, _, err := delimited(rest)
+	if err != nil {
+		return nil, err
+	}
+	var answer saslMessage
+	if err := answer.decode(body); err != nil {
+		return nil, err
+	}
+	answer.token = slices.Clone(answer.token) // the frame's buffer is read into again
+	return &answer, nil
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hrpc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// conn is a server's connection. Its goroutine reads, serves inline calls and
+// ends it; everything without a lock or an atomic is that goroutine's.
+type conn struct {
+	s      *Server
+	nc     net.Conn
+	remote netip.AddrPort
+	ctx    context.Context // of its calls
+	cancel context.CancelFunc
+	fr     frameReader
+	w      writer
+
+	born    uint32        // s.epoch at accept
+	seen    atomic.Uint32 // s.epoch when bytes came last
+	ready   atomic.Bool   // the handshake is done
+	partial atomic.Bool   // waits within a frame
+
+	who      *Identity
+	protocol string // of the connection context
+	seal     *integrity
+	inner    []byte // unwrapped bytes of a frame that is not complete (auth-int)
+
+	batch     []byte // answers of inline calls, written when no frame is left
+	spare     *Call  // of the last inline call, used again
+	svc       *service
+	allowed   *service // besides the context's protocol, the last one Authorize let in
+	clientID  string
+	caller    []byte // the last caller context, encoded and decoded
+	callerCtx CallerContext
+	calls     uint64
+	bytes     uint64
+
+	mu       sync.Mutex
+	inFlight int  // calls accepted and not answered, without the inline one
+	gone     bool // its calls are not counted any more
+	settled  chan struct{}
+}
+
+func newConn(s *Server, nc net.Conn) (*conn, error) {
+	c := &conn{s: s, nc: nc, remote: remoteOf(nc), born: s.epoch.Load()}
+	if err := c.fr.init(nc, s.requests); err != nil {
+		return nil, err
+	}
+	c.w.init(nc, c.fr.raw)
+	c.w.stall, c.w.wg, c.w.shared = s.cfg.StallTime, &s.wg, s.replies
+	c.w.failed = func(error) { nc.Close() }
+	c.seen.Store(c.born)
+	return c, nil
+}
+
+func remoteOf(nc net.Conn) netip.AddrPort {
+	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
+		ap := a.AddrPort()
+		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+	}
+	return netip.AddrPort{}
+}
+
+// fatal is an answer that ends its connection.
+type fatal struct {
+	says          *Error
+	callID, retry int32
+	clientID      string
+}
+
+func (f *fatal) Error() string { return f.says.Error() }
+
+func fatalf(callID int32, detail Detail, class, format string, args ...any) *fatal {
+	e := Errorf(class, format, args...)
+	e.Detail = detail
+	return &fatal{says: e, callID: callID, retry: -1}
+}
+
+// serve is the life of a connection.
+func (c *conn) serve() {
+	defer c.close()
+	err := c.handshake()
+	if err == nil {
+		c.ready.Store(true)
+		err = c.readCalls()
+	}
+	if c.s.draining.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
+		if c.ready.Load() {
+			c.drain()
+		}
+		return
+	}
+	var f *fatal
+	if errors.As(err, &f) {
+		if f.says.Detail == DetailFatalUnauthorized {
+			c.s.stats.authFailed.Add(1)
+		}
+		c.s.cfg.Logger.Info("connection refused", "remote", c.remote, "error", f.says.Message)
+		c.batch = appendErrorFrame(c.batch, f.callID, f.retry, f.clientID, f.says)
+		c.flush()
+		if c.waitWritten(time.Now().Add(lingerTime)) {
+			linger(c.nc)
+		}
+		return
+	}
+	if err != nil && err != io.EOF {
+		c.s.cfg.Logger.Debug("connection ended", "remote", c.remote, "error", err)
+	}
+}
+
+// close ends the connection and forgets its calls: their answers go nowhere.
+func (c *conn) close() {
+	c.nc.Close()
+	c.cancel()
+	c.w.fail(net.ErrClosed)
+	c.fr.dropBuffer()
+	c.mu.Lock()
+	c.gone = true
+	c.s.inFlight.Add(-int64(c.inFlight))
+	c.mu.Unlock()
+}
+
+const maxHandshakeFrame = 64 << 10
+
+// readCalls serves frames until the connection ends.
+func (c *conn) readCalls() error {
+	if err := c.serveInner(); err != nil {
+		return err
+	}
+	for {
+		frame, ok, err := c.fr.buffered(c.s.cfg.MaxFrame)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			if err := c.pause(); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.packet(frame); err != nil {
+			return err
+		}
+		if len(c.batch) > mediumBuffer/2 {
+			if err := c.flush(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// pause ends a batch and waits for more bytes.
+func (c *conn) pause() error {
+	if err := c.flush(); err != nil {
+		return err
+	}
+	if err := c.waitReader(); err != nil {
+		return err
+	}
+	if p := c.fr.partial(); p != c.partial.Load() {
+		c.partial.Store(p)
+	}
+	err := c.fr.more()
+	if now := c.s.epoch.Load(); now != c.seen.Load() {
+		c.seen.Store(now)
+	}
+	if errors.Is(err, errOverBudget) {
+		return c.refuseFrame()
+	}
+	return err
+}
+
+// flush sends the answers of the batch.
+func (c *conn) flush() error {
+	if c.calls > 0 {
+		c.s.stats.calls.Add(c.calls)
+		c.s.stats.bytesIn.Add(c.fr.bytes - c.bytes)
+		c.calls, c.bytes = 0, c.fr.bytes
+	}
+	if len(c.batch) == 0 {
+		return nil
+	}
+	_, err := c.w.send(c.batch)
+	putBuffer(c.batch)
+	c.batch = nil
+	return err
+}
+
+// waitReader waits while the peer has too many answers to read yet.
+func (c *conn) waitReader() error {
+	if room := c.w.waitRoom(c.s.cfg.MaxReplyBytes); room == nil {
+		return nil
+	}
+	for {
+		room := c.w.waitRoom(c.s.cfg.MaxReplyBytes / 2)
+		if room == nil {
+			return nil
+		}
+		select {
+		case <-room:
+		case <-c.ctx.Done():
+			return c.ctx.Err()
+		}
+	}
+}
+
+// refuseFrame answers "busy" to a call whose frame does not fit in what all
+// connections may hold together, and discards it.
+func (c *conn) refuseFrame() error {
+	var h requestHeader
+	header, _, err := delimited(c.fr.buf[min(c.fr.r+4, c.fr.w):c.fr.w])
+	if err == nil {
+		err = h.decode(header)
+	}
+	if err != nil || h.callID < 0 {
+		return errOverBudget
+	}
+	c.s.stats.busy.Add(1)
+	c.batch = appendErrorFrame(c.batch, h.callID, h.retryCount, string(h.clientID),
+		Busy("the server holds %d bytes of requests already: try again later", c.s.requests.used.Load()))
+	if err := c.flush(); err != nil {
+		return err
+	}
+	return c.fr.skip()
+}
+
+// drain waits until the calls in flight are answered and the answers written,
+// or the server is stopped hard.
+func (c *conn) drain() {
+	c.flush()
+	c.mu.Lock()
+	if c.inFlight > 0 {
+		c.settled = make(chan struct{})
+	}
+	settled := c.settled
+	c.mu.Unlock()
+	if settled != nil {
+		select {
+		case <-settled:
+		case <-c.ctx.Done():
+			return
+		}
+	}
+	if room := c.w.waitRoom(0); room != nil {
+		select {
+		case <-room:
+		case <-c.ctx.Done():
+		}
+	}
+}
+
+// waitWritten waits until everything is written.
+func (c *conn) waitWritten(deadline time.Time) bool {
+	room := c.w.waitRoom(0)
+	if room == nil {
+		return true
+	}
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	select {
+	case <-room:
+		return true
+	case <-timer.C:
+	case <-c.ctx.Done():
+	}
+	return false
+}
+
+// begin counts a call that is answered by another goroutine or later.
+func (c *conn) begin() {
+	c.mu.Lock()
+	if !c.gone {
+		c.inFlight++
+		c.s.inFlight.Add(1)
+	}
+	c.mu.Unlock()
+}
+
+func (c *conn) end() {
+	c.mu.Lock()
+	if !c.gone {
+		c.inFlight--
+		c.s.inFlight.Add(-1)
+		if c.inFlight == 0 && c.settled != nil {
+			close(c.settled)
+			c.settled = nil
+		}
+	}
+	c.mu.Unlock()
+}
+
+// idle tells whether no call waits for an answer and no answer for its reader.
+func (c *conn) idle() bool {
+	c.mu.Lock()
+	n := c.inFlight
+	c.mu.Unlock()
+	return n == 0 && c.w.idle()
+}

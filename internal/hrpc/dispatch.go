@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hrpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// callState is what hrpc keeps in a Call for itself.
+type callState struct {
+	context.Context // the connection's
+
+	conn     *conn
+	method   *method
+	dones    []func(proto.Message, error)
+	release  func()
+	taken    bool // Later was taken
+	counted  bool // conn.begin was called
+	answered atomic.Bool
+}
+
+type callKey struct{}
+
+// Value makes a Call the context of its handler.
+func (c *Call) Value(key any) any {
+	if _, ok := key.(callKey); ok {
+		return c
+	}
+	return c.callState.Context.Value(key)
+}
+
+// packet serves one frame of an open connection.
+func (c *conn) packet(frame []byte) error {
+	var h requestHeader
+	rest, err := h.open(frame)
+	if err != nil {
+		return err
+	}
+	if c.seal != nil {
+		return c.sealedPacket(&h, rest)
+	}
+	return c.plainPacket(&h, rest)
+}
+
+func (c *conn) plainPacket(h *requestHeader, rest []byte) error {
+	switch {
+	case h.callID >= 0:
+		return c.call(h, rest)
+	case h.callID == idPing:
+		return nil
+	case h.callID == idContext:
+		return h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "a second connection context")
+	case h.callID == idSasl:
+		return h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "SASL after the connection was set up")
+	}
+	return h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "unknown call id %d", h.callID)
+}
+
+// call dispatches one call.
+func (c *conn) call(h *requestHeader, rest []byte) error {
+	c.calls++
+	if !bytes.Equal(h.clientID, []byte(c.clientID)) {
+		c.clientID = string(h.clientID)
+	}
+	var ch callHeader
+	header, rest, err := delimited(rest)
+	if err == nil {
+		err = ch.decode(header)
+	}
+	if err != nil {
+		return h.fatalf(DetailFatalDeserializing, ClassRPCServer, "%v", err)
+	}
+	svc, m, refusal := c.find(&ch)
+	if refusal != nil {
+		c.answer(h, refusal)
+		return nil
+	}
+	if n := c.s.inFlight.Load(); n >= int64(c.s.cfg.MaxCalls) {
+		c.s.stats.busy.Add(1)
+		c.answer(h, Busy("the server has %d calls in flight, its limit: try again later", n))
+		return nil
+	}
+	body, _, err := delimited(rest)
+	if err != nil {
+		c.answer(h, Errorf(ClassInvalidProtobuf, "%s.%s: the request message is cut off", svc.protocol, m.name))
+		return nil
+	}
+	call := c.spare
+	if call == nil || !m.Inline {
+		call = &Call{}
+		call.conn, call.Context = c, c.ctx
+		call.Remote, call.Identity = c.remote, c.who
+	} else {
+		c.spare = nil
+	}
+	call.Protocol, call.Method, call.ClientID = svc.protocol, m.name, c.clientID
+	call.CallID, call.RetryCount, call.RequestBytes = h.callID, h.retryCount, len(body)
+	call.method = m
+	if len(h.caller) > 0 || len(h.trace) > 0 {
+		if err := c.annotate(call, h); err != nil {
+			return h.fatalf(DetailFatalDeserializing, ClassRPCServer, "%v", err)
+		}
+	}
+	if m.Inline {
+		c.serveInline(call, body)
+		return nil
+	}
+	return c.serveApart(call, body)
+}
+
+// find looks the method up. The last service is remembered: most connections
+// use one.
+func (c *conn) find(h *callHeader) (*service, *method, *Error) {
+	svc := c.svc
+	if svc == nil || string(h.protocol) != svc.protocol {
+		if svc = c.s.services[string(h.protocol)]; svc == nil {
+			e := Errorf(ClassNoSuchProtocol, "unknown protocol %q", validText(string(h.protocol)))
+			e.Detail = DetailNoSuchProtocol
+			return nil, nil, e
+		}
+	}
+	if svc != c.allowed {
+		if a := c.s.cfg.Authorize; a != nil {
+			if err := a(c.who, svc.protocol, c.remote.Addr()); err != nil {
+				return nil, nil, Errorf(ClassAuthorization, "%v", err)
+			}
+		}
+		c.allowed = svc
+	}
+	c.svc = svc
+	if h.version != svc.version {
+		e := Errorf(ClassVersionMismatch, "%s has version %d here, the client asks for %d", svc.protocol, svc.version, h.version)
+		e.Detail = DetailVersionMismatch
+		return nil, nil, e
+	}
+	m := svc.methods[string(h.method)]
+	if m == nil {
+		if svc.other == nil {
+			e := Errorf(ClassNoSuchMethod, "unknown method %q of %s", validText(string(h.method)), svc.protocol)
+			e.Detail = DetailNoSuchMethod
+			return nil, nil, e
+		}
+		m = &method{Method: *svc.other, name: string(h.method)}
+	}
+	return svc, m, nil
+}
+
+// annotate decodes the caller context, mostly the same on a connection, and the
+// trace.
+func (c *conn) annotate(call *Call, h *requestHeader) error {
+	if len(h.caller) > 0 {
+		if !bytes.Equal(h.caller, c.caller) {
+			if err := c.callerCtx.decode(h.caller); err != nil {
+				return fmt.Errorf("caller context: %w", err)
+			}
+			c.caller = append(c.caller[:0], h.caller...)
+		}
+		call.CallerContext = c.callerCtx
+	}
+	if len(h.trace) > 0 {
+		if err := call.Trace.decode(h.trace); err != nil {
+			return fmt.Errorf("trace info: %w", err)
+		}
+	}
+	return nil
+}
+
+// answer answers a call that was not dispatched.
+func (c *conn) answer(h *requestHeader, e *Error) {
+	c.s.stats.failed.Add(1)
+	if c.batch == nil {
+		c.batch = getBuffer(0)
+	}
+	c.batch = appendErrorFrame(c.batch, h.callID, h.retryCount, c.clientID, e)
+}
+
+// serveInline serves a call on the reader's goroutine.
+func (c *conn) serveInline(call *Call, body []byte) {
+	request, err := call.decode(body)
+	var out outcome
+	if err == nil {
+		out = call.run(request, body)
+	} else {
+		out.err = err
+	}
+	if call.taken {
+		return // the function of Later has it
+	}
+	if c.batch == nil {
+		c.batch = getBuffer(0)
+	}
+	c.batch = call.encode(c.batch, out)
+	clear(call.dones)
+	call.dones, call.release = call.dones[:0], nil
+	call.CallerContext, call.Trace = CallerContext{}, TraceInfo{}
+	c.spare = call
+}
+
+// serveApart serves a call on a goroutine of its own.
+func (c *conn) serveApart(call *Call, body []byte) error {
+	c.mu.Lock()
+	n := c.inFlight
+	c.mu.Unlock()
+	if n >= c.s.cfg.MaxCallsPerConn {
+		c.s.stats.busy.Add(1)
+		c.s.stats.failed.Add(1)
+		if c.batch == nil {
+			c.batch = getBuffer(0)
+		}
+		c.batch = appendErrorFrame(c.batch, call.CallID, call.RetryCount, call.ClientID,
+			Busy("this connection has %d calls in flight, its limit: wait for answers", n))
+		return nil
+	}
+	call.counted = true
+	c.begin()
+	request, err := call.decode(body)
+	if err != nil {
+		call.finish(outcome{err: err})
+		return nil
+	}
+	var held []byte
+	if call.method.Raw != nil { // the frame's buffer goes on to the next frame
+		held = append(getBuffer(len(body)), body...)
+	}
+	c.s.wg.Add(1)
+	go func() {
+		defer c.s.wg.Done()
+		out := call.run(request, held)
+		if held != nil && !call.taken {
+			defer putBuffer(held)
+		}
+		if !call.taken {
+			call.finish(out)
+		}
+	}()
+	return nil
+}
+
+// outcome is what a handler made of a call.
+type outcome struct {
+	response proto.Message
+	raw      []byte
+	err      error
+}
+
+func (c *Call) decode(body []byte) (proto.Message, error) {
+	if c.method.Raw != nil {
+		return nil, nil
+	}
+	request := c.method.NewRequest()
+	if err := unmarshal(body, request); err != nil {
+		return nil, Errorf(ClassInvalidProtobuf, "%s.%s: %v", c.Protocol, c.Method, err)
+	}
+	return request, nil
+}
+
+// run calls the interceptors and the handler. A panic is an error of the call.
+func (c *Call) run(request proto.Message, body []byte) (out outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.conn.s.cfg.Logger.Error("handler panicked", "protocol", c.Protocol, "method", c.Method, "panic", p, "stack", string(debug.Stack()))
+			out = outcome{err: Errorf(ClassRuntimeException, "%s failed inside the server", c.Method)}
+			if c.taken {
+				c.finish(out)
+			}
+		}
+	}()
+	var ctx context.Context = c
+	for _, i := range c.conn.s.cfg.Interceptors {
+		next, done, err := i(ctx, c, request)
+		if done != nil {
+			c.dones = append(c.dones, done)
+		}
+		if err != nil {
+			return outcome{err: err}
+		}
+		if next != nil {
+			ctx = next
+		}
+	}
+	if c.method.Raw != nil {
+		out.raw, out.err = c.method.Raw(ctx, body)
+	} else {
+		out.response, out.err = c.method.Serve(ctx, request)
+	}
+	if !c.taken && out.err == ErrLater {
+		out.err = Errorf(ClassRuntimeException, "%s returned ErrLater without taking Later", c.Method)
+	}
+	return out
+}
+
+func (c *Call) takeLater() {
+	if c.taken {
+		panic("hrpc: Later was taken twice")
+	}
+	c.taken = true
+	if !c.counted {
+		c.counted = true
+		c.conn.begin()
+	}
+}
+
+func (c *Call) later() func(proto.Message, error) {
+	c.takeLater()
+	return func(response proto.Message, err error) { c.finish(outcome{response: response, err: err}) }
+}
+
+func (c *Call) laterRaw() func([]byte, error) {
+	c.takeLater()
+	return func(response []byte, err error) { c.finish(outcome{raw: response, err: err}) }
+}
+
+// finish answers a counted call, once.
+func (c *Call) finish(out outcome) {
+	if c.answered.Swap(true) {
+		c.conn.s.cfg.Logger.Error("a call was answered twice", "protocol", c.Protocol, "method", c.Method)
+		return
+	}
+	b := c.encode(getBuffer(0), out)
+	queued, _ := c.conn.w.send(b)
+	_ = queued
+	putBuffer(b)
+	c.conn.end()
+}
+
+// encode tells the interceptors and appends the answer's frame.
+func (c *Call) encode(b []byte, out outcome) []byte {
+	for i := len(c.dones) - 1; i >= 0; i-- {
+		c.dones[i](out.response, out.err)
+	}
+	start := len(b)
+	if out.err == nil {
+		b = append(b, 0, 0, 0, 0)
+		b = appendSuccessHeader(b, c.CallID, c.RetryCount, c.ClientID)
+		if c.method.Raw != nil {
+			b, out.err = appendRaw(b, out.raw)
+		} else {
+			b, out.err = appendMessage(b, out.response)
+		}
+		if out.err != nil {
+			out.err = &Error{Class: ClassRPCServer, Message: "the answer cannot be encoded: " + out.err.Error(), Detail: DetailSerializingResponse}
+			b = b[:start]
+		} else {
+			binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-4))
+		}
+	}
+	if out.err != nil {
+		c.conn.s.stats.failed.Add(1)
+		b = appendErrorFrame(b, c.CallID, c.RetryCount, c.ClientID, c.conn.s.errorOf(out.err))
+	}
+	if c.release != nil {
+		c.release()
+	}
+	return b
+}
+
+// errorOf turns a handler's error into an answer that leaves the connection open.
+func (s *Server) errorOf(err error) *Error {
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+	case errors.Is(err, context.Canceled):
+		return Busy("the call was cancelled: %v", err)
+	case s.cfg.ErrorOf != nil:
+		e = s.cfg.ErrorOf(err)
+	}
+	if e == nil {
+		return Errorf(ClassRuntimeException, "%v", err)
+	}
+	if e.Detail.Fatal() {
+		return Errorf(e.Class, "%s", e.Message)
+	}
+	return e
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hrpc
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"syscall"
+)
+
+var (
+	errFrameSize  = errors.New("frame length is out of bounds")
+	errOverBudget = errors.New("too many request bytes are held already")
+)
+
+// budget is a number of bytes that connections share.
+type budget struct {
+	limit int64
+	used  atomic.Int64
+}
+
+func (b *budget) take(n int64) bool {
+	if b == nil {
+		return true
+	}
+	if b.used.Add(n) > b.limit {
+		b.used.Add(-n)
+		return false
+	}
+	return true
+}
+
+func (b *budget) give(n int64) {
+	if b != nil {
+		b.used.Add(-n)
+	}
+}
+
+// frameReader cuts frames from a socket. It reads when the socket is ready and
+// not before, so that a connection that waits between frames owns no buffer.
+// A large frame's buffer grows with the bytes that came, not with the length
+// that was announced.
+type frameReader struct {
+	raw    syscall.RawConn
+	onRead func(fd uintptr) bool // readReady, bound once
+
+	buf    []byte // nil while idle; buf[r:w] is not consumed yet
+	r, w   int
+	err    error   // of the last read
+	shared *budget // for buffers above mediumBuffer
+	held   int64   // bytes taken from shared
+	bytes  uint64  // read in all
+}
+
+func (f *frameReader) init(conn net.Conn, shared *budget) error {
+	sc, ok := conn.(syscall.Conn)
+	if !ok {
+		return fmt.Errorf("hrpc: %T is not a socket", conn)
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return err
+	}
+	f.raw, f.shared = raw, shared
+	f.onRead = f.readReady
+	return nil
+}
+
+// readReady takes what the socket has. Returning false means "call me when the
+// socket has something".
+func (f *frameReader) readReady(fd uintptr) bool {
+	if f.buf == nil {
+		b := getBuffer(smallBuffer)
+		f.buf = b[:cap(b)]
+	}
+	n, again, err := readSocket(fd, f.buf[f.w:])
+	if again {
+		if f.r == f.w {
+			f.dropBuffer()
+		}
+		return false
+	}
+	switch {
+	case err != nil:
+		f.err = err
+	case n == 0:
+		f.err = io.EOF
+	default:
+		f.w += n
+		f.bytes += uint64(n)
+	}
+	return true
+}
+
+func (f *frameReader) dropBuffer() {
+	if f.buf != nil {
+		putBuffer(f.buf)
+		f.buf = nil
+	}
+	f.r, f.w = 0, 0
+	if f.held > 0 {
+		f.shared.give(f.held)
+		f.held = 0
+	}
+}
+
+// fill blocks for at least one more byte.
+func (f *frameReader) fill() error {
+	if f.buf != nil && f.w == len(f.buf) {
+		return errFrameSize // callers make room first
+	}
+	f.err = nil
+	if err := f.raw.Read(f.onRead); err != nil {
+		return err
+	}
+	return f.err
+}
+
+// room makes the buffer able to hold a frame of which size bytes (with the
+// length) are announced and buf[r:w] is there.
+func (f *frameReader) room(size int) error {
+	if f.r == f.w && len(f.buf) > smallBuffer {
+		f.dropBuffer() // a large frame is done with
+	}
+	if f.buf == nil || f.r+size <= len(f.buf) {
+		return nil
+	}
+	if size <= len(f.buf) { // fits once moved to the front
+		f.w = copy(f.buf, f.buf[f.r:f.w])
+		f.r = 0
+		return nil
+	}
+	if f.w-f.r < len(f.buf)/2 || f.w < len(f.buf) {
+		if f.r > 0 {
+			f.w = copy(f.buf, f.buf[f.r:f.w])
+			f.r = 0
+		}
+		if f.w < len(f.buf) {
+			return nil // read on into what there is
+		}
+	}
+	want := min(size, 4*len(f.buf))
+	if want > mediumBuffer {
+		more := int64(max(want, len(f.buf))) - f.held
+		if !f.shared.take(more) {
+			return errOverBudget
+		}
+		f.held += more
+	}
+	b := getBuffer(want)
+	b = b[:cap(b)]
+	n := copy(b, f.buf[f.r:f.w])
+	putBuffer(f.buf)
+	f.buf, f.r, f.w = b, 0, n
+	return nil
+}
+
+// buffered returns the next frame when it is here already. It is valid until
+// the next call of buffered or next.
+func (f *frameReader) buffered(limit int) (frame []byte, ok bool, err error) {
+	if f.w-f.r < 4 {
+		return nil, false, nil
+	}
+	size := int32(binary.BigEndian.Uint32(f.buf[f.r:]))
+	if size < 0 || int(size) > limit {
+		return nil, false, fmt.Errorf("%w: %d, the limit is %d", errFrameSize, size, limit)
+	}
+	end := f.r + 4 + int(size)
+	if f.w < end {
+		return nil, false, nil
+	}
+	frame = f.buf[f.r+4 : end : end]
+	f.r = end
+	return frame, true, nil
+}
+
+// next returns the next frame, waiting for it. The error is io.EOF at the end
+// between frames and io.ErrUnexpectedEOF within one.
+func (f *frameReader) next(limit int) ([]byte, error) {
+	for {
+		frame, ok, err := f.buffered(limit)
+		if ok || err != nil {
+			return frame, err
+		}
+		if err := f.more(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// more reads what the frame at hand still misses, or a part of it.
+func (f *frameReader) more() error {
+	want := 4
+	if f.w-f.r >= 4 {
+		want += int(binary.BigEndian.Uint32(f.buf[f.r:]))
+	}
+	if err := f.room(want); err != nil {
+		return err
+	}
+	err := f.fill()
+	if err == io.EOF && f.w > f.r {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// take waits for n bytes and consumes them.
+func (f *frameReader) take(n int) ([]byte, error) {
+	for f.w-f.r < n {
+		if err := f.room(n); err != nil {
+			return nil, err
+		}
+		if err := f.fill(); err != nil {
+			return nil, err
+		}
+	}
+	b := f.buf[f.r : f.r+n]
+	f.r += n
+	return b, nil
+}
+
+// partial tells whether a part of a frame is here.
+func (f *frameReader) partial() bool { return f.w > f.r }
+
+// skip discards the frame at hand, however long.
+func (f *frameReader) skip() error {
+	left := 4 + int(binary.BigEndian.Uint32(f.buf[f.r:]))
+	for {
+		n := min(left, f.w-f.r)
+		f.r += n
+		if left -= n; left == 0 {
+			return nil
+		}
+		f.r, f.w = 0, 0
+		if err := f.fill(); err != nil {
+			return err
+		}
+	}
+}

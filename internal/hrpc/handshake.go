@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hrpc
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"time"
+)
+
+const httpAnswer = "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
+	"This port speaks Hadoop RPC, not HTTP. The web port is another one.\r\n"
+
+// errHTTP ends a connection of somebody who came with a browser.
+var errHTTP = errors.New("HTTP on an RPC port")
+
+// handshake reads everything before the first call: the connection header, the
+// SASL exchange, the connection context.
+func (c *conn) handshake() error {
+	auth, err := c.readHeader()
+	if err != nil {
+		return err
+	}
+	switch auth {
+	case authSasl:
+		return c.readSasl()
+	case authNone:
+		if !c.s.cfg.Simple {
+			return fatalf(idUnauthorized, DetailFatalUnauthorized, ClassAccessControl,
+				"SIMPLE authentication is not enabled here, TOKEN is: connect with a token")
+		}
+		return c.readContext(nil)
+	}
+	return fatalf(idUnauthorized, DetailFatalUnauthorized, ClassIPC, "unknown auth protocol %d: 0 is none, -33 is SASL", int8(auth))
+}
+
+// readHeader reads the seven bytes: "hrpc", version, service class, auth.
+func (c *conn) readHeader() (auth byte, err error) {
+	b, err := c.fr.take(4)
+	if err != nil {
+		return 0, err
+	}
+	switch magic := string(b); magic {
+	case "hrpc":
+	case "GET ":
+		c.batch = append(getBuffer(0), httpAnswer...)
+		c.flush()
+		linger(c.nc)
+		return 0, errHTTP
+	default:
+		if b, err = c.fr.take(1); err != nil || b[0] < rpcVersion {
+			return 0, errors.New("the first bytes are not a Hadoop RPC header")
+		}
+		return 0, fatalf(idUnauthorized, DetailFatalVersionMismatch, ClassVersionMismatch,
+			"the first bytes are not a Hadoop RPC header: %q", magic)
+	}
+	if b, err = c.fr.take(3); err != nil {
+		return 0, err
+	}
+	if v := b[0]; v != rpcVersion {
+		if v < rpcVersion { // such a client would not understand our answer
+			return 0, errors.New("the client speaks an older Hadoop RPC")
+		}
+		return 0, fatalf(idUnauthorized, DetailFatalVersionMismatch, ClassVersionMismatch,
+			"this server speaks RPC version %d, the client %d", rpcVersion, v)
+	}
+	return b[2], nil
+}
+
+// header decodes the front of a client's packet and checks what is the same
+// for all of them.
+func (h *requestHeader) open(frame []byte) (rest []byte, err error) {
+	header, rest, err := delimited(frame)
+	if err == nil {
+		err = h.decode(header)
+	}
+	if err != nil {
+		return nil, fatalf(idUnauthorized, DetailFatalDeserializing, ClassRPCServer, "%v", err)
+	}
+	switch {
+	case h.kind < 0:
+		return nil, h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "the header names no RPC kind")
+	case h.op != opFinalPacket:
+		return nil, h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "RPC operation %d is not supported", h.op)
+	case h.kind != kindProtobuf:
+		return nil, h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "RPC kind %d is not supported, protobuf (2) is", h.kind)
+	}
+	return rest, nil
+}
+
+// fatalf is an answer to this packet that ends the connection.
+func (h *requestHeader) fatalf(detail Detail, class, format string, args ...any) *fatal {
+	f := fatalf(h.callID, detail, class, format, args...)
+	f.retry, f.clientID = h.retryCount, string(h.clientID)
+	return f
+}
+
+// readContext reads the connection context and settles who is there. proven is
+// the identity SASL proved, or nil.
+func (c *conn) readContext(proven *Identity) error {
+	var frame []byte
+	var err error
+	if c.seal != nil {
+		frame, err = c.nextSealed()
+	} else {
+		frame, err = c.fr.next(maxHandshakeFrame)
+	}
+	if err != nil {
+		return err
+	}
+	return c.acceptContext(frame, proven)
+}
+
+func (c *conn) acceptContext(frame []byte, proven *Identity) error {
+	var h requestHeader
+	rest, err := h.open(frame)
+	if err != nil {
+		return err
+	}
+	if h.callID != idContext {
+		return h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "call id %d came before the connection context (-3)", h.callID)
+	}
+	var cc connectionContext
+	body, _, err := delimited(rest)
+	if err == nil {
+		err = cc.decode(body)
+	}
+	if err != nil {
+		return h.fatalf(DetailFatalDeserializing, ClassRPCServer, "%v", err)
+	}
+	who := proven
+	if who == nil {
+		if cc.effectiveUser == "" {
+			return h.fatalf(DetailFatalUnauthorized, ClassAccessControl, "the connection context names no user")
+		}
+		who = &Identity{User: cc.effectiveUser, RealUser: cc.realUser, Method: Simple}
+		if who.RealUser == who.User {
+			who.RealUser = ""
+		}
+		if who.RealUser != "" {
+			if err := c.s.impersonate(who, c); err != nil {
+				return h.fatalf(DetailFatalUnauthorized, ClassAuthorization, "%v", err)
+			}
+		}
+	} else if cc.effectiveUser != "" && cc.effectiveUser != who.User {
+		return h.fatalf(DetailFatalUnauthorized, ClassAccessControl,
+			"the token is of %q and the connection context says %q: a token cannot act for another user", who.User, cc.effectiveUser)
+	}
+	if a := c.s.cfg.Authorize; a != nil {
+		if err := a(who, cc.protocol, c.remote.Addr()); err != nil {
+			return h.fatalf(DetailFatalUnauthorized, ClassAuthorization, "%v", err)
+		}
+	}
+	c.who, c.protocol = who, cc.protocol
+	c.svc = c.s.services[cc.protocol]
+	c.allowed = c.svc
+	c.clientID = string(h.clientID)
+	return nil
+}
+
+func (s *Server) impersonate(who *Identity, c *conn) error {
+	if s.cfg.Impersonate == nil {
+		return Errorf(ClassAuthorization, "user %q may not impersonate %q", who.RealUser, who.User)
+	}
+	return s.cfg.Impersonate(who.RealUser, who.User, c.remote.Addr())
+}
+
+// readSasl is the server's half of the SASL exchange, up to and including the
+// connection context.
+func (c *conn) readSasl() error {
+	offered := false // NEGOTIATE was answered
+	asked := false   // CHALLENGE was sent, RESPONSE is due
+	nonce := ""
+	qop := qopAuth
+	if c.s.cfg.Integrity {
+		qop = qopInt
+	}
+	for {
+		frame, err := c.fr.next(maxHandshakeFrame)
+		if err != nil {
+			return err
+		}
+		var h requestHeader
+		rest, err := h.open(frame)
+		if err != nil {
+			return err
+		}
+		if h.callID != idSasl {
+			return h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "call id %d came before SASL was done", h.callID)
+		}
+		var m saslMessage
+		body, _, err := delimited(rest)
+		if err == nil {
+			err = m.decode(body)
+		}
+		if err != nil {
+			return h.fatalf(DetailFatalDeserializing, ClassRPCServer, "%v", err)
+		}
+		denied := func(class, format string, args ...any) error {
+			return h.fatalf(DetailFatalUnauthorized, class, format, args...)
+		}
+		if c.s.cfg.Tokens == nil { // only SIMPLE: tell the client to drop SASL
+			if err := c.sayOf(&saslMessage{state: saslSuccess}); err != nil {
+				return err
+			}
+			return c.readContext(nil)
+		}
+		switch {
+		case m.state == saslNegotiate && offered:
+			return denied(ClassAccessControl, "a second NEGOTIATE")
+
+		case m.state == saslNegotiate, m.state == saslInitiate && !offered:
+			offered, nonce = true, c.s.newNonce()
+			if err := c.sayOf(c.s.offers(challengeText(nonce, qop))); err != nil {
+				return err
+			}
+
+		case m.state == saslInitiate && !asked:
+			if len(m.auths) != 1 {
+				return denied(ClassSasl, "INITIATE names %d methods instead of one", len(m.auths))
+			}
+			a := m.auths[0]
+			if c.s.cfg.Simple && a.method == "SIMPLE" && a.mechanism == "" {
+				return c.readContext(nil)
+			}
+			if a.method != "TOKEN" || a.mechanism != "DIGEST-MD5" {
+				return denied(ClassAccessControl, "%s by %q is not offered here", a.method, a.mechanism)
+			}
+			if len(m.token) > 0 {
+				return c.finishToken(&h, string(m.token), nonce, qop)
+			}
+			asked = true
+			text := challengeText(nonce, qop)
+			if err := c.sayOf(&saslMessage{state: saslChallenge, token: []byte(text), hasToken: true}); err != nil {
+				return err
+			}
+
+		case m.state == saslResponse && asked:
+			return c.finishToken(&h, string(m.token), nonce, qop)
+
+		default:
+			return denied(ClassSasl, "SASL state %d is out of order", m.state)
+		}
+	}
+}
+
+// sayOf sends a SASL packet.
+func (c *conn) sayOf(m *saslMessage) error {
+	c.batch = appendSaslFrame(getBuffer(0), m, false)
+	return c.flush()
+}
+
+// offers is what a NEGOTIATE is answered with; the challenge is in it already.
+func (s *Server) offers(challenge string) *saslMessage {
+	m := &saslMessage{state: saslNegotiate, auths: []saslAuth{{
+		method: "TOKEN", mechanism: "DIGEST-MD5",
+		hasProtocol: true, serverID: digestRealm, hasServerID: true,
+		challenge: challenge, hasChallenge: true,
+	}}}
+	if s.cfg.Simple {
+		m.auths = append(m.auths, saslAuth{method: "SIMPLE"})
+	}
+	return m
+}
+
+// finishToken verifies the client's response and goes on to the context.
+func (c *conn) finishToken(h *requestHeader, text, nonce, qop string) error {
+	a, err := parseResponse(text, nonce, qop)
+	if err != nil {
+		return h.fatalf(DetailFatalUnauthorized, ClassSasl, "%v", err)
+	}
+	password, who, err := c.s.cfg.Tokens(a.identifier)
+	if err != nil {
+		class := ClassInvalidToken
+		var e *Error
+		if errors.As(err, &e) {
+			class, err = e.Class, errors.New(e.Message)
+		}
+		return h.fatalf(DetailFatalUnauthorized, class, "%v", err)
+	}
+	if !a.verify(password) {
+		return h.fatalf(DetailFatalUnauthorized, ClassSasl, "DIGEST-MD5: the response does not match the token's password")
+	}
+	who.Method, who.TokenIdentifier = Token, a.identifier
+	if err := c.sayOf(&saslMessage{state: saslSuccess, token: []byte("rspauth=" + a.rspauth()), hasToken: true}); err != nil {
+		return err
+	}
+	if qop == qopInt {
+		c.seal = newIntegrity(&a.digest, false)
+		if !c.waitWritten(time.Now().Add(lingerTime)) {
+			return errStalled
+		}
+		c.w.wrap = func(dst, plain []byte) []byte { return appendWrapped(dst, plain, c.seal, false) }
+	}
+	return c.readContext(&who)
+}
+
+func randomNonce() string {
+	var b [30]byte
+	rand.Read(b[:])
+	return base64.StdEncoding.EncodeToString(b[:])
+}

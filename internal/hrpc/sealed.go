@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hrpc
+
+import "encoding/binary"
+
+// Under auth-int every packet travels inside SASL WRAP packets, whose contents
+// joined are a stream of ordinary frames: one WRAP may hold several frames or a
+// part of one.
+
+// openWrapped decodes the SASL message of a packet and opens its token.
+func openWrapped(rest []byte, i *integrity) ([]byte, error) {
+	var m saslMessage
+	body, _, err := delimited(rest)
+	if err == nil {
+		err = m.decode(body)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if m.state != saslWrap {
+		return nil, errSeal
+	}
+	return i.open(m.token)
+}
+
+// cutFrame cuts a frame off the front of joined contents.
+func cutFrame(b []byte, limit int) (frame, rest []byte, ok bool, err error) {
+	if len(b) < 4 {
+		return nil, b, false, nil
+	}
+	size := int32(binary.BigEndian.Uint32(b))
+	if size < 0 || int(size) > limit {
+		return nil, b, false, errFrameSize
+	}
+	if len(b) < 4+int(size) {
+		return nil, b, false, nil
+	}
+	return b[4 : 4+size], b[4+size:], true, nil
+}
+
+// sealedPacket opens a WRAP packet and serves the frames that it completes.
+func (c *conn) sealedPacket(h *requestHeader, rest []byte) error {
+	if err := c.openSealed(h, rest); err != nil {
+		return err
+	}
+	return c.serveInner()
+}
+
+// serveInner serves the complete frames in c.inner.
+func (c *conn) serveInner() error {
+	if len(c.inner) == 0 {
+		return nil
+	}
+	plain := c.inner
+	for {
+		frame, rest, ok, err := cutFrame(plain, c.s.cfg.MaxFrame)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			c.keepInner(rest)
+			return nil
+		}
+		plain = rest
+		var h requestHeader
+		body, err := h.open(frame)
+		if err == nil {
+			err = c.plainPacket(&h, body)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// openSealed appends the contents of a WRAP packet to c.inner.
+func (c *conn) openSealed(h *requestHeader, rest []byte) error {
+	if h.callID != idSasl {
+		return h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "call id %d came outside of a SASL WRAP packet", h.callID)
+	}
+	plain, err := openWrapped(rest, c.seal)
+	if err != nil {
+		return h.fatalf(DetailFatalUnauthorized, ClassSasl, "%v", err)
+	}
+	if c.inner == nil {
+		c.inner = getBuffer(len(plain))
+	}
+	c.inner = append(c.inner, plain...)
+	return nil
+}
+
+// keepInner keeps what is left of the joined contents; nothing keeps no buffer.
+func (c *conn) keepInner(rest []byte) {
+	if len(rest) == 0 {
+		putBuffer(c.inner)
+		c.inner = nil
+		return
+	}
+	c.inner = c.inner[:copy(c.inner, rest)]
+}
+
+// nextSealed waits for the first frame inside WRAP packets, the connection
+// context. Java clients may put more behind it, which stays in c.inner.
+func (c *conn) nextSealed() ([]byte, error) {
+	for {
+		frame, rest, ok, err := cutFrame(c.inner, maxHandshakeFrame)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			frame = append([]byte(nil), frame...)
+			c.keepInner(rest)
+			return frame, nil
+		}
+		outer, err := c.fr.next(2 * maxHandshakeFrame)
+		if err != nil {
+			return nil, err
+		}
+		var h requestHeader
+		body, err := h.open(outer)
+		if err == nil {
+			err = c.openSealed(&h, body)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}

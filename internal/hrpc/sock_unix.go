@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package hrpc
+
+import "syscall"
+
+// readSocket reads without blocking; again means that there is nothing yet.
+func readSocket(fd uintptr, b []byte) (n int, again bool, err error) {
+	for {
+		n, err = syscall.Read(int(fd), b)
+		switch err {
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return 0, true, nil
+		default:
+			return max(n, 0), false, err
+		}
+	}
+}
+
+// writeSocket writes what the socket takes without blocking.
+func writeSocket(fd uintptr, b []byte) (n int, err error) {
+	for n < len(b) {
+		m, err := syscall.Write(int(fd), b[n:])
+		switch err {
+		case nil:
+			n += m
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return n, nil
+		default:
+			return n, err
+		}
+	}
+	return n, nil
+}

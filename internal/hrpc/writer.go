@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hrpc
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// writer sends frames on a socket for many goroutines, none of which it blocks.
+// Whoever finds nobody writing becomes the writer: it gives the socket what the
+// socket takes at once, then what others queued meanwhile, so that frames that
+// come together leave together. What the socket does not take is left to a
+// goroutine that lives as long as the socket is full.
+//
+// The lock guards the queue and is never held across a system call.
+type writer struct {
+	conn    net.Conn
+	raw     syscall.RawConn
+	onWrite func(fd uintptr) bool // writeReady, bound once
+	stall   time.Duration
+	wg      *sync.WaitGroup // counts the goroutine
+	shared  *budget         // bytes queued on connections that do not read; nil: unbounded
+	failed  func(error)     // told once that the socket is of no use any more
+
+	// wrap, when set, seals what is about to be written (auth-int). Only the
+	// one that writes calls it, in the order of writing.
+	wrap func(dst, plain []byte) []byte
+
+	mu       sync.Mutex
+	pending  []byte        // queued behind the one that writes
+	queued   int           // bytes pending or left by a full socket
+	writing  bool          // somebody writes
+	draining bool          // it is the goroutine, because the socket is full
+	charged  int64         // taken from shared while draining
+	err      error         // the first failure; the writer is dead
+	room     chan struct{} // closed when the queue has shrunk or the writer died
+	roomAt   int
+
+	// Owned by the one that writes.
+	out    []byte
+	n      int
+	outErr error
+	rounds int
+}
+
+var errStalled = errors.New("the peer does not read")
+
+func (w *writer) init(conn net.Conn, raw syscall.RawConn) {
+	w.conn, w.raw = conn, raw
+	w.onWrite = w.writeReady
+}
+
+func (w *writer) writeReady(fd uintptr) bool {
+	w.n, w.outErr = writeSocket(fd, w.out)
+	return true
+}
+
+// hold queues bytes that leave with the next send.
+func (w *writer) hold(b []byte) {
+	w.mu.Lock()
+	w.pending = append(w.pending, b...)
+	w.queued += len(b)
+	w.mu.Unlock()
+}
+
+// send writes or queues b, which the caller has back on return. It does not
+// block. It returns the bytes now queued.
+func (w *writer) send(b []byte) (queued int, err error) {
+	w.mu.Lock()
+	if w.err != nil {
+		w.mu.Unlock()
+		return 0, w.err
+	}
+	if w.writing || len(w.pending) > 0 {
+		if w.draining && !w.shared.take(int64(len(b))) {
+			w.mu.Unlock()
+			w.fail(errStalled)
+			return 0, errStalled
+		} else if w.draining {
+			w.charged += int64(len(b))
+		}
+		if w.pending == nil {
+			w.pending = getBuffer(len(b))
+		}
+		w.pending = append(w.pending, b...)
+		w.queued += len(b)
+		queued = w.queued
+		if w.writing {
+			w.mu.Unlock()
+			return queued, nil
+		}
+		b, w.pending, w.queued = w.pending, nil, 0
+		defer putBuffer(b)
+	}
+	w.writing = true
+	w.rounds = 0
+	w.mu.Unlock()
+	return w.flush(b)
+}
+
+// maxRounds bounds how long a goroutine writes what others queue.
+const maxRounds = 8
+
+// flush writes b and what is queued meanwhile. The caller is the one that writes.
+func (w *writer) flush(b []byte) (int, error) {
+	mine := false // whether b is ours to put back
+	for {
+		plain := b
+		if w.wrap != nil {
+			b = w.wrap(getBuffer(0), plain)
+		}
+		w.out = b
+		err := w.raw.Write(w.onWrite)
+		if err == nil {
+			err = w.outErr
+		}
+		if err != nil {
+			w.fail(err)
+			return 0, err
+		}
+		left := b[w.n:]
+		w.out = nil
+		w.mu.Lock()
+		if w.err != nil { // no goroutine may start any more
+			err := w.err
+			w.mu.Unlock()
+			return 0, err
+		}
+		if len(left) == 0 && len(w.pending) == 0 {
+			w.writing = false
+			w.wake()
+			w.mu.Unlock()
+			w.putBack(b, plain, mine)
+			return 0, nil
+		}
+		if len(left) > 0 || w.rounds >= maxRounds {
+			rest := append(getBuffer(len(left)), left...)
+			w.queued += len(left)
+			queued := w.queued
+			w.draining = true
+			w.wg.Add(1)
+			w.mu.Unlock()
+			w.putBack(b, plain, mine)
+			if !w.charge(queued) {
+				w.wg.Done()
+				w.fail(errStalled)
+				return 0, errStalled
+			}
+			go w.drain(rest)
+			return queued, nil
+		}
+		next := w.pending
+		w.pending, w.queued = nil, 0
+		w.mu.Unlock()
+		w.putBack(b, plain, mine)
+		b, mine = next, true
+		w.rounds++
+	}
+}
+
+func (w *writer) putBack(b, plain []byte, mine bool) {
+	if w.wrap != nil {
+		putBuffer(b)
+	}
+	if mine {
+		putBuffer(plain)
+	}
+}
+
+// drain writes what is queued, blocking, until nothing is. rest is sealed
+// already when there is a wrap.
+func (w *writer) drain(rest []byte) {
+	defer w.wg.Done()
+	const chunk = 16 << 10 // one deadline each
+	for {
+		for b := rest; len(b) > 0; {
+			w.conn.SetWriteDeadline(time.Now().Add(w.stall))
+			n, err := w.conn.Write(b[:min(len(b), chunk)])
+			if err != nil && (n == 0 || !errors.Is(err, os.ErrDeadlineExceeded)) {
+				if errors.Is(err, os.ErrDeadlineExceeded) {
+					err = errStalled
+				}
+				w.fail(err)
+				return
+			}
+			b = b[n:]
+			w.taken(n)
+		}
+		putBuffer(rest)
+		w.conn.SetWriteDeadline(time.Time{})
+		w.mu.Lock()
+		if w.err != nil || len(w.pending) == 0 {
+			w.writing, w.draining, w.queued = false, false, 0
+			w.shared.give(w.charged)
+			w.charged = 0
+			w.wake()
+			w.mu.Unlock()
+			return
+		}
+		rest = w.pending
+		w.pending = nil
+		w.mu.Unlock()
+		if w.wrap != nil {
+			plain := rest
+			rest = w.wrap(getBuffer(0), plain)
+			w.mu.Lock()
+			w.queued += len(rest) - len(plain)
+			w.mu.Unlock()
+			putBuffer(plain)
+		}
+	}
+}
+
+// charge takes n queued bytes from the shared budget: the socket is full.
+func (w *writer) charge(n int) bool {
+	if !w.shared.take(int64(n)) {
+		return false
+	}
+	w.mu.Lock()
+	w.charged += int64(n)
+	w.mu.Unlock()
+	return true
+}
+
+// taken notes that the socket took n bytes and wakes who waits for room.
+func (w *writer) taken(n int) {
+	w.mu.Lock()
+	w.queued = max(w.queued-n, 0)
+	back := min(int64(n), w.charged)
+	w.shared.give(back)
+	w.charged -= back
+	w.wake()
+	w.mu.Unlock()
+}
+
+// wake tells who waits for room. The lock is held.
+func (w *writer) wake() {
+	if w.room != nil && (w.err != nil || w.queued <= w.roomAt && (w.roomAt > 0 || !w.writing)) {
+		close(w.room)
+		w.room = nil
+	}
+}
+
+// waitRoom returns a channel that is closed once at most n bytes are queued
+// (n = 0: everything is written) or the writer died; nil when that is so now.
+func (w *writer) waitRoom(n int) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil || w.queued <= n && (n > 0 || !w.writing) {
+		return nil
+	}
+	if w.room == nil {
+		w.room, w.roomAt = make(chan struct{}), n
+	}
+	w.roomAt = min(w.roomAt, n)
+	return w.room
+}
+
+// idle tells whether nothing is queued or being written.
+func (w *writer) idle() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.writing && w.queued == 0
+}
+
+// fail ends the writer. Only the first failure counts.
+func (w *writer) fail(err error) {
+	w.mu.Lock()
+	first := w.err == nil
+	if first {
+		w.err = err
+	}
+	w.pending, w.queued = nil, 0
+	w.shared.give(w.charged)
+	w.charged = 0
+	w.wake()
+	w.mu.Unlock()
+	if first && w.failed != nil {
+		w.failed(err)
+	}
+}
