@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/router/gateway"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// Door serves ApplicationClientProtocol over a gateway.
+type Door struct {
+	yarnrpc.UnimplementedApplicationClientProtocol
+	gate *gateway.Gateway
+}
+
+// Service is the protocol's table for an hrpc server.
+func Service(g *gateway.Gateway) hrpc.Service {
+	d := &Door{gate: g}
+	s := yarnrpc.ApplicationClientProtocolService(d)
+	for name, f := range forwards {
+		s.Methods[name] = hrpc.Method{Raw: d.forward(name, f.kind, f.app)}
+	}
+	s.Methods["submitApplication"] = hrpc.Method{Raw: d.submit}
+	s.Methods["forceKillApplication"] = hrpc.Method{Raw: d.kill}
+	for _, name := range anyones {
+		s.Methods[name] = hrpc.Method{Raw: d.anyone(name)}
+	}
+	return s
+}
+
+// Known asks a member whether it knows an application.
+func Known(member func(creel.SubclusterID) (*remote.Member, error)) func(ctx context.Context, id creel.SubclusterID, app creel.ApplicationID) (bool, error) {
+	return func(ctx context.Context, id creel.SubclusterID, app creel.ApplicationID) (bool, error) {
+		m, err := member(id)
+		if err != nil {
+			return false, err
+		}
+		request, err := proto.Marshal(&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)})
+		if err != nil {
+			return false, err
+		}
+		_, err = m.Client(ctx, remote.Read, "", "getApplicationReport", request)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, creel.ErrApplicationNotFound):
+			return false, nil
+		}
+		return false, err
+	}
+}
+
+// forwards are the calls about one application, by the field that names it.
+var forwards = map[string]struct {
+	kind remote.Kind
+	app  func(request []byte) (creel.ApplicationID, error)
+}{
+	"getApplicationReport": {remote.Read, appOf(func(r *yarnpb.GetApplicationReportRequestProto) *yarnpb.ApplicationIdProto {
+		return r.GetApplicationId()
+	})},
+	"failApplicationAttempt": {remote.Write, appOf(func(r *yarnpb.FailApplicationAttemptRequestProto) *yarnpb.ApplicationIdProto {
+		return r.GetApplicationAttemptId().GetApplicationId()
+	})},
+	"moveApplicationAcrossQueues": {remote.Write, appOf(func(r *yarnpb.MoveApplicationAcrossQueuesRequestProto) *yarnpb.ApplicationIdProto {
+		return r.GetApplicationId()
+	})},
+	"getApplicationAttemptReport": {remote.Read, appOf(func(r *yarnpb.GetApplicationAttemptReportRequestProto) *yarnpb.ApplicationIdProto {
+		return r.GetApplicationAttemptId().GetApplicationId()
+	})},
+	"getApplicationAttempts": {remote.Read, appOf(func(r *yarnpb.GetApplicationAttemptsRequestProto) *yarnpb.ApplicationIdProto {
+		return r.GetApplicationId()
+	})},
+	"updateApplicationPriority": {remote.Write, appOf(func(r *yarnpb.UpdateApplicationPriorityRequestProto) *yarnpb.ApplicationIdProto {
+		return r.GetApplicationId()
+	})},
+	"updateApplicationTimeouts": {remote.Write, appOf(func(r *yarnpb.UpdateApplicationTimeoutsRequestProto) *yarnpb.ApplicationIdProto {
+		return r.GetApplicationId()
+	})},
+}
+
+// anyones are the calls that any member answers for all: a new id, and what is
+// the same everywhere or is refused everywhere alike.
+var anyones = []string{"getNewApplication", "getResourceProfiles", "getResourceProfile",
+	"getNewReservation", "submitReservation", "updateReservation", "deleteReservation", "listReservations",
+	"getDelegationToken", "renewDelegationToken", "cancelDelegationToken"}
+
+// vt is a message with generated fast parsing.
+type vt[T any] interface {
+	*T
+	UnmarshalVT([]byte) error
+}
+
+// appOf reads the application a request is about.
+func appOf[T any, M vt[T]](field func(M) *yarnpb.ApplicationIdProto) func([]byte) (creel.ApplicationID, error) {
+	return func(request []byte) (creel.ApplicationID, error) {
+		m := M(new(T))
+		if err := m.UnmarshalVT(request); err != nil {
+			return creel.ApplicationID{}, badMessage(err)
+		}
+		app := yarnpb.ToApplicationID(field(m))
+		if app.IsZero() {
+			return app, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the request names no application", Try: "set its application id"}
+		}
+		return app, nil
+	}
+}
+
+func badMessage(err error) error {
+	return &hrpc.Error{Class: hrpc.ClassInvalidProtobuf, Message: err.Error(), Detail: hrpc.DetailApplication}
+}
+
+// user is who calls.
+func user(ctx context.Context) string {
+	if c := hrpc.CallFrom(ctx); c != nil && c.Identity != nil {
+		return c.Identity.User
+	}
+	return ""
+}
+
+// forward sends a call to the home of its application. A home that does not
+// know the application any more may have been left: the store is asked once
+// more before the client is told.
+func (d *Door) forward(method string, kind remote.Kind, app func([]byte) (creel.ApplicationID, error)) hrpc.RawHandler {
+	return func(ctx context.Context, request []byte) ([]byte, error) {
+		id, err := app(request)
+		if err != nil {
+			return nil, err
+		}
+		home, err := d.gate.Home(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := home.Client(ctx, kind, user(ctx), method, request)
+		if errors.Is(err, creel.ErrApplicationNotFound) {
+			d.gate.Forget(id)
+			if again, homeErr := d.gate.Home(ctx, id); homeErr == nil && again.ID != home.ID {
+				return again.Client(ctx, kind, user(ctx), method, request)
+			}
+		}
+		return answer, err
+	}
+}
+
+func (d *Door) anyone(method string) hrpc.RawHandler {
+	return func(ctx context.Context, request []byte) ([]byte, error) {
+		return gateway.Any(ctx, d.gate, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+			return m.Client(ctx, remote.Read, user(ctx), method, request)
+		})
+	}
+}
+
+// submit reads of a submission what a policy may want to know, and forwards
+// the message untouched.
+func (d *Door) submit(ctx context.Context, request []byte) ([]byte, error) {
+	var message yarnpb.SubmitApplicationRequestProto
+	if err := message.UnmarshalVT(request); err != nil {
+		return nil, badMessage(err)
+	}
+	sub, err := Submission(message.GetApplicationSubmissionContext(), user(ctx))
+	if err != nil {
+		return nil, err
+	}
+	var answer []byte
+	out := d.gate.Submit(ctx, sub, func(ctx context.Context, m *remote.Member) error {
+		a, err := m.Client(ctx, remote.Write, sub.User, "submitApplication", request)
+		answer = a
+		return err
+	})
+	return answer, out.Err
+}
+
+// Submission is what a policy sees of a submission context.
+func Submission(c *yarnpb.ApplicationSubmissionContextProto, user string) (policies.Submission, error) {
+	s := policies.Submission{Application: yarnpb.ToApplicationID(c.GetApplicationId()), Name: c.GetApplicationName(), User: user,
+		Type: c.GetApplicationType(), Queue: creel.QueuePath(c.GetQueue()), Label: c.GetNodeLabelExpression(), Tags: c.GetApplicationTags(), Size: yarnpb.ToResource(c.GetResource())}
+	if s.Application.IsZero() {
+		return s, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the submission has no application id", Try: "ask for one with getNewApplication first"}
+	}
+	for _, r := range c.GetAmContainerResourceRequest() {
+		name := r.GetResourceName()
+		if name == "*" {
+			s.Size = yarnpb.ToResource(r.GetCapability())
+			s.Strict = r.RelaxLocality != nil && !r.GetRelaxLocality()
+			if r.NodeLabelExpression != nil {
+				s.Label = r.GetNodeLabelExpression()
+			}
+			continue
+		}
+		s.Places = append(s.Places, name)
+	}
+	return s, nil
+}
+
+// kill ends an application at its home, and then every twin of it: each member
+// may run one, and a member that does not know the application has nothing to
+// end. The answer is the home's.
+func (d *Door) kill(ctx context.Context, request []byte) ([]byte, error) {
+	var message yarnpb.KillApplicationRequestProto
+	if err := proto.Unmarshal(request, &message); err != nil {
+		return nil, badMessage(err)
+	}
+	app := yarnpb.ToApplicationID(message.GetApplicationId())
+	if app.IsZero() {
+		return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the request names no application", Try: "set its application id"}
+	}
+	home, err := d.gate.Home(ctx, app)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := home.Client(ctx, remote.Write, user(ctx), "forceKillApplication", request)
+	if err != nil {
+		return nil, err
+	}
+	d.gate.Counts().Killed.Add(1)
+	for _, p := range gateway.Ask(ctx, d.gate, func(ctx context.Context, m *remote.Member) (bool, error) {
+		if m.ID == home.ID {
+			return true, nil
+		}
+		_, err := m.Client(ctx, remote.Write, user(ctx), "forceKillApplication", request)
+		if errors.Is(err, creel.ErrApplicationNotFound) {
+			err = nil
+		}
+		return true, err
+	}) {
+		if p.Err != nil {
+			// The twin ends all the same: its proxy drops it when home says that
+			// the attempt is over. The client is told only of its own kill.
+			continue
+		}
+	}
+	return answer, nil
+}
+
+// byAttempt finds the home of a container's or attempt's application.
+func (d *Door) homeOf(ctx context.Context, app creel.ApplicationID) (*remote.Member, error) {
+	if app.IsZero() {
+		return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the request names no application"}
+	}
+	return d.gate.Home(ctx, app)
+}
+
+// missingError is what a merged answer becomes when no member answered.
+func missingError(what string, text string) error {
+	return &creel.Error{Kind: creel.ErrUnavailable, What: fmt.Sprintf("no subcluster answered for %s", what), Why: text, Try: "try again in a moment"}
+}
