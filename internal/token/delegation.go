@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package token
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Lifetimes of delegation tokens. Zero values take Hadoop's defaults.
+type Lifetimes struct {
+	KeyUpdate time.Duration // yarn.resourcemanager.delegation.key.update-interval, 24 h: a new master key
+	Renew     time.Duration // yarn.resourcemanager.delegation.token.renew-interval, 24 h: life without renewal
+	Max       time.Duration // yarn.resourcemanager.delegation.token.max-lifetime, 7 d: life with renewals
+}
+
+func (l Lifetimes) withDefaults() Lifetimes {
+	if l.KeyUpdate <= 0 {
+		l.KeyUpdate = 24 * time.Hour
+	}
+	if l.Renew <= 0 {
+		l.Renew = 24 * time.Hour
+	}
+	if l.Max <= 0 {
+		l.Max = 7 * 24 * time.Hour
+	}
+	return l
+}
+
+// DelegationKey is a master key of delegation tokens. It is kept until the last token it may have signed is too old.
+type DelegationKey struct {
+	Key
+	Expires time.Time
+}
+
+// Append appends the key as the Writable Hadoop's state stores keep (DelegationKey).
+func (k DelegationKey) Append(b []byte) []byte {
+	b = AppendVLong(b, int64(k.ID))
+	b = AppendVLong(b, k.Expires.UnixMilli())
+	return AppendBytes(b, k.Secret)
+}
+
+// ParseDelegationKey reads what Append writes.
+func ParseDelegationKey(b []byte) (DelegationKey, error) {
+	r := NewReader(b)
+	k := DelegationKey{Key: Key{ID: r.VInt()}, Expires: time.UnixMilli(r.VLong())}
+	k.Secret = slices.Clone(r.Bytes())
+	return k, r.Err()
+}
+
+// DelegationRecord is a living token as it is kept: all of its identifier and until when it lives.
+type DelegationRecord struct {
+	Delegation
+	Expires time.Time
+}
+
+// DelegationState is all there is to know about Delegations, in order, for a journal.
+type DelegationState struct {
+	Keys     []DelegationKey    // by id; the last one signs
+	Tokens   []DelegationRecord // by sequence number
+	Sequence int32              // of the last token issued
+	Roll     time.Time          // when the next key is made
+}
+
+// Delegations is the list of living delegation tokens of one ResourceManager or Router: a machine with one owner. It
+// keeps to Hadoop's rules (AbstractDelegationTokenSecretManager). What an owner has to keep over a restart is returned
+// by each change.
+type Delegations struct {
+	life     Lifetimes
+	keys     map[int32]DelegationKey
+	current  *Mac
+	tokens   map[int32]DelegationRecord // by sequence number
+	sequence int32
+	roll     time.Time
+}
+
+// NewDelegations begins with a first key, whose id is 1.
+func NewDelegations(life Lifetimes, now time.Time, rnd *rand.Rand) *Delegations {
+	d := RestoreDelegations(life, DelegationState{})
+	d.newKey(now, rnd)
+	return d
+}
+
+// RestoreDelegations goes on from a state that was kept. Without a key in it, the first Step makes one and until then
+// nothing is issued.
+func RestoreDelegations(life Lifetimes, s DelegationState) *Delegations {
+	d := &Delegations{life: life.withDefaults(), keys: map[int32]DelegationKey{}, tokens: map[int32]DelegationRecord{}, sequence: s.Sequence, roll: s.Roll}
+	for _, k := range s.Keys {
+		d.keys[k.ID] = k
+		if d.current == nil || k.ID > d.current.Key().ID {
+			d.current = NewMac(k.Key)
+		}
+	}
+	for _, t := range s.Tokens {
+		d.tokens[t.Sequence] = t
+		d.sequence = max(d.sequence, t.Sequence)
+	}
+	return d
+}
+
+// State is what RestoreDelegations takes.
+func (d *Delegations) State() DelegationState {
+	return DelegationState{
+		Keys:     slices.SortedFunc(maps.Values(d.keys), func(a, b DelegationKey) int { return cmp.Compare(a.ID, b.ID) }),
+		Tokens:   slices.SortedFunc(maps.Values(d.tokens), func(a, b DelegationRecord) int { return cmp.Compare(a.Sequence, b.Sequence) }),
+		Sequence: d.sequence, Roll: d.roll,
+	}
+}
+
+// Issue makes a token for owner (got by realUser, or "") that renewer may renew, and the record to keep before it is
+// handed out. Its service is empty; the client fills it.
+func (d *Delegations) Issue(now time.Time, owner, renewer, realUser string) (Token, DelegationRecord, error) {
+	if owner == "" {
+		return Token{}, DelegationRecord{}, refused(creel.ErrInvalidRequest, "a delegation token needs an owner")
+	}
+	if d.current == nil {
+		return Token{}, DelegationRecord{}, &creel.Error{Kind: creel.ErrUnavailable, What: "no master key for delegation tokens yet", Try: "ask again"}
+	}
+	now = now.Truncate(time.Millisecond)
+	d.sequence++
+	r := DelegationRecord{Delegation: Delegation{Owner: owner, Renewer: renewer, RealUser: realUser, Issued: now, Max: now.Add(d.life.Max),
+		Sequence: d.sequence, KeyID: d.current.Key().ID}}
+	r.Expires = d.expiry(now, r.Max)
+	d.tokens[r.Sequence] = r
+	return d.current.sealed(r.Delegation.Append(nil), KindDelegation, ""), r, nil
+}
+
+func (d *Delegations) expiry(now, maximum time.Time) time.Time {
+	if e := now.Add(d.life.Renew); e.Before(maximum) {
+		return e
+	}
+	return maximum
+}
+
+// find checks a token against the list and its signature.
+func (d *Delegations) find(t Token) (DelegationRecord, error) {
+	id, err := ParseDelegation(t.Identifier)
+	if err != nil {
+		return DelegationRecord{}, err
+	}
+	r, ok := d.tokens[id.Sequence]
+	if !ok || !r.same(id) {
+		return r, invalid("delegation token %d of %s is not known here: it expired or was cancelled", id.Sequence, id.Owner)
+	}
+	k, ok := d.keys[id.KeyID]
+	if !ok {
+		return r, invalid("its master key %d is gone", id.KeyID)
+	}
+	if !k.Verify(t.Identifier, t.Password) {
+		return r, refused(creel.ErrNotPermitted, "the password of delegation token %d does not belong to its identifier", id.Sequence)
+	}
+	return r, nil
+}
+
+func (r DelegationRecord) same(id Delegation) bool {
+	return r.Owner == id.Owner && r.Renewer == id.Renewer && r.RealUser == id.RealUser && r.KeyID == id.KeyID &&
+		r.Issued.Equal(id.Issued) && r.Max.Equal(id.Max)
+}
+
+// Renew prolongs a token at the wish of its renewer and gives the record to keep; Expires in it is the answer.
+// Errors: ErrInvalidToken for an unknown or expired token, ErrNotPermitted for another user or a wrong password.
+func (d *Delegations) Renew(now time.Time, t Token, who string) (DelegationRecord, error) {
+	r, err := d.find(t)
+	switch {
+	case err != nil:
+		return r, err
+	case r.Max.Before(now):
+		return r, invalid("delegation token %d reached its maximum age at %s", r.Sequence, r.Max.UTC().Format(time.RFC3339))
+	case r.Expires.Before(now):
+		return r, invalid("delegation token %d expired at %s", r.Sequence, r.Expires.UTC().Format(time.RFC3339))
+	case r.Renewer == "":
+		return r, refused(creel.ErrNotPermitted, "delegation token %d has no renewer", r.Sequence)
+	case r.Renewer != who:
+		return r, refused(creel.ErrNotPermitted, "%s may not renew delegation token %d, only %s may", who, r.Sequence, r.Renewer)
+	}
+	r.Expires = d.expiry(now.Truncate(time.Millisecond), r.Max)
+	d.tokens[r.Sequence] = r
+	return r, nil
+}
+
+// Cancel ends a token at the wish of its owner or renewer and gives the record to drop. Errors as Renew.
+func (d *Delegations) Cancel(t Token, who string) (DelegationRecord, error) {
+	r, err := d.find(t)
+	if err != nil {
+		return r, err
+	}
+	if who == "" || who != r.Owner && who != r.Renewer {
+		return r, refused(creel.ErrNotPermitted, "%s may not cancel delegation token %d, only its owner %s and its renewer %s may", who, r.Sequence, r.Owner, r.Renewer)
+	}
+	delete(d.tokens, r.Sequence)
+	return r, nil
+}
+
+// Password is what SASL needs for the identifier of a delegation token, and who it is. The error is of kind
+// ErrInvalidToken.
+func (d *Delegations) Password(now time.Time, identifier []byte) ([]byte, Delegation, error) {
+	id, err := ParseDelegation(identifier)
+	if err != nil {
+		return nil, id, err
+	}
+	r, ok := d.tokens[id.Sequence]
+	if !ok || !r.same(id) {
+		return nil, id, invalid("delegation token %d of %s is not known here: it expired or was cancelled", id.Sequence, id.Owner)
+	}
+	if r.Expires.Before(now) {
+		return nil, id, invalid("delegation token %d expired at %s", r.Sequence, r.Expires.UTC().Format(time.RFC3339))
+	}
+	k, ok := d.keys[id.KeyID]
+	if !ok {
+		return nil, id, invalid("its master key %d is gone", id.KeyID)
+	}
+	return k.Password(identifier), id, nil
+}
+
+// Passed is what a step of time changed; an owner that keeps a journal writes it.
+type Passed struct {
+	NewKey      *DelegationKey     // made just now
+	OldKey      *DelegationKey     // the one before it, now with the time at which it goes
+	DroppedKeys []DelegationKey    // by id
+	Expired     []DelegationRecord // by sequence number
+}
+
+// Step lets time pass: a new key when one is due, expired keys and tokens dropped. It looks at every token; once a
+// minute is often enough, for Password and Renew look at the time themselves.
+func (d *Delegations) Step(now time.Time, rnd *rand.Rand) (p Passed) {
+	if d.current == nil || !now.Before(d.roll) {
+		p.OldKey, p.NewKey = d.newKey(now, rnd)
+	}
+	for _, k := range d.State().Keys {
+		if k.Expires.Before(now) && k.ID != d.current.Key().ID {
+			delete(d.keys, k.ID)
+			p.DroppedKeys = append(p.DroppedKeys, k)
+		}
+	}
+	for n, r := range d.tokens {
+		if r.Expires.Before(now) {
+			delete(d.tokens, n)
+			p.Expired = append(p.Expired, r)
+		}
+	}
+	slices.SortFunc(p.Expired, func(a, b DelegationRecord) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return p
+}
+
+// newKey makes the next key. The one before it signs no more and goes when the last token it signed is too old.
+func (d *Delegations) newKey(now time.Time, rnd *rand.Rand) (before, made *DelegationKey) {
+	now = now.Truncate(time.Millisecond)
+	id := int32(1)
+	if d.current != nil {
+		old := d.keys[d.current.Key().ID]
+		old.Expires = now.Add(d.life.Max)
+		d.keys[old.ID] = old
+		id, before = old.ID+1, &old
+	}
+	k := DelegationKey{Key: Key{ID: id, Secret: NewSecret(rnd)}, Expires: now.Add(d.life.KeyUpdate + d.life.Max)}
+	d.keys[id], d.current, d.roll = k, NewMac(k.Key), now.Add(d.life.KeyUpdate)
+	return before, &k
+}
+
+func refused(kind error, format string, args ...any) error {
+	return &creel.Error{Kind: kind, What: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package token
+
+import (
+	"crypto/hmac"
+	"crypto/sha1" // Hadoop's HMAC of tokens is HmacSHA1; a peer accepts nothing else
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"math/rand/v2"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+)
+
+// PasswordSize is the length of a password in bytes.
+const PasswordSize = sha1.Size
+
+// secretSize is the length of the secrets we make: the 64 bits of Hadoop.
+const secretSize = 8
+
+// Key is a master key. The secret is never written after the key is made.
+type Key struct {
+	ID     int32
+	Secret []byte
+}
+
+// NewSecret makes a secret from rnd, which nobody may be able to predict.
+func NewSecret(rnd *rand.Rand) []byte {
+	return binary.BigEndian.AppendUint64(make([]byte, 0, secretSize), rnd.Uint64())
+}
+
+// IsZero tells a key that was never made.
+func (k Key) IsZero() bool { return k.Secret == nil }
+
+// Password is HMAC-SHA1 of an identifier's bytes. It may be called from any goroutine; for many passwords under one
+// key use a Mac.
+func (k Key) Password(identifier []byte) []byte {
+	return NewMac(k).Append(nil, identifier)
+}
+
+// Verify tells in constant time whether a password belongs to an identifier.
+func (k Key) Verify(identifier, password []byte) bool {
+	return hmac.Equal(k.Password(identifier), password)
+}
+
+// Proto is the key as a ResourceManager hands it to nodes; it shares the secret.
+func (k Key) Proto() *yarnpb.MasterKeyProto {
+	return &yarnpb.MasterKeyProto{KeyId: proto.Int32(k.ID), Bytes: k.Secret}
+}
+
+// KeyFrom is the key in a message; zero when there is none.
+func KeyFrom(p *yarnpb.MasterKeyProto) Key {
+	if p == nil || len(p.Bytes) == 0 {
+		return Key{}
+	}
+	return Key{ID: p.GetKeyId(), Secret: p.Bytes}
+}
+
+// Mac signs with one key. The key is expanded once, so a password costs the hash of its identifier and no more. It
+// belongs to one owner; it is not for several goroutines.
+type Mac struct {
+	key  Key
+	hash hash.Hash
+}
+
+// NewMac prepares a key.
+func NewMac(k Key) *Mac { return &Mac{key: k, hash: hmac.New(sha1.New, k.Secret)} }
+
+// Key is what the Mac signs with.
+func (m *Mac) Key() Key { return m.key }
+
+// Append appends the password of an identifier.
+func (m *Mac) Append(b, identifier []byte) []byte {
+	m.hash.Reset()
+	m.hash.Write(identifier)
+	return m.hash.Sum(b)
+}
+
+// Identifier is any identifier of this package.
+type Identifier interface{ Append([]byte) []byte }
+
+// sealed is the token of identifier bytes that lie in b, with the password appended behind them in the same memory.
+func (m *Mac) sealed(b []byte, kind, service string) Token {
+	n := len(b)
+	b = m.Append(b, b[:n])
+	return Token{Identifier: b[:n:n], Password: b[n:], Kind: kind, Service: service}
+}
+
+// AMRM mints the token of an attempt; its service is empty, the holder fills it. The key id is the Mac's.
+func (m *Mac) AMRM(attempt creel.AttemptID) Token {
+	return m.sealed(AMRM{Attempt: attempt, KeyID: m.key.ID}.Append(make([]byte, 0, 64)), KindAMRM, "")
+}
+
+// NM mints an attempt's token for a node whose service is ip:port. The key id is the Mac's.
+func (m *Mac) NM(id NM, service string) Token {
+	id.KeyID = m.key.ID
+	return m.sealed(id.Append(make([]byte, 0, 96+len(id.Node.Host)+len(id.User))), KindNM, service)
+}
+
+// Container mints a container's token for a node whose service is ip:port. The key id is the Mac's.
+func (m *Mac) Container(id Container, service string) Token {
+	id.KeyID = m.key.ID
+	size := 224 + len(id.Node.Host) + len(id.User) + len(id.Label)
+	return m.sealed(id.Append(make([]byte, 0, size)), KindContainer, service)
+}
+
+// ClientToAM mints a client's token for the master whose attempt the key belongs to.
+func (m *Mac) ClientToAM(id ClientToAM) Token {
+	return m.sealed(id.Append(make([]byte, 0, 96)), KindClientToAM, "")
+}
+
+// Ring is the keys under which a verifier accepts tokens at a moment. It is never changed, so goroutines may share it.
+type Ring []Key
+
+// Find the key with an id.
+func (r Ring) Find(id int32) (Key, bool) {
+	for _, k := range r {
+		if k.ID == id {
+			return k, true
+		}
+	}
+	return Key{}, false
+}
+
+// Password of an identifier under the key with an id. The error is of kind ErrInvalidToken.
+func (r Ring) Password(id int32, identifier []byte) ([]byte, error) {
+	k, ok := r.Find(id)
+	if !ok {
+		return nil, invalid("its master key %d is not accepted here (any more)", id)
+	}
+	return k.Password(identifier), nil
+}
+
+func invalid(format string, args ...any) error {
+	return &creel.Error{Kind: creel.ErrInvalidToken, What: "token refused", Why: fmt.Sprintf(format, args...),
+		Try: "get a new token from the ResourceManager that issued this one"}
+}
