@@ -44,6 +44,7 @@ type conn struct {
 	callerCtx CallerContext
 	calls     uint64
 	bytes     uint64
+	stopping  bool // the server drains: no new calls
 
 	mu       sync.Mutex
 	inFlight int  // calls accepted and not answered, without the inline one
@@ -94,11 +95,16 @@ func (c *conn) serve() {
 		c.ready.Store(true)
 		err = c.readCalls()
 	}
-	if c.s.draining.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
-		if c.ready.Load() {
+	if c.ready.Load() && c.s.draining.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
+		c.stopping = true
+		c.nc.SetReadDeadline(time.Time{})
+		c.s.wg.Add(1)
+		go func() {
+			defer c.s.wg.Done()
 			c.drain()
-		}
-		return
+			c.nc.Close()
+		}()
+		err = c.readCalls() // sees the peer go, tells others that we are busy
 	}
 	var f *fatal
 	if errors.As(err, &f) {
@@ -237,7 +243,6 @@ func (c *conn) refuseFrame() error {
 // drain waits until the calls in flight are answered and the answers written,
 // or the server is stopped hard.
 func (c *conn) drain() {
-	c.flush()
 	c.mu.Lock()
 	if c.inFlight > 0 {
 		c.settled = make(chan struct{})

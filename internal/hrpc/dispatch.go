@@ -88,6 +88,11 @@ func (c *conn) call(h *requestHeader, rest []byte) error {
 		c.answer(h, Busy("the server has %d calls in flight, its limit: try again later", n))
 		return nil
 	}
+	if c.stopping {
+		c.s.stats.busy.Add(1)
+		c.answer(h, Busy("the server is stopping: try again later"))
+		return nil
+	}
 	body, _, err := delimited(rest)
 	if err != nil {
 		c.answer(h, Errorf(ClassInvalidProtobuf, "%s.%s: the request message is cut off", svc.protocol, m.name))
