@@ -169,6 +169,9 @@ func spawn(cmd *exec.Cmd) error {
 // PID is the child's process id and its process group.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
+// Dir is the child's directory.
+func (p *Process) Dir() string { return p.dir }
+
 // Done is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
