@@ -113,6 +113,7 @@ func (w *world) forward(_ context.Context, id creel.SubclusterID) (router.Verdic
 	switch {
 	case m.dead:
 		return router.NotSent, fmt.Errorf("%s: connection refused", id)
+	case m.runs[app] > 0: // a ResourceManager knows a repeat before it looks at it
 	case m.malformed:
 		return router.Refused, &creel.Error{Kind: creel.ErrInvalidRequest, What: "tag too long"}
 	case m.refuses:

@@ -10,10 +10,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/creelrm/creel"
 )
+
+// StatusHeader carries the code of a successful answer (200, 202) in its head.
+const StatusHeader = "X-Creel-Status"
 
 // maxBody bounds a member's answer: 100,000 applications of 1 kB fit.
 const maxBody = 256 << 20
@@ -63,6 +67,7 @@ func (m *Member) Web(ctx context.Context, kind Kind, method, path, user string, 
 			return &Unavailable{Member: m.ID, Sent: true, Err: fmt.Errorf("its answer is longer than %d bytes", maxBody)}
 		}
 		head = resp.Header
+		head.Set(StatusHeader, strconv.Itoa(resp.StatusCode))
 		if resp.StatusCode >= 300 {
 			return &StatusError{Member: m.ID, Code: resp.StatusCode, Header: resp.Header, Body: answer}
 		}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rest is the router's web door: /ws/v1/cluster in the shapes of one
+// ResourceManager, JSON and XML, and /api/v1, creel's own.
+//
+// Documents about one application are the home's, byte for byte; documents
+// about the cluster are merged from the members' by the rules of package
+// router, field by field, so that fields unknown here survive. Where a member
+// is missing from a merged document the headers X-Partial-Result and
+// X-Missing-SubClusters say so.
+package rest

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// exception is how YARN's web doors word an error of each kind.
+type exception struct {
+	kind   error
+	status int
+	class  string
+	prefix string // what Java puts before the message of a wrapped cause
+}
+
+var exceptions = []exception{
+	{creel.ErrApplicationNotFound, http.StatusNotFound, "org.apache.hadoop.yarn.webapp.NotFoundException", "java.lang.Exception: "},
+	{creel.ErrAttemptNotFound, http.StatusNotFound, "org.apache.hadoop.yarn.webapp.NotFoundException", "java.lang.Exception: "},
+	{creel.ErrContainerNotFound, http.StatusNotFound, "org.apache.hadoop.yarn.webapp.NotFoundException", "java.lang.Exception: "},
+	{creel.ErrNodeNotFound, http.StatusNotFound, "org.apache.hadoop.yarn.webapp.NotFoundException", "java.lang.Exception: "},
+	{creel.ErrQueueNotFound, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
+	{creel.ErrInvalidRequest, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
+	{creel.ErrInvalidResource, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
+	{creel.ErrNotPermitted, http.StatusForbidden, "org.apache.hadoop.yarn.webapp.ForbiddenException", ""},
+	{creel.ErrUnavailable, http.StatusServiceUnavailable, "org.apache.hadoop.yarn.exceptions.YarnException", ""},
+	{creel.ErrNoSubcluster, http.StatusServiceUnavailable, "org.apache.hadoop.yarn.exceptions.YarnException", ""},
+}
+
+// fail writes an error as YARN does. What a member answered passes through.
+func fail(w http.ResponseWriter, r *http.Request, err error) {
+	var answered *remote.StatusError
+	if errors.As(err, &answered) {
+		if ct := answered.Header.Get("Content-Type"); ct != "" {
+			w.Header().Set("Content-Type", ct)
+		}
+		w.WriteHeader(answered.Code)
+		w.Write(answered.Body) // an error here is the client's going away
+		return
+	}
+	e := exception{status: http.StatusServiceUnavailable, class: "org.apache.hadoop.yarn.exceptions.YarnException"}
+	for _, x := range exceptions {
+		if errors.Is(err, x.kind) {
+			e = x
+			break
+		}
+	}
+	var full *creel.Error
+	if errors.As(err, &full) && full.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(full.RetryAfter.Seconds())))))
+	}
+	name := e.class[strings.LastIndexByte(e.class, '.')+1:]
+	type body struct {
+		Exception     string `json:"exception"`
+		Message       string `json:"message"`
+		JavaClassName string `json:"javaClassName"`
+	}
+	doc, encErr := json.Marshal(map[string]body{"RemoteException": {name, e.prefix + err.Error(), e.class}})
+	if encErr != nil {
+		http.Error(w, encErr.Error(), http.StatusInternalServerError)
+		return
+	}
+	write(w, r, e.status, doc)
+}
+
+// write sends a JSON document, as XML to who asks for that.
+func write(w http.ResponseWriter, r *http.Request, status int, doc []byte) {
+	if wantsXML(r) {
+		w.Header().Set("Content-Type", "application/xml; charset=utf-8")
+		w.WriteHeader(status)
+		toXML(w, doc) // an error here is the client's going away, or was seen when doc was made
+		return
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	w.Write(doc)
+}
+
+// wantsXML reads Accept as Jersey does for the two types YARN has: JSON unless
+// XML is named and JSON is not preferred before it.
+func wantsXML(r *http.Request) bool {
+	accept := r.Header.Get("Accept")
+	x := strings.Index(accept, "application/xml")
+	if x < 0 {
+		return false
+	}
+	j := strings.Index(accept, "application/json")
+	return j < 0 || x < j && !strings.Contains(accept[x:], "q=0.")
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/go-chi/chi/v5"
+)
+
+// native mounts creel's own API.
+func (d *Door) native(r chi.Router) {
+	r.Route("/api/v1", func(r chi.Router) {
+		r.Get("/subclusters", d.subclusters)
+		r.Get("/apps/{appid}/why", d.why)
+		r.Get("/counts", d.counts)
+		r.NotFound(func(w http.ResponseWriter, r *http.Request) {
+			problem(w, http.StatusNotFound, "no such path", "see /api/v1/subclusters and /api/v1/apps/{id}/why")
+		})
+	})
+}
+
+// problem is an error of the native API (RFC 9457).
+func problem(w http.ResponseWriter, status int, title, detail string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(map[string]any{"type": "about:blank", "title": title, "status": status, "detail": detail}) // an error is the client's going away
+}
+
+func answer(w http.ResponseWriter, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		problem(w, http.StatusInternalServerError, "cannot be encoded", err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(append(b, '\n'))
+}
+
+// SubclusterDoc is a member as /api/v1/subclusters tells it.
+type SubclusterDoc struct {
+	ID         creel.SubclusterID        `json:"id"`
+	State      string                    `json:"state"`
+	Reason     string                    `json:"reason"`
+	AgeSeconds float64                   `json:"age_s"`
+	Epoch      int64                     `json:"epoch"`
+	Version    string                    `json:"version,omitempty"`
+	Draining   string                    `json:"draining,omitempty"`
+	Addresses  subcluster.Addresses      `json:"addresses"`
+	Metrics    subcluster.ClusterMetrics `json:"metrics"`
+	CutOff     []string                  `json:"cut_off,omitempty"` // kinds of call whose breaker is open here
+}
+
+// SubclustersDoc is the federation as this router sees it.
+type SubclustersDoc struct {
+	Serial      int64           `json:"serial"`
+	At          time.Time       `json:"at"`
+	Frozen      string          `json:"frozen,omitempty"`
+	Subclusters []SubclusterDoc `json:"subclusters"`
+}
+
+func (d *Door) subclusters(w http.ResponseWriter, _ *http.Request) {
+	view := d.gate.View()
+	if view == nil {
+		problem(w, http.StatusServiceUnavailable, "no view yet", "the router has not read the state store")
+		return
+	}
+	doc := SubclustersDoc{Serial: view.Serial, At: view.At, Subclusters: []SubclusterDoc{}}
+	if view.Freeze != nil {
+		doc.Frozen = view.Freeze.Reason
+	}
+	for i := range view.Members {
+		m := &view.Members[i]
+		sub := SubclusterDoc{ID: m.ID, State: m.State.String(), Reason: m.Reason, AgeSeconds: m.Age.Seconds(), Epoch: m.Epoch,
+			Version: m.Version, Draining: m.Draining, Addresses: m.Addresses, Metrics: m.Load.Metrics}
+		if client, err := d.gate.Member(m.ID); err == nil {
+			for _, k := range client.Open() {
+				sub.CutOff = append(sub.CutOff, k.String())
+			}
+		}
+		doc.Subclusters = append(doc.Subclusters, sub)
+	}
+	answer(w, doc)
+}
+
+// WhyDoc tells how an application got its home.
+type WhyDoc struct {
+	Application creel.ApplicationID `json:"application"`
+	Home        creel.SubclusterID  `json:"home"`
+	Queue       creel.QueuePath     `json:"queue,omitempty"`
+	View        int64               `json:"view,omitempty"`
+	Tries       []TryDoc            `json:"tries"`
+	Note        string              `json:"note,omitempty"`
+}
+
+// TryDoc is one member a submission was offered to.
+type TryDoc struct {
+	Member  creel.SubclusterID `json:"member"`
+	Verdict string             `json:"verdict"`
+	Claimed bool               `json:"claimed_before,omitempty"`
+	Error   string             `json:"error,omitempty"`
+	Reason  *policies.Reason   `json:"reason,omitempty"`
+}
+
+func (d *Door) why(w http.ResponseWriter, r *http.Request) {
+	app, err := creel.ParseApplicationID(chi.URLParam(r, "appid"))
+	if err != nil {
+		problem(w, http.StatusBadRequest, "invalid application id", err.Error())
+		return
+	}
+	out, known := d.gate.Decision(app)
+	home, err := d.gate.Home(r.Context(), app)
+	if err != nil && !known {
+		status := http.StatusServiceUnavailable
+		if errors.Is(err, creel.ErrApplicationNotFound) {
+			status = http.StatusNotFound
+		}
+		problem(w, status, "application not found", err.Error())
+		return
+	}
+	doc := WhyDoc{Application: app, Home: out.Home, Queue: out.Queue, View: out.View, Tries: tries(out)}
+	if home != nil {
+		doc.Home = home.ID
+	}
+	if !known {
+		doc.Note = "submitted through another router, or too long ago: only the home is known here"
+	}
+	answer(w, doc)
+}
+
+func tries(out router.Outcome) []TryDoc {
+	docs := []TryDoc{}
+	for _, t := range out.Tries {
+		doc := TryDoc{Member: t.Member, Verdict: t.Verdict.String(), Claimed: t.Claimed}
+		if t.Err != nil {
+			doc.Error = t.Err.Error()
+		}
+		if t.Reason.Policy != "" {
+			doc.Reason = &t.Reason
+		}
+		docs = append(docs, doc)
+	}
+	return docs
+}
+
+func (d *Door) counts(w http.ResponseWriter, _ *http.Request) {
+	c := d.gate.Counts()
+	answer(w, map[string]int64{"submitted": c.Submitted.Load(), "accepted": c.Accepted.Load(), "failed": c.Failed.Load(),
+		"moved": c.Moved.Load(), "partial": c.Partial.Load(), "killed": c.Killed.Load()})
+}
