@@ -192,6 +192,7 @@ var schedulerKeys = []Setting{
 	{Key: "yarn.scheduler.maximum-allocation-vcores", Type: Int, Default: "4", Doc: "The largest container in virtual cores."},
 	{Key: "yarn.scheduler.include-port-in-node-name", Type: Bool, Default: "false", Doc: "Whether asks name nodes as host:port; for several nodes on one host."},
 	{Key: "yarn.scheduler.queue-placement-rules", Type: List, Default: "user-group", Doc: "Which rules choose the queue of a submission: user-group, app-name, or classes."},
+	{Key: "yarn.scheduler.queue-placement-rules.app-name", Type: List, Doc: "Queues of applications by their name: application:queue; they follow yarn.scheduler.capacity.queue-mappings."},
 	{Key: "yarn.scheduler.configuration.store.class", Type: Enum, Default: "file", Choices: []string{"file", "memory", "leveldb", "zk", "fs"}, Doc: "Where queue settings live; creel reads files."},
 	{Key: "yarn.resource-types", Type: List, Doc: "Resource types beside memory and cores, such as yarn.io/gpu."},
 	{Key: "yarn.resource-types.**.units", Type: String, Doc: "The unit of a resource type."},

@@ -249,7 +249,8 @@ func (s *Settings) Matching(pattern string) []*Value {
 
 // CapacityScheduler returns the properties that describe the queues for the
 // CapacityScheduler, expanded: every yarn.scheduler.capacity.* and
-// creel.scheduler.* of the site files, over them all of capacity-scheduler.xml,
+// creel.scheduler.* of the site files (and the mappings of application names),
+// over them all of capacity-scheduler.xml,
 // over them -D. They are in the order of the files.
 func (s *Settings) CapacityScheduler() ([]Property, error) {
 	return s.schedulerProperties(s.capacity)
@@ -284,7 +285,7 @@ func (s *Settings) schedulerProperties(file []Property) ([]Property, error) {
 	var late []Property
 	for _, key := range s.keys() {
 		v := s.values[key]
-		if v.Origin.Source == "default" || !strings.HasPrefix(key, "yarn.scheduler.capacity.") && !strings.HasPrefix(key, "creel.scheduler.") {
+		if v.Origin.Source == "default" || !schedulerKey(key) {
 			continue
 		}
 		p := Property{Name: key, Value: v.Raw, Final: v.Final, File: v.Origin.File, Line: v.Origin.Line}
@@ -314,9 +315,14 @@ func (s *Settings) schedulerProperties(file []Property) ([]Property, error) {
 		if err != nil {
 			errs = append(errs, &FileError{File: out[i].File, Line: out[i].Line, Err: fmt.Errorf("%s: %w", out[i].Name, err)})
 		}
-		out[i].Value = strings.TrimSpace(text)
+		out[i].Value = text // not trimmed: an access list of groups begins with a space
 	}
 	return out, errors.Join(errs...)
+}
+
+// schedulerKey reports whether a key of a site file belongs to the queues.
+func schedulerKey(key string) bool {
+	return strings.HasPrefix(key, "yarn.scheduler.capacity.") || strings.HasPrefix(key, "creel.scheduler.") || strings.HasPrefix(key, "yarn.scheduler.queue-placement-rules.")
 }
 
 // FairSchedulerFile returns the path of the allocation file and its bytes, nil

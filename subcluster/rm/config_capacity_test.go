@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// hadoopProperties reads a <configuration> the plain way; settings has the real
+// reader, which this room must not know.
+func hadoopProperties(t testing.TB, file string) []Property {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Property []struct {
+			Name  string `xml:"name"`
+			Value string `xml:"value"`
+		} `xml:"property"`
+	}
+	if err := xml.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var props []Property
+	for _, p := range doc.Property {
+		props = append(props, Property{Name: p.Name, Value: p.Value, File: file, Line: 1 + strings.Count(string(data[:strings.Index(string(data), p.Name)]), "\n")})
+	}
+	return props
+}
+
+// lines makes properties of "key = value" lines; the line number is that of
+// the line, and keys without yarn. or creel. are below yarn.scheduler.capacity.
+func lines(text string) []Property {
+	var props []Property
+	for i, line := range strings.Split(text, "\n") {
+		key, value, ok := strings.Cut(line, "=")
+		if !ok {
+			continue
+		}
+		key = strings.TrimSpace(key)
+		if !strings.HasPrefix(key, "yarn.") && !strings.HasPrefix(key, "creel.") {
+			key = capacityPrefix + key
+		}
+		props = append(props, Property{Name: key, Value: strings.TrimPrefix(value, " "), File: "cs.xml", Line: i})
+	}
+	return props
+}
+
+var someCluster = ConfigOptions{
+	MaxAllocation: creel.NewResource(8192, 4, creel.Amount{Name: "yarn.io/gpu", Value: 4}),
+	ResourceTypes: []ResourceType{{Name: "yarn.io/gpu"}},
+}
+
+func readLines(t testing.TB, text string) QueueConfig {
+	t.Helper()
+	c, err := ReadCapacity(lines(text), someCluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// at finds a queue of a tree by its path.
+func at(t testing.TB, root *Queue, path string) *Queue {
+	t.Helper()
+	q := root
+	for _, name := range creel.QueuePath(path).Parts()[1:] {
+		found := false
+		for i := range q.Children {
+			if q.Children[i].Name == name {
+				q, found = &q.Children[i], true
+				break
+			}
+		}
+		if !found {
+			t.Fatalf("no queue %s", path)
+		}
+	}
+	return q
+}
+
+func TestCapacitySampleFilesOfHadoopParse(t *testing.T) {
+	for _, name := range []string{"sample", "test"} {
+		c, err := ReadCapacity(hadoopProperties(t, "testdata/config/capacity-scheduler."+name+".xml"), Config{}.options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for queue, capacity := range map[string]float64{"sls_queue_1": 25, "sls_queue_2": 25, "sls_queue_3": 50} {
+			q := at(t, &c.Queues.Root, "root."+queue)
+			if !reflect.DeepEqual(q.Capacity, PercentOf(capacity)) || !reflect.DeepEqual(q.MaxCapacity, PercentOf(100)) {
+				t.Errorf("%s: %s has %v of at most %v", name, queue, q.Capacity, q.MaxCapacity)
+			}
+		}
+		want := map[string]int{"sample": 0, "test": 2}[name] // reservable, show-reservations-as-queues
+		if len(c.Notes) != want {
+			t.Errorf("%s: notes %v", name, c.Notes)
+		}
+	}
+}
+
+func (c Config) options() ConfigOptions {
+	return ConfigOptions{MaxAllocation: c.MaxAllocation, ResourceTypes: c.ResourceTypes}
+}
+
+// The three-level example of Hadoop's CapacityScheduler page.
+func TestTheDocumentedTree(t *testing.T) {
+	c := readLines(t, `
+root.queues = a,b,c
+root.a.queues = a1, a2
+root.b.queues = b1,b2 ,b3
+root.a.capacity = 50
+root.b.capacity = 30.5
+root.c.capacity = 19.5
+root.a.a1.capacity = 3w
+root.a.a2.capacity = 2.5w
+root.b.b1.capacity = 10
+root.b.b2.capacity = 20
+root.b.b3.capacity = 70
+`)
+	var got []string
+	var walk func(path string, q *Queue)
+	walk = func(path string, q *Queue) {
+		got = append(got, fmt.Sprintf("%s %v", path, q.Capacity.Value))
+		for i := range q.Children {
+			walk(path+"."+q.Children[i].Name, &q.Children[i])
+		}
+	}
+	walk("root", &c.Queues.Root)
+	want := "root 100;root.a 50;root.a.a1 3;root.a.a2 2.5;root.b 30.5;root.b.b1 10;root.b.b2 20;root.b.b3 70;root.c 19.5"
+	if s := strings.Join(got, ";"); s != want {
+		t.Errorf("got  %s\nwant %s", s, want)
+	}
+	if a1 := at(t, &c.Queues.Root, "root.a.a1"); a1.Capacity.Unit != Weight {
+		t.Errorf("a1 is in %v", a1.Capacity.Unit)
+	}
+	a := at(t, &c.Queues.Root, "root.c")
+	if a.MinUserPercent != 100 || a.UserFactor != 1 || a.MaxAMPercent != 0.1 || a.MaxApps != 0 || a.MaxParallelApps != 0 || a.State != creel.QueueRunning {
+		t.Errorf("defaults of a queue: %+v", a)
+	}
+	q := c.Queues
+	if q.MaxApplications != 10000 || q.NodeLocalityDelay != 40 || q.RackLocalityAdditionalDelay != -1 || q.Calculator != MemoryOnly || q.Scheduler != Capacity {
+		t.Errorf("defaults of the tree: %+v", q)
+	}
+}
+
+func TestEverySettingOfAQueue(t *testing.T) {
+	c := readLines(t, `
+maximum-applications = 500
+maximum-am-resource-percent = 0.3
+global-queue-max-application = 77
+max-parallel-apps = 40
+user.max-parallel-apps = 9
+user.bob.max-parallel-apps = 3
+user.ann.max-parallel-apps = 4
+minimum-user-limit-percent = 50
+user-limit-factor = 2
+node-locality-delay = -1
+rack-locality-additional-delay = 7
+resource-calculator = org.apache.hadoop.yarn.util.resource.DominantResourceCalculator
+root.queues = p,s
+root.acl_submit_applications =  
+root.acl_administer_queue = admin ops
+root.ordering-policy = priority-utilization
+root.p.queues = leaf,other
+root.p.capacity = 60
+root.p.state = STOPPED
+root.p.maximum-application-lifetime = 3600
+root.p.default-application-lifetime = 60
+root.p.leaf.capacity = 100
+root.p.leaf.maximum-capacity = -1
+root.p.leaf.minimum-user-limit-percent = 25
+root.p.leaf.user-limit-factor = -1
+root.p.leaf.maximum-am-resource-percent = 0.5
+root.p.leaf.maximum-applications = 12
+root.p.leaf.max-parallel-apps = 2
+root.p.leaf.priority = 3
+root.p.leaf.default-application-priority = 5
+root.p.leaf.ordering-policy = fair
+root.p.leaf.acl_submit_applications = u1,u2 g1,g2
+root.p.leaf.acl_administer_queue =  g3
+root.p.leaf.maximum-allocation-mb = 4096
+root.p.leaf.user-settings.ann.weight = 1.5
+root.p.leaf.user-settings.bob.weight = 0.5
+root.p.leaf.disable_preemption = true
+root.p.leaf.intra-queue-preemption.disable_preemption = true
+root.p.leaf.maximum-application-lifetime = 0
+root.p.leaf.accessible-node-labels = gpu
+root.p.leaf.accessible-node-labels.gpu.capacity = 50
+root.p.other.capacity = 0
+root.s.capacity = 40
+root.s.maximum-capacity = 40
+root.s.maximum-allocation = memory-mb=2Gi,yarn.io/gpu=1
+creel.scheduler.root.p.leaf.node-order = pack
+`)
+	root := &c.Queues.Root
+	leaf := at(t, root, "root.p.leaf")
+	want := Queue{
+		Name: "leaf", Capacity: PercentOf(100), MaxCapacity: PercentOf(100), State: creel.QueueStopped,
+		Submit: ACL{Users: []string{"u1", "u2"}, Groups: []string{"g1", "g2"}}, Admin: ACL{Groups: []string{"g3"}},
+		Priority: 3, Policy: FairShare, NodeOrder: Pack, MinUserPercent: 25, UserFactor: -1,
+		UserWeights:  []UserLimit{{User: "ann", Weight: 1.5}, {User: "bob", Weight: 0.5}},
+		MaxAMPercent: 0.5, MaxApps: 12, MaxParallelApps: 2,
+		MaxAllocation:   creel.NewResource(4096, 4, creel.Amount{Name: "yarn.io/gpu", Value: 4}),
+		DefaultPriority: 5, MaxLifetime: 0, DefaultLifetime: time.Minute, PreemptionDisabled: true, IntraPreemptionDisabled: true,
+		Settings: []Setting{{"accessible-node-labels", "gpu"}, {"accessible-node-labels.gpu.capacity", "50"}},
+	}
+	if !reflect.DeepEqual(*leaf, want) {
+		t.Errorf("leaf\n got %+v\nwant %+v", *leaf, want)
+	}
+	other, s := at(t, root, "root.p.other"), at(t, root, "root.s")
+	if other.MaxLifetime != time.Hour || other.DefaultLifetime != time.Minute || other.MaxApps != 77 || other.MaxParallelApps != 40 ||
+		other.MinUserPercent != 50 || other.UserFactor != 2 || other.MaxAMPercent != 0.3 || other.State != creel.QueueStopped {
+		t.Errorf("what is inherited: %+v", other)
+	}
+	if got := s.MaxAllocation; !got.Equal(creel.NewResource(2048, 4, creel.Amount{Name: "yarn.io/gpu", Value: 1})) {
+		t.Errorf("maximum-allocation %v", got)
+	}
+	if root.Submit.All || len(root.Submit.Users)+len(root.Submit.Groups) != 0 || !root.Admin.Allows("admin", nil) || !root.Admin.Allows("x", []string{"ops"}) || root.Admin.Allows("x", []string{"y"}) {
+		t.Errorf("root's ACLs %+v %+v", root.Submit, root.Admin)
+	}
+	if root.Policy != PriorityUtilization || at(t, root, "root.p").State != creel.QueueStopped {
+		t.Errorf("parents: %v %v", root.Policy, at(t, root, "root.p").State)
+	}
+	q := c.Queues
+	if q.MaxApplications != 500 || q.UserMaxAppsDefault != 9 || !reflect.DeepEqual(q.UserMaxApps, []UserLimit{{User: "ann", Max: 4}, {User: "bob", Max: 3}}) ||
+		q.NodeLocalityDelay != -1 || q.RackLocalityAdditionalDelay != 7 || q.Calculator != Dominant {
+		t.Errorf("tree: %+v", q)
+	}
+}
+
+func TestAbsoluteResources(t *testing.T) {
+	c := readLines(t, `
+root.queues = a,b
+root.a.capacity = [memory=10240,vcores=12]
+root.a.maximum-capacity = [memory=20480,vcores=24]
+root.b.capacity = [memory-mb=1Gi, vcores=1, yarn.io/gpu=2]
+root.b.maximum-capacity = [memory=2048]
+root.a.queues = x
+root.a.x.capacity = [memory=4096,vcores=2]
+`)
+	b := at(t, &c.Queues.Root, "root.b")
+	if !b.Capacity.Resource.Equal(creel.NewResource(1024, 1, creel.Amount{Name: "yarn.io/gpu", Value: 2})) {
+		t.Errorf("b's capacity %v", b.Capacity)
+	}
+	if m := b.MaxCapacity.Resource; m.MemoryMB != 2048 || m.VCores != math.MaxInt64 || m.Get("yarn.io/gpu") != math.MaxInt64 {
+		t.Errorf("types that a maximum does not name are bounded: %v", m)
+	}
+	if a := at(t, &c.Queues.Root, "root.a"); !a.Capacity.Resource.Equal(creel.NewResource(10240, 12)) || a.Capacity.Unit != Absolute {
+		t.Errorf("a's capacity %v", a.Capacity)
+	}
+	per := readLines(t, "root.queues = a\nlegacy-queue-mode.enabled = false\nroot.a.capacity = [memory=50%,vcores=25%]")
+	if got := at(t, &per.Queues.Root, "root.a").Capacity; got.Unit != PerType || !reflect.DeepEqual(got.Types, []TypePercent{{"memory-mb", 50}, {"vcores", 25}}) {
+		t.Errorf("percentages per type: %+v", got)
+	}
+}
+
+func TestAutoCreatedQueues(t *testing.T) {
+	c := readLines(t, `
+root.queues = managed,flex
+root.managed.capacity = 2w
+root.flex.capacity = 1w
+root.managed.auto-create-child-queue.enabled = true
+root.managed.auto-create-child-queue.max-queues = 10
+root.managed.leaf-queue-template.capacity = 20
+root.managed.leaf-queue-template.maximum-capacity = 80
+root.managed.leaf-queue-template.user-limit-factor = 3
+root.flex.auto-queue-creation-v2.enabled = true
+root.flex.auto-queue-creation-v2.maximum-queue-depth = 3
+root.flex.auto-queue-creation-v2.template.maximum-applications = 5
+root.flex.auto-queue-creation-v2.leaf-template.capacity = 4w
+root.flex.auto-queue-creation-v2.parent-template.acl_submit_applications = *
+root.*.auto-queue-creation-v2.template.max-parallel-apps = 6
+auto-queue-creation-v2.queue-expiration-time = 60
+`)
+	m, f := at(t, &c.Queues.Root, "root.managed").AutoCreate, at(t, &c.Queues.Root, "root.flex").AutoCreate
+	if m == nil || m.Depth != 1 || m.Max != 10 || m.KeepIdle >= 0 || !reflect.DeepEqual(m.Leaf.Capacity, PercentOf(20)) || !reflect.DeepEqual(m.Leaf.MaxCapacity, PercentOf(80)) || m.Leaf.UserFactor != 3 {
+		t.Errorf("managed parent %+v", m)
+	}
+	if f == nil || f.Depth != 3 || f.Max != 1000 || f.KeepIdle != time.Minute || !reflect.DeepEqual(f.Leaf.Capacity, WeightOf(4)) || !reflect.DeepEqual(f.Parent.Capacity, WeightOf(1)) ||
+		f.Leaf.MaxApps != 5 || f.Leaf.MaxParallelApps != 6 || f.Leaf.UserFactor != -1 || f.Leaf.MaxAMPercent != 1 || !f.Parent.Submit.All || f.Leaf.Submit.All {
+		t.Errorf("flexible parent %+v", f)
+	}
+	if len(c.Notes) != 0 {
+		t.Errorf("notes %v", c.Notes)
+	}
+}
+
+func TestNothingAtAllIsOneQueue(t *testing.T) {
+	c, err := ReadCapacity(nil, ConfigOptions{})
+	if err != nil || len(c.Queues.Root.Children) != 1 || c.Queues.Root.Children[0].Name != "default" || c.Placement != nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestWrongCapacityFilesNameEachLine(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		want       []string // each a whole line of the error
+	}{
+		{"sum", "\nroot.queues = a,b\nroot.a.capacity = 50\nroot.b.capacity = 40", []string{
+			"cs.xml:2: yarn.scheduler.capacity.root.a.capacity: the capacities of the queues below root sum to 90 percent, not to 100"}},
+		{"mixed", "\nroot.queues = a,b\nroot.a.capacity = 50\nroot.b.capacity = 2w", []string{
+			"cs.xml:2: yarn.scheduler.capacity.root.a.capacity: the queues below root mix percentages, weights and resources; use one of them for all"}},
+		{"no queues", "\nroot.capacity = 100", []string{
+			"yarn.scheduler.capacity.root.queues: the root has no queues; list them, separated by commas"}},
+		{"twice", "\nroot.queues = a,a\nroot.a.capacity = 100", []string{
+			`cs.xml:1: yarn.scheduler.capacity.root.queues: queue "a" is listed twice`}},
+		{"maximum below", "\nroot.queues = a\nroot.a.capacity = 100\nroot.a.maximum-capacity = 50", []string{
+			"cs.xml:3: yarn.scheduler.capacity.root.a.maximum-capacity: the maximum of 50 percent is below the capacity of 100 percent"}},
+		{"maximum weight", "\nroot.queues = a\nroot.a.capacity = 1w\nroot.a.maximum-capacity = 2w", []string{
+			"cs.xml:3: yarn.scheduler.capacity.root.a.maximum-capacity: a maximum cannot be a weight; write percent or [memory=..,vcores=..]"}},
+		{"children too many resources", "\nroot.queues = a\nroot.a.queues = x,y\nroot.a.capacity = [memory=100,vcores=1]\nroot.a.x.capacity = [memory=60,vcores=1]\nroot.a.y.capacity = [memory=60,vcores=0]", []string{
+			"cs.xml:4: yarn.scheduler.capacity.root.a.x.capacity: the queues below root.a are promised <memory:120, vCores:1> in all, more than its own <memory:100, vCores:1>"}},
+		{"resources below percent", "\nroot.queues = a\nroot.a.queues = x\nroot.a.capacity = 100\nroot.a.x.capacity = [memory=60,vcores=1]", []string{
+			"cs.xml:4: yarn.scheduler.capacity.root.a.x.capacity: the queues below root.a are given in resources, so it must be"}},
+		{"running below stopped", "\nroot.queues = a\nroot.a.queues = x\nroot.a.capacity = 100\nroot.a.state = STOPPED\nroot.a.x.capacity = 100\nroot.a.x.state = RUNNING", []string{
+			"cs.xml:6: yarn.scheduler.capacity.root.a.x.state: queue root.a.x cannot run below root.a, which is stopped"}},
+		{"everything at once", `
+root.queues = a,b.c
+root.a.capacity = lots
+root.a.user-limit-factor = -3
+root.a.minimum-user-limit-percent = 101
+root.a.state = RESTING
+root.a.maximum-am-resource-percent = -1
+root.a.maximum-allocation-mb = 99999
+root.a.max-parallel-apps = 0
+root.a.ordering-policy = random
+root.a.maximum-application-lifetime = 10
+root.a.default-application-lifetime = 20
+root.a.user-settings.bob.weight = 0
+resource-calculator = com.example.Mine
+node-locality-delay = forty
+root.a.accessible-node-labels =
+creel.scheduler.root.a.node-order = heap`, []string{
+			`cs.xml:1: yarn.scheduler.capacity.root.queues: "b.c" is not a queue name; it has no dots, and no spaces around it`,
+			`cs.xml:2: yarn.scheduler.capacity.root.a.capacity: "lots" is none of: percent (25), a weight (2w), resources ([memory=1024,vcores=2])`,
+			`cs.xml:3: yarn.scheduler.capacity.root.a.user-limit-factor: -3 is neither -1 nor at least 0`,
+			`cs.xml:4: yarn.scheduler.capacity.root.a.minimum-user-limit-percent: 101 is not a percentage from 0 to 100`,
+			`cs.xml:5: yarn.scheduler.capacity.root.a.state: "RESTING" is neither RUNNING nor STOPPED`,
+			`cs.xml:6: yarn.scheduler.capacity.root.a.maximum-am-resource-percent: -1 is below 0`,
+			`cs.xml:7: yarn.scheduler.capacity.root.a.maximum-allocation-mb: the largest container of the queue, <memory:99999, vCores:4, yarn.io/gpu: 4>, is beyond that of the cluster, <memory:8192, vCores:4, yarn.io/gpu: 4>`,
+			`cs.xml:8: yarn.scheduler.capacity.root.a.max-parallel-apps: 0 is not above 0`,
+			`cs.xml:9: yarn.scheduler.capacity.root.a.ordering-policy: "random" is not an order of a leaf queue: fifo, fair, drf, priority`,
+			`cs.xml:11: yarn.scheduler.capacity.root.a.default-application-lifetime: the default of 20s is longer than maximum-application-lifetime of 10s`,
+			`cs.xml:12: yarn.scheduler.capacity.root.a.user-settings.bob.weight: the weight 0 of user bob is not above 0 and at most 100`,
+			`cs.xml:13: yarn.scheduler.capacity.resource-calculator: known calculators are org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator and DominantResourceCalculator`,
+			`cs.xml:14: yarn.scheduler.capacity.node-locality-delay: "forty" is not a whole number of 32 bits`,
+			`cs.xml:16: creel.scheduler.root.a.node-order: "heap" is neither spread nor pack`}},
+		{"vectors", "\nroot.queues = a,b,c,d\nroot.a.capacity = [memory=1,memory-mb=2]\nroot.b.capacity = [coffee=1]\nroot.c.capacity = [memory=10%,vcores=1]\nroot.d.capacity = [memory]", []string{
+			`cs.xml:2: yarn.scheduler.capacity.root.a.capacity: resource type "memory-mb" is given twice`,
+			`cs.xml:3: yarn.scheduler.capacity.root.b.capacity: resource type "coffee" is not known; types are memory-mb, vcores, yarn.io/gpu`,
+			`cs.xml:4: yarn.scheduler.capacity.root.c.capacity: amounts and percentages are mixed; use one for all resource types`,
+			`cs.xml:5: yarn.scheduler.capacity.root.d.capacity: "memory" is not type=amount`}},
+		{"managed parent", "\nroot.queues = a\nroot.a.capacity = 100\nroot.a.auto-create-child-queue.enabled = true", []string{
+			"cs.xml:3: yarn.scheduler.capacity.root.a.auto-create-child-queue.enabled: the leaf queues to be made have no capacity; set yarn.scheduler.capacity.root.a.leaf-queue-template.capacity"}},
+	} {
+		c, err := ReadCapacity(lines(tc.text), someCluster)
+		if err == nil {
+			t.Errorf("%s: accepted as %+v", tc.name, c)
+			continue
+		}
+		got := strings.Split(err.Error(), "\n")
+		for _, want := range tc.want {
+			found := false
+			for _, line := range got {
+				found = found || line == want
+			}
+			if !found {
+				t.Errorf("%s: missing\n  %s\nin\n  %s", tc.name, want, strings.Join(got, "\n  "))
+			}
+		}
+		var ce *ConfigError
+		if !errors.As(err, &ce) || !errors.Is(err, creel.ErrInvalidRequest) {
+			t.Errorf("%s: %T", tc.name, err)
+		}
+		if !reflect.DeepEqual(c, QueueConfig{}) {
+			t.Errorf("%s: half a tree came back", tc.name)
+		}
+	}
+}
+
+func TestNotesTellWhatHasNoEffect(t *testing.T) {
+	c := readLines(t, `
+root.queues = a
+root.a.capacity = 100
+root.a.capcity = 50
+root.b.capacity = 50
+root.a.accessible-node-labels.gpu.capacity = 20
+schedule-asynchronously.enable = true
+node-localty-delay = 3
+root.a.x.y.maximum-capacity = 3
+creel.scheduler.root.nowhere.node-order = pack
+`)
+	want := []string{
+		`cs.xml:3: yarn.scheduler.capacity.root.a.capcity: unknown setting "capcity" of queue root.a; did you mean capacity?`,
+		`cs.xml:4: yarn.scheduler.capacity.root.b.capacity: queue root.b is not listed in root.queues; it does not exist`,
+		`cs.xml:5: yarn.scheduler.capacity.root.a.accessible-node-labels.gpu.capacity: node labels are kept and not used yet`,
+		`cs.xml:6: yarn.scheduler.capacity.schedule-asynchronously.enable: has no effect: it says how Hadoop's scheduler works inside`,
+		`cs.xml:7: yarn.scheduler.capacity.node-localty-delay: unknown setting; did you mean yarn.scheduler.capacity.node-locality-delay?`,
+		`cs.xml:8: yarn.scheduler.capacity.root.a.x.y.maximum-capacity: queue root.a.x.y is not listed in root.a.queues; it does not exist`,
+		`cs.xml:9: creel.scheduler.root.nowhere.node-order: there is no queue root.nowhere`,
+	}
+	var got []string
+	for _, n := range c.Notes {
+		got = append(got, n.String())
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
+func TestACLsAsHadoopWritesThem(t *testing.T) {
+	for text, want := range map[string]ACL{
+		"*": {All: true}, " ": {}, "": {}, "a,b": {Users: []string{"a", "b"}}, "a b": {Users: []string{"a"}, Groups: []string{"b"}},
+		" b,c": {Groups: []string{"b", "c"}}, "a, b": {Users: []string{"a"}, Groups: []string{"b"}}, "*,a b": {All: true, Users: []string{"*", "a"}, Groups: []string{"b"}},
+	} {
+		if got := ParseACL(text); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q is %+v", text, got)
+		}
+	}
+}
+
+func FuzzReadCapacity(f *testing.F) {
+	f.Add("root.queues = a,b\nroot.a.capacity = 50\nroot.b.capacity = 50")
+	f.Add("root.queues = a\nroot.a.capacity = [memory=1,vcores=2]\nroot.a.auto-queue-creation-v2.enabled = true")
+	f.Add("root.queues = a\nroot.a.queues = a\nroot.a.a.queues=a\nroot.a.capacity=1w\nqueue-mappings=u:%user:%primary_group.%user")
+	f.Add("root.queues = \xff,,..\nroot..capacity = nan\nmapping-rule-format = json\nmapping-rule-json = {}")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := ReadCapacity(lines(text), someCluster)
+		if err != nil {
+			return
+		}
+		var walk func(q *Queue, depth int)
+		walk = func(q *Queue, depth int) {
+			if q.Name == "" || strings.Contains(q.Name, ".") || depth > maxConfigDepth+1 || q.Capacity.Value < 0 || math.IsNaN(q.Capacity.Value) {
+				t.Fatalf("queue %+v", q)
+			}
+			for i := range q.Children {
+				walk(&q.Children[i], depth+1)
+			}
+		}
+		walk(&c.Queues.Root, 1)
+	})
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/creelrm/creel"
+)
+
+// confUnlimited is a bound that no cluster reaches.
+const confUnlimited = math.MaxInt64
+
+// confZero stands for a zero that was written out where the zero value of a
+// field means "not given".
+const confZero = 1e-9
+
+func confFloat(text string) (float64, error) {
+	// Java's floats may end in f or d.
+	f, err := strconv.ParseFloat(strings.TrimRight(strings.TrimSpace(text), "fFdD"), 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0, fmt.Errorf("%q is not a number", text)
+	}
+	return f, nil
+}
+
+func confInt(text string) (int, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a whole number of 32 bits", text)
+	}
+	return int(n), nil
+}
+
+func confBool(text string) (bool, error) {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, fmt.Errorf("%q is neither true nor false", text)
+}
+
+func confList(text string) []string {
+	var out []string
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+// ParseACL reads Hadoop's form of an access list: users, a space, groups, each
+// separated by commas; * allows everybody, a lone space nobody. A list that
+// begins with a space names groups only.
+func ParseACL(text string) ACL {
+	if strings.TrimSpace(text) == "*" {
+		return ACL{All: true}
+	}
+	users, groups, _ := strings.Cut(strings.TrimRight(text, " \t\r\n"), " ")
+	a := ACL{Users: confList(users), Groups: confList(groups)}
+	if slices.Contains(a.Users, "*") || slices.Contains(a.Groups, "*") {
+		a.All = true
+	}
+	return a
+}
+
+// units of resource amounts, as Hadoop's resource-types.xml writes them.
+var unitFactors = []struct {
+	name string
+	num  int64
+	den  int64
+}{
+	{"Ki", 1 << 10, 1}, {"Mi", 1 << 20, 1}, {"Gi", 1 << 30, 1}, {"Ti", 1 << 40, 1}, {"Pi", 1 << 50, 1},
+	{"k", 1e3, 1}, {"M", 1e6, 1}, {"G", 1e9, 1}, {"T", 1e12, 1}, {"P", 1e15, 1},
+	{"m", 1, 1e3}, {"u", 1, 1e6}, {"n", 1, 1e9}, {"", 1, 1},
+}
+
+// confAmountIn reads a whole number, with or without a unit, and gives it in the
+// unit wanted.
+func confAmountIn(text, unit string) (int64, error) {
+	text = strings.TrimSpace(text)
+	digits := strings.TrimRightFunc(text, func(r rune) bool { return r < '0' || r > '9' })
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%q is not an amount", text)
+	}
+	suffix := strings.TrimSpace(text[len(digits):])
+	if suffix == "" || suffix == unit {
+		return n, nil
+	}
+	from, to := -1, -1
+	for i, u := range unitFactors {
+		if u.name == suffix {
+			from = i
+		}
+		if u.name == unit {
+			to = i
+		}
+	}
+	if from < 0 || to < 0 {
+		return 0, fmt.Errorf("%q has a unit that is not known", text)
+	}
+	f, t := unitFactors[from], unitFactors[to]
+	v := float64(n) * (float64(f.num) / float64(f.den)) / (float64(t.num) / float64(t.den))
+	if v > 1<<62 {
+		return 0, fmt.Errorf("%q is beyond 62 bits", text)
+	}
+	return int64(math.Round(v)), nil
+}
+
+// typeName gives the resource type that a file's name means, and its unit.
+func (o *ConfigOptions) typeName(name string) (string, string, bool) {
+	switch name {
+	case "memory", creel.MemoryName:
+		return creel.MemoryName, "Mi", true
+	case creel.VCoresName, "cpu", "vcore":
+		return creel.VCoresName, "", true
+	}
+	for _, t := range o.ResourceTypes {
+		if t.Name == name {
+			return t.Name, t.Unit, true
+		}
+	}
+	return name, "", false
+}
+
+// typeNames lists every resource type of the cluster.
+func (o *ConfigOptions) typeNames() []string {
+	names := []string{creel.MemoryName, creel.VCoresName}
+	for _, t := range o.ResourceTypes {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// confVector is a list of resource types, each with an amount or a percentage.
+type confVector struct {
+	names    []string
+	amounts  map[string]int64
+	percents map[string]float64
+}
+
+// parseVector reads "memory-mb=1024, vcores=2" or "memory-mb=50%, vcores=25%".
+func (o *ConfigOptions) parseVector(text string) (confVector, error) {
+	v := confVector{amounts: map[string]int64{}, percents: map[string]float64{}}
+	for _, item := range confList(text) {
+		name, value, ok := strings.Cut(item, "=")
+		if !ok {
+			return v, fmt.Errorf("%q is not type=amount", item)
+		}
+		full, unit, known := o.typeName(strings.TrimSpace(name))
+		if !known {
+			return v, fmt.Errorf("resource type %q is not known; types are %s", strings.TrimSpace(name), strings.Join(o.typeNames(), ", "))
+		}
+		if slices.Contains(v.names, full) {
+			return v, fmt.Errorf("resource type %q is given twice", full)
+		}
+		v.names = append(v.names, full)
+		value = strings.TrimSpace(value)
+		switch {
+		case strings.HasSuffix(value, "%"):
+			p, err := confFloat(strings.TrimSuffix(value, "%"))
+			if err != nil || p < 0 {
+				return v, fmt.Errorf("%q is not a percentage", value)
+			}
+			v.percents[full] = p
+		case strings.HasSuffix(value, "w"):
+			return v, fmt.Errorf("%q: a weight for a single resource type is not supported; give the queue one weight, such as 2w", item)
+		default:
+			n, err := confAmountIn(value, unit)
+			if err != nil {
+				return v, err
+			}
+			v.amounts[full] = n
+		}
+	}
+	if len(v.names) == 0 {
+		return v, errors.New("no resource is named")
+	}
+	if len(v.amounts) > 0 && len(v.percents) > 0 {
+		return v, errors.New("amounts and percentages are mixed; use one for all resource types")
+	}
+	return v, nil
+}
+
+// amount turns a vector into an Amount; types that it does not name get the
+// missing value, or 100% when that is confUnlimited.
+func (v confVector) amount(names []string, missing int64) Amount {
+	if len(v.percents) > 0 {
+		a := Amount{Unit: PerType}
+		for _, n := range v.names {
+			a.Types = append(a.Types, TypePercent{n, v.percents[n]})
+		}
+		if missing == confUnlimited {
+			for _, n := range names {
+				if _, ok := v.percents[n]; !ok {
+					a.Types = append(a.Types, TypePercent{n, 100})
+				}
+			}
+		}
+		return a
+	}
+	var r creel.Resource
+	for _, n := range names {
+		if _, ok := v.amounts[n]; !ok {
+			r = r.With(n, missing)
+		}
+	}
+	for _, n := range v.names {
+		r = r.With(n, v.amounts[n])
+	}
+	return AbsoluteOf(r)
+}
+
+// within reports whether no type of a maximum is below the minimum.
+func confWithin(minimum, maximum creel.Resource) bool { return minimum.Fits(maximum) }
