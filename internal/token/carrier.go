@@ -192,16 +192,24 @@ func ParseCredentials(b []byte) (Credentials, error) {
 }
 
 func readCredentials(r *Reader) (c Credentials, err error) {
-	for n := r.VInt(); n > 0 && r.Err() == nil; n-- {
+	for n := count(r); n > 0 && r.Err() == nil; n-- {
 		c.Tokens = append(c.Tokens, Named{Alias: r.Text(), Token: Read(r)})
 	}
-	for n := r.VInt(); n > 0 && r.Err() == nil; n-- {
+	for n := count(r); n > 0 && r.Err() == nil; n-- {
 		c.Secrets = append(c.Secrets, Secret{Alias: r.Text(), Value: r.Bytes()})
 	}
 	if r.Err() != nil {
 		return Credentials{}, r.Err()
 	}
 	return c, nil
+}
+
+func count(r *Reader) int32 {
+	n := r.VInt()
+	if n < 0 {
+		r.Fail("a list has %d entries", n)
+	}
+	return n
 }
 
 func readMessage(b []byte) (c Credentials, err error) {
