@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redistest
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Proxy is a TCP path to a server with faults: cut, silence, delay.
+type Proxy struct {
+	Addr   string
+	target string
+	listen net.Listener
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	cut    bool
+	delay  time.Duration
+	silent chan struct{} // not nil: bytes wait until it is closed
+	conns  map[net.Conn]struct{}
+	closed bool
+}
+
+// NewProxy opens a path to target until the test ends.
+func NewProxy(tb testing.TB, target string) *Proxy {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := &Proxy{Addr: l.Addr().String(), target: target, listen: l, conns: map[net.Conn]struct{}{}}
+	p.wg.Add(1)
+	go p.accept()
+	tb.Cleanup(p.Close)
+	return p
+}
+
+// Cut closes all connections and refuses new ones.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = true
+	for c := range p.conns {
+		_ = c.Close()
+	}
+}
+
+// Silence holds all bytes back, in both directions; connections stay open and
+// new ones are accepted.
+func (p *Proxy) Silence() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.silent == nil {
+		p.silent = make(chan struct{})
+	}
+}
+
+// Delay holds each piece of bytes back for d.
+func (p *Proxy) Delay(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = d
+}
+
+// Heal ends all faults; bytes that were held back go on.
+func (p *Proxy) Heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut, p.delay = false, 0
+	if p.silent != nil {
+		close(p.silent)
+		p.silent = nil
+	}
+}
+
+// Close ends the path and waits for its goroutines.
+func (p *Proxy) Close() {
+	p.Heal()
+	p.mu.Lock()
+	p.closed = true
+	_ = p.listen.Close()
+	for c := range p.conns {
+		_ = c.Close()
+	}
+	p.mu.Unlock()
+	p.wg.Wait()
+}
+
+func (p *Proxy) accept() {
+	defer p.wg.Done()
+	for {
+		c, err := p.listen.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue
+		}
+		p.wg.Add(1)
+		go p.serve(c)
+	}
+}
+
+// track notes a connection; false if the path is cut or closed.
+func (p *Proxy) track(c net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cut || p.closed {
+		_ = c.Close()
+		return false
+	}
+	p.conns[c] = struct{}{}
+	return true
+}
+
+func (p *Proxy) drop(c net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c)
+	_ = c.Close()
+}
+
+func (p *Proxy) serve(c net.Conn) {
+	defer p.wg.Done()
+	if !p.track(c) {
+		return
+	}
+	defer p.drop(c)
+	up, err := net.Dial("tcp", p.target)
+	if err != nil || !p.track(up) {
+		return
+	}
+	defer p.drop(up)
+	back := make(chan struct{})
+	go func() {
+		defer close(back)
+		p.pump(c, up)
+		_ = c.Close()
+	}()
+	p.pump(up, c)
+	_ = up.Close()
+	<-back
+}
+
+func (p *Proxy) pump(to io.Writer, from io.Reader) {
+	b := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(b)
+		if n > 0 {
+			p.mu.Lock()
+			delay, silent := p.delay, p.silent
+			p.mu.Unlock()
+			if delay > 0 {
+				time.Sleep(delay)
+			}
+			if silent != nil {
+				<-silent
+			}
+			if _, err := to.Write(b[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package redistest starts real redis-server and redis-sentinel processes on
+// loopback for tests: one server, a cluster, or a primary with a replica under
+// Sentinels; and it kills, pauses and restarts them. A missing binary fails the
+// test with a hint, it never skips it. Proxy is a TCP path with faults.
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Server is one redis-server (or sentinel) process.
+type Server struct {
+	Addr string // host:port on loopback
+	Dir  string // its data
+
+	tb   testing.TB
+	bin  string
+	args []string
+	cmd  *exec.Cmd
+	done chan struct{} // closed when cmd has been waited for
+}
+
+// Start runs a redis-server with extra arguments ("--appendonly", "yes") until
+// the test ends. It does not persist unless told to.
+func Start(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	return start(tb, "redis-server", func(dir string, port int) []string {
+		return append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no",
+			"--loglevel", "notice", "--logfile", filepath.Join(dir, "redis.log"), "--repl-diskless-sync-delay", "0"}, args...)
+	})
+}
+
+func start(tb testing.TB, bin string, args func(dir string, port int) []string) *Server {
+	tb.Helper()
+	path, err := exec.LookPath(bin)
+	if err != nil {
+		tb.Fatalf("%s is not installed: install Redis 7 or later (apt-get install redis-server redis-sentinel, or brew install redis)", bin)
+	}
+	for try := 0; ; try++ {
+		port := freePort(tb)
+		s := &Server{Addr: "127.0.0.1:" + strconv.Itoa(port), Dir: tb.TempDir(), tb: tb, bin: path}
+		s.args = args(s.Dir, port)
+		if err := s.run(); err == nil {
+			tb.Cleanup(s.Kill)
+			return s
+		} else if try == 5 { // somebody took the port, again and again
+			log, _ := os.ReadFile(filepath.Join(s.Dir, "redis.log"))
+			tb.Fatalf("%s does not start: %v\n%s", bin, err, log)
+		}
+	}
+}
+
+// freePort finds a port that is free now and whose cluster bus port exists.
+func freePort(tb testing.TB) int {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// run starts the process and waits until it answers, or has exited.
+func (s *Server) run() error {
+	s.cmd = exec.Command(s.bin, s.args...)
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // no orphan if the test is killed
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	s.done = done
+	go func(cmd *exec.Cmd) {
+		_ = cmd.Wait()
+		close(done)
+	}(s.cmd)
+	for {
+		if reply, err := ping(s.Addr); err == nil && reply {
+			return nil
+		}
+		select {
+		case <-done:
+			return fmt.Errorf("it exited: %s", s.cmd.ProcessState)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// ping is true if the server answers a PING, with whatever word.
+func ping(addr string) (bool, error) {
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := c.Write([]byte("PING\r\n")); err != nil {
+		return false, err
+	}
+	b := make([]byte, 64)
+	n, err := c.Read(b)
+	return n > 0 && !strings.HasPrefix(string(b[:n]), "-LOADING"), err
+}
+
+// URL of the server for creel.
+func (s *Server) URL() string { return "redis://" + s.Addr }
+
+// Port it listens on.
+func (s *Server) Port() int {
+	_, p, _ := net.SplitHostPort(s.Addr)
+	n, _ := strconv.Atoi(p)
+	return n
+}
+
+// Kill ends the process as kill -9 does, and waits for it.
+func (s *Server) Kill() {
+	_ = s.cmd.Process.Signal(syscall.SIGCONT)
+	_ = s.cmd.Process.Kill()
+	<-s.done
+}
+
+// Pause stops the process without ending it; connections stay open.
+func (s *Server) Pause() { _ = s.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Resume continues a paused process.
+func (s *Server) Resume() { _ = s.cmd.Process.Signal(syscall.SIGCONT) }
+
+// Restart starts a killed process again, with its data directory and port.
+func (s *Server) Restart() {
+	s.tb.Helper()
+	for try := 0; ; try++ {
+		err := s.run()
+		if err == nil {
+			return
+		}
+		if try == 20 {
+			log, _ := os.ReadFile(filepath.Join(s.Dir, "redis.log"))
+			s.tb.Fatalf("%s does not start again: %v\n%s", s.bin, err, log)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// Client is a plain client of the server, closed at the end of the test.
+func (s *Server) Client() *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: s.Addr})
+	s.tb.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// Do sends one command over a connection of its own and fails the test on an
+// error.
+func (s *Server) Do(args ...any) any {
+	s.tb.Helper()
+	v, err := s.Try(args...)
+	if err != nil {
+		s.tb.Fatalf("%v: %v", args, err)
+	}
+	return v
+}
+
+// Try is Do that gives the error back.
+func (s *Server) Try(args ...any) (any, error) {
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1})
+	defer func() { _ = c.Close() }()
+	return c.Do(context.Background(), args...).Result()
+}
+
+// until polls a condition that a healthy system reaches by itself.
+func (s *Server) until(what string, cond func() bool) {
+	s.tb.Helper()
+	for !cond() {
+		select {
+		case <-s.done:
+			s.tb.Fatalf("%s exited while waiting until %s", s.bin, what)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// Cluster is a Redis Cluster of primaries without replicas.
+type Cluster struct{ Nodes []*Server }
+
+// StartCluster runs n primaries that share the slots evenly.
+func StartCluster(tb testing.TB, n int, args ...string) *Cluster {
+	tb.Helper()
+	c := &Cluster{}
+	bus := make([]int, n)
+	for i := range n {
+		bus[i] = freePort(tb)
+		c.Nodes = append(c.Nodes, Start(tb, append([]string{"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
+			"--cluster-node-timeout", "2000", "--cluster-port", strconv.Itoa(bus[i]), "--cluster-require-full-coverage", "no"}, args...)...))
+	}
+	for i, s := range c.Nodes {
+		s.Do("CLUSTER", "ADDSLOTSRANGE", 16384*i/n, 16384*(i+1)/n-1)
+		s.Do("CLUSTER", "SET-CONFIG-EPOCH", i+1)
+	}
+	for i, s := range c.Nodes[1:] {
+		s.Do("CLUSTER", "MEET", "127.0.0.1", c.Nodes[0].Port(), bus[0])
+		_ = i
+	}
+	for _, s := range c.Nodes {
+		s.until("the cluster is whole", func() bool {
+			info, _ := s.Do("CLUSTER", "INFO").(string)
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", n)) &&
+				strings.Contains(info, "cluster_slots_assigned:16384")
+		})
+	}
+	return c
+}
+
+// URL of the cluster for creel.
+func (c *Cluster) URL() string {
+	var addrs []string
+	for _, s := range c.Nodes {
+		addrs = append(addrs, s.Addr)
+	}
+	return "redis-cluster://" + strings.Join(addrs, ",")
+}
+
+// Sentinels is a primary, a replica, and three Sentinels that watch them.
+type Sentinels struct {
+	Primary, Replica *Server
+	Sentinels        []*Server
+	Via              *Proxy // the path by which all but Primary itself reach it
+}
+
+// MasterName under which the Sentinels know the primary.
+const MasterName = "creel"
+
+// StartSentinels runs them. The Sentinels find a primary down after 500 ms. The
+// replica and, through the Sentinels, the clients know the primary by the
+// address of a Proxy, so that cutting Via partitions it from everybody.
+func StartSentinels(tb testing.TB, args ...string) *Sentinels {
+	tb.Helper()
+	s := &Sentinels{Primary: Start(tb, args...)}
+	s.Via = NewProxy(tb, s.Primary.Addr)
+	_, viaPort, _ := net.SplitHostPort(s.Via.Addr)
+	s.Primary.Do("CONFIG", "SET", "replica-announce-ip", "127.0.0.1", "replica-announce-port", viaPort)
+	s.Replica = Start(tb, append([]string{"--replicaof", "127.0.0.1 " + viaPort}, args...)...)
+	s.Replica.until("the replica is in step", func() bool {
+		info, _ := s.Primary.Do("INFO", "replication").(string)
+		return strings.Contains(info, "state=online")
+	})
+	for range 3 {
+		s.Sentinels = append(s.Sentinels, start(tb, "redis-sentinel", func(dir string, port int) []string {
+			conf := filepath.Join(dir, "sentinel.conf")
+			text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nlogfile %s\nsentinel monitor %s 127.0.0.1 %s 2\n"+
+				"sentinel down-after-milliseconds %s 500\nsentinel failover-timeout %s 3000\nsentinel parallel-syncs %s 1\n",
+				port, dir, filepath.Join(dir, "redis.log"), MasterName, viaPort, MasterName, MasterName, MasterName)
+			if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+				tb.Fatal(err)
+			}
+			return []string{conf}
+		}))
+	}
+	for _, w := range s.Sentinels {
+		w.until("the Sentinels know each other and the replica", func() bool {
+			v, err := w.Try("SENTINEL", "MASTER", MasterName)
+			if err != nil {
+				return false
+			}
+			m := pairs(v)
+			return m["num-slaves"] == "1" && m["num-other-sentinels"] == "2" && m["flags"] == "master"
+		})
+	}
+	return s
+}
+
+func pairs(v any) map[string]string {
+	m := map[string]string{}
+	switch list := v.(type) {
+	case []any:
+		for i := 0; i+1 < len(list); i += 2 {
+			m[fmt.Sprint(list[i])] = fmt.Sprint(list[i+1])
+		}
+	case map[any]any:
+		for k, v := range list {
+			m[fmt.Sprint(k)] = fmt.Sprint(v)
+		}
+	}
+	return m
+}
+
+// URL of the primary that the Sentinels elect, for creel.
+func (s *Sentinels) URL() string {
+	var addrs []string
+	for _, w := range s.Sentinels {
+		addrs = append(addrs, w.Addr)
+	}
+	return "redis-sentinel://" + strings.Join(addrs, ",") + "/" + MasterName
+}
+
+// AwaitFailover waits until the replica is the primary.
+func (s *Sentinels) AwaitFailover() {
+	s.Replica.tb.Helper()
+	s.Replica.until("the replica is promoted", func() bool {
+		info, _ := s.Replica.Do("INFO", "replication").(string)
+		return strings.Contains(info, "role:master")
+	})
+	for _, w := range s.Sentinels {
+		w.until("the Sentinels name the new primary", func() bool {
+			v, err := w.Try("SENTINEL", "MASTER", MasterName)
+			return err == nil && pairs(v)["port"] == strconv.Itoa(s.Replica.Port())
+		})
+	}
+}
