@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import java.lang.reflect.Proxy;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.ipc.ProtobufRpcEngine2;
+import org.apache.hadoop.ipc.RPC;
+import org.apache.hadoop.thirdparty.protobuf.BlockingService;
+import org.apache.hadoop.thirdparty.protobuf.ByteString;
+import org.apache.hadoop.yarn.api.ApplicationClientProtocolPB;
+import org.apache.hadoop.yarn.proto.ApplicationClientProtocol.ApplicationClientProtocolService;
+import org.apache.hadoop.security.proto.SecurityProtos;
+
+/**
+ * Hadoop's own RPC server with nothing behind it: getDelegationToken echoes
+ * the renewer of the request as the identifier of the token. It says
+ * "serving PORT" and lives until it is killed.
+ */
+public class RpcServer {
+  public static void main(String[] args) throws Exception {
+    Configuration conf = new Configuration();
+    RPC.setProtocolEngine(conf, ApplicationClientProtocolPB.class, ProtobufRpcEngine2.class);
+    Object service = Proxy.newProxyInstance(RpcServer.class.getClassLoader(),
+        new Class<?>[] {ApplicationClientProtocolService.BlockingInterface.class},
+        (proxy, method, a) -> {
+          if (!method.getName().equals("getDelegationToken")) {
+            throw new UnsupportedOperationException(method.getName());
+          }
+          ByteString bytes = ((SecurityProtos.GetDelegationTokenRequestProto) a[1]).getRenewerBytes();
+          return SecurityProtos.GetDelegationTokenResponseProto.newBuilder()
+              .setToken(SecurityProtos.TokenProto.newBuilder()
+                  .setIdentifier(bytes).setPassword(ByteString.EMPTY).setKind("").setService(""))
+              .build();
+        });
+    BlockingService blocking = ApplicationClientProtocolService.newReflectiveBlockingService(
+        (ApplicationClientProtocolService.BlockingInterface) service);
+    RPC.Server server = new RPC.Builder(conf)
+        .setProtocol(ApplicationClientProtocolPB.class)
+        .setInstance(blocking)
+        .setBindAddress("127.0.0.1")
+        .setPort(Integer.parseInt(args[0]))
+        .setNumHandlers(Integer.parseInt(args[1]))
+        .setVerbose(false)
+        .build();
+    server.start();
+    System.out.println("serving " + server.getPort());
+    server.join();
+  }
+}
