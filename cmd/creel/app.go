@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/spf13/cobra"
+)
+
+// appDoc is what the commands show of YARN's app document; raw keeps it whole
+// for -o json and yaml.
+type appDoc struct {
+	ID          string  `json:"id"`
+	User        string  `json:"user"`
+	Name        string  `json:"name"`
+	Queue       string  `json:"queue"`
+	State       string  `json:"state"`
+	FinalStatus string  `json:"finalStatus"`
+	Progress    float64 `json:"progress"`
+	TrackingURL string  `json:"trackingUrl"`
+	Diagnostics string  `json:"diagnostics"`
+	Type        string  `json:"applicationType"`
+	Priority    any     `json:"priority"`
+	Started     int64   `json:"startedTime"`
+	Finished    int64   `json:"finishedTime"`
+	Elapsed     int64   `json:"elapsedTime"`
+	Containers  int64   `json:"runningContainers"`
+	MemoryMB    int64   `json:"allocatedMB"`
+	VCores      int64   `json:"allocatedVCores"`
+
+	raw json.RawMessage
+}
+
+func (a *appDoc) UnmarshalJSON(b []byte) error {
+	type plain appDoc
+	if err := json.Unmarshal(b, (*plain)(a)); err != nil {
+		return err
+	}
+	a.raw = append(json.RawMessage(nil), b...)
+	return nil
+}
+
+// MarshalJSON gives the document as the server wrote it.
+func (a appDoc) MarshalJSON() ([]byte, error) { return a.raw, nil }
+
+var appColumns = []column[appDoc]{
+	{"ID", false, func(a appDoc) string { return a.ID }},
+	{"NAME", false, func(a appDoc) string { return a.Name }},
+	{"TYPE", true, func(a appDoc) string { return a.Type }},
+	{"USER", false, func(a appDoc) string { return a.User }},
+	{"QUEUE", false, func(a appDoc) string { return a.Queue }},
+	{"STATE", false, func(a appDoc) string { return a.State }},
+	{"FINAL", false, func(a appDoc) string { return a.FinalStatus }},
+	{"PROGRESS", false, func(a appDoc) string { return strconv.FormatFloat(a.Progress, 'f', 0, 64) + "%" }},
+	{"CONTAINERS", false, func(a appDoc) string { return strconv.FormatInt(max(a.Containers, 0), 10) }},
+	{"MEMORY-MB", true, func(a appDoc) string { return strconv.FormatInt(max(a.MemoryMB, 0), 10) }},
+	{"VCORES", true, func(a appDoc) string { return strconv.FormatInt(max(a.VCores, 0), 10) }},
+	{"STARTED", true, func(a appDoc) string { return time.UnixMilli(a.Started).Format(time.RFC3339) }},
+	{"ELAPSED", false, func(a appDoc) string {
+		return (time.Duration(a.Elapsed) * time.Millisecond).Round(time.Second).String()
+	}},
+	{"TRACKING-URL", true, func(a appDoc) string { return a.TrackingURL }},
+}
+
+func appCommand() *cobra.Command {
+	c := &cobra.Command{Use: "app", Aliases: []string{"application"}, Short: "list, submit, watch and explain applications", GroupID: "daily", Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c.AddCommand(appList(), appStatus(), appSubmit(), appKill(), appWait(), appWhy())
+	return c
+}
+
+func appList() *cobra.Command {
+	var f clientFlags
+	var states, users, queues []string
+	var limit int
+	var watch bool
+	c := &cobra.Command{Use: "list", Short: "list applications of all subclusters", Args: noArguments}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return repeat(c, watch, func() error {
+			q := url.Values{}
+			if len(states) > 0 {
+				q.Set("states", strings.Join(states, ","))
+			}
+			if len(users) == 1 {
+				q.Set("user", users[0])
+			}
+			if len(queues) == 1 {
+				q.Set("queue", queues[0])
+			}
+			if limit > 0 {
+				q.Set("limit", strconv.Itoa(limit))
+			}
+			q.Set("deSelects", "resourceRequests")
+			var doc struct {
+				Apps struct {
+					App []appDoc `json:"app"`
+				} `json:"apps"`
+			}
+			head, err := f.call(c.Context(), http.MethodGet, "/ws/v1/cluster/apps", q, nil, &doc)
+			if err != nil {
+				return err
+			}
+			if err := printList(c.OutOrStdout(), f.printer, doc.Apps.App, appColumns); err != nil {
+				return err
+			}
+			return partialExit(c, head)
+		})
+	}
+	f.register(c)
+	c.Flags().StringSliceVar(&states, "state", nil, "only these `STATES`, by YARN's names")
+	c.Flags().StringSliceVar(&users, "of", nil, "only applications of this `USER`")
+	c.Flags().StringSliceVar(&queues, "queue", nil, "only applications in this `QUEUE`")
+	c.Flags().IntVar(&limit, "limit", 0, "at most `N`")
+	c.Flags().BoolVar(&watch, "watch", false, "list again every two seconds")
+	return c
+}
+
+// repeat runs once, or every two seconds until the context ends.
+func repeat(c *cobra.Command, watch bool, f func() error) error {
+	for {
+		err := f()
+		if !watch || err != nil {
+			return err
+		}
+		select {
+		case <-c.Context().Done():
+			return nil
+		case <-time.After(2 * time.Second):
+		}
+		fmt.Fprintln(c.OutOrStdout())
+	}
+}
+
+func (f *clientFlags) app(ctx context.Context, id creel.ApplicationID) (appDoc, error) {
+	var doc struct {
+		App appDoc `json:"app"`
+	}
+	_, err := f.call(ctx, http.MethodGet, "/ws/v1/cluster/apps/"+id.String(), nil, nil, &doc)
+	return doc.App, err
+}
+
+func appStatus() *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{Use: "status ID", Short: "show one application", Args: exactly(1, "one application id")}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		id, err := appArgument(args[0])
+		if err != nil {
+			return err
+		}
+		a, err := f.app(c.Context(), id)
+		if err != nil {
+			return err
+		}
+		return printOne(c.OutOrStdout(), f.printer, a, a.ID, func(w io.Writer) error {
+			for _, col := range appColumns {
+				fmt.Fprintf(w, "%-14s %s\n", strings.ToLower(col.title), col.text(a))
+			}
+			if d := strings.TrimSpace(a.Diagnostics); d != "" {
+				fmt.Fprintf(w, "%-14s %s\n", "diagnostics", d)
+			}
+			return nil
+		})
+	}
+	f.register(c)
+	return c
+}
+
+func appSubmit() *cobra.Command {
+	var f clientFlags
+	var name, queue, file, kind string
+	var memory, vcores int64
+	var env []string
+	c := &cobra.Command{Use: "submit [-- COMMAND...]", Short: "submit a command as an application's master, or a submission document"}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		ctx := c.Context()
+		var doc map[string]any
+		switch {
+		case file != "":
+			b, err := os.ReadFile(file)
+			if err != nil {
+				return usage(err)
+			}
+			if err := json.Unmarshal(b, &doc); err != nil {
+				return usage(fmt.Errorf("%s is no JSON submission document: %w", file, err))
+			}
+		case len(args) == 0:
+			return usage(fmt.Errorf("give a command after --, or a document with --file"))
+		default:
+			entries := []map[string]string{}
+			for _, e := range env {
+				k, v, ok := strings.Cut(e, "=")
+				if !ok {
+					return usage(fmt.Errorf("--env %q: expected NAME=VALUE", e))
+				}
+				entries = append(entries, map[string]string{"key": k, "value": v})
+			}
+			doc = map[string]any{"application-name": name, "queue": queue, "application-type": kind,
+				"resource":          map[string]int64{"memory": memory, "vCores": vcores},
+				"am-container-spec": map[string]any{"commands": map[string]string{"command": strings.Join(args, " ")}, "environment": map[string]any{"entry": entries}}}
+		}
+		if doc["application-id"] == nil || doc["application-id"] == "" {
+			var fresh struct {
+				ID string `json:"application-id"`
+			}
+			if _, err := f.call(ctx, http.MethodPost, "/ws/v1/cluster/apps/new-application", nil, nil, &fresh); err != nil {
+				return err
+			}
+			doc["application-id"] = fresh.ID
+		}
+		id := fmt.Sprint(doc["application-id"])
+		if _, err := f.call(ctx, http.MethodPost, "/ws/v1/cluster/apps", nil, doc, nil); err != nil {
+			return err
+		}
+		return printOne(c.OutOrStdout(), f.printer, map[string]string{"id": id}, id, func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, id)
+			return err
+		})
+	}
+	f.register(c)
+	c.Flags().StringVar(&name, "name", "creel", "application `NAME`")
+	c.Flags().StringVar(&queue, "queue", "default", "`QUEUE` to submit to")
+	c.Flags().StringVar(&kind, "type", "YARN", "application `TYPE`")
+	c.Flags().StringVar(&file, "file", "", "JSON submission document `FILE`, as POST /ws/v1/cluster/apps takes it")
+	c.Flags().Int64Var(&memory, "memory", 1024, "memory of the master in `MiB`")
+	c.Flags().Int64Var(&vcores, "vcores", 1, "virtual cores of the master")
+	c.Flags().StringArrayVar(&env, "env", nil, "environment `NAME=VALUE` of the master")
+	return c
+}
+
+func appKill() *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{Use: "kill ID...", Short: "kill applications, wherever they run", Args: cobra.MinimumNArgs(1)}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		for _, a := range args {
+			id, err := appArgument(a)
+			if err != nil {
+				return err
+			}
+			var answer struct {
+				State string `json:"state"`
+			}
+			if _, err := f.call(c.Context(), http.MethodPut, "/ws/v1/cluster/apps/"+id.String()+"/state", nil, map[string]string{"state": "KILLED"}, &answer); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s %s\n", id, answer.State)
+		}
+		return nil
+	}
+	f.register(c)
+	return c
+}
+
+func appWait() *cobra.Command {
+	var f clientFlags
+	var condition string
+	var timeout time.Duration
+	c := &cobra.Command{Use: "wait ID", Short: "wait until an application reaches a state", Args: exactly(1, "one application id")}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		id, err := appArgument(args[0])
+		if err != nil {
+			return err
+		}
+		wanted, ok := strings.CutPrefix(condition, "state=")
+		state, err := creel.ParseApplicationState(wanted)
+		if !ok || err != nil {
+			return usage(fmt.Errorf("--for %q: expected state=RUNNING or another state of YARN", condition))
+		}
+		ctx, cancel := context.WithTimeout(c.Context(), timeout)
+		defer cancel()
+		for {
+			a, err := f.app(ctx, id)
+			if ctx.Err() != nil {
+				return &coded{exitUnreachable, fmt.Errorf("%s is not %s after %v; it was %s", id, state, timeout, a.State)}
+			}
+			if err != nil && exitCode(err) != exitUnreachable {
+				return err
+			}
+			if err == nil {
+				now, err := creel.ParseApplicationState(a.State)
+				switch {
+				case err != nil:
+					return err
+				case now == state, !state.Ended() && !now.Ended() && now > state, now == creel.AppFinished && !state.Ended():
+					fmt.Fprintf(c.OutOrStdout(), "%s %s %s\n", id, a.State, a.FinalStatus)
+					return nil
+				case now.Ended():
+					return &coded{exitWaitFailed, fmt.Errorf("%s ended %s (%s), not %s: %s", id, a.State, a.FinalStatus, state, strings.TrimSpace(a.Diagnostics))}
+				}
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	}
+	f.register(c)
+	c.Flags().StringVar(&condition, "for", "state=FINISHED", "`CONDITION`: state=STATE")
+	c.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "give up after this long")
+	return c
+}

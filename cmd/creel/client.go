@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/spf13/cobra"
+)
+
+// clientFlags say which router, or plain ResourceManager, the daily commands
+// talk to, and as whom.
+type clientFlags struct {
+	server  string
+	user    string
+	timeout time.Duration
+	printer printer
+}
+
+func (f *clientFlags) register(c *cobra.Command) {
+	server := os.Getenv("CREEL_SERVER")
+	if server == "" {
+		server = "http://127.0.0.1:8089"
+	}
+	name := os.Getenv("HADOOP_USER_NAME")
+	if name == "" {
+		if u, err := user.Current(); err == nil {
+			name = u.Username
+		}
+	}
+	c.Flags().StringVar(&f.server, "server", server, "web `URL` of a router or ResourceManager (or $CREEL_SERVER)")
+	c.Flags().StringVar(&f.user, "user", name, "act as `NAME` (or $HADOOP_USER_NAME)")
+	c.Flags().DurationVar(&f.timeout, "request-timeout", 30*time.Second, "give up a request after this long")
+	c.Flags().StringVarP(&f.printer.format, "output", "o", "table", outputUsage)
+}
+
+// call makes one request and reads the JSON answer into out, if not nil. The
+// head of the answer tells whether a member was missing.
+func (f *clientFlags) call(ctx context.Context, method, path string, query url.Values, in, out any) (http.Header, error) {
+	if err := f.printer.check(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	if query == nil {
+		query = url.Values{}
+	}
+	if f.user != "" {
+		query.Set("user.name", f.user)
+	}
+	at := strings.TrimSuffix(f.server, "/")
+	if !strings.Contains(at, "://") {
+		at = "http://" + at
+	}
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, at+path+"?"+query.Encode(), body)
+	if err != nil {
+		return nil, usage(fmt.Errorf("server %q: %w", f.server, err))
+	}
+	req.Header.Set("Accept", "application/json")
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, &coded{exitUnreachable, fmt.Errorf("%s cannot be reached: %w; start one with `creel up`, or name another with --server", f.server, errors.Unwrap(err))}
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 512<<20))
+	if err != nil {
+		return nil, &coded{exitUnreachable, err}
+	}
+	if resp.StatusCode >= 300 {
+		return resp.Header, answerError(resp.StatusCode, b)
+	}
+	if out != nil && len(bytes.TrimSpace(b)) > 0 {
+		if err := json.Unmarshal(b, out); err != nil {
+			return resp.Header, fmt.Errorf("%s answered what is no JSON document: %w", f.server, err)
+		}
+	}
+	return resp.Header, nil
+}
+
+// answerError turns an answer of a web door into an error with its exit code.
+func answerError(status int, body []byte) error {
+	var doc struct {
+		RemoteException struct {
+			Message string `json:"message"`
+		}
+		Title  string `json:"title"`
+		Detail string `json:"detail"`
+	}
+	text := strings.TrimSpace(string(body))
+	if json.Unmarshal(body, &doc) == nil {
+		switch {
+		case doc.RemoteException.Message != "":
+			text = doc.RemoteException.Message
+		case doc.Title != "":
+			text = doc.Title + ": " + doc.Detail
+		}
+	}
+	if len(text) > 2000 {
+		text = text[:2000] + "..."
+	}
+	err := fmt.Errorf("%s (HTTP %d)", text, status)
+	switch status {
+	case http.StatusNotFound:
+		return &coded{exitNotFound, err}
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return &coded{exitNotPermitted, err}
+	case http.StatusConflict, http.StatusPreconditionFailed:
+		return &coded{exitConflict, err}
+	case http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
+		return &coded{exitUnreachable, err}
+	}
+	return err
+}
+
+// partialExit turns a complete print into exit code 7 when members were missing.
+func partialExit(c *cobra.Command, head http.Header) error {
+	if head.Get("X-Partial-Result") != "true" {
+		return nil
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "creel: partial: missing %s\n", head.Get("X-Missing-SubClusters"))
+	return &coded{exitPartial, errSilent}
+}
+
+// appArgument checks an application id before anything is asked.
+func appArgument(text string) (creel.ApplicationID, error) {
+	app, err := creel.ParseApplicationID(text)
+	if err != nil {
+		return app, usage(err)
+	}
+	return app, nil
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/creelrm/creel/router/rest"
+	"github.com/spf13/cobra"
+)
+
+// nodeDoc is YARN's node document.
+type nodeDoc struct {
+	ID           string `json:"id"`
+	State        string `json:"state"`
+	Rack         string `json:"rack"`
+	Subcluster   string `json:"subClusterId"`
+	HTTP         string `json:"nodeHTTPAddress"`
+	Containers   int64  `json:"numContainers"`
+	UsedMB       int64  `json:"usedMemoryMB"`
+	AvailMB      int64  `json:"availMemoryMB"`
+	UsedCores    int64  `json:"usedVirtualCores"`
+	AvailCores   int64  `json:"availableVirtualCores"`
+	HealthReport string `json:"healthReport"`
+	raw          json.RawMessage
+}
+
+func (n *nodeDoc) UnmarshalJSON(b []byte) error {
+	type plain nodeDoc
+	if err := json.Unmarshal(b, (*plain)(n)); err != nil {
+		return err
+	}
+	n.raw = append(json.RawMessage(nil), b...)
+	return nil
+}
+
+// MarshalJSON gives the document as the server wrote it.
+func (n nodeDoc) MarshalJSON() ([]byte, error) { return n.raw, nil }
+
+func daily(use, short string, children ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, GroupID: "daily", Args: noArguments, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c.AddCommand(children...)
+	return c
+}
+
+func nodeCommand() *cobra.Command {
+	var f clientFlags
+	var states []string
+	var watch bool
+	c := &cobra.Command{Use: "list", Short: "list the nodes of all subclusters", Args: noArguments}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return repeat(c, watch, func() error {
+			q := url.Values{}
+			if len(states) > 0 {
+				q.Set("states", strings.Join(states, ","))
+			}
+			var doc struct {
+				Nodes struct {
+					Node []nodeDoc `json:"node"`
+				} `json:"nodes"`
+			}
+			head, err := f.call(c.Context(), http.MethodGet, "/ws/v1/cluster/nodes", q, nil, &doc)
+			if err != nil {
+				return err
+			}
+			n := func(v func(nodeDoc) int64) func(nodeDoc) string {
+				return func(d nodeDoc) string { return strconv.FormatInt(v(d), 10) }
+			}
+			err = printList(c.OutOrStdout(), f.printer, doc.Nodes.Node, []column[nodeDoc]{
+				{"ID", false, func(n nodeDoc) string { return n.ID }},
+				{"SUBCLUSTER", false, func(n nodeDoc) string { return n.Subcluster }},
+				{"STATE", false, func(n nodeDoc) string { return n.State }},
+				{"RACK", false, func(n nodeDoc) string { return n.Rack }},
+				{"CONTAINERS", false, n(func(d nodeDoc) int64 { return d.Containers })},
+				{"USED-MB", false, n(func(d nodeDoc) int64 { return d.UsedMB })},
+				{"FREE-MB", false, n(func(d nodeDoc) int64 { return d.AvailMB })},
+				{"USED-VCORES", true, n(func(d nodeDoc) int64 { return d.UsedCores })},
+				{"FREE-VCORES", true, n(func(d nodeDoc) int64 { return d.AvailCores })},
+				{"WEB", true, func(n nodeDoc) string { return n.HTTP }},
+				{"HEALTH", true, func(n nodeDoc) string { return n.HealthReport }},
+			})
+			if err != nil {
+				return err
+			}
+			return partialExit(c, head)
+		})
+	}
+	f.register(c)
+	c.Flags().StringSliceVar(&states, "state", nil, "only these `STATES`, by YARN's names")
+	c.Flags().BoolVar(&watch, "watch", false, "list again every two seconds")
+	return daily("node", "list nodes", c)
+}
+
+// queueDoc is one queue of YARN's scheduler document, of either scheduler.
+type queueDoc struct {
+	Path        string  `json:"path"`
+	State       string  `json:"state,omitempty"`
+	Capacity    float64 `json:"absolute_capacity"`     // percent of the federation
+	MaxCapacity float64 `json:"absolute_max_capacity"` // percent of the federation
+	Used        float64 `json:"absolute_used"`         // percent of the federation
+	UsedMB      float64 `json:"used_mb"`
+	UsedVCores  float64 `json:"used_vcores"`
+	Apps        float64 `json:"applications"`
+	Containers  float64 `json:"containers"`
+}
+
+// flatten lists a scheduler document's queues, parents before children.
+func flatten(path string, q map[string]any, out []queueDoc) []queueDoc {
+	num := func(names ...string) float64 {
+		for _, n := range names {
+			if v, ok := q[n].(float64); ok {
+				return v
+			}
+		}
+		return 0
+	}
+	name, _ := q["queueName"].(string)
+	if full, ok := q["queuePath"].(string); ok && full != "" {
+		path = full
+	} else if path == "" || strings.HasPrefix(name, "root") {
+		path = name
+	} else {
+		path += "." + name
+	}
+	d := queueDoc{Path: path, Capacity: num("absoluteCapacity", "capacity"), MaxCapacity: num("absoluteMaxCapacity", "maxCapacity"),
+		Used: num("absoluteUsedCapacity", "usedCapacity"), Apps: num("numApplications", "numActiveApps"), Containers: num("numContainers", "allocatedContainers")}
+	d.State, _ = q["state"].(string)
+	if used, ok := q["resourcesUsed"].(map[string]any); ok {
+		d.UsedMB, _ = used["memory"].(float64)
+		d.UsedVCores, _ = used["vCores"].(float64)
+	} else if used, ok := q["usedResources"].(map[string]any); ok {
+		d.UsedMB, _ = used["memory"].(float64)
+		d.UsedVCores, _ = used["vCores"].(float64)
+	}
+	out = append(out, d)
+	for _, key := range []string{"queues", "childQueues", "rootQueue"} {
+		switch inner := q[key].(type) {
+		case map[string]any:
+			if list, ok := inner["queue"].([]any); ok {
+				for _, c := range list {
+					if m, ok := c.(map[string]any); ok {
+						out = flatten(path, m, out)
+					}
+				}
+			} else if inner["queueName"] != nil {
+				out = flatten("", inner, out)
+			}
+		case []any:
+			for _, c := range inner {
+				if m, ok := c.(map[string]any); ok {
+					out = flatten(path, m, out)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func queueCommand() *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{Use: "list", Short: "list queues with their use over all subclusters", Args: noArguments}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		var doc struct {
+			Scheduler struct {
+				Info map[string]any `json:"schedulerInfo"`
+			} `json:"scheduler"`
+		}
+		head, err := f.call(c.Context(), http.MethodGet, "/ws/v1/cluster/scheduler", nil, nil, &doc)
+		if err != nil {
+			return err
+		}
+		info := doc.Scheduler.Info
+		if root, ok := info["rootQueue"].(map[string]any); ok {
+			info = root
+		}
+		percent := func(v func(queueDoc) float64) func(queueDoc) string {
+			return func(d queueDoc) string { return strconv.FormatFloat(v(d), 'f', 1, 64) + "%" }
+		}
+		whole := func(v func(queueDoc) float64) func(queueDoc) string {
+			return func(d queueDoc) string { return strconv.FormatFloat(v(d), 'f', 0, 64) }
+		}
+		err = printList(c.OutOrStdout(), f.printer, flatten("", info, nil), []column[queueDoc]{
+			{"QUEUE", false, func(q queueDoc) string { return q.Path }},
+			{"STATE", false, func(q queueDoc) string { return q.State }},
+			{"GUARANTEED", false, percent(func(q queueDoc) float64 { return q.Capacity })},
+			{"MAX", false, percent(func(q queueDoc) float64 { return q.MaxCapacity })},
+			{"USED", false, percent(func(q queueDoc) float64 { return q.Used })},
+			{"USED-MB", true, whole(func(q queueDoc) float64 { return q.UsedMB })},
+			{"USED-VCORES", true, whole(func(q queueDoc) float64 { return q.UsedVCores })},
+			{"APPS", false, whole(func(q queueDoc) float64 { return q.Apps })},
+			{"CONTAINERS", false, whole(func(q queueDoc) float64 { return q.Containers })},
+		})
+		if err != nil {
+			return err
+		}
+		return partialExit(c, head)
+	}
+	f.register(c)
+	return daily("queue", "list queues", c)
+}
+
+func subclusterCommand() *cobra.Command {
+	var f clientFlags
+	var watch bool
+	c := &cobra.Command{Use: "list", Short: "list the members of the federation", Args: noArguments}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return repeat(c, watch, func() error {
+			var doc rest.SubclustersDoc
+			if _, err := f.call(c.Context(), http.MethodGet, "/api/v1/subclusters", nil, nil, &doc); err != nil {
+				return err
+			}
+			if doc.Frozen != "" {
+				fmt.Fprintln(c.ErrOrStderr(), "creel: the view is frozen:", doc.Frozen)
+			}
+			type sub = rest.SubclusterDoc
+			n := func(v func(sub) int64) func(sub) string {
+				return func(s sub) string { return strconv.FormatInt(v(s), 10) }
+			}
+			return printList(c.OutOrStdout(), f.printer, doc.Subclusters, []column[sub]{
+				{"ID", false, func(s sub) string { return string(s.ID) }},
+				{"STATE", false, func(s sub) string { return s.State }},
+				{"REASON", false, func(s sub) string { return s.Reason }},
+				{"NODES", false, n(func(s sub) int64 { return s.Metrics.ActiveNodes })},
+				{"APPS", false, n(func(s sub) int64 { return s.Metrics.AppsRunning })},
+				{"PENDING", false, n(func(s sub) int64 { return s.Metrics.AppsPending })},
+				{"CONTAINERS", false, n(func(s sub) int64 { return s.Metrics.ContainersAllocated })},
+				{"USED-MB", false, n(func(s sub) int64 { return s.Metrics.AllocatedMB })},
+				{"TOTAL-MB", false, n(func(s sub) int64 { return s.Metrics.TotalMB })},
+				{"EPOCH", true, n(func(s sub) int64 { return s.Epoch })},
+				{"VERSION", true, func(s sub) string { return s.Version }},
+				{"WEB", true, func(s sub) string { return s.Addresses.Web }},
+				{"CUT-OFF", true, func(s sub) string { return strings.Join(s.CutOff, ",") }},
+			})
+		})
+	}
+	f.register(c)
+	c.Flags().BoolVar(&watch, "watch", false, "list again every two seconds")
+	return daily("subcluster", "list the members of the federation", c)
+}
