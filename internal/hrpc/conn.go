@@ -35,16 +35,18 @@ type conn struct {
 	seal     *integrity
 	inner    []byte // unwrapped bytes of a frame that is not complete (auth-int)
 
-	batch     []byte // answers of inline calls, written when no frame is left
-	spare     *Call  // of the last inline call, used again
-	svc       *service
-	allowed   *service // besides the context's protocol, the last one Authorize let in
-	clientID  string
-	caller    []byte // the last caller context, encoded and decoded
-	callerCtx CallerContext
-	calls     uint64
-	bytes     uint64
-	stopping  bool // the server drains: no new calls
+	batch       []byte // answers of inline calls, written when no frame is left
+	spare       *Call  // of the last inline call, used again
+	lastHeader  []byte // RequestHeaderProto of the last call, and what it names
+	lastService *service
+	lastMethod  *method
+	allowed     *service // the last one Authorize let in
+	clientID    string
+	caller      []byte // the last caller context, encoded and decoded
+	callerCtx   CallerContext
+	calls       uint64
+	bytes       uint64
+	stopping    bool // the server drains: no new calls
 
 	mu       sync.Mutex
 	inFlight int  // calls accepted and not answered, without the inline one

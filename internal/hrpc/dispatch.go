@@ -70,18 +70,23 @@ func (c *conn) call(h *requestHeader, rest []byte) error {
 	if !bytes.Equal(h.clientID, []byte(c.clientID)) {
 		c.clientID = string(h.clientID)
 	}
-	var ch callHeader
 	header, rest, err := delimited(rest)
-	if err == nil {
-		err = ch.decode(header)
-	}
 	if err != nil {
-		return h.fatalf(DetailFatalDeserializing, ClassRPCServer, "%v", err)
+		return h.fatalf(DetailFatalDeserializing, ClassRPCServer, "call header: %v", err)
 	}
-	svc, m, refusal := c.find(&ch)
-	if refusal != nil {
-		c.answer(h, refusal)
-		return nil
+	svc, m := c.lastService, c.lastMethod
+	if m == nil || !bytes.Equal(header, c.lastHeader) {
+		var ch callHeader
+		if err := ch.decode(header); err != nil {
+			return h.fatalf(DetailFatalDeserializing, ClassRPCServer, "%v", err)
+		}
+		var refusal *Error
+		if svc, m, refusal = c.find(&ch); refusal != nil {
+			c.answer(h, refusal)
+			return nil
+		}
+		c.lastHeader = append(c.lastHeader[:0], header...)
+		c.lastService, c.lastMethod = svc, m
 	}
 	if n := c.s.inFlight.Load(); n >= int64(c.s.cfg.MaxCalls) {
 		c.s.stats.busy.Add(1)
@@ -121,16 +126,14 @@ func (c *conn) call(h *requestHeader, rest []byte) error {
 	return c.serveApart(call, body)
 }
 
-// find looks the method up. The last service is remembered: most connections
-// use one.
+// find looks the method up. What it found is remembered with the bytes it was
+// found by: a call mostly has the header of the one before.
 func (c *conn) find(h *callHeader) (*service, *method, *Error) {
-	svc := c.svc
-	if svc == nil || string(h.protocol) != svc.protocol {
-		if svc = c.s.services[string(h.protocol)]; svc == nil {
-			e := Errorf(ClassNoSuchProtocol, "unknown protocol %q", validText(string(h.protocol)))
-			e.Detail = DetailNoSuchProtocol
-			return nil, nil, e
-		}
+	svc := c.s.services[string(h.protocol)]
+	if svc == nil {
+		e := Errorf(ClassNoSuchProtocol, "unknown protocol %q", validText(string(h.protocol)))
+		e.Detail = DetailNoSuchProtocol
+		return nil, nil, e
 	}
 	if svc != c.allowed {
 		if a := c.s.cfg.Authorize; a != nil {
@@ -140,7 +143,6 @@ func (c *conn) find(h *callHeader) (*service, *method, *Error) {
 		}
 		c.allowed = svc
 	}
-	c.svc = svc
 	if h.version != svc.version {
 		e := Errorf(ClassVersionMismatch, "%s has version %d here, the client asks for %d", svc.protocol, svc.version, h.version)
 		e.Detail = DetailVersionMismatch
@@ -203,9 +205,17 @@ func (c *conn) serveInline(call *Call, body []byte) {
 		c.batch = getBuffer(0)
 	}
 	c.batch = call.encode(c.batch, out)
-	clear(call.dones)
-	call.dones, call.release = call.dones[:0], nil
-	call.CallerContext, call.Trace = CallerContext{}, TraceInfo{}
+	if free := call.method.FreeRequest; free != nil && request != nil {
+		free(request)
+	}
+	if call.dones != nil {
+		clear(call.dones)
+		call.dones = call.dones[:0]
+	}
+	call.release = nil
+	if len(call.CallerContext.Context) > 0 || call.Trace.present() {
+		call.CallerContext, call.Trace = CallerContext{}, TraceInfo{}
+	}
 	c.spare = call
 }
 
@@ -244,6 +254,9 @@ func (c *conn) serveApart(call *Call, body []byte) error {
 		}
 		if !call.taken {
 			call.finish(out)
+			if free := call.method.FreeRequest; free != nil && request != nil {
+				free(request)
+			}
 		}
 	}()
 	return nil

@@ -314,12 +314,15 @@ func bareServer(l net.Listener) {
 func benchConfig() Config {
 	echo := func(_ context.Context, m proto.Message) (proto.Message, error) { return m, nil }
 	return Config{Simple: true, Services: []Service{{Protocol: echoProtocol, Version: 1, Methods: map[string]Method{
-		"vt":    {NewRequest: func() proto.Message { return new(vtBytes) }, Serve: echo, Inline: true},
+		"vt": {NewRequest: func() proto.Message { return vtPool.Get().(*vtBytes) }, Serve: echo, Inline: true,
+			FreeRequest: func(m proto.Message) { vtPool.Put(m) }},
 		"raw":   {Raw: func(_ context.Context, b []byte) ([]byte, error) { return b, nil }, Inline: true},
 		"stock": {NewRequest: func() proto.Message { return new(wrapperspb.BytesValue) }, Serve: echo, Inline: true},
 		"apart": {NewRequest: func() proto.Message { return new(vtBytes) }, Serve: echo},
 	}}}}
 }
+
+var vtPool = sync.Pool{New: func() any { return new(vtBytes) }}
 
 // vtBytes is a message with the methods vtprotobuf generates.
 type vtBytes struct{ wrapperspb.BytesValue }

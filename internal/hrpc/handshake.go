@@ -153,8 +153,7 @@ func (c *conn) acceptContext(frame []byte, proven *Identity) error {
 		}
 	}
 	c.who, c.protocol = who, cc.protocol
-	c.svc = c.s.services[cc.protocol]
-	c.allowed = c.svc
+	c.allowed = c.s.services[cc.protocol]
 	c.clientID = string(h.clientID)
 	return nil
 }

@@ -42,6 +42,9 @@ type requestHeader struct {
 }
 
 func (h *requestHeader) decode(b []byte) error {
+	if h.decodeUsual(b) {
+		return nil
+	}
 	*h = requestHeader{kind: -1, op: -1, retryCount: -1}
 	const needID, needClient = 1, 2
 	missing := needID | needClient
@@ -73,6 +76,30 @@ func (h *requestHeader) decode(b []byte) error {
 		return fmt.Errorf("request header: call id or client id is missing: %w", errMalformed)
 	}
 	return nil
+}
+
+// decodeUsual decodes the header that nearly every packet has: kind protobuf,
+// final packet, call id, client id, retry count, in this order and no more. It
+// is a quarter of the general way's cost.
+func (h *requestHeader) decodeUsual(b []byte) bool {
+	if len(b) < 7 || b[0] != 1<<3 || b[1] != kindProtobuf || b[2] != 2<<3 || b[3] != opFinalPacket || b[4] != 3<<3 {
+		return false
+	}
+	id, n := uvarint(b[5:])
+	if n <= 0 {
+		return false
+	}
+	b = b[5+n:]
+	if len(b) < 2 || b[0] != 4<<3|2 || int(b[1]) >= 0x80 || len(b) < int(b[1])+4 {
+		return false
+	}
+	end := 2 + int(b[1])
+	client := b[2:end:end]
+	if b = b[end:]; b[0] != 5<<3 || b[1] >= 0x80 || len(b) != 2 {
+		return false
+	}
+	*h = requestHeader{kind: kindProtobuf, op: opFinalPacket, callID: unzigzag(id), retryCount: unzigzag(uint64(b[1])), clientID: client}
+	return true
 }
 
 // appendRequestHeader appends the delimited header of a client's packet.

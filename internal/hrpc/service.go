@@ -26,6 +26,12 @@ type Method struct {
 	Serve      Handler
 	Raw        RawHandler
 
+	// FreeRequest, when set, gets the request back (to a pool that NewRequest
+	// draws from) after the answer is encoded. The handler must not keep the
+	// request or parts of it; the response may have parts of it. It is not
+	// called for a call that took Later: its handler knows when.
+	FreeRequest func(proto.Message)
+
 	// Inline serves the call on the goroutine that reads its connection: no
 	// hand-off, and answers of calls that came together leave together. For
 	// methods that never block. Unless it took Later, an inline handler must

@@ -4,6 +4,7 @@ package hrpc
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -229,3 +230,5 @@ func frameOf(parts ...[]byte) []byte {
 	putLength(b)
 	return b
 }
+
+func b64(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
