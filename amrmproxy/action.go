@@ -17,18 +17,18 @@ type Save struct {
 	Record *Record
 }
 
-// Send is one call to one member as this attempt: to the home with the
-// master's own token, to others with the twin's. Exactly one request is set.
+// Send is one call to one member as this attempt. Exactly one request is set.
+// Token is the twin's; nil to the home, where the master's own serves.
 type Send struct {
 	Member   creel.SubclusterID
 	Seq      uint64
+	Token    *yarnpb.TokenProto
 	Register *yarnpb.RegisterApplicationMasterRequestProto
 	Allocate *yarnpb.AllocateRequestProto
 	Finish   *yarnpb.FinishApplicationMasterRequestProto
 }
 
-// Reply answers the master's call of that number: one answer, or Err. One
-// answer may go to several calls, so whoever sends it must not change it.
+// Reply answers the master's call of that number: one answer, or Err.
 type Reply struct {
 	Call     uint64
 	Register *yarnpb.RegisterApplicationMasterResponseProto

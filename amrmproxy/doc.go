@@ -34,8 +34,9 @@
 //  7. Tick at Config.Tick, and Saw whenever the view or the policy changes.
 //  8. After Done the session has nothing more to say and may be forgotten.
 //
-// Messages inside events and actions belong to the receiver, who may change
-// them. Fields this package does not know survive, because messages are
+// Messages inside events belong to the session from then on; those inside
+// actions are only to be read, since the session may send or answer the same
+// one again. Fields this package does not know survive, because messages are
 // pointed at and cloned, never rebuilt.
 //
 // The rules of ApplicationMasterProtocol (response ids, absolute asks,

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/subcluster"
+)
+
+func (s *Session) onSaw(e Saw) {
+	s.view, s.policy = e.View, e.Policy
+	if e.View != nil {
+		for i := range e.View.Members {
+			st := &e.View.Members[i]
+			m := s.member(st.ID)
+			m.lost = st.State == subcluster.StateLost || st.State == subcluster.StateDeregistered
+		}
+	}
+	s.reopen()
+}
+
+// reopen has everything split again when a member was shut or came back.
+func (s *Session) reopen() {
+	moved := false
+	for _, m := range s.members {
+		if shut := m.shut(s.now, s.cfg.SlowAfter); shut != m.closed {
+			m.closed, moved = shut, true
+		}
+	}
+	if !moved {
+		return
+	}
+	for _, g := range s.ledger.groups {
+		g.dirty = true
+	}
+}
+
+func (s *Session) onTick() {
+	for _, m := range s.members {
+		if m.state == memberFailed && !s.now.Before(m.retryAt) {
+			m.state, m.tries = memberNone, 0
+		}
+	}
+	s.reopen()
+	s.unstick()
+	s.ledger.sweep(s.now)
+	if s.phase > phaseNew && s.phase < phaseOver && s.now.Sub(s.heard) > s.cfg.MasterExpiry {
+		s.end("the master has been silent for "+s.now.Sub(s.heard).String(), nil)
+	}
+	if s.phase == phaseRegistering && s.now.Sub(s.began) > s.cfg.RegisterWait && s.answer == nil {
+		for _, c := range s.registers {
+			s.refuse(c, &creel.Error{Kind: creel.ErrUnavailable, What: "home does not answer", Why: "the ResourceManager of " + string(s.home.id) + " could not be reached", Try: "try again"})
+		}
+		s.registers, s.phase = nil, phaseNew
+		s.home.state, s.home.busy, s.home.again = memberNone, false, false
+	}
+	if len(s.finishes) > 0 && s.now.Sub(s.began) > s.cfg.RegisterWait {
+		for _, c := range s.finishes {
+			s.refuse(c, &creel.Error{Kind: creel.ErrUnavailable, What: "home does not answer", Try: "try again"})
+		}
+		s.finishes = nil
+	}
+}
+
+// unstick lets asks that have waited long in one member be placed anew, as if
+// it had no room.
+func (s *Session) unstick() {
+	if s.phase != phaseRunning {
+		return
+	}
+	for _, g := range s.ledger.groups {
+		if g.need == 0 || g.hedged || g.dirty {
+			continue
+		}
+		star := g.star()
+		for _, m := range s.members {
+			if c := star.at[m]; c != nil && c.share > 0 && !c.since.IsZero() && s.now.Sub(c.since) > s.cfg.StuckAfter {
+				c.since = s.now
+				s.split(g, m)
+			}
+		}
+	}
+}
+
+func (s *Session) splitDirty() {
+	if s.phase != phaseRunning {
+		return
+	}
+	for _, g := range s.ledger.groups {
+		if g.dirty {
+			s.split(g, nil)
+		}
+	}
+}
+
+// split has the policy share a group over the members. stuck, if not nil, is
+// one whose asks have waited too long.
+func (s *Session) split(g *group, stuck *member) {
+	g.dirty = false
+	reach := make([]policies.Reach, 0, len(s.members))
+	for _, m := range s.members {
+		if !m.home && s.view == nil && m.state != memberUp {
+			continue
+		}
+		r := policies.Reach{Member: m.id, Home: m.home, Twin: m.inUse() && !m.home, Closed: m.closed || slices.Contains(g.barred, m) && !m.home}
+		if m.limit != nil {
+			r.Known, r.Headroom = true, resource(m.limit)
+		}
+		r.Pending = s.ledger.outstanding(m)
+		if c := g.star().at[m]; c != nil {
+			r.Pending -= c.share // placed anew
+		}
+		if m == stuck {
+			r.Known, r.Headroom = true, creel.Resource{}
+		}
+		reach = append(reach, r)
+	}
+	ask := policies.Group{Count: g.need, Size: g.size, Label: g.label, Strict: g.strict, Held: g.held(s.members)}
+	for i := range reach {
+		for _, h := range ask.Held {
+			if h.Member == reach[i].Member && (stuck == nil || h.Member != stuck.id) {
+				reach[i].Pending += h.Count
+			}
+		}
+	}
+	if stuck != nil {
+		ask.Held = slices.DeleteFunc(ask.Held, func(h policies.Share) bool { return h.Member == stuck.id })
+	}
+	for _, ln := range g.lines {
+		if ln.name != anywhere && ln.want > 0 {
+			ask.Places = append(ask.Places, policies.Place{Name: ln.name, Count: ln.want, Members: s.owners(ln.name)})
+		}
+	}
+	plan, err := s.policy.Split(s.view, s.record.Queue, ask, reach, s.rnd)
+	g.reason, g.hedged = plan.Reason, plan.Hedged
+	if err != nil {
+		s.refuseWaiting(err)
+		return
+	}
+	g.apply(s.members, plan.Shares, s.owners, s.now)
+	for _, m := range s.members {
+		m.news = m.news || m.inUse()
+	}
+	for _, sh := range plan.Shares {
+		if m := s.member(sh.Member); m.state == memberNone {
+			s.plan(m)
+		}
+	}
+}
+
+func (s *Session) owners(name string) []creel.SubclusterID {
+	if s.where == nil {
+		return nil
+	}
+	return s.where(name)
+}
+
+// plan wants a twin: first the record says so, then it is launched.
+func (s *Session) plan(m *member) {
+	m.state, m.token, m.attempt, m.tries = memberPlanned, nil, creel.AttemptID{}, 0
+	s.noteTwin(m)
+}
+
+// noteTwin writes a twin into the record; the member waits until it is durable.
+func (s *Session) noteTwin(m *member) {
+	t := TwinRecord{Member: m.id, Attempt: m.attempt, Token: m.token}
+	twins := slices.Clone(s.record.Twins)
+	i := slices.IndexFunc(twins, func(t TwinRecord) bool { return t.Member >= m.id })
+	switch {
+	case i >= 0 && twins[i].Member == m.id:
+		twins[i] = t
+	case i >= 0:
+		twins = slices.Insert(twins, i, t)
+	default:
+		twins = append(twins, t)
+	}
+	s.record.Twins = twins
+	m.gen = s.changed()
+}
+
+func (s *Session) onLaunched(e Launched) {
+	m := s.member(e.Member)
+	if m.state != memberLaunching {
+		return
+	}
+	m.attempt, m.token, m.tries, m.pause, m.retryAt = e.Attempt, e.Token, 0, 0, time.Time{}
+	if s.phase >= phaseFinishing {
+		m.state = memberDropping
+		return
+	}
+	m.state = memberLaunched
+	s.noteTwin(m)
+}
+
+// launchTries before a member is left alone for Config.TwinRetry.
+const launchTries = 3
+
+func (s *Session) onLaunchFailed(e LaunchFailed) {
+	m := s.member(e.Member)
+	if m.state != memberLaunching {
+		return
+	}
+	m.tries++
+	m.sent = s.now
+	m.failed(s.now, &s.cfg)
+	m.badSince = time.Time{}
+	if m.tries < launchTries && s.phase < phaseFinishing {
+		m.state = memberPlanned
+		return
+	}
+	s.dropTwin(m) // something of it may exist
+}
+
+func (s *Session) onDropped(e Dropped) {
+	m := s.member(e.Member)
+	if m.state != memberDropping || !m.busy {
+		return
+	}
+	m.busy = false
+	if e.Err != nil {
+		m.failed(s.now, &s.cfg)
+		return
+	}
+	m.pause = 0
+	m.badSince = time.Time{}
+	s.gone(m)
+	if s.phase < phaseFinishing {
+		m.state, m.retryAt = memberFailed, s.now.Add(s.cfg.TwinRetry)
+	}
+}
+
+// advance makes the next call to a member, if one is due and none under way.
+func (s *Session) advance(m *member) {
+	if m.busy || m.state == memberNone || m.state == memberGone || m.state == memberFailed || s.now.Before(m.retryAt) {
+		return
+	}
+	if m.gen > s.durable && m.state != memberUp && m.state != memberEnding {
+		return // what this rests on is not durable yet
+	}
+	switch m.state {
+	case memberPlanned:
+		m.state = memberLaunching
+		s.do(Launch{Member: m.id, Application: s.attempt.Application, Name: twinName(s.home.id), Queue: s.record.Queue, User: s.user})
+	case memberLaunched:
+		if s.phase == phaseNew {
+			return // attached again once the master is here
+		}
+		m.state = memberRegistering
+		s.advance(m)
+	case memberRegistering:
+		if m.home || s.record.Register != nil {
+			s.send(m, &Send{Register: s.record.Register})
+		}
+	case memberUp:
+		s.beatTo(m)
+	case memberEnding:
+		s.send(m, &Send{Finish: s.goodbye()})
+	case memberDropping:
+		m.busy, m.sent = true, s.now
+		s.do(Drop{Member: m.id, Application: s.attempt.Application, User: s.user})
+	}
+}
+
+// twinName is the name of an unmanaged twin: by it people see where it belongs.
+func twinName(home creel.SubclusterID) string { return "UnmanagedAM-" + string(home) }
+
+func (s *Session) goodbye() *yarnpb.FinishApplicationMasterRequestProto {
+	if s.finish != nil {
+		return s.finish
+	}
+	return &yarnpb.FinishApplicationMasterRequestProto{FinalApplicationStatus: yarnpb.FinalApplicationStatusProto_APP_KILLED.Enum(), Diagnostics: proto.String(s.why)}
+}
+
+// send makes a call, or makes the one again that may have been lost.
+func (s *Session) send(m *member, what *Send) {
+	if m.again && m.under != nil {
+		what = m.under
+	}
+	m.seq++
+	m.busy, m.again, m.sent, m.under = true, false, s.now, what
+	what.Member, what.Seq, what.Token = m.id, m.seq, m.token
+	s.do(*what)
+}
+
+// beatTo calls a registered member when it is due.
+func (s *Session) beatTo(m *member) {
+	if m.again && m.under != nil && m.under.Allocate != nil {
+		s.send(m, nil)
+		return
+	}
+	if m.home && s.phase == phaseFinishing {
+		if m.beat || m.again {
+			m.beat = false
+			s.send(m, &Send{Finish: s.finish})
+		}
+		return
+	}
+	if s.phase != phaseRunning || !m.beat && !s.due(m) {
+		return
+	}
+	s.send(m, &Send{Allocate: s.request(m)})
+}
+
+// due tells whether a member is called without the master having beaten.
+func (s *Session) due(m *member) bool {
+	idle := s.now.Sub(m.sent)
+	if m.home {
+		return m.news && idle >= s.cfg.TwinBeat && len(s.waiting) == 0 && s.now.Sub(s.heard) < s.cfg.KeepAlive
+	}
+	if idle >= s.cfg.KeepAlive {
+		return true
+	}
+	if idle < s.cfg.TwinBeat || s.now.Sub(s.heard) >= s.cfg.KeepAlive {
+		return false
+	}
+	return m.news || s.ledger.outstanding(m) > 0
+}
+
+// request is what a member has to be told now. The home gets the master's own
+// message with the lists set, the others a new one.
+func (s *Session) request(m *member) *yarnpb.AllocateRequestProto {
+	a := &yarnpb.AllocateRequestProto{}
+	if m.home && s.shell != nil {
+		a, s.shell = s.shell, nil
+	}
+	a.ResponseId = proto.Int32(m.responseID)
+	a.Progress = s.progress
+	a.Ask = s.ledger.collect(m, m.quiet)
+	a.Release, m.release = m.release, nil
+	a.UpdateRequests, m.updates = m.updates, nil
+	if m.home {
+		a.SchedulingRequests, s.schedules = s.schedules, nil
+	}
+	if len(m.blackAdd)+len(m.blackDel) > 0 {
+		a.BlacklistRequest = &yarnpb.ResourceBlacklistRequestProto{BlacklistAdditions: m.blackAdd, BlacklistRemovals: m.blackDel}
+		m.blackAdd, m.blackDel = nil, nil
+	}
+	m.beat, m.news = false, false
+	return a
+}
+
+// answerMaster answers what can be answered.
+func (s *Session) answerMaster() {
+	if s.phase == phaseRegistering {
+		s.answerRegister()
+	}
+	if len(s.waiting) > 0 && (s.homeSaid || s.waitedEnough()) {
+		s.answerAllocate()
+	}
+	if len(s.finishes) > 0 && s.finished != nil {
+		for _, c := range s.finishes {
+			s.do(Reply{Call: c, Finish: s.finished})
+		}
+		s.finishes = nil
+	}
+}
+
+// waitedEnough: a beat does not wait for a slow home when others have something.
+func (s *Session) waitedEnough() bool {
+	waited := s.now.Sub(s.began)
+	if waited >= s.cfg.HomeWaitMost {
+		return true
+	}
+	some := len(s.out.AllocatedContainers)+len(s.out.CompletedContainerStatuses)+len(s.out.UpdatedContainers) > 0
+	return some && waited >= s.cfg.HomeWait
+}
+
+func (s *Session) answerAllocate() {
+	r := s.out
+	s.out = &yarnpb.AllocateResponseProto{}
+	for _, c := range r.AllocatedContainers {
+		if g := s.ledger.of(c); g != nil && g.unsent > 0 {
+			g.unsent--
+		}
+	}
+	s.lastID = nextID(s.waitID)
+	r.ResponseId = proto.Int32(s.lastID)
+	if r.ApplicationPriority == nil {
+		r.ApplicationPriority = s.priority
+	}
+	total(r, s.members)
+	s.last = r
+	for _, c := range s.waiting {
+		s.do(Reply{Call: c, Allocate: r})
+	}
+	s.waiting = s.waiting[:0]
+}
+
+// answerRegister answers when home has, its answer is durable, and the twins
+// that outlived the last proxy have told what they hold or had time to.
+func (s *Session) answerRegister() {
+	if s.answer == nil || s.home.gen > s.durable {
+		return
+	}
+	if s.now.Sub(s.began) < s.cfg.AttachWait {
+		for _, m := range s.members {
+			if !m.home && !m.closed && (m.state == memberLaunched || m.state == memberRegistering) {
+				return
+			}
+		}
+	}
+	r := s.answer
+	if a := s.attached; len(a.ContainersFromPreviousAttempts)+len(a.NmTokens) > 0 {
+		r = r.CloneVT()
+		r.ContainersFromPreviousAttempts = append(r.ContainersFromPreviousAttempts, a.ContainersFromPreviousAttempts...)
+		r.NmTokensFromPreviousAttempts = append(r.NmTokensFromPreviousAttempts, a.NmTokens...)
+	}
+	s.told, s.answer, s.attached, s.phase = r, nil, nil, phaseRunning
+	s.lastID, s.last = 0, nil
+	for _, c := range s.registers {
+		s.do(Reply{Call: c, Register: r})
+	}
+	s.registers = nil
+}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+)
+
+// onAnswered takes a member's word, or the lack of one.
+func (s *Session) onAnswered(e Answered) {
+	m := s.member(e.Member)
+	if !m.busy || e.Seq != m.seq {
+		return
+	}
+	m.busy = false
+	if e.Err != nil {
+		s.onError(m, e.Err)
+		return
+	}
+	under := m.under
+	m.answered()
+	switch {
+	case e.Register != nil && under.Register != nil:
+		s.onRegistered(m, e.Register)
+	case e.Allocate != nil && under.Allocate != nil:
+		s.onAllocated(m, e.Allocate)
+	case e.Finish != nil && under.Finish != nil:
+		s.onFinished(m, e.Finish)
+	default:
+		m.under = under
+		s.onError(m, &creel.Error{Kind: creel.ErrUnavailable, What: "no answer in the answer"})
+	}
+}
+
+// onRegistered: a master of ours may beat there now.
+func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterResponseProto) {
+	if m.state != memberRegistering {
+		return // it is to end meanwhile
+	}
+	m.state, m.responseID, m.news, m.beat = memberUp, 0, true, true
+	s.renew(m)
+	for _, c := range r.GetContainersFromPreviousAttempts() {
+		id := containerID(c.GetId())
+		if !s.owns.knows(id) {
+			s.owns.live[id] = &owned{by: m, id: c.GetId()}
+		}
+	}
+	switch {
+	case m.home && s.phase == phaseRegistering:
+		s.answer = r
+		s.record.Queue = creel.QueuePath(r.GetQueue())
+		// The containers are told now and never again: a proxy that comes after
+		// us must not tell them a second time.
+		kept := r.CloneVT()
+		kept.ContainersFromPreviousAttempts, kept.NmTokensFromPreviousAttempts = nil, nil
+		s.record.Answer = kept
+		s.home.gen = s.changed()
+	default:
+		into := s.out
+		if s.phase == phaseRegistering {
+			into = s.attached
+		}
+		if m.inherited { // else this very master was told of them when they were granted
+			m.inherited = false
+			into.ContainersFromPreviousAttempts = append(into.ContainersFromPreviousAttempts, r.GetContainersFromPreviousAttempts()...)
+		}
+		into.NmTokens = append(into.NmTokens, r.GetNmTokensFromPreviousAttempts()...)
+	}
+}
+
+// renew prepares everything the member has to be told from the beginning.
+func (s *Session) renew(m *member) {
+	s.ledger.forget(m)
+	m.blackAdd, m.blackDel = nil, nil
+	for name := range s.black {
+		m.blackAdd = append(m.blackAdd, name)
+	}
+	slices.Sort(m.blackAdd)
+	m.release = nil
+	for _, id := range s.owns.of(m) {
+		if o := s.owns.live[id]; o.released || o.surplus {
+			m.release = append(m.release, o.id)
+		}
+	}
+}
+
+// onAllocated sorts an answer into what the master is told.
+func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
+	m.responseID = r.GetResponseId()
+	if r.Limit != nil {
+		m.limit = r.Limit
+	}
+	if r.NumClusterNodes != nil {
+		m.nodes = r.NumClusterNodes
+	}
+	if r.EnhancedHeadroom != nil {
+		m.enhanced = r.EnhancedHeadroom
+	}
+	s.keepWanted(m, r)
+	s.keepEnded(m, r)
+	s.ledger.landed(m)
+	for _, c := range r.GetContainersFromPreviousAttempts() {
+		if id := containerID(c.GetId()); !s.owns.knows(id) {
+			s.owns.live[id] = &owned{by: m, id: c.GetId()}
+		}
+	}
+	if m.home {
+		s.homeSaid = true
+		if r.ApplicationPriority != nil {
+			s.priority = r.ApplicationPriority
+		}
+	} else if r.AmRmToken != nil {
+		// The twin's ResourceManager rolls its key: its master is us.
+		m.token = r.AmRmToken
+		s.noteTwin(m)
+	}
+	if s.phase == phaseRunning {
+		s.out = absorb(s.out, r, m.home)
+	}
+}
+
+// keepWanted leaves in the answer the grants that the master wants; the others
+// go back to who made them.
+func (s *Session) keepWanted(m *member, r *yarnpb.AllocateResponseProto) {
+	kept := r.AllocatedContainers[:0]
+	for _, c := range r.AllocatedContainers {
+		id := containerID(c.GetId())
+		if s.owns.knows(id) {
+			if o := s.owns.live[id]; o != nil && o.by != m {
+				// Two ResourceManagers of one epoch gave out the same id. Only
+				// one of the two can be told.
+				m.release = append(m.release, c.GetId())
+				m.news = true
+			}
+			continue
+		}
+		o := &owned{by: m, id: c.GetId()}
+		s.owns.live[id] = o
+		g := s.ledger.of(c)
+		wanted := g == nil || g.granted(m, c.GetNodeId().GetHost(), s.now)
+		if wanted && s.phase == phaseRunning {
+			kept = append(kept, c)
+			continue
+		}
+		o.surplus = true
+		m.release = append(m.release, c.GetId())
+		m.news = true
+	}
+	m.quiet = len(r.AllocatedContainers) == 0
+	clear(r.AllocatedContainers[len(kept):])
+	r.AllocatedContainers = kept
+}
+
+// keepEnded leaves in the answer the ends that the master has not been told.
+func (s *Session) keepEnded(m *member, r *yarnpb.AllocateResponseProto) {
+	kept := r.CompletedContainerStatuses[:0]
+	for _, st := range r.CompletedContainerStatuses {
+		id := containerID(st.GetContainerId())
+		o, ok := s.owns.live[id]
+		if ok && o.by != m {
+			continue
+		}
+		delete(s.owns.live, id)
+		if s.owns.ended(id) && !(ok && o.surplus) {
+			kept = append(kept, st)
+		}
+	}
+	clear(r.CompletedContainerStatuses[len(kept):])
+	r.CompletedContainerStatuses = kept
+}
+
+// onFinished: the member has let go, or wants to be asked again.
+func (s *Session) onFinished(m *member, r *yarnpb.FinishApplicationMasterResponseProto) {
+	if m.home {
+		s.finished = r
+		return
+	}
+	if r.GetIsUnregistered() {
+		s.gone(m)
+		return
+	}
+	m.failed(s.now, &s.cfg)
+}
+
+// gone takes an ended twin out of the record.
+func (s *Session) gone(m *member) {
+	m.state = memberGone
+	if i := slices.IndexFunc(s.record.Twins, func(t TwinRecord) bool { return t.Member == m.id }); i >= 0 {
+		s.record.Twins = slices.Delete(slices.Clone(s.record.Twins), i, i+1)
+		s.changed()
+	}
+}
+
+// onError decides what the lack of an answer means.
+func (s *Session) onError(m *member, err error) {
+	under := m.under
+	switch {
+	case errors.Is(err, creel.ErrNotRegistered):
+		s.onNotRegistered(m, under)
+	case errors.Is(err, creel.ErrAttemptNotFound), errors.Is(err, creel.ErrApplicationNotFound):
+		m.answered()
+		s.onUnknownAttempt(m, under, err)
+	case errors.Is(err, creel.ErrInvalidRequest), errors.Is(err, creel.ErrInvalidResource), errors.Is(err, creel.ErrNotEnabled),
+		errors.Is(err, creel.ErrNotPermitted), errors.Is(err, creel.ErrInvalidToken):
+		if n, ok := expectedID(err); ok && under.Allocate != nil {
+			// Its counter is not ours: another proxy beat, or its answer was lost.
+			under.Allocate.ResponseId = proto.Int32(n)
+			m.responseID, m.again = n, true
+			return
+		}
+		m.answered()
+		s.onRefused(m, under, err)
+	default:
+		// It may have acted or not. The very same call again is safe: a
+		// ResourceManager repeats its last answer for a response id it has seen.
+		m.again = true
+		m.failed(s.now, &s.cfg)
+	}
+}
+
+// onNotRegistered: that ResourceManager was restarted. Its master registers
+// again there, and says everything again.
+func (s *Session) onNotRegistered(m *member, under *Send) {
+	if m.state == memberEnding {
+		m.answered()
+		m.state = memberDropping
+		return
+	}
+	if under.Register != nil { // a registration cannot fail for want of one
+		m.again = true
+		m.failed(s.now, &s.cfg)
+		return
+	}
+	m.answered()
+	if a := under.Allocate; a != nil {
+		s.salvage(m, a)
+	}
+	m.state = memberRegistering
+	s.renew(m)
+}
+
+// salvage keeps what a request carried and nobody took, other than asks,
+// releases and blacklist, which are told anew from the ledger.
+func (s *Session) salvage(m *member, a *yarnpb.AllocateRequestProto) {
+	m.updates = append(a.UpdateRequests, m.updates...)
+	if m.home {
+		s.schedules = append(a.SchedulingRequests, s.schedules...)
+		if s.shell == nil {
+			s.shell = &yarnpb.AllocateRequestProto{TrackingUrl: a.TrackingUrl}
+		}
+	}
+}
+
+// onUnknownAttempt: the member says that there is no such master.
+func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
+	if m.home {
+		if under.Finish != nil {
+			// It has forgotten the application: it took the goodbye before.
+			s.finished = &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)}
+			return
+		}
+		s.end("its home says that the attempt is over: "+err.Error(), err)
+		return
+	}
+	if m.state == memberEnding || m.state == memberDropping {
+		s.gone(m)
+		return
+	}
+	s.bury(m, "the unmanaged master in "+string(m.id)+" is gone: "+err.Error())
+}
+
+// bury tells the master of the containers that died with a twin.
+func (s *Session) bury(m *member, why string) {
+	for _, id := range s.owns.of(m) {
+		o := s.owns.live[id]
+		delete(s.owns.live, id)
+		if s.owns.ended(id) && !o.surplus {
+			s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, lostStatus(o.id, why))
+		}
+	}
+	for _, g := range s.ledger.groups {
+		for _, ln := range g.lines {
+			delete(ln.at, m)
+		}
+		g.dirty = true
+	}
+	s.gone(m)
+	m.state = memberFailed
+	m.retryAt = s.now.Add(s.cfg.TwinRetry)
+	m.release, m.updates, m.limit, m.nodes, m.enhanced = nil, nil, nil, nil, nil
+}
+
+// onRefused: the member understood and will not.
+func (s *Session) onRefused(m *member, under *Send, err error) {
+	switch {
+	case under.Register != nil && m.home:
+		s.refuseRegistration(err)
+	case under.Register != nil:
+		s.dropTwin(m)
+	case under.Finish != nil && m.home:
+		for _, c := range s.finishes {
+			s.refuse(c, err)
+		}
+		s.finishes = nil
+	case under.Finish != nil:
+		m.state = memberDropping
+	default:
+		a := under.Allocate
+		groups := s.ledger.refused(m)
+		m.release = append(a.Release, m.release...)
+		if m.home {
+			// The master's own fault, or its token's: it must hear of it.
+			s.refuseWaiting(err)
+			return
+		}
+		if errors.Is(err, creel.ErrInvalidToken) || errors.Is(err, creel.ErrNotPermitted) {
+			s.bury(m, "the unmanaged master in "+string(m.id)+" lost its token: "+err.Error())
+			return
+		}
+		for _, g := range groups {
+			g.barred = append(g.barred, m)
+			g.dirty = true
+		}
+		m.retryAt, m.news = s.now.Add(s.cfg.Retry), true
+	}
+}
+
+func (s *Session) refuseRegistration(err error) {
+	for _, c := range s.registers {
+		s.refuse(c, err)
+	}
+	s.registers, s.phase, s.home.state = nil, phaseNew, memberNone
+}
+
+// dropTwin kills a twin that cannot be used and tries another time.
+func (s *Session) dropTwin(m *member) {
+	m.state, m.retryAt = memberDropping, s.now
+	for _, g := range s.ledger.groups {
+		g.dirty = true
+	}
+}
+
+// expectedID reads the response id that a ResourceManager names when it
+// refuses ours: "... expect responseId to be 7 but get 3".
+func expectedID(err error) (int32, bool) {
+	_, rest, ok := strings.Cut(err.Error(), "expect responseId to be ")
+	if !ok {
+		return 0, false
+	}
+	digits := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
+	n, err := strconv.ParseInt(digits, 10, 32)
+	return int32(n), err == nil
+}
+
+func isStale(err error) bool {
+	return errors.Is(err, creel.ErrStale) || errors.Is(err, creel.ErrConflict)
+}

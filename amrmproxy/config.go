@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Config of sessions. Zero fields take the default named beside them.
+type Config struct {
+	// Tick is how often the driver says Tick. 50 ms.
+	Tick time.Duration
+	// TwinBeat is how long after its last call a twin with something
+	// outstanding is called again, so that its grants lie ready when the
+	// master beats. 250 ms.
+	TwinBeat time.Duration
+	// KeepAlive is the same for a twin with nothing outstanding. 10 s.
+	KeepAlive time.Duration
+	// HomeWait is how long an allocate waits for home when others have
+	// delivered something. 100 ms.
+	HomeWait time.Duration
+	// HomeWaitMost is how long it waits when there is nothing else to answer. 3 s.
+	HomeWaitMost time.Duration
+	// RegisterWait bounds the answers to register and finish. 30 s.
+	RegisterWait time.Duration
+	// AttachWait is how long the answer to register waits for twins that
+	// outlived the last proxy, so that their containers stand in it. 2 s.
+	AttachWait time.Duration
+	// SlowAfter is how long a member may fail to answer before what is asked
+	// of it moves to others. 10 s.
+	SlowAfter time.Duration
+	// StuckAfter is how long an ask may wait in a member without a grant
+	// before others are tried. 30 s.
+	StuckAfter time.Duration
+	// MasterExpiry is how long a silent master keeps its twins: YARN's
+	// yarn.am.liveness-monitor.expiry-interval-ms. 10 min.
+	MasterExpiry time.Duration
+	// Retry is the first pause after a failed call; it doubles up to RetryMost.
+	// 100 ms and 5 s.
+	Retry, RetryMost time.Duration
+	// TwinRetry is the pause after a twin could not be started. 30 s.
+	TwinRetry time.Duration
+}
+
+// Validate fills in defaults and refuses what cannot work.
+func (c *Config) Validate() error {
+	for _, d := range []struct {
+		name string
+		at   *time.Duration
+		def  time.Duration
+	}{
+		{"Tick", &c.Tick, 50 * time.Millisecond},
+		{"TwinBeat", &c.TwinBeat, 250 * time.Millisecond},
+		{"KeepAlive", &c.KeepAlive, 10 * time.Second},
+		{"HomeWait", &c.HomeWait, 100 * time.Millisecond},
+		{"HomeWaitMost", &c.HomeWaitMost, 3 * time.Second},
+		{"RegisterWait", &c.RegisterWait, 30 * time.Second},
+		{"AttachWait", &c.AttachWait, 2 * time.Second},
+		{"SlowAfter", &c.SlowAfter, 10 * time.Second},
+		{"StuckAfter", &c.StuckAfter, 30 * time.Second},
+		{"MasterExpiry", &c.MasterExpiry, 10 * time.Minute},
+		{"Retry", &c.Retry, 100 * time.Millisecond},
+		{"RetryMost", &c.RetryMost, 5 * time.Second},
+		{"TwinRetry", &c.TwinRetry, 30 * time.Second},
+	} {
+		if *d.at == 0 {
+			*d.at = d.def
+		}
+		if *d.at < 0 {
+			return &creel.Error{Kind: creel.ErrInvalidRequest, What: "invalid proxy configuration", Why: fmt.Sprintf("%s is %v", d.name, *d.at), Try: "use a positive time"}
+		}
+	}
+	if c.HomeWaitMost < c.HomeWait || c.RetryMost < c.Retry {
+		return &creel.Error{Kind: creel.ErrInvalidRequest, What: "invalid proxy configuration", Why: "HomeWaitMost is below HomeWait, or RetryMost below Retry"}
+	}
+	return nil
+}

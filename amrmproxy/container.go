@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+)
+
+// containerID reads an id as it travels: the attempt carries the application.
+func containerID(p *yarnpb.ContainerIdProto) creel.ContainerID {
+	a := p.GetAppAttemptId()
+	return creel.ContainerID{
+		Attempt: creel.AttemptID{
+			Application: creel.ApplicationID{ClusterTimestamp: a.GetApplicationId().GetClusterTimestamp(), ID: a.GetApplicationId().GetId()},
+			Attempt:     a.GetAttemptId(),
+		},
+		ID: p.GetId(),
+	}
+}
+
+// owned is a container that some ResourceManager has granted.
+type owned struct {
+	by       *member
+	id       *yarnpb.ContainerIdProto
+	surplus  bool // the master never heard of it: it goes back, and its end is not told
+	released bool
+}
+
+// containers knows who granted what. A container is told to the master when
+// granted and when completed, each once.
+type containers struct {
+	live map[creel.ContainerID]*owned
+	// Ends already told, in two generations, so that a ResourceManager that
+	// tells an end again after a restart is not believed, in bounded memory.
+	done, older map[creel.ContainerID]struct{}
+}
+
+const doneKept = 4096
+
+func newContainers() containers {
+	return containers{live: map[creel.ContainerID]*owned{}, done: map[creel.ContainerID]struct{}{}}
+}
+
+// ended notes an end; false if it was told before.
+func (c *containers) ended(id creel.ContainerID) bool {
+	if _, ok := c.done[id]; ok {
+		return false
+	}
+	if _, ok := c.older[id]; ok {
+		return false
+	}
+	if len(c.done) >= doneKept {
+		c.older, c.done = c.done, make(map[creel.ContainerID]struct{}, doneKept)
+	}
+	c.done[id] = struct{}{}
+	return true
+}
+
+// knows tells whether id is live or has ended lately.
+func (c *containers) knows(id creel.ContainerID) bool {
+	if _, ok := c.live[id]; ok {
+		return true
+	}
+	if _, ok := c.done[id]; ok {
+		return true
+	}
+	_, ok := c.older[id]
+	return ok
+}
+
+// of are the ids a member granted and which still live, sorted.
+func (c *containers) of(m *member) []creel.ContainerID {
+	var ids []creel.ContainerID
+	for id, o := range c.live {
+		if o.by == m {
+			ids = append(ids, id)
+		}
+	}
+	sortIDs(ids)
+	return ids
+}

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/policies"
+)
+
+// The ledger is the table of asks as the master keeps it, and the part of it
+// that each member has been told.
+//
+// Asks are absolute and a ResourceManager lowers its own count with each grant
+// (ApplicationMasterProtocol). It does not know which of its grants are still
+// on their way when an ask arrives, so an ask sent again raises its count by
+// as many: over-granted. The ledger therefore keeps, for each line and member,
+// what it should hold (share) and what we believe it holds (table), and sends
+// only where they differ.
+
+// anywhere is the resource name of the line that carries a group's total.
+const anywhere = "*"
+
+// groupKey names what a scheduler treats as one.
+type groupKey struct {
+	priority  int32
+	request   int64
+	execution yarnpb.ExecutionTypeProto
+}
+
+func (k groupKey) compare(o groupKey) int {
+	return cmp.Or(cmp.Compare(k.priority, o.priority), cmp.Compare(k.request, o.request), cmp.Compare(k.execution, o.execution))
+}
+
+// group is one group of asks. need is the number the master still wants and
+// nobody has granted; the line "*" carries it.
+type group struct {
+	key    groupKey
+	lines  []*line // by name; "*" sorts before hosts and racks
+	need   int64
+	size   creel.Resource
+	label  string
+	strict bool
+
+	hedged bool
+	dirty  bool // needs a split
+	unsent int  // grants accepted and not yet told to the master
+	reason policies.Reason
+	barred []*member // refused this group's size
+	empty  time.Time // since when nothing of it is left anywhere
+}
+
+// line is one resource name of a group.
+type line struct {
+	name string
+	ask  *yarnpb.ResourceRequestProto // the master's last; cloned when sent
+	body int                          // rises when anything but the number changed
+	want int64                        // the master's number, less grants there since
+	at   map[*member]*cell
+}
+
+// cell is one line at one member.
+type cell struct {
+	share, table int64 // table -1: not known
+	body         int   // the body that the member has
+	unsure       bool  // the member's count may have moved: tell it when the master speaks of the line again
+	carried      bool  // the request under way carries it
+	prior        int64 // what the member held before that: as many grants in the answer may have come before the ask
+	lazy         bool  // table exceeds share only by such grants: correcting at once would over-grant again
+	hold         bool  // the member refused it: not again until the master speaks of the line
+	since        time.Time
+}
+
+func keyOfAsk(a *yarnpb.ResourceRequestProto) groupKey {
+	return groupKey{a.GetPriority().GetPriority(), a.GetAllocationRequestId(), a.GetExecutionTypeRequest().GetExecutionType()}
+}
+
+// ledger holds groups by key, sorted.
+type ledger struct {
+	groups []*group
+}
+
+func (l *ledger) find(k groupKey) (*group, int, bool) {
+	i, ok := slices.BinarySearchFunc(l.groups, k, func(g *group, k groupKey) int { return g.key.compare(k) })
+	if !ok {
+		return nil, i, false
+	}
+	return l.groups[i], i, true
+}
+
+// of finds the group that a granted container serves. A ResourceManager may
+// grant another execution type than was asked for.
+func (l *ledger) of(c *yarnpb.ContainerProto) *group {
+	k := groupKey{c.GetPriority().GetPriority(), c.GetAllocationRequestId(), c.GetExecutionType()}
+	if g, _, ok := l.find(k); ok {
+		return g
+	}
+	for _, g := range l.groups {
+		if g.key.priority == k.priority && g.key.request == k.request {
+			return g
+		}
+	}
+	return nil
+}
+
+// ask takes one line of the master's request and gives its group. blank are
+// members whose tables are not known, since another proxy filled them.
+func (l *ledger) ask(a *yarnpb.ResourceRequestProto, blank []*member) *group {
+	k := keyOfAsk(a)
+	g, i, ok := l.find(k)
+	if !ok {
+		g = &group{key: k}
+		l.groups = slices.Insert(l.groups, i, g)
+	}
+	n := max(0, int64(a.GetNumContainers()))
+	ln := g.line(a.GetResourceName())
+	if ln.ask == nil {
+		for _, m := range blank {
+			ln.cell(m).table = -1
+		}
+	} else if !sameBody(ln.ask, a) {
+		ln.body++
+		g.barred = nil
+	}
+	ln.ask = a
+	for _, c := range ln.at {
+		c.hold = false
+		if c.unsure {
+			c.table, c.unsure = -1, false
+		}
+	}
+	g.dirty = true
+	if ln.name != anywhere {
+		ln.want = n
+		return g
+	}
+	g.need = n - int64(g.unsent)
+	g.size = resource(a.GetCapability())
+	g.label = a.GetNodeLabelExpression()
+	g.strict = !a.GetRelaxLocality()
+	return g
+}
+
+func (g *group) line(name string) *line {
+	i, ok := slices.BinarySearchFunc(g.lines, name, func(l *line, n string) int { return cmp.Compare(l.name, n) })
+	if !ok {
+		g.lines = slices.Insert(g.lines, i, &line{name: name, at: map[*member]*cell{}})
+	}
+	return g.lines[i]
+}
+
+func (g *group) star() *line { return g.line(anywhere) }
+
+func (l *line) cell(m *member) *cell {
+	c := l.at[m]
+	if c == nil {
+		c = &cell{body: -1}
+		l.at[m] = c
+	}
+	return c
+}
+
+// sameBody compares two asks in all but their number, unknown fields included.
+func sameBody(a, b *yarnpb.ResourceRequestProto) bool {
+	if a == b {
+		return true
+	}
+	an, bn := a.NumContainers, b.NumContainers
+	a.NumContainers, b.NumContainers = nil, nil
+	same := proto.Equal(a, b)
+	a.NumContainers, b.NumContainers = an, bn
+	return same
+}
+
+// held are the shares that members have of the group.
+func (g *group) held(members []*member) []policies.Share {
+	var out []policies.Share
+	star := g.star()
+	for _, m := range members {
+		if c := star.at[m]; c != nil && c.share > 0 {
+			out = append(out, policies.Share{Member: m.id, Count: c.share})
+		}
+	}
+	return out
+}
+
+// keptEmpty is how long a group that nobody wants any more is remembered, to
+// know late grants as surplus.
+const keptEmpty = time.Minute
+
+// sweep forgets groups of which nothing has been left for long.
+func (l *ledger) sweep(now time.Time) {
+	l.groups = slices.DeleteFunc(l.groups, func(g *group) bool {
+		left := g.need > 0 || g.unsent > 0
+		for _, ln := range g.lines {
+			for _, c := range ln.at {
+				left = left || c.share != 0 || c.table != 0 || c.carried
+			}
+		}
+		switch {
+		case left:
+			g.empty = time.Time{}
+		case g.empty.IsZero():
+			g.empty = now
+		}
+		return !left && now.Sub(g.empty) > keptEmpty
+	})
+}
+
+// outstanding is how many containers a member is asked for, over all groups.
+func (l *ledger) outstanding(m *member) (n int64) {
+	for _, g := range l.groups {
+		if c := g.star().at[m]; c != nil {
+			n += c.share
+		}
+	}
+	return n
+}
+
+// apply gives members their shares of a group, and its places to who has them.
+func (g *group) apply(members []*member, shares []policies.Share, owners func(string) []creel.SubclusterID, now time.Time) {
+	for _, ln := range g.lines {
+		if ln.ask == nil {
+			continue
+		}
+		var has []creel.SubclusterID
+		if ln.name != anywhere {
+			has = owners(ln.name)
+		}
+		for _, m := range members {
+			var n int64
+			if i := slices.IndexFunc(shares, func(s policies.Share) bool { return s.Member == m.id }); i >= 0 {
+				n = shares[i].Count
+				if ln.name != anywhere {
+					n = ln.want
+					if len(has) > 0 && !slices.Contains(has, m.id) {
+						n = 0
+					}
+				}
+			}
+			c := ln.at[m]
+			if c == nil {
+				if n == 0 {
+					continue
+				}
+				c = ln.cell(m)
+			}
+			if c.share != n {
+				if n > c.share {
+					c.since = now
+				}
+				c.share, c.lazy = n, false
+			}
+		}
+	}
+}
+
+// forget drops what a member was told: its ResourceManager has lost it.
+func (l *ledger) forget(m *member) {
+	for _, g := range l.groups {
+		for _, ln := range g.lines {
+			if c := ln.at[m]; c != nil {
+				*c = cell{share: c.share, body: -1, since: c.since}
+			}
+		}
+	}
+}
+
+// collect are the asks a member has to be told, as clones of the master's with
+// our number. quiet says that the member's last answer granted nothing, so a
+// correction will not race with grants on their way.
+func (l *ledger) collect(m *member, quiet bool) []*yarnpb.ResourceRequestProto {
+	var out []*yarnpb.ResourceRequestProto
+	for _, g := range l.groups {
+		for _, ln := range g.lines {
+			c := ln.at[m]
+			if c == nil || ln.ask == nil || c.hold || !c.differs(ln.body, quiet) {
+				continue
+			}
+			a := ln.ask.CloneVT()
+			a.NumContainers = proto.Int32(int32(min(c.share, 1<<31-1)))
+			out = append(out, a)
+			c.prior = max(c.table, 0)
+			c.table, c.body, c.carried, c.lazy, c.unsure = c.share, ln.body, true, false, false
+		}
+	}
+	return out
+}
+
+func (c *cell) differs(body int, quiet bool) bool {
+	switch {
+	case c.share > 0 && c.body != body:
+		return true
+	case c.table == c.share:
+		return false
+	case c.lazy && c.table > c.share && c.share > 0:
+		return quiet
+	}
+	return true
+}
+
+// landed ends the carrying of a member's last request.
+func (l *ledger) landed(m *member) {
+	for _, g := range l.groups {
+		for _, ln := range g.lines {
+			if c := ln.at[m]; c != nil {
+				c.carried, c.prior = false, 0
+			}
+		}
+	}
+}
+
+// refused notes that the member refused its last request whole: what it
+// carried is not known there, and is not sent again of itself. It gives the
+// groups.
+func (l *ledger) refused(m *member) (groups []*group) {
+	for _, g := range l.groups {
+		hit := false
+		for _, ln := range g.lines {
+			if c := ln.at[m]; c != nil && c.carried {
+				c.carried, c.hold, c.table, hit = false, true, -1, true
+			}
+		}
+		if hit {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// lower books a grant in what we believe the member's count to be.
+func (c *cell) lower() {
+	switch {
+	case c.carried && c.prior > 0:
+		c.prior-- // granted before the ask arrived, and then forgotten by it
+		c.lazy = true
+	case c.table > 0:
+		c.table--
+	}
+}
+
+// granted books one grant of a member to the group and tells whether the
+// master still wants it.
+func (g *group) granted(m *member, host string, now time.Time) bool {
+	star := g.star()
+	c := star.cell(m)
+	before := c.share
+	c.lower()
+	c.since = now
+	if c.share > 0 {
+		c.share--
+	}
+	for _, ln := range g.lines {
+		p := ln.at[m]
+		switch {
+		case ln.name == anywhere || p == nil:
+		case ln.name == host:
+			// Granted on a host that was asked for: the ResourceManager lowered
+			// that line too, and so will the master.
+			ln.want = max(0, ln.want-1)
+			p.share = max(0, p.share-1)
+			p.lower()
+		default:
+			p.unsure = true // it may have lowered the rack's line; only the master's next word settles it
+		}
+	}
+	if g.need <= 0 {
+		return false
+	}
+	g.need--
+	g.unsent++
+	if g.hedged || before == 0 {
+		g.dirty = true // others hold one too many now
+	}
+	return true
+}
+
+// resource reads a message's memory, cores and others. Memory and cores stand
+// in fields of their own; Java repeats them in the map.
+func resource(p *yarnpb.ResourceProto) creel.Resource {
+	r := creel.Resource{MemoryMB: p.GetMemory(), VCores: int64(p.GetVirtualCores())}
+	for _, v := range p.GetResourceValueMap() {
+		if k := v.GetKey(); k != creel.MemoryName && k != creel.VCoresName {
+			n, err := creel.ConvertUnits(v.GetValue(), v.GetUnits(), "")
+			if err != nil {
+				n = v.GetValue()
+			}
+			r = r.With(k, n)
+		}
+	}
+	return r
+}
+
+func sortIDs(ids []creel.ContainerID) {
+	slices.SortFunc(ids, func(a, b creel.ContainerID) int { return a.Compare(b) })
+}

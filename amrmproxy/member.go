@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+)
+
+// memberState is how far the session is with one member.
+type memberState int
+
+const (
+	memberNone        memberState = iota // no master of ours there
+	memberPlanned                        // a twin is wanted; its record is not durable yet
+	memberLaunching                      // the driver is launching it
+	memberLaunched                       // it waits for its registration; its token is not durable yet
+	memberRegistering                    // a registration is due or under way
+	memberUp                             // registered: beats
+	memberFailed                         // could not be started, or died; tried again later
+	memberEnding                         // a finish is due or under way
+	memberDropping                       // a kill is due or under way
+	memberGone                           // ended
+)
+
+// member is one subcluster as the session uses it. At any time at most one
+// call to it is under way.
+type member struct {
+	id      creel.SubclusterID
+	home    bool
+	state   memberState
+	gen     uint64 // of the record that must be durable before the state may go on
+	attempt creel.AttemptID
+	token   *yarnpb.TokenProto
+	// inherited: launched for an earlier attempt, whose containers this
+	// master has not been told of.
+	inherited bool
+
+	seq      uint64
+	busy     bool
+	under    *Send // the call under way, or to be made again
+	again    bool  // under has to be sent again, exactly as it was: the member may have acted on it
+	sent     time.Time
+	retryAt  time.Time
+	pause    time.Duration
+	badSince time.Time // first sending of what has not been answered yet
+	lost     bool      // the view says so
+	closed   bool      // as the last split saw it
+	tries    int
+
+	responseID int32
+	beat       bool // the master has beaten since our last call
+	news       bool // there is something to tell
+	quiet      bool // the last answer granted nothing
+
+	release            []*yarnpb.ContainerIdProto
+	blackAdd, blackDel []string
+	updates            []*yarnpb.UpdateContainerRequestProto
+
+	limit    *yarnpb.ResourceProto
+	nodes    *int32
+	enhanced *yarnpb.EnhancedHeadroomProto
+}
+
+// counted tells whether the member's last numbers still mean something.
+func (m *member) counted() bool { return m.state == memberUp && !m.closed }
+
+// inUse tells whether a master of ours may exist there.
+func (m *member) inUse() bool {
+	return m.state != memberNone && m.state != memberGone && m.state != memberFailed
+}
+
+// shut tells whether the member gets nothing new at this moment.
+func (m *member) shut(now time.Time, slow time.Duration) bool {
+	since := m.badSince
+	if since.IsZero() && m.busy {
+		since = m.sent
+	}
+	return m.lost || m.state == memberFailed || m.state >= memberEnding || !since.IsZero() && now.Sub(since) >= slow
+}
+
+// failed books a failed call and sets the pause before the next.
+func (m *member) failed(now time.Time, c *Config) {
+	m.pause = min(max(2*m.pause, c.Retry), c.RetryMost)
+	m.retryAt = now.Add(m.pause)
+	if m.badSince.IsZero() {
+		m.badSince = m.sent
+	}
+}
+
+// answered books a call that the member answered.
+func (m *member) answered() {
+	m.pause, m.retryAt, m.badSince = 0, time.Time{}, time.Time{}
+	m.again, m.under = false, nil
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"cmp"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+)
+
+// absorb merges an answer into what the master will be told next. Lists are
+// joined and their elements pointed at. What there can be one of comes from
+// the home, which owns the attempt: its message becomes the base. Numbers over
+// the whole federation (limit, nodes, enhanced headroom) are set when the
+// master is answered, from the last answer of each member.
+//
+// Fields that this program does not know are kept from both, the home's last,
+// so that of a single value the home's holds.
+func absorb(into, answer *yarnpb.AllocateResponseProto, home bool) *yarnpb.AllocateResponseProto {
+	base, other := into, answer
+	if home {
+		base, other = answer, into
+	}
+	join(&base.AllocatedContainers, into.AllocatedContainers, answer.AllocatedContainers)
+	join(&base.CompletedContainerStatuses, into.CompletedContainerStatuses, answer.CompletedContainerStatuses)
+	join(&base.UpdatedNodes, into.UpdatedNodes, answer.UpdatedNodes)
+	join(&base.NmTokens, into.NmTokens, answer.NmTokens)
+	join(&base.UpdateErrors, into.UpdateErrors, answer.UpdateErrors)
+	join(&base.UpdatedContainers, into.UpdatedContainers, answer.UpdatedContainers)
+	join(&base.ContainersFromPreviousAttempts, into.ContainersFromPreviousAttempts, answer.ContainersFromPreviousAttempts)
+	join(&base.RejectedSchedulingRequests, into.RejectedSchedulingRequests, answer.RejectedSchedulingRequests)
+	base.Preempt = joinPreempt(into.Preempt, answer.Preempt)
+	if home {
+		// What an earlier answer of the home said and this one does not.
+		if base.AMCommand == nil {
+			base.AMCommand = other.AMCommand
+		}
+		if base.AmRmToken == nil {
+			base.AmRmToken = other.AmRmToken
+		}
+		if base.ApplicationPriority == nil {
+			base.ApplicationPriority = other.ApplicationPriority
+		}
+		if base.CollectorInfo == nil {
+			base.CollectorInfo = other.CollectorInfo
+		}
+	}
+	if u := other.ProtoReflect().GetUnknown(); len(u) > 0 {
+		b := base.ProtoReflect()
+		b.SetUnknown(append(slices.Clone(u), b.GetUnknown()...))
+	}
+	return base
+}
+
+// join sets at to first and then second, without a copy when one is empty.
+func join[T any](at *[]T, first, second []T) {
+	switch {
+	case len(second) == 0:
+		*at = first
+	case len(first) == 0:
+		*at = second
+	default:
+		*at = append(first[:len(first):len(first)], second...)
+	}
+}
+
+// joinPreempt joins the containers that two ResourceManagers want back.
+func joinPreempt(a, b *yarnpb.PreemptionMessageProto) *yarnpb.PreemptionMessageProto {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	if a.StrictContract == nil {
+		a.StrictContract = b.StrictContract
+	} else if b.StrictContract != nil {
+		join(&a.StrictContract.Container, a.StrictContract.Container, b.StrictContract.Container)
+	}
+	if a.Contract == nil {
+		a.Contract = b.Contract
+	} else if b.Contract != nil {
+		join(&a.Contract.Container, a.Contract.Container, b.Contract.Container)
+		join(&a.Contract.Resource, a.Contract.Resource, b.Contract.Resource)
+	}
+	return a
+}
+
+// addResource adds b to a in place, type by type; a must not be shared. Java
+// repeats memory and cores in the map, so the map's lines are added by name.
+func addResource(a, b *yarnpb.ResourceProto) {
+	if b == nil {
+		return
+	}
+	if a.Memory != nil || b.Memory != nil {
+		a.Memory = proto.Int64(saturate(a.GetMemory(), b.GetMemory()))
+	}
+	if a.VirtualCores != nil || b.VirtualCores != nil {
+		a.VirtualCores = proto.Int32(int32(min(int64(a.GetVirtualCores())+int64(b.GetVirtualCores()), 1<<31-1)))
+	}
+	for _, v := range b.GetResourceValueMap() {
+		i := slices.IndexFunc(a.ResourceValueMap, func(w *yarnpb.ResourceInformationProto) bool { return w.GetKey() == v.GetKey() })
+		if i < 0 {
+			a.ResourceValueMap = append(a.ResourceValueMap, v.CloneVT())
+			continue
+		}
+		w := a.ResourceValueMap[i]
+		n, err := creel.ConvertUnits(v.GetValue(), v.GetUnits(), w.GetUnits())
+		if err != nil {
+			n = v.GetValue()
+		}
+		w.Value = proto.Int64(saturate(w.GetValue(), n))
+	}
+}
+
+func saturate(a, b int64) int64 {
+	return creel.Resource{MemoryMB: a}.Add(creel.Resource{MemoryMB: b}).MemoryMB
+}
+
+// total fills in the numbers over all members that answer.
+func total(into *yarnpb.AllocateResponseProto, members []*member) {
+	into.Limit, into.NumClusterNodes, into.EnhancedHeadroom = nil, nil, nil
+	for _, m := range members {
+		if !m.counted() {
+			continue
+		}
+		if m.limit != nil {
+			if into.Limit == nil {
+				into.Limit = m.limit.CloneVT()
+			} else {
+				addResource(into.Limit, m.limit)
+			}
+		}
+		if m.nodes != nil {
+			into.NumClusterNodes = proto.Int32(into.GetNumClusterNodes() + *m.nodes)
+		}
+		if h := m.enhanced; h != nil {
+			if into.EnhancedHeadroom == nil {
+				into.EnhancedHeadroom = h.CloneVT()
+				continue
+			}
+			into.EnhancedHeadroom.TotalPendingCount = proto.Int32(into.EnhancedHeadroom.GetTotalPendingCount() + h.GetTotalPendingCount())
+			into.EnhancedHeadroom.TotalActiveCores = proto.Int32(into.EnhancedHeadroom.GetTotalActiveCores() + h.GetTotalActiveCores())
+		}
+	}
+}
+
+// lostStatus is the end of a container that went with its subcluster's
+// application: exit status -100, aborted, as YARN tells a lost node.
+func lostStatus(id *yarnpb.ContainerIdProto, why string) *yarnpb.ContainerStatusProto {
+	return &yarnpb.ContainerStatusProto{
+		ContainerId: id,
+		State:       yarnpb.ContainerStateProto_C_COMPLETE.Enum(),
+		ExitStatus:  proto.Int32(-100),
+		Diagnostics: proto.String(why),
+	}
+}

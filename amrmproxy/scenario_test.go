@@ -1,0 +1,573 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/subcluster"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what the scenarios print into their files; then read the diff")
+
+// A scenario is a text of blocks: a command, a line of four dashes, and the
+// actions it leads to. Commands, with containers written member/number:
+//
+//	session home=sc-a view=sc-a:100,sc-b:50 split=broadcast [doc={...}] [where=h1:sc-b] [attempt=2]
+//	restart [attempt=2]                a new session from the last saved record
+//	am register | finish
+//	am allocate id=0 ask=1:*:10 ask=1:h1:4 release=sc-b/1 black=h9 update=sc-a/1 sched=3 url=x
+//	rm sc-a registered [kept=1,2] | grant=1:h1:5,1:h1:6 | done=5 limit=8 nodes=3 token priority=4
+//	rm sc-a finished=true | err=notregistered
+//	launched sc-b | launchfailed sc-b | dropped sc-b [err]
+//	saved | savefailed stale
+//	view sc-a:100,sc-b:lost
+//	tick 250ms
+//	ended
+//
+// A grant is priority:host:number; an ask priority:name:count[:memory][:strict].
+type scenario struct {
+	t       testing.TB
+	s       *Session
+	now     time.Time
+	call    uint64
+	members []creel.SubclusterID
+	seqs    map[creel.SubclusterID]uint64
+	ids     map[creel.SubclusterID]int32
+	saving  []Save
+	stored  *Record
+	home    creel.SubclusterID
+	doc     string
+	where   map[string][]creel.SubclusterID
+	view    *subcluster.View
+	attempt int32
+}
+
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d scenarios: %v", len(files), err)
+	}
+	for _, f := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := play(t, string(b))
+			if *rewrite {
+				if err := os.WriteFile(f, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if got != string(b) {
+				t.Errorf("%s differs; run with -rewrite and read the diff\n%s", f, firstDifference(string(b), got))
+			}
+		})
+	}
+}
+
+func firstDifference(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range min(len(w), len(g)) {
+		if w[i] != g[i] {
+			return fmt.Sprintf("line %d\nwant %s\n got %s", i+1, w[i], g[i])
+		}
+	}
+	return "one is longer"
+}
+
+// play runs a scenario and gives it back with the outputs it really has.
+func play(t testing.TB, text string) string {
+	sc := &scenario{t: t, now: time.Unix(1000, 0), seqs: map[creel.SubclusterID]uint64{}, ids: map[creel.SubclusterID]int32{}, attempt: 1}
+	var out strings.Builder
+	for _, block := range strings.Split(strings.TrimRight(text, "\n"), "\n\n") {
+		var head []string
+		for _, line := range strings.Split(block, "\n") {
+			if line == "----" {
+				break
+			}
+			head = append(head, line)
+		}
+		if out.Len() > 0 {
+			out.WriteString("\n")
+		}
+		out.WriteString(strings.Join(head, "\n") + "\n")
+		for _, line := range head {
+			if line == "" || strings.HasPrefix(line, "#") {
+				continue
+			}
+			got := sc.command(line)
+			out.WriteString("----\n" + got)
+		}
+	}
+	return out.String()
+}
+
+func (sc *scenario) command(line string) string {
+	words := strings.Fields(line)
+	switch words[0] {
+	case "session":
+		sc.start(words[1:])
+		return ""
+	case "restart":
+		for _, w := range words[1:] {
+			if v, ok := strings.CutPrefix(w, "attempt="); ok {
+				sc.attempt = int32(sc.int(v))
+			}
+		}
+		sc.open(sc.stored)
+		return ""
+	case "am":
+		return sc.step(sc.master(words[1], words[2:]))
+	case "rm":
+		return sc.step(sc.rm(creel.SubclusterID(words[1]), words[2:]))
+	case "launched":
+		m := creel.SubclusterID(words[1])
+		return sc.step(Launched{Member: m, Attempt: creel.AttemptID{Application: app, Attempt: 1},
+			Token: &yarnpb.TokenProto{Identifier: []byte(m), Password: []byte("secret"), Kind: proto.String("YARN_AM_RM_TOKEN"), Service: proto.String("")}})
+	case "launchfailed":
+		return sc.step(LaunchFailed{Member: creel.SubclusterID(words[1]), Err: creel.ErrUnavailable})
+	case "dropped":
+		e := Dropped{Member: creel.SubclusterID(words[1])}
+		if len(words) > 2 {
+			e.Err = creel.ErrUnavailable
+		}
+		return sc.step(e)
+	case "saved":
+		if len(sc.saving) == 0 {
+			sc.t.Fatalf("nothing is being saved")
+		}
+		save := sc.saving[0]
+		sc.saving = sc.saving[1:]
+		sc.stored = nil
+		if save.Record != nil { // through its bytes, as a store would
+			b, err := save.Record.MarshalBinary()
+			if err != nil {
+				sc.t.Fatal(err)
+			}
+			sc.stored = &Record{}
+			if err := sc.stored.UnmarshalBinary(b); err != nil {
+				sc.t.Fatal(err)
+			}
+		}
+		return sc.step(Saved{save.Number})
+	case "savefailed":
+		save := sc.saving[0]
+		sc.saving = sc.saving[1:]
+		err := creel.ErrUnavailable
+		if len(words) > 1 {
+			err = creel.ErrStale
+		}
+		return sc.step(SaveFailed{save.Number, err})
+	case "view":
+		sc.see(words[1])
+		return sc.step(Saw{sc.view, sc.policy()})
+	case "tick":
+		d, err := time.ParseDuration(words[1])
+		if err != nil {
+			sc.t.Fatal(err)
+		}
+		sc.now = sc.now.Add(d)
+		return sc.step(Tick{})
+	case "ended":
+		return sc.step(Ended{"killed by ann"})
+	case "reasons":
+		var b strings.Builder
+		for _, r := range sc.s.Reasons() {
+			b.WriteString(r.String() + "\n")
+		}
+		return b.String()
+	}
+	sc.t.Fatalf("unknown command %q", line)
+	return ""
+}
+
+var app = creel.ApplicationID{ClusterTimestamp: 7, ID: 1}
+
+func (sc *scenario) int(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		sc.t.Fatal(err)
+	}
+	return n
+}
+
+func (sc *scenario) start(words []string) {
+	sc.where = map[string][]creel.SubclusterID{}
+	for _, w := range words {
+		k, v, _ := strings.Cut(w, "=")
+		switch k {
+		case "home":
+			sc.home = creel.SubclusterID(v)
+		case "view":
+			sc.see(v)
+		case "split":
+			sc.doc = fmt.Sprintf(`{"split":{"policy":%q}}`, v)
+		case "doc":
+			sc.doc = v
+		case "where":
+			name, m, _ := strings.Cut(v, ":")
+			sc.where[name] = append(sc.where[name], creel.SubclusterID(m))
+		case "attempt":
+			sc.attempt = int32(sc.int(v))
+		default:
+			sc.t.Fatalf("unknown option %q", w)
+		}
+	}
+	sc.open(nil)
+}
+
+func (sc *scenario) open(r *Record) {
+	s, err := NewSession(Options{
+		Attempt: creel.AttemptID{Application: app, Attempt: sc.attempt}, Home: sc.home, User: "ann", Record: r,
+		Where: func(name string) []creel.SubclusterID { return sc.where[name] }, Rand: rand.New(rand.NewPCG(1, 2)),
+	})
+	if err != nil {
+		sc.t.Fatal(err)
+	}
+	sc.s, sc.saving = s, nil
+	if out := sc.step(Saw{sc.view, sc.policy()}); out != "" {
+		sc.t.Fatalf("a new session acts at once: %s", out)
+	}
+}
+
+func (sc *scenario) policy() policies.Policy {
+	if sc.doc == "" {
+		return policies.Default()
+	}
+	p, err := policies.Parse([]byte(sc.doc))
+	if err != nil {
+		sc.t.Fatal(err)
+	}
+	return p
+}
+
+// see makes a view of sc-a:100,sc-b:lost; numbers are containers of 1 GB free.
+func (sc *scenario) see(text string) {
+	var members []subcluster.Status
+	for part := range strings.SplitSeq(text, ",") {
+		id, what, _ := strings.Cut(part, ":")
+		st := subcluster.Status{State: subcluster.StateActive, Reason: "beat 1s ago"}
+		st.ID = creel.SubclusterID(id)
+		if !slices.Contains(sc.members, st.ID) {
+			sc.members = append(sc.members, st.ID)
+		}
+		switch what {
+		case "lost":
+			st.State = subcluster.StateLost
+		case "draining":
+			st.State = subcluster.StateDraining
+		default:
+			n := sc.int(what)
+			st.Load.Metrics = subcluster.ClusterMetrics{AvailableMB: n * 1024, AvailableVirtualCores: n, TotalMB: 1 << 30, TotalVirtualCores: 1 << 20}
+		}
+		members = append(members, st)
+	}
+	sc.view = subcluster.NewView(sc.now, members, nil)
+}
+
+// container makes an id: each member has its own epoch.
+func (sc *scenario) container(m creel.SubclusterID, n int64) *yarnpb.ContainerIdProto {
+	epoch := int64(slices.Index(sc.members, m) + 1)
+	return idProto(creel.NewContainerID(creel.AttemptID{Application: app, Attempt: 1}, epoch, n))
+}
+
+func idProto(id creel.ContainerID) *yarnpb.ContainerIdProto {
+	return &yarnpb.ContainerIdProto{Id: proto.Int64(id.ID), AppAttemptId: &yarnpb.ApplicationAttemptIdProto{
+		AttemptId:     proto.Int32(id.Attempt.Attempt),
+		ApplicationId: &yarnpb.ApplicationIdProto{Id: proto.Int32(id.Attempt.Application.ID), ClusterTimestamp: proto.Int64(id.Attempt.Application.ClusterTimestamp)},
+	}}
+}
+
+func (sc *scenario) named(p *yarnpb.ContainerIdProto) string {
+	id := containerID(p)
+	return fmt.Sprintf("%s/%d", sc.members[id.Epoch()-1], id.Sequence())
+}
+
+func (sc *scenario) parseContainer(s string) *yarnpb.ContainerIdProto {
+	m, n, _ := strings.Cut(s, "/")
+	return sc.container(creel.SubclusterID(m), sc.int(n))
+}
+
+func priority(n int64) *yarnpb.PriorityProto { return &yarnpb.PriorityProto{Priority: proto.Int32(int32(n))} }
+
+func gigabytes(n int64) *yarnpb.ResourceProto {
+	return &yarnpb.ResourceProto{Memory: proto.Int64(n * 1024), VirtualCores: proto.Int32(int32(n))}
+}
+
+func (sc *scenario) master(what string, words []string) Event {
+	sc.call++
+	e := FromAM{Call: sc.call}
+	switch what {
+	case "register":
+		e.Register = &yarnpb.RegisterApplicationMasterRequestProto{Host: proto.String("am"), TrackingUrl: proto.String(strings.Join(words, " "))}
+		return e
+	case "finish":
+		e.Finish = &yarnpb.FinishApplicationMasterRequestProto{FinalApplicationStatus: yarnpb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum()}
+		return e
+	}
+	a := &yarnpb.AllocateRequestProto{}
+	e.Allocate = a
+	for _, w := range words {
+		k, v, _ := strings.Cut(w, "=")
+		switch k {
+		case "id":
+			a.ResponseId = proto.Int32(int32(sc.int(v)))
+		case "ask":
+			p := strings.Split(v, ":")
+			r := &yarnpb.ResourceRequestProto{Priority: priority(sc.int(p[0])), ResourceName: proto.String(p[1]), NumContainers: proto.Int32(int32(sc.int(p[2]))), Capability: gigabytes(1)}
+			for _, more := range p[3:] {
+				if more == "strict" {
+					r.RelaxLocality = proto.Bool(false)
+				} else {
+					r.Capability = gigabytes(sc.int(more))
+				}
+			}
+			a.Ask = append(a.Ask, r)
+		case "release":
+			a.Release = append(a.Release, sc.parseContainer(v))
+		case "black", "white":
+			if a.BlacklistRequest == nil {
+				a.BlacklistRequest = &yarnpb.ResourceBlacklistRequestProto{}
+			}
+			if k == "black" {
+				a.BlacklistRequest.BlacklistAdditions = append(a.BlacklistRequest.BlacklistAdditions, v)
+			} else {
+				a.BlacklistRequest.BlacklistRemovals = append(a.BlacklistRequest.BlacklistRemovals, v)
+			}
+		case "update":
+			a.UpdateRequests = append(a.UpdateRequests, &yarnpb.UpdateContainerRequestProto{ContainerVersion: proto.Int32(0), ContainerId: sc.parseContainer(v),
+				UpdateType: yarnpb.ContainerUpdateTypeProto_INCREASE_RESOURCE.Enum()})
+		case "sched":
+			a.SchedulingRequests = append(a.SchedulingRequests, &yarnpb.SchedulingRequestProto{AllocationRequestId: proto.Int64(sc.int(v)), Priority: priority(9)})
+		case "url":
+			a.TrackingUrl = proto.String(v)
+		case "unknown":
+			a.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, byte(sc.int(v))}) // field 127
+		default:
+			sc.t.Fatalf("unknown word %q", w)
+		}
+	}
+	return e
+}
+
+var kinds = map[string]error{
+	"notregistered": creel.ErrNotRegistered, "unavailable": creel.ErrUnavailable, "noattempt": creel.ErrAttemptNotFound, "invalid": creel.ErrInvalidResource,
+	"badtoken": creel.ErrInvalidToken, "plain": errors.New("connection reset"),
+}
+
+func (sc *scenario) rm(m creel.SubclusterID, words []string) Event {
+	e := Answered{Member: m, Seq: sc.seqs[m]}
+	allocate := func() *yarnpb.AllocateResponseProto {
+		if e.Allocate == nil {
+			e.Allocate = &yarnpb.AllocateResponseProto{ResponseId: proto.Int32(nextID(sc.ids[m]))}
+		}
+		return e.Allocate
+	}
+	for _, w := range words {
+		k, v, _ := strings.Cut(w, "=")
+		switch k {
+		case "registered":
+			e.Register = &yarnpb.RegisterApplicationMasterResponseProto{Queue: proto.String("root.a"), MaximumCapability: gigabytes(8)}
+		case "kept":
+			for n := range strings.SplitSeq(v, ",") {
+				e.Register.ContainersFromPreviousAttempts = append(e.Register.ContainersFromPreviousAttempts, &yarnpb.ContainerProto{Id: sc.container(m, sc.int(n))})
+				e.Register.NmTokensFromPreviousAttempts = append(e.Register.NmTokensFromPreviousAttempts, &yarnpb.NMTokenProto{NodeId: &yarnpb.NodeIdProto{Host: proto.String(string(m) + "-n" + n)}})
+			}
+		case "beat":
+			allocate()
+		case "grant":
+			for g := range strings.SplitSeq(v, ",") {
+				p := strings.Split(g, ":")
+				c := &yarnpb.ContainerProto{Id: sc.container(m, sc.int(p[2])), Priority: priority(sc.int(p[0])), NodeId: &yarnpb.NodeIdProto{Host: proto.String(p[1]), Port: proto.Int32(45454)}}
+				c.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 1})
+				allocate().AllocatedContainers = append(allocate().AllocatedContainers, c)
+			}
+		case "done":
+			for n := range strings.SplitSeq(v, ",") {
+				allocate().CompletedContainerStatuses = append(allocate().CompletedContainerStatuses, &yarnpb.ContainerStatusProto{ContainerId: sc.container(m, sc.int(n)), ExitStatus: proto.Int32(0)})
+			}
+		case "limit":
+			allocate().Limit = gigabytes(sc.int(v))
+		case "nodes":
+			allocate().NumClusterNodes = proto.Int32(int32(sc.int(v)))
+		case "token":
+			allocate().AmRmToken = &yarnpb.TokenProto{Identifier: []byte(string(m) + "-rolled"), Password: []byte("p"), Kind: proto.String("YARN_AM_RM_TOKEN"), Service: proto.String("")}
+		case "priority":
+			allocate().ApplicationPriority = priority(sc.int(v))
+		case "nmtoken":
+			allocate().NmTokens = append(allocate().NmTokens, &yarnpb.NMTokenProto{NodeId: &yarnpb.NodeIdProto{Host: proto.String(v)}})
+		case "unknown":
+			allocate().ProtoReflect().SetUnknown([]byte{0xf8, 0x07, byte(sc.int(v))})
+		case "finished":
+			e.Finish = &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(v == "true")}
+		case "err":
+			if n, ok := strings.CutPrefix(v, "expect:"); ok {
+				e.Err = &creel.Error{Kind: creel.ErrInvalidRequest, What: "Invalid responseId in AllocateRequest from application attempt: a, expect responseId to be " + n + " but get 0"}
+			} else if e.Err = kinds[v]; e.Err == nil {
+				sc.t.Fatalf("unknown error %q", v)
+			}
+		default:
+			sc.t.Fatalf("unknown word %q", w)
+		}
+	}
+	return e
+}
+
+func (sc *scenario) step(e Event) string {
+	var b strings.Builder
+	for _, a := range sc.s.Step(sc.now, e) {
+		b.WriteString(sc.show(a) + "\n")
+	}
+	return b.String()
+}
+
+func (sc *scenario) show(a Action) string {
+	switch a := a.(type) {
+	case Save:
+		sc.saving = append(sc.saving, a)
+		if a.Record == nil {
+			return "Save nothing"
+		}
+		text := "Save"
+		for _, t := range a.Record.Twins {
+			text += " twin=" + string(t.Member)
+			if t.Token != nil {
+				text += "(" + string(t.Token.Identifier) + ")"
+			}
+		}
+		if a.Record.Answer != nil {
+			text += " registered"
+		}
+		if a.Record.Ending {
+			text += " ending"
+		}
+		return text
+	case Send:
+		sc.seqs[a.Member] = a.Seq
+		text := "Send " + string(a.Member)
+		switch {
+		case a.Register != nil:
+			text += " register"
+		case a.Finish != nil:
+			text += " finish " + a.Finish.GetFinalApplicationStatus().String()
+		default:
+			sc.ids[a.Member] = a.Allocate.GetResponseId()
+			text += " allocate" + sc.request(a.Allocate)
+		}
+		if a.Token != nil {
+			text += " as=" + string(a.Token.Identifier)
+		}
+		return text
+	case Reply:
+		text := fmt.Sprintf("Reply %d", a.Call)
+		switch {
+		case a.Err != nil:
+			return text + " error " + a.Err.Error()
+		case a.Register != nil:
+			text += " registered queue=" + a.Register.GetQueue()
+			for _, c := range a.Register.ContainersFromPreviousAttempts {
+				text += " kept=" + sc.named(c.Id)
+			}
+			for _, n := range a.Register.NmTokensFromPreviousAttempts {
+				text += " nmtoken=" + n.NodeId.GetHost()
+			}
+			return text
+		case a.Finish != nil:
+			return fmt.Sprintf("%s finished=%v", text, a.Finish.GetIsUnregistered())
+		}
+		return text + sc.response(a.Allocate)
+	case Launch:
+		return fmt.Sprintf("Launch %s %s %q in %s as %s", a.Member, a.Application, a.Name, a.Queue, a.User)
+	case Drop:
+		return fmt.Sprintf("Drop %s %s", a.Member, a.Application)
+	case Done:
+		return "Done: " + a.Why
+	}
+	return fmt.Sprintf("%T", a)
+}
+
+func (sc *scenario) request(a *yarnpb.AllocateRequestProto) string {
+	text := fmt.Sprintf(" id=%d", a.GetResponseId())
+	for _, r := range a.Ask {
+		text += fmt.Sprintf(" ask=%d:%s:%d", r.Priority.GetPriority(), r.GetResourceName(), r.GetNumContainers())
+		if gb := r.GetCapability().GetMemory() / 1024; gb != 1 {
+			text += fmt.Sprintf(":%d", gb)
+		}
+		if !r.GetRelaxLocality() {
+			text += ":strict"
+		}
+	}
+	for _, c := range a.Release {
+		text += " release=" + sc.named(c)
+	}
+	for _, n := range a.GetBlacklistRequest().GetBlacklistAdditions() {
+		text += " black=" + n
+	}
+	for _, n := range a.GetBlacklistRequest().GetBlacklistRemovals() {
+		text += " white=" + n
+	}
+	for _, u := range a.UpdateRequests {
+		text += " update=" + sc.named(u.ContainerId)
+	}
+	for _, r := range a.SchedulingRequests {
+		text += fmt.Sprintf(" sched=%d", r.GetAllocationRequestId())
+	}
+	if a.TrackingUrl != nil {
+		text += " url=" + *a.TrackingUrl
+	}
+	if u := a.ProtoReflect().GetUnknown(); len(u) > 0 {
+		text += fmt.Sprintf(" unknown=%x", []byte(u))
+	}
+	return text
+}
+
+func (sc *scenario) response(r *yarnpb.AllocateResponseProto) string {
+	text := fmt.Sprintf(" id=%d", r.GetResponseId())
+	for _, c := range r.AllocatedContainers {
+		text += " granted=" + sc.named(c.Id)
+		if len(c.ProtoReflect().GetUnknown()) == 0 {
+			text += "(fields lost!)"
+		}
+	}
+	for _, c := range r.CompletedContainerStatuses {
+		text += fmt.Sprintf(" done=%s(%d)", sc.named(c.ContainerId), c.GetExitStatus())
+	}
+	if r.Limit != nil {
+		text += fmt.Sprintf(" limit=%d", r.Limit.GetMemory()/1024)
+	}
+	if r.NumClusterNodes != nil {
+		text += fmt.Sprintf(" nodes=%d", *r.NumClusterNodes)
+	}
+	for _, n := range r.NmTokens {
+		text += " nmtoken=" + n.NodeId.GetHost()
+	}
+	for _, c := range r.ContainersFromPreviousAttempts {
+		text += " kept=" + sc.named(c.Id)
+	}
+	if r.AmRmToken != nil {
+		text += " token=" + string(r.AmRmToken.Identifier)
+	}
+	if r.ApplicationPriority != nil {
+		text += fmt.Sprintf(" priority=%d", r.ApplicationPriority.GetPriority())
+	}
+	if u := r.ProtoReflect().GetUnknown(); len(u) > 0 {
+		text += fmt.Sprintf(" unknown=%x", []byte(u))
+	}
+	return text
+}

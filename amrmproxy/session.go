@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// phase is how far the master is.
+type phase int
+
+const (
+	phaseNew         phase = iota // not registered with this proxy
+	phaseRegistering              // its registration is under way
+	phaseRunning
+	phaseFinishing // it has said goodbye; home may not have taken it yet
+	phaseOver      // nothing but ending twins
+	phaseDone
+)
+
+// Session is the machine of one attempt. See the package for the duties of its
+// driver. It has one owner and no lock.
+type Session struct {
+	cfg     Config
+	attempt creel.AttemptID
+	user    string
+	where   policies.Where
+	rnd     *rand.Rand
+
+	now    time.Time
+	acts   []Action
+	view   *subcluster.View
+	policy policies.Policy
+
+	phase   phase
+	endErr  error // what the master is told after the end
+	why     string
+	home    *member
+	members []*member // by id, home among them
+	ledger  ledger
+	owns    containers
+	black   map[string]bool
+
+	record   Record
+	gen      uint64 // of record; rises with each change
+	durable  uint64 // generation known to be durable
+	saving   uint64 // generation under way, 0 for none
+	saveAt   time.Time
+	removed  bool // the record is to go, or gone
+	restored bool // another proxy had this very attempt before
+
+	// The conversation with the master.
+	heard     time.Time // its last call
+	waiting   []uint64  // calls of the beat that is being answered
+	waitID    int32
+	began     time.Time // of that beat, or of the registration or finish
+	homeSaid  bool      // home has answered since
+	lastID    int32
+	last      *yarnpb.AllocateResponseProto
+	out       *yarnpb.AllocateResponseProto // for the next answer
+	shell     *yarnpb.AllocateRequestProto  // the master's last message, for home
+	progress  *float32
+	priority  *yarnpb.PriorityProto
+	schedules []*yarnpb.SchedulingRequestProto
+	registers []uint64
+	answer    *yarnpb.RegisterApplicationMasterResponseProto // home's, until told
+	told      *yarnpb.RegisterApplicationMasterResponseProto // the answer the master got
+	attached  *yarnpb.AllocateResponseProto                  // what twins that outlived a proxy brought
+	finishes  []uint64
+	finish    *yarnpb.FinishApplicationMasterRequestProto
+	finished  *yarnpb.FinishApplicationMasterResponseProto
+}
+
+// Options of a new session.
+type Options struct {
+	Config  Config
+	Attempt creel.AttemptID
+	Home    creel.SubclusterID
+	User    string // who owns the application, for twins
+	// Record is what the store holds for the application, nil if nothing: of
+	// this attempt when a proxy was restarted, of an earlier one when the
+	// master was. Its twins are attached again.
+	Record *Record
+	// Where finds the members that have a host or rack; nil when nobody can.
+	Where policies.Where
+	Rand  *rand.Rand
+}
+
+// NewSession makes the session of an attempt that the proxy has not seen.
+func NewSession(o Options) (*Session, error) {
+	if err := o.Config.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Home == "" || o.Attempt.IsZero() || o.Rand == nil {
+		return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: "no session", Why: "attempt, home and a random source are needed"}
+	}
+	s := &Session{
+		cfg: o.Config, attempt: o.Attempt, user: o.User, where: o.Where, rnd: o.Rand,
+		owns: newContainers(), black: map[string]bool{}, out: &yarnpb.AllocateResponseProto{},
+		record: Record{Attempt: o.Attempt, Home: o.Home, User: o.User},
+	}
+	s.home = s.member(o.Home)
+	s.home.home = true
+	if r := o.Record; r != nil {
+		s.restore(r)
+	}
+	return s, nil
+}
+
+// restore takes up what an earlier proxy, or an earlier attempt, has left.
+func (s *Session) restore(r *Record) {
+	s.record.Twins = slices.Clone(r.Twins)
+	s.record.Queue = r.Queue
+	s.user = cmp.Or(s.user, r.User)
+	s.record.User = s.user
+	if s.restored = r.Attempt == s.attempt; s.restored {
+		s.record.Register, s.record.Answer, s.record.Ending = r.Register, r.Answer, r.Ending
+	}
+	s.gen = 1
+	if s.restored {
+		s.durable = 1
+	}
+	for _, t := range r.Twins {
+		m := s.member(t.Member)
+		if m.home {
+			continue
+		}
+		m.attempt, m.token, m.gen, m.inherited = t.Attempt, t.Token, s.gen, !s.restored
+		m.state = memberPlanned
+		if t.Token != nil {
+			m.state = memberLaunched
+		}
+	}
+	if s.record.Ending {
+		s.end("it was ending when its proxy went", nil)
+	}
+}
+
+// Attempt that the session is of.
+func (s *Session) Attempt() creel.AttemptID { return s.attempt }
+
+// Queue of the application as home named it, "" before.
+func (s *Session) Queue() creel.QueuePath { return s.record.Queue }
+
+// Reasons of the last split of each group of asks that still wants something.
+func (s *Session) Reasons() []policies.Reason {
+	var out []policies.Reason
+	for _, g := range s.ledger.groups {
+		if g.need > 0 {
+			out = append(out, g.reason)
+		}
+	}
+	return out
+}
+
+func (s *Session) member(id creel.SubclusterID) *member {
+	i, ok := slices.BinarySearchFunc(s.members, id, func(m *member, id creel.SubclusterID) int { return cmp.Compare(m.id, id) })
+	if !ok {
+		s.members = slices.Insert(s.members, i, &member{id: id})
+	}
+	return s.members[i]
+}
+
+func (s *Session) do(a Action) { s.acts = append(s.acts, a) }
+
+// Step takes one event and gives what has to be done, in order. The slice is
+// valid until the next Step.
+func (s *Session) Step(now time.Time, e Event) []Action {
+	s.now, s.acts = now, s.acts[:0]
+	if s.phase == phaseDone {
+		if c, ok := e.(FromAM); ok {
+			s.refuse(c.Call, s.over())
+		}
+		return s.acts
+	}
+	switch e := e.(type) {
+	case FromAM:
+		s.heard = now
+		switch {
+		case e.Register != nil:
+			s.onRegister(e.Call, e.Register)
+		case e.Allocate != nil:
+			s.onAllocate(e.Call, e.Allocate)
+		case e.Finish != nil:
+			s.onFinish(e.Call, e.Finish)
+		}
+	case Answered:
+		s.onAnswered(e)
+	case Launched:
+		s.onLaunched(e)
+	case LaunchFailed:
+		s.onLaunchFailed(e)
+	case Dropped:
+		s.onDropped(e)
+	case Saved:
+		if e.Number == s.saving {
+			s.durable, s.saving = e.Number, 0
+		}
+	case SaveFailed:
+		s.onSaveFailed(e)
+	case Saw:
+		s.onSaw(e)
+	case Ended:
+		s.onEnded(e.Why)
+	case Tick:
+		s.onTick()
+	}
+	s.settle()
+	return s.acts
+}
+
+// settle brings everything as far as it can go now.
+func (s *Session) settle() {
+	if s.phase == phaseDone {
+		return
+	}
+	s.splitDirty()
+	s.save()
+	for _, m := range s.members {
+		s.advance(m)
+	}
+	s.save()
+	s.answerMaster()
+	s.close()
+}
+
+// save emits the record when it has changed and none is under way.
+func (s *Session) save() {
+	if s.saving != 0 || s.gen == s.durable || s.now.Before(s.saveAt) {
+		return
+	}
+	s.saving = s.gen
+	if s.removed {
+		s.do(Save{Number: s.gen})
+		return
+	}
+	r := s.record
+	r.Twins = slices.Clone(r.Twins)
+	s.do(Save{Number: s.gen, Record: &r})
+}
+
+// changed marks the record as not durable; it gives the generation to wait for.
+func (s *Session) changed() uint64 {
+	s.gen++
+	return s.gen
+}
+
+func (s *Session) onSaveFailed(e SaveFailed) {
+	if e.Number != s.saving {
+		return
+	}
+	s.saving = 0
+	if isStale(e.Err) {
+		// A later attempt, or another proxy, speaks for the application now.
+		s.endErr = &creel.Error{Kind: creel.ErrAttemptNotFound, What: s.attempt.String() + " is superseded", Why: e.Err.Error(), Try: "this master should stop"}
+		s.refuseAll(s.endErr)
+		s.phase = phaseDone
+		s.do(Done{Why: "superseded"})
+		return
+	}
+	s.saveAt = s.now.Add(s.cfg.Retry)
+}
+
+// onRegister begins, repeats or refuses a registration.
+func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterRequestProto) {
+	switch s.phase {
+	case phaseNew:
+		s.phase, s.began = phaseRegistering, s.now
+		s.registers = append(s.registers, call)
+		s.attached = &yarnpb.AllocateResponseProto{}
+		if s.restored && s.record.Answer != nil {
+			// Home still has the registration and would refuse a second one.
+			s.answer = s.record.Answer
+			s.home.state, s.home.responseID = memberUp, unknownID
+		} else {
+			s.home.state = memberRegistering
+			s.home.gen = 0
+		}
+		s.record.Register = req
+		if s.gen != s.durable || !s.restored {
+			s.changed()
+		}
+	case phaseRegistering:
+		if !proto.Equal(req, s.record.Register) {
+			s.refuse(call, invalid("another registration of this attempt is under way", "wait for its answer"))
+			return
+		}
+		s.registers = append(s.registers, call)
+	case phaseRunning:
+		if !proto.Equal(req, s.record.Register) {
+			s.refuse(call, invalid("Application Master is already registered : "+s.attempt.Application.String(), "register once"))
+			return
+		}
+		// Its answer was lost: the same again, and response ids from 0.
+		s.lastID, s.last = 0, nil
+		s.do(Reply{Call: call, Register: s.told})
+	default:
+		s.refuse(call, s.over())
+	}
+}
+
+// onAllocate begins, repeats or refuses a beat, by the rules for response ids.
+func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
+	switch s.phase {
+	case phaseNew, phaseRegistering:
+		s.refuse(call, &creel.Error{Kind: creel.ErrNotRegistered, What: "Application Master is not registered for known application: " + s.attempt.Application.String(),
+			Why: "this proxy has no registration of it", Try: "Let AM re-register"})
+		return
+	case phaseRunning:
+	default:
+		s.refuse(call, s.over())
+		return
+	}
+	id := req.GetResponseId()
+	switch {
+	case len(s.waiting) > 0 && id == s.waitID:
+		s.waiting = append(s.waiting, call) // the same beat again, while it is being answered
+		return
+	case id == s.lastID && len(s.waiting) == 0:
+	case nextID(id) == s.lastID && s.last != nil:
+		s.do(Reply{Call: call, Allocate: s.last})
+		return
+	default:
+		s.refuse(call, invalid(fmt.Sprintf("Invalid responseId in AllocateRequest from application attempt: %s, expect responseId to be %d but get %d", s.attempt, s.lastID, id), "go on from the last answer"))
+		return
+	}
+	s.waiting, s.waitID, s.began, s.homeSaid = append(s.waiting, call), id, s.now, false
+	s.take(req)
+	for _, m := range s.members {
+		m.beat = true
+	}
+}
+
+// take books what the master says into the ledger and the members' lists. What
+// is left of the message goes to home.
+func (s *Session) take(req *yarnpb.AllocateRequestProto) {
+	var blank []*member
+	if s.restored {
+		for _, m := range s.members {
+			if m.state == memberUp || m.state == memberRegistering || m.state == memberLaunched {
+				blank = append(blank, m)
+			}
+		}
+	}
+	for _, a := range req.GetAsk() {
+		g := s.ledger.ask(a, blank)
+		if g.need < 0 {
+			s.withdraw(g)
+		}
+	}
+	for _, id := range req.GetRelease() {
+		s.release(id)
+	}
+	if b := req.GetBlacklistRequest(); b != nil {
+		for _, name := range b.GetBlacklistAdditions() {
+			s.black[name] = true
+		}
+		for _, name := range b.GetBlacklistRemovals() {
+			delete(s.black, name)
+		}
+		// A place is blacklisted wherever it may be: to who does not have it,
+		// it means nothing.
+		for _, m := range s.members {
+			if m.inUse() {
+				m.blackAdd = append(m.blackAdd, b.GetBlacklistAdditions()...)
+				m.blackDel = append(m.blackDel, b.GetBlacklistRemovals()...)
+				m.news = true
+			}
+		}
+	}
+	for _, u := range req.GetUpdateRequests() {
+		m := s.ownerOf(containerID(u.GetContainerId()))
+		m.updates = append(m.updates, u)
+		m.news = true
+	}
+	// Constraints between containers can only be kept by one scheduler, so
+	// these asks stay at home.
+	s.schedules = append(s.schedules, req.GetSchedulingRequests()...)
+	s.progress = req.Progress
+	if s.shell != nil && req.TrackingUrl == nil {
+		req.TrackingUrl = s.shell.TrackingUrl // home has not heard the last one yet
+	}
+	req.Ask, req.Release, req.BlacklistRequest, req.UpdateRequests, req.SchedulingRequests = nil, nil, nil, nil, nil
+	s.shell = req
+}
+
+// ownerOf is the member that granted a container; home for those that came
+// from before this proxy.
+func (s *Session) ownerOf(id creel.ContainerID) *member {
+	if o, ok := s.owns.live[id]; ok {
+		return o.by
+	}
+	return s.home
+}
+
+// release gives a container back to who granted it.
+func (s *Session) release(p *yarnpb.ContainerIdProto) {
+	id := containerID(p)
+	m := s.ownerOf(id)
+	if o, ok := s.owns.live[id]; ok {
+		o.released = true
+	}
+	m.release = append(m.release, p)
+	m.news = true
+}
+
+// withdraw takes back grants that wait for the master's next answer and which
+// it no longer wants, the latest first.
+func (s *Session) withdraw(g *group) {
+	for i := len(s.out.AllocatedContainers) - 1; i >= 0 && g.need < 0; i-- {
+		c := s.out.AllocatedContainers[i]
+		if s.ledger.of(c) != g || g.unsent == 0 {
+			continue
+		}
+		s.out.AllocatedContainers = slices.Delete(s.out.AllocatedContainers, i, i+1)
+		g.need++
+		g.unsent--
+		if o, ok := s.owns.live[containerID(c.GetId())]; ok {
+			o.surplus = true
+		}
+		s.release(c.GetId())
+	}
+	g.need = max(0, g.need)
+}
+
+// onFinish says goodbye everywhere at once.
+func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterRequestProto) {
+	switch s.phase {
+	case phaseNew:
+		if !s.restored || s.record.Answer == nil {
+			s.refuse(call, &creel.Error{Kind: creel.ErrNotRegistered, What: "Application Master is trying to unregister before registering for: " + s.attempt.Application.String(), Try: "Let AM re-register"})
+			return
+		}
+		s.home.state, s.home.responseID = memberUp, unknownID
+	case phaseRegistering:
+		s.refuse(call, &creel.Error{Kind: creel.ErrNotRegistered, What: "the registration is still under way", Try: "wait for its answer"})
+		return
+	case phaseRunning, phaseFinishing:
+	default:
+		if s.finished.GetIsUnregistered() {
+			s.do(Reply{Call: call, Finish: s.finished}) // its answer was lost
+			return
+		}
+		s.refuse(call, s.over())
+		return
+	}
+	s.finishes = append(s.finishes, call)
+	s.finish, s.finished, s.began = req, nil, s.now
+	s.home.beat = true
+	if s.phase == phaseFinishing {
+		return
+	}
+	s.phase, s.why = phaseFinishing, "the master has finished"
+	s.record.Ending = true
+	s.changed()
+	s.refuseWaiting(s.over())
+	s.endTwins(memberEnding)
+}
+
+// endTwins brings every twin to its end: by a finish where it can still be
+// heard, by a kill otherwise.
+func (s *Session) endTwins(how memberState) {
+	for _, m := range s.members {
+		if m.home || !m.inUse() || m.state >= memberEnding {
+			continue
+		}
+		switch {
+		case m.state == memberUp && how == memberEnding:
+			m.state = memberEnding
+		case m.state == memberPlanned && m.gen > s.durable && m.gen != s.saving:
+			m.state = memberGone // nothing of it has left this session
+		case m.state == memberLaunching:
+			// Its launch is under way: what becomes of it decides.
+		default:
+			m.state = memberDropping
+		}
+		m.retryAt, m.pause = time.Time{}, 0
+	}
+}
+
+// onEnded: the application is over and its home knows; everything else goes.
+func (s *Session) onEnded(why string) {
+	if s.phase >= phaseOver {
+		return
+	}
+	s.end(why, &creel.Error{Kind: creel.ErrAttemptNotFound, What: "Application attempt " + s.attempt.String() + " doesn't exist in ApplicationMasterService cache.", Why: why, Try: "this master should stop"})
+}
+
+// end leaves nothing to do but ending the twins.
+func (s *Session) end(why string, tell error) {
+	s.endErr = tell
+	s.phase, s.why = phaseOver, why
+	s.refuseAll(s.over())
+	if !s.record.Ending {
+		s.record.Ending = true
+		s.changed()
+	}
+	s.home.state = memberGone
+	s.endTwins(memberDropping)
+	for _, m := range s.members {
+		if m.state == memberEnding {
+			m.state = memberDropping
+		}
+	}
+}
+
+func (s *Session) over() error {
+	if s.endErr != nil {
+		return s.endErr
+	}
+	return &creel.Error{Kind: creel.ErrAttemptNotFound, What: "Application attempt " + s.attempt.String() + " doesn't exist in ApplicationMasterService cache.", Why: cmp.Or(s.why, "it is over")}
+}
+
+// close ends the session when no twin is left.
+func (s *Session) close() {
+	if s.phase == phaseFinishing && s.finished.GetIsUnregistered() {
+		s.phase = phaseOver
+		s.home.state = memberGone
+	}
+	if s.phase != phaseOver {
+		return
+	}
+	for _, m := range s.members {
+		if m.inUse() {
+			return
+		}
+	}
+	if !s.removed {
+		s.removed = true
+		s.changed()
+		s.save()
+		return
+	}
+	if s.durable == s.gen {
+		s.phase = phaseDone
+		s.do(Done{Why: s.why})
+	}
+}
+
+func (s *Session) refuse(call uint64, err error) { s.do(Reply{Call: call, Err: err}) }
+
+func (s *Session) refuseWaiting(err error) {
+	for _, c := range s.waiting {
+		s.refuse(c, err)
+	}
+	s.waiting = s.waiting[:0]
+}
+
+func (s *Session) refuseAll(err error) {
+	s.refuseWaiting(err)
+	for _, c := range s.registers {
+		s.refuse(c, err)
+	}
+	for _, c := range s.finishes {
+		s.refuse(c, err)
+	}
+	s.registers, s.finishes = nil, nil
+}
+
+// nextID follows a response id: they wrap at 2^31-1 to 0.
+func nextID(id int32) int32 { return int32((uint32(id) + 1) & 0x7fffffff) }
+
+// unknownID is sent when an earlier proxy knew the response id and we do not:
+// it is never the current one, so the ResourceManager names the right one.
+const unknownID int32 = -1
+
+func invalid(what, try string) error {
+	return &creel.Error{Kind: creel.ErrInvalidRequest, What: what, Try: try}
+}
