@@ -142,3 +142,17 @@ func CheckSecret(secret []byte) error {
 	}
 	return nil
 }
+
+// CheckLease refuses names that cannot be stored and leases of no length.
+func CheckLease(name, holder string, ttl time.Duration) error {
+	if err := CheckName("lease name", name); err != nil {
+		return err
+	}
+	if err := CheckName("lease holder", holder); err != nil {
+		return err
+	}
+	if ttl <= 0 {
+		return bad("invalid lease", "its time to live is %v", ttl)
+	}
+	return CheckTTL(ttl)
+}

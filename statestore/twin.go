@@ -162,8 +162,10 @@ func (t *Twin) Claim(now time.Time, app creel.ApplicationID, member creel.Subclu
 	if err := subcluster.ValidID(member); err != nil {
 		return "", err
 	}
-	if _, ok := t.apps.find(now, app); !ok {
-		delete(t.spreads, app) // of an earlier life of the id
+	if _, there := t.apps.of[app]; there {
+		if _, ok := t.apps.find(now, app); !ok {
+			delete(t.spreads, app) // they go with the record that is over
+		}
 	}
 	return t.apps.claim(now, app, member), nil
 }
@@ -429,7 +431,7 @@ func (t *Twin) PolicyHistory(q creel.QueuePath, before int64, limit int) ([]subc
 
 // Acquire: see Leases.
 func (t *Twin) Acquire(now time.Time, name, holder string, ttl time.Duration) (Lease, error) {
-	if err := checkLease(name, holder, ttl); err != nil {
+	if err := CheckLease(name, holder, ttl); err != nil {
 		return Lease{}, err
 	}
 	l := t.leases[name]
@@ -445,22 +447,9 @@ func (t *Twin) Acquire(now time.Time, name, holder string, ttl time.Duration) (L
 	return l, nil
 }
 
-func checkLease(name, holder string, ttl time.Duration) error {
-	if err := CheckName("lease name", name); err != nil {
-		return err
-	}
-	if err := CheckName("lease holder", holder); err != nil {
-		return err
-	}
-	if ttl <= 0 {
-		return bad("invalid lease", "its time to live is %v", ttl)
-	}
-	return CheckTTL(ttl)
-}
-
 // Renew: see Leases.
 func (t *Twin) Renew(now time.Time, l Lease, ttl time.Duration) (Lease, error) {
-	if err := checkLease(l.Name, l.Holder, ttl); err != nil {
+	if err := CheckLease(l.Name, l.Holder, ttl); err != nil {
 		return Lease{}, err
 	}
 	is := t.leases[l.Name]
@@ -474,7 +463,7 @@ func (t *Twin) Renew(now time.Time, l Lease, ttl time.Duration) (Lease, error) {
 
 // Release: see Leases.
 func (t *Twin) Release(now time.Time, l Lease) error {
-	if err := checkLease(l.Name, l.Holder, 1); err != nil {
+	if err := CheckLease(l.Name, l.Holder, 1); err != nil {
 		return err
 	}
 	if is := t.leases[l.Name]; is.Holder == l.Holder && is.Token == l.Token {

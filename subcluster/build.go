@@ -25,6 +25,7 @@ type Records struct {
 	Store    string    // identity of the store, made when it was first written to
 	Members  []Record
 	Policies []Policy // latest version of each queue, removed ones included
+	Problems []string // what the store could not read, for people
 }
 
 // lostAfter leases of silence a suspect member is lost.
@@ -59,7 +60,7 @@ func short(d time.Duration) string { return d.Round(100 * time.Millisecond).Stri
 // thaws when all those members are back, or one lease after the first of them
 // is.
 func Build(previous *View, records Records, storeNow time.Time) *View {
-	v := &View{Serial: 1, At: storeNow, Store: records.Store}
+	v := &View{Serial: 1, At: storeNow, Store: records.Store, Problems: records.Problems}
 	if previous != nil {
 		v.Serial = previous.Serial + 1
 	}

@@ -18,7 +18,8 @@ type View struct {
 	Store    string    // identity of the store; it changes if the store came back empty
 	Members  []Status  // sorted by ID
 	Policies Policies
-	Freeze   *Freeze // nil unless all members fell silent together
+	Freeze   *Freeze  // nil unless all members fell silent together
+	Problems []string // what the store could not read, for people
 
 	index map[creel.SubclusterID]int
 }

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redis
+
+import (
+	"context"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+func ofApp(a creel.ApplicationID) place         { return locate(a.ClusterTimestamp, int64(a.ID)) }
+func ofReservation(r creel.ReservationID) place { return locate(r.ClusterTimestamp, r.ID) }
+
+// anyIdentity claims in a store that is being rebuilt.
+type anyIdentity struct{ s *Store }
+
+func (a anyIdentity) Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+	t := a.s.apps()
+	t.any = true
+	return claimApp(ctx, t, app, member)
+}
+
+func claimApp(ctx context.Context, t table, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+	if err := statestore.CheckApplication(app); err != nil {
+		return "", err
+	}
+	if err := subcluster.ValidID(member); err != nil {
+		return "", err
+	}
+	return t.claim(ctx, ofApp(app), member)
+}
+
+// Claim implements statestore.Homes.
+func (s *Store) Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+	return claimApp(ctx, s.apps(), app, member)
+}
+
+// Move implements statestore.Homes.
+func (s *Store) Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+	if err := statestore.CheckApplication(app); err != nil {
+		return "", err
+	}
+	if err := subcluster.ValidID(to); err != nil {
+		return "", err
+	}
+	is, ok, err := s.apps().move(ctx, ofApp(app), app.String(), from, to)
+	switch {
+	case err != nil || ok:
+		return is, err
+	case is == "":
+		return "", statestore.NoHome(app)
+	}
+	return is, statestore.OtherHome(app, from, is)
+}
+
+// Home implements statestore.Homes.
+func (s *Store) Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
+	is, err := s.apps().find(ctx, ofApp(app))
+	if err == nil && is == "" {
+		err = statestore.NoHome(app)
+	}
+	return is, err
+}
+
+// Forget implements statestore.Homes.
+func (s *Store) Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error {
+	if err := statestore.CheckApplication(app); err != nil {
+		return err
+	}
+	if err := statestore.CheckTTL(ttl); err != nil {
+		return err
+	}
+	is, err := s.apps().forget(ctx, ofApp(app), app.String(), home, ttl)
+	if err == nil && is != home {
+		err = statestore.OtherHome(app, home, is)
+	}
+	return err
+}
+
+// HomesAt implements statestore.Homes.
+func (s *Store) HomesAt(ctx context.Context, member creel.SubclusterID, cursor string, limit int) ([]statestore.Home, string, error) {
+	lines, next, err := s.apps().page(ctx, member, cursor, limit)
+	page := make([]statestore.Home, 0, len(lines))
+	for _, l := range lines {
+		page = append(page, statestore.Home{Application: creel.ApplicationID{ClusterTimestamp: l.ts, ID: int32(l.n)}, Home: l.member, Claimed: l.claimed, Ends: l.ends})
+	}
+	return page, next, err
+}
+
+// Sweep implements statestore.Homes.
+func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
+	if err := statestore.CheckLimit(limit); err != nil {
+		return 0, err
+	}
+	if err := s.fenced(ctx); err != nil {
+		return 0, err
+	}
+	freed, err := s.apps().sweep(ctx, limit)
+	if err != nil || freed == limit {
+		return freed, err
+	}
+	more, err := s.reservations().sweep(ctx, limit-freed)
+	return freed + more, err
+}
+
+// ClaimReservation implements statestore.Reservations.
+func (s *Store) ClaimReservation(ctx context.Context, id creel.ReservationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+	if err := statestore.CheckReservation(id); err != nil {
+		return "", err
+	}
+	if err := subcluster.ValidID(member); err != nil {
+		return "", err
+	}
+	return s.reservations().claim(ctx, ofReservation(id), member)
+}
+
+// MoveReservation implements statestore.Reservations.
+func (s *Store) MoveReservation(ctx context.Context, id creel.ReservationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+	if err := statestore.CheckReservation(id); err != nil {
+		return "", err
+	}
+	if err := subcluster.ValidID(to); err != nil {
+		return "", err
+	}
+	is, ok, err := s.reservations().move(ctx, ofReservation(id), id.String(), from, to)
+	switch {
+	case err != nil || ok:
+		return is, err
+	case is == "":
+		return "", statestore.NoReservation(id)
+	}
+	return is, statestore.OtherHome(id, from, is)
+}
+
+// ReservationHome implements statestore.Reservations.
+func (s *Store) ReservationHome(ctx context.Context, id creel.ReservationID) (creel.SubclusterID, error) {
+	is, err := s.reservations().find(ctx, ofReservation(id))
+	if err == nil && is == "" {
+		err = statestore.NoReservation(id)
+	}
+	return is, err
+}
+
+// ForgetReservation implements statestore.Reservations.
+func (s *Store) ForgetReservation(ctx context.Context, id creel.ReservationID, home creel.SubclusterID, ttl time.Duration) error {
+	if err := statestore.CheckReservation(id); err != nil {
+		return err
+	}
+	if err := statestore.CheckTTL(ttl); err != nil {
+		return err
+	}
+	is, err := s.reservations().forget(ctx, ofReservation(id), id.String(), home, ttl)
+	if err == nil && is != home {
+		err = statestore.OtherHome(id, home, is)
+	}
+	return err
+}
+
+// ReservationsAt implements statestore.Reservations.
+func (s *Store) ReservationsAt(ctx context.Context, member creel.SubclusterID, cursor string, limit int) ([]statestore.ReservationHome, string, error) {
+	lines, next, err := s.reservations().page(ctx, member, cursor, limit)
+	page := make([]statestore.ReservationHome, 0, len(lines))
+	for _, l := range lines {
+		page = append(page, statestore.ReservationHome{Reservation: creel.ReservationID{ClusterTimestamp: l.ts, ID: l.n}, Home: l.member, Claimed: l.claimed, Ends: l.ends})
+	}
+	return page, next, err
+}

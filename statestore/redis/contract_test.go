@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/redis"
+	"github.com/creelrm/creel/statestore/redis/redistest"
+	"github.com/creelrm/creel/statestore/storetest"
+	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var prefixes atomic.Int64
+
+// open makes a store that is closed at the end of the test.
+func open(t testing.TB, cfg redis.Config) *redis.Store {
+	t.Helper()
+	s, err := redis.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// contract runs the suite, each part under a prefix of its own.
+func contract(t *testing.T, url string, set func(t *testing.T, key, field, value string), wait int) {
+	storetest.Run(t, func(t *testing.T) storetest.Deployment {
+		cfg := redis.Config{URL: url, Prefix: fmt.Sprintf("t%d", prefixes.Add(1)), Validate: storetest.Validate, Wait: wait}
+		return storetest.Deployment{
+			Store:   open(t, cfg),
+			Again:   func(t *testing.T) statestore.Store { return open(t, cfg) },
+			Advance: time.Sleep,
+			SetSchema: func(t *testing.T, word string) {
+				set(t, "{"+cfg.Prefix+":c}:meta", "schema", word)
+			},
+		}
+	})
+}
+
+func TestOneServerKeepsTheContract(t *testing.T) {
+	s := redistest.Start(t)
+	contract(t, s.URL(), func(t *testing.T, key, field, value string) { s.Do("HSET", key, field, value) }, 0)
+}
+
+func TestAClusterKeepsTheContract(t *testing.T) {
+	c := redistest.StartCluster(t, 3)
+	contract(t, c.URL(), func(t *testing.T, key, field, value string) {
+		var addrs []string
+		for _, n := range c.Nodes {
+			addrs = append(addrs, n.Addr)
+		}
+		client := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: addrs})
+		defer func() { _ = client.Close() }()
+		if err := client.HSet(context.Background(), key, field, value).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}, 0)
+}
+
+func TestSentinelsWithAReplicaKeepTheContract(t *testing.T) {
+	s := redistest.StartSentinels(t)
+	contract(t, s.URL(), func(t *testing.T, key, field, value string) { s.Primary.Do("HSET", key, field, value) }, 1)
+}

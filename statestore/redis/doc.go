@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package redis keeps the contract of package statestore on Redis 7.0 or later:
+// one server, a primary under Sentinels, or a Redis Cluster. Each promise is one
+// Lua script that touches one slot, decides by the server's clock, and may be
+// repeated.
+//
+// # Keys
+//
+// All keys begin with {prefix:, the channel is prefix:changes. An ACL user needs
+// ~{prefix:* &prefix:changes +@read +@write +@scripting +@pubsub +@connection
+// +wait +time, and for a cluster +cluster.
+//
+//	{creel:c}:meta        hash: id, schema, state, pv (newest policy version)
+//	{creel:c}:guard       hash: newest token of each lease; each shard has one too
+//	{creel:c}:m e b r l d x   hashes by member: record, epoch, beat, registered,
+//	                      load, drain, deregistered
+//	{creel:c}:p           hash by queue: policy;  ph:<queue> list: its history
+//	{creel:c}:lease       hash by name;  k:<ring> hash: keys
+//	{creel:17}:a:<block>  hash of up to 64 applications: home, claimed, ends
+//	{creel:17}:ah:<home>  sorted set: listing of a home in this shard
+//	{creel:17}:ae         sorted set: when forgotten ones go
+//	{creel:17}:as:<app>   hash: spreads by attempt
+//	{creel:17}:r rh re    the same for reservations
+//
+// There are 64 shards. A bucket of 64 applications is below Redis'
+// hash-max-listpack-entries, which keeps it as one compact block.
+//
+// # When Redis is ill
+//
+// A call is repeated, with growing pauses, until the deadline of its context
+// (MaxWait without one), then it is creel.ErrUnavailable with RetryAfter:
+//
+//	slow, paused      each exchange is cut after Timeout and tried again
+//	gone, cut off     connections are tried again; the pauses spread callers out
+//	read only,        a failover: connections are made anew, to the primary that
+//	failing over      the Sentinels or the cluster name
+//	loading           waited for
+//	out of memory     claims are refused; beats, renewals, ends and sweeps go on,
+//	                  and so do all reads
+//	disk full         writes are refused (MISCONF), reads go on
+//	restarted empty   the shards lack the store's mark: claims, moves and the like
+//	                  are refused and unknown homes are "unavailable", not "not
+//	                  found", until Reopen has written back what the
+//	                  ResourceManagers report. Members register again at their
+//	                  next beat. A process that is newly started on an empty
+//	                  store takes it for a new one: it cannot know better.
+//
+// # What a failover may lose
+//
+// Redis replicates after it has answered. If a primary dies, or is cut off, what
+// it acknowledged in the last moments (usually milliseconds, at most the time
+// until the Sentinels or the cluster gave it up) may be missing at the next one.
+// Versions and lease tokens are built on the clock, so they rise all the same,
+// and a fence that was lost with a lease cannot be met by a lower token.
+//
+//	setting                       an acknowledged claim is lost if           cost
+//	(default)                     the primary dies before it replicated      none
+//	Wait=1 (wait=1 in the URL)    primary and that replica both die,         one replica round trip a
+//	                              or a replica without it is promoted        pipeline, shared by its calls
+//	Wait=all replicas             all of them die                            the slowest replica's round trip
+//	appendfsync always, no        the disk is lost                           one fsync a pipeline
+//	replicas, same server back
+//	appendfsync everysec          the machine dies: up to about 2 s;         none
+//	                              kill -9 of the process loses nothing
+//
+// Wait also closes the split brain: a primary that is cut off from its replicas
+// acknowledges nothing. With it each answer that a caller acts on is written
+// through, also "you lost the claim".
+package redis

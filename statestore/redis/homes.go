@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redis
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// Homes of both kinds are kept alike. Ids are spread over the shards by their
+// lowest bits and lie 64 to a small hash, which Redis keeps as one compact
+// listpack; the listing of a home is a sorted set of equal scores for each
+// shard, so that a cursor is the last member seen.
+
+// place is where an id lies.
+type place struct {
+	n     int64  // shard, in its lowest bits
+	index string // in listings: timestamp and number, base 36
+	field string // in the bucket
+	block string // bucket name
+}
+
+func locate(ts, n int64) place {
+	t := strconv.FormatInt(ts, 36)
+	return place{n: n, index: t + "." + strconv.FormatInt(n, 36), field: strconv.FormatInt(n>>6&63, 10), block: t + "." + strconv.FormatInt(n>>12, 36)}
+}
+
+// unlocate reads an index member back.
+func unlocate(index string) (ts, n int64, ok bool) {
+	a, b, found := strings.Cut(index, ".")
+	ts, err1 := strconv.ParseInt(a, 36, 64)
+	n, err2 := strconv.ParseInt(b, 36, 64)
+	return ts, n, found && err1 == nil && err2 == nil && ts > 0 && n >= 0
+}
+
+// table is the homes of one kind of id.
+type table struct {
+	s       *Store
+	letter  string // a or r, in the names of keys
+	publish bool   // moves and ends are told to watchers
+	any     bool   // write to whatever store is there (Reopen)
+}
+
+func (s *Store) apps() table         { return table{s: s, letter: "a", publish: true} }
+func (s *Store) reservations() table { return table{s: s, letter: "r"} }
+
+func (t table) bucket(p place) string { return t.s.shard(p.n, t.letter+":"+p.block) }
+func (t table) index(n int64, m creel.SubclusterID) string {
+	return t.s.shard(n, t.letter+"h:"+string(m))
+}
+func (t table) ended(n int64) string { return t.s.shard(n, t.letter+"e") }
+
+// spread is the key that goes with an application; reservations have none, but
+// scripts want a key in the slot.
+func (t table) spread(p place) string { return t.s.shard(p.n, t.letter+"s:"+p.index) }
+
+func (t table) write(ctx context.Context, n int64, script *goredis.Script, keys []string, args ...any) ([]any, error) {
+	if !t.any {
+		return t.s.writeShard(ctx, n, script, keys, args...)
+	}
+	v, err := t.s.do(ctx, &call{script: script, keys: append([]string{t.s.shard(n, "guard")}, keys...), args: t.s.guarded(ctx, "", args...), write: true})
+	if err != nil {
+		return nil, err
+	}
+	return t.s.refusal(ctx, v)
+}
+
+// home is a parsed value.
+type home struct {
+	member        creel.SubclusterID
+	claimed, ends time.Time // ends is zero while it lives
+}
+
+// parseHome reads "home claimed [ends]", hexadecimal seconds and ms.
+func parseHome(v string) (home, error) {
+	damaged := func() (home, error) {
+		return home{}, &creel.Error{Kind: creel.ErrInvalidRequest, What: "a home in the state store cannot be read", Why: strconv.Quote(firstLine(v)),
+			Try: "check that nothing else writes under this prefix"}
+	}
+	name, rest, _ := strings.Cut(v, " ")
+	claimed, ends, ending := strings.Cut(rest, " ")
+	if subcluster.ValidID(creel.SubclusterID(name)) != nil {
+		return damaged()
+	}
+	h := home{member: creel.SubclusterID(name)}
+	c, err := strconv.ParseInt(claimed, 16, 64)
+	if err != nil || c < 0 || c > 1<<40 {
+		return damaged()
+	}
+	h.claimed = time.Unix(c, 0)
+	if ending {
+		e, err := strconv.ParseInt(ends, 16, 64)
+		if err != nil || e < 0 || e > 1<<50 {
+			return damaged()
+		}
+		h.ends = time.UnixMilli(e)
+	}
+	return h, nil
+}
+
+func (t table) claim(ctx context.Context, p place, member creel.SubclusterID) (creel.SubclusterID, error) {
+	for {
+		list, err := t.write(ctx, p.n, claimScript, []string{t.bucket(p), t.index(p.n, member)}, p.field, string(member), p.index)
+		if err != nil {
+			return "", err
+		}
+		if list[0] == "IS" {
+			h, err := parseHome(str(at(list, 1)))
+			return h.member, err
+		}
+		if list[0] != "OVER" {
+			return "", surprise(list)
+		}
+		if _, err := t.drop(ctx, p, str(at(list, 1))); err != nil {
+			return "", err
+		}
+	}
+}
+
+// drop removes a value that is over, as it was read.
+func (t table) drop(ctx context.Context, p place, value string) (bool, error) {
+	var m creel.SubclusterID
+	if value != "" {
+		h, err := parseHome(value)
+		if err != nil {
+			return false, err
+		}
+		m = h.member
+	}
+	list, err := t.write(ctx, p.n, dropScript, []string{t.bucket(p), t.ended(p.n), t.index(p.n, m), t.spread(p)}, p.field, value, p.index)
+	if err != nil {
+		return false, err
+	}
+	return num(at(list, 1)) == 1, nil
+}
+
+// move returns the home that is, "" if there is none.
+func (t table) move(ctx context.Context, p place, name string, from, to creel.SubclusterID) (is creel.SubclusterID, ok bool, err error) {
+	list, err := t.write(ctx, p.n, moveScript, []string{t.bucket(p), t.index(p.n, from), t.index(p.n, to)}, p.field, string(from), string(to), p.index, t.channel(), name)
+	if err != nil {
+		return "", false, err
+	}
+	switch list[0] {
+	case "NONE":
+		return "", false, nil
+	case "IS", "OTHER":
+		return creel.SubclusterID(str(at(list, 1))), list[0] == "IS", nil
+	}
+	return "", false, surprise(list)
+}
+
+func (t table) channel() string {
+	if t.publish {
+		return t.s.channel
+	}
+	return ""
+}
+
+func (t table) forget(ctx context.Context, p place, name string, member creel.SubclusterID, ttl time.Duration) (is creel.SubclusterID, err error) {
+	list, err := t.write(ctx, p.n, forgetScript, []string{t.bucket(p), t.ended(p.n)}, p.field, string(member), ttl.Milliseconds(), p.index, t.channel(), name)
+	if err != nil {
+		return "", err
+	}
+	switch list[0] {
+	case "OK":
+		return member, nil
+	case "OTHER":
+		return creel.SubclusterID(str(at(list, 1))), nil
+	}
+	return "", surprise(list)
+}
+
+// find is one HGET; only what ends, or is not there, needs more.
+func (t table) find(ctx context.Context, p place) (creel.SubclusterID, error) {
+	v, err := t.s.do(ctx, &call{args: []any{"HGET", t.bucket(p), p.field}})
+	if err != nil {
+		return "", err
+	}
+	if v == nil {
+		return "", t.sure(ctx, p.n)
+	}
+	h, err := parseHome(str(v))
+	if err != nil || h.ends.IsZero() {
+		return h.member, err
+	}
+	now, err := t.s.clockOf(ctx, t.bucket(p))
+	if err != nil || !now.Before(h.ends) {
+		return "", err
+	}
+	return h.member, nil
+}
+
+// sure tells "there is none" from "the store forgot".
+func (t table) sure(ctx context.Context, n int64) error {
+	id, err := t.s.known(ctx)
+	if err != nil {
+		return err
+	}
+	v, err := t.s.do(ctx, &call{args: []any{"HGET", t.s.shard(n, "guard"), "@"}})
+	if err != nil {
+		return err
+	}
+	if mark := str(v); mark != id {
+		return t.s.adopt(ctx, mark)
+	}
+	return nil
+}
+
+// clockOf is the time of the server that has a key.
+func (s *Store) clockOf(ctx context.Context, key string) (time.Time, error) {
+	v, err := s.do(ctx, &call{script: timeScript, keys: []string{key}})
+	if err != nil {
+		return time.Time{}, err
+	}
+	list, _ := v.([]any)
+	return serverTime(list), nil
+}
+
+// serverTime reads the seconds and microseconds that TIME gives.
+func serverTime(list []any) time.Time {
+	return time.UnixMicro(num(at(list, 0))*1e6 + num(at(list, 1)))
+}
+
+// line is an entry of a listing.
+type line struct {
+	ts, n int64
+	home
+}
+
+// page lists one home. A cursor is "<shard>.<last index>". Shards are read one
+// after the other; while they are empty, more of them at once. Each command
+// reads at most limit entries, so none holds the server for long.
+func (t table) page(ctx context.Context, m creel.SubclusterID, cursor string, limit int) (page []line, next string, err error) {
+	if err := statestore.CheckLimit(limit); err != nil {
+		return nil, "", err
+	}
+	if err := subcluster.ValidID(m); err != nil {
+		return nil, "", err
+	}
+	n, after := int64(0), ""
+	if cursor != "" {
+		sh, rest, ok := strings.Cut(cursor, ".")
+		var err error
+		if n, err = strconv.ParseInt(sh, 10, 64); err != nil || !ok || n < 0 || n >= shards {
+			return nil, "", statestore.BadCursor(cursor)
+		}
+		if after = rest; after != "" {
+			if _, _, ok := unlocate(after); !ok {
+				return nil, "", statestore.BadCursor(cursor)
+			}
+		}
+	}
+	for window := int64(1); n < shards; window *= 2 {
+		calls := make([]*call, 0, window)
+		for k := n; k < min(n+window, shards); k++ {
+			low := "-"
+			if k == n && after != "" {
+				low = "(" + after
+			}
+			calls = append(calls, &call{args: []any{"ZRANGEBYLEX", t.index(k, m), low, "+", "LIMIT", 0, limit - len(page)}})
+		}
+		answers, err := t.s.all(ctx, calls)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, v := range answers {
+			entries, _ := v.([]any)
+			room := limit - len(page)
+			full := len(entries) >= room
+			entries = entries[:min(len(entries), room)]
+			lines, err := t.lines(ctx, m, entries)
+			if err != nil {
+				return nil, "", err
+			}
+			page = append(page, lines...)
+			if full {
+				return page, strconv.FormatInt(n, 10) + "." + str(entries[len(entries)-1]), nil
+			}
+			n, after = n+1, ""
+		}
+	}
+	return page, "", nil
+}
+
+// lines reads the values of index entries and leaves out what has moved away or
+// is over.
+func (t table) lines(ctx context.Context, m creel.SubclusterID, entries []any) ([]line, error) {
+	calls := make([]*call, 0, len(entries))
+	lines := make([]line, 0, len(entries))
+	for _, e := range entries {
+		ts, n, ok := unlocate(str(e))
+		if !ok {
+			return nil, surprise(e)
+		}
+		p := locate(ts, n)
+		lines = append(lines, line{ts: ts, n: n})
+		calls = append(calls, &call{args: []any{"HGET", t.bucket(p), p.field}})
+	}
+	answers, err := t.s.all(ctx, calls)
+	if err != nil {
+		return nil, err
+	}
+	out := lines[:0]
+	var now time.Time
+	for i, v := range answers {
+		if v == nil {
+			continue
+		}
+		if lines[i].home, err = parseHome(str(v)); err != nil {
+			return nil, err
+		}
+		if !lines[i].ends.IsZero() && now.IsZero() {
+			if now, err = t.s.clockOf(ctx, calls[i].key()); err != nil {
+				return nil, err
+			}
+		}
+		if lines[i].member == m && (lines[i].ends.IsZero() || now.Before(lines[i].ends)) {
+			out = append(out, lines[i])
+		}
+	}
+	return out, nil
+}
+
+// sweep frees what is over in all shards.
+func (t table) sweep(ctx context.Context, limit int) (freed int, err error) {
+	for n := int64(0); n < shards && freed < limit; n++ {
+		now, err := t.s.clockOf(ctx, t.ended(n))
+		if err != nil {
+			return freed, err
+		}
+		v, err := t.s.do(ctx, &call{args: []any{"ZRANGEBYSCORE", t.ended(n), "-inf", now.UnixMilli(), "LIMIT", 0, limit - freed}})
+		if err != nil {
+			return freed, err
+		}
+		entries, _ := v.([]any)
+		for _, e := range entries {
+			ts, id, ok := unlocate(str(e))
+			if !ok {
+				return freed, surprise(e)
+			}
+			p := locate(ts, id)
+			v, err := t.s.do(ctx, &call{args: []any{"HGET", t.bucket(p), p.field}})
+			if err != nil {
+				return freed, err
+			}
+			gone, err := t.drop(ctx, p, str(v))
+			if err != nil {
+				return freed, err
+			}
+			if gone {
+				freed++
+			}
+		}
+	}
+	return freed, nil
+}
+
+// all runs reads together; the answers are in their order.
+func (s *Store) all(ctx context.Context, calls []*call) ([]any, error) {
+	if len(calls) == 0 {
+		return nil, nil
+	}
+	pipe := s.client.Pipeline()
+	for _, c := range calls {
+		pipe.Do(ctx, c.args...)
+	}
+	out := make([]any, len(calls))
+	cmds, _ := pipe.Exec(ctx)
+	for i, cmd := range cmds {
+		v, err := cmd.(*goredis.Cmd).Result()
+		if err != nil && err != goredis.Nil {
+			// The slow way repeats, follows the cluster and explains.
+			if v, err = s.do(ctx, calls[i]); err != nil {
+				return nil, err
+			}
+		}
+		out[i] = v
+	}
+	if len(cmds) != len(calls) {
+		return nil, surprise(len(cmds))
+	}
+	return out, nil
+}

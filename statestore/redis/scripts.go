@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redis
+
+import goredis "github.com/redis/go-redis/v9"
+
+// One script per promise. Every script that writes begins with the guard:
+//
+//	KEYS[1]  guard hash of the slot: "@" is the store's identity, ":name" the
+//	         newest token of a lease
+//	ARGV[1]  ":name" of the lease the write is made under, or ""
+//	ARGV[2]  its token
+//	ARGV[3]  the identity the caller knows, or "" to write to whatever is there
+//	ARGV[4]  "1" if the answer must reach replicas (WAIT): an answer that
+//	         changes nothing then still writes, so that WAIT waits for it
+//
+// Refusals are arrays that begin with a word. Times: us and ms since the epoch,
+// by the server's clock; hexadecimal in homes.
+const (
+	guard = `
+local g = redis.call('HMGET', KEYS[1], '@', ARGV[1])
+if ARGV[3] ~= '' and g[1] ~= ARGV[3] then return {'EMPTY', g[1] or ''} end
+local function touch() if ARGV[4] == '1' then redis.call('HSET', KEYS[1], '!', '1') end end
+if g[2] and tonumber(g[2]) > tonumber(ARGV[2]) then touch() return {'FENCED', g[2]} end
+`
+	// clock gives the server's time; us and ms stay exact in a double until the
+	// year 2255.
+	clock = `
+local t = redis.call('TIME')
+local us = t[1] * 1000000 + t[2]
+local ms = math.floor(us / 1000)
+`
+	allowOOM = "#!lua flags=allow-oom\n"
+	noWrites = "#!lua flags=no-writes\n"
+)
+
+// Homes. KEYS[2] bucket, ARGV[5] field in it; a value is
+// "home claimed-seconds [ends-ms]".
+var (
+	// KEYS[3] index of the member; ARGV[6] member, [7] id in the index.
+	claimScript = goredis.NewScript(guard + `
+local v = redis.call('HGET', KEYS[2], ARGV[5])
+if v then
+  local ends = string.match(v, ' %x+ (%x+)$')
+  if ends then ` + clock + `
+    if ms >= tonumber(ends, 16) then return {'OVER', v} end
+  end
+  touch()
+  return v
+end
+v = ARGV[6] .. ' ' .. string.format('%x', redis.call('TIME')[1])
+redis.call('HSET', KEYS[2], ARGV[5], v)
+redis.call('ZADD', KEYS[3], 0, ARGV[7])
+return v`)
+
+	// KEYS[3] ended, [4] index of the home, [5] spread; ARGV[6] value as it was
+	// read, [7] id. Removes what is over.
+	dropScript = goredis.NewScript(allowOOM + guard + clock + `
+local v = redis.call('HGET', KEYS[2], ARGV[5])
+if not v then redis.call('ZREM', KEYS[3], ARGV[7]) return 0 end
+local ends = string.match(v, ' %x+ (%x+)$')
+if not ends then redis.call('ZREM', KEYS[3], ARGV[7]) return 0 end
+if v ~= ARGV[6] or ms < tonumber(ends, 16) then return 0 end
+redis.call('HDEL', KEYS[2], ARGV[5])
+redis.call('ZREM', KEYS[3], ARGV[7])
+redis.call('ZREM', KEYS[4], ARGV[7])
+redis.call('UNLINK', KEYS[5])
+return 1`)
+
+	// KEYS[3] index of from, [4] index of to; ARGV[6] from, [7] to, [8] id,
+	// [9] channel or "", [10] id as people write it.
+	moveScript = goredis.NewScript(guard + clock + `
+local v = redis.call('HGET', KEYS[2], ARGV[5])
+if not v then touch() return {'NONE'} end
+local home, rest = string.match(v, '^(%S+)( .*)$')
+local ends = string.match(rest, ' %x+ (%x+)$')
+if ends and ms >= tonumber(ends, 16) then touch() return {'NONE'} end
+if home == ARGV[7] then touch() return {'IS', home} end
+if home ~= ARGV[6] then touch() return {'OTHER', home} end
+redis.call('HSET', KEYS[2], ARGV[5], ARGV[7] .. rest)
+redis.call('ZREM', KEYS[3], ARGV[8])
+redis.call('ZADD', KEYS[4], 0, ARGV[8])
+if ARGV[9] ~= '' then redis.call('PUBLISH', ARGV[9], 'h ' .. ARGV[10]) end
+return {'IS', ARGV[7]}`)
+
+	// KEYS[3] ended; ARGV[6] home, [7] ttl ms, [8] id, [9] channel or "",
+	// [10] id as people write it.
+	forgetScript = goredis.NewScript(allowOOM + guard + clock + `
+local v = redis.call('HGET', KEYS[2], ARGV[5])
+if not v then touch() return {'OK'} end
+local home, claimed, ends = string.match(v, '^(%S+) (%x+) ?(%x*)$')
+if ends ~= '' and ms >= tonumber(ends, 16) then touch() return {'OK'} end
+if home ~= ARGV[6] then touch() return {'OTHER', home} end
+local at = ms + tonumber(ARGV[7])
+if ends ~= '' and tonumber(ends, 16) <= at then touch() return {'OK'} end
+redis.call('HSET', KEYS[2], ARGV[5], home .. ' ' .. claimed .. ' ' .. string.format('%x', at))
+redis.call('ZADD', KEYS[3], at, ARGV[8])
+if ARGV[9] ~= '' then redis.call('PUBLISH', ARGV[9], 'h ' .. ARGV[10]) end
+return {'OK'}`)
+)
+
+// Spreads. KEYS[2] hash of the application: "<attempt>" and "<attempt>r".
+var (
+	// ARGV[5] attempt, [6] expected revision, [7] record.
+	saveSpreadScript = goredis.NewScript(guard + `
+local is = tonumber(redis.call('HGET', KEYS[2], ARGV[5] .. 'r') or '0')
+local expect = tonumber(ARGV[6])
+if is == expect + 1 and redis.call('HGET', KEYS[2], ARGV[5]) == ARGV[7] then touch() return {'OK', is} end
+if is ~= expect then touch() return {'OTHER', is} end
+redis.call('HSET', KEYS[2], ARGV[5], ARGV[7], ARGV[5] .. 'r', expect + 1)
+return {'OK', expect + 1}`)
+
+	dropSpreadScript = goredis.NewScript(allowOOM + guard + `
+touch()
+redis.call('HDEL', KEYS[2], ARGV[5], ARGV[5] .. 'r')
+return {'OK'}`)
+)
+
+// Members. Hashes by id: m record, e epoch, b last beat us, r registered us,
+// l load, d drain reason, x deregistered.
+var (
+	// KEYS m e b r l x; ARGV[5] id, [6] epoch, [7] record, [8] channel.
+	registerScript = goredis.NewScript(guard + clock + `
+local e = redis.call('HGET', KEYS[3], ARGV[5])
+if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
+if e and e ~= ARGV[6] then redis.call('HDEL', KEYS[6], ARGV[5]) end
+local at = string.format('%d', us)
+redis.call('HSET', KEYS[2], ARGV[5], ARGV[7])
+redis.call('HSET', KEYS[3], ARGV[5], ARGV[6])
+redis.call('HSET', KEYS[4], ARGV[5], at)
+redis.call('HSET', KEYS[5], ARGV[5], at)
+redis.call('HDEL', KEYS[7], ARGV[5])
+redis.call('PUBLISH', ARGV[8], 'm')
+return {'OK'}`)
+
+	// KEYS e b l x; ARGV[5] id, [6] epoch, [7] load or "".
+	beatScript = goredis.NewScript(allowOOM + guard + clock + `
+local e = redis.call('HGET', KEYS[2], ARGV[5])
+if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
+if e ~= ARGV[6] or redis.call('HEXISTS', KEYS[5], ARGV[5]) == 1 then touch() return {'NONE'} end
+redis.call('HSET', KEYS[3], ARGV[5], string.format('%d', us))
+if ARGV[7] ~= '' then redis.call('HSET', KEYS[4], ARGV[5], ARGV[7]) end
+return {'OK'}`)
+
+	// KEYS e d; ARGV[5] id, [6] reason, [7] channel.
+	drainScript = goredis.NewScript(guard + `
+if redis.call('HEXISTS', KEYS[2], ARGV[5]) == 0 then touch() return {'NONE'} end
+if ARGV[6] == '' then redis.call('HDEL', KEYS[3], ARGV[5]) touch() else redis.call('HSET', KEYS[3], ARGV[5], ARGV[6]) end
+redis.call('PUBLISH', ARGV[7], 'm')
+return {'OK'}`)
+
+	// KEYS e x; ARGV[5] id, [6] epoch, [7] channel.
+	deregisterScript = goredis.NewScript(allowOOM + guard + `
+local e = redis.call('HGET', KEYS[2], ARGV[5])
+if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
+if e ~= ARGV[6] then touch() return {'NONE'} end
+redis.call('HSET', KEYS[3], ARGV[5], '1')
+redis.call('PUBLISH', ARGV[7], 'm')
+return {'OK'}`)
+
+	// KEYS m e b r l d x; ARGV[5] id, [6] default lease ns, [7] channel.
+	removeScript = goredis.NewScript(allowOOM + guard + clock + `
+local m = redis.call('HGET', KEYS[2], ARGV[5])
+if not m then touch() return {'OK'} end
+if redis.call('HEXISTS', KEYS[8], ARGV[5]) == 0 then
+  local lease = cjson.decode(m).lease or 0
+  if lease <= 0 then lease = tonumber(ARGV[6]) end
+  if us - tonumber(redis.call('HGET', KEYS[4], ARGV[5]) or '0') <= 3 * lease / 1000 then touch() return {'OTHER'} end
+end
+for i = 2, 8 do redis.call('HDEL', KEYS[i], ARGV[5]) end
+redis.call('PUBLISH', ARGV[7], 'm')
+return {'OK'}`)
+
+	// KEYS meta m e b r l d x p; ARGV[1] policy version and [2] identity that
+	// the caller has: policies are left out if they are the same.
+	recordsScript = goredis.NewScript(noWrites + `
+local t = redis.call('TIME')
+local meta = redis.call('HMGET', KEYS[1], 'id', 'pv')
+local out = {t[1], t[2], meta[1] or '', meta[2] or '0'}
+for i = 2, 8 do out[#out + 1] = redis.call('HGETALL', KEYS[i]) end
+if meta[1] == ARGV[2] and (meta[2] or '0') == ARGV[1] then return out end
+out[#out + 1] = redis.call('HGETALL', KEYS[9])
+return out`)
+)
+
+// Policies. Hash p by queue and list of history: "version us record".
+var putPolicyScript = goredis.NewScript(
+	// KEYS p meta history; ARGV[5] queue, [6] expected version, [7] record,
+	// [8] channel, [9] versions kept.
+	guard + clock + `
+local cur = redis.call('HGET', KEYS[2], ARGV[5])
+local is = cur and tonumber(string.match(cur, '^(%d+)')) or 0
+local expect = tonumber(ARGV[6])
+if is ~= expect then
+  touch()
+  if cur and string.match(cur, '^%d+ %d+ (.*)$') == ARGV[7] then
+    local before = redis.call('LINDEX', KEYS[4], 1)
+    if (before and tonumber(string.match(before, '^(%d+)')) or 0) == expect then return {'OK', cur} end
+  end
+  return {'OTHER', string.format('%d', is)}
+end
+local v = math.max(tonumber(redis.call('HGET', KEYS[3], 'pv') or '0') + 1, ms)
+local version = string.format('%d', v)
+local rec = version .. ' ' .. string.format('%d', us) .. ' ' .. ARGV[7]
+redis.call('HSET', KEYS[2], ARGV[5], rec)
+redis.call('HSET', KEYS[3], 'pv', version)
+redis.call('LPUSH', KEYS[4], rec)
+redis.call('LTRIM', KEYS[4], 0, tonumber(ARGV[9]) - 1)
+redis.call('PUBLISH', ARGV[8], 'p ' .. version)
+return {'OK', rec}`)
+
+// Leases. Hash by name: "token expires-us holder".
+var (
+	// KEYS leases; ARGV[5] name, [6] holder, [7] ttl us.
+	acquireScript = goredis.NewScript(guard + clock + `
+local cur = redis.call('HGET', KEYS[2], ARGV[5])
+local token, expires, holder = 0, 0, ''
+if cur then token, expires, holder = string.match(cur, '^(%d+) (%d+) (.*)$') end
+token = tonumber(token)
+if holder ~= '' and us < tonumber(expires) then
+  if holder ~= ARGV[6] then touch() return {'OTHER', cur} end
+else
+  token = math.max(token + 1, us)
+end
+local new = string.format('%d %d ', token, us + tonumber(ARGV[7])) .. ARGV[6]
+redis.call('HSET', KEYS[2], ARGV[5], new)
+redis.call('HSET', KEYS[1], ':' .. ARGV[5], string.format('%d', token))
+return {'OK', new}`)
+
+	// ARGV[8] token; ttl 0 releases.
+	renewScript = goredis.NewScript(allowOOM + guard + clock + `
+local cur = redis.call('HGET', KEYS[2], ARGV[5])
+local token, holder = '0', ''
+if cur then token, holder = string.match(cur, '^(%d+) %d+ (.*)$') end
+if token ~= ARGV[8] or holder ~= ARGV[6] then touch() return {'OTHER', cur or ''} end
+if ARGV[7] == '0' then holder = '' end
+local new = string.format('%s %d ', token, us + tonumber(ARGV[7])) .. holder
+redis.call('HSET', KEYS[2], ARGV[5], new)
+return {'OK', new}`)
+
+	holderScript = goredis.NewScript(noWrites + `
+local t = redis.call('TIME')
+return {t[1], t[2], redis.call('HGET', KEYS[1], ARGV[1]) or ''}`)
+
+	// fence raises a lease's token in one slot. ARGV[5] field, [6] token.
+	fenceScript = goredis.NewScript(guard + `
+local f = redis.call('HGET', KEYS[1], ARGV[5])
+if not f or tonumber(f) < tonumber(ARGV[6]) then redis.call('HSET', KEYS[1], ARGV[5], ARGV[6]) else touch() end
+return {'OK'}`)
+)
+
+// Keys. Hash of a ring: "cur" id; id "created-us expires-ms secret".
+var (
+	// ARGV[5] expected id, [6] secret, [7] keep ms.
+	rotateScript = goredis.NewScript(guard + clock + `
+local cur = tonumber(redis.call('HGET', KEYS[2], 'cur') or '0')
+local expect = tonumber(ARGV[5])
+if cur == expect + 1 then
+  local rec = redis.call('HGET', KEYS[2], tostring(cur))
+  if rec and string.match(rec, '^%d+ %d+ (.*)$') == ARGV[6] then touch() return {'OK', cur, rec} end
+end
+if cur ~= expect then touch() return {'OTHER', cur} end
+local all = redis.call('HGETALL', KEYS[2])
+for i = 1, #all, 2 do
+  if all[i] ~= 'cur' then
+    local created, expires, secret = string.match(all[i + 1], '^(%d+) (%d+) (.*)$')
+    expires = tonumber(expires)
+    if all[i] == tostring(cur) then
+      expires = ms + tonumber(ARGV[7])
+      redis.call('HSET', KEYS[2], all[i], created .. ' ' .. string.format('%d', expires) .. ' ' .. secret)
+    end
+    if expires <= ms then redis.call('HDEL', KEYS[2], all[i]) end
+  end
+end
+local rec = string.format('%d 0 ', us) .. ARGV[6]
+redis.call('HSET', KEYS[2], 'cur', cur + 1, tostring(cur + 1), rec)
+return {'OK', cur + 1, rec}`)
+
+	keysScript = goredis.NewScript(noWrites + `
+local t = redis.call('TIME')
+return {t[1], t[2], redis.call('HGETALL', KEYS[1])}`)
+
+	timeScript = goredis.NewScript(noWrites + `return redis.call('TIME')`)
+)
+
+// Identity and schema. Hash meta: id, schema, state, pv.
+var (
+	// KEYS meta; ARGV[5] identity for an empty store, [6] schema for it, [7] the
+	// state it starts in.
+	openScript = goredis.NewScript(guard + `
+local m = redis.call('HMGET', KEYS[2], 'id', 'schema', 'state')
+if m[1] and m[2] then return {m[1], m[2], m[3] or ''} end
+redis.call('HSET', KEYS[2], 'id', m[1] or ARGV[5], 'schema', m[2] or ARGV[6], 'state', m[3] or ARGV[7])
+return {m[1] or ARGV[5], m[2] or ARGV[6], m[3] or ARGV[7]}`)
+
+	// ARGV[5] identity; [6] "nx" to mark only what has no mark.
+	markScript = goredis.NewScript(guard + `
+if ARGV[6] == 'nx' then redis.call('HSETNX', KEYS[1], '@', ARGV[5]) else redis.call('HSET', KEYS[1], '@', ARGV[5]) end
+return {'OK'}`)
+
+	// KEYS meta; ARGV[5] identity, [6] state.
+	stateScript = goredis.NewScript(guard + `
+if redis.call('HGET', KEYS[2], 'id') ~= ARGV[5] then return {'OTHER'} end
+redis.call('HSET', KEYS[2], 'state', ARGV[6])
+return {'OK'}`)
+)

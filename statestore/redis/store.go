@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// Store keeps the contract of package statestore on Redis.
+type Store struct {
+	cfg     Config
+	client  goredis.UniversalClient
+	cluster *goredis.ClusterClient // nil unless a cluster
+	channel string
+
+	identity atomic.Pointer[string] // of the store we know; nil before the first contact
+	opening  chan struct{}          // one at a time makes first contact
+	policies atomic.Pointer[policySet]
+
+	mu     sync.Mutex
+	closed bool
+	lanes  map[string]*lane // by server
+	wg     sync.WaitGroup   // pipelines under way
+
+	counts counters
+}
+
+var _ statestore.Store = (*Store)(nil)
+
+type policySet struct {
+	identity, version string
+	list              []subcluster.Policy
+	problems          []string
+}
+
+// Open prepares a store. It touches no network: the first call does.
+func Open(cfg Config) (*Store, error) {
+	t, err := cfg.parse()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{cfg: cfg, channel: cfg.Prefix + ":changes", opening: make(chan struct{}, 1), lanes: map[string]*lane{}}
+	var conf *tls.Config
+	if t.tls || cfg.TLS != nil {
+		conf = &tls.Config{MinVersion: tls.VersionTLS12}
+		if cfg.TLS != nil {
+			conf = cfg.TLS.Clone()
+		}
+	}
+	// Retries are ours (see do): they know what may be repeated and for how
+	// long. The pool is small because calls share pipelines.
+	const pool = 16
+	switch t.kind {
+	case "redis":
+		if conf != nil && conf.ServerName == "" {
+			conf.ServerName, _, _ = net.SplitHostPort(t.addrs[0])
+		}
+		s.client = goredis.NewClient(&goredis.Options{Addr: t.addrs[0], DB: t.db, Username: t.user, Password: t.password, TLSConfig: conf, Dialer: cfg.Dial,
+			MaxRetries: -1, DialTimeout: cfg.Timeout, ReadTimeout: cfg.readTimeout(), WriteTimeout: cfg.Timeout, PoolSize: pool, ContextTimeoutEnabled: true, DialerRetries: 1,
+			ClientName: "creel", DisableIdentity: true})
+	case "sentinel":
+		s.client = goredis.NewFailoverClient(&goredis.FailoverOptions{MasterName: t.master, SentinelAddrs: t.addrs, DB: t.db, Username: t.user, Password: t.password,
+			SentinelUsername: t.sentinelUser, SentinelPassword: t.sentinelPassword, TLSConfig: conf, Dialer: cfg.Dial,
+			MaxRetries: -1, DialTimeout: cfg.Timeout, ReadTimeout: cfg.readTimeout(), WriteTimeout: cfg.Timeout, PoolSize: pool, ContextTimeoutEnabled: true, DialerRetries: 1,
+			ClientName: "creel", DisableIdentity: true})
+	case "cluster":
+		s.cluster = goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: t.addrs, Username: t.user, Password: t.password, TLSConfig: conf, Dialer: cfg.Dial,
+			MaxRetries: -1, MaxRedirects: 3, DialTimeout: cfg.Timeout, ReadTimeout: cfg.readTimeout(), WriteTimeout: cfg.Timeout, PoolSize: pool, ContextTimeoutEnabled: true, DialerRetries: 1,
+			ClientName: "creel", DisableIdentity: true})
+		s.client = s.cluster
+	}
+	return s, nil
+}
+
+// readTimeout leaves time for a WAIT.
+func (c *Config) readTimeout() time.Duration {
+	if c.Wait > 0 {
+		return c.Timeout + c.WaitTimeout
+	}
+	return c.Timeout
+}
+
+// Close ends all connections and waits for what is under way.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.wg.Wait()
+	return s.client.Close()
+}
+
+var errClosed = errors.New("the store is closed")
+
+// Keys. All keys of one shard, and all of the control data, share a slot by
+// their hash tag, so that each script touches one slot.
+
+// shards of homes, reservations and spreads. Part of the schema.
+const shards = 64
+
+func (s *Store) key(tag, name string) string { return "{" + s.cfg.Prefix + ":" + tag + "}:" + name }
+
+// control is a key of the one slot for members, policies, leases and keys.
+func (s *Store) control(name string) string { return s.key("c", name) }
+
+func (s *Store) shard(n int64, name string) string {
+	return s.key(strconv.FormatInt(n&(shards-1), 10), name)
+}
+
+// guarded makes the first four arguments of a script that writes.
+func (s *Store) guarded(ctx context.Context, identity string, more ...any) []any {
+	args := make([]any, 4, 4+len(more))
+	args[0], args[1], args[2], args[3] = "", "0", identity, ""
+	if l, ok := statestore.FenceOf(ctx); ok {
+		args[0], args[1] = ":"+l.Name, strconv.FormatInt(l.Token, 10)
+	}
+	if s.cfg.Wait > 0 {
+		args[3] = "1"
+	}
+	return append(args, more...)
+}
+
+// write runs a guarded script on control data, whatever store that is.
+func (s *Store) write(ctx context.Context, script *goredis.Script, keys []string, args ...any) ([]any, error) {
+	v, err := s.do(ctx, &call{script: script, keys: append([]string{s.control("guard")}, keys...), args: s.guarded(ctx, "", args...), write: true})
+	if err != nil {
+		return nil, err
+	}
+	return s.refusal(ctx, v)
+}
+
+// writeShard runs a guarded script on a shard of the store we know.
+func (s *Store) writeShard(ctx context.Context, n int64, script *goredis.Script, keys []string, args ...any) ([]any, error) {
+	for try := 0; ; try++ {
+		id, err := s.known(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v, err := s.do(ctx, &call{script: script, keys: append([]string{s.shard(n, "guard")}, keys...), args: s.guarded(ctx, id, args...), write: true})
+		if err != nil {
+			return nil, err
+		}
+		list, err := s.refusal(ctx, v)
+		if err == nil && len(list) == 2 && list[0] == "EMPTY" {
+			if err = s.adopt(ctx, str(list[1])); err == nil && try < 3 {
+				continue
+			}
+			if err == nil {
+				err = statestore.Unavailable("the identity of the state store keeps changing", time.Second)
+			}
+		}
+		return list, err
+	}
+}
+
+// refusal turns a script's answer into a list and a refused lease into its
+// error.
+func (s *Store) refusal(ctx context.Context, v any) ([]any, error) {
+	list, ok := v.([]any)
+	if !ok {
+		return []any{"IS", v}, nil
+	}
+	if len(list) == 2 && list[0] == "FENCED" {
+		l, _ := statestore.FenceOf(ctx)
+		return nil, statestore.Fenced(l, num(list[1]))
+	}
+	if len(list) == 0 {
+		return nil, surprise(v)
+	}
+	return list, nil
+}
+
+// surprise is the error for an answer that no script of ours gives.
+func surprise(v any) error {
+	return &creel.Error{Kind: creel.ErrUnavailable, What: "state store gave a surprising answer", Why: short(v), Try: "check that nothing else writes under this prefix"}
+}
+
+func str(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+func num(v any) int64 {
+	switch n := v.(type) {
+	case int64:
+		return n
+	case string:
+		i, _ := strconv.ParseInt(n, 10, 64)
+		return i
+	}
+	return 0
+}
+
+// at reads an element of a list that may be shorter.
+func at(list []any, i int) any {
+	if i < len(list) {
+		return list[i]
+	}
+	return nil
+}

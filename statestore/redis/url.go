@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+)
+
+// Config of a store on Redis. Only URL is needed.
+type Config struct {
+	// URL names the deployment:
+	//
+	//	redis://[user[:password]@]host:port[/db]
+	//	rediss://...                                        the same over TLS
+	//	redis-sentinel://[user[:password]@]host:port,host:port/master[?db=N]
+	//	redis-cluster://[user[:password]@]host:port,host:port
+	//
+	// Parameters: prefix=, wait= (replicas), wait_timeout=, timeout=, max_wait=
+	// as below; tls=true; and for Sentinels with a login of their own
+	// sentinel_user=, sentinel_password=.
+	URL string
+
+	Prefix string      // of all keys and the channel; "creel". Letters, digits, . _ - :
+	TLS    *tls.Config // nil: the system's roots, if the URL asks for TLS
+
+	// Wait is how many replicas must have a change before it is acknowledged,
+	// 0 none; WaitTimeout bounds it, 1s. It closes the loss at failover (see
+	// the package) and costs one replica round trip a batch.
+	Wait        int
+	WaitTimeout time.Duration
+
+	// Timeout of one exchange with a server: 1s. A server that says nothing
+	// for that long is tried again over a new connection.
+	Timeout time.Duration
+	// MaxWait bounds a call whose context has no deadline: 10s.
+	MaxWait time.Duration
+
+	MaxBatch int // calls in one pipeline: 256
+	MaxQueue int // calls that wait for a pipeline, for each server: 16384
+	Flights  int // pipelines under way at once, for each server: 2
+
+	Validate statestore.Validate // of policy documents; nil accepts all
+	// Dial replaces the dialer, for tests.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// target is what a URL says.
+type target struct {
+	kind                           string // redis, sentinel, cluster
+	addrs                          []string
+	master                         string
+	db                             int
+	user, password                 string
+	sentinelUser, sentinelPassword string
+	tls                            bool
+}
+
+var goodPrefix = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)
+
+func badURL(raw, why string) error {
+	if u, err := url.Parse(raw); err == nil {
+		raw = u.Redacted()
+	} else {
+		raw = "(unreadable)" // it may hold a password
+	}
+	return &creel.Error{Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("invalid state store URL %q", raw), Why: why,
+		Try: "use redis://host:port, rediss://host:port, redis-sentinel://host:port,host:port/master or redis-cluster://host:port,host:port"}
+}
+
+// parse reads the URL into a target and the Config's own fields.
+func (c *Config) parse() (target, error) {
+	raw := c.URL
+	fail := func(why string, args ...any) (target, error) { return target{}, badURL(raw, fmt.Sprintf(why, args...)) }
+	// net/url refuses a list of hosts with ports: keep the list apart.
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return fail("it has no scheme")
+	}
+	authority, tail := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority, tail = rest[:i], rest[i:]
+	}
+	userinfo, hosts := "", authority
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		userinfo, hosts = authority[:i+1], authority[i+1:]
+	}
+	u, err := url.Parse(scheme + "://" + userinfo + "host" + tail)
+	if err != nil {
+		return fail("it is not a URL")
+	}
+	t := target{user: u.User.Username()}
+	t.password, _ = u.User.Password()
+	port := "6379"
+	switch u.Scheme {
+	case "redis", "rediss":
+		t.kind, t.tls = "redis", u.Scheme == "rediss"
+	case "redis-sentinel":
+		t.kind, port = "sentinel", "26379"
+	case "redis-cluster":
+		t.kind = "cluster"
+	default:
+		return fail("scheme %q is unknown", u.Scheme)
+	}
+	for h := range strings.SplitSeq(hosts, ",") {
+		if h == "" {
+			return fail("it has an empty host")
+		}
+		host, p, err := net.SplitHostPort(h)
+		if err != nil {
+			host, p = strings.Trim(h, "[]"), port
+		}
+		if n, err := strconv.Atoi(p); err != nil || n < 1 || n > 65535 || host == "" {
+			return fail("%q is not host:port", h)
+		}
+		t.addrs = append(t.addrs, net.JoinHostPort(host, p))
+	}
+	if t.kind == "redis" && len(t.addrs) > 1 {
+		return fail("several hosts need redis-cluster:// or redis-sentinel://")
+	}
+	path := strings.Trim(u.Path, "/")
+	switch {
+	case t.kind == "sentinel" && path == "":
+		return fail("it names no master after the hosts")
+	case t.kind == "sentinel":
+		t.master = path
+	case t.kind == "cluster" && path != "":
+		return fail("a cluster has no databases")
+	case path != "":
+		if t.db, err = strconv.Atoi(path); err != nil || t.db < 0 {
+			return fail("database %q is not a number", path)
+		}
+	}
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return fail("its parameters cannot be read")
+	}
+	for name, values := range q {
+		v := values[len(values)-1]
+		var err error
+		switch name {
+		case "db":
+			t.db, err = strconv.Atoi(v)
+			if err == nil && (t.db < 0 || t.kind == "cluster" && t.db != 0) {
+				err = fmt.Errorf("out of range")
+			}
+		case "prefix":
+			c.Prefix = v
+		case "wait":
+			c.Wait, err = strconv.Atoi(v)
+		case "wait_timeout":
+			c.WaitTimeout, err = time.ParseDuration(v)
+		case "timeout":
+			c.Timeout, err = time.ParseDuration(v)
+		case "max_wait":
+			c.MaxWait, err = time.ParseDuration(v)
+		case "tls":
+			t.tls, err = strconv.ParseBool(v)
+		case "sentinel_user":
+			t.sentinelUser = v
+		case "sentinel_password":
+			t.sentinelPassword = v
+		default:
+			return fail("parameter %q is unknown", name)
+		}
+		if err != nil {
+			return fail("parameter %s=%q is not right", name, v)
+		}
+	}
+	return t, c.complete(raw)
+}
+
+// complete fills in defaults and checks the rest.
+func (c *Config) complete(raw string) error {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	def(&c.WaitTimeout, time.Second)
+	def(&c.Timeout, time.Second)
+	def(&c.MaxWait, 10*time.Second)
+	for n, v := range map[*int]int{&c.MaxBatch: 256, &c.MaxQueue: 16384, &c.Flights: 2} {
+		if *n == 0 {
+			*n = v
+		}
+	}
+	if c.Prefix == "" {
+		c.Prefix = "creel"
+	}
+	switch {
+	case !goodPrefix.MatchString(c.Prefix):
+		return badURL(raw, fmt.Sprintf("prefix %q must have 1 to 64 letters, digits, dots, dashes, colons or underscores", c.Prefix))
+	case c.Wait < 0 || c.WaitTimeout < time.Millisecond || c.Timeout < time.Millisecond || c.MaxWait < 0:
+		return badURL(raw, "a timeout or the number of replicas is negative or too short")
+	case c.MaxBatch < 1 || c.MaxQueue < 1 || c.Flights < 1:
+		return badURL(raw, "batch, queue and flights must be positive")
+	}
+	return nil
+}

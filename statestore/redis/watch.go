@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redis
+
+import (
+	"context"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// Watch implements statestore.Watch by publish and subscribe. After each
+// (re)connection it says ChangeResync; connections are checked every few
+// seconds, so that a silent cut is found.
+func (s *Store) Watch(ctx context.Context, notify func(statestore.Change)) error {
+	sub := s.client.Subscribe(ctx, s.channel)
+	defer func() { _ = sub.Close() }()
+	heard := sub.ChannelWithSubscriptions(goredis.WithChannelSize(256))
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case m, ok := <-heard:
+			if !ok {
+				if ctx.Err() != nil {
+					return nil
+				}
+				return statestore.Unavailable("the subscription ended", 0)
+			}
+			switch m := m.(type) {
+			case *goredis.Subscription:
+				notify(statestore.Change{Kind: statestore.ChangeResync})
+			case *goredis.Message:
+				notify(parseChange(m.Payload))
+			}
+		}
+	}
+}
+
+// parseChange reads a message: "m", "p <version>" or "h <application>". What it
+// cannot read may be a newer creel's: anything may have changed.
+func parseChange(text string) statestore.Change {
+	word, rest, _ := strings.Cut(text, " ")
+	switch word {
+	case "m":
+		return statestore.Change{Kind: statestore.ChangeMembers}
+	case "p":
+		if v := num(rest); v > 0 {
+			return statestore.Change{Kind: statestore.ChangePolicies, Version: v}
+		}
+	case "h":
+		if app, err := creel.ParseApplicationID(rest); err == nil {
+			return statestore.Change{Kind: statestore.ChangeHome, Application: app}
+		}
+	}
+	return statestore.Change{Kind: statestore.ChangeResync}
+}
