@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+
+	"github.com/creelrm/creel"
+)
+
+// maxNodes is how many addresses 127.1.0.0 to 127.250.255.255 there are, a few
+// kept aside.
+const maxNodes = 1 << 20
+
+// address of a numbered node: 127.1.0.1 and on.
+func address(number int) netip.Addr {
+	n := uint32(127)<<24 | uint32(1)<<16 + uint32(number) + 1
+	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+}
+
+// listen opens the sockets of a farm and names its nodes.
+func listen(cfg Config) ([]creel.NodeID, []net.Listener, error) {
+	ids := make([]creel.NodeID, cfg.Nodes)
+	if shared, err := listenLoopback(cfg); err != nil {
+		return nil, nil, err
+	} else if shared != nil {
+		port := int32(shared.Addr().(*net.TCPAddr).Port)
+		for i := range ids {
+			ids[i] = creel.NodeID{Host: address(cfg.First + i).String(), Port: port}
+		}
+		return ids, []net.Listener{loopbackOnly{shared}}, nil
+	}
+	var listeners []net.Listener
+	for i := range ids {
+		port := 0
+		if cfg.Port != 0 {
+			port = cfg.Port + i
+		}
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			for _, l := range listeners {
+				l.Close()
+			}
+			return nil, nil, err
+		}
+		listeners = append(listeners, l)
+		ids[i] = creel.NodeID{Host: "127.0.0.1", Port: int32(l.Addr().(*net.TCPAddr).Port)}
+	}
+	return ids, listeners, nil
+}
+
+// loopbackOnly closes connections that came to another address than a loopback
+// one. The socket's tie to the loopback interface already sees to that; this is
+// the second lock on the same door.
+type loopbackOnly struct{ net.Listener }
+
+func (l loopbackOnly) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if a, ok := c.LocalAddr().(*net.TCPAddr); ok && a.IP.IsLoopback() {
+			return c, nil
+		}
+		c.Close()
+	}
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+)
+
+// listenLoopback opens one socket for every address 127.x.y.z, tied to the
+// loopback interface so that nobody outside can reach it. Nil without an error
+// means that each node needs a socket of its own.
+func listenLoopback(cfg Config) (net.Listener, error) {
+	if cfg.PortEach {
+		return nil, nil
+	}
+	var tied error
+	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		return errors.Join(c.Control(func(fd uintptr) {
+			tied = syscall.SetsockoptString(int(fd), syscall.SOL_SOCKET, syscall.SO_BINDTODEVICE, "lo")
+		}), tied)
+	}}
+	l, err := lc.Listen(context.Background(), "tcp4", net.JoinHostPort("0.0.0.0", strconv.Itoa(cfg.Port)))
+	if tied != nil {
+		if cfg.Nodes <= 1000 {
+			return nil, nil // this system does not let us: a port for each node
+		}
+		return nil, fmt.Errorf("the socket of %d nodes cannot be tied to the loopback interface: %w; use 1000 nodes or fewer, which get a port each", cfg.Nodes, tied)
+	}
+	return l, err
+}

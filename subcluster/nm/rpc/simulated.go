@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/nm"
+)
+
+// Started is a container that a simulated node has begun to run.
+type Started struct {
+	Container creel.ContainerID
+	Node      creel.NodeID
+	User      string
+	Resource  creel.Resource
+	Master    bool // the container of an application master
+	Launch    *pb.ContainerLaunchContextProto
+}
+
+// Hook is asked about every container that starts. When it takes the container
+// (a non-nil stop) the container runs until exit is called, or until it is
+// killed: then stop is called and exit has no effect any more. Hook and stop
+// must not block; exit may be called from any goroutine, also from the hook.
+type Hook func(s Started, exit func(code int32, diagnostic string)) (stop func())
+
+// The environment of a launch context steers a simulated container.
+const (
+	EnvMillis = "CREEL_SIM_MS"   // how long it runs
+	EnvExit   = "CREEL_SIM_EXIT" // the code it ends with, 0 when absent
+)
+
+// script is what a simulated container does.
+type script struct {
+	run  time.Duration
+	code int32
+}
+
+// read finds the script in a launch context: the environment, else a command
+// "sleep N" (seconds) anywhere in the command line, else the given time.
+func read(l *pb.ContainerLaunchContextProto, otherwise time.Duration) script {
+	s := script{run: otherwise}
+	words := strings.Fields(strings.Join(l.GetCommand(), " "))
+	for i, w := range words {
+		if w != "sleep" || i+1 == len(words) {
+			continue
+		}
+		if sec, err := strconv.ParseFloat(words[i+1], 64); err == nil && sec >= 0 && sec < 1e9 {
+			s.run = time.Duration(sec * float64(time.Second))
+		}
+	}
+	for _, e := range l.GetEnvironment() {
+		n, err := strconv.ParseInt(e.GetValue(), 10, 32)
+		if err != nil {
+			continue
+		}
+		switch e.GetKey() {
+		case EnvMillis:
+			s.run = time.Duration(max(n, 0)) * time.Millisecond
+		case EnvExit:
+			s.code = int32(n)
+		}
+	}
+	return s
+}
+
+// node is one simulated node: the machine, and the executor that only lets
+// time pass. The lock covers both and is never held over I/O.
+type node struct {
+	farm *Farm
+
+	mu      sync.Mutex
+	m       *nm.Node
+	jobs    map[creel.ContainerID]*job
+	beating bool // a call to the ResourceManager is on its way
+	eager   bool // a beat is due before its time
+	halted  bool
+	due     time.Time // of the next beat
+	tick    time.Time // of the machine's next deadline, when one is set
+	backoff time.Duration
+}
+
+// job is a container's simulated process.
+type job struct {
+	ended bool
+	stop  func() // of the hook that took it
+}
+
+// step gives an event to the machine and performs what it orders. calls are
+// hook functions that must run after the lock is released.
+func (n *node) step(now time.Time, e nm.Event) error {
+	n.mu.Lock()
+	calls, err := n.locked(now, e, nil)
+	n.mu.Unlock()
+	for _, call := range calls {
+		call()
+	}
+	return err
+}
+
+func (n *node) locked(now time.Time, e nm.Event, calls []func()) ([]func(), error) {
+	actions, err := n.m.Step(now, e)
+	// Performing may step again, which reuses the machine's slice.
+	todo := append([]nm.Action(nil), actions...)
+	for _, a := range todo {
+		calls = n.perform(now, a, calls)
+	}
+	if d := n.m.NextDeadline(); !d.IsZero() && !d.Equal(n.tick) {
+		n.tick = d
+		n.farm.timers.at(d, func(now time.Time) { _ = n.step(now, nm.Tick{}) })
+	}
+	return calls, err
+}
+
+func (n *node) perform(now time.Time, a nm.Action, calls []func()) []func() {
+	switch a := a.(type) {
+	case nm.Localize:
+		id := a.Container.ID
+		if d := n.farm.cfg.LocalizeTime; d > 0 {
+			n.farm.timers.at(now.Add(d), func(now time.Time) { _ = n.step(now, nm.Localized{ID: id}) })
+			return calls
+		}
+		calls, _ = n.locked(now, nm.Localized{ID: id}, calls)
+	case nm.Launch:
+		return n.launch(now, a, calls)
+	case nm.Kill:
+		if j := n.jobs[a.ID]; j != nil && !j.ended {
+			if j.stop != nil {
+				calls = append(calls, j.stop)
+			}
+			return n.exited(now, a.ID, j, int32(128+a.Signal), "", calls)
+		}
+		// Killed between Launch and the process: it ends as it begins.
+	case nm.Cleanup:
+		delete(n.jobs, a.ID)
+		n.soon(now)
+	case nm.SignalContainer:
+		if a.Command != pb.SignalContainerCommandProto_OUTPUT_THREAD_DUMP {
+			if j := n.jobs[a.ID]; j != nil && !j.ended {
+				if j.stop != nil {
+					calls = append(calls, j.stop)
+				}
+				code := int32(nm.ExitTerminated)
+				if a.Command == pb.SignalContainerCommandProto_FORCEFUL_SHUTDOWN {
+					code = nm.ExitForceKilled
+				}
+				return n.exited(now, a.ID, j, code, "", calls)
+			}
+		}
+	case nm.Register:
+		n.farm.metrics.Resyncs.Add(1)
+		n.schedule(now)
+	case nm.Halt:
+		n.halted = true
+		n.farm.log.Info("node was told to stop", "node", n.m.ID().String(), "reason", a.Reason)
+	case nm.AppEnded:
+	}
+	return calls
+}
+
+func (n *node) launch(now time.Time, a nm.Launch, calls []func()) []func() {
+	c, j := a.Container, &job{}
+	n.jobs[c.ID] = j
+	n.farm.metrics.Started.Add(1)
+	calls, _ = n.locked(now, nm.Launched{ID: c.ID}, calls)
+	end := func(code int32, diagnostic string) {
+		at := time.Now()
+		n.mu.Lock()
+		calls := n.exited(at, c.ID, j, code, diagnostic, nil)
+		n.mu.Unlock()
+		for _, call := range calls {
+			call()
+		}
+	}
+	s := read(a.Launch, n.farm.cfg.RunTime)
+	timed := func() {
+		n.farm.timers.at(now.Add(s.run), func(time.Time) { end(s.code, exitText(s.code)) })
+	}
+	hook := n.farm.cfg.OnStart
+	if hook == nil {
+		timed()
+		return calls
+	}
+	started := Started{Container: c.ID, Node: n.m.ID(), User: c.User, Resource: c.Resource, Master: c.Master, Launch: a.Launch}
+	return append(calls, func() {
+		stop := hook(started, end)
+		if stop == nil {
+			timed()
+			return
+		}
+		n.mu.Lock()
+		late := j.ended // killed before the hook had answered
+		j.stop = stop
+		n.mu.Unlock()
+		if late {
+			stop()
+		}
+	})
+}
+
+func exitText(code int32) string {
+	if code == 0 {
+		return ""
+	}
+	return "Exception from container-launch.\nExit code: " + strconv.Itoa(int(code)) + "\n"
+}
+
+// exited ends a job once, whoever is first: its time, its hook or its killer.
+func (n *node) exited(now time.Time, id creel.ContainerID, j *job, code int32, diagnostic string, calls []func()) []func() {
+	if j.ended || n.jobs[id] != j {
+		return calls
+	}
+	j.ended = true
+	n.farm.metrics.Finished.Add(1)
+	calls, _ = n.locked(now, nm.Exited{ID: id, Code: code, Diagnostic: diagnostic}, calls)
+	return calls
+}
