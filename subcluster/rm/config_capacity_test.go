@@ -40,9 +40,9 @@ func hadoopProperties(t testing.TB, file string) []Property {
 	return props
 }
 
-// lines makes properties of "key = value" lines; the line number is that of
+// confLines makes properties of "key = value" lines; the line number is that of
 // the line, and keys without yarn. or creel. are below yarn.scheduler.capacity.
-func lines(text string) []Property {
+func confLines(text string) []Property {
 	var props []Property
 	for i, line := range strings.Split(text, "\n") {
 		key, value, ok := strings.Cut(line, "=")
@@ -63,17 +63,17 @@ var someCluster = ConfigOptions{
 	ResourceTypes: []ResourceType{{Name: "yarn.io/gpu"}},
 }
 
-func readLines(t testing.TB, text string) QueueConfig {
+func readConf(t testing.TB, text string) QueueConfig {
 	t.Helper()
-	c, err := ReadCapacity(lines(text), someCluster)
+	c, err := ReadCapacity(confLines(text), someCluster)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// at finds a queue of a tree by its path.
-func at(t testing.TB, root *Queue, path string) *Queue {
+// queueAt finds a queue of a tree by its path.
+func queueAt(t testing.TB, root *Queue, path string) *Queue {
 	t.Helper()
 	q := root
 	for _, name := range creel.QueuePath(path).Parts()[1:] {
@@ -93,12 +93,12 @@ func at(t testing.TB, root *Queue, path string) *Queue {
 
 func TestCapacitySampleFilesOfHadoopParse(t *testing.T) {
 	for _, name := range []string{"sample", "test"} {
-		c, err := ReadCapacity(hadoopProperties(t, "testdata/config/capacity-scheduler."+name+".xml"), Config{}.options())
+		c, err := ReadCapacity(hadoopProperties(t, "testdata/config/capacity-scheduler."+name+".xml"), Config{}.confOptions())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for queue, capacity := range map[string]float64{"sls_queue_1": 25, "sls_queue_2": 25, "sls_queue_3": 50} {
-			q := at(t, &c.Queues.Root, "root."+queue)
+			q := queueAt(t, &c.Queues.Root, "root."+queue)
 			if !reflect.DeepEqual(q.Capacity, PercentOf(capacity)) || !reflect.DeepEqual(q.MaxCapacity, PercentOf(100)) {
 				t.Errorf("%s: %s has %v of at most %v", name, queue, q.Capacity, q.MaxCapacity)
 			}
@@ -110,13 +110,13 @@ func TestCapacitySampleFilesOfHadoopParse(t *testing.T) {
 	}
 }
 
-func (c Config) options() ConfigOptions {
+func (c Config) confOptions() ConfigOptions {
 	return ConfigOptions{MaxAllocation: c.MaxAllocation, ResourceTypes: c.ResourceTypes}
 }
 
 // The three-level example of Hadoop's CapacityScheduler page.
 func TestTheDocumentedTree(t *testing.T) {
-	c := readLines(t, `
+	c := readConf(t, `
 root.queues = a,b,c
 root.a.queues = a1, a2
 root.b.queues = b1,b2 ,b3
@@ -142,10 +142,10 @@ root.b.b3.capacity = 70
 	if s := strings.Join(got, ";"); s != want {
 		t.Errorf("got  %s\nwant %s", s, want)
 	}
-	if a1 := at(t, &c.Queues.Root, "root.a.a1"); a1.Capacity.Unit != Weight {
+	if a1 := queueAt(t, &c.Queues.Root, "root.a.a1"); a1.Capacity.Unit != Weight {
 		t.Errorf("a1 is in %v", a1.Capacity.Unit)
 	}
-	a := at(t, &c.Queues.Root, "root.c")
+	a := queueAt(t, &c.Queues.Root, "root.c")
 	if a.MinUserPercent != 100 || a.UserFactor != 1 || a.MaxAMPercent != 0.1 || a.MaxApps != 0 || a.MaxParallelApps != 0 || a.State != creel.QueueRunning {
 		t.Errorf("defaults of a queue: %+v", a)
 	}
@@ -156,7 +156,7 @@ root.b.b3.capacity = 70
 }
 
 func TestEverySettingOfAQueue(t *testing.T) {
-	c := readLines(t, `
+	c := readConf(t, `
 maximum-applications = 500
 maximum-am-resource-percent = 0.3
 global-queue-max-application = 77
@@ -205,7 +205,7 @@ root.s.maximum-allocation = memory-mb=2Gi,yarn.io/gpu=1
 creel.scheduler.root.p.leaf.node-order = pack
 `)
 	root := &c.Queues.Root
-	leaf := at(t, root, "root.p.leaf")
+	leaf := queueAt(t, root, "root.p.leaf")
 	want := Queue{
 		Name: "leaf", Capacity: PercentOf(100), MaxCapacity: PercentOf(100), State: creel.QueueStopped,
 		Submit: ACL{Users: []string{"u1", "u2"}, Groups: []string{"g1", "g2"}}, Admin: ACL{Groups: []string{"g3"}},
@@ -219,7 +219,7 @@ creel.scheduler.root.p.leaf.node-order = pack
 	if !reflect.DeepEqual(*leaf, want) {
 		t.Errorf("leaf\n got %+v\nwant %+v", *leaf, want)
 	}
-	other, s := at(t, root, "root.p.other"), at(t, root, "root.s")
+	other, s := queueAt(t, root, "root.p.other"), queueAt(t, root, "root.s")
 	if other.MaxLifetime != time.Hour || other.DefaultLifetime != time.Minute || other.MaxApps != 77 || other.MaxParallelApps != 40 ||
 		other.MinUserPercent != 50 || other.UserFactor != 2 || other.MaxAMPercent != 0.3 || other.State != creel.QueueStopped {
 		t.Errorf("what is inherited: %+v", other)
@@ -230,8 +230,8 @@ creel.scheduler.root.p.leaf.node-order = pack
 	if root.Submit.All || len(root.Submit.Users)+len(root.Submit.Groups) != 0 || !root.Admin.Allows("admin", nil) || !root.Admin.Allows("x", []string{"ops"}) || root.Admin.Allows("x", []string{"y"}) {
 		t.Errorf("root's ACLs %+v %+v", root.Submit, root.Admin)
 	}
-	if root.Policy != PriorityUtilization || at(t, root, "root.p").State != creel.QueueStopped {
-		t.Errorf("parents: %v %v", root.Policy, at(t, root, "root.p").State)
+	if root.Policy != PriorityUtilization || queueAt(t, root, "root.p").State != creel.QueueStopped {
+		t.Errorf("parents: %v %v", root.Policy, queueAt(t, root, "root.p").State)
 	}
 	q := c.Queues
 	if q.MaxApplications != 500 || q.UserMaxAppsDefault != 9 || !reflect.DeepEqual(q.UserMaxApps, []UserLimit{{User: "ann", Max: 4}, {User: "bob", Max: 3}}) ||
@@ -241,7 +241,7 @@ creel.scheduler.root.p.leaf.node-order = pack
 }
 
 func TestAbsoluteResources(t *testing.T) {
-	c := readLines(t, `
+	c := readConf(t, `
 root.queues = a,b
 root.a.capacity = [memory=10240,vcores=12]
 root.a.maximum-capacity = [memory=20480,vcores=24]
@@ -250,24 +250,24 @@ root.b.maximum-capacity = [memory=2048]
 root.a.queues = x
 root.a.x.capacity = [memory=4096,vcores=2]
 `)
-	b := at(t, &c.Queues.Root, "root.b")
+	b := queueAt(t, &c.Queues.Root, "root.b")
 	if !b.Capacity.Resource.Equal(creel.NewResource(1024, 1, creel.Amount{Name: "yarn.io/gpu", Value: 2})) {
 		t.Errorf("b's capacity %v", b.Capacity)
 	}
 	if m := b.MaxCapacity.Resource; m.MemoryMB != 2048 || m.VCores != math.MaxInt64 || m.Get("yarn.io/gpu") != math.MaxInt64 {
 		t.Errorf("types that a maximum does not name are bounded: %v", m)
 	}
-	if a := at(t, &c.Queues.Root, "root.a"); !a.Capacity.Resource.Equal(creel.NewResource(10240, 12)) || a.Capacity.Unit != Absolute {
+	if a := queueAt(t, &c.Queues.Root, "root.a"); !a.Capacity.Resource.Equal(creel.NewResource(10240, 12)) || a.Capacity.Unit != Absolute {
 		t.Errorf("a's capacity %v", a.Capacity)
 	}
-	per := readLines(t, "root.queues = a\nlegacy-queue-mode.enabled = false\nroot.a.capacity = [memory=50%,vcores=25%]")
-	if got := at(t, &per.Queues.Root, "root.a").Capacity; got.Unit != PerType || !reflect.DeepEqual(got.Types, []TypePercent{{"memory-mb", 50}, {"vcores", 25}}) {
+	per := readConf(t, "root.queues = a\nlegacy-queue-mode.enabled = false\nroot.a.capacity = [memory=50%,vcores=25%]")
+	if got := queueAt(t, &per.Queues.Root, "root.a").Capacity; got.Unit != PerType || !reflect.DeepEqual(got.Types, []TypePercent{{"memory-mb", 50}, {"vcores", 25}}) {
 		t.Errorf("percentages per type: %+v", got)
 	}
 }
 
 func TestAutoCreatedQueues(t *testing.T) {
-	c := readLines(t, `
+	c := readConf(t, `
 root.queues = managed,flex
 root.managed.capacity = 2w
 root.flex.capacity = 1w
@@ -284,7 +284,7 @@ root.flex.auto-queue-creation-v2.parent-template.acl_submit_applications = *
 root.*.auto-queue-creation-v2.template.max-parallel-apps = 6
 auto-queue-creation-v2.queue-expiration-time = 60
 `)
-	m, f := at(t, &c.Queues.Root, "root.managed").AutoCreate, at(t, &c.Queues.Root, "root.flex").AutoCreate
+	m, f := queueAt(t, &c.Queues.Root, "root.managed").AutoCreate, queueAt(t, &c.Queues.Root, "root.flex").AutoCreate
 	if m == nil || m.Depth != 1 || m.Max != 10 || m.KeepIdle >= 0 || !reflect.DeepEqual(m.Leaf.Capacity, PercentOf(20)) || !reflect.DeepEqual(m.Leaf.MaxCapacity, PercentOf(80)) || m.Leaf.UserFactor != 3 {
 		t.Errorf("managed parent %+v", m)
 	}
@@ -366,7 +366,7 @@ creel.scheduler.root.a.node-order = heap`, []string{
 		{"managed parent", "\nroot.queues = a\nroot.a.capacity = 100\nroot.a.auto-create-child-queue.enabled = true", []string{
 			"cs.xml:3: yarn.scheduler.capacity.root.a.auto-create-child-queue.enabled: the leaf queues to be made have no capacity; set yarn.scheduler.capacity.root.a.leaf-queue-template.capacity"}},
 	} {
-		c, err := ReadCapacity(lines(tc.text), someCluster)
+		c, err := ReadCapacity(confLines(tc.text), someCluster)
 		if err == nil {
 			t.Errorf("%s: accepted as %+v", tc.name, c)
 			continue
@@ -392,7 +392,7 @@ creel.scheduler.root.a.node-order = heap`, []string{
 }
 
 func TestNotesTellWhatHasNoEffect(t *testing.T) {
-	c := readLines(t, `
+	c := readConf(t, `
 root.queues = a
 root.a.capacity = 100
 root.a.capcity = 50
@@ -438,7 +438,7 @@ func FuzzReadCapacity(f *testing.F) {
 	f.Add("root.queues = a\nroot.a.queues = a\nroot.a.a.queues=a\nroot.a.capacity=1w\nqueue-mappings=u:%user:%primary_group.%user")
 	f.Add("root.queues = \xff,,..\nroot..capacity = nan\nmapping-rule-format = json\nmapping-rule-json = {}")
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := ReadCapacity(lines(text), someCluster)
+		c, err := ReadCapacity(confLines(text), someCluster)
 		if err != nil {
 			return
 		}

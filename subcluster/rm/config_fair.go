@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// ReadFair makes a queue tree of the FairScheduler's allocation file, usually
+// fair-scheduler.xml; file names it in messages. Everything that is wrong is
+// reported at once, with its line; the caller then keeps the tree it has. No
+// data at all gives a root below which submissions make queues, as Hadoop does
+// without a file.
+func ReadFair(file string, data []byte, opt ConfigOptions) (QueueConfig, error) {
+	r := &fairReader{file: file, opt: opt, amShare: 0.5, policy: FairShare}
+	out := QueueConfig{Queues: Queues{
+		Scheduler: Fair, Calculator: Dominant, MaxClusterPriority: opt.MaxClusterPriority,
+		NodeLocalityThreshold: opt.Fair.NodeLocalityThreshold, RackLocalityThreshold: opt.Fair.RackLocalityThreshold,
+		NodeLocalityDelay: -1, RackLocalityAdditionalDelay: -1,
+	}}
+	doc := &confElement{name: "allocations"}
+	if len(data) > 0 {
+		var err error
+		if doc, err = parseElements(file, data); err != nil {
+			return QueueConfig{}, err
+		}
+	}
+	if doc.name != "allocations" {
+		r.at(doc, "the root element is <%s>, not <allocations>", doc.name)
+		return QueueConfig{}, r.err()
+	}
+	r.defaults(doc, &out.Queues)
+	out.Queues.Root = r.root(doc)
+	names := namesOf(&out.Queues.Root)
+	out.Placement = r.placement(doc, names)
+	if err := r.err(); err != nil {
+		return QueueConfig{}, err
+	}
+	out.Notes = r.sortedNotes()
+	return out, nil
+}
+
+type fairReader struct {
+	confReport
+	file string
+	opt  ConfigOptions
+
+	count     int
+	amShare   float64
+	maxApps   int
+	maximum   Amount
+	policy    Policy
+	minTime   time.Duration // root's preemption settings, kept
+	fairTime  time.Duration
+	fairShare float64
+	rules     *confElement
+}
+
+func (r *fairReader) at(e *confElement, format string, a ...any) {
+	r.fail(r.file, e.line, format, a...)
+}
+
+func fairValue[T any](r *fairReader, e *confElement, f func(string) (T, error), otherwise T) T {
+	v, err := f(e.value())
+	if err != nil {
+		r.at(e, "<%s>: %v", e.name, err)
+		return otherwise
+	}
+	return v
+}
+
+// topElements are the children of <allocations>; queueElements those of <queue>.
+var (
+	topElements = []string{"queue", "pool", "user", "userMaxAppsDefault", "queueMaxAppsDefault", "queueMaxAMShareDefault", "queueMaxResourcesDefault",
+		"defaultQueueSchedulingPolicy", "defaultQueueSchedulingMode", "queuePlacementPolicy", "defaultMinSharePreemptionTimeout",
+		"defaultFairSharePreemptionTimeout", "fairSharePreemptionTimeout", "defaultFairSharePreemptionThreshold",
+		"reservation-agent", "reservation-policy", "reservation-planner"}
+	queueElements = []string{"queue", "pool", "minResources", "maxResources", "maxContainerAllocation", "maxChildResources", "maxRunningApps", "maxAMShare",
+		"weight", "schedulingPolicy", "schedulingMode", "aclSubmitApps", "aclAdministerApps", "minSharePreemptionTimeout",
+		"fairSharePreemptionTimeout", "fairSharePreemptionThreshold", "allowPreemptionFrom", "reservation",
+		"aclAdministerReservations", "aclListReservations", "aclSubmitReservations"}
+)
+
+// defaults reads what holds for all queues and users; it may stand anywhere in
+// the file, so it is read before the queues.
+func (r *fairReader) defaults(doc *confElement, q *Queues) {
+	for _, e := range doc.children {
+		switch e.name {
+		case "queue", "pool":
+		case "user":
+			r.user(e, q)
+		case "userMaxAppsDefault":
+			q.UserMaxAppsDefault = fairValue(r, e, confPositive, 0)
+		case "queueMaxAppsDefault":
+			r.maxApps = fairValue(r, e, confPositive, 0)
+		case "queueMaxAMShareDefault":
+			r.amShare = fairValue(r, e, fairAMShare, r.amShare)
+		case "queueMaxResourcesDefault":
+			r.maximum = fairValue(r, e, r.upper, Amount{})
+		case "defaultQueueSchedulingPolicy", "defaultQueueSchedulingMode":
+			if r.policy = fairValue(r, e, fairPolicy, r.policy); r.policy == Fifo {
+				r.at(e, "<%s>: fifo cannot be the order of parent queues; give it to the leaf queues", e.name)
+			}
+		case "defaultMinSharePreemptionTimeout":
+			r.minTime = fairValue(r, e, confSeconds, 0)
+		case "defaultFairSharePreemptionTimeout", "fairSharePreemptionTimeout":
+			r.fairTime = fairValue(r, e, confSeconds, 0)
+		case "defaultFairSharePreemptionThreshold":
+			r.fairShare = fairValue(r, e, fairThreshold, 0)
+		case "queuePlacementPolicy":
+			if r.rules != nil {
+				r.at(e, "a second <queuePlacementPolicy>")
+			}
+			r.rules = e
+		case "reservation-agent", "reservation-policy", "reservation-planner":
+			r.note(r.file, e.line, "<%s>: reservations are not used yet", e.name)
+		default:
+			r.unknown(e, topElements)
+		}
+	}
+	slices.SortFunc(q.UserMaxApps, func(a, b UserLimit) int { return strings.Compare(a.User, b.User) })
+}
+
+func (r *fairReader) unknown(e *confElement, names []string) {
+	hint := ""
+	if near := confClosest(e.name, names); near != "" {
+		hint = "; did you mean <" + near + ">?"
+	}
+	r.note(r.file, e.line, "<%s> is unknown and has no effect%s", e.name, hint)
+}
+
+func (r *fairReader) user(e *confElement, q *Queues) {
+	name := e.attr("name")
+	if name == "" {
+		r.at(e, "a <user> without a name")
+		return
+	}
+	for _, f := range e.children {
+		if f.name != "maxRunningApps" {
+			r.unknown(f, []string{"maxRunningApps"})
+			continue
+		}
+		if slices.ContainsFunc(q.UserMaxApps, func(u UserLimit) bool { return u.User == name }) {
+			r.at(f, "user %s has a <maxRunningApps> already", name)
+			continue
+		}
+		q.UserMaxApps = append(q.UserMaxApps, UserLimit{User: name, Max: fairValue(r, f, confPositive, 0)})
+	}
+}
+
+// root gathers the top-level queues below the root; <queue name="root"> holds
+// the root's own settings, and may hold queues too.
+func (r *fairReader) root(doc *confElement) Queue {
+	whole := &confElement{name: "queue", line: doc.line}
+	for _, e := range doc.children {
+		if e.name != "queue" && e.name != "pool" {
+			continue
+		}
+		if e.attr("name") != "root" {
+			whole.children = append(whole.children, e)
+			continue
+		}
+		whole.line = e.line
+		whole.children = append(whole.children, e.children...)
+	}
+	root := r.queue(whole, creel.RootQueue, r.policy, 1)
+	root.Name = "root"
+	if root.MinSharePreemption == 0 {
+		root.MinSharePreemption = r.minTime
+	}
+	if root.FairSharePreemption == 0 {
+		root.FairSharePreemption = r.fairTime
+	}
+	if root.FairSharePreemptionAt == 0 {
+		root.FairSharePreemptionAt = r.fairShare
+	}
+	// The root takes queues that nobody declared, as long as a rule makes them.
+	root.AutoCreate = fairMade(&root)
+	return root
+}
+
+// fairMade lets placement make queues below a parent. Hadoop sets no bound on
+// their number; a million names in a day must not fill the memory.
+func fairMade(parent *Queue) *AutoCreate {
+	return &AutoCreate{
+		Leaf:   Queue{Capacity: WeightOf(1), MaxCapacity: parent.MaxChild, Policy: parent.Policy, MaxAMPercent: parent.MaxAMPercent},
+		Parent: Queue{Capacity: WeightOf(1), MaxCapacity: parent.MaxChild, Policy: parent.Policy},
+		Depth:  maxConfigDepth, Max: 10_000, KeepIdle: 300 * time.Second,
+	}
+}
+
+func (r *fairReader) queue(e *confElement, path creel.QueuePath, parentPolicy Policy, depth int) Queue {
+	isRoot := path == creel.RootQueue
+	q := Queue{Name: path.Leaf(), Capacity: WeightOf(1), State: creel.QueueRunning, Policy: r.policy, MaxAMPercent: r.amShare}
+	if isRoot {
+		q.Submit, q.Admin = ACL{All: true}, ACL{All: true}
+	} else {
+		q.MaxApps, q.MaxParallelApps, q.MaxCapacity = 0, r.maxApps, r.maximum
+	}
+	if r.count++; r.count > maxConfigQueues || depth > maxConfigDepth {
+		if r.count == maxConfigQueues+1 || depth == maxConfigDepth+1 {
+			r.at(e, "more than %d queues, or nested deeper than %d", maxConfigQueues, maxConfigDepth)
+		}
+		return q
+	}
+	var children []*confElement
+	seen := map[string]int{}
+	policyLine := e
+	for _, f := range e.children {
+		if f.name != "queue" && f.name != "pool" {
+			if line, again := seen[f.name]; again && slices.Contains(queueElements, f.name) {
+				r.at(f, "queue %s has <%s> twice, first in line %d", path, f.name, line)
+				continue
+			}
+			seen[f.name] = f.line
+		}
+		switch f.name {
+		case "queue", "pool":
+			children = append(children, f)
+		case "minResources":
+			q.Minimum = fairValue(r, f, r.lower, Amount{})
+		case "maxResources":
+			q.MaxCapacity = fairValue(r, f, r.upper, q.MaxCapacity)
+		case "maxChildResources":
+			q.MaxChild = fairValue(r, f, r.upper, Amount{})
+		case "maxContainerAllocation":
+			if isRoot {
+				r.at(f, "<maxContainerAllocation> is not possible for the root; set yarn.scheduler.maximum-allocation-mb")
+				continue
+			}
+			q.MaxAllocation = r.container(f)
+		case "maxRunningApps":
+			q.MaxParallelApps = fairValue(r, f, confPositive, 0)
+		case "maxAMShare":
+			q.MaxAMPercent = fairValue(r, f, fairAMShare, q.MaxAMPercent)
+		case "weight":
+			q.Capacity = fairValue(r, f, fairWeight, q.Capacity)
+		case "schedulingPolicy", "schedulingMode":
+			q.Policy, policyLine = fairValue(r, f, fairPolicy, q.Policy), f
+		case "aclSubmitApps":
+			q.Submit = ParseACL(f.text)
+		case "aclAdministerApps":
+			q.Admin = ParseACL(f.text)
+		case "minSharePreemptionTimeout":
+			q.MinSharePreemption = fairValue(r, f, confSeconds, 0)
+		case "fairSharePreemptionTimeout":
+			q.FairSharePreemption = fairValue(r, f, confSeconds, 0)
+		case "fairSharePreemptionThreshold":
+			q.FairSharePreemptionAt = fairValue(r, f, fairThreshold, 0)
+		case "allowPreemptionFrom":
+			q.PreemptionDisabled = !fairValue(r, f, confBool, true)
+		case "reservation", "aclAdministerReservations", "aclListReservations", "aclSubmitReservations":
+			q.Settings = append(q.Settings, Setting{Key: f.name, Value: f.value()})
+			r.note(r.file, f.line, "<%s>: reservations are kept and not used yet", f.name)
+		default:
+			r.unknown(f, queueElements)
+		}
+	}
+	if line, ok := seen["maxResources"]; ok && q.MaxCapacity.Unit == Absolute && q.Minimum.Unit == Absolute && !confWithin(q.Minimum.Resource, q.MaxCapacity.Resource) {
+		r.fail(r.file, line, "queue %s: the maximum %s is below the minimum %s", path, shownAmount(q.MaxCapacity), shownAmount(q.Minimum))
+	}
+	kind := e.attr("type")
+	if kind != "" && kind != "parent" {
+		r.at(e, "type %q of queue %s is not parent", kind, path)
+	}
+	isParent := isRoot || kind == "parent" || len(children) > 0
+	if isParent && q.Policy == Fifo {
+		r.at(policyLine, "queue %s has queues below it and cannot be fifo", path)
+	}
+	if q.Policy == DRF && parentPolicy == FairShare && !isRoot {
+		r.at(policyLine, "queue %s is drf below %s, which is fair; make the parent drf", path, path.Parent())
+	}
+	if kind == "parent" && q.Settings != nil && slices.ContainsFunc(q.Settings, func(s Setting) bool { return s.Key == "reservation" }) {
+		r.at(e, "queue %s is a parent and cannot be for reservations", path)
+	}
+	for _, c := range children {
+		name := c.attr("name")
+		switch {
+		case name == "":
+			r.at(c, "a queue below %s has no name", path)
+			continue
+		case strings.Contains(name, "."):
+			r.at(c, "queue name %q has a dot; nest the queues instead", name)
+			continue
+		case name == "root":
+			r.at(c, "a queue below %s is called root", path)
+			continue
+		}
+		child := path.Child(name)
+		if _, err := creel.ParseQueuePath(string(child)); err != nil {
+			r.at(c, "%q is not a queue name", name)
+			continue
+		}
+		if slices.ContainsFunc(q.Children, func(o Queue) bool { return o.Name == name }) {
+			r.at(c, "queue %s stands in the file twice", child)
+			continue
+		}
+		q.Children = append(q.Children, r.queue(c, child, q.Policy, depth+1))
+	}
+	if isParent && !isRoot {
+		q.AutoCreate = fairMade(&q)
+	}
+	return q
+}
+
+func shownAmount(a Amount) string { return a.Resource.String() }
+
+// lower and upper read resources: types not named are 0 in a minimum and
+// without bound in a maximum.
+func (r *fairReader) lower(text string) (Amount, error) { return r.resources(text, 0) }
+func (r *fairReader) upper(text string) (Amount, error) { return r.resources(text, confUnlimited) }
+
+// resources reads the four ways to write resources in an allocation file:
+//
+//	memory-mb=1024, vcores=2      memory-mb=50%, vcores=25%
+//	1024 mb, 2 vcores             50% memory, 25% cpu       50%
+func (r *fairReader) resources(text string, missing int64) (Amount, error) {
+	if strings.Contains(text, "=") {
+		v, err := r.opt.parseVector(text)
+		if err != nil {
+			return Amount{}, err
+		}
+		return v.amount(r.opt.typeNames(), missing), nil
+	}
+	lower := strings.ToLower(text)
+	if strings.Contains(lower, "%") {
+		return r.oldPercents(lower)
+	}
+	res := creel.Resource{}
+	for _, t := range r.opt.ResourceTypes {
+		// The old form speaks of memory and cores only, and Hadoop takes the rest
+		// for zero; in a maximum that would forbid what the file never speaks of.
+		res = res.With(t.Name, missing)
+	}
+	found := map[string]bool{}
+	for _, item := range confList(lower) {
+		digits := strings.TrimLeft(item, "0123456789. ")
+		number, err := strconv.ParseFloat(strings.TrimSpace(item[:len(item)-len(digits)]), 64)
+		unit := strings.TrimSpace(digits)
+		if err != nil || number > 1<<53 {
+			return Amount{}, fmt.Errorf("%q: write memory-mb=1024, vcores=2", text)
+		}
+		switch unit {
+		case "mb":
+			res.MemoryMB = int64(number)
+		case "vcores", "vcore":
+			res.VCores, unit = int64(number), "vcores"
+		default:
+			return Amount{}, fmt.Errorf("%q has an amount without mb or vcores; write memory-mb=1024, vcores=2", text)
+		}
+		if found[unit] {
+			return Amount{}, fmt.Errorf("%q names %s twice", text, unit)
+		}
+		found[unit] = true
+	}
+	if !found["mb"] || !found["vcores"] {
+		return Amount{}, fmt.Errorf("%q must name both mb and vcores; or write memory-mb=1024", text)
+	}
+	return AbsoluteOf(res), nil
+}
+
+func (r *fairReader) oldPercents(text string) (Amount, error) {
+	items := confList(text)
+	parse := func(item string) (float64, string, error) {
+		number, rest, ok := strings.Cut(item, "%")
+		p, err := confFloat(number)
+		if !ok || err != nil || p < 0 {
+			return 0, "", fmt.Errorf("%q is not a percentage", item)
+		}
+		return p, strings.TrimSpace(rest), nil
+	}
+	if len(items) == 1 {
+		p, name, err := parse(items[0])
+		if err != nil {
+			return Amount{}, err
+		}
+		if name == "" {
+			return PercentOf(p), nil
+		}
+	}
+	a := Amount{Unit: PerType}
+	for _, item := range items {
+		p, name, err := parse(item)
+		if err != nil {
+			return Amount{}, err
+		}
+		full, _, known := r.opt.typeName(name)
+		if !known {
+			return Amount{}, fmt.Errorf("%q: resource type %q is not known", item, name)
+		}
+		if slices.ContainsFunc(a.Types, func(t TypePercent) bool { return t.Type == full }) {
+			return Amount{}, fmt.Errorf("%q names %s twice", text, full)
+		}
+		a.Types = append(a.Types, TypePercent{full, p})
+	}
+	if len(a.Types) < 2 {
+		return Amount{}, fmt.Errorf("%q must name both memory and cpu, or be one percentage for all", text)
+	}
+	for _, t := range r.opt.ResourceTypes {
+		if !slices.ContainsFunc(a.Types, func(p TypePercent) bool { return p.Type == t.Name }) {
+			a.Types = append(a.Types, TypePercent{t.Name, 100})
+		}
+	}
+	return a, nil
+}
+
+// container reads the largest container of a queue; types that it does not
+// name keep the cluster's largest.
+func (r *fairReader) container(e *confElement) creel.Resource {
+	a, err := r.resources(e.value(), confUnlimited)
+	if err == nil && a.Unit != Absolute {
+		err = fmt.Errorf("%q: write amounts, such as memory-mb=1024, vcores=2", e.value())
+	}
+	if err != nil {
+		r.at(e, "<%s>: %v", e.name, err)
+		return creel.Resource{}
+	}
+	if r.opt.MaxAllocation.IsZero() {
+		return a.Resource
+	}
+	return a.Resource.Min(r.opt.MaxAllocation)
+}
+
+func fairPolicy(text string) (Policy, error) {
+	name := strings.ToLower(text[strings.LastIndexByte(text, '.')+1:])
+	switch name {
+	case "fair", "fairsharepolicy":
+		return FairShare, nil
+	case "fifo", "fifopolicy":
+		return Fifo, nil
+	case "drf", "dominantresourcefairnesspolicy":
+		return DRF, nil
+	}
+	return FairShare, fmt.Errorf("%q is none of fair, fifo, drf", text)
+}
+
+func fairWeight(text string) (Amount, error) {
+	f, err := confFloat(text)
+	if err == nil && f < 0 {
+		err = fmt.Errorf("%v is below 0", f)
+	}
+	return WeightOf(f), err
+}
+
+// fairAMShare reads a share from 0 to 1, or -1 for no bound; more than 1 is 1.
+func fairAMShare(text string) (float64, error) {
+	f, err := confFloat(text)
+	switch {
+	case err != nil:
+		return 0, err
+	case f == -1:
+		return -1, nil
+	case f < 0:
+		return 0, fmt.Errorf("%v is neither -1 nor a share from 0 to 1", f)
+	case f == 0:
+		return confZero, nil
+	}
+	return min(f, 1), nil
+}
+
+func fairThreshold(text string) (float64, error) {
+	f, err := confFloat(text)
+	if err == nil && (f < 0 || f > 1) {
+		err = fmt.Errorf("%v is not a share from 0 to 1", f)
+	}
+	return f, err
+}

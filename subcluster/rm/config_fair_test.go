@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"errors"
+	"math"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+var fairCluster = ConfigOptions{
+	MaxAllocation: creel.NewResource(8192, 4), ResourceTypes: []ResourceType{{Name: "yarn.io/gpu"}},
+	Fair: FairOptions{UserAsDefaultQueue: true, AllowUndeclaredPools: true, NodeLocalityThreshold: -1, RackLocalityThreshold: -1},
+}
+
+func readFair(t testing.TB, text string) QueueConfig {
+	t.Helper()
+	c, err := ReadFair("fair.xml", []byte(text), fairCluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// documentedFair is the example of Hadoop's FairScheduler page in other words:
+// the same queues and rules.
+const documentedFair = `<?xml version="1.0"?>
+<allocations>
+  <queue name="sample_queue">
+    <minResources>10000 mb,0vcores</minResources>
+    <maxResources>90000 mb,0vcores</maxResources>
+    <maxRunningApps>50</maxRunningApps>
+    <maxAMShare>0.1</maxAMShare>
+    <weight>2.0</weight>
+    <schedulingPolicy>fair</schedulingPolicy>
+    <queue name="sample_sub_queue">
+      <aclSubmitApps>charlie</aclSubmitApps>
+      <minResources>5000 mb,0vcores</minResources>
+    </queue>
+    <queue name="sample_reservable_queue"><reservation></reservation></queue>
+  </queue>
+  <queueMaxAMShareDefault>0.4</queueMaxAMShareDefault>
+  <queueMaxResourcesDefault>40000 mb,0vcores</queueMaxResourcesDefault>
+  <queue name="secondary_group_queue" type="parent">
+    <weight>3.0</weight>
+    <maxChildResources>4096 mb,4vcores</maxChildResources>
+  </queue>
+  <user name="sample_user"><maxRunningApps>30</maxRunningApps></user>
+  <userMaxAppsDefault>5</userMaxAppsDefault>
+  <queuePlacementPolicy>
+    <rule name="specified" />
+    <rule name="primaryGroup" create="false" />
+    <rule name="nestedUserQueue"><rule name="secondaryGroupExistingQueue" create="false" /></rule>
+    <rule name="default" queue="sample_queue"/>
+  </queuePlacementPolicy>
+</allocations>`
+
+func TestTheDocumentedAllocationFile(t *testing.T) {
+	c := readFair(t, documentedFair)
+	root := &c.Queues.Root
+	q := queueAt(t, root, "root.sample_queue")
+	gpuFree := func(r creel.Resource) creel.Resource { return r.With("yarn.io/gpu", math.MaxInt64) }
+	if !reflect.DeepEqual(q.Capacity, WeightOf(2)) || !q.Minimum.Resource.Equal(creel.NewResource(10000, 0)) || !q.MaxCapacity.Resource.Equal(gpuFree(creel.NewResource(90000, 0))) ||
+		q.MaxParallelApps != 50 || q.MaxAMPercent != 0.1 || q.Policy != FairShare {
+		t.Errorf("sample_queue %+v", q)
+	}
+	sub := queueAt(t, root, "root.sample_queue.sample_sub_queue")
+	if !sub.Submit.Allows("charlie", nil) || sub.Submit.All || sub.MaxAMPercent != 0.4 || !sub.MaxCapacity.Resource.Equal(gpuFree(creel.NewResource(40000, 0))) || sub.AutoCreate != nil {
+		t.Errorf("sample_sub_queue %+v", sub)
+	}
+	parent := queueAt(t, root, "root.secondary_group_queue")
+	if parent.AutoCreate == nil || parent.leaf() || !reflect.DeepEqual(parent.AutoCreate.Leaf.MaxCapacity, parent.MaxChild) || !parent.MaxChild.Resource.Equal(gpuFree(creel.NewResource(4096, 4))) {
+		t.Errorf("secondary_group_queue %+v", parent)
+	}
+	if !root.Submit.All || root.MaxCapacity.Unit != Unset || c.Queues.UserMaxAppsDefault != 5 || !reflect.DeepEqual(c.Queues.UserMaxApps, []UserLimit{{User: "sample_user", Max: 30}}) {
+		t.Errorf("root %+v, users %v", root, c.Queues.UserMaxApps)
+	}
+	if len(c.Notes) != 1 || c.Notes[0].Line != 14 || !strings.Contains(c.Notes[0].Text, "reservation") {
+		t.Errorf("notes %v", c.Notes)
+	}
+}
+
+func TestFairSampleFilesOfHadoopParse(t *testing.T) {
+	for name, policy := range map[string]Policy{"sample": FairShare, "test": DRF} {
+		file := "testdata/config/fair-scheduler." + name + ".xml"
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := ReadFair(file, data, ConfigOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for queue, weight := range map[string]float64{"sls_queue_1": 0.25, "sls_queue_2": 0.25, "sls_queue_3": 0.5} {
+			q := queueAt(t, &c.Queues.Root, "root."+queue)
+			if !reflect.DeepEqual(q.Capacity, WeightOf(weight)) || !q.Minimum.Resource.Equal(creel.NewResource(1024, 1)) || q.Policy != policy || q.MinSharePreemption != 2*time.Second {
+				t.Errorf("%s: %s is %+v", name, queue, q)
+			}
+		}
+		if c.Queues.UserMaxAppsDefault != 1000 {
+			t.Errorf("%s: users may run %d", name, c.Queues.UserMaxAppsDefault)
+		}
+		if !strings.Contains(c.Notes[0].Text, "<maxRunningJobs> is unknown and has no effect; did you mean <maxRunningApps>?") {
+			t.Errorf("%s: notes %v", name, c.Notes)
+		}
+	}
+}
+
+func TestResourcesInEveryForm(t *testing.T) {
+	r := &fairReader{opt: fairCluster}
+	free := int64(math.MaxInt64)
+	gpu := func(n int64) creel.Amount { return creel.Amount{Name: "yarn.io/gpu", Value: n} }
+	for text, want := range map[string]Amount{
+		"1024 mb, 2 vcores":             AbsoluteOf(creel.NewResource(1024, 2, gpu(free))),
+		"1024mb,2vcores":                AbsoluteOf(creel.NewResource(1024, 2, gpu(free))),
+		"2 vcores, 1024 MB":             AbsoluteOf(creel.NewResource(1024, 2, gpu(free))),
+		"vcores=2, memory-mb=1024":      AbsoluteOf(creel.NewResource(1024, 2, gpu(free))),
+		"memory-mb=1024":                AbsoluteOf(creel.NewResource(1024, free, gpu(free))),
+		"vcores=2,yarn.io/gpu=1":        AbsoluteOf(creel.NewResource(free, 2, gpu(1))),
+		"50%":                           PercentOf(50),
+		"50.5% memory, 25% cpu":         {Unit: PerType, Types: []TypePercent{{"memory-mb", 50.5}, {"vcores", 25}, {"yarn.io/gpu", 100}}},
+		"vcores=25%, memory-mb=50%":     {Unit: PerType, Types: []TypePercent{{"vcores", 25}, {"memory-mb", 50}, {"yarn.io/gpu", 100}}},
+		"memory-mb=1Gi,vcores=1":        AbsoluteOf(creel.NewResource(1024, 1, gpu(free))),
+		"memory-mb=0,vcores=0":          AbsoluteOf(creel.NewResource(0, 0, gpu(free))),
+		"memory-mb=150%,yarn.io/gpu=0%": {Unit: PerType, Types: []TypePercent{{"memory-mb", 150}, {"yarn.io/gpu", 0}, {"vcores", 100}}},
+	} {
+		if got, err := r.upper(text); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q is %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+	if got, _ := r.lower("memory-mb=1024"); !reflect.DeepEqual(got, AbsoluteOf(creel.NewResource(1024, 0))) {
+		t.Errorf("types that a minimum does not name: %+v", got)
+	}
+	for _, bad := range []string{"", "1024", "1024 mb", "2 vcores", "x mb, 1 vcores", "1 mb, 1 mb", "memory-mb=", "memory-mb=-1", "memory=1,vcores=5%", "50% memory", "50% memory, 5% coffee",
+		"-5%", "coffee=3", "9999999999999999999 mb, 1 vcores", "1 gb, 1 vcores", "50% memory, 50% memory"} {
+		if got, err := r.upper(bad); err == nil {
+			t.Errorf("%q was taken for %+v", bad, got)
+		}
+	}
+}
+
+func TestWrongAllocationFilesNameEachLine(t *testing.T) {
+	text := `<allocations>
+  <queue name="a">
+    <weight>heavy</weight>
+    <maxAMShare>-3</maxAMShare>
+    <schedulingPolicy>lottery</schedulingPolicy>
+    <minResources>1 mb, 2 vcores</minResources>
+    <maxResources>1 mb, 1 vcores</maxResources>
+    <queue name="b"><maxRunningApps>0</maxRunningApps></queue>
+    <queue name="b"/>
+    <queue/>
+    <queue name="x.y"/>
+    <queue name="root"/>
+  </queue>
+  <queue name="c" type="child"/>
+  <queue name="d"><schedulingPolicy>fifo</schedulingPolicy>
+    <queue name="e"/>
+  </queue>
+  <queue name="f"><weight>1</weight>
+    <weight>2</weight></queue>
+  <queue name="g"><schedulingPolicy>drf</schedulingPolicy></queue>
+  <user><maxRunningApps>3</maxRunningApps></user>
+  <queueMaxAppsDefault>many</queueMaxAppsDefault>
+  <queuePlacementPolicy>
+    <rule name="specifed"/>
+    <rule name="nestedUserQueue"/>
+    <rule name="user"/>
+    <rule name="default"/>
+    <rulez/>
+  </queuePlacementPolicy>
+</allocations>`
+	_, err := ReadFair("fair.xml", []byte(text), fairCluster)
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	want := []string{
+		`fair.xml:3: <weight>: "heavy" is not a number`,
+		`fair.xml:4: <maxAMShare>: -3 is neither -1 nor a share from 0 to 1`,
+		`fair.xml:5: <schedulingPolicy>: "lottery" is none of fair, fifo, drf`,
+		`fair.xml:7: queue root.a: the maximum <memory:1, vCores:1, yarn.io/gpu: 9223372036854775807> is below the minimum <memory:1, vCores:2>`,
+		`fair.xml:8: <maxRunningApps>: 0 is not above 0`,
+		`fair.xml:9: queue root.a.b stands in the file twice`,
+		`fair.xml:10: a queue below root.a has no name`,
+		`fair.xml:11: queue name "x.y" has a dot; nest the queues instead`,
+		`fair.xml:12: a queue below root.a is called root`,
+		`fair.xml:14: type "child" of queue root.c is not parent`,
+		`fair.xml:15: queue root.d has queues below it and cannot be fifo`,
+		`fair.xml:19: queue root.f has <weight> twice, first in line 18`,
+		`fair.xml:20: queue root.g is drf below root, which is fair; make the parent drf`,
+		`fair.xml:21: a <user> without a name`,
+		`fair.xml:22: <queueMaxAppsDefault>: "many" is not a whole number of 32 bits`,
+		`fair.xml:24: placement rule "specifed" is not known; did you mean specified?`,
+		`fair.xml:25: nestedUserQueue needs one rule inside it, that names the parent queue`,
+		`fair.xml:27: this rule is never reached: rule user before it always ends the search`,
+		`fair.xml:28: <rulez> inside <queuePlacementPolicy>; only <rule> belongs there`,
+	}
+	if got := err.Error(); got != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+	for name, tc := range map[string][2]string{
+		"not closed": {"<allocations>\n<queue>", "fair.xml:2: not well-formed XML"},
+		"root":       {"<configuration/>", "fair.xml:1: the root element is <configuration>, not <allocations>"},
+		"entities":   {"<!DOCTYPE a [<!ENTITY b 'c'>]><allocations/>", "fair.xml:1: a DOCTYPE with declarations is refused"},
+		"no end":     {"<allocations>\n<queuePlacementPolicy><rule name='specified'/></queuePlacementPolicy></allocations>", "fair.xml:2: <queuePlacementPolicy>: a submission could pass the last rule"},
+		"too deep":   {"<allocations>" + strings.Repeat("<queue name='a'>", 80), "fair.xml:1: more elements, or nested deeper"},
+		"too nested": {"<allocations>" + strings.Repeat("<queue name='a'>", 40) + strings.Repeat("</queue>", 40) + "</allocations>", "fair.xml:1: more than 100000 queues, or nested deeper than 32"},
+		"two roots":  {"<allocations/>\n<allocations/>", "fair.xml:2: <allocations> after the end of <allocations>"},
+		"binary":     {"\x00", "fair.xml:1"},
+	} {
+		_, err := ReadFair("fair.xml", []byte(tc[0]), fairCluster)
+		var ce *ConfigError
+		if err == nil || !strings.HasPrefix(err.Error(), tc[1]) || !errors.As(err, &ce) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := ReadFair("big.xml", make([]byte, 9<<20), fairCluster); err == nil || !strings.Contains(err.Error(), "larger than 8 MiB") {
+		t.Errorf("a big file: %v", err)
+	}
+}
+
+func TestRootAndPoolElements(t *testing.T) {
+	c := readFair(t, `<allocations>
+<queue name="root"><aclSubmitApps> </aclSubmitApps><aclAdministerApps>adm grp</aclAdministerApps><schedulingPolicy>drf</schedulingPolicy>
+  <pool name="a"><schedulingPolicy>fifo</schedulingPolicy><maxContainerAllocation>memory-mb=4096</maxContainerAllocation><allowPreemptionFrom>false</allowPreemptionFrom></pool></queue>
+<queue name="b"><schedulingPolicy>drf</schedulingPolicy><weight>0</weight><maxAMShare>-1.0f</maxAMShare></queue>
+<defaultFairSharePreemptionTimeout>30</defaultFairSharePreemptionTimeout><defaultFairSharePreemptionThreshold>0.8</defaultFairSharePreemptionThreshold>
+<queueMaxAppsDefault>7</queueMaxAppsDefault>
+</allocations>`)
+	root := &c.Queues.Root
+	a, b := queueAt(t, root, "root.a"), queueAt(t, root, "root.b")
+	if root.Submit.All || !root.Admin.Allows("x", []string{"grp"}) || root.Policy != DRF || root.FairSharePreemption != 30*time.Second || root.FairSharePreemptionAt != 0.8 || root.MaxParallelApps != 0 {
+		t.Errorf("root %+v", root)
+	}
+	if a.Policy != Fifo || !a.MaxAllocation.Equal(creel.NewResource(4096, 4)) || !a.PreemptionDisabled || a.MaxParallelApps != 7 {
+		t.Errorf("a %+v", a)
+	}
+	if b.Policy != DRF || !reflect.DeepEqual(b.Capacity, WeightOf(0)) || b.MaxAMPercent != -1 {
+		t.Errorf("b %+v", b)
+	}
+}
+
+func FuzzReadFair(f *testing.F) {
+	f.Add([]byte(documentedFair))
+	f.Add([]byte(`<allocations><queue name="a" type="parent"><maxResources>5%</maxResources></queue></allocations>`))
+	f.Add([]byte(`<allocations><queuePlacementPolicy><rule name="nestedUserQueue"><rule name="default" queue="a.b"/></rule><rule name="reject"/></queuePlacementPolicy></allocations>`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := ReadFair("f", data, fairCluster)
+		if err != nil {
+			var ce *ConfigError
+			if !errors.As(err, &ce) {
+				t.Fatalf("%T %v", err, err)
+			}
+			return
+		}
+		request := PlacementRequest{User: "u.v", Groups: []string{"g", "h"}, Queue: "q"}
+		placed, err := c.Placement.Place(request, func(creel.QueuePath) bool { return false })
+		if err == nil && !placed.Queue.IsFull() {
+			t.Fatalf("placed at %q", placed.Queue)
+		}
+	})
+}
