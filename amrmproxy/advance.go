@@ -23,7 +23,6 @@ func (s *Session) onSaw(e Saw) {
 			m.lost = st.State == subcluster.StateLost || st.State == subcluster.StateDeregistered
 		}
 	}
-	s.reopen()
 }
 
 // reopen has everything split again when a member was shut or came back.
@@ -48,7 +47,6 @@ func (s *Session) onTick() {
 			m.state, m.tries = memberNone, 0
 		}
 	}
-	s.reopen()
 	s.unstick()
 	s.ledger.sweep(s.now)
 	if s.phase > phaseNew && s.phase < phaseOver && s.now.Sub(s.heard) > s.cfg.MasterExpiry {
@@ -311,8 +309,11 @@ func (s *Session) beatTo(m *member) {
 // due tells whether a member is called without the master having beaten.
 func (s *Session) due(m *member) bool {
 	idle := s.now.Sub(m.sent)
+	if m.news {
+		m.news = len(m.release)+len(m.updates)+len(m.blackAdd)+len(m.blackDel) > 0 || s.ledger.differs(m, m.quiet)
+	}
 	if m.home {
-		return m.news && idle >= s.cfg.TwinBeat && len(s.waiting) == 0 && s.now.Sub(s.heard) < s.cfg.KeepAlive
+		return m.news && idle >= s.cfg.TwinBeat && s.now.Sub(s.heard) < s.cfg.KeepAlive
 	}
 	if idle >= s.cfg.KeepAlive {
 		return true

@@ -45,7 +45,8 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 	if m.state != memberRegistering {
 		return // it is to end meanwhile
 	}
-	m.state, m.responseID, m.news, m.beat = memberUp, 0, true, true
+	m.state, m.responseID, m.news = memberUp, 0, true
+	m.beat = !m.home || s.phase != phaseRegistering
 	s.renew(m)
 	for _, c := range r.GetContainersFromPreviousAttempts() {
 		id := containerID(c.GetId())

@@ -22,10 +22,10 @@
 //     record (a launch, a twin's registration, the answer to register) is
 //     asked for only after Saved, so nothing acts on what a restart would
 //     forget.
-//  3. Send: one call to one member at a time; tell Answered with the same
-//     sequence number, be it with an error. The session never has two calls
-//     under way to one member; what changes meanwhile waits in the ledger, not
-//     in a queue.
+//  3. Send: make the call to the member; tell Answered with the same sequence
+//     number, be it with an error, and bound its time. The session has one call
+//     under way to a member; what changes meanwhile waits in the ledger, not in
+//     a queue. Only a goodbye does not wait for the beat before it.
 //  4. Launch: submit the twin and wait until its token can be had; tell
 //     Launched, or LaunchFailed. Launch is idempotent: after a restart it may
 //     be asked for a twin that already exists.

@@ -5,6 +5,7 @@ package amrmproxy
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -293,6 +294,18 @@ func (l *ledger) collect(m *member, quiet bool) []*yarnpb.ResourceRequestProto {
 	return out
 }
 
+// differs tells whether collect would give anything.
+func (l *ledger) differs(m *member, quiet bool) bool {
+	for _, g := range l.groups {
+		for _, ln := range g.lines {
+			if c := ln.at[m]; c != nil && ln.ask != nil && !c.hold && c.differs(ln.body, quiet) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (c *cell) differs(body int, quiet bool) bool {
 	switch {
 	case c.share > 0 && c.body != body:
@@ -366,7 +379,7 @@ func (g *group) granted(m *member, host string, now time.Time) bool {
 			ln.want = max(0, ln.want-1)
 			p.share = max(0, p.share-1)
 			p.lower()
-		default:
+		case strings.HasPrefix(ln.name, "/"):
 			p.unsure = true // it may have lowered the rack's line; only the master's next word settles it
 		}
 	}

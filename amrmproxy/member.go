@@ -81,6 +81,16 @@ func (m *member) shut(now time.Time, slow time.Duration) bool {
 	return m.lost || m.state == memberFailed || m.state >= memberEnding || !since.IsZero() && now.Sub(since) >= slow
 }
 
+// hangUp lets go of the call under way, so that the next does not wait for it:
+// its answer, if one comes, is of no interest any more.
+func (m *member) hangUp() {
+	if m.state != memberLaunching {
+		m.seq++
+	}
+	m.busy, m.again, m.under = false, false, nil
+	m.retryAt, m.pause = time.Time{}, 0
+}
+
 // failed books a failed call and sets the pause before the next.
 func (m *member) failed(now time.Time, c *Config) {
 	m.pause = min(max(2*m.pause, c.Retry), c.RetryMost)

@@ -150,7 +150,7 @@ func (sc *scenario) command(line string) string {
 		return sc.step(e)
 	case "saved":
 		if len(sc.saving) == 0 {
-			sc.t.Fatalf("nothing is being saved")
+			return "(nothing is being saved)\n"
 		}
 		save := sc.saving[0]
 		sc.saving = sc.saving[1:]
@@ -167,6 +167,9 @@ func (sc *scenario) command(line string) string {
 		}
 		return sc.step(Saved{save.Number})
 	case "savefailed":
+		if len(sc.saving) == 0 {
+			return "(nothing is being saved)\n"
+		}
 		save := sc.saving[0]
 		sc.saving = sc.saving[1:]
 		err := creel.ErrUnavailable
@@ -304,7 +307,9 @@ func (sc *scenario) parseContainer(s string) *yarnpb.ContainerIdProto {
 	return sc.container(creel.SubclusterID(m), sc.int(n))
 }
 
-func priority(n int64) *yarnpb.PriorityProto { return &yarnpb.PriorityProto{Priority: proto.Int32(int32(n))} }
+func priority(n int64) *yarnpb.PriorityProto {
+	return &yarnpb.PriorityProto{Priority: proto.Int32(int32(n))}
+}
 
 func gigabytes(n int64) *yarnpb.ResourceProto {
 	return &yarnpb.ResourceProto{Memory: proto.Int64(n * 1024), VirtualCores: proto.Int32(int32(n))}

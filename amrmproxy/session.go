@@ -179,7 +179,9 @@ func (s *Session) do(a Action) { s.acts = append(s.acts, a) }
 func (s *Session) Step(now time.Time, e Event) []Action {
 	s.now, s.acts = now, s.acts[:0]
 	if s.phase == phaseDone {
-		if c, ok := e.(FromAM); ok {
+		if c, ok := e.(FromAM); ok && c.Finish != nil && s.finished != nil {
+			s.do(Reply{Call: c.Call, Finish: s.finished}) // its answer was lost
+		} else if ok {
 			s.refuse(c.Call, s.over())
 		}
 		return s.acts
@@ -225,6 +227,7 @@ func (s *Session) settle() {
 	if s.phase == phaseDone {
 		return
 	}
+	s.reopen()
 	s.splitDirty()
 	s.save()
 	for _, m := range s.members {
@@ -237,7 +240,7 @@ func (s *Session) settle() {
 
 // save emits the record when it has changed and none is under way.
 func (s *Session) save() {
-	if s.saving != 0 || s.gen == s.durable || s.now.Before(s.saveAt) {
+	if s.phase == phaseNew || s.saving != 0 || s.gen == s.durable || s.now.Before(s.saveAt) {
 		return
 	}
 	s.saving = s.gen
@@ -288,9 +291,6 @@ func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterR
 			s.home.gen = 0
 		}
 		s.record.Register = req
-		if s.gen != s.durable || !s.restored {
-			s.changed()
-		}
 	case phaseRegistering:
 		if !proto.Equal(req, s.record.Register) {
 			s.refuse(call, invalid("another registration of this attempt is under way", "wait for its answer"))
@@ -461,6 +461,7 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 	if s.phase == phaseFinishing {
 		return
 	}
+	s.home.hangUp()
 	s.phase, s.why = phaseFinishing, "the master has finished"
 	s.record.Ending = true
 	s.changed()
@@ -485,7 +486,7 @@ func (s *Session) endTwins(how memberState) {
 		default:
 			m.state = memberDropping
 		}
-		m.retryAt, m.pause = time.Time{}, 0
+		m.hangUp()
 	}
 }
 
@@ -511,6 +512,7 @@ func (s *Session) end(why string, tell error) {
 	for _, m := range s.members {
 		if m.state == memberEnding {
 			m.state = memberDropping
+			m.hangUp()
 		}
 	}
 }
