@@ -239,3 +239,18 @@ func status(previous *View, f *Freeze, k *known, asOf, now time.Time) Status {
 	s.Load = l
 	return s
 }
+
+// Unreachable is the view after a failed read of the store: what was known,
+// frozen, with the reason. Ages and states are as of the last good read.
+func Unreachable(previous *View, why string) *View {
+	v := *previous
+	v.Serial++
+	f := Freeze{At: previous.At}
+	if previous.Freeze != nil {
+		f = *previous.Freeze
+		f.ThawBy = time.Time{}
+	}
+	f.Reason = "the state store does not answer: " + why
+	v.Freeze = &f
+	return &v
+}

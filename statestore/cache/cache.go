@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cache remembers homes in front of a store: a bounded map, so that a
+// lookup costs nanoseconds, and so that known homes go on when the store is
+// ill. Claims and moves always go to the store.
+package cache
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+)
+
+// Source is what the cache needs of a store.
+type Source interface {
+	Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, error)
+	Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error)
+	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
+	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
+}
+
+// Config of a cache.
+type Config struct {
+	// Size is the most homes it remembers: 100,000 (about 10 MB).
+	Size int
+	// Fresh is how long an answer is used without asking again: 30s. Changes
+	// that are heard (Changed) end it at once.
+	Fresh time.Duration
+	// Patience is how long a lookup waits for the store when the cache has an
+	// answer that is not fresh: 50ms. Then that answer is used.
+	Patience time.Duration
+	// Rest is how long the store is not asked for what is known after it
+	// failed: 1s.
+	Rest time.Duration
+}
+
+const parts = 64
+
+// Homes is a Source with a memory. It is safe for concurrent use.
+type Homes struct {
+	source Source
+	cfg    Config
+	parts  [parts]part
+	began  time.Time    // times below are ns since then
+	ill    atomic.Int64 // until when the store is left alone
+	resync atomic.Int64 // answers older than this are not fresh
+
+	hits, misses, stale atomic.Int64
+}
+
+// part is one of the independent maps, with second-chance replacement.
+type part struct {
+	mu    sync.RWMutex
+	index map[creel.ApplicationID]int32
+	slots []slot
+	hand  int
+	size  int
+}
+
+type slot struct {
+	app  creel.ApplicationID
+	home creel.SubclusterID
+	at   int64
+	used atomic.Bool
+}
+
+// New makes an empty cache in front of a store.
+func New(source Source, cfg Config) *Homes {
+	if cfg.Size <= 0 {
+		cfg.Size = 100_000
+	}
+	if cfg.Fresh <= 0 {
+		cfg.Fresh = 30 * time.Second
+	}
+	if cfg.Patience <= 0 {
+		cfg.Patience = 50 * time.Millisecond
+	}
+	if cfg.Rest <= 0 {
+		cfg.Rest = time.Second
+	}
+	h := &Homes{source: source, cfg: cfg, began: time.Now()}
+	for i := range h.parts {
+		h.parts[i] = part{index: map[creel.ApplicationID]int32{}, size: (cfg.Size + parts - 1) / parts}
+	}
+	return h
+}
+
+func (h *Homes) now() int64 { return int64(time.Since(h.began)) }
+
+func (h *Homes) part(app creel.ApplicationID) *part {
+	x := uint64(app.ClusterTimestamp)*0x9e3779b97f4a7c15 + uint64(uint32(app.ID))*0xbf58476d1ce4e5b9
+	return &h.parts[(x>>32)%parts]
+}
+
+func (p *part) get(app creel.ApplicationID) (home creel.SubclusterID, at int64, ok bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	i, ok := p.index[app]
+	if !ok {
+		return "", 0, false
+	}
+	s := &p.slots[i]
+	if !s.used.Load() {
+		s.used.Store(true)
+	}
+	return s.home, s.at, true
+}
+
+func (p *part) put(app creel.ApplicationID, home creel.SubclusterID, at int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i, ok := p.index[app]
+	switch {
+	case ok:
+	case len(p.slots) < p.size:
+		i = int32(len(p.slots))
+		if len(p.slots) == cap(p.slots) { // slots hold atomics: grow by hand, readers are shut out
+			grown := make([]slot, len(p.slots), min(p.size, max(16, 2*len(p.slots))))
+			for k := range p.slots {
+				grown[k].app, grown[k].home, grown[k].at = p.slots[k].app, p.slots[k].home, p.slots[k].at
+				grown[k].used.Store(p.slots[k].used.Load())
+			}
+			p.slots = grown
+		}
+		p.slots = p.slots[:i+1]
+	default:
+		for p.slots[p.hand].used.Swap(false) { // ends: each turn takes chances away
+			p.hand = (p.hand + 1) % len(p.slots)
+		}
+		i = int32(p.hand)
+		p.hand = (p.hand + 1) % len(p.slots)
+		delete(p.index, p.slots[i].app)
+	}
+	s := &p.slots[i]
+	s.app, s.home, s.at = app, home, at
+	p.index[app] = i
+}
+
+// expire makes an answer not fresh, and with gone forgets it.
+func (p *part) expire(app creel.ApplicationID, gone bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i, ok := p.index[app]
+	if !ok {
+		return
+	}
+	p.slots[i].at = -1 << 62
+	if gone {
+		delete(p.index, app)
+		p.slots[i].app = creel.ApplicationID{}
+	}
+}
+
+// Home is the home of an application: from memory if it is fresh, else from the
+// store, and from memory again if the store cannot answer.
+func (h *Homes) Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
+	p := h.part(app)
+	home, at, ok := p.get(app)
+	now := h.now()
+	if ok && now-at < int64(h.cfg.Fresh) && at >= h.resync.Load() {
+		h.hits.Add(1)
+		return home, nil
+	}
+	if ok && now < h.ill.Load() {
+		h.stale.Add(1)
+		return home, nil
+	}
+	h.misses.Add(1)
+	if ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, h.cfg.Patience)
+		defer cancel()
+	}
+	is, err := h.source.Home(ctx, app)
+	switch {
+	case err == nil:
+		p.put(app, is, now)
+	case errors.Is(err, creel.ErrApplicationNotFound):
+		p.expire(app, true)
+	case ok:
+		h.ill.Store(h.now() + int64(h.cfg.Rest))
+		h.stale.Add(1)
+		return home, nil
+	}
+	return is, err
+}
+
+// Claim goes to the store and is remembered.
+func (h *Homes) Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+	now := h.now()
+	is, err := h.source.Claim(ctx, app, member)
+	if err == nil {
+		h.part(app).put(app, is, now)
+	}
+	return is, err
+}
+
+// Move goes to the store; the home that is, is remembered.
+func (h *Homes) Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+	now := h.now()
+	is, err := h.source.Move(ctx, app, from, to)
+	switch {
+	case err == nil, errors.Is(err, creel.ErrConflict) && is != "":
+		h.part(app).put(app, is, now)
+	default:
+		h.part(app).expire(app, errors.Is(err, creel.ErrApplicationNotFound))
+	}
+	return is, err
+}
+
+// Forget goes to the store.
+func (h *Homes) Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error {
+	err := h.source.Forget(ctx, app, home, ttl)
+	h.part(app).expire(app, false)
+	return err
+}
+
+// Changed takes a change that the store's Watch told (watch.Config.OnChange).
+func (h *Homes) Changed(c statestore.Change) {
+	switch c.Kind {
+	case statestore.ChangeHome:
+		h.part(c.Application).expire(c.Application, false)
+	case statestore.ChangeResync:
+		h.resync.Store(h.now())
+	}
+}
+
+// Stats of a cache.
+type Stats struct {
+	Hits   int64 // answered from memory
+	Misses int64 // asked of the store
+	Stale  int64 // answered from memory though not fresh, the store being ill
+}
+
+// Stats are the counts now.
+func (h *Homes) Stats() Stats {
+	return Stats{h.hits.Load(), h.misses.Load(), h.stale.Load()}
+}

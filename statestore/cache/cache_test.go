@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/cache"
+	"github.com/creelrm/creel/statestore/storetest"
+)
+
+// shaky is a store that counts lookups and can be ill.
+type shaky struct {
+	*statestore.Memory
+	mu      sync.Mutex
+	ill     bool
+	lookups int
+}
+
+func (s *shaky) Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
+	s.mu.Lock()
+	s.lookups++
+	ill := s.ill
+	s.mu.Unlock()
+	if ill {
+		<-ctx.Done() // an ill store takes all the time it is given
+		return "", statestore.Unavailable("it is ill", time.Second)
+	}
+	return s.Memory.Home(ctx, app)
+}
+
+func newShaky() *shaky {
+	return &shaky{Memory: statestore.NewMemory(statestore.NewTwin("m", nil), time.Now)}
+}
+
+func wants(t *testing.T, h *cache.Homes, app int, want creel.SubclusterID) {
+	t.Helper()
+	is, err := h.Home(t.Context(), storetest.App(app))
+	if err != nil || is != want {
+		t.Fatalf("home is %q, %v; want %q", is, err, want)
+	}
+}
+
+func TestAHomeIsAskedOnceWhileFresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShaky()
+		h := cache.New(s, cache.Config{Fresh: time.Minute})
+		if _, err := s.Claim(t.Context(), storetest.App(1), "sc-1"); err != nil {
+			t.Fatal(err)
+		}
+		wants(t, h, 1, "sc-1")
+		wants(t, h, 1, "sc-1")
+		if s.lookups != 1 {
+			t.Fatalf("%d lookups", s.lookups)
+		}
+		if _, err := s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2"); err != nil {
+			t.Fatal(err)
+		}
+		wants(t, h, 1, "sc-1") // nobody told us
+		h.Changed(statestore.Change{Kind: statestore.ChangeHome, Application: storetest.App(1)})
+		wants(t, h, 1, "sc-2")
+		if _, err := s.Move(t.Context(), storetest.App(1), "sc-2", "sc-3"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Nanosecond)
+		h.Changed(statestore.Change{Kind: statestore.ChangeResync})
+		wants(t, h, 1, "sc-3")
+		if _, err := s.Move(t.Context(), storetest.App(1), "sc-3", "sc-4"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		wants(t, h, 1, "sc-4")
+		if is, err := h.Move(t.Context(), storetest.App(1), "sc-1", "sc-9"); !errors.Is(err, creel.ErrConflict) || is != "sc-4" {
+			t.Fatalf("move gave %q, %v", is, err)
+		}
+		wants(t, h, 1, "sc-4")
+	})
+}
+
+func TestKnownHomesGoOnWhenTheStoreIsIll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShaky()
+		h := cache.New(s, cache.Config{Fresh: time.Minute, Patience: 50 * time.Millisecond, Rest: time.Second})
+		if _, err := h.Claim(t.Context(), storetest.App(1), "sc-1"); err != nil {
+			t.Fatal(err)
+		}
+		s.ill = true
+		time.Sleep(2 * time.Minute)
+		began := time.Now()
+		wants(t, h, 1, "sc-1")
+		if took := time.Since(began); took != 50*time.Millisecond {
+			t.Fatalf("the first lookup took %v, its patience is 50ms", took)
+		}
+		for range 100 {
+			wants(t, h, 1, "sc-1")
+		}
+		if took := time.Since(began); took != 50*time.Millisecond || s.lookups != 1 {
+			t.Fatalf("lookups during the rest took %v and asked %d times", took, s.lookups)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if _, err := h.Home(ctx, storetest.App(2)); !errors.Is(err, creel.ErrUnavailable) || statestore.RetryAfter(err) == 0 {
+			t.Fatalf("an unknown home gave %v", err)
+		}
+		s.mu.Lock()
+		s.ill = false
+		s.mu.Unlock()
+		if err := s.Memory.Forget(t.Context(), storetest.App(1), "sc-1", 0); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		if _, err := h.Home(t.Context(), storetest.App(1)); !errors.Is(err, creel.ErrApplicationNotFound) {
+			t.Fatalf("a home that is gone gave %v", err)
+		}
+	})
+}
+
+func TestTheCacheIsBounded(t *testing.T) {
+	s := newShaky()
+	h := cache.New(s, cache.Config{Size: 640})
+	for i := range 10_000 {
+		if _, err := h.Claim(t.Context(), storetest.App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", i%7))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := h.Stats().Hits
+	for i := range 10_000 {
+		wants(t, h, i, creel.SubclusterID(fmt.Sprintf("sc-%d", i%7)))
+	}
+	if hits := h.Stats().Hits - before; hits > 640 {
+		t.Fatalf("%d homes were remembered, the size is 640", hits)
+	}
+}
+
+func BenchmarkLookupFromCache(b *testing.B) {
+	s := newShaky()
+	h := cache.New(s, cache.Config{})
+	const apps = 50_000
+	for i := range apps {
+		if _, err := h.Claim(b.Context(), storetest.App(i), "sc-1"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if _, err := h.Home(b.Context(), storetest.App(i%apps)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package watch keeps a subcluster.View fresh: by the store's subscription at
+// once, by polling if that is lost. Readers take the View by an atomic pointer
+// and never wait for the store.
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Source is what a Watcher needs of a store.
+type Source interface {
+	Records(ctx context.Context) (subcluster.Records, error)
+	Watch(ctx context.Context, notify func(statestore.Change)) error
+}
+
+// Config of a Watcher.
+type Config struct {
+	// Poll is the time between reads when nothing is heard; each pause differs
+	// from it by up to a fifth. 1s. It is what beats and loads are seen with.
+	Poll time.Duration
+	// Timeout of one read: 2s.
+	Timeout time.Duration
+	// Validate, if given, is asked of each policy that is new to the view: a
+	// document that it refuses does not replace the one we have.
+	Validate statestore.Validate
+	// OnChange, if given, hears each change of the subscription, before the
+	// view is refreshed. It must not block.
+	OnChange func(statestore.Change)
+	// OnView, if given, is called with each new view. It must not block.
+	OnView func(*subcluster.View)
+	Log    *slog.Logger // nil: silent
+}
+
+// Watcher is the loop. Make one with New, run it with Run.
+type Watcher struct {
+	cfg    Config
+	source Source
+	view   atomic.Pointer[subcluster.View]
+	kick   chan struct{}
+	reads  atomic.Int64
+	failed atomic.Int64
+}
+
+// New makes a Watcher. Its View is nil until the first read.
+func New(source Source, cfg Config) *Watcher {
+	if cfg.Poll <= 0 {
+		cfg.Poll = time.Second
+	}
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = 2 * time.Second
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Watcher{cfg: cfg, source: source, kick: make(chan struct{}, 1)}
+}
+
+// View is the latest view, nil before the first. It is never changed.
+func (w *Watcher) View() *subcluster.View { return w.view.Load() }
+
+// Reads of the store so far, and how many of them failed.
+func (w *Watcher) Reads() (all, failed int64) { return w.reads.Load(), w.failed.Load() }
+
+// Kick asks for a read now, say after a write of one's own.
+func (w *Watcher) Kick() {
+	select {
+	case w.kick <- struct{}{}:
+	default: // one is asked for already
+	}
+}
+
+// Run reads and listens until ctx ends, then returns nil.
+func (w *Watcher) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { w.listen(ctx) })
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.kick:
+		case <-timer.C:
+		}
+		w.refresh(ctx)
+		timer.Reset(jitter(w.cfg.Poll))
+	}
+}
+
+func jitter(d time.Duration) time.Duration { return d - d/5 + rand.N(2*d/5+1) }
+
+// listen keeps a subscription; polling goes on without it.
+func (w *Watcher) listen(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := w.source.Watch(ctx, func(c statestore.Change) {
+			if w.cfg.OnChange != nil {
+				w.cfg.OnChange(c)
+			}
+			if c.Kind != statestore.ChangeHome {
+				w.Kick()
+			}
+		})
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		w.cfg.Log.Warn("state store subscription lost, polling goes on", "error", err)
+		t := time.NewTimer(jitter(w.cfg.Poll))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		}
+		t.Stop()
+	}
+}
+
+// refresh reads once and publishes the view that follows.
+func (w *Watcher) refresh(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
+	defer cancel()
+	w.reads.Add(1)
+	before := w.view.Load()
+	records, err := w.source.Records(limited)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		w.failed.Add(1)
+		if before == nil {
+			w.cfg.Log.Warn("state store cannot be read, there is no view yet", "error", err)
+			return
+		}
+		w.publish(before, subcluster.Unreachable(before, err.Error()))
+		return
+	}
+	w.vet(before, &records)
+	w.publish(before, subcluster.Build(before, records, records.Now))
+}
+
+// vet puts the policy we have in the place of one that does not validate.
+func (w *Watcher) vet(before *subcluster.View, records *subcluster.Records) {
+	if w.cfg.Validate == nil {
+		return
+	}
+	copied := false
+	for i := 0; i < len(records.Policies); i++ {
+		p := records.Policies[i]
+		var have subcluster.Policy
+		var ok bool
+		if before != nil {
+			have, ok = before.Policies.At(p.Queue)
+		}
+		if len(p.Document) == 0 || ok && have.Version == p.Version {
+			continue
+		}
+		err := w.cfg.Validate(p.Queue, p.Document)
+		if err == nil {
+			continue
+		}
+		if !copied { // the store may share its slices
+			records.Policies, records.Problems, copied = slices.Clone(records.Policies), slices.Clone(records.Problems), true
+		}
+		records.Problems = append(records.Problems, fmt.Sprintf("policy of %q, version %d, is not used: %v", p.Queue, p.Version, err))
+		if ok {
+			records.Policies[i] = have
+		} else {
+			records.Policies = slices.Delete(records.Policies, i, i+1)
+			i--
+		}
+	}
+}
+
+func (w *Watcher) publish(before, next *subcluster.View) {
+	w.view.Store(next)
+	w.tell(before, next)
+	if w.cfg.OnView != nil {
+		w.cfg.OnView(next)
+	}
+}
+
+// tell logs what an operator wants to know: states, freezes, problems.
+func (w *Watcher) tell(before, next *subcluster.View) {
+	for i := range next.Members {
+		m := &next.Members[i]
+		was, ok := before.Member(m.ID)
+		if !ok || was.State != m.State {
+			w.cfg.Log.Info("member", "subcluster", m.ID, "state", m.State, "reason", m.Reason, "epoch", m.Epoch)
+		}
+	}
+	switch {
+	case next.Freeze != nil && (before == nil || before.Freeze == nil):
+		w.cfg.Log.Warn("view frozen", "reason", next.Freeze.Reason)
+	case next.Freeze == nil && before != nil && before.Freeze != nil:
+		w.cfg.Log.Info("view thawed")
+	}
+	for _, p := range next.Problems {
+		if before == nil || !slices.Contains(before.Problems, p) {
+			w.cfg.Log.Error("state store", "problem", p)
+		}
+	}
+}
+
+// ErrNoView is for callers that need a view before the first read.
+var ErrNoView = errors.New("the state store has not been read yet")
+
+// Await waits until there is a view, for starting up.
+func (w *Watcher) Await(ctx context.Context) (*subcluster.View, error) {
+	t := time.NewTicker(5 * time.Millisecond)
+	defer t.Stop()
+	for {
+		if v := w.View(); v != nil {
+			return v, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w", ErrNoView, ctx.Err())
+		case <-t.C:
+		}
+	}
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/storetest"
+	"github.com/creelrm/creel/statestore/watch"
+	"github.com/creelrm/creel/subcluster"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// faulty is a store that can lose its subscription, its answers, or both.
+type faulty struct {
+	*statestore.Memory
+	mu   sync.Mutex
+	deaf bool
+	ill  error
+}
+
+func (f *faulty) set(deaf bool, ill error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.deaf, f.ill = deaf, ill
+}
+
+func (f *faulty) Records(ctx context.Context) (subcluster.Records, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ill != nil {
+		return subcluster.Records{}, f.ill
+	}
+	return f.Memory.Records(ctx)
+}
+
+func (f *faulty) Watch(ctx context.Context, notify func(statestore.Change)) error {
+	return f.Memory.Watch(ctx, func(c statestore.Change) {
+		f.mu.Lock()
+		deaf := f.deaf
+		f.mu.Unlock()
+		if !deaf {
+			notify(c)
+		}
+	})
+}
+
+// federation is a store with two members, and a watcher of it, in a bubble.
+func federation(t *testing.T, cfg watch.Config, tell func(f *faulty, w *watch.Watcher)) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &faulty{Memory: statestore.NewMemory(statestore.NewTwin("m", nil), time.Now)}
+		for _, id := range []creel.SubclusterID{"sc-1", "sc-2"} {
+			register(t, f, id)
+		}
+		w := watch.New(f, cfg)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- w.Run(ctx) }()
+		if _, err := w.Await(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		tell(f, w)
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func register(t *testing.T, f *faulty, id creel.SubclusterID) {
+	t.Helper()
+	if err := f.Register(t.Context(), subcluster.Member{ID: id, Lease: 10 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAChangeIsSeenAtOnceBySubscription(t *testing.T) {
+	federation(t, watch.Config{Poll: time.Hour}, func(f *faulty, w *watch.Watcher) {
+		if _, err := f.PutPolicy(t.Context(), statestore.PolicyWrite{Queue: "root", Document: []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if p, ok := w.View().Policy("root.a"); !ok || string(p.Document) != "x" {
+			t.Fatalf("policy is %+v", p)
+		}
+		if err := f.Drain(t.Context(), "sc-1", "alice"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if m, _ := w.View().Member("sc-1"); m.State != subcluster.StateDraining {
+			t.Fatalf("member is %v", m.State)
+		}
+	})
+}
+
+func TestAChangeIsSeenByPollIfTheSubscriptionIsLost(t *testing.T) {
+	federation(t, watch.Config{Poll: time.Second}, func(f *faulty, w *watch.Watcher) {
+		f.set(true, nil)
+		if _, err := f.PutPolicy(t.Context(), statestore.PolicyWrite{Queue: "root", Document: []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if _, ok := w.View().Policy("root"); ok {
+			t.Fatal("the test's subscription is not lost")
+		}
+		time.Sleep(1300 * time.Millisecond)
+		synctest.Wait()
+		if _, ok := w.View().Policy("root"); !ok {
+			t.Fatal("the poll did not see the policy")
+		}
+	})
+}
+
+func TestAViewOutlivesTheStore(t *testing.T) {
+	federation(t, watch.Config{Poll: time.Second}, func(f *faulty, w *watch.Watcher) {
+		f.set(false, statestore.Unavailable("it is gone", time.Second))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		v := w.View()
+		if v.Freeze == nil || !strings.Contains(v.Freeze.Reason, "it is gone") || len(v.Active()) != 2 {
+			t.Fatalf("view is %+v, active %v", v.Freeze, v.Active())
+		}
+		// The store returns. No member could beat meanwhile: the view does not
+		// take that for their death.
+		f.set(false, nil)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if v = w.View(); v.Freeze == nil || len(v.Active()) != 2 {
+			t.Fatalf("view is %+v, active %v", v.Freeze, v.Active())
+		}
+		register(t, f, "sc-1")
+		synctest.Wait()
+		if v = w.View(); v.Freeze == nil || v.Freeze.ThawBy.IsZero() || len(v.Active()) != 2 {
+			t.Fatalf("view is %+v, active %v", v.Freeze, v.Active())
+		}
+		time.Sleep(5 * time.Second)
+		register(t, f, "sc-1")
+		time.Sleep(8 * time.Second)
+		synctest.Wait()
+		if v = w.View(); v.Freeze != nil || len(v.Active()) != 1 {
+			t.Fatalf("after its grace, view is %+v, active %v", v.Freeze, v.Active())
+		}
+		all, failed := w.Reads()
+		if failed < 50 || failed >= all {
+			t.Fatalf("%d of %d reads failed", failed, all)
+		}
+	})
+}
+
+func TestAPolicyThatDoesNotValidateIsNotUsed(t *testing.T) {
+	federation(t, watch.Config{Poll: time.Second, Validate: storetest.Validate}, func(f *faulty, w *watch.Watcher) {
+		put := func(q creel.QueuePath, expect int64, doc string) int64 {
+			t.Helper()
+			p, err := f.PutPolicy(t.Context(), statestore.PolicyWrite{Queue: q, Expect: expect, Document: []byte(doc)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			return p.Version
+		}
+		good := put("root", 0, "good")
+		put("root", good, "bad, but this store does not check")
+		put("root.b", 0, "bad from the start")
+		put("root.c", 0, "fine")
+		v := w.View()
+		for q, want := range map[creel.QueuePath]string{"root": "good", "root.b": "good", "root.c": "fine"} {
+			if p, _ := v.Policy(q); string(p.Document) != want {
+				t.Fatalf("policy of %s is %q, want %q", q, p.Document, want)
+			}
+		}
+		if len(v.Problems) != 2 {
+			t.Fatalf("problems are %q", v.Problems)
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if p, _ := w.View().Policy("root"); string(p.Document) != "good" {
+			t.Fatalf("later the policy is %q", p.Document)
+		}
+	})
+}
+
+func TestWithoutAStoreThereIsNoView(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &faulty{Memory: statestore.NewMemory(statestore.NewTwin("m", nil), time.Now), ill: errors.New("gone")}
+		w := watch.New(f, watch.Config{})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		done := make(chan error, 1)
+		go func() { done <- w.Run(ctx) }()
+		if _, err := w.Await(ctx); !errors.Is(err, watch.ErrNoView) {
+			t.Fatalf("awaiting gave %v", err)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
