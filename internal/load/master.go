@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/token"
+	"github.com/creelrm/creel/internal/workload"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+)
+
+// Master drives a workload.Master over real protocols: it registers, asks,
+// starts its tasks' containers on their nodes, and finishes.
+type Master struct {
+	Client    *hrpc.Client // shared by all masters of a process
+	Scheduler string       // address of ApplicationMasterProtocol
+	Attempt   creel.AttemptID
+	Token     token.Token // AMRM token
+	Play      *workload.Master
+	Beat      time.Duration // between allocate calls while there is nothing to say; 100 ms if zero
+	// Observe hears of each grant; nil for none.
+	Observe func(Observation)
+}
+
+// Observation is one granted container: how long its ask waited, from when the
+// master first asked for one more container of its priority.
+type Observation struct {
+	Container creel.ContainerID
+	Node      creel.NodeID
+	Waited    time.Duration
+}
+
+// Run plays the application to its end. It returns nil when the application
+// finished as its job says, be that a success or a failure of the job.
+func (m *Master) Run(ctx context.Context) error {
+	r := &masterRun{Master: m, am: yarnrpc.NewApplicationMasterProtocolClient(m.Client, m.Scheduler, login(m.Attempt.String(), m.Token)),
+		nodes: map[creel.NodeID]token.Token{}, held: map[creel.ContainerID]*yarnpb.ContainerProto{}, asked: map[int32][]time.Time{}}
+	r.beat = cmp.Or(m.Beat, 100*time.Millisecond)
+	steps, err := r.register(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		if steps.Finish {
+			return r.finish(ctx, steps)
+		}
+		steps, err = r.allocate(ctx, steps)
+		if err != nil {
+			return err
+		}
+		if len(steps.Asks) > 0 || len(steps.Releases) > 0 || steps.Finish {
+			continue // something changed: say it now
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(r.beat):
+		}
+	}
+}
+
+func login(user string, t token.Token) hrpc.Login {
+	return hrpc.Login{User: user, Credential: &hrpc.Credential{Identifier: t.Identifier, Password: t.Password, Kind: t.Kind, Service: t.Service}}
+}
+
+type masterRun struct {
+	*Master
+	am         yarnrpc.ApplicationMasterProtocolClient
+	beat       time.Duration
+	responseID int32
+	nodes      map[creel.NodeID]token.Token
+	held       map[creel.ContainerID]*yarnpb.ContainerProto
+	asked      map[int32][]time.Time // per priority, when each container still wanted was asked for
+}
+
+// register may be told to wait: the attempt is not there yet, or the
+// ResourceManager is not.
+func (r *masterRun) register(ctx context.Context) (workload.Steps, error) {
+	req := &yarnpb.RegisterApplicationMasterRequestProto{Host: proto.String("localhost"), RpcPort: proto.Int32(-1), TrackingUrl: proto.String("")}
+	for {
+		_, err := r.am.RegisterApplicationMaster(ctx, req)
+		if err == nil {
+			r.responseID = 0
+			return r.Play.Registered(), nil
+		}
+		if !again(err) {
+			return workload.Steps{}, fmt.Errorf("register %s: %w", r.Attempt, err)
+		}
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return workload.Steps{}, err
+		}
+	}
+}
+
+// again tells errors after which the same call may be made again.
+func again(err error) bool {
+	var transport *hrpc.TransportError
+	return errors.As(err, &transport) || errors.Is(err, creel.ErrBusy) || errors.Is(err, creel.ErrUnavailable) || errors.Is(err, creel.ErrStandby)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// allocate makes one call and acts on its answer.
+func (r *masterRun) allocate(ctx context.Context, s workload.Steps) (workload.Steps, error) {
+	req := &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(r.responseID), Progress: proto.Float32(0.5)}
+	now := time.Now()
+	for _, a := range s.Asks {
+		req.Ask = append(req.Ask, &yarnpb.ResourceRequestProto{Priority: yarnpb.FromPriority(a.Priority), ResourceName: proto.String(a.Name),
+			Capability: yarnpb.FromResource(a.Size), NumContainers: proto.Int32(a.Count), RelaxLocality: proto.Bool(true), AllocationRequestId: proto.Int64(-1),
+			ExecutionTypeRequest: &yarnpb.ExecutionTypeRequestProto{ExecutionType: yarnpb.ExecutionTypeProto_GUARANTEED.Enum(), EnforceExecutionType: proto.Bool(false)}})
+		times := r.asked[a.Priority]
+		for len(times) < int(a.Count) {
+			times = append(times, now)
+		}
+		r.asked[a.Priority] = times[:a.Count]
+	}
+	for _, c := range s.Releases {
+		req.Release = append(req.Release, yarnpb.FromContainerID(c))
+		delete(r.held, c)
+	}
+	var answer *yarnpb.AllocateResponseProto
+	for {
+		var err error
+		answer, err = r.am.Allocate(ctx, req)
+		if err == nil {
+			break
+		}
+		switch {
+		case errors.Is(err, creel.ErrNotRegistered):
+			// The ResourceManager restarted: register, and ask for everything anew.
+			return r.register(ctx)
+		case !again(err):
+			return workload.Steps{}, fmt.Errorf("allocate %s: %w", r.Attempt, err)
+		}
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return workload.Steps{}, err
+		}
+	}
+	r.responseID = answer.GetResponseId()
+	if t := answer.GetAmRmToken(); t != nil {
+		r.Token = token.FromProto(t)
+		r.am = yarnrpc.NewApplicationMasterProtocolClient(r.Client, r.Scheduler, login(r.Attempt.String(), r.Token))
+	}
+	for _, t := range answer.GetNmTokens() {
+		r.nodes[yarnpb.ToNodeID(t.GetNodeId())] = token.FromProto(t.GetToken())
+	}
+	var ended []workload.Ended
+	for _, c := range answer.GetCompletedContainerStatuses() {
+		id := yarnpb.ToContainerID(c.GetContainerId())
+		delete(r.held, id)
+		ended = append(ended, workload.Ended{Container: id, Exit: c.GetExitStatus()})
+	}
+	arrived := time.Now()
+	grants := make([]workload.Grant, 0, len(answer.GetAllocatedContainers()))
+	for _, c := range answer.GetAllocatedContainers() {
+		g := workload.Grant{Container: yarnpb.ToContainerID(c.GetId()), Node: yarnpb.ToNodeID(c.GetNodeId()), Priority: yarnpb.ToPriority(c.GetPriority())}
+		r.held[g.Container] = c
+		grants = append(grants, g)
+		if times := r.asked[g.Priority]; len(times) > 0 {
+			if r.Observe != nil {
+				r.Observe(Observation{Container: g.Container, Node: g.Node, Waited: arrived.Sub(times[0])})
+			}
+			r.asked[g.Priority] = times[1:]
+		}
+	}
+	next := r.Play.Allocated(grants, ended)
+	return r.start(ctx, next), nil
+}
+
+// start starts tasks, a call for each node, and folds what failed into the
+// steps. Priorities' clocks are kept for what is asked again.
+func (r *masterRun) start(ctx context.Context, s workload.Steps) workload.Steps {
+	if len(s.Starts) == 0 {
+		return s
+	}
+	slices.SortStableFunc(s.Starts, func(a, b workload.Start) int { return a.Grant.Node.Compare(b.Grant.Node) })
+	for len(s.Starts) > 0 {
+		node := s.Starts[0].Grant.Node
+		n := 1
+		for n < len(s.Starts) && s.Starts[n].Grant.Node == node {
+			n++
+		}
+		batch := s.Starts[:n]
+		s.Starts = s.Starts[n:]
+		for _, c := range r.startOn(ctx, node, batch) {
+			failed := r.Play.StartFailed(c)
+			s.Asks = append(s.Asks, failed.Asks...)
+			s.Releases = append(s.Releases, failed.Releases...)
+			s.Finish, s.Failed = s.Finish || failed.Finish, s.Failed || failed.Failed
+		}
+	}
+	// Of several asks at one priority the last is the one that holds.
+	slices.Reverse(s.Asks)
+	seen := map[int32]bool{}
+	s.Asks = slices.DeleteFunc(s.Asks, func(a workload.Ask) bool {
+		was := seen[a.Priority]
+		seen[a.Priority] = true
+		return was
+	})
+	return s
+}
+
+// startOn starts tasks on one node and gives those that did not start.
+func (r *masterRun) startOn(ctx context.Context, node creel.NodeID, batch []workload.Start) (failed []creel.ContainerID) {
+	req := &yarnpb.StartContainersRequestProto{}
+	for _, s := range batch {
+		req.StartContainerRequest = append(req.StartContainerRequest, &yarnpb.StartContainerRequestProto{
+			ContainerToken: r.held[s.Grant.Container].GetContainerToken(),
+			ContainerLaunchContext: &yarnpb.ContainerLaunchContextProto{
+				Command: []string{"sleep " + strconv.FormatFloat(s.Duration.Seconds(), 'f', 3, 64)},
+				Environment: []*yarnpb.StringStringMapProto{
+					{Key: proto.String("CREEL_SIM_MS"), Value: proto.String(strconv.FormatInt(s.Duration.Milliseconds(), 10))},
+					{Key: proto.String("CREEL_SIM_EXIT"), Value: proto.String(strconv.Itoa(int(s.Exit)))},
+				}}})
+	}
+	client := yarnrpc.NewContainerManagementProtocolClient(r.Client, node.String(), login(r.Attempt.String(), r.nodes[node]))
+	answer, err := client.StartContainers(ctx, req)
+	if err != nil {
+		for _, s := range batch {
+			failed = append(failed, s.Grant.Container)
+		}
+		return failed
+	}
+	for _, f := range answer.GetFailedRequests() {
+		failed = append(failed, yarnpb.ToContainerID(f.GetContainerId()))
+	}
+	return failed
+}
+
+// finish gives back what is left, and repeats finishApplicationMaster until the
+// ResourceManager has the outcome on disk.
+func (r *masterRun) finish(ctx context.Context, s workload.Steps) error {
+	if len(s.Asks) > 0 || len(s.Releases) > 0 {
+		s.Finish = false
+		if _, err := r.allocate(ctx, s); err != nil && !errors.Is(err, creel.ErrAttemptNotFound) {
+			return err
+		}
+	}
+	status := yarnpb.FinalApplicationStatusProto_APP_SUCCEEDED
+	diagnostics := ""
+	if s.Failed {
+		status, diagnostics = yarnpb.FinalApplicationStatusProto_APP_FAILED, "a task failed too often"
+	}
+	req := &yarnpb.FinishApplicationMasterRequestProto{FinalApplicationStatus: status.Enum(), Diagnostics: proto.String(diagnostics), TrackingUrl: proto.String("")}
+	for {
+		answer, err := r.am.FinishApplicationMaster(ctx, req)
+		switch {
+		case err == nil && answer.GetIsUnregistered():
+			return nil
+		case errors.Is(err, creel.ErrNotRegistered):
+			if _, err := r.register(ctx); err != nil {
+				return err
+			}
+			continue
+		case errors.Is(err, creel.ErrAttemptNotFound), errors.Is(err, creel.ErrApplicationNotFound):
+			return nil // it was finished by a call whose answer was lost
+		case err != nil && !again(err):
+			return fmt.Errorf("finish %s: %w", r.Attempt, err)
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
