@@ -74,6 +74,8 @@ type Completed struct {
 	Resource    creel.Resource
 	Execution   creel.ExecutionType
 	Message     any // the node's own message, nil if the machine ended it
+
+	node creel.NodeID
 }
 
 // Updated is one applied container update; the door mints a new token.

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// RegisterMaster is registerApplicationMaster: it opens the conversation of an
+// attempt. Response ids start at 0.
+func (m *Machine) RegisterMaster(now time.Time, r *RegisterMaster) (Registered, error) {
+	m.at(now)
+	t, err := m.conversing(r.Attempt)
+	if err != nil {
+		return Registered{}, err
+	}
+	a := t.app
+	if r.Constraints && !m.cfg.SchedulingAsks {
+		return Registered{}, &creel.Error{Kind: creel.ErrNotEnabled, What: "Found non empty placement constraints in register request", Why: "yarn.resourcemanager.placement-constraints.handler is disabled", Try: "set it to scheduler or placement-processor"}
+	}
+	again := a.sub.Unmanaged && a.sub.KeepContainers
+	if t.registered && !again {
+		return Registered{}, &creel.Error{Kind: ErrAlreadyRegistered, What: "Application Master is already registered : " + a.id.String()}
+	}
+	switch t.state {
+	case tLaunched, tRunning:
+	case tAllocated: // the master was quicker than the answer of its node
+		m.launched(t)
+	default:
+		return Registered{}, &creel.Error{Kind: ErrOutOfStep, What: fmt.Sprintf("Application Master of %s must register after it is LAUNCHED", t.id), Why: "the attempt is " + t.state.String(), Try: "wait for the state LAUNCHED in its report"}
+	}
+	m.alive(t)
+	t.host, t.port, t.url = r.Host, r.Port, r.TrackingURL
+	t.responseID = 0
+	t.answer = nil
+	t.state = tRunning
+	if a.state == appAccepted {
+		a.state = appRunning
+	}
+	out := Registered{Queue: a.queue.path, MaxAllocation: m.t.resource(&a.queue.largest), MemoryOnly: m.t.check == 1}
+	if a.sub.KeepContainers {
+		if t.registered {
+			t.previous = t.previous[:0]
+			for c := t.containers; c != nil; c = c.ownNext {
+				if c.state != cAllocated && !c.master {
+					t.previous = append(t.previous, c)
+				}
+			}
+			t.tokens, t.nodeOrder = nil, slices.Clone(t.nodeOrder)
+		}
+		for _, c := range t.previous {
+			out.Previous = append(out.Previous, c.grant())
+			if m.token(t, c.node) {
+				out.NMTokens = append(out.NMTokens, c.node.id)
+			}
+		}
+		t.previous = nil
+	}
+	t.registered = true
+	m.settle()
+	return out, nil
+}
+
+// conversing finds the attempt a master speaks for, if it is the current one
+// and not over.
+func (m *Machine) conversing(id creel.AttemptID) (*attempt, error) {
+	t := m.attempt(id)
+	if t == nil || t.app.current != t || t.over() || t.app.state.ended() {
+		return nil, noAttempt(id)
+	}
+	return t, nil
+}
+
+// Allocate is one heartbeat of a master: it changes its asks, gives back
+// containers, and fetches what it was given. Room that its own asks find now
+// is in the same answer.
+func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest) (*Answer, error) {
+	m.at(now)
+	t, err := m.conversing(id)
+	if err != nil {
+		return nil, err
+	}
+	if !t.registered || t.state != tRunning {
+		return nil, &creel.Error{Kind: creel.ErrNotRegistered, What: "AM is not registered for known application attempt: " + id.String() + " or RM had restarted after AM registered. AM should re-register."}
+	}
+	m.alive(t)
+	switch {
+	case r.ResponseID == t.responseID:
+	case t.answer != nil && (r.ResponseID+1)&0x7fffffff == t.responseID:
+		t.answer.Duplicate = true
+		return t.answer, nil
+	default:
+		return nil, &creel.Error{Kind: ErrOutOfStep, What: fmt.Sprintf("Invalid responseId in AllocateRequest from application attempt: %s, expect responseId to be %d but get %d", id, t.responseID, r.ResponseID)}
+	}
+	sizes, err := m.checkAllocate(t, r)
+	if err != nil {
+		return nil, err
+	}
+	a := t.app
+	m.acknowledged(t)
+	if p := r.Progress; p >= 0 && p <= 1 {
+		a.progress = p
+	} else if p > 1 {
+		a.progress = 1
+	} else {
+		a.progress = 0
+	}
+	if r.TrackingURL != "" {
+		t.url = r.TrackingURL
+	}
+	t.black.change(r.BlacklistAdd, r.BlacklistRemove)
+	t.inCall = true
+	for _, cid := range r.Release {
+		if c := m.container(cid); c != nil && c.owner == t && !c.master {
+			m.release(c)
+		}
+	}
+	for i := range r.Asks {
+		m.ask(t, &r.Asks[i], sizes[i])
+	}
+	if len(r.Scheduling) > 0 {
+		t.keepScheduling(r.Scheduling)
+	}
+	for i := range r.Updates {
+		m.update(t, &r.Updates[i])
+	}
+	m.enroll(a)
+	m.settle()
+	if len(r.Asks) > 0 || len(r.BlacklistRemove) > 0 {
+		m.serve(a)
+		m.settle()
+	}
+	out := m.answerFor(t)
+	t.inCall = false
+	return out, nil
+}
+
+// checkAllocate refuses a request as a whole before any of it is done, and
+// gives the normalized sizes of its asks.
+func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]vec, error) {
+	largest := &t.app.queue.largest
+	sizes := m.sizesBuf[:0]
+	for i := range r.Asks {
+		q := &r.Asks[i]
+		if q.Count < 0 {
+			return nil, &creel.Error{Kind: creel.ErrInvalidResource, What: fmt.Sprintf("Invalid resource request, requested number of containers < 0, numContainers=%d", q.Count)}
+		}
+		if q.Label != "" && q.Label != "*" {
+			return nil, &creel.Error{Kind: ErrInvalidLabel, What: "Invalid resource request, node label not enabled but request contains label expression"}
+		}
+		var v vec
+		if q.ResourceName == anyPlace || q.ResourceName == "" || q.Resource.MemoryMB < 0 || q.Resource.MemoryMB > largest[mem] {
+			var err error
+			if v, err = m.normalize(q.Resource, largest); err != nil {
+				return nil, err
+			}
+		}
+		sizes = append(sizes, v)
+	}
+	m.sizesBuf = sizes
+	for _, name := range r.BlacklistAdd {
+		if name == anyPlace {
+			return nil, &creel.Error{Kind: ErrInvalidBlacklist, What: "Cannot add * to the blacklist!"}
+		}
+	}
+	if !t.app.sub.KeepContainers {
+		for _, cid := range r.Release {
+			if cid.Attempt != t.id {
+				return nil, &creel.Error{Kind: ErrInvalidRelease, What: fmt.Sprintf("Cannot release container : %s not belonging to this application attempt : %s", cid, t.id)}
+			}
+		}
+	}
+	if len(r.Scheduling) > 0 && !m.cfg.SchedulingAsks {
+		return nil, &creel.Error{Kind: creel.ErrNotEnabled, What: "Found non empty SchedulingRequest in AllocateRequest", Why: "yarn.resourcemanager.placement-constraints.handler is disabled", Try: "use resource requests, or set it to scheduler or placement-processor"}
+	}
+	return sizes, nil
+}
+
+// keepScheduling keeps the latest of each (priority, allocation request id).
+func (t *attempt) keepScheduling(asks []SchedulingAsk) {
+	for _, s := range asks {
+		same := func(x SchedulingAsk) bool {
+			return x.Priority == s.Priority && x.AllocationRequestID == s.AllocationRequestID && x.ExecutionType == s.ExecutionType && slices.Equal(x.Tags, s.Tags)
+		}
+		i := slices.IndexFunc(t.scheduling, same)
+		switch {
+		case s.Count <= 0 && i >= 0:
+			t.scheduling = slices.Delete(t.scheduling, i, i+1)
+		case s.Count <= 0:
+		case i >= 0:
+			t.scheduling[i] = s
+		default:
+			t.scheduling = append(t.scheduling, s)
+		}
+	}
+}
+
+// answerFor gathers what the attempt is to be told. Two answers take turns, so
+// that the last one can be repeated while the next is made.
+func (m *Machine) answerFor(t *attempt) *Answer {
+	out := t.spareAnswer
+	if out == nil {
+		out = &Answer{}
+	}
+	t.spareAnswer, t.answer = t.answer, out
+	*out = Answer{
+		Granted: out.Granted[:0], Completed: out.Completed[:0], Updated: out.Updated[:0], UpdateErrors: out.UpdateErrors[:0],
+		FromPrevious: out.FromPrevious[:0], UpdatedNodes: out.UpdatedNodes[:0], NMTokens: out.NMTokens[:0],
+	}
+	t.responseID = (t.responseID + 1) & 0x7fffffff
+	out.ResponseID = t.responseID
+	for _, c := range t.fresh {
+		if c.state == cAllocated {
+			c.state = cAcquired
+		}
+		out.Granted = append(out.Granted, c.grant())
+		if m.token(t, c.node) {
+			out.NMTokens = append(out.NMTokens, c.node.id)
+		}
+	}
+	clear(t.fresh)
+	t.fresh = t.fresh[:0]
+	for _, c := range t.previous {
+		out.FromPrevious = append(out.FromPrevious, c.grant())
+		if m.token(t, c.node) {
+			out.NMTokens = append(out.NMTokens, c.node.id)
+		}
+	}
+	t.previous = nil
+	out.Completed = append(out.Completed, t.done...)
+	for i := range t.done {
+		t.told = append(t.told, told{t.done[i].ID, t.done[i].node})
+	}
+	clear(t.done)
+	t.done = t.done[:0]
+	out.Updated = append(out.Updated, t.updated...)
+	t.updated = t.updated[:0]
+	out.UpdateErrors = append(out.UpdateErrors, t.errors...)
+	t.errors = t.errors[:0]
+	out.UpdatedNodes = append(out.UpdatedNodes, t.nodes...)
+	t.nodes = t.nodes[:0]
+	h := m.headroom(t.app)
+	out.Headroom = m.t.resource(&h)
+	out.Nodes = int32(m.active)
+	out.Priority = t.app.priority
+	out.PendingContainers, out.ActiveCores = t.app.pendingCount, int32(min(m.total[cpu], 1<<31-1))
+	t.newsSent = false
+	return out
+}
+
+// token reports whether the attempt needs an NM token for a node: its first
+// container there, or the first since the node registered or a key was rolled.
+func (m *Machine) token(t *attempt, n *node) bool {
+	stamp := uint64(m.tokenEpoch)<<32 | uint64(n.registrations)
+	have, known := t.tokens[n]
+	if known && have == stamp {
+		return false
+	}
+	if t.tokens == nil {
+		t.tokens = map[*node]uint64{}
+	}
+	if !known {
+		t.nodeOrder = append(t.nodeOrder, n)
+	}
+	t.tokens[n] = stamp
+	return true
+}
+
+// news tells once that there is something to fetch.
+func (m *Machine) news(t *attempt) {
+	if !t.newsSent && !t.inCall {
+		t.newsSent = true
+		m.act(News{Attempt: t.id})
+	}
+}
+
+// acknowledged: the master speaks again, so it has its last answer; nodes may
+// forget the ends it was told of.
+func (m *Machine) acknowledged(t *attempt) {
+	for _, d := range t.told {
+		if n := m.nodes[d.node]; n != nil {
+			n.forget(d.id)
+		}
+	}
+	t.told = t.told[:0]
+}
+
+// ackAll lets nodes forget all ends of an attempt that nobody will fetch.
+func (m *Machine) ackAll(t *attempt) {
+	m.acknowledged(t)
+	if t.app.sub.KeepContainers && !t.app.state.ended() {
+		return
+	}
+	for i := range t.done {
+		if n := m.nodes[t.done[i].node]; n != nil {
+			n.forget(t.done[i].ID)
+		}
+	}
+	t.done = nil
+}
+
+// FinishMaster is finishApplicationMaster. It answers false until the end is
+// durable; masters ask again.
+func (m *Machine) FinishMaster(now time.Time, r *FinishMaster) (bool, error) {
+	m.at(now)
+	if t := m.attempt(r.Attempt); t != nil && t.app.current == t && t.app.state.ended() {
+		return true, nil
+	}
+	t, err := m.conversing(r.Attempt)
+	if err != nil {
+		return false, err
+	}
+	a := t.app
+	if !t.registered {
+		return false, &creel.Error{Kind: creel.ErrNotRegistered, What: "Application Master is trying to unregister before registering for: " + a.id.String()}
+	}
+	if t.state == tRunning {
+		m.alive(t)
+		t.before, t.target, t.final = tRunning, tFinished, r.Status
+		t.state = tFinalSaving
+		t.diag = join(t.diag, r.Diagnostics)
+		t.url = or(r.TrackingURL, t.url)
+		t.finished = m.now
+		m.saveAttempt(t, func() {
+			if t.state == tFinalSaving {
+				t.state = tFinishing
+			}
+			m.unregistered(t)
+		})
+		m.finishApp(a, appFinished, r.Status, r.Diagnostics)
+		m.settle()
+	}
+	return t.state != tFinalSaving && a.state != appFinalSaving, nil
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// unregistered: the end is durable. A master without a container, or whose
+// container is gone, is over; another has time to exit.
+func (m *Machine) unregistered(t *attempt) {
+	if t.app.sub.Unmanaged || m.container(t.master) == nil {
+		m.attemptOver(t, tFinished)
+		return
+	}
+	m.dropAsks(t)
+	m.enroll(t.app)
+	m.alive(t)
+}

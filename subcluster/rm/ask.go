@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/creelrm/creel"
+)
+
+const anyPlace = "*"
+
+// want is one scheduler key of an attempt: what it still asks for at one
+// priority, allocation request id and execution type. The "*" entry rules
+// count and size; places name hosts and racks.
+type want struct {
+	attempt   *attempt
+	priority  int32
+	alloc     int64
+	execution creel.ExecutionType
+	count     int32 // of "*": containers still wanted
+	strict    bool  // of "*": only listed places
+	size      *size // of "*"; nil until it came
+	enforce   bool
+	master    bool // the attempt's own container
+
+	places map[string]*place
+	hosts  []*place // with count > 0, in the order they came
+	racks  []*place
+
+	// Delay scheduling.
+	level   level3 // how far from the listed places it may go now
+	since   int64  // opportunities when the wait began; -1 = not waiting
+	relaxAt int64  // opportunities at which the level rises
+	serial  int64
+	slot    int32
+	wake    *timer
+
+	hold *reservation
+}
+
+// level3 is how far from its places an ask may go.
+type level3 uint8
+
+const (
+	atNode level3 = iota
+	atRack
+	atAny
+)
+
+// place is a host or rack entry of a want.
+type place struct {
+	name   string
+	rack   bool
+	count  int32
+	strict bool
+}
+
+func (w *want) compare(priority int32, alloc int64, ex creel.ExecutionType) int {
+	return cmp.Or(cmp.Compare(w.priority, priority), cmp.Compare(w.alloc, alloc), cmp.Compare(w.execution, ex))
+}
+
+// want finds or makes the key.
+func (a *attempt) want(priority int32, alloc int64, ex creel.ExecutionType, make bool) *want {
+	i, found := slices.BinarySearchFunc(a.wants, 0, func(w *want, _ int) int { return w.compare(priority, alloc, ex) })
+	if found {
+		return a.wants[i]
+	}
+	if !make {
+		return nil
+	}
+	w := &want{attempt: a, priority: priority, alloc: alloc, execution: ex, since: -1}
+	a.wants = slices.Insert(a.wants, i, w)
+	return w
+}
+
+// ask takes one entry: it replaces the former one of its key and place. v is
+// the normalized size; only that of "*" counts.
+func (m *Machine) ask(a *attempt, r *Ask, v vec) {
+	ex := r.ExecutionType
+	if ex == 0 {
+		ex = creel.Guaranteed
+	}
+	w := a.want(r.Priority, r.AllocationRequestID, ex, r.Count > 0)
+	if w == nil {
+		return
+	}
+	if r.ResourceName == anyPlace || r.ResourceName == "" {
+		if r.Count > w.count && !w.strict == !r.StrictLocality && w.count == 0 {
+			m.endDelay(w)
+		}
+		w.strict, w.enforce = r.StrictLocality, r.EnforceExecution
+		s := w.size
+		if r.Count > 0 || s == nil {
+			s = m.size(v)
+		}
+		m.setCount(w, r.Count, s)
+		if w.hold != nil && (w.count == 0 || w.hold.size != w.size) {
+			m.unreserve(w.hold)
+		}
+	} else {
+		w.setPlace(r.ResourceName, r.Count, r.StrictLocality)
+	}
+	m.forgetIfEmpty(w)
+}
+
+// setCount sets what is outstanding, here and up the tree.
+func (m *Machine) setCount(w *want, count int32, s *size) {
+	if w.size == s && w.count == count {
+		return
+	}
+	a := w.attempt
+	var delta vec
+	if w.size != nil {
+		delta.addTimes(&w.size.v, -int64(w.count))
+	}
+	if s != nil {
+		delta.addTimes(&s.v, int64(count))
+	}
+	d := count - w.count
+	w.count, w.size = count, s
+	a.app.pending.add(&delta)
+	a.app.pendingCount += d
+	for q := a.app.queue; q != nil; q = q.parent {
+		q.pending.add(&delta)
+		q.pendingCount += d
+	}
+}
+
+func (w *want) setPlace(name string, count int32, strict bool) {
+	p := w.places[name]
+	if p == nil {
+		if count <= 0 {
+			return
+		}
+		if w.places == nil {
+			w.places = map[string]*place{}
+		}
+		p = &place{name: name, rack: strings.HasPrefix(name, "/")}
+		w.places[name] = p
+		if p.rack {
+			w.racks = append(w.racks, p)
+		} else {
+			w.hosts = append(w.hosts, p)
+		}
+	}
+	p.count, p.strict = count, strict
+	if count <= 0 {
+		w.dropPlace(p)
+	}
+}
+
+func (w *want) dropPlace(p *place) {
+	delete(w.places, p.name)
+	same := func(x *place) bool { return x == p }
+	if p.rack {
+		w.racks = slices.DeleteFunc(w.racks, same)
+	} else {
+		w.hosts = slices.DeleteFunc(w.hosts, same)
+	}
+}
+
+// served lowers the counts of the entries a container on n satisfied: the
+// host's and its rack's for a local one, the rack's for a rack-local one, and
+// always that of "*".
+func (m *Machine) served(w *want, n *node, at level3) {
+	if len(w.places) > 0 {
+		if at == atNode {
+			w.lower(n.host)
+		}
+		if at <= atRack {
+			w.lower(n.rack.name)
+		}
+	}
+	m.setCount(w, w.count-1, w.size)
+	if at != atAny {
+		m.endDelay(w)
+	}
+}
+
+func (w *want) lower(name string) {
+	if p := w.places[name]; p != nil {
+		if p.count--; p.count <= 0 {
+			w.dropPlace(p)
+		}
+	}
+}
+
+// restore takes back what served did, for a container that never reached its master.
+func (m *Machine) restore(c *container) {
+	w := c.owner.want(c.priority, c.alloc, c.execution, true)
+	s := w.size
+	if s == nil || w.count == 0 {
+		s = c.size
+	}
+	m.setCount(w, w.count+1, s)
+}
+
+func (m *Machine) forgetIfEmpty(w *want) {
+	if w.count > 0 || len(w.places) > 0 {
+		return
+	}
+	m.endDelay(w)
+	if w.hold != nil {
+		m.unreserve(w.hold)
+	}
+	a := w.attempt
+	if i := slices.Index(a.wants, w); i >= 0 {
+		a.wants = slices.Delete(a.wants, i, i+1)
+	}
+}
+
+// dropAsks forgets everything an attempt asked for.
+func (m *Machine) dropAsks(a *attempt) {
+	for len(a.wants) > 0 {
+		w := a.wants[len(a.wants)-1]
+		m.setCount(w, 0, w.size)
+		w.places, w.hosts, w.racks = nil, nil, nil
+		m.forgetIfEmpty(w)
+	}
+}
+
+// blacklist holds the hosts and racks an attempt avoids.
+type blacklist struct{ names map[string]struct{} }
+
+func (b *blacklist) bars(n *node) bool {
+	if b == nil || len(b.names) == 0 {
+		return false
+	}
+	if _, ok := b.names[n.host]; ok {
+		return true
+	}
+	_, ok := b.names[n.rack.name]
+	return ok
+}
+
+func (b *blacklist) change(add, remove []string) {
+	if len(add) > 0 && b.names == nil {
+		b.names = map[string]struct{}{}
+	}
+	for _, name := range add {
+		b.names[name] = struct{}{}
+	}
+	for _, name := range remove {
+		delete(b.names, name)
+	}
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// attemptState is YARN's RMAppAttemptState.
+type attemptState uint8
+
+const (
+	tNew attemptState = iota
+	tSubmitted
+	tScheduled
+	tAllocatedSaving
+	tAllocated
+	tLaunchedUnmanagedSaving
+	tLaunched
+	tRunning
+	tFinalSaving
+	tFinishing
+	tFinished
+	tFailed
+	tKilled
+)
+
+var attemptStateNames = [...]string{"NEW", "SUBMITTED", "SCHEDULED", "ALLOCATED_SAVING", "ALLOCATED", "LAUNCHED_UNMANAGED_SAVING", "LAUNCHED",
+	"RUNNING", "FINAL_SAVING", "FINISHING", "FINISHED", "FAILED", "KILLED"}
+
+func (s attemptState) String() string { return attemptStateNames[s] }
+
+func (s attemptState) public(before attemptState) creel.AttemptState {
+	if s == tFinalSaving {
+		s = before
+	}
+	return [...]creel.AttemptState{creel.AttemptNew, creel.AttemptSubmitted, creel.AttemptScheduled, creel.AttemptAllocatedSaving, creel.AttemptAllocated,
+		creel.AttemptAllocatedSaving, creel.AttemptLaunched, creel.AttemptRunning, 0, creel.AttemptFinishing,
+		creel.AttemptFinished, creel.AttemptFailed, creel.AttemptKilled}[s]
+}
+
+// attempt is one attempt to run an application's master.
+type attempt struct {
+	id     creel.AttemptID
+	app    *app
+	state  attemptState
+	before attemptState
+	target attemptState
+	final  creel.FinalStatus
+	diag   string
+	exit   int32
+
+	host, url         string
+	port              int32
+	registered        bool
+	recovered         bool               // it ran in an earlier life of this ResourceManager
+	endedBefore       map[int64]struct{} // containers of earlier lives that were recovered or ended
+	master            creel.ContainerID
+	masterNode        creel.NodeID
+	masterHTTP        string
+	started, finished int64
+	beat              int64
+	beatLink          link[*attempt]
+
+	// What it asks for and has.
+	wants      []*want // by priority, allocation request id, execution type
+	scheduling []SchedulingAsk
+	growing    []growth // increases that wait for room
+	black      blacklist
+	lastSeq    int64
+	live       map[int64]*container // containers with this attempt's number in their id
+	containers *container           // containers it owns
+
+	// What it is to be told.
+	fresh    []*container
+	done     []Completed
+	updated  []Updated
+	errors   []UpdateError
+	previous []*container
+	nodes    []NodeUpdate
+	told     []told // ends it was told of and has not yet acknowledged by its next call
+	newsSent bool
+	inCall   bool
+
+	responseID          int32
+	answer, spareAnswer *Answer
+	tokens              map[*node]uint64 // node -> registration the token was given for
+	nodeOrder           []*node          // nodes that ran something of it
+}
+
+// told is an end delivered to a master, kept until it is acknowledged.
+type told struct {
+	id   creel.ContainerID
+	node creel.NodeID
+}
+
+func (t *attempt) over() bool {
+	return t.state == tFinished || t.state == tFailed || t.state == tKilled || t.state == tFinalSaving && t.target != tFinished
+}
+
+// schedulable: its asks count.
+func (t *attempt) schedulable() bool {
+	return t.state >= tScheduled && t.state <= tRunning
+}
+
+func (m *Machine) attempt(id creel.AttemptID) *attempt {
+	a := m.apps[id.Application]
+	if a == nil || id.Attempt < 1 || int(id.Attempt) > len(a.attempts) {
+		return nil
+	}
+	return a.attempts[id.Attempt-1]
+}
+
+func noAttempt(id creel.AttemptID) error {
+	return &creel.Error{Kind: creel.ErrAttemptNotFound, What: "Application attempt " + id.String() + " doesn't exist in ApplicationMasterService cache."}
+}
+
+// newAttempt begins the next attempt of an application.
+func (m *Machine) newAttempt(a *app) {
+	t := &attempt{
+		id: creel.AttemptID{Application: a.id, Attempt: int32(len(a.attempts) + 1)}, app: a, started: m.now, responseID: -1,
+		live: map[int64]*container{}, exit: creel.ExitInvalid,
+	}
+	if prev := a.current; prev != nil && a.sub.KeepContainers {
+		m.inherit(t, prev)
+	}
+	a.attempts = append(a.attempts, t)
+	a.current = t
+	t.state = tSubmitted
+	if a.sub.Unmanaged {
+		t.state = tLaunchedUnmanagedSaving
+		m.saveAttempt(t, func() {
+			if t.state == tLaunchedUnmanagedSaving {
+				m.launched(t)
+				m.act(LaunchMaster{Attempt: t.id, User: a.sub.User, Submitted: instant(a.submitted), Unmanaged: true, Context: a.sub.Context})
+			}
+		})
+	} else {
+		t.state = tScheduled
+	}
+	m.enqueue(a)
+}
+
+// inherit hands the living containers of an ended attempt to the next one.
+func (m *Machine) inherit(t, prev *attempt) {
+	for c := prev.containers; c != nil; c = prev.containers {
+		c.disown()
+		c.owner = t
+		c.own()
+		if c.state != cAllocated {
+			t.previous = append(t.previous, c)
+		}
+	}
+	t.done = append(t.done, prev.done...)
+	t.black.change(keys(prev), nil)
+}
+
+// askMaster asks for the master's own container.
+func (m *Machine) askMaster(t *attempt) {
+	s := t.app.sub
+	w := t.want(s.Master.Priority, -1, creel.Guaranteed, true)
+	w.master = true
+	w.strict = s.Master.StrictLocality
+	for i := range s.MasterPlaces {
+		p := &s.MasterPlaces[i]
+		w.setPlace(p.ResourceName, 1, p.StrictLocality)
+	}
+	if name := s.Master.ResourceName; name != "" && name != anyPlace {
+		w.setPlace(name, 1, false)
+	}
+	m.setCount(w, 1, t.app.amSize)
+}
+
+func (m *Machine) masterAllocated(t *attempt, c *container) {
+	t.state = tAllocatedSaving
+	t.master, t.masterNode, t.masterHTTP = c.id(), c.node.id, c.node.http
+	m.saveAttempt(t, func() {
+		if t.state != tAllocatedSaving {
+			return
+		}
+		c := m.container(t.master)
+		if c == nil {
+			return // its end has been dealt with
+		}
+		t.state = tAllocated
+		if c.state == cAllocated {
+			c.state = cAcquired
+		}
+		m.token(t, c.node)
+		m.act(LaunchMaster{Attempt: t.id, Container: c.grant(), User: t.app.sub.User, Submitted: instant(t.app.submitted), Context: t.app.sub.Context})
+	})
+}
+
+// MasterLaunched tells that the node started the master.
+func (m *Machine) MasterLaunched(now time.Time, id creel.AttemptID) {
+	m.at(now)
+	if t := m.attempt(id); t != nil && t.state == tAllocated {
+		m.launched(t)
+	}
+	m.settle()
+}
+
+func (m *Machine) launched(t *attempt) {
+	t.state = tLaunched
+	if t.app.launched == 0 {
+		t.app.launched = m.now
+	}
+	m.alive(t)
+}
+
+// alive restarts the wait for a silent master.
+func (m *Machine) alive(t *attempt) {
+	t.beat = m.now
+	m.masterBeats.append(t)
+}
+
+// MasterLaunchFailed tells that the node did not start the master.
+func (m *Machine) MasterLaunchFailed(now time.Time, id creel.AttemptID, diagnostics string) {
+	m.at(now)
+	if t := m.attempt(id); t != nil && (t.state == tAllocated || t.state == tLaunched) {
+		m.endAttempt(t, tFailed, creel.FinalFailed, "Error launching "+id.String()+". Got exception: "+diagnostics, creel.ExitInvalid)
+	}
+	m.settle()
+}
+
+func (m *Machine) masterSilent(t *attempt) {
+	m.masterBeats.remove(t)
+	if t.state == tFinishing {
+		m.attemptOver(t, tFinished)
+		return
+	}
+	m.endAttempt(t, tFailed, creel.FinalFailed, fmt.Sprintf("ApplicationMaster for attempt %s timed out", t.id), creel.ExitInvalid)
+}
+
+// masterEnded: the container of the master is gone.
+func (m *Machine) masterEnded(t *attempt, exit int32, diag string) {
+	t.exit = exit
+	switch t.state {
+	case tFinishing:
+		m.attemptOver(t, tFinished)
+	case tFinalSaving:
+		// Its end is being recorded; if it had unregistered it needs not wait for this.
+	case tAllocatedSaving, tAllocated, tLaunched, tRunning:
+		m.endAttempt(t, tFailed, creel.FinalFailed, fmt.Sprintf("AM Container for %s exited with  exitCode: %d\n%s", t.id, exit, diag), exit)
+	}
+}
+
+// FailAttempt fails the current attempt by a client's order.
+func (m *Machine) FailAttempt(now time.Time, id creel.AttemptID) error {
+	m.at(now)
+	a := m.apps[id.Application]
+	if a == nil {
+		return noApp(id.Application)
+	}
+	t := m.attempt(id)
+	if t == nil {
+		return &creel.Error{Kind: creel.ErrAttemptNotFound, What: "ApplicationAttempt with id '" + id.String() + "' doesn't exist in RM."}
+	}
+	if !t.over() && t.state != tFinishing {
+		m.endAttempt(t, tFailed, creel.FinalFailed, "Attempt failed by user.", creel.ExitInvalid)
+	}
+	m.settle()
+	return nil
+}
+
+// endAttempt takes an attempt to a final state: durable first.
+func (m *Machine) endAttempt(t *attempt, target attemptState, final creel.FinalStatus, diag string, exit int32) {
+	if t.over() || t.state == tFinalSaving && target != tKilled {
+		return
+	}
+	if t.state == tFinalSaving {
+		// A kill overtakes an unregistration that is not durable yet.
+		return
+	}
+	if t.state == tFinishing {
+		m.attemptOver(t, tFinished)
+		return
+	}
+	t.before, t.target, t.final = t.state, target, final
+	t.state = tFinalSaving
+	t.diag = join(t.diag, diag)
+	if exit != creel.ExitInvalid {
+		t.exit = exit
+	}
+	t.finished = m.now
+	m.masterBeats.remove(t)
+	m.saveAttempt(t, func() { m.attemptOver(t, target) })
+}
+
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
+}
+
+// attemptOver is an attempt's final state: it leaves the scheduler, and the
+// application decides what follows.
+func (m *Machine) attemptOver(t *attempt, s attemptState) {
+	if t.state == tFinished || t.state == tFailed || t.state == tKilled {
+		return
+	}
+	a := t.app
+	t.state = s
+	if t.finished == 0 {
+		t.finished = m.now
+	}
+	m.masterBeats.remove(t)
+	m.act(AttemptEnded{Attempt: t.id})
+	m.dropAsks(t)
+	m.enroll(a)
+	m.stopRunning(a)
+	if c := m.container(t.master); c != nil {
+		if s != tFinished {
+			m.act(StopMaster{Attempt: t.id, Container: t.master, Node: c.node.id})
+		}
+		id, n := c.id(), c.node
+		m.end(c, cKilled, creel.ExitKilledByRM, "", nil)
+		n.kill(id)
+	}
+	again := s == tFailed && m.mayRetry(t)
+	if !(again && a.sub.KeepContainers) {
+		m.killContainers(t)
+	} else {
+		for _, c := range t.fresh { // never reached a master
+			id, n := c.id(), c.node
+			m.end(c, cKilled, creel.ExitAborted, "", nil)
+			n.kill(id)
+		}
+	}
+	t.fresh = nil
+	m.ackAll(t)
+	m.appAttemptOver(a, t, s, again)
+}
+
+func (m *Machine) killContainers(t *attempt) {
+	for c := t.containers; c != nil; c = t.containers {
+		id, n := c.id(), c.node
+		m.end(c, cKilled, creel.ExitKilledAfterAppEnd, "", nil)
+		n.kill(id)
+	}
+}
+
+// mayRetry counts a failed attempt and reports whether another may follow.
+func (m *Machine) mayRetry(t *attempt) bool {
+	a := t.app
+	if a.state == appKilling || a.state == appFinalSaving || a.state.ended() {
+		return false
+	}
+	switch t.exit {
+	case creel.ExitPreempted, creel.ExitAborted, creel.ExitDisksFailed, creel.ExitKilledByRM:
+		// Not the master's fault: it does not count.
+	default:
+		a.failures = append(a.failures, m.now)
+	}
+	if a.sub.Unmanaged {
+		return false
+	}
+	most := m.cfg.MaxAttempts
+	if n := a.sub.MaxAttempts; n > 0 && n < most {
+		most = n
+	}
+	failed := len(a.failures)
+	if d := int64(a.sub.FailuresValidity); d > 0 {
+		failed = 0
+		for _, at := range a.failures {
+			if m.now-at < d {
+				failed++
+			}
+		}
+	}
+	return failed < most
+}
+
+// appAttemptOver is what an ended attempt means to its application.
+func (m *Machine) appAttemptOver(a *app, t *attempt, s attemptState, again bool) {
+	switch a.state {
+	case appFinishing:
+		m.appOver(a, appFinished)
+	case appKilling:
+		m.finishApp(a, appKilled, creel.FinalKilled, "")
+	case appFinalSaving:
+		// Whoever saves goes on when it is durable.
+	case appAccepted, appRunning:
+		switch {
+		case again:
+			a.state = appAccepted
+			m.newAttempt(a)
+		case s == tFinished:
+			m.finishApp(a, appFinished, t.final, t.diag)
+		case s == tKilled:
+			m.finishApp(a, appKilled, creel.FinalKilled, t.diag)
+		default:
+			m.finishApp(a, appFailed, creel.FinalFailed, fmt.Sprintf("Application %s failed %d times due to %s. Failing the application.",
+				a.id, len(a.attempts), strings.TrimSpace(t.diag)))
+		}
+	}
+}
+
+func (m *Machine) saveAttempt(t *attempt, then func()) {
+	m.save(func(seq uint64) Action { return SaveAttempt{Seq: seq, Record: t.record()} }, then)
+}
+
+func (t *attempt) record() AttemptRecord {
+	r := AttemptRecord{ID: t.id, Master: t.master, Node: t.masterNode, Started: instant(t.started), State: creel.AttemptNew, Final: t.final,
+		Diagnostics: t.diag, TrackingURL: t.url, ExitStatus: t.exit, Finished: instant(t.finished)}
+	switch {
+	case t.state == tFinalSaving:
+		r.State = t.target.public(0)
+	case t.over() || t.state == tFinishing:
+		r.State = t.state.public(0)
+	}
+	if t.state == tFinishing {
+		r.State = creel.AttemptFinished
+	}
+	return r
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/creelrm/creel"
+)
+
+// Audit recomputes everything the machine keeps in sums and indexes from its
+// containers and asks, and checks the promises: no node above its size by an
+// allocation, no queue above its maximum by an allocation, children summing to
+// their parents, every waiting application in its place in the order. It gives
+// all breaches joined, nil for none. It looks at everything, and changes nothing.
+func (m *Machine) Audit() error {
+	c := auditor{m: m}
+	c.nodes()
+	c.apps()
+	c.queues()
+	c.order()
+	return errors.Join(c.errs...)
+}
+
+type auditor struct {
+	m    *Machine
+	errs []error
+}
+
+func (c *auditor) fail(format string, args ...any) {
+	if len(c.errs) < 20 {
+		c.errs = append(c.errs, fmt.Errorf(format, args...))
+	}
+}
+
+func (c *auditor) nodes() {
+	m := c.m
+	var total vec
+	active, reserved := 0, 0
+	live := int32(0)
+	for _, n := range m.nodeList {
+		var used vec
+		count := int32(0)
+		var prev *container
+		for k := n.containers; k != nil; k = k.nodeNext {
+			if k.nodePrev != prev || k.node != n {
+				c.fail("node %s: broken list of containers at %s", n.id, k.id())
+				return
+			}
+			if m.container(k.id()) != k {
+				c.fail("node %s: container %s is not found by its id", n.id, k.id())
+			}
+			if k.state >= cCompleted {
+				c.fail("node %s: container %s is %s and still there", n.id, k.id(), k.state)
+			}
+			if k.state < cRunning != k.waitLink.in {
+				c.fail("container %s is %s; waits for its start: %v", k.id(), k.state, k.waitLink.in)
+			}
+			used.add(&k.size.v)
+			count++
+			prev = k
+		}
+		live += count
+		free := n.total
+		free.sub(&used)
+		if used != n.used || free != n.free || count != n.count {
+			c.fail("node %s: used %v free %v count %d, containers say %v %v %d", n.id, n.used, n.free, n.count, used, free, count)
+		}
+		if !n.override && !m.t.fits(&used, &n.total) && !n.recovered {
+			c.fail("node %s: used %v above total %v", n.id, used, n.total)
+		}
+		if n.state.runs() {
+			active++
+			total.add(&n.total)
+		} else if count > 0 {
+			c.fail("node %s is %s and has %d containers", n.id, n.state, count)
+		}
+		if n.hold != nil {
+			reserved++
+			if n.hold.node != n || n.hold.want.hold != n.hold || n.hold.want.count <= 0 || !n.state.takes() {
+				c.fail("node %s: broken reservation", n.id)
+			}
+		}
+		indexed := n.links[0].grid != nil
+		if want := m.roomy(n) && n.free[mem] > 0 && (m.t.check == 1 || n.free[cpu] > 0); indexed != want {
+			c.fail("node %s: in the index %v, should be %v", n.id, indexed, want)
+		}
+		if indexed {
+			if cell := int32(rowOf(n.free[mem]/m.ix.steps[mem])*cols + colOf(n.free[cpu]/m.ix.steps[cpu])); cell != n.links[0].cell || n.links[0].grid.mask != extras(&n.free) {
+				c.fail("node %s: in the wrong cell", n.id)
+			}
+		}
+	}
+	if total != m.total || active != m.active || reserved != m.reserved || live != m.count.containers {
+		c.fail("cluster: total %v active %d reserved %d containers %d, nodes say %v %d %d %d", m.total, m.active, m.reserved, m.count.containers, total, active, reserved, live)
+	}
+	if m.count.granted-m.count.released != int64(live) {
+		c.fail("granted %d, released %d, but %d live", m.count.granted, m.count.released, live)
+	}
+}
+
+// sums are what a queue or user should have.
+type sums struct {
+	used, held, pending, am    vec
+	containers, pendingCount   int32
+	apps, running, waitingApps int
+}
+
+func (c *auditor) apps() {
+	m := c.m
+	perQueue, perUser := map[*queue]*sums{}, map[*user]*sums{}
+	waiting := 0
+	for _, a := range m.appList {
+		if m.apps[a.id] != a {
+			continue
+		}
+		s := sums{apps: 1}
+		for _, t := range a.attempts {
+			for k := t.containers; k != nil; k = k.ownNext {
+				if k.owner != t {
+					c.fail("%s: container %s has another owner", t.id, k.id())
+				}
+				s.used.add(&k.size.v)
+				s.containers++
+			}
+			if t.over() && t != a.current && t.containers != nil {
+				c.fail("%s is %s and owns containers", t.id, t.state)
+			}
+			for i, w := range t.wants {
+				if i > 0 && t.wants[i-1].compare(w.priority, w.alloc, w.execution) >= 0 {
+					c.fail("%s: asks out of order", t.id)
+				}
+				if w.count < 0 || w.count == 0 && len(w.places) == 0 {
+					c.fail("%s: empty ask kept at priority %d", t.id, w.priority)
+				}
+				if w.size != nil {
+					s.pending.addTimes(&w.size.v, int64(w.count))
+					s.pendingCount += w.count
+				}
+				if w.hold != nil {
+					s.held.add(&w.hold.size.v)
+				}
+				for _, p := range w.places {
+					if p.count <= 0 {
+						c.fail("%s: place %s with count %d", t.id, p.name, p.count)
+					}
+				}
+			}
+		}
+		if s.used != a.used || s.containers != a.containers || s.pending != a.pending || s.pendingCount != a.pendingCount || s.held != a.held {
+			c.fail("%s: used %v (%d) pending %v (%d) held %v, in truth %v (%d) %v (%d) %v", a.id, a.used, a.containers, a.pending, a.pendingCount, a.held, s.used, s.containers, s.pending, s.pendingCount, s.held)
+		}
+		if !a.inQueue {
+			if s.containers > 0 || s.pendingCount > 0 || a.slot != 0 || a.pendSlot != 0 {
+				c.fail("%s is %s, out of its queue, and has %d containers, %d pending", a.id, a.state, s.containers, s.pendingCount)
+			}
+			continue
+		}
+		if waits := a.pendingCount > 0 && a.runnable(); waits != a.waits || waits != (a.slot != 0) {
+			c.fail("%s: waits %v, in the order %v, should be %v", a.id, a.waits, a.slot != 0, waits)
+		}
+		if a.waits {
+			waiting++
+			s.waitingApps = 1
+		}
+		if a.activated {
+			s.running = 1
+			if a.amSize != nil {
+				s.am = a.amSize.v
+			}
+		}
+		for q := a.queue; q != nil; q = q.parent {
+			add(perQueue, q, &s)
+		}
+		add(perUser, a.user, &s)
+	}
+	if waiting != m.waiting {
+		c.fail("%d applications wait, %d counted", waiting, m.waiting)
+	}
+	for _, q := range m.tree.all {
+		s := perQueue[q]
+		if s == nil {
+			s = &sums{}
+		}
+		if s.used != q.used || s.held != q.held || s.pending != q.pending || s.containers != q.containers || s.pendingCount != q.pendingCount || s.running != q.running {
+			c.fail("queue %s: used %v held %v pending %v (%d, %d) running %d, applications say %v %v %v (%d, %d) %d", q.path, q.used, q.held, q.pending, q.containers, q.pendingCount, q.running,
+				s.used, s.held, s.pending, s.containers, s.pendingCount, s.running)
+		}
+		if q.leaf == nil {
+			continue
+		}
+		if s.apps != q.leaf.apps || s.am != q.leaf.amUsed {
+			c.fail("queue %s: %d applications, masters use %v, in truth %d, %v", q.path, q.leaf.apps, q.leaf.amUsed, s.apps, s.am)
+		}
+		var byActive vec
+		active, limited := 0, 0
+		for _, u := range q.leaf.userList {
+			us := perUser[u]
+			if us == nil {
+				us = &sums{}
+			}
+			if us.used != u.used || us.am != u.amUsed || us.apps != u.total || us.running != u.running || us.waitingApps != u.waitingApps {
+				c.fail("user %s of %s: used %v apps %d running %d waiting %d, in truth %v %d %d %d", u.name, q.path, u.used, u.total, u.running, u.waitingApps, us.used, us.apps, us.running, us.waitingApps)
+			}
+			if u.waitingApps > 0 {
+				active++
+				byActive.add(&u.used)
+			}
+			if u.limited {
+				limited++
+			}
+		}
+		if active != q.leaf.active || byActive != q.leaf.usedByActive || limited != q.leaf.limitedUsers {
+			c.fail("queue %s: active users %d using %v, limited %d, in truth %d, %v, %d", q.path, q.leaf.active, q.leaf.usedByActive, q.leaf.limitedUsers, active, byActive, limited)
+		}
+	}
+}
+
+func add[K comparable](to map[K]*sums, k K, s *sums) {
+	t := to[k]
+	if t == nil {
+		t = &sums{}
+		to[k] = t
+	}
+	t.used.add(&s.used)
+	t.held.add(&s.held)
+	t.pending.add(&s.pending)
+	t.am.add(&s.am)
+	t.containers += s.containers
+	t.pendingCount += s.pendingCount
+	t.apps += s.apps
+	t.running += s.running
+	t.waitingApps += s.waitingApps
+}
+
+func (c *auditor) queues() {
+	m := c.m
+	for _, q := range m.tree.all {
+		if m.tree.byPath[q.path] != q {
+			c.fail("queue %s is not found by its path", q.path)
+		}
+		var used vec
+		for _, k := range q.children {
+			used.add(&k.used)
+		}
+		if q.leaf == nil && used != q.used {
+			c.fail("queue %s: used %v, children sum to %v", q.path, q.used, used)
+		}
+	}
+}
+
+// order checks the heaps: who waits is in, who does not is out, and everybody
+// stands where its rank says.
+func (c *auditor) order() {
+	for _, q := range c.m.tree.all {
+		parked := 0
+		for _, k := range q.children {
+			in := k.slot != 0
+			if in && k.parked {
+				c.fail("queue %s is parked and in the order", k.path)
+			}
+			if k.parked {
+				parked++
+			}
+			if has := k.hasReady(); has != (in || k.parked) {
+				c.fail("queue %s: something waits %v, in the order %v, parked %v", k.path, has, in, k.parked)
+			}
+			if in && k.least == vecMax {
+				c.fail("queue %s waits for nothing", k.path)
+			}
+		}
+		if parked != q.parkedBelow {
+			c.fail("queue %s: %d children parked, counted %d", q.path, parked, q.parkedBelow)
+		}
+		sorted(c, q.path, &q.ready)
+		if q.leaf == nil {
+			continue
+		}
+		for _, u := range q.leaf.userList {
+			if (u.slot != 0) != (u.apps.len() > 0) {
+				c.fail("user %s of %s: in the order %v, applications waiting %d", u.name, q.path, u.slot != 0, u.apps.len())
+			}
+			sorted(c, q.path, &u.apps)
+			for _, a := range u.apps.items {
+				if !c.m.t.fits(&q.least, &a.least) {
+					c.fail("queue %s: least %v above that of %s, %v", q.path, q.least, a.id, a.least)
+				}
+			}
+		}
+		sorted(c, q.path, &q.users)
+		for p := q; p.parent != nil; p = p.parent {
+			if p.hasReady() && !c.m.t.fits(&p.parent.least, &p.least) {
+				c.fail("queue %s: least %v above that of its child %s, %v", p.parent.path, p.parent.least, p.path, p.least)
+			}
+		}
+	}
+}
+
+func sorted[T any](c *auditor, path creel.QueuePath, h *heap[T]) {
+	for i, x := range h.items {
+		if int(*h.slot(x)) != i+1 {
+			c.fail("queue %s: element %d of a heap thinks it is at %d", path, i, *h.slot(x)-1)
+		}
+		if i > 0 && h.less(x, h.items[(i-1)/2]) {
+			c.fail("queue %s: heap out of order at %d", path, i)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import "github.com/creelrm/creel"
+
+// containerState is YARN's RMContainerState.
+type containerState uint8
+
+const (
+	cNew containerState = iota
+	cReserved
+	cAllocated
+	cAcquired
+	cRunning
+	cCompleted
+	cExpired
+	cReleased
+	cKilled
+)
+
+var containerStateNames = [...]string{"NEW", "RESERVED", "ALLOCATED", "ACQUIRED", "RUNNING", "COMPLETED", "EXPIRED", "RELEASED", "KILLED"}
+
+func (s containerState) String() string { return containerStateNames[s] }
+
+func (s containerState) public() creel.ContainerState {
+	switch {
+	case s < cRunning:
+		return creel.ContainerNew
+	case s == cRunning:
+		return creel.ContainerRunning
+	}
+	return creel.ContainerComplete
+}
+
+// container is one live container; ended ones are reused.
+type container struct {
+	seq       int64    // ContainerID.ID
+	origin    *attempt // whose number is in its id
+	owner     *attempt // who is told of its end: origin, or a later attempt that kept it
+	node      *node
+	size      *size
+	created   int64 // ms
+	alloc     int64
+	priority  int32
+	version   int32
+	execution creel.ExecutionType
+	state     containerState
+	reason    Reason
+	master    bool
+	at        level3
+	extra     *containerExtra // rare things
+
+	nodePrev, nodeNext *container
+	ownPrev, ownNext   *container
+	waitLink           link[*container] // among those not seen running
+}
+
+// containerExtra is what few containers have.
+type containerExtra struct {
+	tags    []string
+	pending *size // target of an increase the master has not brought to the node
+	from    *size // size before that increase
+	timer   *timer
+}
+
+func (c *container) id() creel.ContainerID {
+	return creel.ContainerID{Attempt: c.origin.id, ID: c.seq}
+}
+
+func (c *container) grant() Grant {
+	g := Grant{
+		ID: c.id(), Node: c.node.id, HTTPAddress: c.node.http, Resource: c.size.res, Priority: c.priority,
+		AllocationRequestID: c.alloc, ExecutionType: c.execution, Version: c.version, Created: c.created, Master: c.master, Reason: c.reason,
+	}
+	if c.extra != nil {
+		g.Tags = c.extra.tags
+	}
+	return g
+}
+
+const slab = 256
+
+func (m *Machine) newContainer() *container {
+	if c := m.spare; c != nil {
+		m.spare = c.nodeNext
+		*c = container{}
+		return c
+	}
+	if len(m.pool) == 0 {
+		m.pool = make([]container, slab)
+	}
+	c := &m.pool[0]
+	m.pool = m.pool[1:]
+	return c
+}
+
+// grant makes the container that w gets on n.
+func (m *Machine) grant(w *want, n *node, at level3, reason Reason) {
+	a := w.attempt
+	if h := w.hold; h != nil && (h.node == n || w.count == 1) {
+		m.unreserve(h)
+	}
+	a.lastSeq++
+	c := m.newContainer()
+	c.seq = creel.NewContainerID(a.id, m.cfg.Epoch, a.lastSeq).ID
+	c.origin, c.owner, c.size = a, a, w.size
+	c.created, c.alloc, c.priority, c.execution = m.ms(), w.alloc, w.priority, w.execution
+	c.state, c.reason, c.master, c.at = cAllocated, reason, w.master, at
+	m.attach(c, n)
+	m.count.granted++
+	a.app.queue.granted++
+	m.served(w, n, at)
+	m.unlaunched.append(c)
+	if w.master {
+		m.forgetIfEmpty(w)
+		m.enroll(a.app)
+		m.masterAllocated(a, c)
+		return
+	}
+	a.fresh = append(a.fresh, c)
+	if w.count == 0 {
+		m.forgetIfEmpty(w)
+	}
+	m.news(a)
+}
+
+// attach puts a container on a node and among its owner's, and charges for it.
+func (m *Machine) attach(c *container, n *node) {
+	c.node = n
+	c.nodeNext = n.containers
+	if c.nodeNext != nil {
+		c.nodeNext.nodePrev = c
+	}
+	n.containers = c
+	n.count++
+	c.origin.live[c.seq] = c
+	c.own()
+	n.used.add(&c.size.v)
+	n.free.sub(&c.size.v)
+	m.placeInIndex(n)
+	m.count.containers++
+	m.charge(c.owner.app, c.size, 1)
+}
+
+// own links a container into its owner's list.
+func (c *container) own() {
+	a := c.owner
+	c.ownPrev, c.ownNext = nil, a.containers
+	if c.ownNext != nil {
+		c.ownNext.ownPrev = c
+	}
+	a.containers = c
+}
+
+func (c *container) disown() {
+	if c.ownPrev != nil {
+		c.ownPrev.ownNext = c.ownNext
+	} else {
+		c.owner.containers = c.ownNext
+	}
+	if c.ownNext != nil {
+		c.ownNext.ownPrev = c.ownPrev
+	}
+	c.ownPrev, c.ownNext = nil, nil
+}
+
+// end ends a container, once: its room and its share come back, and its owner
+// is told, unless nobody is left to tell.
+func (m *Machine) end(c *container, s containerState, exit int32, diagnostics string, message any) {
+	n, a := c.node, c.owner
+	m.unlaunched.remove(c)
+	if c.extra != nil {
+		m.stop(&c.extra.timer)
+	}
+	if c.nodePrev != nil {
+		c.nodePrev.nodeNext = c.nodeNext
+	} else {
+		n.containers = c.nodeNext
+	}
+	if c.nodeNext != nil {
+		c.nodeNext.nodePrev = c.nodePrev
+	}
+	n.count--
+	delete(c.origin.live, c.seq)
+	c.disown()
+	n.used.sub(&c.size.v)
+	n.free.add(&c.size.v)
+	m.placeInIndex(n)
+	m.roomOn(n)
+	m.count.containers--
+	m.count.released++
+	a.app.queue.released++
+	m.charge(a.app, c.size, -1)
+	if c.state == cAllocated {
+		a.unfresh(c)
+	}
+	id, master := c.id(), c.master
+	done := Completed{ID: id, ExitStatus: exit, Diagnostics: diagnostics, Resource: c.size.res, Execution: c.execution, Message: message, node: n.id}
+	c.state = s
+	c.node, c.owner, c.origin, c.size, c.extra = nil, nil, nil, nil, nil
+	c.nodePrev, c.nodeNext = nil, m.spare
+	m.spare = c
+	switch {
+	case master:
+		m.masterEnded(a, exit, diagnostics)
+	case !a.over():
+		a.done = append(a.done, done)
+		m.news(a)
+	}
+}
+
+func (a *attempt) unfresh(c *container) {
+	for i, f := range a.fresh {
+		if f == c {
+			a.fresh = append(a.fresh[:i], a.fresh[i+1:]...)
+			return
+		}
+	}
+}
+
+// find gives a live container, nil if there is none.
+func (m *Machine) container(id creel.ContainerID) *container {
+	a := m.attempt(id.Attempt)
+	if a == nil {
+		return nil
+	}
+	return a.live[id.ID]
+}
+
+// containerExpired ends a container that was never seen running.
+func (m *Machine) containerExpired(c *container) {
+	id, n := c.id(), c.node
+	m.end(c, cExpired, creel.ExitAborted, "Container expired since it was unused", nil)
+	n.kill(id)
+}
+
+// release gives a container back at its master's wish.
+func (m *Machine) release(c *container) {
+	id, n := c.id(), c.node
+	m.end(c, cReleased, creel.ExitAborted, "Container released by application", nil)
+	n.kill(id)
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// index finds a node with room without looking at those that have none. Nodes
+// lie in cells by free memory (rows) and free vcores (columns); bitmaps say
+// which rows and cells have nodes, so a search skips the empty ones in words.
+// Nodes with free units of further resource types (GPUs) lie in a grid of
+// their own per combination, and asks that need none are sent there last.
+//
+// Levels are exact up to 128 memory steps and 32 vcore steps and logarithmic
+// above; an ask is a whole number of steps, so below that only nodes that fit
+// are ever looked at.
+type index struct {
+	which    int // which of a node's two links this index uses
+	steps    [2]int64
+	checkCPU bool
+	grids    []*grid // by number of extra types, then mask
+}
+
+const (
+	rows      = 256
+	cols      = 64
+	exactRows = 128
+	exactCols = 32
+	// patience bounds how many nodes of one border cell are looked at before
+	// the search goes on to cells where every node fits.
+	patience = 32
+)
+
+type grid struct {
+	mask  uint32
+	count int
+	rows  [rows / 64]uint64
+	cols  [rows]uint64
+	cells [rows * cols]*node
+}
+
+// links hold a node's place in an index.
+type links struct {
+	grid       *grid
+	cell       int32
+	prev, next *node
+}
+
+// level maps a free amount, in steps, to a row or column.
+func level(q int64, exact, per, top int) int {
+	if q < int64(exact) {
+		return int(max(q, 0))
+	}
+	// per levels for each doubling beyond exact
+	b := bits.Len64(uint64(q / int64(exact))) // >= 1
+	base := int64(exact) << (b - 1)
+	return min(exact+(b-1)*per+int((q-base)*int64(per)/base), top-1)
+}
+
+func rowOf(q int64) int { return level(q, exactRows, 8, rows) }
+func colOf(q int64) int { return level(q, exactCols, 4, cols) }
+
+func (ix *index) gridFor(mask uint32) *grid {
+	for _, g := range ix.grids {
+		if g.mask == mask {
+			return g
+		}
+	}
+	g := &grid{mask: mask}
+	ix.grids = append(ix.grids, g)
+	slices.SortFunc(ix.grids, func(a, b *grid) int {
+		if d := bits.OnesCount32(a.mask) - bits.OnesCount32(b.mask); d != 0 {
+			return d
+		}
+		return int(a.mask) - int(b.mask)
+	})
+	return g
+}
+
+// extras is the set of further resource types v has any of.
+func extras(v *vec) uint32 {
+	var mask uint32
+	for i := 2; i < MaxTypes; i++ {
+		if v[i] > 0 {
+			mask |= 1 << (i - 2)
+		}
+	}
+	return mask
+}
+
+// update puts n where its free room belongs; in says whether it takes
+// containers at all. A node without room is in no cell.
+func (ix *index) update(n *node, in bool) {
+	l := &n.links[ix.which]
+	if !in || n.free[mem] <= 0 || ix.checkCPU && n.free[cpu] <= 0 {
+		ix.drop(n, l)
+		return
+	}
+	mask := extras(&n.free)
+	cell := int32(rowOf(n.free[mem]/ix.steps[mem])*cols + colOf(n.free[cpu]/ix.steps[cpu]))
+	if l.grid != nil && l.grid.mask == mask && l.cell == cell {
+		return
+	}
+	ix.drop(n, l)
+	g := ix.gridFor(mask)
+	l.grid, l.cell = g, cell
+	l.next = g.cells[cell]
+	if l.next != nil {
+		l.next.links[ix.which].prev = n
+	} else {
+		r, c := cell/cols, cell%cols
+		g.cols[r] |= 1 << c
+		g.rows[r/64] |= 1 << (r % 64)
+	}
+	g.cells[cell] = n
+	g.count++
+}
+
+func (ix *index) drop(n *node, l *links) {
+	g := l.grid
+	if g == nil {
+		return
+	}
+	if l.prev != nil {
+		l.prev.links[ix.which].next = l.next
+	} else {
+		g.cells[l.cell] = l.next
+		if l.next == nil {
+			r, c := l.cell/cols, l.cell%cols
+			g.cols[r] &^= 1 << c
+			if g.cols[r] == 0 {
+				g.rows[r/64] &^= 1 << (r % 64)
+			}
+		}
+	}
+	if l.next != nil {
+		l.next.links[ix.which].prev = l.prev
+	}
+	g.count--
+	*l = links{}
+}
+
+// find gives a node with room for need that the blacklist allows, nil for
+// none: the one with most room (Spread) or with least (Pack), to the grain of
+// the cells.
+func (ix *index) find(t *types, need *vec, order NodeOrder, black *blacklist) *node {
+	want := extras(need)
+	for _, g := range ix.grids {
+		if g.count == 0 || g.mask&want != want {
+			continue
+		}
+		n, skipped := ix.search(g, t, need, order, black, patience)
+		if n == nil && skipped {
+			n, _ = ix.search(g, t, need, order, black, 1<<30)
+		}
+		if n != nil {
+			return n
+		}
+	}
+	return nil
+}
+
+func (ix *index) search(g *grid, t *types, need *vec, order NodeOrder, black *blacklist, limit int) (found *node, skipped bool) {
+	low := rowOf(need[mem] / ix.steps[mem])
+	lowCol := 0
+	if ix.checkCPU {
+		lowCol = colOf(need[cpu] / ix.steps[cpu])
+	}
+	colsFrom := ^uint64(0) << lowCol
+	for r := g.nextRow(low, order, -1); r >= 0; r = g.nextRow(low, order, r) {
+		for c := g.cols[r] & colsFrom; c != 0; {
+			var col int
+			if order == Pack {
+				col = bits.TrailingZeros64(c)
+			} else {
+				col = 63 - bits.LeadingZeros64(c)
+			}
+			c &^= 1 << col
+			looked := 0
+			for n := g.cells[r*cols+col]; n != nil; n = n.links[ix.which].next {
+				if t.fits(need, &n.free) && !black.bars(n) {
+					return n, skipped
+				}
+				if looked++; looked >= limit {
+					skipped = true
+					break
+				}
+			}
+		}
+	}
+	return nil, skipped
+}
+
+// nextRow is the next row with nodes after r (-1 to begin) in the given order,
+// not below low; -1 at the end.
+func (g *grid) nextRow(low int, order NodeOrder, r int) int {
+	if order == Pack {
+		from := low
+		if r >= 0 {
+			from = r + 1
+		}
+		for w := from / 64; w < len(g.rows); w++ {
+			word := g.rows[w]
+			if w == from/64 {
+				word &= ^uint64(0) << (from % 64)
+			}
+			if word != 0 {
+				return w*64 + bits.TrailingZeros64(word)
+			}
+		}
+		return -1
+	}
+	to := rows - 1
+	if r >= 0 {
+		to = r - 1
+	}
+	for w := to / 64; to >= 0 && w >= 0; w-- {
+		word := g.rows[w]
+		if w == to/64 {
+			word &= ^uint64(0) >> (63 - to%64)
+		}
+		if word != 0 {
+			if at := w*64 + 63 - bits.LeadingZeros64(word); at >= low {
+				return at
+			}
+			return -1
+		}
+	}
+	return -1
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import "math"
+
+// verdict is what stands in the way of an ask, if anything: cheap to make, so
+// it is always made.
+type verdict struct {
+	limit Limit
+	where *queue
+}
+
+// admit asks whether the limits let a have one container of s more: the
+// maximum of each queue on the path, then the user limit of the leaf. Reserved
+// amounts count as used, except the one given in own, which is about to become
+// the container.
+func (m *Machine) admit(a *app, s *size, own *size) verdict {
+	need := &s.v
+	for q := a.queue; q.parent != nil; q = q.parent {
+		if !q.bounded {
+			continue
+		}
+		if !m.within(q, need, own) {
+			return verdict{LimitQueue, q}
+		}
+	}
+	if m.tree.spec.Scheduler == Capacity && !m.userAdmits(a.user, s) {
+		return verdict{LimitUser, a.queue}
+	}
+	return verdict{}
+}
+
+func (m *Machine) within(q *queue, need *vec, own *size) bool {
+	if q.held.isZero() {
+		return m.t.fitsPlus(&q.used, need, &q.max)
+	}
+	have := q.used
+	have.add(&q.held)
+	if own != nil {
+		have.sub(&own.v)
+	}
+	return m.t.fitsPlus(&have, need, &q.max)
+}
+
+// userAdmits is CapacityScheduler's rule: a user may get one container more as
+// long as what they use is not above their limit.
+func (m *Machine) userAdmits(u *user, s *size) bool {
+	limit := m.userLimit(u, s)
+	for i := 0; i < m.t.check; i++ {
+		if u.used[i] > limit[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// userLimit is what one user of a leaf may use now: the queue's guarantee, or
+// what its active users use and one container more once they are above it,
+// divided by the active users, but at least the minimum percent of it; at most
+// the guarantee times the user limit factor. Amounts are rounded up to steps.
+func (m *Machine) userLimit(u *user, s *size) vec {
+	q := u.q
+	l := q.leaf
+	factor := q.factor()
+	current := q.guaranteed
+	consumed := l.usedByActive
+	if !m.t.fits(&consumed, &q.guaranteed) {
+		for i := 0; i < m.t.n; i++ {
+			current[i] = max(current[i], consumed[i]+s.v[i])
+		}
+	}
+	users := l.weights
+	if u.waitingApps == 0 || users < u.weight {
+		users += u.weight
+	}
+	percent := float64(q.minUserPercent()) / 100
+	var v vec
+	for i := 0; i < m.t.n; i++ {
+		c := float64(current[i])
+		x := max(c/users, c*percent) * u.weight
+		if factor >= 0 {
+			x = min(x, float64(q.guaranteed[i])*factor*u.weight)
+		} else {
+			x = min(x, float64(q.max[i]))
+		}
+		y := int64(math.Ceil(x - 1e-6))
+		if st := m.step[i]; st > 1 {
+			y = (y + st - 1) / st * st
+		}
+		v[i] = y
+	}
+	return v
+}
+
+// queueLimit is what a leaf may use in all as things stand: its maximum, cut
+// by what is left under each ancestor's.
+func (m *Machine) queueLimit(q *queue) vec {
+	if q.parent == nil {
+		return m.total
+	}
+	v := m.queueLimit(q.parent)
+	v.sub(&q.parent.used)
+	v.add(&q.used)
+	for i := range v {
+		v[i] = max(v[i], 0)
+	}
+	v.min(&q.max)
+	return v
+}
+
+// headroom is what a could still get, as its master is told: what is left of
+// the queue's and the user's limit.
+func (m *Machine) headroom(a *app) vec {
+	v := m.queueLimit(a.queue)
+	v.sub(&a.queue.used)
+	if m.tree.spec.Scheduler == Capacity {
+		u := m.userLimit(a.user, m.smallest())
+		u.sub(&a.user.used)
+		v.min(&u)
+	}
+	left := m.total
+	left.sub(&m.tree.root.used)
+	v.min(&left)
+	for i := range v {
+		v[i] = max(v[i], 0)
+	}
+	return v
+}
+
+func (m *Machine) smallest() *size {
+	if m.unit == nil {
+		m.unit = m.size(m.least)
+	}
+	return m.unit
+}
+
+// masterLimit is what masters of a leaf may use together, and those of one
+// user: a share of the larger of the queue's guarantee and its limit of the
+// moment (CapacityScheduler), or of its fair share (FairScheduler).
+func (m *Machine) masterLimit(q *queue) (all, one vec) {
+	if q.maxAM < 0 {
+		return vecMax, vecMax
+	}
+	base := q.guaranteed
+	if m.tree.spec.Scheduler == Fair {
+		m.refreshShares()
+		base = q.share
+		if base.isZero() {
+			base = q.max
+			base.min(&m.total)
+		}
+		all = scaleUp(&base, q.maxAM, &m.step, m.t.n)
+		return all, vecMax
+	}
+	limit := m.queueLimit(q)
+	base.max(&limit)
+	all = scaleUp(&base, q.maxAM, &m.step, m.t.n)
+	users := max(q.leaf.weights, 1)
+	part := max(float64(q.minUserPercent())/100, 1/users)
+	if f := q.factor(); f > 0 {
+		part *= f
+	}
+	one = scaleUp(&base, q.maxAM*part, &m.step, m.t.n)
+	one.min(&all)
+	return all, one
+}
+
+func scaleUp(v *vec, f float64, step *vec, n int) vec {
+	var out vec
+	for i := 0; i < n; i++ {
+		x := int64(math.Ceil(float64(v[i])*f - 1e-6))
+		if s := step[i]; s > 1 {
+			x = (x + s - 1) / s * s
+		}
+		out[i] = x
+	}
+	return out
+}

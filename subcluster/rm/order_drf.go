@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import "math"
+
+// drfRank is Dominant Resource Fairness between queues: the largest share of
+// any resource over the weight, with FairScheduler's minimum shares taken into
+// account type by type.
+func drfRank(q *queue) rank {
+	m := q.m
+	r := rank{ratio: m.t.dominant(&q.used, &m.total) / q.weightNow()}
+	if q.minimum.isZero() {
+		return r
+	}
+	floor := q.minimum
+	demand := q.used
+	demand.add(&q.pending)
+	floor.min(&demand)
+	r.needed = math.Inf(1)
+	// The dominant resource of what is used decides whether the minimum is met.
+	top, best := 0, -1.0
+	for i := 0; i < m.t.check; i++ {
+		if m.total[i] > 0 {
+			if s := float64(q.used[i]) / float64(m.total[i]); s > best {
+				top, best = i, s
+			}
+		}
+	}
+	if floor[top] > 0 {
+		r.needed = float64(q.used[top]) / float64(floor[top])
+		r.needy = q.used[top] < floor[top]
+	}
+	return r
+}
+
+// hdrfRank is hierarchical DRF: the share of a parent is that of what its
+// children have, each first rescaled to the least dominant share among those
+// that can still be served. A child whose need no longer fits the cluster is
+// left out, so that it does not hold its siblings back (Bhattacharya et al.,
+// SoCC 2013, section 5).
+func hdrfRank(q *queue) rank {
+	v := q.rescaled()
+	share := 0.0
+	for i := 0; i < q.m.t.check; i++ {
+		if q.m.total[i] > 0 {
+			share = max(share, v[i]/float64(q.m.total[i]))
+		}
+	}
+	return rank{ratio: share / q.weightNow()}
+}
+
+func (q *queue) rescaled() (out [MaxTypes]float64) {
+	if q.leaf != nil {
+		for i, x := range q.used {
+			out[i] = float64(x)
+		}
+		return out
+	}
+	m := q.m
+	least := math.Inf(1)
+	var parts [][MaxTypes]float64
+	var shares []float64
+	for _, c := range q.children {
+		if c.blocked() {
+			continue
+		}
+		v := c.rescaled()
+		s := 0.0
+		for i := 0; i < m.t.check; i++ {
+			if m.total[i] > 0 {
+				s = max(s, v[i]/float64(m.total[i]))
+			}
+		}
+		s /= c.weightNow()
+		parts, shares = append(parts, v), append(shares, s)
+		least = min(least, s)
+	}
+	for k, v := range parts {
+		if shares[k] == 0 {
+			continue
+		}
+		for i := range v {
+			out[i] += v[i] * least / shares[k]
+		}
+	}
+	return out
+}
+
+// blocked reports whether nothing below the queue can be served: it wants
+// nothing, or each type it needs least of is used up in the cluster.
+func (q *queue) blocked() bool {
+	if q.pendingCount == 0 {
+		return true
+	}
+	left := q.m.total
+	left.sub(&q.m.tree.root.used)
+	for i := 0; i < q.m.t.check; i++ {
+		if q.least[i] < vecMax[i] && q.least[i] > left[i] {
+			return true
+		}
+	}
+	return false
+}
+
+func hdrfQueues(a, b *queue) bool {
+	if a.rank.ratio != b.rank.ratio {
+		return a.rank.ratio < b.rank.ratio
+	}
+	return a.serial < b.serial
+}

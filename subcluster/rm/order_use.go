@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import "math"
+
+// useRank is CapacityScheduler's used capacity: used over guaranteed, by the
+// calculator's measure (memory, or the dominant share of each).
+func useRank(q *queue) rank {
+	m := q.m
+	used, have := m.t.dominant(&q.used, &m.total), m.t.dominant(&q.guaranteed, &m.total)
+	r := rank{}
+	switch {
+	case have > 0 && !math.IsInf(have, 1):
+		r.ratio = used / have
+	case used > 0:
+		r.ratio = math.Inf(1)
+	}
+	r.under = r.ratio <= 1
+	return r
+}
+
+// useQueues is the "utilization" policy: least used over guaranteed first.
+func useQueues(a, b *queue) bool {
+	if a.rank.ratio != b.rank.ratio {
+		return a.rank.ratio < b.rank.ratio
+	}
+	// Equal use: the one with more guaranteed, as Hadoop does, then configured order.
+	if a.absCap != b.absCap {
+		return a.absCap > b.absCap
+	}
+	return a.serial < b.serial
+}
+
+// priorityUseQueues is "priority-utilization": those within their guarantee
+// before those above it; on either side by priority, then by use.
+func priorityUseQueues(a, b *queue) bool {
+	if a.rank.under != b.rank.under {
+		return a.rank.under
+	}
+	if a.spec.Priority != b.spec.Priority {
+		return a.spec.Priority > b.spec.Priority
+	}
+	return useQueues(a, b)
+}

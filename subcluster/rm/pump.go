@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+// settle ends every call: masters that may start now are started, room that
+// appeared is offered, and what limits held back is tried where they loosened.
+// Each step may cause more of the others, so it goes round until nothing is
+// left to do; each round grants, starts or ends something, or removes work.
+func (m *Machine) settle() {
+	for {
+		switch {
+		case m.tree.stale:
+			m.tree.stale = false
+			m.resize()
+		case len(m.activate) > 0:
+			q := m.activate[len(m.activate)-1]
+			m.activate = m.activate[:len(m.activate)-1]
+			q.leaf.queuedActivate = false
+			m.activateApps(q)
+		case len(m.dirtyNodes) > 0:
+			n := m.dirtyNodes[len(m.dirtyNodes)-1]
+			m.dirtyNodes = m.dirtyNodes[:len(m.dirtyNodes)-1]
+			n.dirty = false
+			m.offer(n)
+		case len(m.retries) > 0:
+			q := m.retries[len(m.retries)-1]
+			m.retries = m.retries[:len(m.retries)-1]
+			q.queuedRetry = false
+			for m.waiting > 0 && m.pick(q, nil) {
+			}
+		default:
+			return
+		}
+	}
+}
+
+// roomOn notes that a node has more room than before.
+func (m *Machine) roomOn(n *node) {
+	if !n.dirty {
+		n.dirty = true
+		m.dirtyNodes = append(m.dirtyNodes, n)
+	}
+}
+
+// touch has a leaf tried again: limits of its users may have risen.
+func (m *Machine) touch(q *queue) {
+	if q.leaf.limitedUsers == 0 && !q.parked {
+		return
+	}
+	m.retry(q)
+}
+
+// retry has everything waiting below q tried on any node when the call settles.
+func (m *Machine) retry(q *queue) {
+	m.unpark(q)
+	if !q.queuedRetry {
+		q.queuedRetry = true
+		m.retries = append(m.retries, q)
+	}
+}
+
+// freed: something below q was given back. Queues on the path whose limits had
+// stopped somebody are tried again, the topmost only, as it holds the others.
+func (m *Machine) freed(q *queue) {
+	var top *queue
+	for ; q != nil; q = q.parent {
+		if q.parked {
+			m.unpark(q)
+			top = q
+		}
+		if q.limited {
+			q.limited = false
+			top = q
+		}
+	}
+	if top != nil {
+		m.retry(top)
+	}
+}
+
+// loosen has everything tried again, after the cluster or the queues changed.
+func (m *Machine) loosen(root *queue) {
+	for _, q := range m.tree.all {
+		q.limited = false
+		if q.leaf != nil && !q.removed {
+			for _, u := range q.leaf.userList {
+				u.limited = false
+			}
+			q.leaf.limitedUsers = 0
+			m.activateLater(q)
+		}
+	}
+	m.retry(root)
+}
+
+func (m *Machine) activateLater(q *queue) {
+	if q.leaf.pendingApps > 0 && !q.leaf.queuedActivate {
+		q.leaf.queuedActivate = true
+		m.activate = append(m.activate, q)
+	}
+}
+
+func (m *Machine) unpark(q *queue) {
+	if !q.parked {
+		return
+	}
+	q.parked = false
+	q.parent.parkedBelow--
+	if q.slot == 0 && q.hasReady() {
+		q.enter()
+	}
+}
+
+func (m *Machine) park(q *queue) {
+	q.parked = true
+	q.parent.parkedBelow++
+}
+
+// stopped notes where a limit stopped an application, so that it is tried
+// again when that limit loosens.
+func (m *Machine) stopped(a *app, v verdict) {
+	switch v.limit {
+	case LimitQueue:
+		v.where.limited = true
+	case LimitUser:
+		if !a.user.limited {
+			a.user.limited = true
+			v.where.leaf.limitedUsers++
+		}
+	}
+}
+
+func (m *Machine) unlimit(u *user) {
+	if u.limited {
+		u.limited = false
+		u.q.leaf.limitedUsers--
+	}
+}
+
+// offer gives the room of a node to those that wait, in tree order, until they
+// or it have enough.
+func (m *Machine) offer(n *node) {
+	if !n.state.takes() {
+		return
+	}
+	if h := n.hold; h != nil {
+		// The node fills up for its reservation alone.
+		if m.t.fits(&h.size.v, &n.free) {
+			m.try(h.want, n)
+		}
+		if n.hold != nil {
+			return
+		}
+	}
+	if m.waiting == 0 {
+		return
+	}
+	m.opportunity()
+	if m.reserveHead(n) {
+		return
+	}
+	for n.hold == nil && m.waiting > 0 && m.t.fits(&m.tree.root.least, &n.free) && m.pick(m.tree.root, n) {
+	}
+}
+
+// pick gives one container to the first in order below q that can have one: on
+// n, or anywhere when n is nil. Those that cannot are set aside for the time
+// of the walk and put back; a child that only its own limit stops is parked
+// until that loosens, so that it costs nothing meanwhile.
+func (m *Machine) pick(q *queue, n *node) bool {
+	if q.leaf != nil {
+		return m.pickLeaf(q, n)
+	}
+	mark, found := len(m.scratchQ), false
+	for q.ready.len() > 0 {
+		c := q.ready.top()
+		if c.bounded && !m.within(c, &c.least, nil) {
+			q.ready.remove(c)
+			m.park(c)
+			continue
+		}
+		if n == nil || m.t.fits(&c.least, &n.free) {
+			if found = m.pick(c, n); found {
+				break
+			}
+			if q.ready.len() == 0 || q.ready.top() != c {
+				continue // it left, or was parked from below
+			}
+		}
+		q.ready.remove(c)
+		m.scratchQ = append(m.scratchQ, c)
+	}
+	least := vecMax
+	for _, c := range m.scratchQ[mark:] {
+		least.min(&c.least)
+		if c.slot == 0 && !c.parked && c.hasReady() {
+			c.enter()
+		}
+	}
+	clear(m.scratchQ[mark:])
+	m.scratchQ = m.scratchQ[:mark]
+	switch {
+	case found:
+		q.least.min(&least)
+		q.back()
+	case q.parkedBelow == 0:
+		q.least = least // seen them all: the bound is exact again
+	}
+	return found
+}
+
+// back returns a queue to its parent's heap if it left while those below it
+// were set aside.
+func (q *queue) back() {
+	if q.parent != nil && q.slot == 0 && !q.parked && q.hasReady() {
+		q.enter()
+	}
+}
+
+func (m *Machine) pickLeaf(q *queue, n *node) bool {
+	markU, markA, found := len(m.scratchU), len(m.scratchA), false
+	least := vecMax
+	byLimit := true
+	for !found && q.users.len() > 0 {
+		u := q.users.top()
+		for !found && u.apps.len() > 0 {
+			a := u.apps.top()
+			// An application over the user limit stops all of its user.
+			if m.tree.spec.Scheduler == Capacity && !m.userAdmits(u, m.smallest()) {
+				m.stopped(a, verdict{LimitUser, q})
+				break
+			}
+			byLimit = false
+			for _, w := range a.current.wants {
+				if w.count <= 0 || w.size == nil || n != nil && !m.t.fits(&w.size.v, &n.free) {
+					continue
+				}
+				if found = m.try(w, n); found {
+					m.enroll(a)
+					break
+				}
+			}
+			if !found {
+				least.min(&a.least)
+				u.apps.remove(a)
+				m.scratchA = append(m.scratchA, a)
+			}
+		}
+		if found {
+			break
+		}
+		for _, a := range u.apps.items {
+			least.min(&a.least)
+		}
+		q.users.remove(u)
+		m.scratchU = append(m.scratchU, u)
+	}
+	for _, a := range m.scratchA[markA:] {
+		if a.waits && a.slot == 0 {
+			a.ratio = a.share()
+			a.user.apps.push(a)
+			if a.user.slot != 0 {
+				q.users.fix(a.user)
+			} else {
+				q.users.push(a.user)
+			}
+		}
+	}
+	for _, u := range m.scratchU[markU:] {
+		if u.slot == 0 && u.apps.len() > 0 {
+			q.users.push(u)
+		}
+	}
+	clear(m.scratchA[markA:])
+	clear(m.scratchU[markU:])
+	m.scratchA, m.scratchU = m.scratchA[:markA], m.scratchU[:markU]
+	if found {
+		q.least.min(&least)
+		q.back()
+	} else {
+		q.least = least
+		if byLimit && q.parent != nil && q.slot != 0 && q.users.len() > 0 {
+			q.parent.ready.remove(q)
+			m.park(q)
+		}
+	}
+	return found
+}

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"math"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// tree is the live queue tree.
+type tree struct {
+	spec   *Queues
+	root   *queue
+	byPath map[creel.QueuePath]*queue
+	all    []*queue          // parents before children, in configured order
+	names  map[string]*queue // leaf name -> queue, nil when ambiguous
+
+	stale    bool  // the cluster changed size: amounts are to be computed anew
+	sharesAt int64 // when FairScheduler shares were computed; 0 = they are out of date
+}
+
+// queue is one live queue. Amounts are of this machine's whole cluster.
+type queue struct {
+	m        *Machine
+	spec     *Queue
+	path     creel.QueuePath
+	name     string
+	parent   *queue
+	children []*queue
+	depth    int
+	state    creel.QueueState
+	dynamic  bool
+	removed  bool
+	serial   int // place in configured order, over the whole tree
+
+	guaranteed, max, minimum vec
+	bounded                  bool    // max can bind before the parent's does
+	absCap, absMax           float64 // of the cluster
+	capFrac, maxFrac         float64 // of the parent
+	weight                   float64
+	order                    NodeOrder
+	policy                   Policy
+	largest                  vec
+	maxAM                    float64
+	share, steady            vec // FairScheduler's shares, as of tree shares time
+
+	used, held, pending                      vec // held: reserved
+	containers, heldContainers, pendingCount int32
+	running                                  int // applications activated, here and below
+	maxRunning                               int // 0 = no bound
+
+	// The order between those that wait. A parent's heap has its children, a
+	// leaf's its users; only those with something waiting are in one.
+	ready       heap[*queue]
+	users       heap[*user]
+	slot        int32
+	rank        rank
+	least       vec  // at most the smallest need waiting below; vecMax when none
+	parkedBelow int  // children parked
+	parked      bool // out of its parent's heap, although something waits: only a limit of its own can help
+	limited     bool // something below was stopped by this queue's limits since they last loosened
+
+	leaf *leafState
+
+	submitted, completed, failed, killed int64
+	granted, released                    int64
+	queuedRetry                          bool
+	idleTimer                            *timer
+}
+
+// leafState is what only leaves have.
+type leafState struct {
+	byName               map[string]*user
+	userList             []*user
+	active               int     // users with applications that wait for containers
+	weights              float64 // sum of their weights
+	usedByActive         vec
+	amUsed               vec
+	apps                 int         // pending and running
+	pending              heap[*user] // users with applications not activated yet
+	pendingApps          int
+	maxApps, maxUserApps int
+	limitedUsers         int
+	queuedActivate       bool
+}
+
+// user is one user of one leaf.
+type user struct {
+	name           string
+	q              *queue
+	weight         float64
+	used           vec
+	amUsed         vec
+	apps           heap[*app] // waiting for containers
+	waitingApps    int        // applications with asks outstanding: the user is active
+	pending        heap[*app] // not activated
+	total, running int
+	slot, pendSlot int32
+	limited        bool
+}
+
+func (q *queue) user(name string) *user {
+	l := q.leaf
+	if u := l.byName[name]; u != nil {
+		return u
+	}
+	u := &user{name: name, q: q, weight: 1}
+	for _, w := range q.spec.UserWeights {
+		if w.User == name && w.Weight > 0 {
+			u.weight = w.Weight
+		}
+	}
+	u.apps = heap[*app]{less: q.appOrder(), slot: func(a *app) *int32 { return &a.slot }}
+	u.pending = heap[*app]{less: fifoApps, slot: func(a *app) *int32 { return &a.pendSlot }}
+	l.byName[name] = u
+	l.userList = append(l.userList, u)
+	return u
+}
+
+// forget drops a user that has no applications left.
+func (q *queue) forget(u *user) {
+	if u.total > 0 || !u.used.isZero() {
+		return
+	}
+	l := q.leaf
+	if u.limited {
+		l.limitedUsers--
+	}
+	delete(l.byName, u.name)
+	for i, x := range l.userList {
+		if x == u {
+			l.userList = append(l.userList[:i], l.userList[i+1:]...)
+			return
+		}
+	}
+}
+
+// buildTree makes the live tree of a checked specification.
+func (m *Machine) buildTree(spec *Queues) error {
+	t := tree{spec: spec, byPath: map[creel.QueuePath]*queue{}, names: map[string]*queue{}}
+	m.tree = t
+	m.tree.root = m.addQueue(&spec.Root, nil)
+	m.resize()
+	return nil
+}
+
+// addQueue makes a queue and those below it.
+func (m *Machine) addQueue(spec *Queue, parent *queue) *queue {
+	q := &queue{m: m, spec: spec, name: spec.Name, parent: parent, least: vecMax}
+	q.path = creel.QueuePath(spec.Name)
+	if parent != nil {
+		q.path, q.depth = parent.path.Child(spec.Name), parent.depth+1
+	}
+	m.tree.byPath[q.path] = q
+	q.serial = len(m.tree.all)
+	m.tree.all = append(m.tree.all, q)
+	q.configure()
+	for i := range spec.Children {
+		q.children = append(q.children, m.addQueue(&spec.Children[i], q))
+	}
+	if len(q.children) == 0 && spec.AutoCreate == nil {
+		q.becomeLeaf()
+	}
+	return q
+}
+
+func (q *queue) becomeLeaf() {
+	q.leaf = &leafState{byName: map[string]*user{}}
+	q.leaf.pending = heap[*user]{less: func(a, b *user) bool { return fifoApps(a.pending.top(), b.pending.top()) }, slot: func(u *user) *int32 { return &u.pendSlot }}
+	less := q.appOrder()
+	q.users = heap[*user]{less: func(a, b *user) bool { return less(a.apps.top(), b.apps.top()) }, slot: func(u *user) *int32 { return &u.slot }}
+	if old, taken := q.m.tree.names[q.name]; taken && old != q {
+		q.m.tree.names[q.name] = nil
+	} else {
+		q.m.tree.names[q.name] = q
+	}
+}
+
+// configure takes over what the specification says, with inheritance.
+func (q *queue) configure() {
+	s := q.spec
+	q.weight = 1
+	if s.Capacity.Unit == Weight {
+		q.weight = s.Capacity.Value
+	}
+	if s.State != 0 || q.state == 0 {
+		q.state = s.State
+	}
+	if q.state == 0 {
+		q.state = creel.QueueRunning
+	}
+	q.policy, q.order, q.maxAM = s.Policy, s.NodeOrder, s.MaxAMPercent
+	q.largest = q.m.most
+	if q.parent != nil {
+		q.largest = q.parent.largest
+		if q.order == NodeOrderDefault {
+			q.order = q.parent.order
+		}
+		if q.policy == PolicyDefault && q.m.tree.spec.Scheduler == Fair {
+			q.policy = q.parent.policy
+		}
+		if q.maxAM == 0 {
+			q.maxAM = q.parent.maxAM
+		}
+	}
+	if q.order == NodeOrderDefault {
+		q.order = Spread
+	}
+	if q.maxAM == 0 {
+		q.maxAM = 0.1
+		if q.m.tree.spec.Scheduler == Fair {
+			q.maxAM = 0.5
+		}
+	}
+	if !s.MaxAllocation.IsZero() {
+		v := q.m.t.vec(s.MaxAllocation)
+		for i := range v {
+			if v[i] > 0 {
+				q.largest[i] = min(v[i], q.m.most[i])
+			}
+		}
+	}
+	q.maxRunning = s.MaxParallelApps
+	q.ready = heap[*queue]{items: q.ready.items, less: q.queueOrder(), slot: func(c *queue) *int32 { return &c.slot }}
+}
+
+// resize recomputes what each queue is guaranteed and may have, after the
+// cluster or the configuration changed: O(queues).
+func (m *Machine) resize() {
+	root := m.tree.root
+	root.guaranteed, root.max, root.absCap, root.absMax, root.capFrac, root.maxFrac = m.total, m.total, 1, 1, 1, 1
+	for _, q := range m.tree.all {
+		if q.removed {
+			continue
+		}
+		if m.tree.spec.Scheduler == Fair {
+			m.sizeFair(q)
+		} else {
+			m.sizeCapacity(q)
+		}
+		if q.leaf != nil {
+			m.sizeLeaf(q)
+		}
+	}
+	for i := len(m.tree.all) - 1; i >= 0; i-- { // children first
+		q := m.tree.all[i]
+		if q.removed || q.parent == nil {
+			continue
+		}
+		m.unpark(q)
+		if q.slot != 0 {
+			q.rank = q.ranked()
+		}
+	}
+	for _, q := range m.tree.all {
+		q.ready.rebuild()
+	}
+	m.loosen(root)
+}
+
+// sizeCapacity gives the children of q their parts, CapacityScheduler's way.
+func (m *Machine) sizeCapacity(q *queue) {
+	weights, fixed := 0.0, vec{}
+	for _, c := range q.children {
+		switch c.spec.Capacity.Unit {
+		case Weight:
+			weights += c.weight
+		case Absolute:
+			v := m.t.vec(c.spec.Capacity.Resource)
+			fixed.add(&v)
+		}
+	}
+	for _, c := range q.children {
+		a := &c.spec.Capacity
+		switch a.Unit {
+		case Weight:
+			c.capFrac = 0
+			if weights > 0 {
+				c.capFrac = c.weight / weights
+			}
+			c.guaranteed = m.part(&q.guaranteed, c.capFrac)
+		case Absolute:
+			c.guaranteed = m.t.vec(a.Resource)
+			for i := 0; i < m.t.n; i++ {
+				// More promised than there is: everybody gets less in proportion.
+				if fixed[i] > q.guaranteed[i] && fixed[i] > 0 {
+					c.guaranteed[i] = int64(float64(c.guaranteed[i]) * float64(q.guaranteed[i]) / float64(fixed[i]))
+				}
+			}
+			c.capFrac = m.t.dominant(&c.guaranteed, &q.guaranteed)
+			if math.IsInf(c.capFrac, 1) {
+				c.capFrac = 0
+			}
+		case PerType:
+			c.guaranteed = m.partByType(&q.guaranteed, a.Types)
+			c.capFrac = m.t.dominant(&c.guaranteed, &q.guaranteed)
+		default:
+			c.capFrac = a.Value / 100
+			c.guaranteed = m.part(&q.guaranteed, c.capFrac)
+		}
+		c.absCap = q.absCap * c.capFrac
+		if a.Unit == Absolute {
+			c.absCap = finite(m.t.dominant(&c.guaranteed, &m.total))
+		}
+		b := &c.spec.MaxCapacity
+		c.bounded = true
+		switch b.Unit {
+		case Percent:
+			c.maxFrac = b.Value / 100
+			c.max = m.part(&q.max, c.maxFrac)
+		case Absolute:
+			c.max = m.t.vec(b.Resource)
+			for i := 0; i < m.t.n; i++ {
+				if c.max[i] == 0 {
+					c.max[i] = q.max[i]
+				}
+			}
+			c.max.min(&q.max)
+			c.maxFrac = finite(m.t.dominant(&c.max, &q.max))
+		case PerType:
+			c.max = m.partByType(&q.max, b.Types)
+			c.maxFrac = finite(m.t.dominant(&c.max, &q.max))
+		default:
+			c.max, c.maxFrac, c.bounded = q.max, 1, false
+		}
+		c.absMax = q.absMax * c.maxFrac
+		if b.Unit == Absolute {
+			c.absMax = finite(m.t.dominant(&c.max, &m.total))
+		}
+	}
+}
+
+func finite(f float64) float64 {
+	if math.IsInf(f, 0) || math.IsNaN(f) {
+		return 0
+	}
+	return f
+}
+
+// part is a fraction of an amount, rounded down to whole steps as Hadoop does.
+func (m *Machine) part(of *vec, f float64) vec {
+	if f == 1 {
+		return *of
+	}
+	var v vec
+	for i := 0; i < m.t.n; i++ {
+		x := int64(float64(of[i])*f + 1e-6)
+		if s := m.step[i]; s > 1 && i != cpu {
+			x = x / s * s
+		}
+		v[i] = x
+	}
+	return v
+}
+
+func (m *Machine) partByType(of *vec, types []TypePercent) vec {
+	v := *of
+	for _, tp := range types {
+		for i, name := range m.t.names {
+			if name == tp.Type {
+				v[i] = int64(float64(of[i])*tp.Percent/100 + 1e-6)
+			}
+		}
+	}
+	return v
+}
+
+// sizeFair sets the bounds of q's children, FairScheduler's way. Shares of the
+// moment are computed when asked for (fairshare.go).
+func (m *Machine) sizeFair(q *queue) {
+	amount := func(a *Amount, none vec) (vec, bool) {
+		switch a.Unit {
+		case Absolute:
+			v := m.t.vec(a.Resource)
+			for i := 2; i < m.t.n; i++ {
+				if v[i] == 0 {
+					v[i] = none[i]
+				}
+			}
+			return v, true
+		case Percent:
+			return m.part(&m.total, a.Value/100), true
+		case PerType:
+			return m.partByType(&m.total, a.Types), true
+		}
+		return none, false
+	}
+	for _, c := range q.children {
+		c.minimum, _ = amount(&c.spec.Minimum, vec{})
+		c.max, c.bounded = amount(&c.spec.MaxCapacity, vecMax)
+		if !c.bounded {
+			c.max, c.bounded = amount(&q.spec.MaxChild, vecMax)
+		}
+		c.maxFrac, c.absMax = 1, 1
+		if c.bounded {
+			c.absMax = min(1, finite(m.t.dominant(&c.max, &m.total)))
+		}
+	}
+	m.tree.sharesAt = 0
+}
+
+// sizeLeaf sets the limits on applications of a leaf.
+func (m *Machine) sizeLeaf(q *queue) {
+	l := q.leaf
+	l.maxApps = q.spec.MaxApps
+	if l.maxApps == 0 && m.tree.spec.MaxApplications > 0 {
+		l.maxApps = m.tree.spec.MaxApplications
+		if m.tree.spec.Scheduler == Capacity {
+			l.maxApps = int(float64(m.tree.spec.MaxApplications) * q.absCap)
+			if q.dynamic || l.maxApps == 0 {
+				l.maxApps = max(l.maxApps, 1)
+			}
+		}
+	}
+	l.maxUserApps = l.maxApps
+	if m.tree.spec.Scheduler == Capacity && q.factor() > 0 {
+		l.maxUserApps = min(l.maxApps, int(float64(l.maxApps)*float64(q.minUserPercent())/100*q.factor()))
+	}
+}
+
+func (q *queue) minUserPercent() int {
+	if q.spec.MinUserPercent <= 0 || q.spec.MinUserPercent > 100 {
+		return 100
+	}
+	return q.spec.MinUserPercent
+}
+
+func (q *queue) factor() float64 {
+	if q.spec.UserFactor == 0 {
+		return 1
+	}
+	return q.spec.UserFactor
+}
+
+// stateNow is the queue's own state under its ancestors': a stopped parent
+// stops all below.
+func (q *queue) stateNow() creel.QueueState {
+	for p := q; p != nil; p = p.parent {
+		if p.state != creel.QueueRunning {
+			return p.state
+		}
+	}
+	return creel.QueueRunning
+}
+
+// find gives the leaf of a path, or of a leaf name that only one queue has.
+func (t *tree) find(name string) *queue {
+	if q := t.byPath[creel.QueuePath(name)]; q != nil && !q.removed {
+		return q
+	}
+	if q := t.names[name]; q != nil && !q.removed {
+		return q
+	}
+	if !creel.QueuePath(name).IsFull() {
+		if q := t.byPath[creel.RootQueue.Child(name)]; q != nil && !q.removed {
+			return q
+		}
+	}
+	return nil
+}
+
+// MaySubmit reports whether the ACLs let a user submit to a queue: a right at
+// an ancestor holds below, and administrators may.
+func (m *Machine) MaySubmit(queue string, user string, groups []string) bool {
+	q := m.tree.find(queue)
+	for ; q != nil; q = q.parent {
+		if q.spec.Submit.Allows(user, groups) || q.spec.Admin.Allows(user, groups) {
+			return true
+		}
+	}
+	return false
+}
+
+// MayAdminister reports the same for administering a queue.
+func (m *Machine) MayAdminister(queue string, user string, groups []string) bool {
+	q := m.tree.find(queue)
+	for ; q != nil; q = q.parent {
+		if q.spec.Admin.Allows(user, groups) {
+			return true
+		}
+	}
+	return false
+}
+
+// shareRefresh is how old FairScheduler shares may be before they are computed
+// anew: the default of yarn.scheduler.fair.update-interval-ms.
+const shareRefresh = int64(500 * time.Millisecond)

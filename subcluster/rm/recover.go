@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import "github.com/creelrm/creel"
+
+// Recover brings applications back after a restart, before anything else
+// happens: ended ones into history, the others to where they wait for their
+// masters to register again and for nodes to report their containers.
+func (m *Machine) Recover(r *Recover) error {
+	for i := range r.Apps {
+		if err := m.recoverApp(&r.Apps[i]); err != nil {
+			return err
+		}
+	}
+	m.settle()
+	return nil
+}
+
+func (m *Machine) recoverApp(r *AppRecord) error {
+	s := r.Submission
+	if s.ID.IsZero() || m.apps[s.ID] != nil {
+		return invalid("cannot recover application "+s.ID.String(), "it has no id or is here already", "recover into a new machine")
+	}
+	m.at(r.Submitted)
+	a := &app{id: s.ID, sub: &s, path: r.Queue, final: r.Final, diag: r.Diagnostics, submitted: nanos(r.Submitted), launched: nanos(r.Started), finished: nanos(r.Finished)}
+	a.priority = m.capPriority(s.Priority)
+	m.seq++
+	a.seq = m.seq
+	m.apps[a.id] = a
+	m.appList = append(m.appList, a)
+	m.count.submitted++
+	if !s.Unmanaged {
+		v, err := m.normalize(s.Master.Resource, &m.most)
+		if err != nil {
+			v = m.t.vec(s.Master.Resource)
+		}
+		a.amSize = m.size(v)
+	}
+	for i := range r.Attempts {
+		k := &r.Attempts[i]
+		t := &attempt{id: k.ID, app: a, started: nanos(k.Started), finished: nanos(k.Finished), final: k.Final, diag: k.Diagnostics, url: k.TrackingURL,
+			exit: k.ExitStatus, master: k.Master, masterNode: k.Node, responseID: -1, live: map[int64]*container{}, recovered: true}
+		switch k.State {
+		case creel.AttemptFinished:
+			t.state = tFinished
+		case creel.AttemptFailed:
+			t.state = tFailed
+			if t.exit != creel.ExitPreempted && t.exit != creel.ExitAborted && t.exit != creel.ExitDisksFailed && t.exit != creel.ExitKilledByRM {
+				a.failures = append(a.failures, t.finished)
+			}
+		case creel.AttemptKilled:
+			t.state = tKilled
+		default:
+			t.state = tLaunched
+		}
+		a.attempts = append(a.attempts, t)
+		a.current = t
+	}
+	if r.State.Ended() {
+		a.state = map[creel.ApplicationState]appState{creel.AppFinished: appFinished, creel.AppFailed: appFailed, creel.AppKilled: appKilled}[r.State]
+		switch a.state {
+		case appFinished:
+			m.count.completed++
+		case appFailed:
+			m.count.failed++
+		default:
+			m.count.killed++
+		}
+		m.ended = append(m.ended, a)
+		return nil
+	}
+	if !r.Lifetime.IsZero() {
+		m.armLifetime(a, nanos(r.Lifetime))
+	}
+	q := m.tree.find(string(a.path))
+	if q == nil {
+		q = m.createQueue(a.path)
+	}
+	if q == nil || q.leaf == nil {
+		a.state = appSubmitted
+		m.accept(a) // fails it, with the reason
+		return nil
+	}
+	m.enterQueue(a, q)
+	a.accrued = m.ms()
+	a.state = appAccepted
+	t := a.current
+	switch {
+	case t == nil:
+		m.newAttempt(a)
+	case t.state == tLaunched:
+		m.enqueue(a)
+		m.dequeue(a)
+		m.start(a)
+		m.alive(t)
+	case t.state == tFinished:
+		// It had unregistered; only the application's own end was not durable.
+		m.finishApp(a, appFinished, t.final, t.diag)
+	case t.state == tFailed && m.retryAfterRestart(a):
+		m.newAttempt(a)
+	default:
+		m.finishApp(a, appFailed, creel.FinalFailed, t.diag)
+	}
+	return nil
+}
+
+func (m *Machine) retryAfterRestart(a *app) bool {
+	most := m.cfg.MaxAttempts
+	if n := a.sub.MaxAttempts; n > 0 && n < most {
+		most = n
+	}
+	return !a.sub.Unmanaged && len(a.failures) < most
+}
+
+// recover takes a running container that a node reports and this life does not
+// know: its application must be alive and its id from an earlier life, so that
+// a container whose end was told cannot come back.
+func (m *Machine) recover(n *node, k *NodeContainer) bool {
+	t := m.attempt(k.ID.Attempt)
+	if t == nil || t.app.queue == nil || !t.app.inQueue || k.ID.Epoch() >= m.cfg.Epoch || k.ID.Sequence() <= 0 {
+		return false
+	}
+	a := t.app
+	if _, ended := t.endedBefore[k.ID.ID]; ended {
+		return false
+	}
+	owner := a.current
+	if owner == nil || owner.over() || owner != t && !a.sub.KeepContainers {
+		return false
+	}
+	v := m.t.vec(k.Resource)
+	for i := range v {
+		if v[i] < 0 {
+			return false
+		}
+	}
+	c := m.newContainer()
+	c.seq, c.origin, c.owner, c.size = k.ID.ID, t, owner, m.size(v)
+	c.created, c.alloc, c.priority, c.version = k.Created.UnixMilli(), k.AllocationRequestID, k.Priority, k.Version
+	if c.execution = k.ExecutionType; c.execution == 0 {
+		c.execution = creel.Guaranteed
+	}
+	n.recovered = true
+	c.state, c.reason = cRunning, Recovered
+	c.master = k.ID == t.master
+	if len(k.Tags) > 0 {
+		c.extra = &containerExtra{tags: k.Tags}
+	}
+	if t.endedBefore == nil {
+		t.endedBefore = map[int64]struct{}{}
+	}
+	t.endedBefore[k.ID.ID] = struct{}{} // it cannot be recovered twice
+	m.attach(c, n)
+	m.count.granted++
+	a.queue.granted++
+	if !c.master {
+		owner.previous = append(owner.previous, c)
+	} else {
+		t.masterHTTP = n.http
+	}
+	return true
+}
+
+// recoverEnd takes the end of a container that this life does not know.
+func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
+	t := m.attempt(k.ID.Attempt)
+	if t == nil || k.ID.Epoch() >= m.cfg.Epoch || t.over() || t.app.state.ended() {
+		n.forget(k.ID)
+		return
+	}
+	if _, known := t.endedBefore[k.ID.ID]; known {
+		n.forget(k.ID)
+		return
+	}
+	if t.endedBefore == nil {
+		t.endedBefore = map[int64]struct{}{}
+	}
+	t.endedBefore[k.ID.ID] = struct{}{}
+	if k.ID == t.master {
+		n.forget(k.ID)
+		m.masterEnded(t, k.ExitStatus, k.Diagnostics)
+		return
+	}
+	t.done = append(t.done, Completed{ID: k.ID, ExitStatus: k.ExitStatus, Diagnostics: k.Diagnostics, Resource: k.Resource, Execution: k.ExecutionType, node: n.id})
+}

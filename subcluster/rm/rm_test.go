@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+var start = time.Unix(1_700_000_000, 0).UTC()
+
+// world drives a machine the way doors do: it launches masters at once and
+// keeps the response ids.
+type world struct {
+	t    testing.TB
+	m    *Machine
+	now  time.Time
+	ids  map[creel.AttemptID]int32
+	beat map[creel.NodeID]int32
+	apps int32
+	got  []Action
+}
+
+func newWorld(t testing.TB, change func(*Config)) *world {
+	t.Helper()
+	cfg := Defaults()
+	cfg.Volatile = true
+	cfg.ClusterTimestamp = 1
+	if change != nil {
+		change(&cfg)
+	}
+	m, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{t: t, m: m, now: start, ids: map[creel.AttemptID]int32{}, beat: map[creel.NodeID]int32{}}
+}
+
+func (w *world) node(name string, mb, cores int64, rack string) creel.NodeID {
+	w.t.Helper()
+	id := creel.NodeID{Host: name, Port: 1}
+	r, err := w.m.RegisterNode(w.now, &RegisterNode{ID: id, HTTPPort: 8042, Rack: rack, Resource: creel.Resource{MemoryMB: mb, VCores: cores}})
+	if err != nil || r.Action != NodeNormal {
+		w.t.Fatal(r, err)
+	}
+	w.pump()
+	return id
+}
+
+// pump performs the actions: masters start at once.
+func (w *world) pump() {
+	for {
+		acts := w.m.Actions(nil)
+		if len(acts) == 0 {
+			return
+		}
+		w.got = append(w.got, acts...)
+		for _, a := range acts {
+			switch a := a.(type) {
+			case LaunchMaster:
+				if !a.Unmanaged {
+					w.m.MasterLaunched(w.now, a.Attempt)
+				}
+			case SaveApp:
+				if !a.Deleted {
+					w.m.Saved(w.now, a.Seq)
+				}
+			case SaveAttempt:
+				w.m.Saved(w.now, a.Seq)
+			}
+		}
+	}
+}
+
+func (w *world) submit(user, queue string, change func(*Submission)) creel.AttemptID {
+	w.t.Helper()
+	w.apps++
+	s := &Submission{ID: creel.ApplicationID{ClusterTimestamp: 1, ID: w.apps}, User: user, Queue: queue,
+		Master: Ask{ResourceName: "*", Resource: creel.Resource{MemoryMB: 1024, VCores: 1}, Count: 1}}
+	if change != nil {
+		change(s)
+	}
+	if err := w.m.Submit(w.now, s); err != nil {
+		w.t.Fatal(err)
+	}
+	w.pump()
+	return creel.AttemptID{Application: s.ID, Attempt: 1}
+}
+
+// unmanaged submits an application without a master container and registers it.
+func (w *world) unmanaged(user, queue string) creel.AttemptID {
+	w.t.Helper()
+	id := w.submit(user, queue, func(s *Submission) { s.Unmanaged = true })
+	w.register(id)
+	return id
+}
+
+func (w *world) register(id creel.AttemptID) Registered {
+	w.t.Helper()
+	r, err := w.m.RegisterMaster(w.now, &RegisterMaster{Attempt: id, Host: "am"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.ids[id] = 0
+	w.pump()
+	return r
+}
+
+func (w *world) allocate(id creel.AttemptID, r AllocateRequest) *Answer {
+	w.t.Helper()
+	r.ResponseID = w.ids[id]
+	out, err := w.m.Allocate(w.now, id, &r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.ids[id] = out.ResponseID
+	w.pump()
+	return out
+}
+
+func ask(priority int32, name string, mb, cores int64, count int32) Ask {
+	return Ask{Priority: priority, ResourceName: name, Resource: creel.Resource{MemoryMB: mb, VCores: cores}, Count: count}
+}
+
+func (w *world) asks(id creel.AttemptID, asks ...Ask) *Answer {
+	w.t.Helper()
+	return w.allocate(id, AllocateRequest{Asks: asks})
+}
+
+func (w *world) release(id creel.AttemptID, cs ...creel.ContainerID) *Answer {
+	w.t.Helper()
+	return w.allocate(id, AllocateRequest{Release: cs})
+}
+
+func (w *world) heartbeat(id creel.NodeID, cs ...ContainerStatus) *NodeAnswer {
+	w.t.Helper()
+	out := w.m.NodeHeartbeat(w.now, &NodeReport{ID: id, ResponseID: w.beat[id], Containers: cs})
+	w.beat[id] = out.ResponseID
+	w.pump()
+	return out
+}
+
+func (w *world) audit() {
+	w.t.Helper()
+	if err := w.m.Audit(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestAnAskFindsRoomInTheSameCall(t *testing.T) {
+	w := newWorld(t, nil)
+	n := w.node("n1", 8192, 8, "")
+	w.audit()
+	id := w.submit("alice", "default", nil)
+	w.audit()
+	if v, _ := w.m.App(id.Application); v.State != creel.AppAccepted {
+		t.Fatal(v.State)
+	}
+	w.register(id)
+	out := w.asks(id, ask(1, "*", 2048, 1, 3))
+	w.audit()
+	if len(out.Granted) != 3 || out.Granted[0].Node != n || out.Granted[0].Reason != OffSwitch || len(out.NMTokens) != 0 {
+		t.Fatalf("%+v", out) // the master runs on n already, so it has that token
+	}
+	cid := out.Granted[0].ID
+	w.heartbeat(n, ContainerStatus{ID: cid, State: creel.ContainerRunning})
+	w.heartbeat(n, ContainerStatus{ID: cid, State: creel.ContainerComplete, ExitStatus: 3, Diagnostics: "boom"})
+	w.audit()
+	out = w.release(id, creel.NewContainerID(id, 0, 3))
+	if len(out.Completed) != 2 || out.Completed[0].ExitStatus != 3 || out.Completed[1].ExitStatus != creel.ExitAborted {
+		t.Fatalf("%+v", out.Completed)
+	}
+	w.audit()
+	done, err := w.m.FinishMaster(w.now, &FinishMaster{Attempt: id, Status: creel.FinalSucceeded})
+	if !done || err != nil {
+		t.Fatal(done, err)
+	}
+	w.heartbeat(n, ContainerStatus{ID: creel.NewContainerID(id, 0, 1), State: creel.ContainerComplete})
+	w.audit()
+	v, _ := w.m.App(id.Application)
+	if v.State != creel.AppFinished || v.Final != creel.FinalSucceeded || v.Containers != 0 {
+		t.Fatalf("%+v", v)
+	}
+	if c := w.m.Cluster(); c.Containers != 0 || c.AppsCompleted != 1 {
+		t.Fatalf("%+v", c)
+	}
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// Config is all a Daemon needs to know. A zero duration or count takes the
+// default; the Hadoop key is named where one exists.
+type Config struct {
+	// Addresses to listen on, host:port; a port may be 0.
+	Client    string // yarn.resourcemanager.address
+	Scheduler string // yarn.resourcemanager.scheduler.address
+	Tracker   string // yarn.resourcemanager.resource-tracker.address
+	Admin     string // yarn.resourcemanager.admin.address
+
+	// Dir holds the journal; empty keeps nothing beyond the process.
+	Dir string
+
+	ClusterID string    // yarn.resourcemanager.cluster-id, shown in reports
+	Machine   rm.Config // ClusterTimestamp and Epoch are set by the daemon
+	Epoch     int64     // yarn.resourcemanager.epoch: the first life's; each restart adds one
+
+	// Who may do what.
+	ACLs     bool                       // yarn.acl.enable
+	AdminACL rm.ACL                     // yarn.admin.acl
+	Proxies  map[string]ProxyRule       // hadoop.proxyuser.*
+	Groups   func(user string) []string // primary first; nil: SystemGroups
+
+	// Reload is asked by the administrator's refresh calls. A nil function
+	// leaves what it would reload as it is.
+	ReloadQueues  func() (rm.Queues, error)
+	ReloadAdmin   func() (rm.ACL, error)
+	ReloadProxies func() (map[string]ProxyRule, error)
+	// Hosts reads the files of yarn.resourcemanager.nodes.include-path and
+	// .exclude-path; nil admits every host. An empty Include admits all.
+	Hosts func() (Hosts, error)
+	// Rack finds a host's rack (net.topology.*); nil: /default-rack.
+	Rack func(host string) string
+
+	HeartbeatInterval time.Duration // yarn.resourcemanager.nodemanagers.heartbeat-interval-ms, 1 s
+	// BeatsPerSecond is the load above which nodes are told to beat less often,
+	// up to ten times the interval. 0: 100,000; negative: never.
+	BeatsPerSecond int
+
+	KeyRoll       time.Duration // the three ...master-key-rolling-interval-secs, 24 h
+	LaunchThreads int           // yarn.resourcemanager.amlauncher.thread-count, 50
+	LaunchTime    time.Duration // how long a master's start is tried, yarn.client.nodemanager-connect.max-wait-ms, 3 min
+
+	TokenRenew  time.Duration // yarn.resourcemanager.delegation.token.renew-interval, 24 h
+	TokenMax    time.Duration // yarn.resourcemanager.delegation.token.max-lifetime, 7 d
+	TokenKeyAge time.Duration // yarn.resourcemanager.delegation.key.update-interval, 24 h
+
+	Mailbox int // events waiting for the machine before callers are told "busy", 65,536
+
+	RPC    hrpc.Config // limits of the four doors; Services, Simple, Tokens and the like are set by the daemon
+	Logger *slog.Logger
+}
+
+// Hosts are the hosts that may and that may not serve.
+type Hosts struct {
+	Include, Exclude []string
+	// Timeouts are those of graceful decommissioning by host, from an exclude
+	// file in XML form.
+	Timeouts map[string]time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	def := func(v *time.Duration, d time.Duration) { *v = cmp.Or(*v, d) }
+	def(&c.HeartbeatInterval, time.Second)
+	def(&c.KeyRoll, 24*time.Hour)
+	def(&c.LaunchTime, 3*time.Minute)
+	def(&c.TokenRenew, 24*time.Hour)
+	def(&c.TokenMax, 7*24*time.Hour)
+	def(&c.TokenKeyAge, 24*time.Hour)
+	c.BeatsPerSecond = cmp.Or(c.BeatsPerSecond, 100_000)
+	c.LaunchThreads = cmp.Or(c.LaunchThreads, 50)
+	c.Mailbox = cmp.Or(c.Mailbox, 65_536)
+	if c.Groups == nil {
+		c.Groups = SystemGroups
+	}
+	if c.Rack == nil {
+		c.Rack = func(string) string { return defaultRack }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate says what in a Config cannot work.
+func (c Config) Validate() error {
+	for name, v := range map[string]string{"Client": c.Client, "Scheduler": c.Scheduler, "Tracker": c.Tracker, "Admin": c.Admin} {
+		if v == "" {
+			return fmt.Errorf("resource manager: address %s is not set; use 127.0.0.1:0 for any port", name)
+		}
+	}
+	if c.Epoch < 0 || c.Epoch > 1<<23 {
+		return fmt.Errorf("resource manager: epoch %d is not within 0 and %d", c.Epoch, 1<<23)
+	}
+	for _, d := range []time.Duration{c.HeartbeatInterval, c.KeyRoll, c.LaunchTime, c.TokenRenew, c.TokenMax, c.TokenKeyAge} {
+		if d < 0 {
+			return fmt.Errorf("resource manager: a duration is negative: %v", d)
+		}
+	}
+	if c.LaunchThreads < 0 || c.Mailbox < 0 {
+		return errors.New("resource manager: LaunchThreads and Mailbox must not be negative")
+	}
+	return nil
+}
+
+// errNoApplicationID is answered with an exception of its own.
+var errNoApplicationID = fmt.Errorf("%w: no application id", creel.ErrInvalidRequest)

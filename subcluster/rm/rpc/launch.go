@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/token"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// What the ResourceManager adds to a master's environment.
+const (
+	envProxyBase  = "APPLICATION_WEB_PROXY_BASE"
+	envSubmitTime = "APP_SUBMIT_TIME_ENV"
+)
+
+// launcher starts and stops masters on their nodes, a bounded number at a time.
+// What waits is at most one start and one stop for each live attempt.
+type launcher struct {
+	d      *Daemon
+	client *hrpc.Client
+
+	mu    sync.Mutex
+	queue []func(context.Context)
+	wake  chan struct{}
+}
+
+func newLauncher(d *Daemon) *launcher {
+	return &launcher{
+		d: d, wake: make(chan struct{}, d.cfg.LaunchThreads),
+		client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf, Logger: d.log, ConnectTime: 10 * time.Second, IdleTime: time.Second}),
+	}
+}
+
+func (l *launcher) add(job func(context.Context)) {
+	l.mu.Lock()
+	l.queue = append(l.queue, job)
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (l *launcher) next() func(context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) == 0 {
+		return nil
+	}
+	job := l.queue[0]
+	l.queue[0] = nil
+	l.queue = l.queue[1:]
+	return job
+}
+
+func (l *launcher) run(ctx context.Context) {
+	var workers sync.WaitGroup
+	for range l.d.cfg.LaunchThreads {
+		workers.Go(func() {
+			for {
+				for job := l.next(); job != nil && ctx.Err() == nil; job = l.next() {
+					job(ctx)
+				}
+				select {
+				case <-l.wake:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	_ = l.client.Close()
+}
+
+// launchMaster makes an attempt's token good and, unless the master runs
+// elsewhere, has it started.
+func (d *Daemon) launchMaster(_ time.Time, a rm.LaunchMaster) {
+	d.secrets.addAttempt(a.Attempt)
+	if a.Unmanaged {
+		return
+	}
+	d.launcher.add(func(ctx context.Context) {
+		err := d.launcher.start(ctx, a)
+		if ctx.Err() != nil {
+			return // the next life of this ResourceManager sees to it
+		}
+		d.metrics.Launches.Add(1)
+		if err != nil {
+			d.metrics.LaunchFailures.Add(1)
+			d.log.Warn("master was not started", "attempt", a.Attempt.String(), "node", a.Container.Node.String(), "error", err)
+		}
+		d.box.must(func(m *rm.Machine, now time.Time) func() {
+			if err != nil {
+				m.MasterLaunchFailed(now, a.Attempt, "Error launching "+a.Attempt.String()+". Got exception: "+err.Error())
+			} else {
+				m.MasterLaunched(now, a.Attempt)
+			}
+			return nil
+		})
+	})
+}
+
+// start tries to start a master until it is accepted, refused, unwanted, or the
+// time is over.
+func (l *launcher) start(ctx context.Context, a rm.LaunchMaster) error {
+	request, err := l.request(a)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.d.cfg.LaunchTime)
+	defer cancel()
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
+		if !l.d.secrets.alive(a.Attempt) {
+			return fmt.Errorf("the attempt is over")
+		}
+		answer, err := l.node(a.Attempt, a.Container.Node).StartContainers(ctx, request)
+		switch {
+		case err == nil:
+			return refusal(answer, a.Container.ID)
+		case !errors.Is(err, creel.ErrUnavailable) && !errors.Is(err, creel.ErrBusy):
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// refusal is the node's word on the one container asked for.
+func refusal(answer *pb.StartContainersResponseProto, id creel.ContainerID) error {
+	for _, f := range answer.GetFailedRequests() {
+		if pb.ToContainerID(f.GetContainerId()) == id {
+			return yarnrpc.FromSerialized(f.GetException())
+		}
+	}
+	return nil
+}
+
+// node is a NodeManager as an attempt may speak to it.
+func (l *launcher) node(a creel.AttemptID, node creel.NodeID) yarnrpc.ContainerManagementProtocolClient {
+	t, finish := l.d.secrets.minting(a.Application)
+	nm := t.nm(a, node)
+	finish()
+	return yarnrpc.NewContainerManagementProtocolClient(l.client, node.String(), hrpc.Login{
+		User:       a.String(),
+		Credential: &hrpc.Credential{Identifier: nm.Identifier, Password: nm.Password, Kind: nm.Kind, Service: nm.Service},
+	})
+}
+
+// request is the master's launch context as the client sent it, with its token
+// and two variables added.
+func (l *launcher) request(a rm.LaunchMaster) (*pb.StartContainersRequestProto, error) {
+	c := contextOf(a.Context)
+	if c == nil {
+		return nil, fmt.Errorf("%s has no submission context", a.Attempt)
+	}
+	spec := c.GetAmContainerSpec().CloneVT()
+	var credentials token.Credentials
+	if len(spec.GetTokens()) > 0 {
+		var err error
+		if credentials, err = token.ParseCredentials(spec.GetTokens()); err != nil {
+			return nil, err
+		}
+	}
+	spec.Tokens = credentials.With("", l.d.secrets.amrmToken(a.Attempt)).Append(nil)
+	spec.Environment = setEnv(spec.Environment, envProxyBase, "/proxy/"+a.Attempt.Application.String())
+	spec.Environment = setEnv(spec.Environment, envSubmitTime, strconv.FormatInt(millis(a.Submitted), 10))
+	grant := a.Container
+	grant.Master = true
+	t, finish := l.d.secrets.minting(a.Attempt.Application)
+	defer finish()
+	return &pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{{
+		ContainerLaunchContext: spec, ContainerToken: t.container(&grant).Proto(),
+	}}}, nil
+}
+
+func setEnv(env []*pb.StringStringMapProto, key, value string) []*pb.StringStringMapProto {
+	for _, e := range env {
+		if e.GetKey() == key {
+			e.Value = &value
+			return env
+		}
+	}
+	return append(env, &pb.StringStringMapProto{Key: &key, Value: &value})
+}
+
+// stop ends a master's container. That it is gone already is no failure, and
+// neither is a node that does not answer: its next beat is told to clean up.
+func (l *launcher) stop(a rm.StopMaster) {
+	l.add(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+		defer cancel()
+		answer, err := l.node(a.Attempt, a.Node).StopContainers(ctx, &pb.StopContainersRequestProto{ContainerId: []*pb.ContainerIdProto{pb.FromContainerID(a.Container)}})
+		for _, f := range answer.GetFailedRequests() {
+			if !strings.Contains(f.GetException().GetMessage(), "is not handled by this NodeManager") {
+				err = yarnrpc.FromSerialized(f.GetException())
+			}
+		}
+		if err != nil {
+			l.d.log.Debug("master was not stopped", "attempt", a.Attempt.String(), "node", a.Node.String(), "error", err)
+		}
+	})
+}
+
+// alive tells whether an attempt's tokens are good.
+func (s *secrets) alive(id creel.AttemptID) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.attempts[id]
+}
+
+func (d *Daemon) appEnded(a rm.AppEnded) { d.secrets.forgetApp(a.App) }
+
+func finalStatus(req *pb.FinishApplicationMasterRequestProto) creel.FinalStatus {
+	return creel.FinalStatus(req.GetFinalApplicationStatus())
+}

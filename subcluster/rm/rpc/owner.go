@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/journal"
+)
+
+// batchEvents bounds how many events the machine takes in before their answers
+// leave: enough to share a wake-up, few enough not to be felt.
+const batchEvents = 256
+
+// event is something to do in the owner's goroutine. It must not block. What it
+// returns, if anything, is run by a responder afterwards.
+type event func(m *rm.Machine, now time.Time) (after func())
+
+// mailbox is what waits for the owner.
+type mailbox struct {
+	mu     sync.Mutex
+	events []event
+	closed bool
+	limit  int
+	wake   chan struct{}
+}
+
+var errStopping = &creel.Error{Kind: creel.ErrUnavailable, What: "the ResourceManager is stopping", Try: "try again in a moment"}
+
+// post hands an event to the owner; an error means that it will not run.
+func (b *mailbox) post(e event) error {
+	b.mu.Lock()
+	switch {
+	case b.closed:
+		b.mu.Unlock()
+		return errStopping
+	case len(b.events) >= b.limit:
+		b.mu.Unlock()
+		return &creel.Error{Kind: creel.ErrBusy, What: "the ResourceManager is busy", Why: fmt.Sprintf("%d events wait", b.limit), Try: "try again in a moment"}
+	}
+	b.events = append(b.events, e)
+	b.mu.Unlock()
+	b.poke()
+	return nil
+}
+
+// must posts what may not be lost and is bounded by its own nature: news from
+// the launcher. When the owner is gone it is dropped.
+func (b *mailbox) must(e event) {
+	b.mu.Lock()
+	if !b.closed {
+		b.events = append(b.events, e)
+	}
+	b.mu.Unlock()
+	b.poke()
+}
+
+func (b *mailbox) poke() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take empties the box into spare's memory.
+func (b *mailbox) take(spare []event) []event {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	events := b.events
+	b.events = spare[:0]
+	return events
+}
+
+func (b *mailbox) close() []event {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	events := b.events
+	b.events = nil
+	return events
+}
+
+// saving is the state of durability, the owner's but for durable and failed.
+type saving struct {
+	journal *journal.Journal // nil: nothing is kept
+	tx      journal.Tx       // of this turn
+	seq     uint64           // highest of the machine's sequence numbers in tx
+	commits uint64           // transactions handed to the journal
+	settled uint64           // of which so many are known to be durable
+	marks   []mark
+	waiters []waiter
+
+	durable atomic.Uint64 // transactions that are durable
+	failed  atomic.Pointer[error]
+}
+
+// mark tells which of the machine's saves a transaction completes.
+type mark struct{ commit, seq uint64 }
+
+// waiter is an answer that must not leave before a transaction is durable.
+type waiter struct {
+	commit uint64
+	run    func()
+}
+
+// own is the owner: the only goroutine that touches the machine.
+func (d *Daemon) own(ctx context.Context) error {
+	var events []event
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	defer d.refuseRest()
+	for {
+		events = d.box.take(events)
+		if err := d.turn(events); err != nil {
+			return err
+		}
+		clear(events)
+		if len(events) > 0 {
+			continue
+		}
+		wait := time.Hour
+		if deadline := d.m.NextDeadline(); !deadline.IsZero() {
+			wait = max(time.Until(deadline), time.Millisecond)
+		}
+		timer.Reset(wait)
+		select {
+		case <-d.box.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// turn is one round: what became durable, what time brought, what was posted,
+// and then the actions of all of it.
+func (d *Daemon) turn(events []event) error {
+	if failed := d.save.failed.Load(); failed != nil {
+		return *failed
+	}
+	now := time.Now()
+	d.settle(now)
+	if deadline := d.m.NextDeadline(); !deadline.IsZero() && !now.Before(deadline) {
+		d.m.Tick(now)
+	}
+	for first := true; first || len(events) > 0; first = false {
+		n := min(len(events), batchEvents)
+		for _, e := range events[:n] {
+			if after := e(d.m, now); after != nil {
+				d.out = append(d.out, after)
+			}
+		}
+		events = events[n:]
+		d.act(now)
+		d.respond()
+		if n > 0 {
+			now = time.Now()
+		}
+	}
+	return nil
+}
+
+// whenSaved runs an answer when everything the machine has so far asked to be
+// saved is durable. Events call it.
+func (d *Daemon) whenSaved(run func()) { d.unsaved = append(d.unsaved, run) }
+
+// act performs the machine's actions. Performing may give rise to more only
+// through later events.
+func (d *Daemon) act(now time.Time) {
+	d.actions = d.m.Actions(d.actions[:0])
+	for _, a := range d.actions {
+		switch a := a.(type) {
+		case rm.SaveApp:
+			d.saveApp(a)
+		case rm.SaveAttempt:
+			d.saveAttempt(a)
+		case rm.LaunchMaster:
+			d.launchMaster(now, a)
+		case rm.StopMaster:
+			d.launcher.stop(a)
+		case rm.AppEnded:
+			d.appEnded(a)
+		case rm.AttemptEnded:
+			d.secrets.forgetAttempt(a.Attempt)
+		case rm.News:
+		}
+	}
+	clear(d.actions)
+	d.commit()
+	for _, run := range d.unsaved {
+		if d.save.commits == d.save.settled {
+			d.out = append(d.out, run)
+			continue
+		}
+		d.save.waiters = append(d.save.waiters, waiter{commit: d.save.commits, run: run})
+	}
+	clear(d.unsaved)
+	d.unsaved = d.unsaved[:0]
+}
+
+// commit hands what this turn wants kept to the journal, as one transaction.
+func (d *Daemon) commit() {
+	s := &d.save
+	defer s.tx.Reset()
+	if s.tx.Len() == 0 || s.journal == nil {
+		return
+	}
+	s.commits++
+	s.marks = append(s.marks, mark{commit: s.commits, seq: s.seq})
+	number := s.commits
+	s.journal.Commit(&s.tx, func(err error) {
+		if err != nil {
+			s.failed.CompareAndSwap(nil, &err)
+		} else {
+			s.durable.Store(number) // transactions become durable in order
+		}
+		d.box.poke()
+	})
+}
+
+// settle takes note of what has become durable: the machine goes on, and those
+// who waited are answered.
+func (d *Daemon) settle(now time.Time) {
+	s := &d.save
+	durable := s.durable.Load()
+	if durable == s.settled {
+		return
+	}
+	s.settled = durable
+	n := 0
+	for n < len(s.marks) && s.marks[n].commit <= durable {
+		n++
+	}
+	d.m.Saved(now, s.marks[n-1].seq)
+	s.marks = slices.Delete(s.marks, 0, n)
+	for n = 0; n < len(s.waiters) && s.waiters[n].commit <= durable; n++ {
+		d.out = append(d.out, s.waiters[n].run)
+	}
+	s.waiters = slices.Delete(s.waiters, 0, n)
+}
+
+// respond hands finished answers to the responders, a few at a time so that
+// every core takes part. A full queue holds the owner back, which fills the
+// mailbox, which tells callers to come again.
+func (d *Daemon) respond() {
+	const chunk = 16
+	for out := d.out; len(out) > 0; {
+		n := min(chunk, len(out))
+		d.answers <- append([]func(){}, out[:n]...)
+		out = out[n:]
+	}
+	clear(d.out)
+	d.out = d.out[:0]
+}
+
+func (d *Daemon) responder() {
+	for answers := range d.answers {
+		for _, answer := range answers {
+			answer()
+		}
+	}
+}
+
+// refuseRest lets everything that still waits end: nobody owns the machine any
+// more. Events that would answer somebody are not run; their callers see the
+// connection end.
+func (d *Daemon) refuseRest() {
+	d.box.close()
+	close(d.stopped)
+}
+
+// Query runs f in the owner's goroutine and waits for it. f must not block, and
+// what it keeps of the machine must be copies (its views are).
+func (d *Daemon) Query(ctx context.Context, f func(m *rm.Machine, now time.Time)) error {
+	done := make(chan struct{})
+	err := d.box.post(func(m *rm.Machine, now time.Time) func() {
+		f(m, now)
+		close(done)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-done:
+		return nil
+	case <-d.stopped:
+		select {
+		case <-done:
+			return nil
+		default:
+			return errStopping
+		}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

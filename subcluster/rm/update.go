@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"slices"
+
+	"github.com/creelrm/creel"
+)
+
+// update takes one UpdateContainerRequest. A decrease takes effect here and is
+// pushed to the node; an increase is charged here and takes effect when the
+// master brings the new token to the node, or is rolled back; promotions and
+// demotions change the execution type.
+func (m *Machine) update(t *attempt, u *Update) {
+	fail := func(reason string, version int32) {
+		t.errors = append(t.errors, UpdateError{Reason: reason, Version: version, Update: *u})
+	}
+	c := m.container(u.Container)
+	if c == nil || c.owner != t {
+		fail("INVALID_CONTAINER_ID", 0)
+		return
+	}
+	if u.Version != c.version {
+		fail("INCORRECT_CONTAINER_VERSION_ERROR", c.version)
+		return
+	}
+	if c.extra != nil && c.extra.from != nil || slices.ContainsFunc(t.updated, func(x Updated) bool { return x.Grant.ID == u.Container }) {
+		fail("UPDATE_OUTSTANDING_ERROR", c.version)
+		return
+	}
+	switch u.Kind {
+	case Increase, Decrease:
+		v, err := m.normalize(u.Resource, &t.app.queue.largest)
+		if err != nil {
+			fail("RESOURCE_OUTSIDE_ALLOWED_RANGE", c.version)
+			return
+		}
+		grows := !m.t.fits(&v, &c.size.v)
+		shrinks := !m.t.fits(&c.size.v, &v)
+		if u.Kind == Increase && shrinks || u.Kind == Decrease && grows {
+			fail("RESOURCE_OUTSIDE_ALLOWED_RANGE", c.version)
+			return
+		}
+		m.resizeContainer(t, c, u, m.size(v))
+	case Promote, Demote:
+		to := creel.Guaranteed
+		if u.Kind == Demote {
+			to = creel.Opportunistic
+		}
+		if c.execution == to {
+			fail("INVALID_CONTAINER_ID", c.version)
+			return
+		}
+		c.execution = to
+		m.updated(t, c, u.Kind)
+	default:
+		fail("INVALID_CONTAINER_ID", c.version)
+	}
+}
+
+func (m *Machine) resizeContainer(t *attempt, c *container, u *Update, s *size) {
+	if u.Kind == Decrease {
+		m.setSize(c, s)
+		m.updated(t, c, Decrease)
+		c.node.updates = append(c.node.updates, c.grant())
+		return
+	}
+	more := s.v
+	more.sub(&c.size.v)
+	extra := &size{v: more}
+	if !m.t.fits(&more, &c.node.free) || m.admit(t.app, extra, nil).limit != LimitNone {
+		// No room now: it waits, and is tried again as room appears on the node.
+		t.growing = append(t.growing, growth{*u, s})
+		m.growers++
+		return
+	}
+	from := c.size
+	m.setSize(c, s)
+	m.updated(t, c, Increase)
+	if m.cfg.AutoUpdate {
+		c.node.updates = append(c.node.updates, c.grant())
+		return
+	}
+	if c.extra == nil {
+		c.extra = &containerExtra{}
+	}
+	c.extra.from = from
+	c.extra.timer = m.timer(m.now+int64(m.cfg.ContainerExpiry), func() {
+		// Never brought to the node: back to what it had.
+		c.extra.timer, c.extra.from = nil, nil
+		m.setSize(c, from)
+		c.version++
+		c.node.updates = append(c.node.updates, c.grant())
+	})
+}
+
+// growth is an increase that waits for room.
+type growth struct {
+	update Update
+	to     *size
+}
+
+// regrow tries the increases that wait for room on n.
+func (m *Machine) regrow(n *node) {
+	for c := n.containers; c != nil; c = c.nodeNext {
+		t := c.owner
+		for i := 0; i < len(t.growing); i++ {
+			g := t.growing[i]
+			if g.update.Container != c.id() {
+				continue
+			}
+			t.growing = slices.Delete(t.growing, i, i+1)
+			before := len(t.growing)
+			m.update(t, &g.update)
+			if len(t.growing) == before {
+				m.growers--
+			}
+			break
+		}
+	}
+}
+
+func (m *Machine) updated(t *attempt, c *container, kind UpdateKind) {
+	c.version++
+	t.updated = append(t.updated, Updated{Kind: kind, Grant: c.grant()})
+	m.news(t)
+}
+
+// setSize changes what a container holds.
+func (m *Machine) setSize(c *container, s *size) {
+	a := c.owner.app
+	m.charge(a, c.size, -1)
+	c.node.used.sub(&c.size.v)
+	c.node.free.add(&c.size.v)
+	c.size = s
+	m.charge(a, s, 1)
+	c.node.used.add(&s.v)
+	c.node.free.sub(&s.v)
+	m.placeInIndex(c.node)
+	m.roomOn(c.node)
+}
+
+// increased: the node has taken over a new size.
+func (m *Machine) increased(c *container) {
+	if c.extra != nil && c.extra.from != nil {
+		c.extra.from = nil
+		m.stop(&c.extra.timer)
+	}
+}
