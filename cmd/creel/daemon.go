@@ -27,6 +27,12 @@ type readyEntry struct {
 	Addresses map[string]string `json:"addresses"`
 }
 
+// own marks an entry as this process's.
+func own(e readyEntry) readyEntry {
+	e.PID = os.Getpid()
+	return e
+}
+
 // daemonFlags are what every daemon takes.
 type daemonFlags struct {
 	confFlags
