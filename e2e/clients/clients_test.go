@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clients
+
+import (
+	"testing"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+)
+
+// The baseline: what the cases demand is what Hadoop's own RM does.
+func TestHadoopRM(t *testing.T) {
+	logs := t.TempDir()
+	rm := hadoop.StartRM(t, hadoop.RM{})
+	conf := hadoop.Conf{"yarn.nodemanager.remote-app-log-dir": logs}
+	nm1 := hadoop.StartNM(t, hadoop.NM{Name: "nm1", RM: rm.Addresses, Conf: conf})
+	nm2 := hadoop.StartNM(t, hadoop.NM{Name: "nm2", RM: rm.Addresses, Conf: conf})
+	Run(t, &Cluster{Conf: rm.ClientConf(), Web: rm.Web, Nodes: []string{nm1.ID, nm2.ID}, Logs: logs})
+}

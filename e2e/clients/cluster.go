@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+// Cluster is something that takes itself for a YARN cluster. It has the queues
+// of hadoop.Queues and at least two nodes that run containers.
+type Cluster struct {
+	Conf  hadoop.Conf // the addresses, and what else its clients must say
+	Web   string      // host:port of the REST door
+	Nodes []string    // ids of its nodes
+	Logs  string      // where the nodes put aggregated logs
+	// Without names the cases whose feature the cluster does not have, each
+	// with a text that must be in what the client is told then.
+	Without map[string]string
+}
+
+// Case is one thing that a user does. Run fails the test when it does not go
+// as on a YARN cluster.
+type Case struct {
+	Name string
+	Run  func(t *testing.T, c *Cluster)
+}
+
+// atOnce is how many cases run together: they mostly wait for JVMs to start
+// and for heartbeats.
+const atOnce = 3
+
+// Run runs all cases against the cluster.
+func Run(t *testing.T, c *Cluster) {
+	t.Helper()
+	c.Conf = c.Conf.With(hadoop.Conf{
+		"yarn.log-aggregation-enable":         "true",
+		"yarn.nodemanager.remote-app-log-dir": c.Logs,
+	})
+	for name := range c.Without {
+		if !slices.ContainsFunc(Cases(), func(k Case) bool { return k.Name == name }) {
+			t.Fatalf("there is no case %s", name)
+		}
+	}
+	places := make(chan struct{}, atOnce)
+	t.Run("cases", func(t *testing.T) {
+		for _, k := range Cases() {
+			t.Run(k.Name, func(t *testing.T) {
+				t.Parallel()
+				places <- struct{}{}
+				defer func() { <-places }()
+				k.Run(t, c)
+			})
+		}
+	})
+}
+
+// Cases are all cases, in the order of a user's curiosity.
+func Cases() []Case {
+	return slices.Concat(commandLine, rest, shell, mapreduce, spark)
+}
+
+// client is a fresh client machine of the cluster.
+func (c *Cluster) client(t *testing.T, more ...hadoop.Conf) hadoop.Client {
+	t.Helper()
+	return hadoop.Client{Conf: c.Conf.With(more...)}.Setup(t)
+}
+
+// says fails unless the text has every one of the wanted parts.
+func says(t *testing.T, text string, wanted ...string) {
+	t.Helper()
+	for _, w := range wanted {
+		if !strings.Contains(text, w) {
+			t.Errorf("no %q in:\n%s", w, text)
+		}
+	}
+}
+
+// matches fails unless the pattern is in the text, and returns its first
+// group, or all of it.
+func matches(t *testing.T, text, pattern string) string {
+	t.Helper()
+	m := regexp.MustCompile(pattern).FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("no match for %s in:\n%s", pattern, text)
+	}
+	return m[len(m)-1]
+}
+
+const (
+	applicationID = `application_\d+_\d+`
+	containerID   = `container_(?:e\d+_)?\d+_\d+_\d+_\d+`
+)
+
+// report is what YarnDriver tells of an application.
+type report struct {
+	ID, Name, User, Queue, Type, State, Final, Diagnostics, Tracking string
+	OK                                                               bool
+	Class, Message                                                   string
+}
+
+// report asks for an application by Hadoop's client library.
+func (c *Cluster) report(t *testing.T, client hadoop.Client, id string) report {
+	t.Helper()
+	all := hadoop.Lines[report](t, client.Run(t, "YarnDriver", "report", id).OK(t))
+	if len(all) != 1 || !all[0].OK {
+		t.Fatalf("report of %s: %+v", id, all)
+	}
+	return all[0]
+}
+
+// ends fails unless the application has ended in this state and final status.
+func (c *Cluster) ends(t *testing.T, client hadoop.Client, id, state, final string) {
+	t.Helper()
+	if r := c.report(t, client, id); r.State != state || r.Final != final {
+		t.Errorf("%s is %s, %s; want %s, %s: %s", id, r.State, r.Final, state, final, r.Diagnostics)
+	}
+}
+
+// get reads a JSON document of the REST door.
+func (c *Cluster) get(t *testing.T, path string) map[string]any {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, "http://"+c.Web+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v map[string]any
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %s\n%s", path, resp.Status, body)
+	}
+	if err := json.Unmarshal(body, &v); err != nil {
+		t.Fatalf("GET %s: %v\n%s", path, err, body)
+	}
+	return v
+}
+
+// at walks into a JSON document; a missing step fails the test.
+func at(t *testing.T, v any, path ...string) any {
+	t.Helper()
+	for i, step := range path {
+		m, ok := v.(map[string]any)
+		if ok {
+			v, ok = m[step]
+		}
+		if !ok {
+			t.Fatalf("no %s in %s", strings.Join(path[:i+1], "."), short(v))
+		}
+	}
+	return v
+}
+
+func short(v any) string {
+	s := fmt.Sprint(v)
+	return s[:min(len(s), 500)]
+}
+
+// until asks again until cond holds; the deadline is process.Guard's.
+func until(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	if err := process.Poll(nil, cond); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}

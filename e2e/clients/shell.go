@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clients
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+// shellArgs is the arguments of a distributed shell of n small containers.
+func shellArgs(t *testing.T, n int, more ...string) []string {
+	t.Helper()
+	jar := filepath.Join(hadoop.Jars(t, hadoop.V342), "hadoop-yarn-applications-distributedshell-3.4.2.jar")
+	return append([]string{
+		"-jar", jar, "-num_containers", strconv.Itoa(n), "-master_memory", "256", "-container_memory", "128", "-timeout", "170000",
+	}, more...)
+}
+
+// runShell runs a distributed shell that must end well, and returns its id.
+func runShell(t *testing.T, c *Cluster, client hadoop.Client, n int, more ...string) string {
+	t.Helper()
+	r := client.Run(t, hadoop.DistributedShell, shellArgs(t, n, more...)...).OK(t)
+	says(t, r.All, "Application completed successfully")
+	id := matches(t, r.All, applicationID)
+	c.ends(t, client, id, "FINISHED", "SUCCEEDED")
+	return id
+}
+
+// startShell starts a distributed shell of n sleeping containers, waits until
+// they run, and returns its id and its client.
+func startShell(t *testing.T, c *Cluster, client hadoop.Client, n int) (string, *process.Process) {
+	t.Helper()
+	mark := t.TempDir()
+	p := client.Start(t, hadoop.DistributedShell, shellArgs(t, n, "-shell_command", fmt.Sprintf("touch %s/$CONTAINER_ID; exec sleep 1000", mark))...)
+	p.Await(t, "the containers", func() bool {
+		running, err := os.ReadDir(mark)
+		return err == nil && len(running) >= n
+	})
+	return regexp.MustCompile(applicationID).FindString(p.Output()), p
+}
+
+var shell = []Case{
+	{"dshell_2", func(t *testing.T, c *Cluster) {
+		mark := t.TempDir()
+		runShell(t, c, c.client(t), 2, "-shell_command", "touch "+mark+"/$CONTAINER_ID")
+		if ran, _ := os.ReadDir(mark); len(ran) != 2 {
+			t.Errorf("%d containers ran", len(ran))
+		}
+	}},
+	{"dshell_8", func(t *testing.T, c *Cluster) {
+		mark := t.TempDir()
+		runShell(t, c, c.client(t), 8, "-shell_command", "touch "+mark+"/$CONTAINER_ID")
+		if ran, _ := os.ReadDir(mark); len(ran) != 8 {
+			t.Errorf("%d containers ran", len(ran))
+		}
+	}},
+	{"dshell_script", func(t *testing.T, c *Cluster) {
+		dir := t.TempDir()
+		script := filepath.Join(dir, "work.sh")
+		if err := os.WriteFile(script, []byte("#!/bin/bash\necho \"$GREETING $1\" > "+dir+"/$CONTAINER_ID.txt\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		runShell(t, c, c.client(t), 2, "-shell_script", script, "-shell_args", "world", "-shell_env", "GREETING=hello")
+		said, err := filepath.Glob(dir + "/*.txt")
+		if err != nil || len(said) != 2 {
+			t.Fatalf("%d containers ran, %v", len(said), err)
+		}
+		if b, err := os.ReadFile(said[0]); err != nil || string(b) != "hello world\n" {
+			t.Errorf("the script said %q, %v", b, err)
+		}
+	}},
+	{"dshell_fail", func(t *testing.T, c *Cluster) {
+		client := c.client(t)
+		r := client.Run(t, hadoop.DistributedShell, shellArgs(t, 2, "-shell_command", "exit 3")...)
+		if r.Code == 0 {
+			t.Errorf("exit code 0\n%s", r.All)
+		}
+		says(t, r.All, "Application failed to complete successfully")
+		c.ends(t, client, matches(t, r.All, applicationID), "FINISHED", "FAILED")
+	}},
+	{"app_life", func(t *testing.T, c *Cluster) {
+		client := c.client(t)
+		id, _ := startShell(t, c, client, 2)
+		out := client.Run(t, hadoop.ApplicationCLI, "application", "-status", id).OK(t).Stdout
+		says(t, out, "Application-Id : "+id, "State : RUNNING", "Final-State : UNDEFINED", "Queue : default", "Application-Type : YARN")
+		out = client.Run(t, hadoop.ApplicationCLI, "applicationattempt", "-list", id).OK(t).Stdout
+		attempt := matches(t, out, `appattempt_\d+_\d+_\d+`)
+		says(t, out, "Total number of application attempts :1", "RUNNING")
+		out = client.Run(t, hadoop.ApplicationCLI, "container", "-list", attempt).OK(t).Stdout
+		says(t, out, "Total number of containers :3")
+		container := matches(t, out, containerID)
+		out = client.Run(t, hadoop.ApplicationCLI, "container", "-status", container).OK(t).Stdout
+		says(t, out, "Container-Id : "+container, "State : RUNNING")
+		out = client.Run(t, hadoop.ApplicationCLI, "application", "-list").OK(t).Stdout
+		says(t, out, id)
+		says(t, client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t).Stdout, "Killing application "+id)
+		c.ends(t, client, id, "KILLED", "KILLED")
+		// A second kill finds it done.
+		says(t, client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t).All, "has already finished")
+	}},
+	{"app_admin", func(t *testing.T, c *Cluster) {
+		client := c.client(t)
+		id, _ := startShell(t, c, client, 1)
+		client.Run(t, hadoop.ApplicationCLI, "application", "-appId", id, "-updatePriority", "5").OK(t)
+		client.Run(t, hadoop.ApplicationCLI, "application", "-appId", id, "-updateLifetime", "300").OK(t)
+		client.Run(t, hadoop.ApplicationCLI, "application", "-appId", id, "-changeQueue", "other").OK(t)
+		out := client.Run(t, hadoop.ApplicationCLI, "application", "-status", id).OK(t).Stdout
+		says(t, out, "Application Priority : 5", "Queue : other", "TimeoutType : LIFETIME")
+		client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t)
+		c.ends(t, client, id, "KILLED", "KILLED")
+	}},
+	{"signal", func(t *testing.T, c *Cluster) {
+		client := c.client(t)
+		id, p := startShell(t, c, client, 1)
+		out := client.Run(t, hadoop.ApplicationCLI, "container", "-list", strings.Replace(id, "application", "appattempt", 1)+"_000001").OK(t).Stdout
+		all := regexp.MustCompile(containerID).FindAllString(out, -1)
+		worker := ""
+		for _, one := range all {
+			if !strings.HasSuffix(one, "_000001") {
+				worker = one
+			}
+		}
+		says(t, client.Run(t, hadoop.ApplicationCLI, "container", "-signal", worker, "GRACEFUL_SHUTDOWN").OK(t).All, "Signalling container "+worker)
+		// The worker ends with 143, so the application ends and fails.
+		if err := p.Exit(); err == nil {
+			t.Errorf("the shell ended well\n%s", p.Tail(40))
+		}
+		c.ends(t, client, id, "FINISHED", "FAILED")
+	}},
+	{"logs", func(t *testing.T, c *Cluster) {
+		client := c.client(t)
+		id := runShell(t, c, client, 2, "-shell_command", "echo needle in $CONTAINER_ID")
+		var out string
+		until(t, "aggregated logs", func() bool {
+			out = client.Run(t, hadoop.LogsCLI, "-applicationId", id).Stdout
+			return strings.Count(out, "needle in container_") == 2
+		})
+		says(t, out, "LogType:stdout", "LogType:AppMaster.stderr")
+	}},
+	{"uam", func(t *testing.T, c *Cluster) {
+		client := c.client(t)
+		mark := t.TempDir()
+		script := filepath.Join(mark, "am.sh")
+		text := fmt.Sprintf("#!/bin/bash\nexec %s -Xmx128m -XX:TieredStopAtLevel=1 -cp '%s' Master 2 'touch %s/$CONTAINER_ID'\n",
+			hadoop.Java(t), hadoop.ClassPath(t, hadoop.V342, client.ConfDir()), mark)
+		if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		r := client.Run(t, hadoop.UnmanagedLauncher, "-cmd", script).OK(t)
+		says(t, r.All, "registered", "finished")
+		if ran, _ := filepath.Glob(mark + "/container_*"); len(ran) != 2 {
+			t.Errorf("%d containers ran\n%s", len(ran), r.All)
+		}
+		c.ends(t, client, matches(t, r.All, applicationID), "FINISHED", "SUCCEEDED")
+	}},
+	{"dshell_placement", func(t *testing.T, c *Cluster) {
+		client, dir := c.client(t), t.TempDir()
+		args := []string{"-placement_spec", "kit(2),NOTIN,NODE,kit", "-shell_command", "touch " + dir + "/$NM_PORT.$CONTAINER_ID"}
+		if why, no := c.Without["dshell_placement"]; no {
+			r := client.Run(t, hadoop.DistributedShell, shellArgs(t, 2, args...)...)
+			if r.Code == 0 {
+				t.Errorf("exit code 0 without the feature")
+			}
+			c.toldIn(t, client, r, why)
+			return
+		}
+		runShell(t, c, client, 2, args...)
+		if ran := differentNodes(t, dir); ran != 2 {
+			t.Errorf("containers that must not meet ran on %d nodes", ran)
+		}
+	}},
+	{"dshell_opportunistic", func(t *testing.T, c *Cluster) {
+		client, mark := c.client(t), t.TempDir()
+		args := []string{"-container_type", "OPPORTUNISTIC", "-shell_command", "touch " + mark + "/$CONTAINER_ID"}
+		if why, no := c.Without["dshell_opportunistic"]; no {
+			r := client.Run(t, hadoop.DistributedShell, shellArgs(t, 2, args...)...)
+			if r.Code == 0 {
+				t.Errorf("exit code 0 without the feature")
+			}
+			c.toldIn(t, client, r, why)
+			return
+		}
+		runShell(t, c, client, 2, args...)
+		if ran, _ := os.ReadDir(mark); len(ran) != 2 {
+			t.Errorf("%d containers ran", len(ran))
+		}
+	}},
+}
+
+// toldIn fails unless the reason is in what the client printed or in the
+// application's diagnostics.
+func (c *Cluster) toldIn(t *testing.T, client hadoop.Client, r hadoop.Result, why string) {
+	t.Helper()
+	text := r.All
+	if id := regexp.MustCompile(applicationID).FindString(r.All); id != "" {
+		text += c.report(t, client, id).Diagnostics
+		text += client.Run(t, hadoop.LogsCLI, "-applicationId", id).Stdout
+	}
+	says(t, text, why)
+}
+
+// differentNodes counts the nodes in the names of files PORT.CONTAINER.
+func differentNodes(t *testing.T, dir string) int {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := map[string]bool{}
+	for _, e := range entries {
+		port, _, _ := strings.Cut(e.Name(), ".")
+		nodes[port] = true
+	}
+	return len(nodes)
+}

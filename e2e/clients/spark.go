@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clients
+
+import (
+	"context"
+	_ "embed"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+//go:embed spark_pi.py
+var sparkPi []byte
+
+var spark = []Case{
+	{"spark_client", func(t *testing.T, c *Cluster) { runSpark(t, c, "client") }},
+	{"spark_cluster", func(t *testing.T, c *Cluster) { runSpark(t, c, "cluster") }},
+}
+
+// runSpark submits pi by pyspark, whose own Hadoop client is 3.3.4.
+func runSpark(t *testing.T, c *Cluster, mode string) {
+	t.Helper()
+	client := c.client(t)
+	packages := hadoop.PythonPath(t)
+	home := filepath.Join(packages, "pyspark")
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Fatalf("%v; install it with: apt-get install python3-venv", err)
+	}
+	// The shim of a version manager does not work in a container, whose home
+	// is another.
+	if real, err := exec.Command(python, "-c", "import sys; print(sys.executable, end='')").Output(); err == nil {
+		python = string(real)
+	}
+	pi, mark := filepath.Join(client.Dir(), "pi.py"), filepath.Join(client.Dir(), "pi.txt")
+	if err := os.WriteFile(pi, sparkPi, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{filepath.Join(home, "bin", "spark-submit"), "--master", "yarn", "--deploy-mode", mode, "--num-executors", "2", "--name", "pi-" + mode}
+	for _, s := range []string{
+		"spark.yarn.jars=local:" + home + "/jars/*",
+		"spark.driver.memory=512m", "spark.executor.memory=512m", "spark.yarn.am.memory=512m", "spark.executor.cores=1",
+		"spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1", "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1",
+		"spark.ui.enabled=false", "spark.driver.host=127.0.0.1", "spark.yarn.submit.waitAppCompletion=true", "spark.yarn.report.interval=200ms",
+		// Without these a container advertises the machine's first address
+		// that is not loopback.
+		"spark.yarn.appMasterEnv.SPARK_LOCAL_IP=127.0.0.1", "spark.yarn.appMasterEnv.SPARK_LOCAL_HOSTNAME=127.0.0.1",
+		"spark.executorEnv.SPARK_LOCAL_IP=127.0.0.1", "spark.executorEnv.SPARK_LOCAL_HOSTNAME=127.0.0.1",
+		"spark.yarn.appMasterEnv.PYTHONPATH=" + packages, "spark.executorEnv.PYTHONPATH=" + packages,
+		"spark.pyspark.python=" + python, "spark.pyspark.driver.python=" + python,
+	} {
+		if mode == "cluster" && s == "spark.driver.host=127.0.0.1" {
+			continue
+		}
+		args = append(args, "--conf", s)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
+	defer cancel()
+	_, all, code := process.Run(ctx, t, process.Command{
+		Name: "spark-submit", Dir: client.Dir(), Args: append(args, pi, mark),
+		Env: append(client.Environment(t), "SPARK_HOME="+home, "PYTHONPATH="+packages, "SPARK_LOCAL_IP=127.0.0.1", "SPARK_LOCAL_HOSTNAME=127.0.0.1", "PYSPARK_PYTHON="+python),
+	})
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, all)
+	}
+	said, err := os.ReadFile(mark)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, all)
+	}
+	says(t, string(said), "Pi is roughly 3.1")
+	c.ends(t, client, matches(t, all, applicationID), "FINISHED", "SUCCEEDED")
+}
