@@ -54,7 +54,7 @@ var rooms = map[string]room{
 	"subcluster/rm/rest":    {own: []string{".", "subcluster/rm", "subcluster/rm/rpc", data}},
 	"subcluster/nm/rpc":     {own: []string{".", "subcluster/nm", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},
 	"statestore/redis":      {own: []string{".", "subcluster", "statestore"}},
-	"amrmproxy/rpc":         {own: []string{".", "subcluster", "policies", "amrmproxy", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},
+	"amrmproxy/rpc":         {own: []string{".", "subcluster", "policies", "statestore", "amrmproxy", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},
 	"router/rpc":            {own: []string{".", "subcluster", "subcluster/remote", "policies", "router", "router/gateway", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},
 	"router/rest":           {own: []string{".", "subcluster", "subcluster/remote", "policies", "router", "router/gateway"}},
 	"router/dash":           {own: []string{".", "subcluster", "router", "router/gateway"}},

@@ -39,21 +39,22 @@ type Reply struct {
 
 // Launch starts the unmanaged twin in a member: the same application id and
 // queue, named by its home, keeping containers so that a later proxy can
-// attach again.
+// attach again. User may be "" when nobody has told it yet: it is the one that
+// the home's report names.
 type Launch struct {
-	Member      creel.SubclusterID
-	Application creel.ApplicationID
-	Name        string
-	Queue       creel.QueuePath
-	User        string
+	Member, Home creel.SubclusterID
+	Application  creel.ApplicationID
+	Name         string
+	Queue        creel.QueuePath
+	User         string
 }
 
 // Drop kills the twin in a member; an application that is not there, or has
 // ended, is success.
 type Drop struct {
-	Member      creel.SubclusterID
-	Application creel.ApplicationID
-	User        string
+	Member, Home creel.SubclusterID
+	Application  creel.ApplicationID
+	User         string
 }
 
 // Done says that the session is over.

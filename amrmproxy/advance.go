@@ -70,7 +70,7 @@ func (s *Session) onTick() {
 // unstick lets asks that have waited long in one member be placed anew, as if
 // it had no room.
 func (s *Session) unstick() {
-	if s.phase != phaseRunning {
+	if s.phase != phaseRunning || s.now.Sub(s.heard) >= s.cfg.KeepAlive {
 		return
 	}
 	for _, g := range s.ledger.groups {
@@ -88,8 +88,8 @@ func (s *Session) unstick() {
 }
 
 func (s *Session) splitDirty() {
-	if s.phase != phaseRunning {
-		return
+	if s.phase != phaseRunning || s.now.Sub(s.heard) >= s.cfg.KeepAlive {
+		return // nothing new is begun for a master that may be dead
 	}
 	for _, g := range s.ledger.groups {
 		if g.dirty {
@@ -189,6 +189,10 @@ func (s *Session) onLaunched(e Launched) {
 		return
 	}
 	m.attempt, m.token, m.tries, m.pause, m.retryAt = e.Attempt, e.Token, 0, 0, time.Time{}
+	if e.User != "" && e.User != s.user {
+		s.user, s.record.User = e.User, e.User
+		s.changed()
+	}
 	if s.phase >= phaseFinishing {
 		m.state = memberDropping
 		return
@@ -245,7 +249,7 @@ func (s *Session) advance(m *member) {
 	switch m.state {
 	case memberPlanned:
 		m.state = memberLaunching
-		s.do(Launch{Member: m.id, Application: s.attempt.Application, Name: twinName(s.home.id), Queue: s.record.Queue, User: s.user})
+		s.do(Launch{Member: m.id, Home: s.home.id, Application: s.attempt.Application, Name: twinName(s.home.id), Queue: s.record.Queue, User: s.user})
 	case memberLaunched:
 		if s.phase == phaseNew {
 			return // attached again once the master is here
@@ -262,7 +266,7 @@ func (s *Session) advance(m *member) {
 		s.send(m, &Send{Finish: s.goodbye()})
 	case memberDropping:
 		m.busy, m.sent = true, s.now
-		s.do(Drop{Member: m.id, Application: s.attempt.Application, User: s.user})
+		s.do(Drop{Member: m.id, Home: s.home.id, Application: s.attempt.Application, User: s.user})
 	}
 }
 

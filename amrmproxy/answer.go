@@ -203,6 +203,12 @@ func (s *Session) gone(m *member) {
 // onError decides what the lack of an answer means.
 func (s *Session) onError(m *member, err error) {
 	under := m.under
+	if n, ok := expectedID(err); ok && under.Allocate != nil {
+		// Its counter is not ours: another proxy beat, or its answer was lost.
+		under.Allocate.ResponseId = proto.Int32(n)
+		m.responseID, m.again = n, true
+		return
+	}
 	switch {
 	case errors.Is(err, creel.ErrNotRegistered):
 		s.onNotRegistered(m, under)
@@ -211,12 +217,6 @@ func (s *Session) onError(m *member, err error) {
 		s.onUnknownAttempt(m, under, err)
 	case errors.Is(err, creel.ErrInvalidRequest), errors.Is(err, creel.ErrInvalidResource), errors.Is(err, creel.ErrNotEnabled),
 		errors.Is(err, creel.ErrNotPermitted), errors.Is(err, creel.ErrInvalidToken):
-		if n, ok := expectedID(err); ok && under.Allocate != nil {
-			// Its counter is not ours: another proxy beat, or its answer was lost.
-			under.Allocate.ResponseId = proto.Int32(n)
-			m.responseID, m.again = n, true
-			return
-		}
 		m.answered()
 		s.onRefused(m, under, err)
 	default:
@@ -317,6 +317,10 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 		a := under.Allocate
 		groups := s.ledger.refused(m)
 		m.release = append(a.Release, m.release...)
+		if m.home && errors.Is(err, creel.ErrInvalidToken) && strings.Contains(err.Error(), "not found in AMRMTokenSecretManager") {
+			s.end("its home knows the attempt no more", err)
+			return
+		}
 		if m.home {
 			// The master's own fault, or its token's: it must hear of it.
 			s.refuseWaiting(err)

@@ -36,11 +36,13 @@ type Answered struct {
 }
 
 // Launched ends a Launch: the twin waits for its registration. Token is its
-// AMRM token as the report of that member gave it.
+// AMRM token as the report of that member gave it. User is who owns the
+// application, where the driver had to find out; "" leaves what is known.
 type Launched struct {
 	Member  creel.SubclusterID
 	Attempt creel.AttemptID
 	Token   *yarnpb.TokenProto
+	User    string
 }
 
 // LaunchFailed ends a Launch without a twin.

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/token"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Rings is what publishing and reading keys needs of the store.
+type Rings interface {
+	Keys(ctx context.Context, ring string) ([]statestore.Key, error)
+	RotateKey(ctx context.Context, ring string, expect int32, secret []byte, keep time.Duration) (statestore.Key, error)
+}
+
+// KeyRing is the ring that a member's AMRM keys travel in.
+func KeyRing(member creel.SubclusterID) string { return "amrm-" + string(member) }
+
+// PublishKeys puts the AMRM keys that a ResourceManager accepts into the store,
+// sealed with seal, for the proxies. It is called at the start and whenever the
+// keys roll; the same keys again write nothing.
+func PublishKeys(ctx context.Context, store Rings, member creel.SubclusterID, accepted token.Ring, seal []statestore.Key) error {
+	if len(seal) == 0 {
+		return &creel.Error{Kind: creel.ErrInvalidRequest, What: "keys not published", Why: "the cluster has no secret", Try: "set one"}
+	}
+	ring := KeyRing(member)
+	for range 3 {
+		now, err := store.Keys(ctx, ring)
+		if err != nil {
+			return err
+		}
+		expect := int32(0)
+		if len(now) > 0 {
+			expect = now[0].ID
+			if have, err := openRing(seal, member, now[0]); err == nil && sameRing(have, accepted) {
+				return nil
+			}
+		}
+		plain, err := json.Marshal(accepted)
+		if err != nil {
+			return err
+		}
+		sealed, err := statestore.Seal(rand.Reader, seal[0], []byte(ring), plain)
+		if err != nil {
+			return err
+		}
+		if _, err = store.RotateKey(ctx, ring, expect, sealed, time.Minute); !errors.Is(err, creel.ErrConflict) {
+			return err
+		}
+	}
+	return &creel.Error{Kind: creel.ErrConflict, What: fmt.Sprintf("keys of %s not published", member), Why: "another ResourceManager of that name publishes too", Try: "do two have the same id?"}
+}
+
+func openRing(seal []statestore.Key, member creel.SubclusterID, k statestore.Key) (token.Ring, error) {
+	plain, err := statestore.Open(seal, []byte(KeyRing(member)), k.Secret)
+	if err != nil {
+		return nil, err
+	}
+	var ring token.Ring
+	return ring, json.Unmarshal(plain, &ring)
+}
+
+func sameRing(a, b token.Ring) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].ID != b[i].ID || string(a[i].Secret) != string(b[i].Secret) {
+			return false
+		}
+	}
+	return true
+}
+
+// KeyBook knows the AMRM keys of all members.
+type KeyBook struct {
+	store   Rings
+	secrets func(context.Context) ([]statestore.Key, error)
+	view    func() *subcluster.View
+	rings   atomic.Pointer[map[creel.SubclusterID]token.Ring]
+
+	mu   sync.Mutex // one refresh at a time
+	last time.Time
+}
+
+// NewKeyBook reads the keys of the view's members from the store. It is empty
+// until Refresh.
+func NewKeyBook(store Rings, secrets func(context.Context) ([]statestore.Key, error), view func() *subcluster.View) *KeyBook {
+	b := &KeyBook{store: store, secrets: secrets, view: view}
+	b.rings.Store(&map[creel.SubclusterID]token.Ring{})
+	return b
+}
+
+// Run refreshes every period until ctx ends. An unknown key is looked for at
+// once, so the period only has to be shorter than a key's delay.
+func (b *KeyBook) Run(ctx context.Context, every time.Duration) error {
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		_ = b.Refresh(ctx) // it is tried again; who needs a key that is missing is told
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+	}
+}
+
+// Refresh reads all rings. A member whose ring cannot be read keeps what was
+// known of it.
+func (b *KeyBook) Refresh(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last = time.Now()
+	view := b.view()
+	if view == nil {
+		return nil
+	}
+	seal, err := b.secrets(ctx)
+	if err != nil {
+		return err
+	}
+	old := *b.rings.Load()
+	next := make(map[creel.SubclusterID]token.Ring, len(view.Members))
+	var errs []error
+	for i := range view.Members {
+		id := view.Members[i].ID
+		keys, err := b.store.Keys(ctx, KeyRing(id))
+		if err == nil && len(keys) == 0 {
+			continue // a ResourceManager that shares none: Hadoop's
+		}
+		var ring token.Ring
+		if err == nil {
+			ring, err = openRing(seal, id, keys[0])
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("keys of %s: %w", id, err))
+			ring = old[id]
+		}
+		next[id] = ring
+	}
+	b.rings.Store(&next)
+	return errors.Join(errs...)
+}
+
+// refreshPause is how soon after a reading of the store an unknown key makes
+// us read it again.
+const refreshPause = 250 * time.Millisecond
+
+// Verify finds who issued an AMRM token, and its password. The error is of kind
+// creel.ErrInvalidToken.
+func (b *KeyBook) Verify(ctx context.Context, identifier []byte) (token.AMRM, creel.SubclusterID, []byte, error) {
+	id, err := token.ParseAMRM(identifier)
+	if err != nil {
+		return id, "", nil, err
+	}
+	member, key, ok := b.find(id.KeyID)
+	if !ok {
+		b.mu.Lock()
+		due := time.Since(b.last) > refreshPause
+		b.mu.Unlock()
+		if due {
+			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+			err = b.Refresh(ctx)
+			cancel()
+			member, key, ok = b.find(id.KeyID)
+		}
+	}
+	if !ok {
+		why := fmt.Sprintf("no ResourceManager of the federation has shared a master key %d", id.KeyID)
+		if err != nil {
+			why += ": " + err.Error()
+		}
+		return id, "", nil, &creel.Error{Kind: creel.ErrInvalidToken, What: "token of " + id.Attempt.String() + " refused", Why: why, Try: "is the ResourceManager a member, and has it the cluster's secret?"}
+	}
+	return id, member, key.Password(identifier), nil
+}
+
+// find looks in all rings, by member, so that the answer does not depend on
+// the order of a map. Key ids start at a random number of 32 bits.
+func (b *KeyBook) find(id int32) (member creel.SubclusterID, key token.Key, ok bool) {
+	for m, ring := range *b.rings.Load() {
+		if k, has := ring.Find(id); has && (!ok || m < member) {
+			member, key, ok = m, k, true
+		}
+	}
+	return member, key, ok
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import "time"
+
+// Wake is the next moment at which a Tick may have something to do. A driver
+// of few sessions may as well tick every Config.Tick; one of thousands sets its
+// timers by this.
+func (s *Session) Wake() time.Time {
+	at := s.now.Add(time.Second) // stuck asks, the master's silence, empty groups
+	sooner := func(t time.Time) {
+		if t.Before(at) {
+			at = t
+		}
+	}
+	if s.phase == phaseDone {
+		return s.now.Add(time.Hour)
+	}
+	if len(s.waiting) > 0 {
+		if d := s.began.Add(s.cfg.HomeWait); s.now.Before(d) {
+			sooner(d)
+		} else {
+			sooner(s.now.Add(s.cfg.Tick))
+		}
+	}
+	if s.phase == phaseRegistering {
+		sooner(s.began.Add(s.cfg.AttachWait))
+	}
+	if s.saving == 0 && s.gen != s.durable {
+		sooner(s.saveAt)
+	}
+	for _, m := range s.members {
+		switch {
+		case m.busy:
+			if !m.closed {
+				sooner(m.sent.Add(s.cfg.SlowAfter))
+			}
+		case m.state == memberNone || m.state == memberGone:
+		case s.now.Before(m.retryAt):
+			sooner(m.retryAt)
+		case m.state != memberUp || s.phase != phaseRunning:
+		case m.news || !m.home && s.ledger.outstanding(m) > 0:
+			sooner(m.sent.Add(s.cfg.TwinBeat))
+		}
+	}
+	if soonest := s.now.Add(s.cfg.Tick / 10); at.Before(soonest) {
+		at = soonest
+	}
+	return at
+}
