@@ -3844,24 +3844,27 @@ func (m *GetSubClustersRequestProto) SizeVT() (n int) {
 }
 
 func (m *RefreshQueuesRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RefreshQueuesRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -3877,19 +3880,14 @@ func (m *RefreshQueuesRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -3902,8 +3900,8 @@ func (m *RefreshQueuesRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -3925,27 +3923,31 @@ func (m *RefreshQueuesRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RefreshNodesRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RefreshNodesRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -3961,59 +3963,44 @@ func (m *RefreshNodesRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field DecommissionType", wireType)
 			}
 			var v DecommissionTypeProto
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = DecommissionTypeProto(dAtA[iNdEx])
 				iNdEx++
-				v |= DecommissionTypeProto(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = DecommissionTypeProto(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.DecommissionType = &v
+			m.DecommissionType = (*DecommissionTypeProto)(a.int32s.keep(a, int32(v)))
 		case 2:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field DecommissionTimeout", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.DecommissionTimeout = &v
+			m.DecommissionTimeout = a.int32s.keep(a, v)
 		case 3:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -4026,8 +4013,8 @@ func (m *RefreshNodesRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -4049,27 +4036,31 @@ func (m *RefreshNodesRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RefreshSuperUserGroupsConfigurationRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RefreshSuperUserGroupsConfigurationRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -4085,19 +4076,14 @@ func (m *RefreshSuperUserGroupsConfigurationRequestProto) UnmarshalVT(dAtA []byt
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -4110,8 +4096,8 @@ func (m *RefreshSuperUserGroupsConfigurationRequestProto) UnmarshalVT(dAtA []byt
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -4133,27 +4119,31 @@ func (m *RefreshSuperUserGroupsConfigurationRequestProto) UnmarshalVT(dAtA []byt
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RefreshUserToGroupsMappingsRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RefreshUserToGroupsMappingsRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -4169,19 +4159,14 @@ func (m *RefreshUserToGroupsMappingsRequestProto) UnmarshalVT(dAtA []byte) error
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -4194,8 +4179,8 @@ func (m *RefreshUserToGroupsMappingsRequestProto) UnmarshalVT(dAtA []byte) error
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -4217,27 +4202,31 @@ func (m *RefreshUserToGroupsMappingsRequestProto) UnmarshalVT(dAtA []byte) error
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RefreshAdminAclsRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RefreshAdminAclsRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -4253,19 +4242,14 @@ func (m *RefreshAdminAclsRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -4278,8 +4262,8 @@ func (m *RefreshAdminAclsRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -4301,27 +4285,31 @@ func (m *RefreshAdminAclsRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RefreshServiceAclsRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RefreshServiceAclsRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -4337,19 +4325,14 @@ func (m *RefreshServiceAclsRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -4362,8 +4345,8 @@ func (m *RefreshServiceAclsRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -4385,28 +4368,32 @@ func (m *RefreshServiceAclsRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetGroupsForUserRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetGroupsForUserRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -4422,19 +4409,14 @@ func (m *GetGroupsForUserRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field User", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -4447,8 +4429,8 @@ func (m *GetGroupsForUserRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.User = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.User = a.strings.keep(a, s)
 			iNdEx = postIndex
 			hasFields[0] |= uint64(0x00000001)
 		default:
@@ -4474,27 +4456,31 @@ func (m *GetGroupsForUserRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetGroupsForUserResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetGroupsForUserResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -4510,19 +4496,14 @@ func (m *GetGroupsForUserResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Groups", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -4535,7 +4516,7 @@ func (m *GetGroupsForUserResponseProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Groups = append(m.Groups, string(dAtA[iNdEx:postIndex]))
+			m.Groups = append(m.Groups, a.text(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -4557,27 +4538,31 @@ func (m *GetGroupsForUserResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *UpdateNodeResourceRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *UpdateNodeResourceRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -4593,19 +4578,14 @@ func (m *UpdateNodeResourceRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeResourceMap", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -4618,7 +4598,7 @@ func (m *UpdateNodeResourceRequestProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.NodeResourceMap = append(m.NodeResourceMap, &NodeResourceMapProto{})
-			if err := m.NodeResourceMap[len(m.NodeResourceMap)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeResourceMap[len(m.NodeResourceMap)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -4627,19 +4607,14 @@ func (m *UpdateNodeResourceRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -4652,8 +4627,8 @@ func (m *UpdateNodeResourceRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -4675,27 +4650,31 @@ func (m *UpdateNodeResourceRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RefreshNodesResourcesRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RefreshNodesResourcesRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -4711,19 +4690,14 @@ func (m *RefreshNodesResourcesRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -4736,8 +4710,8 @@ func (m *RefreshNodesResourcesRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -4759,27 +4733,31 @@ func (m *RefreshNodesResourcesRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *AddToClusterNodeLabelsRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *AddToClusterNodeLabelsRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -4795,19 +4773,14 @@ func (m *AddToClusterNodeLabelsRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field DeprecatedNodeLabels", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -4820,26 +4793,21 @@ func (m *AddToClusterNodeLabelsRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.DeprecatedNodeLabels = append(m.DeprecatedNodeLabels, string(dAtA[iNdEx:postIndex]))
+			m.DeprecatedNodeLabels = append(m.DeprecatedNodeLabels, a.text(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeLabels", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -4852,7 +4820,7 @@ func (m *AddToClusterNodeLabelsRequestProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.NodeLabels = append(m.NodeLabels, &NodeLabelProto{})
-			if err := m.NodeLabels[len(m.NodeLabels)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeLabels[len(m.NodeLabels)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -4861,19 +4829,14 @@ func (m *AddToClusterNodeLabelsRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -4886,8 +4849,8 @@ func (m *AddToClusterNodeLabelsRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -4909,27 +4872,31 @@ func (m *AddToClusterNodeLabelsRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RemoveFromClusterNodeLabelsRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RemoveFromClusterNodeLabelsRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -4945,19 +4912,14 @@ func (m *RemoveFromClusterNodeLabelsRequestProto) UnmarshalVT(dAtA []byte) error
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeLabels", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -4970,26 +4932,21 @@ func (m *RemoveFromClusterNodeLabelsRequestProto) UnmarshalVT(dAtA []byte) error
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.NodeLabels = append(m.NodeLabels, string(dAtA[iNdEx:postIndex]))
+			m.NodeLabels = append(m.NodeLabels, a.text(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -5002,8 +4959,8 @@ func (m *RemoveFromClusterNodeLabelsRequestProto) UnmarshalVT(dAtA []byte) error
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -5025,27 +4982,31 @@ func (m *RemoveFromClusterNodeLabelsRequestProto) UnmarshalVT(dAtA []byte) error
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *ReplaceLabelsOnNodeRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *ReplaceLabelsOnNodeRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -5061,19 +5022,14 @@ func (m *ReplaceLabelsOnNodeRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeToLabels", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -5086,7 +5042,7 @@ func (m *ReplaceLabelsOnNodeRequestProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.NodeToLabels = append(m.NodeToLabels, &NodeIdToLabelsProto{})
-			if err := m.NodeToLabels[len(m.NodeToLabels)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeToLabels[len(m.NodeToLabels)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -5095,40 +5051,30 @@ func (m *ReplaceLabelsOnNodeRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field FailOnUnknownNodes", wireType)
 			}
 			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int(dAtA[iNdEx])
 				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			b := bool(v != 0)
-			m.FailOnUnknownNodes = &b
+			m.FailOnUnknownNodes = a.bools.keep(a, b)
 		case 3:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -5141,8 +5087,8 @@ func (m *ReplaceLabelsOnNodeRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -5164,27 +5110,31 @@ func (m *ReplaceLabelsOnNodeRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *CheckForDecommissioningNodesRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *CheckForDecommissioningNodesRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -5200,19 +5150,14 @@ func (m *CheckForDecommissioningNodesRequestProto) UnmarshalVT(dAtA []byte) erro
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -5225,8 +5170,8 @@ func (m *CheckForDecommissioningNodesRequestProto) UnmarshalVT(dAtA []byte) erro
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -5248,27 +5193,31 @@ func (m *CheckForDecommissioningNodesRequestProto) UnmarshalVT(dAtA []byte) erro
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *CheckForDecommissioningNodesResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *CheckForDecommissioningNodesResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -5284,19 +5233,14 @@ func (m *CheckForDecommissioningNodesResponseProto) UnmarshalVT(dAtA []byte) err
 				return fmt.Errorf("proto: wrong wireType = %d for field DecommissioningNodes", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -5308,8 +5252,8 @@ func (m *CheckForDecommissioningNodesResponseProto) UnmarshalVT(dAtA []byte) err
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.DecommissioningNodes = append(m.DecommissioningNodes, &NodeIdProto{})
-			if err := m.DecommissioningNodes[len(m.DecommissioningNodes)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			m.DecommissioningNodes = append(m.DecommissioningNodes, a.nodes.next(a))
+			if err := m.DecommissioningNodes[len(m.DecommissioningNodes)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -5333,27 +5277,31 @@ func (m *CheckForDecommissioningNodesResponseProto) UnmarshalVT(dAtA []byte) err
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RefreshClusterMaxPriorityRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RefreshClusterMaxPriorityRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -5369,19 +5317,14 @@ func (m *RefreshClusterMaxPriorityRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -5394,8 +5337,8 @@ func (m *RefreshClusterMaxPriorityRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -5417,27 +5360,31 @@ func (m *RefreshClusterMaxPriorityRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *NodesToAttributesMappingRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *NodesToAttributesMappingRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -5453,39 +5400,29 @@ func (m *NodesToAttributesMappingRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Operation", wireType)
 			}
 			var v AttributeMappingOperationTypeProto
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = AttributeMappingOperationTypeProto(dAtA[iNdEx])
 				iNdEx++
-				v |= AttributeMappingOperationTypeProto(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = AttributeMappingOperationTypeProto(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.Operation = &v
+			m.Operation = (*AttributeMappingOperationTypeProto)(a.int32s.keep(a, int32(v)))
 		case 2:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeToAttributes", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -5498,7 +5435,7 @@ func (m *NodesToAttributesMappingRequestProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.NodeToAttributes = append(m.NodeToAttributes, &NodeToAttributesProto{})
-			if err := m.NodeToAttributes[len(m.NodeToAttributes)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeToAttributes[len(m.NodeToAttributes)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -5507,40 +5444,30 @@ func (m *NodesToAttributesMappingRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field FailOnUnknownNodes", wireType)
 			}
 			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int(dAtA[iNdEx])
 				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			b := bool(v != 0)
-			m.FailOnUnknownNodes = &b
+			m.FailOnUnknownNodes = a.bools.keep(a, b)
 		case 4:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -5553,8 +5480,8 @@ func (m *NodesToAttributesMappingRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -5576,27 +5503,31 @@ func (m *NodesToAttributesMappingRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *DeregisterSubClusterRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *DeregisterSubClusterRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -5612,19 +5543,14 @@ func (m *DeregisterSubClusterRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -5637,8 +5563,8 @@ func (m *DeregisterSubClusterRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -5660,27 +5586,31 @@ func (m *DeregisterSubClusterRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *DeregisterSubClusterResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *DeregisterSubClusterResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -5696,19 +5626,14 @@ func (m *DeregisterSubClusterResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field DeregisterSubClusters", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -5721,7 +5646,7 @@ func (m *DeregisterSubClusterResponseProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.DeregisterSubClusters = append(m.DeregisterSubClusters, &DeregisterSubClustersProto{})
-			if err := m.DeregisterSubClusters[len(m.DeregisterSubClusters)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.DeregisterSubClusters[len(m.DeregisterSubClusters)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -5745,27 +5670,31 @@ func (m *DeregisterSubClusterResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *DeregisterSubClustersProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *DeregisterSubClustersProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -5781,19 +5710,14 @@ func (m *DeregisterSubClustersProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -5806,27 +5730,22 @@ func (m *DeregisterSubClustersProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field DeregisterState", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -5839,27 +5758,22 @@ func (m *DeregisterSubClustersProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.DeregisterState = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.DeregisterState = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 3:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field LastHeartBeatTime", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -5872,27 +5786,22 @@ func (m *DeregisterSubClustersProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.LastHeartBeatTime = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.LastHeartBeatTime = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 4:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Information", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -5905,27 +5814,22 @@ func (m *DeregisterSubClustersProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Information = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Information = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 5:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterState", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -5938,8 +5842,8 @@ func (m *DeregisterSubClustersProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterState = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterState = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -5961,28 +5865,32 @@ func (m *DeregisterSubClustersProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *SaveFederationQueuePolicyRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *SaveFederationQueuePolicyRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -5998,19 +5906,14 @@ func (m *SaveFederationQueuePolicyRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Queue", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -6023,8 +5926,8 @@ func (m *SaveFederationQueuePolicyRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Queue = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Queue = a.strings.keep(a, s)
 			iNdEx = postIndex
 			hasFields[0] |= uint64(0x00000001)
 		case 2:
@@ -6032,19 +5935,14 @@ func (m *SaveFederationQueuePolicyRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field FederationQueueWeight", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -6059,7 +5957,7 @@ func (m *SaveFederationQueuePolicyRequestProto) UnmarshalVT(dAtA []byte) error {
 			if m.FederationQueueWeight == nil {
 				m.FederationQueueWeight = &FederationQueueWeightProto{}
 			}
-			if err := m.FederationQueueWeight.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.FederationQueueWeight.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -6069,19 +5967,14 @@ func (m *SaveFederationQueuePolicyRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field PolicyManagerClassName", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -6094,8 +5987,8 @@ func (m *SaveFederationQueuePolicyRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.PolicyManagerClassName = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.PolicyManagerClassName = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -6123,28 +6016,32 @@ func (m *SaveFederationQueuePolicyRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *SaveFederationQueuePolicyResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *SaveFederationQueuePolicyResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -6160,19 +6057,14 @@ func (m *SaveFederationQueuePolicyResponseProto) UnmarshalVT(dAtA []byte) error 
 				return fmt.Errorf("proto: wrong wireType = %d for field Message", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -6185,8 +6077,8 @@ func (m *SaveFederationQueuePolicyResponseProto) UnmarshalVT(dAtA []byte) error 
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Message = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Message = a.strings.keep(a, s)
 			iNdEx = postIndex
 			hasFields[0] |= uint64(0x00000001)
 		default:
@@ -6212,27 +6104,31 @@ func (m *SaveFederationQueuePolicyResponseProto) UnmarshalVT(dAtA []byte) error 
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *BatchSaveFederationQueuePoliciesRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *BatchSaveFederationQueuePoliciesRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -6248,19 +6144,14 @@ func (m *BatchSaveFederationQueuePoliciesRequestProto) UnmarshalVT(dAtA []byte) 
 				return fmt.Errorf("proto: wrong wireType = %d for field FederationQueueWeights", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -6273,7 +6164,7 @@ func (m *BatchSaveFederationQueuePoliciesRequestProto) UnmarshalVT(dAtA []byte) 
 				return io.ErrUnexpectedEOF
 			}
 			m.FederationQueueWeights = append(m.FederationQueueWeights, &FederationQueueWeightProto{})
-			if err := m.FederationQueueWeights[len(m.FederationQueueWeights)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.FederationQueueWeights[len(m.FederationQueueWeights)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -6297,28 +6188,32 @@ func (m *BatchSaveFederationQueuePoliciesRequestProto) UnmarshalVT(dAtA []byte) 
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *BatchSaveFederationQueuePoliciesResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *BatchSaveFederationQueuePoliciesResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -6334,19 +6229,14 @@ func (m *BatchSaveFederationQueuePoliciesResponseProto) UnmarshalVT(dAtA []byte)
 				return fmt.Errorf("proto: wrong wireType = %d for field Message", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -6359,8 +6249,8 @@ func (m *BatchSaveFederationQueuePoliciesResponseProto) UnmarshalVT(dAtA []byte)
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Message = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Message = a.strings.keep(a, s)
 			iNdEx = postIndex
 			hasFields[0] |= uint64(0x00000001)
 		default:
@@ -6386,27 +6276,31 @@ func (m *BatchSaveFederationQueuePoliciesResponseProto) UnmarshalVT(dAtA []byte)
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *QueryFederationQueuePoliciesRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *QueryFederationQueuePoliciesRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -6422,59 +6316,44 @@ func (m *QueryFederationQueuePoliciesRequestProto) UnmarshalVT(dAtA []byte) erro
 				return fmt.Errorf("proto: wrong wireType = %d for field PageSize", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.PageSize = &v
+			m.PageSize = a.int32s.keep(a, v)
 		case 2:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field CurrentPage", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.CurrentPage = &v
+			m.CurrentPage = a.int32s.keep(a, v)
 		case 3:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Queue", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -6487,27 +6366,22 @@ func (m *QueryFederationQueuePoliciesRequestProto) UnmarshalVT(dAtA []byte) erro
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Queue = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Queue = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 4:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Queues", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -6520,7 +6394,7 @@ func (m *QueryFederationQueuePoliciesRequestProto) UnmarshalVT(dAtA []byte) erro
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Queues = append(m.Queues, string(dAtA[iNdEx:postIndex]))
+			m.Queues = append(m.Queues, a.text(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -6542,27 +6416,31 @@ func (m *QueryFederationQueuePoliciesRequestProto) UnmarshalVT(dAtA []byte) erro
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *QueryFederationQueuePoliciesResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *QueryFederationQueuePoliciesResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -6578,99 +6456,74 @@ func (m *QueryFederationQueuePoliciesResponseProto) UnmarshalVT(dAtA []byte) err
 				return fmt.Errorf("proto: wrong wireType = %d for field TotalSize", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.TotalSize = &v
+			m.TotalSize = a.int32s.keep(a, v)
 		case 2:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field TotalPage", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.TotalPage = &v
+			m.TotalPage = a.int32s.keep(a, v)
 		case 3:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field CurrentPage", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.CurrentPage = &v
+			m.CurrentPage = a.int32s.keep(a, v)
 		case 4:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field PageSize", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.PageSize = &v
+			m.PageSize = a.int32s.keep(a, v)
 		case 5:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field FederationQueueWeights", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -6683,7 +6536,7 @@ func (m *QueryFederationQueuePoliciesResponseProto) UnmarshalVT(dAtA []byte) err
 				return io.ErrUnexpectedEOF
 			}
 			m.FederationQueueWeights = append(m.FederationQueueWeights, &FederationQueueWeightProto{})
-			if err := m.FederationQueueWeights[len(m.FederationQueueWeights)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.FederationQueueWeights[len(m.FederationQueueWeights)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -6707,27 +6560,31 @@ func (m *QueryFederationQueuePoliciesResponseProto) UnmarshalVT(dAtA []byte) err
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *DeleteFederationApplicationRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *DeleteFederationApplicationRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -6743,19 +6600,14 @@ func (m *DeleteFederationApplicationRequestProto) UnmarshalVT(dAtA []byte) error
 				return fmt.Errorf("proto: wrong wireType = %d for field Application", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -6768,8 +6620,8 @@ func (m *DeleteFederationApplicationRequestProto) UnmarshalVT(dAtA []byte) error
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Application = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Application = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -6791,27 +6643,31 @@ func (m *DeleteFederationApplicationRequestProto) UnmarshalVT(dAtA []byte) error
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *DeleteFederationApplicationResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *DeleteFederationApplicationResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -6827,19 +6683,14 @@ func (m *DeleteFederationApplicationResponseProto) UnmarshalVT(dAtA []byte) erro
 				return fmt.Errorf("proto: wrong wireType = %d for field Message", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -6852,8 +6703,8 @@ func (m *DeleteFederationApplicationResponseProto) UnmarshalVT(dAtA []byte) erro
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Message = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Message = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -6875,27 +6726,31 @@ func (m *DeleteFederationApplicationResponseProto) UnmarshalVT(dAtA []byte) erro
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetSubClustersResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetSubClustersResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -6911,19 +6766,14 @@ func (m *GetSubClustersResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusters", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -6936,7 +6786,7 @@ func (m *GetSubClustersResponseProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.SubClusters = append(m.SubClusters, &FederationSubClusterProto{})
-			if err := m.SubClusters[len(m.SubClusters)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.SubClusters[len(m.SubClusters)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -6960,27 +6810,31 @@ func (m *GetSubClustersResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *FederationSubClusterProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *FederationSubClusterProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -6996,19 +6850,14 @@ func (m *FederationSubClusterProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -7021,27 +6870,22 @@ func (m *FederationSubClusterProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field LastHeartBeatTime", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -7054,27 +6898,22 @@ func (m *FederationSubClusterProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.LastHeartBeatTime = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.LastHeartBeatTime = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 3:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterState", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -7087,8 +6926,8 @@ func (m *FederationSubClusterProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterState = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterState = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -7110,27 +6949,31 @@ func (m *FederationSubClusterProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *DeleteFederationQueuePoliciesRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *DeleteFederationQueuePoliciesRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7146,19 +6989,14 @@ func (m *DeleteFederationQueuePoliciesRequestProto) UnmarshalVT(dAtA []byte) err
 				return fmt.Errorf("proto: wrong wireType = %d for field Queues", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -7171,7 +7009,7 @@ func (m *DeleteFederationQueuePoliciesRequestProto) UnmarshalVT(dAtA []byte) err
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Queues = append(m.Queues, string(dAtA[iNdEx:postIndex]))
+			m.Queues = append(m.Queues, a.text(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -7193,28 +7031,32 @@ func (m *DeleteFederationQueuePoliciesRequestProto) UnmarshalVT(dAtA []byte) err
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *DeleteFederationQueuePoliciesResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *DeleteFederationQueuePoliciesResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7230,19 +7072,14 @@ func (m *DeleteFederationQueuePoliciesResponseProto) UnmarshalVT(dAtA []byte) er
 				return fmt.Errorf("proto: wrong wireType = %d for field Message", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -7255,8 +7092,8 @@ func (m *DeleteFederationQueuePoliciesResponseProto) UnmarshalVT(dAtA []byte) er
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Message = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Message = a.strings.keep(a, s)
 			iNdEx = postIndex
 			hasFields[0] |= uint64(0x00000001)
 		default:
@@ -7282,27 +7119,31 @@ func (m *DeleteFederationQueuePoliciesResponseProto) UnmarshalVT(dAtA []byte) er
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *FederationQueueWeightProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *FederationQueueWeightProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7318,19 +7159,14 @@ func (m *FederationQueueWeightProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field RouterWeight", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -7343,27 +7179,22 @@ func (m *FederationQueueWeightProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.RouterWeight = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.RouterWeight = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field AmrmWeight", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -7376,27 +7207,22 @@ func (m *FederationQueueWeightProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.AmrmWeight = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.AmrmWeight = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 3:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field HeadRoomAlpha", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -7409,27 +7235,22 @@ func (m *FederationQueueWeightProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.HeadRoomAlpha = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.HeadRoomAlpha = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 4:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Queue", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -7442,27 +7263,22 @@ func (m *FederationQueueWeightProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Queue = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Queue = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 5:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field PolicyManagerClassName", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -7475,8 +7291,8 @@ func (m *FederationQueueWeightProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.PolicyManagerClassName = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.PolicyManagerClassName = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -7498,27 +7314,31 @@ func (m *FederationQueueWeightProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RefreshQueuesResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RefreshQueuesResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7549,27 +7369,31 @@ func (m *RefreshQueuesResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RefreshNodesResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RefreshNodesResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7600,27 +7424,31 @@ func (m *RefreshNodesResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RefreshSuperUserGroupsConfigurationResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RefreshSuperUserGroupsConfigurationResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7651,27 +7479,31 @@ func (m *RefreshSuperUserGroupsConfigurationResponseProto) UnmarshalVT(dAtA []by
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RefreshUserToGroupsMappingsResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RefreshUserToGroupsMappingsResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7702,27 +7534,31 @@ func (m *RefreshUserToGroupsMappingsResponseProto) UnmarshalVT(dAtA []byte) erro
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RefreshAdminAclsResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RefreshAdminAclsResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7753,27 +7589,31 @@ func (m *RefreshAdminAclsResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RefreshServiceAclsResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RefreshServiceAclsResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7804,27 +7644,31 @@ func (m *RefreshServiceAclsResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *UpdateNodeResourceResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *UpdateNodeResourceResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7855,27 +7699,31 @@ func (m *UpdateNodeResourceResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RefreshNodesResourcesResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RefreshNodesResourcesResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7906,27 +7754,31 @@ func (m *RefreshNodesResourcesResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *AddToClusterNodeLabelsResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *AddToClusterNodeLabelsResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7957,27 +7809,31 @@ func (m *AddToClusterNodeLabelsResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RemoveFromClusterNodeLabelsResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RemoveFromClusterNodeLabelsResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -8008,27 +7864,31 @@ func (m *RemoveFromClusterNodeLabelsResponseProto) UnmarshalVT(dAtA []byte) erro
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *ReplaceLabelsOnNodeResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *ReplaceLabelsOnNodeResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -8059,27 +7919,31 @@ func (m *ReplaceLabelsOnNodeResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RefreshClusterMaxPriorityResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RefreshClusterMaxPriorityResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -8110,27 +7974,31 @@ func (m *RefreshClusterMaxPriorityResponseProto) UnmarshalVT(dAtA []byte) error 
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *NodesToAttributesMappingResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *NodesToAttributesMappingResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -8161,27 +8029,31 @@ func (m *NodesToAttributesMappingResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetSubClustersRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetSubClustersRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -8212,5 +8084,6 @@ func (m *GetSubClustersRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }

@@ -4914,24 +4914,27 @@ func (m *CancelDelegationTokenResponseProto) SizeVT() (n int) {
 }
 
 func (m *GetClusterMetricsResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetClusterMetricsResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -4947,19 +4950,14 @@ func (m *GetClusterMetricsResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field ClusterMetrics", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -4974,7 +4972,7 @@ func (m *GetClusterMetricsResponseProto) UnmarshalVT(dAtA []byte) error {
 			if m.ClusterMetrics == nil {
 				m.ClusterMetrics = &YarnClusterMetricsProto{}
 			}
-			if err := m.ClusterMetrics.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.ClusterMetrics.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -4998,27 +4996,31 @@ func (m *GetClusterMetricsResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *YarnClusterMetricsProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *YarnClusterMetricsProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -5034,161 +5036,121 @@ func (m *YarnClusterMetricsProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NumNodeManagers", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NumNodeManagers = &v
+			m.NumNodeManagers = a.int32s.keep(a, v)
 		case 2:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NumDecommissionedNms", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NumDecommissionedNms = &v
+			m.NumDecommissionedNms = a.int32s.keep(a, v)
 		case 3:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NumActiveNms", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NumActiveNms = &v
+			m.NumActiveNms = a.int32s.keep(a, v)
 		case 4:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NumLostNms", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NumLostNms = &v
+			m.NumLostNms = a.int32s.keep(a, v)
 		case 5:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NumUnhealthyNms", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NumUnhealthyNms = &v
+			m.NumUnhealthyNms = a.int32s.keep(a, v)
 		case 6:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NumRebootedNms", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NumRebootedNms = &v
+			m.NumRebootedNms = a.int32s.keep(a, v)
 		case 7:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NumDecommissioningNms", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NumDecommissioningNms = &v
+			m.NumDecommissioningNms = a.int32s.keep(a, v)
 		case 8:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NumShutdownNms", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NumShutdownNms = &v
+			m.NumShutdownNms = a.int32s.keep(a, v)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -5209,27 +5171,31 @@ func (m *YarnClusterMetricsProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetClusterNodesRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetClusterNodesRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -5243,36 +5209,26 @@ func (m *GetClusterNodesRequestProto) UnmarshalVT(dAtA []byte) error {
 		case 1:
 			if wireType == 0 {
 				var v NodeStateProto
-				for shift := uint(0); ; shift += 7 {
-					if shift >= 64 {
-						return protohelpers.ErrIntOverflow
-					}
-					if iNdEx >= l {
-						return io.ErrUnexpectedEOF
-					}
-					b := dAtA[iNdEx]
+				if iNdEx < l && dAtA[iNdEx] < 0x80 {
+					v = NodeStateProto(dAtA[iNdEx])
 					iNdEx++
-					v |= NodeStateProto(b&0x7F) << shift
-					if b < 0x80 {
-						break
-					}
+				} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+					v = NodeStateProto(x)
+					iNdEx += n
+				} else {
+					return badVarint(n)
 				}
 				m.NodeStates = append(m.NodeStates, v)
 			} else if wireType == 2 {
 				var packedLen int
-				for shift := uint(0); ; shift += 7 {
-					if shift >= 64 {
-						return protohelpers.ErrIntOverflow
-					}
-					if iNdEx >= l {
-						return io.ErrUnexpectedEOF
-					}
-					b := dAtA[iNdEx]
+				if iNdEx < l && dAtA[iNdEx] < 0x80 {
+					packedLen = int(dAtA[iNdEx])
 					iNdEx++
-					packedLen |= int(b&0x7F) << shift
-					if b < 0x80 {
-						break
-					}
+				} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+					packedLen = int(x)
+					iNdEx += n
+				} else {
+					return badVarint(n)
 				}
 				if packedLen < 0 {
 					return protohelpers.ErrInvalidLength
@@ -5290,19 +5246,14 @@ func (m *GetClusterNodesRequestProto) UnmarshalVT(dAtA []byte) error {
 				}
 				for iNdEx < postIndex {
 					var v NodeStateProto
-					for shift := uint(0); ; shift += 7 {
-						if shift >= 64 {
-							return protohelpers.ErrIntOverflow
-						}
-						if iNdEx >= l {
-							return io.ErrUnexpectedEOF
-						}
-						b := dAtA[iNdEx]
+					if iNdEx < l && dAtA[iNdEx] < 0x80 {
+						v = NodeStateProto(dAtA[iNdEx])
 						iNdEx++
-						v |= NodeStateProto(b&0x7F) << shift
-						if b < 0x80 {
-							break
-						}
+					} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+						v = NodeStateProto(x)
+						iNdEx += n
+					} else {
+						return badVarint(n)
 					}
 					m.NodeStates = append(m.NodeStates, v)
 				}
@@ -5329,27 +5280,31 @@ func (m *GetClusterNodesRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetClusterNodesResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetClusterNodesResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -5365,19 +5320,14 @@ func (m *GetClusterNodesResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeReports", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -5390,7 +5340,7 @@ func (m *GetClusterNodesResponseProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.NodeReports = append(m.NodeReports, &NodeReportProto{})
-			if err := m.NodeReports[len(m.NodeReports)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeReports[len(m.NodeReports)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -5414,27 +5364,31 @@ func (m *GetClusterNodesResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *NodeReportProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -5450,19 +5404,14 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeId", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -5475,9 +5424,9 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.NodeId == nil {
-				m.NodeId = &NodeIdProto{}
+				m.NodeId = a.nodes.next(a)
 			}
-			if err := m.NodeId.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeId.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -5486,19 +5435,14 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field HttpAddress", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -5511,27 +5455,22 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.HttpAddress = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.HttpAddress = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 3:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field RackName", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -5544,27 +5483,22 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.RackName = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.RackName = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 4:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Used", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -5577,9 +5511,9 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Used == nil {
-				m.Used = &ResourceProto{}
+				m.Used = a.resources.next(a)
 			}
-			if err := m.Used.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Used.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -5588,19 +5522,14 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Capability", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -5613,9 +5542,9 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Capability == nil {
-				m.Capability = &ResourceProto{}
+				m.Capability = a.resources.next(a)
 			}
-			if err := m.Capability.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Capability.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -5624,59 +5553,44 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NumContainers", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NumContainers = &v
+			m.NumContainers = a.int32s.keep(a, v)
 		case 7:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeState", wireType)
 			}
 			var v NodeStateProto
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = NodeStateProto(dAtA[iNdEx])
 				iNdEx++
-				v |= NodeStateProto(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = NodeStateProto(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NodeState = &v
+			m.NodeState = (*NodeStateProto)(a.int32s.keep(a, int32(v)))
 		case 8:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field HealthReport", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -5689,47 +5603,37 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.HealthReport = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.HealthReport = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 9:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field LastHealthReportTime", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.LastHealthReportTime = &v
+			m.LastHealthReportTime = a.int64s.keep(a, v)
 		case 10:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeLabels", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -5742,26 +5646,21 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.NodeLabels = append(m.NodeLabels, string(dAtA[iNdEx:postIndex]))
+			m.NodeLabels = append(m.NodeLabels, a.text(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
 		case 11:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field ContainersUtilization", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -5776,7 +5675,7 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 			if m.ContainersUtilization == nil {
 				m.ContainersUtilization = &ResourceUtilizationProto{}
 			}
-			if err := m.ContainersUtilization.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.ContainersUtilization.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -5785,19 +5684,14 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeUtilization", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -5812,7 +5706,7 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 			if m.NodeUtilization == nil {
 				m.NodeUtilization = &ResourceUtilizationProto{}
 			}
-			if err := m.NodeUtilization.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeUtilization.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -5821,19 +5715,14 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field DecommissioningTimeout", wireType)
 			}
 			var v uint32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = uint32(dAtA[iNdEx])
 				iNdEx++
-				v |= uint32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = uint32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			m.DecommissioningTimeout = &v
 		case 14:
@@ -5841,39 +5730,29 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeUpdateType", wireType)
 			}
 			var v NodeUpdateTypeProto
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = NodeUpdateTypeProto(dAtA[iNdEx])
 				iNdEx++
-				v |= NodeUpdateTypeProto(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = NodeUpdateTypeProto(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NodeUpdateType = &v
+			m.NodeUpdateType = (*NodeUpdateTypeProto)(a.int32s.keep(a, int32(v)))
 		case 15:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeAttributes", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -5886,7 +5765,7 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.NodeAttributes = append(m.NodeAttributes, &NodeAttributeProto{})
-			if err := m.NodeAttributes[len(m.NodeAttributes)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeAttributes[len(m.NodeAttributes)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -5910,27 +5789,31 @@ func (m *NodeReportProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetQueueInfoRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetQueueInfoRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -5946,19 +5829,14 @@ func (m *GetQueueInfoRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field QueueName", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -5971,90 +5849,70 @@ func (m *GetQueueInfoRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.QueueName = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.QueueName = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 2:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field IncludeApplications", wireType)
 			}
 			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int(dAtA[iNdEx])
 				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			b := bool(v != 0)
-			m.IncludeApplications = &b
+			m.IncludeApplications = a.bools.keep(a, b)
 		case 3:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field IncludeChildQueues", wireType)
 			}
 			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int(dAtA[iNdEx])
 				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			b := bool(v != 0)
-			m.IncludeChildQueues = &b
+			m.IncludeChildQueues = a.bools.keep(a, b)
 		case 4:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Recursive", wireType)
 			}
 			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int(dAtA[iNdEx])
 				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			b := bool(v != 0)
-			m.Recursive = &b
+			m.Recursive = a.bools.keep(a, b)
 		case 5:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -6067,8 +5925,8 @@ func (m *GetQueueInfoRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -6090,27 +5948,31 @@ func (m *GetQueueInfoRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetQueueInfoResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetQueueInfoResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -6126,19 +5988,14 @@ func (m *GetQueueInfoResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field QueueInfo", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -6153,7 +6010,7 @@ func (m *GetQueueInfoResponseProto) UnmarshalVT(dAtA []byte) error {
 			if m.QueueInfo == nil {
 				m.QueueInfo = &QueueInfoProto{}
 			}
-			if err := m.QueueInfo.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.QueueInfo.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -6177,27 +6034,31 @@ func (m *GetQueueInfoResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *QueueInfoProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -6213,19 +6074,14 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field QueueName", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -6238,8 +6094,8 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.QueueName = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.QueueName = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 2:
 			if wireType != 5 {
@@ -6282,39 +6138,29 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field State", wireType)
 			}
 			var v QueueStateProto
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = QueueStateProto(dAtA[iNdEx])
 				iNdEx++
-				v |= QueueStateProto(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = QueueStateProto(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.State = &v
+			m.State = (*QueueStateProto)(a.int32s.keep(a, int32(v)))
 		case 6:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field ChildQueues", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -6327,7 +6173,7 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.ChildQueues = append(m.ChildQueues, &QueueInfoProto{})
-			if err := m.ChildQueues[len(m.ChildQueues)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.ChildQueues[len(m.ChildQueues)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -6336,19 +6182,14 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Applications", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -6361,7 +6202,7 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.Applications = append(m.Applications, &ApplicationReportProto{})
-			if err := m.Applications[len(m.Applications)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Applications[len(m.Applications)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -6370,19 +6211,14 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field AccessibleNodeLabels", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -6395,26 +6231,21 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.AccessibleNodeLabels = append(m.AccessibleNodeLabels, string(dAtA[iNdEx:postIndex]))
+			m.AccessibleNodeLabels = append(m.AccessibleNodeLabels, a.text(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
 		case 9:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field DefaultNodeLabelExpression", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -6427,27 +6258,22 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.DefaultNodeLabelExpression = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.DefaultNodeLabelExpression = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 10:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field QueueStatistics", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -6462,7 +6288,7 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 			if m.QueueStatistics == nil {
 				m.QueueStatistics = &QueueStatisticsProto{}
 			}
-			if err := m.QueueStatistics.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.QueueStatistics.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -6471,40 +6297,30 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field PreemptionDisabled", wireType)
 			}
 			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int(dAtA[iNdEx])
 				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			b := bool(v != 0)
-			m.PreemptionDisabled = &b
+			m.PreemptionDisabled = a.bools.keep(a, b)
 		case 12:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field QueueConfigurationsMap", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -6517,7 +6333,7 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.QueueConfigurationsMap = append(m.QueueConfigurationsMap, &QueueConfigurationsMapProto{})
-			if err := m.QueueConfigurationsMap[len(m.QueueConfigurationsMap)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.QueueConfigurationsMap[len(m.QueueConfigurationsMap)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -6526,22 +6342,17 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field IntraQueuePreemptionDisabled", wireType)
 			}
 			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int(dAtA[iNdEx])
 				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			b := bool(v != 0)
-			m.IntraQueuePreemptionDisabled = &b
+			m.IntraQueuePreemptionDisabled = a.bools.keep(a, b)
 		case 14:
 			if wireType != 5 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Weight", wireType)
@@ -6559,19 +6370,14 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field QueuePath", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -6584,47 +6390,37 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.QueuePath = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.QueuePath = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 16:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field MaxParallelApps", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.MaxParallelApps = &v
+			m.MaxParallelApps = a.int32s.keep(a, v)
 		case 17:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field SchedulerType", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -6637,187 +6433,142 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SchedulerType = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SchedulerType = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 18:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field MinResourceVCore", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.MinResourceVCore = &v
+			m.MinResourceVCore = a.int32s.keep(a, v)
 		case 19:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field MinResourceMemory", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.MinResourceMemory = &v
+			m.MinResourceMemory = a.int64s.keep(a, v)
 		case 20:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field MaxResourceVCore", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.MaxResourceVCore = &v
+			m.MaxResourceVCore = a.int32s.keep(a, v)
 		case 21:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field MaxResourceMemory", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.MaxResourceMemory = &v
+			m.MaxResourceMemory = a.int64s.keep(a, v)
 		case 22:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field ReservedResourceVCore", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.ReservedResourceVCore = &v
+			m.ReservedResourceVCore = a.int32s.keep(a, v)
 		case 23:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field ReservedResourceMemory", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.ReservedResourceMemory = &v
+			m.ReservedResourceMemory = a.int64s.keep(a, v)
 		case 24:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field SteadyFairShareVCore", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.SteadyFairShareVCore = &v
+			m.SteadyFairShareVCore = a.int32s.keep(a, v)
 		case 25:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field SteadyFairShareMemory", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.SteadyFairShareMemory = &v
+			m.SteadyFairShareMemory = a.int64s.keep(a, v)
 		case 26:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field SubClusterId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -6830,29 +6581,24 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.SubClusterId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.SubClusterId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 27:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field MaxRunningApp", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.MaxRunningApp = &v
+			m.MaxRunningApp = a.int32s.keep(a, v)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -6873,28 +6619,32 @@ func (m *QueueInfoProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *QueueConfigurationsMapProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *QueueConfigurationsMapProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -6910,19 +6660,14 @@ func (m *QueueConfigurationsMapProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field PartitionName", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -6935,8 +6680,8 @@ func (m *QueueConfigurationsMapProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.PartitionName = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.PartitionName = a.strings.keep(a, s)
 			iNdEx = postIndex
 			hasFields[0] |= uint64(0x00000001)
 		case 2:
@@ -6944,19 +6689,14 @@ func (m *QueueConfigurationsMapProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field QueueConfigurations", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -6971,7 +6711,7 @@ func (m *QueueConfigurationsMapProto) UnmarshalVT(dAtA []byte) error {
 			if m.QueueConfigurations == nil {
 				m.QueueConfigurations = &QueueConfigurationsProto{}
 			}
-			if err := m.QueueConfigurations.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.QueueConfigurations.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -6998,27 +6738,31 @@ func (m *QueueConfigurationsMapProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *QueueConfigurationsProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *QueueConfigurationsProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7094,19 +6838,14 @@ func (m *QueueConfigurationsProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field EffectiveMinCapacity", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -7119,9 +6858,9 @@ func (m *QueueConfigurationsProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.EffectiveMinCapacity == nil {
-				m.EffectiveMinCapacity = &ResourceProto{}
+				m.EffectiveMinCapacity = a.resources.next(a)
 			}
-			if err := m.EffectiveMinCapacity.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.EffectiveMinCapacity.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -7130,19 +6869,14 @@ func (m *QueueConfigurationsProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field EffectiveMaxCapacity", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -7155,9 +6889,9 @@ func (m *QueueConfigurationsProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.EffectiveMaxCapacity == nil {
-				m.EffectiveMaxCapacity = &ResourceProto{}
+				m.EffectiveMaxCapacity = a.resources.next(a)
 			}
-			if err := m.EffectiveMaxCapacity.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.EffectiveMaxCapacity.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -7166,19 +6900,14 @@ func (m *QueueConfigurationsProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field ConfiguredMinCapacity", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -7191,9 +6920,9 @@ func (m *QueueConfigurationsProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.ConfiguredMinCapacity == nil {
-				m.ConfiguredMinCapacity = &ResourceProto{}
+				m.ConfiguredMinCapacity = a.resources.next(a)
 			}
-			if err := m.ConfiguredMinCapacity.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.ConfiguredMinCapacity.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -7202,19 +6931,14 @@ func (m *QueueConfigurationsProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field ConfiguredMaxCapacity", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -7227,9 +6951,9 @@ func (m *QueueConfigurationsProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.ConfiguredMaxCapacity == nil {
-				m.ConfiguredMaxCapacity = &ResourceProto{}
+				m.ConfiguredMaxCapacity = a.resources.next(a)
 			}
-			if err := m.ConfiguredMaxCapacity.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.ConfiguredMaxCapacity.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -7253,27 +6977,31 @@ func (m *QueueConfigurationsProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *QueueStatisticsProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *QueueStatisticsProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7289,361 +7017,271 @@ func (m *QueueStatisticsProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NumAppsSubmitted", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NumAppsSubmitted = &v
+			m.NumAppsSubmitted = a.int64s.keep(a, v)
 		case 2:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NumAppsRunning", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NumAppsRunning = &v
+			m.NumAppsRunning = a.int64s.keep(a, v)
 		case 3:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NumAppsPending", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NumAppsPending = &v
+			m.NumAppsPending = a.int64s.keep(a, v)
 		case 4:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NumAppsCompleted", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NumAppsCompleted = &v
+			m.NumAppsCompleted = a.int64s.keep(a, v)
 		case 5:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NumAppsKilled", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NumAppsKilled = &v
+			m.NumAppsKilled = a.int64s.keep(a, v)
 		case 6:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NumAppsFailed", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NumAppsFailed = &v
+			m.NumAppsFailed = a.int64s.keep(a, v)
 		case 7:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NumActiveUsers", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.NumActiveUsers = &v
+			m.NumActiveUsers = a.int64s.keep(a, v)
 		case 8:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field AvailableMemoryMB", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.AvailableMemoryMB = &v
+			m.AvailableMemoryMB = a.int64s.keep(a, v)
 		case 9:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field AllocatedMemoryMB", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.AllocatedMemoryMB = &v
+			m.AllocatedMemoryMB = a.int64s.keep(a, v)
 		case 10:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field PendingMemoryMB", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.PendingMemoryMB = &v
+			m.PendingMemoryMB = a.int64s.keep(a, v)
 		case 11:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field ReservedMemoryMB", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.ReservedMemoryMB = &v
+			m.ReservedMemoryMB = a.int64s.keep(a, v)
 		case 12:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field AvailableVCores", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.AvailableVCores = &v
+			m.AvailableVCores = a.int64s.keep(a, v)
 		case 13:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field AllocatedVCores", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.AllocatedVCores = &v
+			m.AllocatedVCores = a.int64s.keep(a, v)
 		case 14:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field PendingVCores", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.PendingVCores = &v
+			m.PendingVCores = a.int64s.keep(a, v)
 		case 15:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field ReservedVCores", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.ReservedVCores = &v
+			m.ReservedVCores = a.int64s.keep(a, v)
 		case 16:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field AllocatedContainers", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.AllocatedContainers = &v
+			m.AllocatedContainers = a.int64s.keep(a, v)
 		case 17:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field PendingContainers", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.PendingContainers = &v
+			m.PendingContainers = a.int64s.keep(a, v)
 		case 18:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field ReservedContainers", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.ReservedContainers = &v
+			m.ReservedContainers = a.int64s.keep(a, v)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -7664,27 +7302,31 @@ func (m *QueueStatisticsProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetQueueUserAclsInfoResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetQueueUserAclsInfoResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7700,19 +7342,14 @@ func (m *GetQueueUserAclsInfoResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field QueueUserAcls", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -7725,7 +7362,7 @@ func (m *GetQueueUserAclsInfoResponseProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.QueueUserAcls = append(m.QueueUserAcls, &QueueUserACLInfoProto{})
-			if err := m.QueueUserAcls[len(m.QueueUserAcls)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.QueueUserAcls[len(m.QueueUserAcls)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -7749,27 +7386,31 @@ func (m *GetQueueUserAclsInfoResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *QueueUserACLInfoProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *QueueUserACLInfoProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7785,19 +7426,14 @@ func (m *QueueUserACLInfoProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field QueueName", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -7810,42 +7446,32 @@ func (m *QueueUserACLInfoProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.QueueName = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.QueueName = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 2:
 			if wireType == 0 {
 				var v QueueACLProto
-				for shift := uint(0); ; shift += 7 {
-					if shift >= 64 {
-						return protohelpers.ErrIntOverflow
-					}
-					if iNdEx >= l {
-						return io.ErrUnexpectedEOF
-					}
-					b := dAtA[iNdEx]
+				if iNdEx < l && dAtA[iNdEx] < 0x80 {
+					v = QueueACLProto(dAtA[iNdEx])
 					iNdEx++
-					v |= QueueACLProto(b&0x7F) << shift
-					if b < 0x80 {
-						break
-					}
+				} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+					v = QueueACLProto(x)
+					iNdEx += n
+				} else {
+					return badVarint(n)
 				}
 				m.UserAcls = append(m.UserAcls, v)
 			} else if wireType == 2 {
 				var packedLen int
-				for shift := uint(0); ; shift += 7 {
-					if shift >= 64 {
-						return protohelpers.ErrIntOverflow
-					}
-					if iNdEx >= l {
-						return io.ErrUnexpectedEOF
-					}
-					b := dAtA[iNdEx]
+				if iNdEx < l && dAtA[iNdEx] < 0x80 {
+					packedLen = int(dAtA[iNdEx])
 					iNdEx++
-					packedLen |= int(b&0x7F) << shift
-					if b < 0x80 {
-						break
-					}
+				} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+					packedLen = int(x)
+					iNdEx += n
+				} else {
+					return badVarint(n)
 				}
 				if packedLen < 0 {
 					return protohelpers.ErrInvalidLength
@@ -7863,19 +7489,14 @@ func (m *QueueUserACLInfoProto) UnmarshalVT(dAtA []byte) error {
 				}
 				for iNdEx < postIndex {
 					var v QueueACLProto
-					for shift := uint(0); ; shift += 7 {
-						if shift >= 64 {
-							return protohelpers.ErrIntOverflow
-						}
-						if iNdEx >= l {
-							return io.ErrUnexpectedEOF
-						}
-						b := dAtA[iNdEx]
+					if iNdEx < l && dAtA[iNdEx] < 0x80 {
+						v = QueueACLProto(dAtA[iNdEx])
 						iNdEx++
-						v |= QueueACLProto(b&0x7F) << shift
-						if b < 0x80 {
-							break
-						}
+					} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+						v = QueueACLProto(x)
+						iNdEx += n
+					} else {
+						return badVarint(n)
 					}
 					m.UserAcls = append(m.UserAcls, v)
 				}
@@ -7902,27 +7523,31 @@ func (m *QueueUserACLInfoProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetNodesToLabelsResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetNodesToLabelsResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7938,19 +7563,14 @@ func (m *GetNodesToLabelsResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeToLabels", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -7963,7 +7583,7 @@ func (m *GetNodesToLabelsResponseProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.NodeToLabels = append(m.NodeToLabels, &NodeIdToLabelsProto{})
-			if err := m.NodeToLabels[len(m.NodeToLabels)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeToLabels[len(m.NodeToLabels)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -7987,27 +7607,31 @@ func (m *GetNodesToLabelsResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *NodeIdToLabelsProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *NodeIdToLabelsProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -8023,19 +7647,14 @@ func (m *NodeIdToLabelsProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeId", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -8048,9 +7667,9 @@ func (m *NodeIdToLabelsProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.NodeId == nil {
-				m.NodeId = &NodeIdProto{}
+				m.NodeId = a.nodes.next(a)
 			}
-			if err := m.NodeId.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeId.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -8059,19 +7678,14 @@ func (m *NodeIdToLabelsProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeLabels", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -8084,7 +7698,7 @@ func (m *NodeIdToLabelsProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.NodeLabels = append(m.NodeLabels, string(dAtA[iNdEx:postIndex]))
+			m.NodeLabels = append(m.NodeLabels, a.text(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -8106,27 +7720,31 @@ func (m *NodeIdToLabelsProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetLabelsToNodesRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetLabelsToNodesRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -8142,19 +7760,14 @@ func (m *GetLabelsToNodesRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeLabels", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -8167,7 +7780,7 @@ func (m *GetLabelsToNodesRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.NodeLabels = append(m.NodeLabels, string(dAtA[iNdEx:postIndex]))
+			m.NodeLabels = append(m.NodeLabels, a.text(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -8189,27 +7802,31 @@ func (m *GetLabelsToNodesRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetLabelsToNodesResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetLabelsToNodesResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -8225,19 +7842,14 @@ func (m *GetLabelsToNodesResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field LabelsToNodes", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -8250,7 +7862,7 @@ func (m *GetLabelsToNodesResponseProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.LabelsToNodes = append(m.LabelsToNodes, &LabelsToNodeIdsProto{})
-			if err := m.LabelsToNodes[len(m.LabelsToNodes)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.LabelsToNodes[len(m.LabelsToNodes)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -8274,27 +7886,31 @@ func (m *GetLabelsToNodesResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *LabelsToNodeIdsProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *LabelsToNodeIdsProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -8310,19 +7926,14 @@ func (m *LabelsToNodeIdsProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeLabels", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -8335,27 +7946,22 @@ func (m *LabelsToNodeIdsProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.NodeLabels = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.NodeLabels = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeId", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -8367,8 +7973,8 @@ func (m *LabelsToNodeIdsProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.NodeId = append(m.NodeId, &NodeIdProto{})
-			if err := m.NodeId[len(m.NodeId)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			m.NodeId = append(m.NodeId, a.nodes.next(a))
+			if err := m.NodeId[len(m.NodeId)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -8392,27 +7998,31 @@ func (m *LabelsToNodeIdsProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetClusterNodeLabelsResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetClusterNodeLabelsResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -8428,19 +8038,14 @@ func (m *GetClusterNodeLabelsResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field DeprecatedNodeLabels", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -8453,26 +8058,21 @@ func (m *GetClusterNodeLabelsResponseProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.DeprecatedNodeLabels = append(m.DeprecatedNodeLabels, string(dAtA[iNdEx:postIndex]))
+			m.DeprecatedNodeLabels = append(m.DeprecatedNodeLabels, a.text(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeLabels", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -8485,7 +8085,7 @@ func (m *GetClusterNodeLabelsResponseProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.NodeLabels = append(m.NodeLabels, &NodeLabelProto{})
-			if err := m.NodeLabels[len(m.NodeLabels)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeLabels[len(m.NodeLabels)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -8509,27 +8109,31 @@ func (m *GetClusterNodeLabelsResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *NodeLabelProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *NodeLabelProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -8545,19 +8149,14 @@ func (m *NodeLabelProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Name", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -8570,30 +8169,25 @@ func (m *NodeLabelProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Name = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Name = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 2:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field IsExclusive", wireType)
 			}
 			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int(dAtA[iNdEx])
 				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			b := bool(v != 0)
-			m.IsExclusive = &b
+			m.IsExclusive = a.bools.keep(a, b)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -8614,27 +8208,31 @@ func (m *NodeLabelProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetClusterNodeAttributesResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetClusterNodeAttributesResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -8650,19 +8248,14 @@ func (m *GetClusterNodeAttributesResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeAttributes", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -8675,7 +8268,7 @@ func (m *GetClusterNodeAttributesResponseProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.NodeAttributes = append(m.NodeAttributes, &NodeAttributeInfoProto{})
-			if err := m.NodeAttributes[len(m.NodeAttributes)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeAttributes[len(m.NodeAttributes)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -8699,28 +8292,32 @@ func (m *GetClusterNodeAttributesResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *NodeAttributeInfoProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *NodeAttributeInfoProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -8736,19 +8333,14 @@ func (m *NodeAttributeInfoProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field AttributeKey", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -8763,7 +8355,7 @@ func (m *NodeAttributeInfoProto) UnmarshalVT(dAtA []byte) error {
 			if m.AttributeKey == nil {
 				m.AttributeKey = &NodeAttributeKeyProto{}
 			}
-			if err := m.AttributeKey.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.AttributeKey.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -8773,21 +8365,16 @@ func (m *NodeAttributeInfoProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field AttributeType", wireType)
 			}
 			var v NodeAttributeTypeProto
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = NodeAttributeTypeProto(dAtA[iNdEx])
 				iNdEx++
-				v |= NodeAttributeTypeProto(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = NodeAttributeTypeProto(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.AttributeType = &v
+			m.AttributeType = (*NodeAttributeTypeProto)(a.int32s.keep(a, int32(v)))
 			hasFields[0] |= uint64(0x00000002)
 		default:
 			iNdEx = preIndex
@@ -8815,28 +8402,32 @@ func (m *NodeAttributeInfoProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *NodeAttributeKeyProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *NodeAttributeKeyProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -8852,19 +8443,14 @@ func (m *NodeAttributeKeyProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field AttributePrefix", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -8877,27 +8463,22 @@ func (m *NodeAttributeKeyProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.AttributePrefix = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.AttributePrefix = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field AttributeName", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -8910,8 +8491,8 @@ func (m *NodeAttributeKeyProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.AttributeName = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.AttributeName = a.strings.keep(a, s)
 			iNdEx = postIndex
 			hasFields[0] |= uint64(0x00000001)
 		default:
@@ -8937,28 +8518,32 @@ func (m *NodeAttributeKeyProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *NodeAttributeProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *NodeAttributeProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -8974,19 +8559,14 @@ func (m *NodeAttributeProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field AttributeKey", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -9001,7 +8581,7 @@ func (m *NodeAttributeProto) UnmarshalVT(dAtA []byte) error {
 			if m.AttributeKey == nil {
 				m.AttributeKey = &NodeAttributeKeyProto{}
 			}
-			if err := m.AttributeKey.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.AttributeKey.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -9011,39 +8591,29 @@ func (m *NodeAttributeProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field AttributeType", wireType)
 			}
 			var v NodeAttributeTypeProto
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = NodeAttributeTypeProto(dAtA[iNdEx])
 				iNdEx++
-				v |= NodeAttributeTypeProto(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = NodeAttributeTypeProto(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.AttributeType = &v
+			m.AttributeType = (*NodeAttributeTypeProto)(a.int32s.keep(a, int32(v)))
 		case 3:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field AttributeValue", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -9056,8 +8626,8 @@ func (m *NodeAttributeProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.AttributeValue = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.AttributeValue = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -9082,27 +8652,31 @@ func (m *NodeAttributeProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetAttributesToNodesRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetAttributesToNodesRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -9118,19 +8692,14 @@ func (m *GetAttributesToNodesRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeAttributes", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -9143,7 +8712,7 @@ func (m *GetAttributesToNodesRequestProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.NodeAttributes = append(m.NodeAttributes, &NodeAttributeKeyProto{})
-			if err := m.NodeAttributes[len(m.NodeAttributes)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeAttributes[len(m.NodeAttributes)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -9167,27 +8736,31 @@ func (m *GetAttributesToNodesRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetAttributesToNodesResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetAttributesToNodesResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -9203,19 +8776,14 @@ func (m *GetAttributesToNodesResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field AttributesToNodes", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -9228,7 +8796,7 @@ func (m *GetAttributesToNodesResponseProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.AttributesToNodes = append(m.AttributesToNodes, &AttributeToNodesProto{})
-			if err := m.AttributesToNodes[len(m.AttributesToNodes)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.AttributesToNodes[len(m.AttributesToNodes)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -9252,28 +8820,32 @@ func (m *GetAttributesToNodesResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *AttributeToNodesProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *AttributeToNodesProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -9289,19 +8861,14 @@ func (m *AttributeToNodesProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeAttribute", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -9316,7 +8883,7 @@ func (m *AttributeToNodesProto) UnmarshalVT(dAtA []byte) error {
 			if m.NodeAttribute == nil {
 				m.NodeAttribute = &NodeAttributeKeyProto{}
 			}
-			if err := m.NodeAttribute.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeAttribute.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -9326,19 +8893,14 @@ func (m *AttributeToNodesProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeValueMap", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -9351,7 +8913,7 @@ func (m *AttributeToNodesProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.NodeValueMap = append(m.NodeValueMap, &NodeToAttributeValueProto{})
-			if err := m.NodeValueMap[len(m.NodeValueMap)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeValueMap[len(m.NodeValueMap)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -9378,28 +8940,32 @@ func (m *AttributeToNodesProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *NodeToAttributeValueProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *NodeToAttributeValueProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -9415,19 +8981,14 @@ func (m *NodeToAttributeValueProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Hostname", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -9440,8 +9001,8 @@ func (m *NodeToAttributeValueProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Hostname = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Hostname = a.strings.keep(a, s)
 			iNdEx = postIndex
 			hasFields[0] |= uint64(0x00000001)
 		case 2:
@@ -9449,19 +9010,14 @@ func (m *NodeToAttributeValueProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field AttributeValue", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -9474,8 +9030,8 @@ func (m *NodeToAttributeValueProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.AttributeValue = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.AttributeValue = a.strings.keep(a, s)
 			iNdEx = postIndex
 			hasFields[0] |= uint64(0x00000002)
 		default:
@@ -9504,27 +9060,31 @@ func (m *NodeToAttributeValueProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetNodesToAttributesRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetNodesToAttributesRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -9540,19 +9100,14 @@ func (m *GetNodesToAttributesRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Hostnames", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -9565,7 +9120,7 @@ func (m *GetNodesToAttributesRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Hostnames = append(m.Hostnames, string(dAtA[iNdEx:postIndex]))
+			m.Hostnames = append(m.Hostnames, a.text(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -9587,27 +9142,31 @@ func (m *GetNodesToAttributesRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetNodesToAttributesResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetNodesToAttributesResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -9623,19 +9182,14 @@ func (m *GetNodesToAttributesResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodesToAttributes", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -9648,7 +9202,7 @@ func (m *GetNodesToAttributesResponseProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.NodesToAttributes = append(m.NodesToAttributes, &NodeToAttributesProto{})
-			if err := m.NodesToAttributes[len(m.NodesToAttributes)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodesToAttributes[len(m.NodesToAttributes)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -9672,27 +9226,31 @@ func (m *GetNodesToAttributesResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *NodeToAttributesProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *NodeToAttributesProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -9708,19 +9266,14 @@ func (m *NodeToAttributesProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Node", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -9733,27 +9286,22 @@ func (m *NodeToAttributesProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Node = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Node = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeAttributes", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -9766,7 +9314,7 @@ func (m *NodeToAttributesProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.NodeAttributes = append(m.NodeAttributes, &NodeAttributeProto{})
-			if err := m.NodeAttributes[len(m.NodeAttributes)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeAttributes[len(m.NodeAttributes)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -9790,28 +9338,32 @@ func (m *NodeToAttributesProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetAllResourceProfilesResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetAllResourceProfilesResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -9827,19 +9379,14 @@ func (m *GetAllResourceProfilesResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field ResourceProfiles", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -9854,7 +9401,7 @@ func (m *GetAllResourceProfilesResponseProto) UnmarshalVT(dAtA []byte) error {
 			if m.ResourceProfiles == nil {
 				m.ResourceProfiles = &ResourceProfilesProto{}
 			}
-			if err := m.ResourceProfiles.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.ResourceProfiles.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -9882,28 +9429,32 @@ func (m *GetAllResourceProfilesResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetResourceProfileRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetResourceProfileRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -9919,19 +9470,14 @@ func (m *GetResourceProfileRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Profile", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -9944,8 +9490,8 @@ func (m *GetResourceProfileRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Profile = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Profile = a.strings.keep(a, s)
 			iNdEx = postIndex
 			hasFields[0] |= uint64(0x00000001)
 		default:
@@ -9971,28 +9517,32 @@ func (m *GetResourceProfileRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetResourceProfileResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetResourceProfileResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10008,19 +9558,14 @@ func (m *GetResourceProfileResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Resources", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -10033,9 +9578,9 @@ func (m *GetResourceProfileResponseProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Resources == nil {
-				m.Resources = &ResourceProto{}
+				m.Resources = a.resources.next(a)
 			}
-			if err := m.Resources.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Resources.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -10063,27 +9608,31 @@ func (m *GetResourceProfileResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetAllResourceTypeInfoResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetAllResourceTypeInfoResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10099,19 +9648,14 @@ func (m *GetAllResourceTypeInfoResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field ResourceTypeInfo", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -10124,7 +9668,7 @@ func (m *GetAllResourceTypeInfoResponseProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.ResourceTypeInfo = append(m.ResourceTypeInfo, &ResourceTypeInfoProto{})
-			if err := m.ResourceTypeInfo[len(m.ResourceTypeInfo)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.ResourceTypeInfo[len(m.ResourceTypeInfo)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -10148,28 +9692,32 @@ func (m *GetAllResourceTypeInfoResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetDelegationTokenRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetDelegationTokenRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10185,19 +9733,14 @@ func (m *GetDelegationTokenRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Renewer", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -10210,8 +9753,8 @@ func (m *GetDelegationTokenRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Renewer = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Renewer = a.strings.keep(a, s)
 			iNdEx = postIndex
 			hasFields[0] |= uint64(0x00000001)
 		default:
@@ -10237,27 +9780,31 @@ func (m *GetDelegationTokenRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetDelegationTokenResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetDelegationTokenResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10273,19 +9820,14 @@ func (m *GetDelegationTokenResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Token", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -10298,9 +9840,9 @@ func (m *GetDelegationTokenResponseProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Token == nil {
-				m.Token = &TokenProto{}
+				m.Token = a.tokens.next(a)
 			}
-			if err := m.Token.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Token.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -10324,28 +9866,32 @@ func (m *GetDelegationTokenResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RenewDelegationTokenRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RenewDelegationTokenRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10361,19 +9907,14 @@ func (m *RenewDelegationTokenRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Token", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -10386,9 +9927,9 @@ func (m *RenewDelegationTokenRequestProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Token == nil {
-				m.Token = &TokenProto{}
+				m.Token = a.tokens.next(a)
 			}
-			if err := m.Token.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Token.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -10416,28 +9957,32 @@ func (m *RenewDelegationTokenRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RenewDelegationTokenResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RenewDelegationTokenResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10453,19 +9998,14 @@ func (m *RenewDelegationTokenResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NewExpiryTime", wireType)
 			}
 			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = uint64(dAtA[iNdEx])
 				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			m.NewExpiryTime = &v
 			hasFields[0] |= uint64(0x00000001)
@@ -10492,28 +10032,32 @@ func (m *RenewDelegationTokenResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *CancelDelegationTokenRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *CancelDelegationTokenRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10529,19 +10073,14 @@ func (m *CancelDelegationTokenRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Token", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -10554,9 +10093,9 @@ func (m *CancelDelegationTokenRequestProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Token == nil {
-				m.Token = &TokenProto{}
+				m.Token = a.tokens.next(a)
 			}
-			if err := m.Token.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Token.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -10584,27 +10123,31 @@ func (m *CancelDelegationTokenRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetClusterMetricsRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetClusterMetricsRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10635,27 +10178,31 @@ func (m *GetClusterMetricsRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetQueueUserAclsInfoRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetQueueUserAclsInfoRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10686,27 +10233,31 @@ func (m *GetQueueUserAclsInfoRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetNodesToLabelsRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetNodesToLabelsRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10737,27 +10288,31 @@ func (m *GetNodesToLabelsRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetClusterNodeLabelsRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetClusterNodeLabelsRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10788,27 +10343,31 @@ func (m *GetClusterNodeLabelsRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetClusterNodeAttributesRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetClusterNodeAttributesRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10839,27 +10398,31 @@ func (m *GetClusterNodeAttributesRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetAllResourceProfilesRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetAllResourceProfilesRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10890,27 +10453,31 @@ func (m *GetAllResourceProfilesRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *GetAllResourceTypeInfoRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *GetAllResourceTypeInfoRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10941,27 +10508,31 @@ func (m *GetAllResourceTypeInfoRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *CancelDelegationTokenResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *CancelDelegationTokenResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10992,5 +10563,6 @@ func (m *CancelDelegationTokenResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }

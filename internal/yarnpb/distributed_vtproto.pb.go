@@ -818,24 +818,27 @@ func (m *ReleaseSharedCacheResourceResponseProto) SizeVT() (n int) {
 }
 
 func (m *RegisterDistributedSchedulingAMResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RegisterDistributedSchedulingAMResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -851,19 +854,14 @@ func (m *RegisterDistributedSchedulingAMResponseProto) UnmarshalVT(dAtA []byte) 
 				return fmt.Errorf("proto: wrong wireType = %d for field RegisterResponse", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -878,7 +876,7 @@ func (m *RegisterDistributedSchedulingAMResponseProto) UnmarshalVT(dAtA []byte) 
 			if m.RegisterResponse == nil {
 				m.RegisterResponse = &RegisterApplicationMasterResponseProto{}
 			}
-			if err := m.RegisterResponse.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.RegisterResponse.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -887,19 +885,14 @@ func (m *RegisterDistributedSchedulingAMResponseProto) UnmarshalVT(dAtA []byte) 
 				return fmt.Errorf("proto: wrong wireType = %d for field MaxContainerResource", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -912,9 +905,9 @@ func (m *RegisterDistributedSchedulingAMResponseProto) UnmarshalVT(dAtA []byte) 
 				return io.ErrUnexpectedEOF
 			}
 			if m.MaxContainerResource == nil {
-				m.MaxContainerResource = &ResourceProto{}
+				m.MaxContainerResource = a.resources.next(a)
 			}
-			if err := m.MaxContainerResource.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.MaxContainerResource.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -923,19 +916,14 @@ func (m *RegisterDistributedSchedulingAMResponseProto) UnmarshalVT(dAtA []byte) 
 				return fmt.Errorf("proto: wrong wireType = %d for field MinContainerResource", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -948,9 +936,9 @@ func (m *RegisterDistributedSchedulingAMResponseProto) UnmarshalVT(dAtA []byte) 
 				return io.ErrUnexpectedEOF
 			}
 			if m.MinContainerResource == nil {
-				m.MinContainerResource = &ResourceProto{}
+				m.MinContainerResource = a.resources.next(a)
 			}
-			if err := m.MinContainerResource.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.MinContainerResource.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -959,19 +947,14 @@ func (m *RegisterDistributedSchedulingAMResponseProto) UnmarshalVT(dAtA []byte) 
 				return fmt.Errorf("proto: wrong wireType = %d for field IncrContainerResource", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -984,9 +967,9 @@ func (m *RegisterDistributedSchedulingAMResponseProto) UnmarshalVT(dAtA []byte) 
 				return io.ErrUnexpectedEOF
 			}
 			if m.IncrContainerResource == nil {
-				m.IncrContainerResource = &ResourceProto{}
+				m.IncrContainerResource = a.resources.next(a)
 			}
-			if err := m.IncrContainerResource.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.IncrContainerResource.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -995,59 +978,44 @@ func (m *RegisterDistributedSchedulingAMResponseProto) UnmarshalVT(dAtA []byte) 
 				return fmt.Errorf("proto: wrong wireType = %d for field ContainerTokenExpiryInterval", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.ContainerTokenExpiryInterval = &v
+			m.ContainerTokenExpiryInterval = a.int32s.keep(a, v)
 		case 6:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field ContainerIdStart", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.ContainerIdStart = &v
+			m.ContainerIdStart = a.int64s.keep(a, v)
 		case 7:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodesForScheduling", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1060,7 +1028,7 @@ func (m *RegisterDistributedSchedulingAMResponseProto) UnmarshalVT(dAtA []byte) 
 				return io.ErrUnexpectedEOF
 			}
 			m.NodesForScheduling = append(m.NodesForScheduling, &RemoteNodeProto{})
-			if err := m.NodesForScheduling[len(m.NodesForScheduling)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodesForScheduling[len(m.NodesForScheduling)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1084,27 +1052,31 @@ func (m *RegisterDistributedSchedulingAMResponseProto) UnmarshalVT(dAtA []byte) 
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *DistributedSchedulingAllocateRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *DistributedSchedulingAllocateRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -1120,19 +1092,14 @@ func (m *DistributedSchedulingAllocateRequestProto) UnmarshalVT(dAtA []byte) err
 				return fmt.Errorf("proto: wrong wireType = %d for field AllocateRequest", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1147,7 +1114,7 @@ func (m *DistributedSchedulingAllocateRequestProto) UnmarshalVT(dAtA []byte) err
 			if m.AllocateRequest == nil {
 				m.AllocateRequest = &AllocateRequestProto{}
 			}
-			if err := m.AllocateRequest.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.AllocateRequest.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1156,19 +1123,14 @@ func (m *DistributedSchedulingAllocateRequestProto) UnmarshalVT(dAtA []byte) err
 				return fmt.Errorf("proto: wrong wireType = %d for field AllocatedContainers", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1180,8 +1142,8 @@ func (m *DistributedSchedulingAllocateRequestProto) UnmarshalVT(dAtA []byte) err
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.AllocatedContainers = append(m.AllocatedContainers, &ContainerProto{})
-			if err := m.AllocatedContainers[len(m.AllocatedContainers)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			m.AllocatedContainers = append(m.AllocatedContainers, a.containers.next(a))
+			if err := m.AllocatedContainers[len(m.AllocatedContainers)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1205,27 +1167,31 @@ func (m *DistributedSchedulingAllocateRequestProto) UnmarshalVT(dAtA []byte) err
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *DistributedSchedulingAllocateResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *DistributedSchedulingAllocateResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -1241,19 +1207,14 @@ func (m *DistributedSchedulingAllocateResponseProto) UnmarshalVT(dAtA []byte) er
 				return fmt.Errorf("proto: wrong wireType = %d for field AllocateResponse", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1268,7 +1229,7 @@ func (m *DistributedSchedulingAllocateResponseProto) UnmarshalVT(dAtA []byte) er
 			if m.AllocateResponse == nil {
 				m.AllocateResponse = &AllocateResponseProto{}
 			}
-			if err := m.AllocateResponse.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.AllocateResponse.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1277,19 +1238,14 @@ func (m *DistributedSchedulingAllocateResponseProto) UnmarshalVT(dAtA []byte) er
 				return fmt.Errorf("proto: wrong wireType = %d for field NodesForScheduling", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1302,7 +1258,7 @@ func (m *DistributedSchedulingAllocateResponseProto) UnmarshalVT(dAtA []byte) er
 				return io.ErrUnexpectedEOF
 			}
 			m.NodesForScheduling = append(m.NodesForScheduling, &RemoteNodeProto{})
-			if err := m.NodesForScheduling[len(m.NodesForScheduling)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodesForScheduling[len(m.NodesForScheduling)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1326,27 +1282,31 @@ func (m *DistributedSchedulingAllocateResponseProto) UnmarshalVT(dAtA []byte) er
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *RemoteNodeProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *RemoteNodeProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -1362,19 +1322,14 @@ func (m *RemoteNodeProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeId", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1387,9 +1342,9 @@ func (m *RemoteNodeProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.NodeId == nil {
-				m.NodeId = &NodeIdProto{}
+				m.NodeId = a.nodes.next(a)
 			}
-			if err := m.NodeId.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeId.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1398,19 +1353,14 @@ func (m *RemoteNodeProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field HttpAddress", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -1423,27 +1373,22 @@ func (m *RemoteNodeProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.HttpAddress = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.HttpAddress = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 3:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field RackName", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -1456,27 +1401,22 @@ func (m *RemoteNodeProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.RackName = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.RackName = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 4:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodePartition", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -1489,8 +1429,8 @@ func (m *RemoteNodeProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.NodePartition = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.NodePartition = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -1512,27 +1452,31 @@ func (m *RemoteNodeProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *UseSharedCacheResourceRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *UseSharedCacheResourceRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -1548,19 +1492,14 @@ func (m *UseSharedCacheResourceRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field ApplicationId", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1573,9 +1512,9 @@ func (m *UseSharedCacheResourceRequestProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.ApplicationId == nil {
-				m.ApplicationId = &ApplicationIdProto{}
+				m.ApplicationId = a.apps.next(a)
 			}
-			if err := m.ApplicationId.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.ApplicationId.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1584,19 +1523,14 @@ func (m *UseSharedCacheResourceRequestProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field ResourceKey", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -1609,8 +1543,8 @@ func (m *UseSharedCacheResourceRequestProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.ResourceKey = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.ResourceKey = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -1632,27 +1566,31 @@ func (m *UseSharedCacheResourceRequestProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *UseSharedCacheResourceResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *UseSharedCacheResourceResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -1668,19 +1606,14 @@ func (m *UseSharedCacheResourceResponseProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Path", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -1693,8 +1626,8 @@ func (m *UseSharedCacheResourceResponseProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Path = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Path = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -1716,27 +1649,31 @@ func (m *UseSharedCacheResourceResponseProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *ReleaseSharedCacheResourceRequestProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *ReleaseSharedCacheResourceRequestProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -1752,19 +1689,14 @@ func (m *ReleaseSharedCacheResourceRequestProto) UnmarshalVT(dAtA []byte) error 
 				return fmt.Errorf("proto: wrong wireType = %d for field ApplicationId", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1777,9 +1709,9 @@ func (m *ReleaseSharedCacheResourceRequestProto) UnmarshalVT(dAtA []byte) error 
 				return io.ErrUnexpectedEOF
 			}
 			if m.ApplicationId == nil {
-				m.ApplicationId = &ApplicationIdProto{}
+				m.ApplicationId = a.apps.next(a)
 			}
-			if err := m.ApplicationId.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.ApplicationId.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1788,19 +1720,14 @@ func (m *ReleaseSharedCacheResourceRequestProto) UnmarshalVT(dAtA []byte) error 
 				return fmt.Errorf("proto: wrong wireType = %d for field ResourceKey", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -1813,8 +1740,8 @@ func (m *ReleaseSharedCacheResourceRequestProto) UnmarshalVT(dAtA []byte) error 
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.ResourceKey = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.ResourceKey = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -1836,27 +1763,31 @@ func (m *ReleaseSharedCacheResourceRequestProto) UnmarshalVT(dAtA []byte) error 
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *ReleaseSharedCacheResourceResponseProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *ReleaseSharedCacheResourceResponseProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -1887,5 +1818,6 @@ func (m *ReleaseSharedCacheResourceResponseProto) UnmarshalVT(dAtA []byte) error
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }

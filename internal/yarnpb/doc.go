@@ -8,9 +8,13 @@
 //
 // Every message has the stock runtime (google.golang.org/protobuf/proto) and reflection-free methods made by
 // vtprotobuf: SizeVT, MarshalVT, MarshalToSizedBufferVT (writes backwards from the end of a buffer the caller owns),
-// UnmarshalVT and CloneVT. Both write fields in ascending order, as Java does, so bytes made by Hadoop survive
+// UnmarshalVT and CloneVT. slabgen.go has these decoders allocate several values at once and refuse messages nested
+// more than 100 deep. Both write fields in ascending order, as Java does, so bytes made by Hadoop survive
 // decode and encode unchanged. The four heartbeat messages have pools (XProtoFromVTPool, ReturnToVTPool): give a
 // message back only when nothing points into it any more.
+//
+// An [Arena] decodes into memory that is used again for the next message: for doors that are done with a request when
+// they have answered it. Nothing of such a message may be kept.
 //
 // MarshalVT refuses a message whose required field is absent, like the stock runtime; UnmarshalVT does too.
 //

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes the Go code of this package from its .proto files: *.pb.go with the stock runtime, *_vtproto.pb.go with
-# reflection-free size, marshal and unmarshal for every message and pools for the ones in pool.txt.
+# reflection-free size, marshal and unmarshal for every message and pools for the ones in pool.txt; slabgen.go then has
+# the decoders allocate by the dozen.
 # Needs protoc 3.21 or later on PATH; the two plugins are built from the versions pinned in go.mod.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -34,3 +35,4 @@ for f in internal/yarnpb/*.pb.go; do
   esac
 done
 gofmt -w internal/yarnpb/*.pb.go
+go run internal/yarnpb/slabgen.go internal/yarnpb

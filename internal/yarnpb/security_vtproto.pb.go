@@ -1181,25 +1181,28 @@ func (m *DockerCredentialTokenIdentifierProto) SizeVT() (n int) {
 }
 
 func (m *TokenProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *TokenProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -1215,19 +1218,14 @@ func (m *TokenProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Identifier", wireType)
 			}
 			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				byteLen = int(dAtA[iNdEx])
 				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				byteLen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if byteLen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1239,10 +1237,7 @@ func (m *TokenProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Identifier = append(m.Identifier[:0], dAtA[iNdEx:postIndex]...)
-			if m.Identifier == nil {
-				m.Identifier = []byte{}
-			}
+			m.Identifier = a.bytes(m.Identifier, dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 			hasFields[0] |= uint64(0x00000001)
 		case 2:
@@ -1250,19 +1245,14 @@ func (m *TokenProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Password", wireType)
 			}
 			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				byteLen = int(dAtA[iNdEx])
 				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				byteLen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if byteLen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1274,10 +1264,7 @@ func (m *TokenProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Password = append(m.Password[:0], dAtA[iNdEx:postIndex]...)
-			if m.Password == nil {
-				m.Password = []byte{}
-			}
+			m.Password = a.bytes(m.Password, dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 			hasFields[0] |= uint64(0x00000002)
 		case 3:
@@ -1285,19 +1272,14 @@ func (m *TokenProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Kind", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -1310,8 +1292,8 @@ func (m *TokenProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Kind = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Kind = a.strings.keep(a, s)
 			iNdEx = postIndex
 			hasFields[0] |= uint64(0x00000004)
 		case 4:
@@ -1319,19 +1301,14 @@ func (m *TokenProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Service", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -1344,8 +1321,8 @@ func (m *TokenProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Service = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Service = a.strings.keep(a, s)
 			iNdEx = postIndex
 			hasFields[0] |= uint64(0x00000008)
 		default:
@@ -1380,27 +1357,31 @@ func (m *TokenProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *CredentialsProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *CredentialsProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -1416,19 +1397,14 @@ func (m *CredentialsProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Tokens", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1441,7 +1417,7 @@ func (m *CredentialsProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.Tokens = append(m.Tokens, &CredentialsKVProto{})
-			if err := m.Tokens[len(m.Tokens)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Tokens[len(m.Tokens)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1450,19 +1426,14 @@ func (m *CredentialsProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Secrets", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1475,7 +1446,7 @@ func (m *CredentialsProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.Secrets = append(m.Secrets, &CredentialsKVProto{})
-			if err := m.Secrets[len(m.Secrets)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Secrets[len(m.Secrets)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1499,28 +1470,32 @@ func (m *CredentialsProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *CredentialsKVProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *CredentialsKVProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	var hasFields [1]uint64
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -1536,19 +1511,14 @@ func (m *CredentialsKVProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Alias", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -1561,8 +1531,8 @@ func (m *CredentialsKVProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Alias = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Alias = a.strings.keep(a, s)
 			iNdEx = postIndex
 			hasFields[0] |= uint64(0x00000001)
 		case 2:
@@ -1570,19 +1540,14 @@ func (m *CredentialsKVProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Token", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1595,9 +1560,9 @@ func (m *CredentialsKVProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Token == nil {
-				m.Token = &TokenProto{}
+				m.Token = a.tokens.next(a)
 			}
-			if err := m.Token.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Token.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1606,19 +1571,14 @@ func (m *CredentialsKVProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Secret", wireType)
 			}
 			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				byteLen = int(dAtA[iNdEx])
 				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				byteLen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if byteLen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1630,10 +1590,7 @@ func (m *CredentialsKVProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Secret = append(m.Secret[:0], dAtA[iNdEx:postIndex]...)
-			if m.Secret == nil {
-				m.Secret = []byte{}
-			}
+			m.Secret = a.bytes(m.Secret, dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -1658,27 +1615,31 @@ func (m *CredentialsKVProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *AMRMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *AMRMTokenIdentifierProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -1694,19 +1655,14 @@ func (m *AMRMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field AppAttemptId", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1719,9 +1675,9 @@ func (m *AMRMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.AppAttemptId == nil {
-				m.AppAttemptId = &ApplicationAttemptIdProto{}
+				m.AppAttemptId = a.attempts.next(a)
 			}
-			if err := m.AppAttemptId.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.AppAttemptId.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1730,21 +1686,16 @@ func (m *AMRMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field KeyId", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.KeyId = &v
+			m.KeyId = a.int32s.keep(a, v)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -1765,27 +1716,31 @@ func (m *AMRMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *NMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *NMTokenIdentifierProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -1801,19 +1756,14 @@ func (m *NMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field AppAttemptId", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1826,9 +1776,9 @@ func (m *NMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.AppAttemptId == nil {
-				m.AppAttemptId = &ApplicationAttemptIdProto{}
+				m.AppAttemptId = a.attempts.next(a)
 			}
-			if err := m.AppAttemptId.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.AppAttemptId.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1837,19 +1787,14 @@ func (m *NMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeId", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -1862,9 +1807,9 @@ func (m *NMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.NodeId == nil {
-				m.NodeId = &NodeIdProto{}
+				m.NodeId = a.nodes.next(a)
 			}
-			if err := m.NodeId.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.NodeId.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1873,19 +1818,14 @@ func (m *NMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field AppSubmitter", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -1898,29 +1838,24 @@ func (m *NMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.AppSubmitter = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.AppSubmitter = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 4:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field KeyId", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.KeyId = &v
+			m.KeyId = a.int32s.keep(a, v)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -1941,27 +1876,31 @@ func (m *NMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *ContainerTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *ContainerTokenIdentifierProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -1977,19 +1916,14 @@ func (m *ContainerTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field ContainerId", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -2002,9 +1936,9 @@ func (m *ContainerTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.ContainerId == nil {
-				m.ContainerId = &ContainerIdProto{}
+				m.ContainerId = a.ids.next(a)
 			}
-			if err := m.ContainerId.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.ContainerId.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -2013,19 +1947,14 @@ func (m *ContainerTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NmHostAddr", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -2038,27 +1967,22 @@ func (m *ContainerTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.NmHostAddr = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.NmHostAddr = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 3:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field AppSubmitter", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -2071,27 +1995,22 @@ func (m *ContainerTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.AppSubmitter = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.AppSubmitter = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 4:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Resource", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -2104,9 +2023,9 @@ func (m *ContainerTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Resource == nil {
-				m.Resource = &ResourceProto{}
+				m.Resource = a.resources.next(a)
 			}
-			if err := m.Resource.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Resource.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -2115,79 +2034,59 @@ func (m *ContainerTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field ExpiryTimeStamp", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.ExpiryTimeStamp = &v
+			m.ExpiryTimeStamp = a.int64s.keep(a, v)
 		case 6:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field MasterKeyId", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.MasterKeyId = &v
+			m.MasterKeyId = a.int32s.keep(a, v)
 		case 7:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field RmIdentifier", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.RmIdentifier = &v
+			m.RmIdentifier = a.int64s.keep(a, v)
 		case 8:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Priority", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -2200,9 +2099,9 @@ func (m *ContainerTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Priority == nil {
-				m.Priority = &PriorityProto{}
+				m.Priority = a.priorities.next(a)
 			}
-			if err := m.Priority.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Priority.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -2211,39 +2110,29 @@ func (m *ContainerTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field CreationTime", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.CreationTime = &v
+			m.CreationTime = a.int64s.keep(a, v)
 		case 10:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field LogAggregationContext", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -2258,7 +2147,7 @@ func (m *ContainerTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 			if m.LogAggregationContext == nil {
 				m.LogAggregationContext = &LogAggregationContextProto{}
 			}
-			if err := m.LogAggregationContext.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.LogAggregationContext.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -2267,19 +2156,14 @@ func (m *ContainerTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field NodeLabelExpression", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -2292,107 +2176,82 @@ func (m *ContainerTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.NodeLabelExpression = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.NodeLabelExpression = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 12:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field ContainerType", wireType)
 			}
 			var v ContainerTypeProto
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = ContainerTypeProto(dAtA[iNdEx])
 				iNdEx++
-				v |= ContainerTypeProto(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = ContainerTypeProto(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.ContainerType = &v
+			m.ContainerType = (*ContainerTypeProto)(a.int32s.keep(a, int32(v)))
 		case 13:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field ExecutionType", wireType)
 			}
 			var v ExecutionTypeProto
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = ExecutionTypeProto(dAtA[iNdEx])
 				iNdEx++
-				v |= ExecutionTypeProto(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = ExecutionTypeProto(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.ExecutionType = &v
+			m.ExecutionType = (*ExecutionTypeProto)(a.int32s.keep(a, int32(v)))
 		case 14:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Version", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.Version = &v
+			m.Version = a.int32s.keep(a, v)
 		case 15:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field AllocationRequestId", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.AllocationRequestId = &v
+			m.AllocationRequestId = a.int64s.keep(a, v)
 		case 16:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field AllocationTags", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -2405,7 +2264,7 @@ func (m *ContainerTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.AllocationTags = append(m.AllocationTags, string(dAtA[iNdEx:postIndex]))
+			m.AllocationTags = append(m.AllocationTags, a.text(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -2427,27 +2286,31 @@ func (m *ContainerTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *YARNDelegationTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *YARNDelegationTokenIdentifierProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -2463,19 +2326,14 @@ func (m *YARNDelegationTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field Owner", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -2488,27 +2346,22 @@ func (m *YARNDelegationTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Owner = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Owner = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Renewer", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -2521,27 +2374,22 @@ func (m *YARNDelegationTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.Renewer = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.Renewer = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 3:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field RealUser", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -2554,89 +2402,69 @@ func (m *YARNDelegationTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.RealUser = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.RealUser = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 4:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field IssueDate", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.IssueDate = &v
+			m.IssueDate = a.int64s.keep(a, v)
 		case 5:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field MaxDate", wireType)
 			}
 			var v int64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int64(dAtA[iNdEx])
 				iNdEx++
-				v |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.MaxDate = &v
+			m.MaxDate = a.int64s.keep(a, v)
 		case 6:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field SequenceNumber", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.SequenceNumber = &v
+			m.SequenceNumber = a.int32s.keep(a, v)
 		case 7:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field MasterKeyId", wireType)
 			}
 			var v int32
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				v = int32(dAtA[iNdEx])
 				iNdEx++
-				v |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				v = int32(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
-			m.MasterKeyId = &v
+			m.MasterKeyId = a.int32s.keep(a, v)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -2657,27 +2485,31 @@ func (m *YARNDelegationTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *ClientToAMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *ClientToAMTokenIdentifierProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -2693,19 +2525,14 @@ func (m *ClientToAMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field AppAttemptId", wireType)
 			}
 			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
@@ -2718,9 +2545,9 @@ func (m *ClientToAMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.AppAttemptId == nil {
-				m.AppAttemptId = &ApplicationAttemptIdProto{}
+				m.AppAttemptId = a.attempts.next(a)
 			}
-			if err := m.AppAttemptId.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.AppAttemptId.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -2729,19 +2556,14 @@ func (m *ClientToAMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field ClientName", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -2754,8 +2576,8 @@ func (m *ClientToAMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.ClientName = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.ClientName = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -2777,27 +2599,31 @@ func (m *ClientToAMTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
 func (m *DockerCredentialTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *DockerCredentialTokenIdentifierProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return protohelpers.ErrIntOverflow
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
 			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -2813,19 +2639,14 @@ func (m *DockerCredentialTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 				return fmt.Errorf("proto: wrong wireType = %d for field RegistryUrl", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -2838,27 +2659,22 @@ func (m *DockerCredentialTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.RegistryUrl = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.RegistryUrl = a.strings.keep(a, s)
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field ApplicationId", wireType)
 			}
 			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				stringLen = uint64(dAtA[iNdEx])
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				stringLen = uint64(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
 			}
 			intStringLen := int(stringLen)
 			if intStringLen < 0 {
@@ -2871,8 +2687,8 @@ func (m *DockerCredentialTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			s := string(dAtA[iNdEx:postIndex])
-			m.ApplicationId = &s
+			s := a.text(dAtA[iNdEx:postIndex])
+			m.ApplicationId = a.strings.keep(a, s)
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -2894,5 +2710,6 @@ func (m *DockerCredentialTokenIdentifierProto) UnmarshalVT(dAtA []byte) error {
 	if iNdEx > l {
 		return io.ErrUnexpectedEOF
 	}
+	a.depth--
 	return nil
 }
