@@ -7331,14 +7331,19 @@ func (m *RefreshQueuesResponseProto) unmarshal(dAtA []byte, a *slab) error {
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7386,14 +7391,19 @@ func (m *RefreshNodesResponseProto) unmarshal(dAtA []byte, a *slab) error {
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7441,14 +7451,19 @@ func (m *RefreshSuperUserGroupsConfigurationResponseProto) unmarshal(dAtA []byte
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7496,14 +7511,19 @@ func (m *RefreshUserToGroupsMappingsResponseProto) unmarshal(dAtA []byte, a *sla
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7551,14 +7571,19 @@ func (m *RefreshAdminAclsResponseProto) unmarshal(dAtA []byte, a *slab) error {
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7606,14 +7631,19 @@ func (m *RefreshServiceAclsResponseProto) unmarshal(dAtA []byte, a *slab) error 
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7661,14 +7691,19 @@ func (m *UpdateNodeResourceResponseProto) unmarshal(dAtA []byte, a *slab) error 
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7716,14 +7751,19 @@ func (m *RefreshNodesResourcesResponseProto) unmarshal(dAtA []byte, a *slab) err
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7771,14 +7811,19 @@ func (m *AddToClusterNodeLabelsResponseProto) unmarshal(dAtA []byte, a *slab) er
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7826,14 +7871,19 @@ func (m *RemoveFromClusterNodeLabelsResponseProto) unmarshal(dAtA []byte, a *sla
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7881,14 +7931,19 @@ func (m *ReplaceLabelsOnNodeResponseProto) unmarshal(dAtA []byte, a *slab) error
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7936,14 +7991,19 @@ func (m *RefreshClusterMaxPriorityResponseProto) unmarshal(dAtA []byte, a *slab)
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -7991,14 +8051,19 @@ func (m *NodesToAttributesMappingResponseProto) unmarshal(dAtA []byte, a *slab) 
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -8046,14 +8111,19 @@ func (m *GetSubClustersRequestProto) unmarshal(dAtA []byte, a *slab) error {
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)

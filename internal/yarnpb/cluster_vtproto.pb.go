@@ -10140,14 +10140,19 @@ func (m *GetClusterMetricsRequestProto) unmarshal(dAtA []byte, a *slab) error {
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10195,14 +10200,19 @@ func (m *GetQueueUserAclsInfoRequestProto) unmarshal(dAtA []byte, a *slab) error
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10250,14 +10260,19 @@ func (m *GetNodesToLabelsRequestProto) unmarshal(dAtA []byte, a *slab) error {
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10305,14 +10320,19 @@ func (m *GetClusterNodeLabelsRequestProto) unmarshal(dAtA []byte, a *slab) error
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10360,14 +10380,19 @@ func (m *GetClusterNodeAttributesRequestProto) unmarshal(dAtA []byte, a *slab) e
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10415,14 +10440,19 @@ func (m *GetAllResourceProfilesRequestProto) unmarshal(dAtA []byte, a *slab) err
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10470,14 +10500,19 @@ func (m *GetAllResourceTypeInfoRequestProto) unmarshal(dAtA []byte, a *slab) err
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -10525,14 +10560,19 @@ func (m *CancelDelegationTokenResponseProto) unmarshal(dAtA []byte, a *slab) err
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)

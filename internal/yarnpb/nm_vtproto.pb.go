@@ -4030,14 +4030,19 @@ func (m *ResourceLocalizationResponseProto) unmarshal(dAtA []byte, a *slab) erro
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -4085,14 +4090,19 @@ func (m *ReInitializeContainerResponseProto) unmarshal(dAtA []byte, a *slab) err
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -4140,14 +4150,19 @@ func (m *RestartContainerResponseProto) unmarshal(dAtA []byte, a *slab) error {
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -4195,14 +4210,19 @@ func (m *RollbackResponseProto) unmarshal(dAtA []byte, a *slab) error {
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
@@ -4250,14 +4270,19 @@ func (m *CommitResponseProto) unmarshal(dAtA []byte, a *slab) error {
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)

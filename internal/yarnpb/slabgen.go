@@ -39,11 +39,11 @@ var (
 
 // rewrite gives the lines of a file with its decoders rewritten, and how many there were.
 func rewrite(lines []string) (out []string, decoders int) {
-	in, last := false, ""
+	in, fields, last := false, false, ""
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
 		if m := decoder.FindStringSubmatch(line); m != nil {
-			in = true
+			in, fields = true, hasFields(lines[i:])
 			decoders++
 			out = append(out, line, "\tvar a slab", "\treturn m.unmarshal(dAtA, &a)", "}", "",
 				"func (m *"+m[1]+") unmarshal(dAtA []byte, a *slab) error {",
@@ -62,7 +62,7 @@ func rewrite(lines []string) (out []string, decoders int) {
 			in = false
 			continue
 		}
-		if m := loop.FindStringSubmatch(line); m != nil {
+		if m := loop.FindStringSubmatch(line); m != nil && fields {
 			out = append(out, number(m[1], lines[i:i+14])...)
 			i += 13
 			continue
@@ -81,6 +81,19 @@ func rewrite(lines []string) (out []string, decoders int) {
 		out = append(out, value(line, last))
 	}
 	return out, decoders
+}
+
+// hasFields tells whether the decoder at the beginning of lines knows any field. One that does not has nothing to gain.
+func hasFields(lines []string) bool {
+	for _, line := range lines {
+		if strings.HasPrefix(line, "\t\tcase ") {
+			return true
+		}
+		if line == "}" {
+			break
+		}
+	}
+	return false
 }
 
 // number reads a varint: one byte without a loop, more with a function.

@@ -3853,14 +3853,19 @@ func (m *SubmitApplicationResponseProto) unmarshal(dAtA []byte, a *slab) error {
 	for iNdEx < l {
 		preIndex := iNdEx
 		var wire uint64
-		if iNdEx < l && dAtA[iNdEx] < 0x80 {
-			wire = uint64(dAtA[iNdEx])
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
 			iNdEx++
-		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
-			wire = uint64(x)
-			iNdEx += n
-		} else {
-			return badVarint(n)
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
 		}
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
