@@ -80,7 +80,7 @@ type attempt struct {
 	done     []Completed
 	updated  []Updated
 	errors   []UpdateError
-	previous []*container
+	previous []creel.ContainerID // kept containers to be told of; some may have ended since
 	nodes    []NodeUpdate
 	told     []told // ends it was told of and has not yet acknowledged by its next call
 	newsSent bool
@@ -152,7 +152,7 @@ func (m *Machine) inherit(t, prev *attempt) {
 		c.owner = t
 		c.own()
 		if c.state != cAllocated {
-			t.previous = append(t.previous, c)
+			t.previous = append(t.previous, c.id())
 		}
 	}
 	t.done = append(t.done, prev.done...)
@@ -190,7 +190,6 @@ func (m *Machine) masterAllocated(t *attempt, c *container) {
 		if c.state == cAllocated {
 			c.state = cAcquired
 		}
-		m.token(t, c.node)
 		m.act(LaunchMaster{Attempt: t.id, Container: c.grant(), User: t.app.sub.User, Submitted: instant(t.app.submitted), Context: t.app.sub.Context})
 	})
 }

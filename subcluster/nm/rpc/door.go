@@ -34,13 +34,13 @@ func (f *Farm) checkNMToken(identifier []byte) ([]byte, hrpc.Identity, error) {
 	}
 	n := f.byID[id.Node]
 	if n == nil {
-		return nil, hrpc.Identity{}, fmt.Errorf("Given NMToken for application : %s is not valid for current node manager. The token is for %s", id.Attempt, id.Node)
+		return nil, hrpc.Identity{}, refuse(creel.ErrInvalidToken, "Given NMToken for application : %s is not valid for current node manager. The token is for %s", id.Attempt, id.Node)
 	}
 	n.mu.Lock()
 	key := token.KeyFrom(n.m.NMKey(id.Attempt, id.KeyID))
 	n.mu.Unlock()
 	if key.IsZero() {
-		return nil, hrpc.Identity{}, fmt.Errorf("Given NMToken for application : %s seems to have been generated illegally: key %d is not known", id.Attempt, id.KeyID)
+		return nil, hrpc.Identity{}, refuse(creel.ErrInvalidToken, "Given NMToken for application : %s seems to have been generated illegally: key %d is not known", id.Attempt, id.KeyID)
 	}
 	return key.Password(identifier), hrpc.Identity{User: id.Attempt.String(), TokenKind: token.KindNM, Value: &visitor{node: n, id: id}}, nil
 }

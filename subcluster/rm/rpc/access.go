@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
 )
@@ -30,7 +31,7 @@ func (a *access) impersonate(real, effective string, remote netip.Addr) error {
 	rule, ok := a.proxies[real]
 	a.mu.RUnlock()
 	if !ok || (!listed(rule.Users, effective) && !slices.ContainsFunc(a.groupsOf(effective), func(g string) bool { return listed(rule.Groups, g) }) && !listed(rule.Groups, "*")) {
-		return fmt.Errorf("User: %s is not allowed to impersonate %s", real, effective)
+		return &creel.Error{Kind: creel.ErrNotPermitted, What: fmt.Sprintf("User: %s is not allowed to impersonate %s", real, effective)}
 	}
 	for _, h := range rule.Hosts {
 		if h == "*" || h == remote.String() {
@@ -43,7 +44,7 @@ func (a *access) impersonate(real, effective string, remote netip.Addr) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("Unauthorized connection for super-user: %s from IP %s", real, remote)
+	return &creel.Error{Kind: creel.ErrNotPermitted, What: fmt.Sprintf("Unauthorized connection for super-user: %s from IP %s", real, remote)}
 }
 
 func listed(list []string, name string) bool {

@@ -88,7 +88,7 @@ func (d *Daemon) refreshNodes(ctx context.Context, graceful bool, timeout time.D
 	d.tracker.setHosts(hosts)
 	return d.tell(ctx, func(m *rm.Machine, now time.Time) error {
 		var in, out []creel.NodeID
-		for n := range m.Nodes() {
+		for n := range m.Nodes {
 			if d.tracker.wanted(n.ID.Host) {
 				in = append(in, n.ID)
 			} else {
@@ -191,7 +191,7 @@ func (p *adminDoor) CheckForDecommissioningNodes(ctx context.Context, _ *pb.Chec
 	return admin(ctx, d, "checkForDecommissioningNodes", func() (*pb.CheckForDecommissioningNodesResponseProto, error) {
 		r := &pb.CheckForDecommissioningNodesResponseProto{}
 		return r, d.tell(ctx, func(m *rm.Machine, _ time.Time) error {
-			for n := range m.Nodes() {
+			for n := range m.Nodes {
 				if n.State == creel.NodeDecommissioning {
 					r.DecommissioningNodes = append(r.DecommissioningNodes, pb.FromNodeID(n.ID))
 				}

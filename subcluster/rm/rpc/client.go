@@ -222,7 +222,7 @@ func (c *clientDoor) GetApplications(ctx context.Context, req *pb.GetApplication
 			viewable bool
 		}
 		var found []entry
-		for a := range m.Apps() {
+		for a := range m.Apps {
 			if len(found) >= limit {
 				break
 			}
@@ -292,7 +292,7 @@ func (c *clientDoor) GetClusterNodes(ctx context.Context, req *pb.GetClusterNode
 	type R = *pb.GetClusterNodesResponseProto
 	return later(ctx, c.d, op[R]{run: func(m *rm.Machine, now time.Time) func() (R, error) {
 		var nodes []rm.NodeView
-		for n := range m.Nodes() {
+		for n := range m.Nodes {
 			if s := req.GetNodeStates(); len(s) == 0 || slices.Contains(s, pb.NodeStateProto(n.State)) {
 				nodes = append(nodes, n)
 			}
@@ -320,7 +320,7 @@ func (c *clientDoor) GetQueueInfo(ctx context.Context, req *pb.GetQueueInfoReque
 			d.children(m, info, &top, req.GetRecursive())
 		}
 		if req.GetIncludeApplications() {
-			for a := range m.Apps() {
+			for a := range m.Apps {
 				if a.Queue == top.Path && !a.State.Ended() && d.may(m, who, &a, viewApp) {
 					info.Applications = append(info.Applications, d.Report(&a, now, true))
 				}
@@ -351,7 +351,7 @@ func (c *clientDoor) GetQueueUserAcls(ctx context.Context, _ *pb.GetQueueUserAcl
 	return later(ctx, d, op[R]{run: func(m *rm.Machine, _ time.Time) func() (R, error) {
 		r := &pb.GetQueueUserAclsInfoResponseProto{}
 		admin := !d.cfg.ACLs || d.access.isAdmin(who.User)
-		for q := range m.Queues() {
+		for q := range m.Queues {
 			info := &pb.QueueUserACLInfoProto{QueueName: new(queueName(q.Path))}
 			if admin || m.MaySubmit(string(q.Path), who.User, groups) {
 				info.UserAcls = append(info.UserAcls, pb.QueueACLProto_QACL_SUBMIT_APPLICATIONS)

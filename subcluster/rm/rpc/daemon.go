@@ -316,9 +316,10 @@ func (d *Daemon) Run(ctx context.Context) error {
 	return nil
 }
 
-// clockwork does what is due by the clock and not by an event: master keys.
+// clockwork does what is due by the clock and not by an event: master keys, and
+// the pace of heartbeats.
 func (d *Daemon) clockwork(ctx context.Context) {
-	every := min(d.cfg.KeyRoll/20+time.Millisecond, 10*time.Second)
+	every := min(d.cfg.KeyRoll/20+time.Millisecond, time.Second)
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -326,6 +327,8 @@ func (d *Daemon) clockwork(ctx context.Context) {
 		case <-ticker.C:
 			_ = d.box.post(func(m *rm.Machine, now time.Time) func() {
 				d.rollKeys(m, now)
+				nodes := m.Cluster().Nodes
+				d.tracker.pace(d.cfg, nodes[creel.NodeRunning]+nodes[creel.NodeUnhealthy]+nodes[creel.NodeDecommissioning])
 				return nil
 			})
 		case <-ctx.Done():

@@ -5,8 +5,6 @@ package rpc
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -300,14 +298,6 @@ func activeUsers(q *rm.QueueView) (n int64) {
 	return n
 }
 
-// sortByID puts reports into the order of their ids, so that equal questions
-// get equal answers.
-func sortByID[T any, K interface{ Compare(K) int }](list []T, key func(*T) K) {
-	slices.SortFunc(list, func(a, b T) int { return key(&a).Compare(key(&b)) })
-}
-
 func logURL(httpAddress string, c creel.ContainerID, user string) string {
 	return "http://" + httpAddress + "/node/containerlogs/" + c.String() + "/" + user
 }
-
-func formatPort(host string, port int32) string { return host + ":" + strconv.Itoa(int(port)) }

@@ -255,7 +255,7 @@ func (s *secrets) checkAMRM(identifier []byte) ([]byte, hrpc.Identity, error) {
 	known := s.attempts[id.Attempt]
 	s.mu.RUnlock()
 	if !known {
-		return nil, hrpc.Identity{}, fmt.Errorf("%s not found in AMRMTokenSecretManager.", id.Attempt)
+		return nil, hrpc.Identity{}, &creel.Error{Kind: creel.ErrInvalidToken, What: id.Attempt.String() + " not found in AMRMTokenSecretManager."}
 	}
 	password, err := s.keys.Load().amrm.Password(id.KeyID, identifier)
 	return password, hrpc.Identity{User: id.Attempt.String(), TokenKind: token.KindAMRM, Value: id}, err
