@@ -98,7 +98,6 @@ func (c *conn) serve() {
 		err = c.readCalls()
 	}
 	if c.ready.Load() && c.s.draining.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
-		c.stopping = true
 		c.nc.SetReadDeadline(time.Time{})
 		c.s.wg.Add(1)
 		go func() {

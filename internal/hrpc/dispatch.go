@@ -93,7 +93,7 @@ func (c *conn) call(h *requestHeader, rest []byte) error {
 		c.answer(h, Busy("the server has %d calls in flight, its limit: try again later", n))
 		return nil
 	}
-	if c.stopping {
+	if c.s.draining.Load() {
 		c.s.stats.busy.Add(1)
 		c.answer(h, Busy("the server is stopping: try again later"))
 		return nil

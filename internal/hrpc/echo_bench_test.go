@@ -11,6 +11,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
+	"runtime/debug"
 	"runtime/pprof"
 	"slices"
 	"strconv"
@@ -186,16 +188,99 @@ func (a *answerReader) next() error {
 type process struct {
 	address string
 	pid     int
+	ask     io.Writer
+	answers *bufio.Reader
+}
+
+// memory is what a server process holds after a garbage collection.
+type memory struct {
+	connections   int
+	heapAndStacks int64 // bytes in use
+	resident      int64 // bytes of the process, with garbage not yet given back
+}
+
+func (p *process) memory(t testing.TB) (m memory) {
+	t.Helper()
+	fmt.Fprintln(p.ask, "memory")
+	if _, err := fmt.Fscanln(p.answers, &m.connections, &m.heapAndStacks, &m.resident); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func measureMemory(connections int) memory {
+	debug.FreeOSMemory()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	m := memory{connections: connections, heapAndStacks: int64(s.HeapInuse + s.StackInuse)}
+	if b, err := os.ReadFile("/proc/self/statm"); err == nil {
+		pages, _ := strconv.ParseInt(strings.Fields(string(b))[1], 10, 64)
+		m.resident = pages * int64(os.Getpagesize())
+	}
+	return m
+}
+
+// dialMany opens connections, says something on each and leaves them.
+func dialMany(t testing.TB, address string, many int, say func(i int) []byte) []net.Conn {
+	t.Helper()
+	conns := make([]net.Conn, many)
+	var wg sync.WaitGroup
+	for part := range 4 {
+		wg.Go(func() {
+			for i := part; i < many; i += 4 {
+				nc, err := net.Dial("tcp", address)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				nc.Write(say(i))
+				conns[i] = nc
+			}
+		})
+	}
+	wg.Wait()
+	t.Cleanup(func() {
+		for _, nc := range conns {
+			if nc != nil {
+				nc.Close()
+			}
+		}
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	return conns
+}
+
+// BenchmarkIdleConnection holds 20,000 ready connections, or as many as the
+// limit of open files allows, and tells what one costs the server.
+func BenchmarkIdleConnection(b *testing.B) {
+	many := min(20_000, int(raiseFiles())-100)
+	s := startProcess(b, "hrpc")
+	before := s.memory(b)
+	start := time.Now()
+	call := callFrame(b, 1, "raw", "hello") // so that buffers were used
+	conns := dialMany(b, s.address, many, func(int) []byte { return append(helloAlice(), call...) })
+	for _, nc := range conns {
+		readFrame(b, nc)
+	}
+	took := time.Since(start)
+	after := s.memory(b)
+	if after.connections != many {
+		b.Errorf("%d of %d connections are held", after.connections, many)
+	}
+	for range b.N {
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(after.connections), "held")
+	b.ReportMetric(float64(after.heapAndStacks-before.heapAndStacks)/float64(many), "B/conn")
+	b.ReportMetric(float64(after.resident-before.resident)/float64(many), "resident-B/conn")
+	b.ReportMetric(float64(many)/took.Seconds(), "conns/s")
 }
 
 // cpu is user and system seconds used so far.
 func (p *process) cpu() float64 {
 	if p.pid == 0 {
-		return 0
-	}
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", p.pid))
-	_ = b
-	if err != nil {
 		return 0
 	}
 	total := 0.0
@@ -237,11 +322,12 @@ func startProcess(b testing.TB, role string) *process {
 		in.Close()
 		cmd.Wait()
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
+	answers := bufio.NewReader(out)
+	line, err := answers.ReadString('\n')
 	if err != nil {
 		b.Fatalf("the %s process did not start: %v", role, err)
 	}
-	return &process{address: strings.TrimSpace(line), pid: cmd.Process.Pid}
+	return &process{address: strings.TrimSpace(line), pid: cmd.Process.Pid, ask: in, answers: answers}
 }
 
 // runBenchRole is the main function of the other process.
@@ -261,8 +347,15 @@ func runBenchRole(role string) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	fmt.Println(l.Addr())
+	s, err := NewServer(benchConfig())
+	if err != nil {
+		panic(err)
+	}
 	go func() {
-		io.Copy(io.Discard, os.Stdin)
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+			m := measureMemory(s.Stats().Connections)
+			fmt.Println(m.connections, m.heapAndStacks, m.resident)
+		}
 		cancel()
 		l.Close()
 	}()
@@ -270,10 +363,6 @@ func runBenchRole(role string) {
 	case "bare":
 		bareServer(l)
 	case "hrpc":
-		s, err := NewServer(benchConfig())
-		if err != nil {
-			panic(err)
-		}
 		if err := s.Run(ctx, l); err != nil {
 			panic(err)
 		}
@@ -313,7 +402,7 @@ func bareServer(l net.Listener) {
 
 func benchConfig() Config {
 	echo := func(_ context.Context, m proto.Message) (proto.Message, error) { return m, nil }
-	return Config{Simple: true, Services: []Service{{Protocol: echoProtocol, Version: 1, Methods: map[string]Method{
+	return Config{Simple: true, Tokens: knowsToken, IdleThreshold: 1 << 30, HandshakeTime: time.Hour, Services: []Service{{Protocol: echoProtocol, Version: 1, Methods: map[string]Method{
 		"vt": {NewRequest: func() proto.Message { return vtPool.Get().(*vtBytes) }, Serve: echo, Inline: true,
 			FreeRequest: func(m proto.Message) { vtPool.Put(m) }},
 		"raw":   {Raw: func(_ context.Context, b []byte) ([]byte, error) { return b, nil }, Inline: true},
