@@ -14,7 +14,10 @@
 //
 // Every change may be repeated. A caller that lost an answer asks again with
 // the same arguments and gets the answer it would have had: a repeat is
-// success, never an error.
+// success, never an error. A store repeats by itself what it may: a Claim whose
+// answer was lost is sent again until the deadline, as if its caller had. Move,
+// Acquire and Drain are sent again only while they certainly have not happened,
+// because a second one could undo what others did after the first.
 //
 //  1. Members. Register admits one life (epoch) of a member; a lower epoch than
 //     the store knows is refused with creel.ErrStale, then and in each later

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -73,6 +74,22 @@ func (s *Store) passing(ctx context.Context, err error) bool {
 		}
 	}
 	return false
+}
+
+// maybe tells whether a call that ended with this error may have happened all
+// the same: it was sent, and the answer was lost or not acknowledged.
+func maybe(err error) bool {
+	var answer goredis.Error
+	var network *net.OpError
+	switch {
+	case errors.Is(err, errNoReplicas):
+		return true
+	case errors.As(err, &answer), errors.Is(err, errClosed), errors.Is(err, errQueueFull), errors.Is(err, goredis.ErrPoolTimeout):
+		return false
+	case errors.As(err, &network) && network.Op == "dial":
+		return false
+	}
+	return true
 }
 
 // translate gives an error that a server answered its kind.

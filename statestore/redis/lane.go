@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/creelrm/creel/statestore"
 	goredis "github.com/redis/go-redis/v9"
 )
 
@@ -19,6 +20,7 @@ type call struct {
 	keys   []string // of the script; the first decides the server
 	args   []any    // of the script, or the whole command
 	write  bool     // to be acknowledged by replicas, if that is asked for
+	once   bool     // not to be sent again if it may have happened
 
 	ctx  context.Context
 	res  any
@@ -198,7 +200,9 @@ func (s *Store) exchange(ctx context.Context, node *goredis.Client, calls []*cal
 var errNoReplicas = errors.New("not enough replicas acknowledged the change")
 
 // do repeats a call until it is answered, or the context ends, or MaxWait is
-// over if it has no deadline. Every call may be repeated.
+// over if it has no deadline. A call marked once is repeated only while it
+// certainly has not happened: a second Move or Acquire could undo what came
+// after the first.
 func (s *Store) do(ctx context.Context, c *call) (any, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -222,6 +226,10 @@ func (s *Store) do(ctx context.Context, c *call) (any, error) {
 			return nil, s.gaveUp(ctx, last)
 		}
 		last = err
+		if c.once && maybe(err) {
+			s.counts.gaveUp.Add(1)
+			return nil, statestore.Unavailable("the change may or may not have happened: "+firstLine(err.Error()), time.Second)
+		}
 		if !s.passing(ctx, err) {
 			s.counts.refused.Add(1)
 			return nil, s.translate(err)

@@ -133,7 +133,7 @@ func (s *Store) guarded(ctx context.Context, identity string, more ...any) []any
 
 // write runs a guarded script on control data, whatever store that is.
 func (s *Store) write(ctx context.Context, script *goredis.Script, keys []string, args ...any) ([]any, error) {
-	v, err := s.do(ctx, &call{script: script, keys: append([]string{s.control("guard")}, keys...), args: s.guarded(ctx, "", args...), write: true})
+	v, err := s.do(ctx, &call{script: script, keys: append([]string{s.control("guard")}, keys...), args: s.guarded(ctx, "", args...), write: true, once: script == drainScript || script == acquireScript})
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (s *Store) writeShard(ctx context.Context, n int64, script *goredis.Script,
 		if err != nil {
 			return nil, err
 		}
-		v, err := s.do(ctx, &call{script: script, keys: append([]string{s.shard(n, "guard")}, keys...), args: s.guarded(ctx, id, args...), write: true})
+		v, err := s.do(ctx, &call{script: script, keys: append([]string{s.shard(n, "guard")}, keys...), args: s.guarded(ctx, id, args...), write: true, once: script == moveScript})
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+	"pgregory.net/rapid"
+)
+
+// Model drives a store and the memory twin with the same random requests and
+// wants the same answers. open gives an empty store for each run. Times to live
+// are nothing or very long, so that the two clocks need not agree; numbers that
+// come from a clock (versions, tokens) are compared by what they name.
+func Model(t *testing.T, open func() statestore.Store) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &model{
+			ctx:      context.Background(),
+			store:    open(),
+			twin:     statestore.NewMemory(statestore.NewTwin("twin", Validate), time.Now),
+			versions: map[int64]int64{0: 0},
+			leases:   []pair{{}},
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"":            m.check,
+			"register":    m.register,
+			"beat":        m.beat,
+			"drain":       m.drain,
+			"deregister":  m.deregister,
+			"remove":      m.remove,
+			"claim":       m.claim,
+			"claimMore":   m.claim,
+			"move":        m.move,
+			"forget":      m.forget,
+			"sweep":       m.sweep,
+			"reservation": m.reservation,
+			"saveSpread":  m.saveSpread,
+			"dropSpread":  m.dropSpread,
+			"putPolicy":   m.putPolicy,
+			"acquire":     m.acquire,
+			"renew":       m.renew,
+			"release":     m.release,
+			"rotate":      m.rotate,
+		})
+	})
+}
+
+type pair struct{ store, twin statestore.Lease }
+
+type model struct {
+	ctx         context.Context
+	store, twin statestore.Store
+	versions    map[int64]int64 // the twin's policy version -> the store's
+	leases      []pair          // all that were ever got; the zero one is none
+}
+
+var kinds = []error{creel.ErrApplicationNotFound, creel.ErrAttemptNotFound, creel.ErrConflict, creel.ErrStale, creel.ErrNotRegistered, creel.ErrInvalidRequest, creel.ErrUnavailable, creel.ErrNotPermitted}
+
+// alike wants errors of the same kind.
+func alike(t *rapid.T, what string, store, twin error) {
+	t.Helper()
+	if (store == nil) != (twin == nil) {
+		t.Fatalf("%s: the store says %v, the twin %v", what, store, twin)
+	}
+	for _, k := range kinds {
+		if errors.Is(store, k) != errors.Is(twin, k) {
+			t.Fatalf("%s: the store says %v, the twin %v", what, store, twin)
+		}
+	}
+}
+
+func equal(t *rapid.T, what string, store, twin any) {
+	t.Helper()
+	if s, w := fmt.Sprintf("%+v", store), fmt.Sprintf("%+v", twin); s != w {
+		t.Fatalf("%s: the store has %s, the twin %s", what, s, w)
+	}
+}
+
+func anyMember(t *rapid.T) creel.SubclusterID {
+	return rapid.SampledFrom([]creel.SubclusterID{"sc-1", "sc-2", "sc-3"}).Draw(t, "member")
+}
+
+func anyApp(t *rapid.T) creel.ApplicationID {
+	return App(rapid.SampledFrom([]int{1, 2, 65, 4097}).Draw(t, "application"))
+}
+
+func anyTTL(t *rapid.T) time.Duration {
+	return rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "ttl")
+}
+
+// contexts carries a lease, old or new or none, into both stores.
+func (m *model) contexts(t *rapid.T) (store, twin context.Context) {
+	l := m.leases[0]
+	if rapid.IntRange(0, 3).Draw(t, "fenced") == 0 {
+		l = rapid.SampledFrom(m.leases).Draw(t, "lease")
+	}
+	if l.twin.Name == "" {
+		return m.ctx, m.ctx
+	}
+	return statestore.Under(m.ctx, l.store), statestore.Under(m.ctx, l.twin)
+}
+
+func (m *model) register(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	r := member(anyMember(t), rapid.Int64Range(0, 3).Draw(t, "epoch"))
+	alike(t, "register", m.store.Register(sc, r), m.twin.Register(tc, r))
+}
+
+func (m *model) beat(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	b := subcluster.Beat{ID: anyMember(t), Epoch: rapid.Int64Range(0, 3).Draw(t, "epoch")}
+	if rapid.Bool().Draw(t, "loaded") {
+		b.Load = fmt.Appendf(nil, `{"clusterMetrics":{"appsRunning":%d}}`, rapid.IntRange(0, 9).Draw(t, "running"))
+	}
+	alike(t, "beat", m.store.Beat(sc, b), m.twin.Beat(tc, b))
+}
+
+func (m *model) drain(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	id, reason := anyMember(t), rapid.SampledFrom([]string{"", "alice"}).Draw(t, "reason")
+	alike(t, "drain", m.store.Drain(sc, id, reason), m.twin.Drain(tc, id, reason))
+}
+
+func (m *model) deregister(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	id, epoch := anyMember(t), rapid.Int64Range(0, 3).Draw(t, "epoch")
+	alike(t, "deregister", m.store.Deregister(sc, id, epoch), m.twin.Deregister(tc, id, epoch))
+}
+
+func (m *model) remove(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	id := anyMember(t)
+	alike(t, "remove", m.store.RemoveMember(sc, id), m.twin.RemoveMember(tc, id))
+}
+
+func (m *model) claim(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	app, id := anyApp(t), anyMember(t)
+	s, serr := m.store.Claim(sc, app, id)
+	w, werr := m.twin.Claim(tc, app, id)
+	alike(t, "claim", serr, werr)
+	equal(t, "claim", s, w)
+}
+
+func (m *model) move(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	app, from, to := anyApp(t), anyMember(t), anyMember(t)
+	s, serr := m.store.Move(sc, app, from, to)
+	w, werr := m.twin.Move(tc, app, from, to)
+	alike(t, "move", serr, werr)
+	equal(t, "move", s, w)
+}
+
+func (m *model) forget(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	app, id, ttl := anyApp(t), anyMember(t), anyTTL(t)
+	alike(t, "forget", m.store.Forget(sc, app, id, ttl), m.twin.Forget(tc, app, id, ttl))
+}
+
+func (m *model) sweep(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	s, serr := m.store.Sweep(sc, 100)
+	w, werr := m.twin.Sweep(tc, 100)
+	alike(t, "sweep", serr, werr)
+	equal(t, "sweep", s, w)
+}
+
+func (m *model) reservation(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	id := creel.ReservationID{ClusterTimestamp: 1, ID: rapid.Int64Range(1, 2).Draw(t, "reservation")}
+	a, b := anyMember(t), anyMember(t)
+	var s, w creel.SubclusterID
+	var serr, werr error
+	switch rapid.IntRange(0, 3).Draw(t, "request") {
+	case 0:
+		s, serr = m.store.ClaimReservation(sc, id, a)
+		w, werr = m.twin.ClaimReservation(tc, id, a)
+	case 1:
+		s, serr = m.store.MoveReservation(sc, id, a, b)
+		w, werr = m.twin.MoveReservation(tc, id, a, b)
+	case 2:
+		s, serr = m.store.ReservationHome(sc, id)
+		w, werr = m.twin.ReservationHome(tc, id)
+	case 3:
+		ttl := anyTTL(t)
+		serr, werr = m.store.ForgetReservation(sc, id, a, ttl), m.twin.ForgetReservation(tc, id, a, ttl)
+	}
+	alike(t, "reservation", serr, werr)
+	equal(t, "reservation", s, w)
+}
+
+func (m *model) saveSpread(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	sp := spread(rapid.IntRange(1, 2).Draw(t, "application"), rapid.IntRange(1, 2).Draw(t, "attempt"), rapid.Int64Range(0, 3).Draw(t, "revision"),
+		rapid.SampledFrom([]string{"launching", "running"}).Draw(t, "phase"))
+	s, serr := m.store.SaveSpread(sc, sp)
+	w, werr := m.twin.SaveSpread(tc, sp)
+	alike(t, "save", serr, werr)
+	equal(t, "save", s, w)
+}
+
+func (m *model) dropSpread(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	a := Attempt(rapid.IntRange(1, 2).Draw(t, "application"), rapid.IntRange(1, 2).Draw(t, "attempt"))
+	alike(t, "drop", m.store.DropSpread(sc, a), m.twin.DropSpread(tc, a))
+}
+
+func (m *model) putPolicy(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	q := rapid.SampledFrom([]creel.QueuePath{"root", "root.a", "*"}).Draw(t, "queue")
+	var known []int64
+	for v := range m.versions {
+		known = append(known, v)
+	}
+	slices.Sort(known)
+	expect := rapid.SampledFrom(known).Draw(t, "expect")
+	if h, err := m.twin.PolicyHistory(m.ctx, q, 0, 1); err == nil && len(h) > 0 && rapid.Bool().Draw(t, "right") {
+		expect = h[0].Version
+	}
+	w := put(q, expect, rapid.SampledFrom([]string{"one", "two", "", "bad"}).Draw(t, "document"))
+	tp, terr := m.twin.PutPolicy(tc, w)
+	w.Expect = m.versions[expect]
+	sp, serr := m.store.PutPolicy(sc, w)
+	alike(t, "policy", serr, terr)
+	if terr == nil {
+		if before, seen := m.versions[tp.Version]; seen && before != sp.Version {
+			t.Fatalf("a repeated policy write made version %d, before it was %d", sp.Version, before)
+		}
+		m.versions[tp.Version] = sp.Version
+	}
+}
+
+func (m *model) acquire(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	name, holder := rapid.SampledFrom([]string{"x", "y"}).Draw(t, "name"), rapid.SampledFrom([]string{"a", "b"}).Draw(t, "holder")
+	s, serr := m.store.Acquire(sc, name, holder, time.Hour)
+	w, werr := m.twin.Acquire(tc, name, holder, time.Hour)
+	alike(t, "acquire", serr, werr)
+	equal(t, "holder", s.Holder, w.Holder)
+	if serr == nil {
+		m.leases = append(m.leases, pair{s, w})
+	}
+}
+
+func (m *model) renew(t *rapid.T) {
+	l := rapid.SampledFrom(m.leases).Draw(t, "lease")
+	if l.twin.Name == "" {
+		return
+	}
+	s, serr := m.store.Renew(m.ctx, l.store, time.Hour)
+	w, werr := m.twin.Renew(m.ctx, l.twin, time.Hour)
+	alike(t, "renew", serr, werr)
+	equal(t, "holder", s.Holder, w.Holder)
+	if serr == nil && (s.Token != l.store.Token || w.Token != l.twin.Token) {
+		t.Fatalf("renewing changed the token: %+v %+v", s, w)
+	}
+}
+
+func (m *model) release(t *rapid.T) {
+	l := rapid.SampledFrom(m.leases).Draw(t, "lease")
+	if l.twin.Name == "" {
+		return
+	}
+	alike(t, "release", m.store.Release(m.ctx, l.store), m.twin.Release(m.ctx, l.twin))
+}
+
+func (m *model) rotate(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	expect, secret, keep := rapid.Int32Range(0, 3).Draw(t, "expect"), rapid.SampledFrom([]string{"s", "t"}).Draw(t, "secret"), anyTTL(t)
+	s, serr := m.store.RotateKey(sc, "ring", expect, []byte(secret), keep)
+	w, werr := m.twin.RotateKey(tc, "ring", expect, []byte(secret), keep)
+	alike(t, "rotate", serr, werr)
+	equal(t, "key", s.ID, w.ID)
+}
+
+// check compares all that can be read.
+func (m *model) check(t *rapid.T) {
+	get := func(s statestore.Store) string {
+		var out []string
+		say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+		r, err := s.Records(m.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range r.Members {
+			say("member %+v load %s drain %q gone %v", r.Member, r.Load, r.Draining, r.Deregistered)
+		}
+		for _, p := range r.Policies {
+			say("policy %s %s %s %s", p.Queue, p.Document, p.Author, p.Comment)
+		}
+		for _, q := range []creel.QueuePath{"root", "root.a", "*"} {
+			h, err := s.PolicyHistory(m.ctx, q, 0, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range h {
+				say("history %s %s", p.Queue, p.Document)
+			}
+		}
+		for _, id := range []creel.SubclusterID{"sc-1", "sc-2", "sc-3"} {
+			var lines []string
+			for cursor := ""; ; {
+				page, next, err := s.HomesAt(m.ctx, id, cursor, 2)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, h := range page {
+					lines = append(lines, fmt.Sprint(h.Application, h.Home, h.Ends.IsZero()))
+				}
+				if cursor = next; next == "" {
+					break
+				}
+			}
+			slices.Sort(lines)
+			say("homes at %s: %s", id, lines)
+			page, _, err := s.ReservationsAt(m.ctx, id, "", 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = nil
+			for _, h := range page {
+				lines = append(lines, fmt.Sprint(h.Reservation, h.Home, h.Ends.IsZero()))
+			}
+			slices.Sort(lines)
+			say("reservations at %s: %s", id, lines)
+		}
+		for _, n := range []int{1, 2} {
+			l, err := s.SpreadsOf(m.ctx, App(n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			say("spreads %+v", l)
+		}
+		for _, name := range []string{"x", "y"} {
+			l, err := s.Holder(m.ctx, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			say("lease %s %s", name, l.Holder)
+		}
+		k, err := s.Keys(m.ctx, "ring")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range k {
+			say("key %d %s %v", k.ID, k.Secret, k.Expires.IsZero())
+		}
+		text := ""
+		for _, l := range out {
+			text += l + "\n"
+		}
+		return text
+	}
+	if s, w := get(m.store), get(m.twin); s != w {
+		t.Fatalf("the stores differ; the store:\n%s\nthe twin:\n%s", s, w)
+	}
+}
