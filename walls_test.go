@@ -51,7 +51,7 @@ var rooms = map[string]room{
 	"subcluster/remote":     {own: []string{".", "subcluster", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},
 	"subcluster/rm/journal": {own: []string{".", "subcluster/rm"}},
 	"subcluster/rm/rpc":     {own: []string{".", "subcluster/rm", "subcluster/rm/journal", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},
-	"subcluster/rm/rest":    {own: []string{".", "subcluster/rm", "subcluster/rm/rpc", data}},
+	"subcluster/rm/rest":    {own: []string{".", "subcluster", "subcluster/rm", "subcluster/rm/rpc", data, "internal/token"}},
 	"subcluster/nm/rpc":     {own: []string{".", "subcluster/nm", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},
 	"statestore/redis":      {own: []string{".", "subcluster", "statestore"}},
 	"amrmproxy/rpc":         {own: []string{".", "subcluster", "policies", "statestore", "amrmproxy", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/go-chi/chi/v5"
+)
+
+// version is the Hadoop whose documents and protocols these are; clients
+// compare it.
+const version = "3.4.2"
+
+func (o *Door) info(w http.ResponseWriter, r *http.Request) {
+	started := o.d.Started().UnixMilli()
+	o.reply(w, r, http.StatusOK, "clusterInfo", false, func(w *writer) {
+		w.Int("id", started)
+		w.Int("startedOn", started)
+		w.Text("state", "STARTED")
+		w.Text("haState", "ACTIVE")
+		w.Text("rmStateStoreName", "creel journal")
+		w.Text("resourceManagerVersion", version)
+		w.Text("resourceManagerBuildVersion", version+" by creel")
+		w.Text("resourceManagerVersionBuiltOn", "")
+		w.Text("hadoopVersion", version)
+		w.Text("hadoopBuildVersion", version+" by creel")
+		w.Text("hadoopVersionBuiltOn", "")
+		w.Text("haZooKeeperConnectionState", "Could not find leader elector. Verify both HA and automatic failover are enabled.")
+	})
+}
+
+// Metrics are a cluster's figures as both this door and a federation's beat
+// tell them.
+func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
+	n := func(states ...creel.NodeState) (sum int64) {
+		for _, s := range states {
+			sum += int64(v.Nodes[s])
+		}
+		return sum
+	}
+	m := subcluster.ClusterMetrics{
+		AppsSubmitted: v.AppsSubmitted, AppsCompleted: v.AppsCompleted, AppsPending: v.AppsPending, AppsRunning: v.AppsRunning, AppsFailed: v.AppsFailed, AppsKilled: v.AppsKilled,
+		ReservedMB: v.Reserved.MemoryMB, AvailableMB: v.Available.MemoryMB, AllocatedMB: v.Used.MemoryMB, PendingMB: v.Pending.MemoryMB,
+		ReservedVirtualCores: v.Reserved.VCores, AvailableVirtualCores: v.Available.VCores, AllocatedVirtualCores: v.Used.VCores, PendingVirtualCores: v.Pending.VCores,
+		ContainersAllocated: int64(v.Containers), ContainersReserved: int64(v.ReservedContainers), ContainersPending: int64(v.PendingContainers),
+		TotalMB: v.Total.MemoryMB, TotalVirtualCores: v.Total.VCores, SchedulerBusyPercent: -1,
+		TotalNodes: n(creel.NodeRunning, creel.NodeUnhealthy, creel.NodeDecommissioned, creel.NodeLost, creel.NodeRebooted, creel.NodeDecommissioning, creel.NodeShutdown),
+		LostNodes:  n(creel.NodeLost), UnhealthyNodes: n(creel.NodeUnhealthy), DecommissioningNodes: n(creel.NodeDecommissioning), DecommissionedNodes: n(creel.NodeDecommissioned),
+		RebootedNodes: n(creel.NodeRebooted), ActiveNodes: n(creel.NodeRunning), ShutdownNodes: n(creel.NodeShutdown),
+	}
+	return m
+}
+
+func (o *Door) metrics(w http.ResponseWriter, r *http.Request) {
+	var v rm.ClusterView
+	if err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) { v = m.Cluster() }); err != nil {
+		o.refuse(w, r, err)
+		return
+	}
+	m := Metrics(&v)
+	m.ContainersPerSecond = o.rate.per(v.Granted, time.Now())
+	o.reply(w, r, http.StatusOK, "clusterMetrics", false, func(w *writer) {
+		w.Int("appsSubmitted", m.AppsSubmitted)
+		w.Int("appsCompleted", m.AppsCompleted)
+		w.Int("appsPending", m.AppsPending)
+		w.Int("appsRunning", m.AppsRunning)
+		w.Int("appsFailed", m.AppsFailed)
+		w.Int("appsKilled", m.AppsKilled)
+		w.Int("reservedMB", m.ReservedMB)
+		w.Int("availableMB", m.AvailableMB)
+		w.Int("allocatedMB", m.AllocatedMB)
+		w.Int("pendingMB", m.PendingMB)
+		w.Int("reservedVirtualCores", m.ReservedVirtualCores)
+		w.Int("availableVirtualCores", m.AvailableVirtualCores)
+		w.Int("allocatedVirtualCores", m.AllocatedVirtualCores)
+		w.Int("pendingVirtualCores", m.PendingVirtualCores)
+		w.Int("containersAllocated", m.ContainersAllocated)
+		w.Int("containersReserved", m.ContainersReserved)
+		w.Int("containersPending", m.ContainersPending)
+		w.Int("totalMB", m.TotalMB)
+		w.Int("utilizedMB", m.UtilizedMB)
+		w.Int("totalVirtualCores", m.TotalVirtualCores)
+		w.Int("utilizedVirtualCores", m.UtilizedVirtualCores)
+		w.Int("utilizedMBPercent", m.UtilizedMBPercent)
+		w.Int("utilizedVirtualCoresPercent", m.UtilizedVirtualCoresPercent)
+		w.Int("rmSchedulerBusyPercent", m.SchedulerBusyPercent)
+		w.Int("totalNodes", m.TotalNodes)
+		w.Int("lostNodes", m.LostNodes)
+		w.Int("unhealthyNodes", m.UnhealthyNodes)
+		w.Int("decommissioningNodes", m.DecommissioningNodes)
+		w.Int("decommissionedNodes", m.DecommissionedNodes)
+		w.Int("rebootedNodes", m.RebootedNodes)
+		w.Int("activeNodes", m.ActiveNodes)
+		w.Int("shutdownNodes", m.ShutdownNodes)
+		w.Int("containerAssignedPerSecond", m.ContainersPerSecond)
+		o.resource(w, "totalUsedResourcesAcrossPartition", v.Used)
+		o.resource(w, "totalClusterResourcesAcrossPartition", v.Total)
+		o.resource(w, "totalReservedResourcesAcrossPartition", v.Reserved)
+		w.Int("totalAllocatedContainersAcrossPartition", m.ContainersAllocated)
+		w.Bool("crossPartitionMetricsAvailable", true)
+		w.Int("rmEventQueueSize", 0)
+		w.Int("schedulerEventQueueSize", 0)
+	})
+}
+
+// resource writes a ResourceInfo.
+func (o *Door) resource(w *writer, name string, v creel.Resource) {
+	w.Object(name, func(w *writer) {
+		w.Int("memory", v.MemoryMB)
+		w.Int("vCores", v.VCores)
+		w.Object("resourceInformations", func(w *writer) {
+			w.List("resourceInformation", 2+len(o.conf.Resources), func(w *writer, i int) {
+				name, unit := creel.MemoryName, "Mi"
+				switch {
+				case i == 1:
+					name, unit = creel.VCoresName, ""
+				case i > 1:
+					name, unit = o.conf.Resources[i-2], ""
+				}
+				w.Object("attributes", func(*writer) {})
+				w.Int("maximumAllocation", 1<<63-1)
+				w.Int("minimumAllocation", 0)
+				w.Text("name", name)
+				w.Text("resourceType", "COUNTABLE")
+				w.Text("units", unit)
+				w.Int("value", v.Get(name))
+			})
+		})
+	})
+}
+
+func (o *Door) nodes(w http.ResponseWriter, r *http.Request) {
+	var wanted []creel.NodeState
+	for _, list := range r.URL.Query()["states"] {
+		for name := range strings.SplitSeq(list, ",") {
+			if name = strings.TrimSpace(name); name == "" {
+				continue
+			}
+			s, err := creel.ParseNodeState(name)
+			if err != nil {
+				o.refuse(w, r, &refusal{http.StatusBadRequest, classIllegal, "No enum constant org.apache.hadoop.yarn.api.records.NodeState." + strings.ToUpper(name)})
+				return
+			}
+			wanted = append(wanted, s)
+		}
+	}
+	var nodes []rm.NodeView
+	err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) {
+		for n := range m.Nodes {
+			if len(wanted) == 0 || slices.Contains(wanted, n.State) {
+				nodes = append(nodes, n)
+			}
+		}
+	})
+	if err != nil {
+		o.refuse(w, r, err)
+		return
+	}
+	o.reply(w, r, http.StatusOK, "nodes", false, func(w *writer) {
+		w.List("node", len(nodes), func(w *writer, i int) { o.nodeFields(w, &nodes[i]) })
+	})
+}
+
+func (o *Door) node(w http.ResponseWriter, r *http.Request) {
+	text := chi.URLParam(r, "nodeId")
+	id, err := creel.ParseNodeID(text)
+	if err != nil {
+		o.refuse(w, r, &refusal{http.StatusBadRequest, classIllegal, "Invalid NodeId [" + text + "]. Expected host:port"})
+		return
+	}
+	var n rm.NodeView
+	found := false
+	if err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) { n, found = m.Node(id) }); err != nil {
+		o.refuse(w, r, err)
+		return
+	}
+	if !found {
+		o.refuse(w, r, notFound("nodeId, "+text+", is not found"))
+		return
+	}
+	o.reply(w, r, http.StatusOK, "node", false, func(w *writer) { o.nodeFields(w, &n) })
+}
+
+func (o *Door) nodeFields(w *writer, n *rm.NodeView) {
+	active := n.State.Usable() || n.State == creel.NodeUnhealthy || n.State == creel.NodeNew
+	http := n.HTTPAddress
+	if !active {
+		http = ""
+	}
+	u := n.Utilization
+	free := n.Total.Sub(n.Used)
+	w.Text("rack", n.Rack)
+	w.Text("state", n.State.String())
+	w.Text("id", n.ID.String())
+	w.Text("nodeHostName", n.ID.Host)
+	w.Text("nodeHTTPAddress", http)
+	w.Int("lastHealthUpdate", millis(n.LastBeat))
+	w.Text("version", n.Version)
+	w.Text("healthReport", n.HealthReport)
+	w.Int("numContainers", int64(n.Containers))
+	w.Int("usedMemoryMB", n.Used.MemoryMB)
+	w.Int("availMemoryMB", free.MemoryMB)
+	w.Int("usedVirtualCores", n.Used.VCores)
+	w.Int("availableVirtualCores", free.VCores)
+	w.Float("memUtilization", percentOf(float64(u.NodePhysicalMB), float64(n.Physical.MemoryMB)))
+	w.Float("cpuUtilization", percentOf(float64(u.NodeCPU), float64(n.Physical.VCores)))
+	w.Int("numRunningOpportContainers", int64(u.OpportunisticRunning))
+	w.Int("usedMemoryOpportGB", u.OpportunisticMB)
+	w.Int("usedVirtualCoresOpport", int64(u.OpportunisticVCores))
+	w.Int("numQueuedContainers", int64(u.OpportunisticQueued))
+	w.Texts("nodeLabels", []string{""})
+	w.Object("allocationTags", func(*writer) {})
+	w.Object("resourceUtilization", func(w *writer) {
+		w.Int("nodePhysicalMemoryMB", int64(u.NodePhysicalMB))
+		w.Int("nodeVirtualMemoryMB", int64(u.NodeVirtualMB))
+		w.Float("nodeCPUUsage", float64(u.NodeCPU))
+		w.Int("aggregatedContainersPhysicalMemoryMB", int64(u.ContainersPhysicalMB))
+		w.Int("aggregatedContainersVirtualMemoryMB", int64(u.ContainersVirtualMB))
+		w.Float("containersCPUUsage", float64(u.ContainersCPU))
+	})
+	o.resource(w, "usedResource", n.Used)
+	o.resource(w, "availableResource", free)
+	w.Object("nodeAttributesInfo", func(*writer) {})
+	o.resource(w, "totalResource", n.Total)
+}
+
+func percentOf(part, whole float64) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return 100 * part / whole
+}
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// scheduler writes the queue tree.
+func (o *Door) scheduler(w http.ResponseWriter, r *http.Request) {
+	queues := map[creel.QueuePath]*rm.QueueView{}
+	var fair bool
+	err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) {
+		fair = m.Spec().Scheduler == rm.Fair
+		for q := range m.Queues {
+			queues[q.Path] = &q
+		}
+	})
+	if err != nil {
+		o.refuse(w, r, err)
+		return
+	}
+	root := queues[creel.RootQueue]
+	if root == nil {
+		o.refuse(w, r, fmt.Errorf("the queue tree has no root"))
+		return
+	}
+	o.reply(w, r, http.StatusOK, "scheduler", false, func(w *writer) {
+		w.Object("schedulerInfo", func(w *writer) {
+			if fair {
+				w.Text("type", "fairScheduler")
+				w.Object("rootQueue", func(w *writer) { o.fairQueue(w, root, queues) })
+				return
+			}
+			w.Text("type", "capacityScheduler")
+			o.capacityRoot(w, root, queues)
+		})
+	})
+}

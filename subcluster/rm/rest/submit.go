@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/token"
+	"github.com/creelrm/creel/internal/yarnpb"
+)
+
+func (o *Door) newApplication(w http.ResponseWriter, r *http.Request) {
+	id := o.d.NewApplicationID()
+	o.reply(w, r, http.StatusOK, "NewApplication", true, func(w *writer) {
+		w.Text("application-id", id.String())
+		o.resource(w, "maximum-resource-capability", o.conf.MaxContainer)
+	})
+}
+
+// decode reads a JSON or XML body within its bound.
+func (o *Door) decode(w http.ResponseWriter, r *http.Request, to any) error {
+	body := http.MaxBytesReader(w, r.Body, o.conf.MaxBody)
+	var err error
+	if strings.Contains(r.Header.Get("Content-Type"), "xml") {
+		err = xml.NewDecoder(body).Decode(to)
+	} else {
+		err = json.NewDecoder(body).Decode(to)
+	}
+	var big *http.MaxBytesError
+	switch {
+	case errors.As(err, &big):
+		return badRequest("the request is longer than " + strconv.FormatInt(big.Limit, 10) + " bytes; put files into the file system and name them as local resources")
+	case err != nil:
+		return badRequest("javax.xml.bind.UnmarshalException: " + err.Error())
+	}
+	return nil
+}
+
+// The submission document, by its JSON and XML names. Numbers and flags may be
+// strings, a list of one its element, as YARN's JSON has them.
+type submission struct {
+	XMLName      xml.Name   `json:"-"`
+	ID           string     `json:"application-id" xml:"application-id"`
+	Name         string     `json:"application-name" xml:"application-name"`
+	Queue        string     `json:"queue" xml:"queue"`
+	Priority     *number    `json:"priority" xml:"priority"`
+	Spec         launchSpec `json:"am-container-spec" xml:"am-container-spec"`
+	Unmanaged    flag       `json:"unmanaged-AM" xml:"unmanaged-AM"`
+	CancelTokens *flag      `json:"cancel-tokens-when-complete" xml:"cancel-tokens-when-complete"`
+	MaxAttempts  number     `json:"max-app-attempts" xml:"max-app-attempts"`
+	Resource     struct {
+		Memory number `json:"memory" xml:"memory"`
+		VCores number `json:"vCores" xml:"vCores"`
+	} `json:"resource" xml:"resource"`
+	Type string `json:"application-type" xml:"application-type"`
+	Keep flag   `json:"keep-containers-across-application-attempts" xml:"keep-containers-across-application-attempts"`
+	Tags struct {
+		Tag texts `json:"tag" xml:"tag"`
+	} `json:"application-tags" xml:"application-tags"`
+	AppLabel string  `json:"app-node-label-expression" xml:"app-node-label-expression"`
+	AMLabel  string  `json:"am-container-node-label-expression" xml:"am-container-node-label-expression"`
+	Failures *number `json:"attempt-failures-validity-interval" xml:"attempt-failures-validity-interval"`
+	Log      *struct {
+		Include       string `json:"log-include-pattern" xml:"log-include-pattern"`
+		Exclude       string `json:"log-exclude-pattern" xml:"log-exclude-pattern"`
+		RolledInclude string `json:"rolled-log-include-pattern" xml:"rolled-log-include-pattern"`
+		RolledExclude string `json:"rolled-log-exclude-pattern" xml:"rolled-log-exclude-pattern"`
+		Policy        string `json:"log-aggregation-policy-class-name" xml:"log-aggregation-policy-class-name"`
+		Parameters    string `json:"log-aggregation-policy-parameters" xml:"log-aggregation-policy-parameters"`
+	} `json:"log-aggregation-context" xml:"log-aggregation-context"`
+	Timeouts pairs[number] `json:"application-timeouts" xml:"application-timeouts"`
+}
+
+type launchSpec struct {
+	Resources   pairs[localResource] `json:"local-resources" xml:"local-resources"`
+	Environment pairs[string]        `json:"environment" xml:"environment"`
+	Commands    struct {
+		Command texts `json:"command" xml:"command"`
+	} `json:"commands" xml:"commands"`
+	ServiceData pairs[string] `json:"service-data" xml:"service-data"`
+	Credentials struct {
+		Tokens  pairs[string] `json:"tokens" xml:"tokens"`
+		Secrets pairs[string] `json:"secrets" xml:"secrets"`
+	} `json:"credentials" xml:"credentials"`
+	ACLs pairs[string] `json:"application-acls" xml:"application-acls"`
+}
+
+type localResource struct {
+	URL        string `json:"resource" xml:"resource"`
+	Type       string `json:"type" xml:"type"`
+	Visibility string `json:"visibility" xml:"visibility"`
+	Size       number `json:"size" xml:"size"`
+	Timestamp  number `json:"timestamp" xml:"timestamp"`
+}
+
+// pairs is a map as YARN writes one: {"entry":[{"key","value"}]}.
+type pairs[V any] struct {
+	Entry entries[V] `json:"entry" xml:"entry"`
+}
+
+type entry[V any] struct {
+	Key   string `json:"key" xml:"key"`
+	Value V      `json:"value" xml:"value"`
+}
+
+type entries[V any] []entry[V]
+
+func (e *entries[V]) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '[' {
+		return json.Unmarshal(b, (*[]entry[V])(e))
+	}
+	var one entry[V]
+	if err := json.Unmarshal(b, &one); err != nil {
+		return err
+	}
+	*e = entries[V]{one}
+	return nil
+}
+
+type texts []string
+
+func (t *texts) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '[' {
+		return json.Unmarshal(b, (*[]string)(t))
+	}
+	var one string
+	if err := json.Unmarshal(b, &one); err != nil {
+		return err
+	}
+	*t = texts{one}
+	return nil
+}
+
+type number int64
+
+func (n *number) UnmarshalJSON(b []byte) error {
+	v, _ := strconv.ParseInt(strings.Trim(string(b), `"`), 10, 64) // what is no number is 0, as in YARN
+	*n = number(v)
+	return nil
+}
+
+type flag bool
+
+func (f *flag) UnmarshalJSON(b []byte) error {
+	*f = flag(strings.EqualFold(strings.Trim(string(b), `"`), "true"))
+	return nil
+}
+
+// context turns the document into the message a client would have sent by RPC.
+func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error) {
+	if s.ID == "" {
+		return nil, badRequest("java.lang.Exception: Application ID cannot be empty")
+	}
+	id, err := creel.ParseApplicationID(s.ID)
+	if err != nil {
+		return nil, badRequest("java.lang.Exception: Error parsing application id " + s.ID)
+	}
+	c := &yarnpb.ApplicationSubmissionContextProto{
+		ApplicationId: yarnpb.FromApplicationID(id), ApplicationName: &s.Name, UnmanagedAm: proto.Bool(bool(s.Unmanaged)), MaxAppAttempts: proto.Int32(int32(s.MaxAttempts)),
+		Resource:                                yarnpb.FromResource(creel.NewResource(int64(s.Resource.Memory), int64(s.Resource.VCores))),
+		KeepContainersAcrossApplicationAttempts: proto.Bool(bool(s.Keep)), ApplicationTags: s.Tags.Tag,
+	}
+	if s.Queue != "" {
+		c.Queue = &s.Queue
+	}
+	if s.Type != "" {
+		c.ApplicationType = &s.Type
+	}
+	if s.Priority != nil && *s.Priority >= 0 {
+		c.Priority = yarnpb.FromPriority(int32(*s.Priority))
+	}
+	if s.CancelTokens != nil {
+		c.CancelTokensWhenComplete = proto.Bool(bool(*s.CancelTokens))
+	}
+	if s.Failures != nil {
+		c.AttemptFailuresValidityInterval = proto.Int64(int64(*s.Failures))
+	}
+	if s.AppLabel != "" {
+		c.NodeLabelExpression = &s.AppLabel
+	}
+	if s.AMLabel != "" {
+		c.AmContainerResourceRequest = []*yarnpb.ResourceRequestProto{{Priority: yarnpb.FromPriority(0), ResourceName: proto.String("*"),
+			Capability: c.Resource, NumContainers: proto.Int32(1), NodeLabelExpression: &s.AMLabel}}
+	}
+	if l := s.Log; l != nil {
+		c.LogAggregationContext = &yarnpb.LogAggregationContextProto{IncludePattern: &l.Include, ExcludePattern: &l.Exclude,
+			RolledLogsIncludePattern: &l.RolledInclude, RolledLogsExcludePattern: &l.RolledExclude}
+		if l.Policy != "" {
+			c.LogAggregationContext.LogAggregationPolicyClassName, c.LogAggregationContext.LogAggregationPolicyParameters = &l.Policy, &l.Parameters
+		}
+	}
+	for _, e := range s.Timeouts.Entry {
+		if e.Key == "LIFETIME" {
+			c.ApplicationTimeouts = append(c.ApplicationTimeouts, &yarnpb.ApplicationTimeoutMapProto{
+				ApplicationTimeoutType: yarnpb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(), Timeout: proto.Int64(int64(e.Value))})
+		}
+	}
+	c.AmContainerSpec, err = s.Spec.message()
+	return c, err
+}
+
+func (l *launchSpec) message() (*yarnpb.ContainerLaunchContextProto, error) {
+	m := &yarnpb.ContainerLaunchContextProto{Command: l.Commands.Command}
+	for _, e := range l.Environment.Entry {
+		m.Environment = append(m.Environment, &yarnpb.StringStringMapProto{Key: &e.Key, Value: &e.Value})
+	}
+	for _, e := range l.Resources.Entry {
+		r, err := e.Value.message()
+		if err != nil {
+			return nil, err
+		}
+		m.LocalResources = append(m.LocalResources, &yarnpb.StringLocalResourceMapProto{Key: &e.Key, Value: r})
+	}
+	for _, e := range l.ServiceData.Entry {
+		b, err := decodeBase64(e.Value)
+		if err != nil {
+			return nil, badRequest("java.lang.Exception: service data of " + e.Key + " is no base64")
+		}
+		m.ServiceData = append(m.ServiceData, &yarnpb.StringBytesMapProto{Key: &e.Key, Value: b})
+	}
+	for _, e := range l.ACLs.Entry {
+		kind := yarnpb.ApplicationAccessTypeProto_APPACCESS_VIEW_APP
+		if e.Key == "MODIFY_APP" {
+			kind = yarnpb.ApplicationAccessTypeProto_APPACCESS_MODIFY_APP
+		}
+		m.Application_ACLs = append(m.Application_ACLs, &yarnpb.ApplicationACLMapProto{AccessType: kind.Enum(), Acl: &e.Value})
+	}
+	var creds token.Credentials
+	for _, e := range l.Credentials.Tokens.Entry {
+		t, err := token.ParseURLString(e.Value)
+		if err != nil {
+			return nil, badRequest("java.lang.Exception: Could not parse credentials data. Exception message = " + err.Error())
+		}
+		creds.Tokens = append(creds.Tokens, token.Named{Alias: e.Key, Token: t})
+	}
+	for _, e := range l.Credentials.Secrets.Entry {
+		b, err := decodeBase64(e.Value)
+		if err != nil {
+			return nil, badRequest("java.lang.Exception: Could not parse credentials data. Exception message = secret " + e.Key + " is no base64")
+		}
+		creds.Secrets = append(creds.Secrets, token.Secret{Alias: e.Key, Value: b})
+	}
+	if len(creds.Tokens)+len(creds.Secrets) > 0 {
+		m.Tokens = creds.Append(nil)
+	}
+	return m, nil
+}
+
+func decodeBase64(s string) ([]byte, error) {
+	s = strings.TrimRight(s, "=")
+	if b, err := base64.RawURLEncoding.DecodeString(s); err == nil {
+		return b, nil
+	}
+	return base64.RawStdEncoding.DecodeString(s)
+}
+
+// message reads a local resource. A URL without a port carries -1, which Java
+// takes as none.
+func (l *localResource) message() (*yarnpb.LocalResourceProto, error) {
+	u, err := url.Parse(l.URL)
+	if err != nil || l.URL == "" {
+		return nil, badRequest("java.lang.Exception: local resource " + strconv.Quote(l.URL) + " is no URI")
+	}
+	p := &yarnpb.URLProto{File: proto.String(u.Path), Port: proto.Int32(-1)}
+	if u.Scheme != "" {
+		p.Scheme = &u.Scheme
+	}
+	if h := u.Hostname(); h != "" {
+		p.Host = &h
+	}
+	if n, err := strconv.ParseInt(u.Port(), 10, 32); err == nil {
+		p.Port = proto.Int32(int32(n))
+	}
+	if u.User != nil {
+		p.UserInfo = proto.String(u.User.String())
+	}
+	kind, ok := yarnpb.LocalResourceTypeProto_value[l.Type]
+	if !ok {
+		kind = int32(yarnpb.LocalResourceTypeProto_FILE)
+	}
+	seen, ok := yarnpb.LocalResourceVisibilityProto_value[l.Visibility]
+	if !ok {
+		seen = int32(yarnpb.LocalResourceVisibilityProto_APPLICATION)
+	}
+	return &yarnpb.LocalResourceProto{Resource: p, Size: proto.Int64(int64(l.Size)), Timestamp: proto.Int64(int64(l.Timestamp)),
+		Type: yarnpb.LocalResourceTypeProto(kind).Enum(), Visibility: yarnpb.LocalResourceVisibilityProto(seen).Enum()}, nil
+}
+
+func (o *Door) submit(w http.ResponseWriter, r *http.Request) {
+	var doc submission
+	if err := o.decode(w, r, &doc); err != nil {
+		o.refuse(w, r, err)
+		return
+	}
+	c, err := doc.context()
+	if err != nil {
+		o.refuse(w, r, err)
+		return
+	}
+	if !doc.Unmanaged && (int64(doc.Resource.Memory) > o.conf.MaxContainer.MemoryMB && o.conf.MaxContainer.MemoryMB > 0) {
+		o.refuse(w, r, badRequest("java.lang.Exception: Requested more memory than configured max"))
+		return
+	}
+	if err := o.d.SubmitApplication(r.Context(), o.caller(r), c); err != nil {
+		if !errors.Is(err, creel.ErrNotPermitted) && !errors.Is(err, creel.ErrBusy) && !errors.Is(err, creel.ErrUnavailable) {
+			err = badRequest(err.Error())
+		}
+		o.refuse(w, r, err)
+		return
+	}
+	w.Header().Set("Location", "http://"+r.Host+strings.TrimSuffix(r.URL.Path, "/")+"/"+doc.ID)
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(http.StatusAccepted)
+}
