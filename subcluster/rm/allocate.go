@@ -47,18 +47,12 @@ func (m *Machine) RegisterMaster(now time.Time, r *RegisterMaster) (Registered, 
 			t.previous = t.previous[:0]
 			for c := t.containers; c != nil; c = c.ownNext {
 				if c.state != cAllocated && !c.master {
-					t.previous = append(t.previous, c)
+					t.previous = append(t.previous, c.id())
 				}
 			}
 			t.tokens, t.nodeOrder = nil, slices.Clone(t.nodeOrder)
 		}
-		for _, c := range t.previous {
-			out.Previous = append(out.Previous, c.grant())
-			if m.token(t, c.node) {
-				out.NMTokens = append(out.NMTokens, c.node.id)
-			}
-		}
-		t.previous = nil
+		out.Previous, out.NMTokens = m.takePrevious(t, nil, nil)
 	}
 	t.registered = true
 	m.settle()
@@ -224,13 +218,7 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	}
 	clear(t.fresh)
 	t.fresh = t.fresh[:0]
-	for _, c := range t.previous {
-		out.FromPrevious = append(out.FromPrevious, c.grant())
-		if m.token(t, c.node) {
-			out.NMTokens = append(out.NMTokens, c.node.id)
-		}
-	}
-	t.previous = nil
+	out.FromPrevious, out.NMTokens = m.takePrevious(t, out.FromPrevious, out.NMTokens)
 	out.Completed = append(out.Completed, t.done...)
 	for i := range t.done {
 		t.told = append(t.told, told{t.done[i].ID, t.done[i].node})
@@ -250,6 +238,21 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	out.PendingContainers, out.ActiveCores = t.app.pendingCount, int32(min(m.total[cpu], 1<<31-1))
 	t.newsSent = false
 	return out
+}
+
+// takePrevious tells of the kept containers that still live, and of the nodes
+// they need tokens for.
+func (m *Machine) takePrevious(t *attempt, grants []Grant, tokens []creel.NodeID) ([]Grant, []creel.NodeID) {
+	for _, id := range t.previous {
+		if c := m.container(id); c != nil && c.owner == t {
+			grants = append(grants, c.grant())
+			if m.token(t, c.node) {
+				tokens = append(tokens, c.node.id)
+			}
+		}
+	}
+	t.previous = nil
+	return grants, tokens
 }
 
 // token reports whether the attempt needs an NM token for a node: its first

@@ -50,7 +50,6 @@ type app struct {
 	deadline                      int64
 	lifetime                      *timer
 	progress                      float32
-	killWanted                    bool
 
 	attempts []*attempt
 	current  *attempt

@@ -188,14 +188,20 @@ func (w *want) lower(name string) {
 	}
 }
 
-// restore takes back what served did, for a container that never reached its master.
-func (m *Machine) restore(c *container) {
-	w := c.owner.want(c.priority, c.alloc, c.execution, true)
+// restore takes back what served did at "*", for a container that never
+// reached its master.
+func (m *Machine) restore(a *attempt, c *Completed, priority int32, alloc int64) {
+	if !a.schedulable() {
+		return
+	}
+	w := a.want(priority, alloc, c.Execution, true)
 	s := w.size
 	if s == nil || w.count == 0 {
-		s = c.size
+		s = m.size(m.t.vec(c.Resource))
 	}
 	m.setCount(w, w.count+1, s)
+	m.enroll(a.app)
+	m.retry(a.app.queue)
 }
 
 func (m *Machine) forgetIfEmpty(w *want) {
@@ -220,6 +226,8 @@ func (m *Machine) dropAsks(a *attempt) {
 		w.places, w.hosts, w.racks = nil, nil, nil
 		m.forgetIfEmpty(w)
 	}
+	m.growers -= len(a.growing)
+	a.growing = nil
 }
 
 // blacklist holds the hosts and racks an attempt avoids.

@@ -325,7 +325,8 @@ func (m *Machine) attemptOver(t *attempt, s attemptState) {
 	if !(again && a.sub.KeepContainers) {
 		m.killContainers(t)
 	} else {
-		for _, c := range t.fresh { // never reached a master
+		for len(t.fresh) > 0 { // never reached a master
+			c := t.fresh[0]
 			id, n := c.id(), c.node
 			m.end(c, cKilled, creel.ExitAborted, "", nil)
 			n.kill(id)

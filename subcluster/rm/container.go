@@ -58,10 +58,9 @@ type container struct {
 
 // containerExtra is what few containers have.
 type containerExtra struct {
-	tags    []string
-	pending *size // target of an increase the master has not brought to the node
-	from    *size // size before that increase
-	timer   *timer
+	tags  []string
+	from  *size // size before that increase
+	timer *timer
 }
 
 func (c *container) id() creel.ContainerID {
@@ -195,13 +194,16 @@ func (m *Machine) end(c *container, s containerState, exit int32, diagnostics st
 	if c.state == cAllocated {
 		a.unfresh(c)
 	}
-	id, master := c.id(), c.master
+	id, master, was, priority, alloc := c.id(), c.master, c.state, c.priority, c.alloc
 	done := Completed{ID: id, ExitStatus: exit, Diagnostics: diagnostics, Resource: c.size.res, Execution: c.execution, Message: message, node: n.id}
 	c.state = s
 	c.node, c.owner, c.origin, c.size, c.extra = nil, nil, nil, nil, nil
 	c.nodePrev, c.nodeNext = nil, m.spare
 	m.spare = c
 	switch {
+	case was == cAllocated && !master && !a.over():
+		// Its master never heard of it: the ask stands again.
+		m.restore(a, &done, priority, alloc)
 	case master:
 		m.masterEnded(a, exit, diagnostics)
 	case !a.over():

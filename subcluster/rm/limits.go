@@ -25,7 +25,7 @@ func (m *Machine) admit(a *app, s *size, own *size) verdict {
 			return verdict{LimitQueue, q}
 		}
 	}
-	if m.tree.spec.Scheduler == Capacity && !m.userAdmits(a.user, s) {
+	if m.tree.spec.Scheduler == Capacity && !m.userAdmits(a.user) {
 		return verdict{LimitUser, a.queue}
 	}
 	return verdict{}
@@ -45,8 +45,8 @@ func (m *Machine) within(q *queue, need *vec, own *size) bool {
 
 // userAdmits is CapacityScheduler's rule: a user may get one container more as
 // long as what they use is not above their limit.
-func (m *Machine) userAdmits(u *user, s *size) bool {
-	limit := m.userLimit(u, s)
+func (m *Machine) userAdmits(u *user) bool {
+	limit := m.userLimit(u)
 	for i := 0; i < m.t.check; i++ {
 		if u.used[i] > limit[i] {
 			return false
@@ -56,18 +56,23 @@ func (m *Machine) userAdmits(u *user, s *size) bool {
 }
 
 // userLimit is what one user of a leaf may use now: the queue's guarantee, or
-// what its active users use and one container more once they are above it,
-// divided by the active users, but at least the minimum percent of it; at most
+// what its active users use and one smallest container more once they are above
+// it (so that the limit grows until the queue's maximum stops it), divided by the active users, but at least the minimum percent of it; at most
 // the guarantee times the user limit factor. Amounts are rounded up to steps.
-func (m *Machine) userLimit(u *user, s *size) vec {
+func (m *Machine) userLimit(u *user) vec {
 	q := u.q
 	l := q.leaf
 	factor := q.factor()
-	current := q.guaranteed
+	base := q.guaranteed // at least one container, so that tiny queues get on
+	base.max(&m.least)
+	current := base
 	consumed := l.usedByActive
-	if !m.t.fits(&consumed, &q.guaranteed) {
+	if u.waitingApps == 0 {
+		consumed.add(&u.used)
+	}
+	if !m.t.fits(&consumed, &base) {
 		for i := 0; i < m.t.n; i++ {
-			current[i] = max(current[i], consumed[i]+s.v[i])
+			current[i] = max(current[i], consumed[i]+m.least[i])
 		}
 	}
 	users := l.weights
@@ -80,7 +85,7 @@ func (m *Machine) userLimit(u *user, s *size) vec {
 		c := float64(current[i])
 		x := max(c/users, c*percent) * u.weight
 		if factor >= 0 {
-			x = min(x, float64(q.guaranteed[i])*factor*u.weight)
+			x = min(x, float64(base[i])*factor*u.weight)
 		} else {
 			x = min(x, float64(q.max[i]))
 		}
@@ -115,7 +120,7 @@ func (m *Machine) headroom(a *app) vec {
 	v := m.queueLimit(a.queue)
 	v.sub(&a.queue.used)
 	if m.tree.spec.Scheduler == Capacity {
-		u := m.userLimit(a.user, m.smallest())
+		u := m.userLimit(a.user)
 		u.sub(&a.user.used)
 		v.min(&u)
 	}
@@ -126,13 +131,6 @@ func (m *Machine) headroom(a *app) vec {
 		v[i] = max(v[i], 0)
 	}
 	return v
-}
-
-func (m *Machine) smallest() *size {
-	if m.unit == nil {
-		m.unit = m.size(m.least)
-	}
-	return m.unit
 }
 
 // masterLimit is what masters of a leaf may use together, and those of one

@@ -49,7 +49,6 @@ type Machine struct {
 	reserved   int    // nodes reserved
 	growers    int    // increases that wait for room
 	tokenEpoch uint32 // rises when every NM token is to be given anew
-	unit       *size
 
 	// Demand.
 	tree        tree

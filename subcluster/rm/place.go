@@ -5,6 +5,7 @@ package rm
 // serve tries everything an application asks for, on any node, until limits
 // or room stop it; then the application waits in the tree, if it still asks.
 func (m *Machine) serve(a *app) {
+	m.enroll(a) // its user counts as active while limits are looked at
 	if t := a.current; t != nil && a.runnable() {
 		for i := 0; i < len(t.wants); i++ {
 			w := t.wants[i]
@@ -74,6 +75,9 @@ func (m *Machine) seek(w *want) (*node, level3, Reason) {
 			}
 		}
 	}
+	if len(w.hosts) > 0 {
+		m.delay(w)
+	}
 	for _, p := range w.racks {
 		if p.strict || w.level < atRack && len(w.hosts) > 0 {
 			continue
@@ -84,19 +88,14 @@ func (m *Machine) seek(w *want) (*node, level3, Reason) {
 			}
 		}
 	}
-	if !w.strict && w.level >= atAny {
-		if n := m.ix.find(&m.t, &w.size.v, w.attempt.app.queue.order, black); n != nil {
-			return n, atAny, Relaxed
-		}
-	} else {
-		m.delay(w)
-		if w.level >= atAny && !w.strict { // no delay configured
-			if n := m.ix.find(&m.t, &w.size.v, w.attempt.app.queue.order, black); n != nil {
-				return n, atAny, Relaxed
-			}
-		}
+	if w.strict {
+		return nil, 0, ReasonNone
 	}
-	return nil, 0, ReasonNone
+	m.delay(w)
+	if w.level < atAny {
+		return nil, 0, ReasonNone
+	}
+	return m.ix.find(&m.t, &w.size.v, w.attempt.app.queue.order, black), atAny, Relaxed
 }
 
 // reach says how local n is for w, ReasonNone if w may not go there now.
@@ -113,14 +112,20 @@ func (m *Machine) reach(w *want, n *node) (level3, Reason) {
 	if p := w.places[n.host]; p != nil && w.rackAsked(n) {
 		return atNode, NodeLocal
 	}
+	if len(w.hosts) > 0 {
+		m.delay(w)
+	}
 	if p := w.places[n.rack.name]; p != nil && !p.strict && (w.level >= atRack || len(w.hosts) == 0) {
 		return atRack, w.rackReason()
 	}
-	if !w.strict && w.level >= atAny {
-		return atAny, Relaxed
+	if w.strict {
+		return 0, ReasonNone
 	}
 	m.delay(w)
-	return 0, ReasonNone
+	if w.level < atAny {
+		return 0, ReasonNone
+	}
+	return atAny, Relaxed
 }
 
 func (w *want) rackReason() Reason {

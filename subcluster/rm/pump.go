@@ -143,6 +143,9 @@ func (m *Machine) offer(n *node) {
 	if !n.state.takes() {
 		return
 	}
+	if m.growers > 0 {
+		m.regrow(n)
+	}
 	if h := n.hold; h != nil {
 		// The node fills up for its reservation alone.
 		if m.t.fits(&h.size.v, &n.free) {
@@ -209,11 +212,14 @@ func (m *Machine) pick(q *queue, n *node) bool {
 	return found
 }
 
-// back returns a queue to its parent's heap if it left while those below it
-// were set aside.
+// back returns a queue, and those above it, to where they wait, if they left
+// while what is below was set aside.
 func (q *queue) back() {
-	if q.parent != nil && q.slot == 0 && !q.parked && q.hasReady() {
-		q.enter()
+	for ; q.parent != nil && q.hasReady(); q = q.parent {
+		if q.slot == 0 && !q.parked {
+			q.enter()
+		}
+		q.parent.least.min(&q.least)
 	}
 }
 
@@ -226,7 +232,7 @@ func (m *Machine) pickLeaf(q *queue, n *node) bool {
 		for !found && u.apps.len() > 0 {
 			a := u.apps.top()
 			// An application over the user limit stops all of its user.
-			if m.tree.spec.Scheduler == Capacity && !m.userAdmits(u, m.smallest()) {
+			if m.tree.spec.Scheduler == Capacity && !m.userAdmits(u) {
 				m.stopped(a, verdict{LimitUser, q})
 				break
 			}

@@ -155,7 +155,7 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	m.count.granted++
 	a.queue.granted++
 	if !c.master {
-		owner.previous = append(owner.previous, c)
+		owner.previous = append(owner.previous, c.id())
 	} else {
 		t.masterHTTP = n.http
 	}

@@ -255,8 +255,10 @@ func (m *Machine) move(a *app, to *queue) {
 	m.transfer(a, -1)
 	m.leaveQueue(a)
 	m.freed(from)
+	m.touch(from)
 	m.enterQueue(a, to)
 	m.transfer(a, 1)
+	m.touch(to)
 	if wasActive {
 		// It runs already: limits of the new queue on masters hold for the next.
 		a.activated = true

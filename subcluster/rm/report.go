@@ -280,7 +280,7 @@ func (m *Machine) queueView(q *queue) QueueView {
 		v.MaxApps, v.MaxAppsPerUser, v.AMLimit, v.UserAMLimit, v.AMUsed = l.maxApps, l.maxUserApps, r(&all), r(&one), m.t.resource(&l.amUsed)
 		v.PendingApps = int32(l.pendingApps)
 		for _, u := range l.userList {
-			limit := m.userLimit(u, m.smallest())
+			limit := m.userLimit(u)
 			v.Users = append(v.Users, UserView{Name: u.name, Used: m.t.resource(&u.used), AMUsed: m.t.resource(&u.amUsed), Limit: m.t.resource(&limit),
 				Active: u.waitingApps > 0, Pending: int32(u.pending.len()), Running: int32(u.running), Weight: u.weight})
 		}

@@ -101,23 +101,18 @@ type growth struct {
 	to     *size
 }
 
-// regrow tries the increases that wait for room on n.
+// regrow tries the increases that wait for room on n, the oldest container last.
 func (m *Machine) regrow(n *node) {
 	for c := n.containers; c != nil; c = c.nodeNext {
 		t := c.owner
-		for i := 0; i < len(t.growing); i++ {
-			g := t.growing[i]
-			if g.update.Container != c.id() {
-				continue
-			}
-			t.growing = slices.Delete(t.growing, i, i+1)
-			before := len(t.growing)
-			m.update(t, &g.update)
-			if len(t.growing) == before {
-				m.growers--
-			}
-			break
+		i := slices.IndexFunc(t.growing, func(g growth) bool { return g.update.Container == c.id() })
+		if i < 0 {
+			continue
 		}
+		g := t.growing[i]
+		t.growing = slices.Delete(t.growing, i, i+1)
+		m.growers--
+		m.update(t, &g.update) // waits again if there is still no room
 	}
 }
 
