@@ -107,10 +107,14 @@ func RestoreDelegations(life Lifetimes, s DelegationState) *Delegations {
 // State is what RestoreDelegations takes.
 func (d *Delegations) State() DelegationState {
 	return DelegationState{
-		Keys:     slices.SortedFunc(maps.Values(d.keys), func(a, b DelegationKey) int { return cmp.Compare(a.ID, b.ID) }),
+		Keys:     d.sortedKeys(),
 		Tokens:   slices.SortedFunc(maps.Values(d.tokens), func(a, b DelegationRecord) int { return cmp.Compare(a.Sequence, b.Sequence) }),
 		Sequence: d.sequence, Roll: d.roll,
 	}
+}
+
+func (d *Delegations) sortedKeys() []DelegationKey {
+	return slices.SortedFunc(maps.Values(d.keys), func(a, b DelegationKey) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // Issue makes a token for owner (got by realUser, or "") that renewer may renew, and the record to keep before it is
@@ -232,7 +236,7 @@ func (d *Delegations) Step(now time.Time, rnd *rand.Rand) (p Passed) {
 	if d.current == nil || !now.Before(d.roll) {
 		p.OldKey, p.NewKey = d.newKey(now, rnd)
 	}
-	for _, k := range d.State().Keys {
+	for _, k := range d.sortedKeys() {
 		if k.Expires.Before(now) && k.ID != d.current.Key().ID {
 			delete(d.keys, k.ID)
 			p.DroppedKeys = append(p.DroppedKeys, k)

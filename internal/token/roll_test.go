@@ -3,6 +3,7 @@
 package token_test
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"reflect"
@@ -10,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/token"
+	"github.com/creelrm/creel/internal/yarnpb"
 )
 
 var start = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
@@ -256,6 +259,22 @@ func TestNodeChecksContainerTokens(t *testing.T) {
 	}
 	if _, err := n.Verify(good); err != nil {
 		t.Errorf("an update of a running container may come with an old token: %v", err)
+	}
+}
+
+// A node of ours accepts what Hadoop's ResourceManager minted, with the keys Hadoop told its nodes.
+func TestNodeAcceptsRecordedTokens(t *testing.T) {
+	containers, masters := token.NewNodeKeys(node), token.NewNodeKeys(node)
+	containers.Told(token.KeyFrom(&yarnpb.MasterKeyProto{KeyId: proto.Int32(694067528), Bytes: unhex(t, containerKey)}))
+	masters.Told(token.KeyFrom(&yarnpb.MasterKeyProto{KeyId: proto.Int32(-1431259851), Bytes: unhex(t, nmKey)}))
+	tok := token.Token{Identifier: unhex(t, containerIdentifier), Password: unhex(t, containerPassword), Kind: token.KindContainer}
+	got, err := containers.Start(tok, 1795254163125, time.UnixMilli(1795254190000))
+	if err != nil || got.ID.String() != "container_1795254163125_0001_01_000001" || got.User != "root" {
+		t.Errorf("started %+v (%v)", got, err)
+	}
+	password, who, err := masters.Password(unhex(t, nmIdentifier))
+	if err != nil || !bytes.Equal(password, unhex(t, nmPassword)) || who.Attempt != attempt {
+		t.Errorf("the master is %+v with %x (%v)", who, password, err)
 	}
 }
 
