@@ -368,13 +368,14 @@ func (s *Store) all(ctx context.Context, calls []*call) ([]any, error) {
 		return nil, nil
 	}
 	pipe := s.client.Pipeline()
-	for _, c := range calls {
-		pipe.Do(ctx, c.args...)
+	cmds := make([]*goredis.Cmd, len(calls))
+	for i, c := range calls {
+		cmds[i] = pipe.Do(ctx, c.args...)
 	}
 	out := make([]any, len(calls))
-	cmds, _ := pipe.Exec(ctx)
+	_, broken := pipe.Exec(ctx)
 	for i, cmd := range cmds {
-		v, err := cmd.(*goredis.Cmd).Result()
+		v, err := answered(cmd, broken)
 		if err != nil && err != goredis.Nil {
 			// The slow way repeats, follows the cluster and explains.
 			if v, err = s.do(ctx, calls[i]); err != nil {
@@ -382,9 +383,6 @@ func (s *Store) all(ctx context.Context, calls []*call) ([]any, error) {
 			}
 		}
 		out[i] = v
-	}
-	if len(cmds) != len(calls) {
-		return nil, surprise(len(cmds))
 	}
 	return out, nil
 }

@@ -181,13 +181,14 @@ func (s *Store) exchange(ctx context.Context, node *goredis.Client, calls []*cal
 	if writes && s.cfg.Wait > 0 {
 		wait = pipe.Do(ctx, "WAIT", s.cfg.Wait, s.cfg.WaitTimeout.Milliseconds())
 	}
-	_, _ = pipe.Exec(ctx) // each command has its own error
+	_, broken := pipe.Exec(ctx)
 	for i, c := range calls {
-		c.res, c.err = cmds[i].Result()
+		c.res, c.err = answered(cmds[i], broken)
 		if wait == nil || !c.write || c.err != nil {
 			continue
 		}
-		acked, err := wait.Int()
+		_, err := answered(wait, broken)
+		acked, _ := wait.Int()
 		switch {
 		case err != nil:
 			c.res, c.err = nil, err
@@ -196,6 +197,22 @@ func (s *Store) exchange(ctx context.Context, node *goredis.Client, calls []*cal
 		}
 	}
 }
+
+// answered is a command's own answer. A connection that breaks while it is set
+// up (a wrong password) leaves commands with neither value nor error: then what
+// broke the pipeline is their error.
+func answered(cmd *goredis.Cmd, broken error) (any, error) {
+	v, err := cmd.Result()
+	if v == nil && err == nil {
+		err = broken
+		if err == nil {
+			err = errNoAnswer
+		}
+	}
+	return v, err
+}
+
+var errNoAnswer = errors.New("the server gave no answer")
 
 var errNoReplicas = errors.New("not enough replicas acknowledged the change")
 
