@@ -43,3 +43,14 @@ func putBuffer(b []byte) {
 		largeBuffers.Put((*[largeBuffer]byte)(b[:largeBuffer]))
 	}
 }
+
+// growBuffer makes room for n more bytes behind b, which the caller must own
+// and not use any more but through the result.
+func growBuffer(b []byte, n int) []byte {
+	if len(b)+n <= cap(b) {
+		return b
+	}
+	bigger := append(getBuffer(max(len(b)+n, min(2*cap(b), largeBuffer))), b...)
+	putBuffer(b)
+	return bigger
+}

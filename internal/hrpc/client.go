@@ -173,8 +173,8 @@ func (p *Peer) do(ctx context.Context, method string, request proto.Message, raw
 			w.put()
 			return nil, err
 		}
-		ok, err := cc.register(id, w)
-		if !ok {
+		waiting, err := cc.register(id, w)
+		if waiting == 0 {
 			putBuffer(frame)
 			if err != nil {
 				w.put()
@@ -182,7 +182,7 @@ func (p *Peer) do(ctx context.Context, method string, request proto.Message, raw
 			}
 			continue // it died meanwhile and nothing was sent: a new one
 		}
-		cc.w.send(frame) // a failure reaches us through the waiter
+		cc.w.post(frame, waiting > 1) // a failure reaches us through the waiter
 		putBuffer(frame)
 		return cc.await(ctx, id, method, w)
 	}

@@ -62,21 +62,21 @@ func (cc *clientConn) alive() bool { return !cc.dead.Load() }
 
 func putLength(frame []byte) { binary.BigEndian.PutUint32(frame, uint32(len(frame)-4)) }
 
-// register has w wait for the answer to a call. Not ok without an error means
-// that the connection is dead.
-func (cc *clientConn) register(id int32, w *waiter) (ok bool, err error) {
+// register has w wait for the answer to a call and tells how many wait now.
+// None without an error means that the connection is dead.
+func (cc *clientConn) register(id int32, w *waiter) (waiting int, err error) {
 	cc.mu.Lock()
 	defer cc.mu.Unlock()
 	if cc.cause != nil {
-		return false, nil
+		return 0, nil
 	}
 	if len(cc.calls) >= cc.client.cfg.MaxCallsPerConn {
-		return false, fmt.Errorf("hrpc: %d calls wait for %s already: %w", len(cc.calls), cc.target.Address,
+		return 0, fmt.Errorf("hrpc: %d calls wait for %s already: %w", len(cc.calls), cc.target.Address,
 			&RemoteError{Class: ClassRetriable, Message: "too many calls on one connection of this client", Kind: cc.client.kindOf(ClassRetriable)})
 	}
 	cc.calls[id] = w
 	cc.sent++
-	return true, nil
+	return len(cc.calls), nil
 }
 
 func (c *Client) kindOf(class string) error {

@@ -158,7 +158,7 @@ func (c *conn) readCalls() error {
 		if err := c.packet(frame); err != nil {
 			return err
 		}
-		if len(c.batch) > mediumBuffer/2 {
+		if len(c.batch) > smallBuffer*3/4 {
 			if err := c.flush(); err != nil {
 				return err
 			}

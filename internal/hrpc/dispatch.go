@@ -343,8 +343,10 @@ func (c *Call) finish(out outcome) {
 		return
 	}
 	b := c.encode(getBuffer(0), out)
-	queued, _ := c.conn.w.send(b)
-	_ = queued
+	c.conn.mu.Lock()
+	company := c.conn.inFlight > 1
+	c.conn.mu.Unlock()
+	c.conn.w.post(b, company)
 	putBuffer(b)
 	c.conn.end()
 }

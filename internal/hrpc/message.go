@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -26,7 +25,7 @@ var errTooLarge = errors.New("message is larger than 128 MiB, the largest a Hado
 
 const maxMessage = 128<<20 - 4096 // leaves room for the headers
 
-// appendMessage appends a delimited message. A nil message is an empty one,
+// appendMessage appends a delimited message to a buffer of the caller's. A nil message is an empty one,
 // which is one byte 00.
 func appendMessage(b []byte, m proto.Message) ([]byte, error) {
 	if m == nil {
@@ -38,7 +37,7 @@ func appendMessage(b []byte, m proto.Message) ([]byte, error) {
 			return b, errTooLarge
 		}
 		start := len(b)
-		b = binary.AppendUvarint(slices.Grow(b, size+5), uint64(size))
+		b = binary.AppendUvarint(growBuffer(b, size+5), uint64(size))
 		end := len(b) + size
 		n, err := v.MarshalToSizedBufferVT(b[len(b):end])
 		if err != nil {
@@ -54,7 +53,7 @@ func appendMessage(b []byte, m proto.Message) ([]byte, error) {
 		return b, errTooLarge
 	}
 	start := len(b)
-	b = binary.AppendUvarint(slices.Grow(b, size+5), uint64(size))
+	b = binary.AppendUvarint(growBuffer(b, size+5), uint64(size))
 	body := len(b)
 	b, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(b, m)
 	if err == nil && len(b)-body != size {
@@ -70,7 +69,7 @@ func appendRaw(b, message []byte) ([]byte, error) {
 	if len(message) > maxMessage {
 		return b, errTooLarge
 	}
-	b = binary.AppendUvarint(slices.Grow(b, len(message)+5), uint64(len(message)))
+	b = binary.AppendUvarint(growBuffer(b, len(message)+5), uint64(len(message)))
 	return append(b, message...), nil
 }
 

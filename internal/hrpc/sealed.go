@@ -83,10 +83,7 @@ func (c *conn) openSealed(h *requestHeader, rest []byte) error {
 	if err != nil {
 		return h.fatalf(DetailFatalUnauthorized, ClassSasl, "%v", err)
 	}
-	if c.inner == nil {
-		c.inner = getBuffer(len(plain))
-	}
-	c.inner = append(c.inner, plain...)
+	c.inner = append(growBuffer(c.inner, len(plain)), plain...)
 	return nil
 }
 

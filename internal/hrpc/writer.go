@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -70,8 +71,19 @@ func (w *writer) hold(b []byte) {
 
 // send writes or queues b, which the caller has back on return. It does not
 // block. It returns the bytes now queued.
-func (w *writer) send(b []byte) (queued int, err error) {
+func (w *writer) send(b []byte) (queued int, err error) { return w.post(b, false) }
+
+// post is send. With company, others are about to send too: whoever becomes the
+// writer lets them run first, so that one system call takes all.
+func (w *writer) post(b []byte, company bool) (queued int, err error) {
 	w.mu.Lock()
+	if company && !w.writing && w.err == nil {
+		w.writing = true
+		w.mu.Unlock()
+		runtime.Gosched()
+		w.mu.Lock()
+		w.writing = false // and what others queued meanwhile leaves before b
+	}
 	if w.err != nil {
 		w.mu.Unlock()
 		return 0, w.err
@@ -84,10 +96,7 @@ func (w *writer) send(b []byte) (queued int, err error) {
 		} else if w.draining {
 			w.charged += int64(len(b))
 		}
-		if w.pending == nil {
-			w.pending = getBuffer(len(b))
-		}
-		w.pending = append(w.pending, b...)
+		w.pending = append(growBuffer(w.pending, len(b)), b...)
 		w.queued += len(b)
 		queued = w.queued
 		if w.writing {
