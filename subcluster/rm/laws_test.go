@@ -91,16 +91,17 @@ func idleRoom(m *Machine) error {
 	return nil
 }
 
-// bounds checks that nothing is above its limits that allocation filled.
-func bounds(m *Machine, shrunk bool) error {
+// bounds checks that no allocation took a queue or a node above its limits. A
+// queue may stand above its maximum when the cluster or the maximum shrank;
+// then it must not grow.
+func (r *run) bounds(m *Machine) error {
 	for _, q := range m.tree.all {
-		if q.bounded && !shrunk {
-			for i := 0; i < m.t.check; i++ {
-				if q.used[i] > q.max[i] {
-					return fmt.Errorf("queue %s uses %v of at most %v", q.path, q.used, q.max)
-				}
+		for i := 0; q.bounded && i < m.t.check; i++ {
+			if q.used[i] > q.max[i] && q.used[i] > r.used[q.path][i] {
+				return fmt.Errorf("queue %s grew from %v to %v, above its maximum %v", q.path, r.used[q.path], q.used, q.max)
 			}
 		}
+		r.used[q.path] = q.used
 	}
 	for _, n := range m.nodeList {
 		if !n.override && !m.t.fits(&n.used, &n.total) {
@@ -154,7 +155,7 @@ type run struct {
 	nodes  []creel.NodeID
 	serial int
 	first  Queues
-	shrunk bool // something was made smaller than what it holds
+	used   map[creel.QueuePath]vec
 }
 
 type logged struct {
@@ -182,7 +183,7 @@ func (r *run) after() {
 	if err := idleRoom(m); err != nil {
 		r.t.Fatalf("after %T: %v\n%s", r.log[len(r.log)-1].ev, err, m.AppendState(nil))
 	}
-	if err := bounds(m, r.shrunk); err != nil {
+	if err := r.bounds(m); err != nil {
 		r.t.Fatalf("after %T: %v\n%s", r.log[len(r.log)-1].ev, err, m.AppendState(nil))
 	}
 }
@@ -277,7 +278,6 @@ func (r *run) step() {
 		}
 	case "resize":
 		if len(r.nodes) > 0 {
-			r.shrunk = true
 			_, _ = r.do(SetNodeResource{rapid.SampledFrom(r.nodes).Draw(t, "node"), creel.Resource{MemoryMB: int64(rapid.IntRange(0, 20).Draw(t, "mb")) * 1024, VCores: 8}})
 		}
 	case "drain":
@@ -316,7 +316,6 @@ func (r *run) step() {
 		q.Root.Children = slices.Clone(q.Root.Children)
 		q.Root.Children[0].MaxCapacity = rapid.SampledFrom([]Amount{{}, PercentOf(50), PercentOf(100)}).Draw(t, "max")
 		q.Root.Children[0].Policy = rapid.SampledFrom([]Policy{Fifo, FairShare, DRF}).Draw(t, "policy")
-		r.shrunk = true
 		_, _ = r.do(&ReloadQueues{q})
 	case "state":
 		_, _ = r.do(SetQueueState{creel.QueuePath(rapid.SampledFrom(leaves).Draw(t, "q")), rapid.SampledFrom([]creel.QueueState{creel.QueueStopped, creel.QueueRunning, creel.QueueRunning}).Draw(t, "s")})
@@ -395,7 +394,7 @@ func (r *run) drawAsks() []Ask {
 func newRun(t *rapid.T, tb testing.TB) *run {
 	spec := drawQueues(t)
 	w := newWorld(tb, func(c *Config) { c.Queues = spec })
-	return &run{t: t, w: w, tw: newTwin(), first: spec}
+	return &run{t: t, w: w, tw: newTwin(), first: spec, used: map[creel.QueuePath]vec{}}
 }
 
 func TestLawsHoldAfterEveryEvent(t *testing.T) {

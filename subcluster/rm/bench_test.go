@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// The figures of docs/bench/scheduler.md come from here:
+//
+//	go test -run '^$' -bench . -benchtime 1x -cpu 1 ./subcluster/rm
+//
+// Each benchmark does a fixed amount of work per iteration and reports it as
+// decisions a second.
+
+// cluster makes a machine with equal nodes in racks of 40.
+func cluster(b *testing.B, nodes int, mb, cores int64, change func(*Config)) *world {
+	w := newWorld(b, func(c *Config) {
+		c.MaxAllocation = creel.Resource{MemoryMB: 1 << 20, VCores: 1024}
+		if change != nil {
+			change(c)
+		}
+	})
+	for i := range nodes {
+		w.node(fmt.Sprintf("n%d", i), mb, cores, fmt.Sprintf("/r%d", i/40))
+	}
+	return w
+}
+
+func twoQueues(c *Config) {
+	c.Queues.Root.Children = []Queue{
+		{Name: "a", Capacity: PercentOf(50), MaxCapacity: PercentOf(100), UserFactor: 10, MaxAMPercent: 1, MaxApps: 1 << 20},
+		{Name: "b", Capacity: PercentOf(50), MaxCapacity: PercentOf(100), UserFactor: 10, MaxAMPercent: 1, MaxApps: 1 << 20},
+	}
+}
+
+func rate(b *testing.B, n int, what string) {
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), what+"/s")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/"+what)
+}
+
+// BenchmarkEqualAsks: 10,000 equal asks of 2 queues, on clusters of three sizes.
+func BenchmarkEqualAsks(b *testing.B) {
+	for _, calc := range []Calculator{MemoryOnly, Dominant} {
+		for _, nodes := range []int{500, 2000, 5000} {
+			b.Run(fmt.Sprintf("%s/nodes=%d", []string{"memory", "dominant"}[calc], nodes), func(b *testing.B) {
+				w := cluster(b, nodes, 128<<10, 128, func(c *Config) { twoQueues(c); c.Queues.Calculator = calc })
+				x, y := w.unmanaged("u", "root.a"), w.unmanaged("v", "root.b")
+				granted := 0
+				for b.Loop() {
+					for _, id := range []creel.AttemptID{x, y} {
+						out := w.asks(id, ask(1, "*", 1024, 1, 5000))
+						granted += len(out.Granted)
+						b.StopTimer()
+						ids := make([]creel.ContainerID, 0, 5000)
+						for _, g := range out.Granted {
+							ids = append(ids, g.ID)
+						}
+						w.release(id, ids...)
+						for _, n := range w.m.nodeList {
+							n.kills, n.forgets = nil, nil
+						}
+						b.StartTimer()
+					}
+				}
+				if granted != b.N*10000 {
+					b.Fatal(granted)
+				}
+				rate(b, granted, "alloc")
+			})
+		}
+	}
+}
+
+// deep makes a tree of three levels with as many leaves as wanted.
+func deep(leaves int) func(*Config) {
+	return func(c *Config) {
+		c.Queues.Calculator = Dominant
+		c.Queues.MaxApplications = 1 << 20
+		top, mid := 10, max(leaves/100, 1)
+		root := &c.Queues.Root
+		root.Children = nil
+		n := 0
+		for i := range top {
+			p := Queue{Name: fmt.Sprintf("t%d", i), Capacity: PercentOf(100 / float64(top)), MaxCapacity: PercentOf(100)}
+			for j := range mid {
+				q := Queue{Name: fmt.Sprintf("m%d_%d", i, j), Capacity: PercentOf(100 / float64(mid)), MaxCapacity: PercentOf(100)}
+				for k := range 10 {
+					q.Children = append(q.Children, Queue{Name: fmt.Sprintf("q%d_%d_%d", i, j, k), Capacity: PercentOf(10), MaxCapacity: PercentOf(100), UserFactor: 1000, MaxAMPercent: 1, MaxApps: 1 << 20})
+					n++
+				}
+				p.Children = append(p.Children, q)
+			}
+			root.Children = append(root.Children, p)
+		}
+	}
+}
+
+// BenchmarkChurn: many queues and applications on many nodes that are nearly
+// full, mixed asks with locality; each step releases some containers and asks
+// for others. Allocations and releases are counted together as one pair.
+func BenchmarkChurn(b *testing.B) {
+	for _, c := range []struct{ nodes, queues, apps int }{{20000, 1000, 1000}, {50000, 10000, 1000}} {
+		b.Run(fmt.Sprintf("nodes=%d/queues=%d/apps=%d", c.nodes, c.queues, c.apps), func(b *testing.B) {
+			w := cluster(b, c.nodes, 64<<10, 64, deep(c.queues))
+			rnd := rand.New(rand.NewPCG(1, 2))
+			leaves := []string{}
+			for _, q := range w.m.tree.all {
+				if q.leaf != nil {
+					leaves = append(leaves, string(q.path))
+				}
+			}
+			type master struct {
+				id   creel.AttemptID
+				have []creel.ContainerID
+			}
+			masters := make([]*master, c.apps)
+			for i := range masters {
+				masters[i] = &master{id: w.unmanaged(fmt.Sprintf("u%d", i%100), leaves[i*len(leaves)/c.apps])}
+			}
+			sizes := []creel.Resource{{MemoryMB: 1024, VCores: 1}, {MemoryMB: 2048, VCores: 1}, {MemoryMB: 4096, VCores: 2}, {MemoryMB: 8192, VCores: 4}}
+			want := func(n int32) []Ask {
+				p := int32(rnd.IntN(4))
+				s := sizes[p]
+				asks := []Ask{{Priority: p, ResourceName: "*", Resource: s, Count: n}}
+				if rnd.IntN(2) == 0 {
+					for range 3 {
+						h := rnd.IntN(c.nodes)
+						asks = append(asks, Ask{Priority: p, ResourceName: fmt.Sprintf("n%d", h), Resource: s, Count: n}, Ask{Priority: p, ResourceName: fmt.Sprintf("/r%d", h/40), Resource: s, Count: n})
+					}
+				}
+				return asks
+			}
+			step := func(m *master, n int32) int {
+				k := min(int(n), len(m.have))
+				r := AllocateRequest{Asks: want(n), Release: m.have[:k]}
+				out := w.allocate(m.id, r)
+				m.have = append([]creel.ContainerID(nil), m.have[k:]...)
+				for _, g := range out.Granted {
+					m.have = append(m.have, g.ID)
+				}
+				return len(out.Granted)
+			}
+			// Fill to nine tenths.
+			for w.m.tree.root.used[mem] < w.m.total[mem]*9/10 {
+				for _, m := range masters {
+					step(m, 20)
+					m.have = m.have[:0:0]
+					for _, v := range w.m.Containers(m.id) {
+						m.have = append(m.have, v.ID)
+					}
+					if w.m.tree.root.used[mem] >= w.m.total[mem]*9/10 {
+						break
+					}
+				}
+			}
+			done := 0
+			b.ResetTimer()
+			for b.Loop() {
+				for range 20000 {
+					m := masters[rnd.IntN(len(masters))]
+					done += step(m, 10)
+				}
+				b.StopTimer()
+				for _, n := range w.m.nodeList {
+					n.kills, n.forgets = nil, nil
+				}
+				b.StartTimer()
+			}
+			if err := w.m.Audit(); err != nil {
+				b.Fatal(err)
+			}
+			rate(b, done, "pair")
+		})
+	}
+}
+
+// BenchmarkNodeEvents: heartbeats of nodes with room while 100 applications
+// stand at their user limit (the set-up of Hadoop's user limit throughput test).
+func BenchmarkNodeEvents(b *testing.B) {
+	w := cluster(b, 2000, 16<<10, 16, func(c *Config) {
+		c.Queues.Root.Children = []Queue{{Name: "default", Capacity: PercentOf(100), MaxCapacity: PercentOf(100), MinUserPercent: 100, UserFactor: 0.001, MaxAMPercent: 1}}
+	})
+	for i := range 100 {
+		id := w.unmanaged(fmt.Sprintf("u%d", i), "default")
+		w.asks(id, ask(1, "*", 1024, 1, 1000))
+	}
+	if w.m.waiting != 100 || w.m.tree.root.used[mem] == 0 {
+		b.Fatal("the applications are not at their user limit")
+	}
+	reports := make([]NodeReport, len(w.m.nodeList))
+	for i, n := range w.m.nodeList {
+		reports[i] = NodeReport{ID: n.id}
+	}
+	b.ResetTimer()
+	n := 0
+	for b.Loop() {
+		for range 2_000_000 / len(reports) {
+			w.now = w.now.Add(time.Millisecond)
+			for i := range reports {
+				reports[i].ResponseID = w.m.NodeHeartbeat(w.now, &reports[i]).ResponseID
+				n++
+			}
+		}
+	}
+	rate(b, n, "event")
+}
+
+// BenchmarkMemory: 50,000 nodes and 1,500,000 running containers.
+func BenchmarkMemory(b *testing.B) {
+	for b.Loop() {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		w := cluster(b, 50000, 64<<10, 64, twoQueues)
+		for i := range 300 {
+			id := w.unmanaged(fmt.Sprintf("u%d", i), []string{"root.a", "root.b"}[i%2])
+			if out := w.asks(id, ask(1, "*", 2048, 1, 5000)); len(out.Granted) != 5000 {
+				b.Fatal(len(out.Granted))
+			}
+			w.asks(id)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB")
+		if w.m.count.containers != 1_500_000 {
+			b.Fatal(w.m.count.containers)
+		}
+	}
+}
