@@ -14,7 +14,6 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	io "io"
 	math "math"
-	sync "sync"
 )
 
 const (
@@ -171,7 +170,7 @@ func (m *AllocateRequestProto) CloneVT() *AllocateRequestProto {
 	if m == nil {
 		return (*AllocateRequestProto)(nil)
 	}
-	r := AllocateRequestProtoFromVTPool()
+	r := new(AllocateRequestProto)
 	r.BlacklistRequest = m.BlacklistRequest.CloneVT()
 	if rhs := m.Ask; rhs != nil {
 		tmpContainer := make([]*ResourceRequestProto, len(rhs))
@@ -228,7 +227,7 @@ func (m *AllocateResponseProto) CloneVT() *AllocateResponseProto {
 	if m == nil {
 		return (*AllocateResponseProto)(nil)
 	}
-	r := AllocateResponseProtoFromVTPool()
+	r := new(AllocateResponseProto)
 	r.Limit = m.Limit.CloneVT()
 	r.Preempt = m.Preempt.CloneVT()
 	r.AmRmToken = m.AmRmToken.CloneVT()
@@ -1663,107 +1662,6 @@ func (m *PreemptionResourceRequestProto) MarshalToSizedBufferVT(dAtA []byte) (in
 	return len(dAtA) - i, nil
 }
 
-var vtprotoPool_AllocateRequestProto = sync.Pool{
-	New: func() interface{} {
-		return &AllocateRequestProto{}
-	},
-}
-
-func (m *AllocateRequestProto) ResetVT() {
-	if m != nil {
-		for _, mm := range m.Ask {
-			mm.Reset()
-		}
-		f0 := m.Ask[:0]
-		for _, mm := range m.Release {
-			mm.Reset()
-		}
-		f1 := m.Release[:0]
-		for _, mm := range m.UpdateRequests {
-			mm.Reset()
-		}
-		f2 := m.UpdateRequests[:0]
-		for _, mm := range m.SchedulingRequests {
-			mm.Reset()
-		}
-		f3 := m.SchedulingRequests[:0]
-		m.Reset()
-		m.Ask = f0
-		m.Release = f1
-		m.UpdateRequests = f2
-		m.SchedulingRequests = f3
-	}
-}
-func (m *AllocateRequestProto) ReturnToVTPool() {
-	if m != nil {
-		m.ResetVT()
-		vtprotoPool_AllocateRequestProto.Put(m)
-	}
-}
-func AllocateRequestProtoFromVTPool() *AllocateRequestProto {
-	return vtprotoPool_AllocateRequestProto.Get().(*AllocateRequestProto)
-}
-
-var vtprotoPool_AllocateResponseProto = sync.Pool{
-	New: func() interface{} {
-		return &AllocateResponseProto{}
-	},
-}
-
-func (m *AllocateResponseProto) ResetVT() {
-	if m != nil {
-		for _, mm := range m.AllocatedContainers {
-			mm.Reset()
-		}
-		f0 := m.AllocatedContainers[:0]
-		for _, mm := range m.CompletedContainerStatuses {
-			mm.Reset()
-		}
-		f1 := m.CompletedContainerStatuses[:0]
-		for _, mm := range m.UpdatedNodes {
-			mm.Reset()
-		}
-		f2 := m.UpdatedNodes[:0]
-		for _, mm := range m.NmTokens {
-			mm.Reset()
-		}
-		f3 := m.NmTokens[:0]
-		for _, mm := range m.UpdateErrors {
-			mm.Reset()
-		}
-		f4 := m.UpdateErrors[:0]
-		for _, mm := range m.UpdatedContainers {
-			mm.Reset()
-		}
-		f5 := m.UpdatedContainers[:0]
-		for _, mm := range m.ContainersFromPreviousAttempts {
-			mm.Reset()
-		}
-		f6 := m.ContainersFromPreviousAttempts[:0]
-		for _, mm := range m.RejectedSchedulingRequests {
-			mm.Reset()
-		}
-		f7 := m.RejectedSchedulingRequests[:0]
-		m.Reset()
-		m.AllocatedContainers = f0
-		m.CompletedContainerStatuses = f1
-		m.UpdatedNodes = f2
-		m.NmTokens = f3
-		m.UpdateErrors = f4
-		m.UpdatedContainers = f5
-		m.ContainersFromPreviousAttempts = f6
-		m.RejectedSchedulingRequests = f7
-	}
-}
-func (m *AllocateResponseProto) ReturnToVTPool() {
-	if m != nil {
-		m.ResetVT()
-		vtprotoPool_AllocateResponseProto.Put(m)
-	}
-}
-func AllocateResponseProtoFromVTPool() *AllocateResponseProto {
-	return vtprotoPool_AllocateResponseProto.Get().(*AllocateResponseProto)
-}
 func (m *RegisterApplicationMasterRequestProto) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -2955,14 +2853,7 @@ func (m *AllocateRequestProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.Ask) == cap(m.Ask) {
-				m.Ask = append(m.Ask, a.asks.next(a))
-			} else {
-				m.Ask = m.Ask[:len(m.Ask)+1]
-				if m.Ask[len(m.Ask)-1] == nil {
-					m.Ask[len(m.Ask)-1] = a.asks.next(a)
-				}
-			}
+			m.Ask = append(m.Ask, a.asks.next(a))
 			if err := m.Ask[len(m.Ask)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -2991,14 +2882,7 @@ func (m *AllocateRequestProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.Release) == cap(m.Release) {
-				m.Release = append(m.Release, a.ids.next(a))
-			} else {
-				m.Release = m.Release[:len(m.Release)+1]
-				if m.Release[len(m.Release)-1] == nil {
-					m.Release[len(m.Release)-1] = a.ids.next(a)
-				}
-			}
+			m.Release = append(m.Release, a.ids.next(a))
 			if err := m.Release[len(m.Release)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3085,14 +2969,7 @@ func (m *AllocateRequestProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.UpdateRequests) == cap(m.UpdateRequests) {
-				m.UpdateRequests = append(m.UpdateRequests, &UpdateContainerRequestProto{})
-			} else {
-				m.UpdateRequests = m.UpdateRequests[:len(m.UpdateRequests)+1]
-				if m.UpdateRequests[len(m.UpdateRequests)-1] == nil {
-					m.UpdateRequests[len(m.UpdateRequests)-1] = &UpdateContainerRequestProto{}
-				}
-			}
+			m.UpdateRequests = append(m.UpdateRequests, &UpdateContainerRequestProto{})
 			if err := m.UpdateRequests[len(m.UpdateRequests)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3121,14 +2998,7 @@ func (m *AllocateRequestProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.SchedulingRequests) == cap(m.SchedulingRequests) {
-				m.SchedulingRequests = append(m.SchedulingRequests, &SchedulingRequestProto{})
-			} else {
-				m.SchedulingRequests = m.SchedulingRequests[:len(m.SchedulingRequests)+1]
-				if m.SchedulingRequests[len(m.SchedulingRequests)-1] == nil {
-					m.SchedulingRequests[len(m.SchedulingRequests)-1] = &SchedulingRequestProto{}
-				}
-			}
+			m.SchedulingRequests = append(m.SchedulingRequests, &SchedulingRequestProto{})
 			if err := m.SchedulingRequests[len(m.SchedulingRequests)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3270,14 +3140,7 @@ func (m *AllocateResponseProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.AllocatedContainers) == cap(m.AllocatedContainers) {
-				m.AllocatedContainers = append(m.AllocatedContainers, a.containers.next(a))
-			} else {
-				m.AllocatedContainers = m.AllocatedContainers[:len(m.AllocatedContainers)+1]
-				if m.AllocatedContainers[len(m.AllocatedContainers)-1] == nil {
-					m.AllocatedContainers[len(m.AllocatedContainers)-1] = a.containers.next(a)
-				}
-			}
+			m.AllocatedContainers = append(m.AllocatedContainers, a.containers.next(a))
 			if err := m.AllocatedContainers[len(m.AllocatedContainers)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3306,14 +3169,7 @@ func (m *AllocateResponseProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.CompletedContainerStatuses) == cap(m.CompletedContainerStatuses) {
-				m.CompletedContainerStatuses = append(m.CompletedContainerStatuses, a.statuses.next(a))
-			} else {
-				m.CompletedContainerStatuses = m.CompletedContainerStatuses[:len(m.CompletedContainerStatuses)+1]
-				if m.CompletedContainerStatuses[len(m.CompletedContainerStatuses)-1] == nil {
-					m.CompletedContainerStatuses[len(m.CompletedContainerStatuses)-1] = a.statuses.next(a)
-				}
-			}
+			m.CompletedContainerStatuses = append(m.CompletedContainerStatuses, a.statuses.next(a))
 			if err := m.CompletedContainerStatuses[len(m.CompletedContainerStatuses)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3373,14 +3229,7 @@ func (m *AllocateResponseProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.UpdatedNodes) == cap(m.UpdatedNodes) {
-				m.UpdatedNodes = append(m.UpdatedNodes, &NodeReportProto{})
-			} else {
-				m.UpdatedNodes = m.UpdatedNodes[:len(m.UpdatedNodes)+1]
-				if m.UpdatedNodes[len(m.UpdatedNodes)-1] == nil {
-					m.UpdatedNodes[len(m.UpdatedNodes)-1] = &NodeReportProto{}
-				}
-			}
+			m.UpdatedNodes = append(m.UpdatedNodes, &NodeReportProto{})
 			if err := m.UpdatedNodes[len(m.UpdatedNodes)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3455,14 +3304,7 @@ func (m *AllocateResponseProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.NmTokens) == cap(m.NmTokens) {
-				m.NmTokens = append(m.NmTokens, a.nmTokens.next(a))
-			} else {
-				m.NmTokens = m.NmTokens[:len(m.NmTokens)+1]
-				if m.NmTokens[len(m.NmTokens)-1] == nil {
-					m.NmTokens[len(m.NmTokens)-1] = a.nmTokens.next(a)
-				}
-			}
+			m.NmTokens = append(m.NmTokens, a.nmTokens.next(a))
 			if err := m.NmTokens[len(m.NmTokens)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3584,14 +3426,7 @@ func (m *AllocateResponseProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.UpdateErrors) == cap(m.UpdateErrors) {
-				m.UpdateErrors = append(m.UpdateErrors, &UpdateContainerErrorProto{})
-			} else {
-				m.UpdateErrors = m.UpdateErrors[:len(m.UpdateErrors)+1]
-				if m.UpdateErrors[len(m.UpdateErrors)-1] == nil {
-					m.UpdateErrors[len(m.UpdateErrors)-1] = &UpdateContainerErrorProto{}
-				}
-			}
+			m.UpdateErrors = append(m.UpdateErrors, &UpdateContainerErrorProto{})
 			if err := m.UpdateErrors[len(m.UpdateErrors)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3620,14 +3455,7 @@ func (m *AllocateResponseProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.UpdatedContainers) == cap(m.UpdatedContainers) {
-				m.UpdatedContainers = append(m.UpdatedContainers, &UpdatedContainerProto{})
-			} else {
-				m.UpdatedContainers = m.UpdatedContainers[:len(m.UpdatedContainers)+1]
-				if m.UpdatedContainers[len(m.UpdatedContainers)-1] == nil {
-					m.UpdatedContainers[len(m.UpdatedContainers)-1] = &UpdatedContainerProto{}
-				}
-			}
+			m.UpdatedContainers = append(m.UpdatedContainers, &UpdatedContainerProto{})
 			if err := m.UpdatedContainers[len(m.UpdatedContainers)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3656,14 +3484,7 @@ func (m *AllocateResponseProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.ContainersFromPreviousAttempts) == cap(m.ContainersFromPreviousAttempts) {
-				m.ContainersFromPreviousAttempts = append(m.ContainersFromPreviousAttempts, a.containers.next(a))
-			} else {
-				m.ContainersFromPreviousAttempts = m.ContainersFromPreviousAttempts[:len(m.ContainersFromPreviousAttempts)+1]
-				if m.ContainersFromPreviousAttempts[len(m.ContainersFromPreviousAttempts)-1] == nil {
-					m.ContainersFromPreviousAttempts[len(m.ContainersFromPreviousAttempts)-1] = a.containers.next(a)
-				}
-			}
+			m.ContainersFromPreviousAttempts = append(m.ContainersFromPreviousAttempts, a.containers.next(a))
 			if err := m.ContainersFromPreviousAttempts[len(m.ContainersFromPreviousAttempts)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3692,14 +3513,7 @@ func (m *AllocateResponseProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.RejectedSchedulingRequests) == cap(m.RejectedSchedulingRequests) {
-				m.RejectedSchedulingRequests = append(m.RejectedSchedulingRequests, &RejectedSchedulingRequestProto{})
-			} else {
-				m.RejectedSchedulingRequests = m.RejectedSchedulingRequests[:len(m.RejectedSchedulingRequests)+1]
-				if m.RejectedSchedulingRequests[len(m.RejectedSchedulingRequests)-1] == nil {
-					m.RejectedSchedulingRequests[len(m.RejectedSchedulingRequests)-1] = &RejectedSchedulingRequestProto{}
-				}
-			}
+			m.RejectedSchedulingRequests = append(m.RejectedSchedulingRequests, &RejectedSchedulingRequestProto{})
 			if err := m.RejectedSchedulingRequests[len(m.RejectedSchedulingRequests)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}

@@ -285,20 +285,6 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// A pooled message comes back empty.
-func TestPoolGivesEmptyMessages(t *testing.T) {
-	m := yarnpb.AllocateRequestProtoFromVTPool()
-	m.ResponseId = proto.Int32(7)
-	m.Ask = append(m.Ask, &yarnpb.ResourceRequestProto{ResourceName: proto.String("*")})
-	m.ReturnToVTPool()
-	for range 10 {
-		m = yarnpb.AllocateRequestProtoFromVTPool()
-		if m.SizeVT() != 0 {
-			t.Fatalf("a message from the pool holds %v", m)
-		}
-	}
-}
-
 // granted is an allocate answer of ten containers with what a ResourceManager says of each.
 func granted(t testing.TB) *yarnpb.AllocateResponseProto {
 	var answer *yarnpb.AllocateResponseProto

@@ -10,8 +10,7 @@
 // vtprotobuf: SizeVT, MarshalVT, MarshalToSizedBufferVT (writes backwards from the end of a buffer the caller owns),
 // UnmarshalVT and CloneVT. slabgen.go has these decoders allocate several values at once and refuse messages nested
 // more than 100 deep. Both write fields in ascending order, as Java does, so bytes made by Hadoop survive
-// decode and encode unchanged. The four heartbeat messages have pools (XProtoFromVTPool, ReturnToVTPool): give a
-// message back only when nothing points into it any more.
+// decode and encode unchanged.
 //
 // An [Arena] decodes into memory that is used again for the next message: for doors that are done with a request when
 // they have answered it. Nothing of such a message may be kept.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes the Go code of this package from its .proto files: *.pb.go with the stock runtime, *_vtproto.pb.go with
-# reflection-free size, marshal and unmarshal for every message and pools for the ones in pool.txt; slabgen.go then has
-# the decoders allocate by the dozen.
+# reflection-free size, marshal, unmarshal and clone for every message; slabgen.go then has the decoders allocate by the
+# dozen and into arenas.
 # Needs protoc 3.21 or later on PATH; the two plugins are built from the versions pinned in go.mod.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -16,16 +16,9 @@ for plugin in protoc-gen-go protoc-gen-go-vtproto; do
   chmod +x "$bin/$plugin"
 done
 
-pkg=github.com/creelrm/creel/internal/yarnpb
-pools=()
-while read -r message; do
-  [[ -z $message || $message == \#* ]] || pools+=("--go-vtproto_opt=pool=$pkg.$message")
-done <internal/yarnpb/pool.txt
-
 PATH="$bin:$PATH" protoc -I . \
   --go_out=. --go_opt=module=github.com/creelrm/creel \
-  --go-vtproto_out=. --go-vtproto_opt=module=github.com/creelrm/creel,features=marshal+unmarshal+size+clone+pool \
-  "${pools[@]}" \
+  --go-vtproto_out=. --go-vtproto_opt=module=github.com/creelrm/creel,features=marshal+unmarshal+size+clone \
   internal/yarnpb/*.proto
 
 for f in internal/yarnpb/*.pb.go; do

@@ -12,7 +12,6 @@ import (
 	proto "google.golang.org/protobuf/proto"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	io "io"
-	sync "sync"
 )
 
 const (
@@ -120,7 +119,7 @@ func (m *NodeHeartbeatRequestProto) CloneVT() *NodeHeartbeatRequestProto {
 	if m == nil {
 		return (*NodeHeartbeatRequestProto)(nil)
 	}
-	r := NodeHeartbeatRequestProtoFromVTPool()
+	r := new(NodeHeartbeatRequestProto)
 	r.NodeStatus = m.NodeStatus.CloneVT()
 	r.LastKnownContainerTokenMasterKey = m.LastKnownContainerTokenMasterKey.CloneVT()
 	r.LastKnownNmTokenMasterKey = m.LastKnownNmTokenMasterKey.CloneVT()
@@ -159,7 +158,7 @@ func (m *NodeHeartbeatResponseProto) CloneVT() *NodeHeartbeatResponseProto {
 	if m == nil {
 		return (*NodeHeartbeatResponseProto)(nil)
 	}
-	r := NodeHeartbeatResponseProtoFromVTPool()
+	r := new(NodeHeartbeatResponseProto)
 	r.ContainerTokenMasterKey = m.ContainerTokenMasterKey.CloneVT()
 	r.NmTokenMasterKey = m.NmTokenMasterKey.CloneVT()
 	r.Resource = m.Resource.CloneVT()
@@ -2014,97 +2013,6 @@ func (m *UnRegisterNodeManagerResponseProto) MarshalToSizedBufferVT(dAtA []byte)
 	return len(dAtA) - i, nil
 }
 
-var vtprotoPool_NodeHeartbeatRequestProto = sync.Pool{
-	New: func() interface{} {
-		return &NodeHeartbeatRequestProto{}
-	},
-}
-
-func (m *NodeHeartbeatRequestProto) ResetVT() {
-	if m != nil {
-		for _, mm := range m.LogAggregationReportsForApps {
-			mm.Reset()
-		}
-		f0 := m.LogAggregationReportsForApps[:0]
-		for _, mm := range m.RegisteringCollectors {
-			mm.Reset()
-		}
-		f1 := m.RegisteringCollectors[:0]
-		m.Reset()
-		m.LogAggregationReportsForApps = f0
-		m.RegisteringCollectors = f1
-	}
-}
-func (m *NodeHeartbeatRequestProto) ReturnToVTPool() {
-	if m != nil {
-		m.ResetVT()
-		vtprotoPool_NodeHeartbeatRequestProto.Put(m)
-	}
-}
-func NodeHeartbeatRequestProtoFromVTPool() *NodeHeartbeatRequestProto {
-	return vtprotoPool_NodeHeartbeatRequestProto.Get().(*NodeHeartbeatRequestProto)
-}
-
-var vtprotoPool_NodeHeartbeatResponseProto = sync.Pool{
-	New: func() interface{} {
-		return &NodeHeartbeatResponseProto{}
-	},
-}
-
-func (m *NodeHeartbeatResponseProto) ResetVT() {
-	if m != nil {
-		for _, mm := range m.ContainersToCleanup {
-			mm.Reset()
-		}
-		f0 := m.ContainersToCleanup[:0]
-		for _, mm := range m.ApplicationsToCleanup {
-			mm.Reset()
-		}
-		f1 := m.ApplicationsToCleanup[:0]
-		for _, mm := range m.ContainersToBeRemovedFromNm {
-			mm.Reset()
-		}
-		f2 := m.ContainersToBeRemovedFromNm[:0]
-		for _, mm := range m.SystemCredentialsForApps {
-			mm.Reset()
-		}
-		f3 := m.SystemCredentialsForApps[:0]
-		for _, mm := range m.ContainersToDecrease {
-			mm.Reset()
-		}
-		f4 := m.ContainersToDecrease[:0]
-		for _, mm := range m.ContainersToSignal {
-			mm.Reset()
-		}
-		f5 := m.ContainersToSignal[:0]
-		for _, mm := range m.AppCollectors {
-			mm.Reset()
-		}
-		f6 := m.AppCollectors[:0]
-		for _, mm := range m.ContainersToUpdate {
-			mm.Reset()
-		}
-		f7 := m.ContainersToUpdate[:0]
-		m.Reset()
-		m.ContainersToCleanup = f0
-		m.ApplicationsToCleanup = f1
-		m.ContainersToBeRemovedFromNm = f2
-		m.SystemCredentialsForApps = f3
-		m.ContainersToDecrease = f4
-		m.ContainersToSignal = f5
-		m.AppCollectors = f6
-		m.ContainersToUpdate = f7
-	}
-}
-func (m *NodeHeartbeatResponseProto) ReturnToVTPool() {
-	if m != nil {
-		m.ResetVT()
-		vtprotoPool_NodeHeartbeatResponseProto.Put(m)
-	}
-}
-func NodeHeartbeatResponseProtoFromVTPool() *NodeHeartbeatResponseProto {
-	return vtprotoPool_NodeHeartbeatResponseProto.Get().(*NodeHeartbeatResponseProto)
-}
 func (m *RegisterNodeManagerRequestProto) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -3476,14 +3384,7 @@ func (m *NodeHeartbeatRequestProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.LogAggregationReportsForApps) == cap(m.LogAggregationReportsForApps) {
-				m.LogAggregationReportsForApps = append(m.LogAggregationReportsForApps, &LogAggregationReportProto{})
-			} else {
-				m.LogAggregationReportsForApps = m.LogAggregationReportsForApps[:len(m.LogAggregationReportsForApps)+1]
-				if m.LogAggregationReportsForApps[len(m.LogAggregationReportsForApps)-1] == nil {
-					m.LogAggregationReportsForApps[len(m.LogAggregationReportsForApps)-1] = &LogAggregationReportProto{}
-				}
-			}
+			m.LogAggregationReportsForApps = append(m.LogAggregationReportsForApps, &LogAggregationReportProto{})
 			if err := m.LogAggregationReportsForApps[len(m.LogAggregationReportsForApps)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3512,14 +3413,7 @@ func (m *NodeHeartbeatRequestProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.RegisteringCollectors) == cap(m.RegisteringCollectors) {
-				m.RegisteringCollectors = append(m.RegisteringCollectors, &AppCollectorDataProto{})
-			} else {
-				m.RegisteringCollectors = m.RegisteringCollectors[:len(m.RegisteringCollectors)+1]
-				if m.RegisteringCollectors[len(m.RegisteringCollectors)-1] == nil {
-					m.RegisteringCollectors[len(m.RegisteringCollectors)-1] = &AppCollectorDataProto{}
-				}
-			}
+			m.RegisteringCollectors = append(m.RegisteringCollectors, &AppCollectorDataProto{})
 			if err := m.RegisteringCollectors[len(m.RegisteringCollectors)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3741,14 +3635,7 @@ func (m *NodeHeartbeatResponseProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.ContainersToCleanup) == cap(m.ContainersToCleanup) {
-				m.ContainersToCleanup = append(m.ContainersToCleanup, a.ids.next(a))
-			} else {
-				m.ContainersToCleanup = m.ContainersToCleanup[:len(m.ContainersToCleanup)+1]
-				if m.ContainersToCleanup[len(m.ContainersToCleanup)-1] == nil {
-					m.ContainersToCleanup[len(m.ContainersToCleanup)-1] = a.ids.next(a)
-				}
-			}
+			m.ContainersToCleanup = append(m.ContainersToCleanup, a.ids.next(a))
 			if err := m.ContainersToCleanup[len(m.ContainersToCleanup)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3777,14 +3664,7 @@ func (m *NodeHeartbeatResponseProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.ApplicationsToCleanup) == cap(m.ApplicationsToCleanup) {
-				m.ApplicationsToCleanup = append(m.ApplicationsToCleanup, a.apps.next(a))
-			} else {
-				m.ApplicationsToCleanup = m.ApplicationsToCleanup[:len(m.ApplicationsToCleanup)+1]
-				if m.ApplicationsToCleanup[len(m.ApplicationsToCleanup)-1] == nil {
-					m.ApplicationsToCleanup[len(m.ApplicationsToCleanup)-1] = a.apps.next(a)
-				}
-			}
+			m.ApplicationsToCleanup = append(m.ApplicationsToCleanup, a.apps.next(a))
 			if err := m.ApplicationsToCleanup[len(m.ApplicationsToCleanup)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3856,14 +3736,7 @@ func (m *NodeHeartbeatResponseProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.ContainersToBeRemovedFromNm) == cap(m.ContainersToBeRemovedFromNm) {
-				m.ContainersToBeRemovedFromNm = append(m.ContainersToBeRemovedFromNm, a.ids.next(a))
-			} else {
-				m.ContainersToBeRemovedFromNm = m.ContainersToBeRemovedFromNm[:len(m.ContainersToBeRemovedFromNm)+1]
-				if m.ContainersToBeRemovedFromNm[len(m.ContainersToBeRemovedFromNm)-1] == nil {
-					m.ContainersToBeRemovedFromNm[len(m.ContainersToBeRemovedFromNm)-1] = a.ids.next(a)
-				}
-			}
+			m.ContainersToBeRemovedFromNm = append(m.ContainersToBeRemovedFromNm, a.ids.next(a))
 			if err := m.ContainersToBeRemovedFromNm[len(m.ContainersToBeRemovedFromNm)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3892,14 +3765,7 @@ func (m *NodeHeartbeatResponseProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.SystemCredentialsForApps) == cap(m.SystemCredentialsForApps) {
-				m.SystemCredentialsForApps = append(m.SystemCredentialsForApps, &SystemCredentialsForAppsProto{})
-			} else {
-				m.SystemCredentialsForApps = m.SystemCredentialsForApps[:len(m.SystemCredentialsForApps)+1]
-				if m.SystemCredentialsForApps[len(m.SystemCredentialsForApps)-1] == nil {
-					m.SystemCredentialsForApps[len(m.SystemCredentialsForApps)-1] = &SystemCredentialsForAppsProto{}
-				}
-			}
+			m.SystemCredentialsForApps = append(m.SystemCredentialsForApps, &SystemCredentialsForAppsProto{})
 			if err := m.SystemCredentialsForApps[len(m.SystemCredentialsForApps)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3944,14 +3810,7 @@ func (m *NodeHeartbeatResponseProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.ContainersToDecrease) == cap(m.ContainersToDecrease) {
-				m.ContainersToDecrease = append(m.ContainersToDecrease, a.containers.next(a))
-			} else {
-				m.ContainersToDecrease = m.ContainersToDecrease[:len(m.ContainersToDecrease)+1]
-				if m.ContainersToDecrease[len(m.ContainersToDecrease)-1] == nil {
-					m.ContainersToDecrease[len(m.ContainersToDecrease)-1] = a.containers.next(a)
-				}
-			}
+			m.ContainersToDecrease = append(m.ContainersToDecrease, a.containers.next(a))
 			if err := m.ContainersToDecrease[len(m.ContainersToDecrease)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -3980,14 +3839,7 @@ func (m *NodeHeartbeatResponseProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.ContainersToSignal) == cap(m.ContainersToSignal) {
-				m.ContainersToSignal = append(m.ContainersToSignal, &SignalContainerRequestProto{})
-			} else {
-				m.ContainersToSignal = m.ContainersToSignal[:len(m.ContainersToSignal)+1]
-				if m.ContainersToSignal[len(m.ContainersToSignal)-1] == nil {
-					m.ContainersToSignal[len(m.ContainersToSignal)-1] = &SignalContainerRequestProto{}
-				}
-			}
+			m.ContainersToSignal = append(m.ContainersToSignal, &SignalContainerRequestProto{})
 			if err := m.ContainersToSignal[len(m.ContainersToSignal)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -4078,14 +3930,7 @@ func (m *NodeHeartbeatResponseProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.AppCollectors) == cap(m.AppCollectors) {
-				m.AppCollectors = append(m.AppCollectors, &AppCollectorDataProto{})
-			} else {
-				m.AppCollectors = m.AppCollectors[:len(m.AppCollectors)+1]
-				if m.AppCollectors[len(m.AppCollectors)-1] == nil {
-					m.AppCollectors[len(m.AppCollectors)-1] = &AppCollectorDataProto{}
-				}
-			}
+			m.AppCollectors = append(m.AppCollectors, &AppCollectorDataProto{})
 			if err := m.AppCollectors[len(m.AppCollectors)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
@@ -4114,14 +3959,7 @@ func (m *NodeHeartbeatResponseProto) unmarshal(dAtA []byte, a *slab) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if len(m.ContainersToUpdate) == cap(m.ContainersToUpdate) {
-				m.ContainersToUpdate = append(m.ContainersToUpdate, a.containers.next(a))
-			} else {
-				m.ContainersToUpdate = m.ContainersToUpdate[:len(m.ContainersToUpdate)+1]
-				if m.ContainersToUpdate[len(m.ContainersToUpdate)-1] == nil {
-					m.ContainersToUpdate[len(m.ContainersToUpdate)-1] = a.containers.next(a)
-				}
-			}
+			m.ContainersToUpdate = append(m.ContainersToUpdate, a.containers.next(a))
 			if err := m.ContainersToUpdate[len(m.ContainersToUpdate)-1].unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
