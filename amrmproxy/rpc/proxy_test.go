@@ -1,0 +1,644 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/amrmproxy"
+	proxyrpc "github.com/creelrm/creel/amrmproxy/rpc"
+	"github.com/creelrm/creel/internal/hrpc"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
+	"github.com/creelrm/creel/subcluster/rm"
+	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// federation is real ResourceManagers with simulated nodes, a store in memory,
+// and proxies, all over loopback sockets.
+type federation struct {
+	t      testing.TB
+	ids    []creel.SubclusterID
+	rms    map[creel.SubclusterID]*cluster
+	store  *statestore.Memory
+	client *hrpc.Client
+	mu     sync.Mutex
+	view   *subcluster.View
+	doc    string
+	clean  []func()
+}
+
+type cluster struct {
+	d      *rmrpc.Daemon
+	cfg    rmrpc.Config
+	stopRM func()
+	nodes  int
+}
+
+var secret = []statestore.Key{{ID: 1, Secret: []byte("a secret of the cluster, long enough")}}
+
+func secrets(context.Context) ([]statestore.Key, error) { return secret, nil }
+
+// found starts a federation; nodes says how many nodes of 8 GB each member has.
+func found(t testing.TB, policy string, nodes ...int) *federation {
+	t.Helper()
+	f := &federation{t: t, rms: map[creel.SubclusterID]*cluster{}, doc: policy,
+		store: statestore.NewMemory(statestore.NewTwin("test", nil), time.Now), client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})}
+	t.Cleanup(f.end)
+	for i, n := range nodes {
+		id := creel.SubclusterID("sc-" + string(rune('a'+i)))
+		m := rm.Defaults()
+		m.MinAllocation, m.MaxAllocation = creel.NewResource(128, 1), creel.NewResource(8192, 8)
+		m.Queues.Root.Children[0].MaxAMPercent = 1
+		m.Queues.Root.Children[0].UserFactor = 10
+		c := &cluster{nodes: n, cfg: rmrpc.Config{Client: "127.0.0.1:0", Scheduler: "127.0.0.1:0", Tracker: "127.0.0.1:0", Admin: "127.0.0.1:0", ClusterID: string(id), Machine: m,
+			Epoch: int64(i+1) * 1000, HeartbeatInterval: 20 * time.Millisecond, Groups: func(user string) []string { return []string{user} }}}
+		f.ids = append(f.ids, id)
+		f.rms[id] = c
+		f.startRM(id)
+		farm, err := nmrpc.New(nmrpc.Config{Tracker: c.d.Addresses().Tracker, Nodes: n, First: i * 100, Eager: time.Millisecond, RunTime: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.clean = append(f.clean, background(t, "nodes", farm.Run))
+		<-farm.Ready()
+	}
+	f.look()
+	return f
+}
+
+func (f *federation) startRM(id creel.SubclusterID) {
+	f.t.Helper()
+	c := f.rms[id]
+	d, err := rmrpc.New(c.cfg)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	c.d = d
+	a := d.Addresses()
+	c.cfg.Client, c.cfg.Scheduler, c.cfg.Tracker, c.cfg.Admin = a.Client, a.Scheduler, a.Tracker, a.Admin // the same after a restart
+	c.stopRM = sync.OnceFunc(background(f.t, "resource manager", d.Run))
+	f.clean = append(f.clean, c.stopRM)
+	<-d.Ready()
+	if err := proxyrpc.PublishKeys(context.Background(), f.store, id, d.AMRMKeys(), secret); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// look makes the view anew, as the federation's watch would; lost are those that are not there.
+func (f *federation) look(lost ...creel.SubclusterID) {
+	var members []subcluster.Status
+	for _, id := range f.ids {
+		c := f.rms[id]
+		st := subcluster.Status{State: subcluster.StateActive, Reason: "beat 1s ago"}
+		if slices.Contains(lost, id) {
+			st.State = subcluster.StateLost
+		}
+		a := c.d.Addresses()
+		st.ID, st.Addresses = id, subcluster.Addresses{Client: a.Client, Scheduler: a.Scheduler, Tracker: a.Tracker, Admin: a.Admin}
+		st.Load.Metrics = subcluster.ClusterMetrics{AvailableMB: int64(c.nodes) * 8192, AvailableVirtualCores: int64(c.nodes) * 8, TotalMB: int64(c.nodes) * 8192, TotalVirtualCores: int64(c.nodes) * 8}
+		members = append(members, st)
+	}
+	v := subcluster.NewView(time.Now(), members, []subcluster.Policy{{Queue: "root", Version: 1, Document: []byte(f.doc)}})
+	f.mu.Lock()
+	f.view = v
+	f.mu.Unlock()
+}
+
+func (f *federation) seen() *subcluster.View {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.view
+}
+
+func (f *federation) end() {
+	f.client.Close()
+	for i := len(f.clean) - 1; i >= 0; i-- {
+		f.clean[i]()
+	}
+}
+
+func background(t testing.TB, what string, run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("%s ended with %v", what, err)
+		}
+	}
+}
+
+// proxy is one running proxy.
+type proxy struct {
+	*proxyrpc.Proxy
+	address string
+	stop    func()
+}
+
+func (f *federation) proxy() *proxy {
+	f.t.Helper()
+	remote := proxyrpc.NewRemote(f.seen, "", hrpc.ClientConfig{})
+	p, err := proxyrpc.New(proxyrpc.Config{Name: "proxy", Masters: remote, Launcher: remote, Spreads: f.store, Secrets: secrets, View: f.seen,
+		Session:     amrmproxy.Config{TwinBeat: 30 * time.Millisecond, SlowAfter: 300 * time.Millisecond, KeepAlive: time.Second, Retry: 10 * time.Millisecond, RetryMost: 100 * time.Millisecond},
+		SilentAfter: 300 * time.Millisecond})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	server, err := proxyrpc.NewServer(p, proxyrpc.NewKeyBook(f.store, secrets, f.seen), hrpc.Config{DrainTime: time.Second})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	stopProxy := background(f.t, "proxy", p.Run)
+	stopServer := background(f.t, "door", func(ctx context.Context) error { return server.Run(ctx, l) })
+	out := &proxy{Proxy: p, address: l.Addr().String(), stop: sync.OnceFunc(func() {
+		stopProxy() // answers what waits
+		stopServer()
+		remote.Close()
+	})}
+	f.clean = append(f.clean, out.stop)
+	return out
+}
+
+func (f *federation) as(id creel.SubclusterID, user string) yarnrpc.ApplicationClientProtocolClient {
+	return yarnrpc.NewApplicationClientProtocolClient(f.client, f.rms[id].d.Addresses().Client, hrpc.Login{User: user})
+}
+
+// master plays an application's master: unmanaged at home, so that its token
+// stands in its report, and it keeps its table as Hadoop's client library does.
+type master struct {
+	f       *federation
+	app     creel.ApplicationID
+	home    creel.SubclusterID
+	cred    *hrpc.Credential
+	am      yarnrpc.ApplicationMasterProtocolClient
+	lastID  int32
+	want    map[int32]int32
+	dirty   map[int32]bool
+	release []*pb.ContainerIdProto
+	has     map[creel.ContainerID]bool
+	seen    map[creel.ContainerID]bool
+	nodes   map[string]bool // with an NM token
+	limit   creel.Resource
+	cluster int32
+	again   int // how often it had to register again
+}
+
+func (f *federation) submit(home creel.SubclusterID, at *proxy) *master {
+	f.t.Helper()
+	ctx := context.Background()
+	m := &master{f: f, home: home, want: map[int32]int32{}, dirty: map[int32]bool{}, has: map[creel.ContainerID]bool{}, seen: map[creel.ContainerID]bool{}, nodes: map[string]bool{}}
+	c := f.as(home, "ann")
+	id := must(c.GetNewApplication(ctx, &pb.GetNewApplicationRequestProto{})).GetApplicationId()
+	must(c.SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
+		ApplicationId: id, ApplicationName: proto.String("story"), Queue: proto.String("default"), UnmanagedAm: proto.Bool(true), AmContainerSpec: &pb.ContainerLaunchContextProto{},
+		Resource: pb.FromResource(creel.NewResource(256, 1)), KeepContainersAcrossApplicationAttempts: proto.Bool(true)}}))
+	m.app = pb.ToApplicationID(id)
+	f.until("the master is launched", func() bool {
+		r := must(c.GetApplicationReport(ctx, &pb.GetApplicationReportRequestProto{ApplicationId: id})).GetApplicationReport()
+		if t := r.GetAmRmToken(); t != nil {
+			m.cred = &hrpc.Credential{Identifier: t.GetIdentifier(), Password: t.GetPassword(), Kind: t.GetKind()}
+		}
+		return m.cred != nil
+	})
+	if at != nil {
+		m.connect(at.address)
+	} else {
+		m.connect(f.rms[home].d.Addresses().Scheduler)
+	}
+	return m
+}
+
+func must[T any](t T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// until waits for something that other goroutines bring about.
+func (f *federation) until(what string, done func() bool) {
+	f.t.Helper()
+	for range 3000 {
+		if done() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	f.t.Fatalf("it never came about that %s", what)
+}
+
+func (m *master) connect(address string) {
+	m.am = yarnrpc.NewApplicationMasterProtocolClient(m.f.client, address, hrpc.Login{Credential: m.cred})
+}
+
+func (m *master) register() *pb.RegisterApplicationMasterResponseProto {
+	m.f.t.Helper()
+	r, err := m.am.RegisterApplicationMaster(context.Background(), &pb.RegisterApplicationMasterRequestProto{Host: proto.String("am"), RpcPort: proto.Int32(-1), TrackingUrl: proto.String("")})
+	if err != nil {
+		m.f.t.Fatalf("register: %v", err)
+	}
+	m.lastID = 0
+	return r
+}
+
+func (m *master) ask(p, n int32) { m.want[p], m.dirty[p] = n, true }
+
+// beat is one allocate, with what Hadoop's client does about errors: it
+// registers again when told to, and then says everything again.
+func (m *master) beat() {
+	m.f.t.Helper()
+	for range 200 {
+		a := &pb.AllocateRequestProto{ResponseId: proto.Int32(m.lastID), Release: m.release, Progress: proto.Float32(0.5)}
+		for p, n := range m.want {
+			if m.dirty[p] {
+				a.Ask = append(a.Ask, &pb.ResourceRequestProto{Priority: pb.FromPriority(p), ResourceName: proto.String("*"), NumContainers: proto.Int32(n), Capability: pb.FromResource(creel.NewResource(1024, 1))})
+			}
+		}
+		r, err := m.am.Allocate(context.Background(), a)
+		switch {
+		case errors.Is(err, creel.ErrNotRegistered):
+			m.again++
+			m.register()
+			for p := range m.want {
+				m.dirty[p] = true
+			}
+			continue
+		case errors.Is(err, creel.ErrBusy), errors.Is(err, creel.ErrUnavailable):
+			time.Sleep(10 * time.Millisecond)
+			continue
+		case err != nil:
+			m.f.t.Fatalf("allocate: %v", err)
+		}
+		m.dirty, m.release = map[int32]bool{}, nil
+		m.take(r)
+		return
+	}
+	m.f.t.Fatal("allocate never went through")
+}
+
+func (m *master) take(r *pb.AllocateResponseProto) {
+	m.f.t.Helper()
+	m.lastID = r.GetResponseId()
+	for _, n := range r.NmTokens {
+		m.nodes[n.GetNodeId().GetHost()] = true
+	}
+	for _, c := range r.AllocatedContainers {
+		id := pb.ToContainerID(c.Id)
+		if m.seen[id] {
+			m.f.t.Errorf("%v was told twice", id)
+		}
+		if p := c.GetPriority().GetPriority(); m.want[p] == 0 {
+			m.f.t.Errorf("over-granted: %v", id)
+		} else {
+			m.want[p]--
+		}
+		if !m.nodes[c.GetNodeId().GetHost()] {
+			m.f.t.Errorf("%v came without a token for its node %s", id, c.GetNodeId().GetHost())
+		}
+		m.seen[id], m.has[id] = true, true
+	}
+	for _, s := range r.CompletedContainerStatuses {
+		id := pb.ToContainerID(s.ContainerId)
+		if !m.has[id] {
+			m.f.t.Errorf("the end of %v, which the master does not have", id)
+		}
+		delete(m.has, id)
+	}
+	m.limit, m.cluster = pb.ToResource(r.Limit), r.GetNumClusterNodes()
+}
+
+// beatUntil beats until done.
+func (m *master) beatUntil(what string, done func() bool) {
+	m.f.t.Helper()
+	m.f.until(what, func() bool { m.beat(); return done() })
+}
+
+// at counts the containers a member granted, by the epoch in their ids.
+func (m *master) at(id creel.SubclusterID) (n int) {
+	base := m.f.rms[id].cfg.Epoch
+	for c := range m.has {
+		if e := c.Epoch(); e >= base && e < base+1000 {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *master) finish() {
+	m.f.t.Helper()
+	m.f.until("the master is unregistered", func() bool {
+		r, err := m.am.FinishApplicationMaster(context.Background(), &pb.FinishApplicationMasterRequestProto{FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum()})
+		if err != nil {
+			m.f.t.Fatalf("finish: %v", err)
+		}
+		return r.GetIsUnregistered()
+	})
+}
+
+// state of the application, or of its twin, in a member.
+func (m *master) state(id creel.SubclusterID) creel.ApplicationState {
+	r, err := m.f.as(id, "ann").GetApplicationReport(context.Background(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(m.app)})
+	if err != nil {
+		return 0
+	}
+	return creel.ApplicationState(r.GetApplicationReport().GetYarnApplicationState())
+}
+
+func (m *master) noSpread() {
+	m.f.t.Helper()
+	m.f.until("the spread is gone", func() bool { return len(must(m.f.store.SpreadsOf(context.Background(), m.app))) == 0 })
+}
+
+func TestAMasterSpreadsOverTwoResourceManagers(t *testing.T) {
+	f := found(t, `{"split":{"policy":"balanced"}}`, 1, 3) // home has 8 places, sc-b 24
+	p := f.proxy()
+	m := f.submit("sc-a", p)
+	if r := m.register(); !strings.HasSuffix(r.GetQueue(), "default") || r.GetMaximumCapability().GetMemory() != 8192 {
+		t.Errorf("registered: %v", r)
+	}
+	m.ask(1, 24)
+	m.beatUntil("all 24 are granted", func() bool { return m.want[1] == 0 })
+	if a, b := m.at("sc-a"), m.at("sc-b"); a == 0 || b == 0 || a+b != 24 {
+		t.Errorf("%d containers from sc-a, %d from sc-b", a, b)
+	}
+	if m.state("sc-b") != creel.AppRunning {
+		t.Errorf("the twin is %s", m.state("sc-b"))
+	}
+	m.beatUntil("the cluster is counted whole", func() bool { return m.cluster == 4 })
+	// Give back a few of each, by their owners, and want as many again.
+	ids := sorted(m.has)
+	for _, id := range []creel.ContainerID{ids[0], ids[len(ids)-1]} {
+		m.release = append(m.release, pb.FromContainerID(id))
+	}
+	m.beatUntil("both are ended", func() bool { return len(m.has) == 22 })
+	m.finish()
+	f.until("the twin has finished", func() bool { return m.state("sc-b") == creel.AppFinished })
+	m.noSpread()
+	if s := p.Stats(); s.Launches != 1 || s.LaunchFailures != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func sorted(m map[creel.ContainerID]bool) (ids []creel.ContainerID) {
+	for id := range m {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, creel.ContainerID.Compare)
+	return ids
+}
+
+func TestBroadcastGivesNoMoreThanWasAsked(t *testing.T) {
+	f := found(t, `{"split":{"policy":"broadcast"}}`, 2, 2, 2)
+	p := f.proxy()
+	m := f.submit("sc-b", p)
+	m.register()
+	total := 0
+	for range 5 {
+		m.ask(1, 5)
+		m.beatUntil("five more are granted", func() bool { return m.want[1] == 0 }) // over-grants fail in take
+		total += 5
+	}
+	for range 10 {
+		m.beat()
+	}
+	if len(m.has) != total {
+		t.Errorf("has %d of %d", len(m.has), total)
+	}
+	// What came too late was given back: the members run what the master has.
+	f.until("the surplus is gone", func() bool {
+		n := 0
+		for _, id := range f.ids {
+			r := must(f.as(id, "ann").GetApplicationReport(context.Background(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(m.app)}))
+			n += int(r.GetApplicationReport().GetAppResource_Usage().GetNumUsedContainers())
+		}
+		m.beat()
+		return n == total
+	})
+	m.finish()
+	m.noSpread()
+}
+
+func TestAProxyIsReplacedInTheMiddle(t *testing.T) {
+	f := found(t, `{"split":{"policy":"balanced"}}`, 1, 2)
+	first := f.proxy()
+	m := f.submit("sc-a", first)
+	m.register()
+	m.ask(1, 12)
+	m.beatUntil("12 are granted", func() bool { return m.want[1] == 0 })
+	before := m.at("sc-b")
+	if before == 0 {
+		t.Fatal("nothing from sc-b")
+	}
+	first.stop()
+	second := f.proxy()
+	m.connect(second.address)
+	m.ask(1, 6)
+	m.beatUntil("6 more are granted", func() bool { return m.want[1] == 0 })
+	if m.again != 1 {
+		t.Errorf("the master registered again %d times", m.again)
+	}
+	// The second proxy speaks for the first one's containers in both members.
+	m.release = nil
+	ids := sorted(m.has)
+	m.release = append(m.release, pb.FromContainerID(ids[0]), pb.FromContainerID(ids[len(ids)-1]))
+	n := len(ids)
+	m.beatUntil("both are ended", func() bool { return len(m.has) == n-2 })
+	m.finish()
+	f.until("the twin has finished", func() bool { return m.state("sc-b") == creel.AppFinished })
+	m.noSpread()
+	if s := second.Stats(); s.Launches != 0 {
+		t.Errorf("the second proxy launched %d twins", s.Launches)
+	}
+}
+
+func TestALostSecondaryHasItsAsksMoved(t *testing.T) {
+	f := found(t, `{"split":{"policy":"broadcast"}}`, 4, 1)
+	p := f.proxy()
+	m := f.submit("sc-a", p)
+	m.register()
+	m.ask(1, 2)
+	m.beatUntil("2 are granted", func() bool { return m.want[1] == 0 })
+	f.until("the twin runs", func() bool { m.beat(); return m.state("sc-b") == creel.AppRunning })
+	f.rms["sc-b"].stopRM()
+	f.look("sc-b")
+	m.ask(1, 20)
+	m.beatUntil("home grants what sc-b cannot", func() bool { return m.want[1] == 0 })
+	if m.cluster != 4 {
+		t.Errorf("%d nodes are counted, though sc-b is gone", m.cluster)
+	}
+	m.finish()
+}
+
+func TestAKilledApplicationLeavesNoTwin(t *testing.T) {
+	f := found(t, `{"split":{"policy":"broadcast"}}`, 1, 1)
+	p := f.proxy()
+	m := f.submit("sc-a", p)
+	m.register()
+	m.ask(1, 3)
+	m.beatUntil("3 are granted and the twin runs", func() bool { return m.want[1] == 0 && m.state("sc-b") == creel.AppRunning })
+	// Killed at its home, behind the proxy's back; the master dies with it and says nothing.
+	c := f.as("sc-a", "ann")
+	f.until("it is killed", func() bool {
+		return must(c.ForceKillApplication(context.Background(), &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(m.app)})).GetIsKillCompleted()
+	})
+	f.until("the twin is killed", func() bool { return m.state("sc-b") == creel.AppKilled })
+	m.noSpread()
+}
+
+func TestTheHomeRestartsUnderARunningMaster(t *testing.T) {
+	f := found(t, `{"split":{"policy":"balanced"}}`, 2, 2)
+	// With a journal, so that its keys and applications outlive it.
+	f.rms["sc-a"].stopRM()
+	f.rms["sc-a"].cfg.Dir = t.TempDir()
+	f.startRM("sc-a")
+	p := f.proxy()
+	m := f.submit("sc-a", p)
+	m.register()
+	m.ask(1, 10)
+	m.beatUntil("10 are granted", func() bool { return m.want[1] == 0 })
+	f.rms["sc-a"].stopRM()
+	f.startRM("sc-a")
+	m.ask(1, 6)
+	m.beatUntil("6 more are granted", func() bool { return m.want[1] == 0 })
+	if m.again != 0 {
+		t.Errorf("the master noticed: it registered again %d times", m.again)
+	}
+	m.finish()
+	f.until("the twin has finished", func() bool { return m.state("sc-b") == creel.AppFinished })
+	m.noSpread()
+}
+
+func TestTheDoorRefusesWhatItDoesNotKnow(t *testing.T) {
+	f := found(t, `{}`, 1)
+	p := f.proxy()
+	m := f.submit("sc-a", p)
+	ctx := context.Background()
+	if _, err := m.am.Allocate(ctx, &pb.AllocateRequestProto{}); !errors.Is(err, creel.ErrNotRegistered) {
+		t.Errorf("allocate before register: %v", err)
+	}
+	m.register()
+	var remote *hrpc.RemoteError
+	if _, err := m.am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: proto.Int32(41)}); !errors.As(err, &remote) || remote.Class != yarnrpc.ClassInvalidMasterRequest || !strings.Contains(remote.Message, "expect responseId to be 0 but get 41") {
+		t.Errorf("a wrong response id: %v", err)
+	}
+	if _, err := m.am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{Host: proto.String("other")}); !errors.As(err, &remote) || remote.Class != yarnrpc.ClassInvalidMasterRequest {
+		t.Errorf("a second registration: %v", err)
+	}
+	// What home refuses is told under home's own class.
+	bad := &pb.AllocateRequestProto{Ask: []*pb.ResourceRequestProto{{Priority: pb.FromPriority(1), ResourceName: proto.String("*"), NumContainers: proto.Int32(1), Capability: pb.FromResource(creel.NewResource(1<<20, 1))}}}
+	if _, err := m.am.Allocate(ctx, bad); !errors.As(err, &remote) || remote.Class != yarnrpc.ClassInvalidResource {
+		t.Errorf("a container larger than any node: %v", err)
+	}
+	m.ask(1, 1)
+	m.beatUntil("it goes on after that", func() bool { return m.want[1] == 0 })
+
+	forged := *m.cred
+	forged.Password = []byte("guess")
+	door := yarnrpc.NewApplicationMasterProtocolClient(f.client, p.address, hrpc.Login{Credential: &forged})
+	if _, err := door.Allocate(ctx, &pb.AllocateRequestProto{}); err == nil {
+		t.Error("a forged token was let in")
+	}
+	foreign := *m.cred
+	foreign.Identifier = []byte{1, 2, 3}
+	door = yarnrpc.NewApplicationMasterProtocolClient(f.client, p.address, hrpc.Login{Credential: &foreign})
+	if _, err := door.Allocate(ctx, &pb.AllocateRequestProto{}); !errors.Is(err, creel.ErrInvalidToken) {
+		t.Errorf("an unreadable token: %v", err)
+	}
+	simple := yarnrpc.NewApplicationMasterProtocolClient(f.client, p.address, hrpc.Login{User: "ann"})
+	if _, err := simple.Allocate(ctx, &pb.AllocateRequestProto{}); !errors.Is(err, creel.ErrNotPermitted) {
+		t.Errorf("no token: %v", err)
+	}
+	// Distributed scheduling is off: its protocol is unknown, as on such a ResourceManager.
+	distributed := yarnrpc.NewDistributedSchedulingAMProtocolClient(f.client, p.address, hrpc.Login{Credential: m.cred})
+	if _, err := distributed.AllocateForDistributedScheduling(ctx, &pb.DistributedSchedulingAllocateRequestProto{}); !errors.As(err, &remote) || remote.Class != hrpc.ClassNoSuchProtocol {
+		t.Errorf("distributed scheduling: %v", err)
+	}
+	m.finish()
+	// The answer was lost: the same again, not an error.
+	m.finish()
+}
+
+func TestAStoreThatCannotTellStartsNoSession(t *testing.T) {
+	f := found(t, `{}`, 1)
+	remote := proxyrpc.NewRemote(f.seen, "", hrpc.ClientConfig{})
+	defer remote.Close()
+	broken := brokenStore{errors.New("redis is away")}
+	p, err := proxyrpc.New(proxyrpc.Config{Masters: remote, Launcher: remote, Spreads: &broken, Secrets: secrets, View: f.seen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer background(t, "proxy", p.Run)()
+	f.until("it runs", func() bool {
+		answer := make(chan error, 1)
+		p.Call(proxyrpc.Caller{Attempt: creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1}, Home: "sc-a"},
+			amrmproxy.FromAM{Allocate: &pb.AllocateRequestProto{}}, func(_ proto.Message, err error) { answer <- err })
+		err := <-answer
+		return errors.Is(err, creel.ErrUnavailable) && strings.Contains(err.Error(), "redis is away")
+	})
+	f.until("it is forgotten", func() bool { return p.Stats().Sessions == 0 })
+}
+
+type brokenStore struct{ err error }
+
+func (b *brokenStore) SaveSpread(context.Context, statestore.Spread) (int64, error) { return 0, b.err }
+func (b *brokenStore) SpreadsOf(context.Context, creel.ApplicationID) ([]statestore.Spread, error) {
+	return nil, b.err
+}
+func (b *brokenStore) DropSpread(context.Context, creel.AttemptID) error { return b.err }
+
+// BenchmarkAllocate compares a beat with nothing to say straight to the
+// ResourceManager, through the proxy, and through the proxy with a twin, in
+// one run. What the proxy adds is the difference.
+func BenchmarkAllocate(b *testing.B) {
+	f := found(b, `{"split":{"policy":"broadcast"}}`, 1, 1)
+	p := f.proxy()
+	run := func(name string, m *master, setUp func()) {
+		m.register()
+		setUp()
+		b.Run(name, func(b *testing.B) {
+			times := make([]time.Duration, 0, b.N)
+			for b.Loop() {
+				start := time.Now()
+				m.beat()
+				times = append(times, time.Since(start))
+			}
+			slices.Sort(times)
+			b.ReportMetric(float64(times[len(times)/2].Microseconds()), "p50-us")
+			b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), "p99-us")
+		})
+	}
+	direct := f.submit("sc-a", nil)
+	run("direct", direct, func() {})
+	through := f.submit("sc-a", p)
+	run("proxy", through, func() {})
+	twin := f.submit("sc-a", p)
+	run("proxy+twin", twin, func() {
+		twin.ask(1, 1)
+		twin.beatUntil("granted", func() bool { return twin.want[1] == 0 && twin.state("sc-b") == creel.AppRunning })
+	})
+	fmt.Fprintln(os.Stderr, p.Stats())
+}
