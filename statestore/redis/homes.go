@@ -61,11 +61,11 @@ func (t table) ended(n int64) string { return t.s.shard(n, t.letter+"e") }
 // scripts want a key in the slot.
 func (t table) spread(p place) string { return t.s.shard(p.n, t.letter+"s:"+p.index) }
 
-func (t table) write(ctx context.Context, n int64, script *goredis.Script, keys []string, args ...any) ([]any, error) {
+func (t table) write(ctx context.Context, n int64, sc *script, keys []string, args ...any) ([]any, error) {
 	if !t.any {
-		return t.s.writeShard(ctx, n, script, keys, args...)
+		return t.s.writeShard(ctx, n, sc, keys, args...)
 	}
-	v, err := t.s.do(ctx, &call{script: script, keys: append([]string{t.s.shard(n, "guard")}, keys...), args: t.s.guarded(ctx, "", args...), write: true})
+	v, err := t.s.do(ctx, t.s.writing(ctx, sc, t.s.shard(n, "guard"), "", keys, args))
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (t table) forget(ctx context.Context, p place, name string, member creel.Su
 
 // find is one HGET; only what ends, or is not there, needs more.
 func (t table) find(ctx context.Context, p place) (creel.SubclusterID, error) {
-	v, err := t.s.do(ctx, &call{args: []any{"HGET", t.bucket(p), p.field}})
+	v, err := t.s.do(ctx, command("HGET", t.bucket(p), p.field))
 	if err != nil {
 		return "", err
 	}
@@ -203,7 +203,7 @@ func (t table) sure(ctx context.Context, n int64) error {
 	if err != nil {
 		return err
 	}
-	v, err := t.s.do(ctx, &call{args: []any{"HGET", t.s.shard(n, "guard"), "@"}})
+	v, err := t.s.do(ctx, command("HGET", t.s.shard(n, "guard"), "@"))
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (t table) sure(ctx context.Context, n int64) error {
 
 // clockOf is the time of the server that has a key.
 func (s *Store) clockOf(ctx context.Context, key string) (time.Time, error) {
-	v, err := s.do(ctx, &call{script: timeScript, keys: []string{key}})
+	v, err := s.do(ctx, reading(timeScript, []string{key}))
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -264,7 +264,7 @@ func (t table) page(ctx context.Context, m creel.SubclusterID, cursor string, li
 			if k == n && after != "" {
 				low = "(" + after
 			}
-			calls = append(calls, &call{args: []any{"ZRANGEBYLEX", t.index(k, m), low, "+", "LIMIT", 0, limit - len(page)}})
+			calls = append(calls, command("ZRANGEBYLEX", t.index(k, m), low, "+", "LIMIT", 0, limit-len(page)))
 		}
 		answers, err := t.s.all(ctx, calls)
 		if err != nil {
@@ -301,7 +301,7 @@ func (t table) lines(ctx context.Context, m creel.SubclusterID, entries []any) (
 		}
 		p := locate(ts, n)
 		lines = append(lines, line{ts: ts, n: n})
-		calls = append(calls, &call{args: []any{"HGET", t.bucket(p), p.field}})
+		calls = append(calls, command("HGET", t.bucket(p), p.field))
 	}
 	answers, err := t.s.all(ctx, calls)
 	if err != nil {
@@ -317,7 +317,7 @@ func (t table) lines(ctx context.Context, m creel.SubclusterID, entries []any) (
 			return nil, err
 		}
 		if !lines[i].ends.IsZero() && now.IsZero() {
-			if now, err = t.s.clockOf(ctx, calls[i].key()); err != nil {
+			if now, err = t.s.clockOf(ctx, calls[i].key); err != nil {
 				return nil, err
 			}
 		}
@@ -335,7 +335,7 @@ func (t table) sweep(ctx context.Context, limit int) (freed int, err error) {
 		if err != nil {
 			return freed, err
 		}
-		v, err := t.s.do(ctx, &call{args: []any{"ZRANGEBYSCORE", t.ended(n), "-inf", now.UnixMilli(), "LIMIT", 0, limit - freed}})
+		v, err := t.s.do(ctx, command("ZRANGEBYSCORE", t.ended(n), "-inf", now.UnixMilli(), "LIMIT", 0, limit-freed))
 		if err != nil {
 			return freed, err
 		}
@@ -346,7 +346,7 @@ func (t table) sweep(ctx context.Context, limit int) (freed int, err error) {
 				return freed, surprise(e)
 			}
 			p := locate(ts, id)
-			v, err := t.s.do(ctx, &call{args: []any{"HGET", t.bucket(p), p.field}})
+			v, err := t.s.do(ctx, command("HGET", t.bucket(p), p.field))
 			if err != nil {
 				return freed, err
 			}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/statestore"
-	goredis "github.com/redis/go-redis/v9"
 )
 
 // A store has an identity, made by whoever opens an empty one, and each shard
@@ -81,13 +80,13 @@ func (s *Store) mark(ctx context.Context, id, how string) error {
 }
 
 // everyShard runs a script that needs only the guard on all shards at once.
-func (s *Store) everyShard(ctx context.Context, script *goredis.Script, args ...any) error {
+func (s *Store) everyShard(ctx context.Context, sc *script, args ...any) error {
 	errs := make(chan error, shards)
 	for n := range int64(shards) {
 		s.wg.Add(1)
 		go func() {
 			defer s.wg.Done()
-			v, err := s.do(ctx, &call{script: script, keys: []string{s.shard(n, "guard")}, args: s.guarded(ctx, "", args...), write: true})
+			v, err := s.do(ctx, s.writing(ctx, sc, s.shard(n, "guard"), "", nil, args))
 			if err == nil {
 				_, err = s.refusal(ctx, v)
 			}
@@ -109,7 +108,7 @@ func (s *Store) adopt(ctx context.Context, mark string) error {
 	if mark == "" {
 		return came("a shard has lost its mark")
 	}
-	v, err := s.do(ctx, &call{args: []any{"HMGET", s.control("meta"), "id", "state"}})
+	v, err := s.do(ctx, command("HMGET", s.control("meta"), "id", "state"))
 	if err != nil {
 		return err
 	}
@@ -126,7 +125,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	if _, err := s.known(ctx); err != nil {
 		return err
 	}
-	v, err := s.do(ctx, &call{args: []any{"HGET", s.control("meta"), "schema"}})
+	v, err := s.do(ctx, command("HGET", s.control("meta"), "schema"))
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -14,26 +15,57 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// call is one command or script on its way to a server.
+// call is one command on its way to a server. For a script it is EVALSHA, or
+// EVAL once the server said that it does not know the script.
 type call struct {
-	script *goredis.Script
-	keys   []string // of the script; the first decides the server
-	args   []any    // of the script, or the whole command
-	write  bool     // to be acknowledged by replicas, if that is asked for
-	once   bool     // not to be sent again if it may have happened
+	args   []any
+	key    string // decides the server
+	script *script
+	write  bool // to be acknowledged by replicas, if that is asked for
+	once   bool // not to be sent again if it may have happened
 
 	ctx  context.Context
 	res  any
 	err  error
-	done chan struct{}
+	done chan struct{} // gets one value when res and err are set
 }
 
-func (c *call) key() string {
-	if c.script != nil {
-		return c.keys[0]
+// command makes a call of a plain command, whose second word is the key.
+func command(args ...any) *call { return &call{args: args, key: args[1].(string)} }
+
+// reading makes a call of a script that only reads.
+func reading(sc *script, keys []string, args ...any) *call {
+	all := make([]any, 0, 3+len(keys)+len(args))
+	all = append(all, "EVALSHA", sc.hash, len(keys))
+	for _, k := range keys {
+		all = append(all, k)
 	}
-	return c.args[1].(string)
+	return &call{args: append(all, args...), key: keys[0], script: sc}
 }
+
+// writing makes a call of a script that begins with the guard: its first key is
+// the guard of the slot, its first four arguments are the fence, the identity
+// and the wish for durability.
+func (s *Store) writing(ctx context.Context, sc *script, guardKey, identity string, keys []string, args []any) *call {
+	all := make([]any, 0, 8+len(keys)+len(args))
+	all = append(all, "EVALSHA", sc.hash, 1+len(keys), guardKey)
+	for _, k := range keys {
+		all = append(all, k)
+	}
+	name, token, durable := "", "0", ""
+	if l, ok := statestore.FenceOf(ctx); ok {
+		name, token = ":"+l.Name, strconv.FormatInt(l.Token, 10)
+	}
+	if s.cfg.Wait > 0 {
+		durable = "1"
+	}
+	all = append(all, name, token, identity, durable)
+	return &call{args: append(all, args...), key: guardKey, script: sc, write: true,
+		once: sc == moveScript || sc == acquireScript || sc == drainScript}
+}
+
+// whole makes the call carry its script as text.
+func (c *call) whole() { c.args[0], c.args[1] = "EVAL", c.script.source }
 
 // lane carries the calls of many callers to one server in shared pipelines. A
 // call that comes while pipelines are under way waits for the next one, so that
@@ -49,7 +81,8 @@ type lane struct {
 
 var errQueueFull = errors.New("too many requests wait for this server")
 
-// lane finds the server of a key and its lane.
+// lane finds the server of a key and its lane. The caller calls s.wg.Done when
+// it is through with it.
 func (s *Store) lane(ctx context.Context, key string) (*lane, error) {
 	node, _ := s.client.(*goredis.Client)
 	if s.cluster != nil {
@@ -64,6 +97,7 @@ func (s *Store) lane(ctx context.Context, key string) (*lane, error) {
 	if s.closed {
 		return nil, errClosed
 	}
+	s.wg.Add(1) // for the caller: Close waits for it
 	l := s.lanes[addr]
 	if l == nil || l.node != node {
 		l = &lane{node: node}
@@ -72,35 +106,64 @@ func (s *Store) lane(ctx context.Context, key string) (*lane, error) {
 	return l, nil
 }
 
+// answers are reused: a caller that waits for its answer gives its channel back.
+var answers = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
+
 // once sends a call and waits for its answer or the end of the context; the
-// call may happen all the same then.
-func (s *Store) once(ctx context.Context, c *call) (any, error) {
-	l, err := s.lane(ctx, c.key())
+// call may happen all the same then. On an idle lane the caller carries its own
+// call: no other goroutine is woken for it.
+func (s *Store) once(ctx context.Context, c *call) error {
+	l, err := s.lane(ctx, c.key)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c.ctx, c.done = ctx, make(chan struct{})
+	defer s.wg.Done()
+	c.ctx, c.res, c.err = ctx, nil, nil
+	done := answers.Get().(chan struct{})
+	c.done = done
 	l.mu.Lock()
 	if len(l.queue) >= s.cfg.MaxQueue {
 		l.mu.Unlock()
-		return nil, errQueueFull
+		return errQueueFull
 	}
-	l.queue = append(l.queue, c)
+	alone := l.flights == 0
 	fly := l.flights < s.cfg.Flights
+	if !alone {
+		l.queue = append(l.queue, c)
+	}
 	if fly {
 		l.flights++
 		s.wg.Add(1)
 	}
 	l.mu.Unlock()
-	if fly {
+	switch {
+	case alone:
+		s.carry(ctx, l, []*call{c})
+		s.land(l)
+	case fly:
 		go s.fly(l)
 	}
 	select {
-	case <-c.done:
-		return c.res, c.err
+	case <-done:
+		answers.Put(done)
+		return c.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
+}
+
+// land ends the flight of a caller that carried its own call; calls that came
+// meanwhile fly on without it.
+func (s *Store) land(l *lane) {
+	l.mu.Lock()
+	if len(l.queue) > 0 {
+		l.mu.Unlock()
+		go s.fly(l)
+		return
+	}
+	l.flights--
+	l.mu.Unlock()
+	s.wg.Done()
 }
 
 // fly carries pipelines until none waits.
@@ -121,18 +184,20 @@ func (s *Store) fly(l *lane) {
 		clear(l.queue[rest:])
 		l.queue = l.queue[:rest]
 		l.mu.Unlock()
-		s.carry(l, batch)
+		// No context: the connection's timeouts bound the exchange, and one
+		// caller's deadline must not end another's call.
+		s.carry(context.Background(), l, batch)
 		clear(batch)
 	}
 }
 
 // carry sends one pipeline and hands out the answers.
-func (s *Store) carry(l *lane, batch []*call) {
+func (s *Store) carry(ctx context.Context, l *lane, batch []*call) {
 	live := batch[:0]
 	for _, c := range batch {
 		if err := c.ctx.Err(); err != nil {
 			c.err = err
-			close(c.done)
+			c.done <- struct{}{}
 			continue
 		}
 		live = append(live, c)
@@ -142,39 +207,30 @@ func (s *Store) carry(l *lane, batch []*call) {
 	}
 	s.counts.pipelines.Add(1)
 	s.counts.calls.Add(int64(len(live)))
-	// The deadline is the store's own: one caller's must not end another's call.
-	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.readTimeout()+s.cfg.Timeout)
-	defer cancel()
-	s.exchange(ctx, l.node, live, false)
+	s.exchange(ctx, l.node, live)
 	var unknown []*call
 	for _, c := range live {
 		if c.err != nil && strings.HasPrefix(c.err.Error(), "NOSCRIPT") {
+			c.whole()
 			unknown = append(unknown, c)
 		}
 	}
 	if len(unknown) > 0 {
-		s.exchange(ctx, l.node, unknown, true)
+		s.exchange(ctx, l.node, unknown)
 	}
 	for _, c := range live {
-		close(c.done)
+		c.done <- struct{}{}
 	}
 }
 
 // exchange is one pipeline over one connection, with a WAIT at its end if
-// replicas must have the writes. whole sends scripts as text, not by hash.
-func (s *Store) exchange(ctx context.Context, node *goredis.Client, calls []*call, whole bool) {
+// replicas must have the writes.
+func (s *Store) exchange(ctx context.Context, node *goredis.Client, calls []*call) {
 	pipe := node.Pipeline()
 	cmds := make([]*goredis.Cmd, len(calls))
 	writes := false
 	for i, c := range calls {
-		switch {
-		case c.script == nil:
-			cmds[i] = pipe.Do(ctx, c.args...)
-		case whole:
-			cmds[i] = c.script.Eval(ctx, pipe, c.keys, c.args...)
-		default:
-			cmds[i] = c.script.EvalSha(ctx, pipe, c.keys, c.args...)
-		}
+		cmds[i] = pipe.Do(ctx, c.args...)
 		writes = writes || c.write
 	}
 	var wait *goredis.Cmd
@@ -221,20 +277,18 @@ var errNoReplicas = errors.New("not enough replicas acknowledged the change")
 // certainly has not happened: a second Move or Acquire could undo what came
 // after the first.
 func (s *Store) do(ctx context.Context, c *call) (any, error) {
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.cfg.MaxWait)
-		defer cancel()
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(s.cfg.MaxWait)
 	}
 	var last error
 	for try := 0; ; try++ {
-		if err := ctx.Err(); err != nil {
+		if ctx.Err() != nil {
 			return nil, s.gaveUp(ctx, last)
 		}
-		again := *c
-		v, err := s.once(ctx, &again)
+		err := s.once(ctx, c)
 		if err == nil || errors.Is(err, goredis.Nil) {
-			return v, nil
+			return c.res, nil
 		}
 		if ctx.Err() != nil {
 			if last == nil {
@@ -252,17 +306,15 @@ func (s *Store) do(ctx context.Context, c *call) (any, error) {
 			return nil, s.translate(err)
 		}
 		s.counts.retries.Add(1)
-		if !sleep(ctx, backoff(try)) {
+		pause := backoff(try)
+		if time.Until(deadline) <= pause || !sleep(ctx, pause) {
 			return nil, s.gaveUp(ctx, last)
 		}
 	}
 }
 
-// sleep waits, and is false if the context ended or would end before.
+// sleep waits, and is false if the context ended before.
 func sleep(ctx context.Context, d time.Duration) bool {
-	if dl, ok := ctx.Deadline(); ok && time.Until(dl) <= d {
-		return false
-	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -90,7 +90,7 @@ func isFenced(ctx context.Context) bool {
 
 // Holder implements statestore.Leases.
 func (s *Store) Holder(ctx context.Context, name string) (statestore.Lease, error) {
-	v, err := s.do(ctx, &call{script: holderScript, keys: []string{s.control("lease")}, args: []any{name}})
+	v, err := s.do(ctx, reading(holderScript, []string{s.control("lease")}, name))
 	if err != nil {
 		return statestore.Lease{}, err
 	}

@@ -97,7 +97,7 @@ func (s *Store) Records(ctx context.Context) (subcluster.Records, error) {
 	if have == nil {
 		have = &policySet{version: "-"}
 	}
-	v, err := s.do(ctx, &call{script: recordsScript, keys: s.controls("meta", "m", "e", "b", "r", "l", "d", "x", "p"), args: []any{have.version, have.identity}})
+	v, err := s.do(ctx, reading(recordsScript, s.controls("meta", "m", "e", "b", "r", "l", "d", "x", "p"), have.version, have.identity))
 	if err != nil {
 		return subcluster.Records{}, err
 	}

@@ -79,7 +79,7 @@ func (s *Store) PolicyHistory(ctx context.Context, q creel.QueuePath, before int
 	const step = 16 // documents may be long
 	var out []subcluster.Policy
 	for from := 0; from < statestore.KeptVersions && len(out) < limit; from += step {
-		v, err := s.do(ctx, &call{args: []any{"LRANGE", s.control("ph:" + string(q)), from, from + step - 1}})
+		v, err := s.do(ctx, command("LRANGE", s.control("ph:"+string(q)), from, from+step-1))
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +107,7 @@ func (s *Store) fenced(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	v, err := s.do(ctx, &call{args: []any{"HGET", s.control("guard"), ":" + l.Name}})
+	v, err := s.do(ctx, command("HGET", s.control("guard"), ":"+l.Name))
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (s *Store) fenced(ctx context.Context) error {
 
 // Keys implements statestore.Keys.
 func (s *Store) Keys(ctx context.Context, ring string) ([]statestore.Key, error) {
-	v, err := s.do(ctx, &call{script: keysScript, keys: []string{s.control("k:" + ring)}})
+	v, err := s.do(ctx, reading(keysScript, []string{s.control("k:" + ring)}))
 	if err != nil {
 		return nil, err
 	}

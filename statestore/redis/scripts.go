@@ -2,7 +2,18 @@
 
 package redis
 
-import goredis "github.com/redis/go-redis/v9"
+import (
+	"crypto/sha1" // what Redis names scripts by, not a matter of security
+	"encoding/hex"
+)
+
+// script is a Lua script and the name that Redis knows it by.
+type script struct{ source, hash string }
+
+func newScript(source string) *script {
+	sum := sha1.Sum([]byte(source))
+	return &script{source, hex.EncodeToString(sum[:])}
+}
 
 // One script per promise. Every script that writes begins with the guard:
 //
@@ -38,7 +49,7 @@ local ms = math.floor(us / 1000)
 // "home claimed-seconds [ends-ms]".
 var (
 	// KEYS[3] index of the member; ARGV[6] member, [7] id in the index.
-	claimScript = goredis.NewScript(guard + `
+	claimScript = newScript(guard + `
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if v then
   local ends = string.match(v, ' %x+ (%x+)$')
@@ -55,7 +66,7 @@ return v`)
 
 	// KEYS[3] ended, [4] index of the home, [5] spread; ARGV[6] value as it was
 	// read, [7] id. Removes what is over.
-	dropScript = goredis.NewScript(allowOOM + guard + clock + `
+	dropScript = newScript(allowOOM + guard + clock + `
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if not v then redis.call('ZREM', KEYS[3], ARGV[7]) return 0 end
 local ends = string.match(v, ' %x+ (%x+)$')
@@ -69,7 +80,7 @@ return 1`)
 
 	// KEYS[3] index of from, [4] index of to; ARGV[6] from, [7] to, [8] id,
 	// [9] channel or "", [10] id as people write it.
-	moveScript = goredis.NewScript(guard + clock + `
+	moveScript = newScript(guard + clock + `
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if not v then touch() return {'NONE'} end
 local home, rest = string.match(v, '^(%S+)( .*)$')
@@ -85,7 +96,7 @@ return {'IS', ARGV[7]}`)
 
 	// KEYS[3] ended; ARGV[6] home, [7] ttl ms, [8] id, [9] channel or "",
 	// [10] id as people write it.
-	forgetScript = goredis.NewScript(allowOOM + guard + clock + `
+	forgetScript = newScript(allowOOM + guard + clock + `
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if not v then touch() return {'OK'} end
 local home, claimed, ends = string.match(v, '^(%S+) (%x+) ?(%x*)$')
@@ -102,7 +113,7 @@ return {'OK'}`)
 // Spreads. KEYS[2] hash of the application: "<attempt>" and "<attempt>r".
 var (
 	// ARGV[5] attempt, [6] expected revision, [7] record.
-	saveSpreadScript = goredis.NewScript(guard + `
+	saveSpreadScript = newScript(guard + `
 local is = tonumber(redis.call('HGET', KEYS[2], ARGV[5] .. 'r') or '0')
 local expect = tonumber(ARGV[6])
 if is == expect + 1 and redis.call('HGET', KEYS[2], ARGV[5]) == ARGV[7] then touch() return {'OK', is} end
@@ -110,7 +121,7 @@ if is ~= expect then touch() return {'OTHER', is} end
 redis.call('HSET', KEYS[2], ARGV[5], ARGV[7], ARGV[5] .. 'r', expect + 1)
 return {'OK', expect + 1}`)
 
-	dropSpreadScript = goredis.NewScript(allowOOM + guard + `
+	dropSpreadScript = newScript(allowOOM + guard + `
 touch()
 redis.call('HDEL', KEYS[2], ARGV[5], ARGV[5] .. 'r')
 return {'OK'}`)
@@ -120,7 +131,7 @@ return {'OK'}`)
 // l load, d drain reason, x deregistered.
 var (
 	// KEYS m e b r l x; ARGV[5] id, [6] epoch, [7] record, [8] channel.
-	registerScript = goredis.NewScript(guard + clock + `
+	registerScript = newScript(guard + clock + `
 local e = redis.call('HGET', KEYS[3], ARGV[5])
 if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
 if e and e ~= ARGV[6] then redis.call('HDEL', KEYS[6], ARGV[5]) end
@@ -134,7 +145,7 @@ redis.call('PUBLISH', ARGV[8], 'm')
 return {'OK'}`)
 
 	// KEYS e b l x; ARGV[5] id, [6] epoch, [7] load or "".
-	beatScript = goredis.NewScript(allowOOM + guard + clock + `
+	beatScript = newScript(allowOOM + guard + clock + `
 local e = redis.call('HGET', KEYS[2], ARGV[5])
 if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
 if e ~= ARGV[6] or redis.call('HEXISTS', KEYS[5], ARGV[5]) == 1 then touch() return {'NONE'} end
@@ -143,14 +154,14 @@ if ARGV[7] ~= '' then redis.call('HSET', KEYS[4], ARGV[5], ARGV[7]) end
 return {'OK'}`)
 
 	// KEYS e d; ARGV[5] id, [6] reason, [7] channel.
-	drainScript = goredis.NewScript(guard + `
+	drainScript = newScript(guard + `
 if redis.call('HEXISTS', KEYS[2], ARGV[5]) == 0 then touch() return {'NONE'} end
 if ARGV[6] == '' then redis.call('HDEL', KEYS[3], ARGV[5]) touch() else redis.call('HSET', KEYS[3], ARGV[5], ARGV[6]) end
 redis.call('PUBLISH', ARGV[7], 'm')
 return {'OK'}`)
 
 	// KEYS e x; ARGV[5] id, [6] epoch, [7] channel.
-	deregisterScript = goredis.NewScript(allowOOM + guard + `
+	deregisterScript = newScript(allowOOM + guard + `
 local e = redis.call('HGET', KEYS[2], ARGV[5])
 if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
 if e ~= ARGV[6] then touch() return {'NONE'} end
@@ -159,7 +170,7 @@ redis.call('PUBLISH', ARGV[7], 'm')
 return {'OK'}`)
 
 	// KEYS m e b r l d x; ARGV[5] id, [6] default lease ns, [7] channel.
-	removeScript = goredis.NewScript(allowOOM + guard + clock + `
+	removeScript = newScript(allowOOM + guard + clock + `
 local m = redis.call('HGET', KEYS[2], ARGV[5])
 if not m then touch() return {'OK'} end
 if redis.call('HEXISTS', KEYS[8], ARGV[5]) == 0 then
@@ -173,7 +184,7 @@ return {'OK'}`)
 
 	// KEYS meta m e b r l d x p; ARGV[1] policy version and [2] identity that
 	// the caller has: policies are left out if they are the same.
-	recordsScript = goredis.NewScript(noWrites + `
+	recordsScript = newScript(noWrites + `
 local t = redis.call('TIME')
 local meta = redis.call('HMGET', KEYS[1], 'id', 'pv')
 local out = {t[1], t[2], meta[1] or '', meta[2] or '0'}
@@ -184,7 +195,7 @@ return out`)
 )
 
 // Policies. Hash p by queue and list of history: "version us record".
-var putPolicyScript = goredis.NewScript(
+var putPolicyScript = newScript(
 	// KEYS p meta history; ARGV[5] queue, [6] expected version, [7] record,
 	// [8] channel, [9] versions kept.
 	guard + clock + `
@@ -212,7 +223,7 @@ return {'OK', rec}`)
 // Leases. Hash by name: "token expires-us holder".
 var (
 	// KEYS leases; ARGV[5] name, [6] holder, [7] ttl us.
-	acquireScript = goredis.NewScript(guard + clock + `
+	acquireScript = newScript(guard + clock + `
 local cur = redis.call('HGET', KEYS[2], ARGV[5])
 local token, expires, holder = 0, 0, ''
 if cur then token, expires, holder = string.match(cur, '^(%d+) (%d+) (.*)$') end
@@ -228,7 +239,7 @@ redis.call('HSET', KEYS[1], ':' .. ARGV[5], string.format('%d', token))
 return {'OK', new}`)
 
 	// ARGV[8] token; ttl 0 releases.
-	renewScript = goredis.NewScript(allowOOM + guard + clock + `
+	renewScript = newScript(allowOOM + guard + clock + `
 local cur = redis.call('HGET', KEYS[2], ARGV[5])
 local token, holder = '0', ''
 if cur then token, holder = string.match(cur, '^(%d+) %d+ (.*)$') end
@@ -238,12 +249,12 @@ local new = string.format('%s %d ', token, us + tonumber(ARGV[7])) .. holder
 redis.call('HSET', KEYS[2], ARGV[5], new)
 return {'OK', new}`)
 
-	holderScript = goredis.NewScript(noWrites + `
+	holderScript = newScript(noWrites + `
 local t = redis.call('TIME')
 return {t[1], t[2], redis.call('HGET', KEYS[1], ARGV[1]) or ''}`)
 
 	// fence raises a lease's token in one slot. ARGV[5] field, [6] token.
-	fenceScript = goredis.NewScript(guard + `
+	fenceScript = newScript(guard + `
 local f = redis.call('HGET', KEYS[1], ARGV[5])
 if not f or tonumber(f) < tonumber(ARGV[6]) then redis.call('HSET', KEYS[1], ARGV[5], ARGV[6]) else touch() end
 return {'OK'}`)
@@ -252,7 +263,7 @@ return {'OK'}`)
 // Keys. Hash of a ring: "cur" id; id "created-us expires-ms secret".
 var (
 	// ARGV[5] expected id, [6] secret, [7] keep ms.
-	rotateScript = goredis.NewScript(guard + clock + `
+	rotateScript = newScript(guard + clock + `
 local cur = tonumber(redis.call('HGET', KEYS[2], 'cur') or '0')
 local expect = tonumber(ARGV[5])
 if cur == expect + 1 then
@@ -276,30 +287,30 @@ local rec = string.format('%d 0 ', us) .. ARGV[6]
 redis.call('HSET', KEYS[2], 'cur', cur + 1, tostring(cur + 1), rec)
 return {'OK', cur + 1, rec}`)
 
-	keysScript = goredis.NewScript(noWrites + `
+	keysScript = newScript(noWrites + `
 local t = redis.call('TIME')
 return {t[1], t[2], redis.call('HGETALL', KEYS[1])}`)
 
-	timeScript = goredis.NewScript(noWrites + `return redis.call('TIME')`)
+	timeScript = newScript(noWrites + `return redis.call('TIME')`)
 )
 
 // Identity and schema. Hash meta: id, schema, state, pv.
 var (
 	// KEYS meta; ARGV[5] identity for an empty store, [6] schema for it, [7] the
 	// state it starts in.
-	openScript = goredis.NewScript(guard + `
+	openScript = newScript(guard + `
 local m = redis.call('HMGET', KEYS[2], 'id', 'schema', 'state')
 if m[1] and m[2] then return {m[1], m[2], m[3] or ''} end
 redis.call('HSET', KEYS[2], 'id', m[1] or ARGV[5], 'schema', m[2] or ARGV[6], 'state', m[3] or ARGV[7])
 return {m[1] or ARGV[5], m[2] or ARGV[6], m[3] or ARGV[7]}`)
 
 	// ARGV[5] identity; [6] "nx" to mark only what has no mark.
-	markScript = goredis.NewScript(guard + `
+	markScript = newScript(guard + `
 if ARGV[6] == 'nx' then redis.call('HSETNX', KEYS[1], '@', ARGV[5]) else redis.call('HSET', KEYS[1], '@', ARGV[5]) end
 return {'OK'}`)
 
 	// KEYS meta; ARGV[5] identity, [6] state.
-	stateScript = goredis.NewScript(guard + `
+	stateScript = newScript(guard + `
 if redis.call('HGET', KEYS[2], 'id') ~= ARGV[5] then return {'OTHER'} end
 redis.call('HSET', KEYS[2], 'state', ARGV[6])
 return {'OK'}`)

@@ -44,7 +44,7 @@ func (s *Store) SaveSpread(ctx context.Context, sp statestore.Spread) (int64, er
 func (s *Store) Spread(ctx context.Context, a creel.AttemptID) (statestore.Spread, error) {
 	n, key := s.spreadKey(a.Application)
 	field := strconv.Itoa(int(a.Attempt))
-	v, err := s.do(ctx, &call{args: []any{"HMGET", key, field, field + "r"}})
+	v, err := s.do(ctx, command("HMGET", key, field, field+"r"))
 	if err != nil {
 		return statestore.Spread{}, err
 	}
@@ -63,7 +63,7 @@ func (s *Store) Spread(ctx context.Context, a creel.AttemptID) (statestore.Sprea
 // SpreadsOf implements statestore.Spreads.
 func (s *Store) SpreadsOf(ctx context.Context, app creel.ApplicationID) ([]statestore.Spread, error) {
 	n, key := s.spreadKey(app)
-	v, err := s.do(ctx, &call{args: []any{"HGETALL", key}})
+	v, err := s.do(ctx, command("HGETALL", key))
 	if err != nil {
 		return nil, err
 	}

@@ -118,22 +118,9 @@ func (s *Store) shard(n int64, name string) string {
 	return s.key(strconv.FormatInt(n&(shards-1), 10), name)
 }
 
-// guarded makes the first four arguments of a script that writes.
-func (s *Store) guarded(ctx context.Context, identity string, more ...any) []any {
-	args := make([]any, 4, 4+len(more))
-	args[0], args[1], args[2], args[3] = "", "0", identity, ""
-	if l, ok := statestore.FenceOf(ctx); ok {
-		args[0], args[1] = ":"+l.Name, strconv.FormatInt(l.Token, 10)
-	}
-	if s.cfg.Wait > 0 {
-		args[3] = "1"
-	}
-	return append(args, more...)
-}
-
 // write runs a guarded script on control data, whatever store that is.
-func (s *Store) write(ctx context.Context, script *goredis.Script, keys []string, args ...any) ([]any, error) {
-	v, err := s.do(ctx, &call{script: script, keys: append([]string{s.control("guard")}, keys...), args: s.guarded(ctx, "", args...), write: true, once: script == drainScript || script == acquireScript})
+func (s *Store) write(ctx context.Context, sc *script, keys []string, args ...any) ([]any, error) {
+	v, err := s.do(ctx, s.writing(ctx, sc, s.control("guard"), "", keys, args))
 	if err != nil {
 		return nil, err
 	}
@@ -141,13 +128,13 @@ func (s *Store) write(ctx context.Context, script *goredis.Script, keys []string
 }
 
 // writeShard runs a guarded script on a shard of the store we know.
-func (s *Store) writeShard(ctx context.Context, n int64, script *goredis.Script, keys []string, args ...any) ([]any, error) {
+func (s *Store) writeShard(ctx context.Context, n int64, sc *script, keys []string, args ...any) ([]any, error) {
 	for try := 0; ; try++ {
 		id, err := s.known(ctx)
 		if err != nil {
 			return nil, err
 		}
-		v, err := s.do(ctx, &call{script: script, keys: append([]string{s.shard(n, "guard")}, keys...), args: s.guarded(ctx, id, args...), write: true, once: script == moveScript})
+		v, err := s.do(ctx, s.writing(ctx, sc, s.shard(n, "guard"), id, keys, args))
 		if err != nil {
 			return nil, err
 		}

@@ -48,7 +48,7 @@ type Config struct {
 
 	MaxBatch int // calls in one pipeline: 256
 	MaxQueue int // calls that wait for a pipeline, for each server: 16384
-	Flights  int // pipelines under way at once, for each server: 2
+	Flights  int // pipelines under way at once, for each server: 2, with Wait 16
 
 	Validate statestore.Validate // of policy documents; nil accepts all
 	// Dial replaces the dialer, for tests.
@@ -190,7 +190,11 @@ func (c *Config) complete(raw string) error {
 	def(&c.WaitTimeout, time.Second)
 	def(&c.Timeout, time.Second)
 	def(&c.MaxWait, 10*time.Second)
-	for n, v := range map[*int]int{&c.MaxBatch: 256, &c.MaxQueue: 16384, &c.Flights: 2} {
+	flights := 2
+	if c.Wait > 0 {
+		flights = 16 // a WAIT holds its connection
+	}
+	for n, v := range map[*int]int{&c.MaxBatch: 256, &c.MaxQueue: 16384, &c.Flights: flights} {
 		if *n == 0 {
 			*n = v
 		}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/redis"
+	"github.com/creelrm/creel/statestore/redis/redistest"
+	"github.com/creelrm/creel/statestore/storetest"
+	"github.com/creelrm/creel/statestore/watch"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// size is a benchmark's size: modest, or as the environment says
+// (CREEL_BENCH_APPS=1000000).
+func size(name string, modest int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
+		return n
+	}
+	return modest
+}
+
+const callers = 64
+
+// race runs n operations by 64 callers, and gives operations a second and the
+// 99th percentile of their durations.
+func race(b *testing.B, n int, op func(i int) error) (perSecond float64, p99 time.Duration) {
+	b.Helper()
+	took := make([]time.Duration, n)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	began := time.Now()
+	for range callers {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				at := time.Now()
+				if err := op(i); err != nil {
+					b.Error(err)
+					return
+				}
+				took[i] = time.Since(at)
+			}
+		})
+	}
+	wg.Wait()
+	perSecond = float64(n) / time.Since(began).Seconds()
+	slices.Sort(took)
+	return perSecond, took[n*99/100]
+}
+
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+// Claims of 64 callers through the store, against the same script sent bare in
+// the same run: by 64 callers with a connection each, and in pipelines of 32
+// that two senders have made beforehand. Rounds alternate; medians are told.
+func BenchmarkClaims(b *testing.B) {
+	s := open(b, redis.Config{URL: redistest.Start(b).URL()})
+	bare := s.Client()
+	ctx := b.Context()
+	if _, err := s.Claim(ctx, storetest.App(0), "sc-1"); err != nil { // the server knows the script now
+		b.Fatal(err)
+	}
+	n := size("CREEL_BENCH_CLAIMS", 20_000)
+	at := 0
+	next := func() int { at += n; return at - n }
+	for b.Loop() {
+		var ours, single, piped, p99s []float64
+		for range 3 {
+			from := next()
+			rate, p99 := race(b, n, func(i int) error {
+				_, err := s.Claim(ctx, storetest.App(from+i), "sc-1")
+				return err
+			})
+			ours, p99s = append(ours, rate), append(p99s, float64(p99)/1e6)
+			from = next()
+			rate, _ = race(b, n, func(i int) error {
+				return bare.Do(ctx, s.ClaimCommand(storetest.App(from+i), "sc-1")...).Err()
+			})
+			single = append(single, rate)
+			from = next()
+			began := time.Now()
+			var wg sync.WaitGroup
+			for half := range 2 {
+				wg.Go(func() {
+					const depth = callers / 2
+					for i := half * depth; i+depth <= n; i += 2 * depth {
+						pipe := bare.Pipeline()
+						for k := range depth {
+							pipe.Do(ctx, s.ClaimCommand(storetest.App(from+i+k), "sc-1")...)
+						}
+						if _, err := pipe.Exec(ctx); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+			piped = append(piped, float64(n)/time.Since(began).Seconds())
+		}
+		b.ReportMetric(median(ours), "claims/s")
+		b.ReportMetric(median(p99s), "p99-ms")
+		b.ReportMetric(median(ours)/median(single), "of-bare-EVALSHA")
+		b.ReportMetric(median(ours)/median(piped), "of-bare-pipelines")
+		b.ReportMetric(0, "ns/op")
+	}
+}
+
+// A lookup that is not cached, against a bare GET of a string of the same size
+// in the same run, by one caller and by 64.
+func BenchmarkHome(b *testing.B) {
+	s := open(b, redis.Config{URL: redistest.Start(b).URL()})
+	bare := s.Client()
+	ctx := b.Context()
+	const apps = 5000
+	for i := range apps {
+		if _, err := s.Claim(ctx, storetest.App(i), "sc-1"); err != nil {
+			b.Fatal(err)
+		}
+		if err := bare.Set(ctx, "bare"+strconv.Itoa(i), "sc-1 68000000", 0).Err(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	home := func(i int) error { _, err := s.Home(ctx, storetest.App(i%apps)); return err }
+	get := func(i int) error { return bare.Get(ctx, "bare"+strconv.Itoa(i%apps)).Err() }
+	alone := func(n int, op func(int) error) float64 {
+		began := time.Now()
+		for i := range n {
+			if err := op(i); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return float64(time.Since(began).Microseconds()) / float64(n)
+	}
+	for b.Loop() {
+		var h1, g1, h64, g64 []float64
+		for range 5 {
+			h1 = append(h1, alone(2000, home))
+			g1 = append(g1, alone(2000, get))
+			rate, _ := race(b, 10_000, home)
+			h64 = append(h64, rate)
+			rate, _ = race(b, 10_000, get)
+			g64 = append(g64, rate)
+		}
+		b.ReportMetric(median(h1), "us/alone")
+		b.ReportMetric(median(h1)/median(g1), "of-GET-time-alone")
+		b.ReportMetric(median(h64), "homes/s-64")
+		b.ReportMetric(median(h64)/median(g64), "of-GET-rate-64")
+		b.ReportMetric(0, "ns/op")
+	}
+}
+
+func info(s *redistest.Server, section, field string) float64 {
+	for l := range strings.SplitSeq(s.Do("INFO", section).(string), "\r\n") {
+		if v, ok := strings.CutPrefix(l, field+":"); ok {
+			f, _ := strconv.ParseFloat(v, 64)
+			return f
+		}
+	}
+	return -1
+}
+
+// Memory of an application, and the longest that a listing of one home of a
+// tenth of them holds the server. Full size: CREEL_BENCH_APPS=1000000.
+func BenchmarkMemoryAndListing(b *testing.B) {
+	server := redistest.Start(b)
+	s := open(b, redis.Config{URL: server.URL()})
+	ctx := b.Context()
+	if err := s.CheckSchema(ctx); err != nil {
+		b.Fatal(err)
+	}
+	n := size("CREEL_BENCH_APPS", 50_000)
+	before := info(server, "memory", "used_memory")
+	race(b, n, func(i int) error {
+		m := creel.SubclusterID(fmt.Sprintf("subcluster-%02d", i%10))
+		_, err := s.Claim(ctx, storetest.App(i), m)
+		return err
+	})
+	each := (info(server, "memory", "used_memory") - before) / float64(n)
+	for b.Loop() {
+		server.Do("CONFIG", "SET", "slowlog-log-slower-than", "0", "slowlog-max-len", "100000")
+		server.Do("SLOWLOG", "RESET")
+		lines := 0
+		began := time.Now()
+		for cursor := ""; ; {
+			page, next, err := s.HomesAt(ctx, "subcluster-03", cursor, statestore.MaxPage)
+			if err != nil {
+				b.Fatal(err)
+			}
+			lines += len(page)
+			if cursor = next; next == "" {
+				break
+			}
+		}
+		took := time.Since(began)
+		server.Do("CONFIG", "SET", "slowlog-log-slower-than", "-1")
+		var worst int64
+		for _, e := range server.Do("SLOWLOG", "GET", "-1").([]any) {
+			worst = max(worst, e.([]any)[2].(int64))
+		}
+		if lines != n/10 {
+			b.Fatalf("%d lines, want %d", lines, n/10)
+		}
+		b.ReportMetric(each, "bytes/application")
+		b.ReportMetric(float64(worst)/1000, "ms-longest-block")
+		b.ReportMetric(float64(took.Milliseconds())*100_000/float64(lines), "ms/100000-lines")
+		b.ReportMetric(0, "ns/op")
+	}
+}
+
+// From the write of a policy to the view of 1,000 subscribers, each with a
+// connection of its own. Polls are too rare to help.
+func BenchmarkPolicyChange(b *testing.B) {
+	server := redistest.Start(b)
+	writer := open(b, redis.Config{URL: server.URL()})
+	n := size("CREEL_BENCH_SUBSCRIBERS", 1000)
+	ctx, cancel := context.WithCancel(b.Context())
+	var wg sync.WaitGroup
+	seen := make(chan int64, n*64)
+	ready := make(chan struct{}, n)
+	for range n {
+		s := open(b, redis.Config{URL: server.URL(), MaxWait: time.Hour, Timeout: 30 * time.Second})
+		w := watch.New(s, watch.Config{Poll: time.Hour, Timeout: time.Minute, OnView: func(v *subcluster.View) { seen <- v.Policies.Version }, OnChange: func(c statestore.Change) {
+			if c.Kind == statestore.ChangeResync {
+				ready <- struct{}{}
+			}
+		}})
+		wg.Go(func() { _ = w.Run(ctx) })
+	}
+	for range n {
+		<-ready
+	}
+	var version int64
+	for b.Loop() {
+		began := time.Now()
+		p, err := writer.PutPolicy(ctx, statestore.PolicyWrite{Queue: "root", Expect: version, Document: []byte(`{"weights":{"sc-1":1}}`), Comment: strconv.FormatInt(version, 10)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		version = p.Version
+		took := make([]time.Duration, 0, n)
+		for len(took) < n {
+			if v := <-seen; v == version {
+				took = append(took, time.Since(began))
+			}
+		}
+		b.ReportMetric(float64(took[n*99/100].Microseconds())/1000, "ms-p99")
+		b.ReportMetric(float64(took[n-1].Microseconds())/1000, "ms-last")
+		b.ReportMetric(0, "ns/op")
+	}
+	cancel()
+	wg.Wait()
+}
+
+// The share of one core that the beats of 100 members a second cost Redis and
+// their sender, from the processor time of many of them.
+func BenchmarkBeats(b *testing.B) {
+	server := redistest.Start(b)
+	s := open(b, redis.Config{URL: server.URL()})
+	ctx := b.Context()
+	load := subcluster.Load{}
+	for q := range 20 {
+		load.Queues = append(load.Queues, subcluster.QueueLoad{Queue: creel.QueuePath(fmt.Sprintf("root.team%d", q)), Free: creel.Resource{MemoryMB: 1 << 20, VCores: 100}})
+	}
+	text, err := load.JSON()
+	if err != nil {
+		b.Fatal(err)
+	}
+	const members = 100
+	id := func(i int) creel.SubclusterID { return creel.SubclusterID(fmt.Sprintf("sc-%d", i)) }
+	for i := range members {
+		if err := s.Register(ctx, subcluster.Member{ID: id(i)}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	cpu := func() float64 { return info(server, "cpu", "used_cpu_user") + info(server, "cpu", "used_cpu_sys") }
+	for b.Loop() {
+		const rounds = 20
+		redisBefore, ownBefore := cpu(), ownCPU()
+		for range rounds {
+			var wg sync.WaitGroup
+			for i := range members {
+				wg.Go(func() {
+					if err := s.Beat(ctx, subcluster.Beat{ID: id(i), Load: text}); err != nil {
+						b.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+		}
+		b.ReportMetric((cpu()-redisBefore)/rounds*100, "%core-redis")
+		b.ReportMetric((ownCPU()-ownBefore)/rounds*100, "%core-senders")
+		b.ReportMetric(float64(len(text)), "bytes/beat")
+		b.ReportMetric(0, "ns/op")
+	}
+}
+
+// What Wait costs: claims of 64 callers on a primary with a replica.
+func BenchmarkWait(b *testing.B) {
+	primary := redistest.Start(b)
+	replica := redistest.Start(b, "--replicaof", "127.0.0.1 "+strconv.Itoa(primary.Port()))
+	for !strings.Contains(primary.Do("INFO", "replication").(string), "state=online") {
+		time.Sleep(10 * time.Millisecond)
+	}
+	_ = replica
+	plain, safe := open(b, redis.Config{URL: primary.URL()}), open(b, redis.Config{URL: primary.URL(), Wait: 1})
+	n := size("CREEL_BENCH_CLAIMS", 10_000)
+	at := 0
+	for b.Loop() {
+		var p, w []float64
+		for range 3 {
+			for s, out := range map[*redis.Store]*[]float64{plain: &p, safe: &w} {
+				from := at
+				at += n
+				rate, _ := race(b, n, func(i int) error {
+					_, err := s.Claim(b.Context(), storetest.App(from+i), "sc-1")
+					return err
+				})
+				*out = append(*out, rate)
+			}
+		}
+		b.ReportMetric(median(w), "claims/s-wait1")
+		b.ReportMetric(median(w)/median(p), "of-claims/s-without")
+		b.ReportMetric(0, "ns/op")
+	}
+}
