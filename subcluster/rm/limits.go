@@ -152,6 +152,11 @@ func (m *Machine) masterLimit(q *queue) (all, one vec) {
 		return all, vecMax
 	}
 	limit := m.queueLimit(q)
+	for i := 0; i < m.t.n; i++ { // Hadoop's limit of the moment is in whole steps
+		if s := m.step[i]; s > 1 {
+			limit[i] = limit[i] / s * s
+		}
+	}
 	base.max(&limit)
 	all = scaleUp(&base, q.maxAM, &m.step, m.t.n)
 	users := max(q.leaf.weights, 1)

@@ -280,7 +280,7 @@ func (m *Machine) sizeCapacity(q *queue) {
 			if weights > 0 {
 				c.capFrac = c.weight / weights
 			}
-			c.guaranteed = m.part(&q.guaranteed, c.capFrac)
+			c.guaranteed = m.portion(q, &q.guaranteed, q.absCap, c.capFrac)
 		case Absolute:
 			c.guaranteed = m.t.vec(a.Resource)
 			for i := 0; i < m.t.n; i++ {
@@ -298,7 +298,7 @@ func (m *Machine) sizeCapacity(q *queue) {
 			c.capFrac = m.t.dominant(&c.guaranteed, &q.guaranteed)
 		default:
 			c.capFrac = a.Value / 100
-			c.guaranteed = m.part(&q.guaranteed, c.capFrac)
+			c.guaranteed = m.portion(q, &q.guaranteed, q.absCap, c.capFrac)
 		}
 		c.absCap = q.absCap * c.capFrac
 		if a.Unit == Absolute {
@@ -309,7 +309,7 @@ func (m *Machine) sizeCapacity(q *queue) {
 		switch b.Unit {
 		case Percent:
 			c.maxFrac = b.Value / 100
-			c.max = m.part(&q.max, c.maxFrac)
+			c.max = m.portion(q, &q.max, q.absMax, c.maxFrac)
 		case Absolute:
 			c.max = m.t.vec(b.Resource)
 			for i := 0; i < m.t.n; i++ {
@@ -337,6 +337,23 @@ func finite(f float64) float64 {
 		return 0
 	}
 	return f
+}
+
+// portion is what a child gets of a parent's amount, f of it, rounded down once:
+// where the parent's amount is itself a fraction (abs) of the cluster, the
+// child's is the product's, as in Hadoop, so that depth adds no rounding.
+func (m *Machine) portion(parent *queue, of *vec, abs, f float64) vec {
+	if f == 1 {
+		return *of
+	}
+	if parent.spec.Capacity.Unit != Absolute && parent.spec.MaxCapacity.Unit != Absolute {
+		of, f = &m.total, abs*f
+	}
+	var v vec
+	for i := 0; i < m.t.n; i++ {
+		v[i] = int64(float64(of[i])*f + 1e-6)
+	}
+	return v
 }
 
 // part is a fraction of an amount, rounded down to whole steps as Hadoop does.
