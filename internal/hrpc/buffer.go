@@ -9,12 +9,14 @@ import "sync"
 const (
 	smallBuffer  = 16 << 10
 	mediumBuffer = 64 << 10
+	bigBuffer    = 256 << 10
 	largeBuffer  = 1 << 20
 )
 
 var (
 	smallBuffers  = sync.Pool{New: func() any { return new([smallBuffer]byte) }}
 	mediumBuffers = sync.Pool{New: func() any { return new([mediumBuffer]byte) }}
+	bigBuffers    = sync.Pool{New: func() any { return new([bigBuffer]byte) }}
 	largeBuffers  = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
 )
 
@@ -25,6 +27,8 @@ func getBuffer(n int) []byte {
 		return smallBuffers.Get().(*[smallBuffer]byte)[:0]
 	case n <= mediumBuffer:
 		return mediumBuffers.Get().(*[mediumBuffer]byte)[:0]
+	case n <= bigBuffer:
+		return bigBuffers.Get().(*[bigBuffer]byte)[:0]
 	case n <= largeBuffer:
 		return largeBuffers.Get().(*[largeBuffer]byte)[:0]
 	}
@@ -39,6 +43,8 @@ func putBuffer(b []byte) {
 		smallBuffers.Put((*[smallBuffer]byte)(b[:smallBuffer]))
 	case mediumBuffer:
 		mediumBuffers.Put((*[mediumBuffer]byte)(b[:mediumBuffer]))
+	case bigBuffer:
+		bigBuffers.Put((*[bigBuffer]byte)(b[:bigBuffer]))
 	case largeBuffer:
 		largeBuffers.Put((*[largeBuffer]byte)(b[:largeBuffer]))
 	}

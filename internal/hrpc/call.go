@@ -73,7 +73,7 @@ func CallFrom(ctx context.Context) *Call {
 }
 
 // Later lets a handler answer after it returned, without holding a goroutine:
-// the handler then returns ErrLater. reply must be called exactly once, from
+// the handler takes it before it returns, and returns ErrLater. reply must be called exactly once, from
 // any goroutine; it encodes and sends without blocking. When the connection
 // has ended meanwhile the answer goes nowhere. The context stays valid until
 // reply was called.

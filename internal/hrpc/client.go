@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -140,20 +141,31 @@ func (p *Peer) CallRaw(ctx context.Context, method string, request []byte) ([]by
 	return p.do(ctx, method, nil, request, true, nil)
 }
 
-func (p *Peer) do(ctx context.Context, method string, request proto.Message, raw []byte, isRaw bool, response proto.Message) (answer []byte, err error) {
+func (p *Peer) do(ctx context.Context, method string, request proto.Message, raw []byte, isRaw bool, response proto.Message) ([]byte, error) {
 	options, _ := ctx.Value(optionsKey{}).(*CallOptions)
-	if len(p.client.cfg.Interceptors) > 0 {
-		var o CallOptions
-		if options != nil {
-			o = *options
-		}
-		options = &o
-		for _, i := range p.client.cfg.Interceptors {
-			if done := i(ctx, &p.target, method, options); done != nil {
-				defer func() { done(err) }()
-			}
+	interceptors := p.client.cfg.Interceptors
+	if len(interceptors) == 0 {
+		return p.send(ctx, method, options, request, raw, isRaw, response)
+	}
+	var o CallOptions
+	if options != nil {
+		o = *options
+	}
+	dones := make([]func(error), 0, len(interceptors))
+	for _, i := range interceptors {
+		if done := i(ctx, &p.target, method, &o); done != nil {
+			dones = append(dones, done)
 		}
 	}
+	answer, err := p.send(ctx, method, &o, request, raw, isRaw, response)
+	for _, done := range slices.Backward(dones) {
+		done(err)
+	}
+	return answer, err
+}
+
+// send is one call without interceptors.
+func (p *Peer) send(ctx context.Context, method string, options *CallOptions, request proto.Message, raw []byte, isRaw bool, response proto.Message) ([]byte, error) {
 	w := waiters.Get().(*waiter)
 	w.response, w.isRaw = response, isRaw
 	for {

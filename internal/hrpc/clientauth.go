@@ -106,9 +106,7 @@ func (cc *clientConn) sasl(token *Credential) (byToken bool, err error) {
 
 // ask sends a SASL packet and waits for the server's.
 func (cc *clientConn) ask(m *saslMessage) (*saslMessage, error) {
-	if _, err := cc.w.send(appendSaslFrame(nil, m, true)); err != nil {
-		return nil, err
-	}
+	cc.w.send(appendSaslFrame(nil, m, true)) // if it fails, the server may say why
 	frame, err := cc.fr.next(maxHandshakeFrame)
 	if err != nil {
 		return nil, err

@@ -31,6 +31,7 @@ type clientConn struct {
 	ready   chan struct{} // closed when the handshake is over
 	refused error         // set before ready is closed: there is no connection
 	dead    atomic.Bool
+	broken  atomic.Pointer[error] // writing failed
 
 	mu    sync.Mutex
 	calls map[int32]*waiter
@@ -195,7 +196,7 @@ func (cc *clientConn) open() (op string, err error) {
 	}
 	cc.w.init(nc, cc.fr.raw)
 	cc.w.stall, cc.w.wg = cc.client.cfg.StallTime, &cc.client.wg
-	cc.w.failed = func(err error) { cc.fail("write", err) }
+	cc.w.failed = cc.writeFailed
 	deadline, _ := ctx.Deadline()
 	nc.SetReadDeadline(deadline)
 	if err := cc.handshake(); err != nil {
@@ -207,6 +208,13 @@ func (cc *clientConn) open() (op string, err error) {
 	return "", nil
 }
 
+// writeFailed leaves the reader a moment to find out why: a server that ends a
+// connection says so first.
+func (cc *clientConn) writeFailed(err error) {
+	cc.broken.Store(&err)
+	cc.nc.SetReadDeadline(time.Now().Add(lingerTime))
+}
+
 // read takes answers until the connection ends. The socket's read deadline is
 // a tick: at each the connection is looked at, so that nothing per call touches
 // a timer.
@@ -216,8 +224,8 @@ func (cc *clientConn) read() error {
 	if cfg.DeadTime > 0 {
 		tick = max(min(tick, cfg.DeadTime/4), time.Millisecond)
 	}
-	quietSince := time.Now() // no byte came and no call was made
-	silentSince := quietSince
+	quietSince := time.Now()  // nothing was asked and nothing came since
+	silentSince := quietSince // something waits and nothing came since
 	lastPing := quietSince
 	var lastBytes, lastSent uint64
 	cc.nc.SetReadDeadline(quietSince.Add(tick))
@@ -235,6 +243,9 @@ func (cc *clientConn) read() error {
 			}
 			return err
 		}
+		if broken := cc.broken.Load(); broken != nil {
+			return *broken
+		}
 		now := time.Now()
 		cc.mu.Lock()
 		waiting, sent, cause := len(cc.calls), cc.sent, cc.cause
@@ -242,19 +253,13 @@ func (cc *clientConn) read() error {
 		if cause != nil {
 			return cause
 		}
-		if cc.fr.bytes != lastBytes {
-			lastBytes, silentSince, quietSince, lastPing = cc.fr.bytes, now, now, now
-		}
-		if sent != lastSent || waiting > 0 {
-			quietSince = now
-			if lastSent != sent && waiting > 0 && lastBytes == 0 {
-				silentSince = now
-			}
-			lastSent = sent
-		}
-		if waiting == 0 {
+		if cc.fr.bytes != lastBytes || waiting == 0 {
 			silentSince, lastPing = now, now
 		}
+		if cc.fr.bytes != lastBytes || waiting > 0 || sent != lastSent {
+			quietSince = now
+		}
+		lastBytes, lastSent = cc.fr.bytes, sent
 		switch {
 		case waiting == 0 && now.Sub(quietSince) >= cfg.IdleTime:
 			if cc.retire() {
@@ -267,6 +272,9 @@ func (cc *clientConn) read() error {
 			cc.w.send(appendPing(nil, cc.client.id))
 		}
 		cc.nc.SetReadDeadline(now.Add(tick))
+		if cc.broken.Load() != nil { // it set a deadline that ours replaced
+			cc.nc.SetReadDeadline(now.Add(lingerTime))
+		}
 	}
 }
 

@@ -34,6 +34,7 @@ type conn struct {
 	protocol string // of the connection context
 	seal     *integrity
 	inner    []byte // unwrapped bytes of a frame that is not complete (auth-int)
+	held     int64  // taken from s.requests for inner
 
 	batch       []byte // answers of inline calls, written when no frame is left
 	spare       *Call  // of the last inline call, used again
@@ -46,12 +47,11 @@ type conn struct {
 	callerCtx   CallerContext
 	calls       uint64
 	bytes       uint64
-	stopping    bool // the server drains: no new calls
 
-	mu       sync.Mutex
-	inFlight int  // calls accepted and not answered, without the inline one
-	gone     bool // its calls are not counted any more
-	settled  chan struct{}
+	mu       sync.Mutex    // guards changes of the next three
+	inFlight atomic.Int32  // calls accepted and not answered, without the inline one
+	gone     bool          // its calls are not counted any more
+	settled  chan struct{} // closed when none is in flight, for drain
 }
 
 func newConn(s *Server, nc net.Conn) (*conn, error) {
@@ -131,9 +131,10 @@ func (c *conn) close() {
 	c.cancel()
 	c.w.fail(net.ErrClosed)
 	c.fr.dropBuffer()
+	c.dropInner()
 	c.mu.Lock()
 	c.gone = true
-	c.s.inFlight.Add(-int64(c.inFlight))
+	c.s.inFlight.Add(-int64(c.inFlight.Load()))
 	c.mu.Unlock()
 }
 
@@ -178,9 +179,7 @@ func (c *conn) pause() error {
 		c.partial.Store(p)
 	}
 	err := c.fr.more()
-	if now := c.s.epoch.Load(); now != c.seen.Load() {
-		c.seen.Store(now)
-	}
+	c.touch()
 	if errors.Is(err, errOverBudget) {
 		return c.refuseFrame()
 	}
@@ -238,14 +237,27 @@ func (c *conn) refuseFrame() error {
 	if err := c.flush(); err != nil {
 		return err
 	}
-	return c.fr.skip()
+	for left := c.fr.skip(); left > 0; left = c.fr.skipMore(left) {
+		if err := c.fr.fill(); err != nil {
+			return err
+		}
+		c.touch()
+	}
+	return nil
+}
+
+// touch notes that bytes came.
+func (c *conn) touch() {
+	if now := c.s.epoch.Load(); now != c.seen.Load() {
+		c.seen.Store(now)
+	}
 }
 
 // drain waits until the calls in flight are answered and the answers written,
 // or the server is stopped hard.
 func (c *conn) drain() {
 	c.mu.Lock()
-	if c.inFlight > 0 {
+	if c.inFlight.Load() > 0 {
 		c.settled = make(chan struct{})
 	}
 	settled := c.settled
@@ -286,7 +298,7 @@ func (c *conn) waitWritten(deadline time.Time) bool {
 func (c *conn) begin() {
 	c.mu.Lock()
 	if !c.gone {
-		c.inFlight++
+		c.inFlight.Add(1)
 		c.s.inFlight.Add(1)
 	}
 	c.mu.Unlock()
@@ -295,9 +307,8 @@ func (c *conn) begin() {
 func (c *conn) end() {
 	c.mu.Lock()
 	if !c.gone {
-		c.inFlight--
 		c.s.inFlight.Add(-1)
-		if c.inFlight == 0 && c.settled != nil {
+		if c.inFlight.Add(-1) == 0 && c.settled != nil {
 			close(c.settled)
 			c.settled = nil
 		}
@@ -306,9 +317,4 @@ func (c *conn) end() {
 }
 
 // idle tells whether no call waits for an answer and no answer for its reader.
-func (c *conn) idle() bool {
-	c.mu.Lock()
-	n := c.inFlight
-	c.mu.Unlock()
-	return n == 0 && c.w.idle()
-}
+func (c *conn) idle() bool { return c.inFlight.Load() == 0 && c.w.idle() }

@@ -93,6 +93,11 @@ func (c *conn) call(h *requestHeader, rest []byte) error {
 		c.answer(h, Busy("the server has %d calls in flight, its limit: try again later", n))
 		return nil
 	}
+	if n := int(c.inFlight.Load()); n >= c.s.cfg.MaxCallsPerConn {
+		c.s.stats.busy.Add(1)
+		c.answer(h, Busy("this connection has %d calls in flight, its limit: wait for answers", n))
+		return nil
+	}
 	if c.s.draining.Load() {
 		c.s.stats.busy.Add(1)
 		c.answer(h, Busy("the server is stopping: try again later"))
@@ -123,7 +128,8 @@ func (c *conn) call(h *requestHeader, rest []byte) error {
 		c.serveInline(call, body)
 		return nil
 	}
-	return c.serveApart(call, body)
+	c.serveApart(call, body)
+	return nil
 }
 
 // find looks the method up. What it found is remembered with the bytes it was
@@ -220,26 +226,13 @@ func (c *conn) serveInline(call *Call, body []byte) {
 }
 
 // serveApart serves a call on a goroutine of its own.
-func (c *conn) serveApart(call *Call, body []byte) error {
-	c.mu.Lock()
-	n := c.inFlight
-	c.mu.Unlock()
-	if n >= c.s.cfg.MaxCallsPerConn {
-		c.s.stats.busy.Add(1)
-		c.s.stats.failed.Add(1)
-		if c.batch == nil {
-			c.batch = getBuffer(0)
-		}
-		c.batch = appendErrorFrame(c.batch, call.CallID, call.RetryCount, call.ClientID,
-			Busy("this connection has %d calls in flight, its limit: wait for answers", n))
-		return nil
-	}
+func (c *conn) serveApart(call *Call, body []byte) {
 	call.counted = true
 	c.begin()
 	request, err := call.decode(body)
 	if err != nil {
 		call.finish(outcome{err: err})
-		return nil
+		return
 	}
 	var held []byte
 	if call.method.Raw != nil { // the frame's buffer goes on to the next frame
@@ -259,7 +252,6 @@ func (c *conn) serveApart(call *Call, body []byte) error {
 			}
 		}
 	}()
-	return nil
 }
 
 // outcome is what a handler made of a call.
@@ -343,10 +335,7 @@ func (c *Call) finish(out outcome) {
 		return
 	}
 	b := c.encode(getBuffer(0), out)
-	c.conn.mu.Lock()
-	company := c.conn.inFlight > 1
-	c.conn.mu.Unlock()
-	c.conn.w.post(b, company)
+	c.conn.w.post(b, c.conn.inFlight.Load() > 1)
 	putBuffer(b)
 	c.conn.end()
 }

@@ -129,33 +129,26 @@ func (f *frameReader) room(size int) error {
 	if f.buf == nil || f.r+size <= len(f.buf) {
 		return nil
 	}
-	if size <= len(f.buf) { // fits once moved to the front
+	if f.r > 0 {
 		f.w = copy(f.buf, f.buf[f.r:f.w])
 		f.r = 0
-		return nil
 	}
-	if f.w-f.r < len(f.buf)/2 || f.w < len(f.buf) {
-		if f.r > 0 {
-			f.w = copy(f.buf, f.buf[f.r:f.w])
-			f.r = 0
-		}
-		if f.w < len(f.buf) {
-			return nil // read on into what there is
-		}
+	if f.w < len(f.buf) {
+		return nil // read on into what there is
 	}
-	want := min(size, 4*len(f.buf))
-	if want > mediumBuffer {
-		more := int64(max(want, len(f.buf))) - f.held
+	b := getBuffer(min(size, 4*len(f.buf)))
+	b = b[:cap(b)]
+	if len(b) > mediumBuffer {
+		more := int64(len(b)) - f.held
 		if !f.shared.take(more) {
+			putBuffer(b)
 			return errOverBudget
 		}
 		f.held += more
 	}
-	b := getBuffer(want)
-	b = b[:cap(b)]
-	n := copy(b, f.buf[f.r:f.w])
+	copy(b, f.buf[:f.w])
 	putBuffer(f.buf)
-	f.buf, f.r, f.w = b, 0, n
+	f.buf = b
 	return nil
 }
 
@@ -226,18 +219,17 @@ func (f *frameReader) take(n int) ([]byte, error) {
 // partial tells whether a part of a frame is here.
 func (f *frameReader) partial() bool { return f.w > f.r }
 
-// skip discards the frame at hand, however long.
-func (f *frameReader) skip() error {
-	left := 4 + int(binary.BigEndian.Uint32(f.buf[f.r:]))
-	for {
-		n := min(left, f.w-f.r)
-		f.r += n
-		if left -= n; left == 0 {
-			return nil
-		}
+// skip begins to discard the frame at hand, however long: it returns how many
+// of its bytes have still to come.
+func (f *frameReader) skip() (left int) {
+	left = 4 + int(binary.BigEndian.Uint32(f.buf[f.r:]))
+	return f.skipMore(left)
+}
+
+func (f *frameReader) skipMore(left int) int {
+	n := min(left, f.w-f.r)
+	if f.r += n; f.r == f.w {
 		f.r, f.w = 0, 0
-		if err := f.fill(); err != nil {
-			return err
-		}
 	}
+	return left - n
 }

@@ -83,18 +83,31 @@ func (c *conn) openSealed(h *requestHeader, rest []byte) error {
 	if err != nil {
 		return h.fatalf(DetailFatalUnauthorized, ClassSasl, "%v", err)
 	}
-	c.inner = append(growBuffer(c.inner, len(plain)), plain...)
+	c.inner = growBuffer(c.inner, len(plain))
+	if size := int64(cap(c.inner)); size > mediumBuffer && size > c.held {
+		if !c.s.requests.take(size - c.held) {
+			return errOverBudget
+		}
+		c.held = size
+	}
+	c.inner = append(c.inner, plain...)
 	return nil
 }
 
 // keepInner keeps what is left of the joined contents; nothing keeps no buffer.
 func (c *conn) keepInner(rest []byte) {
 	if len(rest) == 0 {
-		putBuffer(c.inner)
-		c.inner = nil
+		c.dropInner()
 		return
 	}
 	c.inner = c.inner[:copy(c.inner, rest)]
+}
+
+func (c *conn) dropInner() {
+	putBuffer(c.inner)
+	c.inner = nil
+	c.s.requests.give(c.held)
+	c.held = 0
 }
 
 // nextSealed waits for the first frame inside WRAP packets, the connection
