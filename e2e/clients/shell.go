@@ -90,7 +90,7 @@ var shell = []Case{
 		client := c.client(t)
 		id, _ := startShell(t, c, client, 2)
 		out := client.Run(t, hadoop.ApplicationCLI, "application", "-status", id).OK(t).Stdout
-		says(t, out, "Application-Id : "+id, "State : RUNNING", "Final-State : UNDEFINED", "Queue : default", "Application-Type : YARN")
+		says(t, out, "Application-Id : "+id, "State : RUNNING", "Final-State : UNDEFINED", "Queue : root.default", "Application-Type : YARN")
 		out = client.Run(t, hadoop.ApplicationCLI, "applicationattempt", "-list", id).OK(t).Stdout
 		attempt := matches(t, out, `appattempt_\d+_\d+_\d+`)
 		says(t, out, "Total number of application attempts :1", "RUNNING")
@@ -113,7 +113,7 @@ var shell = []Case{
 		client.Run(t, hadoop.ApplicationCLI, "application", "-appId", id, "-updateLifetime", "300").OK(t)
 		client.Run(t, hadoop.ApplicationCLI, "application", "-appId", id, "-changeQueue", "other").OK(t)
 		out := client.Run(t, hadoop.ApplicationCLI, "application", "-status", id).OK(t).Stdout
-		says(t, out, "Application Priority : 5", "Queue : other", "TimeoutType : LIFETIME")
+		says(t, out, "Application Priority : 5", "Queue : root.other", "TimeoutType : LIFETIME")
 		client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t)
 		c.ends(t, client, id, "KILLED", "KILLED")
 	}},

@@ -57,6 +57,8 @@ func launch(t testing.TB, name, dir string, conf Conf, flags []string, class, re
 		Dir:  dir,
 		Args: jvm(t, V342, d.ConfDir, flags, class),
 		Env:  []string{"HADOOP_HOME=" + dir, "HADOOP_CONF_DIR=" + d.ConfDir},
+		// A NodeManager's containers, which have sessions of their own.
+		Sweep: conf["yarn.nodemanager.local-dirs"],
 	}
 	d.start(t)
 	return d

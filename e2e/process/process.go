@@ -37,12 +37,17 @@ type Command struct {
 	// Stdin, when not nil, is what the child reads. A child without it reads
 	// an empty input.
 	Stdin io.Reader
+	// Sweep, when not empty, is a text in the command line or environment of
+	// what the child may leave behind in sessions of its own: the local
+	// directory of a NodeManager. It is killed with the child.
+	Sweep string
 }
 
 // Process is a running or ended child.
 type Process struct {
 	Name string
 	dir  string
+	left string // Command.Sweep
 	cmd  *exec.Cmd
 	out  output
 	done chan struct{} // closed when the child has been waited for
@@ -104,12 +109,11 @@ func start(c Command, stdout io.Writer) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{Name: c.Name, dir: c.Dir, done: make(chan struct{})}
+	p := &Process{Name: c.Name, dir: c.Dir, left: c.Sweep, done: make(chan struct{})}
 	p.out.log = log
 	p.cmd = exec.Command(c.Args[0], c.Args[1:]...)
 	p.cmd.Dir = c.Dir
 	p.cmd.Env = append(os.Environ(), c.Env...)
-	p.cmd.Stdin = c.Stdin
 	p.cmd.Stderr = &p.out
 	p.cmd.Stdout = &p.out
 	if stdout != nil {
@@ -118,9 +122,23 @@ func start(c Command, stdout io.Writer) (*Process, error) {
 	// A grandchild that keeps the pipe open must not hold up the end.
 	p.cmd.WaitDelay = 2 * time.Second
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	var in io.WriteCloser
+	if c.Stdin != nil {
+		// Not cmd.Stdin: its Wait would wait for a reader that has no end.
+		if in, err = p.cmd.StdinPipe(); err != nil {
+			log.Close()
+			return nil, err
+		}
+	}
 	if err := spawn(p.cmd); err != nil {
 		log.Close()
 		return nil, err
+	}
+	if in != nil {
+		go func() {
+			_, _ = io.Copy(in, c.Stdin) // a child that reads no more is no error
+			in.Close()
+		}()
 	}
 	go func() {
 		p.err = p.cmd.Wait()
@@ -211,7 +229,9 @@ func (p *Process) Stop() {
 func (p *Process) Kill() {
 	_ = syscall.Kill(-p.PID(), syscall.SIGKILL)
 	<-p.done
-	sweep(p.dir)
+	if p.left != "" {
+		sweep(p.left)
+	}
 }
 
 // KillAlone ends the child with SIGKILL and leaves what it started running, as
@@ -221,15 +241,15 @@ func (p *Process) KillAlone() {
 	<-p.done
 }
 
-// sweep kills processes that are not in the child's group any more but still
-// carry its directory in their command line or environment.
-func sweep(dir string) {
+// sweep kills the processes that carry the text in their command line or
+// environment.
+func sweep(text string) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return
 	}
 	self := os.Getpid()
-	needle := []byte(dir + "/")
+	needle := []byte(text)
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil || pid == self {
