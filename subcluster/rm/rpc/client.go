@@ -157,12 +157,8 @@ func (c *clientDoor) ForceKillApplication(ctx context.Context, req *pb.KillAppli
 func (d *Daemon) kill(who Caller, id creel.ApplicationID, diagnostics string) op[*pb.KillApplicationResponseProto] {
 	type R = *pb.KillApplicationResponseProto
 	return op[R]{name: "forceKillApplication", target: id.String(), run: func(m *rm.Machine, now time.Time) func() (R, error) {
-		a, err := d.modifiable(m, who, id)
-		if err != nil {
+		if _, err := d.modifiable(m, who, id); err != nil {
 			return failed[R](err)
-		}
-		if a.State.Ended() {
-			return done(&pb.KillApplicationResponseProto{IsKillCompleted: new(true)})
 		}
 		d.metrics.Kills.Add(1)
 		text := fmt.Sprintf("Application %s was killed by user %s at %s", id, who.User, who.Remote.Addr())
@@ -313,7 +309,7 @@ func (c *clientDoor) GetQueueInfo(ctx context.Context, req *pb.GetQueueInfoReque
 	return later(ctx, d, op[R]{run: func(m *rm.Machine, now time.Time) func() (R, error) {
 		top, ok := m.Queue(req.GetQueueName())
 		if !ok {
-			return failed[R](yarnrpc.Throw(yarnrpc.ClassYarn, &creel.Error{Kind: creel.ErrQueueNotFound, What: "java.io.IOException: Unknown queue: " + req.GetQueueName()}))
+			return done(&pb.GetQueueInfoResponseProto{}) // YARN's way to say that there is none
 		}
 		info := queueInfo(&top, d.cfg.Machine.Queues.Scheduler)
 		if req.GetIncludeChildQueues() {
@@ -352,7 +348,7 @@ func (c *clientDoor) GetQueueUserAcls(ctx context.Context, _ *pb.GetQueueUserAcl
 		r := &pb.GetQueueUserAclsInfoResponseProto{}
 		admin := !d.cfg.ACLs || d.access.isAdmin(who.User)
 		for q := range m.Queues {
-			info := &pb.QueueUserACLInfoProto{QueueName: new(queueName(q.Path))}
+			info := &pb.QueueUserACLInfoProto{QueueName: new(string(q.Path))}
 			if admin || m.MaySubmit(string(q.Path), who.User, groups) {
 				info.UserAcls = append(info.UserAcls, pb.QueueACLProto_QACL_SUBMIT_APPLICATIONS)
 			}

@@ -29,7 +29,7 @@ func (d *Daemon) Report(a *rm.AppView, now time.Time, viewable bool) *pb.Applica
 	r := &pb.ApplicationReportProto{
 		ApplicationId:          pb.FromApplicationID(a.ID),
 		User:                   &a.User,
-		Queue:                  new(queueName(a.Queue)),
+		Queue:                  new(string(a.Queue)),
 		Name:                   &a.Name,
 		YarnApplicationState:   &state,
 		FinalApplicationStatus: &final,
@@ -87,10 +87,6 @@ func (d *Daemon) trackingURL(a *rm.AppView) string {
 	}
 	return notAvailable
 }
-
-// queueName is what reports call a queue: its leaf name, as the scheduler of
-// YARN does where leaf names are unique.
-func queueName(p creel.QueuePath) string { return p.Leaf() }
 
 func timeout(a *rm.AppView, now time.Time) *pb.ApplicationTimeoutProto {
 	t := &pb.ApplicationTimeoutProto{
@@ -235,7 +231,7 @@ func queueInfo(q *rm.QueueView, scheduler rm.Scheduler) *pb.QueueInfoProto {
 		name = "FairScheduler"
 	}
 	info := &pb.QueueInfoProto{
-		QueueName:            new(queueName(q.Path)),
+		QueueName:            new(q.Path.Leaf()),
 		QueuePath:            new(string(q.Path)),
 		Capacity:             percent(q.Capacity),
 		MaximumCapacity:      percent(q.MaxCapacity),

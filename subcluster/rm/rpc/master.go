@@ -41,7 +41,7 @@ func (p *masterDoor) RegisterApplicationMaster(ctx context.Context, req *pb.Regi
 		return func() (R, error) {
 			out := &pb.RegisterApplicationMasterResponseProto{
 				MaximumCapability:      pb.FromResource(r.MaxAllocation),
-				Queue:                  new(queueName(r.Queue)),
+				Queue:                  new(string(r.Queue)),
 				SchedulerResourceTypes: []pb.SchedulerResourceTypes{pb.SchedulerResourceTypes_MEMORY},
 				Application_ACLs:       contextOf(a.Context).GetAmContainerSpec().GetApplication_ACLs(),
 				ResourceTypes:          d.resourceTypes(),

@@ -233,7 +233,7 @@ func TestAnApplicationFromSubmissionToItsEnd(t *testing.T) {
 				t.Fatalf("allocate before registration: %v", err)
 			}
 			reg := must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{Host: new("amhost"), RpcPort: new(int32(77)), TrackingUrl: new("http://amhost:1/")}))
-			if reg.GetQueue() != "default" || reg.GetMaximumCapability().GetMemory() != 8192 {
+			if reg.GetQueue() != "root.default" || reg.GetMaximumCapability().GetMemory() != 8192 {
 				t.Errorf("registered: %v", reg)
 			}
 			if r := c.untilState("alice", id, pb.YarnApplicationStateProto_RUNNING); r.GetHost() != "amhost" || r.GetRpcPort() != 77 {
