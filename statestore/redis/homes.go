@@ -228,6 +228,8 @@ func serverTime(list []any) time.Time {
 	return time.UnixMicro(num(at(list, 0))*1e6 + num(at(list, 1)))
 }
 
+const pageStep = 256
+
 // line is an entry of a listing.
 type line struct {
 	ts, n int64
@@ -235,8 +237,8 @@ type line struct {
 }
 
 // page lists one home. A cursor is "<shard>.<last index>". Shards are read one
-// after the other; while they are empty, more of them at once. Each command
-// reads at most limit entries, so none holds the server for long.
+// after the other; while they have little, more of them at once. Each command
+// reads at most pageStep entries, so none holds the server for long.
 func (t table) page(ctx context.Context, m creel.SubclusterID, cursor string, limit int) (page []line, next string, err error) {
 	if err := statestore.CheckLimit(limit); err != nil {
 		return nil, "", err
@@ -258,13 +260,14 @@ func (t table) page(ctx context.Context, m creel.SubclusterID, cursor string, li
 		}
 	}
 	for window := int64(1); n < shards; window *= 2 {
+		step := min(limit-len(page), pageStep)
 		calls := make([]*call, 0, window)
 		for k := n; k < min(n+window, shards); k++ {
 			low := "-"
 			if k == n && after != "" {
 				low = "(" + after
 			}
-			calls = append(calls, command("ZRANGEBYLEX", t.index(k, m), low, "+", "LIMIT", 0, limit-len(page)))
+			calls = append(calls, command("ZRANGEBYLEX", t.index(k, m), low, "+", "LIMIT", 0, step))
 		}
 		answers, err := t.s.all(ctx, calls)
 		if err != nil {
@@ -272,16 +275,22 @@ func (t table) page(ctx context.Context, m creel.SubclusterID, cursor string, li
 		}
 		for _, v := range answers {
 			entries, _ := v.([]any)
-			room := limit - len(page)
-			full := len(entries) >= room
-			entries = entries[:min(len(entries), room)]
+			more := len(entries) == step || len(entries) > limit-len(page)
+			entries = entries[:min(len(entries), limit-len(page))]
 			lines, err := t.lines(ctx, m, entries)
 			if err != nil {
 				return nil, "", err
 			}
 			page = append(page, lines...)
-			if full {
-				return page, strconv.FormatInt(n, 10) + "." + str(entries[len(entries)-1]), nil
+			if len(entries) > 0 {
+				after = str(entries[len(entries)-1])
+			}
+			if len(page) == limit {
+				return page, strconv.FormatInt(n, 10) + "." + after, nil
+			}
+			if more {
+				window = 1
+				break
 			}
 			n, after = n+1, ""
 		}

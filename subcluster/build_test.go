@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subcluster_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+	"pgregory.net/rapid"
+)
+
+var t0 = time.UnixMilli(1800000000000)
+
+// world plays a store for text scenarios. A line is one of
+//
+//	at <seconds>                the store's clock
+//	beat <id>...                members beat (and register, if they are new)
+//	drain|deregister|forget <id>...
+//	empty                       the store comes back empty, as another store
+//	gone                        the store cannot be read
+//	view <id>=<state>... [frozen]    builds the next view and compares
+type world struct {
+	now     time.Time
+	store   string
+	records map[creel.SubclusterID]*subcluster.Record
+	view    *subcluster.View
+}
+
+func play(t *testing.T, script string) {
+	t.Helper()
+	w := &world{now: t0, store: "one", records: map[creel.SubclusterID]*subcluster.Record{}}
+	for n, line := range strings.Split(strings.TrimSpace(script), "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		switch words[0] {
+		case "at":
+			var s float64
+			if _, err := fmt.Sscan(words[1], &s); err != nil {
+				t.Fatal(err)
+			}
+			w.now = t0.Add(time.Duration(s * float64(time.Second)))
+		case "empty":
+			w.store, w.records = w.store+"'", map[creel.SubclusterID]*subcluster.Record{}
+		case "gone":
+			w.view = subcluster.Unreachable(w.view, "it is gone")
+		case "view":
+			w.view = subcluster.Build(w.view, w.read(), w.now)
+			w.compare(t, n+1, words[1:])
+		default:
+			for _, word := range words[1:] {
+				w.act(words[0], creel.SubclusterID(word))
+			}
+		}
+	}
+}
+
+func (w *world) act(what string, id creel.SubclusterID) {
+	r := w.records[id]
+	if r == nil {
+		r = &subcluster.Record{Member: subcluster.Member{ID: id, Lease: 10 * time.Second}, Registered: w.now}
+		w.records[id] = r
+	}
+	switch what {
+	case "beat":
+		r.Beat = w.now
+	case "drain":
+		r.Draining = "alice"
+	case "deregister":
+		r.Deregistered = true
+	case "forget":
+		delete(w.records, id)
+	}
+}
+
+func (w *world) read() subcluster.Records {
+	out := subcluster.Records{Now: w.now, Store: w.store}
+	for _, r := range w.records {
+		out.Members = append(out.Members, *r)
+	}
+	return out
+}
+
+func (w *world) compare(t *testing.T, line int, want []string) {
+	t.Helper()
+	frozen := slices.Contains(want, "frozen")
+	want = slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s == "frozen" })
+	var got []string
+	for _, m := range w.view.Members {
+		got = append(got, fmt.Sprintf("%s=%s", m.ID, m.State))
+		if m.Reason == "" {
+			t.Fatalf("line %d: %s has no reason", line, m.ID)
+		}
+	}
+	if !slices.Equal(got, want) || (w.view.Freeze != nil) != frozen {
+		t.Fatalf("line %d: view is %v, freeze %+v; want %v, frozen %v", line, got, w.view.Freeze, want, frozen)
+	}
+}
+
+func TestAMemberIsAliveByItsLastBeat(t *testing.T) {
+	play(t, `
+		beat a b
+		view a=active b=active
+		at 10
+		beat b
+		view a=active b=active
+		at 10.001
+		view a=suspect b=active
+		at 20
+		beat b
+		at 30
+		view a=suspect b=active
+		at 30.001
+		view a=lost b=suspect
+		beat a b
+		view a=active b=active
+		drain b
+		view a=active b=draining
+		at 45
+		beat a
+		view a=active b=suspect
+		beat b
+		deregister a
+		view a=deregistered b=draining
+	`)
+}
+
+func TestMembersThatFallSilentTogetherFreezeTheView(t *testing.T) {
+	play(t, `
+		beat a b c
+		at 4
+		beat b
+		at 5
+		beat c
+		at 9
+		view a=active b=active c=active
+		at 14.5
+		view a=suspect b=suspect c=active
+		at 15.1
+		view a=active b=active c=active frozen
+		at 300
+		view a=active b=active c=active frozen
+		beat a
+		view a=active b=active c=active frozen
+		at 305
+		beat a b c
+		view a=active b=active c=active
+	`)
+}
+
+func TestAFreezeEndsOneLeaseAfterTheFirstReturn(t *testing.T) {
+	play(t, `
+		beat a b c
+		view a=active b=active c=active
+		at 100
+		view a=active b=active c=active frozen
+		beat a b
+		view a=active b=active c=active frozen
+		at 109
+		beat a b
+		view a=active b=active c=active frozen
+		at 110.1
+		view a=active b=active c=lost
+	`)
+}
+
+func TestMembersThatDieOneAfterTheOtherAreBelieved(t *testing.T) {
+	play(t, `
+		beat a b
+		view a=active b=active
+		at 25
+		beat b
+		view a=suspect b=active
+		at 60
+		view a=lost b=lost
+	`)
+}
+
+func TestOneMemberIsBelieved(t *testing.T) {
+	play(t, `
+		beat a
+		view a=active
+		at 60
+		view a=lost
+	`)
+}
+
+func TestAStoreThatCameBackEmptyIsNotBelieved(t *testing.T) {
+	play(t, `
+		beat a b
+		drain b
+		at 1
+		view a=active b=draining
+		empty
+		view a=active b=draining frozen
+		at 3
+		beat a
+		view a=active b=draining frozen
+		at 12
+		beat a b
+		view a=active b=active
+	`)
+	// Some have registered again before the first look.
+	play(t, `
+		beat a b
+		view a=active b=active
+		empty
+		beat a
+		view a=active b=active frozen
+		at 10.1
+		beat a
+		view a=active b=lost
+	`)
+}
+
+func TestAMemberTheStoreForgotIsLost(t *testing.T) {
+	play(t, `
+		beat a b
+		view a=active b=active
+		forget a
+		view a=lost b=active
+		deregister b
+		forget b
+		beat a
+		view a=active b=lost
+	`)
+}
+
+func TestAStoreThatDoesNotAnswerFreezesTheView(t *testing.T) {
+	play(t, `
+		beat a b
+		view a=active b=active
+		gone
+		at 100
+		gone
+		view a=active b=active frozen
+		beat a b
+		view a=active b=active
+	`)
+}
+
+func TestLoadsAndTheirErrors(t *testing.T) {
+	r := subcluster.Record{Member: subcluster.Member{ID: "a", Capability: `{"clusterMetrics":{"totalNodes":3}}`}, Beat: t0}
+	build := func(before *subcluster.View) *subcluster.View {
+		return subcluster.Build(before, subcluster.Records{Now: t0, Store: "s", Members: []subcluster.Record{r}}, t0)
+	}
+	v := build(nil)
+	if n := v.Members[0].Load.Metrics.TotalNodes; n != 3 {
+		t.Fatalf("the capability says %d nodes", n)
+	}
+	r.Load = `{"clusterMetrics":{"totalNodes":4}}`
+	v = build(v)
+	r.Load = `{"clusterMetrics":`
+	v = build(v)
+	if m := v.Members[0]; m.Load.Metrics.TotalNodes != 4 || m.LoadError == "" {
+		t.Fatalf("a broken report gave %+v", m)
+	}
+}
+
+func TestPoliciesNeverGoBack(t *testing.T) {
+	p := func(v int64, doc string) subcluster.Policy {
+		return subcluster.Policy{Queue: "root", Version: v, Document: []byte(doc)}
+	}
+	build := func(before *subcluster.View, list ...subcluster.Policy) *subcluster.View {
+		return subcluster.Build(before, subcluster.Records{Now: t0, Policies: list}, t0)
+	}
+	v := build(nil, p(5, "five"))
+	for _, step := range []struct {
+		list []subcluster.Policy
+		want string
+	}{{nil, "five"}, {[]subcluster.Policy{p(4, "four")}, "five"}, {[]subcluster.Policy{p(6, "six")}, "six"}, {[]subcluster.Policy{p(7, "")}, ""}} {
+		v = build(v, step.list...)
+		if got, _ := v.Policy("root.a"); string(got.Document) != step.want {
+			t.Fatalf("after %v the policy is %q, want %q", step.list, got.Document, step.want)
+		}
+	}
+}
+
+// Whatever the members do, the view has each of them once, sorted, and a member
+// that beat within its lease by the store's clock is never suspect or lost.
+func TestLawsOfTheView(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := t0
+		records := map[creel.SubclusterID]*subcluster.Record{}
+		var view *subcluster.View
+		t.Repeat(map[string]func(*rapid.T){
+			"pass": func(t *rapid.T) { now = now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "s")) * time.Second) },
+			"beat": func(t *rapid.T) {
+				id := creel.SubclusterID(rapid.StringMatching(`[a-d]`).Draw(t, "id"))
+				records[id] = &subcluster.Record{Member: subcluster.Member{ID: id}, Beat: now}
+			},
+			"forget": func(t *rapid.T) { delete(records, creel.SubclusterID(rapid.StringMatching(`[a-d]`).Draw(t, "id"))) },
+			"": func(t *rapid.T) {
+				in := subcluster.Records{Now: now, Store: "s"}
+				for _, r := range records {
+					in.Members = append(in.Members, *r)
+				}
+				before := fmt.Sprintf("%+v", view)
+				next := subcluster.Build(view, in, now)
+				if fmt.Sprintf("%+v", view) != before {
+					t.Fatal("Build changed the previous view")
+				}
+				slices.Reverse(in.Members)
+				if again := subcluster.Build(view, in, now); fmt.Sprintf("%+v", again.Members) != fmt.Sprintf("%+v", next.Members) {
+					t.Fatal("the order of the records decides")
+				}
+				view = next
+				for i, m := range view.Members {
+					if i > 0 && view.Members[i-1].ID >= m.ID {
+						t.Fatalf("members are not sorted: %v", view.Members)
+					}
+					if r := records[m.ID]; r != nil && now.Sub(r.Beat) <= subcluster.DefaultLease && m.State != subcluster.StateActive {
+						t.Fatalf("%s beat %v ago and is %v", m.ID, now.Sub(r.Beat), m.State)
+					}
+				}
+				for id := range records {
+					if _, ok := view.Member(id); !ok {
+						t.Fatalf("%s is not in the view", id)
+					}
+				}
+			},
+		})
+	})
+}
+
+func TestPolicyInheritance(t *testing.T) {
+	v := subcluster.NewView(t0, nil, []subcluster.Policy{
+		{Queue: "*", Version: 1, Document: []byte("star")},
+		{Queue: "root.a", Version: 2, Document: []byte("a")},
+		{Queue: "root.a.b", Version: 3},
+	})
+	for q, want := range map[creel.QueuePath]string{"root.a": "a", "root.a.b": "a", "root.a.b.c": "a", "root.x": "star", "default": "star"} {
+		if p, _ := v.Policy(q); string(p.Document) != want {
+			t.Errorf("policy for %s is %q, want %q", q, p.Document, want)
+		}
+	}
+}
+
+func FuzzParseLoad(f *testing.F) {
+	f.Add([]byte(`{"clusterMetrics":{"appsPending":3,"availableMB":"17","utilizedMBPercent":1.5,"pendingMB":null}}`))
+	f.Add([]byte(`{"appsPending":3}`))
+	f.Add([]byte(`{"clusterMetrics":{},"creel":{"queues":[{"queue":"root.a","label":"gpu","free":{"memory":1,"vCores":2,"others":{"yarn.io/gpu":1}}}]}}`))
+	f.Add([]byte(`{"creel":{"queues":[{"queue":""}]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		l, err := subcluster.ParseLoad(data)
+		if err != nil {
+			return
+		}
+		text, err := l.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := subcluster.ParseLoad(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if fmt.Sprintf("%+v", again) != fmt.Sprintf("%+v", l) {
+			t.Fatalf("%+v became %+v", l, again)
+		}
+	})
+}
