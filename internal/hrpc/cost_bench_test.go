@@ -57,7 +57,7 @@ func TestInlineCallsDoNotAllocate(t *testing.T) {
 		t.Log("under the race detector pools drop what they hold: counted without it only")
 		return
 	}
-	c := readyConn(t, benchConfig())
+	c := readyConn(t, benchConfig(nil))
 	for _, method := range []string{"vt", "raw"} {
 		frame := hotFrame(t, method)
 		serve := func() {
@@ -77,7 +77,7 @@ func TestInlineCallsDoNotAllocate(t *testing.T) {
 func BenchmarkDispatch(b *testing.B) {
 	for _, method := range []string{"vt", "raw", "stock"} {
 		b.Run(method, func(b *testing.B) {
-			c := readyConn(b, benchConfig())
+			c := readyConn(b, benchConfig(nil))
 			frame := hotFrame(b, method)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -335,7 +335,11 @@ func (c *Call) finish(out outcome) {
 		return
 	}
 	b := c.encode(getBuffer(0), out)
-	c.conn.w.post(b, c.conn.inFlight.Load() > 1)
+	if c.taken {
+		c.conn.w.later(b)
+	} else {
+		c.conn.w.post(b, c.conn.inFlight.Load() > 1)
+	}
 	putBuffer(b)
 	c.conn.end()
 }

@@ -44,7 +44,7 @@ func BenchmarkEcho(b *testing.B) {
 	for _, shape := range []struct {
 		conns, deep int
 	}{{1, 1}, {64, 1}, {16, 32}} {
-		for _, method := range []string{"vt", "raw", "stock"} {
+		for _, method := range []string{"vt", "raw", "stock", "apart", "later"} {
 			b.Run(fmt.Sprintf("conns=%d/deep=%d/%s", shape.conns, shape.deep, method), func(b *testing.B) {
 				compareEcho(b, shape.conns, shape.deep, method)
 			})
@@ -347,7 +347,13 @@ func runBenchRole(role string) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	fmt.Println(l.Addr())
-	s, err := NewServer(benchConfig())
+	owner := make(chan owed, 1024) // one goroutine answers all, as the owner of a state does
+	go func() {
+		for o := range owner {
+			o.reply(o.m, nil)
+		}
+	}()
+	s, err := NewServer(benchConfig(owner))
 	if err != nil {
 		panic(err)
 	}
@@ -400,13 +406,23 @@ func bareServer(l net.Listener) {
 	}
 }
 
-func benchConfig() Config {
+// owed is an answer that the owner of some state gives later.
+type owed struct {
+	reply func(proto.Message, error)
+	m     proto.Message
+}
+
+func benchConfig(owner chan<- owed) Config {
 	echo := func(_ context.Context, m proto.Message) (proto.Message, error) { return m, nil }
 	return Config{Simple: true, Tokens: knowsToken, IdleThreshold: 1 << 30, HandshakeTime: time.Hour, Services: []Service{{Protocol: echoProtocol, Version: 1, Methods: map[string]Method{
 		"vt": {NewRequest: func() proto.Message { return vtPool.Get().(*vtBytes) }, Serve: echo, Inline: true,
 			FreeRequest: func(m proto.Message) { vtPool.Put(m) }},
 		"raw":   {Raw: func(_ context.Context, b []byte) ([]byte, error) { return b, nil }, Inline: true},
 		"stock": {NewRequest: func() proto.Message { return new(wrapperspb.BytesValue) }, Serve: echo, Inline: true},
+		"later": {NewRequest: func() proto.Message { return new(vtBytes) }, Inline: true, Serve: func(ctx context.Context, m proto.Message) (proto.Message, error) {
+			owner <- owed{Later(ctx), m}
+			return nil, ErrLater
+		}},
 		"apart": {NewRequest: func() proto.Message { return new(vtBytes) }, Serve: echo},
 	}}}}
 }

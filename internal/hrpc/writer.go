@@ -89,15 +89,11 @@ func (w *writer) post(b []byte, company bool) (queued int, err error) {
 		return 0, w.err
 	}
 	if w.writing || len(w.pending) > 0 {
-		if w.draining && !w.shared.take(int64(len(b))) {
+		if !w.queue(b) {
 			w.mu.Unlock()
 			w.fail(errStalled)
 			return 0, errStalled
-		} else if w.draining {
-			w.charged += int64(len(b))
 		}
-		w.pending = append(growBuffer(w.pending, len(b)), b...)
-		w.queued += len(b)
 		queued = w.queued
 		if w.writing {
 			w.mu.Unlock()
@@ -110,6 +106,50 @@ func (w *writer) post(b []byte, company bool) (queued int, err error) {
 	w.rounds = 0
 	w.mu.Unlock()
 	return w.flush(b)
+}
+
+// queue puts b behind the one that writes. False means that too much is queued
+// for peers that do not read. The lock is held.
+func (w *writer) queue(b []byte) bool {
+	if w.draining {
+		if !w.shared.take(int64(len(b))) {
+			return false
+		}
+		w.charged += int64(len(b))
+	}
+	w.pending = append(growBuffer(w.pending, len(b)), b...)
+	w.queued += len(b)
+	return true
+}
+
+// later queues b and leaves the writing to a goroutine. It is for answers given
+// by the owner of some state, whose time is too good for system calls.
+func (w *writer) later(b []byte) {
+	w.mu.Lock()
+	if w.err != nil {
+		w.mu.Unlock()
+		return
+	}
+	ok, first := w.queue(b), !w.writing
+	if ok && first {
+		w.writing, w.rounds = true, 0
+		w.wg.Add(1)
+		go w.flushQueued()
+	}
+	w.mu.Unlock()
+	if !ok {
+		w.fail(errStalled)
+	}
+}
+
+func (w *writer) flushQueued() {
+	defer w.wg.Done()
+	w.mu.Lock()
+	b := w.pending
+	w.pending, w.queued = nil, 0
+	w.mu.Unlock()
+	w.flush(b)
+	putBuffer(b)
 }
 
 // maxRounds bounds how long a goroutine writes what others queue.
