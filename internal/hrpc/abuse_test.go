@@ -216,19 +216,22 @@ func TestCallsAboveALimitAreToldToTryAgain(t *testing.T) {
 	} {
 		cfg := echoConfig()
 		limit(&cfg)
+		cfg.Services[0].Methods["park"] = Method{NewRequest: newText, Serve: (&parked{}).serve, Inline: true}
 		s := start(t, cfg)
-		nc := dialRaw(t, s.address)
-		nc.Write(helloAlice())
-		for i := range int32(5) {
-			nc.Write(callFrame(t, i, "never", ""))
+		for _, method := range []string{"never", "park"} {
+			nc := dialRaw(t, s.address)
+			nc.Write(helloAlice())
+			for i := range int32(5) {
+				nc.Write(callFrame(t, i, method, ""))
+			}
+			eventually(t, "five are in flight", func() bool { return s.Stats().CallsInFlight == 5 })
+			for i := range int32(3) {
+				nc.Write(callFrame(t, 100+i, method, ""))
+				wantBusy(t, nc, 100+i, statusError)
+			}
+			nc.Close()
+			eventually(t, "none is in flight", func() bool { return s.Stats().CallsInFlight == 0 })
 		}
-		eventually(t, "five are in flight", func() bool { return s.Stats().CallsInFlight == 5 })
-		for i := range int32(3) {
-			nc.Write(callFrame(t, 100+i, "never", ""))
-			wantBusy(t, nc, 100+i, statusError)
-		}
-		nc.Close()
-		eventually(t, "none is in flight", func() bool { return s.Stats().CallsInFlight == 0 })
 	}
 }
 

@@ -272,3 +272,40 @@ func TestRawCallsPassBytesUntouched(t *testing.T) {
 		}
 	}
 }
+
+// A server that stops reading does not make a client's memory grow: callers
+// wait, and their contexts end the wait.
+func TestCallersWaitForAServerThatDoesNotRead(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c := client(t, ClientConfig{MaxPending: 1 << 20, StallTime: time.Hour})
+	p := c.Peer(Target{Address: l.Addr().String(), Protocol: echoProtocol, Login: alice})
+	ctx, cancel := context.WithCancel(context.Background())
+	big := make([]byte, 1<<20)
+	var wg sync.WaitGroup
+	for range 40 {
+		wg.Go(func() {
+			if _, err := p.CallRaw(ctx, "raw", big); !errors.Is(err, context.Canceled) {
+				t.Errorf("a call ended with %v", err)
+			}
+		})
+	}
+	var cc *clientConn
+	eventually(t, "the socket is full and a few wait in the queue", func() bool {
+		if cc = p.conn.Load(); cc == nil {
+			return false
+		}
+		cc.w.mu.Lock()
+		defer cc.w.mu.Unlock()
+		return cc.w.queued > 1<<20
+	})
+	cc.w.mu.Lock()
+	queued := cc.w.queued
+	cc.w.mu.Unlock()
+	cancel()
+	wg.Wait()
+	t.Logf("%d bytes were queued for 40 calls of 1 MiB", queued)
+}

@@ -260,3 +260,42 @@ func TestConfigsThatCannotBeServed(t *testing.T) {
 		}
 	}
 }
+
+// Who answers later is never held up by a client that does not read.
+func TestTheOwnerOfLateAnswersIsNotHeldUp(t *testing.T) {
+	p := &parked{}
+	cfg := echoConfig()
+	cfg.MaxReplyBytesTotal = 30 << 20
+	cfg.Services[0].Methods["park"] = Method{NewRequest: newText, Serve: p.serve, Inline: true}
+	s := start(t, cfg)
+	deaf, fine := dialRaw(t, s.address), dialRaw(t, s.address)
+	deaf.(*net.TCPConn).SetReadBuffer(4096)
+	deaf.Write(helloAlice())
+	fine.Write(helloAlice())
+	for i := range int32(60) {
+		deaf.Write(callFrame(t, i, "park", ""))
+	}
+	eventually(t, "they are parked", func() bool { return p.count() == 60 })
+	answer := text(strings.Repeat("z", 1<<20))
+	replies := p.take()
+	for _, reply := range replies[:20] {
+		reply(answer, nil)
+	}
+	eventually(t, "answers are queued", func() bool { return s.Stats().ReplyBytes > 0 })
+	fine.Write(callFrame(t, 7, "park", ""))
+	eventually(t, "the other is parked", func() bool { return p.count() == 1 })
+	p.take()[0](answer, nil)
+	if h, rest := readFrame(t, fine); h.callID != 7 || len(rest) < 1<<20 {
+		t.Errorf("%+v", h)
+	}
+	for _, reply := range replies[20:] {
+		reply(answer, nil)
+		if n := s.Stats().ReplyBytes; n > 30<<20 {
+			t.Errorf("%d bytes are queued", n)
+		}
+	}
+	eventually(t, "the deaf one is closed", func() bool { return s.Stats().Connections == 1 })
+	if n := s.Stats().CallsInFlight; n != 0 {
+		t.Errorf("%d calls in flight", n)
+	}
+}

@@ -211,3 +211,70 @@ func TestATokenCannotActForAnotherUser(t *testing.T) {
 		}
 	}
 }
+
+func TestATamperedPacketEndsTheConnection(t *testing.T) {
+	cfg := echoConfig()
+	cfg.Simple, cfg.Tokens, cfg.Integrity = false, knowsToken, true
+	s := start(t, cfg)
+	for what, spoil := range map[string]func(*integrity, []byte) []byte{
+		"nothing":       func(i *integrity, b []byte) []byte { return i.seal(nil, b) },
+		"a flipped bit": func(i *integrity, b []byte) []byte { b = i.seal(nil, b); b[5] ^= 1; return b },
+		"a replay":      func(i *integrity, b []byte) []byte { b = i.seal(nil, b); i.sealSeq--; return b },
+		"a stub":        func(i *integrity, b []byte) []byte { return []byte("short") },
+		"a plain one":   nil,
+	} {
+		nc := dialRaw(t, s.address)
+		nc.Write(append(hello(authSasl), appendSaslFrame(nil, &saslMessage{state: saslNegotiate}, true)...))
+		_, rest := readFrame(t, nc)
+		body, _, _ := delimited(rest)
+		var m saslMessage
+		if err := m.decode(body); err != nil {
+			t.Fatal(err)
+		}
+		ch, _ := parseChallenge(m.auths[0].challenge)
+		d := &digest{user: b64(knownToken.Identifier), password: b64(knownToken.Password), nonce: ch.nonce, cnonce: "c", qop: qopInt}
+		nc.Write(appendSaslFrame(nil, &saslMessage{state: saslInitiate, hasToken: true, token: []byte(d.responseText()), auths: m.auths}, true))
+		readFrame(t, nc)
+		seal := newIntegrity(d, true)
+		nc.Write(appendWrapped(nil, appendContextFrame(nil, rawID, connectionContext{protocol: echoProtocol}), seal, true))
+		for i := range int32(2) {
+			frame := callFrame(t, i, "echo", "x")
+			if spoil != nil {
+				frame = appendSaslFrame(nil, &saslMessage{state: saslWrap, hasToken: true, token: spoil(seal, frame)}, true)
+			}
+			nc.Write(frame)
+		}
+		var answers []responseHeader
+		for plain := []byte(nil); len(answers) == 0 || answers[len(answers)-1].status != statusFatal && len(answers) < 2; {
+			_, rest := readFrame(t, nc) // one may hold several answers
+			body, _, _ := delimited(rest)
+			if err := m.decode(body); err != nil || m.state != saslWrap {
+				t.Fatalf("%s: answered %+v", what, m)
+			}
+			opened, err := seal.open(m.token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain = append(plain, opened...)
+			for {
+				frame, rest, ok, _ := cutFrame(plain, 1<<20)
+				if !ok {
+					break
+				}
+				plain = rest
+				header, _, _ := delimited(frame)
+				var h responseHeader
+				if err := h.decode(header); err != nil {
+					t.Fatal(err)
+				}
+				answers = append(answers, h)
+			}
+		}
+		good := map[string]int{"nothing": 2, "a replay": 1}[what]
+		for i, h := range answers {
+			if want := i >= good; want != (h.status == statusFatal) || want && (h.detail != DetailFatalUnauthorized && what != "a plain one") {
+				t.Errorf("%s: answer %d is %+v", what, i, h)
+			}
+		}
+	}
+}
