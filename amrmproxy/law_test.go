@@ -3,8 +3,10 @@
 package amrmproxy
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -27,6 +29,7 @@ type modelRM struct {
 	id         creel.SubclusterID
 	epoch      int64
 	free       int
+	isHome     bool
 	submitted  bool
 	registered bool
 	table      map[int32]int // by priority, the "*" line
@@ -38,6 +41,7 @@ type modelRM struct {
 	live       map[creel.ContainerID]bool
 	away       bool // refuses connections
 	fetched    bool // the last answer arrived
+	used       bool // the application id was used and ended here
 }
 
 func (r *modelRM) register() (*yarnpb.RegisterApplicationMasterResponseProto, error) {
@@ -45,7 +49,15 @@ func (r *modelRM) register() (*yarnpb.RegisterApplicationMasterResponseProto, er
 		return nil, creel.ErrAttemptNotFound
 	}
 	r.registered, r.lastID, r.last = true, 0, nil
-	return &yarnpb.RegisterApplicationMasterResponseProto{Queue: proto.String("root.a")}, nil
+	out := &yarnpb.RegisterApplicationMasterResponseProto{Queue: proto.String("root.a")}
+	if !r.isHome {
+		for _, id := range sorted(r.live) {
+			if !slices.ContainsFunc(r.ready, func(c *yarnpb.ContainerProto) bool { return containerID(c.Id) == id }) {
+				out.ContainersFromPreviousAttempts = append(out.ContainersFromPreviousAttempts, &yarnpb.ContainerProto{Id: idProto(id)})
+			}
+		}
+	}
+	return out, nil
 }
 
 func (r *modelRM) allocate(a *yarnpb.AllocateRequestProto) (*yarnpb.AllocateResponseProto, error) {
@@ -123,6 +135,13 @@ func (r *modelRM) restart() {
 	r.registered, r.table, r.last = false, map[int32]int{}, nil
 }
 
+// kill ends the twin there and all it ran. The application id stays used up.
+func (r *modelRM) kill() {
+	r.restart()
+	r.free += len(r.live)
+	r.submitted, r.used, r.live, r.ended = false, true, map[creel.ContainerID]bool{}, nil
+}
+
 // world drives one session among model ResourceManagers and a model master
 // that keeps its table as Hadoop's AMRMClient does.
 type world struct {
@@ -143,6 +162,14 @@ type world struct {
 	call    uint64
 	waiting bool
 	calm    bool // no fault any more
+
+	stored     *Record
+	policy     policies.Policy
+	queue      []Event // what the master says as soon as the session is at rest
+	releasing  []*yarnpb.ContainerIdProto
+	registered bool
+	restarted  bool
+	excused    map[creel.ContainerID]bool // ends that a proxy took with it
 }
 
 func (w *world) rm(id creel.SubclusterID) *modelRM {
@@ -150,6 +177,14 @@ func (w *world) rm(id creel.SubclusterID) *modelRM {
 }
 
 func (w *world) step(e Event) {
+	w.one(e)
+	for len(w.queue) > 0 {
+		e, w.queue = w.queue[0], w.queue[1:]
+		w.one(e)
+	}
+}
+
+func (w *world) one(e Event) {
 	if *trace {
 		w.t.Logf("%v %T %+v", w.now.Sub(time.Unix(1000, 0)), e, e)
 	}
@@ -159,11 +194,14 @@ func (w *world) step(e Event) {
 		}
 		switch a := a.(type) {
 		case Save:
-			w.pending = append(w.pending, func() Event { return Saved{a.Number} })
+			w.pending = append(w.pending, func() Event {
+				w.stored = a.Record
+				return Saved{a.Number}
+			})
 		case Launch:
 			w.pending = append(w.pending, func() Event {
 				r := w.rm(a.Member)
-				if r.away {
+				if r.away || r.used {
 					return LaunchFailed{a.Member, creel.ErrUnavailable}
 				}
 				r.submitted = true
@@ -193,13 +231,15 @@ func (w *world) carry(a Send) Event {
 	}
 	switch {
 	case a.Register != nil:
-		if r != w.home && !r.submitted {
+		if r != w.home && !r.submitted && !r.used {
 			w.t.Fatalf("%s registered before it was submitted", r.id)
 		}
 		e.Register, e.Err = r.register()
 		if fate == 1 && r != w.home { // a second registration is the twin's right, not the home's
 			return Answered{Member: a.Member, Seq: a.Seq, Err: creel.ErrUnavailable}
 		}
+	case a.Allocate != nil && !r.submitted:
+		e.Err = creel.ErrAttemptNotFound
 	case a.Allocate != nil:
 		e.Allocate, e.Err = r.allocate(a.Allocate)
 		r.fetched = fate != 1
@@ -212,13 +252,24 @@ func (w *world) carry(a Send) Event {
 
 // told is what the master makes of an answer, and where the law is checked.
 func (w *world) told(a Reply) {
+	if errors.Is(a.Err, creel.ErrNotRegistered) {
+		// As Hadoop's client does: register, then say everything again.
+		w.register()
+		w.release = append(w.releasing, w.release...)
+		for p := range int32(3) {
+			w.dirty[p] = true
+		}
+		return
+	}
 	if a.Err != nil {
 		w.t.Fatalf("the master was refused: %v", a.Err)
 	}
 	w.waiting = false
 	if a.Register != nil {
+		w.registered = true
 		return
 	}
+	w.releasing = nil
 	r := a.Allocate
 	w.lastID = r.GetResponseId()
 	for _, c := range r.AllocatedContainers {
@@ -233,12 +284,78 @@ func (w *world) told(a Reply) {
 	}
 	for _, st := range r.CompletedContainerStatuses {
 		id := containerID(st.ContainerId)
+		if w.excused[id] {
+			continue // told again by its ResourceManager after all
+		}
+		if w.restarted && (!w.seen[id] || w.over[id]) {
+			// The end of a container that a proxy took with it; or one that a
+			// restarted ResourceManager tells again to a proxy that knows of
+			// nothing. Without a proxy the master would hear both, too.
+			continue
+		}
 		if !w.seen[id] || w.over[id] {
 			w.t.Fatalf("the end of %v was told (granted %v, told before %v)", id, w.seen[id], w.over[id])
 		}
 		w.over[id] = true
 		delete(w.has, id)
 	}
+}
+
+func (w *world) register() {
+	w.lastID, w.waiting = 0, true
+	w.call++
+	w.queue = append(w.queue, FromAM{Call: w.call, Register: &yarnpb.RegisterApplicationMasterRequestProto{Host: proto.String("am")}})
+}
+
+// restart replaces the proxy by one that has only the stored record. What the
+// old one had fetched and not told is known to nobody: such a container is
+// never started and expires, such an end the master learns from its node.
+func (w *world) restart() {
+	w.pending, w.queue, w.restarted = nil, nil, true
+	w.open(w.stored)
+	for _, r := range w.rms {
+		unread := map[creel.ContainerID]bool{}
+		for _, c := range r.ready {
+			unread[containerID(c.Id)] = true
+		}
+		for _, c := range r.ended {
+			unread[containerID(c)] = true
+		}
+		r.fetched = true // the old proxy's answer will not be asked for again
+		for _, id := range sorted(r.live) {
+			if !w.seen[id] && !unread[id] {
+				delete(r.live, id)
+				r.free++
+			}
+		}
+		for _, id := range sorted(w.has) {
+			if id.Epoch() == r.epoch && !r.live[id] && !unread[id] {
+				delete(w.has, id)
+				w.over[id] = true
+				w.excused[id] = true
+			}
+		}
+	}
+	if w.waiting { // its call failed with the connection: it makes it again
+		w.waiting = false
+		if !w.registered {
+			w.register()
+			return
+		}
+		w.release = append(w.releasing, w.release...)
+		for p := range int32(3) {
+			w.dirty[p] = true
+		}
+	}
+}
+
+func (w *world) open(r *Record) {
+	s, err := NewSession(Options{Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: w.home.id, User: "ann", Record: r, Rand: rand.New(rand.NewPCG(1, 2))})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.s = s
+	w.step(Saw{w.view(), w.policy})
 }
 
 func (w *world) beat() {
@@ -251,6 +368,7 @@ func (w *world) beat() {
 			a.Ask = append(a.Ask, &yarnpb.ResourceRequestProto{Priority: priority(int64(p)), ResourceName: proto.String(anywhere), NumContainers: proto.Int32(int32(w.want[p])), Capability: gigabytes(1)})
 		}
 	}
+	w.releasing = w.release
 	w.dirty, w.release, w.waiting = map[int32]bool{}, nil, true
 	w.call++
 	w.step(FromAM{Call: w.call, Allocate: a})
@@ -283,36 +401,30 @@ func (w *world) view() *subcluster.View {
 // quiet again nothing is left over anywhere: no surplus container, no ask.
 func TestTheMasterGetsWhatItAskedForAndNoMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{t: t, now: time.Unix(1000, 0), want: map[int32]int{}, dirty: map[int32]bool{}, has: map[creel.ContainerID]bool{}, seen: map[creel.ContainerID]bool{}, over: map[creel.ContainerID]bool{}}
+		w := &world{t: t, now: time.Unix(1000, 0), want: map[int32]int{}, dirty: map[int32]bool{}, has: map[creel.ContainerID]bool{}, seen: map[creel.ContainerID]bool{}, over: map[creel.ContainerID]bool{}, excused: map[creel.ContainerID]bool{}}
 		for i := range rapid.IntRange(1, 3).Draw(t, "members") {
 			w.rms = append(w.rms, &modelRM{id: creel.SubclusterID(fmt.Sprintf("sc-%d", i)), epoch: int64(i + 1), free: rapid.IntRange(0, 12).Draw(t, "free"),
 				table: map[int32]int{}, live: map[creel.ContainerID]bool{}})
 		}
 		w.home = w.rms[0]
-		w.home.submitted = true
-		policy, err := policies.Parse([]byte(rapid.SampledFrom([]string{`{}`, `{"split":{"policy":"home"}}`, `{"split":{"policy":"broadcast"}}`, `{"split":{"policy":"locality","headroomAlpha":0.5}}`}).Draw(t, "policy")))
+		w.home.submitted, w.home.isHome = true, true
+		var err error
+		w.policy, err = policies.Parse([]byte(rapid.SampledFrom([]string{`{}`, `{"split":{"policy":"home"}}`, `{"split":{"policy":"broadcast"}}`, `{"split":{"policy":"locality","headroomAlpha":0.5}}`}).Draw(t, "policy")))
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.s, err = NewSession(Options{Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: w.home.id, User: "ann", Rand: rand.New(rand.NewPCG(1, rapid.Uint64().Draw(t, "seed")))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.step(Saw{w.view(), policy})
-		w.call++
-		w.waiting = true
-		w.step(FromAM{Call: w.call, Register: &yarnpb.RegisterApplicationMasterRequestProto{Host: proto.String("am")}})
+		w.open(nil)
+		w.register()
+		w.step(Tick{})
 
 		for range rapid.IntRange(10, 120).Draw(t, "steps") {
-			switch what := rapid.IntRange(0, 13).Draw(t, "what"); what {
+			switch what := rapid.IntRange(0, 15).Draw(t, "what"); what {
 			case 0, 1, 2, 3, 4:
 				if len(w.pending) > 0 {
 					w.deliver(rapid.IntRange(0, len(w.pending)-1).Draw(t, "which"))
 				}
 			case 5, 6:
-				if w.lastID > 0 || !w.waiting {
-					w.beat()
-				}
+				w.beat()
 			case 7:
 				if w.waiting {
 					continue // a change that has not been said cannot be kept
@@ -341,6 +453,12 @@ func TestTheMasterGetsWhatItAskedForAndNoMore(t *testing.T) {
 			case 13:
 				r := rapid.SampledFrom(w.rms).Draw(t, "gone or back")
 				r.away = !r.away
+			case 14: // the twin is killed by an administrator of its member
+				if r := rapid.SampledFrom(w.rms).Draw(t, "killed"); r != w.home && r.submitted {
+					r.kill()
+				}
+			case 15:
+				w.restart()
 			}
 		}
 		w.settle()
@@ -382,6 +500,9 @@ func (w *world) settle() {
 	}
 	live := 0
 	for _, r := range w.rms {
+		if r.used && w.restarted { // who granted these nobody remembered when the twin was gone
+			maps.DeleteFunc(w.has, func(id creel.ContainerID, _ bool) bool { return id.Epoch() == r.epoch })
+		}
 		for _, id := range sorted(r.live) {
 			live++
 			if !w.has[id] {

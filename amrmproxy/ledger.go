@@ -111,12 +111,13 @@ func (l *ledger) of(c *yarnpb.ContainerProto) *group {
 }
 
 // ask takes one line of the master's request and gives its group. blank are
-// members whose tables are not known, since another proxy filled them.
-func (l *ledger) ask(a *yarnpb.ResourceRequestProto, blank []*member) *group {
+// members whose tables are not known, since another proxy filled them. early
+// are grants for it that came before the ask did, and wait to be told.
+func (l *ledger) ask(a *yarnpb.ResourceRequestProto, blank []*member, early func(groupKey) int) *group {
 	k := keyOfAsk(a)
 	g, i, ok := l.find(k)
 	if !ok {
-		g = &group{key: k}
+		g = &group{key: k, unsent: early(k)}
 		l.groups = slices.Insert(l.groups, i, g)
 	}
 	n := max(0, int64(a.GetNumContainers()))

@@ -354,7 +354,7 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 		}
 	}
 	for _, a := range req.GetAsk() {
-		g := s.ledger.ask(a, blank)
+		g := s.ledger.ask(a, blank, s.early)
 		if g.need < 0 {
 			s.withdraw(g)
 		}
@@ -393,6 +393,17 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 	}
 	req.Ask, req.Release, req.BlacklistRequest, req.UpdateRequests, req.SchedulingRequests = nil, nil, nil, nil, nil
 	s.shell = req
+}
+
+// early counts grants that wait to be told and that no group had asked for:
+// what a twin that outlived a proxy had granted to that one's asks.
+func (s *Session) early(k groupKey) (n int) {
+	for _, c := range s.out.AllocatedContainers {
+		if c.GetPriority().GetPriority() == k.priority && c.GetAllocationRequestId() == k.request && s.ledger.of(c) == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // ownerOf is the member that granted a container; home for those that came
