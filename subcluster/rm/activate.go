@@ -10,6 +10,7 @@ package rm
 func (m *Machine) enqueue(a *app) {
 	u, l := a.user, a.queue.leaf
 	l.pendingApps++
+	m.watch(a.queue)
 	u.pending.push(a)
 	if u.pendSlot == 0 {
 		l.pending.push(u)

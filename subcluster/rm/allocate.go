@@ -285,9 +285,7 @@ func (m *Machine) news(t *attempt) {
 // forget the ends it was told of.
 func (m *Machine) acknowledged(t *attempt) {
 	for _, d := range t.told {
-		if n := m.nodes[d.node]; n != nil {
-			n.forget(d.id)
-		}
+		d.node.forget(d.id)
 	}
 	t.told = t.told[:0]
 }
@@ -299,9 +297,7 @@ func (m *Machine) ackAll(t *attempt) {
 		return
 	}
 	for i := range t.done {
-		if n := m.nodes[t.done[i].node]; n != nil {
-			n.forget(t.done[i].ID)
-		}
+		t.done[i].node.forget(t.done[i].ID)
 	}
 	t.done = nil
 }

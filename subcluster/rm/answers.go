@@ -75,7 +75,7 @@ type Completed struct {
 	Execution   creel.ExecutionType
 	Message     any // the node's own message, nil if the machine ended it
 
-	node creel.NodeID
+	node *node
 }
 
 // Updated is one applied container update; the door mints a new token.

@@ -221,6 +221,9 @@ func (m *Machine) armLifetime(a *app, at int64) {
 // accept brings an application into its queue, or fails it with the reason.
 func (m *Machine) accept(a *app) {
 	q := m.tree.find(string(a.path))
+	if q != nil {
+		q.sized()
+	}
 	var why string
 	switch {
 	case q == nil:

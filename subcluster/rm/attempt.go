@@ -95,7 +95,7 @@ type attempt struct {
 // told is an end delivered to a master, kept until it is acknowledged.
 type told struct {
 	id   creel.ContainerID
-	node creel.NodeID
+	node *node
 }
 
 func (t *attempt) over() bool {

@@ -170,7 +170,7 @@ func BenchmarkChurn(b *testing.B) {
 				k := min(int(n), len(m.have))
 				r := AllocateRequest{Asks: want(m, n), Release: m.have[:k]}
 				out := w.allocate(m.id, r)
-				m.have = append([]creel.ContainerID(nil), m.have[k:]...)
+				m.have = m.have[k:]
 				for _, g := range out.Granted {
 					m.have = append(m.have, g.ID)
 				}

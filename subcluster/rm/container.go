@@ -195,7 +195,7 @@ func (m *Machine) end(c *container, s containerState, exit int32, diagnostics st
 		a.unfresh(c)
 	}
 	id, master, was, priority, alloc := c.id(), c.master, c.state, c.priority, c.alloc
-	done := Completed{ID: id, ExitStatus: exit, Diagnostics: diagnostics, Resource: c.size.res, Execution: c.execution, Message: message, node: n.id}
+	done := Completed{ID: id, ExitStatus: exit, Diagnostics: diagnostics, Resource: c.size.res, Execution: c.execution, Message: message, node: n}
 	c.state = s
 	c.node, c.owner, c.origin, c.size, c.extra = nil, nil, nil, nil, nil
 	c.nodePrev, c.nodeNext = nil, m.spare

@@ -66,6 +66,7 @@ func (m *Machine) createQueue(path creel.QueuePath) *queue {
 		c := m.addQueue(spec, q)
 		c.dynamic = true
 		q.children = append(q.children, c)
+		q.sum()
 		q = c
 	}
 	m.resize()
@@ -124,6 +125,7 @@ func (m *Machine) removeQueue(q *queue) {
 			break
 		}
 	}
+	p.sum()
 	for i, c := range m.tree.all {
 		if c == q {
 			m.tree.all = append(m.tree.all[:i:i], m.tree.all[i+1:]...)

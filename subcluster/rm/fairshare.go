@@ -24,6 +24,9 @@ func (m *Machine) divide(q *queue) {
 	if len(q.children) == 0 {
 		return
 	}
+	for _, c := range q.children {
+		c.sized()
+	}
 	for i := 0; i < m.t.n; i++ {
 		m.fill(q, i, func(c *queue) bool { return c.pendingCount > 0 || c.containers > 0 || c.appsBelow() > 0 }, q.share[i], func(c *queue, v int64) { c.share[i] = v })
 		m.fill(q, i, func(*queue) bool { return true }, q.steady[i], func(c *queue, v int64) { c.steady[i] = v })

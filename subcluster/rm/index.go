@@ -230,3 +230,28 @@ func (g *grid) nextRow(low int, order NodeOrder, r int) int {
 	}
 	return -1
 }
+
+// restore puts a node back to where it stood before it was moved: between the
+// neighbours it had, which must be where they were.
+func (ix *index) restore(n *node, was links) {
+	ix.drop(n, &n.links[ix.which])
+	if was.grid == nil {
+		return
+	}
+	g := was.grid
+	n.links[ix.which] = was
+	if was.prev != nil {
+		was.prev.links[ix.which].next = n
+	} else {
+		if g.cells[was.cell] == nil {
+			r, c := was.cell/cols, was.cell%cols
+			g.cols[r] |= 1 << c
+			g.rows[r/64] |= 1 << (r % 64)
+		}
+		g.cells[was.cell] = n
+	}
+	if was.next != nil {
+		was.next.links[ix.which].prev = n
+	}
+	g.count++
+}

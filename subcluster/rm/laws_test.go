@@ -96,6 +96,7 @@ func idleRoom(m *Machine) error {
 // then it must not grow.
 func (r *run) bounds(m *Machine) error {
 	for _, q := range m.tree.all {
+		q.sized()
 		for i := 0; q.bounded && i < m.t.check; i++ {
 			if q.used[i] > q.max[i] && q.used[i] > r.used[q.path][i] {
 				return fmt.Errorf("queue %s grew from %v to %v, above its maximum %v", q.path, r.used[q.path], q.used, q.max)

@@ -18,7 +18,7 @@ type verdict struct {
 func (m *Machine) admit(a *app, s *size, own *size) verdict {
 	need := &s.v
 	for q := a.queue; q.parent != nil; q = q.parent {
-		if !q.bounded {
+		if !q.sized().bounded {
 			continue
 		}
 		if !m.within(q, need, own) {
@@ -32,6 +32,7 @@ func (m *Machine) admit(a *app, s *size, own *size) verdict {
 }
 
 func (m *Machine) within(q *queue, need *vec, own *size) bool {
+	q.sized()
 	if q.held.isZero() {
 		return m.t.fitsPlus(&q.used, need, &q.max)
 	}
@@ -60,7 +61,7 @@ func (m *Machine) userAdmits(u *user) bool {
 // it (so that the limit grows until the queue's maximum stops it), divided by the active users, but at least the minimum percent of it; at most
 // the guarantee times the user limit factor. Amounts are rounded up to steps.
 func (m *Machine) userLimit(u *user) vec {
-	q := u.q
+	q := u.q.sized()
 	l := q.leaf
 	factor := q.factor()
 	base := q.guaranteed // at least one container, so that tiny queues get on
@@ -104,6 +105,7 @@ func (m *Machine) queueLimit(q *queue) vec {
 	if q.parent == nil {
 		return m.total
 	}
+	q.sized()
 	v := m.queueLimit(q.parent)
 	v.sub(&q.parent.used)
 	v.add(&q.used)
@@ -140,7 +142,7 @@ func (m *Machine) masterLimit(q *queue) (all, one vec) {
 	if q.maxAM < 0 {
 		return vecMax, vecMax
 	}
-	base := q.guaranteed
+	base := q.sized().guaranteed
 	if m.tree.spec.Scheduler == Fair {
 		m.refreshShares()
 		base = q.share

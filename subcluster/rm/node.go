@@ -448,7 +448,11 @@ func (n *node) kill(id creel.ContainerID) {
 	}
 }
 
-func (n *node) forget(id creel.ContainerID) { n.forgets = append(n.forgets, id) }
+func (n *node) forget(id creel.ContainerID) {
+	if n.state.runs() || n.state == nodeState(creel.NodeUnhealthy) || n.state == 0 {
+		n.forgets = append(n.forgets, id)
+	}
+}
 
 func (n *node) appEnded(id creel.ApplicationID) {
 	if n.state.runs() || n.state == nodeState(creel.NodeUnhealthy) || n.state == 0 {

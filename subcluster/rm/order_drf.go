@@ -8,7 +8,7 @@ import "math"
 // any resource over the weight, with FairScheduler's minimum shares taken into
 // account type by type.
 func drfRank(q *queue) rank {
-	m := q.m
+	m := q.sized().m
 	r := rank{ratio: m.t.dominant(&q.used, &m.total) / q.weightNow()}
 	if q.minimum.isZero() {
 		return r

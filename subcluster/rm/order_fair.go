@@ -13,6 +13,7 @@ func fairApps(a, b *app) bool {
 // fairRank is FairScheduler's "fair" policy: memory against minimum share and
 // weight.
 func fairRank(q *queue) rank {
+	q.sized()
 	r := rank{ratio: float64(q.used[mem]) / q.weightNow()}
 	floor := min(q.minimum[mem], q.used[mem]+q.pending[mem])
 	r.needy = q.used[mem] < floor

@@ -7,7 +7,7 @@ import "math"
 // useRank is CapacityScheduler's used capacity: used over guaranteed, by the
 // calculator's measure (memory, or the dominant share of each).
 func useRank(q *queue) rank {
-	m := q.m
+	m := q.sized().m
 	used, have := m.t.dominant(&q.used, &m.total), m.t.dominant(&q.guaranteed, &m.total)
 	r := rank{}
 	switch {

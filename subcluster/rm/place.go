@@ -267,7 +267,7 @@ func (m *Machine) charge(a *app, s *size, sign int64) {
 	if u.limited && sign < 0 {
 		m.touch(a.queue)
 		m.unlimit(u)
-	} else if sign > 0 && a.queue.leaf.limitedUsers > 0 && !m.t.fits(&a.queue.used, &a.queue.guaranteed) {
+	} else if sign > 0 && a.queue.leaf.limitedUsers > 0 && !m.t.fits(&a.queue.used, &a.queue.sized().guaranteed) {
 		m.touch(a.queue) // above the guarantee limits grow with use
 	}
 	if sign < 0 {

@@ -78,19 +78,34 @@ func (m *Machine) freed(q *queue) {
 	}
 }
 
-// loosen has everything tried again, after the cluster or the queues changed.
-func (m *Machine) loosen(root *queue) {
-	for _, q := range m.tree.all {
+// loosen has those tried again that limits had stopped, after the cluster or
+// the queues changed.
+func (m *Machine) loosen() {
+	for _, q := range m.tree.watched {
+		q.watched = false
+		if q.removed {
+			continue
+		}
 		q.limited = false
-		if q.leaf != nil && !q.removed {
+		if q.leaf != nil {
 			for _, u := range q.leaf.userList {
 				u.limited = false
 			}
 			q.leaf.limitedUsers = 0
 			m.activateLater(q)
 		}
+		m.retry(q)
 	}
-	m.retry(root)
+	clear(m.tree.watched)
+	m.tree.watched = m.tree.watched[:0]
+}
+
+// watch remembers a queue for loosen.
+func (m *Machine) watch(q *queue) {
+	if !q.watched {
+		q.watched = true
+		m.tree.watched = append(m.tree.watched, q)
+	}
 }
 
 func (m *Machine) activateLater(q *queue) {
@@ -114,6 +129,7 @@ func (m *Machine) unpark(q *queue) {
 func (m *Machine) park(q *queue) {
 	q.parked = true
 	q.parent.parkedBelow++
+	m.watch(q)
 }
 
 // stopped notes where a limit stopped an application, so that it is tried
@@ -122,10 +138,12 @@ func (m *Machine) stopped(a *app, v verdict) {
 	switch v.limit {
 	case LimitQueue:
 		v.where.limited = true
+		m.watch(v.where)
 	case LimitUser:
 		if !a.user.limited {
 			a.user.limited = true
 			v.where.leaf.limitedUsers++
+			m.watch(v.where)
 		}
 	}
 }
@@ -177,7 +195,7 @@ func (m *Machine) pick(q *queue, n *node) bool {
 	mark, found := len(m.scratchQ), false
 	for q.ready.len() > 0 {
 		c := q.ready.top()
-		if c.bounded && !m.within(c, &c.least, nil) {
+		if c.sized().bounded && !m.within(c, &c.least, nil) {
 			q.ready.remove(c)
 			m.park(c)
 			continue

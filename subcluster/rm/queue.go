@@ -17,8 +17,10 @@ type tree struct {
 	all    []*queue          // parents before children, in configured order
 	names  map[string]*queue // leaf name -> queue, nil when ambiguous
 
-	stale    bool  // the cluster changed size: amounts are to be computed anew
-	sharesAt int64 // when FairScheduler shares were computed; 0 = they are out of date
+	stale    bool     // the cluster changed size: amounts are to be computed anew
+	version  int64    // rises when amounts are to be computed anew
+	watched  []*queue // those that limits stop or that have applications in line
+	sharesAt int64    // when FairScheduler shares were computed; 0 = they are out of date
 }
 
 // queue is one live queue. Amounts are of this machine's whole cluster.
@@ -34,6 +36,11 @@ type queue struct {
 	dynamic  bool
 	removed  bool
 	serial   int // place in configured order, over the whole tree
+
+	version int64   // of the amounts below; see sized
+	weights float64 // sum of the children's
+	fixed   vec     // sum of the children's absolute capacities
+	watched bool    // in tree.watched
 
 	guaranteed, max, minimum vec
 	bounded                  bool    // max can bind before the parent's does
@@ -141,8 +148,8 @@ func (q *queue) forget(u *user) {
 func (m *Machine) buildTree(spec *Queues) error {
 	t := tree{spec: spec, byPath: map[creel.QueuePath]*queue{}, names: map[string]*queue{}}
 	m.tree = t
+	m.tree.version = 1
 	m.tree.root = m.addQueue(&spec.Root, nil)
-	m.resize()
 	return nil
 }
 
@@ -160,6 +167,7 @@ func (m *Machine) addQueue(spec *Queue, parent *queue) *queue {
 	for i := range spec.Children {
 		q.children = append(q.children, m.addQueue(&spec.Children[i], q))
 	}
+	q.sum()
 	if len(q.children) == 0 && spec.AutoCreate == nil {
 		q.becomeLeaf()
 	}
@@ -226,109 +234,130 @@ func (q *queue) configure() {
 	q.ready = heap[*queue]{items: q.ready.items, less: q.queueOrder(), slot: func(c *queue) *int32 { return &c.slot }}
 }
 
-// resize recomputes what each queue is guaranteed and may have, after the
-// cluster or the configuration changed: O(queues).
+// resize is due when the cluster or the configuration changed. What queues are
+// guaranteed and may have is computed when next looked at (sized), so idle
+// queues cost nothing; those that wait are put in order anew, and those that a
+// limit had stopped are tried again.
 func (m *Machine) resize() {
-	root := m.tree.root
-	root.guaranteed, root.max, root.absCap, root.absMax, root.capFrac, root.maxFrac = m.total, m.total, 1, 1, 1, 1
-	for _, q := range m.tree.all {
-		if q.removed {
-			continue
+	m.tree.version++
+	m.tree.sharesAt = 0
+	if m.waiting > 0 {
+		m.tree.root.reorder()
+	}
+	m.loosen()
+}
+
+// reorder ranks anew all that waits below q.
+func (q *queue) reorder() {
+	for _, c := range q.ready.items {
+		c.rank = c.ranked()
+		c.reorder()
+	}
+	q.ready.rebuild()
+	for _, u := range q.users.items {
+		for _, a := range u.apps.items {
+			a.ratio = a.share()
 		}
+		u.apps.rebuild()
+	}
+	q.users.rebuild()
+}
+
+// sized brings a queue's amounts up to date, those above it first.
+func (q *queue) sized() *queue {
+	m := q.m
+	if q.version == m.tree.version {
+		return q
+	}
+	q.version = m.tree.version
+	if q.parent == nil {
+		q.guaranteed, q.max, q.absCap, q.absMax, q.capFrac, q.maxFrac = m.total, m.total, 1, 1, 1, 1
+	} else {
+		q.parent.sized()
 		if m.tree.spec.Scheduler == Fair {
 			m.sizeFair(q)
 		} else {
 			m.sizeCapacity(q)
 		}
-		if q.leaf != nil {
-			m.sizeLeaf(q)
-		}
 	}
-	for i := len(m.tree.all) - 1; i >= 0; i-- { // children first
-		q := m.tree.all[i]
-		if q.removed || q.parent == nil {
-			continue
-		}
-		m.unpark(q)
-		if q.slot != 0 {
-			q.rank = q.ranked()
-		}
+	if q.leaf != nil {
+		m.sizeLeaf(q)
 	}
-	for _, q := range m.tree.all {
-		q.ready.rebuild()
-	}
-	m.loosen(root)
+	return q
 }
 
-// sizeCapacity gives the children of q their parts, CapacityScheduler's way.
-func (m *Machine) sizeCapacity(q *queue) {
-	weights, fixed := 0.0, vec{}
+// sum adds up what the children of q are promised.
+func (q *queue) sum() {
+	q.weights, q.fixed = 0, vec{}
 	for _, c := range q.children {
 		switch c.spec.Capacity.Unit {
 		case Weight:
-			weights += c.weight
+			q.weights += c.weight
 		case Absolute:
-			v := m.t.vec(c.spec.Capacity.Resource)
-			fixed.add(&v)
+			v := q.m.t.vec(c.spec.Capacity.Resource)
+			q.fixed.add(&v)
 		}
 	}
-	for _, c := range q.children {
-		a := &c.spec.Capacity
-		switch a.Unit {
-		case Weight:
+}
+
+// sizeCapacity gives a queue its part of its parent's, CapacityScheduler's way.
+func (m *Machine) sizeCapacity(c *queue) {
+	q := c.parent
+	a := &c.spec.Capacity
+	switch a.Unit {
+	case Weight:
+		c.capFrac = 0
+		if q.weights > 0 {
+			c.capFrac = c.weight / q.weights
+		}
+		c.guaranteed = m.portion(q, &q.guaranteed, q.absCap, c.capFrac)
+	case Absolute:
+		c.guaranteed = m.t.vec(a.Resource)
+		for i := 0; i < m.t.n; i++ {
+			// More promised than there is: everybody gets less in proportion.
+			if q.fixed[i] > q.guaranteed[i] && q.fixed[i] > 0 {
+				c.guaranteed[i] = int64(float64(c.guaranteed[i]) * float64(q.guaranteed[i]) / float64(q.fixed[i]))
+			}
+		}
+		c.capFrac = m.t.dominant(&c.guaranteed, &q.guaranteed)
+		if math.IsInf(c.capFrac, 1) {
 			c.capFrac = 0
-			if weights > 0 {
-				c.capFrac = c.weight / weights
-			}
-			c.guaranteed = m.portion(q, &q.guaranteed, q.absCap, c.capFrac)
-		case Absolute:
-			c.guaranteed = m.t.vec(a.Resource)
-			for i := 0; i < m.t.n; i++ {
-				// More promised than there is: everybody gets less in proportion.
-				if fixed[i] > q.guaranteed[i] && fixed[i] > 0 {
-					c.guaranteed[i] = int64(float64(c.guaranteed[i]) * float64(q.guaranteed[i]) / float64(fixed[i]))
-				}
-			}
-			c.capFrac = m.t.dominant(&c.guaranteed, &q.guaranteed)
-			if math.IsInf(c.capFrac, 1) {
-				c.capFrac = 0
-			}
-		case PerType:
-			c.guaranteed = m.partByType(&q.guaranteed, a.Types)
-			c.capFrac = m.t.dominant(&c.guaranteed, &q.guaranteed)
-		default:
-			c.capFrac = a.Value / 100
-			c.guaranteed = m.portion(q, &q.guaranteed, q.absCap, c.capFrac)
 		}
-		c.absCap = q.absCap * c.capFrac
-		if a.Unit == Absolute {
-			c.absCap = finite(m.t.dominant(&c.guaranteed, &m.total))
-		}
-		b := &c.spec.MaxCapacity
-		c.bounded = true
-		switch b.Unit {
-		case Percent:
-			c.maxFrac = b.Value / 100
-			c.max = m.portion(q, &q.max, q.absMax, c.maxFrac)
-		case Absolute:
-			c.max = m.t.vec(b.Resource)
-			for i := 0; i < m.t.n; i++ {
-				if c.max[i] == 0 {
-					c.max[i] = q.max[i]
-				}
+	case PerType:
+		c.guaranteed = m.partByType(&q.guaranteed, a.Types)
+		c.capFrac = m.t.dominant(&c.guaranteed, &q.guaranteed)
+	default:
+		c.capFrac = a.Value / 100
+		c.guaranteed = m.portion(q, &q.guaranteed, q.absCap, c.capFrac)
+	}
+	c.absCap = q.absCap * c.capFrac
+	if a.Unit == Absolute {
+		c.absCap = finite(m.t.dominant(&c.guaranteed, &m.total))
+	}
+	b := &c.spec.MaxCapacity
+	c.bounded = true
+	switch b.Unit {
+	case Percent:
+		c.maxFrac = b.Value / 100
+		c.max = m.portion(q, &q.max, q.absMax, c.maxFrac)
+	case Absolute:
+		c.max = m.t.vec(b.Resource)
+		for i := 0; i < m.t.n; i++ {
+			if c.max[i] == 0 {
+				c.max[i] = q.max[i]
 			}
-			c.max.min(&q.max)
-			c.maxFrac = finite(m.t.dominant(&c.max, &q.max))
-		case PerType:
-			c.max = m.partByType(&q.max, b.Types)
-			c.maxFrac = finite(m.t.dominant(&c.max, &q.max))
-		default:
-			c.max, c.maxFrac, c.bounded = q.max, 1, false
 		}
-		c.absMax = q.absMax * c.maxFrac
-		if b.Unit == Absolute {
-			c.absMax = finite(m.t.dominant(&c.max, &m.total))
-		}
+		c.max.min(&q.max)
+		c.maxFrac = finite(m.t.dominant(&c.max, &q.max))
+	case PerType:
+		c.max = m.partByType(&q.max, b.Types)
+		c.maxFrac = finite(m.t.dominant(&c.max, &q.max))
+	default:
+		c.max, c.maxFrac, c.bounded = q.max, 1, false
+	}
+	c.absMax = q.absMax * c.maxFrac
+	if b.Unit == Absolute {
+		c.absMax = finite(m.t.dominant(&c.max, &m.total))
 	}
 }
 
@@ -384,9 +413,10 @@ func (m *Machine) partByType(of *vec, types []TypePercent) vec {
 	return v
 }
 
-// sizeFair sets the bounds of q's children, FairScheduler's way. Shares of the
+// sizeFair sets the bounds of a queue, FairScheduler's way. Shares of the
 // moment are computed when asked for (fairshare.go).
-func (m *Machine) sizeFair(q *queue) {
+func (m *Machine) sizeFair(c *queue) {
+	q := c.parent
 	amount := func(a *Amount, none vec) (vec, bool) {
 		switch a.Unit {
 		case Absolute:
@@ -404,18 +434,15 @@ func (m *Machine) sizeFair(q *queue) {
 		}
 		return none, false
 	}
-	for _, c := range q.children {
-		c.minimum, _ = amount(&c.spec.Minimum, vec{})
-		c.max, c.bounded = amount(&c.spec.MaxCapacity, vecMax)
-		if !c.bounded {
-			c.max, c.bounded = amount(&q.spec.MaxChild, vecMax)
-		}
-		c.maxFrac, c.absMax = 1, 1
-		if c.bounded {
-			c.absMax = min(1, finite(m.t.dominant(&c.max, &m.total)))
-		}
+	c.minimum, _ = amount(&c.spec.Minimum, vec{})
+	c.max, c.bounded = amount(&c.spec.MaxCapacity, vecMax)
+	if !c.bounded {
+		c.max, c.bounded = amount(&q.spec.MaxChild, vecMax)
 	}
-	m.tree.sharesAt = 0
+	c.maxFrac, c.absMax = 1, 1
+	if c.bounded {
+		c.absMax = min(1, finite(m.t.dominant(&c.max, &m.total)))
+	}
 }
 
 // sizeLeaf sets the limits on applications of a leaf.

@@ -182,5 +182,5 @@ func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 		m.masterEnded(t, k.ExitStatus, k.Diagnostics)
 		return
 	}
-	t.done = append(t.done, Completed{ID: k.ID, ExitStatus: k.ExitStatus, Diagnostics: k.Diagnostics, Resource: k.Resource, Execution: k.ExecutionType, node: n.id})
+	t.done = append(t.done, Completed{ID: k.ID, ExitStatus: k.ExitStatus, Diagnostics: k.Diagnostics, Resource: k.Resource, Execution: k.ExecutionType, node: n})
 }

@@ -63,6 +63,10 @@ func (m *Machine) ReloadQueues(now time.Time, spec Queues) error {
 			if q.slot != 0 {
 				q.parent.ready.remove(q)
 			}
+			if q.parked {
+				q.parked = false
+				q.parent.parkedBelow--
+			}
 		}
 	}
 	m.resize()
@@ -106,6 +110,7 @@ func (m *Machine) mergeQueue(spec *Queue, q *queue, parent *queue) *queue {
 			q.children = append(q.children, c)
 		}
 	}
+	q.sum()
 	leaf := len(q.children) == 0 && spec.AutoCreate == nil
 	switch {
 	case leaf && q.leaf == nil:
@@ -201,6 +206,9 @@ func (m *Machine) Move(now time.Time, id creel.ApplicationID, to string) error {
 		return noApp(id)
 	}
 	q := m.tree.find(to)
+	if q != nil {
+		q.sized()
+	}
 	switch {
 	case q == nil:
 		return noQueue(to)

@@ -50,7 +50,7 @@ func (m *Machine) appView(a *app) AppView {
 		v.InScheduler = a.inQueue && (t.schedulable() || t.state == tFinishing)
 	}
 	if a.inQueue {
-		if d := m.t.dominant(&a.queue.guaranteed, &m.total); d > 0 {
+		if d := m.t.dominant(&a.queue.sized().guaranteed, &m.total); d > 0 {
 			v.QueueShare = finite(100 * m.t.dominant(&a.used, &m.total) / d)
 		}
 		v.ClusterShare = finite(100 * m.t.dominant(&a.used, &m.total))
@@ -242,6 +242,7 @@ func (m *Machine) Config() *Config { return &m.cfg }
 
 func (m *Machine) queueView(q *queue) QueueView {
 	m.refreshShares()
+	q.sized()
 	r := func(v *vec) creel.Resource {
 		x := *v
 		x.min(&m.total)

@@ -27,6 +27,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 		}
 	}
 	for _, q := range m.tree.all {
+		q.sized()
 		b = fmt.Appendf(b, "queue %s state=%s guaranteed=%v max=%v used=%v held=%v pending=%v/%d containers=%d running=%d least=%v parked=%v limited=%v",
 			q.path, q.state, q.guaranteed, q.max, q.used, q.held, q.pending, q.pendingCount, q.containers, q.running, q.least, q.parked, q.limited)
 		b = append(b, " order="...)
