@@ -27,7 +27,7 @@ func verify(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // cluster is a ResourceManager with simulated nodes, over real sockets.
 type cluster struct {
-	t      *testing.T
+	t      testing.TB
 	d      *rpc.Daemon
 	farm   *nmrpc.Farm
 	client *hrpc.Client
@@ -47,7 +47,7 @@ func config() rpc.Config {
 }
 
 // start runs a daemon until the test ends.
-func start(t *testing.T, cfg rpc.Config) *cluster {
+func start(t testing.TB, cfg rpc.Config) *cluster {
 	t.Helper()
 	d, err := rpc.New(cfg)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *cluster) end() {
 	c.stop = nil
 }
 
-func background(t *testing.T, what string, run func(context.Context) error) (stop func()) {
+func background(t testing.TB, what string, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- run(ctx) }()
