@@ -167,7 +167,9 @@ func (m *Machine) offer(n *node) {
 	if h := n.hold; h != nil {
 		// The node fills up for its reservation alone.
 		if m.t.fits(&h.size.v, &n.free) {
+			a := h.want.attempt.app
 			m.try(h.want, n)
+			m.enroll(a)
 		}
 		if n.hold != nil {
 			return
