@@ -86,7 +86,7 @@ func TestSnapshotIsTheWholeStore(t *testing.T) {
 }
 
 // fill makes a store with something of everything.
-func fill(t *testing.T, c *clock) *statestore.Twin {
+func fill(t testing.TB, c *clock) *statestore.Twin {
 	t.Helper()
 	twin := statestore.NewTwin("memory-1", nil)
 	now := c.Now()

@@ -126,6 +126,20 @@ func (c *Cluster) ends(t *testing.T, client hadoop.Client, id, state, final stri
 	}
 }
 
+// ran runs a client that must end well. When it does not, the end of the logs
+// of its application's containers is in the test's log.
+func (c *Cluster) ran(t *testing.T, client hadoop.Client, class string, args ...string) hadoop.Result {
+	t.Helper()
+	r := client.Run(t, class, args...)
+	if id := regexp.MustCompile(`application_\d+_\d+|job_\d+_\d+`).FindString(r.All); id != "" && r.Code != 0 {
+		id = strings.Replace(id, "job_", "application_", 1)
+		until(t, "the logs of "+id, func() bool { return c.report(t, client, id).State != "RUNNING" })
+		logs := client.Run(t, hadoop.LogsCLI, "-applicationId", id, "-size", "-2000").Stdout
+		t.Logf("containers of %s:\n%s", id, logs[max(0, len(logs)-20000):])
+	}
+	return r.OK(t)
+}
+
 // get reads a JSON document of the REST door.
 func (c *Cluster) get(t *testing.T, path string) map[string]any {
 	t.Helper()

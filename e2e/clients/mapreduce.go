@@ -20,7 +20,7 @@ func jobApplication(t *testing.T, text string) string {
 // runJob runs a job that must end well and returns what its client printed.
 func runJob(t *testing.T, c *Cluster, client hadoop.Client, class string, args ...string) string {
 	t.Helper()
-	all := client.Run(t, class, args...).OK(t).All
+	all := c.ran(t, client, class, args...).All
 	says(t, all, "completed successfully")
 	c.ends(t, client, jobApplication(t, all), "FINISHED", "SUCCEEDED")
 	return all

@@ -27,7 +27,7 @@ func shellArgs(t *testing.T, n int, more ...string) []string {
 // runShell runs a distributed shell that must end well, and returns its id.
 func runShell(t *testing.T, c *Cluster, client hadoop.Client, n int, more ...string) string {
 	t.Helper()
-	r := client.Run(t, hadoop.DistributedShell, shellArgs(t, n, more...)...).OK(t)
+	r := c.ran(t, client, hadoop.DistributedShell, shellArgs(t, n, more...)...)
 	says(t, r.All, "Application completed successfully")
 	id := matches(t, r.All, applicationID)
 	c.ends(t, client, id, "FINISHED", "SUCCEEDED")

@@ -28,8 +28,7 @@ const prefix = "yarn.scheduler.capacity."
 // they begin with yarn. or hadoop.
 func startRM(t *testing.T, lines string) *hadoop.ResourceManager {
 	t.Helper()
-	// Without its monitor Hadoop shows every queue as not to be preempted.
-	conf := hadoop.Conf{"yarn.resourcemanager.scheduler.monitor.enable": "true"}
+	conf := hadoop.Conf{}
 	for key := range hadoop.Queues() {
 		conf[key] = "" // the kit's own queues
 	}

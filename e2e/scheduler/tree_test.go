@@ -160,7 +160,8 @@ root.flex.fixed.user-limit-factor = 4`,
 func TestTreeIsThatOfARealResourceManager(t *testing.T) {
 	for name, lines := range trees {
 		t.Run(name, func(t *testing.T) {
-			real := startRM(t, lines)
+			// Without its monitor Hadoop shows every queue as not to be preempted.
+			real := startRM(t, lines+"\nyarn.resourcemanager.scheduler.monitor.enable = true")
 			nodes := fourNodes
 			register(t, real, nodes)
 			m := machine(t, real.ConfDir, nodes)

@@ -4,6 +4,7 @@ package redis
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -57,7 +58,8 @@ var passingWords = []struct{ word, why string }{
 
 // passing tells whether an error may go away by itself.
 func (s *Store) passing(ctx context.Context, err error) bool {
-	if errors.Is(err, errClosed) {
+	var untrusted *tls.CertificateVerificationError
+	if errors.Is(err, errClosed) || errors.As(err, &untrusted) {
 		return false
 	}
 	var answer goredis.Error

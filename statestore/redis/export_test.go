@@ -46,3 +46,6 @@ func ParseConfig(url string) (Config, error) {
 	_, err := c.parse()
 	return c, err
 }
+
+// Member of a parsed home.
+func (h home) Member() creel.SubclusterID { return h.member }

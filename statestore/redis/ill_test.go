@@ -475,8 +475,8 @@ func TestTLS(t *testing.T) {
 	url := fmt.Sprintf("rediss://127.0.0.1:%d", tlsPort)
 	s := open(t, redis.Config{URL: url, TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}})
 	claimed(t, s, 1, "sc-1", "sc-1")
-	untrusting := open(t, redis.Config{URL: url})
-	_, err := untrusting.Claim(shortly(t), storetest.App(1), "sc-1")
+	untrusting := open(t, redis.Config{URL: url, MaxWait: time.Hour, Timeout: time.Minute})
+	_, err := untrusting.Claim(t.Context(), storetest.App(1), "sc-1")
 	unavailable(t, err, "certificate")
 }
 

@@ -255,6 +255,11 @@ func TestHistoriesAreLinearizableThroughFaults(t *testing.T) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() { h.clients(t, stores, stop) })
+	end := sync.OnceFunc(func() {
+		close(stop)
+		wg.Wait()
+	})
+	defer end()
 	for range 2 {
 		h.progress(t, 150)
 		server.Kill()
@@ -273,8 +278,7 @@ func TestHistoriesAreLinearizableThroughFaults(t *testing.T) {
 		paths[1].Heal()
 	}
 	h.progress(t, 150)
-	close(stop)
-	wg.Wait()
+	end()
 	h.explain(t)
 }
 
@@ -300,6 +304,11 @@ func TestHistoriesAreLinearizableThroughFailover(t *testing.T) {
 			stop := make(chan struct{})
 			var wg sync.WaitGroup
 			wg.Go(func() { h.clients(t, stores, stop) })
+			end := sync.OnceFunc(func() {
+				close(stop)
+				wg.Wait()
+			})
+			defer end()
 			h.progress(t, 200)
 			faults[name](s)
 			s.AwaitFailover()
@@ -310,8 +319,7 @@ func TestHistoriesAreLinearizableThroughFailover(t *testing.T) {
 			s.Primary.Resume()
 			s.Via.Heal()
 			h.progress(t, 200) // needs a replica again, as Wait is 1
-			close(stop)
-			wg.Wait()
+			end()
 			h.explain(t)
 		})
 	}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rest proves the ResourceManager's web door from outside: a creel
+// process and a real Hadoop ResourceManager are brought into the same state by
+// the same calls, and their documents compared field by field; and a public
+// client library reads and writes through the door.
+package rest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/token"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+)
+
+// system is a ResourceManager, ours or Hadoop's, and what it was brought to do.
+type system struct {
+	t       *testing.T
+	name    string
+	process *process.Process
+	hadoop.Addresses
+	client *hrpc.Client
+
+	nodes []*node
+	apps  map[string]creel.ApplicationID // by name
+}
+
+// node is a simulated NodeManager: it speaks the tracker's protocol and runs
+// nothing. Nobody listens at its address, so a master given to it is being
+// launched for as long as the test lasts.
+type node struct {
+	id   creel.NodeID
+	beat int32
+}
+
+func newSystem(t *testing.T, name string, p *process.Process, a hadoop.Addresses) *system {
+	s := &system{t: t, name: name, process: p, Addresses: a, client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}), apps: map[string]creel.ApplicationID{}}
+	t.Cleanup(func() { s.client.Close() })
+	return s
+}
+
+func (s *system) as(user string) yarnrpc.ApplicationClientProtocolClient {
+	return yarnrpc.NewApplicationClientProtocolClient(s.client, s.Client, hrpc.Login{User: user})
+}
+
+func must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func (s *system) tracker() yarnrpc.ResourceTrackerClient {
+	return yarnrpc.NewResourceTrackerClient(s.client, s.Tracker, hrpc.Login{User: hadoop.OSUser(s.t)})
+}
+
+func (s *system) addNode(host string) *node {
+	n := &node{id: creel.NodeID{Host: host, Port: 1}}
+	r := must(s.tracker().RegisterNodeManager(s.t.Context(), &pb.RegisterNodeManagerRequestProto{
+		NodeId: pb.FromNodeID(n.id), HttpPort: proto.Int32(2), Resource: pb.FromResource(creel.NewResource(8192, 8)), NmVersion: proto.String("3.4.2"),
+		PhysicalResource: pb.FromResource(creel.NewResource(16384, 16)), NodeStatus: s.status(n),
+	}))(s.t)
+	if r.GetNodeAction() != pb.NodeActionProto_NORMAL {
+		s.t.Fatalf("%s: %v: %v", s.name, n.id, r)
+	}
+	return n
+}
+
+func (s *system) status(n *node) *pb.NodeStatusProto {
+	use := func(mb, virtual int32, cpu float32) *pb.ResourceUtilizationProto {
+		return &pb.ResourceUtilizationProto{Pmem: &mb, Vmem: &virtual, Cpu: &cpu}
+	}
+	return &pb.NodeStatusProto{
+		NodeId: pb.FromNodeID(n.id), ResponseId: &n.beat,
+		NodeHealthStatus:      &pb.NodeHealthStatusProto{IsNodeHealthy: proto.Bool(true), LastHealthReportTime: proto.Int64(time.Now().UnixMilli())},
+		ContainersUtilization: use(1000, 2000, 0.5), NodeUtilization: use(4096, 8192, 2),
+		OpportunisticContainersStatus: &pb.OpportunisticContainersStatusProto{},
+	}
+}
+
+// beats lets every node report once.
+func (s *system) beats() {
+	for _, n := range s.nodes {
+		r := must(s.tracker().NodeHeartbeat(s.t.Context(), &pb.NodeHeartbeatRequestProto{
+			NodeStatus:                       s.status(n),
+			LastKnownContainerTokenMasterKey: &pb.MasterKeyProto{KeyId: proto.Int32(0)},
+			LastKnownNmTokenMasterKey:        &pb.MasterKeyProto{KeyId: proto.Int32(0)},
+		}))(s.t)
+		n.beat = r.GetResponseId()
+	}
+}
+
+// until lets the nodes beat until a condition holds.
+func (s *system) until(what string, ok func() bool) {
+	s.t.Helper()
+	s.process.Await(s.t, s.name+": "+what, func() bool { s.beats(); return ok() })
+}
+
+// submit submits an application; change makes it another than an unmanaged one.
+func (s *system) submit(user, name string, change func(*pb.ApplicationSubmissionContextProto)) creel.ApplicationID {
+	s.t.Helper()
+	id := must(s.as(user).GetNewApplication(s.t.Context(), &pb.GetNewApplicationRequestProto{}))(s.t).GetApplicationId()
+	c := &pb.ApplicationSubmissionContextProto{
+		ApplicationId: id, ApplicationName: &name, Queue: proto.String("default"), ApplicationType: proto.String("TEST"), UnmanagedAm: proto.Bool(true),
+		AmContainerSpec: &pb.ContainerLaunchContextProto{}, Resource: pb.FromResource(creel.NewResource(256, 1)), Priority: pb.FromPriority(0),
+		MaxAppAttempts: proto.Int32(1),
+	}
+	if change != nil {
+		change(c)
+	}
+	must(s.as(user).SubmitApplication(s.t.Context(), &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: c}))(s.t)
+	s.apps[name] = pb.ToApplicationID(id)
+	return s.apps[name]
+}
+
+func (s *system) report(user string, id creel.ApplicationID) *pb.ApplicationReportProto {
+	return must(s.as(user).GetApplicationReport(s.t.Context(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)}))(s.t).GetApplicationReport()
+}
+
+func (s *system) attemptState(user string, id creel.ApplicationID) pb.YarnApplicationAttemptStateProto {
+	r := must(s.as(user).GetApplicationAttempts(s.t.Context(), &pb.GetApplicationAttemptsRequestProto{ApplicationId: pb.FromApplicationID(id)}))(s.t).GetApplicationAttempts()
+	if len(r) == 0 {
+		return pb.YarnApplicationAttemptStateProto_APP_ATTEMPT_NEW
+	}
+	return r[len(r)-1].GetYarnApplicationAttemptState()
+}
+
+// master registers as the master of an unmanaged application.
+func (s *system) master(user string, id creel.ApplicationID, host, url string) yarnrpc.ApplicationMasterProtocolClient {
+	var t token.Token
+	s.until(id.String()+" may register", func() bool {
+		if s.attemptState(user, id) != pb.YarnApplicationAttemptStateProto_APP_ATTEMPT_LAUNCHED {
+			return false
+		}
+		t = token.FromProto(s.report(user, id).GetAmRmToken())
+		return len(t.Identifier) > 0
+	})
+	am := yarnrpc.NewApplicationMasterProtocolClient(s.client, s.Scheduler, hrpc.Login{Credential: &hrpc.Credential{Identifier: t.Identifier, Password: t.Password, Kind: t.Kind, Service: t.Service}})
+	must(am.RegisterApplicationMaster(s.t.Context(), &pb.RegisterApplicationMasterRequestProto{Host: &host, RpcPort: proto.Int32(77), TrackingUrl: &url}))(s.t)
+	s.until(id.String()+" runs", func() bool {
+		return s.report(user, id).GetYarnApplicationState() == pb.YarnApplicationStateProto_RUNNING
+	})
+	return am
+}
+
+func ask(priority int32, where string, mb int64, count int32, relax bool) *pb.ResourceRequestProto {
+	return &pb.ResourceRequestProto{Priority: pb.FromPriority(priority), ResourceName: &where, Capability: pb.FromResource(creel.NewResource(mb, 1)),
+		NumContainers: &count, RelaxLocality: &relax, ExecutionTypeRequest: &pb.ExecutionTypeRequestProto{ExecutionType: pb.ExecutionTypeProto_GUARANTEED.Enum(), EnforceExecutionType: proto.Bool(false)}}
+}
+
+// play brings the ResourceManager into the state that documents are compared
+// in: three nodes, one of them gone; an application in each of four states,
+// with containers, outstanding asks, tags, priorities and a lifetime.
+func (s *system) play() {
+	ctx := s.t.Context()
+	s.nodes = []*node{s.addNode("127.0.0.2"), s.addNode("127.0.0.3")}
+	gone := s.addNode("127.0.0.4")
+	s.beats()
+	must(s.tracker().UnRegisterNodeManager(ctx, &pb.UnRegisterNodeManagerRequestProto{NodeId: pb.FromNodeID(gone.id)}))(s.t)
+	s.until("two nodes serve", func() bool {
+		m := must(s.as("alice").GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{}))(s.t).GetClusterMetrics()
+		q := must(s.as("alice").GetQueueInfo(ctx, &pb.GetQueueInfoRequestProto{QueueName: proto.String("root")}))(s.t).GetQueueInfo()
+		return m.GetNumActiveNms() == 2 && q.GetQueueStatistics().GetAvailableMemoryMB() == 16384
+	})
+
+	finished := s.submit("bob", "finished", nil)
+	am := s.master("bob", finished, "amhost", "http://127.0.0.1:9/ui")
+	s.until("bob's master has gone", func() bool {
+		return must(am.FinishApplicationMaster(ctx, &pb.FinishApplicationMasterRequestProto{
+			FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(), Diagnostics: proto.String("well done"), TrackingUrl: proto.String("http://127.0.0.1:9/history")}))(s.t).GetIsUnregistered()
+	})
+	killed := s.submit("carol", "killed", nil)
+	s.until("carol's application is dead", func() bool {
+		return must(s.as("carol").ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(killed), Diagnostics: proto.String("enough")}))(s.t).GetIsKillCompleted()
+	})
+	starting := s.submit("dave", "starting", func(c *pb.ApplicationSubmissionContextProto) {
+		c.UnmanagedAm, c.Queue = proto.Bool(false), proto.String("other")
+		c.AmContainerSpec.Command = []string{"sleep 1000"}
+	})
+	s.until("dave's master is being launched", func() bool {
+		return s.attemptState("dave", starting) == pb.YarnApplicationAttemptStateProto_APP_ATTEMPT_ALLOCATED
+	})
+
+	running := s.submit("alice", "running", func(c *pb.ApplicationSubmissionContextProto) {
+		c.ApplicationTags, c.Priority = []string{"blue", "green"}, pb.FromPriority(3)
+		c.ApplicationTimeouts = []*pb.ApplicationTimeoutMapProto{{ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(), Timeout: proto.Int64(3600)}}
+	})
+	am = s.master("alice", running, "amhost", "http://127.0.0.1:9/ui")
+	containers, response := 0, int32(0)
+	asks := []*pb.ResourceRequestProto{ask(1, "*", 512, 3, true),
+		ask(2, "127.0.0.9", 1024, 5, true), ask(2, "/default-rack", 1024, 5, false), ask(2, "*", 1024, 5, false)}
+	s.until("alice has three containers", func() bool {
+		r := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: &response, Ask: asks, Progress: proto.Float32(0.25)}))(s.t)
+		response, asks = r.GetResponseId(), nil
+		containers += len(r.GetAllocatedContainers())
+		return containers >= 3
+	})
+	waiting := s.submit("alice", "waiting", nil) // unmanaged, and nobody comes
+	s.until("the last application waits for its master", func() bool {
+		return s.attemptState("alice", waiting) == pb.YarnApplicationAttemptStateProto_APP_ATTEMPT_LAUNCHED
+	})
+	if containers != 3 {
+		s.t.Fatalf("%s: %d containers", s.name, containers)
+	}
+}
+
+// beating keeps nodes alive while documents are read.
+func (s *system) beating(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for tick := time.NewTicker(time.Second); ; {
+			select {
+			case <-ctx.Done():
+				tick.Stop()
+				return
+			case <-tick.C:
+				s.beats()
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+func (s *system) String() string { return fmt.Sprintf("%s at %s", s.name, s.Web) }

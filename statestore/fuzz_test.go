@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/storetest"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Whatever a parser accepts, it writes and reads again as the same.
+
+func FuzzParseMember(f *testing.F) {
+	m, _ := statestore.EncodeMember(subcluster.Member{ID: "sc-1", Epoch: 3, Addresses: subcluster.Addresses{Client: "rm:8032"}, Capability: `{"clusterMetrics":{}}`})
+	f.Add(m)
+	f.Add([]byte(`{"id":"a b"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := statestore.ParseMember(data)
+		if err != nil {
+			return
+		}
+		text, err := statestore.EncodeMember(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := statestore.ParseMember(text); err != nil || again != m {
+			t.Fatalf("%+v became %+v, %v", m, again, err)
+		}
+	})
+}
+
+func FuzzParseSpread(f *testing.F) {
+	s, _ := statestore.EncodeSpread(statestore.Spread{Attempt: storetest.Attempt(1, 1), Home: "sc-1", Members: []statestore.SpreadMember{{Member: "sc-2", Token: []byte{0xff}}}})
+	f.Add(s)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := statestore.ParseSpread(data)
+		if err != nil {
+			return
+		}
+		text, err := statestore.EncodeSpread(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Revision = 0
+		if again, err := statestore.ParseSpread(text); err != nil || len(again.Members) != len(s.Members) || again.Attempt != s.Attempt || !bytes.Equal(again.State, s.State) {
+			t.Fatalf("%+v became %+v, %v", s, again, err)
+		}
+	})
+}
+
+func FuzzParsePolicy(f *testing.F) {
+	p, _ := statestore.EncodePolicy(statestore.PolicyWrite{Queue: "root.a", Document: []byte("x"), Author: "alice"})
+	f.Add(p)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := statestore.ParsePolicy(data)
+		if err != nil {
+			return
+		}
+		text, err := statestore.EncodePolicy(statestore.PolicyWrite{Queue: p.Queue, Document: p.Document, Author: p.Author, Comment: p.Comment})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := statestore.ParsePolicy(text); err != nil || again.Queue != p.Queue || !bytes.Equal(again.Document, p.Document) {
+			t.Fatalf("%+v became %+v, %v", p, again, err)
+		}
+	})
+}
+
+// A snapshot that Restore accepts is a store that works and is written the same
+// again.
+func FuzzRestore(f *testing.F) {
+	first, _ := fill(f, newClock()).Snapshot()
+	f.Add(first)
+	f.Add([]byte(`{"schema":"1","homes":[{"application":{"ClusterTimestamp":1,"ID":1},"home":"a"},{"application":{"ClusterTimestamp":1,"ID":1},"home":"b"}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		twin := statestore.NewTwin("x", nil)
+		if twin.Restore(data) != nil {
+			return
+		}
+		text, err := twin.Snapshot()
+		if err != nil {
+			return // a time that JSON cannot write
+		}
+		again := statestore.NewTwin("y", nil)
+		if err := again.Restore(text); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if second, _ := again.Snapshot(); !bytes.Equal(text, second) {
+			t.Fatalf("%s became %s", text, second)
+		}
+		now := newClock().Now()
+		for _, m := range twin.Records(now).Members {
+			seen := map[string]bool{}
+			for cursor := ""; ; {
+				page, next, err := twin.HomesAt(now, m.ID, cursor, 3)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, h := range page {
+					if k := fmt.Sprint(h.Application); seen[k] {
+						t.Fatalf("%s is listed twice", k)
+					} else {
+						seen[k] = true
+					}
+				}
+				if cursor = next; next == "" {
+					break
+				}
+			}
+		}
+	})
+}
+
+func FuzzOpenSealed(f *testing.F) {
+	key := statestore.Key{ID: 1, Secret: []byte("s")}
+	sealed, _ := statestore.Seal(bytes.NewReader(make([]byte, 12)), key, nil, []byte("p"))
+	f.Add(sealed)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if plain, err := statestore.Open([]statestore.Key{key}, []byte("elsewhere"), data); err == nil {
+			t.Fatalf("opened %q", plain)
+		}
+	})
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/storetest"
+)
+
+// Reports in the form "member app[u][e][attempt][@submitted]"; want is
+// "app=home" and "app!others:rule".
+func TestTwoResourceManagersThatClaimOneApplication(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		reports map[creel.SubclusterID][]statestore.ReportedApplication
+		homes   string
+		audit   string
+	}{
+		{"one claims it", map[creel.SubclusterID][]statestore.ReportedApplication{"sc-1": {{ID: storetest.App(1)}}}, "1=sc-1", ""},
+		{"work is kept", map[creel.SubclusterID][]statestore.ReportedApplication{
+			"sc-1": {{ID: storetest.App(1), Ended: true, Attempt: 5}}, "sc-2": {{ID: storetest.App(1), Attempt: 1}}}, "1=sc-2", "has not ended"},
+		{"the higher attempt got further", map[creel.SubclusterID][]statestore.ReportedApplication{
+			"sc-1": {{ID: storetest.App(1), Attempt: 1}}, "sc-2": {{ID: storetest.App(1), Attempt: 2, Submitted: time.UnixMilli(9)}}}, "1=sc-2", "attempt 2"},
+		{"the first to accept", map[creel.SubclusterID][]statestore.ReportedApplication{
+			"sc-1": {{ID: storetest.App(1), Submitted: time.UnixMilli(9)}}, "sc-2": {{ID: storetest.App(1), Submitted: time.UnixMilli(8)}}}, "1=sc-2", "accepted there first"},
+		{"the name, when all is even", map[creel.SubclusterID][]statestore.ReportedApplication{
+			"sc-2": {{ID: storetest.App(1)}}, "sc-1": {{ID: storetest.App(1)}}, "sc-3": {{ID: storetest.App(1)}}}, "1=sc-1", "sorts first"},
+		{"an unmanaged master is no home", map[creel.SubclusterID][]statestore.ReportedApplication{
+			"sc-1": {{ID: storetest.App(1), Unmanaged: true, Attempt: 9}}, "sc-2": {{ID: storetest.App(1), Ended: true}}}, "1=sc-2", ""},
+		{"orphans", map[creel.SubclusterID][]statestore.ReportedApplication{
+			"sc-1": {{ID: storetest.App(1), Unmanaged: true}}, "sc-2": {{ID: storetest.App(1), Unmanaged: true}}}, "", "only unmanaged"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var reports []statestore.Report
+			for m, apps := range c.reports {
+				reports = append(reports, statestore.Report{Member: m, Applications: apps}, statestore.Report{Member: m, Applications: apps})
+			}
+			var first string
+			for range 10 { // the order of the reports does not matter
+				rand.Shuffle(len(reports), func(i, j int) { reports[i], reports[j] = reports[j], reports[i] })
+				homes, conflicts := statestore.Rebuild(reports)
+				var got []string
+				for _, h := range homes {
+					got = append(got, fmt.Sprintf("%d=%s", h.Application.ID, h.Home))
+				}
+				if strings.Join(got, " ") != c.homes {
+					t.Fatalf("homes are %v, want %s", got, c.homes)
+				}
+				if (c.audit == "") != (len(conflicts) == 0) || c.audit != "" && !strings.Contains(conflicts[0].String(), c.audit) {
+					t.Fatalf("conflicts are %v, want %q", conflicts, c.audit)
+				}
+				if text := fmt.Sprint(homes, conflicts); first == "" {
+					first = text
+				} else if text != first {
+					t.Fatalf("the order decides: %s, then %s", first, text)
+				}
+			}
+		})
+	}
+}
+
+func TestReclaimKeepsWhatIsThere(t *testing.T) {
+	m := statestore.NewMemory(statestore.NewTwin("m", nil), time.Now)
+	if _, err := m.Claim(t.Context(), storetest.App(1), "sc-9"); err != nil {
+		t.Fatal(err)
+	}
+	homes := []statestore.Home{{Application: storetest.App(1), Home: "sc-1"}, {Application: storetest.App(2), Home: "sc-2"}, {Home: "sc-1"}}
+	conflicts, err := statestore.Reclaim(t.Context(), m, homes)
+	if !errors.Is(err, creel.ErrInvalidRequest) || len(conflicts) != 1 || conflicts[0].Home != "sc-9" || !slices.Equal(conflicts[0].Others, []creel.SubclusterID{"sc-1"}) {
+		t.Fatalf("conflicts %v, error %v", conflicts, err)
+	}
+	if is, err := m.Home(t.Context(), storetest.App(2)); err != nil || is != "sc-2" {
+		t.Fatalf("home is %q, %v", is, err)
+	}
+}
