@@ -53,7 +53,7 @@ func TestCapture(t *testing.T) {
 		"app-killed": "/apps/" + s.apps["killed"].String(), "app-waiting": "/apps/" + s.apps["waiting"].String(), "appstat": "/appstatistics", "appstat2": "/appstatistics?states=running,finished&applicationTypes=TEST",
 		"attempts": "/apps/" + run + "/appattempts", "attempts-starting": "/apps/" + start + "/appattempts", "attempt": "/apps/" + run + "/appattempts/" + att, "attempt-starting": "/apps/" + start + "/appattempts/" + satt,
 		"attempts-finished": "/apps/" + s.apps["finished"].String() + "/appattempts",
-		"containers": "/apps/" + run + "/appattempts/" + att + "/containers", "containers-starting": "/apps/" + start + "/appattempts/" + satt + "/containers",
+		"containers":        "/apps/" + run + "/appattempts/" + att + "/containers", "containers-starting": "/apps/" + start + "/appattempts/" + satt + "/containers",
 		"container": "/apps/" + run + "/appattempts/" + att + "/containers/" + cont, "nocontainer": "/apps/" + run + "/appattempts/" + att + "/containers/" + cont + "99",
 		"badcontainer": "/apps/" + run + "/appattempts/" + att + "/containers/zz", "badattempt": "/apps/" + run + "/appattempts/zz", "noattempt": "/apps/" + run + "/appattempts/" + strings.TrimSuffix(att, "1") + "7",
 		"state": "/apps/" + run + "/state", "state-killed": "/apps/" + s.apps["killed"].String() + "/state", "queue": "/apps/" + run + "/queue", "priority": "/apps/" + run + "/priority", "timeouts": "/apps/" + run + "/timeouts", "timeout": "/apps/" + run + "/timeouts/LIFETIME",
@@ -64,7 +64,7 @@ func TestCapture(t *testing.T) {
 		"resvlist": "/reservation/list?queue=default", "schedconf": "/scheduler-conf", "schedconfversion": "/scheduler-conf/version", "schedconfformat": "/scheduler-conf/format",
 		"activities": "/scheduler/activities", "activities-node": "/scheduler/activities?nodeId=127.0.0.2:1", "appactivities": "/scheduler/app-activities/" + run, "access": "/queues/default/access?user=bob", "access-noq": "/queues/nope/access?user=bob", "access-bad": "/queues/default/access?user=bob&queue-acl-type=xx",
 		"access-nouser": "/queues/default/access",
-		"badstat": "/appstatistics?applicationTypes=a,b", "badstat2": "/appstatistics?states=xx",
+		"badstat":       "/appstatistics?applicationTypes=a,b", "badstat2": "/appstatistics?states=xx",
 	} {
 		get(name+".json", "GET", W+path, "application/json", "")
 		get(name+".xml", "GET", W+path, "application/xml", "")
