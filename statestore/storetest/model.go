@@ -226,6 +226,10 @@ func (m *model) putPolicy(t *rapid.T) {
 		expect = h[0].Version
 	}
 	w := put(q, expect, rapid.SampledFrom([]string{"one", "two", "", "bad"}).Draw(t, "document"))
+	if string(w.Document) == "bad" {
+		// Refused for its document and for its lease, a write may be told either.
+		sc, tc = m.ctx, m.ctx
+	}
 	tp, terr := m.twin.PutPolicy(tc, w)
 	w.Expect = m.versions[expect]
 	sp, serr := m.store.PutPolicy(sc, w)
