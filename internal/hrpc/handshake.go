@@ -68,7 +68,7 @@ func (c *conn) readHeader() (auth byte, err error) {
 	return b[2], nil
 }
 
-// header decodes the front of a client's packet and checks what is the same
+// open decodes the front of a client's packet and checks what is the same
 // for all of them.
 func (h *requestHeader) open(frame []byte) (rest []byte, err error) {
 	header, rest, err := delimited(frame)
