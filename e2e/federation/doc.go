@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package federation proves creel's federation with unmodified Hadoop: two
+// ResourceManagers of ours, each over a real NodeManager, two routers, an AM-RM
+// proxy beside each node, and a real Redis, all as processes of the creel
+// binary; Hadoop's own clients and masters in front.
+//
+// Masters find the proxy beside them by one line of their configuration, the
+// same on every node:
+//
+//	yarn.resourcemanager.scheduler.address = ${env.NM_HOST:-127.0.0.1}:PORT
+//
+// Each node has a loopback address of its own, so that one port serves all,
+// and a third proxy stands on 127.0.0.1 for masters that no node started.
+package federation

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+// binary is the creel binary, built once for all tests of this process.
+var binary struct {
+	sync.Once
+	dir, path string
+	err       error
+}
+
+// Binary builds creel from the tree, once, and returns its path. TestMain
+// removes it.
+func Binary(t testing.TB) string {
+	t.Helper()
+	b := &binary
+	b.Do(func() {
+		if b.dir, b.err = os.MkdirTemp("", "creel-bin-"); b.err != nil {
+			return
+		}
+		b.path = filepath.Join(b.dir, "creel")
+		if out, err := exec.Command("go", "build", "-o", b.path, "github.com/creelrm/creel/cmd/creel").CombinedOutput(); err != nil {
+			b.err = fmt.Errorf("go build: %w\n%s", err, out)
+		}
+	})
+	if b.err != nil {
+		t.Fatal(b.err)
+	}
+	return b.path
+}
+
+// Daemon is a process of the creel binary that can be killed and started again.
+type Daemon struct {
+	*process.Process
+	Name    string
+	dir     string
+	args    []string
+	started int
+}
+
+// start runs "creel ROLE --conf DIR ARGS..." and waits until it serves. Its
+// addresses are those of its configuration.
+func start(t testing.TB, name, role string, conf hadoop.Conf, args ...string) *Daemon {
+	t.Helper()
+	dir := tempDir(t, name)
+	d := &Daemon{Name: name, dir: dir}
+	conf.Write(t, filepath.Join(dir, "conf"))
+	d.args = append([]string{Binary(t), role, "--conf", filepath.Join(dir, "conf"), "--drain-timeout", "5s"}, args...)
+	d.spawn(t)
+	t.Cleanup(func() { d.Process.End(t) })
+	return d
+}
+
+// Conf is the daemon's configuration directory.
+func (d *Daemon) Conf() string { return filepath.Join(d.dir, "conf") }
+
+func (d *Daemon) spawn(t testing.TB) {
+	t.Helper()
+	d.started++
+	ready := filepath.Join(d.dir, "ready."+strconv.Itoa(d.started))
+	d.Process = process.Spawn(t, process.Command{Name: d.Name, Dir: d.dir, Args: append(append([]string(nil), d.args...), "--ready-file", ready)})
+	var entry struct{ PID int }
+	d.Await(t, "the ready file", func() bool {
+		b, err := os.ReadFile(ready)
+		return err == nil && json.Unmarshal(b, &entry) == nil
+	})
+	if entry.PID != d.PID() {
+		t.Fatalf("%s: the ready file names process %d, not %d", d.Name, entry.PID, d.PID())
+	}
+}
+
+// Restart starts the daemon again after a Kill, on the same ports.
+func (d *Daemon) Restart(t testing.TB) {
+	t.Helper()
+	if !d.Ended() {
+		d.Kill()
+	}
+	d.spawn(t)
+}
+
+// tempDir is a directory of one process of one test, with a short name.
+func tempDir(t testing.TB, name string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "creel-"+name+"-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() && os.Getenv("CREEL_KEEP") != "" {
+			t.Logf("kept %s", dir)
+			return
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("the directory of %s is still in use: %v", name, err)
+		}
+	})
+	return dir
+}
+
+// Subcluster is one member: its ResourceManager, the proxy beside its node,
+// and the node.
+type Subcluster struct {
+	ID      string
+	RM      *Daemon
+	Doors   hadoop.Addresses
+	Proxy   *Daemon
+	Node    *hadoop.NodeManager
+	address string // loopback address of its node and proxy
+}
+
+// Federation is all of it, running.
+type Federation struct {
+	Store       string // URL
+	Routers     []*Daemon
+	RouterDoors []hadoop.Addresses
+	Subclusters []*Subcluster
+	Gateway     *Daemon // the proxy for masters outside of the nodes
+	Logs        string  // where the nodes put aggregated logs
+	proxyPort   int
+}
+
+// Options of a federation.
+type Options struct {
+	Subclusters int         // default 2
+	Routers     int         // default 2
+	NodeMB      int         // of each NodeManager, default 4096
+	Conf        hadoop.Conf // of all creel daemons, wins over the defaults
+	Policy      string      // document for root; default the built-in policy
+}
+
+// StartRedis starts a Redis server without persistence and returns its URL.
+func StartRedis(t testing.TB) (*process.Process, string) {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Fatalf("%v; install it with: apt-get install redis-server", err)
+	}
+	address := process.FreeAddress(t, "127.0.0.1")
+	host, port, _ := net.SplitHostPort(address)
+	p := process.Start(t, process.Command{Name: "redis", Dir: tempDir(t, "redis"),
+		Args: []string{path, "--bind", host, "--port", port, "--save", "", "--appendonly", "no"}})
+	p.WaitLine(t, "Ready to accept connections")
+	return p, "redis://" + address
+}
+
+// Start starts a federation and waits until a router sees every node.
+func Start(t testing.TB, o Options) *Federation {
+	t.Helper()
+	if o.Subclusters == 0 {
+		o.Subclusters = 2
+	}
+	if o.Routers == 0 {
+		o.Routers = 2
+	}
+	f := &Federation{Logs: tempDir(t, "logs")}
+	_, f.Store = StartRedis(t)
+	hosts := []string{"127.0.0.1"}
+	for i := range o.Subclusters {
+		hosts = append(hosts, fmt.Sprintf("127.0.0.%d", i+2))
+	}
+	f.proxyPort = commonPort(t, hosts)
+	f.Gateway = f.StartProxy(t, "gateway", hosts[0], o.Conf)
+	for i := range o.Subclusters {
+		f.Subclusters = append(f.Subclusters, f.StartSubcluster(t, i+1, o.Conf))
+	}
+	for _, s := range f.Subclusters {
+		s.Node = f.StartNode(t, "nm-"+s.ID, s.address, s.Doors, o.NodeMB)
+	}
+	for i := range o.Routers {
+		f.StartRouter(t, i+1, o.Conf)
+	}
+	f.Await(t, o.Subclusters, o.Subclusters)
+	return f
+}
+
+// commonPort is a port that is free on all hosts.
+func commonPort(t testing.TB, hosts []string) int {
+	t.Helper()
+	for range 100 {
+		port := process.FreePort(t, hosts[0])
+		free := true
+		for _, h := range hosts[1:] {
+			l, err := net.Listen("tcp", net.JoinHostPort(h, strconv.Itoa(port)))
+			if err != nil {
+				free = false
+				break
+			}
+			l.Close()
+		}
+		if free {
+			return port
+		}
+	}
+	t.Fatalf("no port is free on all of %v", hosts)
+	return 0
+}
+
+// common is what every creel daemon of the federation is told: Hadoop's keys
+// with Hadoop's meaning, and short intervals so that tests need not wait.
+func (f *Federation) common(t testing.TB, more hadoop.Conf) hadoop.Conf {
+	u := hadoop.OSUser(t)
+	return hadoop.Conf{
+		"fs.defaultFS":                                                    "file:///",
+		"hadoop.http.staticuser.user":                                     u,
+		"hadoop.proxyuser." + u + ".hosts":                                "*",
+		"hadoop.proxyuser." + u + ".groups":                               "*",
+		"creel.store.url":                                                 f.Store,
+		"creel.store.poll-interval":                                       "500ms",
+		"creel.membership.beat-interval":                                  "500ms",
+		"creel.membership.lease":                                          "5s",
+		"yarn.nodemanager.amrmproxy.address":                              "127.0.0.1:" + strconv.Itoa(f.proxyPort),
+		"yarn.scheduler.minimum-allocation-mb":                            "128",
+		"yarn.scheduler.maximum-allocation-mb":                            "4096",
+		"yarn.cluster.max-application-priority":                           "10",
+		"yarn.resourcemanager.placement-constraints.handler":              "placement-processor",
+		"yarn.resourcemanager.opportunistic-container-allocation.enabled": "true",
+	}.With(hadoop.Queues(), more)
+}
+
+// StartProxy starts an AM-RM proxy on a host's loopback address.
+func (f *Federation) StartProxy(t testing.TB, name, host string, more hadoop.Conf) *Daemon {
+	t.Helper()
+	return start(t, "proxy-"+name, "proxy", f.common(t, more).With(hadoop.Conf{
+		"yarn.nodemanager.amrmproxy.address": net.JoinHostPort(host, strconv.Itoa(f.proxyPort)),
+	}))
+}
+
+// StartSubcluster starts a ResourceManager of ours with its proxy; the node is
+// the caller's.
+func (f *Federation) StartSubcluster(t testing.TB, number int, more hadoop.Conf) *Subcluster {
+	t.Helper()
+	const host = "127.0.0.1"
+	s := &Subcluster{ID: fmt.Sprintf("sc-%d", number), address: fmt.Sprintf("127.0.0.%d", number+1)}
+	s.Doors = hadoop.Addresses{Client: process.FreeAddress(t, host), Scheduler: process.FreeAddress(t, host), Tracker: process.FreeAddress(t, host),
+		Admin: process.FreeAddress(t, host), Web: process.FreeAddress(t, host)}
+	s.Proxy = f.StartProxy(t, s.ID, s.address, more)
+	conf := f.common(t, more).With(s.Doors.Conf(), hadoop.Conf{
+		"yarn.resourcemanager.epoch": strconv.Itoa(number * 1000), // keeps container ids of the subclusters apart
+	})
+	s.RM = start(t, "rm-"+s.ID, "rm", conf, "--subcluster", s.ID, "--data", tempDir(t, "data"))
+	return s
+}
+
+// StartNode starts a real NodeManager.
+func (f *Federation) StartNode(t testing.TB, name, host string, rm hadoop.Addresses, memoryMB int) *hadoop.NodeManager {
+	t.Helper()
+	return hadoop.StartNM(t, hadoop.NM{Name: name, Host: host, RM: rm, MemoryMB: memoryMB,
+		Conf: hadoop.Conf{"yarn.nodemanager.remote-app-log-dir": f.Logs}})
+}
+
+// StartRouter starts one more router.
+func (f *Federation) StartRouter(t testing.TB, number int, more hadoop.Conf) *Daemon {
+	t.Helper()
+	const host = "127.0.0.1"
+	a := hadoop.Addresses{Client: process.FreeAddress(t, host), Admin: process.FreeAddress(t, host), Web: process.FreeAddress(t, host)}
+	d := start(t, fmt.Sprintf("router-%d", number), "router", f.common(t, more).With(hadoop.Conf{
+		"yarn.router.clientrm.address": a.Client,
+		"yarn.router.rmadmin.address":  a.Admin,
+		"yarn.router.webapp.address":   a.Web,
+	}))
+	f.Routers, f.RouterDoors = append(f.Routers, d), append(f.RouterDoors, a)
+	return d
+}
+
+// ClientConf points a Hadoop client at a router, and its masters at the proxy
+// beside them.
+func (f *Federation) ClientConf(router int) hadoop.Conf {
+	a := f.RouterDoors[router]
+	a.Scheduler = "${env.NM_HOST:-127.0.0.1}:" + strconv.Itoa(f.proxyPort)
+	return a.Conf()
+}
+
+// Nodes are the ids of all nodes.
+func (f *Federation) Nodes() (ids []string) {
+	for _, s := range f.Subclusters {
+		ids = append(ids, s.Node.ID)
+	}
+	return ids
+}
+
+// Await waits until every router counts so many active nodes in as many
+// subclusters as there should be.
+func (f *Federation) Await(t testing.TB, subclusters, nodes int) {
+	t.Helper()
+	for i, r := range f.Routers {
+		if r.Ended() {
+			continue
+		}
+		r.Await(t, fmt.Sprintf("%d nodes in %d subclusters", nodes, subclusters), func() bool {
+			var m struct {
+				ClusterMetrics struct{ ActiveNodes int }
+			}
+			return GetJSON("http://"+f.RouterDoors[i].Web+"/ws/v1/cluster/metrics", &m) == nil && m.ClusterMetrics.ActiveNodes == nodes
+		})
+	}
+}
+
+var web = &http.Client{Timeout: 20 * time.Second}
+
+// GetJSON reads a JSON document.
+func GetJSON(url string, into any) error {
+	req, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := web.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s: %s", url, resp.Status)
+	}
+	return json.NewDecoder(resp.Body).Decode(into)
+}
