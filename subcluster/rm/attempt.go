@@ -237,7 +237,9 @@ func (m *Machine) masterSilent(t *attempt) {
 
 // masterEnded: the container of the master is gone.
 func (m *Machine) masterEnded(t *attempt, exit int32, diag string) {
-	t.exit = exit
+	if t.state <= tFinishing {
+		t.exit = exit
+	}
 	switch t.state {
 	case tFinishing:
 		m.attemptOver(t, tFinished)

@@ -83,7 +83,7 @@ func (c *auditor) nodes() {
 			}
 		}
 		indexed := n.links[0].grid != nil
-		if want := m.roomy(n) && n.free[mem] > 0 && (m.t.check == 1 || n.free[cpu] > 0); indexed != want {
+		if want := m.roomy(n) && !m.ix.full(&n.free); indexed != want {
 			c.fail("node %s: in the index %v, should be %v", n.id, indexed, want)
 		}
 		if indexed {

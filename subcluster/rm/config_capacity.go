@@ -65,7 +65,6 @@ type capacityReader struct {
 	children map[creel.QueuePath][]string
 	own      map[string]map[string]Property // queue path -> setting -> property
 	keys     map[string][]string            // queue path -> its settings, sorted
-	strays   []Property                     // below yarn.scheduler.capacity.root, of no listed queue
 
 	maxAMPercent    float64
 	maxQueueApps    int

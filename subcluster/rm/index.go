@@ -20,6 +20,8 @@ type index struct {
 	which    int // which of a node's two links this index uses
 	steps    [2]int64
 	checkCPU bool
+	needMem  bool    // no container is without memory
+	needCPU  bool    // none without vcores, and vcores are checked
 	grids    []*grid // by number of extra types, then mask
 }
 
@@ -90,11 +92,17 @@ func extras(v *vec) uint32 {
 	return mask
 }
 
+// full: not even the smallest container fits, in the types every container has
+// some of.
+func (ix *index) full(free *vec) bool {
+	return ix.needMem && free[mem] <= 0 || ix.needCPU && free[cpu] <= 0
+}
+
 // update puts n where its free room belongs; in says whether it takes
 // containers at all. A node without room is in no cell.
 func (ix *index) update(n *node, in bool) {
 	l := &n.links[ix.which]
-	if !in || n.free[mem] <= 0 || ix.checkCPU && n.free[cpu] <= 0 {
+	if !in || ix.full(&n.free) {
 		ix.drop(n, l)
 		return
 	}

@@ -111,7 +111,7 @@ func (r *rack) add(m *Machine, n *node) {
 }
 
 func (r *rack) makeIndex(m *Machine) {
-	r.ix = &index{which: 1, steps: m.ix.steps, checkCPU: m.ix.checkCPU}
+	r.ix = &index{which: 1, steps: m.ix.steps, checkCPU: m.ix.checkCPU, needMem: m.ix.needMem, needCPU: m.ix.needCPU}
 	for _, x := range r.nodes {
 		r.ix.update(x, m.roomy(x))
 	}
@@ -456,7 +456,9 @@ func (n *node) forget(id creel.ContainerID) {
 
 func (n *node) appEnded(id creel.ApplicationID) {
 	if n.state.runs() || n.state == nodeState(creel.NodeUnhealthy) || n.state == 0 {
-		n.ended = append(n.ended, id)
+		if k := len(n.ended); k == 0 || n.ended[k-1] != id {
+			n.ended = append(n.ended, id)
+		}
 	}
 }
 

@@ -36,9 +36,9 @@ func drfRank(q *queue) rank {
 
 // hdrfRank is hierarchical DRF: the share of a parent is that of what its
 // children have, each first rescaled to the least dominant share among those
-// that can still be served. A child whose need no longer fits the cluster is
-// left out, so that it does not hold its siblings back (Bhattacharya et al.,
-// SoCC 2013, section 5).
+// that can still be served. A child that wants nothing, that a limit stops or
+// whose need no longer fits the cluster is left out, so that it does not hold
+// its siblings back (Bhattacharya et al., SoCC 2013, section 5).
 func hdrfRank(q *queue) rank {
 	v := q.rescaled()
 	share := 0.0
@@ -61,7 +61,7 @@ func (q *queue) rescaled() (out [MaxTypes]float64) {
 	least := math.Inf(1)
 	var parts [][MaxTypes]float64
 	var shares []float64
-	for _, c := range q.children {
+	for _, c := range q.ready.items {
 		if c.blocked() {
 			continue
 		}
@@ -87,12 +87,9 @@ func (q *queue) rescaled() (out [MaxTypes]float64) {
 	return out
 }
 
-// blocked reports whether nothing below the queue can be served: it wants
-// nothing, or each type it needs least of is used up in the cluster.
+// blocked reports whether nothing below the queue can be served: what it needs
+// least of some type is not left in the cluster.
 func (q *queue) blocked() bool {
-	if q.pendingCount == 0 {
-		return true
-	}
 	left := q.m.total
 	left.sub(&q.m.tree.root.used)
 	for i := 0; i < q.m.t.check; i++ {
@@ -101,6 +98,16 @@ func (q *queue) blocked() bool {
 		}
 	}
 	return false
+}
+
+// rankChildren ranks those that wait below a parent anew. Who is blocked
+// depends on what is left in the whole cluster, so ranks under this policy hold
+// for one decision only, and are made when it is due.
+func (q *queue) rankChildren() {
+	for _, c := range q.ready.items {
+		c.rank = hdrfRank(c)
+	}
+	q.ready.rebuild()
 }
 
 func hdrfQueues(a, b *queue) bool {

@@ -195,6 +195,9 @@ func (m *Machine) pick(q *queue, n *node) bool {
 		return m.pickLeaf(q, n)
 	}
 	mark, found := len(m.scratchQ), false
+	if q.hierarchical {
+		q.rankChildren()
+	}
 	for q.ready.len() > 0 {
 		c := q.ready.top()
 		if c.sized().bounded && !m.within(c, &c.least, nil) {

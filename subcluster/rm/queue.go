@@ -49,6 +49,7 @@ type queue struct {
 	weight                   float64
 	order                    NodeOrder
 	policy                   Policy
+	hierarchical             bool // its children are ordered by hierarchical DRF
 	largest                  vec
 	maxAM                    float64
 	share, steady            vec // FairScheduler's shares, as of tree shares time
@@ -231,6 +232,7 @@ func (q *queue) configure() {
 		}
 	}
 	q.maxRunning = s.MaxParallelApps
+	q.hierarchical = q.effective() == HDRF
 	q.ready = heap[*queue]{items: q.ready.items, less: q.queueOrder(), slot: func(c *queue) *int32 { return &c.slot }}
 }
 

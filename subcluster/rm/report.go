@@ -261,6 +261,9 @@ func (m *Machine) queueView(q *queue) QueueView {
 		ContainersAllocated: q.granted, ContainersReleased: q.released,
 	}
 	v.Spec.Children = nil
+	if m.tree.spec.Scheduler == Fair {
+		v.Guaranteed = v.FairShare
+	}
 	if q.parent != nil {
 		v.Parent = q.parent.path
 	}
@@ -282,6 +285,9 @@ func (m *Machine) queueView(q *queue) QueueView {
 		v.PendingApps = int32(l.pendingApps)
 		for _, u := range l.userList {
 			limit := m.userLimit(u)
+			if m.tree.spec.Scheduler == Fair {
+				limit = vec{} // FairScheduler has no user limits on resources
+			}
 			v.Users = append(v.Users, UserView{Name: u.name, Used: m.t.resource(&u.used), AMUsed: m.t.resource(&u.amUsed), Limit: m.t.resource(&limit),
 				Active: u.waitingApps > 0, Pending: int32(u.pending.len()), Running: int32(u.running), Weight: u.weight})
 		}

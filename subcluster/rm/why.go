@@ -113,7 +113,7 @@ func (m *Machine) whyAsk(a *app, k *want, w *Why) {
 }
 
 // nodeTally counts the nodes by what keeps an ask off them.
-type nodeTally struct{ takes, large, allowed, room, held, reachable int }
+type nodeTally struct{ takes, large, allowed, room, held int }
 
 func (m *Machine) whyNoNode(a *app, k *want, w *Why) {
 	var t nodeTally
