@@ -40,13 +40,14 @@ func (t *homeTable[ID]) find(now time.Time, id ID) (placed, bool) {
 	return p, ok
 }
 
-func (t *homeTable[ID]) claim(now time.Time, id ID, member creel.SubclusterID) creel.SubclusterID {
+// claim gives the home, and whether it made it.
+func (t *homeTable[ID]) claim(now time.Time, id ID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool) {
 	if p, ok := t.find(now, id); ok {
-		return p.home
+		return p.home, false
 	}
 	t.drop(id) // what is over makes place
 	t.put(id, placed{home: member, claimed: now.Truncate(time.Second)})
-	return member
+	return member, true
 }
 
 func (t *homeTable[ID]) put(id ID, p placed) {

@@ -186,10 +186,10 @@ func (m *Memory) Records(context.Context) (subcluster.Records, error) {
 }
 
 // Claim implements Homes.
-func (m *Memory) Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+func (m *Memory) Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	defer unlock()
 	return t.Claim(now, app, member)
@@ -248,10 +248,10 @@ func (m *Memory) Sweep(ctx context.Context, limit int) (int, error) {
 }
 
 // ClaimReservation implements Reservations.
-func (m *Memory) ClaimReservation(ctx context.Context, id creel.ReservationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+func (m *Memory) ClaimReservation(ctx context.Context, id creel.ReservationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	defer unlock()
 	return t.ClaimReservation(now, id, member)

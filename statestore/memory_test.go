@@ -102,12 +102,12 @@ func fill(t testing.TB, c *clock) *statestore.Twin {
 	ok(twin.Beat(now, subcluster.Beat{ID: "sc-1", Epoch: 1, Load: []byte(`{"clusterMetrics":{"appsRunning":1}}`)}))
 	ok(twin.Drain("sc-2", "x"))
 	for i := range 5 {
-		_, err := twin.Claim(now, storetest.App(i), "sc-1")
+		_, _, err := twin.Claim(now, storetest.App(i), "sc-1")
 		ok(err)
 	}
 	ok(twin.Forget(now, storetest.App(3), "sc-1", time.Minute))
 	id := creel.ReservationID{ClusterTimestamp: 1, ID: 1}
-	_, err := twin.ClaimReservation(now, id, "sc-1")
+	_, _, err := twin.ClaimReservation(now, id, "sc-1")
 	ok(err)
 	ok(twin.ForgetReservation(now, id, "sc-1", time.Minute))
 	_, err = twin.SaveSpread(statestore.Spread{Attempt: storetest.Attempt(1, 1), Home: "sc-1", Members: []statestore.SpreadMember{{Member: "sc-2", Token: []byte("t")}}})

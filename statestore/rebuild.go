@@ -144,10 +144,10 @@ func sortedUnique(ids []creel.SubclusterID) []creel.SubclusterID {
 // (a router claimed meanwhile) is kept, and told as a conflict. It may be
 // repeated until it returns no error.
 func Reclaim(ctx context.Context, store interface {
-	Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, error)
+	Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error)
 }, homes []Home) (conflicts []Conflict, err error) {
 	for _, h := range homes {
-		is, e := store.Claim(ctx, h.Application, h.Home)
+		is, _, e := store.Claim(ctx, h.Application, h.Home)
 		if e != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", h.Application, e))
 			if ctx.Err() != nil {

@@ -70,7 +70,7 @@ func TestTwoResourceManagersThatClaimOneApplication(t *testing.T) {
 
 func TestReclaimKeepsWhatIsThere(t *testing.T) {
 	m := statestore.NewMemory(statestore.NewTwin("m", nil), time.Now)
-	if _, err := m.Claim(t.Context(), storetest.App(1), "sc-9"); err != nil {
+	if _, _, err := m.Claim(t.Context(), storetest.App(1), "sc-9"); err != nil {
 		t.Fatal(err)
 	}
 	homes := []statestore.Home{{Application: storetest.App(1), Home: "sc-1"}, {Application: storetest.App(2), Home: "sc-2"}, {Home: "sc-1"}}

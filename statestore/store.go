@@ -44,8 +44,11 @@ type Members interface {
 
 // Homes of applications.
 type Homes interface {
-	// Claim returns the application's home: member, if it had none.
-	Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, error)
+	// Claim returns the application's home: member, if it had none. fresh says
+	// that this very call made the record, so that nobody can have acted on it
+	// before. It is false for a repeat, also of the same member, and when the
+	// store repeated the call by itself and cannot tell which of the two made it.
+	Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error)
 	// Move changes the home if it is from, and returns the home that is. It is
 	// also success if the home is to already. Else creel.ErrConflict with the
 	// home, or creel.ErrApplicationNotFound.
@@ -68,7 +71,7 @@ type Homes interface {
 
 // Reservations have homes by the same rules as applications.
 type Reservations interface {
-	ClaimReservation(ctx context.Context, id creel.ReservationID, member creel.SubclusterID) (creel.SubclusterID, error)
+	ClaimReservation(ctx context.Context, id creel.ReservationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error)
 	MoveReservation(ctx context.Context, id creel.ReservationID, from, to creel.SubclusterID) (creel.SubclusterID, error)
 	ReservationHome(ctx context.Context, id creel.ReservationID) (creel.SubclusterID, error)
 	ForgetReservation(ctx context.Context, id creel.ReservationID, home creel.SubclusterID, ttl time.Duration) error

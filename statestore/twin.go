@@ -155,19 +155,20 @@ func (t *Twin) Records(now time.Time) subcluster.Records {
 }
 
 // Claim: see Homes.
-func (t *Twin) Claim(now time.Time, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+func (t *Twin) Claim(now time.Time, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
 	if err := CheckApplication(app); err != nil {
-		return "", err
+		return "", false, err
 	}
 	if err := subcluster.ValidID(member); err != nil {
-		return "", err
+		return "", false, err
 	}
 	if _, there := t.apps.of[app]; there {
 		if _, ok := t.apps.find(now, app); !ok {
 			delete(t.spreads, app) // they go with the record that is over
 		}
 	}
-	return t.apps.claim(now, app, member), nil
+	home, fresh = t.apps.claim(now, app, member)
+	return home, fresh, nil
 }
 
 // Move: see Homes. moved is false if the home was to already.
@@ -249,14 +250,15 @@ func (t *Twin) Sweep(now time.Time, limit int) (int, error) {
 }
 
 // ClaimReservation: see Reservations.
-func (t *Twin) ClaimReservation(now time.Time, id creel.ReservationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+func (t *Twin) ClaimReservation(now time.Time, id creel.ReservationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
 	if err := CheckReservation(id); err != nil {
-		return "", err
+		return "", false, err
 	}
 	if err := subcluster.ValidID(member); err != nil {
-		return "", err
+		return "", false, err
 	}
-	return t.reservations.claim(now, id, member), nil
+	home, fresh = t.reservations.claim(now, id, member)
+	return home, fresh, nil
 }
 
 // MoveReservation: see Reservations.

@@ -33,6 +33,7 @@ type routerConfig struct {
 	client, web string // addresses to listen on
 	user        string // who the router is towards members
 	poll        time.Duration
+	policy      policies.Policy // of queues without a document
 	remote      remote.Config
 	kept        int
 	dashboard   bool
@@ -40,16 +41,21 @@ type routerConfig struct {
 	log         *slog.Logger
 }
 
-func routerSettings(s *settings.Settings) routerConfig {
+func routerSettings(s *settings.Settings) (routerConfig, error) {
+	policy, err := basePolicy(s)
+	if err != nil {
+		return routerConfig{}, err
+	}
 	forward := s.Duration("creel.router.forward-timeout")
 	c := routerConfig{
+		policy: policy,
 		client: s.Listen("yarn.router.clientrm.address", "yarn.router.bind-host"), web: s.Listen("yarn.router.webapp.address", "yarn.router.bind-host"),
 		user: s.String("creel.router.proxy-user"), poll: s.Duration("creel.store.poll-interval"), kept: s.Int("creel.router.decisions-kept"),
 		dashboard: s.Bool("creel.router.dashboard"), rpc: rpcLimits(s), log: slog.Default(),
 	}
 	c.remote = remote.Config{User: c.user, OpenFor: s.Duration("creel.router.breaker.open-time"), Trips: uint32(s.Int("creel.router.breaker.failures"))}
 	c.remote.Deadlines[remote.Write], c.remote.Deadlines[remote.Read], c.remote.Deadlines[remote.List] = forward, forward, s.Duration("creel.router.list-timeout")
-	return c
+	return c, nil
 }
 
 // routerParts is a router assembled: what runs, and where.
@@ -68,6 +74,7 @@ func newRouter(c routerConfig, store statestore.Store, started time.Time) (*rout
 	known := cache.New(store, cache.Config{})
 	watcher := watch.New(store, watch.Config{Poll: c.poll, Validate: validPolicy, Log: c.log, OnChange: known.Changed})
 	var book atomic.Pointer[policies.Book]
+	book.Store(policies.EmptyBook(c.policy))
 	c.remote.KindOf = yarnrpc.KindOf
 	c.remote.Changed = func(id creel.SubclusterID, k remote.Kind, to string) {
 		c.log.Info("breaker", "subcluster", id, "calls", k.String(), "state", to)
@@ -85,7 +92,7 @@ func newRouter(c routerConfig, store statestore.Store, started time.Time) (*rout
 			p, _ := now.For(q)
 			return p
 		},
-		Homes: homes{known}, Pool: pool, Kept: c.kept, Seed: rand.Uint64(),
+		Homes: known, Pool: pool, Kept: c.kept, Seed: rand.Uint64(),
 		Known: routerrpc.Known(func(id creel.SubclusterID) (*remote.Member, error) { return gate.Member(id) }),
 	})
 	rpcConf := c.rpc
@@ -140,7 +147,11 @@ func routerCommand() *cobra.Command {
 			if err != nil {
 				return nil, err
 			}
-			r, err := newRouter(routerSettings(s), store, time.Now())
+			conf, err := routerSettings(s)
+			if err != nil {
+				return nil, err
+			}
+			r, err := newRouter(conf, store, time.Now())
 			if err != nil {
 				return nil, err
 			}

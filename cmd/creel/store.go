@@ -12,7 +12,6 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/statestore"
-	"github.com/creelrm/creel/statestore/cache"
 	"github.com/creelrm/creel/statestore/redis"
 )
 
@@ -20,6 +19,15 @@ import (
 func validPolicy(_ creel.QueuePath, document []byte) error {
 	_, err := policies.Parse(document)
 	return err
+}
+
+// basePolicy is the policy of queues that no document in the store holds for.
+func basePolicy(s *settings.Settings) (policies.Policy, error) {
+	policy, err := policies.Parse(fmt.Appendf(nil, `{"home":{"policy":%q},"split":{"policy":%q}}`, s.String("creel.router.policy"), s.String("creel.proxy.policy")))
+	if err != nil {
+		return policy, usage(fmt.Errorf("creel.router.policy and creel.proxy.policy: %w", err))
+	}
+	return policy, nil
 }
 
 // openStore opens the state store a URL names, and checks that this creel can
@@ -45,14 +53,4 @@ func openStore(ctx context.Context, url string, s *settings.Settings) (statestor
 		return nil, nil, fmt.Errorf("%w; %w", err, store.Close())
 	}
 	return store, store.Close, nil
-}
-
-// homes gives the router the store's homes. A claim is fresh when the store
-// says the chosen member is the home; a repeat of the same choice looks the
-// same, and is made safe by Known at the member.
-type homes struct{ *cache.Homes }
-
-func (h homes) Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, bool, error) {
-	home, err := h.Homes.Claim(ctx, app, member)
-	return home, err == nil && home == member, err
 }

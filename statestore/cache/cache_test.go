@@ -53,7 +53,7 @@ func TestAHomeIsAskedOnceWhileFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaky()
 		h := cache.New(s, cache.Config{Fresh: time.Minute})
-		if _, err := s.Claim(t.Context(), storetest.App(1), "sc-1"); err != nil {
+		if _, _, err := s.Claim(t.Context(), storetest.App(1), "sc-1"); err != nil {
 			t.Fatal(err)
 		}
 		wants(t, h, 1, "sc-1")
@@ -89,7 +89,7 @@ func TestKnownHomesGoOnWhenTheStoreIsIll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaky()
 		h := cache.New(s, cache.Config{Fresh: time.Minute, Patience: 50 * time.Millisecond, Rest: time.Second})
-		if _, err := h.Claim(t.Context(), storetest.App(1), "sc-1"); err != nil {
+		if _, _, err := h.Claim(t.Context(), storetest.App(1), "sc-1"); err != nil {
 			t.Fatal(err)
 		}
 		s.ill = true
@@ -127,7 +127,7 @@ func TestTheCacheIsBounded(t *testing.T) {
 	s := newShaky()
 	h := cache.New(s, cache.Config{Size: 640})
 	for i := range 10_000 {
-		if _, err := h.Claim(t.Context(), storetest.App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", i%7))); err != nil {
+		if _, _, err := h.Claim(t.Context(), storetest.App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", i%7))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -145,7 +145,7 @@ func BenchmarkLookupFromCache(b *testing.B) {
 	h := cache.New(s, cache.Config{})
 	const apps = 50_000
 	for i := range apps {
-		if _, err := h.Claim(b.Context(), storetest.App(i), "sc-1"); err != nil {
+		if _, _, err := h.Claim(b.Context(), storetest.App(i), "sc-1"); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -17,24 +17,24 @@ func ofReservation(r creel.ReservationID) place { return locate(r.ClusterTimesta
 // anyIdentity claims in a store that is being rebuilt.
 type anyIdentity struct{ s *Store }
 
-func (a anyIdentity) Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+func (a anyIdentity) Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
 	t := a.s.apps()
 	t.any = true
 	return claimApp(ctx, t, app, member)
 }
 
-func claimApp(ctx context.Context, t table, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+func claimApp(ctx context.Context, t table, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
 	if err := statestore.CheckApplication(app); err != nil {
-		return "", err
+		return "", false, err
 	}
 	if err := subcluster.ValidID(member); err != nil {
-		return "", err
+		return "", false, err
 	}
 	return t.claim(ctx, ofApp(app), member)
 }
 
 // Claim implements statestore.Homes.
-func (s *Store) Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+func (s *Store) Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
 	return claimApp(ctx, s.apps(), app, member)
 }
 
@@ -107,12 +107,12 @@ func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 }
 
 // ClaimReservation implements statestore.Reservations.
-func (s *Store) ClaimReservation(ctx context.Context, id creel.ReservationID, member creel.SubclusterID) (creel.SubclusterID, error) {
+func (s *Store) ClaimReservation(ctx context.Context, id creel.ReservationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
 	if err := statestore.CheckReservation(id); err != nil {
-		return "", err
+		return "", false, err
 	}
 	if err := subcluster.ValidID(member); err != nil {
-		return "", err
+		return "", false, err
 	}
 	return s.reservations().claim(ctx, ofReservation(id), member)
 }

@@ -72,7 +72,7 @@ func BenchmarkClaims(b *testing.B) {
 	s := open(b, redis.Config{URL: redistest.Start(b).URL()})
 	bare := s.Client()
 	ctx := b.Context()
-	if _, err := s.Claim(ctx, storetest.App(0), "sc-1"); err != nil { // the server knows the script now
+	if _, _, err := s.Claim(ctx, storetest.App(0), "sc-1"); err != nil { // the server knows the script now
 		b.Fatal(err)
 	}
 	n := size("CREEL_BENCH_CLAIMS", 20_000)
@@ -83,7 +83,7 @@ func BenchmarkClaims(b *testing.B) {
 		for range 3 {
 			from := next()
 			rate, p99 := race(b, n, func(i int) error {
-				_, err := s.Claim(ctx, storetest.App(from+i), "sc-1")
+				_, _, err := s.Claim(ctx, storetest.App(from+i), "sc-1")
 				return err
 			})
 			ours, p99s = append(ours, rate), append(p99s, float64(p99)/1e6)
@@ -129,7 +129,7 @@ func BenchmarkHome(b *testing.B) {
 	ctx := b.Context()
 	const apps = 5000
 	for i := range apps {
-		if _, err := s.Claim(ctx, storetest.App(i), "sc-1"); err != nil {
+		if _, _, err := s.Claim(ctx, storetest.App(i), "sc-1"); err != nil {
 			b.Fatal(err)
 		}
 		if err := bare.Set(ctx, "bare"+strconv.Itoa(i), "sc-1 68000000", 0).Err(); err != nil {
@@ -188,7 +188,7 @@ func BenchmarkMemoryAndListing(b *testing.B) {
 	before := info(server, "memory", "used_memory")
 	race(b, n, func(i int) error {
 		m := creel.SubclusterID(fmt.Sprintf("subcluster-%02d", i%10))
-		_, err := s.Claim(ctx, storetest.App(i), m)
+		_, _, err := s.Claim(ctx, storetest.App(i), m)
 		return err
 	})
 	each := (info(server, "memory", "used_memory") - before) / float64(n)
@@ -328,7 +328,7 @@ func BenchmarkWait(b *testing.B) {
 				from := at
 				at += n
 				rate, _ := race(b, n, func(i int) error {
-					_, err := s.Claim(b.Context(), storetest.App(from+i), "sc-1")
+					_, _, err := s.Claim(b.Context(), storetest.App(from+i), "sc-1")
 					return err
 				})
 				*out = append(*out, rate)

@@ -105,21 +105,24 @@ func parseHome(v string) (home, error) {
 	return h, nil
 }
 
-func (t table) claim(ctx context.Context, p place, member creel.SubclusterID) (creel.SubclusterID, error) {
+// claim repeats a call whose answer was lost, so fresh is only what is sure: a
+// home that the lost one made is not fresh to the next.
+func (t table) claim(ctx context.Context, p place, member creel.SubclusterID) (is creel.SubclusterID, fresh bool, err error) {
 	for {
 		list, err := t.write(ctx, p.n, claimScript, []string{t.bucket(p), t.index(p.n, member)}, p.field, string(member), p.index)
-		if err != nil {
-			return "", err
-		}
-		if list[0] == "IS" {
+		switch {
+		case err != nil:
+			return "", false, err
+		case list[0] == "IS" && at(list, 1) == int64(1):
+			return member, true, nil
+		case list[0] == "IS":
 			h, err := parseHome(str(at(list, 1)))
-			return h.member, err
-		}
-		if list[0] != "OVER" {
-			return "", surprise(list)
+			return h.member, false, err
+		case list[0] != "OVER":
+			return "", false, surprise(list)
 		}
 		if _, err := t.drop(ctx, p, str(at(list, 1))); err != nil {
-			return "", err
+			return "", false, err
 		}
 	}
 }

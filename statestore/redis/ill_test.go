@@ -40,7 +40,7 @@ func ok(t *testing.T, err error) {
 
 func claimed(t *testing.T, s *redis.Store, app int, member, want creel.SubclusterID) {
 	t.Helper()
-	is, err := s.Claim(t.Context(), storetest.App(app), member)
+	is, _, err := s.Claim(t.Context(), storetest.App(app), member)
 	if err != nil || is != want {
 		t.Fatalf("claim gave %q, %v; want %q", is, err, want)
 	}
@@ -74,7 +74,7 @@ func waits(t *testing.T, s *redis.Store, app int) error {
 	ctx, cancel := context.WithTimeout(t.Context(), given)
 	defer cancel()
 	began := time.Now()
-	_, err := s.Claim(ctx, storetest.App(app), "sc-1")
+	_, _, err := s.Claim(ctx, storetest.App(app), "sc-1")
 	unavailable(t, err, "")
 	// The last pause before the deadline is at most 320 ms, half of it chance;
 	// what is sure is that it did not give up at the first error.
@@ -111,7 +111,7 @@ func shortly(t *testing.T) context.Context {
 }
 
 func claimedSoon(t *testing.T, s *redis.Store, app int) {
-	if is, err := s.Claim(t.Context(), storetest.App(app), "sc-1"); err != nil || is != "sc-1" {
+	if is, _, err := s.Claim(t.Context(), storetest.App(app), "sc-1"); err != nil || is != "sc-1" {
 		t.Errorf("the claim that waited gave %q, %v", is, err)
 	}
 }
@@ -237,7 +237,7 @@ func TestAServerThatComesBackEmpty(t *testing.T) {
 
 	// Nothing is doubled, and nobody hears that an application does not exist.
 	for _, s := range []*redis.Store{a, b} {
-		_, err = s.Claim(t.Context(), storetest.App(1), "sc-2")
+		_, _, err = s.Claim(t.Context(), storetest.App(1), "sc-2")
 		unavailable(t, err, "came back empty")
 		_, err = s.Home(t.Context(), storetest.App(1))
 		unavailable(t, err, "came back empty")
@@ -293,10 +293,10 @@ func TestNobodyClaimsWhileTheStoreIsRebuilt(t *testing.T) {
 	claimed(t, a, 1, "sc-1", "sc-1")
 	server.Do("FLUSHALL")
 	server.Do("HSET", "{creel:c}:meta", "id", "new", "schema", "1", "state", "rebuilding")
-	_, err := a.Claim(t.Context(), storetest.App(1), "sc-2")
+	_, _, err := a.Claim(t.Context(), storetest.App(1), "sc-2")
 	unavailable(t, err, "came back empty")
 	fresh := open(t, redis.Config{URL: server.URL()})
-	_, err = fresh.Claim(t.Context(), storetest.App(1), "sc-2")
+	_, _, err = fresh.Claim(t.Context(), storetest.App(1), "sc-2")
 	unavailable(t, err, "written back")
 	if _, err := fresh.Reopen(t.Context(), []statestore.Home{{Application: storetest.App(1), Home: "sc-1"}}); err != nil {
 		t.Fatal(err) // whoever began it may be dead: anybody may finish it
@@ -315,7 +315,7 @@ func TestAClusterThatLacksAPrimary(t *testing.T) {
 	served, refused := 0, 0
 	for i := range 64 {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		switch is, err := s.Claim(ctx, storetest.App(i), "sc-2"); {
+		switch is, _, err := s.Claim(ctx, storetest.App(i), "sc-2"); {
 		case err == nil && is == "sc-1":
 			served++
 		case errors.Is(err, creel.ErrUnavailable):
@@ -369,7 +369,7 @@ func TestASplitBrainAcknowledgesNothing(t *testing.T) {
 	claimed(t, stuck, 1, "sc-1", "sc-1")
 	s.Via.Cut()
 	s.AwaitFailover()
-	_, err := stuck.Claim(shortly(t), storetest.App(2), "sc-1")
+	_, _, err := stuck.Claim(shortly(t), storetest.App(2), "sc-1")
 	unavailable(t, err, "replicas")
 	follows := open(t, redis.Config{URL: s.URL()})
 	claimed(t, follows, 2, "sc-2", "sc-2")
@@ -392,7 +392,7 @@ func TestKillInTheMiddleOfClaims(t *testing.T) {
 		for c := range callers / 2 {
 			wg.Go(func() {
 				for i := c; i < apps; i += callers / 2 {
-					is, err := s.Claim(t.Context(), storetest.App(i), members[r])
+					is, _, err := s.Claim(t.Context(), storetest.App(i), members[r])
 					if err != nil {
 						t.Errorf("application %d: %v", i, err)
 						return
@@ -458,7 +458,7 @@ func TestUsersAndPermissions(t *testing.T) {
 		"wrong prefix":   "redis://router:s3cret@" + server.Addr + "?prefix=other",
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := open(t, redis.Config{URL: url, MaxWait: time.Hour}).Claim(t.Context(), storetest.App(1), "sc-1")
+			_, _, err := open(t, redis.Config{URL: url, MaxWait: time.Hour}).Claim(t.Context(), storetest.App(1), "sc-1")
 			if !errors.Is(err, creel.ErrNotPermitted) || strings.Contains(err.Error(), "s3cret") {
 				t.Fatalf("got %v", err)
 			}
@@ -476,7 +476,7 @@ func TestTLS(t *testing.T) {
 	s := open(t, redis.Config{URL: url, TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}})
 	claimed(t, s, 1, "sc-1", "sc-1")
 	untrusting := open(t, redis.Config{URL: url, MaxWait: time.Hour, Timeout: time.Minute})
-	_, err := untrusting.Claim(t.Context(), storetest.App(1), "sc-1")
+	_, _, err := untrusting.Claim(t.Context(), storetest.App(1), "sc-1")
 	unavailable(t, err, "certificate")
 }
 

@@ -31,6 +31,7 @@ type request struct {
 
 type answer struct {
 	is      string // home or holder
+	fresh   bool   // claim: it made the record
 	token   int64
 	refused bool // conflict or stale
 	unknown bool // may or may not have happened
@@ -63,10 +64,11 @@ var truth = porcupine.Model{
 		st, r, a := s.(state), in.(request), out.(answer)
 		switch r.op {
 		case "claim":
-			if st.is == "" {
+			made := st.is == ""
+			if made {
 				st.is = r.a
 			}
-			return a.unknown || a.is == st.is, st
+			return a.unknown || a.is == st.is && a.fresh == made, st
 		case "move":
 			ok := st.is == r.a || st.is == r.b
 			if ok {
@@ -156,8 +158,10 @@ func (h *history) clients(t *testing.T, stores []*redis.Store, stop <-chan struc
 					asked := request{op: "claim", key: app.String(), a: m}
 					began, repeats := h.now(), s.Stats().Retries
 					h.do(c, asked, func() answer {
-						is, err := s.Claim(ctx, app, creel.SubclusterID(m))
-						return outcome(t, string(is), 0, err)
+						is, fresh, err := s.Claim(ctx, app, creel.SubclusterID(m))
+						a := outcome(t, string(is), 0, err)
+						a.fresh = fresh
+						return a
 					})
 					if s.Stats().Retries > repeats {
 						// A claim that is sent again is as two claims, of which the

@@ -48,7 +48,8 @@ local ms = math.floor(us / 1000)
 // Homes. KEYS[2] bucket, ARGV[5] field in it; a value is
 // "home claimed-seconds [ends-ms]".
 var (
-	// KEYS[3] index of the member; ARGV[6] member, [7] id in the index.
+	// KEYS[3] index of the member; ARGV[6] member, [7] id in the index. Answers
+	// 1 if it made the home, else the home's value.
 	claimScript = newScript(guard + `
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if v then
@@ -62,7 +63,7 @@ end
 v = ARGV[6] .. ' ' .. string.format('%x', redis.call('TIME')[1])
 redis.call('HSET', KEYS[2], ARGV[5], v)
 redis.call('ZADD', KEYS[3], 0, ARGV[7])
-return v`)
+return 1`)
 
 	// KEYS[3] ended, [4] index of the home, [5] spread; ARGV[6] value as it was
 	// read, [7] id. Removes what is over.

@@ -144,10 +144,11 @@ func (m *model) remove(t *rapid.T) {
 func (m *model) claim(t *rapid.T) {
 	sc, tc := m.contexts(t)
 	app, id := anyApp(t), anyMember(t)
-	s, serr := m.store.Claim(sc, app, id)
-	w, werr := m.twin.Claim(tc, app, id)
+	s, sfresh, serr := m.store.Claim(sc, app, id)
+	w, wfresh, werr := m.twin.Claim(tc, app, id)
 	alike(t, "claim", serr, werr)
 	equal(t, "claim", s, w)
+	equal(t, "fresh", sfresh, wfresh)
 }
 
 func (m *model) move(t *rapid.T) {
@@ -181,8 +182,10 @@ func (m *model) reservation(t *rapid.T) {
 	var serr, werr error
 	switch rapid.IntRange(0, 3).Draw(t, "request") {
 	case 0:
-		s, serr = m.store.ClaimReservation(sc, id, a)
-		w, werr = m.twin.ClaimReservation(tc, id, a)
+		var sfresh, wfresh bool
+		s, sfresh, serr = m.store.ClaimReservation(sc, id, a)
+		w, wfresh, werr = m.twin.ClaimReservation(tc, id, a)
+		equal(t, "fresh", sfresh, wfresh)
 	case 1:
 		s, serr = m.store.MoveReservation(sc, id, a, b)
 		w, werr = m.twin.MoveReservation(tc, id, a, b)

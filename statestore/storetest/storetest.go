@@ -62,6 +62,7 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"an older life of a member is refused", epochs},
 		{"a member is removed only when it is gone", removal},
 		{"a claim has one winner", claims},
+		{"only the claim that made the record is fresh", freshClaims},
 		{"a move is a compare-and-set", moves},
 		{"a forgotten home stays until its time is over", forgets},
 		{"a home's applications are listed by cursor", listing},
@@ -94,6 +95,17 @@ func must[T any](t *testing.T) func(v T, err error) T {
 			t.Fatal(err)
 		}
 		return v
+	}
+}
+
+// claimed is must for a claim, with the home alone.
+func claimed(t *testing.T) func(home creel.SubclusterID, fresh bool, err error) creel.SubclusterID {
+	return func(home creel.SubclusterID, _ bool, err error) creel.SubclusterID {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return home
 	}
 }
 
@@ -249,14 +261,41 @@ func claims(t *testing.T, d Deployment) {
 	home := must[creel.SubclusterID](t)
 	_, err := s.Home(ctx, App(1))
 	refused(t, err, creel.ErrApplicationNotFound)
-	same(t, "winner", home(s.Claim(ctx, App(1), "sc-1")), "sc-1")
-	same(t, "winner of a repeat", home(s.Claim(ctx, App(1), "sc-1")), "sc-1")
-	same(t, "winner against another", home(s.Claim(ctx, App(1), "sc-2")), "sc-1")
+	same(t, "winner", claimed(t)(s.Claim(ctx, App(1), "sc-1")), "sc-1")
+	same(t, "winner of a repeat", claimed(t)(s.Claim(ctx, App(1), "sc-1")), "sc-1")
+	same(t, "winner against another", claimed(t)(s.Claim(ctx, App(1), "sc-2")), "sc-1")
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-1")
-	same(t, "winner of the next application", home(s.Claim(ctx, App(2), "sc-2")), "sc-2")
+	same(t, "winner of the next application", claimed(t)(s.Claim(ctx, App(2), "sc-2")), "sc-2")
 	other := creel.ApplicationID{ClusterTimestamp: 1700000000001, ID: 1}
-	same(t, "winner of the same number of another ResourceManager", home(s.Claim(ctx, other, "sc-3")), "sc-3")
+	same(t, "winner of the same number of another ResourceManager", claimed(t)(s.Claim(ctx, other, "sc-3")), "sc-3")
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-1")
+}
+
+// freshClaims: exactly the call that made the record is fresh, not a repeat of
+// it with the same member.
+func freshClaims(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	claim := func(member, home creel.SubclusterID, fresh bool) {
+		t.Helper()
+		is, f, err := s.Claim(ctx, App(1), member)
+		ok(t, err)
+		same(t, "home", is, home)
+		same(t, "fresh", f, fresh)
+	}
+	claim("sc-1", "sc-1", true)
+	claim("sc-1", "sc-1", false)
+	claim("sc-2", "sc-1", false)
+	must[creel.SubclusterID](t)(s.Move(ctx, App(1), "sc-1", "sc-2"))
+	claim("sc-2", "sc-2", false)
+	ok(t, s.Forget(ctx, App(1), "sc-2", 0))
+	claim("sc-3", "sc-3", true) // another life of the id
+	claim("sc-3", "sc-3", false)
+	id := creel.ReservationID{ClusterTimestamp: 1700000000000, ID: 1}
+	for _, want := range []bool{true, false} {
+		_, fresh, err := s.ClaimReservation(ctx, id, "sc-1")
+		ok(t, err)
+		same(t, "fresh", fresh, want)
+	}
 }
 
 func moves(t *testing.T, d Deployment) {
@@ -264,14 +303,14 @@ func moves(t *testing.T, d Deployment) {
 	home := must[creel.SubclusterID](t)
 	_, err := s.Move(ctx, App(1), "sc-1", "sc-2")
 	refused(t, err, creel.ErrApplicationNotFound)
-	home(s.Claim(ctx, App(1), "sc-1"))
+	claimed(t)(s.Claim(ctx, App(1), "sc-1"))
 	same(t, "home", home(s.Move(ctx, App(1), "sc-1", "sc-2")), "sc-2")
 	same(t, "home after a repeat", home(s.Move(ctx, App(1), "sc-1", "sc-2")), "sc-2")
 	is, err := s.Move(ctx, App(1), "sc-1", "sc-3")
 	refused(t, err, creel.ErrConflict)
 	same(t, "home told with the conflict", is, "sc-2")
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-2")
-	same(t, "winner", home(s.Claim(ctx, App(1), "sc-1")), "sc-2")
+	same(t, "winner", claimed(t)(s.Claim(ctx, App(1), "sc-1")), "sc-2")
 	same(t, "applications at the old home", len(list(t, s, "sc-1", 10)), 0)
 	same(t, "applications at the new home", len(list(t, s, "sc-2", 10)), 1)
 }
@@ -280,12 +319,12 @@ func forgets(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	home := must[creel.SubclusterID](t)
 	ok(t, s.Forget(ctx, App(9), "sc-1", time.Hour)) // unknown is gone already
-	home(s.Claim(ctx, App(1), "sc-1"))
+	claimed(t)(s.Claim(ctx, App(1), "sc-1"))
 	refused(t, s.Forget(ctx, App(1), "sc-2", 0), creel.ErrConflict)
 
 	ok(t, s.Forget(ctx, App(1), "sc-1", time.Hour))
 	same(t, "home while it ends", home(s.Home(ctx, App(1))), "sc-1")
-	same(t, "winner while it ends", home(s.Claim(ctx, App(1), "sc-2")), "sc-1")
+	same(t, "winner while it ends", claimed(t)(s.Claim(ctx, App(1), "sc-2")), "sc-1")
 	if l := list(t, s, "sc-1", 10); len(l) != 1 || l[0].Ends.IsZero() || l[0].Claimed.IsZero() {
 		t.Fatalf("listing while it ends is %+v", l)
 	}
@@ -302,9 +341,9 @@ func forgets(t *testing.T, d Deployment) {
 	same(t, "freed", must[int](t)(s.Sweep(ctx, 10)), 1)
 	same(t, "freed again", must[int](t)(s.Sweep(ctx, 10)), 0)
 
-	same(t, "winner of a new claim", home(s.Claim(ctx, App(1), "sc-3")), "sc-3")
+	same(t, "winner of a new claim", claimed(t)(s.Claim(ctx, App(1), "sc-3")), "sc-3")
 	ok(t, s.Forget(ctx, App(1), "sc-3", 0))
-	same(t, "winner after an end at once, before any sweep,", home(s.Claim(ctx, App(1), "sc-4")), "sc-4")
+	same(t, "winner after an end at once, before any sweep,", claimed(t)(s.Claim(ctx, App(1), "sc-4")), "sc-4")
 	same(t, "freed though it has a new life", must[int](t)(s.Sweep(ctx, 10)), 0)
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-4")
 	same(t, "listed at the former home", len(list(t, s, "sc-3", 10)), 0)
@@ -347,7 +386,7 @@ func listing(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	const n = 500
 	for i := range n {
-		must[creel.SubclusterID](t)(s.Claim(ctx, App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", i%2))))
+		claimed(t)(s.Claim(ctx, App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", i%2))))
 	}
 	for _, limit := range []int{1, 7, 100, statestore.MaxPage} {
 		for m, rest := range map[creel.SubclusterID]int{"sc-0": 0, "sc-1": 1} {
@@ -370,7 +409,7 @@ func listing(t *testing.T, d Deployment) {
 func listingUnderChange(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	for i := range 300 {
-		must[creel.SubclusterID](t)(s.Claim(ctx, App(i), "sc-1"))
+		claimed(t)(s.Claim(ctx, App(i), "sc-1"))
 	}
 	seen := map[creel.ApplicationID]int{}
 	cursor := ""
@@ -390,7 +429,7 @@ func listingUnderChange(t *testing.T, d Deployment) {
 			if turn%2 == 0 {
 				ok(t, s.Forget(ctx, even, "sc-1", 0))
 			} else {
-				must[creel.SubclusterID](t)(s.Claim(ctx, even, "sc-1"))
+				claimed(t)(s.Claim(ctx, even, "sc-1"))
 			}
 		}
 	}
@@ -405,13 +444,13 @@ func reservations(t *testing.T, d Deployment) {
 	id := creel.ReservationID{ClusterTimestamp: 1700000000000, ID: 1 << 40}
 	_, err := s.ReservationHome(ctx, id)
 	refused(t, err, creel.ErrInvalidRequest)
-	same(t, "winner", home(s.ClaimReservation(ctx, id, "sc-1")), "sc-1")
-	same(t, "winner", home(s.ClaimReservation(ctx, id, "sc-2")), "sc-1")
+	same(t, "winner", claimed(t)(s.ClaimReservation(ctx, id, "sc-1")), "sc-1")
+	same(t, "winner", claimed(t)(s.ClaimReservation(ctx, id, "sc-2")), "sc-1")
 	_, err = s.MoveReservation(ctx, id, "sc-3", "sc-2")
 	refused(t, err, creel.ErrConflict)
 	same(t, "home", home(s.MoveReservation(ctx, id, "sc-1", "sc-2")), "sc-2")
 	same(t, "home", home(s.ReservationHome(ctx, id)), "sc-2")
-	home(s.Claim(ctx, App(1), "sc-2")) // an application is not a reservation
+	claimed(t)(s.Claim(ctx, App(1), "sc-2")) // an application is not a reservation
 	page, next, err := s.ReservationsAt(ctx, "sc-2", "", 10)
 	ok(t, err)
 	if len(page) != 1 || page[0].Reservation != id || page[0].Home != "sc-2" || next != "" {
@@ -460,7 +499,7 @@ func spreads(t *testing.T, d Deployment) {
 
 func spreadsGo(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
-	must[creel.SubclusterID](t)(s.Claim(ctx, App(1), "sc-1"))
+	claimed(t)(s.Claim(ctx, App(1), "sc-1"))
 	must[int64](t)(s.SaveSpread(ctx, spread(1, 1, 0, "running")))
 	ok(t, s.Forget(ctx, App(1), "sc-1", 0))
 	same(t, "freed", must[int](t)(s.Sweep(ctx, 10)), 1)
@@ -594,11 +633,11 @@ func fences(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	home := must[creel.SubclusterID](t)
 	ok(t, s.Register(ctx, member("sc-1", 1)))
-	home(s.Claim(ctx, App(1), "sc-1"))
+	claimed(t)(s.Claim(ctx, App(1), "sc-1"))
 	a := must[statestore.Lease](t)(s.Acquire(ctx, "rebalancer", "a", 50*time.Millisecond))
 	old := statestore.Under(ctx, a)
 	d.Advance(100 * time.Millisecond)
-	home(s.Claim(old, App(2), "sc-1")) // it ran out, but no later holder exists
+	claimed(t)(s.Claim(old, App(2), "sc-1")) // it ran out, but no later holder exists
 	b := must[statestore.Lease](t)(s.Acquire(ctx, "rebalancer", "b", time.Hour))
 	new := statestore.Under(ctx, b)
 	id := creel.ReservationID{ClusterTimestamp: 1, ID: 1}
@@ -607,12 +646,12 @@ func fences(t *testing.T, d Deployment) {
 		"Beat":         func(ctx context.Context) error { return s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 1}) },
 		"Drain":        func(ctx context.Context) error { return s.Drain(ctx, "sc-1", "x") },
 		"RemoveMember": func(ctx context.Context) error { return s.RemoveMember(ctx, "sc-9") },
-		"Claim":        func(ctx context.Context) error { _, err := s.Claim(ctx, App(3), "sc-1"); return err },
+		"Claim":        func(ctx context.Context) error { _, _, err := s.Claim(ctx, App(3), "sc-1"); return err },
 		"Move":         func(ctx context.Context) error { _, err := s.Move(ctx, App(1), "sc-1", "sc-2"); return err },
 		"Forget":       func(ctx context.Context) error { return s.Forget(ctx, App(2), "sc-1", time.Hour) },
 		"Sweep":        func(ctx context.Context) error { _, err := s.Sweep(ctx, 10); return err },
 		"ClaimReservation": func(ctx context.Context) error {
-			_, err := s.ClaimReservation(ctx, id, "sc-1")
+			_, _, err := s.ClaimReservation(ctx, id, "sc-1")
 			return err
 		},
 		"SaveSpread": func(ctx context.Context) error { _, err := s.SaveSpread(ctx, spread(1, 1, 0, "x")); return err },
@@ -723,7 +762,7 @@ func watching(t *testing.T, d Deployment) {
 	await(t, heard, kind(statestore.ChangeMembers))
 	p := must[subcluster.Policy](t)(s.PutPolicy(ctx, put("root", 0, "x")))
 	same(t, "version heard", await(t, heard, kind(statestore.ChangePolicies)).Version, p.Version)
-	must[creel.SubclusterID](t)(s.Claim(ctx, App(1), "sc-1"))
+	claimed(t)(s.Claim(ctx, App(1), "sc-1"))
 	must[creel.SubclusterID](t)(s.Move(ctx, App(1), "sc-1", "sc-2"))
 	same(t, "application heard", await(t, heard, kind(statestore.ChangeHome)).Application, App(1))
 	ok(t, s.Deregister(ctx, "sc-1", 1))
@@ -736,8 +775,8 @@ func twoProcesses(t *testing.T, d Deployment) {
 	}
 	a, b, ctx := d.Store, d.Again(t), t.Context()
 	heard := listen(t, b)
-	must[creel.SubclusterID](t)(a.Claim(ctx, App(1), "sc-1"))
-	same(t, "winner at the other", must[creel.SubclusterID](t)(b.Claim(ctx, App(1), "sc-2")), "sc-1")
+	claimed(t)(a.Claim(ctx, App(1), "sc-1"))
+	same(t, "winner at the other", claimed(t)(b.Claim(ctx, App(1), "sc-2")), "sc-1")
 	ok(t, a.Register(ctx, member("sc-1", 2)))
 	refused(t, b.Register(ctx, member("sc-1", 1)), creel.ErrStale)
 	p := must[subcluster.Policy](t)(a.PutPolicy(ctx, put("root", 0, "x")))
@@ -753,11 +792,11 @@ func badArguments(t *testing.T, d Deployment) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) { refused(t, err, creel.ErrInvalidRequest) })
 	}
-	_, err := s.Claim(ctx, creel.ApplicationID{}, "sc-1")
+	_, _, err := s.Claim(ctx, creel.ApplicationID{}, "sc-1")
 	bad("a zero application", err)
-	_, err = s.Claim(ctx, App(1), "")
+	_, _, err = s.Claim(ctx, App(1), "")
 	bad("no member", err)
-	_, err = s.Claim(ctx, App(1), "sc 1\n")
+	_, _, err = s.Claim(ctx, App(1), "sc 1\n")
 	bad("a member with spaces", err)
 	_, err = s.Move(ctx, App(1), "sc-1", "{x}")
 	bad("a member with braces", err)
@@ -788,7 +827,7 @@ func badArguments(t *testing.T, d Deployment) {
 	bad("an empty secret", err)
 	_, err = s.RotateKey(ctx, "r r", 0, []byte("x"), 0)
 	bad("a ring with a space", err)
-	_, err = s.ClaimReservation(ctx, creel.ReservationID{}, "sc-1")
+	_, _, err = s.ClaimReservation(ctx, creel.ReservationID{}, "sc-1")
 	bad("a zero reservation", err)
 	_, err = s.Sweep(ctx, 0)
 	bad("a sweep of nothing", err)
@@ -804,18 +843,19 @@ func concurrentClaims(t *testing.T, d Deployment) {
 	type answer struct {
 		app    int
 		winner creel.SubclusterID
+		fresh  bool
 		err    error
 	}
 	answers := make(chan answer, callers*apps)
 	for c := range callers {
 		go func() {
 			for i := range apps {
-				w, err := s.Claim(ctx, App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", c)))
-				answers <- answer{i, w, err}
+				w, fresh, err := s.Claim(ctx, App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", c)))
+				answers <- answer{i, w, fresh, err}
 			}
 		}()
 	}
-	winners := map[int]creel.SubclusterID{}
+	winners, made := map[int]creel.SubclusterID{}, map[int]int{}
 	for range callers * apps {
 		a := <-answers
 		ok(t, a.err)
@@ -823,6 +863,12 @@ func concurrentClaims(t *testing.T, d Deployment) {
 			t.Fatalf("application %d has two homes: %s and %s", a.app, before, a.winner)
 		}
 		winners[a.app] = a.winner
+		if a.fresh {
+			made[a.app]++
+		}
+	}
+	for i := range apps {
+		same(t, fmt.Sprintf("fresh claims of application %d", i), made[i], 1)
 	}
 	total := 0
 	for c := range callers {
@@ -834,7 +880,7 @@ func concurrentClaims(t *testing.T, d Deployment) {
 func endedContext(t *testing.T, d Deployment) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := d.Store.Claim(ctx, App(1), "sc-1"); err == nil {
+	if _, _, err := d.Store.Claim(ctx, App(1), "sc-1"); err == nil {
 		t.Fatal("a claim with an ended context succeeded")
 	}
 	_, err := d.Store.Home(t.Context(), App(1))
