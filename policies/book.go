@@ -14,12 +14,17 @@ type Book struct {
 	set    subcluster.Policies
 	parsed map[creel.QueuePath]entry
 	bad    []string
+	last   Policy // of queues that no document holds for
 }
 
 type entry struct {
 	version int64
 	policy  Policy
 }
+
+// EmptyBook has no document: its policy holds for every queue, and in the
+// books that NewBook makes from it for every queue that no document holds for.
+func EmptyBook(last Policy) *Book { return &Book{last: last} }
 
 // NewBook reads the documents of a view. What previous has already read is
 // taken from it; a document that cannot be read leaves the last good one of
@@ -29,7 +34,10 @@ func NewBook(previous *Book, set subcluster.Policies) *Book {
 	if previous != nil && previous.set.Version == set.Version {
 		return previous
 	}
-	b := &Book{set: set, parsed: make(map[creel.QueuePath]entry, len(set.All()))}
+	b := &Book{set: set, parsed: make(map[creel.QueuePath]entry, len(set.All())), last: Default()}
+	if previous != nil {
+		b.last = previous.last
+	}
 	for _, doc := range set.All() {
 		var before entry
 		ok := false
@@ -56,7 +64,7 @@ func NewBook(previous *Book, set subcluster.Policies) *Book {
 
 // For is the policy that holds for a queue and where it was written: the
 // queue's own, else the nearest ancestor's, else that of "root", else that of
-// "*", else the default, written at "". A bare name is also looked up below
+// "*", else the book's last resort, written at "". A bare name is also looked up below
 // root, since clients may send "default" for "root.default".
 func (b *Book) For(q creel.QueuePath) (Policy, creel.QueuePath) {
 	if b == nil {
@@ -78,7 +86,7 @@ func (b *Book) For(q creel.QueuePath) (Policy, creel.QueuePath) {
 			return e.policy, last
 		}
 	}
-	return Default(), ""
+	return b.last, ""
 }
 
 // Bad are the documents that could not be read, each with why, by queue.

@@ -94,9 +94,37 @@ func TestABookKeepsTheLastGoodDocument(t *testing.T) {
 	if len(second.Bad()) != 2 || NewBook(second, second.set) != second {
 		t.Errorf("bad: %q", second.Bad())
 	}
+	home := Policy{hashHome{}, homeSplit{}}
+	for _, b := range []*Book{EmptyBook(home), NewBook(EmptyBook(home), subcluster.NewPolicies([]subcluster.Policy{doc("root.a", 1, `{}`)}))} {
+		if p, at := b.For("root.b"); p.HomeName() != "hash" || p.SplitName() != "home" || at != "" {
+			t.Errorf("a queue without a document: %+v from %q", p, at)
+		}
+	}
 	var none *Book
 	if p, at := none.For("root.a"); p.HomeName() != "balanced" || at != "" {
 		t.Errorf("no book: %s from %q", p.HomeName(), at)
+	}
+}
+
+// The names that settings and messages offer are those that Parse takes.
+func TestEveryNameIsAPolicy(t *testing.T) {
+	for _, name := range HomeNames() {
+		if p, err := Parse([]byte(`{"home":{"policy":"` + name + `"}}`)); err != nil || p.HomeName() != name {
+			t.Errorf("home %s: %s, %v", name, p.HomeName(), err)
+		}
+	}
+	for _, name := range SplitNames() {
+		if p, err := Parse([]byte(`{"split":{"policy":"` + name + `"}}`)); err != nil || p.SplitName() != name {
+			t.Errorf("split %s: %s, %v", name, p.SplitName(), err)
+		}
+	}
+	_, err := Parse([]byte(`{"home":{"policy":"x"}}`))
+	if err == nil || !strings.Contains(err.Error(), strings.Join(HomeNames(), ", ")) {
+		t.Errorf("%v does not name all home policies", err)
+	}
+	_, err = Parse([]byte(`{"split":{"policy":"x"}}`))
+	if err == nil || !strings.Contains(err.Error(), strings.Join(SplitNames(), ", ")) {
+		t.Errorf("%v does not name all split policies", err)
 	}
 }
 

@@ -50,6 +50,16 @@ type Policy struct {
 // Default is the policy of queues that nobody wrote a document for.
 func Default() Policy { return Policy{home: balancedHome{}, split: balancedSplit{}} }
 
+// HomeNames and SplitNames are the rules that a document may name.
+func HomeNames() []string {
+	return []string{"balanced", "hash", "load", "locality", "priority", "reject", "uniform", "weighted"}
+}
+
+// SplitNames see HomeNames.
+func SplitNames() []string {
+	return []string{"balanced", "broadcast", "home", "locality", "reject"}
+}
+
 // Home chooses a member for a submission. tried are members that have already
 // failed to take it. The reason is filled in either case; the error is of kind
 // creel.ErrNoSubcluster (nobody can take it now: try later),

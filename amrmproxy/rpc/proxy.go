@@ -58,6 +58,7 @@ type Spreads interface {
 type Config struct {
 	Name     string // of this proxy, for the spread records
 	Session  amrmproxy.Config
+	Policy   policies.Policy // of queues that no document holds for
 	Masters  Masters
 	Launcher Launcher
 	Spreads  Spreads
@@ -247,7 +248,7 @@ func (p *Proxy) now() *picture {
 	if old = p.seen.Load(); old != nil && old.view == view {
 		return old
 	}
-	var book *policies.Book
+	book := policies.EmptyBook(p.cfg.Policy)
 	if old != nil {
 		book = old.book
 	}

@@ -117,7 +117,10 @@ func (f *federation) startAll() error {
 		proxy := &service[*proxyParts]{name: "proxy of " + string(id)}
 		proxyAt := "127.0.0.1:0"
 		proxy.make = func() (*proxyParts, []part, func() error, error) {
-			p := proxySettings(c.settings)
+			p, err := proxySettings(c.settings)
+			if err != nil {
+				return nil, nil, nil, err
+			}
 			p.name, p.address, p.web, p.poll, p.log = "proxy-"+string(id), proxyAt, "127.0.0.1:0", 250*time.Millisecond, c.log
 			p.rpc.DrainTime = time.Second
 			made, err := newProxy(p, c.store)
@@ -186,7 +189,10 @@ func (f *federation) startAll() error {
 	}
 	for i := range c.routers {
 		router := &service[*routerParts]{name: fmt.Sprintf("router %d", i+1)}
-		r := routerSettings(c.settings)
+		r, err := routerSettings(c.settings)
+		if err != nil {
+			return err
+		}
 		r.log, r.user, r.poll = c.log, "creel", 250*time.Millisecond
 		r.rpc.DrainTime = time.Second
 		if !c.ports || i > 0 {

@@ -15,6 +15,7 @@ import (
 	proxyrpc "github.com/creelrm/creel/amrmproxy/rpc"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster"
@@ -28,6 +29,7 @@ type proxyConfig struct {
 	name, address, web string
 	user               string // that submits and kills twins for their owners; "" says to be the owner
 	session            amrmproxy.Config
+	policy             policies.Policy // of queues without a document
 	callTime           time.Duration
 	mailbox, sessions  int
 	poll               time.Duration
@@ -36,14 +38,20 @@ type proxyConfig struct {
 	log                *slog.Logger
 }
 
-func proxySettings(s *settings.Settings) proxyConfig {
+func proxySettings(s *settings.Settings) (proxyConfig, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "proxy"
 	}
+	policy, err := basePolicy(s)
+	if err != nil {
+		return proxyConfig{}, err
+	}
 	return proxyConfig{name: fmt.Sprintf("%s/%d", host, os.Getpid()), address: s.Listen("yarn.nodemanager.amrmproxy.address", "yarn.nodemanager.bind-host"),
-		web: "127.0.0.1:0", callTime: s.Duration("creel.proxy.member-timeout"), mailbox: s.Int("creel.proxy.inbox"), sessions: s.Int("creel.proxy.max-sessions"),
-		poll: s.Duration("creel.store.poll-interval"), secretFile: s.String("creel.cluster.secret-file"), rpc: rpcLimits(s), log: slog.Default()}
+		web: "127.0.0.1:0", policy: policy, callTime: s.Duration("creel.proxy.call-timeout"), mailbox: s.Int("creel.proxy.inbox"), sessions: s.Int("creel.proxy.max-sessions"),
+		session: amrmproxy.Config{TwinBeat: s.Duration("creel.proxy.beat-interval"), SlowAfter: s.Duration("creel.proxy.member-timeout"),
+			StuckAfter: s.Duration("creel.proxy.move-asks-after"), MasterExpiry: s.Duration("yarn.am.liveness-monitor.expiry-interval-ms")},
+		poll: s.Duration("creel.store.poll-interval"), secretFile: s.String("creel.cluster.secret-file"), rpc: rpcLimits(s), log: slog.Default()}, nil
 }
 
 // proxyParts is an AM-RM proxy assembled.
@@ -68,7 +76,7 @@ func newProxy(c proxyConfig, store statestore.Store) (*proxyParts, error) {
 	}
 	watcher := watch.New(store, watch.Config{Poll: c.poll, Validate: validPolicy, Log: c.log})
 	calls := proxyrpc.NewRemote(watcher.View, c.user, hrpc.ClientConfig{Logger: c.log})
-	proxy, err := proxyrpc.New(proxyrpc.Config{Name: c.name, Session: c.session, Masters: calls, Launcher: calls, Spreads: store, Secrets: secret,
+	proxy, err := proxyrpc.New(proxyrpc.Config{Name: c.name, Session: c.session, Policy: c.policy, Masters: calls, Launcher: calls, Spreads: store, Secrets: secret,
 		View: watcher.View, CallTime: c.callTime, Mailbox: c.mailbox, MaxSessions: c.sessions, Logger: c.log})
 	if err != nil {
 		return nil, err
@@ -111,7 +119,11 @@ func proxyCommand() *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		p, err := newProxy(proxySettings(s), store)
+		conf, err := proxySettings(s)
+		if err != nil {
+			return nil, err
+		}
+		p, err := newProxy(conf, store)
 		if err != nil {
 			return nil, err
 		}

@@ -46,20 +46,19 @@ var creelRouterKeys = []Setting{
 	{Key: "creel.router.breaker.failures", Type: Int, Default: "5", Doc: "Failures in a row after which a subcluster is left alone for a while."},
 	{Key: "creel.router.breaker.open-time", Type: Duration, Default: "5s", Doc: "For how long."},
 	{Key: "creel.router.home-cache", Type: Int, Default: "100000", Doc: "Homes of applications that a router remembers."},
-	{Key: "creel.router.policy", Type: Enum, Default: "load", Choices: []string{"uniform", "weighted", "priority", "load", "hash", "locality", "creel"}, Doc: "How a queue without a policy in the store chooses homes."},
+	{Key: "creel.router.policy", Type: Enum, Default: "balanced", Choices: []string{"balanced", "hash", "load", "locality", "priority", "reject", "uniform", "weighted"}, Doc: "How a queue without a policy in the store chooses homes."},
 	{Key: "creel.router.proxy-user", Type: String, Default: "${user.name}", Doc: "The user that a router acts as towards ResourceManagers, on behalf of its clients."},
 	{Key: "creel.router.decisions-kept", Type: Int, Default: "10000", Doc: "Decisions kept for `creel app why`."},
 	{Key: "creel.router.dashboard", Type: Bool, Default: "true", Doc: "Whether the web door serves the dashboard."},
 }
 
 var creelProxyKeys = []Setting{
-	{Key: "creel.proxy.home-timeout", Type: Duration, Default: "10s", Doc: "How long an allocate to the home may take."},
-	{Key: "creel.proxy.member-timeout", Type: Duration, Default: "30s", Doc: "How long an allocate to another subcluster may take before its asks move."},
-	{Key: "creel.proxy.beat-interval", Type: Duration, Default: "1s", Doc: "The time between an unmanaged master's beats when its master is silent."},
+	{Key: "creel.proxy.call-timeout", Type: Duration, Default: "10s", Doc: "How long one call to a subcluster may take."},
+	{Key: "creel.proxy.member-timeout", Type: Duration, Default: "10s", Doc: "How long a subcluster may fail to answer before what is asked of it moves to others."},
+	{Key: "creel.proxy.beat-interval", Type: Duration, Default: "250ms", Doc: "The time between the beats of an unmanaged master that waits for containers."},
 	{Key: "creel.proxy.max-sessions", Type: Int, Default: "10000", Doc: "Attempts that one proxy serves."},
-	{Key: "creel.proxy.max-members", Type: Int, Default: "8", Doc: "Subclusters over which one attempt is spread."},
-	{Key: "creel.proxy.policy", Type: Enum, Default: "locality", Choices: []string{"home", "broadcast", "locality", "creel"}, Doc: "How asks of a queue without a policy in the store are split."},
-	{Key: "creel.proxy.move-asks-after", Type: Duration, Default: "10s", Doc: "How long asks wait at a subcluster that grants nothing before they are tried elsewhere."},
+	{Key: "creel.proxy.policy", Type: Enum, Default: "balanced", Choices: []string{"balanced", "broadcast", "home", "locality", "reject"}, Doc: "How asks of a queue without a policy in the store are split."},
+	{Key: "creel.proxy.move-asks-after", Type: Duration, Default: "30s", Doc: "How long asks wait at a subcluster that grants nothing before they are tried elsewhere."},
 	{Key: "creel.proxy.inbox", Type: Int, Default: "64", Doc: "Events that may wait for one attempt."},
 }
 
