@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,15 +63,67 @@ var shell = []Case{
 			t.Errorf("%d containers ran", len(ran))
 		}
 	}},
+	{"dshell_50", func(t *testing.T, c *Cluster) {
+		mark := t.TempDir()
+		runShell(t, c, c.client(t), 50, "-shell_command", "touch "+mark+"/$CONTAINER_ID")
+		if ran, _ := os.ReadDir(mark); len(ran) != 50 {
+			t.Errorf("%d containers ran", len(ran))
+		}
+	}},
+	{"dshell_keep", func(t *testing.T, c *Cluster) {
+		// The master dies; its containers live on and are the next attempt's.
+		client, mark := c.client(t), t.TempDir()
+		wait := fmt.Sprintf("touch %s/began.$CONTAINER_ID; until [ -e %s/go ]; do sleep 0.2; done; touch %s/ended.$CONTAINER_ID", mark, mark, mark)
+		p := client.Start(t, hadoop.DistributedShell, shellArgs(t, 2, "-keep_containers_across_application_attempts", "-shell_command", wait)...)
+		p.Await(t, "the containers", func() bool {
+			began, err := filepath.Glob(mark + "/began.*")
+			return err == nil && len(began) == 2
+		})
+		id := regexp.MustCompile(applicationID).FindString(p.Output())
+		attempt := func(n int) string {
+			return fmt.Sprintf("%s_%06d", strings.Replace(id, "application", "appattempt", 1), n)
+		}
+		out := client.Run(t, hadoop.ApplicationCLI, "container", "-list", attempt(1)).OK(t).Stdout
+		workers := regexp.MustCompile(containerID).FindAllString(out, -1)
+		slices.Sort(workers)
+		workers = slices.Compact(workers)
+		if len(workers) != 3 {
+			t.Fatalf("the first attempt has %v", workers)
+		}
+		master := workers[0]
+		client.Run(t, hadoop.ApplicationCLI, "container", "-signal", master, "FORCEFUL_SHUTDOWN").OK(t)
+		until(t, "the second attempt", func() bool {
+			r := client.Run(t, hadoop.ApplicationCLI, "applicationattempt", "-status", attempt(2))
+			return strings.Contains(r.Stdout, "State : RUNNING")
+		})
+		if err := os.WriteFile(filepath.Join(mark, "go"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Exit(); err != nil {
+			t.Errorf("the shell: %v\n%s", err, p.Tail(40))
+		}
+		c.ends(t, client, id, "FINISHED", "SUCCEEDED")
+		for _, worker := range workers[1:] {
+			if _, err := os.Stat(filepath.Join(mark, "ended."+worker)); err != nil {
+				t.Errorf("%s did not live on: %v", worker, err)
+			}
+		}
+		if began, _ := filepath.Glob(mark + "/began.*"); len(began) != 2 {
+			t.Errorf("%d containers began, want the two of the first attempt", len(began))
+		}
+	}},
 	{"dshell_script", func(t *testing.T, c *Cluster) {
 		dir := t.TempDir()
 		script := filepath.Join(dir, "work.sh")
 		if err := os.WriteFile(script, []byte("#!/bin/bash\necho \"$GREETING $1\" > "+dir+"/$CONTAINER_ID.txt\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		runShell(t, c, c.client(t), 2, "-shell_script", script, "-shell_args", "world", "-shell_env", "GREETING=hello")
+		// One container: the shell's master renames the script once for each
+		// container it starts, from a thread for each, and dies when the second
+		// finds it gone.
+		runShell(t, c, c.client(t), 1, "-shell_script", script, "-shell_args", "world", "-shell_env", "GREETING=hello")
 		said, err := filepath.Glob(dir + "/*.txt")
-		if err != nil || len(said) != 2 {
+		if err != nil || len(said) != 1 {
 			t.Fatalf("%d containers ran, %v", len(said), err)
 		}
 		if b, err := os.ReadFile(said[0]); err != nil || string(b) != "hello world\n" {
@@ -161,6 +214,18 @@ var shell = []Case{
 		}
 		c.ends(t, client, matches(t, r.All, applicationID), "FINISHED", "SUCCEEDED")
 	}},
+	{"uam_kill", func(t *testing.T, c *Cluster) {
+		// Killed before its master has registered.
+		client := c.client(t)
+		p := client.Start(t, hadoop.UnmanagedLauncher, "-cmd", "sleep 1000")
+		p.WaitLine(t, "Launching AM with application attempt id")
+		id := regexp.MustCompile(applicationID).FindString(p.Output())
+		if r := c.report(t, client, id); r.State != "ACCEPTED" {
+			t.Errorf("%s is %s", id, r.State)
+		}
+		client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t)
+		c.ends(t, client, id, "KILLED", "KILLED")
+	}},
 	{"dshell_placement", func(t *testing.T, c *Cluster) {
 		client, dir := c.client(t), t.TempDir()
 		args := []string{"-placement_spec", "kit(2),NOTIN,NODE,kit", "-shell_command", "touch " + dir + "/$NM_PORT.$CONTAINER_ID"}
@@ -179,16 +244,7 @@ var shell = []Case{
 	}},
 	{"dshell_opportunistic", func(t *testing.T, c *Cluster) {
 		client, mark := c.client(t), t.TempDir()
-		args := []string{"-container_type", "OPPORTUNISTIC", "-shell_command", "touch " + mark + "/$CONTAINER_ID"}
-		if why, no := c.Without["dshell_opportunistic"]; no {
-			r := client.Run(t, hadoop.DistributedShell, shellArgs(t, 2, args...)...)
-			if r.Code == 0 {
-				t.Errorf("exit code 0 without the feature")
-			}
-			c.toldIn(t, client, r, why)
-			return
-		}
-		runShell(t, c, client, 2, args...)
+		runShell(t, c, client, 2, "-container_type", "OPPORTUNISTIC", "-shell_command", "touch "+mark+"/$CONTAINER_ID")
 		if ran, _ := os.ReadDir(mark); len(ran) != 2 {
 			t.Errorf("%d containers ran", len(ran))
 		}

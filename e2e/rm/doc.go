@@ -3,4 +3,9 @@
 // Package rm proves creel's ResourceManager with unmodified Hadoop: real
 // NodeManagers under it, real clients and masters in front of it, and a kill -9
 // in the middle of their work.
+//
+// What its tests need to run `creel rm` as a process of its own is exported, for
+// the tests of other packages: [Main] from TestMain, [Binary] for the program,
+// [Start] for a ResourceManager on a Hadoop configuration directory, [Creel.Kill9]
+// and [Creel.Restart].
 package rm

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build control
+
 package clients
 
 import (
@@ -8,7 +10,7 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 )
 
-// The baseline: what the cases demand is what Hadoop's own RM does.
+// The control: what the cases demand is what Hadoop's own RM does.
 func TestHadoopRM(t *testing.T) {
 	logs := t.TempDir()
 	rm := hadoop.StartRM(t, hadoop.RM{})
