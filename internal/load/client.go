@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+)
+
+type clientStub = yarnrpc.ApplicationClientProtocolClient
+
+// stubs puts the client protocol on connections.
+func (o *Options) stubs(clients []*hrpc.Client, address string) []clientStub {
+	list := make([]clientStub, len(clients))
+	for i, c := range clients {
+		list[i] = yarnrpc.NewApplicationClientProtocolClient(c, address, hrpc.Login{User: o.User})
+	}
+	return list
+}
+
+// job is what a load submits: a master that nobody launches when there are no
+// nodes, or an unmanaged one.
+type job struct {
+	queue     string
+	unmanaged bool
+}
+
+// submit makes one application and gives its id.
+func (j job) submit(ctx context.Context, rm clientStub) (creel.ApplicationID, error) {
+	made, err := rm.GetNewApplication(ctx, &pb.GetNewApplicationRequestProto{})
+	if err != nil {
+		return creel.ApplicationID{}, err
+	}
+	c := &pb.ApplicationSubmissionContextProto{
+		ApplicationId: made.GetApplicationId(), ApplicationName: new("load"), Queue: &j.queue, ApplicationType: new("LOAD"), Priority: pb.FromPriority(0),
+		AmContainerSpec: &pb.ContainerLaunchContextProto{Command: []string{"sleep 60"}}, MaxAppAttempts: new(int32(1)),
+		Resource: pb.FromResource(creel.NewResource(128, 1)), UnmanagedAm: &j.unmanaged,
+	}
+	_, err = rm.SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: c})
+	return pb.ToApplicationID(made.GetApplicationId()), err
+}
+
+// kill ends an application; that it has ended already is as good.
+func kill(ctx context.Context, rm clientStub, id creel.ApplicationID) error {
+	_, err := rm.ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)})
+	return err
+}
+
+// MaxApplications bounds what a load prepares before it begins.
+const MaxApplications = 1_000_000
+
+// prepare submits n applications.
+func (j job) prepare(ctx context.Context, stubs []clientStub, n int) ([]creel.ApplicationID, error) {
+	if n < 0 || n > MaxApplications {
+		return nil, fmt.Errorf("%d applications: give 0 to %d", n, MaxApplications)
+	}
+	ids := make([]creel.ApplicationID, n)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(64)
+	for i := range ids {
+		g.Go(func() (err error) {
+			if ids[i], err = j.submit(ctx, stubs[i%len(stubs)]); err != nil {
+				err = fmt.Errorf("submit application %d of %d: %w", i+1, n, err)
+			}
+			return err
+		})
+	}
+	return ids, g.Wait()
+}
+
+// killAll ends applications, whatever became of the load.
+func killAll(ctx context.Context, stubs []clientStub, ids []creel.ApplicationID) {
+	var g errgroup.Group
+	g.SetLimit(64)
+	for i, id := range ids {
+		if !id.IsZero() {
+			g.Go(func() error { return kill(ctx, stubs[i%len(stubs)], id) })
+		}
+	}
+	_ = g.Wait()
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+)
+
+// MaxNodes is how many nodes a load may play.
+const MaxNodes = 200_000
+
+// fleet is the nodes of a load. They speak the tracker's protocol and nothing
+// else: containers that are said to run on them run no program.
+type fleet struct {
+	nodes    []*fleetNode
+	byID     map[creel.NodeID]*fleetNode
+	trackers []yarnrpc.ResourceTrackerClient
+	total    creel.Resource
+
+	registered, resyncs atomic.Int64
+}
+
+// fleetNode is one node. Its lock is held over its own calls, so that they
+// follow each other as a node's do: the next names the answer of the last.
+type fleetNode struct {
+	mu      sync.Mutex
+	id      creel.NodeID
+	tracker yarnrpc.ResourceTrackerClient
+	beat    pb.NodeHeartbeatRequestProto
+	status  pb.NodeStatusProto
+	answer  int32
+	ended   int // of the containers in status, so many at the end have ended
+
+	more  sync.Mutex // guards what arrives while a call is on its way
+	added []*pb.ContainerStatusProto
+}
+
+// newFleet makes nodes 127.1.0.1 and on: addresses, because Hadoop looks names
+// up for its tokens.
+func newFleet(clients []*hrpc.Client, tracker string, n, first int, total creel.Resource) (*fleet, error) {
+	if n < 1 || first < 0 || first+n > MaxNodes {
+		return nil, fmt.Errorf("%d nodes beginning with number %d: give 1 to %d in all", n, first, MaxNodes)
+	}
+	f := &fleet{byID: make(map[creel.NodeID]*fleetNode, n), total: total}
+	for _, c := range clients {
+		f.trackers = append(f.trackers, yarnrpc.NewResourceTrackerClient(c, tracker, hrpc.Login{User: "yarn"}))
+	}
+	for i := range n {
+		a := uint32(127)<<24 | uint32(1)<<16 + uint32(first+i) + 1
+		node := &fleetNode{id: creel.NodeID{Host: netip.AddrFrom4([4]byte{byte(a >> 24), byte(a >> 16), byte(a >> 8), byte(a)}).String(), Port: 8041},
+			tracker: f.trackers[i%len(f.trackers)]}
+		use := &pb.ResourceUtilizationProto{Pmem: new(int32(0)), Vmem: new(int32(0)), Cpu: new(float32(0))}
+		node.status.NodeId, node.status.ResponseId = pb.FromNodeID(node.id), &node.answer
+		node.status.NodeHealthStatus = &pb.NodeHealthStatusProto{IsNodeHealthy: new(true), HealthReport: new(""), LastHealthReportTime: new(time.Now().UnixMilli())}
+		node.status.ContainersUtilization, node.status.NodeUtilization = use, use
+		node.beat.NodeStatus = &node.status
+		f.nodes = append(f.nodes, node)
+		f.byID[node.id] = node
+	}
+	return f, nil
+}
+
+// register makes all nodes known.
+func (f *fleet) register(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(64)
+	for _, n := range f.nodes {
+		g.Go(func() error {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return f.enter(ctx, n)
+		})
+	}
+	return g.Wait()
+}
+
+// enter registers a node with what runs on it. The caller holds its lock.
+func (f *fleet) enter(ctx context.Context, n *fleetNode) error {
+	n.answer = 0
+	req := &pb.RegisterNodeManagerRequestProto{NodeId: n.status.NodeId, HttpPort: new(int32(8042)), Resource: pb.FromResource(f.total), PhysicalResource: pb.FromResource(f.total),
+		NmVersion: new("3.4.2"), NodeStatus: &pb.NodeStatusProto{NodeId: n.status.NodeId, ResponseId: new(int32(0)), NodeHealthStatus: n.status.NodeHealthStatus}}
+	seen := map[creel.ApplicationID]bool{}
+	for _, c := range n.status.ContainersStatuses[:len(n.status.ContainersStatuses)-n.ended] {
+		req.ContainerStatuses = append(req.ContainerStatuses, &pb.NMContainerStatusProto{ContainerId: c.ContainerId, ContainerState: c.State, Resource: c.Capability,
+			Priority: pb.FromPriority(1), Diagnostics: new(""), ContainerExitStatus: new(int32(-1000)), CreationTime: new(time.Now().UnixMilli()), Version: new(int32(0)), ExecutionType: c.ExecutionType})
+		if app := pb.ToContainerID(c.ContainerId).Attempt.Application; !seen[app] {
+			seen[app] = true
+			req.RunningApplications = append(req.RunningApplications, pb.FromApplicationID(app))
+		}
+	}
+	answer, err := n.tracker.RegisterNodeManager(ctx, req)
+	if err != nil {
+		return fmt.Errorf("register node %s: %w", n.id, err)
+	}
+	if answer.GetNodeAction() == pb.NodeActionProto_SHUTDOWN {
+		return fmt.Errorf("node %s was told to shut down: %s", n.id, answer.GetDiagnosticsMessage())
+	}
+	n.beat.LastKnownContainerTokenMasterKey, n.beat.LastKnownNmTokenMasterKey = answer.GetContainerTokenMasterKey(), answer.GetNmTokenMasterKey()
+	f.registered.Add(1)
+	return nil
+}
+
+// errShutdown is a node that was told to stop. It goes on beating: it is load.
+var errShutdown = errors.New("a node was told to shut down")
+
+// call makes a node's next heartbeat, and registers it anew when it must.
+func (f *fleet) call(ctx context.Context, n *fleetNode) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.more.Lock()
+	n.status.ContainersStatuses = append(n.status.ContainersStatuses, n.added...)
+	if len(n.added) > 0 && n.ended > 0 {
+		n.sortEnded()
+	}
+	n.added = n.added[:0]
+	n.more.Unlock()
+	answer, err := n.tracker.NodeHeartbeat(ctx, &n.beat)
+	if err != nil {
+		return err
+	}
+	switch answer.GetNodeAction() {
+	case pb.NodeActionProto_RESYNC:
+		f.resyncs.Add(1)
+		return f.enter(ctx, n)
+	case pb.NodeActionProto_SHUTDOWN:
+		return errShutdown
+	}
+	n.answer = answer.GetResponseId()
+	if k := answer.GetContainerTokenMasterKey(); k != nil {
+		n.beat.LastKnownContainerTokenMasterKey = k
+	}
+	if k := answer.GetNmTokenMasterKey(); k != nil {
+		n.beat.LastKnownNmTokenMasterKey = k
+	}
+	// What had ended has now been told once, which is enough here.
+	n.status.ContainersStatuses = n.status.ContainersStatuses[:len(n.status.ContainersStatuses)-n.ended]
+	n.ended = 0
+	if gone := answer.GetContainersToCleanup(); len(gone) > 0 && len(n.status.ContainersStatuses) > 0 {
+		n.stop(gone)
+	}
+	return nil
+}
+
+// stop ends containers that the ResourceManager wants gone.
+func (n *fleetNode) stop(gone []*pb.ContainerIdProto) {
+	want := make(map[creel.ContainerID]bool, len(gone))
+	for _, id := range gone {
+		want[pb.ToContainerID(id)] = true
+	}
+	for _, c := range n.status.ContainersStatuses {
+		if want[pb.ToContainerID(c.ContainerId)] {
+			c.State, c.ExitStatus = pb.ContainerStateProto_C_COMPLETE.Enum(), new(int32(-105))
+			n.ended++
+		}
+	}
+	n.sortEnded()
+}
+
+// sortEnded keeps the containers that have ended behind those that run.
+func (n *fleetNode) sortEnded() {
+	list := n.status.ContainersStatuses
+	running := make([]*pb.ContainerStatusProto, 0, len(list))
+	var ended []*pb.ContainerStatusProto
+	for _, c := range list {
+		if c.GetState() == pb.ContainerStateProto_C_COMPLETE {
+			ended = append(ended, c)
+		} else {
+			running = append(running, c)
+		}
+	}
+	n.status.ContainersStatuses, n.ended = append(running, ended...), len(ended)
+}
+
+// run has a granted container run on its node.
+func (f *fleet) run(c *pb.ContainerProto) {
+	n := f.byID[pb.ToNodeID(c.GetNodeId())]
+	if n == nil {
+		return // on a node that is not ours
+	}
+	s := &pb.ContainerStatusProto{ContainerId: c.GetId(), State: pb.ContainerStateProto_C_RUNNING.Enum(), Diagnostics: new(""), ExitStatus: new(int32(-1000)),
+		Capability: c.GetResource(), ExecutionType: pb.ExecutionTypeProto_GUARANTEED.Enum()}
+	n.more.Lock()
+	n.added = append(n.added, s)
+	n.more.Unlock()
+}

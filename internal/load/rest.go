@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// RESTOptions is a load of HTTP requests, each connection one at a time.
+type RESTOptions struct {
+	Options
+	URL    string // http://host:port/path?query
+	Method string // GET when empty
+	Body   string // of each request, JSON
+	Accept string // application/json when empty
+}
+
+// RESTResult is what is told of HTTP beside latency.
+type RESTResult struct {
+	BytesEach float64 `json:"bytes_each"` // of an answer's body
+}
+
+// statusError is an answer that is not 2xx.
+type statusError int
+
+func (s statusError) Error() string { return fmt.Sprintf("%d %s", int(s), http.StatusText(int(s))) }
+
+// REST asks. It has its own small client: net/http's hands each request over
+// between goroutines, which costs more than most answers do.
+func REST(ctx context.Context, o RESTOptions) (*Result, error) {
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Scheme != "http" || u.Host == "" {
+		return nil, fmt.Errorf("URL %q: give http://host:port/path", o.URL)
+	}
+	address := u.Host
+	if u.Port() == "" {
+		address = net.JoinHostPort(u.Hostname(), "80")
+	}
+	o.Plan.InFlight = o.Plan.Connections
+	if err := o.check(address); err != nil {
+		return nil, err
+	}
+	head := o.head(u)
+	conns := make([]*webConn, o.Plan.InFlight)
+	var bytes atomic.Int64
+	m := newMeter(o.PIDs)
+	err = drive(ctx, o.Plan, m, func(ctx context.Context, w int, _ int64, _ time.Time) error {
+		if conns[w] == nil {
+			c, err := dialWeb(ctx, address)
+			if err != nil {
+				return err
+			}
+			conns[w] = c
+		}
+		n, keep, err := conns[w].do(head)
+		bytes.Add(n)
+		if !keep {
+			conns[w].close()
+			conns[w] = nil
+		}
+		if err != nil && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return err
+	})
+	var all int64
+	for _, c := range conns {
+		if c != nil {
+			all += c.answers
+			c.close()
+		}
+	}
+	r := m.result("rest "+u.Path, o.URL, o.Plan)
+	r.REST = &RESTResult{}
+	if all > 0 {
+		r.REST.BytesEach = round(float64(bytes.Load()) / float64(all))
+	}
+	return r, err
+}
+
+// head is the bytes of each request.
+func (o *RESTOptions) head(u *url.URL) []byte {
+	method, accept := o.Method, o.Accept
+	if method == "" {
+		method = http.MethodGet
+	}
+	if accept == "" {
+		accept = "application/json"
+	}
+	target := u.RequestURI()
+	if o.User != "" && !strings.Contains(u.RawQuery, "user.name=") {
+		if u.RawQuery == "" {
+			target += "?"
+		} else {
+			target += "&"
+		}
+		target += "user.name=" + url.QueryEscape(o.User)
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\nAccept: %s\r\n", method, target, u.Host, accept)
+	if o.Body != "" {
+		fmt.Fprintf(&b, "Content-Type: application/json\r\n")
+	}
+	if o.Body != "" || method != http.MethodGet {
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(o.Body))
+	}
+	b.WriteString("\r\n" + o.Body)
+	return b.Bytes()
+}
+
+type webConn struct {
+	c       net.Conn
+	r       *bufio.Reader
+	unhook  func() bool
+	answers int64
+}
+
+func dialWeb(ctx context.Context, address string) (*webConn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return &webConn{c: c, r: bufio.NewReaderSize(c, 64<<10), unhook: context.AfterFunc(ctx, func() { _ = c.Close() })}, nil
+}
+
+func (w *webConn) close() {
+	w.unhook()
+	_ = w.c.Close()
+}
+
+// do makes one request; keep tells that the connection is good for another.
+func (w *webConn) do(head []byte) (n int64, keep bool, err error) {
+	if _, err := w.c.Write(head); err != nil {
+		return 0, false, err
+	}
+	answer, err := http.ReadResponse(w.r, nil)
+	if err != nil {
+		return 0, false, err
+	}
+	n, err = io.Copy(io.Discard, answer.Body)
+	_ = answer.Body.Close()
+	w.answers++
+	if err == nil && (answer.StatusCode < 200 || answer.StatusCode > 299) {
+		err = statusError(answer.StatusCode)
+		return n, !answer.Close, err
+	}
+	return n, err == nil && !answer.Close, err
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"context"
+	"time"
+
+	pb "github.com/creelrm/creel/internal/yarnpb"
+)
+
+// SubmitOptions is a load of submissions: each asks for a new id and submits
+// with it.
+type SubmitOptions struct {
+	Options
+	Client string // host:port of ApplicationClientProtocol, of a ResourceManager or a router
+	Queue  string
+	// Cycle reads a report and kills the application too, within the same
+	// request, so that the server does not fill up.
+	Cycle bool
+}
+
+// Submit submits.
+func Submit(ctx context.Context, o SubmitOptions) (*Result, error) {
+	if err := o.check(o.Client); err != nil {
+		return nil, err
+	}
+	clients, end := o.clients(o.Plan.Connections)
+	defer end()
+	stubs := o.stubs(clients, o.Client)
+	work := job{queue: o.Queue}
+	m := newMeter(o.PIDs)
+	err := drive(ctx, o.Plan, m, func(ctx context.Context, w int, _ int64, _ time.Time) error {
+		rm := stubs[w%len(stubs)]
+		id, err := work.submit(ctx, rm)
+		if err != nil || !o.Cycle {
+			return err
+		}
+		if _, err := rm.GetApplicationReport(ctx, &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)}); err != nil {
+			return err
+		}
+		// Hadoop answers a kill with "not yet" until the application has ended.
+		for {
+			answer, err := rm.ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)})
+			if err != nil || answer.GetIsKillCompleted() {
+				return err
+			}
+			if err := pause(ctx, time.Millisecond); err != nil {
+				return err
+			}
+		}
+	})
+	kind := "submit"
+	if o.Cycle {
+		kind = "submit cycle"
+	}
+	return m.result(kind, o.Client, o.Plan), err
+}

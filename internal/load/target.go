@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/yarnrpc"
+)
+
+// Options are what every load takes.
+type Options struct {
+	Plan Plan
+	User string
+	// Anywhere takes addresses that are not loopback ones. A load is an attack
+	// when it meets a server that did not ask for it.
+	Anywhere bool
+	PIDs     []int // processes on this machine whose use is reported too
+	Logger   *slog.Logger
+}
+
+func (o *Options) check(addresses ...string) error {
+	if err := o.Plan.Validate(); err != nil {
+		return err
+	}
+	if o.User == "" {
+		return fmt.Errorf("no user: say as whom to call")
+	}
+	for _, pid := range o.PIDs {
+		if _, _, err := processUse(pid); err != nil {
+			return err
+		}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	for _, a := range addresses {
+		if err := o.allowed(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allowed refuses addresses that leave this machine.
+func (o *Options) allowed(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("address %q: give host:port", address)
+	}
+	if o.Anywhere {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return fmt.Errorf("address %q: %w", address, err)
+	}
+	for _, ip := range ips {
+		if !ip.IsLoopback() {
+			return fmt.Errorf("%s is not a loopback address, and load on a server that others use hurts them; if it is yours, force it", address)
+		}
+	}
+	return nil
+}
+
+// clients are so many connections; callers take them in turn. A Client keeps
+// one connection to an address, so there are as many of them.
+func (o *Options) clients(n int) (list []*hrpc.Client, end func()) {
+	for range n {
+		list = append(list, hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf, Logger: o.Logger, IdleTime: time.Hour}))
+	}
+	return list, func() {
+		for _, c := range list {
+			_ = c.Close()
+		}
+	}
+}
