@@ -58,7 +58,7 @@ var rooms = map[string]room{
 	"router/rpc":            {own: []string{".", "subcluster", "subcluster/remote", "policies", "router", "router/gateway", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},
 	"router/rest":           {own: []string{".", "subcluster", "subcluster/remote", "policies", "router", "router/gateway"}},
 	"router/dash":           {own: []string{".", "subcluster", "router", "router/gateway"}},
-	"internal/sim":          {own: []string{".", "subcluster", "subcluster/rm", "subcluster/nm", "policies", "statestore", "router", "amrmproxy", "internal/workload", data}},
+	"internal/sim":          {pure: true, own: []string{".", "subcluster", "subcluster/rm", "subcluster/nm", "policies", "statestore", "router", "amrmproxy", "internal/workload", data}, pkgs: protobuf},
 	"internal/load":         {own: []string{".", "internal/hrpc", data, "internal/yarnrpc", "internal/token", "internal/workload"}},
 	"statestore/storetest":  {own: []string{".", "subcluster", "statestore"}},
 	"statestore/watch":      {own: []string{".", "subcluster", "statestore"}},

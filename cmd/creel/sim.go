@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/sim"
+	"github.com/creelrm/creel/internal/workload/traces"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/spf13/cobra"
+)
+
+// simFlags are the simulator's.
+type simFlags struct {
+	trace       string
+	hours       string
+	speed       float64
+	subclusters int
+	nodes       int
+	cores       int64
+	faults      bool
+	seed        uint64
+	seeds       int
+	parallel    int
+	audit       int
+	repeat      bool
+	log         string
+	summary     string
+}
+
+func simCommand() *cobra.Command {
+	var f simFlags
+	c := &cobra.Command{Use: "sim", Short: "the whole federation in virtual time, on the same code, from one seed", GroupID: "try", Args: noArguments,
+		Long: `Runs subclusters with simulated nodes, proxies, routers and a state store under
+an event heap in virtual time: the code of the daemons, without a clock, a
+socket or a thread. The same flags give the same events; the hash of their log
+is printed. An auditor looks at each event. Exit code 0 means that each
+application reached its end exactly once and nothing broke; a failing seed is
+printed as the command that repeats it.`,
+		Example: `  creel sim                                  the whole recorded day, without faults
+  creel sim --faults --seed 7 --hours 9-10   an hour with faults drawn from a seed
+  creel sim --faults --seeds 100 --hours 9-9.25 --nodes 20`,
+		RunE: func(c *cobra.Command, _ []string) error { return runSim(&f, c.OutOrStdout()) }}
+	fl := c.Flags()
+	fl.StringVar(&f.trace, "trace", traces.FB2009, "recorded day: a built-in `NAME` or a file with SWIM's columns")
+	fl.StringVar(&f.hours, "hours", "0-24", "part of the day, `FROM-TO`")
+	fl.Float64Var(&f.speed, "speed", 1, "compression of submissions and of tasks' durations")
+	fl.IntVar(&f.subclusters, "subclusters", 3, "subclusters")
+	fl.IntVar(&f.nodes, "nodes", 200, "simulated nodes of each subcluster")
+	fl.Int64Var(&f.cores, "cores", 8, "cores of each node, with 1,024 MB for each")
+	fl.BoolVar(&f.faults, "faults", false, "lose, delay and double messages, cut off and restart subclusters, restart proxies and routers")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of everything that is drawn")
+	fl.IntVar(&f.seeds, "seeds", 1, "run so many seeds, from --seed on")
+	fl.IntVar(&f.parallel, "parallel", 1, "run so many seeds at a time")
+	fl.IntVar(&f.audit, "audit-every", 0, "events between two full audits; 0 is 1,000,000 without faults and 20,000 with")
+	fl.BoolVar(&f.repeat, "repeat", false, "run each seed twice and compare the hashes")
+	fl.StringVar(&f.log, "log", "", "write the event log as text to `FILE`")
+	fl.StringVar(&f.summary, "summary", "", "write the figures as JSON to `FILE`")
+	return c
+}
+
+// simSummary is demo's summary with the virtual time beside the wall's.
+type simSummary struct {
+	summary
+	VirtualS float64          `json:"virtual_s"`
+	Events   int64            `json:"events"`
+	Hash     string           `json:"hash"`
+	Faults   map[string]int64 `json:"faults,omitempty"`
+}
+
+// config makes the run of one seed.
+func (f *simFlags) config(seed uint64) (sim.Config, error) {
+	d := demoFlags{trace: f.trace, hours: f.hours, speed: f.speed, subclusters: f.subclusters, nodes: f.nodes, seed: seed}
+	jobs, durations, err := d.plan()
+	if err != nil {
+		return sim.Config{}, err
+	}
+	queues, err := simQueues()
+	if err != nil {
+		return sim.Config{}, err
+	}
+	weights := map[string]float64{}
+	for i := range f.subclusters {
+		weights[fmt.Sprintf("sc-%d", i+1)] = 1 / float64(int64(1)<<min(i, 40))
+	}
+	skewed, err := json.Marshal(map[string]any{"home": map[string]any{"policy": "weighted", "weights": weights}})
+	if err != nil {
+		return sim.Config{}, err
+	}
+	c := sim.Config{Seed: seed, Jobs: jobs, Durations: durations, Subclusters: f.subclusters, Nodes: f.nodes, NodeSize: creel.NewResource(1024*f.cores, f.cores),
+		Queues: queues, Policies: []sim.Policy{{Queue: "root.research", Document: string(skewed)}}, AuditEvery: f.audit}
+	if f.faults {
+		c.Faults = sim.DefaultFaults(seed, jobs[len(jobs)-1].Submit+time.Minute)
+		if f.audit == 0 {
+			c.AuditEvery = 20_000
+		}
+	}
+	return c, nil
+}
+
+// simQueues are the demo's queues.
+func simQueues() (rm.Queues, error) {
+	dir, err := os.MkdirTemp("", "creel-sim-")
+	if err != nil {
+		return rm.Queues{}, err
+	}
+	defer os.RemoveAll(dir)
+	s, err := embeddedSettings(dir, "", nil)
+	if err != nil {
+		return rm.Queues{}, err
+	}
+	q, err := queueConfig(s, false)
+	return q.Queues, err
+}
+
+// simRun is one seed's outcome.
+type simRun struct {
+	seed   uint64
+	result *sim.Result
+	wall   time.Duration
+	err    error
+}
+
+func (f *simFlags) run(seed uint64, log io.Writer) (out simRun) {
+	out.seed = seed
+	c, err := f.config(seed)
+	if err != nil {
+		out.err = err
+		return out
+	}
+	c.Log = log
+	began := time.Now()
+	w, err := sim.New(c)
+	if err != nil {
+		out.err = err
+		return out
+	}
+	out.result = w.Run()
+	out.wall = time.Since(began)
+	return out
+}
+
+func (f *simFlags) valid() error {
+	switch {
+	case f.seeds < 1 || f.parallel < 1:
+		return usage(errors.New("--seeds and --parallel must be at least 1"))
+	case f.speed <= 0:
+		return usage(errors.New("--speed must be above 0"))
+	case f.cores < 1 || f.cores > 1024:
+		return usage(errors.New("--cores must be 1 to 1,024"))
+	case f.seeds > 1 && (f.log != "" || f.summary != ""):
+		return usage(errors.New("--log and --summary are of one seed; leave out --seeds"))
+	}
+	return nil
+}
+
+// command is how one seed is repeated.
+func (f *simFlags) command(seed uint64) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "creel sim --seed %d --hours %s", seed, f.hours)
+	if f.trace != traces.FB2009 {
+		fmt.Fprintf(&b, " --trace %s", f.trace)
+	}
+	fmt.Fprintf(&b, " --speed %v --subclusters %d --nodes %d --cores %d", f.speed, f.subclusters, f.nodes, f.cores)
+	if f.audit != 0 {
+		fmt.Fprintf(&b, " --audit-every %d", f.audit)
+	}
+	if f.faults {
+		b.WriteString(" --faults")
+	}
+	return b.String()
+}
+
+func runSim(f *simFlags, out io.Writer) error {
+	if err := f.valid(); err != nil {
+		return err
+	}
+	if f.seeds > 1 {
+		return f.runSeeds(out)
+	}
+	var log io.Writer
+	if f.log != "" {
+		file, err := os.Create(f.log)
+		if err != nil {
+			return fmt.Errorf("log: %w", err)
+		}
+		defer file.Close()
+		buffered := bufio.NewWriterSize(file, 1<<20)
+		defer buffered.Flush()
+		log = buffered
+	}
+	r := f.run(f.seed, log)
+	if r.err != nil {
+		return r.err
+	}
+	s := f.summarise(r)
+	s.print(out)
+	good := f.tell(out, r, true)
+	if good && f.repeat {
+		good = f.same(out, r)
+	}
+	if f.summary != "" {
+		b, err := json.MarshalIndent(s, "", "  ")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(f.summary, append(b, '\n'), 0o644); err != nil {
+			return fmt.Errorf("summary: %w", err)
+		}
+	}
+	if !good {
+		return &coded{exitGeneral, errors.New("the verdict is bad: see the lines above")}
+	}
+	return nil
+}
+
+// same runs a seed again and compares.
+func (f *simFlags) same(out io.Writer, first simRun) bool {
+	second := f.run(first.seed, nil)
+	if second.err == nil && second.result.Hash == first.result.Hash && second.result.Events == first.result.Events {
+		fmt.Fprintf(out, "repeated      seed %d: the same hash again\n", first.seed)
+		return true
+	}
+	fmt.Fprintf(out, "repeated      seed %d: ANOTHER hash, so something is decided by chance\nrepeat with:  %s --repeat\n", first.seed, f.command(first.seed))
+	return false
+}
+
+// tell writes what broke in a run, its hash, and the command that repeats it.
+func (f *simFlags) tell(out io.Writer, r simRun, always bool) bool {
+	if always {
+		fmt.Fprintf(out, "virtual       %v in %.1f s, %d events, %.0f a second\n", r.result.Virtual.Round(time.Second), r.wall.Seconds(), r.result.Events, float64(r.result.Events)/r.wall.Seconds())
+		fmt.Fprintf(out, "hash          %016x\n", r.result.Hash)
+		fmt.Fprintln(out, faultsText(r.result.Faults))
+	}
+	if r.result.Good() {
+		return true
+	}
+	for _, b := range r.result.Broken {
+		fmt.Fprintln(out, "broken:", b)
+	}
+	fmt.Fprintf(out, "repeat with:  %s\n", f.command(r.seed))
+	return false
+}
+
+func faultsText(faults map[string]int64) string {
+	var kinds []string
+	for k, n := range faults {
+		kinds = append(kinds, fmt.Sprintf("%d %s", n, k))
+	}
+	slices.Sort(kinds)
+	if len(kinds) == 0 {
+		return "faults        none"
+	}
+	return "faults        " + strings.Join(kinds, ", ")
+}
+
+// runSeeds runs many seeds, some at a time, and tells of those that fail.
+func (f *simFlags) runSeeds(out io.Writer) error {
+	began := time.Now()
+	seeds := make(chan uint64)
+	results := make(chan simRun)
+	var wg sync.WaitGroup
+	for range min(f.parallel, f.seeds) {
+		wg.Go(func() {
+			for seed := range seeds {
+				results <- f.run(seed, nil)
+			}
+		})
+	}
+	go func() {
+		for i := range f.seeds {
+			seeds <- f.seed + uint64(i)
+		}
+		close(seeds)
+		wg.Wait()
+		close(results)
+	}()
+	var bad []uint64
+	var failed error
+	var events, granted, checked int64
+	applications := 0
+	faults := map[string]int64{}
+	for r := range results {
+		if r.err != nil {
+			failed = errors.Join(failed, r.err)
+			continue
+		}
+		events, granted, checked = events+r.result.Events, granted+r.result.Granted, checked+r.result.Checked
+		applications += r.result.Submitted
+		for k, n := range r.result.Faults {
+			faults[k] += n
+		}
+		if !f.tell(out, r, false) || f.repeat && !f.same(out, r) {
+			bad = append(bad, r.seed)
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	slices.Sort(bad)
+	fmt.Fprintf(out, "%d seeds, %d applications, %d containers, %d events, %d checks in %.1f s\n", f.seeds, applications, granted, events, checked, time.Since(began).Seconds())
+	fmt.Fprintln(out, faultsText(faults))
+	if len(bad) > 0 {
+		return &coded{exitGeneral, fmt.Errorf("%d of %d seeds failed: %v", len(bad), f.seeds, bad)}
+	}
+	fmt.Fprintln(out, "verdict: good. Each application reached its end exactly once; no invariant was broken.")
+	return nil
+}
+
+func (f *simFlags) summarise(r simRun) *simSummary {
+	s := &simSummary{VirtualS: r.result.Virtual.Seconds(), Events: r.result.Events, Hash: fmt.Sprintf("%016x", r.result.Hash), Faults: r.result.Faults}
+	a := &s.Applications
+	a.Submitted, a.Finished, a.Failed, a.Lost, a.Doubled = r.result.Submitted, r.result.Finished, r.result.Failed, r.result.Lost, r.result.Doubled
+	s.Containers.Granted = r.result.Granted
+	s.Containers.PerSecond = float64(r.result.Granted) / r.result.Virtual.Seconds()
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	s.GrantMS = quantiles{ms(sim.Quantile(r.result.Waits, 0.5)), ms(sim.Quantile(r.result.Waits, 0.99)), ms(sim.Quantile(r.result.Waits, 1))}
+	s.SubmitMS.P50, s.SubmitMS.P99 = ms(sim.Quantile(r.result.Submits, 0.5)), ms(sim.Quantile(r.result.Submits, 0.99))
+	if n := len(r.result.Short); n > 0 {
+		sum := 0.0
+		for _, e := range r.result.Short {
+			sum += e
+		}
+		s.EntitlementError.Mean, s.EntitlementError.P99 = sum/float64(n), sim.Quantile(r.result.Short, 0.99)
+	}
+	s.Invariants.Checked, s.Invariants.Broken = r.result.Checked, int64(len(r.result.Broken))
+	for _, c := range r.result.Subclusters {
+		s.Subclusters = append(s.Subclusters, subclusterSummary{ID: c.ID, Applications: c.Applications, Containers: c.Containers, Nodes: c.Nodes})
+	}
+	s.WallS, s.Trace, s.Seed, s.Speed = r.wall.Seconds(), f.trace, r.seed, f.speed
+	return s
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/workload"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// auditor watches from outside what must never happen, and counts. It decides
+// nothing.
+type auditor struct {
+	w       *World
+	masters workload.MasterConfig
+
+	apps       map[creel.ApplicationID]*applied
+	containers map[creel.ContainerID]lifeOf
+	running    map[creel.ContainerID]struct{} // processes
+	awaited    int                            // jobs that have not ended
+	living     int                            // masters whose process runs
+	moved      time.Time                      // when something last got on
+
+	granted  int64
+	checked  int64
+	breaches []string
+	faults   map[string]int64
+	waits    []time.Duration
+	submits  []time.Duration
+	short    []float64
+	ids      []creel.ApplicationID // in order of naming
+}
+
+// applied is one application as the world has seen it.
+type applied struct {
+	job     int
+	taken   bool      // a router said so
+	home    *cluster  // where its master was launched
+	ended   time.Time // at its home
+	state   creel.ApplicationState
+	played  int // attempts that were told that they have finished
+	masters int // processes of masters now
+}
+
+// lifeOf is what has happened to a container, each at most once.
+type lifeOf uint8
+
+const (
+	lifeGranted  lifeOf = 1 << iota // its master was told of it
+	lifeStarted                     // a process ran
+	lifeEnded                       // and ended
+	lifeTold                        // its master was told of its end
+	lifeReleased                    // its master gave it back
+)
+
+func (a *auditor) init(w *World) {
+	*a = auditor{w: w, masters: workload.DefaultMasterConfig(), apps: map[creel.ApplicationID]*applied{}, containers: map[creel.ContainerID]lifeOf{},
+		running: map[creel.ContainerID]struct{}{}, awaited: len(w.cfg.Jobs), moved: w.now, faults: map[string]int64{}}
+}
+
+func (a *auditor) breach(format string, args ...any) {
+	text := fmt.Sprintf("at %v: ", a.w.now.Sub(epoch).Round(time.Millisecond)) + fmt.Sprintf(format, args...)
+	a.w.say("BROKEN %s", text)
+	if len(a.breaches) < 20 {
+		a.breaches = append(a.breaches, text)
+	}
+}
+
+func (a *auditor) broken() bool { return len(a.breaches) > 0 }
+
+func (a *auditor) check(ok bool, format string, args ...any) {
+	a.checked++
+	if !ok {
+		a.breach(format, args...)
+	}
+}
+
+func (a *auditor) fault(kind string) { a.faults[kind]++ }
+
+// over: every job has ended.
+func (a *auditor) over() bool { return a.awaited == 0 }
+
+// Applications.
+
+func (a *auditor) named(s *submission) {
+	a.check(a.apps[s.app] == nil, "the id %s was given out twice", s.app)
+	a.apps[s.app] = &applied{job: s.job}
+	a.ids = append(a.ids, s.app)
+}
+
+func (a *auditor) accepted(s *submission, home creel.SubclusterID) {
+	a.apps[s.app].taken = true
+	a.moved = a.w.now
+	a.submits = append(a.submits, a.w.now.Sub(s.due))
+	is, err := a.w.store.Home(a.w.now, s.app)
+	a.check(err == nil && is == home, "a router says that %s lives in %s, the store says %s (%v)", s.app, home, is, err)
+}
+
+func (a *auditor) launched(c *cluster, l rm.LaunchMaster) {
+	if l.Unmanaged {
+		return
+	}
+	app := a.apps[l.Attempt.Application]
+	a.check(app.home == nil || app.home == c, "%s runs in %s and in %s", l.Attempt.Application, nameOf(app.home), c.id)
+	app.home = c
+	is, err := a.w.store.Home(a.w.now, l.Attempt.Application)
+	a.check(err == nil && is == c.id, "%s is launched in %s, its home is %s (%v)", l.Attempt, c.id, is, err)
+}
+
+func nameOf(c *cluster) creel.SubclusterID {
+	if c == nil {
+		return "nowhere"
+	}
+	return c.id
+}
+
+func (a *auditor) appEnded(c *cluster, e rm.AppEnded) {
+	a.w.mark("app ended", int64(e.App.ID), int64(e.State))
+	app := a.apps[e.App]
+	v, _ := c.m.App(e.App)
+	if v.Unmanaged {
+		return
+	}
+	// A restart may find the end of an application undone and end it again.
+	a.check(app.home == nil || app.home == c, "%s ended in %s, and runs in %s", e.App, c.id, nameOf(app.home))
+	a.moved = a.w.now
+	if app.ended.IsZero() {
+		a.awaited--
+		a.w.after(a.w.cfg.Expiry+time.Minute, func() { a.noTwins(e.App) })
+	}
+	app.ended, app.state, app.home = a.w.now, e.State, c
+	if e.State != creel.AppFinished {
+		a.w.say("%s ended as %s: %s", e.App, e.State, v.Diagnostics)
+	}
+}
+
+// noTwins: some time after its end nothing unmanaged may be left of an application.
+func (a *auditor) noTwins(id creel.ApplicationID) {
+	for _, c := range a.w.clusters {
+		if !c.up {
+			continue
+		}
+		v, ok := c.m.App(id)
+		a.check(!ok || !v.Unmanaged || v.State.Ended(), "%s has ended, and its unmanaged master in %s is still %s", id, c.id, v.State)
+	}
+}
+
+func (a *auditor) masterBegins(m *master) {
+	a.living++
+	a.apps[m.attempt.Application].masters++
+	a.moved = a.w.now
+}
+
+func (a *auditor) masterEnds(m *master) {
+	a.living--
+	a.apps[m.attempt.Application].masters--
+}
+
+// played: a master was told that it has finished; no other may be.
+func (a *auditor) played(m *master) {
+	app := a.apps[m.attempt.Application]
+	app.played++
+	a.check(app.played == 1, "%s was played to its end %d times", m.attempt.Application, app.played)
+}
+
+// Containers.
+
+func (a *auditor) once(id creel.ContainerID, what lifeOf, text string) {
+	l := a.containers[id]
+	a.check(l&what == 0, "container %s was %s twice", id, text)
+	a.containers[id] = l | what
+}
+
+// answered: after grants no node and no queue may be above its limit.
+func (a *auditor) answered(c *cluster, r *rm.Answer) {
+	if r.Duplicate || len(r.Granted) == 0 {
+		return
+	}
+	a.granted += int64(len(r.Granted))
+	a.moved = a.w.now
+	for i := range r.Granted {
+		n, ok := c.m.Node(r.Granted[i].Node)
+		a.check(ok && n.Used.Fits(n.Total), "node %s has %s and %s of it is given out", r.Granted[i].Node, n.Total, n.Used)
+	}
+	app, _ := c.m.App(r.Granted[0].ID.Attempt.Application)
+	q, ok := c.m.Queue(string(app.Queue))
+	a.check(ok && q.Used.Fits(q.Max), "queue %s of %s may use %s and uses %s", app.Queue, c.id, q.Max, q.Used)
+}
+
+func (a *auditor) grantTold(_ *master, id creel.ContainerID) { a.once(id, lifeGranted, "granted") }
+
+func (a *auditor) released(id creel.ContainerID) { a.containers[id] |= lifeReleased }
+
+func (a *auditor) endTold(_ *master, id creel.ContainerID) {
+	a.once(id, lifeTold, "told to have ended")
+}
+
+func (a *auditor) processStarted(id creel.ContainerID) {
+	a.once(id, lifeStarted, "started")
+	a.running[id] = struct{}{}
+}
+
+func (a *auditor) processEnded(id creel.ContainerID) {
+	a.once(id, lifeEnded, "ended")
+	delete(a.running, id)
+	a.moved = a.w.now
+}
+
+// full has every ResourceManager look at everything it has.
+func (a *auditor) full() {
+	for _, c := range a.w.clusters {
+		if c.up {
+			err := c.m.Audit()
+			a.check(err == nil, "%s: %v", c.id, err)
+		}
+	}
+}
+
+// clean: nothing is left of applications that have all ended.
+func (a *auditor) clean() bool {
+	if a.living > 0 || len(a.running) > 0 {
+		return false
+	}
+	for _, p := range a.w.proxies {
+		if !p.up || len(p.sessions) > 0 {
+			return false
+		}
+	}
+	for _, c := range a.w.clusters {
+		if !c.up || c.m.Cluster().Containers > 0 || len(c.flying) > 0 || liveApps(c) != "" {
+			return false
+		}
+	}
+	return a.spreads() == ""
+}
+
+// spreads lists applications of which the store still has a spread.
+func (a *auditor) spreads() string {
+	var left []string
+	for _, id := range a.ids {
+		if len(a.w.store.SpreadsOf(id)) > 0 {
+			left = append(left, id.String())
+		}
+	}
+	return list(left)
+}
+
+func liveApps(c *cluster) string {
+	var left []string
+	for v := range c.m.Apps {
+		if !v.State.Ended() || v.InScheduler {
+			left = append(left, fmt.Sprintf("%s (%s)", v.ID, v.State))
+		}
+	}
+	return list(left)
+}
+
+func list(names []string) string {
+	if n := len(names); n > 5 {
+		names = append(names[:5:5], fmt.Sprintf("and %d more", n-5))
+	}
+	return strings.Join(names, ", ")
+}
+
+// stuck: nothing has got on for longer than anything waits by itself.
+func (a *auditor) stuck() {
+	var left []string
+	for _, id := range a.ids {
+		if app := a.apps[id]; app.ended.IsZero() {
+			text := fmt.Sprintf("%s (job %d, home %s, taken %v, %d masters", id, app.job, nameOf(app.home), app.taken, app.masters)
+			for _, c := range a.w.clusters {
+				if v, ok := c.m.App(id); ok {
+					text += fmt.Sprintf("; in %s %s, %d containers, %d wanted", c.id, v.State, v.Containers, v.PendingCount)
+				}
+			}
+			left = append(left, text+")")
+		}
+	}
+	a.breach("nothing has moved for %v; %d jobs have not ended: %s", a.w.patience(), a.awaited, list(left))
+}
+
+// final: nothing is lost and nothing is left.
+func (a *auditor) final() {
+	a.check(a.awaited == 0, "%d jobs have not ended", a.awaited)
+	a.check(a.living == 0 && len(a.running) == 0, "%d masters and %d containers still run on nodes", a.living, len(a.running))
+	for _, p := range a.w.proxies {
+		a.check(len(p.sessions) == 0, "%s has %d sessions left", p.name, len(p.sessions))
+	}
+	for _, c := range a.w.clusters {
+		a.check(c.up, "%s is down", c.name)
+		apps := liveApps(c)
+		a.check(apps == "", "%s still has %s", c.id, apps)
+		n := c.m.Cluster().Containers
+		a.check(n == 0, "%s still counts %d containers", c.id, n)
+	}
+	left := a.spreads()
+	a.check(left == "", "the store still has spreads of %s", left)
+}
+
+// entitlementEvery is how often queues' use is compared with what the whole
+// federation guarantees them.
+const entitlementEvery = 10 * time.Second
+
+func (a *auditor) entitlements() {
+	if a.over() {
+		return
+	}
+	a.w.after(entitlementEvery, a.entitlements)
+	type use struct{ guaranteed, used, demand creel.Resource }
+	var paths []creel.QueuePath
+	queues := map[creel.QueuePath]*use{}
+	var total creel.Resource
+	for _, c := range a.w.clusters {
+		if !c.up {
+			continue
+		}
+		total = total.Add(c.m.Cluster().Total)
+		for q := range c.m.Queues {
+			if !q.Leaf {
+				continue
+			}
+			u := queues[q.Path]
+			if u == nil {
+				u = &use{}
+				queues[q.Path] = u
+				paths = append(paths, q.Path)
+			}
+			u.guaranteed, u.used, u.demand = u.guaranteed.Add(q.Guaranteed), u.used.Add(q.Used), u.demand.Add(q.Used).Add(q.Pending)
+		}
+	}
+	for _, p := range paths {
+		u := queues[p]
+		if entitled := u.guaranteed.Min(u.demand).Dominant(total); entitled > 0 {
+			a.short = append(a.short, max(0, entitled-u.used.Dominant(total))/entitled)
+		}
+	}
+}
+
+func (w *World) result() *Result {
+	a := &w.audit
+	r := &Result{Hash: w.hash, Events: w.count, Virtual: w.now.Sub(epoch), Submitted: len(w.cfg.Jobs), Granted: a.granted, Checked: a.checked, Broken: a.breaches, Faults: a.faults,
+		Waits: a.waits, Submits: a.submits, Short: a.short}
+	slices.Sort(r.Waits)
+	slices.Sort(r.Submits)
+	slices.Sort(r.Short)
+	ended := 0
+	for _, id := range a.ids {
+		switch app := a.apps[id]; {
+		case app.played > 1:
+			r.Doubled++
+			ended++
+		case app.ended.IsZero():
+		case app.state == creel.AppFinished:
+			r.Finished++
+			ended++
+		default:
+			r.Failed++
+			ended++
+		}
+	}
+	r.Lost = r.Submitted - ended
+	for _, c := range w.clusters {
+		s := SubclusterResult{ID: c.id, Nodes: len(c.nodes), Containers: c.m.Cluster().Granted}
+		for v := range c.m.Apps {
+			if !v.Unmanaged {
+				s.Applications++
+			}
+		}
+		r.Subclusters = append(r.Subclusters, s)
+	}
+	return r
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"errors"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+)
+
+// submission is a user's script that hands in one job: a new id, the
+// submission, and the same again at the next router until it is taken.
+type submission struct {
+	w   *World
+	job int
+	due time.Time
+	app creel.ApplicationID
+	try int
+}
+
+func (w *World) submitAll() {
+	for i := range w.cfg.Jobs {
+		s := &submission{w: w, job: i, due: w.now.Add(warmUp + w.cfg.Jobs[i].Submit)}
+		w.at(s.due, s.begin)
+	}
+}
+
+// warmUp is the time for nodes and members to register before the first job.
+const warmUp = 5 * time.Second
+
+func (s *submission) router() *gateway { return s.w.routers[(s.job+s.try)%len(s.w.routers)] }
+
+func (s *submission) again() {
+	s.try++
+	s.w.after(100*time.Millisecond, func() {
+		if s.app.IsZero() {
+			s.begin()
+		} else {
+			s.submit()
+		}
+	})
+}
+
+func (s *submission) begin() {
+	r := s.router()
+	call(s.w, s.w.user, r.host, submitTime, func(reply func(creel.ApplicationID, error)) { r.newApplication(reply) }, func(id creel.ApplicationID, err error) {
+		if err != nil {
+			s.again()
+			return
+		}
+		s.app = id
+		s.w.audit.named(s)
+		s.submit()
+	})
+}
+
+func (s *submission) submit() {
+	r := s.router()
+	call(s.w, s.w.user, r.host, submitTime+5*time.Second, func(reply func(router.Outcome, error)) {
+		r.submit(s, s.app, func(o router.Outcome) { reply(o, o.Err) })
+	}, func(o router.Outcome, err error) {
+		switch {
+		case err == nil:
+			s.w.mark("accepted", int64(s.app.ID), int64(s.job))
+			s.w.audit.accepted(s, o.Home)
+		case errors.Is(err, creel.ErrInvalidRequest), errors.Is(err, creel.ErrNotPermitted), errors.Is(err, creel.ErrInvalidResource):
+			s.w.audit.breach("%s was refused: %v", s.app, err)
+		default:
+			s.w.say("submission of %s through %s: %v", s.app, r.name, err)
+			s.again()
+		}
+	})
+}

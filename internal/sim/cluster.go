@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+const (
+	commitTime = 2 * time.Millisecond // of a transaction of the journal
+	launchTime = 3 * time.Minute      // for which a master's start is tried again
+	epochStep  = 1000                 // keeps container ids of the subclusters apart
+)
+
+// cluster is a ResourceManager with its journal and its nodes. What is in
+// kept outlives the process, everything else does not.
+type cluster struct {
+	*host
+	w     *World
+	id    creel.SubclusterID
+	index int
+	conf  rm.Config
+	kept  journal
+	nodes []*node
+
+	// Of one life.
+	m          *rm.Machine
+	start      time.Time
+	nextApp    int32
+	good       map[creel.AttemptID]bool // whose tokens are good
+	tick       int64                    // when the machine's next Tick is set, 0 for none
+	tx         []rm.Action              // saves of this turn
+	unsaved    []func()                 // answers that wait for this turn's saves
+	flying     []*commit
+	actions    []rm.Action
+	registered bool // as a member
+	granted    int64
+	grantedAt  time.Time
+	report     rm.NodeReport
+	ask        rm.AllocateRequest
+}
+
+// journal is what is durable of a ResourceManager.
+type journal struct {
+	lives    int64
+	apps     map[creel.ApplicationID]rm.AppRecord
+	attempts map[creel.AttemptID]rm.AttemptRecord
+}
+
+// commit is a transaction on its way to the disk.
+type commit struct {
+	saves   []rm.Action
+	waiters []func()
+}
+
+func newCluster(w *World, index int) (*cluster, error) {
+	id := creel.SubclusterID(fmt.Sprintf("sc-%d", index+1))
+	c := &cluster{w: w, id: id, index: index, host: w.host("the ResourceManager of "+string(id), index),
+		kept: journal{apps: map[creel.ApplicationID]rm.AppRecord{}, attempts: map[creel.AttemptID]rm.AttemptRecord{}}}
+	c.conf = rm.Defaults()
+	c.conf.MinAllocation = creel.NewResource(128, 1)
+	c.conf.MaxAllocation = creel.NewResource(8192, 4).Min(w.cfg.NodeSize)
+	c.conf.MaxCompletedApps = 1 << 30
+	c.conf.MaxAttempts = 4
+	c.conf.NodeExpiry, c.conf.MasterExpiry, c.conf.ContainerExpiry = w.cfg.Expiry, w.cfg.Expiry, w.cfg.Expiry
+	c.conf.Epoch = int64(index+1) * epochStep
+	c.conf.Queues = w.cfg.Queues
+	if err := c.open(); err != nil {
+		return nil, err
+	}
+	for i := range w.cfg.Nodes {
+		c.nodes = append(c.nodes, newNode(c, i))
+	}
+	return c, nil
+}
+
+// open begins a life: what the journal has is recovered, and the life counted.
+func (c *cluster) open() error {
+	w := c.w
+	// Start times stamp application ids and keep them apart over the federation.
+	c.start = w.now.Truncate(time.Millisecond)
+	for slices.ContainsFunc(w.clusters, func(o *cluster) bool { return o != c && o.start.Equal(c.start) }) {
+		c.start = c.start.Add(time.Millisecond)
+	}
+	conf := c.conf
+	conf.ClusterTimestamp, conf.Epoch = c.start.UnixMilli(), conf.Epoch+c.kept.lives
+	c.kept.lives++
+	var err error
+	if c.m, err = rm.New(conf); err != nil {
+		return err
+	}
+	c.nextApp, c.tick, c.registered, c.granted, c.grantedAt = 0, 0, false, 0, time.Time{}
+	c.good = map[creel.AttemptID]bool{}
+	c.tx, c.unsaved, c.flying = nil, nil, nil
+	if records := c.kept.replay(); len(records) > 0 {
+		if err := c.m.Recover(&rm.Recover{Apps: records}); err != nil {
+			return err
+		}
+		for _, a := range records {
+			for _, t := range a.Attempts {
+				if !a.State.Ended() && !t.State.Ended() {
+					c.good[t.ID] = true
+				}
+			}
+		}
+	}
+	c.turn(nil)
+	w.on(c.host, time.Duration(c.index)*time.Millisecond, c.beat)
+	return nil
+}
+
+// replay gives the journal's records as the next life finds them.
+func (j *journal) replay() []rm.AppRecord {
+	out := make([]rm.AppRecord, 0, len(j.apps))
+	for _, a := range j.apps {
+		out = append(out, a)
+	}
+	slices.SortFunc(out, func(a, b rm.AppRecord) int { return a.Submission.ID.Compare(b.Submission.ID) })
+	var attempts []rm.AttemptRecord
+	for _, t := range j.attempts {
+		attempts = append(attempts, t)
+	}
+	slices.SortFunc(attempts, func(a, b rm.AttemptRecord) int { return a.ID.Compare(b.ID) })
+	for i := range out {
+		a := &out[i]
+		a.Submitted, a.Started, a.Finished, a.Lifetime = ms(a.Submitted), ms(a.Started), ms(a.Finished), ms(a.Lifetime)
+		a.Attempts = slices.Clone(a.Attempts)
+		at, _ := slices.BinarySearchFunc(attempts, a.Submission.ID, func(t rm.AttemptRecord, id creel.ApplicationID) int { return t.ID.Application.Compare(id) })
+		for ; at < len(attempts) && attempts[at].ID.Application == a.Submission.ID; at++ {
+			t := attempts[at]
+			t.Started, t.Finished = ms(t.Started), ms(t.Finished)
+			k := slices.IndexFunc(a.Attempts, func(o rm.AttemptRecord) bool { return o.ID.Attempt >= t.ID.Attempt })
+			switch {
+			case k < 0:
+				a.Attempts = append(a.Attempts, t)
+			case a.Attempts[k].ID == t.ID:
+				a.Attempts[k] = t
+			default:
+				a.Attempts = slices.Insert(a.Attempts, k, t)
+			}
+		}
+	}
+	return out
+}
+
+// ms is a time as the journal keeps it.
+func ms(t time.Time) time.Time { return t.Truncate(time.Millisecond) }
+
+// put makes an action's record durable.
+func (j *journal) put(a rm.Action) {
+	switch a := a.(type) {
+	case rm.SaveApp:
+		if a.Deleted {
+			delete(j.apps, a.Record.Submission.ID)
+			return
+		}
+		j.apps[a.Record.Submission.ID] = a.Record
+	case rm.SaveAttempt:
+		j.attempts[a.Record.ID] = a.Record
+	}
+}
+
+// down kills the process. Of the transactions under way the first few may have
+// reached the disk, though nobody was told.
+func (c *cluster) down() {
+	w := c.w
+	for range w.rnd.IntN(len(c.flying) + 1) {
+		for _, a := range c.flying[0].saves {
+			c.kept.put(a)
+		}
+		c.flying = c.flying[1:]
+	}
+	w.crash(c.host)
+}
+
+func (c *cluster) comeBack() {
+	c.w.boot(c.host)
+	if err := c.open(); err != nil {
+		c.w.audit.breach("%s cannot start again: %v", c.id, err)
+	}
+}
+
+// turn is what the owner of the machine does: an event, then the actions of it.
+func (c *cluster) turn(event func(m *rm.Machine)) {
+	if event != nil {
+		event(c.m)
+	}
+	c.actions = c.m.Actions(c.actions[:0])
+	for i := 0; i < len(c.actions); i++ {
+		switch a := c.actions[i].(type) {
+		case rm.SaveApp, rm.SaveAttempt:
+			c.tx = append(c.tx, a)
+		case rm.LaunchMaster:
+			c.good[a.Attempt] = true
+			c.w.audit.launched(c, a)
+			if !a.Unmanaged {
+				c.launch(a, c.w.now, 100*time.Millisecond)
+			}
+		case rm.StopMaster:
+			c.stopMaster(a)
+		case rm.AttemptEnded:
+			delete(c.good, a.Attempt)
+		case rm.AppEnded:
+			c.w.audit.appEnded(c, a)
+		}
+	}
+	clear(c.actions)
+	c.commit()
+	if d := c.m.NextDeadline(); !d.IsZero() && (c.tick == 0 || d.UnixNano() < c.tick) {
+		c.arm(d)
+	}
+}
+
+func (c *cluster) arm(d time.Time) {
+	at := d.UnixNano()
+	c.tick = at
+	life := c.life
+	c.w.at(d, func() {
+		if c.life != life || !c.up || c.tick != at {
+			return
+		}
+		c.tick = 0
+		if d := c.m.NextDeadline(); !d.IsZero() && !d.After(c.w.now) {
+			c.w.mark("tick", c.number, 0)
+			c.turn(func(m *rm.Machine) { m.Tick(c.w.now) })
+		} else if !d.IsZero() {
+			c.arm(d)
+		}
+	})
+}
+
+// commit sends what this turn saved to the journal, as one transaction.
+func (c *cluster) commit() {
+	waiters := c.unsaved
+	c.unsaved = nil
+	if len(c.tx) == 0 {
+		if len(waiters) == 0 {
+			return
+		}
+		if n := len(c.flying); n > 0 {
+			c.flying[n-1].waiters = append(c.flying[n-1].waiters, waiters...)
+			return
+		}
+		for _, run := range waiters {
+			run()
+		}
+		return
+	}
+	t := &commit{saves: c.tx, waiters: waiters}
+	c.tx = nil
+	c.flying = append(c.flying, t)
+	c.w.on(c.host, commitTime, func() {
+		seq := uint64(0)
+		for _, a := range t.saves {
+			c.kept.put(a)
+			switch a := a.(type) {
+			case rm.SaveApp:
+				seq = max(seq, a.Seq)
+			case rm.SaveAttempt:
+				seq = max(seq, a.Seq)
+			}
+		}
+		c.flying = c.flying[1:]
+		c.turn(func(m *rm.Machine) { m.Saved(c.w.now, seq) })
+		for _, run := range t.waiters {
+			run()
+		}
+	})
+}
+
+// launch starts a master on its node, trying again while the node does not
+// answer, as long as the attempt lives.
+func (c *cluster) launch(a rm.LaunchMaster, began time.Time, pause time.Duration) {
+	w := c.w
+	told := func(err error) {
+		w.mark("launched", int64(a.Attempt.Application.ID), int64(a.Attempt.Attempt))
+		c.turn(func(m *rm.Machine) {
+			if err != nil {
+				m.MasterLaunchFailed(w.now, a.Attempt, "Error launching "+a.Attempt.String()+". Got exception: "+err.Error())
+			} else {
+				m.MasterLaunched(w.now, a.Attempt)
+			}
+		})
+	}
+	if !c.good[a.Attempt] {
+		told(errors.New("the attempt is over"))
+		return
+	}
+	n := w.nodes[a.Container.Node]
+	job := a.Context.(*submission).job
+	start := started{grant: a.Container, rm: c.start.UnixMilli(), expires: w.now.Add(w.cfg.Expiry), user: a.User, job: job, master: true}
+	call(w, c.host, n.host, 10*time.Second, func(reply func(bool, error)) { reply(true, n.startContainer(start)) }, func(_ bool, err error) {
+		switch {
+		case err == nil:
+			told(nil)
+		case !errors.Is(err, creel.ErrUnavailable) && !errors.Is(err, creel.ErrBusy):
+			told(err)
+		case w.now.Sub(began) > launchTime:
+			told(err)
+		default:
+			w.on(c.host, pause, func() { c.launch(a, began, min(2*pause, 10*time.Second)) })
+		}
+	})
+}
+
+func (c *cluster) stopMaster(a rm.StopMaster) {
+	n := c.w.nodes[a.Node]
+	call(c.w, c.host, n.host, 20*time.Second, func(reply func(bool, error)) {
+		n.stopContainer(a.Container)
+		reply(true, nil)
+	}, func(bool, error) {})
+}
+
+// beat keeps the membership alive, as the agent beside a ResourceManager does.
+func (c *cluster) beat() {
+	w := c.w
+	w.on(c.host, w.cfg.MemberBeat, c.beat)
+	load, err := c.load()
+	if err != nil {
+		w.audit.breach("%s cannot tell its load: %v", c.id, err)
+		return
+	}
+	start := c.start.UnixMilli()
+	first := !c.registered
+	call(w, c.host, w.storeAt, max(w.cfg.MemberBeat, time.Second), func(reply func(bool, error)) {
+		var err error
+		if first {
+			err = w.store.Register(w.now, subcluster.Member{ID: c.id, Epoch: start, Lease: w.cfg.Lease, Capability: string(load), Version: "sim",
+				Addresses: subcluster.Addresses{Client: string(c.id) + ":8032", Scheduler: string(c.id) + ":8030"}})
+		} else {
+			err = w.store.Beat(w.now, subcluster.Beat{ID: c.id, Epoch: start, Load: load})
+		}
+		reply(true, err)
+	}, func(_ bool, err error) {
+		switch {
+		case err == nil && first:
+			c.registered = true
+		case errors.Is(err, creel.ErrNotRegistered):
+			c.registered = false
+		case errors.Is(err, creel.ErrStale):
+			w.audit.breach("%s was told that a later life of it exists: %v", c.id, err)
+		}
+	})
+}
+
+// load is what the member reports of itself.
+func (c *cluster) load() ([]byte, error) {
+	v := c.m.Cluster()
+	load := subcluster.Load{Metrics: metrics(&v)}
+	if s := c.w.now.Sub(c.grantedAt).Seconds(); s > 0 && !c.grantedAt.IsZero() {
+		load.Metrics.ContainersPerSecond = int64(float64(v.Granted-c.granted) / s)
+	}
+	c.granted, c.grantedAt = v.Granted, c.w.now
+	for q := range c.m.Queues {
+		load.Queues = append(load.Queues, subcluster.QueueLoad{Queue: q.Path, Capacity: q.Guaranteed, Used: q.Used, Pending: q.Pending,
+			Free: q.Max.Sub(q.Used).Min(v.Available).Max(creel.Resource{}), AppsPending: int64(q.PendingApps), AppsRunning: int64(q.ActiveApps)})
+	}
+	return load.JSON()
+}
+
+// The doors. Each is what subcluster/rm/rpc does at the machine for a call.
+
+func (c *cluster) submit(s *rm.Submission, reply func(bool, error)) {
+	c.turn(func(m *rm.Machine) {
+		if _, known := m.App(s.ID); !known {
+			fresh := *s
+			if err := m.Submit(c.w.now, &fresh); err != nil {
+				reply(false, err)
+				return
+			}
+			c.w.mark("submitted", int64(s.ID.ID), c.number)
+		}
+		c.unsaved = append(c.unsaved, func() { reply(true, nil) })
+	})
+}
+
+func noSuchApp(id creel.ApplicationID) error {
+	return &creel.Error{Kind: creel.ErrApplicationNotFound, What: "Application with id '" + id.String() + "' doesn't exist in RM."}
+}
+
+func (c *cluster) app(id creel.ApplicationID) (rm.AppView, error) {
+	v, ok := c.m.App(id)
+	if !ok {
+		return v, noSuchApp(id)
+	}
+	return v, nil
+}
+
+func (c *cluster) kill(id creel.ApplicationID, reply func(bool, error)) {
+	c.turn(func(m *rm.Machine) { reply(m.Kill(c.w.now, id, "its master has ended")) })
+}
+
+// holds refuses who has no good token.
+func (c *cluster) holds(a creel.AttemptID) error {
+	if !c.good[a] {
+		return &creel.Error{Kind: creel.ErrInvalidToken, What: a.String() + " not found in AMRMTokenSecretManager."}
+	}
+	return nil
+}
+
+func (c *cluster) registerMaster(a creel.AttemptID, req *pb.RegisterApplicationMasterRequestProto) (out *pb.RegisterApplicationMasterResponseProto, err error) {
+	if err := c.holds(a); err != nil {
+		return nil, err
+	}
+	c.turn(func(m *rm.Machine) {
+		var r rm.Registered
+		r, err = m.RegisterMaster(c.w.now, &rm.RegisterMaster{Attempt: a, Host: req.GetHost(), Port: req.GetRpcPort(), TrackingURL: req.GetTrackingUrl()})
+		if err == nil {
+			out = c.encodeRegistered(&r)
+		}
+	})
+	return out, err
+}
+
+func (c *cluster) allocate(a creel.AttemptID, req *pb.AllocateRequestProto) (out *pb.AllocateResponseProto, err error) {
+	if err := c.holds(a); err != nil {
+		return nil, err
+	}
+	decodeAllocate(req, &c.ask)
+	c.turn(func(m *rm.Machine) {
+		var answer *rm.Answer
+		answer, err = m.Allocate(c.w.now, a, &c.ask)
+		if err == nil {
+			out = c.encodeAnswer(answer)
+			c.w.audit.answered(c, answer)
+		}
+	})
+	return out, err
+}
+
+func (c *cluster) finishMaster(a creel.AttemptID, req *pb.FinishApplicationMasterRequestProto) (out *pb.FinishApplicationMasterResponseProto, err error) {
+	if err := c.holds(a); err != nil {
+		return nil, err
+	}
+	c.turn(func(m *rm.Machine) {
+		var done bool
+		done, err = m.FinishMaster(c.w.now, &rm.FinishMaster{Attempt: a, Status: creel.FinalStatus(req.GetFinalApplicationStatus()), Diagnostics: req.GetDiagnostics()})
+		out = &pb.FinishApplicationMasterResponseProto{IsUnregistered: &done}
+	})
+	return out, err
+}
+
+func (c *cluster) registerNode(req *pb.RegisterNodeManagerRequestProto) (out *pb.RegisterNodeManagerResponseProto, err error) {
+	event := decodeRegisterNode(req)
+	c.turn(func(m *rm.Machine) {
+		var r rm.NodeRegistered
+		if r, err = m.RegisterNode(c.w.now, &event); err == nil {
+			out = c.encodeNodeRegistered(&r)
+		}
+	})
+	return out, err
+}
+
+func (c *cluster) heartbeat(req *pb.NodeHeartbeatRequestProto) (out *pb.NodeHeartbeatResponseProto) {
+	decodeReport(req, &c.report)
+	c.turn(func(m *rm.Machine) { out = c.encodeBeat(m.NodeHeartbeat(c.w.now, &c.report)) })
+	return out
+}

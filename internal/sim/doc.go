@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sim runs a whole federation in virtual time, on the code that runs
+// in the daemons: the ResourceManagers' machines, the NodeManagers', the
+// proxies' sessions, the routers' submission core, the policies and the state
+// store. It is what the machines' purity buys: no goroutine, no clock and no
+// socket, so the same Config gives the same events, byte for byte, and a
+// failure is a seed.
+//
+// # What it is made of
+//
+// World is an event heap and a random source. A host (a ResourceManager, a
+// node, a proxy, a router, the store, a client) is what can be up or down and
+// be cut off from others; call carries a request between two of them and the
+// answer back, late, twice or never as the faults have it. Around each machine
+// lies the thinnest driver that fulfils the duties its package names; it
+// mirrors the driver that the daemon has (subcluster/rm/rpc, subcluster/nm/rpc,
+// amrmproxy/rpc, router/gateway, statestore/watch), which deals in sockets and
+// cannot come here. router.Submitter is a function that waits for answers: it
+// runs as a coroutine (iter.Pull), so that virtual time passes between any two
+// of its steps and a router can die there.
+//
+// # What it checks
+//
+// The auditor looks at what happened after each event: an application has one
+// home and is played to its end once; a container is granted, started, ended
+// and told once each; no node and no queue is above its limit after a grant;
+// no unmanaged master outlives its application for longer than a silent master
+// may live. Every so often, and at the end, each ResourceManager's own Audit
+// runs over everything it has. At the end nothing may be left: no application
+// unfinished, no container, no session, no spread.
+package sim

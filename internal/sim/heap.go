@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+// event is something to do at a virtual time. Events of one time happen in the
+// order in which they were asked for.
+type event struct {
+	at  int64 // ns since the epoch
+	seq uint64
+	do  func()
+}
+
+func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
+
+// heap is a four-way heap: fewer levels than a binary one, and the children of
+// an event lie beside each other.
+type heap struct{ items []event }
+
+func (h *heap) push(e event) {
+	h.items = append(h.items, e)
+	i := len(h.items) - 1
+	for i > 0 {
+		up := (i - 1) / 4
+		if !e.before(&h.items[up]) {
+			break
+		}
+		h.items[i] = h.items[up]
+		i = up
+	}
+	h.items[i] = e
+}
+
+func (h *heap) pop() event {
+	top := h.items[0]
+	n := len(h.items) - 1
+	last := h.items[n]
+	h.items[n] = event{}
+	h.items = h.items[:n]
+	i := 0
+	for {
+		first := 4*i + 1
+		if first >= n {
+			break
+		}
+		least := first
+		for c := first + 1; c < min(first+4, n); c++ {
+			if h.items[c].before(&h.items[least]) {
+				least = c
+			}
+		}
+		if !h.items[least].before(&last) {
+			break
+		}
+		h.items[i] = h.items[least]
+		i = least
+	}
+	if n > 0 {
+		h.items[i] = last
+	}
+	return top
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/workload"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+)
+
+// master drives a workload.Master on its node: it registers with the proxy of
+// its subcluster, asks, starts its tasks' containers on their nodes, and
+// finishes. It is internal/load's Master in virtual time.
+type master struct {
+	w       *World
+	at      *node
+	proxy   *proxy
+	attempt creel.AttemptID
+	play    *workload.Master
+	exit    func(code int32)
+	dead    bool
+	user    string
+
+	responseID int32
+	steps      workload.Steps // what the next allocate says
+	held       map[creel.ContainerID]started
+	asked      map[int32][]time.Time // per priority, when each container still wanted was asked for
+}
+
+// callTime bounds a master's call to its proxy.
+const callTime = 60 * time.Second
+
+func newMaster(n *node, id creel.ContainerID, job int, exit func(int32)) *master {
+	w := n.w
+	j := w.cfg.Jobs[job]
+	return &master{w: w, at: n, proxy: w.proxies[id.Epoch()/epochStep-1], attempt: id.Attempt, exit: exit, user: j.User,
+		play: workload.NewMaster(j, w.audit.masters, w.cfg.Durations), held: map[creel.ContainerID]started{}, asked: map[int32][]time.Time{}}
+}
+
+func (m *master) begin() {
+	m.w.audit.masterBegins(m)
+	m.register(m.round)
+}
+
+// die ends the process: nothing it waits for matters any more.
+func (m *master) die() {
+	m.dead = true
+	m.w.audit.masterEnds(m)
+}
+
+func (m *master) later(d time.Duration, do func()) {
+	m.w.after(d, func() {
+		if !m.dead {
+			do()
+		}
+	})
+}
+
+// again tells errors after which the same call may be made again.
+func again(err error) bool {
+	return errors.Is(err, creel.ErrBusy) || errors.Is(err, creel.ErrUnavailable) || errors.Is(err, creel.ErrStandby)
+}
+
+func (m *master) fail(what string, err error) {
+	m.w.say("master of %s gives up: %s: %v", m.attempt, what, err)
+	m.w.mark("gives up", int64(m.attempt.Application.ID), int64(m.attempt.Attempt))
+	m.exit(1)
+}
+
+func (m *master) register(then func()) {
+	call(m.w, m.at.host, m.proxy.host, callTime, func(reply func(*pb.RegisterApplicationMasterResponseProto, error)) {
+		m.proxy.register(m.attempt, &pb.RegisterApplicationMasterRequestProto{Host: proto.String("localhost"), RpcPort: proto.Int32(-1), TrackingUrl: proto.String("")}, reply)
+	}, func(_ *pb.RegisterApplicationMasterResponseProto, err error) {
+		switch {
+		case m.dead:
+		case err == nil:
+			m.responseID = 0
+			m.w.mark("registered", int64(m.attempt.Application.ID), int64(m.attempt.Attempt))
+			m.say(m.play.Registered())
+			then()
+		case again(err):
+			m.later(200*time.Millisecond, func() { m.register(then) })
+		default:
+			m.fail("register", err)
+		}
+	})
+}
+
+// say adds to what the next allocate says: of several asks at one priority the
+// last is the one that holds.
+func (m *master) say(s workload.Steps) {
+	for _, a := range s.Asks {
+		i := slices.IndexFunc(m.steps.Asks, func(o workload.Ask) bool { return o.Priority == a.Priority && o.Name == a.Name })
+		if i >= 0 {
+			m.steps.Asks[i] = a
+		} else {
+			m.steps.Asks = append(m.steps.Asks, a)
+		}
+	}
+	m.steps.Releases = append(m.steps.Releases, s.Releases...)
+	m.steps.Finish, m.steps.Failed = m.steps.Finish || s.Finish, m.steps.Failed || s.Failed
+}
+
+// round is one turn of the master: say what there is to say, at once if
+// something changed, else at the next beat.
+func (m *master) round() {
+	if m.steps.Finish && len(m.steps.Asks)+len(m.steps.Releases) == 0 {
+		m.finish()
+		return
+	}
+	said := m.steps
+	m.steps = workload.Steps{Finish: said.Finish, Failed: said.Failed}
+	for _, a := range said.Asks {
+		times := m.asked[a.Priority]
+		for len(times) < int(a.Count) {
+			times = append(times, m.w.now)
+		}
+		m.asked[a.Priority] = times[:a.Count]
+	}
+	for _, c := range said.Releases {
+		delete(m.held, c)
+		m.w.audit.released(c)
+	}
+	m.allocate(said)
+}
+
+// request makes the message anew for each delivery: who gets it owns it.
+func (m *master) request(responseID int32, s workload.Steps) *pb.AllocateRequestProto {
+	req := &pb.AllocateRequestProto{ResponseId: proto.Int32(responseID), Progress: proto.Float32(0.5)}
+	for _, a := range s.Asks {
+		req.Ask = append(req.Ask, &pb.ResourceRequestProto{Priority: pb.FromPriority(a.Priority), ResourceName: proto.String(a.Name), Capability: pb.FromResource(a.Size),
+			NumContainers: proto.Int32(a.Count), RelaxLocality: proto.Bool(true), AllocationRequestId: proto.Int64(-1),
+			ExecutionTypeRequest: &pb.ExecutionTypeRequestProto{ExecutionType: pb.ExecutionTypeProto_GUARANTEED.Enum(), EnforceExecutionType: proto.Bool(false)}})
+	}
+	for _, c := range s.Releases {
+		req.Release = append(req.Release, pb.FromContainerID(c))
+	}
+	return req
+}
+
+func (m *master) allocate(s workload.Steps) {
+	id := m.responseID
+	call(m.w, m.at.host, m.proxy.host, callTime, func(reply func(*pb.AllocateResponseProto, error)) {
+		m.proxy.allocate(m.attempt, m.request(id, s), reply)
+	}, func(answer *pb.AllocateResponseProto, err error) {
+		switch {
+		case m.dead:
+		case err == nil:
+			m.allocated(answer)
+		case errors.Is(err, creel.ErrNotRegistered):
+			// Register, and ask for everything anew; what was to be given back still is.
+			m.steps.Releases = append(s.Releases, m.steps.Releases...)
+			m.register(m.round)
+		case again(err):
+			m.later(200*time.Millisecond, func() { m.allocate(s) })
+		case m.steps.Finish && errors.Is(err, creel.ErrAttemptNotFound):
+			m.finish()
+		default:
+			m.fail("allocate", err)
+		}
+	})
+}
+
+func (m *master) allocated(answer *pb.AllocateResponseProto) {
+	m.responseID = answer.GetResponseId()
+	var ended []workload.Ended
+	for _, s := range answer.GetCompletedContainerStatuses() {
+		id := pb.ToContainerID(s.GetContainerId())
+		m.w.mark("ended", id.ID, int64(s.GetExitStatus()))
+		m.w.audit.endTold(m, id)
+		delete(m.held, id)
+		ended = append(ended, workload.Ended{Container: id, Exit: s.GetExitStatus()})
+	}
+	var grants []workload.Grant
+	for _, c := range answer.GetAllocatedContainers() {
+		start := startOf(c)
+		g := workload.Grant{Container: start.grant.ID, Node: start.grant.Node, Priority: start.grant.Priority}
+		m.w.mark("grant", g.Container.ID, int64(g.Priority))
+		m.w.audit.grantTold(m, g.Container)
+		m.held[g.Container] = start
+		grants = append(grants, g)
+		if times := m.asked[g.Priority]; len(times) > 0 {
+			m.w.audit.waits = append(m.w.audit.waits, m.w.now.Sub(times[0]))
+			m.asked[g.Priority] = times[1:]
+		}
+	}
+	next := m.play.Allocated(grants, ended)
+	m.say(next)
+	m.start(next.Starts)
+}
+
+// start starts tasks on their nodes, all at once; those that do not start are
+// given back and asked for anew. The master goes on when every node has answered.
+func (m *master) start(starts []workload.Start) {
+	open := len(starts)
+	if open == 0 {
+		m.carryOn()
+		return
+	}
+	for _, s := range starts {
+		id := s.Grant.Container
+		task := m.held[id]
+		task.run, task.exit, task.user = s.Duration, s.Exit, m.user
+		n := m.w.nodes[s.Grant.Node]
+		call(m.w, m.at.host, n.host, 10*time.Second, func(reply func(bool, error)) { reply(true, n.startContainer(task)) }, func(_ bool, err error) {
+			if m.dead {
+				return
+			}
+			if err != nil {
+				m.w.mark("not started", id.ID, 0)
+				m.w.say("%s was not started: %v", id, err)
+				m.say(m.play.StartFailed(id))
+			}
+			if open--; open == 0 {
+				m.carryOn()
+			}
+		})
+	}
+}
+
+func (m *master) carryOn() {
+	if len(m.steps.Asks)+len(m.steps.Releases) > 0 || m.steps.Finish {
+		m.round()
+		return
+	}
+	m.later(m.w.cfg.MasterBeat, m.round)
+}
+
+// finish repeats finishApplicationMaster until the ResourceManager has the
+// outcome on disk.
+func (m *master) finish() {
+	status := pb.FinalApplicationStatusProto_APP_SUCCEEDED
+	if m.steps.Failed {
+		status = pb.FinalApplicationStatusProto_APP_FAILED
+	}
+	call(m.w, m.at.host, m.proxy.host, callTime, func(reply func(*pb.FinishApplicationMasterResponseProto, error)) {
+		m.proxy.finish(m.attempt, &pb.FinishApplicationMasterRequestProto{FinalApplicationStatus: status.Enum(), Diagnostics: proto.String(""), TrackingUrl: proto.String("")}, reply)
+	}, func(answer *pb.FinishApplicationMasterResponseProto, err error) {
+		switch {
+		case m.dead:
+		case err == nil && answer.GetIsUnregistered():
+			m.w.audit.played(m)
+			m.exit(0)
+		case errors.Is(err, creel.ErrAttemptNotFound), errors.Is(err, creel.ErrApplicationNotFound):
+			m.exit(0) // a call whose answer was lost had finished it
+		case errors.Is(err, creel.ErrNotRegistered):
+			m.register(m.finish)
+		case err != nil && !again(err):
+			m.fail("finish", err)
+		default:
+			m.later(50*time.Millisecond, m.finish)
+		}
+	})
+}

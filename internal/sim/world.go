@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/workload"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// Config of one run. Zero fields take the default in brackets.
+type Config struct {
+	Seed      uint64
+	Jobs      []workload.Job
+	Durations *workload.Durations
+
+	Subclusters int            // [3]
+	Nodes       int            // of each subcluster [200]
+	NodeSize    creel.Resource // [8192 MB, 8 cores]
+	Routers     int            // [2]
+	Queues      rm.Queues      // of each subcluster
+	Policies    []Policy
+	Faults      *Faults // nil: none
+
+	NodeBeat   time.Duration // between heartbeats of a node; it also beats when a container ends [10 s]
+	MasterBeat time.Duration // between allocates of a master with nothing to say [1 s]
+	MemberBeat time.Duration // between beats of a subcluster [5 s]
+	Lease      time.Duration // of a subcluster's membership [15 s]
+	Poll       time.Duration // between reads of the store by routers and proxies [5 s]
+	Expiry     time.Duration // of silent masters, nodes, and containers nobody starts [10 min]
+
+	AuditEvery int       // events between two full audits of every ResourceManager [1,000,000]
+	Log        io.Writer // gets the event log as text; nil for none
+}
+
+// Policy is a policy document of a queue.
+type Policy struct {
+	Queue    creel.QueuePath
+	Document string
+}
+
+func (c *Config) validate() error {
+	def := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&c.NodeBeat, 10*time.Second)
+	def(&c.MasterBeat, time.Second)
+	def(&c.MemberBeat, 5*time.Second)
+	def(&c.Lease, 15*time.Second)
+	def(&c.Poll, 5*time.Second)
+	def(&c.Expiry, 10*time.Minute)
+	if c.Subclusters == 0 {
+		c.Subclusters = 3
+	}
+	if c.Nodes == 0 {
+		c.Nodes = 200
+	}
+	if c.Routers == 0 {
+		c.Routers = 2
+	}
+	if c.NodeSize.IsZero() {
+		c.NodeSize = creel.NewResource(8192, 8)
+	}
+	if c.AuditEvery == 0 {
+		c.AuditEvery = 1_000_000
+	}
+	switch {
+	case len(c.Jobs) == 0 || c.Durations == nil:
+		return errors.New("sim: there are no jobs to run")
+	case c.Subclusters < 1 || c.Subclusters > 1000 || c.Nodes < 1 || c.Nodes > 60_000 || c.Routers < 1:
+		return errors.New("sim: give 1 to 1,000 subclusters of 1 to 60,000 nodes, and a router")
+	case c.NodeBeat < 0 || c.MasterBeat < 0 || c.MemberBeat < 0 || c.Lease < 0 || c.Poll < 0 || c.Expiry < 0 || c.AuditEvery < 0:
+		return errors.New("sim: times must not be negative")
+	}
+	return nil
+}
+
+// World is one federation in virtual time.
+type World struct {
+	cfg    Config
+	faults Faults
+	faulty bool // faults happen now
+	rnd    *rand.Rand
+
+	now    time.Time
+	events heap
+	seq    uint64
+	count  int64
+	hash   uint64
+	line   []byte
+
+	cut      []bool // sites cut off from all others
+	hosts    []*host
+	store    *statestore.Twin
+	storeAt  *host
+	secret   []statestore.Key
+	clusters []*cluster
+	proxies  []*proxy
+	routers  []*gateway
+	user     *host // who submits
+	nodes    map[creel.NodeID]*node
+	audit    auditor
+	stopped  bool
+}
+
+// epoch is when every virtual run begins: the first day of FB-2009 in its own
+// epoch does not matter, only that it is the same each time.
+var epoch = time.Unix(1_250_000_000, 0).UTC()
+
+// New builds a federation and lets nothing happen yet.
+func New(cfg Config) (*World, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	w := &World{cfg: cfg, rnd: rand.New(rand.NewPCG(cfg.Seed, 0x5eed)), now: epoch, hash: offset64, cut: make([]bool, cfg.Subclusters), nodes: map[creel.NodeID]*node{},
+		secret: []statestore.Key{{ID: 1, Secret: []byte("the simulated cluster's secret, of no worth")}}}
+	w.audit.init(w)
+	w.store = statestore.NewTwin("sim", func(_ creel.QueuePath, document []byte) error {
+		_, err := policies.Parse(document)
+		return err
+	})
+	w.storeAt = w.host("store", outside)
+	w.user = w.host("clients", outside)
+	for _, p := range cfg.Policies {
+		if _, err := w.store.PutPolicy(w.now, statestore.PolicyWrite{Queue: p.Queue, Document: []byte(p.Document), Author: "sim"}); err != nil {
+			return nil, fmt.Errorf("sim: policy of %s: %w", p.Queue, err)
+		}
+	}
+	for i := range cfg.Subclusters {
+		c, err := newCluster(w, i)
+		if err != nil {
+			return nil, err
+		}
+		w.clusters = append(w.clusters, c)
+		w.proxies = append(w.proxies, newProxy(w, i))
+	}
+	for i := range cfg.Routers {
+		w.routers = append(w.routers, newRouter(w, i))
+	}
+	for _, p := range w.proxies {
+		p.start()
+	}
+	for _, r := range w.routers {
+		r.start()
+	}
+	w.submitAll()
+	if cfg.Faults != nil {
+		w.faults = *cfg.Faults
+		w.planFaults()
+	}
+	w.after(entitlementEvery, w.audit.entitlements)
+	return w, nil
+}
+
+func (w *World) host(name string, site int) *host {
+	h := &host{name: name, number: int64(len(w.hosts)), site: site, up: true}
+	w.hosts = append(w.hosts, h)
+	return h
+}
+
+// at has something done at a time, now at the earliest.
+func (w *World) at(t time.Time, do func()) {
+	if t.Before(w.now) {
+		t = w.now
+	}
+	w.seq++
+	w.events.push(event{at: t.UnixNano(), seq: w.seq, do: do})
+}
+
+func (w *World) after(d time.Duration, do func()) { w.at(w.now.Add(d), do) }
+
+// on has something done after a time if the host then still lives the same life.
+func (w *World) on(h *host, d time.Duration, do func()) {
+	life := h.life
+	w.after(d, func() {
+		if h.life == life && h.up {
+			do()
+		}
+	})
+}
+
+// settleFor is how long the world goes on after the last application: longer
+// than anything that is left may live by itself.
+func (w *World) settleFor() time.Duration { return 2*w.cfg.Expiry + time.Minute }
+
+// patience is how long nothing may end before the run is given up as stuck:
+// longer than the waits of a silent master and of a container nobody starts,
+// one after the other.
+func (w *World) patience() time.Duration { return 4*w.cfg.Expiry + 10*time.Minute }
+
+// Run lets everything happen: until all applications have ended and nothing of
+// them is left, or the auditor finds a breach, or nothing moves any more.
+func (w *World) Run() *Result {
+	var quiet time.Time // when the last application had ended
+	nextFull := int64(w.cfg.AuditEvery)
+	for len(w.events.items) > 0 && !w.audit.broken() {
+		e := w.events.pop()
+		w.now = time.Unix(0, e.at).UTC()
+		w.count++
+		e.do()
+		if w.count >= nextFull {
+			nextFull = w.count + int64(w.cfg.AuditEvery)
+			w.audit.full()
+		}
+		switch {
+		case !w.audit.over():
+			if w.now.Sub(w.audit.moved) > w.patience() {
+				w.audit.stuck()
+			}
+			continue
+		case quiet.IsZero():
+			quiet = w.now
+			w.calm()
+		}
+		if w.audit.clean() || w.now.Sub(quiet) > w.settleFor() {
+			break
+		}
+	}
+	if !w.audit.broken() {
+		w.audit.full()
+		w.audit.final()
+	}
+	w.stopped = true
+	for _, r := range w.routers {
+		r.drop()
+	}
+	return w.result()
+}
+
+// FNV-1a, 64 bits: of the event log.
+const offset64, prime64 = 0xcbf29ce484222325, 0x100000001b3
+
+// mark writes a line into the event log: the time, what, and two numbers.
+func (w *World) mark(what string, a, b int64) {
+	h := w.hash
+	for i := range len(what) {
+		h = (h ^ uint64(what[i])) * prime64
+	}
+	for _, v := range [...]uint64{uint64(w.now.UnixNano()), uint64(a), uint64(b)} {
+		h = (h ^ v) * prime64
+		h ^= h >> 32
+	}
+	w.hash = h
+	if w.cfg.Log != nil {
+		w.line = fmt.Appendf(w.line[:0], "%12.6f %s %d %d\n", w.now.Sub(epoch).Seconds(), what, a, b)
+		_, _ = w.cfg.Log.Write(w.line) // a log that cannot be written is no reason to decide otherwise
+	}
+}
+
+// say adds words to the text of the log, for people; they are not hashed.
+func (w *World) say(format string, args ...any) {
+	if w.cfg.Log != nil {
+		w.line = fmt.Appendf(w.line[:0], "%12.6f # %s\n", w.now.Sub(epoch).Seconds(), fmt.Sprintf(format, args...))
+		_, _ = w.cfg.Log.Write(w.line) // see mark
+	}
+}
+
+// Result is what came of a run.
+type Result struct {
+	Hash      uint64 // of the event log
+	Events    int64
+	Virtual   time.Duration
+	Submitted int
+	Finished  int
+	Failed    int
+	Lost      int
+	Doubled   int
+	Granted   int64
+	Checked   int64
+	Broken    []string // breaches, empty when all is well
+	Faults    map[string]int64
+
+	Waits       []time.Duration // from ask to grant, sorted
+	Submits     []time.Duration // from when a submission was due until it was taken, sorted
+	Short       []float64       // queues' shortfalls of their federation-wide entitlement, sorted
+	Subclusters []SubclusterResult
+}
+
+// SubclusterResult is one subcluster's part.
+type SubclusterResult struct {
+	ID           creel.SubclusterID
+	Applications int
+	Containers   int64
+	Nodes        int
+}
+
+// Good tells whether every application reached its end once and nothing broke.
+func (r *Result) Good() bool {
+	return len(r.Broken) == 0 && r.Submitted > 0 && r.Finished+r.Failed == r.Submitted && r.Lost == 0 && r.Doubled == 0
+}
+
+// Quantile of sorted values; 0 for none.
+func Quantile[T any](sorted []T, q float64) (v T) {
+	if len(sorted) == 0 {
+		return v
+	}
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}
