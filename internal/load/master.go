@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -46,12 +47,16 @@ type Observation struct {
 // finished as its job says, be that a success or a failure of the job.
 func (m *Master) Run(ctx context.Context) error {
 	r := &masterRun{Master: m, am: yarnrpc.NewApplicationMasterProtocolClient(m.Client, m.Scheduler, login(m.Attempt.String(), m.Token)),
-		nodes: map[creel.NodeID]token.Token{}, held: map[creel.ContainerID]*yarnpb.ContainerProto{}, asked: map[int32][]time.Time{}}
+		nodes: map[creel.NodeID]token.Token{}, held: map[creel.ContainerID]*yarnpb.ContainerProto{}, asked: map[int32][]time.Time{},
+		slots: make(chan struct{}, launchers), failures: make(chan creel.ContainerID)}
 	r.beat = cmp.Or(m.Beat, 100*time.Millisecond)
 	steps, err := r.register(ctx)
 	if err != nil {
 		return err
 	}
+	defer r.starting.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	for {
 		if steps.Finish {
 			return r.finish(ctx, steps)
@@ -66,10 +71,16 @@ func (m *Master) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case c := <-r.failures:
+			steps = r.startFailed(c)
 		case <-time.After(r.beat):
 		}
 	}
 }
+
+// launchers bounds how many nodes a master talks to at once, as the pool of
+// MapReduce's container launcher does (its pool begins with 10).
+const launchers = 10
 
 func login(user string, t token.Token) hrpc.Login {
 	return hrpc.Login{User: user, Credential: &hrpc.Credential{Identifier: t.Identifier, Password: t.Password, Kind: t.Kind, Service: t.Service}}
@@ -83,6 +94,10 @@ type masterRun struct {
 	nodes      map[creel.NodeID]token.Token
 	held       map[creel.ContainerID]*yarnpb.ContainerProto
 	asked      map[int32][]time.Time // per priority, when each container still wanted was asked for
+
+	starting sync.WaitGroup // calls to nodes on their way
+	slots    chan struct{}  // one for each of them
+	failures chan creel.ContainerID
 }
 
 // register may be told to wait: the attempt is not there yet, or the
@@ -183,44 +198,64 @@ func (r *masterRun) allocate(ctx context.Context, s workload.Steps) (workload.St
 		}
 	}
 	next := r.Play.Allocated(grants, ended)
-	return r.start(ctx, next), nil
+	r.start(ctx, next.Starts)
+	next.Starts = nil
+	return next, nil
 }
 
-// start starts tasks, a call for each node, and folds what failed into the
-// steps. Priorities' clocks are kept for what is asked again.
-func (r *masterRun) start(ctx context.Context, s workload.Steps) workload.Steps {
-	if len(s.Starts) == 0 {
-		return s
-	}
-	slices.SortStableFunc(s.Starts, func(a, b workload.Start) int { return a.Grant.Node.Compare(b.Grant.Node) })
-	for len(s.Starts) > 0 {
-		node := s.Starts[0].Grant.Node
+// start has tasks started, a call for each node, while the master goes on. It
+// waits only when as many calls are on their way as may be.
+func (r *masterRun) start(ctx context.Context, starts []workload.Start) {
+	slices.SortStableFunc(starts, func(a, b workload.Start) int { return a.Grant.Node.Compare(b.Grant.Node) })
+	for len(starts) > 0 {
+		node := starts[0].Grant.Node
 		n := 1
-		for n < len(s.Starts) && s.Starts[n].Grant.Node == node {
+		for n < len(starts) && starts[n].Grant.Node == node {
 			n++
 		}
-		batch := s.Starts[:n]
-		s.Starts = s.Starts[n:]
-		for _, c := range r.startOn(ctx, node, batch) {
-			failed := r.Play.StartFailed(c)
-			s.Asks = append(s.Asks, failed.Asks...)
-			s.Releases = append(s.Releases, failed.Releases...)
-			s.Finish, s.Failed = s.Finish || failed.Finish, s.Failed || failed.Failed
+		call := r.startCall(node, starts[:n])
+		starts = starts[n:]
+		select {
+		case r.slots <- struct{}{}:
+		case <-ctx.Done():
+			return
 		}
+		r.starting.Go(func() {
+			failed := call(ctx)
+			<-r.slots
+			for _, c := range failed {
+				select {
+				case r.failures <- c:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
 	}
-	// Of several asks at one priority the last is the one that holds.
-	slices.Reverse(s.Asks)
-	seen := map[int32]bool{}
-	s.Asks = slices.DeleteFunc(s.Asks, func(a workload.Ask) bool {
-		was := seen[a.Priority]
-		seen[a.Priority] = true
-		return was
-	})
-	return s
 }
 
-// startOn starts tasks on one node and gives those that did not start.
-func (r *masterRun) startOn(ctx context.Context, node creel.NodeID, batch []workload.Start) (failed []creel.ContainerID) {
+// startFailed books a container that did not start, and those behind it.
+func (r *masterRun) startFailed(c creel.ContainerID) workload.Steps {
+	s := r.Play.StartFailed(c)
+	for {
+		select {
+		case c := <-r.failures:
+			next := r.Play.StartFailed(c)
+			// Of several asks at one priority the last is the one that holds.
+			s.Asks = append(slices.DeleteFunc(s.Asks, func(a workload.Ask) bool {
+				return slices.ContainsFunc(next.Asks, func(b workload.Ask) bool { return a.Priority == b.Priority })
+			}), next.Asks...)
+			s.Releases = append(s.Releases, next.Releases...)
+			s.Finish, s.Failed = s.Finish || next.Finish, s.Failed || next.Failed
+		default:
+			return s
+		}
+	}
+}
+
+// startCall prepares the call that starts tasks on one node; it gives those
+// that did not start.
+func (r *masterRun) startCall(node creel.NodeID, batch []workload.Start) func(context.Context) []creel.ContainerID {
 	req := &yarnpb.StartContainersRequestProto{}
 	for _, s := range batch {
 		req.StartContainerRequest = append(req.StartContainerRequest, &yarnpb.StartContainerRequestProto{
@@ -233,17 +268,19 @@ func (r *masterRun) startOn(ctx context.Context, node creel.NodeID, batch []work
 				}}})
 	}
 	client := yarnrpc.NewContainerManagementProtocolClient(r.Client, node.String(), login(r.Attempt.String(), r.nodes[node]))
-	answer, err := client.StartContainers(ctx, req)
-	if err != nil {
-		for _, s := range batch {
-			failed = append(failed, s.Grant.Container)
+	return func(ctx context.Context) (failed []creel.ContainerID) {
+		answer, err := client.StartContainers(ctx, req)
+		if err != nil {
+			for _, s := range batch {
+				failed = append(failed, s.Grant.Container)
+			}
+			return failed
+		}
+		for _, f := range answer.GetFailedRequests() {
+			failed = append(failed, yarnpb.ToContainerID(f.GetContainerId()))
 		}
 		return failed
 	}
-	for _, f := range answer.GetFailedRequests() {
-		failed = append(failed, yarnpb.ToContainerID(f.GetContainerId()))
-	}
-	return failed
 }
 
 // finish gives back what is left, and repeats finishApplicationMaster until the
