@@ -199,6 +199,13 @@ func rmCommand() *cobra.Command {
 			conf.ClusterID = string(id)
 		}
 		door := rest.Config{StaticUser: s.String("hadoop.http.staticuser.user"), MaxBody: s.Bytes("creel.http.max-request-size"), MaxContainer: conf.Machine.MaxAllocation}
+		door.Properties = func() []rest.Property {
+			var out []rest.Property
+			for _, e := range s.Effective(true) {
+				out = append(out, rest.Property{Name: e.Key, Value: e.Value, Source: e.Origin})
+			}
+			return out
+		}
 		for _, t := range conf.Machine.ResourceTypes {
 			door.Resources = append(door.Resources, t.Name)
 		}

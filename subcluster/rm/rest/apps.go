@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
-	"github.com/go-chi/chi/v5"
+	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
 )
 
 // appFilter is the query of a list of applications.
@@ -41,9 +41,9 @@ func set(r *http.Request, name string) (out []string) {
 func parseFilter(r *http.Request) (f appFilter, err error) {
 	q := r.URL.Query()
 	for _, s := range append(set(r, "states"), set(r, "state")...) {
-		state, err := creel.ParseApplicationState(s)
+		state, err := parseState(s)
 		if err != nil {
-			return f, badRequest("java.lang.Exception: Invalid application-state " + s + " specified. It should be one of [NEW, NEW_SAVING, SUBMITTED, ACCEPTED, RUNNING, FINISHED, FAILED, KILLED]")
+			return f, err
 		}
 		f.states = append(f.states, state)
 	}
@@ -57,29 +57,37 @@ func parseFilter(r *http.Request) (f appFilter, err error) {
 	f.user, f.queue, f.name = q.Get("user"), q.Get("queue"), q.Get("name")
 	if s := q.Get("limit"); s != "" {
 		n, err := strconv.ParseInt(s, 10, 64)
-		if err != nil || n <= 0 {
-			return f, badRequest("java.lang.Exception: limit value must be greater then 0")
+		if err != nil {
+			return f, badRequest(cause + "limit value must be a number!")
+		}
+		if n <= 0 {
+			return f, badRequest(cause + "limit value must be greater then 0")
 		}
 		f.limit = int(min(n, 1<<31))
 	}
 	for _, p := range []struct {
-		name string
-		to   **int64
-	}{{"startedTimeBegin", &f.startedBegin}, {"startedTimeEnd", &f.startedEnd}, {"finishedTimeBegin", &f.finishedBegin}, {"finishedTimeEnd", &f.finishedEnd}} {
+		name, said string // as asked and as YARN names it in its errors
+		to         **int64
+	}{{"startedTimeBegin", "startedTimeBegin", &f.startedBegin}, {"startedTimeEnd", "startedTimeEnd", &f.startedEnd},
+		{"finishedTimeBegin", "finishTimeBegin", &f.finishedBegin}, {"finishedTimeEnd", "finishTimeEnd", &f.finishedEnd}} {
 		s := q.Get(p.name)
 		if s == "" {
 			continue
 		}
 		n, err := strconv.ParseInt(s, 10, 64)
-		if err != nil || n < 0 {
-			return f, badRequest("java.lang.Exception: " + p.name + " must be greater than 0")
+		if err != nil {
+			return f, badRequest(cause + p.said + " value must be a number!")
+		}
+		if n < 0 {
+			return f, badRequest(cause + p.said + " must be greater than 0")
 		}
 		*p.to = &n
 	}
-	for _, p := range [][2]*int64{{f.startedBegin, f.startedEnd}, {f.finishedBegin, f.finishedEnd}} {
-		if p[0] != nil && p[1] != nil && *p[0] > *p[1] {
-			return f, badRequest("java.lang.Exception: a time's end must be greater than its begin")
-		}
+	if f.startedBegin != nil && f.startedEnd != nil && *f.startedBegin > *f.startedEnd {
+		return f, badRequest(cause + "startedTimeEnd must be greater than startTimeBegin")
+	}
+	if f.finishedBegin != nil && f.finishedEnd != nil && *f.finishedBegin > *f.finishedEnd {
+		return f, badRequest(cause + "finishTimeEnd must be greater than finishTimeBegin")
 	}
 	for _, t := range set(r, "applicationTypes") {
 		f.types = append(f.types, strings.ToLower(t))
@@ -93,7 +101,7 @@ func parseFilter(r *http.Request) (f appFilter, err error) {
 		case "resourceRequests", "timeouts", "appNodeLabelExpression", "amNodeLabelExpression", "resourceInfo":
 			f.deselect[d] = true
 		default:
-			return f, badRequest("java.lang.Exception: Invalid deSelects string " + d + " specified. It should be one of [resourceRequests, appNodeLabelExpression, amNodeLabelExpression, timeouts, resourceInfo]")
+			return f, badRequest(cause + "Invalid deSelects string " + d + " specified. It should be one of [resourceRequests, timeouts, appNodeLabelExpression, amNodeLabelExpression, resourceInfo]")
 		}
 	}
 	return f, nil
@@ -114,13 +122,14 @@ func (f *appFilter) keeps(a *rm.AppView) bool {
 
 // shown is an application with what its document needs beside the view.
 type shown struct {
-	app     rm.AppView
-	attempt rm.AttemptView
-	asks    []rm.AskView
+	app      rm.AppView
+	attempt  rm.AttemptView
+	asks     []rm.AskView
+	viewable bool // its inside, by who asks
 }
 
-func show(m *rm.Machine, a rm.AppView, deselect map[string]bool) shown {
-	s := shown{app: a}
+func (o *Door) show(m *rm.Machine, who rmrpc.Caller, a rm.AppView, deselect map[string]bool) shown {
+	s := shown{app: a, viewable: o.d.MayView(m, who, &a)}
 	if !a.Attempt.IsZero() {
 		s.attempt, _ = m.Attempt(a.Attempt)
 	}
@@ -139,6 +148,7 @@ func (o *Door) apps(w http.ResponseWriter, r *http.Request) {
 	var found []shown
 	var at time.Time
 	unknownQueue := false
+	who := o.caller(r)
 	err = o.read(r.Context(), func(m *rm.Machine, now time.Time) {
 		at = now
 		if f.queue != "" && m.Spec().Scheduler == rm.Capacity {
@@ -152,12 +162,12 @@ func (o *Door) apps(w http.ResponseWriter, r *http.Request) {
 				break
 			}
 			if f.keeps(&a) {
-				found = append(found, show(m, a, f.deselect))
+				found = append(found, o.show(m, who, a, f.deselect))
 			}
 		}
 	})
 	if err == nil && unknownQueue {
-		err = badRequest("java.lang.Exception: Unknown queue: " + f.queue)
+		err = badRequest(cause + "Unknown queue: " + f.queue)
 	}
 	if err != nil {
 		o.refuse(w, r, err)
@@ -166,14 +176,14 @@ func (o *Door) apps(w http.ResponseWriter, r *http.Request) {
 	if f.final != nil {
 		found = slices.DeleteFunc(found, func(s shown) bool { return s.app.Final != *f.final })
 	}
-	o.reply(w, r, http.StatusOK, "apps", false, func(w *writer) {
+	o.reply(w, r, http.StatusOK, "apps", rooted, func(w *writer) {
 		w.List("app", len(found), func(w *writer, i int) { o.appFields(w, &found[i], at, f.deselect) })
 	})
 }
 
 // appOf reads the application of a path, as YARN words what is wrong with it.
 func appOf(r *http.Request) (creel.ApplicationID, error) {
-	text := strings.TrimSpace(chi.URLParam(r, "appid"))
+	text := param(r, "appid")
 	id, err := creel.ParseApplicationID(text)
 	if err != nil {
 		return id, badRequest("java.lang.IllegalArgumentException: Invalid ApplicationId: " + text)
@@ -191,11 +201,11 @@ func (o *Door) view(r *http.Request) (s shown, at time.Time, err error) {
 	if err != nil {
 		return s, at, err
 	}
-	found := false
+	found, who := false, o.caller(r)
 	err = o.read(r.Context(), func(m *rm.Machine, now time.Time) {
 		var a rm.AppView
 		if a, found = m.App(id); found {
-			s, at = show(m, a, nil), now
+			s, at = o.show(m, who, a, nil), now
 		}
 	})
 	if err == nil && !found {
@@ -215,12 +225,12 @@ func (o *Door) app(w http.ResponseWriter, r *http.Request) {
 		o.refuse(w, r, err)
 		return
 	}
-	o.reply(w, r, http.StatusOK, "app", false, func(w *writer) { o.appFields(w, &s, at, f.deselect) })
+	o.reply(w, r, http.StatusOK, "app", rooted, func(w *writer) { o.appFields(w, &s, at, f.deselect) })
 }
 
 // appFields writes AppInfo.
 func (o *Door) appFields(w *writer, s *shown, now time.Time, deselect map[string]bool) {
-	a, t := &s.app, &s.attempt
+	a := &s.app
 	p := o.d.Report(a, now, true)
 	u := p.GetAppResource_Usage()
 	w.Text("id", a.ID.String())
@@ -234,71 +244,29 @@ func (o *Door) appFields(w *writer, s *shown, now time.Time, deselect map[string
 		progress = 100
 	}
 	w.Float("progress", progress)
-	ui := "UNASSIGNED"
-	if url := p.GetTrackingUrl(); url != "" && url != "N/A" {
-		ui = "ApplicationMaster"
-		if a.State.Ended() {
-			ui = "History"
-		}
-		w.Text("trackingUI", ui)
-		w.Text("trackingUrl", url)
-	} else {
-		w.Text("trackingUI", ui)
-	}
+	ui, url := tracking(a, p)
+	w.Text("trackingUI", ui)
+	w.OptText("trackingUrl", url)
 	w.Text("diagnostics", a.Diagnostics)
 	w.Int("clusterId", o.d.Started().UnixMilli())
 	w.OptText("rmClusterId", o.d.ClusterID())
 	w.Text("applicationType", a.Type)
 	w.Text("applicationTags", strings.Join(a.Tags, ","))
 	w.Int("priority", int64(a.Priority))
-	w.Int("startedTime", millis(a.Submitted))
-	w.Int("launchTime", millis(a.Launched))
-	w.Int("finishedTime", millis(a.Finished))
-	end := now
-	if !a.Finished.IsZero() {
-		end = a.Finished
-	}
-	w.Int("elapsedTime", max(end.Sub(a.Submitted).Milliseconds(), -1))
-	if !t.Master.IsZero() {
-		w.Text("amContainerLogs", "http://"+t.MasterHTTP+"/node/containerlogs/"+t.Master.String()+"/"+a.User)
-		w.OptText("amHostHttpAddress", t.MasterHTTP)
-	}
-	if a.Host != "" && a.Port >= 0 {
-		w.Text("amRPCAddress", a.Host+":"+strconv.Itoa(int(a.Port)))
-	}
-	node := ""
-	if !t.MasterNode.IsZero() {
-		node = t.MasterNode.String()
-	}
-	w.Text("masterNodeId", node)
-	if a.InScheduler {
-		w.Int("allocatedMB", a.Used.MemoryMB)
-		w.Int("allocatedVCores", a.Used.VCores)
-		w.Int("reservedMB", a.ReservedRes.MemoryMB)
-		w.Int("reservedVCores", a.ReservedRes.VCores)
-		w.Int("runningContainers", int64(a.Containers))
-	} else {
-		none := int64(-1)
-		if a.Attempt.IsZero() {
-			none = 0
-		}
-		for _, name := range []string{"allocatedMB", "allocatedVCores", "reservedMB", "reservedVCores", "runningContainers"} {
-			w.Int(name, none)
-		}
-	}
+	o.guarded(w, s, now)
 	w.Int("memorySeconds", u.GetMemorySeconds())
 	w.Int("vcoreSeconds", u.GetVcoreSeconds())
 	w.Float("queueUsagePercentage", a.QueueShare)
 	w.Float("clusterUsagePercentage", a.ClusterShare)
-	seconds(w, "resourceSecondsMap", a.ResourceSeconds)
+	seconds(w, "resourceSecondsMap", a.ResourceSeconds, !a.State.Ended())
 	w.Int("preemptedResourceMB", 0)
 	w.Int("preemptedResourceVCores", 0)
 	w.Int("numNonAMContainerPreempted", 0)
 	w.Int("numAMContainerPreempted", 0)
 	w.Int("preemptedMemorySeconds", u.GetPreemptedMemorySeconds())
 	w.Int("preemptedVcoreSeconds", u.GetPreemptedVcoreSeconds())
-	seconds(w, "preemptedResourceSecondsMap", a.PreemptedSeconds)
-	if !deselect["resourceRequests"] {
+	seconds(w, "preemptedResourceSecondsMap", a.PreemptedSeconds, false)
+	if s.viewable && !deselect["resourceRequests"] {
 		w.List("resourceRequests", len(s.asks), func(w *writer, i int) {
 			k := &s.asks[i]
 			w.Int("priority", int64(k.Priority))
@@ -314,13 +282,18 @@ func (o *Door) appFields(w *writer, s *shown, now time.Time, deselect map[string
 			})
 		})
 	}
-	w.Text("logAggregationStatus", "DISABLED")
-	w.Bool("unmanagedApplication", a.Unmanaged)
-	if e := p.GetAppNodeLabelExpression(); e != "" {
-		w.Text("appNodeLabelExpression", e)
+	if s.viewable {
+		w.Text("logAggregationStatus", "DISABLED")
 	}
-	if e := p.GetAmNodeLabelExpression(); e != "" && !deselect["amNodeLabelExpression"] {
-		w.Text("amNodeLabelExpression", e)
+	w.Bool("unmanagedApplication", a.Unmanaged)
+	w.OptText("appNodeLabelExpression", a.Label)
+	if c, ok := a.Context.(*yarnpb.ApplicationSubmissionContextProto); ok && !deselect["amNodeLabelExpression"] {
+		for _, ask := range c.GetAmContainerResourceRequest() {
+			if e := ask.GetNodeLabelExpression(); e != "" {
+				w.Text("amNodeLabelExpression", e)
+				break
+			}
+		}
 	}
 	if a.InScheduler && !deselect["resourceInfo"] {
 		w.Object("resourceInfo", func(w *writer) {
@@ -350,69 +323,137 @@ func timeoutFields(w *writer, p *yarnpb.ApplicationReportProto) {
 	w.Int("remainingTimeInSeconds", t.GetRemainingTime())
 }
 
-// seconds writes a map of resource-seconds. Two entries or more are told under
-// one key as a list, which keeps parsers from losing all but the last.
-func seconds(w *writer, name string, list []rm.TypeAmount) {
-	w.Object(name, func(w *writer) {
-		w.List("entry", len(list), func(w *writer, i int) {
-			w.Text("key", list[i].Type)
-			w.Text("value", strconv.FormatInt(list[i].Value, 10))
+// tracking is where a user finds the master's page, and what is there. An
+// unmanaged master's page is no page of ours to stand before.
+func tracking(a *rm.AppView, p *yarnpb.ApplicationReportProto) (ui, url string) {
+	if url = p.GetTrackingUrl(); a.Unmanaged && a.TrackingURL != "" {
+		url = a.TrackingURL
+	}
+	switch {
+	case a.State.Ended():
+		return "History", url
+	case a.TrackingURL == "" || a.State < creel.AppRunning:
+		return "UNASSIGNED", ""
+	}
+	return "ApplicationMaster", url
+}
+
+// guarded writes what only those see who may look inside.
+func (o *Door) guarded(w *writer, s *shown, now time.Time) {
+	a, t := &s.app, &s.attempt
+	if !s.viewable {
+		for _, name := range []string{"startedTime", "launchTime", "finishedTime", "elapsedTime", "allocatedMB", "allocatedVCores", "reservedMB", "reservedVCores", "runningContainers"} {
+			w.Int(name, 0)
+		}
+		return
+	}
+	launched := millis(a.Launched)
+	if a.Unmanaged {
+		launched = -1 // nobody here launched it
+	}
+	w.Int("startedTime", millis(a.Submitted))
+	w.Int("launchTime", launched)
+	w.Int("finishedTime", millis(a.Finished))
+	end := now
+	if !a.Finished.IsZero() {
+		end = a.Finished
+	}
+	w.Int("elapsedTime", max(end.Sub(a.Submitted).Milliseconds(), -1))
+	node := ""
+	if !t.Master.IsZero() {
+		w.Text("amContainerLogs", logsOf(t.MasterHTTP, t.Master, a.User))
+		w.OptText("amHostHttpAddress", t.MasterHTTP)
+		node = t.MasterNode.String()
+	}
+	if a.Host != "" && a.Port >= 0 {
+		w.Text("amRPCAddress", a.Host+":"+strconv.Itoa(int(a.Port)))
+	}
+	w.Text("masterNodeId", node)
+	mb, cores, reserved, reservedCores, containers := a.Used.MemoryMB, a.Used.VCores, a.ReservedRes.MemoryMB, a.ReservedRes.VCores, int64(a.Containers)
+	if !a.InScheduler {
+		none := int64(-1)
+		if a.Attempt.IsZero() {
+			none = 0
+		}
+		mb, cores, reserved, reservedCores, containers = none, none, none, none, none
+	}
+	w.Int("allocatedMB", mb)
+	w.Int("allocatedVCores", cores)
+	w.Int("reservedMB", reserved)
+	w.Int("reservedVCores", reservedCores)
+	w.Int("runningContainers", containers)
+}
+
+// seconds writes a map of resource-seconds; of one that runs, memory and vcores
+// even while they are 0. Two entries or more are told under one key as a list,
+// which keeps parsers from losing all but the last.
+func seconds(w *writer, name string, list []rm.TypeAmount, zeros bool) {
+	kept := make([]rm.TypeAmount, 0, len(list)+2)
+	for i, name := range []string{creel.MemoryName, creel.VCoresName} {
+		if zeros && (len(list) <= i || list[i].Type != name) {
+			kept = append(kept, rm.TypeAmount{Type: name})
+		}
+	}
+	for _, t := range list {
+		if zeros || t.Value != 0 {
+			kept = append(kept, t)
+		}
+	}
+	w.Map(name, len(kept), func(i int) (string, string) { return kept[i].Type, strconv.FormatInt(kept[i].Value, 10) })
+}
+
+// statistics counts applications by state, of one type or of all.
+func (o *Door) statistics(w http.ResponseWriter, r *http.Request) {
+	types := set(r, "applicationTypes")
+	if len(types) > 1 {
+		o.refuse(w, r, badRequest(cause+"# of applicationTypes = "+strconv.Itoa(len(types))+", we temporarily support at most one applicationType"))
+		return
+	}
+	var states []creel.ApplicationState
+	for _, s := range set(r, "states") {
+		state, err := parseState(s)
+		if err != nil {
+			o.refuse(w, r, err)
+			return
+		}
+		if !slices.Contains(states, state) {
+			states = append(states, state)
+		}
+	}
+	if len(states) == 0 {
+		for s := creel.AppNew; s <= creel.AppKilled; s++ {
+			states = append(states, s)
+		}
+	}
+	kind := "*"
+	if len(types) == 1 {
+		kind = strings.ToLower(types[0])
+	}
+	counts := map[creel.ApplicationState]int64{}
+	err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) {
+		for a := range m.Apps {
+			if kind == "*" || strings.EqualFold(a.Type, kind) {
+				counts[a.State]++
+			}
+		}
+	})
+	if err != nil {
+		o.refuse(w, r, err)
+		return
+	}
+	o.reply(w, r, http.StatusOK, "appStatInfo", rooted, func(w *writer) {
+		w.List("statItem", len(states), func(w *writer, i int) {
+			w.Text("state", states[i].String())
+			w.Text("type", kind)
+			w.Int("count", counts[states[i]])
 		})
 	})
 }
 
-func (o *Door) stateReply(w http.ResponseWriter, r *http.Request, status int, a *rm.AppView) {
-	o.reply(w, r, status, "appstate", true, func(w *writer) {
-		w.Text("state", a.State.String())
-		w.Text("diagnostics", a.Diagnostics)
-	})
-}
-
-func (o *Door) state(w http.ResponseWriter, r *http.Request) {
-	s, _, err := o.view(r)
+func parseState(s string) (creel.ApplicationState, error) {
+	state, err := creel.ParseApplicationState(s)
 	if err != nil {
-		o.refuse(w, r, err)
-		return
+		return state, badRequest(cause + "Invalid application-state " + s + " specified. It should be one of [NEW, NEW_SAVING, SUBMITTED, ACCEPTED, RUNNING, FINISHED, FAILED, KILLED]")
 	}
-	o.stateReply(w, r, http.StatusOK, &s.app)
-}
-
-func (o *Door) setState(w http.ResponseWriter, r *http.Request) {
-	s, _, err := o.view(r)
-	if err != nil {
-		o.refuse(w, r, err)
-		return
-	}
-	var doc struct {
-		State       string `json:"state" xml:"state"`
-		Diagnostics string `json:"diagnostics" xml:"diagnostics"`
-	}
-	if err := o.decode(w, r, &doc); err != nil {
-		o.refuse(w, r, err)
-		return
-	}
-	if doc.State == s.app.State.String() {
-		o.stateReply(w, r, http.StatusOK, &s.app)
-		return
-	}
-	if doc.State != "KILLED" {
-		o.refuse(w, r, badRequest("java.lang.Exception: Only 'KILLED' is allowed as a target state."))
-		return
-	}
-	done, err := o.d.KillApplication(r.Context(), o.caller(r), s.app.ID, doc.Diagnostics)
-	if err != nil {
-		o.refuse(w, r, err)
-		return
-	}
-	after, _, err := o.view(r)
-	if err != nil {
-		o.refuse(w, r, err)
-		return
-	}
-	status := http.StatusOK
-	if !done && !after.app.State.Ended() {
-		status = http.StatusAccepted
-		w.Header().Set("Location", "http://"+r.Host+r.URL.Path)
-	}
-	o.stateReply(w, r, status, &after.app)
+	return state, nil
 }

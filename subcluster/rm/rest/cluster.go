@@ -12,7 +12,6 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
-	"github.com/go-chi/chi/v5"
 )
 
 // version is the Hadoop whose documents and protocols these are; clients
@@ -21,7 +20,7 @@ const version = "3.4.2"
 
 func (o *Door) info(w http.ResponseWriter, r *http.Request) {
 	started := o.d.Started().UnixMilli()
-	o.reply(w, r, http.StatusOK, "clusterInfo", false, func(w *writer) {
+	o.reply(w, r, http.StatusOK, "clusterInfo", rooted, func(w *writer) {
 		w.Int("id", started)
 		w.Int("startedOn", started)
 		w.Text("state", "STARTED")
@@ -61,13 +60,17 @@ func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
 
 func (o *Door) metrics(w http.ResponseWriter, r *http.Request) {
 	var v rm.ClusterView
-	if err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) { v = m.Cluster() }); err != nil {
+	var use nodeUse
+	if err := o.read(r.Context(), func(m *rm.Machine, now time.Time) { v, use = m.Cluster(), o.usage(m, now) }); err != nil {
 		o.refuse(w, r, err)
 		return
 	}
 	m := Metrics(&v)
+	m.UtilizedMB, m.UtilizedVirtualCores = use.memoryMB, int64(use.cpu)
+	m.UtilizedMBPercent = int64(percentOf(float64(use.memoryMB), float64(use.physicalMB)))
+	m.UtilizedVirtualCoresPercent = int64(percentOf(use.cpu, float64(use.physicalCores)))
 	m.ContainersPerSecond = o.rate.per(v.Granted, time.Now())
-	o.reply(w, r, http.StatusOK, "clusterMetrics", false, func(w *writer) {
+	o.reply(w, r, http.StatusOK, "clusterMetrics", rooted, func(w *writer) {
 		w.Int("appsSubmitted", m.AppsSubmitted)
 		w.Int("appsCompleted", m.AppsCompleted)
 		w.Int("appsPending", m.AppsPending)
@@ -113,27 +116,91 @@ func (o *Door) metrics(w http.ResponseWriter, r *http.Request) {
 
 // resource writes a ResourceInfo.
 func (o *Door) resource(w *writer, name string, v creel.Resource) {
-	w.Object(name, func(w *writer) {
-		w.Int("memory", v.MemoryMB)
-		w.Int("vCores", v.VCores)
-		w.Object("resourceInformations", func(w *writer) {
-			w.List("resourceInformation", 2+len(o.conf.Resources), func(w *writer, i int) {
-				name, unit := creel.MemoryName, "Mi"
-				switch {
-				case i == 1:
-					name, unit = creel.VCoresName, ""
-				case i > 1:
-					name, unit = o.conf.Resources[i-2], ""
-				}
-				w.Object("attributes", func(*writer) {})
-				w.Int("maximumAllocation", 1<<63-1)
-				w.Int("minimumAllocation", 0)
-				w.Text("name", name)
-				w.Text("resourceType", "COUNTABLE")
-				w.Text("units", unit)
-				w.Int("value", v.Get(name))
-			})
+	w.Object(name, func(w *writer) { o.resourceFields(w, v, 0, 1<<63-1, 0, 1<<63-1) })
+}
+
+// resourceFields writes a ResourceInfo whose memory and vcores carry bounds.
+func (o *Door) resourceFields(w *writer, v creel.Resource, minMB, maxMB, minCores, maxCores int64) {
+	w.Int("memory", v.MemoryMB)
+	w.Int("vCores", v.VCores)
+	w.Object("resourceInformations", func(w *writer) {
+		w.List("resourceInformation", 2+len(o.conf.Resources), func(w *writer, i int) {
+			name, unit, least, most := creel.MemoryName, "Mi", minMB, maxMB
+			switch {
+			case i == 1:
+				name, unit, least, most = creel.VCoresName, "", minCores, maxCores
+			case i > 1:
+				name, unit, least, most = o.conf.Resources[i-2], "", 0, 1<<63-1
+			}
+			w.Object("attributes", func(*writer) {})
+			w.Int("maximumAllocation", most)
+			w.Int("minimumAllocation", least)
+			w.Text("name", name)
+			w.Text("resourceType", "COUNTABLE")
+			w.Text("units", unit)
+			w.Int("value", v.Get(name))
 		})
+	})
+}
+
+// nodeUse is what the nodes measure, summed.
+type nodeUse struct {
+	memoryMB, physicalMB int64
+	cpu                  float64
+	physicalCores        int64
+}
+
+// usage sums the nodes' measurements, at most once a second: it looks at every
+// node. It runs in the machine's goroutine.
+func (o *Door) usage(m *rm.Machine, now time.Time) nodeUse {
+	if now.Sub(o.useAt) < time.Second && !o.useAt.IsZero() {
+		return o.use
+	}
+	o.use, o.useAt = nodeUse{}, now
+	for n := range m.Nodes {
+		if n.State.Usable() {
+			o.use.memoryMB += int64(n.Utilization.NodePhysicalMB)
+			o.use.cpu += float64(n.Utilization.NodeCPU)
+			o.use.physicalMB += n.Physical.MemoryMB
+			o.use.physicalCores += n.Physical.VCores
+		}
+	}
+	return o.use
+}
+
+// userinfo tells who runs this and who asks.
+func (o *Door) userinfo(w http.ResponseWriter, r *http.Request) {
+	o.reply(w, r, http.StatusOK, "clusterUserInfo", mapped, func(w *writer) {
+		w.Text("rmLoginUser", o.conf.LoginUser)
+		w.Text("requestedUser", o.caller(r).User)
+	})
+}
+
+// overview is the scheduler on one line.
+func (o *Door) overview(w http.ResponseWriter, r *http.Request) {
+	var least, most creel.Resource
+	var priority int32
+	name := "Capacity Scheduler"
+	err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) {
+		c := m.Config()
+		least, most, priority = c.MinAllocation, c.MaxAllocation, m.Spec().MaxClusterPriority
+		if m.Spec().Scheduler == rm.Fair {
+			name = "Fair Scheduler"
+		}
+	})
+	if err != nil {
+		o.refuse(w, r, err)
+		return
+	}
+	o.reply(w, r, http.StatusOK, "scheduler", mapped, func(w *writer) {
+		w.Text("schedulerType", name)
+		w.Text("schedulingResourceType", strings.Join(append([]string{"memory-mb (unit=Mi)", "vcores"}, o.conf.Resources...), ","))
+		o.resource(w, "minimumAllocation", least)
+		o.resource(w, "maximumAllocation", most)
+		w.Int("applicationPriority", int64(priority))
+		w.Int("schedulerBusy", -1)
+		w.Int("rmDispatcherEventQueueSize", 0)
+		w.Int("schedulerDispatcherEventQueueSize", 0)
 	})
 }
 
@@ -164,16 +231,25 @@ func (o *Door) nodes(w http.ResponseWriter, r *http.Request) {
 		o.refuse(w, r, err)
 		return
 	}
-	o.reply(w, r, http.StatusOK, "nodes", false, func(w *writer) {
+	o.reply(w, r, http.StatusOK, "nodes", rooted, func(w *writer) {
 		w.List("node", len(nodes), func(w *writer, i int) { o.nodeFields(w, &nodes[i]) })
 	})
 }
 
-func (o *Door) node(w http.ResponseWriter, r *http.Request) {
-	text := chi.URLParam(r, "nodeId")
+// nodeOf reads the node of a path.
+func nodeOf(r *http.Request) (creel.NodeID, error) {
+	text := param(r, "nodeId")
 	id, err := creel.ParseNodeID(text)
 	if err != nil {
-		o.refuse(w, r, &refusal{http.StatusBadRequest, classIllegal, "Invalid NodeId [" + text + "]. Expected host:port"})
+		return id, illegal("Invalid NodeId [" + text + "]. Expected host:port")
+	}
+	return id, nil
+}
+
+func (o *Door) node(w http.ResponseWriter, r *http.Request) {
+	id, err := nodeOf(r)
+	if err != nil {
+		o.refuse(w, r, err)
 		return
 	}
 	var n rm.NodeView
@@ -183,10 +259,10 @@ func (o *Door) node(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !found {
-		o.refuse(w, r, notFound("nodeId, "+text+", is not found"))
+		o.refuse(w, r, notFound("nodeId, "+id.String()+", is not found"))
 		return
 	}
-	o.reply(w, r, http.StatusOK, "node", false, func(w *writer) { o.nodeFields(w, &n) })
+	o.reply(w, r, http.StatusOK, "node", rooted, func(w *writer) { o.nodeFields(w, &n) })
 }
 
 func (o *Door) nodeFields(w *writer, n *rm.NodeView) {
@@ -216,7 +292,6 @@ func (o *Door) nodeFields(w *writer, n *rm.NodeView) {
 	w.Int("usedMemoryOpportGB", u.OpportunisticMB)
 	w.Int("usedVirtualCoresOpport", int64(u.OpportunisticVCores))
 	w.Int("numQueuedContainers", int64(u.OpportunisticQueued))
-	w.Texts("nodeLabels", []string{""})
 	w.Object("allocationTags", func(*writer) {})
 	w.Object("resourceUtilization", func(w *writer) {
 		w.Int("nodePhysicalMemoryMB", int64(u.NodePhysicalMB))
@@ -250,8 +325,11 @@ func millis(t time.Time) int64 {
 func (o *Door) scheduler(w http.ResponseWriter, r *http.Request) {
 	queues := map[creel.QueuePath]*rm.QueueView{}
 	var fair bool
+	var total creel.Resource
+	var bound bounds
 	err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) {
-		fair = m.Spec().Scheduler == rm.Fair
+		fair, total = m.Spec().Scheduler == rm.Fair, m.Cluster().Total
+		bound = bounds{m.Config().MinAllocation, m.Config().MaxAllocation}
 		for q := range m.Queues {
 			queues[q.Path] = &q
 		}
@@ -265,15 +343,13 @@ func (o *Door) scheduler(w http.ResponseWriter, r *http.Request) {
 		o.refuse(w, r, fmt.Errorf("the queue tree has no root"))
 		return
 	}
-	o.reply(w, r, http.StatusOK, "scheduler", false, func(w *writer) {
-		w.Object("schedulerInfo", func(w *writer) {
-			if fair {
-				w.Text("type", "fairScheduler")
-				w.Object("rootQueue", func(w *writer) { o.fairQueue(w, root, queues) })
-				return
-			}
-			w.Text("type", "capacityScheduler")
-			o.capacityRoot(w, root, queues)
-		})
+	o.reply(w, r, http.StatusOK, "scheduler", rooted, func(w *writer) {
+		if fair {
+			w.Typed("schedulerInfo", "fairScheduler", func(w *writer) {
+				w.Object("rootQueue", func(w *writer) { o.fairQueue(w, root, queues, total) })
+			})
+			return
+		}
+		w.Typed("schedulerInfo", "capacityScheduler", func(w *writer) { o.capacityRoot(w, root, queues, bound) })
 	})
 }

@@ -3,10 +3,16 @@
 package rest
 
 import (
+	"cmp"
+	"compress/gzip"
 	"context"
+	"io"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"os/user"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -19,10 +25,21 @@ import (
 // Config of the door.
 type Config struct {
 	StaticUser string // hadoop.http.staticuser.user: who asks without a name, dr.who
+	LoginUser  string // who runs this process; the operating system's word when empty
 	MaxBody    int64  // bytes of a request, 8 MiB
 	// Resources are the names of resource types beyond memory and vcores.
 	Resources    []string
 	MaxContainer creel.Resource // largest container, told to new applications
+	// Properties gives the configuration in force for /conf, secrets masked;
+	// nil: the page is empty.
+	Properties func() []Property
+}
+
+// Property is one configuration key in force.
+type Property struct {
+	Name, Value string
+	Final       bool
+	Source      string // the file it was written in, or what stands for one
 }
 
 // Door serves a daemon's documents.
@@ -30,15 +47,22 @@ type Door struct {
 	d    *rmrpc.Daemon
 	conf Config
 	rate rate
+
+	// Touched within Query only, which runs in one goroutine.
+	use   nodeUse
+	useAt time.Time
 }
 
 // New makes the door.
 func New(d *rmrpc.Daemon, conf Config) *Door {
-	if conf.StaticUser == "" {
-		conf.StaticUser = "dr.who"
-	}
+	conf.StaticUser = cmp.Or(conf.StaticUser, "dr.who")
 	if conf.MaxBody <= 0 {
 		conf.MaxBody = 8 << 20
+	}
+	if conf.LoginUser == "" {
+		if u, err := user.Current(); err == nil {
+			conf.LoginUser = u.Username
+		}
 	}
 	return &Door{d: d, conf: conf}
 }
@@ -46,35 +70,90 @@ func New(d *rmrpc.Daemon, conf Config) *Door {
 // Mount puts the door's routes on r.
 func (o *Door) Mount(r chi.Router) {
 	r.Route("/ws/v1/cluster", func(r chi.Router) {
-		r.Use(middleware.StripSlashes)
+		r.Use(middleware.StripSlashes, middleware.GetHead, o.identify)
+		r.NotFound(noRoute)
+		r.MethodNotAllowed(o.wrongMethod)
 		r.Get("/", o.info)
 		r.Get("/info", o.info)
+		r.Get("/userinfo", o.userinfo)
 		r.Get("/metrics", o.metrics)
 		r.Get("/scheduler", o.scheduler)
+		r.Get("/scheduler-overview", o.overview)
 		r.Get("/nodes", o.nodes)
 		r.Get("/nodes/{nodeId}", o.node)
+		r.Post("/nodes/{nodeId}/resource", o.setNodeResource)
+		r.Get("/queues/{queue}/access", o.queueAccess)
+
 		r.Get("/apps", o.apps)
 		r.Post("/apps", o.submit)
 		r.Post("/apps/new-application", o.newApplication)
+		r.Get("/appstatistics", o.statistics)
 		r.Get("/apps/{appid}", o.app)
+		r.Get("/apps/{appid}/appattempts", o.attempts)
+		r.Get("/apps/{appid}/appattempts/{attemptid}", o.attempt)
+		r.Get("/apps/{appid}/appattempts/{attemptid}/containers", o.containers)
+		r.Get("/apps/{appid}/appattempts/{attemptid}/containers/{containerid}", o.container)
 		r.Get("/apps/{appid}/state", o.state)
 		r.Put("/apps/{appid}/state", o.setState)
+		r.Get("/apps/{appid}/queue", o.queue)
+		r.Put("/apps/{appid}/queue", o.setQueue)
+		r.Get("/apps/{appid}/priority", o.priority)
+		r.Put("/apps/{appid}/priority", o.setPriority)
+		r.Get("/apps/{appid}/timeouts", o.timeouts)
+		r.Get("/apps/{appid}/timeouts/{type}", o.timeout)
+		r.Put("/apps/{appid}/timeout", o.setTimeout)
+		r.Post("/containers/{containerid}/signal/{command}", o.signal)
+		o.mountOff(r)
+	})
+	r.Get("/jmx", o.jmx)
+	r.Get("/conf", o.configuration)
+	r.Get("/isActive", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain;charset=utf-8")
+		io.WriteString(w, "I am Active!") // an error here is the client's going away
+	})
+	r.HandleFunc("/proxy/{appid}", o.proxy)
+	r.HandleFunc("/proxy/{appid}/*", o.proxy)
+	r.Get("/cluster", o.page)
+	r.Get("/cluster/app/{appid}", o.appPage)
+}
+
+// param is a part of the path, decoded: clients may write a node's colon as %3A.
+func param(r *http.Request, name string) string {
+	text := chi.URLParam(r, name)
+	if plain, err := url.PathUnescape(text); err == nil {
+		text = plain
+	}
+	return strings.TrimSpace(text)
+}
+
+type callerKey struct{}
+
+// identify finds out who asks, user.name or the static user of an open
+// cluster, and refuses who may not act for another.
+func (o *Door) identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Cache-Control", "no-cache")
+		h.Set("X-Frame-Options", "SAMEORIGIN")
+		h.Set("X-Content-Type-Options", "nosniff")
+		q := r.URL.Query()
+		c := rmrpc.Caller{User: cmp.Or(q.Get("user.name"), o.conf.StaticUser), Request: r.Header.Get("X-Request-Id")}
+		c.Remote, _ = netip.ParseAddrPort(r.RemoteAddr) // an address that is none is left out of the audit line
+		for name, values := range q {
+			if strings.EqualFold(name, "doAs") && len(values) > 0 && values[0] != "" && values[0] != c.User {
+				c.RealUser, c.User = c.User, values[0]
+				if err := o.d.MayActFor(c.RealUser, c.User, c.Remote.Addr()); err != nil {
+					o.refuse(w, r, &refusal{http.StatusForbidden, classAuthorization, err.Error()})
+					return
+				}
+			}
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
 	})
 }
 
-// caller is who asks: user.name, or the static user of an open cluster.
 func (o *Door) caller(r *http.Request) rmrpc.Caller {
-	q := r.URL.Query()
-	c := rmrpc.Caller{User: q.Get("user.name"), Request: r.Header.Get("X-Request-Id")}
-	for name, values := range q {
-		if strings.EqualFold(name, "doAs") && len(values) > 0 && values[0] != "" {
-			c.RealUser, c.User = c.User, values[0]
-		}
-	}
-	if c.User == "" {
-		c.User = o.conf.StaticUser
-	}
-	c.Remote, _ = netip.ParseAddrPort(r.RemoteAddr) // an address that is none is left out of the audit line
+	c, _ := r.Context().Value(callerKey{}).(rmrpc.Caller)
 	return c
 }
 
@@ -83,17 +162,56 @@ func (o *Door) read(ctx context.Context, f func(m *rm.Machine, now time.Time)) e
 	return o.d.Query(ctx, f)
 }
 
-// reply writes a document in the form the client asked for.
-func (o *Door) reply(w http.ResponseWriter, r *http.Request, status int, root string, dropRoot bool, fields func(w *writer)) {
-	doc := &writer{xml: wantsXML(r), buf: make([]byte, 0, 4<<10)}
-	doc.document(root, dropRoot, fields)
-	kind := "application/json; charset=utf-8"
-	if doc.xml {
-		kind = "application/xml; charset=utf-8"
+const (
+	typeJSON = "application/json;charset=utf-8"
+	typeXML  = "application/xml; charset=utf-8"
+)
+
+func contentType(r *http.Request) string {
+	if wantsXML(r) {
+		return typeXML
 	}
-	w.Header().Set("Content-Type", kind)
+	return typeJSON
+}
+
+// reply writes a document in the form the client asked for.
+func (o *Door) reply(w http.ResponseWriter, r *http.Request, status int, root string, form regime, fields func(w *writer)) {
+	doc := &writer{xml: wantsXML(r), buf: make([]byte, 0, 4<<10)}
+	doc.document(root, form, fields)
+	w.Header().Set("Content-Type", contentType(r))
+	send(w, r, status, doc.buf)
+}
+
+// text is one of the answers that YARN gives as a plain sentence, whatever its
+// Content-Type says.
+func (o *Door) text(w http.ResponseWriter, r *http.Request, status int, s string) {
+	w.Header().Set("Content-Type", contentType(r))
+	send(w, r, status, []byte(s))
+}
+
+// worthPacking is the size from which compressing saves more than it costs.
+const worthPacking = 8 << 10
+
+var packers = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // the level is a valid one
+	return z
+}}
+
+// send writes a body, compressed for who can read that when it is long.
+func send(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+	w.Header().Set("Vary", "Accept-Encoding")
+	if len(body) < worthPacking || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.WriteHeader(status)
+		w.Write(body) // an error here is the client's going away
+		return
+	}
+	w.Header().Set("Content-Encoding", "gzip")
 	w.WriteHeader(status)
-	w.Write(doc.buf) // an error here is the client's going away
+	z := packers.Get().(*gzip.Writer)
+	defer packers.Put(z)
+	z.Reset(w)
+	z.Write(body)
+	z.Close()
 }
 
 // wantsXML reads Accept as Jersey does for the two types YARN has.

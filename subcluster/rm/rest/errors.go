@@ -4,6 +4,7 @@ package rest
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 
@@ -11,11 +12,15 @@ import (
 )
 
 const (
-	classBadRequest = "org.apache.hadoop.yarn.webapp.BadRequestException"
-	classNotFound   = "org.apache.hadoop.yarn.webapp.NotFoundException"
-	classForbidden  = "org.apache.hadoop.yarn.webapp.ForbiddenException"
-	classYarn       = "org.apache.hadoop.yarn.exceptions.YarnException"
-	classIllegal    = "java.lang.IllegalArgumentException"
+	classBadRequest    = "org.apache.hadoop.yarn.webapp.BadRequestException"
+	classNotFound      = "org.apache.hadoop.yarn.webapp.NotFoundException"
+	classForbidden     = "org.apache.hadoop.yarn.webapp.ForbiddenException"
+	classYarn          = "org.apache.hadoop.yarn.exceptions.YarnException"
+	classRuntime       = "org.apache.hadoop.yarn.exceptions.YarnRuntimeException"
+	classAuthorization = "org.apache.hadoop.security.authorize.AuthorizationException"
+	classIllegal       = "java.lang.IllegalArgumentException"
+	classUnsupported   = "java.lang.UnsupportedOperationException"
+	classWeb           = "javax.ws.rs.WebApplicationException"
 )
 
 // refusal is an error with the status and class YARN's web door gives it.
@@ -26,12 +31,33 @@ type refusal struct {
 
 func (e *refusal) Error() string { return e.message }
 
+// The words of a bad request or an unknown thing carry the class of their
+// cause, as Hadoop prints it.
+const cause = "java.lang.Exception: "
+
 func badRequest(message string) error {
 	return &refusal{http.StatusBadRequest, classBadRequest, message}
 }
 
+func illegal(message string) error {
+	return &refusal{http.StatusBadRequest, classIllegal, message}
+}
+
 func notFound(message string) error {
-	return &refusal{http.StatusNotFound, classNotFound, "java.lang.Exception: " + message}
+	return &refusal{http.StatusNotFound, classNotFound, cause + message}
+}
+
+// noRoute is a path that nobody serves: no RemoteException, as in Hadoop.
+func noRoute(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain;charset=utf-8")
+	w.WriteHeader(http.StatusNotFound)
+	io.WriteString(w, "404 not found: "+r.URL.Path+"\n") // an error here is the client's going away
+}
+
+// wrongMethod answers as Jersey's mapper does: a 503, whoever would call it a
+// 405.
+func (o *Door) wrongMethod(w http.ResponseWriter, r *http.Request) {
+	o.refuse(w, r, &refusal{http.StatusServiceUnavailable, classWeb, r.Method + " is no method of " + r.URL.Path})
 }
 
 // refuse writes an error as a RemoteException.
@@ -48,8 +74,8 @@ func (o *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
 			e.status, e.class = http.StatusBadRequest, classBadRequest
 		}
 	}
-	o.reply(w, r, e.status, "RemoteException", false, func(w *writer) {
-		w.Text("exception", e.class[strings.LastIndexByte(e.class, '.')+1:])
+	o.reply(w, r, e.status, "RemoteException", rooted, func(w *writer) {
+		w.Text("exception", e.class[strings.LastIndexAny(e.class, ".$")+1:])
 		w.Text("message", e.message)
 		w.Text("javaClassName", e.class)
 	})

@@ -3,7 +3,9 @@
 package rest
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,7 +14,112 @@ import (
 )
 
 // percents of a queue are told as 0..100.
-func percent(w *writer, name string, v float64) { w.Float(name, 100*v) }
+// Java multiplies floats, which shows in the last digit.
+func percent(w *writer, name string, v float64) { w.Float(name, float64(float32(v)*100)) }
+
+// bounds are the smallest and the largest container of the cluster.
+type bounds struct{ least, most creel.Resource }
+
+func (o *Door) bounded(w *writer, name string, v creel.Resource, b bounds) {
+	w.Object(name, func(w *writer) {
+		o.resourceFields(w, v, b.least.MemoryMB, b.most.MemoryMB, b.least.VCores, b.most.VCores)
+	})
+}
+
+// vector writes a configured capacity type by type.
+func (o *Door) vector(w *writer, q *rm.QueueView) {
+	c := q.Spec.Capacity
+	names := append([]string{creel.MemoryName, creel.VCoresName}, o.conf.Resources...)
+	value := func(i int) string {
+		switch c.Unit {
+		case rm.Weight:
+			return string(append(appendFloat(nil, c.Value), 'w'))
+		case rm.Absolute:
+			return string(appendFloat(nil, float64(c.Resource.Get(names[i]))))
+		case rm.PerType:
+			for _, t := range c.Types {
+				if t.Type == names[i] {
+					return string(append(appendFloat(nil, t.Percent), '%'))
+				}
+			}
+			return "0.0%"
+		}
+		return string(append(appendFloat(nil, float64(float32(q.Capacity)*100)), '%'))
+	}
+	text := "["
+	for i, name := range names {
+		if i > 0 {
+			text += ","
+		}
+		text += name + "=" + value(i)
+	}
+	w.Object("queueCapacityVectorInfo", func(w *writer) {
+		w.Text("configuredCapacityVector", text+"]")
+		w.List("capacityVectorEntries", len(names), func(w *writer, i int) {
+			w.Text("resourceName", names[i])
+			w.Text("resourceValue", value(i))
+		})
+	})
+}
+
+// acls writes who may do what with a queue.
+func acls(w *writer, q *rm.QueueView) {
+	list := []struct{ kind, acl string }{{"ADMINISTER_QUEUE", aclText(q.Spec.Admin)}, {"APPLICATION_MAX_PRIORITY", "*"}, {"SUBMIT_APP", aclText(q.Spec.Submit)}}
+	w.Object("queueAcls", func(w *writer) {
+		w.List("queueAcl", len(list), func(w *writer, i int) {
+			w.Text("accessType", list[i].kind)
+			w.Text("accessControlList", list[i].acl)
+		})
+	})
+}
+
+func aclText(a rm.ACL) string {
+	if a.All {
+		return "*"
+	}
+	return strings.Join(a.Users, ",") + " " + strings.Join(a.Groups, ",")
+}
+
+// templates writes the settings of queues made on demand, which are none here.
+func templates(w *writer) {
+	for _, name := range []string{"autoQueueTemplateProperties", "autoQueueParentTemplateProperties", "autoQueueLeafTemplateProperties"} {
+		w.Object(name, func(*writer) {})
+	}
+}
+
+func eligibility(q *rm.QueueView) string {
+	if q.Spec.AutoCreate != nil {
+		return "flexible"
+	}
+	return "off"
+}
+
+func parallel(q *rm.QueueView) int64 {
+	if n := q.Spec.MaxParallelApps; n > 0 {
+		return int64(n)
+	}
+	return 1<<31 - 1
+}
+
+// health is what the scheduler did last, of which only the time is kept.
+func (o *Door) health(w *writer) {
+	w.Object("health", func(w *writer) {
+		w.Int("lastrun", time.Now().UnixMilli())
+		operations := []string{"last-allocation", "last-release", "last-preemption", "last-reservation"}
+		w.List("operationsInfo", len(operations), func(w *writer, i int) {
+			w.Text("operation", operations[i])
+			w.Text("nodeId", "N/A")
+			w.Text("containerId", "N/A")
+			w.Text("queue", "N/A")
+		})
+		details := []string{"releases", "allocations", "reservations"}
+		w.List("lastRunDetails", len(details), func(w *writer, i int) {
+			w.Text("operation", details[i])
+			w.Int("count", 0)
+			o.resource(w, "resources", creel.Resource{})
+		})
+	})
+}
 
 // children gives a queue's children as Hadoop lists them: leaves, then parents.
 func children(q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) []*rm.QueueView {
@@ -60,27 +167,29 @@ func creation(q *rm.QueueView) string {
 	return "static"
 }
 
-func (o *Door) capacityRoot(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) {
+func (o *Door) capacityRoot(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
 	percent(w, "capacity", q.Capacity)
 	percent(w, "usedCapacity", q.UsedCapacity)
 	percent(w, "maxCapacity", q.MaxCapacity)
 	w.Float("weight", weightOf(q))
 	w.Float("normalizedWeight", q.NormalizedWeight)
+	o.vector(w, q)
 	w.Text("queueName", q.Path.Leaf())
 	w.Text("queuePath", string(q.Path))
-	w.Int("maxParallelApps", 1<<31-1)
+	w.Int("maxParallelApps", parallel(q))
 	w.Bool("isAbsoluteResource", q.Spec.Capacity.Unit == rm.Absolute)
-	o.capacityChildren(w, q, all)
-	o.capacities(w, q)
-	w.Object("health", func(w *writer) { w.Int("lastrun", 0) })
+	o.capacityChildren(w, q, all, b)
+	o.capacities(w, q, b)
+	o.health(w)
 	o.resource(w, "maximumAllocation", q.MaxAllocation)
-	w.Object("queueAcls", func(*writer) {})
+	acls(w, q)
 	w.Int("queuePriority", int64(q.Spec.Priority))
 	w.Text("orderingPolicyInfo", "utilization")
 	w.Text("mode", mode(q))
 	w.Text("queueType", queueType(q))
 	w.Text("creationMethod", creation(q))
-	w.Text("autoCreationEligibility", "off")
+	w.Text("autoCreationEligibility", eligibility(q))
+	templates(w)
 }
 
 func queueType(q *rm.QueueView) string {
@@ -90,41 +199,53 @@ func queueType(q *rm.QueueView) string {
 	return "parent"
 }
 
-func (o *Door) capacityChildren(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) {
+func (o *Door) capacityChildren(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
 	below := children(q, all)
 	if len(below) == 0 {
 		return
 	}
 	w.Object("queues", func(w *writer) {
-		w.List("queue", len(below), func(w *writer, i int) { o.capacityQueue(w, below[i], all) })
+		w.TypedList("queue", len(below), leafClass(below, "capacitySchedulerLeafQueueInfo"), func(w *writer, i int) { o.capacityQueue(w, below[i], all, b) })
 	})
 }
 
-func (o *Door) capacities(w *writer, q *rm.QueueView) {
+// leafClass names the class of leaves; parents have none in the documents.
+func leafClass(queues []*rm.QueueView, class string) func(i int) string {
+	return func(i int) string {
+		if queues[i].Leaf {
+			return class
+		}
+		return ""
+	}
+}
+
+func (o *Door) capacities(w *writer, q *rm.QueueView, b bounds) {
 	w.Object("capacities", func(w *writer) {
 		w.List("queueCapacitiesByPartition", 1, func(w *writer, _ int) {
 			w.Text("partitionName", "")
+			o.vector(w, q)
 			percent(w, "capacity", q.Capacity)
 			percent(w, "usedCapacity", q.UsedCapacity)
 			percent(w, "maxCapacity", q.MaxCapacity)
 			percent(w, "absoluteCapacity", q.AbsCapacity)
 			percent(w, "absoluteUsedCapacity", q.AbsUsed)
 			percent(w, "absoluteMaxCapacity", q.AbsMaxCapacity)
-			percent(w, "maxAMLimitPercentage", q.MaxAMPercent)
+			share := 0.0 // a parent has no masters of its own
+			if q.Leaf {
+				share = q.MaxAMPercent
+			}
+			percent(w, "maxAMLimitPercentage", share)
 			w.Float("weight", weightOf(q))
 			w.Float("normalizedWeight", q.NormalizedWeight)
-			o.resource(w, "configuredMinResource", q.Spec.Capacity.Resource)
-			o.resource(w, "configuredMaxResource", q.Spec.MaxCapacity.Resource)
+			o.bounded(w, "configuredMinResource", q.Spec.Capacity.Resource, b)
+			o.bounded(w, "configuredMaxResource", q.Spec.MaxCapacity.Resource, b)
 			o.resource(w, "effectiveMinResource", q.Guaranteed)
 			o.resource(w, "effectiveMaxResource", q.Max)
 		})
 	})
 }
 
-func (o *Door) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) {
-	if q.Leaf {
-		w.Text("type", "capacitySchedulerLeafQueueInfo")
-	}
+func (o *Door) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
 	w.Text("queuePath", string(q.Path))
 	percent(w, "capacity", q.Capacity)
 	percent(w, "usedCapacity", q.UsedCapacity)
@@ -135,18 +256,18 @@ func (o *Door) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath
 	w.Float("weight", weightOf(q))
 	w.Float("normalizedWeight", q.NormalizedWeight)
 	w.Int("numApplications", int64(q.Apps))
-	w.Int("maxParallelApps", 1<<31-1)
+	w.Int("maxParallelApps", parallel(q))
 	w.Text("queueName", q.Path.Leaf())
 	w.Bool("isAbsoluteResource", q.Spec.Capacity.Unit == rm.Absolute)
 	w.Text("state", q.State.String())
-	o.capacityChildren(w, q, all)
+	o.capacityChildren(w, q, all, b)
 	o.resource(w, "resourcesUsed", q.Used)
 	w.Bool("hideReservationQueues", false)
 	w.Texts("nodeLabels", []string{"*"})
 	w.Int("allocatedContainers", int64(q.Containers))
 	w.Int("reservedContainers", int64(q.ReservedContainers))
 	w.Int("pendingContainers", int64(q.PendingContainers))
-	o.capacities(w, q)
+	o.capacities(w, q, b)
 	w.Object("resources", func(w *writer) {
 		w.List("resourceUsagesByPartition", 1, func(w *writer, _ int) {
 			w.Text("partitionName", "")
@@ -161,7 +282,7 @@ func (o *Door) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath
 	o.resource(w, "minEffectiveCapacity", q.Guaranteed)
 	o.resource(w, "maxEffectiveCapacity", q.Max)
 	o.resource(w, "maximumAllocation", q.MaxAllocation)
-	w.Object("queueAcls", func(*writer) {})
+	acls(w, q)
 	w.Int("queuePriority", int64(q.Spec.Priority))
 	order := "utilization"
 	if q.Leaf {
@@ -173,7 +294,8 @@ func (o *Door) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath
 	w.Text("mode", mode(q))
 	w.Text("queueType", queueType(q))
 	w.Text("creationMethod", creation(q))
-	w.Text("autoCreationEligibility", "off")
+	w.Text("autoCreationEligibility", eligibility(q))
+	templates(w)
 	if !q.Leaf {
 		return
 	}
@@ -192,6 +314,17 @@ func (o *Door) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath
 			w.Int("numActiveApplications", int64(u.Running))
 			o.resource(w, "AMResourceUsed", u.AMUsed)
 			o.resource(w, "userResourceLimit", u.Limit)
+			w.Object("resources", func(w *writer) {
+				w.List("resourceUsagesByPartition", 1, func(w *writer, _ int) {
+					w.Text("partitionName", "")
+					o.resource(w, "used", u.Used)
+					o.resource(w, "reserved", creel.Resource{})
+					o.resource(w, "pending", creel.Resource{})
+					o.resource(w, "amUsed", u.AMUsed)
+					o.resource(w, "amLimit", q.AMLimit)
+					o.resource(w, "userAmLimit", creel.Resource{})
+				})
+			})
 			w.Float("userWeight", u.Weight)
 			w.Bool("isActive", u.Active)
 		})
@@ -205,12 +338,28 @@ func (o *Door) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath
 	w.Bool("intraQueuePreemptionDisabled", true)
 	w.Int("defaultPriority", int64(q.Spec.DefaultPriority))
 	w.Bool("isAutoCreatedLeafQueue", q.Dynamic)
+	w.Int("maxApplicationLifetime", lifeSeconds(q.Spec.MaxLifetime))
+	w.Int("defaultApplicationLifetime", lifeSeconds(cmp.Or(q.Spec.DefaultLifetime, q.Spec.MaxLifetime)))
 }
 
-func (o *Door) fairQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) {
-	if q.Leaf {
-		w.Text("type", "fairSchedulerLeafQueueInfo")
+func lifeSeconds(d time.Duration) int64 {
+	if d <= 0 {
+		return -1
 	}
+	return int64(d / time.Second)
+}
+
+func fairPolicy(q *rm.QueueView) string {
+	switch q.Spec.Policy {
+	case rm.Fifo:
+		return "fifo"
+	case rm.DRF, rm.HDRF:
+		return "drf"
+	}
+	return "fair"
+}
+
+func (o *Door) fairQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, total creel.Resource) {
 	w.Int("maxApps", int64(q.MaxApps))
 	o.resource(w, "minResources", q.Guaranteed)
 	o.resource(w, "maxResources", q.Max)
@@ -220,21 +369,23 @@ func (o *Door) fairQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm
 	o.resource(w, "demandResources", q.Demand)
 	o.resource(w, "steadyFairResources", q.SteadyShare)
 	o.resource(w, "fairResources", q.FairShare)
+	o.resource(w, "clusterResources", total)
 	o.resource(w, "reservedResources", q.Reserved)
 	o.resource(w, "maxContainerAllocation", q.MaxAllocation)
 	w.Int("allocatedContainers", int64(q.Containers))
 	w.Int("reservedContainers", int64(q.ReservedContainers))
 	w.Int("pendingContainers", int64(q.PendingContainers))
 	w.Text("queueName", string(q.Path))
-	w.Bool("preemptable", true)
+	w.Text("schedulingPolicy", fairPolicy(q))
+	w.Bool("preemptable", !q.Spec.PreemptionDisabled)
+	if below := children(q, all); len(below) > 0 {
+		w.Object("childQueues", func(w *writer) {
+			w.TypedList("queue", len(below), leafClass(below, "fairSchedulerLeafQueueInfo"), func(w *writer, i int) { o.fairQueue(w, below[i], all, total) })
+		})
+	}
 	if q.Leaf {
 		w.Int("numPendingApps", int64(q.PendingApps))
 		w.Int("numActiveApps", int64(q.ActiveApps))
-	}
-	if below := children(q, all); len(below) > 0 {
-		w.Object("childQueues", func(w *writer) {
-			w.List("queue", len(below), func(w *writer, i int) { o.fairQueue(w, below[i], all) })
-		})
 	}
 }
 

@@ -3,10 +3,13 @@
 package rest
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -21,29 +24,47 @@ import (
 
 func (o *Door) newApplication(w http.ResponseWriter, r *http.Request) {
 	id := o.d.NewApplicationID()
-	o.reply(w, r, http.StatusOK, "NewApplication", true, func(w *writer) {
+	o.reply(w, r, http.StatusOK, "NewApplication", natural, func(w *writer) {
 		w.Text("application-id", id.String())
 		o.resource(w, "maximum-resource-capability", o.conf.MaxContainer)
 	})
 }
 
-// decode reads a JSON or XML body within its bound.
+func sendsXML(r *http.Request) bool { return strings.Contains(r.Header.Get("Content-Type"), "xml") }
+
+// decode reads a JSON or XML body within its bound, which holds after
+// unpacking too.
 func (o *Door) decode(w http.ResponseWriter, r *http.Request, to any) error {
-	body := http.MaxBytesReader(w, r.Body, o.conf.MaxBody)
+	kind := r.Header.Get("Content-Type")
+	if !sendsXML(r) && !strings.Contains(kind, "json") {
+		return &refusal{http.StatusServiceUnavailable, classWeb, "a body of type " + strconv.Quote(kind) + " cannot be read; send application/json or application/xml, and say so in Content-Type"}
+	}
+	var body io.Reader = http.MaxBytesReader(w, r.Body, o.conf.MaxBody)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		z, err := gzip.NewReader(body)
+		if err != nil {
+			return unreadable(err)
+		}
+		body = http.MaxBytesReader(w, z, o.conf.MaxBody)
+	}
 	var err error
-	if strings.Contains(r.Header.Get("Content-Type"), "xml") {
+	if sendsXML(r) {
 		err = xml.NewDecoder(body).Decode(to)
 	} else {
 		err = json.NewDecoder(body).Decode(to)
 	}
-	var big *http.MaxBytesError
-	switch {
-	case errors.As(err, &big):
-		return badRequest("the request is longer than " + strconv.FormatInt(big.Limit, 10) + " bytes; put files into the file system and name them as local resources")
-	case err != nil:
-		return badRequest("javax.xml.bind.UnmarshalException: " + err.Error())
+	if err != nil {
+		return unreadable(err)
 	}
 	return nil
+}
+
+func unreadable(err error) error {
+	var big *http.MaxBytesError
+	if errors.As(err, &big) {
+		return badRequest(cause + "the request is longer than " + strconv.FormatInt(big.Limit, 10) + " bytes; put files into the file system and name them as local resources")
+	}
+	return &refusal{http.StatusBadRequest, classWeb, "javax.xml.bind.UnmarshalException: " + err.Error()}
 }
 
 // The submission document, by its JSON and XML names. Numbers and flags may be
@@ -149,7 +170,13 @@ func (n *number) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// UnmarshalText reads it from XML.
+func (n *number) UnmarshalText(b []byte) error { return n.UnmarshalJSON(bytes.TrimSpace(b)) }
+
 type flag bool
+
+// UnmarshalText reads it from XML.
+func (f *flag) UnmarshalText(b []byte) error { return f.UnmarshalJSON(bytes.TrimSpace(b)) }
 
 func (f *flag) UnmarshalJSON(b []byte) error {
 	*f = flag(strings.EqualFold(strings.Trim(string(b), `"`), "true"))
@@ -158,12 +185,9 @@ func (f *flag) UnmarshalJSON(b []byte) error {
 
 // context turns the document into the message a client would have sent by RPC.
 func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error) {
-	if s.ID == "" {
-		return nil, badRequest("java.lang.Exception: Application ID cannot be empty")
-	}
 	id, err := creel.ParseApplicationID(s.ID)
 	if err != nil {
-		return nil, badRequest("java.lang.Exception: Error parsing application id " + s.ID)
+		return nil, badRequest(cause + "Could not parse application id " + s.ID)
 	}
 	c := &yarnpb.ApplicationSubmissionContextProto{
 		ApplicationId: yarnpb.FromApplicationID(id), ApplicationName: &s.Name, UnmanagedAm: proto.Bool(bool(s.Unmanaged)), MaxAppAttempts: proto.Int32(int32(s.MaxAttempts)),
@@ -224,7 +248,7 @@ func (l *launchSpec) message() (*yarnpb.ContainerLaunchContextProto, error) {
 	for _, e := range l.ServiceData.Entry {
 		b, err := decodeBase64(e.Value)
 		if err != nil {
-			return nil, badRequest("java.lang.Exception: service data of " + e.Key + " is no base64")
+			return nil, badRequest(cause + "service data of " + e.Key + " is no base64")
 		}
 		m.ServiceData = append(m.ServiceData, &yarnpb.StringBytesMapProto{Key: &e.Key, Value: b})
 	}
@@ -239,14 +263,14 @@ func (l *launchSpec) message() (*yarnpb.ContainerLaunchContextProto, error) {
 	for _, e := range l.Credentials.Tokens.Entry {
 		t, err := token.ParseURLString(e.Value)
 		if err != nil {
-			return nil, badRequest("java.lang.Exception: Could not parse credentials data. Exception message = " + err.Error())
+			return nil, badRequest(cause + "Could not parse credentials data; exception message = " + err.Error())
 		}
 		creds.Tokens = append(creds.Tokens, token.Named{Alias: e.Key, Token: t})
 	}
 	for _, e := range l.Credentials.Secrets.Entry {
 		b, err := decodeBase64(e.Value)
 		if err != nil {
-			return nil, badRequest("java.lang.Exception: Could not parse credentials data. Exception message = secret " + e.Key + " is no base64")
+			return nil, badRequest(cause + "Could not parse credentials data; exception message = secret " + e.Key + " is no base64")
 		}
 		creds.Secrets = append(creds.Secrets, token.Secret{Alias: e.Key, Value: b})
 	}
@@ -269,7 +293,7 @@ func decodeBase64(s string) ([]byte, error) {
 func (l *localResource) message() (*yarnpb.LocalResourceProto, error) {
 	u, err := url.Parse(l.URL)
 	if err != nil || l.URL == "" {
-		return nil, badRequest("java.lang.Exception: local resource " + strconv.Quote(l.URL) + " is no URI")
+		return nil, badRequest(cause + "local resource " + strconv.Quote(l.URL) + " is no URI")
 	}
 	p := &yarnpb.URLProto{File: proto.String(u.Path), Port: proto.Int32(-1)}
 	if u.Scheme != "" {
@@ -307,18 +331,26 @@ func (o *Door) submit(w http.ResponseWriter, r *http.Request) {
 		o.refuse(w, r, err)
 		return
 	}
-	if !doc.Unmanaged && (int64(doc.Resource.Memory) > o.conf.MaxContainer.MemoryMB && o.conf.MaxContainer.MemoryMB > 0) {
-		o.refuse(w, r, badRequest("java.lang.Exception: Requested more memory than configured max"))
-		return
-	}
-	if err := o.d.SubmitApplication(r.Context(), o.caller(r), c); err != nil {
-		if !errors.Is(err, creel.ErrNotPermitted) && !errors.Is(err, creel.ErrBusy) && !errors.Is(err, creel.ErrUnavailable) {
-			err = badRequest(err.Error())
+	if most := o.conf.MaxContainer; !most.IsZero() {
+		switch {
+		case int64(doc.Resource.Memory) > most.MemoryMB:
+			err = badRequest(cause + "Requested more memory than configured max")
+		case int64(doc.Resource.VCores) > most.VCores:
+			err = badRequest(cause + "Requested more cores than configured max")
 		}
+	}
+	if err == nil {
+		err = o.d.SubmitApplication(r.Context(), o.caller(r), c)
+		var e *refusal
+		if err != nil && !errors.As(err, &e) && !errors.Is(err, creel.ErrBusy) && !errors.Is(err, creel.ErrUnavailable) && r.Context().Err() == nil {
+			err = badRequest(cause + err.Error()) // whatever a ResourceManager has against a submission is a bad request here
+		}
+	}
+	if err != nil {
 		o.refuse(w, r, err)
 		return
 	}
 	w.Header().Set("Location", "http://"+r.Host+strings.TrimSuffix(r.URL.Path, "/")+"/"+doc.ID)
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Content-Type", contentType(r))
 	w.WriteHeader(http.StatusAccepted)
 }

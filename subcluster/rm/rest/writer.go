@@ -5,6 +5,7 @@ package rest
 import (
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -17,11 +18,22 @@ type writer struct {
 	xml   bool
 	comma bool // JSON: a field stands before the next one
 	quote bool // JSON regime C: numbers and flags are strings
+	xsi   bool // XML: the namespace of type markers is declared
 }
 
-// document is one whole document with its root. dropRoot leaves the root's
-// name out of JSON, as Jersey does for classes without a root in its list.
-func (w *writer) document(root string, dropRoot bool, fields func(w *writer)) {
+// regime is how the JSON of a class looks in YARN 3.4, which has two ways of
+// writing it and keeps the root's name for one of them only.
+type regime uint8
+
+const (
+	rooted  regime = iota // numbers bare, lists are arrays, the root's name kept
+	natural               // the same without the root's name
+	mapped                // everything is a string, a list of one its element, nothing is null; no root
+)
+
+// document is one whole document with its root.
+func (w *writer) document(root string, form regime, fields func(w *writer)) {
+	w.quote = form == mapped && !w.xml
 	if w.xml {
 		w.buf = append(w.buf, `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>`...)
 		w.Object(root, fields)
@@ -29,7 +41,7 @@ func (w *writer) document(root string, dropRoot bool, fields func(w *writer)) {
 	}
 	w.buf = append(w.buf, '{')
 	w.comma = false
-	if dropRoot {
+	if form != rooted {
 		fields(w)
 	} else {
 		w.Object(root, fields)
@@ -53,15 +65,26 @@ func (w *writer) close(name string) { w.buf = append(append(append(w.buf, '<', '
 // body writes the fields of an object within its braces or tags.
 func (w *writer) body(name string, fields func(w *writer)) {
 	if w.xml {
+		at := len(w.buf)
 		w.open(name)
+		inner := len(w.buf)
 		fields(w)
+		if len(w.buf) == inner {
+			w.buf = append(append(append(w.buf[:at], '<'), name...), '/', '>')
+			return
+		}
 		w.close(name)
 		return
 	}
+	at := len(w.buf)
 	w.buf = append(w.buf, '{')
 	w.comma = false
 	fields(w)
-	w.buf = append(w.buf, '}')
+	if w.quote && len(w.buf) == at+1 {
+		w.buf = append(w.buf[:at], "null"...) // regime C writes an empty object as null
+	} else {
+		w.buf = append(w.buf, '}')
+	}
 	w.comma = true
 }
 
@@ -71,6 +94,64 @@ func (w *writer) Object(name string, fields func(w *writer)) {
 		w.name(name)
 	}
 	w.body(name, fields)
+}
+
+// Typed writes an object of a subclass, named as YARN names it: a field in
+// JSON, an attribute in XML.
+func (w *writer) Typed(name, class string, fields func(w *writer)) {
+	if w.xml {
+		w.typed(name, class, fields)
+		return
+	}
+	w.Object(name, func(w *writer) { w.Text("type", class); fields(w) })
+}
+
+func (w *writer) typed(name, class string, fields func(w *writer)) {
+	w.buf = append(append(w.buf, '<'), name...)
+	if !w.xsi {
+		w.buf = append(w.buf, ` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"`...)
+		w.xsi = true
+		defer func() { w.xsi = false }() // the declaration holds within this element
+	}
+	w.buf = append(append(append(w.buf, ` xsi:type="`...), class...), '"', '>')
+	fields(w)
+	w.close(name)
+}
+
+// TypedList writes n objects of which some have a subclass; class gives "" for
+// those that have none.
+func (w *writer) TypedList(name string, n int, class func(i int) string, fields func(w *writer, i int)) {
+	if !w.xml {
+		w.List(name, n, func(w *writer, i int) {
+			if c := class(i); c != "" {
+				w.Text("type", c)
+			}
+			fields(w, i)
+		})
+		return
+	}
+	for i := range n {
+		if c := class(i); c != "" {
+			w.typed(name, c, func(w *writer) { fields(w, i) })
+		} else {
+			w.body(name, func(w *writer) { fields(w, i) })
+		}
+	}
+}
+
+// Null writes a map that YARN leaves null in regime C: null in JSON, an empty
+// element in XML.
+func (w *writer) Null(name string) { w.Object(name, func(*writer) {}) }
+
+// Map writes the entries of a map.
+func (w *writer) Map(name string, n int, entry func(i int) (key string, value string)) {
+	w.Object(name, func(w *writer) {
+		w.List("entry", n, func(w *writer, i int) {
+			k, v := entry(i)
+			w.Text("key", k)
+			w.Text("value", v)
+		})
+	})
 }
 
 // List writes n objects: an array in JSON, repeated elements in XML. An empty
@@ -100,6 +181,16 @@ func (w *writer) List(name string, n int, fields func(w *writer, i int)) {
 		w.buf = append(w.buf, ']')
 	}
 	w.comma = true
+}
+
+// Array writes n objects as an array, even when there are none; JSON only.
+func (w *writer) Array(name string, n int, fields func(w *writer, i int)) {
+	if n > 0 {
+		w.List(name, n, fields)
+		return
+	}
+	w.name(name)
+	w.buf = append(w.buf, '[', ']')
 }
 
 // Texts writes a list of strings.
@@ -183,6 +274,9 @@ func appendFloat(b []byte, v float64) []byte {
 		return append(b, "0.0"...)
 	}
 	at := len(b)
+	if abs := math.Abs(v); abs != 0 && (abs >= 1e7 || abs < 1e-3) {
+		return appendScientific(b, v)
+	}
 	b = strconv.AppendFloat(b, v, 'f', -1, 32)
 	for _, c := range b[at:] {
 		if c == '.' {
@@ -190,6 +284,16 @@ func appendFloat(b []byte, v float64) []byte {
 		}
 	}
 	return append(b, ".0"...)
+}
+
+// appendScientific writes the very large and very small, as 1.0E7.
+func appendScientific(b []byte, v float64) []byte {
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'E', -1, 32), "E")
+	if !strings.Contains(mantissa, ".") {
+		mantissa += ".0"
+	}
+	n, _ := strconv.Atoi(exponent) // FormatFloat wrote it
+	return append(append(append(b, mantissa...), 'E'), strconv.Itoa(n)...)
 }
 
 const hex = "0123456789abcdef"

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"context"
+	"html/template"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/go-chi/chi/v5"
+)
+
+// The web proxy stands between browsers and the pages of masters, which belong
+// to users: a master sees of a request what a page needs, and none of the
+// cookies and credentials the browser has for us.
+
+// passed are the request's headers that a master gets to see.
+var passed = []string{"User-Agent", "Accept", "Accept-Encoding", "Accept-Language", "Accept-Charset", "Content-Type", "Origin", "Access-Control-Request-Method", "Access-Control-Request-Headers"}
+
+// masters talks to masters. It waits long for nobody: a master that hangs must
+// not hold a browser for ever.
+var masters = &http.Transport{
+	DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+	ResponseHeaderTimeout: 60 * time.Second,
+	IdleConnTimeout:       30 * time.Second,
+	MaxIdleConnsPerHost:   4,
+	DisableCompression:    true,
+}
+
+func (o *Door) proxy(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPut {
+		w.Header().Set("Allow", "GET, HEAD, PUT")
+		sentence(w, http.StatusMethodNotAllowed, "The proxy of masters' pages serves GET, HEAD and PUT.")
+		return
+	}
+	text := param(r, "appid")
+	id, err := creel.ParseApplicationID(text)
+	if err != nil {
+		sentence(w, http.StatusBadRequest, "Error parsing application ID: "+text)
+		return
+	}
+	var a rm.AppView
+	known := false
+	if err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) { a, known = m.App(id) }); err != nil {
+		sentence(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	if !known {
+		sentence(w, http.StatusNotFound, "Application "+id.String()+" could not be found in RM or history server")
+		return
+	}
+	rest := ""
+	if tail := chi.URLParam(r, "*"); tail != "" {
+		rest = "/" + tail
+	}
+	target, err := masterURL(a.TrackingURL)
+	switch {
+	case a.TrackingURL == "":
+		target = &url.URL{Scheme: "http", Host: r.Host, Path: "/cluster/app/" + id.String()}
+		redirect(w, r, target, rest)
+	case err != nil:
+		sentence(w, http.StatusBadGateway, "The master of "+id.String()+" says its page is at "+strconv.Quote(a.TrackingURL)+", which is no address.")
+	case a.State.Ended():
+		redirect(w, r, target, rest)
+	default:
+		o.forward(w, r, &a, target, rest)
+	}
+}
+
+// masterURL reads the address a master gave, with or without a scheme.
+func masterURL(text string) (*url.URL, error) {
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err == nil && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		err = &url.Error{Op: "parse", URL: text, Err: errNoAddress}
+	}
+	return u, err
+}
+
+var errNoAddress = &refusal{message: "no http address"}
+
+// under adds what the client asked for below the target.
+func under(target *url.URL, r *http.Request, rest string) *url.URL {
+	u := *target
+	if rest != "" {
+		u.Path, u.RawPath = strings.TrimSuffix(u.Path, "/")+rest, ""
+		if plain, err := url.PathUnescape(u.Path); err == nil && plain != u.Path {
+			u.Path, u.RawPath = plain, u.Path
+		}
+	}
+	switch {
+	case u.RawQuery == "":
+		u.RawQuery = r.URL.RawQuery
+	case r.URL.RawQuery != "":
+		u.RawQuery += "&" + r.URL.RawQuery
+	}
+	return &u
+}
+
+func redirect(w http.ResponseWriter, r *http.Request, target *url.URL, rest string) {
+	http.Redirect(w, r, under(target, r, rest).String(), http.StatusFound)
+}
+
+// forward asks the master. Our own mark in Via finds a master whose page is
+// this proxy's, which would go round for ever.
+func (o *Door) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView, target *url.URL, rest string) {
+	mark := "1.1 creel-" + strconv.FormatInt(o.d.Started().UnixMilli(), 36)
+	if strings.Contains(r.Header.Get("Via"), mark) {
+		sentence(w, http.StatusLoopDetected, "The master of "+a.ID.String()+" names this proxy as its page.")
+		return
+	}
+	user := o.conf.StaticUser
+	if name := r.URL.Query().Get("user.name"); name != "" {
+		user = name
+	}
+	p := httputil.ReverseProxy{
+		Transport: masters,
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL, p.Out.Host = under(target, r, rest), target.Host
+			in := p.Out.Header
+			p.Out.Header = http.Header{}
+			for _, name := range passed {
+				if v := in.Values(name); len(v) > 0 {
+					p.Out.Header[name] = v
+				}
+			}
+			p.Out.Header.Set("Via", mark)
+			p.Out.AddCookie(&http.Cookie{Name: "proxy-user", Value: url.QueryEscape(user)}) // masters' filters read who looks from it
+		},
+		ModifyResponse: func(res *http.Response) error {
+			res.Header.Del("Set-Cookie") // a user's page has no cookies on our address
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			if r.Context().Err() == context.Canceled {
+				return // nobody is there to read
+			}
+			sentence(w, http.StatusBadGateway, "The page of "+a.ID.String()+" at "+target.String()+" does not answer: "+err.Error())
+		},
+	}
+	p.ServeHTTP(w, r)
+}
+
+// sentence is a page of one line.
+func sentence(w http.ResponseWriter, status int, s string) {
+	w.Header().Set("Content-Type", "text/html;charset=utf-8")
+	w.WriteHeader(status)
+	io.WriteString(w, "<html>\n  <h1>\n    "+template.HTMLEscapeString(s)+"\n  </h1>\n</html>\n") // an error here is the client's going away
+}
+
+var pages = template.Must(template.New("cluster").Parse(`<!doctype html><html lang="en"><meta charset="utf-8"><title>creel ResourceManager</title>
+<h1>ResourceManager</h1>
+<p>{{.Cluster.AppsRunning}} applications run, {{.Cluster.AppsPending}} wait; {{.Cluster.Containers}} containers; {{.Cluster.Used}} of {{.Cluster.Total}} in use.</p>
+<table><tr><th>application<th>name<th>user<th>queue<th>state<th>final</tr>
+{{range .Apps}}<tr><td><a href="/cluster/app/{{.ID}}">{{.ID}}</a><td>{{.Name}}<td>{{.User}}<td>{{.Queue}}<td>{{.State}}<td>{{.Final}}</tr>
+{{end}}</table>
+{{define "app"}}<!doctype html><html lang="en"><meta charset="utf-8"><title>{{.App.ID}}</title>
+<h1>{{.App.ID}}</h1>
+<table><tr><th>name<td>{{.App.Name}}</tr><tr><th>user<td>{{.App.User}}</tr><tr><th>queue<td>{{.App.Queue}}</tr><tr><th>state<td>{{.App.State}}</tr><tr><th>final<td>{{.App.Final}}</tr>
+<tr><th>containers<td>{{.App.Containers}}</tr><tr><th>diagnostics<td>{{.App.Diagnostics}}</tr><tr><th>waits for<td>{{.Why}}</tr></table>{{end}}`))
+
+// shownApps bounds the page: it is for a glance, lists are for the documents.
+const shownApps = 200
+
+// page is a glance at the cluster; clients also look here for the active one.
+func (o *Door) page(w http.ResponseWriter, r *http.Request) {
+	var data struct {
+		Cluster rm.ClusterView
+		Apps    []rm.AppView
+	}
+	err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) {
+		data.Cluster = m.Cluster()
+		for a := range m.Apps {
+			if len(data.Apps) == shownApps {
+				break
+			}
+			data.Apps = append(data.Apps, a)
+		}
+	})
+	if err != nil {
+		sentence(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "text/html;charset=utf-8")
+	pages.Execute(w, data) // an error here is the client's going away
+}
+
+func (o *Door) appPage(w http.ResponseWriter, r *http.Request) {
+	id, err := creel.ParseApplicationID(param(r, "appid"))
+	if err != nil {
+		sentence(w, http.StatusBadRequest, "Invalid Application ID: "+param(r, "appid"))
+		return
+	}
+	var data struct {
+		App rm.AppView
+		Why string
+	}
+	known := false
+	err = o.read(r.Context(), func(m *rm.Machine, _ time.Time) {
+		if data.App, known = m.App(id); known {
+			why, _ := m.Why(id)
+			data.Why = why.Text
+		}
+	})
+	switch {
+	case err != nil:
+		sentence(w, http.StatusServiceUnavailable, err.Error())
+	case !known:
+		sentence(w, http.StatusNotFound, "Application not found: "+id.String())
+	default:
+		w.Header().Set("Content-Type", "text/html;charset=utf-8")
+		pages.ExecuteTemplate(w, "app", data) // an error here is the client's going away
+	}
+}
