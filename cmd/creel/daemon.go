@@ -17,7 +17,6 @@ import (
 
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 )
 
 // readyEntry is one daemon in a ready file: written once it serves.
@@ -178,6 +177,9 @@ func daemonCommand(use, short string, f *daemonFlags, build func(ctx context.Con
 			if err != nil {
 				return err
 			}
+			if err := d.debugDoor(s); err != nil {
+				return err
+			}
 			return d.serve(c.Context(), f, false)
 		}}
 	f.register(c)
@@ -200,13 +202,4 @@ func setUpLogs() {
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// runAll runs functions that block until ctx ends; the first error ends all.
-func runAll(ctx context.Context, fs ...func(context.Context) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	for _, f := range fs {
-		g.Go(func() error { return f(ctx) })
-	}
-	return g.Wait()
 }

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -196,14 +195,14 @@ func (f *federation) startAll() error {
 		r.log, r.user, r.poll = c.log, "creel", 250*time.Millisecond
 		r.rpc.DrainTime = time.Second
 		if !c.ports || i > 0 {
-			r.client, r.web = "127.0.0.1:0", "127.0.0.1:0"
+			r.client, r.admin, r.web = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 		}
 		router.make = func() (*routerParts, []part, func() error, error) {
 			made, err := newRouter(r, c.store, time.Now())
 			if err != nil {
 				return nil, nil, nil, err
 			}
-			r.client, r.web = made.entry.Addresses["client"], made.entry.Addresses["web"]
+			r.client, r.admin, r.web = made.entry.Addresses["client"], made.entry.Addresses["admin"], made.entry.Addresses["web"]
 			made.health.ready.Store(true)
 			return made, made.parts, made.close, nil
 		}
@@ -320,25 +319,4 @@ func embeddedSettings(dir string, confDir string, defines []string) (*settings.S
 		return nil, usage(err)
 	}
 	return s, nil
-}
-
-// clientConf writes a directory that points a Hadoop client at the federation.
-func clientConf(dir string, f *federation) error {
-	router, rm := f.routers[0].parts.entry.Addresses, f.rms[0].parts.entry.Addresses
-	property := func(b *strings.Builder, name, value string) {
-		fmt.Fprintf(b, "  <property><name>%s</name><value>%s</value></property>\n", name, value)
-	}
-	var site strings.Builder
-	site.WriteString("<?xml version=\"1.0\"?>\n<configuration>\n")
-	property(&site, "yarn.resourcemanager.address", router["client"])
-	property(&site, "yarn.resourcemanager.webapp.address", router["web"])
-	property(&site, "yarn.resourcemanager.scheduler.address", f.proxies[0].parts.entry.Addresses["proxy"])
-	property(&site, "yarn.resourcemanager.admin.address", rm["admin"])
-	site.WriteString("</configuration>\n")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return errors.Join(
-		os.WriteFile(filepath.Join(dir, "yarn-site.xml"), []byte(site.String()), 0o600),
-		os.WriteFile(filepath.Join(dir, "core-site.xml"), []byte("<?xml version=\"1.0\"?>\n<configuration>\n  <property><name>fs.defaultFS</name><value>file:///</value></property>\n</configuration>\n"), 0o600))
 }

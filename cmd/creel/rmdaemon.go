@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"time"
 
@@ -220,13 +219,4 @@ func rmCommand() *cobra.Command {
 	c.Flags().StringVar(&f.subcluster, "subcluster", "", "join the federation as `ID`")
 	c.Flags().StringVar(&f.store, "store", "", "state store `URL` of the federation to join")
 	return c
-}
-
-// hostPort splits a bound address.
-func hostPort(address string) (host, port string) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return address, ""
-	}
-	return host, port
 }
