@@ -27,10 +27,10 @@ type node struct {
 }
 
 var fourNodes = []node{
-	{creel.NodeID{Host: "n1", Port: 1}, creel.NewResource(8192, 8)},
-	{creel.NodeID{Host: "n2", Port: 1}, creel.NewResource(8192, 8)},
-	{creel.NodeID{Host: "n3", Port: 1}, creel.NewResource(8192, 8)},
-	{creel.NodeID{Host: "n4", Port: 1}, creel.NewResource(8192, 8)},
+	{creel.NodeID{Host: "127.0.1.1", Port: 1}, creel.NewResource(8192, 8)},
+	{creel.NodeID{Host: "127.0.1.2", Port: 1}, creel.NewResource(8192, 8)},
+	{creel.NodeID{Host: "127.0.1.3", Port: 1}, creel.NewResource(8192, 8)},
+	{creel.NodeID{Host: "127.0.1.4", Port: 1}, creel.NewResource(8192, 8)},
 }
 
 // tracker beats for nodes registered with a real ResourceManager.

@@ -109,7 +109,11 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	t.black.change(r.BlacklistAdd, r.BlacklistRemove)
 	t.inCall = true
 	for _, cid := range r.Release {
-		if c := m.container(cid); c != nil && c.owner == t && !c.master {
+		c := t.live.get(cid.ID)
+		if cid.Attempt != t.id {
+			c = m.container(cid) // kept from an earlier attempt
+		}
+		if c != nil && c.owner == t && !c.master {
 			m.release(c)
 		}
 	}

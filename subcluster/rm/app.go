@@ -326,7 +326,7 @@ func (m *Machine) appOver(a *app, s appState) {
 		for _, n := range t.nodeOrder {
 			n.appEnded(a.id)
 		}
-		t.live, t.tokens, t.nodeOrder, t.black.names = nil, nil, nil, nil
+		t.live, t.tokens, t.nodeOrder, t.black.names = living{}, nil, nil, nil
 		t.answer, t.spareAnswer = nil, nil
 	}
 	m.act(AppEnded{App: a.id, State: a.state.public(0), Final: a.final})

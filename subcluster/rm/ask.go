@@ -26,9 +26,9 @@ type want struct {
 	enforce   bool
 	master    bool // the attempt's own container
 
-	places map[string]*place
 	hosts  []*place // with count > 0, in the order they came
 	racks  []*place
+	byName map[string]*place // of both, when there are many
 
 	// Delay scheduling.
 	level   level3 // how far from the listed places it may go now
@@ -129,21 +129,50 @@ func (m *Machine) setCount(w *want, count int32, s *size) {
 	}
 }
 
+// fewPlaces is up to how many places a list is quicker than a map.
+const fewPlaces = 12
+
+func (w *want) placed() bool { return len(w.hosts) > 0 || len(w.racks) > 0 }
+
+// place gives the entry of a host or rack, nil if there is none.
+func (w *want) place(name string) *place {
+	if w.byName != nil {
+		return w.byName[name]
+	}
+	list := w.hosts
+	if strings.HasPrefix(name, "/") {
+		list = w.racks
+	}
+	for _, p := range list {
+		if p.name == name {
+			return p
+		}
+	}
+	return nil
+}
+
 func (w *want) setPlace(name string, count int32, strict bool) {
-	p := w.places[name]
+	p := w.place(name)
 	if p == nil {
 		if count <= 0 {
 			return
 		}
-		if w.places == nil {
-			w.places = map[string]*place{}
-		}
 		p = &place{name: name, rack: strings.HasPrefix(name, "/")}
-		w.places[name] = p
 		if p.rack {
 			w.racks = append(w.racks, p)
 		} else {
 			w.hosts = append(w.hosts, p)
+		}
+		if w.byName != nil {
+			w.byName[name] = p
+		} else if len(w.hosts)+len(w.racks) > fewPlaces {
+			w.byName = make(map[string]*place, 2*fewPlaces)
+			for _, x := range w.hosts {
+				w.byName[x.name] = x
+			}
+			for _, x := range w.racks {
+				w.byName[x.name] = x
+			}
 		}
 	}
 	p.count, p.strict = count, strict
@@ -153,12 +182,15 @@ func (w *want) setPlace(name string, count int32, strict bool) {
 }
 
 func (w *want) dropPlace(p *place) {
-	delete(w.places, p.name)
-	same := func(x *place) bool { return x == p }
+	if w.byName != nil {
+		delete(w.byName, p.name)
+	}
+	list := &w.hosts
 	if p.rack {
-		w.racks = slices.DeleteFunc(w.racks, same)
-	} else {
-		w.hosts = slices.DeleteFunc(w.hosts, same)
+		list = &w.racks
+	}
+	if i := slices.Index(*list, p); i >= 0 {
+		*list = slices.Delete(*list, i, i+1)
 	}
 }
 
@@ -166,7 +198,7 @@ func (w *want) dropPlace(p *place) {
 // host's and its rack's for a local one, the rack's for a rack-local one, and
 // always that of "*".
 func (m *Machine) served(w *want, n *node, at level3) {
-	if len(w.places) > 0 {
+	if w.placed() {
 		if at == atNode {
 			w.lower(n.host)
 		}
@@ -181,7 +213,7 @@ func (m *Machine) served(w *want, n *node, at level3) {
 }
 
 func (w *want) lower(name string) {
-	if p := w.places[name]; p != nil {
+	if p := w.place(name); p != nil {
 		if p.count--; p.count <= 0 {
 			w.dropPlace(p)
 		}
@@ -205,7 +237,7 @@ func (m *Machine) restore(a *attempt, c *Completed, priority int32, alloc int64)
 }
 
 func (m *Machine) forgetIfEmpty(w *want) {
-	if w.count > 0 || len(w.places) > 0 {
+	if w.count > 0 || w.placed() {
 		return
 	}
 	m.endDelay(w)
@@ -223,7 +255,7 @@ func (m *Machine) dropAsks(a *attempt) {
 	for len(a.wants) > 0 {
 		w := a.wants[len(a.wants)-1]
 		m.setCount(w, 0, w.size)
-		w.places, w.hosts, w.racks = nil, nil, nil
+		w.byName, w.hosts, w.racks = nil, nil, nil
 		m.forgetIfEmpty(w)
 	}
 	m.growers -= len(a.growing)

@@ -72,8 +72,8 @@ type attempt struct {
 	growing    []growth // increases that wait for room
 	black      blacklist
 	lastSeq    int64
-	live       map[int64]*container // containers with this attempt's number in their id
-	containers *container           // containers it owns
+	live       living     // containers with this attempt's number in their id
+	containers *container // containers it owns
 
 	// What it is to be told.
 	fresh    []*container
@@ -123,7 +123,7 @@ func noAttempt(id creel.AttemptID) error {
 func (m *Machine) newAttempt(a *app) {
 	t := &attempt{
 		id: creel.AttemptID{Application: a.id, Attempt: int32(len(a.attempts) + 1)}, app: a, started: m.now, responseID: -1,
-		live: map[int64]*container{}, exit: creel.ExitInvalid,
+		exit: creel.ExitInvalid,
 	}
 	if prev := a.current; prev != nil && a.sub.KeepContainers {
 		m.inherit(t, prev)

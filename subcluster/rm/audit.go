@@ -5,6 +5,8 @@ package rm
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/creelrm/creel"
 )
@@ -131,7 +133,7 @@ func (c *auditor) apps() {
 				if i > 0 && t.wants[i-1].compare(w.priority, w.alloc, w.execution) >= 0 {
 					c.fail("%s: asks out of order", t.id)
 				}
-				if w.count < 0 || w.count == 0 && len(w.places) == 0 {
+				if w.count < 0 || w.count == 0 && !w.placed() {
 					c.fail("%s: empty ask kept at priority %d", t.id, w.priority)
 				}
 				if w.size != nil {
@@ -141,7 +143,7 @@ func (c *auditor) apps() {
 				if w.hold != nil {
 					s.held.add(&w.hold.size.v)
 				}
-				for _, p := range w.places {
+				for _, p := range slices.Concat(w.hosts, w.racks) {
 					if p.count <= 0 {
 						c.fail("%s: place %s with count %d", t.id, p.name, p.count)
 					}
@@ -194,7 +196,7 @@ func (c *auditor) apps() {
 			c.fail("queue %s: %d applications, masters use %v, in truth %d, %v", q.path, q.leaf.apps, q.leaf.amUsed, s.apps, s.am)
 		}
 		var byActive vec
-		active, limited := 0, 0
+		active, limited, weights, allWeights := 0, 0, 0.0, 0.0
 		for _, u := range q.leaf.userList {
 			us := perUser[u]
 			if us == nil {
@@ -203,13 +205,18 @@ func (c *auditor) apps() {
 			if us.used != u.used || us.am != u.amUsed || us.apps != u.total || us.running != u.running || us.waitingApps != u.waitingApps {
 				c.fail("user %s of %s: used %v apps %d running %d waiting %d, in truth %v %d %d %d", u.name, q.path, u.used, u.total, u.running, u.waitingApps, us.used, us.apps, us.running, us.waitingApps)
 			}
+			allWeights += u.weight
 			if u.waitingApps > 0 {
 				active++
+				weights += u.weight
 				byActive.add(&u.used)
 			}
 			if u.limited {
 				limited++
 			}
+		}
+		if math.Abs(weights-q.leaf.weights) > 1e-6 || math.Abs(allWeights-q.leaf.allWeights) > 1e-6 {
+			c.fail("queue %s: weights of users %v, active %v, in truth %v, %v", q.path, q.leaf.allWeights, q.leaf.weights, allWeights, weights)
 		}
 		if active != q.leaf.active || byActive != q.leaf.usedByActive || limited != q.leaf.limitedUsers {
 			c.fail("queue %s: active users %d using %v, limited %d, in truth %d, %v, %d", q.path, q.leaf.active, q.leaf.usedByActive, q.leaf.limitedUsers, active, byActive, limited)

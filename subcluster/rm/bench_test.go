@@ -84,7 +84,7 @@ func BenchmarkEqualAsks(b *testing.B) {
 						}
 						w.release(id, ids...)
 						for _, n := range w.m.nodeList {
-							n.kills, n.forgets = nil, nil
+							n.kills, n.forgets = n.kills[:0], n.forgets[:0]
 						}
 					}
 				}
@@ -193,7 +193,7 @@ func BenchmarkChurn(b *testing.B) {
 				}
 				cpu.stop()
 				for _, n := range w.m.nodeList {
-					n.kills, n.forgets = nil, nil
+					n.kills, n.forgets = n.kills[:0], n.forgets[:0]
 				}
 			}
 			if err := w.m.Audit(); err != nil {

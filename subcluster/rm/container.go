@@ -133,7 +133,7 @@ func (m *Machine) attach(c *container, n *node) {
 	}
 	n.containers = c
 	n.count++
-	c.origin.live[c.seq] = c
+	c.origin.live.put(c.seq, c)
 	c.own()
 	n.used.add(&c.size.v)
 	n.free.sub(&c.size.v)
@@ -181,7 +181,7 @@ func (m *Machine) end(c *container, s containerState, exit int32, diagnostics st
 		c.nodeNext.nodePrev = c.nodePrev
 	}
 	n.count--
-	delete(c.origin.live, c.seq)
+	c.origin.live.drop(c.seq)
 	c.disown()
 	n.used.sub(&c.size.v)
 	n.free.add(&c.size.v)
@@ -227,7 +227,7 @@ func (m *Machine) container(id creel.ContainerID) *container {
 	if a == nil {
 		return nil
 	}
-	return a.live[id.ID]
+	return a.live.get(id.ID)
 }
 
 // containerExpired ends a container that was never seen running.

@@ -15,7 +15,7 @@ import "math"
 // delay starts the wait of an ask that found no local room, or lets it go
 // further at once if none is configured.
 func (m *Machine) delay(w *want) {
-	if w.since >= 0 || len(w.places) == 0 {
+	if w.since >= 0 || !w.placed() {
 		return
 	}
 	w.since = m.opps

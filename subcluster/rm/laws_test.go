@@ -79,9 +79,9 @@ func idleRoom(m *Machine) error {
 				if _, barred := a.current.black.names[n.rack.name]; barred {
 					continue
 				}
-				local := w.places[n.host] != nil && (len(w.racks) == 0 || w.places[n.rack.name] != nil)
-				onRack := w.places[n.rack.name] != nil && !w.places[n.rack.name].strict && (len(w.hosts) == 0 || w.level >= atRack)
-				anywhere := !w.strict && (len(w.places) == 0 || w.level >= atAny)
+				local := w.place(n.host) != nil && (len(w.racks) == 0 || w.place(n.rack.name) != nil)
+				onRack := w.place(n.rack.name) != nil && !w.place(n.rack.name).strict && (len(w.hosts) == 0 || w.level >= atRack)
+				anywhere := !w.strict && (!w.placed() || w.level >= atAny)
 				if local || onRack || anywhere {
 					return fmt.Errorf("%s waits for %v at priority %d while %s has %v (local %v rack %v any %v)", a.id, w.size.v, w.priority, n.id, n.free, local, onRack, anywhere)
 				}

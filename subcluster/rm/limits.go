@@ -56,10 +56,13 @@ func (m *Machine) userAdmits(u *user) bool {
 	return true
 }
 
-// userLimit is what one user of a leaf may use now: the queue's guarantee, or
-// what its active users use and one smallest container more once they are above
-// it (so that the limit grows until the queue's maximum stops it), divided by the active users, but at least the minimum percent of it; at most
-// the guarantee times the user limit factor. Amounts are rounded up to steps.
+// userLimit is what one user of a leaf may use now: what the active users use
+// and one smallest container more, divided among them, so that they grow in
+// step until the queue's maximum stops them; but at least the minimum percent of
+// the queue's guarantee, or of what all its users use and one container more
+// once they are above it; at most the guarantee times the user limit factor.
+// For a user that wants nothing, all count as active. Amounts are rounded up to
+// steps.
 func (m *Machine) userLimit(u *user) vec {
 	q := u.q.sized()
 	l := q.leaf
@@ -67,24 +70,22 @@ func (m *Machine) userLimit(u *user) vec {
 	base := q.guaranteed // at least one container, so that tiny queues get on
 	base.max(&m.least)
 	current := base
-	consumed := l.usedByActive
-	if u.waitingApps == 0 {
-		consumed.add(&u.used)
-	}
-	if !m.t.fits(&consumed, &base) {
+	if !m.t.fits(&q.used, &base) {
 		for i := 0; i < m.t.n; i++ {
-			current[i] = max(current[i], consumed[i]+m.least[i])
+			current[i] = max(current[i], q.used[i]+m.least[i])
 		}
 	}
-	users := l.weights
-	if u.waitingApps == 0 || users < u.weight {
-		users += u.weight
+	shared, users := l.usedByActive, l.weights
+	if u.waitingApps > 0 {
+		shared.add(&m.least)
+	} else {
+		shared, users = current, l.allWeights
 	}
+	users = max(users, u.weight)
 	percent := float64(q.minUserPercent()) / 100
 	var v vec
 	for i := 0; i < m.t.n; i++ {
-		c := float64(current[i])
-		x := max(c/users, c*percent) * u.weight
+		x := max(float64(shared[i])/users, float64(current[i])*percent) * u.weight
 		if factor >= 0 {
 			x = min(x, float64(base[i])*factor*u.weight)
 		} else {

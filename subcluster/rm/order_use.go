@@ -8,7 +8,7 @@ import "math"
 // calculator's measure (memory, or the dominant share of each).
 func useRank(q *queue) rank {
 	m := q.sized().m
-	used, have := m.t.dominant(&q.used, &m.total), m.t.dominant(&q.guaranteed, &m.total)
+	used, have := m.t.dominant(&q.used, &m.total), q.promised
 	r := rank{}
 	switch {
 	case have > 0 && !math.IsInf(have, 1):

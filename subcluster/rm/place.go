@@ -62,7 +62,7 @@ func (m *Machine) try(w *want, n *node) bool {
 // racks, then anywhere, as far as delay scheduling and relaxed locality let it.
 func (m *Machine) seek(w *want) (*node, level3, Reason) {
 	black := &w.attempt.black
-	if len(w.places) == 0 {
+	if !w.placed() {
 		if w.strict {
 			return nil, 0, ReasonNone
 		}
@@ -103,19 +103,19 @@ func (m *Machine) reach(w *want, n *node) (level3, Reason) {
 	if w.hold != nil && w.hold.node == n {
 		return w.hold.at, FromReservation
 	}
-	if len(w.places) == 0 {
+	if !w.placed() {
 		if w.strict {
 			return 0, ReasonNone
 		}
 		return atAny, OffSwitch
 	}
-	if p := w.places[n.host]; p != nil && w.rackAsked(n) {
+	if p := w.place(n.host); p != nil && w.rackAsked(n) {
 		return atNode, NodeLocal
 	}
 	if len(w.hosts) > 0 {
 		m.delay(w)
 	}
-	if p := w.places[n.rack.name]; p != nil && !p.strict && (w.level >= atRack || len(w.hosts) == 0) {
+	if p := w.place(n.rack.name); p != nil && !p.strict && (w.level >= atRack || len(w.hosts) == 0) {
 		return atRack, w.rackReason()
 	}
 	if w.strict {
@@ -138,7 +138,7 @@ func (w *want) rackReason() Reason {
 // rackAsked: a host's entry counts only together with that of its rack; a
 // master that names no racks at all is taken at its word.
 func (w *want) rackAsked(n *node) bool {
-	return len(w.racks) == 0 || w.places[n.rack.name] != nil
+	return len(w.racks) == 0 || w.place(n.rack.name) != nil
 }
 
 // enroll puts an application among those that wait, or takes it out, as its
@@ -267,8 +267,8 @@ func (m *Machine) charge(a *app, s *size, sign int64) {
 	if u.limited && sign < 0 {
 		m.touch(a.queue)
 		m.unlimit(u)
-	} else if sign > 0 && a.queue.leaf.limitedUsers > 0 && !m.t.fits(&a.queue.used, &a.queue.sized().guaranteed) {
-		m.touch(a.queue) // above the guarantee limits grow with use
+	} else if sign > 0 && a.queue.leaf.limitedUsers > 0 {
+		m.touch(a.queue) // limits grow with use
 	}
 	if sign < 0 {
 		m.freed(a.queue)

@@ -43,6 +43,7 @@ type queue struct {
 	watched bool    // in tree.watched
 
 	guaranteed, max, minimum vec
+	promised                 float64 // dominant share of guaranteed
 	bounded                  bool    // max can bind before the parent's does
 	absCap, absMax           float64 // of the cluster
 	capFrac, maxFrac         float64 // of the parent
@@ -84,6 +85,7 @@ type leafState struct {
 	userList             []*user
 	active               int     // users with applications that wait for containers
 	weights              float64 // sum of their weights
+	allWeights           float64 // sum of all users'
 	usedByActive         vec
 	amUsed               vec
 	apps                 int         // pending and running
@@ -123,6 +125,7 @@ func (q *queue) user(name string) *user {
 	u.apps = heap[*app]{less: q.appOrder(), slot: func(a *app) *int32 { return &a.slot }}
 	u.pending = heap[*app]{less: fifoApps, slot: func(a *app) *int32 { return &a.pendSlot }}
 	l.byName[name] = u
+	l.allWeights += u.weight
 	l.userList = append(l.userList, u)
 	return u
 }
@@ -137,6 +140,9 @@ func (q *queue) forget(u *user) {
 		l.limitedUsers--
 	}
 	delete(l.byName, u.name)
+	if l.allWeights -= u.weight; len(l.byName) == 0 {
+		l.allWeights = 0
+	}
 	for i, x := range l.userList {
 		if x == u {
 			l.userList = append(l.userList[:i], l.userList[i+1:]...)
@@ -282,6 +288,7 @@ func (q *queue) sized() *queue {
 			m.sizeCapacity(q)
 		}
 	}
+	q.promised = m.t.dominant(&q.guaranteed, &m.total)
 	if q.leaf != nil {
 		m.sizeLeaf(q)
 	}

@@ -40,7 +40,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	for i := range r.Attempts {
 		k := &r.Attempts[i]
 		t := &attempt{id: k.ID, app: a, started: nanos(k.Started), finished: nanos(k.Finished), final: k.Final, diag: k.Diagnostics, url: k.TrackingURL,
-			exit: k.ExitStatus, master: k.Master, masterNode: k.Node, responseID: -1, live: map[int64]*container{}, recovered: true}
+			exit: k.ExitStatus, master: k.Master, masterNode: k.Node, responseID: -1, recovered: true}
 		switch k.State {
 		case creel.AttemptFinished:
 			t.state = tFinished

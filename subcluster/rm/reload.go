@@ -148,7 +148,7 @@ func (q *queue) relabel() {
 		q.m.tree.names[q.name] = q
 	}
 	less := q.appOrder()
-	q.leaf.weights = 0
+	q.leaf.weights, q.leaf.allWeights = 0, 0
 	for _, u := range q.leaf.userList {
 		u.weight = 1
 		for _, w := range q.spec.UserWeights {
@@ -156,6 +156,7 @@ func (q *queue) relabel() {
 				u.weight = w.Weight
 			}
 		}
+		q.leaf.allWeights += u.weight
 		if u.waitingApps > 0 {
 			q.leaf.weights += u.weight
 		}

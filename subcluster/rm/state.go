@@ -50,7 +50,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 		b = fmt.Appendf(b, "app %s state=%s final=%s queue=%s priority=%d used=%v held=%v pending=%v/%d containers=%d seconds=%v\n",
 			a.id, a.state, a.final, a.path, a.priority, a.used, a.held, a.pending, a.pendingCount, a.containers, a.seconds)
 		for _, t := range a.attempts {
-			b = fmt.Appendf(b, "  attempt %d state=%s response=%d seq=%d fresh=%d done=%d live=%d blacklist=%v\n", t.id.Attempt, t.state, t.responseID, t.lastSeq, len(t.fresh), len(t.done), len(t.live), keys(t))
+			b = fmt.Appendf(b, "  attempt %d state=%s response=%d seq=%d fresh=%d done=%d live=%d blacklist=%v\n", t.id.Attempt, t.state, t.responseID, t.lastSeq, len(t.fresh), len(t.done), t.live.n, keys(t))
 			for _, w := range t.wants {
 				b = fmt.Appendf(b, "    ask priority=%d id=%d %s count=%d strict=%v level=%d since=%d", w.priority, w.alloc, w.execution, w.count, w.strict, w.level, w.since)
 				if w.size != nil {

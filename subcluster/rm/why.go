@@ -160,7 +160,7 @@ func (m *Machine) whyNoNode(a *app, k *want, w *Why) {
 		w.Limit = LimitReservation
 		w.Text = fmt.Sprintf("The %d nodes with room for %s are reserved for others.", t.room, w.Need)
 		w.Try = "wait for the reservations to be fulfilled"
-	case k.strict && len(k.places) > 0 || k.strict:
+	case k.strict:
 		w.Limit = LimitLocality
 		w.Text = fmt.Sprintf("It takes only the places it names (%d hosts, %d racks), and none has room; %d other nodes have.", len(k.hosts), len(k.racks), t.room)
 		w.Try = "relax locality, or wait until containers there end"

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+// living finds the live containers that carry an attempt's number, by
+// ContainerID.ID. Numbers are given out one after the other, so they lie in
+// pages by number; a page whose containers are all gone is dropped. Numbers of
+// an earlier life of this ResourceManager, which start anew, are in a map.
+type living struct {
+	epoch int64 // of the numbers in pages
+	first int64 // number of pages[0], in pages
+	pages []*livePage
+	older map[int64]*container
+	n     int
+}
+
+const (
+	pageBits  = 6
+	epochBits = 40
+)
+
+type livePage struct {
+	n    int
+	list [1 << pageBits]*container
+}
+
+func (l *living) get(id int64) *container {
+	if id>>epochBits != l.epoch {
+		return l.older[id]
+	}
+	seq := id & (1<<epochBits - 1)
+	if k := seq>>pageBits - l.first; k >= 0 && k < int64(len(l.pages)) && l.pages[k] != nil {
+		return l.pages[k].list[seq&(1<<pageBits-1)]
+	}
+	return nil
+}
+
+// put adds a container. A number far from the others, which only a node that
+// registers with containers of its own can bring, goes to the map.
+func (l *living) put(id int64, c *container) {
+	l.n++
+	if l.n == 1 && len(l.older) == 0 {
+		l.epoch, l.first, l.pages = id>>epochBits, id&(1<<epochBits-1)>>pageBits, l.pages[:0]
+	}
+	k := id&(1<<epochBits-1)>>pageBits - l.first
+	if id>>epochBits != l.epoch || k < 0 || k > int64(len(l.pages))+1024 {
+		if l.older == nil {
+			l.older = map[int64]*container{}
+		}
+		l.older[id] = c
+		return
+	}
+	for int64(len(l.pages)) <= k {
+		l.pages = append(l.pages, nil)
+	}
+	p := l.pages[k]
+	if p == nil {
+		p = &livePage{}
+		l.pages[k] = p
+	}
+	p.n++
+	p.list[id&(1<<pageBits-1)] = c
+}
+
+func (l *living) drop(id int64) {
+	l.n--
+	k := id&(1<<epochBits-1)>>pageBits - l.first
+	if id>>epochBits != l.epoch || l.older[id] != nil || k < 0 || k >= int64(len(l.pages)) {
+		delete(l.older, id)
+		return
+	}
+	p := l.pages[k]
+	p.list[id&(1<<pageBits-1)] = nil
+	if p.n--; p.n > 0 {
+		return
+	}
+	l.pages[k] = nil
+	free := 0
+	for free < len(l.pages) && l.pages[free] == nil {
+		free++
+	}
+	if free > 0 {
+		l.pages = l.pages[free:]
+		l.first += int64(free)
+	}
+}
