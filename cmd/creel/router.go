@@ -30,15 +30,15 @@ import (
 
 // routerConfig is what a router takes from settings.
 type routerConfig struct {
-	client, web string // addresses to listen on
-	user        string // who the router is towards members
-	poll        time.Duration
-	policy      policies.Policy // of queues without a document
-	remote      remote.Config
-	kept        int
-	dashboard   bool
-	rpc         hrpc.Config
-	log         *slog.Logger
+	client, admin, web string // addresses to listen on
+	user               string // who the router is towards members
+	poll               time.Duration
+	policy             policies.Policy // of queues without a document
+	remote             remote.Config
+	kept               int
+	dashboard          bool
+	rpc                hrpc.Config
+	log                *slog.Logger
 }
 
 func routerSettings(s *settings.Settings) (routerConfig, error) {
@@ -49,7 +49,7 @@ func routerSettings(s *settings.Settings) (routerConfig, error) {
 	forward := s.Duration("creel.router.forward-timeout")
 	c := routerConfig{
 		policy: policy,
-		client: s.Listen("yarn.router.clientrm.address", "yarn.router.bind-host"), web: s.Listen("yarn.router.webapp.address", "yarn.router.bind-host"),
+		client: s.Listen("yarn.router.clientrm.address", "yarn.router.bind-host"), admin: s.Listen("yarn.router.rmadmin.address", "yarn.router.bind-host"), web: s.Listen("yarn.router.webapp.address", "yarn.router.bind-host"),
 		user: s.String("creel.router.proxy-user"), poll: s.Duration("creel.store.poll-interval"), kept: s.Int("creel.router.decisions-kept"),
 		dashboard: s.Bool("creel.router.dashboard"), rpc: rpcLimits(s), log: slog.Default(),
 	}
@@ -102,8 +102,20 @@ func newRouter(c routerConfig, store statestore.Store, started time.Time) (*rout
 	if err != nil {
 		return nil, err
 	}
+	adminConf := c.rpc
+	adminConf.Services = []hrpc.Service{routerrpc.AdminService(gate)}
+	adminConf.Simple, adminConf.ErrorOf, adminConf.Logger = true, yarnrpc.ErrorOf, c.log
+	adminServer, err := hrpc.NewServer(adminConf)
+	if err != nil {
+		return nil, err
+	}
 	listener, err := net.Listen("tcp", c.client)
 	if err != nil {
+		return nil, err
+	}
+	adminListener, err := net.Listen("tcp", c.admin)
+	if err != nil {
+		listener.Close()
 		return nil, err
 	}
 	h := newHealth()
@@ -130,12 +142,14 @@ func newRouter(c routerConfig, store statestore.Store, started time.Time) (*rout
 	web, runWeb, err := webServer(c.web, mux)
 	if err != nil {
 		listener.Close()
+		adminListener.Close()
 		return nil, err
 	}
 	return &routerParts{
-		entry: readyEntry{Role: "router", Addresses: map[string]string{"client": listener.Addr().String(), "web": web}},
+		entry: readyEntry{Role: "router", Addresses: map[string]string{"client": listener.Addr().String(), "admin": adminListener.Addr().String(), "web": web}},
 		gate:  gate, watcher: watcher, health: h, close: pool.Close,
-		parts: []part{{"router view", watcher.Run}, {"router client door", func(ctx context.Context) error { return server.Run(ctx, listener) }}, {"router web door", runWeb}},
+		parts: []part{{"router view", watcher.Run}, {"router client door", func(ctx context.Context) error { return server.Run(ctx, listener) }},
+			{"router admin door", func(ctx context.Context) error { return adminServer.Run(ctx, adminListener) }}, {"router web door", runWeb}},
 	}, nil
 }
 

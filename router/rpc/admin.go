@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/gateway"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// AdminDoor serves ResourceManagerAdministrationProtocol over a gateway. Who
+// may administer is for each member to say: calls go there in the caller's
+// name. The calls about the federation's own records are not enabled here;
+// creel's own commands do that.
+type AdminDoor struct {
+	yarnrpc.UnimplementedResourceManagerAdministrationProtocol
+	gate *gateway.Gateway
+}
+
+// AdminService is the protocol's table for an hrpc server.
+func AdminService(g *gateway.Gateway) hrpc.Service {
+	d := &AdminDoor{gate: g}
+	s := yarnrpc.ResourceManagerAdministrationProtocolService(d)
+	for name, named := range broadcasts {
+		s.Methods[name] = hrpc.Method{Raw: d.broadcast(name, named)}
+	}
+	return s
+}
+
+// broadcasts are the orders that go to every member, or to the one they name.
+var broadcasts = map[string]func([]byte) (string, error){
+	"refreshQueues":                       named[yarnpb.RefreshQueuesRequestProto],
+	"refreshNodes":                        named[yarnpb.RefreshNodesRequestProto],
+	"refreshSuperUserGroupsConfiguration": named[yarnpb.RefreshSuperUserGroupsConfigurationRequestProto],
+	"refreshUserToGroupsMappings":         named[yarnpb.RefreshUserToGroupsMappingsRequestProto],
+	"refreshAdminAcls":                    named[yarnpb.RefreshAdminAclsRequestProto],
+	"refreshServiceAcls":                  named[yarnpb.RefreshServiceAclsRequestProto],
+	"refreshNodesResources":               named[yarnpb.RefreshNodesResourcesRequestProto],
+	"addToClusterNodeLabels":              named[yarnpb.AddToClusterNodeLabelsRequestProto],
+	"removeFromClusterNodeLabels":         named[yarnpb.RemoveFromClusterNodeLabelsRequestProto],
+	"refreshClusterMaxPriority":           named[yarnpb.RefreshClusterMaxPriorityRequestProto],
+}
+
+// named is the member that a request names, "" for all.
+func named[T any, M interface {
+	vt[T]
+	GetSubClusterId() string
+}](request []byte) (string, error) {
+	m := M(new(T))
+	if err := m.UnmarshalVT(request); err != nil {
+		return "", badMessage(err)
+	}
+	return m.GetSubClusterId(), nil
+}
+
+// asked puts an order to every member, or to the one named. An order must be
+// carried out everywhere: one member that did not makes it an error, which
+// says who did not and that the others did.
+func (d *AdminDoor) asked(ctx context.Context, method, only string, request func(*remote.Member) ([]byte, error)) ([]router.Part[[]byte], error) {
+	parts := gateway.Ask(ctx, d.gate, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+		if only != "" && string(m.ID) != only {
+			return nil, nil
+		}
+		body, err := request(m)
+		if err != nil || body == nil {
+			return nil, err
+		}
+		return m.Admin(ctx, user(ctx), method, body)
+	})
+	if only != "" {
+		parts = slices.DeleteFunc(parts, func(p router.Part[[]byte]) bool { return string(p.Member) != only })
+		if len(parts) == 0 {
+			return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("%s: there is no subcluster %q", method, only), Try: "see `creel subcluster list`"}
+		}
+	}
+	var failed []string
+	var first error
+	for _, p := range parts {
+		if p.Err != nil {
+			failed = append(failed, fmt.Sprintf("%s: %v", p.Member, p.Err))
+			if first == nil {
+				first = p.Err
+			}
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return nil, missingError(method, "no subcluster has registered")
+	case first == nil:
+		return parts, nil
+	case len(failed) == len(parts) && len(parts) == 1:
+		return nil, first // as the one that was asked says it
+	}
+	var silent *remote.Unavailable
+	if len(failed) == len(parts) && !errors.As(first, &silent) {
+		return nil, first
+	}
+	return nil, &creel.Error{Kind: creel.ErrUnavailable, What: fmt.Sprintf("%s was not carried out in %d of %d subclusters", method, len(failed), len(parts)),
+		Why: strings.Join(failed, "; "), Try: "again when they are well; in the others it is done"}
+}
+
+func (d *AdminDoor) broadcast(method string, only func([]byte) (string, error)) hrpc.RawHandler {
+	return func(ctx context.Context, request []byte) ([]byte, error) {
+		member, err := only(request)
+		if err != nil {
+			return nil, err
+		}
+		parts, err := d.asked(ctx, method, member, func(*remote.Member) ([]byte, error) { return request, nil })
+		if err != nil {
+			return nil, err
+		}
+		return parts[0].Value, nil
+	}
+}
+
+// GetGroupsForUser joins the groups that the members see a user in.
+func (d *AdminDoor) GetGroupsForUser(ctx context.Context, req *yarnpb.GetGroupsForUserRequestProto) (*yarnpb.GetGroupsForUserResponseProto, error) {
+	body, err := proto.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := d.asked(ctx, "getGroupsForUser", "", func(*remote.Member) ([]byte, error) { return body, nil })
+	if err != nil {
+		return nil, err
+	}
+	out := &yarnpb.GetGroupsForUserResponseProto{}
+	for _, p := range parts {
+		var one yarnpb.GetGroupsForUserResponseProto
+		if err := parse(p.Value, &one); err != nil {
+			return nil, err
+		}
+		for _, g := range one.GetGroups() {
+			if !slices.Contains(out.Groups, g) {
+				out.Groups = append(out.Groups, g)
+			}
+		}
+	}
+	return out, nil
+}
+
+// CheckForDecommissioningNodes joins the nodes on their way out.
+func (d *AdminDoor) CheckForDecommissioningNodes(ctx context.Context, req *yarnpb.CheckForDecommissioningNodesRequestProto) (*yarnpb.CheckForDecommissioningNodesResponseProto, error) {
+	body, err := proto.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := d.asked(ctx, "checkForDecommissioningNodes", req.GetSubClusterId(), func(*remote.Member) ([]byte, error) { return body, nil })
+	if err != nil {
+		return nil, err
+	}
+	out := &yarnpb.CheckForDecommissioningNodesResponseProto{}
+	for _, p := range parts {
+		var one yarnpb.CheckForDecommissioningNodesResponseProto
+		if err := parse(p.Value, &one); err != nil {
+			return nil, err
+		}
+		out.DecommissioningNodes = append(out.DecommissioningNodes, one.GetDecommissioningNodes()...)
+	}
+	return out, nil
+}
+
+// UpdateNodeResource goes to the members that have the nodes.
+func (d *AdminDoor) UpdateNodeResource(ctx context.Context, req *yarnpb.UpdateNodeResourceRequestProto) (*yarnpb.UpdateNodeResourceResponseProto, error) {
+	err := byNode(ctx, d, "updateNodeResource", req.GetSubClusterId(), req.GetNodeResourceMap(), func(n *yarnpb.NodeResourceMapProto) creel.NodeID { return yarnpb.ToNodeID(n.GetNodeId()) },
+		func(mine []*yarnpb.NodeResourceMapProto) proto.Message {
+			own := proto.CloneOf(req)
+			own.NodeResourceMap = mine
+			return own
+		})
+	return &yarnpb.UpdateNodeResourceResponseProto{}, err
+}
+
+// ReplaceLabelsOnNodes goes to the members that have the nodes.
+func (d *AdminDoor) ReplaceLabelsOnNodes(ctx context.Context, req *yarnpb.ReplaceLabelsOnNodeRequestProto) (*yarnpb.ReplaceLabelsOnNodeResponseProto, error) {
+	err := byNode(ctx, d, "replaceLabelsOnNodes", req.GetSubClusterId(), req.GetNodeToLabels(), func(n *yarnpb.NodeIdToLabelsProto) creel.NodeID { return yarnpb.ToNodeID(n.GetNodeId()) },
+		func(mine []*yarnpb.NodeIdToLabelsProto) proto.Message {
+			own := proto.CloneOf(req)
+			own.NodeToLabels = mine
+			return own
+		})
+	return &yarnpb.ReplaceLabelsOnNodeResponseProto{}, err
+}
+
+// MapAttributesToNodes goes to the members that have the hosts.
+func (d *AdminDoor) MapAttributesToNodes(ctx context.Context, req *yarnpb.NodesToAttributesMappingRequestProto) (*yarnpb.NodesToAttributesMappingResponseProto, error) {
+	err := byNode(ctx, d, "mapAttributesToNodes", req.GetSubClusterId(), req.GetNodeToAttributes(), func(n *yarnpb.NodeToAttributesProto) creel.NodeID { return creel.NodeID{Host: n.GetNode()} },
+		func(mine []*yarnpb.NodeToAttributesProto) proto.Message {
+			own := proto.CloneOf(req)
+			own.NodeToAttributes = mine
+			return own
+		})
+	return &yarnpb.NodesToAttributesMappingResponseProto{}, err
+}
+
+// byNode gives each member the items about its own nodes. What is about a node
+// that no member has goes to all, so that the caller gets a ResourceManager's
+// own words on it.
+func byNode[T any](ctx context.Context, d *AdminDoor, method, only string, items []T, node func(T) creel.NodeID, request func(mine []T) proto.Message) error {
+	has := func(ctx context.Context, m *remote.Member) (map[string]bool, error) {
+		body, err := proto.Marshal(&yarnpb.GetClusterNodesRequestProto{})
+		if err != nil {
+			return nil, err
+		}
+		answer, err := m.Client(ctx, remote.List, user(ctx), "getClusterNodes", body)
+		if err != nil {
+			return nil, err
+		}
+		var nodes yarnpb.GetClusterNodesResponseProto
+		if err := parse(answer, &nodes); err != nil {
+			return nil, err
+		}
+		set := map[string]bool{}
+		for _, n := range nodes.GetNodeReports() {
+			id := yarnpb.ToNodeID(n.GetNodeId())
+			set[id.String()], set[id.Host] = true, true
+		}
+		return set, nil
+	}
+	owner := map[string]creel.SubclusterID{}
+	sets := gateway.Ask(ctx, d.gate, has)
+	for _, item := range items {
+		id := node(item)
+		for _, s := range sets {
+			if s.Value[id.String()] || id.Port == 0 && s.Value[id.Host] {
+				owner[id.String()] = s.Member
+				break
+			}
+		}
+	}
+	_, err := d.asked(ctx, method, only, func(m *remote.Member) ([]byte, error) {
+		var mine []T
+		for _, item := range items {
+			if at, known := owner[node(item).String()]; !known || at == m.ID {
+				mine = append(mine, item)
+			}
+		}
+		if len(mine) == 0 {
+			return nil, nil
+		}
+		return proto.Marshal(request(mine))
+	})
+	return err
+}
