@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"time"
 
@@ -32,6 +33,27 @@ type membership struct {
 	lease  time.Duration
 	beat   time.Duration
 	proxy  string // address of the AM-RM proxy beside it, told to others
+	host   string // told to others for doors that listen on every interface
+}
+
+// reachable is the address others call a door by: the one it listens on, with
+// the member's host where that is every interface.
+func (m *membership) reachable(bound string) string {
+	host, port, err := net.SplitHostPort(bound)
+	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsUnspecified() || m.host == "" {
+		return bound
+	}
+	return net.JoinHostPort(m.host, port)
+}
+
+// ownHost is the host of a configured address, or this machine's name where
+// that names every interface.
+func ownHost(configured string) (string, error) {
+	host, _, err := net.SplitHostPort(configured)
+	if ip := net.ParseIP(host); err == nil && host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return host, nil
+	}
+	return os.Hostname()
 }
 
 // rmParts is a ResourceManager assembled.
@@ -70,7 +92,8 @@ func newRM(c rmrpc.Config, web string, door rest.Config, member *membership) (*r
 	if member != nil {
 		agent := &remote.Agent{Store: member.store, Probe: probe(d), Every: member.beat, Logger: c.Logger,
 			Member: subcluster.Member{ID: member.id, Epoch: d.Started().UnixMilli(), Lease: member.lease, Version: "creel " + readBuild().Version,
-				Addresses: subcluster.Addresses{Client: a.Client, Scheduler: a.Scheduler, Admin: a.Admin, Tracker: a.Tracker, Web: at, Proxy: member.proxy}}}
+				Addresses: subcluster.Addresses{Client: member.reachable(a.Client), Scheduler: member.reachable(a.Scheduler), Admin: member.reachable(a.Admin),
+					Tracker: member.reachable(a.Tracker), Web: member.reachable(at), Proxy: member.reachable(member.proxy)}}}
 		r.parts = append(r.parts, part{"membership", agent.Run}, part{"token keys", func(ctx context.Context) error { return publishKeys(ctx, d, member, c.Logger) }})
 	}
 	return r, nil
@@ -191,7 +214,11 @@ func rmCommand() *cobra.Command {
 			if err != nil {
 				return nil, usage(err)
 			}
-			member = &membership{id: id, store: store, secret: secret, lease: s.Duration("creel.membership.lease"), beat: s.Duration("creel.membership.beat-interval"),
+			host, err := ownHost(s.Address("yarn.resourcemanager.address"))
+			if err != nil {
+				return nil, err
+			}
+			member = &membership{id: id, host: host, store: store, secret: secret, lease: s.Duration("creel.membership.lease"), beat: s.Duration("creel.membership.beat-interval"),
 				proxy: s.Address("yarn.nodemanager.amrmproxy.address")}
 		}
 		if conf.ClusterID == "" {
