@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// adminDoor is ResourceManagerAdministrationProtocol. Labels, attributes and
-// the federation's own calls are not enabled here.
+// adminDoor is ResourceManagerAdministrationProtocol. The federation's own
+// calls, which are a Router's, are not enabled here and answered so.
 type adminDoor struct {
 	yarnrpc.UnimplementedResourceManagerAdministrationProtocol
 	d *Daemon
@@ -205,6 +205,30 @@ func (p *adminDoor) RefreshClusterMaxPriority(ctx context.Context, _ *pb.Refresh
 	return admin(ctx, p.d, "refreshClusterMaxPriority", func() (*pb.RefreshClusterMaxPriorityResponseProto, error) {
 		return &pb.RefreshClusterMaxPriorityResponseProto{}, p.d.RefreshQueues(ctx) // it is part of what the queues' file says
 	})
+}
+
+// Labels and attributes are off. An administrator is told so as by YARN; others
+// are refused first.
+
+var (
+	errLabels     = yarnrpc.Throw(yarnrpc.ClassYarn, &creel.Error{Kind: creel.ErrNotEnabled, What: "Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled"})
+	errAttributes = yarnrpc.Throw(yarnrpc.ClassYarn, &creel.Error{Kind: creel.ErrNotEnabled, What: "Node attributes are disabled: this ResourceManager does not place by them"})
+)
+
+func (p *adminDoor) AddToClusterNodeLabels(ctx context.Context, _ *pb.AddToClusterNodeLabelsRequestProto) (*pb.AddToClusterNodeLabelsResponseProto, error) {
+	return admin(ctx, p.d, "addToClusterNodeLabels", func() (*pb.AddToClusterNodeLabelsResponseProto, error) { return nil, errLabels })
+}
+
+func (p *adminDoor) RemoveFromClusterNodeLabels(ctx context.Context, _ *pb.RemoveFromClusterNodeLabelsRequestProto) (*pb.RemoveFromClusterNodeLabelsResponseProto, error) {
+	return admin(ctx, p.d, "removeFromClusterNodeLabels", func() (*pb.RemoveFromClusterNodeLabelsResponseProto, error) { return nil, errLabels })
+}
+
+func (p *adminDoor) ReplaceLabelsOnNodes(ctx context.Context, _ *pb.ReplaceLabelsOnNodeRequestProto) (*pb.ReplaceLabelsOnNodeResponseProto, error) {
+	return admin(ctx, p.d, "replaceLabelsOnNodes", func() (*pb.ReplaceLabelsOnNodeResponseProto, error) { return nil, errLabels })
+}
+
+func (p *adminDoor) MapAttributesToNodes(ctx context.Context, _ *pb.NodesToAttributesMappingRequestProto) (*pb.NodesToAttributesMappingResponseProto, error) {
+	return admin(ctx, p.d, "mapAttributesToNodes", func() (*pb.NodesToAttributesMappingResponseProto, error) { return nil, errAttributes })
 }
 
 // haDoor is HAServiceProtocol of a ResourceManager without a peer: always active.

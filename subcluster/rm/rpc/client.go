@@ -525,6 +525,9 @@ func (d *Daemon) SetApplicationLifetime(ctx context.Context, who Caller, id cree
 	return err
 }
 
+// endOfTime is the latest deadline: nanoseconds since 1970 end soon after it.
+var endOfTime = time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC)
+
 func formatLifetime(t time.Time) string {
 	if t.IsZero() {
 		return unlimitedLifetime
@@ -558,6 +561,9 @@ func (d *Daemon) timeouts(who Caller, req *pb.UpdateApplicationTimeoutsRequestPr
 				if !deadline.After(now) {
 					return failed[R](invalid("Expire time is less than current time, current-time=%s expire-time=%s", now.Format(isoTime), t.GetExpireTime()))
 				}
+			}
+			if deadline.After(endOfTime) {
+				deadline = endOfTime
 			}
 			if err := m.SetLifetime(now, id, deadline); err != nil {
 				return failed[R](err)

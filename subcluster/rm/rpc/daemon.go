@@ -82,6 +82,13 @@ func New(cfg Config) (*Daemon, error) {
 	d.secrets = newSecrets(d.start, cfg)
 	d.tokens = newDelegation(d.start, cfg)
 	d.tracker = newTracker(cfg)
+	if cfg.Hosts != nil {
+		hosts, err := cfg.Hosts()
+		if err != nil {
+			return nil, fmt.Errorf("resource manager: the lists of hosts: %w", err)
+		}
+		d.tracker.setHosts(hosts)
+	}
 	d.launcher = newLauncher(d)
 	if err := d.open(); err != nil {
 		d.Close()
