@@ -126,16 +126,28 @@ func (a *auditor) appEnded(c *cluster, e rm.AppEnded) {
 	if v.Unmanaged {
 		return
 	}
+	a.ends(c, e.App, app, e.State)
+	if e.State != creel.AppFinished {
+		a.w.say("%s ended as %s: %s", e.App, e.State, v.Diagnostics)
+	}
+}
+
+func (a *auditor) ends(c *cluster, id creel.ApplicationID, app *applied, state creel.ApplicationState) {
 	// A restart may find the end of an application undone and end it again.
-	a.check(app.home == nil || app.home == c, "%s ended in %s, and runs in %s", e.App, c.id, nameOf(app.home))
+	a.check(app.home == nil || app.home == c, "%s ended in %s, and runs in %s", id, c.id, nameOf(app.home))
 	a.moved = a.w.now
 	if app.ended.IsZero() {
 		a.awaited--
-		a.w.after(a.w.cfg.Expiry+time.Minute, func() { a.noTwins(e.App) })
+		a.w.after(a.w.cfg.Expiry+time.Minute, func() { a.noTwins(id) })
 	}
-	app.ended, app.state, app.home = a.w.now, e.State, c
-	if e.State != creel.AppFinished {
-		a.w.say("%s ended as %s: %s", e.App, e.State, v.Diagnostics)
+	app.ended, app.state, app.home = a.w.now, state, c
+}
+
+// recovered: the end of an application may have become durable and the process
+// have died before it could say so.
+func (a *auditor) recovered(c *cluster, r rm.AppRecord) {
+	if app := a.apps[r.Submission.ID]; r.State.Ended() && !r.Submission.Unmanaged && app.ended.IsZero() {
+		a.ends(c, r.Submission.ID, app, r.State)
 	}
 }
 

@@ -105,6 +105,7 @@ func (c *cluster) open() error {
 			return err
 		}
 		for _, a := range records {
+			c.w.audit.recovered(c, a)
 			for _, t := range a.Attempts {
 				if !a.State.Ended() && !t.State.Ended() {
 					c.good[t.ID] = true

@@ -84,6 +84,12 @@ func completed(c *rm.Completed) *pb.ContainerStatusProto {
 // may be started.
 const tokenBytes = 24
 
+// What all of them share; nobody writes through these.
+var (
+	noPassword               = []byte{}
+	containerKind, noService = "ContainerToken", ""
+)
+
 func (c *cluster) container(g *rm.Grant) *pb.ContainerProto {
 	id := make([]byte, 0, tokenBytes)
 	id = binary.BigEndian.AppendUint64(id, uint64(c.start.UnixMilli()))
@@ -91,7 +97,7 @@ func (c *cluster) container(g *rm.Grant) *pb.ContainerProto {
 	id = binary.BigEndian.AppendUint64(id, uint64(c.w.now.Add(c.w.cfg.Expiry).UnixMilli()))
 	execution := pb.ExecutionTypeProto(g.ExecutionType)
 	return &pb.ContainerProto{Id: pb.FromContainerID(g.ID), NodeId: pb.FromNodeID(g.Node), Resource: pb.FromResource(g.Resource), Priority: pb.FromPriority(g.Priority),
-		ContainerToken: &pb.TokenProto{Identifier: id}, ExecutionType: &execution, AllocationRequestId: new(g.AllocationRequestID), Version: new(g.Version)}
+		ContainerToken: &pb.TokenProto{Identifier: id, Password: noPassword, Kind: &containerKind, Service: &noService}, ExecutionType: &execution, AllocationRequestId: new(g.AllocationRequestID), Version: new(g.Version)}
 }
 
 // startOf reads a granted container back into what starts it.
@@ -105,7 +111,7 @@ func startOf(p *pb.ContainerProto) started {
 
 // tokenOf is an attempt's AMRM token: good while its ResourceManager says so.
 func tokenOf(a creel.AttemptID) *pb.TokenProto {
-	return &pb.TokenProto{Identifier: []byte(a.String()), Password: []byte("simulated")}
+	return &pb.TokenProto{Identifier: []byte(a.String()), Password: []byte("simulated"), Kind: new("YARN_AM_RM_TOKEN"), Service: new("")}
 }
 
 // holderOf reads who shows a token.

@@ -216,6 +216,7 @@ func (d *driver) perform(actions []amrmproxy.Action) {
 		case amrmproxy.Save:
 			d.store.save(a.Record, func(err error) {
 				if err != nil {
+					d.w.say("spread of %s not saved: %v", d.attempt, err)
 					d.step(amrmproxy.SaveFailed{Number: a.Number, Err: err})
 				} else {
 					d.step(amrmproxy.Saved{Number: a.Number})
@@ -254,6 +255,9 @@ func (d *driver) send(a amrmproxy.Send) {
 	}
 	ended := func(e amrmproxy.Answered) {
 		e.Member, e.Seq = a.Member, a.Seq
+		if e.Err != nil {
+			d.w.say("%s to %s: %v", d.attempt, a.Member, e.Err)
+		}
 		d.step(e)
 	}
 	switch {

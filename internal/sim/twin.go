@@ -186,13 +186,12 @@ func (r *spread) save(rec *amrmproxy.Record, then func(error)) {
 		return
 	}
 	plain, err := rec.MarshalBinary()
-	if err != nil {
-		then(err)
-		return
+	var sealed []byte
+	if err == nil {
+		sealed, err = statestore.Seal(nonces{w.rnd}, w.secret[0], []byte(r.attempt.String()), plain)
 	}
-	sealed, err := statestore.Seal(nonces{w.rnd}, w.secret[0], []byte(r.attempt.String()), plain)
 	if err != nil {
-		then(err)
+		w.audit.breach("the spread of %s cannot be written: %v", r.attempt, err)
 		return
 	}
 	s := statestore.Spread{Attempt: r.attempt, Revision: r.revision, Home: rec.Home, Proxy: r.name, State: sealed}

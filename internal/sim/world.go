@@ -201,7 +201,7 @@ func (w *World) patience() time.Duration { return 4*w.cfg.Expiry + 10*time.Minut
 // Run lets everything happen: until all applications have ended and nothing of
 // them is left, or the auditor finds a breach, or nothing moves any more.
 func (w *World) Run() *Result {
-	var quiet time.Time // when the last application had ended
+	var quiet, look time.Time // when the last application had ended; when to look again whether anything is left
 	nextFull := int64(w.cfg.AuditEvery)
 	for len(w.events.items) > 0 && !w.audit.broken() {
 		e := w.events.pop()
@@ -219,9 +219,13 @@ func (w *World) Run() *Result {
 			}
 			continue
 		case quiet.IsZero():
-			quiet = w.now
+			quiet, look = w.now, w.now
 			w.calm()
 		}
+		if w.now.Before(look) {
+			continue
+		}
+		look = w.now.Add(time.Second)
 		if w.audit.clean() || w.now.Sub(quiet) > w.settleFor() {
 			break
 		}
