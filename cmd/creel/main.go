@@ -52,7 +52,7 @@ Start with: creel demo`,
 		&cobra.Group{ID: "daemon", Title: "Daemons:"},
 		&cobra.Group{ID: "daily", Title: "Every day:"},
 	)
-	root.AddCommand(demoCommand(), upCommand(), simCommand(), loadCommand(), rmCommand(), nmCommand(), routerCommand(), proxyCommand(), agentCommand(), appCommand(), queueCommand(), nodeCommand(), subclusterCommand(), policyCommand(), configCommand(), versionCommand())
+	root.AddCommand(demoCommand(), upCommand(), readyCommand(), simCommand(), loadCommand(), rmCommand(), nmCommand(), routerCommand(), proxyCommand(), agentCommand(), appCommand(), queueCommand(), nodeCommand(), subclusterCommand(), policyCommand(), configCommand(), versionCommand())
 	return root
 }
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// readyCommand asks a daemon whether it serves: for health checks where there
+// is no shell and no curl, such as in our container image.
+func readyCommand() *cobra.Command {
+	var wait time.Duration
+	c := &cobra.Command{Use: "ready URL", Short: "ask a daemon's web door whether it is ready", GroupID: "daemon", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, cancel := context.WithTimeout(c.Context(), max(wait, 2*time.Second))
+			defer cancel()
+			for {
+				err := askReady(ctx, args[0])
+				if err == nil {
+					fmt.Fprintln(c.OutOrStdout(), "ready")
+					return nil
+				}
+				if wait == 0 {
+					return &coded{exitUnreachable, err}
+				}
+				select {
+				case <-ctx.Done():
+					return &coded{exitUnreachable, err}
+				case <-time.After(100 * time.Millisecond):
+				}
+			}
+		}}
+	c.Flags().DurationVar(&wait, "wait", 0, "ask until it is ready, at most this long")
+	return c
+}
+
+func askReady(ctx context.Context, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/readyz?verbose", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s: %s", url, resp.Status, strings.TrimSpace(string(text)))
+	}
+	return nil
+}
