@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+// binary is the creel binary, built once for all tests of this process.
+var binary struct {
+	sync.Once
+	dir string
+	err error
+}
+
+// creel is the path of the binary.
+func creel(t testing.TB) string {
+	t.Helper()
+	b := &binary
+	b.Do(func() {
+		if b.dir, b.err = os.MkdirTemp("", "creel-bin-"); b.err != nil {
+			return
+		}
+		if out, err := exec.Command("go", "build", "-o", filepath.Join(b.dir, "creel"), "github.com/creelrm/creel/cmd/creel").CombinedOutput(); err != nil {
+			b.err = fmt.Errorf("go build: %w\n%s", err, out)
+		}
+	})
+	if b.err != nil {
+		t.Fatal(b.err)
+	}
+	return filepath.Join(b.dir, "creel")
+}
+
+// daemon is a process of the creel binary.
+type daemon struct {
+	*process.Process
+	args  []string
+	dir   string
+	lives int
+	// Addresses are those of its ready file.
+	Addresses map[string]string
+}
+
+// startDaemon runs "creel ROLE" on a configuration and waits until it serves.
+func startDaemon(t testing.TB, role string, conf hadoop.Conf, args ...string) *daemon {
+	t.Helper()
+	d := &daemon{dir: t.TempDir()}
+	conf.Write(t, filepath.Join(d.dir, "conf"))
+	d.args = append([]string{creel(t), role, "--conf", filepath.Join(d.dir, "conf")}, args...)
+	d.start(t)
+	t.Cleanup(func() { d.End(t) })
+	return d
+}
+
+// start starts it, again after it was killed, and tells how long it took to
+// write its ready file.
+func (d *daemon) start(t testing.TB) time.Duration {
+	t.Helper()
+	d.lives++
+	ready := filepath.Join(d.dir, "ready."+strconv.Itoa(d.lives))
+	began := time.Now()
+	d.Process = process.Spawn(t, process.Command{Name: "creel " + d.args[1], Dir: d.dir, Args: append(d.args[:len(d.args):len(d.args)], "--ready-file", ready)})
+	entry := struct{ Addresses map[string]string }{}
+	d.Await(t, "the ready file", func() bool {
+		b, err := os.ReadFile(ready)
+		return err == nil && json.Unmarshal(b, &entry) == nil
+	})
+	d.Addresses = entry.Addresses
+	return time.Since(began)
+}
+
+// result is what creel load prints, as a script reads it.
+type result struct {
+	Kind      string           `json:"kind"`
+	Answered  int64            `json:"answered"`
+	Unsent    int64            `json:"unsent"`
+	Failed    int64            `json:"failed"`
+	Failures  map[string]int64 `json:"failures"`
+	PerSecond float64          `json:"per_second"`
+	Latency   latency          `json:"latency_ms"`
+	Generator struct {
+		CPUSeconds float64 `json:"cpu_s"`
+		Cores      float64 `json:"cores"`
+		CPUMicros  float64 `json:"cpu_us_each"`
+		LagP99     float64 `json:"lag_p99_ms"`
+	} `json:"generator"`
+	Servers []struct {
+		Cores      float64 `json:"cores"`
+		CPUMicros  float64 `json:"cpu_us_each"`
+		ResidentMB float64 `json:"resident_mb"`
+	} `json:"servers"`
+	Nodes *struct {
+		Nodes      int64 `json:"nodes"`
+		Registered int64 `json:"registered"`
+		Resyncs    int64 `json:"resyncs"`
+		Held       bool  `json:"held"`
+	} `json:"nodes"`
+	Containers *struct {
+		Granted   int64   `json:"granted"`
+		Released  int64   `json:"released"`
+		PerSecond float64 `json:"per_second"`
+		Grant     latency `json:"grant_ms"`
+		CPUMicros float64 `json:"server_cpu_us_each"`
+	} `json:"containers"`
+	REST *struct {
+		BytesEach float64 `json:"bytes_each"`
+	} `json:"rest"`
+}
+
+type latency struct {
+	Count int64   `json:"count"`
+	P50   float64 `json:"p50"`
+	P99   float64 `json:"p99"`
+	Max   float64 `json:"max"`
+}
+
+// load runs "creel load ARGS..." to its end.
+func load(ctx context.Context, t testing.TB, args ...string) (r result, code int, message string) {
+	t.Helper()
+	c := exec.CommandContext(ctx, creel(t), append([]string{"load"}, args...)...)
+	var out, said bytes.Buffer
+	c.Stdout, c.Stderr = &out, &said
+	err := c.Run()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		t.Fatal(err)
+	}
+	if out.Len() > 0 {
+		if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+			t.Fatalf("creel load %v printed what is not JSON: %v\n%s", args, err, out.String())
+		}
+	}
+	return r, c.ProcessState.ExitCode(), said.String()
+}
+
+// mustLoad runs a load of which every request is to be answered well.
+func mustLoad(t testing.TB, args ...string) result {
+	t.Helper()
+	r, code, message := load(t.Context(), t, args...)
+	if code != 0 {
+		t.Fatalf("creel load %v ended with %d: %s%v", args, code, message, r.Failures)
+	}
+	return r
+}
+
+// queues take whatever load there is.
+func queues() hadoop.Conf {
+	return hadoop.Conf{
+		"yarn.scheduler.capacity.root.queues":                              "default",
+		"yarn.scheduler.capacity.root.default.capacity":                    "100",
+		"yarn.scheduler.capacity.root.default.user-limit-factor":           "100",
+		"yarn.scheduler.capacity.maximum-am-resource-percent":              "1.0",
+		"yarn.scheduler.capacity.maximum-applications":                     "1000000",
+		"yarn.scheduler.capacity.root.default.maximum-am-resource-percent": "1.0",
+		// As the kit's Hadoop.
+		"yarn.scheduler.capacity.node-locality-delay": "0",
+		"yarn.scheduler.capacity.resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+	}
+}
+
+// startRM is a ResourceManager of ours with its journal.
+func startRM(t testing.TB, more hadoop.Conf, args ...string) *daemon {
+	t.Helper()
+	const any = "127.0.0.1:0"
+	conf := hadoop.Addresses{Client: any, Scheduler: any, Tracker: any, Admin: any, Web: any}.Conf().With(queues(), hadoop.Conf{
+		"yarn.scheduler.minimum-allocation-mb": "128",
+	}, more)
+	return startDaemon(t, "rm", conf, append([]string{"--data", t.TempDir()}, args...)...)
+}
+
+// doors are the flags by which creel load finds one.
+func doors(client, scheduler, tracker string) []string {
+	return []string{"--client", client, "--scheduler", scheduler, "--tracker", tracker}
+}
