@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/rpc"
+)
+
+// auditor keeps the audit lines of a daemon's log.
+type auditor struct {
+	mu    sync.Mutex
+	lines []map[string]string
+}
+
+func (a *auditor) Enabled(context.Context, slog.Level) bool { return true }
+func (a *auditor) WithAttrs([]slog.Attr) slog.Handler       { return a }
+func (a *auditor) WithGroup(string) slog.Handler            { return a }
+
+func (a *auditor) Handle(_ context.Context, r slog.Record) error {
+	if r.Message != "audit" {
+		return nil
+	}
+	line := map[string]string{"level": r.Level.String()}
+	r.Attrs(func(at slog.Attr) bool {
+		line[at.Key] = at.Value.String()
+		return true
+	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lines = append(a.lines, line)
+	return nil
+}
+
+// of are the lines of one operation.
+func (a *auditor) of(operation string) (found []map[string]string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, l := range a.lines {
+		if l["operation"] == operation {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+func TestEveryChangeLeavesALineOfAudit(t *testing.T) {
+	log := &auditor{}
+	cfg := config()
+	cfg.Logger = slog.New(log)
+	cfg.ACLs = true
+	cfg.Machine.Queues.Root.Admin = rm.ACL{}
+	cfg.Machine.Queues.Root.Children[0].Admin = rm.ACL{}
+	cfg.Proxies = map[string]rpc.ProxyRule{"oozie": {Hosts: []string{"*"}, Users: []string{"bob"}}}
+	c := start(t, cfg)
+	c.nodes(1, nil)
+	ctx, bob := t.Context(), c.as("bob")
+	id, amrm := c.launchUnmanaged("bob", nil)
+	am := c.master(amrm)
+	must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
+	app := pb.FromApplicationID(id)
+	calls := []struct {
+		operation, target string
+		call              func(user yarnrpc.ApplicationClientProtocolClient) error
+	}{
+		{"updateApplicationPriority", id.String(), func(u yarnrpc.ApplicationClientProtocolClient) error {
+			_, err := u.UpdateApplicationPriority(ctx, &pb.UpdateApplicationPriorityRequestProto{ApplicationId: app, ApplicationPriority: pb.FromPriority(0)})
+			return err
+		}},
+		{"updateApplicationTimeouts", id.String(), func(u yarnrpc.ApplicationClientProtocolClient) error {
+			_, err := u.UpdateApplicationTimeouts(ctx, &pb.UpdateApplicationTimeoutsRequestProto{ApplicationId: app, ApplicationTimeouts: []*pb.ApplicationUpdateTimeoutMapProto{{
+				ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(), ExpireTime: new("UNLIMITED")}}})
+			return err
+		}},
+		{"moveApplicationAcrossQueues", id.String(), func(u yarnrpc.ApplicationClientProtocolClient) error {
+			_, err := u.MoveApplicationAcrossQueues(ctx, &pb.MoveApplicationAcrossQueuesRequestProto{ApplicationId: app, TargetQueue: new("default")})
+			return err
+		}},
+		{"forceKillApplication", id.String(), func(u yarnrpc.ApplicationClientProtocolClient) error {
+			_, err := u.ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: app})
+			return err
+		}},
+	}
+	for _, k := range calls {
+		// A stranger is refused and written down; the owner is let and written down.
+		if err := k.call(c.as("eve")); err == nil {
+			t.Errorf("eve may do %s", k.operation)
+		}
+		if err := k.call(bob); err != nil {
+			t.Errorf("bob: %s: %v", k.operation, err)
+		}
+		lines := log.of(k.operation)
+		if len(lines) != 2 {
+			t.Errorf("%s left %d lines, want 2: %v", k.operation, len(lines), lines)
+			continue
+		}
+		for i, want := range []map[string]string{
+			{"user": "eve", "ip": "127.0.0.1", "target": k.target, "result": "FAILURE", "level": "WARN"},
+			{"user": "bob", "ip": "127.0.0.1", "target": k.target, "result": "SUCCESS", "level": "INFO"},
+		} {
+			for key, value := range want {
+				if lines[i][key] != value {
+					t.Errorf("%s: %s is %q, want %q: %v", k.operation, key, lines[i][key], value, lines[i])
+				}
+			}
+		}
+	}
+	for operation, user := range map[string]string{"submitApplication": "bob", "registerApplicationMaster": creel.AttemptID{Application: id, Attempt: 1}.String()} {
+		if lines := log.of(operation); len(lines) != 1 || lines[0]["user"] != user || lines[0]["result"] != "SUCCESS" {
+			t.Errorf("%s left %v", operation, lines)
+		}
+	}
+	// Who acts for another is in the line, and so are administrators' orders.
+	proxied := yarnrpc.NewApplicationClientProtocolClient(c.client, c.d.Addresses().Client, hrpc.Login{User: "bob", RealUser: "oozie"})
+	must(proxied.GetDelegationToken(ctx, &pb.GetDelegationTokenRequestProto{Renewer: new("yarn")}))
+	if lines := log.of("getDelegationToken"); len(lines) != 1 || lines[0]["user"] != "bob" || lines[0]["realUser"] != "oozie" || lines[0]["target"] != "yarn" {
+		t.Errorf("a token by proxy left %v", lines)
+	}
+	_, denied := c.admin("eve").RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{})
+	must(c.admin("root").RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{}))
+	if lines := log.of("refreshQueues"); denied == nil || len(lines) != 2 || lines[0]["result"] != "FAILURE" || lines[1]["result"] != "SUCCESS" || lines[1]["user"] != "root" {
+		t.Errorf("refreshes left %v; eve was answered %v", lines, denied)
+	}
+	// Reading leaves none.
+	before := len(log.lines)
+	c.report("bob", id)
+	if len(log.lines) != before {
+		t.Errorf("a report left %v", log.lines[before:])
+	}
+}
