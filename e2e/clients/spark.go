@@ -22,10 +22,10 @@ var spark = []Case{
 	{"spark_cluster", func(t *testing.T, c *Cluster) { runSpark(t, c, "cluster") }},
 }
 
-// runSpark submits pi by pyspark, whose own Hadoop client is 3.3.4.
-func runSpark(t *testing.T, c *Cluster, mode string) {
+// SparkSubmit is spark-submit of a Python script by pyspark, whose own Hadoop
+// client is 3.3.4, with two small executors. The client must have been set up.
+func SparkSubmit(t testing.TB, client hadoop.Client, mode, script string, arguments ...string) process.Command {
 	t.Helper()
-	client := c.client(t)
 	packages := hadoop.PythonPath(t)
 	home := filepath.Join(packages, "pyspark")
 	python, err := exec.LookPath("python3")
@@ -36,10 +36,6 @@ func runSpark(t *testing.T, c *Cluster, mode string) {
 	// is another.
 	if real, err := exec.Command(python, "-c", "import sys; print(sys.executable, end='')").Output(); err == nil {
 		python = string(real)
-	}
-	pi, mark := filepath.Join(client.Dir(), "pi.py"), filepath.Join(client.Dir(), "pi.txt")
-	if err := os.WriteFile(pi, sparkPi, 0o644); err != nil {
-		t.Fatal(err)
 	}
 	args := []string{filepath.Join(home, "bin", "spark-submit"), "--master", "yarn", "--deploy-mode", mode, "--num-executors", "2", "--name", "pi-" + mode}
 	for _, s := range []string{
@@ -59,12 +55,23 @@ func runSpark(t *testing.T, c *Cluster, mode string) {
 		}
 		args = append(args, "--conf", s)
 	}
+	return process.Command{
+		Name: "spark-submit", Dir: client.Dir(), Args: append(append(args, script), arguments...),
+		Env: append(client.Environment(t), "SPARK_HOME="+home, "PYTHONPATH="+packages, "SPARK_LOCAL_IP=127.0.0.1", "SPARK_LOCAL_HOSTNAME=127.0.0.1", "PYSPARK_PYTHON="+python),
+	}
+}
+
+// runSpark submits pi.
+func runSpark(t *testing.T, c *Cluster, mode string) {
+	t.Helper()
+	client := c.client(t)
+	pi, mark := filepath.Join(client.Dir(), "pi.py"), filepath.Join(client.Dir(), "pi.txt")
+	if err := os.WriteFile(pi, sparkPi, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
 	defer cancel()
-	_, all, code := process.Run(ctx, t, process.Command{
-		Name: "spark-submit", Dir: client.Dir(), Args: append(args, pi, mark),
-		Env: append(client.Environment(t), "SPARK_HOME="+home, "PYTHONPATH="+packages, "SPARK_LOCAL_IP=127.0.0.1", "SPARK_LOCAL_HOSTNAME=127.0.0.1", "PYSPARK_PYTHON="+python),
-	})
+	_, all, code := process.Run(ctx, t, SparkSubmit(t, client, mode, pi, mark))
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, all)
 	}
