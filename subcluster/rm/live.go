@@ -25,14 +25,15 @@ type livePage struct {
 }
 
 func (l *living) get(id int64) *container {
-	if id>>epochBits != l.epoch {
-		return l.older[id]
+	if id>>epochBits == l.epoch {
+		seq := id & (1<<epochBits - 1)
+		if k := seq>>pageBits - l.first; k >= 0 && k < int64(len(l.pages)) && l.pages[k] != nil {
+			if c := l.pages[k].list[seq&(1<<pageBits-1)]; c != nil {
+				return c
+			}
+		}
 	}
-	seq := id & (1<<epochBits - 1)
-	if k := seq>>pageBits - l.first; k >= 0 && k < int64(len(l.pages)) && l.pages[k] != nil {
-		return l.pages[k].list[seq&(1<<pageBits-1)]
-	}
-	return nil
+	return l.older[id] // of this epoch too: nodes bring back containers in any order
 }
 
 // put adds a container. A number far from the others, which only a node that
