@@ -192,7 +192,7 @@ func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error
 	c := &yarnpb.ApplicationSubmissionContextProto{
 		ApplicationId: yarnpb.FromApplicationID(id), ApplicationName: &s.Name, UnmanagedAm: proto.Bool(bool(s.Unmanaged)), MaxAppAttempts: proto.Int32(int32(s.MaxAttempts)),
 		Resource:                                yarnpb.FromResource(creel.NewResource(int64(s.Resource.Memory), int64(s.Resource.VCores))),
-		KeepContainersAcrossApplicationAttempts: proto.Bool(bool(s.Keep)), ApplicationTags: s.Tags.Tag,
+		KeepContainersAcrossApplicationAttempts: proto.Bool(bool(s.Keep)), ApplicationTags: lower(s.Tags.Tag),
 	}
 	if s.Queue != "" {
 		c.Queue = &s.Queue
@@ -231,6 +231,15 @@ func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error
 	}
 	c.AmContainerSpec, err = s.Spec.message()
 	return c, err
+}
+
+// lower is how tags are kept: they compare without case.
+func lower(tags []string) []string {
+	out := make([]string, len(tags))
+	for i, t := range tags {
+		out[i] = strings.ToLower(t)
+	}
+	return out
 }
 
 func (l *launchSpec) message() (*yarnpb.ContainerLaunchContextProto, error) {
