@@ -3055,7 +3055,7 @@ func (m *AllocateRequestProto) unmarshal(dAtA []byte, a *slab) error {
 	return nil
 }
 func (m *AllocateResponseProto) UnmarshalVT(dAtA []byte) error {
-	var a slab
+	a, dAtA := newWhole(dAtA)
 	return m.unmarshal(dAtA, &a)
 }
 

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/planetscale/vtprotobuf/protohelpers"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // maxDepth is how deep messages may lie in each other, as in Java's runtime. Without a limit a frame of nested
@@ -18,12 +19,13 @@ var errTooDeep = errors.New("proto: messages are nested more than 100 deep")
 
 // slab gives memory to one decoding. An allocate answer of ten containers is five hundred values behind pointers; one
 // allocation each costs more than all the rest of decoding. So values of the types that come by the dozen are cut from
-// arrays that double up to maxChunk. The price: who keeps one of them keeps its neighbours, half a KiB at most.
+// arrays that double up to maxChunk. The price: who keeps one of them keeps its neighbours, half a KiB at most; of an
+// allocate answer, which comes with every heartbeat and is let go with it, all (newWhole).
 //
 // slabgen.go makes the generated decoders use it.
 type slab struct {
 	depth int
-	arena bool // strings and bytes point into the input, and chunks have no limit: see Arena
+	arena bool // strings and bytes point into the input, and chunks have no limit: see Arena and newWhole
 
 	int32s  chunk[int32]
 	int64s  chunk[int64]
@@ -116,6 +118,53 @@ func (a *slab) text(b []byte) string {
 		return unsafe.String(&b[0], len(b))
 	}
 	return string(b)
+}
+
+// maxWhole is the largest message, in bytes, that is kept whole.
+const maxWhole = 64 << 10
+
+// newWhole is the slab of an allocate answer, which comes often and lives shortly. Its bytes are copied once, its
+// strings point into the copy and its values lie in one array of each type, sized by the number of its containers: who
+// keeps any part of such a message keeps all of it. A large message is decoded as others are.
+func newWhole(b []byte) (slab, []byte) {
+	if len(b) > maxWhole {
+		return slab{}, b
+	}
+	a := slab{arena: true}
+	if n := min(countField(b, allocatedContainers), len(b)/128); n > 1 { // a container is never so small
+		a.strings.room(9*n, &a)
+		a.int32s.room(9*n, &a)
+		a.int64s.room(6*n+3, &a)
+		a.apps.room(n, &a)
+		a.attempts.room(n, &a)
+		a.ids.room(n, &a)
+		a.nodes.room(n+1, &a)
+		a.resources.room(n+1, &a)
+		a.amounts.room(2*n+2, &a)
+		a.amountLists.room(2*n+2, &a)
+		a.priorities.room(n+1, &a)
+		a.tokens.room(n+1, &a)
+		a.containers.room(n, &a)
+	}
+	return a, append([]byte(nil), b...)
+}
+
+// allocatedContainers is the number of AllocateResponseProto's field.
+const allocatedContainers = 3
+
+// countField is how often a field of bytes or messages occurs at the top of a message.
+func countField(b []byte, number protowire.Number) (n int) {
+	for len(b) > 0 {
+		num, kind, size := protowire.ConsumeField(b)
+		if size < 0 {
+			return n // the decoder will say what is wrong
+		}
+		if num == number && kind == protowire.BytesType {
+			n++
+		}
+		b = b[size:]
+	}
+	return n
 }
 
 // bytes sets a field of bytes to b.

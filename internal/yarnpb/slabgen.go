@@ -23,6 +23,9 @@ var chunks = map[string]string{
 	"ContainerProto": "containers", "ContainerStatusProto": "statuses",
 }
 
+// whole are the messages that come often, live shortly and are let go in one piece: see newWhole.
+var whole = map[string]bool{"AllocateResponseProto": true}
+
 var (
 	decoder    = regexp.MustCompile(`^func \(m \*(\w+)\) UnmarshalVT\(dAtA \[\]byte\) error \{$`)
 	scalar     = regexp.MustCompile(`^\t+var v (\w+)$`)
@@ -45,7 +48,11 @@ func rewrite(lines []string) (out []string, decoders int) {
 		if m := decoder.FindStringSubmatch(line); m != nil {
 			in, fields = true, hasFields(lines[i:])
 			decoders++
-			out = append(out, line, "\tvar a slab", "\treturn m.unmarshal(dAtA, &a)", "}", "",
+			begin := "\tvar a slab"
+			if whole[m[1]] {
+				begin = "\ta, dAtA := newWhole(dAtA)"
+			}
+			out = append(out, line, begin, "\treturn m.unmarshal(dAtA, &a)", "}", "",
 				"func (m *"+m[1]+") unmarshal(dAtA []byte, a *slab) error {",
 				"\tif a.depth++; a.depth > maxDepth {", "\t\treturn errTooDeep", "\t}")
 			continue

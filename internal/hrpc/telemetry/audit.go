@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel/internal/hrpc"
+)
+
+// Subject tells whether a call changes something, and what: an application's
+// id, a queue, or "". request is nil for a raw method.
+type Subject func(call *hrpc.Call, request proto.Message) (what string, changes bool)
+
+// Audit writes one line for each call that changes something, when it is
+// answered: who, from where, what, the result, and the call's id by which a
+// client's log can be found.
+func Audit(logger *slog.Logger, subject Subject) hrpc.Interceptor {
+	return func(_ context.Context, call *hrpc.Call, request proto.Message) (context.Context, func(proto.Message, error), error) {
+		what, changes := subject(call, request)
+		if !changes {
+			return nil, nil, nil
+		}
+		began := time.Now()
+		return nil, func(_ proto.Message, err error) {
+			attrs := make([]slog.Attr, 0, 12)
+			attrs = append(attrs,
+				slog.String("user", call.Identity.User),
+				slog.String("from", call.Remote.String()),
+				slog.String("operation", call.Method),
+				slog.String("target", what),
+				slog.String("result", result(err)),
+			)
+			if real := call.Identity.RealUser; real != "" {
+				attrs = append(attrs, slog.String("real_user", real))
+			}
+			if err != nil {
+				attrs = append(attrs, slog.String("error", err.Error()))
+			}
+			if text := call.CallerContext.Context; text != "" {
+				attrs = append(attrs, slog.String("caller_context", text))
+			}
+			if sc := SpanContext(call.Trace); sc.IsValid() {
+				attrs = append(attrs, slog.String("trace_id", sc.TraceID().String()))
+			}
+			attrs = append(attrs,
+				slog.String("auth", call.Identity.Method.String()),
+				slog.String("client_id", hex.EncodeToString([]byte(call.ClientID))),
+				slog.Int("call_id", int(call.CallID)),
+				slog.Duration("took", time.Since(began)),
+			)
+			logger.LogAttrs(context.Background(), slog.LevelInfo, "audit", attrs...)
+		}, nil
+	}
+}
+
+// result is how a call ended, in one word.
+func result(err error) string {
+	var e *hrpc.Error
+	switch {
+	case err == nil:
+		return "success"
+	case errors.As(err, &e) && e.Class == hrpc.ClassRetriable:
+		return "busy"
+	}
+	return "failure"
+}
