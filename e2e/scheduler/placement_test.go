@@ -3,10 +3,16 @@
 package scheduler
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
@@ -55,27 +61,41 @@ var submissions = []submission{
 }
 
 // TestPlacementIsThatOfARealResourceManager gives a real ResourceManager and
-// our placement the same mappings and submissions. A queue that a submission
-// causes to be made exists for the next one in both.
+// our placement the same mappings and submissions. One ResourceManager reloads
+// its queues for each set of mappings. A queue that a submission causes to be
+// made exists for the next one in both.
 func TestPlacementIsThatOfARealResourceManager(t *testing.T) {
-	for name, mappings := range map[string]string{
-		"user":        "queue-mappings = u:alice:q1,g:ops:q2,u:%user:root.users.%user",
-		"groups":      "queue-mappings = u:alice:%secondary_group,u:%user:root.groups.%secondary_group.%user,u:carol:q1",
-		"secondary":   "queue-mappings = u:%user:root.groups.%secondary_group",
-		"primary":     "queue-mappings = u:%user:%primary_group",
-		"made":        "queue-mappings = u:alice:root.managed.%user,u:bob:managed.%primary_group,u:%user:root.flex.%primary_group.%user",
-		"application": "queue-mappings = u:zoe:q1\nyarn.scheduler.queue-placement-rules.app-name = wordcount:dev,%application:%application",
-		"override":    "queue-mappings-override.enable = true\nqueue-mappings = u:alice:q2,g:dev:root.dev",
-		"json": `mapping-rule-format = json
-mapping-rule-json = {"rules":[{"type":"user","matches":"alice","policy":"custom","customPlacement":"root.groups.%secondary_group"},{"type":"user","matches":"*","policy":"setDefaultQueue","value":"root.q1"},{"type":"user","matches":"bob2","policy":"secondaryGroupUser","parentQueue":"root.groups","fallbackResult":"reject"},{"type":"group","matches":"staff","policy":"primaryGroupUser","parentQueue":"root.flex"},{"type":"user","matches":"*","policy":"user","parentQueue":"root.users","create":false},{"type":"application","matches":"*","policy":"applicationName"},{"type":"user","matches":"zoe","policy":"reject"},{"type":"user","matches":"*","policy":"specified","fallbackResult":"placeDefault"}]}`,
-		"json2": `mapping-rule-format = json
+	real := startRM(t, placementTree)
+	admin := yarnrpc.NewResourceManagerAdministrationProtocolClient(newClient(t), real.Admin, hrpc.Login{User: hadoop.OSUser(t)})
+	made := map[creel.QueuePath]bool{}
+	// Those in which a submission makes queues come last: a leaf name in a mapping
+	// must be of one queue only.
+	for _, c := range []struct{ name, mappings string }{
+		{"user", "queue-mappings = u:alice:q1,g:ops:q2,u:%user:root.users.%user"},
+		{"groups", "queue-mappings = u:alice:%secondary_group,u:%user:root.groups.%secondary_group.%user,u:carol:q1"},
+		{"secondary", "queue-mappings = u:%user:root.groups.%secondary_group"},
+		{"primary", "queue-mappings = u:%user:%primary_group"},
+		{"override", "queue-mappings-override.enable = true\nqueue-mappings = u:alice:q2,g:dev:root.dev"},
+		{"made", "queue-mappings = u:alice:root.managed.%user,u:bob:managed.%primary_group,u:%user:root.flex.%primary_group.%user"},
+		{"json", `mapping-rule-format = json
+mapping-rule-json = {"rules":[{"type":"user","matches":"alice","policy":"custom","customPlacement":"root.groups.%secondary_group"},{"type":"user","matches":"*","policy":"setDefaultQueue","value":"root.q1"},{"type":"user","matches":"bob2","policy":"secondaryGroupUser","parentQueue":"root.groups","fallbackResult":"reject"},{"type":"group","matches":"staff","policy":"primaryGroupUser","parentQueue":"root.flex"},{"type":"user","matches":"*","policy":"user","parentQueue":"root.users","create":false},{"type":"application","matches":"*","policy":"applicationName"},{"type":"user","matches":"zoe","policy":"reject"},{"type":"user","matches":"*","policy":"specified","fallbackResult":"placeDefault"}]}`},
+		{"json2", `mapping-rule-format = json
 queue-mappings-override.enable = true
-mapping-rule-json = {"rules":[{"type":"user","matches":"zoe","policy":"primaryGroupUser","parentQueue":"root.managed","fallbackResult":"reject"},{"type":"user","matches":"alice","policy":"specified","fallbackResult":"skip"},{"type":"user","matches":"alice","policy":"applicationName","parentQueue":"root.flex"},{"type":"user","matches":"carol","policy":"user","parentQueue":"root.flex","create":false,"fallbackResult":"placeDefault"},{"type":"user","matches":"*","policy":"primaryGroup"},{"type":"user","matches":"*","policy":"defaultQueue"}]}`,
+mapping-rule-json = {"rules":[{"type":"user","matches":"zoe","policy":"primaryGroupUser","parentQueue":"root.managed","fallbackResult":"reject"},{"type":"user","matches":"alice","policy":"specified","fallbackResult":"skip"},{"type":"user","matches":"alice","policy":"applicationName","parentQueue":"root.flex"},{"type":"user","matches":"carol","policy":"user","parentQueue":"root.flex","create":false,"fallbackResult":"placeDefault"},{"type":"user","matches":"*","policy":"primaryGroup"},{"type":"user","matches":"*","policy":"defaultQueue"}]}`},
+		{"application", "queue-mappings = u:zoe:q1\nyarn.scheduler.queue-placement-rules.app-name = wordcount:dev,%application:%application"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			real := startRM(t, placementTree+mappings)
+		t.Run(c.name, func(t *testing.T) {
+			mappings := c.mappings
+			real, made := real, made
+			if strings.Contains(mappings, "\nyarn.") { // only the scheduler's own file is read again
+				real, made = startRM(t, placementTree+mappings), map[creel.QueuePath]bool{}
+			} else {
+				rewrite(t, real, placementTree+mappings)
+				if _, err := admin.RefreshQueues(t.Context(), &yarnpb.RefreshQueuesRequestProto{}); err != nil {
+					t.Fatal(err)
+				}
+			}
 			_, config := ours(t, real.ConfDir)
-			made := map[creel.QueuePath]bool{}
 			for _, s := range submissions {
 				queue, refusal := submit(t, real, s.user, s.name, s.queue)
 				want := queue
@@ -89,6 +109,21 @@ mapping-rule-json = {"rules":[{"type":"user","matches":"zoe","policy":"primaryGr
 				}
 			}
 		})
+	}
+}
+
+// rewrite puts other queues into a ResourceManager's capacity-scheduler.xml.
+func rewrite(t *testing.T, real *hadoop.ResourceManager, lines string) {
+	t.Helper()
+	const file = "capacity-scheduler.xml"
+	dir := t.TempDir()
+	hadoop.Conf{}.With(queueConf(lines)).Write(t, dir)
+	text, err := os.ReadFile(filepath.Join(dir, file))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(real.ConfDir, file), text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -28,6 +28,10 @@ const prefix = "yarn.scheduler.capacity."
 // they begin with yarn. or hadoop.
 func startRM(t *testing.T, lines string) *hadoop.ResourceManager {
 	t.Helper()
+	return hadoop.StartRM(t, hadoop.RM{Conf: queueConf(lines)})
+}
+
+func queueConf(lines string) hadoop.Conf {
 	conf := hadoop.Conf{}
 	for key := range hadoop.Queues() {
 		conf[key] = "" // the kit's own queues
@@ -42,7 +46,7 @@ func startRM(t *testing.T, lines string) *hadoop.ResourceManager {
 		}
 		conf[key] = value
 	}
-	return hadoop.StartRM(t, hadoop.RM{Conf: conf})
+	return conf
 }
 
 // ours reads the configuration directory of a real ResourceManager as `creel

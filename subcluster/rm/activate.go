@@ -108,6 +108,7 @@ func (m *Machine) userMaxApps(user string) int {
 
 // start activates an application and asks for its master's container.
 func (m *Machine) start(a *app) {
+	m.appChanged(a)
 	a.activated = true
 	a.user.running++
 	for q := a.queue; q != nil; q = q.parent {
@@ -140,6 +141,7 @@ func (m *Machine) stopRunning(a *app) {
 	if !a.activated {
 		return
 	}
+	m.appChanged(a)
 	a.activated = false
 	a.user.running--
 	blocked := false

@@ -36,7 +36,6 @@ func (m *Machine) RegisterMaster(now time.Time, r *RegisterMaster) (Registered, 
 	m.alive(t)
 	t.host, t.port, t.url = r.Host, r.Port, r.TrackingURL
 	t.responseID = 0
-	t.answer = nil
 	t.state = tRunning
 	if a.state == appAccepted {
 		a.state = appRunning
@@ -51,10 +50,15 @@ func (m *Machine) RegisterMaster(now time.Time, r *RegisterMaster) (Registered, 
 				}
 			}
 			t.tokens, t.nodeOrder = nil, slices.Clone(t.nodeOrder)
+			if t.answer != nil {
+				// It never acknowledged its last answer: the ends in it are told again.
+				t.done = append(slices.Clone(t.answer.Completed), t.done...)
+				t.told = t.told[:0]
+			}
 		}
 		out.Previous, out.NMTokens = m.takePrevious(t, nil, nil)
 	}
-	t.registered = true
+	t.registered, t.answer = true, nil
 	m.settle()
 	return out, nil
 }

@@ -45,6 +45,7 @@ type app struct {
 	rule     string
 	path     creel.QueuePath // where it was sent, also when there is no such queue
 	priority int32
+	changed  bool // since the auditor looked
 
 	submitted, launched, finished int64 // ns
 	deadline                      int64

@@ -121,6 +121,7 @@ func (m *Machine) setCount(w *want, count int32, s *size) {
 	}
 	d := count - w.count
 	w.count, w.size = count, s
+	m.appChanged(a.app)
 	a.app.pending.add(&delta)
 	a.app.pendingCount += d
 	for q := a.app.queue; q != nil; q = q.parent {

@@ -42,56 +42,13 @@ func (c *auditor) nodes() {
 	active, reserved := 0, 0
 	live := int32(0)
 	for _, n := range m.nodeList {
-		var used vec
-		count := int32(0)
-		var prev *container
-		for k := n.containers; k != nil; k = k.nodeNext {
-			if k.nodePrev != prev || k.node != n {
-				c.fail("node %s: broken list of containers at %s", n.id, k.id())
-				return
-			}
-			if m.container(k.id()) != k {
-				c.fail("node %s: container %s is not found by its id", n.id, k.id())
-			}
-			if k.state >= cCompleted {
-				c.fail("node %s: container %s is %s and still there", n.id, k.id(), k.state)
-			}
-			if k.state < cRunning != k.waitLink.in {
-				c.fail("container %s is %s; waits for its start: %v", k.id(), k.state, k.waitLink.in)
-			}
-			used.add(&k.size.v)
-			count++
-			prev = k
-		}
-		live += count
-		free := n.total
-		free.sub(&used)
-		if used != n.used || free != n.free || count != n.count {
-			c.fail("node %s: used %v free %v count %d, containers say %v %v %d", n.id, n.used, n.free, n.count, used, free, count)
-		}
-		if !n.override && !m.t.fits(&used, &n.total) && !n.recovered {
-			c.fail("node %s: used %v above total %v", n.id, used, n.total)
-		}
+		live += c.node(n)
 		if n.state.runs() {
 			active++
 			total.add(&n.total)
-		} else if count > 0 {
-			c.fail("node %s is %s and has %d containers", n.id, n.state, count)
 		}
 		if n.hold != nil {
 			reserved++
-			if n.hold.node != n || n.hold.want.hold != n.hold || n.hold.want.count <= 0 || !n.state.takes() {
-				c.fail("node %s: broken reservation", n.id)
-			}
-		}
-		indexed := n.links[0].grid != nil
-		if want := m.roomy(n) && !m.ix.full(&n.free); indexed != want {
-			c.fail("node %s: in the index %v, should be %v", n.id, indexed, want)
-		}
-		if indexed {
-			if cell := int32(rowOf(n.free[mem]/m.ix.steps[mem])*cols + colOf(n.free[cpu]/m.ix.steps[cpu])); cell != n.links[0].cell || n.links[0].grid.mask != extras(&n.free) {
-				c.fail("node %s: in the wrong cell", n.id)
-			}
 		}
 	}
 	if total != m.total || active != m.active || reserved != m.reserved || live != m.count.containers {
@@ -100,6 +57,56 @@ func (c *auditor) nodes() {
 	if m.count.granted-m.count.released != int64(live) {
 		c.fail("granted %d, released %d, but %d live", m.count.granted, m.count.released, live)
 	}
+}
+
+// node checks one node and counts its containers.
+func (c *auditor) node(n *node) int32 {
+	m := c.m
+	var used vec
+	count := int32(0)
+	var prev *container
+	for k := n.containers; k != nil; k = k.nodeNext {
+		if k.nodePrev != prev || k.node != n {
+			c.fail("node %s: broken list of containers at %s", n.id, k.id())
+			return count
+		}
+		if m.container(k.id()) != k {
+			c.fail("node %s: container %s is not found by its id", n.id, k.id())
+		}
+		if k.state >= cCompleted {
+			c.fail("node %s: container %s is %s and still there", n.id, k.id(), k.state)
+		}
+		if k.state < cRunning != k.waitLink.in {
+			c.fail("container %s is %s; waits for its start: %v", k.id(), k.state, k.waitLink.in)
+		}
+		used.add(&k.size.v)
+		count++
+		prev = k
+	}
+	free := n.total
+	free.sub(&used)
+	if used != n.used || free != n.free || count != n.count {
+		c.fail("node %s: used %v free %v count %d, containers say %v %v %d", n.id, n.used, n.free, n.count, used, free, count)
+	}
+	if !n.override && !m.t.fits(&used, &n.total) && !n.recovered {
+		c.fail("node %s: used %v above total %v", n.id, used, n.total)
+	}
+	if !n.state.runs() && count > 0 {
+		c.fail("node %s is %s and has %d containers", n.id, n.state, count)
+	}
+	if n.hold != nil && (n.hold.node != n || n.hold.want.hold != n.hold || n.hold.want.count <= 0 || !n.state.takes()) {
+		c.fail("node %s: broken reservation", n.id)
+	}
+	indexed := n.links[0].grid != nil
+	if want := m.roomy(n) && !m.ix.full(&n.free); indexed != want {
+		c.fail("node %s: in the index %v, should be %v", n.id, indexed, want)
+	}
+	if indexed {
+		if cell := int32(rowOf(n.free[mem]/m.ix.steps[mem])*cols + colOf(n.free[cpu]/m.ix.steps[cpu])); cell != n.links[0].cell || n.links[0].grid.mask != extras(&n.free) {
+			c.fail("node %s: in the wrong cell", n.id)
+		}
+	}
+	return count
 }
 
 // sums are what a queue or user should have.
@@ -117,61 +124,11 @@ func (c *auditor) apps() {
 		if m.apps[a.id] != a {
 			continue
 		}
-		s := sums{apps: 1}
-		for _, t := range a.attempts {
-			for k := t.containers; k != nil; k = k.ownNext {
-				if k.owner != t {
-					c.fail("%s: container %s has another owner", t.id, k.id())
-				}
-				s.used.add(&k.size.v)
-				s.containers++
-			}
-			if t.over() && t != a.current && t.containers != nil {
-				c.fail("%s is %s and owns containers", t.id, t.state)
-			}
-			for i, w := range t.wants {
-				if i > 0 && t.wants[i-1].compare(w.priority, w.alloc, w.execution) >= 0 {
-					c.fail("%s: asks out of order", t.id)
-				}
-				if w.count < 0 || w.count == 0 && !w.placed() {
-					c.fail("%s: empty ask kept at priority %d", t.id, w.priority)
-				}
-				if w.size != nil {
-					s.pending.addTimes(&w.size.v, int64(w.count))
-					s.pendingCount += w.count
-				}
-				if w.hold != nil {
-					s.held.add(&w.hold.size.v)
-				}
-				for _, p := range slices.Concat(w.hosts, w.racks) {
-					if p.count <= 0 {
-						c.fail("%s: place %s with count %d", t.id, p.name, p.count)
-					}
-				}
-			}
-		}
-		if s.used != a.used || s.containers != a.containers || s.pending != a.pending || s.pendingCount != a.pendingCount || s.held != a.held {
-			c.fail("%s: used %v (%d) pending %v (%d) held %v, in truth %v (%d) %v (%d) %v", a.id, a.used, a.containers, a.pending, a.pendingCount, a.held, s.used, s.containers, s.pending, s.pendingCount, s.held)
-		}
-		if !a.inQueue {
-			if s.containers > 0 || s.pendingCount > 0 || a.slot != 0 || a.pendSlot != 0 {
-				c.fail("%s is %s, out of its queue, and has %d containers, %d pending", a.id, a.state, s.containers, s.pendingCount)
-			}
+		s, counts := c.app(a)
+		if !counts {
 			continue
 		}
-		if waits := a.pendingCount > 0 && a.runnable(); waits != a.waits || waits != (a.slot != 0) {
-			c.fail("%s: waits %v, in the order %v, should be %v", a.id, a.waits, a.slot != 0, waits)
-		}
-		if a.waits {
-			waiting++
-			s.waitingApps = 1
-		}
-		if a.activated {
-			s.running = 1
-			if a.amSize != nil {
-				s.am = a.amSize.v
-			}
-		}
+		waiting += s.waitingApps
 		for q := a.queue; q != nil; q = q.parent {
 			add(perQueue, q, &s)
 		}
@@ -222,6 +179,65 @@ func (c *auditor) apps() {
 			c.fail("queue %s: active users %d using %v, limited %d, in truth %d, %v, %d", q.path, q.leaf.active, q.leaf.usedByActive, q.leaf.limitedUsers, active, byActive, limited)
 		}
 	}
+}
+
+// app checks one application and gives what it adds to its queue, if anything.
+func (c *auditor) app(a *app) (sums, bool) {
+	s := sums{apps: 1}
+	for _, t := range a.attempts {
+		for k := t.containers; k != nil; k = k.ownNext {
+			if k.owner != t {
+				c.fail("%s: container %s has another owner", t.id, k.id())
+			}
+			s.used.add(&k.size.v)
+			s.containers++
+		}
+		if t.over() && t != a.current && t.containers != nil {
+			c.fail("%s is %s and owns containers", t.id, t.state)
+		}
+		for i, w := range t.wants {
+			if i > 0 && t.wants[i-1].compare(w.priority, w.alloc, w.execution) >= 0 {
+				c.fail("%s: asks out of order", t.id)
+			}
+			if w.count < 0 || w.count == 0 && !w.placed() {
+				c.fail("%s: empty ask kept at priority %d", t.id, w.priority)
+			}
+			if w.size != nil {
+				s.pending.addTimes(&w.size.v, int64(w.count))
+				s.pendingCount += w.count
+			}
+			if w.hold != nil {
+				s.held.add(&w.hold.size.v)
+			}
+			for _, p := range slices.Concat(w.hosts, w.racks) {
+				if p.count <= 0 {
+					c.fail("%s: place %s with count %d", t.id, p.name, p.count)
+				}
+			}
+		}
+	}
+	if s.used != a.used || s.containers != a.containers || s.pending != a.pending || s.pendingCount != a.pendingCount || s.held != a.held {
+		c.fail("%s: used %v (%d) pending %v (%d) held %v, in truth %v (%d) %v (%d) %v", a.id, a.used, a.containers, a.pending, a.pendingCount, a.held, s.used, s.containers, s.pending, s.pendingCount, s.held)
+	}
+	if !a.inQueue {
+		if s.containers > 0 || s.pendingCount > 0 || a.slot != 0 || a.pendSlot != 0 {
+			c.fail("%s is %s, out of its queue, and has %d containers, %d pending", a.id, a.state, s.containers, s.pendingCount)
+		}
+		return s, false
+	}
+	if waits := a.pendingCount > 0 && a.runnable(); waits != a.waits || waits != (a.slot != 0) {
+		c.fail("%s: waits %v, in the order %v, should be %v", a.id, a.waits, a.slot != 0, waits)
+	}
+	if a.waits {
+		s.waitingApps = 1
+	}
+	if a.activated {
+		s.running = 1
+		if a.amSize != nil {
+			s.am = a.amSize.v
+		}
+	}
+	return s, true
 }
 
 func add[K comparable](to map[K]*sums, k K, s *sums) {

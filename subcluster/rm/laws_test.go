@@ -4,6 +4,7 @@ package rm
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -157,6 +158,7 @@ type run struct {
 	serial int
 	first  Queues
 	used   map[creel.QueuePath]vec
+	near   *Auditor
 }
 
 type logged struct {
@@ -178,7 +180,7 @@ func (r *run) do(ev Event) (any, error) {
 
 func (r *run) after() {
 	m := r.w.m
-	if err := m.Audit(); err != nil {
+	if err := errors.Join(m.Audit(), r.near.Check()); err != nil {
 		r.t.Fatalf("after %T: %v\n%s", r.log[len(r.log)-1].ev, err, m.AppendState(nil))
 	}
 	if err := idleRoom(m); err != nil {
@@ -395,7 +397,7 @@ func (r *run) drawAsks() []Ask {
 func newRun(t *rapid.T, tb testing.TB) *run {
 	spec := drawQueues(t)
 	w := newWorld(tb, func(c *Config) { c.Queues = spec })
-	return &run{t: t, w: w, tw: newTwin(), first: spec, used: map[creel.QueuePath]vec{}}
+	return &run{t: t, w: w, tw: newTwin(), first: spec, used: map[creel.QueuePath]vec{}, near: NewAuditor(w.m, 0)}
 }
 
 func TestLawsHoldAfterEveryEvent(t *testing.T) {

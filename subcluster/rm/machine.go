@@ -86,6 +86,7 @@ type Machine struct {
 	scratchU []*user
 	scratchA []*app
 	count    counts
+	auditor  *Auditor // that watches, nil for none
 }
 
 // counts are totals since the start.

@@ -29,6 +29,7 @@ type node struct {
 	hold              *reservation
 	links             [2]links // in the cluster's index and in its rack's
 	dirty             bool
+	changed           bool // since the auditor looked
 
 	beat          int64
 	beatLink      link[*node]
@@ -132,6 +133,7 @@ func (m *Machine) roomy(n *node) bool { return n.state.takes() && n.hold == nil 
 
 // placeInIndex moves a node to where its room belongs.
 func (m *Machine) placeInIndex(n *node) {
+	m.nodeChanged(n)
 	in := m.roomy(n)
 	m.ix.update(n, in)
 	if n.rack.ix != nil {

@@ -191,6 +191,7 @@ func (q *queue) enter() {
 // setWaits keeps the active users of a leaf, which user limits divide by, and
 // takes an application that no longer waits out of the order.
 func (m *Machine) setWaits(a *app, waits bool) {
+	m.appChanged(a)
 	a.waits = waits
 	u, q := a.user, a.queue
 	l := q.leaf
@@ -248,6 +249,7 @@ func (q *queue) hasReady() bool {
 // charge adds (sign 1) or takes away (-1) a container's size, from the
 // application up to the root, and moves what waits to its new place.
 func (m *Machine) charge(a *app, s *size, sign int64) {
+	m.appChanged(a)
 	m.accrue(a)
 	a.used.addTimes(&s.v, sign)
 	a.containers += int32(sign)

@@ -292,6 +292,7 @@ func (m *Machine) move(a *app, to *queue) {
 
 // transfer adds or takes away all an application uses and asks for.
 func (m *Machine) transfer(a *app, sign int64) {
+	m.appChanged(a)
 	a.user.used.addTimes(&a.used, sign)
 	if a.user.waitingApps > 0 {
 		a.queue.leaf.usedByActive.addTimes(&a.used, sign)

@@ -105,6 +105,7 @@ func (m *Machine) unreserve(h *reservation) {
 }
 
 func (m *Machine) heldCharge(a *app, s *size, sign int64) {
+	m.appChanged(a)
 	a.held.addTimes(&s.v, sign)
 	a.heldContainers += int32(sign)
 	for q := a.queue; q != nil; q = q.parent {
