@@ -25,6 +25,15 @@ func (o *Options) stubs(clients []*hrpc.Client, address string) []clientStub {
 	return list
 }
 
+// peers is the same without the coding of messages.
+func (o *Options) peers(clients []*hrpc.Client, address string) []*hrpc.Peer {
+	list := make([]*hrpc.Peer, len(clients))
+	for i, c := range clients {
+		list[i] = c.Peer(hrpc.Target{Address: address, Protocol: yarnrpc.ApplicationClientProtocolName, Login: hrpc.Login{User: o.User}})
+	}
+	return list
+}
+
 // job is what a load submits: a master that nobody launches when there are no
 // nodes, or an unmanaged one.
 type job struct {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
@@ -36,7 +37,7 @@ func Report(ctx context.Context, o ReportOptions) (*Result, error) {
 	stubs := o.stubs(clients, o.Client)
 	var ids []creel.ApplicationID
 	var messages []*pb.GetApplicationReportRequestProto
-	call, err := reading(o.Call, stubs, &messages)
+	call, err := reading(o.Call, stubs, o.peers(clients, o.Client), &messages)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,9 @@ func Report(ctx context.Context, o ReportOptions) (*Result, error) {
 }
 
 // reading is one call of a kind. Requests are shared: nobody writes to them.
-func reading(kind string, stubs []clientStub, reports *[]*pb.GetApplicationReportRequestProto) (request, error) {
+// Lists are taken as they come: to decode a thousand reports costs more than to
+// send them, and would measure this side.
+func reading(kind string, stubs []clientStub, peers []*hrpc.Peer, reports *[]*pb.GetApplicationReportRequestProto) (request, error) {
 	at := func(worker int) clientStub { return stubs[worker%len(stubs)] }
 	switch kind {
 	case "report":
@@ -66,10 +69,10 @@ func reading(kind string, stubs []clientStub, reports *[]*pb.GetApplicationRepor
 			_, err := at(w).GetApplicationReport(ctx, (*reports)[ticket%int64(len(*reports))])
 			return err
 		}, nil
-	case "list":
-		all := &pb.GetApplicationsRequestProto{}
+	case "list", "nodes":
+		method := map[string]string{"list": "getApplications", "nodes": "getClusterNodes"}[kind]
 		return func(ctx context.Context, w int, _ int64, _ time.Time) error {
-			_, err := at(w).GetApplications(ctx, all)
+			_, err := peers[w%len(peers)].CallRaw(ctx, method, nil)
 			return err
 		}, nil
 	case "metrics":
@@ -82,12 +85,6 @@ func reading(kind string, stubs []clientStub, reports *[]*pb.GetApplicationRepor
 		req := &pb.GetNewApplicationRequestProto{}
 		return func(ctx context.Context, w int, _ int64, _ time.Time) error {
 			_, err := at(w).GetNewApplication(ctx, req)
-			return err
-		}, nil
-	case "nodes":
-		req := &pb.GetClusterNodesRequestProto{}
-		return func(ctx context.Context, w int, _ int64, _ time.Time) error {
-			_, err := at(w).GetClusterNodes(ctx, req)
 			return err
 		}, nil
 	}

@@ -38,7 +38,11 @@ func admin[T any](ctx context.Context, d *Daemon, name string, order func() (T, 
 // tell runs f in the owner's goroutine and gives its error.
 func (d *Daemon) tell(ctx context.Context, f func(m *rm.Machine, now time.Time) error) error {
 	var result error
-	if err := d.Query(ctx, func(m *rm.Machine, now time.Time) { result = f(m, now) }); err != nil {
+	err := d.Query(ctx, func(m *rm.Machine, now time.Time) {
+		result = f(m, now)
+		d.changes.Add(1)
+	})
+	if err != nil {
 		return err
 	}
 	return result

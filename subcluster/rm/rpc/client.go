@@ -4,6 +4,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -212,7 +213,12 @@ func (c *clientDoor) GetApplications(ctx context.Context, req *pb.GetApplication
 			return nil, invalid("the limit of applications is %d; give 0 or more", limit)
 		}
 	}
+	key := listKey(who, "applications", req)
+	if body := d.lists.get(key, d.changes.Load(), time.Now()); body != nil {
+		return encoded(&pb.GetApplicationsResponseProto{}, body), nil
+	}
 	return later(ctx, d, op[R]{run: func(m *rm.Machine, now time.Time) func() (R, error) {
+		version := d.changes.Load()
 		type entry struct {
 			view     rm.AppView
 			viewable bool
@@ -235,6 +241,9 @@ func (c *clientDoor) GetApplications(ctx context.Context, req *pb.GetApplication
 			r := &pb.GetApplicationsResponseProto{Applications: make([]*pb.ApplicationReportProto, len(found))}
 			for i := range found {
 				r.Applications[i] = d.Report(&found[i].view, now, found[i].viewable)
+			}
+			if body := d.keep(key, version, now, r); body != nil {
+				r = encoded(&pb.GetApplicationsResponseProto{}, body)
 			}
 			return r, nil
 		}
@@ -286,7 +295,13 @@ func appFilter(req *pb.GetApplicationsRequestProto, who Caller) (func(*rm.AppVie
 
 func (c *clientDoor) GetClusterNodes(ctx context.Context, req *pb.GetClusterNodesRequestProto) (*pb.GetClusterNodesResponseProto, error) {
 	type R = *pb.GetClusterNodesResponseProto
-	return later(ctx, c.d, op[R]{run: func(m *rm.Machine, now time.Time) func() (R, error) {
+	d := c.d
+	key := listKey(Caller{}, "nodes", req) // the same for everyone
+	if body := d.lists.get(key, d.changes.Load(), time.Now()); body != nil {
+		return encoded(&pb.GetClusterNodesResponseProto{}, body), nil
+	}
+	return later(ctx, d, op[R]{run: func(m *rm.Machine, now time.Time) func() (R, error) {
+		version := d.changes.Load()
 		var nodes []rm.NodeView
 		for n := range m.Nodes {
 			if s := req.GetNodeStates(); len(s) == 0 || slices.Contains(s, pb.NodeStateProto(n.State)) {
@@ -297,6 +312,9 @@ func (c *clientDoor) GetClusterNodes(ctx context.Context, req *pb.GetClusterNode
 			r := &pb.GetClusterNodesResponseProto{NodeReports: make([]*pb.NodeReportProto, len(nodes))}
 			for i := range nodes {
 				r.NodeReports[i] = nodeReport(&nodes[i], now)
+			}
+			if body := d.keep(key, version, now, r); body != nil {
+				r = encoded(&pb.GetClusterNodesResponseProto{}, body)
 			}
 			return r, nil
 		}
@@ -479,6 +497,9 @@ func (d *Daemon) move(who Caller, id creel.ApplicationID, queue string) op[*pb.M
 		if err == nil {
 			err = m.Move(now, id, queue)
 		}
+		if errors.Is(err, creel.ErrQueueNotFound) {
+			err = invalid("The specified Queue: %s doesn't exist", queue)
+		}
 		if err != nil {
 			return failed[R](err)
 		}
@@ -589,6 +610,9 @@ func (d *Daemon) signal(who Caller, id creel.ContainerID, command int32) op[*pb.
 		_, err := d.modifiable(m, who, id.Attempt.Application)
 		if err == nil {
 			err = m.Signal(now, rm.Signal{Container: id, Command: command})
+		}
+		if errors.Is(err, creel.ErrContainerNotFound) {
+			err = invalid("Trying to signal an absent container %s", id)
 		}
 		if err != nil {
 			return failed[R](err)

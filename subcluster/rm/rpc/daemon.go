@@ -37,6 +37,9 @@ type Daemon struct {
 	actions []rm.Action
 	answers chan []func()
 	box     mailbox
+	changed bool          // since changes was last counted up; owner's
+	changes atomic.Uint64 // see Changes
+	lists   lists
 	stopped chan struct{}
 
 	access   *access

@@ -52,6 +52,9 @@ func done[T any](t T) func() (T, error) { return func() (T, error) { return t, n
 func begin[T any](d *Daemon, who Caller, o op[T], finish func(T, error)) {
 	err := d.box.post(func(m *rm.Machine, now time.Time) func() {
 		answer := o.run(m, now)
+		if o.name != "" {
+			d.changed = true
+		}
 		last := func() {
 			t, err := answer()
 			if o.name != "" {

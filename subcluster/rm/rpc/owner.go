@@ -149,6 +149,7 @@ func (d *Daemon) turn(events []event) error {
 	d.settle(now)
 	if deadline := d.m.NextDeadline(); !deadline.IsZero() && !now.Before(deadline) {
 		d.m.Tick(now)
+		d.changed = true
 	}
 	for first := true; first || len(events) > 0; first = false {
 		n := min(len(events), batchEvents)
@@ -176,6 +177,9 @@ func (d *Daemon) whenSaved(run func()) { d.unsaved = append(d.unsaved, run) }
 func (d *Daemon) act(now time.Time) {
 	d.actions = d.m.Actions(d.actions[:0])
 	for _, a := range d.actions {
+		if _, hint := a.(rm.News); !hint {
+			d.changed = true
+		}
 		switch a := a.(type) {
 		case rm.SaveApp:
 			d.saveApp(a)
@@ -193,6 +197,10 @@ func (d *Daemon) act(now time.Time) {
 		}
 	}
 	clear(d.actions)
+	if d.changed {
+		d.changed = false
+		d.changes.Add(1) // before anyone is answered who could look for the change
+	}
 	d.commit()
 	for _, run := range d.unsaved {
 		if d.save.commits == d.save.settled {
@@ -234,6 +242,7 @@ func (d *Daemon) settle(now time.Time) {
 		return
 	}
 	s.settled = durable
+	d.changed = true
 	n := 0
 	for n < len(s.marks) && s.marks[n].commit <= durable {
 		n++

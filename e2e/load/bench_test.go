@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+)
+
+// side is one of the two that are compared.
+type side struct {
+	name                       string
+	pid                        int
+	client, scheduler, tracker string
+	web                        string
+}
+
+// turns of each side, in alternation. The last is reported: Java's compiler has
+// then seen the calls.
+const turns = 2
+
+// compare runs the same load on ours and on Hadoop's and reports both. each
+// tells the figure that counts and the processor time of the server for one of
+// it.
+func compare(b *testing.B, ours, theirs side, each func(r result) (perSecond, micros float64), args func(s side) []string) {
+	b.Helper()
+	var last [2]result
+	for range turns {
+		for i, s := range []side{ours, theirs} {
+			all := append(args(s), "--pid", strconv.Itoa(s.pid))
+			r, code, message := load(b.Context(), b, all...)
+			if code != 0 {
+				b.Logf("%s: creel load %s: code %d: %s %v", s.name, strings.Join(all, " "), code, message, r.Failures)
+			}
+			last[i] = r
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	var rate, cpu [2]float64
+	for i, s := range []side{ours, theirs} {
+		r := last[i]
+		rate[i], cpu[i] = each(r)
+		b.ReportMetric(rate[i], s.name+"/s")
+		b.ReportMetric(cpu[i], s.name+"-us")
+		line := fmt.Sprintf("| %s | %s | %.0f | %.1f | %.2f | %.1f | %.2f | %d |", strings.TrimPrefix(b.Name(), "Benchmark"), s.name, rate[i], cpu[i], r.Latency.P50, r.Latency.P99, r.Generator.Cores, r.Failed+r.Unsent)
+		if len(r.Servers) > 0 {
+			line += fmt.Sprintf(" %.2f | %.0f |", r.Servers[0].Cores, r.Servers[0].ResidentMB)
+		}
+		if r.Containers != nil {
+			line += fmt.Sprintf(" ask to grant p50 %.2f p99 %.1f ms |", r.Containers.Grant.P50, r.Containers.Grant.P99)
+		}
+		fmt.Println(line)
+	}
+	if rate[1] > 0 && cpu[0] > 0 {
+		b.ReportMetric(rate[0]/rate[1], "x-rate")
+		b.ReportMetric(cpu[1]/cpu[0], "x-cpu")
+	}
+}
+
+func answers(r result) (float64, float64) {
+	if len(r.Servers) == 0 {
+		return r.PerSecond, 0
+	}
+	return r.PerSecond, r.Servers[0].CPUMicros
+}
+
+func containers(r result) (float64, float64) {
+	if r.Containers == nil {
+		return 0, 0
+	}
+	return r.Containers.PerSecond, r.Containers.CPUMicros
+}
+
+// bounds of each turn.
+var bounds = []string{"--duration", "8s", "--warmup", "3s"}
+
+func with(kind string, more ...string) []string {
+	return append(append([]string{kind}, bounds...), more...)
+}
+
+// BenchmarkRM compares ResourceManagers.
+func BenchmarkRM(b *testing.B) {
+	// Hadoop's at its best setting: it places asynchronously, many containers
+	// at each beat of a node, and keeps nothing on disk.
+	h := hadoop.StartRM(b, hadoop.RM{HeapMB: 4096, Conf: queues().With(hadoop.Conf{
+		"yarn.scheduler.capacity.schedule-asynchronously.enable":                   "true",
+		"yarn.scheduler.capacity.schedule-asynchronously.maximum-threads":          "1",
+		"yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": "100",
+		"yarn.scheduler.capacity.per-node-heartbeat.multiple-assignments-enabled":  "true",
+		"yarn.scheduler.capacity.root.queues":                                      "default",
+		"yarn.scheduler.capacity.root.other.capacity":                              "",
+		"yarn.scheduler.capacity.root.other.maximum-capacity":                      "",
+		"yarn.scheduler.capacity.root.other.user-limit-factor":                     "",
+		"yarn.scheduler.capacity.root.other.state":                                 "",
+	})})
+	theirs := side{name: "hadoop", pid: h.PID(), client: h.Addresses.Client, scheduler: h.Addresses.Scheduler, tracker: h.Addresses.Tracker, web: h.Addresses.Web}
+	c := startRM(b, nil)
+	ours := side{name: "creel", pid: c.PID(), client: c.Addresses["client"], scheduler: c.Addresses["scheduler"], tracker: c.Addresses["tracker"], web: c.Addresses["web"]}
+	fmt.Println("| load | of | a second | server us CPU each | p50 ms | p99 ms | generator's cores | lost | server's cores | MB |")
+
+	run := func(name string, each func(result) (float64, float64), args func(s side) []string) {
+		b.Run(name, func(b *testing.B) { compare(b, ours, theirs, each, args) })
+	}
+	run("submit-cycle", answers, func(s side) []string { return with("submit", "--client", s.client, "--cycle", "--in-flight", "64") })
+	run("report", answers, func(s side) []string { return with("report", "--client", s.client, "--in-flight", "128") })
+	run("list-of-1000", answers, func(s side) []string {
+		return with("report", "--client", s.client, "--call", "list", "--applications", "1000", "--in-flight", "16")
+	})
+	for _, page := range []string{"info", "metrics", "scheduler", "apps"} {
+		run("rest-"+page, answers, func(s side) []string { return with("rest", "http://"+s.web+"/ws/v1/cluster/"+page) })
+	}
+	run("rest-nodes-1000", answers, func(s side) []string {
+		if _, code, message := load(b.Context(), b, "nodes", "--tracker", s.tracker, "--nodes", "1000", "--count", "1000"); code != 0 {
+			b.Fatal(message)
+		}
+		return with("rest", "http://"+s.web+"/ws/v1/cluster/nodes")
+	})
+	run("heartbeats-5000-nodes", answers, func(s side) []string {
+		return with("nodes", "--tracker", s.tracker, "--nodes", "5000", "--period", "0s")
+	})
+	run("heartbeats-20000-a-second", answers, func(s side) []string {
+		return with("nodes", "--tracker", s.tracker, "--nodes", "5000", "--period", "250ms")
+	})
+	run("containers", containers, func(s side) []string {
+		return with("alloc", append(doors(s.client, s.scheduler, s.tracker), "--nodes", "5000", "--node-period", "1s", "--masters", "100", "--wave", "10")...)
+	})
+	run("containers-2000-a-second", containers, func(s side) []string {
+		return with("alloc", append(doors(s.client, s.scheduler, s.tracker), "--nodes", "5000", "--node-period", "1s", "--masters", "100", "--wave", "10", "--rate", "2000", "--hold", "100ms")...)
+	})
+}
+
+// BenchmarkMany holds what a large cluster holds, then kills the
+// ResourceManager and has it serve again.
+func BenchmarkMany(b *testing.B) {
+	for _, n := range []int{10_000} {
+		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+			c := startRM(b, nil)
+			ended := make(chan result, 1)
+			go func() {
+				r, _, _ := load(b.Context(), b, append([]string{"alloc", "--duration", "60s", "--nodes", strconv.Itoa(n), "--node-period", "2s", "--masters", "100", "--wave", "1", "--rate", "10",
+					"--held", strconv.Itoa(30 * n), "--run", "--pid", strconv.Itoa(c.PID())}, doors(c.Addresses["client"], c.Addresses["scheduler"], c.Addresses["tracker"])...)...)
+				ended <- r
+			}()
+			r := <-ended
+			b.ReportMetric(0, "ns/op")
+			if len(r.Servers) > 0 {
+				b.ReportMetric(r.Servers[0].ResidentMB, "MB")
+			}
+		})
+	}
+}
+
+// BenchmarkTakeover kills a ResourceManager that has 10,000 applications on
+// disk and times how long it takes to serve again.
+func BenchmarkTakeover(b *testing.B) {
+	c := startRM(b, nil)
+	mustLoad(b, "submit", "--client", c.Addresses["client"], "--count", "10000", "--duration", "1h")
+	for range b.N {
+		c.Kill()
+		began := time.Now()
+		c.start(b)
+		took := time.Since(began)
+		r := mustLoad(b, "report", "--client", c.Addresses["client"], "--call", "metrics", "--count", "1", "--duration", "1h")
+		b.ReportMetric(float64(took.Milliseconds()), "ms-to-serve")
+		b.ReportMetric(r.Latency.Max, "ms-first-answer")
+	}
+}

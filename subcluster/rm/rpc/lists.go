@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// A long list costs milliseconds to make, and dashboards and federations ask
+// for the same one over and over. So an encoded list is kept and given again
+// until something changed: an application came, went or changed its state, a
+// node came or went, an administrator did anything. What moves with every
+// heartbeat, as progress and use do, may be listAge old.
+const (
+	listAge     = 100 * time.Millisecond
+	maxLists    = 64
+	maxListSize = 16 << 20 // bytes of one list that is kept
+)
+
+type encodedList struct {
+	version uint64
+	made    time.Time
+	body    []byte // the encoded response
+}
+
+// lists are the encoded lists of a door by who asked what.
+type lists struct {
+	mu sync.RWMutex
+	m  map[string]encodedList
+}
+
+// get gives the list that was made at this version and is young enough.
+func (l *lists) get(key string, version uint64, now time.Time) []byte {
+	l.mu.RLock()
+	e := l.m[key]
+	l.mu.RUnlock()
+	if e.body == nil || e.version != version || now.Sub(e.made) > listAge {
+		return nil
+	}
+	return e.body
+}
+
+func (l *lists) put(key string, e encodedList) {
+	if len(e.body) == 0 || len(e.body) > maxListSize {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, there := l.m[key]; !there && len(l.m) >= maxLists {
+		clear(l.m) // those that are still asked for come back
+	}
+	if l.m == nil {
+		l.m = map[string]encodedList{}
+	}
+	l.m[key] = e
+}
+
+// listKey is who asks and what.
+func listKey(who Caller, method string, req proto.Message) string {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
+	if err != nil {
+		return "" // nothing is kept under it
+	}
+	return method + "\x00" + who.User + "\x00" + string(b)
+}
+
+// encoded makes a message that is written as these bytes, which must be the
+// encoding of a message of its type.
+func encoded[M proto.Message](m M, body []byte) M {
+	m.ProtoReflect().SetUnknown(body)
+	return m
+}
+
+// keep encodes a list once, for the one who asked and for those to come.
+func (d *Daemon) keep(key string, version uint64, now time.Time, m interface {
+	proto.Message
+	MarshalVT() ([]byte, error)
+}) []byte {
+	body, err := m.MarshalVT()
+	if err != nil || key == "" {
+		return nil
+	}
+	d.lists.put(key, encodedList{version: version, made: now, body: body})
+	return body
+}
+
+// Changes counts what happened to applications, nodes and queues beyond the
+// numbers that move with every heartbeat. A document made after Changes was
+// read, and given while it reads the same, is not older than its numbers.
+func (d *Daemon) Changes() uint64 { return d.changes.Load() }
