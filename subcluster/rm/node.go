@@ -421,10 +421,11 @@ func (m *Machine) reported(n *node, s *ContainerStatus) {
 	c := m.container(s.ID)
 	switch {
 	case c == nil || c.node != n:
-		if s.State == creel.ContainerComplete {
-			n.forget(s.ID) // ended here already
-		} else {
+		switch {
+		case s.State != creel.ContainerComplete:
 			n.kill(s.ID)
+		case !m.owed(s.ID):
+			n.forget(s.ID) // ended here already
 		}
 	case s.State == creel.ContainerComplete:
 		over := c.owner.over() || c.master
@@ -435,6 +436,27 @@ func (m *Machine) reported(n *node, s *ContainerStatus) {
 	default:
 		m.seenRunning(c)
 	}
+}
+
+// owed: the container's end has not come to its master for sure. Its node must
+// not forget it: after a restart it is the only one that knows.
+func (m *Machine) owed(id creel.ContainerID) bool {
+	t := m.attempt(id.Attempt)
+	return t != nil && (t.owes(id) || t.app.current != t && t.app.current.owes(id))
+}
+
+func (t *attempt) owes(id creel.ContainerID) bool {
+	for i := range t.done {
+		if t.done[i].ID == id {
+			return true
+		}
+	}
+	for i := range t.told {
+		if t.told[i].id == id {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *Machine) seenRunning(c *container) {

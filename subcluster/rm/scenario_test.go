@@ -245,6 +245,18 @@ func (s *scene) line(line string) {
 			kind = Decrease
 		}
 		s.allocate(args[0], AllocateRequest{Updates: []Update{{Container: s.cid(args[1]), Version: c.Version, Kind: kind, Resource: amount(args[2])}}})
+	case "schedule":
+		size, count := amount(args[2]), int32(number(args[3]))
+		s.allocate(args[0], AllocateRequest{Scheduling: []SchedulingAsk{{Priority: int32(number(args[1])), Resource: size, Count: count, Tags: args[4:]}}})
+	case "kept":
+		for _, k := range m.SchedulingAsks(s.attempt(args[0])) {
+			s.say("scheduling request at priority %d: %s x%d %v", k.Priority, brief(k.Resource), k.Count, k.Tags)
+		}
+	case "use":
+		id := creel.NodeID{Host: args[0], Port: 1}
+		s.w.beat[id] = m.NodeHeartbeat(w.now, &NodeReport{ID: id, ResponseID: s.w.beat[id], Utilization: &NodeUse{NodePhysicalMB: int32(amount(args[1]).MemoryMB), NodeCPU: float32(amount(args[1]).VCores)}}).ResponseID
+		v, _ := m.Node(id)
+		s.say("%s measured %d MB and %v cores in use", args[0], v.Utilization.NodePhysicalMB, v.Utilization.NodeCPU)
 	case "finish":
 		done, err := m.FinishMaster(w.now, &FinishMaster{Attempt: s.attempt(args[0]), Status: creel.FinalSucceeded})
 		if !s.bad(err) {
@@ -292,7 +304,11 @@ func (s *scene) line(line string) {
 			s.say("priority %d %s %s x%d relax=%v", a.Priority, a.ResourceName, brief(a.Resource), a.Count, a.Relax)
 		}
 	case "queue":
-		v, _ := m.Queue(args[0])
+		v, ok := m.Queue(args[0])
+		if !ok {
+			s.say("there is no queue %s", args[0])
+			break
+		}
 		s.say("%s uses %s of %s guaranteed, %s at most; masters %s of %s; %d running, %d in line", v.Path, brief(v.Used), brief(v.Guaranteed), brief(v.Max), brief(v.AMUsed), brief(v.AMLimit), v.ActiveApps, v.PendingApps)
 		for _, u := range v.Users {
 			s.say("user %s uses %s of %s", u.Name, brief(u.Used), brief(u.Limit))
@@ -373,12 +389,23 @@ func (s *scene) set(o map[string]string) {
 			s.cfg.MaxAttempts = int(number(v))
 		case "increment":
 			s.cfg.Increment = amount(v)
+		case "placement":
+			s.cfg.Placement = perUser(v)
+		case "scheduling":
+			s.cfg.SchedulingAsks = v == "on"
 		case "userapps":
 			q.UserMaxAppsDefault = int(number(v))
 		default:
 			s.t.Fatalf("unknown setting %q", k)
 		}
 	}
+}
+
+// perUser places an application below a queue, in a queue named for its user.
+type perUser string
+
+func (p perUser) Place(r PlacementRequest, _ func(creel.QueuePath) bool) (Placed, error) {
+	return Placed{Queue: creel.QueuePath(p).Child(r.User), Create: true, Rule: "user"}, nil
 }
 
 func sortedKeys(o map[string]string) []string {
@@ -444,6 +471,11 @@ func (s *scene) queue(spec *Queues, path string, o map[string]string) {
 			q.MaxApps = int(number(v))
 		case "parallel":
 			q.MaxParallelApps = int(number(v))
+		case "auto":
+			q.AutoCreate = &AutoCreate{Depth: int(number(v)), Leaf: Queue{UserFactor: 1}}
+		case "userweight":
+			name, w, _ := strings.Cut(v, ":")
+			q.UserWeights = append(q.UserWeights, UserLimit{User: name, Weight: number(w)})
 		case "order":
 			q.NodeOrder = map[string]NodeOrder{"pack": Pack, "spread": Spread}[v]
 		case "policy":

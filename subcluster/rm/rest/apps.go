@@ -247,7 +247,7 @@ func (o *Door) appFields(w *writer, s *shown, now time.Time, deselect map[string
 	ui, url := tracking(a, p)
 	w.Text("trackingUI", ui)
 	w.OptText("trackingUrl", url)
-	w.Text("diagnostics", a.Diagnostics)
+	w.Text("diagnostics", diagnosis(a, &s.attempt))
 	w.Int("clusterId", o.d.Started().UnixMilli())
 	w.OptText("rmClusterId", o.d.ClusterID())
 	w.Text("applicationType", a.Type)
@@ -287,13 +287,8 @@ func (o *Door) appFields(w *writer, s *shown, now time.Time, deselect map[string
 	}
 	w.Bool("unmanagedApplication", a.Unmanaged)
 	w.OptText("appNodeLabelExpression", a.Label)
-	if c, ok := a.Context.(*yarnpb.ApplicationSubmissionContextProto); ok && !deselect["amNodeLabelExpression"] {
-		for _, ask := range c.GetAmContainerResourceRequest() {
-			if e := ask.GetNodeLabelExpression(); e != "" {
-				w.Text("amNodeLabelExpression", e)
-				break
-			}
-		}
+	if !a.Unmanaged && !deselect["amNodeLabelExpression"] {
+		w.Text("amNodeLabelExpression", masterLabel(a))
 	}
 	if a.InScheduler && !deselect["resourceInfo"] {
 		w.Object("resourceInfo", func(w *writer) {
@@ -303,6 +298,8 @@ func (o *Door) appFields(w *writer, s *shown, now time.Time, deselect map[string
 				o.resource(w, "reserved", a.ReservedRes)
 				o.resource(w, "pending", a.Pending)
 				o.resource(w, "amUsed", a.AMUsed)
+				o.resource(w, "amLimit", creel.Resource{}) // limits are queues'
+				o.resource(w, "userAmLimit", creel.Resource{})
 			})
 		})
 	}
@@ -321,6 +318,38 @@ func timeoutFields(w *writer, p *yarnpb.ApplicationReportProto) {
 	w.Text("type", "LIFETIME")
 	w.Text("expiryTime", cmp.Or(t.GetExpireTime(), "UNLIMITED"))
 	w.Int("remainingTimeInSeconds", t.GetRemainingTime())
+}
+
+// masterLabel is the label expression of the master's container.
+func masterLabel(a *rm.AppView) string {
+	c, _ := a.Context.(*yarnpb.ApplicationSubmissionContextProto)
+	for _, ask := range c.GetAmContainerResourceRequest() {
+		if e := ask.GetNodeLabelExpression(); e != "" {
+			return e
+		}
+	}
+	return ""
+}
+
+// diagnosis is what YARN says of an application whose master is on its way.
+func diagnosis(a *rm.AppView, t *rm.AttemptView) string {
+	if a.Diagnostics != "" || a.State != creel.AppAccepted {
+		return a.Diagnostics
+	}
+	if text := onItsWay(t); text != "" {
+		return text
+	}
+	return t.Diagnostics
+}
+
+func onItsWay(t *rm.AttemptView) string {
+	switch t.State {
+	case creel.AttemptAllocated:
+		return "[" + t.Started.UTC().Format("Mon Jan 02 15:04:05 -0700 2006") + "] Scheduler has assigned a container for AM, waiting for AM container to be launched"
+	case creel.AttemptLaunched:
+		return "AM container is launched, waiting for AM container to Register with RM"
+	}
+	return ""
 }
 
 // tracking is where a user finds the master's page, and what is there. An

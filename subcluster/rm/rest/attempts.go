@@ -129,7 +129,7 @@ func (o *Door) attempt(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Text("trackingUrl", tracking)
 		w.Text("originalTrackingUrl", cmp.Or(a.TrackingURL, "N/A"))
-		w.Text("diagnosticsInfo", a.Diagnostics)
+		w.Text("diagnosticsInfo", cmp.Or(a.Diagnostics, onItsWay(&a)))
 		w.Text("appAttemptState", a.State.String())
 		if !a.Master.IsZero() {
 			w.Text("amContainerId", a.Master.String())

@@ -273,6 +273,9 @@ func (o *Door) nodeFields(w *writer, n *rm.NodeView) {
 	}
 	u := n.Utilization
 	free := n.Total.Sub(n.Used)
+	if !active {
+		free = creel.Resource{}
+	}
 	w.Text("rack", n.Rack)
 	w.Text("state", n.State.String())
 	w.Text("id", n.ID.String())
@@ -301,8 +304,10 @@ func (o *Door) nodeFields(w *writer, n *rm.NodeView) {
 		w.Int("aggregatedContainersVirtualMemoryMB", int64(u.ContainersVirtualMB))
 		w.Float("containersCPUUsage", float64(u.ContainersCPU))
 	})
-	o.resource(w, "usedResource", n.Used)
-	o.resource(w, "availableResource", free)
+	if active {
+		o.resource(w, "usedResource", n.Used)
+		o.resource(w, "availableResource", free)
+	}
 	w.Object("nodeAttributesInfo", func(*writer) {})
 	o.resource(w, "totalResource", n.Total)
 }

@@ -34,7 +34,8 @@ func (b *bean) set(name string, value any) {
 }
 
 // jmx answers ?qry=PATTERN with the beans whose names match, ?get=NAME::ATTRIBUTE
-// with one attribute, and everything without either.
+// with one attribute, and everything without either. A question that makes no
+// sense is answered with 200, as Hadoop's servlet does.
 func (o *Door) jmx(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json; charset=utf8")
 	w.Header().Set("Access-Control-Allow-Methods", "GET")
@@ -43,13 +44,11 @@ func (o *Door) jmx(w http.ResponseWriter, r *http.Request) {
 	if get := r.URL.Query().Get("get"); get != "" {
 		var ok bool
 		if query, attr, ok = strings.Cut(get, "::"); !ok {
-			w.WriteHeader(http.StatusBadRequest)
 			w.Write([]byte("{\n  \"result\" : \"ERROR\",\n  \"message\" : \"query format is not as expected.\"\n}"))
 			return
 		}
 	}
 	if query != "" && !strings.Contains(query, ":") {
-		w.WriteHeader(http.StatusBadRequest)
 		w.Write([]byte("{ }"))
 		return
 	}
@@ -219,6 +218,9 @@ func queueBean(q *rm.QueueView) bean {
 	b.set("ActiveUsers", len(q.Users))
 	b.set("AggregateContainersAllocated", q.ContainersAllocated)
 	b.set("AggregateContainersReleased", q.ContainersReleased)
+	for _, name := range []string{"AggregateContainersPreempted", "AggregateMemoryMBPreempted", "AggregateMemoryMBSecondsPreempted", "AggregateVcoreSecondsPreempted", "AggregateVcoresPreempted"} {
+		b.set(name, 0) // nothing is preempted here
+	}
 	b.set("AllocatedContainers", q.Containers)
 	b.set("AllocatedMB", q.Used.MemoryMB)
 	b.set("AllocatedVCores", q.Used.VCores)

@@ -44,7 +44,11 @@ func (o *Door) vector(w *writer, q *rm.QueueView) {
 			}
 			return "0.0%"
 		}
-		return string(append(appendFloat(nil, float64(float32(q.Capacity)*100)), '%'))
+		share := 100 * q.Capacity
+		if c.Unit == rm.Percent {
+			share = c.Value
+		}
+		return string(append(appendFloat(nil, share), '%'))
 	}
 	text := "["
 	for i, name := range names {

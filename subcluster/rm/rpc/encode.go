@@ -43,13 +43,18 @@ func (d *Daemon) Report(a *rm.AppView, now time.Time, viewable bool) *pb.Applica
 		UnmanagedApplication:   &a.Unmanaged,
 		Priority:               pb.FromPriority(a.Priority),
 		AppTimeouts:            []*pb.AppTimeoutsMapProto{{ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(), ApplicationTimeout: timeout(a, now)}},
-		RmClusterId:            &d.cfg.ClusterID,
 		AppResource_Usage:      usage(a),
+	}
+	if d.cfg.ClusterID != "" {
+		r.RmClusterId = &d.cfg.ClusterID
 	}
 	if a.Label != "" {
 		r.AppNodeLabelExpression = &a.Label
 	} else if c.GetNodeLabelExpression() == "" {
-		r.AppNodeLabelExpression, r.AmNodeLabelExpression = new("<Not set>"), new("<DEFAULT_PARTITION>")
+		r.AppNodeLabelExpression = new("<Not set>")
+		if !a.Unmanaged {
+			r.AmNodeLabelExpression = new("<DEFAULT_PARTITION>")
+		}
 	}
 	if !viewable {
 		r.Host, r.RpcPort, r.TrackingUrl, r.OriginalTrackingUrl = new(notAvailable), new(int32(-1)), new(notAvailable), new(notAvailable)
@@ -67,10 +72,32 @@ func (d *Daemon) Report(a *rm.AppView, now time.Time, viewable bool) *pb.Applica
 		port = -1
 	}
 	r.Host, r.RpcPort = &host, &port
-	r.Diagnostics, r.Progress = &a.Diagnostics, &a.Progress
+	r.Diagnostics, r.Progress = new(diagnosis(a)), &a.Progress
+	if a.State.Ended() && !a.Attempt.IsZero() {
+		r.Progress = new(float32(1))
+	}
 	r.CurrentApplicationAttemptId = pb.FromAttemptID(attempt)
-	r.TrackingUrl, r.OriginalTrackingUrl = new(d.trackingURL(a)), new(orNA(a.TrackingURL))
+	r.TrackingUrl, r.OriginalTrackingUrl = new(d.trackingURL(a)), new(d.originalURL(a))
 	return r
+}
+
+// diagnosis is what is said of an application; of one that waits for its master
+// to call, YARN says so.
+func diagnosis(a *rm.AppView) string {
+	launched := a.Token || !a.Launched.IsZero() && a.Attempt.Attempt == 1
+	if a.Diagnostics == "" && a.State == creel.AppAccepted && launched {
+		return "AM container is launched, waiting for AM container to Register with RM"
+	}
+	return a.Diagnostics
+}
+
+// originalURL is the master's own page. A master that ended without one has our
+// page of the application.
+func (d *Daemon) originalURL(a *rm.AppView) string {
+	if a.TrackingURL == "" && a.State.Ended() && !a.Attempt.IsZero() {
+		return fmt.Sprintf("http://%s/cluster/app/%s", d.webAddress(), a.ID)
+	}
+	return orNA(a.TrackingURL)
 }
 
 // trackingURL is where a user's browser is sent: through our web proxy to the
@@ -78,8 +105,8 @@ func (d *Daemon) Report(a *rm.AppView, now time.Time, viewable bool) *pb.Applica
 func (d *Daemon) trackingURL(a *rm.AppView) string {
 	web := d.webAddress()
 	switch {
-	case a.Unmanaged && !a.State.Ended() && a.TrackingURL == "":
-		return notAvailable
+	case a.Unmanaged: // its page is nobody's that we may stand before
+		return d.originalURL(a)
 	case a.State.Ended() && a.TrackingURL == "":
 		return fmt.Sprintf("http://%s/cluster/app/%s", web, a.ID)
 	case a.State.Ended() || !a.Attempt.IsZero():
@@ -182,7 +209,11 @@ func attemptReport(a *rm.AttemptView, tracking string) *pb.ApplicationAttemptRep
 }
 
 func containerReport(c *rm.ContainerView, logURL string) *pb.ContainerReportProto {
-	state, execution := pb.ContainerStateProto(c.State), pb.ExecutionTypeProto(c.ExecutionType)
+	// What is granted counts as running; only its end is told apart.
+	state, execution := pb.ContainerStateProto_C_RUNNING, pb.ExecutionTypeProto(c.ExecutionType)
+	if c.State == creel.ContainerComplete {
+		state = pb.ContainerStateProto_C_COMPLETE
+	}
 	return &pb.ContainerReportProto{
 		ContainerId:         pb.FromContainerID(c.ID),
 		Resource:            pb.FromResource(c.Resource),
@@ -190,7 +221,6 @@ func containerReport(c *rm.ContainerView, logURL string) *pb.ContainerReportProt
 		Priority:            pb.FromPriority(c.Priority),
 		CreationTime:        new(millis(c.Created)),
 		FinishTime:          new(int64(0)),
-		DiagnosticsInfo:     new(""),
 		LogUrl:              &logURL,
 		ContainerExitStatus: new(int32(0)),
 		ContainerState:      &state,
