@@ -3,6 +3,7 @@
 package federation
 
 import (
+	"regexp"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/clients"
@@ -12,5 +13,39 @@ import (
 // masters through the proxies.
 func TestClients(t *testing.T) {
 	f := Start(t, Options{})
-	clients.Run(t, &clients.Cluster{Conf: f.ClientConf(0), Web: f.RouterDoors[0].Web, Nodes: f.Nodes(), Logs: f.Logs})
+	clients.Run(t, &clients.Cluster{Conf: f.ClientConf(0), Web: f.RouterDoors[0].Web, Nodes: f.Nodes(), Logs: f.Logs,
+		Without: map[string]string{"dshell_placement": "placement-constraints.handler is disabled"}})
+	if t.Failed() {
+		return
+	}
+	spread := 0
+	for app, where := range f.ran() {
+		t.Logf("%s ran in %v", app, where)
+		if len(where) == len(f.Subclusters) {
+			spread++
+		}
+	}
+	if spread == 0 {
+		t.Error("no application had containers in both subclusters")
+	}
+}
+
+var started = regexp.MustCompile(`Start request for container_e\d+_(\d+_\d+)_`)
+
+// ran tells in which subclusters each application's containers were started,
+// as the nodes' own logs say.
+func (f *Federation) ran() map[string]map[string]int {
+	out := map[string]map[string]int{}
+	for _, s := range f.Subclusters {
+		for _, n := range s.Nodes {
+			for _, m := range started.FindAllStringSubmatch(n.Output(), -1) {
+				app := "application_" + m[1]
+				if out[app] == nil {
+					out[app] = map[string]int{}
+				}
+				out[app][s.ID]++
+			}
+		}
+	}
+	return out
 }

@@ -11,40 +11,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/process"
+	"github.com/creelrm/creel/e2e/rm"
 )
-
-// binary is the creel binary, built once for all tests of this process.
-var binary struct {
-	sync.Once
-	dir, path string
-	err       error
-}
-
-// Binary builds creel from the tree, once, and returns its path. TestMain
-// removes it.
-func Binary(t testing.TB) string {
-	t.Helper()
-	b := &binary
-	b.Do(func() {
-		if b.dir, b.err = os.MkdirTemp("", "creel-bin-"); b.err != nil {
-			return
-		}
-		b.path = filepath.Join(b.dir, "creel")
-		if out, err := exec.Command("go", "build", "-o", b.path, "github.com/creelrm/creel/cmd/creel").CombinedOutput(); err != nil {
-			b.err = fmt.Errorf("go build: %w\n%s", err, out)
-		}
-	})
-	if b.err != nil {
-		t.Fatal(b.err)
-	}
-	return b.path
-}
 
 // Daemon is a process of the creel binary that can be killed and started again.
 type Daemon struct {
@@ -62,7 +34,7 @@ func start(t testing.TB, name, role string, conf hadoop.Conf, args ...string) *D
 	dir := tempDir(t, name)
 	d := &Daemon{Name: name, dir: dir}
 	conf.Write(t, filepath.Join(dir, "conf"))
-	d.args = append([]string{Binary(t), role, "--conf", filepath.Join(dir, "conf"), "--drain-timeout", "5s"}, args...)
+	d.args = append([]string{rm.Binary(t), role, "--conf", filepath.Join(dir, "conf"), "--drain-timeout", "5s"}, args...)
 	d.spawn(t)
 	t.Cleanup(func() { d.Process.End(t) })
 	return d
@@ -121,8 +93,8 @@ type Subcluster struct {
 	RM      *Daemon
 	Doors   hadoop.Addresses
 	Proxy   *Daemon
-	Node    *hadoop.NodeManager
-	address string // loopback address of its node and proxy
+	Nodes   []*hadoop.NodeManager // all on the proxy's address
+	address string                // loopback address of its node and proxy
 }
 
 // Federation is all of it, running.
@@ -140,7 +112,7 @@ type Federation struct {
 type Options struct {
 	Subclusters int         // default 2
 	Routers     int         // default 2
-	NodeMB      int         // of each NodeManager, default 4096
+	Nodes       int         // of each subcluster, default 1
 	Conf        hadoop.Conf // of all creel daemons, wins over the defaults
 	Policy      string      // document for root; default the built-in policy
 }
@@ -180,13 +152,16 @@ func Start(t testing.TB, o Options) *Federation {
 	for i := range o.Subclusters {
 		f.Subclusters = append(f.Subclusters, f.StartSubcluster(t, i+1, o.Conf))
 	}
+	o.Nodes = max(o.Nodes, 1)
 	for _, s := range f.Subclusters {
-		s.Node = f.StartNode(t, "nm-"+s.ID, s.address, s.Doors, o.NodeMB)
+		for i := range o.Nodes {
+			s.Nodes = append(s.Nodes, f.StartNode(t, fmt.Sprintf("nm-%s-%d", s.ID, i+1), s.address, s.Doors))
+		}
 	}
 	for i := range o.Routers {
 		f.StartRouter(t, i+1, o.Conf)
 	}
-	f.Await(t, o.Subclusters, o.Subclusters)
+	f.Await(t, o.Subclusters*o.Nodes)
 	return f
 }
 
@@ -229,7 +204,6 @@ func (f *Federation) common(t testing.TB, more hadoop.Conf) hadoop.Conf {
 		"yarn.scheduler.minimum-allocation-mb":                            "128",
 		"yarn.scheduler.maximum-allocation-mb":                            "4096",
 		"yarn.cluster.max-application-priority":                           "10",
-		"yarn.resourcemanager.placement-constraints.handler":              "placement-processor",
 		"yarn.resourcemanager.opportunistic-container-allocation.enabled": "true",
 	}.With(hadoop.Queues(), more)
 }
@@ -259,9 +233,9 @@ func (f *Federation) StartSubcluster(t testing.TB, number int, more hadoop.Conf)
 }
 
 // StartNode starts a real NodeManager.
-func (f *Federation) StartNode(t testing.TB, name, host string, rm hadoop.Addresses, memoryMB int) *hadoop.NodeManager {
+func (f *Federation) StartNode(t testing.TB, name, host string, doors hadoop.Addresses) *hadoop.NodeManager {
 	t.Helper()
-	return hadoop.StartNM(t, hadoop.NM{Name: name, Host: host, RM: rm, MemoryMB: memoryMB,
+	return hadoop.StartNM(t, hadoop.NM{Name: name, Host: host, RM: doors,
 		Conf: hadoop.Conf{"yarn.nodemanager.remote-app-log-dir": f.Logs}})
 }
 
@@ -290,44 +264,26 @@ func (f *Federation) ClientConf(router int) hadoop.Conf {
 // Nodes are the ids of all nodes.
 func (f *Federation) Nodes() (ids []string) {
 	for _, s := range f.Subclusters {
-		ids = append(ids, s.Node.ID)
+		for _, n := range s.Nodes {
+			ids = append(ids, n.ID)
+		}
 	}
 	return ids
 }
 
-// Await waits until every router counts so many active nodes in as many
-// subclusters as there should be.
-func (f *Federation) Await(t testing.TB, subclusters, nodes int) {
+// Await waits until every router that runs counts so many active nodes.
+func (f *Federation) Await(t testing.TB, nodes int) {
 	t.Helper()
 	for i, r := range f.Routers {
 		if r.Ended() {
 			continue
 		}
-		r.Await(t, fmt.Sprintf("%d nodes in %d subclusters", nodes, subclusters), func() bool {
+		r.Await(t, fmt.Sprintf("%d active nodes", nodes), func() bool {
 			var m struct {
 				ClusterMetrics struct{ ActiveNodes int }
 			}
-			return GetJSON("http://"+f.RouterDoors[i].Web+"/ws/v1/cluster/metrics", &m) == nil && m.ClusterMetrics.ActiveNodes == nodes
+			_, err := Call(t, http.MethodGet, f.RouterDoors[i].Web, "/ws/v1/cluster/metrics", nil, &m)
+			return err == nil && m.ClusterMetrics.ActiveNodes == nodes
 		})
 	}
-}
-
-var web = &http.Client{Timeout: 20 * time.Second}
-
-// GetJSON reads a JSON document.
-func GetJSON(url string, into any) error {
-	req, err := http.NewRequest(http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Accept", "application/json")
-	resp, err := web.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("GET %s: %s", url, resp.Status)
-	}
-	return json.NewDecoder(resp.Body).Decode(into)
 }

@@ -3,14 +3,9 @@
 package federation
 
 import (
-	"os"
 	"testing"
+
+	"github.com/creelrm/creel/e2e/rm"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if binary.dir != "" {
-		os.RemoveAll(binary.dir)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { rm.Main(m) }

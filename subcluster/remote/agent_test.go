@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,14 +19,31 @@ import (
 )
 
 // book is a store that writes down what an agent says, with the time since the
-// start, and answers as it is told. One goroutine at a time uses it.
+// start, and answers as it is told.
 type book struct {
 	began time.Time
+
+	mu    sync.Mutex
 	lines []string
-	fail  error
+	fail  error // of the store
+	serve error // of the ResourceManager
+}
+
+func (b *book) set(fail, serve error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fail, b.serve = fail, serve
+}
+
+func (b *book) probe(context.Context) ([]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return []byte("load"), b.serve
 }
 
 func (b *book) note(what string, id creel.SubclusterID, epoch int64, load string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if id != "sc-1" || epoch != 7 {
 		what += " of somebody else"
 	}
@@ -48,28 +66,29 @@ func (b *book) Deregister(_ context.Context, id creel.SubclusterID, epoch int64)
 // take gives the lines since the last call.
 func (b *book) take() []string {
 	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	lines := b.lines
 	b.lines = nil
 	return lines
 }
 
 // play runs an agent in made time: beats every second, lease nine.
-func play(t *testing.T, change func(*Agent), story func(b *book, serve *error, ended <-chan error)) string {
+func play(t *testing.T, change func(*Agent), story func(b *book, ended <-chan error)) string {
 	t.Helper()
 	var log bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		b := &book{began: time.Now()}
-		var serve error
 		a := &Agent{Member: subcluster.Member{ID: "sc-1", Epoch: 7, Lease: 9 * time.Second}, Store: b, Every: time.Second,
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
-			Probe:  func(context.Context) ([]byte, error) { return []byte("load"), serve }}
+			Probe:  b.probe}
 		if change != nil {
 			change(a)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() { ended <- a.Run(ctx) }()
-		story(b, &serve, ended)
+		story(b, ended)
 		cancel()
 		synctest.Wait()
 		if len(ended) == 0 {
@@ -87,7 +106,7 @@ func same(t *testing.T, got []string, want ...string) {
 }
 
 func TestAgentRegistersAndBeats(t *testing.T) {
-	log := play(t, nil, func(b *book, _ *error, _ <-chan error) {
+	log := play(t, nil, func(b *book, _ <-chan error) {
 		time.Sleep(2500 * time.Millisecond)
 		same(t, b.take(), "0s register load", "1s beat load", "2s beat load")
 	})
@@ -98,7 +117,7 @@ func TestAgentRegistersAndBeats(t *testing.T) {
 
 // Without a time of its own it beats three times a lease.
 func TestAgentBeatsThriceALease(t *testing.T) {
-	play(t, func(a *Agent) { a.Every = 0 }, func(b *book, _ *error, _ <-chan error) {
+	play(t, func(a *Agent) { a.Every = 0 }, func(b *book, _ <-chan error) {
 		time.Sleep(7 * time.Second)
 		same(t, b.take(), "0s register load", "3s beat load", "6s beat load")
 	})
@@ -107,13 +126,12 @@ func TestAgentBeatsThriceALease(t *testing.T) {
 // A ResourceManager that falls silent makes the agent silent: its lease must
 // run out. One that never served is not registered.
 func TestAgentIsSilentWithItsResourceManager(t *testing.T) {
-	log := play(t, nil, func(b *book, serve *error, _ <-chan error) {
-		synctest.Wait()
-		*serve = errors.New("connection refused")
+	log := play(t, nil, func(b *book, _ <-chan error) {
 		b.take()
+		b.set(nil, errors.New("connection refused"))
 		time.Sleep(5500 * time.Millisecond)
 		same(t, b.take())
-		*serve = nil
+		b.set(nil, nil)
 		time.Sleep(time.Second)
 		same(t, b.take(), "6s beat load")
 	})
@@ -125,24 +143,26 @@ func TestAgentIsSilentWithItsResourceManager(t *testing.T) {
 // The store away: it goes on trying, and registers again when the store says
 // that it does not know it.
 func TestAgentAndTheStore(t *testing.T) {
-	play(t, nil, func(b *book, _ *error, _ <-chan error) {
+	play(t, nil, func(b *book, _ <-chan error) {
 		time.Sleep(500 * time.Millisecond)
-		b.fail = &creel.Error{Kind: creel.ErrUnavailable, What: "the store is away"}
 		b.take()
+		b.set(&creel.Error{Kind: creel.ErrUnavailable, What: "the store is away"}, nil)
 		time.Sleep(2 * time.Second)
 		same(t, b.take(), "1s beat load", "2s beat load")
-		b.fail = &creel.Error{Kind: creel.ErrNotRegistered, What: "no such member"}
+		b.set(&creel.Error{Kind: creel.ErrNotRegistered, What: "no such member"}, nil)
 		time.Sleep(time.Second)
 		same(t, b.take(), "3s beat load")
-		b.fail = nil
+		b.set(nil, nil)
 		time.Sleep(2 * time.Second)
 		same(t, b.take(), "4s register load", "5s beat load")
 	})
 	// Nor is a registration that failed taken for done.
-	play(t, nil, func(b *book, _ *error, _ <-chan error) {
-		b.fail = &creel.Error{Kind: creel.ErrUnavailable, What: "the store is away"}
+	away := func(a *Agent) {
+		a.Store.(*book).set(&creel.Error{Kind: creel.ErrUnavailable, What: "the store is away"}, nil)
+	}
+	play(t, away, func(b *book, _ <-chan error) {
 		time.Sleep(1500 * time.Millisecond)
-		b.fail = nil
+		b.set(nil, nil)
 		time.Sleep(2 * time.Second)
 		same(t, b.take(), "0s register load", "1s register load", "2s register load", "3s beat load")
 	})
@@ -150,8 +170,10 @@ func TestAgentAndTheStore(t *testing.T) {
 
 // A later life of the member is there: this one must stop.
 func TestAgentStopsForALaterLife(t *testing.T) {
-	play(t, nil, func(b *book, _ *error, ended <-chan error) {
-		b.fail = &creel.Error{Kind: creel.ErrStale, What: "epoch 8 is registered"}
+	later := func(a *Agent) {
+		a.Store.(*book).set(&creel.Error{Kind: creel.ErrStale, What: "epoch 8 is registered"}, nil)
+	}
+	play(t, later, func(_ *book, ended <-chan error) {
 		time.Sleep(1500 * time.Millisecond)
 		synctest.Wait()
 		if len(ended) != 1 {
@@ -164,7 +186,7 @@ func TestAgentStopsForALaterLife(t *testing.T) {
 func TestAgentLeaves(t *testing.T) {
 	for _, leave := range []bool{false, true} {
 		var b2 *book
-		play(t, func(a *Agent) { a.Leave = leave }, func(b *book, _ *error, _ <-chan error) {
+		play(t, func(a *Agent) { a.Leave = leave }, func(b *book, _ <-chan error) {
 			time.Sleep(500 * time.Millisecond)
 			b.take()
 			b2 = b

@@ -208,7 +208,7 @@ func TestDeadlineOfEachKind(t *testing.T) {
 	})
 	t.Cleanup(func() { close(hold) })
 	var deadlines [kinds]time.Duration
-	deadlines[Write], deadlines[Read], deadlines[List] = 30*time.Millisecond, time.Hour, time.Hour
+	deadlines[Write], deadlines[Read], deadlines[List] = 300*time.Millisecond, time.Hour, time.Hour
 	m := member(pool(t, Config{Trips: 1000, Deadlines: deadlines}), subcluster.Addresses{Client: at})
 	_, err := m.Client(context.Background(), Write, "ann", "submitApplication", nil)
 	var u *Unavailable

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+// Each part of a federation is killed (SIGKILL) while work is under way.
+func TestFaults(t *testing.T) {
+	f := Start(t, Options{})
+	for _, story := range []struct {
+		name string
+		tell func(*testing.T, *Federation)
+	}{
+		{"router_killed_between_any_two_steps", routerKilled},
+		{"router_killed_under_a_hadoop_client", routerKilledUnderHadoop},
+		{"proxies_killed", proxiesKilled},
+		{"home_restarted", homeRestarted},
+		{"second_killed", secondKilled}, // last: it does not come back
+	} {
+		if !t.Run(story.name, func(t *testing.T) { story.tell(t, f) }) {
+			return
+		}
+	}
+}
+
+// routerKilled kills the router at moments spread over a submission, from
+// before it reads the request to after it answered, while a client submits. The
+// client, like Hadoop's, does the same again with the other router. However
+// far the first had come, there is one application with one home.
+func routerKilled(t *testing.T, f *Federation) {
+	const rounds = 16
+	first, second := f.RouterDoors[0].Web, f.RouterDoors[1].Web
+	// How long a submission takes here, so that the moments cover it.
+	var whole time.Duration
+	for range 3 {
+		id, err := NewApplication(t, first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := Submit(t, first, id, "default"); err != nil {
+			t.Fatal(err)
+		}
+		whole = max(whole, time.Since(began))
+		KillApp(t, first, id)
+	}
+	lost, repeated := 0, 0
+	for round := range rounds {
+		id, err := NewApplication(t, first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answered := make(chan error, 1)
+		go func() { answered <- Submit(t, first, id, "default") }()
+		time.Sleep(whole * time.Duration(round) / (rounds * 3 / 4)) // not waited for: this is the moment of the fault
+		f.Routers[0].Kill()
+		if err := <-answered; err != nil {
+			lost++
+		}
+		if process.Poll(nil, func() bool { // the client submits again, whatever it has heard
+			code, err := f.submitCode(t, second, id)
+			if err != nil && code != 0 && code != http.StatusServiceUnavailable {
+				t.Fatalf("round %d: the second router says %v", round, err)
+			}
+			return err == nil
+		}) != nil {
+			t.Fatalf("round %d: the second router did not take %s", round, id)
+		}
+		repeated++
+		homes := 0
+		for _, s := range f.Subclusters {
+			app, code, err := Report(t, s.Doors.Web, id)
+			switch {
+			case code == http.StatusNotFound:
+			case err != nil:
+				t.Fatal(err)
+			case !app.Unmanaged:
+				homes++
+			}
+		}
+		if homes != 1 {
+			t.Errorf("round %d: %s has %d homes", round, id, homes)
+		}
+		f.Routers[0].Restart(t)
+		AwaitActive(t, first, len(f.Subclusters))
+		if a, b := f.homeAt(t, first, id), f.homeAt(t, second, id); a != b {
+			t.Errorf("round %d: one router says %s lives at %s, the other at %s", round, id, a, b)
+		}
+		KillApp(t, second, id)
+	}
+	t.Logf("a submission takes %v; of %d, %d lost their answer, all %d were repeated", whole, rounds, lost, repeated)
+	if lost == 0 || lost == rounds {
+		t.Logf("no moment fell on the other side of the answer: the machine's pace changed on the way")
+	}
+}
+
+func (f *Federation) submitCode(t testing.TB, door, id string) (int, error) {
+	code, err := 0, Submit(t, door, id, "default")
+	if err != nil {
+		if m := regexp.MustCompile(`: (\d{3}) `).FindStringSubmatch(err.Error()); m != nil {
+			code, _ = strconv.Atoi(m[1])
+		}
+	}
+	return code, err
+}
+
+// homeAt is the home as one router tells it.
+func (f *Federation) homeAt(t testing.TB, door, id string) (home string) {
+	t.Helper()
+	var why struct{ Home string }
+	if _, err := Call(t, http.MethodGet, door, "/api/v1/apps/"+id+"/why", nil, &why); err != nil {
+		t.Fatal(err)
+	}
+	return why.Home
+}
+
+// AwaitActive waits until a router sees so many active members.
+func AwaitActive(t testing.TB, door string, n int) {
+	t.Helper()
+	seen := 0
+	if process.Poll(nil, func() bool {
+		var doc struct{ Subclusters []struct{ State string } }
+		if _, err := Call(t, http.MethodGet, door, "/api/v1/subclusters", nil, &doc); err != nil {
+			return false
+		}
+		seen = 0
+		for _, s := range doc.Subclusters {
+			if strings.EqualFold(s.State, "active") {
+				seen++
+			}
+		}
+		return seen == n
+	}) != nil {
+		t.Fatalf("the router sees %d active members, want %d", seen, n)
+	}
+}
+
+// routers is a configuration that names both routers as a pair, by which
+// Hadoop's own clients go from one to the other.
+func (f *Federation) routers() hadoop.Conf {
+	conf := f.ClientConf(0).With(hadoop.Conf{
+		"yarn.resourcemanager.ha.enabled": "true", "yarn.resourcemanager.ha.rm-ids": "r1,r2", "yarn.resourcemanager.cluster-id": "federation",
+		"yarn.client.failover-max-attempts": "20",
+	})
+	for i, doors := range f.RouterDoors {
+		id := fmt.Sprintf(".r%d", i+1)
+		_, web, _ := net.SplitHostPort(doors.Web)
+		conf = conf.With(hadoop.Conf{
+			"yarn.resourcemanager.address" + id:           doors.Client,
+			"yarn.resourcemanager.admin.address" + id:     doors.Admin,
+			"yarn.resourcemanager.webapp.address" + id:    "127.0.0.1:" + web,
+			"yarn.resourcemanager.scheduler.address" + id: conf["yarn.resourcemanager.scheduler.address"],
+		})
+	}
+	return conf
+}
+
+// routerKilledUnderHadoop does it with Hadoop's MapReduce client, which fails
+// over by itself between its new application id, its submission and its reports.
+func routerKilledUnderHadoop(t *testing.T, f *Federation) {
+	client := hadoop.Client{Conf: f.routers()}.Setup(t)
+	job := client.Start(t, hadoop.SleepJob, "-m", "2", "-r", "0", "-mt", "2000")
+	job.WaitLine(t, "Submitting tokens for job") // it has an id from the first router; what follows is the submission
+	f.Routers[0].Kill()
+	finished(t, client, job)
+	f.Routers[0].Restart(t)
+	AwaitActive(t, f.RouterDoors[0].Web, len(f.Subclusters))
+}
+
+var someMaps = regexp.MustCompile(`map [1-9]\d?% reduce 0%`)
+
+// inTheMiddle starts a MapReduce job with shuffle, lets its first maps end, and
+// returns it with its home.
+func inTheMiddle(t *testing.T, f *Federation) (hadoop.Client, *process.Process, *Subcluster) {
+	t.Helper()
+	// Eight maps of two seconds, four at a time: a middle that cannot be missed.
+	client := hadoop.Client{Conf: f.ClientConf(0).With(hadoop.Conf{"mapreduce.job.running.map.limit": "4", "mapreduce.job.reduce.slowstart.completedmaps": "1.0"})}.Setup(t)
+	job := client.Start(t, hadoop.SleepJob, "-m", "8", "-r", "1", "-mt", "2000", "-rt", "500")
+	job.Await(t, "the first maps", func() bool { return someMaps.MatchString(job.Output()) })
+	return client, job, f.Home(t, application(t, job))
+}
+
+func application(t *testing.T, job *process.Process) string {
+	t.Helper()
+	m := regexp.MustCompile(`job_(\d+_\d+)`).FindStringSubmatch(job.Output())
+	if m == nil {
+		t.Fatalf("no job in\n%s", job.Output())
+	}
+	return "application_" + m[1]
+}
+
+// finished waits for the job's end, which must be good, in its first attempt.
+func finished(t *testing.T, client hadoop.Client, job *process.Process) {
+	t.Helper()
+	job.Await(t, "the job's end", func() bool {
+		return strings.Contains(job.Output(), "completed successfully") || strings.Contains(job.Output(), "failed with state")
+	})
+	if err := job.Exit(); err != nil || !strings.Contains(job.Output(), "completed successfully") {
+		logs := client.Run(t, hadoop.LogsCLI, "-applicationId", application(t, job), "-size", "-4000").Stdout
+		t.Fatalf("the job: %v\n%s\n%s", err, job.Tail(60), logs[max(0, len(logs)-30000):])
+	}
+}
+
+// firstAttempt fails unless the application ended well in its first attempt.
+func firstAttempt(t *testing.T, f *Federation, id string) {
+	t.Helper()
+	var doc struct{ AppAttempts struct{ AppAttempt []any } }
+	if _, err := Call(t, http.MethodGet, f.RouterDoors[0].Web, "/ws/v1/cluster/apps/"+id+"/appattempts", nil, &doc); err != nil || len(doc.AppAttempts.AppAttempt) != 1 {
+		t.Errorf("%s had %d attempts, %v", id, len(doc.AppAttempts.AppAttempt), err)
+	}
+	AwaitState(t, f.RouterDoors[0].Web, id, "FINISHED")
+}
+
+// noTwin waits until no member runs anything for the application.
+func noTwin(t *testing.T, f *Federation, id string) {
+	t.Helper()
+	for _, s := range f.Subclusters {
+		if s.RM.Ended() {
+			continue
+		}
+		var app App
+		if process.Poll(nil, func() bool {
+			var code int
+			app, code, _ = Report(t, s.Doors.Web, id)
+			return code == http.StatusNotFound || code == http.StatusOK && (app.State == "FINISHED" || app.State == "KILLED" || app.State == "FAILED")
+		}) != nil {
+			t.Errorf("%s still has %+v", s.ID, app)
+		}
+	}
+}
+
+// The proxies die with what they know; the next ones carry on from the store.
+func proxiesKilled(t *testing.T, f *Federation) {
+	client, job, _ := inTheMiddle(t, f)
+	for _, s := range f.Subclusters {
+		s.Proxy.Kill()
+	}
+	for _, s := range f.Subclusters {
+		s.Proxy.Restart(t)
+	}
+	finished(t, client, job)
+	id := application(t, job)
+	firstAttempt(t, f, id)
+	noTwin(t, f, id)
+}
+
+// The home dies in the middle and comes back with its journal.
+func homeRestarted(t *testing.T, f *Federation) {
+	client, job, home := inTheMiddle(t, f)
+	home.RM.Kill()
+	home.RM.Restart(t)
+	finished(t, client, job)
+	id := application(t, job)
+	firstAttempt(t, f, id)
+	noTwin(t, f, id)
+	f.Await(t, len(f.Nodes()))
+}
+
+// The other ResourceManager dies and stays dead. What it was to grant is asked
+// elsewhere.
+func secondKilled(t *testing.T, f *Federation) {
+	client, job, home := inTheMiddle(t, f)
+	f.Other(home).RM.Kill()
+	finished(t, client, job)
+	firstAttempt(t, f, application(t, job))
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+	"github.com/creelrm/creel/e2e/rm"
+)
+
+// A ResourceManager of ours and a Hadoop one behind one router. The Hadoop one
+// knows nothing of it: creel agent speaks for it. Policies are written as an
+// administrator does, one queue for each.
+func TestMixed(t *testing.T) {
+	f := &Federation{Logs: tempDir(t, "logs")}
+	_, f.Store = StartRedis(t)
+	const oneEach = `{"home":{"policy":"weighted","weights":{%q:1}},"split":{"policy":"locality","weights":{"sc-1":1,"sc-hadoop":1},"headroomAlpha":0}}`
+	for queue, home := range map[string]string{"root.default": "sc-1", "root.other": "sc-hadoop"} {
+		f.creel(t, "policy", "set", queue, fmt.Sprintf(oneEach, home), "--store", f.Store)
+	}
+	f.proxyPort = commonPort(t, []string{"127.0.0.1", "127.0.0.2"})
+	ours := f.StartSubcluster(t, 1, nil)
+	ours.Nodes = append(ours.Nodes, f.StartNode(t, "nm-ours", ours.address, ours.Doors))
+	state := tempDir(t, "rmstate")
+	theirs := hadoop.StartRM(t, hadoop.RM{Name: "hadoop-rm", Conf: hadoop.Conf{
+		// Container ids must differ over the federation, and Hadoop heeds the
+		// epoch only where it recovers.
+		"yarn.resourcemanager.epoch":                  "2000",
+		"yarn.resourcemanager.recovery.enabled":       "true",
+		"yarn.resourcemanager.store.class":            "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore",
+		"yarn.resourcemanager.fs.state-store.uri":     "file://" + state,
+		"yarn.am.liveness-monitor.expiry-interval-ms": "900000",
+	}})
+	other := &Subcluster{ID: "sc-hadoop", Doors: theirs.Addresses, address: "127.0.0.3"}
+	other.Nodes = append(other.Nodes, f.StartNode(t, "nm-hadoop", other.address, theirs.Addresses))
+	f.Subclusters = []*Subcluster{ours, other}
+	agent := start(t, "agent", "agent", f.common(t, theirs.Addresses.Conf()), "--subcluster", other.ID)
+	f.StartRouter(t, 1, nil)
+	f.Await(t, 2)
+	door := f.RouterDoors[0].Web
+	AwaitActive(t, door, 2)
+
+	t.Run("submission_report_kill", func(t *testing.T) {
+		for queue, home := range map[string]*Subcluster{"default": ours, "other": other} {
+			id, err := NewApplication(t, door)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := Submit(t, door, id, queue); err != nil {
+				t.Fatal(err)
+			}
+			if at := f.Home(t, id); at != home {
+				t.Fatalf("%s of queue %s lives at %s, not at %s", id, queue, at.ID, home.ID)
+			}
+			AwaitState(t, door, id, "ACCEPTED") // its master sleeps and never registers
+			for _, s := range f.Subclusters {
+				_, code, err := Report(t, s.Doors.Web, id)
+				if want := map[bool]int{true: http.StatusOK, false: http.StatusNotFound}[s == home]; code != want {
+					t.Errorf("%s answers %d for %s, want %d: %v", s.ID, code, id, want, err)
+				}
+			}
+			client := hadoop.Client{Conf: f.ClientConf(0)}.Setup(t)
+			if out := client.Run(t, hadoop.ApplicationCLI, "application", "-status", id).OK(t).Stdout; !strings.Contains(out, "State : ACCEPTED") || !strings.Contains(out, "Queue : root."+queue) {
+				t.Errorf("status of %s:\n%s", id, out)
+			}
+			client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t)
+			AwaitState(t, home.Doors.Web, id, "KILLED")
+			AwaitState(t, door, id, "KILLED")
+		}
+	})
+
+	// A master at home with us, half of its containers in Hadoop's cluster.
+	t.Run("hadoop_as_second", func(t *testing.T) {
+		mark := t.TempDir()
+		id, shell := f.shell(t, 4, "touch "+mark+"/$NM_HOST.$CONTAINER_ID")
+		if err := shell.Exit(); err != nil {
+			t.Fatalf("the shell: %v\n%s", err, shell.Tail(60))
+		}
+		if at := f.Home(t, id); at != ours {
+			t.Errorf("%s lives at %s", id, at.ID)
+		}
+		ran := map[string]int{}
+		entries, err := os.ReadDir(mark)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			host, _, _ := strings.Cut(e.Name(), ".container")
+			ran[host]++
+		}
+		if ran[ours.address] != 2 || ran[other.address] != 2 {
+			t.Errorf("containers ran on %v, want 2 on each", ran)
+		}
+		// The twin in Hadoop's cluster ended with the application.
+		var twin App
+		if process.Poll(nil, func() bool {
+			twin, _, err = Report(t, other.Doors.Web, id)
+			return err == nil && twin.State == "FINISHED"
+		}) != nil {
+			t.Errorf("the twin: %+v, %v", twin, err)
+		}
+	})
+
+	// Killed by its user in the middle: nothing is left in Hadoop's cluster.
+	t.Run("kill_reaches_the_twin", func(t *testing.T) {
+		mark := t.TempDir()
+		id, shell := f.shell(t, 4, "touch "+mark+"/$NM_HOST.$CONTAINER_ID; exec sleep 1000")
+		shell.Await(t, "the containers", func() bool {
+			running, err := os.ReadDir(mark)
+			return err == nil && len(running) == 4
+		})
+		client := hadoop.Client{Conf: f.ClientConf(0)}.Setup(t)
+		client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t)
+		for _, s := range f.Subclusters {
+			AwaitState(t, s.Doors.Web, id, "KILLED")
+		}
+	})
+
+	// The agent gone, its member is no longer asked; back, it is.
+	t.Run("agent_restarted", func(t *testing.T) {
+		agent.Kill()
+		AwaitActive(t, door, 1)
+		agent.Restart(t)
+		AwaitActive(t, door, 2)
+	})
+}
+
+// creel runs a command line of ours that must end well.
+func (f *Federation) creel(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(rm.Binary(t), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("creel %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// shell starts a distributed shell of n small containers and returns its
+// application when it has been submitted.
+func (f *Federation) shell(t testing.TB, n int, command string) (string, *process.Process) {
+	t.Helper()
+	jar := filepath.Join(hadoop.Jars(t, hadoop.V342), "hadoop-yarn-applications-distributedshell-3.4.2.jar")
+	p := hadoop.Client{Conf: f.ClientConf(0)}.Start(t, hadoop.DistributedShell, "-jar", jar, "-num_containers", strconv.Itoa(n), "-master_memory", "256",
+		"-container_memory", "128", "-timeout", "170000", "-shell_command", command)
+	p.WaitLine(t, "Submitted application application_")
+	return regexp.MustCompile(`application_\d+_\d+`).FindString(p.Output()), p
+}

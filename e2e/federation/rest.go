@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+var web = &http.Client{Timeout: 20 * time.Second}
+
+// App is what the tests read of YARN's app document.
+type App struct {
+	ID, State, FinalStatus, Diagnostics string
+	Unmanaged                           bool `json:"unmanagedApplication"`
+	Containers                          int  `json:"runningContainers"`
+}
+
+// Call makes one REST call of the OS user and returns the answer's code.
+func Call(t testing.TB, method, door, path string, in, out any) (int, error) {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequest(method, "http://"+door+path+"?user.name="+url.QueryEscape(hadoop.OSUser(t)), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := web.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err
+	}
+	if resp.StatusCode >= 300 {
+		return resp.StatusCode, fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, b)
+	}
+	if out == nil {
+		return resp.StatusCode, nil
+	}
+	return resp.StatusCode, json.Unmarshal(b, out)
+}
+
+// NewApplication asks a door for an application id.
+func NewApplication(t testing.TB, door string) (string, error) {
+	var doc struct {
+		ID string `json:"application-id"`
+	}
+	_, err := Call(t, http.MethodPost, door, "/ws/v1/cluster/apps/new-application", nil, &doc)
+	return doc.ID, err
+}
+
+// Submit submits an application whose master sleeps.
+func Submit(t testing.TB, door, id, queue string) error {
+	code, err := Call(t, http.MethodPost, door, "/ws/v1/cluster/apps", map[string]any{
+		"application-id": id, "application-name": "sleeper", "queue": queue, "application-type": "TEST", "max-app-attempts": 1,
+		"resource":          map[string]any{"memory": 128, "vCores": 1},
+		"am-container-spec": map[string]any{"commands": map[string]any{"command": "sleep 1000"}},
+	}, nil)
+	if err == nil && code != http.StatusAccepted {
+		err = fmt.Errorf("submission answered %d", code)
+	}
+	return err
+}
+
+// Report reads an application from a door.
+func Report(t testing.TB, door, id string) (App, int, error) {
+	var doc struct{ App App }
+	code, err := Call(t, http.MethodGet, door, "/ws/v1/cluster/apps/"+id, nil, &doc)
+	return doc.App, code, err
+}
+
+// KillApp kills an application through a door and waits until it is killed.
+func KillApp(t testing.TB, door, id string) {
+	t.Helper()
+	if _, err := Call(t, http.MethodPut, door, "/ws/v1/cluster/apps/"+id+"/state", map[string]string{"state": "KILLED"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	AwaitState(t, door, id, "KILLED")
+}
+
+// AwaitState waits until a door reports the application in this state.
+func AwaitState(t testing.TB, door, id, state string) {
+	t.Helper()
+	var last App
+	var err error
+	if process.Poll(nil, func() bool {
+		last, _, err = Report(t, door, id)
+		return err == nil && last.State == state
+	}) != nil {
+		t.Fatalf("%s is not %s: %+v, %v", id, state, last, err)
+	}
+}
+
+// Home is the subcluster that the routers say is an application's home.
+func (f *Federation) Home(t testing.TB, id string) *Subcluster {
+	t.Helper()
+	var why struct{ Home string }
+	var err error
+	for _, doors := range f.RouterDoors {
+		if _, err = Call(t, http.MethodGet, doors.Web, "/api/v1/apps/"+id+"/why", nil, &why); err == nil {
+			break
+		}
+	}
+	for _, s := range f.Subclusters {
+		if s.ID == why.Home {
+			return s
+		}
+	}
+	t.Fatalf("the home of %s is %q, %v", id, why.Home, err)
+	return nil
+}
+
+// Other is a subcluster that is not this one.
+func (f *Federation) Other(s *Subcluster) *Subcluster {
+	for _, o := range f.Subclusters {
+		if o != s {
+			return o
+		}
+	}
+	return nil
+}
