@@ -63,10 +63,12 @@ var rooms = map[string]room{
 	"statestore/storetest":  {own: []string{".", "subcluster", "statestore"}},
 	"statestore/watch":      {own: []string{".", "subcluster", "statestore"}},
 	"statestore/cache":      {own: []string{".", "statestore"}},
+	"statestore/rebuild":    {own: []string{".", "subcluster", "statestore"}},
 
 	"statestore/redis/redistest": {},
 	"internal/workload/traces":   {},
 	"router/gateway":             {own: []string{".", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc"}},
+	"router/routertest":          {own: []string{"*"}},
 	"cmd/creel":                  {own: []string{"*"}},
 }
 

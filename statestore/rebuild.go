@@ -140,23 +140,25 @@ func sortedUnique(ids []creel.SubclusterID) []creel.SubclusterID {
 	return slices.Compact(ids)
 }
 
-// Reclaim writes rebuilt homes into a store. A home that the store has already
-// (a router claimed meanwhile) is kept, and told as a conflict. It may be
-// repeated until it returns no error.
+// Reclaim writes rebuilt homes into a store. Where the store has another home
+// already (a router claimed while it had forgotten) what the ResourceManagers
+// report outranks it, and the conflict is told. It may be repeated until it
+// returns no error.
 func Reclaim(ctx context.Context, store interface {
 	Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error)
+	Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (home creel.SubclusterID, err error)
 }, homes []Home) (conflicts []Conflict, err error) {
 	for _, h := range homes {
 		is, _, e := store.Claim(ctx, h.Application, h.Home)
+		if e == nil && is != h.Home {
+			conflicts = append(conflicts, Conflict{h.Application, h.Home, []creel.SubclusterID{is}, "the ResourceManagers' reports outrank a claim in the empty store"})
+			_, e = store.Move(ctx, h.Application, is, h.Home)
+		}
 		if e != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", h.Application, e))
 			if ctx.Err() != nil {
 				return conflicts, err
 			}
-			continue
-		}
-		if is != h.Home {
-			conflicts = append(conflicts, Conflict{h.Application, is, []creel.SubclusterID{h.Home}, "the store had that home already"})
 		}
 	}
 	return conflicts, err

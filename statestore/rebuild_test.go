@@ -68,17 +68,19 @@ func TestTwoResourceManagersThatClaimOneApplication(t *testing.T) {
 	}
 }
 
-func TestReclaimKeepsWhatIsThere(t *testing.T) {
+func TestReclaimOutranksWhatIsThere(t *testing.T) {
 	m := statestore.NewMemory(statestore.NewTwin("m", nil), time.Now)
 	if _, _, err := m.Claim(t.Context(), storetest.App(1), "sc-9"); err != nil {
 		t.Fatal(err)
 	}
 	homes := []statestore.Home{{Application: storetest.App(1), Home: "sc-1"}, {Application: storetest.App(2), Home: "sc-2"}, {Home: "sc-1"}}
 	conflicts, err := statestore.Reclaim(t.Context(), m, homes)
-	if !errors.Is(err, creel.ErrInvalidRequest) || len(conflicts) != 1 || conflicts[0].Home != "sc-9" || !slices.Equal(conflicts[0].Others, []creel.SubclusterID{"sc-1"}) {
+	if !errors.Is(err, creel.ErrInvalidRequest) || len(conflicts) != 1 || conflicts[0].Home != "sc-1" || !slices.Equal(conflicts[0].Others, []creel.SubclusterID{"sc-9"}) {
 		t.Fatalf("conflicts %v, error %v", conflicts, err)
 	}
-	if is, err := m.Home(t.Context(), storetest.App(2)); err != nil || is != "sc-2" {
-		t.Fatalf("home is %q, %v", is, err)
+	for app, want := range map[int]creel.SubclusterID{1: "sc-1", 2: "sc-2"} {
+		if is, err := m.Home(t.Context(), storetest.App(app)); err != nil || is != want {
+			t.Fatalf("home of %d is %q, %v", app, is, err)
+		}
 	}
 }

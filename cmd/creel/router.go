@@ -51,7 +51,7 @@ func routerSettings(s *settings.Settings) (routerConfig, error) {
 		policy: policy,
 		client: s.Listen("yarn.router.clientrm.address", "yarn.router.bind-host"), admin: s.Listen("yarn.router.rmadmin.address", "yarn.router.bind-host"), web: s.Listen("yarn.router.webapp.address", "yarn.router.bind-host"),
 		user: s.String("creel.router.proxy-user"), poll: s.Duration("creel.store.poll-interval"), kept: s.Int("creel.router.decisions-kept"),
-		dashboard: s.Bool("creel.router.dashboard"), rpc: rpcLimits(s), log: slog.Default(),
+		dashboard: s.Bool("creel.router.dashboard"), rpc: rpcLimits(s, "yarn.resourcemanager.client.thread-count"), log: slog.Default(),
 	}
 	c.remote = remote.Config{User: c.user, OpenFor: s.Duration("creel.router.breaker.open-time"), Trips: uint32(s.Int("creel.router.breaker.failures"))}
 	c.remote.Deadlines[remote.Write], c.remote.Deadlines[remote.Read], c.remote.Deadlines[remote.List] = forward, forward, s.Duration("creel.router.list-timeout")
@@ -148,8 +148,8 @@ func newRouter(c routerConfig, store statestore.Store, started time.Time) (*rout
 	return &routerParts{
 		entry: readyEntry{Role: "router", Addresses: map[string]string{"client": listener.Addr().String(), "admin": adminListener.Addr().String(), "web": web}},
 		gate:  gate, watcher: watcher, health: h, close: pool.Close,
-		parts: []part{{"router view", watcher.Run}, {"router client door", func(ctx context.Context) error { return server.Run(ctx, listener) }},
-			{"router admin door", func(ctx context.Context) error { return adminServer.Run(ctx, adminListener) }}, {"router web door", runWeb}},
+		parts: append(rebuildPart(store, watcher.View, pool, c.log), []part{{"router view", watcher.Run}, {"router client door", func(ctx context.Context) error { return server.Run(ctx, listener) }},
+			{"router admin door", func(ctx context.Context) error { return adminServer.Run(ctx, adminListener) }}, {"router web door", runWeb}}...),
 	}, nil
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -43,7 +44,7 @@ func openStore(ctx context.Context, url string, s *settings.Settings) (statestor
 		return nil, nil, usage(fmt.Errorf("store %q: expected memory or a redis URL such as redis://127.0.0.1:6379", url))
 	}
 	store, err := redis.Open(redis.Config{URL: url, Prefix: s.String("creel.store.prefix"), Timeout: s.Duration("creel.store.timeout"),
-		Wait: s.Int("creel.store.wait-replicas"), WaitTimeout: s.Duration("creel.store.wait-timeout"), Validate: validPolicy})
+		Wait: s.Int("creel.store.wait-replicas"), WaitTimeout: s.Duration("creel.store.wait-timeout"), Validate: validPolicy, Log: slog.Default()})
 	if err != nil {
 		return nil, nil, usage(err)
 	}

@@ -23,6 +23,12 @@ func (a anyIdentity) Claim(ctx context.Context, app creel.ApplicationID, member 
 	return claimApp(ctx, t, app, member)
 }
 
+func (a anyIdentity) Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+	t := a.s.apps()
+	t.any = true
+	return moveApp(ctx, t, app, from, to)
+}
+
 func claimApp(ctx context.Context, t table, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
 	if err := statestore.CheckApplication(app); err != nil {
 		return "", false, err
@@ -40,13 +46,17 @@ func (s *Store) Claim(ctx context.Context, app creel.ApplicationID, member creel
 
 // Move implements statestore.Homes.
 func (s *Store) Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+	return moveApp(ctx, s.apps(), app, from, to)
+}
+
+func moveApp(ctx context.Context, t table, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
 	if err := statestore.CheckApplication(app); err != nil {
 		return "", err
 	}
 	if err := subcluster.ValidID(to); err != nil {
 		return "", err
 	}
-	is, ok, err := s.apps().move(ctx, ofApp(app), app.String(), from, to)
+	is, ok, err := t.move(ctx, ofApp(app), app.String(), from, to)
 	switch {
 	case err != nil || ok:
 		return is, err

@@ -4,6 +4,7 @@ package redis_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -17,7 +18,15 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The tests wait for servers far more than they compute: more of them than there
+// are cores run side by side, each with servers of its own.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var prefixes atomic.Int64
 
@@ -52,11 +61,13 @@ func contract(t *testing.T, url string, set func(t *testing.T, key, field, value
 }
 
 func TestOneServerKeepsTheContract(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	contract(t, s.URL(), func(t *testing.T, key, field, value string) { s.Do("HSET", key, field, value) }, 0)
 }
 
 func TestAClusterKeepsTheContract(t *testing.T) {
+	t.Parallel()
 	c := redistest.StartCluster(t, 3)
 	contract(t, c.URL(), func(t *testing.T, key, field, value string) {
 		var addrs []string
@@ -72,6 +83,7 @@ func TestAClusterKeepsTheContract(t *testing.T) {
 }
 
 func TestSentinelsWithAReplicaKeepTheContract(t *testing.T) {
+	t.Parallel()
 	s := redistest.StartSentinels(t)
 	contract(t, s.URL(), func(t *testing.T, key, field, value string) { s.Primary.Do("HSET", key, field, value) }, 1)
 }

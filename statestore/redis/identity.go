@@ -14,11 +14,14 @@ import (
 // A store has an identity, made by whoever opens an empty one, and each shard
 // carries it as a mark. A claim in a shard without the mark would give a running
 // application a second home, so it is refused until Reopen has written the homes
-// that the ResourceManagers report. States of the identity:
+// that the ResourceManagers report. A rebuilt store has a new identity, and only
+// that is adopted by those who knew the one before: an empty store that a
+// newcomer has opened meanwhile, knowing no better, is not. States:
 const (
 	stateMaking  = "making"     // shards are being marked: an empty store is opened
-	stateRebuild = "rebuilding" // homes are being written back: nobody else may claim
-	stateReady   = "ready"
+	stateReady   = "ready"      // made by opening an empty store
+	stateRebuild = "rebuilding" // homes are being written back: nobody may claim
+	stateRebuilt = "rebuilt"    // ready, and all that the ResourceManagers run is there
 )
 
 func came(why string) error {
@@ -39,7 +42,7 @@ func (s *Store) known(ctx context.Context) (string, error) {
 	if p := s.identity.Load(); p != nil {
 		return *p, nil
 	}
-	id, schema, state, err := s.openMeta(ctx, stateMaking)
+	id, schema, state, err := s.openMeta(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -62,8 +65,8 @@ func (s *Store) known(ctx context.Context) (string, error) {
 }
 
 // openMeta reads identity, schema and state, and makes them if there are none.
-func (s *Store) openMeta(ctx context.Context, state string) (id, schema, is string, err error) {
-	list, err := s.write(ctx, openScript, []string{s.control("meta")}, rand.Text(), strconv.Itoa(statestore.SchemaVersion), state)
+func (s *Store) openMeta(ctx context.Context) (id, schema, is string, err error) {
+	list, err := s.write(ctx, openScript, []string{s.control("meta")}, rand.Text(), strconv.Itoa(statestore.SchemaVersion), stateMaking)
 	if err != nil {
 		return "", "", "", err
 	}
@@ -102,8 +105,8 @@ func (s *Store) everyShard(ctx context.Context, sc *script, args ...any) error {
 	return first
 }
 
-// adopt is called when a shard does not have the mark we know. If another
-// identity is ready, somebody has rebuilt the store: we go on with that.
+// adopt is called when a shard does not have the mark we know. If somebody has
+// rebuilt the store we go on with that.
 func (s *Store) adopt(ctx context.Context, mark string) error {
 	if mark == "" {
 		return came("a shard has lost its mark")
@@ -113,11 +116,56 @@ func (s *Store) adopt(ctx context.Context, mark string) error {
 		return err
 	}
 	list, _ := v.([]any)
-	if len(list) != 2 || str(list[0]) != mark || str(list[1]) != stateReady {
+	switch {
+	case len(list) != 2 || str(list[0]) != mark || str(list[1]) == stateMaking || str(list[1]) == stateRebuild:
 		return came("it is not ready yet")
+	case str(list[1]) != stateRebuilt:
+		return came("somebody opened it as a new one, and nobody has rebuilt it")
 	}
 	s.identity.Store(&mark)
 	return nil
+}
+
+// Lost tells whether the store, or a part of it, came back empty and waits for
+// Reopen. It asks all shards, and goes on with a store that somebody else has
+// rebuilt. A process that has not known the store before it was lost cannot
+// tell, unless it is being rebuilt.
+func (s *Store) Lost(ctx context.Context) (bool, error) {
+	known := ""
+	if p := s.identity.Load(); p != nil {
+		known = *p
+	}
+	v, err := s.do(ctx, command("HMGET", s.control("meta"), "id", "state"))
+	if err != nil {
+		return false, err
+	}
+	list, _ := v.([]any)
+	id, state := str(at(list, 0)), str(at(list, 1))
+	switch {
+	case state == stateRebuild:
+		return true, nil
+	case known == "":
+		_, err := s.known(ctx)
+		return false, err
+	case id != known && state == stateRebuilt:
+		s.identity.Store(&id)
+	case id != known:
+		return true, nil
+	}
+	calls := make([]*call, shards)
+	for n := range calls {
+		calls[n] = command("HGET", s.shard(int64(n), "guard"), "@")
+	}
+	marks, err := s.all(ctx, calls)
+	if err != nil {
+		return false, err
+	}
+	for _, mark := range marks {
+		if str(mark) != id {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // CheckSchema implements statestore.Schema.
@@ -135,20 +183,30 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	return statestore.ReadableSchema(str(v))
 }
 
-// Reopen makes a store that came back empty, or of which a part did, serve new
-// claims again: it writes the rebuilt homes (statestore.Rebuild of what all
-// ResourceManagers report), and only then marks the shards. Homes that are
-// there already win, and are told as conflicts. It may be repeated, also by
-// another process, until it returns no error.
-func (s *Store) Reopen(ctx context.Context, homes []statestore.Home) ([]statestore.Conflict, error) {
-	id, schema, _, err := s.openMeta(ctx, stateRebuild)
+// Reopen makes a store that came back empty, or of which a part did, serve
+// claims again. It stops the claims of everybody, then calls collect for the
+// homes that there must be (statestore.Rebuild of what all ResourceManagers
+// report), writes them, and only then marks the shards. What is reported
+// outranks what was claimed in the store while it had forgotten; that is told as
+// a conflict. It may be repeated, also by another process, until it returns no
+// error; until then no claim is served.
+func (s *Store) Reopen(ctx context.Context, collect func(context.Context) ([]statestore.Home, error)) ([]statestore.Conflict, error) {
+	list, err := s.write(ctx, reopenScript, []string{s.control("meta")}, rand.Text(), strconv.Itoa(statestore.SchemaVersion), stateRebuild)
 	if err != nil {
 		return nil, err
 	}
-	if err := statestore.ReadableSchema(schema); err != nil {
+	if len(list) != 2 {
+		return nil, surprise(list)
+	}
+	id := str(list[0])
+	if err := statestore.ReadableSchema(str(list[1])); err != nil {
 		return nil, err
 	}
-	if _, err := s.write(ctx, stateScript, []string{s.control("meta")}, id, stateRebuild); err != nil {
+	if err := s.mark(ctx, "!"+id, ""); err != nil { // nobody's identity
+		return nil, err
+	}
+	homes, err := collect(ctx)
+	if err != nil {
 		return nil, err
 	}
 	conflicts, err := statestore.Reclaim(ctx, anyIdentity{s}, homes)
@@ -158,7 +216,7 @@ func (s *Store) Reopen(ctx context.Context, homes []statestore.Home) ([]statesto
 	if err := s.mark(ctx, id, ""); err != nil {
 		return conflicts, err
 	}
-	if list, err := s.write(ctx, stateScript, []string{s.control("meta")}, id, stateReady); err != nil {
+	if list, err := s.write(ctx, stateScript, []string{s.control("meta")}, id, stateRebuilt); err != nil {
 		return conflicts, err
 	} else if list[0] != "OK" {
 		return conflicts, came("it was replaced again while it was rebuilt")

@@ -15,6 +15,7 @@ import (
 // Random conversations with Redis and with the memory twin give the same
 // answers.
 func TestRedisAnswersAsTheTwinDoes(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	var last *redis.Store
 	storetest.Model(t, func() statestore.Store {

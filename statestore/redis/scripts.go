@@ -305,6 +305,14 @@ if m[1] and m[2] then return {m[1], m[2], m[3] or ''} end
 redis.call('HSET', KEYS[2], 'id', m[1] or ARGV[5], 'schema', m[2] or ARGV[6], 'state', m[3] or ARGV[7])
 return {m[1] or ARGV[5], m[2] or ARGV[6], m[3] or ARGV[7]}`)
 
+	// KEYS meta; ARGV[5] identity for the rebuilt store, [6] schema if it has
+	// none, [7] the state meanwhile. A rebuilding that is under way goes on.
+	reopenScript = newScript(guard + `
+local m = redis.call('HMGET', KEYS[2], 'id', 'schema', 'state')
+if m[1] and m[2] and m[3] == ARGV[7] then return {m[1], m[2]} end
+redis.call('HSET', KEYS[2], 'id', ARGV[5], 'schema', m[2] or ARGV[6], 'state', ARGV[7])
+return {ARGV[5], m[2] or ARGV[6]}`)
+
 	// ARGV[5] identity; [6] "nx" to mark only what has no mark.
 	markScript = newScript(guard + `
 if ARGV[6] == 'nx' then redis.call('HSETNX', KEYS[1], '@', ARGV[5]) else redis.call('HSET', KEYS[1], '@', ARGV[5]) end

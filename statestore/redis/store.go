@@ -51,6 +51,7 @@ func Open(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	listen(cfg.Log)
 	s := &Store{cfg: cfg, channel: cfg.Prefix + ":changes", opening: make(chan struct{}, 1), lanes: map[string]*lane{}}
 	var conf *tls.Config
 	if t.tls || cfg.TLS != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"regexp"
@@ -51,6 +52,7 @@ type Config struct {
 	Flights  int // pipelines under way at once, for each server: 2, with Wait 16
 
 	Validate statestore.Validate // of policy documents; nil accepts all
+	Log      *slog.Logger        // hears the client library, at debug level; nil: silent
 	// Dial replaces the dialer, for tests.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }

@@ -179,6 +179,17 @@ func (s *Server) Try(args ...any) (any, error) {
 	return c.Do(context.Background(), args...).Result()
 }
 
+// replication is what a server says of its role; "" while it cuts connections,
+// as it does when its role changes.
+func (s *Server) replication() string {
+	v, err := s.Try("INFO", "replication")
+	if err != nil {
+		return ""
+	}
+	text, _ := v.(string)
+	return text
+}
+
 // until polls a condition that a healthy system reaches by itself.
 func (s *Server) until(what string, cond func() bool) {
 	s.tb.Helper()
@@ -208,13 +219,13 @@ func StartCluster(tb testing.TB, n int, args ...string) *Cluster {
 		s.Do("CLUSTER", "ADDSLOTSRANGE", 16384*i/n, 16384*(i+1)/n-1)
 		s.Do("CLUSTER", "SET-CONFIG-EPOCH", i+1)
 	}
-	for i, s := range c.Nodes[1:] {
+	for _, s := range c.Nodes[1:] {
 		s.Do("CLUSTER", "MEET", "127.0.0.1", c.Nodes[0].Port(), bus[0])
-		_ = i
 	}
 	for _, s := range c.Nodes {
 		s.until("the cluster is whole", func() bool {
-			info, _ := s.Do("CLUSTER", "INFO").(string)
+			v, _ := s.Try("CLUSTER", "INFO")
+			info, _ := v.(string)
 			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", n)) &&
 				strings.Contains(info, "cluster_slots_assigned:16384")
 		})
@@ -241,9 +252,17 @@ type Sentinels struct {
 // MasterName under which the Sentinels know the primary.
 const MasterName = "creel"
 
-// StartSentinels runs them. The Sentinels find a primary down after 500 ms. The
-// replica and, through the Sentinels, the clients know the primary by the
-// address of a Proxy, so that cutting Via partitions it from everybody.
+// How long a primary must be silent to be taken for down, in ms: for good, and
+// while a failover is awaited.
+const (
+	patience   = 3_600_000
+	impatience = 1000
+)
+
+// StartSentinels runs them. The Sentinels take the primary for down only while
+// AwaitFailover waits: a machine that stalls ends no test. The replica and,
+// through the Sentinels, the clients know the primary by the address of a Proxy,
+// so that cutting Via partitions it from everybody.
 func StartSentinels(tb testing.TB, args ...string) *Sentinels {
 	tb.Helper()
 	s := &Sentinels{Primary: Start(tb, args...)}
@@ -252,20 +271,24 @@ func StartSentinels(tb testing.TB, args ...string) *Sentinels {
 	s.Primary.Do("CONFIG", "SET", "replica-announce-ip", "127.0.0.1", "replica-announce-port", viaPort)
 	s.Replica = Start(tb, append([]string{"--replicaof", "127.0.0.1 " + viaPort}, args...)...)
 	s.Replica.until("the replica is in step", func() bool {
-		info, _ := s.Primary.Do("INFO", "replication").(string)
-		return strings.Contains(info, "state=online")
+		return strings.Contains(s.Primary.replication(), "state=online")
 	})
 	for range 3 {
 		s.Sentinels = append(s.Sentinels, start(tb, "redis-sentinel", func(dir string, port int) []string {
 			conf := filepath.Join(dir, "sentinel.conf")
 			text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nlogfile %s\nsentinel monitor %s 127.0.0.1 %s 2\n"+
-				"sentinel down-after-milliseconds %s 500\nsentinel failover-timeout %s 3000\nsentinel parallel-syncs %s 1\n",
-				port, dir, filepath.Join(dir, "redis.log"), MasterName, viaPort, MasterName, MasterName, MasterName)
+				"sentinel down-after-milliseconds %s %d\nsentinel failover-timeout %s 3000\nsentinel parallel-syncs %s 1\n",
+				port, dir, filepath.Join(dir, "redis.log"), MasterName, viaPort, MasterName, patience, MasterName, MasterName)
 			if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 				tb.Fatal(err)
 			}
 			return []string{conf}
 		}))
+	}
+	// They look and speak several times a second: a failover is as
+	// real, and the tests wait less.
+	for _, w := range s.Sentinels {
+		w.Do("SENTINEL", "DEBUG", "info-period", 200, "ping-period", 500, "ask-period", 100, "publish-period", 100)
 	}
 	for _, w := range s.Sentinels {
 		w.until("the Sentinels know each other and the replica", func() bool {
@@ -304,12 +327,18 @@ func (s *Sentinels) URL() string {
 	return "redis-sentinel://" + strings.Join(addrs, ",") + "/" + MasterName
 }
 
-// AwaitFailover waits until the replica is the primary.
+// AwaitFailover waits until the replica is the primary, after the caller has
+// made the primary silent.
 func (s *Sentinels) AwaitFailover() {
 	s.Replica.tb.Helper()
+	wait := func(ms int) {
+		for _, w := range s.Sentinels {
+			w.Do("SENTINEL", "SET", MasterName, "down-after-milliseconds", ms)
+		}
+	}
+	wait(impatience)
 	s.Replica.until("the replica is promoted", func() bool {
-		info, _ := s.Replica.Do("INFO", "replication").(string)
-		return strings.Contains(info, "role:master")
+		return strings.Contains(s.Replica.replication(), "role:master")
 	})
 	for _, w := range s.Sentinels {
 		w.until("the Sentinels name the new primary", func() bool {
@@ -317,4 +346,5 @@ func (s *Sentinels) AwaitFailover() {
 			return err == nil && pairs(v)["port"] == strconv.Itoa(s.Replica.Port())
 		})
 	}
+	wait(patience)
 }

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rebuild_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/rebuild"
+	"github.com/creelrm/creel/statestore/redis"
+	"github.com/creelrm/creel/statestore/redis/redistest"
+	"github.com/creelrm/creel/statestore/storetest"
+	"github.com/creelrm/creel/statestore/watch"
+	"github.com/creelrm/creel/subcluster"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// managers are the members' ResourceManagers: what they run, and who is silent.
+type managers struct {
+	mu     sync.Mutex
+	run    map[creel.SubclusterID][]statestore.ReportedApplication
+	silent map[creel.SubclusterID]bool
+	asked  map[creel.SubclusterID]int
+	ended  []string
+}
+
+func (m *managers) ask(_ context.Context, s *subcluster.Status) ([]statestore.ReportedApplication, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked[s.ID]++
+	if m.silent[s.ID] {
+		return nil, errors.New("it does not answer")
+	}
+	return m.run[s.ID], nil
+}
+
+func (m *managers) end(_ context.Context, s *subcluster.Status, app creel.ApplicationID) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended = append(m.ended, string(s.ID)+" "+app.String())
+	return nil
+}
+
+// text is a writer for concurrent loggers.
+type text struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (t *text) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.b.Write(p)
+}
+
+func (t *text) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.b.String()
+}
+
+func until(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !cond(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// Redis comes back empty. Two routers look after it; one rebuilds it from what
+// the members run, once all of them answer; two members claim one application,
+// and the one that accepted it later has to end it.
+func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
+	server := redistest.Start(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	noon := time.Unix(1_700_000_000, 0)
+	rms := &managers{asked: map[creel.SubclusterID]int{}, silent: map[creel.SubclusterID]bool{"sc-2": true}, run: map[creel.SubclusterID][]statestore.ReportedApplication{
+		"sc-1": {{ID: storetest.App(1), Attempt: 1, Submitted: noon}, {ID: storetest.App(2), Attempt: 1, Submitted: noon.Add(time.Minute)}},
+		"sc-2": {{ID: storetest.App(2), Attempt: 1, Submitted: noon}, {ID: storetest.App(1), Unmanaged: true, Attempt: 1}},
+	}}
+	var log text
+	defer func() {
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	}()
+	var stores []*redis.Store
+	var views []func() *subcluster.View
+	for _, name := range []string{"router-1", "router-2"} {
+		s, err := redis.Open(redis.Config{URL: server.URL()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			cancel()
+			wg.Wait()
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		w := watch.New(s, watch.Config{Poll: 20 * time.Millisecond})
+		r := rebuild.New(s, rebuild.Config{View: w.View, Ask: rms.ask, End: rms.end, Name: name, Every: 20 * time.Millisecond,
+			Log: slog.New(slog.NewTextHandler(&log, nil))})
+		wg.Go(func() { _ = w.Run(ctx) })
+		wg.Go(func() { _ = r.Run(ctx) })
+		stores, views = append(stores, s), append(views, w.View)
+	}
+	members := []subcluster.Member{{ID: "sc-1", Lease: time.Hour}, {ID: "sc-2", Lease: time.Hour}}
+	for _, m := range members {
+		if err := stores[0].Register(ctx, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := stores[0].PutPolicy(ctx, statestore.PolicyWrite{Queue: "root", Document: []byte("{}"), Author: "alice"}); err != nil {
+		t.Fatal(err)
+	}
+	for i, home := range []creel.SubclusterID{"sc-1", "sc-2"} {
+		if _, fresh, err := stores[i].Claim(ctx, storetest.App(i+1), home); err != nil || !fresh {
+			t.Fatal(fresh, err)
+		}
+	}
+	for _, view := range views {
+		until(t, "the routers see both members and the policy", func() bool {
+			v := view()
+			return v != nil && len(v.Active()) == 2 && len(v.Policies.All()) == 1
+		})
+	}
+	reads := func() int { rms.mu.Lock(); defer rms.mu.Unlock(); return rms.asked["sc-1"] }
+	if reads() != 0 {
+		t.Fatal("a whole store is rebuilt")
+	}
+	// The looks that saw the policy's view must be over before the store is lost.
+	time.Sleep(100 * time.Millisecond)
+
+	server.Do("FLUSHALL")
+	until(t, "sc-1 is asked", func() bool { return reads() > 2 })
+	if _, _, err := stores[1].Claim(ctx, storetest.App(1), "sc-2"); !errors.Is(err, creel.ErrUnavailable) {
+		t.Fatalf("while sc-2 has not answered a claim gave %v", err)
+	}
+	if strings.Contains(log.String(), "state store rebuilt") {
+		t.Fatal("the store was rebuilt without sc-2")
+	}
+	rms.mu.Lock()
+	rms.silent["sc-2"] = false
+	rms.mu.Unlock()
+
+	want := map[int]creel.SubclusterID{1: "sc-1", 2: "sc-2"}
+	for _, s := range stores {
+		for app, home := range want {
+			until(t, "a claim is served again", func() bool {
+				is, fresh, err := s.Claim(ctx, storetest.App(app), "sc-3")
+				if err == nil && (is != home || fresh) {
+					t.Fatalf("application %d has home %q, fresh %v", app, is, fresh)
+				}
+				return err == nil
+			})
+		}
+	}
+	until(t, "the loser is ended", func() bool {
+		rms.mu.Lock()
+		defer rms.mu.Unlock()
+		return slices.Equal(rms.ended, []string{"sc-1 " + storetest.App(2).String()})
+	})
+	audit := `msg=audit action=rebuild application=` + storetest.App(2).String() + ` home=sc-2 others=[sc-1] rule="it was accepted there first"`
+	if strings.Count(log.String(), audit) != 1 {
+		t.Fatalf("the audit line %q is not there once:\n%s", audit, log.String())
+	}
+	until(t, "the policy is back", func() bool {
+		r, err := stores[0].Records(ctx)
+		return err == nil && len(r.Policies) == 1 && string(r.Policies[0].Document) == "{}" && r.Policies[0].Author == "alice"
+	})
+}
