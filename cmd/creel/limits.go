@@ -7,12 +7,18 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 )
 
-// rpcLimits are the limits every Hadoop RPC door shares.
-func rpcLimits(s *settings.Settings) hrpc.Config {
+// rpcLimits are the limits every Hadoop RPC door of a daemon shares. threads are
+// the keys of Hadoop's handler threads of those doors.
+func rpcLimits(s *settings.Settings, threads ...string) hrpc.Config {
+	connections := s.Int("ipc.server.max.connections")
+	if connections == 0 {
+		connections = s.Int("creel.ipc.server.max-connections")
+	}
 	return hrpc.Config{
 		MaxFrame:           int(s.Long("ipc.maximum.data.length")),
-		MaxConnections:     s.Int("creel.ipc.server.max-connections"),
+		MaxConnections:     connections,
 		MaxPerAddress:      s.Int("creel.ipc.server.max-connections-per-address"),
+		MaxCalls:           maxCalls(s, threads),
 		MaxCallsPerConn:    s.Int("creel.ipc.server.max-calls-per-connection"),
 		MaxRequestBytes:    s.Bytes("creel.ipc.server.max-request-memory"),
 		MaxReplyBytes:      int(s.Bytes("creel.ipc.server.max-reply-bytes")),
@@ -23,4 +29,29 @@ func rpcLimits(s *settings.Settings) hrpc.Config {
 		IdleTime:           2 * s.Duration("ipc.client.connection.maxidletime"),
 		DrainTime:          s.Duration("creel.drain-timeout"),
 	}
+}
+
+// maxCalls is how many calls may be in flight on a door: what Hadoop's queue
+// would hold, once somebody set its size or a number of threads. Nobody's wish
+// is 0, hrpc's own default: a call in flight costs us no thread, so that
+// Hadoop's defaults would refuse what we can serve.
+func maxCalls(s *settings.Settings, threads []string) int {
+	const queue = "ipc.server.handler.queue.size"
+	most, set := 0, origin(s, queue) != "default"
+	for _, key := range threads {
+		most = max(most, s.Int(key))
+		set = set || origin(s, key) != "default"
+	}
+	if !set || most == 0 {
+		return 0
+	}
+	return most * s.Int(queue)
+}
+
+func origin(s *settings.Settings, key string) string {
+	v, ok := s.Lookup(key)
+	if !ok {
+		return "default"
+	}
+	return v.Origin.Source
 }

@@ -51,7 +51,7 @@ func proxySettings(s *settings.Settings) (proxyConfig, error) {
 		web: "127.0.0.1:0", policy: policy, callTime: s.Duration("creel.proxy.call-timeout"), mailbox: s.Int("creel.proxy.inbox"), sessions: s.Int("creel.proxy.max-sessions"),
 		session: amrmproxy.Config{TwinBeat: s.Duration("creel.proxy.beat-interval"), SlowAfter: s.Duration("creel.proxy.member-timeout"),
 			StuckAfter: s.Duration("creel.proxy.move-asks-after"), MasterExpiry: s.Duration("yarn.am.liveness-monitor.expiry-interval-ms")},
-		poll: s.Duration("creel.store.poll-interval"), secretFile: s.String("creel.cluster.secret-file"), rpc: rpcLimits(s), log: slog.Default()}, nil
+		poll: s.Duration("creel.store.poll-interval"), secretFile: s.String("creel.cluster.secret-file"), rpc: rpcLimits(s, "yarn.nodemanager.amrmproxy.client.thread-count"), log: slog.Default()}, nil
 }
 
 // proxyParts is an AM-RM proxy assembled.

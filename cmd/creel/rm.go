@@ -48,7 +48,7 @@ func rmConfig(s *settings.Settings) (rmrpc.Config, error) {
 		TokenMax:          s.Duration("yarn.resourcemanager.delegation.token.max-lifetime"),
 		TokenKeyAge:       s.Duration("yarn.resourcemanager.delegation.key.update-interval"),
 		Mailbox:           s.Int("creel.rm.inbox"),
-		RPC:               rpcLimits(s),
+		RPC:               rpcLimits(s, "yarn.resourcemanager.client.thread-count", "yarn.resourcemanager.scheduler.client.thread-count", "yarn.resourcemanager.resource-tracker.client.thread-count"),
 		Logger:            slog.Default(),
 	}
 	c.Hosts = func() (rmrpc.Hosts, error) {

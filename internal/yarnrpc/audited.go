@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package yarnrpc
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/yarnpb"
+)
+
+// changing are the methods that change something a person answers for.
+// Heartbeats (allocate, nodeHeartbeat) change too, by the thousand, and are what
+// was registered going on: they are not among them.
+var changing = map[string]map[string]bool{
+	ApplicationClientProtocolName: set("submitApplication", "failApplicationAttempt", "forceKillApplication", "getDelegationToken", "renewDelegationToken",
+		"cancelDelegationToken", "moveApplicationAcrossQueues", "submitReservation", "updateReservation", "deleteReservation",
+		"updateApplicationPriority", "signalToContainer", "updateApplicationTimeouts"),
+	ApplicationMasterProtocolName: set("registerApplicationMaster", "finishApplicationMaster"),
+	ContainerManagementProtocolName: set("startContainers", "stopContainers", "increaseContainersResource", "updateContainer", "signalToContainer", "localize",
+		"reInitializeContainer", "restartContainer", "rollbackLastReInitialization", "commitLastReInitialization"),
+	ResourceTrackerName: set("registerNodeManager", "unRegisterNodeManager"),
+	ResourceManagerAdministrationProtocolName: set("refreshQueues", "refreshNodes", "refreshSuperUserGroupsConfiguration", "refreshUserToGroupsMappings",
+		"refreshAdminAcls", "refreshServiceAcls", "updateNodeResource", "refreshNodesResources", "addToClusterNodeLabels", "removeFromClusterNodeLabels",
+		"replaceLabelsOnNodes", "refreshClusterMaxPriority", "mapAttributesToNodes", "deregisterSubCluster", "saveFederationQueuePolicy",
+		"batchSaveFederationQueuePolicies", "deleteFederationApplication", "deleteFederationPoliciesByQueues"),
+	DistributedSchedulingAMProtocolName: set("registerApplicationMasterForDistributedScheduling", "finishApplicationMaster"),
+	HAServiceProtocolName:               set("transitionToActive", "transitionToStandby", "transitionToObserver"),
+}
+
+func set(names ...string) map[string]bool {
+	out := make(map[string]bool, len(names))
+	for _, n := range names {
+		out[n] = true
+	}
+	return out
+}
+
+// Audited tells whether a call changes something a person answers for, and what
+// it is about: the id of an application, attempt, container or node, a queue, or
+// "". Masters' calls are about the attempt that their connection's user is.
+func Audited(call *hrpc.Call, request proto.Message) (what string, changes bool) {
+	if !changing[call.Protocol][call.Method] {
+		return "", false
+	}
+	switch r := Request(request).(type) {
+	case interface {
+		GetApplicationId() *yarnpb.ApplicationIdProto
+	}:
+		what = yarnpb.ToApplicationID(r.GetApplicationId()).String()
+	case *yarnpb.SubmitApplicationRequestProto:
+		what = yarnpb.ToApplicationID(r.GetApplicationSubmissionContext().GetApplicationId()).String()
+	case interface {
+		GetApplicationAttemptId() *yarnpb.ApplicationAttemptIdProto
+	}:
+		what = yarnpb.ToAttemptID(r.GetApplicationAttemptId()).String()
+	case interface {
+		GetContainerId() *yarnpb.ContainerIdProto
+	}:
+		what = yarnpb.ToContainerID(r.GetContainerId()).String()
+	case *yarnpb.ContainerIdProto:
+		what = yarnpb.ToContainerID(r).String()
+	case interface{ GetNodeId() *yarnpb.NodeIdProto }:
+		what = yarnpb.ToNodeID(r.GetNodeId()).String()
+	case interface{ GetQueue() string }:
+		what = r.GetQueue()
+	default:
+		if call.Protocol == ApplicationMasterProtocolName || call.Protocol == DistributedSchedulingAMProtocolName {
+			what = call.Identity.User
+		}
+	}
+	return what, true
+}
