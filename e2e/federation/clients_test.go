@@ -37,14 +37,12 @@ var started = regexp.MustCompile(`Start request for container_e\d+_(\d+_\d+)_`)
 func (f *Federation) ran() map[string]map[string]int {
 	out := map[string]map[string]int{}
 	for _, s := range f.Subclusters {
-		for _, n := range s.Nodes {
-			for _, m := range started.FindAllStringSubmatch(n.Output(), -1) {
-				app := "application_" + m[1]
-				if out[app] == nil {
-					out[app] = map[string]int{}
-				}
-				out[app][s.ID]++
+		for _, m := range started.FindAllStringSubmatch(s.Node.Output(), -1) {
+			app := "application_" + m[1]
+			if out[app] == nil {
+				out[app] = map[string]int{}
 			}
+			out[app][s.ID]++
 		}
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/hadoop"
@@ -67,6 +68,16 @@ func (d *Daemon) Restart(t testing.TB) {
 	d.spawn(t)
 }
 
+// Creel runs a command line of ours that must end well.
+func (f *Federation) Creel(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(rm.Binary(t), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("creel %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
 // tempDir is a directory of one process of one test, with a short name.
 func tempDir(t testing.TB, name string) string {
 	t.Helper()
@@ -93,8 +104,8 @@ type Subcluster struct {
 	RM      *Daemon
 	Doors   hadoop.Addresses
 	Proxy   *Daemon
-	Nodes   []*hadoop.NodeManager // all on the proxy's address
-	address string                // loopback address of its node and proxy
+	Node    *hadoop.NodeManager
+	address string // loopback address of its node and proxy
 }
 
 // Federation is all of it, running.
@@ -112,7 +123,7 @@ type Federation struct {
 type Options struct {
 	Subclusters int         // default 2
 	Routers     int         // default 2
-	Nodes       int         // of each subcluster, default 1
+	NoNodes     bool        // leave out the NodeManagers
 	Conf        hadoop.Conf // of all creel daemons, wins over the defaults
 	Policy      string      // document for root; default the built-in policy
 }
@@ -147,21 +158,26 @@ func Start(t testing.TB, o Options) *Federation {
 	for i := range o.Subclusters {
 		hosts = append(hosts, fmt.Sprintf("127.0.0.%d", i+2))
 	}
+	if o.Policy != "" {
+		f.Creel(t, "policy", "set", "root", o.Policy, "--store", f.Store)
+	}
 	f.proxyPort = commonPort(t, hosts)
 	f.Gateway = f.StartProxy(t, "gateway", hosts[0], o.Conf)
 	for i := range o.Subclusters {
 		f.Subclusters = append(f.Subclusters, f.StartSubcluster(t, i+1, o.Conf))
 	}
-	o.Nodes = max(o.Nodes, 1)
 	for _, s := range f.Subclusters {
-		for i := range o.Nodes {
-			s.Nodes = append(s.Nodes, f.StartNode(t, fmt.Sprintf("nm-%s-%d", s.ID, i+1), s.address, s.Doors))
+		if !o.NoNodes {
+			s.Node = f.StartNode(t, "nm-"+s.ID, s.address, s.Doors)
 		}
 	}
 	for i := range o.Routers {
 		f.StartRouter(t, i+1, o.Conf)
 	}
-	f.Await(t, o.Subclusters*o.Nodes)
+	f.Await(t, len(f.Nodes()))
+	for _, doors := range f.RouterDoors {
+		AwaitActive(t, doors.Web, o.Subclusters)
+	}
 	return f
 }
 
@@ -264,8 +280,8 @@ func (f *Federation) ClientConf(router int) hadoop.Conf {
 // Nodes are the ids of all nodes.
 func (f *Federation) Nodes() (ids []string) {
 	for _, s := range f.Subclusters {
-		for _, n := range s.Nodes {
-			ids = append(ids, n.ID)
+		if s.Node != nil {
+			ids = append(ids, s.Node.ID)
 		}
 	}
 	return ids

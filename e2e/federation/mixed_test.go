@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/process"
-	"github.com/creelrm/creel/e2e/rm"
 )
 
 // A ResourceManager of ours and a Hadoop one behind one router. The Hadoop one
@@ -26,11 +24,11 @@ func TestMixed(t *testing.T) {
 	_, f.Store = StartRedis(t)
 	const oneEach = `{"home":{"policy":"weighted","weights":{%q:1}},"split":{"policy":"locality","weights":{"sc-1":1,"sc-hadoop":1},"headroomAlpha":0}}`
 	for queue, home := range map[string]string{"root.default": "sc-1", "root.other": "sc-hadoop"} {
-		f.creel(t, "policy", "set", queue, fmt.Sprintf(oneEach, home), "--store", f.Store)
+		f.Creel(t, "policy", "set", queue, fmt.Sprintf(oneEach, home), "--store", f.Store)
 	}
 	f.proxyPort = commonPort(t, []string{"127.0.0.1", "127.0.0.2"})
 	ours := f.StartSubcluster(t, 1, nil)
-	ours.Nodes = append(ours.Nodes, f.StartNode(t, "nm-ours", ours.address, ours.Doors))
+	ours.Node = f.StartNode(t, "nm-ours", ours.address, ours.Doors)
 	state := tempDir(t, "rmstate")
 	theirs := hadoop.StartRM(t, hadoop.RM{Name: "hadoop-rm", Conf: hadoop.Conf{
 		// Container ids must differ over the federation, and Hadoop heeds the
@@ -42,7 +40,7 @@ func TestMixed(t *testing.T) {
 		"yarn.am.liveness-monitor.expiry-interval-ms": "900000",
 	}})
 	other := &Subcluster{ID: "sc-hadoop", Doors: theirs.Addresses, address: "127.0.0.3"}
-	other.Nodes = append(other.Nodes, f.StartNode(t, "nm-hadoop", other.address, theirs.Addresses))
+	other.Node = f.StartNode(t, "nm-hadoop", other.address, theirs.Addresses)
 	f.Subclusters = []*Subcluster{ours, other}
 	agent := start(t, "agent", "agent", f.common(t, theirs.Addresses.Conf()), "--subcluster", other.ID)
 	f.StartRouter(t, 1, nil)
@@ -133,16 +131,6 @@ func TestMixed(t *testing.T) {
 		agent.Restart(t)
 		AwaitActive(t, door, 2)
 	})
-}
-
-// creel runs a command line of ours that must end well.
-func (f *Federation) creel(t testing.TB, args ...string) string {
-	t.Helper()
-	out, err := exec.Command(rm.Binary(t), args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("creel %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
 }
 
 // shell starts a distributed shell of n small containers and returns its

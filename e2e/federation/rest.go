@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,4 +138,25 @@ func (f *Federation) Other(s *Subcluster) *Subcluster {
 		}
 	}
 	return nil
+}
+
+// AwaitActive waits until a router sees so many active members.
+func AwaitActive(t testing.TB, door string, n int) {
+	t.Helper()
+	seen := 0
+	if process.Poll(nil, func() bool {
+		var doc struct{ Subclusters []struct{ State string } }
+		if _, err := Call(t, http.MethodGet, door, "/api/v1/subclusters", nil, &doc); err != nil {
+			return false
+		}
+		seen = 0
+		for _, s := range doc.Subclusters {
+			if strings.EqualFold(s.State, "active") {
+				seen++
+			}
+		}
+		return seen == n
+	}) != nil {
+		t.Fatalf("the router sees %d active members, want %d", seen, n)
+	}
 }
