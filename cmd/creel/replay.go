@@ -43,6 +43,7 @@ type replay struct {
 
 	mu       sync.Mutex
 	runs     map[creel.ApplicationID]int // masters that played their job to its end
+	plays    map[creel.AttemptID]*load.Master
 	granted  map[creel.SubclusterID]int64
 	waits    *hdrhistogram.Histogram // us from ask to grant
 	submits  *hdrhistogram.Histogram // us from when a submission was due
@@ -55,7 +56,7 @@ type replay struct {
 
 func newReplay(jobs []workload.Job, d *workload.Durations, subclusters int) *replay {
 	r := &replay{jobs: jobs, durations: d, client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf, IdleTime: 3 * time.Second}),
-		runs: map[creel.ApplicationID]int{}, granted: map[creel.SubclusterID]int64{},
+		runs: map[creel.ApplicationID]int{}, plays: map[creel.AttemptID]*load.Master{}, granted: map[creel.SubclusterID]int64{},
 		waits: hdrhistogram.New(1, int64(10*time.Minute/time.Microsecond), 3), submits: hdrhistogram.New(1, int64(10*time.Minute/time.Microsecond), 3)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
@@ -94,10 +95,18 @@ func (r *replay) onStart(s nmrpc.Started, exit func(code int32, diagnostic strin
 	ctx, cancel := context.WithCancel(r.ctx)
 	m := &load.Master{Client: r.client, Scheduler: (*addresses)[epoch], Attempt: s.Container.Attempt, Token: amrm,
 		Play: workload.NewMaster(r.jobs[at], workload.DefaultMasterConfig(), r.durations), Beat: 50 * time.Millisecond, Observe: r.observe}
+	r.mu.Lock()
+	r.plays[m.Attempt] = m
+	r.mu.Unlock()
 	r.playing.Add(1)
 	r.masters.Go(func() {
 		defer cancel()
-		defer r.playing.Add(-1)
+		defer func() {
+			r.mu.Lock()
+			delete(r.plays, m.Attempt)
+			r.mu.Unlock()
+			r.playing.Add(-1)
+		}()
 		if err := m.Run(ctx); err != nil {
 			if ctx.Err() == nil {
 				r.trouble(err)
@@ -298,6 +307,12 @@ func (r *replay) follow(ctx context.Context, fed *federation, audit *auditor, be
 			mark, moved = now, time.Now()
 		} else if time.Since(moved) > 90*time.Second {
 			fmt.Fprintln(out, "nothing has moved for 90 s: giving up")
+			r.mu.Lock()
+			for id, m := range r.plays {
+				wants, holds, trouble := m.Progress()
+				fmt.Fprintf(out, "still playing: %s wants %d containers and has %d; last trouble: %s\n", id, wants, holds, trouble)
+			}
+			r.mu.Unlock()
 			return nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -33,6 +34,18 @@ type Master struct {
 	Beat      time.Duration // between allocate calls while there is nothing to say; 100 ms if zero
 	// Observe hears of each grant; nil for none.
 	Observe func(Observation)
+
+	wants, holds atomic.Int64
+	last         atomic.Pointer[string]
+}
+
+// Progress tells how many containers the master still wants, how many it has
+// that have not ended, and the last trouble it had, "" for none.
+func (m *Master) Progress() (wants, holds int64, trouble string) {
+	if t := m.last.Load(); t != nil {
+		trouble = *t
+	}
+	return m.wants.Load(), m.holds.Load(), trouble
 }
 
 // Observation is one granted container: how long its ask waited, from when the
@@ -58,6 +71,9 @@ func (m *Master) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for {
+		wants, holds := r.Play.Outstanding()
+		r.wants.Store(int64(wants))
+		r.holds.Store(int64(holds))
 		if steps.Finish {
 			return r.finish(ctx, steps)
 		}
@@ -110,7 +126,7 @@ func (r *masterRun) register(ctx context.Context) (workload.Steps, error) {
 			r.responseID = 0
 			return r.Play.Registered(), nil
 		}
-		if !again(err) {
+		if !r.again(err) {
 			return workload.Steps{}, fmt.Errorf("register %s: %w", r.Attempt, err)
 		}
 		if err := pause(ctx, 200*time.Millisecond); err != nil {
@@ -123,6 +139,13 @@ func (r *masterRun) register(ctx context.Context) (workload.Steps, error) {
 func again(err error) bool {
 	var transport *hrpc.TransportError
 	return errors.As(err, &transport) || errors.Is(err, creel.ErrBusy) || errors.Is(err, creel.ErrUnavailable) || errors.Is(err, creel.ErrStandby)
+}
+
+// again notes an error for Progress besides.
+func (m *Master) again(err error) bool {
+	text := err.Error()
+	m.last.Store(&text)
+	return again(err)
 }
 
 func pause(ctx context.Context, d time.Duration) error {
@@ -163,7 +186,7 @@ func (r *masterRun) allocate(ctx context.Context, s workload.Steps) (workload.St
 		case errors.Is(err, creel.ErrNotRegistered):
 			// The ResourceManager restarted: register, and ask for everything anew.
 			return r.register(ctx)
-		case !again(err):
+		case !r.again(err):
 			return workload.Steps{}, fmt.Errorf("allocate %s: %w", r.Attempt, err)
 		}
 		if err := pause(ctx, 200*time.Millisecond); err != nil {
@@ -271,6 +294,8 @@ func (r *masterRun) startCall(node creel.NodeID, batch []workload.Start) func(co
 	return func(ctx context.Context) (failed []creel.ContainerID) {
 		answer, err := client.StartContainers(ctx, req)
 		if err != nil {
+			text := err.Error()
+			r.last.Store(&text)
 			for _, s := range batch {
 				failed = append(failed, s.Grant.Container)
 			}
@@ -298,7 +323,7 @@ func (r *masterRun) finish(ctx context.Context, s workload.Steps) error {
 		status, diagnostics = yarnpb.FinalApplicationStatusProto_APP_FAILED, "a task failed too often"
 	}
 	req := &yarnpb.FinishApplicationMasterRequestProto{FinalApplicationStatus: status.Enum(), Diagnostics: proto.String(diagnostics), TrackingUrl: proto.String("")}
-	for {
+	for tries := 0; ; tries++ {
 		answer, err := r.am.FinishApplicationMaster(ctx, req)
 		switch {
 		case err == nil && answer.GetIsUnregistered():
@@ -308,9 +333,9 @@ func (r *masterRun) finish(ctx context.Context, s workload.Steps) error {
 				return err
 			}
 			continue
-		case errors.Is(err, creel.ErrAttemptNotFound), errors.Is(err, creel.ErrApplicationNotFound):
-			return nil // it was finished by a call whose answer was lost
-		case err != nil && !again(err):
+		case errors.Is(err, creel.ErrAttemptNotFound), errors.Is(err, creel.ErrApplicationNotFound), tries > 0 && errors.Is(err, creel.ErrInvalidToken):
+			return nil // it was finished by a call whose answer was lost, and its token went with it
+		case err != nil && !r.again(err):
 			return fmt.Errorf("finish %s: %w", r.Attempt, err)
 		}
 		if err := pause(ctx, 50*time.Millisecond); err != nil {

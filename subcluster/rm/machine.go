@@ -41,6 +41,7 @@ type Machine struct {
 	nodes      map[creel.NodeID]*node
 	nodeList   []*node // in order of first registration; slots of forgotten nodes are reused
 	hosts      map[string][]*node
+	awaited    map[creel.NodeID][]*attempt // attempts of an earlier life, until the nodes of their masters register
 	racks      map[string]*rack
 	rackList   []*rack
 	ix         index

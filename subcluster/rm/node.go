@@ -205,6 +205,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	n.free = n.total
 	n.free.sub(&n.used)
 	m.sortContainers(n, r)
+	m.mastersMissing(n)
 	for _, id := range r.Applications {
 		if a := m.apps[id]; a == nil || a.state.ended() {
 			n.appEnded(id)

@@ -90,6 +90,12 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	case t == nil:
 		m.newAttempt(a)
 	case t.state == tLaunched:
+		if !s.Unmanaged && t.masterNode != (creel.NodeID{}) {
+			if m.awaited == nil {
+				m.awaited = map[creel.NodeID][]*attempt{}
+			}
+			m.awaited[t.masterNode] = append(m.awaited[t.masterNode], t)
+		}
 		m.enqueue(a)
 		m.dequeue(a)
 		m.start(a)
@@ -111,6 +117,20 @@ func (m *Machine) retryAfterRestart(a *app) bool {
 		most = n
 	}
 	return !a.sub.Unmanaged && len(a.failures) < most
+}
+
+// mastersMissing ends the attempts of an earlier life whose masters should run
+// on a node that has registered without them: they were never started there, or
+// their ends are long forgotten. Without it they would be found out by their
+// silence, ten minutes later.
+func (m *Machine) mastersMissing(n *node) {
+	waiting := m.awaited[n.id]
+	delete(m.awaited, n.id)
+	for _, t := range waiting {
+		if t.state == tLaunched && m.container(t.master) == nil {
+			m.masterEnded(t, creel.ExitAborted, "node "+n.id.String()+" registered without the master's container after a restart of the ResourceManager")
+		}
+	}
 }
 
 // recover takes a running container that a node reports and this life does not
