@@ -183,15 +183,20 @@ type Delegation struct {
 	KeyID    int32
 }
 
-// Append appends the identifier's bytes.
+// Append appends the identifier's bytes. Of this kind of token Java leaves out what is empty or zero, of the others it
+// does not.
 func (id Delegation) Append(b []byte) []byte {
-	b = appendString(b, 1, id.Owner)
-	b = appendString(b, 2, id.Renewer)
-	b = appendString(b, 3, id.RealUser)
-	b = appendInt(b, 4, id.Issued.UnixMilli())
-	b = appendInt(b, 5, id.Max.UnixMilli())
-	b = appendInt(b, 6, int64(id.Sequence))
-	return appendInt(b, 7, int64(id.KeyID))
+	for i, s := range []string{id.Owner, id.Renewer, id.RealUser} {
+		if s != "" {
+			b = appendString(b, protowire.Number(i+1), s)
+		}
+	}
+	for i, v := range []int64{id.Issued.UnixMilli(), id.Max.UnixMilli(), int64(id.Sequence), int64(id.KeyID)} {
+		if v != 0 {
+			b = appendInt(b, protowire.Number(i+4), v)
+		}
+	}
+	return b
 }
 
 // ParseDelegation reads an identifier. The error is of kind ErrInvalidToken.
