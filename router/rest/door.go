@@ -58,8 +58,14 @@ func (d *Door) Mount(r chi.Router) {
 		r.HandleFunc("/apps/{appid}", d.home)
 		r.HandleFunc("/apps/{appid}/*", d.home)
 		r.Post("/containers/{containerid}/signal/{command}", d.signal)
+		r.Post("/nodes/{nodeId}/resource", d.atNode)
+		r.Post("/nodes/{nodeId}/replace-labels", d.atNode)
+		for _, path := range []string{"/add-node-labels", "/remove-node-labels", "/replace-node-to-labels"} {
+			r.Post(path, d.everywhere)
+		}
 		r.Get("/*", d.anyone)
 		r.NotFound(func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) })
+		r.MethodNotAllowed(wrongMethod)
 	})
 	d.native(r)
 }
@@ -363,6 +369,70 @@ func (d *Door) signal(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	pass(w, r, http.StatusOK, answer, head)
+}
+
+// atNode forwards a change of a node to the member that has it.
+func (d *Door) atNode(w http.ResponseWriter, r *http.Request) {
+	b, err := body(w, r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	node := chi.URLParam(r, "nodeId")
+	parts := gateway.Ask(r.Context(), d.gate, func(ctx context.Context, m *remote.Member) (string, error) {
+		_, _, err := m.Web(ctx, remote.Read, http.MethodGet, base+"/nodes/"+node, caller(r), forwardHeaders(r, "application/json"), nil)
+		var refused *remote.StatusError
+		if errors.As(err, &refused) && refused.Code == http.StatusNotFound {
+			return "", nil
+		}
+		return node, err
+	})
+	for _, p := range parts {
+		if p.Err != nil || p.Value == "" {
+			continue
+		}
+		m, err := d.gate.Member(p.Member)
+		if err == nil {
+			var answer []byte
+			var head http.Header
+			if answer, head, err = m.Web(r.Context(), remote.Write, r.Method, pathOf(r), caller(r), forwardHeaders(r, ""), b); err == nil {
+				pass(w, r, http.StatusOK, answer, head)
+				return
+			}
+		}
+		fail(w, r, err)
+		return
+	}
+	if partial(w, r, parts) {
+		fail(w, r, &creel.Error{Kind: creel.ErrNodeNotFound, What: "nodeId, " + node + ", is not found"})
+	}
+}
+
+// everywhere sends a change to every member and tells, in the words of
+// Hadoop's router, who took it; nobody's taking it is an error.
+func (d *Door) everywhere(w http.ResponseWriter, r *http.Request) {
+	b, err := body(w, r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	parts := gateway.Ask(r.Context(), d.gate, func(ctx context.Context, m *remote.Member) (bool, error) {
+		_, _, err := m.Web(ctx, remote.Write, r.Method, pathOf(r), caller(r), forwardHeaders(r, ""), b)
+		return err == nil, err
+	})
+	if !partial(w, r, parts) {
+		return
+	}
+	text := ""
+	for _, p := range parts {
+		word := "SUCCESS"
+		if p.Err != nil {
+			word = "FAILED"
+		}
+		text += "SubCluster-" + string(p.Member) + ":" + word + ","
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	io.WriteString(w, text) // an error here is the client's going away
 }
 
 // askJSON gets one document from every member, as JSON.

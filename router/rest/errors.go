@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -39,7 +40,12 @@ var exceptions = []exception{
 func fail(w http.ResponseWriter, r *http.Request, err error) {
 	var answered *remote.StatusError
 	if errors.As(err, &answered) {
-		if ct := answered.Header.Get("Content-Type"); ct != "" {
+		ct := answered.Header.Get("Content-Type")
+		if wantsXML(r) && strings.Contains(ct, "json") && bytes.HasPrefix(answered.Body, []byte("{")) {
+			write(w, r, answered.Code, answered.Body) // a merged answer asks members for JSON
+			return
+		}
+		if ct != "" {
 			w.Header().Set("Content-Type", ct)
 		}
 		w.WriteHeader(answered.Code)
@@ -57,18 +63,28 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.As(err, &full) && full.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(full.RetryAfter.Seconds())))))
 	}
-	name := e.class[strings.LastIndexByte(e.class, '.')+1:]
+	refuse(w, r, e.status, e.class, e.prefix+err.Error())
+}
+
+// refuse writes a RemoteException.
+func refuse(w http.ResponseWriter, r *http.Request, status int, class, message string) {
 	type body struct {
 		Exception     string `json:"exception"`
 		Message       string `json:"message"`
 		JavaClassName string `json:"javaClassName"`
 	}
-	doc, encErr := json.Marshal(map[string]body{"RemoteException": {name, e.prefix + err.Error(), e.class}})
-	if encErr != nil {
-		http.Error(w, encErr.Error(), http.StatusInternalServerError)
+	doc, err := json.Marshal(map[string]body{"RemoteException": {class[strings.LastIndexByte(class, '.')+1:], message, class}})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	write(w, r, e.status, doc)
+	write(w, r, status, doc)
+}
+
+// wrongMethod answers as YARN's web doors do: a 503, whoever would call it a
+// 405.
+func wrongMethod(w http.ResponseWriter, r *http.Request) {
+	refuse(w, r, http.StatusServiceUnavailable, "javax.ws.rs.WebApplicationException", r.Method+" is no method of "+r.URL.Path)
 }
 
 // write sends a JSON document, as XML to who asks for that.

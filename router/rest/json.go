@@ -151,6 +151,15 @@ func wrap(root, name string, items []object) ([]byte, error) {
 	return json.Marshal(map[string]object{root: inner})
 }
 
+// float is a number that YARN writes with a point even when it is whole.
+func float(v float64) json.RawMessage {
+	b := strconv.AppendFloat(nil, v, 'f', -1, 32)
+	if !bytes.ContainsRune(b, '.') {
+		b = append(b, ".0"...)
+	}
+	return b
+}
+
 func num(v float64) json.RawMessage {
 	if v == float64(int64(v)) {
 		return strconv.AppendInt(nil, int64(v), 10)
@@ -172,27 +181,36 @@ func toXML(w io.Writer, doc []byte) error {
 	if t != json.Delim('{') {
 		return fmt.Errorf("expected an object, not %v", t)
 	}
-	if err := xmlFields(&b, d); err != nil {
+	if _, err := xmlFields(&b, d); err != nil {
 		return err
 	}
 	_, err = w.Write(b.Bytes())
 	return err
 }
 
-// xmlFields writes the fields of an object whose brace is read.
-func xmlFields(b *bytes.Buffer, d *json.Decoder) error {
+// xmlFields writes the fields of an object whose brace is read. The field that
+// names a subclass of the scheduler's documents is given back instead.
+func xmlFields(b *bytes.Buffer, d *json.Decoder) (class string, err error) {
 	for d.More() {
 		t, err := d.Token()
 		if err != nil {
-			return err
+			return "", err
 		}
 		name, _ := t.(string)
+		at := b.Len()
 		if err := xmlValue(b, d, name); err != nil {
-			return err
+			return "", err
+		}
+		if name == "type" {
+			text := strings.TrimSuffix(strings.TrimPrefix(string(b.Bytes()[at:]), "<type>"), "</type>")
+			if strings.HasSuffix(text, "Scheduler") || strings.HasSuffix(text, "QueueInfo") {
+				class = text
+				b.Truncate(at)
+			}
 		}
 	}
-	_, err := d.Token()
-	return err
+	_, err = d.Token()
+	return class, err
 }
 
 func xmlValue(b *bytes.Buffer, d *json.Decoder, name string) error {
@@ -211,9 +229,23 @@ func xmlValue(b *bytes.Buffer, d *json.Decoder, name string) error {
 			_, err := d.Token()
 			return err
 		}
+		at := b.Len()
 		b.WriteString("<" + name + ">")
-		if err := xmlFields(b, d); err != nil {
+		inner := b.Len()
+		class, err := xmlFields(b, d)
+		if err != nil {
 			return err
+		}
+		switch {
+		case class != "": // a subclass is named in an attribute
+			body := bytes.Clone(b.Bytes()[inner:])
+			b.Truncate(at)
+			b.WriteString("<" + name + ` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="` + class + `">`)
+			b.Write(body)
+		case b.Len() == inner:
+			b.Truncate(at)
+			b.WriteString("<" + name + "/>")
+			return nil
 		}
 		b.WriteString("</" + name + ">")
 	case nil:

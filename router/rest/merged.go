@@ -3,8 +3,10 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"math"
 	"net/http"
 	"strings"
 
@@ -271,15 +273,25 @@ func mergeTree(name string, values []json.RawMessage, weights []float64) json.Ra
 		return mergeLists(values, weights)
 	case isNumber(first):
 		floats := make([]float64, len(values))
-		sum := 0.0
+		sum, write := 0.0, num
+		if bytes.ContainsRune(first, '.') {
+			write = float
+		}
 		for i, v := range values {
 			floats[i] = object{{"v", v}}.number("v")
 			sum += floats[i]
 		}
 		if isFraction(name) {
-			return num(router.Mean(floats, weights))
+			mean := router.Mean(floats, weights)
+			if !bytes.ContainsRune(first, '.') {
+				mean = math.Round(mean)
+			}
+			return write(mean)
 		}
-		return num(sum)
+		if sum >= 1<<62 { // "without bound" stays that, and does not add up
+			return first
+		}
+		return write(sum)
 	default:
 		return first
 	}
