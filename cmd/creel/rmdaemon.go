@@ -242,6 +242,7 @@ func rmCommand() *cobra.Command {
 		d.entries, d.parts, d.health = []readyEntry{own(r.entry)}, r.parts, r.health
 		return d, nil
 	})
+	c.AddCommand(repairCommand())
 	c.Flags().StringVar(&f.data, "data", "", "keep the journal in `DIR`; without it nothing survives a restart")
 	c.Flags().StringVar(&f.subcluster, "subcluster", "", "join the federation as `ID`")
 	c.Flags().StringVar(&f.store, "store", "", "state store `URL` of the federation to join")

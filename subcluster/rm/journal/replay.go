@@ -167,8 +167,8 @@ func readHead(path string) ([]byte, error) {
 }
 
 func corrupt(dir string, id uint64, err error) error {
-	return fmt.Errorf("%w: %s: %w; no crash does this: restore a copy of %s, or run the repair, which keeps every block that still reads",
-		ErrCorrupt, filepath.Join(dir, segmentName(id)), err, dir)
+	return fmt.Errorf("%w: %s: %w; no crash does this: restore a copy of %s, or run: creel rm repair --data %s (it keeps every block that still reads)",
+		ErrCorrupt, filepath.Join(dir, segmentName(id)), err, dir, dir)
 }
 
 // Damage is what Repair could not save.
@@ -191,6 +191,11 @@ type Salvage struct {
 // names. What the lost blocks said is lost: the report names the places. A
 // journal without damage is left alone.
 func Repair(dir string) (Salvage, error) {
+	lock, err := lockDir(dir)
+	if err != nil {
+		return Salvage{}, err
+	}
+	defer lock.Close()
 	ids, err := segments(dir)
 	if err != nil {
 		return Salvage{}, err
