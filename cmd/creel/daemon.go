@@ -180,6 +180,7 @@ func daemonCommand(use, short string, f *daemonFlags, build func(ctx context.Con
 			if err := d.debugDoor(s); err != nil {
 				return err
 			}
+			defer ballast()()
 			return d.serve(c.Context(), f, false)
 		}}
 	f.register(c)

@@ -4,6 +4,7 @@ package rpc
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -13,9 +14,11 @@ import (
 // for the same one over and over. So an encoded list is kept and given again
 // until something changed: an application came, went or changed its state, a
 // node came or went, an administrator did anything. What moves with every
-// heartbeat, as progress and use do, may be listAge old.
+// heartbeat, as progress and use do, is made anew after listAge by the first who
+// asks then; others are given the old list meanwhile, up to listMaxAge.
 const (
 	listAge     = 100 * time.Millisecond
+	listMaxAge  = time.Second
 	maxLists    = 64
 	maxListSize = 16 << 20 // bytes of one list that is kept
 )
@@ -23,7 +26,8 @@ const (
 type encodedList struct {
 	version uint64
 	made    time.Time
-	body    []byte // the encoded response
+	body    []byte       // the encoded response
+	renewed *atomic.Bool // somebody makes the next one
 }
 
 // lists are the encoded lists of a door by who asked what.
@@ -37,7 +41,10 @@ func (l *lists) get(key string, version uint64, now time.Time) []byte {
 	l.mu.RLock()
 	e := l.m[key]
 	l.mu.RUnlock()
-	if e.body == nil || e.version != version || now.Sub(e.made) > listAge {
+	if e.body == nil || e.version != version {
+		return nil
+	}
+	if age := now.Sub(e.made); age > listMaxAge || age > listAge && e.renewed.CompareAndSwap(false, true) {
 		return nil
 	}
 	return e.body
@@ -55,6 +62,7 @@ func (l *lists) put(key string, e encodedList) {
 	if l.m == nil {
 		l.m = map[string]encodedList{}
 	}
+	e.renewed = new(atomic.Bool)
 	l.m[key] = e
 }
 
