@@ -145,6 +145,7 @@ func loadSubmit() *cobra.Command {
 	f.rate(c, "`N` submissions")
 	f.inQueue(c)
 	c.Flags().StringVar(&o.Client, "client", "127.0.0.1:8032", "`ADDRESS` of the client door of a ResourceManager or a router")
+	c.Flags().BoolVar(&o.Unmanaged, "unmanaged", false, "submit applications of which nothing is launched on the nodes")
 	c.Flags().BoolVar(&o.Cycle, "cycle", false, "read a report and kill the application too, in the same request")
 	return c
 }

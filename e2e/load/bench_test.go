@@ -92,11 +92,6 @@ func BenchmarkRM(b *testing.B) {
 		"yarn.scheduler.capacity.schedule-asynchronously.maximum-threads":          "1",
 		"yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": "100",
 		"yarn.scheduler.capacity.per-node-heartbeat.multiple-assignments-enabled":  "true",
-		"yarn.scheduler.capacity.root.queues":                                      "default",
-		"yarn.scheduler.capacity.root.other.capacity":                              "",
-		"yarn.scheduler.capacity.root.other.maximum-capacity":                      "",
-		"yarn.scheduler.capacity.root.other.user-limit-factor":                     "",
-		"yarn.scheduler.capacity.root.other.state":                                 "",
 	})})
 	theirs := side{name: "hadoop", pid: h.PID(), client: h.Addresses.Client, scheduler: h.Addresses.Scheduler, tracker: h.Addresses.Tracker, web: h.Addresses.Web}
 	c := startRM(b, nil)

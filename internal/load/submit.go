@@ -18,6 +18,9 @@ type SubmitOptions struct {
 	// Cycle reads a report and kills the application too, within the same
 	// request, so that the server does not fill up.
 	Cycle bool
+	// Unmanaged submits applications that bring their own master, of which
+	// nothing is launched on the nodes.
+	Unmanaged bool
 }
 
 // Submit submits.
@@ -28,7 +31,7 @@ func Submit(ctx context.Context, o SubmitOptions) (*Result, error) {
 	clients, end := o.clients(o.Plan.Connections)
 	defer end()
 	stubs := o.stubs(clients, o.Client)
-	work := job{queue: o.Queue}
+	work := job{queue: o.Queue, unmanaged: o.Unmanaged}
 	m := newMeter(o.PIDs)
 	err := drive(ctx, o.Plan, m, func(ctx context.Context, w int, _ int64, _ time.Time) error {
 		rm := stubs[w%len(stubs)]
