@@ -293,6 +293,9 @@ func (s *Session) send(m *member, what *Send) {
 
 // beatTo calls a registered member when it is due.
 func (s *Session) beatTo(m *member) {
+	if m.unheard != heardAll && s.phase == phaseRunning {
+		return
+	}
 	if m.again && m.under != nil && m.under.Allocate != nil {
 		s.send(m, nil)
 		return
@@ -383,6 +386,11 @@ func (s *Session) answerAllocate() {
 	for _, c := range r.AllocatedContainers {
 		if g := s.ledger.of(c); g != nil && g.unsent > 0 {
 			g.unsent--
+		}
+	}
+	for _, m := range s.members {
+		if m.unheard == toTell {
+			m.unheard = inAnswer
 		}
 	}
 	s.lastID = nextID(s.waitID)

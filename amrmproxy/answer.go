@@ -26,6 +26,10 @@ func (s *Session) onAnswered(e Answered) {
 		return
 	}
 	under := m.under
+	if m.replay && e.Allocate != nil && under.Allocate != nil {
+		s.onReplayed(m, under, e.Allocate)
+		return
+	}
 	m.answered()
 	switch {
 	case e.Register != nil && under.Register != nil:
@@ -107,6 +111,9 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 	}
 	s.keepWanted(m, r)
 	s.keepEnded(m, r)
+	if m.unheard = heardAll; len(r.CompletedContainerStatuses) > 0 && s.phase == phaseRunning {
+		m.unheard = toTell
+	}
 	s.ledger.landed(m)
 	for _, c := range r.GetContainersFromPreviousAttempts() {
 		if id := containerID(c.GetId()); !s.owns.knows(id) {
@@ -126,6 +133,23 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 	if s.phase == phaseRunning {
 		s.out = absorb(s.out, r, m.home)
 	}
+}
+
+// onReplayed takes the answer that a member gave to the proxy before us. Its
+// ends are told, for the master may not know them, and to hear of one twice
+// does no harm. Its grants are not: they may run already, and those that do not
+// expire. Then the call that is due is made.
+func (s *Session) onReplayed(m *member, under *Send, r *yarnpb.AllocateResponseProto) {
+	m.answered()
+	m.replay, m.responseID = false, r.GetResponseId()
+	s.keepEnded(m, r)
+	if len(r.CompletedContainerStatuses) > 0 {
+		m.unheard = toTell
+		s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, r.CompletedContainerStatuses...)
+		s.homeSaid = s.homeSaid || m.home
+	}
+	under.Allocate.ResponseId = proto.Int32(m.responseID)
+	m.under, m.again = under, true
 }
 
 // keepWanted leaves in the answer the grants that the master wants; the others
@@ -205,6 +229,11 @@ func (s *Session) onError(m *member, err error) {
 	under := m.under
 	if n, ok := expectedID(err); ok && under.Allocate != nil {
 		// Its counter is not ours: another proxy beat, or its answer was lost.
+		// What it answered that proxy last may not have reached the master: it
+		// is asked for once more.
+		if m.replay = under.Allocate.GetResponseId() == unknownID && n > 0; m.replay {
+			n--
+		}
 		under.Allocate.ResponseId = proto.Int32(n)
 		m.responseID, m.again = n, true
 		return

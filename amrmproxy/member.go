@@ -25,6 +25,18 @@ const (
 	memberGone                           // ended
 )
 
+// hearing is how far the ends in a member's last answer have come. The next
+// call to a member tells its ResourceManager that they have arrived, and then
+// nobody knows them any more: it must wait until the master has them, or a
+// proxy that dies in between takes them with it.
+type hearing int
+
+const (
+	heardAll hearing = iota // there are none, or the master has beaten since it was told
+	toTell                  // they wait for the master's next answer
+	inAnswer                // they are in the answer given last
+)
+
 // member is one subcluster as the session uses it. At any time at most one
 // call to it is under way.
 type member struct {
@@ -54,6 +66,8 @@ type member struct {
 	beat       bool // the master has beaten since our last call
 	news       bool // there is something to tell
 	quiet      bool // the last answer granted nothing
+	replay     bool // the call under way asks for the last answer again
+	unheard    hearing
 
 	release            []*yarnpb.ContainerIdProto
 	blackAdd, blackDel []string

@@ -302,8 +302,8 @@ func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterR
 			s.refuse(call, invalid("Application Master is already registered : "+s.attempt.Application.String(), "register once"))
 			return
 		}
-		// Its answer was lost: the same again, and response ids from 0.
-		s.lastID, s.last = 0, nil
+		// Its answer was lost: the same again. Response ids are still at 0, unless
+		// this one comes late and the master beats already.
 		s.do(Reply{Call: call, Register: s.told})
 	default:
 		s.refuse(call, s.over())
@@ -335,7 +335,14 @@ func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 		s.refuse(call, invalid(fmt.Sprintf("Invalid responseId in AllocateRequest from application attempt: %s, expect responseId to be %d but get %d", s.attempt, s.lastID, id), "go on from the last answer"))
 		return
 	}
-	s.waiting, s.waitID, s.began, s.homeSaid = append(s.waiting, call), id, s.now, false
+	for _, m := range s.members {
+		if m.unheard == inAnswer {
+			m.unheard = heardAll
+		}
+	}
+	// A home whose last answer came too late for the last beat is not called
+	// for this one: what it said is the answer.
+	s.waiting, s.waitID, s.began, s.homeSaid = append(s.waiting, call), id, s.now, s.home.unheard == toTell
 	s.take(req)
 	for _, m := range s.members {
 		m.beat = true

@@ -3,9 +3,11 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy"
@@ -20,6 +22,7 @@ type record struct {
 	attempt  creel.AttemptID
 	revision int64
 	olders   []creel.AttemptID // of earlier attempts; dropped once ours is durable
+	tried    [][]byte          // states sent since the revision, of which one may be in the store
 }
 
 // load finds the application's record: ours, else the latest of an earlier
@@ -101,15 +104,50 @@ func (r *record) save(ctx context.Context, rec *amrmproxy.Record) error {
 		s.Members = append(s.Members, statestore.SpreadMember{Member: t.Member, Phase: phase})
 	}
 	revision, err := r.cfg.Spreads.SaveSpread(ctx, s)
+	if errors.Is(err, creel.ErrConflict) && (len(r.tried) > 0 || r.revision > 0) {
+		ours, lookErr := r.caughtUp(ctx)
+		if lookErr != nil {
+			return lookErr
+		}
+		if ours {
+			s.Revision = r.revision
+			revision, err = r.cfg.Spreads.SaveSpread(ctx, s)
+		}
+	}
 	if errors.Is(err, creel.ErrConflict) {
 		return &creel.Error{Kind: creel.ErrStale, What: "the spread of " + r.attempt.String() + " is not ours any more", Why: err.Error()}
 	}
 	if err != nil {
+		r.tried = append(r.tried, sealed)
 		return err
 	}
-	r.revision = revision
+	r.revision, r.tried = revision, nil
 	r.dropOlder(ctx)
 	return nil
+}
+
+// caughtUp tells whether what keeps us from saving is our own: a save whose
+// answer was lost. Sealing the same record twice does not give the same bytes,
+// so the store cannot tell. The revision is then the store's. A store that has
+// no record of the application at all has come back empty: the running session
+// is the truth then, and is saved anew. Whoever superseded it left a record.
+func (r *record) caughtUp(ctx context.Context) (bool, error) {
+	spreads, err := r.cfg.Spreads.SpreadsOf(ctx, r.attempt.Application)
+	if err != nil {
+		return false, err
+	}
+	for i := range spreads {
+		s := &spreads[i]
+		if s.Attempt == r.attempt && slices.ContainsFunc(r.tried, func(state []byte) bool { return bytes.Equal(state, s.State) }) {
+			r.revision, r.tried = s.Revision, nil
+			return true, nil
+		}
+	}
+	if len(spreads) == 0 {
+		r.revision, r.tried = 0, nil
+		return true, nil
+	}
+	return false, nil
 }
 
 // dropOlder removes the records of earlier attempts: their twins are in ours
