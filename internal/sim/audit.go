@@ -43,8 +43,9 @@ type applied struct {
 	home    *cluster  // where its master was launched
 	ended   time.Time // at its home
 	state   creel.ApplicationState
-	played  int // attempts that were told that they have finished
-	masters int // processes of masters now
+	played  int     // attempts that were told that they have finished
+	masters int     // processes of masters now
+	master  *master // the latest
 }
 
 // lifeOf is what has happened to a container, each at most once.
@@ -164,7 +165,9 @@ func (a *auditor) noTwins(id creel.ApplicationID) {
 
 func (a *auditor) masterBegins(m *master) {
 	a.living++
-	a.apps[m.attempt.Application].masters++
+	app := a.apps[m.attempt.Application]
+	app.masters++
+	app.master = m
 	a.moved = a.w.now
 }
 
@@ -208,8 +211,13 @@ func (a *auditor) grantTold(_ *master, id creel.ContainerID) { a.once(id, lifeGr
 
 func (a *auditor) released(id creel.ContainerID) { a.containers[id] |= lifeReleased }
 
-func (a *auditor) endTold(_ *master, id creel.ContainerID) {
-	a.once(id, lifeTold, "told to have ended")
+// endTold: an end is told once by one proxy. One that comes after it cannot
+// know what reached the master, and tells what may not have.
+func (a *auditor) endTold(m *master, id creel.ContainerID) {
+	life, told := m.told[id]
+	a.check(!told || life != m.proxy.life, "container %s was told to have ended twice", id)
+	m.told[id] = m.proxy.life
+	a.containers[id] |= lifeTold
 }
 
 func (a *auditor) processStarted(id creel.ContainerID) {
@@ -290,10 +298,34 @@ func (a *auditor) stuck() {
 					text += fmt.Sprintf("; in %s %s, %d containers, %d wanted", c.id, v.State, v.Containers, v.PendingCount)
 				}
 			}
-			left = append(left, text+")")
+			left = append(left, text+a.waitsFor(app.master)+")")
 		}
 	}
 	a.breach("nothing has moved for %v; %d jobs have not ended: %s", a.w.patience(), a.awaited, list(left))
+}
+
+// waitsFor tells what a master that does not end believes.
+func (a *auditor) waitsFor(m *master) string {
+	if m == nil || m.dead {
+		return ""
+	}
+	wanted, running := m.play.Outstanding()
+	text := fmt.Sprintf("; its master wants %d and believes %d to run", wanted, running)
+	var held []string
+	for id := range m.held {
+		l, state := a.containers[id], ""
+		for i, name := range []string{"granted", "started", "ended", "told", "released"} {
+			if l&(1<<i) != 0 {
+				state += " " + name
+			}
+		}
+		held = append(held, id.String()+state)
+	}
+	slices.Sort(held)
+	if len(held) > 0 {
+		text += ": " + list(held)
+	}
+	return text
 }
 
 // final: nothing is lost and nothing is left.

@@ -431,6 +431,9 @@ func (c *cluster) allocate(a creel.AttemptID, req *pb.AllocateRequestProto) (out
 		answer, err = m.Allocate(c.w.now, a, &c.ask)
 		if err == nil {
 			out = c.encodeAnswer(answer)
+			for i := range answer.Completed {
+				c.w.mark("end sent", answer.Completed[i].ID.ID, c.number)
+			}
 			c.w.audit.answered(c, answer)
 		}
 	})

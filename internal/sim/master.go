@@ -30,7 +30,8 @@ type master struct {
 	responseID int32
 	steps      workload.Steps // what the next allocate says
 	held       map[creel.ContainerID]started
-	asked      map[int32][]time.Time // per priority, when each container still wanted was asked for
+	told       map[creel.ContainerID]int // whose end it knows, and in which life of the proxy it was told
+	asked      map[int32][]time.Time     // per priority, when each container still wanted was asked for
 }
 
 // callTime bounds a master's call to its proxy.
@@ -40,7 +41,7 @@ func newMaster(n *node, id creel.ContainerID, job int, exit func(int32)) *master
 	w := n.w
 	j := w.cfg.Jobs[job]
 	return &master{w: w, at: n, proxy: w.proxies[id.Epoch()/epochStep-1], attempt: id.Attempt, exit: exit, user: j.User,
-		play: workload.NewMaster(j, w.audit.masters, w.cfg.Durations), held: map[creel.ContainerID]started{}, asked: map[int32][]time.Time{}}
+		play: workload.NewMaster(j, w.audit.masters, w.cfg.Durations), held: map[creel.ContainerID]started{}, told: map[creel.ContainerID]int{}, asked: map[int32][]time.Time{}}
 }
 
 func (m *master) begin() {

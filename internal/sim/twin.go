@@ -3,9 +3,11 @@
 package sim
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -118,6 +120,7 @@ type spread struct {
 	name     string
 	revision int64
 	olders   []creel.AttemptID
+	tried    [][]byte // states sent since the revision, of which one may be in the store
 }
 
 // load finds the application's record: ours, else the latest of an earlier
@@ -205,18 +208,42 @@ func (r *spread) save(rec *amrmproxy.Record, then func(error)) {
 		}
 		s.Members = append(s.Members, statestore.SpreadMember{Member: t.Member, Phase: phase})
 	}
+	r.put(s, then)
+}
+
+// put sends a spread to the store. A conflict with a save of our own whose
+// answer was lost is none: the revision is then the store's.
+func (r *spread) put(s statestore.Spread, then func(error)) {
+	w := r.w
 	call(w, r.at, w.storeAt, storeTime, func(reply func(int64, error)) { reply(w.store.SaveSpread(s)) }, func(revision int64, err error) {
 		switch {
+		case errors.Is(err, creel.ErrConflict) && len(r.tried) > 0:
+			call(w, r.at, w.storeAt, storeTime, func(reply func(statestore.Spread, error)) { reply(w.store.Spread(r.attempt)) }, func(is statestore.Spread, lookErr error) {
+				switch {
+				case lookErr == nil && slices.ContainsFunc(r.tried, func(state []byte) bool { return bytes.Equal(state, is.State) }):
+					r.revision, s.Revision, r.tried = is.Revision, is.Revision, nil
+					r.put(s, then)
+				case lookErr != nil && !errors.Is(lookErr, creel.ErrAttemptNotFound):
+					then(lookErr)
+				default:
+					then(r.notOurs(err))
+				}
+			})
 		case errors.Is(err, creel.ErrConflict):
-			then(&creel.Error{Kind: creel.ErrStale, What: "the spread of " + r.attempt.String() + " is not ours any more", Why: err.Error()})
+			then(r.notOurs(err))
 		case err != nil:
+			r.tried = append(r.tried, s.State)
 			then(err)
 		default:
-			r.revision = revision
+			r.revision, r.tried = revision, nil
 			then(nil)
 			r.dropOlder()
 		}
 	})
+}
+
+func (r *spread) notOurs(err error) error {
+	return &creel.Error{Kind: creel.ErrStale, What: "the spread of " + r.attempt.String() + " is not ours any more", Why: err.Error()}
 }
 
 // dropOlder removes the records of earlier attempts: their twins are in ours now.
