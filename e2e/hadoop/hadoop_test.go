@@ -17,6 +17,7 @@ type answer struct {
 }
 
 func TestRealClusterServesBothClientVersions(t *testing.T) {
+	t.Parallel()
 	rm := StartRM(t, RM{})
 	nm1 := StartNM(t, NM{Name: "nm1", RM: rm.Addresses})
 	nm2 := StartNM(t, NM{Name: "nm2", RM: rm.Addresses, Host: "127.0.0.2"})
@@ -56,6 +57,7 @@ func TestRealClusterServesBothClientVersions(t *testing.T) {
 }
 
 func TestRealFederationStarts(t *testing.T) {
+	t.Parallel()
 	_, zk := StartZooKeeper(t)
 	federation := Federation(zk)
 	rm := StartRM(t, RM{Conf: federation.With(Conf{

@@ -32,7 +32,7 @@ func Helpers(t testing.TB, v Version) string {
 	all.WriteString(jars)
 	return cached(t, "helpers-"+string(v), []byte(all.String()), func(dir string) error {
 		return withTemp(nil, "x", func(path string) error {
-			args := []string{tool(t, "javac"), "-nowarn", "-Xlint:-options", "-proc:none", "--release", "11", "-cp", jars + "/*", "-d", dir}
+			args := []string{tool(t, "javac"), "-nowarn", "-Xlint:-options", "-proc:none", "--release", "17", "-cp", jars + "/*", "-d", dir}
 			for _, name := range sources {
 				text, err := files.ReadFile(name)
 				if err != nil {

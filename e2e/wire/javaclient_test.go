@@ -29,9 +29,10 @@ import (
 // an application follows from the application's number.
 type door struct {
 	yarnrpc.UnimplementedApplicationClientProtocol
-	next  atomic.Int32
-	busy  int32    // how often an application from firstBusy on is refused first
-	tries sync.Map // application number -> *atomic.Int32
+	next   atomic.Int32
+	caller atomic.Value // string: the caller context of the last new application
+	busy   int32        // how often an application from firstBusy on is refused first
+	tries  sync.Map     // application number -> *atomic.Int32
 }
 
 const started = 1700000000000 // the cluster timestamp of the applications here
@@ -81,7 +82,8 @@ var failures = []struct {
 // busy are the errors that a client repeats by itself.
 var busy = []error{creel.ErrBusy, creel.ErrUnavailable, creel.ErrNoSubcluster, creel.ErrStandby, hrpc.Busy("later")}
 
-func (d *door) GetNewApplication(context.Context, *yarnpb.GetNewApplicationRequestProto) (*yarnpb.GetNewApplicationResponseProto, error) {
+func (d *door) GetNewApplication(ctx context.Context, _ *yarnpb.GetNewApplicationRequestProto) (*yarnpb.GetNewApplicationResponseProto, error) {
+	d.caller.Store(hrpc.CallFrom(ctx).CallerContext.Context)
 	return &yarnpb.GetNewApplicationResponseProto{
 		ApplicationId:     yarnpb.FromApplicationID(creel.ApplicationID{ClusterTimestamp: started, ID: d.next.Add(1)}),
 		MaximumCapability: yarnpb.FromResource(creel.Resource{MemoryMB: 4096, VCores: 8}),
@@ -136,14 +138,16 @@ func report(id creel.ApplicationID, user string) *yarnpb.ApplicationReportProto 
 
 // serve serves the door on the address until the returned function is called,
 // which waits for the server's end.
-func serve(t *testing.T, address string, d *door) (stop func()) {
+func serve(t *testing.T, address string, d yarnrpc.ApplicationClientProtocol) (stop func()) {
 	t.Helper()
-	server, err := hrpc.NewServer(hrpc.Config{
-		Services:  []hrpc.Service{yarnrpc.ApplicationClientProtocolService(d)},
-		ErrorOf:   yarnrpc.ErrorOf,
-		Simple:    true,
-		DrainTime: time.Second,
-	})
+	_, stop = serveWith(t, address, d, hrpc.Config{Simple: true})
+	return stop
+}
+
+func serveWith(t *testing.T, address string, d yarnrpc.ApplicationClientProtocol, cfg hrpc.Config) (server *hrpc.Server, stop func()) {
+	t.Helper()
+	cfg.Services, cfg.ErrorOf, cfg.DrainTime = []hrpc.Service{yarnrpc.ApplicationClientProtocolService(d)}, yarnrpc.ErrorOf, time.Second
+	server, err := hrpc.NewServer(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +158,7 @@ func serve(t *testing.T, address string, d *door) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx, listener) }()
-	return sync.OnceFunc(func() {
+	return server, sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("server: %v", err)
@@ -235,6 +239,7 @@ func app(n int) string {
 func TestHadoopClientAgainstOurServer(t *testing.T) {
 	for _, version := range []hadoop.Version{hadoop.V342, hadoop.V336} {
 		t.Run(string(version), func(t *testing.T) {
+			t.Parallel() // each spends most of its time in the slow call
 			address := process.FreeAddress(t, "127.0.0.1")
 			// A 3.3 client without HA takes the policy of an HA client (because
 			// yarn.federation.failover.enabled is true by default there): what is
@@ -245,7 +250,7 @@ func TestHadoopClientAgainstOurServer(t *testing.T) {
 			}
 			stop := serve(t, address, d)
 			defer func() { stop() }()
-			client := hadoop.Client{Version: version, Conf: hadoop.Addresses{Client: address}.Conf(), User: "alice"}.Setup(t)
+			client := hadoop.Client{Version: version, Conf: hadoop.Addresses{Client: address}.Conf(), User: "alice", Env: []string{"CALLER_CONTEXT=nightly report"}}.Setup(t)
 
 			// The slow call waits in a client of its own while the rest goes on.
 			waiting := startDriver(t, client)
@@ -258,6 +263,9 @@ func TestHadoopClientAgainstOurServer(t *testing.T) {
 				}
 				if a := c.do(t, "new"); !a.OK || a.ID != app(1) || a.Memory != 4096 || a.Vcores != 8 {
 					t.Errorf("new: %+v", a)
+				}
+				if context := d.caller.Load(); context != "nightly report" {
+					t.Errorf("the caller context came as %v", context)
 				}
 				if a := c.do(t, "report "+app(5)); !a.OK || a.ID != app(5) || a.User != "alice" || a.Name != "wörk" || a.State != "RUNNING" || a.Progress != 0.5 {
 					t.Errorf("report: %+v", a)
@@ -320,26 +328,33 @@ func TestHadoopClientAgainstOurServer(t *testing.T) {
 // way.
 func TestHadoopClientIsRefusedWhereOnlyTokensAreTaken(t *testing.T) {
 	address := process.FreeAddress(t, "127.0.0.1")
-	server, err := hrpc.NewServer(hrpc.Config{
-		Services: []hrpc.Service{yarnrpc.ApplicationClientProtocolService(&door{})},
-		Tokens: func([]byte) ([]byte, hrpc.Identity, error) {
-			return nil, hrpc.Identity{}, fmt.Errorf("no token is known")
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- server.Run(ctx, listener) }()
-	defer func() { cancel(); <-done }()
+	_, stop := serveWith(t, address, &door{}, hrpc.Config{Tokens: func([]byte) ([]byte, hrpc.Identity, error) {
+		return nil, hrpc.Identity{}, fmt.Errorf("no token is known")
+	}})
+	defer stop()
 	r := hadoop.Client{Conf: hadoop.Addresses{Client: address}.Conf()}.Run(t, "YarnDriver", "metrics").OK(t)
 	a := hadoop.Lines[answer](t, r)
 	if len(a) != 1 || a[0].OK || a[0].Class != hrpc.ClassAccessControl {
 		t.Errorf("%+v\n%s", a, r.All)
+	}
+}
+
+// A server that has no room for a connection says "busy, try again", and the
+// client tries again by itself until there is room.
+func TestHadoopClientAtAFullServer(t *testing.T) {
+	address := process.FreeAddress(t, "127.0.0.1")
+	server, stop := serveWith(t, address, &door{}, hrpc.Config{Simple: true, MaxConnections: 1})
+	defer stop()
+	taken, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	c := startDriver(t, hadoop.Client{Conf: hadoop.Addresses{Client: address}.Conf(), User: "alice"})
+	c.send(t, "report "+app(5))
+	c.Await(t, "the client is refused", func() bool { return server.Stats().Refused > 1 })
+	taken.Close()
+	if a := c.next(t); !a.OK || a.ID != app(5) {
+		t.Errorf("%+v\n%s", a, c.Output())
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/process"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
@@ -73,6 +74,22 @@ func (c *cluster) master(token *yarnpb.TokenProto) yarnrpc.ApplicationMasterProt
 func (c *cluster) submitUnmanaged(t *testing.T, ctx context.Context, user string) (creel.ApplicationID, *yarnpb.TokenProto) {
 	t.Helper()
 	rm := c.as(hrpc.Login{User: user})
+	id := submitUnmanaged(t, ctx, rm)
+	var token *yarnpb.TokenProto
+	c.rm.Await(t, "the token of the unmanaged master", func() bool {
+		r, err := rm.GetApplicationReport(ctx, &yarnpb.GetApplicationReportRequestProto{ApplicationId: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		token = r.GetApplicationReport().GetAmRmToken()
+		return token != nil
+	})
+	return yarnpb.ToApplicationID(id), token
+}
+
+// submitUnmanaged submits an application with an unmanaged master.
+func submitUnmanaged(t *testing.T, ctx context.Context, rm yarnrpc.ApplicationClientProtocolClient) *yarnpb.ApplicationIdProto {
+	t.Helper()
 	fresh, err := rm.GetNewApplication(ctx, &yarnpb.GetNewApplicationRequestProto{})
 	if err != nil {
 		t.Fatal(err)
@@ -85,24 +102,16 @@ func (c *cluster) submitUnmanaged(t *testing.T, ctx context.Context, user string
 	if err != nil {
 		t.Fatal(err)
 	}
-	var token *yarnpb.TokenProto
-	c.rm.Await(t, "the token of the unmanaged master", func() bool {
-		r, err := rm.GetApplicationReport(ctx, &yarnpb.GetApplicationReportRequestProto{ApplicationId: fresh.ApplicationId})
-		if err != nil {
-			t.Fatal(err)
-		}
-		token = r.GetApplicationReport().GetAmRmToken()
-		return token != nil
-	})
-	return yarnpb.ToApplicationID(fresh.ApplicationId), token
+	return fresh.ApplicationId
 }
 
 func TestOurClientAgainstARealCluster(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
-	defer cancel()
 	c := startCluster(t, hadoop.Conf{"yarn.acl.enable": "true", "yarn.admin.acl": "boss", "yarn.scheduler.capacity.root.acl_administer_queue": "boss",
-		"yarn.scheduler.capacity.root.acl_submit_applications": "*"})
+		"yarn.scheduler.capacity.root.acl_submit_applications": "*", "yarn.resourcemanager.delegation.token.renew-interval": "20000"})
+	ctx, cancel := context.WithTimeout(context.Background(), 2*process.Guard)
+	defer cancel()
 	alice := c.as(hrpc.Login{User: "alice"})
+	delegated := c.delegate(t, ctx)
 
 	metrics, err := alice.GetClusterMetrics(ctx, &yarnpb.GetClusterMetricsRequestProto{})
 	if err != nil || metrics.GetClusterMetrics().GetNumNodeManagers() != 1 || metrics.GetClusterMetrics().GetNumActiveNms() != 1 {
@@ -204,6 +213,76 @@ func TestOurClientAgainstARealCluster(t *testing.T) {
 	if _, err := master.Allocate(ctx, &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(id)}); !errors.Is(err, creel.ErrAttemptNotFound) {
 		t.Errorf("allocate after the end: %v", err)
 	}
+
+	// The delegation token has been getting old all the while.
+	c.rm.Await(t, "the delegation token expired", func() bool {
+		_, err := yarnrpc.NewApplicationClientProtocolClient(newClient(t), c.rm.Addresses.Client, hrpc.Login{Credential: credential(delegated)}).
+			GetClusterMetrics(ctx, &yarnpb.GetClusterMetricsRequestProto{})
+		if err != nil && !errors.Is(err, creel.ErrInvalidToken) {
+			t.Fatalf("an expired delegation token: %v", err)
+		}
+		return err != nil
+	})
+}
+
+// delegate is the life of a real ResourceManager's delegation tokens as our
+// code sees it. The token it returns is good until it expires.
+func (c *cluster) delegate(t *testing.T, ctx context.Context) *yarnpb.TokenProto {
+	t.Helper()
+	alice, bob := c.as(hrpc.Login{User: "alice"}), c.as(hrpc.Login{User: "bob"})
+	take := func() *yarnpb.TokenProto {
+		t.Helper()
+		r, err := alice.GetDelegationToken(ctx, &yarnpb.GetDelegationTokenRequestProto{Renewer: proto.String("bob")})
+		if err != nil || r.GetToken().GetKind() != token.KindDelegation {
+			t.Fatalf("a delegation token: %v, %v", r, err)
+		}
+		return r.GetToken()
+	}
+	with := func(p *yarnpb.TokenProto) yarnrpc.ApplicationClientProtocolClient {
+		return yarnrpc.NewApplicationClientProtocolClient(newClient(t), c.rm.Addresses.Client, hrpc.Login{Credential: credential(p)})
+	}
+	metrics := &yarnpb.GetClusterMetricsRequestProto{}
+
+	good := take()
+	id, err := token.ParseDelegation(good.GetIdentifier())
+	if err != nil || id.Owner != "alice" || id.Renewer != "bob" || id.RealUser != "" || id.Sequence < 1 || id.Max.Sub(id.Issued) != 7*24*time.Hour {
+		t.Errorf("the identifier reads %+v, %v", id, err)
+	}
+	if again := id.Append(nil); !bytes.Equal(again, good.GetIdentifier()) {
+		t.Errorf("the identifier\n%x is written as\n%x", good.GetIdentifier(), again)
+	}
+
+	// Who comes with it is its owner, whatever it calls itself; what else the
+	// call carries reaches the RM.
+	ctx = hrpc.WithOptions(ctx, hrpc.CallOptions{CallerContext: hrpc.CallerContext{Context: "creel-on-the-wire"},
+		Trace: hrpc.TraceInfo{TraceID: 7, ParentID: 8, SpanContext: []byte("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")}})
+	holder := with(good)
+	app := submitUnmanaged(t, ctx, holder)
+	if r, err := holder.GetApplicationReport(ctx, &yarnpb.GetApplicationReportRequestProto{ApplicationId: app}); err != nil || r.GetApplicationReport().GetUser() != "alice" {
+		t.Errorf("submitted with the token: %v, %v", r, err)
+	}
+	if _, err := holder.ForceKillApplication(ctx, &yarnpb.KillApplicationRequestProto{ApplicationId: app}); err != nil {
+		t.Errorf("killed with the token: %v", err)
+	}
+	c.rm.Await(t, "the caller context in the RM's audit log", func() bool { return strings.Contains(c.rm.Output(), "CALLERCONTEXT=creel-on-the-wire") })
+
+	if _, err := with(spoiled(good)).GetClusterMetrics(ctx, metrics); !errors.Is(err, creel.ErrInvalidToken) {
+		t.Errorf("a wrong password: %v", err)
+	}
+	if _, err := alice.RenewDelegationToken(ctx, &yarnpb.RenewDelegationTokenRequestProto{Token: good}); !errors.Is(err, creel.ErrNotPermitted) {
+		t.Errorf("renewed by its owner, who is not its renewer: %v", err)
+	}
+	if r, err := bob.RenewDelegationToken(ctx, &yarnpb.RenewDelegationTokenRequestProto{Token: good}); err != nil || int64(r.GetNewExpiryTime()) < id.Issued.UnixMilli()+20_000 {
+		t.Errorf("renewed: %v, %v", r, err)
+	}
+	cancelled := take()
+	if _, err := alice.CancelDelegationToken(ctx, &yarnpb.CancelDelegationTokenRequestProto{Token: cancelled}); err != nil {
+		t.Errorf("cancel: %v", err)
+	}
+	if _, err := with(cancelled).GetClusterMetrics(ctx, metrics); !errors.Is(err, creel.ErrInvalidToken) {
+		t.Errorf("a cancelled token: %v", err)
+	}
+	return good
 }
 
 // allocate asks for n containers of 128 MB until they have come, with the
@@ -357,9 +436,9 @@ func sleeping(t *testing.T, dir string) []string {
 // The RM goes away under a call and comes back: a call that certainly did not
 // arrive says so, and the client works again without being told.
 func TestOurClientFindsARestartedRM(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
-	defer cancel()
 	rm := hadoop.StartRM(t, hadoop.RM{})
+	ctx, cancel := context.WithTimeout(context.Background(), 2*process.Guard)
+	defer cancel()
 	us := yarnrpc.NewApplicationClientProtocolClient(newClient(t), rm.Addresses.Client, hrpc.Login{User: "alice"})
 	if _, err := us.GetClusterMetrics(ctx, &yarnpb.GetClusterMetricsRequestProto{}); err != nil {
 		t.Fatal(err)

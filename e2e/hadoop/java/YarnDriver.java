@@ -3,6 +3,7 @@
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.security.PrivilegedExceptionAction;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -11,6 +12,10 @@ import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.apache.hadoop.io.Text;
+import org.apache.hadoop.ipc.CallerContext;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.security.token.Token;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.ApplicationReport;
 import org.apache.hadoop.yarn.api.records.NodeReport;
@@ -20,6 +25,8 @@ import org.apache.hadoop.yarn.api.records.YarnClusterMetrics;
 import org.apache.hadoop.yarn.client.api.YarnClient;
 import org.apache.hadoop.yarn.client.api.YarnClientApplication;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.security.client.RMDelegationTokenIdentifier;
+import org.apache.hadoop.yarn.util.ConverterUtils;
 
 /**
  * Hadoop's YarnClient, driven by commands and answering in JSON lines: one
@@ -34,7 +41,12 @@ public class YarnDriver {
     void into(Map<String, Object> answer) throws Exception;
   }
 
+  private static Token<RMDelegationTokenIdentifier> delegation;
+
   public static void main(String[] args) throws Exception {
+    if (System.getenv("CALLER_CONTEXT") != null) {
+      CallerContext.setCurrent(new CallerContext.Builder(System.getenv("CALLER_CONTEXT")).build());
+    }
     YarnClient client = YarnClient.createYarnClient();
     client.init(new YarnConfiguration());
     client.start();
@@ -115,6 +127,40 @@ public class YarnDriver {
       case "kill":
         answer("kill " + args[1], a -> client.killApplication(ApplicationId.fromString(args[1])));
         return;
+      case "delegate": // delegate RENEWER: takes a delegation token, for the next three
+        answer("delegate", a -> {
+          YarnConfiguration conf = new YarnConfiguration(client.getConfig());
+          delegation = ConverterUtils.convertFromYarn(client.getRMDelegationToken(new Text(args[1])),
+              conf.getSocketAddr(YarnConfiguration.RM_ADDRESS, "", YarnConfiguration.DEFAULT_RM_PORT));
+          RMDelegationTokenIdentifier id = delegation.decodeIdentifier();
+          a.put("user", id.getOwner().toString());
+          a.put("name", id.getRenewer().toString());
+          a.put("ms", id.getMaxDate() - id.getIssueDate());
+        });
+        return;
+      case "by-token": // by-token USER APPLICATION: a report for a new login of which only the token is believed
+        answer("by-token " + args[2], a -> {
+          UserGroupInformation login = UserGroupInformation.createRemoteUser(args[1]);
+          login.addToken(delegation);
+          login.doAs((PrivilegedExceptionAction<Void>) () -> {
+            YarnClient other = YarnClient.createYarnClient();
+            other.init(new YarnConfiguration(client.getConfig()));
+            other.start();
+            try {
+              report(a, other.getApplicationReport(ApplicationId.fromString(args[2])));
+            } finally {
+              other.stop();
+            }
+            return null;
+          });
+        });
+        return;
+      case "renew":
+        answer("renew", a -> a.put("progress", (delegation.renew(client.getConfig()) - System.currentTimeMillis()) / 1000.0));
+        return;
+      case "cancel":
+        answer("cancel", a -> delegation.cancel(client.getConfig()));
+        return;
       case "profiles":
         answer("profiles", a -> a.put("profiles", client.getResourceProfiles().size()));
         return;
@@ -183,7 +229,7 @@ public class YarnDriver {
       }
       a.put("causes", causes);
     }
-    a.put("ms", (System.nanoTime() - start) / 1000000);
+    a.putIfAbsent("ms", (System.nanoTime() - start) / 1000000);
     System.out.println(JSON.writeValueAsString(a));
     System.out.flush();
   }
