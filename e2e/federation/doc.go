@@ -5,6 +5,12 @@
 // proxy beside each node, and a real Redis, all as processes of the creel
 // binary; Hadoop's own clients and masters in front.
 //
+//	TestClients                            every client case of package clients, through a router
+//	TestFaults                             router, proxies, home, second killed while Hadoop works
+//	TestMixed                              a real Hadoop ResourceManager as a member, by creel agent
+//	TestRouterKilledBetweenAnyTwoSteps     one application, one home; no Java, two seconds
+//	BenchmarkProxy                         what an allocate costs through the proxy
+//
 // Masters find the proxy beside them by one line of their configuration, the
 // same on every node:
 //

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/rm"
+)
+
+// alloc is what `creel load alloc` tells.
+type alloc struct {
+	PerSecond float64 `json:"per_second"`
+	Failed    int     `json:"failed"`
+	Latency   struct {
+		P50 float64 `json:"p50"`
+		P99 float64 `json:"p99"`
+	} `json:"latency_ms"`
+	Containers struct {
+		PerSecond float64 `json:"per_second"`
+	} `json:"containers"`
+}
+
+// BenchmarkProxy compares allocate calls to the ResourceManager with the same
+// through the proxy, all in processes of their own: masters that ask for ten
+// containers a call and give them back, 10 and 1,000 of them, with the
+// application at home only and spread over two subclusters. "open" offers both
+// the same 200 calls a second; "closed" calls as fast as answers come, which on
+// one machine is what the processor time of one more process leaves.
+func BenchmarkProxy(b *testing.B) {
+	for _, policy := range []string{"home", "balanced"} {
+		f := Start(b, Options{NoNodes: true, Routers: 1, Conf: hadoop.Conf{
+			"creel.proxy.policy": policy, "yarn.scheduler.capacity.maximum-am-resource-percent": "1", "yarn.resourcemanager.am.max-attempts": "1"}})
+		for i, s := range f.Subclusters {
+			if i > 0 { // the first's nodes are the load's own
+				start(b, "nm-"+s.ID, "nm", f.common(b, s.Doors.Conf()), "--simulate", "20", "--first", strconv.Itoa(1000*i))
+			}
+		}
+		home := f.Subclusters[0]
+		proxy := home.address + ":" + strconv.Itoa(f.proxyPort)
+		for _, masters := range []int{10, 1000} {
+			for _, loop := range []string{"open", "closed"} {
+				b.Run(fmt.Sprintf("%s/%d-masters/%s", policy, masters, loop), func(b *testing.B) {
+					var direct, through alloc
+					for b.Loop() {
+						direct = loadAlloc(b, home, home.Doors.Scheduler, masters, loop)
+						through = loadAlloc(b, home, proxy, masters, loop)
+					}
+					b.ReportMetric(0, "ns/op")
+					b.ReportMetric(1000*direct.Latency.P50, "direct-p50-us")
+					b.ReportMetric(1000*(through.Latency.P50-direct.Latency.P50), "added-p50-us")
+					b.ReportMetric(1000*direct.Latency.P99, "direct-p99-us")
+					b.ReportMetric(1000*(through.Latency.P99-direct.Latency.P99), "added-p99-us")
+					b.ReportMetric(direct.PerSecond, "direct-calls/s")
+					b.ReportMetric(through.PerSecond, "proxy-calls/s")
+					b.ReportMetric(direct.Containers.PerSecond, "direct-containers/s")
+					b.ReportMetric(through.Containers.PerSecond, "proxy-containers/s")
+					if direct.Failed+through.Failed > 0 {
+						b.Errorf("%d direct and %d proxied calls failed", direct.Failed, through.Failed)
+					}
+				})
+			}
+		}
+	}
+}
+
+func loadAlloc(b *testing.B, home *Subcluster, scheduler string, masters int, loop string) (out alloc) {
+	b.Helper()
+	rate := "0"
+	if loop == "open" {
+		rate = "2000" // containers: 200 calls of ten
+	}
+	cmd := exec.Command(rm.Binary(b), "load", "alloc", "--client", home.Doors.Client, "--scheduler", scheduler, "--tracker", home.Doors.Tracker,
+		"--masters", strconv.Itoa(masters), "--nodes", "40", "--wave", "10", "--rate", rate, "--warmup", "1s", "--duration", "5s", "--user", hadoop.OSUser(b))
+	cmd.Dir = filepath.Dir(rm.Binary(b))
+	text, err := cmd.Output()
+	if err != nil {
+		b.Fatalf("%v: %v\n%s", cmd.Args, err, text)
+	}
+	if err := json.Unmarshal(text, &out); err != nil {
+		b.Fatalf("%v\n%s", err, text)
+	}
+	return out
+}
