@@ -349,6 +349,7 @@ func (m *Machine) sizeCapacity(c *queue) {
 	case Percent:
 		c.maxFrac = b.Value / 100
 		c.max = m.portion(q, &q.max, q.absMax, c.maxFrac)
+		c.bounded = b.Value < 100
 	case Absolute:
 		c.max = m.t.vec(b.Resource)
 		for i := 0; i < m.t.n; i++ {
