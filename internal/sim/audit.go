@@ -259,11 +259,13 @@ func (a *auditor) clean() bool {
 	return a.spreads() == ""
 }
 
-// spreads lists applications of which the store still has a spread.
+// spreads lists applications of which the store still has a spread, though
+// their proxy has lived on: one that died while it ended twins leaves them to
+// their ResourceManager's patience, and the record to that of the home.
 func (a *auditor) spreads() string {
 	var left []string
 	for _, id := range a.ids {
-		if len(a.w.store.SpreadsOf(id)) > 0 {
+		if c := a.apps[id].home; c != nil && a.w.proxies[c.index].life == 0 && len(a.w.store.SpreadsOf(id)) > 0 {
 			left = append(left, id.String())
 		}
 	}

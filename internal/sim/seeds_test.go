@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !race
+
+package sim
+
+// seeds of TestSeedsWithFaults.
+const seeds = 12

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/workload"
+	"github.com/creelrm/creel/internal/workload/traces"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// queues are those of creel demo.
+func queues() rm.Queues {
+	q := rm.Defaults().Queues
+	q.Calculator = rm.Dominant
+	leaf := func(name string, percent float64) rm.Queue {
+		return rm.Queue{Name: name, Capacity: rm.PercentOf(percent), MaxCapacity: rm.PercentOf(100), UserFactor: 10, MaxAMPercent: 0.5}
+	}
+	q.Root.Children = []rm.Queue{leaf("default", 20), leaf("prod", 50), leaf("research", 30)}
+	return q
+}
+
+// day is a part of FB-2009 on a cluster of the given size.
+func day(t testing.TB, seed uint64, from, to time.Duration, nodes int) Config {
+	t.Helper()
+	read := func(name string) *bytes.Buffer {
+		r, err := traces.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		b := &bytes.Buffer{}
+		if _, err := b.ReadFrom(r); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	recorded, err := workload.ReadSWIM(read(traces.FB2009))
+	if err != nil {
+		t.Fatal(err)
+	}
+	durations, err := workload.ReadAttempts(read(traces.Yahoo))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := workload.Plan{From: from, To: to, Speed: 1, Machines: 3 * nodes, BlockSize: 64 << 20, MaxTasks: 4000, Users: 12, Seed: seed, Floor: 5 * time.Millisecond,
+		Queues: []workload.Share{{Queue: "root.research", Weight: 55}, {Queue: "root.prod", Weight: 25}, {Queue: "root.default", Weight: 20}}}
+	jobs, err := plan.Jobs(recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Config{Seed: seed, Jobs: jobs, Durations: durations, Nodes: nodes, Queues: queues(), AuditEvery: 5000}
+}
+
+func run(t testing.TB, c Config) *Result {
+	t.Helper()
+	w, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.Run()
+}
+
+const slice = 5 * time.Minute
+
+func faulty(t testing.TB, seed uint64) Config {
+	c := day(t, seed, 9*time.Hour, 9*time.Hour+slice, 10)
+	c.NodeSize = creel.NewResource(4096, 4)
+	c.Faults = DefaultFaults(seed, slice)
+	return c
+}
+
+func TestAQuietMorning(t *testing.T) {
+	r := run(t, day(t, 1, 9*time.Hour, 9*time.Hour+slice, 10))
+	if !r.Good() || r.Finished != r.Submitted || len(r.Faults) != 0 {
+		t.Fatalf("%d of %d finished: %v", r.Finished, r.Submitted, r.Broken)
+	}
+	tasks := int64(0)
+	for _, s := range r.Subclusters {
+		tasks += s.Containers
+		if s.Applications == 0 || s.Containers == 0 {
+			t.Errorf("%s had nothing to do", s.ID)
+		}
+	}
+	if r.Granted < 100 || tasks < r.Granted+int64(r.Submitted) {
+		t.Errorf("%d containers granted to masters, %d in all, for %d applications", r.Granted, tasks, r.Submitted)
+	}
+	if p := Quantile(r.Submits, 0.99); p <= 0 || p > time.Second {
+		t.Errorf("submissions took %v", p)
+	}
+}
+
+// Many seeds, each with everything that can go wrong. `creel sim --seeds` runs
+// more of them.
+func TestSeedsWithFaults(t *testing.T) {
+	faults := map[string]int64{}
+	for seed := range uint64(seeds) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := run(t, faulty(t, seed))
+			if !r.Good() {
+				t.Fatalf("%d of %d ended, %d lost, %d doubled: %s", r.Finished+r.Failed, r.Submitted, r.Lost, r.Doubled, strings.Join(r.Broken, "\n"))
+			}
+			for kind, n := range r.Faults {
+				faults[kind] += n
+			}
+		})
+	}
+	for _, kind := range []string{"subclusters restarted", "proxies restarted", "routers restarted", "partitions", "routers killed within a submission"} {
+		if faults[kind] == 0 {
+			t.Errorf("no seed had %s", kind)
+		}
+	}
+}
+
+func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
+	log := func(seed uint64) (string, *Result) {
+		var b bytes.Buffer
+		c := faulty(t, seed)
+		c.Log = &b
+		r := run(t, c)
+		return b.String(), r
+	}
+	first, a := log(3)
+	second, b := log(3)
+	if first != second || a.Hash != b.Hash || a.Events != b.Events {
+		t.Errorf("one seed, two logs: %s", difference(first, second))
+	}
+	if _, c := log(4); c.Hash == a.Hash {
+		t.Error("another seed gives the same hash")
+	}
+}
+
+func difference(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return fmt.Sprintf("line %d: %q and %q", i+1, x[i], y[i])
+		}
+	}
+	return fmt.Sprintf("%d and %d lines", len(x), len(y))
+}
+
+// The auditor is tested too: one that cannot fail guards nothing.
+func TestTheAuditorSees(t *testing.T) {
+	app := creel.ApplicationID{ClusterTimestamp: epoch.UnixMilli(), ID: 1}
+	container := creel.NewContainerID(creel.AttemptID{Application: app, Attempt: 1}, epochStep, 2)
+	for name, harm := range map[string]func(w *World){
+		"granted twice":     func(w *World) { w.audit.grantTold(nil, container); w.audit.grantTold(nil, container) },
+		"started twice":     func(w *World) { w.audit.processStarted(container); w.audit.processStarted(container) },
+		"ended twice":       func(w *World) { w.audit.processEnded(container); w.audit.processEnded(container) },
+		"runs in sc-1 and":  func(w *World) { harmHome(w, app) },
+		"have not ended":    func(w *World) { w.audit.final() },
+		"given out twice":   func(w *World) { s := &submission{w: w, app: app}; w.audit.named(s); w.audit.named(s) },
+		"unmanaged master":  func(w *World) { harmTwin(w, app) },
+		"nothing has moved": func(w *World) { w.audit.stuck() },
+		"played to its end 2": func(w *World) {
+			w.audit.apps[app] = &applied{}
+			m := &master{attempt: container.Attempt}
+			w.audit.played(m)
+			w.audit.played(m)
+		},
+	} {
+		w, err := New(day(t, 1, 9*time.Hour, 9*time.Hour+time.Minute, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		harm(w)
+		if !slices.ContainsFunc(w.audit.breaches, func(b string) bool { return strings.Contains(b, name) }) {
+			t.Errorf("%s: the auditor says %q", name, w.audit.breaches)
+		}
+	}
+}
+
+func harmHome(w *World, app creel.ApplicationID) {
+	w.audit.apps[app] = &applied{}
+	for _, c := range w.clusters[:2] {
+		w.audit.launched(c, rm.LaunchMaster{Attempt: creel.AttemptID{Application: app, Attempt: 1}})
+	}
+}
+
+func harmTwin(w *World, app creel.ApplicationID) {
+	c := w.clusters[0]
+	c.submit(&rm.Submission{ID: app, User: "ann", Queue: "prod", Unmanaged: true}, func(bool, error) {})
+	w.audit.noTwins(app)
+}
+
+func TestQuantile(t *testing.T) {
+	v := []int{1, 2, 3, 4}
+	if Quantile(v, 0) != 1 || Quantile(v, 0.5) != 3 || Quantile(v, 1) != 4 || Quantile([]int(nil), 0.5) != 0 {
+		t.Error(Quantile(v, 0), Quantile(v, 0.5), Quantile(v, 1))
+	}
+}
+
+// A heap gives events by time, and those of one time in order.
+func TestHeapGivesEventsInOrder(t *testing.T) {
+	var h heap
+	var want []event
+	for i := range uint64(2000) {
+		e := event{at: int64(i * 7919 % 97), seq: i}
+		h.push(e)
+		want = append(want, e)
+	}
+	slices.SortFunc(want, func(a, b event) int {
+		if a.before(&b) {
+			return -1
+		}
+		return 1
+	})
+	for i, e := range want {
+		if got := h.pop(); got.at != e.at || got.seq != e.seq {
+			t.Fatalf("event %d is %d/%d, want %d/%d", i, got.at, got.seq, e.at, e.seq)
+		}
+	}
+}
+
+// BenchmarkDay is the whole recorded day over 3 x 200 nodes, on one core.
+func BenchmarkDay(b *testing.B) {
+	c := day(b, 1, 0, 0, 200)
+	c.AuditEvery = 1 << 40
+	for b.Loop() {
+		r := run(b, c)
+		if !r.Good() {
+			b.Fatal(r.Broken)
+		}
+		b.ReportMetric(float64(r.Events)/b.Elapsed().Seconds(), "events/s")
+		b.ReportMetric(float64(r.Granted), "containers")
+	}
+}
