@@ -28,21 +28,17 @@ type ReportedApplication struct {
 	Submitted time.Time // by that ResourceManager's clock
 }
 
-// Conflict says that more than one member claims an application, or that only
-// places of a spread are left, and how it was decided. It is an audit line.
+// Conflict says that the home of an application had to be decided, and how. It
+// is an audit line.
 type Conflict struct {
 	Application creel.ApplicationID
-	Home        creel.SubclusterID   // the winner, "" if there is none
-	Others      []creel.SubclusterID // those who must end it, sorted
+	Home        creel.SubclusterID   // the winner
+	Others      []creel.SubclusterID // those who must end it, sorted; there may be none
 	Rule        string               // why
 }
 
 func (c Conflict) String() string {
-	home := string(c.Home)
-	if home == "" {
-		home = "nobody"
-	}
-	return fmt.Sprintf("application=%s home=%s others=%v rule=%q", c.Application, home, c.Others, c.Rule)
+	return fmt.Sprintf("application=%s home=%s others=%v rule=%q", c.Application, c.Home, c.Others, c.Rule)
 }
 
 // Rebuild finds the homes that a store which came back empty should have, from
@@ -57,8 +53,10 @@ func (c Conflict) String() string {
 //  3. the one that accepted it first;
 //  4. the one whose name sorts first.
 //
-// An unmanaged master never makes a home. An application of which only such
-// are left has no home; its masters are orphans to be ended.
+// An unmanaged master is a place of a spread, not a home. But an application may
+// itself have been submitted with one: where all masters are unmanaged the home
+// is the member that accepted the application first, since places of a spread
+// come later, and nothing is ended.
 func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 	type claim struct {
 		member creel.SubclusterID
@@ -89,12 +87,14 @@ func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 			return cmp.Or(compareBool(a.Ended, b.Ended), cmp.Compare(b.Attempt, a.Attempt), a.Submitted.Compare(b.Submitted), cmp.Compare(a.member, b.member))
 		})
 		if len(managed) == 0 {
-			c := Conflict{Application: id, Rule: "only unmanaged masters are left, no member is its home"}
-			for _, u := range unmanaged {
-				c.Others = append(c.Others, u.member)
+			slices.SortStableFunc(unmanaged, func(a, b claim) int {
+				return cmp.Or(a.Submitted.Compare(b.Submitted), cmp.Compare(a.member, b.member))
+			})
+			w := unmanaged[0]
+			homes = append(homes, Home{Application: id, Home: w.member, Claimed: w.Submitted})
+			if last := unmanaged[len(unmanaged)-1]; last.member != w.member {
+				conflicts = append(conflicts, Conflict{id, w.member, nil, "all its masters are unmanaged, and it was accepted there first"})
 			}
-			c.Others = sortedUnique(c.Others)
-			conflicts = append(conflicts, c)
 			continue
 		}
 		w := managed[0]

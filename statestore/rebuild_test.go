@@ -36,8 +36,10 @@ func TestTwoResourceManagersThatClaimOneApplication(t *testing.T) {
 			"sc-2": {{ID: storetest.App(1)}}, "sc-1": {{ID: storetest.App(1)}}, "sc-3": {{ID: storetest.App(1)}}}, "1=sc-1", "sorts first"},
 		{"an unmanaged master is no home", map[creel.SubclusterID][]statestore.ReportedApplication{
 			"sc-1": {{ID: storetest.App(1), Unmanaged: true, Attempt: 9}}, "sc-2": {{ID: storetest.App(1), Ended: true}}}, "1=sc-2", ""},
-		{"orphans", map[creel.SubclusterID][]statestore.ReportedApplication{
-			"sc-1": {{ID: storetest.App(1), Unmanaged: true}}, "sc-2": {{ID: storetest.App(1), Unmanaged: true}}}, "", "only unmanaged"},
+		{"one that was submitted with an unmanaged master", map[creel.SubclusterID][]statestore.ReportedApplication{
+			"sc-2": {{ID: storetest.App(1), Unmanaged: true}}}, "1=sc-2", ""},
+		{"its home is older than its spread, which is not ended", map[creel.SubclusterID][]statestore.ReportedApplication{
+			"sc-1": {{ID: storetest.App(1), Unmanaged: true, Submitted: time.UnixMilli(9)}}, "sc-2": {{ID: storetest.App(1), Unmanaged: true, Submitted: time.UnixMilli(8)}}}, "1=sc-2", "others=[] rule=\"all its masters are unmanaged"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var reports []statestore.Report

@@ -310,32 +310,50 @@ func BenchmarkBeats(b *testing.B) {
 	}
 }
 
-// What Wait costs: claims of 64 callers on a primary with a replica.
-func BenchmarkWait(b *testing.B) {
+// What it costs to lose nothing: claims of 64 callers with each setting that
+// bounds or closes the loss, against none in the same run. Rounds alternate;
+// medians are told.
+func BenchmarkDurability(b *testing.B) {
 	primary := redistest.Start(b)
-	replica := redistest.Start(b, "--replicaof", "127.0.0.1 "+strconv.Itoa(primary.Port()))
-	for !strings.Contains(primary.Do("INFO", "replication").(string), "state=online") {
-		time.Sleep(10 * time.Millisecond)
+	redistest.Start(b, "--replicaof", "127.0.0.1 "+strconv.Itoa(primary.Port()))
+	redistest.AwaitReplica(primary)
+	logged := func(fsync string) string {
+		return redistest.Start(b, "--appendonly", "yes", "--appendfsync", fsync).URL()
 	}
-	_ = replica
-	plain, safe := open(b, redis.Config{URL: primary.URL()}), open(b, redis.Config{URL: primary.URL(), Wait: 1})
+	settings := []struct {
+		name  string
+		store *redis.Store
+		rates []float64
+		p99s  []float64
+	}{
+		{name: "none", store: open(b, redis.Config{URL: redistest.Start(b).URL()})},
+		{name: "replica", store: open(b, redis.Config{URL: primary.URL()})},
+		{name: "wait1", store: open(b, redis.Config{URL: primary.URL(), Wait: 1})},
+		{name: "everysec", store: open(b, redis.Config{URL: logged("everysec")})},
+		{name: "always", store: open(b, redis.Config{URL: logged("always")})},
+	}
 	n := size("CREEL_BENCH_CLAIMS", 10_000)
 	at := 0
 	for b.Loop() {
-		var p, w []float64
-		for range 3 {
-			for s, out := range map[*redis.Store]*[]float64{plain: &p, safe: &w} {
-				from := at
+		for range 5 {
+			for i := range settings {
+				from, s := at, &settings[i]
 				at += n
-				rate, _ := race(b, n, func(i int) error {
-					_, _, err := s.Claim(b.Context(), storetest.App(from+i), "sc-1")
+				rate, p99 := race(b, n, func(i int) error {
+					_, _, err := s.store.Claim(b.Context(), storetest.App(from+i), "sc-1")
 					return err
 				})
-				*out = append(*out, rate)
+				s.rates, s.p99s = append(s.rates, rate), append(s.p99s, float64(p99)/1e6)
 			}
 		}
-		b.ReportMetric(median(w), "claims/s-wait1")
-		b.ReportMetric(median(w)/median(p), "of-claims/s-without")
+		for i := range settings {
+			s := &settings[i]
+			b.ReportMetric(median(s.rates), "claims/s-"+s.name)
+			b.ReportMetric(median(s.p99s), "p99-ms-"+s.name)
+			if i > 0 {
+				b.ReportMetric(median(s.rates)/median(settings[0].rates), "of-none-"+s.name)
+			}
+		}
 		b.ReportMetric(0, "ns/op")
 	}
 }

@@ -270,9 +270,7 @@ func StartSentinels(tb testing.TB, args ...string) *Sentinels {
 	_, viaPort, _ := net.SplitHostPort(s.Via.Addr)
 	s.Primary.Do("CONFIG", "SET", "replica-announce-ip", "127.0.0.1", "replica-announce-port", viaPort)
 	s.Replica = Start(tb, append([]string{"--replicaof", "127.0.0.1 " + viaPort}, args...)...)
-	s.Replica.until("the replica is in step", func() bool {
-		return strings.Contains(s.Primary.replication(), "state=online")
-	})
+	AwaitReplica(s.Primary)
 	for range 3 {
 		s.Sentinels = append(s.Sentinels, start(tb, "redis-sentinel", func(dir string, port int) []string {
 			conf := filepath.Join(dir, "sentinel.conf")
@@ -301,6 +299,18 @@ func StartSentinels(tb testing.TB, args ...string) *Sentinels {
 		})
 	}
 	return s
+}
+
+// AwaitReplica waits until a primary's replica follows it. A replica is called
+// online up to a second before the primary begins to send it what is written.
+func AwaitReplica(primary *Server) {
+	primary.tb.Helper()
+	primary.until("the replica is in step", func() bool {
+		primary.Do("PUBLISH", "redistest", "something to follow")
+		_, line, found := strings.Cut(primary.replication(), "slave0:")
+		line, _, _ = strings.Cut(line, "\r\n")
+		return found && strings.Contains(line, "state=online") && !strings.Contains(line, "offset=0,")
+	})
 }
 
 func pairs(v any) map[string]string {

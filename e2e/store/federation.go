@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+	"github.com/creelrm/creel/e2e/rm"
+)
+
+// federation is two subclusters with simulated nodes, one proxy and one router,
+// each a process.
+type federation struct {
+	t       *testing.T
+	members []*member
+	proxy   *daemon
+	router  *daemon
+}
+
+type member struct {
+	id    string
+	rm    *daemon
+	nodes *daemon
+}
+
+type daemon struct {
+	*process.Process
+	at map[string]string // addresses, from the ready file
+}
+
+// lease is how long a member may be silent; short, so that an illness outlives
+// it. patience is what a router gives a claim.
+const (
+	lease    = 3 * time.Second
+	patience = 2 * time.Second
+)
+
+// found starts a federation over a store, whose URL has parameters beside ours.
+func found(t *testing.T, url, parameters string) *federation {
+	t.Helper()
+	f := &federation{t: t}
+	url += "?timeout=300ms&max_wait=" + patience.String() + "&" + parameters
+	f.proxy = f.start("proxy", "proxy", "yarn.nodemanager.amrmproxy.address=127.0.0.1:0", "creel.store.url="+url)
+	for i := range 2 {
+		m := &member{id: fmt.Sprintf("sc-%d", i+1)}
+		m.rm = f.start("rm-"+m.id, "rm", "creel.store.url="+url, "creel.subcluster.id="+m.id, fmt.Sprintf("yarn.resourcemanager.epoch=%d", 1000*(i+1)),
+			"yarn.resourcemanager.address=127.0.0.1:0", "yarn.resourcemanager.scheduler.address=127.0.0.1:0", "yarn.resourcemanager.resource-tracker.address=127.0.0.1:0",
+			"yarn.resourcemanager.admin.address=127.0.0.1:0", "yarn.resourcemanager.webapp.address=127.0.0.1:0", "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms=100")
+		m.nodes = f.start("nm-"+m.id, "nm", "yarn.resourcemanager.resource-tracker.address="+m.rm.at["tracker"],
+			"creel.nm.simulate=2", "creel.nm.simulate.memory-mb=65536", "creel.nm.simulate.vcores=64", "creel.nm.simulate.run-time=1h")
+		f.members = append(f.members, m)
+	}
+	f.router = f.start("router", "router", "creel.store.url="+url, "yarn.router.clientrm.address=127.0.0.1:0", "yarn.router.rmadmin.address=127.0.0.1:0", "yarn.router.webapp.address=127.0.0.1:0")
+	f.await("the router sees both members and all nodes", func() bool { return len(f.active()) == 2 && f.nodes(f.router) == 4 })
+	return f
+}
+
+// start runs one daemon until the test ends.
+func (f *federation) start(name, role string, settings ...string) *daemon {
+	f.t.Helper()
+	dir := f.t.TempDir()
+	u := hadoop.OSUser(f.t)
+	hadoop.Conf{"hadoop.http.staticuser.user": u, "hadoop.proxyuser." + u + ".hosts": "*", "hadoop.proxyuser." + u + ".groups": "*",
+		"yarn.scheduler.capacity.root.queues": "default", "yarn.scheduler.capacity.root.default.capacity": "100",
+		"yarn.scheduler.capacity.maximum-am-resource-percent": "1", "yarn.scheduler.minimum-allocation-mb": "128"}.Write(f.t, filepath.Join(dir, "conf"))
+	ready := filepath.Join(dir, "ready")
+	args := []string{rm.Binary(f.t), role, "--conf", filepath.Join(dir, "conf"), "--ready-file", ready, "--drain-timeout", "2s"}
+	for _, s := range append(settings, "creel.store.poll-interval=300ms", "creel.membership.beat-interval=300ms", "creel.membership.lease="+lease.String()) {
+		args = append(args, "-D", s)
+	}
+	d := &daemon{Process: process.Start(f.t, process.Command{Name: name, Dir: dir, Args: args})}
+	var entry struct{ Addresses map[string]string }
+	d.Await(f.t, "the ready file", func() bool {
+		b, err := os.ReadFile(ready)
+		return err == nil && json.Unmarshal(b, &entry) == nil
+	})
+	d.at = entry.Addresses
+	return d
+}
+
+func (f *federation) await(what string, cond func() bool) {
+	f.t.Helper()
+	if err := process.Poll(nil, cond); err != nil {
+		f.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+var web = &http.Client{Timeout: time.Minute}
+
+// answer of a REST call; code is 0 if there was none.
+type answer struct {
+	code       int
+	retryAfter string
+	body       string
+	took       time.Duration
+}
+
+func call(t testing.TB, d *daemon, method, path string, in, out any) answer {
+	t.Helper()
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequest(method, "http://"+d.at["web"]+path+"?user.name="+hadoop.OSUser(t), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Content-Type", "application/json")
+	began := time.Now()
+	resp, err := web.Do(req)
+	if err != nil {
+		return answer{body: err.Error()}
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return answer{body: err.Error()}
+	}
+	if out != nil && resp.StatusCode == http.StatusOK {
+		if err := json.Unmarshal(b, out); err != nil {
+			t.Fatalf("%s %s: %v in %s", method, path, err, b)
+		}
+	}
+	return answer{resp.StatusCode, resp.Header.Get("Retry-After"), string(b), time.Since(began)}
+}
+
+// nodes that a ResourceManager, or the router for all, counts as active.
+func (f *federation) nodes(d *daemon) int {
+	var m struct {
+		ClusterMetrics struct{ ActiveNodes int }
+	}
+	call(f.t, d, http.MethodGet, "/ws/v1/cluster/metrics", nil, &m)
+	return m.ClusterMetrics.ActiveNodes
+}
+
+// view is the federation as the router sees it.
+type view struct {
+	Frozen      string
+	Subclusters []struct {
+		ID, State, Reason string
+		Epoch             int64
+		Age               float64 `json:"age_s"`
+	}
+}
+
+func (f *federation) view() (v view) {
+	call(f.t, f.router, http.MethodGet, "/api/v1/subclusters", nil, &v)
+	return v
+}
+
+// active members of the router's view, with their epochs.
+func (f *federation) active() map[string]int64 {
+	out := map[string]int64{}
+	for _, s := range f.view().Subclusters {
+		if strings.EqualFold(s.State, "active") {
+			out[s.ID] = s.Epoch
+		}
+	}
+	return out
+}
+
+// newID asks the router for an application id.
+func (f *federation) newID() string {
+	f.t.Helper()
+	var doc struct {
+		ID string `json:"application-id"`
+	}
+	if a := call(f.t, f.router, http.MethodPost, "/ws/v1/cluster/apps/new-application", nil, &doc); doc.ID == "" {
+		f.t.Fatalf("no application id: %+v", a)
+	}
+	return doc.ID
+}
+
+// submit sends the submission of an application whose master is the test.
+func (f *federation) submit(id string) answer {
+	return call(f.t, f.router, http.MethodPost, "/ws/v1/cluster/apps", map[string]any{
+		"application-id": id, "application-name": "story", "queue": "default", "application-type": "TEST", "unmanaged-AM": true,
+		"resource": map[string]any{"memory": 256, "vCores": 1}, "am-container-spec": map[string]any{},
+	}, nil)
+}
+
+// retriable wants the answer that a client may repeat: 503 with Retry-After.
+func retriable(t testing.TB, a answer) {
+	t.Helper()
+	if a.code != http.StatusServiceUnavailable || a.retryAfter == "" {
+		t.Fatalf("the answer is %+v, want 503 with Retry-After", a)
+	}
+}
+
+// submitSoon repeats a submission as long as it is told to, and gives how often
+// it was.
+func (f *federation) submitSoon(id string) (refused int) {
+	f.t.Helper()
+	f.await("the submission of "+id+" is taken", func() bool {
+		a := f.submit(id)
+		if a.code == http.StatusAccepted {
+			return true
+		}
+		retriable(f.t, a)
+		refused++
+		return false
+	})
+	return refused
+}
+
+// state of an application as a daemon tells it; "" if it does not know it.
+func (f *federation) state(d *daemon, id string) string {
+	var doc struct {
+		App struct{ State string }
+	}
+	call(f.t, d, http.MethodGet, "/ws/v1/cluster/apps/"+id, nil, &doc)
+	return doc.App.State
+}
+
+// homes are the members that have an application as their own: not a twin of
+// its master.
+func (f *federation) homes(id string) (at []string) {
+	for _, m := range f.members {
+		var doc struct {
+			App struct {
+				State, Name string
+			}
+		}
+		call(f.t, m.rm, http.MethodGet, "/ws/v1/cluster/apps/"+id, nil, &doc)
+		if doc.App.Name == "story" {
+			at = append(at, m.id)
+		}
+	}
+	return at
+}
+
+func (f *federation) member(id string) *member {
+	for _, m := range f.members {
+		if m.id == id {
+			return m
+		}
+	}
+	f.t.Fatalf("no member %s", id)
+	return nil
+}

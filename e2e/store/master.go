@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/internal/hrpc"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+)
+
+// master plays an application's master behind the proxy.
+type master struct {
+	t      testing.TB
+	am     yarnrpc.ApplicationMasterProtocolClient
+	app    string
+	lastID int32
+	has    map[string]bool // containers that were granted
+	began  time.Time
+}
+
+// master takes the token of a submitted application from its home, and goes to
+// the proxy with it.
+func (f *federation) master(client *hrpc.Client, id string) *master {
+	f.t.Helper()
+	homes := f.homes(id)
+	if len(homes) != 1 {
+		f.t.Fatalf("%s has the homes %v", id, homes)
+	}
+	app, err := creel.ParseApplicationID(id)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	home := yarnrpc.NewApplicationClientProtocolClient(client, f.member(homes[0]).rm.at["client"], hrpc.Login{User: hadoop.OSUser(f.t)})
+	m := &master{t: f.t, app: id, has: map[string]bool{}, began: time.Now()}
+	f.await("the master of "+id+" has its token", func() bool {
+		r, err := home.GetApplicationReport(context.Background(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(app)})
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		t := r.GetApplicationReport().GetAmRmToken()
+		if t == nil {
+			return false
+		}
+		m.am = yarnrpc.NewApplicationMasterProtocolClient(client, f.proxy.at["proxy"],
+			hrpc.Login{Credential: &hrpc.Credential{Identifier: t.GetIdentifier(), Password: t.GetPassword(), Kind: t.GetKind()}})
+		return true
+	})
+	return m
+}
+
+// register says why it did not work; the proxy may ask for a repeat.
+func (m *master) register() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	_, err := m.am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{Host: proto.String("am"), RpcPort: proto.Int32(-1), TrackingUrl: proto.String("")})
+	return err
+}
+
+// more asks for n containers beyond what it has and beats until it has them.
+// The first beats of a master may be told to come again.
+func (m *master) more(f *federation, n int) {
+	m.t.Helper()
+	want := len(m.has) + n
+	asked := false
+	f.await("the master of "+m.app+" gets its containers", func() bool {
+		req := &pb.AllocateRequestProto{ResponseId: proto.Int32(m.lastID), Progress: proto.Float32(0.5)}
+		if !asked {
+			req.Ask = []*pb.ResourceRequestProto{{Priority: pb.FromPriority(1), ResourceName: proto.String("*"), NumContainers: proto.Int32(int32(n)), Capability: pb.FromResource(creel.NewResource(256, 1))}}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		r, err := m.am.Allocate(ctx, req)
+		switch {
+		case errors.Is(err, creel.ErrBusy), errors.Is(err, creel.ErrUnavailable):
+			return false
+		case err != nil:
+			m.t.Fatalf("allocate of %s: %v", m.app, err)
+		}
+		asked = true
+		m.lastID = r.GetResponseId()
+		for _, c := range r.GetAllocatedContainers() {
+			id := pb.ToContainerID(c.GetId()).String()
+			if m.has[id] {
+				m.t.Fatalf("%s was granted twice", id)
+			}
+			m.has[id] = true
+		}
+		return len(m.has) >= want
+	})
+}
+
+// since is how long the master has been there.
+func (m *master) since() time.Duration { return time.Since(m.began) }
