@@ -7,7 +7,6 @@
 package rest
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -85,7 +84,7 @@ func (s *system) status(n *node) *pb.NodeStatusProto {
 	}
 	return &pb.NodeStatusProto{
 		NodeId: pb.FromNodeID(n.id), ResponseId: &n.beat,
-		NodeHealthStatus:      &pb.NodeHealthStatusProto{IsNodeHealthy: proto.Bool(true), LastHealthReportTime: proto.Int64(time.Now().UnixMilli())},
+		NodeHealthStatus:      &pb.NodeHealthStatusProto{IsNodeHealthy: proto.Bool(true), HealthReport: proto.String(""), LastHealthReportTime: proto.Int64(time.Now().UnixMilli())},
 		ContainersUtilization: use(1000, 2000, 0.5), NodeUtilization: use(4096, 8192, 2),
 		OpportunisticContainersStatus: &pb.OpportunisticContainersStatusProto{},
 	}
@@ -183,12 +182,16 @@ func (s *system) play() {
 			FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(), Diagnostics: proto.String("well done"), TrackingUrl: proto.String("http://127.0.0.1:9/history")}))(s.t).GetIsUnregistered()
 	})
 	killed := s.submit("carol", "killed", nil)
+	s.until("carol's application waits for its master", func() bool {
+		return s.attemptState("carol", killed) == pb.YarnApplicationAttemptStateProto_APP_ATTEMPT_LAUNCHED
+	})
 	s.until("carol's application is dead", func() bool {
 		return must(s.as("carol").ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(killed), Diagnostics: proto.String("enough")}))(s.t).GetIsKillCompleted()
 	})
 	starting := s.submit("dave", "starting", func(c *pb.ApplicationSubmissionContextProto) {
 		c.UnmanagedAm, c.Queue = proto.Bool(false), proto.String("other")
 		c.AmContainerSpec.Command = []string{"sleep 1000"}
+		c.AmContainerResourceRequest = []*pb.ResourceRequestProto{ask(0, "127.0.0.3", 256, 1, true), ask(0, "/default-rack", 256, 1, false), ask(0, "*", 256, 1, false)}
 	})
 	s.until("dave's master is being launched", func() bool {
 		return s.attemptState("dave", starting) == pb.YarnApplicationAttemptStateProto_APP_ATTEMPT_ALLOCATED
@@ -200,7 +203,7 @@ func (s *system) play() {
 	})
 	am = s.master("alice", running, "amhost", "http://127.0.0.1:9/ui")
 	containers, response := 0, int32(0)
-	asks := []*pb.ResourceRequestProto{ask(1, "*", 512, 3, true),
+	asks := []*pb.ResourceRequestProto{ask(1, "127.0.0.2", 512, 3, true), ask(1, "/default-rack", 512, 3, false), ask(1, "*", 512, 3, false),
 		ask(2, "127.0.0.9", 1024, 5, true), ask(2, "/default-rack", 1024, 5, false), ask(2, "*", 1024, 5, false)}
 	s.until("alice has three containers", func() bool {
 		r := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: &response, Ask: asks, Progress: proto.Float32(0.25)}))(s.t)
@@ -215,25 +218,6 @@ func (s *system) play() {
 	if containers != 3 {
 		s.t.Fatalf("%s: %d containers", s.name, containers)
 	}
-}
-
-// beating keeps nodes alive while documents are read.
-func (s *system) beating(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for tick := time.NewTicker(time.Second); ; {
-			select {
-			case <-ctx.Done():
-				tick.Stop()
-				return
-			case <-tick.C:
-				s.beats()
-			}
-		}
-	}()
-	return func() { cancel(); <-done }
 }
 
 func (s *system) String() string { return fmt.Sprintf("%s at %s", s.name, s.Web) }

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"context"
+	_ "embed"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+	"github.com/creelrm/creel/e2e/rm"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+)
+
+//go:embed testdata/every.py
+var every string
+
+// A public client library reads every document it knows of, and changes what
+// it can change.
+func TestPublicClientLibrary(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Fatalf("%v; install it with: apt-get install python3-venv", err)
+	}
+	packages := hadoop.PythonPath(t)
+	r := rm.Start(t, rm.Options{Volatile: true, Conf: patient})
+	s := newSystem(t, "creel", r.Process, r.Addresses)
+	s.play()
+	id := s.apps["running"]
+	vars := s.vars()
+	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
+	defer cancel()
+	_, all, code := process.Run(ctx, t, process.Command{
+		Name: "every", Dir: t.TempDir(),
+		Args: []string{python, "-c", every, "http://" + s.Web, hadoop.OSUser(t), id.String(), vars.Replace("{running.attempt}"), vars.Replace("{running.container}"), "127.0.0.2:1"},
+		Env:  []string{"PYTHONPATH=" + packages},
+	})
+	if code != 0 || !strings.Contains(all, "read 22 documents, changed 6 things") {
+		t.Fatalf("exit code %d\n%s", code, all)
+	}
+	s.until("it is dead", func() bool {
+		return s.report("alice", id).GetYarnApplicationState() == pb.YarnApplicationStateProto_KILLED
+	})
+}
