@@ -9,6 +9,7 @@ package routertest
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -190,7 +191,7 @@ func (f *Federation) member(i int, o Options) *Member {
 	<-farm.Ready()
 	a := d.Addresses()
 	m.Client, m.Admin, m.Web = relay(t, a.Client), relay(t, a.Admin), relay(t, m.WebAddress)
-	agent := &remote.Agent{Store: f.Store, Probe: remote.WebProbe(m.WebAddress), Every: 50 * time.Millisecond,
+	agent := &remote.Agent{Store: f.Store, Probe: remote.WebProbe(m.WebAddress), Every: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 		// The lease is long: these tests are about what routers find out by themselves.
 		Member: subcluster.Member{ID: m.ID, Epoch: d.Started().UnixMilli(), Lease: time.Hour,
 			Addresses: subcluster.Addresses{Client: m.Client.Address, Scheduler: a.Scheduler, Admin: m.Admin.Address, Tracker: a.Tracker, Web: m.Web.Address}}}
