@@ -3,8 +3,11 @@
 package scheduler
 
 import (
+	"encoding/xml"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,24 +79,18 @@ func TestPlacementIsThatOfARealResourceManager(t *testing.T) {
 		{"secondary", "queue-mappings = u:%user:root.groups.%secondary_group"},
 		{"primary", "queue-mappings = u:%user:%primary_group"},
 		{"override", "queue-mappings-override.enable = true\nqueue-mappings = u:alice:q2,g:dev:root.dev"},
+		{"application", "queue-mappings = u:zoe:q1\nyarn.scheduler.queue-placement-rules.app-name = wordcount:dev,%application:%application"},
 		{"made", "queue-mappings = u:alice:root.managed.%user,u:bob:managed.%primary_group,u:%user:root.flex.%primary_group.%user"},
 		{"json", `mapping-rule-format = json
 mapping-rule-json = {"rules":[{"type":"user","matches":"alice","policy":"custom","customPlacement":"root.groups.%secondary_group"},{"type":"user","matches":"*","policy":"setDefaultQueue","value":"root.q1"},{"type":"user","matches":"bob2","policy":"secondaryGroupUser","parentQueue":"root.groups","fallbackResult":"reject"},{"type":"group","matches":"staff","policy":"primaryGroupUser","parentQueue":"root.flex"},{"type":"user","matches":"*","policy":"user","parentQueue":"root.users","create":false},{"type":"application","matches":"*","policy":"applicationName"},{"type":"user","matches":"zoe","policy":"reject"},{"type":"user","matches":"*","policy":"specified","fallbackResult":"placeDefault"}]}`},
 		{"json2", `mapping-rule-format = json
 queue-mappings-override.enable = true
 mapping-rule-json = {"rules":[{"type":"user","matches":"zoe","policy":"primaryGroupUser","parentQueue":"root.managed","fallbackResult":"reject"},{"type":"user","matches":"alice","policy":"specified","fallbackResult":"skip"},{"type":"user","matches":"alice","policy":"applicationName","parentQueue":"root.flex"},{"type":"user","matches":"carol","policy":"user","parentQueue":"root.flex","create":false,"fallbackResult":"placeDefault"},{"type":"user","matches":"*","policy":"primaryGroup"},{"type":"user","matches":"*","policy":"defaultQueue"}]}`},
-		{"application", "queue-mappings = u:zoe:q1\nyarn.scheduler.queue-placement-rules.app-name = wordcount:dev,%application:%application"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			mappings := c.mappings
-			real, made := real, made
-			if strings.Contains(mappings, "\nyarn.") { // only the scheduler's own file is read again
-				real, made = startRM(t, placementTree+mappings), map[creel.QueuePath]bool{}
-			} else {
-				rewrite(t, real, placementTree+mappings)
-				if _, err := admin.RefreshQueues(t.Context(), &yarnpb.RefreshQueuesRequestProto{}); err != nil {
-					t.Fatal(err)
-				}
+			rewrite(t, real, placementTree+c.mappings)
+			if _, err := admin.RefreshQueues(t.Context(), &yarnpb.RefreshQueuesRequestProto{}); err != nil {
+				t.Fatal(err)
 			}
 			_, config := ours(t, real.ConfDir)
 			for _, s := range submissions {
@@ -112,17 +109,22 @@ mapping-rule-json = {"rules":[{"type":"user","matches":"zoe","policy":"primaryGr
 	}
 }
 
-// rewrite puts other queues into a ResourceManager's capacity-scheduler.xml.
+// rewrite puts other queues and rules into a ResourceManager's
+// capacity-scheduler.xml, the only file that it reads again.
 func rewrite(t *testing.T, real *hadoop.ResourceManager, lines string) {
 	t.Helper()
-	const file = "capacity-scheduler.xml"
-	dir := t.TempDir()
-	hadoop.Conf{}.With(queueConf(lines)).Write(t, dir)
-	text, err := os.ReadFile(filepath.Join(dir, file))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(real.ConfDir, file), text, 0o644)
+	conf := hadoop.Conf{}.With(queueConf(lines))
+	var b strings.Builder
+	b.WriteString("<configuration>\n")
+	for _, name := range slices.Sorted(maps.Keys(conf)) {
+		b.WriteString("  <property><name>" + name + "</name><value>")
+		if err := xml.EscapeText(&b, []byte(conf[name])); err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString("</value></property>\n")
 	}
-	if err != nil {
+	b.WriteString("</configuration>\n")
+	if err := os.WriteFile(filepath.Join(real.ConfDir, "capacity-scheduler.xml"), []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

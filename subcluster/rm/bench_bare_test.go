@@ -72,7 +72,7 @@ func BenchmarkBareLoop(b *testing.B) {
 			all[i].free++
 			link(i)
 		}
-		cpu.stop()
+		cpu.stop(len(given))
 		done += len(given)
 		given = given[:0]
 	}

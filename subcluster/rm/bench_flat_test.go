@@ -72,7 +72,7 @@ func BenchmarkFlat(b *testing.B) {
 					}
 					pairs += len(have)
 				}
-				cpu.stop()
+				cpu.stop(20000)
 				for _, n := range w.m.nodeList {
 					n.kills, n.forgets = n.kills[:0], n.forgets[:0]
 				}
