@@ -27,7 +27,7 @@ func TestFaults(t *testing.T) {
 		{"router_killed_under_a_hadoop_client", routerKilledUnderHadoop},
 		{"proxies_killed", proxiesKilled},
 		{"home_restarted", homeRestarted},
-		{"second_killed", secondKilled}, // last: it does not come back
+		{"second_killed", secondKilled},
 	} {
 		if !t.Run(story.name, func(t *testing.T) { story.tell(t, f) }) {
 			return
@@ -210,9 +210,6 @@ func firstAttempt(t *testing.T, f *Federation, id string) {
 func noTwin(t *testing.T, f *Federation, id string) {
 	t.Helper()
 	for _, s := range f.Subclusters {
-		if s.RM.Ended() {
-			continue
-		}
 		var app App
 		if process.Poll(nil, func() bool {
 			var code int
@@ -251,11 +248,15 @@ func homeRestarted(t *testing.T, f *Federation) {
 	f.Await(t, len(f.Nodes()))
 }
 
-// The other ResourceManager dies and stays dead. What it was to grant is asked
-// elsewhere.
+// The other ResourceManager dies and stays dead until the job has ended. What
+// it was to grant is asked elsewhere. When it comes back with its journal, the
+// application's twin in it is ended.
 func secondKilled(t *testing.T, f *Federation) {
 	client, job, home := inTheMiddle(t, f)
 	f.Other(home).RM.Kill()
 	finished(t, client, job)
-	firstAttempt(t, f, application(t, job))
+	id := application(t, job)
+	firstAttempt(t, f, id)
+	f.Other(home).RM.Restart(t)
+	noTwin(t, f, id)
 }

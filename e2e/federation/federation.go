@@ -252,7 +252,13 @@ func (f *Federation) StartSubcluster(t testing.TB, number int, more hadoop.Conf)
 func (f *Federation) StartNode(t testing.TB, name, host string, doors hadoop.Addresses) *hadoop.NodeManager {
 	t.Helper()
 	return hadoop.StartNM(t, hadoop.NM{Name: name, Host: host, RM: doors,
-		Conf: hadoop.Conf{"yarn.nodemanager.remote-app-log-dir": f.Logs}})
+		Conf: hadoop.Conf{
+			"yarn.nodemanager.remote-app-log-dir": f.Logs,
+			// Hadoop's default is 15 minutes: a node outlives its
+			// ResourceManager, and with it the maps' output.
+			"yarn.resourcemanager.connect.max-wait.ms":       "600000",
+			"yarn.resourcemanager.connect.retry-interval.ms": "500",
+		}})
 }
 
 // StartRouter starts one more router.
