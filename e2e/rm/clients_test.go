@@ -23,12 +23,17 @@ func cluster(t *testing.T, conf hadoop.Conf) (*Creel, *clients.Cluster) {
 	return rm, c
 }
 
-// Everything a user does with Hadoop's ResourceManager, done with ours.
+// Everything a user does with Hadoop's ResourceManager, done with ours; and
+// then by users whose Hadoop is of the release before.
 func TestUsersDoWhatTheyDoWithHadoop(t *testing.T) {
 	_, c := cluster(t, nil)
-	c.Without = map[string]string{
-		"dshell_placement":     "",
-		"dshell_opportunistic": "",
-	}
+	// As on a ResourceManager that was not told to use constraints.
+	c.Without = map[string]string{"dshell_placement": "yarn.resourcemanager.placement-constraints.handler"}
 	clients.Run(t, c)
+	t.Run("3.3.6", func(t *testing.T) {
+		older := *c
+		older.Version, older.Without = hadoop.V336, nil
+		older.Only = []string{"node_list", "node_status", "node_details", "queue_status", "app_list", "cluster_labels", "rmadmin_refresh", "rmadmin_groups", "top", "mr_pi"}
+		clients.Run(t, &older)
+	})
 }
