@@ -173,6 +173,11 @@ func daemonCommand(use, short string, f *daemonFlags, build func(ctx context.Con
 			for _, w := range s.Warnings() {
 				slog.Warn("settings", "warning", w)
 			}
+			flush, err := setUpTraces(c.Context(), s, use)
+			if err != nil {
+				return err
+			}
+			defer flush()
 			d, err := build(c.Context(), s, f)
 			if err != nil {
 				return err

@@ -3,7 +3,10 @@
 package main
 
 import (
+	"go.opentelemetry.io/otel"
+
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/hrpc/telemetry"
 	"github.com/creelrm/creel/internal/settings"
 )
 
@@ -14,7 +17,7 @@ func rpcLimits(s *settings.Settings, threads ...string) hrpc.Config {
 	if connections == 0 {
 		connections = s.Int("creel.ipc.server.max-connections")
 	}
-	return hrpc.Config{
+	c := hrpc.Config{
 		MaxFrame:           int(s.Long("ipc.maximum.data.length")),
 		MaxConnections:     connections,
 		MaxPerAddress:      s.Int("creel.ipc.server.max-connections-per-address"),
@@ -29,6 +32,10 @@ func rpcLimits(s *settings.Settings, threads ...string) hrpc.Config {
 		IdleTime:           2 * s.Duration("ipc.client.connection.maxidletime"),
 		DrainTime:          s.Duration("creel.drain-timeout"),
 	}
+	if traced(s) {
+		c.Interceptors = []hrpc.Interceptor{telemetry.Trace(otel.GetTracerProvider())}
+	}
+	return c
 }
 
 // maxCalls is how many calls may be in flight on a door: what Hadoop's queue

@@ -35,6 +35,7 @@ type proxyConfig struct {
 	poll               time.Duration
 	secretFile         string
 	rpc                hrpc.Config
+	interceptors       []hrpc.ClientInterceptor // of calls to members
 	log                *slog.Logger
 }
 
@@ -51,7 +52,7 @@ func proxySettings(s *settings.Settings) (proxyConfig, error) {
 		web: "127.0.0.1:0", policy: policy, callTime: s.Duration("creel.proxy.call-timeout"), mailbox: s.Int("creel.proxy.inbox"), sessions: s.Int("creel.proxy.max-sessions"),
 		session: amrmproxy.Config{TwinBeat: s.Duration("creel.proxy.beat-interval"), SlowAfter: s.Duration("creel.proxy.member-timeout"),
 			StuckAfter: s.Duration("creel.proxy.move-asks-after"), MasterExpiry: s.Duration("yarn.am.liveness-monitor.expiry-interval-ms")},
-		poll: s.Duration("creel.store.poll-interval"), secretFile: s.String("creel.cluster.secret-file"), rpc: rpcLimits(s, "yarn.nodemanager.amrmproxy.client.thread-count"), log: slog.Default()}, nil
+		poll: s.Duration("creel.store.poll-interval"), secretFile: s.String("creel.cluster.secret-file"), rpc: rpcLimits(s, "yarn.nodemanager.amrmproxy.client.thread-count"), interceptors: clientInterceptors(s), log: slog.Default()}, nil
 }
 
 // proxyParts is an AM-RM proxy assembled.
@@ -75,7 +76,7 @@ func newProxy(c proxyConfig, store statestore.Store) (*proxyParts, error) {
 		return nil, usage(err)
 	}
 	watcher := watch.New(store, watch.Config{Poll: c.poll, Validate: validPolicy, Log: c.log})
-	calls := proxyrpc.NewRemote(watcher.View, c.user, hrpc.ClientConfig{Logger: c.log})
+	calls := proxyrpc.NewRemote(watcher.View, c.user, hrpc.ClientConfig{Logger: c.log, Interceptors: c.interceptors})
 	proxy, err := proxyrpc.New(proxyrpc.Config{Name: c.name, Session: c.session, Policy: c.policy, Masters: calls, Launcher: calls, Spreads: store, Secrets: secret,
 		View: watcher.View, CallTime: c.callTime, Mailbox: c.mailbox, MaxSessions: c.sessions, Logger: c.log})
 	if err != nil {

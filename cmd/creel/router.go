@@ -53,7 +53,7 @@ func routerSettings(s *settings.Settings) (routerConfig, error) {
 		user: s.String("creel.router.proxy-user"), poll: s.Duration("creel.store.poll-interval"), kept: s.Int("creel.router.decisions-kept"),
 		dashboard: s.Bool("creel.router.dashboard"), rpc: rpcLimits(s, "yarn.resourcemanager.client.thread-count"), log: slog.Default(),
 	}
-	c.remote = remote.Config{User: c.user, OpenFor: s.Duration("creel.router.breaker.open-time"), Trips: uint32(s.Int("creel.router.breaker.failures"))}
+	c.remote = remote.Config{User: c.user, Interceptors: clientInterceptors(s), OpenFor: s.Duration("creel.router.breaker.open-time"), Trips: uint32(s.Int("creel.router.breaker.failures"))}
 	c.remote.Deadlines[remote.Write], c.remote.Deadlines[remote.Read], c.remote.Deadlines[remote.List] = forward, forward, s.Duration("creel.router.list-timeout")
 	return c, nil
 }

@@ -124,17 +124,21 @@ func TestATruncatedFrameEndsWithItsConnection(t *testing.T) {
 func TestAStalledHandshakeIsEnded(t *testing.T) {
 	cfg := echoConfig()
 	cfg.Tokens = knowsToken
-	cfg.HandshakeTime = 50 * time.Millisecond
+	cfg.HandshakeTime = time.Second
 	s := start(t, cfg)
+	var stalled []net.Conn
 	for _, so := range [][]byte{nil, []byte("hr"), hello(authNone), hello(authSasl), helloAlice()[:20],
 		append(hello(authSasl), appendSaslFrame(nil, &saslMessage{state: saslNegotiate}, true)...)} {
 		nc := dialRaw(t, s.address)
 		nc.Write(so)
+		stalled = append(stalled, nc)
+	}
+	for _, nc := range stalled {
 		io.Copy(io.Discard, nc) // returns when the server closes
 	}
 	nc := dialRaw(t, s.address)
 	nc.Write(helloAlice())
-	time.Sleep(4 * cfg.HandshakeTime) // for the opposite to show: a ready connection stays
+	time.Sleep(cfg.HandshakeTime * 3 / 2) // for the opposite to show: a ready connection stays
 	nc.Write(callFrame(t, 1, "echo", ""))
 	if h, _ := readFrame(t, nc); h.callID != 1 {
 		t.Errorf("%+v", h)
@@ -273,7 +277,7 @@ func TestAReaderThatDoesNotReadIsStoppedThenClosed(t *testing.T) {
 	cfg := echoConfig()
 	cfg.Services = []Service{bigAnswers(1 << 20)}
 	cfg.MaxReplyBytes = 2 << 20
-	cfg.StallTime = 300 * time.Millisecond
+	cfg.StallTime = 2 * time.Second
 	s := start(t, cfg)
 	nc := dialRaw(t, s.address)
 	nc.(*net.TCPConn).SetReadBuffer(4096)

@@ -39,6 +39,8 @@ type Config struct {
 	Trips     uint32                                 // consecutive silences that open a breaker, 5
 	KindOf    func(string) error                     // class to sentinel, yarnrpc.KindOf
 	Changed   func(creel.SubclusterID, Kind, string) // a breaker's new state, for logs; may be nil
+
+	Interceptors []hrpc.ClientInterceptor // of calls by Hadoop RPC: traces
 }
 
 func (c Config) withDefaults() Config {
@@ -73,7 +75,7 @@ func NewPool(conf Config) *Pool {
 	transport.MaxIdleConnsPerHost = 64
 	conf = conf.withDefaults()
 	return &Pool{conf: conf, members: map[creel.SubclusterID]*Member{},
-		rpc:  hrpc.NewClient(hrpc.ClientConfig{KindOf: conf.KindOf, ConnectTime: 5 * time.Second}),
+		rpc:  hrpc.NewClient(hrpc.ClientConfig{KindOf: conf.KindOf, ConnectTime: 5 * time.Second, Interceptors: conf.Interceptors}),
 		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
