@@ -82,21 +82,22 @@ func appCommand() *cobra.Command {
 
 func appList() *cobra.Command {
 	var f clientFlags
-	var states, users, queues []string
+	var states []string
+	var user, queue string
 	var limit int
 	var watch bool
 	c := &cobra.Command{Use: "list", Short: "list applications of all subclusters", Args: noArguments}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return repeat(c, watch, func() error {
 			q := url.Values{}
-			if len(states) > 0 {
-				q.Set("states", strings.Join(states, ","))
+			if err := setStates(q, states, creel.ParseApplicationState); err != nil {
+				return err
 			}
-			if len(users) == 1 {
-				q.Set("user", users[0])
+			if user != "" {
+				q.Set("user", user)
 			}
-			if len(queues) == 1 {
-				q.Set("queue", queues[0])
+			if queue != "" {
+				q.Set("queue", queue)
 			}
 			if limit > 0 {
 				q.Set("limit", strconv.Itoa(limit))
@@ -119,8 +120,8 @@ func appList() *cobra.Command {
 	}
 	f.register(c)
 	c.Flags().StringSliceVar(&states, "state", nil, "only these `STATES`, by YARN's names")
-	c.Flags().StringSliceVar(&users, "of", nil, "only applications of this `USER`")
-	c.Flags().StringSliceVar(&queues, "queue", nil, "only applications in this `QUEUE`")
+	c.Flags().StringVar(&user, "of", "", "only applications of this `USER`")
+	c.Flags().StringVar(&queue, "queue", "", "only applications in this `QUEUE`")
 	c.Flags().IntVar(&limit, "limit", 0, "at most `N`")
 	c.Flags().BoolVar(&watch, "watch", false, "list again every two seconds")
 	return c

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/spf13/cobra"
 )
@@ -56,8 +57,8 @@ func nodeCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return repeat(c, watch, func() error {
 			q := url.Values{}
-			if len(states) > 0 {
-				q.Set("states", strings.Join(states, ","))
+			if err := setStates(q, states, creel.ParseNodeState); err != nil {
+				return err
 			}
 			var doc struct {
 				Nodes struct {
@@ -241,4 +242,19 @@ func subclusterCommand() *cobra.Command {
 	f.register(c)
 	c.Flags().BoolVar(&watch, "watch", false, "list again every two seconds")
 	return daily("subcluster", "list the members of the federation", c)
+}
+
+// setStates puts --state into a query; a state that YARN does not have is a
+// usage mistake.
+func setStates[T any](q url.Values, states []string, parse func(string) (T, error)) error {
+	for i, s := range states {
+		states[i] = strings.ToUpper(s)
+		if _, err := parse(states[i]); err != nil {
+			return usage(fmt.Errorf("--state %s: %w", s, err))
+		}
+	}
+	if len(states) > 0 {
+		q.Set("states", strings.Join(states, ","))
+	}
+	return nil
 }

@@ -17,7 +17,7 @@ import (
 // is no shell and no curl, such as in our container image.
 func readyCommand() *cobra.Command {
 	var wait time.Duration
-	c := &cobra.Command{Use: "ready URL", Short: "ask a daemon's web door whether it is ready", GroupID: "daemon", Args: cobra.ExactArgs(1),
+	c := &cobra.Command{Use: "ready URL", Short: "ask a daemon's web door whether it is ready", GroupID: "daemon", Args: exactly(1, "the URL of a web door"),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), max(wait, 2*time.Second))
 			defer cancel()

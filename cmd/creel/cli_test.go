@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("CREEL_TEST_AS_CREEL") != "" {
+		main() // a test started us as the program itself
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// shell runs commands as a user types them.
+type shell struct {
+	t      *testing.T
+	server string
+}
+
+// run returns what a command prints, and fails the test when its exit code is
+// another than wanted.
+func (s shell) run(want int, args ...string) string {
+	s.t.Helper()
+	var out bytes.Buffer
+	root := rootCommand()
+	root.SetOut(&out)
+	root.SetErr(&out)
+	at := slices.Index(args, "--")
+	if at < 0 {
+		at = len(args)
+	}
+	root.SetArgs(slices.Insert(slices.Clone(args), at, "--server", s.server))
+	err := root.ExecuteContext(s.t.Context())
+	if err != nil {
+		out.WriteString(err.Error())
+	}
+	if got := exitCode(err); got != want {
+		s.t.Fatalf("creel %s exits with %d, want %d:\n%s", strings.Join(args, " "), got, want, out.String())
+	}
+	return out.String()
+}
+
+func (s shell) shows(want int, command string, texts ...string) string {
+	s.t.Helper()
+	out := s.run(want, strings.Fields(command)...)
+	for _, text := range texts {
+		if !strings.Contains(out, text) {
+			s.t.Errorf("creel %s does not show %q:\n%s", command, text, out)
+		}
+	}
+	return out
+}
+
+// small is a federation with three nodes in each of two subclusters.
+func small(t *testing.T) *federation {
+	dir := t.TempDir()
+	conf, err := embeddedSettings(dir, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fed, err := newFederation(t.Context(), federationConfig{subclusters: 2, nodes: 3, routers: 2, nodeSize: creel.NewResource(4096, 4), nodeBeat: 100 * time.Millisecond,
+		eager: 10 * time.Millisecond, dir: dir, store: statestore.NewMemory(statestore.NewTwin("test", validPolicy), time.Now), settings: conf, lease: 10 * time.Second, log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fed.Close)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	return fed
+}
+
+func TestWhatPeopleTypeEveryDay(t *testing.T) {
+	fed := small(t)
+	s := shell{t, "http://" + fed.routers[0].parts.entry.Addresses["web"]}
+	other := shell{t, "http://" + fed.routers[1].parts.entry.Addresses["web"]}
+
+	s.shows(exitOK, "subcluster list", "sc-1", "sc-2", "active")
+	if out := s.shows(exitOK, "node list -o name"); len(strings.Fields(out)) != 6 {
+		t.Errorf("six nodes, by name:\n%s", out)
+	}
+	s.shows(exitOK, "queue list", "prod", "research", "default")
+
+	id := strings.TrimSpace(s.run(exitOK, "app", "submit", "--queue", "prod", "--name", "mine", "--env", "CREEL_SIM_MS=600000", "-o", "name", "--", "sleep", "600"))
+	if _, err := creel.ParseApplicationID(id); err != nil {
+		t.Fatalf("submit -o name prints %q: %v", id, err)
+	}
+	other.shows(exitOK, "app status "+id, id, "mine", "prod")
+	s.shows(exitOK, "app list", id, "mine")
+	s.shows(exitOK, "app list --queue research", "ID")
+	s.shows(exitOK, "app why "+id, "sc-")
+	var doc map[string]any
+	if out := s.run(exitOK, "app", "status", id, "-o", "json"); json.Unmarshal([]byte(out), &doc) != nil || len(doc) == 0 {
+		t.Errorf("-o json prints no JSON:\n%s", out)
+	}
+	s.shows(exitOK, "app status "+id+" -o yaml", "mine")
+
+	// A master that runs nothing never registers: the wait ends by its timeout.
+	s.run(exitUnreachable, "app", "wait", "--for", "state=RUNNING", "--timeout", "200ms", id)
+	other.shows(exitOK, "app kill "+id, id)
+	s.run(exitOK, "app", "wait", "--for", "state=KILLED", "--timeout", "1m", id)
+	s.run(exitWaitFailed, "app", "wait", "--for", "state=FINISHED", "--timeout", "1m", id)
+	s.shows(exitOK, "app list --state KILLED", id)
+}
+
+func TestExitCodesAndErrorsThatHelp(t *testing.T) {
+	fed := small(t)
+	s := shell{t, "http://" + fed.routers[0].parts.entry.Addresses["web"]}
+	s.shows(exitNotFound, "app status application_1_0001", "application_1_0001")
+	s.shows(exitNotFound, "app kill application_1_0001", "application_1_0001")
+	s.shows(exitUsage, "app status nonsense", "nonsense")
+	s.shows(exitUsage, "app list --state NOSUCH", "NOSUCH")
+	s.shows(exitUsage, "app list -o papyrus", "papyrus")
+	s.shows(exitUsage, "app submit")
+	// As on YARN, a queue that is not there fails the application, with the reason.
+	id := strings.TrimSpace(s.run(exitOK, "app", "submit", "--queue", "nowhere", "-o", "name", "--", "true"))
+	s.run(exitOK, "app", "wait", "--for", "state=FAILED", id)
+	s.shows(exitOK, "app status "+id, "nowhere")
+	nobody := shell{t, "http://127.0.0.1:1"}
+	nobody.shows(exitUnreachable, "app list", "127.0.0.1:1")
+	s.run(exitUsage, "ready")
+}
+
+// A script starts `creel up`, waits for its file, uses it, and ends it.
+func TestUpForScripts(t *testing.T) {
+	dir := t.TempDir()
+	ready := filepath.Join(dir, "ready.json")
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	up := exec.Command(program, "up", "--any-port", "--nodes", "2", "--subclusters", "2", "--data", filepath.Join(dir, "data"), "--ready-file", ready)
+	up.Env = append(os.Environ(), "CREEL_TEST_AS_CREEL=1", "HADOOP_CONF_DIR=")
+	var out bytes.Buffer
+	up.Stdout, up.Stderr = &out, &out
+	if err := os.Mkdir(filepath.Join(dir, "data"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := up.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- up.Wait() }()
+	var entries []readyEntry
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if b, err := os.ReadFile(ready); err == nil {
+			if err := json.Unmarshal(b, &entries); err != nil {
+				t.Fatalf("the ready file is no array of entries: %v\n%s", err, b)
+			}
+			break
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("up ended: %v\n%s", err, out.String())
+		default:
+		}
+		if time.Now().After(deadline) {
+			up.Process.Kill()
+			t.Fatalf("up is not ready: %s", out.String())
+		}
+	}
+	roles := map[string]int{}
+	web := ""
+	for _, e := range entries {
+		roles[e.Role]++
+		if e.PID != up.Process.Pid {
+			t.Errorf("%s has pid %d, the process is %d", e.Role, e.PID, up.Process.Pid)
+		}
+		if e.Role == "router" && web == "" {
+			web = "http://" + e.Addresses["web"]
+		}
+	}
+	if roles["router"] != 2 || roles["rm"] != 2 || roles["proxy"] != 2 {
+		t.Errorf("the entries are %v; want two routers, two ResourceManagers, two proxies", roles)
+	}
+	shell{t, web}.shows(exitOK, "subcluster list", "sc-1", "sc-2")
+	for _, file := range []string{"client-conf/yarn-site.xml", "nodes-of-sc-1/yarn-site.xml", "nodes-of-sc-2/core-site.xml"} {
+		if _, err := os.Stat(filepath.Join(dir, "data", file)); err != nil {
+			t.Errorf("a configuration directory is missing: %v", err)
+		}
+	}
+	if err := up.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("after Ctrl-C up exits with %v\n%s", err, out.String())
+	}
+	http.DefaultClient.CloseIdleConnections()
+	for _, text := range []string{"client-conf", "curl -s " + web, "spark-submit"} {
+		if !strings.Contains(out.String(), text) {
+			t.Errorf("up does not print %q:\n%s", text, out.String())
+		}
+	}
+}
