@@ -77,7 +77,7 @@ func containers(r result) (float64, float64) {
 }
 
 // bounds of each turn.
-var bounds = []string{"--duration", "8s", "--warmup", "3s"}
+var bounds = []string{"--duration", "6s", "--warmup", "2s"}
 
 func with(kind string, more ...string) []string {
 	return append(append([]string{kind}, bounds...), more...)

@@ -20,7 +20,8 @@ const (
 	listAge     = 100 * time.Millisecond
 	listMaxAge  = time.Second
 	maxLists    = 64
-	maxListSize = 16 << 20 // bytes of one list that is kept
+	minListSize = 8 << 10 // bytes; a shorter list is made as fast as found
+	maxListSize = 16 << 20
 )
 
 type encodedList struct {
@@ -51,7 +52,7 @@ func (l *lists) get(key string, version uint64, now time.Time) []byte {
 }
 
 func (l *lists) put(key string, e encodedList) {
-	if len(e.body) == 0 || len(e.body) > maxListSize {
+	if len(e.body) < minListSize || len(e.body) > maxListSize {
 		return
 	}
 	l.mu.Lock()
@@ -93,6 +94,18 @@ func (d *Daemon) keep(key string, version uint64, now time.Time, m interface {
 	}
 	d.lists.put(key, encodedList{version: version, made: now, body: body})
 	return body
+}
+
+// Kept is a document that another door of this process gave to Keep, while it
+// may still be shown. The key says who asked for what.
+func (d *Daemon) Kept(key string) []byte {
+	return d.lists.get("web\x00"+key, d.changes.Load(), time.Now())
+}
+
+// Keep keeps a document that was made after Changes read version. Short ones
+// are not kept. Nobody may write to it any more.
+func (d *Daemon) Keep(key string, version uint64, document []byte) {
+	d.lists.put("web\x00"+key, encodedList{version: version, made: time.Now(), body: document})
 }
 
 // Changes counts what happened to applications, nodes and queues beyond the
