@@ -3,18 +3,36 @@
 package federation
 
 import (
+	"os"
 	"regexp"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/clients"
 )
 
-// Everything a user does with one YARN cluster, done with two behind a router,
+// usual are the cases that say the most about a federation. The others differ
+// from one of these in what the client or the ResourceManager does, which
+// e2e/rm has without a router in between; CREEL_CASES=all runs them here too.
+var usual = []string{
+	"node_list", "node_status", "queue_status", "app_list", "rmadmin_refresh", "rest_get", "rest_client",
+	"dshell_8", "dshell_keep", "dshell_placement", "app_life", "app_admin", "signal", "logs", "uam", "uam_kill",
+	"mr_pi", "mr_kill", "spark_client", "spark_cluster",
+}
+
+// What a user does with one YARN cluster, done with two behind a router,
 // masters through the proxies.
 func TestClients(t *testing.T) {
 	f := Start(t, Options{})
-	clients.Run(t, &clients.Cluster{Conf: f.ClientConf(0), Web: f.RouterDoors[0].Web, Nodes: f.Nodes(), Logs: f.Logs,
-		Without: map[string]string{"dshell_placement": "placement-constraints.handler is disabled"}})
+	c := &clients.Cluster{Conf: f.ClientConf(0), Web: f.RouterDoors[0].Web, Nodes: f.Nodes(), Logs: f.Logs,
+		Without: map[string]string{"dshell_placement": "placement-constraints.handler is disabled"}}
+	switch which := os.Getenv("CREEL_CASES"); which {
+	case "all":
+	case "":
+		c.Only = usual
+	default:
+		t.Fatalf("CREEL_CASES=%s: give all, or nothing for the usual cases", which)
+	}
+	clients.Run(t, c)
 	if t.Failed() {
 		return
 	}

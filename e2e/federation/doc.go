@@ -5,7 +5,7 @@
 // proxy beside each node, and a real Redis, all as processes of the creel
 // binary; Hadoop's own clients and masters in front.
 //
-//	TestClients                            every client case of package clients, through a router
+//	TestClients                            client cases of package clients, through a router; all with CREEL_CASES=all
 //	TestFaults                             router, proxies, home, second killed while Hadoop works
 //	TestMixed                              a real Hadoop ResourceManager as a member, by creel agent
 //	TestRouterKilledBetweenAnyTwoSteps     one application, one home; no Java, two seconds
