@@ -3,11 +3,14 @@
 package main
 
 import (
+	"slices"
+
 	"go.opentelemetry.io/otel"
 
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/hrpc/telemetry"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
 // rpcLimits are the limits every Hadoop RPC door of a daemon shares. threads are
@@ -61,4 +64,18 @@ func origin(s *settings.Settings, key string) string {
 		return "default"
 	}
 	return v.Origin.Source
+}
+
+// watchedServer makes the server of a door whose calls are counted for /metrics
+// and leave a line of audit when they change something.
+func watchedServer(door string, c hrpc.Config, h *health) (*hrpc.Server, error) {
+	m := telemetry.NewMetrics(door, c.Services)
+	c.Interceptors = append(slices.Clone(c.Interceptors), m.Interceptor(), telemetry.Audit(c.Logger, yarnrpc.Audited))
+	server, err := hrpc.NewServer(c)
+	if err != nil {
+		return nil, err
+	}
+	m.Server(server.Stats)
+	h.registry.MustRegister(m)
+	return server, nil
 }

@@ -8,13 +8,16 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy"
 	proxyrpc "github.com/creelrm/creel/amrmproxy/rpc"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/hrpc/telemetry"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/watch"
@@ -83,6 +86,7 @@ func newProxy(c proxyConfig, store statestore.Store) (*proxyParts, error) {
 		return nil, err
 	}
 	keys := proxyrpc.NewKeyBook(store, secret, watcher.View)
+	c.rpc.Interceptors = append(slices.Clone(c.rpc.Interceptors), telemetry.Audit(c.log, yarnrpc.Audited))
 	server, err := proxyrpc.NewServer(proxy, keys, c.rpc)
 	if err != nil {
 		return nil, err

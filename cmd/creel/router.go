@@ -98,14 +98,15 @@ func newRouter(c routerConfig, store statestore.Store, started time.Time) (*rout
 	rpcConf := c.rpc
 	rpcConf.Services = []hrpc.Service{routerrpc.Service(gate)}
 	rpcConf.Simple, rpcConf.ErrorOf, rpcConf.Logger = true, yarnrpc.ErrorOf, c.log
-	server, err := hrpc.NewServer(rpcConf)
+	h := newHealth()
+	server, err := watchedServer("client", rpcConf, h)
 	if err != nil {
 		return nil, err
 	}
 	adminConf := c.rpc
 	adminConf.Services = []hrpc.Service{routerrpc.AdminService(gate)}
 	adminConf.Simple, adminConf.ErrorOf, adminConf.Logger = true, yarnrpc.ErrorOf, c.log
-	adminServer, err := hrpc.NewServer(adminConf)
+	adminServer, err := watchedServer("admin", adminConf, h)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +119,6 @@ func newRouter(c routerConfig, store statestore.Store, started time.Time) (*rout
 		listener.Close()
 		return nil, err
 	}
-	h := newHealth()
 	h.checks = append(h.checks, check{"view of the federation", func() error {
 		if watcher.View() == nil {
 			return watch.ErrNoView
