@@ -3,6 +3,7 @@
 package rest
 
 import (
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -15,12 +16,21 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
+// openapi describes the native API; a test holds it to what is served.
+//
+//go:embed openapi.json
+var openapi []byte
+
 // native mounts creel's own API.
 func (d *Door) native(r chi.Router) {
 	r.Route("/api/v1", func(r chi.Router) {
 		r.Get("/subclusters", d.subclusters)
 		r.Get("/apps/{appid}/why", d.why)
 		r.Get("/counts", d.counts)
+		r.Get("/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Write(openapi) // an error here is the client's going away
+		})
 		r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 			problem(w, http.StatusNotFound, "no such path", "see /api/v1/subclusters and /api/v1/apps/{id}/why")
 		})

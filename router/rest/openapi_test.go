@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/creelrm/creel/router/rest"
+	"github.com/creelrm/creel/router/routertest"
+)
+
+// The OpenAPI document names every path that is served and no other, and the
+// answers have the fields it says, and no others.
+func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Routers: 1})
+	web := f.Routers[0].Web
+	var doc map[string]any
+	if err := json.Unmarshal([]byte(call(t, web, "GET", "/api/v1/openapi.json", "").body), &doc); err != nil {
+		t.Fatal(err)
+	}
+	paths := doc["paths"].(map[string]any)
+	mux := chi.NewRouter()
+	rest.New(f.Routers[0].Gate, time.Now()).Mount(mux)
+	served := 0
+	err := chi.Walk(mux, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		if strings.HasPrefix(route, "/api/") {
+			served++
+			path, ok := paths[route].(map[string]any)
+			if !ok || path[strings.ToLower(method)] == nil {
+				t.Errorf("%s %s is not in the document", method, route)
+			}
+		}
+		return nil
+	})
+	if err != nil || served != len(paths) {
+		t.Errorf("%d paths are served, %d in the document, %v", served, len(paths), err)
+	}
+
+	id, _ := submit(t, f, web, "one", "default")
+	for path, schema := range map[string]string{"/api/v1/subclusters": "Subclusters", "/api/v1/counts": "Counts", "/api/v1/apps/" + id + "/why": "Why", "/api/v1/nope": "Problem", "/api/v1/apps/x/why": "Problem"} {
+		var answer any
+		if err := json.Unmarshal([]byte(call(t, web, "GET", path, "").body), &answer); err != nil {
+			t.Fatal(err)
+		}
+		follows(t, doc, path, answer, map[string]any{"$ref": "#/components/schemas/" + schema})
+	}
+}
+
+// follows checks a value against the part of JSON Schema that the document uses.
+func follows(t *testing.T, doc map[string]any, path string, v any, schema map[string]any) {
+	t.Helper()
+	if ref, ok := schema["$ref"].(string); ok {
+		at := any(doc)
+		for part := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
+			at = at.(map[string]any)[part]
+		}
+		schema = at.(map[string]any)
+	}
+	kind := map[string]func(any) bool{
+		"object": func(v any) bool { _, ok := v.(map[string]any); return ok }, "array": func(v any) bool { _, ok := v.([]any); return ok },
+		"string": func(v any) bool { _, ok := v.(string); return ok }, "boolean": func(v any) bool { _, ok := v.(bool); return ok },
+		"number": func(v any) bool { _, ok := v.(float64); return ok }, "integer": func(v any) bool { n, ok := v.(float64); return ok && n == float64(int64(n)) },
+	}[schema["type"].(string)]
+	if !kind(v) {
+		t.Errorf("%s is %v, no %v", path, v, schema["type"])
+		return
+	}
+	if allowed, ok := schema["enum"].([]any); ok {
+		found := false
+		for _, a := range allowed {
+			found = found || a == v
+		}
+		if !found {
+			t.Errorf("%s is %v, none of %v", path, v, allowed)
+		}
+	}
+	switch v := v.(type) {
+	case []any:
+		for i, e := range v {
+			follows(t, doc, fmt.Sprintf("%s[%d]", path, i), e, schema["items"].(map[string]any))
+		}
+	case map[string]any:
+		properties, _ := schema["properties"].(map[string]any)
+		if properties == nil {
+			return
+		}
+		required, _ := schema["required"].([]any)
+		for _, name := range required {
+			if _, there := v[name.(string)]; !there {
+				t.Errorf("%s lacks %v", path, name)
+			}
+		}
+		for name, e := range v {
+			p, ok := properties[name].(map[string]any)
+			if !ok {
+				t.Errorf("%s.%s is not in the document", path, name)
+				continue
+			}
+			follows(t, doc, path+"."+name, e, p)
+		}
+	}
+}
