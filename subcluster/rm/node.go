@@ -11,46 +11,45 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// node is one NodeManager.
+// node is one NodeManager. What every decision touches comes first, so that it
+// lies together in few cache lines.
 type node struct {
-	id       creel.NodeID
-	host     string
-	http     string
-	rack     *rack
-	rackSlot int
-	state    nodeState
-	version  string
-	serial   int
-
-	total, used, free vec
-	physical          creel.Resource
-	containers        *container
-	count             int32
-	hold              *reservation
-	links             [2]links // in the cluster's index and in its rack's
-	dirty             bool
-	changed           bool // since the auditor looked
-
-	beat          int64
-	beatLink      link[*node]
+	links         [2]links // in the cluster's index and in its rack's
+	free, used    vec
+	containers    *container
+	count         int32
+	state         nodeState
+	hold          *reservation
+	rack          *rack
 	registrations uint32
-	responseID    int32
-	answer        *NodeAnswer
-	use           NodeUse
-	health        string
-	healthTime    time.Time
+	dirty         bool
+	changed       bool // since the auditor looked
 	override      bool // its size was set here, not by itself
 	recovered     bool // it came with containers of an earlier life: they are not ours to refuse
 	tellSize      bool
-	decommission  *timer
-	leaveBy       int64
+	id            creel.NodeID
+	http          string
+	kills         []creel.ContainerID // to be told of at its next heartbeat, as are these:
+	forgets       []creel.ContainerID
+	ended         []creel.ApplicationID
+	updates       []Grant
+	signals       []Signal
 
-	// To be told at its next heartbeat.
-	kills   []creel.ContainerID
-	forgets []creel.ContainerID
-	ended   []creel.ApplicationID
-	updates []Grant
-	signals []Signal
+	total        vec
+	host         string
+	rackSlot     int
+	serial       int
+	version      string
+	physical     creel.Resource
+	beat         int64
+	beatLink     link[*node]
+	responseID   int32
+	answer       *NodeAnswer
+	use          NodeUse
+	health       string
+	healthTime   time.Time
+	decommission *timer
+	leaveBy      int64
 }
 
 // nodeState is creel.NodeState with the questions the scheduler asks.
