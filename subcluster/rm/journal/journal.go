@@ -277,7 +277,7 @@ func (j *Journal) flush(spare *[]byte, called *[]func(error)) error {
 		done(err)
 		waiting[i] = nil
 	}
-	if cap(block) <= 8<<20 {
+	if *spare = nil; cap(block) <= 8<<20 { // the old one is being filled
 		*spare = block
 	}
 	*called = waiting
