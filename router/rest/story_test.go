@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -383,20 +384,20 @@ func TestBadInput(t *testing.T) {
 	} else if errors.Is(err, t.Context().Err()) {
 		t.Error(err)
 	}
-	if body.sent > 90<<20 {
-		t.Errorf("%d bytes were read", body.sent)
+	if sent := body.sent.Load(); sent > 90<<20 {
+		t.Errorf("%d bytes were read", sent)
 	}
 }
 
-type endless struct{ sent int64 }
+type endless struct{ sent atomic.Int64 }
 
 func (e *endless) Read(b []byte) (int, error) {
-	if e.sent > 100<<20 {
+	if e.sent.Load() > 100<<20 {
 		return 0, io.EOF
 	}
 	for i := range b {
 		b[i] = ' '
 	}
-	e.sent += int64(len(b))
+	e.sent.Add(int64(len(b)))
 	return len(b), nil
 }

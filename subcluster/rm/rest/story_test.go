@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -519,21 +520,21 @@ func TestBadInput(t *testing.T) {
 }
 
 // endless is a body that never comes to its end by itself.
-type endless struct{ sent *int64 }
+type endless struct{ sent *atomic.Int64 }
 
 func (e endless) Read(b []byte) (int, error) {
-	if *e.sent > 100<<20 {
+	if e.sent.Load() > 100<<20 {
 		return 0, io.EOF
 	}
 	n := copy(b, bytes.Repeat([]byte(" "), len(b)))
-	*e.sent += int64(n)
+	e.sent.Add(int64(n))
 	return n, nil
 }
 
 // A submission of 100 MB is refused after its first megabyte, packed or not.
 func TestHugeBodies(t *testing.T) {
 	c := start(t, nil)
-	sent := int64(0)
+	var sent atomic.Int64
 	req, err := http.NewRequestWithContext(t.Context(), "POST", c.web.URL+base+"/apps", endless{&sent})
 	if err != nil {
 		t.Fatal(err)
@@ -548,7 +549,7 @@ func TestHugeBodies(t *testing.T) {
 			t.Errorf("%d %s", res.StatusCode, b)
 		}
 	}
-	if sent > 64<<20 {
+	if sent := sent.Load(); sent > 64<<20 {
 		t.Errorf("%d bytes were read of a body that may have 1 MiB", sent)
 	}
 	var packed bytes.Buffer
