@@ -41,7 +41,8 @@
 //	disk full         writes are refused (MISCONF), reads go on
 //	restarted empty   the shards lack the store's mark: claims, moves and the like
 //	                  are refused and unknown homes are "unavailable", not "not
-//	                  found", until Reopen has written back what the
+//	                  found", until Reopen (the routers call it, see
+//	                  statestore/rebuild) has written back what the
 //	                  ResourceManagers report. Members register again at their
 //	                  next beat. A process that is newly started on an empty
 //	                  store takes it for a new one: it cannot know better.

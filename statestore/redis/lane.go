@@ -226,6 +226,11 @@ func (s *Store) carry(ctx context.Context, l *lane, batch []*call) {
 // exchange is one pipeline over one connection, with a WAIT at its end if
 // replicas must have the writes.
 func (s *Store) exchange(ctx context.Context, node *goredis.Client, calls []*call) {
+	if c := calls[0]; len(calls) == 1 && (!c.write || s.cfg.Wait == 0) { // no pipeline is cheaper than one of a single call
+		cmd := node.Do(ctx, c.args...)
+		c.res, c.err = answered(cmd, cmd.Err())
+		return
+	}
 	pipe := node.Pipeline()
 	cmds := make([]*goredis.Cmd, len(calls))
 	writes := false
