@@ -86,9 +86,12 @@ func New(cfg Config) (*Daemon, error) {
 	d.tokens = newDelegation(d.start, cfg)
 	d.tracker = newTracker(cfg)
 	if cfg.Hosts != nil {
+		// As Hadoop's: lists that cannot be read at the start are done without,
+		// and a refresh that cannot read them fails.
 		hosts, err := cfg.Hosts()
 		if err != nil {
-			return nil, fmt.Errorf("resource manager: the lists of hosts: %w", err)
+			d.log.Warn("the lists of hosts are not in force: every host may serve", "error", err)
+			hosts = Hosts{}
 		}
 		d.tracker.setHosts(hosts)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/rm/rpc"
 )
 
 // liar is a node played by the test.
@@ -217,4 +219,41 @@ func TestAStaleAttempt(t *testing.T) {
 	}
 	must(c.master(second.token).RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
 	c.untilState("bob", id, pb.YarnApplicationStateProto_RUNNING)
+}
+
+func TestListsOfHostsAreInForceFromTheStart(t *testing.T) {
+	cfg := config()
+	var files atomic.Pointer[rpc.Hosts] // nil: they cannot be read
+	files.Store(&rpc.Hosts{Exclude: []string{"127.0.0.9"}})
+	cfg.Hosts = func() (rpc.Hosts, error) {
+		if h := files.Load(); h != nil {
+			return *h, nil
+		}
+		return rpc.Hosts{}, errors.New("no such file")
+	}
+	c := start(t, cfg)
+	ctx := t.Context()
+	register := func(host string) pb.NodeActionProto {
+		return must(c.liar().RegisterNodeManager(ctx, &pb.RegisterNodeManagerRequestProto{NodeId: pb.FromNodeID(creel.NodeID{Host: host, Port: 1}), HttpPort: new(int32(2)),
+			Resource: pb.FromResource(creel.NewResource(4096, 8)), NmVersion: new("3.4.2")})).GetNodeAction()
+	}
+	if a := register("127.0.0.9"); a != pb.NodeActionProto_SHUTDOWN {
+		t.Errorf("an unwanted host is answered %v", a)
+	}
+	if a := register("127.0.0.8"); a != pb.NodeActionProto_NORMAL {
+		t.Errorf("a host that is not listed is answered %v", a)
+	}
+	// A refresh puts the lists of now in force: one host comes, one goes.
+	files.Store(&rpc.Hosts{Exclude: []string{"127.0.0.8"}})
+	must(c.admin("root").RefreshNodes(ctx, &pb.RefreshNodesRequestProto{}))
+	if a := register("127.0.0.9"); a != pb.NodeActionProto_NORMAL {
+		t.Errorf("a host that is wanted again is answered %v", a)
+	}
+	if a := must(c.liar().NodeHeartbeat(ctx, beat(creel.NodeID{Host: "127.0.0.8", Port: 1}, 0))).GetNodeAction(); a != pb.NodeActionProto_SHUTDOWN {
+		t.Errorf("a host that is no longer wanted is answered %v", a)
+	}
+	files.Store(nil)
+	if _, err := c.admin("root").RefreshNodes(ctx, &pb.RefreshNodesRequestProto{}); !hasClass(err, yarnrpc.ClassYarn) || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("a refresh without its files: %v", err)
+	}
 }
