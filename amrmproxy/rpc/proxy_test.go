@@ -530,6 +530,28 @@ func TestTheHomeRestartsUnderARunningMaster(t *testing.T) {
 	m.noSpread()
 }
 
+// The second dies with a twin in it, the master ends, and only then does the
+// second come back, with its journal: the twin must not stay.
+func TestASecondThatComesBackAfterTheEndHasNoTwin(t *testing.T) {
+	f := found(t, `{"split":{"policy":"broadcast"}}`, 1, 1)
+	f.rms["sc-b"].stopRM()
+	f.rms["sc-b"].cfg.Dir = t.TempDir()
+	f.startRM("sc-b")
+	p := f.proxy()
+	m := f.submit("sc-a", p)
+	m.register()
+	m.ask(1, 2)
+	m.beatUntil("2 are granted", func() bool { return m.want[1] == 0 })
+	f.until("the twin runs", func() bool { m.beat(); return m.state("sc-b") == creel.AppRunning })
+	f.rms["sc-b"].stopRM()
+	f.look("sc-b")
+	m.finish()
+	f.startRM("sc-b")
+	f.look()
+	f.until("the twin has ended", func() bool { s := m.state("sc-b"); return s == creel.AppFinished || s == creel.AppKilled })
+	m.noSpread()
+}
+
 func TestTheDoorRefusesWhatItDoesNotKnow(t *testing.T) {
 	f := found(t, `{}`, 1)
 	p := f.proxy()
