@@ -36,7 +36,11 @@
 // in its context.
 //
 // Over a limit a server answers org.apache.hadoop.ipc.RetriableException,
-// which Hadoop's clients take as "busy, try again".
+// which Hadoop's clients take as "busy, try again". Config names the setting of
+// each limit.
+//
+// An [Interceptor] sees each call before and after its handler; package telemetry
+// below has those for traces, figures and audit.
 //
 // # Client
 //

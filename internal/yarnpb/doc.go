@@ -13,7 +13,8 @@
 // decode and encode unchanged.
 //
 // An [Arena] decodes into memory that is used again for the next message: for doors that are done with a request when
-// they have answered it. Nothing of such a message may be kept.
+// they have answered it. Nothing of such a message may be kept. An AllocateResponseProto is decoded whole by UnmarshalVT:
+// whoever keeps a part of it keeps all of it.
 //
 // MarshalVT refuses a message whose required field is absent, like the stock runtime; UnmarshalVT does too.
 //
