@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -101,6 +102,8 @@ func (f *simFlags) config(seed uint64) (sim.Config, error) {
 	c := sim.Config{Seed: seed, Jobs: jobs, Durations: durations, Subclusters: f.subclusters, Nodes: f.nodes, NodeSize: creel.NewResource(1024*f.cores, f.cores),
 		Queues: queues, Policies: []sim.Policy{{Queue: "root.research", Document: string(skewed)}}, AuditEvery: f.audit}
 	if f.faults {
+		// Beats as often as faults need to be noticed; without any they only cost time.
+		c.NodeBeat, c.MemberBeat, c.Lease, c.Poll = 10*time.Second, 5*time.Second, 15*time.Second, 5*time.Second
 		c.Faults = sim.DefaultFaults(seed, jobs[len(jobs)-1].Submit+time.Minute)
 		if f.audit == 0 {
 			c.AuditEvery = 20_000
@@ -186,6 +189,7 @@ func runSim(f *simFlags, out io.Writer) error {
 	if err := f.valid(); err != nil {
 		return err
 	}
+	debug.SetGCPercent(400) // little lives, much is made: memory for time
 	if f.seeds > 1 {
 		return f.runSeeds(out)
 	}

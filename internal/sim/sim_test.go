@@ -73,6 +73,7 @@ const slice = 5 * time.Minute
 func faulty(t testing.TB, seed uint64) Config {
 	c := day(t, seed, 9*time.Hour, 9*time.Hour+slice, 10)
 	c.NodeSize = creel.NewResource(4096, 4)
+	c.NodeBeat, c.MemberBeat, c.Lease, c.Poll = 10*time.Second, 5*time.Second, 15*time.Second, 5*time.Second
 	c.Faults = DefaultFaults(seed, slice)
 	return c
 }

@@ -30,11 +30,11 @@ type Config struct {
 	Policies    []Policy
 	Faults      *Faults // nil: none
 
-	NodeBeat   time.Duration // between heartbeats of a node; it also beats when a container ends [10 s]
+	NodeBeat   time.Duration // between heartbeats of a node; it also beats when a container ends [30 s]
 	MasterBeat time.Duration // between allocates of a master with nothing to say [1 s]
-	MemberBeat time.Duration // between beats of a subcluster [5 s]
-	Lease      time.Duration // of a subcluster's membership [15 s]
-	Poll       time.Duration // between reads of the store by routers and proxies [5 s]
+	MemberBeat time.Duration // between beats of a subcluster [10 s]
+	Lease      time.Duration // of a subcluster's membership [30 s]
+	Poll       time.Duration // between reads of the store by routers and proxies [10 s]
 	Expiry     time.Duration // of silent masters, nodes, and containers nobody starts [10 min]
 
 	AuditEvery int       // events between two full audits of every ResourceManager [1,000,000]
@@ -53,11 +53,11 @@ func (c *Config) validate() error {
 			*v = d
 		}
 	}
-	def(&c.NodeBeat, 10*time.Second)
+	def(&c.NodeBeat, 30*time.Second)
 	def(&c.MasterBeat, time.Second)
-	def(&c.MemberBeat, 5*time.Second)
-	def(&c.Lease, 15*time.Second)
-	def(&c.Poll, 5*time.Second)
+	def(&c.MemberBeat, 10*time.Second)
+	def(&c.Lease, 30*time.Second)
+	def(&c.Poll, 10*time.Second)
 	def(&c.Expiry, 10*time.Minute)
 	if c.Subclusters == 0 {
 		c.Subclusters = 3
