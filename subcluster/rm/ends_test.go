@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/creelrm/creel"
+)
+
+// A node says of a finished container in every beat that it has finished, until
+// it is told to forget it. Until the master has the end the node is the only
+// one that knows it after a restart, so it must not be told so.
+func TestANodeForgetsAnEndWhenItsMasterHasIt(t *testing.T) {
+	w := newWorld(t, nil)
+	n := w.node("n1", 8192, 8, "")
+	am := w.unmanaged("ann", "default")
+	id := w.asks(am, ask(1, "*", 1024, 1, 1)).Granted[0].ID
+	ended := ContainerStatus{ID: id, State: creel.ContainerComplete}
+	beat := func(want bool, when string) {
+		t.Helper()
+		if got := slices.Contains(w.heartbeat(n, ended).Forget, id); got != want {
+			t.Errorf("%s: told to forget %v, want %v", when, got, want)
+		}
+	}
+	beat(false, "the first time")
+	beat(false, "before its master was told")
+	if got := w.allocate(am, AllocateRequest{}).Completed; len(got) != 1 || got[0].ID != id {
+		t.Fatalf("the master is told of %v", got)
+	}
+	beat(false, "told, but that may have been lost")
+	w.allocate(am, AllocateRequest{})
+	beat(true, "the master speaks again: it has it")
+	w.audit()
+}
+
+// A twin that registers again, after its proxy died, never acknowledged its
+// last answer: the ends in it are told again.
+func TestAnUnmanagedMasterThatRegistersAgainIsToldAgain(t *testing.T) {
+	w := newWorld(t, nil)
+	n := w.node("n1", 8192, 8, "")
+	am := w.submit("ann", "default", func(s *Submission) { s.Unmanaged, s.KeepContainers = true, true })
+	w.register(am)
+	granted := w.asks(am, ask(1, "*", 1024, 1, 2)).Granted
+	w.heartbeat(n, ContainerStatus{ID: granted[0].ID, State: creel.ContainerComplete})
+	if got := w.allocate(am, AllocateRequest{}).Completed; len(got) != 1 {
+		t.Fatalf("told of %v", got)
+	}
+	if kept := w.register(am).Previous; len(kept) != 1 || kept[0].ID != granted[1].ID {
+		t.Errorf("kept %v, want %s", kept, granted[1].ID)
+	}
+	if got := w.allocate(am, AllocateRequest{}).Completed; len(got) != 1 || got[0].ID != granted[0].ID {
+		t.Errorf("told again of %v, want %s", got, granted[0].ID)
+	}
+	if got := w.allocate(am, AllocateRequest{}).Completed; len(got) != 0 {
+		t.Errorf("told a third time of %v", got)
+	}
+	w.audit()
+}
