@@ -21,7 +21,8 @@ const (
 	listMaxAge  = time.Second
 	maxLists    = 64
 	minListSize = 8 << 10 // bytes; a shorter list is made as fast as found
-	maxListSize = 16 << 20
+	maxListKey  = 4 << 10
+	maxListsAll = 128 << 20 // bytes of all that are kept
 )
 
 type encodedList struct {
@@ -33,8 +34,9 @@ type encodedList struct {
 
 // lists are the encoded lists of a door by who asked what.
 type lists struct {
-	mu sync.RWMutex
-	m  map[string]encodedList
+	mu    sync.RWMutex
+	m     map[string]encodedList
+	bytes int
 }
 
 // get gives the list that was made at this version and is young enough.
@@ -52,14 +54,18 @@ func (l *lists) get(key string, version uint64, now time.Time) []byte {
 }
 
 func (l *lists) put(key string, e encodedList) {
-	if len(e.body) < minListSize || len(e.body) > maxListSize {
+	if len(e.body) < minListSize || len(e.body) > maxListsAll/2 || len(key) > maxListKey {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, there := l.m[key]; !there && len(l.m) >= maxLists {
+	l.bytes -= len(l.m[key].body)
+	delete(l.m, key)
+	if len(l.m) >= maxLists || l.bytes+len(e.body) > maxListsAll {
 		clear(l.m) // those that are still asked for come back
+		l.bytes = 0
 	}
+	l.bytes += len(e.body)
 	if l.m == nil {
 		l.m = map[string]encodedList{}
 	}
