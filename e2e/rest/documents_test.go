@@ -223,6 +223,13 @@ func TestDocuments(t *testing.T) {
 	ours := newSystem(t, "creel", ourRM.Process, ourRM.Addresses)
 	theirs.play()
 	ours.play()
+	// Hadoop's beans are copies that it takes anew every ten seconds.
+	theirs.until("its beans have caught up", func() bool {
+		const bean = ".beans[Hadoop:service=ResourceManager,name="
+		queue := theirs.answer(t, request{name: "beans", method: "GET", path: "/jmx?qry=Hadoop:service=ResourceManager,name=QueueMetrics,q0=root,q1=default"}, "")
+		nodes := theirs.answer(t, request{name: "beans", method: "GET", path: "/jmx?qry=Hadoop:service=ResourceManager,name=ClusterMetrics"}, "")
+		return queue[bean+"QueueMetrics,q0=root,q1=default].PendingContainers"] == "5" && nodes[bean+"ClusterMetrics].NumActiveNMs"] == "2"
+	})
 	fields := 0
 	for _, q := range requests(t) {
 		accepts := []string{"application/json"}
