@@ -32,7 +32,11 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/rpc"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// After a body that it refuses to read, net/http lingers for half a second so
+// that the answer is not lost; that goroutine is its own.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
 
 // cluster is a ResourceManager with two simulated nodes and its web door, over
 // real sockets.
