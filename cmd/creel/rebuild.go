@@ -17,6 +17,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/rebuild"
+	"github.com/creelrm/creel/statestore/tidy"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 )
@@ -40,6 +41,14 @@ func rebuildPart(store statestore.Store, view func() *subcluster.View, pool *rem
 			return endAt(ctx, pool.Member(m), app)
 		}})
 	return []part{{"store rebuild", r.Run}}
+}
+
+// tidyPart is the loop of a router that lets the store forget what has ended.
+func tidyPart(store tidy.Store, ttl time.Duration, view func() *subcluster.View, pool *remote.Pool, log *slog.Logger) part {
+	return part{"store tidy", tidy.New(store, tidy.Config{View: view, TTL: ttl, Name: "router-" + rand.Text(), Log: log,
+		Ask: func(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error) {
+			return runsAt(ctx, pool.Member(m))
+		}}).Run}
 }
 
 // runsAt is what a member says it has.

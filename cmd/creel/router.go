@@ -33,9 +33,11 @@ type routerConfig struct {
 	client, admin, web string // addresses to listen on
 	user               string // who the router is towards members
 	poll               time.Duration
+	homeTTL            time.Duration   // for which an ended application's home is remembered
 	policy             policies.Policy // of queues without a document
 	remote             remote.Config
-	kept               int
+	submitTime         time.Duration // of one submission, over all members it tries
+	homes, kept        int           // homes and decisions remembered
 	dashboard          bool
 	rpc                hrpc.Config
 	log                *slog.Logger
@@ -50,7 +52,8 @@ func routerSettings(s *settings.Settings) (routerConfig, error) {
 	c := routerConfig{
 		policy: policy,
 		client: s.Listen("yarn.router.clientrm.address", "yarn.router.bind-host"), admin: s.Listen("yarn.router.rmadmin.address", "yarn.router.bind-host"), web: s.Listen("yarn.router.webapp.address", "yarn.router.bind-host"),
-		user: s.String("creel.router.proxy-user"), poll: s.Duration("creel.store.poll-interval"), kept: s.Int("creel.router.decisions-kept"),
+		user: s.String("creel.router.proxy-user"), poll: s.Duration("creel.store.poll-interval"), homeTTL: s.Duration("creel.store.home-ttl"),
+		submitTime: s.Duration("creel.router.submit-timeout"), homes: s.Int("creel.router.home-cache"), kept: s.Int("creel.router.decisions-kept"),
 		dashboard: s.Bool("creel.router.dashboard"), rpc: rpcLimits(s, "yarn.resourcemanager.client.thread-count"), log: slog.Default(),
 	}
 	c.remote = remote.Config{User: c.user, Interceptors: clientInterceptors(s), OpenFor: s.Duration("creel.router.breaker.open-time"), Trips: uint32(s.Int("creel.router.breaker.failures"))}
@@ -71,7 +74,7 @@ type routerParts struct {
 // newRouter assembles a router over a store. Its ports are bound when it
 // returns, so that their numbers are known.
 func newRouter(c routerConfig, store statestore.Store, started time.Time) (*routerParts, error) {
-	known := cache.New(store, cache.Config{})
+	known := cache.New(store, cache.Config{Size: c.homes})
 	watcher := watch.New(store, watch.Config{Poll: c.poll, Validate: validPolicy, Log: c.log, OnChange: known.Changed})
 	var book atomic.Pointer[policies.Book]
 	book.Store(policies.EmptyBook(c.policy))
@@ -92,7 +95,7 @@ func newRouter(c routerConfig, store statestore.Store, started time.Time) (*rout
 			p, _ := now.For(q)
 			return p
 		},
-		Homes: known, Pool: pool, Kept: c.kept, Seed: rand.Uint64(),
+		Homes: known, Pool: pool, Kept: c.kept, Seed: rand.Uint64(), SubmitTime: c.submitTime,
 		Known: routerrpc.Known(func(id creel.SubclusterID) (*remote.Member, error) { return gate.Member(id) }),
 	})
 	rpcConf := c.rpc
@@ -148,7 +151,7 @@ func newRouter(c routerConfig, store statestore.Store, started time.Time) (*rout
 	return &routerParts{
 		entry: readyEntry{Role: "router", Addresses: map[string]string{"client": listener.Addr().String(), "admin": adminListener.Addr().String(), "web": web}},
 		gate:  gate, watcher: watcher, health: h, close: pool.Close,
-		parts: append(rebuildPart(store, watcher.View, pool, c.log), []part{{"router view", watcher.Run}, {"router client door", func(ctx context.Context) error { return server.Run(ctx, listener) }},
+		parts: append(rebuildPart(store, watcher.View, pool, c.log), []part{tidyPart(store, c.homeTTL, watcher.View, pool, c.log), {"router view", watcher.Run}, {"router client door", func(ctx context.Context) error { return server.Run(ctx, listener) }},
 			{"router admin door", func(ctx context.Context) error { return adminServer.Run(ctx, adminListener) }}, {"router web door", runWeb}}...),
 	}, nil
 }

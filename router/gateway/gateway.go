@@ -31,6 +31,9 @@ type Config struct {
 	// if zero. Homes beyond are asked of the store.
 	Kept int
 	Seed uint64
+	// SubmitTime bounds a submission over all members that it tries; 0: the
+	// caller's context alone does.
+	SubmitTime time.Duration
 	// Lookup answers "who has it" for an application that the store does not
 	// know, by asking everyone. It costs a call to each member.
 	MaxTries int
@@ -85,6 +88,11 @@ func (g *Gateway) Member(id creel.SubclusterID) (*remote.Member, error) {
 // Submit finds a home for a submission and forwards it there.
 func (g *Gateway) Submit(ctx context.Context, sub policies.Submission, forward func(ctx context.Context, m *remote.Member) error) router.Outcome {
 	g.counts.Submitted.Add(1)
+	if g.conf.SubmitTime > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, g.conf.SubmitTime)
+		defer cancel()
+	}
 	sub.Assumed = g.assumed.of(g.View())
 	out := g.submitter.Submit(ctx, sub, func(ctx context.Context, id creel.SubclusterID) (router.Verdict, error) {
 		m, err := g.Member(id)

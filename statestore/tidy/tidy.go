@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tidy is the loop that lets a state store forget applications that
+// have ended: without it homes and spreads would only ever grow.
+//
+// Every router runs it; a lease lets one at a time work. An application's
+// record starts to end when the ResourceManager of its home says that the
+// application ended, or has not known it for as long as an ended one is
+// remembered (a claim may be older than the submission it was made for, and a
+// ResourceManager forgets its oldest applications). A member that does not
+// answer keeps all of its records.
+package tidy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Store is what the loop needs of a state store.
+type Store interface {
+	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error)
+	Release(ctx context.Context, l statestore.Lease) error
+	HomesAt(ctx context.Context, member creel.SubclusterID, cursor string, limit int) (page []statestore.Home, next string, err error)
+	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
+	Sweep(ctx context.Context, limit int) (freed int, err error)
+}
+
+// Config of a Keeper. View, Ask and TTL are required.
+type Config struct {
+	View func() *subcluster.View // nil at first
+	// Ask has a member list its applications, ended ones too.
+	Ask func(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error)
+
+	TTL   time.Duration // for which the home of an ended application is remembered
+	Name  string        // of this process, as holder of the lease
+	Every time.Duration // between rounds; TTL/24, at least 10 s and at most 10 min, if zero
+	Log   *slog.Logger  // nil: silent
+}
+
+// Keeper is the loop. Make one with New, run it with Run.
+type Keeper struct {
+	cfg     Config
+	store   Store
+	unknown map[creel.ApplicationID]time.Time // since when their homes do not know them, by this process's clock
+}
+
+// New makes a Keeper.
+func New(store Store, cfg Config) *Keeper {
+	if cfg.Every <= 0 {
+		cfg.Every = min(max(cfg.TTL/24, 10*time.Second), 10*time.Minute)
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Keeper{cfg: cfg, store: store, unknown: map[creel.ApplicationID]time.Time{}}
+}
+
+// Run tidies until ctx ends, then returns nil.
+func (k *Keeper) Run(ctx context.Context) error {
+	tick := time.NewTicker(k.cfg.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			if err := k.round(ctx, now); err != nil && ctx.Err() == nil {
+				k.cfg.Log.Warn("state store not tidied", "error", err)
+			}
+		}
+	}
+}
+
+// round goes once through all members, if no other process does.
+func (k *Keeper) round(ctx context.Context, now time.Time) error {
+	view := k.cfg.View()
+	if view == nil || view.Freeze != nil {
+		return nil // what is not known is no evidence
+	}
+	lease, err := k.store.Acquire(ctx, "tidy", k.cfg.Name, k.cfg.Every)
+	if errors.Is(err, creel.ErrConflict) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = k.store.Release(bye, lease) // it runs out by itself otherwise
+	}()
+	ctx, cancel := context.WithTimeout(statestore.Under(ctx, lease), k.cfg.Every)
+	defer cancel()
+	var errs []error
+	for i := range view.Members {
+		if m := &view.Members[i]; m.State == subcluster.StateActive || m.State == subcluster.StateDraining {
+			if err := k.member(ctx, now, m); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", m.ID, err))
+			}
+		}
+	}
+	for {
+		freed, err := k.store.Sweep(ctx, statestore.MaxPage)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if err != nil || freed < statestore.MaxPage {
+			return errors.Join(errs...)
+		}
+	}
+}
+
+// member compares the records of one home with what its ResourceManager says.
+// The records are read first: what is claimed later cannot be missed by the list.
+func (k *Keeper) member(ctx context.Context, now time.Time, m *subcluster.Status) error {
+	var live []creel.ApplicationID
+	for cursor := ""; ; {
+		page, next, err := k.store.HomesAt(ctx, m.ID, cursor, statestore.MaxPage)
+		if err != nil {
+			return err
+		}
+		for _, h := range page {
+			if h.Ends.IsZero() {
+				live = append(live, h.Application)
+			}
+		}
+		if cursor = next; cursor == "" {
+			break
+		}
+	}
+	if len(live) == 0 {
+		return nil
+	}
+	apps, err := k.cfg.Ask(ctx, m)
+	if err != nil {
+		return err
+	}
+	ended := make(map[creel.ApplicationID]bool, len(apps))
+	for _, a := range apps {
+		ended[a.ID] = a.Ended
+	}
+	for _, app := range live {
+		over, known := ended[app]
+		switch since, waits := k.unknown[app]; {
+		case known && !over:
+			delete(k.unknown, app)
+			continue
+		case !known && !waits:
+			k.unknown[app] = now
+			continue
+		case !known && now.Sub(since) < k.cfg.TTL:
+			continue
+		}
+		delete(k.unknown, app)
+		if err := k.store.Forget(ctx, app, m.ID, k.cfg.TTL); err != nil && !errors.Is(err, creel.ErrConflict) && !errors.Is(err, creel.ErrApplicationNotFound) {
+			return err
+		}
+	}
+	return nil
+}
