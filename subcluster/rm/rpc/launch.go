@@ -141,10 +141,11 @@ func (l *launcher) start(ctx context.Context, a rm.LaunchMaster) error {
 	}
 }
 
-// refusal is the node's word on the one container asked for.
+// refusal is the node's word on the one container asked for. That it runs
+// already is none: the answer to an earlier call was lost.
 func refusal(answer *pb.StartContainersResponseProto, id creel.ContainerID) error {
 	for _, f := range answer.GetFailedRequests() {
-		if pb.ToContainerID(f.GetContainerId()) == id {
+		if pb.ToContainerID(f.GetContainerId()) == id && !strings.Contains(f.GetException().GetMessage(), "already is running on this node") {
 			return yarnrpc.FromSerialized(f.GetException())
 		}
 	}
