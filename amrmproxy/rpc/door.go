@@ -23,6 +23,9 @@ func NewServer(p *Proxy, keys *KeyBook, limits hrpc.Config) (*hrpc.Server, error
 	limits.Simple = false
 	limits.Tokens = func(identifier []byte) ([]byte, hrpc.Identity, error) {
 		id, home, password, err := keys.Verify(context.Background(), identifier)
+		if errors.Is(err, creel.ErrUnavailable) {
+			return nil, hrpc.Identity{}, yarnrpc.ErrorOf(err) // masters come again; by its own class an unknown token ends them
+		}
 		if err != nil {
 			return nil, hrpc.Identity{}, err
 		}

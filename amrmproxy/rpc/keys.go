@@ -158,33 +158,46 @@ func (b *KeyBook) Refresh(ctx context.Context) error {
 // us read it again.
 const refreshPause = 250 * time.Millisecond
 
+// keyPatience is how long a token waits for its key: a ResourceManager that has
+// just started may have given its masters tokens before its keys reached us, and
+// a master that is told "invalid token" gives up for good.
+const keyPatience = 3 * time.Second
+
 // Verify finds who issued an AMRM token, and its password. The error is of kind
-// creel.ErrInvalidToken.
+// creel.ErrInvalidToken, or creel.ErrUnavailable while the store cannot be read.
 func (b *KeyBook) Verify(ctx context.Context, identifier []byte) (token.AMRM, creel.SubclusterID, []byte, error) {
 	id, err := token.ParseAMRM(identifier)
 	if err != nil {
 		return id, "", nil, err
 	}
-	member, key, ok := b.find(id.KeyID)
-	if !ok {
-		b.mu.Lock()
-		due := time.Since(b.last) > refreshPause
-		b.mu.Unlock()
-		if due {
-			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, keyPatience)
+	defer cancel()
+	for {
+		if member, key, ok := b.find(id.KeyID); ok {
+			return id, member, key.Password(identifier), nil
+		}
+		pause := b.readAgain()
+		select {
+		case <-time.After(pause):
 			err = b.Refresh(ctx)
-			cancel()
-			member, key, ok = b.find(id.KeyID)
+		case <-ctx.Done():
+			refused := &creel.Error{Kind: creel.ErrInvalidToken, What: "token of " + id.Attempt.String() + " refused",
+				Why: fmt.Sprintf("no ResourceManager of the federation has shared a master key %d", id.KeyID),
+				Try: "is the ResourceManager a member, and has it the cluster's secret?"}
+			if errors.Is(err, creel.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+				refused.Kind, refused.Try = creel.ErrUnavailable, "try again in a moment: the state store cannot be read"
+				refused.Why += ": " + err.Error()
+			}
+			return id, "", nil, refused
 		}
 	}
-	if !ok {
-		why := fmt.Sprintf("no ResourceManager of the federation has shared a master key %d", id.KeyID)
-		if err != nil {
-			why += ": " + err.Error()
-		}
-		return id, "", nil, &creel.Error{Kind: creel.ErrInvalidToken, What: "token of " + id.Attempt.String() + " refused", Why: why, Try: "is the ResourceManager a member, and has it the cluster's secret?"}
-	}
-	return id, member, key.Password(identifier), nil
+}
+
+// readAgain tells how long to wait before an unknown key is looked for again.
+func (b *KeyBook) readAgain() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return max(refreshPause-time.Since(b.last), 0)
 }
 
 // find looks in all rings, by member, so that the answer does not depend on

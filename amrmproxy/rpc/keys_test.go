@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/creelrm/creel"
+	proxyrpc "github.com/creelrm/creel/amrmproxy/rpc"
+	"github.com/creelrm/creel/internal/token"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// illStore is a store that cannot be read while ill.
+type illStore struct {
+	statestore.Store
+	ill bool
+}
+
+func (s *illStore) Keys(ctx context.Context, ring string) ([]statestore.Key, error) {
+	if s.ill {
+		return nil, creel.ErrUnavailable
+	}
+	return s.Store.Keys(ctx, ring)
+}
+
+// A master may be quicker than the keys of the ResourceManager that started it.
+func TestATokenWaitsForItsKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		store := &illStore{Store: statestore.NewMemory(statestore.NewTwin("test", nil), time.Now)}
+		view := &subcluster.View{Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}}}
+		book := proxyrpc.NewKeyBook(store, secrets, func() *subcluster.View { return view })
+		if err := book.Refresh(ctx); err != nil {
+			t.Fatal(err)
+		}
+		key := token.Key{ID: 7, Secret: []byte("a secret of the ResourceManager")}
+		identifier := token.AMRM{Attempt: creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1}, KeyID: 7}.Append(nil)
+
+		began := time.Now()
+		_, _, _, err := book.Verify(ctx, identifier)
+		if !errors.Is(err, creel.ErrInvalidToken) || time.Since(began) > 5*time.Second {
+			t.Errorf("a token that nobody issued: %v after %v; want it refused as invalid within seconds", err, time.Since(began))
+		}
+
+		seal, err := secrets(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		published := make(chan error)
+		go func() {
+			time.Sleep(time.Second)
+			published <- proxyrpc.PublishKeys(ctx, store, "sc-1", token.Ring{key}, seal)
+		}()
+		_, member, password, err := book.Verify(ctx, identifier)
+		if err := <-published; err != nil {
+			t.Fatal(err)
+		}
+		if err != nil || member != "sc-1" || !key.Verify(identifier, password) {
+			t.Errorf("a key that came a second after its token: issued by %q, %v", member, err)
+		}
+
+		store.ill = true
+		if _, _, _, err := book.Verify(ctx, identifier); err != nil {
+			t.Errorf("a known key is lost with the store: %v", err)
+		}
+		identifier = token.AMRM{KeyID: 8}.Append(nil)
+		if _, _, _, err := book.Verify(ctx, identifier); !errors.Is(err, creel.ErrUnavailable) {
+			t.Errorf("while the store cannot be read: %v; want an error after which masters come again", err)
+		}
+	})
+}
