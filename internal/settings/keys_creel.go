@@ -34,7 +34,7 @@ var creelNodeKeys = []Setting{
 	{Key: "creel.nm.simulate.vcores", Type: Int, Default: "10", Doc: "Virtual cores of a simulated node."},
 	{Key: "creel.nm.simulate.racks", Type: Int, Default: "10", Doc: "Racks over which they are spread."},
 	{Key: "creel.nm.simulate.connections", Type: Int, Default: "4", Doc: "Connections over which they speak to the ResourceManager."},
-	{Key: "creel.nm.simulate.run-time", Type: Duration, Default: "0s", Doc: "How long a simulated container runs when its command does not say; 0: until it is stopped."},
+	{Key: "creel.nm.simulate.run-time", Type: Duration, Default: "1s", Doc: "How long a simulated container runs when its environment does not say."},
 }
 
 var creelRouterKeys = []Setting{

@@ -35,7 +35,7 @@ type Agent struct {
 	Store  Membership
 	Probe  Probe
 	Every  time.Duration // between beats; 0 is a third of the lease
-	Logger *slog.Logger
+	Logger *slog.Logger  // nil: silent
 	// Leave deregisters at the end of Run, for a planned stop. Without it the
 	// member stays, suspect after its lease, as after a crash.
 	Leave bool
@@ -47,6 +47,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	every := a.Every
 	if every <= 0 {
 		every = a.Member.LeaseOrDefault() / 3
+	}
+	if a.Logger == nil {
+		a.Logger = slog.New(slog.DiscardHandler)
 	}
 	registered := false
 	tick := time.NewTicker(every)
