@@ -31,8 +31,8 @@ type Config struct {
 	// if zero. Homes beyond are asked of the store.
 	Kept int
 	Seed uint64
-	// SubmitTime bounds a submission over all members that it tries; 0: the
-	// caller's context alone does.
+	// SubmitTime bounds the calls of a submission to all members that it
+	// tries; 0: the caller's context alone does.
 	SubmitTime time.Duration
 	// Lookup answers "who has it" for an application that the store does not
 	// know, by asking everyone. It costs a call to each member.
@@ -88,16 +88,17 @@ func (g *Gateway) Member(id creel.SubclusterID) (*remote.Member, error) {
 // Submit finds a home for a submission and forwards it there.
 func (g *Gateway) Submit(ctx context.Context, sub policies.Submission, forward func(ctx context.Context, m *remote.Member) error) router.Outcome {
 	g.counts.Submitted.Add(1)
-	if g.conf.SubmitTime > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, g.conf.SubmitTime)
-		defer cancel()
-	}
+	began := time.Now()
 	sub.Assumed = g.assumed.of(g.View())
 	out := g.submitter.Submit(ctx, sub, func(ctx context.Context, id creel.SubclusterID) (router.Verdict, error) {
 		m, err := g.Member(id)
 		if err != nil {
 			return router.Unclear, err
+		}
+		if g.conf.SubmitTime > 0 { // of the members; how long a claim waits is the store's own
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, began.Add(g.conf.SubmitTime))
+			defer cancel()
 		}
 		err = forward(ctx, m)
 		return verdict(err), err
