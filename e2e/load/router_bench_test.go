@@ -4,6 +4,7 @@ package load
 
 import (
 	"fmt"
+	"os/user"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/federation"
@@ -31,7 +32,9 @@ func await(b *testing.B, r *daemon, client string) {
 // Redis, Hadoop's with ZooKeeper.
 func BenchmarkRouter(b *testing.B) {
 	_, store := federation.StartRedis(b)
-	conf := hadoop.Conf{"creel.store.poll-interval": "500ms", "creel.membership.beat-interval": "500ms", "creel.membership.lease": "30s"}
+	conf := hadoop.Conf{"creel.store.poll-interval": "500ms", "creel.membership.beat-interval": "500ms", "creel.membership.lease": "30s",
+		// The router acts for its clients.
+		"hadoop.proxyuser." + username(b) + ".hosts": "*", "hadoop.proxyuser." + username(b) + ".groups": "*"}
 	var trackers []string
 	for i := range 2 {
 		rm := startRM(b, conf.With(hadoop.Conf{"yarn.resourcemanager.epoch": fmt.Sprint(1000 * (i + 1))}), "--subcluster", fmt.Sprintf("sc-%d", i+1), "--store", store)
@@ -74,4 +77,13 @@ func BenchmarkRouter(b *testing.B) {
 	run("rest-metrics", func(s side) []string {
 		return with("rest", "http://"+s.web+"/ws/v1/cluster/metrics", "--connections", "8")
 	})
+}
+
+// username is who the daemons run as.
+func username(b *testing.B) string {
+	u, err := user.Current()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return u.Username
 }
