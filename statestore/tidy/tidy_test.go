@@ -5,6 +5,8 @@ package tidy
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,7 +37,8 @@ func TestOnlyWhatEndedIsForgotten(t *testing.T) {
 		if _, _, err := store.Claim(ctx, app(9), "sc-2"); err != nil {
 			t.Fatal(err)
 		}
-		runs := []statestore.ReportedApplication{{ID: app(0)}, {ID: app(1), Ended: true}}
+		var runs atomic.Pointer[[]statestore.ReportedApplication]
+		runs.Store(&[]statestore.ReportedApplication{{ID: app(0)}, {ID: app(1), Ended: true}})
 		k := New(store, Config{TTL: time.Hour, Every: time.Minute, Name: "router",
 			View: func() *subcluster.View {
 				return &subcluster.View{Members: []subcluster.Status{
@@ -46,7 +49,7 @@ func TestOnlyWhatEndedIsForgotten(t *testing.T) {
 				if m.ID == "sc-2" {
 					return nil, errors.New("no answer")
 				}
-				return runs, nil
+				return *runs.Load(), nil
 			}})
 		done := make(chan error, 1)
 		go func() { done <- k.Run(ctx) }()
@@ -67,7 +70,8 @@ func TestOnlyWhatEndedIsForgotten(t *testing.T) {
 		time.Sleep(61 * time.Second)
 		expect("after a round the record of the ended one lives on for its time", map[int32]bool{0: true, 1: true, 2: true, 3: true, 9: true})
 		time.Sleep(30 * time.Minute)
-		runs = append(runs, statestore.ReportedApplication{ID: app(3)}) // the late submission arrives
+		late := append(slices.Clone(*runs.Load()), statestore.ReportedApplication{ID: app(3)}) // the late submission arrives
+		runs.Store(&late)
 		time.Sleep(32 * time.Minute)
 		expect("after its time it is gone", map[int32]bool{0: true, 1: false, 2: true, 3: true, 9: true})
 		time.Sleep(62 * time.Minute)
