@@ -191,12 +191,18 @@ var shell = []Case{
 	{"logs", func(t *testing.T, c *Cluster) {
 		client := c.client(t)
 		id := runShell(t, c, client, 2, "-shell_command", "echo needle in $CONTAINER_ID")
-		var out string
-		until(t, "aggregated logs", func() bool {
-			out = client.Run(t, hadoop.LogsCLI, "-applicationId", id).Stdout
-			// Each node uploads its own, the master's one perhaps last.
-			return strings.Count(out, "needle in container_") == 2 && strings.Contains(out, "LogType:AppMaster.stderr")
+		var last hadoop.Result
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Logf("the last answer, exit code %d:\n%s", last.Code, last.All)
+			}
 		})
+		until(t, "aggregated logs", func() bool {
+			last = client.Run(t, hadoop.LogsCLI, "-applicationId", id)
+			// Each node uploads its own, the master's one perhaps last.
+			return strings.Count(last.Stdout, "needle in container_") == 2 && strings.Contains(last.Stdout, "LogType:AppMaster.stderr")
+		})
+		out := last.Stdout
 		says(t, out, "LogType:stdout")
 	}},
 	{"uam", func(t *testing.T, c *Cluster) {

@@ -49,7 +49,9 @@ func (m *Machine) RegisterMaster(now time.Time, r *RegisterMaster) (Registered, 
 					t.previous = append(t.previous, c.id())
 				}
 			}
-			t.tokens, t.nodeOrder = nil, slices.Clone(t.nodeOrder)
+			for n := range t.tokens {
+				t.tokens[n] = 0 // it asks for all of them again
+			}
 			if t.answer != nil {
 				// It never acknowledged its last answer: the ends in it are told again.
 				t.done = append(slices.Clone(t.answer.Completed), t.done...)
@@ -267,18 +269,25 @@ func (m *Machine) takePrevious(t *attempt, grants []Grant, tokens []creel.NodeID
 // container there, or the first since the node registered or a key was rolled.
 func (m *Machine) token(t *attempt, n *node) bool {
 	stamp := uint64(m.tokenEpoch)<<32 | uint64(n.registrations)
-	have, known := t.tokens[n]
-	if known && have == stamp {
+	if t.tokens[n] == stamp {
 		return false
 	}
+	t.ran(n)
+	t.tokens[n] = stamp
+	return true
+}
+
+// ran notes a node that runs something of the attempt: whatever it is, the
+// application's end must be told there, or the node keeps it, and its logs, for
+// ever. The first container there may be the master's own, which needs no token.
+func (t *attempt) ran(n *node) {
 	if t.tokens == nil {
 		t.tokens = map[*node]uint64{}
 	}
-	if !known {
+	if _, known := t.tokens[n]; !known {
+		t.tokens[n] = 0 // no registration: no token was given
 		t.nodeOrder = append(t.nodeOrder, n)
 	}
-	t.tokens[n] = stamp
-	return true
 }
 
 // news tells once that there is something to fetch.

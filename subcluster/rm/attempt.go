@@ -88,7 +88,7 @@ type attempt struct {
 
 	responseID          int32
 	answer, spareAnswer *Answer
-	tokens              map[*node]uint64 // node -> registration the token was given for
+	tokens              map[*node]uint64 // node -> registration the token was given for, 0 for none
 	nodeOrder           []*node          // nodes that ran something of it
 }
 
@@ -190,6 +190,7 @@ func (m *Machine) masterAllocated(t *attempt, c *container) {
 		if c.state == cAllocated {
 			c.state = cAcquired
 		}
+		t.ran(c.node)
 		m.act(LaunchMaster{Attempt: t.id, Container: c.grant(), User: t.app.sub.User, Submitted: instant(t.app.submitted), Context: t.app.sub.Context})
 	})
 }

@@ -206,8 +206,11 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	m.sortContainers(n, r)
 	m.mastersMissing(n)
 	for _, id := range r.Applications {
-		if a := m.apps[id]; a == nil || a.state.ended() {
+		switch a := m.apps[id]; {
+		case a == nil || a.state.ended():
 			n.appEnded(id)
+		case a.current != nil:
+			a.current.ran(n)
 		}
 	}
 	state := nodeRunning
