@@ -72,14 +72,20 @@ func CheckDrain(reason string) error {
 // CheckBeat refuses a beat whose load cannot be read, so that what is stored
 // can.
 func CheckBeat(b subcluster.Beat) error {
+	_, err := readBeat(b)
+	return err
+}
+
+// readBeat is CheckBeat with what it read, nil of an empty report.
+func readBeat(b subcluster.Beat) (*subcluster.Load, error) {
 	if err := subcluster.ValidID(b.ID); err != nil {
-		return err
+		return nil, err
 	}
 	if len(b.Load) == 0 {
-		return nil
+		return nil, nil
 	}
-	_, err := subcluster.ParseLoad(b.Load)
-	return err
+	l, err := subcluster.ParseLoad(b.Load)
+	return &l, err
 }
 
 // CheckSpread refuses a record that no reader could trust.

@@ -67,7 +67,7 @@ func (t *Twin) Register(now time.Time, m subcluster.Member) error {
 		return OldEpoch(m.ID, r.Epoch, m.Epoch)
 	}
 	if m.Epoch != r.Epoch {
-		r.Load = "" // the load of a former life says nothing
+		r.Load, r.Parsed = "", nil // the load of a former life says nothing
 	}
 	r.Member, r.Registered, r.Beat, r.Deregistered = m, now, now, false
 	return nil
@@ -75,7 +75,8 @@ func (t *Twin) Register(now time.Time, m subcluster.Member) error {
 
 // Beat: see Members.
 func (t *Twin) Beat(now time.Time, b subcluster.Beat) error {
-	if err := CheckBeat(b); err != nil {
+	load, err := readBeat(b)
+	if err != nil {
 		return err
 	}
 	r, err := t.life(b.ID, b.Epoch)
@@ -87,7 +88,7 @@ func (t *Twin) Beat(now time.Time, b subcluster.Beat) error {
 	}
 	r.Beat = now
 	if len(b.Load) > 0 {
-		r.Load = string(b.Load)
+		r.Load, r.Parsed = string(b.Load), load
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ type Record struct {
 	Load         string    // JSON of the last beat, "" before the first
 	Draining     string    // who asked for the drain and why, "" if nobody
 	Deregistered bool
+	Parsed       *Load `json:"-"` // Load as the store has read it already, nil if it has not; nobody changes it
 }
 
 // Records is one consistent read of the store.
@@ -226,6 +227,10 @@ func status(previous *View, f *Freeze, k *known, asOf, now time.Time) Status {
 	}
 	if ok && before.loadText == s.loadText {
 		s.Load, s.LoadError = before.Load, before.LoadError
+		return s
+	}
+	if k.Parsed != nil && k.Load != "" {
+		s.Load = *k.Parsed
 		return s
 	}
 	l, err := ParseLoad([]byte(s.loadText))

@@ -7,8 +7,16 @@ package sim
 type event struct {
 	at  int64 // ns since the epoch
 	seq uint64
-	do  func()
+	do  doer
 }
+
+// doer does what is due. What happens often is its own doer, for it costs no
+// closure then.
+type doer interface{ run() }
+
+type deed func()
+
+func (d deed) run() { d() }
 
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
 

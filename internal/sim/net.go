@@ -20,7 +20,7 @@ type host struct {
 	site    int   // subcluster it stands in, or outside
 	up      bool
 	life    int
-	flights []*flight // calls to it that have no end yet
+	flights []flight // calls to it that have no end yet
 }
 
 // netError says that no answer came.
@@ -38,24 +38,22 @@ var (
 	errTimeout = &netError{text: "no answer in time", sent: true}
 )
 
-// flight is a call under way.
-type flight struct {
-	to   *host
-	slot int
-	over bool
-	fail func(error)
+// flight is a call under way, of whatever answer.
+type flight interface {
+	fail(error)
+	seat() *int // where it is among its host's, -1 for nowhere
 }
 
-func (h *host) takeOff(f *flight) {
-	f.slot = len(h.flights)
+func (h *host) takeOff(f flight) {
+	*f.seat() = len(h.flights)
 	h.flights = append(h.flights, f)
 }
 
-func (h *host) land(f *flight) {
-	last := len(h.flights) - 1
+func (h *host) land(f flight) {
+	last, slot := len(h.flights)-1, *f.seat()
 	moved := h.flights[last]
-	h.flights[f.slot] = moved
-	moved.slot = f.slot
+	h.flights[slot] = moved
+	*moved.seat() = slot
 	h.flights[last] = nil
 	h.flights = h.flights[:last]
 }
@@ -70,7 +68,7 @@ func (w *World) crash(h *host) {
 	flights := h.flights
 	h.flights = nil
 	for _, f := range flights {
-		f.slot = -1
+		*f.seat() = -1
 		w.after(w.delay(), func() { f.fail(errReset) })
 	}
 }
@@ -99,60 +97,16 @@ func (w *World) chance(p float64) bool { return p > 0 && w.rnd.Float64() < p }
 
 // call carries a request from one host to another and the answer back. serve
 // runs at the other host, twice if the message was doubled; it answers by
-// reply, now or later. finish runs at the caller, once, unless the caller is
-// gone; the time until then is bounded by timeout wherever a message is lost.
+// reply once, now or later. finish runs at the caller, once, unless the caller
+// is gone; the time until then is bounded by timeout wherever a message is lost.
 func call[T any](w *World, from, to *host, timeout time.Duration, serve func(reply func(T, error)), finish func(T, error)) {
-	f := &flight{to: to}
-	to.takeOff(f)
-	caller, began := from.life, w.now
-	end := func(t T, err error) {
-		if f.over {
-			return
-		}
-		f.over = true
-		if f.slot >= 0 {
-			to.land(f)
-		}
-		if from.life == caller && from.up {
-			finish(t, err)
-		}
-	}
-	f.fail = func(err error) {
-		var none T
-		end(none, err)
-	}
-	lost := func() {
-		w.mark("lost", from.number, to.number)
-		w.at(began.Add(timeout), func() { f.fail(errTimeout) })
-	}
-	reply := func(life int) func(T, error) {
-		return func(t T, err error) {
-			if to.life != life || f.over {
-				return
-			}
-			if w.apart(from, to) || w.faulty && w.chance(w.faults.Loss) {
-				lost()
-				return
-			}
-			w.after(w.delay(), func() { end(t, err) })
-		}
-	}
-	arrive := func() {
-		if f.over {
-			return
-		}
-		if !to.up {
-			w.after(w.delay(), func() { f.fail(errRefused) })
-			return
-		}
-		w.mark("call", from.number, to.number)
-		serve(reply(to.life))
-	}
-	if w.apart(from, to) || w.faulty && w.chance(w.faults.Loss) {
-		lost()
+	x := &exchange[T]{w: w, from: from, to: to, caller: from.life, giveUp: w.now.Add(timeout), serve: serve, finish: finish}
+	to.takeOff(x)
+	if x.dropped() {
+		x.lost()
 		return
 	}
-	w.after(w.delay(), arrive)
+	w.push(w.now.Add(w.delay()), x)
 	if w.faulty && w.chance(w.faults.Double) {
 		w.after(w.delay()+w.delay(), func() {
 			if to.up && !w.apart(from, to) {
@@ -160,6 +114,79 @@ func call[T any](w *World, from, to *host, timeout time.Duration, serve func(rep
 				serve(func(T, error) {})
 			}
 		})
+	}
+}
+
+// exchange is a flight and both of its messages: it waits in the heap first as
+// the request, then as the answer. Most events are these, so that one
+// allocation holds all.
+type exchange[T any] struct {
+	w        *World
+	from, to *host
+	serve    func(reply func(T, error))
+	finish   func(T, error)
+	giveUp   time.Time
+	caller   int // life of the caller
+	callee   int // life of who got the request
+	slot     int
+	arrived  bool
+	answered bool
+	over     bool
+	answer   T
+	err      error
+}
+
+func (x *exchange[T]) seat() *int { return &x.slot }
+
+func (x *exchange[T]) run() {
+	switch {
+	case x.answered:
+		x.end(x.answer, x.err)
+	case x.over || x.arrived:
+	case !x.to.up:
+		x.w.after(x.w.delay(), func() { x.fail(errRefused) })
+	default:
+		x.arrived, x.callee = true, x.to.life
+		x.w.mark("call", x.from.number, x.to.number)
+		x.serve(x.reply)
+	}
+}
+
+func (x *exchange[T]) reply(t T, err error) {
+	switch {
+	case x.to.life != x.callee || x.over || x.answered:
+	case x.dropped():
+		x.lost()
+	default:
+		x.answered, x.answer, x.err = true, t, err
+		x.w.push(x.w.now.Add(x.w.delay()), x)
+	}
+}
+
+func (x *exchange[T]) dropped() bool {
+	return x.w.apart(x.from, x.to) || x.w.faulty && x.w.chance(x.w.faults.Loss)
+}
+
+func (x *exchange[T]) lost() {
+	x.w.mark("lost", x.from.number, x.to.number)
+	x.w.at(x.giveUp, func() { x.fail(errTimeout) })
+}
+
+func (x *exchange[T]) fail(err error) {
+	var none T
+	x.end(none, err)
+}
+
+func (x *exchange[T]) end(t T, err error) {
+	if x.over {
+		return
+	}
+	x.over = true
+	if x.slot >= 0 {
+		x.to.land(x)
+	}
+	if x.from.life == x.caller && x.from.up {
+		x.finish(t, err)
 	}
 }
 

@@ -65,12 +65,15 @@ func (n *node) wake(at time.Time) {
 		return
 	}
 	n.due = ns
-	n.w.at(at, func() {
-		if !n.beating && n.due == ns {
-			n.beating, n.due = true, 0
-			n.call()
-		}
-	})
+	n.w.push(at, n)
+}
+
+// run is a wake whose time has come, unless an earlier one was set since.
+func (n *node) run() {
+	if !n.beating && n.due == n.w.now.UnixNano() {
+		n.beating, n.due = true, 0
+		n.call()
+	}
 }
 
 // call makes one call to the ResourceManager: a registration or a heartbeat.

@@ -61,7 +61,7 @@ func (p *proxy) finish(a creel.AttemptID, req *pb.FinishApplicationMasterRequest
 func (p *proxy) take(a creel.AttemptID, e amrmproxy.FromAM, reply func(amrmproxy.Reply)) {
 	d := p.sessions[a]
 	if d == nil {
-		d = &driver{p: p, w: p.w, attempt: a, home: p.home.id, heard: p.w.now, calls: map[uint64]func(amrmproxy.Reply){}}
+		d = &driver{p: p, w: p.w, life: p.life, attempt: a, home: p.home.id, heard: p.w.now, calls: map[uint64]func(amrmproxy.Reply){}}
 		if before := p.latest[a.Application]; before != nil {
 			before.cancel(nil) // an earlier attempt must not write any more when we read
 		}
@@ -83,6 +83,7 @@ func (p *proxy) take(a creel.AttemptID, e amrmproxy.FromAM, reply func(amrmproxy
 type driver struct {
 	p       *proxy
 	w       *World
+	life    int // of the proxy
 	attempt creel.AttemptID
 	home    creel.SubclusterID
 
@@ -187,20 +188,24 @@ func (d *driver) setWake() {
 // arm sets the timer. One that fires before its time is only set anew: most
 // are, and taking them out of the heap would cost more.
 func (d *driver) arm(ns int64) {
-	d.armed = ns
-	d.w.on(d.p.host, time.Duration(ns-d.w.now.UnixNano()), func() {
-		switch {
-		case d.gone || d.armed != ns:
-		case d.wakeAt > ns:
-			d.arm(d.wakeAt)
-		case d.over:
-			d.cancel(&creel.Error{Kind: creel.ErrAttemptNotFound, What: d.attempt.String() + " is over"})
-		default:
-			d.armed = 0
-			d.step(amrmproxy.Tick{})
-			d.askHome()
-		}
-	})
+	d.armed = max(ns, d.w.now.UnixNano())
+	d.w.push(time.Unix(0, ns), d)
+}
+
+// run is the timer.
+func (d *driver) run() {
+	switch {
+	case d.p.life != d.life || !d.p.up:
+	case d.gone || d.armed != d.w.now.UnixNano():
+	case d.wakeAt > d.armed:
+		d.arm(d.wakeAt)
+	case d.over:
+		d.cancel(&creel.Error{Kind: creel.ErrAttemptNotFound, What: d.attempt.String() + " is over"})
+	default:
+		d.armed = 0
+		d.step(amrmproxy.Tick{})
+		d.askHome()
+	}
 }
 
 func (d *driver) perform(actions []amrmproxy.Action) {

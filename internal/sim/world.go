@@ -169,7 +169,9 @@ func (w *World) host(name string, site int) *host {
 }
 
 // at has something done at a time, now at the earliest.
-func (w *World) at(t time.Time, do func()) {
+func (w *World) at(t time.Time, do func()) { w.push(t, deed(do)) }
+
+func (w *World) push(t time.Time, do doer) {
 	if t.Before(w.now) {
 		t = w.now
 	}
@@ -207,7 +209,7 @@ func (w *World) Run() *Result {
 		e := w.events.pop()
 		w.now = time.Unix(0, e.at).UTC()
 		w.count++
-		e.do()
+		e.do.run()
 		if w.count >= nextFull {
 			nextFull = w.count + int64(w.cfg.AuditEvery)
 			w.audit.full()

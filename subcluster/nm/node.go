@@ -4,7 +4,6 @@ package nm
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -151,10 +150,15 @@ func (AppEnded) action()        {}
 // Node is the machine. One owner calls it.
 type Node struct {
 	cfg        Config
+	id         *pb.NodeIdProto // of cfg.ID, in every beat
 	used       creel.Resource
 	containers map[creel.ContainerID]*Container
-	order      []creel.ContainerID       // live and unacknowledged containers by arrival: what a beat reports
+	order      []*Container              // live and unacknowledged containers by arrival: what a beat reports
+	live       int                       // of them, those that have not finished
+	deadlines  int                       // of them, those with a deadline
+	orphans    bool                      // of them, some may be of an application that has ended
 	recent     map[creel.ContainerID]end // finished and forgotten by the protocol, for late askers
+	fading     []fading                  // what is in recent, by when it was put there
 	apps       map[creel.ApplicationID]struct{}
 
 	active     bool
@@ -196,6 +200,13 @@ type end struct {
 	until  time.Time
 }
 
+// fading is a memory and its end. All last equally long, so that the oldest is
+// always the first to go and a beat looks at no more than what goes.
+type fading struct {
+	id    creel.ContainerID
+	until time.Time
+}
+
 // New makes a node that has yet to register.
 func New(cfg Config) *Node {
 	if cfg.KillDelay == 0 {
@@ -206,6 +217,7 @@ func New(cfg Config) *Node {
 	}
 	return &Node{
 		cfg:        cfg,
+		id:         pb.FromNodeID(cfg.ID),
 		containers: map[creel.ContainerID]*Container{},
 		recent:     map[creel.ContainerID]end{},
 		apps:       map[creel.ApplicationID]struct{}{},
@@ -231,15 +243,7 @@ func (n *Node) RM() int64 { return n.rm }
 func (n *Node) Used() creel.Resource { return n.used }
 
 // Len is the number of containers that have not finished.
-func (n *Node) Len() int {
-	live := 0
-	for _, c := range n.containers {
-		if c.State != Done {
-			live++
-		}
-	}
-	return live
-}
+func (n *Node) Len() int { return n.live }
 
 // SetHealth tells the next beats how the node feels.
 func (n *Node) SetHealth(now time.Time, healthy bool, report string) {
@@ -321,7 +325,8 @@ func (n *Node) start(now time.Time, e Start) error {
 	c := e.Container
 	c.State, c.ExitCode, c.launch = Localizing, ExitInvalid, e.Launch
 	n.containers[id] = &c
-	n.order = append(n.order, id)
+	n.order = append(n.order, &c)
+	n.live++
 	n.used = n.used.Add(c.Resource)
 	n.apps[id.Attempt.Application] = struct{}{}
 	if key := n.NMKey(id.Attempt, e.NMKey); key != nil {
@@ -386,7 +391,8 @@ func (n *Node) exited(now time.Time, e Exited) {
 		return
 	}
 	if at, again := c.retry(now, e.Code); again {
-		c.State, c.deadline = Relaunching, at
+		c.State = Relaunching
+		n.deadline(c, at)
 		c.changed()
 		n.tick(now)
 		return
@@ -395,7 +401,11 @@ func (n *Node) exited(now time.Time, e Exited) {
 }
 
 func (n *Node) finish(now time.Time, c *Container, code int32, diagnostic string) {
-	c.State, c.ExitCode, c.Diagnostic, c.launch, c.deadline = Done, code, diagnostic, nil, time.Time{}
+	if c.State != Done {
+		n.live--
+	}
+	c.State, c.ExitCode, c.Diagnostic, c.launch = Done, code, diagnostic, nil
+	n.deadline(c, time.Time{})
 	c.changed()
 	n.used = n.used.Sub(c.Resource)
 	n.do(Cleanup{ID: c.ID})
@@ -410,15 +420,30 @@ func (n *Node) kill(now time.Time, c *Container, code int32) {
 		n.finish(now, c, code, killText(code))
 		return
 	}
-	c.State, c.killCode, c.deadline = Killing, code, now.Add(n.cfg.KillDelay)
+	c.State, c.killCode = Killing, code
+	n.deadline(c, now.Add(n.cfg.KillDelay))
 	c.changed()
 	n.do(Kill{ID: c.ID, Signal: 15})
+}
+
+// deadline sets a container's deadline; zero takes it away.
+func (n *Node) deadline(c *Container, at time.Time) {
+	if !c.deadline.IsZero() {
+		n.deadlines--
+	}
+	if !at.IsZero() {
+		n.deadlines++
+	}
+	c.deadline = at
 }
 
 // NextDeadline is when the next Tick matters; zero when nothing waits.
 func (n *Node) NextDeadline() time.Time {
 	var first time.Time
-	for _, c := range n.containers {
+	if n.deadlines == 0 {
+		return first // nearly always: only the killed and the relaunched have one
+	}
+	for _, c := range n.order {
 		if !c.deadline.IsZero() && (first.IsZero() || c.deadline.Before(first)) {
 			first = c.deadline
 		}
@@ -427,15 +452,17 @@ func (n *Node) NextDeadline() time.Time {
 }
 
 func (n *Node) tick(now time.Time) {
-	for _, id := range n.order {
-		c := n.containers[id]
-		if c == nil || c.deadline.IsZero() || c.deadline.After(now) {
+	if n.deadlines == 0 {
+		return
+	}
+	for _, c := range n.order {
+		if c.deadline.IsZero() || c.deadline.After(now) {
 			continue
 		}
-		c.deadline = time.Time{}
+		n.deadline(c, time.Time{})
 		switch c.State {
 		case Killing:
-			n.do(Kill{ID: id, Signal: 9})
+			n.do(Kill{ID: c.ID, Signal: 9})
 		case Relaunching:
 			c.State = Scheduled
 			c.changed()
@@ -446,11 +473,7 @@ func (n *Node) tick(now time.Time) {
 
 // Containers lists the containers that are not forgotten, by arrival.
 func (n *Node) Containers() []*Container {
-	out := make([]*Container, 0, len(n.order))
-	for _, id := range n.order {
-		out = append(out, n.containers[id])
-	}
-	return out
+	return slices.Clone(n.order)
 }
 
 // Status is a container's state as its master sees it.
@@ -466,18 +489,29 @@ func (n *Node) Status(id creel.ContainerID) (*pb.ContainerStatusProto, error) {
 
 // forgetOld drops memories of finished containers whose time is over.
 func (n *Node) forgetOld(now time.Time) {
-	maps.DeleteFunc(n.recent, func(_ creel.ContainerID, e end) bool { return now.After(e.until) })
+	gone := 0
+	for gone < len(n.fading) && now.After(n.fading[gone].until) {
+		f := n.fading[gone]
+		if e, ok := n.recent[f.id]; ok && e.until.Equal(f.until) {
+			delete(n.recent, f.id)
+		}
+		gone++
+	}
+	if n.fading = n.fading[gone:]; len(n.fading) == 0 {
+		n.fading = nil
+	}
 }
 
 // forget removes containers whose end the ResourceManager has acknowledged.
 func (n *Node) forget(now time.Time, gone func(*Container) bool) {
-	n.order = slices.DeleteFunc(n.order, func(id creel.ContainerID) bool {
-		c := n.containers[id]
+	n.order = slices.DeleteFunc(n.order, func(c *Container) bool {
 		if c.State != Done || !gone(c) {
 			return false
 		}
-		n.recent[id] = end{status: c.statusProto(), until: now.Add(n.cfg.Forget)}
-		delete(n.containers, id)
+		until := now.Add(n.cfg.Forget)
+		n.recent[c.ID] = end{status: c.statusProto(), until: until}
+		n.fading = append(n.fading, fading{c.ID, until})
+		delete(n.containers, c.ID)
 		return true
 	})
 }

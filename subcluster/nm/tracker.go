@@ -26,8 +26,8 @@ func (n *Node) Registration(now time.Time) *pb.RegisterNodeManagerRequestProto {
 		NodeStatus:       n.status(now),
 	}
 	req.NodeStatus.ContainersStatuses = nil // they come in their own form
-	for _, id := range n.order {
-		req.ContainerStatuses = append(req.ContainerStatuses, n.containers[id].registerProto())
+	for _, c := range n.order {
+		req.ContainerStatuses = append(req.ContainerStatuses, c.registerProto())
 	}
 	for _, app := range n.applications() {
 		req.RunningApplications = append(req.RunningApplications, pb.FromApplicationID(app))
@@ -45,27 +45,35 @@ func (n *Node) Beat(now time.Time) *pb.NodeHeartbeatRequestProto {
 	}
 }
 
+// statusBlock is a status with the small things it points at.
+type statusBlock struct {
+	pb.NodeStatusProto
+	response int32
+	healthy  bool
+	report   string
+	reported int64
+	health   pb.NodeHealthStatusProto
+	use      pb.ResourceUtilizationProto
+	mem      int32
+	cpu      float32
+}
+
 func (n *Node) status(now time.Time) *pb.NodeStatusProto {
 	at := n.healthTime
 	if at.IsZero() {
 		at = now
 	}
-	response, healthy, report, reported := n.response, n.healthy, n.health, at.UnixMilli()
-	s := &pb.NodeStatusProto{
-		NodeId:     pb.FromNodeID(n.cfg.ID),
-		ResponseId: &response,
-		NodeHealthStatus: &pb.NodeHealthStatusProto{
-			IsNodeHealthy:        &healthy,
-			HealthReport:         &report,
-			LastHealthReportTime: &reported,
-		},
-		ContainersUtilization: n.utilization(),
-		NodeUtilization:       n.utilization(),
-	}
+	b := &statusBlock{response: n.response, healthy: n.healthy, report: n.health, reported: at.UnixMilli(),
+		mem: int32(min(n.used.MemoryMB, 1<<31-1)), cpu: float32(n.used.VCores)}
+	b.health.IsNodeHealthy, b.health.HealthReport, b.health.LastHealthReportTime = &b.healthy, &b.report, &b.reported
+	// Use stands in for what would be measured: an executor of real processes
+	// would measure, and a ResourceManager's REST door wants a value from every node.
+	b.use.Pmem, b.use.Vmem, b.use.Cpu = &b.mem, &b.mem, &b.cpu
+	s := &b.NodeStatusProto
+	s.NodeId, s.ResponseId, s.NodeHealthStatus, s.ContainersUtilization, s.NodeUtilization = n.id, &b.response, &b.health, &b.use, &b.use
 	if len(n.order) > 0 {
 		s.ContainersStatuses = make([]*pb.ContainerStatusProto, 0, len(n.order))
-		for _, id := range n.order {
-			c := n.containers[id]
+		for _, c := range n.order {
 			if c.State == Done {
 				c.reported = true
 			}
@@ -73,13 +81,6 @@ func (n *Node) status(now time.Time) *pb.NodeStatusProto {
 		}
 	}
 	return s
-}
-
-// utilization stands in for measured use: an executor of real processes would
-// measure, and a ResourceManager's REST door wants a value from every node.
-func (n *Node) utilization() *pb.ResourceUtilizationProto {
-	mem, cpu := int32(min(n.used.MemoryMB, 1<<31-1)), float32(n.used.VCores)
-	return &pb.ResourceUtilizationProto{Pmem: &mem, Vmem: &mem, Cpu: &cpu}
 }
 
 func (n *Node) applications() []creel.ApplicationID {
@@ -107,8 +108,8 @@ func (n *Node) registered(now time.Time, a *pb.RegisterNodeManagerResponseProto)
 	}
 	// Ends told in the registration are the ResourceManager's now, once it has
 	// answered a beat that does not contradict it.
-	for _, id := range n.order {
-		if c := n.containers[id]; c.State == Done {
+	for _, c := range n.order {
+		if c.State == Done {
 			c.reported = false
 		}
 	}
@@ -144,10 +145,18 @@ func (n *Node) beaten(now time.Time, a *pb.NodeHeartbeatResponseProto) {
 	}
 	// Of ended applications nobody acknowledges the last containers: told once
 	// and answered is enough.
-	n.forget(now, func(c *Container) bool {
-		_, known := n.apps[c.ID.Attempt.Application]
-		return !known && c.reported
-	})
+	if n.orphans {
+		n.orphans = false
+		n.forget(now, func(c *Container) bool {
+			_, known := n.apps[c.ID.Attempt.Application]
+			return !known && c.reported
+		})
+		for _, c := range n.order {
+			if _, known := n.apps[c.ID.Attempt.Application]; !known {
+				n.orphans = true
+			}
+		}
+	}
 	for _, id := range a.GetContainersToCleanup() {
 		if c := n.containers[pb.ToContainerID(id)]; c != nil {
 			n.kill(now, c, ExitKilledByRM)
@@ -180,8 +189,9 @@ func (n *Node) appEnded(now time.Time, app creel.ApplicationID) {
 		return
 	}
 	delete(n.apps, app)
-	for _, id := range n.order {
-		if c := n.containers[id]; id.Attempt.Application == app {
+	for _, c := range n.order {
+		if c.ID.Attempt.Application == app {
+			n.orphans = true
 			n.kill(now, c, ExitKilledAfterAppEnd)
 		}
 	}
@@ -204,8 +214,8 @@ func (n *Node) resync() {
 
 func (n *Node) halt(now time.Time, reason string) {
 	n.active, n.halted = false, true
-	for _, id := range n.order {
-		n.kill(now, n.containers[id], ExitAborted)
+	for _, c := range n.order {
+		n.kill(now, c, ExitAborted)
 	}
 	n.do(Halt{Reason: reason})
 }
