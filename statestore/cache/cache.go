@@ -8,7 +8,6 @@ package cache
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +25,8 @@ type Source interface {
 
 // Config of a cache.
 type Config struct {
-	// Size is the most homes it remembers: 100,000 (about 10 MB).
+	// Size is how many homes it has room for: 100,000 (5.5 MB). It never
+	// remembers more than twice as many.
 	Size int
 	// Fresh is how long an answer is used without asking again: 30s. Changes
 	// that are heard (Changed) end it at once.
@@ -39,34 +39,16 @@ type Config struct {
 	Rest time.Duration
 }
 
-const parts = 64
-
 // Homes is a Source with a memory. It is safe for concurrent use.
 type Homes struct {
 	source Source
 	cfg    Config
-	parts  [parts]part
+	memory memory
 	began  time.Time    // times below are ns since then
 	ill    atomic.Int64 // until when the store is left alone
 	resync atomic.Int64 // answers older than this are not fresh
 
 	hits, misses, stale atomic.Int64
-}
-
-// part is one of the independent maps, with second-chance replacement.
-type part struct {
-	mu    sync.RWMutex
-	index map[creel.ApplicationID]int32
-	slots []slot
-	hand  int
-	size  int
-}
-
-type slot struct {
-	app  creel.ApplicationID
-	home creel.SubclusterID
-	at   int64
-	used atomic.Bool
 }
 
 // New makes an empty cache in front of a store.
@@ -84,83 +66,16 @@ func New(source Source, cfg Config) *Homes {
 		cfg.Rest = time.Second
 	}
 	h := &Homes{source: source, cfg: cfg, began: time.Now()}
-	for i := range h.parts {
-		h.parts[i] = part{index: map[creel.ApplicationID]int32{}, size: (cfg.Size + parts - 1) / parts}
-	}
+	h.memory.init(cfg.Size)
 	return h
 }
 
 func (h *Homes) now() int64 { return int64(time.Since(h.began)) }
 
-func (h *Homes) part(app creel.ApplicationID) *part {
-	x := uint64(app.ClusterTimestamp)*0x9e3779b97f4a7c15 + uint64(uint32(app.ID))*0xbf58476d1ce4e5b9
-	return &h.parts[(x>>32)%parts]
-}
-
-func (p *part) get(app creel.ApplicationID) (home creel.SubclusterID, at int64, ok bool) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	i, ok := p.index[app]
-	if !ok {
-		return "", 0, false
-	}
-	s := &p.slots[i]
-	if !s.used.Load() {
-		s.used.Store(true)
-	}
-	return s.home, s.at, true
-}
-
-func (p *part) put(app creel.ApplicationID, home creel.SubclusterID, at int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	i, ok := p.index[app]
-	switch {
-	case ok:
-	case len(p.slots) < p.size:
-		i = int32(len(p.slots))
-		if len(p.slots) == cap(p.slots) { // slots hold atomics: grow by hand, readers are shut out
-			grown := make([]slot, len(p.slots), min(p.size, max(16, 2*len(p.slots))))
-			for k := range p.slots {
-				grown[k].app, grown[k].home, grown[k].at = p.slots[k].app, p.slots[k].home, p.slots[k].at
-				grown[k].used.Store(p.slots[k].used.Load())
-			}
-			p.slots = grown
-		}
-		p.slots = p.slots[:i+1]
-	default:
-		for p.slots[p.hand].used.Swap(false) { // ends: each turn takes chances away
-			p.hand = (p.hand + 1) % len(p.slots)
-		}
-		i = int32(p.hand)
-		p.hand = (p.hand + 1) % len(p.slots)
-		delete(p.index, p.slots[i].app)
-	}
-	s := &p.slots[i]
-	s.app, s.home, s.at = app, home, at
-	p.index[app] = i
-}
-
-// expire makes an answer not fresh, and with gone forgets it.
-func (p *part) expire(app creel.ApplicationID, gone bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	i, ok := p.index[app]
-	if !ok {
-		return
-	}
-	p.slots[i].at = -1 << 62
-	if gone {
-		delete(p.index, app)
-		p.slots[i].app = creel.ApplicationID{}
-	}
-}
-
 // Home is the home of an application: from memory if it is fresh, else from the
 // store, and from memory again if the store cannot answer.
 func (h *Homes) Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
-	p := h.part(app)
-	home, at, ok := p.get(app)
+	home, at, ok := h.memory.get(app)
 	now := h.now()
 	if ok && now-at < int64(h.cfg.Fresh) && at >= h.resync.Load() {
 		h.hits.Add(1)
@@ -179,9 +94,9 @@ func (h *Homes) Home(ctx context.Context, app creel.ApplicationID) (creel.Subclu
 	is, err := h.source.Home(ctx, app)
 	switch {
 	case err == nil:
-		p.put(app, is, now)
+		h.memory.put(app, is, now)
 	case errors.Is(err, creel.ErrApplicationNotFound):
-		p.expire(app, true)
+		h.memory.expire(app, h.now(), true)
 	case ok:
 		h.ill.Store(h.now() + int64(h.cfg.Rest))
 		h.stale.Add(1)
@@ -195,7 +110,7 @@ func (h *Homes) Claim(ctx context.Context, app creel.ApplicationID, member creel
 	now := h.now()
 	is, fresh, err := h.source.Claim(ctx, app, member)
 	if err == nil {
-		h.part(app).put(app, is, now)
+		h.memory.put(app, is, now)
 	}
 	return is, fresh, err
 }
@@ -206,9 +121,9 @@ func (h *Homes) Move(ctx context.Context, app creel.ApplicationID, from, to cree
 	is, err := h.source.Move(ctx, app, from, to)
 	switch {
 	case err == nil, errors.Is(err, creel.ErrConflict) && is != "":
-		h.part(app).put(app, is, now)
+		h.memory.put(app, is, now)
 	default:
-		h.part(app).expire(app, errors.Is(err, creel.ErrApplicationNotFound))
+		h.memory.expire(app, h.now(), errors.Is(err, creel.ErrApplicationNotFound))
 	}
 	return is, err
 }
@@ -216,7 +131,7 @@ func (h *Homes) Move(ctx context.Context, app creel.ApplicationID, from, to cree
 // Forget goes to the store.
 func (h *Homes) Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error {
 	err := h.source.Forget(ctx, app, home, ttl)
-	h.part(app).expire(app, false)
+	h.memory.expire(app, h.now(), false)
 	return err
 }
 
@@ -224,7 +139,7 @@ func (h *Homes) Forget(ctx context.Context, app creel.ApplicationID, home creel.
 func (h *Homes) Changed(c statestore.Change) {
 	switch c.Kind {
 	case statestore.ChangeHome:
-		h.part(c.Application).expire(c.Application, false)
+		h.memory.expire(c.Application, h.now(), false)
 	case statestore.ChangeResync:
 		h.resync.Store(h.now())
 	}
