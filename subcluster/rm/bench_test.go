@@ -152,7 +152,8 @@ func BenchmarkChurn(b *testing.B) {
 				id     creel.AttemptID
 				have   []creel.ContainerID
 				answer *Answer
-				old    [4][]Ask // places asked for at each priority, to be cancelled as real masters do
+				old    [4][]Ask        // places asked for at each priority, to be cancelled as real masters do
+				req    AllocateRequest // made in place each time, so that no garbage of the benchmark's is counted
 			}
 			masters := make([]*master, c.apps)
 			for i := range masters {
@@ -163,29 +164,28 @@ func BenchmarkChurn(b *testing.B) {
 				names[i], racks[i/40] = fmt.Sprintf("n%d", i), fmt.Sprintf("/r%d", i/40)
 			}
 			sizes := []creel.Resource{{MemoryMB: 1024, VCores: 1}, {MemoryMB: 2048, VCores: 1}, {MemoryMB: 4096, VCores: 2}, {MemoryMB: 8192, VCores: 4}}
-			want := func(m *master, n int32) []Ask {
+			want := func(m *master, n int32) {
 				p := int32(rnd.IntN(4))
 				s := sizes[p]
-				asks := []Ask{{Priority: p, ResourceName: "*", Resource: s, Count: n}}
+				asks := append(m.req.Asks[:0], Ask{Priority: p, ResourceName: "*", Resource: s, Count: n})
 				for _, a := range m.old[p] {
 					a.Count = 0
 					asks = append(asks, a)
 				}
-				m.old[p] = nil
+				m.old[p] = m.old[p][:0]
 				if rnd.IntN(2) == 0 {
 					for range 3 {
 						h := rnd.IntN(c.nodes)
 						m.old[p] = append(m.old[p], Ask{Priority: p, ResourceName: names[h], Resource: s, Count: n}, Ask{Priority: p, ResourceName: racks[h/40], Resource: s, Count: n})
 					}
 				}
-				return append(asks, m.old[p]...)
+				m.req.Asks = append(asks, m.old[p]...)
 			}
-			reqs := make([]AllocateRequest, len(masters))
 			// Fill to nine tenths.
 			for i := 0; w.m.tree.root.used[mem] < w.m.total[mem]*9/10; i++ {
 				m := masters[i%len(masters)]
-				r := AllocateRequest{Asks: want(m, 20)}
-				for _, g := range w.allocate(m.id, r).Granted {
+				want(m, 20)
+				for _, g := range w.allocate(m.id, m.req).Granted {
 					m.have = append(m.have, g.ID)
 				}
 			}
@@ -196,15 +196,17 @@ func BenchmarkChurn(b *testing.B) {
 					// Every master calls once, in an order drawn; what it will say is made
 					// ready beforehand, so that only the machine's work is measured.
 					rnd.Shuffle(len(masters), func(i, j int) { masters[i], masters[j] = masters[j], masters[i] })
-					for i, m := range masters {
+					for _, m := range masters {
 						k := min(10, len(m.have))
-						reqs[i] = AllocateRequest{ResponseID: w.ids[m.id], Asks: want(m, 10), Release: m.have[:k]}
-						m.have = m.have[k:]
+						m.req.ResponseID = w.ids[m.id]
+						m.req.Release = append(m.req.Release[:0], m.have[:k]...)
+						m.have = append(m.have[:0], m.have[k:]...)
+						want(m, 10)
 					}
 					before := w.m.count.granted
 					cpu.start()
-					for i, m := range masters {
-						out, err := w.m.Allocate(w.now, m.id, &reqs[i])
+					for _, m := range masters {
+						out, err := w.m.Allocate(w.now, m.id, &m.req)
 						if err != nil {
 							b.Fatal(err)
 						}
@@ -213,6 +215,7 @@ func BenchmarkChurn(b *testing.B) {
 					cpu.stop(int(w.m.count.granted - before))
 					done += int(w.m.count.granted - before)
 					w.pump()
+					w.got = w.got[:0]
 					for _, m := range masters {
 						w.ids[m.id] = m.answer.ResponseID
 						for _, g := range m.answer.Granted {
