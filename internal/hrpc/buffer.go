@@ -11,6 +11,7 @@ const (
 	mediumBuffer = 64 << 10
 	bigBuffer    = 256 << 10
 	largeBuffer  = 1 << 20
+	hugeBuffer   = 4 << 20
 )
 
 var (
@@ -18,6 +19,7 @@ var (
 	mediumBuffers = sync.Pool{New: func() any { return new([mediumBuffer]byte) }}
 	bigBuffers    = sync.Pool{New: func() any { return new([bigBuffer]byte) }}
 	largeBuffers  = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
+	hugeBuffers   = sync.Pool{New: func() any { return new([hugeBuffer]byte) }}
 )
 
 // getBuffer returns an empty buffer with room for at least n bytes.
@@ -31,6 +33,8 @@ func getBuffer(n int) []byte {
 		return bigBuffers.Get().(*[bigBuffer]byte)[:0]
 	case n <= largeBuffer:
 		return largeBuffers.Get().(*[largeBuffer]byte)[:0]
+	case n <= hugeBuffer:
+		return hugeBuffers.Get().(*[hugeBuffer]byte)[:0]
 	}
 	return make([]byte, 0, n)
 }
@@ -47,6 +51,8 @@ func putBuffer(b []byte) {
 		bigBuffers.Put((*[bigBuffer]byte)(b[:bigBuffer]))
 	case largeBuffer:
 		largeBuffers.Put((*[largeBuffer]byte)(b[:largeBuffer]))
+	case hugeBuffer:
+		hugeBuffers.Put((*[hugeBuffer]byte)(b[:hugeBuffer]))
 	}
 }
 
@@ -56,7 +62,7 @@ func growBuffer(b []byte, n int) []byte {
 	if len(b)+n <= cap(b) {
 		return b
 	}
-	bigger := append(getBuffer(max(len(b)+n, min(2*cap(b), largeBuffer))), b...)
+	bigger := append(getBuffer(max(len(b)+n, min(2*cap(b), hugeBuffer))), b...)
 	putBuffer(b)
 	return bigger
 }

@@ -238,20 +238,61 @@ func (c *conn) serveApart(call *Call, body []byte) {
 	if call.method.Raw != nil { // the frame's buffer goes on to the next frame
 		held = append(getBuffer(len(body)), body...)
 	}
-	c.s.wg.Add(1)
-	go func() {
-		defer c.s.wg.Done()
-		out := call.run(request, held)
-		if held != nil && !call.taken {
-			defer putBuffer(held)
+	c.s.hand(work{call, request, held})
+}
+
+// work is a call for a goroutine of its own.
+type work struct {
+	call    *Call
+	request proto.Message
+	held    []byte
+}
+
+func (w work) do() {
+	out := w.call.run(w.request, w.held)
+	if w.held != nil && !w.call.taken {
+		defer putBuffer(w.held)
+	}
+	if !w.call.taken {
+		w.call.finish(out)
+		if free := w.call.method.FreeRequest; free != nil && w.request != nil {
+			free(w.request)
 		}
-		if !call.taken {
-			call.finish(out)
-			if free := call.method.FreeRequest; free != nil && request != nil {
-				free(request)
-			}
+	}
+}
+
+// spareWorkers is how many goroutines may wait for a call. One that has served
+// calls has the stack they need; a new one grows it step by step each time,
+// which was a fifth of a router's processor.
+const spareWorkers = 256
+
+// hand gives a call to a worker that waits, or to a new one.
+func (s *Server) hand(w work) {
+	s.wg.Add(1)
+	select {
+	case s.work <- w:
+	default:
+		s.workers.Add(1)
+		go s.worker(w)
+	}
+}
+
+func (s *Server) worker(w work) {
+	defer s.workers.Done()
+	for ok := true; ok; {
+		s.serveWork(w)
+		if s.spare.Add(1) > spareWorkers {
+			s.spare.Add(-1)
+			return
 		}
-	}()
+		w, ok = <-s.work
+		s.spare.Add(-1)
+	}
+}
+
+func (s *Server) serveWork(w work) {
+	defer s.wg.Done()
+	w.do()
 }
 
 // outcome is what a handler made of a call.

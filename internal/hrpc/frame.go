@@ -136,8 +136,14 @@ func (f *frameReader) room(size int) error {
 	if f.w < len(f.buf) {
 		return nil // read on into what there is
 	}
-	b := getBuffer(min(size, 4*len(f.buf)))
-	b = b[:cap(b)]
+	n := min(size, 4*len(f.buf))
+	var b []byte
+	if n > largeBuffer && f.shared != nil {
+		b = make([]byte, n) // what is counted shall not be more than is needed
+	} else {
+		b = getBuffer(n)
+		b = b[:cap(b)]
+	}
 	if len(b) > mediumBuffer {
 		more := int64(len(b)) - f.held
 		if !f.shared.take(more) {
@@ -150,6 +156,11 @@ func (f *frameReader) room(size int) error {
 	putBuffer(f.buf)
 	f.buf = b
 	return nil
+}
+
+// announced is the length of the frame at hand, of which four bytes are here.
+func (f *frameReader) announced() int {
+	return int(int32(binary.BigEndian.Uint32(f.buf[f.r:])))
 }
 
 // buffered returns the next frame when it is here already. It is valid until

@@ -29,6 +29,10 @@ type Server struct {
 	requests *budget
 	replies  *budget
 
+	work    chan work // to workers that wait; closed when nobody can send any more
+	workers sync.WaitGroup
+	spare   atomic.Int64 // workers that wait
+
 	mu         sync.Mutex // guards the two maps, at connect and disconnect
 	conns      map[*conn]struct{}
 	perAddress map[netip.Addr]int
@@ -80,6 +84,7 @@ func NewServer(cfg Config) (*Server, error) {
 		cfg:        cfg,
 		services:   map[string]*service{},
 		newNonce:   randomNonce,
+		work:       make(chan work),
 		requests:   &budget{limit: cfg.MaxRequestBytes},
 		replies:    &budget{limit: cfg.MaxReplyBytesTotal},
 		conns:      map[*conn]struct{}{},
@@ -137,6 +142,8 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	err := s.accept(ctx, listener)
 	s.drain()
 	s.wg.Wait()
+	close(s.work)
+	s.workers.Wait()
 	s.hardStop()
 	<-swept
 	return err

@@ -225,7 +225,7 @@ func (w *writer) putBack(b, plain []byte, mine bool) {
 // already when there is a wrap.
 func (w *writer) drain(rest []byte) {
 	defer w.wg.Done()
-	const chunk = 16 << 10 // one deadline each
+	const chunk = 256 << 10 // one deadline each; one that passes with a part written is no stall
 	for {
 		for b := rest; len(b) > 0; {
 			w.conn.SetWriteDeadline(time.Now().Add(w.stall))

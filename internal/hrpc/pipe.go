@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// Pipe is a connection of one goroutine's own that keeps many calls on their
+// way: calls put into it leave together when an answer is taken that has not
+// come yet. It costs neither a goroutine nor a lock for a call, which is what a
+// load generator wants; who needs one answer calls a [Peer].
+type Pipe struct {
+	cc     *clientConn
+	out    []byte
+	unhook func() bool
+	ctx    context.Context
+}
+
+// maxPipeOut is how many bytes of calls are kept back at most.
+const maxPipeOut = bigBuffer
+
+// Pipe opens a connection. It ends when ctx does, or with Close. Of protections
+// of the packets after the handshake (auth-int) it knows none.
+func (c *Client) Pipe(ctx context.Context, t Target) (*Pipe, error) {
+	if t.Version == 0 {
+		t.Version = 1
+	}
+	cc := newClientConn(c, connKey{}, &t)
+	if op, err := cc.open(); err != nil {
+		cc.end(err)
+		var remote *RemoteError
+		if errors.As(err, &remote) {
+			return nil, err
+		}
+		return nil, &TransportError{Op: op, Address: t.Address, Err: err}
+	}
+	if cc.seal != nil {
+		cc.end(ErrClosed)
+		return nil, errors.New("hrpc: a pipe has no integrity protection, which the server asks for")
+	}
+	cc.nc.SetReadDeadline(time.Time{})
+	return &Pipe{cc: cc, ctx: ctx, unhook: context.AfterFunc(ctx, func() { cc.nc.Close() })}, nil
+}
+
+// end closes a connection that nobody reads any more.
+func (cc *clientConn) end(err error) {
+	if cc.nc != nil {
+		cc.nc.Close()
+		cc.w.fail(err)
+	}
+	cc.fr.dropBuffer()
+}
+
+// Close ends the connection; answers that have not been taken are lost.
+func (p *Pipe) Close() {
+	p.unhook()
+	p.cc.end(ErrClosed)
+}
+
+// Put makes a call with an encoded request. Its id, not negative, comes back with
+// its answer; two calls on their way need different ones.
+func (p *Pipe) Put(id int32, method string, request []byte) error {
+	t := &p.cc.target
+	start := len(p.out)
+	b := append(p.out, 0, 0, 0, 0)
+	b = appendRequestHeader(b, id, 0, p.cc.client.id, nil)
+	b = appendCallHeader(b, method, t.Protocol, t.Version)
+	b, err := appendRaw(b, request)
+	if err != nil {
+		p.out = b[:start]
+		return err
+	}
+	putLength(b[start:])
+	if p.out = b; len(b) >= maxPipeOut {
+		return p.Flush()
+	}
+	return nil
+}
+
+// Flush sends the calls that were put and are kept back.
+func (p *Pipe) Flush() error {
+	if len(p.out) == 0 {
+		return nil
+	}
+	_, err := p.cc.w.send(p.out)
+	p.out = p.out[:0]
+	return p.failed("write", err)
+}
+
+// Buffered tells whether Take would give an answer without waiting.
+func (p *Pipe) Buffered() bool {
+	f := &p.cc.fr
+	if f.w-f.r < 4 {
+		return false
+	}
+	n := f.announced()
+	return n >= 0 && f.w-f.r >= 4+n
+}
+
+// Take gives the next answer, in whatever order the server gave them, and sends
+// what is kept back before it waits. The body is valid until the next call.
+// refused is the error the server answered the call with, a *RemoteError; err
+// means that the connection is of no use any more.
+func (p *Pipe) Take() (id int32, body []byte, refused, err error) {
+	cc := p.cc
+	if !p.Buffered() {
+		if err := p.Flush(); err != nil {
+			return 0, nil, nil, err
+		}
+	}
+	frame, err := cc.fr.next(cc.client.cfg.MaxResponse)
+	if err != nil {
+		return 0, nil, nil, p.failed("read", err)
+	}
+	header, rest, err := delimited(frame)
+	var h responseHeader
+	if err == nil {
+		err = h.decode(header)
+	}
+	if err != nil {
+		return 0, nil, nil, p.failed("read", fmt.Errorf("response header: %w", err))
+	}
+	switch h.status {
+	case statusSuccess:
+		if body, _, err = delimited(rest); err != nil {
+			err = p.failed("read", errors.New("an answer is cut off"))
+		}
+		return h.callID, body, nil, err
+	case statusFatal:
+		return 0, nil, nil, cc.remoteError(&h)
+	}
+	return h.callID, nil, cc.remoteError(&h), nil
+}
+
+// failed is a failure of the connection as callers see it: the end of the
+// context before all, then a write that failed earlier.
+func (p *Pipe) failed(op string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case p.ctx.Err() != nil:
+		return context.Cause(p.ctx)
+	}
+	if broken := p.cc.broken.Load(); broken != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		op, err = "write", *broken
+	}
+	if err == io.EOF {
+		err = fmt.Errorf("the server closed the connection: %w", err)
+	}
+	return &TransportError{Op: op, Address: p.cc.target.Address, Sent: true, Err: err}
+}
