@@ -61,6 +61,16 @@ func TestEveryKindOfLoad(t *testing.T) {
 		t.Errorf("the ResourceManager has %d nodes, not 300", n)
 	}
 
+	// As fast as they are answered: the answers still are what was asked for.
+	if r = mustLoad(t, "nodes", "--tracker", tracker, "--nodes", "300", "--period", "0", "--in-flight", "100", "--count", "3000", "--duration", "1h"); r.Answered != 3000 || r.Nodes.Resyncs != 0 {
+		t.Errorf("3000 heartbeats in a closed loop: %+v %+v", r, r.Nodes)
+	}
+	for _, call := range []string{"report", "list"} {
+		if r = mustLoad(t, "report", "--client", client, "--call", call, "--applications", "50", "--count", "500", "--duration", "1h"); r.Answered != 500 {
+			t.Errorf("500 calls of %s in a closed loop: %+v", call, r)
+		}
+	}
+
 	r = mustLoad(t, "submit", "--client", client, "--rate", "0", "--count", "300", "--duration", "1h", "--cycle")
 	if r.Answered != 300 || r.Kind != "submit cycle" {
 		t.Errorf("300 submissions: %+v", r)

@@ -29,9 +29,14 @@ func (o *Options) stubs(clients []*hrpc.Client, address string) []clientStub {
 func (o *Options) peers(clients []*hrpc.Client, address string) []*hrpc.Peer {
 	list := make([]*hrpc.Peer, len(clients))
 	for i, c := range clients {
-		list[i] = c.Peer(hrpc.Target{Address: address, Protocol: yarnrpc.ApplicationClientProtocolName, Login: hrpc.Login{User: o.User}})
+		list[i] = c.Peer(o.client(address))
 	}
 	return list
+}
+
+// client is the client protocol at an address.
+func (o *Options) client(address string) hrpc.Target {
+	return hrpc.Target{Address: address, Protocol: yarnrpc.ApplicationClientProtocolName, Login: hrpc.Login{User: o.User}}
 }
 
 // job is what a load submits: a master that nobody launches when there are no

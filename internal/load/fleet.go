@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
@@ -120,6 +122,16 @@ var errShutdown = errors.New("a node was told to shut down")
 func (f *fleet) call(ctx context.Context, n *fleetNode) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.news()
+	answer, err := n.tracker.NodeHeartbeat(ctx, &n.beat)
+	if err != nil {
+		return err
+	}
+	return f.answered(ctx, n, answer)
+}
+
+// news takes what arrived since the last beat into the next.
+func (n *fleetNode) news() {
 	n.more.Lock()
 	n.status.ContainersStatuses = append(n.status.ContainersStatuses, n.added...)
 	if len(n.added) > 0 && n.ended > 0 {
@@ -127,10 +139,10 @@ func (f *fleet) call(ctx context.Context, n *fleetNode) error {
 	}
 	n.added = n.added[:0]
 	n.more.Unlock()
-	answer, err := n.tracker.NodeHeartbeat(ctx, &n.beat)
-	if err != nil {
-		return err
-	}
+}
+
+// answered has a node do what it was told.
+func (f *fleet) answered(ctx context.Context, n *fleetNode, answer *pb.NodeHeartbeatResponseProto) error {
 	switch answer.GetNodeAction() {
 	case pb.NodeActionProto_RESYNC:
 		f.resyncs.Add(1)
@@ -152,6 +164,68 @@ func (f *fleet) call(ctx context.Context, n *fleetNode) error {
 		n.stop(gone)
 	}
 	return nil
+}
+
+// piped is the beats of all nodes as fast as they are answered.
+func (f *fleet) piped(target hrpc.Target) piped {
+	return piped{
+		target: target, method: "nodeHeartbeat", slots: len(f.nodes),
+		request: func(b []byte, slot int, _ int64) ([]byte, error) {
+			n := f.nodes[slot]
+			n.news()
+			return appendVT(b, &n.beat)
+		},
+		answer: func(ctx context.Context, slot int, _ int64, body []byte) error {
+			n := f.nodes[slot]
+			if id, ok := plainAnswer(body); ok {
+				n.answer = id
+				n.status.ContainersStatuses, n.ended = n.status.ContainersStatuses[:len(n.status.ContainersStatuses)-n.ended], 0
+				return nil
+			}
+			var answer pb.NodeHeartbeatResponseProto
+			if err := answer.UnmarshalVT(body); err != nil {
+				return err
+			}
+			return f.answered(ctx, n, &answer)
+		},
+	}
+}
+
+// plainAnswer is the response id of an answer that says nothing but to go on,
+// which nearly every one does: a response id, the action NORMAL and an interval.
+func plainAnswer(b []byte) (id int32, ok bool) {
+	for len(b) > 0 {
+		number, kind, n := protowire.ConsumeTag(b)
+		if n < 0 || kind != protowire.VarintType {
+			return 0, false
+		}
+		value, m := protowire.ConsumeVarint(b[n:])
+		if m < 0 {
+			return 0, false
+		}
+		b = b[n+m:]
+		switch number {
+		case 1:
+			id = int32(value)
+		case 4:
+			ok = value == uint64(pb.NodeActionProto_NORMAL)
+		case 7:
+		default:
+			return 0, false
+		}
+	}
+	return id, ok
+}
+
+// appendVT appends a message's encoding to b.
+func appendVT(b []byte, m interface {
+	SizeVT() int
+	MarshalToSizedBufferVT([]byte) (int, error)
+}) ([]byte, error) {
+	start, size := len(b), m.SizeVT()
+	b = slices.Grow(b, size)[:start+size]
+	_, err := m.MarshalToSizedBufferVT(b[start:])
+	return b, err
 }
 
 // stop ends containers that the ResourceManager wants gone.
@@ -195,4 +269,9 @@ func (f *fleet) run(c *pb.ContainerProto) {
 	n.more.Lock()
 	n.added = append(n.added, s)
 	n.more.Unlock()
+}
+
+// tracker is the nodes' protocol at an address.
+func tracker(address string) hrpc.Target {
+	return hrpc.Target{Address: address, Protocol: yarnrpc.ResourceTrackerName, Login: hrpc.Login{User: "yarn"}}
 }

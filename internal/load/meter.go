@@ -25,6 +25,7 @@ type meter struct {
 	from   time.Time // requests due before are not recorded
 	until  time.Time
 	shards [8]shard
+	owned  []*shard // of one goroutine each
 	lags   shard
 
 	waiting atomic.Int64 // due and not sent
@@ -79,16 +80,28 @@ func (m *meter) done(worker int, due, now time.Time, err error) {
 		return
 	}
 	s := &m.shards[worker%len(m.shards)]
-	d := min(max(now.Sub(due).Microseconds(), 1), time.Hour.Microseconds())
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.done(now.Sub(due), err)
+}
+
+// own gives a shard to one goroutine, before the load begins.
+func (m *meter) own() *shard {
+	s := &shard{h: newHistogram(), failed: map[string]int64{}}
+	m.owned = append(m.owned, s)
+	return s
+}
+
+// done records a request that took so long. The caller holds the lock or owns
+// the shard.
+func (s *shard) done(took time.Duration, err error) {
 	if err != nil {
 		s.failed[reason(err)]++
 		if !errors.Is(err, context.Canceled) {
 			return
 		}
 	}
-	_ = s.h.RecordValue(d)
+	_ = s.h.RecordValue(min(max(took.Microseconds(), 1), time.Hour.Microseconds()))
 }
 
 // unsent records a request that was due and could not be sent.
@@ -197,9 +210,13 @@ func (m *meter) result(kind, address string, p Plan) *Result {
 		r.Loop = "closed"
 	}
 	all := newHistogram()
+	shards := m.owned
 	for i := range m.shards {
-		all.Merge(m.shards[i].h)
-		for why, n := range m.shards[i].failed {
+		shards = append(shards, &m.shards[i])
+	}
+	for _, s := range shards {
+		all.Merge(s.h)
+		for why, n := range s.failed {
 			r.Failures[why] += n
 			r.Failed += n
 		}

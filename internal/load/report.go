@@ -3,12 +3,16 @@
 package load
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
@@ -26,6 +30,9 @@ type ReportOptions struct {
 
 // Report reads.
 func Report(ctx context.Context, o ReportOptions) (*Result, error) {
+	if !slices.Contains(Reads, o.Call) {
+		return nil, fmt.Errorf("call %q: give one of %v", o.Call, Reads)
+	}
 	if o.Call == "report" && o.Applications < 1 {
 		return nil, fmt.Errorf("reports need at least 1 application to report on")
 	}
@@ -35,13 +42,7 @@ func Report(ctx context.Context, o ReportOptions) (*Result, error) {
 	clients, end := o.clients(o.Plan.Connections)
 	defer end()
 	stubs := o.stubs(clients, o.Client)
-	var ids []creel.ApplicationID
-	var messages []*pb.GetApplicationReportRequestProto
-	call, err := reading(o.Call, stubs, o.peers(clients, o.Client), &messages)
-	if err != nil {
-		return nil, err
-	}
-	ids, err = job{queue: o.Queue}.prepare(ctx, stubs, o.Applications)
+	ids, err := job{queue: o.Queue}.prepare(ctx, stubs, o.Applications)
 	defer func() {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
@@ -50,43 +51,102 @@ func Report(ctx context.Context, o ReportOptions) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range ids {
-		messages = append(messages, &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)})
+	read, err := reading(o.Call, ids)
+	if err != nil {
+		return nil, err
 	}
 	m := newMeter(o.PIDs)
-	err = drive(ctx, o.Plan, m, call)
+	if o.Plan.Rate == 0 {
+		err = drivePiped(ctx, o.Plan, m, clients, piped{
+			target: o.client(o.Client), method: read.method, slots: o.Plan.InFlight,
+			request: func(b []byte, _ int, ticket int64) ([]byte, error) { return append(b, read.request(ticket)...), nil },
+			answer:  func(_ context.Context, _ int, ticket int64, body []byte) error { return read.check(ticket, body) },
+		})
+	} else {
+		peers := o.peers(clients, o.Client)
+		err = drive(ctx, o.Plan, m, func(ctx context.Context, w int, ticket int64, _ time.Time) error {
+			body, err := peers[w%len(peers)].CallRaw(ctx, read.method, read.request(ticket))
+			if err == nil {
+				err = read.check(ticket, body)
+			}
+			return err
+		})
+	}
 	return m.result("report "+o.Call, o.Client, o.Plan), err
 }
 
-// reading is one call of a kind. Requests are shared: nobody writes to them.
-// Lists are taken as they come: to decode a thousand reports costs more than to
-// send them, and would measure this side.
-func reading(kind string, stubs []clientStub, peers []*hrpc.Peer, reports *[]*pb.GetApplicationReportRequestProto) (request, error) {
-	at := func(worker int) clientStub { return stubs[worker%len(stubs)] }
+// read is one call of a kind. Answers are looked at as they come: to decode a
+// report costs more than to send it, and would measure this side.
+type read struct {
+	method  string
+	request func(ticket int64) []byte
+	check   func(ticket int64, answer []byte) error
+}
+
+// errShort is an answer that lacks what was asked for.
+var errShort = errors.New("an answer without what was asked for")
+
+func reading(kind string, ids []creel.ApplicationID) (read, error) {
+	r := read{request: func(int64) []byte { return nil }, check: func(_ int64, answer []byte) error {
+		if len(answer) == 0 {
+			return errShort
+		}
+		return nil
+	}}
 	switch kind {
 	case "report":
-		return func(ctx context.Context, w int, ticket int64, _ time.Time) error {
-			_, err := at(w).GetApplicationReport(ctx, (*reports)[ticket%int64(len(*reports))])
-			return err
-		}, nil
-	case "list", "nodes":
-		method := map[string]string{"list": "getApplications", "nodes": "getClusterNodes"}[kind]
-		return func(ctx context.Context, w int, _ int64, _ time.Time) error {
-			_, err := peers[w%len(peers)].CallRaw(ctx, method, nil)
-			return err
-		}, nil
+		// Both the request and the report begin with the id as their first field.
+		requests := make([][]byte, len(ids))
+		for i, id := range ids {
+			b, err := (&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)}).MarshalVT()
+			if err != nil {
+				return r, err
+			}
+			requests[i] = b
+		}
+		r.method = "getApplicationReport"
+		r.request = func(ticket int64) []byte { return requests[ticket%int64(len(requests))] }
+		r.check = func(ticket int64, answer []byte) error {
+			if !bytes.Contains(answer, requests[ticket%int64(len(requests))]) {
+				return errShort
+			}
+			return nil
+		}
+	case "list":
+		r.method = "getApplications"
+		r.check = func(_ int64, answer []byte) error {
+			if entries(answer) < len(ids) {
+				return errShort
+			}
+			return nil
+		}
+	case "nodes": // there may be none
+		r.method, r.check = "getClusterNodes", func(int64, []byte) error { return nil }
 	case "metrics":
-		req := &pb.GetClusterMetricsRequestProto{}
-		return func(ctx context.Context, w int, _ int64, _ time.Time) error {
-			_, err := at(w).GetClusterMetrics(ctx, req)
-			return err
-		}, nil
+		r.method = "getClusterMetrics"
 	case "new-application":
-		req := &pb.GetNewApplicationRequestProto{}
-		return func(ctx context.Context, w int, _ int64, _ time.Time) error {
-			_, err := at(w).GetNewApplication(ctx, req)
-			return err
-		}, nil
+		r.method = "getNewApplication"
+	default:
+		return r, fmt.Errorf("call %q: give one of %v", kind, Reads)
 	}
-	return nil, fmt.Errorf("call %q: give one of %v", kind, Reads)
+	return r, nil
+}
+
+// entries counts the first field of a list's answer.
+func entries(answer []byte) (n int) {
+	for len(answer) > 0 {
+		number, kind, size := protowire.ConsumeTag(answer)
+		if size < 0 {
+			return 0
+		}
+		more := protowire.ConsumeFieldValue(number, kind, answer[size:])
+		if more < 0 {
+			return 0
+		}
+		answer = answer[size+more:]
+		if number == 1 {
+			n++
+		}
+	}
+	return n
 }

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel/internal/hrpc"
+)
+
+// piped is a closed loop's kind of request that needs no goroutine of its own:
+// one goroutine for each connection sends what is next as answers come, so that
+// the generator costs a fraction of what it measures.
+type piped struct {
+	target hrpc.Target
+	method string
+	// slots make requests, each one at a time: callers, or nodes. Those of a
+	// connection take turns.
+	slots int
+	// request appends a slot's next request, encoded, to b.
+	request func(b []byte, slot int, ticket int64) ([]byte, error)
+	// answer takes what came back; body is valid until it returns.
+	answer func(ctx context.Context, slot int, ticket int64, body []byte) error
+}
+
+// drivePiped makes a closed plan's requests, each connection a share of them.
+func drivePiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, kind piped) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	grace := p.Grace
+	if grace == 0 {
+		grace = 10 * time.Second
+	}
+	calls, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d := &driver{plan: p, meter: m, limit: p.Count, start: time.Now()}
+	n := min(len(clients), p.InFlight, kind.slots)
+	lanes := make([]*lane, n)
+	for i := range lanes {
+		lanes[i] = &lane{d: d, kind: kind, client: clients[i], seen: m.own(), window: share(min(p.InFlight, kind.slots), n, i)}
+		for slot := i; slot < kind.slots; slot += n {
+			lanes[i].slots = append(lanes[i].slots, slot)
+			lanes[i].idle = append(lanes[i].idle, int32(len(lanes[i].idle)))
+		}
+		lanes[i].sent = make([]sentRequest, len(lanes[i].slots))
+	}
+	m.begin(d.start.Add(p.Warmup))
+	var work sync.WaitGroup
+	for _, l := range lanes {
+		work.Go(func() { l.run(calls) })
+	}
+	ended := make(chan struct{})
+	go func() { work.Wait(); close(ended) }()
+	if p.Duration > 0 {
+		waitFor(ctx, ended, p.Duration)
+		waitFor(ctx, ended, grace)
+	} else {
+		<-ended
+	}
+	m.end(time.Now())
+	cancel()
+	<-ended
+	return ctx.Err()
+}
+
+// share is what the i-th of n gets of a total.
+func share(total, n, i int) int {
+	if i < total%n {
+		return total/n + 1
+	}
+	return total / n
+}
+
+// lane is a connection with those who call on it.
+type lane struct {
+	d      *driver
+	kind   piped
+	client *hrpc.Client
+	seen   *shard
+	window int
+	slots  []int         // by call id
+	sent   []sentRequest // by call id
+	idle   []int32       // call ids that are not on their way, a ring
+	first  int           // of idle
+	free   int           // in idle
+	buf    []byte
+}
+
+type sentRequest struct {
+	at     time.Time
+	ticket int64
+	open   bool
+}
+
+// retryAfter is how long a lane waits when nobody listens.
+const retryAfter = 10 * time.Millisecond
+
+// run makes requests until time or count is over and the last is answered.
+func (l *lane) run(ctx context.Context) {
+	l.free = len(l.idle)
+	for ctx.Err() == nil {
+		pipe, err := l.client.Pipe(ctx, l.kind.target)
+		if err == nil {
+			err = l.through(ctx, pipe)
+			pipe.Close()
+			if err == nil {
+				return
+			}
+			l.lost(err)
+			continue
+		}
+		_, ok := l.ticket(time.Now())
+		if !ok {
+			return
+		}
+		l.record(time.Now(), time.Now(), err)
+		_ = pause(ctx, retryAfter)
+	}
+}
+
+// through uses one connection; nil when the load is over.
+func (l *lane) through(ctx context.Context, pipe *hrpc.Pipe) error {
+	now, on := time.Now(), 0
+	for {
+		for on < l.window && l.free > 0 {
+			ticket, ok := l.ticket(now)
+			if !ok || ctx.Err() != nil {
+				break
+			}
+			id := l.idle[l.first]
+			l.first, l.free = (l.first+1)%len(l.idle), l.free-1
+			body, err := l.kind.request(l.buf[:0], l.slots[id], ticket)
+			if err != nil {
+				return err
+			}
+			l.buf = body
+			l.sent[id] = sentRequest{at: now, ticket: ticket, open: true}
+			on++
+			if err := pipe.Put(id, l.kind.method, body); err != nil {
+				return err
+			}
+		}
+		if on == 0 {
+			return nil
+		}
+		fresh := !pipe.Buffered()
+		id, body, refused, err := pipe.Take()
+		if err != nil {
+			return err
+		}
+		if fresh {
+			now = time.Now()
+		}
+		if id < 0 || int(id) >= len(l.sent) || !l.sent[id].open {
+			return errors.New("an answer to nothing that was asked")
+		}
+		s := &l.sent[id]
+		if refused == nil {
+			refused = l.kind.answer(ctx, l.slots[id], s.ticket, body)
+		}
+		l.record(s.at, now, refused)
+		l.release(id)
+		on--
+	}
+}
+
+// release has a slot wait for its next turn.
+func (l *lane) release(id int32) {
+	l.sent[id].open = false
+	l.idle[(l.first+l.free)%len(l.idle)] = id
+	l.free++
+}
+
+// lost ends what was on its way when the connection ended.
+func (l *lane) lost(err error) {
+	now := time.Now()
+	for id := range l.sent {
+		if l.sent[id].open {
+			l.record(l.sent[id].at, now, err)
+			l.release(int32(id))
+		}
+	}
+}
+
+// ticket is the number of the next request; false when there is none.
+func (l *lane) ticket(now time.Time) (int64, bool) {
+	p := &l.d.plan
+	if p.Duration > 0 && now.Sub(l.d.start) >= p.Duration {
+		return 0, false
+	}
+	ticket := l.d.next.Add(1) - 1
+	return ticket, l.d.limit == 0 || ticket < l.d.limit
+}
+
+func (l *lane) record(due, now time.Time, err error) {
+	if !due.Before(l.d.meter.from) {
+		l.seen.done(now.Sub(due), err)
+	}
+}

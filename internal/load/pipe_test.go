@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+)
+
+const pipedProtocol = "creel.test.Counter"
+
+// counter serves a method that answers what it was asked.
+func counter(t *testing.T) (address string, stop func()) {
+	t.Helper()
+	echo := func(_ context.Context, m proto.Message) (proto.Message, error) { return m, nil }
+	s, err := hrpc.NewServer(hrpc.Config{Simple: true, Services: []hrpc.Service{{Protocol: pipedProtocol, Version: 1, Methods: map[string]hrpc.Method{
+		"echo": {NewRequest: func() proto.Message { return new(wrapperspb.StringValue) }, Serve: echo, Inline: true},
+	}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := s.Run(ctx, l); err != nil {
+			t.Error(err)
+		}
+	})
+	stop = func() { cancel(); done.Wait() }
+	t.Cleanup(stop)
+	return l.Addr().String(), stop
+}
+
+func measurePiped(t *testing.T, p Plan, kind piped) *Result {
+	t.Helper()
+	o := &Options{Logger: nil}
+	clients, end := o.clients(p.Connections)
+	defer end()
+	m := newMeter(nil)
+	if err := drivePiped(t.Context(), p, m, clients, kind); err != nil {
+		t.Fatal(err)
+	}
+	return m.result("test", "here", p)
+}
+
+// Each ticket is asked for once, by a slot that waits for nothing else, and its
+// own answer comes back to it.
+func TestAPipedLoopKeepsItsCount(t *testing.T) {
+	address, _ := counter(t)
+	var mu sync.Mutex
+	var tickets []int64
+	waits := map[int]bool{}
+	kind := piped{target: hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}}, method: "echo", slots: 10,
+		request: func(b []byte, slot int, ticket int64) ([]byte, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if waits[slot] || slot < 0 || slot >= 10 {
+				t.Errorf("slot %d asks while it waits, or there is none", slot)
+			}
+			waits[slot] = true
+			return append(b, 1<<3|2, 1, byte('0'+ticket%10)), nil
+		},
+		answer: func(_ context.Context, slot int, ticket int64, body []byte) error {
+			mu.Lock()
+			defer mu.Unlock()
+			waits[slot] = false
+			tickets = append(tickets, ticket)
+			if len(body) != 3 || body[2] != byte('0'+ticket%10) {
+				t.Errorf("ticket %d was answered %v", ticket, body)
+			}
+			return nil
+		}}
+	r := measurePiped(t, Plan{Count: 1000, InFlight: 7, Connections: 3}, kind)
+	slices.Sort(tickets)
+	if r.Answered != 1000 || r.Failed != 0 || len(tickets) != 1000 || len(slices.Compact(tickets)) != 1000 {
+		t.Errorf("of 1000 requests %d were answered and %d failed (%v), %d tickets", r.Answered, r.Failed, r.Failures, len(tickets))
+	}
+}
+
+// A server that goes away fails what was on its way and what comes after, and
+// the load ends with its count.
+func TestAPipedLoopWhoseServerEnds(t *testing.T) {
+	address, stop := counter(t)
+	var once sync.Once
+	kind := piped{target: hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}}, method: "echo", slots: 4,
+		request: func(b []byte, _ int, _ int64) ([]byte, error) { return b, nil },
+		answer: func(_ context.Context, _ int, ticket int64, _ []byte) error {
+			if ticket >= 50 {
+				once.Do(func() { go stop() })
+				time.Sleep(time.Millisecond)
+			}
+			return nil
+		}}
+	r := measurePiped(t, Plan{Count: 100_000, Duration: time.Second, InFlight: 4, Connections: 2}, kind)
+	if r.Answered < 50 || r.Failed == 0 || r.Failures["connection: dial"] == 0 {
+		t.Errorf("%d answered, failures %v; want both", r.Answered, r.Failures)
+	}
+}
+
+// An answer that lacks what was asked for is a failure, not a fast success.
+func TestShortAnswersAreFailures(t *testing.T) {
+	ids := []creel.ApplicationID{{ClusterTimestamp: 1, ID: 1}, {ClusterTimestamp: 1, ID: 2}}
+	report := func(id creel.ApplicationID) *pb.ApplicationReportProto {
+		return &pb.ApplicationReportProto{ApplicationId: pb.FromApplicationID(id), Name: new("a")}
+	}
+	encode := func(m interface{ MarshalVT() ([]byte, error) }) []byte {
+		b, err := m.MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for _, c := range []struct {
+		call   string
+		answer []byte
+		good   bool
+	}{
+		{"report", encode(&pb.GetApplicationReportResponseProto{ApplicationReport: report(ids[1])}), true},
+		{"report", encode(&pb.GetApplicationReportResponseProto{ApplicationReport: report(ids[0])}), false},
+		{"report", nil, false},
+		{"list", encode(&pb.GetApplicationsResponseProto{Applications: []*pb.ApplicationReportProto{report(ids[0]), report(ids[1])}}), true},
+		{"list", encode(&pb.GetApplicationsResponseProto{Applications: []*pb.ApplicationReportProto{report(ids[0])}}), false},
+		{"metrics", nil, false},
+	} {
+		r, err := reading(c.call, ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.check(1, c.answer); (err == nil) != c.good {
+			t.Errorf("%s: %x: %v", c.call, c.answer, err)
+		}
+	}
+}
+
+// What is read without decoding says the same as the decoded message.
+func TestPlainAnswersOfATracker(t *testing.T) {
+	plain := func() *pb.NodeHeartbeatResponseProto {
+		return &pb.NodeHeartbeatResponseProto{ResponseId: new(int32(77)), NodeAction: pb.NodeActionProto_NORMAL.Enum(), NextHeartBeatInterval: new(int64(1000))}
+	}
+	for name, c := range map[string]struct {
+		change func(*pb.NodeHeartbeatResponseProto)
+		plain  bool
+	}{
+		"go on":        {func(*pb.NodeHeartbeatResponseProto) {}, true},
+		"come again":   {func(m *pb.NodeHeartbeatResponseProto) { m.NodeAction = pb.NodeActionProto_RESYNC.Enum() }, false},
+		"a key":        {func(m *pb.NodeHeartbeatResponseProto) { m.NmTokenMasterKey = &pb.MasterKeyProto{KeyId: new(int32(1))} }, false},
+		"one to stop":  {func(m *pb.NodeHeartbeatResponseProto) { m.ContainersToCleanup = []*pb.ContainerIdProto{{}} }, false},
+		"no action":    {func(m *pb.NodeHeartbeatResponseProto) { m.NodeAction = nil }, false},
+		"a diagnostic": {func(m *pb.NodeHeartbeatResponseProto) { m.DiagnosticsMessage = new("x") }, false},
+	} {
+		m := plain()
+		c.change(m)
+		b, err := m.MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, ok := plainAnswer(b)
+		if ok != c.plain || ok && id != 77 {
+			t.Errorf("%s: %d, %v", name, id, ok)
+		}
+	}
+}
