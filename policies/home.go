@@ -49,7 +49,7 @@ func chooseHome(rule homeRule, view *subcluster.View, s Submission, tried []cree
 	}
 	d := &homeDecision{view: view, sub: s}
 	if view != nil {
-		d.all = make([]Candidate, len(view.Members))
+		d.all, d.in = make([]Candidate, len(view.Members)), make([]int, 0, len(view.Members))
 		for i := range view.Members {
 			d.all[i].Member = view.Members[i].ID
 			d.in = append(d.in, i)
@@ -124,7 +124,8 @@ func cannotHold(m *subcluster.Status, size creel.Resource, label string) string 
 		return ""
 	}
 	labelled := false
-	for _, q := range m.Load.Queues {
+	for i := range m.Load.Queues {
+		q := &m.Load.Queues[i]
 		if q.Label != label {
 			continue
 		}
@@ -146,7 +147,7 @@ func cannotHold(m *subcluster.Status, size creel.Resource, label string) string 
 }
 
 // missingType is the first named resource type that the queue never has.
-func missingType(size creel.Resource, q subcluster.QueueLoad) string {
+func missingType(size creel.Resource, q *subcluster.QueueLoad) string {
 	for _, a := range size.Others {
 		if a.Value > 0 && q.Capacity.Get(a.Name) == 0 && q.Free.Get(a.Name) == 0 {
 			return a.Name
@@ -168,24 +169,24 @@ func hasQueue(m *subcluster.Status, q creel.QueuePath) bool {
 	if q == "" || len(m.Load.Queues) == 0 {
 		return true
 	}
-	_, ok := queueLoad(m, q, "")
-	return ok
+	return queueLoad(m, q, "") != nil
 }
 
 // queueLoad finds a queue's figures by its full path or, as clients may send
 // it, by its leaf alone.
-func queueLoad(m *subcluster.Status, q creel.QueuePath, label string) (subcluster.QueueLoad, bool) {
+func queueLoad(m *subcluster.Status, q creel.QueuePath, label string) *subcluster.QueueLoad {
 	if label == "" {
-		if l, ok := m.Load.Queue(q); ok {
-			return l, true
+		if l := m.Load.Find(q); l != nil {
+			return l
 		}
 	}
-	for _, l := range m.Load.Queues {
+	for i := range m.Load.Queues {
+		l := &m.Load.Queues[i]
 		if l.Label == label && (l.Queue == q || !q.IsFull() && l.Queue.Leaf() == string(q)) {
-			return l, true
+			return l
 		}
 	}
-	return subcluster.QueueLoad{}, false
+	return nil
 }
 
 // room is what a member has for a queue and label: free now, waited for, and
@@ -193,7 +194,7 @@ func queueLoad(m *subcluster.Status, q creel.QueuePath, label string) (subcluste
 // them, else from the cluster's.
 func room(m *subcluster.Status, q creel.QueuePath, label string) (free, pending, total creel.Resource, of string) {
 	total = m.Load.Metrics.Total()
-	if l, ok := queueLoad(m, q, label); ok {
+	if l := queueLoad(m, q, label); l != nil {
 		if total.IsZero() {
 			total = l.Capacity
 		}

@@ -3,8 +3,8 @@
 package policies
 
 import (
-	"fmt"
 	"math/rand/v2"
+	"strconv"
 
 	"github.com/creelrm/creel"
 )
@@ -38,7 +38,7 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 		anyRoom = anyRoom || roomy[i]
 		c := &d.all[i]
 		c.Score = netScore(net, total, federation) * scale(net, b.weights.of(c.Member))
-		c.Numbers = fmt.Sprintf("%s free %v, pending %v, assumed %v of %d applications", of, free, pending, assumed, apps)
+		c.Numbers = of + " free " + free.String() + ", pending " + pending.String() + ", assumed " + assumed.String() + " of " + strconv.FormatInt(apps, 10) + " applications"
 	}
 	if anyRoom {
 		d.exclude(func(i int) string {
@@ -59,8 +59,10 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	drawn := []int{d.in[min(first, second)], d.in[max(first, second)]}
 	best := d.best(drawn)
 	other := drawn[0] + drawn[1] - best
-	return best, fmt.Sprintf("the better of two drawn, %.3f against %.3f of %s", d.all[best].Score, d.all[other].Score, d.all[other].Member)
+	return best, "the better of two drawn, " + score(d.all[best].Score) + " against " + score(d.all[other].Score) + " of " + string(d.all[other].Member)
 }
+
+func score(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
 // netScore measures room by its scarcer type. Above zero it is the share of
 // the federation, since absolute room is what a job can use; below zero it is

@@ -99,11 +99,27 @@ type QueueLoad struct {
 
 // Queue finds the figures of a queue in the default partition.
 func (l *Load) Queue(q creel.QueuePath) (QueueLoad, bool) {
-	i, ok := slices.BinarySearchFunc(l.Queues, q, func(e QueueLoad, q creel.QueuePath) int { return compareQueue(e, q, "") })
-	if !ok {
-		return QueueLoad{}, false
+	if found := l.Find(q); found != nil {
+		return *found, true
 	}
-	return l.Queues[i], true
+	return QueueLoad{}, false
+}
+
+// Find is Queue without a copy: nil when there is none, else only to be read.
+func (l *Load) Find(q creel.QueuePath) *QueueLoad {
+	low, high := 0, len(l.Queues)
+	for low < high {
+		mid := int(uint(low+high) / 2)
+		switch e := &l.Queues[mid]; {
+		case e.Queue == q && e.Label == "":
+			return e
+		case e.Queue < q:
+			low = mid + 1
+		default: // a label's figures come after those of the default partition
+			high = mid
+		}
+	}
+	return nil
 }
 
 func compareQueue(e QueueLoad, q creel.QueuePath, label string) int {

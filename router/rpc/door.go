@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
@@ -163,11 +164,11 @@ func (d *Door) anyone(method string) hrpc.RawHandler {
 // submit reads of a submission what a policy may want to know, and forwards
 // the message untouched.
 func (d *Door) submit(ctx context.Context, request []byte) ([]byte, error) {
-	var message yarnpb.SubmitApplicationRequestProto
-	if err := message.UnmarshalVT(request); err != nil {
+	var c yarnpb.ApplicationSubmissionContextProto
+	if err := readContext(request, &c); err != nil {
 		return nil, badMessage(err)
 	}
-	sub, err := Submission(message.GetApplicationSubmissionContext(), user(ctx))
+	sub, err := Submission(&c, user(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -178,6 +179,46 @@ func (d *Door) submit(ctx context.Context, request []byte) ([]byte, error) {
 		return err
 	})
 	return answer, out.Err
+}
+
+// Fields of ApplicationSubmissionContextProto that no policy looks at, and that
+// may be large: the launch context with its files, tokens and environment, the
+// rules for logs, the scheduler's properties.
+const (
+	fieldSpec       protowire.Number = 5
+	fieldLogs       protowire.Number = 14
+	fieldProperties protowire.Number = 19
+)
+
+// readContext decodes of a SubmitApplicationRequestProto what a policy may want
+// to know. The member that gets the request decodes it whole, and complains.
+func readContext(request []byte, into *yarnpb.ApplicationSubmissionContextProto) error {
+	var room [512]byte
+	kept := room[:0]
+	for len(request) > 0 {
+		num, typ, n := protowire.ConsumeField(request)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		field := request[:n]
+		request = request[n:]
+		if num != 1 || typ != protowire.BytesType {
+			continue
+		}
+		_, _, tag := protowire.ConsumeTag(field)
+		inner, _ := protowire.ConsumeBytes(field[tag:])
+		for len(inner) > 0 {
+			num, _, n := protowire.ConsumeField(inner)
+			if n < 0 {
+				return protowire.ParseError(n)
+			}
+			if num != fieldSpec && num != fieldLogs && num != fieldProperties {
+				kept = append(kept, inner[:n]...)
+			}
+			inner = inner[n:]
+		}
+	}
+	return into.UnmarshalVT(kept)
 }
 
 // Submission is what a policy sees of a submission context.

@@ -134,6 +134,32 @@ type Member struct {
 
 	clientHosts []string     // of the client door, one or an HA pair
 	active      atomic.Int32 // index of the host that answered last
+
+	peers     sync.Map // peerKey to *hrpc.Peer: of those who called lately
+	peersKept atomic.Int32
+}
+
+// peerKey is a door of a host and for whom it is called.
+type peerKey struct{ address, protocol, user string }
+
+// peersMost bounds the peers that are kept; beyond, all are made anew. A peer
+// holds no connection, only knows where the last one was.
+const peersMost = 4096
+
+// peer names a door once for each user: a call then finds its connection
+// without a lock.
+func (m *Member) peer(address, protocol, user string) *hrpc.Peer {
+	key := peerKey{address, protocol, user}
+	if p, ok := m.peers.Load(key); ok {
+		return p.(*hrpc.Peer)
+	}
+	p := m.pool.rpc.Peer(hrpc.Target{Address: address, Protocol: protocol, Login: m.pool.Login(user)})
+	if m.peersKept.Add(1) > peersMost {
+		m.peers.Clear()
+		m.peersKept.Store(1)
+	}
+	m.peers.Store(key, p)
+	return p
 }
 
 // Unavailable is a call that got no answer. Sent tells whether it may have
@@ -166,8 +192,12 @@ func (m *Member) Open() (open []Kind) {
 
 // guard runs a call under its kind's breaker and deadline.
 func (m *Member) guard(ctx context.Context, kind Kind, call func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, m.pool.conf.Deadlines[kind])
-	defer cancel()
+	most := m.pool.conf.Deadlines[kind]
+	if sooner, ok := ctx.Deadline(); !ok || time.Until(sooner) > most {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, most)
+		defer cancel()
+	}
 	_, err := m.breakers[kind].Execute(func() (struct{}, error) { return struct{}{}, call(ctx) })
 	switch {
 	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
@@ -197,8 +227,7 @@ func (p *Pool) Login(user string) hrpc.Login {
 func (m *Member) Client(ctx context.Context, kind Kind, user, method string, request []byte) (response []byte, err error) {
 	err = m.guard(ctx, kind, func(ctx context.Context) error {
 		return m.eachHost(func(address string) error {
-			peer := m.pool.rpc.Peer(hrpc.Target{Address: address, Protocol: clientProtocol, Login: m.pool.Login(user)})
-			response, err = peer.CallRaw(ctx, method, request)
+			response, err = m.peer(address, clientProtocol, user).CallRaw(ctx, method, request)
 			return err
 		})
 	})
@@ -208,8 +237,7 @@ func (m *Member) Client(ctx context.Context, kind Kind, user, method string, req
 // Admin calls the admin door by RPC with encoded messages.
 func (m *Member) Admin(ctx context.Context, user, method string, request []byte) (response []byte, err error) {
 	err = m.guard(ctx, Write, func(ctx context.Context) error {
-		peer := m.pool.rpc.Peer(hrpc.Target{Address: m.addresses.Admin, Protocol: adminProtocol, Login: m.pool.Login(user)})
-		response, err = peer.CallRaw(ctx, method, request)
+		response, err = m.peer(m.addresses.Admin, adminProtocol, user).CallRaw(ctx, method, request)
 		return err
 	})
 	return response, err
