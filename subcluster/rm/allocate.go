@@ -49,9 +49,7 @@ func (m *Machine) RegisterMaster(now time.Time, r *RegisterMaster) (Registered, 
 					t.previous = append(t.previous, c.id())
 				}
 			}
-			for n := range t.tokens {
-				t.tokens[n] = 0 // it asks for all of them again
-			}
+			clear(t.tokens) // it asks for all of them again
 			if t.answer != nil {
 				// It never acknowledged its last answer: the ends in it are told again.
 				t.done = append(slices.Clone(t.answer.Completed), t.done...)
@@ -268,25 +266,26 @@ func (m *Machine) takePrevious(t *attempt, grants []Grant, tokens []creel.NodeID
 // token reports whether the attempt needs an NM token for a node: its first
 // container there, or the first since the node registered or a key was rolled.
 func (m *Machine) token(t *attempt, n *node) bool {
-	stamp := uint64(m.tokenEpoch)<<32 | uint64(n.registrations)
-	if t.tokens[n] == stamp {
+	if t.tokenEpoch != m.tokenEpoch {
+		t.tokenEpoch = m.tokenEpoch
+		clear(t.tokens)
+	}
+	if t.tokens.has(n.serial) {
 		return false
 	}
-	t.ran(n)
-	t.tokens[n] = stamp
+	t.tokens.set(n.serial)
+	// The application's end must be told where anything of it ran, or the node
+	// keeps it, and its logs, for ever.
+	t.ran.set(n.serial)
 	return true
 }
 
-// ran notes a node that runs something of the attempt: whatever it is, the
-// application's end must be told there, or the node keeps it, and its logs, for
-// ever. The first container there may be the master's own, which needs no token.
-func (t *attempt) ran(n *node) {
-	if t.tokens == nil {
-		t.tokens = map[*node]uint64{}
-	}
-	if _, known := t.tokens[n]; !known {
-		t.tokens[n] = 0 // no registration: no token was given
-		t.nodeOrder = append(t.nodeOrder, n)
+// voidTokens: a node has registered anew, so masters need new tokens for it.
+func (m *Machine) voidTokens(n *node) {
+	for _, a := range m.appList {
+		if t := a.current; t != nil {
+			t.tokens.drop(n.serial)
+		}
 	}
 }
 
@@ -302,7 +301,7 @@ func (m *Machine) news(t *attempt) {
 // forget the ends it was told of.
 func (m *Machine) acknowledged(t *attempt) {
 	for _, d := range t.told {
-		d.node.forget(d.id)
+		m.tellForget(d.node, d.id)
 	}
 	t.told = t.told[:0]
 }
@@ -314,7 +313,7 @@ func (m *Machine) ackAll(t *attempt) {
 		return
 	}
 	for i := range t.done {
-		t.done[i].node.forget(t.done[i].ID)
+		m.tellForget(t.done[i].node, t.done[i].ID)
 	}
 	t.done = nil
 }

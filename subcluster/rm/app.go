@@ -183,7 +183,12 @@ func (m *Machine) isLeaf(p creel.QueuePath) bool {
 	return q != nil && q.leaf != nil && !q.removed
 }
 
+// capPriority gives the priority that an application gets for the one it asks
+// for. FairScheduler has no priorities of applications: all are 0.
 func (m *Machine) capPriority(p int32) int32 {
+	if m.tree.spec.Scheduler == Fair {
+		return 0
+	}
 	return max(0, min(p, m.tree.spec.MaxClusterPriority))
 }
 
@@ -254,7 +259,9 @@ func (m *Machine) accept(a *app) {
 func (m *Machine) enterQueue(a *app, q *queue) {
 	a.queue, a.path, a.user, a.inQueue = q, q.path, q.user(a.sub.User), true
 	a.user.total++
-	q.leaf.apps++
+	if q.leaf.apps++; q.leaf.apps == 1 {
+		m.tree.actives++
+	}
 	m.stop(&q.idleTimer)
 }
 
@@ -265,7 +272,9 @@ func (m *Machine) leaveQueue(a *app) {
 	q := a.queue
 	a.inQueue = false
 	a.user.total--
-	q.leaf.apps--
+	if q.leaf.apps--; q.leaf.apps == 0 {
+		m.tree.actives++
+	}
 	q.forget(a.user)
 	m.idle(q)
 }
@@ -324,10 +333,10 @@ func (m *Machine) appOver(a *app, s appState) {
 	}
 	// Nodes that ran something of it clean up.
 	for _, t := range a.attempts {
-		for _, n := range t.nodeOrder {
-			n.appEnded(a.id)
+		for serial := range t.ran.all() {
+			m.nodeList[serial].appEnded(a.id)
 		}
-		t.live, t.tokens, t.nodeOrder, t.black.names = living{}, nil, nil, nil
+		t.live, t.tokens, t.ran, t.black.names = living{}, nil, nil, nil
 		t.answer, t.spareAnswer = nil, nil
 	}
 	m.act(AppEnded{App: a.id, State: a.state.public(0), Final: a.final})

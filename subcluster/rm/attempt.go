@@ -88,8 +88,8 @@ type attempt struct {
 
 	responseID          int32
 	answer, spareAnswer *Answer
-	tokens              map[*node]uint64 // node -> registration the token was given for, 0 for none
-	nodeOrder           []*node          // nodes that ran something of it
+	ran, tokens         bitset // nodes, by serial: that ran something of it; that it has a token for
+	tokenEpoch          uint32 // of Machine.tokenEpoch, when tokens were given
 }
 
 // told is an end delivered to a master, kept until it is acknowledged.
@@ -190,7 +190,7 @@ func (m *Machine) masterAllocated(t *attempt, c *container) {
 		if c.state == cAllocated {
 			c.state = cAcquired
 		}
-		t.ran(c.node)
+		t.ran.set(c.node.serial)
 		m.act(LaunchMaster{Attempt: t.id, Container: c.grant(), User: t.app.sub.User, Submitted: instant(t.app.submitted), Context: t.app.sub.Context})
 	})
 }
@@ -322,7 +322,7 @@ func (m *Machine) attemptOver(t *attempt, s attemptState) {
 		}
 		id, n := c.id(), c.node
 		m.end(c, cKilled, creel.ExitKilledByRM, "", nil)
-		n.kill(id)
+		m.tellKill(n, id)
 	}
 	again := s == tFailed && m.mayRetry(t)
 	if !(again && a.sub.KeepContainers) {
@@ -332,7 +332,7 @@ func (m *Machine) attemptOver(t *attempt, s attemptState) {
 			c := t.fresh[0]
 			id, n := c.id(), c.node
 			m.end(c, cKilled, creel.ExitAborted, "", nil)
-			n.kill(id)
+			m.tellKill(n, id)
 		}
 	}
 	t.fresh = nil
@@ -344,7 +344,7 @@ func (m *Machine) killContainers(t *attempt) {
 	for c := t.containers; c != nil; c = t.containers {
 		id, n := c.id(), c.node
 		m.end(c, cKilled, creel.ExitKilledAfterAppEnd, "", nil)
-		n.kill(id)
+		m.tellKill(n, id)
 	}
 }
 

@@ -76,8 +76,8 @@ func (c *auditor) node(n *node) int32 {
 		if k.state >= cCompleted {
 			c.fail("node %s: container %s is %s and still there", n.id, k.id(), k.state)
 		}
-		if k.state < cRunning != k.waitLink.in {
-			c.fail("container %s is %s; waits for its start: %v", k.id(), k.state, k.waitLink.in)
+		if k.state < cRunning != m.unlaunched.has(k) {
+			c.fail("container %s is %s; waits for its start: %v", k.id(), k.state, m.unlaunched.has(k))
 		}
 		used.add(&k.size.v)
 		count++
@@ -85,8 +85,8 @@ func (c *auditor) node(n *node) int32 {
 	}
 	free := n.total
 	free.sub(&used)
-	if used != n.used || free != n.free || count != n.count {
-		c.fail("node %s: used %v free %v count %d, containers say %v %v %d", n.id, n.used, n.free, n.count, used, free, count)
+	if free != n.free || count != n.count || n.held != (n.hold != nil) {
+		c.fail("node %s: free %v count %d reserved %v, containers say %v %d %v", n.id, n.free, n.count, n.held, free, count, n.hold != nil)
 	}
 	if !n.override && !m.t.fits(&used, &n.total) && !n.recovered {
 		c.fail("node %s: used %v above total %v", n.id, used, n.total)
@@ -97,12 +97,12 @@ func (c *auditor) node(n *node) int32 {
 	if n.hold != nil && (n.hold.node != n || n.hold.want.hold != n.hold || n.hold.want.count <= 0 || !n.state.takes()) {
 		c.fail("node %s: broken reservation", n.id)
 	}
-	indexed := n.links[0].grid != nil
+	mask, at, indexed := n.links.where()
 	if want := m.roomy(n) && !m.ix.full(&n.free); indexed != want {
 		c.fail("node %s: in the index %v, should be %v", n.id, indexed, want)
 	}
 	if indexed {
-		if cell := int32(rowOf(n.free[mem]/m.ix.steps[mem])*cols + colOf(n.free[cpu]/m.ix.steps[cpu])); cell != n.links[0].cell || n.links[0].grid.mask != extras(&n.free) {
+		if cell := int32(rowOf(n.free[mem]/m.ix.steps[mem])*cols + colOf(n.free[cpu]/m.ix.steps[cpu])); cell != at || mask != extras(&n.free) {
 			c.fail("node %s: in the wrong cell", n.id)
 		}
 	}

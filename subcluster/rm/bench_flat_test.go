@@ -74,7 +74,7 @@ func BenchmarkFlat(b *testing.B) {
 				}
 				cpu.stop(20000)
 				for _, n := range w.m.nodeList {
-					n.kills, n.forgets = n.kills[:0], n.forgets[:0]
+					w.m.dropNotes(n)
 				}
 			}
 			if pairs != b.N*20000 {

@@ -97,7 +97,7 @@ func BenchmarkEqualAsks(b *testing.B) {
 						}
 						w.release(id, ids...)
 						for _, n := range w.m.nodeList {
-							n.kills, n.forgets = n.kills[:0], n.forgets[:0]
+							w.m.dropNotes(n)
 						}
 					}
 				}
@@ -224,7 +224,7 @@ func BenchmarkChurn(b *testing.B) {
 					}
 				}
 				for _, n := range w.m.nodeList {
-					n.kills, n.forgets = n.kills[:0], n.forgets[:0]
+					w.m.dropNotes(n)
 				}
 			}
 			if err := w.m.Audit(); err != nil {

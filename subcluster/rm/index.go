@@ -17,12 +17,13 @@ import (
 // above; an ask is a whole number of steps, so below that only nodes that fit
 // are ever looked at.
 type index struct {
-	which    int // which of a node's two links this index uses
+	ofRack   bool // it is a rack's: nodes are linked by inRack
 	steps    [2]int64
 	checkCPU bool
 	needMem  bool    // no container is without memory
 	needCPU  bool    // none without vcores, and vcores are checked
 	grids    []*grid // by number of extra types, then mask
+	byMask   [1 << (MaxTypes - 2)]*grid
 }
 
 const (
@@ -45,9 +46,21 @@ type grid struct {
 
 // links hold a node's place in an index.
 type links struct {
-	grid       *grid
-	cell       int32
 	prev, next *node
+	key        int32 // mask of its grid and cell in it, plus 1; 0 = in none
+}
+
+// where gives the mask of the grid and the cell in it.
+func (l *links) where() (mask uint32, cell int32, in bool) {
+	k := l.key - 1
+	return uint32(k / (rows * cols)), k % (rows * cols), l.key != 0
+}
+
+func (ix *index) links(n *node) *links {
+	if ix.ofRack {
+		return &n.inRack
+	}
+	return &n.links
 }
 
 // level maps a free amount, in steps, to a row or column.
@@ -65,12 +78,11 @@ func rowOf(q int64) int { return level(q, exactRows, 8, rows) }
 func colOf(q int64) int { return level(q, exactCols, 4, cols) }
 
 func (ix *index) gridFor(mask uint32) *grid {
-	for _, g := range ix.grids {
-		if g.mask == mask {
-			return g
-		}
+	if g := ix.byMask[mask]; g != nil {
+		return g
 	}
 	g := &grid{mask: mask}
+	ix.byMask[mask] = g
 	ix.grids = append(ix.grids, g)
 	slices.SortFunc(ix.grids, func(a, b *grid) int {
 		if d := bits.OnesCount32(a.mask) - bits.OnesCount32(b.mask); d != 0 {
@@ -101,22 +113,22 @@ func (ix *index) full(free *vec) bool {
 // update puts n where its free room belongs; in says whether it takes
 // containers at all. A node without room is in no cell.
 func (ix *index) update(n *node, in bool) {
-	l := &n.links[ix.which]
+	l := ix.links(n)
 	if !in || ix.full(&n.free) {
 		ix.drop(n, l)
 		return
 	}
 	mask := extras(&n.free)
 	cell := int32(rowOf(n.free[mem]/ix.steps[mem])*cols + colOf(n.free[cpu]/ix.steps[cpu]))
-	if l.grid != nil && l.grid.mask == mask && l.cell == cell {
+	key := int32(mask)*(rows*cols) + cell + 1
+	if l.key == key {
 		return
 	}
 	ix.drop(n, l)
 	g := ix.gridFor(mask)
-	l.grid, l.cell = g, cell
-	l.next = g.cells[cell]
+	l.key, l.next = key, g.cells[cell]
 	if l.next != nil {
-		l.next.links[ix.which].prev = n
+		ix.links(l.next).prev = n
 	} else {
 		r, c := cell/cols, cell%cols
 		g.cols[r] |= 1 << c
@@ -127,16 +139,17 @@ func (ix *index) update(n *node, in bool) {
 }
 
 func (ix *index) drop(n *node, l *links) {
-	g := l.grid
-	if g == nil {
+	mask, cell, in := l.where()
+	if !in {
 		return
 	}
+	g := ix.byMask[mask]
 	if l.prev != nil {
-		l.prev.links[ix.which].next = l.next
+		ix.links(l.prev).next = l.next
 	} else {
-		g.cells[l.cell] = l.next
+		g.cells[cell] = l.next
 		if l.next == nil {
-			r, c := l.cell/cols, l.cell%cols
+			r, c := cell/cols, cell%cols
 			g.cols[r] &^= 1 << c
 			if g.cols[r] == 0 {
 				g.rows[r/64] &^= 1 << (r % 64)
@@ -144,7 +157,7 @@ func (ix *index) drop(n *node, l *links) {
 		}
 	}
 	if l.next != nil {
-		l.next.links[ix.which].prev = l.prev
+		ix.links(l.next).prev = l.prev
 	}
 	g.count--
 	*l = links{}
@@ -187,7 +200,7 @@ func (ix *index) search(g *grid, t *types, need *vec, order NodeOrder, black *bl
 			}
 			c &^= 1 << col
 			looked := 0
-			for n := g.cells[r*cols+col]; n != nil; n = n.links[ix.which].next {
+			for n := g.cells[r*cols+col]; n != nil; n = ix.links(n).next {
 				if t.fits(need, &n.free) && !black.bars(n) {
 					return n, skipped
 				}
@@ -242,24 +255,25 @@ func (g *grid) nextRow(low int, order NodeOrder, r int) int {
 // restore puts a node back to where it stood before it was moved: between the
 // neighbours it had, which must be where they were.
 func (ix *index) restore(n *node, was links) {
-	ix.drop(n, &n.links[ix.which])
-	if was.grid == nil {
+	ix.drop(n, ix.links(n))
+	mask, cell, in := was.where()
+	if !in {
 		return
 	}
-	g := was.grid
-	n.links[ix.which] = was
+	g := ix.byMask[mask]
+	*ix.links(n) = was
 	if was.prev != nil {
-		was.prev.links[ix.which].next = n
+		ix.links(was.prev).next = n
 	} else {
-		if g.cells[was.cell] == nil {
-			r, c := was.cell/cols, was.cell%cols
+		if g.cells[cell] == nil {
+			r, c := cell/cols, cell%cols
 			g.cols[r] |= 1 << c
 			g.rows[r/64] |= 1 << (r % 64)
 		}
-		g.cells[was.cell] = n
+		g.cells[cell] = n
 	}
 	if was.next != nil {
-		was.next.links[ix.which].prev = n
+		ix.links(was.next).prev = n
 	}
 	g.count++
 }

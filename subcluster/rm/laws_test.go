@@ -106,8 +106,8 @@ func (r *run) bounds(m *Machine) error {
 		r.used[q.path] = q.used
 	}
 	for _, n := range m.nodeList {
-		if !n.override && !m.t.fits(&n.used, &n.total) {
-			return fmt.Errorf("node %s uses %v of %v", n.id, n.used, n.total)
+		if used := n.used(); !n.override && !m.t.fits(&used, &n.total) {
+			return fmt.Errorf("node %s uses %v of %v", n.id, used, n.total)
 		}
 	}
 	return nil

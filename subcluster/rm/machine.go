@@ -39,7 +39,9 @@ type Machine struct {
 
 	// Room.
 	nodes      map[creel.NodeID]*node
-	nodeList   []*node // in order of first registration; slots of forgotten nodes are reused
+	nodeList   []*node // in order of first registration
+	nodePool   []node  // slab of nodes not handed out yet
+	notes      notes
 	hosts      map[string][]*node
 	awaited    map[creel.NodeID][]*attempt // attempts of an earlier life, until the nodes of their masters register
 	racks      map[string]*rack

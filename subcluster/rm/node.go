@@ -11,34 +11,43 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// node is one NodeManager. What every decision touches comes first, so that it
-// lies together in few cache lines.
+// node is one NodeManager. What decisions touch fills two cache lines of 64
+// bytes, and nodes lie side by side in slabs, so that tens of thousands of them
+// stay near the processor; the rest is in its nodeInfo.
 type node struct {
-	links         [2]links // in the cluster's index and in its rack's
-	free, used    vec
-	containers    *container
-	count         int32
-	state         nodeState
+	free vec // its size less what its containers hold
+
+	containers *container
+	*nodeInfo
+	rack    *rack
+	links   links // in the cluster's index
+	count   int32 // containers
+	notes   int32 // what it is to be told of its containers; see notes.go
+	state   nodeState
+	dirty   bool
+	held    bool // it is reserved: hold is set
+	changed bool // since the auditor looked
+}
+
+// nodeInfo is what is looked at when a node is told of, or speaks.
+type nodeInfo struct {
+	id            creel.NodeID
+	http          string
+	serial        int   // its place in Machine.nodeList
+	inRack        links // in its rack's index
 	hold          *reservation
-	rack          *rack
 	registrations uint32
-	dirty         bool
-	changed       bool // since the auditor looked
 	override      bool // its size was set here, not by itself
 	recovered     bool // it came with containers of an earlier life: they are not ours to refuse
 	tellSize      bool
-	id            creel.NodeID
-	http          string
-	kills         []creel.ContainerID // to be told of at its next heartbeat, as are these:
-	forgets       []creel.ContainerID
-	ended         []creel.ApplicationID
-	updates       []Grant
-	signals       []Signal
+
+	ended   []creel.ApplicationID // to be told of at its next heartbeat, as are these:
+	updates []Grant
+	signals []Signal
 
 	total        vec
 	host         string
 	rackSlot     int
-	serial       int
 	version      string
 	physical     creel.Resource
 	beat         int64
@@ -50,6 +59,27 @@ type node struct {
 	healthTime   time.Time
 	decommission *timer
 	leaveBy      int64
+}
+
+// used is what its containers hold.
+func (n *node) used() vec {
+	v := n.total
+	v.sub(&n.free)
+	return v
+}
+
+// nodeSlab is how many nodes are made at once.
+const nodeSlab = 256
+
+func (m *Machine) newNode(id creel.NodeID) *node {
+	if len(m.nodePool) == 0 {
+		m.nodePool = make([]node, nodeSlab)
+	}
+	n := &m.nodePool[0]
+	m.nodePool = m.nodePool[1:]
+	n.nodeInfo = &nodeInfo{id: id, host: id.Host, serial: len(m.nodeList)}
+	m.nodeList = append(m.nodeList, n)
+	return n
 }
 
 // nodeState is creel.NodeState with the questions the scheduler asks.
@@ -111,7 +141,7 @@ func (r *rack) add(m *Machine, n *node) {
 }
 
 func (r *rack) makeIndex(m *Machine) {
-	r.ix = &index{which: 1, steps: m.ix.steps, checkCPU: m.ix.checkCPU, needMem: m.ix.needMem, needCPU: m.ix.needCPU}
+	r.ix = &index{ofRack: true, steps: m.ix.steps, checkCPU: m.ix.checkCPU, needMem: m.ix.needMem, needCPU: m.ix.needCPU}
 	for _, x := range r.nodes {
 		r.ix.update(x, m.roomy(x))
 	}
@@ -128,7 +158,7 @@ func (r *rack) remove(n *node) {
 }
 
 // roomy: the node may be looked at for new containers.
-func (m *Machine) roomy(n *node) bool { return n.state.takes() && n.hold == nil }
+func (m *Machine) roomy(n *node) bool { return n.state.takes() && !n.held }
 
 // placeInIndex moves a node to where its room belongs.
 func (m *Machine) placeInIndex(n *node) {
@@ -138,6 +168,13 @@ func (m *Machine) placeInIndex(n *node) {
 	if n.rack.ix != nil {
 		n.rack.ix.update(n, in)
 	}
+}
+
+// setTotal changes a node's size; what its containers hold stays.
+func (n *node) setTotal(v *vec) {
+	n.free.add(v)
+	n.free.sub(&n.total)
+	n.total = *v
 }
 
 const defaultRack = "/default-rack"
@@ -177,9 +214,8 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 		return NodeRegistered{Action: NodeStop, Diagnostics: "Disallowed NodeManager from  " + r.ID.Host + ", Sending SHUTDOWN signal to the NodeManager."}, nil
 	}
 	if n == nil {
-		n = &node{id: r.ID, host: r.ID.Host, serial: len(m.nodeList)}
+		n = m.newNode(r.ID)
 		m.nodes[r.ID] = n
-		m.nodeList = append(m.nodeList, n)
 		m.hosts[n.host] = append(m.hosts[n.host], n)
 		n.rack = m.rack(r.Rack)
 		n.rack.add(m, n)
@@ -188,21 +224,22 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 		n.rack = name
 		n.rack.add(m, n)
 	}
-	n.registrations++
+	if n.registrations++; n.registrations > 1 {
+		m.voidTokens(n)
+	}
 	n.http = r.ID.Host + ":" + strconv.Itoa(int(r.HTTPPort))
 	n.version, n.physical, n.health, n.healthTime = r.Version, r.Physical, r.HealthReport, now
 	n.responseID, n.answer = 0, nil
-	n.kills, n.forgets, n.updates, n.signals = nil, nil, nil, nil
+	m.dropNotes(n)
+	n.updates, n.signals = nil, nil
 	wasDraining := n.state == nodeDraining
 	m.setNodeState(n, nodeState(0)) // out of the sums while its containers are sorted out
 	out := NodeRegistered{}
 	if n.override {
 		out.Resource, out.Override = m.t.resource(&n.total), true
 	} else {
-		n.total = v
+		n.setTotal(&v)
 	}
-	n.free = n.total
-	n.free.sub(&n.used)
 	m.sortContainers(n, r)
 	m.mastersMissing(n)
 	for _, id := range r.Applications {
@@ -210,7 +247,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 		case a == nil || a.state.ended():
 			n.appEnded(id)
 		case a.current != nil:
-			a.current.ran(n)
+			a.current.ran.set(n.serial)
 		}
 	}
 	state := nodeRunning
@@ -251,7 +288,7 @@ func (m *Machine) sortContainers(n *node, r *RegisterNode) {
 		c := m.container(k.ID)
 		switch {
 		case c != nil && c.node != n:
-			n.kill(k.ID)
+			m.tellKill(n, k.ID)
 		case c != nil && k.State == creel.ContainerComplete:
 			m.end(c, cCompleted, k.ExitStatus, k.Diagnostics, nil)
 		case c != nil:
@@ -259,7 +296,7 @@ func (m *Machine) sortContainers(n *node, r *RegisterNode) {
 		case k.State == creel.ContainerComplete:
 			m.recoverEnd(n, k)
 		case !m.recover(n, k):
-			n.kill(k.ID)
+			m.tellKill(n, k.ID)
 		}
 	}
 }
@@ -386,12 +423,13 @@ func (m *Machine) answerNode(n *node) *NodeAnswer {
 		n.answer = out
 	}
 	n.responseID = (n.responseID + 1) & 0x7fffffff
-	if len(out.Cleanup)+len(out.Apps)+len(out.Forget)+len(out.Update)+len(out.Signals)+len(n.kills)+len(n.ended)+len(n.forgets)+len(n.updates)+len(n.signals) == 0 && !n.tellSize {
+	if len(out.Cleanup)+len(out.Apps)+len(out.Forget)+len(out.Update)+len(out.Signals)+len(n.ended)+len(n.updates)+len(n.signals) == 0 && n.notes == 0 && !n.tellSize {
 		*out = NodeAnswer{ResponseID: n.responseID}
 		return out
 	}
-	*out = NodeAnswer{ResponseID: n.responseID, Cleanup: n.kills, Apps: n.ended, Forget: n.forgets, Update: n.updates, Signals: n.signals}
-	n.kills, n.ended, n.forgets, n.updates, n.signals = nil, nil, nil, nil, nil
+	*out = NodeAnswer{ResponseID: n.responseID, Apps: n.ended, Update: n.updates, Signals: n.signals}
+	out.Cleanup, out.Forget = m.takeNotes(n)
+	n.ended, n.updates, n.signals = nil, nil, nil
 	if n.tellSize {
 		out.Resource, out.Override, n.tellSize = m.t.resource(&n.total), true, false
 	}
@@ -415,7 +453,7 @@ func (m *Machine) endAll(n *node, why string) {
 	for c := n.containers; c != nil; c = n.containers {
 		id := c.id()
 		m.end(c, cKilled, creel.ExitAborted, why, nil)
-		n.kill(id)
+		m.tellKill(n, id)
 	}
 }
 
@@ -426,15 +464,15 @@ func (m *Machine) reported(n *node, s *ContainerStatus) {
 	case c == nil || c.node != n:
 		switch {
 		case s.State != creel.ContainerComplete:
-			n.kill(s.ID)
+			m.tellKill(n, s.ID)
 		case !m.owed(s.ID):
-			n.forget(s.ID) // ended here already
+			m.tellForget(n, s.ID) // ended here already
 		}
 	case s.State == creel.ContainerComplete:
 		over := c.owner.over() || c.master
 		m.end(c, cCompleted, s.ExitStatus, s.Diagnostics, s.Message)
 		if over {
-			n.forget(s.ID)
+			m.tellForget(n, s.ID)
 		}
 	default:
 		m.seenRunning(c)
@@ -469,20 +507,8 @@ func (m *Machine) seenRunning(c *container) {
 	}
 }
 
-func (n *node) kill(id creel.ContainerID) {
-	if n.state.runs() || n.state == nodeState(creel.NodeUnhealthy) || n.state == 0 {
-		n.kills = append(n.kills, id)
-	}
-}
-
-func (n *node) forget(id creel.ContainerID) {
-	if n.state.runs() || n.state == nodeState(creel.NodeUnhealthy) || n.state == 0 {
-		n.forgets = append(n.forgets, id)
-	}
-}
-
 func (n *node) appEnded(id creel.ApplicationID) {
-	if n.state.runs() || n.state == nodeState(creel.NodeUnhealthy) || n.state == 0 {
+	if n.listens() {
 		if k := len(n.ended); k == 0 || n.ended[k-1] != id {
 			n.ended = append(n.ended, id)
 		}
@@ -497,7 +523,8 @@ func (m *Machine) nodeGone(n *node, s nodeState) {
 	m.nodeBeats.remove(n)
 	m.setNodeState(n, s)
 	m.endAll(n, "Container released on a *lost* node")
-	n.kills, n.forgets, n.ended, n.updates, n.signals = nil, nil, nil, nil, nil
+	m.dropNotes(n)
+	n.ended, n.updates, n.signals = nil, nil, nil
 }
 
 // UnregisterNode is a node's clean stop.
@@ -531,9 +558,8 @@ func (m *Machine) SetNodeResource(now time.Time, id creel.NodeID, r creel.Resour
 		m.total.sub(&n.total)
 		m.total.add(&v)
 	}
-	n.total, n.override, n.tellSize = v, true, true
-	n.free = v
-	n.free.sub(&n.used)
+	n.setTotal(&v)
+	n.override, n.tellSize = true, true
 	if n.hold != nil && !m.t.fits(&n.hold.size.v, &v) {
 		m.unreserve(n.hold)
 	}

@@ -164,14 +164,15 @@ func (m *Machine) offer(n *node) {
 	if m.growers > 0 {
 		m.regrow(n)
 	}
-	if h := n.hold; h != nil {
+	if n.held {
+		h := n.hold
 		// The node fills up for its reservation alone.
 		if m.t.fits(&h.size.v, &n.free) {
 			a := h.want.attempt.app
 			m.try(h.want, n)
 			m.enroll(a)
 		}
-		if n.hold != nil {
+		if n.held {
 			return
 		}
 	}
@@ -182,7 +183,7 @@ func (m *Machine) offer(n *node) {
 	if m.reserveHead(n) {
 		return
 	}
-	for n.hold == nil && m.waiting > 0 && m.t.fits(&m.tree.root.least, &n.free) && m.pick(m.tree.root, n) {
+	for !n.held && m.waiting > 0 && m.t.fits(&m.tree.root.least, &n.free) && m.pick(m.tree.root, n) {
 	}
 }
 

@@ -172,7 +172,7 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	}
 	t.endedBefore[k.ID.ID] = struct{}{} // it cannot be recovered twice
 	m.attach(c, n)
-	owner.ran(n)
+	owner.ran.set(n.serial)
 	m.count.granted++
 	a.queue.granted++
 	if !c.master {
@@ -187,11 +187,11 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 	t := m.attempt(k.ID.Attempt)
 	if t == nil || k.ID.Epoch() >= m.cfg.Epoch || t.over() || t.app.state.ended() {
-		n.forget(k.ID)
+		m.tellForget(n, k.ID)
 		return
 	}
 	if _, known := t.endedBefore[k.ID.ID]; known {
-		n.forget(k.ID)
+		m.tellForget(n, k.ID)
 		return
 	}
 	if t.endedBefore == nil {
@@ -199,7 +199,7 @@ func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 	}
 	t.endedBefore[k.ID.ID] = struct{}{}
 	if k.ID == t.master {
-		n.forget(k.ID)
+		m.tellForget(n, k.ID)
 		m.masterEnded(t, k.ExitStatus, k.Diagnostics)
 		return
 	}

@@ -48,9 +48,15 @@ func (m *Machine) appView(a *app) AppView {
 		}
 		v.Token = s.Unmanaged && t.state == tLaunched
 		v.InScheduler = a.inQueue && (t.schedulable() || t.state == tFinishing)
+		v.Partitioned = v.InScheduler && m.tree.spec.Scheduler == Capacity
 	}
 	if a.inQueue {
-		if d := m.t.dominant(&a.queue.sized().guaranteed, &m.total); d > 0 {
+		d := m.t.dominant(&a.queue.sized().guaranteed, &m.total)
+		if m.tree.spec.Scheduler == Fair { // its queues' capacity is their fair share of the memory
+			m.refreshShares(inViews)
+			d = float64(a.queue.shares[inViews].share[mem]) / float64(max(m.total[mem], 1))
+		}
+		if d > 0 {
 			v.QueueShare = finite(100 * m.t.dominant(&a.used, &m.total) / d)
 		}
 		v.ClusterShare = finite(100 * m.t.dominant(&a.used, &m.total))
@@ -205,9 +211,10 @@ func (m *Machine) Nodes(yield func(NodeView) bool) {
 }
 
 func (m *Machine) nodeView(n *node) NodeView {
+	used := n.used()
 	v := NodeView{
 		ID: n.id, HTTPAddress: n.http, Rack: n.rack.name, State: creel.NodeState(n.state), Version: n.version, HealthReport: n.health, HealthTime: n.healthTime,
-		LastBeat: instant(n.beat), Total: m.t.resource(&n.total), Used: m.t.resource(&n.used), Physical: n.physical, Containers: n.count,
+		LastBeat: instant(n.beat), Total: m.t.resource(&n.total), Used: m.t.resource(&used), Physical: n.physical, Containers: n.count,
 		Utilization: n.use, DecommissionBy: instant(n.leaveBy),
 	}
 	if n.hold != nil {
@@ -222,13 +229,14 @@ func (m *Machine) Queue(name string) (QueueView, bool) {
 	if q == nil {
 		return QueueView{}, false
 	}
-	return m.queueView(q), true
+	return m.queueView(q, m.begun()), true
 }
 
 // Queues calls yield for each queue, parents first, until it says no.
 func (m *Machine) Queues(yield func(QueueView) bool) {
+	begun := m.begun()
 	for _, q := range m.tree.all {
-		if !yield(m.queueView(q)) {
+		if !yield(m.queueView(q, begun)) {
 			return
 		}
 	}
@@ -240,8 +248,23 @@ func (m *Machine) Spec() *Queues { return m.tree.spec }
 // Config gives the configuration in force. It must not be changed.
 func (m *Machine) Config() *Config { return &m.cfg }
 
-func (m *Machine) queueView(q *queue) QueueView {
-	m.refreshShares()
+// begun counts, for FairScheduler's views, the applications of each queue that
+// have had a container: it calls the others pending.
+func (m *Machine) begun() map[*queue]int32 {
+	if m.tree.spec.Scheduler != Fair {
+		return nil
+	}
+	n := map[*queue]int32{}
+	for _, a := range m.appList {
+		if a.inQueue && (a.containers > 0 || !a.seconds.isZero()) {
+			n[a.queue]++
+		}
+	}
+	return n
+}
+
+func (m *Machine) queueView(q *queue, begun map[*queue]int32) QueueView {
+	m.refreshShares(inViews)
 	q.sized()
 	r := func(v *vec) creel.Resource {
 		x := *v
@@ -253,7 +276,7 @@ func (m *Machine) queueView(q *queue) QueueView {
 	v := QueueView{
 		Path: q.path, Leaf: q.leaf != nil, Dynamic: q.dynamic, State: q.state, Spec: *q.spec,
 		Guaranteed: m.t.resource(&q.guaranteed), Max: r(&q.max), Used: m.t.resource(&q.used), Reserved: m.t.resource(&q.held),
-		Pending: m.t.resource(&q.pending), Demand: m.t.resource(&demand), FairShare: m.t.resource(&q.share), SteadyShare: m.t.resource(&q.steady),
+		Pending: m.t.resource(&q.pending), Demand: m.t.resource(&demand), FairShare: m.t.resource(&q.shares[inViews].share), SteadyShare: m.t.resource(&q.shares[inViews].steady),
 		Capacity: q.capFrac, MaxCapacity: q.maxFrac, AbsCapacity: q.absCap, AbsMaxCapacity: q.absMax,
 		AbsUsed: finite(m.t.dominant(&q.used, &m.total)), Containers: q.containers, ReservedContainers: q.heldContainers, PendingContainers: q.pendingCount,
 		MaxAllocation: m.t.resource(&q.largest), MinUserPercent: q.minUserPercent(), UserFactor: q.factor(), MaxAMPercent: q.maxAM,
@@ -262,7 +285,7 @@ func (m *Machine) queueView(q *queue) QueueView {
 	}
 	v.Spec.Children = nil
 	if m.tree.spec.Scheduler == Fair {
-		v.Guaranteed = v.FairShare
+		v.Guaranteed, v.Minimum = v.FairShare, m.t.resource(&q.minimum)
 	}
 	if q.parent != nil {
 		v.Parent = q.parent.path
@@ -280,7 +303,7 @@ func (m *Machine) queueView(q *queue) QueueView {
 	v.Apps = int32(q.appsBelow())
 	v.PendingApps = v.Apps - v.ActiveApps
 	if l := q.leaf; l != nil {
-		all, one := m.masterLimit(q)
+		all, one := m.masterLimit(q, inViews)
 		v.MaxApps, v.MaxAppsPerUser, v.AMLimit, v.UserAMLimit, v.AMUsed = l.maxApps, l.maxUserApps, r(&all), r(&one), m.t.resource(&l.amUsed)
 		v.PendingApps = int32(l.pendingApps)
 		for _, u := range l.userList {
@@ -292,6 +315,9 @@ func (m *Machine) queueView(q *queue) QueueView {
 				Active: u.waitingApps > 0, Pending: int32(u.pending.len()), Running: int32(u.running), Weight: u.weight})
 		}
 		slices.SortFunc(v.Users, func(a, b UserView) int { return cmp.Compare(a.Name, b.Name) })
+		if begun != nil {
+			v.ActiveApps, v.PendingApps = begun[q], int32(l.apps)-begun[q]
+		}
 	}
 	return v
 }

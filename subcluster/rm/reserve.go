@@ -88,7 +88,7 @@ func (m *Machine) lacks(s *size, n *node) float64 {
 
 func (m *Machine) reserve(w *want, n *node, at level3) {
 	h := &reservation{want: w, node: n, size: w.size, at: at}
-	w.hold, n.hold = h, h
+	w.hold, n.hold, n.held = h, h, true
 	m.reserved++
 	m.count.reservedContainers++
 	m.heldCharge(w.attempt.app, h.size, 1)
@@ -96,7 +96,7 @@ func (m *Machine) reserve(w *want, n *node, at level3) {
 }
 
 func (m *Machine) unreserve(h *reservation) {
-	h.want.hold, h.node.hold = nil, nil
+	h.want.hold, h.node.hold, h.node.held = nil, nil, false
 	m.reserved--
 	m.count.reservedContainers--
 	m.heldCharge(h.want.attempt.app, h.size, -1)

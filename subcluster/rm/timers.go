@@ -5,10 +5,7 @@ package rm
 import "time"
 
 // link is an element's place in a list.
-type link[T comparable] struct {
-	prev, next T
-	in         bool
-}
+type link[T comparable] struct{ prev, next T }
 
 // list is a doubly linked list through its elements, oldest first. Waits of
 // one length each (silent nodes, silent masters, containers nobody started)
@@ -23,7 +20,7 @@ func (l *list[T]) append(x T) {
 	var none T
 	l.remove(x)
 	k := l.link(x)
-	k.prev, k.next, k.in = l.last, none, true
+	k.prev, k.next = l.last, none
 	if l.last != none {
 		l.link(l.last).next = x
 	} else {
@@ -35,13 +32,13 @@ func (l *list[T]) append(x T) {
 func (l *list[T]) remove(x T) {
 	var none T
 	k := l.link(x)
-	if !k.in {
-		return
-	}
-	if k.prev != none {
+	switch {
+	case k.prev != none:
 		l.link(k.prev).next = k.next
-	} else {
+	case l.first == x:
 		l.first = k.next
+	default:
+		return
 	}
 	if k.next != none {
 		l.link(k.next).prev = k.prev
@@ -49,6 +46,12 @@ func (l *list[T]) remove(x T) {
 		l.last = k.prev
 	}
 	*k = link[T]{}
+}
+
+// has reports whether x is in the list.
+func (l *list[T]) has(x T) bool {
+	var none T
+	return l.first == x || l.link(x).prev != none
 }
 
 // timer is a deadline of its own length.

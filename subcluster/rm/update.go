@@ -126,11 +126,9 @@ func (m *Machine) updated(t *attempt, c *container, kind UpdateKind) {
 func (m *Machine) setSize(c *container, s *size) {
 	a := c.owner.app
 	m.charge(a, c.size, -1)
-	c.node.used.sub(&c.size.v)
 	c.node.free.add(&c.size.v)
 	c.size = s
 	m.charge(a, s, 1)
-	c.node.used.add(&s.v)
 	c.node.free.sub(&s.v)
 	m.placeInIndex(c.node)
 	m.roomOn(c.node)

@@ -35,7 +35,6 @@ func (s *Sketch) Undo() {
 func (s *Sketch) shift(a *app, n *node, v *vec, sign int64) {
 	m := s.m
 	apply := func(sign int64) {
-		n.used.addTimes(v, sign)
 		n.free.addTimes(v, -sign)
 		m.placeInIndex(n)
 		a.used.addTimes(v, sign)
@@ -48,8 +47,7 @@ func (s *Sketch) shift(a *app, n *node, v *vec, sign int64) {
 		}
 	}
 	// Where in its cell a node stands decides ties, so it is put back too.
-	cell := n.links[0]
-	rackCell := n.links[1]
+	cell, rackCell := n.links, n.inRack
 	apply(sign)
 	s.undo = append(s.undo, func() {
 		apply(-sign)
@@ -102,7 +100,7 @@ func (s *Sketch) Resize(on creel.NodeID, r creel.Resource) error {
 		m.tree.version++
 		m.placeInIndex(n)
 	}
-	cell, rackCell := n.links[0], n.links[1]
+	cell, rackCell := n.links, n.inRack
 	apply(1)
 	s.undo = append(s.undo, func() {
 		apply(-1)
