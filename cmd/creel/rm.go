@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -112,6 +113,13 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 			m.MaxAllocation = m.MaxAllocation.With(t.Name, 1<<62)
 		}
 	}
+	if fairScheduler(s) {
+		step, err := increment(s, m.ResourceTypes)
+		if err != nil {
+			return m, usage(err)
+		}
+		m.Increment = step
+	}
 	m.MaxAttempts = s.Int("yarn.resourcemanager.am.max-attempts")
 	m.NodeExpiry = s.Duration("yarn.nm.liveness-monitor.expiry-interval-ms")
 	m.MasterExpiry = s.Duration("yarn.am.liveness-monitor.expiry-interval-ms")
@@ -132,6 +140,37 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	return m, nil
 }
 
+func fairScheduler(s *settings.Settings) bool {
+	return strings.HasSuffix(s.String("yarn.resourcemanager.scheduler.class"), "FairScheduler")
+}
+
+// increment is the step in which FairScheduler gives room: 1024 MiB and 1 vcore
+// unless it is set, and 1 of any other type. The key of the type wins over the
+// older ones of memory and vcores.
+func increment(s *settings.Settings, types []rm.ResourceType) (creel.Resource, error) {
+	step := creel.NewResource(s.Long("yarn.scheduler.increment-allocation-mb"), s.Long("yarn.scheduler.increment-allocation-vcores"))
+	for _, t := range append([]rm.ResourceType{{Name: creel.MemoryName, Unit: "Mi"}, {Name: creel.VCoresName}}, types...) {
+		v, ok := s.Lookup("yarn.resource-types." + t.Name + ".increment-allocation")
+		if !ok {
+			continue
+		}
+		text := strings.TrimSpace(v.Text)
+		digits := strings.TrimRight(text, "pnumkMGTPi")
+		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+		if err == nil && n < 0 {
+			err = fmt.Errorf("%q is below 0", text)
+		}
+		if unit := text[len(digits):]; err == nil && unit != "" {
+			n, err = creel.ConvertUnits(n, unit, t.Unit)
+		}
+		if err != nil {
+			return step, fmt.Errorf("%s: %s: %w; give a whole number, with a unit if not in %q", v.Origin, v.Key, err, t.Unit)
+		}
+		step = step.With(t.Name, n)
+	}
+	return step, nil
+}
+
 // queueConfig reads the queue file of the scheduler that is named.
 func queueConfig(s *settings.Settings, reload bool) (rm.QueueConfig, error) {
 	opt := rm.ConfigOptions{
@@ -148,7 +187,7 @@ func queueConfig(s *settings.Settings, reload bool) (rm.QueueConfig, error) {
 			opt.ResourceTypes = append(opt.ResourceTypes, rm.ResourceType{Name: name})
 		}
 	}
-	if strings.HasSuffix(s.String("yarn.resourcemanager.scheduler.class"), "FairScheduler") {
+	if fairScheduler(s) {
 		path, data, err := s.FairSchedulerFile()
 		if err != nil {
 			return rm.QueueConfig{}, err

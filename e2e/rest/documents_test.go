@@ -49,6 +49,12 @@ var requestLines string
 //go:embed testdata/known.txt
 var knownLines string
 
+//go:embed testdata/fair-requests.txt
+var fairRequestLines string
+
+//go:embed testdata/fair-known.txt
+var fairKnownLines string
+
 func lines(t *testing.T, text, separator string, fields int) (out [][]string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -67,15 +73,15 @@ func lines(t *testing.T, text, separator string, fields int) (out [][]string) {
 	return out
 }
 
-func requests(t *testing.T) (out []request) {
-	for _, p := range lines(t, requestLines, " ", 4) {
+func requests(t *testing.T, text string) (out []request) {
+	for _, p := range lines(t, text, " ", 4) {
 		out = append(out, request{p[0], p[1], p[2], p[3]})
 	}
 	return out
 }
 
-func rules(t *testing.T) (out []*rule) {
-	for _, p := range lines(t, knownLines, "|", 3) {
+func rules(t *testing.T, text string) (out []*rule) {
+	for _, p := range lines(t, text, "|", 3) {
 		if !slices.Contains([]string{differs, missing, extra, anyhow, may}, p[1]) || p[2] == "" {
 			t.Fatalf("not understood: %v", p)
 		}
@@ -188,7 +194,7 @@ func equal(a, b string) bool {
 	return ok1 && ok2 && (a[0] == '"') == (b[0] == '"') && math.Abs(x-y) <= 1e-5*math.Max(math.Abs(x), math.Abs(y))
 }
 
-func compare(t *testing.T, where string, known []*rule, theirs, ours facts) {
+func compare(t *testing.T, where, file string, known []*rule, theirs, ours facts) {
 	t.Helper()
 	var found []string
 	for _, path := range slices.Sorted(maps.Keys(theirs)) {
@@ -206,7 +212,7 @@ func compare(t *testing.T, where string, known []*rule, theirs, ours facts) {
 		}
 	}
 	if len(found) > 0 {
-		t.Errorf("%d differences that testdata/known.txt does not know:\n%s", len(found), strings.Join(found, "\n"))
+		t.Errorf("%d differences that %s does not know:\n%s", len(found), file, strings.Join(found, "\n"))
 	}
 }
 
@@ -216,7 +222,6 @@ var patient = hadoop.Conf{"yarn.client.nodemanager-connect.max-wait-ms": "360000
 
 // Every document and every change, asked of both in the same state.
 func TestDocuments(t *testing.T) {
-	known := rules(t)
 	theirRM := hadoop.StartRM(t, hadoop.RM{Conf: patient})
 	theirs := newSystem(t, "Hadoop", theirRM.Process, theirRM.Addresses)
 	ourRM := rm.Start(t, rm.Options{Volatile: true, Conf: patient})
@@ -230,8 +235,47 @@ func TestDocuments(t *testing.T) {
 		nodes := theirs.answer(t, request{name: "beans", method: "GET", path: "/jmx?qry=Hadoop:service=ResourceManager,name=ClusterMetrics"}, "")
 		return queue[bean+"QueueMetrics,q0=root,q1=default].PendingContainers"] == "5" && nodes[bean+"ClusterMetrics].NumActiveNMs"] == "2"
 	})
+	compareAll(t, theirs, ours, requests(t, requestLines), "testdata/known.txt", rules(t, knownLines))
+}
+
+// The documents that speak of queues, under FairScheduler's file.
+func TestFairSchedulerDocuments(t *testing.T) {
+	const file = `<?xml version="1.0"?>
+<allocations>
+  <defaultQueueSchedulingPolicy>drf</defaultQueueSchedulingPolicy>
+  <queue name="default"><schedulingPolicy>fair</schedulingPolicy><weight>3</weight><minResources>1024 mb,1 vcores</minResources><maxResources>12288 mb,12 vcores</maxResources><maxRunningApps>9</maxRunningApps></queue>
+  <queue name="other"><schedulingPolicy>fifo</schedulingPolicy><maxAMShare>0.8</maxAMShare></queue>
+  <queue name="dept" type="parent"><queue name="a"><weight>2</weight></queue><queue name="b"><allowPreemptionFrom>false</allowPreemptionFrom></queue></queue>
+</allocations>`
+	allocations := filepath.Join(t.TempDir(), "fair-scheduler.xml")
+	if err := os.WriteFile(allocations, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	conf := hadoop.Conf{
+		"yarn.resourcemanager.scheduler.class":   "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler",
+		"yarn.scheduler.fair.allocation.file":    allocations,
+		"yarn.scheduler.fair.update-interval-ms": "50",
+	}
+	maps.Copy(conf, patient)
+	theirRM := hadoop.StartRM(t, hadoop.RM{Conf: conf})
+	theirs := newSystem(t, "Hadoop", theirRM.Process, theirRM.Addresses)
+	ourRM := rm.Start(t, rm.Options{Volatile: true, Conf: conf})
+	ours := newSystem(t, "creel", ourRM.Process, ourRM.Addresses)
+	theirs.play()
+	ours.play()
+	theirs.until("its shares have caught up", func() bool {
+		f := theirs.answer(t, request{name: "shares", method: "GET", path: "/ws/v1/cluster/scheduler"}, "application/json")
+		return f[".scheduler.schedulerInfo.rootQueue.fairResources.memory"] == "16384"
+	})
+	compareAll(t, theirs, ours, requests(t, fairRequestLines), "testdata/fair-known.txt", rules(t, fairKnownLines))
+}
+
+// compareAll asks both for everything, in JSON and in XML. A rule that excuses
+// nothing any more is reported.
+func compareAll(t *testing.T, theirs, ours *system, all []request, file string, known []*rule) {
+	t.Helper()
 	fields := 0
-	for _, q := range requests(t) {
+	for _, q := range all {
 		accepts := []string{"application/json"}
 		switch {
 		case !strings.HasPrefix(q.path, "/ws/"):
@@ -248,13 +292,13 @@ func TestDocuments(t *testing.T) {
 				}
 				where += ":xml"
 			}
-			compare(t, where, known, a, ours.answer(t, q, accept))
+			compare(t, where, file, known, a, ours.answer(t, q, accept))
 			fields += len(a)
 		}
 	}
 	for _, r := range known {
 		if !r.used && r.kind != may {
-			t.Errorf("testdata/known.txt: %s | %s is no difference any more", r.pattern, r.kind)
+			t.Errorf("%s: %s | %s is no difference any more", file, r.pattern, r.kind)
 		}
 	}
 	t.Logf("%d fields compared, %d rules", fields, len(known))

@@ -82,7 +82,7 @@ func (m *Machine) mayActivate(a *app) (Limit, *queue) {
 		return LimitNone, nil
 	}
 	q := a.queue
-	all, one := m.masterLimit(q)
+	all, one := m.masterLimit(q, inDecisions)
 	with := q.leaf.amUsed
 	with.add(&a.amSize.v)
 	// One master may always start, or a small queue would never run anything.

@@ -139,20 +139,19 @@ func (m *Machine) headroom(a *app) vec {
 // masterLimit is what masters of a leaf may use together, and those of one
 // user: a share of the larger of the queue's guarantee and its limit of the
 // moment (CapacityScheduler), or of its fair share (FairScheduler).
-func (m *Machine) masterLimit(q *queue) (all, one vec) {
+func (m *Machine) masterLimit(q *queue, s shareSet) (all, one vec) {
 	if q.maxAM < 0 {
 		return vecMax, vecMax
 	}
 	base := q.sized().guaranteed
 	if m.tree.spec.Scheduler == Fair {
-		m.refreshShares()
-		base = q.share
+		m.refreshShares(s)
+		base = q.shares[s].share
 		if base.isZero() {
 			base = q.max
 			base.min(&m.total)
 		}
-		all = scaleUp(&base, q.maxAM, &m.step, m.t.n)
-		return all, vecMax
+		return scaleUp(&base, q.maxAM, &vec{}, m.t.n), vecMax // in any units, not in steps
 	}
 	limit := m.queueLimit(q)
 	for i := 0; i < m.t.n; i++ { // Hadoop's limit of the moment is in whole steps

@@ -4,7 +4,6 @@ package rm
 
 import (
 	"math"
-	"time"
 
 	"github.com/creelrm/creel"
 )
@@ -17,10 +16,12 @@ type tree struct {
 	all    []*queue          // parents before children, in configured order
 	names  map[string]*queue // leaf name -> queue, nil when ambiguous
 
-	stale    bool     // the cluster changed size: amounts are to be computed anew
-	version  int64    // rises when amounts are to be computed anew
-	watched  []*queue // those that limits stop or that have applications in line
-	sharesAt int64    // when FairScheduler shares were computed; 0 = they are out of date
+	stale    bool      // the cluster changed size: amounts are to be computed anew
+	version  int64     // rises when amounts are to be computed anew
+	watched  []*queue  // those that limits stop or that have applications in line
+	sharesAt int64     // when FairScheduler's shares were computed for decisions; 0 = they are out of date
+	actives  uint64    // rises when a leaf gets its first application or loses its last
+	toldAt   [2]uint64 // version and actives that the shares in views are of
 }
 
 // queue is one live queue. Amounts are of this machine's whole cluster.
@@ -53,7 +54,7 @@ type queue struct {
 	hierarchical             bool // its children are ordered by hierarchical DRF
 	largest                  vec
 	maxAM                    float64
-	share, steady            vec // FairScheduler's shares, as of tree shares time
+	shares                   [shareSets]fairShares // FairScheduler's
 
 	used, held, pending                      vec // held: reserved
 	containers, heldContainers, pendingCount int32
@@ -537,7 +538,3 @@ func (m *Machine) MayAdminister(queue string, user string, groups []string) bool
 	}
 	return false
 }
-
-// shareRefresh is how old FairScheduler shares may be before they are computed
-// anew: the default of yarn.scheduler.fair.update-interval-ms.
-const shareRefresh = int64(500 * time.Millisecond)

@@ -37,6 +37,7 @@ type AppView struct {
 	KillDone    bool // a kill has reached the final state
 
 	InScheduler      bool // the current attempt holds or may get resources
+	Partitioned      bool // its use is told by partition (CapacityScheduler)
 	Containers       int32
 	Reserved         int32
 	Used             creel.Resource
@@ -127,6 +128,7 @@ type QueueView struct {
 	Spec     Queue // as configured, without Children
 
 	Guaranteed, Max                                      creel.Resource // of the cluster as it is now
+	Minimum                                              creel.Resource // FairScheduler: minResources
 	Used, Reserved                                       creel.Resource
 	Pending                                              creel.Resource
 	Demand                                               creel.Resource // used and pending

@@ -59,7 +59,7 @@ func (m *Machine) whyNotActive(a *app, w *Why) {
 		w.Text = fmt.Sprintf("User %s runs %d applications of at most %d at once.", a.sub.User, w.Count, w.Max)
 		w.Try = "wait until one ends, or raise the user's limit of parallel applications"
 	case LimitAM, LimitUserAM:
-		all, one := m.masterLimit(q)
+		all, one := m.masterLimit(q, inViews)
 		used, who, bound := q.leaf.amUsed, "Masters in queue "+string(q.path), all
 		if limit == LimitUserAM {
 			used, who, bound = a.user.amUsed, "Masters of user "+a.sub.User+" in queue "+string(q.path), one

@@ -290,7 +290,7 @@ func (o *Door) appFields(w *writer, s *shown, now time.Time, deselect map[string
 	if !a.Unmanaged && !deselect["amNodeLabelExpression"] {
 		w.Text("amNodeLabelExpression", masterLabel(a))
 	}
-	if a.InScheduler && !deselect["resourceInfo"] {
+	if a.Partitioned && !deselect["resourceInfo"] {
 		w.Object("resourceInfo", func(w *writer) {
 			w.List("resourceUsagesByPartition", 1, func(w *writer, _ int) {
 				w.Text("partitionName", "")

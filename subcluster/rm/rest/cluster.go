@@ -61,7 +61,10 @@ func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
 func (o *Door) metrics(w http.ResponseWriter, r *http.Request) {
 	var v rm.ClusterView
 	var use nodeUse
-	if err := o.read(r.Context(), func(m *rm.Machine, now time.Time) { v, use = m.Cluster(), o.usage(m, now) }); err != nil {
+	var fair bool
+	if err := o.read(r.Context(), func(m *rm.Machine, now time.Time) {
+		v, use, fair = m.Cluster(), o.usage(m, now), m.Spec().Scheduler == rm.Fair
+	}); err != nil {
 		o.refuse(w, r, err)
 		return
 	}
@@ -104,11 +107,15 @@ func (o *Door) metrics(w http.ResponseWriter, r *http.Request) {
 		w.Int("activeNodes", m.ActiveNodes)
 		w.Int("shutdownNodes", m.ShutdownNodes)
 		w.Int("containerAssignedPerSecond", m.ContainersPerSecond)
-		o.resource(w, "totalUsedResourcesAcrossPartition", v.Used)
-		o.resource(w, "totalClusterResourcesAcrossPartition", v.Total)
-		o.resource(w, "totalReservedResourcesAcrossPartition", v.Reserved)
-		w.Int("totalAllocatedContainersAcrossPartition", m.ContainersAllocated)
-		w.Bool("crossPartitionMetricsAvailable", true)
+		if !fair { // FairScheduler knows no partitions
+			o.resource(w, "totalUsedResourcesAcrossPartition", v.Used)
+			o.resource(w, "totalClusterResourcesAcrossPartition", v.Total)
+			o.resource(w, "totalReservedResourcesAcrossPartition", v.Reserved)
+			w.Int("totalAllocatedContainersAcrossPartition", m.ContainersAllocated)
+		} else {
+			w.Int("totalAllocatedContainersAcrossPartition", 0)
+		}
+		w.Bool("crossPartitionMetricsAvailable", !fair)
 		w.Int("rmEventQueueSize", 0)
 		w.Int("schedulerEventQueueSize", 0)
 	})
@@ -351,7 +358,7 @@ func (o *Door) scheduler(w http.ResponseWriter, r *http.Request) {
 	o.reply(w, r, http.StatusOK, "scheduler", rooted, func(w *writer) {
 		if fair {
 			w.Typed("schedulerInfo", "fairScheduler", func(w *writer) {
-				w.Object("rootQueue", func(w *writer) { o.fairQueue(w, root, queues, total) })
+				w.Object("rootQueue", func(w *writer) { o.fairQueue(w, root, queues, total, bound) })
 			})
 			return
 		}

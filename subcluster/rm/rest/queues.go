@@ -4,6 +4,7 @@ package rest
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -356,16 +357,20 @@ func lifeSeconds(d time.Duration) int64 {
 func fairPolicy(q *rm.QueueView) string {
 	switch q.Spec.Policy {
 	case rm.Fifo:
-		return "fifo"
+		return "FIFO"
 	case rm.DRF, rm.HDRF:
-		return "drf"
+		return "DRF"
 	}
 	return "fair"
 }
 
-func (o *Door) fairQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, total creel.Resource) {
-	w.Int("maxApps", int64(q.MaxApps))
-	o.resource(w, "minResources", q.Guaranteed)
+func (o *Door) fairQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, total creel.Resource, b bounds) {
+	w.Int("maxApps", int64(cmp.Or(q.Spec.MaxParallelApps, math.MaxInt32)))
+	if q.Spec.Minimum.Unit == rm.Unset { // Hadoop's nothing bears the bounds of a container
+		o.bounded(w, "minResources", q.Minimum, b)
+	} else {
+		o.resource(w, "minResources", q.Minimum)
+	}
 	o.resource(w, "maxResources", q.Max)
 	o.resource(w, "usedResources", q.Used)
 	o.resource(w, "amUsedResources", q.AMUsed)
@@ -384,7 +389,7 @@ func (o *Door) fairQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm
 	w.Bool("preemptable", !q.Spec.PreemptionDisabled)
 	if below := children(q, all); len(below) > 0 {
 		w.Object("childQueues", func(w *writer) {
-			w.TypedList("queue", len(below), leafClass(below, "fairSchedulerLeafQueueInfo"), func(w *writer, i int) { o.fairQueue(w, below[i], all, total) })
+			w.TypedList("queue", len(below), leafClass(below, "fairSchedulerLeafQueueInfo"), func(w *writer, i int) { o.fairQueue(w, below[i], all, total, b) })
 		})
 	}
 	if q.Leaf {

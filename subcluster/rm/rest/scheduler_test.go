@@ -110,7 +110,7 @@ func TestFairSchedulerFields(t *testing.T) {
 		has(t, name, names, "type "+fairFields+" numPendingApps numActiveApps")
 	}
 	walk(info["rootQueue"])
-	if policies["root.a"] != "fair" || policies["root.p.b"] != "fifo" || policies["root"] != "fair" || len(policies) < 4 {
+	if policies["root.a"] != "fair" || policies["root.p.b"] != "FIFO" || policies["root"] != "fair" || len(policies) < 4 {
 		t.Errorf("policies: %v", policies)
 	}
 	x := c.call("GET", base+"/scheduler", "", "Accept", "application/xml").body
