@@ -75,11 +75,8 @@ func (a *Auditor) Check() error {
 // bound checks that a queue did not grow beyond its maximum. It may stand above
 // when the cluster or the maximum shrank.
 func (a *Auditor) bound(c *auditor, q *queue) {
-	if !q.sized().bounded {
-		return
-	}
 	was := a.used[q]
-	for i := 0; i < a.m.t.check; i++ {
+	for i := 0; q.sized().bounded && i < a.m.t.check; i++ {
 		if q.used[i] > q.max[i] && q.used[i] > was[i] {
 			c.fail("queue %s grew from %v to %v, above its maximum %v", q.path, was, q.used, q.max)
 		}
