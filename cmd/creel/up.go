@@ -97,6 +97,10 @@ func runUp(ctx context.Context, f *upFlags, out io.Writer) (err error) {
 		}
 	}
 	f.welcome(out, fed, dir, clients)
+	if err := d.debugDoor(s); err != nil {
+		return err
+	}
+	defer ballast()()
 	return d.serve(ctx, &f.daemonFlags, true)
 }
 
