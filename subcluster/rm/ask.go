@@ -204,7 +204,11 @@ func (m *Machine) served(w *want, n *node, at level3) {
 			w.lower(n.host)
 		}
 		if at <= atRack {
+			named := len(w.racks) > 0
 			w.lower(n.rack.name)
+			if named && len(w.racks) == 0 && len(w.hosts) > 0 {
+				m.retry(w.attempt.app.queue) // hosts whose racks were not named count now; see rackAsked
+			}
 		}
 	}
 	m.setCount(w, w.count-1, w.size)
