@@ -37,6 +37,7 @@ type routerConfig struct {
 	policy             policies.Policy // of queues without a document
 	remote             remote.Config
 	submitTime         time.Duration // of one submission, over all members it tries
+	maxTries           int           // subclusters that one submission is offered to at most
 	homes, kept        int           // homes and decisions remembered
 	dashboard          bool
 	rpc                hrpc.Config
@@ -53,7 +54,7 @@ func routerSettings(s *settings.Settings) (routerConfig, error) {
 		policy: policy,
 		client: s.Listen("yarn.router.clientrm.address", "yarn.router.bind-host"), admin: s.Listen("yarn.router.rmadmin.address", "yarn.router.bind-host"), web: s.Listen("yarn.router.webapp.address", "yarn.router.bind-host"),
 		user: s.String("creel.router.proxy-user"), poll: s.Duration("creel.store.poll-interval"), homeTTL: s.Duration("creel.store.home-ttl"),
-		submitTime: s.Duration("creel.router.submit-timeout"), homes: s.Int("creel.router.home-cache"), kept: s.Int("creel.router.decisions-kept"),
+		submitTime: s.Duration("creel.router.submit-timeout"), maxTries: 1 + max(s.Int("yarn.router.submit.retry"), 0), homes: s.Int("creel.router.home-cache"), kept: s.Int("creel.router.decisions-kept"),
 		dashboard: s.Bool("creel.router.dashboard"), rpc: rpcLimits(s, "yarn.resourcemanager.client.thread-count"), log: slog.Default(),
 	}
 	c.remote = remote.Config{User: c.user, Interceptors: clientInterceptors(s), OpenFor: s.Duration("creel.router.breaker.open-time"), Trips: uint32(s.Int("creel.router.breaker.failures"))}
@@ -95,7 +96,7 @@ func newRouter(c routerConfig, store statestore.Store, started time.Time) (*rout
 			p, _ := now.For(q)
 			return p
 		},
-		Homes: known, Pool: pool, Kept: c.kept, Seed: rand.Uint64(), SubmitTime: c.submitTime,
+		Homes: known, Pool: pool, Kept: c.kept, Seed: rand.Uint64(), SubmitTime: c.submitTime, MaxTries: c.maxTries,
 		Known: routerrpc.Known(func(id creel.SubclusterID) (*remote.Member, error) { return gate.Member(id) }),
 	})
 	rpcConf := c.rpc

@@ -42,7 +42,6 @@ var creelRouterKeys = []Setting{
 	{Key: "creel.router.forward-timeout", Type: Duration, Default: "10s", Doc: "How long one subcluster may take to answer a forwarded call."},
 	{Key: "creel.router.submit-timeout", Type: Duration, Default: "30s", Doc: "How long a submission may take over all subclusters that it tries."},
 	{Key: "creel.router.list-timeout", Type: Duration, Default: "5s", Doc: "How long a list waits for its slowest subcluster."},
-	{Key: "creel.router.view-max-age", Type: Duration, Default: "30s", Doc: "How old the view of members may be before the router is not ready."},
 	{Key: "creel.router.breaker.failures", Type: Int, Default: "5", Doc: "Failures in a row after which a subcluster is left alone for a while."},
 	{Key: "creel.router.breaker.open-time", Type: Duration, Default: "5s", Doc: "For how long."},
 	{Key: "creel.router.home-cache", Type: Int, Default: "100000", Doc: "Homes of applications that a router remembers."},

@@ -34,8 +34,7 @@ type Config struct {
 	// SubmitTime bounds the calls of a submission to all members that it
 	// tries; 0: the caller's context alone does.
 	SubmitTime time.Duration
-	// Lookup answers "who has it" for an application that the store does not
-	// know, by asking everyone. It costs a call to each member.
+	// MaxTries bounds the members that a submission is offered to; 0 is all.
 	MaxTries int
 }
 
