@@ -56,7 +56,7 @@ func (d *door) call(ctx context.Context, what amrmproxy.FromAM) error {
 	if !ok {
 		return &creel.Error{Kind: creel.ErrInvalidToken, What: "no AMRM token", Why: "the connection has none", Try: "connect with the token of the attempt"}
 	}
-	d.proxy.Call(*who, what, hrpc.Later(ctx))
+	d.proxy.Call(*who, what, hrpc.LaterSending(ctx))
 	return hrpc.ErrLater
 }
 

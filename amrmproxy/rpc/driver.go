@@ -228,7 +228,9 @@ func (d *driver) send(ctx context.Context, a amrmproxy.Send) {
 		to.Credential = &hrpc.Credential{Identifier: t.GetIdentifier(), Password: t.GetPassword(), Kind: t.GetKind(), Service: t.GetService()}
 	}
 	d.p.count.calls.Add(1)
-	d.children.Go(func() {
+	d.children.Add(1)
+	d.p.hands.give(func() {
+		defer d.children.Done()
 		ctx, cancel := context.WithTimeout(ctx, d.p.cfg.CallTime)
 		defer cancel()
 		e := amrmproxy.Answered{Member: a.Member, Seq: a.Seq}

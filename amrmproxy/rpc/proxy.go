@@ -121,6 +121,7 @@ type counters struct {
 type Proxy struct {
 	cfg   Config
 	count counters
+	hands hands
 	seen  atomic.Pointer[picture]
 	see   sync.Mutex // guards the making of a new picture
 
@@ -141,7 +142,7 @@ func New(cfg Config) (*Proxy, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Proxy{cfg: cfg.withDefaults(), sessions: map[creel.AttemptID]*driver{}}, nil
+	return &Proxy{cfg: cfg.withDefaults(), sessions: map[creel.AttemptID]*driver{}, hands: newHands()}, nil
 }
 
 // Run lets sessions live until ctx ends, then stops them where they are: their
@@ -156,7 +157,8 @@ func (p *Proxy) Run(ctx context.Context) error {
 	p.base = nil
 	p.mu.Unlock()
 	cancel()
-	p.wg.Wait()
+	p.wg.Wait() // and with the sessions their calls
+	p.hands.dismiss()
 	return nil
 }
 

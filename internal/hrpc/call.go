@@ -81,6 +81,15 @@ func Later(ctx context.Context) (reply func(response proto.Message, err error)) 
 	return CallFrom(ctx).later()
 }
 
+// LaterSending is Later for callers whose time is their own: reply makes the
+// system call itself, and no other goroutine is woken for it.
+func LaterSending(ctx context.Context) (reply func(response proto.Message, err error)) {
+	c := CallFrom(ctx)
+	reply = c.later()
+	c.sends = true
+	return reply
+}
+
 // LaterRaw is Later for raw handlers. The response bytes are copied by reply.
 func LaterRaw(ctx context.Context) (reply func(response []byte, err error)) {
 	return CallFrom(ctx).laterRaw()

@@ -23,6 +23,7 @@ type callState struct {
 	dones    []func(proto.Message, error)
 	release  func()
 	taken    bool // Later was taken
+	sends    bool // and the one who answers makes the system call
 	counted  bool // conn.begin was called
 	answered atomic.Bool
 }
@@ -376,7 +377,7 @@ func (c *Call) finish(out outcome) {
 		return
 	}
 	b := c.encode(getBuffer(0), out)
-	if c.taken {
+	if c.taken && !c.sends {
 		c.conn.w.later(b)
 	} else {
 		c.conn.w.post(b, c.conn.inFlight.Load() > 1)
