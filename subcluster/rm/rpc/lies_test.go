@@ -221,6 +221,45 @@ func TestAStaleAttempt(t *testing.T) {
 	c.untilState("bob", id, pb.YarnApplicationStateProto_RUNNING)
 }
 
+// Ids of a life that was never, or is yet to come: YARN passes over a release
+// of what is not there, refuses an update in the answer, and does not know the
+// container at the client's door. What is there stays.
+func TestContainersOfAnotherEpoch(t *testing.T) {
+	c := start(t, config())
+	c.nodes(1, nil)
+	ctx := t.Context()
+	id, amrm := c.launchUnmanaged("bob", nil)
+	am := c.master(amrm)
+	must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
+	a := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: ask(1, 128, 1)}))
+	if len(a.GetAllocatedContainers()) != 1 {
+		t.Fatalf("it got %v", a)
+	}
+	mine := pb.ToContainerID(a.GetAllocatedContainers()[0].GetId())
+	last := a.GetResponseId()
+	for _, epoch := range []int64{mine.Epoch() + 1, 1 << 22} {
+		other := creel.NewContainerID(mine.Attempt, epoch, mine.Sequence())
+		r := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: &last, Release: []*pb.ContainerIdProto{pb.FromContainerID(other)}, UpdateRequests: []*pb.UpdateContainerRequestProto{{
+			ContainerVersion: new(int32(0)), ContainerId: pb.FromContainerID(other), UpdateType: pb.ContainerUpdateTypeProto_INCREASE_RESOURCE.Enum(), Capability: pb.FromResource(creel.NewResource(256, 1))}}}))
+		last = r.GetResponseId()
+		if n := len(r.GetCompletedContainerStatuses()); n != 0 {
+			t.Errorf("epoch %d: a release ended %v", epoch, r.GetCompletedContainerStatuses())
+		}
+		if e := r.GetUpdateErrors(); len(e) != 1 || e[0].GetReason() != "INVALID_CONTAINER_ID" {
+			t.Errorf("epoch %d: an update is answered %v", epoch, e)
+		}
+		if _, err := c.as("bob").GetContainerReport(ctx, &pb.GetContainerReportRequestProto{ContainerId: pb.FromContainerID(other)}); !errors.Is(err, creel.ErrContainerNotFound) {
+			t.Errorf("epoch %d: a report of it: %v", epoch, err)
+		}
+		if _, err := c.as("bob").SignalToContainer(ctx, &pb.SignalContainerRequestProto{ContainerId: pb.FromContainerID(other), Command: pb.SignalContainerCommandProto_GRACEFUL_SHUTDOWN.Enum()}); err == nil || !strings.Contains(err.Error(), "absent container") {
+			t.Errorf("epoch %d: a signal to it: %v", epoch, err)
+		}
+	}
+	if list := must(c.as("bob").GetContainers(ctx, &pb.GetContainersRequestProto{ApplicationAttemptId: pb.FromAttemptID(mine.Attempt)})).GetContainers(); len(list) != 1 {
+		t.Errorf("%d containers of %v are left", len(list), id)
+	}
+}
+
 func TestListsOfHostsAreInForceFromTheStart(t *testing.T) {
 	cfg := config()
 	var files atomic.Pointer[rpc.Hosts] // nil: they cannot be read
