@@ -44,7 +44,7 @@ func (m *Machine) RegisterMaster(now time.Time, r *RegisterMaster) (Registered, 
 	if a.sub.KeepContainers {
 		if t.registered {
 			t.previous = t.previous[:0]
-			for c := t.containers; c != nil; c = c.ownNext {
+			for c := range t.containers() {
 				if c.state != cAllocated && !c.master {
 					t.previous = append(t.previous, c.id())
 				}
@@ -227,12 +227,12 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	clear(t.fresh)
 	t.fresh = t.fresh[:0]
 	out.FromPrevious, out.NMTokens = m.takePrevious(t, out.FromPrevious, out.NMTokens)
-	out.Completed = append(out.Completed, t.done...)
-	for i := range t.done {
-		t.told = append(t.told, told{t.done[i].ID, t.done[i].node})
+	clear(out.Completed[:cap(out.Completed)])
+	out.Completed, t.done = t.done, out.Completed
+	for i := range out.Completed {
+		c := &out.Completed[i]
+		t.told = append(t.told, told{c.ID, c.node})
 	}
-	clear(t.done)
-	t.done = t.done[:0]
 	out.Updated = append(out.Updated, t.updated...)
 	t.updated = t.updated[:0]
 	out.UpdateErrors = append(out.UpdateErrors, t.errors...)

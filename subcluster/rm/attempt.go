@@ -4,6 +4,7 @@ package rm
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -72,8 +73,7 @@ type attempt struct {
 	growing    []growth // increases that wait for room
 	black      blacklist
 	lastSeq    int64
-	live       living     // containers with this attempt's number in their id
-	containers *container // containers it owns
+	live       living // containers with this attempt's number in their id
 
 	// What it is to be told.
 	fresh    []*container
@@ -100,6 +100,20 @@ type told struct {
 
 func (t *attempt) over() bool {
 	return t.state == tFinished || t.state == tFailed || t.state == tKilled || t.state == tFinalSaving && t.target != tFinished
+}
+
+// containers gives those it owns: of its own number, and those it keeps of
+// earlier attempts, the oldest first. They may end on the way.
+func (t *attempt) containers() iter.Seq[*container] {
+	return func(yield func(*container) bool) {
+		for _, of := range t.app.attempts {
+			for c := range of.live.all() {
+				if c.owner == t && !yield(c) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // schedulable: its asks count.
@@ -147,10 +161,8 @@ func (m *Machine) newAttempt(a *app) {
 
 // inherit hands the living containers of an ended attempt to the next one.
 func (m *Machine) inherit(t, prev *attempt) {
-	for c := prev.containers; c != nil; c = prev.containers {
-		c.disown()
+	for c := range prev.containers() {
 		c.owner = t
-		c.own()
 		if c.state != cAllocated {
 			t.previous = append(t.previous, c.id())
 		}
@@ -341,7 +353,7 @@ func (m *Machine) attemptOver(t *attempt, s attemptState) {
 }
 
 func (m *Machine) killContainers(t *attempt) {
-	for c := t.containers; c != nil; c = t.containers {
+	for c := range t.containers() {
 		id, n := c.id(), c.node
 		m.end(c, cKilled, creel.ExitKilledAfterAppEnd, "", nil)
 		m.tellKill(n, id)

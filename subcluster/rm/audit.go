@@ -64,10 +64,12 @@ func (c *auditor) node(n *node) int32 {
 	m := c.m
 	var used vec
 	count := int32(0)
-	var prev *container
-	for k := n.containers; k != nil; k = k.nodeNext {
-		if k.nodePrev != prev || k.node != n {
-			c.fail("node %s: broken list of containers at %s", n.id, k.id())
+	for i, k := range n.live {
+		if k == nil {
+			continue
+		}
+		if int(k.slot) != i || k.node != n {
+			c.fail("node %s: broken list of containers at %d", n.id, i)
 			return count
 		}
 		if m.container(k.id()) != k {
@@ -76,12 +78,11 @@ func (c *auditor) node(n *node) int32 {
 		if k.state >= cCompleted {
 			c.fail("node %s: container %s is %s and still there", n.id, k.id(), k.state)
 		}
-		if k.state < cRunning != m.unlaunched.has(k) {
-			c.fail("container %s is %s; waits for its start: %v", k.id(), k.state, m.unlaunched.has(k))
+		if k.state < cRunning != (k.wait != 0 && m.unlaunched.get(k.wait) == k) {
+			c.fail("container %s is %s; waits for its start: %v", k.id(), k.state, k.wait != 0)
 		}
 		used.add(&k.size.v)
 		count++
-		prev = k
 	}
 	free := n.total
 	free.sub(&used)
@@ -185,14 +186,13 @@ func (c *auditor) apps() {
 func (c *auditor) app(a *app) (sums, bool) {
 	s := sums{apps: 1}
 	for _, t := range a.attempts {
-		for k := t.containers; k != nil; k = k.ownNext {
-			if k.owner != t {
-				c.fail("%s: container %s has another owner", t.id, k.id())
-			}
+		owns := false
+		for k := range t.containers() {
+			owns = true
 			s.used.add(&k.size.v)
 			s.containers++
 		}
-		if t.over() && t != a.current && t.containers != nil {
+		if t.over() && t != a.current && owns {
 			c.fail("%s is %s and owns containers", t.id, t.state)
 		}
 		for i, w := range t.wants {

@@ -16,7 +16,7 @@ func TestAuditorSeesWhatIsWrong(t *testing.T) {
 		"the application":     func(m *Machine) { m.appList[0].pendingCount++ },
 		"the user":            func(m *Machine) { m.appList[0].user.used[mem]-- },
 		"the index":           func(m *Machine) { m.ix.drop(m.nodeList[0], &m.nodeList[0].links) },
-		"the container lists": func(m *Machine) { m.nodeList[0].containers.node = nil },
+		"the container lists": func(m *Machine) { m.nodeList[0].live[0].node = nil },
 	} {
 		w := newWorld(t, nil)
 		w.node("n", 8192, 8, "")

@@ -74,7 +74,7 @@ func BenchmarkFlat(b *testing.B) {
 				}
 				cpu.stop(20000)
 				for _, n := range w.m.nodeList {
-					w.m.dropNotes(n)
+					w.m.notes.drop(&n.notes)
 				}
 			}
 			if pairs != b.N*20000 {

@@ -97,7 +97,7 @@ func BenchmarkEqualAsks(b *testing.B) {
 						}
 						w.release(id, ids...)
 						for _, n := range w.m.nodeList {
-							w.m.dropNotes(n)
+							w.m.notes.drop(&n.notes)
 						}
 					}
 				}
@@ -224,7 +224,7 @@ func BenchmarkChurn(b *testing.B) {
 					}
 				}
 				for _, n := range w.m.nodeList {
-					w.m.dropNotes(n)
+					w.m.notes.drop(&n.notes)
 				}
 			}
 			if err := w.m.Audit(); err != nil {

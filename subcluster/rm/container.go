@@ -33,28 +33,32 @@ func (s containerState) public() creel.ContainerState {
 	return creel.ContainerComplete
 }
 
-// container is one live container; ended ones are reused. It fills two cache
-// lines of 64 bytes, the first with what its neighbours on the node touch too.
+// container is one live container; ended ones are reused. Its end touches only
+// the first of its two cache lines, and no other container: where it stands
+// among those of its node, of its attempt and of those not seen running are
+// places in arrays.
 type container struct {
-	seq                int64    // ContainerID.ID
-	origin             *attempt // whose number is in its id
-	owner              *attempt // who is told of its end: origin, or a later attempt that kept it
-	node               *node
-	size               *size
-	nodePrev, nodeNext *container
-	execution          creel.ExecutionType
-	state              containerState
-	reason             Reason
-	master             bool
-	at                 level3
+	seq       int64    // ContainerID.ID
+	origin    *attempt // whose number is in its id
+	owner     *attempt // who is told of its end: origin, or a later attempt that kept it
+	node      *node
+	size      *size
+	wait      int64 // its number among those not seen running; 0 = it was seen
+	slot      int32 // its place in node.live
+	priority  int32
+	execution creel.ExecutionType
+	state     containerState
+	reason    Reason
+	master    bool
+	rare      bool // it has an extra
 
-	ownPrev, ownNext *container
-	waitLink         link[*container] // among those not seen running
-	created          int64            // ms
-	alloc            int64
-	priority         int32
-	version          int32
-	extra            *containerExtra // rare things
+	created int64 // ms
+	alloc   int64
+	version int32
+	at      level3
+	extra   *containerExtra // rare things
+	spare   *container      // next to be reused
+	_       [24]byte
 }
 
 // containerExtra is what few containers have.
@@ -73,7 +77,7 @@ func (c *container) grant() Grant {
 		ID: c.id(), Node: c.node.id, HTTPAddress: c.node.http, Resource: c.size.res, Priority: c.priority,
 		AllocationRequestID: c.alloc, ExecutionType: c.execution, Version: c.version, Created: c.created, Master: c.master, Reason: c.reason,
 	}
-	if c.extra != nil {
+	if c.rare {
 		g.Tags = c.extra.tags
 	}
 	return g
@@ -83,8 +87,8 @@ const slab = 256
 
 func (m *Machine) newContainer() *container {
 	if c := m.spare; c != nil {
-		m.spare = c.nodeNext
-		*c = container{}
+		m.spare = c.spare
+		c.spare = nil
 		return c
 	}
 	if len(m.pool) == 0 {
@@ -111,7 +115,9 @@ func (m *Machine) grant(w *want, n *node, at level3, reason Reason) {
 	m.count.granted++
 	a.app.queue.granted++
 	m.served(w, n, at)
-	m.unlaunched.append(c)
+	m.waitSerial++
+	c.wait = m.waitSerial
+	m.unlaunched.put(c.wait, c)
 	if w.master {
 		m.forgetIfEmpty(w)
 		m.enroll(a.app)
@@ -127,62 +133,24 @@ func (m *Machine) grant(w *want, n *node, at level3, reason Reason) {
 
 // attach puts a container on a node and among its owner's, and charges for it.
 func (m *Machine) attach(c *container, n *node) {
-	c.node = n
-	c.nodeNext = n.containers
-	if c.nodeNext != nil {
-		c.nodeNext.nodePrev = c
-	}
-	n.containers = c
-	n.count++
+	n.put(c)
 	c.origin.live.put(c.seq, c)
-	c.own()
 	n.free.sub(&c.size.v)
 	m.placeInIndex(n)
 	m.count.containers++
 	m.charge(c.owner.app, c.size, 1)
 }
 
-// own links a container into its owner's list.
-func (c *container) own() {
-	a := c.owner
-	c.ownPrev, c.ownNext = nil, a.containers
-	if c.ownNext != nil {
-		c.ownNext.ownPrev = c
-	}
-	a.containers = c
-}
-
-func (c *container) disown() {
-	if c.ownPrev != nil {
-		c.ownPrev.ownNext = c.ownNext
-	} else {
-		c.owner.containers = c.ownNext
-	}
-	if c.ownNext != nil {
-		c.ownNext.ownPrev = c.ownPrev
-	}
-	c.ownPrev, c.ownNext = nil, nil
-}
-
 // end ends a container, once: its room and its share come back, and its owner
 // is told, unless nobody is left to tell.
 func (m *Machine) end(c *container, s containerState, exit int32, diagnostics string, message any) {
 	n, a := c.node, c.owner
-	m.unlaunched.remove(c)
-	if c.extra != nil {
+	m.seen(c)
+	if c.rare {
 		m.stop(&c.extra.timer)
 	}
-	if c.nodePrev != nil {
-		c.nodePrev.nodeNext = c.nodeNext
-	} else {
-		n.containers = c.nodeNext
-	}
-	if c.nodeNext != nil {
-		c.nodeNext.nodePrev = c.nodePrev
-	}
-	n.count--
+	n.take(c)
 	c.origin.live.drop(c.seq)
-	c.disown()
 	n.free.add(&c.size.v)
 	m.placeInIndex(n)
 	m.roomOn(n)
@@ -193,11 +161,13 @@ func (m *Machine) end(c *container, s containerState, exit int32, diagnostics st
 	if c.state == cAllocated {
 		a.unfresh(c)
 	}
-	id, master, was, priority, alloc := c.id(), c.master, c.state, c.priority, c.alloc
+	id, master, was, priority := c.id(), c.master, c.state, c.priority
+	alloc := int64(0)
+	if was == cAllocated {
+		alloc = c.alloc
+	}
 	done := Completed{ID: id, ExitStatus: exit, Diagnostics: diagnostics, Resource: c.size.res, Execution: c.execution, Message: message, node: n}
-	c.state = s
-	c.node, c.owner, c.origin, c.size, c.extra = nil, nil, nil, nil, nil
-	c.nodePrev, c.nodeNext = nil, m.spare
+	*c = container{state: s, spare: m.spare}
 	m.spare = c
 	switch {
 	case was == cAllocated && !master && !a.over():
@@ -211,6 +181,14 @@ func (m *Machine) end(c *container, s containerState, exit int32, diagnostics st
 	}
 }
 
+// seen takes a container from those not seen running.
+func (m *Machine) seen(c *container) {
+	if c.wait != 0 {
+		m.unlaunched.drop(c.wait)
+		c.wait = 0
+	}
+}
+
 func (a *attempt) unfresh(c *container) {
 	for i, f := range a.fresh {
 		if f == c {
@@ -220,7 +198,7 @@ func (a *attempt) unfresh(c *container) {
 	}
 }
 
-// find gives a live container, nil if there is none.
+// container gives a live container, nil if there is none.
 func (m *Machine) container(id creel.ContainerID) *container {
 	a := m.attempt(id.Attempt)
 	if a == nil {

@@ -4,6 +4,7 @@ package rm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,11 +71,10 @@ func TestDRFPaperExample(t *testing.T) {
 	s.wants("root.A", 4, 1)
 	s.wants("root.B", 1, 3)
 	s.open(1)
-	// A node lists its containers latest first.
 	var order []string
-	for c := s.w.m.nodeList[0].containers; c != nil; c = c.nodeNext {
+	for _, c := range s.w.m.nodeList[0].live {
 		v, _ := s.w.m.App(c.owner.app.id)
-		order = append([]string{v.Queue.Leaf()}, order...)
+		order = append(order, v.Queue.Leaf())
 	}
 	if got := strings.Join(order, " "); got != "A B A B A" {
 		t.Errorf("served %s", got)
@@ -270,8 +270,8 @@ func TestSketchPutsEverythingBack(t *testing.T) {
 			switch rapid.IntRange(0, 3).Draw(rt, "change") {
 			case 0:
 				for _, n := range m.nodeList {
-					if n.containers != nil {
-						_ = s.Remove(n.containers.id())
+					if i := slices.IndexFunc(n.live, func(c *container) bool { return c != nil }); i >= 0 {
+						_ = s.Remove(n.live[i].id())
 						break
 					}
 				}

@@ -20,7 +20,7 @@ func TestHotRecordsFillTwoCacheLines(t *testing.T) {
 			t.Errorf("a %s takes %d bytes, want 128", name, size)
 		}
 	}
-	if at := unsafe.Offsetof(container{}.ownPrev); at != 64 {
+	if at := unsafe.Offsetof(container{}.created); at != 64 {
 		t.Errorf("the second line of a container begins at %d", at)
 	}
 }

@@ -2,6 +2,12 @@
 
 package rm
 
+import (
+	"iter"
+	"maps"
+	"slices"
+)
+
 // living finds the live containers that carry an attempt's number, by
 // ContainerID.ID. Numbers are given out one after the other, so they lie in
 // pages by number; a page whose containers are all gone is dropped. Numbers of
@@ -84,4 +90,43 @@ func (l *living) drop(id int64) {
 		l.pages = l.pages[free:]
 		l.first += int64(free)
 	}
+}
+
+// all gives them: those in the map first, then those in pages, each by number.
+// They may be dropped on the way.
+func (l *living) all() iter.Seq[*container] {
+	return func(yield func(*container) bool) {
+		if len(l.older) > 0 {
+			for _, id := range slices.Sorted(maps.Keys(l.older)) {
+				if c := l.older[id]; c != nil && !yield(c) {
+					return
+				}
+			}
+		}
+		for _, p := range l.pages {
+			if p == nil {
+				continue
+			}
+			for i := range p.list {
+				if c := p.list[i]; c != nil && !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// oldest gives the one with the least number in the pages, nil for none.
+func (l *living) oldest() *container {
+	for _, p := range l.pages {
+		if p == nil {
+			continue
+		}
+		for _, c := range p.list {
+			if c != nil {
+				return c
+			}
+		}
+	}
+	return nil
 }

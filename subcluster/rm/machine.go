@@ -74,7 +74,8 @@ type Machine struct {
 	// Clocks.
 	nodeBeats   list[*node]
 	masterBeats list[*attempt]
-	unlaunched  list[*container]
+	unlaunched  living // containers not seen running, by number: the first given is the first to expire
+	waitSerial  int64
 	timers      heap[*timer]
 	timerSeq    int64
 
@@ -135,7 +136,6 @@ func New(cfg Config) (*Machine, error) {
 	m.timers = heap[*timer]{less: func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }, slot: func(t *timer) *int32 { return &t.slot }}
 	m.nodeBeats.link = func(n *node) *link[*node] { return &n.beatLink }
 	m.masterBeats.link = func(a *attempt) *link[*attempt] { return &a.beatLink }
-	m.unlaunched.link = func(c *container) *link[*container] { return &c.waitLink }
 	if err := cfg.Queues.Validate(); err != nil {
 		return nil, err
 	}

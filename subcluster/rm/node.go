@@ -17,9 +17,9 @@ import (
 type node struct {
 	free vec // its size less what its containers hold
 
-	containers *container
 	*nodeInfo
 	rack    *rack
+	serial  int   // its place in Machine.nodeList
 	links   links // in the cluster's index
 	count   int32 // containers
 	notes   int32 // what it is to be told of its containers; see notes.go
@@ -31,9 +31,10 @@ type node struct {
 
 // nodeInfo is what is looked at when a node is told of, or speaks.
 type nodeInfo struct {
+	live          []*container // with holes: a container keeps its place
 	id            creel.NodeID
 	http          string
-	serial        int   // its place in Machine.nodeList
+	hole          int32 // place in live that was left last, plus 1; 0 = none known
 	inRack        links // in its rack's index
 	hold          *reservation
 	registrations uint32
@@ -68,6 +69,30 @@ func (n *node) used() vec {
 	return v
 }
 
+// put gives a container a place on the node: the one left last, or any other
+// hole when there are many, or a new one.
+func (n *node) put(c *container) {
+	at := int(n.hole) - 1
+	switch {
+	case at >= 0:
+		n.hole = 0
+	case len(n.live) <= int(n.count+n.count/4+4):
+		at = len(n.live)
+		n.live = append(n.live, nil)
+	default:
+		at = slices.Index(n.live, nil)
+	}
+	n.live[at] = c
+	c.node, c.slot = n, int32(at)
+	n.count++
+}
+
+func (n *node) take(c *container) {
+	n.live[c.slot] = nil
+	n.hole = c.slot + 1
+	n.count--
+}
+
 // nodeSlab is how many nodes are made at once.
 const nodeSlab = 256
 
@@ -77,7 +102,7 @@ func (m *Machine) newNode(id creel.NodeID) *node {
 	}
 	n := &m.nodePool[0]
 	m.nodePool = m.nodePool[1:]
-	n.nodeInfo = &nodeInfo{id: id, host: id.Host, serial: len(m.nodeList)}
+	n.nodeInfo, n.serial = &nodeInfo{id: id, host: id.Host}, len(m.nodeList)
 	m.nodeList = append(m.nodeList, n)
 	return n
 }
@@ -230,7 +255,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	n.http = r.ID.Host + ":" + strconv.Itoa(int(r.HTTPPort))
 	n.version, n.physical, n.health, n.healthTime = r.Version, r.Physical, r.HealthReport, now
 	n.responseID, n.answer = 0, nil
-	m.dropNotes(n)
+	m.notes.drop(&n.notes)
 	n.updates, n.signals = nil, nil
 	wasDraining := n.state == nodeDraining
 	m.setNodeState(n, nodeState(0)) // out of the sums while its containers are sorted out
@@ -271,17 +296,10 @@ func (m *Machine) sortContainers(n *node, r *RegisterNode) {
 	for i := range r.Containers {
 		reported[r.Containers[i].ID] = true
 	}
-	for c := n.containers; c != nil; {
-		next := c.nodeNext
-		if !reported[c.id()] && c.state >= cRunning {
+	for _, c := range n.live { // an end may cause others, of an attempt's: they leave holes
+		if c != nil && c.node == n && !reported[c.id()] && c.state >= cRunning {
 			m.end(c, cKilled, creel.ExitAborted, "Container released on a *lost* node", nil)
-			// Ends may end others (an attempt's): begin anew.
-			next = n.containers
-			for next != nil && (reported[next.id()] || next.state < cRunning) {
-				next = next.nodeNext
-			}
 		}
-		c = next
 	}
 	for i := range r.Containers {
 		k := &r.Containers[i]
@@ -356,7 +374,10 @@ func (m *Machine) setNodeState(n *node, s nodeState) {
 // tellMasters lets masters that have something on the node know.
 func (m *Machine) tellMasters(u NodeUpdate, n *node) {
 	var last *attempt
-	for c := n.containers; c != nil; c = c.nodeNext {
+	for _, c := range n.live {
+		if c == nil {
+			continue
+		}
 		if t := c.owner; t != last && t.registered && !slices.Contains(t.nodes, u) {
 			t.nodes = append(t.nodes, u)
 			last = t
@@ -450,7 +471,11 @@ func (m *Machine) health(n *node, r *NodeReport) {
 
 // endAll ends everything on a node.
 func (m *Machine) endAll(n *node, why string) {
-	for c := n.containers; c != nil; c = n.containers {
+	for i := 0; i < len(n.live); i++ { // an end may cause others
+		c := n.live[i]
+		if c == nil {
+			continue
+		}
 		id := c.id()
 		m.end(c, cKilled, creel.ExitAborted, why, nil)
 		m.tellKill(n, id)
@@ -503,7 +528,7 @@ func (t *attempt) owes(id creel.ContainerID) bool {
 func (m *Machine) seenRunning(c *container) {
 	if c.state < cRunning && c.state != cAllocated || c.state == cAllocated && c.master {
 		c.state = cRunning
-		m.unlaunched.remove(c)
+		m.seen(c)
 	}
 }
 
@@ -523,7 +548,7 @@ func (m *Machine) nodeGone(n *node, s nodeState) {
 	m.nodeBeats.remove(n)
 	m.setNodeState(n, s)
 	m.endAll(n, "Container released on a *lost* node")
-	m.dropNotes(n)
+	m.notes.drop(&n.notes)
 	n.ended, n.updates, n.signals = nil, nil, nil
 }
 

@@ -8,10 +8,19 @@ import "github.com/creelrm/creel"
 // heartbeat: to kill one, or that its end was taken note of. Each node has a
 // chain, newest first, through one store, so that a note costs no memory of its
 // own and touches no line of the node but the one every decision touches.
+//
+// The store is written from one end of a page to the other, and a page is used
+// again when all its notes have been taken: nodes speak every second, so a page
+// does not wait long, and no decision looks for a free place.
 type notes struct {
-	pages [][]note
-	spare int32 // chain of places to use again
-	used  int32 // places given out so far
+	pages []*notePage
+	page  int32   // that is being filled
+	free  []int32 // others without notes
+}
+
+type notePage struct {
+	used, live int32
+	list       [notesInPage]note
 }
 
 // note is one of a chain; places are numbered from 1, 0 ends a chain.
@@ -21,23 +30,44 @@ type note struct {
 	forget bool // else: kill
 }
 
-const notePage = 1024
+const notesInPage = 1024
 
-func (s *notes) at(i int32) *note { return &s.pages[(i-1)/notePage][(i-1)%notePage] }
+func (s *notes) at(i int32) (*notePage, *note) {
+	p := s.pages[(i-1)/notesInPage]
+	return p, &p.list[(i-1)%notesInPage]
+}
 
 func (s *notes) put(chain *int32, id creel.ContainerID, forget bool) {
-	i := s.spare
-	if i != 0 {
-		s.spare = s.at(i).next
-	} else {
-		if int(s.used) == len(s.pages)*notePage {
-			s.pages = append(s.pages, make([]note, notePage))
+	if len(s.pages) == 0 || s.pages[s.page].used == notesInPage {
+		if k := len(s.free); k > 0 {
+			s.page, s.free = s.free[k-1], s.free[:k-1]
+		} else {
+			s.page = int32(len(s.pages))
+			s.pages = append(s.pages, &notePage{})
 		}
-		s.used++
-		i = s.used
 	}
-	*s.at(i) = note{id: id, next: *chain, forget: forget}
-	*chain = i
+	p := s.pages[s.page]
+	p.list[p.used] = note{id: id, next: *chain, forget: forget}
+	p.used++
+	p.live++
+	*chain = s.page*notesInPage + p.used
+}
+
+// drop empties a chain.
+func (s *notes) drop(chain *int32) {
+	for i := *chain; i != 0; {
+		p, x := s.at(i)
+		at := (i - 1) / notesInPage
+		i = x.next
+		if p.live--; p.live > 0 {
+			continue
+		}
+		p.used = 0
+		if at != s.page {
+			s.free = append(s.free, at)
+		}
+	}
+	*chain = 0
 }
 
 // tellKill has a node told to kill a container, tellForget that its end was
@@ -63,13 +93,13 @@ func (n *node) listens() bool {
 func (m *Machine) takeNotes(n *node) (kills, forgets []creel.ContainerID) {
 	k, f := 0, 0
 	for i := n.notes; i != 0; {
-		p := m.notes.at(i)
-		if p.forget {
+		_, x := m.notes.at(i)
+		if x.forget {
 			f++
 		} else {
 			k++
 		}
-		i = p.next
+		i = x.next
 	}
 	if k > 0 {
 		kills = make([]creel.ContainerID, k)
@@ -77,25 +107,17 @@ func (m *Machine) takeNotes(n *node) (kills, forgets []creel.ContainerID) {
 	if f > 0 {
 		forgets = make([]creel.ContainerID, f)
 	}
-	for i := n.notes; i != 0; i = m.notes.at(i).next {
-		if p := m.notes.at(i); p.forget {
+	for i := n.notes; i != 0; {
+		_, x := m.notes.at(i)
+		if x.forget {
 			f--
-			forgets[f] = p.id
+			forgets[f] = x.id
 		} else {
 			k--
-			kills[k] = p.id
+			kills[k] = x.id
 		}
+		i = x.next
 	}
-	m.dropNotes(n)
+	m.notes.drop(&n.notes)
 	return kills, forgets
-}
-
-func (m *Machine) dropNotes(n *node) {
-	for i := n.notes; i != 0; {
-		p := m.notes.at(i)
-		next := p.next
-		p.next, m.notes.spare = m.notes.spare, i
-		i = next
-	}
-	n.notes = 0
 }

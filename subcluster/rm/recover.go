@@ -165,7 +165,7 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	c.state, c.reason = cRunning, Recovered
 	c.master = k.ID == t.master
 	if len(k.Tags) > 0 {
-		c.extra = &containerExtra{tags: k.Tags}
+		c.extra, c.rare = &containerExtra{tags: k.Tags}, true
 	}
 	if t.endedBefore == nil {
 		t.endedBefore = map[int64]struct{}{}

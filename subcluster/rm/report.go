@@ -124,7 +124,7 @@ func (m *Machine) Containers(id creel.AttemptID) []ContainerView {
 		return nil
 	}
 	var out []ContainerView
-	for c := t.containers; c != nil; c = c.ownNext {
+	for c := range t.containers() {
 		out = append(out, c.view())
 	}
 	slices.SortFunc(out, func(a, b ContainerView) int { return a.ID.Compare(b.ID) })
@@ -138,8 +138,10 @@ func (m *Machine) NodeContainers(id creel.NodeID) []ContainerView {
 		return nil
 	}
 	var out []ContainerView
-	for c := n.containers; c != nil; c = c.nodeNext {
-		out = append(out, c.view())
+	for _, c := range n.live {
+		if c != nil {
+			out = append(out, c.view())
+		}
 	}
 	slices.SortFunc(out, func(a, b ContainerView) int { return a.ID.Compare(b.ID) })
 	return out

@@ -22,7 +22,10 @@ func (m *Machine) AppendState(b []byte) []byte {
 			b = fmt.Appendf(b, " held=%s:%d", n.hold.want.attempt.id, n.hold.want.priority)
 		}
 		b = append(b, '\n')
-		for c := n.containers; c != nil; c = c.nodeNext {
+		for _, c := range n.live {
+			if c == nil {
+				continue
+			}
 			b = fmt.Appendf(b, "  container %s owner=%s size=%v state=%s version=%d created=%d reason=%d\n", c.id(), c.owner.id, c.size.v, c.state, c.version, c.created, c.reason)
 		}
 	}

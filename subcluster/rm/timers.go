@@ -48,12 +48,6 @@ func (l *list[T]) remove(x T) {
 	*k = link[T]{}
 }
 
-// has reports whether x is in the list.
-func (l *list[T]) has(x T) bool {
-	var none T
-	return l.first == x || l.link(x).prev != none
-}
-
 // timer is a deadline of its own length.
 type timer struct {
 	at   int64
@@ -94,7 +88,7 @@ func (m *Machine) NextDeadline() time.Time {
 	if a := m.masterBeats.first; a != nil && m.cfg.MasterExpiry > 0 {
 		earlier(a.beat + int64(m.cfg.MasterExpiry))
 	}
-	if c := m.unlaunched.first; c != nil && m.cfg.ContainerExpiry > 0 {
+	if c := m.unlaunched.oldest(); c != nil && m.cfg.ContainerExpiry > 0 {
 		earlier(c.created*int64(time.Millisecond) + int64(m.cfg.ContainerExpiry))
 	}
 	return instant(at)
@@ -115,9 +109,12 @@ func (m *Machine) Tick(now time.Time) {
 	for m.cfg.MasterExpiry > 0 && m.masterBeats.first != nil && m.masterBeats.first.beat+int64(m.cfg.MasterExpiry) <= m.now {
 		m.masterSilent(m.masterBeats.first)
 	}
-	for m.cfg.ContainerExpiry > 0 && m.unlaunched.first != nil &&
-		m.unlaunched.first.created*int64(time.Millisecond)+int64(m.cfg.ContainerExpiry) <= m.now {
-		m.containerExpired(m.unlaunched.first)
+	for m.cfg.ContainerExpiry > 0 {
+		c := m.unlaunched.oldest()
+		if c == nil || c.created*int64(time.Millisecond)+int64(m.cfg.ContainerExpiry) > m.now {
+			break
+		}
+		m.containerExpired(c)
 	}
 	m.settle()
 }

@@ -83,7 +83,7 @@ func (m *Machine) resizeContainer(t *attempt, c *container, u *Update, s *size) 
 		return
 	}
 	if c.extra == nil {
-		c.extra = &containerExtra{}
+		c.extra, c.rare = &containerExtra{}, true
 	}
 	c.extra.from = from
 	c.extra.timer = m.timer(m.now+int64(m.cfg.ContainerExpiry), func() {
@@ -101,9 +101,12 @@ type growth struct {
 	to     *size
 }
 
-// regrow tries the increases that wait for room on n, the oldest container last.
+// regrow tries the increases that wait for room on n, in the order of their places there.
 func (m *Machine) regrow(n *node) {
-	for c := n.containers; c != nil; c = c.nodeNext {
+	for _, c := range n.live {
+		if c == nil {
+			continue
+		}
 		t := c.owner
 		i := slices.IndexFunc(t.growing, func(g growth) bool { return g.update.Container == c.id() })
 		if i < 0 {
