@@ -111,7 +111,7 @@ func (m *Machine) setCount(w *want, count int32, s *size) {
 	if w.size == s && w.count == count {
 		return
 	}
-	a := w.attempt
+	a := w.attempt.app
 	var delta vec
 	if w.size != nil {
 		delta.addTimes(&w.size.v, -int64(w.count))
@@ -121,12 +121,25 @@ func (m *Machine) setCount(w *want, count int32, s *size) {
 	}
 	d := count - w.count
 	w.count, w.size = count, s
-	m.appChanged(a.app)
-	a.app.pending.add(&delta)
-	a.app.pendingCount += d
-	for q := a.app.queue; q != nil; q = q.parent {
+	m.appChanged(a)
+	a.pending.add(&delta)
+	a.pendingCount += d
+	for q := a.queue; q != nil; q = q.parent {
 		q.pending.add(&delta)
 		q.pendingCount += d
+	}
+}
+
+// countDown is setCount for one container less.
+func (m *Machine) countDown(w *want) {
+	a, v := w.attempt.app, &w.size.v
+	w.count--
+	m.appChanged(a)
+	a.pending.sub(v)
+	a.pendingCount--
+	for q := a.queue; q != nil; q = q.parent {
+		q.pending.sub(v)
+		q.pendingCount--
 	}
 }
 
@@ -211,7 +224,7 @@ func (m *Machine) served(w *want, n *node, at level3) {
 			}
 		}
 	}
-	m.setCount(w, w.count-1, w.size)
+	m.countDown(w)
 	if at != atAny {
 		m.endDelay(w)
 	}

@@ -16,6 +16,17 @@ type verdict struct {
 // amounts count as used, except the one given in own, which is about to become
 // the container.
 func (m *Machine) admit(a *app, s *size, own *size) verdict {
+	if v := m.admitQueues(a, s, own); v.limit != LimitNone {
+		return v
+	}
+	if m.tree.spec.Scheduler == Capacity && !m.userAdmits(a.user) {
+		return verdict{LimitUser, a.queue}
+	}
+	return verdict{}
+}
+
+// admitQueues asks the queues alone.
+func (m *Machine) admitQueues(a *app, s *size, own *size) verdict {
 	need := &s.v
 	for q := a.queue; q.parent != nil; q = q.parent {
 		if !q.sized().bounded {
@@ -24,9 +35,6 @@ func (m *Machine) admit(a *app, s *size, own *size) verdict {
 		if !m.within(q, need, own) {
 			return verdict{LimitQueue, q}
 		}
-	}
-	if m.tree.spec.Scheduler == Capacity && !m.userAdmits(a.user) {
-		return verdict{LimitUser, a.queue}
 	}
 	return verdict{}
 }

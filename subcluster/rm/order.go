@@ -65,8 +65,10 @@ func (q *queue) rerank() {
 	if q.slot == 0 {
 		return
 	}
-	q.rank = q.ranked()
-	q.parent.ready.fix(q)
+	if h := &q.parent.ready; h.len() > 1 {
+		q.rank = q.ranked()
+		h.fix(q)
+	} // else it waits alone, and is ranked when another comes (enter)
 }
 
 func (q *queue) ranked() rank {

@@ -26,11 +26,22 @@ func (m *Machine) try(w *want, n *node) bool {
 		return false
 	}
 	a := w.attempt.app
-	var own *size
-	if w.hold != nil {
-		own = w.hold.size
+	if m.tree.spec.Scheduler == Capacity && !m.userAdmits(a.user) {
+		// The maximum of a queue is named before the limit of a user.
+		v := m.admitQueues(a, w.size, w.own())
+		if v.limit == LimitNone {
+			v = verdict{LimitUser, a.queue}
+		}
+		m.stopped(a, v)
+		return false
 	}
-	if v := m.admit(a, w.size, own); v.limit != LimitNone {
+	return m.tryAdmitted(w, n)
+}
+
+// tryAdmitted is try for an ask whose user is within their limit.
+func (m *Machine) tryAdmitted(w *want, n *node) bool {
+	a := w.attempt.app
+	if v := m.admitQueues(a, w.size, w.own()); v.limit != LimitNone {
 		m.stopped(a, v)
 		return false
 	}
@@ -56,6 +67,14 @@ func (m *Machine) try(w *want, n *node) bool {
 	}
 	m.grant(w, n, at, reason)
 	return true
+}
+
+// own is the size of what is reserved for the ask, nil for none.
+func (w *want) own() *size {
+	if w.hold == nil {
+		return nil
+	}
+	return w.hold.size
 }
 
 // seek looks for a node over the whole cluster: listed hosts, then listed
@@ -184,8 +203,12 @@ func (m *Machine) enroll(a *app) {
 
 // enter puts a queue into its parent's heap.
 func (q *queue) enter() {
+	h := &q.parent.ready
+	if h.len() == 1 {
+		h.top().rank = h.top().ranked()
+	}
 	q.rank = q.ranked()
-	q.parent.ready.push(q)
+	h.push(q)
 }
 
 // setWaits keeps the active users of a leaf, which user limits divide by, and

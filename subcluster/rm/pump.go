@@ -217,6 +217,9 @@ func (m *Machine) pick(q *queue, n *node) bool {
 		q.ready.remove(c)
 		m.scratchQ = append(m.scratchQ, c)
 	}
+	if found && len(m.scratchQ) == mark && (q.slot != 0 || q.parent == nil) {
+		return true // nobody was passed over, so all are where they were
+	}
 	least := vecMax
 	for _, c := range m.scratchQ[mark:] {
 		least.min(&c.least)
@@ -265,8 +268,10 @@ func (m *Machine) pickLeaf(q *queue, n *node) bool {
 				if w.count <= 0 || w.size == nil || n != nil && !m.t.fits(&w.size.v, &n.free) {
 					continue
 				}
-				if found = m.try(w, n); found {
-					m.enroll(a)
+				if found = m.tryAdmitted(w, n); found {
+					if w.count == 0 || a.slot == 0 { // else it waits as before
+						m.enroll(a)
+					}
 					break
 				}
 			}
@@ -284,6 +289,9 @@ func (m *Machine) pickLeaf(q *queue, n *node) bool {
 		}
 		q.users.remove(u)
 		m.scratchU = append(m.scratchU, u)
+	}
+	if found && len(m.scratchA) == markA && len(m.scratchU) == markU && (q.slot != 0 || q.parent == nil) {
+		return true
 	}
 	for _, a := range m.scratchA[markA:] {
 		if a.waits && a.slot == 0 {

@@ -19,35 +19,65 @@ const (
 	cpu = 1
 )
 
+// Sums and bounds are written out: they are the most frequent things done, and
+// the compiler does not unroll loops.
+
 func (v *vec) add(b *vec) {
-	for i := range v {
-		v[i] += b[i]
-	}
+	v[0] += b[0]
+	v[1] += b[1]
+	v[2] += b[2]
+	v[3] += b[3]
+	v[4] += b[4]
+	v[5] += b[5]
+	v[6] += b[6]
+	v[7] += b[7]
 }
 
 func (v *vec) sub(b *vec) {
-	for i := range v {
-		v[i] -= b[i]
-	}
+	v[0] -= b[0]
+	v[1] -= b[1]
+	v[2] -= b[2]
+	v[3] -= b[3]
+	v[4] -= b[4]
+	v[5] -= b[5]
+	v[6] -= b[6]
+	v[7] -= b[7]
 }
 
 // addTimes adds b n times.
 func (v *vec) addTimes(b *vec, n int64) {
-	for i := range v {
-		v[i] += b[i] * n
+	switch n {
+	case 1:
+		v.add(b)
+	case -1:
+		v.sub(b)
+	default:
+		for i := range v {
+			v[i] += b[i] * n
+		}
 	}
 }
 
 func (v *vec) min(b *vec) {
-	for i := range v {
-		v[i] = min(v[i], b[i])
-	}
+	v[0] = min(v[0], b[0])
+	v[1] = min(v[1], b[1])
+	v[2] = min(v[2], b[2])
+	v[3] = min(v[3], b[3])
+	v[4] = min(v[4], b[4])
+	v[5] = min(v[5], b[5])
+	v[6] = min(v[6], b[6])
+	v[7] = min(v[7], b[7])
 }
 
 func (v *vec) max(b *vec) {
-	for i := range v {
-		v[i] = max(v[i], b[i])
-	}
+	v[0] = max(v[0], b[0])
+	v[1] = max(v[1], b[1])
+	v[2] = max(v[2], b[2])
+	v[3] = max(v[3], b[3])
+	v[4] = max(v[4], b[4])
+	v[5] = max(v[5], b[5])
+	v[6] = max(v[6], b[6])
+	v[7] = max(v[7], b[7])
 }
 
 func (v *vec) isZero() bool { return *v == vec{} }
