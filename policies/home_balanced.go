@@ -38,12 +38,12 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 		anyRoom = anyRoom || roomy[i]
 		c := &d.all[i]
 		c.Score = netScore(net, total, federation) * scale(net, b.weights.of(c.Member))
-		c.Numbers = of + " free " + free.String() + ", pending " + pending.String() + ", assumed " + assumed.String() + " of " + strconv.FormatInt(apps, 10) + " applications"
+		c.Numbers = Numbers{of: of, free: free, pending: pending, assumed: assumed, apps: apps}
 	}
 	if anyRoom {
 		d.exclude(func(i int) string {
 			if !roomy[i] {
-				return "it is full while others have room (" + d.all[i].Numbers + ")"
+				return "it is full while others have room (" + d.all[i].Numbers.String() + ")"
 			}
 			return ""
 		})

@@ -23,7 +23,7 @@ func (l loadHome) choose(d *homeDecision, _ *rand.Rand) (int, string) {
 		apps, assumed := d.assumed(i)
 		available := d.status(i).Load.Metrics.AvailableMB
 		d.all[i].Score = float64(available - assumed.MemoryMB)
-		d.all[i].Numbers = fmt.Sprintf("available %d MB, assumed %d MB of %d applications", available, assumed.MemoryMB, apps)
+		d.all[i].Numbers = words("available %d MB, assumed %d MB of %d applications", available, assumed.MemoryMB, apps)
 	}
 	best := d.best(d.in)
 	return best, fmt.Sprintf("it has the most available memory, %.0f MB", d.all[best].Score)

@@ -35,7 +35,7 @@ func (l localityHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 			}
 			for _, i := range here {
 				d.all[i].Score = 1
-				d.all[i].Numbers = "has " + place
+				d.all[i].Numbers = words("has %s", place)
 			}
 			return here[rnd.IntN(len(here))], fmt.Sprintf("it has %s, where the master is wanted", place)
 		}

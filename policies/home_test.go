@@ -3,6 +3,7 @@
 package policies
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -312,4 +313,30 @@ func TestEveryHomePolicyChoosesOnlyWhoMayBe(t *testing.T) {
 			t.Fatalf("the same arguments chose %s, then %s", id, again)
 		}
 	})
+}
+
+// Numbers are put into words when they are read, and read the same from JSON.
+func TestNumbersAreSaidWhenRead(t *testing.T) {
+	now := time.Unix(1000, 0)
+	m := subcluster.Status{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}
+	m.Load.Metrics.TotalMB, m.Load.Metrics.AvailableMB, m.Load.Metrics.TotalVirtualCores, m.Load.Metrics.AvailableVirtualCores = 4096, 2048, 4, 2
+	_, reason, err := Default().Home(subcluster.NewView(now, []subcluster.Status{m}, nil), Submission{Queue: "default", Size: creel.NewResource(128, 1)}, nil, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "cluster free <memory:2048, vCores:2>, pending <memory:0, vCores:0>, assumed <memory:0, vCores:0> of 0 applications"
+	if got := reason.Candidates[0].Numbers.String(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	text, err := json.Marshal(reason)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Reason
+	if err := json.Unmarshal(text, &again); err != nil {
+		t.Fatal(err)
+	}
+	if again.String() != reason.String() || !strings.Contains(reason.String(), want) {
+		t.Errorf("%s\nafter JSON: %s", reason, again)
+	}
 }

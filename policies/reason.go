@@ -3,7 +3,9 @@
 package policies
 
 import (
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/creelrm/creel"
@@ -23,7 +25,40 @@ type Candidate struct {
 	Member   creel.SubclusterID `json:"member"`
 	Excluded string             `json:"excluded,omitempty"` // why it was out of the question; "" if it was in
 	Score    float64            `json:"score"`              // larger is better, in the rule's own measure
-	Numbers  string             `json:"numbers,omitempty"`  // what the score was made from
+	Numbers  Numbers            `json:"numbers,omitzero"`   // what the score was made from
+}
+
+// Numbers is what a score was made from. Thousands of reasons are made for one
+// that is read, so they are put into words only then.
+type Numbers struct {
+	text string // or:
+
+	of                     string // "queue" or "cluster"
+	free, pending, assumed creel.Resource
+	apps                   int64
+}
+
+// words are Numbers that are said already.
+func words(format string, args ...any) Numbers { return Numbers{text: fmt.Sprintf(format, args...)} }
+
+// IsZero tells that there are none.
+func (n Numbers) IsZero() bool { return n.text == "" && n.of == "" }
+
+// String is empty without numbers.
+func (n Numbers) String() string {
+	if n.of == "" {
+		return n.text
+	}
+	return n.of + " free " + n.free.String() + ", pending " + n.pending.String() + ", assumed " + n.assumed.String() + " of " + strconv.FormatInt(n.apps, 10) + " applications"
+}
+
+// MarshalJSON writes String's.
+func (n Numbers) MarshalJSON() ([]byte, error) { return json.Marshal(n.String()) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (n *Numbers) UnmarshalJSON(b []byte) error {
+	*n = Numbers{}
+	return json.Unmarshal(b, &n.text)
 }
 
 // String is the reason on several lines, the decision first.
@@ -41,8 +76,8 @@ func (r Reason) String() string {
 			continue
 		}
 		fmt.Fprintf(&b, "score %.3f", c.Score)
-		if c.Numbers != "" {
-			b.WriteString(" (" + c.Numbers + ")")
+		if !c.Numbers.IsZero() {
+			b.WriteString(" (" + c.Numbers.String() + ")")
 		}
 	}
 	return b.String()

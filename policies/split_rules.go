@@ -198,7 +198,7 @@ func (d *splitDecision) room(i int) int64 {
 		free = f.Sub(pending)
 	}
 	n := fitting(free, d.group.Size)
-	d.reasons[i].Numbers = fmt.Sprintf("room for %d, %d pending, %d local", n, r.Pending, d.local[i])
+	d.reasons[i].Numbers = words("room for %d, %d pending, %d local", n, r.Pending, d.local[i])
 	return max(0, n-r.Pending)
 }
 
