@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,12 +75,21 @@ func (d *daemon) start(t testing.TB) time.Duration {
 	ready := filepath.Join(d.dir, "ready."+strconv.Itoa(d.lives))
 	began := time.Now()
 	d.Process = process.Spawn(t, process.Command{Name: "creel " + d.args[1], Dir: d.dir, Args: append(d.args[:len(d.args):len(d.args)], "--ready-file", ready)})
-	entry := struct{ Addresses map[string]string }{}
+	type entry struct{ Addresses map[string]string }
+	var all []entry // of a federation; its first is a router
 	d.Await(t, "the ready file", func() bool {
 		b, err := os.ReadFile(ready)
-		return err == nil && json.Unmarshal(b, &entry) == nil
+		if err != nil {
+			return false
+		}
+		var one entry
+		if json.Unmarshal(b, &one) == nil {
+			all = []entry{one}
+			return true
+		}
+		return json.Unmarshal(b, &all) == nil && len(all) > 0
 	})
-	d.Addresses = entry.Addresses
+	d.Addresses = all[0].Addresses
 	return time.Since(began)
 }
 
@@ -115,6 +125,8 @@ type result struct {
 		PerSecond float64 `json:"per_second"`
 		Grant     latency `json:"grant_ms"`
 		CPUMicros float64 `json:"server_cpu_us_each"`
+		NodeBeats latency `json:"node_beat_ms"`
+		BeatsLost int64   `json:"node_beats_failed"`
 	} `json:"containers"`
 	REST *struct {
 		BytesEach float64 `json:"bytes_each"`
@@ -180,6 +192,22 @@ func startRM(t testing.TB, more hadoop.Conf, args ...string) *daemon {
 		"yarn.scheduler.minimum-allocation-mb": "128",
 	}, more)
 	return startDaemon(t, "rm", conf, append([]string{"--data", t.TempDir()}, args...)...)
+}
+
+// fixedPorts are doors at ports that were free a moment ago, so that who speaks
+// to a daemon finds it again after it was started anew.
+func fixedPorts(t testing.TB) hadoop.Conf {
+	t.Helper()
+	var at [5]string
+	for i := range at {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		at[i] = l.Addr().String()
+	}
+	return hadoop.Addresses{Client: at[0], Scheduler: at[1], Tracker: at[2], Admin: at[3], Web: at[4]}.Conf()
 }
 
 // doors are the flags by which creel load finds one.

@@ -5,6 +5,7 @@ package load
 import (
 	"fmt"
 	"os/user"
+	"strconv"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/federation"
@@ -20,17 +21,18 @@ func members(b *testing.B, trackers ...string) {
 }
 
 // await waits until a router takes a submission.
-func await(b *testing.B, r *daemon, client string) {
+func await(b *testing.B, r *daemon, client string, more ...string) {
 	b.Helper()
 	r.Await(b, "a submission through the router", func() bool {
-		_, code, _ := load(b.Context(), b, "submit", "--client", client, "--count", "1", "--duration", "1h", "--unmanaged", "--cycle")
+		_, code, _ := load(b.Context(), b, append([]string{"submit", "--client", client, "--count", "1", "--duration", "1h", "--unmanaged", "--cycle"}, more...)...)
 		return code == 0
 	})
 }
 
-// BenchmarkRouter compares routers over two ResourceManagers each: ours with
-// Redis, Hadoop's with ZooKeeper.
-func BenchmarkRouter(b *testing.B) {
+// federated starts two ResourceManagers of ours, with journals, behind one
+// router on a Redis, and waits until it takes submissions.
+func federated(b *testing.B) side {
+	b.Helper()
 	_, store := federation.StartRedis(b)
 	conf := hadoop.Conf{"creel.store.poll-interval": "500ms", "creel.membership.beat-interval": "500ms", "creel.membership.lease": "30s",
 		// The router acts for its clients.
@@ -45,10 +47,58 @@ func BenchmarkRouter(b *testing.B) {
 	ours := side{name: "creel", pid: router.PID(), client: router.Addresses["client"], web: router.Addresses["web"]}
 	members(b, trackers...)
 	await(b, router, ours.client)
+	return ours
+}
 
+// embedded starts the same in one process, on the store in memory.
+func embedded(b *testing.B) side {
+	b.Helper()
+	d := startDaemon(b, "up", queues(), "--any-port", "--subclusters", "2", "--nodes", "20", "--data", b.TempDir())
+	ours := side{name: "creel", pid: d.PID(), client: d.Addresses["client"], web: d.Addresses["web"]}
+	await(b, d, ours.client, "--user", username(b))
+	return ours
+}
+
+// BenchmarkSubmissions is how many submissions one router takes, each claimed in
+// the store and in the journal of its ResourceManager before it is answered, on
+// either store; and how long each takes at half of what is asked for.
+func BenchmarkSubmissions(b *testing.B) {
+	for _, store := range []struct {
+		name  string
+		start func(*testing.B) side
+	}{{"redis", federated}, {"embedded", embedded}} {
+		b.Run(store.name, func(b *testing.B) {
+			s := store.start(b)
+			for _, l := range []struct {
+				name string
+				args []string
+			}{
+				{"submit", []string{"submit", "--client", s.client, "--unmanaged", "--in-flight", "64"}},
+				{"submit-2500-a-second", []string{"submit", "--client", s.client, "--unmanaged", "--in-flight", "1000", "--rate", "2500"}},
+				{"report", []string{"report", "--client", s.client, "--in-flight", "128"}},
+			} {
+				b.Run(l.name, func(b *testing.B) {
+					r := mustLoad(b, append(l.args, "--user", username(b), "--duration", "6s", "--warmup", "1s", "--pid", strconv.Itoa(s.pid))...)
+					b.ReportMetric(0, "ns/op")
+					b.ReportMetric(r.PerSecond, "answered/s")
+					b.ReportMetric(r.Latency.P50, "p50-ms")
+					b.ReportMetric(r.Latency.P99, "p99-ms")
+					if len(r.Servers) > 0 {
+						b.ReportMetric(r.Servers[0].CPUMicros, "server-us")
+					}
+				})
+			}
+		})
+	}
+}
+
+// BenchmarkRouter compares routers over two ResourceManagers each: ours with
+// Redis, Hadoop's with ZooKeeper.
+func BenchmarkRouter(b *testing.B) {
+	ours := federated(b)
+	var trackers []string
 	_, address := hadoop.StartZooKeeper(b)
 	shared := hadoop.Federation(address)
-	trackers = nil
 	for i := range 2 {
 		rm := hadoop.StartRM(b, hadoop.RM{Name: fmt.Sprintf("rm%d", i+1), HeapMB: 1024, Conf: queues().With(shared, hadoop.Conf{
 			"yarn.resourcemanager.cluster-id": fmt.Sprintf("sc-%d", i+1), "yarn.resourcemanager.epoch": fmt.Sprint(1000 * (i + 1))})})
