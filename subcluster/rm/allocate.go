@@ -112,14 +112,10 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	}
 	t.black.change(r.BlacklistAdd, r.BlacklistRemove)
 	t.inCall = true
-	for _, cid := range r.Release {
-		c := t.live.get(cid.ID)
-		if cid.Attempt != t.id {
-			c = m.container(cid) // kept from an earlier attempt
-		}
-		if c != nil && c.owner == t && !c.master {
-			m.release(c)
-		}
+	for rest := r.Release; len(rest) > 0; {
+		k := min(len(rest), warmed)
+		m.releaseAll(t, rest[:k])
+		rest = rest[k:]
 	}
 	for i := range r.Asks {
 		m.ask(t, &r.Asks[i], sizes[i])
@@ -180,6 +176,28 @@ func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]vec, error) {
 		return nil, &creel.Error{Kind: creel.ErrNotEnabled, What: "Found non empty SchedulingRequest in AllocateRequest", Why: "yarn.resourcemanager.placement-constraints.handler is disabled", Try: "use resource requests, or set it to scheduler or placement-processor"}
 	}
 	return sizes, nil
+}
+
+// releaseAll gives back those of ids that the attempt has.
+func (m *Machine) releaseAll(t *attempt, ids []creel.ContainerID) {
+	var list [warmed]*container
+	n := 0
+	for i := range ids {
+		c := t.live.get(ids[i].ID)
+		if ids[i].Attempt != t.id {
+			c = m.container(ids[i]) // kept from an earlier attempt
+		}
+		if c != nil {
+			list[n] = c
+			n++
+		}
+	}
+	m.warm(list[:n])
+	for _, c := range list[:n] {
+		if c.owner == t && !c.master { // an id given twice is nobody's the second time
+			m.release(c)
+		}
+	}
 }
 
 // keepScheduling keeps the latest of each (priority, allocation request id).

@@ -89,6 +89,7 @@ type Machine struct {
 	scratchQ []*queue
 	scratchU []*user
 	scratchA []*app
+	warmth   int32 // what warm read, so that it is not left out
 	count    counts
 	auditor  *Auditor // that watches, nil for none
 }
