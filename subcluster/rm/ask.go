@@ -50,12 +50,24 @@ const (
 	atAny
 )
 
-// place is a host or rack entry of a want.
+// place is a host or rack entry of a want. host or onRack is what it names, nil
+// as long as no node has registered there.
 type place struct {
 	name   string
+	host   *host
+	onRack *rack
 	rack   bool
-	count  int32
 	strict bool
+	count  int32
+}
+
+// resolve looks for what a place names.
+func (m *Machine) resolve(p *place) {
+	if p.rack {
+		p.onRack = m.racks[p.name]
+	} else {
+		p.host = m.hosts[p.name]
+	}
 }
 
 func (w *want) compare(priority int32, alloc int64, ex creel.ExecutionType) int {
@@ -101,7 +113,7 @@ func (m *Machine) ask(a *attempt, r *Ask, v vec) {
 			m.unreserve(w.hold)
 		}
 	} else {
-		w.setPlace(r.ResourceName, r.Count, r.StrictLocality)
+		m.setPlace(w, r.ResourceName, r.Count, r.StrictLocality)
 	}
 	m.forgetIfEmpty(w)
 }
@@ -165,13 +177,40 @@ func (w *want) place(name string) *place {
 	return nil
 }
 
-func (w *want) setPlace(name string, count int32, strict bool) {
+// atHost and atRack give the entry that names the host or the rack of a node.
+func (w *want) atHost(n *node) *place {
+	if w.byName != nil {
+		return w.byName[n.host.name]
+	}
+	for _, p := range w.hosts {
+		if p.host == n.host || p.host == nil && p.name == n.host.name {
+			return p
+		}
+	}
+	return nil
+}
+
+func (w *want) atRack(n *node) *place {
+	if w.byName != nil {
+		return w.byName[n.rack.name]
+	}
+	for _, p := range w.racks {
+		if p.onRack == n.rack || p.onRack == nil && p.name == n.rack.name {
+			return p
+		}
+	}
+	return nil
+}
+
+func (m *Machine) setPlace(w *want, name string, count int32, strict bool) {
 	p := w.place(name)
 	if p == nil {
 		if count <= 0 {
 			return
 		}
-		p = &place{name: name, rack: strings.HasPrefix(name, "/")}
+		p = m.newPlace()
+		p.name, p.rack = name, strings.HasPrefix(name, "/")
+		m.resolve(p)
 		if p.rack {
 			w.racks = append(w.racks, p)
 		} else {
@@ -191,11 +230,24 @@ func (w *want) setPlace(name string, count int32, strict bool) {
 	}
 	p.count, p.strict = count, strict
 	if count <= 0 {
-		w.dropPlace(p)
+		m.dropPlace(w, p)
 	}
 }
 
-func (w *want) dropPlace(p *place) {
+func (m *Machine) newPlace() *place {
+	k := len(m.places)
+	if k == 0 {
+		return &place{}
+	}
+	p := m.places[k-1]
+	m.places = m.places[:k-1]
+	return p
+}
+
+// morePlaces bounds how many places are kept for reuse.
+const morePlaces = 1 << 16
+
+func (m *Machine) dropPlace(w *want, p *place) {
 	if w.byName != nil {
 		delete(w.byName, p.name)
 	}
@@ -206,6 +258,9 @@ func (w *want) dropPlace(p *place) {
 	if i := slices.Index(*list, p); i >= 0 {
 		*list = slices.Delete(*list, i, i+1)
 	}
+	if *p = (place{}); len(m.places) < morePlaces {
+		m.places = append(m.places, p)
+	}
 }
 
 // served lowers the counts of the entries a container on n satisfied: the
@@ -214,11 +269,11 @@ func (w *want) dropPlace(p *place) {
 func (m *Machine) served(w *want, n *node, at level3) {
 	if w.placed() {
 		if at == atNode {
-			w.lower(n.host)
+			m.lower(w, w.atHost(n))
 		}
 		if at <= atRack {
 			named := len(w.racks) > 0
-			w.lower(n.rack.name)
+			m.lower(w, w.atRack(n))
 			if named && len(w.racks) == 0 && len(w.hosts) > 0 {
 				m.retry(w.attempt.app.queue) // hosts whose racks were not named count now; see rackAsked
 			}
@@ -230,11 +285,12 @@ func (m *Machine) served(w *want, n *node, at level3) {
 	}
 }
 
-func (w *want) lower(name string) {
-	if p := w.place(name); p != nil {
-		if p.count--; p.count <= 0 {
-			w.dropPlace(p)
-		}
+func (m *Machine) lower(w *want, p *place) {
+	if p == nil {
+		return
+	}
+	if p.count--; p.count <= 0 {
+		m.dropPlace(w, p)
 	}
 }
 
@@ -287,7 +343,7 @@ func (b *blacklist) bars(n *node) bool {
 	if b == nil || len(b.names) == 0 {
 		return false
 	}
-	if _, ok := b.names[n.host]; ok {
+	if _, ok := b.names[n.host.name]; ok {
 		return true
 	}
 	_, ok := b.names[n.rack.name]

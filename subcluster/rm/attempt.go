@@ -179,10 +179,10 @@ func (m *Machine) askMaster(t *attempt) {
 	w.strict = s.Master.StrictLocality
 	for i := range s.MasterPlaces {
 		p := &s.MasterPlaces[i]
-		w.setPlace(p.ResourceName, 1, p.StrictLocality)
+		m.setPlace(w, p.ResourceName, 1, p.StrictLocality)
 	}
 	if name := s.Master.ResourceName; name != "" && name != anyPlace {
-		w.setPlace(name, 1, false)
+		m.setPlace(w, name, 1, false)
 	}
 	m.setCount(w, 1, t.app.amSize)
 }

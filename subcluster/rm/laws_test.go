@@ -74,13 +74,13 @@ func idleRoom(m *Machine) error {
 				if n.state != nodeRunning || n.hold != nil || !m.t.fits(&w.size.v, &n.free) {
 					continue
 				}
-				if _, barred := a.current.black.names[n.host]; barred {
+				if _, barred := a.current.black.names[n.host.name]; barred {
 					continue
 				}
 				if _, barred := a.current.black.names[n.rack.name]; barred {
 					continue
 				}
-				local := w.place(n.host) != nil && (len(w.racks) == 0 || w.place(n.rack.name) != nil)
+				local := w.place(n.host.name) != nil && (len(w.racks) == 0 || w.place(n.rack.name) != nil)
 				onRack := w.place(n.rack.name) != nil && !w.place(n.rack.name).strict && (len(w.hosts) == 0 || w.level >= atRack)
 				anywhere := !w.strict && (!w.placed() || w.level >= atAny)
 				if local || onRack || anywhere {

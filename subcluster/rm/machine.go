@@ -42,7 +42,7 @@ type Machine struct {
 	nodeList   []*node // in order of first registration
 	nodePool   []node  // slab of nodes not handed out yet
 	notes      notes
-	hosts      map[string][]*node
+	hosts      map[string]*host
 	awaited    map[creel.NodeID][]*attempt // attempts of an earlier life, until the nodes of their masters register
 	racks      map[string]*rack
 	rackList   []*rack
@@ -70,6 +70,7 @@ type Machine struct {
 	delayed    heap[*want]
 	opps       int64 // opportunities passed up, by all
 	wantSerial int64
+	places     []*place // not in use
 
 	// Clocks.
 	nodeBeats   list[*node]
@@ -104,7 +105,7 @@ type counts struct {
 // New builds a machine from a configuration it checks.
 func New(cfg Config) (*Machine, error) {
 	m := &Machine{
-		cfg: cfg, sizes: map[vec]*size{}, nodes: map[creel.NodeID]*node{}, hosts: map[string][]*node{}, racks: map[string]*rack{},
+		cfg: cfg, sizes: map[vec]*size{}, nodes: map[creel.NodeID]*node{}, hosts: map[string]*host{}, racks: map[string]*rack{},
 		apps: map[creel.ApplicationID]*app{}, userRunning: map[string]*int{},
 	}
 	if cfg.MaxAttempts <= 0 {

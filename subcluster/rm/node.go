@@ -47,7 +47,7 @@ type nodeInfo struct {
 	signals []Signal
 
 	total        vec
-	host         string
+	host         *host
 	rackSlot     int
 	version      string
 	physical     creel.Resource
@@ -102,7 +102,8 @@ func (m *Machine) newNode(id creel.NodeID) *node {
 	}
 	n := &m.nodePool[0]
 	m.nodePool = m.nodePool[1:]
-	n.nodeInfo, n.serial = &nodeInfo{id: id, host: id.Host}, len(m.nodeList)
+	n.nodeInfo, n.serial = &nodeInfo{id: id, host: m.host(id.Host)}, len(m.nodeList)
+	n.host.nodes = append(n.host.nodes, n)
 	m.nodeList = append(m.nodeList, n)
 	return n
 }
@@ -122,6 +123,21 @@ const (
 	nodeRunning  = nodeState(creel.NodeRunning)
 	nodeDraining = nodeState(creel.NodeDecommissioning)
 )
+
+// host is the nodes of one host: one, but where several are run for a test.
+type host struct {
+	name  string
+	nodes []*node
+}
+
+func (m *Machine) host(name string) *host {
+	h := m.hosts[name]
+	if h == nil {
+		h = &host{name: name}
+		m.hosts[name] = h
+	}
+	return h
+}
 
 // rack is the nodes of one rack. A large one has an index of its own; a small
 // one is looked through.
@@ -241,7 +257,6 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	if n == nil {
 		n = m.newNode(r.ID)
 		m.nodes[r.ID] = n
-		m.hosts[n.host] = append(m.hosts[n.host], n)
 		n.rack = m.rack(r.Rack)
 		n.rack.add(m, n)
 	} else if name := m.rack(r.Rack); name != n.rack {
@@ -395,7 +410,7 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 	}
 	switch creel.NodeState(n.state) {
 	case creel.NodeDecommissioned:
-		return &NodeAnswer{Action: NodeStop, Diagnostics: "Disallowed NodeManager nodeId: " + r.ID.String() + " hostname:" + n.host}
+		return &NodeAnswer{Action: NodeStop, Diagnostics: "Disallowed NodeManager nodeId: " + r.ID.String() + " hostname:" + n.host.name}
 	case creel.NodeLost, creel.NodeShutdown, creel.NodeRebooted:
 		return &NodeAnswer{Action: NodeResync, Diagnostics: "Node not found resyncing " + r.ID.String()}
 	}

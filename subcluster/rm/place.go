@@ -88,7 +88,12 @@ func (m *Machine) seek(w *want) (*node, level3, Reason) {
 		return m.ix.find(&m.t, &w.size.v, w.attempt.app.queue.order, black), atAny, OffSwitch
 	}
 	for _, p := range w.hosts {
-		for _, n := range m.hosts[p.name] {
+		if p.host == nil {
+			if m.resolve(p); p.host == nil {
+				continue
+			}
+		}
+		for _, n := range p.host.nodes {
 			if m.roomy(n) && m.t.fits(&w.size.v, &n.free) && !black.bars(n) && w.rackAsked(n) {
 				return n, atNode, NodeLocal
 			}
@@ -101,10 +106,13 @@ func (m *Machine) seek(w *want) (*node, level3, Reason) {
 		if p.strict || w.level < atRack && len(w.hosts) > 0 {
 			continue
 		}
-		if r := m.racks[p.name]; r != nil {
-			if n := r.find(m, w); n != nil {
-				return n, atRack, w.rackReason()
+		if p.onRack == nil {
+			if m.resolve(p); p.onRack == nil {
+				continue
 			}
+		}
+		if n := p.onRack.find(m, w); n != nil {
+			return n, atRack, w.rackReason()
 		}
 	}
 	if w.strict {
@@ -128,13 +136,13 @@ func (m *Machine) reach(w *want, n *node) (level3, Reason) {
 		}
 		return atAny, OffSwitch
 	}
-	if p := w.place(n.host); p != nil && w.rackAsked(n) {
+	if p := w.atHost(n); p != nil && w.rackAsked(n) {
 		return atNode, NodeLocal
 	}
 	if len(w.hosts) > 0 {
 		m.delay(w)
 	}
-	if p := w.place(n.rack.name); p != nil && !p.strict && (w.level >= atRack || len(w.hosts) == 0) {
+	if p := w.atRack(n); p != nil && !p.strict && (w.level >= atRack || len(w.hosts) == 0) {
 		return atRack, w.rackReason()
 	}
 	if w.strict {
@@ -157,7 +165,7 @@ func (w *want) rackReason() Reason {
 // rackAsked: a host's entry counts only together with that of its rack; a
 // master that names no racks at all is taken at its word.
 func (w *want) rackAsked(n *node) bool {
-	return len(w.racks) == 0 || w.place(n.rack.name) != nil
+	return len(w.racks) == 0 || w.atRack(n) != nil
 }
 
 // enroll puts an application among those that wait, or takes it out, as its
