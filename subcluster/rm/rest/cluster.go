@@ -59,6 +59,10 @@ func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
 }
 
 func (o *Door) metrics(w http.ResponseWriter, r *http.Request) {
+	if o.give(w, r, &o.metricsDoc) {
+		return
+	}
+	moves, now := o.d.Moves(), time.Now()
 	var v rm.ClusterView
 	var use nodeUse
 	var fair bool
@@ -72,8 +76,8 @@ func (o *Door) metrics(w http.ResponseWriter, r *http.Request) {
 	m.UtilizedMB, m.UtilizedVirtualCores = use.memoryMB, int64(use.cpu)
 	m.UtilizedMBPercent = int64(percentOf(float64(use.memoryMB), float64(use.physicalMB)))
 	m.UtilizedVirtualCoresPercent = int64(percentOf(use.cpu, float64(use.physicalCores)))
-	m.ContainersPerSecond = o.rate.per(v.Granted, time.Now())
-	o.reply(w, r, http.StatusOK, "clusterMetrics", rooted, func(w *writer) {
+	m.ContainersPerSecond = o.rate.per(v.Granted, now)
+	body := o.document(r, "clusterMetrics", rooted, func(w *writer) {
 		w.Int("appsSubmitted", m.AppsSubmitted)
 		w.Int("appsCompleted", m.AppsCompleted)
 		w.Int("appsPending", m.AppsPending)
@@ -119,6 +123,9 @@ func (o *Door) metrics(w http.ResponseWriter, r *http.Request) {
 		w.Int("rmEventQueueSize", 0)
 		w.Int("schedulerEventQueueSize", 0)
 	})
+	o.metricsDoc.form(r).Store(&stillDocument{moves: moves, made: now, body: body})
+	w.Header().Set("Content-Type", contentType(r))
+	send(w, r, http.StatusOK, body)
 }
 
 // resource writes a ResourceInfo.

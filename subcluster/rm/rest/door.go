@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
+	"hash/maphash"
 	"io"
 	"net/http"
 	"net/netip"
@@ -48,6 +49,10 @@ type Door struct {
 	conf Config
 	rate rate
 
+	making     locks
+	metricsDoc still
+	sizes      sync.Map // of the last document by its root's name, for the next one's buffer
+
 	// Touched within Query only, which runs in one goroutine.
 	use   nodeUse
 	useAt time.Time
@@ -64,7 +69,7 @@ func New(d *rmrpc.Daemon, conf Config) *Door {
 			conf.LoginUser = u.Username
 		}
 	}
-	return &Door{d: d, conf: conf}
+	return &Door{d: d, conf: conf, making: locks{seed: maphash.MakeSeed()}}
 }
 
 // Mount puts the door's routes on r.
@@ -176,10 +181,24 @@ func contentType(r *http.Request) string {
 
 // reply writes a document in the form the client asked for.
 func (o *Door) reply(w http.ResponseWriter, r *http.Request, status int, root string, form regime, fields func(w *writer)) {
-	doc := &writer{xml: wantsXML(r), buf: make([]byte, 0, 4<<10)}
-	doc.document(root, form, fields)
 	w.Header().Set("Content-Type", contentType(r))
-	send(w, r, status, doc.buf)
+	send(w, r, status, o.document(r, root, form, fields))
+}
+
+// document makes a document in the form the client asked for. Its buffer begins
+// as large as the last one of its kind was: to grow a long one costs as much as
+// to write it.
+func (o *Door) document(r *http.Request, root string, form regime, fields func(w *writer)) []byte {
+	size := 4 << 10
+	if last, ok := o.sizes.Load(root); ok {
+		size = max(size, last.(int))
+	}
+	doc := &writer{xml: wantsXML(r), buf: make([]byte, 0, size)}
+	doc.document(root, form, fields)
+	if n := len(doc.buf); n > size || n < size/2 && size > 64<<10 {
+		o.sizes.Store(root, n+n/8)
+	}
+	return doc.buf
 }
 
 // text is one of the answers that YARN gives as a plain sentence, whatever its

@@ -3,49 +3,115 @@
 package rest
 
 import (
+	"hash/maphash"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // kept gives a long document again while nothing happened that it would show,
 // as the daemon tells: the documents that dashboards poll are of thousands of
-// nodes and applications, and cost milliseconds to make.
+// nodes and applications, and cost milliseconds to make. Of many who ask for
+// the same one, one makes it and the others wait for that.
 func (o *Door) kept(make http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		packed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
 		key := strings.Join([]string{o.caller(r).User, r.URL.Path, r.URL.RawQuery, contentType(r), map[bool]string{true: "packed"}[packed]}, "\x00")
-		if body := o.d.Kept(key); body != nil {
-			h := w.Header()
-			h.Set("Content-Type", contentType(r))
-			h.Set("Vary", "Accept-Encoding")
-			if packed {
-				h.Set("Content-Encoding", "gzip")
-			}
-			w.Write(body) // an error here is the client's going away
+		if o.giveKept(w, r, key, packed) {
+			return
+		}
+		making := o.making.of(key)
+		making.Lock()
+		if o.giveKept(w, r, key, packed) {
+			making.Unlock()
 			return
 		}
 		version := o.d.Changes()
-		c := &copying{ResponseWriter: w}
+		c := &recorded{header: w.Header(), status: http.StatusOK}
 		make(c, r)
-		if c.status == http.StatusOK && (w.Header().Get("Content-Encoding") == "gzip") == packed {
+		if c.status == http.StatusOK && (c.header.Get("Content-Encoding") == "gzip") == packed {
 			o.d.Keep(key, version, c.body)
 		}
+		making.Unlock() // before anything is sent: a slow reader holds nobody up
+		w.WriteHeader(c.status)
+		w.Write(c.body) // an error here is the client's going away
 	}
 }
 
-// copying is a response of which a copy is kept.
-type copying struct {
-	http.ResponseWriter
+func (o *Door) giveKept(w http.ResponseWriter, r *http.Request, key string, packed bool) bool {
+	body := o.d.Kept(key)
+	if body == nil {
+		return false
+	}
+	h := w.Header()
+	h.Set("Content-Type", contentType(r))
+	h.Set("Vary", "Accept-Encoding")
+	if packed {
+		h.Set("Content-Encoding", "gzip")
+	}
+	w.Write(body) // an error here is the client's going away
+	return true
+}
+
+// locks are a few locks for many keys.
+type locks struct {
+	seed  maphash.Seed
+	locks [64]sync.Mutex
+}
+
+func (l *locks) of(key string) *sync.Mutex {
+	return &l.locks[maphash.String(l.seed, key)%uint64(len(l.locks))]
+}
+
+// recorded is a response that is not sent yet.
+type recorded struct {
+	header http.Header
 	status int
 	body   []byte
 }
 
-func (c *copying) WriteHeader(status int) {
-	c.status = status
-	c.ResponseWriter.WriteHeader(status)
+func (c *recorded) Header() http.Header { return c.header }
+
+func (c *recorded) WriteHeader(status int) { c.status = status }
+
+func (c *recorded) Write(b []byte) (int, error) {
+	if c.body == nil {
+		c.body = make([]byte, 0, len(b))
+	}
+	c.body = append(c.body, b...)
+	return len(b), nil
 }
 
-func (c *copying) Write(b []byte) (int, error) {
-	c.body = append(c.body, b...)
-	return c.ResponseWriter.Write(b)
+// stillAge is how old a kept short document may be whose figures move with time
+// alone, as a rate a second does.
+const stillAge = 100 * time.Millisecond
+
+// still is a short document, one for each form, that is given again while the
+// machine was only asked questions.
+type still [2]atomic.Pointer[stillDocument]
+
+type stillDocument struct {
+	moves uint64
+	made  time.Time
+	body  []byte
+}
+
+func (s *still) form(r *http.Request) *atomic.Pointer[stillDocument] {
+	if wantsXML(r) {
+		return &s[1]
+	}
+	return &s[0]
+}
+
+// give sends the document if it is still true.
+func (o *Door) give(w http.ResponseWriter, r *http.Request, s *still) bool {
+	k := s.form(r).Load()
+	if k == nil || k.moves != o.d.Moves() || time.Since(k.made) > stillAge {
+		return false
+	}
+	w.Header().Set("Content-Type", contentType(r))
+	send(w, r, http.StatusOK, k.body)
+	return true
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -60,4 +61,42 @@ func shows(list any, id, state string) bool {
 		}
 	}
 	return false
+}
+
+// The metrics are kept for a moment too, and never show less than was done
+// before they were asked for.
+func TestMetricsThatAreKept(t *testing.T) {
+	c := start(t, nil)
+	for i := range 30 {
+		c.submit("bob", fmt.Sprint("app", i), `,"unmanaged-AM":true`)
+		for _, form := range []string{"application/json", "application/xml", "application/json"} {
+			m := c.call("GET", base+"/metrics", "", "Accept", form)
+			want := fmt.Sprintf(`"appsSubmitted":%d,`, i+1)
+			if form == "application/xml" {
+				want = fmt.Sprintf("<appsSubmitted>%d</appsSubmitted>", i+1)
+			}
+			if m.status != 200 || !strings.Contains(m.body, want) || !strings.HasPrefix(m.head.Get("Content-Type"), form) {
+				t.Fatalf("after %d submissions %s is %d %v %.120s", i+1, form, m.status, m.head, m.body)
+			}
+		}
+	}
+}
+
+// Many who ask for a long document at once all get the whole of it.
+func TestManyAskForALongDocument(t *testing.T) {
+	c := start(t, nil)
+	for i := range 60 {
+		c.submit("bob", fmt.Sprint("app", i), `,"unmanaged-AM":true,"application-tags":{"tag":["`+strings.Repeat("x", 100)+`"]}`)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 20 {
+				if n := strings.Count(c.call("GET", base+"/apps?user.name=bob", "").body, `"name":"app`); n != 60 {
+					t.Errorf("a list of %d applications, not 60", n)
+				}
+			}
+		})
+	}
+	all.Wait()
 }

@@ -41,6 +41,7 @@ func (d *Daemon) tell(ctx context.Context, f func(m *rm.Machine, now time.Time) 
 	err := d.Query(ctx, func(m *rm.Machine, now time.Time) {
 		result = f(m, now)
 		d.changes.Add(1)
+		d.moves.Add(1)
 	})
 	if err != nil {
 		return err

@@ -39,6 +39,8 @@ type Daemon struct {
 	box     mailbox
 	changed bool          // since changes was last counted up; owner's
 	changes atomic.Uint64 // see Changes
+	reads   int           // events of this batch that changed nothing; owner's
+	moves   atomic.Uint64 // see Moves
 	lists   lists
 	stopped chan struct{}
 

@@ -118,3 +118,8 @@ func (d *Daemon) Keep(key string, version uint64, document []byte) {
 // numbers that move with every heartbeat. A document made after Changes was
 // read, and given while it reads the same, is not older than its numbers.
 func (d *Daemon) Changes() uint64 { return d.changes.Load() }
+
+// Moves counts the batches of events that were more than questions: whatever
+// any view shows, but for the passing of time, is the same while it reads the
+// same. Unlike Changes it moves with every heartbeat.
+func (d *Daemon) Moves() uint64 { return d.moves.Load() }

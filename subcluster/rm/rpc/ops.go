@@ -54,6 +54,8 @@ func begin[T any](d *Daemon, who Caller, o op[T], finish func(T, error)) {
 		answer := o.run(m, now)
 		if o.name != "" {
 			d.changed = true
+		} else {
+			d.reads++
 		}
 		last := func() {
 			t, err := answer()

@@ -150,15 +150,20 @@ func (d *Daemon) turn(events []event) error {
 	if deadline := d.m.NextDeadline(); !deadline.IsZero() && !now.Before(deadline) {
 		d.m.Tick(now)
 		d.changed = true
+		d.moves.Add(1)
 	}
 	for first := true; first || len(events) > 0; first = false {
 		n := min(len(events), batchEvents)
+		d.reads = 0
 		for _, e := range events[:n] {
 			if after := e(d.m, now); after != nil {
 				d.out = append(d.out, after)
 			}
 		}
 		events = events[n:]
+		if d.reads < n {
+			d.moves.Add(1) // before anyone is answered who could look for the move
+		}
 		d.act(now)
 		d.respond()
 		if n > 0 {
@@ -243,6 +248,7 @@ func (d *Daemon) settle(now time.Time) {
 	}
 	s.settled = durable
 	d.changed = true
+	d.moves.Add(1)
 	n := 0
 	for n < len(s.marks) && s.marks[n].commit <= durable {
 		n++
@@ -285,12 +291,13 @@ func (d *Daemon) refuseRest() {
 	close(d.stopped)
 }
 
-// Query runs f in the owner's goroutine and waits for it. f must not block, and
-// what it keeps of the machine must be copies (its views are).
+// Query runs f in the owner's goroutine and waits for it. f must not block, only
+// reads, and what it keeps of the machine must be copies (its views are).
 func (d *Daemon) Query(ctx context.Context, f func(m *rm.Machine, now time.Time)) error {
 	done := make(chan struct{})
 	err := d.box.post(func(m *rm.Machine, now time.Time) func() {
 		f(m, now)
+		d.reads++
 		close(done)
 		return nil
 	})
