@@ -229,7 +229,7 @@ func (a *allocation) acquire(ctx context.Context) error {
 			for len(m.held) < want {
 				now := time.Now()
 				before := len(m.held)
-				if err := a.exchange(ctx, m, now, min(1000, want-len(m.held)-len(m.asked)), 365*24*time.Hour); err != nil {
+				if err := a.exchange(ctx, m, now, min(1000, want-len(m.held)-len(m.asked)), MaxDuration); err != nil {
 					return fmt.Errorf("master %s: hold %d containers: %w", m.attempt, want, err)
 				}
 				if len(m.held) == before {
@@ -238,6 +238,7 @@ func (a *allocation) acquire(ctx context.Context) error {
 					}
 				}
 			}
+			m.held = nil // they are never given back, and stand in nobody's way
 			m.grants = shard{h: newHistogram()}
 			return nil
 		})

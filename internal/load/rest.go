@@ -6,11 +6,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -144,16 +147,86 @@ func (w *webConn) do(head []byte) (n int64, keep bool, err error) {
 	if _, err := w.c.Write(head); err != nil {
 		return 0, false, err
 	}
-	answer, err := http.ReadResponse(w.r, nil)
+	h, err := readHead(w.r)
 	if err != nil {
 		return 0, false, err
 	}
-	n, err = io.Copy(io.Discard, answer.Body)
-	_ = answer.Body.Close()
-	w.answers++
-	if err == nil && (answer.StatusCode < 200 || answer.StatusCode > 299) {
-		err = statusError(answer.StatusCode)
-		return n, !answer.Close, err
+	switch {
+	case h.chunked:
+		if n, err = io.Copy(io.Discard, httputil.NewChunkedReader(w.r)); err == nil {
+			_, err = readLine(w.r) // the end of an empty trailer
+		}
+	case h.length >= 0:
+		n, err = io.CopyN(io.Discard, w.r, h.length)
+	case h.status != http.StatusNoContent && h.status != http.StatusNotModified:
+		h.close = true
+		n, err = io.Copy(io.Discard, w.r)
 	}
-	return n, err == nil && !answer.Close, err
+	w.answers++
+	if err == nil && (h.status < 200 || h.status > 299) {
+		return n, !h.close, statusError(h.status)
+	}
+	return n, err == nil && !h.close, err
+}
+
+// webHead is what of an answer's head tells how to go on. It is read by hand,
+// because net/http's maps and strings cost more than what is measured.
+type webHead struct {
+	status  int
+	length  int64 // -1: not told
+	chunked bool
+	close   bool
+}
+
+var errHead = errors.New("an answer that is not HTTP/1")
+
+func readHead(r *bufio.Reader) (h webHead, err error) {
+	h.length = -1
+	line, err := readLine(r)
+	if err != nil {
+		return h, err
+	}
+	if !bytes.HasPrefix(line, []byte("HTTP/1.")) || len(line) < 12 || line[8] != ' ' {
+		return h, errHead
+	}
+	for _, c := range line[9:12] {
+		if c < '0' || c > '9' {
+			return h, errHead
+		}
+		h.status = 10*h.status + int(c-'0')
+	}
+	h.close = line[7] == '0'
+	for {
+		line, err = readLine(r)
+		if err != nil || len(line) == 0 {
+			return h, err
+		}
+		name, value, ok := bytes.Cut(line, []byte(":"))
+		if !ok {
+			return h, errHead
+		}
+		value = bytes.TrimSpace(value)
+		switch {
+		case bytes.EqualFold(name, []byte("Content-Length")):
+			if h.length, err = strconv.ParseInt(string(value), 10, 64); err != nil || h.length < 0 {
+				return h, errHead
+			}
+		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
+			h.chunked = true
+		case bytes.EqualFold(name, []byte("Connection")):
+			h.close = bytes.EqualFold(value, []byte("close"))
+		}
+	}
+}
+
+// readLine reads a line without its end, valid until the next read.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	line, err := r.ReadSlice('\n')
+	if err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return bytes.TrimRight(line, "\r\n"), nil
 }
