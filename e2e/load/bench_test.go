@@ -3,7 +3,10 @@
 package load
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -129,39 +132,125 @@ func BenchmarkRM(b *testing.B) {
 	})
 }
 
-// BenchmarkMany holds what a large cluster holds, then kills the
-// ResourceManager and has it serve again.
-func BenchmarkMany(b *testing.B) {
-	for _, n := range []int{10_000} {
-		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
-			c := startRM(b, nil)
-			ended := make(chan result, 1)
-			go func() {
-				r, _, _ := load(b.Context(), b, append([]string{"alloc", "--duration", "60s", "--nodes", strconv.Itoa(n), "--node-period", "2s", "--masters", "100", "--wave", "1", "--rate", "10",
-					"--held", strconv.Itoa(30 * n), "--run", "--pid", strconv.Itoa(c.PID())}, doors(c.Addresses["client"], c.Addresses["scheduler"], c.Addresses["tracker"])...)...)
-				ended <- r
-			}()
-			r := <-ended
-			b.ReportMetric(0, "ns/op")
-			if len(r.Servers) > 0 {
-				b.ReportMetric(r.Servers[0].ResidentMB, "MB")
-			}
-		})
-	}
+// many starts a ResourceManager with 10,000 applications, of which the masters
+// of a load hold 30 containers on each of n nodes that beat each second and tell
+// of them. The load goes on until ctx ends, or for the duration given.
+func many(ctx context.Context, b *testing.B, n int, bounds ...string) (c *daemon, ended <-chan result) {
+	b.Helper()
+	const masters = 100
+	c = startRM(b, fixedPorts(b))
+	mustLoad(b, "submit", "--client", c.Addresses["client"], "--unmanaged", "--count", strconv.Itoa(10_000-masters), "--duration", "1h", "--in-flight", "512")
+	out := make(chan result, 1)
+	go func() {
+		r, _, _ := load(ctx, b, append(append([]string{"alloc", "--nodes", strconv.Itoa(n), "--node-period", "1s", "--masters", strconv.Itoa(masters), "--wave", "1", "--rate", "100",
+			"--held", strconv.Itoa(30 * n), "--run", "--pid", strconv.Itoa(c.PID())}, doors(c.Addresses["client"], c.Addresses["scheduler"], c.Addresses["tracker"])...), bounds...)...)
+		out <- r
+	}()
+	return c, out
 }
 
-// BenchmarkTakeover kills a ResourceManager that has 10,000 applications on
-// disk and times how long it takes to serve again.
+// BenchmarkMany holds what a large cluster holds: 10,000 nodes, 300,000
+// containers and 10,000 applications; and 50,000 nodes that beat each second.
+func BenchmarkMany(b *testing.B) {
+	b.Run("nodes=10000/containers=300000/applications=10000", func(b *testing.B) {
+		for range b.N {
+			c, ended := many(b.Context(), b, 10_000, "--duration", "20s", "--warmup", "5s")
+			r := <-ended
+			if len(r.Servers) == 0 || r.Containers == nil || r.Containers.Granted == 0 {
+				b.Fatalf("the load did not run: %+v", r)
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(r.Servers[0].ResidentMB, "MB")
+			b.ReportMetric(r.Servers[0].Cores, "server-cores")
+			b.ReportMetric(r.Generator.Cores, "generator-cores")
+			b.ReportMetric(r.Containers.NodeBeats.P99, "ms-beat-p99")
+			b.ReportMetric(float64(r.Containers.BeatsLost), "beats-lost")
+			c.Kill()
+		}
+	})
+	b.Run("nodes=50000", func(b *testing.B) {
+		for range b.N {
+			c := startRM(b, nil)
+			r, code, message := load(b.Context(), b, "nodes", "--tracker", c.Addresses["tracker"], "--nodes", "50000", "--period", "1s", "--duration", "20s", "--warmup", "8s", "--pid", strconv.Itoa(c.PID()))
+			if len(r.Servers) == 0 {
+				b.Fatalf("code %d: %s", code, message)
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(r.PerSecond, "beats/s")
+			b.ReportMetric(r.Servers[0].ResidentMB, "MB")
+			b.ReportMetric(r.Servers[0].Cores, "server-cores")
+			b.ReportMetric(r.Generator.Cores, "generator-cores")
+			b.ReportMetric(r.Latency.P50, "ms-p50")
+			b.ReportMetric(r.Latency.P99, "ms-p99")
+			b.ReportMetric(float64(r.Failed+r.Unsent), "lost")
+			c.Kill()
+		}
+	})
+}
+
+// BenchmarkTakeover kills a ResourceManager that has 10,000 nodes, 300,000
+// running containers and 10,000 applications, while the nodes beat on, and times
+// from the start of its successor's process to an application's report, to the
+// first node, and to all nodes and containers.
 func BenchmarkTakeover(b *testing.B) {
-	c := startRM(b, nil)
-	mustLoad(b, "submit", "--client", c.Addresses["client"], "--count", "10000", "--duration", "1h")
+	const nodes = 10_000
+	ctx, stop := context.WithCancel(b.Context())
+	c, ended := many(ctx, b, nodes, "--duration", "1h")
+	defer func() { stop(); <-ended }()
+	web := "http://" + c.Addresses["web"] + "/ws/v1/cluster/"
+	whole := func() bool {
+		m, ok := clusterMetrics(web)
+		return ok && m.ActiveNodes == nodes && m.ContainersAllocated >= 30*nodes
+	}
+	c.Await(b, "all nodes and containers", whole)
+	var list struct {
+		Apps struct {
+			App []struct {
+				ID string `json:"id"`
+			} `json:"app"`
+		} `json:"apps"`
+	}
+	if !get(web+"apps?limit=1", &list) || len(list.Apps.App) != 1 {
+		b.Fatal("no application to ask for")
+	}
+	var report, node, all time.Duration
 	for range b.N {
 		c.Kill()
 		began := time.Now()
 		c.start(b)
-		took := time.Since(began)
-		r := mustLoad(b, "report", "--client", c.Addresses["client"], "--call", "metrics", "--count", "1", "--duration", "1h")
-		b.ReportMetric(float64(took.Milliseconds()), "ms-to-serve")
-		b.ReportMetric(r.Latency.Max, "ms-first-answer")
+		var app any
+		c.Await(b, "a report", func() bool { return get(web+"apps/"+list.Apps.App[0].ID, &app) })
+		report += time.Since(began)
+		c.Await(b, "a node", func() bool { m, ok := clusterMetrics(web); return ok && m.ActiveNodes > 0 })
+		node += time.Since(began)
+		c.Await(b, "all nodes and containers", whole)
+		all += time.Since(began)
 	}
+	b.ReportMetric(0, "ns/op")
+	for name, d := range map[string]time.Duration{"ms-to-report": report, "ms-to-first-node": node, "ms-to-all-containers": all} {
+		b.ReportMetric(float64(d.Milliseconds())/float64(b.N), name)
+	}
+}
+
+type metrics struct {
+	ActiveNodes         int `json:"activeNodes"`
+	ContainersAllocated int `json:"containersAllocated"`
+}
+
+func clusterMetrics(web string) (metrics, bool) {
+	var m struct {
+		ClusterMetrics metrics `json:"clusterMetrics"`
+	}
+	ok := get(web+"metrics", &m)
+	return m.ClusterMetrics, ok
+}
+
+// get reads a document; false when there is none yet.
+func get(url string, into any) bool {
+	answer, err := http.Get(url)
+	if err != nil {
+		return false
+	}
+	defer answer.Body.Close()
+	return answer.StatusCode == http.StatusOK && json.NewDecoder(answer.Body).Decode(into) == nil
 }
