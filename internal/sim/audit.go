@@ -231,6 +231,14 @@ func (a *auditor) processEnded(id creel.ContainerID) {
 	a.moved = a.w.now
 }
 
+// changed has a ResourceManager look at what an event changed in it.
+func (a *auditor) changed(c *cluster) {
+	a.checked++
+	if err := c.watch.Check(); err != nil {
+		a.breach("%s after an event: %v", c.id, err)
+	}
+}
+
 // full has every ResourceManager look at everything it has.
 func (a *auditor) full() {
 	for _, c := range a.w.clusters {

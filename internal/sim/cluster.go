@@ -33,6 +33,7 @@ type cluster struct {
 
 	// Of one life.
 	m          *rm.Machine
+	watch      *rm.Auditor // of what each event changes
 	start      time.Time
 	nextApp    int32
 	good       map[creel.AttemptID]bool // whose tokens are good
@@ -97,6 +98,7 @@ func (c *cluster) open() error {
 	if c.m, err = rm.New(conf); err != nil {
 		return err
 	}
+	c.watch = rm.NewAuditor(c.m, 0) // full audits come by the auditor's own count
 	c.nextApp, c.tick, c.registered, c.granted, c.grantedAt = 0, 0, false, 0, time.Time{}
 	c.good = map[creel.AttemptID]bool{}
 	c.tx, c.unsaved, c.flying = nil, nil, nil
@@ -214,6 +216,7 @@ func (c *cluster) turn(event func(m *rm.Machine)) {
 		}
 	}
 	clear(c.actions)
+	c.w.audit.changed(c)
 	c.commit()
 	if d := c.m.NextDeadline(); !d.IsZero() && (c.tick == 0 || d.UnixNano() < c.tick) {
 		c.arm(d)
