@@ -99,6 +99,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 		return nil, err
 	}
 	a := t.app
+	m.warmApp(a)
 	m.acknowledged(t)
 	if p := r.Progress; p >= 0 && p <= 1 {
 		a.progress = p
@@ -318,6 +319,11 @@ func (m *Machine) news(t *attempt) {
 // acknowledged: the master speaks again, so it has its last answer; nodes may
 // forget the ends it was told of.
 func (m *Machine) acknowledged(t *attempt) {
+	sum := int32(0)
+	for i := range t.told { // see warm
+		sum += t.told[i].node.count
+	}
+	m.warmth = sum
 	for _, d := range t.told {
 		m.tellForget(d.node, d.id)
 	}

@@ -32,45 +32,46 @@ func (s appState) String() string { return appStateNames[s] }
 
 func (s appState) ended() bool { return s == appFinished || s == appFailed || s == appKilled }
 
-// app is one application.
+// app is one application. What every decision for it touches comes first.
 type app struct {
-	id       creel.ApplicationID
-	sub      *Submission
-	seq      int64 // order of submission
-	state    appState
-	before   appState // the state FINAL_SAVING hides
-	target   appState // what follows FINAL_SAVING
-	final    creel.FinalStatus
-	diag     string
-	rule     string
-	path     creel.QueuePath // where it was sent, also when there is no such queue
-	priority int32
-	changed  bool // since the auditor looked
+	// In its queue.
+	queue                    *queue
+	user                     *user
+	current                  *attempt
+	ratio                    float64
+	accrued                  int64 // ms
+	containers, pendingCount int32
+	slot                     int32
+	waits, activated         bool
+	inQueue                  bool
+	changed                  bool // since the auditor looked
+	state                    appState
+	before                   appState // the state FINAL_SAVING hides
+	target                   appState // what follows FINAL_SAVING
+
+	used, pending, seconds vec
+	least                  vec // smallest of what it waits for
+	attempts               []*attempt
+	priority               int32
+	progress               float32
+	seq                    int64 // order of submission
+	heldContainers         int32
+	pendSlot               int32
+	amSize                 *size // of the master; nil when unmanaged
+	held, amUsed           vec
+	stuck                  Limit // what kept it from being activated, at the last try
+
+	id    creel.ApplicationID
+	sub   *Submission
+	final creel.FinalStatus
+	diag  string
+	rule  string
+	path  creel.QueuePath // where it was sent, also when there is no such queue
 
 	submitted, launched, finished int64 // ns
 	deadline                      int64
 	lifetime                      *timer
-	progress                      float32
-
-	attempts []*attempt
-	current  *attempt
-	failures []int64 // times of failures that count
-
-	// In its queue.
-	queue     *queue
-	user      *user
-	inQueue   bool
-	activated bool
-	amSize    *size // of the master; nil when unmanaged
-
-	used, held, pending, amUsed, seconds     vec
-	least                                    vec // smallest of what it waits for
-	containers, heldContainers, pendingCount int32
-	accrued                                  int64 // ms
-	ratio                                    float64
-	waits                                    bool
-	slot, pendSlot                           int32
-	stuck                                    Limit // what kept it from being activated, at the last try
+	failures                      []int64 // times of failures that count
 }
 
 func (s appState) public(before appState) creel.ApplicationState {

@@ -44,52 +44,52 @@ func (s attemptState) public(before attemptState) creel.AttemptState {
 		creel.AttemptFinished, creel.AttemptFailed, creel.AttemptKilled}[s]
 }
 
-// attempt is one attempt to run an application's master.
+// attempt is one attempt to run an application's master. What each of its calls
+// touches comes first.
 type attempt struct {
-	id     creel.AttemptID
-	app    *app
-	state  attemptState
-	before attemptState
-	target attemptState
-	final  creel.FinalStatus
-	diag   string
-	exit   int32
+	app        *app
+	state      attemptState
+	before     attemptState
+	target     attemptState
+	registered bool
+	newsSent   bool
+	inCall     bool
+	recovered  bool // it ran in an earlier life of this ResourceManager
+	responseID int32
+	id         creel.AttemptID
+	beat       int64
+	beatLink   link[*attempt]
 
+	// What it asks for and has.
+	wants   []*want // by priority, allocation request id, execution type
+	live    living  // containers with this attempt's number in their id
+	lastSeq int64
+	black   blacklist
+
+	// What it is to be told.
+	fresh               []*container
+	done                []Completed
+	told                []told // ends it was told of and has not yet acknowledged by its next call
+	answer, spareAnswer *Answer
+	ran, tokens         bitset // nodes, by serial: that ran something of it; that it has a token for
+	tokenEpoch          uint32 // of Machine.tokenEpoch, when tokens were given
+	updated             []Updated
+	errors              []UpdateError
+	previous            []creel.ContainerID // kept containers to be told of; some may have ended since
+	nodes               []NodeUpdate
+
+	scheduling        []SchedulingAsk
+	growing           []growth // increases that wait for room
+	final             creel.FinalStatus
+	diag              string
+	exit              int32
 	host, url         string
 	port              int32
-	registered        bool
-	recovered         bool               // it ran in an earlier life of this ResourceManager
 	endedBefore       map[int64]struct{} // containers of earlier lives that were recovered or ended
 	master            creel.ContainerID
 	masterNode        creel.NodeID
 	masterHTTP        string
 	started, finished int64
-	beat              int64
-	beatLink          link[*attempt]
-
-	// What it asks for and has.
-	wants      []*want // by priority, allocation request id, execution type
-	scheduling []SchedulingAsk
-	growing    []growth // increases that wait for room
-	black      blacklist
-	lastSeq    int64
-	live       living // containers with this attempt's number in their id
-
-	// What it is to be told.
-	fresh    []*container
-	done     []Completed
-	updated  []Updated
-	errors   []UpdateError
-	previous []creel.ContainerID // kept containers to be told of; some may have ended since
-	nodes    []NodeUpdate
-	told     []told // ends it was told of and has not yet acknowledged by its next call
-	newsSent bool
-	inCall   bool
-
-	responseID          int32
-	answer, spareAnswer *Answer
-	ran, tokens         bitset // nodes, by serial: that ran something of it; that it has a token for
-	tokenEpoch          uint32 // of Machine.tokenEpoch, when tokens were given
 }
 
 // told is an end delivered to a master, kept until it is acknowledged.

@@ -218,6 +218,21 @@ func (m *Machine) warm(list []*container) {
 	m.warmth = sum
 }
 
+// warmApp reads what decisions for an application will change, as warm does.
+func (m *Machine) warmApp(a *app) {
+	q, u := a.queue, a.user
+	sum := a.used[0] + a.pending[0] + a.least[0] + a.seconds[0] + int64(a.priority)
+	sum += q.used[0] + q.pending[0] + q.least[0] + q.max[0] + q.guaranteed[0] + int64(q.slot) + int64(q.serial) + q.granted
+	sum += u.used[0] + int64(u.slot) + int64(len(u.apps.items)) + q.leaf.usedByActive[0] + int64(q.leaf.active)
+	if t := a.current; t.spareAnswer != nil {
+		sum += int64(t.spareAnswer.ResponseID)
+		for list := t.spareAnswer.Granted; len(list) > 0; list = list[1:] {
+			sum += list[0].Created
+		}
+	}
+	m.warmth += int32(sum)
+}
+
 // seen takes a container from those not seen running.
 func (m *Machine) seen(c *container) {
 	if c.wait != 0 {

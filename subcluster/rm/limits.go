@@ -41,7 +41,7 @@ func (m *Machine) admitQueues(a *app, s *size, own *size) verdict {
 
 func (m *Machine) within(q *queue, need *vec, own *size) bool {
 	q.sized()
-	if q.held.isZero() {
+	if q.heldContainers == 0 {
 		return m.t.fitsPlus(&q.used, need, &q.max)
 	}
 	have := q.used

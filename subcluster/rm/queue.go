@@ -24,92 +24,96 @@ type tree struct {
 	toldAt   [2]uint64 // version and actives that the shares in views are of
 }
 
-// queue is one live queue. Amounts are of this machine's whole cluster.
+// queue is one live queue. Amounts are of this machine's whole cluster. What
+// every decision below it touches comes first.
 type queue struct {
-	m        *Machine
-	spec     *Queue
-	path     creel.QueuePath
-	name     string
-	parent   *queue
-	children []*queue
-	depth    int
-	state    creel.QueueState
-	dynamic  bool
-	removed  bool
-	serial   int // place in configured order, over the whole tree
-
-	version int64   // of the amounts below; see sized
-	weights float64 // sum of the children's
-	fixed   vec     // sum of the children's absolute capacities
-	watched bool    // in tree.watched
-
-	guaranteed, max, minimum vec
-	promised                 float64 // dominant share of guaranteed
-	bounded                  bool    // max can bind before the parent's does
-	absCap, absMax           float64 // of the cluster
-	capFrac, maxFrac         float64 // of the parent
-	weight                   float64
-	order                    NodeOrder
-	policy                   Policy
-	hierarchical             bool // its children are ordered by hierarchical DRF
-	largest                  vec
-	maxAM                    float64
-	shares                   [shareSets]fairShares // FairScheduler's
-
-	used, held, pending                      vec // held: reserved
+	m                                        *Machine
+	parent                                   *queue
+	leaf                                     *leafState
+	version                                  int64   // of guaranteed to weight; see sized
+	promised                                 float64 // dominant share of guaranteed
 	containers, heldContainers, pendingCount int32
-	running                                  int // applications activated, here and below
-	maxRunning                               int // 0 = no bound
+	slot                                     int32
+	parkedBelow                              int  // children parked
+	parked                                   bool // out of its parent's heap, although something waits: only a limit of its own can help
+	limited                                  bool // something below was stopped by this queue's limits since they last loosened
+	bounded                                  bool // max can bind before the parent's does
+	hierarchical                             bool // its children are ordered by hierarchical DRF
+	queuedRetry                              bool
+	watched                                  bool // in tree.watched
+
+	used, pending vec
+	least         vec // at most the smallest need waiting below; vecMax when none
 
 	// The order between those that wait. A parent's heap has its children, a
 	// leaf's its users; only those with something waiting are in one.
-	ready       heap[*queue]
-	users       heap[*user]
-	slot        int32
-	rank        rank
-	least       vec  // at most the smallest need waiting below; vecMax when none
-	parkedBelow int  // children parked
-	parked      bool // out of its parent's heap, although something waits: only a limit of its own can help
-	limited     bool // something below was stopped by this queue's limits since they last loosened
+	rank   rank
+	absCap float64 // of the cluster, as absMax
+	serial int     // place in configured order, over the whole tree
+	weight float64
+	ready  heap[*queue]
+	users  heap[*user]
+	policy Policy
+	order  NodeOrder
+	spec   *Queue
 
-	leaf *leafState
+	guaranteed, max  vec
+	held             vec // reserved
+	minimum          vec
+	absMax           float64
+	capFrac, maxFrac float64 // of the parent
+	granted          int64
+	released         int64
 
+	path                                 creel.QueuePath
+	name                                 string
+	children                             []*queue
+	depth                                int
+	state                                creel.QueueState
+	dynamic                              bool
+	removed                              bool
+	weights                              float64 // sum of the children's
+	fixed                                vec     // sum of the children's absolute capacities
+	largest                              vec
+	maxAM                                float64
+	shares                               [shareSets]fairShares // FairScheduler's
+	running                              int                   // applications activated, here and below
+	maxRunning                           int                   // 0 = no bound
 	submitted, completed, failed, killed int64
-	granted, released                    int64
-	queuedRetry                          bool
 	idleTimer                            *timer
 }
 
 // leafState is what only leaves have.
 type leafState struct {
-	byName               map[string]*user
-	userList             []*user
+	usedByActive         vec
 	active               int     // users with applications that wait for containers
 	weights              float64 // sum of their weights
+	limitedUsers         int
+	pendingApps          int
+	queuedActivate       bool
 	allWeights           float64 // sum of all users'
-	usedByActive         vec
+	byName               map[string]*user
+	userList             []*user
 	amUsed               vec
 	apps                 int         // pending and running
 	pending              heap[*user] // users with applications not activated yet
-	pendingApps          int
 	maxApps, maxUserApps int
-	limitedUsers         int
-	queuedActivate       bool
 }
 
 // user is one user of one leaf.
 type user struct {
-	name           string
+	used           vec
 	q              *queue
 	weight         float64
-	used           vec
-	amUsed         vec
+	waitingApps    int // applications with asks outstanding: the user is active
+	slot           int32
+	limited        bool
 	apps           heap[*app] // waiting for containers
-	waitingApps    int        // applications with asks outstanding: the user is active
+	name           string
+	amUsed         vec
 	pending        heap[*app] // not activated
 	total, running int
-	slot, pendSlot int32
-	limited        bool
+	pendSlot       int32
 }
 
 func (q *queue) user(name string) *user {
