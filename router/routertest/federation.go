@@ -139,11 +139,17 @@ func web(t testing.TB, what string, h http.Handler) (address string, stop func()
 	}
 	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
 	return l.Addr().String(), run(t, what, func(ctx context.Context) error {
-		cut := context.AfterFunc(ctx, func() { server.Close() })
-		defer cut()
+		closed := make(chan struct{})
+		defer context.AfterFunc(ctx, func() {
+			defer close(closed)
+			server.Close()
+		})()
 		if err := server.Serve(l); err != http.ErrServerClosed {
 			return err
 		}
+		// Serve is back when the listener is closed. Connections come after it,
+		// and until then an answer could still leave.
+		<-closed
 		return nil
 	})
 }
