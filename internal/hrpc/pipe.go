@@ -14,7 +14,8 @@ import (
 // Pipe is a connection of one goroutine's own that keeps many calls on their
 // way: calls put into it leave together when an answer is taken that has not
 // come yet. It costs neither a goroutine nor a lock for a call, which is what a
-// load generator wants; who needs one answer calls a [Peer].
+// load generator wants; who needs one answer calls a [Peer]. One goroutine may
+// Put and Flush while another one calls Receive.
 type Pipe struct {
 	cc     *clientConn
 	out    []byte
@@ -108,12 +109,17 @@ func (p *Pipe) Buffered() bool {
 // refused is the error the server answered the call with, a *RemoteError; err
 // means that the connection is of no use any more.
 func (p *Pipe) Take() (id int32, body []byte, refused, err error) {
-	cc := p.cc
 	if !p.Buffered() {
 		if err := p.Flush(); err != nil {
 			return 0, nil, nil, err
 		}
 	}
+	return p.Receive()
+}
+
+// Receive is Take without sending anything.
+func (p *Pipe) Receive() (id int32, body []byte, refused, err error) {
+	cc := p.cc
 	frame, err := cc.fr.next(cc.client.cfg.MaxResponse)
 	if err != nil {
 		return 0, nil, nil, p.failed("read", err)

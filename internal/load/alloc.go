@@ -119,10 +119,8 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	beats := newMeter(nil)
 	var work sync.WaitGroup
 	work.Go(func() {
-		plan := Plan{Rate: float64(o.Nodes) / o.NodePeriod.Seconds(), Duration: MaxDuration, InFlight: min(o.Nodes, 512), Connections: 1}
-		_ = drive(beating, plan, beats, func(ctx context.Context, _ int, ticket int64, _ time.Time) error {
-			return a.fleet.call(ctx, a.fleet.nodes[ticket%int64(o.Nodes)])
-		})
+		plan := Plan{Rate: float64(o.Nodes) / o.NodePeriod.Seconds(), Duration: MaxDuration, InFlight: 1, Connections: 1, Grace: time.Nanosecond}
+		_ = driveOpenPiped(beating, plan, beats, clients, a.fleet.piped(tracker(o.Tracker)))
 	})
 	defer work.Wait()
 	defer stop()
@@ -342,7 +340,7 @@ func (a *allocation) result(r, beats *Result) *AllocResult {
 		h.Merge(m.grants.h)
 	}
 	out := &AllocResult{Nodes: a.Nodes, Masters: a.Masters, Wave: a.Wave, Held: a.Held, Granted: a.granted, Released: a.released,
-		PerSecond: round(float64(min(a.granted, a.released)) / r.Seconds), Grant: latencyOf(h), NodeBeats: beats.Latency, BeatsLost: beats.Failed}
+		PerSecond: round(float64(min(a.granted, a.released)) / r.Seconds), Grant: latencyOf(h), NodeBeats: beats.Latency, BeatsLost: beats.Failed - beats.Failures["unanswered"] + beats.Unsent}
 	if len(r.Servers) > 0 && out.Granted > 0 {
 		out.CPUMicros = round(r.Servers[0].CPUSeconds * 1e6 / float64(out.Granted))
 	}

@@ -35,10 +35,9 @@ type fleet struct {
 	registered, resyncs atomic.Int64
 }
 
-// fleetNode is one node. Its lock is held over its own calls, so that they
-// follow each other as a node's do: the next names the answer of the last.
+// fleetNode is one node. Its calls follow each other, because the next names the
+// answer of the last: who makes them owns it.
 type fleetNode struct {
-	mu      sync.Mutex
 	id      creel.NodeID
 	tracker yarnrpc.ResourceTrackerClient
 	beat    pb.NodeHeartbeatRequestProto
@@ -80,16 +79,12 @@ func (f *fleet) register(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(64)
 	for _, n := range f.nodes {
-		g.Go(func() error {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			return f.enter(ctx, n)
-		})
+		g.Go(func() error { return f.enter(ctx, n) })
 	}
 	return g.Wait()
 }
 
-// enter registers a node with what runs on it. The caller holds its lock.
+// enter registers a node with what runs on it.
 func (f *fleet) enter(ctx context.Context, n *fleetNode) error {
 	n.answer = 0
 	req := &pb.RegisterNodeManagerRequestProto{NodeId: n.status.NodeId, HttpPort: new(int32(8042)), Resource: pb.FromResource(f.total), PhysicalResource: pb.FromResource(f.total),
@@ -117,18 +112,6 @@ func (f *fleet) enter(ctx context.Context, n *fleetNode) error {
 
 // errShutdown is a node that was told to stop. It goes on beating: it is load.
 var errShutdown = errors.New("a node was told to shut down")
-
-// call makes a node's next heartbeat, and registers it anew when it must.
-func (f *fleet) call(ctx context.Context, n *fleetNode) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.news()
-	answer, err := n.tracker.NodeHeartbeat(ctx, &n.beat)
-	if err != nil {
-		return err
-	}
-	return f.answered(ctx, n, answer)
-}
 
 // news takes what arrived since the last beat into the next.
 func (n *fleetNode) news() {
@@ -166,7 +149,7 @@ func (f *fleet) answered(ctx context.Context, n *fleetNode, answer *pb.NodeHeart
 	return nil
 }
 
-// piped is the beats of all nodes as fast as they are answered.
+// piped is the beats of all nodes.
 func (f *fleet) piped(target hrpc.Target) piped {
 	return piped{
 		target: target, method: "nodeHeartbeat", slots: len(f.nodes),

@@ -56,13 +56,11 @@ func Nodes(ctx context.Context, o NodesOptions) (*Result, error) {
 	}
 	took := time.Since(began)
 	m := newMeter(o.PIDs)
+	beat := driveOpenPiped
 	if o.Plan.Rate == 0 {
-		err = drivePiped(ctx, o.Plan, m, clients, f.piped(tracker(o.Tracker)))
-	} else {
-		err = drive(ctx, o.Plan, m, func(ctx context.Context, _ int, ticket int64, _ time.Time) error {
-			return f.call(ctx, f.nodes[ticket%int64(len(f.nodes))])
-		})
+		beat = drivePiped
 	}
+	err = beat(ctx, o.Plan, m, clients, f.piped(tracker(o.Tracker)))
 	r := m.result("nodes", o.Tracker, o.Plan)
 	r.Nodes = &NodesResult{Nodes: o.Nodes, PeriodMS: float64(o.Period) / float64(time.Millisecond), RegisterS: round(took.Seconds()), Registered: f.registered.Load(), Resyncs: f.resyncs.Load()}
 	r.Nodes.Held = r.Failed == 0 && r.Unsent == 0 && (o.Period == 0 || r.Latency.Max <= r.Nodes.PeriodMS)

@@ -11,9 +11,10 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 )
 
-// piped is a closed loop's kind of request that needs no goroutine of its own:
-// one goroutine for each connection sends what is next as answers come, so that
-// the generator costs a fraction of what it measures.
+// piped is a kind of request that needs no goroutine of its own, so that the
+// generator costs a fraction of what it measures. In a closed loop one goroutine
+// for each connection sends what is next as answers come; in an open one the
+// timekeeper sends what is due, and one goroutine for each connection reads.
 type piped struct {
 	target hrpc.Target
 	method string
@@ -38,16 +39,7 @@ func drivePiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, k
 	calls, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d := &driver{plan: p, meter: m, limit: p.Count, start: time.Now()}
-	n := min(len(clients), p.InFlight, kind.slots)
-	lanes := make([]*lane, n)
-	for i := range lanes {
-		lanes[i] = &lane{d: d, kind: kind, client: clients[i], seen: m.own(), window: share(min(p.InFlight, kind.slots), n, i)}
-		for slot := i; slot < kind.slots; slot += n {
-			lanes[i].slots = append(lanes[i].slots, slot)
-			lanes[i].idle = append(lanes[i].idle, int32(len(lanes[i].idle)))
-		}
-		lanes[i].sent = make([]sentRequest, len(lanes[i].slots))
-	}
+	lanes := d.lanes(min(len(clients), p.InFlight, kind.slots), clients, kind)
 	m.begin(d.start.Add(p.Warmup))
 	var work sync.WaitGroup
 	for _, l := range lanes {
@@ -65,6 +57,20 @@ func drivePiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, k
 	cancel()
 	<-ended
 	return ctx.Err()
+}
+
+// lanes deals out the slots to n connections.
+func (d *driver) lanes(n int, clients []*hrpc.Client, kind piped) []*lane {
+	lanes := make([]*lane, n)
+	for i := range lanes {
+		lanes[i] = &lane{d: d, kind: kind, client: clients[i], seen: d.meter.own(), window: share(min(d.plan.InFlight, kind.slots), n, i)}
+		for slot := i; slot < kind.slots; slot += n {
+			lanes[i].slots = append(lanes[i].slots, slot)
+			lanes[i].idle = append(lanes[i].idle, int32(len(lanes[i].idle)))
+		}
+		lanes[i].sent = make([]sentRequest, len(lanes[i].slots))
+	}
+	return lanes
 }
 
 // share is what the i-th of n gets of a total.

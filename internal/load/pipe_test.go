@@ -175,3 +175,68 @@ func TestPlainAnswersOfATracker(t *testing.T) {
 		}
 	}
 }
+
+// An open loop whose server stands still for a while: every request is
+// accounted for, the wait shows from when each was due, and no slot has two on
+// their way.
+func TestAnOpenPipedLoopThroughAStall(t *testing.T) {
+	address, _ := counter(t)
+	var mu sync.Mutex
+	waits, stalled := map[int]bool{}, false
+	kind := piped{target: hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}}, method: "echo", slots: 50,
+		request: func(b []byte, slot int, _ int64) ([]byte, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if waits[slot] {
+				t.Errorf("slot %d asks while it waits", slot)
+			}
+			waits[slot] = true
+			return b, nil
+		},
+		answer: func(_ context.Context, slot int, ticket int64, _ []byte) error {
+			mu.Lock()
+			waits[slot] = false
+			stall := ticket >= 100 && !stalled
+			stalled = stalled || stall
+			mu.Unlock()
+			if stall {
+				time.Sleep(200 * time.Millisecond)
+			}
+			return nil
+		}}
+	o := &Options{}
+	clients, end := o.clients(1)
+	defer end()
+	m := newMeter(nil)
+	p := Plan{Rate: 1000, Count: 500, Duration: time.Hour, InFlight: 1, Connections: 1}
+	if err := driveOpenPiped(t.Context(), p, m, clients, kind); err != nil {
+		t.Fatal(err)
+	}
+	r := m.result("test", "here", p)
+	if r.Answered+r.Unsent != 500 || r.Failed != 0 || r.Latency.Count != 500 {
+		t.Errorf("of 500 requests %d were answered, %d not sent, %d failed: %v", r.Answered, r.Unsent, r.Failed, r.Failures)
+	}
+	if r.Latency.Max < 190 || r.Unsent < 50 {
+		t.Errorf("the longest wait is %g ms and %d were unsent; the server stood still for 200 ms, in which each slot was due 4 times", r.Latency.Max, r.Unsent)
+	}
+}
+
+// Requests that were due while nobody listened are counted as unsent.
+func TestAnOpenPipedLoopWithoutAServer(t *testing.T) {
+	address, stop := counter(t)
+	stop()
+	kind := piped{target: hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}}, method: "echo", slots: 5,
+		request: func(b []byte, _ int, _ int64) ([]byte, error) { return b, nil },
+		answer:  func(context.Context, int, int64, []byte) error { return nil }}
+	o := &Options{}
+	clients, end := o.clients(2)
+	defer end()
+	m := newMeter(nil)
+	p := Plan{Rate: 1000, Count: 20, Duration: time.Hour, InFlight: 1, Connections: 2, Grace: 50 * time.Millisecond}
+	if err := driveOpenPiped(t.Context(), p, m, clients, kind); err != nil {
+		t.Fatal(err)
+	}
+	if r := m.result("test", "here", p); r.Answered != 0 || r.Unsent != 20 {
+		t.Errorf("nobody listened: %d answered, %d unsent, %v", r.Answered, r.Unsent, r.Failures)
+	}
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel/internal/hrpc"
+)
+
+// beatGrain is how often the timekeeper of an open piped loop looks: requests
+// due meanwhile leave together. Their latency counts from when they were due.
+const beatGrain = 500 * time.Microsecond
+
+// driveOpenPiped makes an open plan's requests: ticket t is due at its time and
+// is made by slot t modulo their number. A slot whose last request is not
+// answered yet makes its next one when it is, late; one more that becomes due
+// meanwhile is counted as unsent.
+func driveOpenPiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, kind piped) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	limit := p.Count
+	if n := int64(p.Rate * p.Duration.Seconds()); p.Duration > 0 && (limit == 0 || n < limit) {
+		limit = n
+	}
+	grace := p.Grace
+	if grace == 0 {
+		grace = 10 * time.Second
+	}
+	calls, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d := &driver{plan: p, meter: m, limit: limit, start: time.Now()}
+	lanes := make([]*openLane, 0, len(clients))
+	for _, l := range d.lanes(min(len(clients), kind.slots), clients, kind) {
+		lanes = append(lanes, &openLane{lane: *l, late: make([]int64, len(l.slots)), open: map[int32]bool{}})
+	}
+	m.begin(d.start.Add(p.Warmup))
+	var work sync.WaitGroup
+	for _, l := range lanes {
+		work.Go(func() { l.read(calls) })
+	}
+	err := d.send(ctx, lanes)
+	for until := time.Now().Add(grace); time.Now().Before(until) && ctx.Err() == nil && anyWaits(lanes); {
+		_ = pause(ctx, time.Millisecond)
+	}
+	m.end(time.Now())
+	cancel()
+	work.Wait()
+	for _, l := range lanes {
+		l.giveUp()
+	}
+	return errors.Join(err, ctx.Err())
+}
+
+// send hands out tickets as they become due.
+func (d *driver) send(ctx context.Context, lanes []*openLane) error {
+	clock, err := newClock()
+	if err != nil {
+		return err
+	}
+	defer clock.close()
+	for ticket := int64(0); ticket < d.limit && ctx.Err() == nil; {
+		now := time.Now()
+		if due := d.due(ticket); now.Before(due) {
+			if next := now.Add(beatGrain); due.Before(next) {
+				due = next
+			}
+			if err := clock.until(ctx, due); err != nil {
+				return err
+			}
+			now = time.Now()
+		}
+		d.meter.lag(now.Sub(d.due(ticket)))
+		for ; ticket < d.limit && !d.due(ticket).After(now); ticket++ {
+			slot := int(ticket % int64(lanes[0].kind.slots))
+			lanes[slot%len(lanes)].want(int32(slot/len(lanes)), ticket, now)
+		}
+		for _, l := range lanes {
+			l.flush()
+		}
+	}
+	return nil
+}
+
+func anyWaits(lanes []*openLane) bool {
+	for _, l := range lanes {
+		l.mu.Lock()
+		n := len(l.open)
+		l.mu.Unlock()
+		if n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// openLane is a connection of an open loop. Its lock guards what the timekeeper
+// and the reader share; a slot that is open belongs to the reader.
+type openLane struct {
+	lane
+	mu   sync.Mutex
+	pipe *hrpc.Pipe
+	open map[int32]bool // slots that wait for an answer or for the connection
+	late []int64        // by slot: the ticket after next, plus one; 0: none
+}
+
+// want makes a slot's request, or notes it when the slot waits.
+func (l *openLane) want(id int32, ticket int64, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !l.open[id]:
+		l.open[id] = true
+		l.put(id, ticket)
+	case l.late[id] == 0:
+		l.late[id] = ticket + 1
+	default:
+		l.d.meter.unsent(l.d.due(ticket), now)
+	}
+}
+
+// put sends or, while there is no connection, keeps a request. The lock is held.
+func (l *openLane) put(id int32, ticket int64) {
+	l.sent[id] = sentRequest{at: l.d.due(ticket), ticket: ticket}
+	if l.pipe == nil {
+		return
+	}
+	body, err := l.kind.request(l.buf[:0], l.slots[id], ticket)
+	if err == nil {
+		l.buf, l.sent[id].open = body, true
+		err = l.pipe.Put(id, l.kind.method, body)
+	}
+	if err != nil {
+		l.pipe.Close() // the reader sees it
+	}
+}
+
+func (l *openLane) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pipe != nil && l.pipe.Flush() != nil {
+		l.pipe.Close()
+	}
+}
+
+// read takes answers until the load is over, on one connection after the other.
+func (l *openLane) read(ctx context.Context) {
+	for ctx.Err() == nil {
+		pipe, err := l.client.Pipe(ctx, l.kind.target)
+		if err != nil {
+			_ = pause(ctx, retryAfter)
+			continue
+		}
+		l.mu.Lock()
+		l.pipe = pipe
+		for id := range l.open { // what waited for the connection
+			l.put(id, l.sent[id].ticket)
+		}
+		l.mu.Unlock()
+		l.flush()
+		err = l.answers(ctx, pipe)
+		l.mu.Lock()
+		l.pipe = nil
+		now := time.Now()
+		for id := range l.sent {
+			if l.sent[id].open {
+				l.record(l.sent[id].at, now, err)
+				l.done(int32(id))
+			}
+		}
+		l.mu.Unlock()
+		pipe.Close()
+	}
+}
+
+// answers takes what one connection brings.
+func (l *openLane) answers(ctx context.Context, pipe *hrpc.Pipe) error {
+	now := time.Now()
+	for {
+		fresh := !pipe.Buffered()
+		if fresh {
+			l.flush() // what was late
+		}
+		id, body, refused, err := pipe.Receive()
+		if err != nil {
+			return err
+		}
+		if fresh {
+			now = time.Now()
+		}
+		if id < 0 || int(id) >= len(l.sent) {
+			return errors.New("an answer to nothing that was asked")
+		}
+		l.mu.Lock()
+		s := l.sent[id]
+		l.mu.Unlock()
+		if !s.open {
+			return errors.New("an answer to nothing that was asked")
+		}
+		if refused == nil {
+			refused = l.kind.answer(ctx, l.slots[id], s.ticket, body)
+		}
+		l.record(s.at, now, refused)
+		l.mu.Lock()
+		l.done(id)
+		l.mu.Unlock()
+	}
+}
+
+// done ends a slot's request and makes the next one if that is late already.
+// The lock is held.
+func (l *openLane) done(id int32) {
+	l.sent[id].open = false
+	if late := l.late[id]; late > 0 {
+		l.late[id] = 0
+		l.put(id, late-1)
+		return
+	}
+	delete(l.open, id)
+}
+
+// giveUp counts what never left.
+func (l *openLane) giveUp() {
+	now := time.Now()
+	for id := range l.open {
+		l.d.meter.unsent(l.sent[id].at, now)
+		if late := l.late[id]; late > 0 {
+			l.d.meter.unsent(l.d.due(late-1), now)
+		}
+	}
+}
