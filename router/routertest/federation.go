@@ -50,6 +50,8 @@ type Options struct {
 	Trips uint32
 	// OpenFor is how long a breaker stays open, 1 s.
 	OpenFor time.Duration
+	// Breaker is told of a breaker's new state; may be nil.
+	Breaker func(creel.SubclusterID, remote.Kind, string)
 }
 
 // Federation runs until the test ends.
@@ -316,7 +318,7 @@ func (f *Federation) router(o Options) *Router {
 	r := &Router{reached: make(chan struct{}), dead: make(chan struct{})}
 	known := cache.New(f.Store, cache.Config{})
 	watcher := watch.New(f.Store, watch.Config{Poll: 20 * time.Millisecond, OnChange: known.Changed})
-	pool := remote.NewPool(remote.Config{User: "creel", KindOf: yarnrpc.KindOf, Trips: o.Trips, OpenFor: o.OpenFor, Deadlines: [3]time.Duration{time.Minute, time.Minute, time.Minute}})
+	pool := remote.NewPool(remote.Config{User: "creel", KindOf: yarnrpc.KindOf, Trips: o.Trips, OpenFor: o.OpenFor, Changed: o.Breaker, Deadlines: [3]time.Duration{time.Minute, time.Minute, time.Minute}})
 	t.Cleanup(func() {
 		if err := pool.Close(); err != nil {
 			t.Error(err)
