@@ -18,6 +18,7 @@ type living struct {
 	pages []*livePage
 	older map[int64]*container
 	n     int
+	spare *livePage // the page dropped last
 }
 
 const (
@@ -62,7 +63,9 @@ func (l *living) put(id int64, c *container) {
 	}
 	p := l.pages[k]
 	if p == nil {
-		p = &livePage{}
+		if p, l.spare = l.spare, nil; p == nil {
+			p = &livePage{}
+		}
 		l.pages[k] = p
 	}
 	p.n++
@@ -81,7 +84,7 @@ func (l *living) drop(id int64) {
 	if p.n--; p.n > 0 {
 		return
 	}
-	l.pages[k] = nil
+	l.pages[k], l.spare = nil, p
 	free := 0
 	for free < len(l.pages) && l.pages[free] == nil {
 		free++
