@@ -31,8 +31,9 @@ type alloc struct {
 // through the proxy, all in processes of their own: masters that ask for ten
 // containers a call and give them back, 10 and 1,000 of them, with the
 // application at home only and spread over two subclusters. "open" offers both
-// the same 200 calls a second; "closed" calls as fast as answers come, which on
-// one machine is what the processor time of one more process leaves.
+// the same: 10 masters 200 calls a second, 1,000 masters one each; "closed"
+// calls as fast as answers come, which on one machine is what the processor time
+// of one more process leaves.
 func BenchmarkProxy(b *testing.B) {
 	for _, policy := range []string{"home", "balanced"} {
 		f := Start(b, Options{NoNodes: true, Routers: 1, Conf: hadoop.Conf{
@@ -72,12 +73,12 @@ func BenchmarkProxy(b *testing.B) {
 
 func loadAlloc(b *testing.B, home *Subcluster, scheduler string, masters int, loop string) (out alloc) {
 	b.Helper()
-	rate := "0"
+	rate := 0 // of containers, ten a call
 	if loop == "open" {
-		rate = "2000" // containers: 200 calls of ten
+		rate = 10 * max(200, masters)
 	}
 	cmd := exec.Command(rm.Binary(b), "load", "alloc", "--client", home.Doors.Client, "--scheduler", scheduler, "--tracker", home.Doors.Tracker,
-		"--masters", strconv.Itoa(masters), "--nodes", "40", "--wave", "10", "--rate", rate, "--warmup", "1s", "--duration", "5s", "--user", hadoop.OSUser(b))
+		"--masters", strconv.Itoa(masters), "--nodes", "40", "--wave", "10", "--rate", strconv.Itoa(rate), "--warmup", "1s", "--duration", "5s", "--user", hadoop.OSUser(b))
 	cmd.Dir = filepath.Dir(rm.Binary(b))
 	text, err := cmd.Output()
 	if err != nil {
