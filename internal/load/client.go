@@ -52,13 +52,17 @@ func (j job) submit(ctx context.Context, rm clientStub) (creel.ApplicationID, er
 	if err != nil {
 		return creel.ApplicationID{}, err
 	}
-	c := &pb.ApplicationSubmissionContextProto{
-		ApplicationId: made.GetApplicationId(), ApplicationName: new("load"), Queue: &j.queue, ApplicationType: new("LOAD"), Priority: pb.FromPriority(0),
+	_, err = rm.SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: j.context(made.GetApplicationId())})
+	return pb.ToApplicationID(made.GetApplicationId()), err
+}
+
+// context is what is submitted under an id.
+func (j job) context(id *pb.ApplicationIdProto) *pb.ApplicationSubmissionContextProto {
+	return &pb.ApplicationSubmissionContextProto{
+		ApplicationId: id, ApplicationName: new("load"), Queue: &j.queue, ApplicationType: new("LOAD"), Priority: pb.FromPriority(0),
 		AmContainerSpec: &pb.ContainerLaunchContextProto{Command: []string{"sleep 60"}}, MaxAppAttempts: new(int32(1)),
 		Resource: pb.FromResource(creel.NewResource(128, 1)), UnmanagedAm: &j.unmanaged,
 	}
-	_, err = rm.SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: c})
-	return pb.ToApplicationID(made.GetApplicationId()), err
 }
 
 // kill ends an application; that it has ended already is as good.

@@ -23,7 +23,10 @@ type piped struct {
 	slots int
 	// request appends a slot's next request, encoded, to b.
 	request func(b []byte, slot int, ticket int64) ([]byte, error)
-	// answer takes what came back; body is valid until it returns.
+	// next, when set, makes of an answer the call that follows it within the same
+	// request; no method ends the request. Closed loops have it.
+	next func(b []byte, slot int, ticket int64, body []byte) (method string, request []byte, err error)
+	// answer takes what came back last; body is valid until it returns.
 	answer func(ctx context.Context, slot int, ticket int64, body []byte) error
 }
 
@@ -59,16 +62,20 @@ func drivePiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, k
 	return ctx.Err()
 }
 
-// lanes deals out the slots to n connections.
+// lanes deals out the slots to n connections, so many in a row to each: of an
+// open loop, what is due together leaves together.
 func (d *driver) lanes(n int, clients []*hrpc.Client, kind piped) []*lane {
 	lanes := make([]*lane, n)
 	for i := range lanes {
 		lanes[i] = &lane{d: d, kind: kind, client: clients[i], seen: d.meter.own(), window: share(min(d.plan.InFlight, kind.slots), n, i)}
-		for slot := i; slot < kind.slots; slot += n {
-			lanes[i].slots = append(lanes[i].slots, slot)
-			lanes[i].idle = append(lanes[i].idle, int32(len(lanes[i].idle)))
-		}
-		lanes[i].sent = make([]sentRequest, len(lanes[i].slots))
+	}
+	for slot := range kind.slots {
+		l := lanes[slot*n/kind.slots]
+		l.slots = append(l.slots, slot)
+		l.idle = append(l.idle, int32(len(l.idle)))
+	}
+	for _, l := range lanes {
+		l.sent = make([]sentRequest, len(l.slots))
 	}
 	return lanes
 }
@@ -165,6 +172,17 @@ func (l *lane) through(ctx context.Context, pipe *hrpc.Pipe) error {
 			return errors.New("an answer to nothing that was asked")
 		}
 		s := &l.sent[id]
+		if refused == nil && l.kind.next != nil {
+			method, request, err := l.kind.next(l.buf[:0], l.slots[id], s.ticket, body)
+			if err == nil && method != "" {
+				l.buf = request
+				if err := pipe.Put(id, method, request); err != nil {
+					return err
+				}
+				continue
+			}
+			refused = err
+		}
 		if refused == nil {
 			refused = l.kind.answer(ctx, l.slots[id], s.ticket, body)
 		}

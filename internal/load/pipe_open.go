@@ -35,15 +35,20 @@ func driveOpenPiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Clien
 	defer cancel()
 	d := &driver{plan: p, meter: m, limit: limit, start: time.Now()}
 	lanes := make([]*openLane, 0, len(clients))
+	owners := make([]*openLane, kind.slots)
 	for _, l := range d.lanes(min(len(clients), kind.slots), clients, kind) {
-		lanes = append(lanes, &openLane{lane: *l, late: make([]int64, len(l.slots)), open: map[int32]bool{}})
+		o := &openLane{lane: *l, late: make([]int64, len(l.slots)), open: map[int32]bool{}}
+		for _, slot := range l.slots {
+			owners[slot] = o
+		}
+		lanes = append(lanes, o)
 	}
 	m.begin(d.start.Add(p.Warmup))
 	var work sync.WaitGroup
 	for _, l := range lanes {
 		work.Go(func() { l.read(calls) })
 	}
-	err := d.send(ctx, lanes)
+	err := d.send(ctx, lanes, owners)
 	for until := time.Now().Add(grace); time.Now().Before(until) && ctx.Err() == nil && anyWaits(lanes); {
 		_ = pause(ctx, time.Millisecond)
 	}
@@ -57,7 +62,7 @@ func driveOpenPiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Clien
 }
 
 // send hands out tickets as they become due.
-func (d *driver) send(ctx context.Context, lanes []*openLane) error {
+func (d *driver) send(ctx context.Context, lanes, owners []*openLane) error {
 	clock, err := newClock()
 	if err != nil {
 		return err
@@ -76,11 +81,12 @@ func (d *driver) send(ctx context.Context, lanes []*openLane) error {
 		}
 		d.meter.lag(now.Sub(d.due(ticket)))
 		for ; ticket < d.limit && !d.due(ticket).After(now); ticket++ {
-			slot := int(ticket % int64(lanes[0].kind.slots))
-			lanes[slot%len(lanes)].want(int32(slot/len(lanes)), ticket, now)
+			slot := int(ticket % int64(len(owners)))
+			l := owners[slot]
+			l.want(int32(slot-l.slots[0]), ticket, now)
 		}
 		for _, l := range lanes {
-			l.flush()
+			l.flush() // nothing to do for most
 		}
 	}
 	return nil

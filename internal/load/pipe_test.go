@@ -4,6 +4,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"sync"
@@ -238,5 +239,48 @@ func TestAnOpenPipedLoopWithoutAServer(t *testing.T) {
 	}
 	if r := m.result("test", "here", p); r.Answered != 0 || r.Unsent != 20 {
 		t.Errorf("nobody listened: %d answered, %d unsent, %v", r.Answered, r.Unsent, r.Failures)
+	}
+}
+
+// A request of several calls is answered by the last of them, counted once and
+// timed as a whole.
+func TestAPipedRequestOfSeveralCalls(t *testing.T) {
+	address, _ := counter(t)
+	var mu sync.Mutex
+	calls := map[int64]string{}
+	kind := piped{target: hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}}, method: "echo", slots: 5,
+		request: func(b []byte, _ int, ticket int64) ([]byte, error) {
+			return append(b, 1<<3|2, 1, byte('a'+ticket%3)), nil
+		},
+		next: func(b []byte, _ int, ticket int64, body []byte) (string, []byte, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			calls[ticket] += string(body[2:])
+			switch {
+			case len(calls[ticket]) < 3:
+				return "echo", append(b, 1<<3|2, 1, byte('0'+len(calls[ticket]))), nil
+			case ticket == 7:
+				return "", nil, errors.New("seven")
+			}
+			return "", nil, nil
+		},
+		answer: func(_ context.Context, _ int, ticket int64, _ []byte) error {
+			mu.Lock()
+			defer mu.Unlock()
+			calls[ticket] += "!"
+			return nil
+		}}
+	r := measurePiped(t, Plan{Count: 100, InFlight: 5, Connections: 2}, kind)
+	if r.Answered != 99 || r.Failed != 1 || len(calls) != 100 {
+		t.Errorf("of 100 requests %d were answered, %d failed (%v), %d began", r.Answered, r.Failed, r.Failures, len(calls))
+	}
+	for ticket, said := range calls {
+		want := string(rune('a'+ticket%3)) + "12!"
+		if ticket == 7 {
+			want = want[:3]
+		}
+		if said != want {
+			t.Errorf("ticket %d: %q, want %q", ticket, said, want)
+		}
 	}
 }

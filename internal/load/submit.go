@@ -6,6 +6,9 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
@@ -33,6 +36,14 @@ func Submit(ctx context.Context, o SubmitOptions) (*Result, error) {
 	stubs := o.stubs(clients, o.Client)
 	work := job{queue: o.Queue, unmanaged: o.Unmanaged}
 	m := newMeter(o.PIDs)
+	if o.Plan.Rate == 0 && !o.Cycle {
+		kind, err := work.piped(&o)
+		if err != nil {
+			return nil, err
+		}
+		err = drivePiped(ctx, o.Plan, m, clients, kind)
+		return m.result("submit", o.Client, o.Plan), err
+	}
 	err := drive(ctx, o.Plan, m, func(ctx context.Context, w int, _ int64, _ time.Time) error {
 		rm := stubs[w%len(stubs)]
 		id, err := work.submit(ctx, rm)
@@ -58,4 +69,41 @@ func Submit(ctx context.Context, o SubmitOptions) (*Result, error) {
 		kind = "submit cycle"
 	}
 	return m.result(kind, o.Client, o.Plan), err
+}
+
+// piped is the same without a goroutine for each: the answer with the new id
+// is followed by the submission.
+func (j job) piped(o *SubmitOptions) (piped, error) {
+	rest, err := proto.Marshal(j.context(nil))
+	if err != nil {
+		return piped{}, err
+	}
+	submitting := make([]bool, o.Plan.InFlight)
+	return piped{
+		target: o.client(o.Client), method: "getNewApplication", slots: o.Plan.InFlight,
+		request: func(b []byte, slot int, _ int64) ([]byte, error) {
+			submitting[slot] = false
+			return b, nil
+		},
+		next: func(b []byte, slot int, _ int64, body []byte) (string, []byte, error) {
+			if submitting[slot] {
+				return "", nil, nil
+			}
+			var made pb.GetNewApplicationResponseProto
+			if err := made.UnmarshalVT(body); err != nil {
+				return "", nil, err
+			}
+			id, err := proto.Marshal(made.GetApplicationId())
+			if err != nil {
+				return "", nil, err
+			}
+			submitting[slot] = true
+			b = protowire.AppendTag(b, 1, protowire.BytesType) // of the request: the context
+			b = protowire.AppendVarint(b, uint64(protowire.SizeTag(1)+protowire.SizeBytes(len(id))+len(rest)))
+			b = protowire.AppendTag(b, 1, protowire.BytesType) // of the context: the id
+			b = protowire.AppendBytes(b, id)
+			return "submitApplication", append(b, rest...), nil
+		},
+		answer: func(context.Context, int, int64, []byte) error { return nil },
+	}, nil
 }
