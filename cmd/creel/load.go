@@ -7,7 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
 	"os/signal"
+	"runtime/debug"
+	"runtime/pprof"
 	"strings"
 	"syscall"
 	"time"
@@ -22,6 +25,7 @@ import (
 type loadFlags struct {
 	options load.Options
 	queue   string
+	profile string
 }
 
 func (f *loadFlags) register(c *cobra.Command, inFlight, connections int) {
@@ -35,6 +39,7 @@ func (f *loadFlags) register(c *cobra.Command, inFlight, connections int) {
 	o.DurationVar(&p.Grace, "grace", 10*time.Second, "wait for answers so long at the end")
 	o.StringVar(&f.options.User, "user", "load", "call as `NAME`")
 	o.BoolVar(&f.options.Anywhere, "force", false, "take addresses that are not loopback ones")
+	o.StringVar(&f.profile, "cpu-profile", "", "write where the load itself spends its time to `FILE`, for go tool pprof")
 	o.IntSliceVar(&f.options.PIDs, "pid", nil, "report the processor time and memory of process `PID` too")
 }
 
@@ -58,8 +63,20 @@ unless forced. cpu_s and cores of "generator" tell what the load itself cost.`,
 }
 
 // runLoad runs a load until it ends or is interrupted, and prints its result.
-func runLoad(c *cobra.Command, run func(ctx context.Context) (*load.Result, error)) error {
+func runLoad(c *cobra.Command, f *loadFlags, run func(ctx context.Context) (*load.Result, error)) error {
 	setUpLogs()
+	debug.SetGCPercent(400) // little lives, much is made: memory for the server's processor time
+	if f.profile != "" {
+		out, err := os.Create(f.profile)
+		if err != nil {
+			return usage(fmt.Errorf("--cpu-profile: %w", err))
+		}
+		defer out.Close()
+		if err := pprof.StartCPUProfile(out); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
 	ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	r, err := run(ctx)
@@ -89,7 +106,7 @@ func loadNodes() *cobra.Command {
 	c := &cobra.Command{Use: "nodes", Short: "nodes that register and beat", Args: noArguments, RunE: func(c *cobra.Command, _ []string) error {
 		f.options.Logger = slog.Default()
 		o.Options, o.Total = f.options, creel.NewResource(memory, cores)
-		return runLoad(c, func(ctx context.Context) (*load.Result, error) { return load.Nodes(ctx, o) })
+		return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.Nodes(ctx, o) })
 	}}
 	f.register(c, 1024, 8)
 	c.Flags().StringVar(&o.Tracker, "tracker", "127.0.0.1:8031", "`ADDRESS` of the ResourceManager's tracker door")
@@ -112,7 +129,7 @@ func loadAlloc() *cobra.Command {
 		if o.Wave > 0 {
 			o.Plan.Rate = containers / float64(o.Wave)
 		}
-		return runLoad(c, func(ctx context.Context) (*load.Result, error) { return load.Alloc(ctx, o) })
+		return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.Alloc(ctx, o) })
 	}}
 	f.register(c, 10_000, 8)
 	f.inQueue(c)
@@ -139,7 +156,7 @@ func loadSubmit() *cobra.Command {
 	c := &cobra.Command{Use: "submit", Short: "submissions", Args: noArguments, RunE: func(c *cobra.Command, _ []string) error {
 		f.options.Logger = slog.Default()
 		o.Options, o.Queue = f.options, f.queue
-		return runLoad(c, func(ctx context.Context) (*load.Result, error) { return load.Submit(ctx, o) })
+		return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.Submit(ctx, o) })
 	}}
 	f.register(c, 256, 8)
 	f.rate(c, "`N` submissions")
@@ -156,7 +173,7 @@ func loadReport() *cobra.Command {
 	c := &cobra.Command{Use: "report", Short: "reading calls of clients", Args: noArguments, RunE: func(c *cobra.Command, _ []string) error {
 		f.options.Logger = slog.Default()
 		o.Options, o.Queue = f.options, f.queue
-		return runLoad(c, func(ctx context.Context) (*load.Result, error) { return load.Report(ctx, o) })
+		return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.Report(ctx, o) })
 	}}
 	f.register(c, 256, 8)
 	f.rate(c, "`N` calls")
@@ -173,7 +190,7 @@ func loadREST() *cobra.Command {
 	c := &cobra.Command{Use: "rest URL", Short: "HTTP requests, one at a time on each connection", Args: exactly(1, "a URL"), RunE: func(c *cobra.Command, args []string) error {
 		f.options.Logger = slog.Default()
 		o.Options, o.URL = f.options, args[0]
-		return runLoad(c, func(ctx context.Context) (*load.Result, error) { return load.REST(ctx, o) })
+		return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.REST(ctx, o) })
 	}}
 	f.register(c, 0, 32)
 	_ = c.Flags().MarkHidden("in-flight") // it is the connections
