@@ -38,7 +38,8 @@ type want struct {
 	slot    int32
 	wake    *timer
 
-	hold *reservation
+	hold  *reservation
+	stops *queue // whose maximum it waits for, so that nobody passes it
 }
 
 // level3 is how far from its places an ask may go.
@@ -132,6 +133,9 @@ func (m *Machine) setCount(w *want, count int32, s *size) {
 		delta.addTimes(&s.v, int64(count))
 	}
 	d := count - w.count
+	if count == 0 || w.size != s {
+		m.unblock(w)
+	}
 	w.count, w.size = count, s
 	m.appChanged(a)
 	a.pending.add(&delta)
@@ -146,6 +150,7 @@ func (m *Machine) setCount(w *want, count int32, s *size) {
 func (m *Machine) countDown(w *want) {
 	a, v := w.attempt.app, &w.size.v
 	w.count--
+	m.unblock(w)
 	m.appChanged(a)
 	a.pending.sub(v)
 	a.pendingCount--

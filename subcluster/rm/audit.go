@@ -293,6 +293,9 @@ func (c *auditor) order() {
 				c.fail("queue %s waits for nothing", k.path)
 			}
 		}
+		if w := q.blocker; w != nil && w.stops != q {
+			c.fail("queue %s: blocked by an ask of %s that does not know it", q.path, w.attempt.id)
+		}
 		if parked != q.parkedBelow {
 			c.fail("queue %s: %d children parked, counted %d", q.path, parked, q.parkedBelow)
 		}

@@ -28,8 +28,8 @@
 // Placement is driven by events, not by heartbeats of nodes: an ask is tried
 // when it arrives (its containers go home in the same Allocate answer), and
 // room is offered when it appears. Between two calls no ask waits that both
-// its limits and some node would admit, other than one that delay scheduling
-// or a reservation holds back.
+// its limits and some node would admit, other than one that delay scheduling, a
+// reservation, or an ask before it that waits for a queue's maximum holds back.
 //
 //	Allocate ─ asks change ──► serve(app) ─┐
 //	release, limit, node ────► pump ───────┼─► place: limits up the tree,
@@ -39,8 +39,8 @@
 // The files, in reading order: queues.go (the specification), events.go and
 // answers.go (what goes in and out), machine.go, node.go and index.go (room),
 // ask.go (what is wanted), queue.go, limits.go and order*.go (who is next),
-// place.go (where), container.go, attempt.go, app.go (the life cycles),
-// why.go, whatif.go and audit.go.
+// passing.go (who may pass whom), place.go (where), container.go, attempt.go,
+// app.go (the life cycles), why.go, whatif.go and audit.go.
 //
 // Sources: the protocol facts are those of YARN's ApplicationMasterProtocol
 // and ResourceTracker; sharing follows Hadoop's documented CapacityScheduler

@@ -67,7 +67,7 @@ func idleRoom(m *Machine) error {
 			if w.count <= 0 || w.size == nil || w.hold != nil {
 				continue
 			}
-			if m.admit(a, w.size, nil).limit != LimitNone {
+			if m.admit(a, w.size, nil).limit != LimitNone || behind(m, a) {
 				continue
 			}
 			for _, n := range m.nodeList {
@@ -90,6 +90,16 @@ func idleRoom(m *Machine) error {
 		}
 	}
 	return nil
+}
+
+// behind reports whether somebody waits for the maximum of a queue above a.
+func behind(m *Machine, a *app) bool {
+	for q := a.queue; q != nil; q = q.parent {
+		if w := q.blocker; w != nil && m.waitsFor(w, q) {
+			return true
+		}
+	}
+	return false
 }
 
 // bounds checks that no allocation took a queue or a node above its limits. A

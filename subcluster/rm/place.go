@@ -6,10 +6,17 @@ package rm
 // or room stop it; then the application waits in the tree, if it still asks.
 func (m *Machine) serve(a *app) {
 	m.enroll(a) // its user counts as active while limits are looked at
+	if q := m.blockedAbove(a); q != nil {
+		m.retry(q) // in order, as some may not pass others
+		return
+	}
 	if t := a.current; t != nil && a.runnable() {
 		for i := 0; i < len(t.wants); i++ {
 			w := t.wants[i]
 			for w.count > 0 && m.try(w, nil) {
+			}
+			if w.count > 0 && w.stops != nil {
+				break
 			}
 			if i < len(t.wants) && t.wants[i] != w {
 				i-- // w is satisfied and gone
@@ -32,7 +39,7 @@ func (m *Machine) try(w *want, n *node) bool {
 		if v.limit == LimitNone {
 			v = verdict{LimitUser, a.queue}
 		}
-		m.stopped(a, v)
+		m.stopped(w, v)
 		return false
 	}
 	return m.tryAdmitted(w, n)
@@ -42,7 +49,7 @@ func (m *Machine) try(w *want, n *node) bool {
 func (m *Machine) tryAdmitted(w *want, n *node) bool {
 	a := w.attempt.app
 	if v := m.admitQueues(a, w.size, w.own()); v.limit != LimitNone {
-		m.stopped(a, v)
+		m.stopped(w, v)
 		return false
 	}
 	m.unlimit(a.user)

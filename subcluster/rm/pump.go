@@ -134,17 +134,23 @@ func (m *Machine) park(q *queue) {
 
 // stopped notes where a limit stopped an application, so that it is tried
 // again when that limit loosens.
-func (m *Machine) stopped(a *app, v verdict) {
+func (m *Machine) stopped(w *want, v verdict) {
+	a := w.attempt.app
 	switch v.limit {
 	case LimitQueue:
 		v.where.limited = true
 		m.watch(v.where)
+		m.block(v.where, w)
 	case LimitUser:
-		if !a.user.limited {
-			a.user.limited = true
-			v.where.leaf.limitedUsers++
-			m.watch(v.where)
-		}
+		m.userStopped(a)
+	}
+}
+
+func (m *Machine) userStopped(a *app) {
+	if !a.user.limited {
+		a.user.limited = true
+		a.queue.leaf.limitedUsers++
+		m.watch(a.queue)
 	}
 }
 
@@ -195,7 +201,7 @@ func (m *Machine) pick(q *queue, n *node) bool {
 	if q.leaf != nil {
 		return m.pickLeaf(q, n)
 	}
-	mark, found := len(m.scratchQ), false
+	mark, found, ended := len(m.scratchQ), false, false
 	if q.hierarchical {
 		q.rankChildren()
 	}
@@ -210,9 +216,14 @@ func (m *Machine) pick(q *queue, n *node) bool {
 			if found = m.pick(c, n); found {
 				break
 			}
+			if ended = m.endsAt(q, c); ended {
+				break
+			}
 			if q.ready.len() == 0 || q.ready.top() != c {
 				continue // it left, or was parked from below
 			}
+		} else if ended = m.endsAt(q, c); ended {
+			break
 		}
 		q.ready.remove(c)
 		m.scratchQ = append(m.scratchQ, c)
@@ -230,7 +241,7 @@ func (m *Machine) pick(q *queue, n *node) bool {
 	clear(m.scratchQ[mark:])
 	m.scratchQ = m.scratchQ[:mark]
 	switch {
-	case found:
+	case found || ended:
 		q.least.min(&least)
 		q.back()
 	case q.parkedBelow == 0:
@@ -251,20 +262,23 @@ func (q *queue) back() {
 }
 
 func (m *Machine) pickLeaf(q *queue, n *node) bool {
-	markU, markA, found := len(m.scratchU), len(m.scratchA), false
+	markU, markA, found, ended := len(m.scratchU), len(m.scratchA), false, false
 	least := vecMax
 	byLimit := true
-	for !found && q.users.len() > 0 {
+	for !found && !ended && q.users.len() > 0 {
 		u := q.users.top()
 		for !found && u.apps.len() > 0 {
 			a := u.apps.top()
 			// An application over the user limit stops all of its user.
 			if m.tree.spec.Scheduler == Capacity && !m.userAdmits(u) {
-				m.stopped(a, verdict{LimitUser, q})
+				m.userStopped(a)
 				break
 			}
 			byLimit = false
 			for _, w := range a.current.wants {
+				if ended = w.stops != nil && m.blocked(w.stops); ended {
+					break
+				}
 				if w.count <= 0 || w.size == nil || n != nil && !m.t.fits(&w.size.v, &n.free) {
 					continue
 				}
@@ -274,6 +288,12 @@ func (m *Machine) pickLeaf(q *queue, n *node) bool {
 					}
 					break
 				}
+				if ended = w.stops != nil; ended {
+					break
+				}
+			}
+			if ended {
+				break
 			}
 			if !found {
 				least.min(&a.least)
@@ -281,7 +301,7 @@ func (m *Machine) pickLeaf(q *queue, n *node) bool {
 				m.scratchA = append(m.scratchA, a)
 			}
 		}
-		if found {
+		if found || ended {
 			break
 		}
 		for _, a := range u.apps.items {
@@ -312,7 +332,7 @@ func (m *Machine) pickLeaf(q *queue, n *node) bool {
 	clear(m.scratchA[markA:])
 	clear(m.scratchU[markU:])
 	m.scratchA, m.scratchU = m.scratchA[:markA], m.scratchU[:markU]
-	if found {
+	if found || ended {
 		q.least.min(&least)
 		q.back()
 	} else {

@@ -58,7 +58,8 @@ type queue struct {
 	spec   *Queue
 
 	guaranteed, max  vec
-	held             vec // reserved
+	held             vec   // reserved
+	blocker          *want // that waits for max; see passing.go
 	minimum          vec
 	absMax           float64
 	capFrac, maxFrac float64 // of the parent

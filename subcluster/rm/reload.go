@@ -250,6 +250,7 @@ func (q *queue) isAbove(x *queue) bool {
 func (m *Machine) move(a *app, to *queue) {
 	t := a.current
 	for _, w := range t.wants {
+		m.unblock(w)
 		if w.hold != nil {
 			m.unreserve(w.hold)
 		}

@@ -41,7 +41,7 @@ func (m *Machine) reserveHead(n *node) bool {
 		own = w.hold.size
 	}
 	if v := m.admit(w.attempt.app, w.size, own); v.limit != LimitNone {
-		m.stopped(w.attempt.app, v)
+		m.stopped(w, v)
 		return false
 	}
 	if w.hold != nil {

@@ -37,6 +37,9 @@ func (m *Machine) AppendState(b []byte) []byte {
 		for _, c := range q.ready.items {
 			b = append(append(b, c.name...), ',')
 		}
+		if w := q.blocker; w != nil {
+			b = fmt.Appendf(b, " blocked=%s:%d", w.attempt.id, w.priority)
+		}
 		b = append(b, '\n')
 		if q.leaf == nil {
 			continue

@@ -109,6 +109,18 @@ func (m *Machine) whyAsk(a *app, k *want, w *Why) {
 		w.Try = "wait until containers of the user end, or raise the queue's user-limit-factor or minimum-user-limit-percent"
 		return
 	}
+	for q := a.queue; q != nil; q = q.parent {
+		b := q.blocker
+		if b == nil || b == k || !m.waitsFor(b, q) {
+			continue
+		}
+		have := q.used
+		have.add(&q.held)
+		w.Limit, w.Where, w.Used, w.Bound = LimitQueue, q.path, m.t.resource(&have), m.t.resource(&q.max)
+		w.Text = fmt.Sprintf("Queue %s uses %s of at most %s; %s is before it and waits there for %s, which smaller asks may not pass.", q.path, w.Used, w.Bound, b.attempt.app.id, b.size.res)
+		w.Try = "wait until containers of the queue end, or raise the queue's maximum"
+		return
+	}
 	m.whyNoNode(a, k, w)
 }
 
