@@ -100,9 +100,16 @@ func (q *queue) blocked() bool {
 	return false
 }
 
-// rankChildren ranks those that wait below a parent anew. Who is blocked
-// depends on what is left in the whole cluster, so ranks under this policy hold
-// for one decision only, and are made when it is due.
+// rankChildren ranks those that wait below a parent anew, which costs each
+// decision as many steps as queues wait there: the only order that does. Two
+// things stand against a heap. A parent's share is that of its least child, so
+// one child's change rescales all its siblings; a sum kept from change to change
+// would do for that, but floating point sums drift from those made anew, and
+// equal shares, which decide by configured order, would no longer be equal. And
+// who is blocked depends on what is left in the whole cluster: at a full
+// cluster the end of one container unblocks every queue that wants one of that
+// size, and the next grant blocks them all again, so that any structure kept
+// would change in as many places as are looked at here.
 func (q *queue) rankChildren() {
 	for _, c := range q.ready.items {
 		c.rank = hdrfRank(c)
