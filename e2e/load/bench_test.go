@@ -119,7 +119,7 @@ func BenchmarkRM(b *testing.B) {
 		return with("rest", "http://"+s.web+"/ws/v1/cluster/nodes")
 	})
 	run("heartbeats-5000-nodes", answers, func(s side) []string {
-		return with("nodes", "--tracker", s.tracker, "--nodes", "5000", "--period", "0s")
+		return with("nodes", "--tracker", s.tracker, "--nodes", "5000", "--period", "0s", "--in-flight", "512")
 	})
 	run("heartbeats-20000-a-second", answers, func(s side) []string {
 		return with("nodes", "--tracker", s.tracker, "--nodes", "5000", "--period", "250ms")
@@ -130,6 +130,10 @@ func BenchmarkRM(b *testing.B) {
 	run("containers-2000-a-second", containers, func(s side) []string {
 		return with("alloc", append(doors(s.client, s.scheduler, s.tracker), "--nodes", "5000", "--node-period", "1s", "--masters", "100", "--wave", "10", "--rate", "2000", "--hold", "100ms")...)
 	})
+	run("containers-30000-a-second", containers, func(s side) []string {
+		return with("alloc", append(doors(s.client, s.scheduler, s.tracker), "--nodes", "5000", "--node-period", "1s", "--masters", "100", "--wave", "10", "--rate", "30000", "--hold", "100ms")...)
+	})
+	run("submit", answers, func(s side) []string { return with("submit", "--client", s.client, "--in-flight", "512") })
 }
 
 // many starts a ResourceManager with 10,000 applications, of which the masters
