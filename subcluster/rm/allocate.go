@@ -99,7 +99,9 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 		return nil, err
 	}
 	a := t.app
-	m.warmApp(a)
+	if len(r.Asks) > 0 {
+		m.warmApp(a)
+	}
 	m.acknowledged(t)
 	if p := r.Progress; p >= 0 && p <= 1 {
 		a.progress = p
@@ -118,8 +120,9 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 		m.releaseAll(t, rest[:k])
 		rest = rest[k:]
 	}
+	var w *want
 	for i := range r.Asks {
-		m.ask(t, &r.Asks[i], sizes[i])
+		w = m.ask(t, w, &r.Asks[i], sizes[i])
 	}
 	if len(r.Scheduling) > 0 {
 		t.keepScheduling(r.Scheduling)
@@ -166,9 +169,9 @@ func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]vec, error) {
 			return nil, &creel.Error{Kind: ErrInvalidBlacklist, What: "Cannot add * to the blacklist!"}
 		}
 	}
-	if !t.app.sub.KeepContainers {
-		for _, cid := range r.Release {
-			if cid.Attempt != t.id {
+	for i := range r.Release {
+		if cid := &r.Release[i]; cid.Attempt != t.id {
+			if !t.app.sub.KeepContainers {
 				return nil, &creel.Error{Kind: ErrInvalidRelease, What: fmt.Sprintf("Cannot release container : %s not belonging to this application attempt : %s", cid, t.id)}
 			}
 		}
@@ -234,6 +237,15 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	}
 	t.responseID = (t.responseID + 1) & 0x7fffffff
 	out.ResponseID = t.responseID
+	sum := int32(0)
+	for _, c := range t.fresh { // see warm
+		n := c.node
+		sum += n.id.Port
+		if k := n.serial / 64; k < len(t.tokens) {
+			sum += int32(t.tokens[k])
+		}
+	}
+	m.warmth = sum
 	for _, c := range t.fresh {
 		if c.state == cAllocated {
 			c.state = cAcquired

@@ -90,15 +90,18 @@ func (a *attempt) want(priority int32, alloc int64, ex creel.ExecutionType, make
 }
 
 // ask takes one entry: it replaces the former one of its key and place. v is
-// the normalized size; only that of "*" counts.
-func (m *Machine) ask(a *attempt, r *Ask, v vec) {
+// the normalized size; only that of "*" counts. last is what the entry before
+// it gave, as entries of one key come together: its want, if it still is one.
+func (m *Machine) ask(a *attempt, last *want, r *Ask, v vec) *want {
 	ex := r.ExecutionType
 	if ex == 0 {
 		ex = creel.Guaranteed
 	}
-	w := a.want(r.Priority, r.AllocationRequestID, ex, r.Count > 0)
-	if w == nil {
-		return
+	w := last
+	if w == nil || w.compare(r.Priority, r.AllocationRequestID, ex) != 0 {
+		if w = a.want(r.Priority, r.AllocationRequestID, ex, r.Count > 0); w == nil {
+			return nil
+		}
 	}
 	if r.ResourceName == anyPlace || r.ResourceName == "" {
 		if r.Count > w.count && !w.strict == !r.StrictLocality && w.count == 0 {
@@ -116,7 +119,10 @@ func (m *Machine) ask(a *attempt, r *Ask, v vec) {
 	} else {
 		m.setPlace(w, r.ResourceName, r.Count, r.StrictLocality)
 	}
-	m.forgetIfEmpty(w)
+	if m.forgetIfEmpty(w) {
+		return nil
+	}
+	return w
 }
 
 // setCount sets what is outstanding, here and up the tree.
@@ -315,9 +321,9 @@ func (m *Machine) restore(a *attempt, c *Completed, priority int32, alloc int64)
 	m.retry(a.app.queue)
 }
 
-func (m *Machine) forgetIfEmpty(w *want) {
+func (m *Machine) forgetIfEmpty(w *want) bool {
 	if w.count > 0 || w.placed() {
-		return
+		return false
 	}
 	m.endDelay(w)
 	if w.hold != nil {
@@ -327,6 +333,7 @@ func (m *Machine) forgetIfEmpty(w *want) {
 	if i := slices.Index(a.wants, w); i >= 0 {
 		a.wants = slices.Delete(a.wants, i, i+1)
 	}
+	return true
 }
 
 // dropAsks forgets everything an attempt asked for.

@@ -181,7 +181,7 @@ func (m *Machine) end(c *container, s containerState, exit int32, diagnostics st
 	}
 }
 
-// warmed is how many ends are prepared at once.
+// warmed is how much is read ahead at once.
 const warmed = 16
 
 // warm reads what the ends of containers will change. Containers that end
@@ -218,16 +218,28 @@ func (m *Machine) warm(list []*container) {
 	m.warmth = sum
 }
 
-// warmApp reads what decisions for an application will change, as warm does.
+// warmApp reads what a call with asks will change of its application, as warm
+// does: no more of each list than a common call has.
 func (m *Machine) warmApp(a *app) {
-	q, u := a.queue, a.user
+	q, u, t := a.queue, a.user, a.current
 	sum := a.used[0] + a.pending[0] + a.least[0] + a.seconds[0] + int64(a.priority)
 	sum += q.used[0] + q.pending[0] + q.least[0] + q.max[0] + q.guaranteed[0] + int64(q.slot) + int64(q.serial) + q.granted
 	sum += u.used[0] + int64(u.slot) + int64(len(u.apps.items)) + q.leaf.usedByActive[0] + int64(q.leaf.active)
-	if t := a.current; t.spareAnswer != nil {
-		sum += int64(t.spareAnswer.ResponseID)
-		for list := t.spareAnswer.Granted; len(list) > 0; list = list[1:] {
-			sum += list[0].Created
+	wants := t.wants[:min(len(t.wants), warmed)]
+	for _, w := range wants {
+		sum += int64(w.count) + int64(len(w.hosts)+len(w.racks))
+	}
+	for _, w := range wants {
+		for _, p := range w.hosts[:min(len(w.hosts), warmed)] {
+			sum += int64(p.count)
+		}
+		for _, p := range w.racks[:min(len(w.racks), warmed)] {
+			sum += int64(p.count)
+		}
+	}
+	if last := t.spareAnswer; last != nil {
+		for i := range last.Granted[:min(len(last.Granted), warmed)] {
+			sum += last.Granted[i].Created
 		}
 	}
 	m.warmth += int32(sum)

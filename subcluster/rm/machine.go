@@ -46,6 +46,7 @@ type Machine struct {
 	awaited    map[creel.NodeID][]*attempt // attempts of an earlier life, until the nodes of their masters register
 	racks      map[string]*rack
 	rackList   []*rack
+	bigRacks   int // racks with an index of their own
 	ix         index
 	total      vec    // of nodes that run containers
 	active     int    // nodes in state RUNNING or DECOMMISSIONING

@@ -182,6 +182,7 @@ func (r *rack) add(m *Machine, n *node) {
 }
 
 func (r *rack) makeIndex(m *Machine) {
+	m.bigRacks++
 	r.ix = &index{ofRack: true, steps: m.ix.steps, checkCPU: m.ix.checkCPU, needMem: m.ix.needMem, needCPU: m.ix.needCPU}
 	for _, x := range r.nodes {
 		r.ix.update(x, m.roomy(x))
@@ -206,7 +207,7 @@ func (m *Machine) placeInIndex(n *node) {
 	m.nodeChanged(n)
 	in := m.roomy(n)
 	m.ix.update(n, in)
-	if n.rack.ix != nil {
+	if m.bigRacks > 0 && n.rack.ix != nil {
 		n.rack.ix.update(n, in)
 	}
 }
