@@ -75,7 +75,7 @@ func (p *masterDoor) FinishApplicationMaster(ctx context.Context, req *pb.Finish
 }
 
 func (p *masterDoor) Allocate(ctx context.Context, req *pb.AllocateRequestProto) (*pb.AllocateResponseProto, error) {
-	d, who, reply := p.d, held(ctx), hrpc.Later(ctx)
+	d, who, reply := p.d, held(ctx), hrpc.LaterSending(ctx)
 	ask := decodeAllocate(req)
 	d.metrics.Allocates.Add(1)
 	err := d.box.post(func(m *rm.Machine, now time.Time) func() {
