@@ -172,6 +172,9 @@ func (c *auditor) apps() {
 			if u.limited {
 				limited++
 			}
+			if sure, limit := q.sized().leaf.sure, m.userLimit(u); m.tree.spec.Scheduler == Capacity && u.weight == 1 && !m.t.fits(&sure, &limit) {
+				c.fail("user %s of %s: %v is sure, above the limit of %v", u.name, q.path, sure, limit)
+			}
 		}
 		if math.Abs(weights-q.leaf.weights) > 1e-6 || math.Abs(allWeights-q.leaf.allWeights) > 1e-6 {
 			c.fail("queue %s: weights of users %v, active %v, in truth %v, %v", q.path, q.leaf.allWeights, q.leaf.weights, allWeights, weights)

@@ -19,6 +19,7 @@ import (
 type index struct {
 	ofRack   bool // it is a rack's: nodes are linked by inRack
 	steps    [2]int64
+	shift    [2]int8 // of steps that are powers of two, else -1
 	checkCPU bool
 	needMem  bool    // no container is without memory
 	needCPU  bool    // none without vcores, and vcores are checked
@@ -110,6 +111,21 @@ func (ix *index) full(free *vec) bool {
 	return ix.needMem && free[mem] <= 0 || ix.needCPU && free[cpu] <= 0
 }
 
+// inSteps is a free amount in whole steps, not below 0.
+func (ix *index) inSteps(i int, v int64) int64 {
+	if s := ix.shift[i]; s >= 0 {
+		return max(v, 0) >> s
+	}
+	return max(v, 0) / ix.steps[i]
+}
+
+func shiftOf(step int64) int8 {
+	if step&(step-1) != 0 {
+		return -1
+	}
+	return int8(bits.TrailingZeros64(uint64(step)))
+}
+
 // update puts n where its free room belongs; in says whether it takes
 // containers at all. A node without room is in no cell.
 func (ix *index) update(n *node, in bool) {
@@ -119,7 +135,7 @@ func (ix *index) update(n *node, in bool) {
 		return
 	}
 	mask := extras(&n.free)
-	cell := int32(rowOf(n.free[mem]/ix.steps[mem])*cols + colOf(n.free[cpu]/ix.steps[cpu]))
+	cell := int32(rowOf(ix.inSteps(mem, n.free[mem]))*cols + colOf(ix.inSteps(cpu, n.free[cpu])))
 	key := int32(mask)*(rows*cols) + cell + 1
 	if l.key == key {
 		return

@@ -55,6 +55,9 @@ func (m *Machine) within(q *queue, need *vec, own *size) bool {
 // userAdmits is CapacityScheduler's rule: a user may get one container more as
 // long as what they use is not above their limit.
 func (m *Machine) userAdmits(u *user) bool {
+	if u.weight == 1 && m.t.fits(&u.used, &u.q.sized().leaf.sure) {
+		return true // whatever the others use
+	}
 	limit := m.userLimit(u)
 	for i := 0; i < m.t.check; i++ {
 		if u.used[i] > limit[i] {

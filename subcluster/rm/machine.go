@@ -135,6 +135,7 @@ func New(cfg Config) (*Machine, error) {
 		}
 	}
 	m.ix = index{steps: [2]int64{max(m.step[mem], 1), max(m.step[cpu], 1)}, checkCPU: m.t.check > 1, needMem: m.least[mem] > 0, needCPU: m.t.check > 1 && m.least[cpu] > 0}
+	m.ix.shift = [2]int8{shiftOf(m.ix.steps[mem]), shiftOf(m.ix.steps[cpu])}
 	m.delayed = heap[*want]{less: func(a, b *want) bool { return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial }, slot: func(w *want) *int32 { return &w.slot }}
 	m.timers = heap[*timer]{less: func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }, slot: func(t *timer) *int32 { return &t.slot }}
 	m.nodeBeats.link = func(n *node) *link[*node] { return &n.beatLink }

@@ -183,7 +183,7 @@ func (r *rack) add(m *Machine, n *node) {
 
 func (r *rack) makeIndex(m *Machine) {
 	m.bigRacks++
-	r.ix = &index{ofRack: true, steps: m.ix.steps, checkCPU: m.ix.checkCPU, needMem: m.ix.needMem, needCPU: m.ix.needCPU}
+	r.ix = &index{ofRack: true, steps: m.ix.steps, shift: m.ix.shift, checkCPU: m.ix.checkCPU, needMem: m.ix.needMem, needCPU: m.ix.needCPU}
 	for _, x := range r.nodes {
 		r.ix.update(x, m.roomy(x))
 	}

@@ -87,7 +87,7 @@ func (q *queue) ranked() rank {
 
 // rerank recomputes what the application is ordered by, and moves it.
 func (a *app) rerank() {
-	if a.slot == 0 {
+	if a.slot == 0 || !a.queue.byUse {
 		return
 	}
 	a.ratio = a.share()

@@ -39,6 +39,7 @@ type queue struct {
 	limited                                  bool // something below was stopped by this queue's limits since they last loosened
 	bounded                                  bool // max can bind before the parent's does
 	hierarchical                             bool // its children are ordered by hierarchical DRF
+	byUse                                    bool // its applications are ordered by what they use
 	queuedRetry                              bool
 	watched                                  bool // in tree.watched
 
@@ -87,6 +88,7 @@ type queue struct {
 // leafState is what only leaves have.
 type leafState struct {
 	usedByActive         vec
+	sure                 vec     // what a user of weight 1 may use at least; see userAdmits
 	active               int     // users with applications that wait for containers
 	weights              float64 // sum of their weights
 	limitedUsers         int
@@ -245,6 +247,12 @@ func (q *queue) configure() {
 	}
 	q.maxRunning = s.MaxParallelApps
 	q.hierarchical = q.effective() == HDRF
+	switch q.effective() {
+	case FairShare, DRF, HDRF, PriorityFirst:
+		q.byUse = true
+	default:
+		q.byUse = false
+	}
 	q.ready = heap[*queue]{items: q.ready.items, less: q.queueOrder(), slot: func(c *queue) *int32 { return &c.slot }}
 }
 
@@ -464,6 +472,17 @@ func (m *Machine) sizeFair(c *queue) {
 // sizeLeaf sets the limits on applications of a leaf.
 func (m *Machine) sizeLeaf(q *queue) {
 	l := q.leaf
+	l.sure = q.guaranteed
+	l.sure.max(&m.least)
+	part := float64(q.minUserPercent()) / 100
+	if f := q.factor(); f >= 0 {
+		part = min(part, f)
+	} else {
+		l.sure.min(&q.max)
+	}
+	for i := range l.sure {
+		l.sure[i] = int64(float64(l.sure[i]) * part)
+	}
 	l.maxApps = q.spec.MaxApps
 	if l.maxApps == 0 && m.tree.spec.MaxApplications > 0 {
 		l.maxApps = m.tree.spec.MaxApplications
