@@ -28,11 +28,11 @@ func (o *Door) kept(make http.HandlerFunc) http.HandlerFunc {
 			making.Unlock()
 			return
 		}
-		version := o.d.Changes()
+		stamp := o.d.Stamp()
 		c := &recorded{header: w.Header(), status: http.StatusOK}
 		make(c, r)
 		if c.status == http.StatusOK && (c.header.Get("Content-Encoding") == "gzip") == packed {
-			o.d.Keep(key, version, c.body)
+			o.d.Keep(key, stamp, c.body)
 		}
 		making.Unlock() // before anything is sent: a slow reader holds nobody up
 		w.WriteHeader(c.status)

@@ -228,11 +228,11 @@ func (c *clientDoor) GetApplications(ctx context.Context, req *pb.GetApplication
 		}
 	}
 	key := listKey(who, "applications", req)
-	if body := d.lists.get(key, d.changes.Load(), time.Now()); body != nil {
+	if body := d.lists.get(key, d.Stamp(), time.Now()); body != nil {
 		return encoded(&pb.GetApplicationsResponseProto{}, body), nil
 	}
 	return later(ctx, d, op[R]{run: func(m *rm.Machine, now time.Time) func() (R, error) {
-		version := d.changes.Load()
+		stamp := d.Stamp()
 		type entry struct {
 			view     rm.AppView
 			viewable bool
@@ -256,7 +256,7 @@ func (c *clientDoor) GetApplications(ctx context.Context, req *pb.GetApplication
 			for i := range found {
 				r.Applications[i] = d.Report(&found[i].view, now, found[i].viewable)
 			}
-			if body := d.keep(key, version, now, r); body != nil {
+			if body := d.keep(key, stamp, now, r); body != nil {
 				r = encoded(&pb.GetApplicationsResponseProto{}, body)
 			}
 			return r, nil
@@ -311,11 +311,11 @@ func (c *clientDoor) GetClusterNodes(ctx context.Context, req *pb.GetClusterNode
 	type R = *pb.GetClusterNodesResponseProto
 	d := c.d
 	key := listKey(Caller{}, "nodes", req) // the same for everyone
-	if body := d.lists.get(key, d.changes.Load(), time.Now()); body != nil {
+	if body := d.lists.get(key, d.Stamp(), time.Now()); body != nil {
 		return encoded(&pb.GetClusterNodesResponseProto{}, body), nil
 	}
 	return later(ctx, d, op[R]{run: func(m *rm.Machine, now time.Time) func() (R, error) {
-		version := d.changes.Load()
+		stamp := d.Stamp()
 		var nodes []rm.NodeView
 		for n := range m.Nodes {
 			if s := req.GetNodeStates(); len(s) == 0 || slices.Contains(s, pb.NodeStateProto(n.State)) {
@@ -327,7 +327,7 @@ func (c *clientDoor) GetClusterNodes(ctx context.Context, req *pb.GetClusterNode
 			for i := range nodes {
 				r.NodeReports[i] = nodeReport(&nodes[i], now)
 			}
-			if body := d.keep(key, version, now, r); body != nil {
+			if body := d.keep(key, stamp, now, r); body != nil {
 				r = encoded(&pb.GetClusterNodesResponseProto{}, body)
 			}
 			return r, nil

@@ -38,7 +38,7 @@ type Daemon struct {
 	answers chan []func()
 	box     mailbox
 	changed bool          // since changes was last counted up; owner's
-	changes atomic.Uint64 // see Changes
+	changes atomic.Uint64 // what happened to applications, nodes and queues beyond the numbers that move with every heartbeat
 	reads   int           // events of this batch that changed nothing; owner's
 	moves   atomic.Uint64 // see Moves
 	lists   lists

@@ -15,7 +15,9 @@ import (
 // until something changed: an application came, went or changed its state, a
 // node came or went, an administrator did anything. What moves with every
 // heartbeat, as progress and use do, is made anew after listAge by the first who
-// asks then; others are given the old list meanwhile, up to listMaxAge.
+// asks then; others are given the old list meanwhile, up to listMaxAge. While
+// nothing moved at all it is given for so long too: what then changes are counts
+// of seconds.
 const (
 	listAge     = 100 * time.Millisecond
 	listMaxAge  = time.Second
@@ -25,8 +27,15 @@ const (
 	maxListsAll = 128 << 20 // bytes of all that are kept
 )
 
+// Stamp is a moment in the life of a machine, read before something is made of
+// it.
+type Stamp struct{ changes, moves uint64 }
+
+// Stamp is now.
+func (d *Daemon) Stamp() Stamp { return Stamp{d.changes.Load(), d.moves.Load()} }
+
 type encodedList struct {
-	version uint64
+	stamp   Stamp
 	made    time.Time
 	body    []byte       // the encoded response
 	renewed *atomic.Bool // somebody makes the next one
@@ -39,15 +48,16 @@ type lists struct {
 	bytes int
 }
 
-// get gives the list that was made at this version and is young enough.
-func (l *lists) get(key string, version uint64, now time.Time) []byte {
+// get gives the list that nothing changed since, and is young enough.
+func (l *lists) get(key string, stamp Stamp, now time.Time) []byte {
 	l.mu.RLock()
 	e := l.m[key]
 	l.mu.RUnlock()
-	if e.body == nil || e.version != version {
+	if e.body == nil || e.stamp.changes != stamp.changes {
 		return nil
 	}
-	if age := now.Sub(e.made); age > listMaxAge || age > listAge && e.renewed.CompareAndSwap(false, true) {
+	moved := e.stamp.moves != stamp.moves
+	if age := now.Sub(e.made); age > listMaxAge || age > listAge && moved && e.renewed.CompareAndSwap(false, true) {
 		return nil
 	}
 	return e.body
@@ -90,7 +100,7 @@ func encoded[M proto.Message](m M, body []byte) M {
 }
 
 // keep encodes a list once, for the one who asked and for those to come.
-func (d *Daemon) keep(key string, version uint64, now time.Time, m interface {
+func (d *Daemon) keep(key string, stamp Stamp, now time.Time, m interface {
 	proto.Message
 	MarshalVT() ([]byte, error)
 }) []byte {
@@ -98,28 +108,23 @@ func (d *Daemon) keep(key string, version uint64, now time.Time, m interface {
 	if err != nil || key == "" {
 		return nil
 	}
-	d.lists.put(key, encodedList{version: version, made: now, body: body})
+	d.lists.put(key, encodedList{stamp: stamp, made: now, body: body})
 	return body
 }
 
 // Kept is a document that another door of this process gave to Keep, while it
 // may still be shown. The key says who asked for what.
 func (d *Daemon) Kept(key string) []byte {
-	return d.lists.get("web\x00"+key, d.changes.Load(), time.Now())
+	return d.lists.get("web\x00"+key, d.Stamp(), time.Now())
 }
 
-// Keep keeps a document that was made after Changes read version. Short ones
-// are not kept. Nobody may write to it any more.
-func (d *Daemon) Keep(key string, version uint64, document []byte) {
-	d.lists.put("web\x00"+key, encodedList{version: version, made: time.Now(), body: document})
+// Keep keeps a document that was made after its stamp was read. Short ones are
+// not kept. Nobody may write to it any more.
+func (d *Daemon) Keep(key string, stamp Stamp, document []byte) {
+	d.lists.put("web\x00"+key, encodedList{stamp: stamp, made: time.Now(), body: document})
 }
-
-// Changes counts what happened to applications, nodes and queues beyond the
-// numbers that move with every heartbeat. A document made after Changes was
-// read, and given while it reads the same, is not older than its numbers.
-func (d *Daemon) Changes() uint64 { return d.changes.Load() }
 
 // Moves counts the batches of events that were more than questions: whatever
 // any view shows, but for the passing of time, is the same while it reads the
-// same. Unlike Changes it moves with every heartbeat.
+// same. It moves with every heartbeat.
 func (d *Daemon) Moves() uint64 { return d.moves.Load() }
