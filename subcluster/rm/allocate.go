@@ -223,14 +223,14 @@ func (t *attempt) keepScheduling(asks []SchedulingAsk) {
 	}
 }
 
-// answerFor gathers what the attempt is to be told. Two answers take turns, so
-// that the last one can be repeated while the next is made.
+// answerFor gathers what the attempt is to be told, in the place of its last
+// answer, which this call has acknowledged.
 func (m *Machine) answerFor(t *attempt) *Answer {
-	out := t.spareAnswer
+	out := t.answer
 	if out == nil {
 		out = &Answer{}
+		t.answer = out
 	}
-	t.spareAnswer, t.answer = t.answer, out
 	*out = Answer{
 		Granted: out.Granted[:0], Completed: out.Completed[:0], Updated: out.Updated[:0], UpdateErrors: out.UpdateErrors[:0],
 		FromPrevious: out.FromPrevious[:0], UpdatedNodes: out.UpdatedNodes[:0], NMTokens: out.NMTokens[:0],

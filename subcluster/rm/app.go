@@ -338,7 +338,7 @@ func (m *Machine) appOver(a *app, s appState) {
 			m.nodeList[serial].appEnded(a.id)
 		}
 		t.live, t.tokens, t.ran, t.black.names = living{}, nil, nil, nil
-		t.answer, t.spareAnswer = nil, nil
+		t.answer = nil
 	}
 	m.act(AppEnded{App: a.id, State: a.state.public(0), Final: a.final})
 	m.ended = append(m.ended, a)

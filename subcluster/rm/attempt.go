@@ -67,16 +67,16 @@ type attempt struct {
 	black   blacklist
 
 	// What it is to be told.
-	fresh               []*container
-	done                []Completed
-	told                []told // ends it was told of and has not yet acknowledged by its next call
-	answer, spareAnswer *Answer
-	ran, tokens         bitset // nodes, by serial: that ran something of it; that it has a token for
-	tokenEpoch          uint32 // of Machine.tokenEpoch, when tokens were given
-	updated             []Updated
-	errors              []UpdateError
-	previous            []creel.ContainerID // kept containers to be told of; some may have ended since
-	nodes               []NodeUpdate
+	fresh       []*container
+	done        []Completed
+	told        []told // ends it was told of and has not yet acknowledged by its next call
+	answer      *Answer
+	ran, tokens bitset // nodes, by serial: that ran something of it; that it has a token for
+	tokenEpoch  uint32 // of Machine.tokenEpoch, when tokens were given
+	updated     []Updated
+	errors      []UpdateError
+	previous    []creel.ContainerID // kept containers to be told of; some may have ended since
+	nodes       []NodeUpdate
 
 	scheduling        []SchedulingAsk
 	growing           []growth // increases that wait for room

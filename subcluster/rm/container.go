@@ -237,7 +237,14 @@ func (m *Machine) warmApp(a *app) {
 			sum += int64(p.count)
 		}
 	}
-	if last := t.spareAnswer; last != nil {
+	if k := len(t.live.pages); k > 0 && t.live.pages[k-1] != nil {
+		p := t.live.pages[k-1]
+		sum += int64(p.n)
+		if p.list[t.lastSeq&(1<<pageBits-1)] != nil {
+			sum++
+		}
+	}
+	if last := t.answer; last != nil {
 		for i := range last.Granted[:min(len(last.Granted), warmed)] {
 			sum += last.Granted[i].Created
 		}
