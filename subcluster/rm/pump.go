@@ -205,8 +205,14 @@ func (m *Machine) pick(q *queue, n *node) bool {
 	if q.hierarchical {
 		q.rankChildren()
 	}
+	inOrder := n == nil || q.anyBlocked()
 	for q.ready.len() > 0 {
 		c := q.ready.top()
+		if !inOrder && !m.t.fits(&c.least, &n.free) {
+			if c = m.firstFor(q, n); c == nil {
+				break // those left need more than n has
+			}
+		}
 		if c.sized().bounded && !m.within(c, &c.least, nil) {
 			q.ready.remove(c)
 			m.park(c)
@@ -219,7 +225,7 @@ func (m *Machine) pick(q *queue, n *node) bool {
 			if ended = m.endsAt(q, c); ended {
 				break
 			}
-			if q.ready.len() == 0 || q.ready.top() != c {
+			if c.slot == 0 {
 				continue // it left, or was parked from below
 			}
 		} else if ended = m.endsAt(q, c); ended {
@@ -232,6 +238,11 @@ func (m *Machine) pick(q *queue, n *node) bool {
 		return true // nobody was passed over, so all are where they were
 	}
 	least := vecMax
+	if !found {
+		for _, c := range q.ready.items {
+			least.min(&c.least)
+		}
+	}
 	for _, c := range m.scratchQ[mark:] {
 		least.min(&c.least)
 		if c.slot == 0 && !c.parked && c.hasReady() {
@@ -248,6 +259,40 @@ func (m *Machine) pick(q *queue, n *node) bool {
 		q.least = least // seen them all: the bound is exact again
 	}
 	return found
+}
+
+// firstFor gives the first in order of the children that wait whose least need
+// n has room for, nil for none. Those before it stay where they are.
+func (m *Machine) firstFor(q *queue, n *node) *queue {
+	h := &q.ready
+	var best *queue
+	var look func(i int)
+	look = func(i int) {
+		for ; i < len(h.items); i = 2*i + 2 {
+			c := h.items[i]
+			if best != nil && !h.less(c, best) {
+				return // nor is anything under it
+			}
+			if m.t.fits(&c.least, &n.free) {
+				best = c
+				return
+			}
+			look(2*i + 1)
+		}
+	}
+	look(0)
+	return best
+}
+
+// anyBlocked reports whether somebody may wait for the maximum of q or of a
+// queue above it.
+func (q *queue) anyBlocked() bool {
+	for ; q != nil; q = q.parent {
+		if q.blocker != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // back returns a queue, and those above it, to where they wait, if they left
