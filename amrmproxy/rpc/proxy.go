@@ -146,7 +146,7 @@ func New(cfg Config) (*Proxy, error) {
 }
 
 // Run lets sessions live until ctx ends, then stops them where they are: their
-// records are in the store, and the next proxy carries on.
+// records are in the store, and the next proxy carries on. A Proxy runs once.
 func (p *Proxy) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	p.mu.Lock()
