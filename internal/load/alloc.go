@@ -115,15 +115,8 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	if err := a.fleet.register(ctx); err != nil {
 		return nil, err
 	}
-	beating, stop := context.WithCancel(ctx)
-	beats := newMeter(nil)
-	var work sync.WaitGroup
-	work.Go(func() {
-		plan := Plan{Rate: float64(o.Nodes) / o.NodePeriod.Seconds(), Duration: MaxDuration, InFlight: 1, Connections: 1, Grace: time.Nanosecond}
-		_ = driveOpenPiped(beating, plan, beats, clients, a.fleet.piped(tracker(o.Tracker)))
-	})
-	defer work.Wait()
-	defer stop()
+	_, stop := a.beat(ctx, clients, 0)
+	defer func() { stop() }()
 	stubs := o.stubs(clients, o.Client)
 	err = a.launch(ctx, clients, stubs)
 	defer func() {
@@ -137,14 +130,26 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	if err := a.acquire(ctx); err != nil {
 		return nil, err
 	}
+	stop() // the beats meanwhile are not those of the load
+	beats, stopped := a.beat(ctx, clients, o.Plan.Warmup)
+	stop = stopped
 	m := newMeter(o.PIDs)
 	a.from = time.Now().Add(o.Plan.Warmup)
 	err = drive(ctx, o.Plan, m, a.call)
 	r := m.result("alloc", o.Scheduler, o.Plan)
 	stop()
-	work.Wait()
 	r.Containers = a.result(r, beats.result("nodes", o.Tracker, Plan{}))
 	return r, err
+}
+
+// beat has the nodes beat until stop is called.
+func (a *allocation) beat(ctx context.Context, clients []*hrpc.Client, warmup time.Duration) (m *meter, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	m = newMeter(nil)
+	plan := Plan{Rate: float64(a.Nodes) / a.NodePeriod.Seconds(), Duration: MaxDuration, Warmup: warmup, InFlight: 1, Connections: 1}
+	var work sync.WaitGroup
+	work.Go(func() { _ = driveOpenPiped(ctx, plan, m, clients, a.fleet.piped(tracker(a.Tracker))) })
+	return m, func() { cancel(); work.Wait() }
 }
 
 type allocation struct {

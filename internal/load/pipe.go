@@ -62,15 +62,20 @@ func drivePiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, k
 	return ctx.Err()
 }
 
-// lanes deals out the slots to n connections, so many in a row to each: of an
-// open loop, what is due together leaves together.
+// inRow is how many slots in a row have the same connection at most: of an open loop,
+// what is due together shares a write, and what follows is another connection's,
+// which the server serves on another core.
+const inRow = 8
+
+// lanes deals out the slots to n connections.
 func (d *driver) lanes(n int, clients []*hrpc.Client, kind piped) []*lane {
 	lanes := make([]*lane, n)
 	for i := range lanes {
 		lanes[i] = &lane{d: d, kind: kind, client: clients[i], seen: d.meter.own(), window: share(min(d.plan.InFlight, kind.slots), n, i)}
 	}
+	row := max(min(inRow, kind.slots/n), 1)
 	for slot := range kind.slots {
-		l := lanes[slot*n/kind.slots]
+		l := lanes[slot/row%n]
 		l.slots = append(l.slots, slot)
 		l.idle = append(l.idle, int32(len(l.idle)))
 	}

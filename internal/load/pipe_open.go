@@ -35,11 +35,11 @@ func driveOpenPiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Clien
 	defer cancel()
 	d := &driver{plan: p, meter: m, limit: limit, start: time.Now()}
 	lanes := make([]*openLane, 0, len(clients))
-	owners := make([]*openLane, kind.slots)
+	owners := make([]owner, kind.slots)
 	for _, l := range d.lanes(min(len(clients), kind.slots), clients, kind) {
 		o := &openLane{lane: *l, late: make([]int64, len(l.slots)), open: map[int32]bool{}}
-		for _, slot := range l.slots {
-			owners[slot] = o
+		for id, slot := range l.slots {
+			owners[slot] = owner{o, int32(id)}
 		}
 		lanes = append(lanes, o)
 	}
@@ -61,8 +61,14 @@ func driveOpenPiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Clien
 	return errors.Join(err, ctx.Err())
 }
 
+// owner is a slot's connection and its call id there.
+type owner struct {
+	lane *openLane
+	id   int32
+}
+
 // send hands out tickets as they become due.
-func (d *driver) send(ctx context.Context, lanes, owners []*openLane) error {
+func (d *driver) send(ctx context.Context, lanes []*openLane, owners []owner) error {
 	clock, err := newClock()
 	if err != nil {
 		return err
@@ -81,9 +87,8 @@ func (d *driver) send(ctx context.Context, lanes, owners []*openLane) error {
 		}
 		d.meter.lag(now.Sub(d.due(ticket)))
 		for ; ticket < d.limit && !d.due(ticket).After(now); ticket++ {
-			slot := int(ticket % int64(len(owners)))
-			l := owners[slot]
-			l.want(int32(slot-l.slots[0]), ticket, now)
+			o := &owners[ticket%int64(len(owners))]
+			o.lane.want(o.id, ticket, now)
 		}
 		for _, l := range lanes {
 			l.flush() // nothing to do for most
