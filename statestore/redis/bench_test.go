@@ -216,8 +216,12 @@ func BenchmarkMemoryAndListing(b *testing.B) {
 		var worst int64
 		for _, e := range server.Do("SLOWLOG", "GET", "-1").([]any) {
 			line := e.([]any)
+			command := line[3].([]any)[0]
+			if command == "SLOWLOG" || command == "CONFIG" {
+				continue // ours: emptying the log takes longer than any page
+			}
 			worst = max(worst, line[2].(int64))
-			if line[3].([]any)[0] == "ZRANGEBYLEX" {
+			if command == "ZRANGEBYLEX" {
 				scans = append(scans, float64(line[2].(int64))/1000)
 			}
 		}
