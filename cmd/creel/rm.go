@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -154,15 +153,7 @@ func increment(s *settings.Settings, types []rm.ResourceType) (creel.Resource, e
 		if !ok {
 			continue
 		}
-		text := strings.TrimSpace(v.Text)
-		digits := strings.TrimRight(text, "pnumkMGTPi")
-		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
-		if err == nil && n < 0 {
-			err = fmt.Errorf("%q is below 0", text)
-		}
-		if unit := text[len(digits):]; err == nil && unit != "" {
-			n, err = creel.ConvertUnits(n, unit, t.Unit)
-		}
+		n, err := rm.ParseAmount(v.Text, t.Unit)
 		if err != nil {
 			return step, fmt.Errorf("%s: %s: %w; give a whole number, with a unit if not in %q", v.Origin, v.Key, err, t.Unit)
 		}

@@ -3,6 +3,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,20 @@ func (p Plan) Validate() error {
 // request at a time.
 type request func(ctx context.Context, worker int, ticket int64, due time.Time) error
 
+// limit is how many requests there are in all; 0: time alone ends them.
+func (p Plan) limit() int64 {
+	limit := p.Count
+	if p.Rate > 0 && p.Duration > 0 {
+		if n := int64(p.Rate * p.Duration.Seconds()); limit == 0 || n < limit {
+			limit = n
+		}
+	}
+	return limit
+}
+
+// grace is how long answers are waited for when all is sent.
+func (p Plan) grace() time.Duration { return cmp.Or(p.Grace, 10*time.Second) }
+
 // drive makes a plan's requests. The one goroutine that keeps time releases
 // each request when it is due, however the earlier ones fare; workers make
 // them. A request that was due and never sent, or never answered, is counted,
@@ -68,16 +83,7 @@ func drive(ctx context.Context, p Plan, m *meter, call request) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	limit := p.Count
-	if p.Rate > 0 && p.Duration > 0 {
-		if n := int64(p.Rate * p.Duration.Seconds()); limit == 0 || n < limit {
-			limit = n
-		}
-	}
-	grace := p.Grace
-	if grace == 0 {
-		grace = 10 * time.Second
-	}
+	limit, grace := p.limit(), p.grace()
 	calls, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d := &driver{plan: p, meter: m, call: call, limit: limit, start: time.Now()}

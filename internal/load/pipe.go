@@ -35,10 +35,6 @@ func drivePiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, k
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	grace := p.Grace
-	if grace == 0 {
-		grace = 10 * time.Second
-	}
 	calls, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d := &driver{plan: p, meter: m, limit: p.Count, start: time.Now()}
@@ -52,7 +48,7 @@ func drivePiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, k
 	go func() { work.Wait(); close(ended) }()
 	if p.Duration > 0 {
 		waitFor(ctx, ended, p.Duration)
-		waitFor(ctx, ended, grace)
+		waitFor(ctx, ended, p.grace())
 	} else {
 		<-ended
 	}

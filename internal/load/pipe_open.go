@@ -23,14 +23,7 @@ func driveOpenPiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Clien
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	limit := p.Count
-	if n := int64(p.Rate * p.Duration.Seconds()); p.Duration > 0 && (limit == 0 || n < limit) {
-		limit = n
-	}
-	grace := p.Grace
-	if grace == 0 {
-		grace = 10 * time.Second
-	}
+	limit, grace := p.limit(), p.grace()
 	calls, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d := &driver{plan: p, meter: m, limit: limit, start: time.Now()}

@@ -83,9 +83,9 @@ var unitFactors = []struct {
 	{"m", 1, 1e3}, {"u", 1, 1e6}, {"n", 1, 1e9}, {"", 1, 1},
 }
 
-// confAmountIn reads a whole number, with or without a unit, and gives it in the
-// unit wanted.
-func confAmountIn(text, unit string) (int64, error) {
+// ParseAmount reads a whole number that is not negative, with or without one of
+// YARN's units ("2048", "2Gi"), and gives it in the unit wanted.
+func ParseAmount(text, unit string) (int64, error) {
 	text = strings.TrimSpace(text)
 	digits := strings.TrimRightFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 	n, err := strconv.ParseInt(digits, 10, 64)
@@ -175,7 +175,7 @@ func (o *ConfigOptions) parseVector(text string) (confVector, error) {
 		case strings.HasSuffix(value, "w"):
 			return v, fmt.Errorf("%q: a weight for a single resource type is not supported; give the queue one weight, such as 2w", item)
 		default:
-			n, err := confAmountIn(value, unit)
+			n, err := ParseAmount(value, unit)
 			if err != nil {
 				return v, err
 			}
