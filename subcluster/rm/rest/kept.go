@@ -19,32 +19,39 @@ func (o *Door) kept(make http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		packed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
 		key := strings.Join([]string{o.caller(r).User, r.URL.Path, r.URL.RawQuery, contentType(r), map[bool]string{true: "packed"}[packed]}, "\x00")
-		if o.giveKept(w, r, key, packed) {
-			return
+		body := o.d.Kept(key)
+		if body == nil {
+			var c *recorded
+			if body, c = o.makeOnce(key, packed, make, w.Header(), r); c != nil {
+				w.WriteHeader(c.status)
+				w.Write(c.body) // an error here is the client's going away
+				return
+			}
 		}
-		making := o.making.of(key)
-		making.Lock()
-		if o.giveKept(w, r, key, packed) {
-			making.Unlock()
-			return
-		}
-		stamp := o.d.Stamp()
-		c := &recorded{header: w.Header(), status: http.StatusOK}
-		make(c, r)
-		if c.status == http.StatusOK && (c.header.Get("Content-Encoding") == "gzip") == packed {
-			o.d.Keep(key, stamp, c.body)
-		}
-		making.Unlock() // before anything is sent: a slow reader holds nobody up
-		w.WriteHeader(c.status)
-		w.Write(c.body) // an error here is the client's going away
+		giveKept(w, r, body, packed)
 	}
 }
 
-func (o *Door) giveKept(w http.ResponseWriter, r *http.Request, key string, packed bool) bool {
-	body := o.d.Kept(key)
-	if body == nil {
-		return false
+// makeOnce gives the document that another one made and kept meanwhile, or makes
+// it. Nothing is sent under the lock: a slow reader holds nobody up; and a
+// handler that panics leaves it open.
+func (o *Door) makeOnce(key string, packed bool, make http.HandlerFunc, header http.Header, r *http.Request) ([]byte, *recorded) {
+	making := o.making.of(key)
+	making.Lock()
+	defer making.Unlock()
+	if body := o.d.Kept(key); body != nil {
+		return body, nil
 	}
+	stamp := o.d.Stamp()
+	c := &recorded{header: header, status: http.StatusOK}
+	make(c, r)
+	if c.status == http.StatusOK && (c.header.Get("Content-Encoding") == "gzip") == packed {
+		o.d.Keep(key, stamp, c.body)
+	}
+	return nil, c
+}
+
+func giveKept(w http.ResponseWriter, r *http.Request, body []byte, packed bool) {
 	h := w.Header()
 	h.Set("Content-Type", contentType(r))
 	h.Set("Vary", "Accept-Encoding")
@@ -52,7 +59,6 @@ func (o *Door) giveKept(w http.ResponseWriter, r *http.Request, key string, pack
 		h.Set("Content-Encoding", "gzip")
 	}
 	w.Write(body) // an error here is the client's going away
-	return true
 }
 
 // locks are a few locks for many keys.
