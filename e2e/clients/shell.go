@@ -48,6 +48,23 @@ func startShell(t *testing.T, c *Cluster, client hadoop.Client, n int) (string, 
 	return regexp.MustCompile(applicationID).FindString(p.Output()), p
 }
 
+// roles tells an attempt's master from its workers. The number of a container
+// does not: a federation's subclusters each count from 1.
+func roles(t *testing.T, client hadoop.Client, attempt string) (master string, workers []string) {
+	t.Helper()
+	out := client.Run(t, hadoop.ApplicationCLI, "applicationattempt", "-status", attempt).OK(t).Stdout
+	master = matches(t, out, `AMContainer : (`+containerID+`)`)
+	out = client.Run(t, hadoop.ApplicationCLI, "container", "-list", attempt).OK(t).Stdout
+	workers = regexp.MustCompile(containerID).FindAllString(out, -1)
+	slices.Sort(workers)
+	workers = slices.Compact(workers)
+	i, found := slices.BinarySearch(workers, master)
+	if !found {
+		t.Fatalf("the master %s is not among %v", master, workers)
+	}
+	return master, slices.Delete(workers, i, i+1)
+}
+
 var shell = []Case{
 	{"dshell_2", func(t *testing.T, c *Cluster) {
 		mark := t.TempDir()
@@ -83,14 +100,10 @@ var shell = []Case{
 		attempt := func(n int) string {
 			return fmt.Sprintf("%s_%06d", strings.Replace(id, "application", "appattempt", 1), n)
 		}
-		out := client.Run(t, hadoop.ApplicationCLI, "container", "-list", attempt(1)).OK(t).Stdout
-		workers := regexp.MustCompile(containerID).FindAllString(out, -1)
-		slices.Sort(workers)
-		workers = slices.Compact(workers)
-		if len(workers) != 3 {
-			t.Fatalf("the first attempt has %v", workers)
+		master, workers := roles(t, client, attempt(1))
+		if len(workers) != 2 {
+			t.Fatalf("the first attempt has %s and %v", master, workers)
 		}
-		master := workers[0]
 		client.Run(t, hadoop.ApplicationCLI, "container", "-signal", master, "FORCEFUL_SHUTDOWN").OK(t)
 		until(t, "the second attempt", func() bool {
 			r := client.Run(t, hadoop.ApplicationCLI, "applicationattempt", "-status", attempt(2))
@@ -103,7 +116,7 @@ var shell = []Case{
 			t.Errorf("the shell: %v\n%s", err, p.Tail(40))
 		}
 		c.ends(t, client, id, "FINISHED", "SUCCEEDED")
-		for _, worker := range workers[1:] {
+		for _, worker := range workers {
 			if _, err := os.Stat(filepath.Join(mark, "ended."+worker)); err != nil {
 				t.Errorf("%s did not live on: %v", worker, err)
 			}
@@ -173,14 +186,11 @@ var shell = []Case{
 	{"signal", func(t *testing.T, c *Cluster) {
 		client := c.client(t)
 		id, p := startShell(t, c, client, 1)
-		out := client.Run(t, hadoop.ApplicationCLI, "container", "-list", strings.Replace(id, "application", "appattempt", 1)+"_000001").OK(t).Stdout
-		all := regexp.MustCompile(containerID).FindAllString(out, -1)
-		worker := ""
-		for _, one := range all {
-			if !strings.HasSuffix(one, "_000001") {
-				worker = one
-			}
+		_, workers := roles(t, client, strings.Replace(id, "application", "appattempt", 1)+"_000001")
+		if len(workers) != 1 {
+			t.Fatalf("the attempt has the workers %v", workers)
 		}
+		worker := workers[0]
 		says(t, client.Run(t, hadoop.ApplicationCLI, "container", "-signal", worker, "GRACEFUL_SHUTDOWN").OK(t).All, "Signalling container "+worker)
 		// The worker ends with 143, so the application ends and fails.
 		if err := p.Exit(); err == nil {

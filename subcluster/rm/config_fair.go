@@ -186,12 +186,13 @@ func (r *fairReader) root(doc *confElement) Queue {
 }
 
 // fairMade lets placement make queues below a parent. Hadoop sets no bound on
-// their number; a million names in a day must not fill the memory.
+// their number; a million names in a day must not fill the memory. It looks for
+// empty ones whenever it looks at its file, every 10 s.
 func fairMade(parent *Queue) *AutoCreate {
 	return &AutoCreate{
 		Leaf:   Queue{Capacity: WeightOf(1), MaxCapacity: parent.MaxChild, Policy: parent.Policy, MaxAMPercent: parent.MaxAMPercent},
 		Parent: Queue{Capacity: WeightOf(1), MaxCapacity: parent.MaxChild, Policy: parent.Policy},
-		Depth:  maxConfigDepth, Max: 10_000, KeepIdle: 300 * time.Second,
+		Depth:  maxConfigDepth, Max: 10_000, KeepIdle: 10 * time.Second,
 	}
 }
 
