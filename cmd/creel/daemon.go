@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"time"
 
@@ -190,22 +189,4 @@ func daemonCommand(use, short string, f *daemonFlags, build func(ctx context.Con
 		}}
 	f.register(c)
 	return c
-}
-
-var logsOnce sync.Once
-
-// setUpLogs writes text on a terminal and JSON elsewhere, to stderr.
-func setUpLogs() {
-	logsOnce.Do(func() {
-		if isTerminal(os.Stderr) {
-			slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
-		} else {
-			slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
-		}
-	})
-}
-
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -15,7 +15,9 @@ import (
 )
 
 func main() {
-	os.Exit(run(context.Background(), os.Args[1:]))
+	code := run(context.Background(), os.Args[1:])
+	logs.flush()
+	os.Exit(code)
 }
 
 // run executes one command line and gives its exit code.
