@@ -36,17 +36,14 @@ type conn struct {
 	inner    []byte // unwrapped bytes of a frame that is not complete (auth-int)
 	held     int64  // taken from s.requests for inner
 
-	batch       []byte // answers of inline calls, written when no frame is left
-	spare       *Call  // of the last inline call, used again
-	lastHeader  []byte // RequestHeaderProto of the last call, and what it names
-	lastService *service
-	lastMethod  *method
-	allowed     *service // the last one Authorize let in
-	clientID    string
-	caller      []byte // the last caller context, encoded and decoded
-	callerCtx   CallerContext
-	calls       uint64
-	bytes       uint64
+	batch     []byte   // answers of inline calls, written when no frame is left
+	spare     *Call    // of the last inline call, used again
+	route     route    // of the last call
+	allowed   *service // the last one Authorize let in
+	caller    []byte   // the last caller context, encoded and decoded
+	callerCtx CallerContext
+	calls     uint64
+	bytes     uint64
 
 	mu       sync.Mutex    // guards changes of the next three
 	inFlight atomic.Int32  // calls accepted and not answered, without the inline one

@@ -18,14 +18,15 @@ import (
 type callState struct {
 	context.Context // the connection's
 
-	conn     *conn
-	method   *method
-	dones    []func(proto.Message, error)
-	release  func()
-	taken    bool // Later was taken
-	sends    bool // and the one who answers makes the system call
-	counted  bool // conn.begin was called
-	answered atomic.Bool
+	conn       *conn
+	method     *method
+	answerTail string // of the header of its good answer
+	dones      []func(proto.Message, error)
+	release    func()
+	taken      bool // Later was taken
+	sends      bool // and the one who answers makes the system call
+	counted    bool // conn.begin was called
+	answered   atomic.Bool
 }
 
 type callKey struct{}
@@ -40,21 +41,23 @@ func (c *Call) Value(key any) any {
 
 // packet serves one frame of an open connection.
 func (c *conn) packet(frame []byte) error {
-	var h requestHeader
-	rest, err := h.open(frame)
-	if err != nil {
-		return err
-	}
 	if c.seal != nil {
-		return c.sealedPacket(&h, rest)
+		return c.sealedPacket(frame)
 	}
-	return c.plainPacket(&h, rest)
+	return c.plainPacket(frame)
 }
 
-func (c *conn) plainPacket(h *requestHeader, rest []byte) error {
+func (c *conn) plainPacket(frame []byte) error {
+	if callID, request, ok := c.route.repeated(frame); ok {
+		return c.dispatch(callID, request, nil)
+	}
+	var h requestHeader
+	rest, err := h.open(frame)
 	switch {
+	case err != nil:
+		return err
 	case h.callID >= 0:
-		return c.call(h, rest)
+		return c.call(&h, rest)
 	case h.callID == idPing:
 		return nil
 	case h.callID == idContext:
@@ -65,48 +68,53 @@ func (c *conn) plainPacket(h *requestHeader, rest []byte) error {
 	return h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "unknown call id %d", h.callID)
 }
 
-// call dispatches one call.
+// call reads who asks for what and has it served.
 func (c *conn) call(h *requestHeader, rest []byte) error {
-	c.calls++
-	if !bytes.Equal(h.clientID, []byte(c.clientID)) {
-		c.clientID = string(h.clientID)
-	}
-	header, rest, err := delimited(rest)
+	header, request, err := delimited(rest)
 	if err != nil {
 		return h.fatalf(DetailFatalDeserializing, ClassRPCServer, "call header: %v", err)
 	}
-	svc, m := c.lastService, c.lastMethod
-	if m == nil || !bytes.Equal(header, c.lastHeader) {
+	r := &c.route
+	r.setCaller(h.clientID, h.retryCount)
+	if r.method == nil || !bytes.Equal(header, r.header) {
 		var ch callHeader
 		if err := ch.decode(header); err != nil {
 			return h.fatalf(DetailFatalDeserializing, ClassRPCServer, "%v", err)
 		}
-		var refusal *Error
-		if svc, m, refusal = c.find(&ch); refusal != nil {
-			c.answer(h, refusal)
+		svc, m, refusal := c.find(&ch)
+		if refusal != nil {
+			c.calls++
+			c.answer(h.callID, refusal)
 			return nil
 		}
-		c.lastHeader = append(c.lastHeader[:0], header...)
-		c.lastService, c.lastMethod = svc, m
+		r.setMethod(header, svc, m)
 	}
+	return c.dispatch(h.callID, request, h)
+}
+
+// dispatch serves a call of the connection's route, or answers that it cannot.
+// h is nil when its header says no more than the route.
+func (c *conn) dispatch(callID int32, rest []byte, h *requestHeader) error {
+	c.calls++
+	svc, m := c.route.service, c.route.method
 	if n := c.s.inFlight.Load(); n >= int64(c.s.cfg.MaxCalls) {
 		c.s.stats.busy.Add(1)
-		c.answer(h, Busy("the server has %d calls in flight, its limit: try again later", n))
+		c.answer(callID, Busy("the server has %d calls in flight, its limit: try again later", n))
 		return nil
 	}
 	if n := int(c.inFlight.Load()); n >= c.s.cfg.MaxCallsPerConn {
 		c.s.stats.busy.Add(1)
-		c.answer(h, Busy("this connection has %d calls in flight, its limit: wait for answers", n))
+		c.answer(callID, Busy("this connection has %d calls in flight, its limit: wait for answers", n))
 		return nil
 	}
 	if c.s.draining.Load() {
 		c.s.stats.busy.Add(1)
-		c.answer(h, Busy("the server is stopping: try again later"))
+		c.answer(callID, Busy("the server is stopping: try again later"))
 		return nil
 	}
 	body, _, err := delimited(rest)
 	if err != nil {
-		c.answer(h, Errorf(ClassInvalidProtobuf, "%s.%s: the request message is cut off", svc.protocol, m.name))
+		c.answer(callID, Errorf(ClassInvalidProtobuf, "%s.%s: the request message is cut off", svc.protocol, m.name))
 		return nil
 	}
 	call := c.spare
@@ -117,10 +125,10 @@ func (c *conn) call(h *requestHeader, rest []byte) error {
 	} else {
 		c.spare = nil
 	}
-	call.Protocol, call.Method, call.ClientID = svc.protocol, m.name, c.clientID
-	call.CallID, call.RetryCount, call.RequestBytes = h.callID, h.retryCount, len(body)
-	call.method = m
-	if len(h.caller) > 0 || len(h.trace) > 0 {
+	call.Protocol, call.Method, call.ClientID = svc.protocol, m.name, c.route.clientID
+	call.CallID, call.RetryCount, call.RequestBytes = callID, c.route.retry, len(body)
+	call.method, call.answerTail = m, c.route.answer
+	if h != nil && (len(h.caller) > 0 || len(h.trace) > 0) {
 		if err := c.annotate(call, h); err != nil {
 			return h.fatalf(DetailFatalDeserializing, ClassRPCServer, "%v", err)
 		}
@@ -188,12 +196,12 @@ func (c *conn) annotate(call *Call, h *requestHeader) error {
 }
 
 // answer answers a call that was not dispatched.
-func (c *conn) answer(h *requestHeader, e *Error) {
+func (c *conn) answer(callID int32, e *Error) {
 	c.s.stats.failed.Add(1)
 	if c.batch == nil {
 		c.batch = getBuffer(0)
 	}
-	c.batch = appendErrorFrame(c.batch, h.callID, h.retryCount, c.clientID, e)
+	c.batch = appendErrorFrame(c.batch, callID, c.route.retry, c.route.clientID, e)
 }
 
 // serveInline serves a call on the reader's goroutine.
@@ -394,7 +402,7 @@ func (c *Call) encode(b []byte, out outcome) []byte {
 	start := len(b)
 	if out.err == nil {
 		b = append(b, 0, 0, 0, 0)
-		b = appendSuccessHeader(b, c.CallID, c.RetryCount, c.ClientID)
+		b = appendSuccess(b, c.CallID, c.answerTail)
 		if c.method.Raw != nil {
 			b, out.err = appendRaw(b, out.raw)
 		} else {

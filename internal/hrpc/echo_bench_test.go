@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	vtwrappers "github.com/planetscale/vtprotobuf/types/known/wrapperspb"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -429,42 +430,20 @@ func benchConfig(owner chan<- owed) Config {
 
 var vtPool = sync.Pool{New: func() any { return new(vtBytes) }}
 
-// vtBytes is a message with the methods vtprotobuf generates.
+// vtBytes is a message with the methods that vtprotobuf generated for it.
 type vtBytes struct{ wrapperspb.BytesValue }
 
-func (m *vtBytes) SizeVT() int {
-	if len(m.Value) == 0 {
-		return 0
-	}
-	return 1 + protowire.SizeBytes(len(m.Value))
+func (m *vtBytes) generated() *vtwrappers.BytesValue {
+	return (*vtwrappers.BytesValue)(&m.BytesValue)
 }
+
+func (m *vtBytes) SizeVT() int { return m.generated().SizeVT() }
 
 func (m *vtBytes) MarshalToSizedBufferVT(b []byte) (int, error) {
-	return len(protowire.AppendBytes(protowire.AppendTag(b[:0], 1, protowire.BytesType), m.Value)), nil
+	return m.generated().MarshalToSizedBufferVT(b)
 }
 
-func (m *vtBytes) UnmarshalVT(b []byte) error {
-	for len(b) > 0 {
-		num, kind, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		b = b[n:]
-		if num == 1 && kind == protowire.BytesType {
-			v, n := protowire.ConsumeBytes(b)
-			if n < 0 {
-				return protowire.ParseError(n)
-			}
-			m.Value, b = append(m.Value[:0], v...), b[n:]
-			continue
-		}
-		if n = protowire.ConsumeFieldValue(num, kind, b); n < 0 {
-			return protowire.ParseError(n)
-		}
-		b = b[n:]
-	}
-	return nil
-}
+func (m *vtBytes) UnmarshalVT(b []byte) error { return m.generated().UnmarshalVT(b) }
 
 // raiseFiles asks for as many open files as the hard limit gives.
 func raiseFiles() uint64 {

@@ -73,10 +73,14 @@ func (f *fields) fail() bool {
 	return false
 }
 
-// uvarint is binary.Uvarint with the common one-byte case inlined.
+// uvarint is binary.Uvarint without its loop for values below 16,384: nearly
+// every size and tag.
 func uvarint(b []byte) (uint64, int) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint64(b[0]), 1
+	}
+	if len(b) > 1 && b[1] < 0x80 {
+		return uint64(b[0]&0x7f) | uint64(b[1])<<7, 2
 	}
 	return binary.Uvarint(b)
 }

@@ -154,7 +154,6 @@ func (c *conn) acceptContext(frame []byte, proven *Identity) error {
 	}
 	c.who, c.protocol = who, cc.protocol
 	c.allowed = c.s.services[cc.protocol]
-	c.clientID = string(h.clientID)
 	return nil
 }
 

@@ -40,8 +40,13 @@ func cutFrame(b []byte, limit int) (frame, rest []byte, ok bool, err error) {
 }
 
 // sealedPacket opens a WRAP packet and serves the frames that it completes.
-func (c *conn) sealedPacket(h *requestHeader, rest []byte) error {
-	if err := c.openSealed(h, rest); err != nil {
+func (c *conn) sealedPacket(frame []byte) error {
+	var h requestHeader
+	rest, err := h.open(frame)
+	if err == nil {
+		err = c.openSealed(&h, rest)
+	}
+	if err != nil {
 		return err
 	}
 	return c.serveInner()
@@ -63,12 +68,7 @@ func (c *conn) serveInner() error {
 			return nil
 		}
 		plain = rest
-		var h requestHeader
-		body, err := h.open(frame)
-		if err == nil {
-			err = c.plainPacket(&h, body)
-		}
-		if err != nil {
+		if err := c.plainPacket(frame); err != nil {
 			return err
 		}
 	}

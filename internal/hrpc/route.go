@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hrpc
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// route is what the packet of a call says besides its call id and its request:
+// who asks, and for what. The calls of a connection mostly differ in these two
+// alone. So a connection keeps the route of its last call, and the bytes that
+// such a packet has between id and request; the next packet that has the same
+// is read by one comparison, in place of decoding two headers.
+type route struct {
+	clientID string
+	retry    int32
+	answer   string // the end of its good answers' header, see answerTail
+
+	header  []byte // RequestHeaderProto, and what it names
+	service *service
+	method  *method // nil: there was no call that could be served
+
+	tail     []byte // from the client id to the end of header, as Hadoop's clients and ours write it
+	inHeader int    // how many bytes of tail belong to RpcRequestHeaderProto
+}
+
+// setCaller notes who asks.
+func (r *route) setCaller(clientID []byte, retry int32) {
+	if r.answer != "" && retry == r.retry && string(clientID) == r.clientID {
+		return
+	}
+	r.clientID, r.retry = string(clientID), retry
+	r.answer = answerTail(r.clientID, retry)
+	r.expect()
+}
+
+// setMethod notes what is asked for. The header is copied.
+func (r *route) setMethod(header []byte, s *service, m *method) {
+	r.header = append(r.header[:0], header...)
+	r.service, r.method = s, m
+	r.expect()
+}
+
+// expect writes the tail that the next call has when it is like this one.
+func (r *route) expect() {
+	r.tail = appendBytesField(r.tail[:0], 4, r.clientID)
+	r.tail = appendVarintField(r.tail, 5, zigzag(r.retry))
+	r.inHeader = len(r.tail)
+	r.tail = binary.AppendUvarint(r.tail, uint64(len(r.header)))
+	r.tail = append(r.tail, r.header...)
+}
+
+// repeated takes a packet apart that differs from the last call's in its id and
+// its request only. Any other packet, one with a trace or a caller context too,
+// is not ok and has to be decoded.
+func (r *route) repeated(frame []byte) (callID int32, request []byte, ok bool) {
+	const before = 1 + len(usualHeader) // a byte of size, and what precedes the call id
+	if r.method == nil || len(frame) <= before || string(frame[1:before]) != usualHeader {
+		return 0, nil, false
+	}
+	id, n := uvarint(frame[before:])
+	size := len(usualHeader) + n + r.inHeader
+	if n <= 0 || size >= 0x80 || int(frame[0]) != size || !bytes.HasPrefix(frame[before+n:], r.tail) {
+		return 0, nil, false
+	}
+	callID = unzigzag(id)
+	return callID, frame[before+n+len(r.tail):], callID >= 0
+}
