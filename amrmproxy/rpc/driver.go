@@ -229,7 +229,7 @@ func (d *driver) send(ctx context.Context, a amrmproxy.Send) {
 	}
 	d.p.count.calls.Add(1)
 	d.children.Add(1)
-	d.p.hands.give(func() {
+	d.p.hands.Give(func() {
 		defer d.children.Done()
 		ctx, cancel := context.WithTimeout(ctx, d.p.cfg.CallTime)
 		defer cancel()

@@ -121,7 +121,7 @@ type counters struct {
 type Proxy struct {
 	cfg   Config
 	count counters
-	hands hands
+	hands *hrpc.Workers[func()] // they make the sessions' calls
 	seen  atomic.Pointer[picture]
 	see   sync.Mutex // guards the making of a new picture
 
@@ -142,7 +142,7 @@ func New(cfg Config) (*Proxy, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Proxy{cfg: cfg.withDefaults(), sessions: map[creel.AttemptID]*driver{}, hands: newHands()}, nil
+	return &Proxy{cfg: cfg.withDefaults(), sessions: map[creel.AttemptID]*driver{}, hands: hrpc.NewWorkers(func(call func()) { call() })}, nil
 }
 
 // Run lets sessions live until ctx ends, then stops them where they are: their
@@ -158,7 +158,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 	p.mu.Unlock()
 	cancel()
 	p.wg.Wait() // and with the sessions their calls
-	p.hands.dismiss()
+	p.hands.Close()
 	return nil
 }
 

@@ -247,7 +247,8 @@ func (c *conn) serveApart(call *Call, body []byte) {
 	if call.method.Raw != nil { // the frame's buffer goes on to the next frame
 		held = append(getBuffer(len(body)), body...)
 	}
-	c.s.hand(work{call, request, held})
+	c.s.wg.Add(1)
+	c.s.workers.Give(work{call, request, held})
 }
 
 // work is a call for a goroutine of its own.
@@ -258,6 +259,7 @@ type work struct {
 }
 
 func (w work) do() {
+	defer w.call.conn.s.wg.Done()
 	out := w.call.run(w.request, w.held)
 	if w.held != nil && !w.call.taken {
 		defer putBuffer(w.held)
@@ -268,40 +270,6 @@ func (w work) do() {
 			free(w.request)
 		}
 	}
-}
-
-// spareWorkers is how many goroutines may wait for a call. One that has served
-// calls has the stack they need; a new one grows it step by step each time,
-// which was a fifth of a router's processor.
-const spareWorkers = 256
-
-// hand gives a call to a worker that waits, or to a new one.
-func (s *Server) hand(w work) {
-	s.wg.Add(1)
-	select {
-	case s.work <- w:
-	default:
-		s.workers.Add(1)
-		go s.worker(w)
-	}
-}
-
-func (s *Server) worker(w work) {
-	defer s.workers.Done()
-	for ok := true; ok; {
-		s.serveWork(w)
-		if s.spare.Add(1) > spareWorkers {
-			s.spare.Add(-1)
-			return
-		}
-		w, ok = <-s.work
-		s.spare.Add(-1)
-	}
-}
-
-func (s *Server) serveWork(w work) {
-	defer s.wg.Done()
-	w.do()
 }
 
 // outcome is what a handler made of a call.

@@ -29,9 +29,7 @@ type Server struct {
 	requests *budget
 	replies  *budget
 
-	work    chan work // to workers that wait; closed when nobody can send any more
-	workers sync.WaitGroup
-	spare   atomic.Int64 // workers that wait
+	workers *Workers[work] // closed when nobody can give any more
 
 	mu         sync.Mutex // guards the two maps, at connect and disconnect
 	conns      map[*conn]struct{}
@@ -84,7 +82,7 @@ func NewServer(cfg Config) (*Server, error) {
 		cfg:        cfg,
 		services:   map[string]*service{},
 		newNonce:   randomNonce,
-		work:       make(chan work),
+		workers:    NewWorkers(work.do),
 		requests:   &budget{limit: cfg.MaxRequestBytes},
 		replies:    &budget{limit: cfg.MaxReplyBytesTotal},
 		conns:      map[*conn]struct{}{},
@@ -142,8 +140,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	err := s.accept(ctx, listener)
 	s.drain()
 	s.wg.Wait()
-	close(s.work)
-	s.workers.Wait()
+	s.workers.Close()
 	s.hardStop()
 	<-swept
 	return err
