@@ -26,10 +26,19 @@ type Client struct {
 	base   context.Context // ends with Close
 	cancel context.CancelFunc
 
-	mu     sync.Mutex // guards the map, at connect and disconnect
-	conns  map[connKey]*clientConn
-	closed bool
+	refusalTime time.Duration
+
+	mu       sync.Mutex // guards the maps, at connect and disconnect
+	conns    map[connKey]*clientConn
+	refusals map[connKey]*RemoteError // of the last refusalTime
+	closed   bool
 }
+
+// refusalTime is how long a client believes a server that its user may not
+// connect, for another user or at all (AuthorizationException): calls fail with
+// that answer and do not dial. It bounds what a crowd of refused callers costs
+// both ends, and how late a client learns that the server's rules have changed.
+const refusalTime = time.Second
 
 // connKey is what calls must agree in to share a connection.
 type connKey struct {
@@ -70,7 +79,8 @@ func (c ClientConfig) withDefaults() ClientConfig {
 func NewClient(cfg ClientConfig) *Client {
 	var id [16]byte
 	rand.Read(id[:])
-	c := &Client{cfg: cfg.withDefaults(), id: string(id[:]), conns: map[connKey]*clientConn{}}
+	c := &Client{cfg: cfg.withDefaults(), id: string(id[:]), refusalTime: refusalTime,
+		conns: map[connKey]*clientConn{}, refusals: map[connKey]*RemoteError{}}
 	c.base, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -130,7 +140,9 @@ func (p *Peer) Target() Target { return p.target }
 // Call sends a request and waits for its answer, decoded into response, which
 // should be empty. The error is a *RemoteError, a *TransportError, or wraps
 // ctx's. When ctx ends first the call is abandoned: the server may still serve
-// it, its answer is dropped.
+// it, its answer is dropped. When the server does not let the login's user in
+// (AuthorizationException), the calls of the next second get the same error
+// without asking again.
 func (p *Peer) Call(ctx context.Context, method string, request, response proto.Message) error {
 	_, err := p.do(ctx, method, request, nil, false, response)
 	return err
@@ -234,6 +246,10 @@ func (p *Peer) connect(ctx context.Context) (*clientConn, error) {
 			c.mu.Unlock()
 			return nil, &TransportError{Op: "dial", Address: p.target.Address, Err: ErrClosed}
 		}
+		if e := c.refusals[p.key]; e != nil {
+			c.mu.Unlock()
+			return nil, e
+		}
 		cc := c.conns[p.key]
 		if cc == nil {
 			cc = newClientConn(c, p.key, &p.target)
@@ -256,6 +272,18 @@ func (p *Peer) connect(ctx context.Context) (*clientConn, error) {
 		}
 		c.forget(cc) // usually its goroutine did
 	}
+}
+
+// noteRefusal remembers for a moment that a server refuses whom a connection is of.
+func (c *Client) noteRefusal(key connKey, e *RemoteError) {
+	c.mu.Lock()
+	c.refusals[key] = e
+	c.mu.Unlock()
+	time.AfterFunc(c.refusalTime, func() {
+		c.mu.Lock()
+		delete(c.refusals, key)
+		c.mu.Unlock()
+	})
 }
 
 func (c *Client) forget(cc *clientConn) {

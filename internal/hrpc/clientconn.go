@@ -140,12 +140,15 @@ func (cc *clientConn) fail(op string, err error) {
 	cc.calls = nil
 	nc := cc.nc
 	cc.mu.Unlock()
+	var remote *RemoteError
+	if errors.As(err, &remote) && remote.Fatal && remote.Class == ClassAuthorization {
+		cc.client.noteRefusal(cc.key, remote)
+	}
 	cc.client.forget(cc)
 	if nc != nil {
 		nc.Close()
 	}
-	var remote *RemoteError
-	if !errors.As(err, &remote) {
+	if remote == nil {
 		err = &TransportError{Op: op, Address: cc.target.Address, Sent: true, Err: err}
 	}
 	for _, w := range calls {

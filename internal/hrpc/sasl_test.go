@@ -8,7 +8,9 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // knownToken is the one token the servers of these tests know.
@@ -184,6 +186,50 @@ func TestWhoMayActForWhom(t *testing.T) {
 			t.Errorf("%+v: %v", login, err)
 		}
 	}
+}
+
+// A caller who is refused and asks again and again costs the server one
+// connection for each refusalTime, and is let in after it when the rules change.
+func TestARefusalIsBelievedForAMoment(t *testing.T) {
+	var allowed atomic.Bool
+	cfg := echoConfig()
+	cfg.Impersonate = func(real, effective string, _ netip.Addr) error {
+		if allowed.Load() {
+			return nil
+		}
+		return fmt.Errorf("%s may not act for %s", real, effective)
+	}
+	s := start(t, cfg)
+	login := Login{User: "alice", RealUser: "oozie"}
+
+	c := client(t, ClientConfig{})
+	c.refusalTime = time.Hour
+	for range 20 {
+		var e *RemoteError
+		if _, err := try(s.peer(c, login), "whoami", ""); !errors.As(err, &e) || e.Class != ClassAuthorization {
+			t.Fatal(err)
+		}
+	}
+	if n := s.Stats().Accepted; n != 1 {
+		t.Errorf("%d connections for 20 calls that were refused, want 1", n)
+	}
+	call(t, s.peer(c, Login{User: "alice"}), "echo", "") // another login is not meant
+	allowed.Store(true)
+	if _, err := try(s.peer(c, login), "whoami", ""); err == nil {
+		t.Error("the refusal was forgotten before its time")
+	}
+
+	allowed.Store(false)
+	c = client(t, ClientConfig{})
+	c.refusalTime = time.Nanosecond
+	if _, err := try(s.peer(c, login), "whoami", ""); err == nil {
+		t.Error("oozie was let in")
+	}
+	allowed.Store(true)
+	eventually(t, "oozie is let in once the refusal is forgotten", func() bool {
+		got, err := try(s.peer(c, login), "whoami", "")
+		return err == nil && got == "alice|oozie|SIMPLE||"
+	})
 }
 
 func TestATokenCannotActForAnotherUser(t *testing.T) {
