@@ -7,6 +7,7 @@
 // Calls about one application go to its home as the bytes they came in, and
 // the home's answer or exception comes back as the bytes it sent: what creel
 // does not know survives both ways. Calls about the cluster ask every member
-// and merge by the rules of package router. A kill reaches every member, since
+// and merge by the rules of package router. New ids come of any member, in blocks
+// while many are asked for. A kill reaches every member, since
 // any may run an unmanaged twin.
 package rpc

@@ -3,6 +3,7 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,15 +24,22 @@ import (
 type Door struct {
 	yarnrpc.UnimplementedApplicationClientProtocol
 	gate *gateway.Gateway
+	ids  ids
 }
 
 // Service is the protocol's table for an hrpc server.
 func Service(g *gateway.Gateway) hrpc.Service {
 	d := &Door{gate: g}
+	d.ids = ids{users: map[string]*shelf{}, fetch: func(ctx context.Context, user string, request []byte) ([]byte, error) {
+		return gateway.Any(ctx, g, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+			return m.Client(ctx, remote.Read, user, "getNewApplication", request)
+		})
+	}}
 	s := yarnrpc.ApplicationClientProtocolService(d)
 	for name, f := range forwards {
 		s.Methods[name] = hrpc.Method{Raw: d.forward(name, f.kind, f.app)}
 	}
+	s.Methods["getNewApplication"] = hrpc.Method{Raw: d.newApplication, Inline: true}
 	s.Methods["submitApplication"] = hrpc.Method{Raw: d.submit}
 	s.Methods["forceKillApplication"] = hrpc.Method{Raw: d.kill}
 	for _, name := range anyones {
@@ -90,9 +98,9 @@ var forwards = map[string]struct {
 	})},
 }
 
-// anyones are the calls that any member answers for all: a new id, and what is
-// the same everywhere or is refused everywhere alike.
-var anyones = []string{"getNewApplication", "getResourceProfiles", "getResourceProfile",
+// anyones are the calls that any member answers for all: what is the same
+// everywhere or is refused everywhere alike.
+var anyones = []string{"getResourceProfiles", "getResourceProfile",
 	"getNewReservation", "submitReservation", "updateReservation", "deleteReservation", "listReservations",
 	"getDelegationToken", "renewDelegationToken", "cancelDelegationToken"}
 
@@ -151,6 +159,17 @@ func (d *Door) forward(method string, kind remote.Kind, app func([]byte) (creel.
 		}
 		return answer, err
 	}
+}
+
+// newApplication gives an id of any member. A request with fields in it is of a
+// newer client: a member answers it.
+func (d *Door) newApplication(ctx context.Context, request []byte) ([]byte, error) {
+	if len(request) == 0 {
+		return d.ids.take(user(ctx), func() func([]byte, error) { return hrpc.LaterRaw(ctx) })
+	}
+	reply, caller, request := hrpc.LaterRaw(ctx), user(ctx), bytes.Clone(request)
+	go func() { reply(d.ids.fetch(ctx, caller, request)) }()
+	return nil, hrpc.ErrLater
 }
 
 func (d *Door) anyone(method string) hrpc.RawHandler {

@@ -38,16 +38,23 @@ func contextOf(v any) *pb.ApplicationSubmissionContextProto {
 }
 
 // NewApplicationID takes an application id that nobody had before.
-func (d *Daemon) NewApplicationID() creel.ApplicationID {
-	return creel.ApplicationID{ClusterTimestamp: d.start.UnixMilli(), ID: d.nextApp.Add(1)}
+func (d *Daemon) NewApplicationID() creel.ApplicationID { return d.newApplicationIDs(1) }
+
+// newApplicationIDs takes n ids in a row and gives the first.
+func (d *Daemon) newApplicationIDs(n int) creel.ApplicationID {
+	return creel.ApplicationID{ClusterTimestamp: d.start.UnixMilli(), ID: d.nextApp.Add(int32(n)) - int32(n) + 1}
 }
 
-func (c *clientDoor) GetNewApplication(context.Context, *pb.GetNewApplicationRequestProto) (*pb.GetNewApplicationResponseProto, error) {
-	id := c.d.NewApplicationID()
-	if id.ID <= 0 {
+// GetNewApplication gives one id, or to a router of ours a block of them.
+func (c *clientDoor) GetNewApplication(_ context.Context, req *pb.GetNewApplicationRequestProto) (*pb.GetNewApplicationResponseProto, error) {
+	n := yarnrpc.BlockWanted(req)
+	id := c.d.newApplicationIDs(n)
+	if id.ID <= 0 || id.ID > math.MaxInt32-int32(n) {
 		return nil, &creel.Error{Kind: creel.ErrUnavailable, What: "all application ids of this ResourceManager's life are used", Try: "restart it"}
 	}
-	return &pb.GetNewApplicationResponseProto{ApplicationId: pb.FromApplicationID(id), MaximumCapability: pb.FromResource(c.d.cfg.Machine.MaxAllocation)}, nil
+	answer := &pb.GetNewApplicationResponseProto{ApplicationId: pb.FromApplicationID(id), MaximumCapability: pb.FromResource(c.d.cfg.Machine.MaxAllocation)}
+	yarnrpc.SetBlock(answer, n)
+	return answer, nil
 }
 
 // SubmitApplication submits for a user of this process's other doors. It
