@@ -50,11 +50,9 @@ func (m *Machine) RegisterMaster(now time.Time, r *RegisterMaster) (Registered, 
 				}
 			}
 			clear(t.tokens) // it asks for all of them again
-			if t.answer != nil {
-				// It never acknowledged its last answer: the ends in it are told again.
-				t.done = append(slices.Clone(t.answer.Completed), t.done...)
-				t.told = t.told[:0]
-			}
+			// It never acknowledged its last answer: the ends in it are told again.
+			t.done = append(slices.Clone(t.told()), t.done...)
+			t.unconfirmed = false
 		}
 		out.Previous, out.NMTokens = m.takePrevious(t, nil, nil)
 	}
@@ -66,11 +64,11 @@ func (m *Machine) RegisterMaster(now time.Time, r *RegisterMaster) (Registered, 
 // conversing finds the attempt a master speaks for, if it is the current one
 // and not over.
 func (m *Machine) conversing(id creel.AttemptID) (*attempt, error) {
-	t := m.attempt(id)
-	if t == nil || t.app.current != t || t.over() || t.app.state.ended() {
+	a := m.apps[id.Application]
+	if a == nil || a.current == nil || a.current.id.Attempt != id.Attempt || a.current.over() || a.state.ended() {
 		return nil, noAttempt(id)
 	}
-	return t, nil
+	return a.current, nil
 }
 
 // Allocate is one heartbeat of a master: it changes its asks, gives back
@@ -103,6 +101,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 		m.warmApp(a)
 	}
 	m.acknowledged(t)
+	t.reuseAnswer()
 	if p := r.Progress; p >= 0 && p <= 1 {
 		a.progress = p
 	} else if p > 1 {
@@ -223,14 +222,22 @@ func (t *attempt) keepScheduling(asks []SchedulingAsk) {
 	}
 }
 
-// answerFor gathers what the attempt is to be told, in the place of its last
-// answer, which this call has acknowledged.
+// reuseAnswer makes room for the next answer in the place of the last, which the
+// call that begins has acknowledged. Ends of this call go straight there.
+func (t *attempt) reuseAnswer() {
+	if t.answer == nil {
+		t.answer = &Answer{}
+	}
+	clear(t.answer.Completed)
+	t.answer.Completed = t.answer.Completed[:0]
+	if len(t.done) == 0 {
+		t.done, t.answer.Completed = t.answer.Completed, t.done
+	}
+}
+
+// answerFor gathers what the attempt is to be told.
 func (m *Machine) answerFor(t *attempt) *Answer {
 	out := t.answer
-	if out == nil {
-		out = &Answer{}
-		t.answer = out
-	}
 	*out = Answer{
 		Granted: out.Granted[:0], Completed: out.Completed[:0], Updated: out.Updated[:0], UpdateErrors: out.UpdateErrors[:0],
 		FromPrevious: out.FromPrevious[:0], UpdatedNodes: out.UpdatedNodes[:0], NMTokens: out.NMTokens[:0],
@@ -258,12 +265,8 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	clear(t.fresh)
 	t.fresh = t.fresh[:0]
 	out.FromPrevious, out.NMTokens = m.takePrevious(t, out.FromPrevious, out.NMTokens)
-	clear(out.Completed[:cap(out.Completed)])
 	out.Completed, t.done = t.done, out.Completed
-	for i := range out.Completed {
-		c := &out.Completed[i]
-		t.told = append(t.told, told{c.ID, c.node})
-	}
+	t.unconfirmed = true
 	out.Updated = append(out.Updated, t.updated...)
 	t.updated = t.updated[:0]
 	out.UpdateErrors = append(out.UpdateErrors, t.errors...)
@@ -331,15 +334,16 @@ func (m *Machine) news(t *attempt) {
 // acknowledged: the master speaks again, so it has its last answer; nodes may
 // forget the ends it was told of.
 func (m *Machine) acknowledged(t *attempt) {
+	told := t.told()
 	sum := int32(0)
-	for i := range t.told { // see warm
-		sum += t.told[i].node.count
+	for i := range told { // see warm
+		sum += told[i].node.count
 	}
 	m.warmth = sum
-	for _, d := range t.told {
-		m.tellForget(d.node, d.id)
+	for i := range told {
+		m.tellForget(told[i].node, told[i].ID)
 	}
-	t.told = t.told[:0]
+	t.unconfirmed = false
 }
 
 // ackAll lets nodes forget all ends of an attempt that nobody will fetch.

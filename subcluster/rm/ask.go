@@ -17,29 +17,28 @@ const anyPlace = "*"
 // count and size; places name hosts and racks.
 type want struct {
 	attempt   *attempt
+	size      *size  // of "*"; nil until it came
+	stops     *queue // whose maximum it waits for, so that nobody passes it
+	hold      *reservation
 	priority  int32
+	count     int32 // of "*": containers still wanted
 	alloc     int64
 	execution creel.ExecutionType
-	count     int32 // of "*": containers still wanted
-	strict    bool  // of "*": only listed places
-	size      *size // of "*"; nil until it came
+	strict    bool // of "*": only listed places
 	enforce   bool
-	master    bool // the attempt's own container
+	master    bool              // the attempt's own container
+	level     level3            // how far from the listed places it may go now
+	byName    map[string]*place // of hosts and racks, when there are many
 
-	hosts  []*place // with count > 0, in the order they came
-	racks  []*place
-	byName map[string]*place // of both, when there are many
+	hosts []*place // with count > 0, in the order they came
+	racks []*place
 
-	// Delay scheduling.
-	level   level3 // how far from the listed places it may go now
-	since   int64  // opportunities when the wait began; -1 = not waiting
-	relaxAt int64  // opportunities at which the level rises
+	// Delay scheduling, beside level.
+	since   int64 // opportunities when the wait began; -1 = not waiting
+	relaxAt int64 // opportunities at which the level rises
 	serial  int64
 	slot    int32
 	wake    *timer
-
-	hold  *reservation
-	stops *queue // whose maximum it waits for, so that nobody passes it
 }
 
 // level3 is how far from its places an ask may go.

@@ -69,10 +69,10 @@ type attempt struct {
 	// What it is to be told.
 	fresh       []*container
 	done        []Completed
-	told        []told // ends it was told of and has not yet acknowledged by its next call
-	answer      *Answer
-	ran, tokens bitset // nodes, by serial: that ran something of it; that it has a token for
-	tokenEpoch  uint32 // of Machine.tokenEpoch, when tokens were given
+	answer      *Answer // the last
+	unconfirmed bool    // it has not yet acknowledged the ends in answer by its next call
+	ran, tokens bitset  // nodes, by serial: that ran something of it; that it has a token for
+	tokenEpoch  uint32  // of Machine.tokenEpoch, when tokens were given
 	updated     []Updated
 	errors      []UpdateError
 	previous    []creel.ContainerID // kept containers to be told of; some may have ended since
@@ -92,10 +92,13 @@ type attempt struct {
 	started, finished int64
 }
 
-// told is an end delivered to a master, kept until it is acknowledged.
-type told struct {
-	id   creel.ContainerID
-	node *node
+// told gives the ends its master was told of, which may have been lost on the
+// way: it has not acknowledged them yet.
+func (t *attempt) told() []Completed {
+	if !t.unconfirmed || t.answer == nil {
+		return nil
+	}
+	return t.answer.Completed
 }
 
 func (t *attempt) over() bool {

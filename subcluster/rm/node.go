@@ -533,12 +533,7 @@ func (t *attempt) owes(id creel.ContainerID) bool {
 			return true
 		}
 	}
-	for i := range t.told {
-		if t.told[i].id == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.told(), func(c Completed) bool { return c.ID == id })
 }
 
 func (m *Machine) seenRunning(c *container) {

@@ -23,11 +23,18 @@ type notePage struct {
 	list       [notesInPage]note
 }
 
-// note is one of a chain; places are numbered from 1, 0 ends a chain.
+// note is one of a chain; places are numbered from 1, 0 ends a chain. It holds a
+// container's id in its parts, without their gaps: two notes fill a cache line.
 type note struct {
-	id     creel.ContainerID
-	next   int32
-	forget bool // else: kill
+	stamp, seq   int64
+	app, attempt int32
+	next         int32
+	forget       bool // else: kill
+}
+
+func (x *note) id() creel.ContainerID {
+	app := creel.ApplicationID{ClusterTimestamp: x.stamp, ID: x.app}
+	return creel.ContainerID{Attempt: creel.AttemptID{Application: app, Attempt: x.attempt}, ID: x.seq}
 }
 
 const notesInPage = 1024
@@ -37,7 +44,7 @@ func (s *notes) at(i int32) (*notePage, *note) {
 	return p, &p.list[(i-1)%notesInPage]
 }
 
-func (s *notes) put(chain *int32, id creel.ContainerID, forget bool) {
+func (s *notes) put(chain *int32, id *creel.ContainerID, forget bool) {
 	if len(s.pages) == 0 || s.pages[s.page].used == notesInPage {
 		if k := len(s.free); k > 0 {
 			s.page, s.free = s.free[k-1], s.free[:k-1]
@@ -47,7 +54,9 @@ func (s *notes) put(chain *int32, id creel.ContainerID, forget bool) {
 		}
 	}
 	p := s.pages[s.page]
-	p.list[p.used] = note{id: id, next: *chain, forget: forget}
+	x, app := &p.list[p.used], &id.Attempt.Application
+	x.stamp, x.app, x.attempt, x.seq = app.ClusterTimestamp, app.ID, id.Attempt.Attempt, id.ID
+	x.next, x.forget = *chain, forget
 	p.used++
 	p.live++
 	*chain = s.page*notesInPage + p.used
@@ -74,13 +83,13 @@ func (s *notes) drop(chain *int32) {
 // taken note of.
 func (m *Machine) tellKill(n *node, id creel.ContainerID) {
 	if n.listens() {
-		m.notes.put(&n.notes, id, false)
+		m.notes.put(&n.notes, &id, false)
 	}
 }
 
 func (m *Machine) tellForget(n *node, id creel.ContainerID) {
 	if n.listens() {
-		m.notes.put(&n.notes, id, true)
+		m.notes.put(&n.notes, &id, true)
 	}
 }
 
@@ -111,10 +120,10 @@ func (m *Machine) takeNotes(n *node) (kills, forgets []creel.ContainerID) {
 		_, x := m.notes.at(i)
 		if x.forget {
 			f--
-			forgets[f] = x.id
+			forgets[f] = x.id()
 		} else {
 			k--
-			kills[k] = x.id
+			kills[k] = x.id()
 		}
 		i = x.next
 	}

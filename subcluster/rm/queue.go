@@ -42,6 +42,7 @@ type queue struct {
 	byUse                                    bool // its applications are ordered by what they use
 	queuedRetry                              bool
 	watched                                  bool // in tree.watched
+	granted, released                        int64
 
 	used, pending vec
 	least         vec // at most the smallest need waiting below; vecMax when none
@@ -64,8 +65,6 @@ type queue struct {
 	minimum          vec
 	absMax           float64
 	capFrac, maxFrac float64 // of the parent
-	granted          int64
-	released         int64
 
 	path                                 creel.QueuePath
 	name                                 string
