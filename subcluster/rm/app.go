@@ -46,7 +46,7 @@ type app struct {
 	inQueue                  bool
 	changed                  bool // since the auditor looked
 	state                    appState
-	before                   appState // the state FINAL_SAVING hides
+	before                   appState // the state that KILLING and FINAL_SAVING hide
 	target                   appState // what follows FINAL_SAVING
 
 	used, pending, seconds vec
@@ -74,8 +74,10 @@ type app struct {
 	failures                      []int64 // times of failures that count
 }
 
+// public is what users are told. An application that is on its way out still is
+// what it was, until its end is durable.
 func (s appState) public(before appState) creel.ApplicationState {
-	if s == appFinalSaving {
+	if s == appKilling || s == appFinalSaving {
 		s = before
 	}
 	switch s {
@@ -285,8 +287,10 @@ func (m *Machine) finishApp(a *app, target appState, final creel.FinalStatus, di
 	if a.state.ended() || a.state == appFinalSaving {
 		return
 	}
-	a.before, a.target, a.final = a.state, target, final
-	a.state = appFinalSaving
+	if a.state != appKilling {
+		a.before = a.state
+	}
+	a.state, a.target, a.final = appFinalSaving, target, final
 	if diag != "" {
 		a.addDiag(diag)
 	}
@@ -381,7 +385,7 @@ func (m *Machine) Kill(now time.Time, id creel.ApplicationID, diagnostics string
 func (m *Machine) kill(a *app, diag string) {
 	switch a.state {
 	case appAccepted, appRunning:
-		a.state = appKilling
+		a.before, a.state = a.state, appKilling
 		a.addDiag(diag)
 		m.stop(&a.lifetime)
 		if t := a.current; t != nil && !t.over() {

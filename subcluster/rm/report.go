@@ -31,7 +31,7 @@ func (m *Machine) appView(a *app) AppView {
 	s := a.sub
 	v := AppView{
 		ID: a.id, User: s.User, Name: s.Name, Type: s.Type, Tags: s.Tags, Queue: a.path, Priority: a.priority,
-		State: a.state.public(a.before), Final: creel.FinalUndefined, Diagnostics: a.diag, Progress: a.progress, Unmanaged: s.Unmanaged,
+		State: a.state.public(a.before), Internal: a.state.String(), Final: creel.FinalUndefined, Diagnostics: a.diag, Progress: a.progress, Unmanaged: s.Unmanaged,
 		Submitted: instant(a.submitted), Launched: instant(a.launched), Deadline: instant(a.deadline), Label: s.Label, Placed: a.rule,
 		Port: -1, Context: s.Context, Containers: a.containers, Reserved: a.heldContainers,
 		Used: m.t.resource(&a.used), ReservedRes: m.t.resource(&a.held), Pending: m.t.resource(&a.pending), PendingCount: a.pendingCount,

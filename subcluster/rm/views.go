@@ -18,6 +18,7 @@ type AppView struct {
 	Queue       creel.QueuePath
 	Priority    int32
 	State       creel.ApplicationState
+	Internal    string // RMAppState: finer, KILLING and FINAL_SAVING besides
 	Final       creel.FinalStatus
 	Diagnostics string
 	Progress    float32

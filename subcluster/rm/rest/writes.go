@@ -28,8 +28,10 @@ func (o *Door) refuseWrite(w http.ResponseWriter, r *http.Request, what string, 
 	o.refuse(w, r, err)
 }
 
+// stateReply tells the state as the ResourceManager has it inside, KILLING and
+// FINAL_SAVING among them: those who poll this door wait for the last one.
 func (o *Door) stateReply(w http.ResponseWriter, r *http.Request, status int, a *rm.AppView) {
-	o.reply(w, r, status, "appstate", mapped, func(w *writer) { w.Text("state", a.State.String()) })
+	o.reply(w, r, status, "appstate", mapped, func(w *writer) { w.Text("state", a.Internal) })
 }
 
 func (o *Door) state(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +58,7 @@ func (o *Door) setState(w http.ResponseWriter, r *http.Request) {
 		o.refuse(w, r, err)
 		return
 	}
-	if doc.State == s.app.State.String() {
+	if doc.State == s.app.Internal {
 		o.stateReply(w, r, http.StatusOK, &s.app)
 		return
 	}
