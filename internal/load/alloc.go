@@ -142,13 +142,17 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	return r, err
 }
 
-// beat has the nodes beat until stop is called.
+// beat has the nodes beat until stop is called. They are the background of this
+// load: on one connection, and all that are due within two milliseconds
+// together, they leave the machine to the masters.
 func (a *allocation) beat(ctx context.Context, clients []*hrpc.Client, warmup time.Duration) (m *meter, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	m = newMeter(nil)
 	plan := Plan{Rate: float64(a.Nodes) / a.NodePeriod.Seconds(), Duration: MaxDuration, Warmup: warmup, InFlight: 1, Connections: 1}
+	beats := a.fleet.piped(tracker(a.Tracker))
+	beats.grain = 2 * time.Millisecond
 	var work sync.WaitGroup
-	work.Go(func() { _ = driveOpenPiped(ctx, plan, m, clients, a.fleet.piped(tracker(a.Tracker))) })
+	work.Go(func() { _ = driveOpenPiped(ctx, plan, m, clients[:1], beats) })
 	return m, func() { cancel(); work.Wait() }
 }
 

@@ -28,6 +28,10 @@ type piped struct {
 	next func(b []byte, slot int, ticket int64, body []byte) (method string, request []byte, err error)
 	// answer takes what came back last; body is valid until it returns.
 	answer func(ctx context.Context, slot int, ticket int64, body []byte) error
+	// grain is how often the timekeeper of an open loop looks: requests that
+	// became due meanwhile leave together. Their latency counts from when they
+	// were due. 500 us when zero.
+	grain time.Duration
 }
 
 // drivePiped makes a closed plan's requests, each connection a share of them.

@@ -3,6 +3,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -10,10 +11,6 @@ import (
 
 	"github.com/creelrm/creel/internal/hrpc"
 )
-
-// beatGrain is how often the timekeeper of an open piped loop looks: requests
-// due meanwhile leave together. Their latency counts from when they were due.
-const beatGrain = 500 * time.Microsecond
 
 // driveOpenPiped makes an open plan's requests: ticket t is due at its time and
 // is made by slot t modulo their number. A slot whose last request is not
@@ -41,7 +38,7 @@ func driveOpenPiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Clien
 	for _, l := range lanes {
 		work.Go(func() { l.read(calls) })
 	}
-	err := d.send(ctx, lanes, owners)
+	err := d.send(ctx, lanes, owners, cmp.Or(kind.grain, 500*time.Microsecond))
 	for until := time.Now().Add(grace); time.Now().Before(until) && ctx.Err() == nil && anyWaits(lanes); {
 		_ = pause(ctx, time.Millisecond)
 	}
@@ -61,7 +58,7 @@ type owner struct {
 }
 
 // send hands out tickets as they become due.
-func (d *driver) send(ctx context.Context, lanes []*openLane, owners []owner) error {
+func (d *driver) send(ctx context.Context, lanes []*openLane, owners []owner, grain time.Duration) error {
 	clock, err := newClock()
 	if err != nil {
 		return err
@@ -70,7 +67,7 @@ func (d *driver) send(ctx context.Context, lanes []*openLane, owners []owner) er
 	for ticket := int64(0); ticket < d.limit && ctx.Err() == nil; {
 		now := time.Now()
 		if due := d.due(ticket); now.Before(due) {
-			if next := now.Add(beatGrain); due.Before(next) {
+			if next := now.Add(grain); due.Before(next) {
 				due = next
 			}
 			if err := clock.until(ctx, due); err != nil {
