@@ -24,7 +24,7 @@ type piped struct {
 	// request appends a slot's next request, encoded, to b.
 	request func(b []byte, slot int, ticket int64) ([]byte, error)
 	// next, when set, makes of an answer the call that follows it within the same
-	// request; no method ends the request. Closed loops have it.
+	// request; no method ends the request.
 	next func(b []byte, slot int, ticket int64, body []byte) (method string, request []byte, err error)
 	// answer takes what came back last; body is valid until it returns.
 	answer func(ctx context.Context, slot int, ticket int64, body []byte) error

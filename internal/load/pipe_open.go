@@ -202,6 +202,15 @@ func (l *openLane) answers(ctx context.Context, pipe *hrpc.Pipe) error {
 		if !s.open {
 			return errors.New("an answer to nothing that was asked")
 		}
+		if refused == nil && l.kind.next != nil {
+			var more bool
+			if more, refused, err = l.follow(pipe, id, s.ticket, body); err != nil {
+				return err
+			}
+			if more {
+				continue
+			}
+		}
 		if refused == nil {
 			refused = l.kind.answer(ctx, l.slots[id], s.ticket, body)
 		}
@@ -210,6 +219,18 @@ func (l *openLane) answers(ctx context.Context, pipe *hrpc.Pipe) error {
 		l.done(id)
 		l.mu.Unlock()
 	}
+}
+
+// follow makes the call that comes after an answer, if one does.
+func (l *openLane) follow(pipe *hrpc.Pipe, id int32, ticket int64, body []byte) (more bool, refused, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	method, request, refused := l.kind.next(l.buf[:0], l.slots[id], ticket, body)
+	if refused != nil || method == "" {
+		return false, refused, nil
+	}
+	l.buf = request
+	return true, nil, pipe.Put(id, method, request)
 }
 
 // done ends a slot's request and makes the next one if that is late already.

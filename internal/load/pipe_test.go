@@ -53,7 +53,11 @@ func measurePiped(t *testing.T, p Plan, kind piped) *Result {
 	clients, end := o.clients(p.Connections)
 	defer end()
 	m := newMeter(nil)
-	if err := drivePiped(t.Context(), p, m, clients, kind); err != nil {
+	drive := drivePiped
+	if p.Rate > 0 {
+		drive = driveOpenPiped
+	}
+	if err := drive(t.Context(), p, m, clients, kind); err != nil {
 		t.Fatal(err)
 	}
 	return m.result("test", "here", p)
@@ -245,10 +249,19 @@ func TestAnOpenPipedLoopWithoutAServer(t *testing.T) {
 // A request of several calls is answered by the last of them, counted once and
 // timed as a whole.
 func TestAPipedRequestOfSeveralCalls(t *testing.T) {
+	for name, p := range map[string]Plan{
+		"closed": {Count: 100, InFlight: 5, Connections: 2},
+		"open":   {Rate: 500, Count: 100, Duration: time.Hour, InFlight: 100, Connections: 2},
+	} {
+		t.Run(name, func(t *testing.T) { severalCalls(t, p) })
+	}
+}
+
+func severalCalls(t *testing.T, p Plan) {
 	address, _ := counter(t)
 	var mu sync.Mutex
 	calls := map[int64]string{}
-	kind := piped{target: hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}}, method: "echo", slots: 5,
+	kind := piped{target: hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}}, method: "echo", slots: p.InFlight,
 		request: func(b []byte, _ int, ticket int64) ([]byte, error) {
 			return append(b, 1<<3|2, 1, byte('a'+ticket%3)), nil
 		},
@@ -270,7 +283,7 @@ func TestAPipedRequestOfSeveralCalls(t *testing.T) {
 			calls[ticket] += "!"
 			return nil
 		}}
-	r := measurePiped(t, Plan{Count: 100, InFlight: 5, Connections: 2}, kind)
+	r := measurePiped(t, p, kind)
 	if r.Answered != 99 || r.Failed != 1 || len(calls) != 100 {
 		t.Errorf("of 100 requests %d were answered, %d failed (%v), %d began", r.Answered, r.Failed, r.Failures, len(calls))
 	}

@@ -36,12 +36,16 @@ func Submit(ctx context.Context, o SubmitOptions) (*Result, error) {
 	stubs := o.stubs(clients, o.Client)
 	work := job{queue: o.Queue, unmanaged: o.Unmanaged}
 	m := newMeter(o.PIDs)
-	if o.Plan.Rate == 0 && !o.Cycle {
+	if !o.Cycle {
 		kind, err := work.piped(&o)
 		if err != nil {
 			return nil, err
 		}
-		err = drivePiped(ctx, o.Plan, m, clients, kind)
+		drivePipes := drivePiped
+		if o.Plan.Rate > 0 {
+			drivePipes = driveOpenPiped
+		}
+		err = drivePipes(ctx, o.Plan, m, clients, kind)
 		return m.result("submit", o.Client, o.Plan), err
 	}
 	err := drive(ctx, o.Plan, m, func(ctx context.Context, w int, _ int64, _ time.Time) error {
