@@ -220,14 +220,23 @@ func compare(t *testing.T, where, file string, known []*rule, theirs, ours facts
 // longer than any machine takes to read the documents.
 var patient = hadoop.Conf{"yarn.client.nodemanager-connect.max-wait-ms": "3600000"}
 
-// Every document and every change, asked of both in the same state.
-func TestDocuments(t *testing.T) {
-	theirRM := hadoop.StartRM(t, hadoop.RM{Conf: patient})
-	theirs := newSystem(t, "Hadoop", theirRM.Process, theirRM.Addresses)
-	ourRM := rm.Start(t, rm.Options{Volatile: true, Conf: patient})
-	ours := newSystem(t, "creel", ourRM.Process, ourRM.Addresses)
+// played starts both ResourceManagers with a configuration and brings them into
+// the state that is compared.
+func played(t *testing.T, conf hadoop.Conf) (theirs, ours *system) {
+	t.Helper()
+	conf = conf.With(patient)
+	theirRM := hadoop.StartRM(t, hadoop.RM{Conf: conf})
+	theirs = newSystem(t, "Hadoop", theirRM.Process, theirRM.Addresses)
+	ourRM := rm.Start(t, rm.Options{Volatile: true, Conf: conf})
+	ours = newSystem(t, "creel", ourRM.Process, ourRM.Addresses)
 	theirs.play()
 	ours.play()
+	return theirs, ours
+}
+
+// Every document and every change, asked of both in the same state.
+func TestDocuments(t *testing.T) {
+	theirs, ours := played(t, nil)
 	// Hadoop's beans are copies that it takes anew every ten seconds.
 	theirs.until("its beans have caught up", func() bool {
 		const bean = ".beans[Hadoop:service=ResourceManager,name="
@@ -259,13 +268,7 @@ func TestFairSchedulerDocuments(t *testing.T) {
 		"yarn.scheduler.fair.allocation.file":    allocations,
 		"yarn.scheduler.fair.update-interval-ms": "50",
 	}
-	maps.Copy(conf, patient)
-	theirRM := hadoop.StartRM(t, hadoop.RM{Conf: conf})
-	theirs := newSystem(t, "Hadoop", theirRM.Process, theirRM.Addresses)
-	ourRM := rm.Start(t, rm.Options{Volatile: true, Conf: conf})
-	ours := newSystem(t, "creel", ourRM.Process, ourRM.Addresses)
-	theirs.play()
-	ours.play()
+	theirs, ours := played(t, conf)
 	theirs.until("its shares have caught up", func() bool {
 		f := theirs.answer(t, request{name: "shares", method: "GET", path: "/ws/v1/cluster/scheduler"}, "application/json")
 		return f[".scheduler.schedulerInfo.rootQueue.fairResources.memory"] == "16384"
