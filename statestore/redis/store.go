@@ -33,6 +33,8 @@ type Store struct {
 	closed bool
 	lanes  map[string]*lane // by server
 	wg     sync.WaitGroup   // pipelines under way
+	landed chan *lane       // to goroutines that wait to fly again; has no room
+	fliers sync.WaitGroup   // these
 
 	counts counters
 }
@@ -52,7 +54,7 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	listen(cfg.Log)
-	s := &Store{cfg: cfg, channel: cfg.Prefix + ":changes", opening: make(chan struct{}, 1), lanes: map[string]*lane{}}
+	s := &Store{cfg: cfg, channel: cfg.Prefix + ":changes", opening: make(chan struct{}, 1), lanes: map[string]*lane{}, landed: make(chan *lane)}
 	var conf *tls.Config
 	if t.tls || cfg.TLS != nil {
 		conf = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -96,9 +98,14 @@ func (c *Config) readTimeout() time.Duration {
 // Close ends all connections and waits for what is under way.
 func (s *Store) Close() error {
 	s.mu.Lock()
+	already := s.closed
 	s.closed = true
 	s.mu.Unlock()
-	s.wg.Wait()
+	s.wg.Wait() // from here on nothing is launched
+	if !already {
+		close(s.landed)
+	}
+	s.fliers.Wait()
 	return s.client.Close()
 }
 
