@@ -328,9 +328,9 @@ func forgets(t *testing.T, d Deployment) {
 	if l := list(t, s, "sc-1", 10); len(l) != 1 || l[0].Ends.IsZero() || l[0].Claimed.IsZero() {
 		t.Fatalf("listing while it ends is %+v", l)
 	}
+	same(t, "freed too early", must[int](t)(s.Sweep(ctx, 1)), 0)
 	ok(t, s.Forget(ctx, App(1), "sc-1", 100*time.Millisecond)) // sooner
 	ok(t, s.Forget(ctx, App(1), "sc-1", time.Hour))            // never later
-	same(t, "freed too early", must[int](t)(s.Sweep(ctx, 1)), 0)
 	d.Advance(150 * time.Millisecond)
 	_, err := s.Home(ctx, App(1))
 	refused(t, err, creel.ErrApplicationNotFound)
