@@ -23,8 +23,8 @@ const (
 )
 
 // ids answers getNewApplication. To carry each of these calls to a member and
-// back cost a router and its ResourceManager a third of a submission; so those
-// that come together share one call, and when many come it brings ids for the
+// back was an eighth of what a submission cost; so those that come together
+// share one call, and when many come it brings ids for the
 // next ones too. A lone call is one call to a member, for one id. Each user's
 // ids come of calls in that user's name: who is refused there is refused here.
 type ids struct {
