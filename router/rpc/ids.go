@@ -24,9 +24,9 @@ const (
 
 // ids answers getNewApplication. To carry each of these calls to a member and
 // back was an eighth of what a submission cost; so those that come together
-// share one call, and when many come it brings ids for the
-// next ones too. A lone call is one call to a member, for one id. Each user's
-// ids come of calls in that user's name: who is refused there is refused here.
+// share one call, and when many come it brings ids for the next ones too. A lone
+// call is one call to a member, for one id. Each user's ids come of calls in
+// that user's name: who is refused there is refused here.
 type ids struct {
 	// fetch asks any member in the name of a user.
 	fetch func(ctx context.Context, user string, request []byte) ([]byte, error)
