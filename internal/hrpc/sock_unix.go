@@ -9,7 +9,7 @@ import "syscall"
 // readSocket reads without blocking; again means that there is nothing yet.
 func readSocket(fd uintptr, b []byte) (n int, again bool, err error) {
 	for {
-		n, err = sysRead(fd, b)
+		n, err = syscall.Read(int(fd), b)
 		switch err {
 		case syscall.EINTR:
 		case syscall.EAGAIN:
@@ -23,7 +23,7 @@ func readSocket(fd uintptr, b []byte) (n int, again bool, err error) {
 // writeSocket writes what the socket takes without blocking.
 func writeSocket(fd uintptr, b []byte) (n int, err error) {
 	for n < len(b) {
-		m, err := sysWrite(fd, b[n:])
+		m, err := syscall.Write(int(fd), b[n:])
 		switch err {
 		case nil:
 			n += m
