@@ -16,6 +16,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/workers"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/statestore"
@@ -121,7 +122,7 @@ type counters struct {
 type Proxy struct {
 	cfg   Config
 	count counters
-	hands *hrpc.Workers[func()] // they make the sessions' calls
+	hands *workers.Pool[func()] // they make the sessions' calls
 	seen  atomic.Pointer[picture]
 	see   sync.Mutex // guards the making of a new picture
 
@@ -142,7 +143,7 @@ func New(cfg Config) (*Proxy, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Proxy{cfg: cfg.withDefaults(), sessions: map[creel.AttemptID]*driver{}, hands: hrpc.NewWorkers(func(call func()) { call() })}, nil
+	return &Proxy{cfg: cfg.withDefaults(), sessions: map[creel.AttemptID]*driver{}, hands: workers.New(func(call func()) { call() })}, nil
 }
 
 // Run lets sessions live until ctx ends, then stops them where they are: their

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/creelrm/creel/internal/workers"
 )
 
 // Server serves Hadoop RPC on one listener.
@@ -29,7 +31,7 @@ type Server struct {
 	requests *budget
 	replies  *budget
 
-	workers *Workers[work] // closed when nobody can give any more
+	workers *workers.Pool[work] // closed when nobody can give any more
 
 	mu         sync.Mutex // guards the two maps, at connect and disconnect
 	conns      map[*conn]struct{}
@@ -82,7 +84,7 @@ func NewServer(cfg Config) (*Server, error) {
 		cfg:        cfg,
 		services:   map[string]*service{},
 		newNonce:   randomNonce,
-		workers:    NewWorkers(work.do),
+		workers:    workers.New(work.do),
 		requests:   &budget{limit: cfg.MaxRequestBytes},
 		replies:    &budget{limit: cfg.MaxReplyBytesTotal},
 		conns:      map[*conn]struct{}{},

@@ -140,7 +140,7 @@ func (s *Store) once(ctx context.Context, c *call) error {
 		s.carry(ctx, l, []*call{c})
 		s.land(l)
 	case fly:
-		s.launch(l)
+		s.fliers.Give(l)
 	}
 	select {
 	case <-done:
@@ -157,30 +157,12 @@ func (s *Store) land(l *lane) {
 	l.mu.Lock()
 	if len(l.queue) > 0 {
 		l.mu.Unlock()
-		s.launch(l)
+		s.fliers.Give(l)
 		return
 	}
 	l.flights--
 	l.mu.Unlock()
 	s.wg.Done()
-}
-
-// launch has a lane flown by a goroutine that flew before, or by a new one. They
-// stay because of their stacks: one that is new grows its own step by step under
-// the client library, which was a fourteenth of a router's processor. There are
-// as many as ever flew at once.
-func (s *Store) launch(l *lane) {
-	select {
-	case s.landed <- l:
-		return
-	default:
-	}
-	s.fliers.Go(func() {
-		for ok := true; ok; {
-			s.fly(l)
-			l, ok = <-s.landed
-		}
-	})
 }
 
 // fly carries pipelines until none waits.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/workers"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 	goredis "github.com/redis/go-redis/v9"
@@ -31,10 +32,9 @@ type Store struct {
 
 	mu     sync.Mutex
 	closed bool
-	lanes  map[string]*lane // by server
-	wg     sync.WaitGroup   // pipelines under way
-	landed chan *lane       // to goroutines that wait to fly again; has no room
-	fliers sync.WaitGroup   // these
+	lanes  map[string]*lane     // by server
+	wg     sync.WaitGroup       // pipelines under way
+	fliers *workers.Pool[*lane] // carry pipelines
 
 	counts counters
 }
@@ -54,7 +54,8 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	listen(cfg.Log)
-	s := &Store{cfg: cfg, channel: cfg.Prefix + ":changes", opening: make(chan struct{}, 1), lanes: map[string]*lane{}, landed: make(chan *lane)}
+	s := &Store{cfg: cfg, channel: cfg.Prefix + ":changes", opening: make(chan struct{}, 1), lanes: map[string]*lane{}}
+	s.fliers = workers.New(s.fly)
 	var conf *tls.Config
 	if t.tls || cfg.TLS != nil {
 		conf = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -101,11 +102,10 @@ func (s *Store) Close() error {
 	already := s.closed
 	s.closed = true
 	s.mu.Unlock()
-	s.wg.Wait() // from here on nothing is launched
+	s.wg.Wait() // from here on nothing flies
 	if !already {
-		close(s.landed)
+		s.fliers.Close()
 	}
-	s.fliers.Wait()
 	return s.client.Close()
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package hrpc
+package workers
 
 import (
 	"sync"
@@ -12,7 +12,7 @@ import (
 func TestEachPieceOfWorkIsDoneOnce(t *testing.T) {
 	const givers, pieces = 8, 500
 	done := make([]atomic.Int32, givers*pieces)
-	w := NewWorkers(func(i int) { done[i].Add(1) })
+	w := New(func(i int) { done[i].Add(1) })
 	var wg sync.WaitGroup
 	for g := range givers {
 		wg.Go(func() {
@@ -34,11 +34,11 @@ func TestNoPieceOfWorkWaitsForAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var doing atomic.Int32
 		release := make(chan struct{})
-		w := NewWorkers(func(struct{}) {
+		w := New(func(struct{}) {
 			doing.Add(1)
 			<-release
 		})
-		const many = spareWorkers + 50
+		const many = maxSpare + 50
 		for range many {
 			w.Give(struct{}{})
 		}
@@ -48,8 +48,8 @@ func TestNoPieceOfWorkWaitsForAnother(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
-		if n := w.spare.Load(); n != spareWorkers {
-			t.Errorf("%d workers wait for more, want the %d that may", n, spareWorkers)
+		if n := w.spare.Load(); n != maxSpare {
+			t.Errorf("%d workers wait for more, want the %d that may", n, maxSpare)
 		}
 		w.Close()
 		if n := w.spare.Load(); n != 0 {
@@ -60,7 +60,7 @@ func TestNoPieceOfWorkWaitsForAnother(t *testing.T) {
 
 func TestAWorkerThatWaitsDoesTheNextPiece(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := NewWorkers(func(struct{}) {})
+		w := New(func(struct{}) {})
 		for range 100 {
 			w.Give(struct{}{})
 			synctest.Wait()
@@ -73,10 +73,10 @@ func TestAWorkerThatWaitsDoesTheNextPiece(t *testing.T) {
 }
 
 func TestAPieceOfWorkMayGiveAnother(t *testing.T) {
-	var w *Workers[int]
+	var w *Pool[int]
 	var done atomic.Int32
 	all := make(chan struct{})
-	w = NewWorkers(func(left int) {
+	w = New(func(left int) {
 		if done.Add(1); left > 0 {
 			w.Give(left - 1)
 		} else {

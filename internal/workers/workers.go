@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workers has the go statement with goroutines that stay: one that has
+// done a piece of work has the stack the next one needs, while a new one grows
+// it step by step, which was a fifth of a router's processor.
+package workers
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Pool does pieces of work, each at once and on a goroutine that does no other
+// meanwhile. How many work at a time is not limited; who gives the work is.
+type Pool[T any] struct {
+	do    func(T)
+	queue chan T         // to workers that wait; has no room
+	wg    sync.WaitGroup // the workers
+	spare atomic.Int64   // of them, those that wait
+}
+
+// maxSpare is how many goroutines may wait for work.
+const maxSpare = 256
+
+// New makes a pool that calls do for each piece. It starts no goroutine.
+func New[T any](do func(T)) *Pool[T] {
+	return &Pool[T]{do: do, queue: make(chan T)}
+}
+
+// Give has a piece done by a worker that waits, or by a new one. It does not
+// wait. It may be called by many at a time, also from within do.
+func (p *Pool[T]) Give(piece T) {
+	select {
+	case p.queue <- piece:
+	default:
+		p.wg.Go(func() { p.work(piece) })
+	}
+}
+
+func (p *Pool[T]) work(piece T) {
+	for ok := true; ok; {
+		p.do(piece)
+		if p.spare.Add(1) > maxSpare {
+			p.spare.Add(-1)
+			return
+		}
+		piece, ok = <-p.queue
+		p.spare.Add(-1)
+	}
+}
+
+// Close waits for what was given and ends the workers. Nobody may give any more.
+func (p *Pool[T]) Close() {
+	close(p.queue)
+	p.wg.Wait()
+}
