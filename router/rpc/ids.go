@@ -20,12 +20,19 @@ const (
 	idsAhead = 10 * time.Millisecond
 	idsAge   = time.Second
 	idsUsers = 1024 // users remembered at most
+
+	// A member that has not answered after idsPatience for each call on its way is
+	// no longer waited for alone: those who wait are asked for again, of any
+	// member. At most idsCalls are on their way for one user.
+	idsPatience = 100 * time.Millisecond
+	idsCalls    = 32
 )
 
 // ids answers getNewApplication. To carry each of these calls to a member and
 // back was an eighth of what a submission cost; so those that come together
 // share one call, and when many come it brings ids for the next ones too. A lone
-// call is one call to a member, for one id. Each user's ids come of calls in
+// call is one call to a member, for one id. Members of Hadoop's give one id a
+// call: then as many calls go out as wait. Each user's ids come of calls in
 // that user's name: who is refused there is refused here.
 type ids struct {
 	// fetch asks any member in the name of a user.
@@ -43,7 +50,9 @@ type shelf struct {
 	wanted  time.Time // when it was asked for
 	asked   int       // calls since then
 	waiting []func([]byte, error)
-	filling bool
+	gone    int // of all who ever waited, those who do no longer
+	calls   int // on their way to members
+	young   int // of those, the ones that are still waited for alone
 }
 
 // take gives an encoded answer at once, or nil and calls later once it is there.
@@ -58,12 +67,26 @@ func (s *ids) take(user string, later func() func([]byte, error)) ([]byte, error
 	}
 	h.left = 0
 	h.waiting = append(h.waiting, later())
-	if !h.filling {
-		h.filling = true
-		go s.fill(user, h)
-	}
+	s.call(user, h)
 	s.mu.Unlock()
 	return nil, hrpc.ErrLater
+}
+
+// call asks members for those who wait, unless a young call does. The lock is
+// held.
+func (s *ids) call(user string, h *shelf) {
+	if h.young == 0 && len(h.waiting) > 0 {
+		s.start(user, h)
+	}
+}
+
+// start sends one more call on its way. The lock is held.
+func (s *ids) start(user string, h *shelf) {
+	if h.calls < idsCalls {
+		h.calls++
+		h.young++
+		go s.fill(user, h)
+	}
 }
 
 // shelf finds a user's. The lock is held.
@@ -72,7 +95,7 @@ func (s *ids) shelf(user string) *shelf {
 	if h == nil {
 		if len(s.users) >= idsUsers {
 			for u, h := range s.users {
-				if !h.filling {
+				if h.calls == 0 {
 					delete(s.users, u)
 				}
 			}
@@ -103,30 +126,60 @@ func (h *shelf) want(now time.Time) int {
 }
 
 // fill asks members until nobody waits. The calls of the pool, whose close ends
-// them, bound its life.
+// them, bound its life. It is started as one of the calls and of the young ones.
 func (s *ids) fill(user string, h *shelf) {
-	for filling := true; filling; {
+	for {
 		s.mu.Lock()
-		n := h.want(time.Now())
+		wanted := h.want(time.Now())
+		asked := h.gone + len(h.waiting) // those who came before this call
+		wait := idsPatience * time.Duration(h.calls)
 		s.mu.Unlock()
-		body, err := s.fetch(context.Background(), user, yarnrpc.BlockRequest(n))
+		young := true
+		patience := time.AfterFunc(wait, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if young {
+				young = false
+				h.young--
+				s.call(user, h)
+			}
+		})
+		body, err := s.fetch(context.Background(), user, yarnrpc.BlockRequest(wanted))
 		var first pb.GetNewApplicationResponseProto
 		if err == nil {
 			err = first.UnmarshalVT(body)
 		}
+		patience.Stop()
 		s.mu.Lock()
+		if young {
+			young = false
+			h.young--
+		}
 		waiting := h.waiting
 		var answers []*pb.GetNewApplicationResponseProto
 		if err == nil {
-			h.next, h.left, h.since = &first, yarnrpc.TakeBlock(&first), time.Now()
-			waiting = waiting[:min(len(waiting), h.left)]
+			got := yarnrpc.TakeBlock(&first)
+			h.next, h.left, h.since = &first, got, time.Now()
+			waiting = waiting[:min(len(waiting), got)]
 			for range waiting {
 				answers = append(answers, h.pop())
 			}
+			h.leave(len(waiting))
+			if got == 1 && wanted > 1 {
+				for range len(h.waiting) - 1 {
+					s.start(user, h)
+				}
+			}
+		} else {
+			// Who came later has a call of their own, or gets the next one.
+			waiting = waiting[:min(max(asked-h.gone, 0), len(waiting))]
+			h.leave(len(waiting))
 		}
-		h.waiting = h.waiting[len(waiting):]
-		if filling = len(h.waiting) > 0; !filling {
-			h.filling, h.waiting = false, nil
+		more := len(h.waiting) > 0
+		if more {
+			h.young++
+		} else {
+			h.calls--
 		}
 		s.mu.Unlock()
 		for i, reply := range waiting {
@@ -136,5 +189,16 @@ func (s *ids) fill(user string, h *shelf) {
 			}
 			reply(answers[i].MarshalVT())
 		}
+		if !more {
+			return
+		}
+	}
+}
+
+// leave takes the first n from those who wait.
+func (h *shelf) leave(n int) {
+	h.gone += n
+	if h.waiting = h.waiting[n:]; len(h.waiting) == 0 {
+		h.waiting = nil
 	}
 }

@@ -25,6 +25,7 @@ type giver struct {
 	t      *testing.T
 	mu     sync.Mutex
 	plain  bool // knows nothing of blocks
+	silent int  // so many of the next calls get no answer but an error, after 10 s
 	fails  error
 	last   int32
 	wanted []int
@@ -34,6 +35,14 @@ type giver struct {
 var ofANewerHadoop = protowire.AppendBytes(protowire.AppendTag(nil, 99, protowire.BytesType), []byte("kept"))
 
 func (g *giver) fetch(_ context.Context, user string, request []byte) ([]byte, error) {
+	g.mu.Lock()
+	if g.silent > 0 {
+		g.silent--
+		g.mu.Unlock()
+		time.Sleep(10 * time.Second)
+		return nil, errors.New("no answer within 10 s")
+	}
+	g.mu.Unlock()
 	time.Sleep(time.Millisecond)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -160,8 +169,41 @@ func TestIDs(t *testing.T) {
 	story("members that give one at a time", func(t *testing.T, g *giver, c *client) {
 		g.plain = true
 		c.ask("alice", 50)
-		time.Sleep(time.Second)
+		time.Sleep(4 * time.Millisecond) // one call of 1 ms, then the others together
 		c.distinct(50)
+		if wanted, _ := g.saw(); len(wanted) > 50+idsCalls {
+			t.Errorf("50 calls became %d", len(wanted))
+		}
+	})
+	story("a member that says nothing holds nobody for long", func(t *testing.T, g *giver, c *client) {
+		g.silent = 1
+		c.ask("alice", 3)
+		time.Sleep(idsPatience + 2*time.Millisecond)
+		c.distinct(3)
+		for range 5 {
+			time.Sleep(time.Second)
+			c.ask("alice", 1)
+			time.Sleep(2 * time.Millisecond)
+		}
+		c.distinct(8)
+		time.Sleep(10 * time.Second) // its failure concerns nobody any more
+		c.ask("alice", 1)
+		time.Sleep(2 * time.Millisecond)
+		c.distinct(9)
+	})
+	story("where no member says anything, each who waits is told so", func(t *testing.T, g *giver, c *client) {
+		g.silent = 1000
+		c.ask("alice", 3)
+		time.Sleep(time.Second)
+		c.ask("alice", 3)
+		time.Sleep(time.Minute)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if calls := 1000 - g.silent; len(c.errs) != 6 || calls > idsCalls {
+			t.Errorf("%d of 6 were told, %d calls", len(c.errs), calls)
+		}
 	})
 	story("users do not share", func(t *testing.T, g *giver, c *client) {
 		c.ask("alice", 2)
