@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -90,14 +89,21 @@ type KeyBook struct {
 	view    func() *subcluster.View
 	rings   atomic.Pointer[map[creel.SubclusterID]token.Ring]
 
-	mu   sync.Mutex // one refresh at a time
-	last time.Time
+	turn chan struct{} // held by the one that reads the store
+	last atomic.Pointer[reading]
+}
+
+// reading is how one reading of the store went.
+type reading struct {
+	began time.Time
+	err   error
 }
 
 // NewKeyBook reads the keys of the view's members from the store. It is empty
 // until Refresh.
 func NewKeyBook(store Rings, secrets func(context.Context) ([]statestore.Key, error), view func() *subcluster.View) *KeyBook {
-	b := &KeyBook{store: store, secrets: secrets, view: view}
+	b := &KeyBook{store: store, secrets: secrets, view: view, turn: make(chan struct{}, 1)}
+	b.last.Store(&reading{})
 	b.rings.Store(&map[creel.SubclusterID]token.Ring{})
 	return b
 }
@@ -118,11 +124,29 @@ func (b *KeyBook) Run(ctx context.Context, every time.Duration) error {
 }
 
 // Refresh reads all rings. A member whose ring cannot be read keeps what was
-// known of it.
+// known of it. One reads at a time; who waited for a reading that began after
+// the call has what it wanted.
 func (b *KeyBook) Refresh(ctx context.Context) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.last = time.Now()
+	asked := time.Now()
+	select {
+	case b.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-b.turn }()
+	if last := b.last.Load(); last.began.After(asked) {
+		return last.err
+	}
+	now := &reading{began: time.Now()}
+	now.err = b.read(ctx)
+	if ctx.Err() == nil { // a reader that gave up says nothing about the store
+		b.last.Store(now)
+	}
+	return now.err
+}
+
+// read is one reading; the turn is held.
+func (b *KeyBook) read(ctx context.Context) error {
 	view := b.view()
 	if view == nil {
 		return nil
@@ -195,9 +219,7 @@ func (b *KeyBook) Verify(ctx context.Context, identifier []byte) (token.AMRM, cr
 
 // readAgain tells how long to wait before an unknown key is looked for again.
 func (b *KeyBook) readAgain() time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return max(refreshPause-time.Since(b.last), 0)
+	return max(refreshPause-time.Since(b.last.Load().began), 0)
 }
 
 // find looks in all rings, by member, so that the answer does not depend on

@@ -5,6 +5,7 @@ package rpc_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,10 +20,15 @@ import (
 // illStore is a store that cannot be read while ill.
 type illStore struct {
 	statestore.Store
-	ill bool
+	ill    bool
+	silent atomic.Bool
 }
 
 func (s *illStore) Keys(ctx context.Context, ring string) ([]statestore.Key, error) {
+	if s.silent.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if s.ill {
 		return nil, creel.ErrUnavailable
 	}
@@ -72,6 +78,36 @@ func TestATokenWaitsForItsKey(t *testing.T) {
 		identifier = token.AMRM{KeyID: 8}.Append(nil)
 		if _, _, _, err := book.Verify(ctx, identifier); !errors.Is(err, creel.ErrUnavailable) {
 			t.Errorf("while the store cannot be read: %v; want an error after which masters come again", err)
+		}
+	})
+}
+
+// A store that says nothing holds the one that reads it, and nobody who waits for that reading longer than they would
+// wait themselves; a token is then not called invalid, which is for good.
+func TestATokenIsNotRefusedForASilentStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &illStore{Store: statestore.NewMemory(statestore.NewTwin("test", nil), time.Now)}
+		view := &subcluster.View{Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}}}
+		book := proxyrpc.NewKeyBook(store, secrets, func() *subcluster.View { return view })
+		store.silent.Store(true)
+		slow, cancel := context.WithCancel(t.Context())
+		read := make(chan error)
+		go func() { read <- book.Refresh(slow) }()
+		synctest.Wait()
+
+		identifier := token.AMRM{Attempt: creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1}, KeyID: 7}.Append(nil)
+		began := time.Now()
+		_, _, _, err := book.Verify(t.Context(), identifier)
+		if !errors.Is(err, creel.ErrUnavailable) || time.Since(began) > 5*time.Second {
+			t.Errorf("%v after %v; want a word that it may be tried again, within seconds", err, time.Since(began))
+		}
+		store.silent.Store(false)
+		cancel()
+		if err := <-read; !errors.Is(err, context.Canceled) {
+			t.Errorf("the reading that hung says %v", err)
+		}
+		if err := book.Refresh(t.Context()); err != nil {
+			t.Errorf("the next reading: %v", err)
 		}
 	})
 }
