@@ -12,8 +12,9 @@ import (
 )
 
 // node is one NodeManager. What decisions touch fills two cache lines of 64
-// bytes, and nodes lie side by side in slabs, so that tens of thousands of them
-// stay near the processor; the rest is in its nodeInfo.
+// bytes, and what grants and ends change beside them, the next two; nodes lie
+// side by side in slabs, so that tens of thousands of them stay near the
+// processor. The rest is in its nodeInfo.
 type node struct {
 	free vec // its size less what its containers hold
 
@@ -27,16 +28,25 @@ type node struct {
 	dirty   bool
 	held    bool // it is reserved: hold is set
 	changed bool // since the auditor looked
+
+	live []*container // with holes: a container keeps its place
+	id   creel.NodeID
+	host *host
+	hole int32 // place in live that was left last, plus 1; 0 = none known
+
+	responseID int32
+	http       string
+	hold       *reservation
+	answer     *NodeAnswer
+	beat       int64
+	beatLink   link[*node]
+	_          [8]byte
 }
 
 // nodeInfo is what is looked at when a node is told of, or speaks.
 type nodeInfo struct {
-	live          []*container // with holes: a container keeps its place
-	id            creel.NodeID
-	http          string
-	hole          int32 // place in live that was left last, plus 1; 0 = none known
+	total         vec
 	inRack        links // in its rack's index
-	hold          *reservation
 	registrations uint32
 	override      bool // its size was set here, not by itself
 	recovered     bool // it came with containers of an earlier life: they are not ours to refuse
@@ -46,15 +56,9 @@ type nodeInfo struct {
 	updates []Grant
 	signals []Signal
 
-	total        vec
-	host         *host
 	rackSlot     int
 	version      string
 	physical     creel.Resource
-	beat         int64
-	beatLink     link[*node]
-	responseID   int32
-	answer       *NodeAnswer
 	use          NodeUse
 	health       string
 	healthTime   time.Time
@@ -102,7 +106,7 @@ func (m *Machine) newNode(id creel.NodeID) *node {
 	}
 	n := &m.nodePool[0]
 	m.nodePool = m.nodePool[1:]
-	n.nodeInfo, n.serial = &nodeInfo{id: id, host: m.host(id.Host)}, len(m.nodeList)
+	n.nodeInfo, n.id, n.host, n.serial = &nodeInfo{}, id, m.host(id.Host), len(m.nodeList)
 	n.host.nodes = append(n.host.nodes, n)
 	m.nodeList = append(m.nodeList, n)
 	return n
