@@ -247,9 +247,9 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	sum := int32(0)
 	for _, c := range t.fresh { // see warm
 		n := c.node
-		sum += n.id.Port
-		if k := n.serial / 64; k < len(t.tokens) {
-			sum += int32(t.tokens[k])
+		sum += n.id.Port + int32(len(n.http)) + int32(c.created)
+		if k := n.serial / 64; k < len(t.tokens) && k < len(t.ran) {
+			sum += int32(t.tokens[k]) + int32(t.ran[k])
 		}
 	}
 	m.warmth = sum

@@ -196,23 +196,20 @@ func (m *Machine) warm(list []*container) {
 	}
 	for _, c := range list {
 		if n := c.node; n != nil {
-			sum += n.count + int32(n.free[mem])
+			sum += n.count + int32(n.free[mem]) + int32(len(n.live))
 		}
 	}
 	for _, c := range list {
-		if n := c.node; n != nil {
-			sum += int32(len(n.live))
+		if n := c.node; n != nil && n.live[c.slot] == c {
 			if x := n.links.prev; x != nil {
 				sum += x.count
 			}
 			if x := n.links.next; x != nil {
 				sum += x.count
 			}
-		}
-	}
-	for _, c := range list {
-		if n := c.node; n != nil && n.live[c.slot] == c {
-			sum++
+			if c.wait != 0 && m.unlaunched.get(c.wait) == c {
+				sum++
+			}
 		}
 	}
 	m.warmth = sum
@@ -237,9 +234,8 @@ func (m *Machine) warmApp(a *app) {
 			sum += int64(p.count)
 		}
 	}
-	if k := len(t.live.pages); k > 0 && t.live.pages[k-1] != nil {
+	if k := len(t.live.pages); k > 0 && t.live.pages[k-1].n > 0 {
 		p := t.live.pages[k-1]
-		sum += int64(p.n)
 		if p.list[t.lastSeq&(1<<pageBits-1)] != nil {
 			sum++
 		}

@@ -15,10 +15,10 @@ import (
 type living struct {
 	epoch int64 // of the numbers in pages
 	first int64 // number of pages[0], in pages
-	pages []*livePage
+	pages []livePage
 	older map[int64]*container
 	n     int
-	spare *livePage // the page dropped last
+	spare *[1 << pageBits]*container // of the page dropped last
 }
 
 const (
@@ -26,15 +26,17 @@ const (
 	epochBits = 40
 )
 
+// livePage has its list elsewhere, so that the counts of many pages lie in one
+// line: ends are all over the pages, and each counts down.
 type livePage struct {
 	n    int
-	list [1 << pageBits]*container
+	list *[1 << pageBits]*container // nil when n is 0
 }
 
 func (l *living) get(id int64) *container {
 	if id>>epochBits == l.epoch {
 		seq := id & (1<<epochBits - 1)
-		if k := seq>>pageBits - l.first; k >= 0 && k < int64(len(l.pages)) && l.pages[k] != nil {
+		if k := seq>>pageBits - l.first; k >= 0 && k < int64(len(l.pages)) && l.pages[k].n > 0 {
 			if c := l.pages[k].list[seq&(1<<pageBits-1)]; c != nil {
 				return c
 			}
@@ -59,14 +61,13 @@ func (l *living) put(id int64, c *container) {
 		return
 	}
 	for int64(len(l.pages)) <= k {
-		l.pages = append(l.pages, nil)
+		l.pages = append(l.pages, livePage{})
 	}
-	p := l.pages[k]
-	if p == nil {
-		if p, l.spare = l.spare, nil; p == nil {
-			p = &livePage{}
+	p := &l.pages[k]
+	if p.list == nil {
+		if p.list, l.spare = l.spare, nil; p.list == nil {
+			p.list = new([1 << pageBits]*container)
 		}
-		l.pages[k] = p
 	}
 	p.n++
 	p.list[id&(1<<pageBits-1)] = c
@@ -79,14 +80,14 @@ func (l *living) drop(id int64) {
 		delete(l.older, id)
 		return
 	}
-	p := l.pages[k]
+	p := &l.pages[k]
 	p.list[id&(1<<pageBits-1)] = nil
 	if p.n--; p.n > 0 {
 		return
 	}
-	l.pages[k], l.spare = nil, p
+	l.spare, p.list = p.list, nil
 	free := 0
-	for free < len(l.pages) && l.pages[free] == nil {
+	for free < len(l.pages) && l.pages[free].n == 0 {
 		free++
 	}
 	if free > 0 {
@@ -107,7 +108,7 @@ func (l *living) all() iter.Seq[*container] {
 			}
 		}
 		for _, p := range l.pages {
-			if p == nil {
+			if p.list == nil {
 				continue
 			}
 			for i := range p.list {
@@ -122,7 +123,7 @@ func (l *living) all() iter.Seq[*container] {
 // oldest gives the one with the least number in the pages, nil for none.
 func (l *living) oldest() *container {
 	for _, p := range l.pages {
-		if p == nil {
+		if p.list == nil {
 			continue
 		}
 		for _, c := range p.list {
