@@ -71,7 +71,8 @@ type app struct {
 	submitted, launched, finished int64 // ns
 	deadline                      int64
 	lifetime                      *timer
-	failures                      []int64 // times of failures that count
+	failures                      []int64  // times of failures that count
+	last                          *AppView // once it is over and somebody looked
 }
 
 // public is what users are told. An application that is on its way out still is

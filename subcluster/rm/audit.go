@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/creelrm/creel"
@@ -124,6 +125,9 @@ func (c *auditor) apps() {
 	for _, a := range m.appList {
 		if m.apps[a.id] != a {
 			continue
+		}
+		if was := m.appView(a); was.Over && !reflect.DeepEqual(was, m.newAppView(a)) {
+			c.fail("%s was over and has changed: %+v, now %+v", a.id, was, m.newAppView(a))
 		}
 		s, counts := c.app(a)
 		if !counts {

@@ -15,11 +15,12 @@ func (m *Machine) App(id creel.ApplicationID) (AppView, bool) {
 	if a == nil {
 		return AppView{}, false
 	}
-	return m.appView(a), true
+	return *m.appView(a), true
 }
 
-// Apps calls yield for each application in order of submission, until it says no.
-func (m *Machine) Apps(yield func(AppView) bool) {
+// Apps calls yield for each application in order of submission, until it says
+// no. Nobody may change a view; it may be kept.
+func (m *Machine) Apps(yield func(*AppView) bool) {
 	for _, a := range m.appList {
 		if m.apps[a.id] == a && !yield(m.appView(a)) {
 			return
@@ -27,9 +28,22 @@ func (m *Machine) Apps(yield func(AppView) bool) {
 	}
 }
 
-func (m *Machine) appView(a *app) AppView {
+// appView gives the same view of an application that is over each time: a
+// ResourceManager remembers thousands of those, and lists go through all.
+func (m *Machine) appView(a *app) *AppView {
+	if a.last != nil {
+		return a.last
+	}
+	v := m.newAppView(a)
+	if v.Over {
+		a.last = v
+	}
+	return v
+}
+
+func (m *Machine) newAppView(a *app) *AppView {
 	s := a.sub
-	v := AppView{
+	v := &AppView{
 		ID: a.id, User: s.User, Name: s.Name, Type: s.Type, Tags: s.Tags, Queue: a.path, Priority: a.priority,
 		State: a.state.public(a.before), Internal: a.state.String(), Final: creel.FinalUndefined, Diagnostics: a.diag, Progress: a.progress, Unmanaged: s.Unmanaged,
 		Submitted: instant(a.submitted), Launched: instant(a.launched), Deadline: instant(a.deadline), Label: s.Label, Placed: a.rule,
@@ -37,6 +51,7 @@ func (m *Machine) appView(a *app) AppView {
 		Used: m.t.resource(&a.used), ReservedRes: m.t.resource(&a.held), Pending: m.t.resource(&a.pending), PendingCount: a.pendingCount,
 		AMUsed: m.t.resource(&a.amUsed),
 	}
+	v.Over = a.state.ended() && !a.inQueue && a.containers == 0
 	v.KillDone = a.state == appKilled
 	if a.state.ended() || a.state == appFinishing {
 		v.Finished, v.Final = instant(a.finished), a.final
@@ -65,9 +80,11 @@ func (m *Machine) appView(a *app) AppView {
 	if dt := m.ms() - a.accrued; dt > 0 && a.containers > 0 {
 		seconds.addTimes(&a.used, dt)
 	}
-	for i := 0; i < m.t.n; i++ {
-		v.ResourceSeconds = append(v.ResourceSeconds, TypeAmount{m.t.names[i], seconds[i] / 1000})
-		v.PreemptedSeconds = append(v.PreemptedSeconds, TypeAmount{m.t.names[i], 0})
+	amounts := make([]TypeAmount, 2*m.t.n)
+	v.ResourceSeconds, v.PreemptedSeconds = amounts[:m.t.n:m.t.n], amounts[m.t.n:]
+	for i := range v.ResourceSeconds {
+		v.ResourceSeconds[i] = TypeAmount{m.t.names[i], seconds[i] / 1000}
+		v.PreemptedSeconds[i] = TypeAmount{m.t.names[i], 0}
 	}
 	return v
 }

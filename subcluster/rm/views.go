@@ -36,6 +36,7 @@ type AppView struct {
 	TrackingURL string
 	Token       bool // unmanaged, LAUNCHED and not yet registered: its AMRMToken may be shown
 	KillDone    bool // a kill has reached the final state
+	Over        bool // nothing of it will change any more
 
 	InScheduler      bool // the current attempt holds or may get resources
 	Partitioned      bool // its use is told by partition (CapacityScheduler)

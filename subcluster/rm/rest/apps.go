@@ -161,8 +161,8 @@ func (o *Door) apps(w http.ResponseWriter, r *http.Request) {
 			if f.limit > 0 && len(found) == f.limit {
 				break
 			}
-			if f.keeps(&a) {
-				found = append(found, o.show(m, who, a, f.deselect))
+			if f.keeps(a) {
+				found = append(found, o.show(m, who, *a, f.deselect))
 			}
 		}
 	})

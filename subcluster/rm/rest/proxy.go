@@ -185,7 +185,7 @@ func (o *Door) page(w http.ResponseWriter, r *http.Request) {
 			if len(data.Apps) == shownApps {
 				break
 			}
-			data.Apps = append(data.Apps, a)
+			data.Apps = append(data.Apps, *a)
 		}
 	})
 	if err != nil {

@@ -146,3 +146,25 @@ func BenchmarkBeats(b *testing.B) {
 		return err
 	})
 }
+
+// BenchmarkChangingList: a list of 5,000 applications that are over, asked for
+// each time after something changed, so that it is made anew.
+func BenchmarkChangingList(b *testing.B) {
+	c := start(b, config())
+	bob := c.as("bob")
+	kill := func(id creel.ApplicationID) {
+		for !must(bob.ForceKillApplication(b.Context(), &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)})).GetIsKillCompleted() {
+		}
+	}
+	for range 5000 {
+		kill(c.submission("bob", nil))
+	}
+	for b.Loop() {
+		b.StopTimer()
+		kill(c.submission("bob", nil))
+		b.StartTimer()
+		if _, err := bob.GetApplications(b.Context(), &pb.GetApplicationsRequestProto{Limit: new(int64(5000))}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

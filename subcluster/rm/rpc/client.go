@@ -240,33 +240,29 @@ func (c *clientDoor) GetApplications(ctx context.Context, req *pb.GetApplication
 	}
 	return later(ctx, d, op[R]{run: func(m *rm.Machine, now time.Time) func() (R, error) {
 		stamp := d.Stamp()
-		type entry struct {
-			view     rm.AppView
-			viewable bool
-		}
-		var found []entry
+		var found []listedApp
 		for a := range m.Apps {
 			if len(found) >= limit {
 				break
 			}
-			if !keep(&a) {
+			if !keep(a) {
 				continue
 			}
-			viewable := d.may(m, who, &a, viewApp)
+			viewable := d.may(m, who, a, viewApp)
 			if !viewable && req.GetScope() == pb.ApplicationsRequestScopeProto_VIEWABLE {
 				continue
 			}
-			found = append(found, entry{a, viewable})
+			found = append(found, listedApp{a, viewable})
 		}
 		return func() (R, error) {
-			r := &pb.GetApplicationsResponseProto{Applications: make([]*pb.ApplicationReportProto, len(found))}
-			for i := range found {
-				r.Applications[i] = d.Report(&found[i].view, now, found[i].viewable)
+			body, err := d.endings.list(found, func(a listedApp) *pb.ApplicationReportProto { return d.Report(a.view, now, a.viewable) })
+			if err != nil {
+				return nil, err
 			}
-			if body := d.keep(key, stamp, now, r); body != nil {
-				r = encoded(&pb.GetApplicationsResponseProto{}, body)
+			if key != "" {
+				d.lists.put(key, encodedList{stamp: stamp, made: now, body: body})
 			}
-			return r, nil
+			return encoded(&pb.GetApplicationsResponseProto{}, body), nil
 		}
 	}})
 }
@@ -356,8 +352,8 @@ func (c *clientDoor) GetQueueInfo(ctx context.Context, req *pb.GetQueueInfoReque
 		}
 		if req.GetIncludeApplications() {
 			for a := range m.Apps {
-				if a.Queue == top.Path && !a.State.Ended() && d.may(m, who, &a, viewApp) {
-					info.Applications = append(info.Applications, d.Report(&a, now, true))
+				if a.Queue == top.Path && !a.State.Ended() && d.may(m, who, a, viewApp) {
+					info.Applications = append(info.Applications, d.Report(a, now, true))
 				}
 			}
 		}

@@ -42,6 +42,7 @@ type Daemon struct {
 	reads   int           // events of this batch that changed nothing; owner's
 	moves   atomic.Uint64 // see Moves
 	lists   lists
+	endings endings
 	reports reports
 	stopped chan struct{}
 

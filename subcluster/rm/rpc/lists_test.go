@@ -86,3 +86,41 @@ func TestAListOfNodesShowsWhoRegisteredBefore(t *testing.T) {
 		}
 	}
 }
+
+// Reports of applications that are over are kept encoded: in each list they
+// are, byte for byte, what a report says, for who may see all and for who may
+// not; and a list is in order of submission whatever of it was kept.
+func TestAListOfThoseThatAreOver(t *testing.T) {
+	cfg := config()
+	cfg.ACLs = true
+	cfg.Machine.Queues.Root.Admin, cfg.Machine.Queues.Root.Children[0].Admin = rm.ACL{}, rm.ACL{}
+	c := start(t, cfg)
+	all := &pb.GetApplicationsRequestProto{}
+	var order []creel.ApplicationID
+	for i := range 8 {
+		id := c.submission("bob", nil)
+		order = append(order, id)
+		if i%2 == 0 {
+			for !must(c.as("bob").ForceKillApplication(t.Context(), &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)})).GetIsKillCompleted() {
+			}
+		}
+		for _, user := range []string{"eve", "bob", "eve", "bob"} {
+			list := must(c.as(user).GetApplications(t.Context(), all)).GetApplications()
+			if len(list) != len(order) {
+				t.Fatalf("%d applications, the list has %d", len(order), len(list))
+			}
+			for k, a := range list {
+				if pb.ToApplicationID(a.GetApplicationId()) != order[k] {
+					t.Errorf("place %d has %v, want %v", k, a.GetApplicationId(), order[k])
+				}
+				one := c.report(user, order[k])
+				if k%2 == 0 && !proto.Equal(one, a) {
+					t.Errorf("%s is listed as\n%v\nand reported as\n%v", user, a, one)
+				}
+				if over := a.GetYarnApplicationState() == pb.YarnApplicationStateProto_KILLED; over != (k%2 == 0) {
+					t.Errorf("%v is %v", order[k], a.GetYarnApplicationState())
+				}
+			}
+		}
+	}
+}
