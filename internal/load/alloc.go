@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -43,6 +44,9 @@ type AllocOptions struct {
 	Run bool
 }
 
+// maxBehind is how many of a master's calls may be late.
+const maxBehind = 4096
+
 // maxOutstanding is how many waves a master may have asked for in vain before
 // it stops asking for more.
 const maxOutstanding = 10
@@ -65,18 +69,23 @@ type AllocResult struct {
 	BeatsLost int64   `json:"node_beats_failed"`
 }
 
-// allocMaster is one master. Its lock is held over its calls, of which there is
-// one at a time.
+// allocMaster is one master. Its calls follow each other: who makes them owns it.
 type allocMaster struct {
-	mu       sync.Mutex
-	attempt  creel.AttemptID
-	am       yarnrpc.ApplicationMasterProtocolClient
+	attempt creel.AttemptID
+	login   hrpc.Login
+	am      yarnrpc.ApplicationMasterProtocolClient
+	asked   []time.Time // when each container still awaited was due to be asked for
+	told    int         // how many of them the ResourceManager knows of
+	held    []heldContainer
+
+	// Of the call on its way, in memory that is used again.
+	due      time.Time
+	request  pb.AllocateRequestProto
 	response int32
-	asked    []time.Time // when each container still awaited was due to be asked for
-	told     int         // how many of them the ResourceManager knows of
-	held     []heldContainer
 	ask      *pb.ResourceRequestProto
-	grants   shard
+	answer   pb.AllocateResponseProto
+	arena    pb.Arena
+	released int // so many of held are given back
 }
 
 type heldContainer struct {
@@ -105,7 +114,7 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	if err := o.check(o.Client, o.Scheduler, o.Tracker); err != nil {
 		return nil, err
 	}
-	a := &allocation{AllocOptions: o}
+	a := &allocation{AllocOptions: o, grants: shard{h: newHistogram()}}
 	clients, end := o.clients(o.Plan.Connections)
 	defer end()
 	var err error
@@ -130,12 +139,24 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	if err := a.acquire(ctx); err != nil {
 		return nil, err
 	}
+	a.grants.h.Reset()
+	kind := a.piped()
+	probe, err := clients[0].Pipe(ctx, kind.own[0]) // what no master could connect with is told now
+	if err != nil {
+		return nil, err
+	}
+	probe.Close()
 	stop() // the beats meanwhile are not those of the load
 	beats, stopped := a.beat(ctx, clients, o.Plan.Warmup)
 	stop = stopped
 	m := newMeter(o.PIDs)
-	a.from = time.Now().Add(o.Plan.Warmup)
-	err = drive(ctx, o.Plan, m, a.call)
+	kind.start = time.Now()
+	a.start, a.from = kind.start, kind.start.Add(o.Plan.Warmup)
+	drivePipes := drivePiped
+	if o.Plan.Rate > 0 {
+		drivePipes = driveOpenPiped
+	}
+	err = drivePipes(ctx, o.Plan, m, clients, kind)
 	r := m.result("alloc", o.Scheduler, o.Plan)
 	stop()
 	r.Containers = a.result(r, beats.result("nodes", o.Tracker, Plan{}))
@@ -160,10 +181,11 @@ type allocation struct {
 	AllocOptions
 	fleet   *fleet
 	masters []*allocMaster
+	start   time.Time
 	from    time.Time // what is granted later counts
 
-	mu                sync.Mutex
-	granted, released int64
+	granted, released atomic.Int64
+	grants            shard
 }
 
 // launch submits and registers the masters.
@@ -172,7 +194,7 @@ func (a *allocation) launch(ctx context.Context, clients []*hrpc.Client, stubs [
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(32)
 	for i := range a.masters {
-		a.masters[i] = &allocMaster{grants: shard{h: newHistogram()}}
+		a.masters[i] = &allocMaster{}
 		g.Go(func() error { return a.enter(ctx, a.masters[i], clients[i%len(clients)], stubs[i%len(stubs)]) })
 	}
 	return g.Wait()
@@ -202,7 +224,8 @@ func (a *allocation) enter(ctx context.Context, m *allocMaster, c *hrpc.Client, 
 			}
 		}
 	}
-	m.am = yarnrpc.NewApplicationMasterProtocolClient(c, a.Scheduler, login(m.attempt.String(), token.FromProto(amrm)))
+	m.login = login(m.attempt.String(), token.FromProto(amrm))
+	m.am = yarnrpc.NewApplicationMasterProtocolClient(c, a.Scheduler, m.login)
 	for {
 		_, err := m.am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{Host: new("localhost"), RpcPort: new(int32(-1)), TrackingUrl: new("")})
 		if err == nil {
@@ -218,6 +241,7 @@ func (a *allocation) enter(ctx context.Context, m *allocMaster, c *hrpc.Client, 
 	m.ask = &pb.ResourceRequestProto{Priority: pb.FromPriority(1), ResourceName: new("*"), Capability: pb.FromResource(a.Size), NumContainers: new(int32(0)),
 		RelaxLocality: new(true), NodeLabelExpression: new(""), AllocationRequestId: new(int64(-1)),
 		ExecutionTypeRequest: &pb.ExecutionTypeRequestProto{ExecutionType: pb.ExecutionTypeProto_GUARANTEED.Enum(), EnforceExecutionType: new(false)}}
+	m.request = pb.AllocateRequestProto{ResponseId: &m.response, Progress: new(float32(0.5))}
 	return nil
 }
 
@@ -231,12 +255,14 @@ func (a *allocation) acquire(ctx context.Context) error {
 			want++
 		}
 		g.Go(func() error {
-			m.mu.Lock()
-			defer m.mu.Unlock()
 			for len(m.held) < want {
-				now := time.Now()
 				before := len(m.held)
-				if err := a.exchange(ctx, m, now, min(1000, want-len(m.held)-len(m.asked)), MaxDuration); err != nil {
+				a.prepare(m, time.Now(), min(1000, want-len(m.held)-len(m.asked)))
+				answer, err := m.am.Allocate(ctx, &m.request)
+				if err == nil {
+					err = a.take(m, answer, MaxDuration)
+				}
+				if err != nil {
 					return fmt.Errorf("master %s: hold %d containers: %w", m.attempt, want, err)
 				}
 				if len(m.held) == before {
@@ -246,78 +272,99 @@ func (a *allocation) acquire(ctx context.Context) error {
 				}
 			}
 			m.held = nil // they are never given back, and stand in nobody's way
-			m.grants = shard{h: newHistogram()}
 			return nil
 		})
 	}
 	return g.Wait()
 }
 
-// call is one beat of a master.
-func (a *allocation) call(ctx context.Context, w int, ticket int64, due time.Time) error {
-	m := a.masters[w%len(a.masters)]
-	if a.Plan.Rate > 0 {
-		m = a.masters[ticket%int64(len(a.masters))]
+// piped is the masters' beats, each on its own connection.
+func (a *allocation) piped() piped {
+	masters := a.masters
+	if a.Plan.Rate == 0 {
+		masters = masters[:a.Plan.InFlight]
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	wave := a.Wave
-	if len(m.asked) > (maxOutstanding-1)*a.Wave {
-		wave = 0
+	kind := piped{
+		method: "allocate", slots: len(masters), grain: time.Nanosecond, behind: maxBehind,
+		request: func(b []byte, slot int, ticket int64) ([]byte, error) {
+			m, due, wave := masters[slot], time.Now(), a.Wave
+			if a.Plan.Rate > 0 {
+				due = a.start.Add(a.Plan.due(ticket))
+			}
+			if len(m.asked) > (maxOutstanding-1)*a.Wave {
+				wave = 0
+			}
+			a.prepare(m, due, wave)
+			return appendVT(b, &m.request)
+		},
+		answer: func(_ context.Context, slot int, _ int64, body []byte) error {
+			m := masters[slot]
+			answer := &m.answer
+			if a.Run { // nodes keep what they run
+				answer = new(pb.AllocateResponseProto)
+				if err := answer.UnmarshalVT(body); err != nil {
+					return err
+				}
+			} else if err := m.arena.Unmarshal(body, answer); err != nil {
+				return err
+			}
+			return a.take(m, answer, a.Hold)
+		},
 	}
-	return a.exchange(ctx, m, due, wave, a.Hold)
+	for _, m := range masters {
+		kind.own = append(kind.own, hrpc.Target{Address: a.Scheduler, Protocol: yarnrpc.ApplicationMasterProtocolName, Login: m.login})
+	}
+	return kind
 }
 
-// exchange asks for more containers, gives back those whose time is over and
-// takes what is granted. The caller holds the master's lock.
-func (a *allocation) exchange(ctx context.Context, m *allocMaster, due time.Time, more int, hold time.Duration) error {
-	req := &pb.AllocateRequestProto{ResponseId: &m.response, Progress: new(float32(0.5))}
+// prepare makes the call that asks for more containers and gives back those
+// whose time is over.
+func (a *allocation) prepare(m *allocMaster, due time.Time, more int) {
+	m.due = due
 	for range more {
 		m.asked = append(m.asked, due)
 	}
+	m.request.Ask, m.request.Release = m.request.Ask[:0], m.request.Release[:0]
 	if len(m.asked) != m.told {
 		// An ask is absolute: it says how many are still wanted in all.
-		m.ask.NumContainers = new(int32(len(m.asked)))
-		req.Ask = []*pb.ResourceRequestProto{m.ask}
+		*m.ask.NumContainers = int32(len(m.asked))
+		m.request.Ask = append(m.request.Ask, m.ask)
 	}
 	now := time.Now()
-	released := 0
-	for released < len(m.held) && !m.held[released].until.After(now) {
-		req.Release = append(req.Release, m.held[released].id)
-		released++
+	m.released = 0
+	for m.released < len(m.held) && !m.held[m.released].until.After(now) {
+		m.request.Release = append(m.request.Release, m.held[m.released].id)
+		m.released++
 	}
-	answer, err := m.am.Allocate(ctx, req)
-	if err != nil {
-		return err
-	}
+}
+
+// take books what an answer grants.
+func (a *allocation) take(m *allocMaster, answer *pb.AllocateResponseProto, hold time.Duration) error {
 	m.response = answer.GetResponseId()
-	m.held = m.held[released:]
+	m.held = append(m.held[:0], m.held[m.released:]...)
 	arrived := time.Now()
 	granted := answer.GetAllocatedContainers()
-	for _, c := range granted {
+	awaited := min(len(granted), len(m.asked))
+	for i, c := range granted {
 		until := arrived.Add(hold)
-		if len(m.asked) > 0 {
-			if !m.asked[0].Before(a.from) {
-				m.grants.record(arrived.Sub(m.asked[0]))
-			}
-			m.asked = m.asked[1:]
-		} else {
+		if i >= awaited {
 			until = arrived // more than we asked for: an ask and a grant crossed
+		} else if !m.asked[i].Before(a.from) {
+			a.grants.record(arrived.Sub(m.asked[i]))
 		}
-		m.held = append(m.held, heldContainer{id: c.GetId(), until: until})
+		m.held = append(m.held, heldContainer{id: pb.FromContainerID(pb.ToContainerID(c.GetId())), until: until})
 		if a.Run {
 			a.fleet.run(c)
 		}
 	}
+	m.asked = append(m.asked[:0], m.asked[awaited:]...)
 	m.told = len(m.asked)
 	if t := answer.GetAmRmToken(); t != nil {
 		return errors.New("the AMRM token rolled within the load: make it shorter than the rolling interval")
 	}
-	if !due.Before(a.from) && !a.from.IsZero() {
-		a.mu.Lock()
-		a.granted += int64(len(granted))
-		a.released += int64(released)
-		a.mu.Unlock()
+	if !m.due.Before(a.from) && !a.from.IsZero() {
+		a.granted.Add(int64(len(granted)))
+		a.released.Add(int64(m.released))
 	}
 	return nil
 }
@@ -344,12 +391,8 @@ func (a *allocation) finish(ctx context.Context, stubs []clientStub) {
 }
 
 func (a *allocation) result(r, beats *Result) *AllocResult {
-	h := newHistogram()
-	for _, m := range a.masters {
-		h.Merge(m.grants.h)
-	}
-	out := &AllocResult{Nodes: a.Nodes, Masters: a.Masters, Wave: a.Wave, Held: a.Held, Granted: a.granted, Released: a.released,
-		PerSecond: round(float64(min(a.granted, a.released)) / r.Seconds), Grant: latencyOf(h), NodeBeats: beats.Latency, BeatsLost: beats.Failed - beats.Failures["unanswered"] + beats.Unsent}
+	out := &AllocResult{Nodes: a.Nodes, Masters: a.Masters, Wave: a.Wave, Held: a.Held, Granted: a.granted.Load(), Released: a.released.Load(),
+		PerSecond: round(float64(min(a.granted.Load(), a.released.Load())) / r.Seconds), Grant: latencyOf(a.grants.h), NodeBeats: beats.Latency, BeatsLost: beats.Failed - beats.Failures["unanswered"] + beats.Unsent}
 	if len(r.Servers) > 0 && out.Granted > 0 {
 		out.CPUMicros = round(r.Servers[0].CPUSeconds * 1e6 / float64(out.Granted))
 	}

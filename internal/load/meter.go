@@ -25,7 +25,6 @@ type meter struct {
 	from   time.Time // requests due before are not recorded
 	until  time.Time
 	shards [8]shard
-	owned  []*shard // of one goroutine each
 	lags   shard
 
 	waiting atomic.Int64 // due and not sent
@@ -85,15 +84,7 @@ func (m *meter) done(worker int, due, now time.Time, err error) {
 	s.done(now.Sub(due), err)
 }
 
-// own gives a shard to one goroutine, before the load begins.
-func (m *meter) own() *shard {
-	s := &shard{h: newHistogram(), failed: map[string]int64{}}
-	m.owned = append(m.owned, s)
-	return s
-}
-
-// done records a request that took so long. The caller holds the lock or owns
-// the shard.
+// done records a request that took so long. The caller holds the lock.
 func (s *shard) done(took time.Duration, err error) {
 	if err != nil {
 		s.failed[reason(err)]++
@@ -210,11 +201,8 @@ func (m *meter) result(kind, address string, p Plan) *Result {
 		r.Loop = "closed"
 	}
 	all := newHistogram()
-	shards := m.owned
 	for i := range m.shards {
-		shards = append(shards, &m.shards[i])
-	}
-	for _, s := range shards {
+		s := &m.shards[i]
 		all.Merge(s.h)
 		for why, n := range s.failed {
 			r.Failures[why] += n

@@ -151,8 +151,11 @@ type driver struct {
 }
 
 // due is when a request is to be sent.
-func (d *driver) due(ticket int64) time.Time {
-	return d.start.Add(time.Duration(float64(ticket) / d.plan.Rate * float64(time.Second)))
+func (d *driver) due(ticket int64) time.Time { return d.start.Add(d.plan.due(ticket)) }
+
+// due is how long after the start a request is to be sent.
+func (p Plan) due(ticket int64) time.Duration {
+	return time.Duration(float64(ticket) / p.Rate * float64(time.Second))
 }
 
 // release hands out requests as their time comes until the plan's end.

@@ -17,6 +17,8 @@ import (
 // timekeeper sends what is due, and one goroutine for each connection reads.
 type piped struct {
 	target hrpc.Target
+	// own, when set, gives each slot a connection of its own, to its own target.
+	own    []hrpc.Target
 	method string
 	// slots make requests, each one at a time: callers, or nodes. Those of a
 	// connection take turns.
@@ -32,6 +34,11 @@ type piped struct {
 	// became due meanwhile leave together. Their latency counts from when they
 	// were due. 500 us when zero.
 	grain time.Duration
+	// behind is how many requests of a slot may become due in an open loop while
+	// another one is on its way, and are then made late. One when zero.
+	behind int
+	// start is when ticket 0 of an open loop is due; now when zero.
+	start time.Time
 }
 
 // drivePiped makes a closed plan's requests, each connection a share of them.
@@ -69,9 +76,16 @@ const inRow = 8
 
 // lanes deals out the slots to n connections.
 func (d *driver) lanes(n int, clients []*hrpc.Client, kind piped) []*lane {
+	if kind.own != nil {
+		n = kind.slots
+	}
 	lanes := make([]*lane, n)
 	for i := range lanes {
-		lanes[i] = &lane{d: d, kind: kind, client: clients[i], seen: d.meter.own(), window: share(min(d.plan.InFlight, kind.slots), n, i)}
+		target := kind.target
+		if kind.own != nil {
+			target = kind.own[i]
+		}
+		lanes[i] = &lane{d: d, kind: kind, target: target, client: clients[i%len(clients)], number: i, window: share(min(d.plan.InFlight, kind.slots), n, i)}
 	}
 	row := max(min(inRow, kind.slots/n), 1)
 	for slot := range kind.slots {
@@ -97,8 +111,9 @@ func share(total, n, i int) int {
 type lane struct {
 	d      *driver
 	kind   piped
+	target hrpc.Target
 	client *hrpc.Client
-	seen   *shard
+	number int
 	window int
 	slots  []int         // by call id
 	sent   []sentRequest // by call id
@@ -121,7 +136,7 @@ const retryAfter = 10 * time.Millisecond
 func (l *lane) run(ctx context.Context) {
 	l.free = len(l.idle)
 	for ctx.Err() == nil {
-		pipe, err := l.client.Pipe(ctx, l.kind.target)
+		pipe, err := l.client.Pipe(ctx, l.target)
 		if err == nil {
 			err = l.through(ctx, pipe)
 			pipe.Close()
@@ -226,7 +241,5 @@ func (l *lane) ticket(now time.Time) (int64, bool) {
 }
 
 func (l *lane) record(due, now time.Time, err error) {
-	if !due.Before(l.d.meter.from) {
-		l.seen.done(now.Sub(due), err)
-	}
+	l.d.meter.done(l.number, due, now, err)
 }

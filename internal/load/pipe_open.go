@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 
 // driveOpenPiped makes an open plan's requests: ticket t is due at its time and
 // is made by slot t modulo their number. A slot whose last request is not
-// answered yet makes its next one when it is, late; one more that becomes due
-// meanwhile is counted as unsent.
+// answered yet makes its next one when it is, late; more than kind.behind that
+// become due meanwhile are counted as unsent.
 func driveOpenPiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, kind piped) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -23,11 +24,15 @@ func driveOpenPiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Clien
 	limit, grace := p.limit(), p.grace()
 	calls, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d := &driver{plan: p, meter: m, limit: limit, start: time.Now()}
+	kind.behind = max(kind.behind, 1)
+	d := &driver{plan: p, meter: m, limit: limit, start: kind.start}
+	if d.start.IsZero() {
+		d.start = time.Now()
+	}
 	lanes := make([]*openLane, 0, len(clients))
 	owners := make([]owner, kind.slots)
 	for _, l := range d.lanes(min(len(clients), kind.slots), clients, kind) {
-		o := &openLane{lane: *l, late: make([]int64, len(l.slots)), open: map[int32]bool{}}
+		o := &openLane{lane: *l, late: make([][]int64, len(l.slots)), open: map[int32]bool{}}
 		for id, slot := range l.slots {
 			owners[slot] = owner{o, int32(id)}
 		}
@@ -38,7 +43,7 @@ func driveOpenPiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Clien
 	for _, l := range lanes {
 		work.Go(func() { l.read(calls) })
 	}
-	err := d.send(ctx, lanes, owners, cmp.Or(kind.grain, 500*time.Microsecond))
+	err := d.send(ctx, owners, cmp.Or(kind.grain, 500*time.Microsecond))
 	for until := time.Now().Add(grace); time.Now().Before(until) && ctx.Err() == nil && anyWaits(lanes); {
 		_ = pause(ctx, time.Millisecond)
 	}
@@ -58,12 +63,13 @@ type owner struct {
 }
 
 // send hands out tickets as they become due.
-func (d *driver) send(ctx context.Context, lanes []*openLane, owners []owner, grain time.Duration) error {
+func (d *driver) send(ctx context.Context, owners []owner, grain time.Duration) error {
 	clock, err := newClock()
 	if err != nil {
 		return err
 	}
 	defer clock.close()
+	var wanted []*openLane
 	for ticket := int64(0); ticket < d.limit && ctx.Err() == nil; {
 		now := time.Now()
 		if due := d.due(ticket); now.Before(due) {
@@ -76,12 +82,16 @@ func (d *driver) send(ctx context.Context, lanes []*openLane, owners []owner, gr
 			now = time.Now()
 		}
 		d.meter.lag(now.Sub(d.due(ticket)))
+		wanted = wanted[:0]
 		for ; ticket < d.limit && !d.due(ticket).After(now); ticket++ {
 			o := &owners[ticket%int64(len(owners))]
 			o.lane.want(o.id, ticket, now)
+			if n := len(wanted); n == 0 || wanted[n-1] != o.lane {
+				wanted = append(wanted, o.lane)
+			}
 		}
-		for _, l := range lanes {
-			l.flush() // nothing to do for most
+		for _, l := range wanted {
+			l.flush()
 		}
 	}
 	return nil
@@ -106,7 +116,7 @@ type openLane struct {
 	mu   sync.Mutex
 	pipe *hrpc.Pipe
 	open map[int32]bool // slots that wait for an answer or for the connection
-	late []int64        // by slot: the ticket after next, plus one; 0: none
+	late [][]int64      // by slot: tickets that became due meanwhile
 }
 
 // want makes a slot's request, or notes it when the slot waits.
@@ -117,8 +127,8 @@ func (l *openLane) want(id int32, ticket int64, now time.Time) {
 	case !l.open[id]:
 		l.open[id] = true
 		l.put(id, ticket)
-	case l.late[id] == 0:
-		l.late[id] = ticket + 1
+	case len(l.late[id]) < l.kind.behind:
+		l.late[id] = append(l.late[id], ticket)
 	default:
 		l.d.meter.unsent(l.d.due(ticket), now)
 	}
@@ -151,7 +161,7 @@ func (l *openLane) flush() {
 // read takes answers until the load is over, on one connection after the other.
 func (l *openLane) read(ctx context.Context) {
 	for ctx.Err() == nil {
-		pipe, err := l.client.Pipe(ctx, l.kind.target)
+		pipe, err := l.client.Pipe(ctx, l.target)
 		if err != nil {
 			_ = pause(ctx, retryAfter)
 			continue
@@ -237,9 +247,10 @@ func (l *openLane) follow(pipe *hrpc.Pipe, id int32, ticket int64, body []byte) 
 // The lock is held.
 func (l *openLane) done(id int32) {
 	l.sent[id].open = false
-	if late := l.late[id]; late > 0 {
-		l.late[id] = 0
-		l.put(id, late-1)
+	if late := l.late[id]; len(late) > 0 {
+		ticket := late[0]
+		l.late[id] = slices.Delete(late, 0, 1)
+		l.put(id, ticket)
 		return
 	}
 	delete(l.open, id)
@@ -250,8 +261,8 @@ func (l *openLane) giveUp() {
 	now := time.Now()
 	for id := range l.open {
 		l.d.meter.unsent(l.sent[id].at, now)
-		if late := l.late[id]; late > 0 {
-			l.d.meter.unsent(l.d.due(late-1), now)
+		for _, ticket := range l.late[id] {
+			l.d.meter.unsent(l.d.due(ticket), now)
 		}
 	}
 }
