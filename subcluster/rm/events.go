@@ -209,7 +209,8 @@ type NodeReport struct {
 	Utilization *NodeUse
 }
 
-// ContainerStatus is one container in a node's heartbeat.
+// ContainerStatus is one container in a node's heartbeat. What follows the state
+// is looked at of finished ones only.
 type ContainerStatus struct {
 	ID          creel.ContainerID
 	State       creel.ContainerState

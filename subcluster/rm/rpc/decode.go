@@ -4,6 +4,7 @@ package rpc
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -243,29 +244,27 @@ func decodeRegisterNode(r *pb.RegisterNodeManagerRequestProto, rack string) rm.R
 	return out
 }
 
-func decodeReport(r *pb.NodeHeartbeatRequestProto) *rm.NodeReport {
+// decodeReport makes the machine's event of a node's heartbeat, in memory that
+// may have been used before.
+func decodeReport(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.NodeUse) {
 	s := r.GetNodeStatus()
 	h := s.GetNodeHealthStatus()
-	out := &rm.NodeReport{
+	*out = rm.NodeReport{
 		ID:           pb.ToNodeID(s.GetNodeId()),
 		ResponseID:   s.GetResponseId(),
 		HealthReport: h.GetHealthReport(),
 		HealthTime:   at(h.GetLastHealthReportTime()),
+		Containers:   slices.Grow(out.Containers[:0], len(s.GetContainersStatuses())),
 	}
 	if h != nil && h.IsNodeHealthy != nil {
 		out.Unhealthy = !h.GetIsNodeHealthy()
 	}
-	if n := len(s.GetContainersStatuses()); n > 0 {
-		out.Containers = make([]rm.ContainerStatus, n)
-		for i, c := range s.GetContainersStatuses() {
-			out.Containers[i] = rm.ContainerStatus{
-				ID:          pb.ToContainerID(c.GetContainerId()),
-				State:       creel.ContainerState(c.GetState()),
-				ExitStatus:  c.GetExitStatus(),
-				Diagnostics: c.GetDiagnostics(),
-				Message:     c,
-			}
+	for _, c := range s.GetContainersStatuses() {
+		told := rm.ContainerStatus{ID: pb.ToContainerID(c.GetContainerId()), State: creel.ContainerState(c.GetState())}
+		if told.State == creel.ContainerComplete { // of others the rest says nothing to the machine
+			told.ExitStatus, told.Diagnostics, told.Message = c.GetExitStatus(), c.GetDiagnostics(), c
 		}
+		out.Containers = append(out.Containers, told)
 	}
 	for _, a := range s.GetKeepAliveApplications() {
 		out.KeepAlive = append(out.KeepAlive, pb.ToApplicationID(a))
@@ -275,12 +274,12 @@ func decodeReport(r *pb.NodeHeartbeatRequestProto) *rm.NodeReport {
 	}
 	if u, all := s.GetContainersUtilization(), s.GetNodeUtilization(); u != nil || all != nil {
 		o := s.GetOpportunisticContainersStatus()
-		out.Utilization = &rm.NodeUse{
+		*use = rm.NodeUse{
 			NodePhysicalMB: all.GetPmem(), NodeVirtualMB: all.GetVmem(), NodeCPU: all.GetCpu(),
 			ContainersPhysicalMB: u.GetPmem(), ContainersVirtualMB: u.GetVmem(), ContainersCPU: u.GetCpu(),
 			OpportunisticRunning: o.GetRunningOpportContainers(), OpportunisticQueued: o.GetQueuedOpportContainers(),
 			OpportunisticMB: o.GetOpportMemoryUsed(), OpportunisticVCores: o.GetOpportCoresUsed(),
 		}
+		out.Utilization = use
 	}
-	return out
 }

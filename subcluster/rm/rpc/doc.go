@@ -11,6 +11,9 @@
 //	responders (one for each core)     mint tokens, encode, send
 //	launcher (bounded)                 startContainers and stopContainers on nodes
 //
+// A node's heartbeat is decoded but for what its last one said in the same bytes
+// of containers that run; see beat.go.
+//
 // What a client is told has happened is durable: submissions, kills and final
 // states are answered after the journal's sync.
 //

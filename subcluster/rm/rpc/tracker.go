@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
@@ -28,13 +30,14 @@ const Version = "3.4.2"
 type tracker struct {
 	interval atomic.Int64 // ns
 	known    sync.Map     // host -> ip, resolved once
+	beats    *beats
 
 	mu    sync.RWMutex
 	hosts Hosts
 }
 
 func newTracker(cfg Config) *tracker {
-	t := &tracker{}
+	t := &tracker{beats: newBeats()}
 	t.interval.Store(int64(cfg.HeartbeatInterval))
 	return t
 }
@@ -83,10 +86,21 @@ func (t *tracker) service(ctx context.Context, id creel.NodeID) string {
 }
 
 // trackerDoor is ResourceTracker.
-type trackerDoor struct{ d *Daemon }
+type trackerDoor struct {
+	yarnrpc.UnimplementedResourceTracker // nodeHeartbeat is beat
+	d                                    *Daemon
+}
 
 func (d *Daemon) trackerService() hrpc.Service {
-	return yarnrpc.Inline(yarnrpc.ResourceTrackerService(&trackerDoor{d: d}), "nodeHeartbeat", "unRegisterNodeManager")
+	door := &trackerDoor{d: d}
+	s := yarnrpc.Inline(yarnrpc.ResourceTrackerService(door), "nodeHeartbeat", "unRegisterNodeManager")
+	m := s.Methods["nodeHeartbeat"]
+	m.NewRequest = func() proto.Message { return d.tracker.beats.get() }
+	m.Serve = func(ctx context.Context, req proto.Message) (proto.Message, error) {
+		return nil, door.beat(ctx, req.(*beat))
+	}
+	s.Methods["nodeHeartbeat"] = m
+	return s
 }
 
 func (p *trackerDoor) RegisterNodeManager(ctx context.Context, req *pb.RegisterNodeManagerRequestProto) (*pb.RegisterNodeManagerResponseProto, error) {
@@ -126,13 +140,14 @@ func (p *trackerDoor) RegisterNodeManager(ctx context.Context, req *pb.RegisterN
 	}})
 }
 
-func (p *trackerDoor) NodeHeartbeat(ctx context.Context, req *pb.NodeHeartbeatRequestProto) (*pb.NodeHeartbeatResponseProto, error) {
+// beat is nodeHeartbeat.
+func (p *trackerDoor) beat(ctx context.Context, b *beat) error {
 	d, reply := p.d, hrpc.Later(ctx)
-	report := decodeReport(req)
-	container, nm := d.secrets.keysFor(req.GetLastKnownContainerTokenMasterKey(), req.GetLastKnownNmTokenMasterKey())
+	container, nm := d.secrets.keysFor(b.GetLastKnownContainerTokenMasterKey(), b.GetLastKnownNmTokenMasterKey())
 	d.metrics.Beats.Add(1)
 	err := d.box.post(func(m *rm.Machine, now time.Time) func() {
-		answer := m.NodeHeartbeat(now, report)
+		answer := m.NodeHeartbeat(now, &b.report)
+		b.answered(answer.Action)
 		a := *answer
 		a.Cleanup, a.Apps, a.Forget = slices.Clone(a.Cleanup), slices.Clone(a.Apps), slices.Clone(a.Forget)
 		a.Update, a.Signals = slices.Clone(a.Update), slices.Clone(a.Signals)
@@ -140,12 +155,14 @@ func (p *trackerDoor) NodeHeartbeat(ctx context.Context, req *pb.NodeHeartbeatRe
 			r := d.encodeBeat(&a)
 			r.ContainerTokenMasterKey, r.NmTokenMasterKey = container, nm
 			reply(r, nil)
+			d.tracker.beats.put(b)
 		}
 	})
 	if err != nil {
 		reply(nil, err)
+		d.tracker.beats.put(b)
 	}
-	return nil, hrpc.ErrLater
+	return hrpc.ErrLater
 }
 
 func (d *Daemon) encodeBeat(a *rm.NodeAnswer) *pb.NodeHeartbeatResponseProto {
@@ -186,6 +203,7 @@ func (p *trackerDoor) UnRegisterNodeManager(ctx context.Context, req *pb.UnRegis
 	d, id := p.d, pb.ToNodeID(req.GetNodeId())
 	return later(ctx, d, op[R]{name: "unRegisterNodeManager", target: id.String(), run: func(m *rm.Machine, now time.Time) func() (R, error) {
 		m.UnregisterNode(now, id)
+		d.tracker.beats.keep(id, nil)
 		return done(&pb.UnRegisterNodeManagerResponseProto{})
 	}})
 }

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"hash/maphash"
+	"slices"
+	"sync"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// A NodeManager tells of every container at every heartbeat, and nearly always
+// in the very bytes of the beat before. Decoding those was most of what a beat
+// cost. So the door remembers, for each node, a hash of what was said of each of
+// its running containers and which container that was, and decodes what it has
+// not heard before.
+//
+// What is remembered is what bytes mean, not what became of them: the machine is
+// still told of every container by every beat, in the order of the message, and
+// kills, ends, registrations and repetitions need nothing to be forgotten. Ends
+// of containers are always decoded.
+
+// said is the meaning of a status: that this container runs. 40 bytes.
+type said struct {
+	sum uint64 // of its bytes
+	id  creel.ContainerID
+}
+
+// maxSaid bounds what is remembered of one node, in containers.
+const maxSaid = 1024
+
+// ahead is how many statuses may be missing in a row from what was said before,
+// and the rest still be found.
+const ahead = 8
+
+// heard is what nodes said in their last beats, of nodes whose beats the machine
+// took: no more of them than it knows itself.
+type heard struct {
+	seed maphash.Seed
+
+	mu    sync.RWMutex
+	nodes map[creel.NodeID][]said // the lists are never written again
+}
+
+func (h *heard) of(host []byte, port int32) []said {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.nodes[creel.NodeID{Host: string(host), Port: port}]
+}
+
+func (h *heard) keep(id creel.NodeID, list []said) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(list) == 0 {
+		delete(h.nodes, id)
+		return
+	}
+	h.nodes[id] = list
+}
+
+// beat is a heartbeat's request, which hrpc decodes through UnmarshalVT, with
+// the machine's event that is made of it. It is used again when it is answered.
+type beat struct {
+	pb.NodeHeartbeatRequestProto
+	report rm.NodeReport
+	use    rm.NodeUse
+
+	heard *heard
+	list  []said // of each status in turn; no id: it is among the decoded ones
+	now   []said // what is to be remembered, when news is set
+	news  bool
+}
+
+// UnmarshalVT decodes the request and makes the report.
+func (b *beat) UnmarshalVT(in []byte) error {
+	before, known := b.decodeNews(in)
+	if !known {
+		b.NodeHeartbeatRequestProto.Reset()
+		b.list = b.list[:0]
+		if err := b.NodeHeartbeatRequestProto.UnmarshalVT(in); err != nil {
+			return err
+		}
+	}
+	decodeReport(&b.NodeHeartbeatRequestProto, &b.report, &b.use)
+	if known {
+		b.merge(before)
+	}
+	return nil
+}
+
+// decodeNews decodes a request but for the statuses that were heard before, and
+// lists all statuses. Not ok: it is not of the form every node writes, or it is
+// damaged, and is to be decoded as a whole.
+func (b *beat) decodeNews(in []byte) (before []said, ok bool) {
+	b.list = b.list[:0]
+	start, end := -1, 0
+	for at := 0; at < len(in); {
+		number, kind, n := protowire.ConsumeTag(in[at:])
+		if n < 0 {
+			return nil, false
+		}
+		size := protowire.ConsumeFieldValue(number, kind, in[at+n:])
+		if size < 0 {
+			return nil, false
+		}
+		if number == nodeStatus {
+			if kind != protowire.BytesType || start >= 0 {
+				return nil, false
+			}
+			start, end = at, at+n+size
+		}
+		at += n + size
+	}
+	if start < 0 {
+		return nil, false
+	}
+	r := &b.NodeHeartbeatRequestProto
+	// A message may be decoded in pieces: each adds its fields.
+	if r.UnmarshalVT(in[:start]) != nil || r.UnmarshalVT(in[end:]) != nil {
+		return nil, false
+	}
+	_, _, n := protowire.ConsumeTag(in[start:])
+	status, _ := protowire.ConsumeBytes(in[start+n:])
+	r.NodeStatus = &pb.NodeStatusProto{}
+	return b.decodeStatus(status)
+}
+
+// Numbers of fields.
+const (
+	nodeStatus         = 1 // NodeHeartbeatRequestProto
+	nodeID             = 1 // NodeStatusProto
+	containersStatuses = 3
+)
+
+func (b *beat) decodeStatus(in []byte) (before []said, ok bool) {
+	s := b.NodeStatus
+	pending, next := 0, 0 // in[pending:at] is to be decoded; before[next] is expected
+	named := false
+	for at := 0; at < len(in); {
+		number, kind, n := protowire.ConsumeTag(in[at:])
+		if n < 0 {
+			return nil, false
+		}
+		size := protowire.ConsumeFieldValue(number, kind, in[at+n:])
+		if size < 0 {
+			return nil, false
+		}
+		from, to := at, at+n+size
+		at = to
+		if number != nodeID && number != containersStatuses {
+			continue
+		}
+		if kind != protowire.BytesType {
+			return nil, false
+		}
+		value, _ := protowire.ConsumeBytes(in[from+n : to])
+		if number == nodeID {
+			host, port, good := readNodeID(value)
+			if named || !good {
+				return nil, false
+			}
+			named, before = true, b.heard.of(host, port)
+			continue
+		}
+		if !named {
+			return nil, false
+		}
+		k := said{sum: maphash.Bytes(b.heard.seed, value)}
+		for i := next; i < min(next+ahead, len(before)); i++ {
+			if before[i].sum == k.sum {
+				k.id, next = before[i].id, i+1
+				if pending < from && s.UnmarshalVT(in[pending:from]) != nil {
+					return nil, false
+				}
+				pending = to
+				break
+			}
+		}
+		b.list = append(b.list, k)
+	}
+	return before, named && s.UnmarshalVT(in[pending:]) == nil
+}
+
+// readNodeID reads a NodeIdProto as every node writes it, without a copy.
+func readNodeID(in []byte) (host []byte, port int32, ok bool) {
+	for want := protowire.Number(1); len(in) > 0; want++ {
+		number, kind, n := protowire.ConsumeTag(in)
+		switch {
+		case n < 0 || number != want:
+			return nil, 0, false
+		case number == 1 && kind == protowire.BytesType:
+			value, size := protowire.ConsumeBytes(in[n:])
+			if size < 0 {
+				return nil, 0, false
+			}
+			host, n = value, n+size
+		case number == 2 && kind == protowire.VarintType:
+			value, size := protowire.ConsumeVarint(in[n:])
+			if size < 0 {
+				return nil, 0, false
+			}
+			port, n = int32(value), n+size
+		default:
+			return nil, 0, false
+		}
+		in = in[n:]
+	}
+	return host, port, true
+}
+
+// merge puts the containers that were heard of before among those that were
+// decoded, and finds what there is to remember.
+func (b *beat) merge(before []said) {
+	all, left := b.report.Containers, len(b.report.Containers)
+	all = slices.Grow(all, len(b.list)-left)[:len(b.list)]
+	for i := len(all) - 1; i >= 0; i-- { // from the back: the decoded ones only move there
+		k := &b.list[i]
+		if !k.id.IsZero() {
+			all[i] = rm.ContainerStatus{ID: k.id, State: creel.ContainerRunning}
+			continue
+		}
+		left--
+		all[i] = all[left]
+		if all[i].State == creel.ContainerRunning {
+			k.id = all[i].ID
+		}
+	}
+	b.report.Containers = all
+	running := b.list[:0]
+	for _, k := range b.list {
+		if !k.id.IsZero() && len(running) < maxSaid {
+			running = append(running, k)
+		}
+	}
+	if b.news = !slices.Equal(running, before); b.news {
+		b.now = slices.Clone(running)
+	}
+}
+
+// answered remembers what the beat said when the machine took it. Of a node
+// that is told to register again, or to go, nothing is kept.
+func (b *beat) answered(action rm.NodeAction) {
+	switch {
+	case action != rm.NodeNormal:
+		b.heard.keep(b.report.ID, nil)
+	case b.news:
+		b.heard.keep(b.report.ID, b.now)
+	}
+}
+
+// beats are those that are not in use.
+type beats struct {
+	pool sync.Pool
+	heard
+}
+
+func newBeats() *beats {
+	return &beats{heard: heard{seed: maphash.MakeSeed(), nodes: map[creel.NodeID][]said{}}}
+}
+
+func (p *beats) get() *beat {
+	if b, ok := p.pool.Get().(*beat); ok {
+		return b
+	}
+	return &beat{heard: &p.heard}
+}
+
+// put takes a beat back that nobody looks at any more.
+func (p *beats) put(b *beat) {
+	containers, list := b.report.Containers, b.list
+	if max(cap(containers), cap(list)) > maxSaid {
+		return
+	}
+	b.NodeHeartbeatRequestProto.Reset()
+	clear(containers)
+	b.report = rm.NodeReport{Containers: containers[:0]}
+	b.list, b.now, b.news = list[:0], nil, false
+	p.pool.Put(b)
+}
