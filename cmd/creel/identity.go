@@ -7,7 +7,10 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"github.com/creelrm/creel/internal/query"
 )
 
 // cookieName is the cookie of Hadoop's simple authentication: a client that
@@ -23,8 +26,9 @@ const cookieAge = 10 * time.Hour
 // user.name, so that members hear it too, through any router. The cookie
 // proves no more than user.name does, which is why it carries no signature.
 func identify(next http.Handler) http.Handler {
+	var last atomic.Pointer[setCookie]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name, cookie := r.URL.Query().Get("user.name"), ""
+		name, cookie := query.First(r.URL.RawQuery, "user.name"), ""
 		if name == "" {
 			cookie = cookieUser(r)
 			name = cookie
@@ -41,16 +45,37 @@ func identify(next http.Handler) http.Handler {
 			}
 			r.URL.RawQuery += "user.name=" + url.QueryEscape(cookie)
 		case name != "":
-			expires := time.Now().Add(cookieAge)
-			value := "u=" + url.QueryEscape(name) + "&p=" + url.QueryEscape(name) + "&t=simple&e=" + strconv.FormatInt(expires.UnixMilli(), 10)
-			w.Header().Add("Set-Cookie", cookieName+`="`+value+`"; Path=/; HttpOnly; Expires=`+expires.UTC().Format(http.TimeFormat))
+			now := time.Now()
+			c := last.Load()
+			if c == nil || c.name != name || now.Unix() != c.second {
+				c = newCookie(name, now)
+				last.Store(c)
+			}
+			w.Header()["Set-Cookie"] = c.header
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
+// setCookie is the header that makes a client remember its name. Those who ask
+// often get the same one again within a second.
+type setCookie struct {
+	name   string
+	second int64
+	header []string // nobody writes to it
+}
+
+func newCookie(name string, now time.Time) *setCookie {
+	expires := now.Add(cookieAge)
+	value := "u=" + url.QueryEscape(name) + "&p=" + url.QueryEscape(name) + "&t=simple&e=" + strconv.FormatInt(expires.UnixMilli(), 10)
+	return &setCookie{name: name, second: now.Unix(), header: []string{cookieName + `="` + value + `"; Path=/; HttpOnly; Expires=` + expires.UTC().Format(http.TimeFormat)}}
+}
+
 // cookieUser is the user of a cookie that has not expired, "" for none.
 func cookieUser(r *http.Request) string {
+	if len(r.Header["Cookie"]) == 0 {
+		return ""
+	}
 	c, err := r.Cookie(cookieName)
 	if err != nil {
 		return ""

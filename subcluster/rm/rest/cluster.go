@@ -19,8 +19,20 @@ import (
 const version = "3.4.2"
 
 func (o *Door) info(w http.ResponseWriter, r *http.Request) {
+	kept := &o.infoDoc[formOf(r)]
+	body := kept.Load()
+	if body == nil {
+		made := o.infoBody(r)
+		body = &made
+		kept.Store(body)
+	}
+	w.Header()["Content-Type"] = contentType(r)
+	send(w, r, http.StatusOK, *body)
+}
+
+func (o *Door) infoBody(r *http.Request) []byte {
 	started := o.d.Started().UnixMilli()
-	o.reply(w, r, http.StatusOK, "clusterInfo", rooted, func(w *writer) {
+	return o.document(r, "clusterInfo", rooted, func(w *writer) {
 		w.Int("id", started)
 		w.Int("startedOn", started)
 		w.Text("state", "STARTED")
@@ -124,7 +136,7 @@ func (o *Door) metrics(w http.ResponseWriter, r *http.Request) {
 		w.Int("schedulerEventQueueSize", 0)
 	})
 	o.metricsDoc.form(r).Store(&stillDocument{moves: moves, made: now, body: body})
-	w.Header().Set("Content-Type", contentType(r))
+	w.Header()["Content-Type"] = contentType(r)
 	send(w, r, http.StatusOK, body)
 }
 
@@ -184,9 +196,10 @@ func (o *Door) usage(m *rm.Machine, now time.Time) nodeUse {
 
 // userinfo tells who runs this and who asks.
 func (o *Door) userinfo(w http.ResponseWriter, r *http.Request) {
+	user, _ := o.who(r)
 	o.reply(w, r, http.StatusOK, "clusterUserInfo", mapped, func(w *writer) {
 		w.Text("rmLoginUser", o.conf.LoginUser)
-		w.Text("requestedUser", o.caller(r).User)
+		w.Text("requestedUser", user)
 	})
 }
 

@@ -14,9 +14,11 @@ import (
 	"os/user"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/query"
 	"github.com/creelrm/creel/subcluster/rm"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
 	"github.com/go-chi/chi/v5"
@@ -51,7 +53,8 @@ type Door struct {
 
 	making     locks
 	metricsDoc still
-	sizes      sync.Map // of the last document by its root's name, for the next one's buffer
+	infoDoc    [2]atomic.Pointer[[]byte] // JSON and XML; nothing of it changes
+	sizes      sync.Map                  // of the last document by its root's name, for the next one's buffer
 
 	// Touched within Query only, which runs in one goroutine.
 	use   nodeUse
@@ -131,35 +134,59 @@ func param(r *http.Request, name string) string {
 	return strings.TrimSpace(text)
 }
 
-type callerKey struct{}
+// Header values that never change, shared by all answers: nobody writes to them.
+var (
+	noCache       = []string{"no-cache"}
+	sameOrigin    = []string{"SAMEORIGIN"}
+	noSniff       = []string{"nosniff"}
+	varyEncoding  = []string{"Accept-Encoding"}
+	asJSON, asXML = []string{typeJSON}, []string{typeXML}
+)
 
-// identify finds out who asks, user.name or the static user of an open
-// cluster, and refuses who may not act for another.
+// identify refuses who may not act for another. Its headers are on every
+// answer, set as they are and not by name: small answers are asked for often.
 func (o *Door) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Cache-Control", "no-cache")
-		h.Set("X-Frame-Options", "SAMEORIGIN")
-		h.Set("X-Content-Type-Options", "nosniff")
-		q := r.URL.Query()
-		c := rmrpc.Caller{User: cmp.Or(q.Get("user.name"), o.conf.StaticUser), Request: r.Header.Get("X-Request-Id")}
-		c.Remote, _ = netip.ParseAddrPort(r.RemoteAddr) // an address that is none is left out of the audit line
-		for name, values := range q {
-			if strings.EqualFold(name, "doAs") && len(values) > 0 && values[0] != "" && values[0] != c.User {
-				c.RealUser, c.User = c.User, values[0]
-				if err := o.d.MayActFor(c.RealUser, c.User, c.Remote.Addr()); err != nil {
-					o.refuse(w, r, &refusal{http.StatusForbidden, classAuthorization, err.Error()})
-					return
-				}
+		h["Cache-Control"] = noCache
+		h["X-Frame-Options"] = sameOrigin
+		h["X-Content-Type-Options"] = noSniff
+		if user, real := o.who(r); real != "" {
+			if err := o.d.MayActFor(real, user, remote(r).Addr()); err != nil {
+				o.refuse(w, r, &refusal{http.StatusForbidden, classAuthorization, err.Error()})
+				return
 			}
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
+		next.ServeHTTP(w, r)
 	})
 }
 
+// who asks: user.name, or the static user of an open cluster, or whom that one,
+// who is real then, acts for.
+func (o *Door) who(r *http.Request) (user, real string) {
+	user = cmp.Or(query.First(r.URL.RawQuery, "user.name"), o.conf.StaticUser)
+	as := ""
+	for name, value := range query.Pairs(r.URL.RawQuery) {
+		if strings.EqualFold(name, "doAs") {
+			as = value
+			break
+		}
+	}
+	if as != "" && as != user {
+		return as, user
+	}
+	return user, ""
+}
+
+// remote is a client's address; one that is none is left out of the audit line.
+func remote(r *http.Request) netip.AddrPort {
+	a, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return a
+}
+
 func (o *Door) caller(r *http.Request) rmrpc.Caller {
-	c, _ := r.Context().Value(callerKey{}).(rmrpc.Caller)
-	return c
+	user, real := o.who(r)
+	return rmrpc.Caller{User: user, RealUser: real, Remote: remote(r), Request: r.Header.Get("X-Request-Id")}
 }
 
 // read runs a question in the machine's goroutine.
@@ -172,16 +199,16 @@ const (
 	typeXML  = "application/xml; charset=utf-8"
 )
 
-func contentType(r *http.Request) string {
+func contentType(r *http.Request) []string {
 	if wantsXML(r) {
-		return typeXML
+		return asXML
 	}
-	return typeJSON
+	return asJSON
 }
 
 // reply writes a document in the form the client asked for.
 func (o *Door) reply(w http.ResponseWriter, r *http.Request, status int, root string, form regime, fields func(w *writer)) {
-	w.Header().Set("Content-Type", contentType(r))
+	w.Header()["Content-Type"] = contentType(r)
 	send(w, r, status, o.document(r, root, form, fields))
 }
 
@@ -204,7 +231,7 @@ func (o *Door) document(r *http.Request, root string, form regime, fields func(w
 // text is one of the answers that YARN gives as a plain sentence, whatever its
 // Content-Type says.
 func (o *Door) text(w http.ResponseWriter, r *http.Request, status int, s string) {
-	w.Header().Set("Content-Type", contentType(r))
+	w.Header()["Content-Type"] = contentType(r)
 	send(w, r, status, []byte(s))
 }
 
@@ -218,7 +245,7 @@ var packers = sync.Pool{New: func() any {
 
 // send writes a body, compressed for who can read that when it is long.
 func send(w http.ResponseWriter, r *http.Request, status int, body []byte) {
-	w.Header().Set("Vary", "Accept-Encoding")
+	w.Header()["Vary"] = varyEncoding
 	if len(body) < worthPacking || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		w.WriteHeader(status)
 		w.Write(body) // an error here is the client's going away

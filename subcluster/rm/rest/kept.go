@@ -18,7 +18,8 @@ import (
 func (o *Door) kept(make http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		packed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
-		key := strings.Join([]string{o.caller(r).User, r.URL.Path, r.URL.RawQuery, contentType(r), map[bool]string{true: "packed"}[packed]}, "\x00")
+		user, _ := o.who(r)
+		key := strings.Join([]string{user, r.URL.Path, r.URL.RawQuery, contentType(r)[0], map[bool]string{true: "packed"}[packed]}, "\x00")
 		body := o.d.Kept(key)
 		if body == nil {
 			var c *recorded
@@ -53,8 +54,8 @@ func (o *Door) makeOnce(key string, packed bool, make http.HandlerFunc, header h
 
 func giveKept(w http.ResponseWriter, r *http.Request, body []byte, packed bool) {
 	h := w.Header()
-	h.Set("Content-Type", contentType(r))
-	h.Set("Vary", "Accept-Encoding")
+	h["Content-Type"] = contentType(r)
+	h["Vary"] = varyEncoding
 	if packed {
 		h.Set("Content-Encoding", "gzip")
 	}
@@ -104,11 +105,14 @@ type stillDocument struct {
 	body  []byte
 }
 
-func (s *still) form(r *http.Request) *atomic.Pointer[stillDocument] {
+func (s *still) form(r *http.Request) *atomic.Pointer[stillDocument] { return &s[formOf(r)] }
+
+// formOf numbers the forms of a document.
+func formOf(r *http.Request) int {
 	if wantsXML(r) {
-		return &s[1]
+		return 1
 	}
-	return &s[0]
+	return 0
 }
 
 // give sends the document if it is still true.
@@ -117,7 +121,7 @@ func (o *Door) give(w http.ResponseWriter, r *http.Request, s *still) bool {
 	if k == nil || k.moves != o.d.Moves() || time.Since(k.made) > stillAge {
 		return false
 	}
-	w.Header().Set("Content-Type", contentType(r))
+	w.Header()["Content-Type"] = contentType(r)
 	send(w, r, http.StatusOK, k.body)
 	return true
 }

@@ -360,6 +360,6 @@ func (o *Door) submit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Location", "http://"+r.Host+strings.TrimSuffix(r.URL.Path, "/")+"/"+doc.ID)
-	w.Header().Set("Content-Type", contentType(r))
+	w.Header()["Content-Type"] = contentType(r)
 	w.WriteHeader(http.StatusAccepted)
 }

@@ -293,7 +293,7 @@ func (o *Door) signal(w http.ResponseWriter, r *http.Request) {
 		o.text(w, r, http.StatusInternalServerError, err.Error())
 		return
 	}
-	w.Header().Set("Content-Type", contentType(r))
+	w.Header()["Content-Type"] = contentType(r)
 	w.WriteHeader(http.StatusOK)
 }
 
