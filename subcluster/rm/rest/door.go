@@ -113,6 +113,11 @@ func (o *Door) Mount(r chi.Router) {
 		r.Post("/containers/{containerid}/signal/{command}", o.signal)
 		o.mountOff(r)
 	})
+	// What dashboards poll has a way past the mount, which costs these more than
+	// they themselves do. It is of this path and method alone: with a slash at
+	// the end or as a HEAD they are found below the mount.
+	r.With(o.identify).Get("/ws/v1/cluster/info", o.info)
+	r.With(o.identify).Get("/ws/v1/cluster/metrics", o.metrics)
 	r.Get("/jmx", o.jmx)
 	r.Get("/conf", o.configuration)
 	r.Get("/isActive", func(w http.ResponseWriter, r *http.Request) {
