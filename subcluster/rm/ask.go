@@ -153,14 +153,14 @@ func (m *Machine) setCount(w *want, count int32, s *size) {
 
 // countDown is setCount for one container less.
 func (m *Machine) countDown(w *want) {
-	a, v := w.attempt.app, &w.size.v
+	a, s := w.attempt.app, w.size
 	w.count--
 	m.unblock(w)
 	m.appChanged(a)
-	a.pending.sub(v)
+	s.addTo(&a.pending, -1)
 	a.pendingCount--
 	for q := a.queue; q != nil; q = q.parent {
-		q.pending.sub(v)
+		s.addTo(&q.pending, -1)
 		q.pendingCount--
 	}
 }

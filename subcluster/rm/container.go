@@ -135,7 +135,7 @@ func (m *Machine) grant(w *want, n *node, at level3, reason Reason) {
 func (m *Machine) attach(c *container, n *node) {
 	n.put(c)
 	c.origin.live.put(c.seq, c)
-	n.free.sub(&c.size.v)
+	c.size.addTo(&n.free, -1)
 	m.placeInIndex(n)
 	m.count.containers++
 	m.charge(c.owner.app, c.size, 1)
@@ -151,7 +151,7 @@ func (m *Machine) end(c *container, s containerState, exit int32, diagnostics st
 	}
 	n.take(c)
 	c.origin.live.drop(c.seq)
-	n.free.add(&c.size.v)
+	c.size.addTo(&n.free, 1)
 	m.placeInIndex(n)
 	m.roomOn(n)
 	m.count.containers--

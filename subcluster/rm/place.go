@@ -289,16 +289,16 @@ func (q *queue) hasReady() bool {
 func (m *Machine) charge(a *app, s *size, sign int64) {
 	m.appChanged(a)
 	m.accrue(a)
-	a.used.addTimes(&s.v, sign)
+	s.addTo(&a.used, sign)
 	a.containers += int32(sign)
 	u := a.user
-	u.used.addTimes(&s.v, sign)
+	s.addTo(&u.used, sign)
 	if u.waitingApps > 0 {
-		a.queue.leaf.usedByActive.addTimes(&s.v, sign)
+		s.addTo(&a.queue.leaf.usedByActive, sign)
 	}
 	a.rerank()
 	for q := a.queue; q != nil; q = q.parent {
-		q.used.addTimes(&s.v, sign)
+		s.addTo(&q.used, sign)
 		q.containers += int32(sign)
 		if q.slot != 0 {
 			q.rerank()

@@ -106,10 +106,10 @@ func (m *Machine) unreserve(h *reservation) {
 
 func (m *Machine) heldCharge(a *app, s *size, sign int64) {
 	m.appChanged(a)
-	a.held.addTimes(&s.v, sign)
+	s.addTo(&a.held, sign)
 	a.heldContainers += int32(sign)
 	for q := a.queue; q != nil; q = q.parent {
-		q.held.addTimes(&s.v, sign)
+		s.addTo(&q.held, sign)
 		q.heldContainers += int32(sign)
 	}
 	if sign < 0 {

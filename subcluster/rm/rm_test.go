@@ -187,3 +187,41 @@ func TestAnAskFindsRoomInTheSameCall(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 }
+
+// A further resource type is counted on nodes, applications, users and queues as
+// memory and vcores are, and comes back with its container.
+func TestFurtherResourceTypesAreCounted(t *testing.T) {
+	gpus := func(mb, n int64) creel.Resource {
+		return creel.NewResource(mb, 1, creel.Amount{Name: "yarn.io/gpu", Value: n})
+	}
+	w := newWorld(t, func(c *Config) {
+		c.Queues.Calculator = Dominant
+		c.ResourceTypes = []ResourceType{{Name: "yarn.io/gpu"}}
+	})
+	if _, err := w.m.RegisterNode(w.now, &RegisterNode{ID: creel.NodeID{Host: "n1", Port: 1}, Resource: creel.NewResource(16384, 16, creel.Amount{Name: "yarn.io/gpu", Value: 5})}); err != nil {
+		t.Fatal(err)
+	}
+	id := w.unmanaged("alice", "default")
+	out := w.asks(id, Ask{Priority: 1, ResourceName: "*", Resource: gpus(1024, 2), Count: 3}, ask(2, "*", 2048, 1, 2))
+	w.audit()
+	if len(out.Granted) != 4 || out.PendingContainers != 1 {
+		t.Fatalf("granted %d, pending %d, want 4 and the third with GPUs", len(out.Granted), out.PendingContainers)
+	}
+	var used creel.Resource
+	for _, g := range out.Granted {
+		used = used.Add(g.Resource)
+	}
+	if !used.Equal(gpus(6144, 4).Add(creel.Resource{VCores: 3})) {
+		t.Fatal(used)
+	}
+	if v, _ := w.m.App(id.Application); !v.Used.Equal(used) || !v.Pending.Equal(gpus(1024, 2)) {
+		t.Fatalf("used %v, pending %v", v.Used, v.Pending)
+	}
+	if out = w.release(id, out.Granted[0].ID); len(out.Granted) != 1 {
+		t.Fatalf("the GPUs that came back were not given: %+v", out)
+	}
+	w.audit()
+	if v, _ := w.m.App(id.Application); !v.Used.Equal(used) || !v.Pending.IsZero() {
+		t.Fatalf("used %v, pending %v", v.Used, v.Pending)
+	}
+}

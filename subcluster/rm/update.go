@@ -129,10 +129,10 @@ func (m *Machine) updated(t *attempt, c *container, kind UpdateKind) {
 func (m *Machine) setSize(c *container, s *size) {
 	a := c.owner.app
 	m.charge(a, c.size, -1)
-	c.node.free.add(&c.size.v)
+	c.size.addTo(&c.node.free, 1)
 	c.size = s
 	m.charge(a, s, 1)
-	c.node.free.sub(&s.v)
+	s.addTo(&c.node.free, -1)
 	m.placeInIndex(c.node)
 	m.roomOn(c.node)
 }

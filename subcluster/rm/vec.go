@@ -191,15 +191,31 @@ func (t *types) dominant(v, total *vec) float64 {
 
 // size is a container size, one for all containers and asks that are equal.
 type size struct {
-	v   vec
-	res creel.Resource
+	v     vec
+	plain bool // it has memory and vcores alone, as most do
+	res   creel.Resource
+}
+
+// addTo adds the size n times to v. A grant and an end do it some twenty times.
+func (s *size) addTo(v *vec, n int64) {
+	v[mem] += s.v[mem] * n
+	v[cpu] += s.v[cpu] * n
+	if !s.plain {
+		s.addOthers(v, n)
+	}
+}
+
+func (s *size) addOthers(v *vec, n int64) {
+	for i := 2; i < MaxTypes; i++ {
+		v[i] += s.v[i] * n
+	}
 }
 
 func (m *Machine) size(v vec) *size {
 	if s, ok := m.sizes[v]; ok {
 		return s
 	}
-	s := &size{v: v, res: m.t.resource(&v)}
+	s := &size{v: v, plain: v == vec{v[mem], v[cpu]}, res: m.t.resource(&v)}
 	m.sizes[v] = s
 	return s
 }
