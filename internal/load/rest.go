@@ -157,7 +157,9 @@ func (w *webConn) do(head []byte) (n int64, keep bool, err error) {
 			_, err = readLine(w.r) // the end of an empty trailer
 		}
 	case h.length >= 0:
-		n, err = io.CopyN(io.Discard, w.r, h.length)
+		var skipped int
+		skipped, err = w.r.Discard(int(h.length)) // without what io.CopyN makes for each
+		n = int64(skipped)
 	case h.status != http.StatusNoContent && h.status != http.StatusNotModified:
 		h.close = true
 		n, err = io.Copy(io.Discard, w.r)
@@ -201,11 +203,17 @@ func readHead(r *bufio.Reader) (h webHead, err error) {
 		if err != nil || len(line) == 0 {
 			return h, err
 		}
-		name, value, ok := bytes.Cut(line, []byte(":"))
-		if !ok {
+		colon := bytes.IndexByte(line, ':')
+		if colon < 0 {
 			return h, errHead
 		}
-		value = bytes.TrimSpace(value)
+		name := line[:colon]
+		switch colon { // most headers are told by the length of their name
+		case len("Connection"), len("Content-Length"), len("Transfer-Encoding"):
+		default:
+			continue
+		}
+		value := bytes.TrimSpace(line[colon+1:])
 		switch {
 		case bytes.EqualFold(name, []byte("Content-Length")):
 			if h.length, err = strconv.ParseInt(string(value), 10, 64); err != nil || h.length < 0 {
@@ -228,5 +236,8 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		}
 		return nil, err
 	}
-	return bytes.TrimRight(line, "\r\n"), nil
+	if n := len(line) - 2; n >= 0 && line[n] == '\r' {
+		return line[:n], nil
+	}
+	return line[:len(line)-1], nil
 }
