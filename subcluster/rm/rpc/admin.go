@@ -35,7 +35,7 @@ func admin[T any](ctx context.Context, d *Daemon, name string, order func() (T, 
 	return order()
 }
 
-// tell runs f in the owner's goroutine and gives its error.
+// tell has the owner run f and gives its error.
 func (d *Daemon) tell(ctx context.Context, f func(m *rm.Machine, now time.Time) error) error {
 	var result error
 	err := d.Query(ctx, func(m *rm.Machine, now time.Time) {

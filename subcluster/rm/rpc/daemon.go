@@ -37,6 +37,7 @@ type Daemon struct {
 	actions []rm.Action
 	answers chan []func()
 	box     mailbox
+	owner   owning
 	changed bool          // since changes was last counted up; owner's
 	changes atomic.Uint64 // what happened to applications, nodes and queues beyond the numbers that move with every heartbeat
 	reads   int           // events of this batch that changed nothing; owner's

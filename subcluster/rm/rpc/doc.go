@@ -5,11 +5,14 @@
 // YARN's four protocols to clients, masters, nodes and administrators.
 //
 //	door (connection's goroutine)      decode, check who asks, post, return ErrLater
-//	owner (one goroutine)              machine calls in batches; Save actions into one
+//	owner (one at a time)              machine calls in batches; Save actions into one
 //	                                   journal transaction; answers copied out
 //	journal                            one sync for a batch or many; then Saved
 //	responders (one for each core)     mint tokens, encode, send
 //	launcher (bounded)                 startContainers and stopContainers on nodes
+//
+// The owner is a goroutine that wakes for what was posted and for timers, or the
+// connection of a master that calls while nobody owns the machine.
 //
 // A node's heartbeat is decoded but for what its last one said in the same bytes
 // of containers that run; see beat.go.
@@ -18,6 +21,6 @@
 // states are answered after the journal's sync.
 //
 // Others (the REST door, a federation's heartbeat) read through [Daemon.Query],
-// which runs a function in the owner's goroutine, and write through the methods
-// named like the protocol's calls.
+// whose function the owner runs, and write through the methods named like the
+// protocol's calls.
 package rpc

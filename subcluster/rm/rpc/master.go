@@ -78,7 +78,7 @@ func (p *masterDoor) Allocate(ctx context.Context, req *pb.AllocateRequestProto)
 	d, who, reply := p.d, held(ctx), hrpc.LaterSending(ctx)
 	ask := decodeAllocate(req)
 	d.metrics.Allocates.Add(1)
-	err := d.box.post(func(m *rm.Machine, now time.Time) func() {
+	err := d.ask(func(m *rm.Machine, now time.Time) func() {
 		answer, err := m.Allocate(now, who.Attempt, ask)
 		if err != nil {
 			return func() { reply(nil, err) }

@@ -29,10 +29,9 @@ func callerOf(ctx context.Context) Caller {
 	return Caller{User: c.Identity.User, RealUser: c.Identity.RealUser, Remote: c.Remote, Request: c.CallerContext.Context}
 }
 
-// op is one call to the machine: run works in the owner's goroutine, and what
-// it returns makes the answer in a responder. A durable op is answered only
-// when what it did is in the journal. A named op changes something and leaves a
-// line of audit.
+// op is one call to the machine: the owner runs run, and what it returns makes
+// the answer in a responder. A durable op is answered only when what it did is in
+// the journal. A named op changes something and leaves a line of audit.
 type op[T any] struct {
 	run     func(m *rm.Machine, now time.Time) func() (T, error)
 	durable bool

@@ -5,6 +5,7 @@ package rpc
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,7 +20,7 @@ import (
 // leave: enough to share a wake-up, few enough not to be felt.
 const batchEvents = 256
 
-// event is something to do in the owner's goroutine. It must not block. What it
+// event is something for the owner to do. It must not block. What it
 // returns, if anything, is run by a responder afterwards.
 type event func(m *rm.Machine, now time.Time) (after func())
 
@@ -36,6 +37,15 @@ var errStopping = &creel.Error{Kind: creel.ErrUnavailable, What: "the ResourceMa
 
 // post hands an event to the owner; an error means that it will not run.
 func (b *mailbox) post(e event) error {
+	err := b.add(e)
+	if err == nil {
+		b.poke()
+	}
+	return err
+}
+
+// add is post without waking anybody.
+func (b *mailbox) add(e event) error {
 	b.mu.Lock()
 	switch {
 	case b.closed:
@@ -47,8 +57,13 @@ func (b *mailbox) post(e event) error {
 	}
 	b.events = append(b.events, e)
 	b.mu.Unlock()
-	b.poke()
 	return nil
+}
+
+func (b *mailbox) empty() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.events) == 0
 }
 
 // must posts what may not be lost and is bounded by its own nature: news from
@@ -110,33 +125,94 @@ type waiter struct {
 	run    func()
 }
 
-// own is the owner: the only goroutine that touches the machine.
+// owning is who owns the machine, and everything that is said to be the owner's:
+// whoever holds the lock, one at a time. Who lets go of it looks into the mailbox
+// once more, so that who found it held need not wake anybody.
+type owning struct {
+	sync.Mutex
+	events []event   // of the turn
+	armed  time.Time // when own wakes at the latest; zero: never
+	asks   bool      // the owner is one who asks,
+	answer func()    // and gives this answer himself
+}
+
+// own owns the machine from time to time: when something was posted, and when
+// time is due to bring something. Once it has returned nobody owns it any more.
 func (d *Daemon) own(ctx context.Context) error {
-	var events []event
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	defer d.refuseRest()
+	o := &d.owner
 	for {
-		events = d.box.take(events)
-		if err := d.turn(events); err != nil {
-			return err
-		}
-		clear(events)
-		if len(events) > 0 {
-			continue
+		o.Lock()
+		for more := true; more; {
+			var err error
+			if more, err = d.empty(); err != nil {
+				return err
+			}
 		}
 		wait := time.Hour
-		if deadline := d.m.NextDeadline(); !deadline.IsZero() {
-			wait = max(time.Until(deadline), time.Millisecond)
+		if o.armed = d.m.NextDeadline(); !o.armed.IsZero() {
+			wait = max(time.Until(o.armed), time.Millisecond)
+		}
+		o.Unlock()
+		if !d.box.empty() {
+			continue
 		}
 		timer.Reset(wait)
 		select {
 		case <-d.box.wake:
 		case <-timer.C:
 		case <-ctx.Done():
+			o.Lock() // for good
 			return nil
 		}
 	}
+}
+
+// empty is a turn with everything that waits in the mailbox; it tells whether
+// anything did.
+func (d *Daemon) empty() (some bool, err error) {
+	o := &d.owner
+	o.events = d.box.take(o.events)
+	err = d.turn(o.events)
+	clear(o.events)
+	return len(o.events) > 0, err
+}
+
+// ask is post for a caller that has nothing else to do before the answer comes:
+// when nobody owns the machine he does for one turn, and a single answer he gives
+// himself when he has let go of it. That spares waking one goroutine for the
+// event and another one for the answer.
+func (d *Daemon) ask(e event) error {
+	if err := d.box.add(e); err != nil {
+		return err
+	}
+	o := &d.owner
+	if !o.TryLock() {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			// The machine is of no use any more: nobody may catch this.
+			go panic(fmt.Sprintf("%v\n%s", p, debug.Stack()))
+			select {}
+		}
+	}()
+	o.asks = true
+	_, err := d.empty()
+	next := d.m.NextDeadline()
+	sooner := !next.IsZero() && (o.armed.IsZero() || next.Before(o.armed))
+	answer := o.answer
+	o.asks, o.answer = false, nil
+	o.Unlock()
+	if err != nil || sooner || !d.box.empty() {
+		d.box.poke() // own finds the same error, sets its timer, or goes on
+	}
+	if answer != nil {
+		answer()
+	}
+	return nil
 }
 
 // turn is one round: what became durable, what time brought, what was posted,
@@ -263,9 +339,12 @@ func (d *Daemon) settle(now time.Time) {
 
 // respond hands finished answers to the responders, a few at a time so that
 // every core takes part. A full queue holds the owner back, which fills the
-// mailbox, which tells callers to come again.
+// mailbox, which tells callers to come again. One who asks takes one himself.
 func (d *Daemon) respond() {
 	const chunk = 16
+	if o := &d.owner; o.asks && o.answer == nil && len(d.out) == 1 {
+		o.answer, d.out[0], d.out = d.out[0], nil, d.out[:0]
+	}
 	for out := d.out; len(out) > 0; {
 		n := min(chunk, len(out))
 		d.answers <- append([]func(){}, out[:n]...)
@@ -291,7 +370,7 @@ func (d *Daemon) refuseRest() {
 	close(d.stopped)
 }
 
-// Query runs f in the owner's goroutine and waits for it. f must not block, only
+// Query has the owner run f and waits for it. f must not block, only
 // reads, and what it keeps of the machine must be copies (its views are).
 func (d *Daemon) Query(ctx context.Context, f func(m *rm.Machine, now time.Time)) error {
 	done := make(chan struct{})
