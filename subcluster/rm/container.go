@@ -33,10 +33,10 @@ func (s containerState) public() creel.ContainerState {
 	return creel.ContainerComplete
 }
 
-// container is one live container; ended ones are reused. Its end touches only
-// the first of its two cache lines, and no other container: where it stands
-// among those of its node, of its attempt and of those not seen running are
-// places in arrays.
+// container is one live container; ended ones are reused. Its end looks at the
+// first of its two cache lines only (the second is wiped), and at no other
+// container: where it stands among those of its node, of its attempt and of
+// those not seen running are places in arrays.
 type container struct {
 	seq       int64    // ContainerID.ID
 	origin    *attempt // whose number is in its id
@@ -192,7 +192,7 @@ const warmed = 16
 func (m *Machine) warm(list []*container) {
 	sum := int32(0)
 	for _, c := range list {
-		sum += c.slot
+		sum += c.slot + int32(c.created)
 	}
 	for _, c := range list {
 		if n := c.node; n != nil {
@@ -238,6 +238,18 @@ func (m *Machine) warmApp(a *app) {
 		p := t.live.pages[k-1]
 		if p.list[t.lastSeq&(1<<pageBits-1)] != nil {
 			sum++
+		}
+	}
+	m.warmth += int32(sum)
+}
+
+// warmCall reads ahead what else a call with asks will touch: the names in it,
+// and where its answer goes.
+func (m *Machine) warmCall(t *attempt, asks []Ask) {
+	sum := int64(0)
+	for i := range asks[:min(len(asks), warmed)] {
+		if s := asks[i].ResourceName; s != "" {
+			sum += int64(s[0])
 		}
 	}
 	if last := t.answer; last != nil {
