@@ -116,14 +116,15 @@ func (d *Daemon) encodeAnswer(who token.AMRM, a *rm.Answer, nodes []rm.NodeView,
 	}
 	if len(a.Granted) > 0 {
 		r.AllocatedContainers = make([]*pb.ContainerProto, len(a.Granted))
+		memory := make([]pb.ContainerProto, len(a.Granted))
 		for i := range a.Granted {
-			r.AllocatedContainers[i] = t.containerProto(&a.Granted[i])
+			r.AllocatedContainers[i] = t.fill(&memory[i], &a.Granted[i])
 		}
 	}
 	if len(a.Completed) > 0 {
 		r.CompletedContainerStatuses = make([]*pb.ContainerStatusProto, len(a.Completed))
 		for i := range a.Completed {
-			r.CompletedContainerStatuses[i] = completedStatus(&a.Completed[i])
+			r.CompletedContainerStatuses[i] = t.completed(&a.Completed[i])
 		}
 	}
 	for _, node := range a.NMTokens {
@@ -162,9 +163,9 @@ func (d *Daemon) encodeAnswer(who token.AMRM, a *rm.Answer, nodes []rm.NodeView,
 	return r
 }
 
-// completedStatus is the end of a container as its master is told: the node's
-// own message where there is one, so that fields we do not know survive.
-func completedStatus(c *rm.Completed) *pb.ContainerStatusProto {
+// completed is the end of a container as its master is told: the node's own
+// message where there is one, so that fields we do not know survive.
+func (t *mint) completed(c *rm.Completed) *pb.ContainerStatusProto {
 	if s, ok := c.Message.(*pb.ContainerStatusProto); ok && s.GetExitStatus() == c.ExitStatus && s.GetState() == pb.ContainerStateProto_C_COMPLETE {
 		return s
 	}
@@ -174,6 +175,6 @@ func completedStatus(c *rm.Completed) *pb.ContainerStatusProto {
 	}
 	return &pb.ContainerStatusProto{
 		ContainerId: pb.FromContainerID(c.ID), State: pb.ContainerStateProto_C_COMPLETE.Enum(), Diagnostics: &c.Diagnostics,
-		ExitStatus: &c.ExitStatus, Capability: pb.FromResource(c.Resource), ExecutionType: &execution,
+		ExitStatus: &c.ExitStatus, Capability: t.resourceOf(c.Resource), ExecutionType: &execution,
 	}
 }

@@ -181,6 +181,26 @@ type mint struct {
 	s     *secrets
 	m     *minter
 	about *appSecrets
+
+	// Of the last container: those of a wave are alike, and an answer in which
+	// they share these takes a third less memory.
+	resource      creel.Resource
+	resourceProto *pb.ResourceProto
+	priority      *pb.PriorityProto
+}
+
+func (t *mint) resourceOf(r creel.Resource) *pb.ResourceProto {
+	if t.resourceProto == nil || !r.Equal(t.resource) {
+		t.resource, t.resourceProto = r, pb.FromResource(r)
+	}
+	return t.resourceProto
+}
+
+func (t *mint) priorityOf(n int32) *pb.PriorityProto {
+	if t.priority == nil || t.priority.GetPriority() != n {
+		t.priority = pb.FromPriority(n)
+	}
+	return t.priority
 }
 
 func (t *mint) service(node creel.NodeID) string {
@@ -215,19 +235,17 @@ func (t *mint) container(g *rm.Grant) token.Token {
 // containerProto is a grant as its master gets it. The grant must live as long
 // as the message.
 func (t *mint) containerProto(g *rm.Grant) *pb.ContainerProto {
-	execution := pb.ExecutionTypeProto(g.ExecutionType)
-	return &pb.ContainerProto{
-		Id:                  pb.FromContainerID(g.ID),
-		NodeId:              pb.FromNodeID(g.Node),
-		NodeHttpAddress:     &g.HTTPAddress,
-		Resource:            pb.FromResource(g.Resource),
-		Priority:            pb.FromPriority(g.Priority),
-		ContainerToken:      t.container(g).Proto(),
-		ExecutionType:       &execution,
-		AllocationRequestId: &g.AllocationRequestID,
-		Version:             &g.Version,
-		AllocationTags:      g.Tags,
-	}
+	return t.fill(new(pb.ContainerProto), g)
+}
+
+// fill is containerProto in given memory.
+func (t *mint) fill(c *pb.ContainerProto, g *rm.Grant) *pb.ContainerProto {
+	c.Id, c.NodeId, c.NodeHttpAddress = pb.FromContainerID(g.ID), pb.FromNodeID(g.Node), &g.HTTPAddress
+	c.Resource, c.Priority = t.resourceOf(g.Resource), t.priorityOf(g.Priority)
+	c.ContainerToken = t.container(g).Proto()
+	c.ExecutionType = new(pb.ExecutionTypeProto(g.ExecutionType))
+	c.AllocationRequestId, c.Version, c.AllocationTags = &g.AllocationRequestID, &g.Version, g.Tags
+	return c
 }
 
 // amrmToken is what a master shows us. Its service is empty: the master fills
