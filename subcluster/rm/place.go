@@ -208,6 +208,7 @@ func (m *Machine) enroll(a *app) {
 	for ; q.parent != nil; q = q.parent {
 		q.least.min(&least)
 		if q.parked {
+			q.limited = true // nothing was tried: who is given back something must know
 			m.unpark(q)
 		} else if q.slot == 0 {
 			q.enter()

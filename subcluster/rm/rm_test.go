@@ -225,3 +225,26 @@ func TestFurtherResourceTypesAreCounted(t *testing.T) {
 		t.Fatalf("used %v, pending %v", v.Used, v.Pending)
 	}
 }
+
+// A queue that its maximum stopped while room was offered gets what that room
+// still holds when the maximum loosens, also when its master spoke meanwhile.
+func TestAHeartbeatDoesNotForgetThatTheMaximumStoppedAQueue(t *testing.T) {
+	w := newWorld(t, func(c *Config) {
+		c.Queues.Scheduler = Fair
+		c.Queues.Root.Children = []Queue{{Name: "a", Capacity: WeightOf(1), MaxCapacity: AbsoluteOf(creel.Resource{MemoryMB: 12288, VCores: 100}), MaxAMPercent: 1}}
+	})
+	w.node("n1", 4096, 100, "")
+	id := w.unmanaged("alice", "root.a")
+	big := w.asks(id, ask(1, "*", 4096, 1, 1)).Granted[0].ID
+	w.asks(id, ask(2, "*", 3072, 1, 4))
+	w.node("n0", 1024, 100, "")  // too small; after it nobody is to be tried again for a change of the cluster
+	w.node("n2", 16384, 100, "") // two fit under the maximum
+	if out := w.asks(id); len(out.Granted) != 2 || out.PendingContainers != 2 {
+		t.Fatalf("%+v", out)
+	}
+	// The third goes where the big one was, the fourth beside the first two.
+	if out := w.release(id, big); len(out.Granted) != 2 {
+		t.Fatalf("%d granted, %d wait while n2 has room and the queue may have more", len(out.Granted), out.PendingContainers)
+	}
+	w.audit()
+}
