@@ -12,8 +12,9 @@ const ballastSize = 256 << 20
 // pages. The collector runs when the heap has doubled: with 30 MB alive and
 // 200 MB of requests a second that is seven times a second, a third of a
 // daemon's processor; and while it runs, 25 ms at a time, it takes every core
-// that is idle for a moment, which is what the slowest answers wait for. Whoever sets GOGC or GOMEMLIMIT is left alone. The
-// function it returns lets go of it.
+// that is idle for a moment, which is what the slowest answers wait for.
+// Whoever sets GOGC or GOMEMLIMIT is left alone. The function it returns lets
+// go of it.
 func ballast() (release func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}

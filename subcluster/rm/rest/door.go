@@ -56,7 +56,7 @@ type Door struct {
 	infoDoc    [2]atomic.Pointer[[]byte] // JSON and XML; nothing of it changes
 	sizes      sync.Map                  // of the last document by its root's name, for the next one's buffer
 
-	// Touched within Query only, which runs in one goroutine.
+	// Touched within Query only: the machine has one owner at a time.
 	use   nodeUse
 	useAt time.Time
 }
@@ -194,7 +194,7 @@ func (o *Door) caller(r *http.Request) rmrpc.Caller {
 	return rmrpc.Caller{User: user, RealUser: real, Remote: remote(r), Request: r.Header.Get("X-Request-Id")}
 }
 
-// read runs a question in the machine's goroutine.
+// read has the machine's owner run a question.
 func (o *Door) read(ctx context.Context, f func(m *rm.Machine, now time.Time)) error {
 	return o.d.Query(ctx, f)
 }

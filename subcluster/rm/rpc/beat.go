@@ -100,11 +100,7 @@ func (b *beat) decodeNews(in []byte) (before []said, ok bool) {
 	b.list = b.list[:0]
 	start, end := -1, 0
 	for at := 0; at < len(in); {
-		number, kind, n := protowire.ConsumeTag(in[at:])
-		if n < 0 {
-			return nil, false
-		}
-		size := protowire.ConsumeFieldValue(number, kind, in[at+n:])
+		number, kind, size := protowire.ConsumeField(in[at:])
 		if size < 0 {
 			return nil, false
 		}
@@ -112,9 +108,9 @@ func (b *beat) decodeNews(in []byte) (before []said, ok bool) {
 			if kind != protowire.BytesType || start >= 0 {
 				return nil, false
 			}
-			start, end = at, at+n+size
+			start, end = at, at+size
 		}
-		at += n + size
+		at += size
 	}
 	if start < 0 {
 		return nil, false
@@ -124,10 +120,15 @@ func (b *beat) decodeNews(in []byte) (before []said, ok bool) {
 	if r.UnmarshalVT(in[:start]) != nil || r.UnmarshalVT(in[end:]) != nil {
 		return nil, false
 	}
-	_, _, n := protowire.ConsumeTag(in[start:])
-	status, _ := protowire.ConsumeBytes(in[start+n:])
 	r.NodeStatus = &pb.NodeStatusProto{}
-	return b.decodeStatus(status)
+	return b.decodeStatus(content(in[start:end]))
+}
+
+// content is what a field of bytes holds, which was consumed before.
+func content(field []byte) []byte {
+	_, _, n := protowire.ConsumeTag(field)
+	value, _ := protowire.ConsumeBytes(field[n:])
+	return value
 }
 
 // Numbers of fields.
@@ -142,15 +143,11 @@ func (b *beat) decodeStatus(in []byte) (before []said, ok bool) {
 	pending, next := 0, 0 // in[pending:at] is to be decoded; before[next] is expected
 	named := false
 	for at := 0; at < len(in); {
-		number, kind, n := protowire.ConsumeTag(in[at:])
-		if n < 0 {
-			return nil, false
-		}
-		size := protowire.ConsumeFieldValue(number, kind, in[at+n:])
+		number, kind, size := protowire.ConsumeField(in[at:])
 		if size < 0 {
 			return nil, false
 		}
-		from, to := at, at+n+size
+		from, to := at, at+size
 		at = to
 		if number != nodeID && number != containersStatuses {
 			continue
@@ -158,7 +155,7 @@ func (b *beat) decodeStatus(in []byte) (before []said, ok bool) {
 		if kind != protowire.BytesType {
 			return nil, false
 		}
-		value, _ := protowire.ConsumeBytes(in[from+n : to])
+		value := content(in[from:to])
 		if number == nodeID {
 			host, port, good := readNodeID(value)
 			if named || !good {
