@@ -249,7 +249,7 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	for _, c := range t.fresh { // see warm
 		n := c.node
 		sum += n.id.Port + int32(len(n.http)) + int32(c.created)
-		if k := n.serial / 64; k < len(t.tokens) && k < len(t.ran) {
+		if k := int(n.serial) / 64; k < len(t.tokens) && k < len(t.ran) {
 			sum += int32(t.tokens[k]) + int32(t.ran[k])
 		}
 	}
@@ -305,13 +305,13 @@ func (m *Machine) token(t *attempt, n *node) bool {
 		t.tokenEpoch = m.tokenEpoch
 		clear(t.tokens)
 	}
-	if t.tokens.has(n.serial) {
+	if t.tokens.has(int(n.serial)) {
 		return false
 	}
-	t.tokens.set(n.serial)
+	t.tokens.set(int(n.serial))
 	// The application's end must be told where anything of it ran, or the node
 	// keeps it, and its logs, for ever.
-	t.ran.set(n.serial)
+	t.ran.set(int(n.serial))
 	return true
 }
 
@@ -319,7 +319,7 @@ func (m *Machine) token(t *attempt, n *node) bool {
 func (m *Machine) voidTokens(n *node) {
 	for _, a := range m.appList {
 		if t := a.current; t != nil {
-			t.tokens.drop(n.serial)
+			t.tokens.drop(int(n.serial))
 		}
 	}
 }

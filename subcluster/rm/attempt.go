@@ -205,7 +205,7 @@ func (m *Machine) masterAllocated(t *attempt, c *container) {
 		if c.state == cAllocated {
 			c.state = cAcquired
 		}
-		t.ran.set(c.node.serial)
+		t.ran.set(int(c.node.serial))
 		m.act(LaunchMaster{Attempt: t.id, Container: c.grant(), User: t.app.sub.User, Submitted: instant(t.app.submitted), Context: t.app.sub.Context})
 	})
 }

@@ -99,7 +99,14 @@ func (c *auditor) node(n *node) int32 {
 	if n.hold != nil && (n.hold.node != n || n.hold.want.hold != n.hold || n.hold.want.count <= 0 || !n.state.takes()) {
 		c.fail("node %s: broken reservation", n.id)
 	}
-	mask, at, indexed := n.links.where()
+	room := int64(-1)
+	if m.roomy(n) {
+		room = n.free[mem]
+	}
+	if m.room[n.serial] != room {
+		c.fail("node %s: has room for %d MiB, known as %d", n.id, room, m.room[n.serial])
+	}
+	mask, at, indexed := m.inAll[n.serial].where()
 	if want := m.roomy(n) && !m.ix.full(&n.free); indexed != want {
 		c.fail("node %s: in the index %v, should be %v", n.id, indexed, want)
 	}

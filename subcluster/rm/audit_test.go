@@ -15,7 +15,7 @@ func TestAuditorSeesWhatIsWrong(t *testing.T) {
 		"children sum":        func(m *Machine) { m.tree.root.used[cpu]++ },
 		"the application":     func(m *Machine) { m.appList[0].pendingCount++ },
 		"the user":            func(m *Machine) { m.appList[0].user.used[mem]-- },
-		"the index":           func(m *Machine) { m.ix.drop(m.nodeList[0], &m.nodeList[0].links) },
+		"the index":           func(m *Machine) { m.ix.drop(m.nodeList[0]) },
 		"the container lists": func(m *Machine) { m.nodeList[0].live[0].node = nil },
 	} {
 		w := newWorld(t, nil)

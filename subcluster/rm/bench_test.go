@@ -152,7 +152,8 @@ func BenchmarkChurn(b *testing.B) {
 			}
 			type master struct {
 				id     creel.AttemptID
-				have   []creel.ContainerID
+				have   []creel.ContainerID // the first gone of which are given back; moved up now and then, not at each call
+				gone   int
 				answer *Answer
 				old    [4][]Ask        // places asked for at each priority, to be cancelled as real masters do
 				req    AllocateRequest // made in place each time, so that no garbage of the benchmark's is counted
@@ -191,7 +192,7 @@ func BenchmarkChurn(b *testing.B) {
 					m.have = append(m.have, g.ID)
 				}
 			}
-			ballast := make([]byte, 128<<20)
+			ballast := make([]byte, 256<<20)
 			runtime.GC()
 			done := 0
 			var cpu meter
@@ -201,10 +202,12 @@ func BenchmarkChurn(b *testing.B) {
 					// ready beforehand, so that only the machine's work is measured.
 					rnd.Shuffle(len(masters), func(i, j int) { masters[i], masters[j] = masters[j], masters[i] })
 					for _, m := range masters {
-						k := min(10, len(m.have))
+						k := min(10, len(m.have)-m.gone)
 						m.req.ResponseID = w.ids[m.id]
-						m.req.Release = append(m.req.Release[:0], m.have[:k]...)
-						m.have = append(m.have[:0], m.have[k:]...)
+						m.req.Release = append(m.req.Release[:0], m.have[m.gone:m.gone+k]...)
+						if m.gone += k; m.gone > len(m.have)/2 {
+							m.have, m.gone = append(m.have[:0], m.have[m.gone:]...), 0
+						}
 						want(m, 10)
 					}
 					before := w.m.count.granted

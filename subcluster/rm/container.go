@@ -201,12 +201,6 @@ func (m *Machine) warm(list []*container) {
 	}
 	for _, c := range list {
 		if n := c.node; n != nil && n.live[c.slot] == c {
-			if x := n.links.prev; x != nil {
-				sum += x.count
-			}
-			if x := n.links.next; x != nil {
-				sum += x.count
-			}
 			if c.wait != 0 && m.unlaunched.get(c.wait) == c {
 				sum++
 			}

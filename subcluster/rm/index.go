@@ -17,7 +17,8 @@ import (
 // above; an ask is a whole number of steps, so below that only nodes that fit
 // are ever looked at.
 type index struct {
-	ofRack   bool // it is a rack's: nodes are linked by inRack
+	all      *[]*node // by serial number, as are the next
+	links    *[]links
 	steps    [2]int64
 	shift    [2]int8 // of steps that are powers of two, else -1
 	checkCPU bool
@@ -42,12 +43,15 @@ type grid struct {
 	count int
 	rows  [rows / 64]uint64
 	cols  [rows]uint64
-	cells [rows * cols]*node
+	cells [rows * cols]int32 // first node, as in links
 }
 
-// links hold a node's place in an index.
+// links hold a node's place in an index. Neighbours are serial numbers plus 1;
+// 0 is none. They lie in an array of their own, beside those of other nodes and
+// not in the node: a node that moves changes neighbours that are anywhere, and
+// the array of tens of thousands stays near the processor.
 type links struct {
-	prev, next *node
+	prev, next int32
 	key        int32 // mask of its grid and cell in it, plus 1; 0 = in none
 }
 
@@ -55,13 +59,6 @@ type links struct {
 func (l *links) where() (mask uint32, cell int32, in bool) {
 	k := l.key - 1
 	return uint32(k / (rows * cols)), k % (rows * cols), l.key != 0
-}
-
-func (ix *index) links(n *node) *links {
-	if ix.ofRack {
-		return &n.inRack
-	}
-	return &n.links
 }
 
 // level maps a free amount, in steps, to a row or column.
@@ -96,6 +93,9 @@ func (ix *index) gridFor(mask uint32) *grid {
 
 // extras is the set of further resource types v has any of.
 func extras(v *vec) uint32 {
+	if v[2]|v[3]|v[4]|v[5]|v[6]|v[7] == 0 {
+		return 0
+	}
 	var mask uint32
 	for i := 2; i < MaxTypes; i++ {
 		if v[i] > 0 {
@@ -129,9 +129,10 @@ func shiftOf(step int64) int8 {
 // update puts n where its free room belongs; in says whether it takes
 // containers at all. A node without room is in no cell.
 func (ix *index) update(n *node, in bool) {
-	l := ix.links(n)
+	all := *ix.links
+	l := &all[n.serial]
 	if !in || ix.full(&n.free) {
-		ix.drop(n, l)
+		ix.drop(n)
 		return
 	}
 	mask := extras(&n.free)
@@ -140,31 +141,33 @@ func (ix *index) update(n *node, in bool) {
 	if l.key == key {
 		return
 	}
-	ix.drop(n, l)
+	ix.drop(n)
 	g := ix.gridFor(mask)
 	l.key, l.next = key, g.cells[cell]
-	if l.next != nil {
-		ix.links(l.next).prev = n
+	if l.next != 0 {
+		all[l.next-1].prev = n.serial + 1
 	} else {
 		r, c := cell/cols, cell%cols
 		g.cols[r] |= 1 << c
 		g.rows[r/64] |= 1 << (r % 64)
 	}
-	g.cells[cell] = n
+	g.cells[cell] = n.serial + 1
 	g.count++
 }
 
-func (ix *index) drop(n *node, l *links) {
+func (ix *index) drop(n *node) {
+	all := *ix.links
+	l := &all[n.serial]
 	mask, cell, in := l.where()
 	if !in {
 		return
 	}
 	g := ix.byMask[mask]
-	if l.prev != nil {
-		ix.links(l.prev).next = l.next
+	if l.prev != 0 {
+		all[l.prev-1].next = l.next
 	} else {
 		g.cells[cell] = l.next
-		if l.next == nil {
+		if l.next == 0 {
 			r, c := cell/cols, cell%cols
 			g.cols[r] &^= 1 << c
 			if g.cols[r] == 0 {
@@ -172,8 +175,8 @@ func (ix *index) drop(n *node, l *links) {
 			}
 		}
 	}
-	if l.next != nil {
-		ix.links(l.next).prev = l.prev
+	if l.next != 0 {
+		all[l.next-1].prev = l.prev
 	}
 	g.count--
 	*l = links{}
@@ -216,7 +219,8 @@ func (ix *index) search(g *grid, t *types, need *vec, order NodeOrder, black *bl
 			}
 			c &^= 1 << col
 			looked := 0
-			for n := g.cells[r*cols+col]; n != nil; n = ix.links(n).next {
+			for at := g.cells[r*cols+col]; at != 0; at = (*ix.links)[at-1].next {
+				n := (*ix.all)[at-1]
 				if t.fits(need, &n.free) && !black.bars(n) {
 					return n, skipped
 				}
@@ -271,25 +275,26 @@ func (g *grid) nextRow(low int, order NodeOrder, r int) int {
 // restore puts a node back to where it stood before it was moved: between the
 // neighbours it had, which must be where they were.
 func (ix *index) restore(n *node, was links) {
-	ix.drop(n, ix.links(n))
+	ix.drop(n)
 	mask, cell, in := was.where()
 	if !in {
 		return
 	}
 	g := ix.byMask[mask]
-	*ix.links(n) = was
-	if was.prev != nil {
-		ix.links(was.prev).next = n
+	all, this := *ix.links, n.serial+1
+	all[n.serial] = was
+	if was.prev != 0 {
+		all[was.prev-1].next = this
 	} else {
-		if g.cells[cell] == nil {
+		if g.cells[cell] == 0 {
 			r, c := cell/cols, cell%cols
 			g.cols[r] |= 1 << c
 			g.rows[r/64] |= 1 << (r % 64)
 		}
-		g.cells[cell] = n
+		g.cells[cell] = this
 	}
-	if was.next != nil {
-		ix.links(was.next).prev = n
+	if was.next != 0 {
+		all[was.next-1].prev = this
 	}
 	g.count++
 }

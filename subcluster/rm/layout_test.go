@@ -20,7 +20,7 @@ func TestHotRecordsFillWholeCacheLines(t *testing.T) {
 		is, want uintptr
 	}{
 		{"size of a node", unsafe.Sizeof(node{}), 256},
-		{"place of what grants and ends change of it", unsafe.Offsetof(node{}.live), 128},
+		{"place of what they leave alone", unsafe.Offsetof(node{}.nodeInfo), 128},
 		{"size of a container", unsafe.Sizeof(container{}), 128},
 		{"place of what its end leaves alone", unsafe.Offsetof(container{}.created), 64},
 	} {

@@ -58,57 +58,78 @@ func (m *Machine) userAdmits(u *user) bool {
 	if u.weight == 1 && m.t.fits(&u.used, &u.q.sized().leaf.sure) {
 		return true // whatever the others use
 	}
-	limit := m.userLimit(u)
+	r := m.userRule(u)
 	for i := 0; i < m.t.check; i++ {
-		if u.used[i] > limit[i] {
+		if u.used[i] > r.limit(i) {
 			return false
 		}
 	}
 	return true
 }
 
-// userLimit is what one user of a leaf may use now: what the active users use
+// userLimit is what one user of a leaf may use now.
+func (m *Machine) userLimit(u *user) vec {
+	var v vec
+	r := m.userRule(u)
+	for i := 0; i < m.t.n; i++ {
+		v[i] = r.limit(i)
+	}
+	return v
+}
+
+// userRule is what the limit of a user is made of: what the active users use
 // and one smallest container more, divided among them, so that they grow in
 // step until the queue's maximum stops them; but at least the minimum percent of
 // the queue's guarantee, or of what all its users use and one container more
 // once they are above it; at most the guarantee times the user limit factor.
 // For a user that wants nothing, all count as active. Amounts are rounded up to
 // steps.
-func (m *Machine) userLimit(u *user) vec {
+type userRule struct {
+	m               *Machine
+	q               *queue
+	active          bool // the user wants something
+	above           bool // the queue uses more than its guarantee
+	weight, users   float64
+	percent, factor float64
+}
+
+func (m *Machine) userRule(u *user) userRule {
 	q := u.q.sized()
 	l := q.leaf
-	factor := q.factor()
-	base := q.guaranteed // at least one container, so that tiny queues get on
-	base.max(&m.least)
+	r := userRule{m: m, q: q, active: u.waitingApps > 0, weight: u.weight, percent: l.percent, factor: l.factor}
+	r.users = max(l.allWeights, u.weight)
+	if r.active {
+		r.users = max(l.weights, u.weight)
+	}
+	for i := 0; i < m.t.check && !r.above; i++ {
+		r.above = q.used[i] > max(q.guaranteed[i], m.least[i])
+	}
+	return r
+}
+
+// limit is that of one type.
+func (r *userRule) limit(i int) int64 {
+	least := r.m.least[i]
+	base := max(r.q.guaranteed[i], least) // at least one container, so that tiny queues get on
 	current := base
-	if !m.t.fits(&q.used, &base) {
-		for i := 0; i < m.t.n; i++ {
-			current[i] = max(current[i], q.used[i]+m.least[i])
-		}
+	if r.above {
+		current = max(current, r.q.used[i]+least)
 	}
-	shared, users := l.usedByActive, l.weights
-	if u.waitingApps > 0 {
-		shared.add(&m.least)
+	shared := current
+	if r.active {
+		shared = r.q.leaf.usedByActive[i] + least
+	}
+	x := max(float64(shared)/r.users, float64(current)*r.percent) * r.weight
+	if r.factor >= 0 {
+		x = min(x, float64(base)*r.factor*r.weight)
 	} else {
-		shared, users = current, l.allWeights
+		x = min(x, float64(r.q.max[i]))
 	}
-	users = max(users, u.weight)
-	percent := float64(q.minUserPercent()) / 100
-	var v vec
-	for i := 0; i < m.t.n; i++ {
-		x := max(float64(shared[i])/users, float64(current[i])*percent) * u.weight
-		if factor >= 0 {
-			x = min(x, float64(base[i])*factor*u.weight)
-		} else {
-			x = min(x, float64(q.max[i]))
-		}
-		y := int64(math.Ceil(x - 1e-6))
-		if st := m.step[i]; st > 1 {
-			y = (y + st - 1) / st * st
-		}
-		v[i] = y
+	y := int64(math.Ceil(x - 1e-6))
+	if st := r.m.step[i]; st > 1 {
+		y = (y + st - 1) / st * st
 	}
-	return v
+	return y
 }
 
 // queueLimit is what a leaf may use in all as things stand: its maximum, cut
@@ -134,15 +155,13 @@ func (m *Machine) headroom(a *app) vec {
 	v := m.queueLimit(a.queue)
 	v.sub(&a.queue.used)
 	if m.tree.spec.Scheduler == Capacity {
-		u := m.userLimit(a.user)
-		u.sub(&a.user.used)
-		v.min(&u)
+		r := m.userRule(a.user)
+		for i := 0; i < m.t.n; i++ {
+			v[i] = min(v[i], r.limit(i)-a.user.used[i])
+		}
 	}
-	left := m.total
-	left.sub(&m.tree.root.used)
-	v.min(&left)
 	for i := range v {
-		v[i] = max(v[i], 0)
+		v[i] = max(min(v[i], m.total[i]-m.tree.root.used[i]), 0)
 	}
 	return v
 }

@@ -76,7 +76,7 @@ func (l *living) put(id int64, c *container) {
 func (l *living) drop(id int64) {
 	l.n--
 	k := id&(1<<epochBits-1)>>pageBits - l.first
-	if id>>epochBits != l.epoch || l.older[id] != nil || k < 0 || k >= int64(len(l.pages)) {
+	if id>>epochBits != l.epoch || k < 0 || k >= int64(len(l.pages)) || len(l.older) > 0 && l.older[id] != nil {
 		delete(l.older, id)
 		return
 	}

@@ -39,7 +39,10 @@ type Machine struct {
 
 	// Room.
 	nodes      map[creel.NodeID]*node
-	nodeList   []*node // in order of first registration
+	nodeList   []*node // in order of first registration: by serial number, as are the next three
+	inAll      []links // places in the cluster's index
+	inRack     []links // and in that of the rack
+	room       []int64 // free memory, -1 where nothing may go: what a search through a rack reads of each
 	nodePool   []node  // slab of nodes not handed out yet
 	notes      notes
 	hosts      map[string]*host
@@ -67,6 +70,7 @@ type Machine struct {
 	// Work to settle at the end of a call.
 	dirtyNodes []*node
 	retries    []*queue
+	outranked  []*queue // whose use changed since the order of service was asked for
 	activate   []*queue
 	delayed    heap[*want]
 	opps       int64 // opportunities passed up, by all
@@ -134,7 +138,7 @@ func New(cfg Config) (*Machine, error) {
 			return nil, invalid(fmt.Sprintf("maximum allocation of %s is %d, below the minimum %d", m.t.names[i], m.most[i], m.least[i]), "", "raise the maximum or lower the minimum")
 		}
 	}
-	m.ix = index{steps: [2]int64{max(m.step[mem], 1), max(m.step[cpu], 1)}, checkCPU: m.t.check > 1, needMem: m.least[mem] > 0, needCPU: m.t.check > 1 && m.least[cpu] > 0}
+	m.ix = index{all: &m.nodeList, links: &m.inAll, steps: [2]int64{max(m.step[mem], 1), max(m.step[cpu], 1)}, checkCPU: m.t.check > 1, needMem: m.least[mem] > 0, needCPU: m.t.check > 1 && m.least[cpu] > 0}
 	m.ix.shift = [2]int8{shiftOf(m.ix.steps[mem]), shiftOf(m.ix.steps[cpu])}
 	m.delayed = heap[*want]{less: func(a, b *want) bool { return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial }, slot: func(w *want) *int32 { return &w.slot }}
 	m.timers = heap[*timer]{less: func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }, slot: func(t *timer) *int32 { return &t.slot }}

@@ -11,42 +11,39 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// node is one NodeManager. What decisions touch fills two cache lines of 64
-// bytes, and what grants and ends change beside them, the next two; nodes lie
-// side by side in slabs, so that tens of thousands of them stay near the
-// processor. The rest is in its nodeInfo.
+// node is one NodeManager. What grants and ends look at and change fills two
+// cache lines of 64 bytes; nodes lie side by side in slabs, so that tens of
+// thousands of them stay near the processor. The rest is in its nodeInfo.
 type node struct {
 	free vec // its size less what its containers hold
 
-	*nodeInfo
-	rack    *rack
-	serial  int   // its place in Machine.nodeList
-	links   links // in the cluster's index
-	count   int32 // containers
-	notes   int32 // what it is to be told of its containers; see notes.go
+	live    []*container // with holes: a container keeps its place
+	hole    int32        // place in live that was left last, plus 1; 0 = none known
+	count   int32        // containers
+	serial  int32        // its place in Machine.nodeList
+	notes   int32        // what it is to be told of its containers; see notes.go
 	state   nodeState
 	dirty   bool
 	held    bool // it is reserved: hold is set
 	changed bool // since the auditor looked
+	rack    *rack
+	host    *host
 
-	live []*container // with holes: a container keeps its place
+	*nodeInfo
 	id   creel.NodeID
-	host *host
-	hole int32 // place in live that was left last, plus 1; 0 = none known
+	http string
+	hold *reservation
+	beat int64
 
-	responseID int32
-	http       string
-	hold       *reservation
-	answer     *NodeAnswer
-	beat       int64
 	beatLink   link[*node]
-	_          [8]byte
+	answer     *NodeAnswer
+	responseID int32
+	_          [36]byte
 }
 
 // nodeInfo is what is looked at when a node is told of, or speaks.
 type nodeInfo struct {
 	total         vec
-	inRack        links // in its rack's index
 	registrations uint32
 	override      bool // its size was set here, not by itself
 	recovered     bool // it came with containers of an earlier life: they are not ours to refuse
@@ -106,9 +103,10 @@ func (m *Machine) newNode(id creel.NodeID) *node {
 	}
 	n := &m.nodePool[0]
 	m.nodePool = m.nodePool[1:]
-	n.nodeInfo, n.id, n.host, n.serial = &nodeInfo{}, id, m.host(id.Host), len(m.nodeList)
+	n.nodeInfo, n.id, n.host, n.serial = &nodeInfo{}, id, m.host(id.Host), int32(len(m.nodeList))
 	n.host.nodes = append(n.host.nodes, n)
 	m.nodeList = append(m.nodeList, n)
+	m.inAll, m.inRack, m.room = append(m.inAll, links{}), append(m.inRack, links{}), append(m.room, -1)
 	return n
 }
 
@@ -132,12 +130,14 @@ const (
 type host struct {
 	name  string
 	nodes []*node
+	one   [1]*node // where nodes begins
 }
 
 func (m *Machine) host(name string) *host {
 	h := m.hosts[name]
 	if h == nil {
 		h = &host{name: name}
+		h.nodes = h.one[:0]
 		m.hosts[name] = h
 	}
 	return h
@@ -147,7 +147,7 @@ func (m *Machine) host(name string) *host {
 // one is looked through.
 type rack struct {
 	name  string
-	nodes []*node
+	nodes []int32 // by serial number
 	ix    *index
 }
 
@@ -162,16 +162,15 @@ func (r *rack) find(m *Machine, w *want) *node {
 		return r.ix.find(&m.t, &w.size.v, w.attempt.app.queue.order, &w.attempt.black)
 	}
 	var best *node
-	for _, n := range r.nodes {
-		if !m.roomy(n) || !m.t.fits(&w.size.v, &n.free) || w.attempt.black.bars(n) {
+	need, pack := w.size.v[mem], w.attempt.app.queue.order == Pack
+	room := int64(0) // of best
+	for _, serial := range r.nodes {
+		has := m.room[serial]
+		if has < need || best != nil && (pack && has >= room || !pack && has <= room) {
 			continue
 		}
-		better := best == nil || n.free[mem] > best.free[mem]
-		if w.attempt.app.queue.order == Pack && best != nil {
-			better = n.free[mem] < best.free[mem]
-		}
-		if better {
-			best = n
+		if n := m.nodeList[serial]; m.t.fits(&w.size.v, &n.free) && !w.attempt.black.bars(n) {
+			best, room = n, has
 		}
 	}
 	return best
@@ -179,7 +178,7 @@ func (r *rack) find(m *Machine, w *want) *node {
 
 func (r *rack) add(m *Machine, n *node) {
 	n.rackSlot = len(r.nodes)
-	r.nodes = append(r.nodes, n)
+	r.nodes = append(r.nodes, n.serial)
 	if r.ix == nil && len(r.nodes) >= bigRack && len(m.rackList) > 1 {
 		r.makeIndex(m)
 	}
@@ -187,19 +186,20 @@ func (r *rack) add(m *Machine, n *node) {
 
 func (r *rack) makeIndex(m *Machine) {
 	m.bigRacks++
-	r.ix = &index{ofRack: true, steps: m.ix.steps, shift: m.ix.shift, checkCPU: m.ix.checkCPU, needMem: m.ix.needMem, needCPU: m.ix.needCPU}
-	for _, x := range r.nodes {
+	r.ix = &index{all: &m.nodeList, links: &m.inRack, steps: m.ix.steps, shift: m.ix.shift, checkCPU: m.ix.checkCPU, needMem: m.ix.needMem, needCPU: m.ix.needCPU}
+	for _, serial := range r.nodes {
+		x := m.nodeList[serial]
 		r.ix.update(x, m.roomy(x))
 	}
 }
 
-func (r *rack) remove(n *node) {
+func (r *rack) remove(m *Machine, n *node) {
 	if r.ix != nil {
 		r.ix.update(n, false)
 	}
 	last := r.nodes[len(r.nodes)-1]
 	r.nodes[n.rackSlot] = last
-	last.rackSlot = n.rackSlot
+	m.nodeList[last].rackSlot = n.rackSlot
 	r.nodes = r.nodes[:len(r.nodes)-1]
 }
 
@@ -210,6 +210,9 @@ func (m *Machine) roomy(n *node) bool { return n.state.takes() && !n.held }
 func (m *Machine) placeInIndex(n *node) {
 	m.nodeChanged(n)
 	in := m.roomy(n)
+	if m.room[n.serial] = -1; in {
+		m.room[n.serial] = n.free[mem]
+	}
 	m.ix.update(n, in)
 	if m.bigRacks > 0 && n.rack.ix != nil {
 		n.rack.ix.update(n, in)
@@ -265,7 +268,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 		n.rack = m.rack(r.Rack)
 		n.rack.add(m, n)
 	} else if name := m.rack(r.Rack); name != n.rack {
-		n.rack.remove(n)
+		n.rack.remove(m, n)
 		n.rack = name
 		n.rack.add(m, n)
 	}
@@ -292,7 +295,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 		case a == nil || a.state.ended():
 			n.appEnded(id)
 		case a.current != nil:
-			a.current.ran.set(n.serial)
+			a.current.ran.set(int(n.serial))
 		}
 	}
 	state := nodeRunning

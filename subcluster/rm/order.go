@@ -59,16 +59,30 @@ func (q *queue) effective() Policy {
 	return Utilization
 }
 
-// rerank recomputes the queue's rank and moves it to its place among those
-// that wait. Called for each queue on the path when its use changed.
+// rerank notes that the queue's use changed: its place among those that wait is
+// another. It moves when the order is asked for, so that ten containers that
+// end together move it once; until then all keep the rank they had.
 func (q *queue) rerank() {
-	if q.slot == 0 {
-		return
+	if !q.outranked && q.slot != 0 {
+		q.outranked = true
+		q.m.outranked = append(q.m.outranked, q)
 	}
-	if h := &q.parent.ready; h.len() > 1 {
-		q.rank = q.ranked()
-		h.fix(q)
-	} // else it waits alone, and is ranked when another comes (enter)
+}
+
+// order moves those whose use changed to their places. It is called before the
+// order of service is asked for.
+func (m *Machine) order() {
+	for _, q := range m.outranked {
+		q.outranked = false
+		if q.slot == 0 {
+			continue
+		}
+		if h := &q.parent.ready; h.len() > 1 {
+			q.rank = q.ranked()
+			h.fix(q)
+		} // else it waits alone, and is ranked when another comes (enter)
+	}
+	m.outranked = m.outranked[:0]
 }
 
 func (q *queue) ranked() rank {

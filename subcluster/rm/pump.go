@@ -26,7 +26,7 @@ func (m *Machine) settle() {
 			q := m.retries[len(m.retries)-1]
 			m.retries = m.retries[:len(m.retries)-1]
 			q.queuedRetry = false
-			for m.waiting > 0 && m.pick(q, nil) {
+			for m.waiting > 0 && m.next(q, nil) {
 			}
 		default:
 			return
@@ -189,14 +189,20 @@ func (m *Machine) offer(n *node) {
 	if m.reserveHead(n) {
 		return
 	}
-	for !n.held && m.waiting > 0 && m.t.fits(&m.tree.root.least, &n.free) && m.pick(m.tree.root, n) {
+	for !n.held && m.waiting > 0 && m.t.fits(&m.tree.root.least, &n.free) && m.next(m.tree.root, n) {
 	}
 }
 
-// pick gives one container to the first in order below q that can have one: on
-// n, or anywhere when n is nil. Those that cannot are set aside for the time
-// of the walk and put back; a child that only its own limit stops is parked
-// until that loosens, so that it costs nothing meanwhile.
+// next gives one container to the first in order below q that can have one.
+func (m *Machine) next(q *queue, n *node) bool {
+	m.order()
+	return m.pick(q, n)
+}
+
+// pick is next where all are in their places: a container on n, or anywhere when
+// n is nil. Those that cannot have one are set aside for the time of the walk
+// and put back; a child that only its own limit stops is parked until that
+// loosens, so that it costs nothing meanwhile.
 func (m *Machine) pick(q *queue, n *node) bool {
 	if q.leaf != nil {
 		return m.pickLeaf(q, n)

@@ -41,6 +41,7 @@ type queue struct {
 	hierarchical                             bool // its children are ordered by hierarchical DRF
 	byUse                                    bool // its applications are ordered by what they use
 	queuedRetry                              bool
+	outranked                                bool // in Machine.outranked
 	watched                                  bool // in tree.watched
 	granted, released                        int64
 
@@ -90,10 +91,11 @@ type leafState struct {
 	sure                 vec     // what a user of weight 1 may use at least; see userAdmits
 	active               int     // users with applications that wait for containers
 	weights              float64 // sum of their weights
+	allWeights           float64 // sum of all users'
+	percent, factor      float64 // minimum percent, of one, and factor of the limit of one user
 	limitedUsers         int
 	pendingApps          int
 	queuedActivate       bool
-	allWeights           float64 // sum of all users'
 	byName               map[string]*user
 	userList             []*user
 	amUsed               vec
@@ -286,10 +288,14 @@ func (q *queue) reorder() {
 
 // sized brings a queue's amounts up to date, those above it first.
 func (q *queue) sized() *queue {
-	m := q.m
-	if q.version == m.tree.version {
-		return q
+	if q.version != q.m.tree.version {
+		q.resize()
 	}
+	return q
+}
+
+func (q *queue) resize() {
+	m := q.m
 	q.version = m.tree.version
 	if q.parent == nil {
 		q.guaranteed, q.max, q.absCap, q.absMax, q.capFrac, q.maxFrac = m.total, m.total, 1, 1, 1, 1
@@ -305,7 +311,6 @@ func (q *queue) sized() *queue {
 	if q.leaf != nil {
 		m.sizeLeaf(q)
 	}
-	return q
 }
 
 // sum adds up what the children of q are promised.
@@ -473,9 +478,10 @@ func (m *Machine) sizeLeaf(q *queue) {
 	l := q.leaf
 	l.sure = q.guaranteed
 	l.sure.max(&m.least)
-	part := float64(q.minUserPercent()) / 100
-	if f := q.factor(); f >= 0 {
-		part = min(part, f)
+	l.percent, l.factor = float64(q.minUserPercent())/100, q.factor()
+	part := l.percent
+	if l.factor >= 0 {
+		part = min(part, l.factor)
 	} else {
 		l.sure.min(&q.max)
 	}

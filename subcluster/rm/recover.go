@@ -172,7 +172,7 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	}
 	t.endedBefore[k.ID.ID] = struct{}{} // it cannot be recovered twice
 	m.attach(c, n)
-	owner.ran.set(n.serial)
+	owner.ran.set(int(n.serial))
 	m.count.granted++
 	a.queue.granted++
 	if !c.master {

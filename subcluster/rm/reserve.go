@@ -21,8 +21,9 @@ func (m *Machine) reserveHead(n *node) bool {
 	if m.tree.spec.ReservationsOff || m.waiting == 0 {
 		return false
 	}
+	m.order()
 	w := m.head()
-	if w == nil || w.size == nil || m.t.fits(&w.size.v, &n.free) || !m.t.fits(&w.size.v, &n.total) || w.attempt.black.bars(n) {
+	if w == nil || w.size == nil || m.t.fits(&w.size.v, &n.free) {
 		return false
 	}
 	if w.hold != nil {
@@ -30,6 +31,9 @@ func (m *Machine) reserveHead(n *node) bool {
 			return false
 		}
 	} else if m.reserved >= m.maxReserved() {
+		return false
+	}
+	if !m.t.fits(&w.size.v, &n.total) || w.attempt.black.bars(n) {
 		return false
 	}
 	at, reason := m.reach(w, n)

@@ -15,7 +15,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 	b = fmt.Appendf(b, "cluster total=%v active=%d reserved=%d waiting=%d opps=%d count=%+v\n", m.total, m.active, m.reserved, m.waiting, m.opps, m.count)
 	for _, n := range m.nodeList {
 		b = fmt.Appendf(b, "node %s rack=%s state=%s total=%v used=%v free=%v count=%d response=%d", n.id, n.rack.name, n.state, n.total, n.used(), n.free, n.count, n.responseID)
-		if mask, cell, in := n.links.where(); in {
+		if mask, cell, in := m.inAll[n.serial].where(); in {
 			b = fmt.Appendf(b, " cell=%d/%d", mask, cell)
 		}
 		if n.hold != nil {

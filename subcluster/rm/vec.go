@@ -154,7 +154,12 @@ func (t *types) resource(v *vec) creel.Resource {
 
 // fits reports whether need is at most room in every type the calculator checks.
 func (t *types) fits(need, room *vec) bool {
-	for i := 0; i < t.check; i++ {
+	return need[mem] <= room[mem] && (t.check == 1 || need[cpu] <= room[cpu] && (t.check == 2 || t.othersFit(need, room)))
+}
+
+// othersFit is fits beyond memory and vcores.
+func (t *types) othersFit(need, room *vec) bool {
+	for i := 2; i < t.check; i++ {
 		if need[i] > room[i] {
 			return false
 		}

@@ -47,7 +47,7 @@ func (s *Sketch) shift(a *app, n *node, v *vec, sign int64) {
 		}
 	}
 	// Where in its cell a node stands decides ties, so it is put back too.
-	cell, rackCell := n.links, n.inRack
+	cell, rackCell := m.inAll[n.serial], m.inRack[n.serial]
 	apply(sign)
 	s.undo = append(s.undo, func() {
 		apply(-sign)
@@ -100,7 +100,7 @@ func (s *Sketch) Resize(on creel.NodeID, r creel.Resource) error {
 		m.tree.version++
 		m.placeInIndex(n)
 	}
-	cell, rackCell := n.links, n.inRack
+	cell, rackCell := m.inAll[n.serial], m.inRack[n.serial]
 	apply(1)
 	s.undo = append(s.undo, func() {
 		apply(-1)
