@@ -104,7 +104,7 @@ func (c *cluster) container(g *rm.Grant) *pb.ContainerProto {
 func startOf(p *pb.ContainerProto) started {
 	id := p.GetContainerToken().GetIdentifier()
 	at := func(i int) int64 { return int64(binary.BigEndian.Uint64(id[8*i:])) }
-	return started{grant: rm.Grant{ID: pb.ToContainerID(p.GetId()), Node: pb.ToNodeID(p.GetNodeId()), Resource: pb.ToResource(p.GetResource()), Priority: p.GetPriority().GetPriority(),
+	return started{grant: rm.Grant{ID: pb.ToContainerID(p.GetId()), Place: &rm.Place{Node: pb.ToNodeID(p.GetNodeId())}, Shape: &rm.Shape{Resource: pb.ToResource(p.GetResource())}, Priority: p.GetPriority().GetPriority(),
 		AllocationRequestID: p.GetAllocationRequestId(), ExecutionType: creel.ExecutionType(p.GetExecutionType()), Version: p.GetVersion(), Created: at(1)},
 		rm: at(0), expires: time.UnixMilli(at(2)).UTC()}
 }

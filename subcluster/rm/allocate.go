@@ -49,10 +49,10 @@ func (m *Machine) RegisterMaster(now time.Time, r *RegisterMaster) (Registered, 
 					t.previous = append(t.previous, c.id())
 				}
 			}
-			clear(t.tokens) // it asks for all of them again
+			t.marks.dropAll(token) // it asks for all of them again
 			// It never acknowledged its last answer: the ends in it are told again.
 			t.done = append(slices.Clone(t.told()), t.done...)
-			t.unconfirmed = false
+			t.unconfirmed, t.acks = false, t.acks[:0]
 		}
 		out.Previous, out.NMTokens = m.takePrevious(t, nil, nil)
 	}
@@ -248,9 +248,8 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	sum := int32(0)
 	for _, c := range t.fresh { // see warm
 		n := c.node
-		sum += n.id.Port + int32(len(n.http)) + int32(c.created)
-		if k := int(n.serial) / 64; k < len(t.tokens) && k < len(t.ran) {
-			sum += int32(t.tokens[k]) + int32(t.ran[k])
+		if t.marks.has(token, n.serial) {
+			sum++
 		}
 	}
 	m.warmth = sum
@@ -260,7 +259,7 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 		}
 		out.Granted = append(out.Granted, c.grant())
 		if m.token(t, c.node) {
-			out.NMTokens = append(out.NMTokens, c.node.id)
+			out.NMTokens = append(out.NMTokens, c.node.at)
 		}
 	}
 	clear(t.fresh)
@@ -268,6 +267,10 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	out.FromPrevious, out.NMTokens = m.takePrevious(t, out.FromPrevious, out.NMTokens)
 	out.Completed, t.done = t.done, out.Completed
 	t.unconfirmed = true
+	for i := range out.Completed {
+		c := &out.Completed[i]
+		t.acks = append(t.acks, ack{c.ID.ID, c.ID.Attempt.Attempt, c.node})
+	}
 	out.Updated = append(out.Updated, t.updated...)
 	t.updated = t.updated[:0]
 	out.UpdateErrors = append(out.UpdateErrors, t.errors...)
@@ -285,12 +288,12 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 
 // takePrevious tells of the kept containers that still live, and of the nodes
 // they need tokens for.
-func (m *Machine) takePrevious(t *attempt, grants []Grant, tokens []creel.NodeID) ([]Grant, []creel.NodeID) {
+func (m *Machine) takePrevious(t *attempt, grants []Grant, tokens []*Place) ([]Grant, []*Place) {
 	for _, id := range t.previous {
 		if c := m.container(id); c != nil && c.owner == t {
 			grants = append(grants, c.grant())
 			if m.token(t, c.node) {
-				tokens = append(tokens, c.node.id)
+				tokens = append(tokens, c.node.at)
 			}
 		}
 	}
@@ -303,15 +306,15 @@ func (m *Machine) takePrevious(t *attempt, grants []Grant, tokens []creel.NodeID
 func (m *Machine) token(t *attempt, n *node) bool {
 	if t.tokenEpoch != m.tokenEpoch {
 		t.tokenEpoch = m.tokenEpoch
-		clear(t.tokens)
+		t.marks.dropAll(token)
 	}
-	if t.tokens.has(int(n.serial)) {
+	if t.marks.has(token, n.serial) {
 		return false
 	}
-	t.tokens.set(int(n.serial))
+	t.marks.set(token, n.serial)
 	// The application's end must be told where anything of it ran, or the node
 	// keeps it, and its logs, for ever.
-	t.ran.set(int(n.serial))
+	t.marks.set(ran, n.serial)
 	return true
 }
 
@@ -319,7 +322,7 @@ func (m *Machine) token(t *attempt, n *node) bool {
 func (m *Machine) voidTokens(n *node) {
 	for _, a := range m.appList {
 		if t := a.current; t != nil {
-			t.tokens.drop(int(n.serial))
+			t.marks.drop(token, n.serial)
 		}
 	}
 }
@@ -335,16 +338,12 @@ func (m *Machine) news(t *attempt) {
 // acknowledged: the master speaks again, so it has its last answer; nodes may
 // forget the ends it was told of.
 func (m *Machine) acknowledged(t *attempt) {
-	told := t.told()
-	sum := int32(0)
-	for i := range told { // see warm
-		sum += told[i].node.count
+	id := creel.ContainerID{Attempt: t.id}
+	for _, k := range t.acks {
+		id.Attempt.Attempt, id.ID = k.attempt, k.seq
+		m.tellForget(k.node, id)
 	}
-	m.warmth = sum
-	for i := range told {
-		m.tellForget(told[i].node, told[i].ID)
-	}
-	t.unconfirmed = false
+	t.unconfirmed, t.acks = false, t.acks[:0]
 }
 
 // ackAll lets nodes forget all ends of an attempt that nobody will fetch.

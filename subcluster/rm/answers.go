@@ -20,7 +20,7 @@ type Answer struct {
 	FromPrevious []Grant // kept containers of earlier attempts that came back after registration
 	Rejected     []SchedulingAsk
 	UpdatedNodes []NodeUpdate
-	NMTokens     []creel.NodeID // nodes this attempt needs a token for
+	NMTokens     []*Place // nodes this attempt needs a token for
 	Headroom     creel.Resource
 	Nodes        int32 // active nodes
 	Priority     int32 // the application's
@@ -52,30 +52,38 @@ func (r Reason) String() string { return reasons[r] }
 // Grant is a container given to an attempt: all a door needs to write a
 // ContainerProto and mint its token.
 type Grant struct {
-	ID                  creel.ContainerID
-	Node                creel.NodeID
-	HTTPAddress         string
-	Resource            creel.Resource
-	Priority            int32
+	ID creel.ContainerID
+	*Place
+	*Shape
 	AllocationRequestID int64
+	Created             int64 // ms since epoch
+	Priority            int32
 	ExecutionType       creel.ExecutionType
 	Version             int32
-	Tags                []string
-	Created             int64 // ms since epoch
-	Master              bool  // it holds the attempt's master
+	Master              bool // it holds the attempt's master
 	Reason              Reason
+	Tags                []string
 }
+
+// Place is where containers of one node are, shared by all of them. It never
+// changes: a node that registers with another address gets another.
+type Place struct {
+	Node        creel.NodeID
+	HTTPAddress string
+}
+
+// Shape is what containers of one size share. It never changes.
+type Shape struct{ Resource creel.Resource }
 
 // Completed is one finished container, told to its master once.
 type Completed struct {
-	ID          creel.ContainerID
+	ID creel.ContainerID
+	*Shape
 	ExitStatus  int32
-	Diagnostics string
-	Resource    creel.Resource
 	Execution   creel.ExecutionType
+	node        int32 // its node's serial number
+	Diagnostics string
 	Message     any // the node's own message, nil if the machine ended it
-
-	node *node
 }
 
 // Updated is one applied container update; the door mints a new token.
@@ -103,9 +111,9 @@ type NodeUpdate struct {
 type Registered struct {
 	Queue         creel.QueuePath
 	MaxAllocation creel.Resource
-	Previous      []Grant        // running containers of earlier attempts, when they are kept
-	NMTokens      []creel.NodeID // nodes of those
-	MemoryOnly    bool           // only memory is checked (scheduler_resource_types)
+	Previous      []Grant  // running containers of earlier attempts, when they are kept
+	NMTokens      []*Place // nodes of those
+	MemoryOnly    bool     // only memory is checked (scheduler_resource_types)
 }
 
 // NodeAction is NodeActionProto.

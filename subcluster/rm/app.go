@@ -339,11 +339,11 @@ func (m *Machine) appOver(a *app, s appState) {
 	}
 	// Nodes that ran something of it clean up.
 	for _, t := range a.attempts {
-		for serial := range t.ran.all() {
+		for serial := range t.marks.all(ran) {
 			m.nodeList[serial].appEnded(a.id)
 		}
-		t.live, t.tokens, t.ran, t.black.names = living{}, nil, nil, nil
-		t.answer = nil
+		t.live, t.marks, t.black.names = living{}, nil, nil
+		t.answer, t.acks = nil, nil
 	}
 	m.act(AppEnded{App: a.id, State: a.state.public(0), Final: a.final})
 	m.ended = append(m.ended, a)

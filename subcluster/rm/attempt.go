@@ -71,7 +71,8 @@ type attempt struct {
 	done        []Completed
 	answer      *Answer // the last
 	unconfirmed bool    // it has not yet acknowledged the ends in answer by its next call
-	ran, tokens bitset  // nodes, by serial: that ran something of it; that it has a token for
+	acks        []ack   // of them: what its next call lets nodes forget
+	marks       marks   // nodes that ran something of it, and that it has a token for
 	tokenEpoch  uint32  // of Machine.tokenEpoch, when tokens were given
 	updated     []Updated
 	errors      []UpdateError
@@ -90,6 +91,12 @@ type attempt struct {
 	masterNode        creel.NodeID
 	masterHTTP        string
 	started, finished int64
+}
+
+// ack is an end its master was told of, as far as its node must know it.
+type ack struct {
+	seq           int64
+	attempt, node int32
 }
 
 // told gives the ends its master was told of, which may have been lost on the
@@ -192,7 +199,7 @@ func (m *Machine) askMaster(t *attempt) {
 
 func (m *Machine) masterAllocated(t *attempt, c *container) {
 	t.state = tAllocatedSaving
-	t.master, t.masterNode, t.masterHTTP = c.id(), c.node.id, c.node.http
+	t.master, t.masterNode, t.masterHTTP = c.id(), c.node.id, c.node.at.HTTPAddress
 	m.saveAttempt(t, func() {
 		if t.state != tAllocatedSaving {
 			return
@@ -205,7 +212,7 @@ func (m *Machine) masterAllocated(t *attempt, c *container) {
 		if c.state == cAllocated {
 			c.state = cAcquired
 		}
-		t.ran.set(int(c.node.serial))
+		t.marks.set(ran, c.node.serial)
 		m.act(LaunchMaster{Attempt: t.id, Container: c.grant(), User: t.app.sub.User, Submitted: instant(t.app.submitted), Context: t.app.sub.Context})
 	})
 }
@@ -337,7 +344,7 @@ func (m *Machine) attemptOver(t *attempt, s attemptState) {
 		}
 		id, n := c.id(), c.node
 		m.end(c, cKilled, creel.ExitKilledByRM, "", nil)
-		m.tellKill(n, id)
+		m.tellKill(n.serial, id)
 	}
 	again := s == tFailed && m.mayRetry(t)
 	if !(again && a.sub.KeepContainers) {
@@ -347,7 +354,7 @@ func (m *Machine) attemptOver(t *attempt, s attemptState) {
 			c := t.fresh[0]
 			id, n := c.id(), c.node
 			m.end(c, cKilled, creel.ExitAborted, "", nil)
-			m.tellKill(n, id)
+			m.tellKill(n.serial, id)
 		}
 	}
 	t.fresh = nil
@@ -359,7 +366,7 @@ func (m *Machine) killContainers(t *attempt) {
 	for c := range t.containers() {
 		id, n := c.id(), c.node
 		m.end(c, cKilled, creel.ExitKilledAfterAppEnd, "", nil)
-		m.tellKill(n, id)
+		m.tellKill(n.serial, id)
 	}
 }
 

@@ -74,7 +74,7 @@ func BenchmarkFlat(b *testing.B) {
 				}
 				cpu.stop(20000)
 				for _, n := range w.m.nodeList {
-					w.m.notes.drop(&n.notes)
+					w.m.notes.drop(n.serial)
 				}
 			}
 			if pairs != b.N*20000 {

@@ -97,7 +97,7 @@ func BenchmarkEqualAsks(b *testing.B) {
 						}
 						w.release(id, ids...)
 						for _, n := range w.m.nodeList {
-							w.m.notes.drop(&n.notes)
+							w.m.notes.drop(n.serial)
 						}
 					}
 				}
@@ -231,7 +231,7 @@ func BenchmarkChurn(b *testing.B) {
 					}
 				}
 				for _, n := range w.m.nodeList {
-					w.m.notes.drop(&n.notes)
+					w.m.notes.drop(n.serial)
 				}
 			}
 			runtime.KeepAlive(ballast)

@@ -74,7 +74,7 @@ func (c *container) id() creel.ContainerID {
 
 func (c *container) grant() Grant {
 	g := Grant{
-		ID: c.id(), Node: c.node.id, HTTPAddress: c.node.http, Resource: c.size.res, Priority: c.priority,
+		ID: c.id(), Place: c.node.at, Shape: &c.size.Shape, Priority: c.priority,
 		AllocationRequestID: c.alloc, ExecutionType: c.execution, Version: c.version, Created: c.created, Master: c.master, Reason: c.reason,
 	}
 	if c.rare {
@@ -166,7 +166,7 @@ func (m *Machine) end(c *container, s containerState, exit int32, diagnostics st
 	if was == cAllocated {
 		alloc = c.alloc
 	}
-	done := Completed{ID: id, ExitStatus: exit, Diagnostics: diagnostics, Resource: c.size.res, Execution: c.execution, Message: message, node: n}
+	done := Completed{ID: id, ExitStatus: exit, Diagnostics: diagnostics, Shape: &c.size.Shape, Execution: c.execution, Message: message, node: n.serial}
 	*c = container{state: s, spare: m.spare}
 	m.spare = c
 	switch {
@@ -284,12 +284,12 @@ func (m *Machine) container(id creel.ContainerID) *container {
 func (m *Machine) containerExpired(c *container) {
 	id, n := c.id(), c.node
 	m.end(c, cExpired, creel.ExitAborted, "Container expired since it was unused", nil)
-	m.tellKill(n, id)
+	m.tellKill(n.serial, id)
 }
 
 // release gives a container back at its master's wish.
 func (m *Machine) release(c *container) {
 	id, n := c.id(), c.node
 	m.end(c, cReleased, creel.ExitAborted, "Container released by application", nil)
-	m.tellKill(n, id)
+	m.tellKill(n.serial, id)
 }

@@ -30,31 +30,38 @@ func TestHotRecordsFillWholeCacheLines(t *testing.T) {
 	}
 }
 
-// A bitset is a set.
-func TestBitsetIsASet(t *testing.T) {
+// Marks are two sets that do not know of each other.
+func TestMarksAreTwoSets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var b bitset
-		twin := map[int]bool{}
+		var b marks
+		twins := [kinds]map[int32]bool{{}, {}}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			i := rapid.IntRange(0, 300).Draw(t, "i")
-			if rapid.Bool().Draw(t, "set") {
-				b.set(i)
-				twin[i] = true
-			} else {
-				b.drop(i)
-				delete(twin, i)
+			i := rapid.Int32Range(0, 300).Draw(t, "i")
+			k := rapid.SampledFrom([]mark{ran, token}).Draw(t, "kind")
+			switch rapid.IntRange(0, 20).Draw(t, "what") {
+			case 0:
+				b.dropAll(k)
+				clear(twins[k])
+			case 1, 2, 3, 4, 5:
+				b.drop(k, i)
+				delete(twins[k], i)
+			default:
+				b.set(k, i)
+				twins[k][i] = true
 			}
-			if j := rapid.IntRange(0, 300).Draw(t, "j"); b.has(j) != twin[j] {
-				t.Fatalf("%d: %v, want %v", j, b.has(j), twin[j])
+			if j := rapid.Int32Range(0, 300).Draw(t, "j"); b.has(k, j) != twins[k][j] {
+				t.Fatalf("%d: %v, want %v", j, b.has(k, j), twins[k][j])
 			}
 		}
-		all := slices.Collect(b.all())
-		if len(all) != len(twin) || !slices.IsSorted(all) {
-			t.Fatal(all, twin)
-		}
-		for _, i := range all {
-			if !twin[i] {
-				t.Fatalf("%d is no member", i)
+		for k, twin := range twins {
+			all := slices.Collect(b.all(mark(k)))
+			if len(all) != len(twin) || !slices.IsSorted(all) {
+				t.Fatal(all, twin)
+			}
+			for _, i := range all {
+				if !twin[i] {
+					t.Fatalf("%d is no member", i)
+				}
 			}
 		}
 	})

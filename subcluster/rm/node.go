@@ -21,24 +21,23 @@ type node struct {
 	hole    int32        // place in live that was left last, plus 1; 0 = none known
 	count   int32        // containers
 	serial  int32        // its place in Machine.nodeList
-	notes   int32        // what it is to be told of its containers; see notes.go
 	state   nodeState
 	dirty   bool
 	held    bool // it is reserved: hold is set
 	changed bool // since the auditor looked
 	rack    *rack
 	host    *host
+	at      *Place
 
 	*nodeInfo
-	id   creel.NodeID
-	http string
-	hold *reservation
-	beat int64
+	id       creel.NodeID
+	hold     *reservation
+	beat     int64
+	beatLink link[*node]
 
-	beatLink   link[*node]
 	answer     *NodeAnswer
 	responseID int32
-	_          [36]byte
+	_          [52]byte
 }
 
 // nodeInfo is what is looked at when a node is told of, or speaks.
@@ -107,11 +106,12 @@ func (m *Machine) newNode(id creel.NodeID) *node {
 	n.host.nodes = append(n.host.nodes, n)
 	m.nodeList = append(m.nodeList, n)
 	m.inAll, m.inRack, m.room = append(m.inAll, links{}), append(m.inRack, links{}), append(m.room, -1)
+	m.notes.heads = append(m.notes.heads, 0)
 	return n
 }
 
 // nodeState is creel.NodeState with the questions the scheduler asks.
-type nodeState creel.NodeState
+type nodeState uint8
 
 // takes: it gets new containers.
 func (s nodeState) takes() bool { return creel.NodeState(s) == creel.NodeRunning }
@@ -275,10 +275,12 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	if n.registrations++; n.registrations > 1 {
 		m.voidTokens(n)
 	}
-	n.http = r.ID.Host + ":" + strconv.Itoa(int(r.HTTPPort))
+	if http := r.ID.Host + ":" + strconv.Itoa(int(r.HTTPPort)); n.at == nil || n.at.HTTPAddress != http {
+		n.at = &Place{n.id, http}
+	}
 	n.version, n.physical, n.health, n.healthTime = r.Version, r.Physical, r.HealthReport, now
 	n.responseID, n.answer = 0, nil
-	m.notes.drop(&n.notes)
+	m.notes.drop(n.serial)
 	n.updates, n.signals = nil, nil
 	wasDraining := n.state == nodeDraining
 	m.setNodeState(n, nodeState(0)) // out of the sums while its containers are sorted out
@@ -295,7 +297,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 		case a == nil || a.state.ended():
 			n.appEnded(id)
 		case a.current != nil:
-			a.current.ran.set(int(n.serial))
+			a.current.marks.set(ran, n.serial)
 		}
 	}
 	state := nodeRunning
@@ -329,7 +331,7 @@ func (m *Machine) sortContainers(n *node, r *RegisterNode) {
 		c := m.container(k.ID)
 		switch {
 		case c != nil && c.node != n:
-			m.tellKill(n, k.ID)
+			m.tellKill(n.serial, k.ID)
 		case c != nil && k.State == creel.ContainerComplete:
 			m.end(c, cCompleted, k.ExitStatus, k.Diagnostics, nil)
 		case c != nil:
@@ -337,7 +339,7 @@ func (m *Machine) sortContainers(n *node, r *RegisterNode) {
 		case k.State == creel.ContainerComplete:
 			m.recoverEnd(n, k)
 		case !m.recover(n, k):
-			m.tellKill(n, k.ID)
+			m.tellKill(n.serial, k.ID)
 		}
 	}
 }
@@ -354,6 +356,7 @@ func (m *Machine) setNodeState(n *node, s nodeState) {
 		return
 	}
 	n.state = s
+	m.notes.listen(n.serial, n.listens())
 	changed := false
 	if was.runs() && !s.runs() {
 		m.active--
@@ -467,7 +470,7 @@ func (m *Machine) answerNode(n *node) *NodeAnswer {
 		n.answer = out
 	}
 	n.responseID = (n.responseID + 1) & 0x7fffffff
-	if len(out.Cleanup)+len(out.Apps)+len(out.Forget)+len(out.Update)+len(out.Signals)+len(n.ended)+len(n.updates)+len(n.signals) == 0 && n.notes == 0 && !n.tellSize {
+	if len(out.Cleanup)+len(out.Apps)+len(out.Forget)+len(out.Update)+len(out.Signals)+len(n.ended)+len(n.updates)+len(n.signals) == 0 && m.notes.none(n.serial) && !n.tellSize {
 		*out = NodeAnswer{ResponseID: n.responseID}
 		return out
 	}
@@ -501,7 +504,7 @@ func (m *Machine) endAll(n *node, why string) {
 		}
 		id := c.id()
 		m.end(c, cKilled, creel.ExitAborted, why, nil)
-		m.tellKill(n, id)
+		m.tellKill(n.serial, id)
 	}
 }
 
@@ -512,15 +515,15 @@ func (m *Machine) reported(n *node, s *ContainerStatus) {
 	case c == nil || c.node != n:
 		switch {
 		case s.State != creel.ContainerComplete:
-			m.tellKill(n, s.ID)
+			m.tellKill(n.serial, s.ID)
 		case !m.owed(s.ID):
-			m.tellForget(n, s.ID) // ended here already
+			m.tellForget(n.serial, s.ID) // ended here already
 		}
 	case s.State == creel.ContainerComplete:
 		over := c.owner.over() || c.master
 		m.end(c, cCompleted, s.ExitStatus, s.Diagnostics, s.Message)
 		if over {
-			m.tellForget(n, s.ID)
+			m.tellForget(n.serial, s.ID)
 		}
 	default:
 		m.seenRunning(c)
@@ -566,7 +569,6 @@ func (m *Machine) nodeGone(n *node, s nodeState) {
 	m.nodeBeats.remove(n)
 	m.setNodeState(n, s)
 	m.endAll(n, "Container released on a *lost* node")
-	m.notes.drop(&n.notes)
 	n.ended, n.updates, n.signals = nil, nil, nil
 }
 

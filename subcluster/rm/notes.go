@@ -7,12 +7,13 @@ import "github.com/creelrm/creel"
 // notes are what nodes are to be told of single containers at their next
 // heartbeat: to kill one, or that its end was taken note of. Each node has a
 // chain, newest first, through one store, so that a note costs no memory of its
-// own and touches no line of the node but the one every decision touches.
+// own and does not touch the node.
 //
 // The store is written from one end of a page to the other, and a page is used
 // again when all its notes have been taken: nodes speak every second, so a page
 // does not wait long, and no decision looks for a free place.
 type notes struct {
+	heads []int32 // of each node's chain, by its serial number; see deaf
 	pages []*notePage
 	page  int32   // that is being filled
 	free  []int32 // others without notes
@@ -37,14 +38,33 @@ func (x *note) id() creel.ContainerID {
 	return creel.ContainerID{Attempt: creel.AttemptID{Application: app, Attempt: x.attempt}, ID: x.seq}
 }
 
-const notesInPage = 1024
+const (
+	notesInPage = 1024
+	deaf        = -1 // the head of a node that will not speak again: it is told nothing
+)
 
 func (s *notes) at(i int32) (*notePage, *note) {
 	p := s.pages[(i-1)/notesInPage]
 	return p, &p.list[(i-1)%notesInPage]
 }
 
-func (s *notes) put(chain *int32, id *creel.ContainerID, forget bool) {
+// listen says whether a node may speak again and then hear what is kept for it.
+func (s *notes) listen(node int32, yes bool) {
+	if yes {
+		s.heads[node] = max(s.heads[node], 0)
+		return
+	}
+	s.drop(node)
+	s.heads[node] = deaf
+}
+
+func (s *notes) none(node int32) bool { return s.heads[node] <= 0 }
+
+func (s *notes) put(node int32, id *creel.ContainerID, forget bool) {
+	chain := &s.heads[node]
+	if *chain == deaf {
+		return
+	}
 	if len(s.pages) == 0 || s.pages[s.page].used == notesInPage {
 		if k := len(s.free); k > 0 {
 			s.page, s.free = s.free[k-1], s.free[:k-1]
@@ -62,8 +82,12 @@ func (s *notes) put(chain *int32, id *creel.ContainerID, forget bool) {
 	*chain = s.page*notesInPage + p.used
 }
 
-// drop empties a chain.
-func (s *notes) drop(chain *int32) {
+// drop empties a node's chain.
+func (s *notes) drop(node int32) {
+	chain := &s.heads[node]
+	if *chain == deaf {
+		return
+	}
 	for i := *chain; i != 0; {
 		p, x := s.at(i)
 		at := (i - 1) / notesInPage
@@ -81,17 +105,9 @@ func (s *notes) drop(chain *int32) {
 
 // tellKill has a node told to kill a container, tellForget that its end was
 // taken note of.
-func (m *Machine) tellKill(n *node, id creel.ContainerID) {
-	if n.listens() {
-		m.notes.put(&n.notes, &id, false)
-	}
-}
+func (m *Machine) tellKill(node int32, id creel.ContainerID) { m.notes.put(node, &id, false) }
 
-func (m *Machine) tellForget(n *node, id creel.ContainerID) {
-	if n.listens() {
-		m.notes.put(&n.notes, &id, true)
-	}
-}
+func (m *Machine) tellForget(node int32, id creel.ContainerID) { m.notes.put(node, &id, true) }
 
 // listens: the node may speak again and then hear what is kept for it.
 func (n *node) listens() bool {
@@ -100,8 +116,8 @@ func (n *node) listens() bool {
 
 // takeNotes empties a node's chain into lists, oldest first.
 func (m *Machine) takeNotes(n *node) (kills, forgets []creel.ContainerID) {
-	k, f := 0, 0
-	for i := n.notes; i != 0; {
+	k, f, head := 0, 0, max(m.notes.heads[n.serial], 0)
+	for i := head; i != 0; {
 		_, x := m.notes.at(i)
 		if x.forget {
 			f++
@@ -116,7 +132,7 @@ func (m *Machine) takeNotes(n *node) (kills, forgets []creel.ContainerID) {
 	if f > 0 {
 		forgets = make([]creel.ContainerID, f)
 	}
-	for i := n.notes; i != 0; {
+	for i := head; i != 0; {
 		_, x := m.notes.at(i)
 		if x.forget {
 			f--
@@ -127,6 +143,6 @@ func (m *Machine) takeNotes(n *node) (kills, forgets []creel.ContainerID) {
 		}
 		i = x.next
 	}
-	m.notes.drop(&n.notes)
+	m.notes.drop(n.serial)
 	return kills, forgets
 }

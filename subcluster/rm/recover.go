@@ -172,13 +172,13 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	}
 	t.endedBefore[k.ID.ID] = struct{}{} // it cannot be recovered twice
 	m.attach(c, n)
-	owner.ran.set(int(n.serial))
+	owner.marks.set(ran, n.serial)
 	m.count.granted++
 	a.queue.granted++
 	if !c.master {
 		owner.previous = append(owner.previous, c.id())
 	} else {
-		t.masterHTTP = n.http
+		t.masterHTTP = n.at.HTTPAddress
 	}
 	return true
 }
@@ -187,11 +187,11 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 	t := m.attempt(k.ID.Attempt)
 	if t == nil || k.ID.Epoch() >= m.cfg.Epoch || t.over() || t.app.state.ended() {
-		m.tellForget(n, k.ID)
+		m.tellForget(n.serial, k.ID)
 		return
 	}
 	if _, known := t.endedBefore[k.ID.ID]; known {
-		m.tellForget(n, k.ID)
+		m.tellForget(n.serial, k.ID)
 		return
 	}
 	if t.endedBefore == nil {
@@ -199,9 +199,9 @@ func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 	}
 	t.endedBefore[k.ID.ID] = struct{}{}
 	if k.ID == t.master {
-		m.tellForget(n, k.ID)
+		m.tellForget(n.serial, k.ID)
 		m.masterEnded(t, k.ExitStatus, k.Diagnostics)
 		return
 	}
-	t.done = append(t.done, Completed{ID: k.ID, ExitStatus: k.ExitStatus, Diagnostics: k.Diagnostics, Resource: k.Resource, Execution: k.ExecutionType, node: n})
+	t.done = append(t.done, Completed{ID: k.ID, ExitStatus: k.ExitStatus, Diagnostics: k.Diagnostics, Shape: &Shape{k.Resource}, Execution: k.ExecutionType, node: n.serial})
 }

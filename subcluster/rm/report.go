@@ -166,7 +166,7 @@ func (m *Machine) NodeContainers(id creel.NodeID) []ContainerView {
 
 func (c *container) view() ContainerView {
 	v := ContainerView{
-		ID: c.id(), State: c.state.public(), Internal: c.state.String(), Node: c.node.id, HTTPAddress: c.node.http, Resource: c.size.res, Priority: c.priority,
+		ID: c.id(), State: c.state.public(), Internal: c.state.String(), Node: c.node.id, HTTPAddress: c.node.at.HTTPAddress, Resource: c.size.Resource, Priority: c.priority,
 		AllocationRequestID: c.alloc, ExecutionType: c.execution, Version: c.version, Created: instant(c.created * 1e6), Master: c.master, Reason: c.reason,
 	}
 	if c.extra != nil {
@@ -198,7 +198,7 @@ func (m *Machine) Asks(id creel.ApplicationID) []AskView {
 func (w *want) view(m *Machine) AskView {
 	v := AskView{Priority: w.priority, AllocationRequestID: w.alloc, ExecutionType: w.execution, ResourceName: anyPlace, Count: w.count, Relax: !w.strict}
 	if w.size != nil {
-		v.Resource = w.size.res
+		v.Resource = w.size.Resource
 	}
 	return v
 }
@@ -232,7 +232,7 @@ func (m *Machine) Nodes(yield func(NodeView) bool) {
 func (m *Machine) nodeView(n *node) NodeView {
 	used := n.used()
 	v := NodeView{
-		ID: n.id, HTTPAddress: n.http, Rack: n.rack.name, State: creel.NodeState(n.state), Version: n.version, HealthReport: n.health, HealthTime: n.healthTime,
+		ID: n.id, HTTPAddress: n.at.HTTPAddress, Rack: n.rack.name, State: creel.NodeState(n.state), Version: n.version, HealthReport: n.health, HealthTime: n.healthTime,
 		LastBeat: instant(n.beat), Total: m.t.resource(&n.total), Used: m.t.resource(&used), Physical: n.physical, Containers: n.count,
 		Utilization: n.use, DecommissionBy: instant(n.leaveBy),
 	}

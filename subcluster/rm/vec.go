@@ -198,7 +198,7 @@ func (t *types) dominant(v, total *vec) float64 {
 type size struct {
 	v     vec
 	plain bool // it has memory and vcores alone, as most do
-	res   creel.Resource
+	Shape
 }
 
 // addTo adds the size n times to v. A grant and an end do it some twenty times.
@@ -220,7 +220,7 @@ func (m *Machine) size(v vec) *size {
 	if s, ok := m.sizes[v]; ok {
 		return s
 	}
-	s := &size{v: v, plain: v == vec{v[mem], v[cpu]}, res: m.t.resource(&v)}
+	s := &size{v: v, plain: v == vec{v[mem], v[cpu]}, Shape: Shape{m.t.resource(&v)}}
 	m.sizes[v] = s
 	return s
 }

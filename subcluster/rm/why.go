@@ -42,7 +42,7 @@ func (m *Machine) whyNotActive(a *app, w *Why) {
 	limit, q := m.mayActivate(a)
 	w.Limit = limit
 	if a.amSize != nil {
-		w.Need = a.amSize.res
+		w.Need = a.amSize.Resource
 	}
 	if q != nil {
 		w.Where = q.path
@@ -85,10 +85,10 @@ func (m *Machine) whyWaiting(a *app, w *Why) {
 
 // whyAsk explains the first outstanding ask.
 func (m *Machine) whyAsk(a *app, k *want, w *Why) {
-	w.Ask, w.Need = k.view(m), k.size.res
+	w.Ask, w.Need = k.view(m), k.size.Resource
 	if k.hold != nil {
 		n := k.hold.node
-		w.Limit, w.Used, w.Bound = LimitReservation, m.t.resource(&n.free), k.size.res
+		w.Limit, w.Used, w.Bound = LimitReservation, m.t.resource(&n.free), k.size.Resource
 		w.Text = fmt.Sprintf("Node %s is reserved for it and has %s free; it needs %s.", n.id, w.Used, w.Need)
 		w.Try = "wait until containers on that node end"
 		return
@@ -117,7 +117,7 @@ func (m *Machine) whyAsk(a *app, k *want, w *Why) {
 		have := q.used
 		have.add(&q.held)
 		w.Limit, w.Where, w.Used, w.Bound = LimitQueue, q.path, m.t.resource(&have), m.t.resource(&q.max)
-		w.Text = fmt.Sprintf("Queue %s uses %s of at most %s; %s is before it and waits there for %s, which smaller asks may not pass.", q.path, w.Used, w.Bound, b.attempt.app.id, b.size.res)
+		w.Text = fmt.Sprintf("Queue %s uses %s of at most %s; %s is before it and waits there for %s, which smaller asks may not pass.", q.path, w.Used, w.Bound, b.attempt.app.id, b.size.Resource)
 		w.Try = "wait until containers of the queue end, or raise the queue's maximum"
 		return
 	}

@@ -22,11 +22,12 @@ func BenchmarkAnswer(b *testing.B) {
 	defer d.Close()
 	app := creel.ApplicationID{ClusterTimestamp: 1700000000000, ID: 1}
 	who := token.AMRM{Attempt: creel.AttemptID{Application: app, Attempt: 1}, KeyID: d.secrets.keys.Load().amrmNewest.ID}
+	place, shape := &rm.Place{Node: creel.NodeID{Host: "127.1.0.1", Port: 8041}, HTTPAddress: "127.1.0.1:8042"}, &rm.Shape{Resource: creel.NewResource(128, 1)}
 	var a rm.Answer
 	for i := range 10 {
 		id := creel.ContainerID{Attempt: who.Attempt, ID: int64(i)}
-		a.Granted = append(a.Granted, rm.Grant{ID: id, Node: creel.NodeID{Host: "127.1.0.1", Port: 8041}, HTTPAddress: "127.1.0.1:8042", Resource: creel.NewResource(128, 1), Priority: 1})
-		a.Completed = append(a.Completed, rm.Completed{ID: id, Resource: creel.NewResource(128, 1), Diagnostics: "released"})
+		a.Granted = append(a.Granted, rm.Grant{ID: id, Place: place, Shape: shape, Priority: 1})
+		a.Completed = append(a.Completed, rm.Completed{ID: id, Shape: shape, Diagnostics: "released"})
 	}
 	buf := make([]byte, 0, 1<<16)
 	b.ReportAllocs()

@@ -54,8 +54,8 @@ func (p *masterDoor) RegisterApplicationMaster(ctx context.Context, req *pb.Regi
 			for i := range r.Previous {
 				out.ContainersFromPreviousAttempts = append(out.ContainersFromPreviousAttempts, t.containerProto(&r.Previous[i]))
 			}
-			for _, node := range r.NMTokens {
-				out.NmTokensFromPreviousAttempts = append(out.NmTokensFromPreviousAttempts, t.nmProto(id, node))
+			for _, at := range r.NMTokens {
+				out.NmTokensFromPreviousAttempts = append(out.NmTokensFromPreviousAttempts, t.nmProto(id, at.Node))
 			}
 			return out, nil
 		}
@@ -127,8 +127,8 @@ func (d *Daemon) encodeAnswer(who token.AMRM, a *rm.Answer, nodes []rm.NodeView,
 			r.CompletedContainerStatuses[i] = t.completed(&a.Completed[i])
 		}
 	}
-	for _, node := range a.NMTokens {
-		r.NmTokens = append(r.NmTokens, t.nmProto(who.Attempt, node))
+	for _, at := range a.NMTokens {
+		r.NmTokens = append(r.NmTokens, t.nmProto(who.Attempt, at.Node))
 	}
 	for i := range a.FromPrevious {
 		r.ContainersFromPreviousAttempts = append(r.ContainersFromPreviousAttempts, t.containerProto(&a.FromPrevious[i]))
