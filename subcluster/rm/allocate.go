@@ -198,7 +198,7 @@ func (m *Machine) releaseAll(t *attempt, ids []creel.ContainerID) {
 	}
 	m.warm(list[:n])
 	for _, c := range list[:n] {
-		if c.owner == t && !c.master { // an id given twice is nobody's the second time
+		if c.owner() == t && !c.master { // an id given twice is nobody's the second time
 			m.release(c)
 		}
 	}
@@ -257,7 +257,7 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 		if c.state == cAllocated {
 			c.state = cAcquired
 		}
-		out.Granted = append(out.Granted, c.grant())
+		out.Granted = append(out.Granted, m.grantOf(c))
 		if m.token(t, c.node) {
 			out.NMTokens = append(out.NMTokens, c.node.at)
 		}
@@ -290,8 +290,8 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 // they need tokens for.
 func (m *Machine) takePrevious(t *attempt, grants []Grant, tokens []*Place) ([]Grant, []*Place) {
 	for _, id := range t.previous {
-		if c := m.container(id); c != nil && c.owner == t {
-			grants = append(grants, c.grant())
+		if c := m.container(id); c != nil && c.owner() == t {
+			grants = append(grants, m.grantOf(c))
 			if m.token(t, c.node) {
 				tokens = append(tokens, c.node.at)
 			}

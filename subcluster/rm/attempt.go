@@ -118,7 +118,7 @@ func (t *attempt) containers() iter.Seq[*container] {
 	return func(yield func(*container) bool) {
 		for _, of := range t.app.attempts {
 			for c := range of.live.all() {
-				if c.owner == t && !yield(c) {
+				if c.owner() == t && !yield(c) {
 					return
 				}
 			}
@@ -172,7 +172,7 @@ func (m *Machine) newAttempt(a *app) {
 // inherit hands the living containers of an ended attempt to the next one.
 func (m *Machine) inherit(t, prev *attempt) {
 	for c := range prev.containers() {
-		c.owner = t
+		c.more().owner = t
 		if c.state != cAllocated {
 			t.previous = append(t.previous, c.id())
 		}
@@ -213,7 +213,7 @@ func (m *Machine) masterAllocated(t *attempt, c *container) {
 			c.state = cAcquired
 		}
 		t.marks.set(ran, c.node.serial)
-		m.act(LaunchMaster{Attempt: t.id, Container: c.grant(), User: t.app.sub.User, Submitted: instant(t.app.submitted), Context: t.app.sub.Context})
+		m.act(LaunchMaster{Attempt: t.id, Container: m.grantOf(c), User: t.app.sub.User, Submitted: instant(t.app.submitted), Context: t.app.sub.Context})
 	})
 }
 

@@ -82,7 +82,7 @@ func (c *auditor) node(n *node) int32 {
 		if k.state < cRunning != (k.wait != 0 && m.unlaunched.get(k.wait) == k) {
 			c.fail("container %s is %s; waits for its start: %v", k.id(), k.state, k.wait != 0)
 		}
-		used.add(&k.size.v)
+		used.add(&m.sizeOf(k).v)
 		count++
 	}
 	free := n.total
@@ -203,7 +203,7 @@ func (c *auditor) app(a *app) (sums, bool) {
 		owns := false
 		for k := range t.containers() {
 			owns = true
-			s.used.add(&k.size.v)
+			s.used.add(&c.m.sizeOf(k).v)
 			s.containers++
 		}
 		if t.over() && t != a.current && owns {

@@ -33,52 +33,72 @@ func (s containerState) public() creel.ContainerState {
 	return creel.ContainerComplete
 }
 
-// container is one live container; ended ones are reused. Its end looks at the
-// first of its two cache lines only (the second is wiped), and at no other
-// container: where it stands among those of its node, of its attempt and of
-// those not seen running are places in arrays.
+// container is one live container; ended ones are reused. It is one cache line,
+// and its end touches no other container: where it stands among those of its
+// node, of its attempt and of those not seen running are places in arrays.
 type container struct {
 	seq       int64    // ContainerID.ID
 	origin    *attempt // whose number is in its id
-	owner     *attempt // who is told of its end: origin, or a later attempt that kept it
 	node      *node
-	size      *size
 	wait      int64 // its number among those not seen running; 0 = it was seen
+	created   int64 // ms
+	extra     *containerExtra
 	slot      int32 // its place in node.live
 	priority  int32
-	execution creel.ExecutionType
+	size      sizeNumber
+	execution uint8 // creel.ExecutionType
 	state     containerState
 	reason    Reason
 	master    bool
-	rare      bool // it has an extra
-
-	created int64 // ms
-	alloc   int64
-	version int32
-	at      level3
-	extra   *containerExtra // rare things
-	spare   *container      // next to be reused
-	_       [24]byte
 }
 
 // containerExtra is what few containers have.
 type containerExtra struct {
-	tags  []string
-	from  *size // size before that increase
-	timer *timer
+	owner   *attempt // who is told of its end, if not origin: a later attempt that kept it
+	alloc   int64    // allocation request id
+	version int32
+	tags    []string
+	from    *size // size before an increase that its node has not taken over
+	timer   *timer
+}
+
+// more gives its extra, to be changed.
+func (c *container) more() *containerExtra {
+	if c.extra == nil {
+		c.extra = &containerExtra{}
+	}
+	return c.extra
+}
+
+var noExtra containerExtra
+
+// rare gives its extra, to be read.
+func (c *container) rare() *containerExtra {
+	if c.extra == nil {
+		return &noExtra
+	}
+	return c.extra
+}
+
+// owner is the attempt that is told of its end.
+func (c *container) owner() *attempt {
+	if x := c.extra; x != nil && x.owner != nil {
+		return x.owner
+	}
+	return c.origin
 }
 
 func (c *container) id() creel.ContainerID {
 	return creel.ContainerID{Attempt: c.origin.id, ID: c.seq}
 }
 
-func (c *container) grant() Grant {
+func (m *Machine) grantOf(c *container) Grant {
 	g := Grant{
-		ID: c.id(), Place: c.node.at, Shape: &c.size.Shape, Priority: c.priority,
-		AllocationRequestID: c.alloc, ExecutionType: c.execution, Version: c.version, Created: c.created, Master: c.master, Reason: c.reason,
+		ID: c.id(), Place: c.node.at, Shape: &m.sizeOf(c).Shape, Priority: c.priority,
+		ExecutionType: creel.ExecutionType(c.execution), Created: c.created, Master: c.master, Reason: c.reason,
 	}
-	if c.rare {
-		g.Tags = c.extra.tags
+	if x := c.extra; x != nil {
+		g.AllocationRequestID, g.Version, g.Tags = x.alloc, x.version, x.tags
 	}
 	return g
 }
@@ -86,9 +106,9 @@ func (c *container) grant() Grant {
 const slab = 256
 
 func (m *Machine) newContainer() *container {
-	if c := m.spare; c != nil {
-		m.spare = c.spare
-		c.spare = nil
+	if k := len(m.spare); k > 0 {
+		c := m.spare[k-1]
+		m.spare = m.spare[:k-1]
 		return c
 	}
 	if len(m.pool) == 0 {
@@ -108,9 +128,12 @@ func (m *Machine) grant(w *want, n *node, at level3, reason Reason) {
 	a.lastSeq++
 	c := m.newContainer()
 	c.seq = creel.NewContainerID(a.id, m.cfg.Epoch, a.lastSeq).ID
-	c.origin, c.owner, c.size = a, a, w.size
-	c.created, c.alloc, c.priority, c.execution = m.ms(), w.alloc, w.priority, w.execution
-	c.state, c.reason, c.master, c.at = cAllocated, reason, w.master, at
+	c.origin, c.size = a, w.size.number
+	c.created, c.priority, c.execution = m.ms(), w.priority, uint8(w.execution)
+	c.state, c.reason, c.master = cAllocated, reason, w.master
+	if w.alloc != 0 {
+		c.more().alloc = w.alloc
+	}
 	m.attach(c, n)
 	m.count.granted++
 	a.app.queue.granted++
@@ -135,40 +158,41 @@ func (m *Machine) grant(w *want, n *node, at level3, reason Reason) {
 func (m *Machine) attach(c *container, n *node) {
 	n.put(c)
 	c.origin.live.put(c.seq, c)
-	c.size.addTo(&n.free, -1)
+	s := m.sizeOf(c)
+	s.addTo(&n.free, -1)
 	m.placeInIndex(n)
 	m.count.containers++
-	m.charge(c.owner.app, c.size, 1)
+	m.charge(c.owner().app, s, 1)
 }
 
 // end ends a container, once: its room and its share come back, and its owner
 // is told, unless nobody is left to tell.
 func (m *Machine) end(c *container, s containerState, exit int32, diagnostics string, message any) {
-	n, a := c.node, c.owner
+	n, a, size := c.node, c.owner(), m.sizeOf(c)
 	m.seen(c)
-	if c.rare {
+	if c.extra != nil {
 		m.stop(&c.extra.timer)
 	}
 	n.take(c)
 	c.origin.live.drop(c.seq)
-	c.size.addTo(&n.free, 1)
+	size.addTo(&n.free, 1)
 	m.placeInIndex(n)
 	m.roomOn(n)
 	m.count.containers--
 	m.count.released++
 	a.app.queue.released++
-	m.charge(a.app, c.size, -1)
+	m.charge(a.app, size, -1)
 	if c.state == cAllocated {
 		a.unfresh(c)
 	}
 	id, master, was, priority := c.id(), c.master, c.state, c.priority
 	alloc := int64(0)
 	if was == cAllocated {
-		alloc = c.alloc
+		alloc = c.rare().alloc
 	}
-	done := Completed{ID: id, ExitStatus: exit, Diagnostics: diagnostics, Shape: &c.size.Shape, Execution: c.execution, Message: message, node: n.serial}
-	*c = container{state: s, spare: m.spare}
-	m.spare = c
+	done := Completed{ID: id, ExitStatus: exit, Diagnostics: diagnostics, Shape: &size.Shape, Execution: creel.ExecutionType(c.execution), Message: message, node: n.serial}
+	*c = container{state: s}
+	m.spare = append(m.spare, c)
 	switch {
 	case was == cAllocated && !master && !a.over():
 		// Its master never heard of it: the ask stands again.
@@ -192,7 +216,7 @@ const warmed = 16
 func (m *Machine) warm(list []*container) {
 	sum := int32(0)
 	for _, c := range list {
-		sum += c.slot + int32(c.created)
+		sum += c.slot
 	}
 	for _, c := range list {
 		if n := c.node; n != nil {

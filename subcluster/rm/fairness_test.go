@@ -73,7 +73,7 @@ func TestDRFPaperExample(t *testing.T) {
 	s.open(1)
 	var order []string
 	for _, c := range s.w.m.nodeList[0].live {
-		v, _ := s.w.m.App(c.owner.app.id)
+		v, _ := s.w.m.App(c.owner().app.id)
 		order = append(order, v.Queue.Leaf())
 	}
 	if got := strings.Join(order, " "); got != "A B A B A" {

@@ -35,7 +35,8 @@ type Machine struct {
 	most  vec // largest allocation
 	step  vec
 	sizes map[vec]*size
-	now   int64 // ns since epoch, of the latest event
+	sized []*size // by number
+	now   int64   // ns since epoch, of the latest event
 
 	// Room.
 	nodes      map[creel.NodeID]*node
@@ -90,7 +91,7 @@ type Machine struct {
 	saveSeq  uint64
 	saves    []pendingSave
 	pool     []container // slab of containers not handed out yet
-	spare    *container  // free list
+	spare    []*container
 	sizesBuf []vec
 	scratchQ []*queue
 	scratchU []*user

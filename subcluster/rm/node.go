@@ -404,7 +404,7 @@ func (m *Machine) tellMasters(u NodeUpdate, n *node) {
 		if c == nil {
 			continue
 		}
-		if t := c.owner; t != last && t.registered && !slices.Contains(t.nodes, u) {
+		if t := c.owner(); t != last && t.registered && !slices.Contains(t.nodes, u) {
 			t.nodes = append(t.nodes, u)
 			last = t
 		}
@@ -520,7 +520,7 @@ func (m *Machine) reported(n *node, s *ContainerStatus) {
 			m.tellForget(n.serial, s.ID) // ended here already
 		}
 	case s.State == creel.ContainerComplete:
-		over := c.owner.over() || c.master
+		over := c.owner().over() || c.master
 		m.end(c, cCompleted, s.ExitStatus, s.Diagnostics, s.Message)
 		if over {
 			m.tellForget(n.serial, s.ID)

@@ -156,17 +156,17 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 		}
 	}
 	c := m.newContainer()
-	c.seq, c.origin, c.owner, c.size = k.ID.ID, t, owner, m.size(v)
-	c.created, c.alloc, c.priority, c.version = k.Created.UnixMilli(), k.AllocationRequestID, k.Priority, k.Version
-	if c.execution = k.ExecutionType; c.execution == 0 {
-		c.execution = creel.Guaranteed
+	c.seq, c.origin, c.size = k.ID.ID, t, m.size(v).number
+	c.created, c.priority = k.Created.UnixMilli(), k.Priority
+	if c.execution = uint8(k.ExecutionType); c.execution == 0 {
+		c.execution = uint8(creel.Guaranteed)
+	}
+	if owner != t || k.AllocationRequestID != 0 || k.Version != 0 || len(k.Tags) > 0 {
+		c.extra = &containerExtra{owner: owner, alloc: k.AllocationRequestID, version: k.Version, tags: k.Tags}
 	}
 	n.recovered = true
 	c.state, c.reason = cRunning, Recovered
 	c.master = k.ID == t.master
-	if len(k.Tags) > 0 {
-		c.extra, c.rare = &containerExtra{tags: k.Tags}, true
-	}
 	if t.endedBefore == nil {
 		t.endedBefore = map[int64]struct{}{}
 	}

@@ -131,7 +131,7 @@ func (m *Machine) Container(id creel.ContainerID) (ContainerView, bool) {
 	if c == nil {
 		return ContainerView{}, false
 	}
-	return c.view(), true
+	return m.containerView(c), true
 }
 
 // Containers gives the live containers an attempt owns, by id.
@@ -142,7 +142,7 @@ func (m *Machine) Containers(id creel.AttemptID) []ContainerView {
 	}
 	var out []ContainerView
 	for c := range t.containers() {
-		out = append(out, c.view())
+		out = append(out, m.containerView(c))
 	}
 	slices.SortFunc(out, func(a, b ContainerView) int { return a.ID.Compare(b.ID) })
 	return out
@@ -157,22 +157,18 @@ func (m *Machine) NodeContainers(id creel.NodeID) []ContainerView {
 	var out []ContainerView
 	for _, c := range n.live {
 		if c != nil {
-			out = append(out, c.view())
+			out = append(out, m.containerView(c))
 		}
 	}
 	slices.SortFunc(out, func(a, b ContainerView) int { return a.ID.Compare(b.ID) })
 	return out
 }
 
-func (c *container) view() ContainerView {
-	v := ContainerView{
-		ID: c.id(), State: c.state.public(), Internal: c.state.String(), Node: c.node.id, HTTPAddress: c.node.at.HTTPAddress, Resource: c.size.Resource, Priority: c.priority,
-		AllocationRequestID: c.alloc, ExecutionType: c.execution, Version: c.version, Created: instant(c.created * 1e6), Master: c.master, Reason: c.reason,
+func (m *Machine) containerView(c *container) ContainerView {
+	return ContainerView{
+		ID: c.id(), State: c.state.public(), Internal: c.state.String(), Node: c.node.id, HTTPAddress: c.node.at.HTTPAddress, Resource: m.sizeOf(c).Resource, Priority: c.priority,
+		AllocationRequestID: c.rare().alloc, ExecutionType: creel.ExecutionType(c.execution), Version: c.rare().version, Created: instant(c.created * 1e6), Master: c.master, Reason: c.reason, Tags: c.rare().tags,
 	}
-	if c.extra != nil {
-		v.Tags = c.extra.tags
-	}
-	return v
 }
 
 // Asks gives what an application asks for and has not got, in order.

@@ -26,7 +26,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 			if c == nil {
 				continue
 			}
-			b = fmt.Appendf(b, "  container %s owner=%s size=%v state=%s version=%d created=%d reason=%d\n", c.id(), c.owner.id, c.size.v, c.state, c.version, c.created, c.reason)
+			b = fmt.Appendf(b, "  container %s owner=%s size=%v state=%s version=%d created=%d reason=%d\n", c.id(), c.owner().id, m.sizeOf(c).v, c.state, c.rare().version, c.created, c.reason)
 		}
 	}
 	for _, q := range m.tree.all {

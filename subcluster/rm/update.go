@@ -17,29 +17,31 @@ func (m *Machine) update(t *attempt, u *Update) {
 		t.errors = append(t.errors, UpdateError{Reason: reason, Version: version, Update: *u})
 	}
 	c := m.container(u.Container)
-	if c == nil || c.owner != t {
+	if c == nil || c.owner() != t {
 		fail("INVALID_CONTAINER_ID", 0)
 		return
 	}
-	if u.Version != c.version {
-		fail("INCORRECT_CONTAINER_VERSION_ERROR", c.version)
+	version := c.rare().version
+	if u.Version != version {
+		fail("INCORRECT_CONTAINER_VERSION_ERROR", version)
 		return
 	}
-	if c.extra != nil && c.extra.from != nil || slices.ContainsFunc(t.updated, func(x Updated) bool { return x.Grant.ID == u.Container }) {
-		fail("UPDATE_OUTSTANDING_ERROR", c.version)
+	if c.rare().from != nil || slices.ContainsFunc(t.updated, func(x Updated) bool { return x.Grant.ID == u.Container }) {
+		fail("UPDATE_OUTSTANDING_ERROR", version)
 		return
 	}
 	switch u.Kind {
 	case Increase, Decrease:
 		v, err := m.normalize(u.Resource, &t.app.queue.largest)
 		if err != nil {
-			fail("RESOURCE_OUTSIDE_ALLOWED_RANGE", c.version)
+			fail("RESOURCE_OUTSIDE_ALLOWED_RANGE", version)
 			return
 		}
-		grows := !m.t.fits(&v, &c.size.v)
-		shrinks := !m.t.fits(&c.size.v, &v)
+		has := &m.sizeOf(c).v
+		grows := !m.t.fits(&v, has)
+		shrinks := !m.t.fits(has, &v)
 		if u.Kind == Increase && shrinks || u.Kind == Decrease && grows {
-			fail("RESOURCE_OUTSIDE_ALLOWED_RANGE", c.version)
+			fail("RESOURCE_OUTSIDE_ALLOWED_RANGE", version)
 			return
 		}
 		m.resizeContainer(t, c, u, m.size(v))
@@ -48,14 +50,14 @@ func (m *Machine) update(t *attempt, u *Update) {
 		if u.Kind == Demote {
 			to = creel.Opportunistic
 		}
-		if c.execution == to {
-			fail("INVALID_CONTAINER_ID", c.version)
+		if c.execution == uint8(to) {
+			fail("INVALID_CONTAINER_ID", version)
 			return
 		}
-		c.execution = to
+		c.execution = uint8(to)
 		m.updated(t, c, u.Kind)
 	default:
-		fail("INVALID_CONTAINER_ID", c.version)
+		fail("INVALID_CONTAINER_ID", version)
 	}
 }
 
@@ -63,11 +65,11 @@ func (m *Machine) resizeContainer(t *attempt, c *container, u *Update, s *size) 
 	if u.Kind == Decrease {
 		m.setSize(c, s)
 		m.updated(t, c, Decrease)
-		c.node.updates = append(c.node.updates, c.grant())
+		c.node.updates = append(c.node.updates, m.grantOf(c))
 		return
 	}
 	more := s.v
-	more.sub(&c.size.v)
+	more.sub(&m.sizeOf(c).v)
 	extra := &size{v: more}
 	if !m.t.fits(&more, &c.node.free) || m.admit(t.app, extra, nil).limit != LimitNone {
 		// No room now: it waits, and is tried again as room appears on the node.
@@ -75,23 +77,21 @@ func (m *Machine) resizeContainer(t *attempt, c *container, u *Update, s *size) 
 		m.growers++
 		return
 	}
-	from := c.size
+	from := m.sizeOf(c)
 	m.setSize(c, s)
 	m.updated(t, c, Increase)
 	if m.cfg.AutoUpdate {
-		c.node.updates = append(c.node.updates, c.grant())
+		c.node.updates = append(c.node.updates, m.grantOf(c))
 		return
 	}
-	if c.extra == nil {
-		c.extra, c.rare = &containerExtra{}, true
-	}
-	c.extra.from = from
-	c.extra.timer = m.timer(m.now+int64(m.cfg.ContainerExpiry), func() {
+	x := c.more()
+	x.from = from
+	x.timer = m.timer(m.now+int64(m.cfg.ContainerExpiry), func() {
 		// Never brought to the node: back to what it had.
-		c.extra.timer, c.extra.from = nil, nil
+		x.timer, x.from = nil, nil
 		m.setSize(c, from)
-		c.version++
-		c.node.updates = append(c.node.updates, c.grant())
+		x.version++
+		c.node.updates = append(c.node.updates, m.grantOf(c))
 	})
 }
 
@@ -107,7 +107,7 @@ func (m *Machine) regrow(n *node) {
 		if c == nil {
 			continue
 		}
-		t := c.owner
+		t := c.owner()
 		i := slices.IndexFunc(t.growing, func(g growth) bool { return g.update.Container == c.id() })
 		if i < 0 {
 			continue
@@ -120,17 +120,17 @@ func (m *Machine) regrow(n *node) {
 }
 
 func (m *Machine) updated(t *attempt, c *container, kind UpdateKind) {
-	c.version++
-	t.updated = append(t.updated, Updated{Kind: kind, Grant: c.grant()})
+	c.more().version++
+	t.updated = append(t.updated, Updated{Kind: kind, Grant: m.grantOf(c)})
 	m.news(t)
 }
 
 // setSize changes what a container holds.
 func (m *Machine) setSize(c *container, s *size) {
-	a := c.owner.app
-	m.charge(a, c.size, -1)
-	c.size.addTo(&c.node.free, 1)
-	c.size = s
+	a, was := c.owner().app, m.sizeOf(c)
+	m.charge(a, was, -1)
+	was.addTo(&c.node.free, 1)
+	c.size = s.number
 	m.charge(a, s, 1)
 	s.addTo(&c.node.free, -1)
 	m.placeInIndex(c.node)
@@ -139,7 +139,7 @@ func (m *Machine) setSize(c *container, s *size) {
 
 // increased: the node has taken over a new size.
 func (m *Machine) increased(c *container) {
-	if c.extra != nil && c.extra.from != nil {
+	if c.rare().from != nil {
 		c.extra.from = nil
 		m.stop(&c.extra.timer)
 	}

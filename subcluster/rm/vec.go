@@ -196,8 +196,9 @@ func (t *types) dominant(v, total *vec) float64 {
 
 // size is a container size, one for all containers and asks that are equal.
 type size struct {
-	v     vec
-	plain bool // it has memory and vcores alone, as most do
+	v      vec
+	plain  bool // it has memory and vcores alone, as most do
+	number sizeNumber
 	Shape
 }
 
@@ -221,9 +222,15 @@ func (m *Machine) size(v vec) *size {
 		return s
 	}
 	s := &size{v: v, plain: v == vec{v[mem], v[cpu]}, Shape: Shape{m.t.resource(&v)}}
-	m.sizes[v] = s
+	s.number = sizeNumber(len(m.sized))
+	m.sizes[v], m.sized = s, append(m.sized, s)
 	return s
 }
+
+// sizeNumber is a size's place in Machine.sized.
+type sizeNumber int32
+
+func (m *Machine) sizeOf(c *container) *size { return m.sized[c.size] }
 
 // normalize rounds an ask up to what is given out: at least the minimum, in
 // steps of the increment. With the memory-only calculator every container has

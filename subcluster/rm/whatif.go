@@ -64,7 +64,7 @@ func (s *Sketch) Remove(id creel.ContainerID) error {
 	if c == nil {
 		return &creel.Error{Kind: creel.ErrContainerNotFound, What: fmt.Sprintf("Container with id '%s' doesn't exist", id)}
 	}
-	s.shift(c.owner.app, c.node, &c.size.v, -1)
+	s.shift(c.owner().app, c.node, &s.m.sizeOf(c).v, -1)
 	return nil
 }
 
