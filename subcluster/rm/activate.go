@@ -130,9 +130,9 @@ func (m *Machine) start(a *app) {
 }
 
 func (m *Machine) chargeMaster(a *app, sign int64) {
-	a.amSize.addTo(&a.queue.leaf.amUsed, sign)
-	a.amSize.addTo(&a.user.amUsed, sign)
-	a.amSize.addTo(&a.amUsed, sign)
+	a.queue.leaf.amUsed.addTimes(&a.amSize.v, sign)
+	a.user.amUsed.addTimes(&a.amSize.v, sign)
+	a.amUsed.addTimes(&a.amSize.v, sign)
 }
 
 // stopRunning takes an application out of those that run, or of the line.

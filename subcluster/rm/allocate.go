@@ -155,7 +155,7 @@ func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]vec, error) {
 			return nil, &creel.Error{Kind: ErrInvalidLabel, What: "Invalid resource request, node label not enabled but request contains label expression"}
 		}
 		var v vec
-		if q.ResourceName == anyPlace || q.ResourceName == "" || q.Resource.MemoryMB < 0 || q.Resource.MemoryMB > largest[mem] {
+		if q.ResourceName == anyPlace || q.ResourceName == "" || q.Resource.MemoryMB < 0 || q.Resource.MemoryMB > largest.mem {
 			var err error
 			if v, err = m.normalize(q.Resource, largest); err != nil {
 				return nil, err
@@ -281,7 +281,7 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	out.Headroom = m.t.resource(&h)
 	out.Nodes = int32(m.active)
 	out.Priority = t.app.priority
-	out.PendingContainers, out.ActiveCores = t.app.pendingCount, int32(min(m.total[cpu], 1<<31-1))
+	out.PendingContainers, out.ActiveCores = t.app.pendingCount, int32(min(m.total.cpu, 1<<31-1))
 	t.newsSent = false
 	return out
 }
@@ -338,6 +338,11 @@ func (m *Machine) news(t *attempt) {
 // acknowledged: the master speaks again, so it has its last answer; nodes may
 // forget the ends it was told of.
 func (m *Machine) acknowledged(t *attempt) {
+	sum := int32(0)
+	for _, k := range t.acks { // see warm
+		sum += m.notes.heads[k.node]
+	}
+	m.warmth = sum
 	id := creel.ContainerID{Attempt: t.id}
 	for _, k := range t.acks {
 		id.Attempt.Attempt, id.ID = k.attempt, k.seq

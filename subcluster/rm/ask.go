@@ -157,10 +157,10 @@ func (m *Machine) countDown(w *want) {
 	w.count--
 	m.unblock(w)
 	m.appChanged(a)
-	s.addTo(&a.pending, -1)
+	a.pending.addTimes(&s.v, -1)
 	a.pendingCount--
 	for q := a.queue; q != nil; q = q.parent {
-		s.addTo(&q.pending, -1)
+		q.pending.addTimes(&s.v, -1)
 		q.pendingCount--
 	}
 }

@@ -52,7 +52,7 @@ func (c *auditor) nodes() {
 			reserved++
 		}
 	}
-	if total != m.total || active != m.active || reserved != m.reserved || live != m.count.containers {
+	if !total.is(&m.total) || active != m.active || reserved != m.reserved || live != m.count.containers {
 		c.fail("cluster: total %v active %d reserved %d containers %d, nodes say %v %d %d %d", m.total, m.active, m.reserved, m.count.containers, total, active, reserved, live)
 	}
 	if m.count.granted-m.count.released != int64(live) {
@@ -87,7 +87,7 @@ func (c *auditor) node(n *node) int32 {
 	}
 	free := n.total
 	free.sub(&used)
-	if free != n.free || count != n.count || n.held != (n.hold != nil) {
+	if !free.is(&n.free) || count != n.count || n.held != (n.hold != nil) {
 		c.fail("node %s: free %v count %d reserved %v, containers say %v %d %v", n.id, n.free, n.count, n.held, free, count, n.hold != nil)
 	}
 	if !n.override && !m.t.fits(&used, &n.total) && !n.recovered {
@@ -101,7 +101,7 @@ func (c *auditor) node(n *node) int32 {
 	}
 	room := int64(-1)
 	if m.roomy(n) {
-		room = n.free[mem]
+		room = n.free.mem
 	}
 	if m.room[n.serial] != room {
 		c.fail("node %s: has room for %d MiB, known as %d", n.id, room, m.room[n.serial])
@@ -111,7 +111,7 @@ func (c *auditor) node(n *node) int32 {
 		c.fail("node %s: in the index %v, should be %v", n.id, indexed, want)
 	}
 	if indexed {
-		if cell := int32(rowOf(n.free[mem]/m.ix.steps[mem])*cols + colOf(n.free[cpu]/m.ix.steps[cpu])); cell != at || mask != extras(&n.free) {
+		if cell := int32(rowOf(n.free.mem/m.ix.steps[mem])*cols + colOf(n.free.cpu/m.ix.steps[cpu])); cell != at || mask != extras(&n.free) {
 			c.fail("node %s: in the wrong cell", n.id)
 		}
 	}
@@ -154,14 +154,14 @@ func (c *auditor) apps() {
 		if s == nil {
 			s = &sums{}
 		}
-		if s.used != q.used || s.held != q.held || s.pending != q.pending || s.containers != q.containers || s.pendingCount != q.pendingCount || s.running != q.running {
+		if !s.used.is(&q.used) || !s.held.is(&q.held) || !s.pending.is(&q.pending) || s.containers != q.containers || s.pendingCount != q.pendingCount || s.running != q.running {
 			c.fail("queue %s: used %v held %v pending %v (%d, %d) running %d, applications say %v %v %v (%d, %d) %d", q.path, q.used, q.held, q.pending, q.containers, q.pendingCount, q.running,
 				s.used, s.held, s.pending, s.containers, s.pendingCount, s.running)
 		}
 		if q.leaf == nil {
 			continue
 		}
-		if s.apps != q.leaf.apps || s.am != q.leaf.amUsed {
+		if s.apps != q.leaf.apps || !s.am.is(&q.leaf.amUsed) {
 			c.fail("queue %s: %d applications, masters use %v, in truth %d, %v", q.path, q.leaf.apps, q.leaf.amUsed, s.apps, s.am)
 		}
 		var byActive vec
@@ -171,7 +171,7 @@ func (c *auditor) apps() {
 			if us == nil {
 				us = &sums{}
 			}
-			if us.used != u.used || us.am != u.amUsed || us.apps != u.total || us.running != u.running || us.waitingApps != u.waitingApps {
+			if !us.used.is(&u.used) || !us.am.is(&u.amUsed) || us.apps != u.total || us.running != u.running || us.waitingApps != u.waitingApps {
 				c.fail("user %s of %s: used %v apps %d running %d waiting %d, in truth %v %d %d %d", u.name, q.path, u.used, u.total, u.running, u.waitingApps, us.used, us.apps, us.running, us.waitingApps)
 			}
 			allWeights += u.weight
@@ -190,7 +190,7 @@ func (c *auditor) apps() {
 		if math.Abs(weights-q.leaf.weights) > 1e-6 || math.Abs(allWeights-q.leaf.allWeights) > 1e-6 {
 			c.fail("queue %s: weights of users %v, active %v, in truth %v, %v", q.path, q.leaf.allWeights, q.leaf.weights, allWeights, weights)
 		}
-		if active != q.leaf.active || byActive != q.leaf.usedByActive || limited != q.leaf.limitedUsers {
+		if active != q.leaf.active || !byActive.is(&q.leaf.usedByActive) || limited != q.leaf.limitedUsers {
 			c.fail("queue %s: active users %d using %v, limited %d, in truth %d, %v, %d", q.path, q.leaf.active, q.leaf.usedByActive, q.leaf.limitedUsers, active, byActive, limited)
 		}
 	}
@@ -230,7 +230,7 @@ func (c *auditor) app(a *app) (sums, bool) {
 			}
 		}
 	}
-	if s.used != a.used || s.containers != a.containers || s.pending != a.pending || s.pendingCount != a.pendingCount || s.held != a.held {
+	if !s.used.is(&a.used) || s.containers != a.containers || !s.pending.is(&a.pending) || s.pendingCount != a.pendingCount || !s.held.is(&a.held) {
 		c.fail("%s: used %v (%d) pending %v (%d) held %v, in truth %v (%d) %v (%d) %v", a.id, a.used, a.containers, a.pending, a.pendingCount, a.held, s.used, s.containers, s.pending, s.pendingCount, s.held)
 	}
 	if !a.inQueue {
@@ -281,7 +281,7 @@ func (c *auditor) queues() {
 		for _, k := range q.children {
 			used.add(&k.used)
 		}
-		if q.leaf == nil && used != q.used {
+		if q.leaf == nil && !used.is(&q.used) {
 			c.fail("queue %s: used %v, children sum to %v", q.path, q.used, used)
 		}
 	}
@@ -303,7 +303,7 @@ func (c *auditor) order() {
 			if has := k.hasReady(); has != (in || k.parked) {
 				c.fail("queue %s: something waits %v, in the order %v, parked %v", k.path, has, in, k.parked)
 			}
-			if in && k.least == vecMax {
+			if in && k.least.is(&vecMax) {
 				c.fail("queue %s waits for nothing", k.path)
 			}
 		}

@@ -77,7 +77,7 @@ func (a *Auditor) Check() error {
 func (a *Auditor) bound(c *auditor, q *queue) {
 	was := a.used[q]
 	for i := 0; q.sized().bounded && i < a.m.t.check; i++ {
-		if q.used[i] > q.max[i] && q.used[i] > was[i] {
+		if q.used.at(i) > q.max.at(i) && q.used.at(i) > was.at(i) {
 			c.fail("queue %s grew from %v to %v, above its maximum %v", q.path, was, q.used, q.max)
 		}
 	}
@@ -101,7 +101,7 @@ func (c *auditor) sum(q *queue) {
 		}
 		held, pending, containers, wanted = q.held, q.pending, q.containers, q.pendingCount // known of applications, not of users
 	}
-	if used != q.used || held != q.held || pending != q.pending || containers != q.containers || wanted != q.pendingCount || running != q.running {
+	if !used.is(&q.used) || !held.is(&q.held) || !pending.is(&q.pending) || containers != q.containers || wanted != q.pendingCount || running != q.running {
 		c.fail("queue %s: used %v held %v pending %v (%d, %d) running %d, below it %v %v %v (%d, %d) %d", q.path, q.used, q.held, q.pending, q.containers, q.pendingCount, q.running,
 			used, held, pending, containers, wanted, running)
 	}

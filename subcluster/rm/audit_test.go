@@ -11,10 +11,10 @@ import (
 // the quick one as soon as an event touches what is broken.
 func TestAuditorSeesWhatIsWrong(t *testing.T) {
 	for name, breach := range map[string]func(m *Machine){
-		"node":                func(m *Machine) { m.nodeList[0].free[mem] += 1024 },
-		"children sum":        func(m *Machine) { m.tree.root.used[cpu]++ },
+		"node":                func(m *Machine) { m.nodeList[0].free.mem += 1024 },
+		"children sum":        func(m *Machine) { m.tree.root.used.cpu++ },
 		"the application":     func(m *Machine) { m.appList[0].pendingCount++ },
-		"the user":            func(m *Machine) { m.appList[0].user.used[mem]-- },
+		"the user":            func(m *Machine) { m.appList[0].user.used.mem-- },
 		"the index":           func(m *Machine) { m.ix.drop(m.nodeList[0]) },
 		"the container lists": func(m *Machine) { m.nodeList[0].live[0].node = nil },
 	} {

@@ -185,7 +185,7 @@ func BenchmarkChurn(b *testing.B) {
 				m.req.Asks = append(asks, m.old[p]...)
 			}
 			// Fill to nine tenths.
-			for i := 0; w.m.tree.root.used[mem] < w.m.total[mem]*9/10; i++ {
+			for i := 0; w.m.tree.root.used.mem < w.m.total.mem*9/10; i++ {
 				m := masters[i%len(masters)]
 				want(m, 20)
 				for _, g := range w.allocate(m.id, m.req).Granted {
@@ -253,7 +253,7 @@ func BenchmarkNodeEvents(b *testing.B) {
 		id := w.unmanaged(fmt.Sprintf("u%d", i), "default")
 		w.asks(id, ask(1, "*", 1024, 1, 1000))
 	}
-	if w.m.waiting != 100 || w.m.tree.root.used[mem] == 0 {
+	if w.m.waiting != 100 || w.m.tree.root.used.mem == 0 {
 		b.Fatal("the applications are not at their user limit")
 	}
 	reports := make([]NodeReport, len(w.m.nodeList))

@@ -103,7 +103,10 @@ func (m *Machine) grantOf(c *container) Grant {
 	return g
 }
 
-const slab = 256
+// slab is how many containers are made at once: more than 32 KB, so that they
+// begin on a page. Go puts a word before smaller arrays with pointers, and each
+// container would lie across two cache lines.
+const slab = 1024
 
 func (m *Machine) newContainer() *container {
 	if k := len(m.spare); k > 0 {
@@ -159,7 +162,7 @@ func (m *Machine) attach(c *container, n *node) {
 	n.put(c)
 	c.origin.live.put(c.seq, c)
 	s := m.sizeOf(c)
-	s.addTo(&n.free, -1)
+	n.free.addTimes(&s.v, -1)
 	m.placeInIndex(n)
 	m.count.containers++
 	m.charge(c.owner().app, s, 1)
@@ -175,7 +178,7 @@ func (m *Machine) end(c *container, s containerState, exit int32, diagnostics st
 	}
 	n.take(c)
 	c.origin.live.drop(c.seq)
-	size.addTo(&n.free, 1)
+	n.free.addTimes(&size.v, 1)
 	m.placeInIndex(n)
 	m.roomOn(n)
 	m.count.containers--
@@ -220,11 +223,18 @@ func (m *Machine) warm(list []*container) {
 	}
 	for _, c := range list {
 		if n := c.node; n != nil {
-			sum += n.count + int32(n.free[mem]) + int32(len(n.live))
+			sum += n.count + m.inAll[n.serial].key + m.notes.heads[n.serial] + int32(m.room[n.serial])
 		}
 	}
 	for _, c := range list {
 		if n := c.node; n != nil && n.live[c.slot] == c {
+			at := m.inAll[n.serial]
+			if at.prev != 0 {
+				sum += m.inAll[at.prev-1].next
+			}
+			if at.next != 0 {
+				sum += m.inAll[at.next-1].prev
+			}
 			if c.wait != 0 && m.unlaunched.get(c.wait) == c {
 				sum++
 			}
@@ -237,9 +247,9 @@ func (m *Machine) warm(list []*container) {
 // does: no more of each list than a common call has.
 func (m *Machine) warmApp(a *app) {
 	q, u, t := a.queue, a.user, a.current
-	sum := a.used[0] + a.pending[0] + a.least[0] + a.seconds[0] + int64(a.priority)
-	sum += q.used[0] + q.pending[0] + q.least[0] + q.max[0] + q.guaranteed[0] + int64(q.slot) + int64(q.serial) + q.granted
-	sum += u.used[0] + int64(u.slot) + int64(len(u.apps.items)) + q.leaf.usedByActive[0] + int64(q.leaf.active)
+	sum := a.used.mem + a.pending.mem + a.least.mem + a.seconds.mem + int64(a.priority)
+	sum += q.used.mem + q.pending.mem + q.least.mem + q.max.mem + q.guaranteed.mem + int64(q.slot) + int64(q.serial) + q.granted
+	sum += u.used.mem + int64(u.slot) + int64(len(u.apps.items)) + q.leaf.usedByActive.mem + int64(q.leaf.active)
 	wants := t.wants[:min(len(t.wants), warmed)]
 	for _, w := range wants {
 		sum += int64(w.count) + int64(len(w.hosts)+len(w.racks))
@@ -259,6 +269,39 @@ func (m *Machine) warmApp(a *app) {
 		}
 	}
 	m.warmth += int32(sum)
+}
+
+// warmNodes reads what grants for w will change, as warm does: of the nodes on
+// the hosts it names, or of those that a search through the cluster gives first.
+func (m *Machine) warmNodes(w *want) {
+	if w.count < 2 || w.size == nil {
+		return
+	}
+	var list [warmed]*node
+	k := 0
+	if w.placed() {
+		for _, p := range w.hosts[:min(len(w.hosts), warmed)] {
+			if p.host != nil && len(p.host.nodes) > 0 {
+				list[k] = p.host.nodes[0]
+				k++
+			}
+		}
+	} else {
+		k = m.ix.ahead(&w.size.v, w.attempt.app.queue.order, list[:min(int(w.count), warmed)])
+	}
+	sum := int32(0)
+	for _, n := range list[:k] {
+		sum += n.count + n.at.Node.Port + m.notes.heads[n.serial]
+	}
+	for _, n := range list[:k] {
+		if at := int(n.hole) - 1; at >= 0 && n.live[at] == nil {
+			sum++
+		}
+		if prev := m.inAll[n.serial].prev; prev != 0 {
+			sum += m.inAll[prev-1].next
+		}
+	}
+	m.warmth = sum
 }
 
 // warmCall reads ahead what else a call with asks will touch: the names in it,

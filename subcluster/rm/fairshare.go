@@ -59,8 +59,8 @@ func (m *Machine) divide(q *queue, s shareSet) {
 	}
 	active := func(c *queue) bool { return c.pendingCount > 0 || c.containers > 0 || c.appsBelow() > 0 }
 	for i := 0; i < m.t.n; i++ {
-		m.fill(q, i, active, q.shares[s].share[i], func(c *queue, v int64) { c.shares[s].share[i] = v })
-		m.fill(q, i, func(*queue) bool { return true }, q.shares[s].steady[i], func(c *queue, v int64) { c.shares[s].steady[i] = v })
+		m.fill(q, i, active, q.shares[s].share.at(i), func(c *queue, v int64) { c.shares[s].share.set(i, v) })
+		m.fill(q, i, func(*queue) bool { return true }, q.shares[s].steady.at(i), func(c *queue, v int64) { c.shares[s].steady.set(i, v) })
 	}
 	for _, c := range q.children {
 		m.divide(c, s)
@@ -83,7 +83,7 @@ func (q *queue) appsBelow() int {
 // ComputeFairShares makes: the same shares come out, to the last unit.
 func (m *Machine) fill(q *queue, i int, counts func(*queue) bool, total int64, set func(*queue, int64)) {
 	at := func(c *queue, r float64) int64 {
-		return int64(min(max(c.weight*r, float64(c.minimum[i])), float64(c.max[i])))
+		return int64(min(max(c.weight*r, float64(c.minimum.at(i))), float64(c.max.at(i))))
 	}
 	sum := func(r float64) int64 {
 		s := int64(0)

@@ -93,13 +93,13 @@ func (ix *index) gridFor(mask uint32) *grid {
 
 // extras is the set of further resource types v has any of.
 func extras(v *vec) uint32 {
-	if v[2]|v[3]|v[4]|v[5]|v[6]|v[7] == 0 {
+	if v.more == nil {
 		return 0
 	}
 	var mask uint32
-	for i := 2; i < MaxTypes; i++ {
-		if v[i] > 0 {
-			mask |= 1 << (i - 2)
+	for i, x := range v.more {
+		if x > 0 {
+			mask |= 1 << i
 		}
 	}
 	return mask
@@ -108,7 +108,7 @@ func extras(v *vec) uint32 {
 // full: not even the smallest container fits, in the types every container has
 // some of.
 func (ix *index) full(free *vec) bool {
-	return ix.needMem && free[mem] <= 0 || ix.needCPU && free[cpu] <= 0
+	return ix.needMem && free.mem <= 0 || ix.needCPU && free.cpu <= 0
 }
 
 // inSteps is a free amount in whole steps, not below 0.
@@ -136,7 +136,7 @@ func (ix *index) update(n *node, in bool) {
 		return
 	}
 	mask := extras(&n.free)
-	cell := int32(rowOf(ix.inSteps(mem, n.free[mem]))*cols + colOf(ix.inSteps(cpu, n.free[cpu])))
+	cell := int32(rowOf(ix.inSteps(mem, n.free.mem))*cols + colOf(ix.inSteps(cpu, n.free.cpu)))
 	key := int32(mask)*(rows*cols) + cell + 1
 	if l.key == key {
 		return
@@ -203,20 +203,11 @@ func (ix *index) find(t *types, need *vec, order NodeOrder, black *blacklist) *n
 }
 
 func (ix *index) search(g *grid, t *types, need *vec, order NodeOrder, black *blacklist, limit int) (found *node, skipped bool) {
-	low := rowOf(need[mem] / ix.steps[mem])
-	lowCol := 0
-	if ix.checkCPU {
-		lowCol = colOf(need[cpu] / ix.steps[cpu])
-	}
+	low, lowCol := ix.lowest(need)
 	colsFrom := ^uint64(0) << lowCol
 	for r := g.nextRow(low, order, -1); r >= 0; r = g.nextRow(low, order, r) {
 		for c := g.cols[r] & colsFrom; c != 0; {
-			var col int
-			if order == Pack {
-				col = bits.TrailingZeros64(c)
-			} else {
-				col = 63 - bits.LeadingZeros64(c)
-			}
+			col := nextCol(c, order)
 			c &^= 1 << col
 			looked := 0
 			for at := g.cells[r*cols+col]; at != 0; at = (*ix.links)[at-1].next {
@@ -232,6 +223,55 @@ func (ix *index) search(g *grid, t *types, need *vec, order NodeOrder, black *bl
 		}
 	}
 	return nil, skipped
+}
+
+// ahead gives the nodes that find comes to first, as far as one cell and list
+// have them, whether they fit or not.
+func (ix *index) ahead(need *vec, order NodeOrder, list []*node) int {
+	want, k := extras(need), 0
+	for _, g := range ix.grids {
+		if g.count == 0 || g.mask&want != want {
+			continue
+		}
+		r, col := g.first(ix, need, order)
+		if r < 0 {
+			continue
+		}
+		for at := g.cells[r*cols+col]; at != 0 && k < len(list); at = (*ix.links)[at-1].next {
+			list[k] = (*ix.all)[at-1]
+			k++
+		}
+		break
+	}
+	return k
+}
+
+// first gives the cell that a search looks at first, row -1 for none.
+func (g *grid) first(ix *index, need *vec, order NodeOrder) (r, col int) {
+	low, lowCol := ix.lowest(need)
+	for r = g.nextRow(low, order, -1); r >= 0; r = g.nextRow(low, order, r) {
+		if c := g.cols[r] & (^uint64(0) << lowCol); c != 0 {
+			return r, nextCol(c, order)
+		}
+	}
+	return -1, 0
+}
+
+// lowest is the least row and column whose nodes may have room for need.
+func (ix *index) lowest(need *vec) (row, col int) {
+	row = rowOf(need.mem / ix.steps[mem])
+	if ix.checkCPU {
+		col = colOf(need.cpu / ix.steps[cpu])
+	}
+	return row, col
+}
+
+// nextCol is the column to look at first of those in a set.
+func nextCol(c uint64, order NodeOrder) int {
+	if order == Pack {
+		return bits.TrailingZeros64(c)
+	}
+	return 63 - bits.LeadingZeros64(c)
 }
 
 // nextRow is the next row with nodes after r (-1 to begin) in the given order,

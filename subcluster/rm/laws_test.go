@@ -108,9 +108,10 @@ func behind(m *Machine, a *app) bool {
 func (r *run) bounds(m *Machine) error {
 	for _, q := range m.tree.all {
 		q.sized()
+		was := r.used[q.path]
 		for i := 0; q.bounded && i < m.t.check; i++ {
-			if q.used[i] > q.max[i] && q.used[i] > r.used[q.path][i] {
-				return fmt.Errorf("queue %s grew from %v to %v, above its maximum %v", q.path, r.used[q.path], q.used, q.max)
+			if q.used.at(i) > q.max.at(i) && q.used.at(i) > was.at(i) {
+				return fmt.Errorf("queue %s grew from %v to %v, above its maximum %v", q.path, was, q.used, q.max)
 			}
 		}
 		r.used[q.path] = q.used

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/creelrm/creel"
 	"pgregory.net/rapid"
 )
 
@@ -19,12 +20,21 @@ func TestHotRecordsFillWholeCacheLines(t *testing.T) {
 		what     string
 		is, want uintptr
 	}{
-		{"size of a node", unsafe.Sizeof(node{}), 256},
-		{"place of what they leave alone", unsafe.Offsetof(node{}.nodeInfo), 128},
+		{"size of a node", unsafe.Sizeof(node{}), 128},
+		{"place of what ends leave alone", unsafe.Offsetof(node{}.rack), 64},
 		{"size of a container", unsafe.Sizeof(container{}), 64},
 	} {
 		if x.is != x.want {
 			t.Errorf("%s: %d bytes, want %d", x.what, x.is, x.want)
+		}
+	}
+	m := &Machine{hosts: map[string]*host{}}
+	for i := range 3 {
+		if at := uintptr(unsafe.Pointer(m.newContainer())) % 64; at != 0 {
+			t.Errorf("container %d lies %d bytes into a line", i, at)
+		}
+		if at := uintptr(unsafe.Pointer(m.newNode(creel.NodeID{Host: "h"}))) % 64; at != 0 {
+			t.Errorf("node %d lies %d bytes into a line", i, at)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (m *Machine) userAdmits(u *user) bool {
 	}
 	r := m.userRule(u)
 	for i := 0; i < m.t.check; i++ {
-		if u.used[i] > r.limit(i) {
+		if u.used.at(i) > r.limit(i) {
 			return false
 		}
 	}
@@ -72,7 +72,7 @@ func (m *Machine) userLimit(u *user) vec {
 	var v vec
 	r := m.userRule(u)
 	for i := 0; i < m.t.n; i++ {
-		v[i] = r.limit(i)
+		v.set(i, r.limit(i))
 	}
 	return v
 }
@@ -102,31 +102,31 @@ func (m *Machine) userRule(u *user) userRule {
 		r.users = max(l.weights, u.weight)
 	}
 	for i := 0; i < m.t.check && !r.above; i++ {
-		r.above = q.used[i] > max(q.guaranteed[i], m.least[i])
+		r.above = q.used.at(i) > max(q.guaranteed.at(i), m.least.at(i))
 	}
 	return r
 }
 
 // limit is that of one type.
 func (r *userRule) limit(i int) int64 {
-	least := r.m.least[i]
-	base := max(r.q.guaranteed[i], least) // at least one container, so that tiny queues get on
+	least := r.m.least.at(i)
+	base := max(r.q.guaranteed.at(i), least) // at least one container, so that tiny queues get on
 	current := base
 	if r.above {
-		current = max(current, r.q.used[i]+least)
+		current = max(current, r.q.used.at(i)+least)
 	}
 	shared := current
 	if r.active {
-		shared = r.q.leaf.usedByActive[i] + least
+		shared = r.q.leaf.usedByActive.at(i) + least
 	}
 	x := max(float64(shared)/r.users, float64(current)*r.percent) * r.weight
 	if r.factor >= 0 {
 		x = min(x, float64(base)*r.factor*r.weight)
 	} else {
-		x = min(x, float64(r.q.max[i]))
+		x = min(x, float64(r.q.max.at(i)))
 	}
 	y := int64(math.Ceil(x - 1e-6))
-	if st := r.m.step[i]; st > 1 {
+	if st := r.m.step.at(i); st > 1 {
 		y = (y + st - 1) / st * st
 	}
 	return y
@@ -142,8 +142,8 @@ func (m *Machine) queueLimit(q *queue) vec {
 	v := m.queueLimit(q.parent)
 	v.sub(&q.parent.used)
 	v.add(&q.used)
-	for i := range v {
-		v[i] = max(v[i], 0)
+	for i := 0; i < m.t.n; i++ {
+		v.set(i, max(v.at(i), 0))
 	}
 	v.min(&q.max)
 	return v
@@ -157,11 +157,11 @@ func (m *Machine) headroom(a *app) vec {
 	if m.tree.spec.Scheduler == Capacity {
 		r := m.userRule(a.user)
 		for i := 0; i < m.t.n; i++ {
-			v[i] = min(v[i], r.limit(i)-a.user.used[i])
+			v.set(i, min(v.at(i), r.limit(i)-a.user.used.at(i)))
 		}
 	}
-	for i := range v {
-		v[i] = max(min(v[i], m.total[i]-m.tree.root.used[i]), 0)
+	for i := 0; i < m.t.n; i++ {
+		v.set(i, max(min(v.at(i), m.total.at(i)-m.tree.root.used.at(i)), 0))
 	}
 	return v
 }
@@ -185,8 +185,8 @@ func (m *Machine) masterLimit(q *queue, s shareSet) (all, one vec) {
 	}
 	limit := m.queueLimit(q)
 	for i := 0; i < m.t.n; i++ { // Hadoop's limit of the moment is in whole steps
-		if s := m.step[i]; s > 1 {
-			limit[i] = limit[i] / s * s
+		if s := m.step.at(i); s > 1 {
+			limit.set(i, limit.at(i)/s*s)
 		}
 	}
 	base.max(&limit)
@@ -204,11 +204,11 @@ func (m *Machine) masterLimit(q *queue, s shareSet) (all, one vec) {
 func scaleUp(v *vec, f float64, step *vec, n int) vec {
 	var out vec
 	for i := 0; i < n; i++ {
-		x := int64(math.Ceil(float64(v[i])*f - 1e-6))
-		if s := step[i]; s > 1 {
+		x := int64(math.Ceil(float64(v.at(i))*f - 1e-6))
+		if s := step.at(i); s > 1 {
 			x = (x + s - 1) / s * s
 		}
-		out[i] = x
+		out.set(i, x)
 	}
 	return out
 }

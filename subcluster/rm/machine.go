@@ -34,7 +34,7 @@ type Machine struct {
 	least vec // smallest allocation
 	most  vec // largest allocation
 	step  vec
-	sizes map[vec]*size
+	sizes map[vecKey]*size
 	sized []*size // by number
 	now   int64   // ns since epoch, of the latest event
 
@@ -111,7 +111,7 @@ type counts struct {
 // New builds a machine from a configuration it checks.
 func New(cfg Config) (*Machine, error) {
 	m := &Machine{
-		cfg: cfg, sizes: map[vec]*size{}, nodes: map[creel.NodeID]*node{}, hosts: map[string]*host{}, racks: map[string]*rack{},
+		cfg: cfg, sizes: map[vecKey]*size{}, nodes: map[creel.NodeID]*node{}, hosts: map[string]*host{}, racks: map[string]*rack{},
 		apps: map[creel.ApplicationID]*app{}, userRunning: map[string]*int{},
 	}
 	if cfg.MaxAttempts <= 0 {
@@ -129,17 +129,17 @@ func New(cfg Config) (*Machine, error) {
 	}
 	m.least, m.most, m.step = m.t.vec(cfg.MinAllocation), m.t.vec(cfg.MaxAllocation), m.t.vec(m.cfg.Increment)
 	for i := 0; i < m.t.n; i++ {
-		if m.least[i] < 0 || m.step[i] < 0 {
+		if m.least.at(i) < 0 || m.step.at(i) < 0 {
 			return nil, invalid("negative minimum allocation or increment of "+m.t.names[i], "", "give 0 or more")
 		}
-		if i >= 2 && m.most[i] == 0 {
-			m.most[i] = vecMax[i] // types without a maximum have none
+		if i >= 2 && m.most.at(i) == 0 {
+			m.most.set(i, unbounded) // types without a maximum have none
 		}
-		if m.most[i] < m.least[i] {
-			return nil, invalid(fmt.Sprintf("maximum allocation of %s is %d, below the minimum %d", m.t.names[i], m.most[i], m.least[i]), "", "raise the maximum or lower the minimum")
+		if m.most.at(i) < m.least.at(i) {
+			return nil, invalid(fmt.Sprintf("maximum allocation of %s is %d, below the minimum %d", m.t.names[i], m.most.at(i), m.least.at(i)), "", "raise the maximum or lower the minimum")
 		}
 	}
-	m.ix = index{all: &m.nodeList, links: &m.inAll, steps: [2]int64{max(m.step[mem], 1), max(m.step[cpu], 1)}, checkCPU: m.t.check > 1, needMem: m.least[mem] > 0, needCPU: m.t.check > 1 && m.least[cpu] > 0}
+	m.ix = index{all: &m.nodeList, links: &m.inAll, steps: [2]int64{max(m.step.mem, 1), max(m.step.cpu, 1)}, checkCPU: m.t.check > 1, needMem: m.least.mem > 0, needCPU: m.t.check > 1 && m.least.cpu > 0}
 	m.ix.shift = [2]int8{shiftOf(m.ix.steps[mem]), shiftOf(m.ix.steps[cpu])}
 	m.delayed = heap[*want]{less: func(a, b *want) bool { return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial }, slot: func(w *want) *int32 { return &w.slot }}
 	m.timers = heap[*timer]{less: func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }, slot: func(t *timer) *int32 { return &t.slot }}

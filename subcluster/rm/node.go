@@ -11,12 +11,12 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// node is one NodeManager. What grants and ends look at and change fills two
-// cache lines of 64 bytes; nodes lie side by side in slabs, so that tens of
-// thousands of them stay near the processor. The rest is in its nodeInfo.
+// node is one NodeManager, in two cache lines of 64 bytes. Ends look at and
+// change the first; grants read where it is from the second. Nodes lie side by
+// side in slabs, so that tens of thousands of them stay near the processor. The
+// rest is in its nodeInfo.
 type node struct {
-	free vec // its size less what its containers hold
-
+	free    vec          // its size less what its containers hold
 	live    []*container // with holes: a container keeps its place
 	hole    int32        // place in live that was left last, plus 1; 0 = none known
 	count   int32        // containers
@@ -25,23 +25,21 @@ type node struct {
 	dirty   bool
 	held    bool // it is reserved: hold is set
 	changed bool // since the auditor looked
-	rack    *rack
-	host    *host
-	at      *Place
 
+	rack *rack
+	host *host
+	at   *Place
 	*nodeInfo
-	id       creel.NodeID
 	hold     *reservation
 	beat     int64
 	beatLink link[*node]
-
-	answer     *NodeAnswer
-	responseID int32
-	_          [52]byte
 }
 
 // nodeInfo is what is looked at when a node is told of, or speaks.
 type nodeInfo struct {
+	id            creel.NodeID
+	answer        *NodeAnswer
+	responseID    int32
 	total         vec
 	registrations uint32
 	override      bool // its size was set here, not by itself
@@ -93,8 +91,8 @@ func (n *node) take(c *container) {
 	n.count--
 }
 
-// nodeSlab is how many nodes are made at once.
-const nodeSlab = 256
+// nodeSlab is how many nodes are made at once; see slab.
+const nodeSlab = 512
 
 func (m *Machine) newNode(id creel.NodeID) *node {
 	if len(m.nodePool) == 0 {
@@ -102,7 +100,7 @@ func (m *Machine) newNode(id creel.NodeID) *node {
 	}
 	n := &m.nodePool[0]
 	m.nodePool = m.nodePool[1:]
-	n.nodeInfo, n.id, n.host, n.serial = &nodeInfo{}, id, m.host(id.Host), int32(len(m.nodeList))
+	n.nodeInfo, n.host, n.serial = &nodeInfo{id: id}, m.host(id.Host), int32(len(m.nodeList))
 	n.host.nodes = append(n.host.nodes, n)
 	m.nodeList = append(m.nodeList, n)
 	m.inAll, m.inRack, m.room = append(m.inAll, links{}), append(m.inRack, links{}), append(m.room, -1)
@@ -162,7 +160,7 @@ func (r *rack) find(m *Machine, w *want) *node {
 		return r.ix.find(&m.t, &w.size.v, w.attempt.app.queue.order, &w.attempt.black)
 	}
 	var best *node
-	need, pack := w.size.v[mem], w.attempt.app.queue.order == Pack
+	need, pack := w.size.v.mem, w.attempt.app.queue.order == Pack
 	room := int64(0) // of best
 	for _, serial := range r.nodes {
 		has := m.room[serial]
@@ -211,7 +209,7 @@ func (m *Machine) placeInIndex(n *node) {
 	m.nodeChanged(n)
 	in := m.roomy(n)
 	if m.room[n.serial] = -1; in {
-		m.room[n.serial] = n.free[mem]
+		m.room[n.serial] = n.free.mem
 	}
 	m.ix.update(n, in)
 	if m.bigRacks > 0 && n.rack.ix != nil {
@@ -254,7 +252,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	v := m.t.vec(r.Resource)
 	n := m.nodes[r.ID]
 	for i := 0; i < m.t.n; i++ {
-		if v[i] < 0 || i < m.t.check && v[i] < m.least[i] {
+		if v.at(i) < 0 || i < m.t.check && v.at(i) < m.least.at(i) {
 			return NodeRegistered{Action: NodeStop, Diagnostics: fmt.Sprintf("NodeManager from  %s doesn't satisfy minimum allocations, Sending SHUTDOWN signal to the NodeManager. Node capabilities are %s; minimums are %s",
 				r.ID.Host, r.Resource, m.cfg.MinAllocation)}, nil
 		}
@@ -595,7 +593,7 @@ func (m *Machine) SetNodeResource(now time.Time, id creel.NodeID, r creel.Resour
 	}
 	v := m.t.vec(r)
 	for i := 0; i < m.t.n; i++ {
-		if v[i] < 0 {
+		if v.at(i) < 0 {
 			return invalid("invalid resource of "+id.String(), m.t.names[i]+" is negative", "")
 		}
 	}

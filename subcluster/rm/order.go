@@ -115,7 +115,7 @@ func (a *app) share() float64 {
 	m := a.queue.m
 	switch a.queue.effective() {
 	case FairShare:
-		return float64(a.used[mem])
+		return float64(a.used.mem)
 	case DRF, HDRF, PriorityFirst:
 		return m.t.dominant(&a.used, &m.total)
 	}

@@ -21,15 +21,15 @@ func drfRank(q *queue) rank {
 	// The dominant resource of what is used decides whether the minimum is met.
 	top, best := 0, -1.0
 	for i := 0; i < m.t.check; i++ {
-		if m.total[i] > 0 {
-			if s := float64(q.used[i]) / float64(m.total[i]); s > best {
+		if m.total.at(i) > 0 {
+			if s := float64(q.used.at(i)) / float64(m.total.at(i)); s > best {
 				top, best = i, s
 			}
 		}
 	}
-	if floor[top] > 0 {
-		r.needed = float64(q.used[top]) / float64(floor[top])
-		r.needy = q.used[top] < floor[top]
+	if floor.at(top) > 0 {
+		r.needed = float64(q.used.at(top)) / float64(floor.at(top))
+		r.needy = q.used.at(top) < floor.at(top)
 	}
 	return r
 }
@@ -43,8 +43,8 @@ func hdrfRank(q *queue) rank {
 	v := q.rescaled()
 	share := 0.0
 	for i := 0; i < q.m.t.check; i++ {
-		if q.m.total[i] > 0 {
-			share = max(share, v[i]/float64(q.m.total[i]))
+		if q.m.total.at(i) > 0 {
+			share = max(share, v[i]/float64(q.m.total.at(i)))
 		}
 	}
 	return rank{ratio: share / q.weightNow()}
@@ -52,8 +52,8 @@ func hdrfRank(q *queue) rank {
 
 func (q *queue) rescaled() (out [MaxTypes]float64) {
 	if q.leaf != nil {
-		for i, x := range q.used {
-			out[i] = float64(x)
+		for i := 0; i < q.m.t.n; i++ {
+			out[i] = float64(q.used.at(i))
 		}
 		return out
 	}
@@ -68,8 +68,8 @@ func (q *queue) rescaled() (out [MaxTypes]float64) {
 		v := c.rescaled()
 		s := 0.0
 		for i := 0; i < m.t.check; i++ {
-			if m.total[i] > 0 {
-				s = max(s, v[i]/float64(m.total[i]))
+			if m.total.at(i) > 0 {
+				s = max(s, v[i]/float64(m.total.at(i)))
 			}
 		}
 		s /= c.weightNow()
@@ -93,7 +93,7 @@ func (q *queue) blocked() bool {
 	left := q.m.total
 	left.sub(&q.m.tree.root.used)
 	for i := 0; i < q.m.t.check; i++ {
-		if q.least[i] < vecMax[i] && q.least[i] > left[i] {
+		if q.least.at(i) < unbounded && q.least.at(i) > left.at(i) {
 			return true
 		}
 	}

@@ -14,10 +14,10 @@ func fairApps(a, b *app) bool {
 // weight.
 func fairRank(q *queue) rank {
 	q.sized()
-	r := rank{ratio: float64(q.used[mem]) / q.weightNow()}
-	floor := min(q.minimum[mem], q.used[mem]+q.pending[mem])
-	r.needy = q.used[mem] < floor
-	r.needed = float64(q.used[mem]) / float64(max(floor, 1))
+	r := rank{ratio: float64(q.used.mem) / q.weightNow()}
+	floor := min(q.minimum.mem, q.used.mem+q.pending.mem)
+	r.needy = q.used.mem < floor
+	r.needed = float64(q.used.mem) / float64(max(floor, 1))
 	return r
 }
 

@@ -13,6 +13,7 @@ func (m *Machine) serve(a *app) {
 	if t := a.current; t != nil && a.runnable() {
 		for i := 0; i < len(t.wants); i++ {
 			w := t.wants[i]
+			m.warmNodes(w)
 			for w.count > 0 && m.try(w, nil) {
 			}
 			if w.count > 0 && w.stops != nil {
@@ -290,16 +291,16 @@ func (q *queue) hasReady() bool {
 func (m *Machine) charge(a *app, s *size, sign int64) {
 	m.appChanged(a)
 	m.accrue(a)
-	s.addTo(&a.used, sign)
+	a.used.addTimes(&s.v, sign)
 	a.containers += int32(sign)
 	u := a.user
-	s.addTo(&u.used, sign)
+	u.used.addTimes(&s.v, sign)
 	if u.waitingApps > 0 {
-		s.addTo(&a.queue.leaf.usedByActive, sign)
+		a.queue.leaf.usedByActive.addTimes(&s.v, sign)
 	}
 	a.rerank()
 	for q := a.queue; q != nil; q = q.parent {
-		s.addTo(&q.used, sign)
+		q.used.addTimes(&s.v, sign)
 		q.containers += int32(sign)
 		if q.slot != 0 {
 			q.rerank()

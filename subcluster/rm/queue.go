@@ -240,9 +240,9 @@ func (q *queue) configure() {
 	}
 	if !s.MaxAllocation.IsZero() {
 		v := q.m.t.vec(s.MaxAllocation)
-		for i := range v {
-			if v[i] > 0 {
-				q.largest[i] = min(v[i], q.m.most[i])
+		for i := 0; i < q.m.t.n; i++ {
+			if v.at(i) > 0 {
+				q.largest.set(i, min(v.at(i), q.m.most.at(i)))
 			}
 		}
 	}
@@ -342,8 +342,8 @@ func (m *Machine) sizeCapacity(c *queue) {
 		c.guaranteed = m.t.vec(a.Resource)
 		for i := 0; i < m.t.n; i++ {
 			// More promised than there is: everybody gets less in proportion.
-			if q.fixed[i] > q.guaranteed[i] && q.fixed[i] > 0 {
-				c.guaranteed[i] = int64(float64(c.guaranteed[i]) * float64(q.guaranteed[i]) / float64(q.fixed[i]))
+			if q.fixed.at(i) > q.guaranteed.at(i) && q.fixed.at(i) > 0 {
+				c.guaranteed.set(i, int64(float64(c.guaranteed.at(i))*float64(q.guaranteed.at(i))/float64(q.fixed.at(i))))
 			}
 		}
 		c.capFrac = m.t.dominant(&c.guaranteed, &q.guaranteed)
@@ -371,8 +371,8 @@ func (m *Machine) sizeCapacity(c *queue) {
 	case Absolute:
 		c.max = m.t.vec(b.Resource)
 		for i := 0; i < m.t.n; i++ {
-			if c.max[i] == 0 {
-				c.max[i] = q.max[i]
+			if c.max.at(i) == 0 {
+				c.max.set(i, q.max.at(i))
 			}
 		}
 		c.max.min(&q.max)
@@ -408,7 +408,7 @@ func (m *Machine) portion(parent *queue, of *vec, abs, f float64) vec {
 	}
 	var v vec
 	for i := 0; i < m.t.n; i++ {
-		v[i] = int64(float64(of[i])*f + 1e-6)
+		v.set(i, int64(float64(of.at(i))*f+1e-6))
 	}
 	return v
 }
@@ -420,11 +420,11 @@ func (m *Machine) part(of *vec, f float64) vec {
 	}
 	var v vec
 	for i := 0; i < m.t.n; i++ {
-		x := int64(float64(of[i])*f + 1e-6)
-		if s := m.step[i]; s > 1 && i != cpu {
+		x := int64(float64(of.at(i))*f + 1e-6)
+		if s := m.step.at(i); s > 1 && i != cpu {
 			x = x / s * s
 		}
-		v[i] = x
+		v.set(i, x)
 	}
 	return v
 }
@@ -434,7 +434,7 @@ func (m *Machine) partByType(of *vec, types []TypePercent) vec {
 	for _, tp := range types {
 		for i, name := range m.t.names {
 			if name == tp.Type {
-				v[i] = int64(float64(of[i])*tp.Percent/100 + 1e-6)
+				v.set(i, int64(float64(of.at(i))*tp.Percent/100+1e-6))
 			}
 		}
 	}
@@ -450,8 +450,8 @@ func (m *Machine) sizeFair(c *queue) {
 		case Absolute:
 			v := m.t.vec(a.Resource)
 			for i := 2; i < m.t.n; i++ {
-				if v[i] == 0 {
-					v[i] = none[i]
+				if v.at(i) == 0 {
+					v.set(i, none.at(i))
 				}
 			}
 			return v, true
@@ -485,8 +485,8 @@ func (m *Machine) sizeLeaf(q *queue) {
 	} else {
 		l.sure.min(&q.max)
 	}
-	for i := range l.sure {
-		l.sure[i] = int64(float64(l.sure[i]) * part)
+	for i := 0; i < m.t.n; i++ {
+		l.sure.set(i, int64(float64(l.sure.at(i))*part))
 	}
 	l.maxApps = q.spec.MaxApps
 	if l.maxApps == 0 && m.tree.spec.MaxApplications > 0 {

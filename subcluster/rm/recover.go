@@ -150,8 +150,8 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 		return false
 	}
 	v := m.t.vec(k.Resource)
-	for i := range v {
-		if v[i] < 0 {
+	for i := 0; i < m.t.n; i++ {
+		if v.at(i) < 0 {
 			return false
 		}
 	}

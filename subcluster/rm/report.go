@@ -69,7 +69,7 @@ func (m *Machine) newAppView(a *app) *AppView {
 		d := m.t.dominant(&a.queue.sized().guaranteed, &m.total)
 		if m.tree.spec.Scheduler == Fair { // its queues' capacity is their fair share of the memory
 			m.refreshShares(inViews)
-			d = float64(a.queue.shares[inViews].share[mem]) / float64(max(m.total[mem], 1))
+			d = float64(a.queue.shares[inViews].share.mem) / float64(max(m.total.mem, 1))
 		}
 		if d > 0 {
 			v.QueueShare = finite(100 * m.t.dominant(&a.used, &m.total) / d)
@@ -83,7 +83,7 @@ func (m *Machine) newAppView(a *app) *AppView {
 	amounts := make([]TypeAmount, 2*m.t.n)
 	v.ResourceSeconds, v.PreemptedSeconds = amounts[:m.t.n:m.t.n], amounts[m.t.n:]
 	for i := range v.ResourceSeconds {
-		v.ResourceSeconds[i] = TypeAmount{m.t.names[i], seconds[i] / 1000}
+		v.ResourceSeconds[i] = TypeAmount{m.t.names[i], seconds.at(i) / 1000}
 		v.PreemptedSeconds[i] = TypeAmount{m.t.names[i], 0}
 	}
 	return v
@@ -343,8 +343,8 @@ func (m *Machine) Cluster() ClusterView {
 	left := m.total
 	left.sub(&root.used)
 	left.sub(&root.held)
-	for i := range left {
-		left[i] = max(left[i], 0)
+	for i := 0; i < m.t.n; i++ {
+		left.set(i, max(left.at(i), 0))
 	}
 	v := ClusterView{
 		AppsSubmitted: m.count.submitted, AppsCompleted: m.count.completed, AppsFailed: m.count.failed, AppsKilled: m.count.killed,

@@ -83,8 +83,8 @@ func (m *Machine) maxReserved() int {
 func (m *Machine) lacks(s *size, n *node) float64 {
 	worst := 0.0
 	for i := 0; i < m.t.check; i++ {
-		if d := s.v[i] - n.free[i]; d > 0 {
-			worst = max(worst, float64(d)/float64(s.v[i]))
+		if d := s.v.at(i) - n.free.at(i); d > 0 {
+			worst = max(worst, float64(d)/float64(s.v.at(i)))
 		}
 	}
 	return worst
@@ -110,10 +110,10 @@ func (m *Machine) unreserve(h *reservation) {
 
 func (m *Machine) heldCharge(a *app, s *size, sign int64) {
 	m.appChanged(a)
-	s.addTo(&a.held, sign)
+	a.held.addTimes(&s.v, sign)
 	a.heldContainers += int32(sign)
 	for q := a.queue; q != nil; q = q.parent {
-		s.addTo(&q.held, sign)
+		q.held.addTimes(&s.v, sign)
 		q.heldContainers += int32(sign)
 	}
 	if sign < 0 {

@@ -129,10 +129,10 @@ func (m *Machine) updated(t *attempt, c *container, kind UpdateKind) {
 func (m *Machine) setSize(c *container, s *size) {
 	a, was := c.owner().app, m.sizeOf(c)
 	m.charge(a, was, -1)
-	was.addTo(&c.node.free, 1)
+	c.node.free.addTimes(&was.v, 1)
 	c.size = s.number
 	m.charge(a, s, 1)
-	s.addTo(&c.node.free, -1)
+	c.node.free.addTimes(&s.v, -1)
 	m.placeInIndex(c.node)
 	m.roomOn(c.node)
 }

@@ -10,79 +10,150 @@ import (
 )
 
 // vec is an amount of every resource type, in the machine's order: memory in
-// MiB, vcores, then Config.ResourceTypes. Unused places are zero, so that the
-// loops have a constant length.
-type vec [MaxTypes]int64
+// MiB, vcores, then Config.ResourceTypes. Most clusters have the first two
+// alone, so these are 24 bytes and what is done to them is done to two numbers.
+type vec struct {
+	_        [0]func() // compared by is, never by ==
+	mem, cpu int64
+	more     *others // nil: none of any further type
+}
 
+// others are amounts of the types after the first two. They are never changed,
+// as amounts that are equal may share them.
+type others [MaxTypes - 2]int64
+
+// The first two types by number.
 const (
 	mem = 0
 	cpu = 1
 )
 
-// Sums and bounds are written out: they are the most frequent things done, and
-// the compiler does not unroll loops.
-
-func (v *vec) add(b *vec) {
-	v[0] += b[0]
-	v[1] += b[1]
-	v[2] += b[2]
-	v[3] += b[3]
-	v[4] += b[4]
-	v[5] += b[5]
-	v[6] += b[6]
-	v[7] += b[7]
+// at gives the amount of one type.
+func (v *vec) at(i int) int64 {
+	switch {
+	case i == mem:
+		return v.mem
+	case i == cpu:
+		return v.cpu
+	case v.more == nil:
+		return 0
+	}
+	return v.more[i-2]
 }
 
-func (v *vec) sub(b *vec) {
-	v[0] -= b[0]
-	v[1] -= b[1]
-	v[2] -= b[2]
-	v[3] -= b[3]
-	v[4] -= b[4]
-	v[5] -= b[5]
-	v[6] -= b[6]
-	v[7] -= b[7]
-}
-
-// addTimes adds b n times.
-func (v *vec) addTimes(b *vec, n int64) {
-	switch n {
-	case 1:
-		v.add(b)
-	case -1:
-		v.sub(b)
+// set changes the amount of one type.
+func (v *vec) set(i int, x int64) {
+	switch i {
+	case mem:
+		v.mem = x
+	case cpu:
+		v.cpu = x
 	default:
-		for i := range v {
-			v[i] += b[i] * n
-		}
+		o := v.others()
+		o[i-2] = x
+		v.setOthers(&o)
 	}
 }
 
+func (v *vec) others() others {
+	if v.more == nil {
+		return others{}
+	}
+	return *v.more
+}
+
+func (v *vec) setOthers(o *others) {
+	switch {
+	case *o == others{}:
+		v.more = nil
+	case v.more == nil || *v.more != *o:
+		v.more = &others{}
+		*v.more = *o
+	}
+}
+
+func (v *vec) add(b *vec) { v.addTimes(b, 1) }
+
+func (v *vec) sub(b *vec) { v.addTimes(b, -1) }
+
+// addTimes adds b n times.
+func (v *vec) addTimes(b *vec, n int64) {
+	v.mem += b.mem * n
+	v.cpu += b.cpu * n
+	if b.more != nil {
+		v.addOthers(b, n)
+	}
+}
+
+// addOthers is addTimes for further types. It stays out of addTimes, which is
+// the most frequent thing done and thereby stays small.
+//
+//go:noinline
+func (v *vec) addOthers(b *vec, n int64) {
+	o := v.others()
+	for i := range o {
+		o[i] += b.more[i] * n
+	}
+	v.setOthers(&o)
+}
+
 func (v *vec) min(b *vec) {
-	v[0] = min(v[0], b[0])
-	v[1] = min(v[1], b[1])
-	v[2] = min(v[2], b[2])
-	v[3] = min(v[3], b[3])
-	v[4] = min(v[4], b[4])
-	v[5] = min(v[5], b[5])
-	v[6] = min(v[6], b[6])
-	v[7] = min(v[7], b[7])
+	v.mem = min(v.mem, b.mem)
+	v.cpu = min(v.cpu, b.cpu)
+	if v.more != b.more {
+		v.minOthers(b)
+	}
+}
+
+func (v *vec) minOthers(b *vec) {
+	switch {
+	case b.more == vecMax.more:
+		return
+	case v.more == vecMax.more:
+		v.more = b.more
+		return
+	}
+	o, p := v.others(), b.others()
+	for i := range o {
+		o[i] = min(o[i], p[i])
+	}
+	v.setOthers(&o)
 }
 
 func (v *vec) max(b *vec) {
-	v[0] = max(v[0], b[0])
-	v[1] = max(v[1], b[1])
-	v[2] = max(v[2], b[2])
-	v[3] = max(v[3], b[3])
-	v[4] = max(v[4], b[4])
-	v[5] = max(v[5], b[5])
-	v[6] = max(v[6], b[6])
-	v[7] = max(v[7], b[7])
+	v.mem, v.cpu = max(v.mem, b.mem), max(v.cpu, b.cpu)
+	if v.more != b.more {
+		o, p := v.others(), b.others()
+		for i := range o {
+			o[i] = max(o[i], p[i])
+		}
+		v.setOthers(&o)
+	}
 }
 
-func (v *vec) isZero() bool { return *v == vec{} }
+// is reports whether both are the same amount.
+func (v *vec) is(b *vec) bool {
+	return v.mem == b.mem && v.cpu == b.cpu && (v.more == b.more || v.more != nil && b.more != nil && *v.more == *b.more)
+}
 
-var vecMax = vec{math.MaxInt64 / 4, math.MaxInt64 / 4, math.MaxInt64 / 4, math.MaxInt64 / 4, math.MaxInt64 / 4, math.MaxInt64 / 4, math.MaxInt64 / 4, math.MaxInt64 / 4}
+func (v *vec) isZero() bool { return v.mem == 0 && v.cpu == 0 && v.more == nil }
+
+// key is the amount as something to look up.
+func (v *vec) key() vecKey {
+	k := vecKey{mem: v.mem, cpu: v.cpu}
+	if v.more != nil {
+		copy(k[2:], v.more[:])
+	}
+	return k
+}
+
+type vecKey [MaxTypes]int64
+
+func (v vec) String() string { return fmt.Sprint([MaxTypes]int64(v.key())) }
+
+const unbounded = math.MaxInt64 / 4
+
+var vecMax = vec{mem: unbounded, cpu: unbounded, more: &others{unbounded, unbounded, unbounded, unbounded, unbounded, unbounded}}
 
 // types knows the resource types and which of them the calculator looks at.
 type types struct {
@@ -119,7 +190,7 @@ func (t *types) vec(r creel.Resource) vec {
 	for _, a := range r.Others {
 		for i := 2; i < t.n; i++ {
 			if t.names[i] == a.Name {
-				v[i] = a.Value
+				v.set(i, a.Value)
 			}
 		}
 	}
@@ -143,10 +214,10 @@ next:
 }
 
 func (t *types) resource(v *vec) creel.Resource {
-	r := creel.Resource{MemoryMB: v[mem], VCores: v[cpu]}
+	r := creel.Resource{MemoryMB: v.mem, VCores: v.cpu}
 	for i := 2; i < t.n; i++ {
-		if v[i] != 0 {
-			r = r.With(t.names[i], v[i])
+		if x := v.at(i); x != 0 {
+			r = r.With(t.names[i], x)
 		}
 	}
 	return r
@@ -154,13 +225,16 @@ func (t *types) resource(v *vec) creel.Resource {
 
 // fits reports whether need is at most room in every type the calculator checks.
 func (t *types) fits(need, room *vec) bool {
-	return need[mem] <= room[mem] && (t.check == 1 || need[cpu] <= room[cpu] && (t.check == 2 || t.othersFit(need, room)))
+	if t.check != 2 {
+		return t.allFit(need, room)
+	}
+	return need.mem <= room.mem && need.cpu <= room.cpu
 }
 
-// othersFit is fits beyond memory and vcores.
-func (t *types) othersFit(need, room *vec) bool {
-	for i := 2; i < t.check; i++ {
-		if need[i] > room[i] {
+// allFit is fits for any number of types.
+func (t *types) allFit(need, room *vec) bool {
+	for i := 0; i < t.check; i++ {
+		if need.at(i) > room.at(i) {
 			return false
 		}
 	}
@@ -172,7 +246,7 @@ func (t *types) othersFit(need, room *vec) bool {
 // get what needs none.
 func (t *types) fitsPlus(used, need, bound *vec) bool {
 	for i := 0; i < t.check; i++ {
-		if need[i] > 0 && used[i]+need[i] > bound[i] {
+		if x := need.at(i); x > 0 && used.at(i)+x > bound.at(i) {
 			return false
 		}
 	}
@@ -181,49 +255,37 @@ func (t *types) fitsPlus(used, need, bound *vec) bool {
 
 // dominant is the largest share of v in total over the checked types.
 func (t *types) dominant(v, total *vec) float64 {
-	d := 0.0
-	for i := 0; i < t.check; i++ {
-		if v[i] <= 0 {
-			continue
-		}
-		if total[i] <= 0 {
-			return math.Inf(1)
-		}
-		d = max(d, float64(v[i])/float64(total[i]))
+	d := share(v.mem, total.mem)
+	for i := 1; i < t.check; i++ {
+		d = max(d, share(v.at(i), total.at(i)))
 	}
 	return d
+}
+
+func share(x, of int64) float64 {
+	switch {
+	case x <= 0:
+		return 0
+	case of <= 0:
+		return math.Inf(1)
+	}
+	return float64(x) / float64(of)
 }
 
 // size is a container size, one for all containers and asks that are equal.
 type size struct {
 	v      vec
-	plain  bool // it has memory and vcores alone, as most do
 	number sizeNumber
 	Shape
 }
 
-// addTo adds the size n times to v. A grant and an end do it some twenty times.
-func (s *size) addTo(v *vec, n int64) {
-	v[mem] += s.v[mem] * n
-	v[cpu] += s.v[cpu] * n
-	if !s.plain {
-		s.addOthers(v, n)
-	}
-}
-
-func (s *size) addOthers(v *vec, n int64) {
-	for i := 2; i < MaxTypes; i++ {
-		v[i] += s.v[i] * n
-	}
-}
-
 func (m *Machine) size(v vec) *size {
-	if s, ok := m.sizes[v]; ok {
+	k := v.key()
+	if s, ok := m.sizes[k]; ok {
 		return s
 	}
-	s := &size{v: v, plain: v == vec{v[mem], v[cpu]}, Shape: Shape{m.t.resource(&v)}}
-	s.number = sizeNumber(len(m.sized))
-	m.sizes[v], m.sized = s, append(m.sized, s)
+	s := &size{v: v, number: sizeNumber(len(m.sized)), Shape: Shape{m.t.resource(&v)}}
+	m.sizes[k], m.sized = s, append(m.sized, s)
 	return s
 }
 
@@ -241,21 +303,21 @@ func (m *Machine) normalize(r creel.Resource, largest *vec) (vec, error) {
 	}
 	v := m.t.vec(r)
 	for i := 0; i < m.t.n; i++ {
-		if v[i] < 0 {
+		x, bound, least := v.at(i), largest.at(i), m.least.at(i)
+		if x < 0 {
 			return v, m.badSize(r, i, largest, "is negative")
 		}
-		if v[i] > largest[i] && (i < m.t.check || i >= 2) {
+		if x > bound && (i < m.t.check || i >= 2) {
 			return v, m.badSize(r, i, largest, "is greater than the maximum allowed allocation")
 		}
-		step := m.step[i]
-		v[i] = max(v[i], m.least[i])
-		if step > 1 {
-			v[i] = (v[i] + step - 1) / step * step
+		x = max(x, least)
+		if step := m.step.at(i); step > 1 {
+			x = (x + step - 1) / step * step
 		}
-		v[i] = min(v[i], max(largest[i], m.least[i]))
+		v.set(i, min(x, max(bound, least)))
 	}
 	if m.t.check == 1 {
-		v[cpu] = 1
+		v.cpu = 1
 	}
 	return v, nil
 }
