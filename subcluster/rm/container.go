@@ -291,7 +291,10 @@ func (m *Machine) warmNodes(w *want) {
 	}
 	sum := int32(0)
 	for _, n := range list[:k] {
-		sum += n.count + n.at.Node.Port + m.notes.heads[n.serial]
+		sum += n.count
+		if n.at != nil {
+			sum++
+		}
 	}
 	for _, n := range list[:k] {
 		if at := int(n.hole) - 1; at >= 0 && n.live[at] == nil {
