@@ -98,7 +98,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	}
 	a := t.app
 	if len(r.Asks) > 0 {
-		m.warmApp(a)
+		m.warmApp(a, r.Asks)
 		m.warmCall(t, r.Asks)
 	}
 	m.acknowledged(t)

@@ -111,7 +111,7 @@ func (c *auditor) node(n *node) int32 {
 		c.fail("node %s: in the index %v, should be %v", n.id, indexed, want)
 	}
 	if indexed {
-		if cell := int32(rowOf(n.free.mem/m.ix.steps[mem])*cols + colOf(n.free.cpu/m.ix.steps[cpu])); cell != at || mask != extras(&n.free) {
+		if cell := int32(rowOf(n.free.mem/m.ix.steps[mem])*cols + colOf(n.free.cpu/m.ix.steps[cpu])); cell != at || mask != m.ix.extras(&n.free) {
 			c.fail("node %s: in the wrong cell", n.id)
 		}
 	}
@@ -290,6 +290,7 @@ func (c *auditor) queues() {
 // order checks the heaps: who waits is in, who does not is out, and everybody
 // stands where its rank says.
 func (c *auditor) order() {
+	blockers := 0
 	for _, q := range c.m.tree.all {
 		parked := 0
 		for _, k := range q.children {
@@ -307,8 +308,10 @@ func (c *auditor) order() {
 				c.fail("queue %s waits for nothing", k.path)
 			}
 		}
-		if w := q.blocker; w != nil && w.stops != q {
-			c.fail("queue %s: blocked by an ask of %s that does not know it", q.path, w.attempt.id)
+		if w := q.blocker; w != nil {
+			if blockers++; w.stops != q {
+				c.fail("queue %s: blocked by an ask of %s that does not know it", q.path, w.attempt.id)
+			}
 		}
 		if parked != q.parkedBelow {
 			c.fail("queue %s: %d children parked, counted %d", q.path, parked, q.parkedBelow)
@@ -334,6 +337,9 @@ func (c *auditor) order() {
 				c.fail("queue %s: least %v above that of its child %s, %v", p.parent.path, p.parent.least, p.path, p.least)
 			}
 		}
+	}
+	if blockers > c.m.blockers {
+		c.fail("%d queues are blocked, counted %d", blockers, c.m.blockers)
 	}
 }
 

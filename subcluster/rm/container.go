@@ -245,7 +245,7 @@ func (m *Machine) warm(list []*container) {
 
 // warmApp reads what a call with asks will change of its application, as warm
 // does: no more of each list than a common call has.
-func (m *Machine) warmApp(a *app) {
+func (m *Machine) warmApp(a *app, asks []Ask) {
 	q, u, t := a.queue, a.user, a.current
 	sum := a.used.mem + a.pending.mem + a.least.mem + a.seconds.mem + int64(a.priority)
 	sum += q.used.mem + q.pending.mem + q.least.mem + q.max.mem + q.guaranteed.mem + int64(q.slot) + int64(q.serial) + q.granted
@@ -255,6 +255,9 @@ func (m *Machine) warmApp(a *app) {
 		sum += int64(w.count) + int64(len(w.hosts)+len(w.racks))
 	}
 	for _, w := range wants {
+		if w.count == 0 && w.priority != asks[0].Priority {
+			continue // it is not spoken of
+		}
 		for _, p := range w.hosts[:min(len(w.hosts), warmed)] {
 			sum += int64(p.count)
 		}

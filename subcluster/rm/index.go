@@ -21,7 +21,7 @@ type index struct {
 	links    *[]links
 	steps    [2]int64
 	shift    [2]int8 // of steps that are powers of two, else -1
-	checkCPU bool
+	checkAll bool    // vcores and further types are looked at
 	needMem  bool    // no container is without memory
 	needCPU  bool    // none without vcores, and vcores are checked
 	grids    []*grid // by number of extra types, then mask
@@ -91,9 +91,10 @@ func (ix *index) gridFor(mask uint32) *grid {
 	return g
 }
 
-// extras is the set of further resource types v has any of.
-func extras(v *vec) uint32 {
-	if v.more == nil {
+// extras is the set of further resource types v has any of, if they are looked
+// at.
+func (ix *index) extras(v *vec) uint32 {
+	if v.more == nil || !ix.checkAll {
 		return 0
 	}
 	var mask uint32
@@ -135,7 +136,7 @@ func (ix *index) update(n *node, in bool) {
 		ix.drop(n)
 		return
 	}
-	mask := extras(&n.free)
+	mask := ix.extras(&n.free)
 	cell := int32(rowOf(ix.inSteps(mem, n.free.mem))*cols + colOf(ix.inSteps(cpu, n.free.cpu)))
 	key := int32(mask)*(rows*cols) + cell + 1
 	if l.key == key {
@@ -186,7 +187,7 @@ func (ix *index) drop(n *node) {
 // none: the one with most room (Spread) or with least (Pack), to the grain of
 // the cells.
 func (ix *index) find(t *types, need *vec, order NodeOrder, black *blacklist) *node {
-	want := extras(need)
+	want := ix.extras(need)
 	for _, g := range ix.grids {
 		if g.count == 0 || g.mask&want != want {
 			continue
@@ -228,7 +229,7 @@ func (ix *index) search(g *grid, t *types, need *vec, order NodeOrder, black *bl
 // ahead gives the nodes that find comes to first, as far as one cell and list
 // have them, whether they fit or not.
 func (ix *index) ahead(need *vec, order NodeOrder, list []*node) int {
-	want, k := extras(need), 0
+	want, k := ix.extras(need), 0
 	for _, g := range ix.grids {
 		if g.count == 0 || g.mask&want != want {
 			continue
@@ -260,7 +261,7 @@ func (g *grid) first(ix *index, need *vec, order NodeOrder) (r, col int) {
 // lowest is the least row and column whose nodes may have room for need.
 func (ix *index) lowest(need *vec) (row, col int) {
 	row = rowOf(need.mem / ix.steps[mem])
-	if ix.checkCPU {
+	if ix.checkAll {
 		col = colOf(need.cpu / ix.steps[cpu])
 	}
 	return row, col

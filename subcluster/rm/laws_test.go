@@ -167,7 +167,7 @@ type run struct {
 	mine   []creel.AttemptID
 	nodes  []creel.NodeID
 	serial int
-	first  Queues
+	first  Config
 	used   map[creel.QueuePath]vec
 	near   *Auditor
 }
@@ -217,7 +217,7 @@ func (r *run) step() {
 	case "node":
 		r.serial++
 		id := creel.NodeID{Host: fmt.Sprintf("h%d", r.serial%9), Port: int32(1 + r.serial/9)}
-		size := creel.Resource{MemoryMB: int64(rapid.IntRange(1, 16).Draw(t, "mb")) * 1024, VCores: int64(rapid.IntRange(1, 16).Draw(t, "cores"))}
+		size := r.others(creel.Resource{MemoryMB: int64(rapid.IntRange(1, 16).Draw(t, "mb")) * 1024, VCores: int64(rapid.IntRange(1, 16).Draw(t, "cores"))})
 		_, _ = r.do(&RegisterNode{ID: id, Rack: fmt.Sprintf("/r%d", r.serial%9%3), Resource: size})
 		w.beat[id] = 0
 		r.nodes = append(r.nodes, id)
@@ -292,7 +292,7 @@ func (r *run) step() {
 		}
 	case "resize":
 		if len(r.nodes) > 0 {
-			_, _ = r.do(SetNodeResource{rapid.SampledFrom(r.nodes).Draw(t, "node"), creel.Resource{MemoryMB: int64(rapid.IntRange(0, 20).Draw(t, "mb")) * 1024, VCores: 8}})
+			_, _ = r.do(SetNodeResource{rapid.SampledFrom(r.nodes).Draw(t, "node"), r.others(creel.Resource{MemoryMB: int64(rapid.IntRange(0, 20).Draw(t, "mb")) * 1024, VCores: 8})})
 		}
 	case "drain":
 		if len(r.nodes) > 0 && rapid.IntRange(0, 2).Draw(t, "really") == 0 {
@@ -393,7 +393,7 @@ func (r *run) converse(first creel.AttemptID, req AllocateRequest) {
 func (r *run) drawAsks() []Ask {
 	t := r.t
 	p := int32(rapid.IntRange(1, 3).Draw(t, "askPriority"))
-	size := creel.Resource{MemoryMB: int64(rapid.IntRange(1, 8).Draw(t, "askMB")) * 1024, VCores: int64(rapid.IntRange(1, 4).Draw(t, "askCores"))}
+	size := r.others(creel.Resource{MemoryMB: int64(rapid.IntRange(1, 8).Draw(t, "askMB")) * 1024, VCores: int64(rapid.IntRange(1, 4).Draw(t, "askCores"))})
 	n := int32(rapid.IntRange(0, 12).Draw(t, "count"))
 	strict := rapid.IntRange(0, 3).Draw(t, "strict") == 0
 	asks := []Ask{{Priority: p, ResourceName: "*", Resource: size, Count: n, StrictLocality: strict}}
@@ -406,9 +406,21 @@ func (r *run) drawAsks() []Ask {
 }
 
 func newRun(t *rapid.T, tb testing.TB) *run {
-	spec := drawQueues(t)
-	w := newWorld(tb, func(c *Config) { c.Queues = spec })
-	return &run{t: t, w: w, tw: newTwin(), first: spec, used: map[creel.QueuePath]vec{}, near: NewAuditor(w.m, 0)}
+	spec, first := drawQueues(t), Config{}
+	types := rapid.SampledFrom([][]ResourceType{nil, {{Name: "yarn.io/gpu"}}, {{Name: "yarn.io/gpu"}, {Name: "disk", Unit: "Gi"}}}).Draw(t, "types")
+	w := newWorld(tb, func(c *Config) {
+		c.Queues, c.ResourceTypes = spec, types
+		first = *c
+	})
+	return &run{t: t, w: w, tw: newTwin(), first: first, used: map[creel.QueuePath]vec{}, near: NewAuditor(w.m, 0)}
+}
+
+// others draws some of each further resource type, mostly none.
+func (r *run) others(of creel.Resource) creel.Resource {
+	for _, x := range r.first.ResourceTypes {
+		of = of.With(x.Name, rapid.SampledFrom([]int64{0, 0, 1, 2, 5}).Draw(r.t, x.Name))
+	}
+	return of
 }
 
 func TestLawsHoldAfterEveryEvent(t *testing.T) {
@@ -418,7 +430,7 @@ func TestLawsHoldAfterEveryEvent(t *testing.T) {
 			r.step()
 		}
 		// The same events give the same bytes.
-		again := newWorld(t, func(c *Config) { c.Queues = r.first })
+		again := newWorld(t, func(c *Config) { *c = r.first })
 		for _, l := range r.log {
 			_, _ = again.m.Apply(l.at, l.ev)
 		}

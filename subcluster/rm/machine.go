@@ -66,6 +66,7 @@ type Machine struct {
 	ended       []*app          // oldest first
 	seq         int64           // submissions so far
 	userRunning map[string]*int // running applications by user, where a bound exists
+	blockers    int             // queues that somebody blocks; see passing.go
 	waiting     int             // applications with asks outstanding that may run
 
 	// Work to settle at the end of a call.
@@ -139,7 +140,7 @@ func New(cfg Config) (*Machine, error) {
 			return nil, invalid(fmt.Sprintf("maximum allocation of %s is %d, below the minimum %d", m.t.names[i], m.most.at(i), m.least.at(i)), "", "raise the maximum or lower the minimum")
 		}
 	}
-	m.ix = index{all: &m.nodeList, links: &m.inAll, steps: [2]int64{max(m.step.mem, 1), max(m.step.cpu, 1)}, checkCPU: m.t.check > 1, needMem: m.least.mem > 0, needCPU: m.t.check > 1 && m.least.cpu > 0}
+	m.ix = index{all: &m.nodeList, links: &m.inAll, steps: [2]int64{max(m.step.mem, 1), max(m.step.cpu, 1)}, checkAll: m.t.check > 1, needMem: m.least.mem > 0, needCPU: m.t.check > 1 && m.least.cpu > 0}
 	m.ix.shift = [2]int8{shiftOf(m.ix.steps[mem]), shiftOf(m.ix.steps[cpu])}
 	m.delayed = heap[*want]{less: func(a, b *want) bool { return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial }, slot: func(w *want) *int32 { return &w.slot }}
 	m.timers = heap[*timer]{less: func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }, slot: func(t *timer) *int32 { return &t.slot }}

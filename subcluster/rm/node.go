@@ -184,7 +184,7 @@ func (r *rack) add(m *Machine, n *node) {
 
 func (r *rack) makeIndex(m *Machine) {
 	m.bigRacks++
-	r.ix = &index{all: &m.nodeList, links: &m.inRack, steps: m.ix.steps, shift: m.ix.shift, checkCPU: m.ix.checkCPU, needMem: m.ix.needMem, needCPU: m.ix.needCPU}
+	r.ix = &index{all: &m.nodeList, links: &m.inRack, steps: m.ix.steps, shift: m.ix.shift, checkAll: m.ix.checkAll, needMem: m.ix.needMem, needCPU: m.ix.needCPU}
 	for _, serial := range r.nodes {
 		x := m.nodeList[serial]
 		r.ix.update(x, m.roomy(x))

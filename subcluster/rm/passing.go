@@ -24,6 +24,8 @@ func (m *Machine) block(q *queue, w *want) {
 	m.unblock(w)
 	if q.blocker != nil {
 		q.blocker.stops = nil
+	} else {
+		m.blockers++
 	}
 	q.blocker, w.stops = w, q
 }
@@ -35,6 +37,7 @@ func (m *Machine) unblock(w *want) {
 		return
 	}
 	q.blocker, w.stops = nil, nil
+	m.blockers--
 	if !q.removed {
 		m.retry(q)
 	}
@@ -68,6 +71,9 @@ func (m *Machine) waitsFor(w *want, q *queue) bool {
 // blockedAbove gives the topmost queue, from the application's leaf up, that
 // somebody blocks; nil for none.
 func (m *Machine) blockedAbove(a *app) *queue {
+	if m.blockers == 0 {
+		return nil
+	}
 	var top *queue
 	for q := a.queue; q != nil; q = q.parent {
 		if q.blocker != nil && m.blocked(q) {
@@ -80,7 +86,7 @@ func (m *Machine) blockedAbove(a *app) *queue {
 // endsAt reports whether the walk in order ends at c, a child of q: somebody
 // below c blocks q or a queue above it, so that those after c may not pass.
 func (m *Machine) endsAt(q, c *queue) bool {
-	for ; q != nil; q = q.parent {
+	for ; q != nil && m.blockers > 0; q = q.parent {
 		if w := q.blocker; w != nil && c.isAbove(w.attempt.app.queue) && m.blocked(q) {
 			return true
 		}

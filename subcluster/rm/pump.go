@@ -211,7 +211,7 @@ func (m *Machine) pick(q *queue, n *node) bool {
 	if q.hierarchical {
 		q.rankChildren()
 	}
-	inOrder := n == nil || q.anyBlocked()
+	inOrder := n == nil || m.blockers > 0 && q.anyBlocked()
 	for q.ready.len() > 0 {
 		c := q.ready.top()
 		if !inOrder && !m.t.fits(&c.least, &n.free) {

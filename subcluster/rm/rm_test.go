@@ -226,6 +226,22 @@ func TestFurtherResourceTypesAreCounted(t *testing.T) {
 	}
 }
 
+// With the memory-only calculator a node without GPUs gets what asks for some, as
+// in Hadoop.
+func TestMemoryOnlyLooksAtMemoryOnly(t *testing.T) {
+	w := newWorld(t, func(c *Config) {
+		c.Queues.Calculator = MemoryOnly
+		c.ResourceTypes = []ResourceType{{Name: "yarn.io/gpu"}}
+	})
+	w.node("n1", 4096, 1, "/r1")
+	id := w.unmanaged("alice", "default")
+	out := w.asks(id, Ask{Priority: 1, ResourceName: "*", Resource: creel.NewResource(1024, 1, creel.Amount{Name: "yarn.io/gpu", Value: 2}), Count: 5})
+	w.audit()
+	if len(out.Granted) != 4 {
+		t.Fatalf("granted %d, want as many as memory has room for", len(out.Granted))
+	}
+}
+
 // A queue that its maximum stopped while room was offered gets what that room
 // still holds when the maximum loosens, also when its master spoke meanwhile.
 func TestAHeartbeatDoesNotForgetThatTheMaximumStoppedAQueue(t *testing.T) {
