@@ -45,6 +45,7 @@ var rooms = map[string]room{
 	"internal/workload":       {pure: true, own: []string{".", "policies"}},
 	"internal/yarnpb":         {own: []string{"."}},
 	"internal/workers":        {},
+	"internal/hugepages":      {},
 	"internal/query":          {},
 	"internal/hrpc":           {own: []string{"internal/workers"}},
 	"internal/hrpc/telemetry": {own: []string{"internal/hrpc"}},

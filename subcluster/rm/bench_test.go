@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hugepages"
 )
 
 // The figures of docs/bench/scheduler.md come from here:
@@ -138,10 +139,14 @@ func deep(leaves int) func(*Config) {
 // full, mixed asks with locality; each step releases some containers and asks
 // for others. Allocations and releases are counted together as one pair. The
 // collector is as in the daemon, with its ballast; what the set-up left behind
-// is collected before the first pair.
+// is collected before the first pair. With pages=2M the heap lies in huge pages, as
+// with creel rm --huge-pages.
 func BenchmarkChurn(b *testing.B) {
-	for _, c := range []struct{ nodes, queues, apps int }{{20000, 1000, 1000}, {50000, 10000, 1000}} {
-		b.Run(fmt.Sprintf("nodes=%d/queues=%d/apps=%d", c.nodes, c.queues, c.apps), func(b *testing.B) {
+	for _, c := range []struct {
+		nodes, queues, apps int
+		pages               string
+	}{{20000, 1000, 1000, "4K"}, {50000, 10000, 1000, "4K"}, {20000, 1000, 1000, "2M"}, {50000, 10000, 1000, "2M"}} {
+		b.Run(fmt.Sprintf("nodes=%d/queues=%d/apps=%d/pages=%s", c.nodes, c.queues, c.apps, c.pages), func(b *testing.B) {
 			w := cluster(b, c.nodes, 64<<10, 64, deep(c.queues))
 			rnd := rand.New(rand.NewPCG(1, 2))
 			leaves := []string{}
@@ -194,6 +199,11 @@ func BenchmarkChurn(b *testing.B) {
 			}
 			ballast := make([]byte, 256<<20)
 			runtime.GC()
+			if c.pages == "2M" {
+				if err := hugepages.Collapse(); err != nil {
+					b.Skip(err)
+				}
+			}
 			done := 0
 			var cpu meter
 			for b.Loop() {

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hugepages has the kernel keep this process's Go heap in pages of
+// 2 MiB where it can.
+//
+// A ResourceManager's decisions touch nodes, containers and applications that
+// lie anywhere in a heap of hundreds of MiB, so that nearly each of them waits
+// for a translation of its address too; with pages of 2 MiB the processor keeps
+// all of them. Most kernels give such pages only where they are asked for
+// (transparent_hugepage is madvise), and the Go runtime does not ask.
+//
+// The price: memory is given back in larger pieces, and where free memory is in
+// small ones a fault may wait until the kernel has put 2 MiB together. So it is
+// asked for, not the default.
+package hugepages
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unsafe"
+)
+
+// size of a huge page on the processors that we know.
+const size = 2 << 20
+
+// span is one mapping of the heap, in whole huge pages.
+type span struct{ from, to uintptr }
+
+// Keep asks for huge pages now, and each second for what the heap has grown by,
+// until stop is called. The kernel brings them about by and by. It fails where
+// there are none.
+func Keep() (stop func(), err error) {
+	if err := Advise(); err != nil {
+		return nil, err
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for tick := time.NewTicker(time.Second); ; {
+			select {
+			case <-tick.C:
+				_ = Advise() // it worked a moment ago; what fails now is tried again
+			case <-done:
+				tick.Stop()
+				return
+			}
+		}
+	}()
+	return func() { close(done); <-ended }, nil
+}
+
+// Advise asks for huge pages for the heap as it is mapped now.
+func Advise() error { return each(adviseHuge) }
+
+// Collapse is Advise, and waits until what is in use lies in huge pages: for
+// measurements, which have no minutes to wait for the kernel.
+func Collapse() error {
+	if err := Advise(); err != nil {
+		return err
+	}
+	return each(func(s span) error {
+		for at := s.from; at < s.to; at += size {
+			_ = collapse(span{at, at + size}) // parts that were never touched have no pages
+		}
+		return nil
+	})
+}
+
+func each(do func(span) error) error {
+	if b, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled"); err != nil || strings.Contains(string(b), "[never]") {
+		return fmt.Errorf("this kernel gives no transparent huge pages: set /sys/kernel/mm/transparent_hugepage/enabled to madvise, or do without")
+	}
+	f, err := os.Open("/proc/self/maps")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	spans, err := heap(f, uintptr(unsafe.Pointer(new([4096]int))))
+	if err != nil {
+		return err
+	}
+	for _, s := range spans {
+		if err := do(s); err != nil {
+			return fmt.Errorf("huge pages for the heap: %w", err)
+		}
+	}
+	return nil
+}
+
+// heap gives the heap's mappings among those in maps (proc_pid_maps(5)): the
+// writable anonymous ones within the same 64 GiB as an object of the heap, where
+// nothing else of the process is.
+func heap(maps io.Reader, object uintptr) (spans []span, err error) {
+	const window = 36
+	lines := bufio.NewScanner(maps)
+	for lines.Scan() {
+		f := strings.Fields(lines.Text())
+		var s span
+		if len(f) < 5 || f[1] != "rw-p" || f[4] != "0" {
+			continue
+		}
+		if _, err := fmt.Sscanf(f[0], "%x-%x", &s.from, &s.to); err != nil {
+			return nil, fmt.Errorf("maps of this process: %q: %w", lines.Text(), err)
+		}
+		s.from, s.to = (s.from+size-1)/size*size, s.to/size*size
+		if s.from>>window == object>>window && s.from < s.to {
+			spans = append(spans, s)
+		}
+	}
+	return spans, lines.Err()
+}
