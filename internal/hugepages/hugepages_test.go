@@ -35,10 +35,7 @@ func TestHeapIsFoundAmongMappings(t *testing.T) {
 // What the heap has in use lies in huge pages when asked for, where the kernel
 // gives them; where it does not, that is said.
 func TestHeapLiesInHugePages(t *testing.T) {
-	used := make([]byte, 64<<20)
-	for i := 0; i < len(used); i += 4096 {
-		used[i] = 1
-	}
+	used := make([]byte, 64<<20) // mapped, and without pages until it is touched
 	stop, err := Keep()
 	if b, _ := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled"); !strings.Contains(string(b), "[madvise]") && !strings.Contains(string(b), "[always]") {
 		if err == nil {
@@ -50,6 +47,9 @@ func TestHeapLiesInHugePages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
+	for i := 0; i < len(used); i += 4096 {
+		used[i] = 1
+	}
 	if err := Collapse(); err != nil {
 		t.Fatal(err)
 	}
