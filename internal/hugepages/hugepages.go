@@ -40,12 +40,13 @@ func Keep() (stop func(), err error) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for tick := time.NewTicker(time.Second); ; {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
 			select {
 			case <-tick.C:
 				_ = Advise() // it worked a moment ago; what fails now is tried again
 			case <-done:
-				tick.Stop()
 				return
 			}
 		}

@@ -106,6 +106,9 @@ func (c *auditor) node(n *node) int32 {
 	if m.room[n.serial] != room {
 		c.fail("node %s: has room for %d MiB, known as %d", n.id, room, m.room[n.serial])
 	}
+	if hears := m.notes.heads[n.serial] != deaf; hears != n.listens() {
+		c.fail("node %s is %s: notes are kept for it %v", n.id, n.state, hears)
+	}
 	mask, at, indexed := m.inAll[n.serial].where()
 	if want := m.roomy(n) && !m.ix.full(&n.free); indexed != want {
 		c.fail("node %s: in the index %v, should be %v", n.id, indexed, want)

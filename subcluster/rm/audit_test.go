@@ -16,6 +16,7 @@ func TestAuditorSeesWhatIsWrong(t *testing.T) {
 		"the application":     func(m *Machine) { m.appList[0].pendingCount++ },
 		"the user":            func(m *Machine) { m.appList[0].user.used.mem-- },
 		"the index":           func(m *Machine) { m.ix.drop(m.nodeList[0]) },
+		"who listens":         func(m *Machine) { m.notes.listen(0, false) },
 		"the container lists": func(m *Machine) { m.nodeList[0].live[0].node = nil },
 	} {
 		w := newWorld(t, nil)
