@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/load"
+	"github.com/creelrm/creel/internal/app/load"
 )
 
 // loadFlags are what every kind of load takes.

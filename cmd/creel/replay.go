@@ -19,7 +19,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
-	"github.com/creelrm/creel/internal/load"
+	"github.com/creelrm/creel/internal/app/load"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/internal/yarnrpc"

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/sim"
+	"github.com/creelrm/creel/internal/app/sim"
 	"github.com/creelrm/creel/internal/workload/traces"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/spf13/cobra"

@@ -16,7 +16,7 @@ import (
 
 // master drives a workload.Master on its node: it registers with the proxy of
 // its subcluster, asks, starts its tasks' containers on their nodes, and
-// finishes. It is internal/load's Master in virtual time.
+// finishes. It is internal/app/load's Master in virtual time.
 type master struct {
 	w       *World
 	at      *node
