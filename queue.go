@@ -26,7 +26,12 @@ func ParseQueuePath(s string) (QueuePath, error) {
 		if len(s) > 80 {
 			s = s[:80] + "..."
 		}
-		return "", &Error{Kind: ErrInvalidRequest, What: fmt.Sprintf("invalid queue path %q", s), Why: why, Try: "expected the form root.parent.leaf"}
+		return "", &Error{
+			Kind: ErrInvalidRequest,
+			What: fmt.Sprintf("invalid queue path %q", s),
+			Why:  why,
+			Try:  "expected the form root.parent.leaf",
+		}
 	}
 	if s == "" {
 		return bad("it is empty")
@@ -38,7 +43,8 @@ func ParseQueuePath(s string) (QueuePath, error) {
 		if part == "" {
 			return bad("it has an empty part")
 		}
-		if strings.TrimSpace(part) != part || strings.ContainsFunc(part, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		if strings.TrimSpace(part) != part ||
+			strings.ContainsFunc(part, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			return bad("a part has spaces around it or control characters")
 		}
 	}

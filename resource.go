@@ -225,7 +225,12 @@ func ParseResource(s string) (Resource, error) {
 		if len(s) > 200 {
 			s = s[:200] + "..."
 		}
-		return Resource{}, &Error{Kind: ErrInvalidResource, What: fmt.Sprintf("invalid resource %q", s), Why: why, Try: "expected <memory:1024, vCores:1> or memory-mb=1024,vcores=1"}
+		return Resource{}, &Error{
+			Kind: ErrInvalidResource,
+			What: fmt.Sprintf("invalid resource %q", s),
+			Why:  why,
+			Try:  "expected <memory:1024, vCores:1> or memory-mb=1024,vcores=1",
+		}
 	}
 	body := strings.TrimSpace(s)
 	if inner, ok := strings.CutPrefix(body, "<"); ok {
@@ -292,7 +297,11 @@ func ConvertUnits(v int64, from, to string) (int64, error) {
 	f, ok := units[from]
 	t, ok2 := units[to]
 	if !ok || !ok2 {
-		return 0, &Error{Kind: ErrInvalidResource, What: fmt.Sprintf("unknown unit %q or %q", from, to), Try: "one of p n u m k M G T P Ki Mi Gi Ti Pi or none"}
+		return 0, &Error{
+			Kind: ErrInvalidResource,
+			What: fmt.Sprintf("unknown unit %q or %q", from, to),
+			Try:  "one of p n u m k M G T P Ki Mi Gi Ti Pi or none",
+		}
 	}
 	// Of each pair one factor is 1, so products stay below 2^63 where the
 	// result does: reduce by the greater first.

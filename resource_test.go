@@ -12,7 +12,12 @@ import (
 )
 
 var resources = rapid.Custom(func(t *rapid.T) Resource {
-	amount := rapid.OneOf(rapid.Int64Range(-100, 100), rapid.Int64(), rapid.Just[int64](math.MaxInt64), rapid.Just[int64](math.MinInt64))
+	amount := rapid.OneOf(
+		rapid.Int64Range(-100, 100),
+		rapid.Int64(),
+		rapid.Just[int64](math.MaxInt64),
+		rapid.Just[int64](math.MinInt64),
+	)
 	r := NewResource(amount.Draw(t, "memory"), amount.Draw(t, "vcores"))
 	for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "yarn.io/gpu", "z"}), rapid.ID).Draw(t, "types") {
 		r = r.With(name, amount.Draw(t, name))
@@ -51,7 +56,11 @@ func TestArithmeticIsExactOrSaturates(t *testing.T) {
 			check("difference", diff.Get(n), clamp(new(big.Int).Sub(x, y)))
 			check("min", low.Get(n), min(a.Get(n), b.Get(n)))
 			check("max", high.Get(n), max(a.Get(n), b.Get(n)))
-			check("scale", scaled.Get(n), clamp(new(big.Int).Quo(new(big.Int).Mul(x, big.NewInt(num)), big.NewInt(den))))
+			check(
+				"scale",
+				scaled.Get(n),
+				clamp(new(big.Int).Quo(new(big.Int).Mul(x, big.NewInt(num)), big.NewInt(den))),
+			)
 			fits = fits && a.Get(n) <= b.Get(n)
 		}
 		if a.Fits(b) != fits {

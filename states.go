@@ -27,7 +27,16 @@ const (
 	AppKilled
 )
 
-var appStates = names{1: "NEW", 2: "NEW_SAVING", 3: "SUBMITTED", 4: "ACCEPTED", 5: "RUNNING", 6: "FINISHED", 7: "FAILED", 8: "KILLED"}
+var appStates = names{
+	1: "NEW",
+	2: "NEW_SAVING",
+	3: "SUBMITTED",
+	4: "ACCEPTED",
+	5: "RUNNING",
+	6: "FINISHED",
+	7: "FAILED",
+	8: "KILLED",
+}
 
 func (s ApplicationState) String() string { return appStates.of(int32(s)) }
 
@@ -59,8 +68,19 @@ const (
 	AttemptKilled
 )
 
-var attemptStates = names{1: "NEW", 2: "SUBMITTED", 3: "SCHEDULED", 4: "ALLOCATED_SAVING", 5: "ALLOCATED", 6: "LAUNCHED",
-	7: "FAILED", 8: "RUNNING", 9: "FINISHING", 10: "FINISHED", 11: "KILLED"}
+var attemptStates = names{
+	1:  "NEW",
+	2:  "SUBMITTED",
+	3:  "SCHEDULED",
+	4:  "ALLOCATED_SAVING",
+	5:  "ALLOCATED",
+	6:  "LAUNCHED",
+	7:  "FAILED",
+	8:  "RUNNING",
+	9:  "FINISHING",
+	10: "FINISHED",
+	11: "KILLED",
+}
 
 func (s AttemptState) String() string { return attemptStates.of(int32(s)) }
 
@@ -112,7 +132,16 @@ const (
 	NodeShutdown
 )
 
-var nodeStates = names{1: "NEW", 2: "RUNNING", 3: "UNHEALTHY", 4: "DECOMMISSIONED", 5: "LOST", 6: "REBOOTED", 7: "DECOMMISSIONING", 8: "SHUTDOWN"}
+var nodeStates = names{
+	1: "NEW",
+	2: "RUNNING",
+	3: "UNHEALTHY",
+	4: "DECOMMISSIONED",
+	5: "LOST",
+	6: "REBOOTED",
+	7: "DECOMMISSIONING",
+	8: "SHUTDOWN",
+}
 
 func (s NodeState) String() string { return nodeStates.of(int32(s)) }
 
@@ -237,5 +266,9 @@ func (n names) parse(kind, s string) (int32, error) {
 			known = append(known, name)
 		}
 	}
-	return 0, &Error{Kind: ErrInvalidRequest, What: fmt.Sprintf("invalid %s %q", kind, s), Try: "one of " + strings.Join(known, ", ")}
+	return 0, &Error{
+		Kind: ErrInvalidRequest,
+		What: fmt.Sprintf("invalid %s %q", kind, s),
+		Try:  "one of " + strings.Join(known, ", "),
+	}
 }

@@ -52,29 +52,100 @@ var rooms = map[string]room{
 	"internal/yarnrpc":        {own: []string{".", "internal/hrpc", data}},
 	"internal/settings":       {},
 	"policies/rebalancer":     {own: []string{".", "subcluster", "policies"}},
-	"subcluster/remote":       {own: []string{".", "subcluster", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},
-	"subcluster/rm/journal":   {own: []string{".", "subcluster/rm"}},
-	"subcluster/rm/rpc":       {own: []string{".", "subcluster/rm", "subcluster/rm/journal", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},
-	"subcluster/rm/rest":      {own: []string{".", "subcluster", "subcluster/rm", "subcluster/rm/rpc", data, "internal/token", "internal/query"}},
-	"subcluster/nm/rpc":       {own: []string{".", "subcluster/nm", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},
-	"statestore/redis":        {own: []string{".", "subcluster", "statestore", "internal/workers"}},
-	"amrmproxy/rpc":           {own: []string{".", "subcluster", "policies", "statestore", "amrmproxy", "internal/hrpc", data, "internal/yarnrpc", "internal/token", "internal/workers"}},
-	"router/rpc":              {own: []string{".", "subcluster", "subcluster/remote", "policies", "router", "router/gateway", "internal/hrpc", data, "internal/yarnrpc", "internal/token"}},
-	"router/rest":             {own: []string{".", "subcluster", "subcluster/remote", "policies", "router", "router/gateway"}},
-	"router/dash":             {own: []string{".", "subcluster", "router", "router/gateway"}},
-	"internal/app/sim":            {pure: true, own: []string{".", "subcluster", "subcluster/rm", "subcluster/nm", "policies", "statestore", "router", "amrmproxy", "internal/workload", data}, pkgs: protobuf},
-	"internal/app/load":           {own: []string{".", "internal/hrpc", data, "internal/yarnrpc", "internal/token", "internal/workload"}},
-	"statestore/storetest":    {own: []string{".", "subcluster", "statestore"}},
-	"statestore/watch":        {own: []string{".", "subcluster", "statestore"}},
-	"statestore/cache":        {own: []string{".", "statestore"}},
-	"statestore/rebuild":      {own: []string{".", "subcluster", "statestore"}},
-	"statestore/tidy":         {own: []string{".", "subcluster", "statestore"}},
+	"subcluster/remote": {
+		own: []string{".", "subcluster", "internal/hrpc", data, "internal/yarnrpc", "internal/token"},
+	},
+	"subcluster/rm/journal": {own: []string{".", "subcluster/rm"}},
+	"subcluster/rm/rpc": {
+		own: []string{
+			".",
+			"subcluster/rm",
+			"subcluster/rm/journal",
+			"internal/hrpc",
+			data,
+			"internal/yarnrpc",
+			"internal/token",
+		},
+	},
+	"subcluster/rm/rest": {
+		own: []string{
+			".",
+			"subcluster",
+			"subcluster/rm",
+			"subcluster/rm/rpc",
+			data,
+			"internal/token",
+			"internal/query",
+		},
+	},
+	"subcluster/nm/rpc": {
+		own: []string{".", "subcluster/nm", "internal/hrpc", data, "internal/yarnrpc", "internal/token"},
+	},
+	"statestore/redis": {own: []string{".", "subcluster", "statestore", "internal/workers"}},
+	"amrmproxy/rpc": {
+		own: []string{
+			".",
+			"subcluster",
+			"policies",
+			"statestore",
+			"amrmproxy",
+			"internal/hrpc",
+			data,
+			"internal/yarnrpc",
+			"internal/token",
+			"internal/workers",
+		},
+	},
+	"router/rpc": {
+		own: []string{
+			".",
+			"subcluster",
+			"subcluster/remote",
+			"policies",
+			"router",
+			"router/gateway",
+			"internal/hrpc",
+			data,
+			"internal/yarnrpc",
+			"internal/token",
+		},
+	},
+	"router/rest": {
+		own: []string{".", "subcluster", "subcluster/remote", "policies", "router", "router/gateway"},
+	},
+	"router/dash": {own: []string{".", "subcluster", "router", "router/gateway"}},
+	"internal/app/sim": {
+		pure: true,
+		own: []string{
+			".",
+			"subcluster",
+			"subcluster/rm",
+			"subcluster/nm",
+			"policies",
+			"statestore",
+			"router",
+			"amrmproxy",
+			"internal/workload",
+			data,
+		},
+		pkgs: protobuf,
+	},
+	"internal/app/load": {
+		own: []string{".", "internal/hrpc", data, "internal/yarnrpc", "internal/token", "internal/workload"},
+	},
+	"statestore/storetest": {own: []string{".", "subcluster", "statestore"}},
+	"statestore/watch":     {own: []string{".", "subcluster", "statestore"}},
+	"statestore/cache":     {own: []string{".", "statestore"}},
+	"statestore/rebuild":   {own: []string{".", "subcluster", "statestore"}},
+	"statestore/tidy":      {own: []string{".", "subcluster", "statestore"}},
 
 	"statestore/redis/redistest": {},
 	"internal/workload/traces":   {},
-	"router/gateway":             {own: []string{".", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc"}},
-	"router/routertest":          {own: []string{"*"}},
-	"cmd/creel":                  {own: []string{"*"}},
+	"router/gateway": {
+		own: []string{".", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc"},
+	},
+	"router/routertest": {own: []string{"*"}},
+	"cmd/creel":         {own: []string{"*"}},
 }
 
 // Prefixes of folders whose every package follows one rule.
@@ -84,14 +155,47 @@ var trees = map[string]room{
 }
 
 // Packages of the standard library that a pure room may not have.
-var impure = []string{"net", "os", "log", "syscall", "unsafe", "runtime", "testing", "plugin", "database/sql", "math/rand", "embed", "io/ioutil", "crypto/rand"}
+var impure = []string{
+	"net",
+	"os",
+	"log",
+	"syscall",
+	"unsafe",
+	"runtime",
+	"testing",
+	"plugin",
+	"database/sql",
+	"math/rand",
+	"embed",
+	"io/ioutil",
+	"crypto/rand",
+}
 
 // math/rand/v2 is allowed for its type: *rand.Rand is an argument. Its global
 // functions, and what reads the clock in package time, are refused by name.
 var forbiddenNames = map[string][]string{
-	"time":         {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
-	"math/rand/v2": {"Int", "IntN", "Int64", "Int64N", "Int32", "Int32N", "Uint32", "Uint64", "Uint32N", "Uint64N", "UintN", "N", "Float64", "Float32", "Perm", "Shuffle", "NormFloat64", "ExpFloat64"},
-	"context":      {"Background", "TODO", "WithTimeout", "WithDeadline"},
+	"time": {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
+	"math/rand/v2": {
+		"Int",
+		"IntN",
+		"Int64",
+		"Int64N",
+		"Int32",
+		"Int32N",
+		"Uint32",
+		"Uint64",
+		"Uint32N",
+		"Uint64N",
+		"UintN",
+		"N",
+		"Float64",
+		"Float32",
+		"Perm",
+		"Shuffle",
+		"NormFloat64",
+		"ExpFloat64",
+	},
+	"context": {"Background", "TODO", "WithTimeout", "WithDeadline"},
 }
 
 func TestRoomsImportOnlyWhatTheHouseAllows(t *testing.T) {
@@ -103,7 +207,8 @@ func TestRoomsImportOnlyWhatTheHouseAllows(t *testing.T) {
 		}
 		name := d.Name()
 		if d.IsDir() {
-			if file != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "docs" || name == "deploy") {
+			if file != "." &&
+				(strings.HasPrefix(name, ".") || name == "testdata" || name == "docs" || name == "deploy") {
 				return filepath.SkipDir
 			}
 			return nil

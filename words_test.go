@@ -24,7 +24,10 @@ func TestStatesReadBackAndRefuseTheUnknown(t *testing.T) {
 			t.Errorf("%v read back as %v, %v", s, got, err)
 		}
 	}
-	if _, err := ParseApplicationState("DONE"); !errors.Is(err, ErrInvalidRequest) || !strings.Contains(err.Error(), "FINISHED") {
+	if _, err := ParseApplicationState(
+		"DONE",
+	); !errors.Is(err, ErrInvalidRequest) ||
+		!strings.Contains(err.Error(), "FINISHED") {
 		t.Errorf("an unknown state must name the known ones: %v", err)
 	}
 	if got := ApplicationState(99).String(); got != "UNKNOWN(99)" {
@@ -54,8 +57,14 @@ func TestQueuePaths(t *testing.T) {
 }
 
 func TestErrorSaysWhatWhyAndWhatToTry(t *testing.T) {
-	err := &Error{Kind: ErrQueueNotFound, What: "no queue root.x", Why: "the queue file has none", Try: "creel queue list"}
-	if !errors.Is(err, ErrQueueNotFound) || err.Error() != "no queue root.x: the queue file has none; creel queue list" {
+	err := &Error{
+		Kind: ErrQueueNotFound,
+		What: "no queue root.x",
+		Why:  "the queue file has none",
+		Try:  "creel queue list",
+	}
+	if !errors.Is(err, ErrQueueNotFound) ||
+		err.Error() != "no queue root.x: the queue file has none; creel queue list" {
 		t.Errorf("%v", err)
 	}
 	if got := (&Error{Kind: ErrBusy}).Error(); got != "busy, try again" {

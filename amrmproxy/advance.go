@@ -54,7 +54,15 @@ func (s *Session) onTick() {
 	}
 	if s.phase == phaseRegistering && s.now.Sub(s.began) > s.cfg.RegisterWait && s.answer == nil {
 		for _, c := range s.registers {
-			s.refuse(c, &creel.Error{Kind: creel.ErrUnavailable, What: "home does not answer", Why: "the ResourceManager of " + string(s.home.id) + " could not be reached", Try: "try again"})
+			s.refuse(
+				c,
+				&creel.Error{
+					Kind: creel.ErrUnavailable,
+					What: "home does not answer",
+					Why:  "the ResourceManager of " + string(s.home.id) + " could not be reached",
+					Try:  "try again",
+				},
+			)
 		}
 		s.registers, s.phase = nil, phaseNew
 		s.home.state, s.home.busy, s.home.again = memberNone, false, false
@@ -107,7 +115,12 @@ func (s *Session) split(g *group, stuck *member) {
 		if !m.home && s.view == nil && m.state != memberUp {
 			continue
 		}
-		r := policies.Reach{Member: m.id, Home: m.home, Twin: m.inUse() && !m.home, Closed: m.closed || slices.Contains(g.barred, m) && !m.home}
+		r := policies.Reach{
+			Member: m.id,
+			Home:   m.home,
+			Twin:   m.inUse() && !m.home,
+			Closed: m.closed || slices.Contains(g.barred, m) && !m.home,
+		}
 		if m.limit != nil {
 			r.Known, r.Headroom = true, resource(m.limit)
 		}
@@ -249,7 +262,16 @@ func (s *Session) advance(m *member) {
 	switch m.state {
 	case memberPlanned:
 		m.state = memberLaunching
-		s.do(Launch{Member: m.id, Home: s.home.id, Application: s.attempt.Application, Name: twinName(s.home.id), Queue: s.record.Queue, User: s.user})
+		s.do(
+			Launch{
+				Member:      m.id,
+				Home:        s.home.id,
+				Application: s.attempt.Application,
+				Name:        twinName(s.home.id),
+				Queue:       s.record.Queue,
+				User:        s.user,
+			},
+		)
 	case memberLaunched:
 		if s.phase == phaseNew {
 			return // attached again once the master is here
@@ -277,7 +299,10 @@ func (s *Session) goodbye() *yarnpb.FinishApplicationMasterRequestProto {
 	if s.finish != nil {
 		return s.finish
 	}
-	return &yarnpb.FinishApplicationMasterRequestProto{FinalApplicationStatus: yarnpb.FinalApplicationStatusProto_APP_KILLED.Enum(), Diagnostics: proto.String(s.why)}
+	return &yarnpb.FinishApplicationMasterRequestProto{
+		FinalApplicationStatus: yarnpb.FinalApplicationStatusProto_APP_KILLED.Enum(),
+		Diagnostics:            proto.String(s.why),
+	}
 }
 
 // send makes a call, or makes the one again that may have been lost.
@@ -347,7 +372,10 @@ func (s *Session) request(m *member) *yarnpb.AllocateRequestProto {
 		a.SchedulingRequests, s.schedules = s.schedules, nil
 	}
 	if len(m.blackAdd)+len(m.blackDel) > 0 {
-		a.BlacklistRequest = &yarnpb.ResourceBlacklistRequestProto{BlacklistAdditions: m.blackAdd, BlacklistRemovals: m.blackDel}
+		a.BlacklistRequest = &yarnpb.ResourceBlacklistRequestProto{
+			BlacklistAdditions: m.blackAdd,
+			BlacklistRemovals:  m.blackDel,
+		}
 		m.blackAdd, m.blackDel = nil, nil
 	}
 	m.beat, m.news = false, false

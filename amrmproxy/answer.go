@@ -75,7 +75,9 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 		}
 		if m.inherited { // else this very master was told of them when they were granted
 			m.inherited = false
-			into.ContainersFromPreviousAttempts = append(into.ContainersFromPreviousAttempts, r.GetContainersFromPreviousAttempts()...)
+			into.ContainersFromPreviousAttempts = append(
+				into.ContainersFromPreviousAttempts,
+				r.GetContainersFromPreviousAttempts()...)
 		}
 		into.NmTokens = append(into.NmTokens, r.GetNmTokensFromPreviousAttempts()...)
 	}
@@ -244,8 +246,11 @@ func (s *Session) onError(m *member, err error) {
 	case errors.Is(err, creel.ErrAttemptNotFound), errors.Is(err, creel.ErrApplicationNotFound):
 		m.answered()
 		s.onUnknownAttempt(m, under, err)
-	case errors.Is(err, creel.ErrInvalidRequest), errors.Is(err, creel.ErrInvalidResource), errors.Is(err, creel.ErrNotEnabled),
-		errors.Is(err, creel.ErrNotPermitted), errors.Is(err, creel.ErrInvalidToken):
+	case errors.Is(err, creel.ErrInvalidRequest),
+		errors.Is(err, creel.ErrInvalidResource),
+		errors.Is(err, creel.ErrNotEnabled),
+		errors.Is(err, creel.ErrNotPermitted),
+		errors.Is(err, creel.ErrInvalidToken):
 		m.answered()
 		s.onRefused(m, under, err)
 	default:
@@ -346,7 +351,8 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 		a := under.Allocate
 		groups := s.ledger.refused(m)
 		m.release = append(a.Release, m.release...)
-		if m.home && errors.Is(err, creel.ErrInvalidToken) && strings.Contains(err.Error(), "not found in AMRMTokenSecretManager") {
+		if m.home && errors.Is(err, creel.ErrInvalidToken) &&
+			strings.Contains(err.Error(), "not found in AMRMTokenSecretManager") {
 			s.end("its home knows the attempt no more", err)
 			return
 		}

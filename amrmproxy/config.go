@@ -70,11 +70,20 @@ func (c *Config) Validate() error {
 			*d.at = d.def
 		}
 		if *d.at < 0 {
-			return &creel.Error{Kind: creel.ErrInvalidRequest, What: "invalid proxy configuration", Why: fmt.Sprintf("%s is %v", d.name, *d.at), Try: "use a positive time"}
+			return &creel.Error{
+				Kind: creel.ErrInvalidRequest,
+				What: "invalid proxy configuration",
+				Why:  fmt.Sprintf("%s is %v", d.name, *d.at),
+				Try:  "use a positive time",
+			}
 		}
 	}
 	if c.HomeWaitMost < c.HomeWait || c.RetryMost < c.Retry {
-		return &creel.Error{Kind: creel.ErrInvalidRequest, What: "invalid proxy configuration", Why: "HomeWaitMost is below HomeWait, or RetryMost below Retry"}
+		return &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "invalid proxy configuration",
+			Why:  "HomeWaitMost is below HomeWait, or RetryMost below Retry",
+		}
 	}
 	return nil
 }

@@ -12,8 +12,11 @@ func containerID(p *yarnpb.ContainerIdProto) creel.ContainerID {
 	a := p.GetAppAttemptId()
 	return creel.ContainerID{
 		Attempt: creel.AttemptID{
-			Application: creel.ApplicationID{ClusterTimestamp: a.GetApplicationId().GetClusterTimestamp(), ID: a.GetApplicationId().GetId()},
-			Attempt:     a.GetAttemptId(),
+			Application: creel.ApplicationID{
+				ClusterTimestamp: a.GetApplicationId().GetClusterTimestamp(),
+				ID:               a.GetApplicationId().GetId(),
+			},
+			Attempt: a.GetAttemptId(),
 		},
 		ID: p.GetId(),
 	}

@@ -53,7 +53,10 @@ func (r *modelRM) register() (*yarnpb.RegisterApplicationMasterResponseProto, er
 	if !r.isHome {
 		for _, id := range sorted(r.live) {
 			if !slices.ContainsFunc(r.ready, func(c *yarnpb.ContainerProto) bool { return containerID(c.Id) == id }) {
-				out.ContainersFromPreviousAttempts = append(out.ContainersFromPreviousAttempts, &yarnpb.ContainerProto{Id: idProto(id)})
+				out.ContainersFromPreviousAttempts = append(
+					out.ContainersFromPreviousAttempts,
+					&yarnpb.ContainerProto{Id: idProto(id)},
+				)
 			}
 		}
 	}
@@ -68,7 +71,10 @@ func (r *modelRM) allocate(a *yarnpb.AllocateRequestProto) (*yarnpb.AllocateResp
 	case nextID(a.GetResponseId()) == r.lastID && r.last != nil:
 		return r.last.CloneVT(), nil
 	case a.GetResponseId() != r.lastID:
-		return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("expect responseId to be %d but get %d", r.lastID, a.GetResponseId())}
+		return nil, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: fmt.Sprintf("expect responseId to be %d but get %d", r.lastID, a.GetResponseId()),
+		}
 	}
 	for _, ask := range a.Ask {
 		if ask.GetResourceName() == anywhere {
@@ -79,9 +85,17 @@ func (r *modelRM) allocate(a *yarnpb.AllocateRequestProto) (*yarnpb.AllocateResp
 		r.end(containerID(c))
 	}
 	r.lastID = nextID(r.lastID)
-	r.last = &yarnpb.AllocateResponseProto{ResponseId: proto.Int32(r.lastID), AllocatedContainers: r.ready, Limit: gigabytes(int64(r.free)), NumClusterNodes: proto.Int32(3)}
+	r.last = &yarnpb.AllocateResponseProto{
+		ResponseId:          proto.Int32(r.lastID),
+		AllocatedContainers: r.ready,
+		Limit:               gigabytes(int64(r.free)),
+		NumClusterNodes:     proto.Int32(3),
+	}
 	for _, c := range r.ended {
-		r.last.CompletedContainerStatuses = append(r.last.CompletedContainerStatuses, &yarnpb.ContainerStatusProto{ContainerId: c, ExitStatus: proto.Int32(0)})
+		r.last.CompletedContainerStatuses = append(
+			r.last.CompletedContainerStatuses,
+			&yarnpb.ContainerStatusProto{ContainerId: c, ExitStatus: proto.Int32(0)},
+		)
 	}
 	r.ready, r.ended = nil, nil
 	return r.last.CloneVT(), nil
@@ -109,7 +123,14 @@ func (r *modelRM) schedule(n int) {
 			r.seq++
 			id := creel.NewContainerID(creel.AttemptID{Application: app, Attempt: 1}, r.epoch, r.seq)
 			r.live[id] = true
-			r.ready = append(r.ready, &yarnpb.ContainerProto{Id: idProto(id), Priority: priority(int64(p)), NodeId: &yarnpb.NodeIdProto{Host: proto.String("h")}})
+			r.ready = append(
+				r.ready,
+				&yarnpb.ContainerProto{
+					Id:       idProto(id),
+					Priority: priority(int64(p)),
+					NodeId:   &yarnpb.NodeIdProto{Host: proto.String("h")},
+				},
+			)
 		}
 	}
 }
@@ -205,7 +226,11 @@ func (w *world) one(e Event) {
 					return LaunchFailed{a.Member, creel.ErrUnavailable}
 				}
 				r.submitted = true
-				return Launched{Member: a.Member, Attempt: creel.AttemptID{Application: app, Attempt: 1}, Token: &yarnpb.TokenProto{Identifier: []byte{1}, Password: []byte{1}}}
+				return Launched{
+					Member:  a.Member,
+					Attempt: creel.AttemptID{Application: app, Attempt: 1},
+					Token:   &yarnpb.TokenProto{Identifier: []byte{1}, Password: []byte{1}},
+				}
 			})
 		case Drop:
 			w.pending = append(w.pending, func() Event { return Dropped{Member: a.Member} })
@@ -304,7 +329,10 @@ func (w *world) told(a Reply) {
 func (w *world) register() {
 	w.lastID, w.waiting = 0, true
 	w.call++
-	w.queue = append(w.queue, FromAM{Call: w.call, Register: &yarnpb.RegisterApplicationMasterRequestProto{Host: proto.String("am")}})
+	w.queue = append(
+		w.queue,
+		FromAM{Call: w.call, Register: &yarnpb.RegisterApplicationMasterRequestProto{Host: proto.String("am")}},
+	)
 }
 
 // restart replaces the proxy by one that has only the stored record. What the
@@ -350,7 +378,15 @@ func (w *world) restart() {
 }
 
 func (w *world) open(r *Record) {
-	s, err := NewSession(Options{Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: w.home.id, User: "ann", Record: r, Rand: rand.New(rand.NewPCG(1, 2))})
+	s, err := NewSession(
+		Options{
+			Attempt: creel.AttemptID{Application: app, Attempt: 1},
+			Home:    w.home.id,
+			User:    "ann",
+			Record:  r,
+			Rand:    rand.New(rand.NewPCG(1, 2)),
+		},
+	)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -365,7 +401,15 @@ func (w *world) beat() {
 	a := &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(w.lastID), Release: w.release}
 	for p := range int32(3) {
 		if w.dirty[p] {
-			a.Ask = append(a.Ask, &yarnpb.ResourceRequestProto{Priority: priority(int64(p)), ResourceName: proto.String(anywhere), NumContainers: proto.Int32(int32(w.want[p])), Capability: gigabytes(1)})
+			a.Ask = append(
+				a.Ask,
+				&yarnpb.ResourceRequestProto{
+					Priority:      priority(int64(p)),
+					ResourceName:  proto.String(anywhere),
+					NumContainers: proto.Int32(int32(w.want[p])),
+					Capability:    gigabytes(1),
+				},
+			)
 		}
 	}
 	w.releasing = w.release
@@ -390,7 +434,12 @@ func (w *world) view() *subcluster.View {
 	for _, r := range w.rms {
 		st := subcluster.Status{State: subcluster.StateActive}
 		st.ID = r.id
-		st.Load.Metrics = subcluster.ClusterMetrics{AvailableMB: int64(r.free) * 1024, AvailableVirtualCores: int64(r.free), TotalMB: 1 << 20, TotalVirtualCores: 1 << 10}
+		st.Load.Metrics = subcluster.ClusterMetrics{
+			AvailableMB:           int64(r.free) * 1024,
+			AvailableVirtualCores: int64(r.free),
+			TotalMB:               1 << 20,
+			TotalVirtualCores:     1 << 10,
+		}
 		members = append(members, st)
 	}
 	return subcluster.NewView(w.now, members, nil)
@@ -401,15 +450,37 @@ func (w *world) view() *subcluster.View {
 // quiet again nothing is left over anywhere: no surplus container, no ask.
 func TestTheMasterGetsWhatItAskedForAndNoMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{t: t, now: time.Unix(1000, 0), want: map[int32]int{}, dirty: map[int32]bool{}, has: map[creel.ContainerID]bool{}, seen: map[creel.ContainerID]bool{}, over: map[creel.ContainerID]bool{}, excused: map[creel.ContainerID]bool{}}
+		w := &world{
+			t:       t,
+			now:     time.Unix(1000, 0),
+			want:    map[int32]int{},
+			dirty:   map[int32]bool{},
+			has:     map[creel.ContainerID]bool{},
+			seen:    map[creel.ContainerID]bool{},
+			over:    map[creel.ContainerID]bool{},
+			excused: map[creel.ContainerID]bool{},
+		}
 		for i := range rapid.IntRange(1, 3).Draw(t, "members") {
-			w.rms = append(w.rms, &modelRM{id: creel.SubclusterID(fmt.Sprintf("sc-%d", i)), epoch: int64(i + 1), free: rapid.IntRange(0, 12).Draw(t, "free"),
-				table: map[int32]int{}, live: map[creel.ContainerID]bool{}})
+			w.rms = append(
+				w.rms,
+				&modelRM{
+					id:    creel.SubclusterID(fmt.Sprintf("sc-%d", i)),
+					epoch: int64(i + 1),
+					free:  rapid.IntRange(0, 12).Draw(t, "free"),
+					table: map[int32]int{},
+					live:  map[creel.ContainerID]bool{},
+				},
+			)
 		}
 		w.home = w.rms[0]
 		w.home.submitted, w.home.isHome = true, true
 		var err error
-		w.policy, err = policies.Parse([]byte(rapid.SampledFrom([]string{`{}`, `{"split":{"policy":"home"}}`, `{"split":{"policy":"broadcast"}}`, `{"split":{"policy":"locality","headroomAlpha":0.5}}`}).Draw(t, "policy")))
+		w.policy, err = policies.Parse(
+			[]byte(
+				rapid.SampledFrom([]string{`{}`, `{"split":{"policy":"home"}}`, `{"split":{"policy":"broadcast"}}`, `{"split":{"policy":"locality","headroomAlpha":0.5}}`}).
+					Draw(t, "policy"),
+			),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

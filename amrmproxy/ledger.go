@@ -36,7 +36,11 @@ type groupKey struct {
 }
 
 func (k groupKey) compare(o groupKey) int {
-	return cmp.Or(cmp.Compare(k.priority, o.priority), cmp.Compare(k.request, o.request), cmp.Compare(k.execution, o.execution))
+	return cmp.Or(
+		cmp.Compare(k.priority, o.priority),
+		cmp.Compare(k.request, o.request),
+		cmp.Compare(k.execution, o.execution),
+	)
 }
 
 // group is one group of asks. need is the number the master still wants and
@@ -79,7 +83,11 @@ type cell struct {
 }
 
 func keyOfAsk(a *yarnpb.ResourceRequestProto) groupKey {
-	return groupKey{a.GetPriority().GetPriority(), a.GetAllocationRequestId(), a.GetExecutionTypeRequest().GetExecutionType()}
+	return groupKey{
+		a.GetPriority().GetPriority(),
+		a.GetAllocationRequestId(),
+		a.GetExecutionTypeRequest().GetExecutionType(),
+	}
 }
 
 // ledger holds groups by key, sorted.
@@ -226,7 +234,12 @@ func (l *ledger) outstanding(m *member) (n int64) {
 }
 
 // apply gives members their shares of a group, and its places to who has them.
-func (g *group) apply(members []*member, shares []policies.Share, owners func(string) []creel.SubclusterID, now time.Time) {
+func (g *group) apply(
+	members []*member,
+	shares []policies.Share,
+	owners func(string) []creel.SubclusterID,
+	now time.Time,
+) {
 	for _, ln := range g.lines {
 		if ln.ask == nil {
 			continue

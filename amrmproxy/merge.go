@@ -31,7 +31,11 @@ func absorb(into, answer *yarnpb.AllocateResponseProto, home bool) *yarnpb.Alloc
 	join(&base.NmTokens, into.NmTokens, answer.NmTokens)
 	join(&base.UpdateErrors, into.UpdateErrors, answer.UpdateErrors)
 	join(&base.UpdatedContainers, into.UpdatedContainers, answer.UpdatedContainers)
-	join(&base.ContainersFromPreviousAttempts, into.ContainersFromPreviousAttempts, answer.ContainersFromPreviousAttempts)
+	join(
+		&base.ContainersFromPreviousAttempts,
+		into.ContainersFromPreviousAttempts,
+		answer.ContainersFromPreviousAttempts,
+	)
 	join(&base.RejectedSchedulingRequests, into.RejectedSchedulingRequests, answer.RejectedSchedulingRequests)
 	base.Preempt = joinPreempt(into.Preempt, answer.Preempt)
 	if home {
@@ -100,7 +104,10 @@ func addResource(a, b *yarnpb.ResourceProto) {
 		a.VirtualCores = proto.Int32(int32(min(int64(a.GetVirtualCores())+int64(b.GetVirtualCores()), 1<<31-1)))
 	}
 	for _, v := range b.GetResourceValueMap() {
-		i := slices.IndexFunc(a.ResourceValueMap, func(w *yarnpb.ResourceInformationProto) bool { return w.GetKey() == v.GetKey() })
+		i := slices.IndexFunc(
+			a.ResourceValueMap,
+			func(w *yarnpb.ResourceInformationProto) bool { return w.GetKey() == v.GetKey() },
+		)
 		if i < 0 {
 			a.ResourceValueMap = append(a.ResourceValueMap, v.CloneVT())
 			continue
@@ -140,8 +147,12 @@ func total(into *yarnpb.AllocateResponseProto, members []*member) {
 				into.EnhancedHeadroom = h.CloneVT()
 				continue
 			}
-			into.EnhancedHeadroom.TotalPendingCount = proto.Int32(into.EnhancedHeadroom.GetTotalPendingCount() + h.GetTotalPendingCount())
-			into.EnhancedHeadroom.TotalActiveCores = proto.Int32(into.EnhancedHeadroom.GetTotalActiveCores() + h.GetTotalActiveCores())
+			into.EnhancedHeadroom.TotalPendingCount = proto.Int32(
+				into.EnhancedHeadroom.GetTotalPendingCount() + h.GetTotalPendingCount(),
+			)
+			into.EnhancedHeadroom.TotalActiveCores = proto.Int32(
+				into.EnhancedHeadroom.GetTotalActiveCores() + h.GetTotalActiveCores(),
+			)
 		}
 	}
 }

@@ -15,10 +15,23 @@ import (
 // Every field of an answer has a rule, and of a request a place to go. A field
 // that a later Hadoop adds fails here until somebody decides about it.
 var answerRules = map[protoreflect.Name]string{
-	"a_m_command": "home", "response_id": "ours", "allocated_containers": "join", "completed_container_statuses": "join",
-	"limit": "sum", "updated_nodes": "join", "num_cluster_nodes": "sum", "preempt": "join", "nm_tokens": "join",
-	"am_rm_token": "home", "application_priority": "home", "collector_info": "home", "update_errors": "join",
-	"updated_containers": "join", "containers_from_previous_attempts": "join", "rejected_scheduling_requests": "join", "enhanced_headroom": "sum",
+	"a_m_command":                       "home",
+	"response_id":                       "ours",
+	"allocated_containers":              "join",
+	"completed_container_statuses":      "join",
+	"limit":                             "sum",
+	"updated_nodes":                     "join",
+	"num_cluster_nodes":                 "sum",
+	"preempt":                           "join",
+	"nm_tokens":                         "join",
+	"am_rm_token":                       "home",
+	"application_priority":              "home",
+	"collector_info":                    "home",
+	"update_errors":                     "join",
+	"updated_containers":                "join",
+	"containers_from_previous_attempts": "join",
+	"rejected_scheduling_requests":      "join",
+	"enhanced_headroom":                 "sum",
 }
 
 func TestEveryFieldOfAnAnswerHasARule(t *testing.T) {
@@ -76,7 +89,9 @@ func fill(m *yarnpb.AllocateResponseProto, f protoreflect.FieldDescriptor) {
 	r := m.ProtoReflect()
 	switch {
 	case f.Name() == "preempt":
-		m.Preempt = &yarnpb.PreemptionMessageProto{StrictContract: &yarnpb.StrictPreemptionContractProto{Container: []*yarnpb.PreemptionContainerProto{{}}}}
+		m.Preempt = &yarnpb.PreemptionMessageProto{
+			StrictContract: &yarnpb.StrictPreemptionContractProto{Container: []*yarnpb.PreemptionContainerProto{{}}},
+		}
 	case f.IsList():
 		l := r.Mutable(f).List()
 		l.Append(l.NewElement())
@@ -91,19 +106,43 @@ func fill(m *yarnpb.AllocateResponseProto, f protoreflect.FieldDescriptor) {
 
 func TestHeadroomIsSummedTypeByType(t *testing.T) {
 	info := func(name, units string, v int64) *yarnpb.ResourceInformationProto {
-		return &yarnpb.ResourceInformationProto{Key: proto.String(name), Units: proto.String(units), Value: proto.Int64(v)}
+		return &yarnpb.ResourceInformationProto{
+			Key:   proto.String(name),
+			Units: proto.String(units),
+			Value: proto.Int64(v),
+		}
 	}
-	a := &member{state: memberUp, limit: &yarnpb.ResourceProto{Memory: proto.Int64(1024), VirtualCores: proto.Int32(3),
-		ResourceValueMap: []*yarnpb.ResourceInformationProto{info("memory-mb", "Mi", 1024), info("yarn.io/gpu", "", 1)}}, nodes: proto.Int32(5)}
-	b := &member{state: memberUp, limit: &yarnpb.ResourceProto{Memory: proto.Int64(2048), VirtualCores: proto.Int32(1),
-		ResourceValueMap: []*yarnpb.ResourceInformationProto{info("memory-mb", "Gi", 2), info("yarn.io/fpga", "", 7)}}, nodes: proto.Int32(6),
+	a := &member{state: memberUp, limit: &yarnpb.ResourceProto{
+		Memory:       proto.Int64(1024),
+		VirtualCores: proto.Int32(3),
+		ResourceValueMap: []*yarnpb.ResourceInformationProto{
+			info("memory-mb", "Mi", 1024),
+			info("yarn.io/gpu", "", 1),
+		},
+	}, nodes: proto.Int32(5)}
+	b := &member{state: memberUp, limit: &yarnpb.ResourceProto{
+		Memory:       proto.Int64(2048),
+		VirtualCores: proto.Int32(1),
+		ResourceValueMap: []*yarnpb.ResourceInformationProto{
+			info("memory-mb", "Gi", 2),
+			info("yarn.io/fpga", "", 7),
+		},
+	}, nodes: proto.Int32(6),
 		enhanced: &yarnpb.EnhancedHeadroomProto{TotalPendingCount: proto.Int32(4)}}
 	gone := &member{state: memberUp, closed: true, limit: gigabytes(100), nodes: proto.Int32(100)}
 	out := &yarnpb.AllocateResponseProto{}
 	total(out, []*member{a, b, gone})
-	want := &yarnpb.ResourceProto{Memory: proto.Int64(3072), VirtualCores: proto.Int32(4),
-		ResourceValueMap: []*yarnpb.ResourceInformationProto{info("memory-mb", "Mi", 3072), info("yarn.io/gpu", "", 1), info("yarn.io/fpga", "", 7)}}
-	if !proto.Equal(out.Limit, want) || out.GetNumClusterNodes() != 11 || out.EnhancedHeadroom.GetTotalPendingCount() != 4 {
+	want := &yarnpb.ResourceProto{
+		Memory:       proto.Int64(3072),
+		VirtualCores: proto.Int32(4),
+		ResourceValueMap: []*yarnpb.ResourceInformationProto{
+			info("memory-mb", "Mi", 3072),
+			info("yarn.io/gpu", "", 1),
+			info("yarn.io/fpga", "", 7),
+		},
+	}
+	if !proto.Equal(out.Limit, want) || out.GetNumClusterNodes() != 11 ||
+		out.EnhancedHeadroom.GetTotalPendingCount() != 4 {
 		t.Errorf("got %v", out)
 	}
 	if a.limit.GetMemory() != 1024 || a.limit.ResourceValueMap[0].GetValue() != 1024 {
@@ -112,10 +151,28 @@ func TestHeadroomIsSummedTypeByType(t *testing.T) {
 }
 
 func TestRecordsSurviveTheirStoredForm(t *testing.T) {
-	r := Record{Attempt: creel.AttemptID{Application: app, Attempt: 3}, Home: "sc-a", Queue: "root.a", User: "ann", Ending: true,
+	r := Record{
+		Attempt:  creel.AttemptID{Application: app, Attempt: 3},
+		Home:     "sc-a",
+		Queue:    "root.a",
+		User:     "ann",
+		Ending:   true,
 		Register: &yarnpb.RegisterApplicationMasterRequestProto{Host: proto.String("h")},
 		Answer:   &yarnpb.RegisterApplicationMasterResponseProto{Queue: proto.String("root.a")},
-		Twins:    []TwinRecord{{Member: "sc-b"}, {Member: "sc-c", Attempt: creel.AttemptID{Application: app, Attempt: 1}, Token: &yarnpb.TokenProto{Identifier: []byte{1}, Password: []byte{2}, Kind: proto.String("k"), Service: proto.String("")}}}}
+		Twins: []TwinRecord{
+			{Member: "sc-b"},
+			{
+				Member:  "sc-c",
+				Attempt: creel.AttemptID{Application: app, Attempt: 1},
+				Token: &yarnpb.TokenProto{
+					Identifier: []byte{1},
+					Password:   []byte{2},
+					Kind:       proto.String("k"),
+					Service:    proto.String(""),
+				},
+			},
+		},
+	}
 	r.Answer.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 1})
 	b, err := r.MarshalBinary()
 	if err != nil {
@@ -125,8 +182,11 @@ func TestRecordsSurviveTheirStoredForm(t *testing.T) {
 	if err := back.UnmarshalBinary(b); err != nil {
 		t.Fatal(err)
 	}
-	if back.Attempt != r.Attempt || back.Home != r.Home || !back.Ending || len(back.Twins) != 2 || back.Twins[1].Attempt != r.Twins[1].Attempt ||
-		!proto.Equal(back.Answer, r.Answer) || !proto.Equal(back.Register, r.Register) || !proto.Equal(back.Twins[1].Token, r.Twins[1].Token) {
+	if back.Attempt != r.Attempt || back.Home != r.Home || !back.Ending || len(back.Twins) != 2 ||
+		back.Twins[1].Attempt != r.Twins[1].Attempt ||
+		!proto.Equal(back.Answer, r.Answer) ||
+		!proto.Equal(back.Register, r.Register) ||
+		!proto.Equal(back.Twins[1].Token, r.Twins[1].Token) {
 		t.Errorf("%+v came back as %+v", r, back)
 	}
 	for _, bad := range []string{"", "{", `{"version":2}`, `{"version":1,"twins":[{"attempt":"x"}]}`, `{"version":1,"answer":"/w=="}`} {

@@ -97,7 +97,12 @@ func (r *Record) MarshalBinary() ([]byte, error) {
 func (r *Record) UnmarshalBinary(b []byte) error {
 	var j recordJSON
 	bad := func(err error) error {
-		return &creel.Error{Kind: creel.ErrInvalidRequest, What: "unreadable spread record", Why: err.Error(), Try: "was it sealed by another secret, or written by a later version?"}
+		return &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "unreadable spread record",
+			Why:  err.Error(),
+			Try:  "was it sealed by another secret, or written by a later version?",
+		}
 	}
 	if err := json.Unmarshal(b, &j); err != nil {
 		return bad(err)

@@ -93,7 +93,13 @@ func firstDifference(want, got string) string {
 
 // play runs a scenario and gives it back with the outputs it really has.
 func play(t testing.TB, text string) string {
-	sc := &scenario{t: t, now: time.Unix(1000, 0), seqs: map[creel.SubclusterID]uint64{}, ids: map[creel.SubclusterID]int32{}, attempt: 1}
+	sc := &scenario{
+		t:       t,
+		now:     time.Unix(1000, 0),
+		seqs:    map[creel.SubclusterID]uint64{},
+		ids:     map[creel.SubclusterID]int32{},
+		attempt: 1,
+	}
 	var out strings.Builder
 	for _, block := range strings.Split(strings.TrimRight(text, "\n"), "\n\n") {
 		var head []string
@@ -138,8 +144,16 @@ func (sc *scenario) command(line string) string {
 		return sc.step(sc.rm(creel.SubclusterID(words[1]), words[2:]))
 	case "launched":
 		m := creel.SubclusterID(words[1])
-		return sc.step(Launched{Member: m, Attempt: creel.AttemptID{Application: app, Attempt: 1},
-			Token: &yarnpb.TokenProto{Identifier: []byte(m), Password: []byte("secret"), Kind: proto.String("YARN_AM_RM_TOKEN"), Service: proto.String("")}})
+		return sc.step(Launched{
+			Member:  m,
+			Attempt: creel.AttemptID{Application: app, Attempt: 1},
+			Token: &yarnpb.TokenProto{
+				Identifier: []byte(m),
+				Password:   []byte("secret"),
+				Kind:       proto.String("YARN_AM_RM_TOKEN"),
+				Service:    proto.String(""),
+			},
+		})
 	case "launchfailed":
 		return sc.step(LaunchFailed{Member: creel.SubclusterID(words[1]), Err: creel.ErrUnavailable})
 	case "dropped":
@@ -277,7 +291,12 @@ func (sc *scenario) see(text string) {
 			st.State = subcluster.StateDraining
 		default:
 			n := sc.int(what)
-			st.Load.Metrics = subcluster.ClusterMetrics{AvailableMB: n * 1024, AvailableVirtualCores: n, TotalMB: 1 << 30, TotalVirtualCores: 1 << 20}
+			st.Load.Metrics = subcluster.ClusterMetrics{
+				AvailableMB:           n * 1024,
+				AvailableVirtualCores: n,
+				TotalMB:               1 << 30,
+				TotalVirtualCores:     1 << 20,
+			}
 		}
 		members = append(members, st)
 	}
@@ -292,8 +311,11 @@ func (sc *scenario) container(m creel.SubclusterID, n int64) *yarnpb.ContainerId
 
 func idProto(id creel.ContainerID) *yarnpb.ContainerIdProto {
 	return &yarnpb.ContainerIdProto{Id: proto.Int64(id.ID), AppAttemptId: &yarnpb.ApplicationAttemptIdProto{
-		AttemptId:     proto.Int32(id.Attempt.Attempt),
-		ApplicationId: &yarnpb.ApplicationIdProto{Id: proto.Int32(id.Attempt.Application.ID), ClusterTimestamp: proto.Int64(id.Attempt.Application.ClusterTimestamp)},
+		AttemptId: proto.Int32(id.Attempt.Attempt),
+		ApplicationId: &yarnpb.ApplicationIdProto{
+			Id:               proto.Int32(id.Attempt.Application.ID),
+			ClusterTimestamp: proto.Int64(id.Attempt.Application.ClusterTimestamp),
+		},
 	}}
 }
 
@@ -320,10 +342,15 @@ func (sc *scenario) master(what string, words []string) Event {
 	e := FromAM{Call: sc.call}
 	switch what {
 	case "register":
-		e.Register = &yarnpb.RegisterApplicationMasterRequestProto{Host: proto.String("am"), TrackingUrl: proto.String(strings.Join(words, " "))}
+		e.Register = &yarnpb.RegisterApplicationMasterRequestProto{
+			Host:        proto.String("am"),
+			TrackingUrl: proto.String(strings.Join(words, " ")),
+		}
 		return e
 	case "finish":
-		e.Finish = &yarnpb.FinishApplicationMasterRequestProto{FinalApplicationStatus: yarnpb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum()}
+		e.Finish = &yarnpb.FinishApplicationMasterRequestProto{
+			FinalApplicationStatus: yarnpb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
+		}
 		return e
 	}
 	a := &yarnpb.AllocateRequestProto{}
@@ -335,7 +362,12 @@ func (sc *scenario) master(what string, words []string) Event {
 			a.ResponseId = proto.Int32(int32(sc.int(v)))
 		case "ask":
 			p := strings.Split(v, ":")
-			r := &yarnpb.ResourceRequestProto{Priority: priority(sc.int(p[0])), ResourceName: proto.String(p[1]), NumContainers: proto.Int32(int32(sc.int(p[2]))), Capability: gigabytes(1)}
+			r := &yarnpb.ResourceRequestProto{
+				Priority:      priority(sc.int(p[0])),
+				ResourceName:  proto.String(p[1]),
+				NumContainers: proto.Int32(int32(sc.int(p[2]))),
+				Capability:    gigabytes(1),
+			}
 			for _, more := range p[3:] {
 				if more == "strict" {
 					r.RelaxLocality = proto.Bool(false)
@@ -356,10 +388,16 @@ func (sc *scenario) master(what string, words []string) Event {
 				a.BlacklistRequest.BlacklistRemovals = append(a.BlacklistRequest.BlacklistRemovals, v)
 			}
 		case "update":
-			a.UpdateRequests = append(a.UpdateRequests, &yarnpb.UpdateContainerRequestProto{ContainerVersion: proto.Int32(0), ContainerId: sc.parseContainer(v),
-				UpdateType: yarnpb.ContainerUpdateTypeProto_INCREASE_RESOURCE.Enum()})
+			a.UpdateRequests = append(
+				a.UpdateRequests,
+				&yarnpb.UpdateContainerRequestProto{ContainerVersion: proto.Int32(0), ContainerId: sc.parseContainer(v),
+					UpdateType: yarnpb.ContainerUpdateTypeProto_INCREASE_RESOURCE.Enum()},
+			)
 		case "sched":
-			a.SchedulingRequests = append(a.SchedulingRequests, &yarnpb.SchedulingRequestProto{AllocationRequestId: proto.Int64(sc.int(v)), Priority: priority(9)})
+			a.SchedulingRequests = append(
+				a.SchedulingRequests,
+				&yarnpb.SchedulingRequestProto{AllocationRequestId: proto.Int64(sc.int(v)), Priority: priority(9)},
+			)
 		case "url":
 			a.TrackingUrl = proto.String(v)
 		case "unknown":
@@ -372,8 +410,12 @@ func (sc *scenario) master(what string, words []string) Event {
 }
 
 var kinds = map[string]error{
-	"notregistered": creel.ErrNotRegistered, "unavailable": creel.ErrUnavailable, "noattempt": creel.ErrAttemptNotFound, "invalid": creel.ErrInvalidResource,
-	"badtoken": creel.ErrInvalidToken, "plain": errors.New("connection reset"),
+	"notregistered": creel.ErrNotRegistered,
+	"unavailable":   creel.ErrUnavailable,
+	"noattempt":     creel.ErrAttemptNotFound,
+	"invalid":       creel.ErrInvalidResource,
+	"badtoken":      creel.ErrInvalidToken,
+	"plain":         errors.New("connection reset"),
 }
 
 func (sc *scenario) rm(m creel.SubclusterID, words []string) Event {
@@ -388,42 +430,69 @@ func (sc *scenario) rm(m creel.SubclusterID, words []string) Event {
 		k, v, _ := strings.Cut(w, "=")
 		switch k {
 		case "registered":
-			e.Register = &yarnpb.RegisterApplicationMasterResponseProto{Queue: proto.String("root.a"), MaximumCapability: gigabytes(8)}
+			e.Register = &yarnpb.RegisterApplicationMasterResponseProto{
+				Queue:             proto.String("root.a"),
+				MaximumCapability: gigabytes(8),
+			}
 		case "kept":
 			for n := range strings.SplitSeq(v, ",") {
-				e.Register.ContainersFromPreviousAttempts = append(e.Register.ContainersFromPreviousAttempts, &yarnpb.ContainerProto{Id: sc.container(m, sc.int(n))})
-				e.Register.NmTokensFromPreviousAttempts = append(e.Register.NmTokensFromPreviousAttempts, &yarnpb.NMTokenProto{NodeId: &yarnpb.NodeIdProto{Host: proto.String(string(m) + "-n" + n)}})
+				e.Register.ContainersFromPreviousAttempts = append(
+					e.Register.ContainersFromPreviousAttempts,
+					&yarnpb.ContainerProto{Id: sc.container(m, sc.int(n))},
+				)
+				e.Register.NmTokensFromPreviousAttempts = append(
+					e.Register.NmTokensFromPreviousAttempts,
+					&yarnpb.NMTokenProto{NodeId: &yarnpb.NodeIdProto{Host: proto.String(string(m) + "-n" + n)}},
+				)
 			}
 		case "beat":
 			allocate()
 		case "grant":
 			for g := range strings.SplitSeq(v, ",") {
 				p := strings.Split(g, ":")
-				c := &yarnpb.ContainerProto{Id: sc.container(m, sc.int(p[2])), Priority: priority(sc.int(p[0])), NodeId: &yarnpb.NodeIdProto{Host: proto.String(p[1]), Port: proto.Int32(45454)}}
+				c := &yarnpb.ContainerProto{
+					Id:       sc.container(m, sc.int(p[2])),
+					Priority: priority(sc.int(p[0])),
+					NodeId:   &yarnpb.NodeIdProto{Host: proto.String(p[1]), Port: proto.Int32(45454)},
+				}
 				c.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 1})
 				allocate().AllocatedContainers = append(allocate().AllocatedContainers, c)
 			}
 		case "done":
 			for n := range strings.SplitSeq(v, ",") {
-				allocate().CompletedContainerStatuses = append(allocate().CompletedContainerStatuses, &yarnpb.ContainerStatusProto{ContainerId: sc.container(m, sc.int(n)), ExitStatus: proto.Int32(0)})
+				allocate().CompletedContainerStatuses = append(
+					allocate().CompletedContainerStatuses,
+					&yarnpb.ContainerStatusProto{ContainerId: sc.container(m, sc.int(n)), ExitStatus: proto.Int32(0)},
+				)
 			}
 		case "limit":
 			allocate().Limit = gigabytes(sc.int(v))
 		case "nodes":
 			allocate().NumClusterNodes = proto.Int32(int32(sc.int(v)))
 		case "token":
-			allocate().AmRmToken = &yarnpb.TokenProto{Identifier: []byte(string(m) + "-rolled"), Password: []byte("p"), Kind: proto.String("YARN_AM_RM_TOKEN"), Service: proto.String("")}
+			allocate().AmRmToken = &yarnpb.TokenProto{
+				Identifier: []byte(string(m) + "-rolled"),
+				Password:   []byte("p"),
+				Kind:       proto.String("YARN_AM_RM_TOKEN"),
+				Service:    proto.String(""),
+			}
 		case "priority":
 			allocate().ApplicationPriority = priority(sc.int(v))
 		case "nmtoken":
-			allocate().NmTokens = append(allocate().NmTokens, &yarnpb.NMTokenProto{NodeId: &yarnpb.NodeIdProto{Host: proto.String(v)}})
+			allocate().NmTokens = append(
+				allocate().NmTokens,
+				&yarnpb.NMTokenProto{NodeId: &yarnpb.NodeIdProto{Host: proto.String(v)}},
+			)
 		case "unknown":
 			allocate().ProtoReflect().SetUnknown([]byte{0xf8, 0x07, byte(sc.int(v))})
 		case "finished":
 			e.Finish = &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(v == "true")}
 		case "err":
 			if n, ok := strings.CutPrefix(v, "expect:"); ok {
-				e.Err = &creel.Error{Kind: creel.ErrInvalidRequest, What: "Invalid responseId in AllocateRequest from application attempt: a, expect responseId to be " + n + " but get 0"}
+				e.Err = &creel.Error{
+					Kind: creel.ErrInvalidRequest,
+					What: "Invalid responseId in AllocateRequest from application attempt: a, expect responseId to be " + n + " but get 0",
+				}
 			} else if e.Err = kinds[v]; e.Err == nil {
 				sc.t.Fatalf("unknown error %q", v)
 			}

@@ -103,7 +103,11 @@ func NewSession(o Options) (*Session, error) {
 		return nil, err
 	}
 	if o.Home == "" || o.Attempt.IsZero() || o.Rand == nil {
-		return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: "no session", Why: "attempt, home and a random source are needed"}
+		return nil, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "no session",
+			Why:  "attempt, home and a random source are needed",
+		}
 	}
 	s := &Session{
 		cfg: o.Config, attempt: o.Attempt, user: o.User, where: o.Where, rnd: o.Rand,
@@ -165,7 +169,11 @@ func (s *Session) Reasons() []policies.Reason {
 }
 
 func (s *Session) member(id creel.SubclusterID) *member {
-	i, ok := slices.BinarySearchFunc(s.members, id, func(m *member, id creel.SubclusterID) int { return cmp.Compare(m.id, id) })
+	i, ok := slices.BinarySearchFunc(
+		s.members,
+		id,
+		func(m *member, id creel.SubclusterID) int { return cmp.Compare(m.id, id) },
+	)
 	if !ok {
 		s.members = slices.Insert(s.members, i, &member{id: id})
 	}
@@ -266,7 +274,12 @@ func (s *Session) onSaveFailed(e SaveFailed) {
 	s.saving = 0
 	if isStale(e.Err) {
 		// A later attempt, or another proxy, speaks for the application now.
-		s.endErr = &creel.Error{Kind: creel.ErrAttemptNotFound, What: s.attempt.String() + " is superseded", Why: e.Err.Error(), Try: "this master should stop"}
+		s.endErr = &creel.Error{
+			Kind: creel.ErrAttemptNotFound,
+			What: s.attempt.String() + " is superseded",
+			Why:  e.Err.Error(),
+			Try:  "this master should stop",
+		}
 		s.refuseAll(s.endErr)
 		s.phase = phaseDone
 		s.do(Done{Why: "superseded"})
@@ -299,7 +312,10 @@ func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterR
 		s.registers = append(s.registers, call)
 	case phaseRunning:
 		if !proto.Equal(req, s.record.Register) {
-			s.refuse(call, invalid("Application Master is already registered : "+s.attempt.Application.String(), "register once"))
+			s.refuse(
+				call,
+				invalid("Application Master is already registered : "+s.attempt.Application.String(), "register once"),
+			)
 			return
 		}
 		// Its answer was lost: the same again. Response ids are still at 0, unless
@@ -314,8 +330,15 @@ func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterR
 func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 	switch s.phase {
 	case phaseNew, phaseRegistering:
-		s.refuse(call, &creel.Error{Kind: creel.ErrNotRegistered, What: "Application Master is not registered for known application: " + s.attempt.Application.String(),
-			Why: "this proxy has no registration of it", Try: "Let AM re-register"})
+		s.refuse(
+			call,
+			&creel.Error{
+				Kind: creel.ErrNotRegistered,
+				What: "Application Master is not registered for known application: " + s.attempt.Application.String(),
+				Why:  "this proxy has no registration of it",
+				Try:  "Let AM re-register",
+			},
+		)
 		return
 	case phaseRunning:
 	default:
@@ -332,7 +355,18 @@ func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 		s.do(Reply{Call: call, Allocate: s.last})
 		return
 	default:
-		s.refuse(call, invalid(fmt.Sprintf("Invalid responseId in AllocateRequest from application attempt: %s, expect responseId to be %d but get %d", s.attempt, s.lastID, id), "go on from the last answer"))
+		s.refuse(
+			call,
+			invalid(
+				fmt.Sprintf(
+					"Invalid responseId in AllocateRequest from application attempt: %s, expect responseId to be %d but get %d",
+					s.attempt,
+					s.lastID,
+					id,
+				),
+				"go on from the last answer",
+			),
+		)
 		return
 	}
 	for _, m := range s.members {
@@ -406,7 +440,8 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 // what a twin that outlived a proxy had granted to that one's asks.
 func (s *Session) early(k groupKey) (n int) {
 	for _, c := range s.out.AllocatedContainers {
-		if c.GetPriority().GetPriority() == k.priority && c.GetAllocationRequestId() == k.request && s.ledger.of(c) == nil {
+		if c.GetPriority().GetPriority() == k.priority && c.GetAllocationRequestId() == k.request &&
+			s.ledger.of(c) == nil {
 			n++
 		}
 	}
@@ -457,12 +492,26 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 	switch s.phase {
 	case phaseNew:
 		if !s.restored || s.record.Answer == nil {
-			s.refuse(call, &creel.Error{Kind: creel.ErrNotRegistered, What: "Application Master is trying to unregister before registering for: " + s.attempt.Application.String(), Try: "Let AM re-register"})
+			s.refuse(
+				call,
+				&creel.Error{
+					Kind: creel.ErrNotRegistered,
+					What: "Application Master is trying to unregister before registering for: " + s.attempt.Application.String(),
+					Try:  "Let AM re-register",
+				},
+			)
 			return
 		}
 		s.home.state, s.home.responseID = memberUp, unknownID
 	case phaseRegistering:
-		s.refuse(call, &creel.Error{Kind: creel.ErrNotRegistered, What: "the registration is still under way", Try: "wait for its answer"})
+		s.refuse(
+			call,
+			&creel.Error{
+				Kind: creel.ErrNotRegistered,
+				What: "the registration is still under way",
+				Try:  "wait for its answer",
+			},
+		)
 		return
 	case phaseRunning, phaseFinishing:
 	default:
@@ -513,7 +562,15 @@ func (s *Session) onEnded(why string) {
 	if s.phase >= phaseOver {
 		return
 	}
-	s.end(why, &creel.Error{Kind: creel.ErrAttemptNotFound, What: "Application attempt " + s.attempt.String() + " doesn't exist in ApplicationMasterService cache.", Why: why, Try: "this master should stop"})
+	s.end(
+		why,
+		&creel.Error{
+			Kind: creel.ErrAttemptNotFound,
+			What: "Application attempt " + s.attempt.String() + " doesn't exist in ApplicationMasterService cache.",
+			Why:  why,
+			Try:  "this master should stop",
+		},
+	)
 }
 
 // end leaves nothing to do but ending the twins.
@@ -539,7 +596,11 @@ func (s *Session) over() error {
 	if s.endErr != nil {
 		return s.endErr
 	}
-	return &creel.Error{Kind: creel.ErrAttemptNotFound, What: "Application attempt " + s.attempt.String() + " doesn't exist in ApplicationMasterService cache.", Why: cmp.Or(s.why, "it is over")}
+	return &creel.Error{
+		Kind: creel.ErrAttemptNotFound,
+		What: "Application attempt " + s.attempt.String() + " doesn't exist in ApplicationMasterService cache.",
+		Why:  cmp.Or(s.why, "it is over"),
+	}
 }
 
 // close ends the session when no twin is left.

@@ -54,9 +54,21 @@ func NewBook(previous *Book, set subcluster.Policies) *Book {
 			b.parsed[doc.Queue] = entry{doc.Version, p}
 		case ok:
 			b.parsed[doc.Queue] = before
-			b.bad = append(b.bad, fmt.Sprintf("queue %s, version %d: %v; version %d still holds", doc.Queue, doc.Version, err, before.version))
+			b.bad = append(
+				b.bad,
+				fmt.Sprintf(
+					"queue %s, version %d: %v; version %d still holds",
+					doc.Queue,
+					doc.Version,
+					err,
+					before.version,
+				),
+			)
 		default:
-			b.bad = append(b.bad, fmt.Sprintf("queue %s, version %d: %v; the one above holds", doc.Queue, doc.Version, err))
+			b.bad = append(
+				b.bad,
+				fmt.Sprintf("queue %s, version %d: %v; the one above holds", doc.Queue, doc.Version, err),
+			)
 		}
 	}
 	return b

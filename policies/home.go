@@ -40,12 +40,22 @@ func (d *homeDecision) exclude(why func(i int) string) {
 }
 
 // chooseHome filters, lets the rule choose, and tells why.
-func chooseHome(rule homeRule, view *subcluster.View, s Submission, tried []creel.SubclusterID, rnd *rand.Rand) (creel.SubclusterID, Reason, error) {
+func chooseHome(
+	rule homeRule,
+	view *subcluster.View,
+	s Submission,
+	tried []creel.SubclusterID,
+	rnd *rand.Rand,
+) (creel.SubclusterID, Reason, error) {
 	reason := Reason{Policy: rule.name()}
 	if _, no := rule.(rejectHome); no {
 		reason.Because = "the policy of the queue rejects every submission"
-		return "", reason, &creel.Error{Kind: creel.ErrNotPermitted, What: fmt.Sprintf("submission to queue %q rejected", s.Queue),
-			Why: reason.Because, Try: "submit to another queue, or have the policy changed"}
+		return "", reason, &creel.Error{
+			Kind: creel.ErrNotPermitted,
+			What: fmt.Sprintf("submission to queue %q rejected", s.Queue),
+			Why:  reason.Because,
+			Try:  "submit to another queue, or have the policy changed",
+		}
 	}
 	d := &homeDecision{view: view, sub: s}
 	if view != nil {
@@ -65,8 +75,12 @@ func chooseHome(rule homeRule, view *subcluster.View, s Submission, tried []cree
 		if reason.Because == "" {
 			reason.Because = "no member can take it"
 		}
-		return "", reason, &creel.Error{Kind: creel.ErrNoSubcluster, What: fmt.Sprintf("no subcluster for queue %q", s.Queue),
-			Why: reason.Because + excludedText(d.all), Try: "try again later, or see `creel subcluster list`"}
+		return "", reason, &creel.Error{
+			Kind: creel.ErrNoSubcluster,
+			What: fmt.Sprintf("no subcluster for queue %q", s.Queue),
+			Why:  reason.Because + excludedText(d.all),
+			Try:  "try again later, or see `creel subcluster list`",
+		}
 	}
 	reason.Chosen = d.all[chosen].Member
 	return reason.Chosen, reason, nil

@@ -59,7 +59,13 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	drawn := []int{d.in[min(first, second)], d.in[max(first, second)]}
 	best := d.best(drawn)
 	other := drawn[0] + drawn[1] - best
-	return best, "the better of two drawn, " + score(d.all[best].Score) + " against " + score(d.all[other].Score) + " of " + string(d.all[other].Member)
+	return best, "the better of two drawn, " + score(
+		d.all[best].Score,
+	) + " against " + score(
+		d.all[other].Score,
+	) + " of " + string(
+		d.all[other].Member,
+	)
 }
 
 func score(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }

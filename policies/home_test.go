@@ -68,7 +68,13 @@ func counts(t *testing.T, p Policy, v *subcluster.View, s Submission, n int) map
 var small = Submission{Queue: "root.a", Size: creel.Resource{MemoryMB: 1024, VCores: 1}}
 
 func TestUniformGivesEachMemberTheSame(t *testing.T) {
-	got := counts(t, must(t, home("uniform", "")), view(member("sc-a", 1), member("sc-b", 90_000), member("sc-c", 50_000)), small, 3000)
+	got := counts(
+		t,
+		must(t, home("uniform", "")),
+		view(member("sc-a", 1), member("sc-b", 90_000), member("sc-c", 50_000)),
+		small,
+		3000,
+	)
 	for id, n := range got {
 		if n < 900 || n > 1100 {
 			t.Errorf("%s was chosen %d times of 3000", id, n)
@@ -82,7 +88,13 @@ func TestUniformGivesEachMemberTheSame(t *testing.T) {
 func TestWeightedFollowsTheWeightsOfThoseUp(t *testing.T) {
 	lost := member("sc-c", 1)
 	lost.State, lost.Reason = subcluster.StateLost, "no beat for 40s"
-	got := counts(t, must(t, home("weighted", `{"sc-a":3,"sc-b":1,"sc-c":96}`)), view(member("sc-a", 1), member("sc-b", 1), lost, member("sc-d", 1)), small, 4000)
+	got := counts(
+		t,
+		must(t, home("weighted", `{"sc-a":3,"sc-b":1,"sc-c":96}`)),
+		view(member("sc-a", 1), member("sc-b", 1), lost, member("sc-d", 1)),
+		small,
+		4000,
+	)
 	if got["sc-a"] < 2850 || got["sc-a"] > 3150 || got["sc-a"]+got["sc-b"] != 4000 {
 		t.Errorf("want 3 to 1 between sc-a and sc-b, got %v", got)
 	}
@@ -193,8 +205,20 @@ func TestBalancedLeavesOutTheFullAndSaysWhy(t *testing.T) {
 
 func TestBalancedUsesTheQueuesOwnFigures(t *testing.T) {
 	a, b := member("sc-a", 90_000), member("sc-b", 20_000)
-	a.Load.Queues = []subcluster.QueueLoad{{Queue: "root.a", Capacity: creel.Resource{MemoryMB: 10_000, VCores: 10}, Pending: creel.Resource{MemoryMB: 5000, VCores: 5}}}
-	b.Load.Queues = []subcluster.QueueLoad{{Queue: "root.a", Capacity: creel.Resource{MemoryMB: 10_000, VCores: 10}, Free: creel.Resource{MemoryMB: 8000, VCores: 8}}}
+	a.Load.Queues = []subcluster.QueueLoad{
+		{
+			Queue:    "root.a",
+			Capacity: creel.Resource{MemoryMB: 10_000, VCores: 10},
+			Pending:  creel.Resource{MemoryMB: 5000, VCores: 5},
+		},
+	}
+	b.Load.Queues = []subcluster.QueueLoad{
+		{
+			Queue:    "root.a",
+			Capacity: creel.Resource{MemoryMB: 10_000, VCores: 10},
+			Free:     creel.Resource{MemoryMB: 8000, VCores: 8},
+		},
+	}
 	if id, r, _ := Default().Home(view(a, b), small, nil, seeded(1)); id != "sc-b" {
 		t.Errorf("sc-a is free, but not for this queue:\n%s", r)
 	}
@@ -216,11 +240,21 @@ func TestPowerOfTwoSpreadsWhatOneViewWouldHerd(t *testing.T) {
 func TestWhoCannotTakeItIsExcluded(t *testing.T) {
 	gpu := member("sc-gpu", 10_000)
 	gpu.Load.Queues = []subcluster.QueueLoad{
-		{Queue: "root.a", Capacity: creel.NewResource(1000, 1, creel.Amount{Name: "yarn.io/gpu", Value: 4}), Free: creel.Resource{MemoryMB: 10_000, VCores: 10}},
+		{
+			Queue:    "root.a",
+			Capacity: creel.NewResource(1000, 1, creel.Amount{Name: "yarn.io/gpu", Value: 4}),
+			Free:     creel.Resource{MemoryMB: 10_000, VCores: 10},
+		},
 		{Queue: "root.a", Label: "fast", Capacity: creel.Resource{MemoryMB: 1000, VCores: 1}},
 	}
 	plain := member("sc-plain", 90_000)
-	plain.Load.Queues = []subcluster.QueueLoad{{Queue: "root.a", Capacity: creel.Resource{MemoryMB: 1000, VCores: 1}, Free: creel.Resource{MemoryMB: 90_000, VCores: 90}}}
+	plain.Load.Queues = []subcluster.QueueLoad{
+		{
+			Queue:    "root.a",
+			Capacity: creel.Resource{MemoryMB: 1000, VCores: 1},
+			Free:     creel.Resource{MemoryMB: 90_000, VCores: 90},
+		},
+	}
 	draining := member("sc-drain", 90_000)
 	draining.State, draining.Reason = subcluster.StateDraining, "drained: ann, disks"
 	v := view(gpu, plain, draining)
@@ -244,7 +278,8 @@ func TestWhoCannotTakeItIsExcluded(t *testing.T) {
 	}
 	s = small
 	s.Size.MemoryMB = 200_000
-	if _, _, err = Default().Home(v, s, nil, seeded(1)); !errors.Is(err, creel.ErrNoSubcluster) || !strings.Contains(err.Error(), "more than all it has") {
+	if _, _, err = Default().Home(v, s, nil, seeded(1)); !errors.Is(err, creel.ErrNoSubcluster) ||
+		!strings.Contains(err.Error(), "more than all it has") {
 		t.Errorf("larger than any cluster: %v", err)
 	}
 }
@@ -255,7 +290,13 @@ func TestNobodyUpIsAnErrorThatSaysSo(t *testing.T) {
 			t.Errorf("empty view: %v", err)
 		}
 	}
-	if _, _, err := must(t, home("reject", "")).Home(view(member("sc-a", 1)), small, nil, seeded(1)); !errors.Is(err, creel.ErrNotPermitted) {
+	if _, _, err := must(
+		t,
+		home("reject", ""),
+	).Home(view(member("sc-a", 1)), small, nil, seeded(1)); !errors.Is(
+		err,
+		creel.ErrNotPermitted,
+	) {
 		t.Errorf("reject: %v", err)
 	}
 }
@@ -300,7 +341,8 @@ func TestEveryHomePolicyChoosesOnlyWhoMayBe(t *testing.T) {
 			return
 		}
 		i := slices.IndexFunc(members, func(m subcluster.Status) bool { return m.ID == id })
-		if i < 0 || !may(members[i]) || reason.Chosen != id || reason.Because == "" || len(reason.Candidates) != len(members) {
+		if i < 0 || !may(members[i]) || reason.Chosen != id || reason.Because == "" ||
+			len(reason.Candidates) != len(members) {
 			t.Fatalf("chose %s\n%s", id, reason)
 		}
 		for _, c := range reason.Candidates {

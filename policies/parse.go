@@ -60,7 +60,10 @@ func Parse(doc []byte) (Policy, error) {
 	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &keys); err != nil {
-		return Policy{}, bad("it is no JSON object: "+err.Error(), `try {"home":{"policy":"balanced"},"split":{"policy":"balanced"}}`)
+		return Policy{}, bad(
+			"it is no JSON object: "+err.Error(),
+			`try {"home":{"policy":"balanced"},"split":{"policy":"balanced"}}`,
+		)
 	}
 	for _, k := range []string{"type", "policyManager", "params", "routerPolicyWeights", "amrmPolicyWeights", "headroomAlpha"} {
 		if _, ok := keys[k]; ok {
@@ -69,7 +72,10 @@ func Parse(doc []byte) (Policy, error) {
 	}
 	var d document
 	if err := strict(doc, &d); err != nil {
-		return Policy{}, bad(err.Error(), `a document has "home" and "split", each with "policy", "weights", "headroomAlpha", "twinAt"`)
+		return Policy{}, bad(
+			err.Error(),
+			`a document has "home" and "split", each with "policy", "weights", "headroomAlpha", "twinAt"`,
+		)
 	}
 	p := Default()
 	var err error
@@ -132,7 +138,10 @@ func homeFrom(d ruleDoc) (homeRule, error) {
 	case "balanced", "":
 		return balancedHome{w}, nil
 	}
-	return nil, bad(fmt.Sprintf("no home policy is called %.40q", d.Policy), "one of balanced, hash, load, locality, priority, reject, uniform, weighted")
+	return nil, bad(
+		fmt.Sprintf("no home policy is called %.40q", d.Policy),
+		"one of balanced, hash, load, locality, priority, reject, uniform, weighted",
+	)
 }
 
 // splitFrom makes a split rule: the other switch.
@@ -169,7 +178,10 @@ func splitFrom(d ruleDoc) (splitRule, error) {
 	case "balanced", "":
 		return balancedSplit{w, d.TwinAt}, nil
 	}
-	return nil, bad(fmt.Sprintf("no split policy is called %.40q", d.Policy), "one of balanced, broadcast, home, locality, reject")
+	return nil, bad(
+		fmt.Sprintf("no split policy is called %.40q", d.Policy),
+		"one of balanced, broadcast, home, locality, reject",
+	)
 }
 
 // checkWeights takes weights of any scale, of which one at least is positive.
@@ -247,8 +259,10 @@ func parseHadoop(doc []byte) (Policy, error) {
 	case "RejectAll":
 		return Policy{rejectHome{}, rejectSplit{}}, nil
 	}
-	return Policy{}, bad(fmt.Sprintf("the policy manager %.120q is not known", class),
-		"one of UniformBroadcast, HashBroadcast, PriorityBroadcast, WeightedLocality, WeightedHome, Home, RejectAll, each followed by PolicyManager")
+	return Policy{}, bad(
+		fmt.Sprintf("the policy manager %.120q is not known", class),
+		"one of UniformBroadcast, HashBroadcast, PriorityBroadcast, WeightedLocality, WeightedHome, Home, RejectAll, each followed by PolicyManager",
+	)
 }
 
 // readParams reads parameters in the forms that stores and tools keep them in.

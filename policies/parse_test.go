@@ -129,7 +129,9 @@ func TestEveryNameIsAPolicy(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(`{"home":{"policy":"weighted","weights":{"sc-a":1}},"split":{"policy":"locality","headroomAlpha":0.5}}`))
+	f.Add(
+		[]byte(`{"home":{"policy":"weighted","weights":{"sc-a":1}},"split":{"policy":"locality","headroomAlpha":0.5}}`),
+	)
 	f.Add([]byte(`{"type":"WeightedLocalityPolicyManager","params":{"routerPolicyWeights":` + entries + `}}`))
 	f.Add([]byte(`{"type":"x","params":"eyJoZWFkcm9vbUFscGhhIjoiMS4wIn0="}`))
 	f.Add([]byte(`{"params":"\"\""}`))
@@ -143,6 +145,12 @@ func FuzzParse(f *testing.F) {
 		}
 		// What parses must decide without a panic.
 		_, _, _ = p.Home(view(member("sc-a", 10_000)), small, nil, seeded(1))
-		_, _ = p.Split(view(member("sc-a", 10_000)), "root.a", Group{Count: 5}, []Reach{{Member: "sc-a", Home: true}}, seeded(1))
+		_, _ = p.Split(
+			view(member("sc-a", 10_000)),
+			"root.a",
+			Group{Count: 5},
+			[]Reach{{Member: "sc-a", Home: true}},
+			seeded(1),
+		)
 	})
 }

@@ -64,7 +64,12 @@ func SplitNames() []string {
 // failed to take it. The reason is filled in either case; the error is of kind
 // creel.ErrNoSubcluster (nobody can take it now: try later),
 // creel.ErrNotPermitted (the policy rejects it) or creel.ErrInvalidRequest.
-func (p Policy) Home(view *subcluster.View, s Submission, tried []creel.SubclusterID, rnd *rand.Rand) (creel.SubclusterID, Reason, error) {
+func (p Policy) Home(
+	view *subcluster.View,
+	s Submission,
+	tried []creel.SubclusterID,
+	rnd *rand.Rand,
+) (creel.SubclusterID, Reason, error) {
 	rule := p.home
 	if rule == nil {
 		rule = balancedHome{}

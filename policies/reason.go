@@ -49,7 +49,10 @@ func (n Numbers) String() string {
 	if n.of == "" {
 		return n.text
 	}
-	return n.of + " free " + n.free.String() + ", pending " + n.pending.String() + ", assumed " + n.assumed.String() + " of " + strconv.FormatInt(n.apps, 10) + " applications"
+	return n.of + " free " + n.free.String() + ", pending " + n.pending.String() + ", assumed " + n.assumed.String() + " of " + strconv.FormatInt(
+		n.apps,
+		10,
+	) + " applications"
 }
 
 // MarshalJSON writes String's.

@@ -64,7 +64,13 @@ type Plan struct {
 // Split shares a group over the members within reach, of which exactly one is
 // home. It never loses a container: what nobody can take now is asked of home.
 // The error is of kind creel.ErrNotPermitted when the policy rejects asks.
-func (p Policy) Split(view *subcluster.View, queue creel.QueuePath, g Group, reach []Reach, rnd *rand.Rand) (Plan, error) {
+func (p Policy) Split(
+	view *subcluster.View,
+	queue creel.QueuePath,
+	g Group,
+	reach []Reach,
+	rnd *rand.Rand,
+) (Plan, error) {
 	rule := p.split
 	if rule == nil {
 		rule = balancedSplit{}

@@ -69,7 +69,12 @@ func (b balancedSplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 	for i, more := range apportion(n, weights, nil) {
 		d.shares[i] += more
 	}
-	return fmt.Sprintf("%d where their places are, %d by room, %d must wait, shared by size over pending", local, fitted, n)
+	return fmt.Sprintf(
+		"%d where their places are, %d by room, %d must wait, shared by size over pending",
+		local,
+		fitted,
+		n,
+	)
 }
 
 // newHere is what this split has given a member and Pending does not count.

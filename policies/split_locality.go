@@ -48,7 +48,12 @@ func (l localitySplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 	for i, more := range apportion(n, weights, nil) {
 		d.shares[i] += more
 	}
-	return fmt.Sprintf("%d are asked where their places are, %d spread by weight (headroom counts %g)", local, n, l.alpha)
+	return fmt.Sprintf(
+		"%d are asked where their places are, %d spread by weight (headroom counts %g)",
+		local,
+		n,
+		l.alpha,
+	)
 }
 
 // placeLocal places up to n containers where their places are, as far as the

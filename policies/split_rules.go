@@ -33,11 +33,22 @@ type splitDecision struct {
 	reasons []Candidate
 }
 
-func splitGroup(rule splitRule, view *subcluster.View, queue creel.QueuePath, g Group, reach []Reach, rnd *rand.Rand) (Plan, error) {
+func splitGroup(
+	rule splitRule,
+	view *subcluster.View,
+	queue creel.QueuePath,
+	g Group,
+	reach []Reach,
+	rnd *rand.Rand,
+) (Plan, error) {
 	plan := Plan{Reason: Reason{Policy: rule.name()}}
 	if _, no := rule.(rejectSplit); no {
 		plan.Reason.Because = "the policy of the queue rejects every ask"
-		return plan, &creel.Error{Kind: creel.ErrNotPermitted, What: fmt.Sprintf("asks of queue %q rejected", queue), Why: plan.Reason.Because}
+		return plan, &creel.Error{
+			Kind: creel.ErrNotPermitted,
+			What: fmt.Sprintf("asks of queue %q rejected", queue),
+			Why:  plan.Reason.Because,
+		}
 	}
 	d := &splitDecision{view: view, queue: queue, group: g, reach: reach, home: -1,
 		shares: make([]int64, len(reach)), local: make([]int64, len(reach)), reasons: make([]Candidate, len(reach))}
@@ -48,7 +59,11 @@ func splitGroup(rule splitRule, view *subcluster.View, queue creel.QueuePath, g 
 		}
 	}
 	if d.home < 0 {
-		return plan, &creel.Error{Kind: creel.ErrInvalidRequest, What: "no home within reach", Why: "a split needs exactly one"}
+		return plan, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "no home within reach",
+			Why:  "a split needs exactly one",
+		}
 	}
 	if g.Count <= 0 {
 		plan.Reason.Because = "nothing is wanted"

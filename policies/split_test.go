@@ -41,7 +41,10 @@ func reach2(roomA, roomB int64) []Reach {
 
 func TestSplits(t *testing.T) {
 	v := view(member("sc-a", 50_000), member("sc-b", 50_000))
-	onB := []Place{{Name: "b1", Count: 4, Members: []creel.SubclusterID{"sc-b"}}, {Name: "/rb", Count: 4, Members: []creel.SubclusterID{"sc-b"}}}
+	onB := []Place{
+		{Name: "b1", Count: 4, Members: []creel.SubclusterID{"sc-b"}},
+		{Name: "/rb", Count: 4, Members: []creel.SubclusterID{"sc-b"}},
+	}
 	for _, c := range []struct {
 		story, doc string
 		group      Group
@@ -85,7 +88,13 @@ func TestSplits(t *testing.T) {
 			t.Errorf("%s: %s, want %s\n%s", c.story, got, c.want, plan.Reason)
 		}
 	}
-	if _, err := must(t, split("reject", "")).Split(v, "root.a", Group{Count: 1}, reach2(1, 1), seeded(1)); !errors.Is(err, creel.ErrNotPermitted) {
+	if _, err := must(
+		t,
+		split("reject", ""),
+	).Split(v, "root.a", Group{Count: 1}, reach2(1, 1), seeded(1)); !errors.Is(
+		err,
+		creel.ErrNotPermitted,
+	) {
 		t.Errorf("reject: %v", err)
 	}
 }
@@ -109,7 +118,14 @@ func TestADrainingMemberGetsNoTwinButKeepsOne(t *testing.T) {
 // all are, what fits the kept shares is not moved, and the same arguments give
 // the same plan.
 func TestNoSplitLosesAContainer(t *testing.T) {
-	docs := []string{split("home", ""), split("broadcast", ""), split("balanced", ""), split("locality", `,"headroomAlpha":0.5`), split("locality", `,"weights":{"sc-1":2},"headroomAlpha":0`), split("balanced", `,"weights":{"sc-0":1,"sc-2":7}`)}
+	docs := []string{
+		split("home", ""),
+		split("broadcast", ""),
+		split("balanced", ""),
+		split("locality", `,"headroomAlpha":0.5`),
+		split("locality", `,"weights":{"sc-1":2},"headroomAlpha":0`),
+		split("balanced", `,"weights":{"sc-0":1,"sc-2":7}`),
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		doc := rapid.SampledFrom(docs).Draw(t, "doc")
 		p, err := Parse([]byte(doc))
@@ -123,18 +139,39 @@ func TestNoSplitLosesAContainer(t *testing.T) {
 		for i := range n {
 			id := creel.SubclusterID(fmt.Sprintf("sc-%d", i))
 			m := member(id, rapid.Int64Range(0, 100_000).Draw(t, "free"))
-			m.State = rapid.SampledFrom([]subcluster.State{subcluster.StateActive, subcluster.StateDraining, subcluster.StateLost}).Draw(t, "state")
+			m.State = rapid.SampledFrom([]subcluster.State{subcluster.StateActive, subcluster.StateDraining, subcluster.StateLost}).
+				Draw(t, "state")
 			members = append(members, m)
-			r := Reach{Member: id, Home: i == 0, Twin: i > 0 && rapid.Bool().Draw(t, "twin"), Closed: rapid.Bool().Draw(t, "closed"),
-				Known: rapid.Bool().Draw(t, "known"), Headroom: gigs(rapid.Int64Range(0, 50).Draw(t, "head")), Pending: rapid.Int64Range(0, 50).Draw(t, "pending")}
+			r := Reach{
+				Member: id,
+				Home:   i == 0,
+				Twin:   i > 0 && rapid.Bool().Draw(t, "twin"),
+				Closed: rapid.Bool().Draw(t, "closed"),
+				Known: rapid.Bool().
+					Draw(t, "known"),
+				Headroom: gigs(rapid.Int64Range(0, 50).Draw(t, "head")),
+				Pending:  rapid.Int64Range(0, 50).Draw(t, "pending"),
+			}
 			reach = append(reach, r)
 			if h := rapid.Int64Range(0, 20).Draw(t, "held"); h > 0 {
 				held = append(held, Share{id, h})
 			}
 		}
-		g := Group{Count: rapid.Int64Range(0, 1000).Draw(t, "count"), Size: gig, Held: held, Strict: rapid.Bool().Draw(t, "strict")}
+		g := Group{
+			Count:  rapid.Int64Range(0, 1000).Draw(t, "count"),
+			Size:   gig,
+			Held:   held,
+			Strict: rapid.Bool().Draw(t, "strict"),
+		}
 		for range rapid.IntRange(0, 3).Draw(t, "places") {
-			g.Places = append(g.Places, Place{Name: "h", Count: rapid.Int64Range(0, 1000).Draw(t, "there"), Members: []creel.SubclusterID{reach[rapid.IntRange(0, n-1).Draw(t, "owner")].Member}})
+			g.Places = append(
+				g.Places,
+				Place{
+					Name:    "h",
+					Count:   rapid.Int64Range(0, 1000).Draw(t, "there"),
+					Members: []creel.SubclusterID{reach[rapid.IntRange(0, n-1).Draw(t, "owner")].Member},
+				},
+			)
 		}
 		v := view(members...)
 		plan, err := p.Split(v, "root.a", g, reach, seeded(3))
@@ -170,7 +207,12 @@ func TestNoSplitLosesAContainer(t *testing.T) {
 		// Sticky: splitting what the plan holds changes nothing.
 		g.Held = plan.Shares
 		if again, _ = p.Split(v, "root.a", g, reach, seeded(9)); show(again.Shares) != show(plan.Shares) {
-			t.Fatalf("an ask that is sent again moved: %s, then %s\n%s", show(plan.Shares), show(again.Shares), again.Reason)
+			t.Fatalf(
+				"an ask that is sent again moved: %s, then %s\n%s",
+				show(plan.Shares),
+				show(again.Shares),
+				again.Reason,
+			)
 		}
 	})
 }
@@ -200,7 +242,10 @@ func TestApportionHandsOutAll(t *testing.T) {
 			if v < 0 || weights[i] <= 0 && v > 0 || caps != nil && v > caps[i] {
 				t.Fatalf("%v of %v, caps %v", out, weights, caps)
 			}
-			if exact := float64(n) * weights[i] / total; caps == nil && total > 0 && (float64(v) > exact+1 || float64(v) < exact-1) {
+			if exact := float64(
+				n,
+			) * weights[i] / total; caps == nil && total > 0 &&
+				(float64(v) > exact+1 || float64(v) < exact-1) {
 				t.Fatalf("%d strays more than one from %.3f: %v of %v", v, exact, out, weights)
 			}
 		}

@@ -39,7 +39,10 @@ func MissingText(missing []Missing) string {
 // Present splits parts into those that answered, in order of member, and those
 // that did not.
 func Present[T any](parts []Part[T]) (present []Part[T], missing []Missing) {
-	sorted := slices.SortedStableFunc(slices.Values(parts), func(a, b Part[T]) int { return cmp.Compare(a.Member, b.Member) })
+	sorted := slices.SortedStableFunc(
+		slices.Values(parts),
+		func(a, b Part[T]) int { return cmp.Compare(a.Member, b.Member) },
+	)
 	for _, p := range sorted {
 		if p.Err != nil {
 			missing = append(missing, Missing{p.Member, p.Err.Error()})
@@ -71,7 +74,12 @@ type AppFields[T any] struct {
 //
 // home may be nil. It is asked once for each application that more than one
 // member reports, so the common list costs no lookup.
-func MergeApps[T any](parts []Part[[]T], f AppFields[T], home func(creel.ApplicationID) (creel.SubclusterID, bool), limit int) (merged []T, missing []Missing) {
+func MergeApps[T any](
+	parts []Part[[]T],
+	f AppFields[T],
+	home func(creel.ApplicationID) (creel.SubclusterID, bool),
+	limit int,
+) (merged []T, missing []Missing) {
 	present, missing := Present(parts)
 	type entry struct {
 		member creel.SubclusterID
@@ -99,7 +107,11 @@ func MergeApps[T any](parts []Part[[]T], f AppFields[T], home func(creel.Applica
 			continue
 		}
 		first := 0
-		if at, ok := homeOf(home, id); ok && slices.ContainsFunc(entries, func(e entry) bool { return e.member == at }) {
+		if at, ok := homeOf(
+			home,
+			id,
+		); ok &&
+			slices.ContainsFunc(entries, func(e entry) bool { return e.member == at }) {
 			first = slices.IndexFunc(entries, func(e entry) bool { return e.member == at })
 		} else {
 			for i, e := range entries {
@@ -124,7 +136,10 @@ func MergeApps[T any](parts []Part[[]T], f AppFields[T], home func(creel.Applica
 	return merged, missing
 }
 
-func homeOf(home func(creel.ApplicationID) (creel.SubclusterID, bool), id creel.ApplicationID) (creel.SubclusterID, bool) {
+func homeOf(
+	home func(creel.ApplicationID) (creel.SubclusterID, bool),
+	id creel.ApplicationID,
+) (creel.SubclusterID, bool) {
 	if home == nil {
 		return "", false
 	}
@@ -134,7 +149,11 @@ func homeOf(home func(creel.ApplicationID) (creel.SubclusterID, bool), id creel.
 // MergeNodes makes one list of the members' nodes. A node that two members
 // report (it moved, and the old one does not know yet) is kept once, as the
 // member says that heard of it last. Ordered by id.
-func MergeNodes[T any](parts []Part[[]T], id func(T) creel.NodeID, heard func(T) int64) (merged []T, missing []Missing) {
+func MergeNodes[T any](
+	parts []Part[[]T],
+	id func(T) creel.NodeID,
+	heard func(T) int64,
+) (merged []T, missing []Missing) {
 	present, missing := Present(parts)
 	at := map[creel.NodeID]int{}
 	for _, p := range present {

@@ -29,13 +29,29 @@ var fields = router.AppFields[report]{
 
 func TestAnApplicationAndItsTwinsAreOne(t *testing.T) {
 	parts := []router.Part[[]report]{
-		{Member: "sc-b", Value: []report{{id: 1, unmanaged: true, start: 5, use: 3, from: "b"}, {id: 2, start: 1, use: 1, from: "b"}}},
+		{
+			Member: "sc-b",
+			Value: []report{
+				{id: 1, unmanaged: true, start: 5, use: 3, from: "b"},
+				{id: 2, start: 1, use: 1, from: "b"},
+			},
+		},
 		{Member: "sc-c", Err: errors.New("timed out after 2s")},
-		{Member: "sc-a", Value: []report{{id: 1, start: 9, use: 4, from: "a"}, {id: 3, unmanaged: true, start: 4, use: 1, from: "a"}}},
+		{
+			Member: "sc-a",
+			Value: []report{
+				{id: 1, start: 9, use: 4, from: "a"},
+				{id: 3, unmanaged: true, start: 4, use: 1, from: "a"},
+			},
+		},
 		{Member: "sc-d", Value: []report{{id: 3, unmanaged: true, start: 2, use: 2, from: "d"}}},
 	}
 	got, missing := router.MergeApps(parts, fields, nil, 0)
-	want := []report{{id: 3, unmanaged: true, start: 2, use: 3, from: "d"}, {id: 2, start: 1, use: 1, from: "b"}, {id: 1, start: 9, use: 7, from: "a"}}
+	want := []report{
+		{id: 3, unmanaged: true, start: 2, use: 3, from: "d"},
+		{id: 2, start: 1, use: 1, from: "b"},
+		{id: 1, start: 9, use: 7, from: "a"},
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -89,7 +105,9 @@ func TestMetricsAddUpFieldByField(t *testing.T) {
 		va.Field(i).SetInt(int64(i) + 1)
 		vb.Field(i).SetInt(100)
 	}
-	got, missing := router.MergeMetrics([]router.Part[subcluster.ClusterMetrics]{{Member: "a", Value: a}, {Member: "b", Value: b}})
+	got, missing := router.MergeMetrics(
+		[]router.Part[subcluster.ClusterMetrics]{{Member: "a", Value: a}, {Member: "b", Value: b}},
+	)
 	if missing != nil {
 		t.Fatal(missing)
 	}

@@ -19,7 +19,11 @@ import (
 // package statestore. Claim tells whether the record is new: a claim that was
 // there before may have been acted on by another router.
 type Homes interface {
-	Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error)
+	Claim(
+		ctx context.Context,
+		app creel.ApplicationID,
+		member creel.SubclusterID,
+	) (home creel.SubclusterID, fresh bool, err error)
 	Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (home creel.SubclusterID, err error)
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 }
@@ -99,7 +103,15 @@ func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward
 		}
 		view := s.View()
 		if view == nil {
-			return out.fail(&creel.Error{Kind: creel.ErrUnavailable, What: "no view of the federation yet", Why: "the router has not read the state store", Try: "try again in a moment", RetryAfter: time.Second})
+			return out.fail(
+				&creel.Error{
+					Kind:       creel.ErrUnavailable,
+					What:       "no view of the federation yet",
+					Why:        "the router has not read the state store",
+					Try:        "try again in a moment",
+					RetryAfter: time.Second,
+				},
+			)
 		}
 		out.View = view.Serial
 		chosen, reason, err := s.Policy(view, sub.Queue).Home(view, sub, tried, rnd)
@@ -149,8 +161,19 @@ func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward
 		case try.Verdict == Refused && errors.Is(try.Err, creel.ErrInvalidRequest):
 			return out.fail(try.Err) // no other member would take it either
 		case try.Verdict == Unclear:
-			return out.fail(&creel.Error{Kind: creel.ErrUnavailable, What: fmt.Sprintf("submission of %s is not confirmed", sub.Application),
-				Why: fmt.Sprintf("its home %s did not answer and may run it: %v", out.Home, try.Err), Try: "submit the same id again", RetryAfter: time.Second})
+			return out.fail(
+				&creel.Error{
+					Kind: creel.ErrUnavailable,
+					What: fmt.Sprintf("submission of %s is not confirmed", sub.Application),
+					Why: fmt.Sprintf(
+						"its home %s did not answer and may run it: %v",
+						out.Home,
+						try.Err,
+					),
+					Try:        "submit the same id again",
+					RetryAfter: time.Second,
+				},
+			)
 		}
 		tried = append(tried, out.Home)
 		if s.MaxTries > 0 && len(tried) >= s.MaxTries {
@@ -171,7 +194,10 @@ func (s *Submitter) ask(ctx context.Context, app creel.ApplicationID, try Try) T
 	case try.Verdict == Unclear:
 		try.Verdict = Refused
 		if try.Err == nil {
-			try.Err = &creel.Error{Kind: creel.ErrUnavailable, What: fmt.Sprintf("%s does not know %s", try.Member, app)}
+			try.Err = &creel.Error{
+				Kind: creel.ErrUnavailable,
+				What: fmt.Sprintf("%s does not know %s", try.Member, app),
+			}
 		}
 	}
 	return try
@@ -194,10 +220,25 @@ func (o Outcome) worst(none error) error {
 	if n := len(o.Tries); n > 0 && o.Tries[n-1].Err != nil {
 		last = o.Tries[n-1].Err
 	}
-	return &creel.Error{Kind: creel.ErrUnavailable, What: fmt.Sprintf("no subcluster took %s", o.Application),
-		Why: fmt.Sprintf("%d tried; the last: %v", len(o.Tries), last), Try: "submit the same id again", RetryAfter: time.Second}
+	return &creel.Error{
+		Kind: creel.ErrUnavailable,
+		What: fmt.Sprintf("no subcluster took %s", o.Application),
+		Why: fmt.Sprintf(
+			"%d tried; the last: %v",
+			len(o.Tries),
+			last,
+		),
+		Try:        "submit the same id again",
+		RetryAfter: time.Second,
+	}
 }
 
 func deadline(err error) error {
-	return &creel.Error{Kind: creel.ErrUnavailable, What: "the submission ran out of time", Why: err.Error(), Try: "submit the same id again", RetryAfter: time.Second}
+	return &creel.Error{
+		Kind:       creel.ErrUnavailable,
+		What:       "the submission ran out of time",
+		Why:        err.Error(),
+		Try:        "submit the same id again",
+		RetryAfter: time.Second,
+	}
 }

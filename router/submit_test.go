@@ -37,7 +37,11 @@ func (h *homes) answer() error {
 	return nil
 }
 
-func (h *homes) Claim(_ context.Context, app creel.ApplicationID, m creel.SubclusterID) (creel.SubclusterID, bool, error) {
+func (h *homes) Claim(
+	_ context.Context,
+	app creel.ApplicationID,
+	m creel.SubclusterID,
+) (creel.SubclusterID, bool, error) {
 	old, there := h.at[app]
 	if !there {
 		h.at[app] = m
@@ -51,7 +55,11 @@ func (h *homes) Claim(_ context.Context, app creel.ApplicationID, m creel.Subclu
 	return m, true, nil
 }
 
-func (h *homes) Move(_ context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+func (h *homes) Move(
+	_ context.Context,
+	app creel.ApplicationID,
+	from, to creel.SubclusterID,
+) (creel.SubclusterID, error) {
 	if h.at[app] == from {
 		h.at[app] = to
 	}
@@ -86,7 +94,11 @@ type world struct {
 }
 
 func newWorld(seed uint64) *world {
-	w := &world{store: &homes{at: map[creel.ApplicationID]creel.SubclusterID{}}, members: map[creel.SubclusterID]*member{}, rnd: rand.New(rand.NewPCG(seed, 0))}
+	w := &world{
+		store:   &homes{at: map[creel.ApplicationID]creel.SubclusterID{}},
+		members: map[creel.SubclusterID]*member{},
+		rnd:     rand.New(rand.NewPCG(seed, 0)),
+	}
 	for _, id := range []creel.SubclusterID{"sc-a", "sc-b", "sc-c"} {
 		w.members[id] = &member{runs: map[creel.ApplicationID]int{}}
 	}
@@ -99,7 +111,14 @@ func (w *world) see() {
 	var st []subcluster.Status
 	for _, id := range []creel.SubclusterID{"sc-a", "sc-b", "sc-c"} {
 		s := subcluster.Status{Member: subcluster.Member{ID: id}, State: subcluster.StateActive}
-		s.Load.Metrics = subcluster.ClusterMetrics{TotalMB: 1000, AvailableMB: 1000, TotalVirtualCores: 10, AvailableVirtualCores: 10, ActiveNodes: 1, TotalNodes: 1}
+		s.Load.Metrics = subcluster.ClusterMetrics{
+			TotalMB:               1000,
+			AvailableMB:           1000,
+			TotalVirtualCores:     10,
+			AvailableVirtualCores: 10,
+			ActiveNodes:           1,
+			TotalNodes:            1,
+		}
 		if w.members[id].dead {
 			s.State = subcluster.StateLost
 		}

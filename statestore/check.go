@@ -136,7 +136,13 @@ func CheckPolicy(w *PolicyWrite, valid Validate) error {
 		return nil
 	}
 	if err := valid(w.Queue, w.Document); err != nil {
-		return failf(creel.ErrInvalidRequest, "correct the document; the old one holds", "policy of "+string(w.Queue)+" refused", "%v", err)
+		return failf(
+			creel.ErrInvalidRequest,
+			"correct the document; the old one holds",
+			"policy of "+string(w.Queue)+" refused",
+			"%v",
+			err,
+		)
 	}
 	return nil
 }

@@ -41,28 +41,59 @@ func NoHome(app creel.ApplicationID) error {
 
 // NoReservation says that a reservation is unknown.
 func NoReservation(id creel.ReservationID) error {
-	return failf(creel.ErrInvalidRequest, "check the id", "no home for "+id.String(), "the state store has no record of it")
+	return failf(
+		creel.ErrInvalidRequest,
+		"check the id",
+		"no home for "+id.String(),
+		"the state store has no record of it",
+	)
 }
 
 // OtherHome says that a compare-and-set found another home.
 func OtherHome(what fmt.Stringer, expected, is creel.SubclusterID) error {
-	return failf(creel.ErrConflict, "use the home that is", "home of "+what.String()+" not changed", "it is %q, not %q", is, expected)
+	return failf(
+		creel.ErrConflict,
+		"use the home that is",
+		"home of "+what.String()+" not changed",
+		"it is %q, not %q",
+		is,
+		expected,
+	)
 }
 
 // OldEpoch says that a member comes from an earlier life.
 func OldEpoch(id creel.SubclusterID, is, came int64) error {
-	return failf(creel.ErrStale, "stop it, or raise its epoch",
-		fmt.Sprintf("subcluster %q refused", id), "epoch %d is registered, this is %d: a later life of its ResourceManager exists", is, came)
+	return failf(
+		creel.ErrStale,
+		"stop it, or raise its epoch",
+		fmt.Sprintf(
+			"subcluster %q refused",
+			id,
+		),
+		"epoch %d is registered, this is %d: a later life of its ResourceManager exists",
+		is,
+		came,
+	)
 }
 
 // NotMember says that a member must register (again).
 func NotMember(id creel.SubclusterID) error {
-	return failf(creel.ErrNotRegistered, "register it", fmt.Sprintf("subcluster %q refused", id), "it is not registered with that epoch")
+	return failf(
+		creel.ErrNotRegistered,
+		"register it",
+		fmt.Sprintf("subcluster %q refused", id),
+		"it is not registered with that epoch",
+	)
 }
 
 // NoMember says that nothing is known of a member.
 func NoMember(id creel.SubclusterID) error {
-	return failf(creel.ErrInvalidRequest, "check the id", fmt.Sprintf("subcluster %q is unknown", id), "it never registered, or was removed")
+	return failf(
+		creel.ErrInvalidRequest,
+		"check the id",
+		fmt.Sprintf("subcluster %q is unknown", id),
+		"it never registered, or was removed",
+	)
 }
 
 // StillMember refuses to remove a member that may be alive.
@@ -73,7 +104,12 @@ func StillMember(id creel.SubclusterID) error {
 
 // NoSpread says that an attempt has no record.
 func NoSpread(a creel.AttemptID) error {
-	return failf(creel.ErrAttemptNotFound, "start it anew", "no spread of "+a.String(), "the state store has no record of it")
+	return failf(
+		creel.ErrAttemptNotFound,
+		"start it anew",
+		"no spread of "+a.String(),
+		"the state store has no record of it",
+	)
 }
 
 // OtherSpread says that another proxy wrote the record.
@@ -90,12 +126,24 @@ func OtherPolicy(q creel.QueuePath, is, expected int64) error {
 
 // HeldLease says who holds a lease.
 func HeldLease(l Lease) error {
-	return failf(creel.ErrConflict, "wait until it is released or over", fmt.Sprintf("lease %q not acquired", l.Name), "%q holds it", l.Holder)
+	return failf(
+		creel.ErrConflict,
+		"wait until it is released or over",
+		fmt.Sprintf("lease %q not acquired", l.Name),
+		"%q holds it",
+		l.Holder,
+	)
 }
 
 // LostLease says that a lease has another holder.
 func LostLease(l Lease) error {
-	return failf(creel.ErrStale, "step down and acquire it again", fmt.Sprintf("lease %q not renewed", l.Name), "it is no longer held with token %d", l.Token)
+	return failf(
+		creel.ErrStale,
+		"step down and acquire it again",
+		fmt.Sprintf("lease %q not renewed", l.Name),
+		"it is no longer held with token %d",
+		l.Token,
+	)
 }
 
 // OtherKey says that a ring was rotated meanwhile.
@@ -106,11 +154,24 @@ func OtherKey(ring string, is, expect int32) error {
 
 // OtherSchema refuses a store written in a form that this creel cannot read.
 func OtherSchema(is string) error {
-	return failf(creel.ErrNotPermitted, fmt.Sprintf("run a creel that reads schema %s, or point this one at another store or prefix", is),
-		"this creel refuses the state store", "it is written in schema %s, this creel reads %d to %d", is, OldestSchema, SchemaVersion)
+	return failf(
+		creel.ErrNotPermitted,
+		fmt.Sprintf("run a creel that reads schema %s, or point this one at another store or prefix", is),
+		"this creel refuses the state store",
+		"it is written in schema %s, this creel reads %d to %d",
+		is,
+		OldestSchema,
+		SchemaVersion,
+	)
 }
 
 // BadCursor refuses a cursor that no page gave.
 func BadCursor(cursor string) error {
-	return failf(creel.ErrInvalidRequest, "begin the listing again with an empty cursor", "listing refused", "cursor %.80q is not one that a page gave", cursor)
+	return failf(
+		creel.ErrInvalidRequest,
+		"begin the listing again with an empty cursor",
+		"listing refused",
+		"cursor %.80q is not one that a page gave",
+		cursor,
+	)
 }

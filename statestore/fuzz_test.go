@@ -15,7 +15,14 @@ import (
 // Whatever a parser accepts, it writes and reads again as the same.
 
 func FuzzParseMember(f *testing.F) {
-	m, _ := statestore.EncodeMember(subcluster.Member{ID: "sc-1", Epoch: 3, Addresses: subcluster.Addresses{Client: "rm:8032"}, Capability: `{"clusterMetrics":{}}`})
+	m, _ := statestore.EncodeMember(
+		subcluster.Member{
+			ID:         "sc-1",
+			Epoch:      3,
+			Addresses:  subcluster.Addresses{Client: "rm:8032"},
+			Capability: `{"clusterMetrics":{}}`,
+		},
+	)
 	f.Add(m)
 	f.Add([]byte(`{"id":"a b"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -34,7 +41,13 @@ func FuzzParseMember(f *testing.F) {
 }
 
 func FuzzParseSpread(f *testing.F) {
-	s, _ := statestore.EncodeSpread(statestore.Spread{Attempt: storetest.Attempt(1, 1), Home: "sc-1", Members: []statestore.SpreadMember{{Member: "sc-2", Token: []byte{0xff}}}})
+	s, _ := statestore.EncodeSpread(
+		statestore.Spread{
+			Attempt: storetest.Attempt(1, 1),
+			Home:    "sc-1",
+			Members: []statestore.SpreadMember{{Member: "sc-2", Token: []byte{0xff}}},
+		},
+	)
 	f.Add(s)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := statestore.ParseSpread(data)
@@ -46,7 +59,10 @@ func FuzzParseSpread(f *testing.F) {
 			t.Fatal(err)
 		}
 		s.Revision = 0
-		if again, err := statestore.ParseSpread(text); err != nil || len(again.Members) != len(s.Members) || again.Attempt != s.Attempt || !bytes.Equal(again.State, s.State) {
+		if again, err := statestore.ParseSpread(
+			text,
+		); err != nil || len(again.Members) != len(s.Members) || again.Attempt != s.Attempt ||
+			!bytes.Equal(again.State, s.State) {
 			t.Fatalf("%+v became %+v, %v", s, again, err)
 		}
 	})
@@ -60,11 +76,16 @@ func FuzzParsePolicy(f *testing.F) {
 		if err != nil {
 			return
 		}
-		text, err := statestore.EncodePolicy(statestore.PolicyWrite{Queue: p.Queue, Document: p.Document, Author: p.Author, Comment: p.Comment})
+		text, err := statestore.EncodePolicy(
+			statestore.PolicyWrite{Queue: p.Queue, Document: p.Document, Author: p.Author, Comment: p.Comment},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := statestore.ParsePolicy(text); err != nil || again.Queue != p.Queue || !bytes.Equal(again.Document, p.Document) {
+		if again, err := statestore.ParsePolicy(
+			text,
+		); err != nil || again.Queue != p.Queue ||
+			!bytes.Equal(again.Document, p.Document) {
 			t.Fatalf("%+v became %+v, %v", p, again, err)
 		}
 	})
@@ -75,7 +96,11 @@ func FuzzParsePolicy(f *testing.F) {
 func FuzzRestore(f *testing.F) {
 	first, _ := fill(f, newClock()).Snapshot()
 	f.Add(first)
-	f.Add([]byte(`{"schema":"1","homes":[{"application":{"ClusterTimestamp":1,"ID":1},"home":"a"},{"application":{"ClusterTimestamp":1,"ID":1},"home":"b"}]}`))
+	f.Add(
+		[]byte(
+			`{"schema":"1","homes":[{"application":{"ClusterTimestamp":1,"ID":1},"home":"a"},{"application":{"ClusterTimestamp":1,"ID":1},"home":"b"}]}`,
+		),
+	)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		twin := statestore.NewTwin("x", nil)
 		if twin.Restore(data) != nil {

@@ -93,7 +93,11 @@ func (t *homeTable[ID]) compareEnds(a, b end[ID]) int {
 
 // move is the compare-and-set: moved says that it changed something, ok that
 // the home is now to.
-func (t *homeTable[ID]) move(now time.Time, id ID, from, to creel.SubclusterID) (is creel.SubclusterID, moved, ok bool) {
+func (t *homeTable[ID]) move(
+	now time.Time,
+	id ID,
+	from, to creel.SubclusterID,
+) (is creel.SubclusterID, moved, ok bool) {
 	p, found := t.find(now, id)
 	switch {
 	case !found:
@@ -110,7 +114,12 @@ func (t *homeTable[ID]) move(now time.Time, id ID, from, to creel.SubclusterID) 
 }
 
 // forget starts the end, never later than one that has started.
-func (t *homeTable[ID]) forget(now time.Time, id ID, home creel.SubclusterID, ttl time.Duration) (is creel.SubclusterID, ok bool) {
+func (t *homeTable[ID]) forget(
+	now time.Time,
+	id ID,
+	home creel.SubclusterID,
+	ttl time.Duration,
+) (is creel.SubclusterID, ok bool) {
 	p, found := t.find(now, id)
 	if !found {
 		return "", true

@@ -186,7 +186,11 @@ func (m *Memory) Records(context.Context) (subcluster.Records, error) {
 }
 
 // Claim implements Homes.
-func (m *Memory) Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
+func (m *Memory) Claim(
+	ctx context.Context,
+	app creel.ApplicationID,
+	member creel.SubclusterID,
+) (home creel.SubclusterID, fresh bool, err error) {
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
 		return "", false, err
@@ -196,7 +200,11 @@ func (m *Memory) Claim(ctx context.Context, app creel.ApplicationID, member cree
 }
 
 // Move implements Homes.
-func (m *Memory) Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+func (m *Memory) Move(
+	ctx context.Context,
+	app creel.ApplicationID,
+	from, to creel.SubclusterID,
+) (creel.SubclusterID, error) {
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
 		return "", err
@@ -217,7 +225,12 @@ func (m *Memory) Home(_ context.Context, app creel.ApplicationID) (creel.Subclus
 }
 
 // Forget implements Homes.
-func (m *Memory) Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error {
+func (m *Memory) Forget(
+	ctx context.Context,
+	app creel.ApplicationID,
+	home creel.SubclusterID,
+	ttl time.Duration,
+) error {
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
 		return err
@@ -231,7 +244,12 @@ func (m *Memory) Forget(ctx context.Context, app creel.ApplicationID, home creel
 }
 
 // HomesAt implements Homes.
-func (m *Memory) HomesAt(_ context.Context, member creel.SubclusterID, cursor string, limit int) ([]Home, string, error) {
+func (m *Memory) HomesAt(
+	_ context.Context,
+	member creel.SubclusterID,
+	cursor string,
+	limit int,
+) ([]Home, string, error) {
 	t, now, unlock := m.read()
 	defer unlock()
 	return t.HomesAt(now, member, cursor, limit)
@@ -248,7 +266,11 @@ func (m *Memory) Sweep(ctx context.Context, limit int) (int, error) {
 }
 
 // ClaimReservation implements Reservations.
-func (m *Memory) ClaimReservation(ctx context.Context, id creel.ReservationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
+func (m *Memory) ClaimReservation(
+	ctx context.Context,
+	id creel.ReservationID,
+	member creel.SubclusterID,
+) (home creel.SubclusterID, fresh bool, err error) {
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
 		return "", false, err
@@ -258,7 +280,11 @@ func (m *Memory) ClaimReservation(ctx context.Context, id creel.ReservationID, m
 }
 
 // MoveReservation implements Reservations.
-func (m *Memory) MoveReservation(ctx context.Context, id creel.ReservationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+func (m *Memory) MoveReservation(
+	ctx context.Context,
+	id creel.ReservationID,
+	from, to creel.SubclusterID,
+) (creel.SubclusterID, error) {
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
 		return "", err
@@ -275,7 +301,12 @@ func (m *Memory) ReservationHome(_ context.Context, id creel.ReservationID) (cre
 }
 
 // ForgetReservation implements Reservations.
-func (m *Memory) ForgetReservation(ctx context.Context, id creel.ReservationID, home creel.SubclusterID, ttl time.Duration) error {
+func (m *Memory) ForgetReservation(
+	ctx context.Context,
+	id creel.ReservationID,
+	home creel.SubclusterID,
+	ttl time.Duration,
+) error {
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
 		return err
@@ -285,7 +316,12 @@ func (m *Memory) ForgetReservation(ctx context.Context, id creel.ReservationID, 
 }
 
 // ReservationsAt implements Reservations.
-func (m *Memory) ReservationsAt(_ context.Context, member creel.SubclusterID, cursor string, limit int) ([]ReservationHome, string, error) {
+func (m *Memory) ReservationsAt(
+	_ context.Context,
+	member creel.SubclusterID,
+	cursor string,
+	limit int,
+) ([]ReservationHome, string, error) {
 	t, now, unlock := m.read()
 	defer unlock()
 	return t.ReservationsAt(now, member, cursor, limit)
@@ -341,7 +377,12 @@ func (m *Memory) PutPolicy(ctx context.Context, w PolicyWrite) (subcluster.Polic
 }
 
 // PolicyHistory implements Policies.
-func (m *Memory) PolicyHistory(_ context.Context, q creel.QueuePath, before int64, limit int) ([]subcluster.Policy, error) {
+func (m *Memory) PolicyHistory(
+	_ context.Context,
+	q creel.QueuePath,
+	before int64,
+	limit int,
+) ([]subcluster.Policy, error) {
 	t, _, unlock := m.read()
 	defer unlock()
 	return t.PolicyHistory(q, before, limit)
@@ -392,7 +433,13 @@ func (m *Memory) Keys(_ context.Context, ring string) ([]Key, error) {
 }
 
 // RotateKey implements Keys.
-func (m *Memory) RotateKey(ctx context.Context, ring string, expect int32, secret []byte, keep time.Duration) (Key, error) {
+func (m *Memory) RotateKey(
+	ctx context.Context,
+	ring string,
+	expect int32,
+	secret []byte,
+	keep time.Duration,
+) (Key, error) {
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
 		return Key{}, err

@@ -42,7 +42,11 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 		c := newClock()
 		twin := statestore.NewTwin("memory-1", storetest.Validate)
 		m := statestore.NewMemory(twin, c.Now)
-		return storetest.Deployment{Store: m, Advance: c.Advance, SetSchema: func(_ *testing.T, word string) { twin.SetSchemaForTest(word) }}
+		return storetest.Deployment{
+			Store:     m,
+			Advance:   c.Advance,
+			SetSchema: func(_ *testing.T, word string) { twin.SetSchemaForTest(word) },
+		}
 	})
 }
 
@@ -110,7 +114,13 @@ func fill(t testing.TB, c *clock) *statestore.Twin {
 	_, _, err := twin.ClaimReservation(now, id, "sc-1")
 	ok(err)
 	ok(twin.ForgetReservation(now, id, "sc-1", time.Minute))
-	_, err = twin.SaveSpread(statestore.Spread{Attempt: storetest.Attempt(1, 1), Home: "sc-1", Members: []statestore.SpreadMember{{Member: "sc-2", Token: []byte("t")}}})
+	_, err = twin.SaveSpread(
+		statestore.Spread{
+			Attempt: storetest.Attempt(1, 1),
+			Home:    "sc-1",
+			Members: []statestore.SpreadMember{{Member: "sc-2", Token: []byte("t")}},
+		},
+	)
 	ok(err)
 	_, err = twin.PutPolicy(now, statestore.PolicyWrite{Queue: "root", Document: []byte("x")})
 	ok(err)

@@ -84,7 +84,12 @@ func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 		}
 		rule := ""
 		slices.SortStableFunc(managed, func(a, b claim) int {
-			return cmp.Or(compareBool(a.Ended, b.Ended), cmp.Compare(b.Attempt, a.Attempt), a.Submitted.Compare(b.Submitted), cmp.Compare(a.member, b.member))
+			return cmp.Or(
+				compareBool(a.Ended, b.Ended),
+				cmp.Compare(b.Attempt, a.Attempt),
+				a.Submitted.Compare(b.Submitted),
+				cmp.Compare(a.member, b.member),
+			)
 		})
 		if len(managed) == 0 {
 			slices.SortStableFunc(unmanaged, func(a, b claim) int {
@@ -93,7 +98,10 @@ func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 			w := unmanaged[0]
 			homes = append(homes, Home{Application: id, Home: w.member, Claimed: w.Submitted})
 			if last := unmanaged[len(unmanaged)-1]; last.member != w.member {
-				conflicts = append(conflicts, Conflict{id, w.member, nil, "all its masters are unmanaged, and it was accepted there first"})
+				conflicts = append(
+					conflicts,
+					Conflict{id, w.member, nil, "all its masters are unmanaged, and it was accepted there first"},
+				)
 			}
 			continue
 		}
@@ -144,14 +152,26 @@ func sortedUnique(ids []creel.SubclusterID) []creel.SubclusterID {
 // already (a router claimed while it had forgotten) what the ResourceManagers
 // report outranks it, and the conflict is told. It may be repeated until it
 // returns no error.
-func Reclaim(ctx context.Context, store interface {
-	Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error)
-	Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (home creel.SubclusterID, err error)
-}, homes []Home) (conflicts []Conflict, err error) {
+func Reclaim(
+	ctx context.Context,
+	store interface {
+		Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error)
+		Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (home creel.SubclusterID, err error)
+	},
+	homes []Home,
+) (conflicts []Conflict, err error) {
 	for _, h := range homes {
 		is, _, e := store.Claim(ctx, h.Application, h.Home)
 		if e == nil && is != h.Home {
-			conflicts = append(conflicts, Conflict{h.Application, h.Home, []creel.SubclusterID{is}, "the ResourceManagers' reports outrank a claim in the empty store"})
+			conflicts = append(
+				conflicts,
+				Conflict{
+					h.Application,
+					h.Home,
+					[]creel.SubclusterID{is},
+					"the ResourceManagers' reports outrank a claim in the empty store",
+				},
+			)
 			_, e = store.Move(ctx, h.Application, is, h.Home)
 		}
 		if e != nil {

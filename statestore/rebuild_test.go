@@ -44,7 +44,11 @@ func TestTwoResourceManagersThatClaimOneApplication(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var reports []statestore.Report
 			for m, apps := range c.reports {
-				reports = append(reports, statestore.Report{Member: m, Applications: apps}, statestore.Report{Member: m, Applications: apps})
+				reports = append(
+					reports,
+					statestore.Report{Member: m, Applications: apps},
+					statestore.Report{Member: m, Applications: apps},
+				)
 			}
 			var first string
 			for range 10 { // the order of the reports does not matter
@@ -57,7 +61,8 @@ func TestTwoResourceManagersThatClaimOneApplication(t *testing.T) {
 				if strings.Join(got, " ") != c.homes {
 					t.Fatalf("homes are %v, want %s", got, c.homes)
 				}
-				if (c.audit == "") != (len(conflicts) == 0) || c.audit != "" && !strings.Contains(conflicts[0].String(), c.audit) {
+				if (c.audit == "") != (len(conflicts) == 0) ||
+					c.audit != "" && !strings.Contains(conflicts[0].String(), c.audit) {
 					t.Fatalf("conflicts are %v, want %q", conflicts, c.audit)
 				}
 				if text := fmt.Sprint(homes, conflicts); first == "" {
@@ -75,9 +80,14 @@ func TestReclaimOutranksWhatIsThere(t *testing.T) {
 	if _, _, err := m.Claim(t.Context(), storetest.App(1), "sc-9"); err != nil {
 		t.Fatal(err)
 	}
-	homes := []statestore.Home{{Application: storetest.App(1), Home: "sc-1"}, {Application: storetest.App(2), Home: "sc-2"}, {Home: "sc-1"}}
+	homes := []statestore.Home{
+		{Application: storetest.App(1), Home: "sc-1"},
+		{Application: storetest.App(2), Home: "sc-2"},
+		{Home: "sc-1"},
+	}
 	conflicts, err := statestore.Reclaim(t.Context(), m, homes)
-	if !errors.Is(err, creel.ErrInvalidRequest) || len(conflicts) != 1 || conflicts[0].Home != "sc-1" || !slices.Equal(conflicts[0].Others, []creel.SubclusterID{"sc-9"}) {
+	if !errors.Is(err, creel.ErrInvalidRequest) || len(conflicts) != 1 || conflicts[0].Home != "sc-1" ||
+		!slices.Equal(conflicts[0].Others, []creel.SubclusterID{"sc-9"}) {
 		t.Fatalf("conflicts %v, error %v", conflicts, err)
 	}
 	for app, want := range map[int]creel.SubclusterID{1: "sc-1", 2: "sc-2"} {

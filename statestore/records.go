@@ -22,7 +22,8 @@ func (s *Spread) clone() Spread {
 }
 
 func (s *Spread) equal(o *Spread) bool {
-	return s.Attempt == o.Attempt && s.Revision == o.Revision && s.Home == o.Home && s.Proxy == o.Proxy && bytes.Equal(s.State, o.State) &&
+	return s.Attempt == o.Attempt && s.Revision == o.Revision && s.Home == o.Home && s.Proxy == o.Proxy &&
+		bytes.Equal(s.State, o.State) &&
 		slices.EqualFunc(s.Members, o.Members, func(a, b SpreadMember) bool {
 			return a.Member == b.Member && a.Epoch == b.Epoch && a.Phase == b.Phase && bytes.Equal(a.Token, b.Token)
 		})
@@ -34,7 +35,13 @@ func (s *Spread) equal(o *Spread) bool {
 // wrong decision.
 
 func unreadable(what string, err error) error {
-	return failf(creel.ErrInvalidRequest, "the store was written by something else; restore it or remove the record", what+" in the state store cannot be read", "%v", err)
+	return failf(
+		creel.ErrInvalidRequest,
+		"the store was written by something else; restore it or remove the record",
+		what+" in the state store cannot be read",
+		"%v",
+		err,
+	)
 }
 
 // EncodeMember writes what Register got.

@@ -41,7 +41,13 @@ func Seal(random io.Reader, key Key, bound, plain []byte) ([]byte, error) {
 	out[0] = sealVersion
 	binary.BigEndian.PutUint32(out[1:], uint32(key.ID))
 	if _, err := io.ReadFull(random, out[5:sealHeader]); err != nil {
-		return nil, failf(creel.ErrUnavailable, "check the system's random source", "value not sealed", "no nonce: %v", err)
+		return nil, failf(
+			creel.ErrUnavailable,
+			"check the system's random source",
+			"value not sealed",
+			"no nonce: %v",
+			err,
+		)
 	}
 	return aead.Seal(out, out[5:sealHeader], plain, sealBound(out[:5], bound)), nil
 }
@@ -50,7 +56,12 @@ func Seal(random io.Reader, key Key, bound, plain []byte) ([]byte, error) {
 // it was made with none of them, was changed, or belongs elsewhere.
 func Open(keys []Key, bound, sealed []byte) ([]byte, error) {
 	if len(sealed) < sealHeader || sealed[0] != sealVersion {
-		return nil, failf(creel.ErrInvalidToken, "request a new one", "sealed value refused", "it is not one of this version of creel")
+		return nil, failf(
+			creel.ErrInvalidToken,
+			"request a new one",
+			"sealed value refused",
+			"it is not one of this version of creel",
+		)
 	}
 	id := int32(binary.BigEndian.Uint32(sealed[1:]))
 	for _, k := range keys {
@@ -63,11 +74,22 @@ func Open(keys []Key, bound, sealed []byte) ([]byte, error) {
 		}
 		plain, err := aead.Open(nil, sealed[5:sealHeader], sealed[sealHeader:], sealBound(sealed[:5], bound))
 		if err != nil {
-			return nil, failf(creel.ErrInvalidToken, "request a new one", "sealed value refused", "it was changed, or belongs to something else")
+			return nil, failf(
+				creel.ErrInvalidToken,
+				"request a new one",
+				"sealed value refused",
+				"it was changed, or belongs to something else",
+			)
 		}
 		return plain, nil
 	}
-	return nil, failf(creel.ErrInvalidToken, "keep old keys for longer than sealed values live", "sealed value refused", "key %d is not in the ring any more", id)
+	return nil, failf(
+		creel.ErrInvalidToken,
+		"keep old keys for longer than sealed values live",
+		"sealed value refused",
+		"key %d is not in the ring any more",
+		id,
+	)
 }
 
 func sealCipher(k Key) (cipher.AEAD, error) {

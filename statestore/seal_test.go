@@ -23,12 +23,22 @@ func TestASealedValueOpensOnlyWhereItBelongs(t *testing.T) {
 		if bytes.Contains(sealed, []byte("token")) {
 			t.Fatal("it is not encrypted")
 		}
-		if plain, err := statestore.Open(ring, []byte("attempt 1, sc-2"), sealed); err != nil || string(plain) != "token" {
+		if plain, err := statestore.Open(
+			ring,
+			[]byte("attempt 1, sc-2"),
+			sealed,
+		); err != nil ||
+			string(plain) != "token" {
 			t.Fatalf("opened to %q, %v", plain, err)
 		}
 		refuse := func(what string, ring []statestore.Key, bound, sealed []byte) {
 			t.Helper()
-			if plain, err := statestore.Open(ring, bound, sealed); !errors.Is(err, creel.ErrInvalidToken) || plain != nil {
+			if plain, err := statestore.Open(
+				ring,
+				bound,
+				sealed,
+			); !errors.Is(err, creel.ErrInvalidToken) ||
+				plain != nil {
 				t.Fatalf("%s opened to %q, %v", what, plain, err)
 			}
 		}
@@ -41,8 +51,18 @@ func TestASealedValueOpensOnlyWhereItBelongs(t *testing.T) {
 		for i := range sealed {
 			refuse("a short one", ring, []byte("attempt 1, sc-2"), sealed[:i])
 		}
-		refuse("one of a key that is gone", []statestore.Key{{ID: 3, Secret: []byte("three")}}, []byte("attempt 1, sc-2"), sealed)
-		refuse("one of a wrong secret", []statestore.Key{{ID: k.ID, Secret: []byte("x")}}, []byte("attempt 1, sc-2"), sealed)
+		refuse(
+			"one of a key that is gone",
+			[]statestore.Key{{ID: 3, Secret: []byte("three")}},
+			[]byte("attempt 1, sc-2"),
+			sealed,
+		)
+		refuse(
+			"one of a wrong secret",
+			[]statestore.Key{{ID: k.ID, Secret: []byte("x")}},
+			[]byte("attempt 1, sc-2"),
+			sealed,
+		)
 	}
 	if _, err := statestore.Seal(bytes.NewReader(nil), current, nil, nil); err == nil {
 		t.Fatal("sealed without randomness")

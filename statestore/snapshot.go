@@ -51,7 +51,10 @@ func (t *Twin) Snapshot() ([]byte, error) {
 		s.Policies = append(s.Policies, h...)
 	}
 	slices.SortFunc(s.Policies, func(a, b subcluster.Policy) int { return int(a.Version - b.Version) })
-	slices.SortStableFunc(s.Policies, func(a, b subcluster.Policy) int { return strings.Compare(string(a.Queue), string(b.Queue)) })
+	slices.SortStableFunc(
+		s.Policies,
+		func(a, b subcluster.Policy) int { return strings.Compare(string(a.Queue), string(b.Queue)) },
+	)
 	for _, l := range t.leases {
 		s.Leases = append(s.Leases, l)
 	}

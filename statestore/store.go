@@ -48,7 +48,11 @@ type Homes interface {
 	// that this very call made the record, so that nobody can have acted on it
 	// before. It is false for a repeat, also of the same member, and when the
 	// store repeated the call by itself and cannot tell which of the two made it.
-	Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error)
+	Claim(
+		ctx context.Context,
+		app creel.ApplicationID,
+		member creel.SubclusterID,
+	) (home creel.SubclusterID, fresh bool, err error)
 	// Move changes the home if it is from, and returns the home that is. It is
 	// also success if the home is to already. Else creel.ErrConflict with the
 	// home, or creel.ErrApplicationNotFound.
@@ -63,7 +67,12 @@ type Homes interface {
 	// most limit (1 to MaxPage) of them. The cursor is "" at first and next of
 	// the page before after that; next is "" at the end. An application that
 	// is there during the whole listing is listed exactly once.
-	HomesAt(ctx context.Context, member creel.SubclusterID, cursor string, limit int) (page []Home, next string, err error)
+	HomesAt(
+		ctx context.Context,
+		member creel.SubclusterID,
+		cursor string,
+		limit int,
+	) (page []Home, next string, err error)
 	// Sweep frees at most limit records, of applications and reservations,
 	// whose time to live is over.
 	Sweep(ctx context.Context, limit int) (freed int, err error)
@@ -71,11 +80,24 @@ type Homes interface {
 
 // Reservations have homes by the same rules as applications.
 type Reservations interface {
-	ClaimReservation(ctx context.Context, id creel.ReservationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error)
-	MoveReservation(ctx context.Context, id creel.ReservationID, from, to creel.SubclusterID) (creel.SubclusterID, error)
+	ClaimReservation(
+		ctx context.Context,
+		id creel.ReservationID,
+		member creel.SubclusterID,
+	) (home creel.SubclusterID, fresh bool, err error)
+	MoveReservation(
+		ctx context.Context,
+		id creel.ReservationID,
+		from, to creel.SubclusterID,
+	) (creel.SubclusterID, error)
 	ReservationHome(ctx context.Context, id creel.ReservationID) (creel.SubclusterID, error)
 	ForgetReservation(ctx context.Context, id creel.ReservationID, home creel.SubclusterID, ttl time.Duration) error
-	ReservationsAt(ctx context.Context, member creel.SubclusterID, cursor string, limit int) (page []ReservationHome, next string, err error)
+	ReservationsAt(
+		ctx context.Context,
+		member creel.SubclusterID,
+		cursor string,
+		limit int,
+	) (page []ReservationHome, next string, err error)
 }
 
 // MaxPage is the longest page a listing gives.

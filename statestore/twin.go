@@ -147,16 +147,26 @@ func (t *Twin) Records(now time.Time) subcluster.Records {
 	for _, r := range t.members {
 		out.Members = append(out.Members, *r)
 	}
-	slices.SortFunc(out.Members, func(a, b subcluster.Record) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	slices.SortFunc(
+		out.Members,
+		func(a, b subcluster.Record) int { return strings.Compare(string(a.ID), string(b.ID)) },
+	)
 	for _, h := range t.policies {
 		out.Policies = append(out.Policies, h[len(h)-1])
 	}
-	slices.SortFunc(out.Policies, func(a, b subcluster.Policy) int { return strings.Compare(string(a.Queue), string(b.Queue)) })
+	slices.SortFunc(
+		out.Policies,
+		func(a, b subcluster.Policy) int { return strings.Compare(string(a.Queue), string(b.Queue)) },
+	)
 	return out
 }
 
 // Claim: see Homes.
-func (t *Twin) Claim(now time.Time, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
+func (t *Twin) Claim(
+	now time.Time,
+	app creel.ApplicationID,
+	member creel.SubclusterID,
+) (home creel.SubclusterID, fresh bool, err error) {
 	if err := CheckApplication(app); err != nil {
 		return "", false, err
 	}
@@ -173,7 +183,11 @@ func (t *Twin) Claim(now time.Time, app creel.ApplicationID, member creel.Subclu
 }
 
 // Move: see Homes. moved is false if the home was to already.
-func (t *Twin) Move(now time.Time, app creel.ApplicationID, from, to creel.SubclusterID) (is creel.SubclusterID, moved bool, err error) {
+func (t *Twin) Move(
+	now time.Time,
+	app creel.ApplicationID,
+	from, to creel.SubclusterID,
+) (is creel.SubclusterID, moved bool, err error) {
 	if err := CheckApplication(app); err != nil {
 		return "", false, err
 	}
@@ -251,7 +265,11 @@ func (t *Twin) Sweep(now time.Time, limit int) (int, error) {
 }
 
 // ClaimReservation: see Reservations.
-func (t *Twin) ClaimReservation(now time.Time, id creel.ReservationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
+func (t *Twin) ClaimReservation(
+	now time.Time,
+	id creel.ReservationID,
+	member creel.SubclusterID,
+) (home creel.SubclusterID, fresh bool, err error) {
 	if err := CheckReservation(id); err != nil {
 		return "", false, err
 	}
@@ -263,7 +281,11 @@ func (t *Twin) ClaimReservation(now time.Time, id creel.ReservationID, member cr
 }
 
 // MoveReservation: see Reservations.
-func (t *Twin) MoveReservation(now time.Time, id creel.ReservationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+func (t *Twin) MoveReservation(
+	now time.Time,
+	id creel.ReservationID,
+	from, to creel.SubclusterID,
+) (creel.SubclusterID, error) {
 	if err := CheckReservation(id); err != nil {
 		return "", err
 	}
@@ -290,7 +312,12 @@ func (t *Twin) ReservationHome(now time.Time, id creel.ReservationID) (creel.Sub
 }
 
 // ForgetReservation: see Reservations.
-func (t *Twin) ForgetReservation(now time.Time, id creel.ReservationID, home creel.SubclusterID, ttl time.Duration) error {
+func (t *Twin) ForgetReservation(
+	now time.Time,
+	id creel.ReservationID,
+	home creel.SubclusterID,
+	ttl time.Duration,
+) error {
 	if err := CheckReservation(id); err != nil {
 		return err
 	}
@@ -304,7 +331,12 @@ func (t *Twin) ForgetReservation(now time.Time, id creel.ReservationID, home cre
 }
 
 // ReservationsAt: see Reservations.
-func (t *Twin) ReservationsAt(now time.Time, member creel.SubclusterID, cursor string, limit int) ([]ReservationHome, string, error) {
+func (t *Twin) ReservationsAt(
+	now time.Time,
+	member creel.SubclusterID,
+	cursor string,
+	limit int,
+) ([]ReservationHome, string, error) {
 	if err := CheckLimit(limit); err != nil {
 		return nil, "", err
 	}
@@ -404,13 +436,22 @@ func (t *Twin) PutPolicy(now time.Time, w PolicyWrite) (subcluster.Policy, error
 		before = h[len(h)-2].Version
 	}
 	if last.Version != w.Expect {
-		if before == w.Expect && last.Version != 0 && bytes.Equal(last.Document, w.Document) && last.Author == w.Author && last.Comment == w.Comment {
+		if before == w.Expect && last.Version != 0 && bytes.Equal(last.Document, w.Document) &&
+			last.Author == w.Author &&
+			last.Comment == w.Comment {
 			return last, nil // the repeat of a lost answer
 		}
 		return last, OtherPolicy(w.Queue, last.Version, w.Expect)
 	}
 	t.version = max(t.version+1, now.UnixMilli())
-	p := subcluster.Policy{Queue: w.Queue, Version: t.version, Document: slices.Clone(w.Document), Author: w.Author, Comment: w.Comment, Time: now}
+	p := subcluster.Policy{
+		Queue:    w.Queue,
+		Version:  t.version,
+		Document: slices.Clone(w.Document),
+		Author:   w.Author,
+		Comment:  w.Comment,
+		Time:     now,
+	}
 	if len(h) == KeptVersions {
 		h = slices.Clone(h[1:])
 	}

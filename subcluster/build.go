@@ -173,7 +173,10 @@ func freeze(previous *View, records Records, members []known, now time.Time) *Fr
 		return &f
 	}
 	if forgotten > 0 && len(records.Members) == 0 && aliveIn(previous) > 0 {
-		return &Freeze{At: previous.At, Reason: "the store has no record of any member: it came back empty, or it is not the store we knew"}
+		return &Freeze{
+			At:     previous.At,
+			Reason: "the store has no record of any member: it came back empty, or it is not the store we knew",
+		}
 	}
 	well := 0
 	for i := range members {
@@ -184,7 +187,10 @@ func freeze(previous *View, records Records, members []known, now time.Time) *Fr
 	if well < 2 {
 		return nil
 	}
-	return &Freeze{At: newest, Reason: fmt.Sprintf("all %d members fell silent together: we suspect the store or ourselves, not them", well)}
+	return &Freeze{
+		At:     newest,
+		Reason: fmt.Sprintf("all %d members fell silent together: we suspect the store or ourselves, not them", well),
+	}
 }
 
 // replaced reports whether the records come from another store than before.

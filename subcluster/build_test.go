@@ -246,7 +246,10 @@ func TestAStoreThatDoesNotAnswerFreezesTheView(t *testing.T) {
 }
 
 func TestLoadsAndTheirErrors(t *testing.T) {
-	r := subcluster.Record{Member: subcluster.Member{ID: "a", Capability: `{"clusterMetrics":{"totalNodes":3}}`}, Beat: t0}
+	r := subcluster.Record{
+		Member: subcluster.Member{ID: "a", Capability: `{"clusterMetrics":{"totalNodes":3}}`},
+		Beat:   t0,
+	}
 	build := func(before *subcluster.View) *subcluster.View {
 		return subcluster.Build(before, subcluster.Records{Now: t0, Store: "s", Members: []subcluster.Record{r}}, t0)
 	}
@@ -307,7 +310,17 @@ func TestLawsOfTheView(t *testing.T) {
 					t.Fatal("Build changed the previous view")
 				}
 				slices.Reverse(in.Members)
-				if again := subcluster.Build(view, in, now); fmt.Sprintf("%+v", again.Members) != fmt.Sprintf("%+v", next.Members) {
+				if again := subcluster.Build(
+					view,
+					in,
+					now,
+				); fmt.Sprintf(
+					"%+v",
+					again.Members,
+				) != fmt.Sprintf(
+					"%+v",
+					next.Members,
+				) {
 					t.Fatal("the order of the records decides")
 				}
 				view = next
@@ -315,7 +328,8 @@ func TestLawsOfTheView(t *testing.T) {
 					if i > 0 && view.Members[i-1].ID >= m.ID {
 						t.Fatalf("members are not sorted: %v", view.Members)
 					}
-					if r := records[m.ID]; r != nil && now.Sub(r.Beat) <= subcluster.DefaultLease && m.State != subcluster.StateActive {
+					if r := records[m.ID]; r != nil && now.Sub(r.Beat) <= subcluster.DefaultLease &&
+						m.State != subcluster.StateActive {
 						t.Fatalf("%s beat %v ago and is %v", m.ID, now.Sub(r.Beat), m.State)
 					}
 				}
@@ -345,7 +359,11 @@ func TestPolicyInheritance(t *testing.T) {
 func FuzzParseLoad(f *testing.F) {
 	f.Add([]byte(`{"clusterMetrics":{"appsPending":3,"availableMB":"17","utilizedMBPercent":1.5,"pendingMB":null}}`))
 	f.Add([]byte(`{"appsPending":3}`))
-	f.Add([]byte(`{"clusterMetrics":{},"creel":{"queues":[{"queue":"root.a","label":"gpu","free":{"memory":1,"vCores":2,"others":{"yarn.io/gpu":1}}}]}}`))
+	f.Add(
+		[]byte(
+			`{"clusterMetrics":{},"creel":{"queues":[{"queue":"root.a","label":"gpu","free":{"memory":1,"vCores":2,"others":{"yarn.io/gpu":1}}}]}}`,
+		),
+	)
 	f.Add([]byte(`{"creel":{"queues":[{"queue":""}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l, err := subcluster.ParseLoad(data)

@@ -194,7 +194,19 @@ func (l *Load) JSON() ([]byte, error) {
 	if len(l.Queues) > 0 {
 		c = &creelJSON{}
 		for _, q := range l.Queues {
-			c.Queues = append(c.Queues, queueJSON{string(q.Queue), q.Label, toJSON(q.Capacity), toJSON(q.Used), toJSON(q.Pending), toJSON(q.Free), q.AppsPending, q.AppsRunning})
+			c.Queues = append(
+				c.Queues,
+				queueJSON{
+					string(q.Queue),
+					q.Label,
+					toJSON(q.Capacity),
+					toJSON(q.Used),
+					toJSON(q.Pending),
+					toJSON(q.Free),
+					q.AppsPending,
+					q.AppsRunning,
+				},
+			)
 		}
 	}
 	return json.Marshal(struct {
@@ -246,7 +258,19 @@ func ParseLoad(data []byte) (Load, error) {
 		if err != nil {
 			return bad(err.Error())
 		}
-		l.Queues = append(l.Queues, QueueLoad{path, q.Label, q.Capacity.resource(), q.Used.resource(), q.Pending.resource(), q.Free.resource(), q.AppsPending, q.AppsRunning})
+		l.Queues = append(
+			l.Queues,
+			QueueLoad{
+				path,
+				q.Label,
+				q.Capacity.resource(),
+				q.Used.resource(),
+				q.Pending.resource(),
+				q.Free.resource(),
+				q.AppsPending,
+				q.AppsRunning,
+			},
+		)
 	}
 	slices.SortStableFunc(l.Queues, func(a, b QueueLoad) int { return compareQueue(a, b.Queue, b.Label) })
 	return l, nil
@@ -273,17 +297,50 @@ type metricField struct {
 // fields pairs each metric with its name on the wire.
 func (m *ClusterMetrics) fields() []metricField {
 	return []metricField{
-		{"appsSubmitted", &m.AppsSubmitted}, {"appsCompleted", &m.AppsCompleted}, {"appsPending", &m.AppsPending},
-		{"appsRunning", &m.AppsRunning}, {"appsFailed", &m.AppsFailed}, {"appsKilled", &m.AppsKilled},
-		{"reservedMB", &m.ReservedMB}, {"availableMB", &m.AvailableMB}, {"allocatedMB", &m.AllocatedMB}, {"pendingMB", &m.PendingMB},
-		{"reservedVirtualCores", &m.ReservedVirtualCores}, {"availableVirtualCores", &m.AvailableVirtualCores},
-		{"allocatedVirtualCores", &m.AllocatedVirtualCores}, {"pendingVirtualCores", &m.PendingVirtualCores},
-		{"containersAllocated", &m.ContainersAllocated}, {"containersReserved", &m.ContainersReserved}, {"containersPending", &m.ContainersPending},
-		{"totalMB", &m.TotalMB}, {"utilizedMB", &m.UtilizedMB}, {"totalVirtualCores", &m.TotalVirtualCores}, {"utilizedVirtualCores", &m.UtilizedVirtualCores},
-		{"utilizedMBPercent", &m.UtilizedMBPercent}, {"utilizedVirtualCoresPercent", &m.UtilizedVirtualCoresPercent},
-		{"rmSchedulerBusyPercent", &m.SchedulerBusyPercent}, {"totalNodes", &m.TotalNodes}, {"lostNodes", &m.LostNodes},
-		{"unhealthyNodes", &m.UnhealthyNodes}, {"decommissioningNodes", &m.DecommissioningNodes}, {"decommissionedNodes", &m.DecommissionedNodes},
-		{"rebootedNodes", &m.RebootedNodes}, {"activeNodes", &m.ActiveNodes}, {"shutdownNodes", &m.ShutdownNodes},
+		{"appsSubmitted", &m.AppsSubmitted},
+		{"appsCompleted", &m.AppsCompleted},
+		{"appsPending", &m.AppsPending},
+		{"appsRunning", &m.AppsRunning},
+		{"appsFailed", &m.AppsFailed},
+		{"appsKilled", &m.AppsKilled},
+		{
+			"reservedMB",
+			&m.ReservedMB,
+		},
+		{"availableMB", &m.AvailableMB},
+		{"allocatedMB", &m.AllocatedMB},
+		{"pendingMB", &m.PendingMB},
+		{"reservedVirtualCores", &m.ReservedVirtualCores},
+		{"availableVirtualCores", &m.AvailableVirtualCores},
+		{"allocatedVirtualCores", &m.AllocatedVirtualCores},
+		{"pendingVirtualCores", &m.PendingVirtualCores},
+		{
+			"containersAllocated",
+			&m.ContainersAllocated,
+		},
+		{"containersReserved", &m.ContainersReserved},
+		{"containersPending", &m.ContainersPending},
+		{
+			"totalMB",
+			&m.TotalMB,
+		},
+		{"utilizedMB", &m.UtilizedMB},
+		{"totalVirtualCores", &m.TotalVirtualCores},
+		{"utilizedVirtualCores", &m.UtilizedVirtualCores},
+		{"utilizedMBPercent", &m.UtilizedMBPercent},
+		{"utilizedVirtualCoresPercent", &m.UtilizedVirtualCoresPercent},
+		{"rmSchedulerBusyPercent", &m.SchedulerBusyPercent},
+		{"totalNodes", &m.TotalNodes},
+		{"lostNodes", &m.LostNodes},
+		{
+			"unhealthyNodes",
+			&m.UnhealthyNodes,
+		},
+		{"decommissioningNodes", &m.DecommissioningNodes},
+		{"decommissionedNodes", &m.DecommissionedNodes},
+		{"rebootedNodes", &m.RebootedNodes},
+		{"activeNodes", &m.ActiveNodes},
+		{"shutdownNodes", &m.ShutdownNodes},
 		{"containerAssignedPerSecond", &m.ContainersPerSecond},
 	}
 }

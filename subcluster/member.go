@@ -71,13 +71,21 @@ func (m Member) Validate() error {
 		return err
 	}
 	bad := func(why, try string) error {
-		return &creel.Error{Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("member %q cannot register", m.ID), Why: why, Try: try}
+		return &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: fmt.Sprintf("member %q cannot register", m.ID),
+			Why:  why,
+			Try:  try,
+		}
 	}
 	switch {
 	case m.Epoch < 0:
 		return bad("its epoch is negative", "use 0 for the first life and raise it at each restart")
 	case m.Lease != 0 && (m.Lease < minLease || m.Lease > maxLease):
-		return bad(fmt.Sprintf("its lease %v is outside %v..%v", m.Lease, minLease, maxLease), "take about three beat periods")
+		return bad(
+			fmt.Sprintf("its lease %v is outside %v..%v", m.Lease, minLease, maxLease),
+			"take about three beat periods",
+		)
 	case len(m.Capability) > maxCapability:
 		return bad("its capability is longer than 256 KiB", "send cluster metrics only")
 	}

@@ -18,19 +18,35 @@ import (
 // only. limits are those of hrpc.Config; what is served and to whom is set here.
 func NewServer(p *Proxy, keys *KeyBook, limits hrpc.Config) (*hrpc.Server, error) {
 	d := &door{proxy: p}
-	limits.Services = []hrpc.Service{yarnrpc.Inline(yarnrpc.ApplicationMasterProtocolService(d), "registerApplicationMaster", "finishApplicationMaster", "allocate")}
+	limits.Services = []hrpc.Service{
+		yarnrpc.Inline(
+			yarnrpc.ApplicationMasterProtocolService(d),
+			"registerApplicationMaster",
+			"finishApplicationMaster",
+			"allocate",
+		),
+	}
 	limits.ErrorOf = errorOf
 	limits.Simple = false
 	limits.Tokens = func(identifier []byte) ([]byte, hrpc.Identity, error) {
 		id, home, password, err := keys.Verify(context.Background(), identifier)
 		if errors.Is(err, creel.ErrUnavailable) {
-			return nil, hrpc.Identity{}, yarnrpc.ErrorOf(err) // masters come again; by its own class an unknown token ends them
+			return nil, hrpc.Identity{}, yarnrpc.ErrorOf(
+				err,
+			) // masters come again; by its own class an unknown token ends them
 		}
 		if err != nil {
 			return nil, hrpc.Identity{}, err
 		}
-		who := &Caller{Attempt: id.Attempt, Home: home,
-			Credential: &hrpc.Credential{Identifier: append([]byte(nil), identifier...), Password: password, Kind: token.KindAMRM}}
+		who := &Caller{
+			Attempt: id.Attempt,
+			Home:    home,
+			Credential: &hrpc.Credential{
+				Identifier: append([]byte(nil), identifier...),
+				Password:   password,
+				Kind:       token.KindAMRM,
+			},
+		}
 		return password, hrpc.Identity{User: id.Attempt.String(), TokenKind: token.KindAMRM, Value: who}, nil
 	}
 	return hrpc.NewServer(limits)
@@ -54,13 +70,21 @@ type door struct{ proxy *Proxy }
 func (d *door) call(ctx context.Context, what amrmproxy.FromAM) error {
 	who, ok := hrpc.CallFrom(ctx).Identity.Value.(*Caller)
 	if !ok {
-		return &creel.Error{Kind: creel.ErrInvalidToken, What: "no AMRM token", Why: "the connection has none", Try: "connect with the token of the attempt"}
+		return &creel.Error{
+			Kind: creel.ErrInvalidToken,
+			What: "no AMRM token",
+			Why:  "the connection has none",
+			Try:  "connect with the token of the attempt",
+		}
 	}
 	d.proxy.Call(*who, what, hrpc.LaterSending(ctx))
 	return hrpc.ErrLater
 }
 
-func (d *door) RegisterApplicationMaster(ctx context.Context, req *yarnpb.RegisterApplicationMasterRequestProto) (*yarnpb.RegisterApplicationMasterResponseProto, error) {
+func (d *door) RegisterApplicationMaster(
+	ctx context.Context,
+	req *yarnpb.RegisterApplicationMasterRequestProto,
+) (*yarnpb.RegisterApplicationMasterResponseProto, error) {
 	return nil, d.call(ctx, amrmproxy.FromAM{Register: req})
 }
 
@@ -68,6 +92,9 @@ func (d *door) Allocate(ctx context.Context, req *yarnpb.AllocateRequestProto) (
 	return nil, d.call(ctx, amrmproxy.FromAM{Allocate: req})
 }
 
-func (d *door) FinishApplicationMaster(ctx context.Context, req *yarnpb.FinishApplicationMasterRequestProto) (*yarnpb.FinishApplicationMasterResponseProto, error) {
+func (d *door) FinishApplicationMaster(
+	ctx context.Context,
+	req *yarnpb.FinishApplicationMasterRequestProto,
+) (*yarnpb.FinishApplicationMasterResponseProto, error) {
 	return nil, d.call(ctx, amrmproxy.FromAM{Finish: req})
 }

@@ -108,7 +108,11 @@ func (d *driver) run(ctx context.Context) {
 func (d *driver) refuse() {
 	err := d.ended
 	if err == nil {
-		err = &creel.Error{Kind: creel.ErrUnavailable, What: "the proxy is stopping", Try: "try again, or another proxy"}
+		err = &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: "the proxy is stopping",
+			Try:  "try again, or another proxy",
+		}
 	}
 	for _, reply := range d.calls {
 		reply(nil, err)
@@ -150,8 +154,10 @@ func (d *driver) open(ctx context.Context) error {
 			d.home = known.Home
 		}
 	}
-	d.session, err = amrmproxy.NewSession(amrmproxy.Options{Config: d.p.cfg.Session, Attempt: d.attempt, Home: d.home, User: user, Record: known,
-		Where: d.p.cfg.Where, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))})
+	d.session, err = amrmproxy.NewSession(
+		amrmproxy.Options{Config: d.p.cfg.Session, Attempt: d.attempt, Home: d.home, User: user, Record: known,
+			Where: d.p.cfg.Where, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))},
+	)
 	d.heard = time.Now()
 	return err
 }
@@ -225,7 +231,12 @@ func (d *driver) answer(a amrmproxy.Reply) {
 func (d *driver) send(ctx context.Context, a amrmproxy.Send) {
 	to := To{Member: a.Member, Attempt: d.attempt, Credential: d.cred}
 	if t := a.Token; t != nil {
-		to.Credential = &hrpc.Credential{Identifier: t.GetIdentifier(), Password: t.GetPassword(), Kind: t.GetKind(), Service: t.GetService()}
+		to.Credential = &hrpc.Credential{
+			Identifier: t.GetIdentifier(),
+			Password:   t.GetPassword(),
+			Kind:       t.GetKind(),
+			Service:    t.GetService(),
+		}
 	}
 	d.p.count.calls.Add(1)
 	d.children.Add(1)

@@ -29,9 +29,20 @@ func KeyRing(member creel.SubclusterID) string { return "amrm-" + string(member)
 // PublishKeys puts the AMRM keys that a ResourceManager accepts into the store,
 // sealed with seal, for the proxies. It is called at the start and whenever the
 // keys roll; the same keys again write nothing.
-func PublishKeys(ctx context.Context, store Rings, member creel.SubclusterID, accepted token.Ring, seal []statestore.Key) error {
+func PublishKeys(
+	ctx context.Context,
+	store Rings,
+	member creel.SubclusterID,
+	accepted token.Ring,
+	seal []statestore.Key,
+) error {
 	if len(seal) == 0 {
-		return &creel.Error{Kind: creel.ErrInvalidRequest, What: "keys not published", Why: "the cluster has no secret", Try: "set one"}
+		return &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "keys not published",
+			Why:  "the cluster has no secret",
+			Try:  "set one",
+		}
 	}
 	ring := KeyRing(member)
 	for range 3 {
@@ -58,7 +69,12 @@ func PublishKeys(ctx context.Context, store Rings, member creel.SubclusterID, ac
 			return err
 		}
 	}
-	return &creel.Error{Kind: creel.ErrConflict, What: fmt.Sprintf("keys of %s not published", member), Why: "another ResourceManager of that name publishes too", Try: "do two have the same id?"}
+	return &creel.Error{
+		Kind: creel.ErrConflict,
+		What: fmt.Sprintf("keys of %s not published", member),
+		Why:  "another ResourceManager of that name publishes too",
+		Try:  "do two have the same id?",
+	}
 }
 
 func openRing(seal []statestore.Key, member creel.SubclusterID, k statestore.Key) (token.Ring, error) {
@@ -101,7 +117,11 @@ type reading struct {
 
 // NewKeyBook reads the keys of the view's members from the store. It is empty
 // until Refresh.
-func NewKeyBook(store Rings, secrets func(context.Context) ([]statestore.Key, error), view func() *subcluster.View) *KeyBook {
+func NewKeyBook(
+	store Rings,
+	secrets func(context.Context) ([]statestore.Key, error),
+	view func() *subcluster.View,
+) *KeyBook {
 	b := &KeyBook{store: store, secrets: secrets, view: view, turn: make(chan struct{}, 1)}
 	b.last.Store(&reading{})
 	b.rings.Store(&map[creel.SubclusterID]token.Ring{})

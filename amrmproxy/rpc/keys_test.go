@@ -40,18 +40,29 @@ func TestATokenWaitsForItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		store := &illStore{Store: statestore.NewMemory(statestore.NewTwin("test", nil), time.Now)}
-		view := &subcluster.View{Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}}}
+		view := &subcluster.View{
+			Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}},
+		}
 		book := proxyrpc.NewKeyBook(store, secrets, func() *subcluster.View { return view })
 		if err := book.Refresh(ctx); err != nil {
 			t.Fatal(err)
 		}
 		key := token.Key{ID: 7, Secret: []byte("a secret of the ResourceManager")}
-		identifier := token.AMRM{Attempt: creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1}, KeyID: 7}.Append(nil)
+		identifier := token.AMRM{
+			Attempt: creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1},
+			KeyID:   7,
+		}.Append(
+			nil,
+		)
 
 		began := time.Now()
 		_, _, _, err := book.Verify(ctx, identifier)
 		if !errors.Is(err, creel.ErrInvalidToken) || time.Since(began) > 5*time.Second {
-			t.Errorf("a token that nobody issued: %v after %v; want it refused as invalid within seconds", err, time.Since(began))
+			t.Errorf(
+				"a token that nobody issued: %v after %v; want it refused as invalid within seconds",
+				err,
+				time.Since(began),
+			)
 		}
 
 		seal, err := secrets(ctx)
@@ -87,7 +98,9 @@ func TestATokenWaitsForItsKey(t *testing.T) {
 func TestATokenIsNotRefusedForASilentStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &illStore{Store: statestore.NewMemory(statestore.NewTwin("test", nil), time.Now)}
-		view := &subcluster.View{Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}}}
+		view := &subcluster.View{
+			Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}},
+		}
 		book := proxyrpc.NewKeyBook(store, secrets, func() *subcluster.View { return view })
 		store.silent.Store(true)
 		slow, cancel := context.WithCancel(t.Context())
@@ -95,7 +108,12 @@ func TestATokenIsNotRefusedForASilentStore(t *testing.T) {
 		go func() { read <- book.Refresh(slow) }()
 		synctest.Wait()
 
-		identifier := token.AMRM{Attempt: creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1}, KeyID: 7}.Append(nil)
+		identifier := token.AMRM{
+			Attempt: creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1},
+			KeyID:   7,
+		}.Append(
+			nil,
+		)
 		began := time.Now()
 		_, _, _, err := book.Verify(t.Context(), identifier)
 		if !errors.Is(err, creel.ErrUnavailable) || time.Since(began) > 5*time.Second {

@@ -32,9 +32,17 @@ type To struct {
 
 // Masters makes the calls of ApplicationMasterProtocol to a member. *Remote is one.
 type Masters interface {
-	Register(context.Context, To, *yarnpb.RegisterApplicationMasterRequestProto) (*yarnpb.RegisterApplicationMasterResponseProto, error)
+	Register(
+		context.Context,
+		To,
+		*yarnpb.RegisterApplicationMasterRequestProto,
+	) (*yarnpb.RegisterApplicationMasterResponseProto, error)
 	Allocate(context.Context, To, *yarnpb.AllocateRequestProto) (*yarnpb.AllocateResponseProto, error)
-	Finish(context.Context, To, *yarnpb.FinishApplicationMasterRequestProto) (*yarnpb.FinishApplicationMasterResponseProto, error)
+	Finish(
+		context.Context,
+		To,
+		*yarnpb.FinishApplicationMasterRequestProto,
+	) (*yarnpb.FinishApplicationMasterResponseProto, error)
 	// Forget lets go of what is kept for an attempt that is over.
 	Forget(creel.AttemptID)
 }
@@ -143,7 +151,11 @@ func New(cfg Config) (*Proxy, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Proxy{cfg: cfg.withDefaults(), sessions: map[creel.AttemptID]*driver{}, hands: workers.New(func(call func()) { call() })}, nil
+	return &Proxy{
+		cfg:      cfg.withDefaults(),
+		sessions: map[creel.AttemptID]*driver{},
+		hands:    workers.New(func(call func()) { call() }),
+	}, nil
 }
 
 // Run lets sessions live until ctx ends, then stops them where they are: their
@@ -169,8 +181,18 @@ func (p *Proxy) Stats() Stats {
 	n := len(p.sessions)
 	p.mu.Unlock()
 	c := &p.count
-	return Stats{Sessions: n, Allocates: c.allocates.Load(), Errors: c.errors.Load(), Launches: c.launches.Load(), LaunchFailures: c.launchFailures.Load(),
-		Drops: c.drops.Load(), Calls: c.calls.Load(), CallErrors: c.callErrors.Load(), Saves: c.saves.Load(), Busies: c.busies.Load()}
+	return Stats{
+		Sessions:       n,
+		Allocates:      c.allocates.Load(),
+		Errors:         c.errors.Load(),
+		Launches:       c.launches.Load(),
+		LaunchFailures: c.launchFailures.Load(),
+		Drops:          c.drops.Load(),
+		Calls:          c.calls.Load(),
+		CallErrors:     c.callErrors.Load(),
+		Saves:          c.saves.Load(),
+		Busies:         c.busies.Load(),
+	}
 }
 
 // Caller is a master as its token tells.
@@ -203,7 +225,11 @@ func (p *Proxy) deliver(who Caller, l letter) error {
 		return nil
 	default:
 		p.count.busies.Add(1)
-		return &creel.Error{Kind: creel.ErrBusy, What: "too many calls of " + who.Attempt.String() + " are waiting", Try: "try again"}
+		return &creel.Error{
+			Kind: creel.ErrBusy,
+			What: "too many calls of " + who.Attempt.String() + " are waiting",
+			Try:  "try again",
+		}
 	}
 }
 
@@ -213,13 +239,28 @@ func (p *Proxy) session(who Caller) (*driver, error) {
 		return d, nil
 	}
 	if p.base == nil {
-		return nil, &creel.Error{Kind: creel.ErrUnavailable, What: "the proxy is not running", Try: "try again, or another proxy"}
+		return nil, &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: "the proxy is not running",
+			Try:  "try again, or another proxy",
+		}
 	}
 	if len(p.sessions) >= p.cfg.MaxSessions {
-		return nil, &creel.Error{Kind: creel.ErrBusy, What: "the proxy has no room for another attempt", Try: "try again, or raise its limit"}
+		return nil, &creel.Error{
+			Kind: creel.ErrBusy,
+			What: "the proxy has no room for another attempt",
+			Try:  "try again, or raise its limit",
+		}
 	}
-	d := &driver{p: p, attempt: who.Attempt, home: who.Home, box: make(chan letter, p.cfg.Mailbox), gone: make(chan struct{}), calls: map[uint64]func(proto.Message, error){},
-		log: p.cfg.Logger.With("attempt", who.Attempt.String())}
+	d := &driver{
+		p:       p,
+		attempt: who.Attempt,
+		home:    who.Home,
+		box:     make(chan letter, p.cfg.Mailbox),
+		gone:    make(chan struct{}),
+		calls:   map[uint64]func(proto.Message, error){},
+		log:     p.cfg.Logger.With("attempt", who.Attempt.String()),
+	}
 	for a, other := range p.sessions {
 		if a.Application == who.Attempt.Application {
 			d.before = append(d.before, other)

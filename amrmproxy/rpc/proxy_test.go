@@ -58,8 +58,16 @@ func secrets(context.Context) ([]statestore.Key, error) { return secret, nil }
 // found starts a federation; nodes says how many nodes of 8 GB each member has.
 func found(t testing.TB, policy string, nodes ...int) *federation {
 	t.Helper()
-	f := &federation{t: t, rms: map[creel.SubclusterID]*cluster{}, doc: policy,
-		store: statestore.NewMemory(statestore.NewTwin("test", nil), time.Now), client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})}
+	f := &federation{
+		t:   t,
+		rms: map[creel.SubclusterID]*cluster{},
+		doc: policy,
+		store: statestore.NewMemory(
+			statestore.NewTwin("test", nil),
+			time.Now,
+		),
+		client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}),
+	}
 	t.Cleanup(f.end)
 	for i, n := range nodes {
 		id := creel.SubclusterID("sc-" + string(rune('a'+i)))
@@ -67,12 +75,34 @@ func found(t testing.TB, policy string, nodes ...int) *federation {
 		m.MinAllocation, m.MaxAllocation = creel.NewResource(128, 1), creel.NewResource(8192, 8)
 		m.Queues.Root.Children[0].MaxAMPercent = 1
 		m.Queues.Root.Children[0].UserFactor = 10
-		c := &cluster{nodes: n, cfg: rmrpc.Config{Client: "127.0.0.1:0", Scheduler: "127.0.0.1:0", Tracker: "127.0.0.1:0", Admin: "127.0.0.1:0", ClusterID: string(id), Machine: m,
-			Epoch: int64(i+1) * 1000, HeartbeatInterval: 20 * time.Millisecond, Groups: func(user string) []string { return []string{user} }}}
+		c := &cluster{
+			nodes: n,
+			cfg: rmrpc.Config{
+				Client:    "127.0.0.1:0",
+				Scheduler: "127.0.0.1:0",
+				Tracker:   "127.0.0.1:0",
+				Admin:     "127.0.0.1:0",
+				ClusterID: string(id),
+				Machine:   m,
+				Epoch: int64(
+					i+1,
+				) * 1000,
+				HeartbeatInterval: 20 * time.Millisecond,
+				Groups:            func(user string) []string { return []string{user} },
+			},
+		}
 		f.ids = append(f.ids, id)
 		f.rms[id] = c
 		f.startRM(id)
-		farm, err := nmrpc.New(nmrpc.Config{Tracker: c.d.Addresses().Tracker, Nodes: n, First: i * 100, Eager: time.Millisecond, RunTime: time.Hour})
+		farm, err := nmrpc.New(
+			nmrpc.Config{
+				Tracker: c.d.Addresses().Tracker,
+				Nodes:   n,
+				First:   i * 100,
+				Eager:   time.Millisecond,
+				RunTime: time.Hour,
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,11 +141,25 @@ func (f *federation) look(lost ...creel.SubclusterID) {
 			st.State = subcluster.StateLost
 		}
 		a := c.d.Addresses()
-		st.ID, st.Addresses = id, subcluster.Addresses{Client: a.Client, Scheduler: a.Scheduler, Tracker: a.Tracker, Admin: a.Admin}
-		st.Load.Metrics = subcluster.ClusterMetrics{AvailableMB: int64(c.nodes) * 8192, AvailableVirtualCores: int64(c.nodes) * 8, TotalMB: int64(c.nodes) * 8192, TotalVirtualCores: int64(c.nodes) * 8}
+		st.ID, st.Addresses = id, subcluster.Addresses{
+			Client:    a.Client,
+			Scheduler: a.Scheduler,
+			Tracker:   a.Tracker,
+			Admin:     a.Admin,
+		}
+		st.Load.Metrics = subcluster.ClusterMetrics{
+			AvailableMB:           int64(c.nodes) * 8192,
+			AvailableVirtualCores: int64(c.nodes) * 8,
+			TotalMB:               int64(c.nodes) * 8192,
+			TotalVirtualCores:     int64(c.nodes) * 8,
+		}
 		members = append(members, st)
 	}
-	v := subcluster.NewView(time.Now(), members, []subcluster.Policy{{Queue: "root", Version: 1, Document: []byte(f.doc)}})
+	v := subcluster.NewView(
+		time.Now(),
+		members,
+		[]subcluster.Policy{{Queue: "root", Version: 1, Document: []byte(f.doc)}},
+	)
 	f.mu.Lock()
 	f.view = v
 	f.mu.Unlock()
@@ -156,13 +200,32 @@ type proxy struct {
 func (f *federation) proxy() *proxy {
 	f.t.Helper()
 	remote := proxyrpc.NewRemote(f.seen, "", hrpc.ClientConfig{})
-	p, err := proxyrpc.New(proxyrpc.Config{Name: "proxy", Masters: remote, Launcher: remote, Spreads: f.store, Secrets: secrets, View: f.seen,
-		Session:     amrmproxy.Config{TwinBeat: 30 * time.Millisecond, SlowAfter: 300 * time.Millisecond, KeepAlive: time.Second, Retry: 10 * time.Millisecond, RetryMost: 100 * time.Millisecond},
-		SilentAfter: 300 * time.Millisecond})
+	p, err := proxyrpc.New(
+		proxyrpc.Config{
+			Name:     "proxy",
+			Masters:  remote,
+			Launcher: remote,
+			Spreads:  f.store,
+			Secrets:  secrets,
+			View:     f.seen,
+			Session: amrmproxy.Config{
+				TwinBeat:  30 * time.Millisecond,
+				SlowAfter: 300 * time.Millisecond,
+				KeepAlive: time.Second,
+				Retry:     10 * time.Millisecond,
+				RetryMost: 100 * time.Millisecond,
+			},
+			SilentAfter: 300 * time.Millisecond,
+		},
+	)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	server, err := proxyrpc.NewServer(p, proxyrpc.NewKeyBook(f.store, secrets, f.seen), hrpc.Config{DrainTime: time.Second})
+	server, err := proxyrpc.NewServer(
+		p,
+		proxyrpc.NewKeyBook(f.store, secrets, f.seen),
+		hrpc.Config{DrainTime: time.Second},
+	)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -208,15 +271,38 @@ type master struct {
 func (f *federation) submit(home creel.SubclusterID, at *proxy) *master {
 	f.t.Helper()
 	ctx := context.Background()
-	m := &master{f: f, home: home, want: map[int32]int32{}, dirty: map[int32]bool{}, has: map[creel.ContainerID]bool{}, seen: map[creel.ContainerID]bool{}, nodes: map[string]bool{}}
+	m := &master{
+		f:     f,
+		home:  home,
+		want:  map[int32]int32{},
+		dirty: map[int32]bool{},
+		has:   map[creel.ContainerID]bool{},
+		seen:  map[creel.ContainerID]bool{},
+		nodes: map[string]bool{},
+	}
 	c := f.as(home, "ann")
 	id := must(c.GetNewApplication(ctx, &pb.GetNewApplicationRequestProto{})).GetApplicationId()
-	must(c.SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
-		ApplicationId: id, ApplicationName: proto.String("story"), Queue: proto.String("default"), UnmanagedAm: proto.Bool(true), AmContainerSpec: &pb.ContainerLaunchContextProto{},
-		Resource: pb.FromResource(creel.NewResource(256, 1)), KeepContainersAcrossApplicationAttempts: proto.Bool(true)}}))
+	must(
+		c.SubmitApplication(
+			ctx,
+			&pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
+				ApplicationId:   id,
+				ApplicationName: proto.String("story"),
+				Queue:           proto.String("default"),
+				UnmanagedAm:     proto.Bool(true),
+				AmContainerSpec: &pb.ContainerLaunchContextProto{},
+				Resource: pb.FromResource(
+					creel.NewResource(256, 1),
+				),
+				KeepContainersAcrossApplicationAttempts: proto.Bool(true),
+			}},
+		),
+	)
 	m.app = pb.ToApplicationID(id)
 	f.until("the master is launched", func() bool {
-		r := must(c.GetApplicationReport(ctx, &pb.GetApplicationReportRequestProto{ApplicationId: id})).GetApplicationReport()
+		r := must(
+			c.GetApplicationReport(ctx, &pb.GetApplicationReportRequestProto{ApplicationId: id}),
+		).GetApplicationReport()
 		if t := r.GetAmRmToken(); t != nil {
 			m.cred = &hrpc.Credential{Identifier: t.GetIdentifier(), Password: t.GetPassword(), Kind: t.GetKind()}
 		}
@@ -255,7 +341,14 @@ func (m *master) connect(address string) {
 
 func (m *master) register() *pb.RegisterApplicationMasterResponseProto {
 	m.f.t.Helper()
-	r, err := m.am.RegisterApplicationMaster(context.Background(), &pb.RegisterApplicationMasterRequestProto{Host: proto.String("am"), RpcPort: proto.Int32(-1), TrackingUrl: proto.String("")})
+	r, err := m.am.RegisterApplicationMaster(
+		context.Background(),
+		&pb.RegisterApplicationMasterRequestProto{
+			Host:        proto.String("am"),
+			RpcPort:     proto.Int32(-1),
+			TrackingUrl: proto.String(""),
+		},
+	)
 	if err != nil {
 		m.f.t.Fatalf("register: %v", err)
 	}
@@ -270,10 +363,22 @@ func (m *master) ask(p, n int32) { m.want[p], m.dirty[p] = n, true }
 func (m *master) beat() {
 	m.f.t.Helper()
 	for range 200 {
-		a := &pb.AllocateRequestProto{ResponseId: proto.Int32(m.lastID), Release: m.release, Progress: proto.Float32(0.5)}
+		a := &pb.AllocateRequestProto{
+			ResponseId: proto.Int32(m.lastID),
+			Release:    m.release,
+			Progress:   proto.Float32(0.5),
+		}
 		for p, n := range m.want {
 			if m.dirty[p] {
-				a.Ask = append(a.Ask, &pb.ResourceRequestProto{Priority: pb.FromPriority(p), ResourceName: proto.String("*"), NumContainers: proto.Int32(n), Capability: pb.FromResource(creel.NewResource(1024, 1))})
+				a.Ask = append(
+					a.Ask,
+					&pb.ResourceRequestProto{
+						Priority:      pb.FromPriority(p),
+						ResourceName:  proto.String("*"),
+						NumContainers: proto.Int32(n),
+						Capability:    pb.FromResource(creel.NewResource(1024, 1)),
+					},
+				)
 			}
 		}
 		r, err := m.am.Allocate(context.Background(), a)
@@ -349,7 +454,12 @@ func (m *master) at(id creel.SubclusterID) (n int) {
 func (m *master) finish() {
 	m.f.t.Helper()
 	m.f.until("the master is unregistered", func() bool {
-		r, err := m.am.FinishApplicationMaster(context.Background(), &pb.FinishApplicationMasterRequestProto{FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum()})
+		r, err := m.am.FinishApplicationMaster(
+			context.Background(),
+			&pb.FinishApplicationMasterRequestProto{
+				FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
+			},
+		)
 		if err != nil {
 			m.f.t.Fatalf("finish: %v", err)
 		}
@@ -359,7 +469,8 @@ func (m *master) finish() {
 
 // state of the application, or of its twin, in a member.
 func (m *master) state(id creel.SubclusterID) creel.ApplicationState {
-	r, err := m.f.as(id, "ann").GetApplicationReport(context.Background(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(m.app)})
+	r, err := m.f.as(id, "ann").
+		GetApplicationReport(context.Background(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(m.app)})
 	if err != nil {
 		return 0
 	}
@@ -368,7 +479,10 @@ func (m *master) state(id creel.SubclusterID) creel.ApplicationState {
 
 func (m *master) noSpread() {
 	m.f.t.Helper()
-	m.f.until("the spread is gone", func() bool { return len(must(m.f.store.SpreadsOf(context.Background(), m.app))) == 0 })
+	m.f.until(
+		"the spread is gone",
+		func() bool { return len(must(m.f.store.SpreadsOf(context.Background(), m.app))) == 0 },
+	)
 }
 
 func TestAMasterSpreadsOverTwoResourceManagers(t *testing.T) {
@@ -430,7 +544,10 @@ func TestBroadcastGivesNoMoreThanWasAsked(t *testing.T) {
 	f.until("the surplus is gone", func() bool {
 		n := 0
 		for _, id := range f.ids {
-			r := must(f.as(id, "ann").GetApplicationReport(context.Background(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(m.app)}))
+			r := must(
+				f.as(id, "ann").
+					GetApplicationReport(context.Background(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(m.app)}),
+			)
 			n += int(r.GetApplicationReport().GetAppResource_Usage().GetNumUsedContainers())
 		}
 		m.beat()
@@ -497,11 +614,19 @@ func TestAKilledApplicationLeavesNoTwin(t *testing.T) {
 	m := f.submit("sc-a", p)
 	m.register()
 	m.ask(1, 3)
-	m.beatUntil("3 are granted and the twin runs", func() bool { return m.want[1] == 0 && m.state("sc-b") == creel.AppRunning })
+	m.beatUntil(
+		"3 are granted and the twin runs",
+		func() bool { return m.want[1] == 0 && m.state("sc-b") == creel.AppRunning },
+	)
 	// Killed at its home, behind the proxy's back; the master dies with it and says nothing.
 	c := f.as("sc-a", "ann")
 	f.until("it is killed", func() bool {
-		return must(c.ForceKillApplication(context.Background(), &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(m.app)})).GetIsKillCompleted()
+		return must(
+			c.ForceKillApplication(
+				context.Background(),
+				&pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(m.app)},
+			),
+		).GetIsKillCompleted()
 	})
 	f.until("the twin is killed", func() bool { return m.state("sc-b") == creel.AppKilled })
 	m.noSpread()
@@ -548,7 +673,10 @@ func TestASecondThatComesBackAfterTheEndHasNoTwin(t *testing.T) {
 	m.finish()
 	f.startRM("sc-b")
 	f.look()
-	f.until("the twin has ended", func() bool { s := m.state("sc-b"); return s == creel.AppFinished || s == creel.AppKilled })
+	f.until(
+		"the twin has ended",
+		func() bool { s := m.state("sc-b"); return s == creel.AppFinished || s == creel.AppKilled },
+	)
 	m.noSpread()
 }
 
@@ -562,14 +690,31 @@ func TestTheDoorRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 	m.register()
 	var remote *hrpc.RemoteError
-	if _, err := m.am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: proto.Int32(41)}); !errors.As(err, &remote) || remote.Class != yarnrpc.ClassInvalidMasterRequest || !strings.Contains(remote.Message, "expect responseId to be 0 but get 41") {
+	if _, err := m.am.Allocate(
+		ctx,
+		&pb.AllocateRequestProto{ResponseId: proto.Int32(41)},
+	); !errors.As(err, &remote) || remote.Class != yarnrpc.ClassInvalidMasterRequest ||
+		!strings.Contains(remote.Message, "expect responseId to be 0 but get 41") {
 		t.Errorf("a wrong response id: %v", err)
 	}
-	if _, err := m.am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{Host: proto.String("other")}); !errors.As(err, &remote) || remote.Class != yarnrpc.ClassInvalidMasterRequest {
+	if _, err := m.am.RegisterApplicationMaster(
+		ctx,
+		&pb.RegisterApplicationMasterRequestProto{Host: proto.String("other")},
+	); !errors.As(err, &remote) ||
+		remote.Class != yarnrpc.ClassInvalidMasterRequest {
 		t.Errorf("a second registration: %v", err)
 	}
 	// What home refuses is told under home's own class.
-	bad := &pb.AllocateRequestProto{Ask: []*pb.ResourceRequestProto{{Priority: pb.FromPriority(1), ResourceName: proto.String("*"), NumContainers: proto.Int32(1), Capability: pb.FromResource(creel.NewResource(1<<20, 1))}}}
+	bad := &pb.AllocateRequestProto{
+		Ask: []*pb.ResourceRequestProto{
+			{
+				Priority:      pb.FromPriority(1),
+				ResourceName:  proto.String("*"),
+				NumContainers: proto.Int32(1),
+				Capability:    pb.FromResource(creel.NewResource(1<<20, 1)),
+			},
+		},
+	}
 	if _, err := m.am.Allocate(ctx, bad); !errors.As(err, &remote) || remote.Class != yarnrpc.ClassInvalidResource {
 		t.Errorf("a container larger than any node: %v", err)
 	}
@@ -594,7 +739,11 @@ func TestTheDoorRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 	// Distributed scheduling is off: its protocol is unknown, as on such a ResourceManager.
 	distributed := yarnrpc.NewDistributedSchedulingAMProtocolClient(f.client, p.address, hrpc.Login{Credential: m.cred})
-	if _, err := distributed.AllocateForDistributedScheduling(ctx, &pb.DistributedSchedulingAllocateRequestProto{}); !errors.As(err, &remote) || remote.Class != hrpc.ClassNoSuchProtocol {
+	if _, err := distributed.AllocateForDistributedScheduling(
+		ctx,
+		&pb.DistributedSchedulingAllocateRequestProto{},
+	); !errors.As(err, &remote) ||
+		remote.Class != hrpc.ClassNoSuchProtocol {
 		t.Errorf("distributed scheduling: %v", err)
 	}
 	m.finish()
@@ -607,15 +756,23 @@ func TestAStoreThatCannotTellStartsNoSession(t *testing.T) {
 	remote := proxyrpc.NewRemote(f.seen, "", hrpc.ClientConfig{})
 	defer remote.Close()
 	broken := brokenStore{errors.New("redis is away")}
-	p, err := proxyrpc.New(proxyrpc.Config{Masters: remote, Launcher: remote, Spreads: &broken, Secrets: secrets, View: f.seen})
+	p, err := proxyrpc.New(
+		proxyrpc.Config{Masters: remote, Launcher: remote, Spreads: &broken, Secrets: secrets, View: f.seen},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer background(t, "proxy", p.Run)()
 	f.until("it runs", func() bool {
 		answer := make(chan error, 1)
-		p.Call(proxyrpc.Caller{Attempt: creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1}, Home: "sc-a"},
-			amrmproxy.FromAM{Allocate: &pb.AllocateRequestProto{}}, func(_ proto.Message, err error) { answer <- err })
+		p.Call(
+			proxyrpc.Caller{
+				Attempt: creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1},
+				Home:    "sc-a",
+			},
+			amrmproxy.FromAM{Allocate: &pb.AllocateRequestProto{}},
+			func(_ proto.Message, err error) { answer <- err },
+		)
 		err := <-answer
 		return errors.Is(err, creel.ErrUnavailable) && strings.Contains(err.Error(), "redis is away")
 	})
@@ -644,7 +801,11 @@ func BenchmarkAllocate(b *testing.B) {
 		all        []time.Duration
 		p50s, p99s []time.Duration
 	}
-	ways := []*way{{name: "direct", m: f.submit("sc-a", nil)}, {name: "proxy", m: f.submit("sc-a", p)}, {name: "twin", m: f.submit("sc-a", p)}}
+	ways := []*way{
+		{name: "direct", m: f.submit("sc-a", nil)},
+		{name: "proxy", m: f.submit("sc-a", p)},
+		{name: "twin", m: f.submit("sc-a", p)},
+	}
 	for _, w := range ways {
 		w.m.register()
 	}

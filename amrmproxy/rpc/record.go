@@ -34,13 +34,23 @@ func (r *record) load(ctx context.Context) (*amrmproxy.Record, error) {
 	if err != nil {
 		// Running it without its spread would start second twins, or leave
 		// first ones behind: rather let the master try again.
-		return nil, &creel.Error{Kind: creel.ErrUnavailable, What: "the store cannot tell where " + r.attempt.Application.String() + " lives", Why: err.Error(), Try: "try again"}
+		return nil, &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: "the store cannot tell where " + r.attempt.Application.String() + " lives",
+			Why:  err.Error(),
+			Try:  "try again",
+		}
 	}
 	var best *statestore.Spread
 	for i := range spreads {
 		switch c := spreads[i].Attempt.Compare(r.attempt); {
 		case c > 0:
-			return nil, &creel.Error{Kind: creel.ErrAttemptNotFound, What: r.attempt.String() + " is superseded", Why: spreads[i].Attempt.String() + " has registered", Try: "this master should stop"}
+			return nil, &creel.Error{
+				Kind: creel.ErrAttemptNotFound,
+				What: r.attempt.String() + " is superseded",
+				Why:  spreads[i].Attempt.String() + " has registered",
+				Try:  "this master should stop",
+			}
 		case c < 0:
 			r.olders = append(r.olders, spreads[i].Attempt)
 		default:
@@ -115,7 +125,11 @@ func (r *record) save(ctx context.Context, rec *amrmproxy.Record) error {
 		}
 	}
 	if errors.Is(err, creel.ErrConflict) {
-		return &creel.Error{Kind: creel.ErrStale, What: "the spread of " + r.attempt.String() + " is not ours any more", Why: err.Error()}
+		return &creel.Error{
+			Kind: creel.ErrStale,
+			What: "the spread of " + r.attempt.String() + " is not ours any more",
+			Why:  err.Error(),
+		}
 	}
 	if err != nil {
 		r.tried = append(r.tried, sealed)
@@ -138,7 +152,8 @@ func (r *record) caughtUp(ctx context.Context) (bool, error) {
 	}
 	for i := range spreads {
 		s := &spreads[i]
-		if s.Attempt == r.attempt && slices.ContainsFunc(r.tried, func(state []byte) bool { return bytes.Equal(state, s.State) }) {
+		if s.Attempt == r.attempt &&
+			slices.ContainsFunc(r.tried, func(state []byte) bool { return bytes.Equal(state, s.State) }) {
 			r.revision, r.tried = s.Revision, nil
 			return true, nil
 		}

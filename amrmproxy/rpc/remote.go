@@ -45,7 +45,12 @@ type peer struct {
 // said, which ResourceManagers without Kerberos believe. Close it.
 func NewRemote(view func() *subcluster.View, impersonator string, cfg hrpc.ClientConfig) *Remote {
 	cfg.KindOf = yarnrpc.KindOf
-	return &Remote{client: hrpc.NewClient(cfg), view: view, proxy: impersonator, peers: map[creel.AttemptID]map[creel.SubclusterID]*peer{}}
+	return &Remote{
+		client: hrpc.NewClient(cfg),
+		view:   view,
+		proxy:  impersonator,
+		peers:  map[creel.AttemptID]map[creel.SubclusterID]*peer{},
+	}
 }
 
 // Close ends all connections.
@@ -54,7 +59,12 @@ func (r *Remote) Close() error { return r.client.Close() }
 func (r *Remote) addresses(member creel.SubclusterID) (subcluster.Addresses, error) {
 	m, ok := r.view().Member(member)
 	if !ok {
-		return subcluster.Addresses{}, &creel.Error{Kind: creel.ErrUnavailable, What: fmt.Sprintf("subcluster %s is not known", member), Why: "the view has no member of that name", Try: "see `creel subcluster list`"}
+		return subcluster.Addresses{}, &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: fmt.Sprintf("subcluster %s is not known", member),
+			Why:  "the view has no member of that name",
+			Try:  "see `creel subcluster list`",
+		}
 	}
 	return m.Addresses, nil
 }
@@ -81,7 +91,10 @@ func (r *Remote) to(to To) (*peer, error) {
 		p = &peer{addresses: a.Scheduler, token: string(to.Credential.Identifier)}
 		for host := range strings.SplitSeq(a.Scheduler, ",") {
 			login := hrpc.Login{User: to.Attempt.String(), Credential: to.Credential}
-			p.hosts = append(p.hosts, yarnrpc.NewApplicationMasterProtocolClient(r.client, strings.TrimSpace(host), login))
+			p.hosts = append(
+				p.hosts,
+				yarnrpc.NewApplicationMasterProtocolClient(r.client, strings.TrimSpace(host), login),
+			)
 		}
 		of[to.Member] = p
 	}
@@ -127,7 +140,11 @@ func elsewhere(err error) bool {
 }
 
 // Register implements Masters.
-func (r *Remote) Register(ctx context.Context, to To, req *yarnpb.RegisterApplicationMasterRequestProto) (out *yarnpb.RegisterApplicationMasterResponseProto, err error) {
+func (r *Remote) Register(
+	ctx context.Context,
+	to To,
+	req *yarnpb.RegisterApplicationMasterRequestProto,
+) (out *yarnpb.RegisterApplicationMasterResponseProto, err error) {
 	p, err := r.to(to)
 	if err != nil {
 		return nil, err
@@ -140,7 +157,11 @@ func (r *Remote) Register(ctx context.Context, to To, req *yarnpb.RegisterApplic
 }
 
 // Allocate implements Masters.
-func (r *Remote) Allocate(ctx context.Context, to To, req *yarnpb.AllocateRequestProto) (out *yarnpb.AllocateResponseProto, err error) {
+func (r *Remote) Allocate(
+	ctx context.Context,
+	to To,
+	req *yarnpb.AllocateRequestProto,
+) (out *yarnpb.AllocateResponseProto, err error) {
 	p, err := r.to(to)
 	if err != nil {
 		return nil, err
@@ -148,12 +169,19 @@ func (r *Remote) Allocate(ctx context.Context, to To, req *yarnpb.AllocateReques
 	if len(p.hosts) == 1 {
 		return p.hosts[0].Allocate(ctx, req)
 	}
-	err = r.each(p, func(c yarnrpc.ApplicationMasterProtocolClient) (e error) { out, e = c.Allocate(ctx, req); return e })
+	err = r.each(
+		p,
+		func(c yarnrpc.ApplicationMasterProtocolClient) (e error) { out, e = c.Allocate(ctx, req); return e },
+	)
 	return out, err
 }
 
 // Finish implements Masters.
-func (r *Remote) Finish(ctx context.Context, to To, req *yarnpb.FinishApplicationMasterRequestProto) (out *yarnpb.FinishApplicationMasterResponseProto, err error) {
+func (r *Remote) Finish(
+	ctx context.Context,
+	to To,
+	req *yarnpb.FinishApplicationMasterRequestProto,
+) (out *yarnpb.FinishApplicationMasterResponseProto, err error) {
 	p, err := r.to(to)
 	if err != nil {
 		return nil, err
@@ -166,7 +194,11 @@ func (r *Remote) Finish(ctx context.Context, to To, req *yarnpb.FinishApplicatio
 }
 
 // clients calls do with a client of the member as user, host after host.
-func (r *Remote) clients(member creel.SubclusterID, user string, do func(yarnrpc.ApplicationClientProtocolClient) error) error {
+func (r *Remote) clients(
+	member creel.SubclusterID,
+	user string,
+	do func(yarnrpc.ApplicationClientProtocolClient) error,
+) error {
 	a, err := r.addresses(member)
 	if err != nil {
 		return err
@@ -176,7 +208,10 @@ func (r *Remote) clients(member creel.SubclusterID, user string, do func(yarnrpc
 		login.RealUser = r.proxy
 	}
 	for host := range strings.SplitSeq(a.Client, ",") {
-		if err = do(yarnrpc.NewApplicationClientProtocolClient(r.client, strings.TrimSpace(host), login)); err == nil || !elsewhere(err) {
+		if err = do(
+			yarnrpc.NewApplicationClientProtocolClient(r.client, strings.TrimSpace(host), login),
+		); err == nil ||
+			!elsewhere(err) {
 			return err
 		}
 	}
@@ -191,10 +226,18 @@ func (r *Remote) asker() string {
 	return "yarn"
 }
 
-func (r *Remote) report(ctx context.Context, member creel.SubclusterID, user string, app creel.ApplicationID) (*yarnpb.ApplicationReportProto, error) {
+func (r *Remote) report(
+	ctx context.Context,
+	member creel.SubclusterID,
+	user string,
+	app creel.ApplicationID,
+) (*yarnpb.ApplicationReportProto, error) {
 	var out *yarnpb.GetApplicationReportResponseProto
 	err := r.clients(member, user, func(c yarnrpc.ApplicationClientProtocolClient) (e error) {
-		out, e = c.GetApplicationReport(ctx, &yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)})
+		out, e = c.GetApplicationReport(
+			ctx,
+			&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
+		)
 		return e
 	})
 	return out.GetApplicationReport(), err
@@ -214,7 +257,12 @@ func (r *Remote) Over(ctx context.Context, home creel.SubclusterID, app creel.Ap
 
 // owner finds who owns the application: the ResourceManager gives the token of
 // an unmanaged master to that very user only.
-func (r *Remote) owner(ctx context.Context, home creel.SubclusterID, app creel.ApplicationID, known string) (string, error) {
+func (r *Remote) owner(
+	ctx context.Context,
+	home creel.SubclusterID,
+	app creel.ApplicationID,
+	known string,
+) (string, error) {
 	if known != "" {
 		return known, nil
 	}
@@ -239,7 +287,10 @@ func (r *Remote) Launch(ctx context.Context, l amrmproxy.Launch) (amrmproxy.Laun
 	}
 	out.User = user
 	err = r.clients(l.Member, user, func(c yarnrpc.ApplicationClientProtocolClient) error {
-		_, e := c.SubmitApplication(ctx, &yarnpb.SubmitApplicationRequestProto{ApplicationSubmissionContext: twinContext(l)})
+		_, e := c.SubmitApplication(
+			ctx,
+			&yarnpb.SubmitApplicationRequestProto{ApplicationSubmissionContext: twinContext(l)},
+		)
 		return e
 	})
 	if err != nil {
@@ -257,13 +308,28 @@ func (r *Remote) Launch(ctx context.Context, l amrmproxy.Launch) (amrmproxy.Laun
 		}
 		switch state := creel.ApplicationState(report.GetYarnApplicationState()); {
 		case state.Ended():
-			return out, &creel.Error{Kind: creel.ErrConflict, What: fmt.Sprintf("the twin in %s is %s", l.Member, state), Why: report.GetDiagnostics(), Try: "a ResourceManager takes an application id once"}
+			return out, &creel.Error{
+				Kind: creel.ErrConflict,
+				What: fmt.Sprintf("the twin in %s is %s", l.Member, state),
+				Why:  report.GetDiagnostics(),
+				Try:  "a ResourceManager takes an application id once",
+			}
 		case state == creel.AppRunning:
-			return out, &creel.Error{Kind: creel.ErrConflict, What: fmt.Sprintf("the twin in %s has registered before", l.Member), Why: "its token is told only before that, and is lost", Try: "kill it there"}
+			return out, &creel.Error{
+				Kind: creel.ErrConflict,
+				What: fmt.Sprintf("the twin in %s has registered before", l.Member),
+				Why:  "its token is told only before that, and is lost",
+				Try:  "kill it there",
+			}
 		}
 		select {
 		case <-ctx.Done():
-			return out, &creel.Error{Kind: creel.ErrUnavailable, What: fmt.Sprintf("the twin in %s was not launched in time", l.Member), Why: ctx.Err().Error(), Try: "is its queue full?"}
+			return out, &creel.Error{
+				Kind: creel.ErrUnavailable,
+				What: fmt.Sprintf("the twin in %s was not launched in time", l.Member),
+				Why:  ctx.Err().Error(),
+				Try:  "is its queue full?",
+			}
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, 200*time.Millisecond)
@@ -295,7 +361,13 @@ func (r *Remote) Drop(ctx context.Context, d amrmproxy.Drop) error {
 	for {
 		var out *yarnpb.KillApplicationResponseProto
 		err = r.clients(d.Member, user, func(c yarnrpc.ApplicationClientProtocolClient) (e error) {
-			out, e = c.ForceKillApplication(ctx, &yarnpb.KillApplicationRequestProto{ApplicationId: yarnpb.FromApplicationID(d.Application), Diagnostics: proto.String("its master has ended")})
+			out, e = c.ForceKillApplication(
+				ctx,
+				&yarnpb.KillApplicationRequestProto{
+					ApplicationId: yarnpb.FromApplicationID(d.Application),
+					Diagnostics:   proto.String("its master has ended"),
+				},
+			)
 			return e
 		})
 		if errors.Is(err, creel.ErrApplicationNotFound) {

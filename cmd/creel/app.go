@@ -74,8 +74,14 @@ var appColumns = []column[appDoc]{
 }
 
 func appCommand() *cobra.Command {
-	c := &cobra.Command{Use: "app", Aliases: []string{"application"}, Short: "list, submit, watch and explain applications", GroupID: "daily", Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c := &cobra.Command{
+		Use:     "app",
+		Aliases: []string{"application"},
+		Short:   "list, submit, watch and explain applications",
+		GroupID: "daily",
+		Args:    noArguments,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
 	c.AddCommand(appList(), appStatus(), appSubmit(), appKill(), appWait(), appWhy())
 	return c
 }
@@ -182,7 +188,10 @@ func appSubmit() *cobra.Command {
 	var name, queue, file, kind string
 	var memory, vcores int64
 	var env []string
-	c := &cobra.Command{Use: "submit [-- COMMAND...]", Short: "submit a command as an application's master, or a submission document"}
+	c := &cobra.Command{
+		Use:   "submit [-- COMMAND...]",
+		Short: "submit a command as an application's master, or a submission document",
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx := c.Context()
 		var doc map[string]any
@@ -206,15 +215,29 @@ func appSubmit() *cobra.Command {
 				}
 				entries = append(entries, map[string]string{"key": k, "value": v})
 			}
-			doc = map[string]any{"application-name": name, "queue": queue, "application-type": kind,
-				"resource":          map[string]int64{"memory": memory, "vCores": vcores},
-				"am-container-spec": map[string]any{"commands": map[string]string{"command": strings.Join(args, " ")}, "environment": map[string]any{"entry": entries}}}
+			doc = map[string]any{
+				"application-name": name,
+				"queue":            queue,
+				"application-type": kind,
+				"resource":         map[string]int64{"memory": memory, "vCores": vcores},
+				"am-container-spec": map[string]any{
+					"commands":    map[string]string{"command": strings.Join(args, " ")},
+					"environment": map[string]any{"entry": entries},
+				},
+			}
 		}
 		if doc["application-id"] == nil || doc["application-id"] == "" {
 			var fresh struct {
 				ID string `json:"application-id"`
 			}
-			if _, err := f.call(ctx, http.MethodPost, "/ws/v1/cluster/apps/new-application", nil, nil, &fresh); err != nil {
+			if _, err := f.call(
+				ctx,
+				http.MethodPost,
+				"/ws/v1/cluster/apps/new-application",
+				nil,
+				nil,
+				&fresh,
+			); err != nil {
 				return err
 			}
 			doc["application-id"] = fresh.ID
@@ -251,7 +274,14 @@ func appKill() *cobra.Command {
 			var answer struct {
 				State string `json:"state"`
 			}
-			if _, err := f.call(c.Context(), http.MethodPut, "/ws/v1/cluster/apps/"+id.String()+"/state", nil, map[string]string{"state": "KILLED"}, &answer); err != nil {
+			if _, err := f.call(
+				c.Context(),
+				http.MethodPut,
+				"/ws/v1/cluster/apps/"+id.String()+"/state",
+				nil,
+				map[string]string{"state": "KILLED"},
+				&answer,
+			); err != nil {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s %s\n", id, answer.State)
@@ -266,7 +296,11 @@ func appWait() *cobra.Command {
 	var f clientFlags
 	var condition string
 	var timeout time.Duration
-	c := &cobra.Command{Use: "wait ID", Short: "wait until an application reaches a state", Args: exactly(1, "one application id")}
+	c := &cobra.Command{
+		Use:   "wait ID",
+		Short: "wait until an application reaches a state",
+		Args:  exactly(1, "one application id"),
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		id, err := appArgument(args[0])
 		if err != nil {
@@ -282,7 +316,10 @@ func appWait() *cobra.Command {
 		for {
 			a, err := f.app(ctx, id)
 			if ctx.Err() != nil {
-				return &coded{exitUnreachable, fmt.Errorf("%s is not %s after %v; it was %s", id, state, timeout, a.State)}
+				return &coded{
+					exitUnreachable,
+					fmt.Errorf("%s is not %s after %v; it was %s", id, state, timeout, a.State),
+				}
 			}
 			if err != nil && exitCode(err) != exitUnreachable {
 				return err
@@ -292,11 +329,23 @@ func appWait() *cobra.Command {
 				switch {
 				case err != nil:
 					return err
-				case now == state, !state.Ended() && !now.Ended() && now > state, now == creel.AppFinished && !state.Ended():
+				case now == state,
+					!state.Ended() && !now.Ended() && now > state,
+					now == creel.AppFinished && !state.Ended():
 					fmt.Fprintf(c.OutOrStdout(), "%s %s %s\n", id, a.State, a.FinalStatus)
 					return nil
 				case now.Ended():
-					return &coded{exitWaitFailed, fmt.Errorf("%s ended %s (%s), not %s: %s", id, a.State, a.FinalStatus, state, strings.TrimSpace(a.Diagnostics))}
+					return &coded{
+						exitWaitFailed,
+						fmt.Errorf(
+							"%s ended %s (%s), not %s: %s",
+							id,
+							a.State,
+							a.FinalStatus,
+							state,
+							strings.TrimSpace(a.Diagnostics),
+						),
+					}
 				}
 			}
 			select {

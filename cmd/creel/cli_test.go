@@ -76,8 +76,22 @@ func small(t *testing.T) *federation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fed, err := newFederation(t.Context(), federationConfig{subclusters: 2, nodes: 3, routers: 2, nodeSize: creel.NewResource(4096, 4), nodeBeat: 100 * time.Millisecond,
-		eager: 10 * time.Millisecond, dir: dir, store: statestore.NewMemory(statestore.NewTwin("test", validPolicy), time.Now), settings: conf, lease: 10 * time.Second, log: slog.New(slog.DiscardHandler)})
+	fed, err := newFederation(
+		t.Context(),
+		federationConfig{
+			subclusters: 2,
+			nodes:       3,
+			routers:     2,
+			nodeSize:    creel.NewResource(4096, 4),
+			nodeBeat:    100 * time.Millisecond,
+			eager:       10 * time.Millisecond,
+			dir:         dir,
+			store:       statestore.NewMemory(statestore.NewTwin("test", validPolicy), time.Now),
+			settings:    conf,
+			lease:       10 * time.Second,
+			log:         slog.New(slog.DiscardHandler),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +111,24 @@ func TestWhatPeopleTypeEveryDay(t *testing.T) {
 	}
 	s.shows(exitOK, "queue list", "prod", "research", "default")
 
-	id := strings.TrimSpace(s.run(exitOK, "app", "submit", "--queue", "prod", "--name", "mine", "--env", "CREEL_SIM_MS=600000", "-o", "name", "--", "sleep", "600"))
+	id := strings.TrimSpace(
+		s.run(
+			exitOK,
+			"app",
+			"submit",
+			"--queue",
+			"prod",
+			"--name",
+			"mine",
+			"--env",
+			"CREEL_SIM_MS=600000",
+			"-o",
+			"name",
+			"--",
+			"sleep",
+			"600",
+		),
+	)
 	if _, err := creel.ParseApplicationID(id); err != nil {
 		t.Fatalf("submit -o name prints %q: %v", id, err)
 	}
@@ -106,7 +137,15 @@ func TestWhatPeopleTypeEveryDay(t *testing.T) {
 	s.shows(exitOK, "app list --queue research", "ID")
 	s.shows(exitOK, "app why "+id, "sc-")
 	var doc map[string]any
-	if out := s.run(exitOK, "app", "status", id, "-o", "json"); json.Unmarshal([]byte(out), &doc) != nil || len(doc) == 0 {
+	if out := s.run(
+		exitOK,
+		"app",
+		"status",
+		id,
+		"-o",
+		"json",
+	); json.Unmarshal([]byte(out), &doc) != nil ||
+		len(doc) == 0 {
 		t.Errorf("-o json prints no JSON:\n%s", out)
 	}
 	s.shows(exitOK, "app status "+id+" -o yaml", "mine")
@@ -145,7 +184,19 @@ func TestUpForScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	up := exec.Command(program, "up", "--any-port", "--nodes", "2", "--subclusters", "2", "--data", filepath.Join(dir, "data"), "--ready-file", ready)
+	up := exec.Command(
+		program,
+		"up",
+		"--any-port",
+		"--nodes",
+		"2",
+		"--subclusters",
+		"2",
+		"--data",
+		filepath.Join(dir, "data"),
+		"--ready-file",
+		ready,
+	)
 	up.Env = append(os.Environ(), "CREEL_TEST_AS_CREEL=1", "HADOOP_CONF_DIR=")
 	var out bytes.Buffer
 	up.Stdout, up.Stderr = &out, &out

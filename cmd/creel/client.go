@@ -48,7 +48,12 @@ func (f *clientFlags) register(c *cobra.Command) {
 
 // call makes one request and reads the JSON answer into out, if not nil. The
 // head of the answer tells whether a member was missing.
-func (f *clientFlags) call(ctx context.Context, method, path string, query url.Values, in, out any) (http.Header, error) {
+func (f *clientFlags) call(
+	ctx context.Context,
+	method, path string,
+	query url.Values,
+	in, out any,
+) (http.Header, error) {
 	if err := f.printer.check(); err != nil {
 		return nil, err
 	}
@@ -82,7 +87,14 @@ func (f *clientFlags) call(ctx context.Context, method, path string, query url.V
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, &coded{exitUnreachable, fmt.Errorf("%s cannot be reached: %w; start one with `creel up`, or name another with --server", f.server, errors.Unwrap(err))}
+		return nil, &coded{
+			exitUnreachable,
+			fmt.Errorf(
+				"%s cannot be reached: %w; start one with `creel up`, or name another with --server",
+				f.server,
+				errors.Unwrap(err),
+			),
+		}
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 512<<20))

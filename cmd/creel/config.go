@@ -19,7 +19,8 @@ type confFlags struct {
 }
 
 func (f *confFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.dir, "conf", os.Getenv("HADOOP_CONF_DIR"), "Hadoop configuration `DIR` (default $HADOOP_CONF_DIR)")
+	c.Flags().
+		StringVar(&f.dir, "conf", os.Getenv("HADOOP_CONF_DIR"), "Hadoop configuration `DIR` (default $HADOOP_CONF_DIR)")
 	c.Flags().StringArrayVarP(&f.defines, "define", "D", nil, "set `KEY=VALUE`, over the files; may be repeated")
 }
 
@@ -63,7 +64,10 @@ func configPrint() *cobra.Command {
 
 func configExplain() *cobra.Command {
 	var f confFlags
-	c := &cobra.Command{Use: "explain KEY", Short: "say what a setting means, its default and its value", Args: exactly(1, "one KEY"),
+	c := &cobra.Command{
+		Use:   "explain KEY",
+		Short: "say what a setting means, its default and its value",
+		Args:  exactly(1, "one KEY"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := f.load()
 			if err != nil {
@@ -73,14 +77,18 @@ func configExplain() *cobra.Command {
 				return &coded{exitNotFound, err}
 			}
 			return nil
-		}}
+		},
+	}
 	f.register(c)
 	return c
 }
 
 func configCheck() *cobra.Command {
 	var f confFlags
-	c := &cobra.Command{Use: "check", Short: "check a configuration directory and tell what creel takes from it", Args: noArguments,
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "check a configuration directory and tell what creel takes from it",
+		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := f.load()
 			if err != nil {
@@ -89,7 +97,8 @@ func configCheck() *cobra.Command {
 			report := s.Check()
 			_, err = report.WriteTo(c.OutOrStdout())
 			return err
-		}}
+		},
+	}
 	f.register(c)
 	return c
 }

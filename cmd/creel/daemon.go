@@ -45,9 +45,11 @@ type daemonFlags struct {
 
 func (f *daemonFlags) register(c *cobra.Command) {
 	f.confFlags.register(c)
-	c.Flags().BoolVar(&f.hugePages, "huge-pages", false, "ask the kernel for huge pages for the heap: an eighth more decisions a second in a large cluster")
+	c.Flags().
+		BoolVar(&f.hugePages, "huge-pages", false, "ask the kernel for huge pages for the heap: an eighth more decisions a second in a large cluster")
 	c.Flags().StringVar(&f.readyFile, "ready-file", "", "write `FILE` once serving")
-	c.Flags().DurationVar(&f.drainTimeout, "drain-timeout", 10*time.Second, "time to finish what is in flight after the first signal")
+	c.Flags().
+		DurationVar(&f.drainTimeout, "drain-timeout", 10*time.Second, "time to finish what is in flight after the first signal")
 }
 
 // part is a piece of a daemon that runs until its context ends. Parts stop in
@@ -164,7 +166,11 @@ func writeReady(path string, content any) error {
 
 // daemonCommand makes the command of one daemon: build assembles it from its
 // settings, serve runs it.
-func daemonCommand(use, short string, f *daemonFlags, build func(ctx context.Context, s *settings.Settings, f *daemonFlags) (*daemon, error)) *cobra.Command {
+func daemonCommand(
+	use, short string,
+	f *daemonFlags,
+	build func(ctx context.Context, s *settings.Settings, f *daemonFlags) (*daemon, error),
+) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, GroupID: "daemon", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			setUpLogs()

@@ -12,7 +12,9 @@ import (
 
 func TestProfilesOnLoopbackOnly(t *testing.T) {
 	door := func(address string) (*daemon, error) {
-		s, err := settings.Load(settings.Sources{ConfDir: t.TempDir(), Defines: []string{"creel.debug.address=" + address}})
+		s, err := settings.Load(
+			settings.Sources{ConfDir: t.TempDir(), Defines: []string{"creel.debug.address=" + address}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,12 +87,17 @@ type subclusterSummary struct {
 
 func demoCommand() *cobra.Command {
 	var f demoFlags
-	c := &cobra.Command{Use: "demo", Short: "the whole federation on this machine, a real day of work, a verdict at the end", GroupID: "try", Args: noArguments,
+	c := &cobra.Command{
+		Use:     "demo",
+		Short:   "the whole federation on this machine, a real day of work, a verdict at the end",
+		GroupID: "try",
+		Args:    noArguments,
 		Long: `Starts three subclusters with simulated nodes, two routers and a proxy for each
 subcluster on loopback, submits a part of a recorded day over REST as a user
 would, and ends with a table and a verdict. Exit code 0 means that each
 application reached its final state exactly once and no invariant was broken.`,
-		RunE: func(c *cobra.Command, _ []string) error { return runDemo(c.Context(), &f, c.OutOrStdout()) }}
+		RunE: func(c *cobra.Command, _ []string) error { return runDemo(c.Context(), &f, c.OutOrStdout()) },
+	}
 	fl := c.Flags()
 	fl.StringVar(&f.trace, "trace", traces.FB2009, "recorded day: a built-in `NAME` or a file with SWIM's columns")
 	fl.StringVar(&f.hours, "hours", "9-17", "part of the day, `FROM-TO`")
@@ -134,10 +139,23 @@ func (f *demoFlags) plan() ([]workload.Job, *workload.Durations, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p := workload.Plan{From: time.Duration(a * float64(time.Hour)), To: time.Duration(b * float64(time.Hour)), Speed: f.speed, Machines: f.subclusters * f.nodes,
-		BlockSize: 64 << 20, MaxTasks: 4000, Users: 12, Seed: f.seed, Floor: 5 * time.Millisecond,
+	p := workload.Plan{
+		From:      time.Duration(a * float64(time.Hour)),
+		To:        time.Duration(b * float64(time.Hour)),
+		Speed:     f.speed,
+		Machines:  f.subclusters * f.nodes,
+		BlockSize: 64 << 20,
+		MaxTasks:  4000,
+		Users:     12,
+		Seed:      f.seed,
+		Floor:     5 * time.Millisecond,
 		// Skewed against the guarantees (prod 50, research 30, default 20) on purpose.
-		Queues: []workload.Share{{Queue: "root.research", Weight: 55}, {Queue: "root.prod", Weight: 25}, {Queue: "root.default", Weight: 20}}}
+		Queues: []workload.Share{
+			{Queue: "root.research", Weight: 55},
+			{Queue: "root.prod", Weight: 25},
+			{Queue: "root.default", Weight: 20},
+		},
+	}
 	jobs, err := p.Jobs(day)
 	if err != nil {
 		return nil, nil, usage(err)
@@ -175,7 +193,16 @@ func runDemo(ctx context.Context, f *demoFlags, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	s, err := embeddedSettings(dir, "", append([]string{"yarn.resourcemanager.max-completed-applications=1000000", "yarn.resourcemanager.am.max-attempts=4"}, f.defines...))
+	s, err := embeddedSettings(
+		dir,
+		"",
+		append(
+			[]string{
+				"yarn.resourcemanager.max-completed-applications=1000000",
+				"yarn.resourcemanager.am.max-attempts=4",
+			},
+			f.defines...),
+	)
 	if err != nil {
 		return err
 	}
@@ -187,8 +214,23 @@ func runDemo(ctx context.Context, f *demoFlags, out io.Writer) error {
 
 	run := newReplay(jobs, durations, f.subclusters)
 	began := time.Now()
-	fed, err := newFederation(ctx, federationConfig{subclusters: f.subclusters, nodes: f.nodes, routers: 2, nodeSize: creel.NewResource(8192, 8),
-		nodeBeat: 500 * time.Millisecond, eager: 20 * time.Millisecond, onStart: run.onStart, dir: dir, store: store, settings: s, lease: 3 * time.Second, log: log})
+	fed, err := newFederation(
+		ctx,
+		federationConfig{
+			subclusters: f.subclusters,
+			nodes:       f.nodes,
+			routers:     2,
+			nodeSize:    creel.NewResource(8192, 8),
+			nodeBeat:    500 * time.Millisecond,
+			eager:       20 * time.Millisecond,
+			onStart:     run.onStart,
+			dir:         dir,
+			store:       store,
+			settings:    s,
+			lease:       3 * time.Second,
+			log:         log,
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -197,13 +239,28 @@ func runDemo(ctx context.Context, f *demoFlags, out io.Writer) error {
 	if err := skew(ctx, store, f.subclusters); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%d subclusters of %d simulated nodes, %d routers, up in %v\n", f.subclusters, f.nodes, len(fed.routers), time.Since(began).Round(time.Millisecond))
+	fmt.Fprintf(
+		out,
+		"%d subclusters of %d simulated nodes, %d routers, up in %v\n",
+		f.subclusters,
+		f.nodes,
+		len(fed.routers),
+		time.Since(began).Round(time.Millisecond),
+	)
 	fmt.Fprintf(out, "dashboard http://%s/\n", fed.routers[0].parts.entry.Addresses["web"])
 	tasks := 0
 	for _, j := range jobs {
 		tasks += j.Tasks()
 	}
-	fmt.Fprintf(out, "%s hours %s at %.0f times its speed: %d applications, %d tasks\n\n", f.trace, f.hours, f.speed, len(jobs), tasks)
+	fmt.Fprintf(
+		out,
+		"%s hours %s at %.0f times its speed: %d applications, %d tasks\n\n",
+		f.trace,
+		f.hours,
+		f.speed,
+		len(jobs),
+		tasks,
+	)
 
 	sum, err := run.play(ctx, fed, f.faults, out)
 	if err != nil {
@@ -245,7 +302,12 @@ func skew(ctx context.Context, store statestore.Policies, subclusters int) error
 	if err != nil {
 		return err
 	}
-	w := statestore.PolicyWrite{Queue: "root.research", Document: doc, Author: "creel demo", Comment: "skewed on purpose"}
+	w := statestore.PolicyWrite{
+		Queue:    "root.research",
+		Document: doc,
+		Author:   "creel demo",
+		Comment:  "skewed on purpose",
+	}
 	if len(history) > 0 {
 		w.Expect = history[0].Version
 	}
@@ -260,14 +322,28 @@ func (s *summary) print(w io.Writer) bool {
 		fmt.Fprintf(w, "%-12s %13d %13d %7d\n", sub.ID, sub.Applications, sub.Containers, sub.Nodes)
 	}
 	a := &s.Applications
-	fmt.Fprintf(w, "\napplications  %d submitted, %d finished, %d failed, %d lost, %d doubled\n", a.Submitted, a.Finished, a.Failed, a.Lost, a.Doubled)
+	fmt.Fprintf(
+		w,
+		"\napplications  %d submitted, %d finished, %d failed, %d lost, %d doubled\n",
+		a.Submitted,
+		a.Finished,
+		a.Failed,
+		a.Lost,
+		a.Doubled,
+	)
 	fmt.Fprintf(w, "containers    %d granted, %.0f a second\n", s.Containers.Granted, s.Containers.PerSecond)
 	fmt.Fprintf(w, "ask to grant  p50 %.1f ms, p99 %.1f ms, max %.0f ms\n", s.GrantMS.P50, s.GrantMS.P99, s.GrantMS.Max)
 	fmt.Fprintf(w, "submission    p50 %.1f ms, p99 %.1f ms\n", s.SubmitMS.P50, s.SubmitMS.P99)
-	fmt.Fprintf(w, "entitlement   queues were short of their federation-wide guarantee by %.1f%% on average, %.1f%% at p99\n", 100*s.EntitlementError.Mean, 100*s.EntitlementError.P99)
+	fmt.Fprintf(
+		w,
+		"entitlement   queues were short of their federation-wide guarantee by %.1f%% on average, %.1f%% at p99\n",
+		100*s.EntitlementError.Mean,
+		100*s.EntitlementError.P99,
+	)
 	fmt.Fprintf(w, "invariants    %d checked, %d broken\n", s.Invariants.Checked, s.Invariants.Broken)
 	fmt.Fprintf(w, "wall          %.1f s\n\n", s.WallS)
-	good := a.Submitted > 0 && a.Finished+a.Failed == a.Submitted && a.Lost == 0 && a.Doubled == 0 && s.Invariants.Broken == 0
+	good := a.Submitted > 0 && a.Finished+a.Failed == a.Submitted && a.Lost == 0 && a.Doubled == 0 &&
+		s.Invariants.Broken == 0
 	if good {
 		fmt.Fprintln(w, "verdict: good. Each application reached its end exactly once; no invariant was broken.")
 	} else {

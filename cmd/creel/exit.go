@@ -45,15 +45,22 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &c):
 		return c.code
-	case errors.Is(err, creel.ErrApplicationNotFound), errors.Is(err, creel.ErrAttemptNotFound), errors.Is(err, creel.ErrContainerNotFound),
-		errors.Is(err, creel.ErrNodeNotFound), errors.Is(err, creel.ErrQueueNotFound):
+	case errors.Is(err, creel.ErrApplicationNotFound),
+		errors.Is(err, creel.ErrAttemptNotFound),
+		errors.Is(err, creel.ErrContainerNotFound),
+		errors.Is(err, creel.ErrNodeNotFound),
+		errors.Is(err, creel.ErrQueueNotFound):
 		return exitNotFound
 	case errors.Is(err, creel.ErrNotPermitted), errors.Is(err, creel.ErrInvalidToken):
 		return exitNotPermitted
 	case errors.Is(err, creel.ErrConflict), errors.Is(err, creel.ErrStale):
 		return exitConflict
-	case errors.Is(err, creel.ErrUnavailable), errors.Is(err, creel.ErrBusy), errors.Is(err, creel.ErrStandby), errors.Is(err, creel.ErrNoSubcluster),
-		errors.Is(err, context.DeadlineExceeded), errors.As(err, &n):
+	case errors.Is(err, creel.ErrUnavailable),
+		errors.Is(err, creel.ErrBusy),
+		errors.Is(err, creel.ErrStandby),
+		errors.Is(err, creel.ErrNoSubcluster),
+		errors.Is(err, context.DeadlineExceeded),
+		errors.As(err, &n):
 		return exitUnreachable
 	}
 	return exitGeneral

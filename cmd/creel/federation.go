@@ -120,7 +120,9 @@ func (f *federation) startAll() error {
 			if err != nil {
 				return nil, nil, nil, err
 			}
-			p.name, p.address, p.web, p.poll, p.log = "proxy-"+string(id), proxyAt, "127.0.0.1:0", 250*time.Millisecond, c.log
+			p.name, p.address, p.web, p.poll, p.log = "proxy-"+string(
+				id,
+			), proxyAt, "127.0.0.1:0", 250*time.Millisecond, c.log
 			p.rpc.DrainTime = time.Second
 			made, err := newProxy(p, c.store)
 			if err != nil {
@@ -142,7 +144,9 @@ func (f *federation) startAll() error {
 		conf.Epoch = int64(i+1) * 1000 // keeps container ids of the subclusters apart
 		conf.Client, conf.Scheduler, conf.Tracker, conf.Admin = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 		conf.HeartbeatInterval = c.nodeBeat
-		conf.Proxies = map[string]rmrpc.ProxyRule{"creel": {Hosts: []string{"*"}, Users: []string{"*"}, Groups: []string{"*"}}}
+		conf.Proxies = map[string]rmrpc.ProxyRule{
+			"creel": {Hosts: []string{"*"}, Users: []string{"*"}, Groups: []string{"*"}},
+		}
 		conf.Logger = c.log
 		conf.RPC.DrainTime = time.Second
 		if c.dir != "" {
@@ -170,8 +174,19 @@ func (f *federation) startAll() error {
 		f.rms = append(f.rms, rm)
 
 		if c.nodes > 0 {
-			farm, err := nmrpc.New(nmrpc.Config{Tracker: conf.Tracker, Nodes: c.nodes, First: i * c.nodes, Total: c.nodeSize, RunTime: 10 * time.Millisecond,
-				OnStart: c.onStart, Eager: c.eager, Seed: uint64(i + 1), Logger: c.log})
+			farm, err := nmrpc.New(
+				nmrpc.Config{
+					Tracker: conf.Tracker,
+					Nodes:   c.nodes,
+					First:   i * c.nodes,
+					Total:   c.nodeSize,
+					RunTime: 10 * time.Millisecond,
+					OnStart: c.onStart,
+					Eager:   c.eager,
+					Seed:    uint64(i + 1),
+					Logger:  c.log,
+				},
+			)
 			if err != nil {
 				return fmt.Errorf("nodes of %s: %w", id, err)
 			}

@@ -33,7 +33,10 @@ type health struct {
 
 func newHealth() *health {
 	h := &health{registry: prometheus.NewRegistry()}
-	h.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	h.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
 	return h
 }
 
@@ -88,7 +91,12 @@ func webServer(address string, handler http.Handler) (bound string, run func(ctx
 	if err != nil {
 		return "", nil, fmt.Errorf("web port: %w", err)
 	}
-	server := &http.Server{Handler: identify(handler), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	server := &http.Server{
+		Handler:           identify(handler),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+	}
 	return l.Addr().String(), func(ctx context.Context) error {
 		stopped := context.AfterFunc(ctx, func() {
 			drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)

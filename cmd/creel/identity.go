@@ -34,7 +34,11 @@ func identify(next http.Handler) http.Handler {
 			name = cookie
 		}
 		if strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) || len(name) > 256 {
-			http.Error(w, "user.name is no user's name: it is longer than 256 bytes or has control characters", http.StatusBadRequest)
+			http.Error(
+				w,
+				"user.name is no user's name: it is longer than 256 bytes or has control characters",
+				http.StatusBadRequest,
+			)
 			return
 		}
 		switch {
@@ -67,8 +71,21 @@ type setCookie struct {
 
 func newCookie(name string, now time.Time) *setCookie {
 	expires := now.Add(cookieAge)
-	value := "u=" + url.QueryEscape(name) + "&p=" + url.QueryEscape(name) + "&t=simple&e=" + strconv.FormatInt(expires.UnixMilli(), 10)
-	return &setCookie{name: name, second: now.Unix(), header: []string{cookieName + `="` + value + `"; Path=/; HttpOnly; Expires=` + expires.UTC().Format(http.TimeFormat)}}
+	value := "u=" + url.QueryEscape(
+		name,
+	) + "&p=" + url.QueryEscape(
+		name,
+	) + "&t=simple&e=" + strconv.FormatInt(
+		expires.UnixMilli(),
+		10,
+	)
+	return &setCookie{
+		name:   name,
+		second: now.Unix(),
+		header: []string{
+			cookieName + `="` + value + `"; Path=/; HttpOnly; Expires=` + expires.UTC().Format(http.TimeFormat),
+		},
+	}
 }
 
 // cookieUser is the user of a cookie that has not expired, "" for none.

@@ -44,7 +44,13 @@ func (n *nodeDoc) UnmarshalJSON(b []byte) error {
 func (n nodeDoc) MarshalJSON() ([]byte, error) { return n.raw, nil }
 
 func daily(use, short string, children ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, GroupID: "daily", Args: noArguments, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c := &cobra.Command{
+		Use:     use,
+		Short:   short,
+		GroupID: "daily",
+		Args:    noArguments,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
 	c.AddCommand(children...)
 	return c
 }
@@ -128,8 +134,17 @@ func flatten(path string, q map[string]any, out []queueDoc) []queueDoc {
 	} else {
 		path += "." + name
 	}
-	d := queueDoc{Path: path, Capacity: num("absoluteCapacity", "capacity"), MaxCapacity: num("absoluteMaxCapacity", "maxCapacity"),
-		Used: num("absoluteUsedCapacity", "usedCapacity"), Apps: num("numApplications", "numActiveApps"), Containers: num("numContainers", "allocatedContainers")}
+	d := queueDoc{
+		Path:        path,
+		Capacity:    num("absoluteCapacity", "capacity"),
+		MaxCapacity: num("absoluteMaxCapacity", "maxCapacity"),
+		Used: num(
+			"absoluteUsedCapacity",
+			"usedCapacity",
+		),
+		Apps:       num("numApplications", "numActiveApps"),
+		Containers: num("numContainers", "allocatedContainers"),
+	}
 	d.State, _ = q["state"].(string)
 	if used, ok := q["resourcesUsed"].(map[string]any); ok {
 		d.UsedMB, _ = used["memory"].(float64)

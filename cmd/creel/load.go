@@ -39,12 +39,18 @@ func (f *loadFlags) register(c *cobra.Command, inFlight, connections int) {
 	o.DurationVar(&p.Grace, "grace", 10*time.Second, "wait for answers so long at the end")
 	o.StringVar(&f.options.User, "user", "load", "call as `NAME`")
 	o.BoolVar(&f.options.Anywhere, "force", false, "take addresses that are not loopback ones")
-	o.StringVar(&f.profile, "cpu-profile", "", "write where the load itself spends its time to `FILE`, for go tool pprof")
+	o.StringVar(
+		&f.profile,
+		"cpu-profile",
+		"",
+		"write where the load itself spends its time to `FILE`, for go tool pprof",
+	)
 	o.IntSliceVar(&f.options.PIDs, "pid", nil, "report the processor time and memory of process `PID` too")
 }
 
 func (f *loadFlags) rate(c *cobra.Command, what string) {
-	c.Flags().Float64Var(&f.options.Plan.Rate, "rate", 0, what+" a second; 0: each when the last is answered, which tells the highest rate and nothing about latency")
+	c.Flags().
+		Float64Var(&f.options.Plan.Rate, "rate", 0, what+" a second; 0: each when the last is answered, which tells the highest rate and nothing about latency")
 }
 
 func (f *loadFlags) inQueue(c *cobra.Command) {
@@ -52,12 +58,17 @@ func (f *loadFlags) inQueue(c *cobra.Command) {
 }
 
 func loadCommand() *cobra.Command {
-	c := &cobra.Command{Use: "load", Short: "open-loop load over the wire, against any YARN", GroupID: "try", Args: noArguments,
+	c := &cobra.Command{
+		Use:     "load",
+		Short:   "open-loop load over the wire, against any YARN",
+		GroupID: "try",
+		Args:    noArguments,
 		Long: `creel load makes load over the wire against any YARN, creel's or Hadoop's, and
 prints what it saw as JSON. Requests are due at their time however the earlier
 ones fare, and latency counts from then. Only loopback addresses are taken
 unless forced. cpu_s and cores of "generator" tell what the load itself cost.`,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
 	c.AddCommand(loadNodes(), loadAlloc(), loadSubmit(), loadReport(), loadREST())
 	return c
 }
@@ -103,16 +114,22 @@ func loadNodes() *cobra.Command {
 	var f loadFlags
 	o := load.NodesOptions{}
 	var memory, cores int64
-	c := &cobra.Command{Use: "nodes", Short: "nodes that register and beat", Args: noArguments, RunE: func(c *cobra.Command, _ []string) error {
-		f.options.Logger = slog.Default()
-		o.Options, o.Total = f.options, creel.NewResource(memory, cores)
-		return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.Nodes(ctx, o) })
-	}}
+	c := &cobra.Command{
+		Use:   "nodes",
+		Short: "nodes that register and beat",
+		Args:  noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f.options.Logger = slog.Default()
+			o.Options, o.Total = f.options, creel.NewResource(memory, cores)
+			return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.Nodes(ctx, o) })
+		},
+	}
 	f.register(c, 1024, 8)
 	c.Flags().StringVar(&o.Tracker, "tracker", "127.0.0.1:8031", "`ADDRESS` of the ResourceManager's tracker door")
 	c.Flags().IntVar(&o.Nodes, "nodes", 1000, "play `N` nodes")
 	c.Flags().IntVar(&o.First, "first", 0, "number of the first node")
-	c.Flags().DurationVar(&o.Period, "period", time.Second, "between a node's heartbeats; 0: each when the last is answered")
+	c.Flags().
+		DurationVar(&o.Period, "period", time.Second, "between a node's heartbeats; 0: each when the last is answered")
 	c.Flags().Int64Var(&memory, "memory-mb", 8192, "of each node")
 	c.Flags().Int64Var(&cores, "vcores", 8, "of each node")
 	return c
@@ -123,17 +140,23 @@ func loadAlloc() *cobra.Command {
 	o := load.AllocOptions{}
 	var containers float64
 	var memory, cores int64
-	c := &cobra.Command{Use: "alloc", Short: "masters that ask in waves, on nodes that beat", Args: noArguments, RunE: func(c *cobra.Command, _ []string) error {
-		f.options.Logger = slog.Default()
-		o.Options, o.Queue, o.Size = f.options, f.queue, creel.NewResource(memory, cores)
-		if o.Wave > 0 {
-			o.Plan.Rate = containers / float64(o.Wave)
-		}
-		return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.Alloc(ctx, o) })
-	}}
+	c := &cobra.Command{
+		Use:   "alloc",
+		Short: "masters that ask in waves, on nodes that beat",
+		Args:  noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f.options.Logger = slog.Default()
+			o.Options, o.Queue, o.Size = f.options, f.queue, creel.NewResource(memory, cores)
+			if o.Wave > 0 {
+				o.Plan.Rate = containers / float64(o.Wave)
+			}
+			return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.Alloc(ctx, o) })
+		},
+	}
 	f.register(c, 10_000, 8)
 	f.inQueue(c)
-	c.Flags().Float64Var(&containers, "rate", 0, "ask for `N` containers a second in all; 0: masters call as fast as they are answered")
+	c.Flags().
+		Float64Var(&containers, "rate", 0, "ask for `N` containers a second in all; 0: masters call as fast as they are answered")
 	c.Flags().StringVar(&o.Client, "client", "127.0.0.1:8032", "`ADDRESS` of the client door")
 	c.Flags().StringVar(&o.Scheduler, "scheduler", "127.0.0.1:8030", "`ADDRESS` of the masters' door")
 	c.Flags().StringVar(&o.Tracker, "tracker", "127.0.0.1:8031", "`ADDRESS` of the nodes' door")
@@ -153,15 +176,21 @@ func loadAlloc() *cobra.Command {
 func loadSubmit() *cobra.Command {
 	var f loadFlags
 	o := load.SubmitOptions{}
-	c := &cobra.Command{Use: "submit", Short: "submissions", Args: noArguments, RunE: func(c *cobra.Command, _ []string) error {
-		f.options.Logger = slog.Default()
-		o.Options, o.Queue = f.options, f.queue
-		return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.Submit(ctx, o) })
-	}}
+	c := &cobra.Command{
+		Use:   "submit",
+		Short: "submissions",
+		Args:  noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f.options.Logger = slog.Default()
+			o.Options, o.Queue = f.options, f.queue
+			return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.Submit(ctx, o) })
+		},
+	}
 	f.register(c, 256, 8)
 	f.rate(c, "`N` submissions")
 	f.inQueue(c)
-	c.Flags().StringVar(&o.Client, "client", "127.0.0.1:8032", "`ADDRESS` of the client door of a ResourceManager or a router")
+	c.Flags().
+		StringVar(&o.Client, "client", "127.0.0.1:8032", "`ADDRESS` of the client door of a ResourceManager or a router")
 	c.Flags().BoolVar(&o.Unmanaged, "unmanaged", false, "submit applications of which nothing is launched on the nodes")
 	c.Flags().BoolVar(&o.Cycle, "cycle", false, "read a report and kill the application too, in the same request")
 	return c
@@ -170,28 +199,40 @@ func loadSubmit() *cobra.Command {
 func loadReport() *cobra.Command {
 	var f loadFlags
 	o := load.ReportOptions{}
-	c := &cobra.Command{Use: "report", Short: "reading calls of clients", Args: noArguments, RunE: func(c *cobra.Command, _ []string) error {
-		f.options.Logger = slog.Default()
-		o.Options, o.Queue = f.options, f.queue
-		return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.Report(ctx, o) })
-	}}
+	c := &cobra.Command{
+		Use:   "report",
+		Short: "reading calls of clients",
+		Args:  noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f.options.Logger = slog.Default()
+			o.Options, o.Queue = f.options, f.queue
+			return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.Report(ctx, o) })
+		},
+	}
 	f.register(c, 256, 8)
 	f.rate(c, "`N` calls")
 	f.inQueue(c)
-	c.Flags().StringVar(&o.Client, "client", "127.0.0.1:8032", "`ADDRESS` of the client door of a ResourceManager or a router")
+	c.Flags().
+		StringVar(&o.Client, "client", "127.0.0.1:8032", "`ADDRESS` of the client door of a ResourceManager or a router")
 	c.Flags().StringVar(&o.Call, "call", "report", "which `CALL`: "+strings.Join(load.Reads, ", "))
-	c.Flags().IntVar(&o.Applications, "applications", 1, "submit `N` applications first and kill them afterwards; reports are of these")
+	c.Flags().
+		IntVar(&o.Applications, "applications", 1, "submit `N` applications first and kill them afterwards; reports are of these")
 	return c
 }
 
 func loadREST() *cobra.Command {
 	var f loadFlags
 	o := load.RESTOptions{}
-	c := &cobra.Command{Use: "rest URL", Short: "HTTP requests, one at a time on each connection", Args: exactly(1, "a URL"), RunE: func(c *cobra.Command, args []string) error {
-		f.options.Logger = slog.Default()
-		o.Options, o.URL = f.options, args[0]
-		return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.REST(ctx, o) })
-	}}
+	c := &cobra.Command{
+		Use:   "rest URL",
+		Short: "HTTP requests, one at a time on each connection",
+		Args:  exactly(1, "a URL"),
+		RunE: func(c *cobra.Command, args []string) error {
+			f.options.Logger = slog.Default()
+			o.Options, o.URL = f.options, args[0]
+			return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.REST(ctx, o) })
+		},
+	}
 	f.register(c, 0, 32)
 	_ = c.Flags().MarkHidden("in-flight") // it is the connections
 	f.rate(c, "`N` requests")

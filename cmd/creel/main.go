@@ -54,7 +54,25 @@ Start with: creel demo`,
 		&cobra.Group{ID: "daemon", Title: "Daemons:"},
 		&cobra.Group{ID: "daily", Title: "Every day:"},
 	)
-	root.AddCommand(demoCommand(), upCommand(), readyCommand(), simCommand(), loadCommand(), rmCommand(), nmCommand(), routerCommand(), proxyCommand(), agentCommand(), appCommand(), queueCommand(), nodeCommand(), subclusterCommand(), policyCommand(), configCommand(), versionCommand())
+	root.AddCommand(
+		demoCommand(),
+		upCommand(),
+		readyCommand(),
+		simCommand(),
+		loadCommand(),
+		rmCommand(),
+		nmCommand(),
+		routerCommand(),
+		proxyCommand(),
+		agentCommand(),
+		appCommand(),
+		queueCommand(),
+		nodeCommand(),
+		subclusterCommand(),
+		policyCommand(),
+		configCommand(),
+		versionCommand(),
+	)
 	return root
 }
 

@@ -49,7 +49,11 @@ func (f *policyFlags) with(ctx context.Context, do func(ctx context.Context, sto
 		url = s.String("creel.store.url")
 	}
 	if url == "memory" {
-		return usage(errors.New("the store \"memory\" lives inside of a daemon: name the federation's with --store redis://HOST:PORT"))
+		return usage(
+			errors.New(
+				"the store \"memory\" lives inside of a daemon: name the federation's with --store redis://HOST:PORT",
+			),
+		)
 	}
 	store, closeStore, err := openStore(ctx, url, s)
 	if err != nil {
@@ -74,7 +78,14 @@ type policyDoc struct {
 }
 
 func policyDocOf(p subcluster.Policy) policyDoc {
-	d := policyDoc{Queue: p.Queue, Version: p.Version, Author: p.Author, Comment: p.Comment, Time: p.Time, Removed: len(p.Document) == 0}
+	d := policyDoc{
+		Queue:   p.Queue,
+		Version: p.Version,
+		Author:  p.Author,
+		Comment: p.Comment,
+		Time:    p.Time,
+		Removed: len(p.Document) == 0,
+	}
 	if parsed, err := policies.Parse(p.Document); err == nil && !d.Removed {
 		d.Home, d.Split = parsed.HomeName(), parsed.SplitName()
 	}
@@ -101,7 +112,15 @@ var policyColumns = []column[policyDoc]{
 }
 
 func policyCommand() *cobra.Command {
-	return daily("policy", "read and change how queues choose homes and split asks", policyList(), policyGet(), policySet(), policyHistory(), policyRollback())
+	return daily(
+		"policy",
+		"read and change how queues choose homes and split asks",
+		policyList(),
+		policyGet(),
+		policySet(),
+		policyHistory(),
+		policyRollback(),
+	)
 }
 
 // queueArgument checks a queue path; "*" is the last resort of all queues.
@@ -111,7 +130,11 @@ func queueArgument(text string) (creel.QueuePath, error) {
 	}
 	q, err := creel.ParseQueuePath(text)
 	if err == nil && !q.IsFull() {
-		err = fmt.Errorf("queue %q: policies are written for whole paths, such as %s", text, creel.RootQueue.Child(text))
+		err = fmt.Errorf(
+			"queue %q: policies are written for whole paths, such as %s",
+			text,
+			creel.RootQueue.Child(text),
+		)
 	}
 	if err != nil {
 		return "", usage(err)
@@ -142,7 +165,11 @@ func policyList() *cobra.Command {
 func policyGet() *cobra.Command {
 	var f policyFlags
 	var version int64
-	c := &cobra.Command{Use: "get QUEUE", Short: "print a queue's policy document, its own or the one it inherits", Args: exactly(1, "one queue")}
+	c := &cobra.Command{
+		Use:   "get QUEUE",
+		Short: "print a queue's policy document, its own or the one it inherits",
+		Args:  exactly(1, "one queue"),
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		q, err := queueArgument(args[0])
 		if err != nil {
@@ -170,7 +197,12 @@ func policyGet() *cobra.Command {
 
 // policyAt is a version of a queue's own policy, or (0) the document that
 // holds for the queue, which may be that of one above.
-func policyAt(ctx context.Context, store statestore.Store, q creel.QueuePath, version int64) (subcluster.Policy, error) {
+func policyAt(
+	ctx context.Context,
+	store statestore.Store,
+	q creel.QueuePath,
+	version int64,
+) (subcluster.Policy, error) {
 	if version == 0 {
 		records, err := store.Records(ctx)
 		if err != nil {
@@ -182,7 +214,13 @@ func policyAt(ctx context.Context, store statestore.Store, q creel.QueuePath, ve
 				return p, nil
 			}
 		}
-		return subcluster.Policy{}, &coded{exitNotFound, fmt.Errorf("no document holds for %s: its policies are those of creel.router.policy and creel.proxy.policy; write one with `creel policy set`", q)}
+		return subcluster.Policy{}, &coded{
+			exitNotFound,
+			fmt.Errorf(
+				"no document holds for %s: its policies are those of creel.router.policy and creel.proxy.policy; write one with `creel policy set`",
+				q,
+			),
+		}
 	}
 	// The history is asked for what is older than the next version.
 	found, err := store.PolicyHistory(ctx, q, version+1, 1)
@@ -190,7 +228,10 @@ func policyAt(ctx context.Context, store statestore.Store, q creel.QueuePath, ve
 		return subcluster.Policy{}, err
 	}
 	if len(found) == 0 || found[0].Version != version {
-		return subcluster.Policy{}, &coded{exitNotFound, fmt.Errorf("queue %s has no version %d; see `creel policy history %s`", q, version, q)}
+		return subcluster.Policy{}, &coded{
+			exitNotFound,
+			fmt.Errorf("queue %s has no version %d; see `creel policy history %s`", q, version, q),
+		}
 	}
 	return found[0], nil
 }
@@ -219,8 +260,12 @@ func policySet() *cobra.Command {
 	var file, comment string
 	var expect int64
 	var remove, dryRun bool
-	c := &cobra.Command{Use: "set QUEUE [DOCUMENT]", Short: "write a queue's policy: a document, - for standard input, or --file", Args: cobra.RangeArgs(1, 2),
-		Example: `  creel policy set root.prod '{"home":{"policy":"weighted","weights":{"east":2,"west":1}},"split":{"policy":"locality"}}'`}
+	c := &cobra.Command{
+		Use:     "set QUEUE [DOCUMENT]",
+		Short:   "write a queue's policy: a document, - for standard input, or --file",
+		Args:    cobra.RangeArgs(1, 2),
+		Example: `  creel policy set root.prod '{"home":{"policy":"weighted","weights":{"east":2,"west":1}},"split":{"policy":"locality"}}'`,
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		q, err := queueArgument(args[0])
 		if err != nil {
@@ -252,13 +297,33 @@ func policySet() *cobra.Command {
 				return err
 			}
 			if c.Flags().Changed("expect") && at != expect {
-				return fmt.Errorf("%w: queue %s is at version %d, not %d: somebody changed it; look with `creel policy history %s`", creel.ErrConflict, q, at, expect, q)
+				return fmt.Errorf(
+					"%w: queue %s is at version %d, not %d: somebody changed it; look with `creel policy history %s`",
+					creel.ErrConflict,
+					q,
+					at,
+					expect,
+					q,
+				)
 			}
 			if dryRun {
-				fmt.Fprintf(c.OutOrStdout(), "queue %s, version %d would be followed by:\n- %s\n+ %s\n", q, at, shown(before), shown(document))
+				fmt.Fprintf(
+					c.OutOrStdout(),
+					"queue %s, version %d would be followed by:\n- %s\n+ %s\n",
+					q,
+					at,
+					shown(before),
+					shown(document),
+				)
 				return nil
 			}
-			return put(ctx, c, store, f.printer, statestore.PolicyWrite{Queue: q, Expect: at, Document: document, Author: author(), Comment: comment})
+			return put(
+				ctx,
+				c,
+				store,
+				f.printer,
+				statestore.PolicyWrite{Queue: q, Expect: at, Document: document, Author: author(), Comment: comment},
+			)
 		})
 	}
 	f.register(c)
@@ -287,7 +352,13 @@ func put(ctx context.Context, c *cobra.Command, store statestore.Store, p printe
 		return err
 	}
 	return printOne(c.OutOrStdout(), p, policyDocOf(made), string(made.Queue), func(out io.Writer) error {
-		_, err := fmt.Fprintf(out, "queue %s is at version %d; the one before was %d\n", made.Queue, made.Version, w.Expect)
+		_, err := fmt.Fprintf(
+			out,
+			"queue %s is at version %d; the one before was %d\n",
+			made.Queue,
+			made.Version,
+			w.Expect,
+		)
 		return err
 	})
 }
@@ -295,7 +366,11 @@ func put(ctx context.Context, c *cobra.Command, store statestore.Store, p printe
 func policyHistory() *cobra.Command {
 	var f policyFlags
 	var limit int
-	c := &cobra.Command{Use: "history QUEUE", Short: "list the versions of a queue's policy, newest first", Args: exactly(1, "one queue")}
+	c := &cobra.Command{
+		Use:   "history QUEUE",
+		Short: "list the versions of a queue's policy, newest first",
+		Args:  exactly(1, "one queue"),
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		q, err := queueArgument(args[0])
 		if err != nil {
@@ -324,7 +399,11 @@ func policyHistory() *cobra.Command {
 func policyRollback() *cobra.Command {
 	var f policyFlags
 	var to int64
-	c := &cobra.Command{Use: "rollback QUEUE", Short: "put an earlier version of a queue's policy in force again, as a new one", Args: exactly(1, "one queue")}
+	c := &cobra.Command{
+		Use:   "rollback QUEUE",
+		Short: "put an earlier version of a queue's policy in force again, as a new one",
+		Args:  exactly(1, "one queue"),
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		q, err := queueArgument(args[0])
 		if err != nil {

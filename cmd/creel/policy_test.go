@@ -28,7 +28,10 @@ func TestPolicySettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := basePolicy(s); err != nil || p.HomeName() != policies.Default().HomeName() || p.SplitName() != policies.Default().SplitName() {
+	if p, err := basePolicy(
+		s,
+	); err != nil || p.HomeName() != policies.Default().HomeName() ||
+		p.SplitName() != policies.Default().SplitName() {
 		t.Errorf("without settings: %s and %s, %v", p.HomeName(), p.SplitName(), err)
 	}
 	s, err = settings.Load(settings.Sources{Defines: []string{"creel.router.policy=hash", "creel.proxy.policy=home"}})
@@ -90,7 +93,8 @@ func TestPolicyCommands(t *testing.T) {
 	if err := json.Unmarshal([]byte(try(exitOK, "history", "root.a", "-o", "json")), &versions); err != nil {
 		t.Fatal(err)
 	}
-	if len(versions) != 2 || versions[0].Home != "load" || versions[0].Split != "home" || versions[1].Home != "hash" || versions[1].Comment != "spread by name" {
+	if len(versions) != 2 || versions[0].Home != "load" || versions[0].Split != "home" || versions[1].Home != "hash" ||
+		versions[1].Comment != "spread by name" {
 		t.Fatalf("history: %+v", versions)
 	}
 	has(try(exitOK, "rollback", "root.a"), "is at version")

@@ -51,11 +51,30 @@ func proxySettings(s *settings.Settings) (proxyConfig, error) {
 	if err != nil {
 		return proxyConfig{}, err
 	}
-	return proxyConfig{name: fmt.Sprintf("%s/%d", host, os.Getpid()), address: s.Listen("yarn.nodemanager.amrmproxy.address", "yarn.nodemanager.bind-host"),
-		web: "127.0.0.1:0", policy: policy, callTime: s.Duration("creel.proxy.call-timeout"), mailbox: s.Int("creel.proxy.inbox"), sessions: s.Int("creel.proxy.max-sessions"),
-		session: amrmproxy.Config{TwinBeat: s.Duration("creel.proxy.beat-interval"), SlowAfter: s.Duration("creel.proxy.member-timeout"),
-			StuckAfter: s.Duration("creel.proxy.move-asks-after"), MasterExpiry: s.Duration("yarn.am.liveness-monitor.expiry-interval-ms")},
-		poll: s.Duration("creel.store.poll-interval"), secretFile: s.String("creel.cluster.secret-file"), rpc: rpcLimits(s, "yarn.nodemanager.amrmproxy.client.thread-count"), interceptors: clientInterceptors(s), log: slog.Default()}, nil
+	return proxyConfig{
+		name:     fmt.Sprintf("%s/%d", host, os.Getpid()),
+		address:  s.Listen("yarn.nodemanager.amrmproxy.address", "yarn.nodemanager.bind-host"),
+		web:      "127.0.0.1:0",
+		policy:   policy,
+		callTime: s.Duration("creel.proxy.call-timeout"),
+		mailbox:  s.Int("creel.proxy.inbox"),
+		sessions: s.Int("creel.proxy.max-sessions"),
+		session: amrmproxy.Config{
+			TwinBeat:  s.Duration("creel.proxy.beat-interval"),
+			SlowAfter: s.Duration("creel.proxy.member-timeout"),
+			StuckAfter: s.Duration(
+				"creel.proxy.move-asks-after",
+			),
+			MasterExpiry: s.Duration("yarn.am.liveness-monitor.expiry-interval-ms"),
+		},
+		poll: s.Duration(
+			"creel.store.poll-interval",
+		),
+		secretFile:   s.String("creel.cluster.secret-file"),
+		rpc:          rpcLimits(s, "yarn.nodemanager.amrmproxy.client.thread-count"),
+		interceptors: clientInterceptors(s),
+		log:          slog.Default(),
+	}, nil
 }
 
 // proxyParts is an AM-RM proxy assembled.
@@ -80,8 +99,22 @@ func newProxy(c proxyConfig, store statestore.Store) (*proxyParts, error) {
 	}
 	watcher := watch.New(store, watch.Config{Poll: c.poll, Validate: validPolicy, Log: c.log})
 	calls := proxyrpc.NewRemote(watcher.View, c.user, hrpc.ClientConfig{Logger: c.log, Interceptors: c.interceptors})
-	proxy, err := proxyrpc.New(proxyrpc.Config{Name: c.name, Session: c.session, Policy: c.policy, Masters: calls, Launcher: calls, Spreads: store, Secrets: secret,
-		View: watcher.View, CallTime: c.callTime, Mailbox: c.mailbox, MaxSessions: c.sessions, Logger: c.log})
+	proxy, err := proxyrpc.New(
+		proxyrpc.Config{
+			Name:        c.name,
+			Session:     c.session,
+			Policy:      c.policy,
+			Masters:     calls,
+			Launcher:    calls,
+			Spreads:     store,
+			Secrets:     secret,
+			View:        watcher.View,
+			CallTime:    c.callTime,
+			Mailbox:     c.mailbox,
+			MaxSessions: c.sessions,
+			Logger:      c.log,
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +136,16 @@ func newProxy(c proxyConfig, store statestore.Store) (*proxyParts, error) {
 		return nil
 	}})
 	h.gauge("creel_proxy_sessions", "Attempts served now.", func() float64 { return float64(proxy.Stats().Sessions) })
-	h.counter("creel_proxy_allocates_total", "Allocate calls of masters.", func() float64 { return float64(proxy.Stats().Allocates) })
-	h.counter("creel_proxy_launches_total", "Unmanaged masters started.", func() float64 { return float64(proxy.Stats().Launches) })
+	h.counter(
+		"creel_proxy_allocates_total",
+		"Allocate calls of masters.",
+		func() float64 { return float64(proxy.Stats().Allocates) },
+	)
+	h.counter(
+		"creel_proxy_launches_total",
+		"Unmanaged masters started.",
+		func() float64 { return float64(proxy.Stats().Launches) },
+	)
 	mux := chi.NewRouter()
 	h.mount(mux)
 	web, runWeb, err := webServer(c.web, mux)
@@ -112,28 +153,52 @@ func newProxy(c proxyConfig, store statestore.Store) (*proxyParts, error) {
 		listener.Close()
 		return nil, err
 	}
-	return &proxyParts{entry: readyEntry{Role: "proxy", Addresses: map[string]string{"proxy": listener.Addr().String(), "web": web}}, proxy: proxy, health: h, view: watcher.View, close: calls.Close,
-		parts: []part{{"proxy view", watcher.Run}, {"proxy keys", func(ctx context.Context) error { return keys.Run(ctx, time.Second) }}, {"proxy sessions", proxy.Run},
-			{"proxy door", func(ctx context.Context) error { return server.Run(ctx, listener) }}, {"proxy web door", runWeb}}}, nil
+	return &proxyParts{
+		entry:  readyEntry{Role: "proxy", Addresses: map[string]string{"proxy": listener.Addr().String(), "web": web}},
+		proxy:  proxy,
+		health: h,
+		view:   watcher.View,
+		close:  calls.Close,
+		parts: []part{
+			{"proxy view", watcher.Run},
+			{"proxy keys", func(ctx context.Context) error { return keys.Run(ctx, time.Second) }},
+			{"proxy sessions", proxy.Run},
+			{
+				"proxy door",
+				func(ctx context.Context) error { return server.Run(ctx, listener) },
+			},
+			{"proxy web door", runWeb},
+		},
+	}, nil
 }
 
 func proxyCommand() *cobra.Command {
 	var f daemonFlags
-	c := daemonCommand("proxy", "an AM-RM proxy: spreads a master's asks over subclusters", &f, func(ctx context.Context, s *settings.Settings, f *daemonFlags) (*daemon, error) {
-		store, closeStore, err := openStore(ctx, f.store, s)
-		if err != nil {
-			return nil, err
-		}
-		conf, err := proxySettings(s)
-		if err != nil {
-			return nil, err
-		}
-		p, err := newProxy(conf, store)
-		if err != nil {
-			return nil, err
-		}
-		return &daemon{entries: []readyEntry{own(p.entry)}, parts: p.parts, health: p.health, close: []func() error{closeStore, p.close}}, nil
-	})
+	c := daemonCommand(
+		"proxy",
+		"an AM-RM proxy: spreads a master's asks over subclusters",
+		&f,
+		func(ctx context.Context, s *settings.Settings, f *daemonFlags) (*daemon, error) {
+			store, closeStore, err := openStore(ctx, f.store, s)
+			if err != nil {
+				return nil, err
+			}
+			conf, err := proxySettings(s)
+			if err != nil {
+				return nil, err
+			}
+			p, err := newProxy(conf, store)
+			if err != nil {
+				return nil, err
+			}
+			return &daemon{
+				entries: []readyEntry{own(p.entry)},
+				parts:   p.parts,
+				health:  p.health,
+				close:   []func() error{closeStore, p.close},
+			}, nil
+		},
+	)
 	c.Flags().StringVar(&f.store, "store", "", "state store `URL`")
 	return c
 }
@@ -141,22 +206,48 @@ func proxyCommand() *cobra.Command {
 // agentCommand speaks for a Hadoop ResourceManager that does not know us.
 func agentCommand() *cobra.Command {
 	var f daemonFlags
-	c := daemonCommand("agent", "bring a Hadoop ResourceManager into the federation", &f, func(ctx context.Context, s *settings.Settings, f *daemonFlags) (*daemon, error) {
-		id := creel.SubclusterID(f.subcluster)
-		if err := subcluster.ValidID(id); err != nil {
-			return nil, usage(fmt.Errorf("--subcluster: %w", err))
-		}
-		store, closeStore, err := openStore(ctx, f.store, s)
-		if err != nil {
-			return nil, err
-		}
-		web := s.Address("yarn.resourcemanager.webapp.address")
-		agent := &remote.Agent{Store: store, Probe: remote.WebProbe(web), Every: s.Duration("creel.membership.beat-interval"), Logger: slog.Default(),
-			Member: subcluster.Member{ID: id, Epoch: time.Now().UnixMilli(), Lease: s.Duration("creel.membership.lease"), Version: "hadoop",
-				Addresses: subcluster.Addresses{Client: s.Address("yarn.resourcemanager.address"), Scheduler: s.Address("yarn.resourcemanager.scheduler.address"),
-					Admin: s.Address("yarn.resourcemanager.admin.address"), Tracker: s.Address("yarn.resourcemanager.resource-tracker.address"), Web: web}}}
-		return &daemon{entries: []readyEntry{own(readyEntry{Role: "agent", Addresses: map[string]string{}})}, parts: []part{{"membership", agent.Run}}, close: []func() error{closeStore}}, nil
-	})
+	c := daemonCommand(
+		"agent",
+		"bring a Hadoop ResourceManager into the federation",
+		&f,
+		func(ctx context.Context, s *settings.Settings, f *daemonFlags) (*daemon, error) {
+			id := creel.SubclusterID(f.subcluster)
+			if err := subcluster.ValidID(id); err != nil {
+				return nil, usage(fmt.Errorf("--subcluster: %w", err))
+			}
+			store, closeStore, err := openStore(ctx, f.store, s)
+			if err != nil {
+				return nil, err
+			}
+			web := s.Address("yarn.resourcemanager.webapp.address")
+			agent := &remote.Agent{
+				Store:  store,
+				Probe:  remote.WebProbe(web),
+				Every:  s.Duration("creel.membership.beat-interval"),
+				Logger: slog.Default(),
+				Member: subcluster.Member{
+					ID:      id,
+					Epoch:   time.Now().UnixMilli(),
+					Lease:   s.Duration("creel.membership.lease"),
+					Version: "hadoop",
+					Addresses: subcluster.Addresses{
+						Client:    s.Address("yarn.resourcemanager.address"),
+						Scheduler: s.Address("yarn.resourcemanager.scheduler.address"),
+						Admin: s.Address(
+							"yarn.resourcemanager.admin.address",
+						),
+						Tracker: s.Address("yarn.resourcemanager.resource-tracker.address"),
+						Web:     web,
+					},
+				},
+			}
+			return &daemon{
+				entries: []readyEntry{own(readyEntry{Role: "agent", Addresses: map[string]string{}})},
+				parts:   []part{{"membership", agent.Run}},
+				close:   []func() error{closeStore},
+			}, nil
+		},
+	)
 	c.Flags().StringVar(&f.store, "store", "", "state store `URL`")
 	c.Flags().StringVar(&f.subcluster, "subcluster", "", "the member's `ID`")
 	return c

@@ -17,7 +17,11 @@ import (
 // is no shell and no curl, such as in our container image.
 func readyCommand() *cobra.Command {
 	var wait time.Duration
-	c := &cobra.Command{Use: "ready URL", Short: "ask a daemon's web door whether it is ready", GroupID: "daemon", Args: exactly(1, "the URL of a web door"),
+	c := &cobra.Command{
+		Use:     "ready URL",
+		Short:   "ask a daemon's web door whether it is ready",
+		GroupID: "daemon",
+		Args:    exactly(1, "the URL of a web door"),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), max(wait, 2*time.Second))
 			defer cancel()
@@ -36,7 +40,8 @@ func readyCommand() *cobra.Command {
 				case <-time.After(100 * time.Millisecond):
 				}
 			}
-		}}
+		},
+	}
 	c.Flags().DurationVar(&wait, "wait", 0, "ask until it is ready, at most this long")
 	return c
 }

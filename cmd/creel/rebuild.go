@@ -33,18 +33,27 @@ func rebuildPart(store statestore.Store, view func() *subcluster.View, pool *rem
 	if err != nil {
 		host = "router"
 	}
-	r := rebuild.New(s, rebuild.Config{View: view, Name: fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()), Log: log,
-		Ask: func(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error) {
-			return runsAt(ctx, pool.Member(m))
-		},
-		End: func(ctx context.Context, m *subcluster.Status, app creel.ApplicationID) error {
-			return endAt(ctx, pool.Member(m), app)
-		}})
+	r := rebuild.New(
+		s,
+		rebuild.Config{View: view, Name: fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()), Log: log,
+			Ask: func(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error) {
+				return runsAt(ctx, pool.Member(m))
+			},
+			End: func(ctx context.Context, m *subcluster.Status, app creel.ApplicationID) error {
+				return endAt(ctx, pool.Member(m), app)
+			}},
+	)
 	return []part{{"store rebuild", r.Run}}
 }
 
 // tidyPart is the loop of a router that lets the store forget what has ended.
-func tidyPart(store tidy.Store, ttl time.Duration, view func() *subcluster.View, pool *remote.Pool, log *slog.Logger) part {
+func tidyPart(
+	store tidy.Store,
+	ttl time.Duration,
+	view func() *subcluster.View,
+	pool *remote.Pool,
+	log *slog.Logger,
+) part {
 	return part{"store tidy", tidy.New(store, tidy.Config{View: view, TTL: ttl, Name: "router-" + rand.Text(), Log: log,
 		Ask: func(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error) {
 			return runsAt(ctx, pool.Member(m))
@@ -67,7 +76,8 @@ func runsAt(ctx context.Context, m *remote.Member) ([]statestore.ReportedApplica
 		out = append(out, statestore.ReportedApplication{
 			ID:        yarnpb.ToApplicationID(a.GetApplicationId()),
 			Unmanaged: a.GetUnmanagedApplication(),
-			Ended: state == yarnpb.YarnApplicationStateProto_FINISHED || state == yarnpb.YarnApplicationStateProto_FAILED ||
+			Ended: state == yarnpb.YarnApplicationStateProto_FINISHED ||
+				state == yarnpb.YarnApplicationStateProto_FAILED ||
 				state == yarnpb.YarnApplicationStateProto_KILLED,
 			Attempt:   a.GetCurrentApplicationAttemptId().GetAttemptId(),
 			Submitted: time.UnixMilli(a.GetStartTime()),
@@ -78,7 +88,12 @@ func runsAt(ctx context.Context, m *remote.Member) ([]statestore.ReportedApplica
 
 // endAt kills an application at a member, and waits until it has ended.
 func endAt(ctx context.Context, m *remote.Member, app creel.ApplicationID) error {
-	request, err := proto.Marshal(&yarnpb.KillApplicationRequestProto{ApplicationId: yarnpb.FromApplicationID(app), Diagnostics: proto.String("its home is another subcluster")})
+	request, err := proto.Marshal(
+		&yarnpb.KillApplicationRequestProto{
+			ApplicationId: yarnpb.FromApplicationID(app),
+			Diagnostics:   proto.String("its home is another subcluster"),
+		},
+	)
 	if err != nil {
 		return err
 	}

@@ -31,9 +31,22 @@ their names; what is lost is told. A journal without damage is left alone.`,
 				return err
 			}
 			for _, d := range s.Damage {
-				fmt.Fprintf(c.OutOrStdout(), "%s: %d bytes at byte %d are lost: %s\n", d.Segment, d.Bytes, d.At, d.Reason)
+				fmt.Fprintf(
+					c.OutOrStdout(),
+					"%s: %d bytes at byte %d are lost: %s\n",
+					d.Segment,
+					d.Bytes,
+					d.At,
+					d.Reason,
+				)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%d entries of %d blocks kept, %d damaged places\n", s.Entries, s.Blocks, len(s.Damage))
+			fmt.Fprintf(
+				c.OutOrStdout(),
+				"%d entries of %d blocks kept, %d damaged places\n",
+				s.Entries,
+				s.Blocks,
+				len(s.Damage),
+			)
 			return nil
 		}}
 	c.Flags().StringVar(&dir, "data", "", "the journal's `DIR`, as given to creel rm")

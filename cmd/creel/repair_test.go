@@ -40,7 +40,11 @@ func TestADamagedJournalNamesTheCommandThatRepairsIt(t *testing.T) {
 	if !damaged {
 		t.Fatal("no file holds the entry")
 	}
-	if _, err := journal.Open(dir, journal.Options{}); err == nil || !strings.Contains(err.Error(), "creel rm repair --data "+dir) {
+	if _, err := journal.Open(
+		dir,
+		journal.Options{},
+	); err == nil ||
+		!strings.Contains(err.Error(), "creel rm repair --data "+dir) {
 		t.Fatalf("the damaged journal opens with %v", err)
 	}
 	if code := run(t.Context(), []string{"rm", "repair", "--data", dir}); code != exitOK {

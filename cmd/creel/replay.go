@@ -18,8 +18,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/app/load"
+	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -55,9 +55,20 @@ type replay struct {
 }
 
 func newReplay(jobs []workload.Job, d *workload.Durations, subclusters int) *replay {
-	r := &replay{jobs: jobs, durations: d, client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf, IdleTime: 3 * time.Second}),
-		runs: map[creel.ApplicationID]int{}, plays: map[creel.AttemptID]*load.Master{}, granted: map[creel.SubclusterID]int64{},
-		waits: hdrhistogram.New(1, int64(10*time.Minute/time.Microsecond), 3), submits: hdrhistogram.New(1, int64(10*time.Minute/time.Microsecond), 3)}
+	r := &replay{
+		jobs:      jobs,
+		durations: d,
+		client:    hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf, IdleTime: 3 * time.Second}),
+		runs:      map[creel.ApplicationID]int{},
+		plays:     map[creel.AttemptID]*load.Master{},
+		granted:   map[creel.SubclusterID]int64{},
+		waits: hdrhistogram.New(
+			1,
+			int64(10*time.Minute/time.Microsecond),
+			3,
+		),
+		submits: hdrhistogram.New(1, int64(10*time.Minute/time.Microsecond), 3),
+	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
 }
@@ -93,8 +104,19 @@ func (r *replay) onStart(s nmrpc.Started, exit func(code int32, diagnostic strin
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
-	m := &load.Master{Client: r.client, Scheduler: (*addresses)[epoch], Attempt: s.Container.Attempt, Token: amrm,
-		Play: workload.NewMaster(r.jobs[at], workload.DefaultMasterConfig(), r.durations), Beat: 50 * time.Millisecond, Observe: r.observe}
+	m := &load.Master{
+		Client:    r.client,
+		Scheduler: (*addresses)[epoch],
+		Attempt:   s.Container.Attempt,
+		Token:     amrm,
+		Play: workload.NewMaster(
+			r.jobs[at],
+			workload.DefaultMasterConfig(),
+			r.durations,
+		),
+		Beat:    50 * time.Millisecond,
+		Observe: r.observe,
+	}
 	r.mu.Lock()
 	r.plays[m.Attempt] = m
 	r.mu.Unlock()
@@ -182,9 +204,21 @@ func (s *submitter) submit(ctx context.Context, j workload.Job, at int) (creel.A
 			}
 		}
 		if id != "" {
-			doc, err := json.Marshal(map[string]any{"application-id": id, "application-name": j.Name, "queue": string(j.Queue), "application-type": "MAPREDUCE",
-				"resource":          map[string]int{"memory": 512, "vCores": 1},
-				"am-container-spec": map[string]any{"commands": map[string]string{"command": "master"}, "environment": map[string]any{"entry": []map[string]string{{"key": jobKey, "value": strconv.Itoa(at)}}}}})
+			doc, err := json.Marshal(
+				map[string]any{
+					"application-id":   id,
+					"application-name": j.Name,
+					"queue":            string(j.Queue),
+					"application-type": "MAPREDUCE",
+					"resource":         map[string]int{"memory": 512, "vCores": 1},
+					"am-container-spec": map[string]any{
+						"commands": map[string]string{"command": "master"},
+						"environment": map[string]any{
+							"entry": []map[string]string{{"key": jobKey, "value": strconv.Itoa(at)}},
+						},
+					},
+				},
+			)
 			if err != nil {
 				return creel.ApplicationID{}, err
 			}
@@ -215,7 +249,9 @@ func (r *replay) play(ctx context.Context, fed *federation, faults bool, out io.
 		proxies = append(proxies, p.parts.entry.Addresses["proxy"])
 	}
 	r.schedule.Store(&proxies)
-	sub := &submitter{http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second}}
+	sub := &submitter{
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second},
+	}
 	defer sub.http.CloseIdleConnections()
 	for _, router := range fed.routers {
 		sub.routers = append(sub.routers, router.parts.entry.Addresses["web"])
@@ -251,7 +287,9 @@ func (r *replay) play(ctx context.Context, fed *federation, faults bool, out io.
 					return
 				}
 				r.accepted = append(r.accepted, id)
-				r.submits.RecordValue(min(time.Since(due).Microseconds(), r.submits.HighestTrackableValue())) // always within range
+				r.submits.RecordValue(
+					min(time.Since(due).Microseconds(), r.submits.HighestTrackableValue()),
+				) // always within range
 			})
 		}
 	})
@@ -276,7 +314,14 @@ func (r *replay) play(ctx context.Context, fed *federation, faults bool, out io.
 }
 
 // follow shows progress until all is over, nothing moves any more, or ctx ends.
-func (r *replay) follow(ctx context.Context, fed *federation, audit *auditor, began time.Time, out io.Writer, errs <-chan error) error {
+func (r *replay) follow(
+	ctx context.Context,
+	fed *federation,
+	audit *auditor,
+	began time.Time,
+	out io.Writer,
+	errs <-chan error,
+) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var before int64
@@ -298,7 +343,17 @@ func (r *replay) follow(ctx context.Context, fed *federation, audit *auditor, be
 		r.mu.Lock()
 		accepted := len(r.accepted)
 		r.mu.Unlock()
-		fmt.Fprintf(out, "%4.0fs  %5d of %d submitted  %5d running  %5d ended  %8d containers  %6d/s\n", time.Since(began).Seconds(), accepted, len(r.jobs), running, ended, grants, grants-before)
+		fmt.Fprintf(
+			out,
+			"%4.0fs  %5d of %d submitted  %5d running  %5d ended  %8d containers  %6d/s\n",
+			time.Since(began).Seconds(),
+			accepted,
+			len(r.jobs),
+			running,
+			ended,
+			grants,
+			grants-before,
+		)
 		before = grants
 		if r.submitting.Load() == 0 && ended >= int64(accepted) && r.playing.Load() == 0 {
 			return nil
@@ -310,7 +365,14 @@ func (r *replay) follow(ctx context.Context, fed *federation, audit *auditor, be
 			r.mu.Lock()
 			for id, m := range r.plays {
 				wants, holds, trouble := m.Progress()
-				fmt.Fprintf(out, "still playing: %s wants %d containers and has %d; last trouble: %s\n", id, wants, holds, trouble)
+				fmt.Fprintf(
+					out,
+					"still playing: %s wants %d containers and has %d; last trouble: %s\n",
+					id,
+					wants,
+					holds,
+					trouble,
+				)
 			}
 			r.mu.Unlock()
 			return nil
@@ -320,7 +382,13 @@ func (r *replay) follow(ctx context.Context, fed *federation, audit *auditor, be
 
 // summarise counts from the ResourceManagers' own reports what became of every
 // application that a router took.
-func (r *replay) summarise(ctx context.Context, fed *federation, audit *auditor, began time.Time, out io.Writer) (*summary, error) {
+func (r *replay) summarise(
+	ctx context.Context,
+	fed *federation,
+	audit *auditor,
+	began time.Time,
+	out io.Writer,
+) (*summary, error) {
 	s := &summary{WallS: time.Since(began).Seconds()}
 	type place struct {
 		sub   creel.SubclusterID

@@ -48,8 +48,13 @@ func rmConfig(s *settings.Settings) (rmrpc.Config, error) {
 		TokenMax:          s.Duration("yarn.resourcemanager.delegation.token.max-lifetime"),
 		TokenKeyAge:       s.Duration("yarn.resourcemanager.delegation.key.update-interval"),
 		Mailbox:           s.Int("creel.rm.inbox"),
-		RPC:               rpcLimits(s, "yarn.resourcemanager.client.thread-count", "yarn.resourcemanager.scheduler.client.thread-count", "yarn.resourcemanager.resource-tracker.client.thread-count"),
-		Logger:            slog.Default(),
+		RPC: rpcLimits(
+			s,
+			"yarn.resourcemanager.client.thread-count",
+			"yarn.resourcemanager.scheduler.client.thread-count",
+			"yarn.resourcemanager.resource-tracker.client.thread-count",
+		),
+		Logger: slog.Default(),
 	}
 	c.Hosts = func() (rmrpc.Hosts, error) {
 		include, err := hostFile(s.String("yarn.resourcemanager.nodes.include-path"))
@@ -99,8 +104,14 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 		}
 		m.ResourceTypes = append(m.ResourceTypes, t)
 	}
-	m.MinAllocation = creel.NewResource(s.Long("yarn.scheduler.minimum-allocation-mb"), s.Long("yarn.scheduler.minimum-allocation-vcores"))
-	m.MaxAllocation = creel.NewResource(s.Long("yarn.scheduler.maximum-allocation-mb"), s.Long("yarn.scheduler.maximum-allocation-vcores"))
+	m.MinAllocation = creel.NewResource(
+		s.Long("yarn.scheduler.minimum-allocation-mb"),
+		s.Long("yarn.scheduler.minimum-allocation-vcores"),
+	)
+	m.MaxAllocation = creel.NewResource(
+		s.Long("yarn.scheduler.maximum-allocation-mb"),
+		s.Long("yarn.scheduler.maximum-allocation-vcores"),
+	)
 	for _, t := range m.ResourceTypes {
 		if v, ok := s.Lookup("yarn.resource-types." + t.Name + ".maximum-allocation"); ok {
 			n, err := settings.ParseBytes(v.Text)
@@ -147,7 +158,10 @@ func fairScheduler(s *settings.Settings) bool {
 // unless it is set, and 1 of any other type. The key of the type wins over the
 // older ones of memory and vcores.
 func increment(s *settings.Settings, types []rm.ResourceType) (creel.Resource, error) {
-	step := creel.NewResource(s.Long("yarn.scheduler.increment-allocation-mb"), s.Long("yarn.scheduler.increment-allocation-vcores"))
+	step := creel.NewResource(
+		s.Long("yarn.scheduler.increment-allocation-mb"),
+		s.Long("yarn.scheduler.increment-allocation-vcores"),
+	)
 	for _, t := range append([]rm.ResourceType{{Name: creel.MemoryName, Unit: "Mi"}, {Name: creel.VCoresName}}, types...) {
 		v, ok := s.Lookup("yarn.resource-types." + t.Name + ".increment-allocation")
 		if !ok {
@@ -155,7 +169,13 @@ func increment(s *settings.Settings, types []rm.ResourceType) (creel.Resource, e
 		}
 		n, err := rm.ParseAmount(v.Text, t.Unit)
 		if err != nil {
-			return step, fmt.Errorf("%s: %s: %w; give a whole number, with a unit if not in %q", v.Origin, v.Key, err, t.Unit)
+			return step, fmt.Errorf(
+				"%s: %s: %w; give a whole number, with a unit if not in %q",
+				v.Origin,
+				v.Key,
+				err,
+				t.Unit,
+			)
 		}
 		step = step.With(t.Name, n)
 	}
@@ -165,11 +185,20 @@ func increment(s *settings.Settings, types []rm.ResourceType) (creel.Resource, e
 // queueConfig reads the queue file of the scheduler that is named.
 func queueConfig(s *settings.Settings, reload bool) (rm.QueueConfig, error) {
 	opt := rm.ConfigOptions{
-		MaxAllocation:      creel.NewResource(s.Long("yarn.scheduler.maximum-allocation-mb"), s.Long("yarn.scheduler.maximum-allocation-vcores")),
+		MaxAllocation: creel.NewResource(
+			s.Long("yarn.scheduler.maximum-allocation-mb"),
+			s.Long("yarn.scheduler.maximum-allocation-vcores"),
+		),
 		MaxClusterPriority: int32(s.Int("yarn.cluster.max-application-priority")),
 		Fair: rm.FairOptions{
-			UserAsDefaultQueue: s.Bool("yarn.scheduler.fair.user-as-default-queue"), AllowUndeclaredPools: s.Bool("yarn.scheduler.fair.allow-undeclared-pools"),
-			SizeBasedWeight: s.Bool("yarn.scheduler.fair.sizebasedweight"), NodeLocalityThreshold: s.Float("yarn.scheduler.fair.locality.threshold.node"),
+			UserAsDefaultQueue: s.Bool(
+				"yarn.scheduler.fair.user-as-default-queue",
+			),
+			AllowUndeclaredPools: s.Bool("yarn.scheduler.fair.allow-undeclared-pools"),
+			SizeBasedWeight: s.Bool(
+				"yarn.scheduler.fair.sizebasedweight",
+			),
+			NodeLocalityThreshold: s.Float("yarn.scheduler.fair.locality.threshold.node"),
 			RackLocalityThreshold: s.Float("yarn.scheduler.fair.locality.threshold.rack"),
 		},
 	}

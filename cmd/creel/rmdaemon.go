@@ -73,9 +73,21 @@ func newRM(c rmrpc.Config, web string, door rest.Config, member *membership) (*r
 	}
 	h := newHealth()
 	m := d.Metrics()
-	h.counter("creel_rm_node_heartbeats_total", "Heartbeats of nodes.", func() float64 { return float64(m.Beats.Load()) })
-	h.counter("creel_rm_allocates_total", "Allocate calls of masters.", func() float64 { return float64(m.Allocates.Load()) })
-	h.counter("creel_rm_submissions_total", "Applications submitted.", func() float64 { return float64(m.Submissions.Load()) })
+	h.counter(
+		"creel_rm_node_heartbeats_total",
+		"Heartbeats of nodes.",
+		func() float64 { return float64(m.Beats.Load()) },
+	)
+	h.counter(
+		"creel_rm_allocates_total",
+		"Allocate calls of masters.",
+		func() float64 { return float64(m.Allocates.Load()) },
+	)
+	h.counter(
+		"creel_rm_submissions_total",
+		"Applications submitted.",
+		func() float64 { return float64(m.Submissions.Load()) },
+	)
 	h.counter("creel_rm_launches_total", "Masters started.", func() float64 { return float64(m.Launches.Load()) })
 	mux := chi.NewRouter()
 	h.mount(mux)
@@ -86,15 +98,49 @@ func newRM(c rmrpc.Config, web string, door rest.Config, member *membership) (*r
 	}
 	d.SetWeb(at)
 	a := d.Addresses()
-	r := &rmParts{daemon: d, health: h,
-		entry: readyEntry{Role: "rm", Addresses: map[string]string{"client": a.Client, "scheduler": a.Scheduler, "tracker": a.Tracker, "admin": a.Admin, "web": at}},
-		parts: []part{{"resource manager", d.Run}, {"resource manager web door", runWeb}}}
+	r := &rmParts{
+		daemon: d,
+		health: h,
+		entry: readyEntry{
+			Role: "rm",
+			Addresses: map[string]string{
+				"client":    a.Client,
+				"scheduler": a.Scheduler,
+				"tracker":   a.Tracker,
+				"admin":     a.Admin,
+				"web":       at,
+			},
+		},
+		parts: []part{{"resource manager", d.Run}, {"resource manager web door", runWeb}},
+	}
 	if member != nil {
-		agent := &remote.Agent{Store: member.store, Probe: probe(d), Every: member.beat, Logger: c.Logger,
-			Member: subcluster.Member{ID: member.id, Epoch: d.Started().UnixMilli(), Lease: member.lease, Version: "creel " + readBuild().Version,
-				Addresses: subcluster.Addresses{Client: member.reachable(a.Client), Scheduler: member.reachable(a.Scheduler), Admin: member.reachable(a.Admin),
-					Tracker: member.reachable(a.Tracker), Web: member.reachable(at), Proxy: member.reachable(member.proxy)}}}
-		r.parts = append(r.parts, part{"membership", agent.Run}, part{"token keys", func(ctx context.Context) error { return publishKeys(ctx, d, member, c.Logger) }})
+		agent := &remote.Agent{
+			Store:  member.store,
+			Probe:  probe(d),
+			Every:  member.beat,
+			Logger: c.Logger,
+			Member: subcluster.Member{
+				ID:      member.id,
+				Epoch:   d.Started().UnixMilli(),
+				Lease:   member.lease,
+				Version: "creel " + readBuild().Version,
+				Addresses: subcluster.Addresses{
+					Client:    member.reachable(a.Client),
+					Scheduler: member.reachable(a.Scheduler),
+					Admin:     member.reachable(a.Admin),
+					Tracker: member.reachable(
+						a.Tracker,
+					),
+					Web:   member.reachable(at),
+					Proxy: member.reachable(member.proxy),
+				},
+			},
+		}
+		r.parts = append(
+			r.parts,
+			part{"membership", agent.Run},
+			part{"token keys", func(ctx context.Context) error { return publishKeys(ctx, d, member, c.Logger) }},
+		)
 	}
 	return r, nil
 }
@@ -139,8 +185,20 @@ func probe(d *rmrpc.Daemon) remote.Probe {
 			}
 			last, at = v.Granted, now
 			for q := range m.Queues {
-				load.Queues = append(load.Queues, subcluster.QueueLoad{Queue: q.Path, Capacity: q.Guaranteed, Used: q.Used, Pending: q.Pending,
-					Free: q.Max.Sub(q.Used).Min(v.Available).Max(creel.Resource{}), AppsPending: int64(q.PendingApps), AppsRunning: int64(q.ActiveApps)})
+				load.Queues = append(
+					load.Queues,
+					subcluster.QueueLoad{
+						Queue:    q.Path,
+						Capacity: q.Guaranteed,
+						Used:     q.Used,
+						Pending:  q.Pending,
+						Free: q.Max.Sub(q.Used).
+							Min(v.Available).
+							Max(creel.Resource{}),
+						AppsPending: int64(q.PendingApps),
+						AppsRunning: int64(q.ActiveApps),
+					},
+				)
 			}
 		})
 		if err != nil {
@@ -159,7 +217,11 @@ func clusterSecret(store statestore.Keys, file string) (func(context.Context) ([
 			return nil, fmt.Errorf("creel.cluster.secret-file: %w", err)
 		}
 		if len(b) < 16 {
-			return nil, fmt.Errorf("creel.cluster.secret-file: %s holds %d bytes; give it at least 16 random ones", file, len(b))
+			return nil, fmt.Errorf(
+				"creel.cluster.secret-file: %s holds %d bytes; give it at least 16 random ones",
+				file,
+				len(b),
+			)
 		}
 		keys := []statestore.Key{{ID: 1, Secret: b}}
 		return func(context.Context) ([]statestore.Key, error) { return keys, nil }, nil
@@ -184,64 +246,87 @@ func clusterSecret(store statestore.Keys, file string) (func(context.Context) ([
 
 func rmCommand() *cobra.Command {
 	var f daemonFlags
-	c := daemonCommand("rm", "a ResourceManager, alone or as a member of a federation", &f, func(ctx context.Context, s *settings.Settings, f *daemonFlags) (*daemon, error) {
-		conf, err := rmConfig(s)
-		if err != nil {
-			return nil, err
-		}
-		if conf.Dir = f.data; conf.Dir == "" {
-			conf.Dir = s.String("creel.rm.data")
-		}
-		d := &daemon{}
-		var member *membership
-		id := creel.SubclusterID(f.subcluster)
-		if id == "" {
-			id = creel.SubclusterID(s.String("creel.subcluster.id"))
-		}
-		if f.store != "" || s.String("creel.store.url") != "memory" {
+	c := daemonCommand(
+		"rm",
+		"a ResourceManager, alone or as a member of a federation",
+		&f,
+		func(ctx context.Context, s *settings.Settings, f *daemonFlags) (*daemon, error) {
+			conf, err := rmConfig(s)
+			if err != nil {
+				return nil, err
+			}
+			if conf.Dir = f.data; conf.Dir == "" {
+				conf.Dir = s.String("creel.rm.data")
+			}
+			d := &daemon{}
+			var member *membership
+			id := creel.SubclusterID(f.subcluster)
 			if id == "" {
-				id = creel.SubclusterID(s.String("yarn.resourcemanager.cluster-id"))
+				id = creel.SubclusterID(s.String("creel.subcluster.id"))
 			}
-			if err := subcluster.ValidID(id); err != nil {
-				return nil, usage(fmt.Errorf("a member needs a name: --subcluster ID or creel.subcluster.id: %w", err))
+			if f.store != "" || s.String("creel.store.url") != "memory" {
+				if id == "" {
+					id = creel.SubclusterID(s.String("yarn.resourcemanager.cluster-id"))
+				}
+				if err := subcluster.ValidID(id); err != nil {
+					return nil, usage(
+						fmt.Errorf("a member needs a name: --subcluster ID or creel.subcluster.id: %w", err),
+					)
+				}
+				store, closeStore, err := openStore(ctx, f.store, s)
+				if err != nil {
+					return nil, err
+				}
+				d.close = append(d.close, closeStore)
+				secret, err := clusterSecret(store, s.String("creel.cluster.secret-file"))
+				if err != nil {
+					return nil, usage(err)
+				}
+				host, err := ownHost(s.Address("yarn.resourcemanager.address"))
+				if err != nil {
+					return nil, err
+				}
+				member = &membership{
+					id:     id,
+					host:   host,
+					store:  store,
+					secret: secret,
+					lease:  s.Duration("creel.membership.lease"),
+					beat:   s.Duration("creel.membership.beat-interval"),
+					proxy:  s.Address("yarn.nodemanager.amrmproxy.address"),
+				}
 			}
-			store, closeStore, err := openStore(ctx, f.store, s)
+			if conf.ClusterID == "" {
+				conf.ClusterID = string(id)
+			}
+			door := rest.Config{
+				StaticUser:   s.String("hadoop.http.staticuser.user"),
+				MaxBody:      s.Bytes("creel.http.max-request-size"),
+				MaxContainer: conf.Machine.MaxAllocation,
+			}
+			door.Properties = func() []rest.Property {
+				var out []rest.Property
+				for _, e := range s.Effective(true) {
+					out = append(out, rest.Property{Name: e.Key, Value: e.Value, Source: e.Origin})
+				}
+				return out
+			}
+			for _, t := range conf.Machine.ResourceTypes {
+				door.Resources = append(door.Resources, t.Name)
+			}
+			r, err := newRM(
+				conf,
+				s.Listen("yarn.resourcemanager.webapp.address", "yarn.resourcemanager.bind-host"),
+				door,
+				member,
+			)
 			if err != nil {
 				return nil, err
 			}
-			d.close = append(d.close, closeStore)
-			secret, err := clusterSecret(store, s.String("creel.cluster.secret-file"))
-			if err != nil {
-				return nil, usage(err)
-			}
-			host, err := ownHost(s.Address("yarn.resourcemanager.address"))
-			if err != nil {
-				return nil, err
-			}
-			member = &membership{id: id, host: host, store: store, secret: secret, lease: s.Duration("creel.membership.lease"), beat: s.Duration("creel.membership.beat-interval"),
-				proxy: s.Address("yarn.nodemanager.amrmproxy.address")}
-		}
-		if conf.ClusterID == "" {
-			conf.ClusterID = string(id)
-		}
-		door := rest.Config{StaticUser: s.String("hadoop.http.staticuser.user"), MaxBody: s.Bytes("creel.http.max-request-size"), MaxContainer: conf.Machine.MaxAllocation}
-		door.Properties = func() []rest.Property {
-			var out []rest.Property
-			for _, e := range s.Effective(true) {
-				out = append(out, rest.Property{Name: e.Key, Value: e.Value, Source: e.Origin})
-			}
-			return out
-		}
-		for _, t := range conf.Machine.ResourceTypes {
-			door.Resources = append(door.Resources, t.Name)
-		}
-		r, err := newRM(conf, s.Listen("yarn.resourcemanager.webapp.address", "yarn.resourcemanager.bind-host"), door, member)
-		if err != nil {
-			return nil, err
-		}
-		d.entries, d.parts, d.health = []readyEntry{own(r.entry)}, r.parts, r.health
-		return d, nil
-	})
+			d.entries, d.parts, d.health = []readyEntry{own(r.entry)}, r.parts, r.health
+			return d, nil
+		},
+	)
 	c.AddCommand(repairCommand())
 	c.Flags().StringVar(&f.data, "data", "", "keep the journal in `DIR`; without it nothing survives a restart")
 	c.Flags().StringVar(&f.subcluster, "subcluster", "", "join the federation as `ID`")

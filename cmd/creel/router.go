@@ -52,13 +52,38 @@ func routerSettings(s *settings.Settings) (routerConfig, error) {
 	forward := s.Duration("creel.router.forward-timeout")
 	c := routerConfig{
 		policy: policy,
-		client: s.Listen("yarn.router.clientrm.address", "yarn.router.bind-host"), admin: s.Listen("yarn.router.rmadmin.address", "yarn.router.bind-host"), web: s.Listen("yarn.router.webapp.address", "yarn.router.bind-host"),
-		user: s.String("creel.router.proxy-user"), poll: s.Duration("creel.store.poll-interval"), homeTTL: s.Duration("creel.store.home-ttl"),
-		submitTime: s.Duration("creel.router.submit-timeout"), maxTries: 1 + max(s.Int("yarn.router.submit.retry"), 0), homes: s.Int("creel.router.home-cache"), kept: s.Int("creel.router.decisions-kept"),
-		dashboard: s.Bool("creel.router.dashboard"), rpc: rpcLimits(s, "yarn.resourcemanager.client.thread-count"), log: slog.Default(),
+		client: s.Listen(
+			"yarn.router.clientrm.address",
+			"yarn.router.bind-host",
+		),
+		admin: s.Listen("yarn.router.rmadmin.address", "yarn.router.bind-host"),
+		web:   s.Listen("yarn.router.webapp.address", "yarn.router.bind-host"),
+		user: s.String(
+			"creel.router.proxy-user",
+		),
+		poll:    s.Duration("creel.store.poll-interval"),
+		homeTTL: s.Duration("creel.store.home-ttl"),
+		submitTime: s.Duration(
+			"creel.router.submit-timeout",
+		),
+		maxTries: 1 + max(s.Int("yarn.router.submit.retry"), 0),
+		homes:    s.Int("creel.router.home-cache"),
+		kept:     s.Int("creel.router.decisions-kept"),
+		dashboard: s.Bool(
+			"creel.router.dashboard",
+		),
+		rpc: rpcLimits(s, "yarn.resourcemanager.client.thread-count"),
+		log: slog.Default(),
 	}
-	c.remote = remote.Config{User: c.user, Interceptors: clientInterceptors(s), OpenFor: s.Duration("creel.router.breaker.open-time"), Trips: uint32(s.Int("creel.router.breaker.failures"))}
-	c.remote.Deadlines[remote.Write], c.remote.Deadlines[remote.Read], c.remote.Deadlines[remote.List] = forward, forward, s.Duration("creel.router.list-timeout")
+	c.remote = remote.Config{
+		User:         c.user,
+		Interceptors: clientInterceptors(s),
+		OpenFor:      s.Duration("creel.router.breaker.open-time"),
+		Trips:        uint32(s.Int("creel.router.breaker.failures")),
+	}
+	c.remote.Deadlines[remote.Write], c.remote.Deadlines[remote.Read], c.remote.Deadlines[remote.List] = forward, forward, s.Duration(
+		"creel.router.list-timeout",
+	)
 	return c, nil
 }
 
@@ -130,11 +155,31 @@ func newRouter(c routerConfig, store statestore.Store, started time.Time) (*rout
 		return nil
 	}})
 	counts := gate.Counts()
-	h.counter("creel_router_submissions_total", "Submissions received.", func() float64 { return float64(counts.Submitted.Load()) })
-	h.counter("creel_router_submissions_accepted_total", "Submissions a subcluster took.", func() float64 { return float64(counts.Accepted.Load()) })
-	h.counter("creel_router_submissions_failed_total", "Submissions answered with an error.", func() float64 { return float64(counts.Failed.Load()) })
-	h.counter("creel_router_submissions_moved_total", "Submissions offered to more than one subcluster.", func() float64 { return float64(counts.Moved.Load()) })
-	h.counter("creel_router_partial_answers_total", "Merged answers that lacked a subcluster.", func() float64 { return float64(counts.Partial.Load()) })
+	h.counter(
+		"creel_router_submissions_total",
+		"Submissions received.",
+		func() float64 { return float64(counts.Submitted.Load()) },
+	)
+	h.counter(
+		"creel_router_submissions_accepted_total",
+		"Submissions a subcluster took.",
+		func() float64 { return float64(counts.Accepted.Load()) },
+	)
+	h.counter(
+		"creel_router_submissions_failed_total",
+		"Submissions answered with an error.",
+		func() float64 { return float64(counts.Failed.Load()) },
+	)
+	h.counter(
+		"creel_router_submissions_moved_total",
+		"Submissions offered to more than one subcluster.",
+		func() float64 { return float64(counts.Moved.Load()) },
+	)
+	h.counter(
+		"creel_router_partial_answers_total",
+		"Merged answers that lacked a subcluster.",
+		func() float64 { return float64(counts.Partial.Load()) },
+	)
 	mux := chi.NewRouter()
 	h.mount(mux)
 	rest.New(gate, started).Mount(mux)
@@ -150,10 +195,30 @@ func newRouter(c routerConfig, store statestore.Store, started time.Time) (*rout
 		return nil, err
 	}
 	return &routerParts{
-		entry: readyEntry{Role: "router", Addresses: map[string]string{"client": listener.Addr().String(), "admin": adminListener.Addr().String(), "web": web}},
-		gate:  gate, watcher: watcher, health: h, close: pool.Close,
-		parts: append(rebuildPart(store, watcher.View, pool, c.log), []part{tidyPart(store, c.homeTTL, watcher.View, pool, c.log), {"router view", watcher.Run}, {"router client door", func(ctx context.Context) error { return server.Run(ctx, listener) }},
-			{"router admin door", func(ctx context.Context) error { return adminServer.Run(ctx, adminListener) }}, {"router web door", runWeb}}...),
+		entry: readyEntry{
+			Role: "router",
+			Addresses: map[string]string{
+				"client": listener.Addr().String(),
+				"admin":  adminListener.Addr().String(),
+				"web":    web,
+			},
+		},
+		gate:    gate,
+		watcher: watcher,
+		health:  h,
+		close:   pool.Close,
+		parts: append(
+			rebuildPart(store, watcher.View, pool, c.log),
+			[]part{
+				tidyPart(store, c.homeTTL, watcher.View, pool, c.log),
+				{"router view", watcher.Run},
+				{"router client door", func(ctx context.Context) error { return server.Run(ctx, listener) }},
+				{
+					"router admin door",
+					func(ctx context.Context) error { return adminServer.Run(ctx, adminListener) },
+				},
+				{"router web door", runWeb},
+			}...),
 	}, nil
 }
 
@@ -173,8 +238,14 @@ func routerCommand() *cobra.Command {
 			if err != nil {
 				return nil, err
 			}
-			return &daemon{entries: []readyEntry{own(r.entry)}, parts: r.parts, health: r.health, close: []func() error{closeStore, r.close}}, nil
+			return &daemon{
+				entries: []readyEntry{own(r.entry)},
+				parts:   r.parts,
+				health:  r.health,
+				close:   []func() error{closeStore, r.close},
+			}, nil
 		})
-	c.Flags().StringVar(&f.store, "store", "", "state store `URL`: memory, redis://, rediss://, redis-sentinel://, redis-cluster://")
+	c.Flags().
+		StringVar(&f.store, "store", "", "state store `URL`: memory, redis://, rediss://, redis-sentinel://, redis-cluster://")
 	return c
 }

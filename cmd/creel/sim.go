@@ -42,7 +42,11 @@ type simFlags struct {
 
 func simCommand() *cobra.Command {
 	var f simFlags
-	c := &cobra.Command{Use: "sim", Short: "the whole federation in virtual time, on the same code, from one seed", GroupID: "try", Args: noArguments,
+	c := &cobra.Command{
+		Use:     "sim",
+		Short:   "the whole federation in virtual time, on the same code, from one seed",
+		GroupID: "try",
+		Args:    noArguments,
 		Long: `Runs subclusters with simulated nodes, proxies, routers and a state store under
 an event heap in virtual time: the code of the daemons, without a clock, a
 socket or a thread. The same flags give the same events; the hash of their log
@@ -52,7 +56,8 @@ printed as the command that repeats it.`,
 		Example: `  creel sim                                  the whole recorded day, without faults
   creel sim --faults --seed 7 --hours 9-10   an hour with faults drawn from a seed
   creel sim --faults --seeds 100 --hours 9-9.25 --nodes 20`,
-		RunE: func(c *cobra.Command, _ []string) error { return runSim(&f, c.OutOrStdout()) }}
+		RunE: func(c *cobra.Command, _ []string) error { return runSim(&f, c.OutOrStdout()) },
+	}
 	fl := c.Flags()
 	fl.StringVar(&f.trace, "trace", traces.FB2009, "recorded day: a built-in `NAME` or a file with SWIM's columns")
 	fl.StringVar(&f.hours, "hours", "0-24", "part of the day, `FROM-TO`")
@@ -60,11 +65,21 @@ printed as the command that repeats it.`,
 	fl.IntVar(&f.subclusters, "subclusters", 3, "subclusters")
 	fl.IntVar(&f.nodes, "nodes", 200, "simulated nodes of each subcluster")
 	fl.Int64Var(&f.cores, "cores", 8, "cores of each node, with 1,024 MB for each")
-	fl.BoolVar(&f.faults, "faults", false, "lose, delay and double messages, cut off and restart subclusters, restart proxies and routers")
+	fl.BoolVar(
+		&f.faults,
+		"faults",
+		false,
+		"lose, delay and double messages, cut off and restart subclusters, restart proxies and routers",
+	)
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of everything that is drawn")
 	fl.IntVar(&f.seeds, "seeds", 1, "run so many seeds, from --seed on")
 	fl.IntVar(&f.parallel, "parallel", 1, "run so many seeds at a time")
-	fl.IntVar(&f.audit, "audit-every", 0, "events between two full audits; 0 is 1,000,000 without faults and 20,000 with")
+	fl.IntVar(
+		&f.audit,
+		"audit-every",
+		0,
+		"events between two full audits; 0 is 1,000,000 without faults and 20,000 with",
+	)
 	fl.BoolVar(&f.repeat, "repeat", false, "run each seed twice and compare the hashes")
 	fl.StringVar(&f.log, "log", "", "write the event log as text to `FILE`")
 	fl.StringVar(&f.summary, "summary", "", "write the figures as JSON to `FILE`")
@@ -82,7 +97,14 @@ type simSummary struct {
 
 // config makes the run of one seed.
 func (f *simFlags) config(seed uint64) (sim.Config, error) {
-	d := demoFlags{trace: f.trace, hours: f.hours, speed: f.speed, subclusters: f.subclusters, nodes: f.nodes, seed: seed}
+	d := demoFlags{
+		trace:       f.trace,
+		hours:       f.hours,
+		speed:       f.speed,
+		subclusters: f.subclusters,
+		nodes:       f.nodes,
+		seed:        seed,
+	}
 	jobs, durations, err := d.plan()
 	if err != nil {
 		return sim.Config{}, err
@@ -99,8 +121,17 @@ func (f *simFlags) config(seed uint64) (sim.Config, error) {
 	if err != nil {
 		return sim.Config{}, err
 	}
-	c := sim.Config{Seed: seed, Jobs: jobs, Durations: durations, Subclusters: f.subclusters, Nodes: f.nodes, NodeSize: creel.NewResource(1024*f.cores, f.cores),
-		Queues: queues, Policies: []sim.Policy{{Queue: "root.research", Document: string(skewed)}}, AuditEvery: f.audit}
+	c := sim.Config{
+		Seed:        seed,
+		Jobs:        jobs,
+		Durations:   durations,
+		Subclusters: f.subclusters,
+		Nodes:       f.nodes,
+		NodeSize:    creel.NewResource(1024*f.cores, f.cores),
+		Queues:      queues,
+		Policies:    []sim.Policy{{Queue: "root.research", Document: string(skewed)}},
+		AuditEvery:  f.audit,
+	}
 	if f.faults {
 		// Beats as often as faults need to be noticed; without any they only cost time.
 		c.NodeBeat, c.MemberBeat, c.Lease, c.Poll = 10*time.Second, 5*time.Second, 15*time.Second, 5*time.Second
@@ -236,14 +267,26 @@ func (f *simFlags) same(out io.Writer, first simRun) bool {
 		fmt.Fprintf(out, "repeated      seed %d: the same hash again\n", first.seed)
 		return true
 	}
-	fmt.Fprintf(out, "repeated      seed %d: ANOTHER hash, so something is decided by chance\nrepeat with:  %s --repeat\n", first.seed, f.command(first.seed))
+	fmt.Fprintf(
+		out,
+		"repeated      seed %d: ANOTHER hash, so something is decided by chance\nrepeat with:  %s --repeat\n",
+		first.seed,
+		f.command(first.seed),
+	)
 	return false
 }
 
 // tell writes what broke in a run, its hash, and the command that repeats it.
 func (f *simFlags) tell(out io.Writer, r simRun, always bool) bool {
 	if always {
-		fmt.Fprintf(out, "virtual       %v in %.1f s, %d events, %.0f a second\n", r.result.Virtual.Round(time.Second), r.wall.Seconds(), r.result.Events, float64(r.result.Events)/r.wall.Seconds())
+		fmt.Fprintf(
+			out,
+			"virtual       %v in %.1f s, %d events, %.0f a second\n",
+			r.result.Virtual.Round(time.Second),
+			r.wall.Seconds(),
+			r.result.Events,
+			float64(r.result.Events)/r.wall.Seconds(),
+		)
 		fmt.Fprintf(out, "hash          %016x\n", r.result.Hash)
 		fmt.Fprintln(out, faultsText(r.result.Faults))
 	}
@@ -313,7 +356,16 @@ func (f *simFlags) runSeeds(out io.Writer) error {
 		return failed
 	}
 	slices.Sort(bad)
-	fmt.Fprintf(out, "%d seeds, %d applications, %d containers, %d events, %d checks in %.1f s\n", f.seeds, applications, granted, events, checked, time.Since(began).Seconds())
+	fmt.Fprintf(
+		out,
+		"%d seeds, %d applications, %d containers, %d events, %d checks in %.1f s\n",
+		f.seeds,
+		applications,
+		granted,
+		events,
+		checked,
+		time.Since(began).Seconds(),
+	)
 	fmt.Fprintln(out, faultsText(faults))
 	if len(bad) > 0 {
 		return &coded{exitGeneral, fmt.Errorf("%d of %d seeds failed: %v", len(bad), f.seeds, bad)}
@@ -323,13 +375,22 @@ func (f *simFlags) runSeeds(out io.Writer) error {
 }
 
 func (f *simFlags) summarise(r simRun) *simSummary {
-	s := &simSummary{VirtualS: r.result.Virtual.Seconds(), Events: r.result.Events, Hash: fmt.Sprintf("%016x", r.result.Hash), Faults: r.result.Faults}
+	s := &simSummary{
+		VirtualS: r.result.Virtual.Seconds(),
+		Events:   r.result.Events,
+		Hash:     fmt.Sprintf("%016x", r.result.Hash),
+		Faults:   r.result.Faults,
+	}
 	a := &s.Applications
 	a.Submitted, a.Finished, a.Failed, a.Lost, a.Doubled = r.result.Submitted, r.result.Finished, r.result.Failed, r.result.Lost, r.result.Doubled
 	s.Containers.Granted = r.result.Granted
 	s.Containers.PerSecond = float64(r.result.Granted) / r.result.Virtual.Seconds()
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-	s.GrantMS = quantiles{ms(sim.Quantile(r.result.Waits, 0.5)), ms(sim.Quantile(r.result.Waits, 0.99)), ms(sim.Quantile(r.result.Waits, 1))}
+	s.GrantMS = quantiles{
+		ms(sim.Quantile(r.result.Waits, 0.5)),
+		ms(sim.Quantile(r.result.Waits, 0.99)),
+		ms(sim.Quantile(r.result.Waits, 1)),
+	}
 	s.SubmitMS.P50, s.SubmitMS.P99 = ms(sim.Quantile(r.result.Submits, 0.5)), ms(sim.Quantile(r.result.Submits, 0.99))
 	if n := len(r.result.Short); n > 0 {
 		sum := 0.0
@@ -340,7 +401,10 @@ func (f *simFlags) summarise(r simRun) *simSummary {
 	}
 	s.Invariants.Checked, s.Invariants.Broken = r.result.Checked, int64(len(r.result.Broken))
 	for _, c := range r.result.Subclusters {
-		s.Subclusters = append(s.Subclusters, subclusterSummary{ID: c.ID, Applications: c.Applications, Containers: c.Containers, Nodes: c.Nodes})
+		s.Subclusters = append(
+			s.Subclusters,
+			subclusterSummary{ID: c.ID, Applications: c.Applications, Containers: c.Containers, Nodes: c.Nodes},
+		)
 	}
 	s.WallS, s.Trace, s.Seed, s.Speed = r.wall.Seconds(), f.trace, r.seed, f.speed
 	return s

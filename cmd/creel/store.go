@@ -24,7 +24,14 @@ func validPolicy(_ creel.QueuePath, document []byte) error {
 
 // basePolicy is the policy of queues that no document in the store holds for.
 func basePolicy(s *settings.Settings) (policies.Policy, error) {
-	policy, err := policies.Parse(fmt.Appendf(nil, `{"home":{"policy":%q},"split":{"policy":%q}}`, s.String("creel.router.policy"), s.String("creel.proxy.policy")))
+	policy, err := policies.Parse(
+		fmt.Appendf(
+			nil,
+			`{"home":{"policy":%q},"split":{"policy":%q}}`,
+			s.String("creel.router.policy"),
+			s.String("creel.proxy.policy"),
+		),
+	)
 	if err != nil {
 		return policy, usage(fmt.Errorf("creel.router.policy and creel.proxy.policy: %w", err))
 	}
@@ -38,13 +45,29 @@ func openStore(ctx context.Context, url string, s *settings.Settings) (statestor
 		url = s.String("creel.store.url")
 	}
 	if url == "memory" {
-		return statestore.NewMemory(statestore.NewTwin("memory", validPolicy), time.Now), func() error { return nil }, nil
+		return statestore.NewMemory(
+			statestore.NewTwin("memory", validPolicy),
+			time.Now,
+		), func() error { return nil }, nil
 	}
 	if !strings.Contains(url, "://") {
-		return nil, nil, usage(fmt.Errorf("store %q: expected memory or a redis URL such as redis://127.0.0.1:6379", url))
+		return nil, nil, usage(
+			fmt.Errorf("store %q: expected memory or a redis URL such as redis://127.0.0.1:6379", url),
+		)
 	}
-	store, err := redis.Open(redis.Config{URL: url, Prefix: s.String("creel.store.prefix"), Timeout: s.Duration("creel.store.timeout"),
-		Wait: s.Int("creel.store.wait-replicas"), WaitTimeout: s.Duration("creel.store.wait-timeout"), Validate: validPolicy, Log: slog.Default()})
+	store, err := redis.Open(
+		redis.Config{
+			URL:     url,
+			Prefix:  s.String("creel.store.prefix"),
+			Timeout: s.Duration("creel.store.timeout"),
+			Wait: s.Int(
+				"creel.store.wait-replicas",
+			),
+			WaitTimeout: s.Duration("creel.store.wait-timeout"),
+			Validate:    validPolicy,
+			Log:         slog.Default(),
+		},
+	)
 	if err != nil {
 		return nil, nil, usage(err)
 	}

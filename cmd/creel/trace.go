@@ -38,7 +38,12 @@ func setUpTraces(ctx context.Context, s *settings.Settings, role string) (stop f
 	provider := trace.NewTracerProvider(
 		trace.WithBatcher(exporter),
 		trace.WithSampler(trace.ParentBased(trace.TraceIDRatioBased(s.Float("creel.trace.sample")))),
-		trace.WithResource(resource.NewSchemaless(attribute.String("service.name", "creel-"+role), attribute.String("service.version", readBuild().Version))),
+		trace.WithResource(
+			resource.NewSchemaless(
+				attribute.String("service.name", "creel-"+role),
+				attribute.String("service.version", readBuild().Version),
+			),
+		),
 	)
 	otel.SetTracerProvider(provider)
 	otel.SetTextMapPropagator(propagation.TraceContext{})

@@ -40,7 +40,11 @@ func TestSpansReachTheCollector(t *testing.T) {
 		io.Copy(&got, r.Body)
 	}))
 	defer collector.Close()
-	s, err := settings.Load(settings.Sources{Defines: []string{"creel.trace.endpoint=" + collector.URL + "/v1/traces", "creel.trace.sample=1"}})
+	s, err := settings.Load(
+		settings.Sources{
+			Defines: []string{"creel.trace.endpoint=" + collector.URL + "/v1/traces", "creel.trace.sample=1"},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +55,10 @@ func TestSpansReachTheCollector(t *testing.T) {
 	cfg := rpcLimits(s)
 	cfg.Simple = true
 	cfg.Services = []hrpc.Service{{Protocol: "creel.test.Echo", Version: 1, Methods: map[string]hrpc.Method{
-		"echoMethod": {NewRequest: func() proto.Message { return new(wrapperspb.StringValue) }, Serve: func(_ context.Context, m proto.Message) (proto.Message, error) { return m, nil }},
+		"echoMethod": {
+			NewRequest: func() proto.Message { return new(wrapperspb.StringValue) },
+			Serve:      func(_ context.Context, m proto.Message) (proto.Message, error) { return m, nil },
+		},
 	}}}
 	server, err := hrpc.NewServer(cfg)
 	if err != nil {
@@ -65,7 +72,9 @@ func TestSpansReachTheCollector(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- server.Run(ctx, l) }()
 	client := hrpc.NewClient(hrpc.ClientConfig{Interceptors: clientInterceptors(s)})
-	peer := client.Peer(hrpc.Target{Address: l.Addr().String(), Protocol: "creel.test.Echo", Login: hrpc.Login{User: "alice"}})
+	peer := client.Peer(
+		hrpc.Target{Address: l.Addr().String(), Protocol: "creel.test.Echo", Login: hrpc.Login{User: "alice"}},
+	)
 	if err := peer.Call(ctx, "echoMethod", wrapperspb.String("x"), new(wrapperspb.StringValue)); err != nil {
 		t.Error(err)
 	}
@@ -105,8 +114,14 @@ func TestUntracedCallsPayNothing(t *testing.T) {
 func TestADoorIsWatched(t *testing.T) {
 	var log bytes.Buffer
 	h := newHealth()
-	cfg := hrpc.Config{Simple: true, ErrorOf: yarnrpc.ErrorOf, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
-		Services: []hrpc.Service{yarnrpc.ApplicationClientProtocolService(yarnrpc.UnimplementedApplicationClientProtocol{})}}
+	cfg := hrpc.Config{
+		Simple:  true,
+		ErrorOf: yarnrpc.ErrorOf,
+		Logger:  slog.New(slog.NewJSONHandler(&log, nil)),
+		Services: []hrpc.Service{
+			yarnrpc.ApplicationClientProtocolService(yarnrpc.UnimplementedApplicationClientProtocol{}),
+		},
+	}
 	server, err := watchedServer("client", cfg, h)
 	if err != nil {
 		t.Fatal(err)
@@ -121,10 +136,22 @@ func TestADoorIsWatched(t *testing.T) {
 	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
 	peer := yarnrpc.NewApplicationClientProtocolClient(client, l.Addr().String(), hrpc.Login{User: "alice"})
 	app := yarnpb.FromApplicationID(creel.ApplicationID{ClusterTimestamp: 5, ID: 1})
-	if _, err := peer.ForceKillApplication(ctx, &yarnpb.KillApplicationRequestProto{ApplicationId: app}); !errors.Is(err, creel.ErrNotEnabled) {
+	if _, err := peer.ForceKillApplication(
+		ctx,
+		&yarnpb.KillApplicationRequestProto{ApplicationId: app},
+	); !errors.Is(
+		err,
+		creel.ErrNotEnabled,
+	) {
 		t.Error(err)
 	}
-	if _, err := peer.GetApplicationReport(ctx, &yarnpb.GetApplicationReportRequestProto{ApplicationId: app}); !errors.Is(err, creel.ErrNotEnabled) {
+	if _, err := peer.GetApplicationReport(
+		ctx,
+		&yarnpb.GetApplicationReportRequestProto{ApplicationId: app},
+	); !errors.Is(
+		err,
+		creel.ErrNotEnabled,
+	) {
 		t.Error(err)
 	}
 	client.Close()
@@ -143,7 +170,11 @@ func TestADoorIsWatched(t *testing.T) {
 		}
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	if len(lines) != 1 || !strings.Contains(lines[0], `"operation":"forceKillApplication","target":"application_5_0001","result":"failure"`) {
+	if len(lines) != 1 ||
+		!strings.Contains(
+			lines[0],
+			`"operation":"forceKillApplication","target":"application_5_0001","result":"failure"`,
+		) {
 		t.Errorf("audit:\n%s", log.String())
 	}
 }

@@ -27,7 +27,11 @@ type upFlags struct {
 
 func upCommand() *cobra.Command {
 	var f upFlags
-	c := &cobra.Command{Use: "up", Short: "a federation on this machine for your own applications", GroupID: "try", Args: noArguments,
+	c := &cobra.Command{
+		Use:     "up",
+		Short:   "a federation on this machine for your own applications",
+		GroupID: "try",
+		Args:    noArguments,
 		Long: `Starts subclusters, two routers and a proxy for each subcluster on loopback and
 stays up until Ctrl-C. It prints where everything listens and the lines that
 point a client at it, and writes a Hadoop configuration directory for clients
@@ -36,7 +40,8 @@ and one for the NodeManagers of each subcluster.
 The nodes are simulated: a container "runs" for as long as CREEL_SIM_MS in its
 environment says, one second else, and executes nothing. With --nodes 0 there
 are none: start Hadoop's own NodeManagers with the directories printed.`,
-		RunE: func(c *cobra.Command, _ []string) error { return runUp(c.Context(), &f, c.OutOrStdout()) }}
+		RunE: func(c *cobra.Command, _ []string) error { return runUp(c.Context(), &f, c.OutOrStdout()) },
+	}
 	f.daemonFlags.register(c)
 	fl := c.Flags()
 	fl.IntVar(&f.subclusters, "subclusters", 3, "subclusters")
@@ -69,9 +74,23 @@ func runUp(ctx context.Context, f *upFlags, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	fed, err := newFederation(ctx, federationConfig{subclusters: f.subclusters, nodes: f.nodes, routers: 2, nodeSize: creel.NewResource(8192, 8),
-		nodeBeat: time.Second, eager: 20 * time.Millisecond, dir: dir, store: store, settings: s, ports: !f.anyPort, lease: 5 * time.Second,
-		log: slog.New(atLeast{slog.Default().Handler(), slog.LevelWarn})})
+	fed, err := newFederation(
+		ctx,
+		federationConfig{
+			subclusters: f.subclusters,
+			nodes:       f.nodes,
+			routers:     2,
+			nodeSize:    creel.NewResource(8192, 8),
+			nodeBeat:    time.Second,
+			eager:       20 * time.Millisecond,
+			dir:         dir,
+			store:       store,
+			settings:    s,
+			ports:       !f.anyPort,
+			lease:       5 * time.Second,
+			log:         slog.New(atLeast{slog.Default().Handler(), slog.LevelWarn}),
+		},
+	)
 	if err != nil {
 		return errors.Join(err, closeStore())
 	}
@@ -109,16 +128,35 @@ func (f *upFlags) welcome(out io.Writer, fed *federation, dir, clients string) {
 	fmt.Fprintf(out, "%-14s %-21s %-21s %s\n", "", "RPC", "web", "other")
 	for i, r := range fed.routers {
 		a := r.parts.entry.Addresses
-		fmt.Fprintf(out, "%-14s %-21s %-21s admin %s\n", fmt.Sprintf("router %d", i+1), a["client"], a["web"], a["admin"])
+		fmt.Fprintf(
+			out,
+			"%-14s %-21s %-21s admin %s\n",
+			fmt.Sprintf("router %d", i+1),
+			a["client"],
+			a["web"],
+			a["admin"],
+		)
 	}
 	for i, rm := range fed.rms {
 		a := rm.parts.entry.Addresses
-		fmt.Fprintf(out, "%-14s %-21s %-21s scheduler %s, tracker %s, proxy %s\n", rm.name, a["client"], a["web"], a["scheduler"], a["tracker"], fed.proxies[i].parts.entry.Addresses["proxy"])
+		fmt.Fprintf(
+			out,
+			"%-14s %-21s %-21s scheduler %s, tracker %s, proxy %s\n",
+			rm.name,
+			a["client"],
+			a["web"],
+			a["scheduler"],
+			a["tracker"],
+			fed.proxies[i].parts.entry.Addresses["proxy"],
+		)
 	}
 	web := fed.routers[0].parts.entry.Addresses["web"]
 	nodes := fmt.Sprintf("%d simulated nodes in each subcluster; their containers execute nothing.", f.nodes)
 	if f.nodes == 0 {
-		nodes = "No nodes yet. For each subcluster: HADOOP_CONF_DIR=" + filepath.Join(dir, "nodes-of-"+fed.rms[0].name) + " yarn nodemanager"
+		nodes = "No nodes yet. For each subcluster: HADOOP_CONF_DIR=" + filepath.Join(
+			dir,
+			"nodes-of-"+fed.rms[0].name,
+		) + " yarn nodemanager"
 	}
 	fmt.Fprintf(out, `
 %s
@@ -169,7 +207,12 @@ func writeSite(dir string, properties [][2]string) error {
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, "yarn-site.xml"), siteXML(properties), 0o600),
 		os.WriteFile(filepath.Join(dir, "core-site.xml"), siteXML([][2]string{{"fs.defaultFS", "file:///"}}), 0o600),
-		os.WriteFile(filepath.Join(dir, "mapred-site.xml"), siteXML([][2]string{{"mapreduce.framework.name", "yarn"}}), 0o600))
+		os.WriteFile(
+			filepath.Join(dir, "mapred-site.xml"),
+			siteXML([][2]string{{"mapreduce.framework.name", "yarn"}}),
+			0o600,
+		),
+	)
 }
 
 func siteXML(properties [][2]string) []byte {

@@ -21,14 +21,25 @@ type whyDoc struct {
 
 func appWhy() *cobra.Command {
 	var f clientFlags
-	c := &cobra.Command{Use: "why ID", Short: "explain where an application runs, and what it waits for", Args: exactly(1, "one application id")}
+	c := &cobra.Command{
+		Use:   "why ID",
+		Short: "explain where an application runs, and what it waits for",
+		Args:  exactly(1, "one application id"),
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		id, err := appArgument(args[0])
 		if err != nil {
 			return err
 		}
 		var doc whyDoc
-		if _, err := f.call(c.Context(), http.MethodGet, "/api/v1/apps/"+id.String()+"/why", nil, nil, &doc.WhyDoc); err != nil {
+		if _, err := f.call(
+			c.Context(),
+			http.MethodGet,
+			"/api/v1/apps/"+id.String()+"/why",
+			nil,
+			nil,
+			&doc.WhyDoc,
+		); err != nil {
 			return err
 		}
 		if a, err := f.app(c.Context(), id); err == nil {

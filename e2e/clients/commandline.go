@@ -21,11 +21,22 @@ var commandLine = []Case{
 	}},
 	{"node_status", func(t *testing.T, c *Cluster) {
 		out := c.client(t).Run(t, hadoop.NodeCLI, "-status", c.Nodes[0]).OK(t).Stdout
-		says(t, out, "Node-Id : "+c.Nodes[0], "Rack : /default-rack", "Node-State : RUNNING", "Memory-Capacity : 4096MB", "CPU-Capacity : 8 vcores")
+		says(
+			t,
+			out,
+			"Node-Id : "+c.Nodes[0],
+			"Rack : /default-rack",
+			"Node-State : RUNNING",
+			"Memory-Capacity : 4096MB",
+			"CPU-Capacity : 8 vcores",
+		)
 	}},
 	{"node_details", func(t *testing.T, c *Cluster) {
 		out := c.client(t).Run(t, hadoop.NodeCLI, "-list", "-showDetails").OK(t).Stdout
-		says(t, out, append([]string{"Configured Resources : <memory:4096, vCores:8>", "Allocated Resources : "}, c.Nodes...)...)
+		says(
+			t,
+			out,
+			append([]string{"Configured Resources : <memory:4096, vCores:8>", "Allocated Resources : "}, c.Nodes...)...)
 	}},
 	{"queue_status", func(t *testing.T, c *Cluster) {
 		client := c.client(t)
@@ -43,7 +54,11 @@ var commandLine = []Case{
 	}},
 	{"app_list", func(t *testing.T, c *Cluster) {
 		out := c.client(t).Run(t, hadoop.ApplicationCLI, "application", "-list", "-appStates", "ALL").OK(t).Stdout
-		says(t, out, "Total number of applications (application-types: [], states: [NEW, NEW_SAVING, SUBMITTED, ACCEPTED, RUNNING, FINISHED, FAILED, KILLED]")
+		says(
+			t,
+			out,
+			"Total number of applications (application-types: [], states: [NEW, NEW_SAVING, SUBMITTED, ACCEPTED, RUNNING, FINISHED, FAILED, KILLED]",
+		)
 		client := c.client(t)
 		r := client.Run(t, hadoop.ApplicationCLI, "application", "-status", "application_1_0001")
 		if r.Code == 0 {

@@ -55,7 +55,13 @@ var mapreduce = []Case{
 		says(t, all, "Launched map tasks=4")
 	}},
 	{"mr_pi", func(t *testing.T, c *Cluster) {
-		says(t, runJob(t, c, c.client(t), hadoop.Examples, "pi", "3", "100"), "Estimated value of Pi is 3.1", "Launched reduce tasks=1", "Shuffled Maps =3")
+		says(
+			t,
+			runJob(t, c, c.client(t), hadoop.Examples, "pi", "3", "100"),
+			"Estimated value of Pi is 3.1",
+			"Launched reduce tasks=1",
+			"Shuffled Maps =3",
+		)
 	}},
 	{"mr_sleep_red", func(t *testing.T, c *Cluster) {
 		all := runJob(t, c, c.client(t), hadoop.SleepJob, "-m", "3", "-r", "2", "-mt", "200", "-rt", "200")
@@ -68,14 +74,20 @@ var mapreduce = []Case{
 		counted(t, out)
 	}},
 	{"mr_uber", func(t *testing.T, c *Cluster) {
-		client := c.client(t, hadoop.Conf{"mapreduce.job.ubertask.enable": "true", "yarn.app.mapreduce.am.resource.mb": "768"})
+		client := c.client(
+			t,
+			hadoop.Conf{"mapreduce.job.ubertask.enable": "true", "yarn.app.mapreduce.am.resource.mb": "768"},
+		)
 		out := filepath.Join(client.Dir(), "out")
 		all := runJob(t, c, client, hadoop.Examples, "wordcount", input(t, client), out)
 		says(t, all, "running in uber mode : true")
 		counted(t, out)
 	}},
 	{"mr_fail", func(t *testing.T, c *Cluster) {
-		client := c.client(t, hadoop.Conf{"mapreduce.map.java.opts": "-XX:NoSuchOption", "mapreduce.map.maxattempts": "2"})
+		client := c.client(
+			t,
+			hadoop.Conf{"mapreduce.map.java.opts": "-XX:NoSuchOption", "mapreduce.map.maxattempts": "2"},
+		)
 		r := client.Run(t, hadoop.SleepJob, "-m", "1", "-r", "0", "-mt", "200")
 		if r.Code == 0 {
 			t.Errorf("exit code 0\n%s", r.All)
@@ -87,7 +99,11 @@ var mapreduce = []Case{
 		p := client.Start(t, hadoop.SleepJob, "-m", "2", "-r", "0", "-mt", "600000")
 		p.WaitLine(t, "map 0% reduce 0%")
 		id := jobApplication(t, p.Output())
-		says(t, client.Run(t, hadoop.JobClient, "-kill", strings.Replace(id, "application", "job", 1)).OK(t).All, "Killed job")
+		says(
+			t,
+			client.Run(t, hadoop.JobClient, "-kill", strings.Replace(id, "application", "job", 1)).OK(t).All,
+			"Killed job",
+		)
 		if err := p.Exit(); err == nil {
 			t.Errorf("the killed job's client ended well\n%s", p.Tail(40))
 		}

@@ -21,7 +21,16 @@ func shellArgs(t *testing.T, n int, more ...string) []string {
 	t.Helper()
 	jar := filepath.Join(hadoop.Jars(t, hadoop.V342), "hadoop-yarn-applications-distributedshell-3.4.2.jar")
 	return append([]string{
-		"-jar", jar, "-num_containers", strconv.Itoa(n), "-master_memory", "256", "-container_memory", "128", "-timeout", "170000",
+		"-jar",
+		jar,
+		"-num_containers",
+		strconv.Itoa(n),
+		"-master_memory",
+		"256",
+		"-container_memory",
+		"128",
+		"-timeout",
+		"170000",
 	}, more...)
 }
 
@@ -40,7 +49,10 @@ func runShell(t *testing.T, c *Cluster, client hadoop.Client, n int, more ...str
 func startShell(t *testing.T, c *Cluster, client hadoop.Client, n int) (string, *process.Process) {
 	t.Helper()
 	mark := t.TempDir()
-	p := client.Start(t, hadoop.DistributedShell, shellArgs(t, n, "-shell_command", fmt.Sprintf("touch %s/$CONTAINER_ID; exec sleep 1000", mark))...)
+	p := client.Start(
+		t,
+		hadoop.DistributedShell,
+		shellArgs(t, n, "-shell_command", fmt.Sprintf("touch %s/$CONTAINER_ID; exec sleep 1000", mark))...)
 	p.Await(t, "the containers", func() bool {
 		running, err := os.ReadDir(mark)
 		return err == nil && len(running) >= n
@@ -90,8 +102,16 @@ var shell = []Case{
 	{"dshell_keep", func(t *testing.T, c *Cluster) {
 		// The master dies; its containers live on and are the next attempt's.
 		client, mark := c.client(t), t.TempDir()
-		wait := fmt.Sprintf("touch %s/began.$CONTAINER_ID; until [ -e %s/go ]; do sleep 0.2; done; touch %s/ended.$CONTAINER_ID", mark, mark, mark)
-		p := client.Start(t, hadoop.DistributedShell, shellArgs(t, 2, "-keep_containers_across_application_attempts", "-shell_command", wait)...)
+		wait := fmt.Sprintf(
+			"touch %s/began.$CONTAINER_ID; until [ -e %s/go ]; do sleep 0.2; done; touch %s/ended.$CONTAINER_ID",
+			mark,
+			mark,
+			mark,
+		)
+		p := client.Start(
+			t,
+			hadoop.DistributedShell,
+			shellArgs(t, 2, "-keep_containers_across_application_attempts", "-shell_command", wait)...)
 		p.Await(t, "the containers", func() bool {
 			began, err := filepath.Glob(mark + "/began.*")
 			return err == nil && len(began) == 2
@@ -128,7 +148,11 @@ var shell = []Case{
 	{"dshell_script", func(t *testing.T, c *Cluster) {
 		dir := t.TempDir()
 		script := filepath.Join(dir, "work.sh")
-		if err := os.WriteFile(script, []byte("#!/bin/bash\necho \"$GREETING $1\" > "+dir+"/$CONTAINER_ID.txt\n"), 0o755); err != nil {
+		if err := os.WriteFile(
+			script,
+			[]byte("#!/bin/bash\necho \"$GREETING $1\" > "+dir+"/$CONTAINER_ID.txt\n"),
+			0o755,
+		); err != nil {
 			t.Fatal(err)
 		}
 		// One container: the shell's master renames the script once for each
@@ -156,7 +180,15 @@ var shell = []Case{
 		client := c.client(t)
 		id, _ := startShell(t, c, client, 2)
 		out := client.Run(t, hadoop.ApplicationCLI, "application", "-status", id).OK(t).Stdout
-		says(t, out, "Application-Id : "+id, "State : RUNNING", "Final-State : UNDEFINED", "Queue : root.default", "Application-Type : YARN")
+		says(
+			t,
+			out,
+			"Application-Id : "+id,
+			"State : RUNNING",
+			"Final-State : UNDEFINED",
+			"Queue : root.default",
+			"Application-Type : YARN",
+		)
 		out = client.Run(t, hadoop.ApplicationCLI, "applicationattempt", "-list", id).OK(t).Stdout
 		attempt := matches(t, out, `appattempt_\d+_\d+_\d+`)
 		says(t, out, "Total number of application attempts :1", "RUNNING")
@@ -167,7 +199,11 @@ var shell = []Case{
 		says(t, out, "Container-Id : "+container, "State : RUNNING")
 		out = client.Run(t, hadoop.ApplicationCLI, "application", "-list").OK(t).Stdout
 		says(t, out, id)
-		says(t, client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t).Stdout, "Killing application "+id)
+		says(
+			t,
+			client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t).Stdout,
+			"Killing application "+id,
+		)
 		c.ends(t, client, id, "KILLED", "KILLED")
 		// A second kill finds it done.
 		says(t, client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t).All, "has already finished")
@@ -191,7 +227,11 @@ var shell = []Case{
 			t.Fatalf("the attempt has the workers %v", workers)
 		}
 		worker := workers[0]
-		says(t, client.Run(t, hadoop.ApplicationCLI, "container", "-signal", worker, "GRACEFUL_SHUTDOWN").OK(t).All, "Signalling container "+worker)
+		says(
+			t,
+			client.Run(t, hadoop.ApplicationCLI, "container", "-signal", worker, "GRACEFUL_SHUTDOWN").OK(t).All,
+			"Signalling container "+worker,
+		)
 		// The worker ends with 143, so the application ends and fails.
 		if err := p.Exit(); err == nil {
 			t.Errorf("the shell ended well\n%s", p.Tail(40))
@@ -210,7 +250,8 @@ var shell = []Case{
 		until(t, "aggregated logs", func() bool {
 			last = client.Run(t, hadoop.LogsCLI, "-applicationId", id)
 			// Each node uploads its own, the master's one perhaps last.
-			return strings.Count(last.Stdout, "needle in container_") == 2 && strings.Contains(last.Stdout, "LogType:AppMaster.stderr")
+			return strings.Count(last.Stdout, "needle in container_") == 2 &&
+				strings.Contains(last.Stdout, "LogType:AppMaster.stderr")
 		})
 		out := last.Stdout
 		says(t, out, "LogType:stdout")
@@ -219,8 +260,12 @@ var shell = []Case{
 		client := c.client(t)
 		mark := t.TempDir()
 		script := filepath.Join(mark, "am.sh")
-		text := fmt.Sprintf("#!/bin/bash\nexec %s -Xmx128m -XX:TieredStopAtLevel=1 -cp '%s' Master 2 'touch %s/$CONTAINER_ID'\n",
-			hadoop.Java(t), hadoop.ClassPath(t, hadoop.V342, client.ConfDir()), mark)
+		text := fmt.Sprintf(
+			"#!/bin/bash\nexec %s -Xmx128m -XX:TieredStopAtLevel=1 -cp '%s' Master 2 'touch %s/$CONTAINER_ID'\n",
+			hadoop.Java(t),
+			hadoop.ClassPath(t, hadoop.V342, client.ConfDir()),
+			mark,
+		)
 		if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +290,12 @@ var shell = []Case{
 	}},
 	{"dshell_placement", func(t *testing.T, c *Cluster) {
 		client, dir := c.client(t), t.TempDir()
-		args := []string{"-placement_spec", "kit(2),NOTIN,NODE,kit", "-shell_command", "touch " + dir + "/$NM_PORT.$CONTAINER_ID"}
+		args := []string{
+			"-placement_spec",
+			"kit(2),NOTIN,NODE,kit",
+			"-shell_command",
+			"touch " + dir + "/$NM_PORT.$CONTAINER_ID",
+		}
 		if why, no := c.Without["dshell_placement"]; no {
 			r := client.Run(t, hadoop.DistributedShell, shellArgs(t, 2, args...)...)
 			if r.Code == 0 {

@@ -37,7 +37,17 @@ func SparkSubmit(t testing.TB, client hadoop.Client, mode, script string, argume
 	if real, err := exec.Command(python, "-c", "import sys; print(sys.executable, end='')").Output(); err == nil {
 		python = string(real)
 	}
-	args := []string{filepath.Join(home, "bin", "spark-submit"), "--master", "yarn", "--deploy-mode", mode, "--num-executors", "2", "--name", "pi-" + mode}
+	args := []string{
+		filepath.Join(home, "bin", "spark-submit"),
+		"--master",
+		"yarn",
+		"--deploy-mode",
+		mode,
+		"--num-executors",
+		"2",
+		"--name",
+		"pi-" + mode,
+	}
 	for _, s := range []string{
 		"spark.yarn.jars=local:" + home + "/jars/*",
 		"spark.driver.memory=512m", "spark.executor.memory=512m", "spark.yarn.am.memory=512m", "spark.executor.cores=1",
@@ -56,8 +66,17 @@ func SparkSubmit(t testing.TB, client hadoop.Client, mode, script string, argume
 		args = append(args, "--conf", s)
 	}
 	return process.Command{
-		Name: "spark-submit", Dir: client.Dir(), Args: append(append(args, script), arguments...),
-		Env: append(client.Environment(t), "SPARK_HOME="+home, "PYTHONPATH="+packages, "SPARK_LOCAL_IP=127.0.0.1", "SPARK_LOCAL_HOSTNAME=127.0.0.1", "PYSPARK_PYTHON="+python),
+		Name: "spark-submit",
+		Dir:  client.Dir(),
+		Args: append(append(args, script), arguments...),
+		Env: append(
+			client.Environment(t),
+			"SPARK_HOME="+home,
+			"PYTHONPATH="+packages,
+			"SPARK_LOCAL_IP=127.0.0.1",
+			"SPARK_LOCAL_HOSTNAME=127.0.0.1",
+			"PYSPARK_PYTHON="+python,
+		),
 	}
 }
 

@@ -48,7 +48,14 @@ func open(t *testing.T, url string) *browser {
 	if path == "" {
 		t.Fatal("no Chromium is installed; install it with: apt-get install chromium")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1200, 1000), chromedp.WSURLReadTimeout(2*time.Minute))
+	options := append(
+		chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path),
+		chromedp.NoSandbox,
+		chromedp.UserDataDir(t.TempDir()),
+		chromedp.WindowSize(1200, 1000),
+		chromedp.WSURLReadTimeout(2*time.Minute),
+	)
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	b := &browser{t: t}
@@ -88,7 +95,11 @@ func (b *browser) text(selector string) string {
 // rows is a table's body, cell by cell.
 func (b *browser) rows(table string) (out [][]string) {
 	b.t.Helper()
-	text := b.eval(`JSON.stringify([...document.querySelectorAll(` + strconv.Quote(table+" tbody tr") + `)].map(r => [...r.cells].map(c => c.innerText)))`)
+	text := b.eval(
+		`JSON.stringify([...document.querySelectorAll(` + strconv.Quote(
+			table+" tbody tr",
+		) + `)].map(r => [...r.cells].map(c => c.innerText)))`,
+	)
 	if err := json.Unmarshal([]byte(text), &out); err != nil {
 		b.t.Fatal(err)
 	}
@@ -137,7 +148,10 @@ func TestTheDashboardLives(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := pb.ToApplicationID(made.GetApplicationId())
-	if _, err := alice.SubmitApplication(t.Context(), &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: routertest.Context(id, name)}); err != nil {
+	if _, err := alice.SubmitApplication(
+		t.Context(),
+		&pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: routertest.Context(id, name)},
+	); err != nil {
 		t.Fatal(err)
 	}
 	row := func() []string {
@@ -155,11 +169,23 @@ func TestTheDashboardLives(t *testing.T) {
 
 	// It runs, and takes containers.
 	am := master(t, f, id)
-	if _, err := am.RegisterApplicationMaster(t.Context(), &pb.RegisterApplicationMasterRequestProto{Host: new("here"), RpcPort: new(int32(1)), TrackingUrl: new("")}); err != nil {
+	if _, err := am.RegisterApplicationMaster(
+		t.Context(),
+		&pb.RegisterApplicationMasterRequestProto{Host: new("here"), RpcPort: new(int32(1)), TrackingUrl: new("")},
+	); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := am.Allocate(t.Context(), &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: []*pb.ResourceRequestProto{
-		{Priority: pb.FromPriority(1), ResourceName: new("*"), Capability: pb.FromResource(creel.NewResource(512, 1)), NumContainers: new(int32(5))}}})
+	answer, err := am.Allocate(
+		t.Context(),
+		&pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: []*pb.ResourceRequestProto{
+			{
+				Priority:      pb.FromPriority(1),
+				ResourceName:  new("*"),
+				Capability:    pb.FromResource(creel.NewResource(512, 1)),
+				NumContainers: new(int32(5)),
+			},
+		}},
+	)
 	if err != nil || len(answer.GetAllocatedContainers()) != 5 {
 		t.Fatalf("%d containers, %v", len(answer.GetAllocatedContainers()), err)
 	}
@@ -185,7 +211,10 @@ func TestTheDashboardLives(t *testing.T) {
 	b.until("the application is back", func() bool { return row()[4] == "RUNNING" && b.text("#partial") == "" })
 
 	// It is killed.
-	if _, err := alice.ForceKillApplication(t.Context(), &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)}); err != nil {
+	if _, err := alice.ForceKillApplication(
+		t.Context(),
+		&pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)},
+	); err != nil {
 		t.Fatal(err)
 	}
 	b.until("the page shows the end", func() bool { return row()[4] == "KILLED" && b.text("#containers") == "0" })
@@ -200,7 +229,10 @@ func TestTheDashboardLives(t *testing.T) {
 
 	// The router dies: the page keeps what it knew and says that it is old.
 	r.Kill()
-	b.until("the page says that the router is gone", func() bool { return strings.HasPrefix(b.text("#status"), "not answering since") })
+	b.until(
+		"the page says that the router is gone",
+		func() bool { return strings.HasPrefix(b.text("#status"), "not answering since") },
+	)
 	if row()[4] != "KILLED" || len(b.rows("#subclusters")) != 3 {
 		t.Errorf("the page forgot: %v", b.rows("#apps"))
 	}
@@ -215,12 +247,24 @@ func master(t *testing.T, f *routertest.Federation, id creel.ApplicationID) yarn
 	}
 	var am token.Token
 	f.Until("the master may register", func() bool {
-		report, err := f.As(f.Routers[0], "alice").GetApplicationReport(t.Context(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)})
+		report, err := f.As(f.Routers[0], "alice").
+			GetApplicationReport(t.Context(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		am = token.FromProto(report.GetApplicationReport().GetAmRmToken())
 		return len(am.Identifier) > 0
 	})
-	return yarnrpc.NewApplicationMasterProtocolClient(f.RPC, f.Member(home).D.Addresses().Scheduler, hrpc.Login{Credential: &hrpc.Credential{Identifier: am.Identifier, Password: am.Password, Kind: am.Kind, Service: am.Service}})
+	return yarnrpc.NewApplicationMasterProtocolClient(
+		f.RPC,
+		f.Member(home).D.Addresses().Scheduler,
+		hrpc.Login{
+			Credential: &hrpc.Credential{
+				Identifier: am.Identifier,
+				Password:   am.Password,
+				Kind:       am.Kind,
+				Service:    am.Service,
+			},
+		},
+	)
 }

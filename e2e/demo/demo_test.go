@@ -37,7 +37,9 @@ func build(t *testing.T) string {
 func start(t *testing.T, creel string, flags ...string) (p *process.Process, file string) {
 	dir := t.TempDir()
 	file = filepath.Join(dir, "summary.json")
-	args := append([]string{creel, "demo", "--hours", "9-10", "--speed", "120", "--nodes", "100", "--faults", "--summary", file}, flags...)
+	args := append(
+		[]string{creel, "demo", "--hours", "9-10", "--speed", "120", "--nodes", "100", "--faults", "--summary", file},
+		flags...)
 	return process.Start(t, process.Command{Name: "demo", Args: args, Dir: dir}), file
 }
 
@@ -56,7 +58,10 @@ func verdict(t *testing.T, p *process.Process, file string) {
 		t.Fatalf("%v\n%s", err, b)
 	}
 	a := s.Applications
-	if a.Submitted < 500 || a.Finished+a.Failed != a.Submitted || a.Lost != 0 || a.Doubled != 0 || s.Invariants.Broken != 0 || s.Invariants.Checked == 0 || s.Containers.Granted < 10_000 {
+	if a.Submitted < 500 || a.Finished+a.Failed != a.Submitted || a.Lost != 0 || a.Doubled != 0 ||
+		s.Invariants.Broken != 0 ||
+		s.Invariants.Checked == 0 ||
+		s.Containers.Granted < 10_000 {
 		t.Errorf("the summary is not one of a good day:\n%s", b)
 	}
 	for i, sub := range s.Subclusters {
@@ -84,8 +89,25 @@ func TestRedisIsKilledBesides(t *testing.T) {
 		t.Fatal(err)
 	}
 	redis := func(life string) *process.Process {
-		r := process.Start(t, process.Command{Name: "redis-" + life, Dir: dir,
-			Args: []string{"redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--appendonly", "yes", "--appendfsync", "always", "--save", ""}})
+		r := process.Start(t, process.Command{
+			Name: "redis-" + life,
+			Dir:  dir,
+			Args: []string{
+				"redis-server",
+				"--bind",
+				"127.0.0.1",
+				"--port",
+				port,
+				"--dir",
+				dir,
+				"--appendonly",
+				"yes",
+				"--appendfsync",
+				"always",
+				"--save",
+				"",
+			},
+		})
 		r.WaitPort(t, address)
 		return r
 	}

@@ -155,7 +155,16 @@ func TestTheServicesRunAndTheTourWorks(t *testing.T) {
 	}
 	// args are a command's with the addresses in the place of names.
 	args := func(name string, command []string) []string {
-		replace := []string{"/etc/creel", conf, "/data", filepath.Join(dir, name), "0.0.0.0", address[name], "localhost", address[name]}
+		replace := []string{
+			"/etc/creel",
+			conf,
+			"/data",
+			filepath.Join(dir, name),
+			"0.0.0.0",
+			address[name],
+			"localhost",
+			address[name],
+		}
 		for other, at := range address {
 			replace = append(replace, "//"+other+":", "//"+at+":", "="+other+":", "="+at+":")
 		}
@@ -170,7 +179,20 @@ func TestTheServicesRunAndTheTourWorks(t *testing.T) {
 		return out
 	}
 
-	order := []string{"redis", "sc-1", "sc-2", "sc-3", "proxy-1", "proxy-2", "proxy-3", "nodes-1", "nodes-2", "nodes-3", "router-1", "router-2"}
+	order := []string{
+		"redis",
+		"sc-1",
+		"sc-2",
+		"sc-3",
+		"proxy-1",
+		"proxy-2",
+		"proxy-3",
+		"nodes-1",
+		"nodes-2",
+		"nodes-3",
+		"router-1",
+		"router-2",
+	}
 	for name := range c.Services {
 		if name != "prometheus" && !slices.Contains(order, name) {
 			t.Errorf("this test does not start %s", name)
@@ -191,7 +213,15 @@ func TestTheServicesRunAndTheTourWorks(t *testing.T) {
 		case name == "redis":
 			p.WaitPort(t, address[name]+":6379")
 		case len(s.Health.Test) > 1 && s.Health.Test[1] == "creel":
-			_, all, code := process.Run(t.Context(), t, process.Command{Name: "ready", Args: append([]string{creel}, append(args(name, s.Health.Test[2:]), "--wait", "60s")...), Dir: work})
+			_, all, code := process.Run(
+				t.Context(),
+				t,
+				process.Command{
+					Name: "ready",
+					Args: append([]string{creel}, append(args(name, s.Health.Test[2:]), "--wait", "60s")...),
+					Dir:  work,
+				},
+			)
 			if code != 0 {
 				t.Fatalf("%s is not ready: %s\n%s", name, all, p.Tail(20))
 			}
@@ -203,8 +233,12 @@ func TestTheServicesRunAndTheTourWorks(t *testing.T) {
 
 	tour := readTour(t)
 	t.Logf("tour:\n%s", tour)
-	_, out, code := process.Run(t.Context(), t, process.Command{Name: "tour", Args: []string{"bash", "-euo", "pipefail", "-c", tour}, Dir: dir,
-		Env: []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "CREEL_SERVER=" + web}})
+	_, out, code := process.Run(
+		t.Context(),
+		t,
+		process.Command{Name: "tour", Args: []string{"bash", "-euo", "pipefail", "-c", tour}, Dir: dir,
+			Env: []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "CREEL_SERVER=" + web}},
+	)
 	if code != 0 {
 		t.Fatalf("the tour failed with %d:\n%s", code, out)
 	}

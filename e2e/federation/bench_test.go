@@ -37,10 +37,22 @@ type alloc struct {
 func BenchmarkProxy(b *testing.B) {
 	for _, policy := range []string{"home", "balanced"} {
 		f := Start(b, Options{NoNodes: true, Routers: 1, Conf: hadoop.Conf{
-			"creel.proxy.policy": policy, "yarn.scheduler.capacity.maximum-am-resource-percent": "1", "yarn.resourcemanager.am.max-attempts": "1"}})
+			"creel.proxy.policy": policy,
+			"yarn.scheduler.capacity.maximum-am-resource-percent": "1",
+			"yarn.resourcemanager.am.max-attempts":                "1",
+		}})
 		for i, s := range f.Subclusters {
 			if i > 0 { // the first's nodes are the load's own
-				start(b, "nm-"+s.ID, "nm", f.common(b, s.Doors.Conf()), "--simulate", "20", "--first", strconv.Itoa(1000*i))
+				start(
+					b,
+					"nm-"+s.ID,
+					"nm",
+					f.common(b, s.Doors.Conf()),
+					"--simulate",
+					"20",
+					"--first",
+					strconv.Itoa(1000*i),
+				)
 			}
 		}
 		home := f.Subclusters[0]
@@ -77,8 +89,31 @@ func loadAlloc(b *testing.B, home *Subcluster, scheduler string, masters int, lo
 	if loop == "open" {
 		rate = 10 * max(200, masters)
 	}
-	cmd := exec.Command(rm.Binary(b), "load", "alloc", "--client", home.Doors.Client, "--scheduler", scheduler, "--tracker", home.Doors.Tracker,
-		"--masters", strconv.Itoa(masters), "--nodes", "40", "--wave", "10", "--rate", strconv.Itoa(rate), "--warmup", "1s", "--duration", "5s", "--user", hadoop.OSUser(b))
+	cmd := exec.Command(
+		rm.Binary(b),
+		"load",
+		"alloc",
+		"--client",
+		home.Doors.Client,
+		"--scheduler",
+		scheduler,
+		"--tracker",
+		home.Doors.Tracker,
+		"--masters",
+		strconv.Itoa(masters),
+		"--nodes",
+		"40",
+		"--wave",
+		"10",
+		"--rate",
+		strconv.Itoa(rate),
+		"--warmup",
+		"1s",
+		"--duration",
+		"5s",
+		"--user",
+		hadoop.OSUser(b),
+	)
 	cmd.Dir = filepath.Dir(rm.Binary(b))
 	text, err := cmd.Output()
 	if err != nil {

@@ -131,7 +131,9 @@ func (f *Federation) homeAt(t testing.TB, door, id string) (home string) {
 // Hadoop's own clients go from one to the other.
 func (f *Federation) routers() hadoop.Conf {
 	conf := f.ClientConf(0).With(hadoop.Conf{
-		"yarn.resourcemanager.ha.enabled": "true", "yarn.resourcemanager.ha.rm-ids": "r1,r2", "yarn.resourcemanager.cluster-id": "federation",
+		"yarn.resourcemanager.ha.enabled":   "true",
+		"yarn.resourcemanager.ha.rm-ids":    "r1,r2",
+		"yarn.resourcemanager.cluster-id":   "federation",
 		"yarn.client.failover-max-attempts": "20",
 	})
 	for i, doors := range f.RouterDoors {
@@ -166,7 +168,12 @@ var someMaps = regexp.MustCompile(`map [1-9]\d?% reduce 0%`)
 func inTheMiddle(t *testing.T, f *Federation) (hadoop.Client, *process.Process, *Subcluster) {
 	t.Helper()
 	// Six maps of two seconds, two at a time: a middle that cannot be missed.
-	client := hadoop.Client{Conf: f.ClientConf(0).With(hadoop.Conf{"mapreduce.job.running.map.limit": "2", "mapreduce.job.reduce.slowstart.completedmaps": "1.0"})}.Setup(t)
+	client := hadoop.Client{
+		Conf: f.ClientConf(0).
+			With(hadoop.Conf{"mapreduce.job.running.map.limit": "2", "mapreduce.job.reduce.slowstart.completedmaps": "1.0"}),
+	}.Setup(
+		t,
+	)
 	job := client.Start(t, hadoop.SleepJob, "-m", "6", "-r", "1", "-mt", "2000", "-rt", "500")
 	job.Await(t, "the first maps", func() bool { return someMaps.MatchString(job.Output()) })
 	id := application(t, job)
@@ -188,7 +195,8 @@ func application(t *testing.T, job *process.Process) string {
 func (f *Federation) finished(t *testing.T, client hadoop.Client, job *process.Process) {
 	t.Helper()
 	job.Await(t, "the job's end", func() bool {
-		return strings.Contains(job.Output(), "completed successfully") || strings.Contains(job.Output(), "failed with state")
+		return strings.Contains(job.Output(), "completed successfully") ||
+			strings.Contains(job.Output(), "failed with state")
 	})
 	err := job.Exit()
 	if err != nil && strings.Contains(job.Output(), "Redirecting to job history server") {
@@ -210,7 +218,15 @@ func (f *Federation) finished(t *testing.T, client hadoop.Client, job *process.P
 func firstAttempt(t *testing.T, f *Federation, id string) {
 	t.Helper()
 	var doc struct{ AppAttempts struct{ AppAttempt []any } }
-	if _, err := Call(t, http.MethodGet, f.RouterDoors[0].Web, "/ws/v1/cluster/apps/"+id+"/appattempts", nil, &doc); err != nil || len(doc.AppAttempts.AppAttempt) != 1 {
+	if _, err := Call(
+		t,
+		http.MethodGet,
+		f.RouterDoors[0].Web,
+		"/ws/v1/cluster/apps/"+id+"/appattempts",
+		nil,
+		&doc,
+	); err != nil ||
+		len(doc.AppAttempts.AppAttempt) != 1 {
 		t.Errorf("%s had %d attempts, %v", id, len(doc.AppAttempts.AppAttempt), err)
 	}
 	AwaitState(t, f.RouterDoors[0].Web, id, "FINISHED")
@@ -224,7 +240,8 @@ func noTwin(t *testing.T, f *Federation, id string) {
 		if process.Poll(nil, func() bool {
 			var code int
 			app, code, _ = Report(t, s.Doors.Web, id)
-			return code == http.StatusNotFound || code == http.StatusOK && (app.State == "FINISHED" || app.State == "KILLED" || app.State == "FAILED")
+			return code == http.StatusNotFound ||
+				code == http.StatusOK && (app.State == "FINISHED" || app.State == "KILLED" || app.State == "FAILED")
 		}) != nil {
 			t.Errorf("%s still has %+v", s.ID, app)
 		}

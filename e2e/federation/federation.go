@@ -35,7 +35,9 @@ func start(t testing.TB, name, role string, conf hadoop.Conf, args ...string) *D
 	dir := tempDir(t, name)
 	d := &Daemon{Name: name, dir: dir}
 	conf.Write(t, filepath.Join(dir, "conf"))
-	d.args = append([]string{rm.Binary(t), role, "--conf", filepath.Join(dir, "conf"), "--drain-timeout", "5s"}, args...)
+	d.args = append(
+		[]string{rm.Binary(t), role, "--conf", filepath.Join(dir, "conf"), "--drain-timeout", "5s"},
+		args...)
 	d.spawn(t)
 	t.Cleanup(func() { d.Process.End(t) })
 	return d
@@ -48,7 +50,14 @@ func (d *Daemon) spawn(t testing.TB) {
 	t.Helper()
 	d.started++
 	ready := filepath.Join(d.dir, "ready."+strconv.Itoa(d.started))
-	d.Process = process.Spawn(t, process.Command{Name: d.Name, Dir: d.dir, Args: append(append([]string(nil), d.args...), "--ready-file", ready)})
+	d.Process = process.Spawn(
+		t,
+		process.Command{
+			Name: d.Name,
+			Dir:  d.dir,
+			Args: append(append([]string(nil), d.args...), "--ready-file", ready),
+		},
+	)
 	var entry struct{ PID int }
 	d.Await(t, "the ready file", func() bool {
 		b, err := os.ReadFile(ready)
@@ -238,8 +247,13 @@ func (f *Federation) StartSubcluster(t testing.TB, number int, more hadoop.Conf)
 	t.Helper()
 	const host = "127.0.0.1"
 	s := &Subcluster{ID: fmt.Sprintf("sc-%d", number), address: fmt.Sprintf("127.0.0.%d", number+1)}
-	s.Doors = hadoop.Addresses{Client: process.FreeAddress(t, host), Scheduler: process.FreeAddress(t, host), Tracker: process.FreeAddress(t, host),
-		Admin: process.FreeAddress(t, host), Web: process.FreeAddress(t, host)}
+	s.Doors = hadoop.Addresses{
+		Client:    process.FreeAddress(t, host),
+		Scheduler: process.FreeAddress(t, host),
+		Tracker:   process.FreeAddress(t, host),
+		Admin:     process.FreeAddress(t, host),
+		Web:       process.FreeAddress(t, host),
+	}
 	s.Proxy = f.StartProxy(t, s.ID, s.address, more)
 	conf := f.common(t, more).With(s.Doors.Conf(), hadoop.Conf{
 		"yarn.resourcemanager.epoch": strconv.Itoa(number * 1000), // keeps container ids of the subclusters apart
@@ -265,7 +279,11 @@ func (f *Federation) StartNode(t testing.TB, name, host string, doors hadoop.Add
 func (f *Federation) StartRouter(t testing.TB, number int, more hadoop.Conf) *Daemon {
 	t.Helper()
 	const host = "127.0.0.1"
-	a := hadoop.Addresses{Client: process.FreeAddress(t, host), Admin: process.FreeAddress(t, host), Web: process.FreeAddress(t, host)}
+	a := hadoop.Addresses{
+		Client: process.FreeAddress(t, host),
+		Admin:  process.FreeAddress(t, host),
+		Web:    process.FreeAddress(t, host),
+	}
 	d := start(t, fmt.Sprintf("router-%d", number), "router", f.common(t, more).With(hadoop.Conf{
 		"yarn.router.clientrm.address": a.Client,
 		"yarn.router.rmadmin.address":  a.Admin,

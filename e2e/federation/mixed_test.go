@@ -68,7 +68,10 @@ func TestMixed(t *testing.T) {
 				}
 			}
 			client := hadoop.Client{Conf: f.ClientConf(0)}.Setup(t)
-			if out := client.Run(t, hadoop.ApplicationCLI, "application", "-status", id).OK(t).Stdout; !strings.Contains(out, "State : ACCEPTED") || !strings.Contains(out, "Queue : root."+queue) {
+			if out := client.Run(t, hadoop.ApplicationCLI, "application", "-status", id).
+				OK(t).
+				Stdout; !strings.Contains(out, "State : ACCEPTED") ||
+				!strings.Contains(out, "Queue : root."+queue) {
 				t.Errorf("status of %s:\n%s", id, out)
 			}
 			client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t)
@@ -138,8 +141,24 @@ func TestMixed(t *testing.T) {
 func (f *Federation) shell(t testing.TB, n int, command string) (string, *process.Process) {
 	t.Helper()
 	jar := filepath.Join(hadoop.Jars(t, hadoop.V342), "hadoop-yarn-applications-distributedshell-3.4.2.jar")
-	p := hadoop.Client{Conf: f.ClientConf(0)}.Start(t, hadoop.DistributedShell, "-jar", jar, "-num_containers", strconv.Itoa(n), "-master_memory", "256",
-		"-container_memory", "128", "-timeout", "170000", "-shell_command", command)
+	p := hadoop.Client{
+		Conf: f.ClientConf(0),
+	}.Start(
+		t,
+		hadoop.DistributedShell,
+		"-jar",
+		jar,
+		"-num_containers",
+		strconv.Itoa(n),
+		"-master_memory",
+		"256",
+		"-container_memory",
+		"128",
+		"-timeout",
+		"170000",
+		"-shell_command",
+		command,
+	)
 	p.WaitLine(t, "Submitted application application_")
 	return regexp.MustCompile(`application_\d+_\d+`).FindString(p.Output()), p
 }

@@ -72,7 +72,11 @@ func NewApplication(t testing.TB, door string) (string, error) {
 // Submit submits an application whose master sleeps.
 func Submit(t testing.TB, door, id, queue string) error {
 	code, err := Call(t, http.MethodPost, door, "/ws/v1/cluster/apps", map[string]any{
-		"application-id": id, "application-name": "sleeper", "queue": queue, "application-type": "TEST", "max-app-attempts": 1,
+		"application-id":    id,
+		"application-name":  "sleeper",
+		"queue":             queue,
+		"application-type":  "TEST",
+		"max-app-attempts":  1,
 		"resource":          map[string]any{"memory": 128, "vCores": 1},
 		"am-container-spec": map[string]any{"commands": map[string]any{"command": "sleep 1000"}},
 	}, nil)
@@ -92,7 +96,14 @@ func Report(t testing.TB, door, id string) (App, int, error) {
 // KillApp kills an application through a door and waits until it is killed.
 func KillApp(t testing.TB, door, id string) {
 	t.Helper()
-	if _, err := Call(t, http.MethodPut, door, "/ws/v1/cluster/apps/"+id+"/state", map[string]string{"state": "KILLED"}, nil); err != nil {
+	if _, err := Call(
+		t,
+		http.MethodPut,
+		door,
+		"/ws/v1/cluster/apps/"+id+"/state",
+		map[string]string{"state": "KILLED"},
+		nil,
+	); err != nil {
 		t.Fatal(err)
 	}
 	AwaitState(t, door, id, "KILLED")

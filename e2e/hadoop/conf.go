@@ -77,7 +77,9 @@ func (c Conf) Write(t testing.TB, dir string) {
 			t.Fatal(err)
 		}
 		// encoding/xml names the elements after the slice's field.
-		text = []byte(strings.NewReplacer("<Properties>", "<property>", "</Properties>", "</property>").Replace(string(text)))
+		text = []byte(
+			strings.NewReplacer("<Properties>", "<property>", "</Properties>", "</property>").Replace(string(text)),
+		)
 		if err := os.WriteFile(filepath.Join(dir, file), text, 0o644); err != nil {
 			t.Fatal(err)
 		}

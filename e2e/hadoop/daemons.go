@@ -113,8 +113,14 @@ func StartRM(t testing.TB, o RM) *ResourceManager {
 	dir := tempDir(t, o.Name)
 	const host = "127.0.0.1"
 	a := Addresses{
-		Client: process.FreeAddress(t, host), Scheduler: process.FreeAddress(t, host), Tracker: process.FreeAddress(t, host),
-		Admin: process.FreeAddress(t, host), Web: process.FreeAddress(t, host),
+		Client: process.FreeAddress(
+			t,
+			host,
+		),
+		Scheduler: process.FreeAddress(t, host),
+		Tracker:   process.FreeAddress(t, host),
+		Admin:     process.FreeAddress(t, host),
+		Web:       process.FreeAddress(t, host),
 	}
 	conf := common(t, dir).With(a.Conf(), Conf{
 		"yarn.resourcemanager.scheduler.class":                            "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler",
@@ -188,23 +194,30 @@ func StartNM(t testing.TB, o NM) *NodeManager {
 	dir := tempDir(t, o.Name)
 	n := &NodeManager{Address: process.FreeAddress(t, o.Host), Web: process.FreeAddress(t, o.Host)}
 	conf := common(t, dir).With(o.RM.Conf(), Conf{
-		"yarn.nodemanager.hostname":                                                     o.Host,
-		"yarn.nodemanager.address":                                                      n.Address,
-		"yarn.nodemanager.webapp.address":                                               n.Web,
-		"yarn.nodemanager.localizer.address":                                            process.FreeAddress(t, o.Host),
-		"yarn.nodemanager.local-dirs":                                                   filepath.Join(dir, "local"),
-		"yarn.nodemanager.log-dirs":                                                     filepath.Join(dir, "logs"),
-		"yarn.nodemanager.resource.memory-mb":                                           strconv.Itoa(or(o.MemoryMB, 4096)),
-		"yarn.nodemanager.resource.cpu-vcores":                                          strconv.Itoa(or(o.VCores, 8)),
-		"yarn.nodemanager.vmem-check-enabled":                                           "false",
-		"yarn.nodemanager.pmem-check-enabled":                                           "false",
-		"yarn.nodemanager.aux-services":                                                 "mapreduce_shuffle",
-		"yarn.nodemanager.aux-services.mapreduce_shuffle.class":                         "org.apache.hadoop.mapred.ShuffleHandler",
-		"mapreduce.shuffle.port":                                                        strconv.Itoa(process.FreePort(t, o.Host)),
+		"yarn.nodemanager.hostname":          o.Host,
+		"yarn.nodemanager.address":           n.Address,
+		"yarn.nodemanager.webapp.address":    n.Web,
+		"yarn.nodemanager.localizer.address": process.FreeAddress(t, o.Host),
+		"yarn.nodemanager.local-dirs":        filepath.Join(dir, "local"),
+		"yarn.nodemanager.log-dirs":          filepath.Join(dir, "logs"),
+		"yarn.nodemanager.resource.memory-mb": strconv.Itoa(
+			or(o.MemoryMB, 4096),
+		),
+		"yarn.nodemanager.resource.cpu-vcores":                  strconv.Itoa(or(o.VCores, 8)),
+		"yarn.nodemanager.vmem-check-enabled":                   "false",
+		"yarn.nodemanager.pmem-check-enabled":                   "false",
+		"yarn.nodemanager.aux-services":                         "mapreduce_shuffle",
+		"yarn.nodemanager.aux-services.mapreduce_shuffle.class": "org.apache.hadoop.mapred.ShuffleHandler",
+		"mapreduce.shuffle.port": strconv.Itoa(
+			process.FreePort(t, o.Host),
+		),
 		"yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "98",
 		"yarn.nodemanager.opportunistic-containers-max-queue-length":                    "10",
 		"yarn.log-aggregation-enable":                                                   "true",
-		"yarn.nodemanager.remote-app-log-dir":                                           filepath.Join(dir, "remote-logs"),
+		"yarn.nodemanager.remote-app-log-dir": filepath.Join(
+			dir,
+			"remote-logs",
+		),
 	}, o.Conf)
 	for _, key := range []string{"yarn.nodemanager.local-dirs", "yarn.nodemanager.log-dirs", "yarn.nodemanager.remote-app-log-dir"} {
 		if err := os.MkdirAll(conf[key], 0o755); err != nil {
@@ -230,7 +243,11 @@ func StartRouter(t testing.TB, o Router) *ResourceManager {
 	t.Helper()
 	dir := tempDir(t, "router")
 	const host = "127.0.0.1"
-	a := Addresses{Client: process.FreeAddress(t, host), Admin: process.FreeAddress(t, host), Web: process.FreeAddress(t, host)}
+	a := Addresses{
+		Client: process.FreeAddress(t, host),
+		Admin:  process.FreeAddress(t, host),
+		Web:    process.FreeAddress(t, host),
+	}
 	conf := common(t, dir).With(o.RM.Conf(), Conf{
 		"yarn.router.clientrm.address": a.Client,
 		"yarn.router.rmadmin.address":  a.Admin,
@@ -275,8 +292,11 @@ func StartZooKeeper(t testing.TB) (*Daemon, string) {
 	address := process.FreeAddress(t, "127.0.0.1")
 	_, port, _ := strings.Cut(address, ":")
 	file := filepath.Join(dir, "zoo.cfg")
-	text := fmt.Sprintf("tickTime=2000\ndataDir=%s\nclientPortAddress=127.0.0.1\nclientPort=%s\nadmin.enableServer=false\nmaxClientCnxns=0\n",
-		filepath.Join(dir, "data"), port)
+	text := fmt.Sprintf(
+		"tickTime=2000\ndataDir=%s\nclientPortAddress=127.0.0.1\nclientPort=%s\nadmin.enableServer=false\nmaxClientCnxns=0\n",
+		filepath.Join(dir, "data"),
+		port,
+	)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,8 @@ func TestRealClusterServesBothClientVersions(t *testing.T) {
 				t.Errorf("metrics: %+v", got)
 			}
 			got = Lines[answer](t, c.Run(t, "YarnDriver", "report", "application_1_0001").OK(t))
-			if len(got) != 1 || got[0].OK || got[0].Class != "org.apache.hadoop.yarn.exceptions.ApplicationNotFoundException" {
+			if len(got) != 1 || got[0].OK ||
+				got[0].Class != "org.apache.hadoop.yarn.exceptions.ApplicationNotFoundException" {
 				t.Errorf("report of an unknown application: %+v", got)
 			}
 		})
@@ -90,7 +91,8 @@ func TestMissingToolFailsWithAHint(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestMissingToolFailsWithAHint$", "-test.v")
 	cmd.Env = []string{"HADOOP_TEST_NO_TOOLS=1", "CREEL_CACHE=" + t.TempDir(), "PATH=" + bin, "HOME=" + t.TempDir()}
 	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "need mvn") || !strings.Contains(string(out), "apt-get install") || strings.Contains(string(out), "SKIP") {
+	if err == nil || !strings.Contains(string(out), "need mvn") || !strings.Contains(string(out), "apt-get install") ||
+		strings.Contains(string(out), "SKIP") {
 		t.Fatalf("err %v, output:\n%s", err, out)
 	}
 }

@@ -32,7 +32,18 @@ func Helpers(t testing.TB, v Version) string {
 	all.WriteString(jars)
 	return cached(t, "helpers-"+string(v), []byte(all.String()), func(dir string) error {
 		return withTemp(nil, "x", func(path string) error {
-			args := []string{tool(t, "javac"), "-nowarn", "-Xlint:-options", "-proc:none", "--release", "17", "-cp", jars + "/*", "-d", dir}
+			args := []string{
+				tool(t, "javac"),
+				"-nowarn",
+				"-Xlint:-options",
+				"-proc:none",
+				"--release",
+				"17",
+				"-cp",
+				jars + "/*",
+				"-d",
+				dir,
+			}
 			for _, name := range sources {
 				text, err := files.ReadFile(name)
 				if err != nil {
@@ -60,7 +71,10 @@ func PythonPath(t testing.TB) string {
 	root := cached(t, "python", requirements, func(dir string) error {
 		python, err := exec.LookPath("python3")
 		if err != nil {
-			t.Fatalf("the Spark and REST client tests need python3 with venv: %v; install it with: apt-get install python3-venv", err)
+			t.Fatalf(
+				"the Spark and REST client tests need python3 with venv: %v; install it with: apt-get install python3-venv",
+				err,
+			)
 		}
 		t.Log("fetching pyspark and yarn-api-client, about 320 MB, once")
 		// Installed as plain files for PYTHONPATH: a venv would carry the path
@@ -70,7 +84,19 @@ func PythonPath(t testing.TB) string {
 			if err := run(dir, python, "-m", "venv", venv); err != nil {
 				return err
 			}
-			return run(dir, filepath.Join(venv, "bin", "python"), "-m", "pip", "install", "-q", "--no-compile", "--target", filepath.Join(dir, "packages"), "-r", path)
+			return run(
+				dir,
+				filepath.Join(venv, "bin", "python"),
+				"-m",
+				"pip",
+				"install",
+				"-q",
+				"--no-compile",
+				"--target",
+				filepath.Join(dir, "packages"),
+				"-r",
+				path,
+			)
 		})
 	})
 	return filepath.Join(root, "packages")

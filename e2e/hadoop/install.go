@@ -77,7 +77,17 @@ func Jars(t testing.TB, v Version) string {
 		tool(t, "javac")
 		t.Logf("fetching Hadoop %s, about 100 MB, once", v)
 		return withTemp(text, "pom.xml", func(pom string) error {
-			return run(dir, mvn, "-q", "-B", "-f", pom, "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+dir)
+			return run(
+				dir,
+				mvn,
+				"-q",
+				"-B",
+				"-f",
+				pom,
+				"dependency:copy-dependencies",
+				"-DincludeScope=runtime",
+				"-DoutputDirectory="+dir,
+			)
 		})
 	})
 }

@@ -30,7 +30,12 @@ const turns = 2
 // compare runs the same load on ours and on Hadoop's and reports both. each
 // tells the figure that counts and the processor time of the server for one of
 // it.
-func compare(b *testing.B, ours, theirs side, each func(r result) (perSecond, micros float64), args func(s side) []string) {
+func compare(
+	b *testing.B,
+	ours, theirs side,
+	each func(r result) (perSecond, micros float64),
+	args func(s side) []string,
+) {
 	b.Helper()
 	var last [2]result
 	for range turns {
@@ -50,7 +55,17 @@ func compare(b *testing.B, ours, theirs side, each func(r result) (perSecond, mi
 		rate[i], cpu[i] = each(r)
 		b.ReportMetric(rate[i], s.name+"/s")
 		b.ReportMetric(cpu[i], s.name+"-us")
-		line := fmt.Sprintf("| %s | %s | %.0f | %.1f | %.2f | %.1f | %.2f | %d |", strings.TrimPrefix(b.Name(), "Benchmark"), s.name, rate[i], cpu[i], r.Latency.P50, r.Latency.P99, r.Generator.Cores, r.Failed+r.Unsent)
+		line := fmt.Sprintf(
+			"| %s | %s | %.0f | %.1f | %.2f | %.1f | %.2f | %d |",
+			strings.TrimPrefix(b.Name(), "Benchmark"),
+			s.name,
+			rate[i],
+			cpu[i],
+			r.Latency.P50,
+			r.Latency.P99,
+			r.Generator.Cores,
+			r.Failed+r.Unsent,
+		)
 		if len(r.Servers) > 0 {
 			line += fmt.Sprintf(" %.2f | %.0f |", r.Servers[0].Cores, r.Servers[0].ResidentMB)
 		}
@@ -96,24 +111,58 @@ func BenchmarkRM(b *testing.B) {
 		"yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": "100",
 		"yarn.scheduler.capacity.per-node-heartbeat.multiple-assignments-enabled":  "true",
 	})})
-	theirs := side{name: "hadoop", pid: h.PID(), client: h.Addresses.Client, scheduler: h.Addresses.Scheduler, tracker: h.Addresses.Tracker, web: h.Addresses.Web}
+	theirs := side{
+		name:      "hadoop",
+		pid:       h.PID(),
+		client:    h.Addresses.Client,
+		scheduler: h.Addresses.Scheduler,
+		tracker:   h.Addresses.Tracker,
+		web:       h.Addresses.Web,
+	}
 	c := startRM(b, nil)
-	ours := side{name: "creel", pid: c.PID(), client: c.Addresses["client"], scheduler: c.Addresses["scheduler"], tracker: c.Addresses["tracker"], web: c.Addresses["web"]}
-	fmt.Println("| load | of | a second | server us CPU each | p50 ms | p99 ms | generator's cores | lost | server's cores | MB |")
+	ours := side{
+		name:      "creel",
+		pid:       c.PID(),
+		client:    c.Addresses["client"],
+		scheduler: c.Addresses["scheduler"],
+		tracker:   c.Addresses["tracker"],
+		web:       c.Addresses["web"],
+	}
+	fmt.Println(
+		"| load | of | a second | server us CPU each | p50 ms | p99 ms | generator's cores | lost | server's cores | MB |",
+	)
 
 	run := func(name string, each func(result) (float64, float64), args func(s side) []string) {
 		b.Run(name, func(b *testing.B) { compare(b, ours, theirs, each, args) })
 	}
-	run("submit-cycle", answers, func(s side) []string { return with("submit", "--client", s.client, "--cycle", "--in-flight", "64") })
+	run(
+		"submit-cycle",
+		answers,
+		func(s side) []string { return with("submit", "--client", s.client, "--cycle", "--in-flight", "64") },
+	)
 	run("report", answers, func(s side) []string { return with("report", "--client", s.client, "--in-flight", "128") })
 	run("list-of-1000", answers, func(s side) []string {
 		return with("report", "--client", s.client, "--call", "list", "--applications", "1000", "--in-flight", "16")
 	})
 	for _, page := range []string{"info", "metrics", "scheduler", "apps"} {
-		run("rest-"+page, answers, func(s side) []string { return with("rest", "http://"+s.web+"/ws/v1/cluster/"+page) })
+		run(
+			"rest-"+page,
+			answers,
+			func(s side) []string { return with("rest", "http://"+s.web+"/ws/v1/cluster/"+page) },
+		)
 	}
 	run("rest-nodes-1000", answers, func(s side) []string {
-		if _, code, message := load(b.Context(), b, "nodes", "--tracker", s.tracker, "--nodes", "1000", "--count", "1000"); code != 0 {
+		if _, code, message := load(
+			b.Context(),
+			b,
+			"nodes",
+			"--tracker",
+			s.tracker,
+			"--nodes",
+			"1000",
+			"--count",
+			"1000",
+		); code != 0 {
 			b.Fatal(message)
 		}
 		return with("rest", "http://"+s.web+"/ws/v1/cluster/nodes")
@@ -125,13 +174,57 @@ func BenchmarkRM(b *testing.B) {
 		return with("nodes", "--tracker", s.tracker, "--nodes", "5000", "--period", "250ms")
 	})
 	run("containers", containers, func(s side) []string {
-		return with("alloc", append(doors(s.client, s.scheduler, s.tracker), "--nodes", "5000", "--node-period", "1s", "--masters", "100", "--wave", "10")...)
+		return with(
+			"alloc",
+			append(
+				doors(s.client, s.scheduler, s.tracker),
+				"--nodes",
+				"5000",
+				"--node-period",
+				"1s",
+				"--masters",
+				"100",
+				"--wave",
+				"10",
+			)...)
 	})
 	run("containers-2000-a-second", containers, func(s side) []string {
-		return with("alloc", append(doors(s.client, s.scheduler, s.tracker), "--nodes", "5000", "--node-period", "1s", "--masters", "100", "--wave", "10", "--rate", "2000", "--hold", "100ms")...)
+		return with(
+			"alloc",
+			append(
+				doors(s.client, s.scheduler, s.tracker),
+				"--nodes",
+				"5000",
+				"--node-period",
+				"1s",
+				"--masters",
+				"100",
+				"--wave",
+				"10",
+				"--rate",
+				"2000",
+				"--hold",
+				"100ms",
+			)...)
 	})
 	run("containers-30000-a-second", containers, func(s side) []string {
-		return with("alloc", append(doors(s.client, s.scheduler, s.tracker), "--nodes", "5000", "--node-period", "1s", "--masters", "100", "--wave", "10", "--rate", "30000", "--hold", "100ms")...)
+		return with(
+			"alloc",
+			append(
+				doors(s.client, s.scheduler, s.tracker),
+				"--nodes",
+				"5000",
+				"--node-period",
+				"1s",
+				"--masters",
+				"100",
+				"--wave",
+				"10",
+				"--rate",
+				"30000",
+				"--hold",
+				"100ms",
+			)...)
 	})
 	run("submit", answers, func(s side) []string { return with("submit", "--client", s.client, "--in-flight", "512") })
 }
@@ -143,11 +236,42 @@ func many(ctx context.Context, b *testing.B, n int, bounds ...string) (c *daemon
 	b.Helper()
 	const masters = 100
 	c = startRM(b, fixedPorts(b))
-	mustLoad(b, "submit", "--client", c.Addresses["client"], "--unmanaged", "--count", strconv.Itoa(10_000-masters), "--duration", "1h", "--in-flight", "512")
+	mustLoad(
+		b,
+		"submit",
+		"--client",
+		c.Addresses["client"],
+		"--unmanaged",
+		"--count",
+		strconv.Itoa(10_000-masters),
+		"--duration",
+		"1h",
+		"--in-flight",
+		"512",
+	)
 	out := make(chan result, 1)
 	go func() {
-		r, _, _ := load(ctx, b, append(append([]string{"alloc", "--nodes", strconv.Itoa(n), "--node-period", "1s", "--masters", strconv.Itoa(masters), "--wave", "1", "--rate", "100",
-			"--held", strconv.Itoa(30 * n), "--run", "--pid", strconv.Itoa(c.PID())}, doors(c.Addresses["client"], c.Addresses["scheduler"], c.Addresses["tracker"])...), bounds...)...)
+		r, _, _ := load(
+			ctx,
+			b,
+			append(append([]string{
+				"alloc",
+				"--nodes",
+				strconv.Itoa(n),
+				"--node-period",
+				"1s",
+				"--masters",
+				strconv.Itoa(masters),
+				"--wave",
+				"1",
+				"--rate",
+				"100",
+				"--held",
+				strconv.Itoa(30 * n),
+				"--run",
+				"--pid",
+				strconv.Itoa(c.PID()),
+			}, doors(c.Addresses["client"], c.Addresses["scheduler"], c.Addresses["tracker"])...), bounds...)...)
 		out <- r
 	}()
 	return c, out
@@ -175,7 +299,23 @@ func BenchmarkMany(b *testing.B) {
 	b.Run("nodes=50000", func(b *testing.B) {
 		for range b.N {
 			c := startRM(b, nil)
-			r, code, message := load(b.Context(), b, "nodes", "--tracker", c.Addresses["tracker"], "--nodes", "50000", "--period", "1s", "--duration", "20s", "--warmup", "8s", "--pid", strconv.Itoa(c.PID()))
+			r, code, message := load(
+				b.Context(),
+				b,
+				"nodes",
+				"--tracker",
+				c.Addresses["tracker"],
+				"--nodes",
+				"50000",
+				"--period",
+				"1s",
+				"--duration",
+				"20s",
+				"--warmup",
+				"8s",
+				"--pid",
+				strconv.Itoa(c.PID()),
+			)
 			if len(r.Servers) == 0 {
 				b.Fatalf("code %d: %s", code, message)
 			}

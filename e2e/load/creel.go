@@ -36,7 +36,8 @@ func creel(t testing.TB) string {
 		if b.dir, b.err = os.MkdirTemp("", "creel-bin-"); b.err != nil {
 			return
 		}
-		if out, err := exec.Command("go", "build", "-o", filepath.Join(b.dir, "creel"), "github.com/creelrm/creel/cmd/creel").CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-o", filepath.Join(b.dir, "creel"), "github.com/creelrm/creel/cmd/creel").
+			CombinedOutput(); err != nil {
 			b.err = fmt.Errorf("go build: %w\n%s", err, out)
 		}
 	})
@@ -74,7 +75,14 @@ func (d *daemon) start(t testing.TB) time.Duration {
 	d.lives++
 	ready := filepath.Join(d.dir, "ready."+strconv.Itoa(d.lives))
 	began := time.Now()
-	d.Process = process.Spawn(t, process.Command{Name: "creel " + d.args[1], Dir: d.dir, Args: append(d.args[:len(d.args):len(d.args)], "--ready-file", ready)})
+	d.Process = process.Spawn(
+		t,
+		process.Command{
+			Name: "creel " + d.args[1],
+			Dir:  d.dir,
+			Args: append(d.args[:len(d.args):len(d.args)], "--ready-file", ready),
+		},
+	)
 	type entry struct{ Addresses map[string]string }
 	var all []entry // of a federation; its first is a router
 	d.Await(t, "the ready file", func() bool {
@@ -188,9 +196,16 @@ func queues() hadoop.Conf {
 func startRM(t testing.TB, more hadoop.Conf, args ...string) *daemon {
 	t.Helper()
 	const any = "127.0.0.1:0"
-	conf := hadoop.Addresses{Client: any, Scheduler: any, Tracker: any, Admin: any, Web: any}.Conf().With(queues(), hadoop.Conf{
-		"yarn.scheduler.minimum-allocation-mb": "128",
-	}, more)
+	conf := hadoop.Addresses{
+		Client:    any,
+		Scheduler: any,
+		Tracker:   any,
+		Admin:     any,
+		Web:       any,
+	}.Conf().
+		With(queues(), hadoop.Conf{
+			"yarn.scheduler.minimum-allocation-mb": "128",
+		}, more)
 	return startDaemon(t, "rm", conf, append([]string{"--data", t.TempDir()}, args...)...)
 }
 

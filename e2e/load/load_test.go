@@ -47,7 +47,22 @@ func TestEveryKindOfLoad(t *testing.T) {
 	pid := strconv.Itoa(rm.PID())
 	client, scheduler, tracker, web := rm.Addresses["client"], rm.Addresses["scheduler"], rm.Addresses["tracker"], rm.Addresses["web"]
 
-	r := mustLoad(t, "nodes", "--tracker", tracker, "--nodes", "300", "--period", "200ms", "--count", "3000", "--duration", "1h", "--pid", pid)
+	r := mustLoad(
+		t,
+		"nodes",
+		"--tracker",
+		tracker,
+		"--nodes",
+		"300",
+		"--period",
+		"200ms",
+		"--count",
+		"3000",
+		"--duration",
+		"1h",
+		"--pid",
+		pid,
+	)
 	if r.Answered != 3000 || r.Nodes.Registered != 300 || r.Nodes.Resyncs != 0 || r.Latency.Count != 3000 {
 		t.Errorf("3000 heartbeats of 300 nodes: %+v %+v", r, r.Nodes)
 	}
@@ -62,11 +77,40 @@ func TestEveryKindOfLoad(t *testing.T) {
 	}
 
 	// As fast as they are answered: the answers still are what was asked for.
-	if r = mustLoad(t, "nodes", "--tracker", tracker, "--nodes", "300", "--period", "0", "--in-flight", "100", "--count", "3000", "--duration", "1h"); r.Answered != 3000 || r.Nodes.Resyncs != 0 {
+	if r = mustLoad(
+		t,
+		"nodes",
+		"--tracker",
+		tracker,
+		"--nodes",
+		"300",
+		"--period",
+		"0",
+		"--in-flight",
+		"100",
+		"--count",
+		"3000",
+		"--duration",
+		"1h",
+	); r.Answered != 3000 ||
+		r.Nodes.Resyncs != 0 {
 		t.Errorf("3000 heartbeats in a closed loop: %+v %+v", r, r.Nodes)
 	}
 	for _, call := range []string{"report", "list"} {
-		if r = mustLoad(t, "report", "--client", client, "--call", call, "--applications", "50", "--count", "500", "--duration", "1h"); r.Answered != 500 {
+		if r = mustLoad(
+			t,
+			"report",
+			"--client",
+			client,
+			"--call",
+			call,
+			"--applications",
+			"50",
+			"--count",
+			"500",
+			"--duration",
+			"1h",
+		); r.Answered != 500 {
 			t.Errorf("500 calls of %s in a closed loop: %+v", call, r)
 		}
 	}
@@ -76,15 +120,64 @@ func TestEveryKindOfLoad(t *testing.T) {
 		t.Errorf("300 submissions: %+v", r)
 	}
 	for _, call := range []string{"report", "list", "metrics", "new-application", "nodes"} {
-		if r = mustLoad(t, "report", "--client", client, "--call", call, "--rate", "500", "--count", "100", "--duration", "1h"); r.Answered != 100 {
+		if r = mustLoad(
+			t,
+			"report",
+			"--client",
+			client,
+			"--call",
+			call,
+			"--rate",
+			"500",
+			"--count",
+			"100",
+			"--duration",
+			"1h",
+		); r.Answered != 100 {
 			t.Errorf("100 calls of %s: %+v", call, r)
 		}
 	}
-	r = mustLoad(t, append([]string{"alloc"}, append(doors(client, scheduler, tracker), "--nodes", "50", "--masters", "4", "--wave", "5", "--rate", "500", "--count", "200", "--duration", "1h", "--held", "40", "--run")...)...)
-	if c := r.Containers; r.Answered != 200 || c.Granted < 800 || c.Granted > 1000 || c.Released > c.Granted || c.Grant.Count != c.Granted || c.Grant.P50 <= 0 {
+	r = mustLoad(
+		t,
+		append(
+			[]string{"alloc"},
+			append(
+				doors(client, scheduler, tracker),
+				"--nodes",
+				"50",
+				"--masters",
+				"4",
+				"--wave",
+				"5",
+				"--rate",
+				"500",
+				"--count",
+				"200",
+				"--duration",
+				"1h",
+				"--held",
+				"40",
+				"--run",
+			)...)...)
+	if c := r.Containers; r.Answered != 200 || c.Granted < 800 || c.Granted > 1000 || c.Released > c.Granted ||
+		c.Grant.Count != c.Granted ||
+		c.Grant.P50 <= 0 {
 		t.Errorf("200 calls for 5 containers each: %+v %+v", r, r.Containers)
 	}
-	if r = mustLoad(t, "rest", "http://"+web+"/ws/v1/cluster/info", "--rate", "500", "--count", "200", "--duration", "1h", "--connections", "4"); r.Answered != 200 || r.REST.BytesEach < 100 {
+	if r = mustLoad(
+		t,
+		"rest",
+		"http://"+web+"/ws/v1/cluster/info",
+		"--rate",
+		"500",
+		"--count",
+		"200",
+		"--duration",
+		"1h",
+		"--connections",
+		"4",
+	); r.Answered != 200 ||
+		r.REST.BytesEach < 100 {
 		t.Errorf("200 documents: %+v %+v", r, r.REST)
 	}
 }
@@ -104,7 +197,17 @@ func TestLoadThatIsRefused(t *testing.T) {
 		}
 	}
 	// Nobody listens: the load ends at once with the code for it.
-	if _, code, message := load(t.Context(), t, "submit", "--client", "127.0.0.1:1", "--count", "3", "--duration", "1h"); code != 5 {
+	if _, code, message := load(
+		t.Context(),
+		t,
+		"submit",
+		"--client",
+		"127.0.0.1:1",
+		"--count",
+		"3",
+		"--duration",
+		"1h",
+	); code != 5 {
 		t.Errorf("nobody there: code %d, %q", code, message)
 	}
 }
@@ -113,7 +216,22 @@ func TestLoadThatIsRefused(t *testing.T) {
 // none is told to come again, and it counts them all.
 func TestAThousandNodesOnHadoop(t *testing.T) {
 	rm := hadoop.StartRM(t, hadoop.RM{HeapMB: 512})
-	r := mustLoad(t, "nodes", "--tracker", rm.Addresses.Tracker, "--nodes", "1000", "--period", "1s", "--count", "5000", "--duration", "1h", "--pid", strconv.Itoa(rm.PID()))
+	r := mustLoad(
+		t,
+		"nodes",
+		"--tracker",
+		rm.Addresses.Tracker,
+		"--nodes",
+		"1000",
+		"--period",
+		"1s",
+		"--count",
+		"5000",
+		"--duration",
+		"1h",
+		"--pid",
+		strconv.Itoa(rm.PID()),
+	)
 	if r.Answered != 5000 || r.Failed != 0 || r.Nodes.Registered != 1000 || r.Nodes.Resyncs != 0 {
 		t.Errorf("5 heartbeats of each of 1000 nodes: %+v %+v", r, r.Nodes)
 	}

@@ -16,7 +16,22 @@ import (
 func members(b *testing.B, trackers ...string) {
 	b.Helper()
 	for i, tracker := range trackers {
-		mustLoad(b, "nodes", "--tracker", tracker, "--nodes", "100", "--first", fmt.Sprint(1000*i), "--period", "100ms", "--count", "300", "--duration", "1h")
+		mustLoad(
+			b,
+			"nodes",
+			"--tracker",
+			tracker,
+			"--nodes",
+			"100",
+			"--first",
+			fmt.Sprint(1000*i),
+			"--period",
+			"100ms",
+			"--count",
+			"300",
+			"--duration",
+			"1h",
+		)
 	}
 }
 
@@ -24,7 +39,12 @@ func members(b *testing.B, trackers ...string) {
 func await(b *testing.B, r *daemon, client string, more ...string) {
 	b.Helper()
 	r.Await(b, "a submission through the router", func() bool {
-		_, code, _ := load(b.Context(), b, append([]string{"submit", "--client", client, "--count", "1", "--duration", "1h", "--unmanaged", "--cycle"}, more...)...)
+		_, code, _ := load(
+			b.Context(),
+			b,
+			append(
+				[]string{"submit", "--client", client, "--count", "1", "--duration", "1h", "--unmanaged", "--cycle"},
+				more...)...)
 		return code == 0
 	})
 }
@@ -34,16 +54,40 @@ func await(b *testing.B, r *daemon, client string, more ...string) {
 func federated(b *testing.B) side {
 	b.Helper()
 	_, store := federation.StartRedis(b)
-	conf := hadoop.Conf{"creel.store.poll-interval": "500ms", "creel.membership.beat-interval": "500ms", "creel.membership.lease": "30s",
+	conf := hadoop.Conf{
+		"creel.store.poll-interval":      "500ms",
+		"creel.membership.beat-interval": "500ms",
+		"creel.membership.lease":         "30s",
 		// The router acts for its clients.
-		"hadoop.proxyuser." + username(b) + ".hosts": "*", "hadoop.proxyuser." + username(b) + ".groups": "*"}
+		"hadoop.proxyuser." + username(b) + ".hosts":  "*",
+		"hadoop.proxyuser." + username(b) + ".groups": "*",
+	}
 	var trackers []string
 	for i := range 2 {
-		rm := startRM(b, conf.With(hadoop.Conf{"yarn.resourcemanager.epoch": fmt.Sprint(1000 * (i + 1))}), "--subcluster", fmt.Sprintf("sc-%d", i+1), "--store", store)
+		rm := startRM(
+			b,
+			conf.With(hadoop.Conf{"yarn.resourcemanager.epoch": fmt.Sprint(1000 * (i + 1))}),
+			"--subcluster",
+			fmt.Sprintf("sc-%d", i+1),
+			"--store",
+			store,
+		)
 		trackers = append(trackers, rm.Addresses["tracker"])
 	}
 	const any = "127.0.0.1:0"
-	router := startDaemon(b, "router", conf.With(hadoop.Conf{"yarn.router.clientrm.address": any, "yarn.router.rmadmin.address": any, "yarn.router.webapp.address": any}), "--store", store)
+	router := startDaemon(
+		b,
+		"router",
+		conf.With(
+			hadoop.Conf{
+				"yarn.router.clientrm.address": any,
+				"yarn.router.rmadmin.address":  any,
+				"yarn.router.webapp.address":   any,
+			},
+		),
+		"--store",
+		store,
+	)
 	ours := side{name: "creel", pid: router.PID(), client: router.Addresses["client"], web: router.Addresses["web"]}
 	members(b, trackers...)
 	await(b, router, ours.client)
@@ -78,7 +122,19 @@ func BenchmarkSubmissions(b *testing.B) {
 				{"report", []string{"report", "--client", s.client, "--in-flight", "128"}},
 			} {
 				b.Run(l.name, func(b *testing.B) {
-					r := mustLoad(b, append(l.args, "--user", username(b), "--duration", "6s", "--warmup", "1s", "--pid", strconv.Itoa(s.pid))...)
+					r := mustLoad(
+						b,
+						append(
+							l.args,
+							"--user",
+							username(b),
+							"--duration",
+							"6s",
+							"--warmup",
+							"1s",
+							"--pid",
+							strconv.Itoa(s.pid),
+						)...)
 					b.ReportMetric(0, "ns/op")
 					b.ReportMetric(r.PerSecond, "answered/s")
 					b.ReportMetric(r.Latency.P50, "p50-ms")
@@ -100,26 +156,51 @@ func BenchmarkRouter(b *testing.B) {
 	_, address := hadoop.StartZooKeeper(b)
 	shared := hadoop.Federation(address)
 	for i := range 2 {
-		rm := hadoop.StartRM(b, hadoop.RM{Name: fmt.Sprintf("rm%d", i+1), HeapMB: 1024, Conf: queues().With(shared, hadoop.Conf{
-			"yarn.resourcemanager.cluster-id": fmt.Sprintf("sc-%d", i+1), "yarn.resourcemanager.epoch": fmt.Sprint(1000 * (i + 1))})})
+		rm := hadoop.StartRM(
+			b,
+			hadoop.RM{Name: fmt.Sprintf("rm%d", i+1), HeapMB: 1024, Conf: queues().With(shared, hadoop.Conf{
+				"yarn.resourcemanager.cluster-id": fmt.Sprintf(
+					"sc-%d",
+					i+1,
+				),
+				"yarn.resourcemanager.epoch": fmt.Sprint(1000 * (i + 1)),
+			})},
+		)
 		trackers = append(trackers, rm.Addresses.Tracker)
 	}
 	h := hadoop.StartRouter(b, hadoop.Router{HeapMB: 2048, Conf: shared.With(hadoop.RouterPipelines())})
 	theirs := side{name: "hadoop", pid: h.PID(), client: h.Addresses.Client, web: h.Addresses.Web}
 	members(b, trackers...)
 	h.Await(b, "a submission through Hadoop's Router", func() bool {
-		_, code, _ := load(b.Context(), b, "submit", "--client", theirs.client, "--count", "1", "--duration", "1h", "--unmanaged", "--cycle")
+		_, code, _ := load(
+			b.Context(),
+			b,
+			"submit",
+			"--client",
+			theirs.client,
+			"--count",
+			"1",
+			"--duration",
+			"1h",
+			"--unmanaged",
+			"--cycle",
+		)
 		return code == 0
 	})
 
-	fmt.Println("| load | of | a second | server us CPU each | p50 ms | p99 ms | generator's cores | lost | server's cores | MB |")
+	fmt.Println(
+		"| load | of | a second | server us CPU each | p50 ms | p99 ms | generator's cores | lost | server's cores | MB |",
+	)
 	run := func(name string, args func(s side) []string) {
 		b.Run(name, func(b *testing.B) { compare(b, ours, theirs, answers, args) })
 	}
 	run("submit-cycle", func(s side) []string {
 		return with("submit", "--client", s.client, "--unmanaged", "--cycle", "--in-flight", "64")
 	})
-	run("submit", func(s side) []string { return with("submit", "--client", s.client, "--unmanaged", "--in-flight", "64") })
+	run(
+		"submit",
+		func(s side) []string { return with("submit", "--client", s.client, "--unmanaged", "--in-flight", "64") },
+	)
 	run("report", func(s side) []string { return with("report", "--client", s.client, "--in-flight", "128") })
 	run("nodes", func(s side) []string {
 		return with("report", "--client", s.client, "--call", "nodes", "--in-flight", "8")

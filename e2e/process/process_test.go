@@ -25,7 +25,10 @@ func alive(pid int) bool {
 
 func TestRunSeparatesStandardOutputAndTellsTheExitCode(t *testing.T) {
 	stdout, all, code := Run(context.Background(), t, Command{
-		Name: "both", Dir: t.TempDir(), Args: sh("echo out; echo err >&2; cat; exit 3"), Stdin: strings.NewReader("in\n"),
+		Name:  "both",
+		Dir:   t.TempDir(),
+		Args:  sh("echo out; echo err >&2; cat; exit 3"),
+		Stdin: strings.NewReader("in\n"),
 	})
 	if stdout != "out\nin\n" || !strings.Contains(all, "err\n") || code != 3 {
 		t.Fatalf("stdout %q, all %q, code %d", stdout, all, code)
@@ -77,7 +80,15 @@ func TestStopTakesGrandchildrenAlong(t *testing.T) {
 
 func TestKillAloneLeavesWhatTheChildStarted(t *testing.T) {
 	dir := t.TempDir()
-	p := Start(t, Command{Name: "parent", Dir: dir, Sweep: dir + "/work", Args: sh(`WORK=$PWD/work setsid sleep 1000 & echo "own $!"; echo ready; wait`)})
+	p := Start(
+		t,
+		Command{
+			Name:  "parent",
+			Dir:   dir,
+			Sweep: dir + "/work",
+			Args:  sh(`WORK=$PWD/work setsid sleep 1000 & echo "own $!"; echo ready; wait`),
+		},
+	)
 	p.WaitLine(t, "ready")
 	pid, err := strconv.Atoi(strings.Fields(p.Output())[1])
 	if err != nil {
@@ -136,7 +147,10 @@ func TestChildInheritsNoDescriptor(t *testing.T) {
 }
 
 func TestWaitLineSeesTextSplitOverWrites(t *testing.T) {
-	p := Start(t, Command{Name: "slow", Dir: t.TempDir(), Args: sh("printf rea; read -t 0.05; printf 'dy now'; sleep 1000")})
+	p := Start(
+		t,
+		Command{Name: "slow", Dir: t.TempDir(), Args: sh("printf rea; read -t 0.05; printf 'dy now'; sleep 1000")},
+	)
 	p.WaitLine(t, "ready now")
 }
 

@@ -34,9 +34,20 @@ func TestPublicClientLibrary(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
 	defer cancel()
 	_, all, code := process.Run(ctx, t, process.Command{
-		Name: "every", Dir: t.TempDir(),
-		Args: []string{python, "-c", every, "http://" + s.Web, hadoop.OSUser(t), id.String(), vars.Replace("{running.attempt}"), vars.Replace("{running.container}"), "127.0.0.2:1"},
-		Env:  []string{"PYTHONPATH=" + packages},
+		Name: "every",
+		Dir:  t.TempDir(),
+		Args: []string{
+			python,
+			"-c",
+			every,
+			"http://" + s.Web,
+			hadoop.OSUser(t),
+			id.String(),
+			vars.Replace("{running.attempt}"),
+			vars.Replace("{running.container}"),
+			"127.0.0.2:1",
+		},
+		Env: []string{"PYTHONPATH=" + packages},
 	})
 	if code != 0 || !strings.Contains(all, "read 22 documents, changed 6 things") {
 		t.Fatalf("exit code %d\n%s", code, all)

@@ -108,7 +108,15 @@ func (s *system) vars() *strings.Replacer {
 	for name, id := range s.apps {
 		attempt := strings.Replace(id.String(), "application", "appattempt", 1) + "_000001"
 		container := strings.Replace(id.String(), "application", "container", 1) + "_01_000001"
-		pairs = append(pairs, "{"+name+"}", id.String(), "{"+name+".attempt}", attempt, "{"+name+".container}", container)
+		pairs = append(
+			pairs,
+			"{"+name+"}",
+			id.String(),
+			"{"+name+".attempt}",
+			attempt,
+			"{"+name+".container}",
+			container,
+		)
 	}
 	return strings.NewReplacer(pairs...)
 }
@@ -118,7 +126,12 @@ func (s *system) vars() *strings.Replacer {
 func (s *system) answer(t *testing.T, q request, accept string) facts {
 	t.Helper()
 	vars := s.vars()
-	req, err := http.NewRequestWithContext(t.Context(), q.method, "http://"+s.Web+vars.Replace(q.path), strings.NewReader(vars.Replace(q.body)))
+	req, err := http.NewRequestWithContext(
+		t.Context(),
+		q.method,
+		"http://"+s.Web+vars.Replace(q.path),
+		strings.NewReader(vars.Replace(q.body)),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,9 +253,22 @@ func TestDocuments(t *testing.T) {
 	// Hadoop's beans are copies that it takes anew every ten seconds.
 	theirs.until("its beans have caught up", func() bool {
 		const bean = ".beans[Hadoop:service=ResourceManager,name="
-		queue := theirs.answer(t, request{name: "beans", method: "GET", path: "/jmx?qry=Hadoop:service=ResourceManager,name=QueueMetrics,q0=root,q1=default"}, "")
-		nodes := theirs.answer(t, request{name: "beans", method: "GET", path: "/jmx?qry=Hadoop:service=ResourceManager,name=ClusterMetrics"}, "")
-		return queue[bean+"QueueMetrics,q0=root,q1=default].PendingContainers"] == "5" && nodes[bean+"ClusterMetrics].NumActiveNMs"] == "2"
+		queue := theirs.answer(
+			t,
+			request{
+				name:   "beans",
+				method: "GET",
+				path:   "/jmx?qry=Hadoop:service=ResourceManager,name=QueueMetrics,q0=root,q1=default",
+			},
+			"",
+		)
+		nodes := theirs.answer(
+			t,
+			request{name: "beans", method: "GET", path: "/jmx?qry=Hadoop:service=ResourceManager,name=ClusterMetrics"},
+			"",
+		)
+		return queue[bean+"QueueMetrics,q0=root,q1=default].PendingContainers"] == "5" &&
+			nodes[bean+"ClusterMetrics].NumActiveNMs"] == "2"
 	})
 	compareAll(t, theirs, ours, requests(t, requestLines), "testdata/known.txt", rules(t, knownLines))
 }
@@ -270,7 +296,11 @@ func TestFairSchedulerDocuments(t *testing.T) {
 	}
 	theirs, ours := played(t, conf)
 	theirs.until("its shares have caught up", func() bool {
-		f := theirs.answer(t, request{name: "shares", method: "GET", path: "/ws/v1/cluster/scheduler"}, "application/json")
+		f := theirs.answer(
+			t,
+			request{name: "shares", method: "GET", path: "/ws/v1/cluster/scheduler"},
+			"application/json",
+		)
 		return f[".scheduler.schedulerInfo.rootQueue.fairResources.memory"] == "16384"
 	})
 	compareAll(t, theirs, ours, requests(t, fairRequestLines), "testdata/fair-known.txt", rules(t, fairKnownLines))

@@ -43,7 +43,14 @@ type node struct {
 }
 
 func newSystem(t *testing.T, name string, p *process.Process, a hadoop.Addresses) *system {
-	s := &system{t: t, name: name, process: p, Addresses: a, client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}), apps: map[string]creel.ApplicationID{}}
+	s := &system{
+		t:         t,
+		name:      name,
+		process:   p,
+		Addresses: a,
+		client:    hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}),
+		apps:      map[string]creel.ApplicationID{},
+	}
 	t.Cleanup(func() { s.client.Close() })
 	return s
 }
@@ -69,8 +76,14 @@ func (s *system) tracker() yarnrpc.ResourceTrackerClient {
 func (s *system) addNode(host string) *node {
 	n := &node{id: creel.NodeID{Host: host, Port: 1}}
 	r := must(s.tracker().RegisterNodeManager(s.t.Context(), &pb.RegisterNodeManagerRequestProto{
-		NodeId: pb.FromNodeID(n.id), HttpPort: proto.Int32(2), Resource: pb.FromResource(creel.NewResource(8192, 8)), NmVersion: proto.String("3.4.2"),
-		PhysicalResource: pb.FromResource(creel.NewResource(16384, 16)), NodeStatus: s.status(n),
+		NodeId: pb.FromNodeID(
+			n.id,
+		),
+		HttpPort:         proto.Int32(2),
+		Resource:         pb.FromResource(creel.NewResource(8192, 8)),
+		NmVersion:        proto.String("3.4.2"),
+		PhysicalResource: pb.FromResource(creel.NewResource(16384, 16)),
+		NodeStatus:       s.status(n),
 	}))(s.t)
 	if r.GetNodeAction() != pb.NodeActionProto_NORMAL {
 		s.t.Fatalf("%s: %v: %v", s.name, n.id, r)
@@ -83,9 +96,15 @@ func (s *system) status(n *node) *pb.NodeStatusProto {
 		return &pb.ResourceUtilizationProto{Pmem: &mb, Vmem: &virtual, Cpu: &cpu}
 	}
 	return &pb.NodeStatusProto{
-		NodeId: pb.FromNodeID(n.id), ResponseId: &n.beat,
-		NodeHealthStatus:      &pb.NodeHealthStatusProto{IsNodeHealthy: proto.Bool(true), HealthReport: proto.String(""), LastHealthReportTime: proto.Int64(time.Now().UnixMilli())},
-		ContainersUtilization: use(1000, 2000, 0.5), NodeUtilization: use(4096, 8192, 2),
+		NodeId:     pb.FromNodeID(n.id),
+		ResponseId: &n.beat,
+		NodeHealthStatus: &pb.NodeHealthStatusProto{
+			IsNodeHealthy:        proto.Bool(true),
+			HealthReport:         proto.String(""),
+			LastHealthReportTime: proto.Int64(time.Now().UnixMilli()),
+		},
+		ContainersUtilization:         use(1000, 2000, 0.5),
+		NodeUtilization:               use(4096, 8192, 2),
 		OpportunisticContainersStatus: &pb.OpportunisticContainersStatusProto{},
 	}
 }
@@ -113,24 +132,44 @@ func (s *system) submit(user, name string, change func(*pb.ApplicationSubmission
 	s.t.Helper()
 	id := must(s.as(user).GetNewApplication(s.t.Context(), &pb.GetNewApplicationRequestProto{}))(s.t).GetApplicationId()
 	c := &pb.ApplicationSubmissionContextProto{
-		ApplicationId: id, ApplicationName: &name, Queue: proto.String("default"), ApplicationType: proto.String("TEST"), UnmanagedAm: proto.Bool(true),
-		AmContainerSpec: &pb.ContainerLaunchContextProto{}, Resource: pb.FromResource(creel.NewResource(256, 1)), Priority: pb.FromPriority(0),
-		MaxAppAttempts: proto.Int32(1),
+		ApplicationId:   id,
+		ApplicationName: &name,
+		Queue:           proto.String("default"),
+		ApplicationType: proto.String("TEST"),
+		UnmanagedAm:     proto.Bool(true),
+		AmContainerSpec: &pb.ContainerLaunchContextProto{},
+		Resource:        pb.FromResource(creel.NewResource(256, 1)),
+		Priority:        pb.FromPriority(0),
+		MaxAppAttempts:  proto.Int32(1),
 	}
 	if change != nil {
 		change(c)
 	}
-	must(s.as(user).SubmitApplication(s.t.Context(), &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: c}))(s.t)
+	must(
+		s.as(user).SubmitApplication(s.t.Context(), &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: c}),
+	)(
+		s.t,
+	)
 	s.apps[name] = pb.ToApplicationID(id)
 	return s.apps[name]
 }
 
 func (s *system) report(user string, id creel.ApplicationID) *pb.ApplicationReportProto {
-	return must(s.as(user).GetApplicationReport(s.t.Context(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)}))(s.t).GetApplicationReport()
+	return must(
+		s.as(user).
+			GetApplicationReport(s.t.Context(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)}),
+	)(
+		s.t,
+	).GetApplicationReport()
 }
 
 func (s *system) attemptState(user string, id creel.ApplicationID) pb.YarnApplicationAttemptStateProto {
-	r := must(s.as(user).GetApplicationAttempts(s.t.Context(), &pb.GetApplicationAttemptsRequestProto{ApplicationId: pb.FromApplicationID(id)}))(s.t).GetApplicationAttempts()
+	r := must(
+		s.as(user).
+			GetApplicationAttempts(s.t.Context(), &pb.GetApplicationAttemptsRequestProto{ApplicationId: pb.FromApplicationID(id)}),
+	)(
+		s.t,
+	).GetApplicationAttempts()
 	if len(r) == 0 {
 		return pb.YarnApplicationAttemptStateProto_APP_ATTEMPT_NEW
 	}
@@ -147,8 +186,26 @@ func (s *system) master(user string, id creel.ApplicationID, host, url string) y
 		t = token.FromProto(s.report(user, id).GetAmRmToken())
 		return len(t.Identifier) > 0
 	})
-	am := yarnrpc.NewApplicationMasterProtocolClient(s.client, s.Scheduler, hrpc.Login{Credential: &hrpc.Credential{Identifier: t.Identifier, Password: t.Password, Kind: t.Kind, Service: t.Service}})
-	must(am.RegisterApplicationMaster(s.t.Context(), &pb.RegisterApplicationMasterRequestProto{Host: &host, RpcPort: proto.Int32(77), TrackingUrl: &url}))(s.t)
+	am := yarnrpc.NewApplicationMasterProtocolClient(
+		s.client,
+		s.Scheduler,
+		hrpc.Login{
+			Credential: &hrpc.Credential{
+				Identifier: t.Identifier,
+				Password:   t.Password,
+				Kind:       t.Kind,
+				Service:    t.Service,
+			},
+		},
+	)
+	must(
+		am.RegisterApplicationMaster(
+			s.t.Context(),
+			&pb.RegisterApplicationMasterRequestProto{Host: &host, RpcPort: proto.Int32(77), TrackingUrl: &url},
+		),
+	)(
+		s.t,
+	)
 	s.until(id.String()+" runs", func() bool {
 		return s.report(user, id).GetYarnApplicationState() == pb.YarnApplicationStateProto_RUNNING
 	})
@@ -156,8 +213,17 @@ func (s *system) master(user string, id creel.ApplicationID, host, url string) y
 }
 
 func ask(priority int32, where string, mb int64, count int32, relax bool) *pb.ResourceRequestProto {
-	return &pb.ResourceRequestProto{Priority: pb.FromPriority(priority), ResourceName: &where, Capability: pb.FromResource(creel.NewResource(mb, 1)),
-		NumContainers: &count, RelaxLocality: &relax, ExecutionTypeRequest: &pb.ExecutionTypeRequestProto{ExecutionType: pb.ExecutionTypeProto_GUARANTEED.Enum(), EnforceExecutionType: proto.Bool(false)}}
+	return &pb.ResourceRequestProto{
+		Priority:      pb.FromPriority(priority),
+		ResourceName:  &where,
+		Capability:    pb.FromResource(creel.NewResource(mb, 1)),
+		NumContainers: &count,
+		RelaxLocality: &relax,
+		ExecutionTypeRequest: &pb.ExecutionTypeRequestProto{
+			ExecutionType:        pb.ExecutionTypeProto_GUARANTEED.Enum(),
+			EnforceExecutionType: proto.Bool(false),
+		},
+	}
 }
 
 // play brings the ResourceManager into the state that documents are compared
@@ -168,10 +234,18 @@ func (s *system) play() {
 	s.nodes = []*node{s.addNode("127.0.0.2"), s.addNode("127.0.0.3")}
 	gone := s.addNode("127.0.0.4")
 	s.beats()
-	must(s.tracker().UnRegisterNodeManager(ctx, &pb.UnRegisterNodeManagerRequestProto{NodeId: pb.FromNodeID(gone.id)}))(s.t)
+	must(
+		s.tracker().UnRegisterNodeManager(ctx, &pb.UnRegisterNodeManagerRequestProto{NodeId: pb.FromNodeID(gone.id)}),
+	)(
+		s.t,
+	)
 	s.until("two nodes serve", func() bool {
 		m := must(s.as("alice").GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{}))(s.t).GetClusterMetrics()
-		q := must(s.as("alice").GetQueueInfo(ctx, &pb.GetQueueInfoRequestProto{QueueName: proto.String("root")}))(s.t).GetQueueInfo()
+		q := must(
+			s.as("alice").GetQueueInfo(ctx, &pb.GetQueueInfoRequestProto{QueueName: proto.String("root")}),
+		)(
+			s.t,
+		).GetQueueInfo()
 		return m.GetNumActiveNms() == 2 && q.GetQueueStatistics().GetAvailableMemoryMB() == 16384
 	})
 
@@ -179,19 +253,31 @@ func (s *system) play() {
 	am := s.master("bob", finished, "amhost", "http://127.0.0.1:9/ui")
 	s.until("bob's master has gone", func() bool {
 		return must(am.FinishApplicationMaster(ctx, &pb.FinishApplicationMasterRequestProto{
-			FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(), Diagnostics: proto.String("well done"), TrackingUrl: proto.String("http://127.0.0.1:9/history")}))(s.t).GetIsUnregistered()
+			FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
+			Diagnostics:            proto.String("well done"),
+			TrackingUrl:            proto.String("http://127.0.0.1:9/history"),
+		}))(s.t).GetIsUnregistered()
 	})
 	killed := s.submit("carol", "killed", nil)
 	s.until("carol's application waits for its master", func() bool {
 		return s.attemptState("carol", killed) == pb.YarnApplicationAttemptStateProto_APP_ATTEMPT_LAUNCHED
 	})
 	s.until("carol's application is dead", func() bool {
-		return must(s.as("carol").ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(killed), Diagnostics: proto.String("enough")}))(s.t).GetIsKillCompleted()
+		return must(
+			s.as("carol").
+				ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(killed), Diagnostics: proto.String("enough")}),
+		)(
+			s.t,
+		).GetIsKillCompleted()
 	})
 	starting := s.submit("dave", "starting", func(c *pb.ApplicationSubmissionContextProto) {
 		c.UnmanagedAm, c.Queue = proto.Bool(false), proto.String("other")
 		c.AmContainerSpec.Command = []string{"sleep 1000"}
-		c.AmContainerResourceRequest = []*pb.ResourceRequestProto{ask(0, "127.0.0.3", 256, 1, true), ask(0, "/default-rack", 256, 1, false), ask(0, "*", 256, 1, false)}
+		c.AmContainerResourceRequest = []*pb.ResourceRequestProto{
+			ask(0, "127.0.0.3", 256, 1, true),
+			ask(0, "/default-rack", 256, 1, false),
+			ask(0, "*", 256, 1, false),
+		}
 	})
 	s.until("dave's master is being launched", func() bool {
 		return s.attemptState("dave", starting) == pb.YarnApplicationAttemptStateProto_APP_ATTEMPT_ALLOCATED
@@ -199,14 +285,29 @@ func (s *system) play() {
 
 	running := s.submit("alice", "running", func(c *pb.ApplicationSubmissionContextProto) {
 		c.ApplicationTags, c.Priority = []string{"blue", "green"}, pb.FromPriority(3)
-		c.ApplicationTimeouts = []*pb.ApplicationTimeoutMapProto{{ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(), Timeout: proto.Int64(3600)}}
+		c.ApplicationTimeouts = []*pb.ApplicationTimeoutMapProto{
+			{
+				ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(),
+				Timeout:                proto.Int64(3600),
+			},
+		}
 	})
 	am = s.master("alice", running, "amhost", "http://127.0.0.1:9/ui")
 	containers, response := 0, int32(0)
-	asks := []*pb.ResourceRequestProto{ask(1, "127.0.0.2", 512, 3, true), ask(1, "/default-rack", 512, 3, false), ask(1, "*", 512, 3, false),
-		ask(2, "127.0.0.9", 1024, 5, true), ask(2, "/default-rack", 1024, 5, false), ask(2, "*", 1024, 5, false)}
+	asks := []*pb.ResourceRequestProto{
+		ask(1, "127.0.0.2", 512, 3, true),
+		ask(1, "/default-rack", 512, 3, false),
+		ask(1, "*", 512, 3, false),
+		ask(2, "127.0.0.9", 1024, 5, true),
+		ask(2, "/default-rack", 1024, 5, false),
+		ask(2, "*", 1024, 5, false),
+	}
 	s.until("alice has three containers", func() bool {
-		r := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: &response, Ask: asks, Progress: proto.Float32(0.25)}))(s.t)
+		r := must(
+			am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: &response, Ask: asks, Progress: proto.Float32(0.25)}),
+		)(
+			s.t,
+		)
 		response, asks = r.GetResponseId(), nil
 		containers += len(r.GetAllocatedContainers())
 		return containers >= 3

@@ -21,7 +21,20 @@ type facts map[string]string
 
 // names are the fields by which objects of a list are told apart, the first
 // that an object has.
-var names = []string{"containerId", "appAttemptId", "username", "queueName", "resourceName", "partitionName", "accessType", "operation", "name", "key", "id", "state"}
+var names = []string{
+	"containerId",
+	"appAttemptId",
+	"username",
+	"queueName",
+	"resourceName",
+	"partitionName",
+	"accessType",
+	"operation",
+	"name",
+	"key",
+	"id",
+	"state",
+}
 
 func (f facts) add(path, value string) {
 	for n := 2; ; n++ {

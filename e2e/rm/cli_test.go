@@ -93,7 +93,8 @@ func (p printed) text() string { return strings.TrimSpace(p.Out + "\n" + p.Err) 
 // same program print.
 func TestTheCommandLinePrintsTheSame(t *testing.T) {
 	ours, theirs := Start(t, Options{}), hadoop.StartRM(t, hadoop.RM{Conf: hadoop.Conf{
-		"yarn.resourcemanager.placement-constraints.handler": "", "yarn.resourcemanager.opportunistic-container-allocation.enabled": "",
+		"yarn.resourcemanager.placement-constraints.handler":              "",
+		"yarn.resourcemanager.opportunistic-container-allocation.enabled": "",
 	}})
 	got := ask(t, newStage(t, ours.Process, ours.Addresses))
 	want := ask(t, newStage(t, theirs.Process, theirs.Addresses))
@@ -109,7 +110,13 @@ func TestTheCommandLinePrintsTheSame(t *testing.T) {
 		}
 		// A message may be on either stream: both end up on the user's terminal.
 		if got[i].Code != want[i].Code || got[i].text() != want[i].text() {
-			t.Errorf("yarn %s: exit code %d, Hadoop's %d\n%s", command, got[i].Code, want[i].Code, lineDiff(got[i].text(), want[i].text()))
+			t.Errorf(
+				"yarn %s: exit code %d, Hadoop's %d\n%s",
+				command,
+				got[i].Code,
+				want[i].Code,
+				lineDiff(got[i].text(), want[i].text()),
+			)
 		}
 	}
 }
@@ -163,24 +170,37 @@ var varying = []struct {
 	pattern *regexp.Regexp
 	plain   string
 }{
-	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ `), ""},                                // log lines
-	{regexp.MustCompile(`(?m)^(INFO|WARN|ERROR) .*\n`), ""},                                        //
-	{regexp.MustCompile(`\w{3} \w{3} \d\d \d\d:\d\d:\d\d [+A-Z]\w* ?\d{4}`), "TIME"},               // Sat Nov 21 16:00:00 +0000 2026
-	{regexp.MustCompile(`\w{3} \d\d/\w{3}/\d\d \d\d:\d\d:\d\d:\d+\w+`), "TIME"},                    // health updates
-	{regexp.MustCompile(`\d{13}`), "TIME"},                                                         // milliseconds
-	{regexp.MustCompile(`\d+ MB-seconds, \d+ vcore-seconds`), "N MB-seconds, N vcore-seconds"},     //
-	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+[+-]\d{4}`), "TIME"},                               //
-	{regexp.MustCompile(`RemainingTime : \d+seconds`), "RemainingTime : Nseconds"},                 //
-	{regexp.MustCompile(`(?m)^\s+at [\w.$/]+\(.*\)\n`), ""},                                        // stack traces
-	{regexp.MustCompile(`(?m)^Caused by: .*\n|^\s+\.\.\. \d+ more\n`), ""},                         // and the rest of them
-	{regexp.MustCompile(`java\.io\.IOException: `), ""},                                            // clients take the class for a broken connection: ours never names it
-	{regexp.MustCompile(`[ \t]+`), " "},                                                            // column widths follow the ids
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ `), ""}, // log lines
+	{regexp.MustCompile(`(?m)^(INFO|WARN|ERROR) .*\n`), ""},         //
+	{
+		regexp.MustCompile(`\w{3} \w{3} \d\d \d\d:\d\d:\d\d [+A-Z]\w* ?\d{4}`),
+		"TIME",
+	}, // Sat Nov 21 16:00:00 +0000 2026
+	{regexp.MustCompile(`\w{3} \d\d/\w{3}/\d\d \d\d:\d\d:\d\d:\d+\w+`), "TIME"},                // health updates
+	{regexp.MustCompile(`\d{13}`), "TIME"},                                                     // milliseconds
+	{regexp.MustCompile(`\d+ MB-seconds, \d+ vcore-seconds`), "N MB-seconds, N vcore-seconds"}, //
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+[+-]\d{4}`), "TIME"},                           //
+	{regexp.MustCompile(`RemainingTime : \d+seconds`), "RemainingTime : Nseconds"},             //
+	{regexp.MustCompile(`(?m)^\s+at [\w.$/]+\(.*\)\n`), ""},                                    // stack traces
+	{
+		regexp.MustCompile(`(?m)^Caused by: .*\n|^\s+\.\.\. \d+ more\n`),
+		"",
+	}, // and the rest of them
+	{
+		regexp.MustCompile(`java\.io\.IOException: `),
+		"",
+	}, // clients take the class for a broken connection: ours never names it
+	{
+		regexp.MustCompile(`[ \t]+`),
+		" ",
+	}, // column widths follow the ids
 	{regexp.MustCompile(`Connecting to ResourceManager at /\S+`), "Connecting to ResourceManager"}, //
 }
 
 // plain takes out what differs between any two runs of one ResourceManager.
 func plain(text, ts string, a hadoop.Addresses) string {
-	text = strings.NewReplacer(ts, "TS", strings.Replace(a.Web, "127.0.0.1", "localhost", 1), "WEB", a.Web, "WEB", a.Client, "CLIENT", a.Admin, "ADMIN").Replace(text)
+	text = strings.NewReplacer(ts, "TS", strings.Replace(a.Web, "127.0.0.1", "localhost", 1), "WEB", a.Web, "WEB", a.Client, "CLIENT", a.Admin, "ADMIN").
+		Replace(text)
 	for _, v := range varying {
 		text = v.pattern.ReplaceAllString(text, v.plain)
 	}

@@ -17,7 +17,10 @@ func cluster(t *testing.T, conf hadoop.Conf) (*Creel, *clients.Cluster) {
 	rm := Start(t, Options{Conf: conf})
 	c := &clients.Cluster{Conf: rm.Addresses.Conf(), Web: rm.Web, Logs: t.TempDir()}
 	for _, name := range []string{"nm1", "nm2"} {
-		nm := hadoop.StartNM(t, hadoop.NM{Name: name, RM: rm.Addresses, Conf: hadoop.Conf{"yarn.nodemanager.remote-app-log-dir": c.Logs}})
+		nm := hadoop.StartNM(
+			t,
+			hadoop.NM{Name: name, RM: rm.Addresses, Conf: hadoop.Conf{"yarn.nodemanager.remote-app-log-dir": c.Logs}},
+		)
 		c.Nodes = append(c.Nodes, nm.ID)
 	}
 	return rm, c
@@ -33,7 +36,18 @@ func TestUsersDoWhatTheyDoWithHadoop(t *testing.T) {
 	t.Run("3.3.6", func(t *testing.T) {
 		older := *c
 		older.Version, older.Without = hadoop.V336, nil
-		older.Only = []string{"node_list", "node_status", "node_details", "queue_status", "app_list", "cluster_labels", "rmadmin_refresh", "rmadmin_groups", "top", "mr_pi"}
+		older.Only = []string{
+			"node_list",
+			"node_status",
+			"node_details",
+			"queue_status",
+			"app_list",
+			"cluster_labels",
+			"rmadmin_refresh",
+			"rmadmin_groups",
+			"top",
+			"mr_pi",
+		}
 		clients.Run(t, &older)
 	})
 }

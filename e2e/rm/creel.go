@@ -49,7 +49,8 @@ func Binary(t testing.TB) string {
 		t.Fatal(err)
 	}
 	path = filepath.Join(dir, "creel")
-	if out, err := exec.Command("go", "build", "-o", path, "github.com/creelrm/creel/cmd/creel").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", path, "github.com/creelrm/creel/cmd/creel").
+		CombinedOutput(); err != nil {
 		_ = os.RemoveAll(dir)
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

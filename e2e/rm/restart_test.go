@@ -77,7 +77,14 @@ func killInTheMiddle(t *testing.T, rm *Creel, c *clients.Cluster, mode string) {
 	if err := job.Exit(); err != nil {
 		t.Fatalf("pi: %v\n%s", err, job.Tail(60))
 	}
-	says(t, job.Output(), "Estimated value of Pi is 3.1", "Launched map tasks=9", "Launched reduce tasks=1", "Shuffled Maps =9")
+	says(
+		t,
+		job.Output(),
+		"Estimated value of Pi is 3.1",
+		"Launched map tasks=9",
+		"Launched reduce tasks=1",
+		"Shuffled Maps =9",
+	)
 	for _, lost := range []string{"Failed map tasks", "Killed map tasks", "Failed reduce tasks", "Killed reduce tasks"} {
 		if strings.Contains(job.Output(), lost) {
 			t.Errorf("pi has %s\n%s", lost, job.Tail(60))
@@ -86,7 +93,10 @@ func killInTheMiddle(t *testing.T, rm *Creel, c *clients.Cluster, mode string) {
 	if err := spark.Exit(); err != nil {
 		t.Fatalf("Spark: %v\n%s", err, spark.Tail(60))
 	}
-	if said, err := os.ReadFile(filepath.Join(marks, "pi")); err != nil || !strings.Contains(string(said), "Pi is roughly 3.1415") {
+	if said, err := os.ReadFile(
+		filepath.Join(marks, "pi"),
+	); err != nil ||
+		!strings.Contains(string(said), "Pi is roughly 3.1415") {
 		t.Errorf("Spark said %q, %v", said, err)
 	}
 	if ran := tasks(t, marks); len(ran) != 8 {
@@ -96,7 +106,12 @@ func killInTheMiddle(t *testing.T, rm *Creel, c *clients.Cluster, mode string) {
 		id := application.FindString(strings.ReplaceAll(p.Output(), "job_", "application_"))
 		out := shell.Run(t, hadoop.ApplicationCLI, "applicationattempt", "-list", id).OK(t).Stdout
 		says(t, out, "Total number of application attempts :1")
-		says(t, shell.Run(t, hadoop.ApplicationCLI, "application", "-status", id).OK(t).Stdout, "State : FINISHED", "Final-State : SUCCEEDED")
+		says(
+			t,
+			shell.Run(t, hadoop.ApplicationCLI, "application", "-status", id).OK(t).Stdout,
+			"State : FINISHED",
+			"Final-State : SUCCEEDED",
+		)
 	}
 }
 

@@ -27,7 +27,13 @@ type stage struct {
 }
 
 func newStage(t *testing.T, p *process.Process, a hadoop.Addresses) *stage {
-	s := &stage{t: t, process: p, Addresses: a, client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}), nodes: map[string]int32{}}
+	s := &stage{
+		t:         t,
+		process:   p,
+		Addresses: a,
+		client:    hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}),
+		nodes:     map[string]int32{},
+	}
 	t.Cleanup(func() { s.client.Close() })
 	return s
 }
@@ -56,8 +62,15 @@ func (s *stage) status(host string) *pb.NodeStatusProto {
 	response := s.nodes[host]
 	use := &pb.ResourceUtilizationProto{Pmem: new(int32(0)), Vmem: new(int32(0)), Cpu: new(float32(0))}
 	return &pb.NodeStatusProto{
-		NodeId: pb.FromNodeID(nodeID(host)), ResponseId: &response, ContainersUtilization: use, NodeUtilization: use,
-		NodeHealthStatus:              &pb.NodeHealthStatusProto{IsNodeHealthy: new(true), HealthReport: new(""), LastHealthReportTime: new(time.Now().UnixMilli())},
+		NodeId:                pb.FromNodeID(nodeID(host)),
+		ResponseId:            &response,
+		ContainersUtilization: use,
+		NodeUtilization:       use,
+		NodeHealthStatus: &pb.NodeHealthStatusProto{
+			IsNodeHealthy:        new(true),
+			HealthReport:         new(""),
+			LastHealthReportTime: new(time.Now().UnixMilli()),
+		},
 		OpportunisticContainersStatus: &pb.OpportunisticContainersStatusProto{},
 	}
 }
@@ -65,7 +78,13 @@ func (s *stage) status(host string) *pb.NodeStatusProto {
 func (s *stage) register(host string) {
 	s.t.Helper()
 	r := ok(s.tracker().RegisterNodeManager(s.t.Context(), &pb.RegisterNodeManagerRequestProto{
-		NodeId: pb.FromNodeID(nodeID(host)), HttpPort: new(int32(2)), Resource: pb.FromResource(creel.NewResource(8192, 8)), NmVersion: new("3.4.2"), NodeStatus: s.status(host),
+		NodeId: pb.FromNodeID(
+			nodeID(host),
+		),
+		HttpPort:   new(int32(2)),
+		Resource:   pb.FromResource(creel.NewResource(8192, 8)),
+		NmVersion:  new("3.4.2"),
+		NodeStatus: s.status(host),
 	}))(s)
 	if r.GetNodeAction() != pb.NodeActionProto_NORMAL {
 		s.t.Fatalf("%s: %v", host, r)
@@ -79,7 +98,12 @@ func (s *stage) until(what string, done func() bool) {
 	s.process.Await(s.t, what, func() bool {
 		for _, host := range []string{"127.0.0.2", "127.0.0.3"} {
 			key := &pb.MasterKeyProto{KeyId: new(int32(0))}
-			r := ok(s.tracker().NodeHeartbeat(s.t.Context(), &pb.NodeHeartbeatRequestProto{NodeStatus: s.status(host), LastKnownContainerTokenMasterKey: key, LastKnownNmTokenMasterKey: key}))(s)
+			r := ok(
+				s.tracker().
+					NodeHeartbeat(s.t.Context(), &pb.NodeHeartbeatRequestProto{NodeStatus: s.status(host), LastKnownContainerTokenMasterKey: key, LastKnownNmTokenMasterKey: key}),
+			)(
+				s,
+			)
 			s.nodes[host] = r.GetResponseId()
 		}
 		return done()
@@ -91,19 +115,33 @@ func (s *stage) submit(name string, change func(*pb.ApplicationSubmissionContext
 	s.t.Helper()
 	id := ok(s.user().GetNewApplication(s.t.Context(), &pb.GetNewApplicationRequestProto{}))(s).GetApplicationId()
 	c := &pb.ApplicationSubmissionContextProto{
-		ApplicationId: id, ApplicationName: &name, Queue: new("default"), ApplicationType: new("TEST"), UnmanagedAm: new(true), MaxAppAttempts: new(int32(1)),
-		AmContainerSpec: &pb.ContainerLaunchContextProto{}, Resource: pb.FromResource(creel.NewResource(256, 1)), Priority: pb.FromPriority(0),
+		ApplicationId:   id,
+		ApplicationName: &name,
+		Queue:           new("default"),
+		ApplicationType: new("TEST"),
+		UnmanagedAm:     new(true),
+		MaxAppAttempts:  new(int32(1)),
+		AmContainerSpec: &pb.ContainerLaunchContextProto{},
+		Resource:        pb.FromResource(creel.NewResource(256, 1)),
+		Priority:        pb.FromPriority(0),
 	}
 	if change != nil {
 		change(c)
 	}
 	ok(s.user().SubmitApplication(s.t.Context(), &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: c}))(s)
-	s.until(name+" is accepted", func() bool { return s.report(id).GetYarnApplicationState() >= pb.YarnApplicationStateProto_ACCEPTED })
+	s.until(
+		name+" is accepted",
+		func() bool { return s.report(id).GetYarnApplicationState() >= pb.YarnApplicationStateProto_ACCEPTED },
+	)
 	return id
 }
 
 func (s *stage) report(id *pb.ApplicationIdProto) *pb.ApplicationReportProto {
-	return ok(s.user().GetApplicationReport(s.t.Context(), &pb.GetApplicationReportRequestProto{ApplicationId: id}))(s).GetApplicationReport()
+	return ok(
+		s.user().GetApplicationReport(s.t.Context(), &pb.GetApplicationReportRequestProto{ApplicationId: id}),
+	)(
+		s,
+	).GetApplicationReport()
 }
 
 // master registers as an unmanaged application's master.
@@ -114,9 +152,34 @@ func (s *stage) master(id *pb.ApplicationIdProto) yarnrpc.ApplicationMasterProto
 		t = token.FromProto(s.report(id).GetAmRmToken())
 		return len(t.Identifier) > 0
 	})
-	am := yarnrpc.NewApplicationMasterProtocolClient(s.client, s.Scheduler, hrpc.Login{Credential: &hrpc.Credential{Identifier: t.Identifier, Password: t.Password, Kind: t.Kind, Service: t.Service}})
-	ok(am.RegisterApplicationMaster(s.t.Context(), &pb.RegisterApplicationMasterRequestProto{Host: new("amhost"), RpcPort: new(int32(77)), TrackingUrl: new("http://127.0.0.1:9/ui")}))(s)
-	s.until("the master runs", func() bool { return s.report(id).GetYarnApplicationState() == pb.YarnApplicationStateProto_RUNNING })
+	am := yarnrpc.NewApplicationMasterProtocolClient(
+		s.client,
+		s.Scheduler,
+		hrpc.Login{
+			Credential: &hrpc.Credential{
+				Identifier: t.Identifier,
+				Password:   t.Password,
+				Kind:       t.Kind,
+				Service:    t.Service,
+			},
+		},
+	)
+	ok(
+		am.RegisterApplicationMaster(
+			s.t.Context(),
+			&pb.RegisterApplicationMasterRequestProto{
+				Host:        new("amhost"),
+				RpcPort:     new(int32(77)),
+				TrackingUrl: new("http://127.0.0.1:9/ui"),
+			},
+		),
+	)(
+		s,
+	)
+	s.until(
+		"the master runs",
+		func() bool { return s.report(id).GetYarnApplicationState() == pb.YarnApplicationStateProto_RUNNING },
+	)
 	return am
 }
 
@@ -128,9 +191,20 @@ func (s *stage) play() (cluster int64) {
 		s.register(host)
 	}
 	s.until("three nodes", func() bool {
-		return ok(s.user().GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{}))(s).GetClusterMetrics().GetNumActiveNms() == 3
+		return ok(
+			s.user().GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{}),
+		)(
+			s,
+		).GetClusterMetrics().
+			GetNumActiveNms() ==
+			3
 	})
-	ok(s.tracker().UnRegisterNodeManager(ctx, &pb.UnRegisterNodeManagerRequestProto{NodeId: pb.FromNodeID(nodeID("127.0.0.4"))}))(s)
+	ok(
+		s.tracker().
+			UnRegisterNodeManager(ctx, &pb.UnRegisterNodeManagerRequestProto{NodeId: pb.FromNodeID(nodeID("127.0.0.4"))}),
+	)(
+		s,
+	)
 	s.until("two nodes with their room", func() bool {
 		q := ok(s.user().GetQueueInfo(ctx, &pb.GetQueueInfoRequestProto{QueueName: new("root")}))(s).GetQueueInfo()
 		return q.GetQueueStatistics().GetAvailableMemoryMB() == 16384
@@ -139,21 +213,44 @@ func (s *stage) play() (cluster int64) {
 	am := s.master(finished)
 	s.until("the master has gone", func() bool {
 		return ok(am.FinishApplicationMaster(ctx, &pb.FinishApplicationMasterRequestProto{
-			FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(), Diagnostics: new("well done"), TrackingUrl: new("http://127.0.0.1:9/history")}))(s).GetIsUnregistered()
+			FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
+			Diagnostics:            new("well done"),
+			TrackingUrl:            new("http://127.0.0.1:9/history"),
+		}))(s).GetIsUnregistered()
 	})
 	killed := s.submit("killed", nil)
 	s.until("the application is dead", func() bool {
-		return ok(s.user().ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: killed, Diagnostics: new("enough")}))(s).GetIsKillCompleted()
+		return ok(
+			s.user().
+				ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: killed, Diagnostics: new("enough")}),
+		)(
+			s,
+		).GetIsKillCompleted()
 	})
 	running := s.submit("running", func(c *pb.ApplicationSubmissionContextProto) {
 		c.ApplicationTags, c.Priority = []string{"blue", "green"}, pb.FromPriority(3)
 	})
 	am = s.master(running)
 	containers, response := 0, int32(0)
-	asks := []*pb.ResourceRequestProto{{Priority: pb.FromPriority(1), ResourceName: new("*"), Capability: pb.FromResource(creel.NewResource(512, 1)), NumContainers: new(int32(2)), RelaxLocality: new(true),
-		ExecutionTypeRequest: &pb.ExecutionTypeRequestProto{ExecutionType: pb.ExecutionTypeProto_GUARANTEED.Enum(), EnforceExecutionType: new(false)}}}
+	asks := []*pb.ResourceRequestProto{
+		{
+			Priority:      pb.FromPriority(1),
+			ResourceName:  new("*"),
+			Capability:    pb.FromResource(creel.NewResource(512, 1)),
+			NumContainers: new(int32(2)),
+			RelaxLocality: new(true),
+			ExecutionTypeRequest: &pb.ExecutionTypeRequestProto{
+				ExecutionType:        pb.ExecutionTypeProto_GUARANTEED.Enum(),
+				EnforceExecutionType: new(false),
+			},
+		},
+	}
 	s.until("two containers", func() bool {
-		r := ok(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: &response, Ask: asks, Progress: new(float32(0.25))}))(s)
+		r := ok(
+			am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: &response, Ask: asks, Progress: new(float32(0.25))}),
+		)(
+			s,
+		)
 		response, asks = r.GetResponseId(), nil
 		containers += len(r.GetAllocatedContainers())
 		return containers == 2

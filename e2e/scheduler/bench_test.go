@@ -89,13 +89,32 @@ yarn.scheduler.fair.max.assign = -1`)
 			b.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(b.Context(), hadoop.Java(b), "-XX:+UseSerialGC", "-Xmx1500m", "-Djava.net.preferIPv4Stack=true", "--add-opens=java.base/java.lang=ALL-UNNAMED",
-		"-cp", dir+":"+jars+"/*", "java/SchedulerBench.java", fmt.Sprint(nodes), fmt.Sprint(benchAsks), fmt.Sprint(benchWarm), fmt.Sprint(benchRounds))
+	cmd := exec.CommandContext(
+		b.Context(),
+		hadoop.Java(b),
+		"-XX:+UseSerialGC",
+		"-Xmx1500m",
+		"-Djava.net.preferIPv4Stack=true",
+		"--add-opens=java.base/java.lang=ALL-UNNAMED",
+		"-cp",
+		dir+":"+jars+"/*",
+		"java/SchedulerBench.java",
+		fmt.Sprint(nodes),
+		fmt.Sprint(benchAsks),
+		fmt.Sprint(benchWarm),
+		fmt.Sprint(benchRounds),
+	)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	var n, ns int64
-	if _, scanned := fmt.Sscanf(lastLine(string(out)), "allocations %d nanoseconds %d", &n, &ns); err != nil || scanned != nil || n != benchAsks*benchRounds {
+	if _, scanned := fmt.Sscanf(
+		lastLine(string(out)),
+		"allocations %d nanoseconds %d",
+		&n,
+		&ns,
+	); err != nil || scanned != nil ||
+		n != benchAsks*benchRounds {
 		b.Fatalf("%v %v\n%s\n%s", err, scanned, out, stderr.String())
 	}
 	return time.Duration(ns)
@@ -120,7 +139,10 @@ func benchOurs(b *testing.B, nodes int) time.Duration {
 	}
 	for i := range nodes {
 		id := creel.NodeID{Host: fmt.Sprintf("127.1.%d.%d", i/250, i%250+1), Port: 1}
-		if _, err := m.RegisterNode(start, &rm.RegisterNode{ID: id, HTTPPort: 1, Resource: creel.NewResource(128<<10, 128)}); err != nil {
+		if _, err := m.RegisterNode(
+			start,
+			&rm.RegisterNode{ID: id, HTTPPort: 1, Resource: creel.NewResource(128<<10, 128)},
+		); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -152,7 +174,14 @@ func benchOurs(b *testing.B, nodes int) time.Duration {
 	for round := range benchWarm + benchRounds {
 		for _, id := range ids {
 			began := cpuTime(b)
-			out := call(id, rm.AllocateRequest{Asks: []rm.Ask{{Priority: 1, ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: benchAsks / 2}}})
+			out := call(
+				id,
+				rm.AllocateRequest{
+					Asks: []rm.Ask{
+						{Priority: 1, ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: benchAsks / 2},
+					},
+				},
+			)
 			if round >= benchWarm {
 				spent += cpuTime(b) - began
 			}

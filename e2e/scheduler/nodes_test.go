@@ -54,10 +54,19 @@ func newClient(t *testing.T) *hrpc.Client {
 // register registers the nodes and lets each beat once.
 func register(t *testing.T, r *hadoop.ResourceManager, nodes []node) *tracker {
 	t.Helper()
-	k := &tracker{client: yarnrpc.NewResourceTrackerClient(newClient(t), r.Tracker, hrpc.Login{User: hadoop.OSUser(t)}), nodes: nodes, beats: make([]int32, len(nodes))}
+	k := &tracker{
+		client: yarnrpc.NewResourceTrackerClient(newClient(t), r.Tracker, hrpc.Login{User: hadoop.OSUser(t)}),
+		nodes:  nodes,
+		beats:  make([]int32, len(nodes)),
+	}
 	for _, n := range nodes {
 		answer, err := k.client.RegisterNodeManager(t.Context(), &yarnpb.RegisterNodeManagerRequestProto{
-			NodeId: yarnpb.FromNodeID(n.id), HttpPort: proto.Int32(1), Resource: yarnpb.FromResource(n.size), NmVersion: proto.String("3.4.2"),
+			NodeId: yarnpb.FromNodeID(
+				n.id,
+			),
+			HttpPort:   proto.Int32(1),
+			Resource:   yarnpb.FromResource(n.size),
+			NmVersion:  proto.String("3.4.2"),
 			NodeStatus: k.status(n, 0),
 		})
 		if err != nil {
@@ -85,9 +94,14 @@ func register(t *testing.T, r *hadoop.ResourceManager, nodes []node) *tracker {
 
 func (k *tracker) status(n node, id int32) *yarnpb.NodeStatusProto {
 	return &yarnpb.NodeStatusProto{
-		NodeId: yarnpb.FromNodeID(n.id), ResponseId: &id,
-		NodeHealthStatus:      &yarnpb.NodeHealthStatusProto{IsNodeHealthy: proto.Bool(true), LastHealthReportTime: proto.Int64(time.Now().UnixMilli())},
-		ContainersUtilization: &yarnpb.ResourceUtilizationProto{}, NodeUtilization: &yarnpb.ResourceUtilizationProto{},
+		NodeId:     yarnpb.FromNodeID(n.id),
+		ResponseId: &id,
+		NodeHealthStatus: &yarnpb.NodeHealthStatusProto{
+			IsNodeHealthy:        proto.Bool(true),
+			LastHealthReportTime: proto.Int64(time.Now().UnixMilli()),
+		},
+		ContainersUtilization: &yarnpb.ResourceUtilizationProto{},
+		NodeUtilization:       &yarnpb.ResourceUtilizationProto{},
 	}
 }
 

@@ -69,7 +69,11 @@ var submissions = []submission{
 // made exists for the next one in both.
 func TestPlacementIsThatOfARealResourceManager(t *testing.T) {
 	real := startRM(t, placementTree)
-	admin := yarnrpc.NewResourceManagerAdministrationProtocolClient(newClient(t), real.Admin, hrpc.Login{User: hadoop.OSUser(t)})
+	admin := yarnrpc.NewResourceManagerAdministrationProtocolClient(
+		newClient(t),
+		real.Admin,
+		hrpc.Login{User: hadoop.OSUser(t)},
+	)
 	made := map[creel.QueuePath]bool{}
 	// Those in which a submission makes queues come last: a leaf name in a mapping
 	// must be of one queue only.
@@ -124,7 +128,11 @@ func rewrite(t *testing.T, real *hadoop.ResourceManager, lines string) {
 		b.WriteString("</value></property>\n")
 	}
 	b.WriteString("</configuration>\n")
-	if err := os.WriteFile(filepath.Join(real.ConfDir, "capacity-scheduler.xml"), []byte(b.String()), 0o644); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(real.ConfDir, "capacity-scheduler.xml"),
+		[]byte(b.String()),
+		0o644,
+	); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -134,8 +142,10 @@ func place(c rm.QueueConfig, s submission, made map[creel.QueuePath]bool) string
 	placed := rm.Placed{}
 	if c.Placement != nil {
 		var err error
-		placed, err = c.Placement.Place(rm.PlacementRequest{User: s.user, Groups: strings.Split(s.groups, ","), Name: s.name, Queue: s.queue},
-			func(q creel.QueuePath) bool { return made[q] })
+		placed, err = c.Placement.Place(
+			rm.PlacementRequest{User: s.user, Groups: strings.Split(s.groups, ","), Name: s.name, Queue: s.queue},
+			func(q creel.QueuePath) bool { return made[q] },
+		)
 		if err != nil {
 			return "refused"
 		}

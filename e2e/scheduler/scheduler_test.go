@@ -66,7 +66,10 @@ func ours(t *testing.T, confDir string) (*settings.Settings, rm.QueueConfig) {
 		props = append(props, rm.Property{Name: p.Name, Value: p.Value, File: p.File, Line: p.Line})
 	}
 	c, err := rm.ReadCapacity(props, rm.ConfigOptions{
-		MaxAllocation:      creel.NewResource(s.Long("yarn.scheduler.maximum-allocation-mb"), s.Long("yarn.scheduler.maximum-allocation-vcores")),
+		MaxAllocation: creel.NewResource(
+			s.Long("yarn.scheduler.maximum-allocation-mb"),
+			s.Long("yarn.scheduler.maximum-allocation-vcores"),
+		),
 		MaxClusterPriority: int32(s.Int("yarn.cluster.max-application-priority")),
 	})
 	if err != nil {
@@ -100,7 +103,11 @@ func get(t *testing.T, r *hadoop.ResourceManager, path string, into any) {
 func submit(t *testing.T, r *hadoop.ResourceManager, user, name, queue string) (string, string) {
 	t.Helper()
 	post := func(path, body string) (int, []byte) {
-		res, err := http.Post("http://"+r.Web+path+"?user.name="+user, "application/json", bytes.NewReader([]byte(body)))
+		res, err := http.Post(
+			"http://"+r.Web+path+"?user.name="+user,
+			"application/json",
+			bytes.NewReader([]byte(body)),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,11 +121,23 @@ func submit(t *testing.T, r *hadoop.ResourceManager, user, name, queue string) (
 	var made struct {
 		ID string `json:"application-id"`
 	}
-	if code, body := post("/ws/v1/cluster/apps/new-application", ""); code != http.StatusOK || json.Unmarshal(body, &made) != nil {
+	if code, body := post(
+		"/ws/v1/cluster/apps/new-application",
+		"",
+	); code != http.StatusOK ||
+		json.Unmarshal(body, &made) != nil {
 		t.Fatalf("new-application: %d %s", code, body)
 	}
-	code, body := post("/ws/v1/cluster/apps", fmt.Sprintf(`{"application-id":%q,"application-name":%q,"queue":%q,"application-type":"TEST","unmanaged-AM":false,
-		"max-app-attempts":1,"am-container-spec":{"commands":{"command":"true"}},"resource":{"memory":256,"vCores":1}}`, made.ID, name, queue))
+	code, body := post(
+		"/ws/v1/cluster/apps",
+		fmt.Sprintf(
+			`{"application-id":%q,"application-name":%q,"queue":%q,"application-type":"TEST","unmanaged-AM":false,
+		"max-app-attempts":1,"am-container-spec":{"commands":{"command":"true"}},"resource":{"memory":256,"vCores":1}}`,
+			made.ID,
+			name,
+			queue,
+		),
+	)
 	if code != http.StatusAccepted {
 		return "", string(body)
 	}

@@ -106,9 +106,27 @@ func (s *realSide) barrier(t *testing.T) {
 func (s *realSide) submit(t *testing.T, j job) {
 	t.Helper()
 	token := s.begin(t, j)
-	m := &realMaster{name: j.name, master: yarnrpc.NewApplicationMasterProtocolClient(s.client, s.rm.Scheduler, hrpc.Login{Credential: &hrpc.Credential{
-		Identifier: token.GetIdentifier(), Password: token.GetPassword(), Kind: token.GetKind(), Service: token.GetService()}})}
-	if _, err := m.master.RegisterApplicationMaster(t.Context(), &yarnpb.RegisterApplicationMasterRequestProto{Host: proto.String("localhost"), RpcPort: proto.Int32(-1), TrackingUrl: proto.String("")}); err != nil {
+	m := &realMaster{
+		name: j.name,
+		master: yarnrpc.NewApplicationMasterProtocolClient(
+			s.client,
+			s.rm.Scheduler,
+			hrpc.Login{Credential: &hrpc.Credential{
+				Identifier: token.GetIdentifier(),
+				Password:   token.GetPassword(),
+				Kind:       token.GetKind(),
+				Service:    token.GetService(),
+			}},
+		),
+	}
+	if _, err := m.master.RegisterApplicationMaster(
+		t.Context(),
+		&yarnpb.RegisterApplicationMasterRequestProto{
+			Host:        proto.String("localhost"),
+			RpcPort:     proto.Int32(-1),
+			TrackingUrl: proto.String(""),
+		},
+	); err != nil {
 		t.Fatal(err)
 	}
 	s.masters = append(s.masters, m)
@@ -123,17 +141,27 @@ func (s *realSide) begin(t *testing.T, j job) *yarnpb.TokenProto {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = door.SubmitApplication(ctx, &yarnpb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &yarnpb.ApplicationSubmissionContextProto{
-		ApplicationId: fresh.ApplicationId, ApplicationName: &j.name, Queue: &j.queue, Priority: yarnpb.FromPriority(j.priority),
-		AmContainerSpec: &yarnpb.ContainerLaunchContextProto{}, UnmanagedAm: proto.Bool(true),
-		Resource: yarnpb.FromResource(creel.NewResource(128, 1)),
-	}})
+	_, err = door.SubmitApplication(
+		ctx,
+		&yarnpb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &yarnpb.ApplicationSubmissionContextProto{
+			ApplicationId:   fresh.ApplicationId,
+			ApplicationName: &j.name,
+			Queue:           &j.queue,
+			Priority:        yarnpb.FromPriority(j.priority),
+			AmContainerSpec: &yarnpb.ContainerLaunchContextProto{},
+			UnmanagedAm:     proto.Bool(true),
+			Resource:        yarnpb.FromResource(creel.NewResource(128, 1)),
+		}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var token *yarnpb.TokenProto
 	s.rm.Await(t, "the master's token", func() bool {
-		r, err := door.GetApplicationReport(ctx, &yarnpb.GetApplicationReportRequestProto{ApplicationId: fresh.ApplicationId})
+		r, err := door.GetApplicationReport(
+			ctx,
+			&yarnpb.GetApplicationReportRequestProto{ApplicationId: fresh.ApplicationId},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,17 +178,30 @@ func (s *realSide) begin(t *testing.T, j job) *yarnpb.TokenProto {
 func (s *realSide) ask(t *testing.T, j job) {
 	t.Helper()
 	m := s.find(j.name)
-	m.ask = []*yarnpb.ResourceRequestProto{{
-		Priority: yarnpb.FromPriority(1), ResourceName: proto.String("*"), NumContainers: &j.count, Capability: yarnpb.FromResource(j.size), RelaxLocality: proto.Bool(true),
-		ExecutionTypeRequest: &yarnpb.ExecutionTypeRequestProto{ExecutionType: yarnpb.ExecutionTypeProto_GUARANTEED.Enum()},
-	}}
+	m.ask = []*yarnpb.ResourceRequestProto{
+		{
+			Priority: yarnpb.FromPriority(
+				1,
+			),
+			ResourceName:  proto.String("*"),
+			NumContainers: &j.count,
+			Capability:    yarnpb.FromResource(j.size),
+			RelaxLocality: proto.Bool(true),
+			ExecutionTypeRequest: &yarnpb.ExecutionTypeRequestProto{
+				ExecutionType: yarnpb.ExecutionTypeProto_GUARANTEED.Enum(),
+			},
+		},
+	}
 	s.allocate(t, m)
 }
 
 // allocate is one heartbeat of a master; it returns how many containers came.
 func (s *realSide) allocate(t *testing.T, m *realMaster) int {
 	t.Helper()
-	r, err := m.master.Allocate(t.Context(), &yarnpb.AllocateRequestProto{ResponseId: &m.responseID, Ask: m.ask, Release: m.release})
+	r, err := m.master.Allocate(
+		t.Context(),
+		&yarnpb.AllocateRequestProto{ResponseId: &m.responseID, Ask: m.ask, Release: m.release},
+	)
 	if err != nil {
 		t.Fatalf("%s: %v", m.name, err)
 	}
@@ -220,8 +261,22 @@ func (s *ourSide) find(name string) *ourMaster {
 func (s *ourSide) submit(t *testing.T, j job) {
 	t.Helper()
 	s.next++
-	m := &ourMaster{name: j.name, id: creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: s.next}, Attempt: 1}}
-	if err := s.m.Submit(start, &rm.Submission{ID: m.id.Application, User: j.user, Name: j.name, Queue: j.queue, Priority: j.priority, HasPriority: true, Unmanaged: true}); err != nil {
+	m := &ourMaster{
+		name: j.name,
+		id:   creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: s.next}, Attempt: 1},
+	}
+	if err := s.m.Submit(
+		start,
+		&rm.Submission{
+			ID:          m.id.Application,
+			User:        j.user,
+			Name:        j.name,
+			Queue:       j.queue,
+			Priority:    j.priority,
+			HasPriority: true,
+			Unmanaged:   true,
+		},
+	); err != nil {
 		t.Fatal(err)
 	}
 	s.m.Actions(nil)
@@ -292,7 +347,10 @@ func compare(t *testing.T, real, mine map[string]int, jobs []job, slack map[stri
 var twentyNodes = func() []node {
 	var out []node
 	for i := range 20 {
-		out = append(out, node{creel.NodeID{Host: fmt.Sprintf("127.0.1.%d", i+1), Port: 1}, creel.NewResource(16384, 32)})
+		out = append(
+			out,
+			node{creel.NodeID{Host: fmt.Sprintf("127.0.1.%d", i+1), Port: 1}, creel.NewResource(16384, 32)},
+		)
 	}
 	return out
 }()
@@ -374,7 +432,12 @@ var capacityJobs = []job{
 
 func TestCapacitySharesAreThoseOfARealResourceManager(t *testing.T) {
 	real := startRM(t, capacityCases+"\nyarn.scheduler.maximum-allocation-mb = 8192")
-	theirs := share(t, &realSide{rm: real, client: newClient(t), tracker: register(t, real, twentyNodes)}, hog, capacityJobs)
+	theirs := share(
+		t,
+		&realSide{rm: real, client: newClient(t), tracker: register(t, real, twentyNodes)},
+		hog,
+		capacityJobs,
+	)
 	mine := share(t, &ourSide{m: machine(t, real.ConfDir, twentyNodes)}, hog, capacityJobs)
 	compare(t, theirs, mine, capacityJobs, nil)
 }
@@ -477,21 +540,39 @@ func TestFairSharesAreThoseOfARealResourceManager(t *testing.T) {
 		"yarn.scheduler.maximum-allocation-mb = 8192",
 		"yarn.resourcemanager.placement-constraints.handler = disabled",
 	}, "\n"))
-	theirs := share(t, &realSide{rm: real, client: newClient(t), tracker: register(t, real, twentyNodes)}, hog, fairJobs)
+	theirs := share(
+		t,
+		&realSide{rm: real, client: newClient(t), tracker: register(t, real, twentyNodes)},
+		hog,
+		fairJobs,
+	)
 
-	config, err := rm.ReadFair(file, []byte(fairFile), rm.ConfigOptions{MaxAllocation: creel.NewResource(8192, 4),
-		Fair: rm.FairOptions{UserAsDefaultQueue: true, AllowUndeclaredPools: true, NodeLocalityThreshold: -1, RackLocalityThreshold: -1}})
+	config, err := rm.ReadFair(file, []byte(fairFile), rm.ConfigOptions{
+		MaxAllocation: creel.NewResource(8192, 4),
+		Fair: rm.FairOptions{
+			UserAsDefaultQueue:    true,
+			AllowUndeclaredPools:  true,
+			NodeLocalityThreshold: -1,
+			RackLocalityThreshold: -1,
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := rm.Defaults()
-	c.ClusterTimestamp, c.Volatile, c.MinAllocation, c.Queues, c.Placement = 1, true, creel.NewResource(128, 1), config.Queues, config.Placement
+	c.ClusterTimestamp, c.Volatile, c.MinAllocation, c.Queues, c.Placement = 1, true, creel.NewResource(
+		128,
+		1,
+	), config.Queues, config.Placement
 	m, err := rm.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range twentyNodes {
-		if _, err := m.RegisterNode(start, &rm.RegisterNode{ID: n.id, HTTPPort: 1, Resource: n.size, Version: "3.4.2"}); err != nil {
+		if _, err := m.RegisterNode(
+			start,
+			&rm.RegisterNode{ID: n.id, HTTPPort: 1, Resource: n.size, Version: "3.4.2"},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -71,15 +71,24 @@ func machine(t *testing.T, confDir string, nodes []node) *rm.Machine {
 	s, config := ours(t, confDir)
 	c := rm.Defaults()
 	c.ClusterTimestamp, c.Volatile = 1, true
-	c.MinAllocation = creel.NewResource(s.Long("yarn.scheduler.minimum-allocation-mb"), s.Long("yarn.scheduler.minimum-allocation-vcores"))
-	c.MaxAllocation = creel.NewResource(s.Long("yarn.scheduler.maximum-allocation-mb"), s.Long("yarn.scheduler.maximum-allocation-vcores"))
+	c.MinAllocation = creel.NewResource(
+		s.Long("yarn.scheduler.minimum-allocation-mb"),
+		s.Long("yarn.scheduler.minimum-allocation-vcores"),
+	)
+	c.MaxAllocation = creel.NewResource(
+		s.Long("yarn.scheduler.maximum-allocation-mb"),
+		s.Long("yarn.scheduler.maximum-allocation-vcores"),
+	)
 	c.Queues, c.Placement = config.Queues, config.Placement
 	m, err := rm.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range nodes {
-		if _, err := m.RegisterNode(start, &rm.RegisterNode{ID: n.id, HTTPPort: 1, Resource: n.size, Version: "3.4.2"}); err != nil {
+		if _, err := m.RegisterNode(
+			start,
+			&rm.RegisterNode{ID: n.id, HTTPPort: 1, Resource: n.size, Version: "3.4.2"},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -219,7 +228,11 @@ func compareQueue(t *testing.T, path string, h hadoopQueue, q rm.QueueView) {
 	}
 	same("state", q.State, h.State)
 	if h.MaximumAllocation != nil {
-		same("largest container", fmt.Sprint(q.MaxAllocation.MemoryMB, q.MaxAllocation.VCores), fmt.Sprint(h.MaximumAllocation.Memory, h.MaximumAllocation.VCores))
+		same(
+			"largest container",
+			fmt.Sprint(q.MaxAllocation.MemoryMB, q.MaxAllocation.VCores),
+			fmt.Sprint(h.MaximumAllocation.Memory, h.MaximumAllocation.VCores),
+		)
 	}
 	parallel := int64(math.MaxInt32)
 	if q.Spec.MaxParallelApps > 0 {

@@ -54,15 +54,42 @@ func found(t *testing.T, url, parameters string) *federation {
 	f.proxy = f.start("proxy", "proxy", "yarn.nodemanager.amrmproxy.address=127.0.0.1:0", "creel.store.url="+url)
 	for i := range 2 {
 		m := &member{id: fmt.Sprintf("sc-%d", i+1)}
-		m.rm = f.start("rm-"+m.id, "rm", "creel.store.url="+url, "creel.subcluster.id="+m.id, fmt.Sprintf("yarn.resourcemanager.epoch=%d", 1000*(i+1)),
-			"yarn.resourcemanager.address=127.0.0.1:0", "yarn.resourcemanager.scheduler.address=127.0.0.1:0", "yarn.resourcemanager.resource-tracker.address=127.0.0.1:0",
-			"yarn.resourcemanager.admin.address=127.0.0.1:0", "yarn.resourcemanager.webapp.address=127.0.0.1:0", "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms=100")
-		m.nodes = f.start("nm-"+m.id, "nm", "yarn.resourcemanager.resource-tracker.address="+m.rm.at["tracker"],
-			"creel.nm.simulate=2", "creel.nm.simulate.memory-mb=65536", "creel.nm.simulate.vcores=64", "creel.nm.simulate.run-time=1h")
+		m.rm = f.start(
+			"rm-"+m.id,
+			"rm",
+			"creel.store.url="+url,
+			"creel.subcluster.id="+m.id,
+			fmt.Sprintf("yarn.resourcemanager.epoch=%d", 1000*(i+1)),
+			"yarn.resourcemanager.address=127.0.0.1:0",
+			"yarn.resourcemanager.scheduler.address=127.0.0.1:0",
+			"yarn.resourcemanager.resource-tracker.address=127.0.0.1:0",
+			"yarn.resourcemanager.admin.address=127.0.0.1:0",
+			"yarn.resourcemanager.webapp.address=127.0.0.1:0",
+			"yarn.resourcemanager.nodemanagers.heartbeat-interval-ms=100",
+		)
+		m.nodes = f.start(
+			"nm-"+m.id,
+			"nm",
+			"yarn.resourcemanager.resource-tracker.address="+m.rm.at["tracker"],
+			"creel.nm.simulate=2",
+			"creel.nm.simulate.memory-mb=65536",
+			"creel.nm.simulate.vcores=64",
+			"creel.nm.simulate.run-time=1h",
+		)
 		f.members = append(f.members, m)
 	}
-	f.router = f.start("router", "router", "creel.store.url="+url, "yarn.router.clientrm.address=127.0.0.1:0", "yarn.router.rmadmin.address=127.0.0.1:0", "yarn.router.webapp.address=127.0.0.1:0")
-	f.await("the router sees both members and all nodes", func() bool { return len(f.active()) == 2 && f.nodes(f.router) == 4 })
+	f.router = f.start(
+		"router",
+		"router",
+		"creel.store.url="+url,
+		"yarn.router.clientrm.address=127.0.0.1:0",
+		"yarn.router.rmadmin.address=127.0.0.1:0",
+		"yarn.router.webapp.address=127.0.0.1:0",
+	)
+	f.await(
+		"the router sees both members and all nodes",
+		func() bool { return len(f.active()) == 2 && f.nodes(f.router) == 4 },
+	)
 	return f
 }
 
@@ -71,11 +98,29 @@ func (f *federation) start(name, role string, settings ...string) *daemon {
 	f.t.Helper()
 	dir := f.t.TempDir()
 	u := hadoop.OSUser(f.t)
-	hadoop.Conf{"hadoop.http.staticuser.user": u, "hadoop.proxyuser." + u + ".hosts": "*", "hadoop.proxyuser." + u + ".groups": "*",
-		"yarn.scheduler.capacity.root.queues": "default", "yarn.scheduler.capacity.root.default.capacity": "100",
-		"yarn.scheduler.capacity.maximum-am-resource-percent": "1", "yarn.scheduler.minimum-allocation-mb": "128"}.Write(f.t, filepath.Join(dir, "conf"))
+	hadoop.Conf{
+		"hadoop.http.staticuser.user":                         u,
+		"hadoop.proxyuser." + u + ".hosts":                    "*",
+		"hadoop.proxyuser." + u + ".groups":                   "*",
+		"yarn.scheduler.capacity.root.queues":                 "default",
+		"yarn.scheduler.capacity.root.default.capacity":       "100",
+		"yarn.scheduler.capacity.maximum-am-resource-percent": "1",
+		"yarn.scheduler.minimum-allocation-mb":                "128",
+	}.Write(
+		f.t,
+		filepath.Join(dir, "conf"),
+	)
 	ready := filepath.Join(dir, "ready")
-	args := []string{rm.Binary(f.t), role, "--conf", filepath.Join(dir, "conf"), "--ready-file", ready, "--drain-timeout", "2s"}
+	args := []string{
+		rm.Binary(f.t),
+		role,
+		"--conf",
+		filepath.Join(dir, "conf"),
+		"--ready-file",
+		ready,
+		"--drain-timeout",
+		"2s",
+	}
 	for _, s := range append(settings, "creel.store.poll-interval=300ms", "creel.membership.beat-interval=300ms", "creel.membership.lease="+lease.String()) {
 		args = append(args, "-D", s)
 	}
@@ -190,8 +235,13 @@ func (f *federation) newID() string {
 // submit sends the submission of an application whose master is the test.
 func (f *federation) submit(id string) answer {
 	return call(f.t, f.router, http.MethodPost, "/ws/v1/cluster/apps", map[string]any{
-		"application-id": id, "application-name": "story", "queue": "default", "application-type": "TEST", "unmanaged-AM": true,
-		"resource": map[string]any{"memory": 256, "vCores": 1}, "am-container-spec": map[string]any{},
+		"application-id":    id,
+		"application-name":  "story",
+		"queue":             "default",
+		"application-type":  "TEST",
+		"unmanaged-AM":      true,
+		"resource":          map[string]any{"memory": 256, "vCores": 1},
+		"am-container-spec": map[string]any{},
 	}, nil)
 }
 

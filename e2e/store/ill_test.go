@@ -59,7 +59,12 @@ func endure(t *testing.T, f *federation, client *hrpc.Client, ill illness) {
 	} else {
 		a := f.submit(fresh)
 		retriable(t, a)
-		t.Logf("a new application waited %v, then: %d, Retry-After: %s", a.took.Round(time.Millisecond), a.code, a.retryAfter)
+		t.Logf(
+			"a new application waited %v, then: %d, Retry-After: %s",
+			a.took.Round(time.Millisecond),
+			a.code,
+			a.retryAfter,
+		)
 	}
 	if s := f.state(f.router, known); s != "RUNNING" {
 		t.Fatalf("the router says that the known application is %q", s)

@@ -99,5 +99,10 @@ func TestKillInTheMiddleOfClaims(t *testing.T) {
 		}
 		won[is]++
 	}
-	t.Logf("%d claims acknowledged through 2 kills, homes %v, %d repeats", count.Load(), won, routers[0].Stats().Retries+routers[1].Stats().Retries)
+	t.Logf(
+		"%d claims acknowledged through 2 kills, homes %v, %d repeats",
+		count.Load(),
+		won,
+		routers[0].Stats().Retries+routers[1].Stats().Retries,
+	)
 }

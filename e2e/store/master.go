@@ -39,10 +39,17 @@ func (f *federation) master(client *hrpc.Client, id string) *master {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	home := yarnrpc.NewApplicationClientProtocolClient(client, f.member(homes[0]).rm.at["client"], hrpc.Login{User: hadoop.OSUser(f.t)})
+	home := yarnrpc.NewApplicationClientProtocolClient(
+		client,
+		f.member(homes[0]).rm.at["client"],
+		hrpc.Login{User: hadoop.OSUser(f.t)},
+	)
 	m := &master{t: f.t, app: id, has: map[string]bool{}, began: time.Now()}
 	f.await("the master of "+id+" has its token", func() bool {
-		r, err := home.GetApplicationReport(context.Background(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(app)})
+		r, err := home.GetApplicationReport(
+			context.Background(),
+			&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(app)},
+		)
 		if err != nil {
 			f.t.Fatal(err)
 		}
@@ -50,8 +57,17 @@ func (f *federation) master(client *hrpc.Client, id string) *master {
 		if t == nil {
 			return false
 		}
-		m.am = yarnrpc.NewApplicationMasterProtocolClient(client, f.proxy.at["proxy"],
-			hrpc.Login{Credential: &hrpc.Credential{Identifier: t.GetIdentifier(), Password: t.GetPassword(), Kind: t.GetKind()}})
+		m.am = yarnrpc.NewApplicationMasterProtocolClient(
+			client,
+			f.proxy.at["proxy"],
+			hrpc.Login{
+				Credential: &hrpc.Credential{
+					Identifier: t.GetIdentifier(),
+					Password:   t.GetPassword(),
+					Kind:       t.GetKind(),
+				},
+			},
+		)
 		return true
 	})
 	return m
@@ -61,7 +77,14 @@ func (f *federation) master(client *hrpc.Client, id string) *master {
 func (m *master) register() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	_, err := m.am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{Host: proto.String("am"), RpcPort: proto.Int32(-1), TrackingUrl: proto.String("")})
+	_, err := m.am.RegisterApplicationMaster(
+		ctx,
+		&pb.RegisterApplicationMasterRequestProto{
+			Host:        proto.String("am"),
+			RpcPort:     proto.Int32(-1),
+			TrackingUrl: proto.String(""),
+		},
+	)
 	return err
 }
 
@@ -74,7 +97,14 @@ func (m *master) more(f *federation, n int) {
 	f.await("the master of "+m.app+" gets its containers", func() bool {
 		req := &pb.AllocateRequestProto{ResponseId: proto.Int32(m.lastID), Progress: proto.Float32(0.5)}
 		if !asked {
-			req.Ask = []*pb.ResourceRequestProto{{Priority: pb.FromPriority(1), ResourceName: proto.String("*"), NumContainers: proto.Int32(int32(n)), Capability: pb.FromResource(creel.NewResource(256, 1))}}
+			req.Ask = []*pb.ResourceRequestProto{
+				{
+					Priority:      pb.FromPriority(1),
+					ResourceName:  proto.String("*"),
+					NumContainers: proto.Int32(int32(n)),
+					Capability:    pb.FromResource(creel.NewResource(256, 1)),
+				},
+			}
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()

@@ -41,7 +41,10 @@ type echo struct {
 	yarnrpc.UnimplementedApplicationClientProtocol
 }
 
-func (echo) GetDelegationToken(_ context.Context, req *yarnpb.GetDelegationTokenRequestProto) (*yarnpb.GetDelegationTokenResponseProto, error) {
+func (echo) GetDelegationToken(
+	_ context.Context,
+	req *yarnpb.GetDelegationTokenRequestProto,
+) (*yarnpb.GetDelegationTokenResponseProto, error) {
 	return &yarnpb.GetDelegationTokenResponseProto{Token: &yarnpb.TokenProto{
 		Identifier: []byte(req.GetRenewer()), Password: []byte{}, Kind: proto.String(""), Service: proto.String(""),
 	}}, nil
@@ -52,7 +55,9 @@ func echoServer(mode string) error {
 	if mode == "inline" {
 		service = yarnrpc.Inline(service, "getDelegationToken")
 	}
-	server, err := hrpc.NewServer(hrpc.Config{Services: []hrpc.Service{service}, ErrorOf: yarnrpc.ErrorOf, Simple: true})
+	server, err := hrpc.NewServer(
+		hrpc.Config{Services: []hrpc.Service{service}, ErrorOf: yarnrpc.ErrorOf, Simple: true},
+	)
 	if err != nil {
 		return err
 	}
@@ -72,7 +77,11 @@ const payload = 200 // bytes echoed by each call
 
 // turn makes the calls of a turn and returns calls a second and calls a second
 // of the server's CPU.
-func (l load) turn(b *testing.B, server *process.Process, peers []yarnrpc.ApplicationClientProtocolClient) (rate, perCPU float64) {
+func (l load) turn(
+	b *testing.B,
+	server *process.Process,
+	peers []yarnrpc.ApplicationClientProtocolClient,
+) (rate, perCPU float64) {
 	renewer := strings.Repeat("x", payload)
 	workers := l.connections * l.deep
 	ctx := context.Background()
@@ -104,7 +113,15 @@ func BenchmarkServerBesideHadoops(b *testing.B) {
 	theirs := jvm.Start(b, "RpcServer", "0", "10")
 	servers := map[string]*process.Process{"hadoop": theirs}
 	for _, mode := range []string{"inline", "goroutine"} {
-		servers[mode] = process.Start(b, process.Command{Name: mode, Dir: b.TempDir(), Args: []string{os.Args[0]}, Env: []string{serverEnv + "=" + mode}})
+		servers[mode] = process.Start(
+			b,
+			process.Command{
+				Name: mode,
+				Dir:  b.TempDir(),
+				Args: []string{os.Args[0]},
+				Env:  []string{serverEnv + "=" + mode},
+			},
+		)
 	}
 	address := map[string]string{}
 	for name, p := range servers {
@@ -123,7 +140,14 @@ func BenchmarkServerBesideHadoops(b *testing.B) {
 			peers := map[string][]yarnrpc.ApplicationClientProtocolClient{}
 			for name := range servers {
 				for i := range l.connections {
-					peers[name] = append(peers[name], yarnrpc.NewApplicationClientProtocolClient(client, address[name], hrpc.Login{User: fmt.Sprintf("user%d", i)}))
+					peers[name] = append(
+						peers[name],
+						yarnrpc.NewApplicationClientProtocolClient(
+							client,
+							address[name],
+							hrpc.Login{User: fmt.Sprintf("user%d", i)},
+						),
+					)
 				}
 				l.turn(b, servers[name], peers[name]) // warm: connections, and Java's compiler
 			}

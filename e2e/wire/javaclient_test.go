@@ -66,23 +66,42 @@ var failures = []struct {
 	{"stale", creel.ErrStale, yarnrpc.ClassYarn},
 	{"an error of Go", errors.New("disk on fire"), yarnrpc.ClassYarn},
 	// What Hadoop's clients would repeat for 15 minutes must never leave us.
-	{"an IOException of another server", &hrpc.RemoteError{Class: "java.io.IOException", Message: "x"}, yarnrpc.ClassYarn},
-	{"master asked wrongly", yarnrpc.Throw(yarnrpc.ClassInvalidMasterRequest, errors.New("x")), yarnrpc.ClassInvalidMasterRequest},
+	{
+		"an IOException of another server",
+		&hrpc.RemoteError{Class: "java.io.IOException", Message: "x"},
+		yarnrpc.ClassYarn,
+	},
+	{
+		"master asked wrongly",
+		yarnrpc.Throw(yarnrpc.ClassInvalidMasterRequest, errors.New("x")),
+		yarnrpc.ClassInvalidMasterRequest,
+	},
 	{"bad label", yarnrpc.Throw(yarnrpc.ClassInvalidLabel, errors.New("x")), yarnrpc.ClassInvalidLabel},
 	{"bad blacklist", yarnrpc.Throw(yarnrpc.ClassInvalidBlacklist, errors.New("x")), yarnrpc.ClassInvalidBlacklist},
 	{"bad release", yarnrpc.Throw(yarnrpc.ClassInvalidRelease, errors.New("x")), yarnrpc.ClassInvalidRelease},
 	{"bad container", yarnrpc.Throw(yarnrpc.ClassInvalidContainer, errors.New("x")), yarnrpc.ClassInvalidContainer},
 	{"bad aux service", yarnrpc.Throw(yarnrpc.ClassInvalidAuxService, errors.New("x")), yarnrpc.ClassInvalidAuxService},
-	{"no application id", yarnrpc.Throw(yarnrpc.ClassApplicationIDNotProvided, errors.New("x")), yarnrpc.ClassApplicationIDNotProvided},
+	{
+		"no application id",
+		yarnrpc.Throw(yarnrpc.ClassApplicationIDNotProvided, errors.New("x")),
+		yarnrpc.ClassApplicationIDNotProvided,
+	},
 	{"no profiles", yarnrpc.Throw(yarnrpc.ClassProfilesNotEnabled, errors.New("x")), yarnrpc.ClassProfilesNotEnabled},
-	{"a class of Java", yarnrpc.Throw("java.lang.IllegalArgumentException", errors.New("x")), "java.lang.IllegalArgumentException"},
+	{
+		"a class of Java",
+		yarnrpc.Throw("java.lang.IllegalArgumentException", errors.New("x")),
+		"java.lang.IllegalArgumentException",
+	},
 	{"a class that no client knows", yarnrpc.Throw("no.such.Exception", errors.New("x")), yarnrpc.ClassYarn},
 }
 
 // busy are the errors that a client repeats by itself.
 var busy = []error{creel.ErrBusy, creel.ErrUnavailable, creel.ErrNoSubcluster, creel.ErrStandby, hrpc.Busy("later")}
 
-func (d *door) GetNewApplication(ctx context.Context, _ *yarnpb.GetNewApplicationRequestProto) (*yarnpb.GetNewApplicationResponseProto, error) {
+func (d *door) GetNewApplication(
+	ctx context.Context,
+	_ *yarnpb.GetNewApplicationRequestProto,
+) (*yarnpb.GetNewApplicationResponseProto, error) {
 	d.caller.Store(hrpc.CallFrom(ctx).CallerContext.Context)
 	return &yarnpb.GetNewApplicationResponseProto{
 		ApplicationId:     yarnpb.FromApplicationID(creel.ApplicationID{ClusterTimestamp: started, ID: d.next.Add(1)}),
@@ -90,13 +109,19 @@ func (d *door) GetNewApplication(ctx context.Context, _ *yarnpb.GetNewApplicatio
 	}, nil
 }
 
-func (d *door) GetClusterMetrics(context.Context, *yarnpb.GetClusterMetricsRequestProto) (*yarnpb.GetClusterMetricsResponseProto, error) {
+func (d *door) GetClusterMetrics(
+	context.Context,
+	*yarnpb.GetClusterMetricsRequestProto,
+) (*yarnpb.GetClusterMetricsResponseProto, error) {
 	return &yarnpb.GetClusterMetricsResponseProto{ClusterMetrics: &yarnpb.YarnClusterMetricsProto{
 		NumNodeManagers: proto.Int32(7), NumActiveNms: proto.Int32(5),
 	}}, nil
 }
 
-func (d *door) GetApplicationReport(ctx context.Context, req *yarnpb.GetApplicationReportRequestProto) (*yarnpb.GetApplicationReportResponseProto, error) {
+func (d *door) GetApplicationReport(
+	ctx context.Context,
+	req *yarnpb.GetApplicationReportRequestProto,
+) (*yarnpb.GetApplicationReportResponseProto, error) {
 	id := yarnpb.ToApplicationID(req.GetApplicationId())
 	answer := &yarnpb.GetApplicationReportResponseProto{ApplicationReport: report(id, hrpc.CallFrom(ctx).Identity.User)}
 	switch n := int(id.ID); {
@@ -115,10 +140,16 @@ func (d *door) GetApplicationReport(ctx context.Context, req *yarnpb.GetApplicat
 	return answer, nil
 }
 
-func (d *door) GetApplications(ctx context.Context, _ *yarnpb.GetApplicationsRequestProto) (*yarnpb.GetApplicationsResponseProto, error) {
+func (d *door) GetApplications(
+	ctx context.Context,
+	_ *yarnpb.GetApplicationsRequestProto,
+) (*yarnpb.GetApplicationsResponseProto, error) {
 	answer := &yarnpb.GetApplicationsResponseProto{}
 	for n := range int32(300) {
-		answer.Applications = append(answer.Applications, report(creel.ApplicationID{ClusterTimestamp: started, ID: n + 1}, hrpc.CallFrom(ctx).Identity.User))
+		answer.Applications = append(
+			answer.Applications,
+			report(creel.ApplicationID{ClusterTimestamp: started, ID: n + 1}, hrpc.CallFrom(ctx).Identity.User),
+		)
 	}
 	return answer, nil
 }
@@ -126,13 +157,33 @@ func (d *door) GetApplications(ctx context.Context, _ *yarnpb.GetApplicationsReq
 func report(id creel.ApplicationID, user string) *yarnpb.ApplicationReportProto {
 	none := yarnpb.FromResource(creel.Resource{})
 	return &yarnpb.ApplicationReportProto{
-		ApplicationId: yarnpb.FromApplicationID(id), User: &user, Queue: proto.String("root.default"), Name: proto.String("wörk"),
-		Host: proto.String("N/A"), RpcPort: proto.Int32(-1), TrackingUrl: proto.String("N/A"), OriginalTrackingUrl: proto.String("N/A"), Diagnostics: proto.String(""),
+		ApplicationId: yarnpb.FromApplicationID(
+			id,
+		),
+		User:  &user,
+		Queue: proto.String("root.default"),
+		Name:  proto.String("wörk"),
+		Host: proto.String(
+			"N/A",
+		),
+		RpcPort:                proto.Int32(-1),
+		TrackingUrl:            proto.String("N/A"),
+		OriginalTrackingUrl:    proto.String("N/A"),
+		Diagnostics:            proto.String(""),
 		YarnApplicationState:   yarnpb.YarnApplicationStateProto_RUNNING.Enum(),
 		FinalApplicationStatus: yarnpb.FinalApplicationStatusProto_APP_UNDEFINED.Enum(),
-		StartTime:              proto.Int64(started), FinishTime: proto.Int64(0), Progress: proto.Float32(0.5), ApplicationType: proto.String("YARN"),
+		StartTime: proto.Int64(
+			started,
+		),
+		FinishTime:                  proto.Int64(0),
+		Progress:                    proto.Float32(0.5),
+		ApplicationType:             proto.String("YARN"),
 		CurrentApplicationAttemptId: yarnpb.FromAttemptID(creel.AttemptID{Application: id, Attempt: 1}),
-		AppResource_Usage:           &yarnpb.ApplicationResourceUsageReportProto{UsedResources: none, ReservedResources: none, NeededResources: none},
+		AppResource_Usage: &yarnpb.ApplicationResourceUsageReportProto{
+			UsedResources:     none,
+			ReservedResources: none,
+			NeededResources:   none,
+		},
 	}
 }
 
@@ -144,9 +195,16 @@ func serve(t *testing.T, address string, d yarnrpc.ApplicationClientProtocol) (s
 	return stop
 }
 
-func serveWith(t *testing.T, address string, d yarnrpc.ApplicationClientProtocol, cfg hrpc.Config) (server *hrpc.Server, stop func()) {
+func serveWith(
+	t *testing.T,
+	address string,
+	d yarnrpc.ApplicationClientProtocol,
+	cfg hrpc.Config,
+) (server *hrpc.Server, stop func()) {
 	t.Helper()
-	cfg.Services, cfg.ErrorOf, cfg.DrainTime = []hrpc.Service{yarnrpc.ApplicationClientProtocolService(d)}, yarnrpc.ErrorOf, time.Second
+	cfg.Services, cfg.ErrorOf, cfg.DrainTime = []hrpc.Service{
+		yarnrpc.ApplicationClientProtocolService(d),
+	}, yarnrpc.ErrorOf, time.Second
 	server, err := hrpc.NewServer(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -250,7 +308,14 @@ func TestHadoopClientAgainstOurServer(t *testing.T) {
 			}
 			stop := serve(t, address, d)
 			defer func() { stop() }()
-			client := hadoop.Client{Version: version, Conf: hadoop.Addresses{Client: address}.Conf(), User: "alice", Env: []string{"CALLER_CONTEXT=nightly report"}}.Setup(t)
+			client := hadoop.Client{
+				Version: version,
+				Conf:    hadoop.Addresses{Client: address}.Conf(),
+				User:    "alice",
+				Env:     []string{"CALLER_CONTEXT=nightly report"},
+			}.Setup(
+				t,
+			)
 
 			// The slow call waits in a client of its own while the rest goes on.
 			waiting := startDriver(t, client)
@@ -267,7 +332,11 @@ func TestHadoopClientAgainstOurServer(t *testing.T) {
 				if context := d.caller.Load(); context != "nightly report" {
 					t.Errorf("the caller context came as %v", context)
 				}
-				if a := c.do(t, "report "+app(5)); !a.OK || a.ID != app(5) || a.User != "alice" || a.Name != "wörk" || a.State != "RUNNING" || a.Progress != 0.5 {
+				if a := c.do(
+					t,
+					"report "+app(5),
+				); !a.OK || a.ID != app(5) || a.User != "alice" || a.Name != "wörk" || a.State != "RUNNING" ||
+					a.Progress != 0.5 {
 					t.Errorf("report: %+v", a)
 				}
 				if a := c.do(t, "list"); !a.OK || len(a.Applications) != 300 || a.Applications[299].ID != app(300) {

@@ -36,7 +36,12 @@ func newClient(t *testing.T) *hrpc.Client {
 }
 
 func credential(p *yarnpb.TokenProto) *hrpc.Credential {
-	return &hrpc.Credential{Identifier: p.GetIdentifier(), Password: p.GetPassword(), Kind: p.GetKind(), Service: p.GetService()}
+	return &hrpc.Credential{
+		Identifier: p.GetIdentifier(),
+		Password:   p.GetPassword(),
+		Kind:       p.GetKind(),
+		Service:    p.GetService(),
+	}
 }
 
 // spoiled is a token whose password is wrong in one bit.
@@ -66,12 +71,20 @@ func (c *cluster) as(login hrpc.Login) yarnrpc.ApplicationClientProtocolClient {
 }
 
 func (c *cluster) master(token *yarnpb.TokenProto) yarnrpc.ApplicationMasterProtocolClient {
-	return yarnrpc.NewApplicationMasterProtocolClient(c.client, c.rm.Scheduler, hrpc.Login{Credential: credential(token)})
+	return yarnrpc.NewApplicationMasterProtocolClient(
+		c.client,
+		c.rm.Scheduler,
+		hrpc.Login{Credential: credential(token)},
+	)
 }
 
 // submitUnmanaged submits an application with an unmanaged master as the user
 // and waits for the token of its attempt.
-func (c *cluster) submitUnmanaged(t *testing.T, ctx context.Context, user string) (creel.ApplicationID, *yarnpb.TokenProto) {
+func (c *cluster) submitUnmanaged(
+	t *testing.T,
+	ctx context.Context,
+	user string,
+) (creel.ApplicationID, *yarnpb.TokenProto) {
 	t.Helper()
 	rm := c.as(hrpc.Login{User: user})
 	id := submitUnmanaged(t, ctx, rm)
@@ -88,17 +101,27 @@ func (c *cluster) submitUnmanaged(t *testing.T, ctx context.Context, user string
 }
 
 // submitUnmanaged submits an application with an unmanaged master.
-func submitUnmanaged(t *testing.T, ctx context.Context, rm yarnrpc.ApplicationClientProtocolClient) *yarnpb.ApplicationIdProto {
+func submitUnmanaged(
+	t *testing.T,
+	ctx context.Context,
+	rm yarnrpc.ApplicationClientProtocolClient,
+) *yarnpb.ApplicationIdProto {
 	t.Helper()
 	fresh, err := rm.GetNewApplication(ctx, &yarnpb.GetNewApplicationRequestProto{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = rm.SubmitApplication(ctx, &yarnpb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &yarnpb.ApplicationSubmissionContextProto{
-		ApplicationId: fresh.ApplicationId, ApplicationName: proto.String("unmanaged"), Queue: proto.String("default"),
-		AmContainerSpec: &yarnpb.ContainerLaunchContextProto{}, UnmanagedAm: proto.Bool(true),
-		Resource: yarnpb.FromResource(creel.Resource{MemoryMB: 128, VCores: 1}),
-	}})
+	_, err = rm.SubmitApplication(
+		ctx,
+		&yarnpb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &yarnpb.ApplicationSubmissionContextProto{
+			ApplicationId:   fresh.ApplicationId,
+			ApplicationName: proto.String("unmanaged"),
+			Queue:           proto.String("default"),
+			AmContainerSpec: &yarnpb.ContainerLaunchContextProto{},
+			UnmanagedAm:     proto.Bool(true),
+			Resource:        yarnpb.FromResource(creel.Resource{MemoryMB: 128, VCores: 1}),
+		}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,15 +129,24 @@ func submitUnmanaged(t *testing.T, ctx context.Context, rm yarnrpc.ApplicationCl
 }
 
 func TestOurClientAgainstARealCluster(t *testing.T) {
-	c := startCluster(t, hadoop.Conf{"yarn.acl.enable": "true", "yarn.admin.acl": "boss", "yarn.scheduler.capacity.root.acl_administer_queue": "boss",
-		"yarn.scheduler.capacity.root.acl_submit_applications": "*", "yarn.resourcemanager.delegation.token.renew-interval": "20000"})
+	c := startCluster(
+		t,
+		hadoop.Conf{
+			"yarn.acl.enable": "true",
+			"yarn.admin.acl":  "boss",
+			"yarn.scheduler.capacity.root.acl_administer_queue":    "boss",
+			"yarn.scheduler.capacity.root.acl_submit_applications": "*",
+			"yarn.resourcemanager.delegation.token.renew-interval": "20000",
+		},
+	)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*process.Guard)
 	defer cancel()
 	alice := c.as(hrpc.Login{User: "alice"})
 	delegated := c.delegate(t, ctx)
 
 	metrics, err := alice.GetClusterMetrics(ctx, &yarnpb.GetClusterMetricsRequestProto{})
-	if err != nil || metrics.GetClusterMetrics().GetNumNodeManagers() != 1 || metrics.GetClusterMetrics().GetNumActiveNms() != 1 {
+	if err != nil || metrics.GetClusterMetrics().GetNumNodeManagers() != 1 ||
+		metrics.GetClusterMetrics().GetNumActiveNms() != 1 {
 		t.Fatalf("metrics %v, %v", metrics, err)
 	}
 
@@ -126,26 +158,47 @@ func TestOurClientAgainstARealCluster(t *testing.T) {
 
 	t.Run("who may not", func(t *testing.T) {
 		bob := c.as(hrpc.Login{User: "bob"})
-		if _, err := bob.ForceKillApplication(ctx, &yarnpb.KillApplicationRequestProto{ApplicationId: request.ApplicationId}); !errors.Is(err, creel.ErrNotPermitted) {
+		if _, err := bob.ForceKillApplication(
+			ctx,
+			&yarnpb.KillApplicationRequestProto{ApplicationId: request.ApplicationId},
+		); !errors.Is(
+			err,
+			creel.ErrNotPermitted,
+		) {
 			t.Errorf("bob kills alice's application: %v", err)
 		}
 		if r, err := bob.GetApplicationReport(ctx, request); err != nil || r.GetApplicationReport().AmRmToken != nil {
 			t.Errorf("bob asks for alice's token: %v, %v", r.GetApplicationReport().GetAmRmToken(), err)
 		}
-		if _, err := c.as(hrpc.Login{User: "alice", RealUser: "mallory"}).GetApplicationReport(ctx, request); !errors.Is(err, creel.ErrNotPermitted) {
+		if _, err := c.as(hrpc.Login{User: "alice", RealUser: "mallory"}).
+			GetApplicationReport(ctx, request); !errors.Is(
+			err,
+			creel.ErrNotPermitted,
+		) {
 			t.Errorf("mallory acts for alice: %v", err)
 		}
-		if _, err := c.as(hrpc.Login{User: "alice", RealUser: hadoop.OSUser(t)}).GetApplicationReport(ctx, request); err != nil {
+		if _, err := c.as(hrpc.Login{User: "alice", RealUser: hadoop.OSUser(t)}).
+			GetApplicationReport(ctx, request); err != nil {
 			t.Errorf("a proxy user acts for alice: %v", err)
 		}
-		unknown := &yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(creel.ApplicationID{ClusterTimestamp: 1, ID: 1})}
+		unknown := &yarnpb.GetApplicationReportRequestProto{
+			ApplicationId: yarnpb.FromApplicationID(creel.ApplicationID{ClusterTimestamp: 1, ID: 1}),
+		}
 		if _, err := alice.GetApplicationReport(ctx, unknown); !errors.Is(err, creel.ErrApplicationNotFound) {
 			t.Errorf("an unknown application: %v", err)
 		}
 	})
 	t.Run("which token may not", func(t *testing.T) {
-		registration := &yarnpb.RegisterApplicationMasterRequestProto{Host: proto.String(""), RpcPort: proto.Int32(-1), TrackingUrl: proto.String("")}
-		if _, err := c.master(spoiled(token)).RegisterApplicationMaster(ctx, registration); !errors.Is(err, creel.ErrInvalidToken) {
+		registration := &yarnpb.RegisterApplicationMasterRequestProto{
+			Host:        proto.String(""),
+			RpcPort:     proto.Int32(-1),
+			TrackingUrl: proto.String(""),
+		}
+		if _, err := c.master(spoiled(token)).
+			RegisterApplicationMaster(ctx, registration); !errors.Is(
+			err,
+			creel.ErrInvalidToken,
+		) {
 			t.Errorf("wrong password: %v", err)
 		}
 		other := proto.CloneOf(token)
@@ -153,7 +206,11 @@ func TestOurClientAgainstARealCluster(t *testing.T) {
 		if bytes.Equal(other.Identifier, token.Identifier) {
 			t.Fatalf("the identifier %x does not hold the application's number", token.Identifier)
 		}
-		if _, err := c.master(other).RegisterApplicationMaster(ctx, registration); !errors.Is(err, creel.ErrInvalidToken) {
+		if _, err := c.master(other).
+			RegisterApplicationMaster(ctx, registration); !errors.Is(
+			err,
+			creel.ErrInvalidToken,
+		) {
 			t.Errorf("token of an unknown attempt: %v", err)
 		}
 		none := yarnrpc.NewApplicationMasterProtocolClient(c.client, c.rm.Scheduler, hrpc.Login{User: "alice"})
@@ -163,11 +220,25 @@ func TestOurClientAgainstARealCluster(t *testing.T) {
 	})
 
 	master := c.master(token)
-	if _, err := master.Allocate(ctx, &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(0)}); !errors.Is(err, creel.ErrNotRegistered) {
+	if _, err := master.Allocate(
+		ctx,
+		&yarnpb.AllocateRequestProto{ResponseId: proto.Int32(0)},
+	); !errors.Is(
+		err,
+		creel.ErrNotRegistered,
+	) {
 		t.Errorf("allocate before register: %v", err)
 	}
-	registered, err := master.RegisterApplicationMaster(ctx, &yarnpb.RegisterApplicationMasterRequestProto{Host: proto.String("localhost"), RpcPort: proto.Int32(-1), TrackingUrl: proto.String("")})
-	if err != nil || registered.GetQueue() != "root.default" && registered.GetQueue() != "default" || registered.GetMaximumCapability().GetMemory() != 4096 {
+	registered, err := master.RegisterApplicationMaster(
+		ctx,
+		&yarnpb.RegisterApplicationMasterRequestProto{
+			Host:        proto.String("localhost"),
+			RpcPort:     proto.Int32(-1),
+			TrackingUrl: proto.String(""),
+		},
+	)
+	if err != nil || registered.GetQueue() != "root.default" && registered.GetQueue() != "default" ||
+		registered.GetMaximumCapability().GetMemory() != 4096 {
 		t.Fatalf("register: %v, %v", registered, err)
 	}
 
@@ -177,7 +248,10 @@ func TestOurClientAgainstARealCluster(t *testing.T) {
 	// The ended containers come back as completed.
 	want := map[int64]bool{containers[0].GetId().GetId(): true, containers[1].GetId().GetId(): true}
 	c.rm.Await(t, "both containers completed", func() bool {
-		r, err := master.Allocate(ctx, &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(id), Progress: proto.Float32(1)})
+		r, err := master.Allocate(
+			ctx,
+			&yarnpb.AllocateRequestProto{ResponseId: proto.Int32(id), Progress: proto.Float32(1)},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +261,10 @@ func TestOurClientAgainstARealCluster(t *testing.T) {
 		}
 		return len(want) == 0
 	})
-	finish := &yarnpb.FinishApplicationMasterRequestProto{FinalApplicationStatus: yarnpb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(), Diagnostics: proto.String("done")}
+	finish := &yarnpb.FinishApplicationMasterRequestProto{
+		FinalApplicationStatus: yarnpb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
+		Diagnostics:            proto.String("done"),
+	}
 	c.rm.Await(t, "the end", func() bool {
 		r, err := master.FinishApplicationMaster(ctx, finish)
 		if err != nil {
@@ -207,10 +284,19 @@ func TestOurClientAgainstARealCluster(t *testing.T) {
 	// The token has died with the attempt: a new connection is refused, and a
 	// call on the old one finds no attempt.
 	if _, err := yarnrpc.NewApplicationMasterProtocolClient(newClient(t), c.rm.Scheduler, hrpc.Login{Credential: credential(token)}).
-		Allocate(ctx, &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(id)}); !errors.Is(err, creel.ErrInvalidToken) {
+		Allocate(ctx, &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(id)}); !errors.Is(
+		err,
+		creel.ErrInvalidToken,
+	) {
 		t.Errorf("an expired token: %v", err)
 	}
-	if _, err := master.Allocate(ctx, &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(id)}); !errors.Is(err, creel.ErrAttemptNotFound) {
+	if _, err := master.Allocate(
+		ctx,
+		&yarnpb.AllocateRequestProto{ResponseId: proto.Int32(id)},
+	); !errors.Is(
+		err,
+		creel.ErrAttemptNotFound,
+	) {
 		t.Errorf("allocate after the end: %v", err)
 	}
 
@@ -239,13 +325,18 @@ func (c *cluster) delegate(t *testing.T, ctx context.Context) *yarnpb.TokenProto
 		return r.GetToken()
 	}
 	with := func(p *yarnpb.TokenProto) yarnrpc.ApplicationClientProtocolClient {
-		return yarnrpc.NewApplicationClientProtocolClient(newClient(t), c.rm.Addresses.Client, hrpc.Login{Credential: credential(p)})
+		return yarnrpc.NewApplicationClientProtocolClient(
+			newClient(t),
+			c.rm.Addresses.Client,
+			hrpc.Login{Credential: credential(p)},
+		)
 	}
 	metrics := &yarnpb.GetClusterMetricsRequestProto{}
 
 	good := take()
 	id, err := token.ParseDelegation(good.GetIdentifier())
-	if err != nil || id.Owner != "alice" || id.Renewer != "bob" || id.RealUser != "" || id.Sequence < 1 || id.Max.Sub(id.Issued) != 7*24*time.Hour {
+	if err != nil || id.Owner != "alice" || id.Renewer != "bob" || id.RealUser != "" || id.Sequence < 1 ||
+		id.Max.Sub(id.Issued) != 7*24*time.Hour {
 		t.Errorf("the identifier reads %+v, %v", id, err)
 	}
 	if again := id.Append(nil); !bytes.Equal(again, good.GetIdentifier()) {
@@ -254,29 +345,56 @@ func (c *cluster) delegate(t *testing.T, ctx context.Context) *yarnpb.TokenProto
 
 	// Who comes with it is its owner, whatever it calls itself; what else the
 	// call carries reaches the RM.
-	ctx = hrpc.WithOptions(ctx, hrpc.CallOptions{CallerContext: hrpc.CallerContext{Context: "creel-on-the-wire"},
-		Trace: hrpc.TraceInfo{TraceID: 7, ParentID: 8, SpanContext: []byte("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")}})
+	ctx = hrpc.WithOptions(ctx, hrpc.CallOptions{
+		CallerContext: hrpc.CallerContext{Context: "creel-on-the-wire"},
+		Trace: hrpc.TraceInfo{
+			TraceID:     7,
+			ParentID:    8,
+			SpanContext: []byte("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+		},
+	})
 	holder := with(good)
 	app := submitUnmanaged(t, ctx, holder)
-	if r, err := holder.GetApplicationReport(ctx, &yarnpb.GetApplicationReportRequestProto{ApplicationId: app}); err != nil || r.GetApplicationReport().GetUser() != "alice" {
+	if r, err := holder.GetApplicationReport(
+		ctx,
+		&yarnpb.GetApplicationReportRequestProto{ApplicationId: app},
+	); err != nil ||
+		r.GetApplicationReport().GetUser() != "alice" {
 		t.Errorf("submitted with the token: %v, %v", r, err)
 	}
 	if _, err := holder.ForceKillApplication(ctx, &yarnpb.KillApplicationRequestProto{ApplicationId: app}); err != nil {
 		t.Errorf("killed with the token: %v", err)
 	}
-	c.rm.Await(t, "the caller context in the RM's audit log", func() bool { return strings.Contains(c.rm.Output(), "CALLERCONTEXT=creel-on-the-wire") })
+	c.rm.Await(
+		t,
+		"the caller context in the RM's audit log",
+		func() bool { return strings.Contains(c.rm.Output(), "CALLERCONTEXT=creel-on-the-wire") },
+	)
 
 	if _, err := with(spoiled(good)).GetClusterMetrics(ctx, metrics); !errors.Is(err, creel.ErrInvalidToken) {
 		t.Errorf("a wrong password: %v", err)
 	}
-	if _, err := alice.RenewDelegationToken(ctx, &yarnpb.RenewDelegationTokenRequestProto{Token: good}); !errors.Is(err, creel.ErrNotPermitted) {
+	if _, err := alice.RenewDelegationToken(
+		ctx,
+		&yarnpb.RenewDelegationTokenRequestProto{Token: good},
+	); !errors.Is(
+		err,
+		creel.ErrNotPermitted,
+	) {
 		t.Errorf("renewed by its owner, who is not its renewer: %v", err)
 	}
-	if r, err := bob.RenewDelegationToken(ctx, &yarnpb.RenewDelegationTokenRequestProto{Token: good}); err != nil || int64(r.GetNewExpiryTime()) < id.Issued.UnixMilli()+20_000 {
+	if r, err := bob.RenewDelegationToken(
+		ctx,
+		&yarnpb.RenewDelegationTokenRequestProto{Token: good},
+	); err != nil ||
+		int64(r.GetNewExpiryTime()) < id.Issued.UnixMilli()+20_000 {
 		t.Errorf("renewed: %v, %v", r, err)
 	}
 	cancelled := take()
-	if _, err := alice.CancelDelegationToken(ctx, &yarnpb.CancelDelegationTokenRequestProto{Token: cancelled}); err != nil {
+	if _, err := alice.CancelDelegationToken(
+		ctx,
+		&yarnpb.CancelDelegationTokenRequestProto{Token: cancelled},
+	); err != nil {
 		t.Errorf("cancel: %v", err)
 	}
 	if _, err := with(cancelled).GetClusterMetrics(ctx, metrics); !errors.Is(err, creel.ErrInvalidToken) {
@@ -287,14 +405,27 @@ func (c *cluster) delegate(t *testing.T, ctx context.Context) *yarnpb.TokenProto
 
 // allocate asks for n containers of 128 MB until they have come, with the
 // token for their node.
-func allocate(t *testing.T, ctx context.Context, c *cluster, master yarnrpc.ApplicationMasterProtocolClient, n int32) ([]*yarnpb.ContainerProto, *yarnpb.TokenProto, int32) {
+func allocate(
+	t *testing.T,
+	ctx context.Context,
+	c *cluster,
+	master yarnrpc.ApplicationMasterProtocolClient,
+	n int32,
+) ([]*yarnpb.ContainerProto, *yarnpb.TokenProto, int32) {
 	t.Helper()
-	ask := []*yarnpb.ResourceRequestProto{{
-		Priority: &yarnpb.PriorityProto{Priority: proto.Int32(7)}, ResourceName: proto.String("*"), NumContainers: &n,
-		Capability: yarnpb.FromResource(creel.Resource{MemoryMB: 128, VCores: 1}), RelaxLocality: proto.Bool(true),
-		// An RM that has opportunistic containers switched on fails without it.
-		ExecutionTypeRequest: &yarnpb.ExecutionTypeRequestProto{ExecutionType: yarnpb.ExecutionTypeProto_GUARANTEED.Enum()},
-	}}
+	ask := []*yarnpb.ResourceRequestProto{
+		{
+			Priority:      &yarnpb.PriorityProto{Priority: proto.Int32(7)},
+			ResourceName:  proto.String("*"),
+			NumContainers: &n,
+			Capability:    yarnpb.FromResource(creel.Resource{MemoryMB: 128, VCores: 1}),
+			RelaxLocality: proto.Bool(true),
+			// An RM that has opportunistic containers switched on fails without it.
+			ExecutionTypeRequest: &yarnpb.ExecutionTypeRequestProto{
+				ExecutionType: yarnpb.ExecutionTypeProto_GUARANTEED.Enum(),
+			},
+		},
+	}
 	var containers []*yarnpb.ContainerProto
 	var nmToken *yarnpb.TokenProto
 	var id int32
@@ -318,15 +449,27 @@ func allocate(t *testing.T, ctx context.Context, c *cluster, master yarnrpc.Appl
 		t.Fatalf("no token for the node: %v", nmToken)
 	}
 	for _, got := range containers {
-		if got.GetPriority().GetPriority() != 7 || got.GetResource().GetMemory() != 128 || yarnpb.ToNodeID(got.GetNodeId()).String() != c.nm.ID || got.GetContainerToken().GetKind() != "ContainerToken" {
+		if got.GetPriority().GetPriority() != 7 || got.GetResource().GetMemory() != 128 ||
+			yarnpb.ToNodeID(got.GetNodeId()).String() != c.nm.ID ||
+			got.GetContainerToken().GetKind() != "ContainerToken" {
 			t.Errorf("container %v", got)
 		}
 	}
 	// A heartbeat of the far past is refused, a repeated one answered again.
-	if _, err := master.Allocate(ctx, &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(id - 100)}); !errors.Is(err, creel.ErrInvalidRequest) {
+	if _, err := master.Allocate(
+		ctx,
+		&yarnpb.AllocateRequestProto{ResponseId: proto.Int32(id - 100)},
+	); !errors.Is(
+		err,
+		creel.ErrInvalidRequest,
+	) {
 		t.Errorf("a stale heartbeat: %v", err)
 	}
-	if r, err := master.Allocate(ctx, &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(id - 1)}); err != nil || r.GetResponseId() != id {
+	if r, err := master.Allocate(
+		ctx,
+		&yarnpb.AllocateRequestProto{ResponseId: proto.Int32(id - 1)},
+	); err != nil ||
+		r.GetResponseId() != id {
 		t.Errorf("a repeated heartbeat: %v, %v", r, err)
 	}
 	return containers, nmToken, id
@@ -334,9 +477,19 @@ func allocate(t *testing.T, ctx context.Context, c *cluster, master yarnrpc.Appl
 
 // runContainers starts one container that runs on and one that ends by
 // itself, asks for their states, and stops the first.
-func runContainers(t *testing.T, ctx context.Context, c *cluster, containers []*yarnpb.ContainerProto, token *yarnpb.TokenProto) {
+func runContainers(
+	t *testing.T,
+	ctx context.Context,
+	c *cluster,
+	containers []*yarnpb.ContainerProto,
+	token *yarnpb.TokenProto,
+) {
 	node := func(token *yarnpb.TokenProto) yarnrpc.ContainerManagementProtocolClient {
-		return yarnrpc.NewContainerManagementProtocolClient(c.client, c.nm.Address, hrpc.Login{Credential: credential(token)})
+		return yarnrpc.NewContainerManagementProtocolClient(
+			c.client,
+			c.nm.Address,
+			hrpc.Login{Credential: credential(token)},
+		)
 	}
 	file := filepath.Join(t.TempDir(), "ran")
 	launch := func(container *yarnpb.ContainerProto, token *yarnpb.TokenProto, command string) *yarnpb.StartContainersRequestProto {
@@ -350,7 +503,12 @@ func runContainers(t *testing.T, ctx context.Context, c *cluster, containers []*
 	}
 	long, short := containers[0], containers[1]
 
-	if _, err := node(spoiled(token)).StartContainers(ctx, launch(long, long.ContainerToken, "true")); !errors.Is(err, creel.ErrInvalidToken) {
+	if _, err := node(
+		spoiled(token),
+	).StartContainers(ctx, launch(long, long.ContainerToken, "true")); !errors.Is(
+		err,
+		creel.ErrInvalidToken,
+	) {
 		t.Errorf("wrong NM token: %v", err)
 	}
 	if _, err := yarnrpc.NewContainerManagementProtocolClient(c.client, c.nm.Address, hrpc.Login{User: "alice"}).
@@ -374,12 +532,16 @@ func runContainers(t *testing.T, ctx context.Context, c *cluster, containers []*
 		if err != nil || len(r.GetSucceededRequests()) != 1 || len(r.GetFailedRequests()) != 0 {
 			t.Fatalf("start: %v, %v", r, err)
 		}
-		if len(r.GetServicesMetaData()) != 1 || r.GetServicesMetaData()[0].GetKey() != "mapreduce_shuffle" || len(r.GetServicesMetaData()[0].GetValue()) != 4 {
+		if len(r.GetServicesMetaData()) != 1 || r.GetServicesMetaData()[0].GetKey() != "mapreduce_shuffle" ||
+			len(r.GetServicesMetaData()[0].GetValue()) != 4 {
 			t.Errorf("data of services: %v", r.GetServicesMetaData())
 		}
 	}
 	status := func(id *yarnpb.ContainerIdProto) *yarnpb.ContainerStatusProto {
-		r, err := nm.GetContainerStatuses(ctx, &yarnpb.GetContainerStatusesRequestProto{ContainerId: []*yarnpb.ContainerIdProto{id}})
+		r, err := nm.GetContainerStatuses(
+			ctx,
+			&yarnpb.GetContainerStatusesRequestProto{ContainerId: []*yarnpb.ContainerIdProto{id}},
+		)
 		if err != nil || len(r.GetStatus()) != 1 {
 			t.Fatalf("status: %v, %v", r, err)
 		}
@@ -391,13 +553,20 @@ func runContainers(t *testing.T, ctx context.Context, c *cluster, containers []*
 	if code := status(short.Id).GetExitStatus(); code != 3 {
 		t.Errorf("exit code %d, want 3", code)
 	}
-	if said, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(said)) != yarnpb.ToContainerID(short.Id).String() {
+	if said, err := os.ReadFile(
+		file,
+	); err != nil ||
+		strings.TrimSpace(string(said)) != yarnpb.ToContainerID(short.Id).String() {
 		t.Errorf("the container wrote %q, %v", said, err)
 	}
 	c.nm.Await(t, "the long container's process", func() bool {
-		return status(long.Id).GetState() == yarnpb.ContainerStateProto_C_RUNNING && slices.Contains(sleeping(t, c.nm.Dir()), "sleep 1000")
+		return status(long.Id).GetState() == yarnpb.ContainerStateProto_C_RUNNING &&
+			slices.Contains(sleeping(t, c.nm.Dir()), "sleep 1000")
 	})
-	stopped, err := nm.StopContainers(ctx, &yarnpb.StopContainersRequestProto{ContainerId: []*yarnpb.ContainerIdProto{long.Id}})
+	stopped, err := nm.StopContainers(
+		ctx,
+		&yarnpb.StopContainersRequestProto{ContainerId: []*yarnpb.ContainerIdProto{long.Id}},
+	)
 	if err != nil || len(stopped.GetSucceededRequests()) != 1 {
 		t.Fatalf("stop: %v, %v", stopped, err)
 	}
@@ -456,7 +625,13 @@ func TestOurClientFindsARestartedRM(t *testing.T) {
 	short, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
 	<-short.Done()
-	if _, err := us.GetClusterMetrics(short, &yarnpb.GetClusterMetricsRequestProto{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := us.GetClusterMetrics(
+		short,
+		&yarnpb.GetClusterMetricsRequestProto{},
+	); !errors.Is(
+		err,
+		context.DeadlineExceeded,
+	) {
 		t.Errorf("a deadline that is over: %v", err)
 	}
 }

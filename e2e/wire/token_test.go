@@ -41,7 +41,12 @@ type told struct {
 // ask has Hadoop's own classes answer all commands in one JVM.
 func ask(t *testing.T, version hadoop.Version, conf hadoop.Conf, commands []string) []told {
 	t.Helper()
-	r := hadoop.Client{Version: version, Conf: conf, Stdin: strings.NewReader(strings.Join(commands, "\n") + "\n")}.Run(t, "TokenTool").OK(t)
+	r := hadoop.Client{
+		Version: version,
+		Conf:    conf,
+		Stdin:   strings.NewReader(strings.Join(commands, "\n") + "\n"),
+	}.Run(t, "TokenTool").
+		OK(t)
 	var out []told
 	for line := range strings.Lines(r.Stdout) {
 		var a told
@@ -71,8 +76,21 @@ func TestHadoopsClassesReadOurTokens(t *testing.T) {
 	attempt := creel.AttemptID{Application: app, Attempt: 2}
 	node := creel.NodeID{Host: "host-1.example", Port: 45454}
 	container := token.Container{
-		ID: creel.NewContainerID(attempt, 17, 5), Node: node, User: "alice", Resource: creel.NewResource(1024, 2), Expires: now.Add(time.Minute),
-		KeyID: key.ID, RMIdentifier: now.UnixMilli(), Priority: 3, Created: now, Master: true, Execution: creel.Opportunistic,
+		ID: creel.NewContainerID(
+			attempt,
+			17,
+			5,
+		),
+		Node:         node,
+		User:         "alice",
+		Resource:     creel.NewResource(1024, 2),
+		Expires:      now.Add(time.Minute),
+		KeyID:        key.ID,
+		RMIdentifier: now.UnixMilli(),
+		Priority:     3,
+		Created:      now,
+		Master:       true,
+		Execution:    creel.Opportunistic,
 	}
 	delegations := token.NewDelegations(token.Lifetimes{}, now, rnd)
 	delegated, record, err := delegations.Issue(now, "alice", "bob", "oozie")
@@ -80,8 +98,16 @@ func TestHadoopsClassesReadOurTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	master := delegations.State().Keys[0]
-	ours := []token.Token{mac.AMRM(attempt), mac.NM(token.NM{Attempt: attempt, Node: node, User: "alice", KeyID: key.ID}, "10.0.0.1:45454"),
-		mac.Container(container, "10.0.0.1:45454"), mac.ClientToAM(token.ClientToAM{Attempt: attempt, Client: "alice"}), delegated}
+	ours := []token.Token{
+		mac.AMRM(attempt),
+		mac.NM(token.NM{Attempt: attempt, Node: node, User: "alice", KeyID: key.ID}, "10.0.0.1:45454"),
+		mac.Container(
+			container,
+			"10.0.0.1:45454",
+		),
+		mac.ClientToAM(token.ClientToAM{Attempt: attempt, Client: "alice"}),
+		delegated,
+	}
 
 	var commands []string
 	say := func(format string, args ...any) { commands = append(commands, fmt.Sprintf(format, args...)) }
@@ -102,14 +128,36 @@ func TestHadoopsClassesReadOurTokens(t *testing.T) {
 	}
 	say("credentials %x", message)
 	say("key %x", master.Append(nil))
-	numbers := []int64{0, 1, -1, 127, 128, -112, -113, 255, 256, 1 << 31, -1 << 31, 1_700_000_000_000, 1<<63 - 1, -1 << 63}
+	numbers := []int64{
+		0,
+		1,
+		-1,
+		127,
+		128,
+		-112,
+		-113,
+		255,
+		256,
+		1 << 31,
+		-1 << 31,
+		1_700_000_000_000,
+		1<<63 - 1,
+		-1 << 63,
+	}
 	text, written := "", []byte(nil)
 	for _, n := range numbers {
 		text += fmt.Sprintf(" %d", n)
 		written = token.AppendVLong(written, n)
 	}
 	say("vlong%s", text)
-	say("delegation alice bob oozie %d %d %d %d %x", record.Issued.UnixMilli(), record.Max.UnixMilli(), record.Sequence, record.KeyID, master.Secret)
+	say(
+		"delegation alice bob oozie %d %d %d %d %x",
+		record.Issued.UnixMilli(),
+		record.Max.UnixMilli(),
+		record.Sequence,
+		record.KeyID,
+		master.Secret,
+	)
 	say("delegation carol - - 1 2 3 4 %x", master.Secret)
 
 	for _, version := range []hadoop.Version{hadoop.V342, hadoop.V336} {
@@ -118,7 +166,8 @@ func TestHadoopsClassesReadOurTokens(t *testing.T) {
 			next := func() told { a := answers[0]; answers = answers[1:]; return a }
 			for _, k := range ours {
 				a := next()
-				if a.Kind != k.Kind || a.Again != hex.EncodeToString(k.Identifier) || a.Password != hex.EncodeToString(k.Password) {
+				if a.Kind != k.Kind || a.Again != hex.EncodeToString(k.Identifier) ||
+					a.Password != hex.EncodeToString(k.Password) {
 					t.Errorf("%s %x, password %x: Hadoop says %+v", k.Kind, k.Identifier, k.Password, a)
 				}
 				var want told
@@ -126,21 +175,49 @@ func TestHadoopsClassesReadOurTokens(t *testing.T) {
 				case token.KindAMRM:
 					want = told{User: attempt.String(), Owner: attempt.String(), KeyID: key.ID}
 				case token.KindNM:
-					want = told{User: attempt.String(), Owner: "alice", Attempt: attempt.String(), Node: node.String(), KeyID: key.ID}
+					want = told{
+						User:    attempt.String(),
+						Owner:   "alice",
+						Attempt: attempt.String(),
+						Node:    node.String(),
+						KeyID:   key.ID,
+					}
 				case token.KindContainer:
-					want = told{User: container.ID.String(), Owner: "alice", Container: container.ID.String(), Node: node.String(), Resource: "<memory:1024, vCores:2>",
-						Max: container.Expires.UnixMilli(), Issued: now.UnixMilli(), KeyID: key.ID, Priority: 3, RM: now.UnixMilli(), Type: "APPLICATION_MASTER", Execution: "OPPORTUNISTIC"}
+					want = told{
+						User:      container.ID.String(),
+						Owner:     "alice",
+						Container: container.ID.String(),
+						Node:      node.String(),
+						Resource:  "<memory:1024, vCores:2>",
+						Max:       container.Expires.UnixMilli(),
+						Issued:    now.UnixMilli(),
+						KeyID:     key.ID,
+						Priority:  3,
+						RM:        now.UnixMilli(),
+						Type:      "APPLICATION_MASTER",
+						Execution: "OPPORTUNISTIC",
+					}
 				case token.KindClientToAM:
 					want = told{User: "alice", Owner: "alice", Attempt: attempt.String()}
 				case token.KindDelegation:
-					want = told{User: "alice", Owner: "alice", Renewer: "bob", RealUser: "oozie", Issued: now.UnixMilli(), Max: record.Max.UnixMilli(), Sequence: record.Sequence, KeyID: record.KeyID}
+					want = told{
+						User:     "alice",
+						Owner:    "alice",
+						Renewer:  "bob",
+						RealUser: "oozie",
+						Issued:   now.UnixMilli(),
+						Max:      record.Max.UnixMilli(),
+						Sequence: record.Sequence,
+						KeyID:    record.KeyID,
+					}
 				}
 				want.Kind, want.Again, want.Password = a.Kind, a.Again, a.Password
 				if fmt.Sprint(a) != fmt.Sprint(want) {
 					t.Errorf("%s reads\n%+v, want\n%+v", k.Kind, a, want)
 				}
 			}
-			if a := next(); a.Again != ours[1].URLString() || a.Service != ours[1].Service || a.Password != hex.EncodeToString(ours[1].Password) {
+			if a := next(); a.Again != ours[1].URLString() || a.Service != ours[1].Service ||
+				a.Password != hex.EncodeToString(ours[1].Password) {
 				t.Errorf("the text form reads %+v", a)
 			}
 			for range 2 {
@@ -165,22 +242,34 @@ func TestHadoopsClassesReadOurTokens(t *testing.T) {
 				}
 			}
 			a := next()
-			if a.KeyID != master.ID || a.Max != master.Expires.UnixMilli() || a.Password != hex.EncodeToString(master.Secret) || a.Again != hex.EncodeToString(master.Append(nil)) {
+			if a.KeyID != master.ID || a.Max != master.Expires.UnixMilli() ||
+				a.Password != hex.EncodeToString(master.Secret) ||
+				a.Again != hex.EncodeToString(master.Append(nil)) {
 				t.Errorf("the master key reads %+v", a)
 			}
 			if a := next(); a.Again != hex.EncodeToString(written) {
 				t.Errorf("numbers are written %s, ours are %x", a.Again, written)
 			}
 			a = next()
-			if a.Again != hex.EncodeToString(delegated.Identifier) || a.Password != hex.EncodeToString(delegated.Password) {
+			if a.Again != hex.EncodeToString(delegated.Identifier) ||
+				a.Password != hex.EncodeToString(delegated.Password) {
 				t.Errorf("Hadoop makes %+v, we made %x with %x", a, delegated.Identifier, delegated.Password)
 			}
 			b, err := hex.DecodeString(next().Again)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := token.Delegation{Owner: "carol", Issued: time.UnixMilli(1), Max: time.UnixMilli(2), Sequence: 3, KeyID: 4}
-			if id, err := token.ParseDelegation(b); err != nil || fmt.Sprint(id) != fmt.Sprint(want) || !bytes.Equal(id.Append(nil), b) {
+			want := token.Delegation{
+				Owner:    "carol",
+				Issued:   time.UnixMilli(1),
+				Max:      time.UnixMilli(2),
+				Sequence: 3,
+				KeyID:    4,
+			}
+			if id, err := token.ParseDelegation(
+				b,
+			); err != nil || fmt.Sprint(id) != fmt.Sprint(want) ||
+				!bytes.Equal(id.Append(nil), b) {
 				t.Errorf("what Hadoop made reads %+v, %v", id, err)
 			}
 		})
@@ -194,7 +283,10 @@ type delegatingDoor struct {
 	tokens *token.Delegations
 }
 
-func (d *delegatingDoor) GetDelegationToken(ctx context.Context, req *yarnpb.GetDelegationTokenRequestProto) (*yarnpb.GetDelegationTokenResponseProto, error) {
+func (d *delegatingDoor) GetDelegationToken(
+	ctx context.Context,
+	req *yarnpb.GetDelegationTokenRequestProto,
+) (*yarnpb.GetDelegationTokenResponseProto, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	made, _, err := d.tokens.Issue(time.Now(), hrpc.CallFrom(ctx).Identity.User, req.GetRenewer(), "")
@@ -204,7 +296,10 @@ func (d *delegatingDoor) GetDelegationToken(ctx context.Context, req *yarnpb.Get
 	return &yarnpb.GetDelegationTokenResponseProto{Token: made.Proto()}, nil
 }
 
-func (d *delegatingDoor) RenewDelegationToken(ctx context.Context, req *yarnpb.RenewDelegationTokenRequestProto) (*yarnpb.RenewDelegationTokenResponseProto, error) {
+func (d *delegatingDoor) RenewDelegationToken(
+	ctx context.Context,
+	req *yarnpb.RenewDelegationTokenRequestProto,
+) (*yarnpb.RenewDelegationTokenResponseProto, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r, err := d.tokens.Renew(time.Now(), token.FromProto(req.GetToken()), hrpc.CallFrom(ctx).Identity.User)
@@ -214,7 +309,10 @@ func (d *delegatingDoor) RenewDelegationToken(ctx context.Context, req *yarnpb.R
 	return &yarnpb.RenewDelegationTokenResponseProto{NewExpiryTime: proto.Uint64(uint64(r.Expires.UnixMilli()))}, nil
 }
 
-func (d *delegatingDoor) CancelDelegationToken(ctx context.Context, req *yarnpb.CancelDelegationTokenRequestProto) (*yarnpb.CancelDelegationTokenResponseProto, error) {
+func (d *delegatingDoor) CancelDelegationToken(
+	ctx context.Context,
+	req *yarnpb.CancelDelegationTokenRequestProto,
+) (*yarnpb.CancelDelegationTokenResponseProto, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, err := d.tokens.Cancel(token.FromProto(req.GetToken()), hrpc.CallFrom(ctx).Identity.User); err != nil {
@@ -239,7 +337,11 @@ func TestHadoopClientUsesOurDelegationToken(t *testing.T) {
 	_, stop := serveWith(t, address, d, hrpc.Config{Simple: true, Tokens: d.who})
 	defer stop()
 	c := startDriver(t, hadoop.Client{Conf: hadoop.Addresses{Client: address}.Conf(), User: "alice"})
-	if a := c.do(t, "delegate alice"); !a.OK || a.User != "alice" || a.Name != "alice" || a.Ms != (7*24*time.Hour).Milliseconds() {
+	if a := c.do(
+		t,
+		"delegate alice",
+	); !a.OK || a.User != "alice" || a.Name != "alice" ||
+		a.Ms != (7*24*time.Hour).Milliseconds() {
 		t.Fatalf("delegate: %+v", a)
 	}
 	if a := c.do(t, "by-token stranger "+app(5)); !a.OK || a.User != "alice" {

@@ -30,12 +30,23 @@ func TestHadoopPrintsAndReadsOurWords(t *testing.T) {
 		creel.NewContainerID(creel.AttemptID{Application: app, Attempt: 12}, 1000, 1)} {
 		say(v, "text container %v", v)
 	}
-	say(creel.NodeID{Host: "host-1.example", Port: 45454}, "text node %v", creel.NodeID{Host: "host-1.example", Port: 45454})
-	say(creel.ReservationID{ClusterTimestamp: 1410901177871, ID: 7}, "text reservation %v", creel.ReservationID{ClusterTimestamp: 1410901177871, ID: 7})
+	say(
+		creel.NodeID{Host: "host-1.example", Port: 45454},
+		"text node %v",
+		creel.NodeID{Host: "host-1.example", Port: 45454},
+	)
+	say(
+		creel.ReservationID{ClusterTimestamp: 1410901177871, ID: 7},
+		"text reservation %v",
+		creel.ReservationID{ClusterTimestamp: 1410901177871, ID: 7},
+	)
 	say(creel.NewResource(0, 0), "resource 0 0")
 	say(creel.NewResource(1<<40, 2), "resource %d 2", int64(1<<40))
 	say(creel.NewResource(1024, 2, creel.Amount{Name: "yarn.io/gpu", Value: 3}), "resource 1024 2 yarn.io/gpu=3")
-	say(creel.NewResource(1024, 2, creel.Amount{Name: "disk", Value: 5}, creel.Amount{Name: "yarn.io/gpu", Value: 3}), "resource 1024 2 disk=5 yarn.io/gpu=3")
+	say(
+		creel.NewResource(1024, 2, creel.Amount{Name: "disk", Value: 5}, creel.Amount{Name: "yarn.io/gpu", Value: 3}),
+		"resource 1024 2 disk=5 yarn.io/gpu=3",
+	)
 	commands = append(commands, "states")
 
 	conf := hadoop.Conf{"yarn.resource-types": "disk,yarn.io/gpu"}

@@ -70,7 +70,9 @@ func TestBadClientsGetAClearAnswerOrAClose(t *testing.T) {
 				return
 			}
 			h, rest := readFrame(t, nc)
-			if h.status != statusFatal || string(h.class) != c.answer || h.callID != c.id || h.detail != c.detail || len(rest) > 0 || len(h.message) == 0 {
+			if h.status != statusFatal || string(h.class) != c.answer || h.callID != c.id || h.detail != c.detail ||
+				len(rest) > 0 ||
+				len(h.message) == 0 {
 				t.Errorf("answered %+v %q %q", h, h.class, h.message)
 			}
 			wantClosed(t, nc)
@@ -98,13 +100,19 @@ func TestBadRequestsFailTheCallOnly(t *testing.T) {
 	for id, body := range map[int32][]byte{1: {3, 1<<3 | 2, 9, 0}, 2: {200}, 3: nil} {
 		nc.Write(frameOf(head(id), body))
 		h, rest := readFrame(t, nc)
-		if h.callID != id || h.status != statusError || string(h.class) != ClassInvalidProtobuf || h.detail != DetailApplication || len(rest) > 0 {
+		if h.callID != id || h.status != statusError || string(h.class) != ClassInvalidProtobuf ||
+			h.detail != DetailApplication ||
+			len(rest) > 0 {
 			t.Errorf("request %x: %+v %s", body, h, h.class)
 		}
 	}
 	nc.Write(appendPing(nil, rawID)) // no answer
 	nc.Write(callFrame(t, 8, "echo", "fine"))
-	if h, rest := readFrame(t, nc); h.callID != 8 || h.status != statusSuccess || !bytes.Contains(rest, []byte("fine")) {
+	if h, rest := readFrame(
+		t,
+		nc,
+	); h.callID != 8 || h.status != statusSuccess ||
+		!bytes.Contains(rest, []byte("fine")) {
 		t.Errorf("%+v %q", h, rest)
 	}
 }
@@ -267,7 +275,11 @@ func TestRequestBytesOfAllConnectionsAreBounded(t *testing.T) {
 func bigAnswers(size int) Service {
 	answer := text(strings.Repeat("z", size))
 	return Service{Protocol: echoProtocol, Version: 1, Methods: map[string]Method{
-		"big": {NewRequest: newText, Inline: true, Serve: func(context.Context, proto.Message) (proto.Message, error) { return answer, nil }},
+		"big": {
+			NewRequest: newText,
+			Inline:     true,
+			Serve:      func(context.Context, proto.Message) (proto.Message, error) { return answer, nil },
+		},
 	}}
 }
 
@@ -342,7 +354,11 @@ func TestASlowReaderGetsEverything(t *testing.T) {
 func TestTenThousandHalfOpenConnectionsCostLittle(t *testing.T) {
 	const many = 10_000
 	if n := raiseFiles(); n < many+200 {
-		t.Fatalf("%d open files are needed, the limit is %d: raise it with `ulimit -Hn 65536` and run again", many+200, n)
+		t.Fatalf(
+			"%d open files are needed, the limit is %d: raise it with `ulimit -Hn 65536` and run again",
+			many+200,
+			n,
+		)
 	}
 	s := startProcess(t, "hrpc")
 	before := s.memory(t)
@@ -351,12 +367,21 @@ func TestTenThousandHalfOpenConnectionsCostLittle(t *testing.T) {
 	eventually(t, "all are in", func() bool { return s.memory(t).connections == many })
 	c := client(t, ClientConfig{})
 	p := c.Peer(Target{Address: s.address, Protocol: echoProtocol, Login: alice})
-	if got, err := p.CallRaw(context.Background(), "raw", []byte("still served")); err != nil || string(got) != "still served" {
+	if got, err := p.CallRaw(
+		context.Background(),
+		"raw",
+		[]byte("still served"),
+	); err != nil ||
+		string(got) != "still served" {
 		t.Errorf("echo answered %q, %v", got, err)
 	}
 	after := s.memory(t)
 	each := (after.heapAndStacks - before.heapAndStacks) / many
-	t.Logf("a half-open connection costs %d bytes of heap and stacks, %d resident", each, (after.resident-before.resident)/many)
+	t.Logf(
+		"a half-open connection costs %d bytes of heap and stacks, %d resident",
+		each,
+		(after.resident-before.resident)/many,
+	)
 	if each > 20<<10 {
 		t.Errorf("a half-open connection costs %d bytes", each)
 	}

@@ -153,7 +153,14 @@ func (p *Peer) CallRaw(ctx context.Context, method string, request []byte) ([]by
 	return p.do(ctx, method, nil, request, true, nil)
 }
 
-func (p *Peer) do(ctx context.Context, method string, request proto.Message, raw []byte, isRaw bool, response proto.Message) ([]byte, error) {
+func (p *Peer) do(
+	ctx context.Context,
+	method string,
+	request proto.Message,
+	raw []byte,
+	isRaw bool,
+	response proto.Message,
+) ([]byte, error) {
 	options, _ := ctx.Value(optionsKey{}).(*CallOptions)
 	interceptors := p.client.cfg.Interceptors
 	if len(interceptors) == 0 {
@@ -177,7 +184,15 @@ func (p *Peer) do(ctx context.Context, method string, request proto.Message, raw
 }
 
 // send is one call without interceptors.
-func (p *Peer) send(ctx context.Context, method string, options *CallOptions, request proto.Message, raw []byte, isRaw bool, response proto.Message) ([]byte, error) {
+func (p *Peer) send(
+	ctx context.Context,
+	method string,
+	options *CallOptions,
+	request proto.Message,
+	raw []byte,
+	isRaw bool,
+	response proto.Message,
+) ([]byte, error) {
 	w := waiters.Get().(*waiter)
 	w.response, w.isRaw = response, isRaw
 	for {
@@ -212,7 +227,14 @@ func (p *Peer) send(ctx context.Context, method string, options *CallOptions, re
 	}
 }
 
-func (p *Peer) encode(id int32, method string, options *CallOptions, request proto.Message, raw []byte, isRaw bool) ([]byte, error) {
+func (p *Peer) encode(
+	id int32,
+	method string,
+	options *CallOptions,
+	request proto.Message,
+	raw []byte,
+	isRaw bool,
+) ([]byte, error) {
 	retry := int32(0)
 	if options != nil {
 		retry = options.RetryCount

@@ -132,7 +132,12 @@ func TestAServerRestartedInBetween(t *testing.T) {
 	}
 	s.stop()
 	eventually(t, "the client noticed", func() bool { return c.Connections() == 0 })
-	if _, err := try(p, "echo", ""); !errors.As(err, &e) || e.Sent || e.Op != "dial" || !errors.Is(err, syscall.ECONNREFUSED) {
+	if _, err := try(
+		p,
+		"echo",
+		"",
+	); !errors.As(err, &e) || e.Sent || e.Op != "dial" ||
+		!errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("while it is down: %v", err)
 	}
 	l, err := net.Listen("tcp", s.address)
@@ -161,7 +166,10 @@ func TestDeadlinesOfContexts(t *testing.T) {
 	defer l.Close()
 	ctx, cancel = context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	stuck := client(t, ClientConfig{}).Peer(Target{Address: l.Addr().String(), Protocol: echoProtocol, Login: Login{Credential: knownToken}})
+	stuck := client(
+		t,
+		ClientConfig{},
+	).Peer(Target{Address: l.Addr().String(), Protocol: echoProtocol, Login: Login{Credential: knownToken}})
 	if err := stuck.Call(ctx, "echo", text(""), text("")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a handshake that stalls: %v", err)
 	}
@@ -233,7 +241,11 @@ func TestServersThatTalkNonsense(t *testing.T) {
 	} {
 		c := client(t, ClientConfig{})
 		for _, login := range []Login{alice, {Credential: knownToken}} {
-			_, err := try(c.Peer(Target{Address: scripted(t, answer), Protocol: echoProtocol, Login: login}), "echo", "")
+			_, err := try(
+				c.Peer(Target{Address: scripted(t, answer), Protocol: echoProtocol, Login: login}),
+				"echo",
+				"",
+			)
 			if err == nil {
 				t.Errorf("%s: a call succeeded", what)
 			}

@@ -57,7 +57,10 @@ func (cc *clientConn) sasl(token *Credential) (byToken bool, err error) {
 	}
 	i := slices.IndexFunc(m.auths, func(a saslAuth) bool { return a.method == "TOKEN" && a.mechanism == "DIGEST-MD5" })
 	if i < 0 {
-		return false, fmt.Errorf("hrpc: the server offers [%s], none of which takes a token", strings.Join(offers, ", "))
+		return false, fmt.Errorf(
+			"hrpc: the server offers [%s], none of which takes a token",
+			strings.Join(offers, ", "),
+		)
 	}
 	offer := m.auths[i]
 	d := &digest{

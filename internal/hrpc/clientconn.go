@@ -72,8 +72,16 @@ func (cc *clientConn) register(id int32, w *waiter) (waiting int, err error) {
 		return 0, nil
 	}
 	if len(cc.calls) >= cc.client.cfg.MaxCallsPerConn {
-		return 0, fmt.Errorf("hrpc: %d calls wait for %s already: %w", len(cc.calls), cc.target.Address,
-			&RemoteError{Class: ClassRetriable, Message: "too many calls on one connection of this client", Kind: cc.client.kindOf(ClassRetriable)})
+		return 0, fmt.Errorf(
+			"hrpc: %d calls wait for %s already: %w",
+			len(cc.calls),
+			cc.target.Address,
+			&RemoteError{
+				Class:   ClassRetriable,
+				Message: "too many calls on one connection of this client",
+				Kind:    cc.client.kindOf(ClassRetriable),
+			},
+		)
 	}
 	cc.calls[id] = w
 	cc.sent++

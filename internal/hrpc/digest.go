@@ -64,8 +64,17 @@ func challengeText(nonce, qop string) string {
 
 // responseText is the client's answer, in the order a JDK writes it.
 func (d *digest) responseText() string {
-	return fmt.Sprintf(`charset=utf-8,username="%s",realm="%s",nonce="%s",nc=00000001,cnonce="%s",digest-uri="%s",maxbuf=%d,response=%s,qop=%s`,
-		d.user, digestRealm, d.nonce, d.cnonce, digestURI, digestMaxBuffer, d.response(), d.qop)
+	return fmt.Sprintf(
+		`charset=utf-8,username="%s",realm="%s",nonce="%s",nc=00000001,cnonce="%s",digest-uri="%s",maxbuf=%d,response=%s,qop=%s`,
+		d.user,
+		digestRealm,
+		d.nonce,
+		d.cnonce,
+		digestURI,
+		digestMaxBuffer,
+		d.response(),
+		d.qop,
+	)
 }
 
 var errDirectives = errors.New("malformed DIGEST-MD5 message")
@@ -201,7 +210,13 @@ func parseResponse(text, nonce, qop string) (a answer, err error) {
 	case nc != "00000001":
 		return a, errors.New("DIGEST-MD5: the nonce count is not 1")
 	case realm != digestRealm || uri != digestURI:
-		return a, fmt.Errorf("DIGEST-MD5: realm %q and digest-uri %q are not ours (%q, %q)", realm, uri, digestRealm, digestURI)
+		return a, fmt.Errorf(
+			"DIGEST-MD5: realm %q and digest-uri %q are not ours (%q, %q)",
+			realm,
+			uri,
+			digestRealm,
+			digestURI,
+		)
 	case a.qop != qop:
 		return a, fmt.Errorf("DIGEST-MD5: protection %q was not offered, %q was", a.qop, qop)
 	}

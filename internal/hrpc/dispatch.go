@@ -159,7 +159,13 @@ func (c *conn) find(h *callHeader) (*service, *method, *Error) {
 		c.allowed = svc
 	}
 	if h.version != svc.version {
-		e := Errorf(ClassVersionMismatch, "%s has version %d here, the client asks for %d", svc.protocol, svc.version, h.version)
+		e := Errorf(
+			ClassVersionMismatch,
+			"%s has version %d here, the client asks for %d",
+			svc.protocol,
+			svc.version,
+			h.version,
+		)
 		e.Detail = DetailVersionMismatch
 		return nil, nil, e
 	}
@@ -294,7 +300,17 @@ func (c *Call) decode(body []byte) (proto.Message, error) {
 func (c *Call) run(request proto.Message, body []byte) (out outcome) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.conn.s.cfg.Logger.Error("handler panicked", "protocol", c.Protocol, "method", c.Method, "panic", p, "stack", string(debug.Stack()))
+			c.conn.s.cfg.Logger.Error(
+				"handler panicked",
+				"protocol",
+				c.Protocol,
+				"method",
+				c.Method,
+				"panic",
+				p,
+				"stack",
+				string(debug.Stack()),
+			)
 			out = outcome{err: Errorf(ClassRuntimeException, "%s failed inside the server", c.Method)}
 			if c.taken {
 				c.finish(out)
@@ -377,7 +393,11 @@ func (c *Call) encode(b []byte, out outcome) []byte {
 			b, out.err = appendMessage(b, out.response)
 		}
 		if out.err != nil {
-			out.err = &Error{Class: ClassRPCServer, Message: "the answer cannot be encoded: " + out.err.Error(), Detail: DetailSerializingResponse}
+			out.err = &Error{
+				Class:   ClassRPCServer,
+				Message: "the answer cannot be encoded: " + out.err.Error(),
+				Detail:  DetailSerializingResponse,
+			}
 			b = b[:start]
 		} else {
 			binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-4))

@@ -70,7 +70,9 @@ func compareEcho(b *testing.B, conns, deep int, method string) {
 	putLength(request)
 	plain := make([]byte, 4+200)
 	putLength(plain)
-	preamble := append(hello(authNone), appendContextFrame(nil, rawID, connectionContext{effectiveUser: "bench", protocol: protocol})...)
+	preamble := append(
+		hello(authNone),
+		appendContextFrame(nil, rawID, connectionContext{effectiveUser: "bench", protocol: protocol})...)
 
 	one := func(p *process, preamble, request []byte) turn { return runTurn(b, p, conns, deep, preamble, request) }
 	one(bare, nil, plain) // warm both
@@ -415,17 +417,31 @@ type owed struct {
 
 func benchConfig(owner chan<- owed) Config {
 	echo := func(_ context.Context, m proto.Message) (proto.Message, error) { return m, nil }
-	return Config{Simple: true, Tokens: knowsToken, IdleThreshold: 1 << 30, HandshakeTime: time.Hour, Services: []Service{{Protocol: echoProtocol, Version: 1, Methods: map[string]Method{
-		"vt": {NewRequest: func() proto.Message { return vtPool.Get().(*vtBytes) }, Serve: echo, Inline: true,
-			FreeRequest: func(m proto.Message) { vtPool.Put(m) }},
-		"raw":   {Raw: func(_ context.Context, b []byte) ([]byte, error) { return b, nil }, Inline: true},
-		"stock": {NewRequest: func() proto.Message { return new(wrapperspb.BytesValue) }, Serve: echo, Inline: true},
-		"later": {NewRequest: func() proto.Message { return new(vtBytes) }, Inline: true, Serve: func(ctx context.Context, m proto.Message) (proto.Message, error) {
-			owner <- owed{Later(ctx), m}
-			return nil, ErrLater
-		}},
-		"apart": {NewRequest: func() proto.Message { return new(vtBytes) }, Serve: echo},
-	}}}}
+	return Config{
+		Simple:        true,
+		Tokens:        knowsToken,
+		IdleThreshold: 1 << 30,
+		HandshakeTime: time.Hour,
+		Services: []Service{{Protocol: echoProtocol, Version: 1, Methods: map[string]Method{
+			"vt": {NewRequest: func() proto.Message { return vtPool.Get().(*vtBytes) }, Serve: echo, Inline: true,
+				FreeRequest: func(m proto.Message) { vtPool.Put(m) }},
+			"raw": {Raw: func(_ context.Context, b []byte) ([]byte, error) { return b, nil }, Inline: true},
+			"stock": {
+				NewRequest: func() proto.Message { return new(wrapperspb.BytesValue) },
+				Serve:      echo,
+				Inline:     true,
+			},
+			"later": {
+				NewRequest: func() proto.Message { return new(vtBytes) },
+				Inline:     true,
+				Serve: func(ctx context.Context, m proto.Message) (proto.Message, error) {
+					owner <- owed{Later(ctx), m}
+					return nil, ErrLater
+				},
+			},
+			"apart": {NewRequest: func() proto.Message { return new(vtBytes) }, Serve: echo},
+		}}},
+	}
 }
 
 var vtPool = sync.Pool{New: func() any { return new(vtBytes) }}

@@ -26,7 +26,11 @@ func Example() {
 	server, err := hrpc.NewServer(hrpc.Config{
 		Simple: true,
 		Services: []hrpc.Service{{Protocol: "org.example.Greeter", Version: 1, Methods: map[string]hrpc.Method{
-			"greet": {NewRequest: func() proto.Message { return new(wrapperspb.StringValue) }, Serve: greet, Inline: true},
+			"greet": {
+				NewRequest: func() proto.Message { return new(wrapperspb.StringValue) },
+				Serve:      greet,
+				Inline:     true,
+			},
 		}}},
 	})
 	if err != nil {

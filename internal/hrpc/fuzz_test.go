@@ -27,7 +27,18 @@ func addRecordedFrames(f *testing.F) {
 func FuzzHeaders(f *testing.F) {
 	addRecordedFrames(f)
 	f.Add(appendErrorFrame(nil, 7, 1, rawID, Busy("no"))[4:])
-	f.Add(appendRequestHeader(nil, 5, 1, rawID, &CallOptions{Trace: TraceInfo{TraceID: 1, SpanContext: []byte("s")}, CallerContext: CallerContext{Context: "c", Signature: []byte("g")}}))
+	f.Add(
+		appendRequestHeader(
+			nil,
+			5,
+			1,
+			rawID,
+			&CallOptions{
+				Trace:         TraceInfo{TraceID: 1, SpanContext: []byte("s")},
+				CallerContext: CallerContext{Context: "c", Signature: []byte("g")},
+			},
+		),
+	)
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		header, rest, err := delimited(frame)
 		if err != nil {
@@ -39,13 +50,17 @@ func FuzzHeaders(f *testing.F) {
 			if o.Trace.decode(h.trace) == nil && o.CallerContext.decode(h.caller) == nil {
 				again, _, err := delimited(appendRequestHeader(nil, h.callID, h.retryCount, string(h.clientID), o))
 				var b requestHeader
-				if err != nil || b.decode(again) != nil || b.callID != h.callID || b.retryCount != h.retryCount || !bytes.Equal(b.clientID, h.clientID) {
+				if err != nil || b.decode(again) != nil || b.callID != h.callID || b.retryCount != h.retryCount ||
+					!bytes.Equal(b.clientID, h.clientID) {
 					t.Errorf("%+v became %+v", h, b)
 				}
 			}
 			var general requestHeader
-			if err := general.decode(append(bytes.Clone(header), 0x78, 0)); err == nil && (general.callID != h.callID || general.retryCount != h.retryCount ||
-				general.kind != h.kind || general.op != h.op || !bytes.Equal(general.clientID, h.clientID)) {
+			if err := general.decode(
+				append(bytes.Clone(header), 0x78, 0),
+			); err == nil &&
+				(general.callID != h.callID || general.retryCount != h.retryCount ||
+					general.kind != h.kind || general.op != h.op || !bytes.Equal(general.clientID, h.clientID)) {
 				t.Errorf("the short cut decodes %+v, the general way %+v", h, general)
 			}
 		}
@@ -53,7 +68,8 @@ func FuzzHeaders(f *testing.F) {
 		if r.decode(header) == nil {
 			again, _, err := delimited(appendSuccessHeader(nil, r.callID, r.retryCount, string(r.clientID)))
 			var b responseHeader
-			if err != nil || b.decode(again) != nil || b.callID != r.callID || b.retryCount != r.retryCount || !bytes.Equal(b.clientID, r.clientID) {
+			if err != nil || b.decode(again) != nil || b.callID != r.callID || b.retryCount != r.retryCount ||
+				!bytes.Equal(b.clientID, r.clientID) {
 				t.Errorf("%+v became %+v", r, b)
 			}
 		}
@@ -65,7 +81,9 @@ func FuzzHeaders(f *testing.F) {
 		if ch.decode(message) == nil {
 			again, _, err := delimited(appendCallHeader(nil, string(ch.method), string(ch.protocol), ch.version))
 			var b callHeader
-			if err != nil || b.decode(again) != nil || string(b.method) != string(ch.method) || string(b.protocol) != string(ch.protocol) || b.version != ch.version {
+			if err != nil || b.decode(again) != nil || string(b.method) != string(ch.method) ||
+				string(b.protocol) != string(ch.protocol) ||
+				b.version != ch.version {
 				t.Errorf("%+v became %+v", ch, b)
 			}
 		}
@@ -111,7 +129,12 @@ func FuzzSasl(f *testing.F) {
 			}
 		}
 		parseChallenge(string(b))
-		if a, err := parseResponse(string(b), "n", qopAuth); err == nil && (a.user == "" || a.nonce != "n" || a.verify(nil) && a.response != a.digest.response()) {
+		if a, err := parseResponse(
+			string(b),
+			"n",
+			qopAuth,
+		); err == nil &&
+			(a.user == "" || a.nonce != "n" || a.verify(nil) && a.response != a.digest.response()) {
 			t.Errorf("%q was taken as %+v", b, a)
 		}
 		i := &integrity{}

@@ -32,7 +32,13 @@ func (c *conn) handshake() error {
 		}
 		return c.readContext(nil)
 	}
-	return fatalf(idUnauthorized, DetailFatalUnauthorized, ClassIPC, "unknown auth protocol %d: 0 is none, -33 is SASL", int8(auth))
+	return fatalf(
+		idUnauthorized,
+		DetailFatalUnauthorized,
+		ClassIPC,
+		"unknown auth protocol %d: 0 is none, -33 is SASL",
+		int8(auth),
+	)
 }
 
 // readHeader reads the seven bytes: "hrpc", version, service class, auth.
@@ -84,7 +90,12 @@ func (h *requestHeader) open(frame []byte) (rest []byte, err error) {
 	case h.op != opFinalPacket:
 		return nil, h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "RPC operation %d is not supported", h.op)
 	case h.kind != kindProtobuf:
-		return nil, h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "RPC kind %d is not supported, protobuf (2) is", h.kind)
+		return nil, h.fatalf(
+			DetailFatalInvalidHeader,
+			ClassRPCServer,
+			"RPC kind %d is not supported, protobuf (2) is",
+			h.kind,
+		)
 	}
 	return rest, nil
 }
@@ -119,7 +130,12 @@ func (c *conn) acceptContext(frame []byte, proven *Identity) error {
 		return err
 	}
 	if h.callID != idContext {
-		return h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "call id %d came before the connection context (-3)", h.callID)
+		return h.fatalf(
+			DetailFatalInvalidHeader,
+			ClassRPCServer,
+			"call id %d came before the connection context (-3)",
+			h.callID,
+		)
 	}
 	var cc connectionContext
 	body, _, err := delimited(rest)
@@ -144,8 +160,13 @@ func (c *conn) acceptContext(frame []byte, proven *Identity) error {
 			}
 		}
 	} else if cc.effectiveUser != "" && cc.effectiveUser != who.User {
-		return h.fatalf(DetailFatalUnauthorized, ClassAccessControl,
-			"the token is of %q and the connection context says %q: a token cannot act for another user", who.User, cc.effectiveUser)
+		return h.fatalf(
+			DetailFatalUnauthorized,
+			ClassAccessControl,
+			"the token is of %q and the connection context says %q: a token cannot act for another user",
+			who.User,
+			cc.effectiveUser,
+		)
 	}
 	if a := c.s.cfg.Authorize; a != nil {
 		if err := a(who, cc.protocol, c.remote.Addr()); err != nil {
@@ -278,10 +299,16 @@ func (c *conn) finishToken(h *requestHeader, text, nonce, qop string) error {
 		return h.fatalf(DetailFatalUnauthorized, class, "%v", err)
 	}
 	if !a.verify(password) {
-		return h.fatalf(DetailFatalUnauthorized, ClassSasl, "DIGEST-MD5: the response does not match the token's password")
+		return h.fatalf(
+			DetailFatalUnauthorized,
+			ClassSasl,
+			"DIGEST-MD5: the response does not match the token's password",
+		)
 	}
 	who.Method, who.TokenIdentifier = Token, a.identifier
-	if err := c.sayOf(&saslMessage{state: saslSuccess, token: []byte("rspauth=" + a.rspauth()), hasToken: true}); err != nil {
+	if err := c.sayOf(
+		&saslMessage{state: saslSuccess, token: []byte("rspauth=" + a.rspauth()), hasToken: true},
+	); err != nil {
 		return err
 	}
 	if qop == qopInt {

@@ -103,7 +103,13 @@ func (h *requestHeader) decodeUsual(b []byte) bool {
 	if b = b[end:]; b[0] != 5<<3 || b[1] >= 0x80 || len(b) != 2 {
 		return false
 	}
-	*h = requestHeader{kind: kindProtobuf, op: opFinalPacket, callID: unzigzag(id), retryCount: unzigzag(uint64(b[1])), clientID: client}
+	*h = requestHeader{
+		kind:       kindProtobuf,
+		op:         opFinalPacket,
+		callID:     unzigzag(id),
+		retryCount: unzigzag(uint64(b[1])),
+		clientID:   client,
+	}
 	return true
 }
 

@@ -117,7 +117,12 @@ func TestAHandlerThatForgetsToTakeLater(t *testing.T) {
 		Serve: func(context.Context, proto.Message) (proto.Message, error) { return nil, ErrLater }}
 	s := start(t, cfg)
 	var e *RemoteError
-	if _, err := try(s.peer(client(t, ClientConfig{}), alice), "forgets", ""); !errors.As(err, &e) || e.Class != ClassRuntimeException {
+	if _, err := try(
+		s.peer(client(t, ClientConfig{}), alice),
+		"forgets",
+		"",
+	); !errors.As(err, &e) ||
+		e.Class != ClassRuntimeException {
 		t.Error(err)
 	}
 }
@@ -127,54 +132,93 @@ func TestACallTellsWhoWhatAndWhy(t *testing.T) {
 	var seen Call
 	var log []string
 	cfg := echoConfig()
-	cfg.Services[0].Methods["look"] = Method{NewRequest: newText, Inline: true, Serve: func(ctx context.Context, m proto.Message) (proto.Message, error) {
-		c := CallFrom(ctx)
-		seen.Identity, seen.Remote, seen.Protocol, seen.Method, seen.ClientID = c.Identity, c.Remote, c.Protocol, c.Method, c.ClientID
-		seen.RetryCount, seen.CallerContext, seen.Trace, seen.CallID = c.RetryCount, c.CallerContext, c.Trace, c.CallID
-		log = append(log, "served "+ctx.Value(markKey{}).(string))
-		OnEncoded(ctx, func() { log = append(log, "released") })
-		return m, nil
-	}}
+	cfg.Services[0].Methods["look"] = Method{
+		NewRequest: newText,
+		Inline:     true,
+		Serve: func(ctx context.Context, m proto.Message) (proto.Message, error) {
+			c := CallFrom(ctx)
+			seen.Identity, seen.Remote, seen.Protocol, seen.Method, seen.ClientID = c.Identity, c.Remote, c.Protocol, c.Method, c.ClientID
+			seen.RetryCount, seen.CallerContext, seen.Trace, seen.CallID = c.RetryCount, c.CallerContext, c.Trace, c.CallID
+			log = append(log, "served "+ctx.Value(markKey{}).(string))
+			OnEncoded(ctx, func() { log = append(log, "released") })
+			return m, nil
+		},
+	}
 	note := func(name string) Interceptor {
 		return func(ctx context.Context, c *Call, request proto.Message) (context.Context, func(proto.Message, error), error) {
 			if c.Method == "echo" {
 				return nil, nil, Errorf(ClassAuthorization, "no echo today")
 			}
 			log = append(log, name+" sees "+c.Method+" "+request.(*wrapperspb.StringValue).Value)
-			return context.WithValue(ctx, markKey{}, name), func(_ proto.Message, err error) { log = append(log, name+" done") }, nil
+			return context.WithValue(
+				ctx,
+				markKey{},
+				name,
+			), func(_ proto.Message, err error) { log = append(log, name+" done") }, nil
 		}
 	}
 	cfg.Interceptors = []Interceptor{note("first"), note("second")}
 	s := start(t, cfg)
-	c := client(t, ClientConfig{Interceptors: []ClientInterceptor{func(_ context.Context, target *Target, method string, o *CallOptions) func(error) {
-		o.Trace.SpanContext = []byte("span of " + method)
-		return func(err error) {
-			if err != nil {
-				log = append(log, "client saw "+err.Error())
-			}
-		}
-	}}})
+	c := client(
+		t,
+		ClientConfig{
+			Interceptors: []ClientInterceptor{
+				func(_ context.Context, target *Target, method string, o *CallOptions) func(error) {
+					o.Trace.SpanContext = []byte("span of " + method)
+					return func(err error) {
+						if err != nil {
+							log = append(log, "client saw "+err.Error())
+						}
+					}
+				},
+			},
+		},
+	)
 	p := s.peer(c, alice)
-	ctx := WithOptions(context.Background(), CallOptions{RetryCount: 2, Trace: TraceInfo{TraceID: 1 << 40, ParentID: -5},
-		CallerContext: CallerContext{Context: strings.Repeat("job_1 ", 40), Signature: []byte{9}}})
+	ctx := WithOptions(
+		context.Background(),
+		CallOptions{RetryCount: 2, Trace: TraceInfo{TraceID: 1 << 40, ParentID: -5},
+			CallerContext: CallerContext{Context: strings.Repeat("job_1 ", 40), Signature: []byte{9}}},
+	)
 	if err := p.Call(ctx, "look", text("hi"), text("")); err != nil {
 		t.Fatal(err)
 	}
 	if seen.Identity.User != "alice" || !seen.Remote.Addr().IsLoopback() || seen.Protocol != echoProtocol || seen.Method != "look" ||
 		len(seen.ClientID) != 16 || seen.RetryCount != 2 || seen.CallerContext.Context != strings.Repeat("job_1 ", 40) ||
-		string(seen.CallerContext.Signature) != "\x09" || seen.Trace.TraceID != 1<<40 || seen.Trace.ParentID != -5 ||
-		string(seen.Trace.SpanContext) != "span of look" || seen.CallID == 0 {
+		string(seen.CallerContext.Signature) != "\x09" ||
+		seen.Trace.TraceID != 1<<40 ||
+		seen.Trace.ParentID != -5 ||
+		string(seen.Trace.SpanContext) != "span of look" ||
+		seen.CallID == 0 {
 		t.Errorf("the handler saw %+v of %+v", &seen, seen.Identity)
 	}
-	if err := p.Call(context.Background(), "look", text("again"), text("")); err != nil || seen.CallerContext.Context != "" || seen.RetryCount != 0 || seen.Trace.TraceID != 0 {
+	if err := p.Call(
+		context.Background(),
+		"look",
+		text("again"),
+		text(""),
+	); err != nil || seen.CallerContext.Context != "" || seen.RetryCount != 0 ||
+		seen.Trace.TraceID != 0 {
 		t.Errorf("the next call has something of the one before: %+v, %v", &seen, err)
 	}
 	if _, err := try(p, "echo", ""); err == nil {
 		t.Error("a refused call was served")
 	}
-	want := []string{"first sees look hi", "second sees look hi", "served second", "second done", "first done", "released",
-		"first sees look again", "second sees look again", "served second", "second done", "first done", "released",
-		"client saw " + ClassAuthorization + ": no echo today"}
+	want := []string{
+		"first sees look hi",
+		"second sees look hi",
+		"served second",
+		"second done",
+		"first done",
+		"released",
+		"first sees look again",
+		"second sees look again",
+		"served second",
+		"second done",
+		"first done",
+		"released",
+		"client saw " + ClassAuthorization + ": no echo today",
+	}
 	if !slices.Equal(log, want) {
 		t.Errorf("it went\n%s", strings.Join(log, "\n"))
 	}

@@ -98,7 +98,11 @@ func TestPipesThatEnd(t *testing.T) {
 	if _, _, _, err := p.Take(); !errors.As(err, &broken) {
 		t.Errorf("the server stopped: %v", err)
 	}
-	if _, err := client(t, ClientConfig{}).Pipe(t.Context(), Target{Address: s.address, Protocol: echoProtocol, Login: alice}); !errors.As(err, &broken) || broken.Op != "dial" {
+	if _, err := client(
+		t,
+		ClientConfig{},
+	).Pipe(t.Context(), Target{Address: s.address, Protocol: echoProtocol, Login: alice}); !errors.As(err, &broken) ||
+		broken.Op != "dial" {
 		t.Errorf("nobody listens: %v", err)
 	}
 }
@@ -107,7 +111,10 @@ func TestAPipeHasNoIntegrity(t *testing.T) {
 	cfg := echoConfig()
 	cfg.Simple, cfg.Tokens, cfg.Integrity = false, knowsToken, true
 	s := start(t, cfg)
-	_, err := client(t, ClientConfig{}).Pipe(t.Context(), Target{Address: s.address, Protocol: echoProtocol, Login: Login{Credential: knownToken}})
+	_, err := client(
+		t,
+		ClientConfig{},
+	).Pipe(t.Context(), Target{Address: s.address, Protocol: echoProtocol, Login: Login{Credential: knownToken}})
 	if err == nil || !strings.Contains(err.Error(), "integrity") {
 		t.Errorf("%v; want that a pipe has none", err)
 	}

@@ -16,7 +16,18 @@ import (
 func tellingConfig() Config {
 	tell := func(ctx context.Context, request []byte) ([]byte, error) {
 		c := CallFrom(ctx)
-		return fmt.Appendf(nil, "%s %s %d %q %d %v %v %q", c.Protocol, c.Method, c.CallID, c.ClientID, c.RetryCount, c.CallerContext, c.Trace, request), nil
+		return fmt.Appendf(
+			nil,
+			"%s %s %d %q %d %v %v %q",
+			c.Protocol,
+			c.Method,
+			c.CallID,
+			c.ClientID,
+			c.RetryCount,
+			c.CallerContext,
+			c.Trace,
+			request,
+		), nil
 	}
 	methods := map[string]Method{"tell": {Raw: tell, Inline: true}, "say": {Raw: tell, Inline: true}}
 	return Config{Simple: true, Services: []Service{
@@ -64,7 +75,8 @@ func drawCall(t *rapid.T) []byte {
 	}
 	id := rapid.OneOf(rapid.Int32Range(-5, 200), rapid.Int32()).Draw(t, "id")
 	retry := rapid.SampledFrom([]int32{0, 0, 0, -1, 3, 1 << 20}).Draw(t, "retry")
-	client := rapid.SampledFrom([]string{rawID, rawID, "another client !", "", string(make([]byte, 130))}).Draw(t, "client")
+	client := rapid.SampledFrom([]string{rawID, rawID, "another client !", "", string(make([]byte, 130))}).
+		Draw(t, "client")
 	frame := appendRequestHeader(nil, id, retry, client, &o)
 	frame = appendCallHeader(frame, rapid.SampledFrom([]string{"tell", "tell", "say", "none"}).Draw(t, "method"),
 		rapid.SampledFrom([]string{echoProtocol, echoProtocol, echoProtocol + "2"}).Draw(t, "protocol"),

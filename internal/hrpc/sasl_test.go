@@ -14,7 +14,11 @@ import (
 )
 
 // knownToken is the one token the servers of these tests know.
-var knownToken = &Credential{Identifier: []byte("\x0a\x03attempt"), Password: []byte("twenty bytes of hmac"), Kind: "TEST"}
+var knownToken = &Credential{
+	Identifier: []byte("\x0a\x03attempt"),
+	Password:   []byte("twenty bytes of hmac"),
+	Kind:       "TEST",
+}
 
 func knowsToken(identifier []byte) ([]byte, Identity, error) {
 	switch string(identifier) {
@@ -118,7 +122,13 @@ func TestATokenClientWithoutAnEarlyChallenge(t *testing.T) {
 		return answer
 	}
 	nc.Write(hello(authSasl))
-	token := saslAuth{method: "TOKEN", mechanism: "DIGEST-MD5", hasProtocol: true, serverID: "default", hasServerID: true}
+	token := saslAuth{
+		method:      "TOKEN",
+		mechanism:   "DIGEST-MD5",
+		hasProtocol: true,
+		serverID:    "default",
+		hasServerID: true,
+	}
 	offers := say(&saslMessage{state: saslInitiate, auths: []saslAuth{token}})
 	if offers.state != saslNegotiate || len(offers.auths) != 2 || offers.auths[1].method != "SIMPLE" {
 		t.Fatalf("INITIATE before NEGOTIATE is answered by %+v", offers)
@@ -131,7 +141,13 @@ func TestATokenClientWithoutAnEarlyChallenge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &digest{user: b64(knownToken.Identifier), password: b64(knownToken.Password), nonce: ch.nonce, cnonce: "c", qop: qopAuth}
+	d := &digest{
+		user:     b64(knownToken.Identifier),
+		password: b64(knownToken.Password),
+		nonce:    ch.nonce,
+		cnonce:   "c",
+		qop:      qopAuth,
+	}
 	done := say(&saslMessage{state: saslResponse, hasToken: true, token: []byte(d.responseText())})
 	if done.state != saslSuccess || string(done.token) != "rspauth="+d.rspauth() {
 		t.Fatalf("RESPONSE is answered by %+v", done)
@@ -182,7 +198,12 @@ func TestWhoMayActForWhom(t *testing.T) {
 	}
 	for _, login := range []Login{{User: "root", RealUser: "oozie"}, {User: "mallory"}} {
 		var e *RemoteError
-		if _, err := try(s.peer(c, login), "whoami", ""); !errors.As(err, &e) || e.Class != ClassAuthorization || !e.Fatal {
+		if _, err := try(
+			s.peer(c, login),
+			"whoami",
+			"",
+		); !errors.As(err, &e) || e.Class != ClassAuthorization ||
+			!e.Fatal {
 			t.Errorf("%+v: %v", login, err)
 		}
 	}
@@ -248,7 +269,13 @@ func TestATokenCannotActForAnotherUser(t *testing.T) {
 		}
 		ch, _ := parseChallenge(m.auths[0].challenge)
 		d := &digest{nonce: ch.nonce, cnonce: "c", qop: qopAuth, user: b64([]byte("t"))}
-		nc.Write(appendSaslFrame(nil, &saslMessage{state: saslInitiate, hasToken: true, token: []byte(d.responseText()), auths: m.auths[:1]}, true))
+		nc.Write(
+			appendSaslFrame(
+				nil,
+				&saslMessage{state: saslInitiate, hasToken: true, token: []byte(d.responseText()), auths: m.auths[:1]},
+				true,
+			),
+		)
 		readFrame(t, nc)
 		nc.Write(appendContextFrame(nil, rawID, connectionContext{effectiveUser: user, protocol: echoProtocol}))
 		nc.Write(callFrame(t, 9, "echo", ""))
@@ -278,15 +305,33 @@ func TestATamperedPacketEndsTheConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 		ch, _ := parseChallenge(m.auths[0].challenge)
-		d := &digest{user: b64(knownToken.Identifier), password: b64(knownToken.Password), nonce: ch.nonce, cnonce: "c", qop: qopInt}
-		nc.Write(appendSaslFrame(nil, &saslMessage{state: saslInitiate, hasToken: true, token: []byte(d.responseText()), auths: m.auths}, true))
+		d := &digest{
+			user:     b64(knownToken.Identifier),
+			password: b64(knownToken.Password),
+			nonce:    ch.nonce,
+			cnonce:   "c",
+			qop:      qopInt,
+		}
+		nc.Write(
+			appendSaslFrame(
+				nil,
+				&saslMessage{state: saslInitiate, hasToken: true, token: []byte(d.responseText()), auths: m.auths},
+				true,
+			),
+		)
 		readFrame(t, nc)
 		seal := newIntegrity(d, true)
-		nc.Write(appendWrapped(nil, appendContextFrame(nil, rawID, connectionContext{protocol: echoProtocol}), seal, true))
+		nc.Write(
+			appendWrapped(nil, appendContextFrame(nil, rawID, connectionContext{protocol: echoProtocol}), seal, true),
+		)
 		for i := range int32(2) {
 			frame := callFrame(t, i, "echo", "x")
 			if spoil != nil {
-				frame = appendSaslFrame(nil, &saslMessage{state: saslWrap, hasToken: true, token: spoil(seal, frame)}, true)
+				frame = appendSaslFrame(
+					nil,
+					&saslMessage{state: saslWrap, hasToken: true, token: spoil(seal, frame)},
+					true,
+				)
 			}
 			nc.Write(frame)
 		}
@@ -318,7 +363,8 @@ func TestATamperedPacketEndsTheConnection(t *testing.T) {
 		}
 		good := map[string]int{"nothing": 2, "a replay": 1}[what]
 		for i, h := range answers {
-			if want := i >= good; want != (h.status == statusFatal) || want && (h.detail != DetailFatalUnauthorized && what != "a plain one") {
+			if want := i >= good; want != (h.status == statusFatal) ||
+				want && (h.detail != DetailFatalUnauthorized && what != "a plain one") {
 				t.Errorf("%s: answer %d is %+v", what, i, h)
 			}
 		}

@@ -77,7 +77,12 @@ func (c *conn) serveInner() error {
 // openSealed appends the contents of a WRAP packet to c.inner.
 func (c *conn) openSealed(h *requestHeader, rest []byte) error {
 	if h.callID != idSasl {
-		return h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "call id %d came outside of a SASL WRAP packet", h.callID)
+		return h.fatalf(
+			DetailFatalInvalidHeader,
+			ClassRPCServer,
+			"call id %d came outside of a SASL WRAP packet",
+			h.callID,
+		)
 	}
 	plain, err := openWrapped(rest, c.seal)
 	if err != nil {

@@ -187,7 +187,11 @@ func (s *Server) admit(nc net.Conn) {
 	case len(s.conns) >= s.cfg.MaxConnections:
 		busy = Busy("the server has %d connections, its limit: try again later", len(s.conns))
 	case s.cfg.MaxPerAddress > 0 && s.perAddress[address] >= s.cfg.MaxPerAddress:
-		busy = Busy("%s has %d connections here, the limit of an address: close some or try again later", address, s.perAddress[address])
+		busy = Busy(
+			"%s has %d connections here, the limit of an address: close some or try again later",
+			address,
+			s.perAddress[address],
+		)
 	default:
 		s.conns[c] = struct{}{}
 		s.perAddress[address]++

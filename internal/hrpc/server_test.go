@@ -54,11 +54,21 @@ func TestErrorsKeepTheirClassAndTheConnection(t *testing.T) {
 	}
 	other := c.Peer(Target{Address: s.address, Protocol: "creel.test.Nothing", Login: alice})
 	var e *RemoteError
-	if _, err := try(other, "echo", ""); !errors.As(err, &e) || e.Class != ClassNoSuchProtocol || e.Detail != DetailNoSuchProtocol {
+	if _, err := try(
+		other,
+		"echo",
+		"",
+	); !errors.As(err, &e) || e.Class != ClassNoSuchProtocol ||
+		e.Detail != DetailNoSuchProtocol {
 		t.Errorf("unknown protocol: %v", err)
 	}
 	newer := c.Peer(Target{Address: s.address, Protocol: echoProtocol, Version: 2, Login: alice})
-	if _, err := try(newer, "echo", ""); !errors.As(err, &e) || e.Class != ClassVersionMismatch || e.Detail != DetailVersionMismatch {
+	if _, err := try(
+		newer,
+		"echo",
+		"",
+	); !errors.As(err, &e) || e.Class != ClassVersionMismatch ||
+		e.Detail != DetailVersionMismatch {
 		t.Errorf("other version: %v", err)
 	}
 	if got := call(t, p, "echo", "still here"); got != "still here" {

@@ -36,20 +36,37 @@ func echoService() Service {
 		"apart":    {NewRequest: newText, Serve: echo},
 		"raw":      {Raw: raw, Inline: true},
 		"rawApart": {Raw: raw},
-		"empty": {NewRequest: newText, Inline: true, Serve: func(context.Context, proto.Message) (proto.Message, error) {
-			return nil, nil
-		}},
+		"empty": {
+			NewRequest: newText,
+			Inline:     true,
+			Serve: func(context.Context, proto.Message) (proto.Message, error) {
+				return nil, nil
+			},
+		},
 		"whoami": {NewRequest: newText, Serve: func(ctx context.Context, _ proto.Message) (proto.Message, error) {
 			c := CallFrom(ctx)
 			who := c.Identity
-			return text(strings.Join([]string{who.User, who.RealUser, who.Method.String(), who.TokenKind, string(who.TokenIdentifier)}, "|")), nil
+			return text(
+				strings.Join(
+					[]string{who.User, who.RealUser, who.Method.String(), who.TokenKind, string(who.TokenIdentifier)},
+					"|",
+				),
+			), nil
 		}},
-		"missing": {NewRequest: newText, Inline: true, Serve: func(context.Context, proto.Message) (proto.Message, error) {
-			return nil, errMissing
-		}},
-		"panics": {NewRequest: newText, Inline: true, Serve: func(context.Context, proto.Message) (proto.Message, error) {
-			panic("on purpose")
-		}},
+		"missing": {
+			NewRequest: newText,
+			Inline:     true,
+			Serve: func(context.Context, proto.Message) (proto.Message, error) {
+				return nil, errMissing
+			},
+		},
+		"panics": {
+			NewRequest: newText,
+			Inline:     true,
+			Serve: func(context.Context, proto.Message) (proto.Message, error) {
+				panic("on purpose")
+			},
+		},
 		"never": {NewRequest: newText, Serve: func(ctx context.Context, _ proto.Message) (proto.Message, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -207,7 +224,9 @@ const rawID = "0123456789abcdef"
 func hello(auth byte) []byte { return []byte{'h', 'r', 'p', 'c', 9, 0, auth} }
 
 func helloAlice() []byte {
-	return append(hello(authNone), appendContextFrame(nil, rawID, connectionContext{effectiveUser: "alice", protocol: echoProtocol})...)
+	return append(
+		hello(authNone),
+		appendContextFrame(nil, rawID, connectionContext{effectiveUser: "alice", protocol: echoProtocol})...)
 }
 
 func callFrame(t testing.TB, id int32, method, request string) []byte {

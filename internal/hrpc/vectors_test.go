@@ -55,7 +55,9 @@ func hear(t *testing.T, name string) conversation {
 			t.Fatal(err)
 		}
 		var usual, general requestHeader
-		if err := general.decode(append(bytes.Clone(header), 0x78, 0)); err != nil { // an unknown field leads past the short cut
+		if err := general.decode(
+			append(bytes.Clone(header), 0x78, 0),
+		); err != nil { // an unknown field leads past the short cut
 			t.Fatal(err)
 		}
 		if err := usual.decode(header); err != nil {
@@ -104,7 +106,10 @@ func hear(t *testing.T, name string) conversation {
 				t.Fatal(err)
 			}
 			c.requests[id] = string(h.method)
-			if again := appendCallHeader(nil, string(h.method), string(h.protocol), h.version)[1:]; !bytes.Equal(again, message) {
+			if again := appendCallHeader(nil, string(h.method), string(h.protocol), h.version)[1:]; !bytes.Equal(
+				again,
+				message,
+			) {
 				t.Errorf("call header\n%x, encoded again\n%x", message, again)
 			}
 			if _, rest, err := delimited(rest); err != nil || len(rest) > 0 {
@@ -121,7 +126,10 @@ func hear(t *testing.T, name string) conversation {
 		if err := h.decode(header); err != nil {
 			t.Fatal(err)
 		}
-		if again := appendSuccessHeader(nil, h.callID, h.retryCount, string(h.clientID))[1:]; !bytes.Equal(again, header) {
+		if again := appendSuccessHeader(nil, h.callID, h.retryCount, string(h.clientID))[1:]; !bytes.Equal(
+			again,
+			header,
+		) {
 			t.Errorf("response header\n%x, encoded again\n%x", header, again)
 		}
 		message, _, err := delimited(rest)
@@ -209,7 +217,8 @@ func TestARecordedClientInSingleBytes(t *testing.T) {
 	heard := hear(t, "client")
 	s := start(t, Config{Simple: true, Services: []Service{{Protocol: heard.protocol, Version: 1, Other: &Method{
 		Inline: true,
-		Raw:    func(ctx context.Context, _ []byte) ([]byte, error) { return heard.responses[CallFrom(ctx).CallID], nil }}}}})
+		Raw:    func(ctx context.Context, _ []byte) ([]byte, error) { return heard.responses[CallFrom(ctx).CallID], nil },
+	}}}})
 	nc := dialRaw(t, s.address)
 	go func() {
 		for _, b := range recorded(t, "client.c2s") {
@@ -252,8 +261,13 @@ func TestKnownPacketsToTheByte(t *testing.T) {
 }
 
 func TestDigestAgreesWithTheJDK(t *testing.T) {
-	d := digest{user: "CgoKCAgBEJ7p2vSbMRABEP3b7pgF", password: "c2VjcmV0cGFzc3dvcmRieXRlczEy",
-		nonce: "fZNEMJGQe5gj/wo/iwYRJSqVYZdOyRnVhjLYstjH", cnonce: "3JpNg10bDuivaLl8D1Kc1SeMKlPuD/ocOB949HGt", qop: qopAuth}
+	d := digest{
+		user:     "CgoKCAgBEJ7p2vSbMRABEP3b7pgF",
+		password: "c2VjcmV0cGFzc3dvcmRieXRlczEy",
+		nonce:    "fZNEMJGQe5gj/wo/iwYRJSqVYZdOyRnVhjLYstjH",
+		cnonce:   "3JpNg10bDuivaLl8D1Kc1SeMKlPuD/ocOB949HGt",
+		qop:      qopAuth,
+	}
 	if got := d.response() + " " + d.rspauth(); got != "c51057d311661b2cd5c581f3487ac2ce 86191d9d7bdfe180c716e13e24fe5558" {
 		t.Errorf("auth: %s", got)
 	}

@@ -72,8 +72,13 @@ func Collapse() error {
 }
 
 func each(do func(span) error) error {
-	if b, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled"); err != nil || strings.Contains(string(b), "[never]") {
-		return fmt.Errorf("this kernel gives no transparent huge pages: set /sys/kernel/mm/transparent_hugepage/enabled to madvise, or do without")
+	if b, err := os.ReadFile(
+		"/sys/kernel/mm/transparent_hugepage/enabled",
+	); err != nil ||
+		strings.Contains(string(b), "[never]") {
+		return fmt.Errorf(
+			"this kernel gives no transparent huge pages: set /sys/kernel/mm/transparent_hugepage/enabled to madvise, or do without",
+		)
 	}
 	f, err := os.Open("/proc/self/maps")
 	if err != nil {

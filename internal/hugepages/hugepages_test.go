@@ -37,7 +37,10 @@ func TestHeapIsFoundAmongMappings(t *testing.T) {
 func TestHeapLiesInHugePages(t *testing.T) {
 	used := make([]byte, 64<<20) // mapped, and without pages until it is touched
 	stop, err := Keep()
-	if b, _ := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled"); !strings.Contains(string(b), "[madvise]") && !strings.Contains(string(b), "[always]") {
+	if b, _ := os.ReadFile(
+		"/sys/kernel/mm/transparent_hugepage/enabled",
+	); !strings.Contains(string(b), "[madvise]") &&
+		!strings.Contains(string(b), "[always]") {
 		if err == nil {
 			t.Fatal("no error, and no huge pages")
 		}

@@ -168,7 +168,10 @@ func (s *Settings) set(key, raw string, origin Origin, final bool) {
 		return
 	}
 	if old.Final && origin.Source == "file" {
-		s.warnings = append(s.warnings, fmt.Sprintf("%s: %s is final since %s, this value is not used", origin, key, old.Origin))
+		s.warnings = append(
+			s.warnings,
+			fmt.Sprintf("%s: %s is final since %s, this value is not used", origin, key, old.Origin),
+		)
 		old.Overridden = slices.Insert(old.Overridden, 0, Covered{Raw: raw, Origin: origin, Refused: true})
 		return
 	}
@@ -200,7 +203,18 @@ func (s *Settings) check() error {
 			if row.Secret {
 				shown = "****"
 			}
-			errs = append(errs, fmt.Errorf("%s: %s: value %q: %w (type %s, default %q)", v.Origin, key, shown, err, row.Type, row.Default))
+			errs = append(
+				errs,
+				fmt.Errorf(
+					"%s: %s: value %q: %w (type %s, default %q)",
+					v.Origin,
+					key,
+					shown,
+					err,
+					row.Type,
+					row.Default,
+				),
+			)
 			// What Load hands back with an error must still be readable.
 			if fallback, expandErr := s.expand(row.Default); expandErr == nil {
 				v.Text = strings.TrimSpace(fallback)
@@ -313,7 +327,10 @@ func (s *Settings) schedulerProperties(file []Property) ([]Property, error) {
 	for i := range out {
 		text, err := s.expandWith(out[i].Value, local)
 		if err != nil {
-			errs = append(errs, &FileError{File: out[i].File, Line: out[i].Line, Err: fmt.Errorf("%s: %w", out[i].Name, err)})
+			errs = append(
+				errs,
+				&FileError{File: out[i].File, Line: out[i].Line, Err: fmt.Errorf("%s: %w", out[i].Name, err)},
+			)
 		}
 		out[i].Value = text // not trimmed: an access list of groups begins with a space
 	}
@@ -322,7 +339,8 @@ func (s *Settings) schedulerProperties(file []Property) ([]Property, error) {
 
 // schedulerKey reports whether a key of a site file belongs to the queues.
 func schedulerKey(key string) bool {
-	return strings.HasPrefix(key, "yarn.scheduler.capacity.") || strings.HasPrefix(key, "creel.scheduler.") || strings.HasPrefix(key, "yarn.scheduler.queue-placement-rules.")
+	return strings.HasPrefix(key, "yarn.scheduler.capacity.") || strings.HasPrefix(key, "creel.scheduler.") ||
+		strings.HasPrefix(key, "yarn.scheduler.queue-placement-rules.")
 }
 
 // FairSchedulerFile returns the path of the allocation file and its bytes, nil

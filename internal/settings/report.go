@@ -31,7 +31,13 @@ func (s *Settings) Effective(all bool) []Entry {
 		if !all && v.Origin.Source == "default" {
 			continue
 		}
-		e := Entry{Key: key, Value: s.shown(v), Type: String.String(), Origin: v.Origin.String(), Kind: Classify(key).String()}
+		e := Entry{
+			Key:    key,
+			Value:  s.shown(v),
+			Type:   String.String(),
+			Origin: v.Origin.String(),
+			Kind:   Classify(key).String(),
+		}
 		if row, ok := Find(key); ok {
 			e.Type = row.Type.String()
 		}
@@ -241,10 +247,18 @@ func short(origin string) string { return filepath.Base(origin) }
 func Reference(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# Settings\n\n")
-	b.WriteString("Sources, later wins: the defaults below; `core-site.xml` and `yarn-site.xml` of `--conf DIR` (or `HADOOP_CONF_DIR`); `-D key=value`; flags. ")
-	b.WriteString("`final` values withstand later files, not `-D` and flags. `${key}`, `${user.name}`, `${env.X}`, `${env.X-text}` and `${env.X:-text}` are expanded.\n\n")
-	b.WriteString("Times take ns, us, ms, s, m, h or d; a plain number is in the unit named. Sizes take k, m, g, t (powers of 1024). ")
-	b.WriteString("`*` in a name stands for one part, `**` for several. An unknown `creel.*` key, or a value that does not parse, stops the start. ")
+	b.WriteString(
+		"Sources, later wins: the defaults below; `core-site.xml` and `yarn-site.xml` of `--conf DIR` (or `HADOOP_CONF_DIR`); `-D key=value`; flags. ",
+	)
+	b.WriteString(
+		"`final` values withstand later files, not `-D` and flags. `${key}`, `${user.name}`, `${env.X}`, `${env.X-text}` and `${env.X:-text}` are expanded.\n\n",
+	)
+	b.WriteString(
+		"Times take ns, us, ms, s, m, h or d; a plain number is in the unit named. Sizes take k, m, g, t (powers of 1024). ",
+	)
+	b.WriteString(
+		"`*` in a name stands for one part, `**` for several. An unknown `creel.*` key, or a value that does not parse, stops the start. ",
+	)
 	b.WriteString("Queues are described by `capacity-scheduler.xml` or `fair-scheduler.xml`.\n\n")
 	b.WriteString("This page is generated from the registry: `go test ./internal/settings -run Reference -update`.\n")
 	last := ""

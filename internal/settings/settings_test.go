@@ -128,7 +128,8 @@ func TestFinalWithstandsLaterFilesButNotTheCommandLine(t *testing.T) {
 	if got := s.Int(key); got != 7 {
 		t.Errorf("a final value was replaced: %d", got)
 	}
-	if w := s.Warnings(); len(w) != 1 || !strings.Contains(w[0], "yarn-site.xml:2") || !strings.Contains(w[0], "final") {
+	if w := s.Warnings(); len(w) != 1 || !strings.Contains(w[0], "yarn-site.xml:2") ||
+		!strings.Contains(w[0], "final") {
 		t.Errorf("warnings %q", w)
 	}
 	src := sources(dir)
@@ -297,7 +298,11 @@ func TestHostileAndBrokenXML(t *testing.T) {
 		}
 	}
 	big := filepath.Join(t.TempDir(), "big.xml")
-	if err := os.WriteFile(big, append([]byte("<configuration><!--"), bytes.Repeat([]byte("x"), 9<<20)...), 0o600); err != nil {
+	if err := os.WriteFile(
+		big,
+		append([]byte("<configuration><!--"), bytes.Repeat([]byte("x"), 9<<20)...),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := settings.ReadFile(big); err == nil || !strings.Contains(err.Error(), "larger than 8 MiB") {
@@ -370,7 +375,13 @@ func TestSizesAndAddresses(t *testing.T) {
 			t.Errorf("%q is %q", text, got)
 		}
 	}
-	s := load(t, settings.Sources{Defines: []string{"yarn.resourcemanager.bind-host=0.0.0.0", "yarn.resourcemanager.hostname=rm.example"}, Env: none})
+	s := load(
+		t,
+		settings.Sources{
+			Defines: []string{"yarn.resourcemanager.bind-host=0.0.0.0", "yarn.resourcemanager.hostname=rm.example"},
+			Env:     none,
+		},
+	)
 	if got := s.Listen("yarn.resourcemanager.address", "yarn.resourcemanager.bind-host"); got != "0.0.0.0:8032" {
 		t.Errorf("listens on %q", got)
 	}
@@ -407,28 +418,52 @@ func TestKeysAreToldApart(t *testing.T) {
 		}
 	}
 	s := load(t, sources(conf(t, map[string]string{"yarn-site.xml": site(
-		"yarn.resourcemanager.adress", "x:1", "yarn.nodemanager.container-executor.class", "C", "yarn.acl.enable", "true")})))
+		"yarn.resourcemanager.adress",
+		"x:1",
+		"yarn.nodemanager.container-executor.class",
+		"C",
+		"yarn.acl.enable",
+		"true",
+	)})))
 	r := s.Check()
-	if len(r.Understood) != 1 || len(r.Ignored) != 1 || len(r.Unknown) != 1 || r.Unknown[0].Nearest != "yarn.resourcemanager.address" {
+	if len(r.Understood) != 1 || len(r.Ignored) != 1 || len(r.Unknown) != 1 ||
+		r.Unknown[0].Nearest != "yarn.resourcemanager.address" {
 		t.Errorf("%+v", r)
 	}
 	var b bytes.Buffer
 	if _, err := r.WriteTo(&b); err != nil {
 		t.Fatal(err)
 	}
-	if want := "  unknown     yarn.resourcemanager.adress  (yarn-site.xml:2); did you mean yarn.resourcemanager.address?\n"; !strings.Contains(b.String(), want) {
+	if want := "  unknown     yarn.resourcemanager.adress  (yarn-site.xml:2); did you mean yarn.resourcemanager.address?\n"; !strings.Contains(
+		b.String(),
+		want,
+	) {
 		t.Errorf("check printed\n%s", b.String())
 	}
 }
 
 func TestPrintAndExplainNameTheOriginAndHideSecrets(t *testing.T) {
-	dir := conf(t, map[string]string{"yarn-site.xml": site("creel.store.url", "redis://bob:hunter2@localhost:6379/0", "my.password", "hunter2", "creel.store.prefix", "p-${user.name}")})
+	dir := conf(
+		t,
+		map[string]string{
+			"yarn-site.xml": site(
+				"creel.store.url",
+				"redis://bob:hunter2@localhost:6379/0",
+				"my.password",
+				"hunter2",
+				"creel.store.prefix",
+				"p-${user.name}",
+			),
+		},
+	)
 	s := load(t, sources(dir))
 	var b bytes.Buffer
 	if err := s.Print(&b, false, true); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(b.String(), "hunter2") || !strings.Contains(b.String(), "creel.store.url=redis://bob:xxxxx@localhost:6379/0") || !strings.Contains(b.String(), "# "+filepath.Join(dir, "yarn-site.xml:2")) {
+	if strings.Contains(b.String(), "hunter2") ||
+		!strings.Contains(b.String(), "creel.store.url=redis://bob:xxxxx@localhost:6379/0") ||
+		!strings.Contains(b.String(), "# "+filepath.Join(dir, "yarn-site.xml:2")) {
 		t.Errorf("printed\n%s", b.String())
 	}
 	if strings.Contains(b.String(), "yarn.acl.enable") {
@@ -443,7 +478,11 @@ func TestPrintAndExplainNameTheOriginAndHideSecrets(t *testing.T) {
 			t.Errorf("explain lacks %q:\n%s", want, b.String())
 		}
 	}
-	if err := s.Explain(&b, "creel.store.prefx"); !errors.Is(err, settings.ErrUnknownSetting) || !strings.Contains(err.Error(), "creel.store.prefix") {
+	if err := s.Explain(
+		&b,
+		"creel.store.prefx",
+	); !errors.Is(err, settings.ErrUnknownSetting) ||
+		!strings.Contains(err.Error(), "creel.store.prefix") {
 		t.Errorf("explain of a misspelt key: %v", err)
 	}
 	if err := s.Explain(&b, "yarn.nodemanager.container-executor.class"); err != nil {
@@ -453,8 +492,24 @@ func TestPrintAndExplainNameTheOriginAndHideSecrets(t *testing.T) {
 
 func TestCapacityPropertiesLayerAsInHadoop(t *testing.T) {
 	dir := conf(t, map[string]string{
-		"yarn-site.xml":          site("yarn.scheduler.capacity.root.a.capacity", "1", "yarn.scheduler.capacity.root.acl_submit_applications", "x", "size", "40"),
-		"capacity-scheduler.xml": site("yarn.scheduler.capacity.root.queues", "a,b", "yarn.scheduler.capacity.root.a.capacity", "${size}", "rest", "60", "yarn.scheduler.capacity.root.b.capacity", "${rest}"),
+		"yarn-site.xml": site(
+			"yarn.scheduler.capacity.root.a.capacity",
+			"1",
+			"yarn.scheduler.capacity.root.acl_submit_applications",
+			"x",
+			"size",
+			"40",
+		),
+		"capacity-scheduler.xml": site(
+			"yarn.scheduler.capacity.root.queues",
+			"a,b",
+			"yarn.scheduler.capacity.root.a.capacity",
+			"${size}",
+			"rest",
+			"60",
+			"yarn.scheduler.capacity.root.b.capacity",
+			"${rest}",
+		),
 	})
 	src := sources(dir)
 	src.Defines = []string{"yarn.scheduler.capacity.root.queues=b,a"}
@@ -472,7 +527,11 @@ func TestCapacityPropertiesLayerAsInHadoop(t *testing.T) {
 			t.Errorf("%s is %q, not %q", key, got[key], want)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "capacity-scheduler.xml"), []byte(site("yarn.scheduler.capacity.root.c.capacity", "1")), 0o600); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(dir, "capacity-scheduler.xml"),
+		[]byte(site("yarn.scheduler.capacity.root.c.capacity", "1")),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	again, err := s.ReloadCapacityScheduler()
@@ -539,7 +598,9 @@ func TestReferencePageIsUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(have, b.Bytes()) {
-		t.Error("docs/reference/settings.md does not match the registry; run go test ./internal/settings -run Reference -update")
+		t.Error(
+			"docs/reference/settings.md does not match the registry; run go test ./internal/settings -run Reference -update",
+		)
 	}
 }
 

@@ -32,7 +32,22 @@ const (
 	URL           // a store, an endpoint
 )
 
-var typeNames = [...]string{"string", "enum", "int", "long", "bool", "float", "percent", "duration", "bytes", "address", "list", "class", "path", "url"}
+var typeNames = [...]string{
+	"string",
+	"enum",
+	"int",
+	"long",
+	"bool",
+	"float",
+	"percent",
+	"duration",
+	"bytes",
+	"address",
+	"list",
+	"class",
+	"path",
+	"url",
+}
 
 func (t Type) String() string { return typeNames[t] }
 
@@ -95,7 +110,8 @@ func ParseAddress(text string, defaultPort int) (host string, port int, err erro
 	if strings.ContainsAny(s, " /,") {
 		return "", 0, errors.New("not an address; write host:port")
 	}
-	bare := !strings.Contains(s, ":") || strings.HasSuffix(s, "]") || (strings.Count(s, ":") > 1 && !strings.HasPrefix(s, "["))
+	bare := !strings.Contains(s, ":") || strings.HasSuffix(s, "]") ||
+		(strings.Count(s, ":") > 1 && !strings.HasPrefix(s, "["))
 	if bare {
 		if defaultPort < 0 {
 			return "", 0, errors.New("the port is missing; write host:port")

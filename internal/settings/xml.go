@@ -91,14 +91,20 @@ func (r *fileReader) file(path string, chain []string) ([]Property, error) {
 		return nil, &FileError{File: path, Err: err}
 	}
 	if len(data) > maxFileBytes {
-		return nil, &FileError{File: path, Err: fmt.Errorf("larger than %d MiB, the limit for a configuration file", maxFileBytes>>20)}
+		return nil, &FileError{
+			File: path,
+			Err:  fmt.Errorf("larger than %d MiB, the limit for a configuration file", maxFileBytes>>20),
+		}
 	}
 	return r.parse(path, data, append(chain, path))
 }
 
 func (r *fileReader) parse(path string, data []byte, chain []string) ([]Property, error) {
 	if r.budget -= len(data); r.budget < 0 {
-		return nil, &FileError{File: path, Err: fmt.Errorf("with the files it includes larger than %d MiB", maxTotalBytes>>20)}
+		return nil, &FileError{
+			File: path,
+			Err:  fmt.Errorf("with the files it includes larger than %d MiB", maxTotalBytes>>20),
+		}
 	}
 	dec := xml.NewDecoder(bytes.NewReader(data))
 	dec.CharsetReader = latin1Reader
@@ -212,7 +218,10 @@ func (d *document) configuration() error {
 			case "include":
 				err = d.include(t)
 			default:
-				return d.fail("<%s> is not known inside <configuration>; a setting is <property><name/><value/></property>", t.Name.Local)
+				return d.fail(
+					"<%s> is not known inside <configuration>; a setting is <property><name/><value/></property>",
+					t.Name.Local,
+				)
 			}
 			if err != nil {
 				return err
@@ -270,7 +279,11 @@ func (d *document) property(start xml.StartElement) error {
 				p.Final = strings.TrimSpace(text) == "true"
 			case "description", "source", "tag":
 			default:
-				return &FileError{File: d.path, Line: line, Err: fmt.Errorf("<%s> is not known inside <property>", t.Name.Local)}
+				return &FileError{
+					File: d.path,
+					Line: line,
+					Err:  fmt.Errorf("<%s> is not known inside <property>", t.Name.Local),
+				}
 			}
 		}
 	}
@@ -335,7 +348,11 @@ func (d *document) include(start xml.StartElement) error {
 		switch t := tok.(type) {
 		case xml.EndElement:
 			if missing && !fallback {
-				return &FileError{File: d.path, Line: line, Err: fmt.Errorf("included file %s does not exist; create it or add an <xi:fallback/>", path)}
+				return &FileError{
+					File: d.path,
+					Line: line,
+					Err:  fmt.Errorf("included file %s does not exist; create it or add an <xi:fallback/>", path),
+				}
 			}
 			return nil
 		case xml.StartElement:

@@ -20,8 +20,24 @@ import (
 func sample() token.Credentials {
 	return token.Credentials{
 		Tokens: []token.Named{
-			{Alias: "", Token: token.Token{Identifier: []byte{1, 2, 3}, Password: bytes.Repeat([]byte{0xfe}, 200), Kind: token.KindAMRM, Service: "127.0.0.1:8030"}},
-			{Alias: "ha-hdfs:nn", Token: token.Token{Identifier: []byte("id"), Password: []byte("pw"), Kind: "HDFS_DELEGATION_TOKEN", Service: "ha-hdfs:nn"}},
+			{
+				Alias: "",
+				Token: token.Token{
+					Identifier: []byte{1, 2, 3},
+					Password:   bytes.Repeat([]byte{0xfe}, 200),
+					Kind:       token.KindAMRM,
+					Service:    "127.0.0.1:8030",
+				},
+			},
+			{
+				Alias: "ha-hdfs:nn",
+				Token: token.Token{
+					Identifier: []byte("id"),
+					Password:   []byte("pw"),
+					Kind:       "HDFS_DELEGATION_TOKEN",
+					Service:    "ha-hdfs:nn",
+				},
+			},
 		},
 		Secrets: []token.Secret{{Alias: "MapReduceShuffleToken", Value: []byte{9, 8, 7}}},
 	}
@@ -29,7 +45,10 @@ func sample() token.Credentials {
 
 // The layout, byte by byte: magic, format, one token under the empty alias, no secret.
 func TestCredentialsLayout(t *testing.T) {
-	c := token.Credentials{}.With("", token.Token{Identifier: []byte{0xaa}, Password: []byte{0xbb, 0xcc}, Kind: "K", Service: "s:1"})
+	c := token.Credentials{}.With(
+		"",
+		token.Token{Identifier: []byte{0xaa}, Password: []byte{0xbb, 0xcc}, Kind: "K", Service: "s:1"},
+	)
 	want := "48445453" + "00" + "01" + "00" + "01aa" + "02bbcc" + "014b" + "03733a31" + "00"
 	if got := hex.EncodeToString(c.Append(nil)); got != want {
 		t.Errorf("written %s, want %s", got, want)

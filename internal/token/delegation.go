@@ -90,7 +90,13 @@ func NewDelegations(life Lifetimes, now time.Time, rnd *rand.Rand) *Delegations 
 // RestoreDelegations goes on from a state that was kept. Without a key in it, the first Step makes one and until then
 // nothing is issued.
 func RestoreDelegations(life Lifetimes, s DelegationState) *Delegations {
-	d := &Delegations{life: life.withDefaults(), keys: map[int32]DelegationKey{}, tokens: map[int32]DelegationRecord{}, sequence: s.Sequence, roll: s.Roll}
+	d := &Delegations{
+		life:     life.withDefaults(),
+		keys:     map[int32]DelegationKey{},
+		tokens:   map[int32]DelegationRecord{},
+		sequence: s.Sequence,
+		roll:     s.Roll,
+	}
 	for _, k := range s.Keys {
 		d.keys[k.ID] = k
 		if d.current == nil || k.ID > d.current.Key().ID {
@@ -107,9 +113,13 @@ func RestoreDelegations(life Lifetimes, s DelegationState) *Delegations {
 // State is what RestoreDelegations takes.
 func (d *Delegations) State() DelegationState {
 	return DelegationState{
-		Keys:     d.sortedKeys(),
-		Tokens:   slices.SortedFunc(maps.Values(d.tokens), func(a, b DelegationRecord) int { return cmp.Compare(a.Sequence, b.Sequence) }),
-		Sequence: d.sequence, Roll: d.roll,
+		Keys: d.sortedKeys(),
+		Tokens: slices.SortedFunc(
+			maps.Values(d.tokens),
+			func(a, b DelegationRecord) int { return cmp.Compare(a.Sequence, b.Sequence) },
+		),
+		Sequence: d.sequence,
+		Roll:     d.roll,
 	}
 }
 
@@ -124,12 +134,25 @@ func (d *Delegations) Issue(now time.Time, owner, renewer, realUser string) (Tok
 		return Token{}, DelegationRecord{}, refused(creel.ErrInvalidRequest, "a delegation token needs an owner")
 	}
 	if d.current == nil {
-		return Token{}, DelegationRecord{}, &creel.Error{Kind: creel.ErrUnavailable, What: "no master key for delegation tokens yet", Try: "ask again"}
+		return Token{}, DelegationRecord{}, &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: "no master key for delegation tokens yet",
+			Try:  "ask again",
+		}
 	}
 	now = now.Truncate(time.Millisecond)
 	d.sequence++
-	r := DelegationRecord{Delegation: Delegation{Owner: owner, Renewer: renewer, RealUser: realUser, Issued: now, Max: now.Add(d.life.Max),
-		Sequence: d.sequence, KeyID: d.current.Key().ID}}
+	r := DelegationRecord{
+		Delegation: Delegation{
+			Owner:    owner,
+			Renewer:  renewer,
+			RealUser: realUser,
+			Issued:   now,
+			Max:      now.Add(d.life.Max),
+			Sequence: d.sequence,
+			KeyID:    d.current.Key().ID,
+		},
+	}
 	r.Expires = d.expiry(now, r.Max)
 	d.tokens[r.Sequence] = r
 	return d.current.sealed(r.Delegation.Append(nil), KindDelegation, ""), r, nil
@@ -150,14 +173,22 @@ func (d *Delegations) find(t Token) (DelegationRecord, error) {
 	}
 	r, ok := d.tokens[id.Sequence]
 	if !ok || !r.same(id) {
-		return r, invalid("delegation token %d of %s is not known here: it expired or was cancelled", id.Sequence, id.Owner)
+		return r, invalid(
+			"delegation token %d of %s is not known here: it expired or was cancelled",
+			id.Sequence,
+			id.Owner,
+		)
 	}
 	k, ok := d.keys[id.KeyID]
 	if !ok {
 		return r, invalid("its master key %d is gone", id.KeyID)
 	}
 	if !k.Verify(t.Identifier, t.Password) {
-		return r, refused(creel.ErrNotPermitted, "the password of delegation token %d does not belong to its identifier", id.Sequence)
+		return r, refused(
+			creel.ErrNotPermitted,
+			"the password of delegation token %d does not belong to its identifier",
+			id.Sequence,
+		)
 	}
 	return r, nil
 }
@@ -175,13 +206,23 @@ func (d *Delegations) Renew(now time.Time, t Token, who string) (DelegationRecor
 	case err != nil:
 		return r, err
 	case r.Max.Before(now):
-		return r, invalid("delegation token %d reached its maximum age at %s", r.Sequence, r.Max.UTC().Format(time.RFC3339))
+		return r, invalid(
+			"delegation token %d reached its maximum age at %s",
+			r.Sequence,
+			r.Max.UTC().Format(time.RFC3339),
+		)
 	case r.Expires.Before(now):
 		return r, invalid("delegation token %d expired at %s", r.Sequence, r.Expires.UTC().Format(time.RFC3339))
 	case r.Renewer == "":
 		return r, refused(creel.ErrNotPermitted, "delegation token %d has no renewer", r.Sequence)
 	case r.Renewer != who:
-		return r, refused(creel.ErrNotPermitted, "%s may not renew delegation token %d, only %s may", who, r.Sequence, r.Renewer)
+		return r, refused(
+			creel.ErrNotPermitted,
+			"%s may not renew delegation token %d, only %s may",
+			who,
+			r.Sequence,
+			r.Renewer,
+		)
 	}
 	r.Expires = d.expiry(now.Truncate(time.Millisecond), r.Max)
 	d.tokens[r.Sequence] = r
@@ -195,7 +236,14 @@ func (d *Delegations) Cancel(t Token, who string) (DelegationRecord, error) {
 		return r, err
 	}
 	if who == "" || who != r.Owner && who != r.Renewer {
-		return r, refused(creel.ErrNotPermitted, "%s may not cancel delegation token %d, only its owner %s and its renewer %s may", who, r.Sequence, r.Owner, r.Renewer)
+		return r, refused(
+			creel.ErrNotPermitted,
+			"%s may not cancel delegation token %d, only its owner %s and its renewer %s may",
+			who,
+			r.Sequence,
+			r.Owner,
+			r.Renewer,
+		)
 	}
 	delete(d.tokens, r.Sequence)
 	return r, nil
@@ -210,7 +258,11 @@ func (d *Delegations) Password(now time.Time, identifier []byte) ([]byte, Delega
 	}
 	r, ok := d.tokens[id.Sequence]
 	if !ok || !r.same(id) {
-		return nil, id, invalid("delegation token %d of %s is not known here: it expired or was cancelled", id.Sequence, id.Owner)
+		return nil, id, invalid(
+			"delegation token %d of %s is not known here: it expired or was cancelled",
+			id.Sequence,
+			id.Owner,
+		)
 	}
 	if r.Expires.Before(now) {
 		return nil, id, invalid("delegation token %d expired at %s", r.Sequence, r.Expires.UTC().Format(time.RFC3339))

@@ -65,7 +65,12 @@ func TestDelegationToken(t *testing.T) {
 	}
 	forged := tok
 	forged.Password = make([]byte, 20)
-	if _, err := d.Renew(start, forged, "yarn"); !errors.Is(err, creel.ErrNotPermitted) || !strings.Contains(err.Error(), "password") {
+	if _, err := d.Renew(
+		start,
+		forged,
+		"yarn",
+	); !errors.Is(err, creel.ErrNotPermitted) ||
+		!strings.Contains(err.Error(), "password") {
 		t.Errorf("renewal with a wrong password: %v", err)
 	}
 
@@ -83,16 +88,30 @@ func TestDelegationToken(t *testing.T) {
 		t.Fatalf("after %v it lives until %v, its maximum is %v", now.Sub(start), kept.Expires, kept.Max)
 	}
 	after := kept.Max.Add(time.Millisecond)
-	if _, err := d.Renew(after, tok, "yarn"); !errors.Is(err, creel.ErrInvalidToken) || !strings.Contains(err.Error(), "maximum") {
+	if _, err := d.Renew(
+		after,
+		tok,
+		"yarn",
+	); !errors.Is(err, creel.ErrInvalidToken) ||
+		!strings.Contains(err.Error(), "maximum") {
 		t.Errorf("renewal after the maximum: %v", err)
 	}
-	if _, _, err := d.Password(after, tok.Identifier); !errors.Is(err, creel.ErrInvalidToken) || !strings.Contains(err.Error(), "expired") {
+	if _, _, err := d.Password(
+		after,
+		tok.Identifier,
+	); !errors.Is(err, creel.ErrInvalidToken) ||
+		!strings.Contains(err.Error(), "expired") {
 		t.Errorf("used after the maximum: %v", err)
 	}
 	if passed := d.Step(after, rnd); len(passed.Expired) != 1 || passed.Expired[0].Sequence != 1 {
 		t.Errorf("the step dropped %+v", passed)
 	}
-	if _, err := d.Renew(after, tok, "yarn"); !errors.Is(err, creel.ErrInvalidToken) || !strings.Contains(err.Error(), "not known") {
+	if _, err := d.Renew(
+		after,
+		tok,
+		"yarn",
+	); !errors.Is(err, creel.ErrInvalidToken) ||
+		!strings.Contains(err.Error(), "not known") {
 		t.Errorf("renewal of a dropped token: %v", err)
 	}
 }
@@ -190,7 +209,13 @@ func TestDelegationLaws(t *testing.T) {
 				p, _, err := d.Password(now, h.Identifier)
 				alive := !h.cancelled && !h.expires.Before(now)
 				if (err == nil) != alive || alive && string(p) != string(h.Password) {
-					t.Fatalf("at %v a token alive=%v (until %v) gave %v", now.Sub(start), alive, h.expires.Sub(start), err)
+					t.Fatalf(
+						"at %v a token alive=%v (until %v) gave %v",
+						now.Sub(start),
+						alive,
+						h.expires.Sub(start),
+						err,
+					)
 				}
 			}
 		}
@@ -216,7 +241,8 @@ func TestDelegationKeysRoll(t *testing.T) {
 	for day := 1; day <= 10; day++ {
 		now := start.Add(time.Duration(day) * 24 * time.Hour)
 		p := d.Step(now, rnd)
-		if p.NewKey == nil || p.NewKey.ID != int32(day+1) || p.OldKey == nil || p.OldKey.ID != int32(day) || !p.OldKey.Expires.Equal(now.Add(7*24*time.Hour)) {
+		if p.NewKey == nil || p.NewKey.ID != int32(day+1) || p.OldKey == nil || p.OldKey.ID != int32(day) ||
+			!p.OldKey.Expires.Equal(now.Add(7*24*time.Hour)) {
 			t.Fatalf("day %d: %+v", day, p)
 		}
 		if gone := day >= 9; (len(p.DroppedKeys) == 1) != gone || gone && p.DroppedKeys[0].ID != int32(day-8) {

@@ -60,7 +60,12 @@ func ParseNM(b []byte) (NM, error) {
 	if err := p.UnmarshalVT(b); err != nil {
 		return NM{}, unreadable(KindNM, err)
 	}
-	return NM{Attempt: yarnpb.ToAttemptID(p.AppAttemptId), Node: yarnpb.ToNodeID(p.NodeId), User: p.GetAppSubmitter(), KeyID: p.GetKeyId()}, nil
+	return NM{
+		Attempt: yarnpb.ToAttemptID(p.AppAttemptId),
+		Node:    yarnpb.ToNodeID(p.NodeId),
+		User:    p.GetAppSubmitter(),
+		KeyID:   p.GetKeyId(),
+	}, nil
 }
 
 // Container is the identifier of a container's token: all a node has to know about a container it is asked to start,
@@ -140,13 +145,25 @@ func ParseContainer(b []byte) (Container, error) {
 		return Container{}, unreadable(KindContainer, err)
 	}
 	return Container{
-		ID: yarnpb.ToContainerID(p.ContainerId), Node: node, User: p.GetAppSubmitter(),
-		Resource: yarnpb.ToResource(p.Resource), Expires: time.UnixMilli(p.GetExpiryTimeStamp()), KeyID: p.GetMasterKeyId(),
-		RMIdentifier: p.GetRmIdentifier(), Priority: yarnpb.ToPriority(p.Priority), Created: time.UnixMilli(p.GetCreationTime()),
-		Logs: p.LogAggregationContext, Label: p.GetNodeLabelExpression(),
-		Master:    p.GetContainerType() == yarnpb.ContainerTypeProto_APPLICATION_MASTER && p.ContainerType != nil,
-		Execution: creel.ExecutionType(p.GetExecutionType()), Version: p.GetVersion(),
-		AllocationRequestID: p.GetAllocationRequestId(), Tags: p.AllocationTags,
+		ID:   yarnpb.ToContainerID(p.ContainerId),
+		Node: node,
+		User: p.GetAppSubmitter(),
+		Resource: yarnpb.ToResource(
+			p.Resource,
+		),
+		Expires:      time.UnixMilli(p.GetExpiryTimeStamp()),
+		KeyID:        p.GetMasterKeyId(),
+		RMIdentifier: p.GetRmIdentifier(),
+		Priority:     yarnpb.ToPriority(p.Priority),
+		Created:      time.UnixMilli(p.GetCreationTime()),
+		Logs:         p.LogAggregationContext,
+		Label:        p.GetNodeLabelExpression(),
+		Master: p.GetContainerType() == yarnpb.ContainerTypeProto_APPLICATION_MASTER &&
+			p.ContainerType != nil,
+		Execution:           creel.ExecutionType(p.GetExecutionType()),
+		Version:             p.GetVersion(),
+		AllocationRequestID: p.GetAllocationRequestId(),
+		Tags:                p.AllocationTags,
 	}, nil
 }
 
@@ -205,8 +222,15 @@ func ParseDelegation(b []byte) (Delegation, error) {
 	if err := p.UnmarshalVT(b); err != nil {
 		return Delegation{}, unreadable(KindDelegation, err)
 	}
-	return Delegation{Owner: p.GetOwner(), Renewer: p.GetRenewer(), RealUser: p.GetRealUser(), Issued: time.UnixMilli(p.GetIssueDate()),
-		Max: time.UnixMilli(p.GetMaxDate()), Sequence: p.GetSequenceNumber(), KeyID: p.GetMasterKeyId()}, nil
+	return Delegation{
+		Owner:    p.GetOwner(),
+		Renewer:  p.GetRenewer(),
+		RealUser: p.GetRealUser(),
+		Issued:   time.UnixMilli(p.GetIssueDate()),
+		Max:      time.UnixMilli(p.GetMaxDate()),
+		Sequence: p.GetSequenceNumber(),
+		KeyID:    p.GetMasterKeyId(),
+	}, nil
 }
 
 func unreadable(kind string, err error) error {

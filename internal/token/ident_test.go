@@ -41,8 +41,18 @@ var (
 
 func recordedContainer() token.Container {
 	return token.Container{
-		ID: creel.ContainerID{Attempt: attempt, ID: 1}, Node: node, User: "root", Resource: creel.NewResource(128, 1),
-		Expires: time.UnixMilli(1795254782868), KeyID: 694067528, Execution: creel.Guaranteed, RMIdentifier: 1795254163125, Priority: 7, Created: time.UnixMilli(1795254182709),
+		ID:       creel.ContainerID{Attempt: attempt, ID: 1},
+		Node:     node,
+		User:     "root",
+		Resource: creel.NewResource(128, 1),
+		Expires: time.UnixMilli(
+			1795254782868,
+		),
+		KeyID:        694067528,
+		Execution:    creel.Guaranteed,
+		RMIdentifier: 1795254163125,
+		Priority:     7,
+		Created:      time.UnixMilli(1795254182709),
 	}
 }
 
@@ -58,14 +68,23 @@ func TestRecordedTokens(t *testing.T) {
 		t.Errorf("read\n%+v\nwant\n%+v", parsed, want)
 	}
 	got := containers.Container(want, "127.0.0.1:21045")
-	if hex.EncodeToString(got.Identifier) != containerIdentifier || hex.EncodeToString(got.Password) != containerPassword || got.Kind != "ContainerToken" {
-		t.Errorf("container token\n%x %x, want\n%s %s", got.Identifier, got.Password, containerIdentifier, containerPassword)
+	if hex.EncodeToString(got.Identifier) != containerIdentifier ||
+		hex.EncodeToString(got.Password) != containerPassword ||
+		got.Kind != "ContainerToken" {
+		t.Errorf(
+			"container token\n%x %x, want\n%s %s",
+			got.Identifier,
+			got.Password,
+			containerIdentifier,
+			containerPassword,
+		)
 	}
 
 	masters := token.NewMac(token.Key{ID: -1431259851, Secret: unhex(t, nmKey)})
 	id := token.NM{Attempt: attempt, Node: node, User: "root"}
 	got = masters.NM(id, "127.0.0.1:21045")
-	if hex.EncodeToString(got.Identifier) != nmIdentifier || hex.EncodeToString(got.Password) != nmPassword || got.Kind != "NMToken" {
+	if hex.EncodeToString(got.Identifier) != nmIdentifier || hex.EncodeToString(got.Password) != nmPassword ||
+		got.Kind != "NMToken" {
 		t.Errorf("NM token\n%x %x, want\n%s %s", got.Identifier, got.Password, nmIdentifier, nmPassword)
 	}
 
@@ -79,16 +98,50 @@ func TestRecordedTokens(t *testing.T) {
 // one byte and of more.
 func TestIdentifiersAreCanonical(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a := creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: rapid.Int64().Draw(t, "ts"), ID: rapid.Int32().Draw(t, "app")}, Attempt: rapid.Int32().Draw(t, "attempt")}
+		a := creel.AttemptID{
+			Application: creel.ApplicationID{
+				ClusterTimestamp: rapid.Int64().Draw(t, "ts"),
+				ID:               rapid.Int32().Draw(t, "app"),
+			},
+			Attempt: rapid.Int32().Draw(t, "attempt"),
+		}
 		text := rapid.StringMatching(`[a-z]{0,300}`)
-		n := creel.NodeID{Host: rapid.StringMatching(`[a-z]{1,300}`).Draw(t, "host"), Port: rapid.Int32Range(0, 65535).Draw(t, "port")}
-		moment := rapid.Custom(func(t *rapid.T) time.Time { return time.UnixMilli(rapid.Int64Range(0, 1<<45).Draw(t, "ms")) })
-		c := token.Container{ID: creel.ContainerID{Attempt: a, ID: rapid.Int64().Draw(t, "id")}, Node: n, User: text.Draw(t, "user"),
-			Resource: creel.NewResource(rapid.Int64().Draw(t, "mb"), int64(rapid.Int32().Draw(t, "cores")), creel.Amount{Name: "yarn.io/gpu-" + text.Draw(t, "type"), Value: 1 + rapid.Int64Range(0, 9).Draw(t, "gpus")}),
-			Expires:  moment.Draw(t, "expires"), KeyID: rapid.Int32().Draw(t, "key"), RMIdentifier: rapid.Int64().Draw(t, "rm"), Priority: rapid.Int32().Draw(t, "priority"),
-			Created: moment.Draw(t, "created"), Label: text.Draw(t, "label"), Master: rapid.Bool().Draw(t, "master"),
-			Execution: creel.ExecutionType(rapid.IntRange(1, 2).Draw(t, "execution")), Version: rapid.Int32().Draw(t, "version"),
-			AllocationRequestID: rapid.Int64().Draw(t, "request"), Tags: rapid.SliceOfN(text, 0, 3).Draw(t, "tags")}
+		n := creel.NodeID{
+			Host: rapid.StringMatching(`[a-z]{1,300}`).Draw(t, "host"),
+			Port: rapid.Int32Range(0, 65535).Draw(t, "port"),
+		}
+		moment := rapid.Custom(
+			func(t *rapid.T) time.Time { return time.UnixMilli(rapid.Int64Range(0, 1<<45).Draw(t, "ms")) },
+		)
+		c := token.Container{
+			ID:   creel.ContainerID{Attempt: a, ID: rapid.Int64().Draw(t, "id")},
+			Node: n,
+			User: text.Draw(t, "user"),
+			Resource: creel.NewResource(
+				rapid.Int64().Draw(t, "mb"),
+				int64(rapid.Int32().Draw(t, "cores")),
+				creel.Amount{
+					Name:  "yarn.io/gpu-" + text.Draw(t, "type"),
+					Value: 1 + rapid.Int64Range(0, 9).Draw(t, "gpus"),
+				},
+			),
+			Expires: moment.Draw(
+				t,
+				"expires",
+			),
+			KeyID:        rapid.Int32().Draw(t, "key"),
+			RMIdentifier: rapid.Int64().Draw(t, "rm"),
+			Priority:     rapid.Int32().Draw(t, "priority"),
+			Created:      moment.Draw(t, "created"),
+			Label:        text.Draw(t, "label"),
+			Master:       rapid.Bool().Draw(t, "master"),
+			Execution: creel.ExecutionType(
+				rapid.IntRange(1, 2).Draw(t, "execution"),
+			),
+			Version:             rapid.Int32().Draw(t, "version"),
+			AllocationRequestID: rapid.Int64().Draw(t, "request"),
+			Tags:                rapid.SliceOfN(text, 0, 3).Draw(t, "tags"),
+		}
 		if len(c.Tags) == 0 {
 			c.Tags = nil
 		}
@@ -104,7 +157,9 @@ func TestIdentifiersAreCanonical(t *testing.T) {
 			t.Fatalf("we write\n%x\nthe codec\n%x (%v)", written, again, err)
 		}
 		back, err := token.ParseContainer(written)
-		if err != nil || !bytes.Equal(back.Append(nil), written) || back.ID != c.ID || !back.Resource.Equal(c.Resource) || back.Master != c.Master {
+		if err != nil || !bytes.Equal(back.Append(nil), written) || back.ID != c.ID ||
+			!back.Resource.Equal(c.Resource) ||
+			back.Master != c.Master {
 			t.Fatalf("%+v came back as %+v (%v)", c, back, err)
 		}
 
@@ -120,7 +175,15 @@ func TestIdentifiersAreCanonical(t *testing.T) {
 		if back, err := token.ParseClientToAM(client.Append(nil)); err != nil || back != client {
 			t.Fatalf("%+v came back as %+v (%v)", client, back, err)
 		}
-		d := token.Delegation{Owner: c.User, Renewer: c.Label, RealUser: n.Host, Issued: c.Created, Max: c.Expires, Sequence: c.Version, KeyID: c.KeyID}
+		d := token.Delegation{
+			Owner:    c.User,
+			Renewer:  c.Label,
+			RealUser: n.Host,
+			Issued:   c.Created,
+			Max:      c.Expires,
+			Sequence: c.Version,
+			KeyID:    c.KeyID,
+		}
 		if back, err := token.ParseDelegation(d.Append(nil)); err != nil || back != d {
 			t.Fatalf("%+v came back as %+v (%v)", d, back, err)
 		}
@@ -132,7 +195,18 @@ func FuzzIdentifiers(f *testing.F) {
 	for _, s := range []string{containerIdentifier, nmIdentifier, amrmIdentifier, ""} {
 		f.Add(unhex(f, s))
 	}
-	f.Add(token.Delegation{Owner: "alice", Renewer: "yarn", Issued: time.UnixMilli(1), Max: time.UnixMilli(2), Sequence: 3, KeyID: 4}.Append(nil))
+	f.Add(
+		token.Delegation{
+			Owner:    "alice",
+			Renewer:  "yarn",
+			Issued:   time.UnixMilli(1),
+			Max:      time.UnixMilli(2),
+			Sequence: 3,
+			KeyID:    4,
+		}.Append(
+			nil,
+		),
+	)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		check := func(err error) {
 			if err != nil && !errors.Is(err, creel.ErrInvalidToken) {

@@ -51,7 +51,10 @@ type Keys struct {
 // NewKeys makes the first key.
 func NewKeys(rolling Rolling, now time.Time, rnd *rand.Rand) *Keys {
 	rolling = rolling.withDefaults()
-	return RestoreKeys(rolling, KeyState{Current: Key{ID: int32(rnd.Uint32()), Secret: NewSecret(rnd)}, Change: now.Add(rolling.Every)})
+	return RestoreKeys(
+		rolling,
+		KeyState{Current: Key{ID: int32(rnd.Uint32()), Secret: NewSecret(rnd)}, Change: now.Add(rolling.Every)},
+	)
 }
 
 // RestoreKeys goes on from a state that was kept.
@@ -245,7 +248,12 @@ func (n *NodeKeys) Start(t Token, rmIdentifier int64, now time.Time) (Container,
 	case err != nil:
 		return id, err
 	case now.After(id.Expires):
-		return id, invalid("container %s had to be started before %s, now it is %s", id.ID, id.Expires.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+		return id, invalid(
+			"container %s had to be started before %s, now it is %s",
+			id.ID,
+			id.Expires.UTC().Format(time.RFC3339),
+			now.UTC().Format(time.RFC3339),
+		)
 	case id.RMIdentifier != rmIdentifier:
 		return id, &RestartedError{id.ID, id.RMIdentifier, rmIdentifier}
 	}
@@ -279,7 +287,12 @@ type RestartedError struct {
 }
 
 func (e *RestartedError) Error() string {
-	return invalid("container %s was granted by the ResourceManager started at %d, this node is registered with the one started at %d", e.Container, e.Got, e.Wanted).Error()
+	return invalid(
+		"container %s was granted by the ResourceManager started at %d, this node is registered with the one started at %d",
+		e.Container,
+		e.Got,
+		e.Wanted,
+	).Error()
 }
 
 // Unwrap gives the kind.

@@ -92,7 +92,8 @@ func TestKeysSurviveARestart(t *testing.T) {
 	for step := range 5 {
 		now := k.Deadline()
 		r := token.RestoreKeys(token.Rolling{Every: time.Hour, Delay: time.Minute}, k.State())
-		if !reflect.DeepEqual(r.State(), k.State()) || string(r.Newest().AMRM(attempt).Password) != string(k.Newest().AMRM(attempt).Password) {
+		if !reflect.DeepEqual(r.State(), k.State()) ||
+			string(r.Newest().AMRM(attempt).Password) != string(k.Newest().AMRM(attempt).Password) {
 			t.Fatalf("step %d: restored %v of %v", step, r.State(), k.State())
 		}
 		k.Step(now, rnd)
@@ -157,7 +158,10 @@ func TestNodeAcceptsNMTokens(t *testing.T) {
 	}
 	other := id
 	other.Node.Port++
-	if _, _, err := n.Password(rm.Current().NM(other, "").Identifier); !errors.Is(err, creel.ErrInvalidToken) || !strings.Contains(err.Error(), "localhost:21046") {
+	if _, _, err := n.Password(
+		rm.Current().NM(other, "").Identifier,
+	); !errors.Is(err, creel.ErrInvalidToken) ||
+		!strings.Contains(err.Error(), "localhost:21046") {
 		t.Fatalf("a token for another node: %v", err)
 	}
 
@@ -267,7 +271,11 @@ func TestNodeAcceptsRecordedTokens(t *testing.T) {
 	containers, masters := token.NewNodeKeys(node), token.NewNodeKeys(node)
 	containers.Told(token.KeyFrom(&yarnpb.MasterKeyProto{KeyId: proto.Int32(694067528), Bytes: unhex(t, containerKey)}))
 	masters.Told(token.KeyFrom(&yarnpb.MasterKeyProto{KeyId: proto.Int32(-1431259851), Bytes: unhex(t, nmKey)}))
-	tok := token.Token{Identifier: unhex(t, containerIdentifier), Password: unhex(t, containerPassword), Kind: token.KindContainer}
+	tok := token.Token{
+		Identifier: unhex(t, containerIdentifier),
+		Password:   unhex(t, containerPassword),
+		Kind:       token.KindContainer,
+	}
 	got, err := containers.Start(tok, 1795254163125, time.UnixMilli(1795254190000))
 	if err != nil || got.ID.String() != "container_1795254163125_0001_01_000001" || got.User != "root" {
 		t.Errorf("started %+v (%v)", got, err)
@@ -285,7 +293,8 @@ func TestClientToAM(t *testing.T) {
 		t.Fatalf("a secret of %d bytes", len(key.Secret))
 	}
 	tok := token.NewMac(key).ClientToAM(token.ClientToAM{Attempt: attempt, Client: "alice"})
-	if !key.Verify(tok.Identifier, tok.Password) || tok.Kind != "YARN_CLIENT_TOKEN" || len(tok.Password) != token.PasswordSize {
+	if !key.Verify(tok.Identifier, tok.Password) || tok.Kind != "YARN_CLIENT_TOKEN" ||
+		len(tok.Password) != token.PasswordSize {
 		t.Errorf("minted %v", tok)
 	}
 	if (token.Key{Secret: []byte("other")}).Verify(tok.Identifier, tok.Password) {

@@ -64,7 +64,11 @@ func ReadAttempts(r io.Reader) (*Durations, error) {
 		return nil, err
 	}
 	if len(d.Maps) == 0 || len(d.Reduces) == 0 {
-		return nil, fmt.Errorf("the attempts file has %d successful maps and %d reduces; both are needed", len(d.Maps), len(d.Reduces))
+		return nil, fmt.Errorf(
+			"the attempts file has %d successful maps and %d reduces; both are needed",
+			len(d.Maps),
+			len(d.Reduces),
+		)
 	}
 	slices.Sort(d.Maps)
 	slices.Sort(d.Reduces)

@@ -68,7 +68,12 @@ type MasterConfig struct {
 // DefaultMasterConfig is MapReduce's own: 1,024 MB and a core for each map and
 // each reduce, slow start at 5%, four attempts.
 func DefaultMasterConfig() MasterConfig {
-	return MasterConfig{MapSize: creel.NewResource(1024, 1), ReduceSize: creel.NewResource(1024, 1), SlowStart: 0.05, MaxAttempts: 4}
+	return MasterConfig{
+		MapSize:     creel.NewResource(1024, 1),
+		ReduceSize:  creel.NewResource(1024, 1),
+		SlowStart:   0.05,
+		MaxAttempts: 4,
+	}
 }
 
 // Master plays the application master of one job. It is a pure machine with
@@ -101,7 +106,14 @@ type pool struct {
 
 // NewMaster makes the master of a job. Durations come from d.
 func NewMaster(job Job, conf MasterConfig, d *Durations) *Master {
-	m := &Master{job: job, conf: conf, from: d, running: map[creel.ContainerID]task{}, attempts: map[task]int{}, sent: map[int32]int32{}}
+	m := &Master{
+		job:      job,
+		conf:     conf,
+		from:     d,
+		running:  map[creel.ContainerID]task{},
+		attempts: map[task]int{},
+		sent:     map[int32]int32{},
+	}
 	m.maps = newPool(job.Maps)
 	m.reduces = newPool(job.Reduces)
 	return m
@@ -176,7 +188,8 @@ func (m *Master) grant(g Grant, s *Steps) {
 	m.running[g.Container] = t
 	attempt := m.attempts[t]
 	start := Start{Grant: g, Kind: kind, Task: index, Attempt: attempt, Duration: m.job.Duration(m.from, kind, index)}
-	if n := m.conf.FailOneIn; n > 0 && mix(m.job.Seed, uint64(m.job.Index), uint64(kind), uint64(index), uint64(attempt), 'f')%uint64(n) == 0 {
+	if n := m.conf.FailOneIn; n > 0 &&
+		mix(m.job.Seed, uint64(m.job.Index), uint64(kind), uint64(index), uint64(attempt), 'f')%uint64(n) == 0 {
 		start.Exit = 1
 	}
 	s.Starts = append(s.Starts, start)

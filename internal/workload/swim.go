@@ -39,7 +39,11 @@ func ReadSWIM(r io.Reader) ([]Recorded, error) {
 		}
 		f := strings.Split(line, "\t")
 		if len(f) < 6 {
-			return nil, fmt.Errorf("trace line %d has %d columns; SWIM has 6, tab separated: name, submit s, gap s, input, shuffle and output bytes", n, len(f))
+			return nil, fmt.Errorf(
+				"trace line %d has %d columns; SWIM has 6, tab separated: name, submit s, gap s, input, shuffle and output bytes",
+				n,
+				len(f),
+			)
 		}
 		var v [5]int64
 		for i := range v {
@@ -54,7 +58,11 @@ func ReadSWIM(r io.Reader) ([]Recorded, error) {
 		}
 		rec := Recorded{Name: f[0], Submit: time.Duration(v[0]) * time.Second, Input: v[2], Shuffle: v[3], Output: v[4]}
 		if len(out) > 0 && rec.Submit < out[len(out)-1].Submit {
-			return nil, fmt.Errorf("trace line %d: submission at %d s is before the line above; sort the trace by its second column", n, v[0])
+			return nil, fmt.Errorf(
+				"trace line %d: submission at %d s is before the line above; sort the trace by its second column",
+				n,
+				v[0],
+			)
 		}
 		if len(out) == maxRecords {
 			return nil, fmt.Errorf("the trace has more than %d lines; cut it", maxRecords)

@@ -80,7 +80,17 @@ func TestTheRecordedDaysHoldWhatTheirAuthorsPublished(t *testing.T) {
 		}
 		if len(jobs) != c.jobs || maps != c.maps || onlyMaps != c.onlyMaps || oneMap != c.oneMap || most != c.most ||
 			jobs[0].Submit != c.first || jobs[len(jobs)-1].Submit != c.last {
-			t.Errorf("%s: %d jobs, %d maps (most %d), %d map-only, %d with one map, %v to %v", c.name, len(jobs), maps, most, onlyMaps, oneMap, jobs[0].Submit, jobs[len(jobs)-1].Submit)
+			t.Errorf(
+				"%s: %d jobs, %d maps (most %d), %d map-only, %d with one map, %v to %v",
+				c.name,
+				len(jobs),
+				maps,
+				most,
+				onlyMaps,
+				oneMap,
+				jobs[0].Submit,
+				jobs[len(jobs)-1].Submit,
+			)
 		}
 	}
 	d := durations(t)
@@ -135,7 +145,10 @@ func TestBadTracesAreRefusedWithTheirLine(t *testing.T) {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := workload.ReadAttempts(strings.NewReader("a,b\n1,2\n")); err == nil || !strings.Contains(err.Error(), "type") {
+	if _, err := workload.ReadAttempts(
+		strings.NewReader("a,b\n1,2\n"),
+	); err == nil ||
+		!strings.Contains(err.Error(), "type") {
 		t.Errorf("attempts without their columns: %v", err)
 	}
 }

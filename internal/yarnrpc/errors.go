@@ -169,7 +169,11 @@ func classOf(err error) string {
 // ToSerialized is an error as it travels inside a message (failed containers of a NodeManager's answer).
 func ToSerialized(err error) *yarnpb.SerializedExceptionProto {
 	e := ErrorOf(err)
-	return &yarnpb.SerializedExceptionProto{Message: proto.String(e.Message), ClassName: proto.String(e.Class), Trace: proto.String("")}
+	return &yarnpb.SerializedExceptionProto{
+		Message:   proto.String(e.Message),
+		ClassName: proto.String(e.Class),
+		Trace:     proto.String(""),
+	}
 }
 
 // FromSerialized is the error inside a message, nil for nil. Where its class is a plain YarnException or says nothing
@@ -178,7 +182,12 @@ func FromSerialized(p *yarnpb.SerializedExceptionProto) error {
 	if p == nil {
 		return nil
 	}
-	err := &hrpc.RemoteError{Class: p.GetClassName(), Message: p.GetMessage(), Detail: hrpc.DetailApplication, Kind: KindOf(p.GetClassName())}
+	err := &hrpc.RemoteError{
+		Class:   p.GetClassName(),
+		Message: p.GetMessage(),
+		Detail:  hrpc.DetailApplication,
+		Kind:    KindOf(p.GetClassName()),
+	}
 	for depth := 0; p != nil && depth < 16; p, depth = p.GetCause(), depth+1 {
 		if kind := KindOf(p.GetClassName()); kind != nil && p.GetClassName() != ClassYarn {
 			err.Kind = kind

@@ -37,7 +37,16 @@ func read(file string) (ps []protocol) {
 			ps = append(ps, protocol{Go: words[1], Wire: words[2], Doc: strings.Join(words[3:], " ")})
 		case len(words) == 4 && retries[words[3]] != "" && len(ps) > 0:
 			p := &ps[len(ps)-1]
-			p.Methods = append(p.Methods, method{words[0], strings.ToUpper(words[0][:1]) + words[0][1:], words[1] + "Proto", words[2] + "Proto", retries[words[3]]})
+			p.Methods = append(
+				p.Methods,
+				method{
+					words[0],
+					strings.ToUpper(words[0][:1]) + words[0][1:],
+					words[1] + "Proto",
+					words[2] + "Proto",
+					retries[words[3]],
+				},
+			)
 		default:
 			log.Fatalf("%s:%d: not understood: %q", file, n+1, line)
 		}

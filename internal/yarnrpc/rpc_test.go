@@ -57,18 +57,27 @@ type scheduler struct {
 	yarnrpc.UnimplementedApplicationMasterProtocol
 }
 
-func (scheduler) Allocate(ctx context.Context, req *yarnpb.AllocateRequestProto) (*yarnpb.AllocateResponseProto, error) {
+func (scheduler) Allocate(
+	ctx context.Context,
+	req *yarnpb.AllocateRequestProto,
+) (*yarnpb.AllocateResponseProto, error) {
 	who := hrpc.CallFrom(ctx).Identity
 	switch id := req.GetResponseId(); {
 	case id < 0:
 		return nil, &creel.Error{Kind: creel.ErrNotRegistered, What: who.User + " is not registered"}
 	case id > 1_000_000:
-		return nil, yarnrpc.Throw(yarnrpc.ClassInvalidMasterRequest, errors.New("expect responseId to be 1 but get "+fmt.Sprint(id)))
+		return nil, yarnrpc.Throw(
+			yarnrpc.ClassInvalidMasterRequest,
+			errors.New("expect responseId to be 1 but get "+fmt.Sprint(id)),
+		)
 	}
 	// What the answer takes from the request must be whole until it is on the wire.
 	answer := &yarnpb.AllocateResponseProto{ResponseId: proto.Int32(req.GetResponseId() + 1)}
 	for _, ask := range req.Ask {
-		answer.AllocatedContainers = append(answer.AllocatedContainers, &yarnpb.ContainerProto{Resource: ask.Capability, NodeHttpAddress: ask.ResourceName})
+		answer.AllocatedContainers = append(
+			answer.AllocatedContainers,
+			&yarnpb.ContainerProto{Resource: ask.Capability, NodeHttpAddress: ask.ResourceName},
+		)
 	}
 	if req.GetResponseId()%2 == 1 {
 		reply := hrpc.Later(ctx)
@@ -88,7 +97,12 @@ func TestMasterOverTheWire(t *testing.T) {
 	var guard sync.Mutex // of accepted: the test rolls while the server asks
 	attempt := creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1795254163125, ID: 1}, Attempt: 1}
 	address, client := serve(t, hrpc.Config{
-		Services: []hrpc.Service{yarnrpc.Reuse(yarnrpc.Inline(yarnrpc.ApplicationMasterProtocolService(scheduler{}), "allocate"), "allocate")},
+		Services: []hrpc.Service{
+			yarnrpc.Reuse(
+				yarnrpc.Inline(yarnrpc.ApplicationMasterProtocolService(scheduler{}), "allocate"),
+				"allocate",
+			),
+		},
 		Tokens: func(identifier []byte) ([]byte, hrpc.Identity, error) {
 			id, err := token.ParseAMRM(identifier)
 			if err != nil {
@@ -101,7 +115,14 @@ func TestMasterOverTheWire(t *testing.T) {
 		},
 	})
 	login := func(tok token.Token) hrpc.Login {
-		return hrpc.Login{Credential: &hrpc.Credential{Identifier: tok.Identifier, Password: tok.Password, Kind: tok.Kind, Service: tok.Service}}
+		return hrpc.Login{
+			Credential: &hrpc.Credential{
+				Identifier: tok.Identifier,
+				Password:   tok.Password,
+				Kind:       tok.Kind,
+				Service:    tok.Service,
+			},
+		}
 	}
 	held := keys.Newest().AMRM(attempt)
 	am := yarnrpc.NewApplicationMasterProtocolClient(client, address, login(held))
@@ -109,8 +130,17 @@ func TestMasterOverTheWire(t *testing.T) {
 	for id := range int32(20) {
 		req := &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(id)}
 		for n := range id {
-			req.Ask = append(req.Ask, &yarnpb.ResourceRequestProto{Priority: yarnpb.FromPriority(1), NumContainers: proto.Int32(1),
-				ResourceName: proto.String(fmt.Sprintf("host-%d-%d", id, n)), Capability: yarnpb.FromResource(creel.NewResource(int64(1000*id+n), 1))})
+			req.Ask = append(
+				req.Ask,
+				&yarnpb.ResourceRequestProto{
+					Priority:      yarnpb.FromPriority(1),
+					NumContainers: proto.Int32(1),
+					ResourceName: proto.String(
+						fmt.Sprintf("host-%d-%d", id, n),
+					),
+					Capability: yarnpb.FromResource(creel.NewResource(int64(1000*id+n), 1)),
+				},
+			)
 		}
 		answer, err := am.Allocate(t.Context(), req)
 		if err != nil {
@@ -120,20 +150,38 @@ func TestMasterOverTheWire(t *testing.T) {
 			t.Fatalf("%d: answered %d with %d containers", id, answer.GetResponseId(), len(answer.AllocatedContainers))
 		}
 		for n, c := range answer.AllocatedContainers {
-			if want := fmt.Sprintf("host-%d-%d", id, n); c.GetNodeHttpAddress() != want || c.GetResource().GetMemory() != int64(1000*id+int32(n)) {
+			if want := fmt.Sprintf(
+				"host-%d-%d",
+				id,
+				n,
+			); c.GetNodeHttpAddress() != want ||
+				c.GetResource().GetMemory() != int64(1000*id+int32(n)) {
 				t.Fatalf("%d: container %d is %v", id, n, c)
 			}
 		}
 	}
-	if _, err := am.Allocate(t.Context(), &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(-1)}); !errors.Is(err, creel.ErrNotRegistered) {
+	if _, err := am.Allocate(
+		t.Context(),
+		&yarnpb.AllocateRequestProto{ResponseId: proto.Int32(-1)},
+	); !errors.Is(
+		err,
+		creel.ErrNotRegistered,
+	) {
 		t.Errorf("not registered became %v", err)
 	}
 	_, err := am.Allocate(t.Context(), &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(2_000_000)})
 	var remote *hrpc.RemoteError
-	if !errors.As(err, &remote) || remote.Class != yarnrpc.ClassInvalidMasterRequest || remote.Message != "expect responseId to be 1 but get 2000000" {
+	if !errors.As(err, &remote) || remote.Class != yarnrpc.ClassInvalidMasterRequest ||
+		remote.Message != "expect responseId to be 1 but get 2000000" {
 		t.Errorf("a wrong response id became %v", err)
 	}
-	if _, err := am.RegisterApplicationMaster(t.Context(), &yarnpb.RegisterApplicationMasterRequestProto{}); !errors.Is(err, creel.ErrNotEnabled) {
+	if _, err := am.RegisterApplicationMaster(
+		t.Context(),
+		&yarnpb.RegisterApplicationMasterRequestProto{},
+	); !errors.Is(
+		err,
+		creel.ErrNotEnabled,
+	) {
 		t.Errorf("a method that is not served became %v", err)
 	}
 
@@ -144,8 +192,15 @@ func TestMasterOverTheWire(t *testing.T) {
 		group.Go(func() {
 			for n := range int32(50) {
 				host := fmt.Sprintf("host-%d-%d", worker, n)
-				answer, err := am.Allocate(t.Context(), &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(n), Ask: []*yarnpb.ResourceRequestProto{{ResourceName: &host}}})
-				if err != nil || len(answer.AllocatedContainers) != 1 || answer.AllocatedContainers[0].GetNodeHttpAddress() != host {
+				answer, err := am.Allocate(
+					t.Context(),
+					&yarnpb.AllocateRequestProto{
+						ResponseId: proto.Int32(n),
+						Ask:        []*yarnpb.ResourceRequestProto{{ResourceName: &host}},
+					},
+				)
+				if err != nil || len(answer.AllocatedContainers) != 1 ||
+					answer.AllocatedContainers[0].GetNodeHttpAddress() != host {
 					failures <- fmt.Errorf("worker %d, %d: %v, %w", worker, n, answer, err)
 					return
 				}
@@ -167,17 +222,25 @@ func TestMasterOverTheWire(t *testing.T) {
 	guard.Unlock()
 	late := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
 	defer late.Close()
-	if _, err := yarnrpc.NewApplicationMasterProtocolClient(late, address, login(held)).Allocate(t.Context(), &yarnpb.AllocateRequestProto{}); !errors.Is(err, creel.ErrInvalidToken) {
+	if _, err := yarnrpc.NewApplicationMasterProtocolClient(late, address, login(held)).
+		Allocate(t.Context(), &yarnpb.AllocateRequestProto{}); !errors.Is(
+		err,
+		creel.ErrInvalidToken,
+	) {
 		t.Errorf("a token whose key is gone gave %v", err)
 	}
-	if _, err := yarnrpc.NewApplicationMasterProtocolClient(late, address, login(keys.Newest().AMRM(attempt))).Allocate(t.Context(), &yarnpb.AllocateRequestProto{}); err != nil {
+	if _, err := yarnrpc.NewApplicationMasterProtocolClient(late, address, login(keys.Newest().AMRM(attempt))).
+		Allocate(t.Context(), &yarnpb.AllocateRequestProto{}); err != nil {
 		t.Errorf("a new token gave %v", err)
 	}
 }
 
 // A client of a simple port: the user arrives, and a server that is gone is a kind of error too.
 func TestClientOverTheWire(t *testing.T) {
-	address, client := serve(t, hrpc.Config{Simple: true, Services: []hrpc.Service{yarnrpc.ApplicationClientProtocolService(rm{})}})
+	address, client := serve(
+		t,
+		hrpc.Config{Simple: true, Services: []hrpc.Service{yarnrpc.ApplicationClientProtocolService(rm{})}},
+	)
 	login := hrpc.Login{User: "alice"}
 	app := creel.ApplicationID{ClusterTimestamp: 1795254163125, ID: 7}
 	answer, err := yarnrpc.NewApplicationClientProtocolClient(client, address, login).GetApplicationReport(t.Context(),
@@ -191,7 +254,8 @@ func TestClientOverTheWire(t *testing.T) {
 	}
 	nobody := closed.Addr().String()
 	closed.Close()
-	_, err = yarnrpc.NewApplicationClientProtocolClient(client, nobody, login).GetNewApplication(t.Context(), &yarnpb.GetNewApplicationRequestProto{})
+	_, err = yarnrpc.NewApplicationClientProtocolClient(client, nobody, login).
+		GetNewApplication(t.Context(), &yarnpb.GetNewApplicationRequestProto{})
 	if !errors.Is(err, creel.ErrUnavailable) {
 		t.Errorf("nobody there gave %v", err)
 	}

@@ -65,7 +65,13 @@ func answer[T any, M message[T]](m M, err error) (proto.Message, error) {
 }
 
 // call makes a call and tells the kind of failures that only their text tells.
-func call[T any, M message[T]](ctx context.Context, c Caller, method string, request proto.Message, response M) (M, error) {
+func call[T any, M message[T]](
+	ctx context.Context,
+	c Caller,
+	method string,
+	request proto.Message,
+	response M,
+) (M, error) {
 	if err := c.Call(ctx, method, request, response); err != nil {
 		return nil, refine(err)
 	}

@@ -24,7 +24,11 @@ type wire struct{ service hrpc.Service }
 func (w wire) Call(ctx context.Context, method string, request, response proto.Message) error {
 	m, ok := w.service.Methods[method]
 	if !ok {
-		return &hrpc.RemoteError{Class: hrpc.ClassNoSuchMethod, Detail: hrpc.DetailNoSuchMethod, Kind: yarnrpc.KindOf(hrpc.ClassNoSuchMethod)}
+		return &hrpc.RemoteError{
+			Class:  hrpc.ClassNoSuchMethod,
+			Detail: hrpc.DetailNoSuchMethod,
+			Kind:   yarnrpc.KindOf(hrpc.ClassNoSuchMethod),
+		}
 	}
 	b, err := proto.Marshal(request)
 	if err != nil {
@@ -54,33 +58,55 @@ type rm struct {
 	fail error
 }
 
-func (r rm) GetApplicationReport(_ context.Context, req *yarnpb.GetApplicationReportRequestProto) (*yarnpb.GetApplicationReportResponseProto, error) {
+func (r rm) GetApplicationReport(
+	_ context.Context,
+	req *yarnpb.GetApplicationReportRequestProto,
+) (*yarnpb.GetApplicationReportResponseProto, error) {
 	if r.fail != nil {
 		return nil, r.fail
 	}
-	return &yarnpb.GetApplicationReportResponseProto{ApplicationReport: &yarnpb.ApplicationReportProto{ApplicationId: req.ApplicationId, User: proto.String("alice")}}, nil
+	return &yarnpb.GetApplicationReportResponseProto{
+		ApplicationReport: &yarnpb.ApplicationReportProto{
+			ApplicationId: req.ApplicationId,
+			User:          proto.String("alice"),
+		},
+	}, nil
 }
 
-func (r rm) SubmitApplication(context.Context, *yarnpb.SubmitApplicationRequestProto) (*yarnpb.SubmitApplicationResponseProto, error) {
+func (r rm) SubmitApplication(
+	context.Context,
+	*yarnpb.SubmitApplicationRequestProto,
+) (*yarnpb.SubmitApplicationResponseProto, error) {
 	return nil, nil
 }
 
 func TestCallAndAnswer(t *testing.T) {
 	c := yarnrpc.ApplicationClientProtocolClient{Caller: wire{yarnrpc.ApplicationClientProtocolService(rm{})}}
 	app := creel.ApplicationID{ClusterTimestamp: 1795254163125, ID: 7}
-	answer, err := c.GetApplicationReport(t.Context(), &yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)})
+	answer, err := c.GetApplicationReport(
+		t.Context(),
+		&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := yarnpb.ToApplicationID(answer.GetApplicationReport().GetApplicationId()); got != app || answer.GetApplicationReport().GetUser() != "alice" {
+	if got := yarnpb.ToApplicationID(
+		answer.GetApplicationReport().GetApplicationId(),
+	); got != app ||
+		answer.GetApplicationReport().GetUser() != "alice" {
 		t.Fatalf("answered %v", answer)
 	}
-	if answer, err := c.SubmitApplication(t.Context(), &yarnpb.SubmitApplicationRequestProto{}); err != nil || answer == nil {
+	if answer, err := c.SubmitApplication(
+		t.Context(),
+		&yarnpb.SubmitApplicationRequestProto{},
+	); err != nil ||
+		answer == nil {
 		t.Fatalf("a nil answer became %v, %v, want an empty message", answer, err)
 	}
 	_, err = c.GetClusterMetrics(t.Context(), &yarnpb.GetClusterMetricsRequestProto{})
 	var remote *hrpc.RemoteError
-	if !errors.Is(err, creel.ErrNotEnabled) || !errors.As(err, &remote) || remote.Class != yarnrpc.ClassFeatureNotEnabled ||
+	if !errors.Is(err, creel.ErrNotEnabled) || !errors.As(err, &remote) ||
+		remote.Class != yarnrpc.ClassFeatureNotEnabled ||
 		!strings.Contains(remote.Message, "getClusterMetrics of ApplicationClientProtocol") {
 		t.Fatalf("a method that is not served answered %v", err)
 	}
@@ -125,9 +151,16 @@ func TestKindsOverTheWire(t *testing.T) {
 	} {
 		told := fmt.Errorf("in the door: %w", c.sent)
 		if errors.Is(c.sent, creel.ErrApplicationNotFound) {
-			told = &creel.Error{Kind: c.sent, What: "application_1_0001 is not known", Why: "it ended a week ago", Try: "ask the history"}
+			told = &creel.Error{
+				Kind: c.sent,
+				What: "application_1_0001 is not known",
+				Why:  "it ended a week ago",
+				Try:  "ask the history",
+			}
 		}
-		client := yarnrpc.ApplicationClientProtocolClient{Caller: wire{yarnrpc.ApplicationClientProtocolService(rm{fail: told})}}
+		client := yarnrpc.ApplicationClientProtocolClient{
+			Caller: wire{yarnrpc.ApplicationClientProtocolService(rm{fail: told})},
+		}
 		_, err := client.GetApplicationReport(t.Context(), &yarnpb.GetApplicationReportRequestProto{})
 		var remote *hrpc.RemoteError
 		if !errors.As(err, &remote) || remote.Class != c.class || !errors.Is(err, c.got) {
@@ -148,19 +181,41 @@ type failing struct{ err error }
 func (f failing) Call(context.Context, string, proto.Message, proto.Message) error { return f.err }
 
 func TestKindFromTheText(t *testing.T) {
-	wrapped := &hrpc.RemoteError{Class: yarnrpc.ClassYarn, Kind: creel.ErrInvalidRequest,
-		Message: "org.apache.hadoop.security.AccessControlException: User bob cannot perform operation MODIFY_APP on application_1_0001\n\tat org.apache..."}
-	_, err := yarnrpc.ApplicationClientProtocolClient{Caller: failing{wrapped}}.ForceKillApplication(t.Context(), &yarnpb.KillApplicationRequestProto{})
+	wrapped := &hrpc.RemoteError{
+		Class:   yarnrpc.ClassYarn,
+		Kind:    creel.ErrInvalidRequest,
+		Message: "org.apache.hadoop.security.AccessControlException: User bob cannot perform operation MODIFY_APP on application_1_0001\n\tat org.apache...",
+	}
+	_, err := yarnrpc.ApplicationClientProtocolClient{
+		Caller: failing{wrapped},
+	}.ForceKillApplication(
+		t.Context(),
+		&yarnpb.KillApplicationRequestProto{},
+	)
 	if !errors.Is(err, creel.ErrNotPermitted) || errors.Is(err, creel.ErrInvalidRequest) {
 		t.Errorf("a wrapped denial is %v", err)
 	}
-	plain := &hrpc.RemoteError{Class: yarnrpc.ClassYarn, Kind: creel.ErrInvalidRequest, Message: "Queue root.x: no such queue"}
-	_, err = yarnrpc.ApplicationClientProtocolClient{Caller: failing{plain}}.GetQueueInfo(t.Context(), &yarnpb.GetQueueInfoRequestProto{})
+	plain := &hrpc.RemoteError{
+		Class:   yarnrpc.ClassYarn,
+		Kind:    creel.ErrInvalidRequest,
+		Message: "Queue root.x: no such queue",
+	}
+	_, err = yarnrpc.ApplicationClientProtocolClient{
+		Caller: failing{plain},
+	}.GetQueueInfo(
+		t.Context(),
+		&yarnpb.GetQueueInfoRequestProto{},
+	)
 	if !errors.Is(err, creel.ErrInvalidRequest) {
 		t.Errorf("a plain refusal is %v", err)
 	}
 	broken := &hrpc.TransportError{Op: "dial", Address: "127.0.0.1:1", Err: errors.New("refused")}
-	_, err = yarnrpc.ResourceTrackerClient{Caller: failing{broken}}.NodeHeartbeat(t.Context(), &yarnpb.NodeHeartbeatRequestProto{})
+	_, err = yarnrpc.ResourceTrackerClient{
+		Caller: failing{broken},
+	}.NodeHeartbeat(
+		t.Context(),
+		&yarnpb.NodeHeartbeatRequestProto{},
+	)
 	var transport *hrpc.TransportError
 	if !errors.Is(err, creel.ErrUnavailable) || !errors.As(err, &transport) {
 		t.Errorf("a broken connection is %v", err)
@@ -169,11 +224,17 @@ func TestKindFromTheText(t *testing.T) {
 
 func TestSerializedErrors(t *testing.T) {
 	p := yarnrpc.ToSerialized(&creel.Error{Kind: creel.ErrInvalidToken, What: "container token has expired"})
-	if err := yarnrpc.FromSerialized(p); !errors.Is(err, creel.ErrInvalidToken) || !strings.Contains(err.Error(), "expired") {
+	if err := yarnrpc.FromSerialized(
+		p,
+	); !errors.Is(err, creel.ErrInvalidToken) ||
+		!strings.Contains(err.Error(), "expired") {
 		t.Errorf("came back as %v", err)
 	}
-	java := &yarnpb.SerializedExceptionProto{ClassName: proto.String(yarnrpc.ClassYarn), Message: proto.String("failed"),
-		Cause: &yarnpb.SerializedExceptionProto{ClassName: proto.String(hrpc.ClassInvalidToken)}}
+	java := &yarnpb.SerializedExceptionProto{
+		ClassName: proto.String(yarnrpc.ClassYarn),
+		Message:   proto.String("failed"),
+		Cause:     &yarnpb.SerializedExceptionProto{ClassName: proto.String(hrpc.ClassInvalidToken)},
+	}
 	if err := yarnrpc.FromSerialized(java); !errors.Is(err, creel.ErrInvalidToken) {
 		t.Errorf("the cause says more: %v", err)
 	}
@@ -240,9 +301,15 @@ func TestEveryMethodOfEveryProtocol(t *testing.T) {
 		}
 	}
 	want := map[string]int{
-		yarnrpc.ApplicationClientProtocolName: 35, yarnrpc.ApplicationMasterProtocolName: 3, yarnrpc.ContainerManagementProtocolName: 12,
-		yarnrpc.ResourceTrackerName: 3, yarnrpc.ResourceManagerAdministrationProtocolName: 22, yarnrpc.HAServiceProtocolName: 5,
-		yarnrpc.DistributedSchedulingAMProtocolName: 3, yarnrpc.ClientSCMProtocolName: 2, yarnrpc.ApplicationHistoryProtocolName: 9,
+		yarnrpc.ApplicationClientProtocolName:             35,
+		yarnrpc.ApplicationMasterProtocolName:             3,
+		yarnrpc.ContainerManagementProtocolName:           12,
+		yarnrpc.ResourceTrackerName:                       3,
+		yarnrpc.ResourceManagerAdministrationProtocolName: 22,
+		yarnrpc.HAServiceProtocolName:                     5,
+		yarnrpc.DistributedSchedulingAMProtocolName:       3,
+		yarnrpc.ClientSCMProtocolName:                     2,
+		yarnrpc.ApplicationHistoryProtocolName:            9,
 	}
 	if !reflect.DeepEqual(counts, want) {
 		t.Errorf("methods per protocol %v, want %v", counts, want)

@@ -60,7 +60,14 @@ func New(conf Config) *Gateway {
 	}
 	g := &Gateway{conf: conf, kept: newMemory(conf.Kept)}
 	g.seed.Store(conf.Seed)
-	g.submitter = router.Submitter{View: conf.View, Policy: conf.Policy, Homes: conf.Homes, Known: conf.Known, MaxTries: conf.MaxTries, Rand: g.random}
+	g.submitter = router.Submitter{
+		View:     conf.View,
+		Policy:   conf.Policy,
+		Homes:    conf.Homes,
+		Known:    conf.Known,
+		MaxTries: conf.MaxTries,
+		Rand:     g.random,
+	}
 	return g
 }
 
@@ -79,13 +86,22 @@ func (g *Gateway) Counts() *Counts { return &g.counts }
 func (g *Gateway) Member(id creel.SubclusterID) (*remote.Member, error) {
 	status, ok := g.View().Member(id)
 	if !ok {
-		return nil, &creel.Error{Kind: creel.ErrUnavailable, What: fmt.Sprintf("subcluster %s is not in the view", id), Why: "it never registered, or was removed", Try: "see `creel subcluster list`"}
+		return nil, &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: fmt.Sprintf("subcluster %s is not in the view", id),
+			Why:  "it never registered, or was removed",
+			Try:  "see `creel subcluster list`",
+		}
 	}
 	return g.conf.Pool.Member(status), nil
 }
 
 // Submit finds a home for a submission and forwards it there.
-func (g *Gateway) Submit(ctx context.Context, sub policies.Submission, forward func(ctx context.Context, m *remote.Member) error) router.Outcome {
+func (g *Gateway) Submit(
+	ctx context.Context,
+	sub policies.Submission,
+	forward func(ctx context.Context, m *remote.Member) error,
+) router.Outcome {
 	g.counts.Submitted.Add(1)
 	began := time.Now()
 	sub.Assumed = g.assumed.of(g.View())
@@ -160,7 +176,11 @@ func (g *Gateway) Home(ctx context.Context, app creel.ApplicationID) (*remote.Me
 
 // search asks every member for an application nobody claimed.
 func (g *Gateway) search(ctx context.Context, app creel.ApplicationID, notFound error) (*remote.Member, error) {
-	parts := Ask(ctx, g, func(ctx context.Context, m *remote.Member) (bool, error) { return g.conf.Known(ctx, m.ID, app) })
+	parts := Ask(
+		ctx,
+		g,
+		func(ctx context.Context, m *remote.Member) (bool, error) { return g.conf.Known(ctx, m.ID, app) },
+	)
 	silent := 0
 	for _, p := range parts {
 		switch {
@@ -172,8 +192,15 @@ func (g *Gateway) search(ctx context.Context, app creel.ApplicationID, notFound 
 	}
 	if silent > 0 {
 		_, missing := router.Present(parts)
-		return nil, &creel.Error{Kind: creel.ErrUnavailable, What: fmt.Sprintf("%s cannot be found now", app),
-			Why: "no record of it, and not every subcluster answered: " + router.MissingText(missing), Try: "try again in a moment", RetryAfter: time.Second}
+		return nil, &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: fmt.Sprintf("%s cannot be found now", app),
+			Why: "no record of it, and not every subcluster answered: " + router.MissingText(
+				missing,
+			),
+			Try:        "try again in a moment",
+			RetryAfter: time.Second,
+		}
 	}
 	return nil, notFound
 }
@@ -195,7 +222,11 @@ func (g *Gateway) Decision(app creel.ApplicationID) (router.Outcome, bool) {
 // Ask puts a question to every member that may answer, all at once, and gives
 // an answer or an error for each, in order of id. Members that are lost are
 // answered for without being called: what they had is missing, and said so.
-func Ask[T any](ctx context.Context, g *Gateway, call func(ctx context.Context, m *remote.Member) (T, error)) []router.Part[T] {
+func Ask[T any](
+	ctx context.Context,
+	g *Gateway,
+	call func(ctx context.Context, m *remote.Member) (T, error),
+) []router.Part[T] {
 	view := g.View()
 	if view == nil {
 		return nil
@@ -225,12 +256,21 @@ func Ask[T any](ctx context.Context, g *Gateway, call func(ctx context.Context, 
 
 // Any asks members one after another, in random order, until one answers:
 // for questions that each can answer for all. A refusal is an answer.
-func Any[T any](ctx context.Context, g *Gateway, call func(ctx context.Context, m *remote.Member) (T, error)) (T, error) {
+func Any[T any](
+	ctx context.Context,
+	g *Gateway,
+	call func(ctx context.Context, m *remote.Member) (T, error),
+) (T, error) {
 	var none T
 	view := g.View()
 	ids := view.Active()
 	if len(ids) == 0 {
-		return none, &creel.Error{Kind: creel.ErrNoSubcluster, What: "no active subcluster", Try: "see `creel subcluster list`", RetryAfter: time.Second}
+		return none, &creel.Error{
+			Kind:       creel.ErrNoSubcluster,
+			What:       "no active subcluster",
+			Try:        "see `creel subcluster list`",
+			RetryAfter: time.Second,
+		}
 	}
 	g.random().Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 	var err error

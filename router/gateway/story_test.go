@@ -25,7 +25,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // byRPC and byREST submit through a router, each in its own words; they are
 // what a client does, who may ask again.
 func byRPC(ctx context.Context, f *routertest.Federation, r *routertest.Router, id creel.ApplicationID) error {
-	_, err := f.As(r, "alice").SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: routertest.Context(id, "story")})
+	_, err := f.As(r, "alice").
+		SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: routertest.Context(id, "story")})
 	return err
 }
 
@@ -34,8 +35,16 @@ func byREST(ctx context.Context, _ *routertest.Federation, r *routertest.Router,
 }
 
 func post(ctx context.Context, address string, id creel.ApplicationID) error {
-	body := fmt.Sprintf(`{"application-id":%q,"application-name":"story","application-type":"TEST","unmanaged-AM":true,"queue":"default","resource":{"memory":128,"vCores":1},"am-container-spec":{}}`, id)
-	req, err := http.NewRequestWithContext(ctx, "POST", "http://"+address+"/ws/v1/cluster/apps?user.name=alice", strings.NewReader(body))
+	body := fmt.Sprintf(
+		`{"application-id":%q,"application-name":"story","application-type":"TEST","unmanaged-AM":true,"queue":"default","resource":{"memory":128,"vCores":1},"am-container-spec":{}}`,
+		id,
+	)
+	req, err := http.NewRequestWithContext(
+		ctx,
+		"POST",
+		"http://"+address+"/ws/v1/cluster/apps?user.name=alice",
+		strings.NewReader(body),
+	)
 	if err != nil {
 		return err
 	}
@@ -108,7 +117,8 @@ func TestARouterDiesWithinASubmission(t *testing.T) {
 			f := routertest.Start(t, routertest.Options{})
 			id := newID(t, f, f.Routers[0])
 			// Connections are made before answers are held back.
-			if _, err := f.As(f.Routers[0], "alice").GetClusterMetrics(t.Context(), &pb.GetClusterMetricsRequestProto{}); err != nil {
+			if _, err := f.As(f.Routers[0], "alice").
+				GetClusterMetrics(t.Context(), &pb.GetClusterMetricsRequestProto{}); err != nil {
 				t.Fatal(err)
 			}
 			for _, m := range f.Members {
@@ -183,7 +193,13 @@ func TestAnUnclearAnswerKeepsTheHome(t *testing.T) {
 				m.Mute()
 			}
 			id := f.Members[0].D.NewApplicationID()
-			if err := door.submit(t.Context(), f, f.Routers[0], id); err == nil || !strings.Contains(err.Error(), "may run it") {
+			if err := door.submit(
+				t.Context(),
+				f,
+				f.Routers[0],
+				id,
+			); err == nil ||
+				!strings.Contains(err.Error(), "may run it") {
 				t.Fatalf("nobody answered, and the router says %v", err)
 			}
 			claimed, err := f.Store.Home(t.Context(), id)
@@ -263,7 +279,11 @@ func TestSubmittedPastTheRouters(t *testing.T) {
 		t.Fatalf("found at %v, %v", m, err)
 	}
 	f.Members[0].Cut()
-	if _, err := r.Gate.Home(ctx, creel.ApplicationID{ClusterTimestamp: 1, ID: 1}); err == nil || !strings.Contains(err.Error(), "cannot be found now") || !strings.Contains(err.Error(), string(f.Members[0].ID)) {
+	if _, err := r.Gate.Home(
+		ctx,
+		creel.ApplicationID{ClusterTimestamp: 1, ID: 1},
+	); err == nil || !strings.Contains(err.Error(), "cannot be found now") ||
+		!strings.Contains(err.Error(), string(f.Members[0].ID)) {
 		t.Errorf("an unknown application while %s is silent: %v", f.Members[0].ID, err)
 	}
 }
@@ -331,7 +351,10 @@ func TestForgottenHomes(t *testing.T) {
 	if _, seen := f.Routers[1].Gate.HomeSeen(id); seen {
 		t.Error("the other router knows without asking")
 	}
-	if out, ok := f.Routers[0].Gate.Decision(id); !ok || out.Home != home || len(out.Tries) != 1 || out.Tries[0].Reason.Policy == "" {
+	if out, ok := f.Routers[0].Gate.Decision(
+		id,
+	); !ok || out.Home != home || len(out.Tries) != 1 ||
+		out.Tries[0].Reason.Policy == "" {
 		t.Errorf("the decision: %+v, %v", out, ok)
 	}
 	f.Routers[0].Gate.Forget(id)
@@ -358,6 +381,9 @@ func TestNobodyIsThere(t *testing.T) {
 	for _, m := range f.Members {
 		m.Mend()
 	}
-	f.Until("it is taken once somebody is there", func() bool { return byREST(t.Context(), f, f.Routers[0], id) == nil })
+	f.Until(
+		"it is taken once somebody is there",
+		func() bool { return byREST(t.Context(), f, f.Routers[0], id) == nil },
+	)
 	once(t, f, id)
 }

@@ -106,7 +106,12 @@ func body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var big *http.MaxBytesError
 	if errors.As(err, &big) {
-		return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the request is too large", Why: "its body is longer than 16 MiB", Try: "put files into the file system and name them as local resources"}
+		return nil, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "the request is too large",
+			Why:  "its body is longer than 16 MiB",
+			Try:  "put files into the file system and name them as local resources",
+		}
 	}
 	return b, err
 }
@@ -140,7 +145,10 @@ func appID(r *http.Request) (creel.ApplicationID, error) {
 	text := chi.URLParam(r, "appid")
 	app, err := creel.ParseApplicationID(text)
 	if err != nil {
-		return app, &creel.Error{Kind: creel.ErrInvalidRequest, What: "java.lang.IllegalArgumentException: Invalid ApplicationId: " + strings.TrimSpace(text)}
+		return app, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "java.lang.IllegalArgumentException: Invalid ApplicationId: " + strings.TrimSpace(text),
+		}
 	}
 	return app, nil
 }
@@ -175,7 +183,12 @@ func notFoundText(err error, app creel.ApplicationID) error {
 
 // atHome calls the home of an application; one that does not know it (404) may
 // have been left, so the store is asked once more.
-func (d *Door) atHome(ctx context.Context, r *http.Request, app creel.ApplicationID, b []byte) ([]byte, http.Header, int, error) {
+func (d *Door) atHome(
+	ctx context.Context,
+	r *http.Request,
+	app creel.ApplicationID,
+	b []byte,
+) ([]byte, http.Header, int, error) {
 	home, err := d.gate.Home(ctx, app)
 	if err != nil {
 		return nil, nil, 0, err
@@ -278,7 +291,16 @@ func (d *Door) submit(w http.ResponseWriter, r *http.Request) {
 		err = json.Unmarshal(b, &doc)
 	}
 	if err != nil {
-		fail(w, r, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the submission cannot be read", Why: err.Error(), Try: "send an application-submission-context as JSON or XML, with its Content-Type"})
+		fail(
+			w,
+			r,
+			&creel.Error{
+				Kind: creel.ErrInvalidRequest,
+				What: "the submission cannot be read",
+				Why:  err.Error(),
+				Try:  "send an application-submission-context as JSON or XML, with its Content-Type",
+			},
+		)
 		return
 	}
 	app, err := creel.ParseApplicationID(doc.ID)
@@ -290,8 +312,16 @@ func (d *Door) submit(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, &creel.Error{Kind: creel.ErrInvalidRequest, What: why})
 		return
 	}
-	sub := policies.Submission{Application: app, Name: doc.Name, User: caller(r), Type: doc.Type, Queue: creel.QueuePath(doc.Queue),
-		Label: doc.Label, Tags: doc.Tags.Tag, Size: creel.NewResource(int64(doc.Resource.Memory), int64(doc.Resource.VCores))}
+	sub := policies.Submission{
+		Application: app,
+		Name:        doc.Name,
+		User:        caller(r),
+		Type:        doc.Type,
+		Queue:       creel.QueuePath(doc.Queue),
+		Label:       doc.Label,
+		Tags:        doc.Tags.Tag,
+		Size:        creel.NewResource(int64(doc.Resource.Memory), int64(doc.Resource.VCores)),
+	}
 	var head http.Header
 	var answer []byte
 	out := d.gate.Submit(r.Context(), sub, func(ctx context.Context, m *remote.Member) error {
@@ -380,7 +410,15 @@ func (d *Door) atNode(w http.ResponseWriter, r *http.Request) {
 	}
 	node := chi.URLParam(r, "nodeId")
 	parts := gateway.Ask(r.Context(), d.gate, func(ctx context.Context, m *remote.Member) (string, error) {
-		_, _, err := m.Web(ctx, remote.Read, http.MethodGet, base+"/nodes/"+node, caller(r), forwardHeaders(r, "application/json"), nil)
+		_, _, err := m.Web(
+			ctx,
+			remote.Read,
+			http.MethodGet,
+			base+"/nodes/"+node,
+			caller(r),
+			forwardHeaders(r, "application/json"),
+			nil,
+		)
 		var refused *remote.StatusError
 		if errors.As(err, &refused) && refused.Code == http.StatusNotFound {
 			return "", nil
@@ -395,7 +433,15 @@ func (d *Door) atNode(w http.ResponseWriter, r *http.Request) {
 		if err == nil {
 			var answer []byte
 			var head http.Header
-			if answer, head, err = m.Web(r.Context(), remote.Write, r.Method, pathOf(r), caller(r), forwardHeaders(r, ""), b); err == nil {
+			if answer, head, err = m.Web(
+				r.Context(),
+				remote.Write,
+				r.Method,
+				pathOf(r),
+				caller(r),
+				forwardHeaders(r, ""),
+				b,
+			); err == nil {
 				pass(w, r, http.StatusOK, answer, head)
 				return
 			}
@@ -461,7 +507,17 @@ func partial[T any](w http.ResponseWriter, r *http.Request, parts []router.Part[
 			return false
 		}
 	}
-	fail(w, r, &creel.Error{Kind: creel.ErrUnavailable, What: "no subcluster answered", Why: router.MissingText(missing), Try: "try again in a moment", RetryAfter: time.Second})
+	fail(
+		w,
+		r,
+		&creel.Error{
+			Kind:       creel.ErrUnavailable,
+			What:       "no subcluster answered",
+			Why:        router.MissingText(missing),
+			Try:        "try again in a moment",
+			RetryAfter: time.Second,
+		},
+	)
 	return false
 }
 

@@ -24,10 +24,30 @@ type exception struct {
 }
 
 var exceptions = []exception{
-	{creel.ErrApplicationNotFound, http.StatusNotFound, "org.apache.hadoop.yarn.webapp.NotFoundException", "java.lang.Exception: "},
-	{creel.ErrAttemptNotFound, http.StatusNotFound, "org.apache.hadoop.yarn.webapp.NotFoundException", "java.lang.Exception: "},
-	{creel.ErrContainerNotFound, http.StatusNotFound, "org.apache.hadoop.yarn.webapp.NotFoundException", "java.lang.Exception: "},
-	{creel.ErrNodeNotFound, http.StatusNotFound, "org.apache.hadoop.yarn.webapp.NotFoundException", "java.lang.Exception: "},
+	{
+		creel.ErrApplicationNotFound,
+		http.StatusNotFound,
+		"org.apache.hadoop.yarn.webapp.NotFoundException",
+		"java.lang.Exception: ",
+	},
+	{
+		creel.ErrAttemptNotFound,
+		http.StatusNotFound,
+		"org.apache.hadoop.yarn.webapp.NotFoundException",
+		"java.lang.Exception: ",
+	},
+	{
+		creel.ErrContainerNotFound,
+		http.StatusNotFound,
+		"org.apache.hadoop.yarn.webapp.NotFoundException",
+		"java.lang.Exception: ",
+	},
+	{
+		creel.ErrNodeNotFound,
+		http.StatusNotFound,
+		"org.apache.hadoop.yarn.webapp.NotFoundException",
+		"java.lang.Exception: ",
+	},
 	{creel.ErrQueueNotFound, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
 	{creel.ErrInvalidRequest, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
 	{creel.ErrInvalidResource, http.StatusBadRequest, "org.apache.hadoop.yarn.webapp.BadRequestException", ""},
@@ -73,7 +93,9 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, class, message s
 		Message       string `json:"message"`
 		JavaClassName string `json:"javaClassName"`
 	}
-	doc, err := json.Marshal(map[string]body{"RemoteException": {class[strings.LastIndexByte(class, '.')+1:], message, class}})
+	doc, err := json.Marshal(
+		map[string]body{"RemoteException": {class[strings.LastIndexByte(class, '.')+1:], message, class}},
+	)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -84,7 +106,13 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, class, message s
 // wrongMethod answers as YARN's web doors do: a 503, whoever would call it a
 // 405.
 func wrongMethod(w http.ResponseWriter, r *http.Request) {
-	refuse(w, r, http.StatusServiceUnavailable, "javax.ws.rs.WebApplicationException", r.Method+" is no method of "+r.URL.Path)
+	refuse(
+		w,
+		r,
+		http.StatusServiceUnavailable,
+		"javax.ws.rs.WebApplicationException",
+		r.Method+" is no method of "+r.URL.Path,
+	)
 }
 
 // write sends a JSON document, as XML to who asks for that.

@@ -240,7 +240,9 @@ func xmlValue(b *bytes.Buffer, d *json.Decoder, name string) error {
 		case class != "": // a subclass is named in an attribute
 			body := bytes.Clone(b.Bytes()[inner:])
 			b.Truncate(at)
-			b.WriteString("<" + name + ` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="` + class + `">`)
+			b.WriteString(
+				"<" + name + ` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="` + class + `">`,
+			)
 			b.Write(body)
 		case b.Len() == inner:
 			b.Truncate(at)

@@ -132,7 +132,11 @@ func (d *Door) node(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if partial(w, r, parts) {
-		fail(w, r, &creel.Error{Kind: creel.ErrNodeNotFound, What: "nodeId, " + chi.URLParam(r, "nodeId") + ", is not found"})
+		fail(
+			w,
+			r,
+			&creel.Error{Kind: creel.ErrNodeNotFound, What: "nodeId, " + chi.URLParam(r, "nodeId") + ", is not found"},
+		)
 	}
 }
 
@@ -172,7 +176,15 @@ func (d *Door) containers(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	parts := gateway.Ask(r.Context(), d.gate, func(ctx context.Context, m *remote.Member) ([]object, error) {
-		b, _, err := m.Web(ctx, remote.Read, http.MethodGet, pathOf(r), caller(r), forwardHeaders(r, "application/json"), nil)
+		b, _, err := m.Web(
+			ctx,
+			remote.Read,
+			http.MethodGet,
+			pathOf(r),
+			caller(r),
+			forwardHeaders(r, "application/json"),
+			nil,
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -257,7 +269,10 @@ func mergeTree(name string, values []json.RawMessage, weights []float64) json.Ra
 				var vs []json.RawMessage
 				var ws []float64
 				for i, other := range objects {
-					if v := other.get(f.name); len(v) > 0 && v[0] == f.value[0] || len(v) > 0 && isNumber(v) && isNumber(f.value) {
+					if v := other.get(
+						f.name,
+					); len(v) > 0 && v[0] == f.value[0] ||
+						len(v) > 0 && isNumber(v) && isNumber(f.value) {
 						vs, ws = append(vs, v), append(ws, weights[i])
 					}
 				}

@@ -41,7 +41,9 @@ func (d *Door) native(r chi.Router) {
 func problem(w http.ResponseWriter, status int, title, detail string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(map[string]any{"type": "about:blank", "title": title, "status": status, "detail": detail}) // an error is the client's going away
+	json.NewEncoder(w).
+		Encode(map[string]any{"type": "about:blank", "title": title, "status": status, "detail": detail})
+	// an error is the client's going away
 }
 
 func answer(w http.ResponseWriter, v any) {
@@ -88,8 +90,17 @@ func (d *Door) subclusters(w http.ResponseWriter, _ *http.Request) {
 	}
 	for i := range view.Members {
 		m := &view.Members[i]
-		sub := SubclusterDoc{ID: m.ID, State: m.State.String(), Reason: m.Reason, AgeSeconds: m.Age.Seconds(), Epoch: m.Epoch,
-			Version: m.Version, Draining: m.Draining, Addresses: m.Addresses, Metrics: m.Load.Metrics}
+		sub := SubclusterDoc{
+			ID:         m.ID,
+			State:      m.State.String(),
+			Reason:     m.Reason,
+			AgeSeconds: m.Age.Seconds(),
+			Epoch:      m.Epoch,
+			Version:    m.Version,
+			Draining:   m.Draining,
+			Addresses:  m.Addresses,
+			Metrics:    m.Load.Metrics,
+		}
 		if client, err := d.gate.Member(m.ID); err == nil {
 			for _, k := range client.Open() {
 				sub.CutOff = append(sub.CutOff, k.String())
@@ -162,6 +173,9 @@ func tries(out router.Outcome) []TryDoc {
 
 func (d *Door) counts(w http.ResponseWriter, _ *http.Request) {
 	c := d.gate.Counts()
-	answer(w, map[string]int64{"submitted": c.Submitted.Load(), "accepted": c.Accepted.Load(), "failed": c.Failed.Load(),
-		"moved": c.Moved.Load(), "partial": c.Partial.Load(), "killed": c.Killed.Load()})
+	answer(
+		w,
+		map[string]int64{"submitted": c.Submitted.Load(), "accepted": c.Accepted.Load(), "failed": c.Failed.Load(),
+			"moved": c.Moved.Load(), "partial": c.Partial.Load(), "killed": c.Killed.Load()},
+	)
 }

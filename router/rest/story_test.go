@@ -80,7 +80,12 @@ func at(t *testing.T, doc string, fields ...string) any {
 }
 
 func submission(id, name, queue string) string {
-	return fmt.Sprintf(`{"application-id":%q,"application-name":%q,"application-type":"TEST","unmanaged-AM":true,"queue":%q,"resource":{"memory":128,"vCores":1},"am-container-spec":{}}`, id, name, queue)
+	return fmt.Sprintf(
+		`{"application-id":%q,"application-name":%q,"application-type":"TEST","unmanaged-AM":true,"queue":%q,"resource":{"memory":128,"vCores":1},"am-container-spec":{}}`,
+		id,
+		name,
+		queue,
+	)
 }
 
 // submit submits one application through a router and tells its home.
@@ -137,11 +142,24 @@ func TestOneCluster(t *testing.T) {
 		}
 		x := call(t, f.Routers[1].Web, "GET", base+path, "", "Accept", "application/xml")
 		var doc struct{ XMLName xml.Name }
-		if err := xml.Unmarshal([]byte(x.body), &doc); err != nil || doc.XMLName.Local != root || !strings.HasPrefix(x.head.Get("Content-Type"), "application/xml") {
+		if err := xml.Unmarshal(
+			[]byte(x.body),
+			&doc,
+		); err != nil || doc.XMLName.Local != root ||
+			!strings.HasPrefix(x.head.Get("Content-Type"), "application/xml") {
 			t.Errorf("%s as XML: %v, root %q, %v", path, err, doc.XMLName.Local, x.head)
 		}
 	}
-	if x := call(t, web, "GET", base+"/scheduler", "", "Accept", "application/xml"); !strings.Contains(x.body, ` xsi:type="capacityScheduler">`) || strings.Contains(x.body, "<type>") {
+	if x := call(
+		t,
+		web,
+		"GET",
+		base+"/scheduler",
+		"",
+		"Accept",
+		"application/xml",
+	); !strings.Contains(x.body, ` xsi:type="capacityScheduler">`) ||
+		strings.Contains(x.body, "<type>") {
 		t.Errorf("the scheduler's class in XML: %.300s", x.body)
 	}
 	metrics := at(t, call(t, web, "GET", base+"/metrics", "").body, "clusterMetrics").(map[string]any)
@@ -175,13 +193,23 @@ func TestOneCluster(t *testing.T) {
 		}
 	}
 	root := at(t, call(t, web, "GET", base+"/scheduler", "").body, "scheduler", "schedulerInfo").(map[string]any)
-	if root["capacity"] != 100.0 || root["queueName"] != "root" || len(root["queues"].(map[string]any)["queue"].([]any)) != 2 {
+	if root["capacity"] != 100.0 || root["queueName"] != "root" ||
+		len(root["queues"].(map[string]any)["queue"].([]any)) != 2 {
 		t.Errorf("the queue tree: capacity %v, %v", root["capacity"], root["queueName"])
 	}
-	if raw := call(t, web, "GET", base+"/scheduler", "").body; !strings.Contains(raw, `"capacity":70.0`) || !strings.Contains(raw, `"maximumAllocation":9223372036854775807`) {
+	if raw := call(
+		t,
+		web,
+		"GET",
+		base+"/scheduler",
+		"",
+	).body; !strings.Contains(raw, `"capacity":70.0`) ||
+		!strings.Contains(raw, `"maximumAllocation":9223372036854775807`) {
 		t.Error("floats keep their point and bounds stay bounds in a merged tree")
 	}
-	if got := at(t, call(t, web, "GET", base+"/appstatistics?states=accepted,finished", "").body, "appStatInfo", "statItem").([]any); len(got) != 2 {
+	if got := at(t, call(t, web, "GET", base+"/appstatistics?states=accepted,finished", "").body, "appStatInfo", "statItem").([]any); len(
+		got,
+	) != 2 {
 		t.Errorf("statistics: %v", got)
 	}
 }
@@ -238,17 +266,43 @@ func TestAnApplicationThroughTwoRouters(t *testing.T) {
 	if r := call(t, two, "PUT", app+"/priority?user.name=alice", `{"priority":4}`); r.body != `{"priority":4}` {
 		t.Errorf("priority: %d %s", r.status, r.body)
 	}
-	if r := call(t, one, "PUT", app+"/queue?user.name=alice", "<appqueue><queue>other</queue></appqueue>"); !strings.Contains(r.body, "<queue>root.other</queue>") {
+	if r := call(
+		t,
+		one,
+		"PUT",
+		app+"/queue?user.name=alice",
+		"<appqueue><queue>other</queue></appqueue>",
+	); !strings.Contains(
+		r.body,
+		"<queue>root.other</queue>",
+	) {
 		t.Errorf("queue: %d %s", r.status, r.body)
 	}
-	if r := call(t, one, "PUT", app+"/timeout?user.name=alice", `{"timeout":{"type":"LIFETIME","expiryTime":"2199-01-31T12:00:00.000+0000"}}`); r.status != 200 {
+	if r := call(
+		t,
+		one,
+		"PUT",
+		app+"/timeout?user.name=alice",
+		`{"timeout":{"type":"LIFETIME","expiryTime":"2199-01-31T12:00:00.000+0000"}}`,
+	); r.status != 200 {
 		t.Errorf("timeout: %d %s", r.status, r.body)
 	}
 	parsed, _ := creel.ParseApplicationID(id)
-	if a, ok := home.App(t.Context(), parsed); !ok || a.Priority != 4 || a.Queue != "root.other" || a.Deadline.Year() != 2199 {
+	if a, ok := home.App(
+		t.Context(),
+		parsed,
+	); !ok || a.Priority != 4 || a.Queue != "root.other" ||
+		a.Deadline.Year() != 2199 {
 		t.Errorf("at home: %+v, %v", a, ok)
 	}
-	if r := call(t, two, "PUT", app+"/state?user.name=alice", `{"state":"KILLED"}`); r.status != 200 && r.status != 202 {
+	if r := call(
+		t,
+		two,
+		"PUT",
+		app+"/state?user.name=alice",
+		`{"state":"KILLED"}`,
+	); r.status != 200 &&
+		r.status != 202 {
 		t.Errorf("kill: %d %s", r.status, r.body)
 	}
 	f.Until("it is dead", func() bool { return at(t, call(t, one, "GET", app+"/state", "").body, "state") == "KILLED" })
@@ -260,14 +314,29 @@ func TestAnApplicationThroughTwoRouters(t *testing.T) {
 		Tries []struct{ Member, Verdict string }
 		Note  string
 	}
-	if err := json.Unmarshal([]byte(call(t, one, "GET", "/api/v1/apps/"+id+"/why", "").body), &why); err != nil || why.Home != string(home.ID) || len(why.Tries) != 1 || why.Tries[0].Verdict != "accepted" {
+	if err := json.Unmarshal(
+		[]byte(call(t, one, "GET", "/api/v1/apps/"+id+"/why", "").body),
+		&why,
+	); err != nil || why.Home != string(home.ID) || len(why.Tries) != 1 ||
+		why.Tries[0].Verdict != "accepted" {
 		t.Errorf("why, at the router that chose: %+v, %v", why, err)
 	}
-	if err := json.Unmarshal([]byte(call(t, two, "GET", "/api/v1/apps/"+id+"/why", "").body), &why); err != nil || why.Home != string(home.ID) || why.Note == "" {
+	if err := json.Unmarshal(
+		[]byte(call(t, two, "GET", "/api/v1/apps/"+id+"/why", "").body),
+		&why,
+	); err != nil || why.Home != string(home.ID) ||
+		why.Note == "" {
 		t.Errorf("why, at the other: %+v, %v", why, err)
 	}
 	node := at(t, call(t, one, "GET", base+"/nodes", "").body, "nodes", "node").([]any)[3].(map[string]any)["id"].(string)
-	if r := call(t, one, "POST", base+"/nodes/"+node+"/resource?user.name=root", `{"resource":{"memory":4096,"vCores":4}}`); r.status != 200 || at(t, r.body, "resourceInfo", "memory") != 4096.0 {
+	if r := call(
+		t,
+		one,
+		"POST",
+		base+"/nodes/"+node+"/resource?user.name=root",
+		`{"resource":{"memory":4096,"vCores":4}}`,
+	); r.status != 200 ||
+		at(t, r.body, "resourceInfo", "memory") != 4096.0 {
 		t.Errorf("resize %s: %d %s", node, r.status, r.body)
 	}
 }
@@ -283,26 +352,57 @@ func TestPartialAnswersSaySo(t *testing.T) {
 	gone.Cut()
 	for _, path := range []string{"/apps", "/nodes", "/metrics", "/scheduler", "/info", "/appstatistics"} {
 		r := call(t, web, "GET", base+path, "")
-		if r.status != 200 || r.head.Get("X-Partial-Result") != "true" || !strings.Contains(r.head.Get("X-Missing-SubClusters"), string(gone.ID)) || strings.Contains(r.head.Get("X-Missing-SubClusters"), string(there.ID)+":") {
-			t.Errorf("%s: %d, partial %q, missing %q", path, r.status, r.head.Get("X-Partial-Result"), r.head.Get("X-Missing-SubClusters"))
+		if r.status != 200 || r.head.Get("X-Partial-Result") != "true" ||
+			!strings.Contains(r.head.Get("X-Missing-SubClusters"), string(gone.ID)) ||
+			strings.Contains(r.head.Get("X-Missing-SubClusters"), string(there.ID)+":") {
+			t.Errorf(
+				"%s: %d, partial %q, missing %q",
+				path,
+				r.status,
+				r.head.Get("X-Partial-Result"),
+				r.head.Get("X-Missing-SubClusters"),
+			)
 		}
 	}
 	list := call(t, web, "GET", base+"/apps", "").body
 	if !strings.Contains(list, apps[there.ID]) || strings.Contains(list, apps[gone.ID]) {
 		t.Errorf("the list while %s is away: %.300s", gone.ID, list)
 	}
-	if r := call(t, web, "GET", base+"/apps/"+apps[gone.ID], ""); r.status != 503 || !strings.Contains(r.body, "RemoteException") || !strings.Contains(r.body, string(gone.ID)) {
+	if r := call(
+		t,
+		web,
+		"GET",
+		base+"/apps/"+apps[gone.ID],
+		"",
+	); r.status != 503 || !strings.Contains(r.body, "RemoteException") ||
+		!strings.Contains(r.body, string(gone.ID)) {
 		t.Errorf("an application of %s: %d %s", gone.ID, r.status, r.body)
 	}
 	if r := call(t, web, "GET", base+"/apps/"+apps[there.ID], ""); r.status != 200 {
 		t.Errorf("an application of %s: %d %s", there.ID, r.status, r.body)
 	}
-	if r := call(t, web, "GET", base+"/apps/application_1_0001", ""); r.status != 503 || r.head.Get("Retry-After") == "" {
+	if r := call(
+		t,
+		web,
+		"GET",
+		base+"/apps/application_1_0001",
+		"",
+	); r.status != 503 ||
+		r.head.Get("Retry-After") == "" {
 		t.Errorf("an application that only %s might know: %d %s", gone.ID, r.status, r.body)
 	}
 	there.Cut()
 	for _, accept := range []string{"application/json", "application/xml"} {
-		if r := call(t, web, "GET", base+"/apps", "", "Accept", accept); r.status != 503 || !strings.Contains(r.body, "RemoteException") || !strings.Contains(r.body, "no subcluster answered") {
+		if r := call(
+			t,
+			web,
+			"GET",
+			base+"/apps",
+			"",
+			"Accept",
+			accept,
+		); r.status != 503 || !strings.Contains(r.body, "RemoteException") ||
+			!strings.Contains(r.body, "no subcluster answered") {
 			t.Errorf("nobody there: %d %s", r.status, r.body)
 		}
 	}
@@ -318,7 +418,11 @@ func TestPartialAnswersSaySo(t *testing.T) {
 			CutOff []string `json:"cut_off"`
 		}
 	}
-	if err := json.Unmarshal([]byte(call(t, web, "GET", "/api/v1/subclusters", "").body), &doc); err != nil || len(doc.Subclusters) != 2 {
+	if err := json.Unmarshal(
+		[]byte(call(t, web, "GET", "/api/v1/subclusters", "").body),
+		&doc,
+	); err != nil ||
+		len(doc.Subclusters) != 2 {
 		t.Errorf("subclusters: %+v, %v", doc, err)
 	}
 	if got := at(t, call(t, web, "GET", "/api/v1/counts", "").body, "partial").(float64); got < 6 {
@@ -360,13 +464,32 @@ func TestBadInput(t *testing.T) {
 	} {
 		for _, accept := range []string{"application/json", "application/xml"} {
 			r := call(t, web, b.method, base+b.path, b.body, "Accept", accept)
-			if r.status != b.status || !strings.Contains(r.body, b.says) || !strings.Contains(r.body, "RemoteException") || (accept == "application/xml") != strings.HasPrefix(r.body, "<?xml") {
-				t.Errorf("%s %s %.50s as %s: %d %s, want %d with %q", b.method, b.path, b.body, accept, r.status, r.body, b.status, b.says)
+			if r.status != b.status || !strings.Contains(r.body, b.says) ||
+				!strings.Contains(r.body, "RemoteException") ||
+				(accept == "application/xml") != strings.HasPrefix(r.body, "<?xml") {
+				t.Errorf(
+					"%s %s %.50s as %s: %d %s, want %d with %q",
+					b.method,
+					b.path,
+					b.body,
+					accept,
+					r.status,
+					r.body,
+					b.status,
+					b.says,
+				)
 			}
 		}
 	}
 	for path, status := range map[string]int{"/api/v1/nope": 404, "/api/v1/apps/nonsense/why": 400, "/api/v1/apps/application_1_0001/why": 404} {
-		if r := call(t, web, "GET", path, ""); r.status != status || r.head.Get("Content-Type") != "application/problem+json" || at(t, r.body, "status") != float64(status) {
+		if r := call(
+			t,
+			web,
+			"GET",
+			path,
+			"",
+		); r.status != status || r.head.Get("Content-Type") != "application/problem+json" ||
+			at(t, r.body, "status") != float64(status) {
 			t.Errorf("%s: %d %s", path, r.status, r.body)
 		}
 	}

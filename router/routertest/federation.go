@@ -89,7 +89,11 @@ func Start(t testing.TB, o Options) *Federation {
 		o.OpenFor = time.Second
 	}
 	valid := func(_ creel.QueuePath, doc []byte) error { _, err := policies.Parse(doc); return err }
-	f := &Federation{t: t, Store: statestore.NewMemory(statestore.NewTwin("test", valid), time.Now), RPC: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})}
+	f := &Federation{
+		t:     t,
+		Store: statestore.NewMemory(statestore.NewTwin("test", valid), time.Now),
+		RPC:   hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}),
+	}
 	t.Cleanup(func() { f.RPC.Close() })
 	for i := range o.Members {
 		f.Members = append(f.Members, f.member(i, o))
@@ -162,8 +166,16 @@ func (f *Federation) member(i int, o Options) *Member {
 	c := rm.Defaults()
 	c.MinAllocation, c.MaxAllocation = creel.NewResource(128, 1), creel.NewResource(8192, 8)
 	queues, err := rm.ReadCapacity([]rm.Property{
-		{Name: "yarn.scheduler.capacity.root.queues", Value: "default,other"}, {Name: "yarn.scheduler.capacity.root.default.capacity", Value: "70"},
-		{Name: "yarn.scheduler.capacity.root.other.capacity", Value: "30"}, {Name: "yarn.scheduler.capacity.maximum-am-resource-percent", Value: "1"},
+		{
+			Name:  "yarn.scheduler.capacity.root.queues",
+			Value: "default,other",
+		},
+		{Name: "yarn.scheduler.capacity.root.default.capacity", Value: "70"},
+		{
+			Name:  "yarn.scheduler.capacity.root.other.capacity",
+			Value: "30",
+		},
+		{Name: "yarn.scheduler.capacity.maximum-am-resource-percent", Value: "1"},
 	}, rm.ConfigOptions{MaxAllocation: c.MaxAllocation, MaxClusterPriority: 10})
 	if err != nil {
 		t.Fatal(err)
@@ -171,9 +183,17 @@ func (f *Federation) member(i int, o Options) *Member {
 	c.Queues = queues.Queues
 	m := &Member{ID: creel.SubclusterID(fmt.Sprintf("sc-%c", 'a'+i))}
 	cfg := rmrpc.Config{
-		Client: "127.0.0.1:0", Scheduler: "127.0.0.1:0", Tracker: "127.0.0.1:0", Admin: "127.0.0.1:0", ClusterID: string(m.ID), Machine: c, Epoch: int64(i+1) * 1000,
-		HeartbeatInterval: 50 * time.Millisecond, AdminACL: rm.ACL{Users: []string{"root"}}, Groups: func(user string) []string { return []string{user} },
-		Proxies: map[string]rmrpc.ProxyRule{"creel": {Hosts: []string{"*"}, Users: []string{"*"}}},
+		Client:            "127.0.0.1:0",
+		Scheduler:         "127.0.0.1:0",
+		Tracker:           "127.0.0.1:0",
+		Admin:             "127.0.0.1:0",
+		ClusterID:         string(m.ID),
+		Machine:           c,
+		Epoch:             int64(i+1) * 1000,
+		HeartbeatInterval: 50 * time.Millisecond,
+		AdminACL:          rm.ACL{Users: []string{"root"}},
+		Groups:            func(user string) []string { return []string{user} },
+		Proxies:           map[string]rmrpc.ProxyRule{"creel": {Hosts: []string{"*"}, Users: []string{"*"}}},
 	}
 	cfg.RPC.DrainTime = time.Second
 	if o.Change != nil {
@@ -191,7 +211,16 @@ func (f *Federation) member(i int, o Options) *Member {
 	m.D = d
 	m.WebAddress, _ = web(t, string(m.ID)+"'s web door", mux)
 	d.SetWeb(m.WebAddress)
-	farm, err := nmrpc.New(nmrpc.Config{Tracker: d.Addresses().Tracker, Nodes: o.Nodes, First: i * o.Nodes, Eager: time.Millisecond, RunTime: time.Hour, Seed: uint64(i + 1)})
+	farm, err := nmrpc.New(
+		nmrpc.Config{
+			Tracker: d.Addresses().Tracker,
+			Nodes:   o.Nodes,
+			First:   i * o.Nodes,
+			Eager:   time.Millisecond,
+			RunTime: time.Hour,
+			Seed:    uint64(i + 1),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,10 +228,25 @@ func (f *Federation) member(i int, o Options) *Member {
 	<-farm.Ready()
 	a := d.Addresses()
 	m.Client, m.Admin, m.Web = relay(t, a.Client), relay(t, a.Admin), relay(t, m.WebAddress)
-	agent := &remote.Agent{Store: f.Store, Probe: remote.WebProbe(m.WebAddress), Every: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+	agent := &remote.Agent{
+		Store:  f.Store,
+		Probe:  remote.WebProbe(m.WebAddress),
+		Every:  50 * time.Millisecond,
+		Logger: slog.New(slog.DiscardHandler),
 		// The lease is long: these tests are about what routers find out by themselves.
-		Member: subcluster.Member{ID: m.ID, Epoch: d.Started().UnixMilli(), Lease: time.Hour,
-			Addresses: subcluster.Addresses{Client: m.Client.Address, Scheduler: a.Scheduler, Admin: m.Admin.Address, Tracker: a.Tracker, Web: m.Web.Address}}}
+		Member: subcluster.Member{
+			ID:    m.ID,
+			Epoch: d.Started().UnixMilli(),
+			Lease: time.Hour,
+			Addresses: subcluster.Addresses{
+				Client:    m.Client.Address,
+				Scheduler: a.Scheduler,
+				Admin:     m.Admin.Address,
+				Tracker:   a.Tracker,
+				Web:       m.Web.Address,
+			},
+		},
+	}
 	run(t, "membership of "+string(m.ID), agent.Run)
 	return m
 }
@@ -293,7 +337,11 @@ func (h homes) at(p Point) error {
 	return nil
 }
 
-func (h homes) Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, bool, error) {
+func (h homes) Claim(
+	ctx context.Context,
+	app creel.ApplicationID,
+	member creel.SubclusterID,
+) (creel.SubclusterID, bool, error) {
 	if err := h.at(BeforeClaim); err != nil {
 		return "", false, err
 	}
@@ -304,7 +352,11 @@ func (h homes) Claim(ctx context.Context, app creel.ApplicationID, member creel.
 	return home, fresh, err
 }
 
-func (h homes) Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+func (h homes) Move(
+	ctx context.Context,
+	app creel.ApplicationID,
+	from, to creel.SubclusterID,
+) (creel.SubclusterID, error) {
 	home, err := h.Homes.Move(ctx, app, from, to)
 	if dead := h.at(AfterMove); dead != nil {
 		return "", dead
@@ -318,7 +370,16 @@ func (f *Federation) router(o Options) *Router {
 	r := &Router{reached: make(chan struct{}), dead: make(chan struct{})}
 	known := cache.New(f.Store, cache.Config{})
 	watcher := watch.New(f.Store, watch.Config{Poll: 20 * time.Millisecond, OnChange: known.Changed})
-	pool := remote.NewPool(remote.Config{User: "creel", KindOf: yarnrpc.KindOf, Trips: o.Trips, OpenFor: o.OpenFor, Changed: o.Breaker, Deadlines: [3]time.Duration{time.Minute, time.Minute, time.Minute}})
+	pool := remote.NewPool(
+		remote.Config{
+			User:      "creel",
+			KindOf:    yarnrpc.KindOf,
+			Trips:     o.Trips,
+			OpenFor:   o.OpenFor,
+			Changed:   o.Breaker,
+			Deadlines: [3]time.Duration{time.Minute, time.Minute, time.Minute},
+		},
+	)
 	t.Cleanup(func() {
 		if err := pool.Close(); err != nil {
 			t.Error(err)
@@ -338,7 +399,14 @@ func (f *Federation) router(o Options) *Router {
 		Known: routerrpc.Known(func(id creel.SubclusterID) (*remote.Member, error) { return r.Gate.Member(id) }),
 	})
 	serve := func(what string, s hrpc.Service) string {
-		server, err := hrpc.NewServer(hrpc.Config{Services: []hrpc.Service{s}, Simple: true, ErrorOf: yarnrpc.ErrorOf, DrainTime: time.Millisecond})
+		server, err := hrpc.NewServer(
+			hrpc.Config{
+				Services:  []hrpc.Service{s},
+				Simple:    true,
+				ErrorOf:   yarnrpc.ErrorOf,
+				DrainTime: time.Millisecond,
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -387,8 +455,16 @@ func (f *Federation) AdminOf(r *Router, user string) yarnrpc.ResourceManagerAdmi
 // Context is a small submission: an unmanaged application, which needs no room.
 func Context(id creel.ApplicationID, name string) *yarnpb.ApplicationSubmissionContextProto {
 	unmanaged, kind, queue := true, "TEST", "default"
-	return &yarnpb.ApplicationSubmissionContextProto{ApplicationId: yarnpb.FromApplicationID(id), ApplicationName: &name, ApplicationType: &kind, Queue: &queue, UnmanagedAm: &unmanaged,
-		AmContainerSpec: &yarnpb.ContainerLaunchContextProto{}, Resource: yarnpb.FromResource(creel.NewResource(128, 1)), Priority: yarnpb.FromPriority(0)}
+	return &yarnpb.ApplicationSubmissionContextProto{
+		ApplicationId:   yarnpb.FromApplicationID(id),
+		ApplicationName: &name,
+		ApplicationType: &kind,
+		Queue:           &queue,
+		UnmanagedAm:     &unmanaged,
+		AmContainerSpec: &yarnpb.ContainerLaunchContextProto{},
+		Resource:        yarnpb.FromResource(creel.NewResource(128, 1)),
+		Priority:        yarnpb.FromPriority(0),
+	}
 }
 
 // Homes are the members that know an application.

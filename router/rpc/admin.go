@@ -68,7 +68,11 @@ func named[T any, M interface {
 // asked puts an order to every member, or to the one named. An order must be
 // carried out everywhere: one member that did not makes it an error, which
 // says who did not and that the others did.
-func (d *AdminDoor) asked(ctx context.Context, method, only string, request func(*remote.Member) ([]byte, error)) ([]router.Part[[]byte], error) {
+func (d *AdminDoor) asked(
+	ctx context.Context,
+	method, only string,
+	request func(*remote.Member) ([]byte, error),
+) ([]router.Part[[]byte], error) {
 	parts := gateway.Ask(ctx, d.gate, func(ctx context.Context, m *remote.Member) ([]byte, error) {
 		if only != "" && string(m.ID) != only {
 			return nil, nil
@@ -82,7 +86,11 @@ func (d *AdminDoor) asked(ctx context.Context, method, only string, request func
 	if only != "" {
 		parts = slices.DeleteFunc(parts, func(p router.Part[[]byte]) bool { return string(p.Member) != only })
 		if len(parts) == 0 {
-			return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("%s: there is no subcluster %q", method, only), Try: "see `creel subcluster list`"}
+			return nil, &creel.Error{
+				Kind: creel.ErrInvalidRequest,
+				What: fmt.Sprintf("%s: there is no subcluster %q", method, only),
+				Try:  "see `creel subcluster list`",
+			}
 		}
 	}
 	var failed []string
@@ -107,8 +115,12 @@ func (d *AdminDoor) asked(ctx context.Context, method, only string, request func
 	if len(failed) == len(parts) && !errors.As(first, &silent) {
 		return nil, first
 	}
-	return nil, &creel.Error{Kind: creel.ErrUnavailable, What: fmt.Sprintf("%s was not carried out in %d of %d subclusters", method, len(failed), len(parts)),
-		Why: strings.Join(failed, "; "), Try: "again when they are well; in the others it is done"}
+	return nil, &creel.Error{
+		Kind: creel.ErrUnavailable,
+		What: fmt.Sprintf("%s was not carried out in %d of %d subclusters", method, len(failed), len(parts)),
+		Why:  strings.Join(failed, "; "),
+		Try:  "again when they are well; in the others it is done",
+	}
 }
 
 func (d *AdminDoor) broadcast(method string, only func([]byte) (string, error)) hrpc.RawHandler {
@@ -126,7 +138,10 @@ func (d *AdminDoor) broadcast(method string, only func([]byte) (string, error)) 
 }
 
 // GetGroupsForUser joins the groups that the members see a user in.
-func (d *AdminDoor) GetGroupsForUser(ctx context.Context, req *yarnpb.GetGroupsForUserRequestProto) (*yarnpb.GetGroupsForUserResponseProto, error) {
+func (d *AdminDoor) GetGroupsForUser(
+	ctx context.Context,
+	req *yarnpb.GetGroupsForUserRequestProto,
+) (*yarnpb.GetGroupsForUserResponseProto, error) {
 	body, err := proto.Marshal(req)
 	if err != nil {
 		return nil, err
@@ -151,12 +166,20 @@ func (d *AdminDoor) GetGroupsForUser(ctx context.Context, req *yarnpb.GetGroupsF
 }
 
 // CheckForDecommissioningNodes joins the nodes on their way out.
-func (d *AdminDoor) CheckForDecommissioningNodes(ctx context.Context, req *yarnpb.CheckForDecommissioningNodesRequestProto) (*yarnpb.CheckForDecommissioningNodesResponseProto, error) {
+func (d *AdminDoor) CheckForDecommissioningNodes(
+	ctx context.Context,
+	req *yarnpb.CheckForDecommissioningNodesRequestProto,
+) (*yarnpb.CheckForDecommissioningNodesResponseProto, error) {
 	body, err := proto.Marshal(req)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := d.asked(ctx, "checkForDecommissioningNodes", req.GetSubClusterId(), func(*remote.Member) ([]byte, error) { return body, nil })
+	parts, err := d.asked(
+		ctx,
+		"checkForDecommissioningNodes",
+		req.GetSubClusterId(),
+		func(*remote.Member) ([]byte, error) { return body, nil },
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -172,42 +195,79 @@ func (d *AdminDoor) CheckForDecommissioningNodes(ctx context.Context, req *yarnp
 }
 
 // UpdateNodeResource goes to the members that have the nodes.
-func (d *AdminDoor) UpdateNodeResource(ctx context.Context, req *yarnpb.UpdateNodeResourceRequestProto) (*yarnpb.UpdateNodeResourceResponseProto, error) {
-	err := byNode(ctx, d, "updateNodeResource", req.GetSubClusterId(), req.GetNodeResourceMap(), func(n *yarnpb.NodeResourceMapProto) creel.NodeID { return yarnpb.ToNodeID(n.GetNodeId()) },
+func (d *AdminDoor) UpdateNodeResource(
+	ctx context.Context,
+	req *yarnpb.UpdateNodeResourceRequestProto,
+) (*yarnpb.UpdateNodeResourceResponseProto, error) {
+	err := byNode(
+		ctx,
+		d,
+		"updateNodeResource",
+		req.GetSubClusterId(),
+		req.GetNodeResourceMap(),
+		func(n *yarnpb.NodeResourceMapProto) creel.NodeID { return yarnpb.ToNodeID(n.GetNodeId()) },
 		func(mine []*yarnpb.NodeResourceMapProto) proto.Message {
 			own := proto.CloneOf(req)
 			own.NodeResourceMap = mine
 			return own
-		})
+		},
+	)
 	return &yarnpb.UpdateNodeResourceResponseProto{}, err
 }
 
 // ReplaceLabelsOnNodes goes to the members that have the nodes.
-func (d *AdminDoor) ReplaceLabelsOnNodes(ctx context.Context, req *yarnpb.ReplaceLabelsOnNodeRequestProto) (*yarnpb.ReplaceLabelsOnNodeResponseProto, error) {
-	err := byNode(ctx, d, "replaceLabelsOnNodes", req.GetSubClusterId(), req.GetNodeToLabels(), func(n *yarnpb.NodeIdToLabelsProto) creel.NodeID { return yarnpb.ToNodeID(n.GetNodeId()) },
+func (d *AdminDoor) ReplaceLabelsOnNodes(
+	ctx context.Context,
+	req *yarnpb.ReplaceLabelsOnNodeRequestProto,
+) (*yarnpb.ReplaceLabelsOnNodeResponseProto, error) {
+	err := byNode(
+		ctx,
+		d,
+		"replaceLabelsOnNodes",
+		req.GetSubClusterId(),
+		req.GetNodeToLabels(),
+		func(n *yarnpb.NodeIdToLabelsProto) creel.NodeID { return yarnpb.ToNodeID(n.GetNodeId()) },
 		func(mine []*yarnpb.NodeIdToLabelsProto) proto.Message {
 			own := proto.CloneOf(req)
 			own.NodeToLabels = mine
 			return own
-		})
+		},
+	)
 	return &yarnpb.ReplaceLabelsOnNodeResponseProto{}, err
 }
 
 // MapAttributesToNodes goes to the members that have the hosts.
-func (d *AdminDoor) MapAttributesToNodes(ctx context.Context, req *yarnpb.NodesToAttributesMappingRequestProto) (*yarnpb.NodesToAttributesMappingResponseProto, error) {
-	err := byNode(ctx, d, "mapAttributesToNodes", req.GetSubClusterId(), req.GetNodeToAttributes(), func(n *yarnpb.NodeToAttributesProto) creel.NodeID { return creel.NodeID{Host: n.GetNode()} },
+func (d *AdminDoor) MapAttributesToNodes(
+	ctx context.Context,
+	req *yarnpb.NodesToAttributesMappingRequestProto,
+) (*yarnpb.NodesToAttributesMappingResponseProto, error) {
+	err := byNode(
+		ctx,
+		d,
+		"mapAttributesToNodes",
+		req.GetSubClusterId(),
+		req.GetNodeToAttributes(),
+		func(n *yarnpb.NodeToAttributesProto) creel.NodeID { return creel.NodeID{Host: n.GetNode()} },
 		func(mine []*yarnpb.NodeToAttributesProto) proto.Message {
 			own := proto.CloneOf(req)
 			own.NodeToAttributes = mine
 			return own
-		})
+		},
+	)
 	return &yarnpb.NodesToAttributesMappingResponseProto{}, err
 }
 
 // byNode gives each member the items about its own nodes. What is about a node
 // that no member has goes to all, so that the caller gets a ResourceManager's
 // own words on it.
-func byNode[T any](ctx context.Context, d *AdminDoor, method, only string, items []T, node func(T) creel.NodeID, request func(mine []T) proto.Message) error {
+func byNode[T any](
+	ctx context.Context,
+	d *AdminDoor,
+	method, only string,
+	items []T,
+	node func(T) creel.NodeID,
+	request func(mine []T) proto.Message,
+) error {
 	has := func(ctx context.Context, m *remote.Member) (map[string]bool, error) {
 		body, err := proto.Marshal(&yarnpb.GetClusterNodesRequestProto{})
 		if err != nil {

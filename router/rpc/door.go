@@ -30,11 +30,14 @@ type Door struct {
 // Service is the protocol's table for an hrpc server.
 func Service(g *gateway.Gateway) hrpc.Service {
 	d := &Door{gate: g}
-	d.ids = ids{users: map[string]*shelf{}, fetch: func(ctx context.Context, user string, request []byte) ([]byte, error) {
-		return gateway.Any(ctx, g, func(ctx context.Context, m *remote.Member) ([]byte, error) {
-			return m.Client(ctx, remote.Read, user, "getNewApplication", request)
-		})
-	}}
+	d.ids = ids{
+		users: map[string]*shelf{},
+		fetch: func(ctx context.Context, user string, request []byte) ([]byte, error) {
+			return gateway.Any(ctx, g, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+				return m.Client(ctx, remote.Read, user, "getNewApplication", request)
+			})
+		},
+	}
 	s := yarnrpc.ApplicationClientProtocolService(d)
 	for name, f := range forwards {
 		s.Methods[name] = hrpc.Method{Raw: d.forward(name, f.kind, f.app)}
@@ -49,13 +52,17 @@ func Service(g *gateway.Gateway) hrpc.Service {
 }
 
 // Known asks a member whether it knows an application.
-func Known(member func(creel.SubclusterID) (*remote.Member, error)) func(ctx context.Context, id creel.SubclusterID, app creel.ApplicationID) (bool, error) {
+func Known(
+	member func(creel.SubclusterID) (*remote.Member, error),
+) func(ctx context.Context, id creel.SubclusterID, app creel.ApplicationID) (bool, error) {
 	return func(ctx context.Context, id creel.SubclusterID, app creel.ApplicationID) (bool, error) {
 		m, err := member(id)
 		if err != nil {
 			return false, err
 		}
-		request, err := proto.Marshal(&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)})
+		request, err := proto.Marshal(
+			&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
+		)
 		if err != nil {
 			return false, err
 		}
@@ -75,27 +82,48 @@ var forwards = map[string]struct {
 	kind remote.Kind
 	app  func(request []byte) (creel.ApplicationID, error)
 }{
-	"getApplicationReport": {remote.Read, appOf(func(r *yarnpb.GetApplicationReportRequestProto) *yarnpb.ApplicationIdProto {
-		return r.GetApplicationId()
-	})},
-	"failApplicationAttempt": {remote.Write, appOf(func(r *yarnpb.FailApplicationAttemptRequestProto) *yarnpb.ApplicationIdProto {
-		return r.GetApplicationAttemptId().GetApplicationId()
-	})},
-	"moveApplicationAcrossQueues": {remote.Write, appOf(func(r *yarnpb.MoveApplicationAcrossQueuesRequestProto) *yarnpb.ApplicationIdProto {
-		return r.GetApplicationId()
-	})},
-	"getApplicationAttemptReport": {remote.Read, appOf(func(r *yarnpb.GetApplicationAttemptReportRequestProto) *yarnpb.ApplicationIdProto {
-		return r.GetApplicationAttemptId().GetApplicationId()
-	})},
-	"getApplicationAttempts": {remote.Read, appOf(func(r *yarnpb.GetApplicationAttemptsRequestProto) *yarnpb.ApplicationIdProto {
-		return r.GetApplicationId()
-	})},
-	"updateApplicationPriority": {remote.Write, appOf(func(r *yarnpb.UpdateApplicationPriorityRequestProto) *yarnpb.ApplicationIdProto {
-		return r.GetApplicationId()
-	})},
-	"updateApplicationTimeouts": {remote.Write, appOf(func(r *yarnpb.UpdateApplicationTimeoutsRequestProto) *yarnpb.ApplicationIdProto {
-		return r.GetApplicationId()
-	})},
+	"getApplicationReport": {
+		remote.Read,
+		appOf(func(r *yarnpb.GetApplicationReportRequestProto) *yarnpb.ApplicationIdProto {
+			return r.GetApplicationId()
+		}),
+	},
+	"failApplicationAttempt": {
+		remote.Write,
+		appOf(func(r *yarnpb.FailApplicationAttemptRequestProto) *yarnpb.ApplicationIdProto {
+			return r.GetApplicationAttemptId().GetApplicationId()
+		}),
+	},
+	"moveApplicationAcrossQueues": {
+		remote.Write,
+		appOf(func(r *yarnpb.MoveApplicationAcrossQueuesRequestProto) *yarnpb.ApplicationIdProto {
+			return r.GetApplicationId()
+		}),
+	},
+	"getApplicationAttemptReport": {
+		remote.Read,
+		appOf(func(r *yarnpb.GetApplicationAttemptReportRequestProto) *yarnpb.ApplicationIdProto {
+			return r.GetApplicationAttemptId().GetApplicationId()
+		}),
+	},
+	"getApplicationAttempts": {
+		remote.Read,
+		appOf(func(r *yarnpb.GetApplicationAttemptsRequestProto) *yarnpb.ApplicationIdProto {
+			return r.GetApplicationId()
+		}),
+	},
+	"updateApplicationPriority": {
+		remote.Write,
+		appOf(func(r *yarnpb.UpdateApplicationPriorityRequestProto) *yarnpb.ApplicationIdProto {
+			return r.GetApplicationId()
+		}),
+	},
+	"updateApplicationTimeouts": {
+		remote.Write,
+		appOf(func(r *yarnpb.UpdateApplicationTimeoutsRequestProto) *yarnpb.ApplicationIdProto {
+			return r.GetApplicationId()
+		}),
+	},
 }
 
 // anyones are the calls that any member answers for all: what is the same
@@ -119,7 +147,11 @@ func appOf[T any, M vt[T]](field func(M) *yarnpb.ApplicationIdProto) func([]byte
 		}
 		app := yarnpb.ToApplicationID(field(m))
 		if app.IsZero() {
-			return app, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the request names no application", Try: "set its application id"}
+			return app, &creel.Error{
+				Kind: creel.ErrInvalidRequest,
+				What: "the request names no application",
+				Try:  "set its application id",
+			}
 		}
 		return app, nil
 	}
@@ -242,10 +274,22 @@ func readContext(request []byte, into *yarnpb.ApplicationSubmissionContextProto)
 
 // Submission is what a policy sees of a submission context.
 func Submission(c *yarnpb.ApplicationSubmissionContextProto, user string) (policies.Submission, error) {
-	s := policies.Submission{Application: yarnpb.ToApplicationID(c.GetApplicationId()), Name: c.GetApplicationName(), User: user,
-		Type: c.GetApplicationType(), Queue: creel.QueuePath(c.GetQueue()), Label: c.GetNodeLabelExpression(), Tags: c.GetApplicationTags(), Size: yarnpb.ToResource(c.GetResource())}
+	s := policies.Submission{
+		Application: yarnpb.ToApplicationID(c.GetApplicationId()),
+		Name:        c.GetApplicationName(),
+		User:        user,
+		Type:        c.GetApplicationType(),
+		Queue:       creel.QueuePath(c.GetQueue()),
+		Label:       c.GetNodeLabelExpression(),
+		Tags:        c.GetApplicationTags(),
+		Size:        yarnpb.ToResource(c.GetResource()),
+	}
 	if s.Application.IsZero() {
-		return s, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the submission has no application id", Try: "ask for one with getNewApplication first"}
+		return s, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "the submission has no application id",
+			Try:  "ask for one with getNewApplication first",
+		}
 	}
 	for _, r := range c.GetAmContainerResourceRequest() {
 		name := r.GetResourceName()
@@ -272,7 +316,11 @@ func (d *Door) kill(ctx context.Context, request []byte) ([]byte, error) {
 	}
 	app := yarnpb.ToApplicationID(message.GetApplicationId())
 	if app.IsZero() {
-		return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the request names no application", Try: "set its application id"}
+		return nil, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "the request names no application",
+			Try:  "set its application id",
+		}
 	}
 	home, err := d.gate.Home(ctx, app)
 	if err != nil {
@@ -312,5 +360,10 @@ func (d *Door) homeOf(ctx context.Context, app creel.ApplicationID) (*remote.Mem
 
 // missingError is what a merged answer becomes when no member answered.
 func missingError(what string, text string) error {
-	return &creel.Error{Kind: creel.ErrUnavailable, What: fmt.Sprintf("no subcluster answered for %s", what), Why: text, Try: "try again in a moment"}
+	return &creel.Error{
+		Kind: creel.ErrUnavailable,
+		What: fmt.Sprintf("no subcluster answered for %s", what),
+		Why:  text,
+		Try:  "try again in a moment",
+	}
 }

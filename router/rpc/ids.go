@@ -111,8 +111,10 @@ func (h *shelf) pop() *pb.GetNewApplicationResponseProto {
 	answer := h.next
 	if h.left--; h.left > 0 {
 		id := answer.GetApplicationId()
-		h.next = &pb.GetNewApplicationResponseProto{ApplicationId: &pb.ApplicationIdProto{Id: new(id.GetId() + 1), ClusterTimestamp: id.ClusterTimestamp},
-			MaximumCapability: answer.MaximumCapability}
+		h.next = &pb.GetNewApplicationResponseProto{
+			ApplicationId:     &pb.ApplicationIdProto{Id: new(id.GetId() + 1), ClusterTimestamp: id.ClusterTimestamp},
+			MaximumCapability: answer.MaximumCapability,
+		}
 		h.next.ProtoReflect().SetUnknown(answer.ProtoReflect().GetUnknown())
 	}
 	return answer

@@ -58,8 +58,10 @@ func (g *giver) fetch(_ context.Context, user string, request []byte) ([]byte, e
 	if g.plain {
 		n = 1
 	}
-	answer := &pb.GetNewApplicationResponseProto{ApplicationId: &pb.ApplicationIdProto{Id: new(g.last + 1), ClusterTimestamp: new(int64(7))},
-		MaximumCapability: &pb.ResourceProto{Memory: new(int64(4096))}}
+	answer := &pb.GetNewApplicationResponseProto{
+		ApplicationId:     &pb.ApplicationIdProto{Id: new(g.last + 1), ClusterTimestamp: new(int64(7))},
+		MaximumCapability: &pb.ResourceProto{Memory: new(int64(4096))},
+	}
 	yarnrpc.SetBlock(answer, n)
 	answer.ProtoReflect().SetUnknown(append(answer.ProtoReflect().GetUnknown(), ofANewerHadoop...))
 	g.last += int32(n)
@@ -99,7 +101,8 @@ func (c *client) answered(body []byte, err error) {
 	if err := a.UnmarshalVT(body); err != nil {
 		c.t.Error(err)
 	}
-	if a.GetApplicationId().GetClusterTimestamp() != 7 || a.GetMaximumCapability().GetMemory() != 4096 || !bytes.Equal(a.ProtoReflect().GetUnknown(), ofANewerHadoop) {
+	if a.GetApplicationId().GetClusterTimestamp() != 7 || a.GetMaximumCapability().GetMemory() != 4096 ||
+		!bytes.Equal(a.ProtoReflect().GetUnknown(), ofANewerHadoop) {
 		c.t.Errorf("answer %v with %x", &a, a.ProtoReflect().GetUnknown())
 	}
 	c.got = append(c.got, a.GetApplicationId().GetId())

@@ -123,7 +123,10 @@ func addResource(a, b *yarnpb.ResourceProto) *yarnpb.ResourceProto {
 }
 
 // GetApplications lists the applications of all members, each once.
-func (d *Door) GetApplications(ctx context.Context, req *yarnpb.GetApplicationsRequestProto) (*yarnpb.GetApplicationsResponseProto, error) {
+func (d *Door) GetApplications(
+	ctx context.Context,
+	req *yarnpb.GetApplicationsRequestProto,
+) (*yarnpb.GetApplicationsResponseProto, error) {
 	parts, err := ask[yarnpb.GetApplicationsResponseProto](ctx, d, remote.List, "getApplications", req)
 	if err != nil {
 		return nil, err
@@ -132,12 +135,20 @@ func (d *Door) GetApplications(ctx context.Context, req *yarnpb.GetApplicationsR
 	if req.Limit != nil && req.GetLimit() < 1<<31 {
 		limit = int(req.GetLimit())
 	}
-	apps, _ := router.MergeApps(pick(parts, (*yarnpb.GetApplicationsResponseProto).GetApplications), AppFields, d.gate.HomeSeen, limit)
+	apps, _ := router.MergeApps(
+		pick(parts, (*yarnpb.GetApplicationsResponseProto).GetApplications),
+		AppFields,
+		d.gate.HomeSeen,
+		limit,
+	)
 	return &yarnpb.GetApplicationsResponseProto{Applications: apps}, nil
 }
 
 // GetClusterNodes lists the nodes of all members.
-func (d *Door) GetClusterNodes(ctx context.Context, req *yarnpb.GetClusterNodesRequestProto) (*yarnpb.GetClusterNodesResponseProto, error) {
+func (d *Door) GetClusterNodes(
+	ctx context.Context,
+	req *yarnpb.GetClusterNodesRequestProto,
+) (*yarnpb.GetClusterNodesResponseProto, error) {
 	parts, err := ask[yarnpb.GetClusterNodesResponseProto](ctx, d, remote.List, "getClusterNodes", req)
 	if err != nil {
 		return nil, err
@@ -149,47 +160,85 @@ func (d *Door) GetClusterNodes(ctx context.Context, req *yarnpb.GetClusterNodesR
 }
 
 // GetClusterMetrics adds up the node counts.
-func (d *Door) GetClusterMetrics(ctx context.Context, req *yarnpb.GetClusterMetricsRequestProto) (*yarnpb.GetClusterMetricsResponseProto, error) {
+func (d *Door) GetClusterMetrics(
+	ctx context.Context,
+	req *yarnpb.GetClusterMetricsRequestProto,
+) (*yarnpb.GetClusterMetricsResponseProto, error) {
 	parts, err := ask[yarnpb.GetClusterMetricsResponseProto](ctx, d, remote.Read, "getClusterMetrics", req)
 	if err != nil {
 		return nil, err
 	}
 	sum, _ := router.MergeMetrics(pick(parts, func(r *yarnpb.GetClusterMetricsResponseProto) subcluster.ClusterMetrics {
 		m := r.GetClusterMetrics()
-		return subcluster.ClusterMetrics{TotalNodes: int64(m.GetNumNodeManagers()), DecommissionedNodes: int64(m.GetNumDecommissionedNms()),
-			ActiveNodes: int64(m.GetNumActiveNms()), LostNodes: int64(m.GetNumLostNms()), UnhealthyNodes: int64(m.GetNumUnhealthyNms()),
-			RebootedNodes: int64(m.GetNumRebootedNms()), DecommissioningNodes: int64(m.GetNumDecommissioningNms()), ShutdownNodes: int64(m.GetNumShutdownNms())}
+		return subcluster.ClusterMetrics{
+			TotalNodes:          int64(m.GetNumNodeManagers()),
+			DecommissionedNodes: int64(m.GetNumDecommissionedNms()),
+			ActiveNodes: int64(
+				m.GetNumActiveNms(),
+			),
+			LostNodes:      int64(m.GetNumLostNms()),
+			UnhealthyNodes: int64(m.GetNumUnhealthyNms()),
+			RebootedNodes: int64(
+				m.GetNumRebootedNms(),
+			),
+			DecommissioningNodes: int64(m.GetNumDecommissioningNms()),
+			ShutdownNodes:        int64(m.GetNumShutdownNms()),
+		}
 	}))
 	n := func(v int64) *int32 { return proto.Int32(int32(min(v, 1<<31-1))) }
 	return &yarnpb.GetClusterMetricsResponseProto{ClusterMetrics: &yarnpb.YarnClusterMetricsProto{
-		NumNodeManagers: n(sum.TotalNodes), NumDecommissionedNms: n(sum.DecommissionedNodes), NumActiveNms: n(sum.ActiveNodes), NumLostNms: n(sum.LostNodes),
-		NumUnhealthyNms: n(sum.UnhealthyNodes), NumRebootedNms: n(sum.RebootedNodes), NumDecommissioningNms: n(sum.DecommissioningNodes), NumShutdownNms: n(sum.ShutdownNodes)}}, nil
+		NumNodeManagers: n(
+			sum.TotalNodes,
+		),
+		NumDecommissionedNms: n(sum.DecommissionedNodes),
+		NumActiveNms:         n(sum.ActiveNodes),
+		NumLostNms:           n(sum.LostNodes),
+		NumUnhealthyNms: n(
+			sum.UnhealthyNodes,
+		),
+		NumRebootedNms:        n(sum.RebootedNodes),
+		NumDecommissioningNms: n(sum.DecommissioningNodes),
+		NumShutdownNms:        n(sum.ShutdownNodes),
+	}}, nil
 }
 
 // GetQueueUserAcls joins what the caller may do, by queue.
-func (d *Door) GetQueueUserAcls(ctx context.Context, req *yarnpb.GetQueueUserAclsInfoRequestProto) (*yarnpb.GetQueueUserAclsInfoResponseProto, error) {
+func (d *Door) GetQueueUserAcls(
+	ctx context.Context,
+	req *yarnpb.GetQueueUserAclsInfoRequestProto,
+) (*yarnpb.GetQueueUserAclsInfoResponseProto, error) {
 	parts, err := ask[yarnpb.GetQueueUserAclsInfoResponseProto](ctx, d, remote.Read, "getQueueUserAcls", req)
 	if err != nil {
 		return nil, err
 	}
-	acls := union(pick(parts, (*yarnpb.GetQueueUserAclsInfoResponseProto).GetQueueUserAcls), (*yarnpb.QueueUserACLInfoProto).GetQueueName,
+	acls := union(
+		pick(parts, (*yarnpb.GetQueueUserAclsInfoResponseProto).GetQueueUserAcls),
+		(*yarnpb.QueueUserACLInfoProto).GetQueueName,
 		func(a, b *yarnpb.QueueUserACLInfoProto) {
 			for _, acl := range b.GetUserAcls() {
 				if !slices.Contains(a.UserAcls, acl) {
 					a.UserAcls = append(a.UserAcls, acl)
 				}
 			}
-		})
+		},
+	)
 	return &yarnpb.GetQueueUserAclsInfoResponseProto{QueueUserAcls: acls}, nil
 }
 
 // GetResourceTypeInfo joins the resource types of all members.
-func (d *Door) GetResourceTypeInfo(ctx context.Context, req *yarnpb.GetAllResourceTypeInfoRequestProto) (*yarnpb.GetAllResourceTypeInfoResponseProto, error) {
+func (d *Door) GetResourceTypeInfo(
+	ctx context.Context,
+	req *yarnpb.GetAllResourceTypeInfoRequestProto,
+) (*yarnpb.GetAllResourceTypeInfoResponseProto, error) {
 	parts, err := ask[yarnpb.GetAllResourceTypeInfoResponseProto](ctx, d, remote.Read, "getResourceTypeInfo", req)
 	if err != nil {
 		return nil, err
 	}
-	types := union(pick(parts, (*yarnpb.GetAllResourceTypeInfoResponseProto).GetResourceTypeInfo), (*yarnpb.ResourceTypeInfoProto).GetName, nil)
+	types := union(
+		pick(parts, (*yarnpb.GetAllResourceTypeInfoResponseProto).GetResourceTypeInfo),
+		(*yarnpb.ResourceTypeInfoProto).GetName,
+		nil,
+	)
 	return &yarnpb.GetAllResourceTypeInfoResponseProto{ResourceTypeInfo: types}, nil
 }
 
@@ -214,7 +263,10 @@ func union[T any, K cmp.Ordered](parts []router.Part[[]T], key func(T) K, join f
 
 // GetContainers lists an attempt's containers at its home and at every member
 // with a twin of it.
-func (d *Door) GetContainers(ctx context.Context, req *yarnpb.GetContainersRequestProto) (*yarnpb.GetContainersResponseProto, error) {
+func (d *Door) GetContainers(
+	ctx context.Context,
+	req *yarnpb.GetContainersRequestProto,
+) (*yarnpb.GetContainersResponseProto, error) {
 	home, err := d.homeOf(ctx, yarnpb.ToApplicationID(req.GetApplicationAttemptId().GetApplicationId()))
 	if err != nil {
 		return nil, err
@@ -229,22 +281,47 @@ func (d *Door) GetContainers(ctx context.Context, req *yarnpb.GetContainersReque
 		}
 		parts[i] = p
 	}
-	return &yarnpb.GetContainersResponseProto{Containers: union(pick(parts, (*yarnpb.GetContainersResponseProto).GetContainers),
-		func(c *yarnpb.ContainerReportProto) string { return yarnpb.ToContainerID(c.GetContainerId()).String() }, nil)}, nil
+	return &yarnpb.GetContainersResponseProto{
+		Containers: union(
+			pick(parts, (*yarnpb.GetContainersResponseProto).GetContainers),
+			func(c *yarnpb.ContainerReportProto) string { return yarnpb.ToContainerID(c.GetContainerId()).String() },
+			nil,
+		),
+	}, nil
 }
 
 // GetContainerReport asks home first, then whoever may run a twin.
-func (d *Door) GetContainerReport(ctx context.Context, req *yarnpb.GetContainerReportRequestProto) (*yarnpb.GetContainerReportResponseProto, error) {
+func (d *Door) GetContainerReport(
+	ctx context.Context,
+	req *yarnpb.GetContainerReportRequestProto,
+) (*yarnpb.GetContainerReportResponseProto, error) {
 	answer := &yarnpb.GetContainerReportResponseProto{}
-	return answer, d.whoever(ctx, yarnpb.ToContainerID(req.GetContainerId()), remote.Read, "getContainerReport", req, answer)
+	return answer, d.whoever(
+		ctx,
+		yarnpb.ToContainerID(req.GetContainerId()),
+		remote.Read,
+		"getContainerReport",
+		req,
+		answer,
+	)
 }
 
 // SignalToContainer goes to the member that runs the container.
-func (d *Door) SignalToContainer(ctx context.Context, req *yarnpb.SignalContainerRequestProto) (*yarnpb.SignalContainerResponseProto, error) {
+func (d *Door) SignalToContainer(
+	ctx context.Context,
+	req *yarnpb.SignalContainerRequestProto,
+) (*yarnpb.SignalContainerResponseProto, error) {
 	answer := &yarnpb.SignalContainerResponseProto{}
 	report := &yarnpb.GetContainerReportResponseProto{}
 	id := yarnpb.ToContainerID(req.GetContainerId())
-	if err := d.whoever(ctx, id, remote.Read, "getContainerReport", &yarnpb.GetContainerReportRequestProto{ContainerId: req.GetContainerId()}, report); err != nil {
+	if err := d.whoever(
+		ctx,
+		id,
+		remote.Read,
+		"getContainerReport",
+		&yarnpb.GetContainerReportRequestProto{ContainerId: req.GetContainerId()},
+		report,
+	); err != nil {
 		return nil, err
 	}
 	return answer, d.whoever(ctx, id, remote.Write, "signalToContainer", req, answer)
@@ -252,7 +329,13 @@ func (d *Door) SignalToContainer(ctx context.Context, req *yarnpb.SignalContaine
 
 // whoever calls home, and if home does not know the container the other
 // members, until one does. The error is home's.
-func (d *Door) whoever(ctx context.Context, id creel.ContainerID, kind remote.Kind, method string, req, answer proto.Message) error {
+func (d *Door) whoever(
+	ctx context.Context,
+	id creel.ContainerID,
+	kind remote.Kind,
+	method string,
+	req, answer proto.Message,
+) error {
 	home, err := d.homeOf(ctx, id.Attempt.Application)
 	if err != nil {
 		return err

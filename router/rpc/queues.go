@@ -17,7 +17,10 @@ import (
 // GetQueueInfo makes one queue of the members' queues of that name. Fractions
 // are means weighted by the members' sizes, so that 70% here and 70% there is
 // 70%; counts and resources add up.
-func (d *Door) GetQueueInfo(ctx context.Context, req *yarnpb.GetQueueInfoRequestProto) (*yarnpb.GetQueueInfoResponseProto, error) {
+func (d *Door) GetQueueInfo(
+	ctx context.Context,
+	req *yarnpb.GetQueueInfoRequestProto,
+) (*yarnpb.GetQueueInfoResponseProto, error) {
 	parts, err := ask[yarnpb.GetQueueInfoResponseProto](ctx, d, remote.Read, "getQueueInfo", req)
 	if err != nil {
 		return nil, err

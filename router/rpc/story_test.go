@@ -35,11 +35,25 @@ func must[T any](v T, err error) func(t *testing.T) T {
 }
 
 // submit submits one application through a router and tells its home.
-func submit(t *testing.T, f *routertest.Federation, r *routertest.Router, name string) (creel.ApplicationID, *routertest.Member) {
+func submit(
+	t *testing.T,
+	f *routertest.Federation,
+	r *routertest.Router,
+	name string,
+) (creel.ApplicationID, *routertest.Member) {
 	t.Helper()
 	alice := f.As(r, "alice")
-	id := pb.ToApplicationID(must(alice.GetNewApplication(t.Context(), &pb.GetNewApplicationRequestProto{}))(t).GetApplicationId())
-	must(alice.SubmitApplication(t.Context(), &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: routertest.Context(id, name)}))(t)
+	id := pb.ToApplicationID(
+		must(alice.GetNewApplication(t.Context(), &pb.GetNewApplicationRequestProto{}))(t).GetApplicationId(),
+	)
+	must(
+		alice.SubmitApplication(
+			t.Context(),
+			&pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: routertest.Context(id, name)},
+		),
+	)(
+		t,
+	)
 	homes := f.Homes(id)
 	if len(homes) != 1 {
 		t.Fatalf("%s is at %v", id, homes)
@@ -60,7 +74,11 @@ func spread(t *testing.T, f *routertest.Federation, r *routertest.Router) map[cr
 	return apps
 }
 
-func list(t *testing.T, c yarnrpc.ApplicationClientProtocolClient, req *pb.GetApplicationsRequestProto) (ids []creel.ApplicationID) {
+func list(
+	t *testing.T,
+	c yarnrpc.ApplicationClientProtocolClient,
+	req *pb.GetApplicationsRequestProto,
+) (ids []creel.ApplicationID) {
 	t.Helper()
 	for _, a := range must(c.GetApplications(t.Context(), req))(t).GetApplications() {
 		ids = append(ids, pb.ToApplicationID(a.GetApplicationId()))
@@ -76,9 +94,19 @@ func TestAnApplicationThroughTwoRouters(t *testing.T) {
 	one, two := f.As(f.Routers[0], "alice"), f.As(f.Routers[1], "alice")
 	id, home := submit(t, f, f.Routers[0], "story")
 	report := func() *pb.ApplicationReportProto {
-		return must(two.GetApplicationReport(ctx, &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)}))(t).GetApplicationReport()
+		return must(
+			two.GetApplicationReport(
+				ctx,
+				&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)},
+			),
+		)(
+			t,
+		).GetApplicationReport()
 	}
-	f.Until("it waits for its master", func() bool { return report().GetYarnApplicationState() == pb.YarnApplicationStateProto_ACCEPTED })
+	f.Until(
+		"it waits for its master",
+		func() bool { return report().GetYarnApplicationState() == pb.YarnApplicationStateProto_ACCEPTED },
+	)
 	if r := report(); r.GetName() != "story" || r.GetUser() != "alice" || r.GetQueue() != "root.default" {
 		t.Errorf("report: %v", r)
 	}
@@ -87,24 +115,72 @@ func TestAnApplicationThroughTwoRouters(t *testing.T) {
 	}
 	var attempt *pb.ApplicationAttemptReportProto
 	f.Until("its attempt waits", func() bool {
-		a := must(one.GetApplicationAttempts(ctx, &pb.GetApplicationAttemptsRequestProto{ApplicationId: pb.FromApplicationID(id)}))(t).GetApplicationAttempts()
+		a := must(
+			one.GetApplicationAttempts(
+				ctx,
+				&pb.GetApplicationAttemptsRequestProto{ApplicationId: pb.FromApplicationID(id)},
+			),
+		)(
+			t,
+		).GetApplicationAttempts()
 		if len(a) == 1 {
 			attempt = a[0]
 		}
 		return attempt.GetYarnApplicationAttemptState() == pb.YarnApplicationAttemptStateProto_APP_ATTEMPT_LAUNCHED
 	})
-	if got := must(two.GetContainers(ctx, &pb.GetContainersRequestProto{ApplicationAttemptId: attempt.GetApplicationAttemptId()}))(t).GetContainers(); len(got) != 0 {
+	if got := must(
+		two.GetContainers(ctx, &pb.GetContainersRequestProto{ApplicationAttemptId: attempt.GetApplicationAttemptId()}),
+	)(
+		t,
+	).GetContainers(); len(
+		got,
+	) != 0 {
 		t.Errorf("containers of an unmanaged master: %v", got)
 	}
-	must(two.MoveApplicationAcrossQueues(ctx, &pb.MoveApplicationAcrossQueuesRequestProto{ApplicationId: pb.FromApplicationID(id), TargetQueue: new("other")}))(t)
-	p := must(one.UpdateApplicationPriority(ctx, &pb.UpdateApplicationPriorityRequestProto{ApplicationId: pb.FromApplicationID(id), ApplicationPriority: pb.FromPriority(6)}))(t)
-	if a, _ := home.App(ctx, id); a.Queue != "root.other" || a.Priority != 6 || p.GetApplicationPriority().GetPriority() != 6 {
+	must(
+		two.MoveApplicationAcrossQueues(
+			ctx,
+			&pb.MoveApplicationAcrossQueuesRequestProto{
+				ApplicationId: pb.FromApplicationID(id),
+				TargetQueue:   new("other"),
+			},
+		),
+	)(
+		t,
+	)
+	p := must(
+		one.UpdateApplicationPriority(
+			ctx,
+			&pb.UpdateApplicationPriorityRequestProto{
+				ApplicationId:       pb.FromApplicationID(id),
+				ApplicationPriority: pb.FromPriority(6),
+			},
+		),
+	)(
+		t,
+	)
+	if a, _ := home.App(
+		ctx,
+		id,
+	); a.Queue != "root.other" || a.Priority != 6 ||
+		p.GetApplicationPriority().GetPriority() != 6 {
 		t.Errorf("at home: queue %s, priority %d", a.Queue, a.Priority)
 	}
 	f.Until("it is dead", func() bool {
-		return must(two.ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id), Diagnostics: new("enough")}))(t).GetIsKillCompleted()
+		return must(
+			two.ForceKillApplication(
+				ctx,
+				&pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id), Diagnostics: new("enough")},
+			),
+		)(
+			t,
+		).GetIsKillCompleted()
 	})
-	if a, _ := home.App(ctx, id); a.State != creel.AppKilled || !strings.Contains(a.Diagnostics, "killed by user alice") || !strings.Contains(a.Diagnostics, "enough") {
+	if a, _ := home.App(
+		ctx,
+		id,
+	); a.State != creel.AppKilled || !strings.Contains(a.Diagnostics, "killed by user alice") ||
+		!strings.Contains(a.Diagnostics, "enough") {
 		t.Errorf("at home: %s, %q", a.State, a.Diagnostics)
 	}
 	if r := report(); r.GetYarnApplicationState() != pb.YarnApplicationStateProto_KILLED {
@@ -118,10 +194,22 @@ func TestOneCluster(t *testing.T) {
 	ctx := t.Context()
 	c := f.As(f.Routers[1], "alice")
 	apps := spread(t, f, f.Routers[0])
-	if m := must(c.GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{}))(t).GetClusterMetrics(); m.GetNumNodeManagers() != 6 || m.GetNumActiveNms() != 6 {
+	if m := must(
+		c.GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{}),
+	)(
+		t,
+	).GetClusterMetrics(); m.GetNumNodeManagers() != 6 ||
+		m.GetNumActiveNms() != 6 {
 		t.Errorf("metrics: %v", m)
 	}
-	nodes := must(c.GetClusterNodes(ctx, &pb.GetClusterNodesRequestProto{NodeStates: []pb.NodeStateProto{pb.NodeStateProto_NS_RUNNING}}))(t).GetNodeReports()
+	nodes := must(
+		c.GetClusterNodes(
+			ctx,
+			&pb.GetClusterNodesRequestProto{NodeStates: []pb.NodeStateProto{pb.NodeStateProto_NS_RUNNING}},
+		),
+	)(
+		t,
+	).GetNodeReports()
 	seen := map[creel.NodeID]bool{}
 	for _, n := range nodes {
 		seen[pb.ToNodeID(n.GetNodeId())] = true
@@ -141,7 +229,14 @@ func TestOneCluster(t *testing.T) {
 	if got := list(t, c, &pb.GetApplicationsRequestProto{Users: []string{"nobody"}}); len(got) != 0 {
 		t.Errorf("nobody has %v", got)
 	}
-	q := must(c.GetQueueInfo(ctx, &pb.GetQueueInfoRequestProto{QueueName: new("root"), IncludeChildQueues: new(true), Recursive: new(true)}))(t).GetQueueInfo()
+	q := must(
+		c.GetQueueInfo(
+			ctx,
+			&pb.GetQueueInfoRequestProto{QueueName: new("root"), IncludeChildQueues: new(true), Recursive: new(true)},
+		),
+	)(
+		t,
+	).GetQueueInfo()
 	shares := map[string]float32{}
 	for _, child := range q.GetChildQueues() {
 		shares[child.GetQueueName()] = child.GetCapacity()
@@ -150,14 +245,34 @@ func TestOneCluster(t *testing.T) {
 		t.Errorf("queues of three members with 70%% and 30%% each: %v", shares)
 	}
 	// Memory adds up: 3 members of 2 nodes.
-	one := must(yarnrpc.NewApplicationClientProtocolClient(f.RPC, f.Members[0].Client.Address, hrpc.Login{User: "alice"}).GetQueueInfo(ctx, &pb.GetQueueInfoRequestProto{QueueName: new("root")}))(t).GetQueueInfo()
-	if got, want := q.GetQueueStatistics().GetAvailableMemoryMB(), 3*one.GetQueueStatistics().GetAvailableMemoryMB(); got != want {
+	one := must(
+		yarnrpc.NewApplicationClientProtocolClient(f.RPC, f.Members[0].Client.Address, hrpc.Login{User: "alice"}).
+			GetQueueInfo(ctx, &pb.GetQueueInfoRequestProto{QueueName: new("root")}),
+	)(
+		t,
+	).GetQueueInfo()
+	if got, want := q.GetQueueStatistics().
+		GetAvailableMemoryMB(),
+		3*one.GetQueueStatistics().
+			GetAvailableMemoryMB(); got != want {
 		t.Errorf("%d MB are free, and 3 times a member's is %d", got, want)
 	}
-	if acls := must(c.GetQueueUserAcls(ctx, &pb.GetQueueUserAclsInfoRequestProto{}))(t).GetQueueUserAcls(); len(acls) != 3 {
+	if acls := must(
+		c.GetQueueUserAcls(ctx, &pb.GetQueueUserAclsInfoRequestProto{}),
+	)(
+		t,
+	).GetQueueUserAcls(); len(
+		acls,
+	) != 3 {
 		t.Errorf("ACLs of %d queues", len(acls))
 	}
-	if types := must(c.GetResourceTypeInfo(ctx, &pb.GetAllResourceTypeInfoRequestProto{}))(t).GetResourceTypeInfo(); len(types) != 2 {
+	if types := must(
+		c.GetResourceTypeInfo(ctx, &pb.GetAllResourceTypeInfoRequestProto{}),
+	)(
+		t,
+	).GetResourceTypeInfo(); len(
+		types,
+	) != 2 {
 		t.Errorf("resource types: %v", types)
 	}
 	if r := must(c.GetClusterNodeLabels(ctx, &pb.GetClusterNodeLabelsRequestProto{}))(t); len(r.GetNodeLabels()) != 0 {
@@ -174,31 +289,55 @@ func TestWhileAMemberIsAway(t *testing.T) {
 	apps := spread(t, f, f.Routers[0])
 	gone, there := f.Members[0], f.Members[1]
 	gone.Cut()
-	if ids := list(t, c, &pb.GetApplicationsRequestProto{}); !slices.Contains(ids, apps[there.ID]) || slices.Contains(ids, apps[gone.ID]) {
+	if ids := list(
+		t,
+		c,
+		&pb.GetApplicationsRequestProto{},
+	); !slices.Contains(ids, apps[there.ID]) ||
+		slices.Contains(ids, apps[gone.ID]) {
 		t.Errorf("listed: %v", ids)
 	}
 	if n := f.Routers[0].Gate.Counts().Partial.Load(); n == 0 {
 		t.Error("a partial answer was not counted")
 	}
 	for name, id := range map[string]creel.ApplicationID{"of the member that is away": apps[gone.ID], "of nobody": {ClusterTimestamp: 1, ID: 1}} {
-		_, err := c.GetApplicationReport(ctx, &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)})
-		if err == nil || errors.Is(err, creel.ErrApplicationNotFound) || !strings.Contains(err.Error(), string(gone.ID)) {
+		_, err := c.GetApplicationReport(
+			ctx,
+			&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)},
+		)
+		if err == nil || errors.Is(err, creel.ErrApplicationNotFound) ||
+			!strings.Contains(err.Error(), string(gone.ID)) {
 			t.Errorf("an application %s: %v", name, err)
 		}
 	}
 	for range 5 { // breakers open; submissions go where somebody is
 		id := there.D.NewApplicationID()
-		must(c.SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: routertest.Context(id, "meanwhile")}))(t)
+		must(
+			c.SubmitApplication(
+				ctx,
+				&pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: routertest.Context(id, "meanwhile")},
+			),
+		)(
+			t,
+		)
 		if homes := f.Homes(id); !slices.Equal(homes, []creel.SubclusterID{there.ID}) {
 			t.Errorf("%s is at %v", id, homes)
 		}
 	}
 	gone.Mend()
 	f.Until("it is found again", func() bool {
-		_, err := c.GetApplicationReport(ctx, &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(apps[gone.ID])})
+		_, err := c.GetApplicationReport(
+			ctx,
+			&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(apps[gone.ID])},
+		)
 		return err == nil
 	})
-	_, err := c.GetApplicationReport(ctx, &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(creel.ApplicationID{ClusterTimestamp: 1, ID: 1})})
+	_, err := c.GetApplicationReport(
+		ctx,
+		&pb.GetApplicationReportRequestProto{
+			ApplicationId: pb.FromApplicationID(creel.ApplicationID{ClusterTimestamp: 1, ID: 1}),
+		},
+	)
 	if !errors.Is(err, creel.ErrApplicationNotFound) {
 		t.Errorf("an application of nobody, when all answer: %v", err)
 	}
@@ -207,7 +346,13 @@ func TestWhileAMemberIsAway(t *testing.T) {
 // What members refuse comes through as they say it; what cannot be read is
 // refused here.
 func TestBadInput(t *testing.T) {
-	f := routertest.Start(t, routertest.Options{Routers: 1, Change: func(_ int, c *rmrpc.Config) { c.ACLs = true; c.Machine.Queues.Root.Admin = rm.ACL{} }})
+	f := routertest.Start(
+		t,
+		routertest.Options{
+			Routers: 1,
+			Change:  func(_ int, c *rmrpc.Config) { c.ACLs = true; c.Machine.Queues.Root.Admin = rm.ACL{} },
+		},
+	)
 	ctx := t.Context()
 	alice, mallory := f.As(f.Routers[0], "alice"), f.As(f.Routers[0], "mallory")
 	id, home := submit(t, f, f.Routers[0], "story")
@@ -227,18 +372,29 @@ func TestBadInput(t *testing.T) {
 		"kill": second(mallory.ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)})),
 		"move": second(mallory.MoveApplicationAcrossQueues(ctx, &pb.MoveApplicationAcrossQueuesRequestProto{ApplicationId: pb.FromApplicationID(id), TargetQueue: new("other")})),
 	} {
-		if !errors.Is(err, creel.ErrNotPermitted) && (err == nil || !strings.Contains(err.Error(), "AccessControlException")) {
+		if !errors.Is(err, creel.ErrNotPermitted) &&
+			(err == nil || !strings.Contains(err.Error(), "AccessControlException")) {
 			t.Errorf("mallory's %s: %v", name, err)
 		}
 	}
 	if a, _ := home.App(ctx, id); a.State.Ended() || a.Queue != "root.default" {
 		t.Errorf("mallory had a hand in it: %s in %s", a.State, a.Queue)
 	}
-	if _, err := alice.MoveApplicationAcrossQueues(ctx, &pb.MoveApplicationAcrossQueuesRequestProto{ApplicationId: pb.FromApplicationID(id), TargetQueue: new("nope")}); err == nil || !strings.Contains(err.Error(), "nope") {
+	if _, err := alice.MoveApplicationAcrossQueues(
+		ctx,
+		&pb.MoveApplicationAcrossQueuesRequestProto{ApplicationId: pb.FromApplicationID(id), TargetQueue: new("nope")},
+	); err == nil ||
+		!strings.Contains(err.Error(), "nope") {
 		t.Errorf("moved to nowhere: %v", err)
 	}
 	garbage := []byte{0xff, 0xff, 0xff, 0xff, 0xff}
-	raw := f.RPC.Peer(hrpc.Target{Address: f.Routers[0].Client, Protocol: yarnrpc.ApplicationClientProtocolService(nil).Protocol, Login: hrpc.Login{User: "alice"}})
+	raw := f.RPC.Peer(
+		hrpc.Target{
+			Address:  f.Routers[0].Client,
+			Protocol: yarnrpc.ApplicationClientProtocolService(nil).Protocol,
+			Login:    hrpc.Login{User: "alice"},
+		},
+	)
 	for _, method := range []string{"submitApplication", "getApplicationReport", "forceKillApplication", "getApplications", "getQueueInfo"} {
 		if _, err := raw.CallRaw(ctx, method, garbage); err == nil {
 			t.Errorf("%s of garbage is answered", method)
@@ -267,21 +423,40 @@ func TestAdministration(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := alice.RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{}); err == nil || !strings.Contains(err.Error(), "alice") {
+	if _, err := alice.RefreshQueues(
+		ctx,
+		&pb.RefreshQueuesRequestProto{},
+	); err == nil ||
+		!strings.Contains(err.Error(), "alice") {
 		t.Errorf("alice refreshes queues: %v", err)
 	}
-	if _, err := root.RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{SubClusterId: new("nowhere")}); err == nil || !strings.Contains(err.Error(), "nowhere") {
+	if _, err := root.RefreshQueues(
+		ctx,
+		&pb.RefreshQueuesRequestProto{SubClusterId: new("nowhere")},
+	); err == nil ||
+		!strings.Contains(err.Error(), "nowhere") {
 		t.Errorf("queues of a member that is not there: %v", err)
 	}
-	if g := must(root.GetGroupsForUser(ctx, &pb.GetGroupsForUserRequestProto{User: new("bob")}))(t).GetGroups(); !slices.Equal(g, []string{"bob"}) {
+	if g := must(
+		root.GetGroupsForUser(ctx, &pb.GetGroupsForUserRequestProto{User: new("bob")}),
+	)(
+		t,
+	).GetGroups(); !slices.Equal(
+		g,
+		[]string{"bob"},
+	) {
 		t.Errorf("bob's groups: %v", g)
 	}
 	f.Members[1].Cut()
 	_, err := root.RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{})
-	if err == nil || !strings.Contains(err.Error(), "1 of 2") || !strings.Contains(err.Error(), string(f.Members[1].ID)) {
+	if err == nil || !strings.Contains(err.Error(), "1 of 2") ||
+		!strings.Contains(err.Error(), string(f.Members[1].ID)) {
 		t.Errorf("while %s is away: %v", f.Members[1].ID, err)
 	}
-	if _, err := root.RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{SubClusterId: proto.String(string(f.Members[0].ID))}); err != nil {
+	if _, err := root.RefreshQueues(
+		ctx,
+		&pb.RefreshQueuesRequestProto{SubClusterId: proto.String(string(f.Members[0].ID))},
+	); err != nil {
 		t.Errorf("of the one that is there: %v", err)
 	}
 }

@@ -17,7 +17,11 @@ import (
 
 // Source is what the cache needs of a store.
 type Source interface {
-	Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error)
+	Claim(
+		ctx context.Context,
+		app creel.ApplicationID,
+		member creel.SubclusterID,
+	) (home creel.SubclusterID, fresh bool, err error)
 	Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error)
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
@@ -106,7 +110,11 @@ func (h *Homes) Home(ctx context.Context, app creel.ApplicationID) (creel.Subclu
 }
 
 // Claim goes to the store and is remembered.
-func (h *Homes) Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
+func (h *Homes) Claim(
+	ctx context.Context,
+	app creel.ApplicationID,
+	member creel.SubclusterID,
+) (home creel.SubclusterID, fresh bool, err error) {
 	now := h.now()
 	is, fresh, err := h.source.Claim(ctx, app, member)
 	if err == nil {
@@ -116,7 +124,11 @@ func (h *Homes) Claim(ctx context.Context, app creel.ApplicationID, member creel
 }
 
 // Move goes to the store; the home that is, is remembered.
-func (h *Homes) Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+func (h *Homes) Move(
+	ctx context.Context,
+	app creel.ApplicationID,
+	from, to creel.SubclusterID,
+) (creel.SubclusterID, error) {
 	now := h.now()
 	is, err := h.source.Move(ctx, app, from, to)
 	switch {

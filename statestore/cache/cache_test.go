@@ -79,7 +79,13 @@ func TestAHomeIsAskedOnceWhileFresh(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		wants(t, h, 1, "sc-4")
-		if is, err := h.Move(t.Context(), storetest.App(1), "sc-1", "sc-9"); !errors.Is(err, creel.ErrConflict) || is != "sc-4" {
+		if is, err := h.Move(
+			t.Context(),
+			storetest.App(1),
+			"sc-1",
+			"sc-9",
+		); !errors.Is(err, creel.ErrConflict) ||
+			is != "sc-4" {
 			t.Fatalf("move gave %q, %v", is, err)
 		}
 		wants(t, h, 1, "sc-4")
@@ -108,7 +114,11 @@ func TestKnownHomesGoOnWhenTheStoreIsIll(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		if _, err := h.Home(ctx, storetest.App(2)); !errors.Is(err, creel.ErrUnavailable) || statestore.RetryAfter(err) == 0 {
+		if _, err := h.Home(
+			ctx,
+			storetest.App(2),
+		); !errors.Is(err, creel.ErrUnavailable) ||
+			statestore.RetryAfter(err) == 0 {
 			t.Fatalf("an unknown home gave %v", err)
 		}
 		s.mu.Lock()
@@ -128,7 +138,11 @@ func TestTheCacheIsBounded(t *testing.T) {
 	s := newShaky()
 	h := cache.New(s, cache.Config{Size: 640})
 	for i := range 10_000 {
-		if _, _, err := h.Claim(t.Context(), storetest.App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", i%7))); err != nil {
+		if _, _, err := h.Claim(
+			t.Context(),
+			storetest.App(i),
+			creel.SubclusterID(fmt.Sprintf("sc-%d", i%7)),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

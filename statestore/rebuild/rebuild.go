@@ -153,7 +153,19 @@ func (r *Rebuilder) rebuild(ctx context.Context) error {
 	}
 	r.cfg.Log.Warn("state store rebuilt", "applications", found, "conflicts", len(resolved)+len(overruled))
 	for _, c := range slices.Concat(resolved, overruled) {
-		r.cfg.Log.Warn("audit", "action", "rebuild", "application", c.Application.String(), "home", c.Home, "others", c.Others, "rule", c.Rule)
+		r.cfg.Log.Warn(
+			"audit",
+			"action",
+			"rebuild",
+			"application",
+			c.Application.String(),
+			"home",
+			c.Home,
+			"others",
+			c.Others,
+			"rule",
+			c.Rule,
+		)
 		for _, id := range c.Others {
 			r.end(ctx, members, id, c.Application)
 		}
@@ -171,7 +183,8 @@ func (r *Rebuilder) members() []*subcluster.Status {
 		}
 		for i := range v.Members {
 			m := &v.Members[i]
-			if m.State != subcluster.StateDeregistered && !slices.ContainsFunc(out, func(o *subcluster.Status) bool { return o.ID == m.ID }) {
+			if m.State != subcluster.StateDeregistered &&
+				!slices.ContainsFunc(out, func(o *subcluster.Status) bool { return o.ID == m.ID }) {
 				out = append(out, m)
 			}
 		}
@@ -199,7 +212,12 @@ func (r *Rebuilder) collect(ctx context.Context, members []*subcluster.Status) (
 	return reports, errors.Join(errs...)
 }
 
-func (r *Rebuilder) end(ctx context.Context, members []*subcluster.Status, id creel.SubclusterID, app creel.ApplicationID) {
+func (r *Rebuilder) end(
+	ctx context.Context,
+	members []*subcluster.Status,
+	id creel.SubclusterID,
+	app creel.ApplicationID,
+) {
 	i := slices.IndexFunc(members, func(m *subcluster.Status) bool { return m.ID == id })
 	if i < 0 {
 		return // a claim of somebody that is no member
@@ -217,8 +235,14 @@ func (r *Rebuilder) putBack(ctx context.Context) {
 		return
 	}
 	for _, p := range r.before.Policies.All() {
-		_, err := r.store.PutPolicy(ctx, statestore.PolicyWrite{Queue: p.Queue, Document: p.Document, Author: p.Author,
-			Comment: strings.TrimSpace(p.Comment + fmt.Sprintf(" (version %d, put back after the store was lost)", p.Version))})
+		_, err := r.store.PutPolicy(ctx, statestore.PolicyWrite{
+			Queue:    p.Queue,
+			Document: p.Document,
+			Author:   p.Author,
+			Comment: strings.TrimSpace(
+				p.Comment + fmt.Sprintf(" (version %d, put back after the store was lost)", p.Version),
+			),
+		})
 		if err != nil && !errors.Is(err, creel.ErrConflict) {
 			r.cfg.Log.Error("policy not put back", "queue", p.Queue, "error", err)
 		}

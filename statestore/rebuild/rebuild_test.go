@@ -89,10 +89,20 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 	defer wg.Wait()
 	defer cancel()
 	noon := time.Unix(1_700_000_000, 0)
-	rms := &managers{asked: map[creel.SubclusterID]int{}, silent: map[creel.SubclusterID]bool{"sc-2": true}, run: map[creel.SubclusterID][]statestore.ReportedApplication{
-		"sc-1": {{ID: storetest.App(1), Attempt: 1, Submitted: noon}, {ID: storetest.App(2), Attempt: 1, Submitted: noon.Add(time.Minute)}},
-		"sc-2": {{ID: storetest.App(2), Attempt: 1, Submitted: noon}, {ID: storetest.App(1), Unmanaged: true, Attempt: 1}},
-	}}
+	rms := &managers{
+		asked:  map[creel.SubclusterID]int{},
+		silent: map[creel.SubclusterID]bool{"sc-2": true},
+		run: map[creel.SubclusterID][]statestore.ReportedApplication{
+			"sc-1": {
+				{ID: storetest.App(1), Attempt: 1, Submitted: noon},
+				{ID: storetest.App(2), Attempt: 1, Submitted: noon.Add(time.Minute)},
+			},
+			"sc-2": {
+				{ID: storetest.App(2), Attempt: 1, Submitted: noon},
+				{ID: storetest.App(1), Unmanaged: true, Attempt: 1},
+			},
+		},
+	}
 	var log text
 	defer func() {
 		if t.Failed() {
@@ -114,8 +124,11 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 			}
 		}()
 		w := watch.New(s, watch.Config{Poll: 20 * time.Millisecond})
-		r := rebuild.New(s, rebuild.Config{View: w.View, Ask: rms.ask, End: rms.end, Name: name, Every: 20 * time.Millisecond,
-			Log: slog.New(slog.NewTextHandler(&log, nil))})
+		r := rebuild.New(
+			s,
+			rebuild.Config{View: w.View, Ask: rms.ask, End: rms.end, Name: name, Every: 20 * time.Millisecond,
+				Log: slog.New(slog.NewTextHandler(&log, nil))},
+		)
 		wg.Go(func() { _ = w.Run(ctx) })
 		wg.Go(func() { _ = r.Run(ctx) })
 		stores, views = append(stores, s), append(views, w.View)
@@ -126,7 +139,10 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := stores[0].PutPolicy(ctx, statestore.PolicyWrite{Queue: "root", Document: []byte("{}"), Author: "alice"}); err != nil {
+	if _, err := stores[0].PutPolicy(
+		ctx,
+		statestore.PolicyWrite{Queue: "root", Document: []byte("{}"), Author: "alice"},
+	); err != nil {
 		t.Fatal(err)
 	}
 	for i, home := range []creel.SubclusterID{"sc-1", "sc-2"} {
@@ -176,12 +192,15 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 		defer rms.mu.Unlock()
 		return slices.Equal(rms.ended, []string{"sc-1 " + storetest.App(2).String()})
 	})
-	audit := `msg=audit action=rebuild application=` + storetest.App(2).String() + ` home=sc-2 others=[sc-1] rule="it was accepted there first"`
+	audit := `msg=audit action=rebuild application=` + storetest.App(2).
+		String() +
+		` home=sc-2 others=[sc-1] rule="it was accepted there first"`
 	if strings.Count(log.String(), audit) != 1 {
 		t.Fatalf("the audit line %q is not there once:\n%s", audit, log.String())
 	}
 	until(t, "the policy is back", func() bool {
 		r, err := stores[0].Records(ctx)
-		return err == nil && len(r.Policies) == 1 && string(r.Policies[0].Document) == "{}" && r.Policies[0].Author == "alice"
+		return err == nil && len(r.Policies) == 1 && string(r.Policies[0].Document) == "{}" &&
+			r.Policies[0].Author == "alice"
 	})
 }

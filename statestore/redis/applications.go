@@ -17,19 +17,32 @@ func ofReservation(r creel.ReservationID) place { return locate(r.ClusterTimesta
 // anyIdentity claims in a store that is being rebuilt.
 type anyIdentity struct{ s *Store }
 
-func (a anyIdentity) Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
+func (a anyIdentity) Claim(
+	ctx context.Context,
+	app creel.ApplicationID,
+	member creel.SubclusterID,
+) (home creel.SubclusterID, fresh bool, err error) {
 	t := a.s.apps()
 	t.any = true
 	return claimApp(ctx, t, app, member)
 }
 
-func (a anyIdentity) Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+func (a anyIdentity) Move(
+	ctx context.Context,
+	app creel.ApplicationID,
+	from, to creel.SubclusterID,
+) (creel.SubclusterID, error) {
 	t := a.s.apps()
 	t.any = true
 	return moveApp(ctx, t, app, from, to)
 }
 
-func claimApp(ctx context.Context, t table, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
+func claimApp(
+	ctx context.Context,
+	t table,
+	app creel.ApplicationID,
+	member creel.SubclusterID,
+) (home creel.SubclusterID, fresh bool, err error) {
 	if err := statestore.CheckApplication(app); err != nil {
 		return "", false, err
 	}
@@ -40,16 +53,29 @@ func claimApp(ctx context.Context, t table, app creel.ApplicationID, member cree
 }
 
 // Claim implements statestore.Homes.
-func (s *Store) Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
+func (s *Store) Claim(
+	ctx context.Context,
+	app creel.ApplicationID,
+	member creel.SubclusterID,
+) (home creel.SubclusterID, fresh bool, err error) {
 	return claimApp(ctx, s.apps(), app, member)
 }
 
 // Move implements statestore.Homes.
-func (s *Store) Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+func (s *Store) Move(
+	ctx context.Context,
+	app creel.ApplicationID,
+	from, to creel.SubclusterID,
+) (creel.SubclusterID, error) {
 	return moveApp(ctx, s.apps(), app, from, to)
 }
 
-func moveApp(ctx context.Context, t table, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+func moveApp(
+	ctx context.Context,
+	t table,
+	app creel.ApplicationID,
+	from, to creel.SubclusterID,
+) (creel.SubclusterID, error) {
 	if err := statestore.CheckApplication(app); err != nil {
 		return "", err
 	}
@@ -91,11 +117,24 @@ func (s *Store) Forget(ctx context.Context, app creel.ApplicationID, home creel.
 }
 
 // HomesAt implements statestore.Homes.
-func (s *Store) HomesAt(ctx context.Context, member creel.SubclusterID, cursor string, limit int) ([]statestore.Home, string, error) {
+func (s *Store) HomesAt(
+	ctx context.Context,
+	member creel.SubclusterID,
+	cursor string,
+	limit int,
+) ([]statestore.Home, string, error) {
 	lines, next, err := s.apps().page(ctx, member, cursor, limit)
 	page := make([]statestore.Home, 0, len(lines))
 	for _, l := range lines {
-		page = append(page, statestore.Home{Application: creel.ApplicationID{ClusterTimestamp: l.ts, ID: int32(l.n)}, Home: l.member, Claimed: l.claimed, Ends: l.ends})
+		page = append(
+			page,
+			statestore.Home{
+				Application: creel.ApplicationID{ClusterTimestamp: l.ts, ID: int32(l.n)},
+				Home:        l.member,
+				Claimed:     l.claimed,
+				Ends:        l.ends,
+			},
+		)
 	}
 	return page, next, err
 }
@@ -117,7 +156,11 @@ func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 }
 
 // ClaimReservation implements statestore.Reservations.
-func (s *Store) ClaimReservation(ctx context.Context, id creel.ReservationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error) {
+func (s *Store) ClaimReservation(
+	ctx context.Context,
+	id creel.ReservationID,
+	member creel.SubclusterID,
+) (home creel.SubclusterID, fresh bool, err error) {
 	if err := statestore.CheckReservation(id); err != nil {
 		return "", false, err
 	}
@@ -128,7 +171,11 @@ func (s *Store) ClaimReservation(ctx context.Context, id creel.ReservationID, me
 }
 
 // MoveReservation implements statestore.Reservations.
-func (s *Store) MoveReservation(ctx context.Context, id creel.ReservationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+func (s *Store) MoveReservation(
+	ctx context.Context,
+	id creel.ReservationID,
+	from, to creel.SubclusterID,
+) (creel.SubclusterID, error) {
 	if err := statestore.CheckReservation(id); err != nil {
 		return "", err
 	}
@@ -155,7 +202,12 @@ func (s *Store) ReservationHome(ctx context.Context, id creel.ReservationID) (cr
 }
 
 // ForgetReservation implements statestore.Reservations.
-func (s *Store) ForgetReservation(ctx context.Context, id creel.ReservationID, home creel.SubclusterID, ttl time.Duration) error {
+func (s *Store) ForgetReservation(
+	ctx context.Context,
+	id creel.ReservationID,
+	home creel.SubclusterID,
+	ttl time.Duration,
+) error {
 	if err := statestore.CheckReservation(id); err != nil {
 		return err
 	}
@@ -170,11 +222,24 @@ func (s *Store) ForgetReservation(ctx context.Context, id creel.ReservationID, h
 }
 
 // ReservationsAt implements statestore.Reservations.
-func (s *Store) ReservationsAt(ctx context.Context, member creel.SubclusterID, cursor string, limit int) ([]statestore.ReservationHome, string, error) {
+func (s *Store) ReservationsAt(
+	ctx context.Context,
+	member creel.SubclusterID,
+	cursor string,
+	limit int,
+) ([]statestore.ReservationHome, string, error) {
 	lines, next, err := s.reservations().page(ctx, member, cursor, limit)
 	page := make([]statestore.ReservationHome, 0, len(lines))
 	for _, l := range lines {
-		page = append(page, statestore.ReservationHome{Reservation: creel.ReservationID{ClusterTimestamp: l.ts, ID: l.n}, Home: l.member, Claimed: l.claimed, Ends: l.ends})
+		page = append(
+			page,
+			statestore.ReservationHome{
+				Reservation: creel.ReservationID{ClusterTimestamp: l.ts, ID: l.n},
+				Home:        l.member,
+				Claimed:     l.claimed,
+				Ends:        l.ends,
+			},
+		)
 	}
 	return page, next, err
 }

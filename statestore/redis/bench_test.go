@@ -234,7 +234,13 @@ func BenchmarkMemoryAndListing(b *testing.B) {
 		var blocks, times []float64
 		for range 7 {
 			block, took := longest()
-			blocks, times = append(blocks, float64(block.Microseconds())/1000), append(times, float64(took.Milliseconds()))
+			blocks, times = append(
+				blocks,
+				float64(block.Microseconds())/1000,
+			), append(
+				times,
+				float64(took.Milliseconds()),
+			)
 		}
 		b.ReportMetric(each, "bytes/application")
 		b.ReportMetric(median(blocks), "ms-longest-block")
@@ -258,11 +264,19 @@ func BenchmarkPolicyChange(b *testing.B) {
 	ready := make(chan struct{}, n)
 	for range n {
 		s := open(b, redis.Config{URL: server.URL(), MaxWait: time.Hour, Timeout: 30 * time.Second})
-		w := watch.New(s, watch.Config{Poll: time.Hour, Timeout: time.Minute, OnView: func(v *subcluster.View) { seen <- v.Policies.Version }, OnChange: func(c statestore.Change) {
-			if c.Kind == statestore.ChangeResync {
-				ready <- struct{}{}
-			}
-		}})
+		w := watch.New(
+			s,
+			watch.Config{
+				Poll:    time.Hour,
+				Timeout: time.Minute,
+				OnView:  func(v *subcluster.View) { seen <- v.Policies.Version },
+				OnChange: func(c statestore.Change) {
+					if c.Kind == statestore.ChangeResync {
+						ready <- struct{}{}
+					}
+				},
+			},
+		)
 		wg.Go(func() { _ = w.Run(ctx) })
 	}
 	for range n {
@@ -271,7 +285,15 @@ func BenchmarkPolicyChange(b *testing.B) {
 	var version int64
 	for b.Loop() {
 		began := time.Now()
-		p, err := writer.PutPolicy(ctx, statestore.PolicyWrite{Queue: "root", Expect: version, Document: []byte(`{"weights":{"sc-1":1}}`), Comment: strconv.FormatInt(version, 10)})
+		p, err := writer.PutPolicy(
+			ctx,
+			statestore.PolicyWrite{
+				Queue:    "root",
+				Expect:   version,
+				Document: []byte(`{"weights":{"sc-1":1}}`),
+				Comment:  strconv.FormatInt(version, 10),
+			},
+		)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -298,7 +320,13 @@ func BenchmarkBeats(b *testing.B) {
 	ctx := b.Context()
 	load := subcluster.Load{}
 	for q := range 20 {
-		load.Queues = append(load.Queues, subcluster.QueueLoad{Queue: creel.QueuePath(fmt.Sprintf("root.team%d", q)), Free: creel.Resource{MemoryMB: 1 << 20, VCores: 100}})
+		load.Queues = append(
+			load.Queues,
+			subcluster.QueueLoad{
+				Queue: creel.QueuePath(fmt.Sprintf("root.team%d", q)),
+				Free:  creel.Resource{MemoryMB: 1 << 20, VCores: 100},
+			},
+		)
 	}
 	text, err := load.JSON()
 	if err != nil {

@@ -48,7 +48,12 @@ func open(t testing.TB, cfg redis.Config) *redis.Store {
 // contract runs the suite, each part under a prefix of its own.
 func contract(t *testing.T, url string, set func(t *testing.T, key, field, value string), wait int) {
 	storetest.Run(t, func(t *testing.T) storetest.Deployment {
-		cfg := redis.Config{URL: url, Prefix: fmt.Sprintf("t%d", prefixes.Add(1)), Validate: storetest.Validate, Wait: wait}
+		cfg := redis.Config{
+			URL:      url,
+			Prefix:   fmt.Sprintf("t%d", prefixes.Add(1)),
+			Validate: storetest.Validate,
+			Wait:     wait,
+		}
 		return storetest.Deployment{
 			Store:   open(t, cfg),
 			Again:   func(t *testing.T) statestore.Store { return open(t, cfg) },

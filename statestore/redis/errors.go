@@ -67,7 +67,8 @@ func (s *Store) passing(ctx context.Context, err error) bool {
 		return true // the network, a pool, a timeout
 	}
 	text := err.Error()
-	if s.cluster != nil && (strings.HasPrefix(text, "MOVED") || strings.HasPrefix(text, "ASK") || strings.HasPrefix(text, "CLUSTERDOWN")) {
+	if s.cluster != nil &&
+		(strings.HasPrefix(text, "MOVED") || strings.HasPrefix(text, "ASK") || strings.HasPrefix(text, "CLUSTERDOWN")) {
 		s.cluster.ReloadState(ctx)
 	}
 	for _, w := range passingWords {
@@ -86,7 +87,10 @@ func maybe(err error) bool {
 	switch {
 	case errors.Is(err, errNoReplicas):
 		return true
-	case errors.As(err, &answer), errors.Is(err, errClosed), errors.Is(err, errQueueFull), errors.Is(err, goredis.ErrPoolTimeout):
+	case errors.As(err, &answer),
+		errors.Is(err, errClosed),
+		errors.Is(err, errQueueFull),
+		errors.Is(err, goredis.ErrPoolTimeout):
 		return false
 	case errors.As(err, &network) && network.Op == "dial":
 		return false
@@ -104,14 +108,23 @@ func (s *Store) translate(err error) error {
 	}
 	for _, w := range []string{"NOAUTH", "WRONGPASS", "NOPERM"} {
 		if strings.HasPrefix(text, w) || strings.Contains(text, w+" ") {
-			return &creel.Error{Kind: creel.ErrNotPermitted, What: "the state store refuses this user", Why: firstLine(text),
-				Try: "check user, password and the ACL: keys ~{" + s.cfg.Prefix + ":*, channel &" + s.channel}
+			return &creel.Error{
+				Kind: creel.ErrNotPermitted,
+				What: "the state store refuses this user",
+				Why:  firstLine(text),
+				Try:  "check user, password and the ACL: keys ~{" + s.cfg.Prefix + ":*, channel &" + s.channel,
+			}
 		}
 	}
 	var answer goredis.Error
 	if errors.As(err, &answer) {
-		return &creel.Error{Kind: creel.ErrUnavailable, What: "the state store refused a command", Why: firstLine(text),
-			Try: "creel needs Redis 7.0 or later, and nothing else may write under its prefix", RetryAfter: 5 * time.Second}
+		return &creel.Error{
+			Kind:       creel.ErrUnavailable,
+			What:       "the state store refused a command",
+			Why:        firstLine(text),
+			Try:        "creel needs Redis 7.0 or later, and nothing else may write under its prefix",
+			RetryAfter: 5 * time.Second,
+		}
 	}
 	return statestore.Unavailable(firstLine(text), time.Second)
 }

@@ -17,7 +17,14 @@ func (s *Store) ClaimCommand(app creel.ApplicationID, member creel.SubclusterID)
 		panic(err)
 	}
 	t, p := s.apps(), ofApp(app)
-	return s.writing(context.Background(), claimScript, s.shard(p.n, "guard"), id, []string{t.bucket(p), t.index(p.n, member)}, []any{p.field, string(member), p.index}).args
+	return s.writing(
+		context.Background(),
+		claimScript,
+		s.shard(p.n, "guard"),
+		id,
+		[]string{t.bucket(p), t.index(p.n, member)},
+		[]any{p.field, string(member), p.index},
+	).args
 }
 
 // Client is the client below.

@@ -29,7 +29,12 @@ type place struct {
 
 func locate(ts, n int64) place {
 	t := strconv.FormatInt(ts, 36)
-	return place{n: n, index: t + "." + strconv.FormatInt(n, 36), field: strconv.FormatInt(n>>6&63, 10), block: t + "." + strconv.FormatInt(n>>12, 36)}
+	return place{
+		n:     n,
+		index: t + "." + strconv.FormatInt(n, 36),
+		field: strconv.FormatInt(n>>6&63, 10),
+		block: t + "." + strconv.FormatInt(n>>12, 36),
+	}
 }
 
 // unlocate reads an index member back.
@@ -81,8 +86,12 @@ type home struct {
 // parseHome reads "home claimed [ends]", hexadecimal seconds and ms.
 func parseHome(v string) (home, error) {
 	damaged := func() (home, error) {
-		return home{}, &creel.Error{Kind: creel.ErrInvalidRequest, What: "a home in the state store cannot be read", Why: strconv.Quote(firstLine(v)),
-			Try: "check that nothing else writes under this prefix"}
+		return home{}, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "a home in the state store cannot be read",
+			Why:  strconv.Quote(firstLine(v)),
+			Try:  "check that nothing else writes under this prefix",
+		}
 	}
 	name, rest, _ := strings.Cut(v, " ")
 	claimed, ends, ending := strings.Cut(rest, " ")
@@ -107,9 +116,21 @@ func parseHome(v string) (home, error) {
 
 // claim repeats a call whose answer was lost, so fresh is only what is sure: a
 // home that the lost one made is not fresh to the next.
-func (t table) claim(ctx context.Context, p place, member creel.SubclusterID) (is creel.SubclusterID, fresh bool, err error) {
+func (t table) claim(
+	ctx context.Context,
+	p place,
+	member creel.SubclusterID,
+) (is creel.SubclusterID, fresh bool, err error) {
 	for {
-		list, err := t.write(ctx, p.n, claimScript, []string{t.bucket(p), t.index(p.n, member)}, p.field, string(member), p.index)
+		list, err := t.write(
+			ctx,
+			p.n,
+			claimScript,
+			[]string{t.bucket(p), t.index(p.n, member)},
+			p.field,
+			string(member),
+			p.index,
+		)
 		switch {
 		case err != nil:
 			return "", false, err
@@ -137,7 +158,15 @@ func (t table) drop(ctx context.Context, p place, value string) (bool, error) {
 		}
 		m = h.member
 	}
-	list, err := t.write(ctx, p.n, dropScript, []string{t.bucket(p), t.ended(p.n), t.index(p.n, m), t.spread(p)}, p.field, value, p.index)
+	list, err := t.write(
+		ctx,
+		p.n,
+		dropScript,
+		[]string{t.bucket(p), t.ended(p.n), t.index(p.n, m), t.spread(p)},
+		p.field,
+		value,
+		p.index,
+	)
 	if err != nil {
 		return false, err
 	}
@@ -145,8 +174,24 @@ func (t table) drop(ctx context.Context, p place, value string) (bool, error) {
 }
 
 // move returns the home that is, "" if there is none.
-func (t table) move(ctx context.Context, p place, name string, from, to creel.SubclusterID) (is creel.SubclusterID, ok bool, err error) {
-	list, err := t.write(ctx, p.n, moveScript, []string{t.bucket(p), t.index(p.n, from), t.index(p.n, to)}, p.field, string(from), string(to), p.index, t.channel(), name)
+func (t table) move(
+	ctx context.Context,
+	p place,
+	name string,
+	from, to creel.SubclusterID,
+) (is creel.SubclusterID, ok bool, err error) {
+	list, err := t.write(
+		ctx,
+		p.n,
+		moveScript,
+		[]string{t.bucket(p), t.index(p.n, from), t.index(p.n, to)},
+		p.field,
+		string(from),
+		string(to),
+		p.index,
+		t.channel(),
+		name,
+	)
 	if err != nil {
 		return "", false, err
 	}
@@ -166,8 +211,25 @@ func (t table) channel() string {
 	return ""
 }
 
-func (t table) forget(ctx context.Context, p place, name string, member creel.SubclusterID, ttl time.Duration) (is creel.SubclusterID, err error) {
-	list, err := t.write(ctx, p.n, forgetScript, []string{t.bucket(p), t.ended(p.n)}, p.field, string(member), ttl.Milliseconds(), p.index, t.channel(), name)
+func (t table) forget(
+	ctx context.Context,
+	p place,
+	name string,
+	member creel.SubclusterID,
+	ttl time.Duration,
+) (is creel.SubclusterID, err error) {
+	list, err := t.write(
+		ctx,
+		p.n,
+		forgetScript,
+		[]string{t.bucket(p), t.ended(p.n)},
+		p.field,
+		string(member),
+		ttl.Milliseconds(),
+		p.index,
+		t.channel(),
+		name,
+	)
 	if err != nil {
 		return "", err
 	}
@@ -242,7 +304,12 @@ type line struct {
 // page lists one home. A cursor is "<shard>.<last index>". Shards are read one
 // after the other; while they have little, more of them at once. Each command
 // reads at most pageStep entries, so none holds the server for long.
-func (t table) page(ctx context.Context, m creel.SubclusterID, cursor string, limit int) (page []line, next string, err error) {
+func (t table) page(
+	ctx context.Context,
+	m creel.SubclusterID,
+	cursor string,
+	limit int,
+) (page []line, next string, err error) {
 	if err := statestore.CheckLimit(limit); err != nil {
 		return nil, "", err
 	}

@@ -25,7 +25,10 @@ const (
 )
 
 func came(why string) error {
-	return statestore.Unavailable("the store came back empty or is another one: "+why+"; known homes go on, new ones wait until it is rebuilt", 5*time.Second)
+	return statestore.Unavailable(
+		"the store came back empty or is another one: "+why+"; known homes go on, new ones wait until it is rebuilt",
+		5*time.Second,
+	)
 }
 
 // known is the identity of the store; at first contact it opens the store.
@@ -66,7 +69,14 @@ func (s *Store) known(ctx context.Context) (string, error) {
 
 // openMeta reads identity, schema and state, and makes them if there are none.
 func (s *Store) openMeta(ctx context.Context) (id, schema, is string, err error) {
-	list, err := s.write(ctx, openScript, []string{s.control("meta")}, rand.Text(), strconv.Itoa(statestore.SchemaVersion), stateMaking)
+	list, err := s.write(
+		ctx,
+		openScript,
+		[]string{s.control("meta")},
+		rand.Text(),
+		strconv.Itoa(statestore.SchemaVersion),
+		stateMaking,
+	)
 	if err != nil {
 		return "", "", "", err
 	}
@@ -190,8 +200,18 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 // outranks what was claimed in the store while it had forgotten; that is told as
 // a conflict. It may be repeated, also by another process, until it returns no
 // error; until then no claim is served.
-func (s *Store) Reopen(ctx context.Context, collect func(context.Context) ([]statestore.Home, error)) ([]statestore.Conflict, error) {
-	list, err := s.write(ctx, reopenScript, []string{s.control("meta")}, rand.Text(), strconv.Itoa(statestore.SchemaVersion), stateRebuild)
+func (s *Store) Reopen(
+	ctx context.Context,
+	collect func(context.Context) ([]statestore.Home, error),
+) ([]statestore.Conflict, error) {
+	list, err := s.write(
+		ctx,
+		reopenScript,
+		[]string{s.control("meta")},
+		rand.Text(),
+		strconv.Itoa(statestore.SchemaVersion),
+		stateRebuild,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -288,14 +288,18 @@ func TestAServerThatComesBackEmpty(t *testing.T) {
 	// The ResourceManagers report what they run; two claim application 3.
 	reports := []statestore.Report{{Member: "sc-1"}, {Member: "sc-2"}}
 	for i := range 10 {
-		reports[0].Applications = append(reports[0].Applications, statestore.ReportedApplication{ID: storetest.App(i), Attempt: 2})
+		reports[0].Applications = append(
+			reports[0].Applications,
+			statestore.ReportedApplication{ID: storetest.App(i), Attempt: 2},
+		)
 	}
 	reports[1].Applications = []statestore.ReportedApplication{
 		{ID: storetest.App(3), Attempt: 1},
 		{ID: storetest.App(4), Unmanaged: true},
 	}
 	homes, conflicts := statestore.Rebuild(reports)
-	if len(homes) != 10 || len(conflicts) != 1 || conflicts[0].Home != "sc-1" || conflicts[0].Application != storetest.App(3) {
+	if len(homes) != 10 || len(conflicts) != 1 || conflicts[0].Home != "sc-1" ||
+		conflicts[0].Application != storetest.App(3) {
 		t.Fatalf("rebuilt %v with conflicts %v", homes, conflicts)
 	}
 	conflicts, err = a.Reopen(t.Context(), given(homes...))
@@ -396,7 +400,10 @@ func TestNobodyClaimsWhileTheStoreIsRebuilt(t *testing.T) {
 	fresh := open(t, redis.Config{URL: server.URL()})
 	_, _, err = fresh.Claim(t.Context(), storetest.App(1), "sc-2")
 	unavailable(t, err, "written back")
-	if _, err := fresh.Reopen(t.Context(), given(statestore.Home{Application: storetest.App(1), Home: "sc-1"})); err != nil {
+	if _, err := fresh.Reopen(
+		t.Context(),
+		given(statestore.Home{Application: storetest.App(1), Home: "sc-1"}),
+	); err != nil {
 		t.Fatal(err) // whoever began it may be dead: anybody may finish it
 	}
 	claimed(t, a, 1, "sc-2", "sc-1")
@@ -491,7 +498,10 @@ func TestUsersAndPermissions(t *testing.T) {
 		"wrong prefix":   "redis://router:s3cret@" + server.Addr + "?prefix=other",
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := open(t, redis.Config{URL: url, MaxWait: time.Hour}).Claim(t.Context(), storetest.App(1), "sc-1")
+			_, _, err := open(
+				t,
+				redis.Config{URL: url, MaxWait: time.Hour},
+			).Claim(t.Context(), storetest.App(1), "sc-1")
 			if !errors.Is(err, creel.ErrNotPermitted) || strings.Contains(err.Error(), "s3cret") {
 				t.Fatalf("got %v", err)
 			}
@@ -505,7 +515,20 @@ func TestTLS(t *testing.T) {
 	cert, key, pool := selfSigned(t, dir)
 	server := redistest.Start(t)
 	tlsPort := freePort(t)
-	server.Do("CONFIG", "SET", "tls-cert-file", cert, "tls-key-file", key, "tls-ca-cert-file", cert, "tls-auth-clients", "no", "tls-port", fmt.Sprint(tlsPort))
+	server.Do(
+		"CONFIG",
+		"SET",
+		"tls-cert-file",
+		cert,
+		"tls-key-file",
+		key,
+		"tls-ca-cert-file",
+		cert,
+		"tls-auth-clients",
+		"no",
+		"tls-port",
+		fmt.Sprint(tlsPort),
+	)
 	url := fmt.Sprintf("rediss://127.0.0.1:%d", tlsPort)
 	s := open(t, redis.Config{URL: url, TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}})
 	claimed(t, s, 1, "sc-1", "sc-1")
@@ -525,8 +548,17 @@ func selfSigned(t *testing.T, dir string) (cert, key string, pool *x509.CertPool
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ok(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "redis"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: "redis"},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().
+			Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	ok(t, err)
 	pk, err := x509.MarshalECPrivateKey(private)

@@ -225,7 +225,8 @@ func (s *Store) carry(ctx context.Context, l *lane, batch []*call) {
 // exchange is one pipeline over one connection, with a WAIT at its end if
 // replicas must have the writes.
 func (s *Store) exchange(ctx context.Context, node *goredis.Client, calls []*call) {
-	if c := calls[0]; len(calls) == 1 && (!c.write || s.cfg.Wait == 0) { // no pipeline is cheaper than one of a single call
+	if c := calls[0]; len(calls) == 1 &&
+		(!c.write || s.cfg.Wait == 0) { // no pipeline is cheaper than one of a single call
 		cmd := node.Do(ctx, c.args...)
 		c.res, c.err = answered(cmd, cmd.Err())
 		return
@@ -253,7 +254,13 @@ func (s *Store) exchange(ctx context.Context, node *goredis.Client, calls []*cal
 		case err != nil:
 			c.res, c.err = nil, err
 		case acked < s.cfg.Wait:
-			c.res, c.err = nil, fmt.Errorf("%w: %d of %d within %v", errNoReplicas, acked, s.cfg.Wait, s.cfg.WaitTimeout)
+			c.res, c.err = nil, fmt.Errorf(
+				"%w: %d of %d within %v",
+				errNoReplicas,
+				acked,
+				s.cfg.Wait,
+				s.cfg.WaitTimeout,
+			)
 		}
 	}
 }
@@ -303,7 +310,10 @@ func (s *Store) do(ctx context.Context, c *call) (any, error) {
 		last = err
 		if c.once && maybe(err) {
 			s.counts.gaveUp.Add(1)
-			return nil, statestore.Unavailable("the change may or may not have happened: "+firstLine(err.Error()), time.Second)
+			return nil, statestore.Unavailable(
+				"the change may or may not have happened: "+firstLine(err.Error()),
+				time.Second,
+			)
 		}
 		if !s.passing(ctx, err) {
 			s.counts.refused.Add(1)

@@ -19,9 +19,17 @@ func parseLease(name, text string) (statestore.Lease, error) {
 	expires, holder, _ := strings.Cut(rest, " ")
 	t, err1 := strconv.ParseInt(token, 10, 64)
 	us, err2 := strconv.ParseInt(expires, 10, 64)
-	if err := errors.Join(err1, err2); err != nil || t < 0 || us < 0 || holder != "" && statestore.CheckName("lease holder", holder) != nil {
-		return statestore.Lease{}, &creel.Error{Kind: creel.ErrInvalidRequest, What: "lease " + strconv.Quote(name) + " in the state store cannot be read",
-			Why: strconv.Quote(firstLine(text)), Try: "check that nothing else writes under this prefix"}
+	if err := errors.Join(
+		err1,
+		err2,
+	); err != nil || t < 0 || us < 0 ||
+		holder != "" && statestore.CheckName("lease holder", holder) != nil {
+		return statestore.Lease{}, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "lease " + strconv.Quote(name) + " in the state store cannot be read",
+			Why:  strconv.Quote(firstLine(text)),
+			Try:  "check that nothing else writes under this prefix",
+		}
 	}
 	return statestore.Lease{Name: name, Holder: holder, Token: t, Expires: time.UnixMicro(us)}, nil
 }
@@ -57,7 +65,15 @@ func (s *Store) Renew(ctx context.Context, l statestore.Lease, ttl time.Duration
 }
 
 func (s *Store) renew(ctx context.Context, l statestore.Lease, us int64) (statestore.Lease, error) {
-	list, err := s.write(ctx, renewScript, []string{s.control("lease")}, l.Name, l.Holder, us, strconv.FormatInt(l.Token, 10))
+	list, err := s.write(
+		ctx,
+		renewScript,
+		[]string{s.control("lease")},
+		l.Name,
+		l.Holder,
+		us,
+		strconv.FormatInt(l.Token, 10),
+	)
 	if err != nil {
 		return statestore.Lease{}, err
 	}

@@ -211,7 +211,9 @@ func outcome(t *testing.T, is string, token int64, err error) answer {
 	switch {
 	case err == nil:
 		return answer{is: is, token: token}
-	case errors.Is(err, creel.ErrConflict), errors.Is(err, creel.ErrStale), errors.Is(err, creel.ErrApplicationNotFound):
+	case errors.Is(err, creel.ErrConflict),
+		errors.Is(err, creel.ErrStale),
+		errors.Is(err, creel.ErrApplicationNotFound):
 		return answer{is: is, refused: true}
 	case errors.Is(err, creel.ErrUnavailable):
 		return answer{unknown: true}
@@ -239,7 +241,13 @@ func (h *history) explain(t *testing.T) {
 			t.Fatalf("the history of %s has too many unknown outcomes to be checked", part[0].Input.(request).key)
 		case porcupine.Illegal:
 			for _, o := range part {
-				t.Logf("client %d [%d..%d] %s", o.ClientId, o.Call/1000, o.Return/1000, truth.DescribeOperation(o.Input, o.Output))
+				t.Logf(
+					"client %d [%d..%d] %s",
+					o.ClientId,
+					o.Call/1000,
+					o.Return/1000,
+					truth.DescribeOperation(o.Input, o.Output),
+				)
 			}
 			t.Fatalf("no sequential order explains the history of %s", part[0].Input.(request).key)
 		}
@@ -313,7 +321,12 @@ func TestHistoriesAreLinearizableThroughFailover(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := redistest.StartSentinels(t)
-			cfg := redis.Config{URL: s.URL(), Wait: 1, WaitTimeout: 200 * time.Millisecond, Timeout: 200 * time.Millisecond}
+			cfg := redis.Config{
+				URL:         s.URL(),
+				Wait:        1,
+				WaitTimeout: 200 * time.Millisecond,
+				Timeout:     200 * time.Millisecond,
+			}
 			stores := []*redis.Store{open(t, cfg), open(t, cfg)}
 			for _, s := range stores {
 				if err := s.CheckSchema(t.Context()); err != nil {

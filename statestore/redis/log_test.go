@@ -39,7 +39,14 @@ func (l *lines) String() string {
 func TestTheClientLibrarySpeaksThroughTheStoresLog(t *testing.T) {
 	server := redistest.Start(t)
 	var out lines
-	s := open(t, redis.Config{URL: server.URL(), Timeout: 200 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	s := open(
+		t,
+		redis.Config{
+			URL:     server.URL(),
+			Timeout: 200 * time.Millisecond,
+			Log:     slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		},
+	)
 	claimed(t, s, 1, "sc-1", "sc-1")
 	server.Kill()
 	for given := 500 * time.Millisecond; !strings.Contains(out.String(), `level=DEBUG msg="redis client" says=`); given *= 2 {

@@ -32,7 +32,15 @@ func (s *Store) Register(ctx context.Context, m subcluster.Member) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.write(ctx, registerScript, s.controls("m", "e", "b", "r", "l", "x"), string(m.ID), m.Epoch, record, s.channel)
+	list, err := s.write(
+		ctx,
+		registerScript,
+		s.controls("m", "e", "b", "r", "l", "x"),
+		string(m.ID),
+		m.Epoch,
+		record,
+		s.channel,
+	)
 	return memberAnswer(list, err, m.ID, m.Epoch)
 }
 
@@ -80,7 +88,14 @@ func (s *Store) Deregister(ctx context.Context, id creel.SubclusterID, epoch int
 
 // RemoveMember implements statestore.Members.
 func (s *Store) RemoveMember(ctx context.Context, id creel.SubclusterID) error {
-	list, err := s.write(ctx, removeScript, s.controls("m", "e", "b", "r", "l", "d", "x"), string(id), subcluster.DefaultLease.Nanoseconds(), s.channel)
+	list, err := s.write(
+		ctx,
+		removeScript,
+		s.controls("m", "e", "b", "r", "l", "d", "x"),
+		string(id),
+		subcluster.DefaultLease.Nanoseconds(),
+		s.channel,
+	)
 	if err == nil && list[0] == "OTHER" {
 		return statestore.StillMember(id)
 	}
@@ -97,7 +112,10 @@ func (s *Store) Records(ctx context.Context) (subcluster.Records, error) {
 	if have == nil {
 		have = &policySet{version: "-"}
 	}
-	v, err := s.do(ctx, reading(recordsScript, s.controls("meta", "m", "e", "b", "r", "l", "d", "x", "p"), have.version, have.identity))
+	v, err := s.do(
+		ctx,
+		reading(recordsScript, s.controls("meta", "m", "e", "b", "r", "l", "d", "x", "p"), have.version, have.identity),
+	)
 	if err != nil {
 		return subcluster.Records{}, err
 	}
@@ -122,7 +140,15 @@ func (s *Store) Records(ctx context.Context) (subcluster.Records, error) {
 // load, drain, deregistered. A record that cannot be read is a problem told, it
 // does not blind us to the others.
 func parseMembers(hashes []any) (list []subcluster.Record, problems []string) {
-	records, epochs, beats, registered := stringMap(hashes[0]), stringMap(hashes[1]), stringMap(hashes[2]), stringMap(hashes[3])
+	records, epochs, beats, registered := stringMap(
+		hashes[0],
+	), stringMap(
+		hashes[1],
+	), stringMap(
+		hashes[2],
+	), stringMap(
+		hashes[3],
+	)
 	loads, drains, gone := stringMap(hashes[4]), stringMap(hashes[5]), stringMap(hashes[6])
 	for id, text := range records {
 		m, err := statestore.ParseMember([]byte(text))

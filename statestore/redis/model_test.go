@@ -25,7 +25,9 @@ func TestRedisAnswersAsTheTwinDoes(t *testing.T) {
 			}
 		}
 		var err error
-		last, err = redis.Open(redis.Config{URL: s.URL(), Prefix: fmt.Sprintf("m%d", prefixes.Add(1)), Validate: storetest.Validate})
+		last, err = redis.Open(
+			redis.Config{URL: s.URL(), Prefix: fmt.Sprintf("m%d", prefixes.Add(1)), Validate: storetest.Validate},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,12 +13,20 @@ import (
 )
 
 func TestURLs(t *testing.T) {
-	c, err := redis.ParseConfig("redis-cluster://user:p%40ss@a:1,b:2,[::1]?prefix=fed&wait=1&wait_timeout=50ms&timeout=2s&max_wait=3s&tls=true")
-	if err != nil || c.Prefix != "fed" || c.Wait != 1 || c.WaitTimeout != 50*time.Millisecond || c.Timeout != 2*time.Second || c.MaxWait != 3*time.Second || c.Flights != 16 {
+	c, err := redis.ParseConfig(
+		"redis-cluster://user:p%40ss@a:1,b:2,[::1]?prefix=fed&wait=1&wait_timeout=50ms&timeout=2s&max_wait=3s&tls=true",
+	)
+	if err != nil || c.Prefix != "fed" || c.Wait != 1 || c.WaitTimeout != 50*time.Millisecond ||
+		c.Timeout != 2*time.Second ||
+		c.MaxWait != 3*time.Second ||
+		c.Flights != 16 {
 		t.Fatalf("config is %+v, %v", c, err)
 	}
 	for _, good := range []string{"redis://localhost", "redis://:secret@h:6379/3", "rediss://h", "redis-sentinel://h,h2:26380/mymaster?db=2&sentinel_user=u&sentinel_password=p"} {
-		if c, err := redis.ParseConfig(good); err != nil || c.Prefix != "creel" || c.MaxBatch == 0 || c.Timeout != time.Second {
+		if c, err := redis.ParseConfig(
+			good,
+		); err != nil || c.Prefix != "creel" || c.MaxBatch == 0 ||
+			c.Timeout != time.Second {
 			t.Errorf("%s: %+v, %v", good, c, err)
 		}
 	}
@@ -75,7 +83,10 @@ func FuzzRecords(f *testing.F) {
 	f.Add("lq3x9k2w.1a")
 	f.Add(`{"id":"sc-1","epoch":3}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		if h, err := redis.ParseHome(text); err == nil && (h.Member() == "" || !strings.HasPrefix(text, string(h.Member())+" ")) {
+		if h, err := redis.ParseHome(
+			text,
+		); err == nil &&
+			(h.Member() == "" || !strings.HasPrefix(text, string(h.Member())+" ")) {
 			t.Fatalf("%q is home %q", text, h.Member())
 		}
 		if p, err := redis.ParsePolicy(text); err == nil && (p.Version <= 0 || p.Queue == "") {

@@ -25,7 +25,16 @@ func (s *Store) PutPolicy(ctx context.Context, w statestore.PolicyWrite) (subclu
 	if err != nil {
 		return subcluster.Policy{}, err
 	}
-	list, err := s.write(ctx, putPolicyScript, s.controls("p", "meta", "ph:"+string(w.Queue)), string(w.Queue), w.Expect, record, s.channel, statestore.KeptVersions)
+	list, err := s.write(
+		ctx,
+		putPolicyScript,
+		s.controls("p", "meta", "ph:"+string(w.Queue)),
+		string(w.Queue),
+		w.Expect,
+		record,
+		s.channel,
+		statestore.KeptVersions,
+	)
 	if err != nil {
 		return subcluster.Policy{}, err
 	}
@@ -46,8 +55,12 @@ func parsePolicy(text string) (subcluster.Policy, error) {
 	v, err1 := strconv.ParseInt(version, 10, 64)
 	us, err2 := strconv.ParseInt(at, 10, 64)
 	if !ok1 || !ok2 || err1 != nil || err2 != nil || v <= 0 || us < 0 {
-		return subcluster.Policy{}, &creel.Error{Kind: creel.ErrInvalidRequest, What: "a policy in the state store cannot be read", Why: strconv.Quote(firstLine(text)),
-			Try: "write it again, or check that nothing else writes under this prefix"}
+		return subcluster.Policy{}, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "a policy in the state store cannot be read",
+			Why:  strconv.Quote(firstLine(text)),
+			Try:  "write it again, or check that nothing else writes under this prefix",
+		}
 	}
 	p, err := statestore.ParsePolicy([]byte(record))
 	p.Version, p.Time = v, time.UnixMicro(us)
@@ -72,7 +85,12 @@ func parsePolicies(hash map[string]string) (list []subcluster.Policy, problems [
 }
 
 // PolicyHistory implements statestore.Policies.
-func (s *Store) PolicyHistory(ctx context.Context, q creel.QueuePath, before int64, limit int) ([]subcluster.Policy, error) {
+func (s *Store) PolicyHistory(
+	ctx context.Context,
+	q creel.QueuePath,
+	before int64,
+	limit int,
+) ([]subcluster.Policy, error) {
 	if err := statestore.CheckLimit(limit); err != nil {
 		return nil, err
 	}
@@ -90,7 +108,8 @@ func (s *Store) PolicyHistory(ctx context.Context, q creel.QueuePath, before int
 				return nil, err
 			}
 			// A version written while we read moves the list: leave out repeats.
-			if (before == 0 || p.Version < before) && len(out) < limit && (len(out) == 0 || p.Version < out[len(out)-1].Version) {
+			if (before == 0 || p.Version < before) && len(out) < limit &&
+				(len(out) == 0 || p.Version < out[len(out)-1].Version) {
 				out = append(out, p)
 			}
 		}
@@ -152,9 +171,18 @@ func parseKey(id, text string) (statestore.Key, error) {
 	n, err1 := strconv.ParseInt(id, 10, 32)
 	c, err2 := strconv.ParseInt(created, 10, 64)
 	e, err3 := strconv.ParseInt(expires, 10, 64)
-	if err := errors.Join(err1, err2, err3); err != nil || n < 1 || c < 0 || e < 0 || statestore.CheckSecret([]byte(secret)) != nil {
-		return statestore.Key{}, &creel.Error{Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("key %.20q in the state store cannot be read", id),
-			Why: "it does not have the form that creel writes", Try: "remove the ring; tokens made with it become invalid"}
+	if err := errors.Join(
+		err1,
+		err2,
+		err3,
+	); err != nil || n < 1 || c < 0 || e < 0 ||
+		statestore.CheckSecret([]byte(secret)) != nil {
+		return statestore.Key{}, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: fmt.Sprintf("key %.20q in the state store cannot be read", id),
+			Why:  "it does not have the form that creel writes",
+			Try:  "remove the ring; tokens made with it become invalid",
+		}
 	}
 	k := statestore.Key{ID: int32(n), Secret: []byte(secret), Created: time.UnixMicro(c)}
 	if e > 0 {
@@ -164,7 +192,13 @@ func parseKey(id, text string) (statestore.Key, error) {
 }
 
 // RotateKey implements statestore.Keys.
-func (s *Store) RotateKey(ctx context.Context, ring string, expect int32, secret []byte, keep time.Duration) (statestore.Key, error) {
+func (s *Store) RotateKey(
+	ctx context.Context,
+	ring string,
+	expect int32,
+	secret []byte,
+	keep time.Duration,
+) (statestore.Key, error) {
 	if err := statestore.CheckName("key ring", ring); err != nil {
 		return statestore.Key{}, err
 	}

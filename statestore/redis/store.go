@@ -71,18 +71,68 @@ func Open(cfg Config) (*Store, error) {
 		if conf != nil && conf.ServerName == "" {
 			conf.ServerName, _, _ = net.SplitHostPort(t.addrs[0])
 		}
-		s.client = goredis.NewClient(&goredis.Options{Addr: t.addrs[0], DB: t.db, Username: t.user, Password: t.password, TLSConfig: conf, Dialer: cfg.Dial,
-			MaxRetries: -1, DialTimeout: cfg.Timeout, ReadTimeout: cfg.readTimeout(), WriteTimeout: cfg.Timeout, PoolSize: pool, ContextTimeoutEnabled: true, DialerRetries: 1,
-			ClientName: "creel", DisableIdentity: true})
+		s.client = goredis.NewClient(
+			&goredis.Options{
+				Addr:                  t.addrs[0],
+				DB:                    t.db,
+				Username:              t.user,
+				Password:              t.password,
+				TLSConfig:             conf,
+				Dialer:                cfg.Dial,
+				MaxRetries:            -1,
+				DialTimeout:           cfg.Timeout,
+				ReadTimeout:           cfg.readTimeout(),
+				WriteTimeout:          cfg.Timeout,
+				PoolSize:              pool,
+				ContextTimeoutEnabled: true,
+				DialerRetries:         1,
+				ClientName:            "creel",
+				DisableIdentity:       true,
+			},
+		)
 	case "sentinel":
-		s.client = goredis.NewFailoverClient(&goredis.FailoverOptions{MasterName: t.master, SentinelAddrs: t.addrs, DB: t.db, Username: t.user, Password: t.password,
-			SentinelUsername: t.sentinelUser, SentinelPassword: t.sentinelPassword, TLSConfig: conf, Dialer: cfg.Dial,
-			MaxRetries: -1, DialTimeout: cfg.Timeout, ReadTimeout: cfg.readTimeout(), WriteTimeout: cfg.Timeout, PoolSize: pool, ContextTimeoutEnabled: true, DialerRetries: 1,
-			ClientName: "creel", DisableIdentity: true})
+		s.client = goredis.NewFailoverClient(
+			&goredis.FailoverOptions{
+				MasterName:            t.master,
+				SentinelAddrs:         t.addrs,
+				DB:                    t.db,
+				Username:              t.user,
+				Password:              t.password,
+				SentinelUsername:      t.sentinelUser,
+				SentinelPassword:      t.sentinelPassword,
+				TLSConfig:             conf,
+				Dialer:                cfg.Dial,
+				MaxRetries:            -1,
+				DialTimeout:           cfg.Timeout,
+				ReadTimeout:           cfg.readTimeout(),
+				WriteTimeout:          cfg.Timeout,
+				PoolSize:              pool,
+				ContextTimeoutEnabled: true,
+				DialerRetries:         1,
+				ClientName:            "creel",
+				DisableIdentity:       true,
+			},
+		)
 	case "cluster":
-		s.cluster = goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: t.addrs, Username: t.user, Password: t.password, TLSConfig: conf, Dialer: cfg.Dial,
-			MaxRetries: -1, MaxRedirects: 3, DialTimeout: cfg.Timeout, ReadTimeout: cfg.readTimeout(), WriteTimeout: cfg.Timeout, PoolSize: pool, ContextTimeoutEnabled: true, DialerRetries: 1,
-			ClientName: "creel", DisableIdentity: true})
+		s.cluster = goredis.NewClusterClient(
+			&goredis.ClusterOptions{
+				Addrs:                 t.addrs,
+				Username:              t.user,
+				Password:              t.password,
+				TLSConfig:             conf,
+				Dialer:                cfg.Dial,
+				MaxRetries:            -1,
+				MaxRedirects:          3,
+				DialTimeout:           cfg.Timeout,
+				ReadTimeout:           cfg.readTimeout(),
+				WriteTimeout:          cfg.Timeout,
+				PoolSize:              pool,
+				ContextTimeoutEnabled: true,
+				DialerRetries:         1,
+				ClientName:            "creel",
+				DisableIdentity:       true,
+			},
+		)
 		s.client = s.cluster
 	}
 	return s, nil
@@ -178,7 +228,12 @@ func (s *Store) refusal(ctx context.Context, v any) ([]any, error) {
 
 // surprise is the error for an answer that no script of ours gives.
 func surprise(v any) error {
-	return &creel.Error{Kind: creel.ErrUnavailable, What: "state store gave a surprising answer", Why: short(v), Try: "check that nothing else writes under this prefix"}
+	return &creel.Error{
+		Kind: creel.ErrUnavailable,
+		What: "state store gave a surprising answer",
+		Why:  short(v),
+		Try:  "check that nothing else writes under this prefix",
+	}
 }
 
 func str(v any) string {

@@ -76,8 +76,12 @@ func badURL(raw, why string) error {
 	} else {
 		raw = "(unreadable)" // it may hold a password
 	}
-	return &creel.Error{Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("invalid state store URL %q", raw), Why: why,
-		Try: "use redis://host:port, rediss://host:port, redis-sentinel://host:port,host:port/master or redis-cluster://host:port,host:port"}
+	return &creel.Error{
+		Kind: creel.ErrInvalidRequest,
+		What: fmt.Sprintf("invalid state store URL %q", raw),
+		Why:  why,
+		Try:  "use redis://host:port, rediss://host:port, redis-sentinel://host:port,host:port/master or redis-cluster://host:port,host:port",
+	}
 }
 
 // parse reads the URL into a target and the Config's own fields.
@@ -206,7 +210,10 @@ func (c *Config) complete(raw string) error {
 	}
 	switch {
 	case !goodPrefix.MatchString(c.Prefix):
-		return badURL(raw, fmt.Sprintf("prefix %q must have 1 to 64 letters, digits, dots, dashes, colons or underscores", c.Prefix))
+		return badURL(
+			raw,
+			fmt.Sprintf("prefix %q must have 1 to 64 letters, digits, dots, dashes, colons or underscores", c.Prefix),
+		)
 	case c.Wait < 0 || c.WaitTimeout < time.Millisecond || c.Timeout < time.Millisecond || c.MaxWait < 0:
 		return badURL(raw, "a timeout or the number of replicas is negative or too short")
 	case c.MaxBatch < 1 || c.MaxQueue < 1 || c.Flights < 1:

@@ -67,7 +67,16 @@ type model struct {
 	leases      []pair          // all that were ever got; the zero one is none
 }
 
-var kinds = []error{creel.ErrApplicationNotFound, creel.ErrAttemptNotFound, creel.ErrConflict, creel.ErrStale, creel.ErrNotRegistered, creel.ErrInvalidRequest, creel.ErrUnavailable, creel.ErrNotPermitted}
+var kinds = []error{
+	creel.ErrApplicationNotFound,
+	creel.ErrAttemptNotFound,
+	creel.ErrConflict,
+	creel.ErrStale,
+	creel.ErrNotRegistered,
+	creel.ErrInvalidRequest,
+	creel.ErrUnavailable,
+	creel.ErrNotPermitted,
+}
 
 // alike wants errors of the same kind.
 func alike(t *rapid.T, what string, store, twin error) {
@@ -207,8 +216,12 @@ func (m *model) reservation(t *rapid.T) {
 
 func (m *model) saveSpread(t *rapid.T) {
 	sc, tc := m.contexts(t)
-	sp := spread(rapid.IntRange(1, 2).Draw(t, "application"), rapid.IntRange(1, 2).Draw(t, "attempt"), rapid.Int64Range(0, 3).Draw(t, "revision"),
-		rapid.SampledFrom([]string{"launching", "running"}).Draw(t, "phase"))
+	sp := spread(
+		rapid.IntRange(1, 2).Draw(t, "application"),
+		rapid.IntRange(1, 2).Draw(t, "attempt"),
+		rapid.Int64Range(0, 3).Draw(t, "revision"),
+		rapid.SampledFrom([]string{"launching", "running"}).Draw(t, "phase"),
+	)
 	s, serr := m.store.SaveSpread(sc, sp)
 	w, werr := m.twin.SaveSpread(tc, sp)
 	alike(t, "save", serr, werr)
@@ -252,7 +265,10 @@ func (m *model) putPolicy(t *rapid.T) {
 
 func (m *model) acquire(t *rapid.T) {
 	sc, tc := m.contexts(t)
-	name, holder := rapid.SampledFrom([]string{"x", "y"}).Draw(t, "name"), rapid.SampledFrom([]string{"a", "b"}).Draw(t, "holder")
+	name, holder := rapid.SampledFrom([]string{"x", "y"}).
+		Draw(t, "name"),
+		rapid.SampledFrom([]string{"a", "b"}).
+			Draw(t, "holder")
 	s, serr := m.store.Acquire(sc, name, holder, time.Hour)
 	w, werr := m.twin.Acquire(tc, name, holder, time.Hour)
 	alike(t, "acquire", serr, werr)
@@ -286,7 +302,13 @@ func (m *model) release(t *rapid.T) {
 
 func (m *model) rotate(t *rapid.T) {
 	sc, tc := m.contexts(t)
-	expect, secret, keep := rapid.Int32Range(0, 3).Draw(t, "expect"), rapid.SampledFrom([]string{"s", "t"}).Draw(t, "secret"), anyTTL(t)
+	expect, secret, keep := rapid.Int32Range(0, 3).
+		Draw(t, "expect"),
+		rapid.SampledFrom([]string{"s", "t"}).
+			Draw(t, "secret"),
+		anyTTL(
+			t,
+		)
 	s, serr := m.store.RotateKey(sc, "ring", expect, []byte(secret), keep)
 	w, werr := m.twin.RotateKey(tc, "ring", expect, []byte(secret), keep)
 	alike(t, "rotate", serr, werr)

@@ -136,9 +136,21 @@ func same[T comparable](t *testing.T, what string, got, want T) {
 }
 
 func member(id creel.SubclusterID, epoch int64) subcluster.Member {
-	return subcluster.Member{ID: id, Epoch: epoch, Lease: time.Hour, Version: "creel test",
+	return subcluster.Member{
+		ID:         id,
+		Epoch:      epoch,
+		Lease:      time.Hour,
+		Version:    "creel test",
 		Capability: `{"clusterMetrics":{"totalNodes":5}}`,
-		Addresses:  subcluster.Addresses{Client: "rm:8032", Scheduler: "rm:8030", Admin: "rm:8033", Tracker: "rm:8031", Web: "rm:8088", Proxy: "rm:8049"}}
+		Addresses: subcluster.Addresses{
+			Client:    "rm:8032",
+			Scheduler: "rm:8030",
+			Admin:     "rm:8033",
+			Tracker:   "rm:8031",
+			Web:       "rm:8088",
+			Proxy:     "rm:8049",
+		},
+	}
 }
 
 // view reads the store and builds a first view.
@@ -173,7 +185,19 @@ func members(t *testing.T, d Deployment) {
 	same(t, "state at once after registering", m.State, subcluster.StateActive)
 	same(t, "load before the first beat, from the capability,", m.Load.Metrics.TotalNodes, 5)
 
-	ok(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 1, Load: []byte(`{"clusterMetrics":{"totalNodes":7,"availableMB":"2048"},"creel":{"queues":[{"queue":"root.a","free":{"memory":9}}]}}`)}))
+	ok(
+		t,
+		s.Beat(
+			ctx,
+			subcluster.Beat{
+				ID:    "sc-1",
+				Epoch: 1,
+				Load: []byte(
+					`{"clusterMetrics":{"totalNodes":7,"availableMB":"2048"},"creel":{"queues":[{"queue":"root.a","free":{"memory":9}}]}}`,
+				),
+			},
+		),
+	)
 	m, _ = view(t, s).Member("sc-1")
 	same(t, "nodes", m.Load.Metrics.TotalNodes, 7)
 	same(t, "free MB", m.Load.Metrics.AvailableMB, 2048)
@@ -184,7 +208,11 @@ func members(t *testing.T, d Deployment) {
 	ok(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 1}))
 	m, _ = view(t, s).Member("sc-1")
 	same(t, "nodes after a beat without load", m.Load.Metrics.TotalNodes, 7)
-	refused(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 1, Load: []byte(`{"clusterMetrics":{"totalNodes":"many"}}`)}), creel.ErrInvalidRequest)
+	refused(
+		t,
+		s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 1, Load: []byte(`{"clusterMetrics":{"totalNodes":"many"}}`)}),
+		creel.ErrInvalidRequest,
+	)
 	refused(t, s.Beat(ctx, subcluster.Beat{ID: "sc-9", Epoch: 1}), creel.ErrNotRegistered)
 
 	ok(t, s.Drain(ctx, "sc-1", "alice: new kernel"))
@@ -465,8 +493,14 @@ func reservations(t *testing.T, d Deployment) {
 }
 
 func spread(n, a int, revision int64, phase string) statestore.Spread {
-	return statestore.Spread{Attempt: Attempt(n, a), Revision: revision, Home: "sc-1", Proxy: "proxy-1", State: []byte{0, 1, 0xff},
-		Members: []statestore.SpreadMember{{Member: "sc-2", Epoch: 3, Phase: phase, Token: []byte("sealed\x00")}}}
+	return statestore.Spread{
+		Attempt:  Attempt(n, a),
+		Revision: revision,
+		Home:     "sc-1",
+		Proxy:    "proxy-1",
+		State:    []byte{0, 1, 0xff},
+		Members:  []statestore.SpreadMember{{Member: "sc-2", Epoch: 3, Phase: phase, Token: []byte("sealed\x00")}},
+	}
 }
 
 func spreads(t *testing.T, d Deployment) {
@@ -488,7 +522,8 @@ func spreads(t *testing.T, d Deployment) {
 	same(t, "revision", revision(s.SaveSpread(ctx, spread(1, 12, 0, "launching"))), 1)
 	same(t, "revision", revision(s.SaveSpread(ctx, spread(1, 2, 0, "launching"))), 1)
 	all := must[[]statestore.Spread](t)(s.SpreadsOf(ctx, App(1)))
-	if len(all) != 3 || all[0].Attempt.Attempt != 1 || all[1].Attempt.Attempt != 2 || all[2].Attempt.Attempt != 12 || all[0].Revision != 2 {
+	if len(all) != 3 || all[0].Attempt.Attempt != 1 || all[1].Attempt.Attempt != 2 || all[2].Attempt.Attempt != 12 ||
+		all[0].Revision != 2 {
 		t.Fatalf("spreads are %+v", all)
 	}
 	ok(t, s.DropSpread(ctx, Attempt(1, 1)))
@@ -508,14 +543,22 @@ func spreadsGo(t *testing.T, d Deployment) {
 }
 
 func put(q creel.QueuePath, expect int64, doc string) statestore.PolicyWrite {
-	return statestore.PolicyWrite{Queue: q, Expect: expect, Document: []byte(doc), Author: "alice", Comment: "because " + doc}
+	return statestore.PolicyWrite{
+		Queue:    q,
+		Expect:   expect,
+		Document: []byte(doc),
+		Author:   "alice",
+		Comment:  "because " + doc,
+	}
 }
 
 func policies(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	wrote := must[subcluster.Policy](t)
 	p1 := wrote(s.PutPolicy(ctx, put("root", 0, "one")))
-	if p1.Version <= 0 || p1.Author != "alice" || p1.Comment != "because one" || string(p1.Document) != "one" || p1.Time.IsZero() || p1.Queue != "root" {
+	if p1.Version <= 0 || p1.Author != "alice" || p1.Comment != "because one" || string(p1.Document) != "one" ||
+		p1.Time.IsZero() ||
+		p1.Queue != "root" {
 		t.Fatalf("first version is %+v", p1)
 	}
 	again := wrote(s.PutPolicy(ctx, put("root", 0, "one")))
@@ -538,7 +581,8 @@ func policies(t *testing.T, d Deployment) {
 
 	history := must[[]subcluster.Policy](t)
 	h := history(s.PolicyHistory(ctx, "root", 0, 10))
-	if len(h) != 2 || h[0].Version != p2.Version || h[1].Version != p1.Version || string(h[1].Document) != "one" || !h[1].Time.Equal(p1.Time) {
+	if len(h) != 2 || h[0].Version != p2.Version || h[1].Version != p1.Version || string(h[1].Document) != "one" ||
+		!h[1].Time.Equal(p1.Time) {
 		t.Fatalf("history is %+v", h)
 	}
 	same(t, "history below a version", len(history(s.PolicyHistory(ctx, "root", p2.Version, 10))), 1)
@@ -695,8 +739,22 @@ func keys(t *testing.T, d Deployment) {
 	same(t, "keys", len(ring(s.Keys(ctx, "tokens"))), 2)
 	same(t, "keys of another ring", len(ring(s.Keys(ctx, "other"))), 0)
 
-	sealed := must[[]byte](t)(statestore.Seal(bytes.NewReader(make([]byte, 12)), ring(s.Keys(ctx, "tokens"))[1], []byte("here"), []byte("token")))
-	same(t, "opened", string(must[[]byte](t)(statestore.Open(ring(s.Keys(ctx, "tokens")), []byte("here"), sealed))), "token")
+	sealed := must[[]byte](
+		t,
+	)(
+		statestore.Seal(
+			bytes.NewReader(make([]byte, 12)),
+			ring(s.Keys(ctx, "tokens"))[1],
+			[]byte("here"),
+			[]byte("token"),
+		),
+	)
+	same(
+		t,
+		"opened",
+		string(must[[]byte](t)(statestore.Open(ring(s.Keys(ctx, "tokens")), []byte("here"), sealed))),
+		"token",
+	)
 }
 
 func schema(t *testing.T, d Deployment) {
@@ -780,7 +838,12 @@ func twoProcesses(t *testing.T, d Deployment) {
 	ok(t, a.Register(ctx, member("sc-1", 2)))
 	refused(t, b.Register(ctx, member("sc-1", 1)), creel.ErrStale)
 	p := must[subcluster.Policy](t)(a.PutPolicy(ctx, put("root", 0, "x")))
-	same(t, "version heard at the other", await(t, heard, func(c statestore.Change) bool { return c.Kind == statestore.ChangePolicies }).Version, p.Version)
+	same(
+		t,
+		"version heard at the other",
+		await(t, heard, func(c statestore.Change) bool { return c.Kind == statestore.ChangePolicies }).Version,
+		p.Version,
+	)
 	ra, rb := must[subcluster.Records](t)(a.Records(ctx)), must[subcluster.Records](t)(b.Records(ctx))
 	same(t, "identity", rb.Store, ra.Store)
 	same(t, "members at the other", len(rb.Members), 1)

@@ -27,7 +27,12 @@ import (
 type Store interface {
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error)
 	Release(ctx context.Context, l statestore.Lease) error
-	HomesAt(ctx context.Context, member creel.SubclusterID, cursor string, limit int) (page []statestore.Home, next string, err error)
+	HomesAt(
+		ctx context.Context,
+		member creel.SubclusterID,
+		cursor string,
+		limit int,
+	) (page []statestore.Home, next string, err error)
 	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
 	Sweep(ctx context.Context, limit int) (freed int, err error)
 }
@@ -159,7 +164,13 @@ func (k *Keeper) member(ctx context.Context, now time.Time, m *subcluster.Status
 			continue
 		}
 		delete(k.unknown, app)
-		if err := k.store.Forget(ctx, app, m.ID, k.cfg.TTL); err != nil && !errors.Is(err, creel.ErrConflict) && !errors.Is(err, creel.ErrApplicationNotFound) {
+		if err := k.store.Forget(
+			ctx,
+			app,
+			m.ID,
+			k.cfg.TTL,
+		); err != nil && !errors.Is(err, creel.ErrConflict) &&
+			!errors.Is(err, creel.ErrApplicationNotFound) {
 			return err
 		}
 	}

@@ -68,14 +68,23 @@ func TestOnlyWhatEndedIsForgotten(t *testing.T) {
 		}
 
 		time.Sleep(61 * time.Second)
-		expect("after a round the record of the ended one lives on for its time", map[int32]bool{0: true, 1: true, 2: true, 3: true, 9: true})
+		expect(
+			"after a round the record of the ended one lives on for its time",
+			map[int32]bool{0: true, 1: true, 2: true, 3: true, 9: true},
+		)
 		time.Sleep(30 * time.Minute)
-		late := append(slices.Clone(*runs.Load()), statestore.ReportedApplication{ID: app(3)}) // the late submission arrives
+		late := append(
+			slices.Clone(*runs.Load()),
+			statestore.ReportedApplication{ID: app(3)},
+		) // the late submission arrives
 		runs.Store(&late)
 		time.Sleep(32 * time.Minute)
 		expect("after its time it is gone", map[int32]bool{0: true, 1: false, 2: true, 3: true, 9: true})
 		time.Sleep(62 * time.Minute)
-		expect("what its home has not known for that long goes the same way", map[int32]bool{0: true, 2: false, 3: true, 9: true})
+		expect(
+			"what its home has not known for that long goes the same way",
+			map[int32]bool{0: true, 2: false, 3: true, 9: true},
+		)
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -96,7 +105,9 @@ func TestOneOfManyTidies(t *testing.T) {
 	asked := 0
 	k := New(store, Config{TTL: time.Hour, Name: "this",
 		View: func() *subcluster.View {
-			return &subcluster.View{Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}}}
+			return &subcluster.View{
+				Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}},
+			}
 		},
 		Ask: func(context.Context, *subcluster.Status) ([]statestore.ReportedApplication, error) {
 			asked++

@@ -171,9 +171,16 @@ func (w *Watcher) vet(before *subcluster.View, records *subcluster.Records) {
 			continue
 		}
 		if !copied { // the store may share its slices
-			records.Policies, records.Problems, copied = slices.Clone(records.Policies), slices.Clone(records.Problems), true
+			records.Policies, records.Problems, copied = slices.Clone(
+				records.Policies,
+			), slices.Clone(
+				records.Problems,
+			), true
 		}
-		records.Problems = append(records.Problems, fmt.Sprintf("policy of %q, version %d, is not used: %v", p.Queue, p.Version, err))
+		records.Problems = append(
+			records.Problems,
+			fmt.Sprintf("policy of %q, version %d, is not used: %v", p.Queue, p.Version, err),
+		)
 		if ok {
 			records.Policies[i] = have
 		} else {

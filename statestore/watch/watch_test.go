@@ -87,7 +87,10 @@ func register(t *testing.T, f *faulty, id creel.SubclusterID) {
 
 func TestAChangeIsSeenAtOnceBySubscription(t *testing.T) {
 	federation(t, watch.Config{Poll: time.Hour}, func(f *faulty, w *watch.Watcher) {
-		if _, err := f.PutPolicy(t.Context(), statestore.PolicyWrite{Queue: "root", Document: []byte("x")}); err != nil {
+		if _, err := f.PutPolicy(
+			t.Context(),
+			statestore.PolicyWrite{Queue: "root", Document: []byte("x")},
+		); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -107,7 +110,10 @@ func TestAChangeIsSeenAtOnceBySubscription(t *testing.T) {
 func TestAChangeIsSeenByPollIfTheSubscriptionIsLost(t *testing.T) {
 	federation(t, watch.Config{Poll: time.Second}, func(f *faulty, w *watch.Watcher) {
 		f.set(true, nil)
-		if _, err := f.PutPolicy(t.Context(), statestore.PolicyWrite{Queue: "root", Document: []byte("x")}); err != nil {
+		if _, err := f.PutPolicy(
+			t.Context(),
+			statestore.PolicyWrite{Queue: "root", Document: []byte("x")},
+		); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

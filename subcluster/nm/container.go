@@ -80,7 +80,8 @@ func (c *Container) retry(now time.Time, code int32) (at time.Time, again bool) 
 	if r == nil || code == 0 || code == ExitForceKilled || code == ExitTerminated {
 		return time.Time{}, false
 	}
-	if r.GetRetryPolicy() == pb.ContainerRetryPolicyProto_RETRY_ON_SPECIFIC_ERROR_CODES && !slices.Contains(r.GetErrorCodes(), code) {
+	if r.GetRetryPolicy() == pb.ContainerRetryPolicyProto_RETRY_ON_SPECIFIC_ERROR_CODES &&
+		!slices.Contains(r.GetErrorCodes(), code) {
 		return time.Time{}, false
 	}
 	if window := r.GetFailuresValidityInterval(); window > 0 {

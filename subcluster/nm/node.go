@@ -314,8 +314,12 @@ func (n *Node) start(now time.Time, e Start) error {
 	case e.RM != n.rm:
 		return refuse(creel.ErrStale, "Container %s rejected as it is allocated by a previous RM", id)
 	case now.After(e.Expires):
-		return refuse(creel.ErrNotPermitted, "Unauthorized request to start container.\nThis token is expired. current time is %d found %d",
-			now.UnixMilli(), e.Expires.UnixMilli())
+		return refuse(
+			creel.ErrNotPermitted,
+			"Unauthorized request to start container.\nThis token is expired. current time is %d found %d",
+			now.UnixMilli(),
+			e.Expires.UnixMilli(),
+		)
 	case n.containers[id] != nil:
 		return refuse(creel.ErrConflict, "Container %s already is running on this node!!", id)
 	}
@@ -353,7 +357,13 @@ func (n *Node) resize(e Resize) error {
 	case c == nil || c.State == Done || c.State == Killing:
 		return refuse(creel.ErrContainerNotFound, "Container %s is not running on this NodeManager", e.ID)
 	case e.Version <= c.Version:
-		return refuse(creel.ErrInvalidRequest, "Container %s has version %d, the token to update it has %d", e.ID, c.Version, e.Version)
+		return refuse(
+			creel.ErrInvalidRequest,
+			"Container %s has version %d, the token to update it has %d",
+			e.ID,
+			c.Version,
+			e.Version,
+		)
 	}
 	n.used = n.used.Sub(c.Resource).Add(e.Resource)
 	c.Resource, c.Version, c.Execution = e.Resource, e.Version, e.Execution

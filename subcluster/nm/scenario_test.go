@@ -56,7 +56,9 @@ func TestScenarios(t *testing.T) {
 }
 
 func play(t *testing.T, text string) string {
-	n := New(Config{ID: creel.NodeID{Host: "n1", Port: 1}, HTTPPort: 2, Total: creel.NewResource(8192, 8), Version: "creel"})
+	n := New(
+		Config{ID: creel.NodeID{Host: "n1", Port: 1}, HTTPPort: 2, Total: creel.NewResource(8192, 8), Version: "creel"},
+	)
 	s := &stage{t: t, n: n, now: time.UnixMilli(1_000_000)}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
@@ -84,7 +86,11 @@ func id(s string) creel.ContainerID {
 	app, seq, _ := strings.Cut(s, ".")
 	a, _ := strconv.Atoi(app)
 	c, _ := strconv.Atoi(seq)
-	return creel.NewContainerID(creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 7, ID: int32(a)}, Attempt: 1}, 0, int64(c))
+	return creel.NewContainerID(
+		creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 7, ID: int32(a)}, Attempt: 1},
+		0,
+		int64(c),
+	)
 }
 
 func short(c creel.ContainerID) string {
@@ -124,15 +130,29 @@ func (s *stage) line(f []string) {
 		if has("rm") {
 			rm = num(opt["rm"])
 		}
-		a := &pb.RegisterNodeManagerResponseProto{RmIdentifier: &rm, ContainerTokenMasterKey: key(), NmTokenMasterKey: key()}
+		a := &pb.RegisterNodeManagerResponseProto{
+			RmIdentifier:            &rm,
+			ContainerTokenMasterKey: key(),
+			NmTokenMasterKey:        key(),
+		}
 		if has("shutdown") {
 			a.NodeAction, a.DiagnosticsMessage = pb.NodeActionProto_SHUTDOWN.Enum(), proto.String("not wanted")
 		}
 		r := s.n.Registration(s.now)
-		s.say("Registration of %s: %d containers, %d applications", pb.ToNodeID(r.GetNodeId()), len(r.GetContainerStatuses()), len(r.GetRunningApplications()))
+		s.say(
+			"Registration of %s: %d containers, %d applications",
+			pb.ToNodeID(r.GetNodeId()),
+			len(r.GetContainerStatuses()),
+			len(r.GetRunningApplications()),
+		)
 		s.step(Registered{a})
 	case "start":
-		e := Start{Container: Container{ID: id(f[1]), Resource: creel.NewResource(1024, 1), Execution: 1}, RM: 5, Expires: s.now.Add(time.Minute), Launch: &pb.ContainerLaunchContextProto{}}
+		e := Start{
+			Container: Container{ID: id(f[1]), Resource: creel.NewResource(1024, 1), Execution: 1},
+			RM:        5,
+			Expires:   s.now.Add(time.Minute),
+			Launch:    &pb.ContainerLaunchContextProto{},
+		}
 		if has("rm") {
 			e.RM = num(opt["rm"])
 		}
@@ -145,8 +165,12 @@ func (s *stage) line(f []string) {
 		e.NMKey = int32(num(opt["key"]))
 		if has("retry") {
 			e.Launch.ContainerRetryContext = &pb.ContainerRetryContextProto{
-				RetryPolicy: pb.ContainerRetryPolicyProto_RETRY_ON_ALL_ERRORS.Enum(), MaxRetries: proto.Int32(int32(num(opt["retry"]))),
-				RetryInterval: proto.Int32(int32(num(opt["interval"]))), FailuresValidityInterval: proto.Int64(num(opt["window"])),
+				RetryPolicy: pb.ContainerRetryPolicyProto_RETRY_ON_ALL_ERRORS.Enum(),
+				MaxRetries:  proto.Int32(int32(num(opt["retry"]))),
+				RetryInterval: proto.Int32(
+					int32(num(opt["interval"])),
+				),
+				FailuresValidityInterval: proto.Int64(num(opt["window"])),
 			}
 		}
 		s.step(e)
@@ -162,13 +186,26 @@ func (s *stage) line(f []string) {
 		s.step(Resize{ID: id(f[1]), Version: int32(num(f[2])), Resource: creel.NewResource(num(f[3]), 1), Execution: 1})
 	case "beat":
 		b := s.n.Beat(s.now)
-		s.say("Beat response=%d key=%d used=%d MiB", b.GetNodeStatus().GetResponseId(), b.GetLastKnownNmTokenMasterKey().GetKeyId(), b.GetNodeStatus().GetNodeUtilization().GetPmem())
+		s.say(
+			"Beat response=%d key=%d used=%d MiB",
+			b.GetNodeStatus().GetResponseId(),
+			b.GetLastKnownNmTokenMasterKey().GetKeyId(),
+			b.GetNodeStatus().GetNodeUtilization().GetPmem(),
+		)
 		for _, c := range b.GetNodeStatus().GetContainersStatuses() {
 			s.say("  %s", show(c))
 		}
 	case "answer":
-		a := &pb.NodeHeartbeatResponseProto{ResponseId: proto.Int32(s.n.response + 1), ContainerTokenMasterKey: key(), NmTokenMasterKey: key(),
-			ContainersToBeRemovedFromNm: ids(opt["ack"]), ContainersToCleanup: ids(opt["kill"]), NextHeartBeatInterval: proto.Int64(num(opt["interval"]))}
+		a := &pb.NodeHeartbeatResponseProto{
+			ResponseId:              proto.Int32(s.n.response + 1),
+			ContainerTokenMasterKey: key(),
+			NmTokenMasterKey:        key(),
+			ContainersToBeRemovedFromNm: ids(
+				opt["ack"],
+			),
+			ContainersToCleanup:   ids(opt["kill"]),
+			NextHeartBeatInterval: proto.Int64(num(opt["interval"])),
+		}
 		if has("resync") {
 			a.NodeAction = pb.NodeActionProto_RESYNC.Enum()
 		}
@@ -176,14 +213,30 @@ func (s *stage) line(f []string) {
 			a.NodeAction, a.DiagnosticsMessage = pb.NodeActionProto_SHUTDOWN.Enum(), proto.String("decommissioned")
 		}
 		for _, c := range ids(opt["signal"]) {
-			a.ContainersToSignal = append(a.ContainersToSignal, &pb.SignalContainerRequestProto{ContainerId: c, Command: pb.SignalContainerCommandProto_OUTPUT_THREAD_DUMP.Enum()})
+			a.ContainersToSignal = append(
+				a.ContainersToSignal,
+				&pb.SignalContainerRequestProto{
+					ContainerId: c,
+					Command:     pb.SignalContainerCommandProto_OUTPUT_THREAD_DUMP.Enum(),
+				},
+			)
 		}
 		if v := strings.Split(opt["resize"], ":"); len(v) == 3 {
-			a.ContainersToUpdate = append(a.ContainersToUpdate, &pb.ContainerProto{Id: pb.FromContainerID(id(v[0])), Version: proto.Int32(int32(num(v[1]))), Resource: pb.FromResource(creel.NewResource(num(v[2]), 1))})
+			a.ContainersToUpdate = append(
+				a.ContainersToUpdate,
+				&pb.ContainerProto{
+					Id:       pb.FromContainerID(id(v[0])),
+					Version:  proto.Int32(int32(num(v[1]))),
+					Resource: pb.FromResource(creel.NewResource(num(v[2]), 1)),
+				},
+			)
 		}
 		if has("end") {
 			for app := range strings.SplitSeq(opt["end"], ",") {
-				a.ApplicationsToCleanup = append(a.ApplicationsToCleanup, pb.FromApplicationID(id(app).Attempt.Application))
+				a.ApplicationsToCleanup = append(
+					a.ApplicationsToCleanup,
+					pb.FromApplicationID(id(app).Attempt.Application),
+				)
 			}
 		}
 		s.step(Beaten{a})
@@ -201,15 +254,29 @@ func (s *stage) line(f []string) {
 		}
 		s.say("%s", show(st))
 	case "keys":
-		s.say("container key %v, NM key %v", s.n.ContainerKey(int32(num(f[2]))) != nil, s.n.NMKey(id(f[1]).Attempt, int32(num(f[2]))) != nil)
+		s.say(
+			"container key %v, NM key %v",
+			s.n.ContainerKey(int32(num(f[2]))) != nil,
+			s.n.NMKey(id(f[1]).Attempt, int32(num(f[2]))) != nil,
+		)
 	default:
 		s.t.Fatalf("unknown line %q", f)
 	}
 }
 
 func show(c *pb.ContainerStatusProto) string {
-	return strings.TrimRight(fmt.Sprintf("%s %v %v exit=%d %dMB %s", short(pb.ToContainerID(c.GetContainerId())), c.GetState(), c.GetContainerSubState(), c.GetExitStatus(),
-		c.GetCapability().GetMemory(), strings.ReplaceAll(c.GetDiagnostics(), "\n", " ")), " ")
+	return strings.TrimRight(
+		fmt.Sprintf(
+			"%s %v %v exit=%d %dMB %s",
+			short(pb.ToContainerID(c.GetContainerId())),
+			c.GetState(),
+			c.GetContainerSubState(),
+			c.GetExitStatus(),
+			c.GetCapability().GetMemory(),
+			strings.ReplaceAll(c.GetDiagnostics(), "\n", " "),
+		),
+		" ",
+	)
 }
 
 func (s *stage) step(e Event) {

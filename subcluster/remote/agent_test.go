@@ -79,9 +79,13 @@ func play(t *testing.T, change func(*Agent), story func(b *book, ended <-chan er
 	var log bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		b := &book{began: time.Now()}
-		a := &Agent{Member: subcluster.Member{ID: "sc-1", Epoch: 7, Lease: 9 * time.Second}, Store: b, Every: time.Second,
+		a := &Agent{
+			Member: subcluster.Member{ID: "sc-1", Epoch: 7, Lease: 9 * time.Second},
+			Store:  b,
+			Every:  time.Second,
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
-			Probe:  b.probe}
+			Probe:  b.probe,
+		}
 		if change != nil {
 			change(a)
 		}
@@ -135,7 +139,8 @@ func TestAgentIsSilentWithItsResourceManager(t *testing.T) {
 		time.Sleep(time.Second)
 		same(t, b.take(), "6s beat load")
 	})
-	if strings.Count(log, "its ResourceManager does not serve: connection refused") != 1 || strings.Count(log, "well again") != 1 {
+	if strings.Count(log, "its ResourceManager does not serve: connection refused") != 1 ||
+		strings.Count(log, "well again") != 1 {
 		t.Errorf("trouble is told once and its end once:\n%s", log)
 	}
 }

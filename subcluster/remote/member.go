@@ -74,9 +74,17 @@ func NewPool(conf Config) *Pool {
 	transport.Proxy = nil // members are named by address; a web proxy of the environment is not meant for them
 	transport.MaxIdleConnsPerHost = 64
 	conf = conf.withDefaults()
-	return &Pool{conf: conf, members: map[creel.SubclusterID]*Member{},
-		rpc:  hrpc.NewClient(hrpc.ClientConfig{KindOf: conf.KindOf, ConnectTime: 5 * time.Second, Interceptors: conf.Interceptors}),
-		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &Pool{
+		conf:    conf,
+		members: map[creel.SubclusterID]*Member{},
+		rpc: hrpc.NewClient(
+			hrpc.ClientConfig{KindOf: conf.KindOf, ConnectTime: 5 * time.Second, Interceptors: conf.Interceptors},
+		),
+		http: &http.Client{
+			Transport:     transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
 }
 
 // Close ends all connections.
@@ -201,7 +209,10 @@ func (m *Member) guard(ctx context.Context, kind Kind, call func(ctx context.Con
 	_, err := m.breakers[kind].Execute(func() (struct{}, error) { return struct{}{}, call(ctx) })
 	switch {
 	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
-		return &Unavailable{Member: m.ID, Err: fmt.Errorf("%s calls are cut off for up to %v after it fell silent", kind, m.pool.conf.OpenFor)}
+		return &Unavailable{
+			Member: m.ID,
+			Err:    fmt.Errorf("%s calls are cut off for up to %v after it fell silent", kind, m.pool.conf.OpenFor),
+		}
 	case silent(err):
 		var u *Unavailable
 		if errors.As(err, &u) {
@@ -224,7 +235,12 @@ func (p *Pool) Login(user string) hrpc.Login {
 
 // Client calls the client door by RPC with encoded messages, so that fields
 // unknown here survive. user is whom the call is for.
-func (m *Member) Client(ctx context.Context, kind Kind, user, method string, request []byte) (response []byte, err error) {
+func (m *Member) Client(
+	ctx context.Context,
+	kind Kind,
+	user, method string,
+	request []byte,
+) (response []byte, err error) {
 	err = m.guard(ctx, kind, func(ctx context.Context) error {
 		return m.eachHost(func(address string) error {
 			response, err = m.peer(address, clientProtocol, user).CallRaw(ctx, method, request)

@@ -31,9 +31,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // rpcServer serves one method of a protocol at an address until stop.
 func rpcServer(t *testing.T, address, protocol, method string, serve hrpc.RawHandler) (at string, stop func()) {
 	t.Helper()
-	server, err := hrpc.NewServer(hrpc.Config{Simple: true, ErrorOf: yarnrpc.ErrorOf, DrainTime: 10 * time.Millisecond,
+	server, err := hrpc.NewServer(hrpc.Config{
+		Simple:      true,
+		ErrorOf:     yarnrpc.ErrorOf,
+		DrainTime:   10 * time.Millisecond,
 		Impersonate: func(string, string, netip.Addr) error { return nil },
-		Services:    []hrpc.Service{{Protocol: protocol, Version: 1, Methods: map[string]hrpc.Method{method: {Raw: serve}}}}})
+		Services: []hrpc.Service{
+			{Protocol: protocol, Version: 1, Methods: map[string]hrpc.Method{method: {Raw: serve}}},
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +131,8 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 	for range 3 {
 		err := call(Write)
 		var u *Unavailable
-		if !errors.As(err, &u) || u.Sent || !errors.Is(err, creel.ErrUnavailable) || u.Member != "sc-1" || !strings.Contains(err.Error(), "cannot be reached") {
+		if !errors.As(err, &u) || u.Sent || !errors.Is(err, creel.ErrUnavailable) || u.Member != "sc-1" ||
+			!strings.Contains(err.Error(), "cannot be reached") {
 			t.Fatalf("nobody listens: %v", err)
 		}
 	}
@@ -150,13 +157,20 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 	if !cut {
 		t.Error("no call was cut off")
 	}
-	rpcServer(t, at, clientProtocol, "getClusterMetrics", func(context.Context, []byte) ([]byte, error) { return []byte{}, nil })
+	rpcServer(
+		t,
+		at,
+		clientProtocol,
+		"getClusterMetrics",
+		func(context.Context, []byte) ([]byte, error) { return []byte{}, nil },
+	)
 	eventually(t, "an answer", func() bool { return call(Write) == nil })
 	if open := m.Open(); len(open) != 0 {
 		t.Errorf("open after an answer: %v", open)
 	}
 	all := noted.seen()
-	if len(all) < 3 || all[0] != "sc-1 write open" || all[len(all)-1] != "sc-1 write closed" || !slices.Contains(all, "sc-1 write half-open") {
+	if len(all) < 3 || all[0] != "sc-1 write open" || all[len(all)-1] != "sc-1 write closed" ||
+		!slices.Contains(all, "sc-1 write half-open") {
 		t.Errorf("noted %q", all)
 	}
 }
@@ -166,12 +180,18 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 func TestRefusalsAndCallersGoneOpenNothing(t *testing.T) {
 	p := pool(t, Config{Trips: 2})
 	hold := make(chan struct{})
-	at, _ := rpcServer(t, "127.0.0.1:0", clientProtocol, "getApplicationReport", func(ctx context.Context, request []byte) ([]byte, error) {
-		if len(request) > 0 {
-			<-hold
-		}
-		return nil, &creel.Error{Kind: creel.ErrApplicationNotFound, What: "no such application"}
-	})
+	at, _ := rpcServer(
+		t,
+		"127.0.0.1:0",
+		clientProtocol,
+		"getApplicationReport",
+		func(ctx context.Context, request []byte) ([]byte, error) {
+			if len(request) > 0 {
+				<-hold
+			}
+			return nil, &creel.Error{Kind: creel.ErrApplicationNotFound, What: "no such application"}
+		},
+	)
 	t.Cleanup(func() { close(hold) })
 	m := member(p, subcluster.Addresses{Client: at})
 	for range 10 {
@@ -202,31 +222,47 @@ func TestRefusalsAndCallersGoneOpenNothing(t *testing.T) {
 // ends it, and it may have been served.
 func TestDeadlineOfEachKind(t *testing.T) {
 	hold := make(chan struct{})
-	at, _ := rpcServer(t, "127.0.0.1:0", clientProtocol, "submitApplication", func(context.Context, []byte) ([]byte, error) {
-		<-hold
-		return nil, nil
-	})
+	at, _ := rpcServer(
+		t,
+		"127.0.0.1:0",
+		clientProtocol,
+		"submitApplication",
+		func(context.Context, []byte) ([]byte, error) {
+			<-hold
+			return nil, nil
+		},
+	)
 	t.Cleanup(func() { close(hold) })
 	var deadlines [kinds]time.Duration
 	deadlines[Write], deadlines[Read], deadlines[List] = 300*time.Millisecond, time.Hour, time.Hour
 	m := member(pool(t, Config{Trips: 1000, Deadlines: deadlines}), subcluster.Addresses{Client: at})
 	_, err := m.Client(context.Background(), Write, "ann", "submitApplication", nil)
 	var u *Unavailable
-	if !errors.As(err, &u) || !u.Sent || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "may have been served") {
+	if !errors.As(err, &u) || !u.Sent || !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "may have been served") {
 		t.Errorf("no answer in time: %v", err)
 	}
 	// The other kind's deadline is not this one's.
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	if _, err = m.Client(ctx, Read, "ann", "submitApplication", nil); err == nil || time.Since(began) < 90*time.Millisecond {
+	if _, err = m.Client(
+		ctx,
+		Read,
+		"ann",
+		"submitApplication",
+		nil,
+	); err == nil ||
+		time.Since(began) < 90*time.Millisecond {
 		t.Errorf("a read ended after %v with %v", time.Since(began), err)
 	}
 }
 
 func TestDefaultsOfAPool(t *testing.T) {
 	c := Config{}.withDefaults()
-	if c.Deadlines != [kinds]time.Duration{15 * time.Second, 5 * time.Second, 10 * time.Second} || c.OpenFor != 5*time.Second || c.Trips != 5 {
+	if c.Deadlines != [kinds]time.Duration{15 * time.Second, 5 * time.Second, 10 * time.Second} ||
+		c.OpenFor != 5*time.Second ||
+		c.Trips != 5 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -235,15 +271,33 @@ func TestDefaultsOfAPool(t *testing.T) {
 // passed over, as they surely served nothing.
 func TestPairOfHosts(t *testing.T) {
 	var standby, active atomic.Int64
-	first, _ := rpcServer(t, "127.0.0.1:0", clientProtocol, "getClusterMetrics", func(context.Context, []byte) ([]byte, error) {
-		standby.Add(1)
-		return nil, &creel.Error{Kind: creel.ErrStandby, What: "Operation category READ is not supported in state standby"}
-	})
-	second, stop := rpcServer(t, "127.0.0.1:0", clientProtocol, "getClusterMetrics", func(context.Context, []byte) ([]byte, error) {
-		active.Add(1)
-		return []byte{10, 0}, nil
-	})
-	m := member(pool(t, Config{Trips: 1000}), subcluster.Addresses{Client: closedAddress(t) + "," + first + "," + second})
+	first, _ := rpcServer(
+		t,
+		"127.0.0.1:0",
+		clientProtocol,
+		"getClusterMetrics",
+		func(context.Context, []byte) ([]byte, error) {
+			standby.Add(1)
+			return nil, &creel.Error{
+				Kind: creel.ErrStandby,
+				What: "Operation category READ is not supported in state standby",
+			}
+		},
+	)
+	second, stop := rpcServer(
+		t,
+		"127.0.0.1:0",
+		clientProtocol,
+		"getClusterMetrics",
+		func(context.Context, []byte) ([]byte, error) {
+			active.Add(1)
+			return []byte{10, 0}, nil
+		},
+	)
+	m := member(
+		pool(t, Config{Trips: 1000}),
+		subcluster.Addresses{Client: closedAddress(t) + "," + first + "," + second},
+	)
 	for range 5 {
 		if b, err := m.Client(context.Background(), Read, "ann", "getClusterMetrics", nil); err != nil || len(b) != 2 {
 			t.Fatalf("%v, %v", b, err)
@@ -253,10 +307,21 @@ func TestPairOfHosts(t *testing.T) {
 		t.Errorf("the standby was asked %d times, the active one %d times", standby.Load(), active.Load())
 	}
 	stop()
-	if _, err := m.Client(context.Background(), Read, "ann", "getClusterMetrics", nil); !errors.Is(err, creel.ErrStandby) && !errors.Is(err, creel.ErrUnavailable) {
+	if _, err := m.Client(
+		context.Background(),
+		Read,
+		"ann",
+		"getClusterMetrics",
+		nil,
+	); !errors.Is(err, creel.ErrStandby) &&
+		!errors.Is(err, creel.ErrUnavailable) {
 		t.Errorf("only a standby is left: %v", err)
 	}
-	if _, err := member(pool(t, Config{}), subcluster.Addresses{}).Client(context.Background(), Read, "", "getClusterMetrics", nil); err == nil || !strings.Contains(err.Error(), "no client address") {
+	if _, err := member(
+		pool(t, Config{}),
+		subcluster.Addresses{},
+	).Client(context.Background(), Read, "", "getClusterMetrics", nil); err == nil ||
+		!strings.Contains(err.Error(), "no client address") {
 		t.Errorf("no address: %v", err)
 	}
 }
@@ -298,7 +363,13 @@ func TestMemberOfThePool(t *testing.T) {
 	if member(p, a) != m || len(m.Open()) != 1 {
 		t.Error("not the same member, or not cut off")
 	}
-	at, _ := rpcServer(t, "127.0.0.1:0", clientProtocol, "x", func(context.Context, []byte) ([]byte, error) { return nil, nil })
+	at, _ := rpcServer(
+		t,
+		"127.0.0.1:0",
+		clientProtocol,
+		"x",
+		func(context.Context, []byte) ([]byte, error) { return nil, nil },
+	)
 	moved := member(p, subcluster.Addresses{Client: at})
 	if _, err := moved.Client(context.Background(), Read, "", "x", nil); err != nil || moved == m {
 		t.Errorf("after it moved: %v", err)
@@ -335,19 +406,48 @@ func TestWebDoor(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	m := member(pool(t, Config{Trips: 1000}), subcluster.Addresses{Web: server.Listener.Addr().String() + ",other.example:8088"})
+	m := member(
+		pool(t, Config{Trips: 1000}),
+		subcluster.Addresses{Web: server.Listener.Addr().String() + ",other.example:8088"},
+	)
 	get := func(m *Member, method, path string, body string) (string, http.Header, error) {
-		b, head, err := m.Web(context.Background(), Read, method, path, "ann", http.Header{"Accept": {"application/xml"}}, []byte(body))
+		b, head, err := m.Web(
+			context.Background(),
+			Read,
+			method,
+			path,
+			"ann",
+			http.Header{"Accept": {"application/xml"}},
+			[]byte(body),
+		)
 		return string(b), head, err
 	}
-	if b, head, err := get(m, http.MethodPut, "/echo?a=b", "text"); err != nil || b != "PUT a=b application/xml text" || head.Get(StatusHeader) != "202" || head.Get("Content-Type") != "text/plain" {
+	if b, head, err := get(
+		m,
+		http.MethodPut,
+		"/echo?a=b",
+		"text",
+	); err != nil || b != "PUT a=b application/xml text" || head.Get(StatusHeader) != "202" ||
+		head.Get("Content-Type") != "text/plain" {
 		t.Errorf("%q, %v, %v", b, head, err)
 	}
 	var status *StatusError
-	if _, _, err := get(m, http.MethodGet, "/missing", ""); !errors.As(err, &status) || status.Code != http.StatusNotFound || !strings.Contains(string(status.Body), "RemoteException") || !strings.Contains(err.Error(), "sc-1 answered 404") {
+	if _, _, err := get(
+		m,
+		http.MethodGet,
+		"/missing",
+		"",
+	); !errors.As(err, &status) || status.Code != http.StatusNotFound || !strings.Contains(string(status.Body), "RemoteException") ||
+		!strings.Contains(err.Error(), "sc-1 answered 404") {
 		t.Errorf("not found: %v", err)
 	}
-	if _, _, err := get(m, http.MethodGet, "/away", ""); !errors.As(err, &status) || status.Code != http.StatusTemporaryRedirect || status.Header.Get("Location") != "/echo" {
+	if _, _, err := get(
+		m,
+		http.MethodGet,
+		"/away",
+		"",
+	); !errors.As(err, &status) || status.Code != http.StatusTemporaryRedirect ||
+		status.Header.Get("Location") != "/echo" {
 		t.Errorf("a redirection is the client's to follow: %v", err)
 	}
 	var u *Unavailable
@@ -359,7 +459,13 @@ func TestWebDoor(t *testing.T) {
 		t.Errorf("nobody listens: %v", err)
 	}
 	none := member(pool(t, Config{}), subcluster.Addresses{})
-	if _, _, err := get(none, http.MethodGet, "/echo", ""); !errors.As(err, &u) || u.Sent || !strings.Contains(err.Error(), "no web address") {
+	if _, _, err := get(
+		none,
+		http.MethodGet,
+		"/echo",
+		"",
+	); !errors.As(err, &u) || u.Sent ||
+		!strings.Contains(err.Error(), "no web address") {
 		t.Errorf("no address: %v", err)
 	}
 }

@@ -40,7 +40,13 @@ func (e *StatusError) Error() string {
 
 // Web calls the member's web door. path starts with a slash and holds the
 // query. The answer is read whole. Codes of 300 and above come as *StatusError.
-func (m *Member) Web(ctx context.Context, kind Kind, method, path, user string, header http.Header, body []byte) (answer []byte, head http.Header, err error) {
+func (m *Member) Web(
+	ctx context.Context,
+	kind Kind,
+	method, path, user string,
+	header http.Header,
+	body []byte,
+) (answer []byte, head http.Header, err error) {
 	err = m.guard(ctx, kind, func(ctx context.Context) error {
 		if m.addresses.Web == "" {
 			return &Unavailable{Member: m.ID, Err: errors.New("it has no web address")}
@@ -64,7 +70,11 @@ func (m *Member) Web(ctx context.Context, kind Kind, method, path, user string, 
 			return &Unavailable{Member: m.ID, Sent: true, Err: err}
 		}
 		if len(answer) > maxBody {
-			return &Unavailable{Member: m.ID, Sent: true, Err: fmt.Errorf("its answer is longer than %d bytes", maxBody)}
+			return &Unavailable{
+				Member: m.ID,
+				Sent:   true,
+				Err:    fmt.Errorf("its answer is longer than %d bytes", maxBody),
+			}
 		}
 		head = resp.Header
 		head.Set(StatusHeader, strconv.Itoa(resp.StatusCode))

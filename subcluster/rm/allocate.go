@@ -20,18 +20,31 @@ func (m *Machine) RegisterMaster(now time.Time, r *RegisterMaster) (Registered, 
 	}
 	a := t.app
 	if r.Constraints && !m.cfg.SchedulingAsks {
-		return Registered{}, &creel.Error{Kind: creel.ErrNotEnabled, What: "Found non empty placement constraints in register request", Why: "yarn.resourcemanager.placement-constraints.handler is disabled", Try: "set it to scheduler or placement-processor"}
+		return Registered{}, &creel.Error{
+			Kind: creel.ErrNotEnabled,
+			What: "Found non empty placement constraints in register request",
+			Why:  "yarn.resourcemanager.placement-constraints.handler is disabled",
+			Try:  "set it to scheduler or placement-processor",
+		}
 	}
 	again := a.sub.Unmanaged && a.sub.KeepContainers
 	if t.registered && !again {
-		return Registered{}, &creel.Error{Kind: ErrAlreadyRegistered, What: "Application Master is already registered : " + a.id.String()}
+		return Registered{}, &creel.Error{
+			Kind: ErrAlreadyRegistered,
+			What: "Application Master is already registered : " + a.id.String(),
+		}
 	}
 	switch t.state {
 	case tLaunched, tRunning:
 	case tAllocated: // the master was quicker than the answer of its node
 		m.launched(t)
 	default:
-		return Registered{}, &creel.Error{Kind: ErrOutOfStep, What: fmt.Sprintf("Application Master of %s must register after it is LAUNCHED", t.id), Why: "the attempt is " + t.state.String(), Try: "wait for the state LAUNCHED in its report"}
+		return Registered{}, &creel.Error{
+			Kind: ErrOutOfStep,
+			What: fmt.Sprintf("Application Master of %s must register after it is LAUNCHED", t.id),
+			Why:  "the attempt is " + t.state.String(),
+			Try:  "wait for the state LAUNCHED in its report",
+		}
 	}
 	m.alive(t)
 	t.host, t.port, t.url = r.Host, r.Port, r.TrackingURL
@@ -81,7 +94,10 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 		return nil, err
 	}
 	if !t.registered || t.state != tRunning {
-		return nil, &creel.Error{Kind: creel.ErrNotRegistered, What: "AM is not registered for known application attempt: " + id.String() + " or RM had restarted after AM registered. AM should re-register."}
+		return nil, &creel.Error{
+			Kind: creel.ErrNotRegistered,
+			What: "AM is not registered for known application attempt: " + id.String() + " or RM had restarted after AM registered. AM should re-register.",
+		}
 	}
 	m.alive(t)
 	switch {
@@ -90,7 +106,15 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 		t.answer.Duplicate = true
 		return t.answer, nil
 	default:
-		return nil, &creel.Error{Kind: ErrOutOfStep, What: fmt.Sprintf("Invalid responseId in AllocateRequest from application attempt: %s, expect responseId to be %d but get %d", id, t.responseID, r.ResponseID)}
+		return nil, &creel.Error{
+			Kind: ErrOutOfStep,
+			What: fmt.Sprintf(
+				"Invalid responseId in AllocateRequest from application attempt: %s, expect responseId to be %d but get %d",
+				id,
+				t.responseID,
+				r.ResponseID,
+			),
+		}
 	}
 	sizes, err := m.checkAllocate(t, r)
 	if err != nil {
@@ -149,13 +173,23 @@ func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]vec, error) {
 	for i := range r.Asks {
 		q := &r.Asks[i]
 		if q.Count < 0 {
-			return nil, &creel.Error{Kind: creel.ErrInvalidResource, What: fmt.Sprintf("Invalid resource request, requested number of containers < 0, numContainers=%d", q.Count)}
+			return nil, &creel.Error{
+				Kind: creel.ErrInvalidResource,
+				What: fmt.Sprintf(
+					"Invalid resource request, requested number of containers < 0, numContainers=%d",
+					q.Count,
+				),
+			}
 		}
 		if q.Label != "" && q.Label != "*" {
-			return nil, &creel.Error{Kind: ErrInvalidLabel, What: "Invalid resource request, node label not enabled but request contains label expression"}
+			return nil, &creel.Error{
+				Kind: ErrInvalidLabel,
+				What: "Invalid resource request, node label not enabled but request contains label expression",
+			}
 		}
 		var v vec
-		if q.ResourceName == anyPlace || q.ResourceName == "" || q.Resource.MemoryMB < 0 || q.Resource.MemoryMB > largest.mem {
+		if q.ResourceName == anyPlace || q.ResourceName == "" || q.Resource.MemoryMB < 0 ||
+			q.Resource.MemoryMB > largest.mem {
 			var err error
 			if v, err = m.normalize(q.Resource, largest); err != nil {
 				return nil, err
@@ -172,12 +206,24 @@ func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]vec, error) {
 	for i := range r.Release {
 		if cid := &r.Release[i]; cid.Attempt != t.id {
 			if !t.app.sub.KeepContainers {
-				return nil, &creel.Error{Kind: ErrInvalidRelease, What: fmt.Sprintf("Cannot release container : %s not belonging to this application attempt : %s", cid, t.id)}
+				return nil, &creel.Error{
+					Kind: ErrInvalidRelease,
+					What: fmt.Sprintf(
+						"Cannot release container : %s not belonging to this application attempt : %s",
+						cid,
+						t.id,
+					),
+				}
 			}
 		}
 	}
 	if len(r.Scheduling) > 0 && !m.cfg.SchedulingAsks {
-		return nil, &creel.Error{Kind: creel.ErrNotEnabled, What: "Found non empty SchedulingRequest in AllocateRequest", Why: "yarn.resourcemanager.placement-constraints.handler is disabled", Try: "use resource requests, or set it to scheduler or placement-processor"}
+		return nil, &creel.Error{
+			Kind: creel.ErrNotEnabled,
+			What: "Found non empty SchedulingRequest in AllocateRequest",
+			Why:  "yarn.resourcemanager.placement-constraints.handler is disabled",
+			Try:  "use resource requests, or set it to scheduler or placement-processor",
+		}
 	}
 	return sizes, nil
 }
@@ -208,7 +254,9 @@ func (m *Machine) releaseAll(t *attempt, ids []creel.ContainerID) {
 func (t *attempt) keepScheduling(asks []SchedulingAsk) {
 	for _, s := range asks {
 		same := func(x SchedulingAsk) bool {
-			return x.Priority == s.Priority && x.AllocationRequestID == s.AllocationRequestID && x.ExecutionType == s.ExecutionType && slices.Equal(x.Tags, s.Tags)
+			return x.Priority == s.Priority && x.AllocationRequestID == s.AllocationRequestID &&
+				x.ExecutionType == s.ExecutionType &&
+				slices.Equal(x.Tags, s.Tags)
 		}
 		i := slices.IndexFunc(t.scheduling, same)
 		switch {
@@ -240,8 +288,13 @@ func (t *attempt) reuseAnswer() {
 func (m *Machine) answerFor(t *attempt) *Answer {
 	out := t.answer
 	*out = Answer{
-		Granted: out.Granted[:0], Completed: out.Completed[:0], Updated: out.Updated[:0], UpdateErrors: out.UpdateErrors[:0],
-		FromPrevious: out.FromPrevious[:0], UpdatedNodes: out.UpdatedNodes[:0], NMTokens: out.NMTokens[:0],
+		Granted:      out.Granted[:0],
+		Completed:    out.Completed[:0],
+		Updated:      out.Updated[:0],
+		UpdateErrors: out.UpdateErrors[:0],
+		FromPrevious: out.FromPrevious[:0],
+		UpdatedNodes: out.UpdatedNodes[:0],
+		NMTokens:     out.NMTokens[:0],
 	}
 	t.responseID = (t.responseID + 1) & 0x7fffffff
 	out.ResponseID = t.responseID
@@ -376,7 +429,10 @@ func (m *Machine) FinishMaster(now time.Time, r *FinishMaster) (bool, error) {
 	}
 	a := t.app
 	if !t.registered {
-		return false, &creel.Error{Kind: creel.ErrNotRegistered, What: "Application Master is trying to unregister before registering for: " + a.id.String()}
+		return false, &creel.Error{
+			Kind: creel.ErrNotRegistered,
+			What: "Application Master is trying to unregister before registering for: " + a.id.String(),
+		}
 	}
 	if t.state == tRunning {
 		m.alive(t)

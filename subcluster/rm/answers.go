@@ -45,7 +45,16 @@ const (
 	Recovered              // it ran when this ResourceManager started
 )
 
-var reasons = [...]string{"none", "node-local", "rack-local", "off-switch", "relaxed to any node", "relaxed to the rack", "from its reservation", "recovered"}
+var reasons = [...]string{
+	"none",
+	"node-local",
+	"rack-local",
+	"off-switch",
+	"relaxed to any node",
+	"relaxed to the rack",
+	"from its reservation",
+	"recovered",
+}
 
 func (r Reason) String() string { return reasons[r] }
 

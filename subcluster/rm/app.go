@@ -26,7 +26,19 @@ const (
 	appKilled
 )
 
-var appStateNames = [...]string{"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING", "FINAL_SAVING", "FINISHING", "FINISHED", "FAILED", "KILLING", "KILLED"}
+var appStateNames = [...]string{
+	"NEW",
+	"NEW_SAVING",
+	"SUBMITTED",
+	"ACCEPTED",
+	"RUNNING",
+	"FINAL_SAVING",
+	"FINISHING",
+	"FINISHED",
+	"FAILED",
+	"KILLING",
+	"KILLED",
+}
 
 func (s appState) String() string { return appStateNames[s] }
 
@@ -102,7 +114,8 @@ func (s appState) public(before appState) creel.ApplicationState {
 
 // runnable: it may be given containers.
 func (a *app) runnable() bool {
-	return a.activated && a.current != nil && a.current.schedulable() && a.state != appKilling && a.state != appFinalSaving
+	return a.activated && a.current != nil && a.current.schedulable() && a.state != appKilling &&
+		a.state != appFinalSaving
 }
 
 // Submit takes an application. One that is known already is left as it is, so
@@ -115,14 +128,32 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 		return nil
 	}
 	if s.ID.IsZero() || s.User == "" {
-		return invalid("invalid submission of "+s.ID.String(), "it has no application id or no user", "get an id from getNewApplication")
+		return invalid(
+			"invalid submission of "+s.ID.String(),
+			"it has no application id or no user",
+			"get an id from getNewApplication",
+		)
 	}
 	if s.Label != "" && s.Label != "*" || s.Master.Label != "" {
-		return &creel.Error{Kind: ErrInvalidLabel, What: "Invalid resource request, node label not enabled but request contains label expression"}
+		return &creel.Error{
+			Kind: ErrInvalidLabel,
+			What: "Invalid resource request, node label not enabled but request contains label expression",
+		}
 	}
 	path, rule, create := creel.QueuePath(s.Queue), "", m.tree.spec.Scheduler == Fair
 	if m.cfg.Placement != nil {
-		p, err := m.cfg.Placement.Place(PlacementRequest{Application: s.ID, User: s.User, Groups: s.Groups, Name: s.Name, Type: s.Type, Tags: s.Tags, Queue: s.Queue}, m.isLeaf)
+		p, err := m.cfg.Placement.Place(
+			PlacementRequest{
+				Application: s.ID,
+				User:        s.User,
+				Groups:      s.Groups,
+				Name:        s.Name,
+				Type:        s.Type,
+				Tags:        s.Tags,
+				Queue:       s.Queue,
+			},
+			m.isLeaf,
+		)
 		if err != nil {
 			return err
 		}
@@ -141,7 +172,10 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 	if q != nil {
 		path = q.path
 		if !m.MaySubmit(string(q.path), s.User, s.Groups) {
-			return &creel.Error{Kind: creel.ErrNotPermitted, What: fmt.Sprintf("User %s does not have permission to submit %s to queue %s", s.User, s.ID, q.path)}
+			return &creel.Error{
+				Kind: creel.ErrNotPermitted,
+				What: fmt.Sprintf("User %s does not have permission to submit %s to queue %s", s.User, s.ID, q.path),
+			}
 		}
 	}
 	largest := m.most
@@ -224,7 +258,13 @@ func (m *Machine) armLifetime(a *app, at int64) {
 	}
 	a.lifetime = m.timer(at, func() {
 		a.lifetime = nil
-		m.kill(a, fmt.Sprintf("Application killed due to exceeding its lifetime period %d milliseconds", (at-a.submitted)/int64(time.Millisecond)))
+		m.kill(
+			a,
+			fmt.Sprintf(
+				"Application killed due to exceeding its lifetime period %d milliseconds",
+				(at-a.submitted)/int64(time.Millisecond),
+			),
+		)
 	})
 }
 
@@ -243,9 +283,20 @@ func (m *Machine) accept(a *app) {
 	case q.stateNow() != creel.QueueRunning:
 		why = fmt.Sprintf("Queue %s is %s. Cannot accept submission of application: %s", q.path, q.stateNow(), a.id)
 	case q.leaf.maxApps > 0 && q.leaf.apps >= q.leaf.maxApps:
-		why = fmt.Sprintf("Queue %s already has %d applications, cannot accept submission of application: %s", q.path, q.leaf.apps, a.id)
+		why = fmt.Sprintf(
+			"Queue %s already has %d applications, cannot accept submission of application: %s",
+			q.path,
+			q.leaf.apps,
+			a.id,
+		)
 	case q.leaf.maxUserApps > 0 && q.user(a.sub.User).total >= q.leaf.maxUserApps:
-		why = fmt.Sprintf("Queue %s already has %d applications from user %s cannot accept submission of application: %s", q.path, q.leaf.maxUserApps, a.sub.User, a.id)
+		why = fmt.Sprintf(
+			"Queue %s already has %d applications from user %s cannot accept submission of application: %s",
+			q.path,
+			q.leaf.maxUserApps,
+			a.sub.User,
+			a.id,
+		)
 	}
 	if why != "" {
 		if q != nil && q.leaf != nil {
@@ -400,7 +451,10 @@ func (m *Machine) kill(a *app, diag string) {
 }
 
 func noApp(id creel.ApplicationID) error {
-	return &creel.Error{Kind: creel.ErrApplicationNotFound, What: "Application with id '" + id.String() + "' doesn't exist in RM. Please check that the job submission was successful."}
+	return &creel.Error{
+		Kind: creel.ErrApplicationNotFound,
+		What: "Application with id '" + id.String() + "' doesn't exist in RM. Please check that the job submission was successful.",
+	}
 }
 
 func (a *app) addDiag(s string) {
@@ -475,8 +529,15 @@ func (m *Machine) saveApp(a *app, then func()) {
 
 func (a *app) record() AppRecord {
 	r := AppRecord{
-		Submission: *a.sub, Submitted: instant(a.submitted), Queue: a.path, State: creel.AppNew, Final: a.final, Diagnostics: a.diag,
-		Started: instant(a.launched), Finished: instant(a.finished), Lifetime: instant(a.deadline),
+		Submission:  *a.sub,
+		Submitted:   instant(a.submitted),
+		Queue:       a.path,
+		State:       creel.AppNew,
+		Final:       a.final,
+		Diagnostics: a.diag,
+		Started:     instant(a.launched),
+		Finished:    instant(a.finished),
+		Lifetime:    instant(a.deadline),
 	}
 	r.Submission.Priority, r.Submission.HasPriority = a.priority, true
 	if a.state == appFinalSaving {

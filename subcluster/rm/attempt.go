@@ -30,8 +30,21 @@ const (
 	tKilled
 )
 
-var attemptStateNames = [...]string{"NEW", "SUBMITTED", "SCHEDULED", "ALLOCATED_SAVING", "ALLOCATED", "LAUNCHED_UNMANAGED_SAVING", "LAUNCHED",
-	"RUNNING", "FINAL_SAVING", "FINISHING", "FINISHED", "FAILED", "KILLED"}
+var attemptStateNames = [...]string{
+	"NEW",
+	"SUBMITTED",
+	"SCHEDULED",
+	"ALLOCATED_SAVING",
+	"ALLOCATED",
+	"LAUNCHED_UNMANAGED_SAVING",
+	"LAUNCHED",
+	"RUNNING",
+	"FINAL_SAVING",
+	"FINISHING",
+	"FINISHED",
+	"FAILED",
+	"KILLED",
+}
 
 func (s attemptState) String() string { return attemptStateNames[s] }
 
@@ -109,7 +122,8 @@ func (t *attempt) told() []Completed {
 }
 
 func (t *attempt) over() bool {
-	return t.state == tFinished || t.state == tFailed || t.state == tKilled || t.state == tFinalSaving && t.target != tFinished
+	return t.state == tFinished || t.state == tFailed || t.state == tKilled ||
+		t.state == tFinalSaving && t.target != tFinished
 }
 
 // containers gives those it owns: of its own number, and those it keeps of
@@ -140,14 +154,23 @@ func (m *Machine) attempt(id creel.AttemptID) *attempt {
 }
 
 func noAttempt(id creel.AttemptID) error {
-	return &creel.Error{Kind: creel.ErrAttemptNotFound, What: "Application attempt " + id.String() + " doesn't exist in ApplicationMasterService cache."}
+	return &creel.Error{
+		Kind: creel.ErrAttemptNotFound,
+		What: "Application attempt " + id.String() + " doesn't exist in ApplicationMasterService cache.",
+	}
 }
 
 // newAttempt begins the next attempt of an application.
 func (m *Machine) newAttempt(a *app) {
 	t := &attempt{
-		id: creel.AttemptID{Application: a.id, Attempt: int32(len(a.attempts) + 1)}, app: a, started: m.now, responseID: -1,
-		exit: creel.ExitInvalid,
+		id: creel.AttemptID{
+			Application: a.id,
+			Attempt:     int32(len(a.attempts) + 1),
+		},
+		app:        a,
+		started:    m.now,
+		responseID: -1,
+		exit:       creel.ExitInvalid,
 	}
 	if prev := a.current; prev != nil && a.sub.KeepContainers {
 		m.inherit(t, prev)
@@ -160,7 +183,15 @@ func (m *Machine) newAttempt(a *app) {
 		m.saveAttempt(t, func() {
 			if t.state == tLaunchedUnmanagedSaving {
 				m.launched(t)
-				m.act(LaunchMaster{Attempt: t.id, User: a.sub.User, Submitted: instant(a.submitted), Unmanaged: true, Context: a.sub.Context})
+				m.act(
+					LaunchMaster{
+						Attempt:   t.id,
+						User:      a.sub.User,
+						Submitted: instant(a.submitted),
+						Unmanaged: true,
+						Context:   a.sub.Context,
+					},
+				)
 			}
 		})
 	} else {
@@ -213,7 +244,15 @@ func (m *Machine) masterAllocated(t *attempt, c *container) {
 			c.state = cAcquired
 		}
 		t.marks.set(ran, c.node.serial)
-		m.act(LaunchMaster{Attempt: t.id, Container: m.grantOf(c), User: t.app.sub.User, Submitted: instant(t.app.submitted), Context: t.app.sub.Context})
+		m.act(
+			LaunchMaster{
+				Attempt:   t.id,
+				Container: m.grantOf(c),
+				User:      t.app.sub.User,
+				Submitted: instant(t.app.submitted),
+				Context:   t.app.sub.Context,
+			},
+		)
 	})
 }
 
@@ -244,7 +283,13 @@ func (m *Machine) alive(t *attempt) {
 func (m *Machine) MasterLaunchFailed(now time.Time, id creel.AttemptID, diagnostics string) {
 	m.at(now)
 	if t := m.attempt(id); t != nil && (t.state == tAllocated || t.state == tLaunched) {
-		m.endAttempt(t, tFailed, creel.FinalFailed, "Error launching "+id.String()+". Got exception: "+diagnostics, creel.ExitInvalid)
+		m.endAttempt(
+			t,
+			tFailed,
+			creel.FinalFailed,
+			"Error launching "+id.String()+". Got exception: "+diagnostics,
+			creel.ExitInvalid,
+		)
 	}
 	m.settle()
 }
@@ -255,7 +300,13 @@ func (m *Machine) masterSilent(t *attempt) {
 		m.attemptOver(t, tFinished)
 		return
 	}
-	m.endAttempt(t, tFailed, creel.FinalFailed, fmt.Sprintf("ApplicationMaster for attempt %s timed out", t.id), creel.ExitInvalid)
+	m.endAttempt(
+		t,
+		tFailed,
+		creel.FinalFailed,
+		fmt.Sprintf("ApplicationMaster for attempt %s timed out", t.id),
+		creel.ExitInvalid,
+	)
 }
 
 // masterEnded: the container of the master is gone.
@@ -269,7 +320,13 @@ func (m *Machine) masterEnded(t *attempt, exit int32, diag string) {
 	case tFinalSaving:
 		// Its end is being recorded; if it had unregistered it needs not wait for this.
 	case tAllocatedSaving, tAllocated, tLaunched, tRunning:
-		m.endAttempt(t, tFailed, creel.FinalFailed, fmt.Sprintf("AM Container for %s exited with  exitCode: %d\n%s", t.id, exit, diag), exit)
+		m.endAttempt(
+			t,
+			tFailed,
+			creel.FinalFailed,
+			fmt.Sprintf("AM Container for %s exited with  exitCode: %d\n%s", t.id, exit, diag),
+			exit,
+		)
 	}
 }
 
@@ -282,7 +339,10 @@ func (m *Machine) FailAttempt(now time.Time, id creel.AttemptID) error {
 	}
 	t := m.attempt(id)
 	if t == nil {
-		return &creel.Error{Kind: creel.ErrAttemptNotFound, What: "ApplicationAttempt with id '" + id.String() + "' doesn't exist in RM."}
+		return &creel.Error{
+			Kind: creel.ErrAttemptNotFound,
+			What: "ApplicationAttempt with id '" + id.String() + "' doesn't exist in RM.",
+		}
 	}
 	if !t.over() && t.state != tFinishing {
 		m.endAttempt(t, tFailed, creel.FinalFailed, "Attempt failed by user.", creel.ExitInvalid)
@@ -420,8 +480,13 @@ func (m *Machine) appAttemptOver(a *app, t *attempt, s attemptState, again bool)
 		case s == tKilled:
 			m.finishApp(a, appKilled, creel.FinalKilled, t.diag)
 		default:
-			m.finishApp(a, appFailed, creel.FinalFailed, fmt.Sprintf("Application %s failed %d times due to %s. Failing the application.",
-				a.id, len(a.attempts), strings.TrimSpace(t.diag)))
+			m.finishApp(
+				a,
+				appFailed,
+				creel.FinalFailed,
+				fmt.Sprintf("Application %s failed %d times due to %s. Failing the application.",
+					a.id, len(a.attempts), strings.TrimSpace(t.diag)),
+			)
 		}
 	}
 }
@@ -431,8 +496,18 @@ func (m *Machine) saveAttempt(t *attempt, then func()) {
 }
 
 func (t *attempt) record() AttemptRecord {
-	r := AttemptRecord{ID: t.id, Master: t.master, Node: t.masterNode, Started: instant(t.started), State: creel.AttemptNew, Final: t.final,
-		Diagnostics: t.diag, TrackingURL: t.url, ExitStatus: t.exit, Finished: instant(t.finished)}
+	r := AttemptRecord{
+		ID:          t.id,
+		Master:      t.master,
+		Node:        t.masterNode,
+		Started:     instant(t.started),
+		State:       creel.AttemptNew,
+		Final:       t.final,
+		Diagnostics: t.diag,
+		TrackingURL: t.url,
+		ExitStatus:  t.exit,
+		Finished:    instant(t.finished),
+	}
 	switch {
 	case t.state == tFinalSaving:
 		r.State = t.target.public(0)

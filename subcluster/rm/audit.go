@@ -53,7 +53,17 @@ func (c *auditor) nodes() {
 		}
 	}
 	if !total.is(&m.total) || active != m.active || reserved != m.reserved || live != m.count.containers {
-		c.fail("cluster: total %v active %d reserved %d containers %d, nodes say %v %d %d %d", m.total, m.active, m.reserved, m.count.containers, total, active, reserved, live)
+		c.fail(
+			"cluster: total %v active %d reserved %d containers %d, nodes say %v %d %d %d",
+			m.total,
+			m.active,
+			m.reserved,
+			m.count.containers,
+			total,
+			active,
+			reserved,
+			live,
+		)
 	}
 	if m.count.granted-m.count.released != int64(live) {
 		c.fail("granted %d, released %d, but %d live", m.count.granted, m.count.released, live)
@@ -88,7 +98,16 @@ func (c *auditor) node(n *node) int32 {
 	free := n.total
 	free.sub(&used)
 	if !free.is(&n.free) || count != n.count || n.held != (n.hold != nil) {
-		c.fail("node %s: free %v count %d reserved %v, containers say %v %d %v", n.id, n.free, n.count, n.held, free, count, n.hold != nil)
+		c.fail(
+			"node %s: free %v count %d reserved %v, containers say %v %d %v",
+			n.id,
+			n.free,
+			n.count,
+			n.held,
+			free,
+			count,
+			n.hold != nil,
+		)
 	}
 	if !n.override && !m.t.fits(&used, &n.total) && !n.recovered {
 		c.fail("node %s: used %v above total %v", n.id, used, n.total)
@@ -114,7 +133,10 @@ func (c *auditor) node(n *node) int32 {
 		c.fail("node %s: in the index %v, should be %v", n.id, indexed, want)
 	}
 	if indexed {
-		if cell := int32(rowOf(n.free.mem/m.ix.steps[mem])*cols + colOf(n.free.cpu/m.ix.steps[cpu])); cell != at || mask != m.ix.extras(&n.free) {
+		if cell := int32(
+			rowOf(n.free.mem/m.ix.steps[mem])*cols + colOf(n.free.cpu/m.ix.steps[cpu]),
+		); cell != at ||
+			mask != m.ix.extras(&n.free) {
 			c.fail("node %s: in the wrong cell", n.id)
 		}
 	}
@@ -157,15 +179,38 @@ func (c *auditor) apps() {
 		if s == nil {
 			s = &sums{}
 		}
-		if !s.used.is(&q.used) || !s.held.is(&q.held) || !s.pending.is(&q.pending) || s.containers != q.containers || s.pendingCount != q.pendingCount || s.running != q.running {
-			c.fail("queue %s: used %v held %v pending %v (%d, %d) running %d, applications say %v %v %v (%d, %d) %d", q.path, q.used, q.held, q.pending, q.containers, q.pendingCount, q.running,
-				s.used, s.held, s.pending, s.containers, s.pendingCount, s.running)
+		if !s.used.is(&q.used) || !s.held.is(&q.held) || !s.pending.is(&q.pending) || s.containers != q.containers ||
+			s.pendingCount != q.pendingCount ||
+			s.running != q.running {
+			c.fail(
+				"queue %s: used %v held %v pending %v (%d, %d) running %d, applications say %v %v %v (%d, %d) %d",
+				q.path,
+				q.used,
+				q.held,
+				q.pending,
+				q.containers,
+				q.pendingCount,
+				q.running,
+				s.used,
+				s.held,
+				s.pending,
+				s.containers,
+				s.pendingCount,
+				s.running,
+			)
 		}
 		if q.leaf == nil {
 			continue
 		}
 		if s.apps != q.leaf.apps || !s.am.is(&q.leaf.amUsed) {
-			c.fail("queue %s: %d applications, masters use %v, in truth %d, %v", q.path, q.leaf.apps, q.leaf.amUsed, s.apps, s.am)
+			c.fail(
+				"queue %s: %d applications, masters use %v, in truth %d, %v",
+				q.path,
+				q.leaf.apps,
+				q.leaf.amUsed,
+				s.apps,
+				s.am,
+			)
 		}
 		var byActive vec
 		active, limited, weights, allWeights := 0, 0, 0.0, 0.0
@@ -174,8 +219,21 @@ func (c *auditor) apps() {
 			if us == nil {
 				us = &sums{}
 			}
-			if !us.used.is(&u.used) || !us.am.is(&u.amUsed) || us.apps != u.total || us.running != u.running || us.waitingApps != u.waitingApps {
-				c.fail("user %s of %s: used %v apps %d running %d waiting %d, in truth %v %d %d %d", u.name, q.path, u.used, u.total, u.running, u.waitingApps, us.used, us.apps, us.running, us.waitingApps)
+			if !us.used.is(&u.used) || !us.am.is(&u.amUsed) || us.apps != u.total || us.running != u.running ||
+				us.waitingApps != u.waitingApps {
+				c.fail(
+					"user %s of %s: used %v apps %d running %d waiting %d, in truth %v %d %d %d",
+					u.name,
+					q.path,
+					u.used,
+					u.total,
+					u.running,
+					u.waitingApps,
+					us.used,
+					us.apps,
+					us.running,
+					us.waitingApps,
+				)
 			}
 			allWeights += u.weight
 			if u.waitingApps > 0 {
@@ -186,15 +244,34 @@ func (c *auditor) apps() {
 			if u.limited {
 				limited++
 			}
-			if sure, limit := q.sized().leaf.sure, m.userLimit(u); m.tree.spec.Scheduler == Capacity && u.weight == 1 && !m.t.fits(&sure, &limit) {
+			if sure, limit := q.sized().leaf.sure, m.userLimit(
+				u,
+			); m.tree.spec.Scheduler == Capacity && u.weight == 1 &&
+				!m.t.fits(&sure, &limit) {
 				c.fail("user %s of %s: %v is sure, above the limit of %v", u.name, q.path, sure, limit)
 			}
 		}
 		if math.Abs(weights-q.leaf.weights) > 1e-6 || math.Abs(allWeights-q.leaf.allWeights) > 1e-6 {
-			c.fail("queue %s: weights of users %v, active %v, in truth %v, %v", q.path, q.leaf.allWeights, q.leaf.weights, allWeights, weights)
+			c.fail(
+				"queue %s: weights of users %v, active %v, in truth %v, %v",
+				q.path,
+				q.leaf.allWeights,
+				q.leaf.weights,
+				allWeights,
+				weights,
+			)
 		}
 		if active != q.leaf.active || !byActive.is(&q.leaf.usedByActive) || limited != q.leaf.limitedUsers {
-			c.fail("queue %s: active users %d using %v, limited %d, in truth %d, %v, %d", q.path, q.leaf.active, q.leaf.usedByActive, q.leaf.limitedUsers, active, byActive, limited)
+			c.fail(
+				"queue %s: active users %d using %v, limited %d, in truth %d, %v, %d",
+				q.path,
+				q.leaf.active,
+				q.leaf.usedByActive,
+				q.leaf.limitedUsers,
+				active,
+				byActive,
+				limited,
+			)
 		}
 	}
 }
@@ -233,12 +310,33 @@ func (c *auditor) app(a *app) (sums, bool) {
 			}
 		}
 	}
-	if !s.used.is(&a.used) || s.containers != a.containers || !s.pending.is(&a.pending) || s.pendingCount != a.pendingCount || !s.held.is(&a.held) {
-		c.fail("%s: used %v (%d) pending %v (%d) held %v, in truth %v (%d) %v (%d) %v", a.id, a.used, a.containers, a.pending, a.pendingCount, a.held, s.used, s.containers, s.pending, s.pendingCount, s.held)
+	if !s.used.is(&a.used) || s.containers != a.containers || !s.pending.is(&a.pending) ||
+		s.pendingCount != a.pendingCount ||
+		!s.held.is(&a.held) {
+		c.fail(
+			"%s: used %v (%d) pending %v (%d) held %v, in truth %v (%d) %v (%d) %v",
+			a.id,
+			a.used,
+			a.containers,
+			a.pending,
+			a.pendingCount,
+			a.held,
+			s.used,
+			s.containers,
+			s.pending,
+			s.pendingCount,
+			s.held,
+		)
 	}
 	if !a.inQueue {
 		if s.containers > 0 || s.pendingCount > 0 || a.slot != 0 || a.pendSlot != 0 {
-			c.fail("%s is %s, out of its queue, and has %d containers, %d pending", a.id, a.state, s.containers, s.pendingCount)
+			c.fail(
+				"%s is %s, out of its queue, and has %d containers, %d pending",
+				a.id,
+				a.state,
+				s.containers,
+				s.pendingCount,
+			)
 		}
 		return s, false
 	}
@@ -325,7 +423,13 @@ func (c *auditor) order() {
 		}
 		for _, u := range q.leaf.userList {
 			if (u.slot != 0) != (u.apps.len() > 0) {
-				c.fail("user %s of %s: in the order %v, applications waiting %d", u.name, q.path, u.slot != 0, u.apps.len())
+				c.fail(
+					"user %s of %s: in the order %v, applications waiting %d",
+					u.name,
+					q.path,
+					u.slot != 0,
+					u.apps.len(),
+				)
 			}
 			sorted(c, q.path, &u.apps)
 			for _, a := range u.apps.items {
@@ -337,7 +441,13 @@ func (c *auditor) order() {
 		sorted(c, q.path, &q.users)
 		for p := q; p.parent != nil; p = p.parent {
 			if p.hasReady() && !c.m.t.fits(&p.parent.least, &p.least) {
-				c.fail("queue %s: least %v above that of its child %s, %v", p.parent.path, p.parent.least, p.path, p.least)
+				c.fail(
+					"queue %s: least %v above that of its child %s, %v",
+					p.parent.path,
+					p.parent.least,
+					p.path,
+					p.least,
+				)
 			}
 		}
 	}

@@ -101,9 +101,25 @@ func (c *auditor) sum(q *queue) {
 		}
 		held, pending, containers, wanted = q.held, q.pending, q.containers, q.pendingCount // known of applications, not of users
 	}
-	if !used.is(&q.used) || !held.is(&q.held) || !pending.is(&q.pending) || containers != q.containers || wanted != q.pendingCount || running != q.running {
-		c.fail("queue %s: used %v held %v pending %v (%d, %d) running %d, below it %v %v %v (%d, %d) %d", q.path, q.used, q.held, q.pending, q.containers, q.pendingCount, q.running,
-			used, held, pending, containers, wanted, running)
+	if !used.is(&q.used) || !held.is(&q.held) || !pending.is(&q.pending) || containers != q.containers ||
+		wanted != q.pendingCount ||
+		running != q.running {
+		c.fail(
+			"queue %s: used %v held %v pending %v (%d, %d) running %d, below it %v %v %v (%d, %d) %d",
+			q.path,
+			q.used,
+			q.held,
+			q.pending,
+			q.containers,
+			q.pendingCount,
+			q.running,
+			used,
+			held,
+			pending,
+			containers,
+			wanted,
+			running,
+		)
 	}
 	if p := q.parent; p != nil {
 		in := q.slot != 0

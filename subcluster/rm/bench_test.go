@@ -37,8 +37,22 @@ func cluster(b *testing.B, nodes int, mb, cores int64, change func(*Config)) *wo
 
 func twoQueues(c *Config) {
 	c.Queues.Root.Children = []Queue{
-		{Name: "a", Capacity: PercentOf(50), MaxCapacity: PercentOf(100), UserFactor: 10, MaxAMPercent: 1, MaxApps: 1 << 20},
-		{Name: "b", Capacity: PercentOf(50), MaxCapacity: PercentOf(100), UserFactor: 10, MaxAMPercent: 1, MaxApps: 1 << 20},
+		{
+			Name:         "a",
+			Capacity:     PercentOf(50),
+			MaxCapacity:  PercentOf(100),
+			UserFactor:   10,
+			MaxAMPercent: 1,
+			MaxApps:      1 << 20,
+		},
+		{
+			Name:         "b",
+			Capacity:     PercentOf(50),
+			MaxCapacity:  PercentOf(100),
+			UserFactor:   10,
+			MaxAMPercent: 1,
+			MaxApps:      1 << 20,
+		},
 	}
 }
 
@@ -121,11 +135,29 @@ func deep(leaves int) func(*Config) {
 		root.Children = nil
 		n := 0
 		for i := range top {
-			p := Queue{Name: fmt.Sprintf("t%d", i), Capacity: PercentOf(100 / float64(top)), MaxCapacity: PercentOf(100)}
+			p := Queue{
+				Name:        fmt.Sprintf("t%d", i),
+				Capacity:    PercentOf(100 / float64(top)),
+				MaxCapacity: PercentOf(100),
+			}
 			for j := range mid {
-				q := Queue{Name: fmt.Sprintf("m%d_%d", i, j), Capacity: PercentOf(100 / float64(mid)), MaxCapacity: PercentOf(100)}
+				q := Queue{
+					Name:        fmt.Sprintf("m%d_%d", i, j),
+					Capacity:    PercentOf(100 / float64(mid)),
+					MaxCapacity: PercentOf(100),
+				}
 				for k := range 10 {
-					q.Children = append(q.Children, Queue{Name: fmt.Sprintf("q%d_%d_%d", i, j, k), Capacity: PercentOf(10), MaxCapacity: PercentOf(100), UserFactor: 1000, MaxAMPercent: 1, MaxApps: 1 << 20})
+					q.Children = append(
+						q.Children,
+						Queue{
+							Name:         fmt.Sprintf("q%d_%d_%d", i, j, k),
+							Capacity:     PercentOf(10),
+							MaxCapacity:  PercentOf(100),
+							UserFactor:   1000,
+							MaxAMPercent: 1,
+							MaxApps:      1 << 20,
+						},
+					)
 					n++
 				}
 				p.Children = append(p.Children, q)
@@ -146,110 +178,122 @@ func BenchmarkChurn(b *testing.B) {
 		nodes, queues, apps int
 		pages               string
 	}{{20000, 1000, 1000, "4K"}, {50000, 10000, 1000, "4K"}, {20000, 1000, 1000, "2M"}, {50000, 10000, 1000, "2M"}} {
-		b.Run(fmt.Sprintf("nodes=%d/queues=%d/apps=%d/pages=%s", c.nodes, c.queues, c.apps, c.pages), func(b *testing.B) {
-			w := cluster(b, c.nodes, 64<<10, 64, deep(c.queues))
-			rnd := rand.New(rand.NewPCG(1, 2))
-			leaves := []string{}
-			for _, q := range w.m.tree.all {
-				if q.leaf != nil {
-					leaves = append(leaves, string(q.path))
-				}
-			}
-			type master struct {
-				id     creel.AttemptID
-				have   []creel.ContainerID // the first gone of which are given back; moved up now and then, not at each call
-				gone   int
-				answer *Answer
-				old    [4][]Ask        // places asked for at each priority, to be cancelled as real masters do
-				req    AllocateRequest // made in place each time, so that no garbage of the benchmark's is counted
-			}
-			masters := make([]*master, c.apps)
-			for i := range masters {
-				masters[i] = &master{id: w.unmanaged(fmt.Sprintf("u%d", i%100), leaves[i*len(leaves)/c.apps])}
-			}
-			names, racks := make([]string, c.nodes), make([]string, c.nodes/40+1)
-			for i := range names {
-				names[i], racks[i/40] = fmt.Sprintf("n%d", i), fmt.Sprintf("/r%d", i/40)
-			}
-			sizes := []creel.Resource{{MemoryMB: 1024, VCores: 1}, {MemoryMB: 2048, VCores: 1}, {MemoryMB: 4096, VCores: 2}, {MemoryMB: 8192, VCores: 4}}
-			want := func(m *master, n int32) {
-				p := int32(rnd.IntN(4))
-				s := sizes[p]
-				asks := append(m.req.Asks[:0], Ask{Priority: p, ResourceName: "*", Resource: s, Count: n})
-				for _, a := range m.old[p] {
-					a.Count = 0
-					asks = append(asks, a)
-				}
-				m.old[p] = m.old[p][:0]
-				if rnd.IntN(2) == 0 {
-					for range 3 {
-						h := rnd.IntN(c.nodes)
-						m.old[p] = append(m.old[p], Ask{Priority: p, ResourceName: names[h], Resource: s, Count: n}, Ask{Priority: p, ResourceName: racks[h/40], Resource: s, Count: n})
+		b.Run(
+			fmt.Sprintf("nodes=%d/queues=%d/apps=%d/pages=%s", c.nodes, c.queues, c.apps, c.pages),
+			func(b *testing.B) {
+				w := cluster(b, c.nodes, 64<<10, 64, deep(c.queues))
+				rnd := rand.New(rand.NewPCG(1, 2))
+				leaves := []string{}
+				for _, q := range w.m.tree.all {
+					if q.leaf != nil {
+						leaves = append(leaves, string(q.path))
 					}
 				}
-				m.req.Asks = append(asks, m.old[p]...)
-			}
-			// Fill to nine tenths.
-			for i := 0; w.m.tree.root.used.mem < w.m.total.mem*9/10; i++ {
-				m := masters[i%len(masters)]
-				want(m, 20)
-				for _, g := range w.allocate(m.id, m.req).Granted {
-					m.have = append(m.have, g.ID)
+				type master struct {
+					id     creel.AttemptID
+					have   []creel.ContainerID // the first gone of which are given back; moved up now and then, not at each call
+					gone   int
+					answer *Answer
+					old    [4][]Ask        // places asked for at each priority, to be cancelled as real masters do
+					req    AllocateRequest // made in place each time, so that no garbage of the benchmark's is counted
 				}
-			}
-			ballast := make([]byte, 256<<20)
-			runtime.GC()
-			if c.pages == "2M" {
-				if err := hugepages.Collapse(); err != nil {
-					b.Skip(err)
+				masters := make([]*master, c.apps)
+				for i := range masters {
+					masters[i] = &master{id: w.unmanaged(fmt.Sprintf("u%d", i%100), leaves[i*len(leaves)/c.apps])}
 				}
-			}
-			done := 0
-			var cpu meter
-			for b.Loop() {
-				for range 20 {
-					// Every master calls once, in an order drawn; what it will say is made
-					// ready beforehand, so that only the machine's work is measured.
-					rnd.Shuffle(len(masters), func(i, j int) { masters[i], masters[j] = masters[j], masters[i] })
-					for _, m := range masters {
-						k := min(10, len(m.have)-m.gone)
-						m.req.ResponseID = w.ids[m.id]
-						m.req.Release = append(m.req.Release[:0], m.have[m.gone:m.gone+k]...)
-						if m.gone += k; m.gone > len(m.have)/2 {
-							m.have, m.gone = append(m.have[:0], m.have[m.gone:]...), 0
-						}
-						want(m, 10)
+				names, racks := make([]string, c.nodes), make([]string, c.nodes/40+1)
+				for i := range names {
+					names[i], racks[i/40] = fmt.Sprintf("n%d", i), fmt.Sprintf("/r%d", i/40)
+				}
+				sizes := []creel.Resource{
+					{MemoryMB: 1024, VCores: 1},
+					{MemoryMB: 2048, VCores: 1},
+					{MemoryMB: 4096, VCores: 2},
+					{MemoryMB: 8192, VCores: 4},
+				}
+				want := func(m *master, n int32) {
+					p := int32(rnd.IntN(4))
+					s := sizes[p]
+					asks := append(m.req.Asks[:0], Ask{Priority: p, ResourceName: "*", Resource: s, Count: n})
+					for _, a := range m.old[p] {
+						a.Count = 0
+						asks = append(asks, a)
 					}
-					before := w.m.count.granted
-					cpu.start()
-					for _, m := range masters {
-						out, err := w.m.Allocate(w.now, m.id, &m.req)
-						if err != nil {
-							b.Fatal(err)
-						}
-						m.answer = out
-					}
-					cpu.stop(int(w.m.count.granted - before))
-					done += int(w.m.count.granted - before)
-					w.pump()
-					w.got = w.got[:0]
-					for _, m := range masters {
-						w.ids[m.id] = m.answer.ResponseID
-						for _, g := range m.answer.Granted {
-							m.have = append(m.have, g.ID)
+					m.old[p] = m.old[p][:0]
+					if rnd.IntN(2) == 0 {
+						for range 3 {
+							h := rnd.IntN(c.nodes)
+							m.old[p] = append(
+								m.old[p],
+								Ask{Priority: p, ResourceName: names[h], Resource: s, Count: n},
+								Ask{Priority: p, ResourceName: racks[h/40], Resource: s, Count: n},
+							)
 						}
 					}
+					m.req.Asks = append(asks, m.old[p]...)
 				}
-				for _, n := range w.m.nodeList {
-					w.m.notes.drop(n.serial)
+				// Fill to nine tenths.
+				for i := 0; w.m.tree.root.used.mem < w.m.total.mem*9/10; i++ {
+					m := masters[i%len(masters)]
+					want(m, 20)
+					for _, g := range w.allocate(m.id, m.req).Granted {
+						m.have = append(m.have, g.ID)
+					}
 				}
-			}
-			runtime.KeepAlive(ballast)
-			if err := w.m.Audit(); err != nil {
-				b.Fatal(err)
-			}
-			cpu.rate(b, done, "pair")
-		})
+				ballast := make([]byte, 256<<20)
+				runtime.GC()
+				if c.pages == "2M" {
+					if err := hugepages.Collapse(); err != nil {
+						b.Skip(err)
+					}
+				}
+				done := 0
+				var cpu meter
+				for b.Loop() {
+					for range 20 {
+						// Every master calls once, in an order drawn; what it will say is made
+						// ready beforehand, so that only the machine's work is measured.
+						rnd.Shuffle(len(masters), func(i, j int) { masters[i], masters[j] = masters[j], masters[i] })
+						for _, m := range masters {
+							k := min(10, len(m.have)-m.gone)
+							m.req.ResponseID = w.ids[m.id]
+							m.req.Release = append(m.req.Release[:0], m.have[m.gone:m.gone+k]...)
+							if m.gone += k; m.gone > len(m.have)/2 {
+								m.have, m.gone = append(m.have[:0], m.have[m.gone:]...), 0
+							}
+							want(m, 10)
+						}
+						before := w.m.count.granted
+						cpu.start()
+						for _, m := range masters {
+							out, err := w.m.Allocate(w.now, m.id, &m.req)
+							if err != nil {
+								b.Fatal(err)
+							}
+							m.answer = out
+						}
+						cpu.stop(int(w.m.count.granted - before))
+						done += int(w.m.count.granted - before)
+						w.pump()
+						w.got = w.got[:0]
+						for _, m := range masters {
+							w.ids[m.id] = m.answer.ResponseID
+							for _, g := range m.answer.Granted {
+								m.have = append(m.have, g.ID)
+							}
+						}
+					}
+					for _, n := range w.m.nodeList {
+						w.m.notes.drop(n.serial)
+					}
+				}
+				runtime.KeepAlive(ballast)
+				if err := w.m.Audit(); err != nil {
+					b.Fatal(err)
+				}
+				cpu.rate(b, done, "pair")
+			},
+		)
 	}
 }
 
@@ -257,7 +301,16 @@ func BenchmarkChurn(b *testing.B) {
 // stand at their user limit (the set-up of Hadoop's user limit throughput test).
 func BenchmarkNodeEvents(b *testing.B) {
 	w := cluster(b, 2000, 16<<10, 16, func(c *Config) {
-		c.Queues.Root.Children = []Queue{{Name: "default", Capacity: PercentOf(100), MaxCapacity: PercentOf(100), MinUserPercent: 100, UserFactor: 0.001, MaxAMPercent: 1}}
+		c.Queues.Root.Children = []Queue{
+			{
+				Name:           "default",
+				Capacity:       PercentOf(100),
+				MaxCapacity:    PercentOf(100),
+				MinUserPercent: 100,
+				UserFactor:     0.001,
+				MaxAMPercent:   1,
+			},
+		}
 	})
 	for i := range 100 {
 		id := w.unmanaged(fmt.Sprintf("u%d", i), "default")

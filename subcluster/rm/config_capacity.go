@@ -107,7 +107,12 @@ func confGlobal[T any](r *capacityReader, key string, f func(string) (T, error),
 func (r *capacityReader) globals(q *Queues) {
 	q.MaxApplications = confGlobal(r, "maximum-applications", confPositive, q.MaxApplications)
 	q.NodeLocalityDelay = confGlobal(r, "node-locality-delay", confAtLeast(-1), q.NodeLocalityDelay)
-	q.RackLocalityAdditionalDelay = confGlobal(r, "rack-locality-additional-delay", confAtLeast(-1), q.RackLocalityAdditionalDelay)
+	q.RackLocalityAdditionalDelay = confGlobal(
+		r,
+		"rack-locality-additional-delay",
+		confAtLeast(-1),
+		q.RackLocalityAdditionalDelay,
+	)
 	q.Calculator = confGlobal(r, "resource-calculator", confCalculator, q.Calculator)
 	r.maxAMPercent = confGlobal(r, "maximum-am-resource-percent", confShare, 0.1)
 	r.maxQueueApps = confGlobal(r, "global-queue-max-application", confAtLeast(-1), 0)
@@ -137,18 +142,41 @@ func (r *capacityReader) globals(q *Queues) {
 // globalKeys are the settings without a queue that this reader uses; others
 // under yarn.scheduler.capacity belong to how Hadoop goes about scheduling.
 var globalKeys = []string{
-	"maximum-applications", "node-locality-delay", "rack-locality-additional-delay", "resource-calculator",
-	"maximum-am-resource-percent", "global-queue-max-application", "max-parallel-apps", "minimum-user-limit-percent",
-	"user-limit-factor", "legacy-queue-mode.enabled", "auto-queue-creation-v2.queue-expiration-time", "user.max-parallel-apps",
-	"queue-mappings", "queue-mappings-override.enable", "mapping-rule-format", "mapping-rule-json", "mapping-rule-json-file",
+	"maximum-applications",
+	"node-locality-delay",
+	"rack-locality-additional-delay",
+	"resource-calculator",
+	"maximum-am-resource-percent",
+	"global-queue-max-application",
+	"max-parallel-apps",
+	"minimum-user-limit-percent",
+	"user-limit-factor",
+	"legacy-queue-mode.enabled",
+	"auto-queue-creation-v2.queue-expiration-time",
+	"user.max-parallel-apps",
+	"queue-mappings",
+	"queue-mappings-override.enable",
+	"mapping-rule-format",
+	"mapping-rule-json",
+	"mapping-rule-json-file",
 }
 
 // hadoopsOwn are settings without a queue that say how Hadoop's scheduler works
 // inside; creel works another way and has no use for them.
 var hadoopsOwn = []string{
-	"schedule-asynchronously.", "per-node-heartbeat.", "multi-node-", "lazy-preemption-enabled", "reservations-continue-look-all-nodes",
-	"skip-allocate-on-nodes-with-reserved-containers", "rack-locality-full-reset", "application.fail-fast", "user-metrics.enable",
-	"workflow-priority-mappings", "queue.auto.refresh.", "auto-create-child-queue.", "configuration.",
+	"schedule-asynchronously.",
+	"per-node-heartbeat.",
+	"multi-node-",
+	"lazy-preemption-enabled",
+	"reservations-continue-look-all-nodes",
+	"skip-allocate-on-nodes-with-reserved-containers",
+	"rack-locality-full-reset",
+	"application.fail-fast",
+	"user-metrics.enable",
+	"workflow-priority-mappings",
+	"queue.auto.refresh.",
+	"auto-create-child-queue.",
+	"configuration.",
 }
 
 // listQueues walks the .queues keys down from the root.
@@ -273,26 +301,71 @@ func (r *capacityReader) unusedKeys() {
 
 // queueSettings are the last parts of the keys of one queue.
 var queueSettings = []string{
-	"queues", "capacity", "maximum-capacity", "minimum-user-limit-percent", "user-limit-factor", "maximum-am-resource-percent",
-	"maximum-applications", "max-parallel-apps", "state", "acl_submit_applications", "acl_administer_queue", "priority",
-	"default-application-priority", "ordering-policy", "ordering-policy.fair.enable-size-based-weight", "maximum-allocation",
-	"maximum-allocation-mb", "maximum-allocation-vcores", "maximum-application-lifetime", "default-application-lifetime",
-	"disable_preemption", "intra-queue-preemption.disable_preemption", "allow-zero-capacity-sum",
-	"auto-create-child-queue.enabled", "auto-create-child-queue.max-queues", "auto-create-child-queue.management-policy",
-	"auto-create-child-queue.fail-on-exceeding-parent-capacity", "auto-queue-creation-v2.enabled", "auto-queue-creation-v2.max-queues",
-	"auto-queue-creation-v2.maximum-queue-depth", "auto-queue-creation-v2.queue-auto-removal.enable",
+	"queues",
+	"capacity",
+	"maximum-capacity",
+	"minimum-user-limit-percent",
+	"user-limit-factor",
+	"maximum-am-resource-percent",
+	"maximum-applications",
+	"max-parallel-apps",
+	"state",
+	"acl_submit_applications",
+	"acl_administer_queue",
+	"priority",
+	"default-application-priority",
+	"ordering-policy",
+	"ordering-policy.fair.enable-size-based-weight",
+	"maximum-allocation",
+	"maximum-allocation-mb",
+	"maximum-allocation-vcores",
+	"maximum-application-lifetime",
+	"default-application-lifetime",
+	"disable_preemption",
+	"intra-queue-preemption.disable_preemption",
+	"allow-zero-capacity-sum",
+	"auto-create-child-queue.enabled",
+	"auto-create-child-queue.max-queues",
+	"auto-create-child-queue.management-policy",
+	"auto-create-child-queue.fail-on-exceeding-parent-capacity",
+	"auto-queue-creation-v2.enabled",
+	"auto-queue-creation-v2.max-queues",
+	"auto-queue-creation-v2.maximum-queue-depth",
+	"auto-queue-creation-v2.queue-auto-removal.enable",
 }
 
 // keptSettings are understood by Hadoop and kept for reports; nothing here acts on them yet.
 var keptSettings = []string{
-	"accessible-node-labels", "default-node-label-expression", "acl_application_max_priority", "reservable", "average-capacity",
-	"reservation-window", "instantaneous-max-capacity", "reservation-policy", "reservation-agent", "show-reservations-as-queues",
-	"reservation-planner", "reservation-move-on-expiry", "reservation-enforcement-window", "multi-node-sorting.policy",
-	"ordering-policy.exclusive-enforced-partitions", "min-resource", "max-resource", "acl_reserve_administer", "acl_list_reservations",
-	"acl_submit_reservations", "acl_administer_reservations",
+	"accessible-node-labels",
+	"default-node-label-expression",
+	"acl_application_max_priority",
+	"reservable",
+	"average-capacity",
+	"reservation-window",
+	"instantaneous-max-capacity",
+	"reservation-policy",
+	"reservation-agent",
+	"show-reservations-as-queues",
+	"reservation-planner",
+	"reservation-move-on-expiry",
+	"reservation-enforcement-window",
+	"multi-node-sorting.policy",
+	"ordering-policy.exclusive-enforced-partitions",
+	"min-resource",
+	"max-resource",
+	"acl_reserve_administer",
+	"acl_list_reservations",
+	"acl_submit_reservations",
+	"acl_administer_reservations",
 }
 
-var familySettings = []string{"user-settings.", "leaf-queue-template.", "auto-queue-creation-v2.template.", "auto-queue-creation-v2.leaf-template.", "auto-queue-creation-v2.parent-template."}
+var familySettings = []string{
+	"user-settings.",
+	"leaf-queue-template.",
+	"auto-queue-creation-v2.template.",
+	"auto-queue-creation-v2.leaf-template.",
+	"auto-queue-creation-v2.parent-template.",
+}
 
 func confKnown(setting string) bool {
 	return slices.Contains(queueSettings, setting) || confKept(setting) ||
@@ -417,5 +490,7 @@ func confCalculator(text string) (Calculator, error) {
 	case "DominantResourceCalculator":
 		return Dominant, nil
 	}
-	return MemoryOnly, errors.New("known calculators are org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator and DominantResourceCalculator")
+	return MemoryOnly, errors.New(
+		"known calculators are org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator and DominantResourceCalculator",
+	)
 }

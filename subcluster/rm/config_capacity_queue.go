@@ -141,7 +141,10 @@ func (r *capacityReader) maximum(text string) (Amount, error) {
 func confPercent(text string) (Amount, error) {
 	f, err := confFloat(strings.TrimSuffix(text, "%"))
 	if err != nil {
-		return Amount{}, fmt.Errorf("%q is none of: percent (25), a weight (2w), resources ([memory=1024,vcores=2])", text)
+		return Amount{}, fmt.Errorf(
+			"%q is none of: percent (25), a weight (2w), resources ([memory=1024,vcores=2])",
+			text,
+		)
 	}
 	if f < 0 || f > 100 {
 		return Amount{}, fmt.Errorf("%v is not a percentage from 0 to 100", f)
@@ -189,7 +192,10 @@ func confOrderingPolicy(leaf bool) func(string) (Policy, error) {
 		case "priority-utilization":
 			return PriorityUtilization, nil
 		}
-		return PolicyDefault, fmt.Errorf("%q is not an order of a parent queue: utilization, priority-utilization", text)
+		return PolicyDefault, fmt.Errorf(
+			"%q is not an order of a parent queue: utilization, priority-utilization",
+			text,
+		)
 	}
 }
 
@@ -247,7 +253,12 @@ func (r *capacityReader) lifetimes(get confLookup, q *Queue, parent confInherita
 	q.DefaultLifetime = inherit("default-application-lifetime", parent.defaultLifetime)
 	if q.MaxLifetime > 0 && q.DefaultLifetime > q.MaxLifetime {
 		if p, written := get("default-application-lifetime"); written {
-			r.failAt(p, "the default of %v is longer than maximum-application-lifetime of %v", q.DefaultLifetime, q.MaxLifetime)
+			r.failAt(
+				p,
+				"the default of %v is longer than maximum-application-lifetime of %v",
+				q.DefaultLifetime,
+				q.MaxLifetime,
+			)
 		}
 		q.DefaultLifetime = q.MaxLifetime
 	}
@@ -367,15 +378,25 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *Queue, get confL
 		units[Percent] = true
 	}
 	if len(units) > 1 {
-		r.failAt(at(&q.Children[0]), "the queues below %s mix percentages, weights and resources; use one of them for all", path)
+		r.failAt(
+			at(&q.Children[0]),
+			"the queues below %s mix percentages, weights and resources; use one of them for all",
+			path,
+		)
 		return
 	}
 	absoluteParent := q.Capacity.Unit == Absolute
 	switch {
 	case units[Percent]:
-		zero := confSetting(r, get, "allow-zero-capacity-sum", confBool, false) || q.Capacity.Unit == Percent && q.Capacity.Value == 0
+		zero := confSetting(r, get, "allow-zero-capacity-sum", confBool, false) ||
+			q.Capacity.Unit == Percent && q.Capacity.Value == 0
 		if math.Abs(sum-100) > 0.05 && !(zero && sum == 0) {
-			r.failAt(at(&q.Children[0]), "the capacities of the queues below %s sum to %v percent, not to 100", path, math.Round(sum*1e4)/1e4)
+			r.failAt(
+				at(&q.Children[0]),
+				"the capacities of the queues below %s sum to %v percent, not to 100",
+				path,
+				math.Round(sum*1e4)/1e4,
+			)
 		}
 		if absoluteParent && path != creel.RootQueue && r.legacyMode {
 			r.failAt(at(&q.Children[0]), "%s is given in resources, so the queues below it must be", path)
@@ -391,7 +412,13 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *Queue, get confL
 		if !absoluteParent && r.legacyMode {
 			r.failAt(at(&q.Children[0]), "the queues below %s are given in resources, so it must be", path)
 		} else if absoluteParent && !confWithin(total, q.Capacity.Resource) {
-			r.failAt(at(&q.Children[0]), "the queues below %s are promised %v in all, more than its own %v", path, total, q.Capacity.Resource)
+			r.failAt(
+				at(&q.Children[0]),
+				"the queues below %s are promised %v in all, more than its own %v",
+				path,
+				total,
+				q.Capacity.Resource,
+			)
 		}
 	}
 }
@@ -417,10 +444,20 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get confLookup) *AutoC
 			Depth: 1, KeepIdle: -1,
 			Max: confSetting(r, get, "auto-create-child-queue.max-queues", confPositive, 1000),
 		}
-		a.Leaf = r.settings(path, confPrefixed(get, "leaf-queue-template."), true, confInheritance{state: creel.QueueRunning})
+		a.Leaf = r.settings(
+			path,
+			confPrefixed(get, "leaf-queue-template."),
+			true,
+			confInheritance{state: creel.QueueRunning},
+		)
 		if a.Leaf.Capacity.Unit == Unset {
 			p, _ := get("auto-create-child-queue.enabled")
-			r.failAt(p, "the leaf queues to be made have no capacity; set %s%s.leaf-queue-template.capacity", capacityPrefix, path)
+			r.failAt(
+				p,
+				"the leaf queues to be made have no capacity; set %s%s.leaf-queue-template.capacity",
+				capacityPrefix,
+				path,
+			)
 		}
 		return a
 	}
@@ -442,7 +479,12 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get confLookup) *AutoC
 	if _, ok := leaf("maximum-am-resource-percent"); !ok {
 		a.Leaf.MaxAMPercent = 1
 	}
-	a.Parent = r.settings(path, r.template(path, get, "parent-template."), false, confInheritance{state: creel.QueueRunning})
+	a.Parent = r.settings(
+		path,
+		r.template(path, get, "parent-template."),
+		false,
+		confInheritance{state: creel.QueueRunning},
+	)
 	for _, q := range [...]*Queue{&a.Leaf, &a.Parent} {
 		if q.Capacity.Unit == Unset {
 			q.Capacity = WeightOf(1)

@@ -35,7 +35,15 @@ func hadoopProperties(t testing.TB, file string) []Property {
 	}
 	var props []Property
 	for _, p := range doc.Property {
-		props = append(props, Property{Name: p.Name, Value: p.Value, File: file, Line: 1 + strings.Count(string(data[:strings.Index(string(data), p.Name)]), "\n")})
+		props = append(
+			props,
+			Property{
+				Name:  p.Name,
+				Value: p.Value,
+				File:  file,
+				Line:  1 + strings.Count(string(data[:strings.Index(string(data), p.Name)]), "\n"),
+			},
+		)
 	}
 	return props
 }
@@ -93,13 +101,17 @@ func queueAt(t testing.TB, root *Queue, path string) *Queue {
 
 func TestCapacitySampleFilesOfHadoopParse(t *testing.T) {
 	for _, name := range []string{"sample", "test"} {
-		c, err := ReadCapacity(hadoopProperties(t, "testdata/config/capacity-scheduler."+name+".xml"), Config{}.confOptions())
+		c, err := ReadCapacity(
+			hadoopProperties(t, "testdata/config/capacity-scheduler."+name+".xml"),
+			Config{}.confOptions(),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for queue, capacity := range map[string]float64{"sls_queue_1": 25, "sls_queue_2": 25, "sls_queue_3": 50} {
 			q := queueAt(t, &c.Queues.Root, "root."+queue)
-			if !reflect.DeepEqual(q.Capacity, PercentOf(capacity)) || !reflect.DeepEqual(q.MaxCapacity, PercentOf(100)) {
+			if !reflect.DeepEqual(q.Capacity, PercentOf(capacity)) ||
+				!reflect.DeepEqual(q.MaxCapacity, PercentOf(100)) {
 				t.Errorf("%s: %s has %v of at most %v", name, queue, q.Capacity, q.MaxCapacity)
 			}
 		}
@@ -146,11 +158,15 @@ root.b.b3.capacity = 70
 		t.Errorf("a1 is in %v", a1.Capacity.Unit)
 	}
 	a := queueAt(t, &c.Queues.Root, "root.c")
-	if a.MinUserPercent != 100 || a.UserFactor != 1 || a.MaxAMPercent != 0.1 || a.MaxApps != 0 || a.MaxParallelApps != 0 || a.State != creel.QueueRunning {
+	if a.MinUserPercent != 100 || a.UserFactor != 1 || a.MaxAMPercent != 0.1 || a.MaxApps != 0 ||
+		a.MaxParallelApps != 0 ||
+		a.State != creel.QueueRunning {
 		t.Errorf("defaults of a queue: %+v", a)
 	}
 	q := c.Queues
-	if q.MaxApplications != 10000 || q.NodeLocalityDelay != 40 || q.RackLocalityAdditionalDelay != -1 || q.Calculator != MemoryOnly || q.Scheduler != Capacity {
+	if q.MaxApplications != 10000 || q.NodeLocalityDelay != 40 || q.RackLocalityAdditionalDelay != -1 ||
+		q.Calculator != MemoryOnly ||
+		q.Scheduler != Capacity {
 		t.Errorf("defaults of the tree: %+v", q)
 	}
 }
@@ -207,35 +223,60 @@ creel.scheduler.root.p.leaf.node-order = pack
 	root := &c.Queues.Root
 	leaf := queueAt(t, root, "root.p.leaf")
 	want := Queue{
-		Name: "leaf", Capacity: PercentOf(100), MaxCapacity: PercentOf(100), State: creel.QueueStopped,
-		Submit: ACL{Users: []string{"u1", "u2"}, Groups: []string{"g1", "g2"}}, Admin: ACL{Groups: []string{"g3"}},
-		Priority: 3, Policy: FairShare, NodeOrder: Pack, MinUserPercent: 25, UserFactor: -1,
-		UserWeights:  []UserLimit{{User: "ann", Weight: 1.5}, {User: "bob", Weight: 0.5}},
-		MaxAMPercent: 0.5, MaxApps: 12, MaxParallelApps: 2,
-		MaxAllocation:   creel.NewResource(4096, 4, creel.Amount{Name: "yarn.io/gpu", Value: 4}),
-		DefaultPriority: 5, MaxLifetime: 0, DefaultLifetime: time.Minute, PreemptionDisabled: true, IntraPreemptionDisabled: true,
-		Settings: []Setting{{"accessible-node-labels", "gpu"}, {"accessible-node-labels.gpu.capacity", "50"}},
+		Name:                    "leaf",
+		Capacity:                PercentOf(100),
+		MaxCapacity:             PercentOf(100),
+		State:                   creel.QueueStopped,
+		Submit:                  ACL{Users: []string{"u1", "u2"}, Groups: []string{"g1", "g2"}},
+		Admin:                   ACL{Groups: []string{"g3"}},
+		Priority:                3,
+		Policy:                  FairShare,
+		NodeOrder:               Pack,
+		MinUserPercent:          25,
+		UserFactor:              -1,
+		UserWeights:             []UserLimit{{User: "ann", Weight: 1.5}, {User: "bob", Weight: 0.5}},
+		MaxAMPercent:            0.5,
+		MaxApps:                 12,
+		MaxParallelApps:         2,
+		MaxAllocation:           creel.NewResource(4096, 4, creel.Amount{Name: "yarn.io/gpu", Value: 4}),
+		DefaultPriority:         5,
+		MaxLifetime:             0,
+		DefaultLifetime:         time.Minute,
+		PreemptionDisabled:      true,
+		IntraPreemptionDisabled: true,
+		Settings: []Setting{
+			{"accessible-node-labels", "gpu"},
+			{"accessible-node-labels.gpu.capacity", "50"},
+		},
 	}
 	if !reflect.DeepEqual(*leaf, want) {
 		t.Errorf("leaf\n got %+v\nwant %+v", *leaf, want)
 	}
 	other, s := queueAt(t, root, "root.p.other"), queueAt(t, root, "root.s")
 	if other.MaxLifetime != time.Hour || other.DefaultLifetime != time.Minute || other.MaxApps != 77 || other.MaxParallelApps != 40 ||
-		other.MinUserPercent != 50 || other.UserFactor != 2 || other.MaxAMPercent != 0.3 || other.State != creel.QueueStopped {
+		other.MinUserPercent != 50 ||
+		other.UserFactor != 2 ||
+		other.MaxAMPercent != 0.3 ||
+		other.State != creel.QueueStopped {
 		t.Errorf("what is inherited: %+v", other)
 	}
 	if got := s.MaxAllocation; !got.Equal(creel.NewResource(2048, 4, creel.Amount{Name: "yarn.io/gpu", Value: 1})) {
 		t.Errorf("maximum-allocation %v", got)
 	}
-	if root.Submit.All || len(root.Submit.Users)+len(root.Submit.Groups) != 0 || !root.Admin.Allows("admin", nil) || !root.Admin.Allows("x", []string{"ops"}) || root.Admin.Allows("x", []string{"y"}) {
+	if root.Submit.All || len(root.Submit.Users)+len(root.Submit.Groups) != 0 || !root.Admin.Allows("admin", nil) ||
+		!root.Admin.Allows("x", []string{"ops"}) ||
+		root.Admin.Allows("x", []string{"y"}) {
 		t.Errorf("root's ACLs %+v %+v", root.Submit, root.Admin)
 	}
 	if root.Policy != PriorityUtilization || queueAt(t, root, "root.p").State != creel.QueueStopped {
 		t.Errorf("parents: %v %v", root.Policy, queueAt(t, root, "root.p").State)
 	}
 	q := c.Queues
-	if q.MaxApplications != 500 || q.UserMaxAppsDefault != 9 || !reflect.DeepEqual(q.UserMaxApps, []UserLimit{{User: "ann", Max: 4}, {User: "bob", Max: 3}}) ||
-		q.NodeLocalityDelay != -1 || q.RackLocalityAdditionalDelay != 7 || q.Calculator != Dominant {
+	if q.MaxApplications != 500 || q.UserMaxAppsDefault != 9 ||
+		!reflect.DeepEqual(q.UserMaxApps, []UserLimit{{User: "ann", Max: 4}, {User: "bob", Max: 3}}) ||
+		q.NodeLocalityDelay != -1 ||
+		q.RackLocalityAdditionalDelay != 7 ||
+		q.Calculator != Dominant {
 		t.Errorf("tree: %+v", q)
 	}
 }
@@ -254,14 +295,25 @@ root.a.x.capacity = [memory=4096,vcores=2]
 	if !b.Capacity.Resource.Equal(creel.NewResource(1024, 1, creel.Amount{Name: "yarn.io/gpu", Value: 2})) {
 		t.Errorf("b's capacity %v", b.Capacity)
 	}
-	if m := b.MaxCapacity.Resource; m.MemoryMB != 2048 || m.VCores != math.MaxInt64 || m.Get("yarn.io/gpu") != math.MaxInt64 {
+	if m := b.MaxCapacity.Resource; m.MemoryMB != 2048 || m.VCores != math.MaxInt64 ||
+		m.Get("yarn.io/gpu") != math.MaxInt64 {
 		t.Errorf("types that a maximum does not name are bounded: %v", m)
 	}
-	if a := queueAt(t, &c.Queues.Root, "root.a"); !a.Capacity.Resource.Equal(creel.NewResource(10240, 12)) || a.Capacity.Unit != Absolute {
+	if a := queueAt(
+		t,
+		&c.Queues.Root,
+		"root.a",
+	); !a.Capacity.Resource.Equal(creel.NewResource(10240, 12)) ||
+		a.Capacity.Unit != Absolute {
 		t.Errorf("a's capacity %v", a.Capacity)
 	}
 	per := readConf(t, "root.queues = a\nlegacy-queue-mode.enabled = false\nroot.a.capacity = [memory=50%,vcores=25%]")
-	if got := queueAt(t, &per.Queues.Root, "root.a").Capacity; got.Unit != PerType || !reflect.DeepEqual(got.Types, []TypePercent{{"memory-mb", 50}, {"vcores", 25}}) {
+	if got := queueAt(
+		t,
+		&per.Queues.Root,
+		"root.a",
+	).Capacity; got.Unit != PerType ||
+		!reflect.DeepEqual(got.Types, []TypePercent{{"memory-mb", 50}, {"vcores", 25}}) {
 		t.Errorf("percentages per type: %+v", got)
 	}
 }
@@ -285,11 +337,17 @@ root.*.auto-queue-creation-v2.template.max-parallel-apps = 6
 auto-queue-creation-v2.queue-expiration-time = 60
 `)
 	m, f := queueAt(t, &c.Queues.Root, "root.managed").AutoCreate, queueAt(t, &c.Queues.Root, "root.flex").AutoCreate
-	if m == nil || m.Depth != 1 || m.Max != 10 || m.KeepIdle >= 0 || !reflect.DeepEqual(m.Leaf.Capacity, PercentOf(20)) || !reflect.DeepEqual(m.Leaf.MaxCapacity, PercentOf(80)) || m.Leaf.UserFactor != 3 {
+	if m == nil || m.Depth != 1 || m.Max != 10 || m.KeepIdle >= 0 ||
+		!reflect.DeepEqual(m.Leaf.Capacity, PercentOf(20)) ||
+		!reflect.DeepEqual(m.Leaf.MaxCapacity, PercentOf(80)) ||
+		m.Leaf.UserFactor != 3 {
 		t.Errorf("managed parent %+v", m)
 	}
 	if f == nil || f.Depth != 3 || f.Max != 1000 || f.KeepIdle != time.Minute || !reflect.DeepEqual(f.Leaf.Capacity, WeightOf(4)) || !reflect.DeepEqual(f.Parent.Capacity, WeightOf(1)) ||
-		f.Leaf.MaxApps != 5 || f.Leaf.MaxParallelApps != 6 || f.Leaf.UserFactor != -1 || f.Leaf.MaxAMPercent != 1 || !f.Parent.Submit.All || f.Leaf.Submit.All {
+		f.Leaf.MaxApps != 5 || f.Leaf.MaxParallelApps != 6 || f.Leaf.UserFactor != -1 ||
+		f.Leaf.MaxAMPercent != 1 ||
+		!f.Parent.Submit.All ||
+		f.Leaf.Submit.All {
 		t.Errorf("flexible parent %+v", f)
 	}
 	if len(c.Notes) != 0 {
@@ -299,7 +357,8 @@ auto-queue-creation-v2.queue-expiration-time = 60
 
 func TestNothingAtAllIsOneQueue(t *testing.T) {
 	c, err := ReadCapacity(nil, ConfigOptions{})
-	if err != nil || len(c.Queues.Root.Children) != 1 || c.Queues.Root.Children[0].Name != "default" || c.Placement != nil {
+	if err != nil || len(c.Queues.Root.Children) != 1 || c.Queues.Root.Children[0].Name != "default" ||
+		c.Placement != nil {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -435,7 +494,9 @@ func TestACLsAsHadoopWritesThem(t *testing.T) {
 func FuzzReadCapacity(f *testing.F) {
 	f.Add("root.queues = a,b\nroot.a.capacity = 50\nroot.b.capacity = 50")
 	f.Add("root.queues = a\nroot.a.capacity = [memory=1,vcores=2]\nroot.a.auto-queue-creation-v2.enabled = true")
-	f.Add("root.queues = a\nroot.a.queues = a\nroot.a.a.queues=a\nroot.a.capacity=1w\nqueue-mappings=u:%user:%primary_group.%user")
+	f.Add(
+		"root.queues = a\nroot.a.queues = a\nroot.a.a.queues=a\nroot.a.capacity=1w\nqueue-mappings=u:%user:%primary_group.%user",
+	)
 	f.Add("root.queues = \xff,,..\nroot..capacity = nan\nmapping-rule-format = json\nmapping-rule-json = {}")
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := ReadCapacity(confLines(text), someCluster)
@@ -444,7 +505,8 @@ func FuzzReadCapacity(f *testing.F) {
 		}
 		var walk func(q *Queue, depth int)
 		walk = func(q *Queue, depth int) {
-			if q.Name == "" || strings.Contains(q.Name, ".") || depth > maxConfigDepth+1 || q.Capacity.Value < 0 || math.IsNaN(q.Capacity.Value) {
+			if q.Name == "" || strings.Contains(q.Name, ".") || depth > maxConfigDepth+1 || q.Capacity.Value < 0 ||
+				math.IsNaN(q.Capacity.Value) {
 				t.Fatalf("queue %+v", q)
 			}
 			for i := range q.Children {

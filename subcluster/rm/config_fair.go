@@ -77,14 +77,48 @@ func fairValue[T any](r *fairReader, e *confElement, f func(string) (T, error), 
 
 // topElements are the children of <allocations>; queueElements those of <queue>.
 var (
-	topElements = []string{"queue", "pool", "user", "userMaxAppsDefault", "queueMaxAppsDefault", "queueMaxAMShareDefault", "queueMaxResourcesDefault",
-		"defaultQueueSchedulingPolicy", "defaultQueueSchedulingMode", "queuePlacementPolicy", "defaultMinSharePreemptionTimeout",
-		"defaultFairSharePreemptionTimeout", "fairSharePreemptionTimeout", "defaultFairSharePreemptionThreshold",
-		"reservation-agent", "reservation-policy", "reservation-planner"}
-	queueElements = []string{"queue", "pool", "minResources", "maxResources", "maxContainerAllocation", "maxChildResources", "maxRunningApps", "maxAMShare",
-		"weight", "schedulingPolicy", "schedulingMode", "aclSubmitApps", "aclAdministerApps", "minSharePreemptionTimeout",
-		"fairSharePreemptionTimeout", "fairSharePreemptionThreshold", "allowPreemptionFrom", "reservation",
-		"aclAdministerReservations", "aclListReservations", "aclSubmitReservations"}
+	topElements = []string{
+		"queue",
+		"pool",
+		"user",
+		"userMaxAppsDefault",
+		"queueMaxAppsDefault",
+		"queueMaxAMShareDefault",
+		"queueMaxResourcesDefault",
+		"defaultQueueSchedulingPolicy",
+		"defaultQueueSchedulingMode",
+		"queuePlacementPolicy",
+		"defaultMinSharePreemptionTimeout",
+		"defaultFairSharePreemptionTimeout",
+		"fairSharePreemptionTimeout",
+		"defaultFairSharePreemptionThreshold",
+		"reservation-agent",
+		"reservation-policy",
+		"reservation-planner",
+	}
+	queueElements = []string{
+		"queue",
+		"pool",
+		"minResources",
+		"maxResources",
+		"maxContainerAllocation",
+		"maxChildResources",
+		"maxRunningApps",
+		"maxAMShare",
+		"weight",
+		"schedulingPolicy",
+		"schedulingMode",
+		"aclSubmitApps",
+		"aclAdministerApps",
+		"minSharePreemptionTimeout",
+		"fairSharePreemptionTimeout",
+		"fairSharePreemptionThreshold",
+		"allowPreemptionFrom",
+		"reservation",
+		"aclAdministerReservations",
+		"aclListReservations",
+		"aclSubmitReservations",
+	}
 )
 
 // defaults reads what holds for all queues and users; it may stand anywhere in
@@ -190,15 +224,28 @@ func (r *fairReader) root(doc *confElement) Queue {
 // empty ones whenever it looks at its file, every 10 s.
 func fairMade(parent *Queue) *AutoCreate {
 	return &AutoCreate{
-		Leaf:   Queue{Capacity: WeightOf(1), MaxCapacity: parent.MaxChild, Policy: parent.Policy, MaxAMPercent: parent.MaxAMPercent},
-		Parent: Queue{Capacity: WeightOf(1), MaxCapacity: parent.MaxChild, Policy: parent.Policy},
-		Depth:  maxConfigDepth, Max: 10_000, KeepIdle: 10 * time.Second,
+		Leaf: Queue{
+			Capacity:     WeightOf(1),
+			MaxCapacity:  parent.MaxChild,
+			Policy:       parent.Policy,
+			MaxAMPercent: parent.MaxAMPercent,
+		},
+		Parent:   Queue{Capacity: WeightOf(1), MaxCapacity: parent.MaxChild, Policy: parent.Policy},
+		Depth:    maxConfigDepth,
+		Max:      10_000,
+		KeepIdle: 10 * time.Second,
 	}
 }
 
 func (r *fairReader) queue(e *confElement, path creel.QueuePath, parentPolicy Policy, depth int) Queue {
 	isRoot := path == creel.RootQueue
-	q := Queue{Name: path.Leaf(), Capacity: WeightOf(1), State: creel.QueueRunning, Policy: r.policy, MaxAMPercent: r.amShare}
+	q := Queue{
+		Name:         path.Leaf(),
+		Capacity:     WeightOf(1),
+		State:        creel.QueueRunning,
+		Policy:       r.policy,
+		MaxAMPercent: r.amShare,
+	}
 	if isRoot {
 		q.Submit, q.Admin = ACL{All: true}, ACL{All: true}
 	} else {
@@ -232,7 +279,10 @@ func (r *fairReader) queue(e *confElement, path creel.QueuePath, parentPolicy Po
 			q.MaxChild = fairValue(r, f, r.upper, Amount{})
 		case "maxContainerAllocation":
 			if isRoot {
-				r.at(f, "<maxContainerAllocation> is not possible for the root; set yarn.scheduler.maximum-allocation-mb")
+				r.at(
+					f,
+					"<maxContainerAllocation> is not possible for the root; set yarn.scheduler.maximum-allocation-mb",
+				)
 				continue
 			}
 			q.MaxAllocation = r.container(f)
@@ -263,8 +313,16 @@ func (r *fairReader) queue(e *confElement, path creel.QueuePath, parentPolicy Po
 			r.unknown(f, queueElements)
 		}
 	}
-	if line, ok := seen["maxResources"]; ok && q.MaxCapacity.Unit == Absolute && q.Minimum.Unit == Absolute && !confWithin(q.Minimum.Resource, q.MaxCapacity.Resource) {
-		r.fail(r.file, line, "queue %s: the maximum %s is below the minimum %s", path, shownAmount(q.MaxCapacity), shownAmount(q.Minimum))
+	if line, ok := seen["maxResources"]; ok && q.MaxCapacity.Unit == Absolute && q.Minimum.Unit == Absolute &&
+		!confWithin(q.Minimum.Resource, q.MaxCapacity.Resource) {
+		r.fail(
+			r.file,
+			line,
+			"queue %s: the maximum %s is below the minimum %s",
+			path,
+			shownAmount(q.MaxCapacity),
+			shownAmount(q.Minimum),
+		)
 	}
 	kind := e.attr("type")
 	if kind != "" && kind != "parent" {
@@ -277,7 +335,8 @@ func (r *fairReader) queue(e *confElement, path creel.QueuePath, parentPolicy Po
 	if q.Policy == DRF && parentPolicy == FairShare && !isRoot {
 		r.at(policyLine, "queue %s is drf below %s, which is fair; make the parent drf", path, path.Parent())
 	}
-	if kind == "parent" && q.Settings != nil && slices.ContainsFunc(q.Settings, func(s Setting) bool { return s.Key == "reservation" }) {
+	if kind == "parent" && q.Settings != nil &&
+		slices.ContainsFunc(q.Settings, func(s Setting) bool { return s.Key == "reservation" }) {
 		r.at(e, "queue %s is a parent and cannot be for reservations", path)
 	}
 	for _, c := range children {

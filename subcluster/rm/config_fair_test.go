@@ -15,8 +15,14 @@ import (
 )
 
 var fairCluster = ConfigOptions{
-	MaxAllocation: creel.NewResource(8192, 4), ResourceTypes: []ResourceType{{Name: "yarn.io/gpu"}},
-	Fair: FairOptions{UserAsDefaultQueue: true, AllowUndeclaredPools: true, NodeLocalityThreshold: -1, RackLocalityThreshold: -1},
+	MaxAllocation: creel.NewResource(8192, 4),
+	ResourceTypes: []ResourceType{{Name: "yarn.io/gpu"}},
+	Fair: FairOptions{
+		UserAsDefaultQueue:    true,
+		AllowUndeclaredPools:  true,
+		NodeLocalityThreshold: -1,
+		RackLocalityThreshold: -1,
+	},
 }
 
 func readFair(t testing.TB, text string) QueueConfig {
@@ -66,19 +72,27 @@ func TestTheDocumentedAllocationFile(t *testing.T) {
 	root := &c.Queues.Root
 	q := queueAt(t, root, "root.sample_queue")
 	gpuFree := func(r creel.Resource) creel.Resource { return r.With("yarn.io/gpu", math.MaxInt64) }
-	if !reflect.DeepEqual(q.Capacity, WeightOf(2)) || !q.Minimum.Resource.Equal(creel.NewResource(10000, 0)) || !q.MaxCapacity.Resource.Equal(gpuFree(creel.NewResource(90000, 0))) ||
-		q.MaxParallelApps != 50 || q.MaxAMPercent != 0.1 || q.Policy != FairShare {
+	if !reflect.DeepEqual(q.Capacity, WeightOf(2)) || !q.Minimum.Resource.Equal(creel.NewResource(10000, 0)) ||
+		!q.MaxCapacity.Resource.Equal(gpuFree(creel.NewResource(90000, 0))) ||
+		q.MaxParallelApps != 50 ||
+		q.MaxAMPercent != 0.1 ||
+		q.Policy != FairShare {
 		t.Errorf("sample_queue %+v", q)
 	}
 	sub := queueAt(t, root, "root.sample_queue.sample_sub_queue")
-	if !sub.Submit.Allows("charlie", nil) || sub.Submit.All || sub.MaxAMPercent != 0.4 || !sub.MaxCapacity.Resource.Equal(gpuFree(creel.NewResource(40000, 0))) || sub.AutoCreate != nil {
+	if !sub.Submit.Allows("charlie", nil) || sub.Submit.All || sub.MaxAMPercent != 0.4 ||
+		!sub.MaxCapacity.Resource.Equal(gpuFree(creel.NewResource(40000, 0))) ||
+		sub.AutoCreate != nil {
 		t.Errorf("sample_sub_queue %+v", sub)
 	}
 	parent := queueAt(t, root, "root.secondary_group_queue")
-	if parent.AutoCreate == nil || parent.leaf() || !reflect.DeepEqual(parent.AutoCreate.Leaf.MaxCapacity, parent.MaxChild) || !parent.MaxChild.Resource.Equal(gpuFree(creel.NewResource(4096, 4))) {
+	if parent.AutoCreate == nil || parent.leaf() ||
+		!reflect.DeepEqual(parent.AutoCreate.Leaf.MaxCapacity, parent.MaxChild) ||
+		!parent.MaxChild.Resource.Equal(gpuFree(creel.NewResource(4096, 4))) {
 		t.Errorf("secondary_group_queue %+v", parent)
 	}
-	if !root.Submit.All || root.MaxCapacity.Unit != Unset || c.Queues.UserMaxAppsDefault != 5 || !reflect.DeepEqual(c.Queues.UserMaxApps, []UserLimit{{User: "sample_user", Max: 30}}) {
+	if !root.Submit.All || root.MaxCapacity.Unit != Unset || c.Queues.UserMaxAppsDefault != 5 ||
+		!reflect.DeepEqual(c.Queues.UserMaxApps, []UserLimit{{User: "sample_user", Max: 30}}) {
 		t.Errorf("root %+v, users %v", root, c.Queues.UserMaxApps)
 	}
 	if len(c.Notes) != 1 || c.Notes[0].Line != 14 || !strings.Contains(c.Notes[0].Text, "reservation") {
@@ -99,14 +113,20 @@ func TestFairSampleFilesOfHadoopParse(t *testing.T) {
 		}
 		for queue, weight := range map[string]float64{"sls_queue_1": 0.25, "sls_queue_2": 0.25, "sls_queue_3": 0.5} {
 			q := queueAt(t, &c.Queues.Root, "root."+queue)
-			if !reflect.DeepEqual(q.Capacity, WeightOf(weight)) || !q.Minimum.Resource.Equal(creel.NewResource(1024, 1)) || q.Policy != policy || q.MinSharePreemption != 2*time.Second {
+			if !reflect.DeepEqual(q.Capacity, WeightOf(weight)) ||
+				!q.Minimum.Resource.Equal(creel.NewResource(1024, 1)) ||
+				q.Policy != policy ||
+				q.MinSharePreemption != 2*time.Second {
 				t.Errorf("%s: %s is %+v", name, queue, q)
 			}
 		}
 		if c.Queues.UserMaxAppsDefault != 1000 {
 			t.Errorf("%s: users may run %d", name, c.Queues.UserMaxAppsDefault)
 		}
-		if !strings.Contains(c.Notes[0].Text, "<maxRunningJobs> is unknown and has no effect; did you mean <maxRunningApps>?") {
+		if !strings.Contains(
+			c.Notes[0].Text,
+			"<maxRunningJobs> is unknown and has no effect; did you mean <maxRunningApps>?",
+		) {
 			t.Errorf("%s: notes %v", name, c.Notes)
 		}
 	}
@@ -220,7 +240,12 @@ func TestWrongAllocationFilesNameEachLine(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := ReadFair("big.xml", make([]byte, 9<<20), fairCluster); err == nil || !strings.Contains(err.Error(), "larger than 8 MiB") {
+	if _, err := ReadFair(
+		"big.xml",
+		make([]byte, 9<<20),
+		fairCluster,
+	); err == nil ||
+		!strings.Contains(err.Error(), "larger than 8 MiB") {
 		t.Errorf("a big file: %v", err)
 	}
 }
@@ -235,10 +260,14 @@ func TestRootAndPoolElements(t *testing.T) {
 </allocations>`)
 	root := &c.Queues.Root
 	a, b := queueAt(t, root, "root.a"), queueAt(t, root, "root.b")
-	if root.Submit.All || !root.Admin.Allows("x", []string{"grp"}) || root.Policy != DRF || root.FairSharePreemption != 30*time.Second || root.FairSharePreemptionAt != 0.8 || root.MaxParallelApps != 0 {
+	if root.Submit.All || !root.Admin.Allows("x", []string{"grp"}) || root.Policy != DRF ||
+		root.FairSharePreemption != 30*time.Second ||
+		root.FairSharePreemptionAt != 0.8 ||
+		root.MaxParallelApps != 0 {
 		t.Errorf("root %+v", root)
 	}
-	if a.Policy != Fifo || !a.MaxAllocation.Equal(creel.NewResource(4096, 4)) || !a.PreemptionDisabled || a.MaxParallelApps != 7 {
+	if a.Policy != Fifo || !a.MaxAllocation.Equal(creel.NewResource(4096, 4)) || !a.PreemptionDisabled ||
+		a.MaxParallelApps != 7 {
 		t.Errorf("a %+v", a)
 	}
 	if b.Policy != DRF || !reflect.DeepEqual(b.Capacity, WeightOf(0)) || b.MaxAMPercent != -1 {
@@ -249,7 +278,11 @@ func TestRootAndPoolElements(t *testing.T) {
 func FuzzReadFair(f *testing.F) {
 	f.Add([]byte(documentedFair))
 	f.Add([]byte(`<allocations><queue name="a" type="parent"><maxResources>5%</maxResources></queue></allocations>`))
-	f.Add([]byte(`<allocations><queuePlacementPolicy><rule name="nestedUserQueue"><rule name="default" queue="a.b"/></rule><rule name="reject"/></queuePlacementPolicy></allocations>`))
+	f.Add(
+		[]byte(
+			`<allocations><queuePlacementPolicy><rule name="nestedUserQueue"><rule name="default" queue="a.b"/></rule><rule name="reject"/></queuePlacementPolicy></allocations>`,
+		),
+	)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := ReadFair("f", data, fairCluster)
 		if err != nil {

@@ -158,7 +158,11 @@ func (o *ConfigOptions) parseVector(text string) (confVector, error) {
 		}
 		full, unit, known := o.typeName(strings.TrimSpace(name))
 		if !known {
-			return v, fmt.Errorf("resource type %q is not known; types are %s", strings.TrimSpace(name), strings.Join(o.typeNames(), ", "))
+			return v, fmt.Errorf(
+				"resource type %q is not known; types are %s",
+				strings.TrimSpace(name),
+				strings.Join(o.typeNames(), ", "),
+			)
 		}
 		if slices.Contains(v.names, full) {
 			return v, fmt.Errorf("resource type %q is given twice", full)
@@ -173,7 +177,10 @@ func (o *ConfigOptions) parseVector(text string) (confVector, error) {
 			}
 			v.percents[full] = p
 		case strings.HasSuffix(value, "w"):
-			return v, fmt.Errorf("%q: a weight for a single resource type is not supported; give the queue one weight, such as 2w", item)
+			return v, fmt.Errorf(
+				"%q: a weight for a single resource type is not supported; give the queue one weight, such as 2w",
+				item,
+			)
 		default:
 			n, err := ParseAmount(value, unit)
 			if err != nil {

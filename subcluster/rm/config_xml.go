@@ -41,7 +41,10 @@ func (e *confElement) value() string { return strings.TrimSpace(e.text) }
 // entities, that are too large or too deep are refused.
 func parseElements(file string, data []byte) (*confElement, error) {
 	if len(data) > maxXMLBytes {
-		return nil, &ConfigError{File: file, Text: fmt.Sprintf("larger than %d MiB, the limit for a queue file", maxXMLBytes>>20)}
+		return nil, &ConfigError{
+			File: file,
+			Text: fmt.Sprintf("larger than %d MiB, the limit for a queue file", maxXMLBytes>>20),
+		}
 	}
 	dec := xml.NewDecoder(bytes.NewReader(data))
 	line := func() int { l, _ := dec.InputPos(); return l }

@@ -19,7 +19,17 @@ const (
 	cKilled
 )
 
-var containerStateNames = [...]string{"NEW", "RESERVED", "ALLOCATED", "ACQUIRED", "RUNNING", "COMPLETED", "EXPIRED", "RELEASED", "KILLED"}
+var containerStateNames = [...]string{
+	"NEW",
+	"RESERVED",
+	"ALLOCATED",
+	"ACQUIRED",
+	"RUNNING",
+	"COMPLETED",
+	"EXPIRED",
+	"RELEASED",
+	"KILLED",
+}
 
 func (s containerState) String() string { return containerStateNames[s] }
 
@@ -193,7 +203,15 @@ func (m *Machine) end(c *container, s containerState, exit int32, diagnostics st
 	if was == cAllocated {
 		alloc = c.rare().alloc
 	}
-	done := Completed{ID: id, ExitStatus: exit, Diagnostics: diagnostics, Shape: &size.Shape, Execution: creel.ExecutionType(c.execution), Message: message, node: n.serial}
+	done := Completed{
+		ID:          id,
+		ExitStatus:  exit,
+		Diagnostics: diagnostics,
+		Shape:       &size.Shape,
+		Execution:   creel.ExecutionType(c.execution),
+		Message:     message,
+		node:        n.serial,
+	}
 	*c = container{state: s}
 	m.spare = append(m.spare, c)
 	switch {
@@ -248,7 +266,11 @@ func (m *Machine) warm(list []*container) {
 func (m *Machine) warmApp(a *app, asks []Ask) {
 	q, u, t := a.queue, a.user, a.current
 	sum := a.used.mem + a.pending.mem + a.least.mem + a.seconds.mem + int64(a.priority)
-	sum += q.used.mem + q.pending.mem + q.least.mem + q.max.mem + q.guaranteed.mem + int64(q.slot) + int64(q.serial) + q.granted
+	sum += q.used.mem + q.pending.mem + q.least.mem + q.max.mem + q.guaranteed.mem + int64(
+		q.slot,
+	) + int64(
+		q.serial,
+	) + q.granted
 	sum += u.used.mem + int64(u.slot) + int64(len(u.apps.items)) + q.leaf.usedByActive.mem + int64(q.leaf.active)
 	wants := t.wants[:min(len(t.wants), warmed)]
 	for _, w := range wants {

@@ -106,8 +106,15 @@ func TestDRFWeights(t *testing.T) {
 // when memory is gone, so that A and B1 share the CPUs.
 func TestHierarchicalDRFDoesNotStarve(t *testing.T) {
 	run := func(p Policy) (a, b1, b2 int) {
-		s := newShares(t, creel.Resource{MemoryMB: 100, VCores: 100}, creel.Resource{MemoryMB: 1, VCores: 1},
-			Queue{Policy: p, Children: []Queue{{Name: "A"}, {Name: "B", Policy: p, Children: []Queue{{Name: "B1"}, {Name: "B2"}}}}})
+		s := newShares(
+			t,
+			creel.Resource{MemoryMB: 100, VCores: 100},
+			creel.Resource{MemoryMB: 1, VCores: 1},
+			Queue{
+				Policy:   p,
+				Children: []Queue{{Name: "A"}, {Name: "B", Policy: p, Children: []Queue{{Name: "B1"}, {Name: "B2"}}}},
+			},
+		)
 		s.wants("root.A", 0, 1)
 		s.wants("root.B.B1", 0, 1)
 		s.wants("root.B.B2", 1, 0)
@@ -146,7 +153,12 @@ func divide(t testing.TB, total int64, ds []demand) []int64 {
 	for i := range ds {
 		root.Children = append(root.Children, Queue{Name: fmt.Sprintf("q%d", i)})
 	}
-	s := newShares(t, creel.Resource{MemoryMB: total, VCores: total}, creel.Resource{MemoryMB: total, VCores: total}, root)
+	s := newShares(
+		t,
+		creel.Resource{MemoryMB: total, VCores: total},
+		creel.Resource{MemoryMB: total, VCores: total},
+		root,
+	)
 	for i, d := range ds {
 		s.wants(fmt.Sprintf("root.q%d", i), d.mb, d.cores)
 	}
@@ -178,11 +190,20 @@ func TestDRFProperties(t *testing.T) {
 		}
 		for i, d := range ds {
 			if int64(n)*got[i]*d.dominant()+tasks <= total {
-				rt.Fatalf("sharing incentive: %v runs %d tasks, %d with a part of its own", d, got[i], tasksOf(total/int64(n), total/int64(n), d))
+				rt.Fatalf(
+					"sharing incentive: %v runs %d tasks, %d with a part of its own",
+					d,
+					got[i],
+					tasksOf(total/int64(n), total/int64(n), d),
+				)
 			}
 			for j, e := range ds {
 				more := 1 + (d.dominant()-1)/min(e.mb, e.cores)
-				if other := tasksOf(got[j]*e.mb, got[j]*e.cores, d); other*d.dominant() > got[i]*d.dominant()+more*e.dominant()+d.dominant() {
+				if other := tasksOf(
+					got[j]*e.mb,
+					got[j]*e.cores,
+					d,
+				); other*d.dominant() > got[i]*d.dominant()+more*e.dominant()+d.dominant() {
 					rt.Fatalf("envy: %v runs %d tasks, and would run %d with what %v has", d, got[i], other, e)
 				}
 			}
@@ -205,7 +226,14 @@ func TestDRFProperties(t *testing.T) {
 			more = max(more, 1+(e.dominant()-1)/min(lie[0].mb, lie[0].cores))
 		}
 		if useful*ds[0].dominant() > got[0]*ds[0].dominant()+tasks+more*lie[0].dominant() {
-			rt.Fatalf("a lie pays: %d useful tasks instead of %d, %v for %v among %v", useful, got[0], lie[0], ds[0], ds)
+			rt.Fatalf(
+				"a lie pays: %d useful tasks instead of %d, %v for %v among %v",
+				useful,
+				got[0],
+				lie[0],
+				ds[0],
+				ds,
+			)
 		}
 	})
 }
@@ -242,7 +270,13 @@ func TestMinimumUserLimitAsDocumented(t *testing.T) {
 func TestQueueOrderAsDocumented(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		leaf := func(name string, p float64) Queue {
-			return Queue{Name: name, Capacity: PercentOf(p), MaxCapacity: PercentOf(100), UserFactor: 10, MaxAMPercent: 1}
+			return Queue{
+				Name:         name,
+				Capacity:     PercentOf(p),
+				MaxCapacity:  PercentOf(100),
+				UserFactor:   10,
+				MaxAMPercent: 1,
+			}
 		}
 		c.Queues.Root.Children = []Queue{leaf("small", 20), leaf("large", 80), leaf("filler", 0)}
 	})
@@ -289,7 +323,11 @@ func TestSketchPutsEverythingBack(t *testing.T) {
 				_ = s.SetMaximum(rapid.SampledFrom(leaves).Draw(rt, "queue"), creel.Resource{MemoryMB: 1024, VCores: 1})
 			case 3:
 				if id, ok := r.pick(); ok && len(r.nodes) > 0 {
-					_ = s.Place(id.Application, rapid.SampledFrom(r.nodes).Draw(rt, "node"), creel.Resource{MemoryMB: 1024, VCores: 1})
+					_ = s.Place(
+						id.Application,
+						rapid.SampledFrom(r.nodes).Draw(rt, "node"),
+						creel.Resource{MemoryMB: 1024, VCores: 1},
+					)
 					_, _, _ = s.Fits(id.Application, creel.Resource{MemoryMB: 1024, VCores: 1})
 				}
 			}

@@ -60,7 +60,13 @@ func (m *Machine) divide(q *queue, s shareSet) {
 	active := func(c *queue) bool { return c.pendingCount > 0 || c.containers > 0 || c.appsBelow() > 0 }
 	for i := 0; i < m.t.n; i++ {
 		m.fill(q, i, active, q.shares[s].share.at(i), func(c *queue, v int64) { c.shares[s].share.set(i, v) })
-		m.fill(q, i, func(*queue) bool { return true }, q.shares[s].steady.at(i), func(c *queue, v int64) { c.shares[s].steady.set(i, v) })
+		m.fill(
+			q,
+			i,
+			func(*queue) bool { return true },
+			q.shares[s].steady.at(i),
+			func(c *queue, v int64) { c.shares[s].steady.set(i, v) },
+		)
 	}
 	for _, c := range q.children {
 		m.divide(c, s)

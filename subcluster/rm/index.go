@@ -203,7 +203,14 @@ func (ix *index) find(t *types, need *vec, order NodeOrder, black *blacklist) *n
 	return nil
 }
 
-func (ix *index) search(g *grid, t *types, need *vec, order NodeOrder, black *blacklist, limit int) (found *node, skipped bool) {
+func (ix *index) search(
+	g *grid,
+	t *types,
+	need *vec,
+	order NodeOrder,
+	black *blacklist,
+	limit int,
+) (found *node, skipped bool) {
 	low, lowCol := ix.lowest(need)
 	colsFrom := ^uint64(0) << lowCol
 	for r := g.nextRow(low, order, -1); r >= 0; r = g.nextRow(low, order, r) {

@@ -23,7 +23,11 @@ type twin struct {
 }
 
 func newTwin() *twin {
-	return &twin{asked: map[creel.AttemptID]map[string]int32{}, live: map[creel.ContainerID]Grant{}, ended: map[creel.ContainerID]bool{}}
+	return &twin{
+		asked: map[creel.AttemptID]map[string]int32{},
+		live:  map[creel.ContainerID]Grant{},
+		ended: map[creel.ContainerID]bool{},
+	}
 }
 
 func (tw *twin) key(p int32, id int64) string { return fmt.Sprintf("%d/%d", p, id) }
@@ -31,7 +35,13 @@ func (tw *twin) key(p int32, id int64) string { return fmt.Sprintf("%d/%d", p, i
 // answer holds one answer against the books.
 // Grants that were on their way when the master replaced the ask count against
 // the old one.
-func (tw *twin) answer(t *rapid.T, id creel.AttemptID, a *Answer, replaced map[string]bool, early map[creel.ContainerID]bool) {
+func (tw *twin) answer(
+	t *rapid.T,
+	id creel.AttemptID,
+	a *Answer,
+	replaced map[string]bool,
+	early map[creel.ContainerID]bool,
+) {
 	for _, g := range a.Granted {
 		if _, twice := tw.live[g.ID]; twice || tw.ended[g.ID] {
 			t.Fatalf("container %s granted twice", g.ID)
@@ -81,10 +91,21 @@ func idleRoom(m *Machine) error {
 					continue
 				}
 				local := w.place(n.host.name) != nil && (len(w.racks) == 0 || w.place(n.rack.name) != nil)
-				onRack := w.place(n.rack.name) != nil && !w.place(n.rack.name).strict && (len(w.hosts) == 0 || w.level >= atRack)
+				onRack := w.place(n.rack.name) != nil && !w.place(n.rack.name).strict &&
+					(len(w.hosts) == 0 || w.level >= atRack)
 				anywhere := !w.strict && (!w.placed() || w.level >= atAny)
 				if local || onRack || anywhere {
-					return fmt.Errorf("%s waits for %v at priority %d while %s has %v (local %v rack %v any %v)", a.id, w.size.v, w.priority, n.id, n.free, local, onRack, anywhere)
+					return fmt.Errorf(
+						"%s waits for %v at priority %d while %s has %v (local %v rack %v any %v)",
+						a.id,
+						w.size.v,
+						w.priority,
+						n.id,
+						n.free,
+						local,
+						onRack,
+						anywhere,
+					)
 				}
 			}
 		}
@@ -132,23 +153,39 @@ func drawQueues(t *rapid.T) Queues {
 	q.NodeLocalityDelay = rapid.SampledFrom([]int{-1, 1, 40}).Draw(t, "nodeDelay")
 	q.MaxClusterPriority = 10
 	leaf := func(name string, capacity, most Amount) Queue {
-		return Queue{Name: name, Capacity: capacity, MaxCapacity: most,
-			UserFactor: rapid.SampledFrom([]float64{0, 1, 2, -1}).Draw(t, "factor"), MinUserPercent: rapid.SampledFrom([]int{0, 25, 50}).Draw(t, "minUser"),
-			MaxAMPercent: rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(t, "am"), MaxParallelApps: rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "parallel"),
-			NodeOrder: rapid.SampledFrom([]NodeOrder{Spread, Pack}).Draw(t, "order"),
-			Policy:    rapid.SampledFrom([]Policy{PolicyDefault, Fifo, FairShare, DRF, PriorityFirst}).Draw(t, "policy")}
+		return Queue{
+			Name:        name,
+			Capacity:    capacity,
+			MaxCapacity: most,
+			UserFactor: rapid.SampledFrom([]float64{0, 1, 2, -1}).
+				Draw(t, "factor"),
+			MinUserPercent: rapid.SampledFrom([]int{0, 25, 50}).Draw(t, "minUser"),
+			MaxAMPercent: rapid.SampledFrom([]float64{0, 0.5, 1}).
+				Draw(t, "am"),
+			MaxParallelApps: rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "parallel"),
+			NodeOrder:       rapid.SampledFrom([]NodeOrder{Spread, Pack}).Draw(t, "order"),
+			Policy: rapid.SampledFrom([]Policy{PolicyDefault, Fifo, FairShare, DRF, PriorityFirst}).
+				Draw(t, "policy"),
+		}
 	}
 	most := func() Amount {
-		return rapid.SampledFrom([]Amount{{}, PercentOf(100), PercentOf(60), AbsoluteOf(creel.Resource{MemoryMB: 20480, VCores: 20})}).Draw(t, "max")
+		return rapid.SampledFrom([]Amount{{}, PercentOf(100), PercentOf(60), AbsoluteOf(creel.Resource{MemoryMB: 20480, VCores: 20})}).
+			Draw(t, "max")
 	}
 	part := PercentOf
 	if q.Scheduler == Fair {
 		part = WeightOf
 	}
-	parent := Queue{Name: "p", Capacity: part(40), MaxCapacity: most(), Children: []Queue{leaf("c", part(25), most()), leaf("d", part(75), most())}}
+	parent := Queue{
+		Name:        "p",
+		Capacity:    part(40),
+		MaxCapacity: most(),
+		Children:    []Queue{leaf("c", part(25), most()), leaf("d", part(75), most())},
+	}
 	if q.Scheduler == Fair {
 		parent.Policy = rapid.SampledFrom([]Policy{FairShare, DRF, HDRF}).Draw(t, "parentPolicy")
-		parent.Minimum = rapid.SampledFrom([]Amount{{}, AbsoluteOf(creel.Resource{MemoryMB: 4096, VCores: 2})}).Draw(t, "min")
+		parent.Minimum = rapid.SampledFrom([]Amount{{}, AbsoluteOf(creel.Resource{MemoryMB: 4096, VCores: 2})}).
+			Draw(t, "min")
 	}
 	q.Root = Queue{Name: "root", Capacity: PercentOf(100), Submit: ACL{All: true}, Admin: ACL{All: true},
 		Children: []Queue{leaf("a", part(50), most()), parent, leaf("b", part(10), most())}}
@@ -213,20 +250,33 @@ func (r *run) step() {
 	t, w := r.t, r.w
 	w.now = w.now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
 	switch rapid.SampledFrom([]string{"node", "node", "submit", "submit", "ask", "ask", "ask", "ask", "release", "release", "end", "beat", "beat", "gone", "kill", "finish", "move",
-		"priority", "resize", "tick", "drain", "blacklist", "update", "reload", "fail", "state"}).Draw(t, "op") {
+		"priority", "resize", "tick", "drain", "blacklist", "update", "reload", "fail", "state"}).
+		Draw(t, "op") {
 	case "node":
 		r.serial++
 		id := creel.NodeID{Host: fmt.Sprintf("h%d", r.serial%9), Port: int32(1 + r.serial/9)}
-		size := r.others(creel.Resource{MemoryMB: int64(rapid.IntRange(1, 16).Draw(t, "mb")) * 1024, VCores: int64(rapid.IntRange(1, 16).Draw(t, "cores"))})
+		size := r.others(
+			creel.Resource{
+				MemoryMB: int64(rapid.IntRange(1, 16).Draw(t, "mb")) * 1024,
+				VCores:   int64(rapid.IntRange(1, 16).Draw(t, "cores")),
+			},
+		)
 		_, _ = r.do(&RegisterNode{ID: id, Rack: fmt.Sprintf("/r%d", r.serial%9%3), Resource: size})
 		w.beat[id] = 0
 		r.nodes = append(r.nodes, id)
 	case "submit":
 		w.apps++
-		s := &Submission{ID: creel.ApplicationID{ClusterTimestamp: 1, ID: w.apps}, User: rapid.SampledFrom([]string{"u", "v", "w"}).Draw(t, "user"),
-			Queue: rapid.SampledFrom(leaves).Draw(t, "queue"), Unmanaged: rapid.Bool().Draw(t, "unmanaged"), KeepContainers: rapid.Bool().Draw(t, "keep"),
-			Priority: int32(rapid.IntRange(0, 3).Draw(t, "priority")), HasPriority: true,
-			Master: Ask{ResourceName: "*", Resource: creel.Resource{MemoryMB: 1024, VCores: 1}, Count: 1}}
+		s := &Submission{
+			ID:   creel.ApplicationID{ClusterTimestamp: 1, ID: w.apps},
+			User: rapid.SampledFrom([]string{"u", "v", "w"}).Draw(t, "user"),
+			Queue: rapid.SampledFrom(leaves).
+				Draw(t, "queue"),
+			Unmanaged:      rapid.Bool().Draw(t, "unmanaged"),
+			KeepContainers: rapid.Bool().Draw(t, "keep"),
+			Priority:       int32(rapid.IntRange(0, 3).Draw(t, "priority")),
+			HasPriority:    true,
+			Master:         Ask{ResourceName: "*", Resource: creel.Resource{MemoryMB: 1024, VCores: 1}, Count: 1},
+		}
 		if _, err := r.do(s); err == nil {
 			r.mine = append(r.mine, creel.AttemptID{Application: s.ID, Attempt: 1})
 		}
@@ -259,7 +309,10 @@ func (r *run) step() {
 		rep := &NodeReport{ID: id, ResponseID: w.beat[id]}
 		for _, c := range w.m.NodeContainers(id) {
 			if rapid.IntRange(0, 3).Draw(t, "fate") == 0 {
-				rep.Containers = append(rep.Containers, ContainerStatus{ID: c.ID, State: creel.ContainerComplete, ExitStatus: 1})
+				rep.Containers = append(
+					rep.Containers,
+					ContainerStatus{ID: c.ID, State: creel.ContainerComplete, ExitStatus: 1},
+				)
 			} else {
 				rep.Containers = append(rep.Containers, ContainerStatus{ID: c.ID, State: creel.ContainerRunning})
 			}
@@ -292,7 +345,12 @@ func (r *run) step() {
 		}
 	case "resize":
 		if len(r.nodes) > 0 {
-			_, _ = r.do(SetNodeResource{rapid.SampledFrom(r.nodes).Draw(t, "node"), r.others(creel.Resource{MemoryMB: int64(rapid.IntRange(0, 20).Draw(t, "mb")) * 1024, VCores: 8})})
+			_, _ = r.do(
+				SetNodeResource{
+					rapid.SampledFrom(r.nodes).Draw(t, "node"),
+					r.others(creel.Resource{MemoryMB: int64(rapid.IntRange(0, 20).Draw(t, "mb")) * 1024, VCores: 8}),
+				},
+			)
 		}
 	case "drain":
 		if len(r.nodes) > 0 && rapid.IntRange(0, 2).Draw(t, "really") == 0 {
@@ -322,8 +380,15 @@ func (r *run) step() {
 			return
 		}
 		c := rapid.SampledFrom(cs).Draw(t, "container")
-		u := Update{Container: c.ID, Version: c.Version, Kind: UpdateKind(rapid.IntRange(0, 3).Draw(t, "kind")),
-			Resource: creel.Resource{MemoryMB: 1024 * int64(rapid.IntRange(1, 8).Draw(t, "mb")), VCores: int64(rapid.IntRange(1, 4).Draw(t, "cores"))}}
+		u := Update{
+			Container: c.ID,
+			Version:   c.Version,
+			Kind:      UpdateKind(rapid.IntRange(0, 3).Draw(t, "kind")),
+			Resource: creel.Resource{
+				MemoryMB: 1024 * int64(rapid.IntRange(1, 8).Draw(t, "mb")),
+				VCores:   int64(rapid.IntRange(1, 4).Draw(t, "cores")),
+			},
+		}
 		r.converse(id, AllocateRequest{Updates: []Update{u}})
 	case "reload":
 		q := *w.m.Spec()
@@ -332,7 +397,13 @@ func (r *run) step() {
 		q.Root.Children[0].Policy = rapid.SampledFrom([]Policy{Fifo, FairShare, DRF}).Draw(t, "policy")
 		_, _ = r.do(&ReloadQueues{q})
 	case "state":
-		_, _ = r.do(SetQueueState{creel.QueuePath(rapid.SampledFrom(leaves).Draw(t, "q")), rapid.SampledFrom([]creel.QueueState{creel.QueueStopped, creel.QueueRunning, creel.QueueRunning}).Draw(t, "s")})
+		_, _ = r.do(
+			SetQueueState{
+				creel.QueuePath(rapid.SampledFrom(leaves).Draw(t, "q")),
+				rapid.SampledFrom([]creel.QueueState{creel.QueueStopped, creel.QueueRunning, creel.QueueRunning}).
+					Draw(t, "s"),
+			},
+		)
 	}
 }
 
@@ -393,21 +464,36 @@ func (r *run) converse(first creel.AttemptID, req AllocateRequest) {
 func (r *run) drawAsks() []Ask {
 	t := r.t
 	p := int32(rapid.IntRange(1, 3).Draw(t, "askPriority"))
-	size := r.others(creel.Resource{MemoryMB: int64(rapid.IntRange(1, 8).Draw(t, "askMB")) * 1024, VCores: int64(rapid.IntRange(1, 4).Draw(t, "askCores"))})
+	size := r.others(
+		creel.Resource{
+			MemoryMB: int64(rapid.IntRange(1, 8).Draw(t, "askMB")) * 1024,
+			VCores:   int64(rapid.IntRange(1, 4).Draw(t, "askCores")),
+		},
+	)
 	n := int32(rapid.IntRange(0, 12).Draw(t, "count"))
 	strict := rapid.IntRange(0, 3).Draw(t, "strict") == 0
 	asks := []Ask{{Priority: p, ResourceName: "*", Resource: size, Count: n, StrictLocality: strict}}
 	for range rapid.IntRange(0, 2).Draw(t, "hosts") {
 		h := rapid.IntRange(0, 8).Draw(t, "host")
-		asks = append(asks, Ask{Priority: p, ResourceName: fmt.Sprintf("h%d", h), Resource: size, Count: n},
-			Ask{Priority: p, ResourceName: fmt.Sprintf("/r%d", h%3), Resource: size, Count: n, StrictLocality: rapid.Bool().Draw(t, "strictRack")})
+		asks = append(
+			asks,
+			Ask{Priority: p, ResourceName: fmt.Sprintf("h%d", h), Resource: size, Count: n},
+			Ask{
+				Priority:       p,
+				ResourceName:   fmt.Sprintf("/r%d", h%3),
+				Resource:       size,
+				Count:          n,
+				StrictLocality: rapid.Bool().Draw(t, "strictRack"),
+			},
+		)
 	}
 	return asks
 }
 
 func newRun(t *rapid.T, tb testing.TB) *run {
 	spec, first := drawQueues(t), Config{}
-	types := rapid.SampledFrom([][]ResourceType{nil, {{Name: "yarn.io/gpu"}}, {{Name: "yarn.io/gpu"}, {Name: "disk", Unit: "Gi"}}}).Draw(t, "types")
+	types := rapid.SampledFrom([][]ResourceType{nil, {{Name: "yarn.io/gpu"}}, {{Name: "yarn.io/gpu"}, {Name: "disk", Unit: "Gi"}}}).
+		Draw(t, "types")
 	w := newWorld(tb, func(c *Config) {
 		c.Queues, c.ResourceTypes = spec, types
 		first = *c

@@ -15,7 +15,10 @@ func TestLivingIsAMap(t *testing.T) {
 		var l living
 		twin := map[int64]*container{}
 		ids := rapid.Custom(func(t *rapid.T) int64 {
-			return rapid.Int64Range(0, 2).Draw(t, "epoch")<<epochBits | rapid.OneOf(rapid.Int64Range(1, 200), rapid.Int64Range(1, 200_000)).Draw(t, "number")
+			return rapid.Int64Range(0, 2).
+				Draw(t, "epoch")<<
+				epochBits | rapid.OneOf(rapid.Int64Range(1, 200), rapid.Int64Range(1, 200_000)).
+				Draw(t, "number")
 		})
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
 			id := ids.Draw(t, "id")
@@ -34,7 +37,13 @@ func TestLivingIsAMap(t *testing.T) {
 				}
 			}
 			if other := ids.Draw(t, "other"); l.get(other) != twin[other] {
-				t.Fatalf("container %d:%d: found %v, want %v", other>>epochBits, other&(1<<epochBits-1), l.get(other), twin[other])
+				t.Fatalf(
+					"container %d:%d: found %v, want %v",
+					other>>epochBits,
+					other&(1<<epochBits-1),
+					l.get(other),
+					twin[other],
+				)
 			}
 			if l.n != len(twin) {
 				t.Fatalf("%d counted, %d live", l.n, len(twin))

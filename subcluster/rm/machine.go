@@ -112,8 +112,13 @@ type counts struct {
 // New builds a machine from a configuration it checks.
 func New(cfg Config) (*Machine, error) {
 	m := &Machine{
-		cfg: cfg, sizes: map[vecKey]*size{}, nodes: map[creel.NodeID]*node{}, hosts: map[string]*host{}, racks: map[string]*rack{},
-		apps: map[creel.ApplicationID]*app{}, userRunning: map[string]*int{},
+		cfg:         cfg,
+		sizes:       map[vecKey]*size{},
+		nodes:       map[creel.NodeID]*node{},
+		hosts:       map[string]*host{},
+		racks:       map[string]*rack{},
+		apps:        map[creel.ApplicationID]*app{},
+		userRunning: map[string]*int{},
 	}
 	if cfg.MaxAttempts <= 0 {
 		m.cfg.MaxAttempts = 2
@@ -137,13 +142,35 @@ func New(cfg Config) (*Machine, error) {
 			m.most.set(i, unbounded) // types without a maximum have none
 		}
 		if m.most.at(i) < m.least.at(i) {
-			return nil, invalid(fmt.Sprintf("maximum allocation of %s is %d, below the minimum %d", m.t.names[i], m.most.at(i), m.least.at(i)), "", "raise the maximum or lower the minimum")
+			return nil, invalid(
+				fmt.Sprintf(
+					"maximum allocation of %s is %d, below the minimum %d",
+					m.t.names[i],
+					m.most.at(i),
+					m.least.at(i),
+				),
+				"",
+				"raise the maximum or lower the minimum",
+			)
 		}
 	}
-	m.ix = index{all: &m.nodeList, links: &m.inAll, steps: [2]int64{max(m.step.mem, 1), max(m.step.cpu, 1)}, checkAll: m.t.check > 1, needMem: m.least.mem > 0, needCPU: m.t.check > 1 && m.least.cpu > 0}
+	m.ix = index{
+		all:      &m.nodeList,
+		links:    &m.inAll,
+		steps:    [2]int64{max(m.step.mem, 1), max(m.step.cpu, 1)},
+		checkAll: m.t.check > 1,
+		needMem:  m.least.mem > 0,
+		needCPU:  m.t.check > 1 && m.least.cpu > 0,
+	}
 	m.ix.shift = [2]int8{shiftOf(m.ix.steps[mem]), shiftOf(m.ix.steps[cpu])}
-	m.delayed = heap[*want]{less: func(a, b *want) bool { return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial }, slot: func(w *want) *int32 { return &w.slot }}
-	m.timers = heap[*timer]{less: func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }, slot: func(t *timer) *int32 { return &t.slot }}
+	m.delayed = heap[*want]{
+		less: func(a, b *want) bool { return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial },
+		slot: func(w *want) *int32 { return &w.slot },
+	}
+	m.timers = heap[*timer]{
+		less: func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq },
+		slot: func(t *timer) *int32 { return &t.slot },
+	}
 	m.nodeBeats.link = func(n *node) *link[*node] { return &n.beatLink }
 	m.masterBeats.link = func(a *attempt) *link[*attempt] { return &a.beatLink }
 	if err := cfg.Queues.Validate(); err != nil {

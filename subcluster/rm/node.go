@@ -184,7 +184,15 @@ func (r *rack) add(m *Machine, n *node) {
 
 func (r *rack) makeIndex(m *Machine) {
 	m.bigRacks++
-	r.ix = &index{all: &m.nodeList, links: &m.inRack, steps: m.ix.steps, shift: m.ix.shift, checkAll: m.ix.checkAll, needMem: m.ix.needMem, needCPU: m.ix.needCPU}
+	r.ix = &index{
+		all:      &m.nodeList,
+		links:    &m.inRack,
+		steps:    m.ix.steps,
+		shift:    m.ix.shift,
+		checkAll: m.ix.checkAll,
+		needMem:  m.ix.needMem,
+		needCPU:  m.ix.needCPU,
+	}
 	for _, serial := range r.nodes {
 		x := m.nodeList[serial]
 		r.ix.update(x, m.roomy(x))
@@ -253,12 +261,22 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	n := m.nodes[r.ID]
 	for i := 0; i < m.t.n; i++ {
 		if v.at(i) < 0 || i < m.t.check && v.at(i) < m.least.at(i) {
-			return NodeRegistered{Action: NodeStop, Diagnostics: fmt.Sprintf("NodeManager from  %s doesn't satisfy minimum allocations, Sending SHUTDOWN signal to the NodeManager. Node capabilities are %s; minimums are %s",
-				r.ID.Host, r.Resource, m.cfg.MinAllocation)}, nil
+			return NodeRegistered{
+				Action: NodeStop,
+				Diagnostics: fmt.Sprintf(
+					"NodeManager from  %s doesn't satisfy minimum allocations, Sending SHUTDOWN signal to the NodeManager. Node capabilities are %s; minimums are %s",
+					r.ID.Host,
+					r.Resource,
+					m.cfg.MinAllocation,
+				),
+			}, nil
 		}
 	}
 	if n != nil && n.state == nodeState(creel.NodeDecommissioned) {
-		return NodeRegistered{Action: NodeStop, Diagnostics: "Disallowed NodeManager from  " + r.ID.Host + ", Sending SHUTDOWN signal to the NodeManager."}, nil
+		return NodeRegistered{
+			Action:      NodeStop,
+			Diagnostics: "Disallowed NodeManager from  " + r.ID.Host + ", Sending SHUTDOWN signal to the NodeManager.",
+		}, nil
 	}
 	if n == nil {
 		n = m.newNode(r.ID)
@@ -419,7 +437,10 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 	}
 	switch creel.NodeState(n.state) {
 	case creel.NodeDecommissioned:
-		return &NodeAnswer{Action: NodeStop, Diagnostics: "Disallowed NodeManager nodeId: " + r.ID.String() + " hostname:" + n.host.name}
+		return &NodeAnswer{
+			Action:      NodeStop,
+			Diagnostics: "Disallowed NodeManager nodeId: " + r.ID.String() + " hostname:" + n.host.name,
+		}
 	case creel.NodeLost, creel.NodeShutdown, creel.NodeRebooted:
 		return &NodeAnswer{Action: NodeResync, Diagnostics: "Node not found resyncing " + r.ID.String()}
 	}
@@ -452,7 +473,10 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 	if n.state == nodeDraining && n.count == 0 {
 		m.nodeGone(n, nodeState(creel.NodeDecommissioned))
 		m.settle()
-		return &NodeAnswer{Action: NodeStop, Diagnostics: "DECOMMISSIONING " + r.ID.String() + " is ready to be decommissioned"}
+		return &NodeAnswer{
+			Action:      NodeStop,
+			Diagnostics: "DECOMMISSIONING " + r.ID.String() + " is ready to be decommissioned",
+		}
 	}
 	if m.delayed.len() > 0 && m.roomy(n) && m.t.fits(&m.least, &n.free) {
 		m.opportunity()
@@ -468,7 +492,25 @@ func (m *Machine) answerNode(n *node) *NodeAnswer {
 		n.answer = out
 	}
 	n.responseID = (n.responseID + 1) & 0x7fffffff
-	if len(out.Cleanup)+len(out.Apps)+len(out.Forget)+len(out.Update)+len(out.Signals)+len(n.ended)+len(n.updates)+len(n.signals) == 0 && m.notes.none(n.serial) && !n.tellSize {
+	if len(
+		out.Cleanup,
+	)+len(
+		out.Apps,
+	)+len(
+		out.Forget,
+	)+len(
+		out.Update,
+	)+len(
+		out.Signals,
+	)+len(
+		n.ended,
+	)+len(
+		n.updates,
+	)+len(
+		n.signals,
+	) == 0 &&
+		m.notes.none(n.serial) &&
+		!n.tellSize {
 		*out = NodeAnswer{ResponseID: n.responseID}
 		return out
 	}
@@ -666,7 +708,10 @@ func (m *Machine) Signal(now time.Time, s Signal) error {
 	m.at(now)
 	c := m.container(s.Container)
 	if c == nil {
-		return &creel.Error{Kind: creel.ErrContainerNotFound, What: "Container: " + s.Container.String() + " doesn't exist"}
+		return &creel.Error{
+			Kind: creel.ErrContainerNotFound,
+			What: "Container: " + s.Container.String() + " doesn't exist",
+		}
 	}
 	c.node.signals = append(c.node.signals, s)
 	return nil

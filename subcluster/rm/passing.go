@@ -61,7 +61,8 @@ func (m *Machine) blocked(q *queue) bool {
 // waitsFor reports whether q's maximum, and not something else, stops w.
 func (m *Machine) waitsFor(w *want, q *queue) bool {
 	a := w.attempt.app
-	if w.count <= 0 || w.size == nil || !a.waits || a.current != w.attempt || !q.isAbove(a.queue) || !m.t.fits(&w.size.v, &q.sized().max) {
+	if w.count <= 0 || w.size == nil || !a.waits || a.current != w.attempt || !q.isAbove(a.queue) ||
+		!m.t.fits(&w.size.v, &q.sized().max) {
 		return false
 	}
 	v := m.admitQueues(a, w.size, w.own())

@@ -106,7 +106,12 @@ func (n *queueNames) target(path string, create bool, live func(creel.QueuePath)
 		case q.AutoCreate == nil:
 			return Placed{}, fmt.Errorf("there is no queue %s, and %s does not create queues", full, at)
 		case missing > max(1, q.AutoCreate.Depth):
-			return Placed{}, fmt.Errorf("there is no queue %s, and %s creates at most %d levels", full, at, max(1, q.AutoCreate.Depth))
+			return Placed{}, fmt.Errorf(
+				"there is no queue %s, and %s creates at most %d levels",
+				full,
+				at,
+				max(1, q.AutoCreate.Depth),
+			)
 		}
 		return Placed{Queue: full, Create: true}, nil
 	}
@@ -118,5 +123,10 @@ func cleanName(name string) string { return strings.ReplaceAll(name, ".", "_dot_
 
 // refused is the error of a submission that a rule turns away.
 func refused(why string) error {
-	return &creel.Error{Kind: creel.ErrInvalidRequest, What: "the application is rejected by a placement rule", Why: why, Try: "name another queue, or ask who keeps the placement rules"}
+	return &creel.Error{
+		Kind: creel.ErrInvalidRequest,
+		What: "the application is rejected by a placement rule",
+		Why:  why,
+		Try:  "name another queue, or ask who keeps the placement rules",
+	}
 }

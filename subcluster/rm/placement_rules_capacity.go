@@ -107,7 +107,12 @@ func (m *mappingRules) Place(s PlacementRequest, live func(creel.QueuePath) bool
 
 // fall does what a rule wants done when its queue cannot be had; stop ends the
 // search.
-func (m *mappingRules) fall(rule *mappingRule, why error, vars map[string]string, live func(creel.QueuePath) bool) (stop bool, placed Placed, err error) {
+func (m *mappingRules) fall(
+	rule *mappingRule,
+	why error,
+	vars map[string]string,
+	live func(creel.QueuePath) bool,
+) (stop bool, placed Placed, err error) {
 	switch rule.fallback {
 	case fallbackReject:
 		return true, Placed{}, refused(fmt.Sprintf("rule %s: %v", rule.text, why))
@@ -126,7 +131,12 @@ func (m *mappingRules) toDefault(vars map[string]string, live func(creel.QueuePa
 	return m.names.target(vars["%default"], false, live)
 }
 
-func (m *mappingRules) placeBy(rule *mappingRule, s PlacementRequest, vars map[string]string, live func(creel.QueuePath) bool) (Placed, error) {
+func (m *mappingRules) placeBy(
+	rule *mappingRule,
+	s PlacementRequest,
+	vars map[string]string,
+	live func(creel.QueuePath) bool,
+) (Placed, error) {
 	if !strings.Contains(rule.target, "%secondary_group") {
 		return m.names.target(replaceParts(rule.target, vars), rule.create, live)
 	}
@@ -220,7 +230,10 @@ func replaceWhole(text string, vars map[string]string) string {
 
 // placement reads the mapping rules of a capacity-scheduler.xml.
 func (r *capacityReader) placement(q *Queues) Placement {
-	m := &mappingRules{names: namesOf(&q.Root), override: confGlobal(r, "queue-mappings-override.enable", confBool, false)}
+	m := &mappingRules{
+		names:    namesOf(&q.Root),
+		override: confGlobal(r, "queue-mappings-override.enable", confBool, false),
+	}
 	format := strings.ToLower(strings.TrimSpace(r.props[capacityPrefix+"mapping-rule-format"].Value))
 	switch format {
 	case "", "legacy":
@@ -241,7 +254,10 @@ func (r *capacityReader) placement(q *Queues) Placement {
 			}
 		}
 		if len(text) == 0 {
-			r.noteAt(r.props[capacityPrefix+"mapping-rule-format"], "is json, but there are no rules in mapping-rule-json or mapping-rule-json-file")
+			r.noteAt(
+				r.props[capacityPrefix+"mapping-rule-format"],
+				"is json, but there are no rules in mapping-rule-json or mapping-rule-json-file",
+			)
 			return nil
 		}
 		m.rules = r.jsonRules(p, text)
@@ -443,7 +459,10 @@ func (j *jsonRule) rule() (mappingRule, error) {
 	case "":
 		return rule, errors.New("policy is missing")
 	default:
-		return rule, fmt.Errorf("policy %q is none of specified, reject, defaultQueue, user, primaryGroup, secondaryGroup, primaryGroupUser, secondaryGroupUser, applicationName, setDefaultQueue, custom", j.Policy)
+		return rule, fmt.Errorf(
+			"policy %q is none of specified, reject, defaultQueue, user, primaryGroup, secondaryGroup, primaryGroupUser, secondaryGroupUser, applicationName, setDefaultQueue, custom",
+			j.Policy,
+		)
 	}
 	if rule.target == "" {
 		return rule, nil

@@ -100,7 +100,12 @@ func (f *fairRules) apply(r *fairRule, s PlacementRequest, live func(creel.Queue
 	return "", nil
 }
 
-func (f *fairRules) named(under creel.QueuePath, name string, create bool, live func(creel.QueuePath) bool) (creel.QueuePath, error) {
+func (f *fairRules) named(
+	under creel.QueuePath,
+	name string,
+	create bool,
+	live func(creel.QueuePath) bool,
+) (creel.QueuePath, error) {
 	if name = cleanName(strings.TrimSpace(name)); name == "" {
 		return "", nil
 	}
@@ -119,7 +124,15 @@ func (f *fairRules) pass(path creel.QueuePath, create bool, live func(creel.Queu
 	return "", nil
 }
 
-var fairRuleNames = []string{"specified", "user", "primaryGroup", "secondaryGroupExistingQueue", "nestedUserQueue", "default", "reject"}
+var fairRuleNames = []string{
+	"specified",
+	"user",
+	"primaryGroup",
+	"secondaryGroupExistingQueue",
+	"nestedUserQueue",
+	"default",
+	"reject",
+}
 
 // placement reads the queuePlacementPolicy, or builds the one that Hadoop uses
 // without it.
@@ -150,7 +163,8 @@ func (r *fairReader) placement(doc *confElement, names *queueNames) Placement {
 			r.at(e, "this rule is never reached: rule %s before it always ends the search", ended)
 			continue
 		}
-		if rule.kind == "default" || rule.kind == "reject" || rule.create && (rule.kind == "user" || rule.kind == "primaryGroup") {
+		if rule.kind == "default" || rule.kind == "reject" ||
+			rule.create && (rule.kind == "user" || rule.kind == "primaryGroup") {
 			ended = rule.kind
 		}
 		f.rules = append(f.rules, rule)

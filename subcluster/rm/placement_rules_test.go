@@ -127,7 +127,10 @@ func TestQueueMappings(t *testing.T) {
 	if got := placedAt(live, carol, "root.managed.carol"); got != "root.managed.carol" {
 		t.Errorf("a queue that was made before is made again: %s", got)
 	}
-	apps := readConf(t, mappingTree+"queue-mappings = u:alice:q1\nyarn.scheduler.queue-placement-rules.app-name = wordcount:q2,%application:%application").Placement
+	apps := readConf(
+		t,
+		mappingTree+"queue-mappings = u:alice:q1\nyarn.scheduler.queue-placement-rules.app-name = wordcount:q2,%application:%application",
+	).Placement
 	for s, want := range map[*PlacementRequest]string{&alice: "root.q1", &carol: "root.q2", {User: "bob", Name: "wordcount"}: "root.q2", {User: "bob", Name: "nope"}: "root.default"} {
 		if got := placedAt(apps, *s); got != want {
 			t.Errorf("application %s of %s goes to %s, not %s", s.Name, s.User, got, want)
@@ -227,13 +230,33 @@ func TestWrongMappingRulesInJSON(t *testing.T) {
 			t.Errorf("%s\n got %v\nwant %s", rules, err, want)
 		}
 	}
-	props := append(confLines(mappingTree), Property{Name: capacityPrefix + "mapping-rule-format", Value: "yaml", File: "cs.xml", Line: 5})
-	if _, err := ReadCapacity(props, someCluster); err == nil || !strings.Contains(err.Error(), `cs.xml:5: yarn.scheduler.capacity.mapping-rule-format: "yaml" is neither legacy nor json`) {
+	props := append(
+		confLines(mappingTree),
+		Property{Name: capacityPrefix + "mapping-rule-format", Value: "yaml", File: "cs.xml", Line: 5},
+	)
+	if _, err := ReadCapacity(
+		props,
+		someCluster,
+	); err == nil ||
+		!strings.Contains(
+			err.Error(),
+			`cs.xml:5: yarn.scheduler.capacity.mapping-rule-format: "yaml" is neither legacy nor json`,
+		) {
 		t.Errorf("%v", err)
 	}
 	props[len(props)-1].Value = "json"
-	props = append(props, Property{Name: capacityPrefix + "mapping-rule-json-file", Value: "/rules.json", File: "cs.xml", Line: 6})
-	if _, err := ReadCapacity(props, someCluster); err == nil || !strings.Contains(err.Error(), "cs.xml:6: yarn.scheduler.capacity.mapping-rule-json-file: /rules.json cannot be read") {
+	props = append(
+		props,
+		Property{Name: capacityPrefix + "mapping-rule-json-file", Value: "/rules.json", File: "cs.xml", Line: 6},
+	)
+	if _, err := ReadCapacity(
+		props,
+		someCluster,
+	); err == nil ||
+		!strings.Contains(
+			err.Error(),
+			"cs.xml:6: yarn.scheduler.capacity.mapping-rule-json-file: /rules.json cannot be read",
+		) {
 		t.Errorf("%v", err)
 	}
 	opt := someCluster
@@ -248,8 +271,11 @@ func TestWrongMappingRulesInJSON(t *testing.T) {
 func TestFairPlacementRules(t *testing.T) {
 	documented := readFair(t, documentedFair).Placement
 	policy := func(rules string) Placement {
-		return readFair(t, `<allocations><queue name="eng"/><queue name="parent" type="parent"><queue name="one_dot_two"/></queue><queue name="ann"/>
-			<queuePlacementPolicy>`+rules+`</queuePlacementPolicy></allocations>`).Placement
+		return readFair(
+			t,
+			`<allocations><queue name="eng"/><queue name="parent" type="parent"><queue name="one_dot_two"/></queue><queue name="ann"/>
+			<queuePlacementPolicy>`+rules+`</queuePlacementPolicy></allocations>`,
+		).Placement
 	}
 	for _, tc := range []struct {
 		name string
@@ -298,9 +324,24 @@ func TestFairPlacementRules(t *testing.T) {
 }
 
 func FuzzMappingRules(f *testing.F) {
-	f.Add(`{"rules":[{"type":"user","matches":"*","policy":"user","parentQueue":"root.users"}]}`, "u:%user:%primary_group.%user", "a.b", "root.q1")
-	f.Add(`{"rules":[{"type":"user","matches":"*","policy":"setDefaultQueue","value":"%default"},{"type":"group","matches":"g","policy":"secondaryGroupUser"}]}`, "g:g:%secondary_group", "", "")
-	f.Add(`{"rules":[{"type":"user","matches":"*","policy":"custom","customPlacement":"%specified.%default.%user"}]}`, "u:a:root.flex.%user", "%user", "%default")
+	f.Add(
+		`{"rules":[{"type":"user","matches":"*","policy":"user","parentQueue":"root.users"}]}`,
+		"u:%user:%primary_group.%user",
+		"a.b",
+		"root.q1",
+	)
+	f.Add(
+		`{"rules":[{"type":"user","matches":"*","policy":"setDefaultQueue","value":"%default"},{"type":"group","matches":"g","policy":"secondaryGroupUser"}]}`,
+		"g:g:%secondary_group",
+		"",
+		"",
+	)
+	f.Add(
+		`{"rules":[{"type":"user","matches":"*","policy":"custom","customPlacement":"%specified.%default.%user"}]}`,
+		"u:a:root.flex.%user",
+		"%user",
+		"%default",
+	)
 	f.Fuzz(func(t *testing.T, rules, legacy, user, queue string) {
 		s := PlacementRequest{User: user, Groups: []string{"g", user, "eng"}, Name: queue, Queue: queue}
 		for _, props := range [][]Property{
@@ -316,11 +357,17 @@ func FuzzMappingRules(f *testing.F) {
 				continue
 			}
 			// Whatever the rules, the outcome is a leaf of the tree or may be made in it.
-			again, err := namesOf(&c.Queues.Root).target(string(got.Queue), true, func(creel.QueuePath) bool { return false })
+			again, err := namesOf(
+				&c.Queues.Root,
+			).target(string(got.Queue), true, func(creel.QueuePath) bool { return false })
 			if err != nil || again.Queue != got.Queue || again.Create != got.Create {
 				t.Fatal(fmt.Sprint(got, again, err))
 			}
-			if twice, err := c.Placement.Place(s, func(creel.QueuePath) bool { return false }); err != nil || twice != got {
+			if twice, err := c.Placement.Place(
+				s,
+				func(creel.QueuePath) bool { return false },
+			); err != nil ||
+				twice != got {
 				t.Fatalf("the same submission went to %v and to %v", got, twice)
 			}
 		}

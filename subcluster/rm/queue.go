@@ -192,9 +192,15 @@ func (m *Machine) addQueue(spec *Queue, parent *queue) *queue {
 
 func (q *queue) becomeLeaf() {
 	q.leaf = &leafState{byName: map[string]*user{}}
-	q.leaf.pending = heap[*user]{less: func(a, b *user) bool { return fifoApps(a.pending.top(), b.pending.top()) }, slot: func(u *user) *int32 { return &u.pendSlot }}
+	q.leaf.pending = heap[*user]{
+		less: func(a, b *user) bool { return fifoApps(a.pending.top(), b.pending.top()) },
+		slot: func(u *user) *int32 { return &u.pendSlot },
+	}
 	less := q.appOrder()
-	q.users = heap[*user]{less: func(a, b *user) bool { return less(a.apps.top(), b.apps.top()) }, slot: func(u *user) *int32 { return &u.slot }}
+	q.users = heap[*user]{
+		less: func(a, b *user) bool { return less(a.apps.top(), b.apps.top()) },
+		slot: func(u *user) *int32 { return &u.slot },
+	}
 	if old, taken := q.m.tree.names[q.name]; taken && old != q {
 		q.m.tree.names[q.name] = nil
 	} else {
@@ -343,7 +349,10 @@ func (m *Machine) sizeCapacity(c *queue) {
 		for i := 0; i < m.t.n; i++ {
 			// More promised than there is: everybody gets less in proportion.
 			if q.fixed.at(i) > q.guaranteed.at(i) && q.fixed.at(i) > 0 {
-				c.guaranteed.set(i, int64(float64(c.guaranteed.at(i))*float64(q.guaranteed.at(i))/float64(q.fixed.at(i))))
+				c.guaranteed.set(
+					i,
+					int64(float64(c.guaranteed.at(i))*float64(q.guaranteed.at(i))/float64(q.fixed.at(i))),
+				)
 			}
 		}
 		c.capFrac = m.t.dominant(&c.guaranteed, &q.guaranteed)

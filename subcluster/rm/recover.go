@@ -20,10 +20,23 @@ func (m *Machine) Recover(r *Recover) error {
 func (m *Machine) recoverApp(r *AppRecord) error {
 	s := r.Submission
 	if s.ID.IsZero() || m.apps[s.ID] != nil {
-		return invalid("cannot recover application "+s.ID.String(), "it has no id or is here already", "recover into a new machine")
+		return invalid(
+			"cannot recover application "+s.ID.String(),
+			"it has no id or is here already",
+			"recover into a new machine",
+		)
 	}
 	m.at(r.Submitted)
-	a := &app{id: s.ID, sub: &s, path: r.Queue, final: r.Final, diag: r.Diagnostics, submitted: nanos(r.Submitted), launched: nanos(r.Started), finished: nanos(r.Finished)}
+	a := &app{
+		id:        s.ID,
+		sub:       &s,
+		path:      r.Queue,
+		final:     r.Final,
+		diag:      r.Diagnostics,
+		submitted: nanos(r.Submitted),
+		launched:  nanos(r.Started),
+		finished:  nanos(r.Finished),
+	}
 	a.priority = m.capPriority(s.Priority)
 	m.seq++
 	a.seq = m.seq
@@ -39,14 +52,27 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	}
 	for i := range r.Attempts {
 		k := &r.Attempts[i]
-		t := &attempt{id: k.ID, app: a, started: nanos(k.Started), finished: nanos(k.Finished), final: k.Final, diag: k.Diagnostics, url: k.TrackingURL,
-			exit: k.ExitStatus, master: k.Master, masterNode: k.Node, responseID: -1, recovered: true}
+		t := &attempt{
+			id:         k.ID,
+			app:        a,
+			started:    nanos(k.Started),
+			finished:   nanos(k.Finished),
+			final:      k.Final,
+			diag:       k.Diagnostics,
+			url:        k.TrackingURL,
+			exit:       k.ExitStatus,
+			master:     k.Master,
+			masterNode: k.Node,
+			responseID: -1,
+			recovered:  true,
+		}
 		switch k.State {
 		case creel.AttemptFinished:
 			t.state = tFinished
 		case creel.AttemptFailed:
 			t.state = tFailed
-			if t.exit != creel.ExitPreempted && t.exit != creel.ExitAborted && t.exit != creel.ExitDisksFailed && t.exit != creel.ExitKilledByRM {
+			if t.exit != creel.ExitPreempted && t.exit != creel.ExitAborted && t.exit != creel.ExitDisksFailed &&
+				t.exit != creel.ExitKilledByRM {
 				a.failures = append(a.failures, t.finished)
 			}
 		case creel.AttemptKilled:
@@ -128,7 +154,11 @@ func (m *Machine) mastersMissing(n *node) {
 	delete(m.awaited, n.id)
 	for _, t := range waiting {
 		if t.state == tLaunched && m.container(t.master) == nil {
-			m.masterEnded(t, creel.ExitAborted, "node "+n.id.String()+" registered without the master's container after a restart of the ResourceManager")
+			m.masterEnded(
+				t,
+				creel.ExitAborted,
+				"node "+n.id.String()+" registered without the master's container after a restart of the ResourceManager",
+			)
 		}
 	}
 }
@@ -203,5 +233,15 @@ func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 		m.masterEnded(t, k.ExitStatus, k.Diagnostics)
 		return
 	}
-	t.done = append(t.done, Completed{ID: k.ID, ExitStatus: k.ExitStatus, Diagnostics: k.Diagnostics, Shape: &Shape{k.Resource}, Execution: k.ExecutionType, node: n.serial})
+	t.done = append(
+		t.done,
+		Completed{
+			ID:          k.ID,
+			ExitStatus:  k.ExitStatus,
+			Diagnostics: k.Diagnostics,
+			Shape:       &Shape{k.Resource},
+			Execution:   k.ExecutionType,
+			node:        n.serial,
+		},
+	)
 }

@@ -18,16 +18,29 @@ func TestAMasterThatItsNodeDoesNotKnowIsStartedAnewAtOnce(t *testing.T) {
 	master := creel.ContainerID{Attempt: first, ID: 1}
 	life := func(running ...NodeContainer) (*world, AppView) {
 		w := newWorld(t, func(c *Config) { c.Epoch = 1 })
-		err := w.m.Recover(&Recover{Apps: []AppRecord{{
-			Submission: Submission{ID: id, User: "u", Queue: "default", Master: Ask{Resource: creel.NewResource(1024, 1)}},
-			Submitted:  w.now, Queue: "root.default",
-			Attempts: []AttemptRecord{{ID: first, Master: master, Node: node, Started: w.now, ExitStatus: creel.ExitInvalid}},
-		}}})
+		err := w.m.Recover(&Recover{Apps: []AppRecord{
+			{
+				Submission: Submission{
+					ID:     id,
+					User:   "u",
+					Queue:  "default",
+					Master: Ask{Resource: creel.NewResource(1024, 1)},
+				},
+				Submitted: w.now,
+				Queue:     "root.default",
+				Attempts: []AttemptRecord{
+					{ID: first, Master: master, Node: node, Started: w.now, ExitStatus: creel.ExitInvalid},
+				},
+			},
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.now = w.now.Add(time.Second)
-		if _, err := w.m.RegisterNode(w.now, &RegisterNode{ID: node, Resource: creel.NewResource(8192, 8), Containers: running}); err != nil {
+		if _, err := w.m.RegisterNode(
+			w.now,
+			&RegisterNode{ID: node, Resource: creel.NewResource(8192, 8), Containers: running},
+		); err != nil {
 			t.Fatal(err)
 		}
 		w.pump()
@@ -41,9 +54,20 @@ func TestAMasterThatItsNodeDoesNotKnowIsStartedAnewAtOnce(t *testing.T) {
 
 	_, lost := life()
 	if lost.State != creel.AppAccepted || lost.Attempt.Attempt != 2 {
-		t.Errorf("without its master the application is %v in attempt %v; want a second attempt at once", lost.State, lost.Attempt)
+		t.Errorf(
+			"without its master the application is %v in attempt %v; want a second attempt at once",
+			lost.State,
+			lost.Attempt,
+		)
 	}
-	w, kept := life(NodeContainer{ID: master, Resource: creel.NewResource(1024, 1), State: creel.ContainerRunning, Created: time.Unix(0, 0)})
+	w, kept := life(
+		NodeContainer{
+			ID:       master,
+			Resource: creel.NewResource(1024, 1),
+			State:    creel.ContainerRunning,
+			Created:  time.Unix(0, 0),
+		},
+	)
 	if kept.Attempt.Attempt != 1 {
 		t.Errorf("a master that runs was given up: attempt %v", kept.Attempt)
 	}

@@ -18,7 +18,11 @@ func (m *Machine) ReloadQueues(now time.Time, spec Queues) error {
 		return err
 	}
 	if spec.Scheduler != m.tree.spec.Scheduler || spec.Calculator != m.tree.spec.Calculator {
-		return invalid("cannot reload the queues", "the scheduler or its resource calculator would change", "restart the ResourceManager for that")
+		return invalid(
+			"cannot reload the queues",
+			"the scheduler or its resource calculator would change",
+			"restart the ResourceManager for that",
+		)
 	}
 	listed := map[creel.QueuePath]*Queue{}
 	flatten(&spec.Root, creel.RootQueue, listed)
@@ -28,7 +32,8 @@ func (m *Machine) ReloadQueues(now time.Time, spec Queues) error {
 		switch {
 		case q.removed:
 		case s == nil && q.dynamic:
-			if p := listed[q.parent.path]; p == nil && !q.parent.dynamic || p != nil && len(p.Children) == 0 && p.AutoCreate == nil && spec.Scheduler == Capacity {
+			if p := listed[q.parent.path]; p == nil && !q.parent.dynamic ||
+				p != nil && len(p.Children) == 0 && p.AutoCreate == nil && spec.Scheduler == Capacity {
 				if q.leaf != nil && q.leaf.apps > 0 {
 					return refuse(q, "its parent would no longer have it")
 				}
@@ -75,7 +80,12 @@ func (m *Machine) ReloadQueues(now time.Time, spec Queues) error {
 }
 
 func refuse(q *queue, why string) error {
-	return &creel.Error{Kind: creel.ErrConflict, What: fmt.Sprintf("Queue %s cannot be deleted or changed", q.path), Why: why, Try: "stop the queue, wait until it is empty, and reload"}
+	return &creel.Error{
+		Kind: creel.ErrConflict,
+		What: fmt.Sprintf("Queue %s cannot be deleted or changed", q.path),
+		Why:  why,
+		Try:  "stop the queue, wait until it is empty, and reload",
+	}
 }
 
 func flatten(q *Queue, path creel.QueuePath, out map[creel.QueuePath]*Queue) {
@@ -105,7 +115,8 @@ func (m *Machine) mergeQueue(spec *Queue, q *queue, parent *queue) *queue {
 		q.children = append(q.children, m.mergeQueue(&spec.Children[i], old, q))
 	}
 	for _, c := range before {
-		if c.dynamic && !containsName(spec.Children, c.name) && (len(spec.Children) > 0 || spec.AutoCreate != nil || m.tree.spec.Scheduler == Fair) {
+		if c.dynamic && !containsName(spec.Children, c.name) &&
+			(len(spec.Children) > 0 || spec.AutoCreate != nil || m.tree.spec.Scheduler == Fair) {
 			m.keepDynamic(c)
 			q.children = append(q.children, c)
 		}
@@ -214,22 +225,43 @@ func (m *Machine) Move(now time.Time, id creel.ApplicationID, to string) error {
 	case q == nil:
 		return noQueue(to)
 	case q.leaf == nil:
-		return invalid("Application "+id.String()+" cannot be moved to "+string(q.path), "it is not a leaf queue", "name a leaf")
+		return invalid(
+			"Application "+id.String()+" cannot be moved to "+string(q.path),
+			"it is not a leaf queue",
+			"name a leaf",
+		)
 	case !a.inQueue || a.state == appKilling || a.state == appFinalSaving || a.state == appFinishing:
 		return invalid("App in "+a.state.public(a.before).String()+" state cannot be moved.", "", "")
 	case q == a.queue:
 		return nil
 	case q.stateNow() != creel.QueueRunning:
-		return invalid(fmt.Sprintf("Queue %s is %s. Cannot accept application %s", q.path, q.stateNow(), id), "", "start the queue")
+		return invalid(
+			fmt.Sprintf("Queue %s is %s. Cannot accept application %s", q.path, q.stateNow(), id),
+			"",
+			"start the queue",
+		)
 	case q.leaf.maxApps > 0 && q.leaf.apps >= q.leaf.maxApps:
-		return invalid(fmt.Sprintf("Queue %s already has %d applications, cannot accept submission of application: %s", q.path, q.leaf.apps, id), "", "")
+		return invalid(
+			fmt.Sprintf(
+				"Queue %s already has %d applications, cannot accept submission of application: %s",
+				q.path,
+				q.leaf.apps,
+				id,
+			),
+			"",
+			"",
+		)
 	}
 	for p := q; p.parent != nil; p = p.parent {
 		if p.isAbove(a.queue) {
 			break // what it uses is counted there already
 		}
 		if p.bounded && !m.within(p, &a.used, nil) {
-			return invalid(fmt.Sprintf("Moving %s to queue %s would break the maximum of %s", id, q.path, p.path), fmt.Sprintf("it uses %s", m.t.resource(&a.used)), "")
+			return invalid(
+				fmt.Sprintf("Moving %s to queue %s would break the maximum of %s", id, q.path, p.path),
+				fmt.Sprintf("it uses %s", m.t.resource(&a.used)),
+				"",
+			)
 		}
 	}
 	m.move(a, q)

@@ -108,7 +108,10 @@ func (r *replay) launch(a rm.LaunchMaster) {
 		r.after()
 	})
 	r.in(2*time.Second, func() {
-		if _, err := r.m.RegisterMaster(r.time(), &rm.RegisterMaster{Attempt: a.Attempt, Host: m.own.Node.Host}); err != nil {
+		if _, err := r.m.RegisterMaster(
+			r.time(),
+			&rm.RegisterMaster{Attempt: a.Attempt, Host: m.own.Node.Host},
+		); err != nil {
 			r.t.Fatal(err)
 		}
 		r.after()
@@ -170,7 +173,10 @@ func (r *replay) do(m *replayMaster, s workload.Steps) {
 		if s.Failed || len(m.held) > 0 {
 			r.t.Fatalf("%s failed, or ends with %d containers", m.id, len(m.held))
 		}
-		if _, err := r.m.FinishMaster(r.time(), &rm.FinishMaster{Attempt: m.id, Status: creel.FinalSucceeded}); err != nil {
+		if _, err := r.m.FinishMaster(
+			r.time(),
+			&rm.FinishMaster{Attempt: m.id, Status: creel.FinalSucceeded},
+		); err != nil {
 			r.t.Fatal(err)
 		}
 		r.after()
@@ -237,30 +243,79 @@ func readDay(t testing.TB) ([]workload.Recorded, *workload.Durations) {
 // in a period and when a container ends.
 func playDay(t testing.TB, from, to, period time.Duration, fullAudit int) *replay {
 	day, times := readDay(t)
-	jobs, err := workload.Plan{From: from, To: to, Speed: 1, Machines: 600, BlockSize: 64 << 20, Users: 20, Seed: 2009,
-		Queues: []workload.Share{{Queue: "root.adhoc", Weight: 3}, {Queue: "root.reports.daily", Weight: 2}, {Queue: "root.reports.hourly", Weight: 1}}}.Jobs(day)
+	jobs, err := workload.Plan{
+		From:      from,
+		To:        to,
+		Speed:     1,
+		Machines:  600,
+		BlockSize: 64 << 20,
+		Users:     20,
+		Seed:      2009,
+		Queues: []workload.Share{
+			{Queue: "root.adhoc", Weight: 3},
+			{Queue: "root.reports.daily", Weight: 2},
+			{Queue: "root.reports.hourly", Weight: 1},
+		},
+	}.Jobs(day)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := rm.Defaults()
 	c.ClusterTimestamp, c.Volatile = 1, true
 	c.Queues.Root.Children = []rm.Queue{
-		{Name: "adhoc", Capacity: rm.PercentOf(50), MaxCapacity: rm.PercentOf(80), MinUserPercent: 25, UserFactor: 2, MaxAMPercent: 0.5},
+		{
+			Name:           "adhoc",
+			Capacity:       rm.PercentOf(50),
+			MaxCapacity:    rm.PercentOf(80),
+			MinUserPercent: 25,
+			UserFactor:     2,
+			MaxAMPercent:   0.5,
+		},
 		{Name: "reports", Capacity: rm.PercentOf(50), MaxCapacity: rm.PercentOf(100), Children: []rm.Queue{
-			{Name: "daily", Capacity: rm.PercentOf(70), MaxCapacity: rm.PercentOf(100), UserFactor: 2, MaxAMPercent: 0.5, NodeOrder: rm.Pack},
-			{Name: "hourly", Capacity: rm.PercentOf(30), MaxCapacity: rm.PercentOf(60), UserFactor: 3, MaxAMPercent: 0.5, Policy: rm.FairShare},
+			{
+				Name:         "daily",
+				Capacity:     rm.PercentOf(70),
+				MaxCapacity:  rm.PercentOf(100),
+				UserFactor:   2,
+				MaxAMPercent: 0.5,
+				NodeOrder:    rm.Pack,
+			},
+			{
+				Name:         "hourly",
+				Capacity:     rm.PercentOf(30),
+				MaxCapacity:  rm.PercentOf(60),
+				UserFactor:   3,
+				MaxAMPercent: 0.5,
+				Policy:       rm.FairShare,
+			},
 		}},
 	}
 	m, err := rm.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &replay{t: t, m: m, audit: rm.NewAuditor(m, fullAudit), origin: time.Unix(1_250_000_000, 0).UTC(), now: from, times: times,
-		nodes: map[creel.NodeID]*replayNode{}, masters: map[creel.AttemptID]*replayMaster{}}
+	r := &replay{
+		t:       t,
+		m:       m,
+		audit:   rm.NewAuditor(m, fullAudit),
+		origin:  time.Unix(1_250_000_000, 0).UTC(),
+		now:     from,
+		times:   times,
+		nodes:   map[creel.NodeID]*replayNode{},
+		masters: map[creel.AttemptID]*replayMaster{},
+	}
 	for i := range 600 {
 		n := &replayNode{id: creel.NodeID{Host: fmt.Sprintf("n%03d", i), Port: 45454}}
 		r.nodes[n.id] = n
-		if _, err := m.RegisterNode(r.time(), &rm.RegisterNode{ID: n.id, HTTPPort: 8042, Rack: fmt.Sprintf("/r%d", i/30), Resource: creel.NewResource(8192, 8)}); err != nil {
+		if _, err := m.RegisterNode(
+			r.time(),
+			&rm.RegisterNode{
+				ID:       n.id,
+				HTTPPort: 8042,
+				Rack:     fmt.Sprintf("/r%d", i/30),
+				Resource: creel.NewResource(8192, 8),
+			},
+		); err != nil {
 			t.Fatal(err)
 		}
 		r.after()
@@ -270,10 +325,20 @@ func playDay(t testing.TB, from, to, period time.Duration, fullAudit int) *repla
 	for i, j := range jobs {
 		want += j.Tasks()
 		id := creel.ApplicationID{ClusterTimestamp: 1, ID: int32(i + 1)}
-		master := &replayMaster{id: creel.AttemptID{Application: id, Attempt: 1}, machine: workload.NewMaster(j, workload.DefaultMasterConfig(), times), held: map[creel.ContainerID]bool{}}
+		master := &replayMaster{
+			id:      creel.AttemptID{Application: id, Attempt: 1},
+			machine: workload.NewMaster(j, workload.DefaultMasterConfig(), times),
+			held:    map[creel.ContainerID]bool{},
+		}
 		r.masters[master.id] = master
 		r.in(max(j.Submit-from, 0), func() {
-			s := &rm.Submission{ID: id, User: j.User, Queue: string(j.Queue), Name: j.Name, Master: rm.Ask{ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 1}}
+			s := &rm.Submission{
+				ID:     id,
+				User:   j.User,
+				Queue:  string(j.Queue),
+				Name:   j.Name,
+				Master: rm.Ask{ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 1},
+			}
 			if err := m.Submit(r.time(), s); err != nil {
 				t.Fatal(err)
 			}
@@ -296,7 +361,9 @@ func playDay(t testing.TB, from, to, period time.Duration, fullAudit int) *repla
 	if err := m.Audit(); err != nil {
 		t.Fatal(err)
 	}
-	if v := m.Cluster(); r.jobs != len(jobs) || r.tasks != want || r.ended != want || v.Containers != 0 || v.Granted != int64(want+len(jobs)) || v.Released != v.Granted {
+	if v := m.Cluster(); r.jobs != len(jobs) || r.tasks != want || r.ended != want || v.Containers != 0 ||
+		v.Granted != int64(want+len(jobs)) ||
+		v.Released != v.Granted {
 		t.Fatalf("%d of %d jobs, %d of %d tasks, %d ended; %+v", r.jobs, len(jobs), r.tasks, want, r.ended, v)
 	}
 	return r
@@ -306,7 +373,14 @@ func playDay(t testing.TB, from, to, period time.Duration, fullAudit int) *repla
 // on 600 nodes, each event audited. BenchmarkRecordedDay plays the whole day.
 func TestRecordedDayAudited(t *testing.T) {
 	r := playDay(t, 0, time.Hour, time.Minute, 5000)
-	t.Logf("%d jobs, %d tasks, %d events, each audited; %v of virtual time, %d tasks at once", r.jobs, r.tasks, r.events, r.now, r.most)
+	t.Logf(
+		"%d jobs, %d tasks, %d events, each audited; %v of virtual time, %d tasks at once",
+		r.jobs,
+		r.tasks,
+		r.events,
+		r.now,
+		r.most,
+	)
 	if r.jobs < 20 || r.tasks < 500 {
 		t.Errorf("only %d jobs with %d tasks", r.jobs, r.tasks)
 	}

@@ -44,12 +44,39 @@ func (m *Machine) appView(a *app) *AppView {
 func (m *Machine) newAppView(a *app) *AppView {
 	s := a.sub
 	v := &AppView{
-		ID: a.id, User: s.User, Name: s.Name, Type: s.Type, Tags: s.Tags, Queue: a.path, Priority: a.priority,
-		State: a.state.public(a.before), Internal: a.state.String(), Final: creel.FinalUndefined, Diagnostics: a.diag, Progress: a.progress, Unmanaged: s.Unmanaged,
-		Submitted: instant(a.submitted), Launched: instant(a.launched), Deadline: instant(a.deadline), Label: s.Label, Placed: a.rule,
-		Port: -1, Context: s.Context, Containers: a.containers, Reserved: a.heldContainers,
-		Used: m.t.resource(&a.used), ReservedRes: m.t.resource(&a.held), Pending: m.t.resource(&a.pending), PendingCount: a.pendingCount,
-		AMUsed: m.t.resource(&a.amUsed),
+		ID:       a.id,
+		User:     s.User,
+		Name:     s.Name,
+		Type:     s.Type,
+		Tags:     s.Tags,
+		Queue:    a.path,
+		Priority: a.priority,
+		State: a.state.public(
+			a.before,
+		),
+		Internal:    a.state.String(),
+		Final:       creel.FinalUndefined,
+		Diagnostics: a.diag,
+		Progress:    a.progress,
+		Unmanaged:   s.Unmanaged,
+		Submitted: instant(
+			a.submitted,
+		),
+		Launched:   instant(a.launched),
+		Deadline:   instant(a.deadline),
+		Label:      s.Label,
+		Placed:     a.rule,
+		Port:       -1,
+		Context:    s.Context,
+		Containers: a.containers,
+		Reserved:   a.heldContainers,
+		Used: m.t.resource(
+			&a.used,
+		),
+		ReservedRes:  m.t.resource(&a.held),
+		Pending:      m.t.resource(&a.pending),
+		PendingCount: a.pendingCount,
+		AMUsed:       m.t.resource(&a.amUsed),
 	}
 	v.Over = a.state.ended() && !a.inQueue && a.containers == 0
 	v.KillDone = a.state == appKilled
@@ -113,8 +140,19 @@ func (m *Machine) Attempts(id creel.ApplicationID) []AttemptView {
 
 func (t *attempt) view() AttemptView {
 	v := AttemptView{
-		ID: t.id, State: t.state.public(t.before), Internal: t.state.String(), Host: t.host, Port: -1, TrackingURL: t.url, Diagnostics: t.diag,
-		Master: t.master, MasterNode: t.masterNode, MasterHTTP: t.masterHTTP, Started: instant(t.started), ExitStatus: t.exit, Blacklist: keys(t),
+		ID:          t.id,
+		State:       t.state.public(t.before),
+		Internal:    t.state.String(),
+		Host:        t.host,
+		Port:        -1,
+		TrackingURL: t.url,
+		Diagnostics: t.diag,
+		Master:      t.master,
+		MasterNode:  t.masterNode,
+		MasterHTTP:  t.masterHTTP,
+		Started:     instant(t.started),
+		ExitStatus:  t.exit,
+		Blacklist:   keys(t),
 	}
 	if t.registered {
 		v.Port = t.port
@@ -166,8 +204,20 @@ func (m *Machine) NodeContainers(id creel.NodeID) []ContainerView {
 
 func (m *Machine) containerView(c *container) ContainerView {
 	return ContainerView{
-		ID: c.id(), State: c.state.public(), Internal: c.state.String(), Node: c.node.id, HTTPAddress: c.node.at.HTTPAddress, Resource: m.sizeOf(c).Resource, Priority: c.priority,
-		AllocationRequestID: c.rare().alloc, ExecutionType: creel.ExecutionType(c.execution), Version: c.rare().version, Created: instant(c.created * 1e6), Master: c.master, Reason: c.reason, Tags: c.rare().tags,
+		ID:                  c.id(),
+		State:               c.state.public(),
+		Internal:            c.state.String(),
+		Node:                c.node.id,
+		HTTPAddress:         c.node.at.HTTPAddress,
+		Resource:            m.sizeOf(c).Resource,
+		Priority:            c.priority,
+		AllocationRequestID: c.rare().alloc,
+		ExecutionType:       creel.ExecutionType(c.execution),
+		Version:             c.rare().version,
+		Created:             instant(c.created * 1e6),
+		Master:              c.master,
+		Reason:              c.reason,
+		Tags:                c.rare().tags,
 	}
 }
 
@@ -192,7 +242,14 @@ func (m *Machine) Asks(id creel.ApplicationID) []AskView {
 }
 
 func (w *want) view(m *Machine) AskView {
-	v := AskView{Priority: w.priority, AllocationRequestID: w.alloc, ExecutionType: w.execution, ResourceName: anyPlace, Count: w.count, Relax: !w.strict}
+	v := AskView{
+		Priority:            w.priority,
+		AllocationRequestID: w.alloc,
+		ExecutionType:       w.execution,
+		ResourceName:        anyPlace,
+		Count:               w.count,
+		Relax:               !w.strict,
+	}
 	if w.size != nil {
 		v.Resource = w.size.Resource
 	}
@@ -228,9 +285,22 @@ func (m *Machine) Nodes(yield func(NodeView) bool) {
 func (m *Machine) nodeView(n *node) NodeView {
 	used := n.used()
 	v := NodeView{
-		ID: n.id, HTTPAddress: n.at.HTTPAddress, Rack: n.rack.name, State: creel.NodeState(n.state), Version: n.version, HealthReport: n.health, HealthTime: n.healthTime,
-		LastBeat: instant(n.beat), Total: m.t.resource(&n.total), Used: m.t.resource(&used), Physical: n.physical, Containers: n.count,
-		Utilization: n.use, DecommissionBy: instant(n.leaveBy),
+		ID:           n.id,
+		HTTPAddress:  n.at.HTTPAddress,
+		Rack:         n.rack.name,
+		State:        creel.NodeState(n.state),
+		Version:      n.version,
+		HealthReport: n.health,
+		HealthTime:   n.healthTime,
+		LastBeat: instant(
+			n.beat,
+		),
+		Total:          m.t.resource(&n.total),
+		Used:           m.t.resource(&used),
+		Physical:       n.physical,
+		Containers:     n.count,
+		Utilization:    n.use,
+		DecommissionBy: instant(n.leaveBy),
 	}
 	if n.hold != nil {
 		v.Reserved = creel.ContainerID{Attempt: n.hold.want.attempt.id}
@@ -289,14 +359,46 @@ func (m *Machine) queueView(q *queue, begun map[*queue]int32) QueueView {
 	demand := q.used
 	demand.add(&q.pending)
 	v := QueueView{
-		Path: q.path, Leaf: q.leaf != nil, Dynamic: q.dynamic, State: q.state, Spec: *q.spec,
-		Guaranteed: m.t.resource(&q.guaranteed), Max: r(&q.max), Used: m.t.resource(&q.used), Reserved: m.t.resource(&q.held),
-		Pending: m.t.resource(&q.pending), Demand: m.t.resource(&demand), FairShare: m.t.resource(&q.shares[inViews].share), SteadyShare: m.t.resource(&q.shares[inViews].steady),
-		Capacity: q.capFrac, MaxCapacity: q.maxFrac, AbsCapacity: q.absCap, AbsMaxCapacity: q.absMax,
-		AbsUsed: finite(m.t.dominant(&q.used, &m.total)), Containers: q.containers, ReservedContainers: q.heldContainers, PendingContainers: q.pendingCount,
-		MaxAllocation: m.t.resource(&q.largest), MinUserPercent: q.minUserPercent(), UserFactor: q.factor(), MaxAMPercent: q.maxAM,
-		AppsSubmitted: q.submitted, AppsCompleted: q.completed, AppsFailed: q.failed, AppsKilled: q.killed, ActiveApps: int32(q.running),
-		ContainersAllocated: q.granted, ContainersReleased: q.released,
+		Path:    q.path,
+		Leaf:    q.leaf != nil,
+		Dynamic: q.dynamic,
+		State:   q.state,
+		Spec:    *q.spec,
+		Guaranteed: m.t.resource(
+			&q.guaranteed,
+		),
+		Max:      r(&q.max),
+		Used:     m.t.resource(&q.used),
+		Reserved: m.t.resource(&q.held),
+		Pending: m.t.resource(
+			&q.pending,
+		),
+		Demand:         m.t.resource(&demand),
+		FairShare:      m.t.resource(&q.shares[inViews].share),
+		SteadyShare:    m.t.resource(&q.shares[inViews].steady),
+		Capacity:       q.capFrac,
+		MaxCapacity:    q.maxFrac,
+		AbsCapacity:    q.absCap,
+		AbsMaxCapacity: q.absMax,
+		AbsUsed: finite(
+			m.t.dominant(&q.used, &m.total),
+		),
+		Containers:         q.containers,
+		ReservedContainers: q.heldContainers,
+		PendingContainers:  q.pendingCount,
+		MaxAllocation: m.t.resource(
+			&q.largest,
+		),
+		MinUserPercent:      q.minUserPercent(),
+		UserFactor:          q.factor(),
+		MaxAMPercent:        q.maxAM,
+		AppsSubmitted:       q.submitted,
+		AppsCompleted:       q.completed,
+		AppsFailed:          q.failed,
+		AppsKilled:          q.killed,
+		ActiveApps:          int32(q.running),
+		ContainersAllocated: q.granted,
+		ContainersReleased:  q.released,
 	}
 	v.Spec.Children = nil
 	if m.tree.spec.Scheduler == Fair {
@@ -319,15 +421,32 @@ func (m *Machine) queueView(q *queue, begun map[*queue]int32) QueueView {
 	v.PendingApps = v.Apps - v.ActiveApps
 	if l := q.leaf; l != nil {
 		all, one := m.masterLimit(q, inViews)
-		v.MaxApps, v.MaxAppsPerUser, v.AMLimit, v.UserAMLimit, v.AMUsed = l.maxApps, l.maxUserApps, r(&all), r(&one), m.t.resource(&l.amUsed)
+		v.MaxApps, v.MaxAppsPerUser, v.AMLimit, v.UserAMLimit, v.AMUsed = l.maxApps, l.maxUserApps, r(
+			&all,
+		), r(
+			&one,
+		), m.t.resource(
+			&l.amUsed,
+		)
 		v.PendingApps = int32(l.pendingApps)
 		for _, u := range l.userList {
 			limit := m.userLimit(u)
 			if m.tree.spec.Scheduler == Fair {
 				limit = vec{} // FairScheduler has no user limits on resources
 			}
-			v.Users = append(v.Users, UserView{Name: u.name, Used: m.t.resource(&u.used), AMUsed: m.t.resource(&u.amUsed), Limit: m.t.resource(&limit),
-				Active: u.waitingApps > 0, Pending: int32(u.pending.len()), Running: int32(u.running), Weight: u.weight})
+			v.Users = append(
+				v.Users,
+				UserView{
+					Name:    u.name,
+					Used:    m.t.resource(&u.used),
+					AMUsed:  m.t.resource(&u.amUsed),
+					Limit:   m.t.resource(&limit),
+					Active:  u.waitingApps > 0,
+					Pending: int32(u.pending.len()),
+					Running: int32(u.running),
+					Weight:  u.weight,
+				},
+			)
 		}
 		slices.SortFunc(v.Users, func(a, b UserView) int { return cmp.Compare(a.Name, b.Name) })
 		if begun != nil {
@@ -347,10 +466,23 @@ func (m *Machine) Cluster() ClusterView {
 		left.set(i, max(left.at(i), 0))
 	}
 	v := ClusterView{
-		AppsSubmitted: m.count.submitted, AppsCompleted: m.count.completed, AppsFailed: m.count.failed, AppsKilled: m.count.killed,
-		Total: m.t.resource(&m.total), Used: m.t.resource(&root.used), Reserved: m.t.resource(&root.held), Available: m.t.resource(&left), Pending: m.t.resource(&root.pending),
-		Containers: m.count.containers, ReservedContainers: m.count.reservedContainers, PendingContainers: root.pendingCount,
-		Nodes: map[creel.NodeState]int{}, Granted: m.count.granted, Released: m.count.released,
+		AppsSubmitted: m.count.submitted,
+		AppsCompleted: m.count.completed,
+		AppsFailed:    m.count.failed,
+		AppsKilled:    m.count.killed,
+		Total: m.t.resource(
+			&m.total,
+		),
+		Used:               m.t.resource(&root.used),
+		Reserved:           m.t.resource(&root.held),
+		Available:          m.t.resource(&left),
+		Pending:            m.t.resource(&root.pending),
+		Containers:         m.count.containers,
+		ReservedContainers: m.count.reservedContainers,
+		PendingContainers:  root.pendingCount,
+		Nodes:              map[creel.NodeState]int{},
+		Granted:            m.count.granted,
+		Released:           m.count.released,
 	}
 	for _, n := range m.nodeList {
 		v.Nodes[creel.NodeState(n.state)]++

@@ -41,7 +41,10 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 func (w *world) node(name string, mb, cores int64, rack string) creel.NodeID {
 	w.t.Helper()
 	id := creel.NodeID{Host: name, Port: 1}
-	r, err := w.m.RegisterNode(w.now, &RegisterNode{ID: id, HTTPPort: 8042, Rack: rack, Resource: creel.Resource{MemoryMB: mb, VCores: cores}})
+	r, err := w.m.RegisterNode(
+		w.now,
+		&RegisterNode{ID: id, HTTPPort: 8042, Rack: rack, Resource: creel.Resource{MemoryMB: mb, VCores: cores}},
+	)
 	if err != nil || r.Action != NodeNormal {
 		w.t.Fatal(r, err)
 	}
@@ -121,7 +124,12 @@ func (w *world) allocate(id creel.AttemptID, r AllocateRequest) *Answer {
 }
 
 func ask(priority int32, name string, mb, cores int64, count int32) Ask {
-	return Ask{Priority: priority, ResourceName: name, Resource: creel.Resource{MemoryMB: mb, VCores: cores}, Count: count}
+	return Ask{
+		Priority:     priority,
+		ResourceName: name,
+		Resource:     creel.Resource{MemoryMB: mb, VCores: cores},
+		Count:        count,
+	}
 }
 
 func (w *world) asks(id creel.AttemptID, asks ...Ask) *Answer {
@@ -161,7 +169,8 @@ func TestAnAskFindsRoomInTheSameCall(t *testing.T) {
 	w.register(id)
 	out := w.asks(id, ask(1, "*", 2048, 1, 3))
 	w.audit()
-	if len(out.Granted) != 3 || out.Granted[0].Node != n || out.Granted[0].Reason != OffSwitch || len(out.NMTokens) != 1 {
+	if len(out.Granted) != 3 || out.Granted[0].Node != n || out.Granted[0].Reason != OffSwitch ||
+		len(out.NMTokens) != 1 {
 		t.Fatalf("%+v", out) // the master runs on n, but the token it was started with stays with the starter
 	}
 	cid := out.Granted[0].ID
@@ -198,7 +207,13 @@ func TestFurtherResourceTypesAreCounted(t *testing.T) {
 		c.Queues.Calculator = Dominant
 		c.ResourceTypes = []ResourceType{{Name: "yarn.io/gpu"}}
 	})
-	if _, err := w.m.RegisterNode(w.now, &RegisterNode{ID: creel.NodeID{Host: "n1", Port: 1}, Resource: creel.NewResource(16384, 16, creel.Amount{Name: "yarn.io/gpu", Value: 5})}); err != nil {
+	if _, err := w.m.RegisterNode(
+		w.now,
+		&RegisterNode{
+			ID:       creel.NodeID{Host: "n1", Port: 1},
+			Resource: creel.NewResource(16384, 16, creel.Amount{Name: "yarn.io/gpu", Value: 5}),
+		},
+	); err != nil {
 		t.Fatal(err)
 	}
 	id := w.unmanaged("alice", "default")
@@ -235,7 +250,15 @@ func TestMemoryOnlyLooksAtMemoryOnly(t *testing.T) {
 	})
 	w.node("n1", 4096, 1, "/r1")
 	id := w.unmanaged("alice", "default")
-	out := w.asks(id, Ask{Priority: 1, ResourceName: "*", Resource: creel.NewResource(1024, 1, creel.Amount{Name: "yarn.io/gpu", Value: 2}), Count: 5})
+	out := w.asks(
+		id,
+		Ask{
+			Priority:     1,
+			ResourceName: "*",
+			Resource:     creel.NewResource(1024, 1, creel.Amount{Name: "yarn.io/gpu", Value: 2}),
+			Count:        5,
+		},
+	)
 	w.audit()
 	if len(out.Granted) != 4 {
 		t.Fatalf("granted %d, want as many as memory has room for", len(out.Granted))
@@ -247,7 +270,14 @@ func TestMemoryOnlyLooksAtMemoryOnly(t *testing.T) {
 func TestAHeartbeatDoesNotForgetThatTheMaximumStoppedAQueue(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		c.Queues.Scheduler = Fair
-		c.Queues.Root.Children = []Queue{{Name: "a", Capacity: WeightOf(1), MaxCapacity: AbsoluteOf(creel.Resource{MemoryMB: 12288, VCores: 100}), MaxAMPercent: 1}}
+		c.Queues.Root.Children = []Queue{
+			{
+				Name:         "a",
+				Capacity:     WeightOf(1),
+				MaxCapacity:  AbsoluteOf(creel.Resource{MemoryMB: 12288, VCores: 100}),
+				MaxAMPercent: 1,
+			},
+		}
 	})
 	w.node("n1", 4096, 100, "")
 	id := w.unmanaged("alice", "root.a")
@@ -260,7 +290,11 @@ func TestAHeartbeatDoesNotForgetThatTheMaximumStoppedAQueue(t *testing.T) {
 	}
 	// The third goes where the big one was, the fourth beside the first two.
 	if out := w.release(id, big); len(out.Granted) != 2 {
-		t.Fatalf("%d granted, %d wait while n2 has room and the queue may have more", len(out.Granted), out.PendingContainers)
+		t.Fatalf(
+			"%d granted, %d wait while n2 has room and the queue may have more",
+			len(out.Granted),
+			out.PendingContainers,
+		)
 	}
 	w.audit()
 }

@@ -40,7 +40,11 @@ func TestScenarios(t *testing.T) {
 				return
 			}
 			if got != string(b) {
-				t.Errorf("%s: the machine does otherwise (go test -run Scenarios -rewrite shows how):\n%s", file, diff(string(b), got))
+				t.Errorf(
+					"%s: the machine does otherwise (go test -run Scenarios -rewrite shows how):\n%s",
+					file,
+					diff(string(b), got),
+				)
 			}
 		})
 	}
@@ -111,7 +115,11 @@ func (s *scene) bad(err error) bool {
 func (s *scene) rename(text string) string {
 	for id, name := range s.apps {
 		for n := int32(1); n < 5; n++ {
-			text = strings.ReplaceAll(text, creel.AttemptID{Application: id, Attempt: n}.String(), fmt.Sprintf("%s/%d", name, n))
+			text = strings.ReplaceAll(
+				text,
+				creel.AttemptID{Application: id, Attempt: n}.String(),
+				fmt.Sprintf("%s/%d", name, n),
+			)
 		}
 		text = strings.ReplaceAll(text, id.String(), name)
 	}
@@ -244,17 +252,41 @@ func (s *scene) line(line string) {
 		if op == "shrink" {
 			kind = Decrease
 		}
-		s.allocate(args[0], AllocateRequest{Updates: []Update{{Container: s.cid(args[1]), Version: c.Version, Kind: kind, Resource: amount(args[2])}}})
+		s.allocate(
+			args[0],
+			AllocateRequest{
+				Updates: []Update{
+					{Container: s.cid(args[1]), Version: c.Version, Kind: kind, Resource: amount(args[2])},
+				},
+			},
+		)
 	case "schedule":
 		size, count := amount(args[2]), int32(number(args[3]))
-		s.allocate(args[0], AllocateRequest{Scheduling: []SchedulingAsk{{Priority: int32(number(args[1])), Resource: size, Count: count, Tags: args[4:]}}})
+		s.allocate(
+			args[0],
+			AllocateRequest{
+				Scheduling: []SchedulingAsk{
+					{Priority: int32(number(args[1])), Resource: size, Count: count, Tags: args[4:]},
+				},
+			},
+		)
 	case "kept":
 		for _, k := range m.SchedulingAsks(s.attempt(args[0])) {
 			s.say("scheduling request at priority %d: %s x%d %v", k.Priority, brief(k.Resource), k.Count, k.Tags)
 		}
 	case "use":
 		id := creel.NodeID{Host: args[0], Port: 1}
-		s.w.beat[id] = m.NodeHeartbeat(w.now, &NodeReport{ID: id, ResponseID: s.w.beat[id], Utilization: &NodeUse{NodePhysicalMB: int32(amount(args[1]).MemoryMB), NodeCPU: float32(amount(args[1]).VCores)}}).ResponseID
+		s.w.beat[id] = m.NodeHeartbeat(
+			w.now,
+			&NodeReport{
+				ID:         id,
+				ResponseID: s.w.beat[id],
+				Utilization: &NodeUse{
+					NodePhysicalMB: int32(amount(args[1]).MemoryMB),
+					NodeCPU:        float32(amount(args[1]).VCores),
+				},
+			},
+		).ResponseID
 		v, _ := m.Node(id)
 		s.say("%s measured %d MB and %v cores in use", args[0], v.Utilization.NodePhysicalMB, v.Utilization.NodeCPU)
 	case "finish":
@@ -295,7 +327,16 @@ func (s *scene) line(line string) {
 		}
 	case "app":
 		v, _ := m.App(s.names[args[0]])
-		s.say("%s %s in %s: uses %s in %d, wants %d more, progress of attempts %d", v.State, v.Final, v.Queue, brief(v.Used), v.Containers, v.PendingCount, v.Attempt.Attempt)
+		s.say(
+			"%s %s in %s: uses %s in %d, wants %d more, progress of attempts %d",
+			v.State,
+			v.Final,
+			v.Queue,
+			brief(v.Used),
+			v.Containers,
+			v.PendingCount,
+			v.Attempt.Attempt,
+		)
 		if v.Diagnostics != "" && v.State.Ended() {
 			s.say("because: %s", s.rename(v.Diagnostics))
 		}
@@ -309,13 +350,30 @@ func (s *scene) line(line string) {
 			s.say("there is no queue %s", args[0])
 			break
 		}
-		s.say("%s uses %s of %s guaranteed, %s at most; masters %s of %s; %d running, %d in line", v.Path, brief(v.Used), brief(v.Guaranteed), brief(v.Max), brief(v.AMUsed), brief(v.AMLimit), v.ActiveApps, v.PendingApps)
+		s.say(
+			"%s uses %s of %s guaranteed, %s at most; masters %s of %s; %d running, %d in line",
+			v.Path,
+			brief(v.Used),
+			brief(v.Guaranteed),
+			brief(v.Max),
+			brief(v.AMUsed),
+			brief(v.AMLimit),
+			v.ActiveApps,
+			v.PendingApps,
+		)
 		for _, u := range v.Users {
 			s.say("user %s uses %s of %s", u.Name, brief(u.Used), brief(u.Limit))
 		}
 	case "show":
 		v, _ := m.Node(creel.NodeID{Host: args[0], Port: 1})
-		s.say("%s uses %s of %s in %d containers, reserved: %v", v.State, brief(v.Used), brief(v.Total), v.Containers, !v.Reserved.IsZero())
+		s.say(
+			"%s uses %s of %s in %d containers, reserved: %v",
+			v.State,
+			brief(v.Used),
+			brief(v.Total),
+			v.Containers,
+			!v.Reserved.IsZero(),
+		)
 	default:
 		s.t.Fatalf("unknown line %q", line)
 	}
@@ -351,7 +409,12 @@ func (s *scene) actions() {
 			if a.Unmanaged {
 				s.say("%s may register", s.rename(a.Attempt.String()))
 			} else {
-				s.say("master of %s starts on %s as %s", s.rename(a.Attempt.String()), a.Container.Node.Host, s.container(a.Container.ID))
+				s.say(
+					"master of %s starts on %s as %s",
+					s.rename(a.Attempt.String()),
+					a.Container.Node.Host,
+					s.container(a.Container.ID),
+				)
 			}
 		case StopMaster:
 			s.say("master of %s is stopped", s.rename(a.Attempt.String()))
@@ -514,9 +577,16 @@ func (s *scene) cid(text string) creel.ContainerID {
 func (s *scene) submit(name string, o map[string]string) {
 	w := s.w
 	w.apps++
-	sub := &Submission{ID: creel.ApplicationID{ClusterTimestamp: 1, ID: w.apps}, User: or(o["user"], "alice"), Queue: o["queue"], Name: name,
-		Unmanaged: o["unmanaged"] != "", KeepContainers: o["keep"] != "", MaxAttempts: int(number(o["attempts"])),
-		Master: Ask{ResourceName: "*", Resource: amount(or(o["master"], "1024,1")), Count: 1}}
+	sub := &Submission{
+		ID:             creel.ApplicationID{ClusterTimestamp: 1, ID: w.apps},
+		User:           or(o["user"], "alice"),
+		Queue:          o["queue"],
+		Name:           name,
+		Unmanaged:      o["unmanaged"] != "",
+		KeepContainers: o["keep"] != "",
+		MaxAttempts:    int(number(o["attempts"])),
+		Master:         Ask{ResourceName: "*", Resource: amount(or(o["master"], "1024,1")), Count: 1},
+	}
 	if p, ok := o["priority"]; ok {
 		sub.Priority, sub.HasPriority = int32(number(p)), true
 	}
@@ -611,7 +681,11 @@ func (s *scene) heartbeat(name string, args []string) {
 	out := s.w.m.NodeHeartbeat(s.w.now, r)
 	s.w.beat[id] = out.ResponseID
 	if out.Action != NodeNormal {
-		s.say("told to %s: %s", map[NodeAction]string{NodeResync: "resync", NodeStop: "stop"}[out.Action], out.Diagnostics)
+		s.say(
+			"told to %s: %s",
+			map[NodeAction]string{NodeResync: "resync", NodeStop: "stop"}[out.Action],
+			out.Diagnostics,
+		)
 	}
 	for _, c := range out.Cleanup {
 		s.say("kill %s", s.container(c))

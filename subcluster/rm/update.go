@@ -26,7 +26,8 @@ func (m *Machine) update(t *attempt, u *Update) {
 		fail("INCORRECT_CONTAINER_VERSION_ERROR", version)
 		return
 	}
-	if c.rare().from != nil || slices.ContainsFunc(t.updated, func(x Updated) bool { return x.Grant.ID == u.Container }) {
+	if c.rare().from != nil ||
+		slices.ContainsFunc(t.updated, func(x Updated) bool { return x.Grant.ID == u.Container }) {
 		fail("UPDATE_OUTSTANDING_ERROR", version)
 		return
 	}

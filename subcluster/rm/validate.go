@@ -18,7 +18,11 @@ func (s *Queues) Validate() error {
 	}
 	for _, u := range append([]UserLimit{{Max: s.UserMaxAppsDefault}}, s.UserMaxApps...) {
 		if u.Max < -1 {
-			return invalid(fmt.Sprintf("limit of applications of user %q is %d", u.User, u.Max), "", "give a positive number")
+			return invalid(
+				fmt.Sprintf("limit of applications of user %q is %d", u.User, u.Max),
+				"",
+				"give a positive number",
+			)
 		}
 	}
 	return s.check(&s.Root, creel.RootQueue, 0)
@@ -47,7 +51,8 @@ func (s *Queues) check(q *Queue, path creel.QueuePath, depth int) error {
 			}
 		}
 	}
-	if s.Scheduler == Capacity && q.Capacity.Unit == Percent && q.MaxCapacity.Unit == Percent && depth > 0 && q.Capacity.Value > 100 {
+	if s.Scheduler == Capacity && q.Capacity.Unit == Percent && q.MaxCapacity.Unit == Percent && depth > 0 &&
+		q.Capacity.Value > 100 {
 		return bad("illegal capacity of %g%%", q.Capacity.Value)
 	}
 	if q.MaxCapacity.Unit == Percent && s.Scheduler == Capacity && q.MaxCapacity.Value > 100 {

@@ -133,7 +133,8 @@ func (v *vec) max(b *vec) {
 
 // is reports whether both are the same amount.
 func (v *vec) is(b *vec) bool {
-	return v.mem == b.mem && v.cpu == b.cpu && (v.more == b.more || v.more != nil && b.more != nil && *v.more == *b.more)
+	return v.mem == b.mem && v.cpu == b.cpu &&
+		(v.more == b.more || v.more != nil && b.more != nil && *v.more == *b.more)
 }
 
 func (v *vec) isZero() bool { return v.mem == 0 && v.cpu == 0 && v.more == nil }
@@ -153,7 +154,11 @@ func (v vec) String() string { return fmt.Sprint([MaxTypes]int64(v.key())) }
 
 const unbounded = math.MaxInt64 / 4
 
-var vecMax = vec{mem: unbounded, cpu: unbounded, more: &others{unbounded, unbounded, unbounded, unbounded, unbounded, unbounded}}
+var vecMax = vec{
+	mem:  unbounded,
+	cpu:  unbounded,
+	more: &others{unbounded, unbounded, unbounded, unbounded, unbounded, unbounded},
+}
 
 // types knows the resource types and which of them the calculator looks at.
 type types struct {
@@ -175,7 +180,11 @@ func newTypes(cfg *Config) (types, error) {
 	}
 	t.n = len(t.names)
 	if t.n > MaxTypes {
-		return t, invalid(fmt.Sprintf("%d resource types", t.n), fmt.Sprintf("at most %d are supported, memory and vcores included", MaxTypes), "drop the types no queue or job uses")
+		return t, invalid(
+			fmt.Sprintf("%d resource types", t.n),
+			fmt.Sprintf("at most %d are supported, memory and vcores included", MaxTypes),
+			"drop the types no queue or job uses",
+		)
 	}
 	t.check = t.n
 	if cfg.Queues.Calculator == MemoryOnly {
@@ -299,7 +308,11 @@ func (m *Machine) sizeOf(c *container) *size { return m.sized[c.size] }
 // one vcore, as in Hadoop. Above the maximum, or negative, is an error.
 func (m *Machine) normalize(r creel.Resource, largest *vec) (vec, error) {
 	if name := m.t.unknown(r); name != "" {
-		return vec{}, &creel.Error{Kind: creel.ErrInvalidResource, What: "Invalid resource request! Unknown resource type " + name, Try: "declare it in resource-types.xml"}
+		return vec{}, &creel.Error{
+			Kind: creel.ErrInvalidResource,
+			What: "Invalid resource request! Unknown resource type " + name,
+			Try:  "declare it in resource-types.xml",
+		}
 	}
 	v := m.t.vec(r)
 	for i := 0; i < m.t.n; i++ {

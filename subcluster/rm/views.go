@@ -210,8 +210,23 @@ const (
 	LimitLabel                     // no node has the label
 )
 
-var limits = [...]string{"nothing", "saving", "queue stopped", "parallel applications", "AM limit", "user AM limit", "master not registered",
-	"queue limit", "user limit", "no node large enough", "no node has room", "locality", "blacklist", "reservation", "label"}
+var limits = [...]string{
+	"nothing",
+	"saving",
+	"queue stopped",
+	"parallel applications",
+	"AM limit",
+	"user AM limit",
+	"master not registered",
+	"queue limit",
+	"user limit",
+	"no node large enough",
+	"no node has room",
+	"locality",
+	"blacklist",
+	"reservation",
+	"label",
+}
 
 func (l Limit) String() string { return limits[l] }
 

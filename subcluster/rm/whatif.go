@@ -62,7 +62,10 @@ func (s *Sketch) shift(a *app, n *node, v *vec, sign int64) {
 func (s *Sketch) Remove(id creel.ContainerID) error {
 	c := s.m.container(id)
 	if c == nil {
-		return &creel.Error{Kind: creel.ErrContainerNotFound, What: fmt.Sprintf("Container with id '%s' doesn't exist", id)}
+		return &creel.Error{
+			Kind: creel.ErrContainerNotFound,
+			What: fmt.Sprintf("Container with id '%s' doesn't exist", id),
+		}
 	}
 	s.shift(c.owner().app, c.node, &s.m.sizeOf(c).v, -1)
 	return nil

@@ -69,7 +69,11 @@ func (m *Machine) whyNotActive(a *app, w *Why) {
 		w.Try = "wait until an application ends, ask for a smaller master, or raise the queue's share for masters (maximum-am-resource-percent, maxAMShare)"
 	default:
 		// It may start, but others are first in line.
-		w.Limit, w.Text = LimitAM, fmt.Sprintf("Others are first in line in queue %s: %d applications wait to start.", a.queue.path, a.queue.leaf.pendingApps)
+		w.Limit, w.Text = LimitAM, fmt.Sprintf(
+			"Others are first in line in queue %s: %d applications wait to start.",
+			a.queue.path,
+			a.queue.leaf.pendingApps,
+		)
 	}
 }
 
@@ -99,13 +103,25 @@ func (m *Machine) whyAsk(a *app, k *want, w *Why) {
 			have := v.where.used
 			have.add(&v.where.held)
 			w.Used, w.Bound = m.t.resource(&have), m.t.resource(&v.where.max)
-			w.Text = fmt.Sprintf("Queue %s uses %s of at most %s; one more container needs %s.", v.where.path, w.Used, w.Bound, w.Need)
+			w.Text = fmt.Sprintf(
+				"Queue %s uses %s of at most %s; one more container needs %s.",
+				v.where.path,
+				w.Used,
+				w.Bound,
+				w.Need,
+			)
 			w.Try = "wait until containers of the queue end, move the application, or raise the queue's maximum"
 			return
 		}
 		limit := m.userLimit(a.user)
 		w.Used, w.Bound = m.t.resource(&a.user.used), m.t.resource(&limit)
-		w.Text = fmt.Sprintf("User %s uses %s in queue %s, above the user limit of %s.", a.sub.User, w.Used, v.where.path, w.Bound)
+		w.Text = fmt.Sprintf(
+			"User %s uses %s in queue %s, above the user limit of %s.",
+			a.sub.User,
+			w.Used,
+			v.where.path,
+			w.Bound,
+		)
 		w.Try = "wait until containers of the user end, or raise the queue's user-limit-factor or minimum-user-limit-percent"
 		return
 	}
@@ -117,7 +133,14 @@ func (m *Machine) whyAsk(a *app, k *want, w *Why) {
 		have := q.used
 		have.add(&q.held)
 		w.Limit, w.Where, w.Used, w.Bound = LimitQueue, q.path, m.t.resource(&have), m.t.resource(&q.max)
-		w.Text = fmt.Sprintf("Queue %s uses %s of at most %s; %s is before it and waits there for %s, which smaller asks may not pass.", q.path, w.Used, w.Bound, b.attempt.app.id, b.size.Resource)
+		w.Text = fmt.Sprintf(
+			"Queue %s uses %s of at most %s; %s is before it and waits there for %s, which smaller asks may not pass.",
+			q.path,
+			w.Used,
+			w.Bound,
+			b.attempt.app.id,
+			b.size.Resource,
+		)
 		w.Try = "wait until containers of the queue end, or raise the queue's maximum"
 		return
 	}
@@ -166,7 +189,12 @@ func (m *Machine) whyNoNode(a *app, k *want, w *Why) {
 		w.Try = "remove nodes from the blacklist"
 	case t.room == 0:
 		w.Limit = LimitRoom
-		w.Text = fmt.Sprintf("It needs %s; none of the %d nodes it may use has that much free (most free of each type: %s).", w.Need, t.allowed, w.Used)
+		w.Text = fmt.Sprintf(
+			"It needs %s; none of the %d nodes it may use has that much free (most free of each type: %s).",
+			w.Need,
+			t.allowed,
+			w.Used,
+		)
 		w.Try = "wait until containers end, or add nodes"
 	case t.held == t.room:
 		w.Limit = LimitReservation
@@ -174,7 +202,12 @@ func (m *Machine) whyNoNode(a *app, k *want, w *Why) {
 		w.Try = "wait for the reservations to be fulfilled"
 	case k.strict:
 		w.Limit = LimitLocality
-		w.Text = fmt.Sprintf("It takes only the places it names (%d hosts, %d racks), and none has room; %d other nodes have.", len(k.hosts), len(k.racks), t.room)
+		w.Text = fmt.Sprintf(
+			"It takes only the places it names (%d hosts, %d racks), and none has room; %d other nodes have.",
+			len(k.hosts),
+			len(k.racks),
+			t.room,
+		)
 		w.Try = "relax locality, or wait until containers there end"
 	default:
 		w.Limit = LimitLocality
@@ -182,7 +215,11 @@ func (m *Machine) whyNoNode(a *app, k *want, w *Why) {
 		if k.slot != 0 {
 			left = k.relaxAt - m.opps
 		}
-		w.Text = fmt.Sprintf("It waits for a node it names; %d other nodes have room. It goes further after %d more opportunities.", t.room, max(left, 0))
+		w.Text = fmt.Sprintf(
+			"It waits for a node it names; %d other nodes have room. It goes further after %d more opportunities.",
+			t.room,
+			max(left, 0),
+		)
 		w.Try = "wait, or lower the locality delay"
 	}
 }

@@ -101,7 +101,11 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	case o.Wave < 1 || o.Wave > 100_000:
 		return nil, fmt.Errorf("waves of %d containers: give 1 to 100000", o.Wave)
 	case o.Hold < 0 || o.Held < 0 || o.Held > 10_000_000:
-		return nil, fmt.Errorf("a hold time of %v and %d containers held: neither may be negative, nor more than 10000000 be held", o.Hold, o.Held)
+		return nil, fmt.Errorf(
+			"a hold time of %v and %d containers held: neither may be negative, nor more than 10000000 be held",
+			o.Hold,
+			o.Held,
+		)
 	}
 	o.NodePeriod = cmp.Or(o.NodePeriod, time.Second)
 	if o.Size.IsZero() {
@@ -169,7 +173,13 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 func (a *allocation) beat(ctx context.Context, clients []*hrpc.Client, warmup time.Duration) (m *meter, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	m = newMeter(nil)
-	plan := Plan{Rate: float64(a.Nodes) / a.NodePeriod.Seconds(), Duration: MaxDuration, Warmup: warmup, InFlight: 1, Connections: 1}
+	plan := Plan{
+		Rate:        float64(a.Nodes) / a.NodePeriod.Seconds(),
+		Duration:    MaxDuration,
+		Warmup:      warmup,
+		InFlight:    1,
+		Connections: 1,
+	}
 	beats := a.fleet.piped(tracker(a.Tracker))
 	beats.grain = 2 * time.Millisecond
 	var work sync.WaitGroup
@@ -210,7 +220,10 @@ func (a *allocation) enter(ctx context.Context, m *allocMaster, c *hrpc.Client, 
 	m.attempt = creel.AttemptID{Application: id, Attempt: 1}
 	var amrm *pb.TokenProto
 	for amrm == nil {
-		answer, err := rm.GetApplicationReport(ctx, &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)})
+		answer, err := rm.GetApplicationReport(
+			ctx,
+			&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)},
+		)
 		if err != nil {
 			return err
 		}
@@ -227,7 +240,14 @@ func (a *allocation) enter(ctx context.Context, m *allocMaster, c *hrpc.Client, 
 	m.login = login(m.attempt.String(), token.FromProto(amrm))
 	m.am = yarnrpc.NewApplicationMasterProtocolClient(c, a.Scheduler, m.login)
 	for {
-		_, err := m.am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{Host: new("localhost"), RpcPort: new(int32(-1)), TrackingUrl: new("")})
+		_, err := m.am.RegisterApplicationMaster(
+			ctx,
+			&pb.RegisterApplicationMasterRequestProto{
+				Host:        new("localhost"),
+				RpcPort:     new(int32(-1)),
+				TrackingUrl: new(""),
+			},
+		)
 		if err == nil {
 			break
 		}
@@ -238,9 +258,19 @@ func (a *allocation) enter(ctx context.Context, m *allocMaster, c *hrpc.Client, 
 			return err
 		}
 	}
-	m.ask = &pb.ResourceRequestProto{Priority: pb.FromPriority(1), ResourceName: new("*"), Capability: pb.FromResource(a.Size), NumContainers: new(int32(0)),
-		RelaxLocality: new(true), NodeLabelExpression: new(""), AllocationRequestId: new(int64(-1)),
-		ExecutionTypeRequest: &pb.ExecutionTypeRequestProto{ExecutionType: pb.ExecutionTypeProto_GUARANTEED.Enum(), EnforceExecutionType: new(false)}}
+	m.ask = &pb.ResourceRequestProto{
+		Priority:            pb.FromPriority(1),
+		ResourceName:        new("*"),
+		Capability:          pb.FromResource(a.Size),
+		NumContainers:       new(int32(0)),
+		RelaxLocality:       new(true),
+		NodeLabelExpression: new(""),
+		AllocationRequestId: new(int64(-1)),
+		ExecutionTypeRequest: &pb.ExecutionTypeRequestProto{
+			ExecutionType:        pb.ExecutionTypeProto_GUARANTEED.Enum(),
+			EnforceExecutionType: new(false),
+		},
+	}
 	m.request = pb.AllocateRequestProto{ResponseId: &m.response, Progress: new(float32(0.5))}
 	return nil
 }
@@ -312,7 +342,10 @@ func (a *allocation) piped() piped {
 		},
 	}
 	for _, m := range masters {
-		kind.own = append(kind.own, hrpc.Target{Address: a.Scheduler, Protocol: yarnrpc.ApplicationMasterProtocolName, Login: m.login})
+		kind.own = append(
+			kind.own,
+			hrpc.Target{Address: a.Scheduler, Protocol: yarnrpc.ApplicationMasterProtocolName, Login: m.login},
+		)
 	}
 	return kind
 }
@@ -380,7 +413,10 @@ func (a *allocation) finish(ctx context.Context, stubs []clientStub) {
 		g.Go(func() error {
 			if m.ask != nil { // it registered
 				if _, err := m.am.FinishApplicationMaster(ctx, &pb.FinishApplicationMasterRequestProto{
-					FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(), Diagnostics: new(""), TrackingUrl: new("")}); err == nil {
+					FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
+					Diagnostics:            new(""),
+					TrackingUrl:            new(""),
+				}); err == nil {
 					return nil
 				}
 			}
@@ -391,8 +427,20 @@ func (a *allocation) finish(ctx context.Context, stubs []clientStub) {
 }
 
 func (a *allocation) result(r, beats *Result) *AllocResult {
-	out := &AllocResult{Nodes: a.Nodes, Masters: a.Masters, Wave: a.Wave, Held: a.Held, Granted: a.granted.Load(), Released: a.released.Load(),
-		PerSecond: round(float64(min(a.granted.Load(), a.released.Load())) / r.Seconds), Grant: latencyOf(a.grants.h), NodeBeats: beats.Latency, BeatsLost: beats.Failed - beats.Failures["unanswered"] + beats.Unsent}
+	out := &AllocResult{
+		Nodes:    a.Nodes,
+		Masters:  a.Masters,
+		Wave:     a.Wave,
+		Held:     a.Held,
+		Granted:  a.granted.Load(),
+		Released: a.released.Load(),
+		PerSecond: round(
+			float64(min(a.granted.Load(), a.released.Load())) / r.Seconds,
+		),
+		Grant:     latencyOf(a.grants.h),
+		NodeBeats: beats.Latency,
+		BeatsLost: beats.Failed - beats.Failures["unanswered"] + beats.Unsent,
+	}
 	if len(r.Servers) > 0 && out.Granted > 0 {
 		out.CPUMicros = round(r.Servers[0].CPUSeconds * 1e6 / float64(out.Granted))
 	}

@@ -36,7 +36,11 @@ func (o *Options) peers(clients []*hrpc.Client, address string) []*hrpc.Peer {
 
 // client is the client protocol at an address.
 func (o *Options) client(address string) hrpc.Target {
-	return hrpc.Target{Address: address, Protocol: yarnrpc.ApplicationClientProtocolName, Login: hrpc.Login{User: o.User}}
+	return hrpc.Target{
+		Address:  address,
+		Protocol: yarnrpc.ApplicationClientProtocolName,
+		Login:    hrpc.Login{User: o.User},
+	}
 }
 
 // job is what a load submits: a master that nobody launches when there are no
@@ -52,16 +56,25 @@ func (j job) submit(ctx context.Context, rm clientStub) (creel.ApplicationID, er
 	if err != nil {
 		return creel.ApplicationID{}, err
 	}
-	_, err = rm.SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: j.context(made.GetApplicationId())})
+	_, err = rm.SubmitApplication(
+		ctx,
+		&pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: j.context(made.GetApplicationId())},
+	)
 	return pb.ToApplicationID(made.GetApplicationId()), err
 }
 
 // context is what is submitted under an id.
 func (j job) context(id *pb.ApplicationIdProto) *pb.ApplicationSubmissionContextProto {
 	return &pb.ApplicationSubmissionContextProto{
-		ApplicationId: id, ApplicationName: new("load"), Queue: &j.queue, ApplicationType: new("LOAD"), Priority: pb.FromPriority(0),
-		AmContainerSpec: &pb.ContainerLaunchContextProto{Command: []string{"sleep 60"}}, MaxAppAttempts: new(int32(1)),
-		Resource: pb.FromResource(creel.NewResource(128, 1)), UnmanagedAm: &j.unmanaged,
+		ApplicationId:   id,
+		ApplicationName: new("load"),
+		Queue:           &j.queue,
+		ApplicationType: new("LOAD"),
+		Priority:        pb.FromPriority(0),
+		AmContainerSpec: &pb.ContainerLaunchContextProto{Command: []string{"sleep 60"}},
+		MaxAppAttempts:  new(int32(1)),
+		Resource:        pb.FromResource(creel.NewResource(128, 1)),
+		UnmanagedAm:     &j.unmanaged,
 	}
 }
 

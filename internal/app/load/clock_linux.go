@@ -36,7 +36,9 @@ func (c *clock) until(ctx context.Context, at time.Time) error {
 		conn, err := c.timer.SyscallConn()
 		if err == nil {
 			var set error
-			err = conn.Control(func(fd uintptr) { set = unix.TimerfdSettime(int(fd), 0, &unix.ItimerSpec{Value: wait}, nil) })
+			err = conn.Control(
+				func(fd uintptr) { set = unix.TimerfdSettime(int(fd), 0, &unix.ItimerSpec{Value: wait}, nil) },
+			)
 			if err == nil {
 				err = set
 			}

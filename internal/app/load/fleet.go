@@ -61,11 +61,20 @@ func newFleet(clients []*hrpc.Client, tracker string, n, first int, total creel.
 	}
 	for i := range n {
 		a := uint32(127)<<24 | uint32(1)<<16 + uint32(first+i) + 1
-		node := &fleetNode{id: creel.NodeID{Host: netip.AddrFrom4([4]byte{byte(a >> 24), byte(a >> 16), byte(a >> 8), byte(a)}).String(), Port: 8041},
-			tracker: f.trackers[i%len(f.trackers)]}
+		node := &fleetNode{
+			id: creel.NodeID{
+				Host: netip.AddrFrom4([4]byte{byte(a >> 24), byte(a >> 16), byte(a >> 8), byte(a)}).String(),
+				Port: 8041,
+			},
+			tracker: f.trackers[i%len(f.trackers)],
+		}
 		use := &pb.ResourceUtilizationProto{Pmem: new(int32(0)), Vmem: new(int32(0)), Cpu: new(float32(0))}
 		node.status.NodeId, node.status.ResponseId = pb.FromNodeID(node.id), &node.answer
-		node.status.NodeHealthStatus = &pb.NodeHealthStatusProto{IsNodeHealthy: new(true), HealthReport: new(""), LastHealthReportTime: new(time.Now().UnixMilli())}
+		node.status.NodeHealthStatus = &pb.NodeHealthStatusProto{
+			IsNodeHealthy:        new(true),
+			HealthReport:         new(""),
+			LastHealthReportTime: new(time.Now().UnixMilli()),
+		}
 		node.status.ContainersUtilization, node.status.NodeUtilization = use, use
 		node.beat.NodeStatus = &node.status
 		f.nodes = append(f.nodes, node)
@@ -87,12 +96,38 @@ func (f *fleet) register(ctx context.Context) error {
 // enter registers a node with what runs on it.
 func (f *fleet) enter(ctx context.Context, n *fleetNode) error {
 	n.answer = 0
-	req := &pb.RegisterNodeManagerRequestProto{NodeId: n.status.NodeId, HttpPort: new(int32(8042)), Resource: pb.FromResource(f.total), PhysicalResource: pb.FromResource(f.total),
-		NmVersion: new("3.4.2"), NodeStatus: &pb.NodeStatusProto{NodeId: n.status.NodeId, ResponseId: new(int32(0)), NodeHealthStatus: n.status.NodeHealthStatus}}
+	req := &pb.RegisterNodeManagerRequestProto{
+		NodeId:           n.status.NodeId,
+		HttpPort:         new(int32(8042)),
+		Resource:         pb.FromResource(f.total),
+		PhysicalResource: pb.FromResource(f.total),
+		NmVersion: new(
+			"3.4.2",
+		),
+		NodeStatus: &pb.NodeStatusProto{
+			NodeId:           n.status.NodeId,
+			ResponseId:       new(int32(0)),
+			NodeHealthStatus: n.status.NodeHealthStatus,
+		},
+	}
 	seen := map[creel.ApplicationID]bool{}
 	for _, c := range n.status.ContainersStatuses[:len(n.status.ContainersStatuses)-n.ended] {
-		req.ContainerStatuses = append(req.ContainerStatuses, &pb.NMContainerStatusProto{ContainerId: c.ContainerId, ContainerState: c.State, Resource: c.Capability,
-			Priority: pb.FromPriority(1), Diagnostics: new(""), ContainerExitStatus: new(int32(-1000)), CreationTime: new(time.Now().UnixMilli()), Version: new(int32(0)), ExecutionType: c.ExecutionType})
+		req.ContainerStatuses = append(
+			req.ContainerStatuses,
+			&pb.NMContainerStatusProto{
+				ContainerId:    c.ContainerId,
+				ContainerState: c.State,
+				Resource:       c.Capability,
+				Priority: pb.FromPriority(
+					1,
+				),
+				Diagnostics:         new(""),
+				ContainerExitStatus: new(int32(-1000)),
+				CreationTime:        new(time.Now().UnixMilli()),
+				Version:             new(int32(0)),
+				ExecutionType:       c.ExecutionType,
+			},
+		)
 		if app := pb.ToContainerID(c.ContainerId).Attempt.Application; !seen[app] {
 			seen[app] = true
 			req.RunningApplications = append(req.RunningApplications, pb.FromApplicationID(app))
@@ -247,8 +282,14 @@ func (f *fleet) run(c *pb.ContainerProto) {
 	if n == nil {
 		return // on a node that is not ours
 	}
-	s := &pb.ContainerStatusProto{ContainerId: c.GetId(), State: pb.ContainerStateProto_C_RUNNING.Enum(), Diagnostics: new(""), ExitStatus: new(int32(-1000)),
-		Capability: c.GetResource(), ExecutionType: pb.ExecutionTypeProto_GUARANTEED.Enum()}
+	s := &pb.ContainerStatusProto{
+		ContainerId:   c.GetId(),
+		State:         pb.ContainerStateProto_C_RUNNING.Enum(),
+		Diagnostics:   new(""),
+		ExitStatus:    new(int32(-1000)),
+		Capability:    c.GetResource(),
+		ExecutionType: pb.ExecutionTypeProto_GUARANTEED.Enum(),
+	}
 	n.more.Lock()
 	n.added = append(n.added, s)
 	n.more.Unlock()

@@ -59,9 +59,15 @@ type Observation struct {
 // Run plays the application to its end. It returns nil when the application
 // finished as its job says, be that a success or a failure of the job.
 func (m *Master) Run(ctx context.Context) error {
-	r := &masterRun{Master: m, am: yarnrpc.NewApplicationMasterProtocolClient(m.Client, m.Scheduler, login(m.Attempt.String(), m.Token)),
-		nodes: map[creel.NodeID]token.Token{}, held: map[creel.ContainerID]*yarnpb.ContainerProto{}, asked: map[int32][]time.Time{},
-		slots: make(chan struct{}, launchers), failures: make(chan creel.ContainerID)}
+	r := &masterRun{
+		Master:   m,
+		am:       yarnrpc.NewApplicationMasterProtocolClient(m.Client, m.Scheduler, login(m.Attempt.String(), m.Token)),
+		nodes:    map[creel.NodeID]token.Token{},
+		held:     map[creel.ContainerID]*yarnpb.ContainerProto{},
+		asked:    map[int32][]time.Time{},
+		slots:    make(chan struct{}, launchers),
+		failures: make(chan creel.ContainerID),
+	}
 	r.beat = cmp.Or(m.Beat, 100*time.Millisecond)
 	steps, err := r.register(ctx)
 	if err != nil {
@@ -99,7 +105,10 @@ func (m *Master) Run(ctx context.Context) error {
 const launchers = 10
 
 func login(user string, t token.Token) hrpc.Login {
-	return hrpc.Login{User: user, Credential: &hrpc.Credential{Identifier: t.Identifier, Password: t.Password, Kind: t.Kind, Service: t.Service}}
+	return hrpc.Login{
+		User:       user,
+		Credential: &hrpc.Credential{Identifier: t.Identifier, Password: t.Password, Kind: t.Kind, Service: t.Service},
+	}
 }
 
 type masterRun struct {
@@ -119,7 +128,11 @@ type masterRun struct {
 // register may be told to wait: the attempt is not there yet, or the
 // ResourceManager is not.
 func (r *masterRun) register(ctx context.Context) (workload.Steps, error) {
-	req := &yarnpb.RegisterApplicationMasterRequestProto{Host: proto.String("localhost"), RpcPort: proto.Int32(-1), TrackingUrl: proto.String("")}
+	req := &yarnpb.RegisterApplicationMasterRequestProto{
+		Host:        proto.String("localhost"),
+		RpcPort:     proto.Int32(-1),
+		TrackingUrl: proto.String(""),
+	}
 	for {
 		_, err := r.am.RegisterApplicationMaster(ctx, req)
 		if err == nil {
@@ -138,7 +151,8 @@ func (r *masterRun) register(ctx context.Context) (workload.Steps, error) {
 // again tells errors after which the same call may be made again.
 func again(err error) bool {
 	var transport *hrpc.TransportError
-	return errors.As(err, &transport) || errors.Is(err, creel.ErrBusy) || errors.Is(err, creel.ErrUnavailable) || errors.Is(err, creel.ErrStandby)
+	return errors.As(err, &transport) || errors.Is(err, creel.ErrBusy) || errors.Is(err, creel.ErrUnavailable) ||
+		errors.Is(err, creel.ErrStandby)
 }
 
 // again notes an error for Progress besides.
@@ -162,9 +176,23 @@ func (r *masterRun) allocate(ctx context.Context, s workload.Steps) (workload.St
 	req := &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(r.responseID), Progress: proto.Float32(0.5)}
 	now := time.Now()
 	for _, a := range s.Asks {
-		req.Ask = append(req.Ask, &yarnpb.ResourceRequestProto{Priority: yarnpb.FromPriority(a.Priority), ResourceName: proto.String(a.Name),
-			Capability: yarnpb.FromResource(a.Size), NumContainers: proto.Int32(a.Count), RelaxLocality: proto.Bool(true), AllocationRequestId: proto.Int64(-1),
-			ExecutionTypeRequest: &yarnpb.ExecutionTypeRequestProto{ExecutionType: yarnpb.ExecutionTypeProto_GUARANTEED.Enum(), EnforceExecutionType: proto.Bool(false)}})
+		req.Ask = append(
+			req.Ask,
+			&yarnpb.ResourceRequestProto{
+				Priority:     yarnpb.FromPriority(a.Priority),
+				ResourceName: proto.String(a.Name),
+				Capability: yarnpb.FromResource(
+					a.Size,
+				),
+				NumContainers:       proto.Int32(a.Count),
+				RelaxLocality:       proto.Bool(true),
+				AllocationRequestId: proto.Int64(-1),
+				ExecutionTypeRequest: &yarnpb.ExecutionTypeRequestProto{
+					ExecutionType:        yarnpb.ExecutionTypeProto_GUARANTEED.Enum(),
+					EnforceExecutionType: proto.Bool(false),
+				},
+			},
+		)
 		times := r.asked[a.Priority]
 		for len(times) < int(a.Count) {
 			times = append(times, now)
@@ -210,7 +238,11 @@ func (r *masterRun) allocate(ctx context.Context, s workload.Steps) (workload.St
 	arrived := time.Now()
 	grants := make([]workload.Grant, 0, len(answer.GetAllocatedContainers()))
 	for _, c := range answer.GetAllocatedContainers() {
-		g := workload.Grant{Container: yarnpb.ToContainerID(c.GetId()), Node: yarnpb.ToNodeID(c.GetNodeId()), Priority: yarnpb.ToPriority(c.GetPriority())}
+		g := workload.Grant{
+			Container: yarnpb.ToContainerID(c.GetId()),
+			Node:      yarnpb.ToNodeID(c.GetNodeId()),
+			Priority:  yarnpb.ToPriority(c.GetPriority()),
+		}
 		r.held[g.Container] = c
 		grants = append(grants, g)
 		if times := r.asked[g.Priority]; len(times) > 0 {
@@ -286,11 +318,18 @@ func (r *masterRun) startCall(node creel.NodeID, batch []workload.Start) func(co
 			ContainerLaunchContext: &yarnpb.ContainerLaunchContextProto{
 				Command: []string{"sleep " + strconv.FormatFloat(s.Duration.Seconds(), 'f', 3, 64)},
 				Environment: []*yarnpb.StringStringMapProto{
-					{Key: proto.String("CREEL_SIM_MS"), Value: proto.String(strconv.FormatInt(s.Duration.Milliseconds(), 10))},
+					{
+						Key:   proto.String("CREEL_SIM_MS"),
+						Value: proto.String(strconv.FormatInt(s.Duration.Milliseconds(), 10)),
+					},
 					{Key: proto.String("CREEL_SIM_EXIT"), Value: proto.String(strconv.Itoa(int(s.Exit)))},
 				}}})
 	}
-	client := yarnrpc.NewContainerManagementProtocolClient(r.Client, node.String(), login(r.Attempt.String(), r.nodes[node]))
+	client := yarnrpc.NewContainerManagementProtocolClient(
+		r.Client,
+		node.String(),
+		login(r.Attempt.String(), r.nodes[node]),
+	)
 	return func(ctx context.Context) (failed []creel.ContainerID) {
 		answer, err := client.StartContainers(ctx, req)
 		if err != nil {
@@ -322,7 +361,11 @@ func (r *masterRun) finish(ctx context.Context, s workload.Steps) error {
 	if s.Failed {
 		status, diagnostics = yarnpb.FinalApplicationStatusProto_APP_FAILED, "a task failed too often"
 	}
-	req := &yarnpb.FinishApplicationMasterRequestProto{FinalApplicationStatus: status.Enum(), Diagnostics: proto.String(diagnostics), TrackingUrl: proto.String("")}
+	req := &yarnpb.FinishApplicationMasterRequestProto{
+		FinalApplicationStatus: status.Enum(),
+		Diagnostics:            proto.String(diagnostics),
+		TrackingUrl:            proto.String(""),
+	}
 	for tries := 0; ; tries++ {
 		answer, err := r.am.FinishApplicationMaster(ctx, req)
 		switch {
@@ -333,7 +376,9 @@ func (r *masterRun) finish(ctx context.Context, s workload.Steps) error {
 				return err
 			}
 			continue
-		case errors.Is(err, creel.ErrAttemptNotFound), errors.Is(err, creel.ErrApplicationNotFound), tries > 0 && errors.Is(err, creel.ErrInvalidToken):
+		case errors.Is(err, creel.ErrAttemptNotFound),
+			errors.Is(err, creel.ErrApplicationNotFound),
+			tries > 0 && errors.Is(err, creel.ErrInvalidToken):
 			return nil // it was finished by a call whose answer was lost, and its token went with it
 		case err != nil && !r.again(err):
 			return fmt.Errorf("finish %s: %w", r.Attempt, err)

@@ -135,8 +135,15 @@ type Latency struct {
 
 func latencyOf(h *hdrhistogram.Histogram) Latency {
 	ms := func(us int64) float64 { return float64(us) / 1000 }
-	return Latency{Count: h.TotalCount(), Mean: round(h.Mean() / 1000), P50: ms(h.ValueAtQuantile(50)), P90: ms(h.ValueAtQuantile(90)),
-		P99: ms(h.ValueAtQuantile(99)), P999: ms(h.ValueAtQuantile(99.9)), Max: ms(h.Max())}
+	return Latency{
+		Count: h.TotalCount(),
+		Mean:  round(h.Mean() / 1000),
+		P50:   ms(h.ValueAtQuantile(50)),
+		P90:   ms(h.ValueAtQuantile(90)),
+		P99:   ms(h.ValueAtQuantile(99)),
+		P999:  ms(h.ValueAtQuantile(99.9)),
+		Max:   ms(h.Max()),
+	}
 }
 
 // round keeps what a figure is good for.
@@ -196,7 +203,14 @@ type Spent struct {
 
 // result sums up. weight is how many things one answer stands for.
 func (m *meter) result(kind, address string, p Plan) *Result {
-	r := &Result{Kind: kind, Address: address, Loop: "open", Rate: p.Rate, Failures: map[string]int64{}, Unsent: m.waiting.Load()}
+	r := &Result{
+		Kind:     kind,
+		Address:  address,
+		Loop:     "open",
+		Rate:     p.Rate,
+		Failures: map[string]int64{},
+		Unsent:   m.waiting.Load(),
+	}
 	if p.Rate == 0 {
 		r.Loop = "closed"
 	}

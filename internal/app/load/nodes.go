@@ -62,7 +62,13 @@ func Nodes(ctx context.Context, o NodesOptions) (*Result, error) {
 	}
 	err = beat(ctx, o.Plan, m, clients, f.piped(tracker(o.Tracker)))
 	r := m.result("nodes", o.Tracker, o.Plan)
-	r.Nodes = &NodesResult{Nodes: o.Nodes, PeriodMS: float64(o.Period) / float64(time.Millisecond), RegisterS: round(took.Seconds()), Registered: f.registered.Load(), Resyncs: f.resyncs.Load()}
+	r.Nodes = &NodesResult{
+		Nodes:      o.Nodes,
+		PeriodMS:   float64(o.Period) / float64(time.Millisecond),
+		RegisterS:  round(took.Seconds()),
+		Registered: f.registered.Load(),
+		Resyncs:    f.resyncs.Load(),
+	}
 	r.Nodes.Held = r.Failed == 0 && r.Unsent == 0 && (o.Period == 0 || r.Latency.Max <= r.Nodes.PeriodMS)
 	return r, err
 }

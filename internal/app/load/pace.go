@@ -43,7 +43,12 @@ func (p Plan) Validate() error {
 	case p.Rate < 0 || p.Rate > MaxRate:
 		return fmt.Errorf("rate %g: give 0 (as fast as answers come) to %g a second", p.Rate, MaxRate)
 	case p.Duration < 0 || p.Duration > MaxDuration || p.Count < 0:
-		return fmt.Errorf("a duration of %v and a count of %d: give a duration up to %v and a count above 0", p.Duration, p.Count, MaxDuration)
+		return fmt.Errorf(
+			"a duration of %v and a count of %d: give a duration up to %v and a count above 0",
+			p.Duration,
+			p.Count,
+			MaxDuration,
+		)
 	case p.Duration == 0 && p.Count == 0:
 		return errors.New("the load has no end: give a duration or a count")
 	case p.Duration > 0 && p.Warmup >= p.Duration:

@@ -27,14 +27,18 @@ func measure(t *testing.T, p Plan, call request) *Result {
 func TestAStallShowsInFull(t *testing.T) {
 	const rate, stall = 1000, 300 * time.Millisecond
 	var mu sync.Mutex
-	r := measure(t, Plan{Rate: rate, Count: 1000, InFlight: 4, Connections: 1}, func(_ context.Context, _ int, ticket int64, _ time.Time) error {
-		mu.Lock()
-		defer mu.Unlock()
-		if ticket == 100 {
-			time.Sleep(stall)
-		}
-		return nil
-	})
+	r := measure(
+		t,
+		Plan{Rate: rate, Count: 1000, InFlight: 4, Connections: 1},
+		func(_ context.Context, _ int, ticket int64, _ time.Time) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if ticket == 100 {
+				time.Sleep(stall)
+			}
+			return nil
+		},
+	)
 	if r.Answered != 1000 || r.Unsent != 0 || r.Failed != 0 {
 		t.Fatalf("of 1000 requests %d were answered, %d not sent, %d failed", r.Answered, r.Unsent, r.Failed)
 	}
@@ -53,7 +57,13 @@ func TestAStallShowsInFull(t *testing.T) {
 func TestRequestsThatCouldNotBeSent(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	p := Plan{Rate: 100_000, Duration: 300 * time.Millisecond, InFlight: 2, Connections: 1, Grace: 10 * time.Millisecond}
+	p := Plan{
+		Rate:        100_000,
+		Duration:    300 * time.Millisecond,
+		InFlight:    2,
+		Connections: 1,
+		Grace:       10 * time.Millisecond,
+	}
 	r := measure(t, p, func(ctx context.Context, _ int, _ int64, _ time.Time) error {
 		select {
 		case <-release:
@@ -63,7 +73,12 @@ func TestRequestsThatCouldNotBeSent(t *testing.T) {
 		}
 	})
 	if r.Answered != 0 || r.Failures["unanswered"] != 2 || r.Unsent < 4096 {
-		t.Errorf("%d answered, failures %v, %d unsent; want none, 2 unanswered and thousands", r.Answered, r.Failures, r.Unsent)
+		t.Errorf(
+			"%d answered, failures %v, %d unsent; want none, 2 unanswered and thousands",
+			r.Answered,
+			r.Failures,
+			r.Unsent,
+		)
 	}
 	if r.Latency.Count != r.Unsent+2 || r.Latency.P50 < 1 {
 		t.Errorf("the latencies are %+v: they leave out who still waits", r.Latency)
@@ -72,13 +87,17 @@ func TestRequestsThatCouldNotBeSent(t *testing.T) {
 
 func TestAClosedLoopKeepsItsCount(t *testing.T) {
 	var calls atomic.Int64
-	r := measure(t, Plan{Count: 500, InFlight: 7, Connections: 1}, func(_ context.Context, w int, _ int64, _ time.Time) error {
-		if w < 0 || w >= 7 {
-			return errors.New("a worker that is not one of 7")
-		}
-		calls.Add(1)
-		return nil
-	})
+	r := measure(
+		t,
+		Plan{Count: 500, InFlight: 7, Connections: 1},
+		func(_ context.Context, w int, _ int64, _ time.Time) error {
+			if w < 0 || w >= 7 {
+				return errors.New("a worker that is not one of 7")
+			}
+			calls.Add(1)
+			return nil
+		},
+	)
 	if calls.Load() != 500 || r.Answered != 500 || r.Loop != "closed" {
 		t.Errorf("%d calls, %d answered, loop %s", calls.Load(), r.Answered, r.Loop)
 	}
@@ -86,13 +105,16 @@ func TestAClosedLoopKeepsItsCount(t *testing.T) {
 
 func TestWarmUpIsNotRecorded(t *testing.T) {
 	start := time.Now()
-	r := measure(t, Plan{Rate: 1000, Duration: 400 * time.Millisecond, Warmup: 200 * time.Millisecond, InFlight: 4, Connections: 1},
+	r := measure(
+		t,
+		Plan{Rate: 1000, Duration: 400 * time.Millisecond, Warmup: 200 * time.Millisecond, InFlight: 4, Connections: 1},
 		func(context.Context, int, int64, time.Time) error {
 			if time.Since(start) < 100*time.Millisecond {
 				return errors.New("not yet")
 			}
 			return nil
-		})
+		},
+	)
 	if r.Latency.Count != 200 || r.Failed != 0 {
 		t.Errorf("%d recorded, failures %v; want the 200 of the second half", r.Latency.Count, r.Failures)
 	}

@@ -85,7 +85,14 @@ func (d *driver) lanes(n int, clients []*hrpc.Client, kind piped) []*lane {
 		if kind.own != nil {
 			target = kind.own[i]
 		}
-		lanes[i] = &lane{d: d, kind: kind, target: target, client: clients[i%len(clients)], number: i, window: share(min(d.plan.InFlight, kind.slots), n, i)}
+		lanes[i] = &lane{
+			d:      d,
+			kind:   kind,
+			target: target,
+			client: clients[i%len(clients)],
+			number: i,
+			window: share(min(d.plan.InFlight, kind.slots), n, i),
+		}
 	}
 	row := max(min(inRow, kind.slots/n), 1)
 	for slot := range kind.slots {

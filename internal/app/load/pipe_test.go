@@ -25,9 +25,18 @@ const pipedProtocol = "creel.test.Counter"
 func counter(t *testing.T) (address string, stop func()) {
 	t.Helper()
 	echo := func(_ context.Context, m proto.Message) (proto.Message, error) { return m, nil }
-	s, err := hrpc.NewServer(hrpc.Config{Simple: true, Services: []hrpc.Service{{Protocol: pipedProtocol, Version: 1, Methods: map[string]hrpc.Method{
-		"echo": {NewRequest: func() proto.Message { return new(wrapperspb.StringValue) }, Serve: echo, Inline: true},
-	}}}})
+	s, err := hrpc.NewServer(
+		hrpc.Config{
+			Simple: true,
+			Services: []hrpc.Service{{Protocol: pipedProtocol, Version: 1, Methods: map[string]hrpc.Method{
+				"echo": {
+					NewRequest: func() proto.Message { return new(wrapperspb.StringValue) },
+					Serve:      echo,
+					Inline:     true,
+				},
+			}}},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +79,10 @@ func TestAPipedLoopKeepsItsCount(t *testing.T) {
 	var mu sync.Mutex
 	var tickets []int64
 	waits := map[int]bool{}
-	kind := piped{target: hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}}, method: "echo", slots: 10,
+	kind := piped{
+		target: hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}},
+		method: "echo",
+		slots:  10,
 		request: func(b []byte, slot int, ticket int64) ([]byte, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -89,11 +101,18 @@ func TestAPipedLoopKeepsItsCount(t *testing.T) {
 				t.Errorf("ticket %d was answered %v", ticket, body)
 			}
 			return nil
-		}}
+		},
+	}
 	r := measurePiped(t, Plan{Count: 1000, InFlight: 7, Connections: 3}, kind)
 	slices.Sort(tickets)
 	if r.Answered != 1000 || r.Failed != 0 || len(tickets) != 1000 || len(slices.Compact(tickets)) != 1000 {
-		t.Errorf("of 1000 requests %d were answered and %d failed (%v), %d tickets", r.Answered, r.Failed, r.Failures, len(tickets))
+		t.Errorf(
+			"of 1000 requests %d were answered and %d failed (%v), %d tickets",
+			r.Answered,
+			r.Failed,
+			r.Failures,
+			len(tickets),
+		)
 	}
 }
 
@@ -102,7 +121,10 @@ func TestAPipedLoopKeepsItsCount(t *testing.T) {
 func TestAPipedLoopWhoseServerEnds(t *testing.T) {
 	address, stop := counter(t)
 	var once sync.Once
-	kind := piped{target: hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}}, method: "echo", slots: 4,
+	kind := piped{
+		target:  hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}},
+		method:  "echo",
+		slots:   4,
 		request: func(b []byte, _ int, _ int64) ([]byte, error) { return b, nil },
 		answer: func(_ context.Context, _ int, ticket int64, _ []byte) error {
 			if ticket >= 50 {
@@ -110,7 +132,8 @@ func TestAPipedLoopWhoseServerEnds(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 			return nil
-		}}
+		},
+	}
 	r := measurePiped(t, Plan{Count: 100_000, Duration: time.Second, InFlight: 4, Connections: 2}, kind)
 	if r.Answered < 50 || r.Failed == 0 || r.Failures["connection: dial"] == 0 {
 		t.Errorf("%d answered, failures %v; want both", r.Answered, r.Failures)
@@ -155,7 +178,11 @@ func TestShortAnswersAreFailures(t *testing.T) {
 // What is read without decoding says the same as the decoded message.
 func TestPlainAnswersOfATracker(t *testing.T) {
 	plain := func() *pb.NodeHeartbeatResponseProto {
-		return &pb.NodeHeartbeatResponseProto{ResponseId: new(int32(77)), NodeAction: pb.NodeActionProto_NORMAL.Enum(), NextHeartBeatInterval: new(int64(1000))}
+		return &pb.NodeHeartbeatResponseProto{
+			ResponseId:            new(int32(77)),
+			NodeAction:            pb.NodeActionProto_NORMAL.Enum(),
+			NextHeartBeatInterval: new(int64(1000)),
+		}
 	}
 	for name, c := range map[string]struct {
 		change func(*pb.NodeHeartbeatResponseProto)
@@ -187,12 +214,20 @@ func TestPlainAnswersOfATracker(t *testing.T) {
 func TestAnOpenPipedLoopThroughAStall(t *testing.T) {
 	t.Run("slots that share a connection", func(t *testing.T) {
 		if r := throughStall(t, false, 0); r.Unsent < 50 || r.Latency.Max < 190 {
-			t.Errorf("the longest wait is %g ms and %d were unsent; the server stood still for 200 ms, in which each slot was due 4 times", r.Latency.Max, r.Unsent)
+			t.Errorf(
+				"the longest wait is %g ms and %d were unsent; the server stood still for 200 ms, in which each slot was due 4 times",
+				r.Latency.Max,
+				r.Unsent,
+			)
 		}
 	})
 	t.Run("slots with their own, and patience", func(t *testing.T) {
 		if r := throughStall(t, true, 500); r.Unsent != 0 || r.Latency.Max < 140 {
-			t.Errorf("the longest wait is %g ms and %d were unsent, though all may be late; a slot that stood still was due again after 50 ms", r.Latency.Max, r.Unsent)
+			t.Errorf(
+				"the longest wait is %g ms and %d were unsent, though all may be late; a slot that stood still was due again after 50 ms",
+				r.Latency.Max,
+				r.Unsent,
+			)
 		}
 	})
 }
@@ -236,7 +271,13 @@ func throughStall(t *testing.T, own bool, behind int) *Result {
 	}
 	r := m.result("test", "here", p)
 	if r.Answered+r.Unsent != 500 || r.Failed != 0 || r.Latency.Count != 500 {
-		t.Errorf("of 500 requests %d were answered, %d not sent, %d failed: %v", r.Answered, r.Unsent, r.Failed, r.Failures)
+		t.Errorf(
+			"of 500 requests %d were answered, %d not sent, %d failed: %v",
+			r.Answered,
+			r.Unsent,
+			r.Failed,
+			r.Failures,
+		)
 	}
 	return r
 }
@@ -245,9 +286,13 @@ func throughStall(t *testing.T, own bool, behind int) *Result {
 func TestAnOpenPipedLoopWithoutAServer(t *testing.T) {
 	address, stop := counter(t)
 	stop()
-	kind := piped{target: hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}}, method: "echo", slots: 5,
+	kind := piped{
+		target:  hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}},
+		method:  "echo",
+		slots:   5,
 		request: func(b []byte, _ int, _ int64) ([]byte, error) { return b, nil },
-		answer:  func(context.Context, int, int64, []byte) error { return nil }}
+		answer:  func(context.Context, int, int64, []byte) error { return nil },
+	}
 	o := &Options{}
 	clients, end := o.clients(2)
 	defer end()
@@ -276,7 +321,10 @@ func severalCalls(t *testing.T, p Plan) {
 	address, _ := counter(t)
 	var mu sync.Mutex
 	calls := map[int64]string{}
-	kind := piped{target: hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}}, method: "echo", slots: p.InFlight,
+	kind := piped{
+		target: hrpc.Target{Address: address, Protocol: pipedProtocol, Login: hrpc.Login{User: "load"}},
+		method: "echo",
+		slots:  p.InFlight,
 		request: func(b []byte, _ int, ticket int64) ([]byte, error) {
 			return append(b, 1<<3|2, 1, byte('a'+ticket%3)), nil
 		},
@@ -297,10 +345,17 @@ func severalCalls(t *testing.T, p Plan) {
 			defer mu.Unlock()
 			calls[ticket] += "!"
 			return nil
-		}}
+		},
+	}
 	r := measurePiped(t, p, kind)
 	if r.Answered != 99 || r.Failed != 1 || len(calls) != 100 {
-		t.Errorf("of 100 requests %d were answered, %d failed (%v), %d began", r.Answered, r.Failed, r.Failures, len(calls))
+		t.Errorf(
+			"of 100 requests %d were answered, %d failed (%v), %d began",
+			r.Answered,
+			r.Failed,
+			r.Failures,
+			len(calls),
+		)
 	}
 	for ticket, said := range calls {
 		want := string(rune('a'+ticket%3)) + "12!"

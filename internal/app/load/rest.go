@@ -134,7 +134,11 @@ func dialWeb(ctx context.Context, address string) (*webConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &webConn{c: c, r: bufio.NewReaderSize(c, 64<<10), unhook: context.AfterFunc(ctx, func() { _ = c.Close() })}, nil
+	return &webConn{
+		c:      c,
+		r:      bufio.NewReaderSize(c, 64<<10),
+		unhook: context.AfterFunc(ctx, func() { _ = c.Close() }),
+	}, nil
 }
 
 func (w *webConn) close() {

@@ -37,12 +37,24 @@ func TestRESTReadsEveryKindOfAnswer(t *testing.T) {
 	}))
 	defer server.Close()
 	for path, want := range map[string]float64{"/length": 70_000, "/chunked": 70_000, "/close": 70_000, "/nothing": 0} {
-		r, err := REST(t.Context(), RESTOptions{Options: Options{Plan: Plan{Count: 40, InFlight: 1, Connections: 3}, User: "load"}, URL: server.URL + path})
+		r, err := REST(
+			t.Context(),
+			RESTOptions{
+				Options: Options{Plan: Plan{Count: 40, InFlight: 1, Connections: 3}, User: "load"},
+				URL:     server.URL + path,
+			},
+		)
 		if err != nil || r.Answered != 40 || r.Failed != 0 || path != "/close" && r.REST.BytesEach != want {
 			t.Errorf("%s: %v: %+v %+v", path, err, r, r.REST)
 		}
 	}
-	r, err := REST(t.Context(), RESTOptions{Options: Options{Plan: Plan{Count: 10, InFlight: 1, Connections: 1}, User: "load"}, URL: server.URL + "/none"})
+	r, err := REST(
+		t.Context(),
+		RESTOptions{
+			Options: Options{Plan: Plan{Count: 10, InFlight: 1, Connections: 1}, User: "load"},
+			URL:     server.URL + "/none",
+		},
+	)
 	if err != nil || r.Failed != 10 || r.Failures[statusError(404).Error()] != 10 {
 		t.Errorf("404: %v: %+v", err, r)
 	}

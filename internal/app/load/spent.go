@@ -76,12 +76,19 @@ func (s *spending) each(answers, seconds float64) (Generator, []Spent) {
 		}
 		return round(float64(d.Microseconds()) / answers)
 	}
-	g := Generator{CPUSeconds: round(s.results.own.Seconds()), Cores: round(s.results.own.Seconds() / seconds), CPUMicros: per(s.results.own)}
+	g := Generator{
+		CPUSeconds: round(s.results.own.Seconds()),
+		Cores:      round(s.results.own.Seconds() / seconds),
+		CPUMicros:  per(s.results.own),
+	}
 	var others []Spent
 	for i, pid := range s.pids {
 		d := s.results.others[i]
-		others = append(others, Spent{PID: pid, CPUSeconds: round(d.Seconds()), Cores: round(d.Seconds() / seconds), CPUMicros: per(d),
-			ResidentMB: round(float64(s.results.memory[i]) / (1 << 20))})
+		others = append(
+			others,
+			Spent{PID: pid, CPUSeconds: round(d.Seconds()), Cores: round(d.Seconds() / seconds), CPUMicros: per(d),
+				ResidentMB: round(float64(s.results.memory[i]) / (1 << 20))},
+		)
 	}
 	return g, others
 }

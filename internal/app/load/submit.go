@@ -54,12 +54,18 @@ func Submit(ctx context.Context, o SubmitOptions) (*Result, error) {
 		if err != nil || !o.Cycle {
 			return err
 		}
-		if _, err := rm.GetApplicationReport(ctx, &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)}); err != nil {
+		if _, err := rm.GetApplicationReport(
+			ctx,
+			&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)},
+		); err != nil {
 			return err
 		}
 		// Hadoop answers a kill with "not yet" until the application has ended.
 		for {
-			answer, err := rm.ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)})
+			answer, err := rm.ForceKillApplication(
+				ctx,
+				&pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)},
+			)
 			if err != nil || answer.GetIsKillCompleted() {
 				return err
 			}

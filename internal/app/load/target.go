@@ -64,7 +64,10 @@ func (o *Options) allowed(address string) error {
 	}
 	for _, ip := range ips {
 		if !ip.IsLoopback() {
-			return fmt.Errorf("%s is not a loopback address, and load on a server that others use hurts them; if it is yours, force it", address)
+			return fmt.Errorf(
+				"%s is not a loopback address, and load on a server that others use hurts them; if it is yours, force it",
+				address,
+			)
 		}
 	}
 	return nil
@@ -74,7 +77,10 @@ func (o *Options) allowed(address string) error {
 // one connection to an address, so there are as many of them.
 func (o *Options) clients(n int) (list []*hrpc.Client, end func()) {
 	for range n {
-		list = append(list, hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf, Logger: o.Logger, IdleTime: time.Hour}))
+		list = append(
+			list,
+			hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf, Logger: o.Logger, IdleTime: time.Hour}),
+		)
 	}
 	return list, func() {
 		for _, c := range list {

@@ -60,8 +60,16 @@ const (
 )
 
 func (a *auditor) init(w *World) {
-	*a = auditor{w: w, masters: workload.DefaultMasterConfig(), apps: map[creel.ApplicationID]*applied{}, containers: map[creel.ContainerID]lifeOf{},
-		running: map[creel.ContainerID]struct{}{}, awaited: len(w.cfg.Jobs), moved: w.now, faults: map[string]int64{}}
+	*a = auditor{
+		w:          w,
+		masters:    workload.DefaultMasterConfig(),
+		apps:       map[creel.ApplicationID]*applied{},
+		containers: map[creel.ContainerID]lifeOf{},
+		running:    map[creel.ContainerID]struct{}{},
+		awaited:    len(w.cfg.Jobs),
+		moved:      w.now,
+		faults:     map[string]int64{},
+	}
 }
 
 func (a *auditor) breach(format string, args ...any) {
@@ -159,7 +167,13 @@ func (a *auditor) noTwins(id creel.ApplicationID) {
 			continue
 		}
 		v, ok := c.m.App(id)
-		a.check(!ok || !v.Unmanaged || v.State.Ended(), "%s has ended, and its unmanaged master in %s is still %s", id, c.id, v.State)
+		a.check(
+			!ok || !v.Unmanaged || v.State.Ended(),
+			"%s has ended, and its unmanaged master in %s is still %s",
+			id,
+			c.id,
+			v.State,
+		)
 	}
 }
 
@@ -200,7 +214,13 @@ func (a *auditor) answered(c *cluster, r *rm.Answer) {
 	a.moved = a.w.now
 	for i := range r.Granted {
 		n, ok := c.m.Node(r.Granted[i].Node)
-		a.check(ok && n.Used.Fits(n.Total), "node %s has %s and %s of it is given out", r.Granted[i].Node, n.Total, n.Used)
+		a.check(
+			ok && n.Used.Fits(n.Total),
+			"node %s has %s and %s of it is given out",
+			r.Granted[i].Node,
+			n.Total,
+			n.Used,
+		)
 	}
 	app, _ := c.m.App(r.Granted[0].ID.Attempt.Application)
 	q, ok := c.m.Queue(string(app.Queue))
@@ -302,10 +322,23 @@ func (a *auditor) stuck() {
 	var left []string
 	for _, id := range a.ids {
 		if app := a.apps[id]; app.ended.IsZero() {
-			text := fmt.Sprintf("%s (job %d, home %s, taken %v, %d masters", id, app.job, nameOf(app.home), app.taken, app.masters)
+			text := fmt.Sprintf(
+				"%s (job %d, home %s, taken %v, %d masters",
+				id,
+				app.job,
+				nameOf(app.home),
+				app.taken,
+				app.masters,
+			)
 			for _, c := range a.w.clusters {
 				if v, ok := c.m.App(id); ok {
-					text += fmt.Sprintf("; in %s %s, %d containers, %d wanted", c.id, v.State, v.Containers, v.PendingCount)
+					text += fmt.Sprintf(
+						"; in %s %s, %d containers, %d wanted",
+						c.id,
+						v.State,
+						v.Containers,
+						v.PendingCount,
+					)
 				}
 			}
 			left = append(left, text+a.waitsFor(app.master)+")")
@@ -341,7 +374,12 @@ func (a *auditor) waitsFor(m *master) string {
 // final: nothing is lost and nothing is left.
 func (a *auditor) final() {
 	a.check(a.awaited == 0, "%d jobs have not ended", a.awaited)
-	a.check(a.living == 0 && len(a.running) == 0, "%d masters and %d containers still run on nodes", a.living, len(a.running))
+	a.check(
+		a.living == 0 && len(a.running) == 0,
+		"%d masters and %d containers still run on nodes",
+		a.living,
+		len(a.running),
+	)
 	for _, p := range a.w.proxies {
 		a.check(len(p.sessions) == 0, "%s has %d sessions left", p.name, len(p.sessions))
 	}
@@ -384,7 +422,12 @@ func (a *auditor) entitlements() {
 				queues[q.Path] = u
 				paths = append(paths, q.Path)
 			}
-			u.guaranteed, u.used, u.demand = u.guaranteed.Add(q.Guaranteed), u.used.Add(q.Used), u.demand.Add(q.Used).Add(q.Pending)
+			u.guaranteed, u.used, u.demand = u.guaranteed.Add(
+				q.Guaranteed,
+			), u.used.Add(
+				q.Used,
+			), u.demand.Add(q.Used).
+				Add(q.Pending)
 		}
 	}
 	for _, p := range paths {
@@ -397,8 +440,19 @@ func (a *auditor) entitlements() {
 
 func (w *World) result() *Result {
 	a := &w.audit
-	r := &Result{Hash: w.hash, Events: w.count, Virtual: w.now.Sub(epoch), Submitted: len(w.cfg.Jobs), Granted: a.granted, Checked: a.checked, Broken: a.breaches, Faults: a.faults,
-		Waits: a.waits, Submits: a.submits, Short: a.short}
+	r := &Result{
+		Hash:      w.hash,
+		Events:    w.count,
+		Virtual:   w.now.Sub(epoch),
+		Submitted: len(w.cfg.Jobs),
+		Granted:   a.granted,
+		Checked:   a.checked,
+		Broken:    a.breaches,
+		Faults:    a.faults,
+		Waits:     a.waits,
+		Submits:   a.submits,
+		Short:     a.short,
+	}
 	slices.Sort(r.Waits)
 	slices.Sort(r.Submits)
 	slices.Sort(r.Short)

@@ -45,15 +45,22 @@ func (s *submission) again() {
 
 func (s *submission) begin() {
 	r := s.router()
-	call(s.w, s.w.user, r.host, submitTime, func(reply func(creel.ApplicationID, error)) { r.newApplication(reply) }, func(id creel.ApplicationID, err error) {
-		if err != nil {
-			s.again()
-			return
-		}
-		s.app = id
-		s.w.audit.named(s)
-		s.submit()
-	})
+	call(
+		s.w,
+		s.w.user,
+		r.host,
+		submitTime,
+		func(reply func(creel.ApplicationID, error)) { r.newApplication(reply) },
+		func(id creel.ApplicationID, err error) {
+			if err != nil {
+				s.again()
+				return
+			}
+			s.app = id
+			s.w.audit.named(s)
+			s.submit()
+		},
+	)
 }
 
 func (s *submission) submit() {
@@ -65,7 +72,9 @@ func (s *submission) submit() {
 		case err == nil:
 			s.w.mark("accepted", int64(s.app.ID), int64(s.job))
 			s.w.audit.accepted(s, o.Home)
-		case errors.Is(err, creel.ErrInvalidRequest), errors.Is(err, creel.ErrNotPermitted), errors.Is(err, creel.ErrInvalidResource):
+		case errors.Is(err, creel.ErrInvalidRequest),
+			errors.Is(err, creel.ErrNotPermitted),
+			errors.Is(err, creel.ErrInvalidResource):
 			s.w.audit.breach("%s was refused: %v", s.app, err)
 		default:
 			s.w.say("submission of %s through %s: %v", s.app, r.name, err)

@@ -136,7 +136,11 @@ func (j *journal) replay() []rm.AppRecord {
 		a := &out[i]
 		a.Submitted, a.Started, a.Finished, a.Lifetime = ms(a.Submitted), ms(a.Started), ms(a.Finished), ms(a.Lifetime)
 		a.Attempts = slices.Clone(a.Attempts)
-		at, _ := slices.BinarySearchFunc(attempts, a.Submission.ID, func(t rm.AttemptRecord, id creel.ApplicationID) int { return t.ID.Application.Compare(id) })
+		at, _ := slices.BinarySearchFunc(
+			attempts,
+			a.Submission.ID,
+			func(t rm.AttemptRecord, id creel.ApplicationID) int { return t.ID.Application.Compare(id) },
+		)
 		for ; at < len(attempts) && attempts[at].ID.Application == a.Submission.ID; at++ {
 			t := attempts[at]
 			t.Started, t.Finished = ms(t.Started), ms(t.Finished)
@@ -288,7 +292,11 @@ func (c *cluster) launch(a rm.LaunchMaster, began time.Time, pause time.Duration
 		w.mark("launched", int64(a.Attempt.Application.ID), int64(a.Attempt.Attempt))
 		c.turn(func(m *rm.Machine) {
 			if err != nil {
-				m.MasterLaunchFailed(w.now, a.Attempt, "Error launching "+a.Attempt.String()+". Got exception: "+err.Error())
+				m.MasterLaunchFailed(
+					w.now,
+					a.Attempt,
+					"Error launching "+a.Attempt.String()+". Got exception: "+err.Error(),
+				)
 			} else {
 				m.MasterLaunched(w.now, a.Attempt)
 			}
@@ -300,19 +308,33 @@ func (c *cluster) launch(a rm.LaunchMaster, began time.Time, pause time.Duration
 	}
 	n := w.nodes[a.Container.Node]
 	job := a.Context.(*submission).job
-	start := started{grant: a.Container, rm: c.start.UnixMilli(), expires: w.now.Add(w.cfg.Expiry), user: a.User, job: job, master: true}
-	call(w, c.host, n.host, 10*time.Second, func(reply func(bool, error)) { reply(true, n.startContainer(start)) }, func(_ bool, err error) {
-		switch {
-		case err == nil:
-			told(nil)
-		case !errors.Is(err, creel.ErrUnavailable) && !errors.Is(err, creel.ErrBusy):
-			told(err)
-		case w.now.Sub(began) > launchTime:
-			told(err)
-		default:
-			w.on(c.host, pause, func() { c.launch(a, began, min(2*pause, 10*time.Second)) })
-		}
-	})
+	start := started{
+		grant:   a.Container,
+		rm:      c.start.UnixMilli(),
+		expires: w.now.Add(w.cfg.Expiry),
+		user:    a.User,
+		job:     job,
+		master:  true,
+	}
+	call(
+		w,
+		c.host,
+		n.host,
+		10*time.Second,
+		func(reply func(bool, error)) { reply(true, n.startContainer(start)) },
+		func(_ bool, err error) {
+			switch {
+			case err == nil:
+				told(nil)
+			case !errors.Is(err, creel.ErrUnavailable) && !errors.Is(err, creel.ErrBusy):
+				told(err)
+			case w.now.Sub(began) > launchTime:
+				told(err)
+			default:
+				w.on(c.host, pause, func() { c.launch(a, began, min(2*pause, 10*time.Second)) })
+			}
+		},
+	)
 }
 
 func (c *cluster) stopMaster(a rm.StopMaster) {
@@ -337,8 +359,11 @@ func (c *cluster) beat() {
 	call(w, c.host, w.storeAt, max(w.cfg.MemberBeat, time.Second), func(reply func(bool, error)) {
 		var err error
 		if first {
-			err = w.store.Register(w.now, subcluster.Member{ID: c.id, Epoch: start, Lease: w.cfg.Lease, Capability: string(load), Version: "sim",
-				Addresses: subcluster.Addresses{Client: string(c.id) + ":8032", Scheduler: string(c.id) + ":8030"}})
+			err = w.store.Register(
+				w.now,
+				subcluster.Member{ID: c.id, Epoch: start, Lease: w.cfg.Lease, Capability: string(load), Version: "sim",
+					Addresses: subcluster.Addresses{Client: string(c.id) + ":8032", Scheduler: string(c.id) + ":8030"}},
+			)
 		} else {
 			err = w.store.Beat(w.now, subcluster.Beat{ID: c.id, Epoch: start, Load: load})
 		}
@@ -364,8 +389,20 @@ func (c *cluster) load() ([]byte, error) {
 	}
 	c.granted, c.grantedAt = v.Granted, c.w.now
 	for q := range c.m.Queues {
-		load.Queues = append(load.Queues, subcluster.QueueLoad{Queue: q.Path, Capacity: q.Guaranteed, Used: q.Used, Pending: q.Pending,
-			Free: q.Max.Sub(q.Used).Min(v.Available).Max(creel.Resource{}), AppsPending: int64(q.PendingApps), AppsRunning: int64(q.ActiveApps)})
+		load.Queues = append(
+			load.Queues,
+			subcluster.QueueLoad{
+				Queue:    q.Path,
+				Capacity: q.Guaranteed,
+				Used:     q.Used,
+				Pending:  q.Pending,
+				Free: q.Max.Sub(q.Used).
+					Min(v.Available).
+					Max(creel.Resource{}),
+				AppsPending: int64(q.PendingApps),
+				AppsRunning: int64(q.ActiveApps),
+			},
+		)
 	}
 	return load.JSON()
 }
@@ -387,7 +424,10 @@ func (c *cluster) submit(s *rm.Submission, reply func(bool, error)) {
 }
 
 func noSuchApp(id creel.ApplicationID) error {
-	return &creel.Error{Kind: creel.ErrApplicationNotFound, What: "Application with id '" + id.String() + "' doesn't exist in RM."}
+	return &creel.Error{
+		Kind: creel.ErrApplicationNotFound,
+		What: "Application with id '" + id.String() + "' doesn't exist in RM.",
+	}
 }
 
 func (c *cluster) app(id creel.ApplicationID) (rm.AppView, error) {
@@ -410,13 +450,24 @@ func (c *cluster) holds(a creel.AttemptID) error {
 	return nil
 }
 
-func (c *cluster) registerMaster(a creel.AttemptID, req *pb.RegisterApplicationMasterRequestProto) (out *pb.RegisterApplicationMasterResponseProto, err error) {
+func (c *cluster) registerMaster(
+	a creel.AttemptID,
+	req *pb.RegisterApplicationMasterRequestProto,
+) (out *pb.RegisterApplicationMasterResponseProto, err error) {
 	if err := c.holds(a); err != nil {
 		return nil, err
 	}
 	c.turn(func(m *rm.Machine) {
 		var r rm.Registered
-		r, err = m.RegisterMaster(c.w.now, &rm.RegisterMaster{Attempt: a, Host: req.GetHost(), Port: req.GetRpcPort(), TrackingURL: req.GetTrackingUrl()})
+		r, err = m.RegisterMaster(
+			c.w.now,
+			&rm.RegisterMaster{
+				Attempt:     a,
+				Host:        req.GetHost(),
+				Port:        req.GetRpcPort(),
+				TrackingURL: req.GetTrackingUrl(),
+			},
+		)
 		if err == nil {
 			out = c.encodeRegistered(&r)
 		}
@@ -443,19 +494,31 @@ func (c *cluster) allocate(a creel.AttemptID, req *pb.AllocateRequestProto) (out
 	return out, err
 }
 
-func (c *cluster) finishMaster(a creel.AttemptID, req *pb.FinishApplicationMasterRequestProto) (out *pb.FinishApplicationMasterResponseProto, err error) {
+func (c *cluster) finishMaster(
+	a creel.AttemptID,
+	req *pb.FinishApplicationMasterRequestProto,
+) (out *pb.FinishApplicationMasterResponseProto, err error) {
 	if err := c.holds(a); err != nil {
 		return nil, err
 	}
 	c.turn(func(m *rm.Machine) {
 		var done bool
-		done, err = m.FinishMaster(c.w.now, &rm.FinishMaster{Attempt: a, Status: creel.FinalStatus(req.GetFinalApplicationStatus()), Diagnostics: req.GetDiagnostics()})
+		done, err = m.FinishMaster(
+			c.w.now,
+			&rm.FinishMaster{
+				Attempt:     a,
+				Status:      creel.FinalStatus(req.GetFinalApplicationStatus()),
+				Diagnostics: req.GetDiagnostics(),
+			},
+		)
 		out = &pb.FinishApplicationMasterResponseProto{IsUnregistered: &done}
 	})
 	return out, err
 }
 
-func (c *cluster) registerNode(req *pb.RegisterNodeManagerRequestProto) (out *pb.RegisterNodeManagerResponseProto, err error) {
+func (c *cluster) registerNode(
+	req *pb.RegisterNodeManagerRequestProto,
+) (out *pb.RegisterNodeManagerResponseProto, err error) {
 	event := decodeRegisterNode(req)
 	c.turn(func(m *rm.Machine) {
 		var r rm.NodeRegistered

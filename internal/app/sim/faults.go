@@ -31,8 +31,16 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	rnd := rand.New(rand.NewPCG(seed, 0xfa017))
 	few := func(n float64) time.Duration { return time.Duration(float64(span) / n) }
 	return &Faults{
-		Loss: 0.004 * rnd.Float64(), Double: 0.004 * rnd.Float64(), Late: 0.01 * rnd.Float64(), Delay: time.Duration(1+rnd.IntN(4000)) * time.Millisecond,
-		Step: 0.05 * rnd.Float64(), Subcluster: few(4), Proxy: few(4), Router: few(3), Partition: few(3), Down: time.Duration(1+rnd.IntN(60)) * time.Second,
+		Loss:       0.004 * rnd.Float64(),
+		Double:     0.004 * rnd.Float64(),
+		Late:       0.01 * rnd.Float64(),
+		Delay:      time.Duration(1+rnd.IntN(4000)) * time.Millisecond,
+		Step:       0.05 * rnd.Float64(),
+		Subcluster: few(4),
+		Proxy:      few(4),
+		Router:     few(3),
+		Partition:  few(3),
+		Down:       time.Duration(1+rnd.IntN(60)) * time.Second,
 	}
 }
 

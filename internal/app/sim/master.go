@@ -40,8 +40,22 @@ const callTime = 60 * time.Second
 func newMaster(n *node, id creel.ContainerID, job int, exit func(int32)) *master {
 	w := n.w
 	j := w.cfg.Jobs[job]
-	return &master{w: w, at: n, proxy: w.proxies[id.Epoch()/epochStep-1], attempt: id.Attempt, exit: exit, user: j.User,
-		play: workload.NewMaster(j, w.audit.masters, w.cfg.Durations), held: map[creel.ContainerID]started{}, told: map[creel.ContainerID]int{}, asked: map[int32][]time.Time{}}
+	return &master{
+		w:       w,
+		at:      n,
+		proxy:   w.proxies[id.Epoch()/epochStep-1],
+		attempt: id.Attempt,
+		exit:    exit,
+		user:    j.User,
+		play: workload.NewMaster(
+			j,
+			w.audit.masters,
+			w.cfg.Durations,
+		),
+		held:  map[creel.ContainerID]started{},
+		told:  map[creel.ContainerID]int{},
+		asked: map[int32][]time.Time{},
+	}
 }
 
 func (m *master) begin() {
@@ -76,7 +90,15 @@ func (m *master) fail(what string, err error) {
 
 func (m *master) register(then func()) {
 	call(m.w, m.at.host, m.proxy.host, callTime, func(reply func(*pb.RegisterApplicationMasterResponseProto, error)) {
-		m.proxy.register(m.attempt, &pb.RegisterApplicationMasterRequestProto{Host: proto.String("localhost"), RpcPort: proto.Int32(-1), TrackingUrl: proto.String("")}, reply)
+		m.proxy.register(
+			m.attempt,
+			&pb.RegisterApplicationMasterRequestProto{
+				Host:        proto.String("localhost"),
+				RpcPort:     proto.Int32(-1),
+				TrackingUrl: proto.String(""),
+			},
+			reply,
+		)
 	}, func(_ *pb.RegisterApplicationMasterResponseProto, err error) {
 		switch {
 		case m.dead:
@@ -97,7 +119,10 @@ func (m *master) register(then func()) {
 // last is the one that holds.
 func (m *master) say(s workload.Steps) {
 	for _, a := range s.Asks {
-		i := slices.IndexFunc(m.steps.Asks, func(o workload.Ask) bool { return o.Priority == a.Priority && o.Name == a.Name })
+		i := slices.IndexFunc(
+			m.steps.Asks,
+			func(o workload.Ask) bool { return o.Priority == a.Priority && o.Name == a.Name },
+		)
 		if i >= 0 {
 			m.steps.Asks[i] = a
 		} else {
@@ -135,9 +160,21 @@ func (m *master) round() {
 func (m *master) request(responseID int32, s workload.Steps) *pb.AllocateRequestProto {
 	req := &pb.AllocateRequestProto{ResponseId: proto.Int32(responseID), Progress: proto.Float32(0.5)}
 	for _, a := range s.Asks {
-		req.Ask = append(req.Ask, &pb.ResourceRequestProto{Priority: pb.FromPriority(a.Priority), ResourceName: proto.String(a.Name), Capability: pb.FromResource(a.Size),
-			NumContainers: proto.Int32(a.Count), RelaxLocality: proto.Bool(true), AllocationRequestId: proto.Int64(-1),
-			ExecutionTypeRequest: &pb.ExecutionTypeRequestProto{ExecutionType: pb.ExecutionTypeProto_GUARANTEED.Enum(), EnforceExecutionType: proto.Bool(false)}})
+		req.Ask = append(
+			req.Ask,
+			&pb.ResourceRequestProto{
+				Priority:            pb.FromPriority(a.Priority),
+				ResourceName:        proto.String(a.Name),
+				Capability:          pb.FromResource(a.Size),
+				NumContainers:       proto.Int32(a.Count),
+				RelaxLocality:       proto.Bool(true),
+				AllocationRequestId: proto.Int64(-1),
+				ExecutionTypeRequest: &pb.ExecutionTypeRequestProto{
+					ExecutionType:        pb.ExecutionTypeProto_GUARANTEED.Enum(),
+					EnforceExecutionType: proto.Bool(false),
+				},
+			},
+		)
 	}
 	for _, c := range s.Releases {
 		req.Release = append(req.Release, pb.FromContainerID(c))
@@ -209,19 +246,26 @@ func (m *master) start(starts []workload.Start) {
 		task := m.held[id]
 		task.run, task.exit, task.user = s.Duration, s.Exit, m.user
 		n := m.w.nodes[s.Grant.Node]
-		call(m.w, m.at.host, n.host, 10*time.Second, func(reply func(bool, error)) { reply(true, n.startContainer(task)) }, func(_ bool, err error) {
-			if m.dead {
-				return
-			}
-			if err != nil {
-				m.w.mark("not started", id.ID, 0)
-				m.w.say("%s was not started: %v", id, err)
-				m.say(m.play.StartFailed(id))
-			}
-			if open--; open == 0 {
-				m.carryOn()
-			}
-		})
+		call(
+			m.w,
+			m.at.host,
+			n.host,
+			10*time.Second,
+			func(reply func(bool, error)) { reply(true, n.startContainer(task)) },
+			func(_ bool, err error) {
+				if m.dead {
+					return
+				}
+				if err != nil {
+					m.w.mark("not started", id.ID, 0)
+					m.w.say("%s was not started: %v", id, err)
+					m.say(m.play.StartFailed(id))
+				}
+				if open--; open == 0 {
+					m.carryOn()
+				}
+			},
+		)
 	}
 }
 
@@ -241,7 +285,15 @@ func (m *master) finish() {
 		status = pb.FinalApplicationStatusProto_APP_FAILED
 	}
 	call(m.w, m.at.host, m.proxy.host, callTime, func(reply func(*pb.FinishApplicationMasterResponseProto, error)) {
-		m.proxy.finish(m.attempt, &pb.FinishApplicationMasterRequestProto{FinalApplicationStatus: status.Enum(), Diagnostics: proto.String(""), TrackingUrl: proto.String("")}, reply)
+		m.proxy.finish(
+			m.attempt,
+			&pb.FinishApplicationMasterRequestProto{
+				FinalApplicationStatus: status.Enum(),
+				Diagnostics:            proto.String(""),
+				TrackingUrl:            proto.String(""),
+			},
+			reply,
+		)
 	}, func(answer *pb.FinishApplicationMasterResponseProto, err error) {
 		switch {
 		case m.dead:

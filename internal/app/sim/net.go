@@ -99,8 +99,22 @@ func (w *World) chance(p float64) bool { return p > 0 && w.rnd.Float64() < p }
 // runs at the other host, twice if the message was doubled; it answers by
 // reply once, now or later. finish runs at the caller, once, unless the caller
 // is gone; the time until then is bounded by timeout wherever a message is lost.
-func call[T any](w *World, from, to *host, timeout time.Duration, serve func(reply func(T, error)), finish func(T, error)) {
-	x := &exchange[T]{w: w, from: from, to: to, caller: from.life, giveUp: w.now.Add(timeout), serve: serve, finish: finish}
+func call[T any](
+	w *World,
+	from, to *host,
+	timeout time.Duration,
+	serve func(reply func(T, error)),
+	finish func(T, error),
+) {
+	x := &exchange[T]{
+		w:      w,
+		from:   from,
+		to:     to,
+		caller: from.life,
+		giveUp: w.now.Add(timeout),
+		serve:  serve,
+		finish: finish,
+	}
 	to.takeOff(x)
 	if x.dropped() {
 		x.lost()

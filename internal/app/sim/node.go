@@ -50,7 +50,13 @@ type process struct {
 
 func newNode(c *cluster, i int) *node {
 	id := creel.NodeID{Host: fmt.Sprintf("n%d-%d", c.index+1, i), Port: 8041}
-	n := &node{host: c.w.host(id.Host, c.index), w: c.w, of: c, jobs: map[creel.ContainerID]*process{}, scripts: map[creel.ContainerID]started{}}
+	n := &node{
+		host:    c.w.host(id.Host, c.index),
+		w:       c.w,
+		of:      c,
+		jobs:    map[creel.ContainerID]*process{},
+		scripts: map[creel.ContainerID]started{},
+	}
 	n.m = nm.New(nm.Config{ID: id, HTTPPort: 8042, Total: c.w.cfg.NodeSize, Version: "sim"})
 	c.w.nodes[id] = n
 	// Registrations are spread, and with them all later beats.
@@ -82,15 +88,27 @@ func (n *node) call() {
 	n.w.mark("beat", n.number, int64(n.m.Len()))
 	if !n.m.Active() {
 		req := n.m.Registration(began)
-		call(n.w, n.host, n.of.host, 10*time.Second, func(reply func(*pb.RegisterNodeManagerResponseProto, error)) { reply(n.of.registerNode(req)) },
+		call(
+			n.w,
+			n.host,
+			n.of.host,
+			10*time.Second,
+			func(reply func(*pb.RegisterNodeManagerResponseProto, error)) { reply(n.of.registerNode(req)) },
 			func(a *pb.RegisterNodeManagerResponseProto, err error) {
 				n.called(began, nm.Registered{Answer: a}, err)
-			})
+			},
+		)
 		return
 	}
 	req := n.m.Beat(began)
-	call(n.w, n.host, n.of.host, 10*time.Second, func(reply func(*pb.NodeHeartbeatResponseProto, error)) { reply(n.of.heartbeat(req), nil) },
-		func(a *pb.NodeHeartbeatResponseProto, err error) { n.called(began, nm.Beaten{Answer: a}, err) })
+	call(
+		n.w,
+		n.host,
+		n.of.host,
+		10*time.Second,
+		func(reply func(*pb.NodeHeartbeatResponseProto, error)) { reply(n.of.heartbeat(req), nil) },
+		func(a *pb.NodeHeartbeatResponseProto, err error) { n.called(began, nm.Beaten{Answer: a}, err) },
+	)
 }
 
 // called: the call has an end, and the next its time.
@@ -198,12 +216,27 @@ func (n *node) exited(id creel.ContainerID, p *process, code int32) {
 func (n *node) startContainer(s started) error {
 	id := s.grant.ID
 	n.scripts[id] = s
-	err := n.step(nm.Start{RM: s.rm, Expires: s.expires, Container: nm.Container{ID: id, User: s.user, Resource: s.grant.Resource, Priority: s.grant.Priority, Version: s.grant.Version,
-		Execution: s.grant.ExecutionType, Master: s.master, RequestID: s.grant.AllocationRequestID, Created: time.UnixMilli(s.grant.Created).UTC()}})
+	err := n.step(
+		nm.Start{RM: s.rm, Expires: s.expires, Container: nm.Container{
+			ID:        id,
+			User:      s.user,
+			Resource:  s.grant.Resource,
+			Priority:  s.grant.Priority,
+			Version:   s.grant.Version,
+			Execution: s.grant.ExecutionType,
+			Master:    s.master,
+			RequestID: s.grant.AllocationRequestID,
+			Created:   time.UnixMilli(s.grant.Created).UTC(),
+		}},
+	)
 	if err != nil {
 		delete(n.scripts, id)
 	}
 	return err
 }
 
-func (n *node) stopContainer(id creel.ContainerID) { _ = n.step(nm.Stop{ID: id}) } // one that is gone already is no failure
+func (n *node) stopContainer(
+	id creel.ContainerID,
+) {
+	_ = n.step(nm.Stop{ID: id})
+} // one that is gone already is no failure

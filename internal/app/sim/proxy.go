@@ -45,15 +45,27 @@ func (p *proxy) start() {
 
 // The door of ApplicationMasterProtocol.
 
-func (p *proxy) register(a creel.AttemptID, req *pb.RegisterApplicationMasterRequestProto, reply func(*pb.RegisterApplicationMasterResponseProto, error)) {
+func (p *proxy) register(
+	a creel.AttemptID,
+	req *pb.RegisterApplicationMasterRequestProto,
+	reply func(*pb.RegisterApplicationMasterResponseProto, error),
+) {
 	p.take(a, amrmproxy.FromAM{Register: req}, func(r amrmproxy.Reply) { reply(r.Register, r.Err) })
 }
 
-func (p *proxy) allocate(a creel.AttemptID, req *pb.AllocateRequestProto, reply func(*pb.AllocateResponseProto, error)) {
+func (p *proxy) allocate(
+	a creel.AttemptID,
+	req *pb.AllocateRequestProto,
+	reply func(*pb.AllocateResponseProto, error),
+) {
 	p.take(a, amrmproxy.FromAM{Allocate: req}, func(r amrmproxy.Reply) { reply(r.Allocate, r.Err) })
 }
 
-func (p *proxy) finish(a creel.AttemptID, req *pb.FinishApplicationMasterRequestProto, reply func(*pb.FinishApplicationMasterResponseProto, error)) {
+func (p *proxy) finish(
+	a creel.AttemptID,
+	req *pb.FinishApplicationMasterRequestProto,
+	reply func(*pb.FinishApplicationMasterResponseProto, error),
+) {
 	p.take(a, amrmproxy.FromAM{Finish: req}, func(r amrmproxy.Reply) { reply(r.Finish, r.Err) })
 }
 
@@ -61,7 +73,15 @@ func (p *proxy) finish(a creel.AttemptID, req *pb.FinishApplicationMasterRequest
 func (p *proxy) take(a creel.AttemptID, e amrmproxy.FromAM, reply func(amrmproxy.Reply)) {
 	d := p.sessions[a]
 	if d == nil {
-		d = &driver{p: p, w: p.w, life: p.life, attempt: a, home: p.home.id, heard: p.w.now, calls: map[uint64]func(amrmproxy.Reply){}}
+		d = &driver{
+			p:       p,
+			w:       p.w,
+			life:    p.life,
+			attempt: a,
+			home:    p.home.id,
+			heard:   p.w.now,
+			calls:   map[uint64]func(amrmproxy.Reply){},
+		}
 		if before := p.latest[a.Application]; before != nil {
 			before.cancel(nil) // an earlier attempt must not write any more when we read
 		}
@@ -145,8 +165,10 @@ func (d *driver) open() {
 			}
 		}
 		d.p.opened++
-		d.session, err = amrmproxy.NewSession(amrmproxy.Options{Attempt: d.attempt, Home: d.home, User: user, Record: known,
-			Rand: rand.New(rand.NewPCG(d.w.cfg.Seed, d.w.rnd.Uint64()))})
+		d.session, err = amrmproxy.NewSession(
+			amrmproxy.Options{Attempt: d.attempt, Home: d.home, User: user, Record: known,
+				Rand: rand.New(rand.NewPCG(d.w.cfg.Seed, d.w.rnd.Uint64()))},
+		)
 		if err != nil {
 			d.cancel(err)
 			return
@@ -274,13 +296,25 @@ func (d *driver) send(a amrmproxy.Send) {
 				ended(amrmproxy.Answered{Register: r, Err: err})
 			})
 	case a.Allocate != nil:
-		call(d.w, d.p.host, c.host, memberTime, func(reply func(*pb.AllocateResponseProto, error)) { reply(c.allocate(as, a.Allocate)) },
-			func(r *pb.AllocateResponseProto, err error) { ended(amrmproxy.Answered{Allocate: r, Err: err}) })
+		call(
+			d.w,
+			d.p.host,
+			c.host,
+			memberTime,
+			func(reply func(*pb.AllocateResponseProto, error)) { reply(c.allocate(as, a.Allocate)) },
+			func(r *pb.AllocateResponseProto, err error) { ended(amrmproxy.Answered{Allocate: r, Err: err}) },
+		)
 	default:
-		call(d.w, d.p.host, c.host, memberTime, func(reply func(*pb.FinishApplicationMasterResponseProto, error)) { reply(c.finishMaster(as, a.Finish)) },
+		call(
+			d.w,
+			d.p.host,
+			c.host,
+			memberTime,
+			func(reply func(*pb.FinishApplicationMasterResponseProto, error)) { reply(c.finishMaster(as, a.Finish)) },
 			func(r *pb.FinishApplicationMasterResponseProto, err error) {
 				ended(amrmproxy.Answered{Finish: r, Err: err})
-			})
+			},
+		)
 	}
 }
 

@@ -100,12 +100,36 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 		Rand: func() *rand.Rand { return rand.New(rand.NewPCG(r.w.cfg.Seed+uint64(r.number), seed)) },
 	}
 	job := &r.w.cfg.Jobs[s.job]
-	what := policies.Submission{Application: app, Name: job.Name, User: job.User, Type: "MAPREDUCE", Queue: job.Queue, Size: masterSize}
-	request := &rm.Submission{ID: app, User: job.User, Name: job.Name, Type: "MAPREDUCE", Queue: string(job.Queue), Context: s,
-		Master: rm.Ask{ResourceName: "*", Resource: masterSize, Count: 1, ExecutionType: creel.Guaranteed, AllocationRequestID: -1}}
+	what := policies.Submission{
+		Application: app,
+		Name:        job.Name,
+		User:        job.User,
+		Type:        "MAPREDUCE",
+		Queue:       job.Queue,
+		Size:        masterSize,
+	}
+	request := &rm.Submission{
+		ID:      app,
+		User:    job.User,
+		Name:    job.Name,
+		Type:    "MAPREDUCE",
+		Queue:   string(job.Queue),
+		Context: s,
+		Master: rm.Ask{
+			ResourceName:        "*",
+			Resource:            masterSize,
+			Count:               1,
+			ExecutionType:       creel.Guaranteed,
+			AllocationRequestID: -1,
+		},
+	}
 	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
 		t.yield = yield
-		t.outcome = core.Submit(virtual{t}, what, func(_ context.Context, id creel.SubclusterID) (router.Verdict, error) { return t.forward(id, request) })
+		t.outcome = core.Submit(
+			virtual{t},
+			what,
+			func(_ context.Context, id creel.SubclusterID) (router.Verdict, error) { return t.forward(id, request) },
+		)
 	})
 	t.advance()
 }
@@ -210,7 +234,11 @@ func (t *task) known(_ context.Context, id creel.SubclusterID, app creel.Applica
 // homes are the store's, each call a step.
 type homes struct{ t *task }
 
-func (h homes) Claim(_ context.Context, app creel.ApplicationID, member creel.SubclusterID) (creel.SubclusterID, bool, error) {
+func (h homes) Claim(
+	_ context.Context,
+	app creel.ApplicationID,
+	member creel.SubclusterID,
+) (creel.SubclusterID, bool, error) {
 	w := h.t.r.w
 	type claim struct {
 		home  creel.SubclusterID
@@ -223,7 +251,11 @@ func (h homes) Claim(_ context.Context, app creel.ApplicationID, member creel.Su
 	return c.home, c.fresh, err
 }
 
-func (h homes) Move(_ context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error) {
+func (h homes) Move(
+	_ context.Context,
+	app creel.ApplicationID,
+	from, to creel.SubclusterID,
+) (creel.SubclusterID, error) {
 	w := h.t.r.w
 	return step(h.t, w.storeAt, func(reply func(creel.SubclusterID, error)) {
 		is, _, err := w.store.Move(w.now, app, from, to)

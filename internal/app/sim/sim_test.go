@@ -21,7 +21,13 @@ func queues() rm.Queues {
 	q := rm.Defaults().Queues
 	q.Calculator = rm.Dominant
 	leaf := func(name string, percent float64) rm.Queue {
-		return rm.Queue{Name: name, Capacity: rm.PercentOf(percent), MaxCapacity: rm.PercentOf(100), UserFactor: 10, MaxAMPercent: 0.5}
+		return rm.Queue{
+			Name:         name,
+			Capacity:     rm.PercentOf(percent),
+			MaxCapacity:  rm.PercentOf(100),
+			UserFactor:   10,
+			MaxAMPercent: 0.5,
+		}
 	}
 	q.Root.Children = []rm.Queue{leaf("default", 20), leaf("prod", 50), leaf("research", 30)}
 	return q
@@ -50,8 +56,22 @@ func day(t testing.TB, seed uint64, from, to time.Duration, nodes int) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := workload.Plan{From: from, To: to, Speed: 1, Machines: 3 * nodes, BlockSize: 64 << 20, MaxTasks: 4000, Users: 12, Seed: seed, Floor: 5 * time.Millisecond,
-		Queues: []workload.Share{{Queue: "root.research", Weight: 55}, {Queue: "root.prod", Weight: 25}, {Queue: "root.default", Weight: 20}}}
+	plan := workload.Plan{
+		From:      from,
+		To:        to,
+		Speed:     1,
+		Machines:  3 * nodes,
+		BlockSize: 64 << 20,
+		MaxTasks:  4000,
+		Users:     12,
+		Seed:      seed,
+		Floor:     5 * time.Millisecond,
+		Queues: []workload.Share{
+			{Queue: "root.research", Weight: 55},
+			{Queue: "root.prod", Weight: 25},
+			{Queue: "root.default", Weight: 20},
+		},
+	}
 	jobs, err := plan.Jobs(recorded)
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +126,14 @@ func TestSeedsWithFaults(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := run(t, faulty(t, seed))
 			if !r.Good() {
-				t.Fatalf("%d of %d ended, %d lost, %d doubled: %s", r.Finished+r.Failed, r.Submitted, r.Lost, r.Doubled, strings.Join(r.Broken, "\n"))
+				t.Fatalf(
+					"%d of %d ended, %d lost, %d doubled: %s",
+					r.Finished+r.Failed,
+					r.Submitted,
+					r.Lost,
+					r.Doubled,
+					strings.Join(r.Broken, "\n"),
+				)
 			}
 			for kind, n := range r.Faults {
 				faults[kind] += n

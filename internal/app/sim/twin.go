@@ -66,9 +66,16 @@ func (d *driver) launch(l amrmproxy.Launch) {
 				w.mark("twin", int64(l.Application.ID), c.number)
 				d.step(amrmproxy.Launched{Member: l.Member, Attempt: v.attempt, Token: tokenOf(v.attempt), User: user})
 			case v.state.Ended(), v.state == creel.AppRunning:
-				failed(&creel.Error{Kind: creel.ErrConflict, What: fmt.Sprintf("the twin in %s is %s", l.Member, v.state)})
+				failed(
+					&creel.Error{Kind: creel.ErrConflict, What: fmt.Sprintf("the twin in %s is %s", l.Member, v.state)},
+				)
 			case w.now.Sub(began) > twinTime:
-				failed(&creel.Error{Kind: creel.ErrUnavailable, What: fmt.Sprintf("the twin in %s was not launched in time", l.Member)})
+				failed(
+					&creel.Error{
+						Kind: creel.ErrUnavailable,
+						What: fmt.Sprintf("the twin in %s was not launched in time", l.Member),
+					},
+				)
 			default:
 				w.on(d.p.host, pause, func() { look(user, min(2*pause, 200*time.Millisecond)) })
 			}
@@ -79,37 +86,61 @@ func (d *driver) launch(l amrmproxy.Launch) {
 			failed(err)
 			return
 		}
-		s := &rm.Submission{ID: l.Application, User: user, Name: l.Name, Type: "YARN", Queue: string(l.Queue), Unmanaged: true, KeepContainers: true, MaxAttempts: 1, HasPriority: true}
-		call(w, d.p.host, c.host, memberTime, func(reply func(bool, error)) { c.submit(s, reply) }, func(_ bool, err error) {
-			if d.gone {
-				return
-			}
-			if err != nil {
-				failed(err)
-				return
-			}
-			look(user, 5*time.Millisecond)
-		})
+		s := &rm.Submission{
+			ID:             l.Application,
+			User:           user,
+			Name:           l.Name,
+			Type:           "YARN",
+			Queue:          string(l.Queue),
+			Unmanaged:      true,
+			KeepContainers: true,
+			MaxAttempts:    1,
+			HasPriority:    true,
+		}
+		call(
+			w,
+			d.p.host,
+			c.host,
+			memberTime,
+			func(reply func(bool, error)) { c.submit(s, reply) },
+			func(_ bool, err error) {
+				if d.gone {
+					return
+				}
+				if err != nil {
+					failed(err)
+					return
+				}
+				look(user, 5*time.Millisecond)
+			},
+		)
 	})
 }
 
 // drop kills a twin; one that is not there is success.
 func (d *driver) drop(a amrmproxy.Drop, began time.Time, pause time.Duration) {
 	w, c := d.w, d.member(a.Member)
-	call(w, d.p.host, c.host, memberTime, func(reply func(bool, error)) { c.kill(a.Application, reply) }, func(done bool, err error) {
-		switch {
-		case d.gone:
-		case isNotFound(err) || err == nil && done:
-			d.step(amrmproxy.Dropped{Member: a.Member})
-		case err != nil || w.now.Sub(began) > memberTime:
-			if err == nil {
-				err = errTimeout
+	call(
+		w,
+		d.p.host,
+		c.host,
+		memberTime,
+		func(reply func(bool, error)) { c.kill(a.Application, reply) },
+		func(done bool, err error) {
+			switch {
+			case d.gone:
+			case isNotFound(err) || err == nil && done:
+				d.step(amrmproxy.Dropped{Member: a.Member})
+			case err != nil || w.now.Sub(began) > memberTime:
+				if err == nil {
+					err = errTimeout
+				}
+				d.step(amrmproxy.Dropped{Member: a.Member, Err: err})
+			default:
+				w.on(d.p.host, pause, func() { d.drop(a, began, min(2*pause, 200*time.Millisecond)) })
 			}
-			d.step(amrmproxy.Dropped{Member: a.Member, Err: err})
-		default:
-			w.on(d.p.host, pause, func() { d.drop(a, began, min(2*pause, 200*time.Millisecond)) })
-		}
-	})
+		},
+	)
 }
 
 // spread is a session's line to the store: amrmproxy/rpc's record in virtual time.
@@ -127,42 +158,64 @@ type spread struct {
 // attempt, else nil.
 func (r *spread) load(then func(*amrmproxy.Record, error)) {
 	w := r.w
-	call(w, r.at, w.storeAt, storeTime, func(reply func([]statestore.Spread, error)) { reply(w.store.SpreadsOf(r.attempt.Application), nil) }, func(found []statestore.Spread, err error) {
-		if err != nil {
-			then(nil, &creel.Error{Kind: creel.ErrUnavailable, What: "the store cannot tell where " + r.attempt.Application.String() + " lives", Why: err.Error(), Try: "try again"})
-			return
-		}
-		var best *statestore.Spread
-		for i := range found {
-			switch c := found[i].Attempt.Compare(r.attempt); {
-			case c > 0:
-				then(nil, &creel.Error{Kind: creel.ErrAttemptNotFound, What: r.attempt.String() + " is superseded", Try: "this master should stop"})
+	call(
+		w,
+		r.at,
+		w.storeAt,
+		storeTime,
+		func(reply func([]statestore.Spread, error)) { reply(w.store.SpreadsOf(r.attempt.Application), nil) },
+		func(found []statestore.Spread, err error) {
+			if err != nil {
+				then(
+					nil,
+					&creel.Error{
+						Kind: creel.ErrUnavailable,
+						What: "the store cannot tell where " + r.attempt.Application.String() + " lives",
+						Why:  err.Error(),
+						Try:  "try again",
+					},
+				)
 				return
-			case c < 0:
-				r.olders = append(r.olders, found[i].Attempt)
-			default:
-				r.revision = found[i].Revision
 			}
-			if best == nil || found[i].Attempt.Compare(best.Attempt) > 0 {
-				best = &found[i]
+			var best *statestore.Spread
+			for i := range found {
+				switch c := found[i].Attempt.Compare(r.attempt); {
+				case c > 0:
+					then(
+						nil,
+						&creel.Error{
+							Kind: creel.ErrAttemptNotFound,
+							What: r.attempt.String() + " is superseded",
+							Try:  "this master should stop",
+						},
+					)
+					return
+				case c < 0:
+					r.olders = append(r.olders, found[i].Attempt)
+				default:
+					r.revision = found[i].Revision
+				}
+				if best == nil || found[i].Attempt.Compare(best.Attempt) > 0 {
+					best = &found[i]
+				}
 			}
-		}
-		if best == nil {
-			then(nil, nil)
-			return
-		}
-		plain, err := statestore.Open(w.secret, []byte(best.Attempt.String()), best.State)
-		if err != nil {
-			then(nil, err)
-			return
-		}
-		out := &amrmproxy.Record{}
-		if err := out.UnmarshalBinary(plain); err != nil {
-			then(nil, err)
-			return
-		}
-		then(out, nil)
-	})
+			if best == nil {
+				then(nil, nil)
+				return
+			}
+			plain, err := statestore.Open(w.secret, []byte(best.Attempt.String()), best.State)
+			if err != nil {
+				then(nil, err)
+				return
+			}
+			out := &amrmproxy.Record{}
+			if err := out.UnmarshalBinary(plain); err != nil {
+				then(nil, err)
+				return
+			}
+			then(out, nil)
+		},
+	)
 }
 
 // nonces are the world's random source as a reader.
@@ -215,35 +268,53 @@ func (r *spread) save(rec *amrmproxy.Record, then func(error)) {
 // answer was lost is none: the revision is then the store's.
 func (r *spread) put(s statestore.Spread, then func(error)) {
 	w := r.w
-	call(w, r.at, w.storeAt, storeTime, func(reply func(int64, error)) { reply(w.store.SaveSpread(s)) }, func(revision int64, err error) {
-		switch {
-		case errors.Is(err, creel.ErrConflict) && len(r.tried) > 0:
-			call(w, r.at, w.storeAt, storeTime, func(reply func(statestore.Spread, error)) { reply(w.store.Spread(r.attempt)) }, func(is statestore.Spread, lookErr error) {
-				switch {
-				case lookErr == nil && slices.ContainsFunc(r.tried, func(state []byte) bool { return bytes.Equal(state, is.State) }):
-					r.revision, s.Revision, r.tried = is.Revision, is.Revision, nil
-					r.put(s, then)
-				case lookErr != nil && !errors.Is(lookErr, creel.ErrAttemptNotFound):
-					then(lookErr)
-				default:
-					then(r.notOurs(err))
-				}
-			})
-		case errors.Is(err, creel.ErrConflict):
-			then(r.notOurs(err))
-		case err != nil:
-			r.tried = append(r.tried, s.State)
-			then(err)
-		default:
-			r.revision, r.tried = revision, nil
-			then(nil)
-			r.dropOlder()
-		}
-	})
+	call(
+		w,
+		r.at,
+		w.storeAt,
+		storeTime,
+		func(reply func(int64, error)) { reply(w.store.SaveSpread(s)) },
+		func(revision int64, err error) {
+			switch {
+			case errors.Is(err, creel.ErrConflict) && len(r.tried) > 0:
+				call(
+					w,
+					r.at,
+					w.storeAt,
+					storeTime,
+					func(reply func(statestore.Spread, error)) { reply(w.store.Spread(r.attempt)) },
+					func(is statestore.Spread, lookErr error) {
+						switch {
+						case lookErr == nil && slices.ContainsFunc(r.tried, func(state []byte) bool { return bytes.Equal(state, is.State) }):
+							r.revision, s.Revision, r.tried = is.Revision, is.Revision, nil
+							r.put(s, then)
+						case lookErr != nil && !errors.Is(lookErr, creel.ErrAttemptNotFound):
+							then(lookErr)
+						default:
+							then(r.notOurs(err))
+						}
+					},
+				)
+			case errors.Is(err, creel.ErrConflict):
+				then(r.notOurs(err))
+			case err != nil:
+				r.tried = append(r.tried, s.State)
+				then(err)
+			default:
+				r.revision, r.tried = revision, nil
+				then(nil)
+				r.dropOlder()
+			}
+		},
+	)
 }
 
 func (r *spread) notOurs(err error) error {
-	return &creel.Error{Kind: creel.ErrStale, What: "the spread of " + r.attempt.String() + " is not ours any more", Why: err.Error()}
+	return &creel.Error{
+		Kind: creel.ErrStale,
+		What: "the spread of " + r.attempt.String() + " is not ours any more",
+		Why:  err.Error(),
+	}
 }
 
 // dropOlder removes the records of earlier attempts: their twins are in ours now.

@@ -28,15 +28,22 @@ func (v *watcher) start() {
 func (v *watcher) read() {
 	w := v.w
 	w.on(v.at, w.cfg.Poll-w.cfg.Poll/5+time.Duration(w.rnd.Int64N(int64(2*w.cfg.Poll/5)+1)), v.read)
-	call(w, v.at, w.storeAt, 5*time.Second, func(reply func(subcluster.Records, error)) { reply(w.store.Records(w.now), nil) }, func(r subcluster.Records, err error) {
-		switch {
-		case err == nil:
-			v.view = subcluster.Build(v.view, r, r.Now)
-			v.book = policies.NewBook(v.book, v.view.Policies)
-		case v.view != nil:
-			v.view = subcluster.Unreachable(v.view, err.Error())
-		}
-	})
+	call(
+		w,
+		v.at,
+		w.storeAt,
+		5*time.Second,
+		func(reply func(subcluster.Records, error)) { reply(w.store.Records(w.now), nil) },
+		func(r subcluster.Records, err error) {
+			switch {
+			case err == nil:
+				v.view = subcluster.Build(v.view, r, r.Now)
+				v.book = policies.NewBook(v.book, v.view.Policies)
+			case v.view != nil:
+				v.view = subcluster.Unreachable(v.view, err.Error())
+			}
+		},
+	)
 }
 
 // policy that holds for a queue.

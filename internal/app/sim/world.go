@@ -122,8 +122,15 @@ func New(cfg Config) (*World, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	w := &World{cfg: cfg, rnd: rand.New(rand.NewPCG(cfg.Seed, 0x5eed)), now: epoch, hash: offset64, cut: make([]bool, cfg.Subclusters), nodes: map[creel.NodeID]*node{},
-		secret: []statestore.Key{{ID: 1, Secret: []byte("the simulated cluster's secret, of no worth")}}}
+	w := &World{
+		cfg:    cfg,
+		rnd:    rand.New(rand.NewPCG(cfg.Seed, 0x5eed)),
+		now:    epoch,
+		hash:   offset64,
+		cut:    make([]bool, cfg.Subclusters),
+		nodes:  map[creel.NodeID]*node{},
+		secret: []statestore.Key{{ID: 1, Secret: []byte("the simulated cluster's secret, of no worth")}},
+	}
 	w.audit.init(w)
 	w.store = statestore.NewTwin("sim", func(_ creel.QueuePath, document []byte) error {
 		_, err := policies.Parse(document)
@@ -132,7 +139,10 @@ func New(cfg Config) (*World, error) {
 	w.storeAt = w.host("store", outside)
 	w.user = w.host("clients", outside)
 	for _, p := range cfg.Policies {
-		if _, err := w.store.PutPolicy(w.now, statestore.PolicyWrite{Queue: p.Queue, Document: []byte(p.Document), Author: "sim"}); err != nil {
+		if _, err := w.store.PutPolicy(
+			w.now,
+			statestore.PolicyWrite{Queue: p.Queue, Document: []byte(p.Document), Author: "sim"},
+		); err != nil {
 			return nil, fmt.Errorf("sim: policy of %s: %w", p.Queue, err)
 		}
 	}

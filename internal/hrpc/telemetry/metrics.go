@@ -73,14 +73,38 @@ func NewMetrics(door string, services []hrpc.Service) *Metrics {
 		m.stats = append(m.stats, stat{desc(name, help), prometheus.CounterValue, read})
 	}
 	gauge("connections", "Open connections.", func(s hrpc.Stats) float64 { return float64(s.Connections) })
-	gauge("request_memory_bytes", "Held of large requests.", func(s hrpc.Stats) float64 { return float64(s.RequestBytes) })
-	gauge("reply_queue_bytes", "Answers queued for clients that do not read.", func(s hrpc.Stats) float64 { return float64(s.ReplyBytes) })
-	counter("connections_accepted_total", "Connections since the start.", func(s hrpc.Stats) float64 { return float64(s.Accepted) })
-	counter("connections_refused_total", "Connections above a limit.", func(s hrpc.Stats) float64 { return float64(s.Refused) })
-	counter("auth_failed_total", "Handshakes refused as unauthorized.", func(s hrpc.Stats) float64 { return float64(s.AuthFailed) })
+	gauge(
+		"request_memory_bytes",
+		"Held of large requests.",
+		func(s hrpc.Stats) float64 { return float64(s.RequestBytes) },
+	)
+	gauge(
+		"reply_queue_bytes",
+		"Answers queued for clients that do not read.",
+		func(s hrpc.Stats) float64 { return float64(s.ReplyBytes) },
+	)
+	counter(
+		"connections_accepted_total",
+		"Connections since the start.",
+		func(s hrpc.Stats) float64 { return float64(s.Accepted) },
+	)
+	counter(
+		"connections_refused_total",
+		"Connections above a limit.",
+		func(s hrpc.Stats) float64 { return float64(s.Refused) },
+	)
+	counter(
+		"auth_failed_total",
+		"Handshakes refused as unauthorized.",
+		func(s hrpc.Stats) float64 { return float64(s.AuthFailed) },
+	)
 	counter("calls_total", "Calls dispatched.", func(s hrpc.Stats) float64 { return float64(s.Calls) })
 	counter("calls_busy_total", "Calls refused above a limit.", func(s hrpc.Stats) float64 { return float64(s.Busy) })
-	counter("received_bytes_total", "Bytes read from connections.", func(s hrpc.Stats) float64 { return float64(s.BytesIn) })
+	counter(
+		"received_bytes_total",
+		"Bytes read from connections.",
+		func(s hrpc.Stats) float64 { return float64(s.BytesIn) },
+	)
 	return m
 }
 

@@ -35,7 +35,11 @@ func serve(t *testing.T, cfg hrpc.Config, methods map[string]handler) (address s
 	t.Helper()
 	service := hrpc.Service{Protocol: protocol, Version: 1, Methods: map[string]hrpc.Method{}}
 	for name, h := range methods {
-		service.Methods[name] = hrpc.Method{NewRequest: func() proto.Message { return new(wrapperspb.StringValue) }, Serve: h, Inline: name == "inline"}
+		service.Methods[name] = hrpc.Method{
+			NewRequest: func() proto.Message { return new(wrapperspb.StringValue) },
+			Serve:      h,
+			Inline:     name == "inline",
+		}
 	}
 	cfg.Services, cfg.Simple = []hrpc.Service{service}, true
 	s, err := hrpc.NewServer(cfg)
@@ -126,8 +130,15 @@ func TestATraceFollowsACallThroughTwoServers(t *testing.T) {
 						continue
 					}
 					found = true
-					if s.SpanKind != want || s.Name != method || s.SpanContext.TraceID() != root.SpanContext().TraceID() {
-						t.Errorf("below %s: %s of kind %v in trace %s", parent.SpanID(), s.Name, s.SpanKind, s.SpanContext.TraceID())
+					if s.SpanKind != want || s.Name != method ||
+						s.SpanContext.TraceID() != root.SpanContext().TraceID() {
+						t.Errorf(
+							"below %s: %s of kind %v in trace %s",
+							parent.SpanID(),
+							s.Name,
+							s.SpanKind,
+							s.SpanContext.TraceID(),
+						)
 					}
 					if failed := s.Status.Code == codes.Error; failed != (method == "fails") {
 						t.Errorf("%v: status %v", s.SpanKind, s.Status)
@@ -150,9 +161,16 @@ func TestATraceFollowsACallThroughTwoServers(t *testing.T) {
 // begins a trace.
 func TestTheCallerDecidesWhetherItIsTraced(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
-	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter), sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.AlwaysSample())))
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithSyncer(exporter),
+		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.AlwaysSample())),
+	)
 	defer provider.Shutdown(context.Background())
-	address, _ := serve(t, hrpc.Config{Interceptors: []hrpc.Interceptor{Trace(provider)}}, map[string]handler{"inline": echo})
+	address, _ := serve(
+		t,
+		hrpc.Config{Interceptors: []hrpc.Interceptor{Trace(provider)}},
+		map[string]handler{"inline": echo},
+	)
 	p := dial(t, address)
 	with := func(info hrpc.TraceInfo) context.Context {
 		return hrpc.WithOptions(context.Background(), hrpc.CallOptions{Trace: info})
@@ -180,7 +198,8 @@ func TestTheCallerDecidesWhetherItIsTraced(t *testing.T) {
 			}
 			continue
 		}
-		if len(spans) != 1 || c.traceID != "new" && spans[0].SpanContext.TraceID().String() != c.traceID || spans[0].Parent.SpanID().String() != c.parent {
+		if len(spans) != 1 || c.traceID != "new" && spans[0].SpanContext.TraceID().String() != c.traceID ||
+			spans[0].Parent.SpanID().String() != c.parent {
 			t.Errorf("%s: %+v", c.what, spans)
 		}
 	}
@@ -208,11 +227,16 @@ func TestOneLineOfAuditForEachCallThatChanges(t *testing.T) {
 	subject := func(call *hrpc.Call, request proto.Message) (string, bool) {
 		return request.(*wrapperspb.StringValue).GetValue(), call.Method != "inline"
 	}
-	address, _ := serve(t, hrpc.Config{Interceptors: []hrpc.Interceptor{Audit(slog.New(slog.NewJSONHandler(&out, nil)), subject)}}, map[string]handler{
-		"inline": echo, "submit": echo,
-		"refused": func(context.Context, proto.Message) (proto.Message, error) { return nil, errors.New("not yours") },
-		"busy":    func(context.Context, proto.Message) (proto.Message, error) { return nil, hrpc.Busy("later") },
-	})
+	address, _ := serve(
+		t,
+		hrpc.Config{Interceptors: []hrpc.Interceptor{Audit(slog.New(slog.NewJSONHandler(&out, nil)), subject)}},
+		map[string]handler{
+			"inline":  echo,
+			"submit":  echo,
+			"refused": func(context.Context, proto.Message) (proto.Message, error) { return nil, errors.New("not yours") },
+			"busy":    func(context.Context, proto.Message) (proto.Message, error) { return nil, hrpc.Busy("later") },
+		},
+	)
 	p := dial(t, address)
 	ctx := hrpc.WithOptions(context.Background(), hrpc.CallOptions{CallerContext: hrpc.CallerContext{Context: "job 7"}})
 	for _, method := range []string{"inline", "submit", "refused", "busy"} {
@@ -228,7 +252,9 @@ func TestOneLineOfAuditForEachCallThatChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		if line["msg"] != "audit" || line["operation"] != want.operation || line["result"] != want.result || line["user"] != "alice" ||
-			line["target"] != "x" || line["caller_context"] != "job 7" || !strings.HasPrefix(line["from"].(string), "127.0.0.1:") || len(line["client_id"].(string)) != 32 {
+			line["target"] != "x" || line["caller_context"] != "job 7" ||
+			!strings.HasPrefix(line["from"].(string), "127.0.0.1:") ||
+			len(line["client_id"].(string)) != 32 {
 			t.Errorf("%s", lines[i])
 		}
 	}
@@ -244,7 +270,10 @@ func TestFiguresOfEachMethod(t *testing.T) {
 			return nil, hrpc.ErrLater
 		},
 	}
-	table := hrpc.Service{Protocol: protocol, Methods: map[string]hrpc.Method{"inline": {}, "fails": {}, "later": {}, "quiet": {}}}
+	table := hrpc.Service{
+		Protocol: protocol,
+		Methods:  map[string]hrpc.Method{"inline": {}, "fails": {}, "later": {}, "quiet": {}},
+	}
 	m := NewMetrics("client", []hrpc.Service{table})
 	address, server := serve(t, hrpc.Config{Interceptors: []hrpc.Interceptor{m.Interceptor()}}, methods)
 	m.Server(server.Stats)
@@ -302,7 +331,13 @@ func figures(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 					method = l.GetValue()
 				}
 			}
-			out[strings.TrimPrefix(f.GetName(), "creel_rpc_")+"/"+method] = one.GetGauge().GetValue() + one.GetCounter().GetValue() + float64(one.GetHistogram().GetSampleCount())
+			out[strings.TrimPrefix(f.GetName(), "creel_rpc_")+"/"+method] = one.GetGauge().
+				GetValue() +
+				one.GetCounter().
+					GetValue() +
+				float64(
+					one.GetHistogram().GetSampleCount(),
+				)
 		}
 	}
 	return out

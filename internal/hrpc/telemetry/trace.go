@@ -122,7 +122,8 @@ func traceparent(b []byte) (c trace.SpanContextConfig, ok bool) {
 			return c, false
 		}
 	}
-	if version[0] == 0xff || version[0] == 0 && len(b) != traceparentSize || len(b) > traceparentSize && b[traceparentSize] != '-' {
+	if version[0] == 0xff || version[0] == 0 && len(b) != traceparentSize ||
+		len(b) > traceparentSize && b[traceparentSize] != '-' {
 		return c, false
 	}
 	c.TraceFlags = trace.TraceFlags(flags[0]) & trace.FlagsSampled

@@ -39,8 +39,26 @@ type Server struct {
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	return start(tb, "redis-server", func(dir string, port int) []string {
-		return append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no",
-			"--loglevel", "notice", "--logfile", filepath.Join(dir, "redis.log"), "--repl-diskless-sync-delay", "0"}, args...)
+		return append(
+			[]string{
+				"--port",
+				strconv.Itoa(port),
+				"--bind",
+				"127.0.0.1",
+				"--dir",
+				dir,
+				"--save",
+				"",
+				"--appendonly",
+				"no",
+				"--loglevel",
+				"notice",
+				"--logfile",
+				filepath.Join(dir, "redis.log"),
+				"--repl-diskless-sync-delay",
+				"0",
+			},
+			args...)
 	})
 }
 
@@ -48,7 +66,10 @@ func start(tb testing.TB, bin string, args func(dir string, port int) []string) 
 	tb.Helper()
 	path, err := exec.LookPath(bin)
 	if err != nil {
-		tb.Fatalf("%s is not installed: install Redis 7 or later (apt-get install redis-server redis-sentinel, or brew install redis)", bin)
+		tb.Fatalf(
+			"%s is not installed: install Redis 7 or later (apt-get install redis-server redis-sentinel, or brew install redis)",
+			bin,
+		)
 	}
 	for try := 0; ; try++ {
 		port := freePort(tb)
@@ -212,8 +233,21 @@ func StartCluster(tb testing.TB, n int, args ...string) *Cluster {
 	bus := make([]int, n)
 	for i := range n {
 		bus[i] = freePort(tb)
-		c.Nodes = append(c.Nodes, Start(tb, append([]string{"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
-			"--cluster-node-timeout", "2000", "--cluster-port", strconv.Itoa(bus[i]), "--cluster-require-full-coverage", "no"}, args...)...))
+		c.Nodes = append(
+			c.Nodes,
+			Start(tb, append([]string{
+				"--cluster-enabled",
+				"yes",
+				"--cluster-config-file",
+				"nodes.conf",
+				"--cluster-node-timeout",
+				"2000",
+				"--cluster-port",
+				strconv.Itoa(bus[i]),
+				"--cluster-require-full-coverage",
+				"no",
+			}, args...)...),
+		)
 	}
 	for i, s := range c.Nodes {
 		s.Do("CLUSTER", "ADDSLOTSRANGE", 16384*i/n, 16384*(i+1)/n-1)
@@ -226,7 +260,8 @@ func StartCluster(tb testing.TB, n int, args ...string) *Cluster {
 		s.until("the cluster is whole", func() bool {
 			v, _ := s.Try("CLUSTER", "INFO")
 			info, _ := v.(string)
-			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", n)) &&
+			return strings.Contains(info, "cluster_state:ok") &&
+				strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", n)) &&
 				strings.Contains(info, "cluster_slots_assigned:16384")
 		})
 	}
@@ -274,9 +309,19 @@ func StartSentinels(tb testing.TB, args ...string) *Sentinels {
 	for range 3 {
 		s.Sentinels = append(s.Sentinels, start(tb, "redis-sentinel", func(dir string, port int) []string {
 			conf := filepath.Join(dir, "sentinel.conf")
-			text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nlogfile %s\nsentinel monitor %s 127.0.0.1 %s 2\n"+
-				"sentinel down-after-milliseconds %s %d\nsentinel failover-timeout %s 3000\nsentinel parallel-syncs %s 1\n",
-				port, dir, filepath.Join(dir, "redis.log"), MasterName, viaPort, MasterName, patience, MasterName, MasterName)
+			text := fmt.Sprintf(
+				"port %d\nbind 127.0.0.1\ndir %s\nlogfile %s\nsentinel monitor %s 127.0.0.1 %s 2\n"+
+					"sentinel down-after-milliseconds %s %d\nsentinel failover-timeout %s 3000\nsentinel parallel-syncs %s 1\n",
+				port,
+				dir,
+				filepath.Join(dir, "redis.log"),
+				MasterName,
+				viaPort,
+				MasterName,
+				patience,
+				MasterName,
+				MasterName,
+			)
 			if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 				tb.Fatal(err)
 			}

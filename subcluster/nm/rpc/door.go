@@ -34,15 +34,31 @@ func (f *Farm) checkNMToken(identifier []byte) ([]byte, hrpc.Identity, error) {
 	}
 	n := f.byID[id.Node]
 	if n == nil {
-		return nil, hrpc.Identity{}, refuse(creel.ErrInvalidToken, "Given NMToken for application : %s is not valid for current node manager. The token is for %s", id.Attempt, id.Node)
+		return nil, hrpc.Identity{}, refuse(
+			creel.ErrInvalidToken,
+			"Given NMToken for application : %s is not valid for current node manager. The token is for %s",
+			id.Attempt,
+			id.Node,
+		)
 	}
 	n.mu.Lock()
 	key := token.KeyFrom(n.m.NMKey(id.Attempt, id.KeyID))
 	n.mu.Unlock()
 	if key.IsZero() {
-		return nil, hrpc.Identity{}, refuse(creel.ErrInvalidToken, "Given NMToken for application : %s seems to have been generated illegally: key %d is not known", id.Attempt, id.KeyID)
+		return nil, hrpc.Identity{}, refuse(
+			creel.ErrInvalidToken,
+			"Given NMToken for application : %s seems to have been generated illegally: key %d is not known",
+			id.Attempt,
+			id.KeyID,
+		)
 	}
-	return key.Password(identifier), hrpc.Identity{User: id.Attempt.String(), TokenKind: token.KindNM, Value: &visitor{node: n, id: id}}, nil
+	return key.Password(
+			identifier,
+		), hrpc.Identity{
+			User:      id.Attempt.String(),
+			TokenKind: token.KindNM,
+			Value:     &visitor{node: n, id: id},
+		}, nil
 }
 
 func visitorOf(ctx context.Context) *visitor {
@@ -50,7 +66,10 @@ func visitorOf(ctx context.Context) *visitor {
 	return v
 }
 
-func (d *door) StartContainers(ctx context.Context, req *pb.StartContainersRequestProto) (*pb.StartContainersResponseProto, error) {
+func (d *door) StartContainers(
+	ctx context.Context,
+	req *pb.StartContainersRequestProto,
+) (*pb.StartContainersResponseProto, error) {
 	v, now := visitorOf(ctx), time.Now()
 	out := &pb.StartContainersResponseProto{}
 	for _, r := range req.GetStartContainerRequest() {
@@ -78,9 +97,19 @@ func (n *node) verify(t token.Token) (token.Container, error) {
 	n.mu.Unlock()
 	switch {
 	case key.IsZero() || !key.Verify(t.Identifier, t.Password):
-		return id, refuse(creel.ErrInvalidToken, "Given Container %s seems to have an illegally generated token.", id.ID)
+		return id, refuse(
+			creel.ErrInvalidToken,
+			"Given Container %s seems to have an illegally generated token.",
+			id.ID,
+		)
 	case id.Node != n.m.ID():
-		return id, refuse(creel.ErrInvalidToken, "Given Container %s identifier is not valid for current Node manager. Expected : %s Found : %s", id.ID, n.m.ID(), id.Node)
+		return id, refuse(
+			creel.ErrInvalidToken,
+			"Given Container %s identifier is not valid for current Node manager. Expected : %s Found : %s",
+			id.ID,
+			n.m.ID(),
+			id.Node,
+		)
 	}
 	return id, nil
 }
@@ -92,9 +121,17 @@ func refuse(kind error, format string, args ...any) error {
 func (d *door) start(v *visitor, now time.Time, id token.Container, launch *pb.ContainerLaunchContextProto) error {
 	switch {
 	case id.ID.Attempt.Application != v.id.Attempt.Application:
-		return refuse(creel.ErrNotPermitted, "Unauthorized request to start container.\nNMToken for application attempt : %s was used for starting container with container token issued for application attempt : %s", v.id.Attempt, id.ID.Attempt)
+		return refuse(
+			creel.ErrNotPermitted,
+			"Unauthorized request to start container.\nNMToken for application attempt : %s was used for starting container with container token issued for application attempt : %s",
+			v.id.Attempt,
+			id.ID.Attempt,
+		)
 	case len(launch.GetServiceData()) > 0 && !knownServices(launch):
-		return yarnrpc.Throw(yarnrpc.ClassInvalidAuxService, refuse(creel.ErrInvalidRequest, "The auxService:%s does not exist", launch.GetServiceData()[0].GetKey()))
+		return yarnrpc.Throw(
+			yarnrpc.ClassInvalidAuxService,
+			refuse(creel.ErrInvalidRequest, "The auxService:%s does not exist", launch.GetServiceData()[0].GetKey()),
+		)
 	}
 	if tokens := launch.GetTokens(); len(tokens) > 0 {
 		if _, err := token.ParseCredentials(tokens); err != nil {
@@ -103,14 +140,28 @@ func (d *door) start(v *visitor, now time.Time, id token.Container, launch *pb.C
 	}
 	for _, r := range launch.GetLocalResources() {
 		if v := r.GetValue(); v.GetResource() == nil || v.Type == nil || v.Visibility == nil {
-			return refuse(creel.ErrInvalidRequest, "Null resource URL, type or visibility for local resource %s", r.GetKey())
+			return refuse(
+				creel.ErrInvalidRequest,
+				"Null resource URL, type or visibility for local resource %s",
+				r.GetKey(),
+			)
 		}
 	}
 	c := nm.Container{
-		ID: id.ID, User: id.User, Resource: id.Resource, Priority: id.Priority, Version: id.Version, Execution: id.Execution,
-		Master: id.Master, RequestID: id.AllocationRequestID, Created: id.Created,
+		ID:        id.ID,
+		User:      id.User,
+		Resource:  id.Resource,
+		Priority:  id.Priority,
+		Version:   id.Version,
+		Execution: id.Execution,
+		Master:    id.Master,
+		RequestID: id.AllocationRequestID,
+		Created:   id.Created,
 	}
-	err := v.node.step(now, nm.Start{Container: c, Launch: launch, RM: id.RMIdentifier, Expires: id.Expires, NMKey: v.id.KeyID})
+	err := v.node.step(
+		now,
+		nm.Start{Container: c, Launch: launch, RM: id.RMIdentifier, Expires: id.Expires, NMKey: v.id.KeyID},
+	)
 	return told(err)
 }
 
@@ -125,18 +176,30 @@ func knownServices(launch *pb.ContainerLaunchContextProto) bool {
 }
 
 func failure(id creel.ContainerID, err error) *pb.ContainerExceptionMapProto {
-	return &pb.ContainerExceptionMapProto{ContainerId: pb.FromContainerID(id), Exception: yarnrpc.ToSerialized(told(err))}
+	return &pb.ContainerExceptionMapProto{
+		ContainerId: pb.FromContainerID(id),
+		Exception:   yarnrpc.ToSerialized(told(err)),
+	}
 }
 
 // mine tells whether a container belongs to the visitor's application.
 func mine(v *visitor, id creel.ContainerID, verb string) error {
 	if id.Attempt.Application != v.id.Attempt.Application {
-		return refuse(creel.ErrNotPermitted, "%s attempted to %s non-application container : %s", v.id.Attempt, verb, id)
+		return refuse(
+			creel.ErrNotPermitted,
+			"%s attempted to %s non-application container : %s",
+			v.id.Attempt,
+			verb,
+			id,
+		)
 	}
 	return nil
 }
 
-func (d *door) StopContainers(ctx context.Context, req *pb.StopContainersRequestProto) (*pb.StopContainersResponseProto, error) {
+func (d *door) StopContainers(
+	ctx context.Context,
+	req *pb.StopContainersRequestProto,
+) (*pb.StopContainersResponseProto, error) {
 	v, now := visitorOf(ctx), time.Now()
 	out := &pb.StopContainersResponseProto{}
 	for _, p := range req.GetContainerId() {
@@ -154,7 +217,10 @@ func (d *door) StopContainers(ctx context.Context, req *pb.StopContainersRequest
 	return out, nil
 }
 
-func (d *door) GetContainerStatuses(ctx context.Context, req *pb.GetContainerStatusesRequestProto) (*pb.GetContainerStatusesResponseProto, error) {
+func (d *door) GetContainerStatuses(
+	ctx context.Context,
+	req *pb.GetContainerStatusesRequestProto,
+) (*pb.GetContainerStatusesResponseProto, error) {
 	v := visitorOf(ctx)
 	out := &pb.GetContainerStatusesResponseProto{}
 	for _, p := range req.GetContainerId() {
@@ -176,7 +242,10 @@ func (d *door) GetContainerStatuses(ctx context.Context, req *pb.GetContainerSta
 }
 
 // update gives containers the sizes of new tokens.
-func (d *door) update(ctx context.Context, tokens []*pb.TokenProto) (succeeded []*pb.ContainerIdProto, failed []*pb.ContainerExceptionMapProto, err error) {
+func (d *door) update(
+	ctx context.Context,
+	tokens []*pb.TokenProto,
+) (succeeded []*pb.ContainerIdProto, failed []*pb.ContainerExceptionMapProto, err error) {
 	v, now := visitorOf(ctx), time.Now()
 	for _, p := range tokens {
 		id, err := v.node.verify(token.FromProto(p))
@@ -184,7 +253,10 @@ func (d *door) update(ctx context.Context, tokens []*pb.TokenProto) (succeeded [
 			return nil, nil, err
 		}
 		if err = mine(v, id.ID, "update"); err == nil {
-			err = v.node.step(now, nm.Resize{ID: id.ID, Version: id.Version, Resource: id.Resource, Execution: id.Execution})
+			err = v.node.step(
+				now,
+				nm.Resize{ID: id.ID, Version: id.Version, Resource: id.Resource, Execution: id.Execution},
+			)
 		}
 		if err != nil {
 			failed = append(failed, failure(id.ID, err))
@@ -195,17 +267,26 @@ func (d *door) update(ctx context.Context, tokens []*pb.TokenProto) (succeeded [
 	return succeeded, failed, nil
 }
 
-func (d *door) IncreaseContainersResource(ctx context.Context, req *pb.IncreaseContainersResourceRequestProto) (*pb.IncreaseContainersResourceResponseProto, error) {
+func (d *door) IncreaseContainersResource(
+	ctx context.Context,
+	req *pb.IncreaseContainersResourceRequestProto,
+) (*pb.IncreaseContainersResourceResponseProto, error) {
 	ok, failed, err := d.update(ctx, req.GetIncreaseContainers())
 	return &pb.IncreaseContainersResourceResponseProto{SucceededRequests: ok, FailedRequests: failed}, err
 }
 
-func (d *door) UpdateContainer(ctx context.Context, req *pb.ContainerUpdateRequestProto) (*pb.ContainerUpdateResponseProto, error) {
+func (d *door) UpdateContainer(
+	ctx context.Context,
+	req *pb.ContainerUpdateRequestProto,
+) (*pb.ContainerUpdateResponseProto, error) {
 	ok, failed, err := d.update(ctx, req.GetUpdateContainerToken())
 	return &pb.ContainerUpdateResponseProto{SucceededRequests: ok, FailedRequests: failed}, err
 }
 
-func (d *door) SignalToContainer(ctx context.Context, req *pb.SignalContainerRequestProto) (*pb.SignalContainerResponseProto, error) {
+func (d *door) SignalToContainer(
+	ctx context.Context,
+	req *pb.SignalContainerRequestProto,
+) (*pb.SignalContainerResponseProto, error) {
 	v, id := visitorOf(ctx), pb.ToContainerID(req.GetContainerId())
 	if err := mine(v, id, "signal"); err != nil {
 		return nil, err

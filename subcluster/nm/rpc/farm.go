@@ -74,7 +74,12 @@ type Farm struct {
 // New checks a Config and listens. It starts no goroutine: call Run, or Close.
 func New(cfg Config) (*Farm, error) {
 	if cfg.Nodes <= 0 || cfg.First < 0 || cfg.First+cfg.Nodes > maxNodes {
-		return nil, fmt.Errorf("nodes: %d beginning with number %d; give 1 to %d in all", cfg.Nodes, cfg.First, maxNodes)
+		return nil, fmt.Errorf(
+			"nodes: %d beginning with number %d; give 1 to %d in all",
+			cfg.Nodes,
+			cfg.First,
+			maxNodes,
+		)
 	}
 	if cfg.Tracker == "" {
 		return nil, errors.New("nodes: the address of the ResourceManager's tracker is not set")
@@ -146,7 +151,10 @@ func (f *Farm) Run(ctx context.Context) error {
 	for range f.cfg.Connections {
 		c := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf, Logger: f.log})
 		f.clients = append(f.clients, c)
-		f.trackers = append(f.trackers, yarnrpc.NewResourceTrackerClient(c, f.cfg.Tracker, hrpc.Login{User: f.cfg.User}))
+		f.trackers = append(
+			f.trackers,
+			yarnrpc.NewResourceTrackerClient(c, f.cfg.Tracker, hrpc.Login{User: f.cfg.User}),
+		)
 	}
 	server := hrpc.Config{
 		Services: []hrpc.Service{yarnrpc.ContainerManagementProtocolService(&door{farm: f})},

@@ -40,25 +40,42 @@ type tracker struct {
 	beats         int
 }
 
-func (k *tracker) RegisterNodeManager(_ context.Context, r *pb.RegisterNodeManagerRequestProto) (*pb.RegisterNodeManagerResponseProto, error) {
+func (k *tracker) RegisterNodeManager(
+	_ context.Context,
+	r *pb.RegisterNodeManagerRequestProto,
+) (*pb.RegisterNodeManagerResponseProto, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.registrations = append(k.registrations, r)
 	if k.refuse != "" {
-		return &pb.RegisterNodeManagerResponseProto{NodeAction: pb.NodeActionProto_SHUTDOWN.Enum(), DiagnosticsMessage: &k.refuse}, nil
+		return &pb.RegisterNodeManagerResponseProto{
+			NodeAction:         pb.NodeActionProto_SHUTDOWN.Enum(),
+			DiagnosticsMessage: &k.refuse,
+		}, nil
 	}
-	return &pb.RegisterNodeManagerResponseProto{NodeAction: pb.NodeActionProto_NORMAL.Enum(), RmIdentifier: new(int64(identifier)),
-		ContainerTokenMasterKey: key.Proto(), NmTokenMasterKey: key.Proto()}, nil
+	return &pb.RegisterNodeManagerResponseProto{
+		NodeAction:              pb.NodeActionProto_NORMAL.Enum(),
+		RmIdentifier:            new(int64(identifier)),
+		ContainerTokenMasterKey: key.Proto(),
+		NmTokenMasterKey:        key.Proto(),
+	}, nil
 }
 
-func (k *tracker) NodeHeartbeat(_ context.Context, r *pb.NodeHeartbeatRequestProto) (*pb.NodeHeartbeatResponseProto, error) {
+func (k *tracker) NodeHeartbeat(
+	_ context.Context,
+	r *pb.NodeHeartbeatRequestProto,
+) (*pb.NodeHeartbeatResponseProto, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.beats++
 	for _, c := range r.GetNodeStatus().GetContainersStatuses() {
 		k.containers[pb.ToContainerID(c.GetContainerId())] = c
 	}
-	answer := &pb.NodeHeartbeatResponseProto{ResponseId: new(r.GetNodeStatus().GetResponseId() + 1), NodeAction: pb.NodeActionProto_NORMAL.Enum(), NextHeartBeatInterval: new(int64(5))}
+	answer := &pb.NodeHeartbeatResponseProto{
+		ResponseId:            new(r.GetNodeStatus().GetResponseId() + 1),
+		NodeAction:            pb.NodeActionProto_NORMAL.Enum(),
+		NextHeartBeatInterval: new(int64(5)),
+	}
 	if k.order != nil {
 		k.order(answer)
 		k.order = nil
@@ -66,7 +83,10 @@ func (k *tracker) NodeHeartbeat(_ context.Context, r *pb.NodeHeartbeatRequestPro
 	return answer, nil
 }
 
-func (k *tracker) UnRegisterNodeManager(context.Context, *pb.UnRegisterNodeManagerRequestProto) (*pb.UnRegisterNodeManagerResponseProto, error) {
+func (k *tracker) UnRegisterNodeManager(
+	context.Context,
+	*pb.UnRegisterNodeManagerRequestProto,
+) (*pb.UnRegisterNodeManagerResponseProto, error) {
 	return &pb.UnRegisterNodeManagerResponseProto{}, nil
 }
 
@@ -112,7 +132,13 @@ func background(t *testing.T, run func(context.Context) error) {
 func play(t *testing.T, k *tracker) *stage {
 	t.Helper()
 	k.containers = map[creel.ContainerID]*pb.ContainerStatusProto{}
-	server, err := hrpc.NewServer(hrpc.Config{Simple: true, ErrorOf: yarnrpc.ErrorOf, Services: []hrpc.Service{yarnrpc.ResourceTrackerService(k)}})
+	server, err := hrpc.NewServer(
+		hrpc.Config{
+			Simple:   true,
+			ErrorOf:  yarnrpc.ErrorOf,
+			Services: []hrpc.Service{yarnrpc.ResourceTrackerService(k)},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,12 +147,26 @@ func play(t *testing.T, k *tracker) *stage {
 		t.Fatal(err)
 	}
 	background(t, func(ctx context.Context) error { return server.Run(ctx, l) })
-	farm, err := rpc.New(rpc.Config{Tracker: l.Addr().String(), Nodes: 1, RunTime: time.Hour, KillDelay: time.Millisecond, PortEach: true})
+	farm, err := rpc.New(
+		rpc.Config{
+			Tracker:   l.Addr().String(),
+			Nodes:     1,
+			RunTime:   time.Hour,
+			KillDelay: time.Millisecond,
+			PortEach:  true,
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	background(t, farm.Run)
-	s := &stage{tracker: k, t: t, farm: farm, node: farm.IDs()[0], client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})}
+	s := &stage{
+		tracker: k,
+		t:       t,
+		farm:    farm,
+		node:    farm.IDs()[0],
+		client:  hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}),
+	}
 	t.Cleanup(func() { s.client.Close() })
 	return s
 }
@@ -145,12 +185,22 @@ func (s *stage) until(what string, ok func() bool) {
 func (s *stage) door(k token.Key, a creel.AttemptID, node creel.NodeID) yarnrpc.ContainerManagementProtocolClient {
 	t := token.NewMac(k).NM(token.NM{Attempt: a, Node: node, User: "bob"}, s.node.String())
 	return yarnrpc.NewContainerManagementProtocolClient(s.client, s.node.String(), hrpc.Login{
-		User: a.String(), Credential: &hrpc.Credential{Identifier: t.Identifier, Password: t.Password, Kind: t.Kind, Service: t.Service}})
+		User:       a.String(),
+		Credential: &hrpc.Credential{Identifier: t.Identifier, Password: t.Password, Kind: t.Kind, Service: t.Service},
+	})
 }
 
 func (s *stage) container(sequence int64, change func(*token.Container)) *pb.TokenProto {
-	c := token.Container{ID: creel.NewContainerID(attempt, 0, sequence), Node: s.node, User: "bob", Resource: creel.NewResource(256, 1),
-		Expires: time.Now().Add(time.Hour), RMIdentifier: identifier, Created: time.Now(), Execution: creel.Guaranteed}
+	c := token.Container{
+		ID:           creel.NewContainerID(attempt, 0, sequence),
+		Node:         s.node,
+		User:         "bob",
+		Resource:     creel.NewResource(256, 1),
+		Expires:      time.Now().Add(time.Hour),
+		RMIdentifier: identifier,
+		Created:      time.Now(),
+		Execution:    creel.Guaranteed,
+	}
 	if change != nil {
 		change(&c)
 	}
@@ -158,7 +208,11 @@ func (s *stage) container(sequence int64, change func(*token.Container)) *pb.Tok
 }
 
 func start(t *pb.TokenProto) *pb.StartContainersRequestProto {
-	return &pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{{ContainerToken: t, ContainerLaunchContext: &pb.ContainerLaunchContextProto{}}}}
+	return &pb.StartContainersRequestProto{
+		StartContainerRequest: []*pb.StartContainerRequestProto{
+			{ContainerToken: t, ContainerLaunchContext: &pb.ContainerLaunchContextProto{}},
+		},
+	}
 }
 
 func TestAContainerFromItsTokenToItsEnd(t *testing.T) {
@@ -170,15 +224,24 @@ func TestAContainerFromItsTokenToItsEnd(t *testing.T) {
 		t.Fatalf("start: %v, %v", r, err)
 	}
 	id := creel.NewContainerID(attempt, 0, 1)
-	s.until("the tracker hears that it runs", func() bool { return s.status(id).GetState() == pb.ContainerStateProto_C_RUNNING })
+	s.until(
+		"the tracker hears that it runs",
+		func() bool { return s.status(id).GetState() == pb.ContainerStateProto_C_RUNNING },
+	)
 	// The same token again is no second container.
 	if r, err := door.StartContainers(ctx, start(s.container(1, nil))); err != nil || len(r.GetFailedRequests()) != 1 {
 		t.Errorf("started twice: %v, %v", r, err)
 	}
-	if _, err := door.StopContainers(ctx, &pb.StopContainersRequestProto{ContainerId: []*pb.ContainerIdProto{pb.FromContainerID(id)}}); err != nil {
+	if _, err := door.StopContainers(
+		ctx,
+		&pb.StopContainersRequestProto{ContainerId: []*pb.ContainerIdProto{pb.FromContainerID(id)}},
+	); err != nil {
 		t.Fatal(err)
 	}
-	s.until("the tracker hears of the end", func() bool { return s.status(id).GetState() == pb.ContainerStateProto_C_COMPLETE })
+	s.until(
+		"the tracker hears of the end",
+		func() bool { return s.status(id).GetState() == pb.ContainerStateProto_C_COMPLETE },
+	)
 	if code := s.status(id).GetExitStatus(); code == 0 {
 		t.Errorf("a stopped container ends with %d", code)
 	}
@@ -196,7 +259,11 @@ func TestTokensThatANodeRefuses(t *testing.T) {
 		"another node's token":           s.door(key, attempt, creel.NodeID{Host: "127.0.0.1", Port: 1}),
 		"no token but a name to call by": yarnrpc.NewContainerManagementProtocolClient(s.client, s.node.String(), hrpc.Login{User: attempt.String()}),
 	} {
-		if _, err := door.StartContainers(ctx, start(s.container(1, nil))); !errors.Is(err, creel.ErrInvalidToken) && !errors.Is(err, creel.ErrNotPermitted) {
+		if _, err := door.StartContainers(
+			ctx,
+			start(s.container(1, nil)),
+		); !errors.Is(err, creel.ErrInvalidToken) &&
+			!errors.Is(err, creel.ErrNotPermitted) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -234,7 +301,8 @@ func TestOrdersOfTheTracker(t *testing.T) {
 	s.mu.Lock()
 	again := s.registrations[1]
 	s.mu.Unlock()
-	if c := again.GetContainerStatuses(); len(c) != 1 || pb.ToContainerID(c[0].GetContainerId()) != id || c[0].GetContainerState() != pb.ContainerStateProto_C_RUNNING {
+	if c := again.GetContainerStatuses(); len(c) != 1 || pb.ToContainerID(c[0].GetContainerId()) != id ||
+		c[0].GetContainerState() != pb.ContainerStateProto_C_RUNNING {
 		t.Errorf("it registers again with %v", c)
 	}
 	// Cleanup ends the container.

@@ -29,7 +29,11 @@ func listenLoopback(cfg Config) (net.Listener, error) {
 		if cfg.Nodes <= 1000 {
 			return nil, nil // this system does not let us: a port for each node
 		}
-		return nil, fmt.Errorf("the socket of %d nodes cannot be tied to the loopback interface: %w; use 1000 nodes or fewer, which get a port each", cfg.Nodes, tied)
+		return nil, fmt.Errorf(
+			"the socket of %d nodes cannot be tied to the loopback interface: %w; use 1000 nodes or fewer, which get a port each",
+			cfg.Nodes,
+			tied,
+		)
 	}
 	return l, err
 }

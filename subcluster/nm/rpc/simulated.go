@@ -186,7 +186,14 @@ func (n *node) launch(now time.Time, a nm.Launch, calls []func()) []func() {
 		timed()
 		return calls
 	}
-	started := Started{Container: c.ID, Node: n.m.ID(), User: c.User, Resource: c.Resource, Master: c.Master, Launch: a.Launch}
+	started := Started{
+		Container: c.ID,
+		Node:      n.m.ID(),
+		User:      c.User,
+		Resource:  c.Resource,
+		Master:    c.Master,
+		Launch:    a.Launch,
+	}
 	return append(calls, func() {
 		stop := hook(started, end)
 		if stop == nil {
@@ -211,7 +218,14 @@ func exitText(code int32) string {
 }
 
 // exited ends a job once, whoever is first: its time, its hook or its killer.
-func (n *node) exited(now time.Time, id creel.ContainerID, j *job, code int32, diagnostic string, calls []func()) []func() {
+func (n *node) exited(
+	now time.Time,
+	id creel.ContainerID,
+	j *job,
+	code int32,
+	diagnostic string,
+	calls []func(),
+) []func() {
 	if j.ended || n.jobs[id] != j {
 		return calls
 	}

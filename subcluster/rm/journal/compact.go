@@ -132,7 +132,11 @@ func (j *Journal) finishCompaction(r compacted) error {
 
 // writeBase writes a base segment beside its final name, synced, and returns
 // the values' offsets in the order they were put.
-func writeBase(dir string, id, after uint64, each func(put func(key string, value []byte) error) error) (string, []int64, error) {
+func writeBase(
+	dir string,
+	id, after uint64,
+	each func(put func(key string, value []byte) error) error,
+) (string, []int64, error) {
 	tmp := filepath.Join(dir, segmentName(id)+".tmp")
 	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
 	if err != nil {

@@ -161,7 +161,11 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("journal: %s is open in another process: %w; stop that one, or give this one a directory of its own", dir, err)
+		return nil, fmt.Errorf(
+			"journal: %s is open in another process: %w; stop that one, or give this one a directory of its own",
+			dir,
+			err,
+		)
 	}
 	return f, nil
 }
@@ -220,7 +224,11 @@ func (j *Journal) Commit(tx *Tx, done func(error)) {
 	if err := j.broken; err != nil || len(tx.ops) > maxBlockBytes/2 {
 		j.mu.Unlock()
 		if err == nil {
-			err = fmt.Errorf("journal: a transaction of %d bytes is above the limit of %d", len(tx.ops), maxBlockBytes/2)
+			err = fmt.Errorf(
+				"journal: a transaction of %d bytes is above the limit of %d",
+				len(tx.ops),
+				maxBlockBytes/2,
+			)
 		}
 		done(err)
 		return

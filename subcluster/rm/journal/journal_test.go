@@ -88,7 +88,9 @@ func TestWhatWasAcknowledgedIsThereAfterReopening(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.commit(func(tx *Tx) { tx.Delete("app/3"); tx.Put("app/4", []byte("new")); tx.Delete("none") }); err != nil {
+	if err := r.commit(
+		func(tx *Tx) { tx.Delete("app/3"); tx.Put("app/4", []byte("new")); tx.Delete("none") },
+	); err != nil {
 		t.Fatal(err)
 	}
 	r.end(t)
@@ -195,7 +197,9 @@ func blocksOf(t testing.TB, n int) (name string, whole []byte, ends []int) {
 	path := filepath.Join(dir, segmentName(1))
 	ends = []int{headerBytes}
 	for i := range n {
-		if err := r.commit(func(tx *Tx) { tx.Put(fmt.Sprint("k", i), []byte{byte(i), 0xC7, 0xEE, 0x1B, 0x10}) }); err != nil {
+		if err := r.commit(
+			func(tx *Tx) { tx.Put(fmt.Sprint("k", i), []byte{byte(i), 0xC7, 0xEE, 0x1B, 0x10}) },
+		); err != nil {
 			t.Fatal(err)
 		}
 		info, err := os.Stat(path)

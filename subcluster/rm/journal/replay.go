@@ -113,11 +113,19 @@ func (j *Journal) replay() (last scan, err error) {
 		case err != nil:
 			return scan{}, corrupt(j.dir, id, err)
 		case s.torn && !final:
-			return scan{}, corrupt(j.dir, id, fmt.Errorf("the segment ends at byte %d in the middle of a block, but later segments exist", s.good))
+			return scan{}, corrupt(
+				j.dir,
+				id,
+				fmt.Errorf("the segment ends at byte %d in the middle of a block, but later segments exist", s.good),
+			)
 		case s.header.kind == kindBase && (s.torn || s.blocks != s.header.count):
 			return scan{}, corrupt(j.dir, id, fmt.Errorf("it holds %d of %d blocks", s.blocks, s.header.count))
 		case i > 0 && s.header.first != j.next:
-			return scan{}, corrupt(j.dir, id, fmt.Errorf("it starts with block %d, expected %d: a segment is missing", s.header.first, j.next))
+			return scan{}, corrupt(
+				j.dir,
+				id,
+				fmt.Errorf("it starts with block %d, expected %d: a segment is missing", s.header.first, j.next),
+			)
 		}
 		j.next = s.header.first + s.blocks
 		if s.header.kind == kindBase {
@@ -167,8 +175,14 @@ func readHead(path string) ([]byte, error) {
 }
 
 func corrupt(dir string, id uint64, err error) error {
-	return fmt.Errorf("%w: %s: %w; no crash does this: restore a copy of %s, or run: creel rm repair --data %s (it keeps every block that still reads)",
-		ErrCorrupt, filepath.Join(dir, segmentName(id)), err, dir, dir)
+	return fmt.Errorf(
+		"%w: %s: %w; no crash does this: restore a copy of %s, or run: creel rm repair --data %s (it keeps every block that still reads)",
+		ErrCorrupt,
+		filepath.Join(dir, segmentName(id)),
+		err,
+		dir,
+		dir,
+	)
 }
 
 // Damage is what Repair could not save.
@@ -227,7 +241,10 @@ func Repair(dir string) (Salvage, error) {
 				if !found {
 					skip = len(b) - at
 				}
-				out.Damage = append(out.Damage, Damage{Segment: name, At: int64(at), Bytes: int64(skip), Reason: "checksum differs"})
+				out.Damage = append(
+					out.Damage,
+					Damage{Segment: name, At: int64(at), Bytes: int64(skip), Reason: "checksum differs"},
+				)
 				at += skip
 				continue
 			}
@@ -243,7 +260,10 @@ func Repair(dir string) (Salvage, error) {
 				}
 			})
 			if err != nil {
-				out.Damage = append(out.Damage, Damage{Segment: name, At: int64(at), Bytes: int64(frameBytes + len(body)), Reason: err.Error()})
+				out.Damage = append(
+					out.Damage,
+					Damage{Segment: name, At: int64(at), Bytes: int64(frameBytes + len(body)), Reason: err.Error()},
+				)
 			}
 			at += frameBytes + len(body)
 		}

@@ -50,7 +50,11 @@ func parseFilter(r *http.Request) (f appFilter, err error) {
 	if s := q.Get("finalStatus"); s != "" {
 		final, err := creel.ParseFinalStatus(s)
 		if err != nil {
-			return f, &refusal{http.StatusBadRequest, classIllegal, "No enum constant org.apache.hadoop.yarn.api.records.FinalApplicationStatus." + s}
+			return f, &refusal{
+				http.StatusBadRequest,
+				classIllegal,
+				"No enum constant org.apache.hadoop.yarn.api.records.FinalApplicationStatus." + s,
+			}
 		}
 		f.final = &final
 	}
@@ -101,7 +105,9 @@ func parseFilter(r *http.Request) (f appFilter, err error) {
 		case "resourceRequests", "timeouts", "appNodeLabelExpression", "amNodeLabelExpression", "resourceInfo":
 			f.deselect[d] = true
 		default:
-			return f, badRequest(cause + "Invalid deSelects string " + d + " specified. It should be one of [resourceRequests, timeouts, appNodeLabelExpression, amNodeLabelExpression, resourceInfo]")
+			return f, badRequest(
+				cause + "Invalid deSelects string " + d + " specified. It should be one of [resourceRequests, timeouts, appNodeLabelExpression, amNodeLabelExpression, resourceInfo]",
+			)
 		}
 	}
 	return f, nil
@@ -345,7 +351,9 @@ func diagnosis(a *rm.AppView, t *rm.AttemptView) string {
 func onItsWay(t *rm.AttemptView) string {
 	switch t.State {
 	case creel.AttemptAllocated:
-		return "[" + t.Started.UTC().Format("Mon Jan 02 15:04:05 -0700 2006") + "] Scheduler has assigned a container for AM, waiting for AM container to be launched"
+		return "[" + t.Started.UTC().
+			Format("Mon Jan 02 15:04:05 -0700 2006") +
+			"] Scheduler has assigned a container for AM, waiting for AM container to be launched"
 	case creel.AttemptLaunched:
 		return "AM container is launched, waiting for AM container to Register with RM"
 	}
@@ -398,7 +406,9 @@ func (o *Door) guarded(w *writer, s *shown, now time.Time) {
 		w.Text("amRPCAddress", a.Host+":"+strconv.Itoa(int(a.Port)))
 	}
 	w.Text("masterNodeId", node)
-	mb, cores, reserved, reservedCores, containers := a.Used.MemoryMB, a.Used.VCores, a.ReservedRes.MemoryMB, a.ReservedRes.VCores, int64(a.Containers)
+	mb, cores, reserved, reservedCores, containers := a.Used.MemoryMB, a.Used.VCores, a.ReservedRes.MemoryMB, a.ReservedRes.VCores, int64(
+		a.Containers,
+	)
 	if !a.InScheduler {
 		none := int64(-1)
 		if a.Attempt.IsZero() {
@@ -435,7 +445,15 @@ func seconds(w *writer, name string, list []rm.TypeAmount, zeros bool) {
 func (o *Door) statistics(w http.ResponseWriter, r *http.Request) {
 	types := set(r, "applicationTypes")
 	if len(types) > 1 {
-		o.refuse(w, r, badRequest(cause+"# of applicationTypes = "+strconv.Itoa(len(types))+", we temporarily support at most one applicationType"))
+		o.refuse(
+			w,
+			r,
+			badRequest(
+				cause+"# of applicationTypes = "+strconv.Itoa(
+					len(types),
+				)+", we temporarily support at most one applicationType",
+			),
+		)
 		return
 	}
 	var states []creel.ApplicationState
@@ -482,7 +500,9 @@ func (o *Door) statistics(w http.ResponseWriter, r *http.Request) {
 func parseState(s string) (creel.ApplicationState, error) {
 	state, err := creel.ParseApplicationState(s)
 	if err != nil {
-		return state, badRequest(cause + "Invalid application-state " + s + " specified. It should be one of [NEW, NEW_SAVING, SUBMITTED, ACCEPTED, RUNNING, FINISHED, FAILED, KILLED]")
+		return state, badRequest(
+			cause + "Invalid application-state " + s + " specified. It should be one of [NEW, NEW_SAVING, SUBMITTED, ACCEPTED, RUNNING, FINISHED, FAILED, KILLED]",
+		)
 	}
 	return state, nil
 }

@@ -22,7 +22,11 @@ func logsOf(nodeHTTP string, id creel.ContainerID, user string) string {
 // inside refuses who may not see the inside of an application.
 func (o *Door) inside(m *rm.Machine, r *http.Request, a *rm.AppView) error {
 	if who := o.caller(r); !o.d.MayView(m, who, a) {
-		return &refusal{http.StatusForbidden, classForbidden, cause + "User " + who.User + " does not have privilege to see this application " + a.ID.String()}
+		return &refusal{
+			http.StatusForbidden,
+			classForbidden,
+			cause + "User " + who.User + " does not have privilege to see this application " + a.ID.String(),
+		}
 	}
 	return nil
 }
@@ -53,7 +57,11 @@ func (o *Door) attempts(w http.ResponseWriter, r *http.Request) {
 			a := &list[i]
 			container, node, logs := "", "", ""
 			if !a.Master.IsZero() {
-				container, node, logs = a.Master.String(), a.MasterNode.String(), logsOf(a.MasterHTTP, a.Master, app.User)
+				container, node, logs = a.Master.String(), a.MasterNode.String(), logsOf(
+					a.MasterHTTP,
+					a.Master,
+					app.User,
+				)
 			}
 			w.Int("id", int64(a.ID.Attempt))
 			w.Int("startTime", millis(a.Started))
@@ -98,7 +106,14 @@ func (o *Door) findAttempt(m *rm.Machine, r *http.Request) (app rm.AppView, a rm
 		return app, a, noApp(of)
 	}
 	if a, ok = m.Attempt(id); !ok || id.Application != of {
-		return app, a, &refusal{http.StatusNotFound, classNotFound, fmt.Sprintf("org.apache.hadoop.yarn.exceptions.ApplicationAttemptNotFoundException: ApplicationAttempt with id '%s' doesn't exist in RM.", id)}
+		return app, a, &refusal{
+			http.StatusNotFound,
+			classNotFound,
+			fmt.Sprintf(
+				"org.apache.hadoop.yarn.exceptions.ApplicationAttemptNotFoundException: ApplicationAttempt with id '%s' doesn't exist in RM.",
+				id,
+			),
+		}
 	}
 	return app, a, o.inside(m, r, &app)
 }
@@ -180,7 +195,14 @@ func (o *Door) container(w http.ResponseWriter, r *http.Request) {
 		}
 		var ok bool
 		if c, ok = m.Container(id); !ok || id.Attempt != a.ID {
-			return &refusal{http.StatusNotFound, classNotFound, fmt.Sprintf("org.apache.hadoop.yarn.exceptions.ContainerNotFoundException: Container with id '%s' doesn't exist in RM.", id)}
+			return &refusal{
+				http.StatusNotFound,
+				classNotFound,
+				fmt.Sprintf(
+					"org.apache.hadoop.yarn.exceptions.ContainerNotFoundException: Container with id '%s' doesn't exist in RM.",
+					id,
+				),
+			}
 		}
 		at = now
 		return nil

@@ -21,7 +21,16 @@ func (n *nowhere) Write(b []byte) (int, error) { return len(b), nil }
 
 // What the door itself takes of a short document, without net/http and socket.
 func BenchmarkShortDocument(b *testing.B) {
-	d, err := rpc.New(rpc.Config{Client: "127.0.0.1:0", Scheduler: "127.0.0.1:0", Tracker: "127.0.0.1:0", Admin: "127.0.0.1:0", ClusterID: "test", Machine: rm.Defaults()})
+	d, err := rpc.New(
+		rpc.Config{
+			Client:    "127.0.0.1:0",
+			Scheduler: "127.0.0.1:0",
+			Tracker:   "127.0.0.1:0",
+			Admin:     "127.0.0.1:0",
+			ClusterID: "test",
+			Machine:   rm.Defaults(),
+		},
+	)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -44,7 +44,10 @@ func (o *Door) infoBody(r *http.Request) []byte {
 		w.Text("hadoopVersion", version)
 		w.Text("hadoopBuildVersion", version+" by creel")
 		w.Text("hadoopVersionBuiltOn", "")
-		w.Text("haZooKeeperConnectionState", "Could not find leader elector. Verify both HA and automatic failover are enabled.")
+		w.Text(
+			"haZooKeeperConnectionState",
+			"Could not find leader elector. Verify both HA and automatic failover are enabled.",
+		)
 	})
 }
 
@@ -58,14 +61,46 @@ func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
 		return sum
 	}
 	m := subcluster.ClusterMetrics{
-		AppsSubmitted: v.AppsSubmitted, AppsCompleted: v.AppsCompleted, AppsPending: v.AppsPending, AppsRunning: v.AppsRunning, AppsFailed: v.AppsFailed, AppsKilled: v.AppsKilled,
-		ReservedMB: v.Reserved.MemoryMB, AvailableMB: v.Available.MemoryMB, AllocatedMB: v.Used.MemoryMB, PendingMB: v.Pending.MemoryMB,
-		ReservedVirtualCores: v.Reserved.VCores, AvailableVirtualCores: v.Available.VCores, AllocatedVirtualCores: v.Used.VCores, PendingVirtualCores: v.Pending.VCores,
-		ContainersAllocated: int64(v.Containers), ContainersReserved: int64(v.ReservedContainers), ContainersPending: int64(v.PendingContainers),
-		TotalMB: v.Total.MemoryMB, TotalVirtualCores: v.Total.VCores, SchedulerBusyPercent: -1,
-		TotalNodes: n(creel.NodeRunning, creel.NodeUnhealthy, creel.NodeDecommissioned, creel.NodeLost, creel.NodeRebooted, creel.NodeDecommissioning, creel.NodeShutdown),
-		LostNodes:  n(creel.NodeLost), UnhealthyNodes: n(creel.NodeUnhealthy), DecommissioningNodes: n(creel.NodeDecommissioning), DecommissionedNodes: n(creel.NodeDecommissioned),
-		RebootedNodes: n(creel.NodeRebooted), ActiveNodes: n(creel.NodeRunning), ShutdownNodes: n(creel.NodeShutdown),
+		AppsSubmitted:         v.AppsSubmitted,
+		AppsCompleted:         v.AppsCompleted,
+		AppsPending:           v.AppsPending,
+		AppsRunning:           v.AppsRunning,
+		AppsFailed:            v.AppsFailed,
+		AppsKilled:            v.AppsKilled,
+		ReservedMB:            v.Reserved.MemoryMB,
+		AvailableMB:           v.Available.MemoryMB,
+		AllocatedMB:           v.Used.MemoryMB,
+		PendingMB:             v.Pending.MemoryMB,
+		ReservedVirtualCores:  v.Reserved.VCores,
+		AvailableVirtualCores: v.Available.VCores,
+		AllocatedVirtualCores: v.Used.VCores,
+		PendingVirtualCores:   v.Pending.VCores,
+		ContainersAllocated: int64(
+			v.Containers,
+		),
+		ContainersReserved:   int64(v.ReservedContainers),
+		ContainersPending:    int64(v.PendingContainers),
+		TotalMB:              v.Total.MemoryMB,
+		TotalVirtualCores:    v.Total.VCores,
+		SchedulerBusyPercent: -1,
+		TotalNodes: n(
+			creel.NodeRunning,
+			creel.NodeUnhealthy,
+			creel.NodeDecommissioned,
+			creel.NodeLost,
+			creel.NodeRebooted,
+			creel.NodeDecommissioning,
+			creel.NodeShutdown,
+		),
+		LostNodes: n(
+			creel.NodeLost,
+		),
+		UnhealthyNodes:       n(creel.NodeUnhealthy),
+		DecommissioningNodes: n(creel.NodeDecommissioning),
+		DecommissionedNodes:  n(creel.NodeDecommissioned),
+		RebootedNodes:        n(creel.NodeRebooted),
+		ActiveNodes:          n(creel.NodeRunning),
+		ShutdownNodes:        n(creel.NodeShutdown),
 	}
 	return m
 }
@@ -221,7 +256,10 @@ func (o *Door) overview(w http.ResponseWriter, r *http.Request) {
 	}
 	o.reply(w, r, http.StatusOK, "scheduler", mapped, func(w *writer) {
 		w.Text("schedulerType", name)
-		w.Text("schedulingResourceType", strings.Join(append([]string{"memory-mb (unit=Mi)", "vcores"}, o.conf.Resources...), ","))
+		w.Text(
+			"schedulingResourceType",
+			strings.Join(append([]string{"memory-mb (unit=Mi)", "vcores"}, o.conf.Resources...), ","),
+		)
 		o.resource(w, "minimumAllocation", least)
 		o.resource(w, "maximumAllocation", most)
 		w.Int("applicationPriority", int64(priority))
@@ -240,7 +278,15 @@ func (o *Door) nodes(w http.ResponseWriter, r *http.Request) {
 			}
 			s, err := creel.ParseNodeState(name)
 			if err != nil {
-				o.refuse(w, r, &refusal{http.StatusBadRequest, classIllegal, "No enum constant org.apache.hadoop.yarn.api.records.NodeState." + strings.ToUpper(name)})
+				o.refuse(
+					w,
+					r,
+					&refusal{
+						http.StatusBadRequest,
+						classIllegal,
+						"No enum constant org.apache.hadoop.yarn.api.records.NodeState." + strings.ToUpper(name),
+					},
+				)
 				return
 			}
 			wanted = append(wanted, s)

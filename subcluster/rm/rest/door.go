@@ -212,7 +212,14 @@ func contentType(r *http.Request) []string {
 }
 
 // reply writes a document in the form the client asked for.
-func (o *Door) reply(w http.ResponseWriter, r *http.Request, status int, root string, form regime, fields func(w *writer)) {
+func (o *Door) reply(
+	w http.ResponseWriter,
+	r *http.Request,
+	status int,
+	root string,
+	form regime,
+	fields func(w *writer),
+) {
 	w.Header()["Content-Type"] = contentType(r)
 	send(w, r, status, o.document(r, root, form, fields))
 }

@@ -66,11 +66,16 @@ func (o *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if !errors.As(err, &e) {
 		e = &refusal{http.StatusServiceUnavailable, classYarn, err.Error()}
 		switch {
-		case errors.Is(err, creel.ErrApplicationNotFound), errors.Is(err, creel.ErrAttemptNotFound), errors.Is(err, creel.ErrContainerNotFound), errors.Is(err, creel.ErrNodeNotFound):
+		case errors.Is(err, creel.ErrApplicationNotFound),
+			errors.Is(err, creel.ErrAttemptNotFound),
+			errors.Is(err, creel.ErrContainerNotFound),
+			errors.Is(err, creel.ErrNodeNotFound):
 			e.status, e.class = http.StatusNotFound, classNotFound
 		case errors.Is(err, creel.ErrNotPermitted):
 			e.status, e.class = http.StatusForbidden, classForbidden
-		case errors.Is(err, creel.ErrInvalidRequest), errors.Is(err, creel.ErrInvalidResource), errors.Is(err, creel.ErrQueueNotFound):
+		case errors.Is(err, creel.ErrInvalidRequest),
+			errors.Is(err, creel.ErrInvalidResource),
+			errors.Is(err, creel.ErrQueueNotFound):
 			e.status, e.class = http.StatusBadRequest, classBadRequest
 		}
 	}

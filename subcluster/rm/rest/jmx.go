@@ -107,7 +107,10 @@ func (b *bean) append(out []byte, only string) []byte {
 // properties admits others.
 func beanMatches(pattern, name string) bool {
 	glob := func(p, s string) bool {
-		ok, err := path.Match(strings.NewReplacer("[", `\[`, "/", "\x00").Replace(p), strings.ReplaceAll(s, "/", "\x00"))
+		ok, err := path.Match(
+			strings.NewReplacer("[", `\[`, "/", "\x00").Replace(p),
+			strings.ReplaceAll(s, "/", "\x00"),
+		)
 		return err == nil && ok
 	}
 	pd, pp, _ := strings.Cut(pattern, ":")
@@ -260,7 +263,22 @@ func liveNodes(m *rm.Machine) string {
 	list := []live{}
 	for n := range m.Nodes {
 		if n.State.Usable() || n.State == creel.NodeUnhealthy {
-			list = append(list, live{n.ID.Host, n.Rack, n.State.String(), n.ID.String(), n.HTTPAddress, millis(n.LastBeat), n.HealthReport, n.Version, n.Containers, n.Used.MemoryMB, n.Total.MemoryMB - n.Used.MemoryMB})
+			list = append(
+				list,
+				live{
+					n.ID.Host,
+					n.Rack,
+					n.State.String(),
+					n.ID.String(),
+					n.HTTPAddress,
+					millis(n.LastBeat),
+					n.HealthReport,
+					n.Version,
+					n.Containers,
+					n.Used.MemoryMB,
+					n.Total.MemoryMB - n.Used.MemoryMB,
+				},
+			)
 		}
 	}
 	b, err := json.Marshal(list)
@@ -289,8 +307,19 @@ func processBeans(started time.Time) []bean {
 	jvm.set("ThreadsRunnable", runtime.NumGoroutine())
 
 	memory := bean{name: "java.lang:type=Memory", class: "sun.management.MemoryImpl"}
-	memory.set("HeapMemoryUsage", map[string]uint64{"committed": s.HeapSys - s.HeapReleased, "init": 0, "max": s.HeapSys, "used": s.HeapAlloc})
-	memory.set("NonHeapMemoryUsage", map[string]uint64{"committed": s.Sys - s.HeapSys, "init": 0, "max": s.Sys, "used": s.StackInuse + s.MSpanInuse + s.MCacheInuse})
+	memory.set(
+		"HeapMemoryUsage",
+		map[string]uint64{"committed": s.HeapSys - s.HeapReleased, "init": 0, "max": s.HeapSys, "used": s.HeapAlloc},
+	)
+	memory.set(
+		"NonHeapMemoryUsage",
+		map[string]uint64{
+			"committed": s.Sys - s.HeapSys,
+			"init":      0,
+			"max":       s.Sys,
+			"used":      s.StackInuse + s.MSpanInuse + s.MCacheInuse,
+		},
+	)
 	threads := bean{name: "java.lang:type=Threading", class: "sun.management.ThreadImpl"}
 	threads.set("ThreadCount", runtime.NumGoroutine())
 	life := bean{name: "java.lang:type=Runtime", class: "sun.management.RuntimeImpl"}

@@ -19,7 +19,10 @@ func (o *Door) kept(make http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		packed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
 		user, _ := o.who(r)
-		key := strings.Join([]string{user, r.URL.Path, r.URL.RawQuery, contentType(r)[0], map[bool]string{true: "packed"}[packed]}, "\x00")
+		key := strings.Join(
+			[]string{user, r.URL.Path, r.URL.RawQuery, contentType(r)[0], map[bool]string{true: "packed"}[packed]},
+			"\x00",
+		)
 		body := o.d.Kept(key)
 		if body == nil {
 			var c *recorded
@@ -36,7 +39,13 @@ func (o *Door) kept(make http.HandlerFunc) http.HandlerFunc {
 // makeOnce gives the document that another one made and kept meanwhile, or makes
 // it. Nothing is sent under the lock: a slow reader holds nobody up; and a
 // handler that panics leaves it open.
-func (o *Door) makeOnce(key string, packed bool, make http.HandlerFunc, header http.Header, r *http.Request) ([]byte, *recorded) {
+func (o *Door) makeOnce(
+	key string,
+	packed bool,
+	make http.HandlerFunc,
+	header http.Header,
+	r *http.Request,
+) ([]byte, *recorded) {
 	making := o.making.of(key)
 	making.Lock()
 	defer making.Unlock()

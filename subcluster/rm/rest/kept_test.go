@@ -16,7 +16,11 @@ import (
 func TestALongDocumentThatIsKept(t *testing.T) {
 	c := start(t, nil)
 	for i := range 30 {
-		c.submit("bob", fmt.Sprint("app", i), `,"unmanaged-AM":true,"application-tags":{"tag":["`+strings.Repeat("x", 100)+`"]}`)
+		c.submit(
+			"bob",
+			fmt.Sprint("app", i),
+			`,"unmanaged-AM":true,"application-tags":{"tag":["`+strings.Repeat("x", 100)+`"]}`,
+		)
 	}
 	apps := base + "/apps?user.name=bob"
 	for i := range 10 {
@@ -26,7 +30,9 @@ func TestALongDocumentThatIsKept(t *testing.T) {
 			t.Fatalf("%s was submitted and is not in the list of %d bytes", id, len(first.body))
 		}
 		again := c.call("GET", apps, "")
-		if again.status != 200 || again.head.Get("Content-Type") != first.head.Get("Content-Type") || again.head.Get("Vary") != first.head.Get("Vary") || !strings.Contains(again.body, id) {
+		if again.status != 200 || again.head.Get("Content-Type") != first.head.Get("Content-Type") ||
+			again.head.Get("Vary") != first.head.Get("Vary") ||
+			!strings.Contains(again.body, id) {
 			t.Fatalf("the first answer had %v, the second %d %v", first.head, again.status, again.head)
 		}
 		for range 2 {
@@ -38,7 +44,14 @@ func TestALongDocumentThatIsKept(t *testing.T) {
 			if plain, err := io.ReadAll(z); err != nil || !strings.Contains(string(plain), id) || plain[0] != '{' {
 				t.Fatalf("packed: %v, %.80s", err, plain)
 			}
-			if xml := c.call("GET", apps, "", "Accept", "application/xml"); !strings.HasPrefix(xml.body, "<?xml") || !strings.Contains(xml.body, id) || !strings.HasPrefix(xml.head.Get("Content-Type"), "application/xml") {
+			if xml := c.call(
+				"GET",
+				apps,
+				"",
+				"Accept",
+				"application/xml",
+			); !strings.HasPrefix(xml.body, "<?xml") || !strings.Contains(xml.body, id) ||
+				!strings.HasPrefix(xml.head.Get("Content-Type"), "application/xml") {
 				t.Fatalf("XML: %v %.80s", xml.head, xml.body)
 			}
 		}
@@ -75,7 +88,8 @@ func TestMetricsThatAreKept(t *testing.T) {
 			if form == "application/xml" {
 				want = fmt.Sprintf("<appsSubmitted>%d</appsSubmitted>", i+1)
 			}
-			if m.status != 200 || !strings.Contains(m.body, want) || !strings.HasPrefix(m.head.Get("Content-Type"), form) {
+			if m.status != 200 || !strings.Contains(m.body, want) ||
+				!strings.HasPrefix(m.head.Get("Content-Type"), form) {
 				t.Fatalf("after %d submissions %s is %d %v %.120s", i+1, form, m.status, m.head, m.body)
 			}
 		}
@@ -86,7 +100,11 @@ func TestMetricsThatAreKept(t *testing.T) {
 func TestManyAskForALongDocument(t *testing.T) {
 	c := start(t, nil)
 	for i := range 60 {
-		c.submit("bob", fmt.Sprint("app", i), `,"unmanaged-AM":true,"application-tags":{"tag":["`+strings.Repeat("x", 100)+`"]}`)
+		c.submit(
+			"bob",
+			fmt.Sprint("app", i),
+			`,"unmanaged-AM":true,"application-tags":{"tag":["`+strings.Repeat("x", 100)+`"]}`,
+		)
 	}
 	var all sync.WaitGroup
 	for range 8 {

@@ -25,11 +25,27 @@ func (o *Door) mountOff(r chi.Router) {
 	r.Get("/nodes/{nodeId}/get-labels", o.nothing("nodeLabelsInfo", ""))
 	r.Get("/get-rm-node-labels", o.defaultPartition)
 	for _, path := range []string{"/add-node-labels", "/remove-node-labels", "/replace-node-to-labels", "/nodes/{nodeId}/replace-labels"} {
-		r.Post(path, o.refusing(badRequest("java.io.IOException: Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled")))
+		r.Post(
+			path,
+			o.refusing(
+				badRequest(
+					"java.io.IOException: Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled",
+				),
+			),
+		)
 	}
 	// Reservations.
 	noReservations := badRequest(cause + "Reservation is not enabled. Please enable & try again")
-	r.Post("/reservation/new-reservation", o.refusing(&refusal{http.StatusServiceUnavailable, classRuntime, "Unable to create new reservation from RM web service"}))
+	r.Post(
+		"/reservation/new-reservation",
+		o.refusing(
+			&refusal{
+				http.StatusServiceUnavailable,
+				classRuntime,
+				"Unable to create new reservation from RM web service",
+			},
+		),
+	)
 	for _, path := range []string{"/reservation/submit", "/reservation/update", "/reservation/delete"} {
 		r.Post(path, o.refusing(noReservations))
 	}
@@ -38,19 +54,35 @@ func (o *Door) mountOff(r chi.Router) {
 	immutable := func(s string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { o.text(w, r, http.StatusBadRequest, s) }
 	}
-	r.Get("/scheduler-conf", immutable("This API only supports to retrieve scheduler configuration from a mutable-conf scheduler, underneath scheduler CapacityScheduler is not an instance of MutableConfScheduler"))
+	r.Get(
+		"/scheduler-conf",
+		immutable(
+			"This API only supports to retrieve scheduler configuration from a mutable-conf scheduler, underneath scheduler CapacityScheduler is not an instance of MutableConfScheduler",
+		),
+	)
 	r.Put("/scheduler-conf", immutable("Configuration change only supported by mutable configuration store."))
-	r.Post("/scheduler-conf/validate", immutable("Configuration change validation only supported by MutableConfScheduler."))
+	r.Post(
+		"/scheduler-conf/validate",
+		immutable("Configuration change validation only supported by MutableConfScheduler."),
+	)
 	r.Get("/scheduler-conf/version", immutable("Configuration Version only supported by MutableConfScheduler."))
 	r.Get("/scheduler-conf/format", immutable("Scheduler Configuration format only supported by MutableConfScheduler"))
 	// Activities.
 	r.Get("/scheduler/activities", o.activities)
 	r.Get("/scheduler/bulk-activities", o.refusing(badRequest(cause+notRecorded)))
 	r.Get("/scheduler/app-activities/{appid}", o.appActivities)
-	r.Post("/scheduler/logs", o.refusing(&refusal{http.StatusBadRequest, classUnsupported, "this scheduler writes no log of its own"}))
+	r.Post(
+		"/scheduler/logs",
+		o.refusing(&refusal{http.StatusBadRequest, classUnsupported, "this scheduler writes no log of its own"}),
+	)
 	// Delegation tokens.
 	kerberos := func(w http.ResponseWriter, r *http.Request) {
-		o.text(w, r, http.StatusForbidden, "Delegation token operations can only be carried out on a Kerberos authenticated channel. Expected auth type is kerberos, got type null")
+		o.text(
+			w,
+			r,
+			http.StatusForbidden,
+			"Delegation token operations can only be carried out on a Kerberos authenticated channel. Expected auth type is kerberos, got type null",
+		)
 	}
 	r.Post("/delegation-token", kerberos)
 	r.Post("/delegation-token/expiration", kerberos)
@@ -148,14 +180,24 @@ func (o *Door) queueAccess(w http.ResponseWriter, r *http.Request) {
 		kind = "SUBMIT_APPLICATIONS"
 	case "SUBMIT_APPLICATIONS", "ADMINISTER_QUEUE":
 	default:
-		o.refuse(w, r, badRequest(cause+"Specified queueAclType="+kind+" is not a valid type, valid queue acl types={SUBMIT_APPLICATIONS/ADMINISTER_QUEUE}"))
+		o.refuse(
+			w,
+			r,
+			badRequest(
+				cause+"Specified queueAclType="+kind+" is not a valid type, valid queue acl types={SUBMIT_APPLICATIONS/ADMINISTER_QUEUE}",
+			),
+		)
 		return
 	}
 	allowed := false
 	err := o.ask(r, func(m *rm.Machine, _ time.Time) error {
 		_, known := m.Queue(name)
 		if !known || (o.d.ACLs() && !o.d.IsAdmin(who.User) && !m.MayAdminister(name, who.User, o.d.Groups(who.User))) {
-			return &refusal{http.StatusForbidden, classForbidden, cause + "User=" + who.User + " doesn't haven access to queue=" + name + " so it cannot check ACLs for other users."}
+			return &refusal{
+				http.StatusForbidden,
+				classForbidden,
+				cause + "User=" + who.User + " doesn't haven access to queue=" + name + " so it cannot check ACLs for other users.",
+			}
 		}
 		switch {
 		case !o.d.ACLs():

@@ -24,7 +24,17 @@ import (
 // cookies and credentials the browser has for us.
 
 // passed are the request's headers that a master gets to see.
-var passed = []string{"User-Agent", "Accept", "Accept-Encoding", "Accept-Language", "Accept-Charset", "Content-Type", "Origin", "Access-Control-Request-Method", "Access-Control-Request-Headers"}
+var passed = []string{
+	"User-Agent",
+	"Accept",
+	"Accept-Encoding",
+	"Accept-Language",
+	"Accept-Charset",
+	"Content-Type",
+	"Origin",
+	"Access-Control-Request-Method",
+	"Access-Control-Request-Headers",
+}
 
 // masters talks to masters. It waits long for nobody: a master that hangs must
 // not hold a browser for ever.
@@ -68,7 +78,11 @@ func (o *Door) proxy(w http.ResponseWriter, r *http.Request) {
 		target = &url.URL{Scheme: "http", Host: r.Host, Path: "/cluster/app/" + id.String()}
 		redirect(w, r, target, rest)
 	case err != nil:
-		sentence(w, http.StatusBadGateway, "The master of "+id.String()+" says its page is at "+strconv.Quote(a.TrackingURL)+", which is no address.")
+		sentence(
+			w,
+			http.StatusBadGateway,
+			"The master of "+id.String()+" says its page is at "+strconv.Quote(a.TrackingURL)+", which is no address.",
+		)
 	case a.State.Ended():
 		redirect(w, r, target, rest)
 	default:
@@ -136,7 +150,9 @@ func (o *Door) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView, ta
 				}
 			}
 			p.Out.Header.Set("Via", mark)
-			p.Out.AddCookie(&http.Cookie{Name: "proxy-user", Value: url.QueryEscape(user)}) // masters' filters read who looks from it
+			p.Out.AddCookie(
+				&http.Cookie{Name: "proxy-user", Value: url.QueryEscape(user)},
+			) // masters' filters read who looks from it
 		},
 		ModifyResponse: func(res *http.Response) error {
 			res.Header.Del("Set-Cookie") // a user's page has no cookies on our address
@@ -146,7 +162,11 @@ func (o *Door) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView, ta
 			if r.Context().Err() == context.Canceled {
 				return // nobody is there to read
 			}
-			sentence(w, http.StatusBadGateway, "The page of "+a.ID.String()+" at "+target.String()+" does not answer: "+err.Error())
+			sentence(
+				w,
+				http.StatusBadGateway,
+				"The page of "+a.ID.String()+" at "+target.String()+" does not answer: "+err.Error(),
+			)
 		},
 	}
 	p.ServeHTTP(w, r)
@@ -156,10 +176,15 @@ func (o *Door) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView, ta
 func sentence(w http.ResponseWriter, status int, s string) {
 	w.Header().Set("Content-Type", "text/html;charset=utf-8")
 	w.WriteHeader(status)
-	io.WriteString(w, "<html>\n  <h1>\n    "+template.HTMLEscapeString(s)+"\n  </h1>\n</html>\n") // an error here is the client's going away
+	io.WriteString(
+		w,
+		"<html>\n  <h1>\n    "+template.HTMLEscapeString(s)+"\n  </h1>\n</html>\n",
+	) // an error here is the client's going away
 }
 
-var pages = template.Must(template.New("cluster").Parse(`<!doctype html><html lang="en"><meta charset="utf-8"><title>creel ResourceManager</title>
+var pages = template.Must(
+	template.New("cluster").
+		Parse(`<!doctype html><html lang="en"><meta charset="utf-8"><title>creel ResourceManager</title>
 <h1>ResourceManager</h1>
 <p>{{.Cluster.AppsRunning}} applications run, {{.Cluster.AppsPending}} wait; {{.Cluster.Containers}} containers; {{.Cluster.Used}} of {{.Cluster.Total}} in use.</p>
 <table><tr><th>application<th>name<th>user<th>queue<th>state<th>final</tr>
@@ -168,7 +193,8 @@ var pages = template.Must(template.New("cluster").Parse(`<!doctype html><html la
 {{define "app"}}<!doctype html><html lang="en"><meta charset="utf-8"><title>{{.App.ID}}</title>
 <h1>{{.App.ID}}</h1>
 <table><tr><th>name<td>{{.App.Name}}</tr><tr><th>user<td>{{.App.User}}</tr><tr><th>queue<td>{{.App.Queue}}</tr><tr><th>state<td>{{.App.State}}</tr><tr><th>final<td>{{.App.Final}}</tr>
-<tr><th>containers<td>{{.App.Containers}}</tr><tr><th>diagnostics<td>{{.App.Diagnostics}}</tr><tr><th>waits for<td>{{.Why}}</tr></table>{{end}}`))
+<tr><th>containers<td>{{.App.Containers}}</tr><tr><th>diagnostics<td>{{.App.Diagnostics}}</tr><tr><th>waits for<td>{{.Why}}</tr></table>{{end}}`),
+)
 
 // shownApps bounds the page: it is for a glance, lists are for the documents.
 const shownApps = 200

@@ -69,7 +69,11 @@ func (o *Door) vector(w *writer, q *rm.QueueView) {
 
 // acls writes who may do what with a queue.
 func acls(w *writer, q *rm.QueueView) {
-	list := []struct{ kind, acl string }{{"ADMINISTER_QUEUE", aclText(q.Spec.Admin)}, {"APPLICATION_MAX_PRIORITY", "*"}, {"SUBMIT_APP", aclText(q.Spec.Submit)}}
+	list := []struct{ kind, acl string }{
+		{"ADMINISTER_QUEUE", aclText(q.Spec.Admin)},
+		{"APPLICATION_MAX_PRIORITY", "*"},
+		{"SUBMIT_APP", aclText(q.Spec.Submit)},
+	}
 	w.Object("queueAcls", func(w *writer) {
 		w.List("queueAcl", len(list), func(w *writer, i int) {
 			w.Text("accessType", list[i].kind)
@@ -210,7 +214,12 @@ func (o *Door) capacityChildren(w *writer, q *rm.QueueView, all map[creel.QueueP
 		return
 	}
 	w.Object("queues", func(w *writer) {
-		w.TypedList("queue", len(below), leafClass(below, "capacitySchedulerLeafQueueInfo"), func(w *writer, i int) { o.capacityQueue(w, below[i], all, b) })
+		w.TypedList(
+			"queue",
+			len(below),
+			leafClass(below, "capacitySchedulerLeafQueueInfo"),
+			func(w *writer, i int) { o.capacityQueue(w, below[i], all, b) },
+		)
 	})
 }
 
@@ -364,7 +373,13 @@ func fairPolicy(q *rm.QueueView) string {
 	return "fair"
 }
 
-func (o *Door) fairQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, total creel.Resource, b bounds) {
+func (o *Door) fairQueue(
+	w *writer,
+	q *rm.QueueView,
+	all map[creel.QueuePath]*rm.QueueView,
+	total creel.Resource,
+	b bounds,
+) {
 	w.Int("maxApps", int64(cmp.Or(q.Spec.MaxParallelApps, math.MaxInt32)))
 	if q.Spec.Minimum.Unit == rm.Unset { // Hadoop's nothing bears the bounds of a container
 		o.bounded(w, "minResources", q.Minimum, b)
@@ -389,7 +404,12 @@ func (o *Door) fairQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm
 	w.Bool("preemptable", !q.Spec.PreemptionDisabled)
 	if below := children(q, all); len(below) > 0 {
 		w.Object("childQueues", func(w *writer) {
-			w.TypedList("queue", len(below), leafClass(below, "fairSchedulerLeafQueueInfo"), func(w *writer, i int) { o.fairQueue(w, below[i], all, total, b) })
+			w.TypedList(
+				"queue",
+				len(below),
+				leafClass(below, "fairSchedulerLeafQueueInfo"),
+				func(w *writer, i int) { o.fairQueue(w, below[i], all, total, b) },
+			)
 		})
 	}
 	if q.Leaf {

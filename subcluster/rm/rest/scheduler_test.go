@@ -74,8 +74,12 @@ func TestCapacitySchedulerFields(t *testing.T) {
 // A FairScheduler's tree: parents hold childQueues, leaves their class and
 // counts.
 func TestFairSchedulerFields(t *testing.T) {
-	queues, err := rm.ReadFair("fair-scheduler.xml", []byte(`<allocations><queue name="a"><weight>2</weight><schedulingPolicy>fair</schedulingPolicy></queue>
-		<queue name="p" type="parent"><queue name="b"><schedulingPolicy>fifo</schedulingPolicy></queue></queue></allocations>`), rm.ConfigOptions{})
+	queues, err := rm.ReadFair(
+		"fair-scheduler.xml",
+		[]byte(`<allocations><queue name="a"><weight>2</weight><schedulingPolicy>fair</schedulingPolicy></queue>
+		<queue name="p" type="parent"><queue name="b"><schedulingPolicy>fifo</schedulingPolicy></queue></queue></allocations>`),
+		rm.ConfigOptions{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,11 +114,13 @@ func TestFairSchedulerFields(t *testing.T) {
 		has(t, name, names, "type "+fairFields+" numPendingApps numActiveApps")
 	}
 	walk(info["rootQueue"])
-	if policies["root.a"] != "fair" || policies["root.p.b"] != "FIFO" || policies["root"] != "fair" || len(policies) < 4 {
+	if policies["root.a"] != "fair" || policies["root.p.b"] != "FIFO" || policies["root"] != "fair" ||
+		len(policies) < 4 {
 		t.Errorf("policies: %v", policies)
 	}
 	x := c.call("GET", base+"/scheduler", "", "Accept", "application/xml").body
-	if !strings.Contains(x, `xsi:type="fairScheduler"><rootQueue><maxApps>`) || strings.Count(x, `<queue xsi:type="fairSchedulerLeafQueueInfo">`) < 2 {
+	if !strings.Contains(x, `xsi:type="fairScheduler"><rootQueue><maxApps>`) ||
+		strings.Count(x, `<queue xsi:type="fairSchedulerLeafQueueInfo">`) < 2 {
 		t.Errorf("as XML: %.400s", x)
 	}
 	if got := c.get(base+"/scheduler-overview", "schedulerType"); got != "Fair Scheduler" {

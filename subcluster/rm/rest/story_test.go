@@ -54,18 +54,37 @@ func start(t *testing.T, change func(*rpc.Config)) *cluster {
 	m := rm.Defaults()
 	m.MinAllocation, m.MaxAllocation = creel.NewResource(128, 1), creel.NewResource(8192, 8)
 	queues, err := rm.ReadCapacity([]rm.Property{
-		{Name: "yarn.scheduler.capacity.root.queues", Value: "default,other"}, {Name: "yarn.scheduler.capacity.root.default.capacity", Value: "70"},
-		{Name: "yarn.scheduler.capacity.root.other.capacity", Value: "30"}, {Name: "yarn.scheduler.capacity.root.other.maximum-capacity", Value: "100"},
-		{Name: "yarn.scheduler.capacity.maximum-am-resource-percent", Value: "1"}, {Name: "yarn.scheduler.capacity.root.acl_administer_queue", Value: "root"},
+		{
+			Name:  "yarn.scheduler.capacity.root.queues",
+			Value: "default,other",
+		},
+		{Name: "yarn.scheduler.capacity.root.default.capacity", Value: "70"},
+		{
+			Name:  "yarn.scheduler.capacity.root.other.capacity",
+			Value: "30",
+		},
+		{Name: "yarn.scheduler.capacity.root.other.maximum-capacity", Value: "100"},
+		{
+			Name:  "yarn.scheduler.capacity.maximum-am-resource-percent",
+			Value: "1",
+		},
+		{Name: "yarn.scheduler.capacity.root.acl_administer_queue", Value: "root"},
 	}, rm.ConfigOptions{MaxAllocation: m.MaxAllocation, MaxClusterPriority: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Queues = queues.Queues
 	cfg := rpc.Config{
-		Client: "127.0.0.1:0", Scheduler: "127.0.0.1:0", Tracker: "127.0.0.1:0", Admin: "127.0.0.1:0",
-		ClusterID: "test", Machine: m, HeartbeatInterval: 50 * time.Millisecond, AdminACL: rm.ACL{Users: []string{"root"}},
-		Groups: func(user string) []string { return []string{user} }, Proxies: map[string]rpc.ProxyRule{"gate": {Hosts: []string{"*"}, Users: []string{"alice"}}},
+		Client:            "127.0.0.1:0",
+		Scheduler:         "127.0.0.1:0",
+		Tracker:           "127.0.0.1:0",
+		Admin:             "127.0.0.1:0",
+		ClusterID:         "test",
+		Machine:           m,
+		HeartbeatInterval: 50 * time.Millisecond,
+		AdminACL:          rm.ACL{Users: []string{"root"}},
+		Groups:            func(user string) []string { return []string{user} },
+		Proxies:           map[string]rpc.ProxyRule{"gate": {Hosts: []string{"*"}, Users: []string{"alice"}}},
 	}
 	if change != nil {
 		change(&cfg)
@@ -78,20 +97,41 @@ func start(t *testing.T, change func(*rpc.Config)) *cluster {
 	<-d.Ready()
 	mux := chi.NewRouter()
 	rest.New(d, rest.Config{MaxContainer: cfg.Machine.MaxAllocation, MaxBody: 1 << 20, Properties: func() []rest.Property {
-		return []rest.Property{{Name: "a", Value: "<1>", Source: "yarn-site.xml"}, {Name: "b", Value: "2", Final: true, Source: "default"}}
-	}}).Mount(mux)
-	c := &cluster{t: t, d: d, web: httptest.NewServer(mux), rpc: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}), masters: make(chan token.Token, 16)}
-	d.SetWeb(c.web.Listener.Addr().String())
-	c.client = &http.Client{Transport: &http.Transport{DisableCompression: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	t.Cleanup(func() { c.client.CloseIdleConnections(); c.web.Close(); c.rpc.Close() })
-	farm, err := nmrpc.New(nmrpc.Config{Tracker: d.Addresses().Tracker, Nodes: 2, Eager: time.Millisecond, RunTime: time.Hour, OnStart: func(s nmrpc.Started, _ func(int32, string)) func() {
-		if creds, err := token.ParseCredentials(s.Launch.GetTokens()); err == nil && s.Master {
-			if am, ok := creds.OfKind(token.KindAMRM); ok {
-				c.masters <- am
-			}
+		return []rest.Property{
+			{Name: "a", Value: "<1>", Source: "yarn-site.xml"},
+			{Name: "b", Value: "2", Final: true, Source: "default"},
 		}
-		return func() {}
-	}})
+	}}).
+		Mount(mux)
+	c := &cluster{
+		t:       t,
+		d:       d,
+		web:     httptest.NewServer(mux),
+		rpc:     hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}),
+		masters: make(chan token.Token, 16),
+	}
+	d.SetWeb(c.web.Listener.Addr().String())
+	c.client = &http.Client{
+		Transport:     &http.Transport{DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	t.Cleanup(func() { c.client.CloseIdleConnections(); c.web.Close(); c.rpc.Close() })
+	farm, err := nmrpc.New(
+		nmrpc.Config{
+			Tracker: d.Addresses().Tracker,
+			Nodes:   2,
+			Eager:   time.Millisecond,
+			RunTime: time.Hour,
+			OnStart: func(s nmrpc.Started, _ func(int32, string)) func() {
+				if creds, err := token.ParseCredentials(s.Launch.GetTokens()); err == nil && s.Master {
+					if am, ok := creds.OfKind(token.KindAMRM); ok {
+						c.masters <- am
+					}
+				}
+				return func() {}
+			},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +229,16 @@ func (c *cluster) until(what string, ok func() bool) {
 func (c *cluster) submit(user, name, more string) string {
 	c.t.Helper()
 	id := at(c.t, c.call("POST", base+"/apps/new-application?user.name="+user, "").body, "application-id").(string)
-	r := c.call("POST", base+"/apps?user.name="+user, fmt.Sprintf(`{"application-id":%q,"application-name":%q,"application-type":"TEST","resource":{"memory":"256","vCores":1},"am-container-spec":{"commands":{"command":"sleep 1"}}%s}`, id, name, more))
+	r := c.call(
+		"POST",
+		base+"/apps?user.name="+user,
+		fmt.Sprintf(
+			`{"application-id":%q,"application-name":%q,"application-type":"TEST","resource":{"memory":"256","vCores":1},"am-container-spec":{"commands":{"command":"sleep 1"}}%s}`,
+			id,
+			name,
+			more,
+		),
+	)
 	if r.status != 202 || r.body != "" || r.head.Get("Location") != c.web.URL+base+"/apps/"+id {
 		c.t.Fatalf("submitted: %d %q %v", r.status, r.body, r.head)
 	}
@@ -200,8 +249,22 @@ func (c *cluster) submit(user, name, more string) string {
 func (c *cluster) register(url string) yarnrpc.ApplicationMasterProtocolClient {
 	c.t.Helper()
 	am := <-c.masters
-	m := yarnrpc.NewApplicationMasterProtocolClient(c.rpc, c.d.Addresses().Scheduler, hrpc.Login{Credential: &hrpc.Credential{Identifier: am.Identifier, Password: am.Password, Kind: am.Kind, Service: am.Service}})
-	if _, err := m.RegisterApplicationMaster(c.t.Context(), &pb.RegisterApplicationMasterRequestProto{Host: new("amhost"), RpcPort: new(int32(7)), TrackingUrl: &url}); err != nil {
+	m := yarnrpc.NewApplicationMasterProtocolClient(
+		c.rpc,
+		c.d.Addresses().Scheduler,
+		hrpc.Login{
+			Credential: &hrpc.Credential{
+				Identifier: am.Identifier,
+				Password:   am.Password,
+				Kind:       am.Kind,
+				Service:    am.Service,
+			},
+		},
+	)
+	if _, err := m.RegisterApplicationMaster(
+		c.t.Context(),
+		&pb.RegisterApplicationMasterRequestProto{Host: new("amhost"), RpcPort: new(int32(7)), TrackingUrl: &url},
+	); err != nil {
 		c.t.Fatal(err)
 	}
 	return m
@@ -213,7 +276,14 @@ func TestAnApplicationByREST(t *testing.T) {
 	c := start(t, nil)
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Set-Cookie", "mine=1")
-		fmt.Fprintf(w, "page %s?%s cookie=%s auth=%s", r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("Cookie"), r.Header.Get("Authorization"))
+		fmt.Fprintf(
+			w,
+			"page %s?%s cookie=%s auth=%s",
+			r.URL.EscapedPath(),
+			r.URL.RawQuery,
+			r.Header.Get("Cookie"),
+			r.Header.Get("Authorization"),
+		)
 	}))
 	defer page.Close()
 	id := c.submit("alice", "a & b", `,"priority":2,"application-tags":{"tag":["One","two"]}`)
@@ -228,9 +298,27 @@ func TestAnApplicationByREST(t *testing.T) {
 			t.Errorf("%s is %s, want %s", path, got, want)
 		}
 	}
-	answer, err := m.Allocate(t.Context(), &pb.AllocateRequestProto{ResponseId: new(int32(0)), Progress: new(float32(0.5)), Ask: []*pb.ResourceRequestProto{
-		{Priority: pb.FromPriority(1), ResourceName: new("*"), Capability: pb.FromResource(creel.NewResource(512, 1)), NumContainers: new(int32(2))},
-		{Priority: pb.FromPriority(2), ResourceName: new("*"), Capability: pb.FromResource(creel.NewResource(8192, 8)), NumContainers: new(int32(9))}}})
+	answer, err := m.Allocate(
+		t.Context(),
+		&pb.AllocateRequestProto{
+			ResponseId: new(int32(0)),
+			Progress:   new(float32(0.5)),
+			Ask: []*pb.ResourceRequestProto{
+				{
+					Priority:      pb.FromPriority(1),
+					ResourceName:  new("*"),
+					Capability:    pb.FromResource(creel.NewResource(512, 1)),
+					NumContainers: new(int32(2)),
+				},
+				{
+					Priority:      pb.FromPriority(2),
+					ResourceName:  new("*"),
+					Capability:    pb.FromResource(creel.NewResource(8192, 8)),
+					NumContainers: new(int32(9)),
+				},
+			},
+		},
+	)
 	if err != nil || len(answer.GetAllocatedContainers()) < 2 {
 		t.Fatalf("allocated %v, %v", answer.GetAllocatedContainers(), err)
 	}
@@ -248,7 +336,12 @@ func TestAnApplicationByREST(t *testing.T) {
 	if err := json.Unmarshal([]byte(c.call("GET", app, "").body), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if a := doc.App; a.Progress != 50 || a.Running != 1+len(answer.GetAllocatedContainers()) || a.URL != c.web.URL+"/proxy/"+id+"/" || len(a.Requests) != 1 || a.MasterNode == "" || a.AMHost != "amhost:7" || a.StartedTime == 0 {
+	if a := doc.App; a.Progress != 50 || a.Running != 1+len(answer.GetAllocatedContainers()) ||
+		a.URL != c.web.URL+"/proxy/"+id+"/" ||
+		len(a.Requests) != 1 ||
+		a.MasterNode == "" ||
+		a.AMHost != "amhost:7" ||
+		a.StartedTime == 0 {
 		t.Errorf("the application's document: %+v", a)
 	}
 
@@ -269,7 +362,12 @@ func TestAnApplicationByREST(t *testing.T) {
 	if got := c.get(one, "allocatedMB"); got != "512" {
 		t.Errorf("container has %v", got)
 	}
-	if r := c.call("POST", base+"/containers/"+container+"/signal/graceful_shutdown?user.name=alice", ""); r.status != 200 || r.body != "" {
+	if r := c.call(
+		"POST",
+		base+"/containers/"+container+"/signal/graceful_shutdown?user.name=alice",
+		"",
+	); r.status != 200 ||
+		r.body != "" {
 		t.Errorf("signal: %d %s", r.status, r.body)
 	}
 
@@ -277,19 +375,36 @@ func TestAnApplicationByREST(t *testing.T) {
 	if r := c.call("PUT", app+"/priority?user.name=alice", `{"priority":99}`); r.body != `{"priority":10}` {
 		t.Errorf("priority: %d %s", r.status, r.body)
 	}
-	if r := c.call("PUT", app+"/queue?user.name=alice", "<appqueue><queue>other</queue></appqueue>"); !strings.HasSuffix(r.body, "<appqueue><queue>root.other</queue></appqueue>") {
+	if r := c.call(
+		"PUT",
+		app+"/queue?user.name=alice",
+		"<appqueue><queue>other</queue></appqueue>",
+	); !strings.HasSuffix(
+		r.body,
+		"<appqueue><queue>root.other</queue></appqueue>",
+	) {
 		t.Errorf("queue: %d %s", r.status, r.body)
 	}
 	if got := fmt.Sprint(c.get(app+"/timeouts/lifetime", "timeout", "expiryTime")); got != "UNLIMITED" {
 		t.Errorf("timeout %s", got)
 	}
-	if r := c.call("PUT", app+"/timeout?user.name=alice", `{"timeout":{"type":"LIFETIME","expiryTime":"2199-01-31T12:00:00.000+0000"}}`); at(t, r.body, "timeout", "expiryTime") != "2199-01-31T12:00:00.000+0000" {
+	if r := c.call(
+		"PUT",
+		app+"/timeout?user.name=alice",
+		`{"timeout":{"type":"LIFETIME","expiryTime":"2199-01-31T12:00:00.000+0000"}}`,
+	); at(
+		t,
+		r.body,
+		"timeout",
+		"expiryTime",
+	) != "2199-01-31T12:00:00.000+0000" {
 		t.Errorf("timeout: %d %s", r.status, r.body)
 	}
 
 	// The master's page, without our cookies.
 	r := c.call("GET", "/proxy/"+id+"/x%2Fy?q=1", "", "Cookie", "hadoop.auth=secret", "Authorization", "Basic secret")
-	if r.status != 200 || r.body != "page /ui/x%2Fy?q=1 cookie=proxy-user=dr.who auth=" || r.head.Get("Set-Cookie") != "" {
+	if r.status != 200 || r.body != "page /ui/x%2Fy?q=1 cookie=proxy-user=dr.who auth=" ||
+		r.head.Get("Set-Cookie") != "" {
 		t.Errorf("proxied: %d %q %v", r.status, r.body, r.head)
 	}
 	if r := c.call("POST", "/proxy/"+id+"/", "{}"); r.status != 405 {
@@ -297,23 +412,48 @@ func TestAnApplicationByREST(t *testing.T) {
 	}
 
 	// Its end.
-	if r := c.call("PUT", app+"/state?user.name=alice", `{"state":"FINISHED"}`); r.status != 400 || !strings.Contains(r.body, "Only 'KILLED' is allowed as a target state.") {
+	if r := c.call(
+		"PUT",
+		app+"/state?user.name=alice",
+		`{"state":"FINISHED"}`,
+	); r.status != 400 ||
+		!strings.Contains(r.body, "Only 'KILLED' is allowed as a target state.") {
 		t.Errorf("wanted FINISHED: %d %s", r.status, r.body)
 	}
-	if r := c.call("PUT", app+"/state?user.name=alice", `{"state":"KILLED","diagnostics":"why"}`); r.status != 200 && (r.status != 202 || r.head.Get("Location") == "") {
+	if r := c.call(
+		"PUT",
+		app+"/state?user.name=alice",
+		`{"state":"KILLED","diagnostics":"why"}`,
+	); r.status != 200 &&
+		(r.status != 202 || r.head.Get("Location") == "") {
 		t.Errorf("killed: %d %s", r.status, r.body)
 	}
 	c.until("it is dead", func() bool { return c.get(app+"/state", "state") == "KILLED" })
-	if r := c.call("PUT", app+"/state?user.name=alice", `{"state":"KILLED"}`); r.status != 200 || r.body != `{"state":"KILLED"}` {
+	if r := c.call(
+		"PUT",
+		app+"/state?user.name=alice",
+		`{"state":"KILLED"}`,
+	); r.status != 200 ||
+		r.body != `{"state":"KILLED"}` {
 		t.Errorf("killed again: %d %s", r.status, r.body)
 	}
-	if r := c.call("PUT", app+"/queue?user.name=alice", `{"queue":"default"}`); r.status != 400 || r.body != "App in KILLED state cannot be moved." {
+	if r := c.call(
+		"PUT",
+		app+"/queue?user.name=alice",
+		`{"queue":"default"}`,
+	); r.status != 400 ||
+		r.body != "App in KILLED state cannot be moved." {
 		t.Errorf("moved: %d %s", r.status, r.body)
 	}
 	if d := fmt.Sprint(c.get(app, "app", "diagnostics")); !strings.HasSuffix(d, "with diagnostic message: why") {
 		t.Errorf("diagnostics %q", d)
 	}
-	if r := c.call("GET", "/proxy/"+id+"/deep?x=1", ""); r.status != 302 || r.head.Get("Location") != page.URL+"/ui/deep?x=1" {
+	if r := c.call(
+		"GET",
+		"/proxy/"+id+"/deep?x=1",
+		"",
+	); r.status != 302 ||
+		r.head.Get("Location") != page.URL+"/ui/deep?x=1" {
 		t.Errorf("the page of the dead: %d %v", r.status, r.head)
 	}
 }
@@ -350,11 +490,20 @@ func TestListsAndStrangers(t *testing.T) {
 	app := func(user string) map[string]any {
 		return c.get(base+"/apps/"+a+"?user.name="+user, "app").(map[string]any)
 	}
-	if mine, theirs, admins := app("alice")["startedTime"], app("mallory")["startedTime"], app("root")["startedTime"]; mine == float64(0) || theirs != float64(0) || admins != mine {
+	if mine, theirs, admins := app("alice")["startedTime"], app("mallory")["startedTime"], app("root")["startedTime"]; mine == float64(
+		0,
+	) ||
+		theirs != float64(0) ||
+		admins != mine {
 		t.Errorf("started: alice sees %v, mallory %v, an administrator %v", mine, theirs, admins)
 	}
 	for _, w := range []struct{ path, body, says string }{{"state", `{"state":"KILLED"}`, "kill"}, {"queue", `{"queue":"other"}`, "move"}, {"priority", `{"priority":3}`, "change priority of"}} {
-		if r := c.call("PUT", base+"/apps/"+a+"/"+w.path+"?user.name=mallory", w.body); r.status != 403 || !strings.Contains(r.body, w.says) || strings.Contains(r.body, "RemoteException") {
+		if r := c.call(
+			"PUT",
+			base+"/apps/"+a+"/"+w.path+"?user.name=mallory",
+			w.body,
+		); r.status != 403 || !strings.Contains(r.body, w.says) ||
+			strings.Contains(r.body, "RemoteException") {
 			t.Errorf("mallory's %s: %d %s", w.path, r.status, r.body)
 		}
 	}
@@ -365,7 +514,12 @@ func TestListsAndStrangers(t *testing.T) {
 	if r := c.call("GET", base+"/userinfo?user.name=gate&doAs=alice", ""); at(t, r.body, "requestedUser") != "alice" {
 		t.Errorf("gate for alice: %s", r.body)
 	}
-	if r := c.call("GET", base+"/userinfo?user.name=mallory&doas=alice", ""); r.status != 403 || !strings.Contains(r.body, "AuthorizationException") || !strings.Contains(r.body, "not allowed to impersonate alice") {
+	if r := c.call(
+		"GET",
+		base+"/userinfo?user.name=mallory&doas=alice",
+		"",
+	); r.status != 403 || !strings.Contains(r.body, "AuthorizationException") ||
+		!strings.Contains(r.body, "not allowed to impersonate alice") {
 		t.Errorf("mallory for alice: %d %s", r.status, r.body)
 	}
 	node := c.get(base+"/nodes", "nodes", "node", 0, "id").(string)
@@ -373,13 +527,28 @@ func TestListsAndStrangers(t *testing.T) {
 	if r := c.call("POST", resize+"alice", `{"resource":{"memory":4096,"vCores":4}}`); r.status != 403 {
 		t.Errorf("alice resizes a node: %d %s", r.status, r.body)
 	}
-	if r := c.call("POST", resize+"root", `{"resource":{"memory":4096,"vCores":4}}`); r.status != 200 || at(t, r.body, "resourceInfo", "memory") != float64(4096) {
+	if r := c.call(
+		"POST",
+		resize+"root",
+		`{"resource":{"memory":4096,"vCores":4}}`,
+	); r.status != 200 ||
+		at(t, r.body, "resourceInfo", "memory") != float64(4096) {
 		t.Errorf("an administrator resizes a node: %d %s", r.status, r.body)
 	}
-	if r := c.call("GET", base+"/queues/other/access?user.name=root&user=bob", ""); r.status != 200 || !strings.Contains(r.body, `"user":"bob"`) {
+	if r := c.call(
+		"GET",
+		base+"/queues/other/access?user.name=root&user=bob",
+		"",
+	); r.status != 200 ||
+		!strings.Contains(r.body, `"user":"bob"`) {
 		t.Errorf("queue access: %d %s", r.status, r.body)
 	}
-	if r := c.call("GET", base+"/queues/other/access?user.name=alice&user=bob&queue-acl-type=ADMINISTER_QUEUE", ""); r.status != 403 && !strings.Contains(r.body, "allowed") {
+	if r := c.call(
+		"GET",
+		base+"/queues/other/access?user.name=alice&user=bob&queue-acl-type=ADMINISTER_QUEUE",
+		"",
+	); r.status != 403 &&
+		!strings.Contains(r.body, "allowed") {
 		t.Errorf("queue access asked by alice: %d %s", r.status, r.body)
 	}
 }
@@ -395,7 +564,11 @@ func TestEveryDocument(t *testing.T) {
 	for path, root := range map[string]string{"": "clusterInfo", "/": "clusterInfo", "/info": "clusterInfo", "/metrics": "clusterMetrics", "/scheduler": "scheduler", "/nodes": "nodes", "/apps": "apps", "/appstatistics": "appStatInfo"} {
 		var doc map[string]json.RawMessage
 		r := c.call("GET", base+path, "")
-		if err := json.Unmarshal([]byte(r.body), &doc); err != nil || len(doc) != 1 || doc[root] == nil || r.head.Get("Content-Type") != "application/json;charset=utf-8" {
+		if err := json.Unmarshal(
+			[]byte(r.body),
+			&doc,
+		); err != nil || len(doc) != 1 || doc[root] == nil ||
+			r.head.Get("Content-Type") != "application/json;charset=utf-8" {
 			t.Errorf("%s: %v, roots %v, %v", path, err, slices.Collect(func(yield func(string) bool) {
 				for k := range doc {
 					if !yield(k) {
@@ -408,7 +581,11 @@ func TestEveryDocument(t *testing.T) {
 		var any struct {
 			XMLName xml.Name
 		}
-		if err := xml.Unmarshal([]byte(x.body), &any); err != nil || any.XMLName.Local != root || x.head.Get("Content-Type") != "application/xml; charset=utf-8" {
+		if err := xml.Unmarshal(
+			[]byte(x.body),
+			&any,
+		); err != nil || any.XMLName.Local != root ||
+			x.head.Get("Content-Type") != "application/xml; charset=utf-8" {
 			t.Errorf("%s as XML: %v, root %s, %v", path, err, any.XMLName.Local, x.head)
 		}
 		if h := c.call("HEAD", base+path, ""); h.status != 200 || h.body != "" {
@@ -432,19 +609,43 @@ func TestEveryDocument(t *testing.T) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
-	if got := c.get("/jmx?qry=Hadoop:service=ResourceManager,name=QueueMetrics,q0=root,q1=default", "beans", 0, "AppsSubmitted"); got != float64(8) {
+	if got := c.get(
+		"/jmx?qry=Hadoop:service=ResourceManager,name=QueueMetrics,q0=root,q1=default",
+		"beans",
+		0,
+		"AppsSubmitted",
+	); got != float64(
+		8,
+	) {
 		t.Errorf("jmx counts %v submissions", got)
 	}
-	if got := c.get("/jmx?get=Hadoop:service=ResourceManager,name=ClusterMetrics::NumActiveNMs", "beans", 0).(map[string]any); got["NumActiveNMs"] != float64(2) || len(got) != 3 {
+	if got := c.get("/jmx?get=Hadoop:service=ResourceManager,name=ClusterMetrics::NumActiveNMs", "beans", 0).(map[string]any); got["NumActiveNMs"] != float64(
+		2,
+	) ||
+		len(got) != 3 {
 		t.Errorf("one attribute: %v", got)
 	}
 	if got := c.get("/jmx", "beans").([]any); len(got) < 10 {
 		t.Errorf("%d beans", len(got))
 	}
-	if r := c.call("GET", "/conf", ""); r.head.Get("Content-Type") != "text/xml;charset=utf-8" || !strings.Contains(r.body, "<property><name>a</name><value>&lt;1&gt;</value><final>false</final><source>yarn-site.xml</source></property>\n") {
+	if r := c.call(
+		"GET",
+		"/conf",
+		"",
+	); r.head.Get("Content-Type") != "text/xml;charset=utf-8" ||
+		!strings.Contains(
+			r.body,
+			"<property><name>a</name><value>&lt;1&gt;</value><final>false</final><source>yarn-site.xml</source></property>\n",
+		) {
 		t.Errorf("conf: %s", r.body)
 	}
-	if r := c.call("GET", "/conf?name=b", "", "Accept", "application/json"); r.body != `{"property":{"key":"b","value":"2","isFinal":true,"resource":"default"}}` {
+	if r := c.call(
+		"GET",
+		"/conf?name=b",
+		"",
+		"Accept",
+		"application/json",
+	); r.body != `{"property":{"key":"b","value":"2","isFinal":true,"resource":"default"}}` {
 		t.Errorf("conf: %s", r.body)
 	}
 	if r := c.call("GET", "/conf?name=c", ""); r.status != 404 {
@@ -501,8 +702,19 @@ func TestBadInput(t *testing.T) {
 			continue
 		}
 		e := doc.RemoteException
-		if r.status != b.status || e.Exception != b.class || !strings.HasSuffix(e.JavaClassName, "."+b.class) || !strings.Contains(e.Message, b.says) {
-			t.Errorf("%s %s %.60s: %d %+v, want %d %s with %q", b.method, b.path, b.body, r.status, e, b.status, b.class, b.says)
+		if r.status != b.status || e.Exception != b.class || !strings.HasSuffix(e.JavaClassName, "."+b.class) ||
+			!strings.Contains(e.Message, b.says) {
+			t.Errorf(
+				"%s %s %.60s: %d %+v, want %d %s with %q",
+				b.method,
+				b.path,
+				b.body,
+				r.status,
+				e,
+				b.status,
+				b.class,
+				b.says,
+			)
 		}
 		r = c.call(b.method, b.path, b.body, "Accept", "application/xml")
 		var x struct {
@@ -511,14 +723,25 @@ func TestBadInput(t *testing.T) {
 			Message       string   `xml:"message"`
 			JavaClassName string   `xml:"javaClassName"`
 		}
-		if err := xml.Unmarshal([]byte(r.body), &x); err != nil || r.status != b.status || x.Exception != e.Exception || x.JavaClassName != e.JavaClassName || !strings.Contains(x.Message, b.says) {
+		if err := xml.Unmarshal(
+			[]byte(r.body),
+			&x,
+		); err != nil || r.status != b.status || x.Exception != e.Exception || x.JavaClassName != e.JavaClassName ||
+			!strings.Contains(x.Message, b.says) {
 			t.Errorf("%s %s as XML: %v, %d %s", b.method, b.path, err, r.status, r.body)
 		}
 	}
 	if r := c.call("GET", base+"/nope", ""); r.status != 404 || strings.Contains(r.body, "RemoteException") {
 		t.Errorf("a path that is not there: %d %s", r.status, r.body)
 	}
-	if r := c.call("PUT", app+"/state", `{"state":"KILLED"}`, "Content-Type", "text/plain"); r.status != 503 || !strings.Contains(r.body, "Content-Type") {
+	if r := c.call(
+		"PUT",
+		app+"/state",
+		`{"state":"KILLED"}`,
+		"Content-Type",
+		"text/plain",
+	); r.status != 503 ||
+		!strings.Contains(r.body, "Content-Type") {
 		t.Errorf("text as a body: %d %s", r.status, r.body)
 	}
 }
@@ -565,7 +788,16 @@ func TestHugeBodies(t *testing.T) {
 		t.Fatal(err)
 	}
 	z.Close()
-	if r := c.call("POST", base+"/apps", packed.String(), "Content-Type", "application/json", "Content-Encoding", "gzip"); r.status != 400 || !strings.Contains(r.body, "longer than 1048576 bytes") {
+	if r := c.call(
+		"POST",
+		base+"/apps",
+		packed.String(),
+		"Content-Type",
+		"application/json",
+		"Content-Encoding",
+		"gzip",
+	); r.status != 400 ||
+		!strings.Contains(r.body, "longer than 1048576 bytes") {
 		t.Errorf("100 MB in %d bytes: %d %.200s", packed.Len(), r.status, r.body)
 	}
 	if got := c.get(base+"/metrics", "clusterMetrics", "appsSubmitted"); got != float64(0) {

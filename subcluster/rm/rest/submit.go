@@ -37,7 +37,13 @@ func sendsXML(r *http.Request) bool { return strings.Contains(r.Header.Get("Cont
 func (o *Door) decode(w http.ResponseWriter, r *http.Request, to any) error {
 	kind := r.Header.Get("Content-Type")
 	if !sendsXML(r) && !strings.Contains(kind, "json") {
-		return &refusal{http.StatusServiceUnavailable, classWeb, "a body of type " + strconv.Quote(kind) + " cannot be read; send application/json or application/xml, and say so in Content-Type"}
+		return &refusal{
+			http.StatusServiceUnavailable,
+			classWeb,
+			"a body of type " + strconv.Quote(
+				kind,
+			) + " cannot be read; send application/json or application/xml, and say so in Content-Type",
+		}
 	}
 	var body io.Reader = http.MaxBytesReader(w, r.Body, o.conf.MaxBody)
 	if r.Header.Get("Content-Encoding") == "gzip" {
@@ -62,7 +68,12 @@ func (o *Door) decode(w http.ResponseWriter, r *http.Request, to any) error {
 func unreadable(err error) error {
 	var big *http.MaxBytesError
 	if errors.As(err, &big) {
-		return badRequest(cause + "the request is longer than " + strconv.FormatInt(big.Limit, 10) + " bytes; put files into the file system and name them as local resources")
+		return badRequest(
+			cause + "the request is longer than " + strconv.FormatInt(
+				big.Limit,
+				10,
+			) + " bytes; put files into the file system and name them as local resources",
+		)
 	}
 	return &refusal{http.StatusBadRequest, classWeb, "javax.xml.bind.UnmarshalException: " + err.Error()}
 }
@@ -190,9 +201,17 @@ func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error
 		return nil, badRequest(cause + "Could not parse application id " + s.ID)
 	}
 	c := &yarnpb.ApplicationSubmissionContextProto{
-		ApplicationId: yarnpb.FromApplicationID(id), ApplicationName: &s.Name, UnmanagedAm: proto.Bool(bool(s.Unmanaged)), MaxAppAttempts: proto.Int32(int32(s.MaxAttempts)),
-		Resource:                                yarnpb.FromResource(creel.NewResource(int64(s.Resource.Memory), int64(s.Resource.VCores))),
-		KeepContainersAcrossApplicationAttempts: proto.Bool(bool(s.Keep)), ApplicationTags: lower(s.Tags.Tag),
+		ApplicationId: yarnpb.FromApplicationID(
+			id,
+		),
+		ApplicationName: &s.Name,
+		UnmanagedAm:     proto.Bool(bool(s.Unmanaged)),
+		MaxAppAttempts:  proto.Int32(int32(s.MaxAttempts)),
+		Resource: yarnpb.FromResource(
+			creel.NewResource(int64(s.Resource.Memory), int64(s.Resource.VCores)),
+		),
+		KeepContainersAcrossApplicationAttempts: proto.Bool(bool(s.Keep)),
+		ApplicationTags:                         lower(s.Tags.Tag),
 	}
 	if s.Queue != "" {
 		c.Queue = &s.Queue
@@ -213,12 +232,18 @@ func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error
 		c.NodeLabelExpression = &s.AppLabel
 	}
 	if s.AMLabel != "" {
-		c.AmContainerResourceRequest = []*yarnpb.ResourceRequestProto{{Priority: yarnpb.FromPriority(0), ResourceName: proto.String("*"),
-			Capability: c.Resource, NumContainers: proto.Int32(1), NodeLabelExpression: &s.AMLabel}}
+		c.AmContainerResourceRequest = []*yarnpb.ResourceRequestProto{
+			{Priority: yarnpb.FromPriority(0), ResourceName: proto.String("*"),
+				Capability: c.Resource, NumContainers: proto.Int32(1), NodeLabelExpression: &s.AMLabel},
+		}
 	}
 	if l := s.Log; l != nil {
-		c.LogAggregationContext = &yarnpb.LogAggregationContextProto{IncludePattern: &l.Include, ExcludePattern: &l.Exclude,
-			RolledLogsIncludePattern: &l.RolledInclude, RolledLogsExcludePattern: &l.RolledExclude}
+		c.LogAggregationContext = &yarnpb.LogAggregationContextProto{
+			IncludePattern:           &l.Include,
+			ExcludePattern:           &l.Exclude,
+			RolledLogsIncludePattern: &l.RolledInclude,
+			RolledLogsExcludePattern: &l.RolledExclude,
+		}
 		if l.Policy != "" {
 			c.LogAggregationContext.LogAggregationPolicyClassName, c.LogAggregationContext.LogAggregationPolicyParameters = &l.Policy, &l.Parameters
 		}
@@ -226,7 +251,9 @@ func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error
 	for _, e := range s.Timeouts.Entry {
 		if e.Key == "LIFETIME" {
 			c.ApplicationTimeouts = append(c.ApplicationTimeouts, &yarnpb.ApplicationTimeoutMapProto{
-				ApplicationTimeoutType: yarnpb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(), Timeout: proto.Int64(int64(e.Value))})
+				ApplicationTimeoutType: yarnpb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(),
+				Timeout:                proto.Int64(int64(e.Value)),
+			})
 		}
 	}
 	c.AmContainerSpec, err = s.Spec.message()
@@ -266,7 +293,10 @@ func (l *launchSpec) message() (*yarnpb.ContainerLaunchContextProto, error) {
 		if e.Key == "MODIFY_APP" {
 			kind = yarnpb.ApplicationAccessTypeProto_APPACCESS_MODIFY_APP
 		}
-		m.Application_ACLs = append(m.Application_ACLs, &yarnpb.ApplicationACLMapProto{AccessType: kind.Enum(), Acl: &e.Value})
+		m.Application_ACLs = append(
+			m.Application_ACLs,
+			&yarnpb.ApplicationACLMapProto{AccessType: kind.Enum(), Acl: &e.Value},
+		)
 	}
 	var creds token.Credentials
 	for _, e := range l.Credentials.Tokens.Entry {
@@ -279,7 +309,9 @@ func (l *launchSpec) message() (*yarnpb.ContainerLaunchContextProto, error) {
 	for _, e := range l.Credentials.Secrets.Entry {
 		b, err := decodeBase64(e.Value)
 		if err != nil {
-			return nil, badRequest(cause + "Could not parse credentials data; exception message = secret " + e.Key + " is no base64")
+			return nil, badRequest(
+				cause + "Could not parse credentials data; exception message = secret " + e.Key + " is no base64",
+			)
 		}
 		creds.Secrets = append(creds.Secrets, token.Secret{Alias: e.Key, Value: b})
 	}
@@ -325,8 +357,14 @@ func (l *localResource) message() (*yarnpb.LocalResourceProto, error) {
 	if !ok {
 		seen = int32(yarnpb.LocalResourceVisibilityProto_APPLICATION)
 	}
-	return &yarnpb.LocalResourceProto{Resource: p, Size: proto.Int64(int64(l.Size)), Timestamp: proto.Int64(int64(l.Timestamp)),
-		Type: yarnpb.LocalResourceTypeProto(kind).Enum(), Visibility: yarnpb.LocalResourceVisibilityProto(seen).Enum()}, nil
+	return &yarnpb.LocalResourceProto{
+		Resource:  p,
+		Size:      proto.Int64(int64(l.Size)),
+		Timestamp: proto.Int64(int64(l.Timestamp)),
+		Type: yarnpb.LocalResourceTypeProto(kind).
+			Enum(),
+		Visibility: yarnpb.LocalResourceVisibilityProto(seen).Enum(),
+	}, nil
 }
 
 func (o *Door) submit(w http.ResponseWriter, r *http.Request) {
@@ -351,8 +389,12 @@ func (o *Door) submit(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = o.d.SubmitApplication(r.Context(), o.caller(r), c)
 		var e *refusal
-		if err != nil && !errors.As(err, &e) && !errors.Is(err, creel.ErrBusy) && !errors.Is(err, creel.ErrUnavailable) && r.Context().Err() == nil {
-			err = badRequest(cause + err.Error()) // whatever a ResourceManager has against a submission is a bad request here
+		if err != nil && !errors.As(err, &e) && !errors.Is(err, creel.ErrBusy) &&
+			!errors.Is(err, creel.ErrUnavailable) &&
+			r.Context().Err() == nil {
+			err = badRequest(
+				cause + err.Error(),
+			) // whatever a ResourceManager has against a submission is a bad request here
 		}
 	}
 	if err != nil {

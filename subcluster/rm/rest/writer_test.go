@@ -51,14 +51,27 @@ func TestRegimes(t *testing.T) {
 func TestSubclassesAreMarked(t *testing.T) {
 	doc := func(w *writer) {
 		w.Typed("info", "capacityScheduler", func(w *writer) {
-			w.TypedList("queue", 2, func(i int) string { return []string{"leaf", ""}[i] }, func(w *writer, i int) { w.Int("i", int64(i)) })
+			w.TypedList(
+				"queue",
+				2,
+				func(i int) string { return []string{"leaf", ""}[i] },
+				func(w *writer, i int) { w.Int("i", int64(i)) },
+			)
 		})
 	}
-	if got, want := made(rooted, false, doc), `{"root":{"info":{"type":"capacityScheduler","queue":[{"type":"leaf","i":0},{"i":1}]}}}`; got != want {
+	if got, want := made(
+		rooted,
+		false,
+		doc,
+	), `{"root":{"info":{"type":"capacityScheduler","queue":[{"type":"leaf","i":0},{"i":1}]}}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	const xsi = ` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"`
-	if got, want := made(rooted, true, doc), `<?xml version="1.0" encoding="UTF-8" standalone="yes"?><root><info`+xsi+` xsi:type="capacityScheduler"><queue xsi:type="leaf"><i>0</i></queue><queue><i>1</i></queue></info></root>`; got != want {
+	if got, want := made(
+		rooted,
+		true,
+		doc,
+	), `<?xml version="1.0" encoding="UTF-8" standalone="yes"?><root><info`+xsi+` xsi:type="capacityScheduler"><queue xsi:type="leaf"><i>0</i></queue><queue><i>1</i></queue></info></root>`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -88,7 +101,18 @@ func FuzzText(f *testing.F) {
 		if err := json.Unmarshal([]byte(made(natural, false, doc)), &fromJSON); err != nil {
 			t.Fatalf("JSON of %q: %v", s, err)
 		}
-		if want := strings.ToValidUTF8(s, "\ufffd"); strings.ReplaceAll(fromJSON.S, "\ufffd", "") != strings.ReplaceAll(want, "\ufffd", "") {
+		if want := strings.ToValidUTF8(
+			s,
+			"\ufffd",
+		); strings.ReplaceAll(
+			fromJSON.S,
+			"\ufffd",
+			"",
+		) != strings.ReplaceAll(
+			want,
+			"\ufffd",
+			"",
+		) {
 			t.Fatalf("JSON of %q reads %q", s, fromJSON.S)
 		}
 		d := xml.NewDecoder(strings.NewReader(made(rooted, true, doc)))
@@ -105,10 +129,19 @@ func FuzzText(f *testing.F) {
 // A submission as JSON of any shape either reads or is refused, and never
 // takes the process with it.
 func FuzzSubmission(f *testing.F) {
-	f.Add(`{"application-id":"application_1_0001","resource":{"memory":"128","vCores":1},"am-container-spec":{"commands":{"command":"x"}}}`, false)
-	f.Add(`{"application-id":"application_1_0001","am-container-spec":{"environment":{"entry":{"key":"A","value":"1"}},"commands":{"command":["x","y"]}}}`, false)
+	f.Add(
+		`{"application-id":"application_1_0001","resource":{"memory":"128","vCores":1},"am-container-spec":{"commands":{"command":"x"}}}`,
+		false,
+	)
+	f.Add(
+		`{"application-id":"application_1_0001","am-container-spec":{"environment":{"entry":{"key":"A","value":"1"}},"commands":{"command":["x","y"]}}}`,
+		false,
+	)
 	f.Add(`{"application-id":null,"priority":{},"application-tags":{"tag":[1]}}`, false)
-	f.Add(`<application-submission-context><application-id>application_1_0001</application-id><priority></priority><unmanaged-AM>x</unmanaged-AM></application-submission-context>`, true)
+	f.Add(
+		`<application-submission-context><application-id>application_1_0001</application-id><priority></priority><unmanaged-AM>x</unmanaged-AM></application-submission-context>`,
+		true,
+	)
 	f.Fuzz(func(t *testing.T, text string, asXML bool) {
 		var doc submission
 		var err error

@@ -19,7 +19,12 @@ import (
 func (o *Door) refuseWrite(w http.ResponseWriter, r *http.Request, what string, id creel.ApplicationID, err error) {
 	var e *refusal
 	if errors.Is(err, creel.ErrNotPermitted) && !errors.As(err, &e) {
-		o.text(w, r, http.StatusForbidden, fmt.Sprintf("Unauthorized attempt to %s appid %s by remote user %s", what, id, o.caller(r).User))
+		o.text(
+			w,
+			r,
+			http.StatusForbidden,
+			fmt.Sprintf("Unauthorized attempt to %s appid %s by remote user %s", what, id, o.caller(r).User),
+		)
 		return
 	}
 	if !errors.As(err, &e) {
@@ -166,7 +171,12 @@ func (o *Door) setPriority(w http.ResponseWriter, r *http.Request) {
 	}
 	p := s.app.Priority
 	if !s.app.State.Ended() {
-		if p, err = o.d.SetApplicationPriority(r.Context(), o.caller(r), s.app.ID, int32(min(max(*doc.Priority, -1<<31), 1<<31-1))); err != nil {
+		if p, err = o.d.SetApplicationPriority(
+			r.Context(),
+			o.caller(r),
+			s.app.ID,
+			int32(min(max(*doc.Priority, -1<<31), 1<<31-1)),
+		); err != nil {
 			o.refuseWrite(w, r, "change priority of", s.app.ID, err)
 			return
 		}
@@ -226,7 +236,11 @@ func (o *Door) setTimeout(w http.ResponseWriter, r *http.Request) {
 			Timeout *timeoutDoc `json:"timeout"`
 		}
 		if err = o.decode(w, r, &root); err == nil && root.Timeout == nil {
-			err = &refusal{http.StatusBadRequest, classWeb, `javax.xml.bind.UnmarshalException: expected {"timeout":{"type":"LIFETIME","expiryTime":"..."}}`}
+			err = &refusal{
+				http.StatusBadRequest,
+				classWeb,
+				`javax.xml.bind.UnmarshalException: expected {"timeout":{"type":"LIFETIME","expiryTime":"..."}}`,
+			}
 		}
 		if root.Timeout != nil {
 			doc = *root.Timeout
@@ -242,7 +256,15 @@ func (o *Door) setTimeout(w http.ResponseWriter, r *http.Request) {
 	}
 	deadline, err := time.Parse("2006-01-02T15:04:05.999-0700", doc.Expiry)
 	if err != nil {
-		o.refuse(w, r, &refusal{http.StatusServiceUnavailable, "java.time.format.DateTimeParseException", "Text '" + doc.Expiry + "' could not be parsed at index 0"})
+		o.refuse(
+			w,
+			r,
+			&refusal{
+				http.StatusServiceUnavailable,
+				"java.time.format.DateTimeParseException",
+				"Text '" + doc.Expiry + "' could not be parsed at index 0",
+			},
+		)
 		return
 	}
 	if !s.app.State.Ended() {
@@ -271,7 +293,12 @@ func (o *Door) signal(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if number < 0 {
-		o.text(w, r, http.StatusBadRequest, "Invalid command: "+command+", valid commands are: ["+strings.Join(signals, ", ")+"]")
+		o.text(
+			w,
+			r,
+			http.StatusBadRequest,
+			"Invalid command: "+command+", valid commands are: ["+strings.Join(signals, ", ")+"]",
+		)
 		return
 	}
 	text := param(r, "containerid")
@@ -354,5 +381,12 @@ func (o *Door) setNodeResource(w http.ResponseWriter, r *http.Request) {
 		o.refuse(w, r, err)
 		return
 	}
-	o.reply(w, r, http.StatusOK, "resourceInfo", rooted, func(w *writer) { o.resourceFields(w, n.Total, 0, 1<<63-1, 0, 1<<63-1) })
+	o.reply(
+		w,
+		r,
+		http.StatusOK,
+		"resourceInfo",
+		rooted,
+		func(w *writer) { o.resourceFields(w, n.Total, 0, 1<<63-1, 0, 1<<63-1) },
+	)
 }

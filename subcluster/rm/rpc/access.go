@@ -30,8 +30,12 @@ func (a *access) impersonate(real, effective string, remote netip.Addr) error {
 	a.mu.RLock()
 	rule, ok := a.proxies[real]
 	a.mu.RUnlock()
-	if !ok || (!listed(rule.Users, effective) && !slices.ContainsFunc(a.groupsOf(effective), func(g string) bool { return listed(rule.Groups, g) }) && !listed(rule.Groups, "*")) {
-		return &creel.Error{Kind: creel.ErrNotPermitted, What: fmt.Sprintf("User: %s is not allowed to impersonate %s", real, effective)}
+	if !ok ||
+		(!listed(rule.Users, effective) && !slices.ContainsFunc(a.groupsOf(effective), func(g string) bool { return listed(rule.Groups, g) }) && !listed(rule.Groups, "*")) {
+		return &creel.Error{
+			Kind: creel.ErrNotPermitted,
+			What: fmt.Sprintf("User: %s is not allowed to impersonate %s", real, effective),
+		}
 	}
 	for _, h := range rule.Hosts {
 		if h == "*" || h == remote.String() {
@@ -44,7 +48,10 @@ func (a *access) impersonate(real, effective string, remote netip.Addr) error {
 			return nil
 		}
 	}
-	return &creel.Error{Kind: creel.ErrNotPermitted, What: fmt.Sprintf("Unauthorized connection for super-user: %s from IP %s", real, remote)}
+	return &creel.Error{
+		Kind: creel.ErrNotPermitted,
+		What: fmt.Sprintf("Unauthorized connection for super-user: %s from IP %s", real, remote),
+	}
 }
 
 func listed(list []string, name string) bool {
@@ -137,7 +144,12 @@ func (a *access) isAdmin(name string) bool {
 
 // appAccess is YARN's rule for an application: its owner, its ACL, the queue's
 // administrators, the cluster's administrators; anyone while ACLs are off.
-func (a *access) appAccess(caller, owner string, kind pb.ApplicationAccessTypeProto, c *pb.ApplicationSubmissionContextProto, queueAdmin func(user string, groups []string) bool) bool {
+func (a *access) appAccess(
+	caller, owner string,
+	kind pb.ApplicationAccessTypeProto,
+	c *pb.ApplicationSubmissionContextProto,
+	queueAdmin func(user string, groups []string) bool,
+) bool {
 	if !a.acls || caller == owner || a.isAdmin(caller) {
 		return true
 	}

@@ -49,7 +49,10 @@ func (d *Daemon) tell(ctx context.Context, f func(m *rm.Machine, now time.Time) 
 	return result
 }
 
-func (p *adminDoor) RefreshQueues(ctx context.Context, _ *pb.RefreshQueuesRequestProto) (*pb.RefreshQueuesResponseProto, error) {
+func (p *adminDoor) RefreshQueues(
+	ctx context.Context,
+	_ *pb.RefreshQueuesRequestProto,
+) (*pb.RefreshQueuesResponseProto, error) {
 	d := p.d
 	return admin(ctx, d, "refreshQueues", func() (*pb.RefreshQueuesResponseProto, error) {
 		return &pb.RefreshQueuesResponseProto{}, d.RefreshQueues(ctx)
@@ -68,7 +71,10 @@ func (d *Daemon) RefreshQueues(ctx context.Context) error {
 	return d.tell(ctx, func(m *rm.Machine, now time.Time) error { return m.ReloadQueues(now, queues) })
 }
 
-func (p *adminDoor) RefreshNodes(ctx context.Context, req *pb.RefreshNodesRequestProto) (*pb.RefreshNodesResponseProto, error) {
+func (p *adminDoor) RefreshNodes(
+	ctx context.Context,
+	req *pb.RefreshNodesRequestProto,
+) (*pb.RefreshNodesResponseProto, error) {
 	d := p.d
 	return admin(ctx, d, "refreshNodes", func() (*pb.RefreshNodesResponseProto, error) {
 		graceful := req.GetDecommissionType() == pb.DecommissionTypeProto_GRACEFUL
@@ -120,28 +126,42 @@ func (d *Daemon) refreshNodes(ctx context.Context, graceful bool, timeout time.D
 	})
 }
 
-func (p *adminDoor) RefreshSuperUserGroupsConfiguration(ctx context.Context, _ *pb.RefreshSuperUserGroupsConfigurationRequestProto) (*pb.RefreshSuperUserGroupsConfigurationResponseProto, error) {
+func (p *adminDoor) RefreshSuperUserGroupsConfiguration(
+	ctx context.Context,
+	_ *pb.RefreshSuperUserGroupsConfigurationRequestProto,
+) (*pb.RefreshSuperUserGroupsConfigurationResponseProto, error) {
 	d := p.d
-	return admin(ctx, d, "refreshSuperUserGroupsConfiguration", func() (*pb.RefreshSuperUserGroupsConfigurationResponseProto, error) {
-		if d.cfg.ReloadProxies != nil {
-			rules, err := d.cfg.ReloadProxies()
-			if err != nil {
-				return nil, invalid("the proxy-user rules could not be read: %v", err)
+	return admin(
+		ctx,
+		d,
+		"refreshSuperUserGroupsConfiguration",
+		func() (*pb.RefreshSuperUserGroupsConfigurationResponseProto, error) {
+			if d.cfg.ReloadProxies != nil {
+				rules, err := d.cfg.ReloadProxies()
+				if err != nil {
+					return nil, invalid("the proxy-user rules could not be read: %v", err)
+				}
+				d.access.setProxies(rules)
 			}
-			d.access.setProxies(rules)
-		}
-		return &pb.RefreshSuperUserGroupsConfigurationResponseProto{}, nil
-	})
+			return &pb.RefreshSuperUserGroupsConfigurationResponseProto{}, nil
+		},
+	)
 }
 
-func (p *adminDoor) RefreshUserToGroupsMappings(ctx context.Context, _ *pb.RefreshUserToGroupsMappingsRequestProto) (*pb.RefreshUserToGroupsMappingsResponseProto, error) {
+func (p *adminDoor) RefreshUserToGroupsMappings(
+	ctx context.Context,
+	_ *pb.RefreshUserToGroupsMappingsRequestProto,
+) (*pb.RefreshUserToGroupsMappingsResponseProto, error) {
 	return admin(ctx, p.d, "refreshUserToGroupsMappings", func() (*pb.RefreshUserToGroupsMappingsResponseProto, error) {
 		p.d.access.forgetGroups()
 		return &pb.RefreshUserToGroupsMappingsResponseProto{}, nil
 	})
 }
 
-func (p *adminDoor) RefreshAdminAcls(ctx context.Context, _ *pb.RefreshAdminAclsRequestProto) (*pb.RefreshAdminAclsResponseProto, error) {
+func (p *adminDoor) RefreshAdminAcls(
+	ctx context.Context,
+	_ *pb.RefreshAdminAclsRequestProto,
+) (*pb.RefreshAdminAclsResponseProto, error) {
 	d := p.d
 	return admin(ctx, d, "refreshAdminAcls", func() (*pb.RefreshAdminAclsResponseProto, error) {
 		if d.cfg.ReloadAdmin != nil {
@@ -155,27 +175,49 @@ func (p *adminDoor) RefreshAdminAcls(ctx context.Context, _ *pb.RefreshAdminAcls
 	})
 }
 
-func (p *adminDoor) RefreshServiceAcls(ctx context.Context, _ *pb.RefreshServiceAclsRequestProto) (*pb.RefreshServiceAclsResponseProto, error) {
+func (p *adminDoor) RefreshServiceAcls(
+	ctx context.Context,
+	_ *pb.RefreshServiceAclsRequestProto,
+) (*pb.RefreshServiceAclsResponseProto, error) {
 	return admin(ctx, p.d, "refreshServiceAcls", func() (*pb.RefreshServiceAclsResponseProto, error) {
-		return nil, yarnrpc.Throw(yarnrpc.ClassYarn, &creel.Error{Kind: creel.ErrNotEnabled, What: "Service Authorization (hadoop.security.authorization) not enabled."})
+		return nil, yarnrpc.Throw(
+			yarnrpc.ClassYarn,
+			&creel.Error{
+				Kind: creel.ErrNotEnabled,
+				What: "Service Authorization (hadoop.security.authorization) not enabled.",
+			},
+		)
 	})
 }
 
-func (p *adminDoor) GetGroupsForUser(_ context.Context, req *pb.GetGroupsForUserRequestProto) (*pb.GetGroupsForUserResponseProto, error) {
+func (p *adminDoor) GetGroupsForUser(
+	_ context.Context,
+	req *pb.GetGroupsForUserRequestProto,
+) (*pb.GetGroupsForUserResponseProto, error) {
 	return &pb.GetGroupsForUserResponseProto{Groups: p.d.access.groupsOf(req.GetUser())}, nil
 }
 
-func (p *adminDoor) UpdateNodeResource(ctx context.Context, req *pb.UpdateNodeResourceRequestProto) (*pb.UpdateNodeResourceResponseProto, error) {
+func (p *adminDoor) UpdateNodeResource(
+	ctx context.Context,
+	req *pb.UpdateNodeResourceRequestProto,
+) (*pb.UpdateNodeResourceResponseProto, error) {
 	d := p.d
 	return admin(ctx, d, "updateNodeResource", func() (*pb.UpdateNodeResourceResponseProto, error) {
 		return &pb.UpdateNodeResourceResponseProto{}, d.tell(ctx, func(m *rm.Machine, now time.Time) error {
 			for _, e := range req.GetNodeResourceMap() {
 				if _, ok := m.Node(pb.ToNodeID(e.GetNodeId())); !ok {
-					return &creel.Error{Kind: creel.ErrNodeNotFound, What: "Node " + pb.ToNodeID(e.GetNodeId()).String() + " is not registered"}
+					return &creel.Error{
+						Kind: creel.ErrNodeNotFound,
+						What: "Node " + pb.ToNodeID(e.GetNodeId()).String() + " is not registered",
+					}
 				}
 			}
 			for _, e := range req.GetNodeResourceMap() {
-				err := m.SetNodeResource(now, pb.ToNodeID(e.GetNodeId()), pb.ToResource(e.GetResourceOption().GetResource()))
+				err := m.SetNodeResource(
+					now,
+					pb.ToNodeID(e.GetNodeId()),
+					pb.ToResource(e.GetResourceOption().GetResource()),
+				)
 				if err != nil {
 					return err
 				}
@@ -185,13 +227,19 @@ func (p *adminDoor) UpdateNodeResource(ctx context.Context, req *pb.UpdateNodeRe
 	})
 }
 
-func (p *adminDoor) RefreshNodesResources(ctx context.Context, _ *pb.RefreshNodesResourcesRequestProto) (*pb.RefreshNodesResourcesResponseProto, error) {
+func (p *adminDoor) RefreshNodesResources(
+	ctx context.Context,
+	_ *pb.RefreshNodesResourcesRequestProto,
+) (*pb.RefreshNodesResourcesResponseProto, error) {
 	return admin(ctx, p.d, "refreshNodesResources", func() (*pb.RefreshNodesResourcesResponseProto, error) {
 		return &pb.RefreshNodesResourcesResponseProto{}, nil // dynamic-resources.xml is not read: there is nothing to refresh
 	})
 }
 
-func (p *adminDoor) CheckForDecommissioningNodes(ctx context.Context, _ *pb.CheckForDecommissioningNodesRequestProto) (*pb.CheckForDecommissioningNodesResponseProto, error) {
+func (p *adminDoor) CheckForDecommissioningNodes(
+	ctx context.Context,
+	_ *pb.CheckForDecommissioningNodesRequestProto,
+) (*pb.CheckForDecommissioningNodesResponseProto, error) {
 	d := p.d
 	return admin(ctx, d, "checkForDecommissioningNodes", func() (*pb.CheckForDecommissioningNodesResponseProto, error) {
 		r := &pb.CheckForDecommissioningNodesResponseProto{}
@@ -206,9 +254,14 @@ func (p *adminDoor) CheckForDecommissioningNodes(ctx context.Context, _ *pb.Chec
 	})
 }
 
-func (p *adminDoor) RefreshClusterMaxPriority(ctx context.Context, _ *pb.RefreshClusterMaxPriorityRequestProto) (*pb.RefreshClusterMaxPriorityResponseProto, error) {
+func (p *adminDoor) RefreshClusterMaxPriority(
+	ctx context.Context,
+	_ *pb.RefreshClusterMaxPriorityRequestProto,
+) (*pb.RefreshClusterMaxPriorityResponseProto, error) {
 	return admin(ctx, p.d, "refreshClusterMaxPriority", func() (*pb.RefreshClusterMaxPriorityResponseProto, error) {
-		return &pb.RefreshClusterMaxPriorityResponseProto{}, p.d.RefreshQueues(ctx) // it is part of what the queues' file says
+		return &pb.RefreshClusterMaxPriorityResponseProto{}, p.d.RefreshQueues(
+			ctx,
+		) // it is part of what the queues' file says
 	})
 }
 
@@ -216,24 +269,68 @@ func (p *adminDoor) RefreshClusterMaxPriority(ctx context.Context, _ *pb.Refresh
 // are refused first.
 
 var (
-	errLabels     = yarnrpc.Throw(yarnrpc.ClassYarn, &creel.Error{Kind: creel.ErrNotEnabled, What: "Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled"})
-	errAttributes = yarnrpc.Throw(yarnrpc.ClassYarn, &creel.Error{Kind: creel.ErrNotEnabled, What: "Node attributes are disabled: this ResourceManager does not place by them"})
+	errLabels = yarnrpc.Throw(
+		yarnrpc.ClassYarn,
+		&creel.Error{
+			Kind: creel.ErrNotEnabled,
+			What: "Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled",
+		},
+	)
+	errAttributes = yarnrpc.Throw(
+		yarnrpc.ClassYarn,
+		&creel.Error{
+			Kind: creel.ErrNotEnabled,
+			What: "Node attributes are disabled: this ResourceManager does not place by them",
+		},
+	)
 )
 
-func (p *adminDoor) AddToClusterNodeLabels(ctx context.Context, _ *pb.AddToClusterNodeLabelsRequestProto) (*pb.AddToClusterNodeLabelsResponseProto, error) {
-	return admin(ctx, p.d, "addToClusterNodeLabels", func() (*pb.AddToClusterNodeLabelsResponseProto, error) { return nil, errLabels })
+func (p *adminDoor) AddToClusterNodeLabels(
+	ctx context.Context,
+	_ *pb.AddToClusterNodeLabelsRequestProto,
+) (*pb.AddToClusterNodeLabelsResponseProto, error) {
+	return admin(
+		ctx,
+		p.d,
+		"addToClusterNodeLabels",
+		func() (*pb.AddToClusterNodeLabelsResponseProto, error) { return nil, errLabels },
+	)
 }
 
-func (p *adminDoor) RemoveFromClusterNodeLabels(ctx context.Context, _ *pb.RemoveFromClusterNodeLabelsRequestProto) (*pb.RemoveFromClusterNodeLabelsResponseProto, error) {
-	return admin(ctx, p.d, "removeFromClusterNodeLabels", func() (*pb.RemoveFromClusterNodeLabelsResponseProto, error) { return nil, errLabels })
+func (p *adminDoor) RemoveFromClusterNodeLabels(
+	ctx context.Context,
+	_ *pb.RemoveFromClusterNodeLabelsRequestProto,
+) (*pb.RemoveFromClusterNodeLabelsResponseProto, error) {
+	return admin(
+		ctx,
+		p.d,
+		"removeFromClusterNodeLabels",
+		func() (*pb.RemoveFromClusterNodeLabelsResponseProto, error) { return nil, errLabels },
+	)
 }
 
-func (p *adminDoor) ReplaceLabelsOnNodes(ctx context.Context, _ *pb.ReplaceLabelsOnNodeRequestProto) (*pb.ReplaceLabelsOnNodeResponseProto, error) {
-	return admin(ctx, p.d, "replaceLabelsOnNodes", func() (*pb.ReplaceLabelsOnNodeResponseProto, error) { return nil, errLabels })
+func (p *adminDoor) ReplaceLabelsOnNodes(
+	ctx context.Context,
+	_ *pb.ReplaceLabelsOnNodeRequestProto,
+) (*pb.ReplaceLabelsOnNodeResponseProto, error) {
+	return admin(
+		ctx,
+		p.d,
+		"replaceLabelsOnNodes",
+		func() (*pb.ReplaceLabelsOnNodeResponseProto, error) { return nil, errLabels },
+	)
 }
 
-func (p *adminDoor) MapAttributesToNodes(ctx context.Context, _ *pb.NodesToAttributesMappingRequestProto) (*pb.NodesToAttributesMappingResponseProto, error) {
-	return admin(ctx, p.d, "mapAttributesToNodes", func() (*pb.NodesToAttributesMappingResponseProto, error) { return nil, errAttributes })
+func (p *adminDoor) MapAttributesToNodes(
+	ctx context.Context,
+	_ *pb.NodesToAttributesMappingRequestProto,
+) (*pb.NodesToAttributesMappingResponseProto, error) {
+	return admin(
+		ctx,
+		p.d,
+		"mapAttributesToNodes",
+		func() (*pb.NodesToAttributesMappingResponseProto, error) { return nil, errAttributes },
+	)
 }
 
 // haDoor is HAServiceProtocol of a ResourceManager without a peer: always active.
@@ -245,7 +342,10 @@ func (p *haDoor) MonitorHealth(context.Context, *pb.MonitorHealthRequestProto) (
 	return &pb.MonitorHealthResponseProto{}, nil
 }
 
-func (p *haDoor) TransitionToActive(ctx context.Context, _ *pb.TransitionToActiveRequestProto) (*pb.TransitionToActiveResponseProto, error) {
+func (p *haDoor) TransitionToActive(
+	ctx context.Context,
+	_ *pb.TransitionToActiveRequestProto,
+) (*pb.TransitionToActiveResponseProto, error) {
 	return admin(ctx, p.d, "transitionToActive", func() (*pb.TransitionToActiveResponseProto, error) {
 		return &pb.TransitionToActiveResponseProto{}, nil
 	})
@@ -253,17 +353,43 @@ func (p *haDoor) TransitionToActive(ctx context.Context, _ *pb.TransitionToActiv
 
 // notHA is what a ResourceManager without a peer says to orders it cannot follow.
 func notHA() error {
-	return hrpc.Errorf("org.apache.hadoop.ha.ServiceFailedException", "HA is not enabled: there is no other ResourceManager to take over")
+	return hrpc.Errorf(
+		"org.apache.hadoop.ha.ServiceFailedException",
+		"HA is not enabled: there is no other ResourceManager to take over",
+	)
 }
 
-func (p *haDoor) TransitionToStandby(ctx context.Context, _ *pb.TransitionToStandbyRequestProto) (*pb.TransitionToStandbyResponseProto, error) {
-	return admin(ctx, p.d, "transitionToStandby", func() (*pb.TransitionToStandbyResponseProto, error) { return nil, notHA() })
+func (p *haDoor) TransitionToStandby(
+	ctx context.Context,
+	_ *pb.TransitionToStandbyRequestProto,
+) (*pb.TransitionToStandbyResponseProto, error) {
+	return admin(
+		ctx,
+		p.d,
+		"transitionToStandby",
+		func() (*pb.TransitionToStandbyResponseProto, error) { return nil, notHA() },
+	)
 }
 
-func (p *haDoor) TransitionToObserver(ctx context.Context, _ *pb.TransitionToObserverRequestProto) (*pb.TransitionToObserverResponseProto, error) {
-	return admin(ctx, p.d, "transitionToObserver", func() (*pb.TransitionToObserverResponseProto, error) { return nil, notHA() })
+func (p *haDoor) TransitionToObserver(
+	ctx context.Context,
+	_ *pb.TransitionToObserverRequestProto,
+) (*pb.TransitionToObserverResponseProto, error) {
+	return admin(
+		ctx,
+		p.d,
+		"transitionToObserver",
+		func() (*pb.TransitionToObserverResponseProto, error) { return nil, notHA() },
+	)
 }
 
-func (p *haDoor) GetServiceStatus(context.Context, *pb.GetServiceStatusRequestProto) (*pb.GetServiceStatusResponseProto, error) {
-	return &pb.GetServiceStatusResponseProto{State: pb.HAServiceStateProto_ACTIVE.Enum(), ReadyToBecomeActive: new(true), NotReadyReason: new("")}, nil
+func (p *haDoor) GetServiceStatus(
+	context.Context,
+	*pb.GetServiceStatusRequestProto,
+) (*pb.GetServiceStatusResponseProto, error) {
+	return &pb.GetServiceStatusResponseProto{
+		State:               pb.HAServiceStateProto_ACTIVE.Enum(),
+		ReadyToBecomeActive: new(true),
+		NotReadyReason:      new(""),
+	}, nil
 }

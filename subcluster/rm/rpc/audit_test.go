@@ -79,16 +79,32 @@ func TestEveryChangeLeavesALineOfAudit(t *testing.T) {
 		call              func(user yarnrpc.ApplicationClientProtocolClient) error
 	}{
 		{"updateApplicationPriority", id.String(), func(u yarnrpc.ApplicationClientProtocolClient) error {
-			_, err := u.UpdateApplicationPriority(ctx, &pb.UpdateApplicationPriorityRequestProto{ApplicationId: app, ApplicationPriority: pb.FromPriority(0)})
+			_, err := u.UpdateApplicationPriority(
+				ctx,
+				&pb.UpdateApplicationPriorityRequestProto{ApplicationId: app, ApplicationPriority: pb.FromPriority(0)},
+			)
 			return err
 		}},
 		{"updateApplicationTimeouts", id.String(), func(u yarnrpc.ApplicationClientProtocolClient) error {
-			_, err := u.UpdateApplicationTimeouts(ctx, &pb.UpdateApplicationTimeoutsRequestProto{ApplicationId: app, ApplicationTimeouts: []*pb.ApplicationUpdateTimeoutMapProto{{
-				ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(), ExpireTime: new("UNLIMITED")}}})
+			_, err := u.UpdateApplicationTimeouts(
+				ctx,
+				&pb.UpdateApplicationTimeoutsRequestProto{
+					ApplicationId: app,
+					ApplicationTimeouts: []*pb.ApplicationUpdateTimeoutMapProto{
+						{
+							ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(),
+							ExpireTime:             new("UNLIMITED"),
+						},
+					},
+				},
+			)
 			return err
 		}},
 		{"moveApplicationAcrossQueues", id.String(), func(u yarnrpc.ApplicationClientProtocolClient) error {
-			_, err := u.MoveApplicationAcrossQueues(ctx, &pb.MoveApplicationAcrossQueuesRequestProto{ApplicationId: app, TargetQueue: new("default")})
+			_, err := u.MoveApplicationAcrossQueues(
+				ctx,
+				&pb.MoveApplicationAcrossQueuesRequestProto{ApplicationId: app, TargetQueue: new("default")},
+			)
 			return err
 		}},
 		{"forceKillApplication", id.String(), func(u yarnrpc.ApplicationClientProtocolClient) error {
@@ -126,14 +142,24 @@ func TestEveryChangeLeavesALineOfAudit(t *testing.T) {
 		}
 	}
 	// Who acts for another is in the line, and so are administrators' orders.
-	proxied := yarnrpc.NewApplicationClientProtocolClient(c.client, c.d.Addresses().Client, hrpc.Login{User: "bob", RealUser: "oozie"})
+	proxied := yarnrpc.NewApplicationClientProtocolClient(
+		c.client,
+		c.d.Addresses().Client,
+		hrpc.Login{User: "bob", RealUser: "oozie"},
+	)
 	must(proxied.GetDelegationToken(ctx, &pb.GetDelegationTokenRequestProto{Renewer: new("yarn")}))
-	if lines := log.of("getDelegationToken"); len(lines) != 1 || lines[0]["user"] != "bob" || lines[0]["realUser"] != "oozie" || lines[0]["target"] != "yarn" {
+	if lines := log.of(
+		"getDelegationToken",
+	); len(lines) != 1 || lines[0]["user"] != "bob" || lines[0]["realUser"] != "oozie" ||
+		lines[0]["target"] != "yarn" {
 		t.Errorf("a token by proxy left %v", lines)
 	}
 	_, denied := c.admin("eve").RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{})
 	must(c.admin("root").RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{}))
-	if lines := log.of("refreshQueues"); denied == nil || len(lines) != 2 || lines[0]["result"] != "FAILURE" || lines[1]["result"] != "SUCCESS" || lines[1]["user"] != "root" {
+	if lines := log.of(
+		"refreshQueues",
+	); denied == nil || len(lines) != 2 || lines[0]["result"] != "FAILURE" || lines[1]["result"] != "SUCCESS" ||
+		lines[1]["user"] != "root" {
 		t.Errorf("refreshes left %v; eve was answered %v", lines, denied)
 	}
 	// Reading leaves none.

@@ -60,20 +60,42 @@ var oneNode = creel.NodeID{Host: "n1", Port: 8041}
 
 func beatOf(id creel.NodeID, response int32, containers ...*pb.ContainerStatusProto) *pb.NodeHeartbeatRequestProto {
 	return &pb.NodeHeartbeatRequestProto{
-		NodeStatus: &pb.NodeStatusProto{NodeId: pb.FromNodeID(id), ResponseId: &response, ContainersStatuses: containers,
-			NodeHealthStatus: &pb.NodeHealthStatusProto{IsNodeHealthy: new(true), HealthReport: new("fine"), LastHealthReportTime: new(int64(1700000000000))},
-			NodeUtilization:  &pb.ResourceUtilizationProto{Pmem: new(int32(100 * response)), Vmem: new(int32(7)), Cpu: new(float32(0.5))}},
+		NodeStatus: &pb.NodeStatusProto{
+			NodeId:             pb.FromNodeID(id),
+			ResponseId:         &response,
+			ContainersStatuses: containers,
+			NodeHealthStatus: &pb.NodeHealthStatusProto{
+				IsNodeHealthy:        new(true),
+				HealthReport:         new("fine"),
+				LastHealthReportTime: new(int64(1700000000000)),
+			},
+			NodeUtilization: &pb.ResourceUtilizationProto{
+				Pmem: new(int32(100 * response)),
+				Vmem: new(int32(7)),
+				Cpu:  new(float32(0.5)),
+			},
+		},
 		LastKnownNmTokenMasterKey: &pb.MasterKeyProto{KeyId: &response},
 	}
 }
 
 func statusOf(id creel.ContainerID, state creel.ContainerState, diagnostics string) *pb.ContainerStatusProto {
-	return &pb.ContainerStatusProto{ContainerId: pb.FromContainerID(id), State: new(pb.ContainerStateProto(state)), Diagnostics: &diagnostics, ExitStatus: new(int32(-1000)),
-		Capability: pb.FromResource(creel.NewResource(1024, 1)), ExecutionType: pb.ExecutionTypeProto_GUARANTEED.Enum()}
+	return &pb.ContainerStatusProto{
+		ContainerId:   pb.FromContainerID(id),
+		State:         new(pb.ContainerStateProto(state)),
+		Diagnostics:   &diagnostics,
+		ExitStatus:    new(int32(-1000)),
+		Capability:    pb.FromResource(creel.NewResource(1024, 1)),
+		ExecutionType: pb.ExecutionTypeProto_GUARANTEED.Enum(),
+	}
 }
 
 func numbered(i int) creel.ContainerID {
-	return creel.NewContainerID(creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1700000000000, ID: 1}, Attempt: 1}, 0, int64(i))
+	return creel.NewContainerID(
+		creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1700000000000, ID: 1}, Attempt: 1},
+		0,
+		int64(i),
+	)
 }
 
 func runningOnes(n int) (list []*pb.ContainerStatusProto) {
@@ -210,9 +232,16 @@ func (w *twin) same(what string, f func(m *rm.Machine) any) any {
 }
 
 func (w *twin) registerNode(id creel.NodeID) {
-	r := &pb.RegisterNodeManagerRequestProto{NodeId: pb.FromNodeID(id), HttpPort: new(int32(8042)), Resource: pb.FromResource(creel.NewResource(32<<10, 32))}
+	r := &pb.RegisterNodeManagerRequestProto{
+		NodeId:   pb.FromNodeID(id),
+		HttpPort: new(int32(8042)),
+		Resource: pb.FromResource(creel.NewResource(32<<10, 32)),
+	}
 	for _, c := range w.on[id] {
-		r.ContainerStatuses = append(r.ContainerStatuses, &pb.NMContainerStatusProto{ContainerId: c.ContainerId, ContainerState: c.State, Resource: c.Capability})
+		r.ContainerStatuses = append(
+			r.ContainerStatuses,
+			&pb.NMContainerStatusProto{ContainerId: c.ContainerId, ContainerState: c.State, Resource: c.Capability},
+		)
 	}
 	event := decodeRegisterNode(r, "/default-rack")
 	w.response[id] = 0
@@ -293,7 +322,17 @@ func TestADoorThatRemembersIsADoorThatDoesNot(t *testing.T) {
 					return
 				}
 				attempt := rapid.SampledFrom(w.attempts).Draw(t, "attempt")
-				r := &rm.AllocateRequest{ResponseID: w.allocate[attempt], Asks: []rm.Ask{{Priority: 1, ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: rapid.Int32Range(0, 12).Draw(t, "count")}}}
+				r := &rm.AllocateRequest{
+					ResponseID: w.allocate[attempt],
+					Asks: []rm.Ask{
+						{
+							Priority:     1,
+							ResourceName: "*",
+							Resource:     creel.NewResource(1024, 1),
+							Count:        rapid.Int32Range(0, 12).Draw(t, "count"),
+						},
+					},
+				}
 				for range rapid.IntRange(0, 2).Draw(t, "releases") {
 					if len(w.ids) > 0 {
 						r.Release = append(r.Release, rapid.SampledFrom(w.ids).Draw(t, "released"))
@@ -314,7 +353,14 @@ func TestADoorThatRemembersIsADoorThatDoesNot(t *testing.T) {
 					told := fmt.Sprint(len(out.Granted))
 					for _, c := range out.Completed {
 						message, _ := c.Message.(*pb.ContainerStatusProto)
-						told += fmt.Sprintln(c.ID, c.ExitStatus, c.Diagnostics, c.Resource, message.GetDiagnostics(), message.GetExitStatus())
+						told += fmt.Sprintln(
+							c.ID,
+							c.ExitStatus,
+							c.Diagnostics,
+							c.Resource,
+							message.GetDiagnostics(),
+							message.GetExitStatus(),
+						)
 					}
 					return told
 				})
@@ -346,7 +392,14 @@ func TestADoorThatRemembersIsADoorThatDoesNot(t *testing.T) {
 					if len(w.ids) > 0 && rapid.Bool().Draw(t, "known") {
 						c = rapid.SampledFrom(w.ids).Draw(t, "one")
 					}
-					list = append(list, statusOf(c, creel.ContainerState(rapid.IntRange(0, 4).Draw(t, "state")), rapid.SampledFrom([]string{"", "x"}).Draw(t, "diagnostics")))
+					list = append(
+						list,
+						statusOf(
+							c,
+							creel.ContainerState(rapid.IntRange(0, 4).Draw(t, "state")),
+							rapid.SampledFrom([]string{"", "x"}).Draw(t, "diagnostics"),
+						),
+					)
 				}
 				w.response[id] = w.beat(id, w.response[id], list).ResponseID
 			},
@@ -356,8 +409,13 @@ func TestADoorThatRemembersIsADoorThatDoesNot(t *testing.T) {
 					return
 				}
 				i := rapid.IntRange(0, len(list)-1).Draw(t, "which")
-				state := rapid.SampledFrom([]creel.ContainerState{creel.ContainerNew, creel.ContainerRunning, creel.ContainerComplete}).Draw(t, "state")
-				list[i] = statusOf(pb.ToContainerID(list[i].ContainerId), state, rapid.SampledFrom([]string{"", "well"}).Draw(t, "diagnostics"))
+				state := rapid.SampledFrom([]creel.ContainerState{creel.ContainerNew, creel.ContainerRunning, creel.ContainerComplete}).
+					Draw(t, "state")
+				list[i] = statusOf(
+					pb.ToContainerID(list[i].ContainerId),
+					state,
+					rapid.SampledFrom([]string{"", "well"}).Draw(t, "diagnostics"),
+				)
 			},
 			"shuffle": func(t *rapid.T) {
 				id := node()
@@ -406,18 +464,43 @@ func TestADoorThatRemembersIsADoorThatDoesNot(t *testing.T) {
 // first, and is refused when it would be.
 func FuzzBeat(f *testing.F) {
 	good := encode(beatOf(oneNode, 1, runningOnes(3)...))
-	changed := encode(beatOf(oneNode, 2, append(runningOnes(2), statusOf(numbered(3), creel.ContainerComplete, "done"), statusOf(numbered(4), creel.ContainerNew, ""))...))
+	changed := encode(
+		beatOf(
+			oneNode,
+			2,
+			append(
+				runningOnes(2),
+				statusOf(numbered(3), creel.ContainerComplete, "done"),
+				statusOf(numbered(4), creel.ContainerNew, ""),
+			)...),
+	)
 	f.Add(good, good)
 	f.Add(good, changed)
 	f.Add(changed, good)
 	f.Add(good, good[:len(good)-3])
 	f.Add(good, append(slices.Clone(good), good...)) // two statuses are one, merged
 	f.Add(good, protowire.AppendVarint(protowire.AppendTag(slices.Clone(good), 1, protowire.VarintType), 7))
-	f.Add(good, append(encode(&pb.NodeHeartbeatRequestProto{TokenSequenceNo: new(int64(4))}), good...)) // fields in another order
-	f.Add(good, protowire.AppendTag(protowire.AppendTag(slices.Clone(good), 77, protowire.StartGroupType), 77, protowire.EndGroupType))
+	f.Add(
+		good,
+		append(encode(&pb.NodeHeartbeatRequestProto{TokenSequenceNo: new(int64(4))}), good...),
+	) // fields in another order
+	f.Add(
+		good,
+		protowire.AppendTag(
+			protowire.AppendTag(slices.Clone(good), 77, protowire.StartGroupType),
+			77,
+			protowire.EndGroupType,
+		),
+	)
 	// Statuses before the node's name.
-	swapped := protowire.AppendBytes(protowire.AppendTag(nil, containersStatuses, protowire.BytesType), []byte{0x10, 0x02})
-	swapped = protowire.AppendBytes(protowire.AppendTag(swapped, nodeID, protowire.BytesType), []byte{0x0a, 0x02, 'n', '1'})
+	swapped := protowire.AppendBytes(
+		protowire.AppendTag(nil, containersStatuses, protowire.BytesType),
+		[]byte{0x10, 0x02},
+	)
+	swapped = protowire.AppendBytes(
+		protowire.AppendTag(swapped, nodeID, protowire.BytesType),
+		[]byte{0x0a, 0x02, 'n', '1'},
+	)
 	f.Add(good, protowire.AppendBytes(protowire.AppendTag(nil, nodeStatus, protowire.BytesType), swapped))
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		p := newBeats()
@@ -438,7 +521,8 @@ func FuzzBeat(f *testing.F) {
 			if err := r.UnmarshalVT(in); err != nil {
 				t.Fatal(err)
 			}
-			if !proto.Equal(b.LastKnownNmTokenMasterKey, r.LastKnownNmTokenMasterKey) || !proto.Equal(b.LastKnownContainerTokenMasterKey, r.LastKnownContainerTokenMasterKey) {
+			if !proto.Equal(b.LastKnownNmTokenMasterKey, r.LastKnownNmTokenMasterKey) ||
+				!proto.Equal(b.LastKnownContainerTokenMasterKey, r.LastKnownContainerTokenMasterKey) {
 				t.Fatal("other keys")
 			}
 			b.answered(rm.NodeNormal)

@@ -53,8 +53,16 @@ func BenchmarkSubmissions(b *testing.B) {
 				if err != nil {
 					return err
 				}
-				_, err = bob.SubmitApplication(b.Context(), &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
-					ApplicationId: r.GetApplicationId(), AmContainerSpec: &pb.ContainerLaunchContextProto{Command: []string{"run"}}, Resource: pb.FromResource(creel.NewResource(128, 1))}})
+				_, err = bob.SubmitApplication(
+					b.Context(),
+					&pb.SubmitApplicationRequestProto{
+						ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
+							ApplicationId:   r.GetApplicationId(),
+							AmContainerSpec: &pb.ContainerLaunchContextProto{Command: []string{"run"}},
+							Resource:        pb.FromResource(creel.NewResource(128, 1)),
+						},
+					},
+				)
 				return err
 			})
 		})
@@ -67,7 +75,10 @@ func BenchmarkReports(b *testing.B) {
 	bob := c.as("bob")
 	b.Run("one application", func(b *testing.B) {
 		pump(b, 64, func(int, int) error {
-			_, err := bob.GetApplicationReport(b.Context(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)})
+			_, err := bob.GetApplicationReport(
+				b.Context(),
+				&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)},
+			)
 			return err
 		})
 	})
@@ -104,7 +115,10 @@ func BenchmarkContainers(b *testing.B) {
 	var granted atomic.Int64
 	pump(b, masters, func(w, _ int) error {
 		s := all[w]
-		a, err := s.am.Allocate(b.Context(), &pb.AllocateRequestProto{ResponseId: &s.last, Ask: ask(1, 128, each), Release: s.release})
+		a, err := s.am.Allocate(
+			b.Context(),
+			&pb.AllocateRequestProto{ResponseId: &s.last, Ask: ask(1, 128, each), Release: s.release},
+		)
 		if err != nil {
 			return err
 		}
@@ -132,7 +146,15 @@ func BenchmarkBeats(b *testing.B) {
 	last := make([]int32, nodes)
 	id := func(n int) *pb.NodeIdProto { return pb.FromNodeID(creel.NodeID{Host: fmt.Sprint("n", n), Port: 1}) }
 	for n := range nodes {
-		key[n] = must(clients[n%8].RegisterNodeManager(b.Context(), &pb.RegisterNodeManagerRequestProto{NodeId: id(n), Resource: pb.FromResource(creel.NewResource(8192, 8))}))
+		key[n] = must(
+			clients[n%8].RegisterNodeManager(
+				b.Context(),
+				&pb.RegisterNodeManagerRequestProto{
+					NodeId:   id(n),
+					Resource: pb.FromResource(creel.NewResource(8192, 8)),
+				},
+			),
+		)
 	}
 	const workers = 250 // each beats for nodes/workers nodes in turn
 	turn := make([]int, workers)
@@ -140,8 +162,14 @@ func BenchmarkBeats(b *testing.B) {
 		n := w*(nodes/workers) + turn[w]
 		turn[w] = (turn[w] + 1) % (nodes / workers)
 		r, err := clients[n%8].NodeHeartbeat(b.Context(), &pb.NodeHeartbeatRequestProto{
-			NodeStatus:                       &pb.NodeStatusProto{NodeId: id(n), ResponseId: new(last[n]), NodeHealthStatus: &pb.NodeHealthStatusProto{IsNodeHealthy: new(true)}},
-			LastKnownContainerTokenMasterKey: key[n].GetContainerTokenMasterKey(), LastKnownNmTokenMasterKey: key[n].GetNmTokenMasterKey()})
+			NodeStatus: &pb.NodeStatusProto{
+				NodeId:           id(n),
+				ResponseId:       new(last[n]),
+				NodeHealthStatus: &pb.NodeHealthStatusProto{IsNodeHealthy: new(true)},
+			},
+			LastKnownContainerTokenMasterKey: key[n].GetContainerTokenMasterKey(),
+			LastKnownNmTokenMasterKey:        key[n].GetNmTokenMasterKey(),
+		})
 		last[n] = r.GetResponseId()
 		return err
 	})
@@ -163,7 +191,10 @@ func BenchmarkChangingList(b *testing.B) {
 		b.StopTimer()
 		kill(c.submission("bob", nil))
 		b.StartTimer()
-		if _, err := bob.GetApplications(b.Context(), &pb.GetApplicationsRequestProto{Limit: new(int64(5000))}); err != nil {
+		if _, err := bob.GetApplications(
+			b.Context(),
+			&pb.GetApplicationsRequestProto{Limit: new(int64(5000))},
+		); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -27,9 +27,20 @@ type clientDoor struct {
 }
 
 func (d *Daemon) clientService() hrpc.Service {
-	return yarnrpc.Inline(yarnrpc.ApplicationClientProtocolService(&clientDoor{d: d}),
-		"getNewApplication", "getApplicationReport", "submitApplication", "forceKillApplication", "getClusterMetrics",
-		"getApplications", "getClusterNodes", "getApplicationAttemptReport", "getApplicationAttempts", "getContainerReport", "getContainers")
+	return yarnrpc.Inline(
+		yarnrpc.ApplicationClientProtocolService(&clientDoor{d: d}),
+		"getNewApplication",
+		"getApplicationReport",
+		"submitApplication",
+		"forceKillApplication",
+		"getClusterMetrics",
+		"getApplications",
+		"getClusterNodes",
+		"getApplicationAttemptReport",
+		"getApplicationAttempts",
+		"getContainerReport",
+		"getContainers",
+	)
 }
 
 func contextOf(v any) *pb.ApplicationSubmissionContextProto {
@@ -46,13 +57,23 @@ func (d *Daemon) newApplicationIDs(n int) creel.ApplicationID {
 }
 
 // GetNewApplication gives one id, or to a router of ours a block of them.
-func (c *clientDoor) GetNewApplication(_ context.Context, req *pb.GetNewApplicationRequestProto) (*pb.GetNewApplicationResponseProto, error) {
+func (c *clientDoor) GetNewApplication(
+	_ context.Context,
+	req *pb.GetNewApplicationRequestProto,
+) (*pb.GetNewApplicationResponseProto, error) {
 	n := yarnrpc.BlockWanted(req)
 	id := c.d.newApplicationIDs(n)
 	if id.ID <= 0 || id.ID > math.MaxInt32-int32(n) {
-		return nil, &creel.Error{Kind: creel.ErrUnavailable, What: "all application ids of this ResourceManager's life are used", Try: "restart it"}
+		return nil, &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: "all application ids of this ResourceManager's life are used",
+			Try:  "restart it",
+		}
 	}
-	answer := &pb.GetNewApplicationResponseProto{ApplicationId: pb.FromApplicationID(id), MaximumCapability: pb.FromResource(c.d.cfg.Machine.MaxAllocation)}
+	answer := &pb.GetNewApplicationResponseProto{
+		ApplicationId:     pb.FromApplicationID(id),
+		MaximumCapability: pb.FromResource(c.d.cfg.Machine.MaxAllocation),
+	}
 	yarnrpc.SetBlock(answer, n)
 	return answer, nil
 }
@@ -64,7 +85,10 @@ func (d *Daemon) SubmitApplication(ctx context.Context, who Caller, c *pb.Applic
 	return err
 }
 
-func (c *clientDoor) SubmitApplication(ctx context.Context, req *pb.SubmitApplicationRequestProto) (*pb.SubmitApplicationResponseProto, error) {
+func (c *clientDoor) SubmitApplication(
+	ctx context.Context,
+	req *pb.SubmitApplicationRequestProto,
+) (*pb.SubmitApplicationResponseProto, error) {
 	return later(ctx, c.d, c.d.submit(callerOf(ctx), req.GetApplicationSubmissionContext()))
 }
 
@@ -97,7 +121,13 @@ func (d *Daemon) submit(who Caller, c *pb.ApplicationSubmissionContextProto) op[
 }
 
 func noSuchApp(id creel.ApplicationID) error {
-	return &creel.Error{Kind: creel.ErrApplicationNotFound, What: fmt.Sprintf("Application with id '%s' doesn't exist in RM. Please check that the job submission was successful.", id)}
+	return &creel.Error{
+		Kind: creel.ErrApplicationNotFound,
+		What: fmt.Sprintf(
+			"Application with id '%s' doesn't exist in RM. Please check that the job submission was successful.",
+			id,
+		),
+	}
 }
 
 // may tells what a caller may do with an application; it runs in the owner's
@@ -129,7 +159,10 @@ func (d *Daemon) modifiable(m *rm.Machine, who Caller, id creel.ApplicationID) (
 	return a, nil
 }
 
-func (c *clientDoor) GetApplicationReport(ctx context.Context, req *pb.GetApplicationReportRequestProto) (*pb.GetApplicationReportResponseProto, error) {
+func (c *clientDoor) GetApplicationReport(
+	ctx context.Context,
+	req *pb.GetApplicationReportRequestProto,
+) (*pb.GetApplicationReportResponseProto, error) {
 	type R = *pb.GetApplicationReportResponseProto
 	d, id, who := c.d, pb.ToApplicationID(req.GetApplicationId()), callerOf(ctx)
 	if req.GetApplicationId() == nil {
@@ -167,35 +200,50 @@ func (c *clientDoor) GetApplicationReport(ctx context.Context, req *pb.GetApplic
 
 // KillApplication asks for an application's end; done tells that it is final
 // and durable. Ask again until it is.
-func (d *Daemon) KillApplication(ctx context.Context, who Caller, id creel.ApplicationID, diagnostics string) (done bool, err error) {
+func (d *Daemon) KillApplication(
+	ctx context.Context,
+	who Caller,
+	id creel.ApplicationID,
+	diagnostics string,
+) (done bool, err error) {
 	r, err := await(ctx, d, who, d.kill(who, id, diagnostics))
 	return r.GetIsKillCompleted(), err
 }
 
-func (c *clientDoor) ForceKillApplication(ctx context.Context, req *pb.KillApplicationRequestProto) (*pb.KillApplicationResponseProto, error) {
+func (c *clientDoor) ForceKillApplication(
+	ctx context.Context,
+	req *pb.KillApplicationRequestProto,
+) (*pb.KillApplicationResponseProto, error) {
 	return later(ctx, c.d, c.d.kill(callerOf(ctx), pb.ToApplicationID(req.GetApplicationId()), req.GetDiagnostics()))
 }
 
 func (d *Daemon) kill(who Caller, id creel.ApplicationID, diagnostics string) op[*pb.KillApplicationResponseProto] {
 	type R = *pb.KillApplicationResponseProto
-	return op[R]{name: "forceKillApplication", target: id.String(), run: func(m *rm.Machine, now time.Time) func() (R, error) {
-		if _, err := d.modifiable(m, who, id); err != nil {
-			return failed[R](err)
-		}
-		d.metrics.Kills.Add(1)
-		text := fmt.Sprintf("Application %s was killed by user %s at %s", id, who.User, who.Remote.Addr())
-		if diagnostics != "" {
-			text += " with diagnostic message: " + diagnostics
-		}
-		completed, err := m.Kill(now, id, text)
-		if err != nil {
-			return failed[R](err)
-		}
-		return done(&pb.KillApplicationResponseProto{IsKillCompleted: &completed})
-	}}
+	return op[R]{
+		name:   "forceKillApplication",
+		target: id.String(),
+		run: func(m *rm.Machine, now time.Time) func() (R, error) {
+			if _, err := d.modifiable(m, who, id); err != nil {
+				return failed[R](err)
+			}
+			d.metrics.Kills.Add(1)
+			text := fmt.Sprintf("Application %s was killed by user %s at %s", id, who.User, who.Remote.Addr())
+			if diagnostics != "" {
+				text += " with diagnostic message: " + diagnostics
+			}
+			completed, err := m.Kill(now, id, text)
+			if err != nil {
+				return failed[R](err)
+			}
+			return done(&pb.KillApplicationResponseProto{IsKillCompleted: &completed})
+		},
+	}
 }
 
-func (c *clientDoor) GetClusterMetrics(ctx context.Context, _ *pb.GetClusterMetricsRequestProto) (*pb.GetClusterMetricsResponseProto, error) {
+func (c *clientDoor) GetClusterMetrics(
+	ctx context.Context,
+	_ *pb.GetClusterMetricsRequestProto,
+) (*pb.GetClusterMetricsResponseProto, error) {
 	type R = *pb.GetClusterMetricsResponseProto
 	return later(ctx, c.d, op[R]{run: func(m *rm.Machine, _ time.Time) func() (R, error) {
 		v := m.Cluster()
@@ -221,7 +269,10 @@ func (c *clientDoor) GetClusterMetrics(ctx context.Context, _ *pb.GetClusterMetr
 	}})
 }
 
-func (c *clientDoor) GetApplications(ctx context.Context, req *pb.GetApplicationsRequestProto) (*pb.GetApplicationsResponseProto, error) {
+func (c *clientDoor) GetApplications(
+	ctx context.Context,
+	req *pb.GetApplicationsRequestProto,
+) (*pb.GetApplicationsResponseProto, error) {
 	type R = *pb.GetApplicationsResponseProto
 	d, who := c.d, callerOf(ctx)
 	keep, err := appFilter(req, who)
@@ -255,7 +306,10 @@ func (c *clientDoor) GetApplications(ctx context.Context, req *pb.GetApplication
 			found = append(found, listedApp{a, viewable})
 		}
 		return func() (R, error) {
-			body, err := d.endings.list(found, func(a listedApp) *pb.ApplicationReportProto { return d.Report(a.view, now, a.viewable) })
+			body, err := d.endings.list(
+				found,
+				func(a listedApp) *pb.ApplicationReportProto { return d.Report(a.view, now, a.viewable) },
+			)
 			if err != nil {
 				return nil, err
 			}
@@ -298,7 +352,11 @@ func appFilter(req *pb.GetApplicationsRequestProto, who Caller) (func(*rm.AppVie
 			!within(a.Submitted, req.StartBegin, req.StartEnd), !within(a.Finished, req.FinishBegin, req.FinishEnd):
 			return false
 		}
-		if q := req.GetQueues(); len(q) > 0 && !slices.ContainsFunc(q, func(name string) bool { return name == string(a.Queue) || name == a.Queue.Leaf() }) {
+		if q := req.GetQueues(); len(q) > 0 &&
+			!slices.ContainsFunc(
+				q,
+				func(name string) bool { return name == string(a.Queue) || name == a.Queue.Leaf() },
+			) {
 			return false
 		}
 		if tags := req.GetApplicationTags(); len(tags) > 0 && !slices.ContainsFunc(tags, func(t string) bool {
@@ -310,7 +368,10 @@ func appFilter(req *pb.GetApplicationsRequestProto, who Caller) (func(*rm.AppVie
 	}, nil
 }
 
-func (c *clientDoor) GetClusterNodes(ctx context.Context, req *pb.GetClusterNodesRequestProto) (*pb.GetClusterNodesResponseProto, error) {
+func (c *clientDoor) GetClusterNodes(
+	ctx context.Context,
+	req *pb.GetClusterNodesRequestProto,
+) (*pb.GetClusterNodesResponseProto, error) {
 	type R = *pb.GetClusterNodesResponseProto
 	d := c.d
 	key := listKey(Caller{}, "nodes", req) // the same for everyone
@@ -338,7 +399,10 @@ func (c *clientDoor) GetClusterNodes(ctx context.Context, req *pb.GetClusterNode
 	}})
 }
 
-func (c *clientDoor) GetQueueInfo(ctx context.Context, req *pb.GetQueueInfoRequestProto) (*pb.GetQueueInfoResponseProto, error) {
+func (c *clientDoor) GetQueueInfo(
+	ctx context.Context,
+	req *pb.GetQueueInfoRequestProto,
+) (*pb.GetQueueInfoResponseProto, error) {
 	type R = *pb.GetQueueInfoResponseProto
 	d, who := c.d, callerOf(ctx)
 	return later(ctx, d, op[R]{run: func(m *rm.Machine, now time.Time) func() (R, error) {
@@ -375,7 +439,10 @@ func (d *Daemon) children(m *rm.Machine, info *pb.QueueInfoProto, q *rm.QueueVie
 	}
 }
 
-func (c *clientDoor) GetQueueUserAcls(ctx context.Context, _ *pb.GetQueueUserAclsInfoRequestProto) (*pb.GetQueueUserAclsInfoResponseProto, error) {
+func (c *clientDoor) GetQueueUserAcls(
+	ctx context.Context,
+	_ *pb.GetQueueUserAclsInfoRequestProto,
+) (*pb.GetQueueUserAclsInfoResponseProto, error) {
 	type R = *pb.GetQueueUserAclsInfoResponseProto
 	d, who := c.d, callerOf(ctx)
 	groups := d.access.groupsOf(who.User)
@@ -408,7 +475,10 @@ func (d *Daemon) viewable(m *rm.Machine, who Caller, id creel.ApplicationID) (rm
 	return a, nil
 }
 
-func (c *clientDoor) GetApplicationAttemptReport(ctx context.Context, req *pb.GetApplicationAttemptReportRequestProto) (*pb.GetApplicationAttemptReportResponseProto, error) {
+func (c *clientDoor) GetApplicationAttemptReport(
+	ctx context.Context,
+	req *pb.GetApplicationAttemptReportRequestProto,
+) (*pb.GetApplicationAttemptReportResponseProto, error) {
 	type R = *pb.GetApplicationAttemptReportResponseProto
 	d, who, id := c.d, callerOf(ctx), pb.ToAttemptID(req.GetApplicationAttemptId())
 	return later(ctx, d, op[R]{run: func(m *rm.Machine, _ time.Time) func() (R, error) {
@@ -418,13 +488,25 @@ func (c *clientDoor) GetApplicationAttemptReport(ctx context.Context, req *pb.Ge
 		}
 		v, ok := m.Attempt(id)
 		if !ok {
-			return failed[R](&creel.Error{Kind: creel.ErrAttemptNotFound, What: fmt.Sprintf("ApplicationAttempt with id '%s' doesn't exist in RM.", id)})
+			return failed[R](
+				&creel.Error{
+					Kind: creel.ErrAttemptNotFound,
+					What: fmt.Sprintf("ApplicationAttempt with id '%s' doesn't exist in RM.", id),
+				},
+			)
 		}
-		return done(&pb.GetApplicationAttemptReportResponseProto{ApplicationAttemptReport: attemptReport(&v, d.trackingURL(&a))})
+		return done(
+			&pb.GetApplicationAttemptReportResponseProto{
+				ApplicationAttemptReport: attemptReport(&v, d.trackingURL(&a)),
+			},
+		)
 	}})
 }
 
-func (c *clientDoor) GetApplicationAttempts(ctx context.Context, req *pb.GetApplicationAttemptsRequestProto) (*pb.GetApplicationAttemptsResponseProto, error) {
+func (c *clientDoor) GetApplicationAttempts(
+	ctx context.Context,
+	req *pb.GetApplicationAttemptsRequestProto,
+) (*pb.GetApplicationAttemptsResponseProto, error) {
 	type R = *pb.GetApplicationAttemptsResponseProto
 	d, who, id := c.d, callerOf(ctx), pb.ToApplicationID(req.GetApplicationId())
 	return later(ctx, d, op[R]{run: func(m *rm.Machine, _ time.Time) func() (R, error) {
@@ -440,7 +522,10 @@ func (c *clientDoor) GetApplicationAttempts(ctx context.Context, req *pb.GetAppl
 	}})
 }
 
-func (c *clientDoor) GetContainerReport(ctx context.Context, req *pb.GetContainerReportRequestProto) (*pb.GetContainerReportResponseProto, error) {
+func (c *clientDoor) GetContainerReport(
+	ctx context.Context,
+	req *pb.GetContainerReportRequestProto,
+) (*pb.GetContainerReportResponseProto, error) {
 	type R = *pb.GetContainerReportResponseProto
 	d, who, id := c.d, callerOf(ctx), pb.ToContainerID(req.GetContainerId())
 	return later(ctx, d, op[R]{run: func(m *rm.Machine, _ time.Time) func() (R, error) {
@@ -450,13 +535,25 @@ func (c *clientDoor) GetContainerReport(ctx context.Context, req *pb.GetContaine
 		}
 		v, ok := m.Container(id)
 		if !ok {
-			return failed[R](&creel.Error{Kind: creel.ErrContainerNotFound, What: fmt.Sprintf("Container with id '%s' doesn't exist in RM.", id)})
+			return failed[R](
+				&creel.Error{
+					Kind: creel.ErrContainerNotFound,
+					What: fmt.Sprintf("Container with id '%s' doesn't exist in RM.", id),
+				},
+			)
 		}
-		return done(&pb.GetContainerReportResponseProto{ContainerReport: containerReport(&v, logURL(v.HTTPAddress, id, a.User))})
+		return done(
+			&pb.GetContainerReportResponseProto{
+				ContainerReport: containerReport(&v, logURL(v.HTTPAddress, id, a.User)),
+			},
+		)
 	}})
 }
 
-func (c *clientDoor) GetContainers(ctx context.Context, req *pb.GetContainersRequestProto) (*pb.GetContainersResponseProto, error) {
+func (c *clientDoor) GetContainers(
+	ctx context.Context,
+	req *pb.GetContainersRequestProto,
+) (*pb.GetContainersResponseProto, error) {
 	type R = *pb.GetContainersResponseProto
 	d, who, id := c.d, callerOf(ctx), pb.ToAttemptID(req.GetApplicationAttemptId())
 	return later(ctx, d, op[R]{run: func(m *rm.Machine, _ time.Time) func() (R, error) {
@@ -465,32 +562,51 @@ func (c *clientDoor) GetContainers(ctx context.Context, req *pb.GetContainersReq
 			return failed[R](err)
 		}
 		if _, ok := m.Attempt(id); !ok {
-			return failed[R](&creel.Error{Kind: creel.ErrAttemptNotFound, What: fmt.Sprintf("ApplicationAttempt with id '%s' doesn't exist in RM.", id)})
+			return failed[R](
+				&creel.Error{
+					Kind: creel.ErrAttemptNotFound,
+					What: fmt.Sprintf("ApplicationAttempt with id '%s' doesn't exist in RM.", id),
+				},
+			)
 		}
 		list := m.Containers(id)
 		return func() (R, error) {
 			r := &pb.GetContainersResponseProto{}
 			for i := range list {
-				r.Containers = append(r.Containers, containerReport(&list[i], logURL(list[i].HTTPAddress, list[i].ID, a.User)))
+				r.Containers = append(
+					r.Containers,
+					containerReport(&list[i], logURL(list[i].HTTPAddress, list[i].ID, a.User)),
+				)
 			}
 			return r, nil
 		}
 	}})
 }
 
-func (c *clientDoor) FailApplicationAttempt(ctx context.Context, req *pb.FailApplicationAttemptRequestProto) (*pb.FailApplicationAttemptResponseProto, error) {
+func (c *clientDoor) FailApplicationAttempt(
+	ctx context.Context,
+	req *pb.FailApplicationAttemptRequestProto,
+) (*pb.FailApplicationAttemptResponseProto, error) {
 	type R = *pb.FailApplicationAttemptResponseProto
 	d, who, id := c.d, callerOf(ctx), pb.ToAttemptID(req.GetApplicationAttemptId())
-	return later(ctx, d, op[R]{name: "failApplicationAttempt", target: id.String(), run: func(m *rm.Machine, now time.Time) func() (R, error) {
-		_, err := d.modifiable(m, who, id.Application)
-		if err == nil {
-			err = m.FailAttempt(now, id)
-		}
-		if err != nil {
-			return failed[R](err)
-		}
-		return done(&pb.FailApplicationAttemptResponseProto{})
-	}})
+	return later(
+		ctx,
+		d,
+		op[R]{
+			name:   "failApplicationAttempt",
+			target: id.String(),
+			run: func(m *rm.Machine, now time.Time) func() (R, error) {
+				_, err := d.modifiable(m, who, id.Application)
+				if err == nil {
+					err = m.FailAttempt(now, id)
+				}
+				if err != nil {
+					return failed[R](err)
+				}
+				return done(&pb.FailApplicationAttemptResponseProto{})
+			},
+		},
+	)
 }
 
 // MoveApplication takes an application to another queue; it returns when that
@@ -500,65 +616,114 @@ func (d *Daemon) MoveApplication(ctx context.Context, who Caller, id creel.Appli
 	return err
 }
 
-func (c *clientDoor) MoveApplicationAcrossQueues(ctx context.Context, req *pb.MoveApplicationAcrossQueuesRequestProto) (*pb.MoveApplicationAcrossQueuesResponseProto, error) {
+func (c *clientDoor) MoveApplicationAcrossQueues(
+	ctx context.Context,
+	req *pb.MoveApplicationAcrossQueuesRequestProto,
+) (*pb.MoveApplicationAcrossQueuesResponseProto, error) {
 	return later(ctx, c.d, c.d.move(callerOf(ctx), pb.ToApplicationID(req.GetApplicationId()), req.GetTargetQueue()))
 }
 
-func (d *Daemon) move(who Caller, id creel.ApplicationID, queue string) op[*pb.MoveApplicationAcrossQueuesResponseProto] {
+func (d *Daemon) move(
+	who Caller,
+	id creel.ApplicationID,
+	queue string,
+) op[*pb.MoveApplicationAcrossQueuesResponseProto] {
 	type R = *pb.MoveApplicationAcrossQueuesResponseProto
-	return op[R]{durable: true, name: "moveApplicationAcrossQueues", target: id.String(), run: func(m *rm.Machine, now time.Time) func() (R, error) {
-		_, err := d.modifiable(m, who, id)
-		if groups := d.access.groupsOf(who.User); err == nil && d.cfg.ACLs && !d.access.isAdmin(who.User) && !m.MaySubmit(queue, who.User, groups) {
-			err = denied("User %s cannot submit applications to queue %s", who.User, queue)
-		}
-		if err == nil {
-			err = m.Move(now, id, queue)
-		}
-		if errors.Is(err, creel.ErrQueueNotFound) {
-			err = invalid("The specified Queue: %s doesn't exist", queue)
-		}
-		if err != nil {
-			return failed[R](err)
-		}
-		return done(&pb.MoveApplicationAcrossQueuesResponseProto{})
-	}}
+	return op[R]{
+		durable: true,
+		name:    "moveApplicationAcrossQueues",
+		target:  id.String(),
+		run: func(m *rm.Machine, now time.Time) func() (R, error) {
+			_, err := d.modifiable(m, who, id)
+			if groups := d.access.groupsOf(
+				who.User,
+			); err == nil && d.cfg.ACLs && !d.access.isAdmin(who.User) &&
+				!m.MaySubmit(queue, who.User, groups) {
+				err = denied("User %s cannot submit applications to queue %s", who.User, queue)
+			}
+			if err == nil {
+				err = m.Move(now, id, queue)
+			}
+			if errors.Is(err, creel.ErrQueueNotFound) {
+				err = invalid("The specified Queue: %s doesn't exist", queue)
+			}
+			if err != nil {
+				return failed[R](err)
+			}
+			return done(&pb.MoveApplicationAcrossQueuesResponseProto{})
+		},
+	}
 }
 
 // SetApplicationPriority changes an application's priority and gives the one
 // that now holds, which may be capped.
-func (d *Daemon) SetApplicationPriority(ctx context.Context, who Caller, id creel.ApplicationID, priority int32) (int32, error) {
+func (d *Daemon) SetApplicationPriority(
+	ctx context.Context,
+	who Caller,
+	id creel.ApplicationID,
+	priority int32,
+) (int32, error) {
 	r, err := await(ctx, d, who, d.priority(who, id, priority))
 	return r.GetApplicationPriority().GetPriority(), err
 }
 
-func (c *clientDoor) UpdateApplicationPriority(ctx context.Context, req *pb.UpdateApplicationPriorityRequestProto) (*pb.UpdateApplicationPriorityResponseProto, error) {
-	return later(ctx, c.d, c.d.priority(callerOf(ctx), pb.ToApplicationID(req.GetApplicationId()), req.GetApplicationPriority().GetPriority()))
+func (c *clientDoor) UpdateApplicationPriority(
+	ctx context.Context,
+	req *pb.UpdateApplicationPriorityRequestProto,
+) (*pb.UpdateApplicationPriorityResponseProto, error) {
+	return later(
+		ctx,
+		c.d,
+		c.d.priority(
+			callerOf(ctx),
+			pb.ToApplicationID(req.GetApplicationId()),
+			req.GetApplicationPriority().GetPriority(),
+		),
+	)
 }
 
-func (d *Daemon) priority(who Caller, id creel.ApplicationID, priority int32) op[*pb.UpdateApplicationPriorityResponseProto] {
+func (d *Daemon) priority(
+	who Caller,
+	id creel.ApplicationID,
+	priority int32,
+) op[*pb.UpdateApplicationPriorityResponseProto] {
 	type R = *pb.UpdateApplicationPriorityResponseProto
-	return op[R]{durable: true, name: "updateApplicationPriority", target: id.String(), run: func(m *rm.Machine, now time.Time) func() (R, error) {
-		a, err := d.modifiable(m, who, id)
-		if err == nil && !a.State.Ended() { // of an ended application it changes nothing
-			_, err = m.SetPriority(now, id, priority)
-		}
-		if err != nil {
-			return failed[R](err)
-		}
-		if after, ok := m.App(id); ok {
-			a = after
-		}
-		return done(&pb.UpdateApplicationPriorityResponseProto{ApplicationPriority: pb.FromPriority(a.Priority)})
-	}}
+	return op[R]{
+		durable: true,
+		name:    "updateApplicationPriority",
+		target:  id.String(),
+		run: func(m *rm.Machine, now time.Time) func() (R, error) {
+			a, err := d.modifiable(m, who, id)
+			if err == nil && !a.State.Ended() { // of an ended application it changes nothing
+				_, err = m.SetPriority(now, id, priority)
+			}
+			if err != nil {
+				return failed[R](err)
+			}
+			if after, ok := m.App(id); ok {
+				a = after
+			}
+			return done(&pb.UpdateApplicationPriorityResponseProto{ApplicationPriority: pb.FromPriority(a.Priority)})
+		},
+	}
 }
 
 // SetApplicationLifetime sets when an application is killed; the zero time
 // means never.
-func (d *Daemon) SetApplicationLifetime(ctx context.Context, who Caller, id creel.ApplicationID, deadline time.Time) error {
+func (d *Daemon) SetApplicationLifetime(
+	ctx context.Context,
+	who Caller,
+	id creel.ApplicationID,
+	deadline time.Time,
+) error {
 	_, err := await(ctx, d, who, d.timeouts(who, &pb.UpdateApplicationTimeoutsRequestProto{
 		ApplicationId: pb.FromApplicationID(id),
-		ApplicationTimeouts: []*pb.ApplicationUpdateTimeoutMapProto{{
-			ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(), ExpireTime: new(formatLifetime(deadline))}},
+		ApplicationTimeouts: []*pb.ApplicationUpdateTimeoutMapProto{
+			{
+				ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(),
+				ExpireTime:             new(formatLifetime(deadline)),
+			},
+		},
 	}))
 	return err
 }
@@ -573,42 +738,66 @@ func formatLifetime(t time.Time) string {
 	return t.Format(isoTime)
 }
 
-func (c *clientDoor) UpdateApplicationTimeouts(ctx context.Context, req *pb.UpdateApplicationTimeoutsRequestProto) (*pb.UpdateApplicationTimeoutsResponseProto, error) {
+func (c *clientDoor) UpdateApplicationTimeouts(
+	ctx context.Context,
+	req *pb.UpdateApplicationTimeoutsRequestProto,
+) (*pb.UpdateApplicationTimeoutsResponseProto, error) {
 	return later(ctx, c.d, c.d.timeouts(callerOf(ctx), req))
 }
 
-func (d *Daemon) timeouts(who Caller, req *pb.UpdateApplicationTimeoutsRequestProto) op[*pb.UpdateApplicationTimeoutsResponseProto] {
+func (d *Daemon) timeouts(
+	who Caller,
+	req *pb.UpdateApplicationTimeoutsRequestProto,
+) op[*pb.UpdateApplicationTimeoutsResponseProto] {
 	type R = *pb.UpdateApplicationTimeoutsResponseProto
 	id := pb.ToApplicationID(req.GetApplicationId())
-	return op[R]{durable: true, name: "updateApplicationTimeouts", target: id.String(), run: func(m *rm.Machine, now time.Time) func() (R, error) {
-		a, err := d.modifiable(m, who, id)
-		switch {
-		case err != nil:
-			return failed[R](err)
-		case len(req.GetApplicationTimeouts()) == 0:
-			return failed[R](invalid("At least one ApplicationTimeoutType should be configured for updating timeouts."))
-		case a.State.Ended():
-			return failed[R](invalid("Application %s is in %s state: its timeout cannot be updated", id, a.State))
-		}
-		for _, t := range req.GetApplicationTimeouts() {
-			var deadline time.Time
-			if t.GetExpireTime() != unlimitedLifetime {
-				if deadline, err = time.Parse(isoTime, t.GetExpireTime()); err != nil {
-					return failed[R](invalid("Expire time is not in ISO8601 format. ISO8601 supported format is yyyy-MM-dd'T'HH:mm:ss.SSSZ. Configured timeout value is %s", t.GetExpireTime()))
-				}
-				if !deadline.After(now) {
-					return failed[R](invalid("Expire time is less than current time, current-time=%s expire-time=%s", now.Format(isoTime), t.GetExpireTime()))
-				}
-			}
-			if deadline.After(endOfTime) {
-				deadline = endOfTime
-			}
-			if err := m.SetLifetime(now, id, deadline); err != nil {
+	return op[R]{
+		durable: true,
+		name:    "updateApplicationTimeouts",
+		target:  id.String(),
+		run: func(m *rm.Machine, now time.Time) func() (R, error) {
+			a, err := d.modifiable(m, who, id)
+			switch {
+			case err != nil:
 				return failed[R](err)
+			case len(req.GetApplicationTimeouts()) == 0:
+				return failed[R](
+					invalid("At least one ApplicationTimeoutType should be configured for updating timeouts."),
+				)
+			case a.State.Ended():
+				return failed[R](invalid("Application %s is in %s state: its timeout cannot be updated", id, a.State))
 			}
-		}
-		return done(&pb.UpdateApplicationTimeoutsResponseProto{ApplicationTimeouts: req.GetApplicationTimeouts()})
-	}}
+			for _, t := range req.GetApplicationTimeouts() {
+				var deadline time.Time
+				if t.GetExpireTime() != unlimitedLifetime {
+					if deadline, err = time.Parse(isoTime, t.GetExpireTime()); err != nil {
+						return failed[R](
+							invalid(
+								"Expire time is not in ISO8601 format. ISO8601 supported format is yyyy-MM-dd'T'HH:mm:ss.SSSZ. Configured timeout value is %s",
+								t.GetExpireTime(),
+							),
+						)
+					}
+					if !deadline.After(now) {
+						return failed[R](
+							invalid(
+								"Expire time is less than current time, current-time=%s expire-time=%s",
+								now.Format(isoTime),
+								t.GetExpireTime(),
+							),
+						)
+					}
+				}
+				if deadline.After(endOfTime) {
+					deadline = endOfTime
+				}
+				if err := m.SetLifetime(now, id, deadline); err != nil {
+					return failed[R](err)
+				}
+			}
+			return done(&pb.UpdateApplicationTimeoutsResponseProto{ApplicationTimeouts: req.GetApplicationTimeouts()})
+		},
+	}
 }
 
 // SignalContainer forwards a signal to a container at its node's next beat.
@@ -617,65 +806,102 @@ func (d *Daemon) SignalContainer(ctx context.Context, who Caller, id creel.Conta
 	return err
 }
 
-func (c *clientDoor) SignalToContainer(ctx context.Context, req *pb.SignalContainerRequestProto) (*pb.SignalContainerResponseProto, error) {
+func (c *clientDoor) SignalToContainer(
+	ctx context.Context,
+	req *pb.SignalContainerRequestProto,
+) (*pb.SignalContainerResponseProto, error) {
 	return later(ctx, c.d, c.d.signal(callerOf(ctx), pb.ToContainerID(req.GetContainerId()), int32(req.GetCommand())))
 }
 
 func (d *Daemon) signal(who Caller, id creel.ContainerID, command int32) op[*pb.SignalContainerResponseProto] {
 	type R = *pb.SignalContainerResponseProto
-	return op[R]{name: "signalToContainer", target: id.String(), run: func(m *rm.Machine, now time.Time) func() (R, error) {
-		_, err := d.modifiable(m, who, id.Attempt.Application)
-		if err == nil {
-			err = m.Signal(now, rm.Signal{Container: id, Command: command})
-		}
-		if errors.Is(err, creel.ErrContainerNotFound) {
-			err = invalid("Trying to signal an absent container %s", id)
-		}
-		if err != nil {
-			return failed[R](err)
-		}
-		return done(&pb.SignalContainerResponseProto{})
-	}}
+	return op[R]{
+		name:   "signalToContainer",
+		target: id.String(),
+		run: func(m *rm.Machine, now time.Time) func() (R, error) {
+			_, err := d.modifiable(m, who, id.Attempt.Application)
+			if err == nil {
+				err = m.Signal(now, rm.Signal{Container: id, Command: command})
+			}
+			if errors.Is(err, creel.ErrContainerNotFound) {
+				err = invalid("Trying to signal an absent container %s", id)
+			}
+			if err != nil {
+				return failed[R](err)
+			}
+			return done(&pb.SignalContainerResponseProto{})
+		},
+	}
 }
 
 // Labels, attributes and profiles are not enabled; YARN's answers for that are
 // empty lists, and an exception for profiles.
 
-func (c *clientDoor) GetNodeToLabels(context.Context, *pb.GetNodesToLabelsRequestProto) (*pb.GetNodesToLabelsResponseProto, error) {
+func (c *clientDoor) GetNodeToLabels(
+	context.Context,
+	*pb.GetNodesToLabelsRequestProto,
+) (*pb.GetNodesToLabelsResponseProto, error) {
 	return &pb.GetNodesToLabelsResponseProto{}, nil
 }
 
-func (c *clientDoor) GetLabelsToNodes(context.Context, *pb.GetLabelsToNodesRequestProto) (*pb.GetLabelsToNodesResponseProto, error) {
+func (c *clientDoor) GetLabelsToNodes(
+	context.Context,
+	*pb.GetLabelsToNodesRequestProto,
+) (*pb.GetLabelsToNodesResponseProto, error) {
 	return &pb.GetLabelsToNodesResponseProto{}, nil
 }
 
-func (c *clientDoor) GetClusterNodeLabels(context.Context, *pb.GetClusterNodeLabelsRequestProto) (*pb.GetClusterNodeLabelsResponseProto, error) {
+func (c *clientDoor) GetClusterNodeLabels(
+	context.Context,
+	*pb.GetClusterNodeLabelsRequestProto,
+) (*pb.GetClusterNodeLabelsResponseProto, error) {
 	return &pb.GetClusterNodeLabelsResponseProto{}, nil
 }
 
-func (c *clientDoor) GetClusterNodeAttributes(context.Context, *pb.GetClusterNodeAttributesRequestProto) (*pb.GetClusterNodeAttributesResponseProto, error) {
+func (c *clientDoor) GetClusterNodeAttributes(
+	context.Context,
+	*pb.GetClusterNodeAttributesRequestProto,
+) (*pb.GetClusterNodeAttributesResponseProto, error) {
 	return &pb.GetClusterNodeAttributesResponseProto{}, nil
 }
 
-func (c *clientDoor) GetAttributesToNodes(context.Context, *pb.GetAttributesToNodesRequestProto) (*pb.GetAttributesToNodesResponseProto, error) {
+func (c *clientDoor) GetAttributesToNodes(
+	context.Context,
+	*pb.GetAttributesToNodesRequestProto,
+) (*pb.GetAttributesToNodesResponseProto, error) {
 	return &pb.GetAttributesToNodesResponseProto{}, nil
 }
 
-func (c *clientDoor) GetNodesToAttributes(context.Context, *pb.GetNodesToAttributesRequestProto) (*pb.GetNodesToAttributesResponseProto, error) {
+func (c *clientDoor) GetNodesToAttributes(
+	context.Context,
+	*pb.GetNodesToAttributesRequestProto,
+) (*pb.GetNodesToAttributesResponseProto, error) {
 	return &pb.GetNodesToAttributesResponseProto{}, nil
 }
 
-var errProfiles = &creel.Error{Kind: creel.ErrNotEnabled, What: "Resource profile is not enabled, please enable resource profile feature before using its functions. (by setting yarn.resourcemanager.resource-profiles.enabled to true)"}
+var errProfiles = &creel.Error{
+	Kind: creel.ErrNotEnabled,
+	What: "Resource profile is not enabled, please enable resource profile feature before using its functions. (by setting yarn.resourcemanager.resource-profiles.enabled to true)",
+}
 
-func (c *clientDoor) GetResourceProfiles(context.Context, *pb.GetAllResourceProfilesRequestProto) (*pb.GetAllResourceProfilesResponseProto, error) {
+func (c *clientDoor) GetResourceProfiles(
+	context.Context,
+	*pb.GetAllResourceProfilesRequestProto,
+) (*pb.GetAllResourceProfilesResponseProto, error) {
 	return nil, errProfiles
 }
 
-func (c *clientDoor) GetResourceProfile(context.Context, *pb.GetResourceProfileRequestProto) (*pb.GetResourceProfileResponseProto, error) {
+func (c *clientDoor) GetResourceProfile(
+	context.Context,
+	*pb.GetResourceProfileRequestProto,
+) (*pb.GetResourceProfileResponseProto, error) {
 	return nil, errProfiles
 }
 
-func (c *clientDoor) GetResourceTypeInfo(context.Context, *pb.GetAllResourceTypeInfoRequestProto) (*pb.GetAllResourceTypeInfoResponseProto, error) {
+func (c *clientDoor) GetResourceTypeInfo(
+	context.Context,
+	*pb.GetAllResourceTypeInfoRequestProto,
+) (*pb.GetAllResourceTypeInfoResponseProto, error) {
 	return &pb.GetAllResourceTypeInfoResponseProto{ResourceTypeInfo: c.d.resourceTypes()}, nil
 }
 
@@ -690,24 +916,42 @@ func (d *Daemon) resourceTypes() []*pb.ResourceTypeInfoProto {
 	return list
 }
 
-var errReservations = yarnrpc.Throw(yarnrpc.ClassYarn, &creel.Error{Kind: creel.ErrNotEnabled, What: "Reservation is not enabled. Please enable & try again"})
+var errReservations = yarnrpc.Throw(
+	yarnrpc.ClassYarn,
+	&creel.Error{Kind: creel.ErrNotEnabled, What: "Reservation is not enabled. Please enable & try again"},
+)
 
-func (c *clientDoor) GetNewReservation(context.Context, *pb.GetNewReservationRequestProto) (*pb.GetNewReservationResponseProto, error) {
+func (c *clientDoor) GetNewReservation(
+	context.Context,
+	*pb.GetNewReservationRequestProto,
+) (*pb.GetNewReservationResponseProto, error) {
 	return nil, errReservations
 }
 
-func (c *clientDoor) SubmitReservation(context.Context, *pb.ReservationSubmissionRequestProto) (*pb.ReservationSubmissionResponseProto, error) {
+func (c *clientDoor) SubmitReservation(
+	context.Context,
+	*pb.ReservationSubmissionRequestProto,
+) (*pb.ReservationSubmissionResponseProto, error) {
 	return nil, errReservations
 }
 
-func (c *clientDoor) UpdateReservation(context.Context, *pb.ReservationUpdateRequestProto) (*pb.ReservationUpdateResponseProto, error) {
+func (c *clientDoor) UpdateReservation(
+	context.Context,
+	*pb.ReservationUpdateRequestProto,
+) (*pb.ReservationUpdateResponseProto, error) {
 	return nil, errReservations
 }
 
-func (c *clientDoor) DeleteReservation(context.Context, *pb.ReservationDeleteRequestProto) (*pb.ReservationDeleteResponseProto, error) {
+func (c *clientDoor) DeleteReservation(
+	context.Context,
+	*pb.ReservationDeleteRequestProto,
+) (*pb.ReservationDeleteResponseProto, error) {
 	return nil, errReservations
 }
 
-func (c *clientDoor) ListReservations(context.Context, *pb.ReservationListRequestProto) (*pb.ReservationListResponseProto, error) {
+func (c *clientDoor) ListReservations(
+	context.Context,
+	*pb.ReservationListRequestProto,
+) (*pb.ReservationListResponseProto, error) {
 	return nil, errReservations
 }

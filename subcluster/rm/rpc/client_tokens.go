@@ -19,24 +19,32 @@ func (d *Daemon) IssueToken(ctx context.Context, who Caller, renewer string) (to
 	return token.FromProto(r.GetToken()), err
 }
 
-func (c *clientDoor) GetDelegationToken(ctx context.Context, req *pb.GetDelegationTokenRequestProto) (*pb.GetDelegationTokenResponseProto, error) {
+func (c *clientDoor) GetDelegationToken(
+	ctx context.Context,
+	req *pb.GetDelegationTokenRequestProto,
+) (*pb.GetDelegationTokenResponseProto, error) {
 	return later(ctx, c.d, c.d.issue(callerOf(ctx), req.GetRenewer()))
 }
 
 func (d *Daemon) issue(who Caller, renewer string) op[*pb.GetDelegationTokenResponseProto] {
 	type R = *pb.GetDelegationTokenResponseProto
-	return op[R]{durable: true, name: "getDelegationToken", target: renewer, run: func(_ *rm.Machine, now time.Time) func() (R, error) {
-		d.tokens.mu.Lock()
-		t, record, err := d.tokens.d.Issue(now, who.User, renewer, who.RealUser)
-		d.tokens.mu.Unlock()
-		if err == nil {
-			err = putToken(&d.save.tx, record)
-		}
-		if err != nil {
-			return failed[R](err)
-		}
-		return done(&pb.GetDelegationTokenResponseProto{Token: t.Proto()})
-	}}
+	return op[R]{
+		durable: true,
+		name:    "getDelegationToken",
+		target:  renewer,
+		run: func(_ *rm.Machine, now time.Time) func() (R, error) {
+			d.tokens.mu.Lock()
+			t, record, err := d.tokens.d.Issue(now, who.User, renewer, who.RealUser)
+			d.tokens.mu.Unlock()
+			if err == nil {
+				err = putToken(&d.save.tx, record)
+			}
+			if err != nil {
+				return failed[R](err)
+			}
+			return done(&pb.GetDelegationTokenResponseProto{Token: t.Proto()})
+		},
+	}
 }
 
 // RenewToken prolongs a token and gives its new expiry.
@@ -45,24 +53,31 @@ func (d *Daemon) RenewToken(ctx context.Context, who Caller, t token.Token) (tim
 	return at(int64(r.GetNewExpiryTime())), err
 }
 
-func (c *clientDoor) RenewDelegationToken(ctx context.Context, req *pb.RenewDelegationTokenRequestProto) (*pb.RenewDelegationTokenResponseProto, error) {
+func (c *clientDoor) RenewDelegationToken(
+	ctx context.Context,
+	req *pb.RenewDelegationTokenRequestProto,
+) (*pb.RenewDelegationTokenResponseProto, error) {
 	return later(ctx, c.d, c.d.renew(callerOf(ctx), token.FromProto(req.GetToken())))
 }
 
 func (d *Daemon) renew(who Caller, t token.Token) op[*pb.RenewDelegationTokenResponseProto] {
 	type R = *pb.RenewDelegationTokenResponseProto
-	return op[R]{durable: true, name: "renewDelegationToken", run: func(_ *rm.Machine, now time.Time) func() (R, error) {
-		d.tokens.mu.Lock()
-		record, err := d.tokens.d.Renew(now, t, who.User)
-		d.tokens.mu.Unlock()
-		if err == nil {
-			err = putToken(&d.save.tx, record)
-		}
-		if err != nil {
-			return failed[R](err)
-		}
-		return done(&pb.RenewDelegationTokenResponseProto{NewExpiryTime: new(uint64(millis(record.Expires)))})
-	}}
+	return op[R]{
+		durable: true,
+		name:    "renewDelegationToken",
+		run: func(_ *rm.Machine, now time.Time) func() (R, error) {
+			d.tokens.mu.Lock()
+			record, err := d.tokens.d.Renew(now, t, who.User)
+			d.tokens.mu.Unlock()
+			if err == nil {
+				err = putToken(&d.save.tx, record)
+			}
+			if err != nil {
+				return failed[R](err)
+			}
+			return done(&pb.RenewDelegationTokenResponseProto{NewExpiryTime: new(uint64(millis(record.Expires)))})
+		},
+	}
 }
 
 // CancelToken ends a token.
@@ -71,7 +86,10 @@ func (d *Daemon) CancelToken(ctx context.Context, who Caller, t token.Token) err
 	return err
 }
 
-func (c *clientDoor) CancelDelegationToken(ctx context.Context, req *pb.CancelDelegationTokenRequestProto) (*pb.CancelDelegationTokenResponseProto, error) {
+func (c *clientDoor) CancelDelegationToken(
+	ctx context.Context,
+	req *pb.CancelDelegationTokenRequestProto,
+) (*pb.CancelDelegationTokenResponseProto, error) {
 	return later(ctx, c.d, c.d.cancel(callerOf(ctx), token.FromProto(req.GetToken())))
 }
 

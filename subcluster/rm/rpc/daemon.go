@@ -82,9 +82,20 @@ func New(cfg Config) (*Daemon, error) {
 	}
 	cfg = cfg.withDefaults()
 	d := &Daemon{
-		cfg: cfg, log: cfg.Logger, start: time.Now(), answers: make(chan []func(), 256), stopped: make(chan struct{}), ready: make(chan struct{}),
-		box:      mailbox{limit: cfg.Mailbox, wake: make(chan struct{}, 1)},
-		access:   &access{proxies: cfg.Proxies, adminACL: cfg.AdminACL, acls: cfg.ACLs, lookup: cfg.Groups, cache: map[string]cachedGroups{}},
+		cfg:     cfg,
+		log:     cfg.Logger,
+		start:   time.Now(),
+		answers: make(chan []func(), 256),
+		stopped: make(chan struct{}),
+		ready:   make(chan struct{}),
+		box:     mailbox{limit: cfg.Mailbox, wake: make(chan struct{}, 1)},
+		access: &access{
+			proxies:  cfg.Proxies,
+			adminACL: cfg.AdminACL,
+			acls:     cfg.ACLs,
+			lookup:   cfg.Groups,
+			cache:    map[string]cachedGroups{},
+		},
 		attempts: map[creel.ApplicationID]int32{},
 	}
 	d.secrets = newSecrets(d.start, cfg)
@@ -346,7 +357,10 @@ func (d *Daemon) clockwork(ctx context.Context) {
 			_ = d.box.post(func(m *rm.Machine, now time.Time) func() {
 				d.rollKeys(m, now)
 				nodes := m.Cluster().Nodes
-				d.tracker.pace(d.cfg, nodes[creel.NodeRunning]+nodes[creel.NodeUnhealthy]+nodes[creel.NodeDecommissioning])
+				d.tracker.pace(
+					d.cfg,
+					nodes[creel.NodeRunning]+nodes[creel.NodeUnhealthy]+nodes[creel.NodeDecommissioning],
+				)
 				return nil
 			})
 		case <-ctx.Done():

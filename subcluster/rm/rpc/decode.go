@@ -46,7 +46,10 @@ func submission(c *pb.ApplicationSubmissionContextProto, user string, groups []s
 		Context:        c,
 	}
 	if c.GetApplicationId() == nil || s.ID.IsZero() {
-		return s, &creel.Error{Kind: errNoApplicationID, What: "ApplicationId is not provided in the submission context"}
+		return s, &creel.Error{
+			Kind: errNoApplicationID,
+			What: "ApplicationId is not provided in the submission context",
+		}
 	}
 	if s.Queue == "" {
 		s.Queue = "default"
@@ -58,10 +61,17 @@ func submission(c *pb.ApplicationSubmissionContextProto, user string, groups []s
 		s.Type = s.Type[:maxTypeLength]
 	}
 	if c.GetAmContainerSpec() == nil {
-		return s, invalid("the submission of %s has no am_container_spec; send an empty one for an unmanaged master", s.ID)
+		return s, invalid(
+			"the submission of %s has no am_container_spec; send an empty one for an unmanaged master",
+			s.ID,
+		)
 	}
 	if n := len(c.GetAmContainerSpec().GetTokensConf()); n > maxTokensConf {
-		return s, invalid("Exceed yarn.resourcemanager.delegation-token.max-conf-size-bytes: %d bytes of configuration, the limit is %d", n, maxTokensConf)
+		return s, invalid(
+			"Exceed yarn.resourcemanager.delegation-token.max-conf-size-bytes: %d bytes of configuration, the limit is %d",
+			n,
+			maxTokensConf,
+		)
 	}
 	if len(s.Tags) > maxTags {
 		return s, invalid("Too many applicationTags, a maximum of only %d are allowed!", maxTags)
@@ -104,9 +114,18 @@ func masterAsks(c *pb.ApplicationSubmissionContextProto, s *rm.Submission) error
 	requests := c.GetAmContainerResourceRequest()
 	if len(requests) == 0 {
 		if c.GetResource() == nil {
-			return &creel.Error{Kind: creel.ErrInvalidResource, What: "Invalid resource request, no resources requested"}
+			return &creel.Error{
+				Kind: creel.ErrInvalidResource,
+				What: "Invalid resource request, no resources requested",
+			}
 		}
-		s.Master = rm.Ask{ResourceName: anyPlace, Resource: pb.ToResource(c.GetResource()), Count: 1, ExecutionType: creel.Guaranteed, AllocationRequestID: -1}
+		s.Master = rm.Ask{
+			ResourceName:        anyPlace,
+			Resource:            pb.ToResource(c.GetResource()),
+			Count:               1,
+			ExecutionType:       creel.Guaranteed,
+			AllocationRequestID: -1,
+		}
 		return nil
 	}
 	found := 0
@@ -121,8 +140,11 @@ func masterAsks(c *pb.ApplicationSubmissionContextProto, s *rm.Submission) error
 		s.MasterPlaces = append(s.MasterPlaces, ask)
 	}
 	if found != 1 {
-		return &creel.Error{Kind: creel.ErrInvalidResource, What: "Invalid resource request, no resource request specified with *",
-			Why: fmt.Sprintf("%d entries name any place, one must", found)}
+		return &creel.Error{
+			Kind: creel.ErrInvalidResource,
+			What: "Invalid resource request, no resource request specified with *",
+			Why:  fmt.Sprintf("%d entries name any place, one must", found),
+		}
 	}
 	for i := range s.MasterPlaces {
 		s.MasterPlaces[i].Resource = s.Master.Resource

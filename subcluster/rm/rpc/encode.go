@@ -42,8 +42,13 @@ func (d *Daemon) Report(a *rm.AppView, now time.Time, viewable bool) *pb.Applica
 		LogAggregationStatus:   pb.LogAggregationStatusProto_LOG_DISABLED.Enum(),
 		UnmanagedApplication:   &a.Unmanaged,
 		Priority:               pb.FromPriority(a.Priority),
-		AppTimeouts:            []*pb.AppTimeoutsMapProto{{ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(), ApplicationTimeout: timeout(a, now)}},
-		AppResource_Usage:      usage(a),
+		AppTimeouts: []*pb.AppTimeoutsMapProto{
+			{
+				ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(),
+				ApplicationTimeout:     timeout(a, now),
+			},
+		},
+		AppResource_Usage: usage(a),
 	}
 	if d.cfg.ClusterID != "" {
 		r.RmClusterId = &d.cfg.ClusterID
@@ -57,7 +62,15 @@ func (d *Daemon) Report(a *rm.AppView, now time.Time, viewable bool) *pb.Applica
 		}
 	}
 	if !viewable {
-		r.Host, r.RpcPort, r.TrackingUrl, r.OriginalTrackingUrl = new(notAvailable), new(int32(-1)), new(notAvailable), new(notAvailable)
+		r.Host, r.RpcPort, r.TrackingUrl, r.OriginalTrackingUrl = new(
+			notAvailable,
+		), new(
+			int32(-1),
+		), new(
+			notAvailable,
+		), new(
+			notAvailable,
+		)
 		r.Diagnostics, r.Progress = new(notAvailable), new(float32(0))
 		r.CurrentApplicationAttemptId = pb.FromAttemptID(creel.AttemptID{Application: a.ID, Attempt: -1})
 		r.AppResource_Usage = emptyUsage()
@@ -165,10 +178,16 @@ func fillSeconds(u *pb.ApplicationResourceUsageReportProto, a *rm.AppView) {
 	u.PreemptedMemorySeconds = new(seconds(a.PreemptedSeconds, creel.MemoryName))
 	u.PreemptedVcoreSeconds = new(seconds(a.PreemptedSeconds, creel.VCoresName))
 	for _, t := range a.ResourceSeconds {
-		u.ApplicationResourceUsageMap = append(u.ApplicationResourceUsageMap, &pb.StringLongMapProto{Key: &t.Type, Value: &t.Value})
+		u.ApplicationResourceUsageMap = append(
+			u.ApplicationResourceUsageMap,
+			&pb.StringLongMapProto{Key: &t.Type, Value: &t.Value},
+		)
 	}
 	for _, t := range a.PreemptedSeconds {
-		u.ApplicationPreemptedResourceUsageMap = append(u.ApplicationPreemptedResourceUsageMap, &pb.StringLongMapProto{Key: &t.Type, Value: &t.Value})
+		u.ApplicationPreemptedResourceUsageMap = append(
+			u.ApplicationPreemptedResourceUsageMap,
+			&pb.StringLongMapProto{Key: &t.Type, Value: &t.Value},
+		)
 	}
 }
 
@@ -233,17 +252,25 @@ func nodeReport(n *rm.NodeView, now time.Time) *pb.NodeReportProto {
 	state := pb.NodeStateProto(n.State)
 	u := n.Utilization
 	r := &pb.NodeReportProto{
-		NodeId:                pb.FromNodeID(n.ID),
-		HttpAddress:           &n.HTTPAddress,
-		RackName:              &n.Rack,
-		Used:                  pb.FromResource(n.Used),
-		Capability:            pb.FromResource(n.Total),
-		NumContainers:         &n.Containers,
-		NodeState:             &state,
-		HealthReport:          &n.HealthReport,
-		LastHealthReportTime:  new(millis(n.HealthTime)),
-		ContainersUtilization: &pb.ResourceUtilizationProto{Pmem: &u.ContainersPhysicalMB, Vmem: &u.ContainersVirtualMB, Cpu: &u.ContainersCPU},
-		NodeUtilization:       &pb.ResourceUtilizationProto{Pmem: &u.NodePhysicalMB, Vmem: &u.NodeVirtualMB, Cpu: &u.NodeCPU},
+		NodeId:               pb.FromNodeID(n.ID),
+		HttpAddress:          &n.HTTPAddress,
+		RackName:             &n.Rack,
+		Used:                 pb.FromResource(n.Used),
+		Capability:           pb.FromResource(n.Total),
+		NumContainers:        &n.Containers,
+		NodeState:            &state,
+		HealthReport:         &n.HealthReport,
+		LastHealthReportTime: new(millis(n.HealthTime)),
+		ContainersUtilization: &pb.ResourceUtilizationProto{
+			Pmem: &u.ContainersPhysicalMB,
+			Vmem: &u.ContainersVirtualMB,
+			Cpu:  &u.ContainersCPU,
+		},
+		NodeUtilization: &pb.ResourceUtilizationProto{
+			Pmem: &u.NodePhysicalMB,
+			Vmem: &u.NodeVirtualMB,
+			Cpu:  &u.NodeCPU,
+		},
 	}
 	if !n.DecommissionBy.IsZero() {
 		r.DecommissioningTimeout = new(uint32(max(n.DecommissionBy.Sub(now)/time.Second, 0)))
@@ -300,11 +327,25 @@ func queueInfo(q *rm.QueueView, scheduler rm.Scheduler) *pb.QueueInfoProto {
 	if q.NormalizedWeight > 0 && q.Spec.Capacity.Unit == rm.Weight {
 		info.Weight = percent(q.Spec.Capacity.Value)
 	}
-	info.QueueConfigurationsMap = []*pb.QueueConfigurationsMapProto{{PartitionName: new(""), QueueConfigurations: &pb.QueueConfigurationsProto{
-		Capacity: percent(q.Capacity), AbsoluteCapacity: percent(q.AbsCapacity), MaxCapacity: percent(q.MaxCapacity), AbsoluteMaxCapacity: percent(q.AbsMaxCapacity),
-		MaxAMPercentage: percent(q.MaxAMPercent), EffectiveMinCapacity: pb.FromResource(q.Guaranteed), EffectiveMaxCapacity: pb.FromResource(q.Max),
-		ConfiguredMinCapacity: pb.FromResource(configured(q.Spec.Capacity)), ConfiguredMaxCapacity: pb.FromResource(configured(q.Spec.MaxCapacity)),
-	}}}
+	info.QueueConfigurationsMap = []*pb.QueueConfigurationsMapProto{
+		{PartitionName: new(""), QueueConfigurations: &pb.QueueConfigurationsProto{
+			Capacity: percent(
+				q.Capacity,
+			),
+			AbsoluteCapacity:    percent(q.AbsCapacity),
+			MaxCapacity:         percent(q.MaxCapacity),
+			AbsoluteMaxCapacity: percent(q.AbsMaxCapacity),
+			MaxAMPercentage: percent(
+				q.MaxAMPercent,
+			),
+			EffectiveMinCapacity: pb.FromResource(q.Guaranteed),
+			EffectiveMaxCapacity: pb.FromResource(q.Max),
+			ConfiguredMinCapacity: pb.FromResource(
+				configured(q.Spec.Capacity),
+			),
+			ConfiguredMaxCapacity: pb.FromResource(configured(q.Spec.MaxCapacity)),
+		}},
+	}
 	return info
 }
 

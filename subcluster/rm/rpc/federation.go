@@ -16,32 +16,57 @@ func (d *Daemon) AMRMKeys() token.Ring { return d.secrets.keys.Load().amrm }
 
 // The administration of a federation is its Router's, also in YARN: a
 // ResourceManager knows nothing of the others.
-var errRouters = &creel.Error{Kind: creel.ErrNotEnabled, What: "a ResourceManager does not administer a federation", Try: "ask its Router"}
+var errRouters = &creel.Error{
+	Kind: creel.ErrNotEnabled,
+	What: "a ResourceManager does not administer a federation",
+	Try:  "ask its Router",
+}
 
-func (p *adminDoor) DeregisterSubCluster(context.Context, *pb.DeregisterSubClusterRequestProto) (*pb.DeregisterSubClusterResponseProto, error) {
+func (p *adminDoor) DeregisterSubCluster(
+	context.Context,
+	*pb.DeregisterSubClusterRequestProto,
+) (*pb.DeregisterSubClusterResponseProto, error) {
 	return nil, errRouters
 }
 
-func (p *adminDoor) SaveFederationQueuePolicy(context.Context, *pb.SaveFederationQueuePolicyRequestProto) (*pb.SaveFederationQueuePolicyResponseProto, error) {
+func (p *adminDoor) SaveFederationQueuePolicy(
+	context.Context,
+	*pb.SaveFederationQueuePolicyRequestProto,
+) (*pb.SaveFederationQueuePolicyResponseProto, error) {
 	return nil, errRouters
 }
 
-func (p *adminDoor) BatchSaveFederationQueuePolicies(context.Context, *pb.BatchSaveFederationQueuePoliciesRequestProto) (*pb.BatchSaveFederationQueuePoliciesResponseProto, error) {
+func (p *adminDoor) BatchSaveFederationQueuePolicies(
+	context.Context,
+	*pb.BatchSaveFederationQueuePoliciesRequestProto,
+) (*pb.BatchSaveFederationQueuePoliciesResponseProto, error) {
 	return nil, errRouters
 }
 
-func (p *adminDoor) ListFederationQueuePolicies(context.Context, *pb.QueryFederationQueuePoliciesRequestProto) (*pb.QueryFederationQueuePoliciesResponseProto, error) {
+func (p *adminDoor) ListFederationQueuePolicies(
+	context.Context,
+	*pb.QueryFederationQueuePoliciesRequestProto,
+) (*pb.QueryFederationQueuePoliciesResponseProto, error) {
 	return nil, errRouters
 }
 
-func (p *adminDoor) DeleteFederationApplication(context.Context, *pb.DeleteFederationApplicationRequestProto) (*pb.DeleteFederationApplicationResponseProto, error) {
+func (p *adminDoor) DeleteFederationApplication(
+	context.Context,
+	*pb.DeleteFederationApplicationRequestProto,
+) (*pb.DeleteFederationApplicationResponseProto, error) {
 	return nil, errRouters
 }
 
-func (p *adminDoor) GetFederationSubClusters(context.Context, *pb.GetSubClustersRequestProto) (*pb.GetSubClustersResponseProto, error) {
+func (p *adminDoor) GetFederationSubClusters(
+	context.Context,
+	*pb.GetSubClustersRequestProto,
+) (*pb.GetSubClustersResponseProto, error) {
 	return nil, errRouters
 }
 
-func (p *adminDoor) DeleteFederationPoliciesByQueues(context.Context, *pb.DeleteFederationQueuePoliciesRequestProto) (*pb.DeleteFederationQueuePoliciesResponseProto, error) {
+func (p *adminDoor) DeleteFederationPoliciesByQueues(
+	context.Context,
+	*pb.DeleteFederationQueuePoliciesRequestProto,
+) (*pb.DeleteFederationQueuePoliciesResponseProto, error) {
 	return nil, errRouters
 }

@@ -38,8 +38,16 @@ type launcher struct {
 
 func newLauncher(d *Daemon) *launcher {
 	return &launcher{
-		d: d, wake: make(chan struct{}, d.cfg.LaunchThreads),
-		client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf, Logger: d.log, ConnectTime: 10 * time.Second, IdleTime: time.Second}),
+		d:    d,
+		wake: make(chan struct{}, d.cfg.LaunchThreads),
+		client: hrpc.NewClient(
+			hrpc.ClientConfig{
+				KindOf:      yarnrpc.KindOf,
+				Logger:      d.log,
+				ConnectTime: 10 * time.Second,
+				IdleTime:    time.Second,
+			},
+		),
 	}
 }
 
@@ -100,11 +108,23 @@ func (d *Daemon) launchMaster(_ time.Time, a rm.LaunchMaster) {
 		d.metrics.Launches.Add(1)
 		if err != nil {
 			d.metrics.LaunchFailures.Add(1)
-			d.log.Warn("master was not started", "attempt", a.Attempt.String(), "node", a.Container.Node.String(), "error", err)
+			d.log.Warn(
+				"master was not started",
+				"attempt",
+				a.Attempt.String(),
+				"node",
+				a.Container.Node.String(),
+				"error",
+				err,
+			)
 		}
 		d.box.must(func(m *rm.Machine, now time.Time) func() {
 			if err != nil {
-				m.MasterLaunchFailed(now, a.Attempt, "Error launching "+a.Attempt.String()+". Got exception: "+err.Error())
+				m.MasterLaunchFailed(
+					now,
+					a.Attempt,
+					"Error launching "+a.Attempt.String()+". Got exception: "+err.Error(),
+				)
 			} else {
 				m.MasterLaunched(now, a.Attempt)
 			}
@@ -145,7 +165,8 @@ func (l *launcher) start(ctx context.Context, a rm.LaunchMaster) error {
 // already is none: the answer to an earlier call was lost.
 func refusal(answer *pb.StartContainersResponseProto, id creel.ContainerID) error {
 	for _, f := range answer.GetFailedRequests() {
-		if pb.ToContainerID(f.GetContainerId()) == id && !strings.Contains(f.GetException().GetMessage(), "already is running on this node") {
+		if pb.ToContainerID(f.GetContainerId()) == id &&
+			!strings.Contains(f.GetException().GetMessage(), "already is running on this node") {
 			return yarnrpc.FromSerialized(f.GetException())
 		}
 	}
@@ -158,8 +179,13 @@ func (l *launcher) node(a creel.AttemptID, node creel.NodeID) yarnrpc.ContainerM
 	nm := t.nm(a, node)
 	finish()
 	return yarnrpc.NewContainerManagementProtocolClient(l.client, node.String(), hrpc.Login{
-		User:       a.String(),
-		Credential: &hrpc.Credential{Identifier: nm.Identifier, Password: nm.Password, Kind: nm.Kind, Service: nm.Service},
+		User: a.String(),
+		Credential: &hrpc.Credential{
+			Identifier: nm.Identifier,
+			Password:   nm.Password,
+			Kind:       nm.Kind,
+			Service:    nm.Service,
+		},
 	})
 }
 
@@ -206,14 +232,23 @@ func (l *launcher) stop(a rm.StopMaster) {
 	l.add(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 		defer cancel()
-		answer, err := l.node(a.Attempt, a.Node).StopContainers(ctx, &pb.StopContainersRequestProto{ContainerId: []*pb.ContainerIdProto{pb.FromContainerID(a.Container)}})
+		answer, err := l.node(a.Attempt, a.Node).
+			StopContainers(ctx, &pb.StopContainersRequestProto{ContainerId: []*pb.ContainerIdProto{pb.FromContainerID(a.Container)}})
 		for _, f := range answer.GetFailedRequests() {
 			if !strings.Contains(f.GetException().GetMessage(), "is not handled by this NodeManager") {
 				err = yarnrpc.FromSerialized(f.GetException())
 			}
 		}
 		if err != nil {
-			l.d.log.Debug("master was not stopped", "attempt", a.Attempt.String(), "node", a.Node.String(), "error", err)
+			l.d.log.Debug(
+				"master was not stopped",
+				"attempt",
+				a.Attempt.String(),
+				"node",
+				a.Node.String(),
+				"error",
+				err,
+			)
 		}
 	})
 }

@@ -12,13 +12,23 @@ import (
 )
 
 func TestANodesWordOnAMaster(t *testing.T) {
-	master := creel.ContainerID{Attempt: creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1}, ID: 1}
+	master := creel.ContainerID{
+		Attempt: creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1},
+		ID:      1,
+	}
 	other := master
 	other.ID = 2
 	answer := func(id creel.ContainerID, err error) *pb.StartContainersResponseProto {
-		return &pb.StartContainersResponseProto{FailedRequests: []*pb.ContainerExceptionMapProto{{ContainerId: pb.FromContainerID(id), Exception: yarnrpc.ToSerialized(err)}}}
+		return &pb.StartContainersResponseProto{
+			FailedRequests: []*pb.ContainerExceptionMapProto{
+				{ContainerId: pb.FromContainerID(id), Exception: yarnrpc.ToSerialized(err)},
+			},
+		}
 	}
-	running := &creel.Error{Kind: creel.ErrConflict, What: "Container " + master.String() + " already is running on this node!!"}
+	running := &creel.Error{
+		Kind: creel.ErrConflict,
+		What: "Container " + master.String() + " already is running on this node!!",
+	}
 	if err := refusal(answer(master, running), master); err != nil {
 		t.Errorf("a start whose answer was lost is taken for a failure: %v", err)
 	}

@@ -34,7 +34,11 @@ func beat(id creel.NodeID, response int32, containers ...*pb.ContainerStatusProt
 }
 
 func running(id creel.ContainerID) *pb.ContainerStatusProto {
-	return &pb.ContainerStatusProto{ContainerId: pb.FromContainerID(id), State: pb.ContainerStateProto_C_RUNNING.Enum(), ExitStatus: new(int32(-1000))}
+	return &pb.ContainerStatusProto{
+		ContainerId: pb.FromContainerID(id),
+		State:       pb.ContainerStateProto_C_RUNNING.Enum(),
+		ExitStatus:  new(int32(-1000)),
+	}
 }
 
 func TestANodeThatLies(t *testing.T) {
@@ -42,7 +46,17 @@ func TestANodeThatLies(t *testing.T) {
 	ctx, tracker := t.Context(), c.liar()
 	id := creel.NodeID{Host: "127.0.0.9", Port: 4711}
 	register := func(r creel.Resource) *pb.RegisterNodeManagerResponseProto {
-		return must(tracker.RegisterNodeManager(ctx, &pb.RegisterNodeManagerRequestProto{NodeId: pb.FromNodeID(id), HttpPort: new(int32(8042)), Resource: pb.FromResource(r), NmVersion: new("3.4.2")}))
+		return must(
+			tracker.RegisterNodeManager(
+				ctx,
+				&pb.RegisterNodeManagerRequestProto{
+					NodeId:    pb.FromNodeID(id),
+					HttpPort:  new(int32(8042)),
+					Resource:  pb.FromResource(r),
+					NmVersion: new("3.4.2"),
+				},
+			),
+		)
 	}
 
 	// One that never registered is told to.
@@ -52,7 +66,10 @@ func TestANodeThatLies(t *testing.T) {
 	for name, r := range map[string]creel.Resource{
 		"nothing": {}, "less than the smallest container": creel.NewResource(64, 1), "a negative size": creel.NewResource(-4096, 8), "negative cores": creel.NewResource(4096, -8),
 	} {
-		if a := register(r); a.GetNodeAction() != pb.NodeActionProto_SHUTDOWN || !strings.Contains(a.GetDiagnosticsMessage(), "minimum allocations") {
+		if a := register(
+			r,
+		); a.GetNodeAction() != pb.NodeActionProto_SHUTDOWN ||
+			!strings.Contains(a.GetDiagnosticsMessage(), "minimum allocations") {
 			t.Errorf("a node of %s is answered %v", name, a)
 		}
 	}
@@ -63,8 +80,21 @@ func TestANodeThatLies(t *testing.T) {
 	// More memory than there is in the world, twice: sums stay sums.
 	register(creel.NewResource(math.MaxInt64, math.MaxInt32))
 	other := creel.NodeID{Host: "127.0.0.10", Port: 4711}
-	must(tracker.RegisterNodeManager(ctx, &pb.RegisterNodeManagerRequestProto{NodeId: pb.FromNodeID(other), HttpPort: new(int32(8042)), Resource: pb.FromResource(creel.NewResource(math.MaxInt64, math.MaxInt32))}))
-	if q := must(c.as("bob").GetQueueInfo(ctx, &pb.GetQueueInfoRequestProto{QueueName: new("default")})).GetQueueInfo().GetQueueStatistics(); q.GetAvailableMemoryMB() < 0 || q.GetAvailableVCores() < 0 {
+	must(
+		tracker.RegisterNodeManager(
+			ctx,
+			&pb.RegisterNodeManagerRequestProto{
+				NodeId:   pb.FromNodeID(other),
+				HttpPort: new(int32(8042)),
+				Resource: pb.FromResource(creel.NewResource(math.MaxInt64, math.MaxInt32)),
+			},
+		),
+	)
+	if q := must(
+		c.as("bob").GetQueueInfo(ctx, &pb.GetQueueInfoRequestProto{QueueName: new("default")}),
+	).GetQueueInfo().
+		GetQueueStatistics(); q.GetAvailableMemoryMB() < 0 ||
+		q.GetAvailableVCores() < 0 {
 		t.Errorf("the queue has %d MB and %d cores free", q.GetAvailableMemoryMB(), q.GetAvailableVCores())
 	}
 	must(tracker.UnRegisterNodeManager(ctx, &pb.UnRegisterNodeManagerRequestProto{NodeId: pb.FromNodeID(other)}))
@@ -131,7 +161,12 @@ func TestANodeThatLies(t *testing.T) {
 	if len(last.GetCompletedContainerStatuses()) != 0 {
 		t.Errorf("the master hears of %v", last.GetCompletedContainerStatuses())
 	}
-	if list := must(c.as("bob").GetContainers(ctx, &pb.GetContainersRequestProto{ApplicationAttemptId: pb.FromAttemptID(own.Attempt)})).GetContainers(); len(list) != 1 {
+	if list := must(
+		c.as("bob").
+			GetContainers(ctx, &pb.GetContainersRequestProto{ApplicationAttemptId: pb.FromAttemptID(own.Attempt)}),
+	).GetContainers(); len(
+		list,
+	) != 1 {
 		t.Errorf("the attempt has %d containers, want its own one", len(list))
 	}
 }
@@ -140,14 +175,19 @@ func TestASubmissionOfAHundredMegabytes(t *testing.T) {
 	c := start(t, config())
 	ctx := t.Context()
 	id := must(c.as("eve").GetNewApplication(ctx, &pb.GetNewApplicationRequestProto{})).GetApplicationId()
-	_, err := c.as("eve").SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
-		ApplicationId: id, Resource: pb.FromResource(creel.NewResource(128, 1)),
-		AmContainerSpec: &pb.ContainerLaunchContextProto{Command: []string{strings.Repeat("x", 100<<20)}}}})
+	_, err := c.as("eve").
+		SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
+			ApplicationId: id, Resource: pb.FromResource(creel.NewResource(128, 1)),
+			AmContainerSpec: &pb.ContainerLaunchContextProto{Command: []string{strings.Repeat("x", 100<<20)}}}})
 	if err == nil {
 		t.Fatal("it is taken")
 	}
 	t.Logf("answered %.200s", err)
-	if _, err := c.as("eve").GetApplicationReport(ctx, &pb.GetApplicationReportRequestProto{ApplicationId: id}); !errors.Is(err, creel.ErrApplicationNotFound) {
+	if _, err := c.as("eve").
+		GetApplicationReport(ctx, &pb.GetApplicationReportRequestProto{ApplicationId: id}); !errors.Is(
+		err,
+		creel.ErrApplicationNotFound,
+	) {
 		t.Errorf("afterwards: %v", err)
 	}
 	// Others are served.
@@ -159,12 +199,27 @@ func TestTimesInTheFarFuture(t *testing.T) {
 	ctx, bob := t.Context(), c.as("bob")
 	id := c.submission("bob", func(s *pb.ApplicationSubmissionContextProto) {
 		s.AttemptFailuresValidityInterval = new(int64(math.MaxInt64))
-		s.ApplicationTimeouts = []*pb.ApplicationTimeoutMapProto{{ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(), Timeout: new(int64(math.MaxInt64))}}
+		s.ApplicationTimeouts = []*pb.ApplicationTimeoutMapProto{
+			{
+				ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(),
+				Timeout:                new(int64(math.MaxInt64)),
+			},
+		}
 	})
 	c.untilState("bob", id, pb.YarnApplicationStateProto_ACCEPTED)
 	for _, when := range []string{"9999-12-31T23:59:59.000+0000", "2263-01-01T00:00:00.000+0000"} {
-		_, err := bob.UpdateApplicationTimeouts(ctx, &pb.UpdateApplicationTimeoutsRequestProto{ApplicationId: pb.FromApplicationID(id),
-			ApplicationTimeouts: []*pb.ApplicationUpdateTimeoutMapProto{{ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(), ExpireTime: &when}}})
+		_, err := bob.UpdateApplicationTimeouts(
+			ctx,
+			&pb.UpdateApplicationTimeoutsRequestProto{
+				ApplicationId: pb.FromApplicationID(id),
+				ApplicationTimeouts: []*pb.ApplicationUpdateTimeoutMapProto{
+					{
+						ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(),
+						ExpireTime:             &when,
+					},
+				},
+			},
+		)
 		if err != nil {
 			t.Errorf("until %s: %v", when, err)
 		}
@@ -172,19 +227,40 @@ func TestTimesInTheFarFuture(t *testing.T) {
 		if r.GetYarnApplicationState() != pb.YarnApplicationStateProto_ACCEPTED {
 			t.Fatalf("until %s: %s, %s", when, r.GetYarnApplicationState(), r.GetDiagnostics())
 		}
-		if left := r.GetAppTimeouts()[0].GetApplicationTimeout().GetRemainingTime(); left < int64(100*365*24*time.Hour/time.Second) {
+		if left := r.GetAppTimeouts()[0].GetApplicationTimeout().
+			GetRemainingTime(); left < int64(
+			100*365*24*time.Hour/time.Second,
+		) {
 			t.Errorf("until %s: %d seconds are left", when, left)
 		}
 	}
 	for _, when := range []string{"1066-10-14T09:00:00.000+0000", "tomorrow", ""} {
-		_, err := bob.UpdateApplicationTimeouts(ctx, &pb.UpdateApplicationTimeoutsRequestProto{ApplicationId: pb.FromApplicationID(id),
-			ApplicationTimeouts: []*pb.ApplicationUpdateTimeoutMapProto{{ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(), ExpireTime: &when}}})
+		_, err := bob.UpdateApplicationTimeouts(
+			ctx,
+			&pb.UpdateApplicationTimeoutsRequestProto{
+				ApplicationId: pb.FromApplicationID(id),
+				ApplicationTimeouts: []*pb.ApplicationUpdateTimeoutMapProto{
+					{
+						ApplicationTimeoutType: pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME.Enum(),
+						ExpireTime:             &when,
+					},
+				},
+			},
+		)
 		if !hasClass(err, yarnrpc.ClassYarn) {
 			t.Errorf("until %q: %v", when, err)
 		}
 	}
 	// A list of everything that began in the year 292,278,994.
-	list := must(bob.GetApplications(ctx, &pb.GetApplicationsRequestProto{StartBegin: new(int64(math.MaxInt64 - 1)), StartEnd: new(int64(math.MaxInt64))}))
+	list := must(
+		bob.GetApplications(
+			ctx,
+			&pb.GetApplicationsRequestProto{
+				StartBegin: new(int64(math.MaxInt64 - 1)),
+				StartEnd:   new(int64(math.MaxInt64)),
+			},
+		),
+	)
 	if len(list.GetApplications()) != 0 {
 		t.Errorf("%d applications of the far future", len(list.GetApplications()))
 	}
@@ -213,7 +289,12 @@ func TestAStaleAttempt(t *testing.T) {
 		} else if name == "new connection" && !errors.Is(err, creel.ErrInvalidToken) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := am.FinishApplicationMaster(ctx, &pb.FinishApplicationMasterRequestProto{FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum()}); err == nil {
+		if _, err := am.FinishApplicationMaster(
+			ctx,
+			&pb.FinishApplicationMasterRequestProto{
+				FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
+			},
+		); err == nil {
 			t.Errorf("%s: the first attempt ends the application", name)
 		}
 	}
@@ -239,8 +320,25 @@ func TestContainersOfAnotherEpoch(t *testing.T) {
 	last := a.GetResponseId()
 	for _, epoch := range []int64{mine.Epoch() + 1, 1 << 22} {
 		other := creel.NewContainerID(mine.Attempt, epoch, mine.Sequence())
-		r := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: &last, Release: []*pb.ContainerIdProto{pb.FromContainerID(other)}, UpdateRequests: []*pb.UpdateContainerRequestProto{{
-			ContainerVersion: new(int32(0)), ContainerId: pb.FromContainerID(other), UpdateType: pb.ContainerUpdateTypeProto_INCREASE_RESOURCE.Enum(), Capability: pb.FromResource(creel.NewResource(256, 1))}}}))
+		r := must(
+			am.Allocate(
+				ctx,
+				&pb.AllocateRequestProto{
+					ResponseId: &last,
+					Release:    []*pb.ContainerIdProto{pb.FromContainerID(other)},
+					UpdateRequests: []*pb.UpdateContainerRequestProto{
+						{
+							ContainerVersion: new(
+								int32(0),
+							),
+							ContainerId: pb.FromContainerID(other),
+							UpdateType:  pb.ContainerUpdateTypeProto_INCREASE_RESOURCE.Enum(),
+							Capability:  pb.FromResource(creel.NewResource(256, 1)),
+						},
+					},
+				},
+			),
+		)
 		last = r.GetResponseId()
 		if n := len(r.GetCompletedContainerStatuses()); n != 0 {
 			t.Errorf("epoch %d: a release ended %v", epoch, r.GetCompletedContainerStatuses())
@@ -248,14 +346,25 @@ func TestContainersOfAnotherEpoch(t *testing.T) {
 		if e := r.GetUpdateErrors(); len(e) != 1 || e[0].GetReason() != "INVALID_CONTAINER_ID" {
 			t.Errorf("epoch %d: an update is answered %v", epoch, e)
 		}
-		if _, err := c.as("bob").GetContainerReport(ctx, &pb.GetContainerReportRequestProto{ContainerId: pb.FromContainerID(other)}); !errors.Is(err, creel.ErrContainerNotFound) {
+		if _, err := c.as("bob").
+			GetContainerReport(ctx, &pb.GetContainerReportRequestProto{ContainerId: pb.FromContainerID(other)}); !errors.Is(
+			err,
+			creel.ErrContainerNotFound,
+		) {
 			t.Errorf("epoch %d: a report of it: %v", epoch, err)
 		}
-		if _, err := c.as("bob").SignalToContainer(ctx, &pb.SignalContainerRequestProto{ContainerId: pb.FromContainerID(other), Command: pb.SignalContainerCommandProto_GRACEFUL_SHUTDOWN.Enum()}); err == nil || !strings.Contains(err.Error(), "absent container") {
+		if _, err := c.as("bob").
+			SignalToContainer(ctx, &pb.SignalContainerRequestProto{ContainerId: pb.FromContainerID(other), Command: pb.SignalContainerCommandProto_GRACEFUL_SHUTDOWN.Enum()}); err == nil ||
+			!strings.Contains(err.Error(), "absent container") {
 			t.Errorf("epoch %d: a signal to it: %v", epoch, err)
 		}
 	}
-	if list := must(c.as("bob").GetContainers(ctx, &pb.GetContainersRequestProto{ApplicationAttemptId: pb.FromAttemptID(mine.Attempt)})).GetContainers(); len(list) != 1 {
+	if list := must(
+		c.as("bob").
+			GetContainers(ctx, &pb.GetContainersRequestProto{ApplicationAttemptId: pb.FromAttemptID(mine.Attempt)}),
+	).GetContainers(); len(
+		list,
+	) != 1 {
 		t.Errorf("%d containers of %v are left", len(list), id)
 	}
 }
@@ -273,8 +382,11 @@ func TestListsOfHostsAreInForceFromTheStart(t *testing.T) {
 	c := start(t, cfg)
 	ctx := t.Context()
 	register := func(host string) pb.NodeActionProto {
-		return must(c.liar().RegisterNodeManager(ctx, &pb.RegisterNodeManagerRequestProto{NodeId: pb.FromNodeID(creel.NodeID{Host: host, Port: 1}), HttpPort: new(int32(2)),
-			Resource: pb.FromResource(creel.NewResource(4096, 8)), NmVersion: new("3.4.2")})).GetNodeAction()
+		return must(
+			c.liar().
+				RegisterNodeManager(ctx, &pb.RegisterNodeManagerRequestProto{NodeId: pb.FromNodeID(creel.NodeID{Host: host, Port: 1}), HttpPort: new(int32(2)),
+					Resource: pb.FromResource(creel.NewResource(4096, 8)), NmVersion: new("3.4.2")}),
+		).GetNodeAction()
 	}
 	if a := register("127.0.0.9"); a != pb.NodeActionProto_SHUTDOWN {
 		t.Errorf("an unwanted host is answered %v", a)
@@ -288,11 +400,15 @@ func TestListsOfHostsAreInForceFromTheStart(t *testing.T) {
 	if a := register("127.0.0.9"); a != pb.NodeActionProto_NORMAL {
 		t.Errorf("a host that is wanted again is answered %v", a)
 	}
-	if a := must(c.liar().NodeHeartbeat(ctx, beat(creel.NodeID{Host: "127.0.0.8", Port: 1}, 0))).GetNodeAction(); a != pb.NodeActionProto_SHUTDOWN {
+	if a := must(
+		c.liar().NodeHeartbeat(ctx, beat(creel.NodeID{Host: "127.0.0.8", Port: 1}, 0)),
+	).GetNodeAction(); a != pb.NodeActionProto_SHUTDOWN {
 		t.Errorf("a host that is no longer wanted is answered %v", a)
 	}
 	files.Store(nil)
-	if _, err := c.admin("root").RefreshNodes(ctx, &pb.RefreshNodesRequestProto{}); !hasClass(err, yarnrpc.ClassYarn) || !strings.Contains(err.Error(), "no such file") {
+	if _, err := c.admin("root").
+		RefreshNodes(ctx, &pb.RefreshNodesRequestProto{}); !hasClass(err, yarnrpc.ClassYarn) ||
+		!strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a refresh without its files: %v", err)
 	}
 }

@@ -12,7 +12,10 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-func (c *cluster) list(user string, req *pb.GetApplicationsRequestProto) map[creel.ApplicationID]*pb.ApplicationReportProto {
+func (c *cluster) list(
+	user string,
+	req *pb.GetApplicationsRequestProto,
+) map[creel.ApplicationID]*pb.ApplicationReportProto {
 	c.t.Helper()
 	all := map[creel.ApplicationID]*pb.ApplicationReportProto{}
 	for _, a := range must(c.as(user).GetApplications(c.t.Context(), req)).GetApplications() {
@@ -30,17 +33,26 @@ func TestAListShowsWhatWasDoneBefore(t *testing.T) {
 		id := c.submission("bob", nil)
 		list := c.list("bob", everything)
 		if len(list) != i+1 || list[id] == nil {
-			t.Fatalf("%d applications were submitted, the list has %d, the last one among them: %t", i+1, len(list), list[id] != nil)
+			t.Fatalf(
+				"%d applications were submitted, the list has %d, the last one among them: %t",
+				i+1,
+				len(list),
+				list[id] != nil,
+			)
 		}
 		if again := c.list("bob", everything); !proto.Equal(again[id], list[id]) {
 			t.Fatalf("nothing happened, and the list changed from\n%v to\n%v", list[id], again[id])
 		}
 		one := c.report("bob", id)
-		if one.GetYarnApplicationState() != list[id].GetYarnApplicationState() || one.GetName() != list[id].GetName() || one.GetTrackingUrl() != list[id].GetTrackingUrl() {
+		if one.GetYarnApplicationState() != list[id].GetYarnApplicationState() || one.GetName() != list[id].GetName() ||
+			one.GetTrackingUrl() != list[id].GetTrackingUrl() {
 			t.Fatalf("the list says %v, the report %v", list[id], one)
 		}
 		for {
-			if must(c.as("bob").ForceKillApplication(t.Context(), &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)})).GetIsKillCompleted() {
+			if must(
+				c.as("bob").
+					ForceKillApplication(t.Context(), &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)}),
+			).GetIsKillCompleted() {
 				break
 			}
 		}
@@ -58,11 +70,18 @@ func TestAListIsItsAskers(t *testing.T) {
 	cfg.Machine.Queues.Root.Admin, cfg.Machine.Queues.Root.Children[0].Admin = rm.ACL{}, rm.ACL{}
 	c := start(t, cfg)
 	id := c.submission("bob", nil)
-	all, own := &pb.GetApplicationsRequestProto{}, &pb.GetApplicationsRequestProto{Scope: pb.ApplicationsRequestScopeProto_OWN.Enum()}
+	all, own := &pb.GetApplicationsRequestProto{}, &pb.GetApplicationsRequestProto{
+		Scope: pb.ApplicationsRequestScopeProto_OWN.Enum(),
+	}
 	for range 3 {
 		mine, strangers := c.list("bob", all)[id], c.list("eve", all)[id]
-		if mine.GetCurrentApplicationAttemptId().GetAttemptId() != 1 || strangers.GetCurrentApplicationAttemptId().GetAttemptId() != -1 {
-			t.Errorf("bob sees %v\neve sees %v", mine.GetCurrentApplicationAttemptId(), strangers.GetCurrentApplicationAttemptId())
+		if mine.GetCurrentApplicationAttemptId().GetAttemptId() != 1 ||
+			strangers.GetCurrentApplicationAttemptId().GetAttemptId() != -1 {
+			t.Errorf(
+				"bob sees %v\neve sees %v",
+				mine.GetCurrentApplicationAttemptId(),
+				strangers.GetCurrentApplicationAttemptId(),
+			)
 		}
 		if n := len(c.list("eve", own)); n != 0 {
 			t.Errorf("eve has %d applications of her own", n)
@@ -78,9 +97,15 @@ func TestAListOfNodesShowsWhoRegisteredBefore(t *testing.T) {
 	tracker := c.liar()
 	for i := range 20 {
 		must(tracker.RegisterNodeManager(t.Context(), &pb.RegisterNodeManagerRequestProto{
-			NodeId: pb.FromNodeID(creel.NodeID{Host: "127.0.0.1", Port: int32(1000 + i)}), Resource: pb.FromResource(creel.NewResource(1024, 1))}))
+			NodeId: pb.FromNodeID(
+				creel.NodeID{Host: "127.0.0.1", Port: int32(1000 + i)},
+			),
+			Resource: pb.FromResource(creel.NewResource(1024, 1)),
+		}))
 		for range 2 {
-			if n := len(must(c.as("bob").GetClusterNodes(t.Context(), &pb.GetClusterNodesRequestProto{})).GetNodeReports()); n != i+1 {
+			if n := len(
+				must(c.as("bob").GetClusterNodes(t.Context(), &pb.GetClusterNodesRequestProto{})).GetNodeReports(),
+			); n != i+1 {
 				t.Fatalf("%d nodes are registered, the list has %d", i+1, n)
 			}
 		}

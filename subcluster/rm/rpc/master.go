@@ -28,50 +28,94 @@ func held(ctx context.Context) token.AMRM {
 	return id
 }
 
-func (p *masterDoor) RegisterApplicationMaster(ctx context.Context, req *pb.RegisterApplicationMasterRequestProto) (*pb.RegisterApplicationMasterResponseProto, error) {
+func (p *masterDoor) RegisterApplicationMaster(
+	ctx context.Context,
+	req *pb.RegisterApplicationMasterRequestProto,
+) (*pb.RegisterApplicationMasterResponseProto, error) {
 	type R = *pb.RegisterApplicationMasterResponseProto
 	d, id := p.d, held(ctx).Attempt
-	return later(ctx, d, op[R]{name: "registerApplicationMaster", target: id.String(), run: func(m *rm.Machine, now time.Time) func() (R, error) {
-		r, err := m.RegisterMaster(now, &rm.RegisterMaster{Attempt: id, Host: req.GetHost(), Port: req.GetRpcPort(), TrackingURL: req.GetTrackingUrl(),
-			Constraints: len(req.GetPlacementConstraints()) > 0})
-		if err != nil {
-			return failed[R](err)
-		}
-		a, _ := m.App(id.Application)
-		return func() (R, error) {
-			out := &pb.RegisterApplicationMasterResponseProto{
-				MaximumCapability:      pb.FromResource(r.MaxAllocation),
-				Queue:                  new(string(r.Queue)),
-				SchedulerResourceTypes: []pb.SchedulerResourceTypes{pb.SchedulerResourceTypes_MEMORY},
-				Application_ACLs:       contextOf(a.Context).GetAmContainerSpec().GetApplication_ACLs(),
-				ResourceTypes:          d.resourceTypes(),
-			}
-			if !r.MemoryOnly {
-				out.SchedulerResourceTypes = append(out.SchedulerResourceTypes, pb.SchedulerResourceTypes_CPU)
-			}
-			t, finish := d.secrets.minting(id.Application)
-			defer finish()
-			for i := range r.Previous {
-				out.ContainersFromPreviousAttempts = append(out.ContainersFromPreviousAttempts, t.containerProto(&r.Previous[i]))
-			}
-			for _, at := range r.NMTokens {
-				out.NmTokensFromPreviousAttempts = append(out.NmTokensFromPreviousAttempts, t.nmProto(id, at.Node))
-			}
-			return out, nil
-		}
-	}})
+	return later(
+		ctx,
+		d,
+		op[R]{
+			name:   "registerApplicationMaster",
+			target: id.String(),
+			run: func(m *rm.Machine, now time.Time) func() (R, error) {
+				r, err := m.RegisterMaster(
+					now,
+					&rm.RegisterMaster{
+						Attempt:     id,
+						Host:        req.GetHost(),
+						Port:        req.GetRpcPort(),
+						TrackingURL: req.GetTrackingUrl(),
+						Constraints: len(req.GetPlacementConstraints()) > 0,
+					},
+				)
+				if err != nil {
+					return failed[R](err)
+				}
+				a, _ := m.App(id.Application)
+				return func() (R, error) {
+					out := &pb.RegisterApplicationMasterResponseProto{
+						MaximumCapability:      pb.FromResource(r.MaxAllocation),
+						Queue:                  new(string(r.Queue)),
+						SchedulerResourceTypes: []pb.SchedulerResourceTypes{pb.SchedulerResourceTypes_MEMORY},
+						Application_ACLs:       contextOf(a.Context).GetAmContainerSpec().GetApplication_ACLs(),
+						ResourceTypes:          d.resourceTypes(),
+					}
+					if !r.MemoryOnly {
+						out.SchedulerResourceTypes = append(out.SchedulerResourceTypes, pb.SchedulerResourceTypes_CPU)
+					}
+					t, finish := d.secrets.minting(id.Application)
+					defer finish()
+					for i := range r.Previous {
+						out.ContainersFromPreviousAttempts = append(
+							out.ContainersFromPreviousAttempts,
+							t.containerProto(&r.Previous[i]),
+						)
+					}
+					for _, at := range r.NMTokens {
+						out.NmTokensFromPreviousAttempts = append(
+							out.NmTokensFromPreviousAttempts,
+							t.nmProto(id, at.Node),
+						)
+					}
+					return out, nil
+				}
+			},
+		},
+	)
 }
 
-func (p *masterDoor) FinishApplicationMaster(ctx context.Context, req *pb.FinishApplicationMasterRequestProto) (*pb.FinishApplicationMasterResponseProto, error) {
+func (p *masterDoor) FinishApplicationMaster(
+	ctx context.Context,
+	req *pb.FinishApplicationMasterRequestProto,
+) (*pb.FinishApplicationMasterResponseProto, error) {
 	type R = *pb.FinishApplicationMasterResponseProto
 	d, id := p.d, held(ctx).Attempt
-	return later(ctx, d, op[R]{name: "finishApplicationMaster", target: id.String(), run: func(m *rm.Machine, now time.Time) func() (R, error) {
-		finished, err := m.FinishMaster(now, &rm.FinishMaster{Attempt: id, Status: finalStatus(req), Diagnostics: req.GetDiagnostics(), TrackingURL: req.GetTrackingUrl()})
-		if err != nil {
-			return failed[R](err)
-		}
-		return done(&pb.FinishApplicationMasterResponseProto{IsUnregistered: &finished})
-	}})
+	return later(
+		ctx,
+		d,
+		op[R]{
+			name:   "finishApplicationMaster",
+			target: id.String(),
+			run: func(m *rm.Machine, now time.Time) func() (R, error) {
+				finished, err := m.FinishMaster(
+					now,
+					&rm.FinishMaster{
+						Attempt:     id,
+						Status:      finalStatus(req),
+						Diagnostics: req.GetDiagnostics(),
+						TrackingURL: req.GetTrackingUrl(),
+					},
+				)
+				if err != nil {
+					return failed[R](err)
+				}
+				return done(&pb.FinishApplicationMasterResponseProto{IsUnregistered: &finished})
+			},
+		},
+	)
 }
 
 func (p *masterDoor) Allocate(ctx context.Context, req *pb.AllocateRequestProto) (*pb.AllocateResponseProto, error) {
@@ -87,8 +131,20 @@ func (p *masterDoor) Allocate(ctx context.Context, req *pb.AllocateRequestProto)
 		// responder works on a copy of what it points at.
 		a := *answer
 		a.Granted, a.Completed, a.Updated = slices.Clone(a.Granted), slices.Clone(a.Completed), slices.Clone(a.Updated)
-		a.UpdateErrors, a.FromPrevious, a.Rejected = slices.Clone(a.UpdateErrors), slices.Clone(a.FromPrevious), slices.Clone(a.Rejected)
-		a.UpdatedNodes, a.NMTokens, a.Preempt = slices.Clone(a.UpdatedNodes), slices.Clone(a.NMTokens), slices.Clone(a.Preempt)
+		a.UpdateErrors, a.FromPrevious, a.Rejected = slices.Clone(
+			a.UpdateErrors,
+		), slices.Clone(
+			a.FromPrevious,
+		), slices.Clone(
+			a.Rejected,
+		)
+		a.UpdatedNodes, a.NMTokens, a.Preempt = slices.Clone(
+			a.UpdatedNodes,
+		), slices.Clone(
+			a.NMTokens,
+		), slices.Clone(
+			a.Preempt,
+		)
 		var nodes []rm.NodeView
 		for _, u := range a.UpdatedNodes {
 			n, _ := m.Node(u.ID)
@@ -103,7 +159,12 @@ func (p *masterDoor) Allocate(ctx context.Context, req *pb.AllocateRequestProto)
 }
 
 // encodeAnswer writes the answer to an allocate call, minting its tokens.
-func (d *Daemon) encodeAnswer(who token.AMRM, a *rm.Answer, nodes []rm.NodeView, now time.Time) *pb.AllocateResponseProto {
+func (d *Daemon) encodeAnswer(
+	who token.AMRM,
+	a *rm.Answer,
+	nodes []rm.NodeView,
+	now time.Time,
+) *pb.AllocateResponseProto {
 	t, finish := d.secrets.minting(who.Attempt.Application)
 	defer finish()
 	r := &pb.AllocateResponseProto{
@@ -112,7 +173,10 @@ func (d *Daemon) encodeAnswer(who token.AMRM, a *rm.Answer, nodes []rm.NodeView,
 		NumClusterNodes:     &a.Nodes,
 		ApplicationPriority: pb.FromPriority(a.Priority),
 		AmRmToken:           d.secrets.newerAMRM(who),
-		EnhancedHeadroom:    &pb.EnhancedHeadroomProto{TotalPendingCount: &a.PendingContainers, TotalActiveCores: &a.ActiveCores},
+		EnhancedHeadroom: &pb.EnhancedHeadroomProto{
+			TotalPendingCount: &a.PendingContainers,
+			TotalActiveCores:  &a.ActiveCores,
+		},
 	}
 	if len(a.Granted) > 0 {
 		r.AllocatedContainers = make([]*pb.ContainerProto, len(a.Granted))
@@ -131,16 +195,32 @@ func (d *Daemon) encodeAnswer(who token.AMRM, a *rm.Answer, nodes []rm.NodeView,
 		r.NmTokens = append(r.NmTokens, t.nmProto(who.Attempt, at.Node))
 	}
 	for i := range a.FromPrevious {
-		r.ContainersFromPreviousAttempts = append(r.ContainersFromPreviousAttempts, t.containerProto(&a.FromPrevious[i]))
+		r.ContainersFromPreviousAttempts = append(
+			r.ContainersFromPreviousAttempts,
+			t.containerProto(&a.FromPrevious[i]),
+		)
 	}
 	for i := range a.Updated {
 		u := &a.Updated[i]
-		r.UpdatedContainers = append(r.UpdatedContainers, &pb.UpdatedContainerProto{UpdateType: new(pb.ContainerUpdateTypeProto(u.Kind)), Container: t.containerProto(&u.Grant)})
+		r.UpdatedContainers = append(
+			r.UpdatedContainers,
+			&pb.UpdatedContainerProto{
+				UpdateType: new(pb.ContainerUpdateTypeProto(u.Kind)),
+				Container:  t.containerProto(&u.Grant),
+			},
+		)
 	}
 	for i := range a.UpdateErrors {
 		e := &a.UpdateErrors[i]
 		request, _ := e.Update.Message.(*pb.UpdateContainerRequestProto)
-		r.UpdateErrors = append(r.UpdateErrors, &pb.UpdateContainerErrorProto{Reason: &e.Reason, UpdateRequest: request, CurrentContainerVersion: &e.Version})
+		r.UpdateErrors = append(
+			r.UpdateErrors,
+			&pb.UpdateContainerErrorProto{
+				Reason:                  &e.Reason,
+				UpdateRequest:           request,
+				CurrentContainerVersion: &e.Version,
+			},
+		)
 	}
 	for _, s := range a.Rejected {
 		request, _ := s.Message.(*pb.SchedulingRequestProto)
@@ -166,7 +246,8 @@ func (d *Daemon) encodeAnswer(who token.AMRM, a *rm.Answer, nodes []rm.NodeView,
 // completed is the end of a container as its master is told: the node's own
 // message where there is one, so that fields we do not know survive.
 func (t *mint) completed(c *rm.Completed) *pb.ContainerStatusProto {
-	if s, ok := c.Message.(*pb.ContainerStatusProto); ok && s.GetExitStatus() == c.ExitStatus && s.GetState() == pb.ContainerStateProto_C_COMPLETE {
+	if s, ok := c.Message.(*pb.ContainerStatusProto); ok && s.GetExitStatus() == c.ExitStatus &&
+		s.GetState() == pb.ContainerStateProto_C_COMPLETE {
 		return s
 	}
 	execution := pb.ExecutionTypeProto(c.Execution)
@@ -174,7 +255,13 @@ func (t *mint) completed(c *rm.Completed) *pb.ContainerStatusProto {
 		execution = pb.ExecutionTypeProto_GUARANTEED
 	}
 	return &pb.ContainerStatusProto{
-		ContainerId: pb.FromContainerID(c.ID), State: pb.ContainerStateProto_C_COMPLETE.Enum(), Diagnostics: &c.Diagnostics,
-		ExitStatus: &c.ExitStatus, Capability: t.resourceOf(c.Resource), ExecutionType: &execution,
+		ContainerId: pb.FromContainerID(
+			c.ID,
+		),
+		State:         pb.ContainerStateProto_C_COMPLETE.Enum(),
+		Diagnostics:   &c.Diagnostics,
+		ExitStatus:    &c.ExitStatus,
+		Capability:    t.resourceOf(c.Resource),
+		ExecutionType: &execution,
 	}
 }

@@ -72,7 +72,12 @@ func TestEveryMethodAnswers(t *testing.T) {
 				answer = regexp.MustCompile(`\d{13}`).ReplaceAllString(answer, "NOW")
 			}
 			if strings.Contains(answer, "java.io.IOException") {
-				t.Errorf("%s %s answers with the class that clients take for a broken connection: %s", p.name, method.Name, answer)
+				t.Errorf(
+					"%s %s answers with the class that clients take for a broken connection: %s",
+					p.name,
+					method.Name,
+					answer,
+				)
 			}
 			fmt.Fprintf(&got, "%s %s: %s\n", p.name, method.Name, strings.TrimSpace(strings.SplitN(answer, "\n", 2)[0]))
 		}

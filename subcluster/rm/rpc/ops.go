@@ -26,7 +26,12 @@ type Caller struct {
 
 func callerOf(ctx context.Context) Caller {
 	c := hrpc.CallFrom(ctx)
-	return Caller{User: c.Identity.User, RealUser: c.Identity.RealUser, Remote: c.Remote, Request: c.CallerContext.Context}
+	return Caller{
+		User:     c.Identity.User,
+		RealUser: c.Identity.RealUser,
+		Remote:   c.Remote,
+		Request:  c.CallerContext.Context,
+	}
 }
 
 // op is one call to the machine: the owner runs run, and what it returns makes
@@ -118,7 +123,12 @@ func await[T any](ctx context.Context, d *Daemon, who Caller, o op[T]) (T, error
 // what, and how it went.
 func (d *Daemon) audit(who Caller, operation, target string, err error) {
 	level, attrs := slog.LevelInfo, make([]slog.Attr, 0, 8)
-	attrs = append(attrs, slog.String("user", who.User), slog.String("ip", who.Remote.Addr().String()), slog.String("operation", operation))
+	attrs = append(
+		attrs,
+		slog.String("user", who.User),
+		slog.String("ip", who.Remote.Addr().String()),
+		slog.String("operation", operation),
+	)
 	if who.RealUser != "" {
 		attrs = append(attrs, slog.String("realUser", who.RealUser))
 	}

@@ -33,7 +33,11 @@ type mailbox struct {
 	wake   chan struct{}
 }
 
-var errStopping = &creel.Error{Kind: creel.ErrUnavailable, What: "the ResourceManager is stopping", Try: "try again in a moment"}
+var errStopping = &creel.Error{
+	Kind: creel.ErrUnavailable,
+	What: "the ResourceManager is stopping",
+	Try:  "try again in a moment",
+}
 
 // post hands an event to the owner; an error means that it will not run.
 func (b *mailbox) post(e event) error {
@@ -53,7 +57,12 @@ func (b *mailbox) add(e event) error {
 		return errStopping
 	case len(b.events) >= b.limit:
 		b.mu.Unlock()
-		return &creel.Error{Kind: creel.ErrBusy, What: "the ResourceManager is busy", Why: fmt.Sprintf("%d events wait", b.limit), Try: "try again in a moment"}
+		return &creel.Error{
+			Kind: creel.ErrBusy,
+			What: "the ResourceManager is busy",
+			Why:  fmt.Sprintf("%d events wait", b.limit),
+			Try:  "try again in a moment",
+		}
 	}
 	b.events = append(b.events, e)
 	b.mu.Unlock()

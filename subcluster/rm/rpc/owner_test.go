@@ -15,8 +15,16 @@ import (
 // unowned is a daemon that does not run yet.
 func unowned(t *testing.T) *Daemon {
 	t.Helper()
-	d, err := New(Config{Client: "127.0.0.1:0", Scheduler: "127.0.0.1:0", Tracker: "127.0.0.1:0", Admin: "127.0.0.1:0",
-		ClusterID: "test", Machine: rm.Defaults(), HeartbeatInterval: time.Second, Groups: func(user string) []string { return []string{user} }})
+	d, err := New(Config{
+		Client:            "127.0.0.1:0",
+		Scheduler:         "127.0.0.1:0",
+		Tracker:           "127.0.0.1:0",
+		Admin:             "127.0.0.1:0",
+		ClusterID:         "test",
+		Machine:           rm.Defaults(),
+		HeartbeatInterval: time.Second,
+		Groups:            func(user string) []string { return []string{user} },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +65,10 @@ func TestWhoAsksOwnsForATurn(t *testing.T) {
 		t.Fatal("an empty machine has a deadline")
 	}
 	node := func(m *rm.Machine, now time.Time) func() {
-		if _, err := m.RegisterNode(now, &rm.RegisterNode{ID: creel.NodeID{Host: "n", Port: 1}, Resource: creel.NewResource(1024, 1)}); err != nil {
+		if _, err := m.RegisterNode(
+			now,
+			&rm.RegisterNode{ID: creel.NodeID{Host: "n", Port: 1}, Resource: creel.NewResource(1024, 1)},
+		); err != nil {
 			t.Error(err)
 		}
 		return nil
@@ -117,7 +128,9 @@ func TestManyAskAndPost(t *testing.T) {
 			}
 			for range each {
 				done := make(chan struct{})
-				if err := hand(func(*rm.Machine, time.Time) func() { turns++; return func() { close(done) } }); err != nil {
+				if err := hand(
+					func(*rm.Machine, time.Time) func() { turns++; return func() { close(done) } },
+				); err != nil {
 					t.Error(err)
 					return
 				}

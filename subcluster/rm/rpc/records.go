@@ -63,13 +63,33 @@ type attemptValue struct {
 }
 
 func attemptToValue(a rm.AttemptRecord) attemptValue {
-	return attemptValue{ID: a.ID, Master: a.Master, Node: a.Node, Started: millis(a.Started), State: int32(a.State), Final: int32(a.Final),
-		Diagnostics: a.Diagnostics, TrackingURL: a.TrackingURL, ExitStatus: a.ExitStatus, Finished: millis(a.Finished)}
+	return attemptValue{
+		ID:          a.ID,
+		Master:      a.Master,
+		Node:        a.Node,
+		Started:     millis(a.Started),
+		State:       int32(a.State),
+		Final:       int32(a.Final),
+		Diagnostics: a.Diagnostics,
+		TrackingURL: a.TrackingURL,
+		ExitStatus:  a.ExitStatus,
+		Finished:    millis(a.Finished),
+	}
 }
 
 func (v attemptValue) record() rm.AttemptRecord {
-	return rm.AttemptRecord{ID: v.ID, Master: v.Master, Node: v.Node, Started: at(v.Started), State: creel.AttemptState(v.State), Final: creel.FinalStatus(v.Final),
-		Diagnostics: v.Diagnostics, TrackingURL: v.TrackingURL, ExitStatus: v.ExitStatus, Finished: at(v.Finished)}
+	return rm.AttemptRecord{
+		ID:          v.ID,
+		Master:      v.Master,
+		Node:        v.Node,
+		Started:     at(v.Started),
+		State:       creel.AttemptState(v.State),
+		Final:       creel.FinalStatus(v.Final),
+		Diagnostics: v.Diagnostics,
+		TrackingURL: v.TrackingURL,
+		ExitStatus:  v.ExitStatus,
+		Finished:    at(v.Finished),
+	}
 }
 
 // encodeApp writes an application for the journal.
@@ -120,8 +140,15 @@ func decodeApp(b []byte) (rm.AppRecord, error) {
 	}
 	s.Priority, s.HasPriority = v.Priority, v.HasPriority
 	r := rm.AppRecord{
-		Submission: s, Submitted: at(v.Submitted), Queue: creel.QueuePath(v.Queue), State: creel.ApplicationState(v.State), Final: creel.FinalStatus(v.Final),
-		Diagnostics: v.Diagnostics, Started: at(v.Started), Finished: at(v.Finished), Lifetime: at(v.Lifetime),
+		Submission:  s,
+		Submitted:   at(v.Submitted),
+		Queue:       creel.QueuePath(v.Queue),
+		State:       creel.ApplicationState(v.State),
+		Final:       creel.FinalStatus(v.Final),
+		Diagnostics: v.Diagnostics,
+		Started:     at(v.Started),
+		Finished:    at(v.Finished),
+		Lifetime:    at(v.Lifetime),
 	}
 	for _, a := range v.Attempts {
 		r.Attempts = append(r.Attempts, a.record())

@@ -54,13 +54,22 @@ func TestWhatASubmissionMayNotSay(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			id := must(c.as("eve").GetNewApplication(ctx, &pb.GetNewApplicationRequestProto{})).GetApplicationId()
-			s := &pb.ApplicationSubmissionContextProto{ApplicationId: id, AmContainerSpec: &pb.ContainerLaunchContextProto{}, Resource: pb.FromResource(creel.NewResource(128, 1))}
+			s := &pb.ApplicationSubmissionContextProto{
+				ApplicationId:   id,
+				AmContainerSpec: &pb.ContainerLaunchContextProto{},
+				Resource:        pb.FromResource(creel.NewResource(128, 1)),
+			}
 			k.change(s)
-			_, err := c.as("eve").SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: s})
+			_, err := c.as("eve").
+				SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: s})
 			if !hasClass(err, k.class) || !strings.Contains(err.Error(), k.says) {
 				t.Fatalf("answered %v", err)
 			}
-			if _, err := c.as("eve").GetApplicationReport(ctx, &pb.GetApplicationReportRequestProto{ApplicationId: id}); !errors.Is(err, creel.ErrApplicationNotFound) {
+			if _, err := c.as("eve").
+				GetApplicationReport(ctx, &pb.GetApplicationReportRequestProto{ApplicationId: id}); !errors.Is(
+				err,
+				creel.ErrApplicationNotFound,
+			) {
 				t.Errorf("the refused application is known: %v", err)
 			}
 		})
@@ -72,7 +81,14 @@ func TestAnApplicationForAQueueThatIsNotThereFails(t *testing.T) {
 	c := start(t, config())
 	for _, queue := range []string{"nowhere", "root"} {
 		id := c.submission("bob", func(s *pb.ApplicationSubmissionContextProto) { s.Queue = &queue })
-		if r := c.untilState("bob", id, pb.YarnApplicationStateProto_FAILED); !strings.Contains(r.GetDiagnostics(), queue) {
+		if r := c.untilState(
+			"bob",
+			id,
+			pb.YarnApplicationStateProto_FAILED,
+		); !strings.Contains(
+			r.GetDiagnostics(),
+			queue,
+		) {
 			t.Errorf("queue %s: %s", queue, r.GetDiagnostics())
 		}
 	}
@@ -112,7 +128,11 @@ func TestTokensThatAreRefused(t *testing.T) {
 	if _, err := c.master(stale).Allocate(ctx, &pb.AllocateRequestProto{}); err == nil {
 		t.Error("an AMRM token of an attempt that is not there is taken")
 	}
-	plain := yarnrpc.NewApplicationMasterProtocolClient(c.client, c.d.Addresses().Scheduler, hrpc.Login{User: m.Container.Attempt.String()})
+	plain := yarnrpc.NewApplicationMasterProtocolClient(
+		c.client,
+		c.d.Addresses().Scheduler,
+		hrpc.Login{User: m.Container.Attempt.String()},
+	)
 	if _, err := plain.Allocate(ctx, &pb.AllocateRequestProto{}); !errors.Is(err, creel.ErrNotPermitted) {
 		t.Errorf("a master without a token is answered %v", err)
 	}
@@ -121,12 +141,31 @@ func TestTokensThatAreRefused(t *testing.T) {
 	node := c.nodeDoor(a.GetNmTokens()[0])
 	bad := granted[0].GetContainerToken().CloneVT()
 	bad.Password[3] ^= 1
-	if _, err := node.StartContainers(ctx, &pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{
-		{ContainerLaunchContext: &pb.ContainerLaunchContextProto{}, ContainerToken: bad}}}); !errors.Is(err, creel.ErrInvalidToken) {
+	if _, err := node.StartContainers(
+		ctx,
+		&pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{
+			{
+				ContainerLaunchContext: &pb.ContainerLaunchContextProto{},
+				ContainerToken:         bad,
+			},
+		}},
+	); !errors.Is(
+		err,
+		creel.ErrInvalidToken,
+	) {
 		t.Errorf("a forged container token: %v", err)
 	}
-	strange := must(node.GetContainerStatuses(ctx, &pb.GetContainerStatusesRequestProto{ContainerId: []*pb.ContainerIdProto{
-		pb.FromContainerID(creel.NewContainerID(creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1}, 0, 1))}}))
+	strange := must(
+		node.GetContainerStatuses(ctx, &pb.GetContainerStatusesRequestProto{ContainerId: []*pb.ContainerIdProto{
+			pb.FromContainerID(
+				creel.NewContainerID(
+					creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1},
+					0,
+					1,
+				),
+			),
+		}}),
+	)
 	if len(strange.GetFailedRequests()) != 1 {
 		t.Errorf("status of another application's container: %v", strange)
 	}
@@ -154,7 +193,11 @@ func TestAsksThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", k.name, err)
 		}
 	}
-	if a := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: ask(1, 128, 1)})); len(a.GetAllocatedContainers()) != 1 {
+	if a := must(
+		am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: ask(1, 128, 1)}),
+	); len(
+		a.GetAllocatedContainers(),
+	) != 1 {
 		t.Errorf("after the refusals a good ask gets %v", a)
 	}
 }
@@ -198,13 +241,23 @@ func TestWhatIsNotThere(t *testing.T) {
 			t.Errorf("%s of an unknown application: %v", name, err)
 		}
 	}
-	if _, err := bob.GetResourceProfiles(ctx, &pb.GetAllResourceProfilesRequestProto{}); !hasClass(err, yarnrpc.ClassFeatureNotEnabled) {
+	if _, err := bob.GetResourceProfiles(
+		ctx,
+		&pb.GetAllResourceProfilesRequestProto{},
+	); !hasClass(
+		err,
+		yarnrpc.ClassFeatureNotEnabled,
+	) {
 		t.Errorf("profiles: %v", err)
 	}
 	if _, err := bob.GetNewReservation(ctx, &pb.GetNewReservationRequestProto{}); !hasClass(err, yarnrpc.ClassYarn) {
 		t.Errorf("reservations: %v", err)
 	}
-	if r, err := bob.GetQueueInfo(ctx, &pb.GetQueueInfoRequestProto{QueueName: new("nowhere")}); err != nil || r.GetQueueInfo() != nil {
+	if r, err := bob.GetQueueInfo(
+		ctx,
+		&pb.GetQueueInfoRequestProto{QueueName: new("nowhere")},
+	); err != nil ||
+		r.GetQueueInfo() != nil {
 		t.Errorf("an unknown queue: %v, %v", r, err)
 	}
 }
@@ -219,16 +272,23 @@ func TestWhoMayDoWhat(t *testing.T) {
 	c := start(t, cfg)
 	ctx := t.Context()
 	id := c.submission("bob", func(s *pb.ApplicationSubmissionContextProto) {
-		s.AmContainerSpec.Application_ACLs = []*pb.ApplicationACLMapProto{{AccessType: pb.ApplicationAccessTypeProto_APPACCESS_VIEW_APP.Enum(), Acl: new("carol")}}
+		s.AmContainerSpec.Application_ACLs = []*pb.ApplicationACLMapProto{
+			{AccessType: pb.ApplicationAccessTypeProto_APPACCESS_VIEW_APP.Enum(), Acl: new("carol")},
+		}
 	})
 	kill := func(user string) error {
-		_, err := c.as(user).ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)})
+		_, err := c.as(user).
+			ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)})
 		return err
 	}
 	submit := func(user string) error {
 		other := must(c.as(user).GetNewApplication(ctx, &pb.GetNewApplicationRequestProto{})).GetApplicationId()
-		_, err := c.as(user).SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
-			ApplicationId: other, AmContainerSpec: &pb.ContainerLaunchContextProto{}, Resource: pb.FromResource(creel.NewResource(128, 1))}})
+		_, err := c.as(user).
+			SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
+				ApplicationId:   other,
+				AmContainerSpec: &pb.ContainerLaunchContextProto{},
+				Resource:        pb.FromResource(creel.NewResource(128, 1)),
+			}})
 		return err
 	}
 	if err := submit("eve"); !errors.Is(err, creel.ErrNotPermitted) {
@@ -239,23 +299,41 @@ func TestWhoMayDoWhat(t *testing.T) {
 			t.Errorf("%s kills: %v", user, err)
 		}
 	}
-	if r := c.report("eve", id); r.GetDiagnostics() != "N/A" || r.GetCurrentApplicationAttemptId().GetAttemptId() != -1 {
+	if r := c.report(
+		"eve",
+		id,
+	); r.GetDiagnostics() != "N/A" ||
+		r.GetCurrentApplicationAttemptId().GetAttemptId() != -1 {
 		t.Errorf("eve sees %v", r)
 	}
 	if r := c.report("carol", id); r.GetCurrentApplicationAttemptId().GetAttemptId() == -1 {
 		t.Errorf("carol does not see %v", r)
 	}
-	proxied := yarnrpc.NewApplicationClientProtocolClient(c.client, c.d.Addresses().Client, hrpc.Login{User: "bob", RealUser: "oozie"})
+	proxied := yarnrpc.NewApplicationClientProtocolClient(
+		c.client,
+		c.d.Addresses().Client,
+		hrpc.Login{User: "bob", RealUser: "oozie"},
+	)
 	if _, err := proxied.GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{}); err != nil {
 		t.Errorf("oozie as bob: %v", err)
 	}
 	for _, login := range []hrpc.Login{{User: "carol", RealUser: "oozie"}, {User: "bob", RealUser: "eve"}} {
 		peer := yarnrpc.NewApplicationClientProtocolClient(c.client, c.d.Addresses().Client, login)
-		if _, err := peer.GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{}); !errors.Is(err, creel.ErrNotPermitted) {
+		if _, err := peer.GetClusterMetrics(
+			ctx,
+			&pb.GetClusterMetricsRequestProto{},
+		); !errors.Is(
+			err,
+			creel.ErrNotPermitted,
+		) {
 			t.Errorf("%s as %s: %v", login.RealUser, login.User, err)
 		}
 	}
-	if _, err := c.admin("bob").RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{}); !errors.Is(err, creel.ErrNotPermitted) {
+	if _, err := c.admin("bob").
+		RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{}); !errors.Is(
+		err,
+		creel.ErrNotPermitted,
+	) {
 		t.Errorf("bob refreshes queues: %v", err)
 	}
 	if _, err := c.admin("root").RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{}); err != nil {
@@ -271,15 +349,33 @@ func TestDelegationTokens(t *testing.T) {
 	cfg.Dir = t.TempDir()
 	c := start(t, cfg)
 	ctx := t.Context()
-	issued := must(c.as("bob").GetDelegationToken(ctx, &pb.GetDelegationTokenRequestProto{Renewer: new("yarn")})).GetToken()
-	bearer := yarnrpc.NewApplicationClientProtocolClient(c.client, c.d.Addresses().Client, login(token.FromProto(issued)))
+	issued := must(
+		c.as("bob").GetDelegationToken(ctx, &pb.GetDelegationTokenRequestProto{Renewer: new("yarn")}),
+	).GetToken()
+	bearer := yarnrpc.NewApplicationClientProtocolClient(
+		c.client,
+		c.d.Addresses().Client,
+		login(token.FromProto(issued)),
+	)
 	id := must(bearer.GetNewApplication(ctx, &pb.GetNewApplicationRequestProto{})).GetApplicationId()
-	must(bearer.SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
-		ApplicationId: id, AmContainerSpec: &pb.ContainerLaunchContextProto{}, Resource: pb.FromResource(creel.NewResource(128, 1))}}))
+	must(
+		bearer.SubmitApplication(
+			ctx,
+			&pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
+				ApplicationId:   id,
+				AmContainerSpec: &pb.ContainerLaunchContextProto{},
+				Resource:        pb.FromResource(creel.NewResource(128, 1)),
+			}},
+		),
+	)
 	if r := c.report("bob", pb.ToApplicationID(id)); r.GetUser() != "bob" {
 		t.Errorf("the bearer of bob's token submitted as %s", r.GetUser())
 	}
-	if _, err := c.as("eve").RenewDelegationToken(ctx, &pb.RenewDelegationTokenRequestProto{Token: issued}); !errors.Is(err, creel.ErrNotPermitted) {
+	if _, err := c.as("eve").
+		RenewDelegationToken(ctx, &pb.RenewDelegationTokenRequestProto{Token: issued}); !errors.Is(
+		err,
+		creel.ErrNotPermitted,
+	) {
 		t.Errorf("eve renews: %v", err)
 	}
 	r := must(c.as("yarn").RenewDelegationToken(ctx, &pb.RenewDelegationTokenRequestProto{Token: issued}))
@@ -287,7 +383,11 @@ func TestDelegationTokens(t *testing.T) {
 		t.Errorf("renewed until %d", r.GetNewExpiryTime())
 	}
 	must(c.as("bob").CancelDelegationToken(ctx, &pb.CancelDelegationTokenRequestProto{Token: issued}))
-	if _, err := c.as("yarn").RenewDelegationToken(ctx, &pb.RenewDelegationTokenRequestProto{Token: issued}); !errors.Is(err, creel.ErrInvalidToken) {
+	if _, err := c.as("yarn").
+		RenewDelegationToken(ctx, &pb.RenewDelegationTokenRequestProto{Token: issued}); !errors.Is(
+		err,
+		creel.ErrInvalidToken,
+	) {
 		t.Errorf("a cancelled token is renewed: %v", err)
 	}
 }

@@ -24,13 +24,23 @@ func TestAReportShowsWhatWasDoneBefore(t *testing.T) {
 		if again := c.report("bob", id); !proto.Equal(first, again) {
 			t.Fatalf("nothing happened, and the report changed from\n%v to\n%v", first, again)
 		}
-		if eve := c.report("eve", id); first.GetCurrentApplicationAttemptId().GetAttemptId() != 1 || eve.GetCurrentApplicationAttemptId().GetAttemptId() != -1 {
+		if eve := c.report(
+			"eve",
+			id,
+		); first.GetCurrentApplicationAttemptId().GetAttemptId() != 1 ||
+			eve.GetCurrentApplicationAttemptId().GetAttemptId() != -1 {
 			t.Fatalf("bob sees %v\neve sees %v", first, eve)
 		}
-		must(c.as("bob").UpdateApplicationPriority(t.Context(), &pb.UpdateApplicationPriorityRequestProto{ApplicationId: pb.FromApplicationID(id), ApplicationPriority: pb.FromPriority(3)}))
+		must(
+			c.as("bob").
+				UpdateApplicationPriority(t.Context(), &pb.UpdateApplicationPriorityRequestProto{ApplicationId: pb.FromApplicationID(id), ApplicationPriority: pb.FromPriority(3)}),
+		)
 		moved := c.report("bob", id)
 		for {
-			if must(c.as("bob").ForceKillApplication(t.Context(), &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)})).GetIsKillCompleted() {
+			if must(
+				c.as("bob").
+					ForceKillApplication(t.Context(), &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)}),
+			).GetIsKillCompleted() {
 				break
 			}
 			if s := c.report("bob", id).GetYarnApplicationState(); s < moved.GetYarnApplicationState() {

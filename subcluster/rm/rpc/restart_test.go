@@ -123,7 +123,15 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 	t.Cleanup(func() { m.kill() })
 	ctx := t.Context()
 	masters := make(chan *startedMaster, 8)
-	farm, err := nmrpc.New(nmrpc.Config{Tracker: m.cfg.At.Tracker, Nodes: 3, Eager: time.Millisecond, RunTime: time.Hour, OnStart: hook(masters)})
+	farm, err := nmrpc.New(
+		nmrpc.Config{
+			Tracker: m.cfg.At.Tracker,
+			Nodes:   3,
+			Eager:   time.Millisecond,
+			RunTime: time.Hour,
+			OnStart: hook(masters),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,20 +140,42 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 
 	bob := yarnrpc.NewApplicationClientProtocolClient(m.c, m.cfg.At.Client, hrpc.Login{User: "bob"})
 	app := must(bob.GetNewApplication(ctx, &pb.GetNewApplicationRequestProto{})).GetApplicationId()
-	must(bob.SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
-		ApplicationId: app, ApplicationName: new("survivor"), AmContainerSpec: &pb.ContainerLaunchContextProto{}, Resource: pb.FromResource(creel.NewResource(256, 1))}}))
+	must(
+		bob.SubmitApplication(
+			ctx,
+			&pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
+				ApplicationId:   app,
+				ApplicationName: new("survivor"),
+				AmContainerSpec: &pb.ContainerLaunchContextProto{},
+				Resource:        pb.FromResource(creel.NewResource(256, 1)),
+			}},
+		),
+	)
 	master := <-masters
 	am := yarnrpc.NewApplicationMasterProtocolClient(m.c, m.cfg.At.Scheduler, login(master.token))
 	must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{Host: new("h")}))
 	a := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: ask(1, 512, 4)}))
 	doors := map[creel.NodeID]yarnrpc.ContainerManagementProtocolClient{}
 	for _, nt := range a.GetNmTokens() {
-		doors[pb.ToNodeID(nt.GetNodeId())] = yarnrpc.NewContainerManagementProtocolClient(m.c, pb.ToNodeID(nt.GetNodeId()).String(), login(token.FromProto(nt.GetToken())))
+		doors[pb.ToNodeID(nt.GetNodeId())] = yarnrpc.NewContainerManagementProtocolClient(
+			m.c,
+			pb.ToNodeID(nt.GetNodeId()).String(),
+			login(token.FromProto(nt.GetToken())),
+		)
 	}
 	granted := a.GetAllocatedContainers()
 	for _, ct := range granted {
-		must(doors[pb.ToNodeID(ct.GetNodeId())].StartContainers(ctx, &pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{
-			{ContainerLaunchContext: &pb.ContainerLaunchContextProto{}, ContainerToken: ct.GetContainerToken()}}}))
+		must(
+			doors[pb.ToNodeID(ct.GetNodeId())].StartContainers(
+				ctx,
+				&pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{
+					{
+						ContainerLaunchContext: &pb.ContainerLaunchContextProto{},
+						ContainerToken:         ct.GetContainerToken(),
+					},
+				}},
+			),
+		)
 	}
 	last := a.GetResponseId()
 
@@ -163,7 +193,12 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 		last = 0
 		// The nodes bring the containers back; none is lost, none is new.
 		for {
-			list := must(bob.GetContainers(ctx, &pb.GetContainersRequestProto{ApplicationAttemptId: pb.FromAttemptID(master.Container.Attempt)})).GetContainers()
+			list := must(
+				bob.GetContainers(
+					ctx,
+					&pb.GetContainersRequestProto{ApplicationAttemptId: pb.FromAttemptID(master.Container.Attempt)},
+				),
+			).GetContainers()
 			if len(list) == len(granted)+1 {
 				break
 			}
@@ -187,7 +222,12 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 		if got := pb.ToContainerID(fresh.GetId()).Epoch(); got != int64(life) {
 			t.Errorf("life %d: a new container has epoch %d", life, got)
 		}
-		r := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: &last, Release: []*pb.ContainerIdProto{fresh.GetId()}}))
+		r := must(
+			am.Allocate(
+				ctx,
+				&pb.AllocateRequestProto{ResponseId: &last, Release: []*pb.ContainerIdProto{fresh.GetId()}},
+			),
+		)
 		last = r.GetResponseId()
 		if n := len(r.GetCompletedContainerStatuses()); n != 1 {
 			t.Errorf("life %d: releasing one ended %d", life, n)
@@ -202,7 +242,14 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 		t.Fatalf("%d containers ended on the way", n)
 	}
 	for {
-		done := must(am.FinishApplicationMaster(ctx, &pb.FinishApplicationMasterRequestProto{FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum()}))
+		done := must(
+			am.FinishApplicationMaster(
+				ctx,
+				&pb.FinishApplicationMasterRequestProto{
+					FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
+				},
+			),
+		)
 		if done.GetIsUnregistered() {
 			break
 		}
@@ -240,8 +287,16 @@ func TestAcknowledgedSubmissionsSurviveAKillAtAnyMoment(t *testing.T) {
 					if err != nil {
 						return
 					}
-					_, err = bob.SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
-						ApplicationId: r.GetApplicationId(), AmContainerSpec: &pb.ContainerLaunchContextProto{}, Resource: pb.FromResource(creel.NewResource(128, 1))}})
+					_, err = bob.SubmitApplication(
+						ctx,
+						&pb.SubmitApplicationRequestProto{
+							ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
+								ApplicationId:   r.GetApplicationId(),
+								AmContainerSpec: &pb.ContainerLaunchContextProto{},
+								Resource:        pb.FromResource(creel.NewResource(128, 1)),
+							},
+						},
+					)
 					if err != nil {
 						return
 					}

@@ -56,8 +56,13 @@ func TestKeysRollUnderARunningMaster(t *testing.T) {
 		for len(a.GetAllocatedContainers()) == 0 {
 			a = beat(am, nil)
 		}
-		r, err := c.nodeDoor(node).StartContainers(ctx, &pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{
-			{ContainerLaunchContext: &pb.ContainerLaunchContextProto{}, ContainerToken: a.GetAllocatedContainers()[0].GetContainerToken()}}})
+		r, err := c.nodeDoor(node).
+			StartContainers(ctx, &pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{
+				{
+					ContainerLaunchContext: &pb.ContainerLaunchContextProto{},
+					ContainerToken:         a.GetAllocatedContainers()[0].GetContainerToken(),
+				},
+			}})
 		for _, c := range a.GetAllocatedContainers() {
 			release = append(release, c.GetId())
 		}
@@ -91,7 +96,13 @@ func TestKeysRollUnderARunningMaster(t *testing.T) {
 	// and the old connection goes on.
 	old, done := reconnect(first)
 	defer done()
-	if _, err := old.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: &response}); !errors.Is(err, creel.ErrInvalidToken) {
+	if _, err := old.Allocate(
+		ctx,
+		&pb.AllocateRequestProto{ResponseId: &response},
+	); !errors.Is(
+		err,
+		creel.ErrInvalidToken,
+	) {
 		t.Errorf("a token of a key that is gone: %v", err)
 	}
 	beat(am, nil)

@@ -69,9 +69,19 @@ func newSecrets(now time.Time, cfg Config) *secrets {
 	rnd := chance()
 	masters, nodes := rollings(cfg)
 	s := &secrets{
-		amrm: token.NewKeys(masters, now, rnd), nm: token.NewKeys(nodes, now, rnd), container: token.NewKeys(nodes, now, rnd),
-		rnd: rnd, apps: map[creel.ApplicationID]*appSecrets{}, attempts: map[creel.AttemptID]bool{}, services: map[creel.NodeID]string{},
-		expiry: cfg.Machine.ContainerExpiry, rm: now.UnixMilli(),
+		amrm: token.NewKeys(
+			masters,
+			now,
+			rnd,
+		),
+		nm:        token.NewKeys(nodes, now, rnd),
+		container: token.NewKeys(nodes, now, rnd),
+		rnd:       rnd,
+		apps:      map[creel.ApplicationID]*appSecrets{},
+		attempts:  map[creel.AttemptID]bool{},
+		services:  map[creel.NodeID]string{},
+		expiry:    cfg.Machine.ContainerExpiry,
+		rm:        now.UnixMilli(),
 	}
 	s.minters.New = func() any { return new(minter) }
 	s.publish()
@@ -112,7 +122,16 @@ func (s *secrets) restore(cfg Config, b []byte) error {
 		return fmt.Errorf("resource manager: the journal's master keys: %w", err)
 	}
 	masters, nodes := rollings(cfg)
-	s.amrm, s.nm, s.container = token.RestoreKeys(masters, v.AMRM), token.RestoreKeys(nodes, v.NM), token.RestoreKeys(nodes, v.Container)
+	s.amrm, s.nm, s.container = token.RestoreKeys(
+		masters,
+		v.AMRM,
+	), token.RestoreKeys(
+		nodes,
+		v.NM,
+	), token.RestoreKeys(
+		nodes,
+		v.Container,
+	)
 	s.publish()
 	return nil
 }
@@ -226,9 +245,20 @@ func (t *mint) nmProto(a creel.AttemptID, node creel.NodeID) *pb.NMTokenProto {
 func (t *mint) container(g *rm.Grant) token.Token {
 	created := time.UnixMilli(g.Created)
 	return t.m.container.Container(token.Container{
-		ID: g.ID, Node: g.Node, User: t.about.user, Resource: g.Resource, Expires: created.Add(t.s.expiry), RMIdentifier: t.s.rm,
-		Priority: g.Priority, Created: created, Logs: t.about.logs, Master: g.Master, Execution: g.ExecutionType, Version: g.Version,
-		AllocationRequestID: g.AllocationRequestID, Tags: g.Tags,
+		ID:                  g.ID,
+		Node:                g.Node,
+		User:                t.about.user,
+		Resource:            g.Resource,
+		Expires:             created.Add(t.s.expiry),
+		RMIdentifier:        t.s.rm,
+		Priority:            g.Priority,
+		Created:             created,
+		Logs:                t.about.logs,
+		Master:              g.Master,
+		Execution:           g.ExecutionType,
+		Version:             g.Version,
+		AllocationRequestID: g.AllocationRequestID,
+		Tags:                g.Tags,
 	}, t.service(g.Node))
 }
 
@@ -273,7 +303,10 @@ func (s *secrets) checkAMRM(identifier []byte) ([]byte, hrpc.Identity, error) {
 	known := s.attempts[id.Attempt]
 	s.mu.RUnlock()
 	if !known {
-		return nil, hrpc.Identity{}, &creel.Error{Kind: creel.ErrInvalidToken, What: id.Attempt.String() + " not found in AMRMTokenSecretManager."}
+		return nil, hrpc.Identity{}, &creel.Error{
+			Kind: creel.ErrInvalidToken,
+			What: id.Attempt.String() + " not found in AMRMTokenSecretManager.",
+		}
 	}
 	password, err := s.keys.Load().amrm.Password(id.KeyID, identifier)
 	return password, hrpc.Identity{User: id.Attempt.String(), TokenKind: token.KindAMRM, Value: id}, err

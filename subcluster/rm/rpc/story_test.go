@@ -40,9 +40,15 @@ func config() rpc.Config {
 	m.Queues.Root.Children[0].MaxAMPercent = 1
 	m.Queues.Root.Children[0].UserFactor = 10
 	return rpc.Config{
-		Client: "127.0.0.1:0", Scheduler: "127.0.0.1:0", Tracker: "127.0.0.1:0", Admin: "127.0.0.1:0",
-		ClusterID: "test", Machine: m, HeartbeatInterval: 50 * time.Millisecond, AdminACL: rm.ACL{Users: []string{"root"}},
-		Groups: func(user string) []string { return []string{user} },
+		Client:            "127.0.0.1:0",
+		Scheduler:         "127.0.0.1:0",
+		Tracker:           "127.0.0.1:0",
+		Admin:             "127.0.0.1:0",
+		ClusterID:         "test",
+		Machine:           m,
+		HeartbeatInterval: 50 * time.Millisecond,
+		AdminACL:          rm.ACL{Users: []string{"root"}},
+		Groups:            func(user string) []string { return []string{user} },
 	}
 }
 
@@ -101,7 +107,11 @@ func (c *cluster) as(user string) yarnrpc.ApplicationClientProtocolClient {
 }
 
 func (c *cluster) admin(user string) yarnrpc.ResourceManagerAdministrationProtocolClient {
-	return yarnrpc.NewResourceManagerAdministrationProtocolClient(c.client, c.d.Addresses().Admin, hrpc.Login{User: user})
+	return yarnrpc.NewResourceManagerAdministrationProtocolClient(
+		c.client,
+		c.d.Addresses().Admin,
+		hrpc.Login{User: user},
+	)
 }
 
 func (c *cluster) master(t token.Token) yarnrpc.ApplicationMasterProtocolClient {
@@ -109,7 +119,9 @@ func (c *cluster) master(t token.Token) yarnrpc.ApplicationMasterProtocolClient 
 }
 
 func login(t token.Token) hrpc.Login {
-	return hrpc.Login{Credential: &hrpc.Credential{Identifier: t.Identifier, Password: t.Password, Kind: t.Kind, Service: t.Service}}
+	return hrpc.Login{
+		Credential: &hrpc.Credential{Identifier: t.Identifier, Password: t.Password, Kind: t.Kind, Service: t.Service},
+	}
 }
 
 // submission is a small application; change makes it another.
@@ -125,7 +137,8 @@ func (c *cluster) submission(user string, change func(*pb.ApplicationSubmissionC
 	if change != nil {
 		change(s)
 	}
-	if _, err := c.as(user).SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: s}); err != nil {
+	if _, err := c.as(user).
+		SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: s}); err != nil {
 		c.t.Fatal(err)
 	}
 	return pb.ToApplicationID(id)
@@ -139,7 +152,10 @@ func must[T any](t T, err error) T {
 }
 
 func (c *cluster) report(user string, id creel.ApplicationID) *pb.ApplicationReportProto {
-	return must(c.as(user).GetApplicationReport(c.t.Context(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)})).GetApplicationReport()
+	return must(
+		c.as(user).
+			GetApplicationReport(c.t.Context(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)}),
+	).GetApplicationReport()
 }
 
 // until polls a condition; only a hang of the whole test ends it otherwise.
@@ -153,7 +169,11 @@ func (c *cluster) until(what string, ok func() bool) {
 	}
 }
 
-func (c *cluster) untilState(user string, id creel.ApplicationID, want pb.YarnApplicationStateProto) *pb.ApplicationReportProto {
+func (c *cluster) untilState(
+	user string,
+	id creel.ApplicationID,
+	want pb.YarnApplicationStateProto,
+) *pb.ApplicationReportProto {
 	c.t.Helper()
 	var r *pb.ApplicationReportProto
 	c.until(fmt.Sprintf("%s is %s", id, want), func() bool {
@@ -189,14 +209,25 @@ func hook(masters chan *startedMaster) nmrpc.Hook {
 }
 
 func ask(priority, mb, count int) []*pb.ResourceRequestProto {
-	return []*pb.ResourceRequestProto{{
-		Priority: pb.FromPriority(int32(priority)), ResourceName: new("*"), Capability: pb.FromResource(creel.NewResource(int64(mb), 1)), NumContainers: new(int32(count)),
-	}}
+	return []*pb.ResourceRequestProto{
+		{
+			Priority: pb.FromPriority(
+				int32(priority),
+			),
+			ResourceName:  new("*"),
+			Capability:    pb.FromResource(creel.NewResource(int64(mb), 1)),
+			NumContainers: new(int32(count)),
+		},
+	}
 }
 
 // nodeDoor is a NodeManager as the master reaches it with the tokens it got.
 func (c *cluster) nodeDoor(p *pb.NMTokenProto) yarnrpc.ContainerManagementProtocolClient {
-	return yarnrpc.NewContainerManagementProtocolClient(c.client, pb.ToNodeID(p.GetNodeId()).String(), login(token.FromProto(p.GetToken())))
+	return yarnrpc.NewContainerManagementProtocolClient(
+		c.client,
+		pb.ToNodeID(p.GetNodeId()).String(),
+		login(token.FromProto(p.GetToken())),
+	)
 }
 
 func TestAnApplicationFromSubmissionToItsEnd(t *testing.T) {
@@ -211,13 +242,16 @@ func TestAnApplicationFromSubmissionToItsEnd(t *testing.T) {
 			c.nodes(3, func(n *nmrpc.Config) { n.OnStart = hook(masters) })
 			ctx := t.Context()
 
-			metrics := must(c.as("alice").GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{})).GetClusterMetrics()
+			metrics := must(
+				c.as("alice").GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{}),
+			).GetClusterMetrics()
 			if metrics.GetNumActiveNms() != 3 {
 				t.Fatalf("cluster metrics: %v", metrics)
 			}
 			id := c.submission("alice", nil)
 			started := <-masters
-			if started.User != "alice" || started.Container.Attempt.Application != id || started.Resource.MemoryMB != 256 {
+			if started.User != "alice" || started.Container.Attempt.Application != id ||
+				started.Resource.MemoryMB != 256 {
 				t.Fatalf("the master started as %+v", started.Started)
 			}
 			env := map[string]string{}
@@ -232,17 +266,32 @@ func TestAnApplicationFromSubmissionToItsEnd(t *testing.T) {
 			if _, err := am.Allocate(ctx, &pb.AllocateRequestProto{}); !errors.Is(err, creel.ErrNotRegistered) {
 				t.Fatalf("allocate before registration: %v", err)
 			}
-			reg := must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{Host: new("amhost"), RpcPort: new(int32(77)), TrackingUrl: new("http://amhost:1/")}))
+			reg := must(
+				am.RegisterApplicationMaster(
+					ctx,
+					&pb.RegisterApplicationMasterRequestProto{
+						Host:        new("amhost"),
+						RpcPort:     new(int32(77)),
+						TrackingUrl: new("http://amhost:1/"),
+					},
+				),
+			)
 			if reg.GetQueue() != "root.default" || reg.GetMaximumCapability().GetMemory() != 8192 {
 				t.Errorf("registered: %v", reg)
 			}
-			if r := c.untilState("alice", id, pb.YarnApplicationStateProto_RUNNING); r.GetHost() != "amhost" || r.GetRpcPort() != 77 {
+			if r := c.untilState(
+				"alice",
+				id,
+				pb.YarnApplicationStateProto_RUNNING,
+			); r.GetHost() != "amhost" ||
+				r.GetRpcPort() != 77 {
 				t.Errorf("report of a running application: %v", r)
 			}
 
 			// Four containers, granted in the very call that asked.
 			answer := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: ask(1, 512, 4)}))
-			if answer.GetResponseId() != 1 || len(answer.GetAllocatedContainers()) != 4 || len(answer.GetNmTokens()) == 0 {
+			if answer.GetResponseId() != 1 || len(answer.GetAllocatedContainers()) != 4 ||
+				len(answer.GetNmTokens()) == 0 {
 				t.Fatalf("asked for 4: %v", answer)
 			}
 			doors := map[creel.NodeID]yarnrpc.ContainerManagementProtocolClient{}
@@ -253,26 +302,49 @@ func TestAnApplicationFromSubmissionToItsEnd(t *testing.T) {
 			for i, ct := range answer.GetAllocatedContainers() {
 				launch := &pb.ContainerLaunchContextProto{Command: []string{"sleep 3600"}}
 				if codes[i] != "" {
-					launch.Environment = []*pb.StringStringMapProto{{Key: new(nmrpc.EnvMillis), Value: new("1")}, {Key: new(nmrpc.EnvExit), Value: &codes[i]}}
+					launch.Environment = []*pb.StringStringMapProto{
+						{Key: new(nmrpc.EnvMillis), Value: new("1")},
+						{Key: new(nmrpc.EnvExit), Value: &codes[i]},
+					}
 				}
-				r := must(doors[pb.ToNodeID(ct.GetNodeId())].StartContainers(ctx, &pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{
-					{ContainerLaunchContext: launch, ContainerToken: ct.GetContainerToken()}}}))
+				r := must(
+					doors[pb.ToNodeID(ct.GetNodeId())].StartContainers(
+						ctx,
+						&pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{
+							{ContainerLaunchContext: launch, ContainerToken: ct.GetContainerToken()}}},
+					),
+				)
 				if len(r.GetSucceededRequests()) != 1 {
 					t.Fatalf("starting %v: %v", pb.ToContainerID(ct.GetId()), r)
 				}
 			}
 			third, fourth := answer.GetAllocatedContainers()[2], answer.GetAllocatedContainers()[3]
-			must(doors[pb.ToNodeID(third.GetNodeId())].StopContainers(ctx, &pb.StopContainersRequestProto{ContainerId: []*pb.ContainerIdProto{third.GetId()}}))
+			must(
+				doors[pb.ToNodeID(third.GetNodeId())].StopContainers(
+					ctx,
+					&pb.StopContainersRequestProto{ContainerId: []*pb.ContainerIdProto{third.GetId()}},
+				),
+			)
 
 			// The same request again gets the same answer; the ends come once.
 			again := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0))}))
-			if again.GetResponseId() != 1 || len(again.GetAllocatedContainers()) != 4 || pb.ToContainerID(again.GetAllocatedContainers()[0].GetId()) != pb.ToContainerID(answer.GetAllocatedContainers()[0].GetId()) {
+			if again.GetResponseId() != 1 || len(again.GetAllocatedContainers()) != 4 ||
+				pb.ToContainerID(
+					again.GetAllocatedContainers()[0].GetId(),
+				) != pb.ToContainerID(
+					answer.GetAllocatedContainers()[0].GetId(),
+				) {
 				t.Fatalf("a repeated request: %v", again)
 			}
 			last, release := int32(1), []*pb.ContainerIdProto{fourth.GetId()}
 			ends := map[creel.ContainerID]int32{}
 			c.until("four containers have ended", func() bool {
-				a := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: &last, Release: release, Progress: new(float32(0.5))}))
+				a := must(
+					am.Allocate(
+						ctx,
+						&pb.AllocateRequestProto{ResponseId: &last, Release: release, Progress: new(float32(0.5))},
+					),
+				)
 				last, release = a.GetResponseId(), nil
 				for _, s := range a.GetCompletedContainerStatuses() {
 					if _, twice := ends[pb.ToContainerID(s.GetContainerId())]; twice {
@@ -287,17 +359,25 @@ func TestAnApplicationFromSubmissionToItsEnd(t *testing.T) {
 					t.Errorf("container %d ended with %d, want %d", i, got, want)
 				}
 			}
-			if _, err := am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(last + 7)}); err == nil || !hasClass(err, yarnrpc.ClassInvalidMasterRequest) {
+			if _, err := am.Allocate(
+				ctx,
+				&pb.AllocateRequestProto{ResponseId: new(last + 7)},
+			); err == nil ||
+				!hasClass(err, yarnrpc.ClassInvalidMasterRequest) {
 				t.Errorf("a response id out of step: %v", err)
 			}
 
 			c.until("the master has unregistered", func() bool {
 				return must(am.FinishApplicationMaster(ctx, &pb.FinishApplicationMasterRequestProto{
-					FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(), Diagnostics: new("well done"), TrackingUrl: new("http://history/1")})).GetIsUnregistered()
+					FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
+					Diagnostics:            new("well done"),
+					TrackingUrl:            new("http://history/1"),
+				})).GetIsUnregistered()
 			})
 			started.exit(0, "")
 			r := c.untilState("alice", id, pb.YarnApplicationStateProto_FINISHED)
-			if r.GetFinalApplicationStatus() != pb.FinalApplicationStatusProto_APP_SUCCEEDED || r.GetDiagnostics() != "well done" {
+			if r.GetFinalApplicationStatus() != pb.FinalApplicationStatusProto_APP_SUCCEEDED ||
+				r.GetDiagnostics() != "well done" {
 				t.Errorf("final report: %v", r)
 			}
 			c.until("the released container is gone from its node", func() bool {

@@ -103,7 +103,10 @@ func (d *Daemon) trackerService() hrpc.Service {
 	return s
 }
 
-func (p *trackerDoor) RegisterNodeManager(ctx context.Context, req *pb.RegisterNodeManagerRequestProto) (*pb.RegisterNodeManagerResponseProto, error) {
+func (p *trackerDoor) RegisterNodeManager(
+	ctx context.Context,
+	req *pb.RegisterNodeManagerRequestProto,
+) (*pb.RegisterNodeManagerResponseProto, error) {
 	type R = *pb.RegisterNodeManagerResponseProto
 	d, id := p.d, pb.ToNodeID(req.GetNodeId())
 	if id.Host == "" || id.Port <= 0 {
@@ -111,33 +114,51 @@ func (p *trackerDoor) RegisterNodeManager(ctx context.Context, req *pb.RegisterN
 	}
 	refuse := func(text string) (R, error) {
 		d.audit(callerOf(ctx), "registerNodeManager", id.String(), fmt.Errorf("%s", text))
-		return &pb.RegisterNodeManagerResponseProto{NodeAction: pb.NodeActionProto_SHUTDOWN.Enum(), DiagnosticsMessage: &text}, nil
+		return &pb.RegisterNodeManagerResponseProto{
+			NodeAction:         pb.NodeActionProto_SHUTDOWN.Enum(),
+			DiagnosticsMessage: &text,
+		}, nil
 	}
 	if !d.tracker.wanted(id.Host) {
-		return refuse(fmt.Sprintf("Disallowed NodeManager from  %s, Sending SHUTDOWN signal to the NodeManager.", id.Host))
+		return refuse(
+			fmt.Sprintf("Disallowed NodeManager from  %s, Sending SHUTDOWN signal to the NodeManager.", id.Host),
+		)
 	}
 	event := decodeRegisterNode(req, d.cfg.Rack(id.Host))
 	d.secrets.setService(id, d.tracker.service(ctx, id))
-	return later(ctx, d, op[R]{name: "registerNodeManager", target: id.String(), run: func(m *rm.Machine, now time.Time) func() (R, error) {
-		answer, err := m.RegisterNode(now, &event)
-		if err != nil {
-			return failed[R](err)
-		}
-		return func() (R, error) {
-			container, nm := d.secrets.keysFor(nil, nil)
-			r := &pb.RegisterNodeManagerResponseProto{
-				ContainerTokenMasterKey: container, NmTokenMasterKey: nm,
-				NodeAction: new(pb.NodeActionProto(answer.Action)), RmIdentifier: new(d.start.UnixMilli()), RmVersion: new(Version),
-			}
-			if answer.Diagnostics != "" {
-				r.DiagnosticsMessage = &answer.Diagnostics
-			}
-			if answer.Override {
-				r.Resource = pb.FromResource(answer.Resource)
-			}
-			return r, nil
-		}
-	}})
+	return later(
+		ctx,
+		d,
+		op[R]{
+			name:   "registerNodeManager",
+			target: id.String(),
+			run: func(m *rm.Machine, now time.Time) func() (R, error) {
+				answer, err := m.RegisterNode(now, &event)
+				if err != nil {
+					return failed[R](err)
+				}
+				return func() (R, error) {
+					container, nm := d.secrets.keysFor(nil, nil)
+					r := &pb.RegisterNodeManagerResponseProto{
+						ContainerTokenMasterKey: container,
+						NmTokenMasterKey:        nm,
+						NodeAction: new(
+							pb.NodeActionProto(answer.Action),
+						),
+						RmIdentifier: new(d.start.UnixMilli()),
+						RmVersion:    new(Version),
+					}
+					if answer.Diagnostics != "" {
+						r.DiagnosticsMessage = &answer.Diagnostics
+					}
+					if answer.Override {
+						r.Resource = pb.FromResource(answer.Resource)
+					}
+					return r, nil
+				}
+			},
+		},
+	)
 }
 
 // beat is nodeHeartbeat.
@@ -190,7 +211,13 @@ func (d *Daemon) encodeBeat(a *rm.NodeAnswer) *pb.NodeHeartbeatResponseProto {
 		finish()
 	}
 	for _, s := range a.Signals {
-		r.ContainersToSignal = append(r.ContainersToSignal, &pb.SignalContainerRequestProto{ContainerId: pb.FromContainerID(s.Container), Command: new(pb.SignalContainerCommandProto(s.Command))})
+		r.ContainersToSignal = append(
+			r.ContainersToSignal,
+			&pb.SignalContainerRequestProto{
+				ContainerId: pb.FromContainerID(s.Container),
+				Command:     new(pb.SignalContainerCommandProto(s.Command)),
+			},
+		)
 	}
 	if a.Override {
 		r.Resource = pb.FromResource(a.Resource)
@@ -198,12 +225,23 @@ func (d *Daemon) encodeBeat(a *rm.NodeAnswer) *pb.NodeHeartbeatResponseProto {
 	return r
 }
 
-func (p *trackerDoor) UnRegisterNodeManager(ctx context.Context, req *pb.UnRegisterNodeManagerRequestProto) (*pb.UnRegisterNodeManagerResponseProto, error) {
+func (p *trackerDoor) UnRegisterNodeManager(
+	ctx context.Context,
+	req *pb.UnRegisterNodeManagerRequestProto,
+) (*pb.UnRegisterNodeManagerResponseProto, error) {
 	type R = *pb.UnRegisterNodeManagerResponseProto
 	d, id := p.d, pb.ToNodeID(req.GetNodeId())
-	return later(ctx, d, op[R]{name: "unRegisterNodeManager", target: id.String(), run: func(m *rm.Machine, now time.Time) func() (R, error) {
-		m.UnregisterNode(now, id)
-		d.tracker.beats.keep(id, nil)
-		return done(&pb.UnRegisterNodeManagerResponseProto{})
-	}})
+	return later(
+		ctx,
+		d,
+		op[R]{
+			name:   "unRegisterNodeManager",
+			target: id.String(),
+			run: func(m *rm.Machine, now time.Time) func() (R, error) {
+				m.UnregisterNode(now, id)
+				d.tracker.beats.keep(id, nil)
+				return done(&pb.UnRegisterNodeManagerResponseProto{})
+			},
+		},
+	)
 }

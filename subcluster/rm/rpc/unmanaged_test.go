@@ -26,7 +26,10 @@ func (c *cluster) attemptState(user string, id creel.ApplicationID) pb.YarnAppli
 
 // launchUnmanaged submits an unmanaged application and fetches its token the way
 // Hadoop's launcher does.
-func (c *cluster) launchUnmanaged(user string, change func(*pb.ApplicationSubmissionContextProto)) (creel.ApplicationID, token.Token) {
+func (c *cluster) launchUnmanaged(
+	user string,
+	change func(*pb.ApplicationSubmissionContextProto),
+) (creel.ApplicationID, token.Token) {
 	id := c.submission(user, func(s *pb.ApplicationSubmissionContextProto) {
 		unmanaged(s)
 		if change != nil {
@@ -53,17 +56,35 @@ func TestAnUnmanagedMaster(t *testing.T) {
 	}
 	am := c.master(amrm)
 	must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{Host: new("here")}))
-	if r := c.untilState("bob", id, pb.YarnApplicationStateProto_RUNNING); r.GetAmRmToken() != nil || !r.GetUnmanagedApplication() {
+	if r := c.untilState(
+		"bob",
+		id,
+		pb.YarnApplicationStateProto_RUNNING,
+	); r.GetAmRmToken() != nil ||
+		!r.GetUnmanagedApplication() {
 		t.Errorf("after registration the report is %v", r)
 	}
-	if _, err := am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}); !hasClass(err, yarnrpc.ClassInvalidMasterRequest) {
+	if _, err := am.RegisterApplicationMaster(
+		ctx,
+		&pb.RegisterApplicationMasterRequestProto{},
+	); !hasClass(
+		err,
+		yarnrpc.ClassInvalidMasterRequest,
+	) {
 		t.Errorf("registered twice: %v", err)
 	}
 	a := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: ask(1, 128, 1)}))
 	if len(a.GetAllocatedContainers()) != 1 || pb.ToContainerID(a.GetAllocatedContainers()[0].GetId()).Sequence() != 1 {
 		t.Fatalf("the first container of an unmanaged attempt: %v", a)
 	}
-	if done := must(am.FinishApplicationMaster(ctx, &pb.FinishApplicationMasterRequestProto{FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum()})); !done.GetIsUnregistered() {
+	if done := must(
+		am.FinishApplicationMaster(
+			ctx,
+			&pb.FinishApplicationMasterRequestProto{
+				FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
+			},
+		),
+	); !done.GetIsUnregistered() {
 		t.Error("an unmanaged master is not unregistered at once")
 	}
 	c.untilState("bob", id, pb.YarnApplicationStateProto_FINISHED)
@@ -94,7 +115,10 @@ func TestAnUnmanagedMasterThatKeepsContainersComesBack(t *testing.T) {
 func TestKilledAtEachStage(t *testing.T) {
 	kill := func(c *cluster, id creel.ApplicationID) {
 		c.until("the kill is complete", func() bool {
-			return must(c.as("bob").ForceKillApplication(c.t.Context(), &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id), Diagnostics: new("enough")})).GetIsKillCompleted()
+			return must(
+				c.as("bob").
+					ForceKillApplication(c.t.Context(), &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id), Diagnostics: new("enough")}),
+			).GetIsKillCompleted()
 		})
 		r := c.untilState("bob", id, pb.YarnApplicationStateProto_KILLED)
 		if r.GetFinalApplicationStatus() != pb.FinalApplicationStatusProto_APP_KILLED {
@@ -125,7 +149,11 @@ func TestKilledAtEachStage(t *testing.T) {
 		must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: ask(1, 128, 3)}))
 		kill(c, id)
 		<-m.gone
-		if _, err := am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(1))}); !errors.Is(err, creel.ErrAttemptNotFound) && !errors.Is(err, creel.ErrInvalidToken) {
+		if _, err := am.Allocate(
+			ctx,
+			&pb.AllocateRequestProto{ResponseId: new(int32(1))},
+		); !errors.Is(err, creel.ErrAttemptNotFound) &&
+			!errors.Is(err, creel.ErrInvalidToken) {
 			t.Errorf("a killed attempt allocates: %v", err)
 		}
 	})
@@ -152,7 +180,8 @@ func TestAMasterThatDiesIsStartedAgain(t *testing.T) {
 	if second.Container.Attempt != (creel.AttemptID{Application: id, Attempt: 2}) {
 		t.Fatalf("after a failure %v was started", second.Container)
 	}
-	if _, err := c.master(first.token).RegisterApplicationMaster(t.Context(), &pb.RegisterApplicationMasterRequestProto{}); err == nil {
+	if _, err := c.master(first.token).
+		RegisterApplicationMaster(t.Context(), &pb.RegisterApplicationMasterRequestProto{}); err == nil {
 		t.Error("the first attempt may still register")
 	}
 	second.exit(8, "second try")
@@ -160,7 +189,10 @@ func TestAMasterThatDiesIsStartedAgain(t *testing.T) {
 	if r.GetFinalApplicationStatus() != pb.FinalApplicationStatusProto_APP_FAILED {
 		t.Errorf("failed twice: %v", r)
 	}
-	attempts := must(c.as("bob").GetApplicationAttempts(t.Context(), &pb.GetApplicationAttemptsRequestProto{ApplicationId: pb.FromApplicationID(id)})).GetApplicationAttempts()
+	attempts := must(
+		c.as("bob").
+			GetApplicationAttempts(t.Context(), &pb.GetApplicationAttemptsRequestProto{ApplicationId: pb.FromApplicationID(id)}),
+	).GetApplicationAttempts()
 	if len(attempts) != 2 {
 		t.Errorf("attempts: %v", attempts)
 	}

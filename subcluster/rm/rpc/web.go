@@ -36,14 +36,27 @@ func (d *Daemon) MayView(m *rm.Machine, who Caller, a *rm.AppView) bool {
 
 // UpdateNodeResource changes a node's size by an administrator's order.
 func (d *Daemon) UpdateNodeResource(ctx context.Context, who Caller, id creel.NodeID, r creel.Resource) error {
-	_, err := await(ctx, d, who, op[struct{}]{name: "updateNodeResource", target: id.String(), run: func(m *rm.Machine, now time.Time) func() (struct{}, error) {
-		switch _, known := m.Node(id); {
-		case !d.access.isAdmin(who.User):
-			return failed[struct{}](denied("User %s doesn't have permission to call 'updateNodeResource'", who.User))
-		case !known:
-			return failed[struct{}](&creel.Error{Kind: creel.ErrNodeNotFound, What: "nodeId, " + id.String() + ", is not found"})
-		}
-		return failed[struct{}](m.SetNodeResource(now, id, r))
-	}})
+	_, err := await(
+		ctx,
+		d,
+		who,
+		op[struct{}]{
+			name:   "updateNodeResource",
+			target: id.String(),
+			run: func(m *rm.Machine, now time.Time) func() (struct{}, error) {
+				switch _, known := m.Node(id); {
+				case !d.access.isAdmin(who.User):
+					return failed[struct{}](
+						denied("User %s doesn't have permission to call 'updateNodeResource'", who.User),
+					)
+				case !known:
+					return failed[struct{}](
+						&creel.Error{Kind: creel.ErrNodeNotFound, What: "nodeId, " + id.String() + ", is not found"},
+					)
+				}
+				return failed[struct{}](m.SetNodeResource(now, id, r))
+			},
+		},
+	)
 	return err
 }
