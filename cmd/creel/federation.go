@@ -207,7 +207,7 @@ func (f *federation) startAll() error {
 		if err != nil {
 			return err
 		}
-		r.log, r.user, r.poll = c.log, "creel", 250*time.Millisecond
+		r.log, r.remote.User, r.poll = c.log, "creel", 250*time.Millisecond
 		r.rpc.DrainTime = time.Second
 		if !c.ports || i > 0 {
 			r.client, r.admin, r.web = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"

@@ -31,7 +31,6 @@ import (
 // routerConfig is what a router takes from settings.
 type routerConfig struct {
 	client, admin, web string // addresses to listen on
-	user               string // who the router is towards members
 	poll               time.Duration
 	homeTTL            time.Duration   // for which an ended application's home is remembered
 	policy             policies.Policy // of queues without a document
@@ -56,11 +55,8 @@ func routerSettings(s *settings.Settings) (routerConfig, error) {
 			"yarn.router.clientrm.address",
 			"yarn.router.bind-host",
 		),
-		admin: s.Listen("yarn.router.rmadmin.address", "yarn.router.bind-host"),
-		web:   s.Listen("yarn.router.webapp.address", "yarn.router.bind-host"),
-		user: s.String(
-			"creel.router.proxy-user",
-		),
+		admin:   s.Listen("yarn.router.rmadmin.address", "yarn.router.bind-host"),
+		web:     s.Listen("yarn.router.webapp.address", "yarn.router.bind-host"),
 		poll:    s.Duration("creel.store.poll-interval"),
 		homeTTL: s.Duration("creel.store.home-ttl"),
 		submitTime: s.Duration(
@@ -76,7 +72,7 @@ func routerSettings(s *settings.Settings) (routerConfig, error) {
 		log: slog.Default(),
 	}
 	c.remote = remote.Config{
-		User:         c.user,
+		User:         s.String("creel.router.proxy-user"), // who the router is towards members
 		Interceptors: clientInterceptors(s),
 		OpenFor:      s.Duration("creel.router.breaker.open-time"),
 		Trips:        uint32(s.Int("creel.router.breaker.failures")),
