@@ -50,7 +50,7 @@ var rooms = map[string]room{
 	"internal/hrpc":           {own: []string{"internal/workers"}},
 	"internal/hrpc/telemetry": {own: []string{"internal/hrpc"}},
 	"internal/yarnrpc":        {own: []string{".", "internal/hrpc", data}},
-	"internal/settings":       {},
+	"internal/settings":       {own: []string{"policies"}}, // whose names are choices
 	"policies/rebalancer":     {own: []string{".", "subcluster", "policies"}},
 	"subcluster/remote": {
 		own: []string{".", "subcluster", "internal/hrpc", data, "internal/yarnrpc", "internal/token"},

@@ -118,7 +118,7 @@ func (s *Session) split(g *group, stuck *member) {
 		r := policies.Reach{
 			Member: m.id,
 			Home:   m.home,
-			Twin:   m.inUse() && !m.home,
+			UAM:    m.inUse() && !m.home,
 			Closed: m.closed || slices.Contains(g.barred, m) && !m.home,
 		}
 		if m.limit != nil {

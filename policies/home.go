@@ -14,7 +14,11 @@ import (
 
 // homeRule is one way to choose among the members that can take a submission.
 type homeRule interface {
-	name() string
+	name() string // as documents write it; nowhere else does a list of names stand
+	// given returns the document's weights; nil when there are none.
+	given() Weights
+	// with returns the rule with other weights; nil when it takes none.
+	with(Weights) homeRule
 	// choose returns an index into d.all out of d.in, which has at least one,
 	// or -1 when the rule itself leaves nobody; and why. It may exclude further
 	// members and set scores.
@@ -48,6 +52,10 @@ func chooseHome(
 	rnd *rand.Rand,
 ) (creel.SubclusterID, Reason, error) {
 	reason := Reason{Policy: rule.name()}
+	weights, fallback := weightsInForce(rule.given(), view)
+	if fallback != "" {
+		rule = rule.with(weights)
+	}
 	if _, no := rule.(rejectHome); no {
 		reason.Because = "the policy of the queue rejects every submission"
 		return "", reason, &creel.Error{
@@ -69,6 +77,7 @@ func chooseHome(
 	chosen := -1
 	if len(d.in) > 0 {
 		chosen, reason.Because = rule.choose(d, rnd)
+		reason.Because = fallback + reason.Because
 	}
 	reason.Candidates = d.all
 	if chosen < 0 {
@@ -217,8 +226,8 @@ func room(m *subcluster.Status, q creel.QueuePath, label string) (free, pending,
 	return m.Load.Metrics.Available(), m.Load.Metrics.Pending(), total, "cluster"
 }
 
-// assumed is what was sent there since its last beat. Applications of unknown
-// size count as the member's average one, and at least as their master.
+// assumed is what was sent there since its last heartbeat. Applications of unknown
+// size count as the member's average one, and at least as their AM.
 func (d *homeDecision) assumed(i int) (int64, creel.Resource) {
 	if d.sub.Assumed == nil {
 		return 0, creel.Resource{}

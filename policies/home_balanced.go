@@ -11,12 +11,16 @@ import (
 
 // balancedHome is ours. It leaves out who has no room while others have,
 // scores the rest by what is free for the queue less what waits there and what
-// was sent there since the last beat, and takes the better of two drawn at
+// was sent there since the last heartbeat, and takes the better of two drawn at
 // random (power of two choices), so that routers that see the same view do not
 // all run to the same member.
 type balancedHome struct{ weights Weights }
 
 func (balancedHome) name() string { return "balanced" }
+
+func (b balancedHome) given() Weights { return b.weights }
+
+func (balancedHome) with(weights Weights) homeRule { return balancedHome{weights} }
 
 func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	d.excludeWeightless(b.weights)

@@ -17,6 +17,10 @@ type hashHome struct{ weights Weights }
 
 func (hashHome) name() string { return "hash" }
 
+func (h hashHome) given() Weights { return h.weights }
+
+func (hashHome) with(weights Weights) homeRule { return hashHome{weights} }
+
 func (h hashHome) choose(d *homeDecision, _ *rand.Rand) (int, string) {
 	d.excludeWeightless(h.weights)
 	if len(d.in) == 0 {

@@ -8,11 +8,15 @@ import (
 )
 
 // loadHome takes the member with the most available memory, less what was sent
-// there since its last beat: Hadoop's LoadBasedRouterPolicy, without its herd.
+// there since its last heartbeat: Hadoop's LoadBasedRouterPolicy, without its herd.
 // A weight of 0 excludes; other weights do not matter.
 type loadHome struct{ weights Weights }
 
 func (loadHome) name() string { return "load" }
+
+func (l loadHome) given() Weights { return l.weights }
+
+func (loadHome) with(weights Weights) homeRule { return loadHome{weights} }
 
 func (l loadHome) choose(d *homeDecision, _ *rand.Rand) (int, string) {
 	d.excludeWeightless(l.weights)

@@ -8,13 +8,17 @@ import (
 	"slices"
 )
 
-// localityHome takes the member that has the host or rack the master is wanted
+// localityHome takes the member that has the host or rack the AM is wanted
 // on, the nearest place first; without such a wish, or when nobody up has the
 // place, it draws by weight: Hadoop's LocalityRouterPolicy. A strict wish that
 // cannot be kept leaves nobody, and is never softened silently.
 type localityHome struct{ weights Weights }
 
 func (localityHome) name() string { return "locality" }
+
+func (l localityHome) given() Weights { return l.weights }
+
+func (localityHome) with(weights Weights) homeRule { return localityHome{weights} }
 
 func (l localityHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	d.excludeWeightless(l.weights)
@@ -37,11 +41,11 @@ func (l localityHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 				d.all[i].Score = 1
 				d.all[i].Numbers = words("has %s", place)
 			}
-			return here[rnd.IntN(len(here))], fmt.Sprintf("it has %s, where the master is wanted", place)
+			return here[rnd.IntN(len(here))], fmt.Sprintf("it has %s, where the AM is wanted", place)
 		}
 	}
 	if d.sub.Strict && len(d.sub.Places) > 0 {
-		return -1, fmt.Sprintf("the master must run on %q, and no member that is up has it", d.sub.Places)
+		return -1, fmt.Sprintf("the AM must run on %q, and no member that is up has it", d.sub.Places)
 	}
 	i, because := weightedHome(l).choose(d, rnd)
 	if len(d.sub.Places) > 0 {

@@ -13,6 +13,10 @@ type priorityHome struct{ weights Weights }
 
 func (priorityHome) name() string { return "priority" }
 
+func (p priorityHome) given() Weights { return p.weights }
+
+func (priorityHome) with(weights Weights) homeRule { return priorityHome{weights} }
+
 func (p priorityHome) choose(d *homeDecision, _ *rand.Rand) (int, string) {
 	d.excludeWeightless(p.weights)
 	if len(d.in) == 0 {

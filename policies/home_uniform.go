@@ -13,6 +13,10 @@ type uniformHome struct{}
 
 func (uniformHome) name() string { return "uniform" }
 
+func (uniformHome) given() Weights { return nil }
+
+func (uniformHome) with(Weights) homeRule { return nil } // name it "weighted"
+
 func (uniformHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	for _, i := range d.in {
 		d.all[i].Score = 1 / float64(len(d.in))
@@ -24,5 +28,9 @@ func (uniformHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 type rejectHome struct{}
 
 func (rejectHome) name() string { return "reject" }
+
+func (rejectHome) given() Weights { return nil }
+
+func (rejectHome) with(Weights) homeRule { return rejectHome{} } // it has no use for them
 
 func (rejectHome) choose(*homeDecision, *rand.Rand) (int, string) { return -1, "rejected" }

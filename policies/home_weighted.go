@@ -14,6 +14,10 @@ type weightedHome struct{ weights Weights }
 
 func (weightedHome) name() string { return "weighted" }
 
+func (w weightedHome) given() Weights { return w.weights }
+
+func (weightedHome) with(weights Weights) homeRule { return weightedHome{weights} }
+
 func (w weightedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	d.excludeWeightless(w.weights)
 	if len(d.in) == 0 {

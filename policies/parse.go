@@ -4,6 +4,7 @@ package policies
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -108,7 +109,7 @@ func bad(why, try string) error {
 	return &creel.Error{Kind: creel.ErrInvalidRequest, What: "invalid policy document", Why: why, Try: try}
 }
 
-// homeFrom makes a home rule: the one switch.
+// homeFrom makes a home rule by its name.
 func homeFrom(d ruleDoc) (homeRule, error) {
 	if d.HeadroomAlpha != nil || d.TwinAt != 0 {
 		return nil, bad("headroomAlpha and twinAt mean nothing to a home", `put them under "split"`)
@@ -117,34 +118,26 @@ func homeFrom(d ruleDoc) (homeRule, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch d.Policy {
-	case "uniform":
-		if w != nil {
-			return nil, bad("uniform takes no weights", `name it "weighted"`)
+	name := cmp.Or(d.Policy, Default().HomeName())
+	for _, rule := range homeRules {
+		if rule.name() != name {
+			continue
 		}
-		return uniformHome{}, nil
-	case "weighted":
-		return weightedHome{w}, nil
-	case "priority":
-		return priorityHome{w}, nil
-	case "load":
-		return loadHome{w}, nil
-	case "hash":
-		return hashHome{w}, nil
-	case "locality":
-		return localityHome{w}, nil
-	case "reject":
-		return rejectHome{}, nil
-	case "balanced", "":
-		return balancedHome{w}, nil
+		if w == nil {
+			return rule, nil
+		}
+		if rule = rule.with(w); rule == nil {
+			return nil, bad(name+" takes no weights", `name it "weighted"`)
+		}
+		return rule, nil
 	}
 	return nil, bad(
 		fmt.Sprintf("no home policy is called %.40q", d.Policy),
-		"one of balanced, hash, load, locality, priority, reject, uniform, weighted",
+		"one of "+strings.Join(HomeNames(), ", "),
 	)
 }
 
-// splitFrom makes a split rule: the other switch.
+// splitFrom makes a split rule by its name.
 func splitFrom(d ruleDoc) (splitRule, error) {
 	w, err := checkWeights(d.Weights)
 	if err != nil {
@@ -158,7 +151,7 @@ func splitFrom(d ruleDoc) (splitRule, error) {
 		return nil, bad("headroomAlpha is not in 0..1", "0 goes by weight alone, 1 by headroom alone")
 	}
 	if d.TwinAt < 0 || d.TwinAt > 1<<20 {
-		return nil, bad("twinAt is not in 0..1048576", "it is how many containers are worth a twin")
+		return nil, bad("twinAt is not in 0..1048576", "it is how many containers are worth a UAM")
 	}
 	if d.TwinAt != 0 && d.Policy != "balanced" && d.Policy != "" {
 		return nil, bad("twinAt means something to balanced only", "leave it out")
@@ -166,21 +159,15 @@ func splitFrom(d ruleDoc) (splitRule, error) {
 	if d.HeadroomAlpha != nil && d.Policy != "locality" {
 		return nil, bad("headroomAlpha means something to locality only", "leave it out")
 	}
-	switch d.Policy {
-	case "home":
-		return homeSplit{}, nil
-	case "broadcast":
-		return broadcastSplit{w}, nil
-	case "locality":
-		return localitySplit{w, alpha}, nil
-	case "reject":
-		return rejectSplit{}, nil
-	case "balanced", "":
-		return balancedSplit{w, d.TwinAt}, nil
+	name := cmp.Or(d.Policy, Default().SplitName())
+	for _, rule := range splitRules {
+		if rule.name() == name {
+			return rule.from(w, alpha, d.TwinAt), nil
+		}
 	}
 	return nil, bad(
 		fmt.Sprintf("no split policy is called %.40q", d.Policy),
-		"one of balanced, broadcast, home, locality, reject",
+		"one of "+strings.Join(SplitNames(), ", "),
 	)
 }
 

@@ -66,11 +66,11 @@ func TestBadDocumentsSayWhat(t *testing.T) {
 	}
 }
 
-func TestABookKeepsTheLastGoodDocument(t *testing.T) {
+func TestATableKeepsTheLastGoodDocument(t *testing.T) {
 	doc := func(q creel.QueuePath, version int64, text string) subcluster.Policy {
 		return subcluster.Policy{Queue: q, Version: version, Document: []byte(text)}
 	}
-	first := NewBook(nil, subcluster.NewPolicies([]subcluster.Policy{
+	first := NewTable(nil, subcluster.NewPolicies([]subcluster.Policy{
 		doc("root.a", 1, `{"home":{"policy":"hash"}}`),
 		doc("root.default", 2, `{"home":{"policy":"load"}}`),
 		doc("*", 3, `{"home":{"policy":"uniform"}}`),
@@ -80,7 +80,7 @@ func TestABookKeepsTheLastGoodDocument(t *testing.T) {
 			t.Errorf("queue %q: %s from %q, want %s", q, p.HomeName(), at, want)
 		}
 	}
-	second := NewBook(first, subcluster.NewPolicies([]subcluster.Policy{
+	second := NewTable(first, subcluster.NewPolicies([]subcluster.Policy{
 		doc("root.a", 4, `{"home":{"policy":"nonsense"}}`),
 		doc("root.b", 5, `also nonsense`),
 		doc("*", 3, `{"home":{"policy":"uniform"}}`),
@@ -91,18 +91,18 @@ func TestABookKeepsTheLastGoodDocument(t *testing.T) {
 	if p, at := second.For("root.b"); p.HomeName() != "uniform" || at != "*" {
 		t.Errorf("root.b: %s from %q", p.HomeName(), at)
 	}
-	if len(second.Bad()) != 2 || NewBook(second, second.set) != second {
+	if len(second.Bad()) != 2 || NewTable(second, second.set) != second {
 		t.Errorf("bad: %q", second.Bad())
 	}
 	home := Policy{hashHome{}, homeSplit{}}
-	for _, b := range []*Book{EmptyBook(home), NewBook(EmptyBook(home), subcluster.NewPolicies([]subcluster.Policy{doc("root.a", 1, `{}`)}))} {
+	for _, b := range []*Table{EmptyTable(home), NewTable(EmptyTable(home), subcluster.NewPolicies([]subcluster.Policy{doc("root.a", 1, `{}`)}))} {
 		if p, at := b.For("root.b"); p.HomeName() != "hash" || p.SplitName() != "home" || at != "" {
 			t.Errorf("a queue without a document: %+v from %q", p, at)
 		}
 	}
-	var none *Book
+	var none *Table
 	if p, at := none.For("root.a"); p.HomeName() != "balanced" || at != "" {
-		t.Errorf("no book: %s from %q", p.HomeName(), at)
+		t.Errorf("no table: %s from %q", p.HomeName(), at)
 	}
 }
 

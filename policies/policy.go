@@ -19,11 +19,11 @@ type Submission struct {
 	Name, User  string
 	Type        string          // "SPARK", "MAPREDUCE"
 	Queue       creel.QueuePath // as the client sent it, maybe a bare leaf
-	Size        creel.Resource  // of the master's container
-	Label       string          // node label expression of the master, "" for the default partition
+	Size        creel.Resource  // of the AM's container
+	Label       string          // node label expression of the AM, "" for the default partition
 	Tags        []string        // the client's
 
-	// Places are the hosts and racks the master's container is wanted on,
+	// Places are the hosts and racks the AM's container is wanted on,
 	// nearest first; Strict says that nothing else will do.
 	Places []string
 	Strict bool
@@ -35,7 +35,7 @@ type Submission struct {
 	// Where resolves Places; nil when nobody can.
 	Where Where
 	// Assumed is what this router has sent to a member since that member's
-	// last beat, and which its load report therefore cannot show: number of
+	// last heartbeat, and which its load report therefore cannot show: number of
 	// applications, and what they may take. Nil assumes nothing.
 	Assumed func(creel.SubclusterID) (apps int64, size creel.Resource)
 }
@@ -50,14 +50,27 @@ type Policy struct {
 // Default is the policy of queues that nobody wrote a document for.
 func Default() Policy { return Policy{home: balancedHome{}, split: balancedSplit{}} }
 
-// HomeNames and SplitNames are the rules that a document may name.
-func HomeNames() []string {
-	return []string{"balanced", "hash", "load", "locality", "priority", "reject", "uniform", "weighted"}
-}
+// homeRules and splitRules are all the rules that a document may name, by name.
+// What lists names (settings, messages, commands) asks HomeNames and SplitNames.
+var (
+	homeRules = []homeRule{
+		balancedHome{}, hashHome{}, loadHome{}, localityHome{}, priorityHome{}, rejectHome{}, uniformHome{}, weightedHome{},
+	}
+	splitRules = []splitRule{balancedSplit{}, broadcastSplit{}, homeSplit{}, localitySplit{}, rejectSplit{}}
+)
 
-// SplitNames see HomeNames.
-func SplitNames() []string {
-	return []string{"balanced", "broadcast", "home", "locality", "reject"}
+// HomeNames returns the names of the home policies, in alphabetical order.
+func HomeNames() []string { return names(homeRules) }
+
+// SplitNames returns the names of the split policies, in alphabetical order.
+func SplitNames() []string { return names(splitRules) }
+
+func names[R interface{ name() string }](rules []R) []string {
+	out := make([]string, len(rules))
+	for i, r := range rules {
+		out[i] = r.name()
+	}
+	return out
 }
 
 // Home chooses a member for a submission. tried are members that have already
@@ -70,19 +83,12 @@ func (p Policy) Home(
 	tried []creel.SubclusterID,
 	rnd *rand.Rand,
 ) (creel.SubclusterID, Reason, error) {
-	rule := p.home
-	if rule == nil {
-		rule = balancedHome{}
-	}
-	return chooseHome(rule, view, s, tried, rnd)
+	return chooseHome(p.homeRule(), view, s, tried, rnd)
 }
 
 // HomeName and SplitName are the names of the two rules, as in documents.
 func (p Policy) HomeName() string {
-	if p.home == nil {
-		return balancedHome{}.name()
-	}
-	return p.home.name()
+	return p.homeRule().name()
 }
 
 // SplitName see HomeName.

@@ -38,7 +38,7 @@ type Numbers struct {
 	apps                   int64
 }
 
-// words are Numbers that are said already.
+// words makes Numbers whose text is already written.
 func words(format string, args ...any) Numbers { return Numbers{text: fmt.Sprintf(format, args...)} }
 
 // IsZero tells that there are none.

@@ -9,7 +9,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Group is the part of a master's asks that a ResourceManager schedules
+// Group is the part of an AM's asks that a ResourceManager schedules
 // together: one priority, allocation request id and execution type, one size
 // and label. Count containers are still wanted in all; Places are the hosts
 // and racks some of them are wanted on.
@@ -43,8 +43,8 @@ type Share struct {
 type Reach struct {
 	Member creel.SubclusterID
 	Home   bool
-	Twin   bool // an unmanaged master is already registered there
-	Closed bool // slow, lost, refused the twin: gets nothing new, and what it holds moves away
+	UAM    bool // a UAM is already registered there
+	Closed bool // slow, lost, refused the UAM: gets nothing new, and what it holds moves away
 	// Headroom is the limit of the member's last answer to this application;
 	// Known is false before the first.
 	Headroom creel.Resource

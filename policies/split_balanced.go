@@ -12,7 +12,7 @@ import (
 // has for this application now (its last headroom, or what the view shows free
 // for the queue, less what is already pending there). What exceeds all room
 // waits where it will wait the least: by size of the member over what is
-// pending. A twin is started only for at least twinAt containers, or when
+// pending. A UAM is started only for at least twinAt containers, or when
 // those who are already in have no room.
 type balancedSplit struct {
 	weights Weights
@@ -25,6 +25,10 @@ const defaultTwinAt = 2
 
 func (balancedSplit) name() string { return "balanced" }
 
+func (balancedSplit) from(w Weights, _ float64, uamAt int64) splitRule {
+	return balancedSplit{w, uamAt}
+}
+
 func (b balancedSplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 	local := d.placeLocal(n)
 	n -= local
@@ -35,7 +39,7 @@ func (b balancedSplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 	var inside int64 // room where the application already is
 	for _, i := range d.open {
 		rooms[i] = max(0, d.room(i)-d.newHere(i))
-		if d.reach[i].Home || d.reach[i].Twin {
+		if d.reach[i].Home || d.reach[i].UAM {
 			inside += rooms[i]
 		}
 	}
@@ -45,7 +49,7 @@ func (b balancedSplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 	}
 	weights := make([]float64, len(d.reach))
 	for _, i := range d.open {
-		if n < twinAt && inside >= n && !d.reach[i].Home && !d.reach[i].Twin {
+		if n < twinAt && inside >= n && !d.reach[i].Home && !d.reach[i].UAM {
 			rooms[i] = 0
 			continue
 		}

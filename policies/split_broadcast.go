@@ -10,10 +10,12 @@ import (
 // broadcastSplit asks every open member for all of the group. It is Hadoop's
 // BroadcastAMRMProxyPolicy done right: the plan is hedged, so the session
 // lowers the asks of the others with each grant and releases what comes too
-// late, and the master never sees more than it asked for.
+// late, and the AM never sees more than it asked for.
 type broadcastSplit struct{ weights Weights }
 
 func (broadcastSplit) name() string { return "broadcast" }
+
+func (broadcastSplit) from(w Weights, _ float64, _ int64) splitRule { return broadcastSplit{w} }
 
 func (broadcastSplit) place(*splitDecision, int64, *rand.Rand) string { return "" }
 

@@ -9,6 +9,8 @@ type homeSplit struct{}
 
 func (homeSplit) name() string { return "home" }
 
+func (homeSplit) from(Weights, float64, int64) splitRule { return homeSplit{} }
+
 func (homeSplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 	// Home even when it is closed: this policy has nobody else.
 	clear(d.shares)
@@ -20,5 +22,7 @@ func (homeSplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 type rejectSplit struct{}
 
 func (rejectSplit) name() string { return "reject" }
+
+func (rejectSplit) from(Weights, float64, int64) splitRule { return rejectSplit{} }
 
 func (rejectSplit) place(*splitDecision, int64, *rand.Rand) string { return "rejected" }

@@ -20,6 +20,10 @@ type localitySplit struct {
 
 func (localitySplit) name() string { return "locality" }
 
+func (localitySplit) from(w Weights, alpha float64, _ int64) splitRule {
+	return localitySplit{w, alpha}
+}
+
 func (l localitySplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 	local := d.placeLocal(n)
 	n -= local

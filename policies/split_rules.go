@@ -14,7 +14,10 @@ import (
 
 // splitRule is one way to place containers that no member has been asked for.
 type splitRule interface {
-	name() string
+	name() string // as documents write it
+	// from returns the rule with a document's parameters; it ignores what it has
+	// no use for.
+	from(w Weights, alpha float64, uamAt int64) splitRule
 	// place shares n > 0 containers over d.open and adds them to d.shares. What
 	// it leaves over goes home.
 	place(d *splitDecision, n int64, rnd *rand.Rand) (because string)
@@ -104,7 +107,7 @@ func splitGroup(
 func (d *splitDecision) closed(i int, weights Weights) string {
 	r := d.reach[i]
 	if r.Closed {
-		return "it does not answer, or refused the twin"
+		return "it does not answer, or refused the UAM"
 	}
 	if d.group.Strict && d.local[i] == 0 && d.anyLocal() {
 		return "it has none of the places that are insisted on"
@@ -120,8 +123,8 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 		return "the view does not know it"
 	case !m.State.Alive():
 		return "it is " + m.State.String() + ": " + m.Reason
-	case !r.Twin && m.State != subcluster.StateActive:
-		return "it is " + m.State.String() + " and has no twin yet"
+	case !r.UAM && m.State != subcluster.StateActive:
+		return "it is " + m.State.String() + " and has no UAM yet"
 	}
 	return cannotHold(m, d.group.Size, d.group.Label)
 }

@@ -35,7 +35,7 @@ func show(shares []Share) string {
 func reach2(roomA, roomB int64) []Reach {
 	return []Reach{
 		{Member: "sc-a", Home: true, Headroom: gigs(roomA), Known: true},
-		{Member: "sc-b", Twin: true, Headroom: gigs(roomB), Known: true},
+		{Member: "sc-b", UAM: true, Headroom: gigs(roomB), Known: true},
 	}
 }
 
@@ -60,8 +60,8 @@ func TestSplits(t *testing.T) {
 		{"ours lets the rest wait by size", split("balanced", ""), Group{Count: 40, Size: gig}, reach2(10, 10), "sc-a 20, sc-b 20"},
 		{"ours takes places first", split("balanced", ""), Group{Count: 10, Size: gig, Places: onB}, reach2(60, 0), "sc-a 6, sc-b 4"},
 		{"ours: pending takes room away", split("balanced", ""), Group{Count: 4, Size: gig},
-			[]Reach{{Member: "sc-a", Home: true, Headroom: gigs(10), Known: true, Pending: 10}, {Member: "sc-b", Twin: true, Headroom: gigs(10), Known: true}}, "sc-b 4"},
-		{"ours starts no twin for one container", split("balanced", ""), Group{Count: 1, Size: gig},
+			[]Reach{{Member: "sc-a", Home: true, Headroom: gigs(10), Known: true, Pending: 10}, {Member: "sc-b", UAM: true, Headroom: gigs(10), Known: true}}, "sc-b 4"},
+		{"ours starts no UAM for one container", split("balanced", ""), Group{Count: 1, Size: gig},
 			[]Reach{{Member: "sc-a", Home: true, Headroom: gigs(5), Known: true}, {Member: "sc-b"}}, "sc-a 1"},
 		{"ours starts one when home is full", split("balanced", ""), Group{Count: 1, Size: gig},
 			[]Reach{{Member: "sc-a", Home: true, Known: true}, {Member: "sc-b"}}, "sc-b 1"},
@@ -69,14 +69,14 @@ func TestSplits(t *testing.T) {
 		{"only what is new is placed", split("balanced", ""), Group{Count: 12, Size: gig, Held: []Share{{"sc-a", 2}, {"sc-b", 8}}}, reach2(90, 0), "sc-a 4, sc-b 8"},
 		{"fewer wanted: taken back in proportion", split("balanced", ""), Group{Count: 5, Size: gig, Held: []Share{{"sc-a", 2}, {"sc-b", 8}}}, reach2(90, 0), "sc-a 1, sc-b 4"},
 		{"a closed member's asks move", split("balanced", ""), Group{Count: 10, Size: gig, Held: []Share{{"sc-a", 2}, {"sc-b", 8}}},
-			[]Reach{{Member: "sc-a", Home: true, Headroom: gigs(90), Known: true}, {Member: "sc-b", Twin: true, Closed: true}}, "sc-a 10"},
+			[]Reach{{Member: "sc-a", Home: true, Headroom: gigs(90), Known: true}, {Member: "sc-b", UAM: true, Closed: true}}, "sc-a 10"},
 		{"home is closed: others take it", split("balanced", ""), Group{Count: 4, Size: gig},
-			[]Reach{{Member: "sc-a", Home: true, Closed: true}, {Member: "sc-b", Twin: true, Known: true}}, "sc-b 4"},
+			[]Reach{{Member: "sc-a", Home: true, Closed: true}, {Member: "sc-b", UAM: true, Known: true}}, "sc-b 4"},
 		{"all are closed: home keeps it", split("balanced", ""), Group{Count: 4, Size: gig},
-			[]Reach{{Member: "sc-a", Home: true, Closed: true}, {Member: "sc-b", Twin: true, Closed: true}}, "sc-a 4"},
+			[]Reach{{Member: "sc-a", Home: true, Closed: true}, {Member: "sc-b", UAM: true, Closed: true}}, "sc-a 4"},
 		{"a strict wish goes nowhere else", split("balanced", ""), Group{Count: 10, Size: gig, Strict: true, Places: onB}, reach2(90, 0), "sc-b 10"},
 		{"a strict wish that nobody knows goes home", split("balanced", ""), Group{Count: 3, Size: gig, Strict: true, Places: []Place{{Name: "x9", Count: 3}}},
-			[]Reach{{Member: "sc-a", Home: true, Headroom: gigs(9), Known: true}, {Member: "sc-b", Twin: true, Known: true}}, "sc-a 3"},
+			[]Reach{{Member: "sc-a", Home: true, Headroom: gigs(9), Known: true}, {Member: "sc-b", UAM: true, Known: true}}, "sc-a 3"},
 		{"locality by weight", split("locality", `,"weights":{"sc-a":1,"sc-b":3},"headroomAlpha":0`), Group{Count: 8, Size: gig}, reach2(100, 0), "sc-a 2, sc-b 6"},
 		{"locality by headroom", split("locality", `,"headroomAlpha":1`), Group{Count: 8, Size: gig}, reach2(30, 10), "sc-a 6, sc-b 2"},
 		{"locality sends to the owner", split("locality", ""), Group{Count: 4, Size: gig, Places: onB}, reach2(90, 0), "sc-b 4"},
@@ -105,16 +105,16 @@ func TestADrainingMemberGetsNoTwinButKeepsOne(t *testing.T) {
 	v := view(member("sc-a", 10_000), b)
 	r := []Reach{{Member: "sc-a", Home: true, Known: true}, {Member: "sc-b"}}
 	plan, _ := Default().Split(v, "root.a", Group{Count: 4, Size: gig}, r, seeded(1))
-	if show(plan.Shares) != "sc-a 4" || !strings.Contains(plan.Reason.String(), "no twin yet") {
+	if show(plan.Shares) != "sc-a 4" || !strings.Contains(plan.Reason.String(), "no UAM yet") {
 		t.Errorf("%s\n%s", show(plan.Shares), plan.Reason)
 	}
-	r[1] = Reach{Member: "sc-b", Twin: true, Known: true, Headroom: gigs(10)}
+	r[1] = Reach{Member: "sc-b", UAM: true, Known: true, Headroom: gigs(10)}
 	if plan, _ = Default().Split(v, "root.a", Group{Count: 4, Size: gig}, r, seeded(1)); show(plan.Shares) != "sc-b 4" {
 		t.Errorf("%s\n%s", show(plan.Shares), plan.Reason)
 	}
 }
 
-// The law of all splits: nothing is lost, nobody closed gets anything unless
+// An invariant of all splits: nothing is lost, nobody closed gets anything unless
 // all are, what fits the kept shares is not moved, and the same arguments give
 // the same plan.
 func TestNoSplitLosesAContainer(t *testing.T) {
@@ -145,7 +145,7 @@ func TestNoSplitLosesAContainer(t *testing.T) {
 			r := Reach{
 				Member: id,
 				Home:   i == 0,
-				Twin:   i > 0 && rapid.Bool().Draw(t, "twin"),
+				UAM:    i > 0 && rapid.Bool().Draw(t, "uam"),
 				Closed: rapid.Bool().Draw(t, "closed"),
 				Known: rapid.Bool().
 					Draw(t, "known"),
@@ -217,7 +217,7 @@ func TestNoSplitLosesAContainer(t *testing.T) {
 	})
 }
 
-// The slow obvious twin of apportion hands out one at a time.
+// The slow obvious reference model of apportion hands out one at a time.
 func TestApportionHandsOutAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		weights := rapid.SliceOfN(rapid.Float64Range(0, 100), 1, 6).Draw(t, "weights")

@@ -143,7 +143,7 @@ type Proxy struct {
 // picture is a view with its policies read.
 type picture struct {
 	view *subcluster.View
-	book *policies.Book
+	book *policies.Table
 }
 
 // New makes a Proxy. It starts nothing: call Run.
@@ -292,13 +292,13 @@ func (p *Proxy) now() *picture {
 	if old = p.seen.Load(); old != nil && old.view == view {
 		return old
 	}
-	book := policies.EmptyBook(p.cfg.Policy)
+	book := policies.EmptyTable(p.cfg.Policy)
 	if old != nil {
 		book = old.book
 	}
 	if view != nil {
 		before := len(book.Bad())
-		if book = policies.NewBook(book, view.Policies); len(book.Bad()) > before {
+		if book = policies.NewTable(book, view.Policies); len(book.Bad()) > before {
 			p.cfg.Logger.Warn("policies that cannot be read", "bad", book.Bad())
 		}
 	}

@@ -208,7 +208,7 @@ func policyAt(
 		if err != nil {
 			return subcluster.Policy{}, err
 		}
-		_, at := policies.NewBook(nil, subcluster.NewPolicies(records.Policies)).For(q)
+		_, at := policies.NewTable(nil, subcluster.NewPolicies(records.Policies)).For(q)
 		for _, p := range records.Policies {
 			if p.Queue == at && at != "" {
 				return p, nil
@@ -259,7 +259,7 @@ func policySet() *cobra.Command {
 	var f policyFlags
 	var file, comment string
 	var expect int64
-	var remove, dryRun bool
+	var remove, dryRun, anyMember bool
 	c := &cobra.Command{
 		Use:     "set QUEUE [DOCUMENT]",
 		Short:   "write a queue's policy: a document, - for standard input, or --file",
@@ -286,12 +286,18 @@ func policySet() *cobra.Command {
 		if err != nil {
 			return usage(err)
 		}
+		var policy policies.Policy
 		if !remove {
-			if _, err := policies.Parse(document); err != nil {
+			if policy, err = policies.Parse(document); err != nil {
 				return usage(err)
 			}
 		}
 		return f.with(c.Context(), func(ctx context.Context, store statestore.Store) error {
+			if !anyMember {
+				if err := checkMembers(ctx, store, policy); err != nil {
+					return err
+				}
+			}
 			at, before, err := current(ctx, store, q)
 			if err != nil {
 				return err
@@ -331,8 +337,26 @@ func policySet() *cobra.Command {
 	c.Flags().StringVar(&comment, "comment", "", "why, for the history")
 	c.Flags().Int64Var(&expect, "expect", 0, "only if the queue is at this `VERSION`, 0 for none")
 	c.Flags().BoolVar(&remove, "remove", false, "remove the queue's own document: the one above holds")
+	c.Flags().BoolVar(&anyMember, "any-member", false, "also if it gives weight to subclusters that do not exist yet")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "check and show, but change nothing")
 	return c
+}
+
+// checkMembers refuses a policy with weights for subclusters that the store
+// does not know: misspelt, it would decide nothing.
+func checkMembers(ctx context.Context, store statestore.Store, policy policies.Policy) error {
+	records, err := store.Records(ctx)
+	if err != nil {
+		return err
+	}
+	known := make([]creel.SubclusterID, len(records.Members))
+	for i := range records.Members {
+		known[i] = records.Members[i].ID
+	}
+	if err := policy.CheckMembers(known); err != nil {
+		return usage(fmt.Errorf("%w; --any-member writes it all the same", err))
+	}
+	return nil
 }
 
 func shown(document []byte) string {

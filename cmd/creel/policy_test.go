@@ -9,10 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/statestore/redis/redistest"
+	"github.com/creelrm/creel/subcluster"
 )
 
 // What settings call a policy is what documents call it, and it reaches the
@@ -106,6 +108,30 @@ func TestPolicyCommands(t *testing.T) {
 	try(exitOK, "set", "root.a", "--remove")
 	try(exitNotFound, "get", "root.a")
 	has(try(exitOK, "history", "root.a"), "(removed)", "rollback to version")
+
+	// Weights are checked against the members, as soon as there are any.
+	weighted := func(id string) string { return `{"home":{"policy":"weighted","weights":{"` + id + `":1}}}` }
+	try(exitOK, "set", "root.c", weighted("eest"))
+	defaults, err := settings.Load(settings.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, closeStore, err := openStore(t.Context(), store, defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Register(t.Context(), subcluster.Member{
+		ID: "east", Epoch: 1, Lease: time.Hour, Addresses: subcluster.Addresses{Client: "east:8032"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := closeStore(); err != nil {
+		t.Fatal(err)
+	}
+	has(try(exitUsage, "set", "root.c", weighted("eest")), "eest", "the subclusters are east", "--any-member")
+	has(try(exitUsage, "set", "root.c", weighted("eest"), "--dry-run"), "eest")
+	try(exitOK, "set", "root.c", weighted("eest"), "--any-member")
+	try(exitOK, "set", "root.c", weighted("east"))
 
 	try(exitOK, "set", "root.b", `{}`)
 	try(exitOK, "rollback", "root.b")

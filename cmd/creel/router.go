@@ -98,8 +98,8 @@ type routerParts struct {
 func newRouter(c routerConfig, store statestore.Store, started time.Time) (*routerParts, error) {
 	known := cache.New(store, cache.Config{Size: c.homes})
 	watcher := watch.New(store, watch.Config{Poll: c.poll, Validate: validPolicy, Log: c.log, OnChange: known.Changed})
-	var book atomic.Pointer[policies.Book]
-	book.Store(policies.EmptyBook(c.policy))
+	var book atomic.Pointer[policies.Table]
+	book.Store(policies.EmptyTable(c.policy))
 	c.remote.KindOf = yarnrpc.KindOf
 	c.remote.Changed = func(id creel.SubclusterID, k remote.Kind, to string) {
 		c.log.Info("breaker", "subcluster", id, "calls", k.String(), "state", to)
@@ -110,7 +110,7 @@ func newRouter(c routerConfig, store statestore.Store, started time.Time) (*rout
 		View: watcher.View,
 		Policy: func(v *subcluster.View, q creel.QueuePath) policies.Policy {
 			before := book.Load()
-			now := policies.NewBook(before, v.Policies)
+			now := policies.NewTable(before, v.Policies)
 			if now != before {
 				book.CompareAndSwap(before, now)
 			}

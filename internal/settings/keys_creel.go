@@ -2,6 +2,8 @@
 
 package settings
 
+import "github.com/creelrm/creel/policies"
+
 var creelStoreKeys = []Setting{
 	{
 		Key:     "creel.store.url",
@@ -153,7 +155,7 @@ var creelRouterKeys = []Setting{
 		Key:     "creel.router.policy",
 		Type:    Enum,
 		Default: "balanced",
-		Choices: []string{"balanced", "hash", "load", "locality", "priority", "reject", "uniform", "weighted"},
+		Choices: policies.HomeNames(),
 		Doc:     "How a queue without a policy in the store chooses homes.",
 	},
 	{
@@ -190,7 +192,7 @@ var creelProxyKeys = []Setting{
 		Key:     "creel.proxy.policy",
 		Type:    Enum,
 		Default: "balanced",
-		Choices: []string{"balanced", "broadcast", "home", "locality", "reject"},
+		Choices: policies.SplitNames(),
 		Doc:     "How asks of a queue without a policy in the store are split.",
 	},
 	{

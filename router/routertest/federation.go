@@ -385,12 +385,12 @@ func (f *Federation) router(o Options) *Router {
 			t.Error(err)
 		}
 	})
-	var book atomic.Pointer[policies.Book]
-	book.Store(policies.EmptyBook(policies.Default()))
+	var book atomic.Pointer[policies.Table]
+	book.Store(policies.EmptyTable(policies.Default()))
 	r.Gate = gateway.New(gateway.Config{
 		View: watcher.View,
 		Policy: func(v *subcluster.View, q creel.QueuePath) policies.Policy {
-			now := policies.NewBook(book.Load(), v.Policies)
+			now := policies.NewTable(book.Load(), v.Policies)
 			book.Store(now)
 			p, _ := now.For(q)
 			return p

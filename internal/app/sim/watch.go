@@ -16,7 +16,7 @@ type watcher struct {
 	w    *World
 	at   *host
 	view *subcluster.View
-	book *policies.Book
+	book *policies.Table
 }
 
 // start begins with nothing seen; it is called at each boot.
@@ -38,7 +38,7 @@ func (v *watcher) read() {
 			switch {
 			case err == nil:
 				v.view = subcluster.Build(v.view, r, r.Now)
-				v.book = policies.NewBook(v.book, v.view.Policies)
+				v.book = policies.NewTable(v.book, v.view.Policies)
 			case v.view != nil:
 				v.view = subcluster.Unreachable(v.view, err.Error())
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Book is a set of documents, read once and looked up often. It is immutable.
-type Book struct {
+// Table is a set of documents, read once and looked up often. It is immutable.
+type Table struct {
 	set    subcluster.Policies
 	parsed map[creel.QueuePath]entry
 	bad    []string
@@ -22,19 +22,19 @@ type entry struct {
 	policy  Policy
 }
 
-// EmptyBook has no document: its policy holds for every queue, and in the
-// books that NewBook makes from it for every queue that no document holds for.
-func EmptyBook(last Policy) *Book { return &Book{last: last} }
+// EmptyTable has no document: its policy holds for every queue, and in the
+// tables that NewTable makes from it for every queue that no document holds for.
+func EmptyTable(last Policy) *Table { return &Table{last: last} }
 
-// NewBook reads the documents of a view. What previous has already read is
+// NewTable reads the documents of a view. What previous has already read is
 // taken from it; a document that cannot be read leaves the last good one of
 // its queue in place, or else the one above, and is told by Bad. previous may
 // be nil. When nothing has changed, previous itself comes back.
-func NewBook(previous *Book, set subcluster.Policies) *Book {
+func NewTable(previous *Table, set subcluster.Policies) *Table {
 	if previous != nil && previous.set.Version == set.Version {
 		return previous
 	}
-	b := &Book{set: set, parsed: make(map[creel.QueuePath]entry, len(set.All())), last: Default()}
+	b := &Table{set: set, parsed: make(map[creel.QueuePath]entry, len(set.All())), last: Default()}
 	if previous != nil {
 		b.last = previous.last
 	}
@@ -76,9 +76,9 @@ func NewBook(previous *Book, set subcluster.Policies) *Book {
 
 // For is the policy that holds for a queue and where it was written: the
 // queue's own, else the nearest ancestor's, else that of "root", else that of
-// "*", else the book's last resort, written at "". A bare name is also looked up below
+// "*", else the table's last resort, written at "". A bare name is also looked up below
 // root, since clients may send "default" for "root.default".
-func (b *Book) For(q creel.QueuePath) (Policy, creel.QueuePath) {
+func (b *Table) For(q creel.QueuePath) (Policy, creel.QueuePath) {
 	if b == nil {
 		return Default(), ""
 	}
@@ -102,7 +102,7 @@ func (b *Book) For(q creel.QueuePath) (Policy, creel.QueuePath) {
 }
 
 // Bad are the documents that could not be read, each with why, by queue.
-func (b *Book) Bad() []string {
+func (b *Table) Bad() []string {
 	if b == nil {
 		return nil
 	}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// A document names members by id, and nothing keeps those names right: one may
+// be misspelt, or its member removed. CheckMembers refuses such a document
+// while somebody looks; weightsInForce keeps its queue going when nobody did.
+
+// CheckMembers refuses a policy whose weights, of homes or of splits, name a
+// subcluster that is none of the known ones. Without known members there is
+// nothing to compare with, and every name passes. The error is an *creel.Error
+// of kind creel.ErrInvalidRequest.
+func (p Policy) CheckMembers(known []creel.SubclusterID) error {
+	if len(known) == 0 {
+		return nil
+	}
+	var unknown []string
+	for _, w := range []Weights{p.homeRule().given(), weightsOf(p.split)} {
+		for id := range w {
+			if !slices.Contains(known, id) && !slices.Contains(unknown, string(id)) {
+				unknown = append(unknown, string(id))
+			}
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(unknown)
+	ids := make([]string, len(known))
+	for i, id := range known {
+		ids[i] = string(id)
+	}
+	slices.Sort(ids)
+	return bad(
+		"it gives weight to "+strings.Join(unknown, ", ")+", and no subcluster is called so",
+		"the subclusters are "+strings.Join(ids, ", "),
+	)
+}
+
+// homeRule returns the rule, also of the zero Policy.
+func (p Policy) homeRule() homeRule {
+	if p.home == nil {
+		return balancedHome{}
+	}
+	return p.home
+}
+
+// weightsInForce returns the weights to decide with. Weights that could give
+// nothing to any member of the view, since those they favour do not exist,
+// would stop their queue for good; then every member counts alike but those
+// that the document itself excludes with a 0. fallback is the sentence that
+// opens the decision's reason, empty when the document's weights hold.
+func weightsInForce(given Weights, view *subcluster.View) (in Weights, fallback string) {
+	if given == nil || view == nil || len(view.Members) == 0 {
+		return given, ""
+	}
+	in = Weights{}
+	for i := range view.Members {
+		id := view.Members[i].ID
+		weight, named := given[id]
+		switch {
+		case weight > 0:
+			return given, ""
+		case !named:
+			in[id] = 1
+		}
+	}
+	var unknown []string
+	for id, weight := range given {
+		if weight > 0 {
+			unknown = append(unknown, string(id))
+		}
+	}
+	slices.Sort(unknown)
+	if len(in) == 0 { // the document has a 0 for every member there is: it means that
+		return given, ""
+	}
+	return in, fmt.Sprintf(
+		"the policy gives weight only to %s, which the federation does not have, so its weights do not count; ",
+		strings.Join(unknown, ", "),
+	)
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// A queue goes on when its weights name only members that the federation does
+// not have, and the reason says so; a weight of 0 for a member still holds.
+func TestWeightsOfUnknownMembersDoNotStopAQueue(t *testing.T) {
+	v := view(member("sc-a", 50_000), member("sc-b", 50_000), member("sc-c", 50_000))
+	for _, name := range HomeNames() {
+		rule, err := homeFrom(ruleDoc{Policy: name, Weights: map[creel.SubclusterID]float64{"east": 2, "west": 1, "sc-c": 0}})
+		if err != nil || name == (rejectHome{}).name() {
+			continue
+		}
+		seen := map[creel.SubclusterID]bool{}
+		for seed := range uint64(50) {
+			id, reason, err := Policy{home: rule}.Home(v, small, nil, seeded(seed))
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if seen[id] = true; id == "sc-c" {
+				t.Errorf("%s chose the member that the document gives 0", name)
+			}
+			if !strings.Contains(reason.Because, "only to east, west, which the federation does not have") {
+				t.Fatalf("%s does not say that it fell back: %s", name, reason)
+			}
+		}
+		if len(seen) == 0 {
+			t.Errorf("%s chose nobody", name)
+		}
+	}
+}
+
+// While a member that has weight exists, also one that is lost, the weights
+// hold: its queue waits for it.
+func TestWeightsHoldWhileTheirMemberExists(t *testing.T) {
+	lost := member("sc-a", 1)
+	lost.State = subcluster.StateLost
+	_, reason, err := must(t, home("weighted", `{"sc-a":1,"east":1}`)).Home(view(lost, member("sc-b", 1)), small, nil, seeded(1))
+	if !errors.Is(err, creel.ErrNoSubcluster) {
+		t.Errorf("%v\n%s", err, reason)
+	}
+}
+
+func TestADocumentThatNamesUnknownMembersIsRefused(t *testing.T) {
+	known := []creel.SubclusterID{"sc-b", "sc-a"}
+	for _, doc := range []string{
+		`{"home":{"policy":"weighted","weights":{"sc-a":1,"eest":1}}}`,
+		`{"split":{"policy":"locality","weights":{"sc-a":1,"eest":0}}}`,
+		`{"routerPolicyWeights":{"eest":1}}`,
+	} {
+		err := must(t, doc).CheckMembers(known)
+		var full *creel.Error
+		if !errors.As(err, &full) || !errors.Is(err, creel.ErrInvalidRequest) || !strings.Contains(full.Why, "eest") ||
+			!strings.Contains(full.Try, "sc-a, sc-b") {
+			t.Errorf("%s: %v", doc, err)
+		}
+		if err := must(t, doc).CheckMembers(nil); err != nil {
+			t.Errorf("%s, with no member to compare with: %v", doc, err)
+		}
+	}
+	for _, doc := range []string{`{}`, `{"home":{"weights":{"sc-a":1}},"split":{"weights":{"sc-b":2}}}`} {
+		if err := must(t, doc).CheckMembers(known); err != nil {
+			t.Errorf("%s: %v", doc, err)
+		}
+	}
+	if err := (Policy{}).CheckMembers(known); err != nil {
+		t.Error(err)
+	}
+}
