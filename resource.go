@@ -368,3 +368,8 @@ func magnitude(v int64) uint64 {
 	}
 	return uint64(v)
 }
+
+// ResourceType is a countable type beyond memory and vcores.
+type ResourceType struct {
+	Name, Unit string // as in resource-types.xml, e.g. "yarn.io/gpu", ""
+}

@@ -19,6 +19,8 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queueconf"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
 )
 
@@ -37,7 +39,7 @@ func rmConfig(s *settings.Settings) (rmrpc.Config, error) {
 		Epoch:     s.Long("yarn.resourcemanager.epoch"),
 		Machine:   machine,
 		ACLs:      s.Bool("yarn.acl.enable"),
-		AdminACL:  rm.ParseACL(s.String("yarn.admin.acl")),
+		AdminACL:  queues.ParseACL(s.String("yarn.admin.acl")),
 		Proxies:   proxyRules(s),
 
 		HeartbeatInterval: s.Duration("yarn.resourcemanager.nodemanagers.heartbeat-interval-ms"),
@@ -68,18 +70,18 @@ func rmConfig(s *settings.Settings) (rmrpc.Config, error) {
 	if err != nil {
 		return c, err
 	}
-	c.ReloadQueues = func() (rm.Queues, error) {
+	c.ReloadQueues = func() (queues.Spec, error) {
 		q, err := queueConfig(s, true)
 		return q.Queues, err
 	}
 	// Who may act for whom, and who administers, is read from the files anew.
 	again := func() (*settings.Settings, error) { return settings.Load(settings.Sources{ConfDir: s.Dir()}) }
-	c.ReloadAdmin = func() (rm.ACL, error) {
+	c.ReloadAdmin = func() (queues.ACL, error) {
 		fresh, err := again()
 		if err != nil {
-			return rm.ACL{}, err
+			return queues.ACL{}, err
 		}
-		return rm.ParseACL(fresh.String("yarn.admin.acl")), nil
+		return queues.ParseACL(fresh.String("yarn.admin.acl")), nil
 	}
 	c.ReloadProxies = func() (map[string]rmrpc.ProxyRule, error) {
 		fresh, err := again()
@@ -98,7 +100,7 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 		if name == creel.MemoryName || name == creel.VCoresName {
 			continue
 		}
-		t := rm.ResourceType{Name: name}
+		t := creel.ResourceType{Name: name}
 		if v, ok := s.Lookup("yarn.resource-types." + name + ".units"); ok {
 			t.Unit = v.Text
 		}
@@ -138,12 +140,12 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	m.MaxCompletedApps = s.Int("yarn.resourcemanager.max-completed-applications")
 	m.AutoUpdate = s.Bool("yarn.resourcemanager.auto-update.containers")
 	m.SchedulingAsks = s.String("yarn.resourcemanager.placement-constraints.handler") != "disabled"
-	m.AdminACL = rm.ParseACL(s.String("yarn.admin.acl"))
+	m.AdminACL = queues.ParseACL(s.String("yarn.admin.acl"))
 	q, err := queueConfig(s, false)
 	if err != nil {
 		return m, usage(err)
 	}
-	for _, note := range q.Notes {
+	for _, note := range q.Warnings {
 		slog.Info("queues", "note", note.String())
 	}
 	m.Queues, m.Placement = q.Queues, q.Placement
@@ -157,17 +159,17 @@ func fairScheduler(s *settings.Settings) bool {
 // increment is the step in which FairScheduler gives room: 1024 MiB and 1 vcore
 // unless it is set, and 1 of any other type. The key of the type wins over the
 // older ones of memory and vcores.
-func increment(s *settings.Settings, types []rm.ResourceType) (creel.Resource, error) {
+func increment(s *settings.Settings, types []creel.ResourceType) (creel.Resource, error) {
 	step := creel.NewResource(
 		s.Long("yarn.scheduler.increment-allocation-mb"),
 		s.Long("yarn.scheduler.increment-allocation-vcores"),
 	)
-	for _, t := range append([]rm.ResourceType{{Name: creel.MemoryName, Unit: "Mi"}, {Name: creel.VCoresName}}, types...) {
+	for _, t := range append([]creel.ResourceType{{Name: creel.MemoryName, Unit: "Mi"}, {Name: creel.VCoresName}}, types...) {
 		v, ok := s.Lookup("yarn.resource-types." + t.Name + ".increment-allocation")
 		if !ok {
 			continue
 		}
-		n, err := rm.ParseAmount(v.Text, t.Unit)
+		n, err := queueconf.ParseAmount(v.Text, t.Unit)
 		if err != nil {
 			return step, fmt.Errorf(
 				"%s: %s: %w; give a whole number, with a unit if not in %q",
@@ -183,14 +185,14 @@ func increment(s *settings.Settings, types []rm.ResourceType) (creel.Resource, e
 }
 
 // queueConfig reads the queue file of the scheduler that is named.
-func queueConfig(s *settings.Settings, reload bool) (rm.QueueConfig, error) {
-	opt := rm.ConfigOptions{
+func queueConfig(s *settings.Settings, reload bool) (queueconf.Config, error) {
+	opt := queueconf.Options{
 		MaxAllocation: creel.NewResource(
 			s.Long("yarn.scheduler.maximum-allocation-mb"),
 			s.Long("yarn.scheduler.maximum-allocation-vcores"),
 		),
 		MaxClusterPriority: int32(s.Int("yarn.cluster.max-application-priority")),
-		Fair: rm.FairOptions{
+		Fair: queueconf.FairOptions{
 			UserAsDefaultQueue: s.Bool(
 				"yarn.scheduler.fair.user-as-default-queue",
 			),
@@ -204,15 +206,15 @@ func queueConfig(s *settings.Settings, reload bool) (rm.QueueConfig, error) {
 	}
 	for _, name := range s.List("yarn.resource-types") {
 		if name != creel.MemoryName && name != creel.VCoresName {
-			opt.ResourceTypes = append(opt.ResourceTypes, rm.ResourceType{Name: name})
+			opt.ResourceTypes = append(opt.ResourceTypes, creel.ResourceType{Name: name})
 		}
 	}
 	if fairScheduler(s) {
 		path, data, err := s.FairSchedulerFile()
 		if err != nil {
-			return rm.QueueConfig{}, err
+			return queueconf.Config{}, err
 		}
-		return rm.ReadFair(path, data, opt)
+		return queueconf.ReadFair(path, data, opt)
 	}
 	read := s.CapacityScheduler
 	if reload {
@@ -220,22 +222,22 @@ func queueConfig(s *settings.Settings, reload bool) (rm.QueueConfig, error) {
 	}
 	found, err := read()
 	if err != nil {
-		return rm.QueueConfig{}, err
+		return queueconf.Config{}, err
 	}
-	props := make([]rm.Property, len(found))
+	props := make([]queueconf.Property, len(found))
 	for i, p := range found {
-		props[i] = rm.Property{Name: p.Name, Value: p.Value, File: p.File, Line: p.Line}
+		props[i] = queueconf.Property{Name: p.Name, Value: p.Value, File: p.File, Line: p.Line}
 		if p.Name == "yarn.scheduler.capacity.mapping-rule-json-file" && p.Value != "" {
 			path := p.Value
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(s.Dir(), path)
 			}
 			if opt.MappingRules, err = os.ReadFile(path); err != nil {
-				return rm.QueueConfig{}, fmt.Errorf("%s: %s: %w", p.Where(), p.Name, err)
+				return queueconf.Config{}, fmt.Errorf("%s: %s: %w", p.Where(), p.Name, err)
 			}
 		}
 	}
-	return rm.ReadCapacity(props, opt)
+	return queueconf.ReadCapacity(props, opt)
 }
 
 // proxyRules reads hadoop.proxyuser.USER.{hosts,users,groups}.

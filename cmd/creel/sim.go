@@ -18,7 +18,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/sim"
 	"github.com/creelrm/creel/internal/workload/traces"
-	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/spf13/cobra"
 )
 
@@ -144,15 +144,15 @@ func (f *simFlags) config(seed uint64) (sim.Config, error) {
 }
 
 // simQueues are the demo's queues.
-func simQueues() (rm.Queues, error) {
+func simQueues() (queues.Spec, error) {
 	dir, err := os.MkdirTemp("", "creel-sim-")
 	if err != nil {
-		return rm.Queues{}, err
+		return queues.Spec{}, err
 	}
 	defer os.RemoveAll(dir)
 	s, err := embeddedSettings(dir, "", nil)
 	if err != nil {
-		return rm.Queues{}, err
+		return queues.Spec{}, err
 	}
 	q, err := queueConfig(s, false)
 	return q.Queues, err

@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 const (
@@ -128,10 +129,22 @@ func lastLine(s string) string {
 func benchOurs(b *testing.B, nodes int) time.Duration {
 	c := rm.Defaults()
 	c.ClusterTimestamp, c.Volatile, c.MaxAllocation = 1, true, creel.NewResource(128<<10, 128)
-	c.Queues.Calculator = rm.Dominant
-	c.Queues.Root.Children = []rm.Queue{
-		{Name: "a", Capacity: rm.PercentOf(50), MaxCapacity: rm.PercentOf(100), UserFactor: 10, MaxAMPercent: 1},
-		{Name: "b", Capacity: rm.PercentOf(50), MaxCapacity: rm.PercentOf(100), UserFactor: 10, MaxAMPercent: 1},
+	c.Queues.Calculator = queues.Dominant
+	c.Queues.Root.Children = []queues.Queue{
+		{
+			Name:         "a",
+			Capacity:     queues.PercentOf(50),
+			MaxCapacity:  queues.PercentOf(100),
+			UserFactor:   10,
+			MaxAMPercent: 1,
+		},
+		{
+			Name:         "b",
+			Capacity:     queues.PercentOf(50),
+			MaxCapacity:  queues.PercentOf(100),
+			UserFactor:   10,
+			MaxAMPercent: 1,
+		},
 	}
 	m, err := rm.New(c)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
-	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queueconf"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 const placementTree = `
@@ -138,12 +139,12 @@ func rewrite(t *testing.T, real *hadoop.ResourceManager, lines string) {
 }
 
 // place runs our rules on a submission and returns the queue it ends in.
-func place(c rm.QueueConfig, s submission, made map[creel.QueuePath]bool) string {
-	placed := rm.Placed{}
+func place(c queueconf.Config, s submission, made map[creel.QueuePath]bool) string {
+	placed := queues.Placed{}
 	if c.Placement != nil {
 		var err error
 		placed, err = c.Placement.Place(
-			rm.PlacementRequest{User: s.user, Groups: strings.Split(s.groups, ","), Name: s.name, Queue: s.queue},
+			queues.PlacementRequest{User: s.user, Groups: strings.Split(s.groups, ","), Name: s.name, Queue: s.queue},
 			func(q creel.QueuePath) bool { return made[q] },
 		)
 		if err != nil {

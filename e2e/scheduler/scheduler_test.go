@@ -18,7 +18,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/internal/settings"
-	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queueconf"
 )
 
 const prefix = "yarn.scheduler.capacity."
@@ -51,7 +51,7 @@ func queueConf(lines string) hadoop.Conf {
 
 // ours reads the configuration directory of a real ResourceManager as `creel
 // rm` would.
-func ours(t *testing.T, confDir string) (*settings.Settings, rm.QueueConfig) {
+func ours(t *testing.T, confDir string) (*settings.Settings, queueconf.Config) {
 	t.Helper()
 	s, err := settings.Load(settings.Sources{ConfDir: confDir})
 	if err != nil {
@@ -61,11 +61,11 @@ func ours(t *testing.T, confDir string) (*settings.Settings, rm.QueueConfig) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var props []rm.Property
+	var props []queueconf.Property
 	for _, p := range found {
-		props = append(props, rm.Property{Name: p.Name, Value: p.Value, File: p.File, Line: p.Line})
+		props = append(props, queueconf.Property{Name: p.Name, Value: p.Value, File: p.File, Line: p.Line})
 	}
-	c, err := rm.ReadCapacity(props, rm.ConfigOptions{
+	c, err := queueconf.ReadCapacity(props, queueconf.Options{
 		MaxAllocation: creel.NewResource(
 			s.Long("yarn.scheduler.maximum-allocation-mb"),
 			s.Long("yarn.scheduler.maximum-allocation-vcores"),

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queueconf"
+	"google.golang.org/protobuf/proto"
 )
 
 // job is an application with an unmanaged master that asks once, for count
@@ -547,9 +547,9 @@ func TestFairSharesAreThoseOfARealResourceManager(t *testing.T) {
 		fairJobs,
 	)
 
-	config, err := rm.ReadFair(file, []byte(fairFile), rm.ConfigOptions{
+	config, err := queueconf.ReadFair(file, []byte(fairFile), queueconf.Options{
 		MaxAllocation: creel.NewResource(8192, 4),
-		Fair: rm.FairOptions{
+		Fair: queueconf.FairOptions{
 			UserAsDefaultQueue:    true,
 			AllowUndeclaredPools:  true,
 			NodeLocalityThreshold: -1,

@@ -12,6 +12,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // hadoopQueue is a queue in the answer of /ws/v1/cluster/scheduler.
@@ -248,7 +249,7 @@ func compareQueue(t *testing.T, path string, h hadoopQueue, q rm.QueueView) {
 		default:
 			continue
 		}
-		same(acl.AccessType, sortedACL(mine), sortedACL(rm.ParseACL(acl.AccessControlList)))
+		same(acl.AccessType, sortedACL(mine), sortedACL(queues.ParseACL(acl.AccessControlList)))
 	}
 	if !q.Leaf {
 		return
@@ -277,13 +278,13 @@ func compareQueue(t *testing.T, path string, h hadoopQueue, q rm.QueueView) {
 		mine = -1
 	}
 	same("life by default", mine, life(h.DefaultApplicationLifetime))
-	order := map[rm.Policy]string{rm.PolicyDefault: "fifo", rm.Fifo: "fifo", rm.FairShare: "fair"}[q.Spec.Policy]
+	order := map[queues.Policy]string{queues.PolicyDefault: "fifo", queues.Fifo: "fifo", queues.FairShare: "fair"}[q.Spec.Policy]
 	if !strings.Contains(strings.ToLower(h.OrderingPolicyInfo), order) {
 		t.Errorf("%s: order is %s, Hadoop's %s", path, order, h.OrderingPolicyInfo)
 	}
 }
 
-func sortedACL(a rm.ACL) string {
+func sortedACL(a queues.ACL) string {
 	if a.All {
 		return "everybody"
 	}

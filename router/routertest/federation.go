@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnpb"
@@ -36,8 +34,11 @@ import (
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queueconf"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 	rmrest "github.com/creelrm/creel/subcluster/rm/rest"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+	"github.com/go-chi/chi/v5"
 )
 
 // Options of a federation; zero values give two members of two nodes and two
@@ -165,7 +166,7 @@ func (f *Federation) member(i int, o Options) *Member {
 	t.Helper()
 	c := rm.Defaults()
 	c.MinAllocation, c.MaxAllocation = creel.NewResource(128, 1), creel.NewResource(8192, 8)
-	queues, err := rm.ReadCapacity([]rm.Property{
+	conf, err := queueconf.ReadCapacity([]queueconf.Property{
 		{
 			Name:  "yarn.scheduler.capacity.root.queues",
 			Value: "default,other",
@@ -176,11 +177,11 @@ func (f *Federation) member(i int, o Options) *Member {
 			Value: "30",
 		},
 		{Name: "yarn.scheduler.capacity.maximum-am-resource-percent", Value: "1"},
-	}, rm.ConfigOptions{MaxAllocation: c.MaxAllocation, MaxClusterPriority: 10})
+	}, queueconf.Options{MaxAllocation: c.MaxAllocation, MaxClusterPriority: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Queues = queues.Queues
+	c.Queues = conf.Queues
 	m := &Member{ID: creel.SubclusterID(fmt.Sprintf("sc-%c", 'a'+i))}
 	cfg := rmrpc.Config{
 		Client:            "127.0.0.1:0",
@@ -191,7 +192,7 @@ func (f *Federation) member(i int, o Options) *Member {
 		Machine:           c,
 		Epoch:             int64(i+1) * 1000,
 		HeartbeatInterval: 50 * time.Millisecond,
-		AdminACL:          rm.ACL{Users: []string{"root"}},
+		AdminACL:          queues.ACL{Users: []string{"root"}},
 		Groups:            func(user string) []string { return []string{user} },
 		Proxies:           map[string]rmrpc.ProxyRule{"creel": {Hosts: []string{"*"}, Users: []string{"*"}}},
 	}

@@ -10,16 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router/routertest"
-	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -350,7 +349,7 @@ func TestBadInput(t *testing.T) {
 		t,
 		routertest.Options{
 			Routers: 1,
-			Change:  func(_ int, c *rmrpc.Config) { c.ACLs = true; c.Machine.Queues.Root.Admin = rm.ACL{} },
+			Change:  func(_ int, c *rmrpc.Config) { c.ACLs = true; c.Machine.Queues.Root.Admin = queues.ACL{} },
 		},
 	)
 	ctx := t.Context()

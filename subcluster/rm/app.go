@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // appState is YARN's RMAppState.
@@ -140,10 +141,10 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 			What: "Invalid resource request, node label not enabled but request contains label expression",
 		}
 	}
-	path, rule, create := creel.QueuePath(s.Queue), "", m.tree.spec.Scheduler == Fair
+	path, rule, create := creel.QueuePath(s.Queue), "", m.tree.spec.Scheduler == queues.FairScheduler
 	if m.cfg.Placement != nil {
 		p, err := m.cfg.Placement.Place(
-			PlacementRequest{
+			queues.PlacementRequest{
 				Application: s.ID,
 				User:        s.User,
 				Groups:      s.Groups,
@@ -224,7 +225,7 @@ func (m *Machine) isLeaf(p creel.QueuePath) bool {
 // capPriority gives the priority that an application gets for the one it asks
 // for. FairScheduler has no priorities of applications: all are 0.
 func (m *Machine) capPriority(p int32) int32 {
-	if m.tree.spec.Scheduler == Fair {
+	if m.tree.spec.Scheduler == queues.FairScheduler {
 		return 0
 	}
 	return max(0, min(p, m.tree.spec.MaxClusterPriority))

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // Audit recomputes everything the machine keeps in sums and indexes from its
@@ -246,7 +247,7 @@ func (c *auditor) apps() {
 			}
 			if sure, limit := q.sized().leaf.sure, m.userLimit(
 				u,
-			); m.tree.spec.Scheduler == Capacity && u.weight == 1 &&
+			); m.tree.spec.Scheduler == queues.CapacityScheduler && u.weight == 1 &&
 				!m.t.fits(&sure, &limit) {
 				c.fail("user %s of %s: %v is sure, above the limit of %v", u.name, q.path, sure, limit)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hugepages"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // The figures of docs/bench/scheduler.md come from here:
@@ -36,19 +37,19 @@ func cluster(b *testing.B, nodes int, mb, cores int64, change func(*Config)) *wo
 }
 
 func twoQueues(c *Config) {
-	c.Queues.Root.Children = []Queue{
+	c.Queues.Root.Children = []queues.Queue{
 		{
 			Name:         "a",
-			Capacity:     PercentOf(50),
-			MaxCapacity:  PercentOf(100),
+			Capacity:     queues.PercentOf(50),
+			MaxCapacity:  queues.PercentOf(100),
 			UserFactor:   10,
 			MaxAMPercent: 1,
 			MaxApps:      1 << 20,
 		},
 		{
 			Name:         "b",
-			Capacity:     PercentOf(50),
-			MaxCapacity:  PercentOf(100),
+			Capacity:     queues.PercentOf(50),
+			MaxCapacity:  queues.PercentOf(100),
 			UserFactor:   10,
 			MaxAMPercent: 1,
 			MaxApps:      1 << 20,
@@ -93,7 +94,7 @@ func (m *meter) rate(b *testing.B, n int, what string) {
 
 // BenchmarkEqualAsks: 10,000 equal asks of 2 queues, on clusters of three sizes.
 func BenchmarkEqualAsks(b *testing.B) {
-	for _, calc := range []Calculator{MemoryOnly, Dominant} {
+	for _, calc := range []queues.Calculator{queues.MemoryOnly, queues.Dominant} {
 		for _, nodes := range []int{500, 2000, 5000} {
 			b.Run(fmt.Sprintf("%s/nodes=%d", []string{"memory", "dominant"}[calc], nodes), func(b *testing.B) {
 				w := cluster(b, nodes, 128<<10, 128, func(c *Config) { twoQueues(c); c.Queues.Calculator = calc })
@@ -128,31 +129,31 @@ func BenchmarkEqualAsks(b *testing.B) {
 // deep makes a tree of three levels with as many leaves as wanted.
 func deep(leaves int) func(*Config) {
 	return func(c *Config) {
-		c.Queues.Calculator = Dominant
+		c.Queues.Calculator = queues.Dominant
 		c.Queues.MaxApplications = 1 << 20
 		top, mid := 10, max(leaves/100, 1)
 		root := &c.Queues.Root
 		root.Children = nil
 		n := 0
 		for i := range top {
-			p := Queue{
+			p := queues.Queue{
 				Name:        fmt.Sprintf("t%d", i),
-				Capacity:    PercentOf(100 / float64(top)),
-				MaxCapacity: PercentOf(100),
+				Capacity:    queues.PercentOf(100 / float64(top)),
+				MaxCapacity: queues.PercentOf(100),
 			}
 			for j := range mid {
-				q := Queue{
+				q := queues.Queue{
 					Name:        fmt.Sprintf("m%d_%d", i, j),
-					Capacity:    PercentOf(100 / float64(mid)),
-					MaxCapacity: PercentOf(100),
+					Capacity:    queues.PercentOf(100 / float64(mid)),
+					MaxCapacity: queues.PercentOf(100),
 				}
 				for k := range 10 {
 					q.Children = append(
 						q.Children,
-						Queue{
+						queues.Queue{
 							Name:         fmt.Sprintf("q%d_%d_%d", i, j, k),
-							Capacity:     PercentOf(10),
-							MaxCapacity:  PercentOf(100),
+							Capacity:     queues.PercentOf(10),
+							MaxCapacity:  queues.PercentOf(100),
 							UserFactor:   1000,
 							MaxAMPercent: 1,
 							MaxApps:      1 << 20,
@@ -301,11 +302,11 @@ func BenchmarkChurn(b *testing.B) {
 // stand at their user limit (the set-up of Hadoop's user limit throughput test).
 func BenchmarkNodeEvents(b *testing.B) {
 	w := cluster(b, 2000, 16<<10, 16, func(c *Config) {
-		c.Queues.Root.Children = []Queue{
+		c.Queues.Root.Children = []queues.Queue{
 			{
 				Name:           "default",
-				Capacity:       PercentOf(100),
-				MaxCapacity:    PercentOf(100),
+				Capacity:       queues.PercentOf(100),
+				MaxCapacity:    queues.PercentOf(100),
 				MinUserPercent: 100,
 				UserFactor:     0.001,
 				MaxAMPercent:   1,

@@ -2,7 +2,11 @@
 
 package rm
 
-import "math"
+import (
+	"math"
+
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
 
 // Delay scheduling: an ask that names places passes up rooms elsewhere for a
 // while, because a local one soon frees itself. The wait is counted in
@@ -50,7 +54,7 @@ func (m *Machine) wait(w *want) {
 func (m *Machine) patience(w *want) int64 {
 	q := m.tree.spec
 	nodes := float64(m.active)
-	if q.Scheduler == Fair {
+	if q.Scheduler == queues.FairScheduler {
 		t := q.NodeLocalityThreshold
 		if w.level == atRack {
 			t = max(q.NodeLocalityThreshold, 0) + q.RackLocalityThreshold

@@ -19,9 +19,7 @@
 //     of the same attempt; encode it before that.
 //  5. Views (App, Node, Queue, ...) are copies and stay valid.
 //
-// Every call can also be written as an Event and given to Apply, so that a day
-// can be logged and replayed; equal events at equal times give equal bytes
-// (AppendState).
+// Equal calls at equal times give equal states, byte for byte (AppendState).
 //
 // # How it decides
 //
@@ -36,8 +34,10 @@
 //	                           tree order  │   then a node from the index
 //	                           over active ┘
 //
-// The files, in reading order: queues.go (the specification), events.go and
-// answers.go (what goes in and out), machine.go, node.go and index.go (room),
+// The queue specification is package queues; queueconf and placement read it from
+// Hadoop's files and are not imported here.
+//
+// The files, in reading order: events.go and answers.go (what goes in and out), machine.go, node.go and index.go (room),
 // ask.go (what is wanted), queue.go, limits.go and order*.go (who is next),
 // passing.go (who may pass whom), place.go (where), container.go, attempt.go,
 // app.go (the life cycles), why.go, whatif.go and audit.go.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // Queues made on demand: below a queue with AutoCreate in CapacityScheduler,
@@ -37,9 +38,9 @@ func (m *Machine) createQueue(path creel.QueuePath) *queue {
 		return nil
 	}
 	auto := above.auto()
-	if m.tree.spec.Scheduler == Fair {
+	if m.tree.spec.Scheduler == queues.FairScheduler {
 		if auto == nil {
-			auto = &AutoCreate{Depth: 64}
+			auto = &queues.AutoCreate{Depth: 64}
 		}
 	} else if auto == nil || len(missing) > max(auto.Depth, 1) {
 		return nil
@@ -59,8 +60,8 @@ func (m *Machine) createQueue(path creel.QueuePath) *queue {
 			template.AutoCreate = auto
 		}
 		template.Name, template.Children = name, nil
-		if template.Capacity.Unit == Unset {
-			template.Capacity = WeightOf(1)
+		if template.Capacity.Unit == queues.Unset {
+			template.Capacity = queues.WeightOf(1)
 		}
 		spec := &template
 		c := m.addQueue(spec, q)
@@ -74,7 +75,7 @@ func (m *Machine) createQueue(path creel.QueuePath) *queue {
 }
 
 // auto is the rule for children that are not listed: the queue's own.
-func (q *queue) auto() *AutoCreate { return q.spec.AutoCreate }
+func (q *queue) auto() *queues.AutoCreate { return q.spec.AutoCreate }
 
 // made counts the queues made on demand below q.
 func (q *queue) made() int {

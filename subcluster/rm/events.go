@@ -8,14 +8,6 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Event is anything that can happen to a Machine. Each concrete type has a
-// method of the Machine that does the same with typed results; Apply is for
-// logs and replays.
-type Event interface {
-	// apply performs the event and gives what the typed method gives, nil for none.
-	apply(m *Machine, now time.Time) (any, error)
-}
-
 // Submission asks for an application (submitApplication).
 type Submission struct {
 	ID           creel.ApplicationID
@@ -41,33 +33,6 @@ type Submission struct {
 	// Context is the door's own: the submission message. The machine keeps it
 	// and hands it back in actions and views, untouched.
 	Context any
-}
-
-// Kill ends an application at its owner's or an administrator's wish.
-type Kill struct {
-	App         creel.ApplicationID
-	Diagnostics string
-}
-
-// FailAttempt fails the current attempt by a client's order (failApplicationAttempt).
-type FailAttempt struct{ Attempt creel.AttemptID }
-
-// Move takes an application to another leaf queue.
-type Move struct {
-	App   creel.ApplicationID
-	Queue string
-}
-
-// SetPriority changes an application's priority; it is capped as at submission.
-type SetPriority struct {
-	App      creel.ApplicationID
-	Priority int32
-}
-
-// SetLifetime changes the time an application is killed at; zero = never.
-type SetLifetime struct {
-	App      creel.ApplicationID
-	Deadline time.Time
 }
 
 // Signal forwards a signal to a container through its node's next heartbeat.
@@ -154,18 +119,6 @@ type FinishMaster struct {
 	TrackingURL string
 }
 
-// MasterLaunched and MasterLaunchFailed answer LaunchMaster.
-type MasterLaunched struct{ Attempt creel.AttemptID }
-
-// MasterLaunchFailed tells that the node refused the master or could not be reached.
-type MasterLaunchFailed struct {
-	Attempt     creel.AttemptID
-	Diagnostics string
-}
-
-// Saved tells that the Save action of this number, and all before it, is durable.
-type Saved struct{ Seq uint64 }
-
 // RegisterNode is registerNodeManager.
 type RegisterNode struct {
 	ID           creel.NodeID
@@ -231,15 +184,6 @@ type NodeUse struct {
 	OpportunisticVCores                       int32
 }
 
-// UnregisterNode is a node's clean stop.
-type UnregisterNode struct{ ID creel.NodeID }
-
-// SetNodeResource changes a node's size (updateNodeResource).
-type SetNodeResource struct {
-	ID       creel.NodeID
-	Resource creel.Resource
-}
-
 // Decommission takes a node out: at once, or gracefully when its containers
 // have ended, at most after Timeout (0 = Config.DecommissionAfter, negative = no limit).
 type Decommission struct {
@@ -247,22 +191,6 @@ type Decommission struct {
 	Graceful bool
 	Timeout  time.Duration
 }
-
-// Recommission takes back a Decommission.
-type Recommission struct{ ID creel.NodeID }
-
-// ReloadQueues replaces the queue tree. Refused as a whole when it is invalid,
-// or removes a leaf that has applications.
-type ReloadQueues struct{ Queues Queues }
-
-// SetQueueState starts, stops or drains a queue.
-type SetQueueState struct {
-	Queue creel.QueuePath
-	State creel.QueueState
-}
-
-// ForgetNMTokens makes every master get new NM tokens (a key was rolled).
-type ForgetNMTokens struct{}
 
 // Recover brings back what a journal kept, before anything else happens.
 type Recover struct{ Apps []AppRecord }
@@ -294,6 +222,3 @@ type AttemptRecord struct {
 	ExitStatus  int32
 	Finished    time.Time
 }
-
-// Tick lets time pass: deadlines reached by now take effect.
-type Tick struct{}

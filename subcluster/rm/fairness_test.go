@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 	"pgregory.net/rapid"
 )
 
@@ -21,13 +22,13 @@ type shares struct {
 	apps   map[string]creel.AttemptID
 }
 
-func newShares(t testing.TB, total creel.Resource, grain creel.Resource, root Queue) *shares {
+func newShares(t testing.TB, total creel.Resource, grain creel.Resource, root queues.Queue) *shares {
 	w := newWorld(t, func(c *Config) {
 		c.MinAllocation, c.Increment = creel.Resource{}, creel.Resource{MemoryMB: 1, VCores: 1}
 		c.MaxAllocation = total
-		c.Queues.Scheduler, c.Queues.Calculator, c.Queues.ReservationsOff = Fair, Dominant, true
-		root.Name, root.Submit, root.Admin = "root", ACL{All: true}, ACL{All: true}
-		root.Children = append([]Queue{{Name: "filler", Capacity: WeightOf(1)}}, root.Children...)
+		c.Queues.Scheduler, c.Queues.Calculator, c.Queues.ReservationsOff = queues.FairScheduler, queues.Dominant, true
+		root.Name, root.Submit, root.Admin = "root", queues.ACL{All: true}, queues.ACL{All: true}
+		root.Children = append([]queues.Queue{{Name: "filler", Capacity: queues.WeightOf(1)}}, root.Children...)
 		c.Queues.Root = root
 	})
 	w.node("n", total.MemoryMB, total.VCores, "")
@@ -67,7 +68,7 @@ func (s *shares) tasks(queue string) int {
 // tasks and B two. (Equal shares at the start: ours serves A first.)
 func TestDRFPaperExample(t *testing.T) {
 	s := newShares(t, creel.Resource{MemoryMB: 18, VCores: 9}, creel.Resource{MemoryMB: 18, VCores: 9},
-		Queue{Policy: DRF, Children: []Queue{{Name: "A"}, {Name: "B"}}})
+		queues.Queue{Policy: queues.DRF, Children: []queues.Queue{{Name: "A"}, {Name: "B"}}})
 	s.wants("root.A", 4, 1)
 	s.wants("root.B", 1, 3)
 	s.open(1)
@@ -89,8 +90,18 @@ func TestDRFPaperExample(t *testing.T) {
 
 // TestDRFWeights: twice the weight, twice the dominant share.
 func TestDRFWeights(t *testing.T) {
-	s := newShares(t, creel.Resource{MemoryMB: 90, VCores: 90}, creel.Resource{MemoryMB: 90, VCores: 90},
-		Queue{Policy: DRF, Children: []Queue{{Name: "A", Capacity: WeightOf(2)}, {Name: "B", Capacity: WeightOf(1)}}})
+	s := newShares(
+		t,
+		creel.Resource{MemoryMB: 90, VCores: 90},
+		creel.Resource{MemoryMB: 90, VCores: 90},
+		queues.Queue{
+			Policy: queues.DRF,
+			Children: []queues.Queue{
+				{Name: "A", Capacity: queues.WeightOf(2)},
+				{Name: "B", Capacity: queues.WeightOf(1)},
+			},
+		},
+	)
 	s.wants("root.A", 1, 1)
 	s.wants("root.B", 1, 1)
 	s.open(1)
@@ -105,14 +116,17 @@ func TestDRFWeights(t *testing.T) {
 // Hierarchical DRF rescales B's children to the least of them and leaves B2 out
 // when memory is gone, so that A and B1 share the CPUs.
 func TestHierarchicalDRFDoesNotStarve(t *testing.T) {
-	run := func(p Policy) (a, b1, b2 int) {
+	run := func(p queues.Policy) (a, b1, b2 int) {
 		s := newShares(
 			t,
 			creel.Resource{MemoryMB: 100, VCores: 100},
 			creel.Resource{MemoryMB: 1, VCores: 1},
-			Queue{
-				Policy:   p,
-				Children: []Queue{{Name: "A"}, {Name: "B", Policy: p, Children: []Queue{{Name: "B1"}, {Name: "B2"}}}},
+			queues.Queue{
+				Policy: p,
+				Children: []queues.Queue{
+					{Name: "A"},
+					{Name: "B", Policy: p, Children: []queues.Queue{{Name: "B1"}, {Name: "B2"}}},
+				},
 			},
 		)
 		s.wants("root.A", 0, 1)
@@ -121,11 +135,11 @@ func TestHierarchicalDRFDoesNotStarve(t *testing.T) {
 		s.open(1)
 		return s.tasks("root.A"), s.tasks("root.B.B1"), s.tasks("root.B.B2")
 	}
-	a, b1, b2 := run(DRF)
+	a, b1, b2 := run(queues.DRF)
 	if b1 > 10 || b2 != 100 || a+b1 != 100 {
 		t.Errorf("plain recursion: A %d, B1 %d, B2 %d; the case does not show starvation", a, b1, b2)
 	}
-	a, b1, b2 = run(HDRF)
+	a, b1, b2 = run(queues.HDRF)
 	if b1 < 45 || b1 > 55 || b2 != 100 || a+b1 != 100 {
 		t.Errorf("hierarchical: A %d, B1 %d, B2 %d; A and B1 should share the CPUs", a, b1, b2)
 	}
@@ -149,9 +163,9 @@ func tasksOf(mb, cores int64, d demand) int64 {
 }
 
 func divide(t testing.TB, total int64, ds []demand) []int64 {
-	root := Queue{Policy: DRF}
+	root := queues.Queue{Policy: queues.DRF}
 	for i := range ds {
-		root.Children = append(root.Children, Queue{Name: fmt.Sprintf("q%d", i)})
+		root.Children = append(root.Children, queues.Queue{Name: fmt.Sprintf("q%d", i)})
 	}
 	s := newShares(
 		t,
@@ -269,16 +283,16 @@ func TestMinimumUserLimitAsDocumented(t *testing.T) {
 // first, whatever its size.
 func TestQueueOrderAsDocumented(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
-		leaf := func(name string, p float64) Queue {
-			return Queue{
+		leaf := func(name string, p float64) queues.Queue {
+			return queues.Queue{
 				Name:         name,
-				Capacity:     PercentOf(p),
-				MaxCapacity:  PercentOf(100),
+				Capacity:     queues.PercentOf(p),
+				MaxCapacity:  queues.PercentOf(100),
 				UserFactor:   10,
 				MaxAMPercent: 1,
 			}
 		}
-		c.Queues.Root.Children = []Queue{leaf("small", 20), leaf("large", 80), leaf("filler", 0)}
+		c.Queues.Root.Children = []queues.Queue{leaf("small", 20), leaf("large", 80), leaf("filler", 0)}
 	})
 	w.node("n", 10*1024, 10, "")
 	f := w.unmanaged("f", "root.filler")

@@ -5,6 +5,8 @@ package rm
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // index finds a node with room without looking at those that have none. Nodes
@@ -186,7 +188,7 @@ func (ix *index) drop(n *node) {
 // find gives a node with room for need that the blacklist allows, nil for
 // none: the one with most room (Spread) or with least (Pack), to the grain of
 // the cells.
-func (ix *index) find(t *types, need *vec, order NodeOrder, black *blacklist) *node {
+func (ix *index) find(t *types, need *vec, order queues.NodeOrder, black *blacklist) *node {
 	want := ix.extras(need)
 	for _, g := range ix.grids {
 		if g.count == 0 || g.mask&want != want {
@@ -207,7 +209,7 @@ func (ix *index) search(
 	g *grid,
 	t *types,
 	need *vec,
-	order NodeOrder,
+	order queues.NodeOrder,
 	black *blacklist,
 	limit int,
 ) (found *node, skipped bool) {
@@ -235,7 +237,7 @@ func (ix *index) search(
 
 // ahead gives the nodes that find comes to first, as far as one cell and list
 // have them, whether they fit or not.
-func (ix *index) ahead(need *vec, order NodeOrder, list []*node) int {
+func (ix *index) ahead(need *vec, order queues.NodeOrder, list []*node) int {
 	want, k := ix.extras(need), 0
 	for _, g := range ix.grids {
 		if g.count == 0 || g.mask&want != want {
@@ -255,7 +257,7 @@ func (ix *index) ahead(need *vec, order NodeOrder, list []*node) int {
 }
 
 // first gives the cell that a search looks at first, row -1 for none.
-func (g *grid) first(ix *index, need *vec, order NodeOrder) (r, col int) {
+func (g *grid) first(ix *index, need *vec, order queues.NodeOrder) (r, col int) {
 	low, lowCol := ix.lowest(need)
 	for r = g.nextRow(low, order, -1); r >= 0; r = g.nextRow(low, order, r) {
 		if c := g.cols[r] & (^uint64(0) << lowCol); c != 0 {
@@ -275,8 +277,8 @@ func (ix *index) lowest(need *vec) (row, col int) {
 }
 
 // nextCol is the column to look at first of those in a set.
-func nextCol(c uint64, order NodeOrder) int {
-	if order == Pack {
+func nextCol(c uint64, order queues.NodeOrder) int {
+	if order == queues.Pack {
 		return bits.TrailingZeros64(c)
 	}
 	return 63 - bits.LeadingZeros64(c)
@@ -284,8 +286,8 @@ func nextCol(c uint64, order NodeOrder) int {
 
 // nextRow is the next row with nodes after r (-1 to begin) in the given order,
 // not below low; -1 at the end.
-func (g *grid) nextRow(low int, order NodeOrder, r int) int {
-	if order == Pack {
+func (g *grid) nextRow(low int, order queues.NodeOrder, r int) int {
+	if order == queues.Pack {
 		from := low
 		if r >= 0 {
 			from = r + 1

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 	"pgregory.net/rapid"
 )
 
@@ -145,15 +146,16 @@ func (r *run) bounds(m *Machine) error {
 	return nil
 }
 
-func drawQueues(t *rapid.T) Queues {
+func drawQueues(t *rapid.T) queues.Spec {
 	q := Defaults().Queues
-	q.Scheduler = rapid.SampledFrom([]Scheduler{Capacity, Fair}).Draw(t, "scheduler")
-	q.Calculator = rapid.SampledFrom([]Calculator{MemoryOnly, Dominant}).Draw(t, "calculator")
+	q.Scheduler = rapid.SampledFrom([]queues.Scheduler{queues.CapacityScheduler, queues.FairScheduler}).
+		Draw(t, "scheduler")
+	q.Calculator = rapid.SampledFrom([]queues.Calculator{queues.MemoryOnly, queues.Dominant}).Draw(t, "calculator")
 	q.ReservationsOff = rapid.Bool().Draw(t, "reservationsOff")
 	q.NodeLocalityDelay = rapid.SampledFrom([]int{-1, 1, 40}).Draw(t, "nodeDelay")
 	q.MaxClusterPriority = 10
-	leaf := func(name string, capacity, most Amount) Queue {
-		return Queue{
+	leaf := func(name string, capacity, most queues.Amount) queues.Queue {
+		return queues.Queue{
 			Name:        name,
 			Capacity:    capacity,
 			MaxCapacity: most,
@@ -163,39 +165,45 @@ func drawQueues(t *rapid.T) Queues {
 			MaxAMPercent: rapid.SampledFrom([]float64{0, 0.5, 1}).
 				Draw(t, "am"),
 			MaxParallelApps: rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "parallel"),
-			NodeOrder:       rapid.SampledFrom([]NodeOrder{Spread, Pack}).Draw(t, "order"),
-			Policy: rapid.SampledFrom([]Policy{PolicyDefault, Fifo, FairShare, DRF, PriorityFirst}).
+			NodeOrder:       rapid.SampledFrom([]queues.NodeOrder{queues.Spread, queues.Pack}).Draw(t, "order"),
+			Policy: rapid.SampledFrom([]queues.Policy{queues.PolicyDefault, queues.Fifo, queues.FairShare, queues.DRF, queues.PriorityFirst}).
 				Draw(t, "policy"),
 		}
 	}
-	most := func() Amount {
-		return rapid.SampledFrom([]Amount{{}, PercentOf(100), PercentOf(60), AbsoluteOf(creel.Resource{MemoryMB: 20480, VCores: 20})}).
+	most := func() queues.Amount {
+		return rapid.SampledFrom([]queues.Amount{{}, queues.PercentOf(100), queues.PercentOf(60), queues.AbsoluteOf(creel.Resource{MemoryMB: 20480, VCores: 20})}).
 			Draw(t, "max")
 	}
-	part := PercentOf
-	if q.Scheduler == Fair {
-		part = WeightOf
+	part := queues.PercentOf
+	if q.Scheduler == queues.FairScheduler {
+		part = queues.WeightOf
 	}
-	parent := Queue{
+	parent := queues.Queue{
 		Name:        "p",
 		Capacity:    part(40),
 		MaxCapacity: most(),
-		Children:    []Queue{leaf("c", part(25), most()), leaf("d", part(75), most())},
+		Children:    []queues.Queue{leaf("c", part(25), most()), leaf("d", part(75), most())},
 	}
-	if q.Scheduler == Fair {
-		parent.Policy = rapid.SampledFrom([]Policy{FairShare, DRF, HDRF}).Draw(t, "parentPolicy")
-		parent.Minimum = rapid.SampledFrom([]Amount{{}, AbsoluteOf(creel.Resource{MemoryMB: 4096, VCores: 2})}).
+	if q.Scheduler == queues.FairScheduler {
+		parent.Policy = rapid.SampledFrom([]queues.Policy{queues.FairShare, queues.DRF, queues.HDRF}).
+			Draw(t, "parentPolicy")
+		parent.Minimum = rapid.SampledFrom([]queues.Amount{{}, queues.AbsoluteOf(creel.Resource{MemoryMB: 4096, VCores: 2})}).
 			Draw(t, "min")
 	}
-	q.Root = Queue{Name: "root", Capacity: PercentOf(100), Submit: ACL{All: true}, Admin: ACL{All: true},
-		Children: []Queue{leaf("a", part(50), most()), parent, leaf("b", part(10), most())}}
+	q.Root = queues.Queue{
+		Name:     "root",
+		Capacity: queues.PercentOf(100),
+		Submit:   queues.ACL{All: true},
+		Admin:    queues.ACL{All: true},
+		Children: []queues.Queue{leaf("a", part(50), most()), parent, leaf("b", part(10), most())},
+	}
 	return q
 }
 
 var leaves = []string{"root.a", "root.p.c", "root.p.d", "root.b"}
 
-// run plays a drawn day on a machine; each step is an Event, kept so that it
-// can be played again.
+// run plays a drawn day on a machine; each step is kept, so that it can be
+// played again.
 type run struct {
 	t      *rapid.T
 	w      *world
@@ -209,33 +217,35 @@ type run struct {
 	near   *Auditor
 }
 
+// logged is a call of the machine with its time.
 type logged struct {
-	at time.Time
-	ev Event
+	at   time.Time
+	what string
+	call func(m *Machine, now time.Time)
 }
 
-func (r *run) do(ev Event) (any, error) {
-	r.log = append(r.log, logged{r.w.now, ev})
-	out, err := r.w.m.Apply(r.w.now, ev)
+// do performs a call that may be refused: a drawn day asks for much that cannot be had.
+func (r *run) do(what string, call func(m *Machine, now time.Time)) {
+	r.log = append(r.log, logged{r.w.now, what, call})
+	call(r.w.m, r.w.now)
 	r.after()
 	for _, a := range r.w.m.Actions(nil) {
 		if l, ok := a.(LaunchMaster); ok && !l.Unmanaged {
-			_, _ = r.do(MasterLaunched{l.Attempt})
+			r.do("launched", func(m *Machine, now time.Time) { m.MasterLaunched(now, l.Attempt) })
 		}
 	}
-	return out, err
 }
 
 func (r *run) after() {
 	m := r.w.m
 	if err := errors.Join(m.Audit(), r.near.Check()); err != nil {
-		r.t.Fatalf("after %T: %v\n%s", r.log[len(r.log)-1].ev, err, m.AppendState(nil))
+		r.t.Fatalf("after %s: %v\n%s", r.log[len(r.log)-1].what, err, m.AppendState(nil))
 	}
 	if err := idleRoom(m); err != nil {
-		r.t.Fatalf("after %T: %v\n%s", r.log[len(r.log)-1].ev, err, m.AppendState(nil))
+		r.t.Fatalf("after %s: %v\n%s", r.log[len(r.log)-1].what, err, m.AppendState(nil))
 	}
 	if err := r.bounds(m); err != nil {
-		r.t.Fatalf("after %T: %v\n%s", r.log[len(r.log)-1].ev, err, m.AppendState(nil))
+		r.t.Fatalf("after %s: %v\n%s", r.log[len(r.log)-1].what, err, m.AppendState(nil))
 	}
 }
 
@@ -261,7 +271,8 @@ func (r *run) step() {
 				VCores:   int64(rapid.IntRange(1, 16).Draw(t, "cores")),
 			},
 		)
-		_, _ = r.do(&RegisterNode{ID: id, Rack: fmt.Sprintf("/r%d", r.serial%9%3), Resource: size})
+		reg := &RegisterNode{ID: id, Rack: fmt.Sprintf("/r%d", r.serial%9%3), Resource: size}
+		r.do("register node", func(m *Machine, now time.Time) { _, _ = m.RegisterNode(now, reg) })
 		w.beat[id] = 0
 		r.nodes = append(r.nodes, id)
 	case "submit":
@@ -277,7 +288,9 @@ func (r *run) step() {
 			HasPriority:    true,
 			Master:         Ask{ResourceName: "*", Resource: creel.Resource{MemoryMB: 1024, VCores: 1}, Count: 1},
 		}
-		if _, err := r.do(s); err == nil {
+		var err error
+		r.do("submit", func(m *Machine, now time.Time) { err = m.Submit(now, s) })
+		if err == nil {
 			r.mine = append(r.mine, creel.AttemptID{Application: s.ID, Attempt: 1})
 		}
 	case "ask":
@@ -317,50 +330,52 @@ func (r *run) step() {
 				rep.Containers = append(rep.Containers, ContainerStatus{ID: c.ID, State: creel.ContainerRunning})
 			}
 		}
-		out, _ := r.do(rep)
-		w.beat[id] = out.(*NodeAnswer).ResponseID
+		r.do("node heartbeat", func(m *Machine, now time.Time) { w.beat[id] = m.NodeHeartbeat(now, rep).ResponseID })
 	case "gone":
 		if len(r.nodes) > 0 && rapid.IntRange(0, 2).Draw(t, "really") == 0 {
-			_, _ = r.do(UnregisterNode{rapid.SampledFrom(r.nodes).Draw(t, "node")})
+			id := rapid.SampledFrom(r.nodes).Draw(t, "node")
+			r.do("unregister node", func(m *Machine, now time.Time) { m.UnregisterNode(now, id) })
 		}
 	case "kill":
 		if id, ok := r.pick(); ok && rapid.IntRange(0, 2).Draw(t, "really") == 0 {
-			_, _ = r.do(Kill{App: id.Application, Diagnostics: "test"})
+			r.do("kill", func(m *Machine, now time.Time) { _, _ = m.Kill(now, id.Application, "test") })
 		}
 	case "fail":
 		if id, ok := r.pick(); ok && rapid.IntRange(0, 2).Draw(t, "really") == 0 {
-			_, _ = r.do(FailAttempt{r.current(id)})
+			id = r.current(id)
+			r.do("fail attempt", func(m *Machine, now time.Time) { _ = m.FailAttempt(now, id) })
 		}
 	case "finish":
 		if id, ok := r.pick(); ok && rapid.IntRange(0, 2).Draw(t, "really") == 0 {
-			_, _ = r.do(&FinishMaster{Attempt: r.current(id), Status: creel.FinalSucceeded})
+			fin := &FinishMaster{Attempt: r.current(id), Status: creel.FinalSucceeded}
+			r.do("finish", func(m *Machine, now time.Time) { _, _ = m.FinishMaster(now, fin) })
 		}
 	case "move":
 		if id, ok := r.pick(); ok {
-			_, _ = r.do(Move{id.Application, rapid.SampledFrom(leaves).Draw(t, "to")})
+			to := rapid.SampledFrom(leaves).Draw(t, "to")
+			r.do("move", func(m *Machine, now time.Time) { _ = m.Move(now, id.Application, to) })
 		}
 	case "priority":
 		if id, ok := r.pick(); ok {
-			_, _ = r.do(SetPriority{id.Application, int32(rapid.IntRange(0, 5).Draw(t, "to"))})
+			to := int32(rapid.IntRange(0, 5).Draw(t, "to"))
+			r.do("priority", func(m *Machine, now time.Time) { _, _ = m.SetPriority(now, id.Application, to) })
 		}
 	case "resize":
 		if len(r.nodes) > 0 {
-			_, _ = r.do(
-				SetNodeResource{
-					rapid.SampledFrom(r.nodes).Draw(t, "node"),
-					r.others(creel.Resource{MemoryMB: int64(rapid.IntRange(0, 20).Draw(t, "mb")) * 1024, VCores: 8}),
-				},
-			)
+			id := rapid.SampledFrom(r.nodes).Draw(t, "node")
+			size := r.others(creel.Resource{MemoryMB: int64(rapid.IntRange(0, 20).Draw(t, "mb")) * 1024, VCores: 8})
+			r.do("resize", func(m *Machine, now time.Time) { _ = m.SetNodeResource(now, id, size) })
 		}
 	case "drain":
 		if len(r.nodes) > 0 && rapid.IntRange(0, 2).Draw(t, "really") == 0 {
 			id := rapid.SampledFrom(r.nodes).Draw(t, "node")
-			_, _ = r.do(&Decommission{ID: id, Graceful: rapid.Bool().Draw(t, "graceful")})
-			_, _ = r.do(Recommission{id})
+			d := &Decommission{ID: id, Graceful: rapid.Bool().Draw(t, "graceful")}
+			r.do("decommission", func(m *Machine, now time.Time) { _ = m.Decommission(now, d) })
+			r.do("recommission", func(m *Machine, now time.Time) { _ = m.Recommission(now, id) })
 		}
 	case "tick":
 		w.now = w.now.Add(time.Duration(rapid.SampledFrom([]int{1, 30, 700}).Draw(t, "s")) * time.Second)
-		_, _ = r.do(Tick{})
+		r.do("tick", func(m *Machine, now time.Time) { m.Tick(now) })
 	case "blacklist":
 		if id, ok := r.pick(); ok {
 			name := rapid.SampledFrom([]string{"h1", "h2", "/r0", "/r1"}).Draw(t, "name")
@@ -393,17 +408,16 @@ func (r *run) step() {
 	case "reload":
 		q := *w.m.Spec()
 		q.Root.Children = slices.Clone(q.Root.Children)
-		q.Root.Children[0].MaxCapacity = rapid.SampledFrom([]Amount{{}, PercentOf(50), PercentOf(100)}).Draw(t, "max")
-		q.Root.Children[0].Policy = rapid.SampledFrom([]Policy{Fifo, FairShare, DRF}).Draw(t, "policy")
-		_, _ = r.do(&ReloadQueues{q})
+		q.Root.Children[0].MaxCapacity = rapid.SampledFrom([]queues.Amount{{}, queues.PercentOf(50), queues.PercentOf(100)}).
+			Draw(t, "max")
+		q.Root.Children[0].Policy = rapid.SampledFrom([]queues.Policy{queues.Fifo, queues.FairShare, queues.DRF}).
+			Draw(t, "policy")
+		r.do("reload", func(m *Machine, now time.Time) { _ = m.ReloadQueues(now, q) })
 	case "state":
-		_, _ = r.do(
-			SetQueueState{
-				creel.QueuePath(rapid.SampledFrom(leaves).Draw(t, "q")),
-				rapid.SampledFrom([]creel.QueueState{creel.QueueStopped, creel.QueueRunning, creel.QueueRunning}).
-					Draw(t, "s"),
-			},
-		)
+		q := creel.QueuePath(rapid.SampledFrom(leaves).Draw(t, "q"))
+		state := rapid.SampledFrom([]creel.QueueState{creel.QueueStopped, creel.QueueRunning, creel.QueueRunning}).
+			Draw(t, "s")
+		r.do("queue state", func(m *Machine, now time.Time) { _ = m.SetQueueState(now, q, state) })
 	}
 }
 
@@ -421,7 +435,11 @@ func (r *run) converse(first creel.AttemptID, req AllocateRequest) {
 		return
 	}
 	if v.State == creel.AttemptLaunched {
-		if _, err := r.do(&RegisterMaster{Attempt: id, Host: "h"}); err != nil {
+		var err error
+		r.do("register", func(m *Machine, now time.Time) {
+			_, err = m.RegisterMaster(now, &RegisterMaster{Attempt: id, Host: "h"})
+		})
+		if err != nil {
 			r.t.Fatal(err)
 		}
 		r.w.ids[id] = 0
@@ -431,11 +449,12 @@ func (r *run) converse(first creel.AttemptID, req AllocateRequest) {
 	for _, c := range r.w.m.attempt(id).fresh {
 		early[c.id()] = true
 	}
-	out, err := r.do(&Allocation{Attempt: id, Request: req})
+	var ans *Answer
+	var err error
+	r.do("allocate", func(m *Machine, now time.Time) { ans, err = m.Allocate(now, id, &req) })
 	if err != nil {
 		return
 	}
-	ans := out.(*Answer)
 	r.w.ids[id] = ans.ResponseID
 	if r.tw.asked[id] == nil {
 		r.tw.asked[id] = map[string]int32{}
@@ -492,7 +511,7 @@ func (r *run) drawAsks() []Ask {
 
 func newRun(t *rapid.T, tb testing.TB) *run {
 	spec, first := drawQueues(t), Config{}
-	types := rapid.SampledFrom([][]ResourceType{nil, {{Name: "yarn.io/gpu"}}, {{Name: "yarn.io/gpu"}, {Name: "disk", Unit: "Gi"}}}).
+	types := rapid.SampledFrom([][]creel.ResourceType{nil, {{Name: "yarn.io/gpu"}}, {{Name: "yarn.io/gpu"}, {Name: "disk", Unit: "Gi"}}}).
 		Draw(t, "types")
 	w := newWorld(tb, func(c *Config) {
 		c.Queues, c.ResourceTypes = spec, types
@@ -518,7 +537,7 @@ func TestLawsHoldAfterEveryEvent(t *testing.T) {
 		// The same events give the same bytes.
 		again := newWorld(t, func(c *Config) { *c = r.first })
 		for _, l := range r.log {
-			_, _ = again.m.Apply(l.at, l.ev)
+			l.call(again.m, l.at)
 		}
 		if a, b := r.w.m.AppendState(nil), again.m.AppendState(nil); !bytes.Equal(a, b) {
 			rt.Fatalf("a replay gave another state:\n%s\n---\n%s", a, b)

@@ -2,7 +2,11 @@
 
 package rm
 
-import "math"
+import (
+	"math"
+
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
 
 // verdict is what stands in the way of an ask, if anything: cheap to make, so
 // it is always made.
@@ -19,7 +23,7 @@ func (m *Machine) admit(a *app, s *size, own *size) verdict {
 	if v := m.admitQueues(a, s, own); v.limit != LimitNone {
 		return v
 	}
-	if m.tree.spec.Scheduler == Capacity && !m.userAdmits(a.user) {
+	if m.tree.spec.Scheduler == queues.CapacityScheduler && !m.userAdmits(a.user) {
 		return verdict{LimitUser, a.queue}
 	}
 	return verdict{}
@@ -154,7 +158,7 @@ func (m *Machine) queueLimit(q *queue) vec {
 func (m *Machine) headroom(a *app) vec {
 	v := m.queueLimit(a.queue)
 	v.sub(&a.queue.used)
-	if m.tree.spec.Scheduler == Capacity {
+	if m.tree.spec.Scheduler == queues.CapacityScheduler {
 		r := m.userRule(a.user)
 		for i := 0; i < m.t.n; i++ {
 			v.set(i, min(v.at(i), r.limit(i)-a.user.used.at(i)))
@@ -174,7 +178,7 @@ func (m *Machine) masterLimit(q *queue, s shareSet) (all, one vec) {
 		return vecMax, vecMax
 	}
 	base := q.sized().guaranteed
-	if m.tree.spec.Scheduler == Fair {
+	if m.tree.spec.Scheduler == queues.FairScheduler {
 		m.refreshShares(s)
 		base = q.shares[s].share
 		if base.isZero() {

@@ -3,7 +3,6 @@
 package rm
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -247,10 +246,8 @@ func (m *Machine) Saved(now time.Time, seq uint64) {
 	m.settle()
 }
 
-// Apply performs an event written as a value: the way to replay a log.
-func (m *Machine) Apply(now time.Time, ev Event) (any, error) {
-	if ev == nil {
-		return nil, errors.New("rm: nil event")
-	}
-	return ev.apply(m, now)
+// ForgetNMTokens makes every master get new NM tokens: a key was rolled.
+func (m *Machine) ForgetNMTokens(now time.Time) {
+	m.at(now)
+	m.tokenEpoch++
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // node is one NodeManager, in two cache lines of 64 bytes. Ends look at and
@@ -160,7 +161,7 @@ func (r *rack) find(m *Machine, w *want) *node {
 		return r.ix.find(&m.t, &w.size.v, w.attempt.app.queue.order, &w.attempt.black)
 	}
 	var best *node
-	need, pack := w.size.v.mem, w.attempt.app.queue.order == Pack
+	need, pack := w.size.v.mem, w.attempt.app.queue.order == queues.Pack
 	room := int64(0) // of best
 	for _, serial := range r.nodes {
 		has := m.room[serial]

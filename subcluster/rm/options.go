@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // Config is what a Machine is built with. Defaults() gives YARN's values.
@@ -15,13 +16,13 @@ type Config struct {
 
 	// ResourceTypes beyond memory-mb and vcores, in the order of reports. At
 	// most MaxTypes in all.
-	ResourceTypes []ResourceType
+	ResourceTypes []creel.ResourceType
 	MinAllocation creel.Resource // yarn.scheduler.minimum-allocation-*; sizes are rounded up to multiples of Increment
 	MaxAllocation creel.Resource // yarn.scheduler.maximum-allocation-*
 	Increment     creel.Resource // zero = MinAllocation
 
-	Queues    Queues
-	Placement Placement // nil: the queue named in the submission
+	Queues    queues.Spec
+	Placement queues.Placement // nil: the queue named in the submission
 
 	// Volatile skips Save actions: nothing outlives the process (simulation).
 	Volatile bool
@@ -35,12 +36,7 @@ type Config struct {
 	AutoUpdate        bool          // yarn.resourcemanager.auto-update.containers [false]
 	SchedulingAsks    bool          // yarn.resourcemanager.placement-constraints.handler is not "disabled"
 	ReservedNodes     float64       // share 0..1 of nodes that may be reserved at once [0.25, at least one node]
-	AdminACL          ACL           // yarn.admin.acl
-}
-
-// ResourceType is a countable type beyond memory and vcores.
-type ResourceType struct {
-	Name, Unit string // as in resource-types.xml, e.g. "yarn.io/gpu", ""
+	AdminACL          queues.ACL    // yarn.admin.acl
 }
 
 // MaxTypes bounds the resource types of one machine, memory and vcores included.
@@ -58,40 +54,7 @@ func Defaults() Config {
 		DecommissionAfter: 3600 * time.Second,
 		MaxCompletedApps:  1000,
 		ReservedNodes:     0.25,
-		AdminACL:          ACL{All: true},
-		Queues: Queues{
-			MaxApplications: 10000, NodeLocalityDelay: 40, RackLocalityAdditionalDelay: -1,
-			NodeLocalityThreshold: -1, RackLocalityThreshold: -1,
-			Root: Queue{Name: "root", Capacity: PercentOf(100), Submit: ACL{All: true}, Admin: ACL{All: true},
-				Children: []Queue{{Name: "default", Capacity: PercentOf(100)}}},
-		},
+		AdminACL:          queues.ACL{All: true},
+		Queues:            queues.Default(),
 	}
-}
-
-// Placement chooses the queue of a submission: queue mappings or placement
-// rules. It must be a pure function of its arguments. exists reports whether a
-// path is a live leaf. An empty path keeps the submission's own queue; an error
-// refuses the submission.
-type Placement interface {
-	Place(s PlacementRequest, exists func(creel.QueuePath) bool) (Placed, error)
-}
-
-// PlacementRequest is what placement rules see of a submission.
-type PlacementRequest struct {
-	Application creel.ApplicationID
-	User        string
-	Groups      []string // the primary group first
-	Name        string
-	Type        string
-	Tags        []string
-	Queue       string // as submitted, possibly a leaf name, "default" or ""
-}
-
-// Placed is where placement sends an application. Create permits making the
-// queue if it is missing (below a queue with AutoCreate in CapacityScheduler,
-// anywhere in FairScheduler).
-type Placed struct {
-	Queue  creel.QueuePath
-	Create bool
-	Rule   string // which rule decided, for why and logs
 }

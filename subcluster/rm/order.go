@@ -2,6 +2,8 @@
 
 package rm
 
+import "github.com/creelrm/creel/subcluster/rm/queues"
+
 // Orders say who is served next: among the applications of a leaf, and among
 // the children of a parent. Each policy has a file with its comparison; rank
 // holds what is compared between queues, recomputed when a queue's use changes
@@ -16,12 +18,12 @@ type rank struct {
 // appOrder is the order of applications in a leaf.
 func (q *queue) appOrder() func(a, b *app) bool {
 	switch q.policy {
-	case FairShare, DRF, HDRF:
+	case queues.FairShare, queues.DRF, queues.HDRF:
 		return fairApps
-	case PriorityFirst:
+	case queues.PriorityFirst:
 		return priorityApps
-	case PolicyDefault:
-		if q.m.tree.spec.Scheduler == Fair {
+	case queues.PolicyDefault:
+		if q.m.tree.spec.Scheduler == queues.FairScheduler {
 			return fairApps
 		}
 	}
@@ -31,32 +33,32 @@ func (q *queue) appOrder() func(a, b *app) bool {
 // queueOrder is the order of the children of a parent.
 func (q *queue) queueOrder() func(a, b *queue) bool {
 	switch q.effective() {
-	case FairShare, DRF:
+	case queues.FairShare, queues.DRF:
 		return fairQueues
-	case HDRF:
+	case queues.HDRF:
 		return hdrfQueues
-	case PriorityUtilization:
+	case queues.PriorityUtilization:
 		return priorityUseQueues
-	case Fifo:
+	case queues.Fifo:
 		return fifoQueues
-	case PriorityFirst:
+	case queues.PriorityFirst:
 		return priorityQueues
 	}
 	return useQueues
 }
 
 // effective is the policy with the scheduler's default filled in.
-func (q *queue) effective() Policy {
-	if q.policy != PolicyDefault {
+func (q *queue) effective() queues.Policy {
+	if q.policy != queues.PolicyDefault {
 		return q.policy
 	}
 	switch {
-	case q.m.tree.spec.Scheduler == Fair:
-		return FairShare
+	case q.m.tree.spec.Scheduler == queues.FairScheduler:
+		return queues.FairShare
 	case q.leaf != nil:
-		return Fifo
+		return queues.Fifo
 	}
-	return Utilization
+	return queues.Utilization
 }
 
 // rerank notes that the queue's use changed: its place among those that wait is
@@ -87,13 +89,13 @@ func (m *Machine) order() {
 
 func (q *queue) ranked() rank {
 	switch q.parent.effective() {
-	case FairShare:
+	case queues.FairShare:
 		return fairRank(q)
-	case DRF:
+	case queues.DRF:
 		return drfRank(q)
-	case HDRF:
+	case queues.HDRF:
 		return hdrfRank(q)
-	case Fifo, PriorityFirst:
+	case queues.Fifo, queues.PriorityFirst:
 		return rank{}
 	}
 	return useRank(q)
@@ -114,9 +116,9 @@ func (a *app) rerank() {
 func (a *app) share() float64 {
 	m := a.queue.m
 	switch a.queue.effective() {
-	case FairShare:
+	case queues.FairShare:
 		return float64(a.used.mem)
-	case DRF, HDRF, PriorityFirst:
+	case queues.DRF, queues.HDRF, queues.PriorityFirst:
 		return m.t.dominant(&a.used, &m.total)
 	}
 	return 0

@@ -2,6 +2,8 @@
 
 package rm
 
+import "github.com/creelrm/creel/subcluster/rm/queues"
+
 // Under CapacityScheduler an ask that its queue's maximum stops is not passed
 // by those behind it: small asks that still fit would take what is given back
 // below that maximum as it comes, and a big one would never get there. So such
@@ -15,7 +17,7 @@ package rm
 
 // block notes that w waits for q's maximum, first in order below it.
 func (m *Machine) block(q *queue, w *want) {
-	if m.tree.spec.Scheduler != Capacity || !m.t.fits(&w.size.v, &q.sized().max) {
+	if m.tree.spec.Scheduler != queues.CapacityScheduler || !m.t.fits(&w.size.v, &q.sized().max) {
 		return
 	}
 	if w.stops == q {

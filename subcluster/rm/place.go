@@ -2,6 +2,8 @@
 
 package rm
 
+import "github.com/creelrm/creel/subcluster/rm/queues"
+
 // serve tries everything an application asks for, on any node, until limits
 // or room stop it; then the application waits in the tree, if it still asks.
 func (m *Machine) serve(a *app) {
@@ -34,7 +36,7 @@ func (m *Machine) try(w *want, n *node) bool {
 		return false
 	}
 	a := w.attempt.app
-	if m.tree.spec.Scheduler == Capacity && !m.userAdmits(a.user) {
+	if m.tree.spec.Scheduler == queues.CapacityScheduler && !m.userAdmits(a.user) {
 		// The maximum of a queue is named before the limit of a user.
 		v := m.admitQueues(a, w.size, w.own())
 		if v.limit == LimitNone {

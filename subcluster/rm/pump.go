@@ -2,6 +2,8 @@
 
 package rm
 
+import "github.com/creelrm/creel/subcluster/rm/queues"
+
 // settle ends every call: masters that may start now are started, room that
 // appeared is offered, and what limits held back is tried where they loosened.
 // Each step may cause more of the others, so it goes round until nothing is
@@ -321,7 +323,7 @@ func (m *Machine) pickLeaf(q *queue, n *node) bool {
 		for !found && u.apps.len() > 0 {
 			a := u.apps.top()
 			// An application over the user limit stops all of its user.
-			if m.tree.spec.Scheduler == Capacity && !m.userAdmits(u) {
+			if m.tree.spec.Scheduler == queues.CapacityScheduler && !m.userAdmits(u) {
 				m.userStopped(a)
 				break
 			}

@@ -6,11 +6,12 @@ import (
 	"math"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // tree is the live queue tree.
 type tree struct {
-	spec   *Queues
+	spec   *queues.Spec
 	root   *queue
 	byPath map[creel.QueuePath]*queue
 	all    []*queue          // parents before children, in configured order
@@ -56,9 +57,9 @@ type queue struct {
 	weight float64
 	ready  heap[*queue]
 	users  heap[*user]
-	policy Policy
-	order  NodeOrder
-	spec   *Queue
+	policy queues.Policy
+	order  queues.NodeOrder
+	spec   *queues.Queue
 
 	guaranteed, max  vec
 	held             vec   // reserved
@@ -161,7 +162,7 @@ func (q *queue) forget(u *user) {
 }
 
 // buildTree makes the live tree of a checked specification.
-func (m *Machine) buildTree(spec *Queues) error {
+func (m *Machine) buildTree(spec *queues.Spec) error {
 	t := tree{spec: spec, byPath: map[creel.QueuePath]*queue{}, names: map[string]*queue{}}
 	m.tree = t
 	m.tree.version = 1
@@ -170,7 +171,7 @@ func (m *Machine) buildTree(spec *Queues) error {
 }
 
 // addQueue makes a queue and those below it.
-func (m *Machine) addQueue(spec *Queue, parent *queue) *queue {
+func (m *Machine) addQueue(spec *queues.Queue, parent *queue) *queue {
 	q := &queue{m: m, spec: spec, name: spec.Name, parent: parent, least: vecMax}
 	q.path = creel.QueuePath(spec.Name)
 	if parent != nil {
@@ -212,7 +213,7 @@ func (q *queue) becomeLeaf() {
 func (q *queue) configure() {
 	s := q.spec
 	q.weight = 1
-	if s.Capacity.Unit == Weight {
+	if s.Capacity.Unit == queues.Weight {
 		q.weight = s.Capacity.Value
 	}
 	if s.State != 0 || q.state == 0 {
@@ -225,22 +226,22 @@ func (q *queue) configure() {
 	q.largest = q.m.most
 	if q.parent != nil {
 		q.largest = q.parent.largest
-		if q.order == NodeOrderDefault {
+		if q.order == queues.NodeOrderDefault {
 			q.order = q.parent.order
 		}
-		if q.policy == PolicyDefault && q.m.tree.spec.Scheduler == Fair {
+		if q.policy == queues.PolicyDefault && q.m.tree.spec.Scheduler == queues.FairScheduler {
 			q.policy = q.parent.policy
 		}
 		if q.maxAM == 0 {
 			q.maxAM = q.parent.maxAM
 		}
 	}
-	if q.order == NodeOrderDefault {
-		q.order = Spread
+	if q.order == queues.NodeOrderDefault {
+		q.order = queues.Spread
 	}
 	if q.maxAM == 0 {
 		q.maxAM = 0.1
-		if q.m.tree.spec.Scheduler == Fair {
+		if q.m.tree.spec.Scheduler == queues.FairScheduler {
 			q.maxAM = 0.5
 		}
 	}
@@ -253,9 +254,9 @@ func (q *queue) configure() {
 		}
 	}
 	q.maxRunning = s.MaxParallelApps
-	q.hierarchical = q.effective() == HDRF
+	q.hierarchical = q.effective() == queues.HDRF
 	switch q.effective() {
-	case FairShare, DRF, HDRF, PriorityFirst:
+	case queues.FairShare, queues.DRF, queues.HDRF, queues.PriorityFirst:
 		q.byUse = true
 	default:
 		q.byUse = false
@@ -307,7 +308,7 @@ func (q *queue) resize() {
 		q.guaranteed, q.max, q.absCap, q.absMax, q.capFrac, q.maxFrac = m.total, m.total, 1, 1, 1, 1
 	} else {
 		q.parent.sized()
-		if m.tree.spec.Scheduler == Fair {
+		if m.tree.spec.Scheduler == queues.FairScheduler {
 			m.sizeFair(q)
 		} else {
 			m.sizeCapacity(q)
@@ -324,9 +325,9 @@ func (q *queue) sum() {
 	q.weights, q.fixed = 0, vec{}
 	for _, c := range q.children {
 		switch c.spec.Capacity.Unit {
-		case Weight:
+		case queues.Weight:
 			q.weights += c.weight
-		case Absolute:
+		case queues.Absolute:
 			v := q.m.t.vec(c.spec.Capacity.Resource)
 			q.fixed.add(&v)
 		}
@@ -338,13 +339,13 @@ func (m *Machine) sizeCapacity(c *queue) {
 	q := c.parent
 	a := &c.spec.Capacity
 	switch a.Unit {
-	case Weight:
+	case queues.Weight:
 		c.capFrac = 0
 		if q.weights > 0 {
 			c.capFrac = c.weight / q.weights
 		}
 		c.guaranteed = m.portion(q, &q.guaranteed, q.absCap, c.capFrac)
-	case Absolute:
+	case queues.Absolute:
 		c.guaranteed = m.t.vec(a.Resource)
 		for i := 0; i < m.t.n; i++ {
 			// More promised than there is: everybody gets less in proportion.
@@ -359,7 +360,7 @@ func (m *Machine) sizeCapacity(c *queue) {
 		if math.IsInf(c.capFrac, 1) {
 			c.capFrac = 0
 		}
-	case PerType:
+	case queues.PerType:
 		c.guaranteed = m.partByType(&q.guaranteed, a.Types)
 		c.capFrac = m.t.dominant(&c.guaranteed, &q.guaranteed)
 	default:
@@ -367,17 +368,17 @@ func (m *Machine) sizeCapacity(c *queue) {
 		c.guaranteed = m.portion(q, &q.guaranteed, q.absCap, c.capFrac)
 	}
 	c.absCap = q.absCap * c.capFrac
-	if a.Unit == Absolute {
+	if a.Unit == queues.Absolute {
 		c.absCap = finite(m.t.dominant(&c.guaranteed, &m.total))
 	}
 	b := &c.spec.MaxCapacity
 	c.bounded = true
 	switch b.Unit {
-	case Percent:
+	case queues.Percent:
 		c.maxFrac = b.Value / 100
 		c.max = m.portion(q, &q.max, q.absMax, c.maxFrac)
 		c.bounded = b.Value < 100
-	case Absolute:
+	case queues.Absolute:
 		c.max = m.t.vec(b.Resource)
 		for i := 0; i < m.t.n; i++ {
 			if c.max.at(i) == 0 {
@@ -386,14 +387,14 @@ func (m *Machine) sizeCapacity(c *queue) {
 		}
 		c.max.min(&q.max)
 		c.maxFrac = finite(m.t.dominant(&c.max, &q.max))
-	case PerType:
+	case queues.PerType:
 		c.max = m.partByType(&q.max, b.Types)
 		c.maxFrac = finite(m.t.dominant(&c.max, &q.max))
 	default:
 		c.max, c.maxFrac, c.bounded = q.max, 1, false
 	}
 	c.absMax = q.absMax * c.maxFrac
-	if b.Unit == Absolute {
+	if b.Unit == queues.Absolute {
 		c.absMax = finite(m.t.dominant(&c.max, &m.total))
 	}
 }
@@ -412,7 +413,7 @@ func (m *Machine) portion(parent *queue, of *vec, abs, f float64) vec {
 	if f == 1 {
 		return *of
 	}
-	if parent.spec.Capacity.Unit != Absolute && parent.spec.MaxCapacity.Unit != Absolute {
+	if parent.spec.Capacity.Unit != queues.Absolute && parent.spec.MaxCapacity.Unit != queues.Absolute {
 		of, f = &m.total, abs*f
 	}
 	var v vec
@@ -438,7 +439,7 @@ func (m *Machine) part(of *vec, f float64) vec {
 	return v
 }
 
-func (m *Machine) partByType(of *vec, types []TypePercent) vec {
+func (m *Machine) partByType(of *vec, types []queues.TypePercent) vec {
 	v := *of
 	for _, tp := range types {
 		for i, name := range m.t.names {
@@ -454,9 +455,9 @@ func (m *Machine) partByType(of *vec, types []TypePercent) vec {
 // moment are computed when asked for (fairshare.go).
 func (m *Machine) sizeFair(c *queue) {
 	q := c.parent
-	amount := func(a *Amount, none vec) (vec, bool) {
+	amount := func(a *queues.Amount, none vec) (vec, bool) {
 		switch a.Unit {
-		case Absolute:
+		case queues.Absolute:
 			v := m.t.vec(a.Resource)
 			for i := 2; i < m.t.n; i++ {
 				if v.at(i) == 0 {
@@ -464,9 +465,9 @@ func (m *Machine) sizeFair(c *queue) {
 				}
 			}
 			return v, true
-		case Percent:
+		case queues.Percent:
 			return m.part(&m.total, a.Value/100), true
-		case PerType:
+		case queues.PerType:
 			return m.partByType(&m.total, a.Types), true
 		}
 		return none, false
@@ -500,7 +501,7 @@ func (m *Machine) sizeLeaf(q *queue) {
 	l.maxApps = q.spec.MaxApps
 	if l.maxApps == 0 && m.tree.spec.MaxApplications > 0 {
 		l.maxApps = m.tree.spec.MaxApplications
-		if m.tree.spec.Scheduler == Capacity {
+		if m.tree.spec.Scheduler == queues.CapacityScheduler {
 			l.maxApps = int(float64(m.tree.spec.MaxApplications) * q.absCap)
 			if q.dynamic || l.maxApps == 0 {
 				l.maxApps = max(l.maxApps, 1)
@@ -508,7 +509,7 @@ func (m *Machine) sizeLeaf(q *queue) {
 		}
 	}
 	l.maxUserApps = l.maxApps
-	if m.tree.spec.Scheduler == Capacity && q.factor() > 0 {
+	if m.tree.spec.Scheduler == queues.CapacityScheduler && q.factor() > 0 {
 		l.maxUserApps = min(l.maxApps, int(float64(l.maxApps)*float64(q.minUserPercent())/100*q.factor()))
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // ReloadQueues replaces the queue specification while everything runs. A tree
 // that is wrong, changes the scheduler or the calculator, or takes away a queue
 // that is in use, is refused as a whole and the old one stays.
-func (m *Machine) ReloadQueues(now time.Time, spec Queues) error {
+func (m *Machine) ReloadQueues(now time.Time, spec queues.Spec) error {
 	m.at(now)
 	if err := spec.Validate(); err != nil {
 		return err
@@ -24,7 +25,7 @@ func (m *Machine) ReloadQueues(now time.Time, spec Queues) error {
 			"restart the ResourceManager for that",
 		)
 	}
-	listed := map[creel.QueuePath]*Queue{}
+	listed := map[creel.QueuePath]*queues.Queue{}
 	flatten(&spec.Root, creel.RootQueue, listed)
 	for _, q := range m.tree.all {
 		s := listed[q.path]
@@ -33,14 +34,14 @@ func (m *Machine) ReloadQueues(now time.Time, spec Queues) error {
 		case q.removed:
 		case s == nil && q.dynamic:
 			if p := listed[q.parent.path]; p == nil && !q.parent.dynamic ||
-				p != nil && len(p.Children) == 0 && p.AutoCreate == nil && spec.Scheduler == Capacity {
+				p != nil && len(p.Children) == 0 && p.AutoCreate == nil && spec.Scheduler == queues.CapacityScheduler {
 				if q.leaf != nil && q.leaf.apps > 0 {
 					return refuse(q, "its parent would no longer have it")
 				}
 			}
 		case s == nil && q.leaf != nil && (q.leaf.apps > 0 || q.containers > 0):
 			return refuse(q, fmt.Sprintf("it has %d applications", q.leaf.apps))
-		case s == nil && q.leaf != nil && spec.Scheduler == Capacity && q.state == creel.QueueRunning:
+		case s == nil && q.leaf != nil && spec.Scheduler == queues.CapacityScheduler && q.state == creel.QueueRunning:
 			return refuse(q, "it is not stopped")
 		case s != nil && q.leaf != nil && !leaf && q.leaf.apps > 0:
 			return refuse(q, "it would become a parent and has applications")
@@ -88,7 +89,7 @@ func refuse(q *queue, why string) error {
 	}
 }
 
-func flatten(q *Queue, path creel.QueuePath, out map[creel.QueuePath]*Queue) {
+func flatten(q *queues.Queue, path creel.QueuePath, out map[creel.QueuePath]*queues.Queue) {
 	out[path] = q
 	for i := range q.Children {
 		flatten(&q.Children[i], path.Child(q.Children[i].Name), out)
@@ -97,7 +98,7 @@ func flatten(q *Queue, path creel.QueuePath, out map[creel.QueuePath]*Queue) {
 
 // mergeQueue gives a live queue its new specification, and those below it;
 // missing ones are made. Queues made on demand stay.
-func (m *Machine) mergeQueue(spec *Queue, q *queue, parent *queue) *queue {
+func (m *Machine) mergeQueue(spec *queues.Queue, q *queue, parent *queue) *queue {
 	if q == nil {
 		return m.addQueue(spec, parent)
 	}
@@ -116,7 +117,7 @@ func (m *Machine) mergeQueue(spec *Queue, q *queue, parent *queue) *queue {
 	}
 	for _, c := range before {
 		if c.dynamic && !containsName(spec.Children, c.name) &&
-			(len(spec.Children) > 0 || spec.AutoCreate != nil || m.tree.spec.Scheduler == Fair) {
+			(len(spec.Children) > 0 || spec.AutoCreate != nil || m.tree.spec.Scheduler == queues.FairScheduler) {
 			m.keepDynamic(c)
 			q.children = append(q.children, c)
 		}
@@ -181,7 +182,7 @@ func (q *queue) relabel() {
 	q.users.rebuild()
 }
 
-func containsName(qs []Queue, name string) bool {
+func containsName(qs []queues.Queue, name string) bool {
 	for i := range qs {
 		if qs[i].Name == name {
 			return true

@@ -12,6 +12,7 @@ import (
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/internal/workload/traces"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // replay plays recorded jobs on a machine in virtual time: nodes that run what
@@ -262,31 +263,31 @@ func playDay(t testing.TB, from, to, period time.Duration, fullAudit int) *repla
 	}
 	c := rm.Defaults()
 	c.ClusterTimestamp, c.Volatile = 1, true
-	c.Queues.Root.Children = []rm.Queue{
+	c.Queues.Root.Children = []queues.Queue{
 		{
 			Name:           "adhoc",
-			Capacity:       rm.PercentOf(50),
-			MaxCapacity:    rm.PercentOf(80),
+			Capacity:       queues.PercentOf(50),
+			MaxCapacity:    queues.PercentOf(80),
 			MinUserPercent: 25,
 			UserFactor:     2,
 			MaxAMPercent:   0.5,
 		},
-		{Name: "reports", Capacity: rm.PercentOf(50), MaxCapacity: rm.PercentOf(100), Children: []rm.Queue{
+		{Name: "reports", Capacity: queues.PercentOf(50), MaxCapacity: queues.PercentOf(100), Children: []queues.Queue{
 			{
 				Name:         "daily",
-				Capacity:     rm.PercentOf(70),
-				MaxCapacity:  rm.PercentOf(100),
+				Capacity:     queues.PercentOf(70),
+				MaxCapacity:  queues.PercentOf(100),
 				UserFactor:   2,
 				MaxAMPercent: 0.5,
-				NodeOrder:    rm.Pack,
+				NodeOrder:    queues.Pack,
 			},
 			{
 				Name:         "hourly",
-				Capacity:     rm.PercentOf(30),
-				MaxCapacity:  rm.PercentOf(60),
+				Capacity:     queues.PercentOf(30),
+				MaxCapacity:  queues.PercentOf(60),
 				UserFactor:   3,
 				MaxAMPercent: 0.5,
-				Policy:       rm.FairShare,
+				Policy:       queues.FairShare,
 			},
 		}},
 	}

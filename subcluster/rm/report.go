@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // App gives an application; false if there is none.
@@ -90,11 +91,11 @@ func (m *Machine) newAppView(a *app) *AppView {
 		}
 		v.Token = s.Unmanaged && t.state == tLaunched
 		v.InScheduler = a.inQueue && (t.schedulable() || t.state == tFinishing)
-		v.Partitioned = v.InScheduler && m.tree.spec.Scheduler == Capacity
+		v.Partitioned = v.InScheduler && m.tree.spec.Scheduler == queues.CapacityScheduler
 	}
 	if a.inQueue {
 		d := m.t.dominant(&a.queue.sized().guaranteed, &m.total)
-		if m.tree.spec.Scheduler == Fair { // its queues' capacity is their fair share of the memory
+		if m.tree.spec.Scheduler == queues.FairScheduler { // its queues' capacity is their fair share of the memory
 			m.refreshShares(inViews)
 			d = float64(a.queue.shares[inViews].share.mem) / float64(max(m.total.mem, 1))
 		}
@@ -328,7 +329,7 @@ func (m *Machine) Queues(yield func(QueueView) bool) {
 }
 
 // Spec gives the queue specification in force. It must not be changed.
-func (m *Machine) Spec() *Queues { return m.tree.spec }
+func (m *Machine) Spec() *queues.Spec { return m.tree.spec }
 
 // Config gives the configuration in force. It must not be changed.
 func (m *Machine) Config() *Config { return &m.cfg }
@@ -336,7 +337,7 @@ func (m *Machine) Config() *Config { return &m.cfg }
 // begun counts, for FairScheduler's views, the applications of each queue that
 // have had a container: it calls the others pending.
 func (m *Machine) begun() map[*queue]int32 {
-	if m.tree.spec.Scheduler != Fair {
+	if m.tree.spec.Scheduler != queues.FairScheduler {
 		return nil
 	}
 	n := map[*queue]int32{}
@@ -401,13 +402,13 @@ func (m *Machine) queueView(q *queue, begun map[*queue]int32) QueueView {
 		ContainersReleased:  q.released,
 	}
 	v.Spec.Children = nil
-	if m.tree.spec.Scheduler == Fair {
+	if m.tree.spec.Scheduler == queues.FairScheduler {
 		v.Guaranteed, v.Minimum = v.FairShare, m.t.resource(&q.minimum)
 	}
 	if q.parent != nil {
 		v.Parent = q.parent.path
 	}
-	if q.spec.Capacity.Unit == Weight {
+	if q.spec.Capacity.Unit == queues.Weight {
 		v.NormalizedWeight = q.capFrac
 	}
 	for _, c := range q.children {
@@ -431,7 +432,7 @@ func (m *Machine) queueView(q *queue, begun map[*queue]int32) QueueView {
 		v.PendingApps = int32(l.pendingApps)
 		for _, u := range l.userList {
 			limit := m.userLimit(u)
-			if m.tree.spec.Scheduler == Fair {
+			if m.tree.spec.Scheduler == queues.FairScheduler {
 				limit = vec{} // FairScheduler has no user limits on resources
 			}
 			v.Users = append(

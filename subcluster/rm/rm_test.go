@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 var start = time.Unix(1_700_000_000, 0).UTC()
@@ -204,8 +205,8 @@ func TestFurtherResourceTypesAreCounted(t *testing.T) {
 		return creel.NewResource(mb, 1, creel.Amount{Name: "yarn.io/gpu", Value: n})
 	}
 	w := newWorld(t, func(c *Config) {
-		c.Queues.Calculator = Dominant
-		c.ResourceTypes = []ResourceType{{Name: "yarn.io/gpu"}}
+		c.Queues.Calculator = queues.Dominant
+		c.ResourceTypes = []creel.ResourceType{{Name: "yarn.io/gpu"}}
 	})
 	if _, err := w.m.RegisterNode(
 		w.now,
@@ -245,8 +246,8 @@ func TestFurtherResourceTypesAreCounted(t *testing.T) {
 // in Hadoop.
 func TestMemoryOnlyLooksAtMemoryOnly(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
-		c.Queues.Calculator = MemoryOnly
-		c.ResourceTypes = []ResourceType{{Name: "yarn.io/gpu"}}
+		c.Queues.Calculator = queues.MemoryOnly
+		c.ResourceTypes = []creel.ResourceType{{Name: "yarn.io/gpu"}}
 	})
 	w.node("n1", 4096, 1, "/r1")
 	id := w.unmanaged("alice", "default")
@@ -269,12 +270,12 @@ func TestMemoryOnlyLooksAtMemoryOnly(t *testing.T) {
 // still holds when the maximum loosens, also when its master spoke meanwhile.
 func TestAHeartbeatDoesNotForgetThatTheMaximumStoppedAQueue(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
-		c.Queues.Scheduler = Fair
-		c.Queues.Root.Children = []Queue{
+		c.Queues.Scheduler = queues.FairScheduler
+		c.Queues.Root.Children = []queues.Queue{
 			{
 				Name:         "a",
-				Capacity:     WeightOf(1),
-				MaxCapacity:  AbsoluteOf(creel.Resource{MemoryMB: 12288, VCores: 100}),
+				Capacity:     queues.WeightOf(1),
+				MaxCapacity:  queues.AbsoluteOf(creel.Resource{MemoryMB: 12288, VCores: 100}),
 				MaxAMPercent: 1,
 			},
 		}

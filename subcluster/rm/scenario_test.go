@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what the machine does into testdata/*.txt")
@@ -434,12 +435,12 @@ func (s *scene) set(o map[string]string) {
 		v := o[k]
 		switch k {
 		case "scheduler":
-			q.Scheduler = map[string]Scheduler{"capacity": Capacity, "fair": Fair}[v]
-			if q.Scheduler == Fair {
+			q.Scheduler = map[string]queues.Scheduler{"capacity": queues.CapacityScheduler, "fair": queues.FairScheduler}[v]
+			if q.Scheduler == queues.FairScheduler {
 				q.Root.Children = nil
 			}
 		case "calculator":
-			q.Calculator = map[string]Calculator{"memory": MemoryOnly, "dominant": Dominant}[v]
+			q.Calculator = map[string]queues.Calculator{"memory": queues.MemoryOnly, "dominant": queues.Dominant}[v]
 		case "nodedelay":
 			q.NodeLocalityDelay = int(number(v))
 		case "rackdelay":
@@ -467,8 +468,8 @@ func (s *scene) set(o map[string]string) {
 // perUser places an application below a queue, in a queue named for its user.
 type perUser string
 
-func (p perUser) Place(r PlacementRequest, _ func(creel.QueuePath) bool) (Placed, error) {
-	return Placed{Queue: creel.QueuePath(p).Child(r.User), Create: true, Rule: "user"}, nil
+func (p perUser) Place(r queues.PlacementRequest, _ func(creel.QueuePath) bool) (queues.Placed, error) {
+	return queues.Placed{Queue: creel.QueuePath(p).Child(r.User), Create: true, Rule: "user"}, nil
 }
 
 func sortedKeys(o map[string]string) []string {
@@ -480,7 +481,7 @@ func sortedKeys(o map[string]string) []string {
 	return ks
 }
 
-func cloneQueue(q Queue) Queue {
+func cloneQueue(q queues.Queue) queues.Queue {
 	q.Children = slices.Clone(q.Children)
 	for i := range q.Children {
 		q.Children[i] = cloneQueue(q.Children[i])
@@ -490,18 +491,18 @@ func cloneQueue(q Queue) Queue {
 
 // queue sets a queue of the specification, making it if need be. The first
 // one replaces the default queue.
-func (s *scene) queue(spec *Queues, path string, o map[string]string) {
+func (s *scene) queue(spec *queues.Spec, path string, o map[string]string) {
 	q := &spec.Root
 	if len(q.Children) == 1 && q.Children[0].Name == "default" && path != "root" && path != "root.default" {
 		q.Children = nil
 	}
 	for _, part := range strings.Split(path, ".")[1:] {
-		i := slices.IndexFunc(q.Children, func(c Queue) bool { return c.Name == part })
+		i := slices.IndexFunc(q.Children, func(c queues.Queue) bool { return c.Name == part })
 		if i < 0 {
 			if o["remove"] != "" {
 				return
 			}
-			q.Children = append(q.Children, Queue{Name: part})
+			q.Children = append(q.Children, queues.Queue{Name: part})
 			i = len(q.Children) - 1
 		} else if o["remove"] != "" {
 			q.Children = slices.Delete(q.Children, i, i+1)
@@ -513,17 +514,17 @@ func (s *scene) queue(spec *Queues, path string, o map[string]string) {
 		v := o[k]
 		switch k {
 		case "capacity":
-			q.Capacity = PercentOf(number(v))
+			q.Capacity = queues.PercentOf(number(v))
 		case "weight":
-			q.Capacity = WeightOf(number(v))
+			q.Capacity = queues.WeightOf(number(v))
 		case "resources":
-			q.Capacity = AbsoluteOf(amount(v))
+			q.Capacity = queues.AbsoluteOf(amount(v))
 		case "max":
-			q.MaxCapacity = PercentOf(number(v))
+			q.MaxCapacity = queues.PercentOf(number(v))
 		case "maxresources":
-			q.MaxCapacity = AbsoluteOf(amount(v))
+			q.MaxCapacity = queues.AbsoluteOf(amount(v))
 		case "min":
-			q.Minimum = AbsoluteOf(amount(v))
+			q.Minimum = queues.AbsoluteOf(amount(v))
 		case "minuser":
 			q.MinUserPercent = int(number(v))
 		case "factor":
@@ -535,14 +536,14 @@ func (s *scene) queue(spec *Queues, path string, o map[string]string) {
 		case "parallel":
 			q.MaxParallelApps = int(number(v))
 		case "auto":
-			q.AutoCreate = &AutoCreate{Depth: int(number(v)), Leaf: Queue{UserFactor: 1}}
+			q.AutoCreate = &queues.AutoCreate{Depth: int(number(v)), Leaf: queues.Queue{UserFactor: 1}}
 		case "userweight":
 			name, w, _ := strings.Cut(v, ":")
-			q.UserWeights = append(q.UserWeights, UserLimit{User: name, Weight: number(w)})
+			q.UserWeights = append(q.UserWeights, queues.UserLimit{User: name, Weight: number(w)})
 		case "order":
-			q.NodeOrder = map[string]NodeOrder{"pack": Pack, "spread": Spread}[v]
+			q.NodeOrder = map[string]queues.NodeOrder{"pack": queues.Pack, "spread": queues.Spread}[v]
 		case "policy":
-			q.Policy = map[string]Policy{"fifo": Fifo, "fair": FairShare, "drf": DRF, "hdrf": HDRF, "priority": PriorityFirst, "utilization": Utilization, "priority-utilization": PriorityUtilization}[v]
+			q.Policy = map[string]queues.Policy{"fifo": queues.Fifo, "fair": queues.FairShare, "drf": queues.DRF, "hdrf": queues.HDRF, "priority": queues.PriorityFirst, "utilization": queues.Utilization, "priority-utilization": queues.PriorityUtilization}[v]
 		case "priority":
 			q.Priority = int32(number(v))
 		case "lifetime":

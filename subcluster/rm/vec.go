@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // vec is an amount of every resource type, in the machine's order: memory in
@@ -187,7 +188,7 @@ func newTypes(cfg *Config) (types, error) {
 		)
 	}
 	t.check = t.n
-	if cfg.Queues.Calculator == MemoryOnly {
+	if cfg.Queues.Calculator == queues.MemoryOnly {
 		t.check = 1
 	}
 	return t, nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // AppView is an application as reports show it.
@@ -127,7 +128,7 @@ type QueueView struct {
 	Children []creel.QueuePath // in configured order
 	Dynamic  bool              // made on demand
 	State    creel.QueueState
-	Spec     Queue // as configured, without Children
+	Spec     queues.Queue // as configured, without Children
 
 	Guaranteed, Max                                      creel.Resource // of the cluster as it is now
 	Minimum                                              creel.Resource // FairScheduler: minResources

@@ -14,22 +14,23 @@ import (
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/internal/workload/traces"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// queues are those of creel demo.
-func queues() rm.Queues {
+// demoQueues are those of creel demo.
+func demoQueues() queues.Spec {
 	q := rm.Defaults().Queues
-	q.Calculator = rm.Dominant
-	leaf := func(name string, percent float64) rm.Queue {
-		return rm.Queue{
+	q.Calculator = queues.Dominant
+	leaf := func(name string, percent float64) queues.Queue {
+		return queues.Queue{
 			Name:         name,
-			Capacity:     rm.PercentOf(percent),
-			MaxCapacity:  rm.PercentOf(100),
+			Capacity:     queues.PercentOf(percent),
+			MaxCapacity:  queues.PercentOf(100),
 			UserFactor:   10,
 			MaxAMPercent: 0.5,
 		}
 	}
-	q.Root.Children = []rm.Queue{leaf("default", 20), leaf("prod", 50), leaf("research", 30)}
+	q.Root.Children = []queues.Queue{leaf("default", 20), leaf("prod", 50), leaf("research", 30)}
 	return q
 }
 
@@ -76,7 +77,7 @@ func day(t testing.TB, seed uint64, from, to time.Duration, nodes int) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Config{Seed: seed, Jobs: jobs, Durations: durations, Nodes: nodes, Queues: queues(), AuditEvery: 5000}
+	return Config{Seed: seed, Jobs: jobs, Durations: durations, Nodes: nodes, Queues: demoQueues(), AuditEvery: 5000}
 }
 
 func run(t testing.TB, c Config) *Result {

@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/statestore"
-	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // Config of one run. Zero fields take the default in brackets.
@@ -26,7 +26,7 @@ type Config struct {
 	Nodes       int            // of each subcluster [200]
 	NodeSize    creel.Resource // [8192 MB, 8 cores]
 	Routers     int            // [2]
-	Queues      rm.Queues      // of each subcluster
+	Queues      queues.Spec    // of each subcluster
 	Policies    []Policy
 	Faults      *Faults // nil: none
 

@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
 )
 
@@ -157,7 +158,7 @@ func (o *Door) apps(w http.ResponseWriter, r *http.Request) {
 	who := o.caller(r)
 	err = o.read(r.Context(), func(m *rm.Machine, now time.Time) {
 		at = now
-		if f.queue != "" && m.Spec().Scheduler == rm.Capacity {
+		if f.queue != "" && m.Spec().Scheduler == queues.CapacityScheduler {
 			if _, ok := m.Queue(f.queue); !ok {
 				unknownQueue = true
 				return

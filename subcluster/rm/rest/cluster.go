@@ -12,6 +12,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // version is the Hadoop whose documents and protocols these are; clients
@@ -114,7 +115,7 @@ func (o *Door) metrics(w http.ResponseWriter, r *http.Request) {
 	var use nodeUse
 	var fair bool
 	if err := o.read(r.Context(), func(m *rm.Machine, now time.Time) {
-		v, use, fair = m.Cluster(), o.usage(m, now), m.Spec().Scheduler == rm.Fair
+		v, use, fair = m.Cluster(), o.usage(m, now), m.Spec().Scheduler == queues.FairScheduler
 	}); err != nil {
 		o.refuse(w, r, err)
 		return
@@ -246,7 +247,7 @@ func (o *Door) overview(w http.ResponseWriter, r *http.Request) {
 	err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) {
 		c := m.Config()
 		least, most, priority = c.MinAllocation, c.MaxAllocation, m.Spec().MaxClusterPriority
-		if m.Spec().Scheduler == rm.Fair {
+		if m.Spec().Scheduler == queues.FairScheduler {
 			name = "Fair Scheduler"
 		}
 	})
@@ -401,22 +402,22 @@ func millis(t time.Time) int64 {
 
 // scheduler writes the queue tree.
 func (o *Door) scheduler(w http.ResponseWriter, r *http.Request) {
-	queues := map[creel.QueuePath]*rm.QueueView{}
+	views := map[creel.QueuePath]*rm.QueueView{}
 	var fair bool
 	var total creel.Resource
 	var bound bounds
 	err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) {
-		fair, total = m.Spec().Scheduler == rm.Fair, m.Cluster().Total
+		fair, total = m.Spec().Scheduler == queues.FairScheduler, m.Cluster().Total
 		bound = bounds{m.Config().MinAllocation, m.Config().MaxAllocation}
 		for q := range m.Queues {
-			queues[q.Path] = &q
+			views[q.Path] = &q
 		}
 	})
 	if err != nil {
 		o.refuse(w, r, err)
 		return
 	}
-	root := queues[creel.RootQueue]
+	root := views[creel.RootQueue]
 	if root == nil {
 		o.refuse(w, r, fmt.Errorf("the queue tree has no root"))
 		return
@@ -424,10 +425,10 @@ func (o *Door) scheduler(w http.ResponseWriter, r *http.Request) {
 	o.reply(w, r, http.StatusOK, "scheduler", rooted, func(w *writer) {
 		if fair {
 			w.Typed("schedulerInfo", "fairScheduler", func(w *writer) {
-				w.Object("rootQueue", func(w *writer) { o.fairQueue(w, root, queues, total, bound) })
+				w.Object("rootQueue", func(w *writer) { o.fairQueue(w, root, views, total, bound) })
 			})
 			return
 		}
-		w.Typed("schedulerInfo", "capacityScheduler", func(w *writer) { o.capacityRoot(w, root, queues, bound) })
+		w.Typed("schedulerInfo", "capacityScheduler", func(w *writer) { o.capacityRoot(w, root, views, bound) })
 	})
 }

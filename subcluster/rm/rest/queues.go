@@ -12,6 +12,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // percents of a queue are told as 0..100.
@@ -33,11 +34,11 @@ func (o *Door) vector(w *writer, q *rm.QueueView) {
 	names := append([]string{creel.MemoryName, creel.VCoresName}, o.conf.Resources...)
 	value := func(i int) string {
 		switch c.Unit {
-		case rm.Weight:
+		case queues.Weight:
 			return string(append(appendFloat(nil, c.Value), 'w'))
-		case rm.Absolute:
+		case queues.Absolute:
 			return string(appendFloat(nil, float64(c.Resource.Get(names[i]))))
-		case rm.PerType:
+		case queues.PerType:
 			for _, t := range c.Types {
 				if t.Type == names[i] {
 					return string(append(appendFloat(nil, t.Percent), '%'))
@@ -46,7 +47,7 @@ func (o *Door) vector(w *writer, q *rm.QueueView) {
 			return "0.0%"
 		}
 		share := 100 * q.Capacity
-		if c.Unit == rm.Percent {
+		if c.Unit == queues.Percent {
 			share = c.Value
 		}
 		return string(append(appendFloat(nil, share), '%'))
@@ -82,7 +83,7 @@ func acls(w *writer, q *rm.QueueView) {
 	})
 }
 
-func aclText(a rm.ACL) string {
+func aclText(a queues.ACL) string {
 	if a.All {
 		return "*"
 	}
@@ -151,7 +152,7 @@ func children(q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) []*rm.Queu
 }
 
 func weightOf(q *rm.QueueView) float64 {
-	if q.Spec.Capacity.Unit == rm.Weight {
+	if q.Spec.Capacity.Unit == queues.Weight {
 		return q.Spec.Capacity.Value
 	}
 	return -1
@@ -159,11 +160,11 @@ func weightOf(q *rm.QueueView) float64 {
 
 func mode(q *rm.QueueView) string {
 	switch q.Spec.Capacity.Unit {
-	case rm.Weight:
+	case queues.Weight:
 		return "weight"
-	case rm.Absolute:
+	case queues.Absolute:
 		return "absolute"
-	case rm.PerType:
+	case queues.PerType:
 		return "mixed"
 	}
 	return "percentage"
@@ -186,7 +187,7 @@ func (o *Door) capacityRoot(w *writer, q *rm.QueueView, all map[creel.QueuePath]
 	w.Text("queueName", q.Path.Leaf())
 	w.Text("queuePath", string(q.Path))
 	w.Int("maxParallelApps", parallel(q))
-	w.Bool("isAbsoluteResource", q.Spec.Capacity.Unit == rm.Absolute)
+	w.Bool("isAbsoluteResource", q.Spec.Capacity.Unit == queues.Absolute)
 	o.capacityChildren(w, q, all, b)
 	o.capacities(w, q, b)
 	o.health(w)
@@ -272,7 +273,7 @@ func (o *Door) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath
 	w.Int("numApplications", int64(q.Apps))
 	w.Int("maxParallelApps", parallel(q))
 	w.Text("queueName", q.Path.Leaf())
-	w.Bool("isAbsoluteResource", q.Spec.Capacity.Unit == rm.Absolute)
+	w.Bool("isAbsoluteResource", q.Spec.Capacity.Unit == queues.Absolute)
 	w.Text("state", q.State.String())
 	o.capacityChildren(w, q, all, b)
 	o.resource(w, "resourcesUsed", q.Used)
@@ -365,9 +366,9 @@ func lifeSeconds(d time.Duration) int64 {
 
 func fairPolicy(q *rm.QueueView) string {
 	switch q.Spec.Policy {
-	case rm.Fifo:
+	case queues.Fifo:
 		return "FIFO"
-	case rm.DRF, rm.HDRF:
+	case queues.DRF, queues.HDRF:
 		return "DRF"
 	}
 	return "fair"
@@ -381,7 +382,7 @@ func (o *Door) fairQueue(
 	b bounds,
 ) {
 	w.Int("maxApps", int64(cmp.Or(q.Spec.MaxParallelApps, math.MaxInt32)))
-	if q.Spec.Minimum.Unit == rm.Unset { // Hadoop's nothing bears the bounds of a container
+	if q.Spec.Minimum.Unit == queues.Unset { // Hadoop's nothing bears the bounds of a container
 		o.bounded(w, "minResources", q.Minimum, b)
 	} else {
 		o.resource(w, "minResources", q.Minimum)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queueconf"
 	"github.com/creelrm/creel/subcluster/rm/rpc"
 )
 
@@ -74,16 +74,16 @@ func TestCapacitySchedulerFields(t *testing.T) {
 // A FairScheduler's tree: parents hold childQueues, leaves their class and
 // counts.
 func TestFairSchedulerFields(t *testing.T) {
-	queues, err := rm.ReadFair(
+	conf, err := queueconf.ReadFair(
 		"fair-scheduler.xml",
 		[]byte(`<allocations><queue name="a"><weight>2</weight><schedulingPolicy>fair</schedulingPolicy></queue>
 		<queue name="p" type="parent"><queue name="b"><schedulingPolicy>fifo</schedulingPolicy></queue></queue></allocations>`),
-		rm.ConfigOptions{},
+		queueconf.Options{},
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := start(t, func(cfg *rpc.Config) { cfg.Machine.Queues, cfg.Machine.Placement = queues.Queues, queues.Placement })
+	c := start(t, func(cfg *rpc.Config) { cfg.Machine.Queues, cfg.Machine.Placement = conf.Queues, conf.Placement })
 	_, doc := keys(t, json.RawMessage(c.call("GET", base+"/scheduler", "").body))
 	_, inner := keys(t, doc["scheduler"])
 	names, info := keys(t, inner["schedulerInfo"])

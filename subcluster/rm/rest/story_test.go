@@ -18,9 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-	"go.uber.org/goleak"
-
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/token"
@@ -28,8 +25,12 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queueconf"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/rest"
 	"github.com/creelrm/creel/subcluster/rm/rpc"
+	"github.com/go-chi/chi/v5"
+	"go.uber.org/goleak"
 )
 
 // After a body that it refuses to read, net/http lingers for half a second so
@@ -53,7 +54,7 @@ func start(t *testing.T, change func(*rpc.Config)) *cluster {
 	t.Helper()
 	m := rm.Defaults()
 	m.MinAllocation, m.MaxAllocation = creel.NewResource(128, 1), creel.NewResource(8192, 8)
-	queues, err := rm.ReadCapacity([]rm.Property{
+	conf, err := queueconf.ReadCapacity([]queueconf.Property{
 		{
 			Name:  "yarn.scheduler.capacity.root.queues",
 			Value: "default,other",
@@ -69,11 +70,11 @@ func start(t *testing.T, change func(*rpc.Config)) *cluster {
 			Value: "1",
 		},
 		{Name: "yarn.scheduler.capacity.root.acl_administer_queue", Value: "root"},
-	}, rm.ConfigOptions{MaxAllocation: m.MaxAllocation, MaxClusterPriority: 10})
+	}, queueconf.Options{MaxAllocation: m.MaxAllocation, MaxClusterPriority: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Queues = queues.Queues
+	m.Queues = conf.Queues
 	cfg := rpc.Config{
 		Client:            "127.0.0.1:0",
 		Scheduler:         "127.0.0.1:0",
@@ -82,7 +83,7 @@ func start(t *testing.T, change func(*rpc.Config)) *cluster {
 		ClusterID:         "test",
 		Machine:           m,
 		HeartbeatInterval: 50 * time.Millisecond,
-		AdminACL:          rm.ACL{Users: []string{"root"}},
+		AdminACL:          queues.ACL{Users: []string{"root"}},
 		Groups:            func(user string) []string { return []string{user} },
 		Proxies:           map[string]rpc.ProxyRule{"gate": {Hosts: []string{"*"}, Users: []string{"alice"}}},
 	}

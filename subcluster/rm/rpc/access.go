@@ -13,7 +13,7 @@ import (
 
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
-	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // ProxyRule says whom a user may act for, and from where: hadoop.proxyuser.U.*.
@@ -62,7 +62,7 @@ func listed(list []string, name string) bool {
 type access struct {
 	mu       sync.RWMutex
 	proxies  map[string]ProxyRule
-	adminACL rm.ACL
+	adminACL queues.ACL
 	acls     bool // yarn.acl.enable
 	lookup   func(user string) []string
 	cache    map[string]cachedGroups
@@ -122,7 +122,7 @@ func (a *access) forgetGroups() {
 	clear(a.cache)
 }
 
-func (a *access) setAdmin(acl rm.ACL) {
+func (a *access) setAdmin(acl queues.ACL) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.adminACL = acl
@@ -164,12 +164,12 @@ func (a *access) appAccess(
 
 // ParseACL reads Hadoop's form: "user1,user2 group1,group2", "*" for everyone,
 // a space for nobody.
-func ParseACL(s string) rm.ACL {
+func ParseACL(s string) queues.ACL {
 	if strings.TrimSpace(s) == "*" {
-		return rm.ACL{All: true}
+		return queues.ACL{All: true}
 	}
 	users, groups, _ := strings.Cut(s, " ")
-	return rm.ACL{Users: words(users), Groups: words(groups)}
+	return queues.ACL{Users: words(users), Groups: words(groups)}
 }
 
 func words(s string) []string {

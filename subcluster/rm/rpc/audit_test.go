@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
-	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/rpc"
 )
 
@@ -64,8 +64,8 @@ func TestEveryChangeLeavesALineOfAudit(t *testing.T) {
 	cfg := config()
 	cfg.Logger = slog.New(log)
 	cfg.ACLs = true
-	cfg.Machine.Queues.Root.Admin = rm.ACL{}
-	cfg.Machine.Queues.Root.Children[0].Admin = rm.ACL{}
+	cfg.Machine.Queues.Root.Admin = queues.ACL{}
+	cfg.Machine.Queues.Root.Children[0].Admin = queues.ACL{}
 	cfg.Proxies = map[string]rpc.ProxyRule{"oozie": {Hosts: []string{"*"}, Users: []string{"bob"}}}
 	c := start(t, cfg)
 	c.nodes(1, nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // Config is all a Daemon needs to know. A zero duration or count takes the
@@ -32,14 +33,14 @@ type Config struct {
 
 	// Who may do what.
 	ACLs     bool                       // yarn.acl.enable
-	AdminACL rm.ACL                     // yarn.admin.acl
+	AdminACL queues.ACL                 // yarn.admin.acl
 	Proxies  map[string]ProxyRule       // hadoop.proxyuser.*
 	Groups   func(user string) []string // primary first; nil: SystemGroups
 
 	// Reload is asked by the administrator's refresh calls. A nil function
 	// leaves what it would reload as it is.
-	ReloadQueues  func() (rm.Queues, error)
-	ReloadAdmin   func() (rm.ACL, error)
+	ReloadQueues  func() (queues.Spec, error)
+	ReloadAdmin   func() (queues.ACL, error)
 	ReloadProxies func() (map[string]ProxyRule, error)
 	// Hosts reads the files of yarn.resourcemanager.nodes.include-path and
 	// .exclude-path; nil admits every host. An empty Include admits all.

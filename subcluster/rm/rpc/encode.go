@@ -10,6 +10,7 @@ import (
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // notAvailable stands where YARN has no value to show.
@@ -280,11 +281,11 @@ func nodeReport(n *rm.NodeView, now time.Time) *pb.NodeReportProto {
 
 // queueInfo is a queue in the client protocol. Capacities are shares of the
 // parent, 0 to 1.
-func queueInfo(q *rm.QueueView, scheduler rm.Scheduler) *pb.QueueInfoProto {
+func queueInfo(q *rm.QueueView, scheduler queues.Scheduler) *pb.QueueInfoProto {
 	state := pb.QueueStateProto(q.State)
 	percent := func(v float64) *float32 { return new(float32(v)) }
 	name := "CapacityScheduler"
-	if scheduler == rm.Fair {
+	if scheduler == queues.FairScheduler {
 		name = "FairScheduler"
 	}
 	info := &pb.QueueInfoProto{
@@ -324,7 +325,7 @@ func queueInfo(q *rm.QueueView, scheduler rm.Scheduler) *pb.QueueInfoProto {
 	if q.Spec.MaxParallelApps == 0 {
 		info.MaxParallelApps = new(int32(1<<31 - 1))
 	}
-	if q.NormalizedWeight > 0 && q.Spec.Capacity.Unit == rm.Weight {
+	if q.NormalizedWeight > 0 && q.Spec.Capacity.Unit == queues.Weight {
 		info.Weight = percent(q.Spec.Capacity.Value)
 	}
 	info.QueueConfigurationsMap = []*pb.QueueConfigurationsMapProto{
@@ -349,8 +350,8 @@ func queueInfo(q *rm.QueueView, scheduler rm.Scheduler) *pb.QueueInfoProto {
 	return info
 }
 
-func configured(a rm.Amount) creel.Resource {
-	if a.Unit == rm.Absolute {
+func configured(a queues.Amount) creel.Resource {
+	if a.Unit == queues.Absolute {
 		return a.Resource
 	}
 	return creel.Resource{}

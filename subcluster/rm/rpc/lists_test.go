@@ -5,11 +5,10 @@ package rpc_test
 import (
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
-	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"google.golang.org/protobuf/proto"
 )
 
 func (c *cluster) list(
@@ -67,7 +66,7 @@ func TestAListShowsWhatWasDoneBefore(t *testing.T) {
 func TestAListIsItsAskers(t *testing.T) {
 	cfg := config()
 	cfg.ACLs = true
-	cfg.Machine.Queues.Root.Admin, cfg.Machine.Queues.Root.Children[0].Admin = rm.ACL{}, rm.ACL{}
+	cfg.Machine.Queues.Root.Admin, cfg.Machine.Queues.Root.Children[0].Admin = queues.ACL{}, queues.ACL{}
 	c := start(t, cfg)
 	id := c.submission("bob", nil)
 	all, own := &pb.GetApplicationsRequestProto{}, &pb.GetApplicationsRequestProto{
@@ -118,7 +117,7 @@ func TestAListOfNodesShowsWhoRegisteredBefore(t *testing.T) {
 func TestAListOfThoseThatAreOver(t *testing.T) {
 	cfg := config()
 	cfg.ACLs = true
-	cfg.Machine.Queues.Root.Admin, cfg.Machine.Queues.Root.Children[0].Admin = rm.ACL{}, rm.ACL{}
+	cfg.Machine.Queues.Root.Admin, cfg.Machine.Queues.Root.Children[0].Admin = queues.ACL{}, queues.ACL{}
 	c := start(t, cfg)
 	all := &pb.GetApplicationsRequestProto{}
 	var order []creel.ApplicationID

@@ -14,7 +14,7 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
-	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/rpc"
 )
 
@@ -265,9 +265,9 @@ func TestWhatIsNotThere(t *testing.T) {
 func TestWhoMayDoWhat(t *testing.T) {
 	cfg := config()
 	cfg.ACLs = true
-	cfg.Machine.Queues.Root.Submit, cfg.Machine.Queues.Root.Admin = rm.ACL{}, rm.ACL{}
-	cfg.Machine.Queues.Root.Children[0].Submit = rm.ACL{Users: []string{"bob", "carol"}}
-	cfg.Machine.Queues.Root.Children[0].Admin = rm.ACL{Users: []string{"queen"}}
+	cfg.Machine.Queues.Root.Submit, cfg.Machine.Queues.Root.Admin = queues.ACL{}, queues.ACL{}
+	cfg.Machine.Queues.Root.Children[0].Submit = queues.ACL{Users: []string{"bob", "carol"}}
+	cfg.Machine.Queues.Root.Children[0].Admin = queues.ACL{Users: []string{"queen"}}
 	cfg.Proxies = map[string]rpc.ProxyRule{"oozie": {Hosts: []string{"127.0.0.0/8"}, Users: []string{"bob"}}}
 	c := start(t, cfg)
 	ctx := t.Context()

@@ -5,10 +5,9 @@ package rpc_test
 import (
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	pb "github.com/creelrm/creel/internal/yarnpb"
-	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"google.golang.org/protobuf/proto"
 )
 
 // Reports are kept encoded and given again; each still shows what was done
@@ -16,7 +15,7 @@ import (
 func TestAReportShowsWhatWasDoneBefore(t *testing.T) {
 	cfg := config()
 	cfg.ACLs = true
-	cfg.Machine.Queues.Root.Admin, cfg.Machine.Queues.Root.Children[0].Admin = rm.ACL{}, rm.ACL{}
+	cfg.Machine.Queues.Root.Admin, cfg.Machine.Queues.Root.Children[0].Admin = queues.ACL{}, queues.ACL{}
 	c := start(t, cfg)
 	for range 20 {
 		id := c.submission("bob", nil)

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/token"
@@ -18,7 +16,9 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/rpc"
+	"go.uber.org/goleak"
 )
 
 // TestMain lives in restart_test.go: the test binary is also the process that
@@ -47,7 +47,7 @@ func config() rpc.Config {
 		ClusterID:         "test",
 		Machine:           m,
 		HeartbeatInterval: 50 * time.Millisecond,
-		AdminACL:          rm.ACL{Users: []string{"root"}},
+		AdminACL:          queues.ACL{Users: []string{"root"}},
 		Groups:            func(user string) []string { return []string{user} },
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rm
+package queueconf
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // Property is one key of a Hadoop configuration with the place it was written.
@@ -18,10 +19,10 @@ type Property struct {
 	Line        int // 1-based; 0 when the value came from no file
 }
 
-// ConfigOptions is what a queue file means in the context of a cluster.
-type ConfigOptions struct {
-	MaxAllocation      creel.Resource // largest container of the cluster
-	ResourceTypes      []ResourceType // beyond memory-mb and vcores
+// Options is what a queue file means in the context of a cluster.
+type Options struct {
+	MaxAllocation      creel.Resource       // largest container of the cluster
+	ResourceTypes      []creel.ResourceType // beyond memory-mb and vcores
 	MaxClusterPriority int32
 
 	// MappingRules is the content of the file that
@@ -40,38 +41,38 @@ type FairOptions struct {
 	RackLocalityThreshold float64 // [-1]
 }
 
-// QueueConfig is what a queue file says.
-type QueueConfig struct {
-	Queues    Queues
-	Placement Placement // nil: the queue named in the submission
-	// Notes tell what the file says that has no effect here (yet), in the
+// Config is what a queue file says.
+type Config struct {
+	Queues    queues.Spec
+	Placement queues.Placement // nil: the queue named in the submission
+	// Warnings tell what the file says that has no effect here (yet), in the
 	// order of the file. They are for a log and `creel config check`.
-	Notes []ConfigNote
+	Warnings []Warning
 }
 
-// ConfigNote is a remark about one line of a queue file.
-type ConfigNote struct {
+// Warning is a remark about one line of a queue file.
+type Warning struct {
 	File string
 	Line int
 	Text string
 }
 
-func (n ConfigNote) String() string { return confPlace(n.File, n.Line) + n.Text }
+func (n Warning) String() string { return place(n.File, n.Line) + n.Text }
 
-// ConfigError is one thing wrong in a queue file. Readers report all of them,
+// Error is one thing wrong in a queue file. Readers report all of them,
 // joined; errors.As finds the first. It is a creel.ErrInvalidRequest.
-type ConfigError struct {
+type Error struct {
 	File string
 	Line int
 	Text string
 }
 
-func (e *ConfigError) Error() string { return confPlace(e.File, e.Line) + e.Text }
+func (e *Error) Error() string { return place(e.File, e.Line) + e.Text }
 
 // Unwrap makes errors.Is(err, creel.ErrInvalidRequest) hold.
-func (e *ConfigError) Unwrap() error { return creel.ErrInvalidRequest }
+func (e *Error) Unwrap() error { return creel.ErrInvalidRequest }
 
-func confPlace(file string, line int) string {
+func place(file string, line int) string {
 	switch {
 	case file == "" && line == 0:
 		return ""
@@ -83,28 +84,28 @@ func confPlace(file string, line int) string {
 
 // Bounds on what a queue file may describe.
 const (
-	maxConfigQueues = 100_000
-	maxConfigDepth  = 32
-	maxConfigErrors = 100
+	maxQueues = 100_000
+	maxDepth  = 32
+	maxErrors = 100
 )
 
-// report gathers what a reader finds wrong or remarkable.
-type confReport struct {
-	errs  []*ConfigError
-	notes []ConfigNote
+// report collects what a reader finds wrong or remarkable.
+type report struct {
+	errs     []*Error
+	warnings []Warning
 }
 
-func (r *confReport) fail(file string, line int, format string, a ...any) {
-	r.errs = append(r.errs, &ConfigError{File: file, Line: line, Text: fmt.Sprintf(format, a...)})
+func (r *report) fail(file string, line int, format string, a ...any) {
+	r.errs = append(r.errs, &Error{File: file, Line: line, Text: fmt.Sprintf(format, a...)})
 }
 
-func (r *confReport) note(file string, line int, format string, a ...any) {
-	r.notes = append(r.notes, ConfigNote{File: file, Line: line, Text: fmt.Sprintf(format, a...)})
+func (r *report) warn(file string, line int, format string, a ...any) {
+	r.warnings = append(r.warnings, Warning{File: file, Line: line, Text: fmt.Sprintf(format, a...)})
 }
 
 // err joins everything found, in the order of the lines.
-func (r *confReport) err() error {
-	slices.SortStableFunc(r.errs, func(a, b *ConfigError) int {
+func (r *report) err() error {
+	slices.SortStableFunc(r.errs, func(a, b *Error) int {
 		if c := strings.Compare(a.File, b.File); c != 0 {
 			return c
 		}
@@ -112,7 +113,7 @@ func (r *confReport) err() error {
 	})
 	var all []error
 	for i, e := range r.errs {
-		if i == maxConfigErrors {
+		if i == maxErrors {
 			all = append(all, fmt.Errorf("and %d more", len(r.errs)-i))
 			break
 		}
@@ -121,12 +122,12 @@ func (r *confReport) err() error {
 	return errors.Join(all...)
 }
 
-func (r *confReport) sortedNotes() []ConfigNote {
-	slices.SortStableFunc(r.notes, func(a, b ConfigNote) int {
+func (r *report) sortedWarnings() []Warning {
+	slices.SortStableFunc(r.warnings, func(a, b Warning) int {
 		if c := strings.Compare(a.File, b.File); c != 0 {
 			return c
 		}
 		return a.Line - b.Line
 	})
-	return r.notes
+	return r.warnings
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rm
+package queues
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 
 // Validate checks a queue tree as a whole; the error says which queue is wrong
 // and how. A tree it accepts can be loaded.
-func (s *Queues) Validate() error {
+func (s *Spec) Validate() error {
 	if s.Root.Name != string(creel.RootQueue) {
-		return invalid(fmt.Sprintf("the top queue is named %q", s.Root.Name), "it must be root", "")
+		return badSpec(fmt.Sprintf("the top queue is named %q", s.Root.Name), "it must be root", "")
 	}
 	for _, u := range append([]UserLimit{{Max: s.UserMaxAppsDefault}}, s.UserMaxApps...) {
 		if u.Max < -1 {
-			return invalid(
+			return badSpec(
 				fmt.Sprintf("limit of applications of user %q is %d", u.User, u.Max),
 				"",
 				"give a positive number",
@@ -28,9 +28,9 @@ func (s *Queues) Validate() error {
 	return s.check(&s.Root, creel.RootQueue, 0)
 }
 
-func (s *Queues) check(q *Queue, path creel.QueuePath, depth int) error {
+func (s *Spec) check(q *Queue, path creel.QueuePath, depth int) error {
 	bad := func(format string, args ...any) error {
-		return invalid(fmt.Sprintf("queue %s: ", path)+fmt.Sprintf(format, args...), "", "")
+		return badSpec(fmt.Sprintf("queue %s: ", path)+fmt.Sprintf(format, args...), "", "")
 	}
 	if depth > 64 {
 		return bad("the tree is deeper than 64 levels")
@@ -51,11 +51,11 @@ func (s *Queues) check(q *Queue, path creel.QueuePath, depth int) error {
 			}
 		}
 	}
-	if s.Scheduler == Capacity && q.Capacity.Unit == Percent && q.MaxCapacity.Unit == Percent && depth > 0 &&
+	if s.Scheduler == CapacityScheduler && q.Capacity.Unit == Percent && q.MaxCapacity.Unit == Percent && depth > 0 &&
 		q.Capacity.Value > 100 {
 		return bad("illegal capacity of %g%%", q.Capacity.Value)
 	}
-	if q.MaxCapacity.Unit == Percent && s.Scheduler == Capacity && q.MaxCapacity.Value > 100 {
+	if q.MaxCapacity.Unit == Percent && s.Scheduler == CapacityScheduler && q.MaxCapacity.Value > 100 {
 		return bad("illegal maximum capacity of %g%%", q.MaxCapacity.Value)
 	}
 	if q.MinUserPercent < 0 || q.MinUserPercent > 100 {
@@ -88,7 +88,7 @@ func (s *Queues) check(q *Queue, path creel.QueuePath, depth int) error {
 			return err
 		}
 	}
-	if s.Scheduler == Capacity && len(q.Children) > 0 {
+	if s.Scheduler == CapacityScheduler && len(q.Children) > 0 {
 		if percents > 0 && weights > 0 || percents > 0 && absolutes > 0 || weights > 0 && absolutes > 0 {
 			return bad("children mix percentages, weights and absolute resources")
 		}
@@ -98,4 +98,8 @@ func (s *Queues) check(q *Queue, path creel.QueuePath, depth int) error {
 		}
 	}
 	return nil
+}
+
+func badSpec(what, why, try string) error {
+	return &creel.Error{Kind: creel.ErrInvalidRequest, What: what, Why: why, Try: try}
 }

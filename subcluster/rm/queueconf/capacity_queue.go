@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rm
+package queueconf
 
 import (
 	"errors"
@@ -11,26 +11,27 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // confInheritance is what a queue of capacity-scheduler.xml takes from its parent.
-type confInheritance struct {
+type inherited struct {
 	state           creel.QueueState
 	maxLifetime     time.Duration
 	defaultLifetime time.Duration
 }
 
 // confLookup finds one setting of a queue.
-type confLookup func(setting string) (Property, bool)
+type lookup func(setting string) (Property, bool)
 
-func confSetting[T any](r *capacityReader, get confLookup, name string, f func(string) (T, error), otherwise T) T {
+func setting[T any](r *capacityReader, get lookup, name string, f func(string) (T, error), otherwise T) T {
 	p, ok := get(name)
-	return confRead(r, p, ok, f, otherwise)
+	return read(r, p, ok, f, otherwise)
 }
 
 // queue builds one queue with everything below it.
-func (r *capacityReader) queue(path creel.QueuePath, parent confInheritance) Queue {
-	own := r.own[string(path)]
+func (r *capacityReader) queue(path creel.QueuePath, parent inherited) queues.Queue {
+	own := r.perQueue[string(path)]
 	get := func(name string) (Property, bool) { p, ok := own[name]; return p, ok }
 	_, managed := get("auto-create-child-queue.enabled")
 	_, flexible := get("auto-queue-creation-v2.enabled")
@@ -40,26 +41,26 @@ func (r *capacityReader) queue(path creel.QueuePath, parent confInheritance) Que
 	q.AutoCreate = r.autoCreate(path, get)
 
 	for _, name := range r.keys[string(path)] {
-		if confKept(name) {
-			q.Settings = append(q.Settings, Setting{Key: name, Value: own[name].Value})
+		if kept(name) {
+			q.Settings = append(q.Settings, queues.Setting{Key: name, Value: own[name].Value})
 			why := "kept and not used yet"
 			if strings.Contains(name, "label") {
 				why = "node labels are kept and not used yet"
 			}
-			r.noteAt(own[name], "%s", why)
+			r.warnAt(own[name], "%s", why)
 		}
 	}
 	if p, ok := get("capacity"); path == creel.RootQueue {
 		if ok && !isWhole(q.Capacity) {
 			r.failAt(p, "the root has 100 percent; it cannot be given another capacity")
 		}
-		q.Capacity = PercentOf(100)
-		if p, ok := get("maximum-capacity"); ok && !isWhole(q.MaxCapacity) && q.MaxCapacity.Unit != Unset {
+		q.Capacity = queues.PercentOf(100)
+		if p, ok := get("maximum-capacity"); ok && !isWhole(q.MaxCapacity) && q.MaxCapacity.Unit != queues.Unset {
 			r.failAt(p, "the root cannot have less than 100 percent")
 		}
 	}
 
-	down := confInheritance{state: q.State, maxLifetime: q.MaxLifetime, defaultLifetime: q.DefaultLifetime}
+	down := inherited{state: q.State, maxLifetime: q.MaxLifetime, defaultLifetime: q.DefaultLifetime}
 	for _, name := range r.children[path] {
 		q.Children = append(q.Children, r.queue(path.Child(name), down))
 	}
@@ -68,21 +69,21 @@ func (r *capacityReader) queue(path creel.QueuePath, parent confInheritance) Que
 }
 
 // settings reads the settings of one queue, or of a template for queues.
-func (r *capacityReader) settings(path creel.QueuePath, get confLookup, leaf bool, parent confInheritance) Queue {
-	q := Queue{
-		MinUserPercent:  confSetting(r, get, "minimum-user-limit-percent", confUserPercent, r.minUserPercent),
-		UserFactor:      confSetting(r, get, "user-limit-factor", confUserFactor, r.userFactor),
-		MaxAMPercent:    confSetting(r, get, "maximum-am-resource-percent", confShare, r.maxAMPercent),
-		MaxApps:         confSetting(r, get, "maximum-applications", confPositive, max(0, r.maxQueueApps)),
-		MaxParallelApps: confSetting(r, get, "max-parallel-apps", confPositive, r.maxParallelApps),
-		Priority:        int32(confSetting(r, get, "priority", confInt, 0)),
-		DefaultPriority: int32(confSetting(r, get, "default-application-priority", confAtLeast(0), 0)),
-		Capacity:        confSetting(r, get, "capacity", r.capacity, Amount{}),
-		MaxCapacity:     confSetting(r, get, "maximum-capacity", r.maximum, Amount{}),
-		Policy:          confSetting(r, get, "ordering-policy", confOrderingPolicy(leaf), PolicyDefault),
+func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, parent inherited) queues.Queue {
+	q := queues.Queue{
+		MinUserPercent:  setting(r, get, "minimum-user-limit-percent", userPercent, r.minUserPercent),
+		UserFactor:      setting(r, get, "user-limit-factor", userFactor, r.userFactor),
+		MaxAMPercent:    setting(r, get, "maximum-am-resource-percent", share, r.maxAMPercent),
+		MaxApps:         setting(r, get, "maximum-applications", positive, max(0, r.maxQueueApps)),
+		MaxParallelApps: setting(r, get, "max-parallel-apps", positive, r.maxParallelApps),
+		Priority:        int32(setting(r, get, "priority", parseInt, 0)),
+		DefaultPriority: int32(setting(r, get, "default-application-priority", atLeast(0), 0)),
+		Capacity:        setting(r, get, "capacity", r.capacity, queues.Amount{}),
+		MaxCapacity:     setting(r, get, "maximum-capacity", r.maximum, queues.Amount{}),
+		Policy:          setting(r, get, "ordering-policy", orderingPolicy(leaf), queues.PolicyDefault),
 
-		PreemptionDisabled:      confSetting(r, get, "disable_preemption", confBool, false),
-		IntraPreemptionDisabled: confSetting(r, get, "intra-queue-preemption.disable_preemption", confBool, false),
+		PreemptionDisabled:      setting(r, get, "disable_preemption", parseBool, false),
+		IntraPreemptionDisabled: setting(r, get, "intra-queue-preemption.disable_preemption", parseBool, false),
 	}
 	r.access(path, get, &q)
 	r.state(path, get, &q, parent)
@@ -90,10 +91,10 @@ func (r *capacityReader) settings(path creel.QueuePath, get confLookup, leaf boo
 	r.allocation(get, &q)
 	r.userWeights(path, get, &q)
 	if p, ok := get("maximum-am-resource-percent"); ok && q.MaxAMPercent > 1 {
-		r.noteAt(p, "%v is more than the whole queue; 0.1 means 10 percent", q.MaxAMPercent)
+		r.warnAt(p, "%v is more than the whole queue; 0.1 means 10 percent", q.MaxAMPercent)
 	}
 	if p, ok := r.props[nodeOrderPrefix+string(path)+".node-order"]; ok {
-		q.NodeOrder = confRead(r, p, true, confNodeOrder, NodeOrderDefault)
+		q.NodeOrder = read(r, p, true, nodeOrder, queues.NodeOrderDefault)
 	}
 	if p, ok := get("maximum-capacity"); ok {
 		r.checkMaximum(p, q.Capacity, q.MaxCapacity)
@@ -102,127 +103,130 @@ func (r *capacityReader) settings(path creel.QueuePath, get confLookup, leaf boo
 }
 
 // capacity reads 12.5, 2w or [memory=1024,vcores=2].
-func (r *capacityReader) capacity(text string) (Amount, error) {
-	if list, ok := confBracketed(text); ok {
+func (r *capacityReader) capacity(text string) (queues.Amount, error) {
+	if list, ok := bracketed(text); ok {
 		v, err := r.opt.parseVector(list)
 		if err != nil {
-			return Amount{}, err
+			return queues.Amount{}, err
 		}
 		return v.amount(r.opt.typeNames(), 0), nil
 	}
 	if w, ok := strings.CutSuffix(text, "w"); ok {
-		f, err := confFloat(w)
+		f, err := parseFloat(w)
 		if err != nil || f < 0 {
-			return Amount{}, fmt.Errorf("%q is not a weight; write a number with w, such as 2w", text)
+			return queues.Amount{}, fmt.Errorf("%q is not a weight; write a number with w, such as 2w", text)
 		}
-		return WeightOf(f), nil
+		return queues.WeightOf(f), nil
 	}
-	return confPercent(text)
+	return percent(text)
 }
 
 // maximum reads the same without weights; -1 is 100 percent.
-func (r *capacityReader) maximum(text string) (Amount, error) {
-	if list, ok := confBracketed(text); ok {
+func (r *capacityReader) maximum(text string) (queues.Amount, error) {
+	if list, ok := bracketed(text); ok {
 		v, err := r.opt.parseVector(list)
 		if err != nil {
-			return Amount{}, err
+			return queues.Amount{}, err
 		}
-		return v.amount(r.opt.typeNames(), confUnlimited), nil
+		return v.amount(r.opt.typeNames(), unlimited), nil
 	}
 	if strings.HasSuffix(text, "w") {
-		return Amount{}, errors.New("a maximum cannot be a weight; write percent or [memory=..,vcores=..]")
+		return queues.Amount{}, errors.New("a maximum cannot be a weight; write percent or [memory=..,vcores=..]")
 	}
-	if f, err := confFloat(text); err == nil && f == -1 {
-		return PercentOf(100), nil
+	if f, err := parseFloat(text); err == nil && f == -1 {
+		return queues.PercentOf(100), nil
 	}
-	return confPercent(text)
+	return percent(text)
 }
 
-func confPercent(text string) (Amount, error) {
-	f, err := confFloat(strings.TrimSuffix(text, "%"))
+func percent(text string) (queues.Amount, error) {
+	f, err := parseFloat(strings.TrimSuffix(text, "%"))
 	if err != nil {
-		return Amount{}, fmt.Errorf(
+		return queues.Amount{}, fmt.Errorf(
 			"%q is none of: percent (25), a weight (2w), resources ([memory=1024,vcores=2])",
 			text,
 		)
 	}
 	if f < 0 || f > 100 {
-		return Amount{}, fmt.Errorf("%v is not a percentage from 0 to 100", f)
+		return queues.Amount{}, fmt.Errorf("%v is not a percentage from 0 to 100", f)
 	}
-	return PercentOf(f), nil
+	return queues.PercentOf(f), nil
 }
 
-func confBracketed(text string) (string, bool) {
+func bracketed(text string) (string, bool) {
 	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") && len(text) >= 2 {
 		return text[1 : len(text)-1], true
 	}
 	return "", false
 }
 
-func (r *capacityReader) checkMaximum(p Property, capacity, maximum Amount) {
+func (r *capacityReader) checkMaximum(p Property, capacity, maximum queues.Amount) {
 	switch {
-	case capacity.Unit == Percent && maximum.Unit == Percent && maximum.Value < capacity.Value:
+	case capacity.Unit == queues.Percent && maximum.Unit == queues.Percent && maximum.Value < capacity.Value:
 		r.failAt(p, "the maximum of %v percent is below the capacity of %v percent", maximum.Value, capacity.Value)
-	case capacity.Unit == Absolute && maximum.Unit == Absolute && !confWithin(capacity.Resource, maximum.Resource):
+	case capacity.Unit == queues.Absolute && maximum.Unit == queues.Absolute && !within(capacity.Resource, maximum.Resource):
 		r.failAt(p, "the maximum %v is below the capacity %v", maximum.Resource, capacity.Resource)
-	case r.legacyMode && capacity.Unit == Absolute && maximum.Unit == Percent && maximum.Value < 100,
-		r.legacyMode && capacity.Unit == Percent && maximum.Unit == Absolute:
+	case r.legacyMode && capacity.Unit == queues.Absolute && maximum.Unit == queues.Percent && maximum.Value < 100,
+		r.legacyMode && capacity.Unit == queues.Percent && maximum.Unit == queues.Absolute:
 		r.failAt(p, "capacity and maximum-capacity must both be percentages or both be resources")
 	}
 }
 
-func confOrderingPolicy(leaf bool) func(string) (Policy, error) {
-	return func(text string) (Policy, error) {
+func orderingPolicy(leaf bool) func(string) (queues.Policy, error) {
+	return func(text string) (queues.Policy, error) {
 		if leaf {
 			switch strings.ToLower(text) {
 			case "fifo", "fifo-with-partitions", "fifo-for-pending-apps":
-				return Fifo, nil
+				return queues.Fifo, nil
 			case "fair":
-				return FairShare, nil
+				return queues.FairShare, nil
 			case "drf":
-				return DRF, nil
+				return queues.DRF, nil
 			case "priority":
-				return PriorityFirst, nil
+				return queues.PriorityFirst, nil
 			}
-			return PolicyDefault, fmt.Errorf("%q is not an order of a leaf queue: fifo, fair, drf, priority", text)
+			return queues.PolicyDefault, fmt.Errorf(
+				"%q is not an order of a leaf queue: fifo, fair, drf, priority",
+				text,
+			)
 		}
 		switch strings.ToLower(text) {
 		case "utilization":
-			return Utilization, nil
+			return queues.Utilization, nil
 		case "priority-utilization":
-			return PriorityUtilization, nil
+			return queues.PriorityUtilization, nil
 		}
-		return PolicyDefault, fmt.Errorf(
+		return queues.PolicyDefault, fmt.Errorf(
 			"%q is not an order of a parent queue: utilization, priority-utilization",
 			text,
 		)
 	}
 }
 
-func confNodeOrder(text string) (NodeOrder, error) {
+func nodeOrder(text string) (queues.NodeOrder, error) {
 	switch strings.ToLower(text) {
 	case "spread":
-		return Spread, nil
+		return queues.Spread, nil
 	case "pack":
-		return Pack, nil
+		return queues.Pack, nil
 	}
-	return NodeOrderDefault, fmt.Errorf("%q is neither spread nor pack", text)
+	return queues.NodeOrderDefault, fmt.Errorf("%q is neither spread nor pack", text)
 }
 
 // access reads the ACLs; the root's are open unless it has some.
-func (r *capacityReader) access(path creel.QueuePath, get confLookup, q *Queue) {
+func (r *capacityReader) access(path creel.QueuePath, get lookup, q *queues.Queue) {
 	if path == creel.RootQueue {
-		q.Submit, q.Admin = ACL{All: true}, ACL{All: true}
+		q.Submit, q.Admin = queues.ACL{All: true}, queues.ACL{All: true}
 	}
 	if p, ok := get("acl_submit_applications"); ok {
-		q.Submit = ParseACL(p.Value)
+		q.Submit = queues.ParseACL(p.Value)
 	}
 	if p, ok := get("acl_administer_queue"); ok {
-		q.Admin = ParseACL(p.Value)
+		q.Admin = queues.ParseACL(p.Value)
 	}
 }
 
-func (r *capacityReader) state(path creel.QueuePath, get confLookup, q *Queue, parent confInheritance) {
+func (r *capacityReader) state(path creel.QueuePath, get lookup, q *queues.Queue, parent inherited) {
 	q.State = parent.state
 	p, ok := get("state")
 	if !ok {
@@ -242,9 +246,9 @@ func (r *capacityReader) state(path creel.QueuePath, get confLookup, q *Queue, p
 }
 
 // lifetimes are inherited; 0 lifts a parent's, a negative one is not given.
-func (r *capacityReader) lifetimes(get confLookup, q *Queue, parent confInheritance) {
+func (r *capacityReader) lifetimes(get lookup, q *queues.Queue, parent inherited) {
 	inherit := func(name string, from time.Duration) time.Duration {
-		if v := confSetting(r, get, name, confSeconds, -1); v >= 0 {
+		if v := setting(r, get, name, seconds, -1); v >= 0 {
 			return v
 		}
 		return from
@@ -266,13 +270,13 @@ func (r *capacityReader) lifetimes(get confLookup, q *Queue, parent confInherita
 
 // allocation reads the largest container of a queue; types it does not name
 // keep the cluster's largest.
-func (r *capacityReader) allocation(get confLookup, q *Queue) {
+func (r *capacityReader) allocation(get lookup, q *queues.Queue) {
 	cluster := r.opt.MaxAllocation
 	given := false
 	size := cluster
 	if p, ok := get("maximum-allocation"); ok && strings.TrimSpace(p.Value) != "" {
 		list := strings.TrimSpace(p.Value)
-		if inner, ok := confBracketed(list); ok {
+		if inner, ok := bracketed(list); ok {
 			list = inner
 		}
 		v, err := r.opt.parseVector(list)
@@ -289,7 +293,7 @@ func (r *capacityReader) allocation(get confLookup, q *Queue) {
 	}
 	for _, part := range [...]struct{ key, typ string }{{"maximum-allocation-mb", creel.MemoryName}, {"maximum-allocation-vcores", creel.VCoresName}} {
 		if p, ok := get(part.key); ok {
-			if n := confRead(r, p, true, confPositive, 0); n > 0 {
+			if n := read(r, p, true, positive, 0); n > 0 {
 				size, given = size.With(part.typ, int64(n)), true
 			}
 		}
@@ -297,7 +301,7 @@ func (r *capacityReader) allocation(get confLookup, q *Queue) {
 	if !given {
 		return
 	}
-	if cluster.MemoryMB > 0 && !confWithin(size, cluster) {
+	if cluster.MemoryMB > 0 && !within(size, cluster) {
 		for _, key := range [...]string{"maximum-allocation-mb", "maximum-allocation-vcores", "maximum-allocation"} {
 			if p, ok := get(key); ok {
 				r.failAt(p, "the largest container of the queue, %v, is beyond that of the cluster, %v", size, cluster)
@@ -308,7 +312,7 @@ func (r *capacityReader) allocation(get confLookup, q *Queue) {
 	q.MaxAllocation = size
 }
 
-func (r *capacityReader) userWeights(path creel.QueuePath, get confLookup, q *Queue) {
+func (r *capacityReader) userWeights(path creel.QueuePath, get lookup, q *queues.Queue) {
 	for _, name := range r.keys[string(path)] {
 		rest, ok := strings.CutPrefix(name, "user-settings.")
 		if !ok {
@@ -320,28 +324,28 @@ func (r *capacityReader) userWeights(path creel.QueuePath, get confLookup, q *Qu
 		}
 		user, ok := strings.CutSuffix(rest, ".weight")
 		if !ok || user == "" {
-			r.noteAt(p, "unknown setting of a user; known is weight")
+			r.warnAt(p, "unknown setting of a user; known is weight")
 			continue
 		}
-		w := confRead(r, p, true, confFloat, 1)
+		w := read(r, p, true, parseFloat, 1)
 		if w <= 0 || w > 100 {
 			r.failAt(p, "the weight %v of user %s is not above 0 and at most 100", w, user)
 			continue
 		}
-		q.UserWeights = append(q.UserWeights, UserLimit{User: user, Weight: w})
+		q.UserWeights = append(q.UserWeights, queues.UserLimit{User: user, Weight: w})
 	}
-	slices.SortFunc(q.UserWeights, func(a, b UserLimit) int { return strings.Compare(a.User, b.User) })
+	slices.SortFunc(q.UserWeights, func(a, b queues.UserLimit) int { return strings.Compare(a.User, b.User) })
 }
 
 // checkChildren holds the capacities of the children of one queue against each
 // other and against the queue's own.
-func (r *capacityReader) checkChildren(path creel.QueuePath, q *Queue, get confLookup) {
+func (r *capacityReader) checkChildren(path creel.QueuePath, q *queues.Queue, get lookup) {
 	if len(q.Children) == 0 {
 		return
 	}
 	where, _ := get("queues")
-	at := func(child *Queue) Property {
-		if p, ok := r.own[string(path.Child(child.Name))]["capacity"]; ok {
+	at := func(child *queues.Queue) Property {
+		if p, ok := r.perQueue[string(path.Child(child.Name))]["capacity"]; ok {
 			return p
 		}
 		p := where
@@ -350,32 +354,32 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *Queue, get confL
 	}
 	// A queue without a capacity, or with 0 percent, has nothing in whatever
 	// way its siblings are given theirs.
-	sum, total, units := 0.0, creel.Resource{}, map[Unit]bool{}
+	sum, total, units := 0.0, creel.Resource{}, map[queues.Unit]bool{}
 	for i := range q.Children {
-		if c := q.Children[i].Capacity; c.Unit != Unset && !(c.Unit == Percent && c.Value == 0) {
+		if c := q.Children[i].Capacity; c.Unit != queues.Unset && !(c.Unit == queues.Percent && c.Value == 0) {
 			units[c.Unit] = true
 			sum += c.Value
 			total = total.Add(c.Resource)
 		}
 	}
-	nothing := PercentOf(0)
+	nothing := queues.PercentOf(0)
 	switch {
-	case units[Weight]:
-		nothing = WeightOf(0)
-	case units[Absolute]:
-		nothing = AbsoluteOf(creel.Resource{})
+	case units[queues.Weight]:
+		nothing = queues.WeightOf(0)
+	case units[queues.Absolute]:
+		nothing = queues.AbsoluteOf(creel.Resource{})
 	}
 	for i := range q.Children {
 		c := &q.Children[i]
-		if c.Capacity.Unit == Unset {
-			r.note(at(c).File, at(c).Line, "queue %s has no capacity and gets none guaranteed", path.Child(c.Name))
+		if c.Capacity.Unit == queues.Unset {
+			r.warn(at(c).File, at(c).Line, "queue %s has no capacity and gets none guaranteed", path.Child(c.Name))
 			c.Capacity = nothing
-		} else if c.Capacity.Unit == Percent && c.Capacity.Value == 0 {
+		} else if c.Capacity.Unit == queues.Percent && c.Capacity.Value == 0 {
 			c.Capacity = nothing
 		}
 	}
 	if len(units) == 0 {
-		units[Percent] = true
+		units[queues.Percent] = true
 	}
 	if len(units) > 1 {
 		r.failAt(
@@ -385,11 +389,11 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *Queue, get confL
 		)
 		return
 	}
-	absoluteParent := q.Capacity.Unit == Absolute
+	absoluteParent := q.Capacity.Unit == queues.Absolute
 	switch {
-	case units[Percent]:
-		zero := confSetting(r, get, "allow-zero-capacity-sum", confBool, false) ||
-			q.Capacity.Unit == Percent && q.Capacity.Value == 0
+	case units[queues.Percent]:
+		zero := setting(r, get, "allow-zero-capacity-sum", parseBool, false) ||
+			q.Capacity.Unit == queues.Percent && q.Capacity.Value == 0
 		if math.Abs(sum-100) > 0.05 && !(zero && sum == 0) {
 			r.failAt(
 				at(&q.Children[0]),
@@ -401,17 +405,17 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *Queue, get confL
 		if absoluteParent && path != creel.RootQueue && r.legacyMode {
 			r.failAt(at(&q.Children[0]), "%s is given in resources, so the queues below it must be", path)
 		}
-	case units[Weight]:
+	case units[queues.Weight]:
 		if absoluteParent && path != creel.RootQueue && r.legacyMode {
 			r.failAt(at(&q.Children[0]), "%s is given in resources, so the queues below it must be", path)
 		}
-	case units[Absolute]:
+	case units[queues.Absolute]:
 		if path == creel.RootQueue {
 			break
 		}
 		if !absoluteParent && r.legacyMode {
 			r.failAt(at(&q.Children[0]), "the queues below %s are given in resources, so it must be", path)
-		} else if absoluteParent && !confWithin(total, q.Capacity.Resource) {
+		} else if absoluteParent && !within(total, q.Capacity.Resource) {
 			r.failAt(
 				at(&q.Children[0]),
 				"the queues below %s are promised %v in all, more than its own %v",
@@ -425,9 +429,9 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *Queue, get confL
 
 // autoCreate reads how queues are made below this one: the managed parents of
 // auto-create-child-queue, or the flexible ones of auto-queue-creation-v2.
-func (r *capacityReader) autoCreate(path creel.QueuePath, get confLookup) *AutoCreate {
-	v1 := confSetting(r, get, "auto-create-child-queue.enabled", confBool, false)
-	v2 := confSetting(r, get, "auto-queue-creation-v2.enabled", confBool, false)
+func (r *capacityReader) autoCreate(path creel.QueuePath, get lookup) *queues.AutoCreate {
+	v1 := setting(r, get, "auto-create-child-queue.enabled", parseBool, false)
+	v2 := setting(r, get, "auto-queue-creation-v2.enabled", parseBool, false)
 	if !v1 && !v2 {
 		return nil
 	}
@@ -440,17 +444,17 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get confLookup) *AutoC
 			p, _ := get("auto-create-child-queue.enabled")
 			r.failAt(p, "queue %s has queues of its own; leaf queues are made only below a queue without", path)
 		}
-		a := &AutoCreate{
+		a := &queues.AutoCreate{
 			Depth: 1, KeepIdle: -1,
-			Max: confSetting(r, get, "auto-create-child-queue.max-queues", confPositive, 1000),
+			Max: setting(r, get, "auto-create-child-queue.max-queues", positive, 1000),
 		}
 		a.Leaf = r.settings(
 			path,
-			confPrefixed(get, "leaf-queue-template."),
+			prefixed(get, "leaf-queue-template."),
 			true,
-			confInheritance{state: creel.QueueRunning},
+			inherited{state: creel.QueueRunning},
 		)
-		if a.Leaf.Capacity.Unit == Unset {
+		if a.Leaf.Capacity.Unit == queues.Unset {
 			p, _ := get("auto-create-child-queue.enabled")
 			r.failAt(
 				p,
@@ -461,18 +465,18 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get confLookup) *AutoC
 		}
 		return a
 	}
-	a := &AutoCreate{
-		Depth:    confSetting(r, get, "auto-queue-creation-v2.maximum-queue-depth", confPositive, 2),
-		Max:      confSetting(r, get, "auto-queue-creation-v2.max-queues", confPositive, 1000),
+	a := &queues.AutoCreate{
+		Depth:    setting(r, get, "auto-queue-creation-v2.maximum-queue-depth", positive, 2),
+		Max:      setting(r, get, "auto-queue-creation-v2.max-queues", positive, 1000),
 		KeepIdle: r.expireAfter,
 	}
-	if !confSetting(r, get, "auto-queue-creation-v2.queue-auto-removal.enable", confBool, true) {
+	if !setting(r, get, "auto-queue-creation-v2.queue-auto-removal.enable", parseBool, true) {
 		a.KeepIdle = -1
 	}
 	// A made leaf may use what is idle: Hadoop lifts its user limit and the
 	// limit of its masters unless the template says otherwise.
 	leaf := r.template(path, get, "leaf-template.")
-	a.Leaf = r.settings(path, leaf, true, confInheritance{state: creel.QueueRunning})
+	a.Leaf = r.settings(path, leaf, true, inherited{state: creel.QueueRunning})
 	if _, ok := leaf("user-limit-factor"); !ok {
 		a.Leaf.UserFactor = -1
 	}
@@ -483,23 +487,23 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get confLookup) *AutoC
 		path,
 		r.template(path, get, "parent-template."),
 		false,
-		confInheritance{state: creel.QueueRunning},
+		inherited{state: creel.QueueRunning},
 	)
-	for _, q := range [...]*Queue{&a.Leaf, &a.Parent} {
-		if q.Capacity.Unit == Unset {
-			q.Capacity = WeightOf(1)
+	for _, q := range [...]*queues.Queue{&a.Leaf, &a.Parent} {
+		if q.Capacity.Unit == queues.Unset {
+			q.Capacity = queues.WeightOf(1)
 		}
 	}
 	return a
 }
 
-func confPrefixed(get confLookup, prefix string) confLookup {
+func prefixed(get lookup, prefix string) lookup {
 	return func(name string) (Property, bool) { return get(prefix + name) }
 }
 
 // template finds a setting of queues to be made below path: that of their
 // kind, that of both kinds, then those of paths with * in place of parts.
-func (r *capacityReader) template(path creel.QueuePath, get confLookup, kind string) confLookup {
+func (r *capacityReader) template(path creel.QueuePath, get lookup, kind string) lookup {
 	return func(name string) (Property, bool) {
 		for _, t := range [...]string{kind, "template."} {
 			full := "auto-queue-creation-v2." + t + name
@@ -518,4 +522,4 @@ func (r *capacityReader) template(path creel.QueuePath, get confLookup, kind str
 	}
 }
 
-func isWhole(a Amount) bool { return a.Unit == Percent && a.Value == 100 }
+func isWhole(a queues.Amount) bool { return a.Unit == queues.Percent && a.Value == 100 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rm
+package queueconf
 
 import (
 	"errors"
@@ -11,16 +11,17 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // confUnlimited is a bound that no cluster reaches.
-const confUnlimited = math.MaxInt64
+const unlimited = math.MaxInt64
 
 // confZero stands for a zero that was written out where the zero value of a
 // field means "not given".
-const confZero = 1e-9
+const explicitZero = 1e-9
 
-func confFloat(text string) (float64, error) {
+func parseFloat(text string) (float64, error) {
 	// Java's floats may end in f or d.
 	f, err := strconv.ParseFloat(strings.TrimRight(strings.TrimSpace(text), "fFdD"), 64)
 	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
@@ -29,7 +30,7 @@ func confFloat(text string) (float64, error) {
 	return f, nil
 }
 
-func confInt(text string) (int, error) {
+func parseInt(text string) (int, error) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
 	if err != nil {
 		return 0, fmt.Errorf("%q is not a whole number of 32 bits", text)
@@ -37,7 +38,7 @@ func confInt(text string) (int, error) {
 	return int(n), nil
 }
 
-func confBool(text string) (bool, error) {
+func parseBool(text string) (bool, error) {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "true":
 		return true, nil
@@ -47,7 +48,7 @@ func confBool(text string) (bool, error) {
 	return false, fmt.Errorf("%q is neither true nor false", text)
 }
 
-func confList(text string) []string {
+func splitList(text string) []string {
 	var out []string
 	for item := range strings.SplitSeq(text, ",") {
 		if item = strings.TrimSpace(item); item != "" {
@@ -55,21 +56,6 @@ func confList(text string) []string {
 		}
 	}
 	return out
-}
-
-// ParseACL reads Hadoop's form of an access list: users, a space, groups, each
-// separated by commas; * allows everybody, a lone space nobody. A list that
-// begins with a space names groups only.
-func ParseACL(text string) ACL {
-	if strings.TrimSpace(text) == "*" {
-		return ACL{All: true}
-	}
-	users, groups, _ := strings.Cut(strings.TrimRight(text, " \t\r\n"), " ")
-	a := ACL{Users: confList(users), Groups: confList(groups)}
-	if slices.Contains(a.Users, "*") || slices.Contains(a.Groups, "*") {
-		a.All = true
-	}
-	return a
 }
 
 // units of resource amounts, as Hadoop's resource-types.xml writes them.
@@ -117,7 +103,7 @@ func ParseAmount(text, unit string) (int64, error) {
 }
 
 // typeName gives the resource type that a file's name means, and its unit.
-func (o *ConfigOptions) typeName(name string) (string, string, bool) {
+func (o *Options) typeName(name string) (string, string, bool) {
 	switch name {
 	case "memory", creel.MemoryName:
 		return creel.MemoryName, "Mi", true
@@ -133,7 +119,7 @@ func (o *ConfigOptions) typeName(name string) (string, string, bool) {
 }
 
 // typeNames lists every resource type of the cluster.
-func (o *ConfigOptions) typeNames() []string {
+func (o *Options) typeNames() []string {
 	names := []string{creel.MemoryName, creel.VCoresName}
 	for _, t := range o.ResourceTypes {
 		names = append(names, t.Name)
@@ -142,16 +128,16 @@ func (o *ConfigOptions) typeNames() []string {
 }
 
 // confVector is a list of resource types, each with an amount or a percentage.
-type confVector struct {
+type vector struct {
 	names    []string
 	amounts  map[string]int64
 	percents map[string]float64
 }
 
 // parseVector reads "memory-mb=1024, vcores=2" or "memory-mb=50%, vcores=25%".
-func (o *ConfigOptions) parseVector(text string) (confVector, error) {
-	v := confVector{amounts: map[string]int64{}, percents: map[string]float64{}}
-	for _, item := range confList(text) {
+func (o *Options) parseVector(text string) (vector, error) {
+	v := vector{amounts: map[string]int64{}, percents: map[string]float64{}}
+	for _, item := range splitList(text) {
 		name, value, ok := strings.Cut(item, "=")
 		if !ok {
 			return v, fmt.Errorf("%q is not type=amount", item)
@@ -171,7 +157,7 @@ func (o *ConfigOptions) parseVector(text string) (confVector, error) {
 		value = strings.TrimSpace(value)
 		switch {
 		case strings.HasSuffix(value, "%"):
-			p, err := confFloat(strings.TrimSuffix(value, "%"))
+			p, err := parseFloat(strings.TrimSuffix(value, "%"))
 			if err != nil || p < 0 {
 				return v, fmt.Errorf("%q is not a percentage", value)
 			}
@@ -200,16 +186,16 @@ func (o *ConfigOptions) parseVector(text string) (confVector, error) {
 
 // amount turns a vector into an Amount; types that it does not name get the
 // missing value, or 100% when that is confUnlimited.
-func (v confVector) amount(names []string, missing int64) Amount {
+func (v vector) amount(names []string, missing int64) queues.Amount {
 	if len(v.percents) > 0 {
-		a := Amount{Unit: PerType}
+		a := queues.Amount{Unit: queues.PerType}
 		for _, n := range v.names {
-			a.Types = append(a.Types, TypePercent{n, v.percents[n]})
+			a.Types = append(a.Types, queues.TypePercent{Type: n, Percent: v.percents[n]})
 		}
-		if missing == confUnlimited {
+		if missing == unlimited {
 			for _, n := range names {
 				if _, ok := v.percents[n]; !ok {
-					a.Types = append(a.Types, TypePercent{n, 100})
+					a.Types = append(a.Types, queues.TypePercent{Type: n, Percent: 100})
 				}
 			}
 		}
@@ -224,8 +210,8 @@ func (v confVector) amount(names []string, missing int64) Amount {
 	for _, n := range v.names {
 		r = r.With(n, v.amounts[n])
 	}
-	return AbsoluteOf(r)
+	return queues.AbsoluteOf(r)
 }
 
 // within reports whether no type of a maximum is below the minimum.
-func confWithin(minimum, maximum creel.Resource) bool { return minimum.Fits(maximum) }
+func within(minimum, maximum creel.Resource) bool { return minimum.Fits(maximum) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rm
+package queueconf
 
 import (
 	"errors"
@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/placement"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // placedAt runs placement and writes the outcome as "queue", "queue+" when it may
 // be created, "-" when the submission keeps its own queue, "refused: why".
-func placedAt(p Placement, s PlacementRequest, live ...creel.QueuePath) string {
+func placedAt(p queues.Placement, s queues.PlacementRequest, live ...creel.QueuePath) string {
 	if p == nil {
 		return "-"
 	}
@@ -74,14 +76,14 @@ root.ambi2.same.capacity = 1w
 
 // The mappings of Hadoop's page and their edges, in the old format.
 func TestQueueMappings(t *testing.T) {
-	alice := PlacementRequest{User: "alice", Groups: []string{"dev", "eng"}, Name: "wordcount", Queue: "default"}
-	carol := PlacementRequest{User: "carol", Groups: []string{"staff"}, Name: "q2", Queue: "default"}
-	first := PlacementRequest{User: "first.last", Groups: []string{"x"}, Queue: "default"}
+	alice := queues.PlacementRequest{User: "alice", Groups: []string{"dev", "eng"}, Name: "wordcount", Queue: "default"}
+	carol := queues.PlacementRequest{User: "carol", Groups: []string{"staff"}, Name: "q2", Queue: "default"}
+	first := queues.PlacementRequest{User: "first.last", Groups: []string{"x"}, Queue: "default"}
 	named := alice
 	named.Queue = "root.q1"
 	for _, tc := range []struct {
 		mappings string
-		s        PlacementRequest
+		s        queues.PlacementRequest
 		want     string
 	}{
 		{"u:alice:q1", alice, "root.q1"},
@@ -109,7 +111,7 @@ func TestQueueMappings(t *testing.T) {
 		{"u:alice:same", alice, "invalid"},
 	} {
 		text := mappingTree + "queue-mappings = " + tc.mappings
-		c, err := ReadCapacity(confLines(text), someCluster)
+		c, err := ReadCapacity(properties(text), cluster)
 		got := "invalid"
 		if err == nil {
 			got = placedAt(c.Placement, tc.s)
@@ -119,19 +121,22 @@ func TestQueueMappings(t *testing.T) {
 		}
 	}
 
-	override := readConf(t, mappingTree+"queue-mappings = u:alice:q2\nqueue-mappings-override.enable = true").Placement
+	override := readCapacity(
+		t,
+		mappingTree+"queue-mappings = u:alice:q2\nqueue-mappings-override.enable = true",
+	).Placement
 	if got := placedAt(override, named); got != "root.q2" {
 		t.Errorf("with override a named queue stays: %s", got)
 	}
-	live := readConf(t, mappingTree+"queue-mappings = u:%user:root.managed.%user").Placement
+	live := readCapacity(t, mappingTree+"queue-mappings = u:%user:root.managed.%user").Placement
 	if got := placedAt(live, carol, "root.managed.carol"); got != "root.managed.carol" {
 		t.Errorf("a queue that was made before is made again: %s", got)
 	}
-	apps := readConf(
+	apps := readCapacity(
 		t,
 		mappingTree+"queue-mappings = u:alice:q1\nyarn.scheduler.queue-placement-rules.app-name = wordcount:q2,%application:%application",
 	).Placement
-	for s, want := range map[*PlacementRequest]string{&alice: "root.q1", &carol: "root.q2", {User: "bob", Name: "wordcount"}: "root.q2", {User: "bob", Name: "nope"}: "root.default"} {
+	for s, want := range map[*queues.PlacementRequest]string{&alice: "root.q1", &carol: "root.q2", {User: "bob", Name: "wordcount"}: "root.q2", {User: "bob", Name: "nope"}: "root.default"} {
 		if got := placedAt(apps, *s); got != want {
 			t.Errorf("application %s of %s goes to %s, not %s", s.Name, s.User, got, want)
 		}
@@ -150,7 +155,7 @@ func TestWrongQueueMappingsNameTheLine(t *testing.T) {
 		"u:%user:q1.%usr":   `cs.xml:28: yarn.scheduler.capacity.queue-mappings: "u:%user:q1.%usr": unknown variable %usr; known are %user, %primary_group, %secondary_group, %application, %default, %specified`,
 		"u:%user:q1..%user": `cs.xml:28: yarn.scheduler.capacity.queue-mappings: "u:%user:q1..%user": the queue path has an empty part`,
 	} {
-		_, err := ReadCapacity(confLines(mappingTree+"queue-mappings = "+mapping), someCluster)
+		_, err := ReadCapacity(properties(mappingTree+"queue-mappings = "+mapping), cluster)
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: %v\nwant %s", mapping, err, want)
 		}
@@ -158,23 +163,23 @@ func TestWrongQueueMappingsNameTheLine(t *testing.T) {
 }
 
 // jsonPlacement puts rules in JSON over the tree above.
-func jsonPlacement(t *testing.T, rules string) (Placement, error) {
+func jsonPlacement(t *testing.T, rules string) (queues.Placement, error) {
 	t.Helper()
-	props := append(confLines(mappingTree),
+	props := append(properties(mappingTree),
 		Property{Name: capacityPrefix + "mapping-rule-format", Value: "json"},
 		Property{Name: capacityPrefix + "mapping-rule-json", Value: rules, File: "cs.xml", Line: 99})
-	c, err := ReadCapacity(props, someCluster)
+	c, err := ReadCapacity(props, cluster)
 	return c.Placement, err
 }
 
 func TestMappingRulesInJSON(t *testing.T) {
-	s := PlacementRequest{User: "alice", Groups: []string{"dev", "eng", "ops"}, Name: "q2", Queue: "default"}
+	s := queues.PlacementRequest{User: "alice", Groups: []string{"dev", "eng", "ops"}, Name: "q2", Queue: "default"}
 	specified := s
 	specified.Queue = "root.q1"
-	stranger := PlacementRequest{User: "zoe", Groups: []string{"zoo"}, Name: "z", Queue: "default"}
+	stranger := queues.PlacementRequest{User: "zoe", Groups: []string{"zoo"}, Name: "z", Queue: "default"}
 	for _, tc := range []struct {
 		rules string
-		s     PlacementRequest
+		s     queues.PlacementRequest
 		want  string
 	}{
 		{`{"type":"user","matches":"*","policy":"user","parentQueue":"root.users"}`, s, "root.users.alice"},
@@ -199,7 +204,7 @@ func TestMappingRulesInJSON(t *testing.T) {
 			`refused: rule 2 (user *: user): there is no queue "zoe"; and the default queue: there is no queue root.nowhere, and the rule does not create one`},
 		{`{"type":"user","matches":"*","policy":"reject"}`, s, "refused: rule 1 (user *: reject) rejects"},
 		{`{"type":"user","matches":"*","policy":"reject"}`, specified, "-"},
-		{`{"type":"user","matches":"%user","policy":"custom","customPlacement":"root.groups.%secondary_group.%user"}`, PlacementRequest{User: "bob2", Groups: []string{"x", "ops"}}, "root.groups.ops.bob2"},
+		{`{"type":"user","matches":"%user","policy":"custom","customPlacement":"root.groups.%secondary_group.%user"}`, queues.PlacementRequest{User: "bob2", Groups: []string{"x", "ops"}}, "root.groups.ops.bob2"},
 	} {
 		p, err := jsonPlacement(t, `{"rules":[`+tc.rules+`]}`)
 		if err != nil {
@@ -231,12 +236,12 @@ func TestWrongMappingRulesInJSON(t *testing.T) {
 		}
 	}
 	props := append(
-		confLines(mappingTree),
+		properties(mappingTree),
 		Property{Name: capacityPrefix + "mapping-rule-format", Value: "yaml", File: "cs.xml", Line: 5},
 	)
 	if _, err := ReadCapacity(
 		props,
-		someCluster,
+		cluster,
 	); err == nil ||
 		!strings.Contains(
 			err.Error(),
@@ -251,7 +256,7 @@ func TestWrongMappingRulesInJSON(t *testing.T) {
 	)
 	if _, err := ReadCapacity(
 		props,
-		someCluster,
+		cluster,
 	); err == nil ||
 		!strings.Contains(
 			err.Error(),
@@ -259,10 +264,10 @@ func TestWrongMappingRulesInJSON(t *testing.T) {
 		) {
 		t.Errorf("%v", err)
 	}
-	opt := someCluster
+	opt := cluster
 	opt.MappingRules = []byte(`{"rules":[{"type":"user","matches":"*","policy":"custom","customPlacement":"q1"}]}`)
 	c, err := ReadCapacity(props, opt)
-	if err != nil || placedAt(c.Placement, PlacementRequest{User: "x"}) != "root.q1" {
+	if err != nil || placedAt(c.Placement, queues.PlacementRequest{User: "x"}) != "root.q1" {
 		t.Errorf("rules of a file: %v", err)
 	}
 }
@@ -270,7 +275,7 @@ func TestWrongMappingRulesInJSON(t *testing.T) {
 // The rules of the documented allocation file, rule by rule.
 func TestFairPlacementRules(t *testing.T) {
 	documented := readFair(t, documentedFair).Placement
-	policy := func(rules string) Placement {
+	policy := func(rules string) queues.Placement {
 		return readFair(
 			t,
 			`<allocations><queue name="eng"/><queue name="parent" type="parent"><queue name="one_dot_two"/></queue><queue name="ann"/>
@@ -279,31 +284,31 @@ func TestFairPlacementRules(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name string
-		p    Placement
-		s    PlacementRequest
+		p    queues.Placement
+		s    queues.PlacementRequest
 		live []creel.QueuePath
 		want string
 	}{
-		{"a queue named", documented, PlacementRequest{User: "u", Queue: "sample_queue.sample_sub_queue"}, nil, "root.sample_queue.sample_sub_queue"},
-		{"a full path named", documented, PlacementRequest{User: "u", Queue: "root.new.leaf"}, nil, "root.new.leaf+"},
-		{"a dot at the end", documented, PlacementRequest{User: "u", Queue: "q1."}, nil, `refused: queue name "q1." begins or ends with a dot`},
-		{"an empty part", documented, PlacementRequest{User: "u", Queue: "a..b"}, nil, `refused: "root.a..b" is not a queue path`},
-		{"nothing fits", documented, PlacementRequest{User: "u", Groups: []string{"g"}, Queue: "default"}, nil, "root.sample_queue"},
-		{"primary group with a queue", documented, PlacementRequest{User: "u", Groups: []string{"sample_queue"}}, nil, "root.sample_queue"},
-		{"nested under a secondary group", documented, PlacementRequest{User: "u.v", Groups: []string{"g", "secondary_group_queue"}}, nil, "root.secondary_group_queue.u_dot_v+"},
-		{"nested, made before", documented, PlacementRequest{User: "u", Groups: []string{"g", "secondary_group_queue"}}, []creel.QueuePath{"root.secondary_group_queue.u"}, "root.secondary_group_queue.u"},
-		{"user", policy(`<rule name="user"/>`), PlacementRequest{User: "a.b"}, nil, "root.a_dot_b+"},
-		{"user that must exist", policy(`<rule name="user" create="false"/><rule name="reject"/>`), PlacementRequest{User: "ann"}, nil, "root.ann"},
-		{"user without a queue", policy(`<rule name="user" create="false"/><rule name="reject"/>`), PlacementRequest{User: "bob"}, nil, "refused: no rule before reject found a queue"},
-		{"specified that must exist", policy(`<rule name="specified" create="false"/><rule name="default"/>`), PlacementRequest{User: "x", Queue: "nowhere"}, nil, "root.default+"},
-		{"primary group is made", policy(`<rule name="primaryGroup"/>`), PlacementRequest{User: "x", Groups: []string{"one.two"}}, nil, "root.one_dot_two+"},
-		{"secondary group, the first with a queue", policy(`<rule name="secondaryGroupExistingQueue"/><rule name="default"/>`), PlacementRequest{User: "x", Groups: []string{"ann", "no", "eng", "parent"}}, nil, "root.eng"},
-		{"nested below a leaf passes", policy(`<rule name="nestedUserQueue"><rule name="primaryGroup"/></rule><rule name="default" queue="ann"/>`), PlacementRequest{User: "x", Groups: []string{"eng"}}, nil, "root.ann"},
-		{"nested below a new parent", policy(`<rule name="nestedUserQueue"><rule name="primaryGroup"/></rule><rule name="reject"/>`), PlacementRequest{User: "x", Groups: []string{"new"}}, nil, "root.new.x+"},
-		{"nested below the default", policy(`<rule name="nestedUserQueue"><rule name="default" queue="parent"/></rule><rule name="reject"/>`), PlacementRequest{User: "one.two"}, nil, "root.parent.one_dot_two"},
-		{"no policy: specified", readFair(t, "<allocations/>").Placement, PlacementRequest{User: "x", Queue: "q"}, nil, "root.q+"},
-		{"no policy: user", readFair(t, "<allocations/>").Placement, PlacementRequest{User: "x", Queue: "default"}, nil, "root.x+"},
-		{"no groups at all", policy(`<rule name="primaryGroup" create="false"/><rule name="secondaryGroupExistingQueue"/><rule name="default"/>`), PlacementRequest{User: "x"}, nil, "root.default+"},
+		{"a queue named", documented, queues.PlacementRequest{User: "u", Queue: "sample_queue.sample_sub_queue"}, nil, "root.sample_queue.sample_sub_queue"},
+		{"a full path named", documented, queues.PlacementRequest{User: "u", Queue: "root.new.leaf"}, nil, "root.new.leaf+"},
+		{"a dot at the end", documented, queues.PlacementRequest{User: "u", Queue: "q1."}, nil, `refused: queue name "q1." begins or ends with a dot`},
+		{"an empty part", documented, queues.PlacementRequest{User: "u", Queue: "a..b"}, nil, `refused: "root.a..b" is not a queue path`},
+		{"nothing fits", documented, queues.PlacementRequest{User: "u", Groups: []string{"g"}, Queue: "default"}, nil, "root.sample_queue"},
+		{"primary group with a queue", documented, queues.PlacementRequest{User: "u", Groups: []string{"sample_queue"}}, nil, "root.sample_queue"},
+		{"nested under a secondary group", documented, queues.PlacementRequest{User: "u.v", Groups: []string{"g", "secondary_group_queue"}}, nil, "root.secondary_group_queue.u_dot_v+"},
+		{"nested, made before", documented, queues.PlacementRequest{User: "u", Groups: []string{"g", "secondary_group_queue"}}, []creel.QueuePath{"root.secondary_group_queue.u"}, "root.secondary_group_queue.u"},
+		{"user", policy(`<rule name="user"/>`), queues.PlacementRequest{User: "a.b"}, nil, "root.a_dot_b+"},
+		{"user that must exist", policy(`<rule name="user" create="false"/><rule name="reject"/>`), queues.PlacementRequest{User: "ann"}, nil, "root.ann"},
+		{"user without a queue", policy(`<rule name="user" create="false"/><rule name="reject"/>`), queues.PlacementRequest{User: "bob"}, nil, "refused: no rule before reject found a queue"},
+		{"specified that must exist", policy(`<rule name="specified" create="false"/><rule name="default"/>`), queues.PlacementRequest{User: "x", Queue: "nowhere"}, nil, "root.default+"},
+		{"primary group is made", policy(`<rule name="primaryGroup"/>`), queues.PlacementRequest{User: "x", Groups: []string{"one.two"}}, nil, "root.one_dot_two+"},
+		{"secondary group, the first with a queue", policy(`<rule name="secondaryGroupExistingQueue"/><rule name="default"/>`), queues.PlacementRequest{User: "x", Groups: []string{"ann", "no", "eng", "parent"}}, nil, "root.eng"},
+		{"nested below a leaf passes", policy(`<rule name="nestedUserQueue"><rule name="primaryGroup"/></rule><rule name="default" queue="ann"/>`), queues.PlacementRequest{User: "x", Groups: []string{"eng"}}, nil, "root.ann"},
+		{"nested below a new parent", policy(`<rule name="nestedUserQueue"><rule name="primaryGroup"/></rule><rule name="reject"/>`), queues.PlacementRequest{User: "x", Groups: []string{"new"}}, nil, "root.new.x+"},
+		{"nested below the default", policy(`<rule name="nestedUserQueue"><rule name="default" queue="parent"/></rule><rule name="reject"/>`), queues.PlacementRequest{User: "one.two"}, nil, "root.parent.one_dot_two"},
+		{"no policy: specified", readFair(t, "<allocations/>").Placement, queues.PlacementRequest{User: "x", Queue: "q"}, nil, "root.q+"},
+		{"no policy: user", readFair(t, "<allocations/>").Placement, queues.PlacementRequest{User: "x", Queue: "default"}, nil, "root.x+"},
+		{"no groups at all", policy(`<rule name="primaryGroup" create="false"/><rule name="secondaryGroupExistingQueue"/><rule name="default"/>`), queues.PlacementRequest{User: "x"}, nil, "root.default+"},
 	} {
 		if got := placedAt(tc.p, tc.s, tc.live...); got != tc.want {
 			t.Errorf("%s: %s, not %s", tc.name, got, tc.want)
@@ -317,7 +322,7 @@ func TestFairPlacementRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for queue, want := range map[string]string{"q": "root.q", "other": "root.default", "default": "root.default"} {
-		if got := placedAt(c.Placement, PlacementRequest{User: "x", Queue: queue}); got != want {
+		if got := placedAt(c.Placement, queues.PlacementRequest{User: "x", Queue: queue}); got != want {
 			t.Errorf("closed to undeclared queues, %s goes to %s", queue, got)
 		}
 	}
@@ -343,12 +348,12 @@ func FuzzMappingRules(f *testing.F) {
 		"%default",
 	)
 	f.Fuzz(func(t *testing.T, rules, legacy, user, queue string) {
-		s := PlacementRequest{User: user, Groups: []string{"g", user, "eng"}, Name: queue, Queue: queue}
+		s := queues.PlacementRequest{User: user, Groups: []string{"g", user, "eng"}, Name: queue, Queue: queue}
 		for _, props := range [][]Property{
-			append(confLines(mappingTree), Property{Name: capacityPrefix + "mapping-rule-format", Value: "json"}, Property{Name: capacityPrefix + "mapping-rule-json", Value: rules}, Property{Name: capacityPrefix + "queue-mappings-override.enable", Value: "true"}),
-			append(confLines(mappingTree), Property{Name: capacityPrefix + "queue-mappings", Value: legacy}),
+			append(properties(mappingTree), Property{Name: capacityPrefix + "mapping-rule-format", Value: "json"}, Property{Name: capacityPrefix + "mapping-rule-json", Value: rules}, Property{Name: capacityPrefix + "queue-mappings-override.enable", Value: "true"}),
+			append(properties(mappingTree), Property{Name: capacityPrefix + "queue-mappings", Value: legacy}),
 		} {
-			c, err := ReadCapacity(props, someCluster)
+			c, err := ReadCapacity(props, cluster)
 			if err != nil || c.Placement == nil {
 				continue
 			}
@@ -357,9 +362,9 @@ func FuzzMappingRules(f *testing.F) {
 				continue
 			}
 			// Whatever the rules, the outcome is a leaf of the tree or may be made in it.
-			again, err := namesOf(
+			again, err := placement.NewTree(
 				&c.Queues.Root,
-			).target(string(got.Queue), true, func(creel.QueuePath) bool { return false })
+			).Target(string(got.Queue), true, func(creel.QueuePath) bool { return false })
 			if err != nil || again.Queue != got.Queue || again.Create != got.Create {
 				t.Fatal(fmt.Sprint(got, again, err))
 			}

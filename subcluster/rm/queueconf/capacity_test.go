@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rm
+package queueconf
 
 import (
 	"encoding/xml"
@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // hadoopProperties reads a <configuration> the plain way; settings has the real
-// reader, which this room must not know.
+// reader, which this package must not import.
 func hadoopProperties(t testing.TB, file string) []Property {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -50,7 +51,7 @@ func hadoopProperties(t testing.TB, file string) []Property {
 
 // confLines makes properties of "key = value" lines; the line number is that of
 // the line, and keys without yarn. or creel. are below yarn.scheduler.capacity.
-func confLines(text string) []Property {
+func properties(text string) []Property {
 	var props []Property
 	for i, line := range strings.Split(text, "\n") {
 		key, value, ok := strings.Cut(line, "=")
@@ -66,14 +67,14 @@ func confLines(text string) []Property {
 	return props
 }
 
-var someCluster = ConfigOptions{
+var cluster = Options{
 	MaxAllocation: creel.NewResource(8192, 4, creel.Amount{Name: "yarn.io/gpu", Value: 4}),
-	ResourceTypes: []ResourceType{{Name: "yarn.io/gpu"}},
+	ResourceTypes: []creel.ResourceType{{Name: "yarn.io/gpu"}},
 }
 
-func readConf(t testing.TB, text string) QueueConfig {
+func readCapacity(t testing.TB, text string) Config {
 	t.Helper()
-	c, err := ReadCapacity(confLines(text), someCluster)
+	c, err := ReadCapacity(properties(text), cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func readConf(t testing.TB, text string) QueueConfig {
 }
 
 // queueAt finds a queue of a tree by its path.
-func queueAt(t testing.TB, root *Queue, path string) *Queue {
+func queueAt(t testing.TB, root *queues.Queue, path string) *queues.Queue {
 	t.Helper()
 	q := root
 	for _, name := range creel.QueuePath(path).Parts()[1:] {
@@ -102,33 +103,29 @@ func queueAt(t testing.TB, root *Queue, path string) *Queue {
 func TestCapacitySampleFilesOfHadoopParse(t *testing.T) {
 	for _, name := range []string{"sample", "test"} {
 		c, err := ReadCapacity(
-			hadoopProperties(t, "testdata/config/capacity-scheduler."+name+".xml"),
-			Config{}.confOptions(),
+			hadoopProperties(t, "testdata/capacity-scheduler."+name+".xml"),
+			Options{},
 		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for queue, capacity := range map[string]float64{"sls_queue_1": 25, "sls_queue_2": 25, "sls_queue_3": 50} {
 			q := queueAt(t, &c.Queues.Root, "root."+queue)
-			if !reflect.DeepEqual(q.Capacity, PercentOf(capacity)) ||
-				!reflect.DeepEqual(q.MaxCapacity, PercentOf(100)) {
+			if !reflect.DeepEqual(q.Capacity, queues.PercentOf(capacity)) ||
+				!reflect.DeepEqual(q.MaxCapacity, queues.PercentOf(100)) {
 				t.Errorf("%s: %s has %v of at most %v", name, queue, q.Capacity, q.MaxCapacity)
 			}
 		}
 		want := map[string]int{"sample": 0, "test": 2}[name] // reservable, show-reservations-as-queues
-		if len(c.Notes) != want {
-			t.Errorf("%s: notes %v", name, c.Notes)
+		if len(c.Warnings) != want {
+			t.Errorf("%s: warnings %v", name, c.Warnings)
 		}
 	}
 }
 
-func (c Config) confOptions() ConfigOptions {
-	return ConfigOptions{MaxAllocation: c.MaxAllocation, ResourceTypes: c.ResourceTypes}
-}
-
 // The three-level example of Hadoop's CapacityScheduler page.
 func TestTheDocumentedTree(t *testing.T) {
-	c := readConf(t, `
+	c := readCapacity(t, `
 root.queues = a,b,c
 root.a.queues = a1, a2
 root.b.queues = b1,b2 ,b3
@@ -142,8 +139,8 @@ root.b.b2.capacity = 20
 root.b.b3.capacity = 70
 `)
 	var got []string
-	var walk func(path string, q *Queue)
-	walk = func(path string, q *Queue) {
+	var walk func(path string, q *queues.Queue)
+	walk = func(path string, q *queues.Queue) {
 		got = append(got, fmt.Sprintf("%s %v", path, q.Capacity.Value))
 		for i := range q.Children {
 			walk(path+"."+q.Children[i].Name, &q.Children[i])
@@ -154,7 +151,7 @@ root.b.b3.capacity = 70
 	if s := strings.Join(got, ";"); s != want {
 		t.Errorf("got  %s\nwant %s", s, want)
 	}
-	if a1 := queueAt(t, &c.Queues.Root, "root.a.a1"); a1.Capacity.Unit != Weight {
+	if a1 := queueAt(t, &c.Queues.Root, "root.a.a1"); a1.Capacity.Unit != queues.Weight {
 		t.Errorf("a1 is in %v", a1.Capacity.Unit)
 	}
 	a := queueAt(t, &c.Queues.Root, "root.c")
@@ -165,14 +162,14 @@ root.b.b3.capacity = 70
 	}
 	q := c.Queues
 	if q.MaxApplications != 10000 || q.NodeLocalityDelay != 40 || q.RackLocalityAdditionalDelay != -1 ||
-		q.Calculator != MemoryOnly ||
-		q.Scheduler != Capacity {
+		q.Calculator != queues.MemoryOnly ||
+		q.Scheduler != queues.CapacityScheduler {
 		t.Errorf("defaults of the tree: %+v", q)
 	}
 }
 
 func TestEverySettingOfAQueue(t *testing.T) {
-	c := readConf(t, `
+	c := readCapacity(t, `
 maximum-applications = 500
 maximum-am-resource-percent = 0.3
 global-queue-max-application = 77
@@ -222,19 +219,19 @@ creel.scheduler.root.p.leaf.node-order = pack
 `)
 	root := &c.Queues.Root
 	leaf := queueAt(t, root, "root.p.leaf")
-	want := Queue{
+	want := queues.Queue{
 		Name:                    "leaf",
-		Capacity:                PercentOf(100),
-		MaxCapacity:             PercentOf(100),
+		Capacity:                queues.PercentOf(100),
+		MaxCapacity:             queues.PercentOf(100),
 		State:                   creel.QueueStopped,
-		Submit:                  ACL{Users: []string{"u1", "u2"}, Groups: []string{"g1", "g2"}},
-		Admin:                   ACL{Groups: []string{"g3"}},
+		Submit:                  queues.ACL{Users: []string{"u1", "u2"}, Groups: []string{"g1", "g2"}},
+		Admin:                   queues.ACL{Groups: []string{"g3"}},
 		Priority:                3,
-		Policy:                  FairShare,
-		NodeOrder:               Pack,
+		Policy:                  queues.FairShare,
+		NodeOrder:               queues.Pack,
 		MinUserPercent:          25,
 		UserFactor:              -1,
-		UserWeights:             []UserLimit{{User: "ann", Weight: 1.5}, {User: "bob", Weight: 0.5}},
+		UserWeights:             []queues.UserLimit{{User: "ann", Weight: 1.5}, {User: "bob", Weight: 0.5}},
 		MaxAMPercent:            0.5,
 		MaxApps:                 12,
 		MaxParallelApps:         2,
@@ -244,16 +241,17 @@ creel.scheduler.root.p.leaf.node-order = pack
 		DefaultLifetime:         time.Minute,
 		PreemptionDisabled:      true,
 		IntraPreemptionDisabled: true,
-		Settings: []Setting{
-			{"accessible-node-labels", "gpu"},
-			{"accessible-node-labels.gpu.capacity", "50"},
+		Settings: []queues.Setting{
+			{Key: "accessible-node-labels", Value: "gpu"},
+			{Key: "accessible-node-labels.gpu.capacity", Value: "50"},
 		},
 	}
 	if !reflect.DeepEqual(*leaf, want) {
 		t.Errorf("leaf\n got %+v\nwant %+v", *leaf, want)
 	}
 	other, s := queueAt(t, root, "root.p.other"), queueAt(t, root, "root.s")
-	if other.MaxLifetime != time.Hour || other.DefaultLifetime != time.Minute || other.MaxApps != 77 || other.MaxParallelApps != 40 ||
+	if other.MaxLifetime != time.Hour || other.DefaultLifetime != time.Minute || other.MaxApps != 77 ||
+		other.MaxParallelApps != 40 ||
 		other.MinUserPercent != 50 ||
 		other.UserFactor != 2 ||
 		other.MaxAMPercent != 0.3 ||
@@ -268,21 +266,21 @@ creel.scheduler.root.p.leaf.node-order = pack
 		root.Admin.Allows("x", []string{"y"}) {
 		t.Errorf("root's ACLs %+v %+v", root.Submit, root.Admin)
 	}
-	if root.Policy != PriorityUtilization || queueAt(t, root, "root.p").State != creel.QueueStopped {
+	if root.Policy != queues.PriorityUtilization || queueAt(t, root, "root.p").State != creel.QueueStopped {
 		t.Errorf("parents: %v %v", root.Policy, queueAt(t, root, "root.p").State)
 	}
 	q := c.Queues
 	if q.MaxApplications != 500 || q.UserMaxAppsDefault != 9 ||
-		!reflect.DeepEqual(q.UserMaxApps, []UserLimit{{User: "ann", Max: 4}, {User: "bob", Max: 3}}) ||
+		!reflect.DeepEqual(q.UserMaxApps, []queues.UserLimit{{User: "ann", Max: 4}, {User: "bob", Max: 3}}) ||
 		q.NodeLocalityDelay != -1 ||
 		q.RackLocalityAdditionalDelay != 7 ||
-		q.Calculator != Dominant {
+		q.Calculator != queues.Dominant {
 		t.Errorf("tree: %+v", q)
 	}
 }
 
 func TestAbsoluteResources(t *testing.T) {
-	c := readConf(t, `
+	c := readCapacity(t, `
 root.queues = a,b
 root.a.capacity = [memory=10240,vcores=12]
 root.a.maximum-capacity = [memory=20480,vcores=24]
@@ -304,22 +302,28 @@ root.a.x.capacity = [memory=4096,vcores=2]
 		&c.Queues.Root,
 		"root.a",
 	); !a.Capacity.Resource.Equal(creel.NewResource(10240, 12)) ||
-		a.Capacity.Unit != Absolute {
+		a.Capacity.Unit != queues.Absolute {
 		t.Errorf("a's capacity %v", a.Capacity)
 	}
-	per := readConf(t, "root.queues = a\nlegacy-queue-mode.enabled = false\nroot.a.capacity = [memory=50%,vcores=25%]")
+	per := readCapacity(
+		t,
+		"root.queues = a\nlegacy-queue-mode.enabled = false\nroot.a.capacity = [memory=50%,vcores=25%]",
+	)
 	if got := queueAt(
 		t,
 		&per.Queues.Root,
 		"root.a",
-	).Capacity; got.Unit != PerType ||
-		!reflect.DeepEqual(got.Types, []TypePercent{{"memory-mb", 50}, {"vcores", 25}}) {
+	).Capacity; got.Unit != queues.PerType ||
+		!reflect.DeepEqual(
+			got.Types,
+			[]queues.TypePercent{{Type: "memory-mb", Percent: 50}, {Type: "vcores", Percent: 25}},
+		) {
 		t.Errorf("percentages per type: %+v", got)
 	}
 }
 
 func TestAutoCreatedQueues(t *testing.T) {
-	c := readConf(t, `
+	c := readCapacity(t, `
 root.queues = managed,flex
 root.managed.capacity = 2w
 root.flex.capacity = 1w
@@ -338,25 +342,26 @@ auto-queue-creation-v2.queue-expiration-time = 60
 `)
 	m, f := queueAt(t, &c.Queues.Root, "root.managed").AutoCreate, queueAt(t, &c.Queues.Root, "root.flex").AutoCreate
 	if m == nil || m.Depth != 1 || m.Max != 10 || m.KeepIdle >= 0 ||
-		!reflect.DeepEqual(m.Leaf.Capacity, PercentOf(20)) ||
-		!reflect.DeepEqual(m.Leaf.MaxCapacity, PercentOf(80)) ||
+		!reflect.DeepEqual(m.Leaf.Capacity, queues.PercentOf(20)) ||
+		!reflect.DeepEqual(m.Leaf.MaxCapacity, queues.PercentOf(80)) ||
 		m.Leaf.UserFactor != 3 {
 		t.Errorf("managed parent %+v", m)
 	}
-	if f == nil || f.Depth != 3 || f.Max != 1000 || f.KeepIdle != time.Minute || !reflect.DeepEqual(f.Leaf.Capacity, WeightOf(4)) || !reflect.DeepEqual(f.Parent.Capacity, WeightOf(1)) ||
-		f.Leaf.MaxApps != 5 || f.Leaf.MaxParallelApps != 6 || f.Leaf.UserFactor != -1 ||
+	if f == nil || f.Depth != 3 || f.Max != 1000 || f.KeepIdle != time.Minute || !reflect.DeepEqual(f.Leaf.Capacity, queues.WeightOf(4)) || !reflect.DeepEqual(f.Parent.Capacity, queues.WeightOf(1)) ||
+		f.Leaf.MaxApps != 5 || f.Leaf.MaxParallelApps != 6 ||
+		f.Leaf.UserFactor != -1 ||
 		f.Leaf.MaxAMPercent != 1 ||
 		!f.Parent.Submit.All ||
 		f.Leaf.Submit.All {
 		t.Errorf("flexible parent %+v", f)
 	}
-	if len(c.Notes) != 0 {
-		t.Errorf("notes %v", c.Notes)
+	if len(c.Warnings) != 0 {
+		t.Errorf("warnings %v", c.Warnings)
 	}
 }
 
 func TestNothingAtAllIsOneQueue(t *testing.T) {
-	c, err := ReadCapacity(nil, ConfigOptions{})
+	c, err := ReadCapacity(nil, Options{})
 	if err != nil || len(c.Queues.Root.Children) != 1 || c.Queues.Root.Children[0].Name != "default" ||
 		c.Placement != nil {
 		t.Errorf("%+v, %v", c, err)
@@ -425,7 +430,7 @@ creel.scheduler.root.a.node-order = heap`, []string{
 		{"managed parent", "\nroot.queues = a\nroot.a.capacity = 100\nroot.a.auto-create-child-queue.enabled = true", []string{
 			"cs.xml:3: yarn.scheduler.capacity.root.a.auto-create-child-queue.enabled: the leaf queues to be made have no capacity; set yarn.scheduler.capacity.root.a.leaf-queue-template.capacity"}},
 	} {
-		c, err := ReadCapacity(confLines(tc.text), someCluster)
+		c, err := ReadCapacity(properties(tc.text), cluster)
 		if err == nil {
 			t.Errorf("%s: accepted as %+v", tc.name, c)
 			continue
@@ -440,18 +445,18 @@ creel.scheduler.root.a.node-order = heap`, []string{
 				t.Errorf("%s: missing\n  %s\nin\n  %s", tc.name, want, strings.Join(got, "\n  "))
 			}
 		}
-		var ce *ConfigError
+		var ce *Error
 		if !errors.As(err, &ce) || !errors.Is(err, creel.ErrInvalidRequest) {
 			t.Errorf("%s: %T", tc.name, err)
 		}
-		if !reflect.DeepEqual(c, QueueConfig{}) {
+		if !reflect.DeepEqual(c, Config{}) {
 			t.Errorf("%s: half a tree came back", tc.name)
 		}
 	}
 }
 
 func TestNotesTellWhatHasNoEffect(t *testing.T) {
-	c := readConf(t, `
+	c := readCapacity(t, `
 root.queues = a
 root.a.capacity = 100
 root.a.capcity = 50
@@ -472,7 +477,7 @@ creel.scheduler.root.nowhere.node-order = pack
 		`cs.xml:9: creel.scheduler.root.nowhere.node-order: there is no queue root.nowhere`,
 	}
 	var got []string
-	for _, n := range c.Notes {
+	for _, n := range c.Warnings {
 		got = append(got, n.String())
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -481,11 +486,11 @@ creel.scheduler.root.nowhere.node-order = pack
 }
 
 func TestACLsAsHadoopWritesThem(t *testing.T) {
-	for text, want := range map[string]ACL{
+	for text, want := range map[string]queues.ACL{
 		"*": {All: true}, " ": {}, "": {}, "a,b": {Users: []string{"a", "b"}}, "a b": {Users: []string{"a"}, Groups: []string{"b"}},
 		" b,c": {Groups: []string{"b", "c"}}, "a, b": {Users: []string{"a"}, Groups: []string{"b"}}, "*,a b": {All: true, Users: []string{"*", "a"}, Groups: []string{"b"}},
 	} {
-		if got := ParseACL(text); !reflect.DeepEqual(got, want) {
+		if got := queues.ParseACL(text); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q is %+v", text, got)
 		}
 	}
@@ -499,13 +504,13 @@ func FuzzReadCapacity(f *testing.F) {
 	)
 	f.Add("root.queues = \xff,,..\nroot..capacity = nan\nmapping-rule-format = json\nmapping-rule-json = {}")
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := ReadCapacity(confLines(text), someCluster)
+		c, err := ReadCapacity(properties(text), cluster)
 		if err != nil {
 			return
 		}
-		var walk func(q *Queue, depth int)
-		walk = func(q *Queue, depth int) {
-			if q.Name == "" || strings.Contains(q.Name, ".") || depth > maxConfigDepth+1 || q.Capacity.Value < 0 ||
+		var walk func(q *queues.Queue, depth int)
+		walk = func(q *queues.Queue, depth int) {
+			if q.Name == "" || strings.Contains(q.Name, ".") || depth > maxDepth+1 || q.Capacity.Value < 0 ||
 				math.IsNaN(q.Capacity.Value) {
 				t.Fatalf("queue %+v", q)
 			}

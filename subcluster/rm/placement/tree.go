@@ -1,33 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rm
+package placement
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Placement rules are pure functions: a submission and the queue tree in, a
-// queue path with the rule that chose it out. Both schedulers' rules are here:
-// mappingRules are the CapacityScheduler's (placement_rules_capacity.go),
-// fairRules the FairScheduler's (placement_rules_fair.go). They share the view
-// of the tree below.
-
-// queueNames is the configured tree as placement sees it.
-type queueNames struct {
-	byPath map[creel.QueuePath]*Queue
+// Tree is a configured queue tree as placement rules see it: queues by path and
+// by short name. The queues made since it was configured are told apart by the
+// argument live of each call.
+type Tree struct {
+	byPath map[creel.QueuePath]*queues.Queue
 	byName map[string][]creel.QueuePath // every queue of that last part, in the order of the tree
 }
 
-func namesOf(root *Queue) *queueNames {
-	n := &queueNames{byPath: map[creel.QueuePath]*Queue{}, byName: map[string][]creel.QueuePath{}}
+// NewTree indexes a queue tree, which must not change afterwards.
+func NewTree(root *queues.Queue) *Tree {
+	n := &Tree{byPath: map[creel.QueuePath]*queues.Queue{}, byName: map[string][]creel.QueuePath{}}
 	n.add(creel.RootQueue, root)
 	return n
 }
 
-func (n *queueNames) add(path creel.QueuePath, q *Queue) {
+func (n *Tree) add(path creel.QueuePath, q *queues.Queue) {
 	n.byPath[path] = q
 	n.byName[q.Name] = append(n.byName[q.Name], path)
 	for i := range q.Children {
@@ -35,16 +33,13 @@ func (n *queueNames) add(path creel.QueuePath, q *Queue) {
 	}
 }
 
-// leaf reports whether a configured queue takes applications.
-func (q *Queue) leaf() bool { return len(q.Children) == 0 && q.AutoCreate == nil }
-
 // exists reports whether a path is a queue, configured or live.
-func (n *queueNames) exists(path creel.QueuePath, live func(creel.QueuePath) bool) bool {
+func (n *Tree) exists(path creel.QueuePath, live func(creel.QueuePath) bool) bool {
 	return n.byPath[path] != nil || live(path)
 }
 
 // unique finds the one queue of a short name.
-func (n *queueNames) unique(name string) (creel.QueuePath, error) {
+func (n *Tree) unique(name string) (creel.QueuePath, error) {
 	switch paths := n.byName[name]; len(paths) {
 	case 0:
 		return "", fmt.Errorf("there is no queue %q", name)
@@ -55,9 +50,9 @@ func (n *queueNames) unique(name string) (creel.QueuePath, error) {
 	}
 }
 
-// full gives a path from the root: a single name is the queue of that name, and
+// full returns a path from the root: a single name is the queue of that name, and
 // the first part of a path without root is the queue of that name.
-func (n *queueNames) full(path string) (creel.QueuePath, error) {
+func (n *Tree) full(path string) (creel.QueuePath, error) {
 	p, err := creel.ParseQueuePath(path)
 	if err != nil {
 		return "", fmt.Errorf("%q is not a queue path", path)
@@ -76,24 +71,24 @@ func (n *queueNames) full(path string) (creel.QueuePath, error) {
 	return top + "." + creel.QueuePath(rest), nil
 }
 
-// target checks that an application can be placed at path: a leaf that exists,
+// Target checks that an application can be placed at path: a leaf that exists,
 // or, where create allows, one that a queue above may make.
-func (n *queueNames) target(path string, create bool, live func(creel.QueuePath) bool) (Placed, error) {
+func (n *Tree) Target(path string, create bool, live func(creel.QueuePath) bool) (queues.Placed, error) {
 	full, err := n.full(path)
 	if err != nil {
-		return Placed{}, err
+		return queues.Placed{}, err
 	}
 	if q := n.byPath[full]; q != nil {
-		if q.leaf() {
-			return Placed{Queue: full}, nil
+		if q.IsLeaf() {
+			return queues.Placed{Queue: full}, nil
 		}
-		return Placed{}, fmt.Errorf("%s is a parent queue", full)
+		return queues.Placed{}, fmt.Errorf("%s is a parent queue", full)
 	}
 	if live(full) {
-		return Placed{Queue: full}, nil
+		return queues.Placed{Queue: full}, nil
 	}
 	if !create {
-		return Placed{}, fmt.Errorf("there is no queue %s, and the rule does not create one", full)
+		return queues.Placed{}, fmt.Errorf("there is no queue %s, and the rule does not create one", full)
 	}
 	missing := 0
 	for at := full; at != ""; at = at.Parent() {
@@ -104,24 +99,24 @@ func (n *queueNames) target(path string, create bool, live func(creel.QueuePath)
 		}
 		switch {
 		case q.AutoCreate == nil:
-			return Placed{}, fmt.Errorf("there is no queue %s, and %s does not create queues", full, at)
+			return queues.Placed{}, fmt.Errorf("there is no queue %s, and %s does not create queues", full, at)
 		case missing > max(1, q.AutoCreate.Depth):
-			return Placed{}, fmt.Errorf(
+			return queues.Placed{}, fmt.Errorf(
 				"there is no queue %s, and %s creates at most %d levels",
 				full,
 				at,
 				max(1, q.AutoCreate.Depth),
 			)
 		}
-		return Placed{Queue: full, Create: true}, nil
+		return queues.Placed{Queue: full, Create: true}, nil
 	}
-	return Placed{}, fmt.Errorf("there is no queue %s", full)
+	return queues.Placed{}, fmt.Errorf("there is no queue %s", full)
 }
 
 // cleanName makes a user, group or application fit to be part of a path.
 func cleanName(name string) string { return strings.ReplaceAll(name, ".", "_dot_") }
 
-// refused is the error of a submission that a rule turns away.
+// refused returns the error of a submission that a rule turns away.
 func refused(why string) error {
 	return &creel.Error{
 		Kind: creel.ErrInvalidRequest,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rm
+package queueconf
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/placement"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 // ReadFair makes a queue tree of the FairScheduler's allocation file, usually
@@ -17,56 +19,56 @@ import (
 // reported at once, with its line; the caller then keeps the tree it has. No
 // data at all gives a root below which submissions make queues, as Hadoop does
 // without a file.
-func ReadFair(file string, data []byte, opt ConfigOptions) (QueueConfig, error) {
-	r := &fairReader{file: file, opt: opt, amShare: 0.5, policy: FairShare}
-	out := QueueConfig{Queues: Queues{
-		Scheduler: Fair, Calculator: Dominant, MaxClusterPriority: opt.MaxClusterPriority,
+func ReadFair(file string, data []byte, opt Options) (Config, error) {
+	r := &fairReader{file: file, opt: opt, amShare: 0.5, policy: queues.FairShare}
+	out := Config{Queues: queues.Spec{
+		Scheduler: queues.FairScheduler, Calculator: queues.Dominant, MaxClusterPriority: opt.MaxClusterPriority,
 		NodeLocalityThreshold: opt.Fair.NodeLocalityThreshold, RackLocalityThreshold: opt.Fair.RackLocalityThreshold,
 		NodeLocalityDelay: -1, RackLocalityAdditionalDelay: -1,
 	}}
-	doc := &confElement{name: "allocations"}
+	doc := &element{name: "allocations"}
 	if len(data) > 0 {
 		var err error
 		if doc, err = parseElements(file, data); err != nil {
-			return QueueConfig{}, err
+			return Config{}, err
 		}
 	}
 	if doc.name != "allocations" {
 		r.at(doc, "the root element is <%s>, not <allocations>", doc.name)
-		return QueueConfig{}, r.err()
+		return Config{}, r.err()
 	}
 	r.defaults(doc, &out.Queues)
 	out.Queues.Root = r.root(doc)
-	names := namesOf(&out.Queues.Root)
+	names := placement.NewTree(&out.Queues.Root)
 	out.Placement = r.placement(doc, names)
 	if err := r.err(); err != nil {
-		return QueueConfig{}, err
+		return Config{}, err
 	}
-	out.Notes = r.sortedNotes()
+	out.Warnings = r.sortedWarnings()
 	return out, nil
 }
 
 type fairReader struct {
-	confReport
+	report
 	file string
-	opt  ConfigOptions
+	opt  Options
 
 	count     int
 	amShare   float64
 	maxApps   int
-	maximum   Amount
-	policy    Policy
+	maximum   queues.Amount
+	policy    queues.Policy
 	minTime   time.Duration // root's preemption settings, kept
 	fairTime  time.Duration
 	fairShare float64
-	rules     *confElement
+	rules     *element
 }
 
-func (r *fairReader) at(e *confElement, format string, a ...any) {
+func (r *fairReader) at(e *element, format string, a ...any) {
 	r.fail(r.file, e.line, format, a...)
 }
 
-func fairValue[T any](r *fairReader, e *confElement, f func(string) (T, error), otherwise T) T {
+func fairValue[T any](r *fairReader, e *element, f func(string) (T, error), otherwise T) T {
 	v, err := f(e.value())
 	if err != nil {
 		r.at(e, "<%s>: %v", e.name, err)
@@ -123,28 +125,28 @@ var (
 
 // defaults reads what holds for all queues and users; it may stand anywhere in
 // the file, so it is read before the queues.
-func (r *fairReader) defaults(doc *confElement, q *Queues) {
+func (r *fairReader) defaults(doc *element, q *queues.Spec) {
 	for _, e := range doc.children {
 		switch e.name {
 		case "queue", "pool":
 		case "user":
 			r.user(e, q)
 		case "userMaxAppsDefault":
-			q.UserMaxAppsDefault = fairValue(r, e, confPositive, 0)
+			q.UserMaxAppsDefault = fairValue(r, e, positive, 0)
 		case "queueMaxAppsDefault":
-			r.maxApps = fairValue(r, e, confPositive, 0)
+			r.maxApps = fairValue(r, e, positive, 0)
 		case "queueMaxAMShareDefault":
 			r.amShare = fairValue(r, e, fairAMShare, r.amShare)
 		case "queueMaxResourcesDefault":
-			r.maximum = fairValue(r, e, r.upper, Amount{})
+			r.maximum = fairValue(r, e, r.upper, queues.Amount{})
 		case "defaultQueueSchedulingPolicy", "defaultQueueSchedulingMode":
-			if r.policy = fairValue(r, e, fairPolicy, r.policy); r.policy == Fifo {
+			if r.policy = fairValue(r, e, fairPolicy, r.policy); r.policy == queues.Fifo {
 				r.at(e, "<%s>: fifo cannot be the order of parent queues; give it to the leaf queues", e.name)
 			}
 		case "defaultMinSharePreemptionTimeout":
-			r.minTime = fairValue(r, e, confSeconds, 0)
+			r.minTime = fairValue(r, e, seconds, 0)
 		case "defaultFairSharePreemptionTimeout", "fairSharePreemptionTimeout":
-			r.fairTime = fairValue(r, e, confSeconds, 0)
+			r.fairTime = fairValue(r, e, seconds, 0)
 		case "defaultFairSharePreemptionThreshold":
 			r.fairShare = fairValue(r, e, fairThreshold, 0)
 		case "queuePlacementPolicy":
@@ -153,23 +155,23 @@ func (r *fairReader) defaults(doc *confElement, q *Queues) {
 			}
 			r.rules = e
 		case "reservation-agent", "reservation-policy", "reservation-planner":
-			r.note(r.file, e.line, "<%s>: reservations are not used yet", e.name)
+			r.warn(r.file, e.line, "<%s>: reservations are not used yet", e.name)
 		default:
 			r.unknown(e, topElements)
 		}
 	}
-	slices.SortFunc(q.UserMaxApps, func(a, b UserLimit) int { return strings.Compare(a.User, b.User) })
+	slices.SortFunc(q.UserMaxApps, func(a, b queues.UserLimit) int { return strings.Compare(a.User, b.User) })
 }
 
-func (r *fairReader) unknown(e *confElement, names []string) {
+func (r *fairReader) unknown(e *element, names []string) {
 	hint := ""
-	if near := confClosest(e.name, names); near != "" {
+	if near := closest(e.name, names); near != "" {
 		hint = "; did you mean <" + near + ">?"
 	}
-	r.note(r.file, e.line, "<%s> is unknown and has no effect%s", e.name, hint)
+	r.warn(r.file, e.line, "<%s> is unknown and has no effect%s", e.name, hint)
 }
 
-func (r *fairReader) user(e *confElement, q *Queues) {
+func (r *fairReader) user(e *element, q *queues.Spec) {
 	name := e.attr("name")
 	if name == "" {
 		r.at(e, "a <user> without a name")
@@ -180,18 +182,18 @@ func (r *fairReader) user(e *confElement, q *Queues) {
 			r.unknown(f, []string{"maxRunningApps"})
 			continue
 		}
-		if slices.ContainsFunc(q.UserMaxApps, func(u UserLimit) bool { return u.User == name }) {
+		if slices.ContainsFunc(q.UserMaxApps, func(u queues.UserLimit) bool { return u.User == name }) {
 			r.at(f, "user %s has a <maxRunningApps> already", name)
 			continue
 		}
-		q.UserMaxApps = append(q.UserMaxApps, UserLimit{User: name, Max: fairValue(r, f, confPositive, 0)})
+		q.UserMaxApps = append(q.UserMaxApps, queues.UserLimit{User: name, Max: fairValue(r, f, positive, 0)})
 	}
 }
 
 // root gathers the top-level queues below the root; <queue name="root"> holds
 // the root's own settings, and may hold queues too.
-func (r *fairReader) root(doc *confElement) Queue {
-	whole := &confElement{name: "queue", line: doc.line}
+func (r *fairReader) root(doc *element) queues.Queue {
+	whole := &element{name: "queue", line: doc.line}
 	for _, e := range doc.children {
 		if e.name != "queue" && e.name != "pool" {
 			continue
@@ -222,42 +224,42 @@ func (r *fairReader) root(doc *confElement) Queue {
 // fairMade lets placement make queues below a parent. Hadoop sets no bound on
 // their number; a million names in a day must not fill the memory. It looks for
 // empty ones whenever it looks at its file, every 10 s.
-func fairMade(parent *Queue) *AutoCreate {
-	return &AutoCreate{
-		Leaf: Queue{
-			Capacity:     WeightOf(1),
+func fairMade(parent *queues.Queue) *queues.AutoCreate {
+	return &queues.AutoCreate{
+		Leaf: queues.Queue{
+			Capacity:     queues.WeightOf(1),
 			MaxCapacity:  parent.MaxChild,
 			Policy:       parent.Policy,
 			MaxAMPercent: parent.MaxAMPercent,
 		},
-		Parent:   Queue{Capacity: WeightOf(1), MaxCapacity: parent.MaxChild, Policy: parent.Policy},
-		Depth:    maxConfigDepth,
+		Parent:   queues.Queue{Capacity: queues.WeightOf(1), MaxCapacity: parent.MaxChild, Policy: parent.Policy},
+		Depth:    maxDepth,
 		Max:      10_000,
 		KeepIdle: 10 * time.Second,
 	}
 }
 
-func (r *fairReader) queue(e *confElement, path creel.QueuePath, parentPolicy Policy, depth int) Queue {
+func (r *fairReader) queue(e *element, path creel.QueuePath, parentPolicy queues.Policy, depth int) queues.Queue {
 	isRoot := path == creel.RootQueue
-	q := Queue{
+	q := queues.Queue{
 		Name:         path.Leaf(),
-		Capacity:     WeightOf(1),
+		Capacity:     queues.WeightOf(1),
 		State:        creel.QueueRunning,
 		Policy:       r.policy,
 		MaxAMPercent: r.amShare,
 	}
 	if isRoot {
-		q.Submit, q.Admin = ACL{All: true}, ACL{All: true}
+		q.Submit, q.Admin = queues.ACL{All: true}, queues.ACL{All: true}
 	} else {
 		q.MaxApps, q.MaxParallelApps, q.MaxCapacity = 0, r.maxApps, r.maximum
 	}
-	if r.count++; r.count > maxConfigQueues || depth > maxConfigDepth {
-		if r.count == maxConfigQueues+1 || depth == maxConfigDepth+1 {
-			r.at(e, "more than %d queues, or nested deeper than %d", maxConfigQueues, maxConfigDepth)
+	if r.count++; r.count > maxQueues || depth > maxDepth {
+		if r.count == maxQueues+1 || depth == maxDepth+1 {
+			r.at(e, "more than %d queues, or nested deeper than %d", maxQueues, maxDepth)
 		}
 		return q
 	}
-	var children []*confElement
+	var children []*element
 	seen := map[string]int{}
 	policyLine := e
 	for _, f := range e.children {
@@ -272,11 +274,11 @@ func (r *fairReader) queue(e *confElement, path creel.QueuePath, parentPolicy Po
 		case "queue", "pool":
 			children = append(children, f)
 		case "minResources":
-			q.Minimum = fairValue(r, f, r.lower, Amount{})
+			q.Minimum = fairValue(r, f, r.lower, queues.Amount{})
 		case "maxResources":
 			q.MaxCapacity = fairValue(r, f, r.upper, q.MaxCapacity)
 		case "maxChildResources":
-			q.MaxChild = fairValue(r, f, r.upper, Amount{})
+			q.MaxChild = fairValue(r, f, r.upper, queues.Amount{})
 		case "maxContainerAllocation":
 			if isRoot {
 				r.at(
@@ -287,7 +289,7 @@ func (r *fairReader) queue(e *confElement, path creel.QueuePath, parentPolicy Po
 			}
 			q.MaxAllocation = r.container(f)
 		case "maxRunningApps":
-			q.MaxParallelApps = fairValue(r, f, confPositive, 0)
+			q.MaxParallelApps = fairValue(r, f, positive, 0)
 		case "maxAMShare":
 			q.MaxAMPercent = fairValue(r, f, fairAMShare, q.MaxAMPercent)
 		case "weight":
@@ -295,26 +297,27 @@ func (r *fairReader) queue(e *confElement, path creel.QueuePath, parentPolicy Po
 		case "schedulingPolicy", "schedulingMode":
 			q.Policy, policyLine = fairValue(r, f, fairPolicy, q.Policy), f
 		case "aclSubmitApps":
-			q.Submit = ParseACL(f.text)
+			q.Submit = queues.ParseACL(f.text)
 		case "aclAdministerApps":
-			q.Admin = ParseACL(f.text)
+			q.Admin = queues.ParseACL(f.text)
 		case "minSharePreemptionTimeout":
-			q.MinSharePreemption = fairValue(r, f, confSeconds, 0)
+			q.MinSharePreemption = fairValue(r, f, seconds, 0)
 		case "fairSharePreemptionTimeout":
-			q.FairSharePreemption = fairValue(r, f, confSeconds, 0)
+			q.FairSharePreemption = fairValue(r, f, seconds, 0)
 		case "fairSharePreemptionThreshold":
 			q.FairSharePreemptionAt = fairValue(r, f, fairThreshold, 0)
 		case "allowPreemptionFrom":
-			q.PreemptionDisabled = !fairValue(r, f, confBool, true)
+			q.PreemptionDisabled = !fairValue(r, f, parseBool, true)
 		case "reservation", "aclAdministerReservations", "aclListReservations", "aclSubmitReservations":
-			q.Settings = append(q.Settings, Setting{Key: f.name, Value: f.value()})
-			r.note(r.file, f.line, "<%s>: reservations are kept and not used yet", f.name)
+			q.Settings = append(q.Settings, queues.Setting{Key: f.name, Value: f.value()})
+			r.warn(r.file, f.line, "<%s>: reservations are kept and not used yet", f.name)
 		default:
 			r.unknown(f, queueElements)
 		}
 	}
-	if line, ok := seen["maxResources"]; ok && q.MaxCapacity.Unit == Absolute && q.Minimum.Unit == Absolute &&
-		!confWithin(q.Minimum.Resource, q.MaxCapacity.Resource) {
+	if line, ok := seen["maxResources"]; ok && q.MaxCapacity.Unit == queues.Absolute &&
+		q.Minimum.Unit == queues.Absolute &&
+		!within(q.Minimum.Resource, q.MaxCapacity.Resource) {
 		r.fail(
 			r.file,
 			line,
@@ -329,14 +332,14 @@ func (r *fairReader) queue(e *confElement, path creel.QueuePath, parentPolicy Po
 		r.at(e, "type %q of queue %s is not parent", kind, path)
 	}
 	isParent := isRoot || kind == "parent" || len(children) > 0
-	if isParent && q.Policy == Fifo {
+	if isParent && q.Policy == queues.Fifo {
 		r.at(policyLine, "queue %s has queues below it and cannot be fifo", path)
 	}
-	if q.Policy == DRF && parentPolicy == FairShare && !isRoot {
+	if q.Policy == queues.DRF && parentPolicy == queues.FairShare && !isRoot {
 		r.at(policyLine, "queue %s is drf below %s, which is fair; make the parent drf", path, path.Parent())
 	}
 	if kind == "parent" && q.Settings != nil &&
-		slices.ContainsFunc(q.Settings, func(s Setting) bool { return s.Key == "reservation" }) {
+		slices.ContainsFunc(q.Settings, func(s queues.Setting) bool { return s.Key == "reservation" }) {
 		r.at(e, "queue %s is a parent and cannot be for reservations", path)
 	}
 	for _, c := range children {
@@ -357,7 +360,7 @@ func (r *fairReader) queue(e *confElement, path creel.QueuePath, parentPolicy Po
 			r.at(c, "%q is not a queue name", name)
 			continue
 		}
-		if slices.ContainsFunc(q.Children, func(o Queue) bool { return o.Name == name }) {
+		if slices.ContainsFunc(q.Children, func(o queues.Queue) bool { return o.Name == name }) {
 			r.at(c, "queue %s stands in the file twice", child)
 			continue
 		}
@@ -369,22 +372,22 @@ func (r *fairReader) queue(e *confElement, path creel.QueuePath, parentPolicy Po
 	return q
 }
 
-func shownAmount(a Amount) string { return a.Resource.String() }
+func shownAmount(a queues.Amount) string { return a.Resource.String() }
 
 // lower and upper read resources: types not named are 0 in a minimum and
 // without bound in a maximum.
-func (r *fairReader) lower(text string) (Amount, error) { return r.resources(text, 0) }
-func (r *fairReader) upper(text string) (Amount, error) { return r.resources(text, confUnlimited) }
+func (r *fairReader) lower(text string) (queues.Amount, error) { return r.resources(text, 0) }
+func (r *fairReader) upper(text string) (queues.Amount, error) { return r.resources(text, unlimited) }
 
 // resources reads the four ways to write resources in an allocation file:
 //
 //	memory-mb=1024, vcores=2      memory-mb=50%, vcores=25%
 //	1024 mb, 2 vcores             50% memory, 25% cpu       50%
-func (r *fairReader) resources(text string, missing int64) (Amount, error) {
+func (r *fairReader) resources(text string, missing int64) (queues.Amount, error) {
 	if strings.Contains(text, "=") {
 		v, err := r.opt.parseVector(text)
 		if err != nil {
-			return Amount{}, err
+			return queues.Amount{}, err
 		}
 		return v.amount(r.opt.typeNames(), missing), nil
 	}
@@ -399,12 +402,12 @@ func (r *fairReader) resources(text string, missing int64) (Amount, error) {
 		res = res.With(t.Name, missing)
 	}
 	found := map[string]bool{}
-	for _, item := range confList(lower) {
+	for _, item := range splitList(lower) {
 		digits := strings.TrimLeft(item, "0123456789. ")
 		number, err := strconv.ParseFloat(strings.TrimSpace(item[:len(item)-len(digits)]), 64)
 		unit := strings.TrimSpace(digits)
 		if err != nil || number > 1<<53 {
-			return Amount{}, fmt.Errorf("%q: write memory-mb=1024, vcores=2", text)
+			return queues.Amount{}, fmt.Errorf("%q: write memory-mb=1024, vcores=2", text)
 		}
 		switch unit {
 		case "mb":
@@ -412,24 +415,27 @@ func (r *fairReader) resources(text string, missing int64) (Amount, error) {
 		case "vcores", "vcore":
 			res.VCores, unit = int64(number), "vcores"
 		default:
-			return Amount{}, fmt.Errorf("%q has an amount without mb or vcores; write memory-mb=1024, vcores=2", text)
+			return queues.Amount{}, fmt.Errorf(
+				"%q has an amount without mb or vcores; write memory-mb=1024, vcores=2",
+				text,
+			)
 		}
 		if found[unit] {
-			return Amount{}, fmt.Errorf("%q names %s twice", text, unit)
+			return queues.Amount{}, fmt.Errorf("%q names %s twice", text, unit)
 		}
 		found[unit] = true
 	}
 	if !found["mb"] || !found["vcores"] {
-		return Amount{}, fmt.Errorf("%q must name both mb and vcores; or write memory-mb=1024", text)
+		return queues.Amount{}, fmt.Errorf("%q must name both mb and vcores; or write memory-mb=1024", text)
 	}
-	return AbsoluteOf(res), nil
+	return queues.AbsoluteOf(res), nil
 }
 
-func (r *fairReader) oldPercents(text string) (Amount, error) {
-	items := confList(text)
+func (r *fairReader) oldPercents(text string) (queues.Amount, error) {
+	items := splitList(text)
 	parse := func(item string) (float64, string, error) {
 		number, rest, ok := strings.Cut(item, "%")
-		p, err := confFloat(number)
+		p, err := parseFloat(number)
 		if !ok || err != nil || p < 0 {
 			return 0, "", fmt.Errorf("%q is not a percentage", item)
 		}
@@ -438,33 +444,33 @@ func (r *fairReader) oldPercents(text string) (Amount, error) {
 	if len(items) == 1 {
 		p, name, err := parse(items[0])
 		if err != nil {
-			return Amount{}, err
+			return queues.Amount{}, err
 		}
 		if name == "" {
-			return PercentOf(p), nil
+			return queues.PercentOf(p), nil
 		}
 	}
-	a := Amount{Unit: PerType}
+	a := queues.Amount{Unit: queues.PerType}
 	for _, item := range items {
 		p, name, err := parse(item)
 		if err != nil {
-			return Amount{}, err
+			return queues.Amount{}, err
 		}
 		full, _, known := r.opt.typeName(name)
 		if !known {
-			return Amount{}, fmt.Errorf("%q: resource type %q is not known", item, name)
+			return queues.Amount{}, fmt.Errorf("%q: resource type %q is not known", item, name)
 		}
-		if slices.ContainsFunc(a.Types, func(t TypePercent) bool { return t.Type == full }) {
-			return Amount{}, fmt.Errorf("%q names %s twice", text, full)
+		if slices.ContainsFunc(a.Types, func(t queues.TypePercent) bool { return t.Type == full }) {
+			return queues.Amount{}, fmt.Errorf("%q names %s twice", text, full)
 		}
-		a.Types = append(a.Types, TypePercent{full, p})
+		a.Types = append(a.Types, queues.TypePercent{Type: full, Percent: p})
 	}
 	if len(a.Types) < 2 {
-		return Amount{}, fmt.Errorf("%q must name both memory and cpu, or be one percentage for all", text)
+		return queues.Amount{}, fmt.Errorf("%q must name both memory and cpu, or be one percentage for all", text)
 	}
 	for _, t := range r.opt.ResourceTypes {
-		if !slices.ContainsFunc(a.Types, func(p TypePercent) bool { return p.Type == t.Name }) {
-			a.Types = append(a.Types, TypePercent{t.Name, 100})
+		if !slices.ContainsFunc(a.Types, func(p queues.TypePercent) bool { return p.Type == t.Name }) {
+			a.Types = append(a.Types, queues.TypePercent{Type: t.Name, Percent: 100})
 		}
 	}
 	return a, nil
@@ -472,9 +478,9 @@ func (r *fairReader) oldPercents(text string) (Amount, error) {
 
 // container reads the largest container of a queue; types that it does not
 // name keep the cluster's largest.
-func (r *fairReader) container(e *confElement) creel.Resource {
-	a, err := r.resources(e.value(), confUnlimited)
-	if err == nil && a.Unit != Absolute {
+func (r *fairReader) container(e *element) creel.Resource {
+	a, err := r.resources(e.value(), unlimited)
+	if err == nil && a.Unit != queues.Absolute {
 		err = fmt.Errorf("%q: write amounts, such as memory-mb=1024, vcores=2", e.value())
 	}
 	if err != nil {
@@ -487,30 +493,30 @@ func (r *fairReader) container(e *confElement) creel.Resource {
 	return a.Resource.Min(r.opt.MaxAllocation)
 }
 
-func fairPolicy(text string) (Policy, error) {
+func fairPolicy(text string) (queues.Policy, error) {
 	name := strings.ToLower(text[strings.LastIndexByte(text, '.')+1:])
 	switch name {
 	case "fair", "fairsharepolicy":
-		return FairShare, nil
+		return queues.FairShare, nil
 	case "fifo", "fifopolicy":
-		return Fifo, nil
+		return queues.Fifo, nil
 	case "drf", "dominantresourcefairnesspolicy":
-		return DRF, nil
+		return queues.DRF, nil
 	}
-	return FairShare, fmt.Errorf("%q is none of fair, fifo, drf", text)
+	return queues.FairShare, fmt.Errorf("%q is none of fair, fifo, drf", text)
 }
 
-func fairWeight(text string) (Amount, error) {
-	f, err := confFloat(text)
+func fairWeight(text string) (queues.Amount, error) {
+	f, err := parseFloat(text)
 	if err == nil && f < 0 {
 		err = fmt.Errorf("%v is below 0", f)
 	}
-	return WeightOf(f), err
+	return queues.WeightOf(f), err
 }
 
 // fairAMShare reads a share from 0 to 1, or -1 for no bound; more than 1 is 1.
 func fairAMShare(text string) (float64, error) {
-	f, err := confFloat(text)
+	f, err := parseFloat(text)
 	switch {
 	case err != nil:
 		return 0, err
@@ -519,13 +525,13 @@ func fairAMShare(text string) (float64, error) {
 	case f < 0:
 		return 0, fmt.Errorf("%v is neither -1 nor a share from 0 to 1", f)
 	case f == 0:
-		return confZero, nil
+		return explicitZero, nil
 	}
 	return min(f, 1), nil
 }
 
 func fairThreshold(text string) (float64, error) {
-	f, err := confFloat(text)
+	f, err := parseFloat(text)
 	if err == nil && (f < 0 || f > 1) {
 		err = fmt.Errorf("%v is not a share from 0 to 1", f)
 	}

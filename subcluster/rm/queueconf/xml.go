@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rm
+package queueconf
 
 import (
 	"bytes"
@@ -16,16 +16,16 @@ const (
 	maxXMLElements = 500_000
 )
 
-// confElement is one XML confElement with its place.
-type confElement struct {
+// confElement is one XML element with its place.
+type element struct {
 	name     string
 	attrs    []xml.Attr
 	text     string // its own character data
-	children []*confElement
+	children []*element
 	line     int
 }
 
-func (e *confElement) attr(name string) string {
+func (e *element) attr(name string) string {
 	for _, a := range e.attrs {
 		if a.Name.Local == name {
 			return strings.TrimSpace(a.Value)
@@ -35,24 +35,24 @@ func (e *confElement) attr(name string) string {
 }
 
 // value is the text without the white space around it.
-func (e *confElement) value() string { return strings.TrimSpace(e.text) }
+func (e *element) value() string { return strings.TrimSpace(e.text) }
 
 // parseElements reads a whole document into elements. Documents that declare
 // entities, that are too large or too deep are refused.
-func parseElements(file string, data []byte) (*confElement, error) {
+func parseElements(file string, data []byte) (*element, error) {
 	if len(data) > maxXMLBytes {
-		return nil, &ConfigError{
+		return nil, &Error{
 			File: file,
 			Text: fmt.Sprintf("larger than %d MiB, the limit for a queue file", maxXMLBytes>>20),
 		}
 	}
 	dec := xml.NewDecoder(bytes.NewReader(data))
 	line := func() int { l, _ := dec.InputPos(); return l }
-	fail := func(format string, a ...any) (*confElement, error) {
-		return nil, &ConfigError{File: file, Line: line(), Text: fmt.Sprintf(format, a...)}
+	fail := func(format string, a ...any) (*element, error) {
+		return nil, &Error{File: file, Line: line(), Text: fmt.Sprintf(format, a...)}
 	}
-	var root *confElement
-	var open []*confElement
+	var root *element
+	var open []*element
 	var texts []*strings.Builder
 	count := 0
 	for {
@@ -63,7 +63,7 @@ func parseElements(file string, data []byte) (*confElement, error) {
 		if err != nil {
 			var syntax *xml.SyntaxError
 			if errors.As(err, &syntax) {
-				return nil, &ConfigError{File: file, Line: syntax.Line, Text: "not well-formed XML: " + syntax.Msg}
+				return nil, &Error{File: file, Line: syntax.Line, Text: "not well-formed XML: " + syntax.Msg}
 			}
 			return fail("%v", err)
 		}
@@ -73,10 +73,10 @@ func parseElements(file string, data []byte) (*confElement, error) {
 				return fail("a DOCTYPE with declarations is refused; remove it")
 			}
 		case xml.StartElement:
-			if count++; count > maxXMLElements || len(open) > 2*maxConfigDepth {
+			if count++; count > maxXMLElements || len(open) > 2*maxDepth {
 				return fail("more elements, or nested deeper, than a queue file can need")
 			}
-			e := &confElement{name: t.Name.Local, attrs: t.Attr, line: line()}
+			e := &element{name: t.Name.Local, attrs: t.Attr, line: line()}
 			switch {
 			case len(open) > 0:
 				parent := open[len(open)-1]
@@ -98,7 +98,7 @@ func parseElements(file string, data []byte) (*confElement, error) {
 		}
 	}
 	if root == nil {
-		return fail("no confElement at all")
+		return fail("no element at all")
 	}
 	return root, nil
 }

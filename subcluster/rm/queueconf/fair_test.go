@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rm
+package queueconf
 
 import (
 	"errors"
@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-var fairCluster = ConfigOptions{
+var fairCluster = Options{
 	MaxAllocation: creel.NewResource(8192, 4),
-	ResourceTypes: []ResourceType{{Name: "yarn.io/gpu"}},
+	ResourceTypes: []creel.ResourceType{{Name: "yarn.io/gpu"}},
 	Fair: FairOptions{
 		UserAsDefaultQueue:    true,
 		AllowUndeclaredPools:  true,
@@ -25,7 +26,7 @@ var fairCluster = ConfigOptions{
 	},
 }
 
-func readFair(t testing.TB, text string) QueueConfig {
+func readFair(t testing.TB, text string) Config {
 	t.Helper()
 	c, err := ReadFair("fair.xml", []byte(text), fairCluster)
 	if err != nil {
@@ -72,11 +73,11 @@ func TestTheDocumentedAllocationFile(t *testing.T) {
 	root := &c.Queues.Root
 	q := queueAt(t, root, "root.sample_queue")
 	gpuFree := func(r creel.Resource) creel.Resource { return r.With("yarn.io/gpu", math.MaxInt64) }
-	if !reflect.DeepEqual(q.Capacity, WeightOf(2)) || !q.Minimum.Resource.Equal(creel.NewResource(10000, 0)) ||
+	if !reflect.DeepEqual(q.Capacity, queues.WeightOf(2)) || !q.Minimum.Resource.Equal(creel.NewResource(10000, 0)) ||
 		!q.MaxCapacity.Resource.Equal(gpuFree(creel.NewResource(90000, 0))) ||
 		q.MaxParallelApps != 50 ||
 		q.MaxAMPercent != 0.1 ||
-		q.Policy != FairShare {
+		q.Policy != queues.FairShare {
 		t.Errorf("sample_queue %+v", q)
 	}
 	sub := queueAt(t, root, "root.sample_queue.sample_sub_queue")
@@ -86,34 +87,34 @@ func TestTheDocumentedAllocationFile(t *testing.T) {
 		t.Errorf("sample_sub_queue %+v", sub)
 	}
 	parent := queueAt(t, root, "root.secondary_group_queue")
-	if parent.AutoCreate == nil || parent.leaf() ||
+	if parent.AutoCreate == nil || parent.IsLeaf() ||
 		!reflect.DeepEqual(parent.AutoCreate.Leaf.MaxCapacity, parent.MaxChild) ||
 		!parent.MaxChild.Resource.Equal(gpuFree(creel.NewResource(4096, 4))) {
 		t.Errorf("secondary_group_queue %+v", parent)
 	}
-	if !root.Submit.All || root.MaxCapacity.Unit != Unset || c.Queues.UserMaxAppsDefault != 5 ||
-		!reflect.DeepEqual(c.Queues.UserMaxApps, []UserLimit{{User: "sample_user", Max: 30}}) {
+	if !root.Submit.All || root.MaxCapacity.Unit != queues.Unset || c.Queues.UserMaxAppsDefault != 5 ||
+		!reflect.DeepEqual(c.Queues.UserMaxApps, []queues.UserLimit{{User: "sample_user", Max: 30}}) {
 		t.Errorf("root %+v, users %v", root, c.Queues.UserMaxApps)
 	}
-	if len(c.Notes) != 1 || c.Notes[0].Line != 14 || !strings.Contains(c.Notes[0].Text, "reservation") {
-		t.Errorf("notes %v", c.Notes)
+	if len(c.Warnings) != 1 || c.Warnings[0].Line != 14 || !strings.Contains(c.Warnings[0].Text, "reservation") {
+		t.Errorf("warnings %v", c.Warnings)
 	}
 }
 
 func TestFairSampleFilesOfHadoopParse(t *testing.T) {
-	for name, policy := range map[string]Policy{"sample": FairShare, "test": DRF} {
-		file := "testdata/config/fair-scheduler." + name + ".xml"
+	for name, policy := range map[string]queues.Policy{"sample": queues.FairShare, "test": queues.DRF} {
+		file := "testdata/fair-scheduler." + name + ".xml"
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := ReadFair(file, data, ConfigOptions{})
+		c, err := ReadFair(file, data, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for queue, weight := range map[string]float64{"sls_queue_1": 0.25, "sls_queue_2": 0.25, "sls_queue_3": 0.5} {
 			q := queueAt(t, &c.Queues.Root, "root."+queue)
-			if !reflect.DeepEqual(q.Capacity, WeightOf(weight)) ||
+			if !reflect.DeepEqual(q.Capacity, queues.WeightOf(weight)) ||
 				!q.Minimum.Resource.Equal(creel.NewResource(1024, 1)) ||
 				q.Policy != policy ||
 				q.MinSharePreemption != 2*time.Second {
@@ -124,10 +125,10 @@ func TestFairSampleFilesOfHadoopParse(t *testing.T) {
 			t.Errorf("%s: users may run %d", name, c.Queues.UserMaxAppsDefault)
 		}
 		if !strings.Contains(
-			c.Notes[0].Text,
+			c.Warnings[0].Text,
 			"<maxRunningJobs> is unknown and has no effect; did you mean <maxRunningApps>?",
 		) {
-			t.Errorf("%s: notes %v", name, c.Notes)
+			t.Errorf("%s: warnings %v", name, c.Warnings)
 		}
 	}
 }
@@ -136,25 +137,25 @@ func TestResourcesInEveryForm(t *testing.T) {
 	r := &fairReader{opt: fairCluster}
 	free := int64(math.MaxInt64)
 	gpu := func(n int64) creel.Amount { return creel.Amount{Name: "yarn.io/gpu", Value: n} }
-	for text, want := range map[string]Amount{
-		"1024 mb, 2 vcores":             AbsoluteOf(creel.NewResource(1024, 2, gpu(free))),
-		"1024mb,2vcores":                AbsoluteOf(creel.NewResource(1024, 2, gpu(free))),
-		"2 vcores, 1024 MB":             AbsoluteOf(creel.NewResource(1024, 2, gpu(free))),
-		"vcores=2, memory-mb=1024":      AbsoluteOf(creel.NewResource(1024, 2, gpu(free))),
-		"memory-mb=1024":                AbsoluteOf(creel.NewResource(1024, free, gpu(free))),
-		"vcores=2,yarn.io/gpu=1":        AbsoluteOf(creel.NewResource(free, 2, gpu(1))),
-		"50%":                           PercentOf(50),
-		"50.5% memory, 25% cpu":         {Unit: PerType, Types: []TypePercent{{"memory-mb", 50.5}, {"vcores", 25}, {"yarn.io/gpu", 100}}},
-		"vcores=25%, memory-mb=50%":     {Unit: PerType, Types: []TypePercent{{"vcores", 25}, {"memory-mb", 50}, {"yarn.io/gpu", 100}}},
-		"memory-mb=1Gi,vcores=1":        AbsoluteOf(creel.NewResource(1024, 1, gpu(free))),
-		"memory-mb=0,vcores=0":          AbsoluteOf(creel.NewResource(0, 0, gpu(free))),
-		"memory-mb=150%,yarn.io/gpu=0%": {Unit: PerType, Types: []TypePercent{{"memory-mb", 150}, {"yarn.io/gpu", 0}, {"vcores", 100}}},
+	for text, want := range map[string]queues.Amount{
+		"1024 mb, 2 vcores":             queues.AbsoluteOf(creel.NewResource(1024, 2, gpu(free))),
+		"1024mb,2vcores":                queues.AbsoluteOf(creel.NewResource(1024, 2, gpu(free))),
+		"2 vcores, 1024 MB":             queues.AbsoluteOf(creel.NewResource(1024, 2, gpu(free))),
+		"vcores=2, memory-mb=1024":      queues.AbsoluteOf(creel.NewResource(1024, 2, gpu(free))),
+		"memory-mb=1024":                queues.AbsoluteOf(creel.NewResource(1024, free, gpu(free))),
+		"vcores=2,yarn.io/gpu=1":        queues.AbsoluteOf(creel.NewResource(free, 2, gpu(1))),
+		"50%":                           queues.PercentOf(50),
+		"50.5% memory, 25% cpu":         {Unit: queues.PerType, Types: []queues.TypePercent{{Type: "memory-mb", Percent: 50.5}, {Type: "vcores", Percent: 25}, {Type: "yarn.io/gpu", Percent: 100}}},
+		"vcores=25%, memory-mb=50%":     {Unit: queues.PerType, Types: []queues.TypePercent{{Type: "vcores", Percent: 25}, {Type: "memory-mb", Percent: 50}, {Type: "yarn.io/gpu", Percent: 100}}},
+		"memory-mb=1Gi,vcores=1":        queues.AbsoluteOf(creel.NewResource(1024, 1, gpu(free))),
+		"memory-mb=0,vcores=0":          queues.AbsoluteOf(creel.NewResource(0, 0, gpu(free))),
+		"memory-mb=150%,yarn.io/gpu=0%": {Unit: queues.PerType, Types: []queues.TypePercent{{Type: "memory-mb", Percent: 150}, {Type: "yarn.io/gpu", Percent: 0}, {Type: "vcores", Percent: 100}}},
 	} {
 		if got, err := r.upper(text); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q is %+v, %v; want %+v", text, got, err, want)
 		}
 	}
-	if got, _ := r.lower("memory-mb=1024"); !reflect.DeepEqual(got, AbsoluteOf(creel.NewResource(1024, 0))) {
+	if got, _ := r.lower("memory-mb=1024"); !reflect.DeepEqual(got, queues.AbsoluteOf(creel.NewResource(1024, 0))) {
 		t.Errorf("types that a minimum does not name: %+v", got)
 	}
 	for _, bad := range []string{"", "1024", "1024 mb", "2 vcores", "x mb, 1 vcores", "1 mb, 1 mb", "memory-mb=", "memory-mb=-1", "memory=1,vcores=5%", "50% memory", "50% memory, 5% coffee",
@@ -235,7 +236,7 @@ func TestWrongAllocationFilesNameEachLine(t *testing.T) {
 		"binary":     {"\x00", "fair.xml:1"},
 	} {
 		_, err := ReadFair("fair.xml", []byte(tc[0]), fairCluster)
-		var ce *ConfigError
+		var ce *Error
 		if err == nil || !strings.HasPrefix(err.Error(), tc[1]) || !errors.As(err, &ce) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -260,17 +261,17 @@ func TestRootAndPoolElements(t *testing.T) {
 </allocations>`)
 	root := &c.Queues.Root
 	a, b := queueAt(t, root, "root.a"), queueAt(t, root, "root.b")
-	if root.Submit.All || !root.Admin.Allows("x", []string{"grp"}) || root.Policy != DRF ||
+	if root.Submit.All || !root.Admin.Allows("x", []string{"grp"}) || root.Policy != queues.DRF ||
 		root.FairSharePreemption != 30*time.Second ||
 		root.FairSharePreemptionAt != 0.8 ||
 		root.MaxParallelApps != 0 {
 		t.Errorf("root %+v", root)
 	}
-	if a.Policy != Fifo || !a.MaxAllocation.Equal(creel.NewResource(4096, 4)) || !a.PreemptionDisabled ||
+	if a.Policy != queues.Fifo || !a.MaxAllocation.Equal(creel.NewResource(4096, 4)) || !a.PreemptionDisabled ||
 		a.MaxParallelApps != 7 {
 		t.Errorf("a %+v", a)
 	}
-	if b.Policy != DRF || !reflect.DeepEqual(b.Capacity, WeightOf(0)) || b.MaxAMPercent != -1 {
+	if b.Policy != queues.DRF || !reflect.DeepEqual(b.Capacity, queues.WeightOf(0)) || b.MaxAMPercent != -1 {
 		t.Errorf("b %+v", b)
 	}
 }
@@ -286,13 +287,13 @@ func FuzzReadFair(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := ReadFair("f", data, fairCluster)
 		if err != nil {
-			var ce *ConfigError
+			var ce *Error
 			if !errors.As(err, &ce) {
 				t.Fatalf("%T %v", err, err)
 			}
 			return
 		}
-		request := PlacementRequest{User: "u.v", Groups: []string{"g", "h"}, Queue: "q"}
+		request := queues.PlacementRequest{User: "u.v", Groups: []string{"g", "h"}, Queue: "q"}
 		placed, err := c.Placement.Place(request, func(creel.QueuePath) bool { return false })
 		if err == nil && !placed.Queue.IsFull() {
 			t.Fatalf("placed at %q", placed.Queue)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rm
+package queueconf
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
 const (
@@ -27,8 +28,8 @@ const (
 // Beyond Hadoop's keys, creel.scheduler.<queue path>.node-order = spread | pack
 // says how a queue's containers are laid over nodes, and ordering-policy may
 // be drf or priority in a leaf.
-func ReadCapacity(props []Property, opt ConfigOptions) (QueueConfig, error) {
-	r := &capacityReader{opt: opt, props: map[string]Property{}, own: map[string]map[string]Property{}}
+func ReadCapacity(props []Property, opt Options) (Config, error) {
+	r := &capacityReader{opt: opt, props: map[string]Property{}, perQueue: map[string]map[string]Property{}}
 	for _, p := range props {
 		r.props[p.Name] = p
 		r.order = append(r.order, p.Name)
@@ -37,8 +38,8 @@ func ReadCapacity(props []Property, opt ConfigOptions) (QueueConfig, error) {
 		r.put(Property{Name: capacityPrefix + "root.queues", Value: "default"})
 		r.put(Property{Name: capacityPrefix + "root.default.capacity", Value: "100"})
 	}
-	out := QueueConfig{Queues: Queues{
-		Scheduler: Capacity, Calculator: MemoryOnly, MaxClusterPriority: opt.MaxClusterPriority,
+	out := Config{Queues: queues.Spec{
+		Scheduler: queues.CapacityScheduler, Calculator: queues.MemoryOnly, MaxClusterPriority: opt.MaxClusterPriority,
 		MaxApplications: 10000, NodeLocalityDelay: 40, RackLocalityAdditionalDelay: -1,
 		NodeLocalityThreshold: -1, RackLocalityThreshold: -1,
 	}}
@@ -46,24 +47,24 @@ func ReadCapacity(props []Property, opt ConfigOptions) (QueueConfig, error) {
 	r.paths = map[creel.QueuePath]bool{}
 	r.listQueues(creel.RootQueue, 1)
 	r.sortKeys()
-	out.Queues.Root = r.queue(creel.RootQueue, confInheritance{state: creel.QueueRunning})
+	out.Queues.Root = r.queue(creel.RootQueue, inherited{state: creel.QueueRunning})
 	r.unusedKeys()
 	out.Placement = r.placement(&out.Queues)
 	if err := r.err(); err != nil {
-		return QueueConfig{}, err
+		return Config{}, err
 	}
-	out.Notes = r.sortedNotes()
+	out.Warnings = r.sortedWarnings()
 	return out, nil
 }
 
 type capacityReader struct {
-	confReport
-	opt      ConfigOptions
+	report
+	opt      Options
 	props    map[string]Property
 	order    []string // names as they came
 	paths    map[creel.QueuePath]bool
 	children map[creel.QueuePath][]string
-	own      map[string]map[string]Property // queue path -> setting -> property
+	perQueue map[string]map[string]Property // queue path -> setting -> property
 	keys     map[string][]string            // queue path -> its settings, sorted
 
 	maxAMPercent    float64
@@ -81,12 +82,12 @@ func (r *capacityReader) failAt(p Property, format string, a ...any) {
 	r.fail(p.File, p.Line, "%s: "+format, append([]any{p.Name}, a...)...)
 }
 
-func (r *capacityReader) noteAt(p Property, format string, a ...any) {
-	r.note(p.File, p.Line, "%s: "+format, append([]any{p.Name}, a...)...)
+func (r *capacityReader) warnAt(p Property, format string, a ...any) {
+	r.warn(p.File, p.Line, "%s: "+format, append([]any{p.Name}, a...)...)
 }
 
 // read parses a property with f when it is there and not blank.
-func confRead[T any](r *capacityReader, p Property, ok bool, f func(string) (T, error), otherwise T) T {
+func read[T any](r *capacityReader, p Property, ok bool, f func(string) (T, error), otherwise T) T {
 	if !ok || strings.TrimSpace(p.Value) == "" {
 		return otherwise
 	}
@@ -98,30 +99,30 @@ func confRead[T any](r *capacityReader, p Property, ok bool, f func(string) (T, 
 	return v
 }
 
-func confGlobal[T any](r *capacityReader, key string, f func(string) (T, error), otherwise T) T {
+func global[T any](r *capacityReader, key string, f func(string) (T, error), otherwise T) T {
 	p, ok := r.props[capacityPrefix+key]
-	return confRead(r, p, ok, f, otherwise)
+	return read(r, p, ok, f, otherwise)
 }
 
 // globals reads the keys that hold for the whole tree.
-func (r *capacityReader) globals(q *Queues) {
-	q.MaxApplications = confGlobal(r, "maximum-applications", confPositive, q.MaxApplications)
-	q.NodeLocalityDelay = confGlobal(r, "node-locality-delay", confAtLeast(-1), q.NodeLocalityDelay)
-	q.RackLocalityAdditionalDelay = confGlobal(
+func (r *capacityReader) globals(q *queues.Spec) {
+	q.MaxApplications = global(r, "maximum-applications", positive, q.MaxApplications)
+	q.NodeLocalityDelay = global(r, "node-locality-delay", atLeast(-1), q.NodeLocalityDelay)
+	q.RackLocalityAdditionalDelay = global(
 		r,
 		"rack-locality-additional-delay",
-		confAtLeast(-1),
+		atLeast(-1),
 		q.RackLocalityAdditionalDelay,
 	)
-	q.Calculator = confGlobal(r, "resource-calculator", confCalculator, q.Calculator)
-	r.maxAMPercent = confGlobal(r, "maximum-am-resource-percent", confShare, 0.1)
-	r.maxQueueApps = confGlobal(r, "global-queue-max-application", confAtLeast(-1), 0)
-	r.maxParallelApps = confGlobal(r, "max-parallel-apps", confPositive, 0)
-	r.minUserPercent = confGlobal(r, "minimum-user-limit-percent", confUserPercent, 100)
-	r.userFactor = confGlobal(r, "user-limit-factor", confUserFactor, 1)
-	r.legacyMode = confGlobal(r, "legacy-queue-mode.enabled", confBool, true)
-	r.expireAfter = confGlobal(r, "auto-queue-creation-v2.queue-expiration-time", confSeconds, 300*time.Second)
-	q.UserMaxAppsDefault = confGlobal(r, "user.max-parallel-apps", confPositive, 0)
+	q.Calculator = global(r, "resource-calculator", calculator, q.Calculator)
+	r.maxAMPercent = global(r, "maximum-am-resource-percent", share, 0.1)
+	r.maxQueueApps = global(r, "global-queue-max-application", atLeast(-1), 0)
+	r.maxParallelApps = global(r, "max-parallel-apps", positive, 0)
+	r.minUserPercent = global(r, "minimum-user-limit-percent", userPercent, 100)
+	r.userFactor = global(r, "user-limit-factor", userFactor, 1)
+	r.legacyMode = global(r, "legacy-queue-mode.enabled", parseBool, true)
+	r.expireAfter = global(r, "auto-queue-creation-v2.queue-expiration-time", seconds, 300*time.Second)
+	q.UserMaxAppsDefault = global(r, "user.max-parallel-apps", positive, 0)
 	for _, name := range r.order {
 		rest, ok := strings.CutPrefix(name, capacityPrefix+"user.")
 		if !ok {
@@ -131,12 +132,12 @@ func (r *capacityReader) globals(q *Queues) {
 		if !ok || user == "" {
 			continue
 		}
-		if n := confRead(r, r.props[name], true, confPositive, 0); n > 0 {
-			q.UserMaxApps = append(q.UserMaxApps, UserLimit{User: user, Max: n})
+		if n := read(r, r.props[name], true, positive, 0); n > 0 {
+			q.UserMaxApps = append(q.UserMaxApps, queues.UserLimit{User: user, Max: n})
 		}
 	}
-	slices.SortFunc(q.UserMaxApps, func(a, b UserLimit) int { return strings.Compare(a.User, b.User) })
-	q.UserMaxApps = slices.CompactFunc(q.UserMaxApps, func(a, b UserLimit) bool { return a.User == b.User })
+	slices.SortFunc(q.UserMaxApps, func(a, b queues.UserLimit) int { return strings.Compare(a.User, b.User) })
+	q.UserMaxApps = slices.CompactFunc(q.UserMaxApps, func(a, b queues.UserLimit) bool { return a.User == b.User })
 }
 
 // globalKeys are the settings without a queue that this reader uses; others
@@ -186,7 +187,7 @@ func (r *capacityReader) listQueues(path creel.QueuePath, depth int) {
 	}
 	r.paths[path] = true
 	p, ok := r.props[capacityPrefix+string(path)+".queues"]
-	names := confList(p.Value)
+	names := splitList(p.Value)
 	if len(names) == 0 {
 		if path == creel.RootQueue {
 			if !ok {
@@ -196,8 +197,8 @@ func (r *capacityReader) listQueues(path creel.QueuePath, depth int) {
 		}
 		return
 	}
-	if depth > maxConfigDepth {
-		r.failAt(p, "queues nested deeper than %d", maxConfigDepth)
+	if depth > maxDepth {
+		r.failAt(p, "queues nested deeper than %d", maxDepth)
 		return
 	}
 	for i, name := range names {
@@ -210,8 +211,8 @@ func (r *capacityReader) listQueues(path creel.QueuePath, depth int) {
 			r.failAt(p, "%q is not a queue name; it has no dots, and no spaces around it", name)
 			continue
 		}
-		if len(r.paths) >= maxConfigQueues {
-			r.failAt(p, "more than %d queues", maxConfigQueues)
+		if len(r.paths) >= maxQueues {
+			r.failAt(p, "more than %d queues", maxQueues)
 			return
 		}
 		r.children[path] = append(r.children[path], name)
@@ -230,10 +231,10 @@ func (r *capacityReader) sortKeys() {
 			continue
 		}
 		path, setting := r.owner(rest)
-		own := r.own[path]
+		own := r.perQueue[path]
 		if own == nil {
 			own = map[string]Property{}
-			r.own[path] = own
+			r.perQueue[path] = own
 		}
 		if _, again := own[setting]; !again {
 			r.keys[path] = append(r.keys[path], setting)
@@ -256,7 +257,7 @@ func (r *capacityReader) owner(rest string) (path, setting string) {
 	return "root", ""
 }
 
-// unusedKeys notes what nobody asked for.
+// unusedKeys warns of what nobody asked for.
 func (r *capacityReader) unusedKeys() {
 	for _, name := range r.order {
 		p := r.props[name]
@@ -265,35 +266,35 @@ func (r *capacityReader) unusedKeys() {
 		case !ok:
 			if path, isOrder := strings.CutPrefix(name, nodeOrderPrefix); isOrder {
 				if path, isOrder = strings.CutSuffix(path, ".node-order"); isOrder && !r.paths[creel.QueuePath(path)] {
-					r.noteAt(p, "there is no queue %s", path)
+					r.warnAt(p, "there is no queue %s", path)
 				}
 			}
 		case strings.HasPrefix(rest, "root."):
 			path, setting := r.owner(rest)
-			if confKnown(setting) {
+			if known(setting) {
 				continue
 			}
 			// A queue that is not listed looks like an unknown setting.
-			queue, last := confSplit(setting)
+			queue, last := splitKey(setting)
 			if queue != "" && last != "" {
 				if !strings.Contains(queue, "*") {
-					r.noteAt(p, "queue %s.%s is not listed in %s.queues; it does not exist", path, queue, path)
+					r.warnAt(p, "queue %s.%s is not listed in %s.queues; it does not exist", path, queue, path)
 				}
 				continue
 			}
-			if near := confNearest(setting); near != "" {
-				r.noteAt(p, "unknown setting %q of queue %s; did you mean %s?", setting, path, near)
+			if near := nearestSetting(setting); near != "" {
+				r.warnAt(p, "unknown setting %q of queue %s; did you mean %s?", setting, path, near)
 			} else {
-				r.noteAt(p, "unknown setting %q of queue %s", setting, path)
+				r.warnAt(p, "unknown setting %q of queue %s", setting, path)
 			}
 		case slices.Contains(globalKeys, rest) || strings.HasPrefix(rest, "user.") && strings.HasSuffix(rest, ".max-parallel-apps"):
 		case slices.ContainsFunc(hadoopsOwn, func(own string) bool { return strings.HasPrefix(rest, own) }):
-			r.noteAt(p, "has no effect: it says how Hadoop's scheduler works inside")
+			r.warnAt(p, "has no effect: it says how Hadoop's scheduler works inside")
 		default:
-			if near := confClosest(rest, globalKeys); near != "" {
-				r.noteAt(p, "unknown setting; did you mean %s%s?", capacityPrefix, near)
+			if near := closest(rest, globalKeys); near != "" {
+				r.warnAt(p, "unknown setting; did you mean %s%s?", capacityPrefix, near)
 			} else {
-				r.noteAt(p, "unknown setting")
+				r.warnAt(p, "unknown setting")
 			}
 		}
 	}
@@ -367,39 +368,39 @@ var familySettings = []string{
 	"auto-queue-creation-v2.parent-template.",
 }
 
-func confKnown(setting string) bool {
-	return slices.Contains(queueSettings, setting) || confKept(setting) ||
+func known(setting string) bool {
+	return slices.Contains(queueSettings, setting) || kept(setting) ||
 		slices.ContainsFunc(familySettings, func(f string) bool { return strings.HasPrefix(setting, f) })
 }
 
-func confKept(setting string) bool {
+func kept(setting string) bool {
 	return slices.Contains(keptSettings, setting) || strings.HasPrefix(setting, "accessible-node-labels.")
 }
 
 // confSplit cuts "x.y.capacity" into the queue part "x.y" and the setting.
-func confSplit(s string) (queue, setting string) {
+func splitKey(s string) (queue, setting string) {
 	for i := 0; i < len(s); i++ {
-		if s[i] == '.' && confKnown(s[i+1:]) {
+		if s[i] == '.' && known(s[i+1:]) {
 			return s[:i], s[i+1:]
 		}
 	}
 	return "", ""
 }
 
-func confNearest(setting string) string { return confClosest(setting, queueSettings) }
+func nearestSetting(setting string) string { return closest(setting, queueSettings) }
 
 // closest finds the name at the least edit distance, if that is small.
-func confClosest(s string, names []string) string {
+func closest(s string, names []string) string {
 	best, limit := "", max(2, len(s)/4)+1
 	for _, n := range names {
-		if d := confEditDistance(s, n); d < limit {
+		if d := editDistance(s, n); d < limit {
 			best, limit = n, d
 		}
 	}
 	return best
 }
 
-func confEditDistance(a, b string) int {
+func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
@@ -420,9 +421,9 @@ func confEditDistance(a, b string) int {
 
 // Parsers of single values, with the range that each may have.
 
-func confAtLeast(least int) func(string) (int, error) {
+func atLeast(least int) func(string) (int, error) {
 	return func(text string) (int, error) {
-		n, err := confInt(text)
+		n, err := parseInt(text)
 		if err == nil && n < least {
 			err = fmt.Errorf("%d is below %d", n, least)
 		}
@@ -430,8 +431,8 @@ func confAtLeast(least int) func(string) (int, error) {
 	}
 }
 
-func confPositive(text string) (int, error) {
-	n, err := confInt(text)
+func positive(text string) (int, error) {
+	n, err := parseInt(text)
 	if err == nil && n <= 0 {
 		err = fmt.Errorf("%d is not above 0", n)
 	}
@@ -439,19 +440,19 @@ func confPositive(text string) (int, error) {
 }
 
 // share is a fraction of 1; a written 0 is kept apart from "not given".
-func confShare(text string) (float64, error) {
-	f, err := confFloat(text)
+func share(text string) (float64, error) {
+	f, err := parseFloat(text)
 	switch {
 	case err != nil:
 		return 0, err
 	case f < 0:
 		return 0, fmt.Errorf("%v is below 0", f)
 	}
-	return cmp.Or(f, confZero), nil
+	return cmp.Or(f, explicitZero), nil
 }
 
-func confUserPercent(text string) (int, error) {
-	f, err := confFloat(text)
+func userPercent(text string) (int, error) {
+	f, err := parseFloat(text)
 	switch {
 	case err != nil:
 		return 0, err
@@ -461,19 +462,19 @@ func confUserPercent(text string) (int, error) {
 	return max(1, int(f)), nil
 }
 
-func confUserFactor(text string) (float64, error) {
-	f, err := confFloat(text)
+func userFactor(text string) (float64, error) {
+	f, err := parseFloat(text)
 	switch {
 	case err != nil:
 		return 0, err
 	case f < 0 && f != -1:
 		return 0, fmt.Errorf("%v is neither -1 nor at least 0", f)
 	}
-	return cmp.Or(f, confZero), nil
+	return cmp.Or(f, explicitZero), nil
 }
 
-func confSeconds(text string) (time.Duration, error) {
-	n, err := confFloat(text)
+func seconds(text string) (time.Duration, error) {
+	n, err := parseFloat(text)
 	if err != nil {
 		return 0, err
 	}
@@ -483,14 +484,14 @@ func confSeconds(text string) (time.Duration, error) {
 	return time.Duration(n * float64(time.Second)), nil
 }
 
-func confCalculator(text string) (Calculator, error) {
+func calculator(text string) (queues.Calculator, error) {
 	switch text[strings.LastIndexByte(text, '.')+1:] {
 	case "DefaultResourceCalculator":
-		return MemoryOnly, nil
+		return queues.MemoryOnly, nil
 	case "DominantResourceCalculator":
-		return Dominant, nil
+		return queues.Dominant, nil
 	}
-	return MemoryOnly, errors.New(
+	return queues.MemoryOnly, errors.New(
 		"known calculators are org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator and DominantResourceCalculator",
 	)
 }

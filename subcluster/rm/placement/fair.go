@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+// FairRules are the FairScheduler's queuePlacementPolicy: the first rule that
+// names a queue wins.
+type FairRules struct {
+	Tree  *Tree
+	Rules []FairRule
+}
+
+// FairRule is a rule of queuePlacementPolicy.
+type FairRule struct {
+	Kind   string // as in the file: specified, user, primaryGroup, ...
+	Create bool   // may name a queue that does not exist
+	Parent *FairRule
+	Queue  string // of the rule default
+}
+
+// Place runs the rules in their order. A submission past the last rule is
+// refused; queueconf takes no such policy.
+func (f *FairRules) Place(s queues.PlacementRequest, live func(creel.QueuePath) bool) (queues.Placed, error) {
+	for i := range f.Rules {
+		rule := &f.Rules[i]
+		if rule.Kind == "reject" {
+			return queues.Placed{}, refused("no rule before reject found a queue")
+		}
+		path, err := f.apply(rule, s, live)
+		if err != nil {
+			return queues.Placed{}, err
+		}
+		if path == "" {
+			continue
+		}
+		return queues.Placed{Queue: path, Create: !f.Tree.exists(path, live), Rule: rule.String()}, nil
+	}
+	return queues.Placed{}, refused("no rule found a queue")
+}
+
+func (r *FairRule) String() string {
+	text := r.Kind
+	if r.Parent != nil {
+		text += " under " + r.Parent.String()
+	}
+	if !r.Create {
+		text += ", existing"
+	}
+	return text
+}
+
+// apply returns the queue that a rule names, "" when it passes.
+func (f *FairRules) apply(
+	r *FairRule,
+	s queues.PlacementRequest,
+	live func(creel.QueuePath) bool,
+) (creel.QueuePath, error) {
+	under := creel.RootQueue
+	if r.Parent != nil {
+		parent, err := f.apply(r.Parent, s, live)
+		if err != nil || parent == "" {
+			return "", err
+		}
+		// Below a queue that takes applications itself there can be no other.
+		if q := f.Tree.byPath[parent]; q != nil && q.IsLeaf() || q == nil && live(parent) {
+			return "", nil
+		}
+		under = parent
+	}
+	switch r.Kind {
+	case "default":
+		return f.pass(creel.QueuePath(r.Queue), r.Create, live)
+	case "specified":
+		if s.Queue == "" || s.Queue == "default" {
+			return "", nil
+		}
+		if strings.HasPrefix(s.Queue, ".") || strings.HasSuffix(s.Queue, ".") {
+			return "", refused(fmt.Sprintf("queue name %q begins or ends with a dot", s.Queue))
+		}
+		path := creel.QueuePath(s.Queue)
+		if !path.IsFull() {
+			path = creel.RootQueue.Child(s.Queue)
+		}
+		return f.pass(path, r.Create, live)
+	case "user", "nestedUserQueue":
+		return f.named(under, s.User, r.Create, live)
+	case "primaryGroup":
+		if len(s.Groups) == 0 {
+			return "", nil
+		}
+		return f.named(under, s.Groups[0], r.Create, live)
+	case "secondaryGroupExistingQueue":
+		for _, g := range secondaryGroups(s.Groups) {
+			if path, err := f.named(under, g, false, live); err != nil || path != "" {
+				return path, err
+			}
+		}
+	}
+	return "", nil
+}
+
+func (f *FairRules) named(
+	under creel.QueuePath,
+	name string,
+	create bool,
+	live func(creel.QueuePath) bool,
+) (creel.QueuePath, error) {
+	if name = cleanName(strings.TrimSpace(name)); name == "" {
+		return "", nil
+	}
+	return f.pass(under.Child(name), create, live)
+}
+
+// pass returns the path when the rule may name it. A path that no queue can
+// have is refused rather than passed on, so that a mistyped name is told.
+func (f *FairRules) pass(path creel.QueuePath, create bool, live func(creel.QueuePath) bool) (creel.QueuePath, error) {
+	if _, err := creel.ParseQueuePath(string(path)); err != nil {
+		return "", refused(fmt.Sprintf("%q is not a queue path", path))
+	}
+	if create || f.Tree.exists(path, live) {
+		return path, nil
+	}
+	return "", nil
+}
+
+// FairRuleKinds are the names of rules that are known.
+var FairRuleKinds = []string{
+	"specified",
+	"user",
+	"primaryGroup",
+	"secondaryGroupExistingQueue",
+	"nestedUserQueue",
+	"default",
+	"reject",
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package queueconf reads the queue specification (package queues) and the
+// placement rules (package placement) from the files of Hadoop's schedulers:
+// ReadCapacity from the properties of capacity-scheduler.xml, ReadFair from the
+// FairScheduler's allocation file.
+//
+// A reader reports everything that is wrong at once, each with its file and
+// line, and gives nothing then: the caller keeps the tree it has. What the file
+// says that has no effect here is a Warning.
+//
+// Sources: Hadoop's pages "Capacity Scheduler" and "Fair Scheduler".
+package queueconf

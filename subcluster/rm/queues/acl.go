@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package queues
+
+import (
+	"slices"
+	"strings"
+)
+
+// ACL says who may do something. The zero value allows nobody.
+type ACL struct {
+	All           bool
+	Users, Groups []string
+}
+
+// Allows reports whether the user, or one of the groups, is named.
+func (a ACL) Allows(user string, groups []string) bool {
+	if a.All || slices.Contains(a.Users, user) {
+		return true
+	}
+	return slices.ContainsFunc(a.Groups, func(g string) bool { return slices.Contains(groups, g) })
+}
+
+// ParseACL reads Hadoop's form of an access list: users, a space, groups, each
+// separated by commas; * allows everybody, a lone space nobody. A list that
+// begins with a space names groups only.
+func ParseACL(text string) ACL {
+	if strings.TrimSpace(text) == "*" {
+		return ACL{All: true}
+	}
+	users, groups, _ := strings.Cut(strings.TrimRight(text, " \t\r\n"), " ")
+	a := ACL{Users: splitList(users), Groups: splitList(groups)}
+	if slices.Contains(a.Users, "*") || slices.Contains(a.Groups, "*") {
+		a.All = true
+	}
+	return a
+}
+
+func splitList(text string) []string {
+	var out []string
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			out = append(out, item)
+		}
+	}
+	return out
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package queues
+
+import "github.com/creelrm/creel"
+
+// Placement chooses the queue of a submission: queue mappings or placement
+// rules. It must be a pure function of its arguments. exists reports whether a
+// path is a live leaf. An empty path keeps the submission's own queue; an error
+// refuses the submission.
+type Placement interface {
+	Place(s PlacementRequest, exists func(creel.QueuePath) bool) (Placed, error)
+}
+
+// PlacementRequest is what placement rules see of a submission.
+type PlacementRequest struct {
+	Application creel.ApplicationID
+	User        string
+	Groups      []string // the primary group first
+	Name        string
+	Type        string
+	Tags        []string
+	Queue       string // as submitted, possibly a leaf name, "default" or ""
+}
+
+// Placed is where placement sends an application. Create permits making the
+// queue if it is missing (below a queue with AutoCreate in CapacityScheduler,
+// anywhere in FairScheduler).
+type Placed struct {
+	Queue  creel.QueuePath
+	Create bool
+	Rule   string // which rule decided, for why and logs
+}

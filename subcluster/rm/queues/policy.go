@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package queues
+
+// Policy orders the applications of a leaf, or the children of a parent.
+type Policy uint8
+
+// Policies. Fifo, FairShare, DRF and PriorityFirst order applications of a
+// leaf; Utilization, PriorityUtilization, FairShare, DRF and HDRF order the
+// children of a parent.
+const (
+	PolicyDefault       Policy = iota // fifo in a CapacityScheduler leaf, utilization between its queues, fair in FairScheduler
+	Fifo                              // by application priority, then by submission
+	FairShare                         // least memory used over weight (and FairScheduler's minimum shares)
+	DRF                               // least dominant share over weight
+	PriorityFirst                     // by priority strictly, then by least use
+	Utilization                       // used over guaranteed (CapacityScheduler)
+	PriorityUtilization               // the same, queue priority first among those on one side of their guarantee
+	HDRF                              // hierarchical DRF: shares rescaled from below, blocked children left out
+)
+
+// NodeOrder says which of the nodes with room a container goes to.
+type NodeOrder uint8
+
+// Node orders. NodeOrderDefault inherits, and is Spread at the root, as an
+// idle YARN cluster fills node after node by heartbeat.
+const (
+	NodeOrderDefault NodeOrder = iota
+	Spread                     // most room first
+	Pack                       // least room that still fits first
+)

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package queues
+
+import (
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Queue is one queue as configured. Zero values mean "not given": the default
+// in brackets holds, which for some is the parent's value.
+type Queue struct {
+	Name     string
+	Children []Queue // in the order written; a queue with children takes no applications itself
+
+	Capacity    Amount // guaranteed share [CapacityScheduler: none; FairScheduler: WeightOf(1)]
+	MaxCapacity Amount // hard bound [the parent's]
+	Minimum     Amount // FairScheduler minResources [zero]
+	MaxChild    Amount // FairScheduler maxChildResources, for children without their own bound
+
+	State     creel.QueueState // [running]
+	Submit    ACL              // submit_applications; a right at an ancestor holds below
+	Admin     ACL              // administer_queue; the same
+	Priority  int32            // order between queues (PriorityUtilization)
+	Policy    Policy
+	NodeOrder NodeOrder
+
+	MinUserPercent  int     // minimum-user-limit-percent, 1..100 [100]
+	UserFactor      float64 // user-limit-factor [1]; -1 = no bound but the queue's maximum
+	UserWeights     []UserLimit
+	MaxAMPercent    float64 // share 0..1 of the queue's limit that AMs may use [parent's; 0.1 in CapacityScheduler, 0.5 in FairScheduler]; -1 = no bound
+	MaxApps         int     // pending and running; beyond it submissions are refused [share of MaxApplications]
+	MaxParallelApps int     // running at once; beyond it applications wait [no bound]
+
+	MaxAllocation   creel.Resource // largest container [Config.MaxAllocation]
+	DefaultPriority int32          // of applications that give none
+	MaxLifetime     time.Duration  // maximum-application-lifetime [no bound]
+	DefaultLifetime time.Duration  // default-application-lifetime [MaxLifetime]
+
+	AutoCreate *AutoCreate // leaf queues made on demand below this one
+
+	// There is no preemption yet; these are kept for it and for reports.
+	PreemptionDisabled      bool
+	IntraPreemptionDisabled bool
+	MinSharePreemption      time.Duration
+	FairSharePreemption     time.Duration
+	FairSharePreemptionAt   float64
+
+	// Settings keeps the keys of this queue that have no field here, for reports.
+	Settings []Setting
+}
+
+// Setting is one configuration key with its value as written.
+type Setting struct{ Key, Value string }
+
+// AutoCreate lets placement make leaf queues (and, with Depth above 1, parents)
+// below a queue that does not list them.
+type AutoCreate struct {
+	Leaf     Queue         // template; Name and Children are ignored
+	Parent   Queue         // template of parents made on the way
+	Depth    int           // levels that may be made [1]
+	Max      int           // queues that may exist below [1000]
+	KeepIdle time.Duration // an empty made queue goes after this long [300 s]; negative = never
+}
+
+// IsLeaf reports whether a configured queue takes applications.
+func (q *Queue) IsLeaf() bool { return len(q.Children) == 0 && q.AutoCreate == nil }

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package queues
+
+import "time"
+
+// Scheduler says whose rules a queue tree follows.
+type Scheduler uint8
+
+// The two schedulers of Hadoop whose configuration creel reads.
+const (
+	CapacityScheduler Scheduler = iota // yarn.scheduler.capacity.*
+	FairScheduler                      // the allocation file of the FairScheduler
+)
+
+// Calculator says which resource types a scheduler compares and checks.
+type Calculator uint8
+
+// Hadoop's two resource calculators.
+const (
+	MemoryOnly Calculator = iota // DefaultResourceCalculator: memory alone
+	Dominant                     // DominantResourceCalculator: every type
+)
+
+// Spec is a whole queue tree with the settings that hold for all of it: what
+// capacity-scheduler.xml or fair-scheduler.xml says. Who builds queues from it
+// calls Validate first.
+type Spec struct {
+	Scheduler  Scheduler
+	Calculator Calculator
+	Root       Queue // Name "root"
+
+	// MaxApplications bounds pending and running applications of the whole
+	// cluster (CapacityScheduler: maximum-applications, default 10000); each
+	// leaf without its own bound gets its share by absolute capacity. 0 = none.
+	MaxApplications int
+	// Locality delays in missed opportunities: a chance to run on a node with
+	// room that is not local. CapacityScheduler: node-locality-delay (default
+	// 40; -1 = no wait) and rack-locality-additional-delay (-1 = in proportion
+	// to the containers asked for).
+	NodeLocalityDelay           int
+	RackLocalityAdditionalDelay int
+	// FairScheduler: yarn.scheduler.fair.locality.threshold.{node,rack}, the
+	// share of the cluster's nodes to pass up; negative = do not wait.
+	NodeLocalityThreshold, RackLocalityThreshold float64
+	// Delays in time, which relax a wait even when no opportunity comes; 0 = none.
+	NodeLocalityWait, RackLocalityWait time.Duration
+
+	// UserMaxApps bounds the running applications of named users over the whole
+	// cluster (max-parallel-apps of CapacityScheduler, maxRunningApps of
+	// FairScheduler); UserMaxAppsDefault holds for all others. 0 = none;
+	// -1 for a user = explicitly without bound.
+	UserMaxApps        []UserLimit
+	UserMaxAppsDefault int
+
+	// MaxClusterPriority caps application priorities (yarn.cluster.max-application-priority).
+	MaxClusterPriority int32
+	// ReservationsOff forbids reserving a node for a container too big for it now.
+	ReservationsOff bool
+}
+
+// UserLimit is a bound or weight for one user.
+type UserLimit struct {
+	User   string
+	Max    int
+	Weight float64 // user-settings.<user>.weight; 0 counts as 1
+}
+
+// Default returns YARN's default values and one leaf queue, root.default.
+func Default() Spec {
+	return Spec{
+		MaxApplications:             10000,
+		NodeLocalityDelay:           40,
+		RackLocalityAdditionalDelay: -1,
+		NodeLocalityThreshold:       -1,
+		RackLocalityThreshold:       -1,
+		Root: Queue{
+			Name:     "root",
+			Capacity: PercentOf(100),
+			Submit:   ACL{All: true},
+			Admin:    ACL{All: true},
+			Children: []Queue{{Name: "default", Capacity: PercentOf(100)}},
+		},
+	}
+}
