@@ -43,12 +43,15 @@
 //     higher than any before in any queue, and is kept in the history. What the
 //     store's validation refuses never replaces a good document. Subscribers
 //     hear of a change at once; a poll of Records finds it if they do not.
-//  6. Leases. One holder at a time; each new holder's token is higher than any
+//  6. Documents. A write needs the version it replaces and, if it says so, the
+//     store it was decided on: a store that may have lost acknowledged writes
+//     has another source and refuses it. Versions rise within a class.
+//  7. Leases. One holder at a time; each new holder's token is higher than any
 //     before. A write made Under a lease carries its token and is refused with
 //     creel.ErrStale once a later holder's Acquire has returned.
-//  7. Keys. A ring of secrets, rolled over by compare-and-set on the current
+//  8. Keys. A ring of secrets, rolled over by compare-and-set on the current
 //     key's number; the old one stays readable for a stated time.
-//  8. Schema. CheckSchema marks an empty store and refuses one that this creel
+//  9. Schema. CheckSchema marks an empty store and refuses one that this creel
 //     cannot read.
 //
 // # Errors

@@ -23,6 +23,7 @@ type snapshot struct {
 	Spreads      []Spread            `json:"spreads,omitempty"`
 	Policies     []subcluster.Policy `json:"policies,omitempty"` // all kept versions, by queue then version
 	Version      int64               `json:"version,omitempty"`
+	Documents    []keptDocument      `json:"documents,omitempty"` // all kept versions
 	Leases       []Lease             `json:"leases,omitempty"`
 	Rings        []ring              `json:"rings,omitempty"`
 }
@@ -55,6 +56,7 @@ func (t *Twin) Snapshot() ([]byte, error) {
 		s.Policies,
 		func(a, b subcluster.Policy) int { return strings.Compare(string(a.Queue), string(b.Queue)) },
 	)
+	s.Documents = t.saveDocuments()
 	for _, l := range t.leases {
 		s.Leases = append(s.Leases, l)
 	}
@@ -114,6 +116,10 @@ func (t *Twin) Restore(data []byte) error {
 	for _, p := range s.Policies {
 		n.policies[p.Queue] = append(n.policies[p.Queue], p)
 	}
+	if err := n.restoreDocuments(s.Documents); err != nil {
+		return err
+	}
+	n.restored = t.restored + 1
 	for _, l := range s.Leases {
 		n.leases[l.Name] = l
 	}

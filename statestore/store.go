@@ -17,6 +17,7 @@ type Store interface {
 	Reservations
 	Spreads
 	Policies
+	Documents
 	Leases
 	Keys
 	Schema
@@ -249,7 +250,8 @@ type Watch interface {
 // Change is a hint; what it is about is read from the store.
 type Change struct {
 	Kind        ChangeKind
-	Version     int64               // policies: the new version
+	Version     int64               // policies, documents: the new version
+	Class       string              // documents: their class
 	Application creel.ApplicationID // homes: whose home moved or went
 }
 
@@ -258,8 +260,9 @@ type ChangeKind string
 
 // The kinds of change.
 const (
-	ChangeResync   ChangeKind = "resync"   // anything may have changed
-	ChangeMembers  ChangeKind = "members"  // registered, drained, deregistered, removed; not beats
-	ChangePolicies ChangeKind = "policies" // a new version
-	ChangeHome     ChangeKind = "home"     // moved or forgotten; not claimed
+	ChangeResync    ChangeKind = "resync"    // anything may have changed
+	ChangeMembers   ChangeKind = "members"   // registered, drained, deregistered, removed; not beats
+	ChangePolicies  ChangeKind = "policies"  // a new version
+	ChangeDocuments ChangeKind = "documents" // a new version in a class
+	ChangeHome      ChangeKind = "home"      // moved or forgotten; not claimed
 )

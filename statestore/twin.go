@@ -27,6 +27,8 @@ type Twin struct {
 	spreads      map[creel.ApplicationID][]Spread // sorted by attempt
 	policies     map[creel.QueuePath][]subcluster.Policy
 	version      int64 // newest of any policy
+	documents    map[string]*documentClass
+	restored     int // snapshots restored so far
 	leases       map[string]Lease
 	rings        map[string][]Key // newest first
 }
@@ -41,6 +43,7 @@ func NewTwin(identity string, valid Validate) *Twin {
 		reservations: newHomeTable(creel.ReservationID.Compare),
 		spreads:      map[creel.ApplicationID][]Spread{},
 		policies:     map[creel.QueuePath][]subcluster.Policy{},
+		documents:    map[string]*documentClass{},
 		leases:       map[string]Lease{},
 		rings:        map[string][]Key{},
 	}

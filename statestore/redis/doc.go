@@ -9,13 +9,14 @@
 //
 // All keys begin with {prefix:, the channel is prefix:changes. An ACL user needs
 // ~{prefix:* &prefix:changes +@read +@write +@scripting +@pubsub +@connection
-// +wait +time, and for a cluster +cluster.
+// +wait +time +info, and for a cluster +cluster.
 //
 //	{creel:c}:meta        hash: id, schema, state, pv (newest policy version)
 //	{creel:c}:guard       hash: newest token of each lease; each shard has one too
 //	{creel:c}:m e b r l d x   hashes by member: record, epoch, beat, registered,
 //	                      load, drain, deregistered
 //	{creel:c}:p           hash by queue: policy;  ph:<queue> list: its history
+//	{creel:c}:doc:<class> hash by name: documents;  dh:<class>:<name> list
 //	{creel:c}:lease       hash by name;  k:<ring> hash: keys
 //	{creel:17}:a:<block>  hash of up to 64 applications: home, claimed, ends
 //	{creel:17}:ah:<home>  sorted set: listing of a home in this shard

@@ -39,7 +39,7 @@ func (s *Store) Watch(ctx context.Context, notify func(statestore.Change)) error
 	}
 }
 
-// parseChange reads a message: "m", "p <version>" or "h <application>". What it
+// parseChange reads a message: "m", "p <version>", "d <class> <version>" or "h <application>". What it
 // cannot read may be a newer creel's: anything may have changed.
 func parseChange(text string) statestore.Change {
 	word, rest, _ := strings.Cut(text, " ")
@@ -49,6 +49,11 @@ func parseChange(text string) statestore.Change {
 	case "p":
 		if v := num(rest); v > 0 {
 			return statestore.Change{Kind: statestore.ChangePolicies, Version: v}
+		}
+	case "d":
+		class, version, _ := strings.Cut(rest, " ")
+		if v := num(version); v > 0 && class != "" {
+			return statestore.Change{Kind: statestore.ChangeDocuments, Class: class, Version: v}
 		}
 	case "h":
 		if app, err := creel.ParseApplicationID(rest); err == nil {

@@ -23,11 +23,12 @@ import (
 func Model(t *testing.T, open func() statestore.Store) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{
-			ctx:      context.Background(),
-			store:    open(),
-			twin:     statestore.NewMemory(statestore.NewTwin("twin", Validate), time.Now),
-			versions: map[int64]int64{0: 0},
-			leases:   []pair{{}},
+			ctx:       context.Background(),
+			store:     open(),
+			twin:      statestore.NewMemory(statestore.NewTwin("twin", Validate), time.Now),
+			versions:  map[int64]int64{0: 0},
+			documents: map[int64]int64{0: 0},
+			leases:    []pair{{}},
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) { // all that can be read is a lot: not after each step
@@ -49,6 +50,7 @@ func Model(t *testing.T, open func() statestore.Store) {
 			"saveSpread":  m.saveSpread,
 			"dropSpread":  m.dropSpread,
 			"putPolicy":   m.putPolicy,
+			"putDocument": m.putDocument,
 			"acquire":     m.acquire,
 			"renew":       m.renew,
 			"release":     m.release,
@@ -64,6 +66,7 @@ type model struct {
 	ctx         context.Context
 	store, twin statestore.Store
 	versions    map[int64]int64 // the twin's policy version -> the store's
+	documents   map[int64]int64 // the same for documents
 	leases      []pair          // all that were ever got; the zero one is none
 }
 
@@ -330,6 +333,7 @@ func (m *model) check(t *rapid.T) {
 		for _, p := range r.Policies {
 			say("policy %s %s %s %s", p.Queue, p.Document, p.Author, p.Comment)
 		}
+		out = append(out, m.documentLines(t, s)...)
 		for _, q := range []creel.QueuePath{"root", "root.a", "*"} {
 			h, err := s.PolicyHistory(m.ctx, q, 0, 100)
 			if err != nil {

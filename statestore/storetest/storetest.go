@@ -73,6 +73,8 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"policies have versions, history and rollback", policies},
 		{"a bad policy never replaces a good one", badPolicies},
 		{"a policy version never falls", policyVersions},
+		{"documents have versions, history and removal", documents},
+		{"a document decided on another source is refused", documentSource},
 		{"a lease has one holder and rising tokens", leases},
 		{"a write under an old lease is refused", fences},
 		{"keys roll over", keys},
@@ -701,7 +703,11 @@ func fences(t *testing.T, d Deployment) {
 		"SaveSpread": func(ctx context.Context) error { _, err := s.SaveSpread(ctx, spread(1, 1, 0, "x")); return err },
 		"DropSpread": func(ctx context.Context) error { return s.DropSpread(ctx, Attempt(7, 7)) },
 		"PutPolicy":  func(ctx context.Context) error { _, err := s.PutPolicy(ctx, put("root", 0, "x")); return err },
-		"RotateKey":  func(ctx context.Context) error { _, err := s.RotateKey(ctx, "r", 0, []byte("x"), 0); return err },
+		"PutDocument": func(ctx context.Context) error {
+			_, err := s.PutDocument(ctx, statestore.DocumentWrite{Class: "plan", Name: "x", Data: []byte("x")})
+			return err
+		},
+		"RotateKey": func(ctx context.Context) error { _, err := s.RotateKey(ctx, "r", 0, []byte("x"), 0); return err },
 	}
 	for name, write := range writes {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Documents are small texts that several processes change by turns, each by
+// compare-and-set on its version: the federation's queue tree, the
+// rebalancer's plan, the escrow records of queues with a federation-wide
+// maximum. What is in them is their package's matter.
+type Documents interface {
+	// PutDocument writes a document if its version is w.Expect (0: there is
+	// none) and makes a version that is higher than any before in its class.
+	// Empty data removes the document. creel.ErrConflict if the version is
+	// another, with the document that is; also if w.Source is given and the
+	// store is no longer that one. The same write again is success, as long as
+	// nobody wrote after it.
+	PutDocument(ctx context.Context, w DocumentWrite) (Document, error)
+	// Documents reads all of a class at one moment of the store.
+	Documents(ctx context.Context, class string) (DocumentSet, error)
+	// DocumentHistory gives kept versions of a document, newest first, below
+	// before (0: from the newest), at most limit.
+	DocumentHistory(ctx context.Context, class, name string, before int64, limit int) ([]Document, error)
+}
+
+// MaxDocument is the longest document, in bytes.
+const MaxDocument = 4 << 20
+
+// Document is one version.
+type Document struct {
+	Class   string    `json:"class"`
+	Name    string    `json:"name"`
+	Version int64     `json:"version"`
+	Time    time.Time `json:"time"` // store's clock
+	Data    []byte    `json:"data"`
+	Author  string    `json:"author,omitempty"`
+	Comment string    `json:"comment,omitempty"`
+	// Replaced is the version that this one replaced, 0 for none.
+	Replaced int64 `json:"replaced,omitempty"`
+}
+
+// DocumentWrite asks for a new version.
+type DocumentWrite struct {
+	Class, Name     string
+	Expect          int64 // the document's current version, 0 for none
+	Data            []byte
+	Author, Comment string
+	Keep            int    // versions kept in the history, 0 to KeptVersions
+	Source          string // DocumentSet.Source the write was decided on, or ""
+	Quiet           bool   // nobody is told (Watch): for what many read in their own time
+}
+
+// DocumentSet is a class at one moment.
+type DocumentSet struct {
+	Documents []Document // by name
+	Now       time.Time  // store's clock
+	// Source names the server that answered, in its present life. A store that
+	// may have lost writes which it acknowledged (failed over, restarted,
+	// restored, emptied) has another source than before. "" if it cannot tell.
+	Source string
+}
+
+// Find gives a document of the set.
+func (s *DocumentSet) Find(name string) (Document, bool) {
+	i, ok := slices.BinarySearchFunc(s.Documents, name, func(d Document, n string) int {
+		return strings.Compare(d.Name, n)
+	})
+	if !ok {
+		return Document{}, false
+	}
+	return s.Documents[i], true
+}
+
+// CheckDocument refuses writes that could not be kept.
+func CheckDocument(w *DocumentWrite) error {
+	if err := CheckName("document class", w.Class); err != nil {
+		return err
+	}
+	if err := CheckName("document name", w.Name); err != nil {
+		return err
+	}
+	switch {
+	case len(w.Data) > MaxDocument:
+		return bad("document refused", "it has %d bytes, more than %d", len(w.Data), MaxDocument)
+	case len(w.Author) > 256 || len(w.Comment) > 4096:
+		return bad("document refused", "author is longer than 256 bytes or comment longer than 4096")
+	case w.Expect < 0:
+		return bad("document refused", "expected version %d is negative", w.Expect)
+	case w.Keep < 0 || w.Keep > KeptVersions:
+		return bad("document refused", "%d versions to keep are not between 0 and %d", w.Keep, KeptVersions)
+	}
+	return nil
+}
+
+// OtherDocument says that a document was written meanwhile.
+func OtherDocument(class, name string, is, expected int64) error {
+	return failf(creel.ErrConflict, "read it and decide again on that version",
+		fmt.Sprintf("%s document %q not written", class, name), "its version is %d, not %d", is, expected)
+}
+
+// OtherSource says that the store is not the one a write was decided on.
+func OtherSource(class, name string) error {
+	return failf(creel.ErrConflict, "read it again from the store as it is now",
+		fmt.Sprintf("%s document %q not written", class, name), "the store failed over or started anew meanwhile")
+}
+
+// documentClass holds the documents of one class in memory.
+type documentClass struct {
+	version int64 // newest of any
+	of      map[string]*keptDocument
+}
+
+// keptDocument is a document with its history, which has the current version
+// too, oldest first. A removed document is kept without data.
+type keptDocument struct {
+	Document
+	History []Document `json:"history,omitempty"`
+}
+
+// PutDocument: see Documents.
+func (t *Twin) PutDocument(now time.Time, w DocumentWrite) (Document, error) {
+	if err := CheckDocument(&w); err != nil {
+		return Document{}, err
+	}
+	if w.Source != "" && w.Source != t.source() {
+		return Document{}, OtherSource(w.Class, w.Name)
+	}
+	c := t.documents[w.Class]
+	if c == nil {
+		c = &documentClass{of: map[string]*keptDocument{}}
+		t.documents[w.Class] = c
+	}
+	k := c.of[w.Name]
+	if k == nil {
+		k = &keptDocument{Document: Document{Class: w.Class, Name: w.Name}}
+	}
+	current := k.Version
+	if len(k.Data) == 0 {
+		current = 0 // removed
+	}
+	switch {
+	case current != w.Expect && k.Version != 0 && k.Replaced == w.Expect &&
+		bytes.Equal(k.Data, w.Data) && k.Author == w.Author && k.Comment == w.Comment:
+		return k.clone(), nil // the repeat of a lost answer
+	case current != w.Expect:
+		return k.clone(), OtherDocument(w.Class, w.Name, current, w.Expect)
+	case current == 0 && len(w.Data) == 0:
+		return k.clone(), nil // nothing to remove
+	}
+	c.version = max(c.version+1, now.UnixMilli())
+	k.Version, k.Replaced, k.Time, k.Data = c.version, w.Expect, now, slices.Clone(w.Data)
+	k.Author, k.Comment = w.Author, w.Comment
+	h := append(slices.Clip(k.History), k.clone())
+	k.History = slices.Clone(h[max(0, len(h)-w.Keep):])
+	c.of[w.Name] = k
+	return k.clone(), nil
+}
+
+func (d *Document) clone() Document {
+	c := *d
+	c.Data = slices.Clone(d.Data)
+	return c
+}
+
+// Documents: see Documents.
+func (t *Twin) Documents(now time.Time, class string) (DocumentSet, error) {
+	if err := CheckName("document class", class); err != nil {
+		return DocumentSet{}, err
+	}
+	s := DocumentSet{Now: now, Source: t.source()}
+	if c := t.documents[class]; c != nil {
+		for _, k := range c.of {
+			if len(k.Data) > 0 {
+				s.Documents = append(s.Documents, k.clone())
+			}
+		}
+	}
+	slices.SortFunc(s.Documents, func(a, b Document) int { return strings.Compare(a.Name, b.Name) })
+	return s, nil
+}
+
+// DocumentHistory: see Documents.
+func (t *Twin) DocumentHistory(class, name string, before int64, limit int) ([]Document, error) {
+	if err := CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	var out []Document
+	if c := t.documents[class]; c != nil && c.of[name] != nil {
+		for _, d := range slices.Backward(c.of[name].History) {
+			if (before == 0 || d.Version < before) && len(out) < limit {
+				out = append(out, d.clone())
+			}
+		}
+	}
+	return out, nil
+}
+
+// source names this store in its present life.
+func (t *Twin) source() string { return fmt.Sprintf("%s-%d", t.identity, t.restored) }
+
+// saveDocuments gives all documents with their history, in an order that
+// depends on nothing else.
+func (t *Twin) saveDocuments() (out []keptDocument) {
+	for _, c := range t.documents {
+		for _, k := range c.of {
+			out = append(out, *k)
+		}
+	}
+	slices.SortFunc(out, func(a, b keptDocument) int {
+		return cmp.Or(strings.Compare(a.Class, b.Class), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// restoreDocuments puts back what saveDocuments gave.
+func (t *Twin) restoreDocuments(list []keptDocument) error {
+	for _, k := range list {
+		w := DocumentWrite{Class: k.Class, Name: k.Name, Data: k.Data, Author: k.Author, Comment: k.Comment}
+		if err := CheckDocument(&w); err != nil {
+			return err
+		}
+		c := t.documents[k.Class]
+		if c == nil {
+			c = &documentClass{of: map[string]*keptDocument{}}
+			t.documents[k.Class] = c
+		}
+		c.version = max(c.version, k.Version)
+		c.of[k.Name] = &k
+	}
+	return nil
+}
+
+// PutDocument implements Documents.
+func (m *Memory) PutDocument(ctx context.Context, w DocumentWrite) (Document, error) {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return Document{}, err
+	}
+	defer unlock()
+	d, err := t.PutDocument(now, w)
+	if err == nil && !w.Quiet {
+		m.tell(Change{Kind: ChangeDocuments, Class: w.Class, Version: d.Version})
+	}
+	return d, err
+}
+
+// Documents implements Documents.
+func (m *Memory) Documents(_ context.Context, class string) (DocumentSet, error) {
+	t, now, unlock := m.read()
+	defer unlock()
+	return t.Documents(now, class)
+}
+
+// DocumentHistory implements Documents.
+func (m *Memory) DocumentHistory(
+	_ context.Context,
+	class, name string,
+	before int64,
+	limit int,
+) ([]Document, error) {
+	t, _, unlock := m.read()
+	defer unlock()
+	return t.DocumentHistory(class, name, before, limit)
+}

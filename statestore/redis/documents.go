@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redis
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+)
+
+// Documents. Hash doc:<class> by name: "version replaced us record"; field ""
+// is the newest version of the class. List dh:<class>:<name> is the history.
+//
+// The source of a store is the server's run id, which a failover and a restart
+// change. Where the user may not call INFO the answer has none, and whoever
+// relies on it (package escrow) has to be content with what Wait promises.
+const runID = `
+local function source()
+  local ok, info = pcall(redis.call, 'INFO', 'server')
+  return ok and string.match(info, 'run_id:(%x+)') or ''
+end
+`
+
+var (
+	// KEYS documents history; ARGV[5] name, [6] expected version, [7] record or
+	// "", [8] versions kept, [9] source or "", [10] channel or "", [11] message.
+	putDocumentScript = newScript(guard + clock + runID + `
+if ARGV[9] ~= '' and source() ~= ARGV[9] then touch() return {'SOURCE'} end
+local cur = redis.call('HGET', KEYS[2], ARGV[5])
+local version, replaced, rec = '0', '', ''
+if cur then version, replaced, rec = string.match(cur, '^(%d+) (%d+) %d+ (.*)$') end
+local is = rec ~= '' and version or '0'
+if is ~= ARGV[6] then
+  touch()
+  if cur and replaced == ARGV[6] and rec == ARGV[7] then return {'OK', cur} end
+  return {'OTHER', cur or '', is}
+end
+if is == '0' and ARGV[7] == '' then touch() return {'OK', cur or ''} end
+local v = string.format('%d', math.max(tonumber(redis.call('HGET', KEYS[2], '') or '0') + 1, ms))
+local new = v .. ' ' .. is .. ' ' .. string.format('%d', us) .. ' ' .. ARGV[7]
+redis.call('HSET', KEYS[2], ARGV[5], new, '', v)
+if ARGV[8] ~= '0' then redis.call('LPUSH', KEYS[3], new) redis.call('LTRIM', KEYS[3], 0, tonumber(ARGV[8]) - 1)
+else redis.call('DEL', KEYS[3]) end
+if ARGV[10] ~= '' then redis.call('PUBLISH', ARGV[10], ARGV[11] .. v) end
+return {'OK', new}`)
+
+	// KEYS documents.
+	documentsScript = newScript(noWrites + runID + `
+local t = redis.call('TIME')
+return {t[1], t[2], source(), redis.call('HGETALL', KEYS[1])}`)
+)
+
+// documentRecord is what the writer of a document gave.
+type documentRecord struct {
+	Data    []byte `json:"data"`
+	Author  string `json:"author,omitempty"`
+	Comment string `json:"comment,omitempty"`
+}
+
+// PutDocument implements statestore.Documents.
+func (s *Store) PutDocument(ctx context.Context, w statestore.DocumentWrite) (statestore.Document, error) {
+	if err := statestore.CheckDocument(&w); err != nil {
+		return statestore.Document{}, err
+	}
+	var record []byte
+	if len(w.Data) > 0 {
+		var err error
+		if record, err = json.Marshal(documentRecord{w.Data, w.Author, w.Comment}); err != nil {
+			return statestore.Document{}, err
+		}
+	}
+	channel := s.channel
+	if w.Quiet {
+		channel = ""
+	}
+	list, err := s.write(
+		ctx,
+		putDocumentScript,
+		s.controls("doc:"+w.Class, "dh:"+w.Class+":"+w.Name),
+		w.Name,
+		strconv.FormatInt(w.Expect, 10),
+		record,
+		strconv.Itoa(w.Keep),
+		w.Source,
+		channel,
+		"d "+w.Class+" ",
+	)
+	if err != nil {
+		return statestore.Document{}, err
+	}
+	none := statestore.Document{Class: w.Class, Name: w.Name}
+	switch list[0] {
+	case "SOURCE":
+		return none, statestore.OtherSource(w.Class, w.Name)
+	case "OK", "OTHER":
+		d := none
+		if text := str(at(list, 1)); text != "" {
+			if d, err = parseDocument(w.Class, w.Name, text); err != nil {
+				return none, err
+			}
+		}
+		if list[0] == "OTHER" {
+			err = statestore.OtherDocument(w.Class, w.Name, num(at(list, 2)), w.Expect)
+		}
+		return d, err
+	}
+	return none, surprise(list)
+}
+
+// parseDocument reads "version replaced us record".
+func parseDocument(class, name, text string) (statestore.Document, error) {
+	p := strings.SplitN(text, " ", 4)
+	d := statestore.Document{Class: class, Name: name}
+	var r documentRecord
+	var err error
+	if len(p) == 4 {
+		if p[3] != "" {
+			err = json.Unmarshal([]byte(p[3]), &r)
+		}
+		d.Version, d.Replaced, d.Time = num(p[0]), num(p[1]), time.UnixMicro(num(p[2]))
+	}
+	if err != nil || d.Version <= 0 {
+		return d, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: class + " document " + strconv.Quote(name) + " in the state store cannot be read",
+			Why:  strconv.Quote(firstLine(text)),
+			Try:  "write it again, or check that nothing else writes under this prefix",
+		}
+	}
+	d.Data, d.Author, d.Comment = r.Data, r.Author, r.Comment
+	return d, nil
+}
+
+// Documents implements statestore.Documents.
+func (s *Store) Documents(ctx context.Context, class string) (statestore.DocumentSet, error) {
+	if err := statestore.CheckName("document class", class); err != nil {
+		return statestore.DocumentSet{}, err
+	}
+	v, err := s.do(ctx, reading(documentsScript, []string{s.control("doc:" + class)}))
+	if err != nil {
+		return statestore.DocumentSet{}, err
+	}
+	list, _ := v.([]any)
+	if len(list) != 4 {
+		return statestore.DocumentSet{}, surprise(v)
+	}
+	set := statestore.DocumentSet{Now: serverTime(list), Source: str(list[2])}
+	for name, text := range stringMap(list[3]) {
+		if name == "" || strings.HasSuffix(text, " ") { // the newest version; a removed document
+			continue
+		}
+		d, err := parseDocument(class, name, text)
+		if err != nil {
+			return statestore.DocumentSet{}, err
+		}
+		set.Documents = append(set.Documents, d)
+	}
+	slices.SortFunc(set.Documents, func(a, b statestore.Document) int { return strings.Compare(a.Name, b.Name) })
+	return set, nil
+}
+
+// DocumentHistory implements statestore.Documents.
+func (s *Store) DocumentHistory(
+	ctx context.Context,
+	class, name string,
+	before int64,
+	limit int,
+) ([]statestore.Document, error) {
+	if err := statestore.CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	v, err := s.do(ctx, command("LRANGE", s.control("dh:"+class+":"+name), 0, statestore.KeptVersions-1))
+	if err != nil {
+		return nil, err
+	}
+	list, _ := v.([]any)
+	var out []statestore.Document
+	for _, e := range list {
+		d, err := parseDocument(class, name, str(e))
+		if err != nil {
+			return nil, err
+		}
+		if (before == 0 || d.Version < before) && len(out) < limit {
+			out = append(out, d)
+		}
+	}
+	return out, nil
+}

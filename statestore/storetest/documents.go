@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"pgregory.net/rapid"
+)
+
+func document(class, name string, expect int64, data string) statestore.DocumentWrite {
+	return statestore.DocumentWrite{
+		Class: class, Name: name, Expect: expect, Data: []byte(data), Author: "alice", Comment: "why", Keep: 3,
+	}
+}
+
+func documents(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	wrote, read := must[statestore.Document](t), must[statestore.DocumentSet](t)
+	history := must[[]statestore.Document](t)
+	same(t, "documents of an empty class", len(read(s.Documents(ctx, "queues")).Documents), 0)
+	a1 := wrote(s.PutDocument(ctx, document("queues", "a", 0, "one")))
+	if string(a1.Data) != "one" || a1.Version <= 0 || a1.Author != "alice" || a1.Comment != "why" || a1.Time.IsZero() {
+		t.Fatalf("document is %+v", a1)
+	}
+	same(t, "version of a repeat", wrote(s.PutDocument(ctx, document("queues", "a", 0, "one"))).Version, a1.Version)
+	is, err := s.PutDocument(ctx, document("queues", "a", 0, "other"))
+	refused(t, err, creel.ErrConflict)
+	same(t, "version told with the conflict", is.Version, a1.Version)
+	b1 := wrote(s.PutDocument(ctx, document("queues", "b", 0, "b")))
+	a2 := wrote(s.PutDocument(ctx, document("queues", "a", a1.Version, "two")))
+	if !(a1.Version < b1.Version && b1.Version < a2.Version) {
+		t.Fatalf("versions %d, %d, %d of a class do not rise", a1.Version, b1.Version, a2.Version)
+	}
+	same(t, "version of a late repeat", wrote(s.PutDocument(ctx, document("queues", "a", a1.Version, "two"))).Version, a2.Version)
+	_, err = s.PutDocument(ctx, document("queues", "a", 0, "one")) // nobody may write after it
+	refused(t, err, creel.ErrConflict)
+	other := wrote(s.PutDocument(ctx, document("plan", "a", 0, "plan")))
+	same(t, "data of another class", string(other.Data), "plan")
+
+	set := read(s.Documents(ctx, "queues"))
+	same(t, "documents of the class", len(set.Documents), 2)
+	found, _ := set.Find("a")
+	same(t, "data found", string(found.Data), "two")
+	if set.Now.IsZero() || set.Source == "" {
+		t.Fatalf("a read has time %v and source %q", set.Now, set.Source)
+	}
+	last := a2
+	for i := range 3 {
+		last = wrote(s.PutDocument(ctx, document("queues", "a", last.Version, fmt.Sprint("v", i))))
+	}
+	h := history(s.DocumentHistory(ctx, "queues", "a", 0, 10))
+	same(t, "versions kept", len(h), 3)
+	same(t, "newest kept", string(h[0].Data), "v2")
+	same(t, "version that it replaced", h[0].Replaced, h[1].Version)
+	h = history(s.DocumentHistory(ctx, "queues", "a", last.Version, 1))
+	same(t, "history below a version, cut", string(h[0].Data)+fmt.Sprint(len(h)), "v11")
+
+	gone := wrote(s.PutDocument(ctx, document("queues", "a", last.Version, "")))
+	same(t, "version of a repeated removal", wrote(s.PutDocument(ctx, document("queues", "a", last.Version, ""))).Version, gone.Version)
+	same(t, "documents after a removal", len(read(s.Documents(ctx, "queues")).Documents), 1)
+	_, err = s.PutDocument(ctx, document("queues", "a", last.Version, "late"))
+	refused(t, err, creel.ErrConflict)
+	back := wrote(s.PutDocument(ctx, document("queues", "a", 0, "back")))
+	if back.Version <= gone.Version {
+		t.Fatalf("version %d after a removal is not above %d", back.Version, gone.Version)
+	}
+	for _, w := range []statestore.DocumentWrite{
+		document("", "a", 0, "x"), document("queues", "", 0, "x"), document("queues", "a b", 0, "x"), document("queues", "a", -1, "x"),
+		document("queues", "a", 0, string(make([]byte, statestore.MaxDocument+1))), {Class: "c", Name: "n", Keep: -1},
+	} {
+		_, err := s.PutDocument(ctx, w)
+		refused(t, err, creel.ErrInvalidRequest)
+	}
+	heard := listen(t, s)
+	quiet := document("escrow", "a", 0, "x")
+	quiet.Quiet = true
+	wrote(s.PutDocument(ctx, quiet))
+	p := wrote(s.PutDocument(ctx, document("plan", "b", 0, "x")))
+	c := await(t, heard, func(c statestore.Change) bool { return c.Kind == statestore.ChangeDocuments })
+	same(t, "class heard", c.Class, "plan")
+	same(t, "version heard", c.Version, p.Version)
+}
+
+func documentSource(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	wrote := must[statestore.Document](t)
+	set := must[statestore.DocumentSet](t)(s.Documents(ctx, "escrow"))
+	w := document("escrow", "root.a", 0, "one")
+	w.Source = set.Source
+	one := wrote(s.PutDocument(ctx, w))
+	w = document("escrow", "root.a", one.Version, "two")
+	w.Source = set.Source + "-former"
+	_, err := s.PutDocument(ctx, w)
+	refused(t, err, creel.ErrConflict)
+	w.Source = set.Source
+	same(t, "data", string(wrote(s.PutDocument(ctx, w)).Data), "two")
+	d.Advance(time.Millisecond)
+	again := must[statestore.DocumentSet](t)(s.Documents(ctx, "escrow"))
+	same(t, "source of a store that lives on", again.Source, set.Source)
+	if !again.Now.After(set.Now) {
+		t.Fatalf("the store's clock went from %v to %v", set.Now, again.Now)
+	}
+}
+
+func (m *model) putDocument(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	name := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name")
+	var known []int64
+	for v := range m.documents {
+		known = append(known, v)
+	}
+	slices.Sort(known)
+	w := document("queues", name, rapid.SampledFrom(known).Draw(t, "expect"), "")
+	w.Data = []byte(rapid.SampledFrom([]string{"one", "two", ""}).Draw(t, "data"))
+	w.Keep = rapid.IntRange(0, 3).Draw(t, "keep")
+	if set, err := m.twin.Documents(m.ctx, "queues"); err == nil && rapid.Bool().Draw(t, "right") {
+		d, _ := set.Find(name)
+		w.Expect = d.Version
+	}
+	td, terr := m.twin.PutDocument(tc, w)
+	w.Expect = m.documents[w.Expect]
+	sd, serr := m.store.PutDocument(sc, w)
+	alike(t, "document", serr, terr)
+	if terr == nil && td.Version != 0 {
+		if before, seen := m.documents[td.Version]; seen && before != sd.Version {
+			t.Fatalf("a repeated document write made version %d, before it was %d", sd.Version, before)
+		}
+		m.documents[td.Version] = sd.Version
+	}
+}
+
+// documentLines tells all that can be read of documents.
+func (m *model) documentLines(t *rapid.T, s statestore.Store) (out []string) {
+	set, err := s.Documents(m.ctx, "queues")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range set.Documents {
+		out = append(out, fmt.Sprintf("document %s %s %s", d.Name, d.Data, d.Author))
+	}
+	for _, name := range []string{"a", "b"} {
+		h, err := s.DocumentHistory(m.ctx, "queues", name, 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range h {
+			out = append(out, fmt.Sprintf("document history %s %s", d.Name, d.Data))
+		}
+	}
+	return out
+}
