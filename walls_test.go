@@ -87,19 +87,16 @@ var rooms = map[string]room{
 		own: []string{".", "subcluster/nm", "internal/hrpc", data, "internal/yarnrpc", "internal/token"},
 	},
 	"statestore/redis": {own: []string{".", "subcluster", "statestore", "internal/workers"}},
+	"amrmproxy/server": {
+		own: []string{".", "subcluster", "policies", "amrmproxy", "internal/hrpc", data, "internal/workers"},
+	},
+	"amrmproxy/remote": {
+		own: []string{".", "subcluster", "amrmproxy/server", "internal/hrpc", data, "internal/yarnrpc"},
+	},
+	"amrmproxy/stored": {pure: true, own: []string{".", "statestore", "amrmproxy"}},
+	"amrmproxy/keys":   {own: []string{".", "subcluster", "statestore", "internal/token"}},
 	"amrmproxy/rpc": {
-		own: []string{
-			".",
-			"subcluster",
-			"policies",
-			"statestore",
-			"amrmproxy",
-			"internal/hrpc",
-			data,
-			"internal/yarnrpc",
-			"internal/token",
-			"internal/workers",
-		},
+		own: []string{".", "amrmproxy", "amrmproxy/server", "internal/hrpc", data, "internal/yarnrpc", "internal/token"},
 	},
 	"router/rpc": {
 		own: []string{
@@ -131,6 +128,7 @@ var rooms = map[string]room{
 			"statestore",
 			"router",
 			"amrmproxy",
+			"amrmproxy/stored",
 			"internal/workload",
 			data,
 		},

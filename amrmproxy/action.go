@@ -11,14 +11,14 @@ import (
 type Action interface{ action() }
 
 // Save makes the record durable before what depends on it is asked for. A nil
-// record removes it: the application is over and no twin is left.
+// record removes it: the application is over and no UAM is left.
 type Save struct {
 	Number uint64
 	Record *Record
 }
 
 // Send is one call to one member as this attempt. Exactly one request is set.
-// Token is the twin's; nil to the home, where the master's own serves.
+// Token is the UAM's; nil to the home, where the AM's own serves.
 type Send struct {
 	Member   creel.SubclusterID
 	Seq      uint64
@@ -28,7 +28,7 @@ type Send struct {
 	Finish   *yarnpb.FinishApplicationMasterRequestProto
 }
 
-// Reply answers the master's call of that number: one answer, or Err.
+// Reply answers the AM's call of that number: one answer, or Err.
 type Reply struct {
 	Call     uint64
 	Register *yarnpb.RegisterApplicationMasterResponseProto
@@ -37,7 +37,7 @@ type Reply struct {
 	Err      error
 }
 
-// Launch starts the unmanaged twin in a member: the same application id and
+// Launch starts the UAM in a member: the same application id and
 // queue, named by its home, keeping containers so that a later proxy can
 // attach again. User may be "" when nobody has told it yet: it is the one that
 // the home's report names.
@@ -49,7 +49,7 @@ type Launch struct {
 	User         string
 }
 
-// Drop kills the twin in a member; an application that is not there, or has
+// Drop kills the UAM in a member; an application that is not there, or has
 // ended, is success.
 type Drop struct {
 	Member, Home creel.SubclusterID

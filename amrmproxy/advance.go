@@ -49,8 +49,8 @@ func (s *Session) onTick() {
 	}
 	s.unstick()
 	s.ledger.sweep(s.now)
-	if s.phase > phaseNew && s.phase < phaseOver && s.now.Sub(s.heard) > s.cfg.MasterExpiry {
-		s.end("the master has been silent for "+s.now.Sub(s.heard).String(), nil)
+	if s.phase > phaseNew && s.phase < phaseOver && s.now.Sub(s.heard) > s.cfg.AMExpiry {
+		s.end("the AM has been silent for "+s.now.Sub(s.heard).String(), nil)
 	}
 	if s.phase == phaseRegistering && s.now.Sub(s.began) > s.cfg.RegisterWait && s.answer == nil {
 		for _, c := range s.registers {
@@ -97,7 +97,7 @@ func (s *Session) unstick() {
 
 func (s *Session) splitDirty() {
 	if s.phase != phaseRunning || s.now.Sub(s.heard) >= s.cfg.KeepAlive {
-		return // nothing new is begun for a master that may be dead
+		return // nothing new is begun for an AM that may be dead
 	}
 	for _, g := range s.ledger.groups {
 		if g.dirty {
@@ -173,26 +173,26 @@ func (s *Session) owners(name string) []creel.SubclusterID {
 	return s.where(name)
 }
 
-// plan wants a twin: first the record says so, then it is launched.
+// plan wants a UAM: first the record says so, then it is launched.
 func (s *Session) plan(m *member) {
 	m.state, m.token, m.attempt, m.tries = memberPlanned, nil, creel.AttemptID{}, 0
-	s.noteTwin(m)
+	s.recordUAM(m)
 }
 
-// noteTwin writes a twin into the record; the member waits until it is durable.
-func (s *Session) noteTwin(m *member) {
-	t := TwinRecord{Member: m.id, Attempt: m.attempt, Token: m.token}
-	twins := slices.Clone(s.record.Twins)
-	i := slices.IndexFunc(twins, func(t TwinRecord) bool { return t.Member >= m.id })
+// recordUAM writes a UAM into the record; the member waits until it is durable.
+func (s *Session) recordUAM(m *member) {
+	t := UAM{Member: m.id, Attempt: m.attempt, Token: m.token}
+	uams := slices.Clone(s.record.UAMs)
+	i := slices.IndexFunc(uams, func(t UAM) bool { return t.Member >= m.id })
 	switch {
-	case i >= 0 && twins[i].Member == m.id:
-		twins[i] = t
+	case i >= 0 && uams[i].Member == m.id:
+		uams[i] = t
 	case i >= 0:
-		twins = slices.Insert(twins, i, t)
+		uams = slices.Insert(uams, i, t)
 	default:
-		twins = append(twins, t)
+		uams = append(uams, t)
 	}
-	s.record.Twins = twins
+	s.record.UAMs = uams
 	m.gen = s.changed()
 }
 
@@ -211,10 +211,10 @@ func (s *Session) onLaunched(e Launched) {
 		return
 	}
 	m.state = memberLaunched
-	s.noteTwin(m)
+	s.recordUAM(m)
 }
 
-// launchTries before a member is left alone for Config.TwinRetry.
+// launchTries before a member is left alone for Config.UAMRetry.
 const launchTries = 3
 
 func (s *Session) onLaunchFailed(e LaunchFailed) {
@@ -230,7 +230,7 @@ func (s *Session) onLaunchFailed(e LaunchFailed) {
 		m.state = memberPlanned
 		return
 	}
-	s.dropTwin(m) // something of it may exist
+	s.dropUAM(m) // something of it may exist
 }
 
 func (s *Session) onDropped(e Dropped) {
@@ -247,7 +247,7 @@ func (s *Session) onDropped(e Dropped) {
 	m.badSince = time.Time{}
 	s.gone(m)
 	if s.phase < phaseFinishing {
-		m.state, m.retryAt = memberFailed, s.now.Add(s.cfg.TwinRetry)
+		m.state, m.retryAt = memberFailed, s.now.Add(s.cfg.UAMRetry)
 	}
 }
 
@@ -267,14 +267,14 @@ func (s *Session) advance(m *member) {
 				Member:      m.id,
 				Home:        s.home.id,
 				Application: s.attempt.Application,
-				Name:        twinName(s.home.id),
+				Name:        uamName(s.home.id),
 				Queue:       s.record.Queue,
 				User:        s.user,
 			},
 		)
 	case memberLaunched:
 		if s.phase == phaseNew {
-			return // attached again once the master is here
+			return // attached again once the AM is here
 		}
 		m.state = memberRegistering
 		s.advance(m)
@@ -283,19 +283,19 @@ func (s *Session) advance(m *member) {
 			s.send(m, &Send{Register: s.record.Register})
 		}
 	case memberUp:
-		s.beatTo(m)
+		s.heartbeatTo(m)
 	case memberEnding:
-		s.send(m, &Send{Finish: s.goodbye()})
+		s.send(m, &Send{Finish: s.finishRequest()})
 	case memberDropping:
 		m.busy, m.sent = true, s.now
 		s.do(Drop{Member: m.id, Home: s.home.id, Application: s.attempt.Application, User: s.user})
 	}
 }
 
-// twinName is the name of an unmanaged twin: by it people see where it belongs.
-func twinName(home creel.SubclusterID) string { return "UnmanagedAM-" + string(home) }
+// uamName is the name of a UAM: by it people see where it belongs.
+func uamName(home creel.SubclusterID) string { return "UnmanagedAM-" + string(home) }
 
-func (s *Session) goodbye() *yarnpb.FinishApplicationMasterRequestProto {
+func (s *Session) finishRequest() *yarnpb.FinishApplicationMasterRequestProto {
 	if s.finish != nil {
 		return s.finish
 	}
@@ -316,9 +316,9 @@ func (s *Session) send(m *member, what *Send) {
 	s.do(*what)
 }
 
-// beatTo calls a registered member when it is due.
-func (s *Session) beatTo(m *member) {
-	if m.unheard != heardAll && s.phase == phaseRunning {
+// heartbeatTo calls a registered member when it is due.
+func (s *Session) heartbeatTo(m *member) {
+	if m.completions != delivered && s.phase == phaseRunning {
 		return
 	}
 	if m.again && m.under != nil && m.under.Allocate != nil {
@@ -326,42 +326,42 @@ func (s *Session) beatTo(m *member) {
 		return
 	}
 	if m.home && s.phase == phaseFinishing {
-		if m.beat || m.again {
-			m.beat = false
+		if m.called || m.again {
+			m.called = false
 			s.send(m, &Send{Finish: s.finish})
 		}
 		return
 	}
-	if s.phase != phaseRunning || !m.beat && !s.due(m) {
+	if s.phase != phaseRunning || !m.called && !s.due(m) {
 		return
 	}
 	s.send(m, &Send{Allocate: s.request(m)})
 }
 
-// due tells whether a member is called without the master having beaten.
+// due reports whether a member is called without the AM having sent a heartbeat.
 func (s *Session) due(m *member) bool {
 	idle := s.now.Sub(m.sent)
 	if m.news {
 		m.news = len(m.release)+len(m.updates)+len(m.blackAdd)+len(m.blackDel) > 0 || s.ledger.differs(m, m.quiet)
 	}
 	if m.home {
-		return m.news && idle >= s.cfg.TwinBeat && s.now.Sub(s.heard) < s.cfg.KeepAlive
+		return m.news && idle >= s.cfg.UAMHeartbeat && s.now.Sub(s.heard) < s.cfg.KeepAlive
 	}
 	if idle >= s.cfg.KeepAlive {
 		return true
 	}
-	if idle < s.cfg.TwinBeat || s.now.Sub(s.heard) >= s.cfg.KeepAlive {
+	if idle < s.cfg.UAMHeartbeat || s.now.Sub(s.heard) >= s.cfg.KeepAlive {
 		return false
 	}
 	return m.news || s.ledger.outstanding(m) > 0
 }
 
-// request is what a member has to be told now. The home gets the master's own
+// request is what a member has to be told now. The home gets the AM's own
 // message with the lists set, the others a new one.
 func (s *Session) request(m *member) *yarnpb.AllocateRequestProto {
 	a := &yarnpb.AllocateRequestProto{}
-	if m.home && s.shell != nil {
-		a, s.shell = s.shell, nil
+	if m.home && s.amRequest != nil {
+		a, s.amRequest = s.amRequest, nil
 	}
 	a.ResponseId = proto.Int32(m.responseID)
 	a.Progress = s.progress
@@ -378,16 +378,16 @@ func (s *Session) request(m *member) *yarnpb.AllocateRequestProto {
 		}
 		m.blackAdd, m.blackDel = nil, nil
 	}
-	m.beat, m.news = false, false
+	m.called, m.news = false, false
 	return a
 }
 
-// answerMaster answers what can be answered.
-func (s *Session) answerMaster() {
+// answerAM answers what can be answered.
+func (s *Session) answerAM() {
 	if s.phase == phaseRegistering {
 		s.answerRegister()
 	}
-	if len(s.waiting) > 0 && (s.homeSaid || s.waitedEnough()) {
+	if len(s.waiting) > 0 && (s.homeAnswered || s.waitedEnough()) {
 		s.answerAllocate()
 	}
 	if len(s.finishes) > 0 && s.finished != nil {
@@ -398,7 +398,7 @@ func (s *Session) answerMaster() {
 	}
 }
 
-// waitedEnough: a beat does not wait for a slow home when others have something.
+// waitedEnough: a heartbeat does not wait for a slow home when others have something.
 func (s *Session) waitedEnough() bool {
 	waited := s.now.Sub(s.began)
 	if waited >= s.cfg.HomeWaitMost {
@@ -417,8 +417,8 @@ func (s *Session) answerAllocate() {
 		}
 	}
 	for _, m := range s.members {
-		if m.unheard == toTell {
-			m.unheard = inAnswer
+		if m.completions == toDeliver {
+			m.completions = inAnswer
 		}
 	}
 	s.lastID = nextID(s.waitID)
@@ -434,7 +434,7 @@ func (s *Session) answerAllocate() {
 	s.waiting = s.waiting[:0]
 }
 
-// answerRegister answers when home has, its answer is durable, and the twins
+// answerRegister answers when home has, its answer is durable, and the UAMs
 // that outlived the last proxy have told what they hold or had time to.
 func (s *Session) answerRegister() {
 	if s.answer == nil || s.home.gen > s.durable {

@@ -44,18 +44,18 @@ func (s *Session) onAnswered(e Answered) {
 	}
 }
 
-// onRegistered: a master of ours may beat there now.
+// onRegistered: the attempt may allocate there now.
 func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterResponseProto) {
 	if m.state != memberRegistering {
 		return // it is to end meanwhile
 	}
 	m.state, m.responseID, m.news = memberUp, 0, true
-	m.beat = !m.home || s.phase != phaseRegistering
+	m.called = !m.home || s.phase != phaseRegistering
 	s.renew(m)
 	for _, c := range r.GetContainersFromPreviousAttempts() {
 		id := containerID(c.GetId())
-		if !s.owns.knows(id) {
-			s.owns.live[id] = &owned{by: m, id: c.GetId()}
+		if !s.held.knows(id) {
+			s.held.live[id] = &heldContainer{by: m, id: c.GetId()}
 		}
 	}
 	switch {
@@ -73,7 +73,7 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 		if s.phase == phaseRegistering {
 			into = s.attached
 		}
-		if m.inherited { // else this very master was told of them when they were granted
+		if m.inherited { // else this very AM was told of them when they were granted
 			m.inherited = false
 			into.ContainersFromPreviousAttempts = append(
 				into.ContainersFromPreviousAttempts,
@@ -87,19 +87,19 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 func (s *Session) renew(m *member) {
 	s.ledger.forget(m)
 	m.blackAdd, m.blackDel = nil, nil
-	for name := range s.black {
+	for name := range s.blacklist {
 		m.blackAdd = append(m.blackAdd, name)
 	}
 	slices.Sort(m.blackAdd)
 	m.release = nil
-	for _, id := range s.owns.of(m) {
-		if o := s.owns.live[id]; o.released || o.surplus {
+	for _, id := range s.held.of(m) {
+		if o := s.held.live[id]; o.released || o.surplus {
 			m.release = append(m.release, o.id)
 		}
 	}
 }
 
-// onAllocated sorts an answer into what the master is told.
+// onAllocated sorts an answer into what the AM is told.
 func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 	m.responseID = r.GetResponseId()
 	if r.Limit != nil {
@@ -112,25 +112,25 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 		m.enhanced = r.EnhancedHeadroom
 	}
 	s.keepWanted(m, r)
-	s.keepEnded(m, r)
-	if m.unheard = heardAll; len(r.CompletedContainerStatuses) > 0 && s.phase == phaseRunning {
-		m.unheard = toTell
+	s.keepCompletions(m, r)
+	if m.completions = delivered; len(r.CompletedContainerStatuses) > 0 && s.phase == phaseRunning {
+		m.completions = toDeliver
 	}
 	s.ledger.landed(m)
 	for _, c := range r.GetContainersFromPreviousAttempts() {
-		if id := containerID(c.GetId()); !s.owns.knows(id) {
-			s.owns.live[id] = &owned{by: m, id: c.GetId()}
+		if id := containerID(c.GetId()); !s.held.knows(id) {
+			s.held.live[id] = &heldContainer{by: m, id: c.GetId()}
 		}
 	}
 	if m.home {
-		s.homeSaid = true
+		s.homeAnswered = true
 		if r.ApplicationPriority != nil {
 			s.priority = r.ApplicationPriority
 		}
 	} else if r.AmRmToken != nil {
-		// The twin's ResourceManager rolls its key: its master is us.
+		// The UAM's ResourceManager rolls its key: we are its AM.
 		m.token = r.AmRmToken
-		s.noteTwin(m)
+		s.recordUAM(m)
 	}
 	if s.phase == phaseRunning {
 		s.out = absorb(s.out, r, m.home)
@@ -138,30 +138,30 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 }
 
 // onReplayed takes the answer that a member gave to the proxy before us. Its
-// ends are told, for the master may not know them, and to hear of one twice
+// completions are told, for the AM may not know them, and to hear of one twice
 // does no harm. Its grants are not: they may run already, and those that do not
 // expire. Then the call that is due is made.
 func (s *Session) onReplayed(m *member, under *Send, r *yarnpb.AllocateResponseProto) {
 	m.answered()
 	m.replay, m.responseID = false, r.GetResponseId()
-	s.keepEnded(m, r)
+	s.keepCompletions(m, r)
 	if len(r.CompletedContainerStatuses) > 0 {
-		m.unheard = toTell
+		m.completions = toDeliver
 		s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, r.CompletedContainerStatuses...)
-		s.homeSaid = s.homeSaid || m.home
+		s.homeAnswered = s.homeAnswered || m.home
 	}
 	under.Allocate.ResponseId = proto.Int32(m.responseID)
 	m.under, m.again = under, true
 }
 
-// keepWanted leaves in the answer the grants that the master wants; the others
+// keepWanted leaves in the answer the grants that the AM wants; the others
 // go back to who made them.
 func (s *Session) keepWanted(m *member, r *yarnpb.AllocateResponseProto) {
 	kept := r.AllocatedContainers[:0]
 	for _, c := range r.AllocatedContainers {
 		id := containerID(c.GetId())
-		if s.owns.knows(id) {
-			if o := s.owns.live[id]; o != nil && o.by != m {
+		if s.held.knows(id) {
+			if o := s.held.live[id]; o != nil && o.by != m {
 				// Two ResourceManagers of one epoch gave out the same id. Only
 				// one of the two can be told.
 				m.release = append(m.release, c.GetId())
@@ -169,8 +169,8 @@ func (s *Session) keepWanted(m *member, r *yarnpb.AllocateResponseProto) {
 			}
 			continue
 		}
-		o := &owned{by: m, id: c.GetId()}
-		s.owns.live[id] = o
+		o := &heldContainer{by: m, id: c.GetId()}
+		s.held.live[id] = o
 		g := s.ledger.of(c)
 		wanted := g == nil || g.granted(m, c.GetNodeId().GetHost(), s.now)
 		if wanted && s.phase == phaseRunning {
@@ -186,17 +186,17 @@ func (s *Session) keepWanted(m *member, r *yarnpb.AllocateResponseProto) {
 	r.AllocatedContainers = kept
 }
 
-// keepEnded leaves in the answer the ends that the master has not been told.
-func (s *Session) keepEnded(m *member, r *yarnpb.AllocateResponseProto) {
+// keepCompletions leaves in the answer the completions that the AM has not been told.
+func (s *Session) keepCompletions(m *member, r *yarnpb.AllocateResponseProto) {
 	kept := r.CompletedContainerStatuses[:0]
 	for _, st := range r.CompletedContainerStatuses {
 		id := containerID(st.GetContainerId())
-		o, ok := s.owns.live[id]
+		o, ok := s.held.live[id]
 		if ok && o.by != m {
 			continue
 		}
-		delete(s.owns.live, id)
-		if s.owns.ended(id) && !(ok && o.surplus) {
+		delete(s.held.live, id)
+		if s.held.complete(id) && !(ok && o.surplus) {
 			kept = append(kept, st)
 		}
 	}
@@ -217,11 +217,11 @@ func (s *Session) onFinished(m *member, r *yarnpb.FinishApplicationMasterRespons
 	m.failed(s.now, &s.cfg)
 }
 
-// gone takes an ended twin out of the record.
+// gone takes an ended UAM out of the record.
 func (s *Session) gone(m *member) {
 	m.state = memberGone
-	if i := slices.IndexFunc(s.record.Twins, func(t TwinRecord) bool { return t.Member == m.id }); i >= 0 {
-		s.record.Twins = slices.Delete(slices.Clone(s.record.Twins), i, i+1)
+	if i := slices.IndexFunc(s.record.UAMs, func(t UAM) bool { return t.Member == m.id }); i >= 0 {
+		s.record.UAMs = slices.Delete(slices.Clone(s.record.UAMs), i, i+1)
 		s.changed()
 	}
 }
@@ -230,8 +230,8 @@ func (s *Session) gone(m *member) {
 func (s *Session) onError(m *member, err error) {
 	under := m.under
 	if n, ok := expectedID(err); ok && under.Allocate != nil {
-		// Its counter is not ours: another proxy beat, or its answer was lost.
-		// What it answered that proxy last may not have reached the master: it
+		// Its counter is not ours: another proxy has called, or its answer was lost.
+		// What it answered that proxy last may not have reached the AM: it
 		// is asked for once more.
 		if m.replay = under.Allocate.GetResponseId() == unknownID && n > 0; m.replay {
 			n--
@@ -261,7 +261,7 @@ func (s *Session) onError(m *member, err error) {
 	}
 }
 
-// onNotRegistered: that ResourceManager was restarted. Its master registers
+// onNotRegistered: that ResourceManager was restarted. The attempt registers
 // again there, and says everything again.
 func (s *Session) onNotRegistered(m *member, under *Send) {
 	if m.state == memberEnding {
@@ -276,29 +276,29 @@ func (s *Session) onNotRegistered(m *member, under *Send) {
 	}
 	m.answered()
 	if a := under.Allocate; a != nil {
-		s.salvage(m, a)
+		s.keepUnsent(m, a)
 	}
 	m.state = memberRegistering
 	s.renew(m)
 }
 
-// salvage keeps what a request carried and nobody took, other than asks,
+// keepUnsent keeps what a request carried and nobody took, other than asks,
 // releases and blacklist, which are told anew from the ledger.
-func (s *Session) salvage(m *member, a *yarnpb.AllocateRequestProto) {
+func (s *Session) keepUnsent(m *member, a *yarnpb.AllocateRequestProto) {
 	m.updates = append(a.UpdateRequests, m.updates...)
 	if m.home {
 		s.schedules = append(a.SchedulingRequests, s.schedules...)
-		if s.shell == nil {
-			s.shell = &yarnpb.AllocateRequestProto{TrackingUrl: a.TrackingUrl}
+		if s.amRequest == nil {
+			s.amRequest = &yarnpb.AllocateRequestProto{TrackingUrl: a.TrackingUrl}
 		}
 	}
 }
 
-// onUnknownAttempt: the member says that there is no such master.
+// onUnknownAttempt: the member says that there is no such AM.
 func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
 	if m.home {
 		if under.Finish != nil {
-			// It has forgotten the application: it took the goodbye before.
+			// It has forgotten the application: it took the finish before.
 			s.finished = &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)}
 			return
 		}
@@ -309,15 +309,15 @@ func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
 		s.gone(m)
 		return
 	}
-	s.bury(m, "the unmanaged master in "+string(m.id)+" is gone: "+err.Error())
+	s.uamGone(m, "the UAM in "+string(m.id)+" is gone: "+err.Error())
 }
 
-// bury tells the master of the containers that died with a twin.
-func (s *Session) bury(m *member, why string) {
-	for _, id := range s.owns.of(m) {
-		o := s.owns.live[id]
-		delete(s.owns.live, id)
-		if s.owns.ended(id) && !o.surplus {
+// uamGone tells the AM of the containers that died with a UAM.
+func (s *Session) uamGone(m *member, why string) {
+	for _, id := range s.held.of(m) {
+		o := s.held.live[id]
+		delete(s.held.live, id)
+		if s.held.complete(id) && !o.surplus {
 			s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, lostStatus(o.id, why))
 		}
 	}
@@ -329,7 +329,7 @@ func (s *Session) bury(m *member, why string) {
 	}
 	s.gone(m)
 	m.state = memberFailed
-	m.retryAt = s.now.Add(s.cfg.TwinRetry)
+	m.retryAt = s.now.Add(s.cfg.UAMRetry)
 	m.release, m.updates, m.limit, m.nodes, m.enhanced = nil, nil, nil, nil, nil
 }
 
@@ -339,7 +339,7 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 	case under.Register != nil && m.home:
 		s.refuseRegistration(err)
 	case under.Register != nil:
-		s.dropTwin(m)
+		s.dropUAM(m)
 	case under.Finish != nil && m.home:
 		for _, c := range s.finishes {
 			s.refuse(c, err)
@@ -357,12 +357,12 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 			return
 		}
 		if m.home {
-			// The master's own fault, or its token's: it must hear of it.
+			// The AM's own fault, or its token's: it must hear of it.
 			s.refuseWaiting(err)
 			return
 		}
 		if errors.Is(err, creel.ErrInvalidToken) || errors.Is(err, creel.ErrNotPermitted) {
-			s.bury(m, "the unmanaged master in "+string(m.id)+" lost its token: "+err.Error())
+			s.uamGone(m, "the UAM in "+string(m.id)+" lost its token: "+err.Error())
 			return
 		}
 		for _, g := range groups {
@@ -380,8 +380,8 @@ func (s *Session) refuseRegistration(err error) {
 	s.registers, s.phase, s.home.state = nil, phaseNew, memberNone
 }
 
-// dropTwin kills a twin that cannot be used and tries another time.
-func (s *Session) dropTwin(m *member) {
+// dropUAM kills a UAM that cannot be used and tries another time.
+func (s *Session) dropUAM(m *member) {
 	m.state, m.retryAt = memberDropping, s.now
 	for _, g := range s.ledger.groups {
 		g.dirty = true

@@ -13,11 +13,11 @@ import (
 type Config struct {
 	// Tick is how often the driver says Tick. 50 ms.
 	Tick time.Duration
-	// TwinBeat is how long after its last call a twin with something
+	// UAMHeartbeat is how long after its last call a UAM with something
 	// outstanding is called again, so that its grants lie ready when the
-	// master beats. 250 ms.
-	TwinBeat time.Duration
-	// KeepAlive is the same for a twin with nothing outstanding. 10 s.
+	// AM allocates. 250 ms.
+	UAMHeartbeat time.Duration
+	// KeepAlive is the same for a UAM with nothing outstanding. 10 s.
 	KeepAlive time.Duration
 	// HomeWait is how long an allocate waits for home when others have
 	// delivered something. 100 ms.
@@ -26,7 +26,7 @@ type Config struct {
 	HomeWaitMost time.Duration
 	// RegisterWait bounds the answers to register and finish. 30 s.
 	RegisterWait time.Duration
-	// AttachWait is how long the answer to register waits for twins that
+	// AttachWait is how long the answer to register waits for UAMs that
 	// outlived the last proxy, so that their containers stand in it. 2 s.
 	AttachWait time.Duration
 	// SlowAfter is how long a member may fail to answer before what is asked
@@ -35,14 +35,14 @@ type Config struct {
 	// StuckAfter is how long an ask may wait in a member without a grant
 	// before others are tried. 30 s.
 	StuckAfter time.Duration
-	// MasterExpiry is how long a silent master keeps its twins: YARN's
+	// AMExpiry is how long a silent AM keeps its UAMs: YARN's
 	// yarn.am.liveness-monitor.expiry-interval-ms. 10 min.
-	MasterExpiry time.Duration
+	AMExpiry time.Duration
 	// Retry is the first pause after a failed call; it doubles up to RetryMost.
 	// 100 ms and 5 s.
 	Retry, RetryMost time.Duration
-	// TwinRetry is the pause after a twin could not be started. 30 s.
-	TwinRetry time.Duration
+	// UAMRetry is the pause after a UAM could not be started. 30 s.
+	UAMRetry time.Duration
 }
 
 // Validate fills in defaults and refuses what cannot work.
@@ -53,7 +53,7 @@ func (c *Config) Validate() error {
 		def  time.Duration
 	}{
 		{"Tick", &c.Tick, 50 * time.Millisecond},
-		{"TwinBeat", &c.TwinBeat, 250 * time.Millisecond},
+		{"UAMHeartbeat", &c.UAMHeartbeat, 250 * time.Millisecond},
 		{"KeepAlive", &c.KeepAlive, 10 * time.Second},
 		{"HomeWait", &c.HomeWait, 100 * time.Millisecond},
 		{"HomeWaitMost", &c.HomeWaitMost, 3 * time.Second},
@@ -61,10 +61,10 @@ func (c *Config) Validate() error {
 		{"AttachWait", &c.AttachWait, 2 * time.Second},
 		{"SlowAfter", &c.SlowAfter, 10 * time.Second},
 		{"StuckAfter", &c.StuckAfter, 30 * time.Second},
-		{"MasterExpiry", &c.MasterExpiry, 10 * time.Minute},
+		{"AMExpiry", &c.AMExpiry, 10 * time.Minute},
 		{"Retry", &c.Retry, 100 * time.Millisecond},
 		{"RetryMost", &c.RetryMost, 5 * time.Second},
-		{"TwinRetry", &c.TwinRetry, 30 * time.Second},
+		{"UAMRetry", &c.UAMRetry, 30 * time.Second},
 	} {
 		if *d.at == 0 {
 			*d.at = d.def

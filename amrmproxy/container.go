@@ -22,31 +22,31 @@ func containerID(p *yarnpb.ContainerIdProto) creel.ContainerID {
 	}
 }
 
-// owned is a container that some ResourceManager has granted.
-type owned struct {
+// heldContainer is a container that some ResourceManager has granted.
+type heldContainer struct {
 	by       *member
 	id       *yarnpb.ContainerIdProto
-	surplus  bool // the master never heard of it: it goes back, and its end is not told
+	surplus  bool // the AM never heard of it: it goes back, and its completion is not told
 	released bool
 }
 
-// containers knows who granted what. A container is told to the master when
+// containers knows who granted what. A container is told to the AM when
 // granted and when completed, each once.
 type containers struct {
-	live map[creel.ContainerID]*owned
-	// Ends already told, in two generations, so that a ResourceManager that
-	// tells an end again after a restart is not believed, in bounded memory.
+	live map[creel.ContainerID]*heldContainer
+	// Completions already told, in two generations, so that a ResourceManager that
+	// tells one again after a restart is not believed, in bounded memory.
 	done, older map[creel.ContainerID]struct{}
 }
 
 const doneKept = 4096
 
 func newContainers() containers {
-	return containers{live: map[creel.ContainerID]*owned{}, done: map[creel.ContainerID]struct{}{}}
+	return containers{live: map[creel.ContainerID]*heldContainer{}, done: map[creel.ContainerID]struct{}{}}
 }
 
-// ended notes an end; false if it was told before.
-func (c *containers) ended(id creel.ContainerID) bool {
+// complete notes a completion; false if it was told before.
+func (c *containers) complete(id creel.ContainerID) bool {
 	if _, ok := c.done[id]; ok {
 		return false
 	}
@@ -60,7 +60,7 @@ func (c *containers) ended(id creel.ContainerID) bool {
 	return true
 }
 
-// knows tells whether id is live or has ended lately.
+// knows reports whether id is live or has ended lately.
 func (c *containers) knows(id creel.ContainerID) bool {
 	if _, ok := c.live[id]; ok {
 		return true

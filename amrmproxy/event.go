@@ -12,7 +12,7 @@ import (
 // Event is something that happened to a session.
 type Event interface{ event() }
 
-// FromAM is a call of the master. Exactly one of the requests is set. Call
+// FromAM is a call of the AM. Exactly one of the requests is set. Call
 // names the call in the Reply that answers it; numbers are the driver's and
 // never used twice.
 type FromAM struct {
@@ -35,7 +35,7 @@ type Answered struct {
 	Err      error
 }
 
-// Launched ends a Launch: the twin waits for its registration. Token is its
+// Launched ends a Launch: the UAM waits for its registration. Token is its
 // AMRM token as the report of that member gave it. User is who owns the
 // application, where the driver had to find out; "" leaves what is known.
 type Launched struct {
@@ -45,13 +45,13 @@ type Launched struct {
 	User    string
 }
 
-// LaunchFailed ends a Launch without a twin.
+// LaunchFailed ends a Launch without a UAM.
 type LaunchFailed struct {
 	Member creel.SubclusterID
 	Err    error
 }
 
-// Dropped ends a Drop; Err nil says that the member has no live twin.
+// Dropped ends a Drop; Err nil says that the member has no live UAM.
 type Dropped struct {
 	Member creel.SubclusterID
 	Err    error
@@ -62,7 +62,7 @@ type Saved struct{ Number uint64 }
 
 // SaveFailed ends the Save of that number. Err of kind creel.ErrStale says
 // that a later attempt owns the record: this session must end without touching
-// its twins. Others are tried again.
+// its UAMs. Others are tried again.
 type SaveFailed struct {
 	Number uint64
 	Err    error
@@ -76,7 +76,7 @@ type Saw struct {
 }
 
 // Ended says that the application is over at its home (killed by a client,
-// finished behind the proxy's back): every twin has to go.
+// finished behind the proxy's back): every UAM has to go.
 type Ended struct{ Why string }
 
 // Tick says only that time has passed.

@@ -15,7 +15,7 @@ import (
 	"github.com/creelrm/creel/policies"
 )
 
-// The ledger is the table of asks as the master keeps it, and the part of it
+// The ledger is the table of asks as the AM keeps it, and the part of it
 // that each member has been told.
 //
 // Asks are absolute and a ResourceManager lowers its own count with each grant
@@ -43,7 +43,7 @@ func (k groupKey) compare(o groupKey) int {
 	)
 }
 
-// group is one group of asks. need is the number the master still wants and
+// group is one group of asks. need is the number the AM still wants and
 // nobody has granted; the line "*" carries it.
 type group struct {
 	key    groupKey
@@ -55,7 +55,7 @@ type group struct {
 
 	hedged bool
 	dirty  bool // needs a split
-	unsent int  // grants accepted and not yet told to the master
+	unsent int  // grants accepted and not yet told to the AM
 	reason policies.Reason
 	barred []*member // refused this group's size
 	empty  time.Time // since when nothing of it is left anywhere
@@ -64,9 +64,9 @@ type group struct {
 // line is one resource name of a group.
 type line struct {
 	name string
-	ask  *yarnpb.ResourceRequestProto // the master's last; cloned when sent
+	ask  *yarnpb.ResourceRequestProto // the AM's last; cloned when sent
 	body int                          // rises when anything but the number changed
-	want int64                        // the master's number, less grants there since
+	want int64                        // the AM's number, less grants there since
 	at   map[*member]*cell
 }
 
@@ -74,11 +74,11 @@ type line struct {
 type cell struct {
 	share, table int64 // table -1: not known
 	body         int   // the body that the member has
-	unsure       bool  // the member's count may have moved: tell it when the master speaks of the line again
+	unconfirmed  bool  // the member's count may have moved: tell it when the AM speaks of the line again
 	carried      bool  // the request under way carries it
 	prior        int64 // what the member held before that: as many grants in the answer may have come before the ask
 	lazy         bool  // table exceeds share only by such grants: correcting at once would over-grant again
-	hold         bool  // the member refused it: not again until the master speaks of the line
+	hold         bool  // the member refused it: not again until the AM speaks of the line
 	since        time.Time
 }
 
@@ -118,7 +118,7 @@ func (l *ledger) of(c *yarnpb.ContainerProto) *group {
 	return nil
 }
 
-// ask takes one line of the master's request and gives its group. blank are
+// ask takes one line of the AM's request and gives its group. blank are
 // members whose tables are not known, since another proxy filled them. early
 // are grants for it that came before the ask did, and wait to be told.
 func (l *ledger) ask(a *yarnpb.ResourceRequestProto, blank []*member, early func(groupKey) int) *group {
@@ -141,8 +141,8 @@ func (l *ledger) ask(a *yarnpb.ResourceRequestProto, blank []*member, early func
 	ln.ask = a
 	for _, c := range ln.at {
 		c.hold = false
-		if c.unsure {
-			c.table, c.unsure = -1, false
+		if c.unconfirmed {
+			c.table, c.unconfirmed = -1, false
 		}
 	}
 	g.dirty = true
@@ -287,7 +287,7 @@ func (l *ledger) forget(m *member) {
 	}
 }
 
-// collect are the asks a member has to be told, as clones of the master's with
+// collect are the asks a member has to be told, as clones of the AM's with
 // our number. quiet says that the member's last answer granted nothing, so a
 // correction will not race with grants on their way.
 func (l *ledger) collect(m *member, quiet bool) []*yarnpb.ResourceRequestProto {
@@ -302,13 +302,13 @@ func (l *ledger) collect(m *member, quiet bool) []*yarnpb.ResourceRequestProto {
 			a.NumContainers = proto.Int32(int32(min(c.share, 1<<31-1)))
 			out = append(out, a)
 			c.prior = max(c.table, 0)
-			c.table, c.body, c.carried, c.lazy, c.unsure = c.share, ln.body, true, false, false
+			c.table, c.body, c.carried, c.lazy, c.unconfirmed = c.share, ln.body, true, false, false
 		}
 	}
 	return out
 }
 
-// differs tells whether collect would give anything.
+// differs reports whether collect would give anything.
 func (l *ledger) differs(m *member, quiet bool) bool {
 	for _, g := range l.groups {
 		for _, ln := range g.lines {
@@ -372,8 +372,8 @@ func (c *cell) lower() {
 	}
 }
 
-// granted books one grant of a member to the group and tells whether the
-// master still wants it.
+// granted books one grant of a member to the group and reports whether the
+// AM still wants it.
 func (g *group) granted(m *member, host string, now time.Time) bool {
 	star := g.star()
 	c := star.cell(m)
@@ -389,12 +389,12 @@ func (g *group) granted(m *member, host string, now time.Time) bool {
 		case ln.name == anywhere || p == nil:
 		case ln.name == host:
 			// Granted on a host that was asked for: the ResourceManager lowered
-			// that line too, and so will the master.
+			// that line too, and so will the AM.
 			ln.want = max(0, ln.want-1)
 			p.share = max(0, p.share-1)
 			p.lower()
 		case strings.HasPrefix(ln.name, "/"):
-			p.unsure = true // it may have lowered the rack's line; only the master's next word settles it
+			p.unconfirmed = true // it may have lowered the rack's line; only the AM's next word settles it
 		}
 	}
 	if g.need <= 0 {

@@ -13,28 +13,28 @@ import (
 type memberState int
 
 const (
-	memberNone        memberState = iota // no master of ours there
-	memberPlanned                        // a twin is wanted; its record is not durable yet
+	memberNone        memberState = iota // no AM of ours there
+	memberPlanned                        // a UAM is wanted; its record is not durable yet
 	memberLaunching                      // the driver is launching it
 	memberLaunched                       // it waits for its registration; its token is not durable yet
 	memberRegistering                    // a registration is due or under way
-	memberUp                             // registered: beats
+	memberUp                             // registered: heartbeats
 	memberFailed                         // could not be started, or died; tried again later
 	memberEnding                         // a finish is due or under way
 	memberDropping                       // a kill is due or under way
 	memberGone                           // ended
 )
 
-// hearing is how far the ends in a member's last answer have come. The next
+// delivery is how far the completions in a member's last answer have come. The next
 // call to a member tells its ResourceManager that they have arrived, and then
-// nobody knows them any more: it must wait until the master has them, or a
+// nobody knows them any more: it must wait until the AM has them, or a
 // proxy that dies in between takes them with it.
-type hearing int
+type delivery int
 
 const (
-	heardAll hearing = iota // there are none, or the master has beaten since it was told
-	toTell                  // they wait for the master's next answer
-	inAnswer                // they are in the answer given last
+	delivered delivery = iota // there are none, or the AM has sent a heartbeat since it was told
+	toDeliver                 // they wait for the AM's next answer
+	inAnswer                  // they are in the answer given last
 )
 
 // member is one subcluster as the session uses it. At any time at most one
@@ -47,7 +47,7 @@ type member struct {
 	attempt creel.AttemptID
 	token   *yarnpb.TokenProto
 	// inherited: launched for an earlier attempt, whose containers this
-	// master has not been told of.
+	// AM has not been told of.
 	inherited bool
 
 	seq      uint64
@@ -62,12 +62,12 @@ type member struct {
 	closed   bool      // as the last split saw it
 	tries    int
 
-	responseID int32
-	beat       bool // the master has beaten since our last call
-	news       bool // there is something to tell
-	quiet      bool // the last answer granted nothing
-	replay     bool // the call under way asks for the last answer again
-	unheard    hearing
+	responseID  int32
+	called      bool // the AM has called since our last call to the member
+	news        bool // there is something to tell
+	quiet       bool // the last answer granted nothing
+	replay      bool // the call under way asks for the last answer again
+	completions delivery
 
 	release            []*yarnpb.ContainerIdProto
 	blackAdd, blackDel []string
@@ -78,15 +78,15 @@ type member struct {
 	enhanced *yarnpb.EnhancedHeadroomProto
 }
 
-// counted tells whether the member's last numbers still mean something.
+// counted reports whether the member's last numbers still mean something.
 func (m *member) counted() bool { return m.state == memberUp && !m.closed }
 
-// inUse tells whether a master of ours may exist there.
+// inUse reports whether an AM of ours may exist there.
 func (m *member) inUse() bool {
 	return m.state != memberNone && m.state != memberGone && m.state != memberFailed
 }
 
-// shut tells whether the member gets nothing new at this moment.
+// shut reports whether the member gets nothing new at this moment.
 func (m *member) shut(now time.Time, slow time.Duration) bool {
 	since := m.badSince
 	if since.IsZero() && m.busy {
@@ -95,9 +95,9 @@ func (m *member) shut(now time.Time, slow time.Duration) bool {
 	return m.lost || m.state == memberFailed || m.state >= memberEnding || !since.IsZero() && now.Sub(since) >= slow
 }
 
-// hangUp lets go of the call under way, so that the next does not wait for it:
+// abandonCall lets go of the call under way, so that the next does not wait for it:
 // its answer, if one comes, is of no interest any more.
-func (m *member) hangUp() {
+func (m *member) abandonCall() {
 	if m.state != memberLaunching {
 		m.seq++
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// absorb merges an answer into what the master will be told next. Lists are
+// absorb merges an answer into what the AM will be told next. Lists are
 // joined and their elements pointed at. What there can be one of comes from
 // the home, which owns the attempt: its message becomes the base. Numbers over
 // the whole federation (limit, nodes, enhanced headroom) are set when the
-// master is answered, from the last answer of each member.
+// AM is answered, from the last answer of each member.
 //
 // Fields that this program does not know are kept from both, the home's last,
 // so that of a single value the home's holds.

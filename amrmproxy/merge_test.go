@@ -78,7 +78,7 @@ func TestEveryFieldOfAnAnswerHasARule(t *testing.T) {
 				alone := &yarnpb.AllocateResponseProto{}
 				fill(alone, f)
 				if absorb(&yarnpb.AllocateResponseProto{}, alone, false).ProtoReflect().Has(f) {
-					t.Errorf("%s: a twin's was told", f.Name())
+					t.Errorf("%s: a UAM's was told", f.Name())
 				}
 			}
 		}
@@ -159,7 +159,7 @@ func TestRecordsSurviveTheirStoredForm(t *testing.T) {
 		Ending:   true,
 		Register: &yarnpb.RegisterApplicationMasterRequestProto{Host: proto.String("h")},
 		Answer:   &yarnpb.RegisterApplicationMasterResponseProto{Queue: proto.String("root.a")},
-		Twins: []TwinRecord{
+		UAMs: []UAM{
 			{Member: "sc-b"},
 			{
 				Member:  "sc-c",
@@ -182,11 +182,11 @@ func TestRecordsSurviveTheirStoredForm(t *testing.T) {
 	if err := back.UnmarshalBinary(b); err != nil {
 		t.Fatal(err)
 	}
-	if back.Attempt != r.Attempt || back.Home != r.Home || !back.Ending || len(back.Twins) != 2 ||
-		back.Twins[1].Attempt != r.Twins[1].Attempt ||
+	if back.Attempt != r.Attempt || back.Home != r.Home || !back.Ending || len(back.UAMs) != 2 ||
+		back.UAMs[1].Attempt != r.UAMs[1].Attempt ||
 		!proto.Equal(back.Answer, r.Answer) ||
 		!proto.Equal(back.Register, r.Register) ||
-		!proto.Equal(back.Twins[1].Token, r.Twins[1].Token) {
+		!proto.Equal(back.UAMs[1].Token, r.UAMs[1].Token) {
 		t.Errorf("%+v came back as %+v", r, back)
 	}
 	for _, bad := range []string{"", "{", `{"version":2}`, `{"version":1,"twins":[{"attempt":"x"}]}`, `{"version":1,"answer":"/w=="}`} {

@@ -18,18 +18,18 @@ type Record struct {
 	Queue   creel.QueuePath
 	User    string
 
-	// The master's registration and its answer, for a master that has to
+	// The AM's registration and its answer, for an AM that has to
 	// register again with a proxy that has forgotten it while the home has not.
 	Register *yarnpb.RegisterApplicationMasterRequestProto
 	Answer   *yarnpb.RegisterApplicationMasterResponseProto
 
-	Twins  []TwinRecord // by member
-	Ending bool         // the master has finished or died; twins are only to be ended
+	UAMs   []UAM // by member
+	Ending bool  // the AM has finished or died; UAMs are only to be ended
 }
 
-// TwinRecord is one unmanaged twin. Without a token it is intended or under
+// UAM is the unmanaged AM in one member. Without a token it is intended or under
 // way, and can only be launched again or dropped.
-type TwinRecord struct {
+type UAM struct {
 	Member  creel.SubclusterID
 	Attempt creel.AttemptID
 	Token   *yarnpb.TokenProto
@@ -38,7 +38,7 @@ type TwinRecord struct {
 // Members in which the application lives, home first.
 func (r *Record) Members() []creel.SubclusterID {
 	m := []creel.SubclusterID{r.Home}
-	for _, t := range r.Twins {
+	for _, t := range r.UAMs {
 		m = append(m, t.Member)
 	}
 	return m
@@ -55,10 +55,10 @@ type recordJSON struct {
 	Register []byte             `json:"register,omitempty"`
 	Answer   []byte             `json:"answer,omitempty"`
 	Ending   bool               `json:"ending,omitempty"`
-	Twins    []twinJSON         `json:"twins,omitempty"`
+	UAMs     []uamJSON          `json:"twins,omitempty"`
 }
 
-type twinJSON struct {
+type uamJSON struct {
 	Member  creel.SubclusterID `json:"member"`
 	Attempt string             `json:"attempt,omitempty"`
 	Token   []byte             `json:"token,omitempty"`
@@ -78,8 +78,8 @@ func (r *Record) MarshalBinary() ([]byte, error) {
 			return nil, err
 		}
 	}
-	for _, t := range r.Twins {
-		tj := twinJSON{Member: t.Member}
+	for _, t := range r.UAMs {
+		tj := uamJSON{Member: t.Member}
 		if !t.Attempt.IsZero() {
 			tj.Attempt = t.Attempt.String()
 		}
@@ -88,7 +88,7 @@ func (r *Record) MarshalBinary() ([]byte, error) {
 				return nil, err
 			}
 		}
-		j.Twins = append(j.Twins, tj)
+		j.UAMs = append(j.UAMs, tj)
 	}
 	return json.Marshal(j)
 }
@@ -99,7 +99,7 @@ func (r *Record) UnmarshalBinary(b []byte) error {
 	bad := func(err error) error {
 		return &creel.Error{
 			Kind: creel.ErrInvalidRequest,
-			What: "unreadable spread record",
+			What: "unreadable UAM record",
 			Why:  err.Error(),
 			Try:  "was it sealed by another secret, or written by a later version?",
 		}
@@ -123,8 +123,8 @@ func (r *Record) UnmarshalBinary(b []byte) error {
 			return bad(err)
 		}
 	}
-	for _, tj := range j.Twins {
-		t := TwinRecord{Member: tj.Member}
+	for _, tj := range j.UAMs {
+		t := UAM{Member: tj.Member}
 		if tj.Attempt != "" {
 			a, err := creel.ParseAttemptID(tj.Attempt)
 			if err != nil {
@@ -138,7 +138,7 @@ func (r *Record) UnmarshalBinary(b []byte) error {
 				return bad(err)
 			}
 		}
-		out.Twins = append(out.Twins, t)
+		out.UAMs = append(out.UAMs, t)
 	}
 	*r = out
 	return nil

@@ -139,7 +139,7 @@ func (sc *scenario) command(line string) string {
 		sc.open(sc.stored)
 		return ""
 	case "am":
-		return sc.step(sc.master(words[1], words[2:]))
+		return sc.step(sc.am(words[1], words[2:]))
 	case "rm":
 		return sc.step(sc.rm(creel.SubclusterID(words[1]), words[2:]))
 	case "launched":
@@ -279,7 +279,7 @@ func (sc *scenario) see(text string) {
 	var members []subcluster.Status
 	for part := range strings.SplitSeq(text, ",") {
 		id, what, _ := strings.Cut(part, ":")
-		st := subcluster.Status{State: subcluster.StateActive, Reason: "beat 1s ago"}
+		st := subcluster.Status{State: subcluster.StateActive, Reason: "heartbeat 1s ago"}
 		st.ID = creel.SubclusterID(id)
 		if !slices.Contains(sc.members, st.ID) {
 			sc.members = append(sc.members, st.ID)
@@ -337,7 +337,7 @@ func gigabytes(n int64) *yarnpb.ResourceProto {
 	return &yarnpb.ResourceProto{Memory: proto.Int64(n * 1024), VirtualCores: proto.Int32(int32(n))}
 }
 
-func (sc *scenario) master(what string, words []string) Event {
+func (sc *scenario) am(what string, words []string) Event {
 	sc.call++
 	e := FromAM{Call: sc.call}
 	switch what {
@@ -445,7 +445,7 @@ func (sc *scenario) rm(m creel.SubclusterID, words []string) Event {
 					&yarnpb.NMTokenProto{NodeId: &yarnpb.NodeIdProto{Host: proto.String(string(m) + "-n" + n)}},
 				)
 			}
-		case "beat":
+		case "heartbeat":
 			allocate()
 		case "grant":
 			for g := range strings.SplitSeq(v, ",") {
@@ -519,8 +519,8 @@ func (sc *scenario) show(a Action) string {
 			return "Save nothing"
 		}
 		text := "Save"
-		for _, t := range a.Record.Twins {
-			text += " twin=" + string(t.Member)
+		for _, t := range a.Record.UAMs {
+			text += " uam=" + string(t.Member)
 			if t.Token != nil {
 				text += "(" + string(t.Token.Identifier) + ")"
 			}

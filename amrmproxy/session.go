@@ -17,15 +17,15 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// phase is how far the master is.
+// phase is how far the AM is.
 type phase int
 
 const (
 	phaseNew         phase = iota // not registered with this proxy
 	phaseRegistering              // its registration is under way
 	phaseRunning
-	phaseFinishing // it has said goodbye; home may not have taken it yet
-	phaseOver      // nothing but ending twins
+	phaseFinishing // it has finished; home may not have taken it yet
+	phaseOver      // nothing but ending UAMs
 	phaseDone
 )
 
@@ -43,14 +43,14 @@ type Session struct {
 	view   *subcluster.View
 	policy policies.Policy
 
-	phase   phase
-	endErr  error // what the master is told after the end
-	why     string
-	home    *member
-	members []*member // by id, home among them
-	ledger  ledger
-	owns    containers
-	black   map[string]bool
+	phase     phase
+	endErr    error // what the AM is told after the end
+	why       string
+	home      *member
+	members   []*member // by id, home among them
+	ledger    ledger
+	held      containers
+	blacklist map[string]bool
 
 	record   Record
 	gen      uint64 // of record; rises with each change
@@ -60,26 +60,26 @@ type Session struct {
 	removed  bool // the record is to go, or gone
 	restored bool // another proxy had this very attempt before
 
-	// The conversation with the master.
-	heard     time.Time // its last call
-	waiting   []uint64  // calls of the beat that is being answered
-	waitID    int32
-	began     time.Time // of that beat, or of the registration or finish
-	homeSaid  bool      // home has answered since
-	lastID    int32
-	last      *yarnpb.AllocateResponseProto
-	out       *yarnpb.AllocateResponseProto // for the next answer
-	shell     *yarnpb.AllocateRequestProto  // the master's last message, for home
-	progress  *float32
-	priority  *yarnpb.PriorityProto
-	schedules []*yarnpb.SchedulingRequestProto
-	registers []uint64
-	answer    *yarnpb.RegisterApplicationMasterResponseProto // home's, until told
-	told      *yarnpb.RegisterApplicationMasterResponseProto // the answer the master got
-	attached  *yarnpb.AllocateResponseProto                  // what twins that outlived a proxy brought
-	finishes  []uint64
-	finish    *yarnpb.FinishApplicationMasterRequestProto
-	finished  *yarnpb.FinishApplicationMasterResponseProto
+	// The conversation with the AM.
+	heard        time.Time // its last call
+	waiting      []uint64  // calls of the heartbeat that is being answered
+	waitID       int32
+	began        time.Time // of that heartbeat, or of the registration or finish
+	homeAnswered bool      // home has answered since
+	lastID       int32
+	last         *yarnpb.AllocateResponseProto
+	out          *yarnpb.AllocateResponseProto // for the next answer
+	amRequest    *yarnpb.AllocateRequestProto  // the AM's last message, for home
+	progress     *float32
+	priority     *yarnpb.PriorityProto
+	schedules    []*yarnpb.SchedulingRequestProto
+	registers    []uint64
+	answer       *yarnpb.RegisterApplicationMasterResponseProto // home's, until told
+	told         *yarnpb.RegisterApplicationMasterResponseProto // the answer the AM got
+	attached     *yarnpb.AllocateResponseProto                  // what UAMs that outlived a proxy brought
+	finishes     []uint64
+	finish       *yarnpb.FinishApplicationMasterRequestProto
+	finished     *yarnpb.FinishApplicationMasterResponseProto
 }
 
 // Options of a new session.
@@ -87,10 +87,10 @@ type Options struct {
 	Config  Config
 	Attempt creel.AttemptID
 	Home    creel.SubclusterID
-	User    string // who owns the application, for twins
+	User    string // who owns the application, for UAMs
 	// Record is what the store holds for the application, nil if nothing: of
 	// this attempt when a proxy was restarted, of an earlier one when the
-	// master was. Its twins are attached again.
+	// AM was. Its UAMs are attached again.
 	Record *Record
 	// Where finds the members that have a host or rack; nil when nobody can.
 	Where policies.Where
@@ -111,7 +111,7 @@ func NewSession(o Options) (*Session, error) {
 	}
 	s := &Session{
 		cfg: o.Config, attempt: o.Attempt, user: o.User, where: o.Where, rnd: o.Rand,
-		owns: newContainers(), black: map[string]bool{}, out: &yarnpb.AllocateResponseProto{},
+		held: newContainers(), blacklist: map[string]bool{}, out: &yarnpb.AllocateResponseProto{},
 		record: Record{Attempt: o.Attempt, Home: o.Home, User: o.User},
 	}
 	s.home = s.member(o.Home)
@@ -124,7 +124,7 @@ func NewSession(o Options) (*Session, error) {
 
 // restore takes up what an earlier proxy, or an earlier attempt, has left.
 func (s *Session) restore(r *Record) {
-	s.record.Twins = slices.Clone(r.Twins)
+	s.record.UAMs = slices.Clone(r.UAMs)
 	s.record.Queue = r.Queue
 	s.user = cmp.Or(s.user, r.User)
 	s.record.User = s.user
@@ -135,7 +135,7 @@ func (s *Session) restore(r *Record) {
 	if s.restored {
 		s.durable = 1
 	}
-	for _, t := range r.Twins {
+	for _, t := range r.UAMs {
 		m := s.member(t.Member)
 		if m.home {
 			continue
@@ -242,7 +242,7 @@ func (s *Session) settle() {
 		s.advance(m)
 	}
 	s.save()
-	s.answerMaster()
+	s.answerAM()
 	s.close()
 }
 
@@ -257,7 +257,7 @@ func (s *Session) save() {
 		return
 	}
 	r := s.record
-	r.Twins = slices.Clone(r.Twins)
+	r.UAMs = slices.Clone(r.UAMs)
 	s.do(Save{Number: s.gen, Record: &r})
 }
 
@@ -278,7 +278,7 @@ func (s *Session) onSaveFailed(e SaveFailed) {
 			Kind: creel.ErrAttemptNotFound,
 			What: s.attempt.String() + " is superseded",
 			Why:  e.Err.Error(),
-			Try:  "this master should stop",
+			Try:  "this AM should stop",
 		}
 		s.refuseAll(s.endErr)
 		s.phase = phaseDone
@@ -319,14 +319,14 @@ func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterR
 			return
 		}
 		// Its answer was lost: the same again. Response ids are still at 0, unless
-		// this one comes late and the master beats already.
+		// this one comes late and the AM allocates already.
 		s.do(Reply{Call: call, Register: s.told})
 	default:
 		s.refuse(call, s.over())
 	}
 }
 
-// onAllocate begins, repeats or refuses a beat, by the rules for response ids.
+// onAllocate begins, repeats or refuses a heartbeat, by the rules for response ids.
 func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 	switch s.phase {
 	case phaseNew, phaseRegistering:
@@ -348,7 +348,7 @@ func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 	id := req.GetResponseId()
 	switch {
 	case len(s.waiting) > 0 && id == s.waitID:
-		s.waiting = append(s.waiting, call) // the same beat again, while it is being answered
+		s.waiting = append(s.waiting, call) // the same heartbeat again, while it is being answered
 		return
 	case id == s.lastID && len(s.waiting) == 0:
 	case nextID(id) == s.lastID && s.last != nil:
@@ -370,20 +370,20 @@ func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 		return
 	}
 	for _, m := range s.members {
-		if m.unheard == inAnswer {
-			m.unheard = heardAll
+		if m.completions == inAnswer {
+			m.completions = delivered
 		}
 	}
-	// A home whose last answer came too late for the last beat is not called
+	// A home whose last answer came too late for the last heartbeat is not called
 	// for this one: what it said is the answer.
-	s.waiting, s.waitID, s.began, s.homeSaid = append(s.waiting, call), id, s.now, s.home.unheard == toTell
+	s.waiting, s.waitID, s.began, s.homeAnswered = append(s.waiting, call), id, s.now, s.home.completions == toDeliver
 	s.take(req)
 	for _, m := range s.members {
-		m.beat = true
+		m.called = true
 	}
 }
 
-// take books what the master says into the ledger and the members' lists. What
+// take enters what the AM says into the ledger and the members' lists. What
 // is left of the message goes to home.
 func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 	var blank []*member
@@ -405,10 +405,10 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 	}
 	if b := req.GetBlacklistRequest(); b != nil {
 		for _, name := range b.GetBlacklistAdditions() {
-			s.black[name] = true
+			s.blacklist[name] = true
 		}
 		for _, name := range b.GetBlacklistRemovals() {
-			delete(s.black, name)
+			delete(s.blacklist, name)
 		}
 		// A place is blacklisted wherever it may be: to who does not have it,
 		// it means nothing.
@@ -421,7 +421,7 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 		}
 	}
 	for _, u := range req.GetUpdateRequests() {
-		m := s.ownerOf(containerID(u.GetContainerId()))
+		m := s.granterOf(containerID(u.GetContainerId()))
 		m.updates = append(m.updates, u)
 		m.news = true
 	}
@@ -429,15 +429,15 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 	// these asks stay at home.
 	s.schedules = append(s.schedules, req.GetSchedulingRequests()...)
 	s.progress = req.Progress
-	if s.shell != nil && req.TrackingUrl == nil {
-		req.TrackingUrl = s.shell.TrackingUrl // home has not heard the last one yet
+	if s.amRequest != nil && req.TrackingUrl == nil {
+		req.TrackingUrl = s.amRequest.TrackingUrl // home has not heard the last one yet
 	}
 	req.Ask, req.Release, req.BlacklistRequest, req.UpdateRequests, req.SchedulingRequests = nil, nil, nil, nil, nil
-	s.shell = req
+	s.amRequest = req
 }
 
 // early counts grants that wait to be told and that no group had asked for:
-// what a twin that outlived a proxy had granted to that one's asks.
+// what a UAM that outlived a proxy had granted to that one's asks.
 func (s *Session) early(k groupKey) (n int) {
 	for _, c := range s.out.AllocatedContainers {
 		if c.GetPriority().GetPriority() == k.priority && c.GetAllocationRequestId() == k.request &&
@@ -448,10 +448,10 @@ func (s *Session) early(k groupKey) (n int) {
 	return n
 }
 
-// ownerOf is the member that granted a container; home for those that came
+// granterOf is the member that granted a container; home for those that came
 // from before this proxy.
-func (s *Session) ownerOf(id creel.ContainerID) *member {
-	if o, ok := s.owns.live[id]; ok {
+func (s *Session) granterOf(id creel.ContainerID) *member {
+	if o, ok := s.held.live[id]; ok {
 		return o.by
 	}
 	return s.home
@@ -460,15 +460,15 @@ func (s *Session) ownerOf(id creel.ContainerID) *member {
 // release gives a container back to who granted it.
 func (s *Session) release(p *yarnpb.ContainerIdProto) {
 	id := containerID(p)
-	m := s.ownerOf(id)
-	if o, ok := s.owns.live[id]; ok {
+	m := s.granterOf(id)
+	if o, ok := s.held.live[id]; ok {
 		o.released = true
 	}
 	m.release = append(m.release, p)
 	m.news = true
 }
 
-// withdraw takes back grants that wait for the master's next answer and which
+// withdraw takes back grants that wait for the AM's next answer and which
 // it no longer wants, the latest first.
 func (s *Session) withdraw(g *group) {
 	for i := len(s.out.AllocatedContainers) - 1; i >= 0 && g.need < 0; i-- {
@@ -479,7 +479,7 @@ func (s *Session) withdraw(g *group) {
 		s.out.AllocatedContainers = slices.Delete(s.out.AllocatedContainers, i, i+1)
 		g.need++
 		g.unsent--
-		if o, ok := s.owns.live[containerID(c.GetId())]; ok {
+		if o, ok := s.held.live[containerID(c.GetId())]; ok {
 			o.surplus = true
 		}
 		s.release(c.GetId())
@@ -487,7 +487,7 @@ func (s *Session) withdraw(g *group) {
 	g.need = max(0, g.need)
 }
 
-// onFinish says goodbye everywhere at once.
+// onFinish finishes the attempt at home and every UAM at once.
 func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterRequestProto) {
 	switch s.phase {
 	case phaseNew:
@@ -524,21 +524,21 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 	}
 	s.finishes = append(s.finishes, call)
 	s.finish, s.finished, s.began = req, nil, s.now
-	s.home.beat = true
+	s.home.called = true
 	if s.phase == phaseFinishing {
 		return
 	}
-	s.home.hangUp()
-	s.phase, s.why = phaseFinishing, "the master has finished"
+	s.home.abandonCall()
+	s.phase, s.why = phaseFinishing, "the AM has finished"
 	s.record.Ending = true
 	s.changed()
 	s.refuseWaiting(s.over())
-	s.endTwins(memberEnding)
+	s.endUAMs(memberEnding)
 }
 
-// endTwins brings every twin to its end: by a finish where it can still be
+// endUAMs brings every UAM to its end: by a finish where it can still be
 // heard, by a kill otherwise.
-func (s *Session) endTwins(how memberState) {
+func (s *Session) endUAMs(how memberState) {
 	for _, m := range s.members {
 		if m.home || !m.inUse() || m.state >= memberEnding {
 			continue
@@ -553,7 +553,7 @@ func (s *Session) endTwins(how memberState) {
 		default:
 			m.state = memberDropping
 		}
-		m.hangUp()
+		m.abandonCall()
 	}
 }
 
@@ -568,12 +568,12 @@ func (s *Session) onEnded(why string) {
 			Kind: creel.ErrAttemptNotFound,
 			What: "Application attempt " + s.attempt.String() + " doesn't exist in ApplicationMasterService cache.",
 			Why:  why,
-			Try:  "this master should stop",
+			Try:  "this AM should stop",
 		},
 	)
 }
 
-// end leaves nothing to do but ending the twins.
+// end leaves nothing to do but ending the UAMs.
 func (s *Session) end(why string, tell error) {
 	s.endErr = tell
 	s.phase, s.why = phaseOver, why
@@ -583,11 +583,11 @@ func (s *Session) end(why string, tell error) {
 		s.changed()
 	}
 	s.home.state = memberGone
-	s.endTwins(memberDropping)
+	s.endUAMs(memberDropping)
 	for _, m := range s.members {
 		if m.state == memberEnding {
 			m.state = memberDropping
-			m.hangUp()
+			m.abandonCall()
 		}
 	}
 }
@@ -603,7 +603,7 @@ func (s *Session) over() error {
 	}
 }
 
-// close ends the session when no twin is left.
+// close ends the session when no UAM is left.
 func (s *Session) close() {
 	if s.phase == phaseFinishing && s.finished.GetIsUnregistered() {
 		s.phase = phaseOver

@@ -8,7 +8,7 @@ import "time"
 // of few sessions may as well tick every Config.Tick; one of thousands sets its
 // timers by this.
 func (s *Session) Wake() time.Time {
-	at := s.now.Add(time.Second) // stuck asks, the master's silence, empty groups
+	at := s.now.Add(time.Second) // stuck asks, the AM's silence, empty groups
 	sooner := func(t time.Time) {
 		if t.Before(at) {
 			at = t
@@ -39,9 +39,9 @@ func (s *Session) Wake() time.Time {
 		case m.state == memberNone || m.state == memberGone:
 		case s.now.Before(m.retryAt):
 			sooner(m.retryAt)
-		case m.state != memberUp || s.phase != phaseRunning || m.unheard != heardAll:
+		case m.state != memberUp || s.phase != phaseRunning || m.completions != delivered:
 		case m.news || !m.home && s.ledger.outstanding(m) > 0:
-			sooner(m.sent.Add(s.cfg.TwinBeat))
+			sooner(m.sent.Add(s.cfg.UAMHeartbeat))
 		}
 	}
 	if soonest := s.now.Add(s.cfg.Tick / 10); at.Before(soonest) {

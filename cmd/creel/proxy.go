@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net"
@@ -13,7 +14,11 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy"
+	"github.com/creelrm/creel/amrmproxy/keys"
+	"github.com/creelrm/creel/amrmproxy/remote"
 	proxyrpc "github.com/creelrm/creel/amrmproxy/rpc"
+	"github.com/creelrm/creel/amrmproxy/server"
+	"github.com/creelrm/creel/amrmproxy/stored"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/hrpc/telemetry"
 	"github.com/creelrm/creel/internal/settings"
@@ -22,7 +27,7 @@ import (
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster"
-	"github.com/creelrm/creel/subcluster/remote"
+	rmremote "github.com/creelrm/creel/subcluster/remote"
 	"github.com/go-chi/chi/v5"
 	"github.com/spf13/cobra"
 )
@@ -60,12 +65,12 @@ func proxySettings(s *settings.Settings) (proxyConfig, error) {
 		mailbox:  s.Int("creel.proxy.inbox"),
 		sessions: s.Int("creel.proxy.max-sessions"),
 		session: amrmproxy.Config{
-			TwinBeat:  s.Duration("creel.proxy.beat-interval"),
-			SlowAfter: s.Duration("creel.proxy.member-timeout"),
+			UAMHeartbeat: s.Duration("creel.proxy.beat-interval"),
+			SlowAfter:    s.Duration("creel.proxy.member-timeout"),
 			StuckAfter: s.Duration(
 				"creel.proxy.move-asks-after",
 			),
-			MasterExpiry: s.Duration("yarn.am.liveness-monitor.expiry-interval-ms"),
+			AMExpiry: s.Duration("yarn.am.liveness-monitor.expiry-interval-ms"),
 		},
 		poll: s.Duration(
 			"creel.store.poll-interval",
@@ -80,7 +85,7 @@ func proxySettings(s *settings.Settings) (proxyConfig, error) {
 // proxyParts is an AM-RM proxy assembled.
 type proxyParts struct {
 	entry  readyEntry
-	proxy  *proxyrpc.Proxy
+	proxy  *server.Server
 	health *health
 	parts  []part
 	view   func() *subcluster.View
@@ -98,16 +103,17 @@ func newProxy(c proxyConfig, store statestore.Store) (*proxyParts, error) {
 		return nil, usage(err)
 	}
 	watcher := watch.New(store, watch.Config{Poll: c.poll, Validate: validPolicy, Log: c.log})
-	calls := proxyrpc.NewRemote(watcher.View, c.user, hrpc.ClientConfig{Logger: c.log, Interceptors: c.interceptors})
-	proxy, err := proxyrpc.New(
-		proxyrpc.Config{
+	calls := remote.New(watcher.View, c.user, hrpc.ClientConfig{Logger: c.log, Interceptors: c.interceptors})
+	records := &stored.Records{Spreads: store, Secrets: secret, Random: rand.Reader}
+	proxy, err := server.New(
+		server.Config{
 			Name:        c.name,
-			Session:     c.session,
+			Driver:      amrmproxy.DriverConfig{Session: c.session},
 			Policy:      c.policy,
-			Masters:     calls,
-			Launcher:    calls,
-			Spreads:     store,
-			Secrets:     secret,
+			Members:     calls,
+			Clients:     calls,
+			Store:       records,
+			Sealer:      records,
 			View:        watcher.View,
 			CallTime:    c.callTime,
 			Mailbox:     c.mailbox,
@@ -118,9 +124,9 @@ func newProxy(c proxyConfig, store statestore.Store) (*proxyParts, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys := proxyrpc.NewKeyBook(store, secret, watcher.View)
+	amrmKeys := keys.NewCache(store, secret, watcher.View)
 	c.rpc.Interceptors = append(slices.Clone(c.rpc.Interceptors), telemetry.Audit(c.log, yarnrpc.Audited))
-	server, err := proxyrpc.NewServer(proxy, keys, c.rpc)
+	handler, err := proxyrpc.NewServer(proxy, amrmKeys, c.rpc)
 	if err != nil {
 		return nil, err
 	}
@@ -161,11 +167,11 @@ func newProxy(c proxyConfig, store statestore.Store) (*proxyParts, error) {
 		close:  calls.Close,
 		parts: []part{
 			{"proxy view", watcher.Run},
-			{"proxy keys", func(ctx context.Context) error { return keys.Run(ctx, time.Second) }},
+			{"proxy keys", func(ctx context.Context) error { return amrmKeys.Run(ctx, time.Second) }},
 			{"proxy sessions", proxy.Run},
 			{
 				"proxy door",
-				func(ctx context.Context) error { return server.Run(ctx, listener) },
+				func(ctx context.Context) error { return handler.Run(ctx, listener) },
 			},
 			{"proxy web door", runWeb},
 		},
@@ -220,9 +226,9 @@ func agentCommand() *cobra.Command {
 				return nil, err
 			}
 			web := s.Address("yarn.resourcemanager.webapp.address")
-			agent := &remote.Agent{
+			agent := &rmremote.Agent{
 				Store:  store,
-				Probe:  remote.WebProbe(web),
+				Probe:  rmremote.WebProbe(web),
 				Every:  s.Duration("creel.membership.beat-interval"),
 				Logger: slog.Default(),
 				Member: subcluster.Member{

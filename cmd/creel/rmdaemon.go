@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	proxyrpc "github.com/creelrm/creel/amrmproxy/rpc"
+	"github.com/creelrm/creel/amrmproxy/keys"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
@@ -153,7 +153,7 @@ func publishKeys(ctx context.Context, d *rmrpc.Daemon, member *membership, log *
 	for {
 		secret, err := member.secret(ctx)
 		if err == nil {
-			err = proxyrpc.PublishKeys(ctx, member.store, member.id, d.AMRMKeys(), secret)
+			err = keys.Publish(ctx, member.store, member.id, d.AMRMKeys(), secret)
 		}
 		now := ""
 		if err != nil && ctx.Err() == nil {

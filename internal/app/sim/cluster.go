@@ -438,8 +438,8 @@ func (c *cluster) app(id creel.ApplicationID) (rm.AppView, error) {
 	return v, nil
 }
 
-func (c *cluster) kill(id creel.ApplicationID, reply func(bool, error)) {
-	c.turn(func(m *rm.Machine) { reply(m.Kill(c.w.now, id, "its master has ended")) })
+func (c *cluster) kill(id creel.ApplicationID, why string, reply func(bool, error)) {
+	c.turn(func(m *rm.Machine) { reply(m.Kill(c.w.now, id, why)) })
 }
 
 // holds refuses who has no good token.

@@ -108,7 +108,6 @@ func (w *World) calm() { w.faulty = false }
 func (w *World) killRouter(r *gateway, down time.Duration) {
 	w.audit.fault("routers restarted")
 	w.crash(r.host)
-	r.drop()
 	w.after(down, func() {
 		w.boot(r.host)
 		r.start()

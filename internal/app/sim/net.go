@@ -21,6 +21,7 @@ type host struct {
 	up      bool
 	life    int
 	flights []flight // calls to it that have no end yet
+	flows   []*flow  // that run in it and have not ended
 }
 
 // netError says that no answer came.
@@ -65,6 +66,7 @@ func (w *World) crash(h *host) {
 	h.life++
 	w.mark("crash", h.number, int64(h.life))
 	w.say("%s is down", h.name)
+	h.killFlows()
 	flights := h.flights
 	h.flights = nil
 	for _, f := range flights {

@@ -13,15 +13,15 @@ import (
 // watcher keeps a process's picture of the federation: it reads the store now
 // and then, as statestore/watch does.
 type watcher struct {
-	w    *World
-	at   *host
-	view *subcluster.View
-	book *policies.Table
+	w     *World
+	at    *host
+	view  *subcluster.View
+	table *policies.Table
 }
 
 // start begins with nothing seen; it is called at each boot.
 func (v *watcher) start() {
-	v.view, v.book = nil, nil
+	v.view, v.table = nil, nil
 	v.read()
 }
 
@@ -38,7 +38,7 @@ func (v *watcher) read() {
 			switch {
 			case err == nil:
 				v.view = subcluster.Build(v.view, r, r.Now)
-				v.book = policies.NewTable(v.book, v.view.Policies)
+				v.table = policies.NewTable(v.table, v.view.Policies)
 			case v.view != nil:
 				v.view = subcluster.Unreachable(v.view, err.Error())
 			}
@@ -48,6 +48,6 @@ func (v *watcher) read() {
 
 // policy that holds for a queue.
 func (v *watcher) policy(q creel.QueuePath) policies.Policy {
-	p, _ := v.book.For(q)
+	p, _ := v.table.For(q)
 	return p
 }

@@ -178,6 +178,16 @@ func (w *World) host(name string, site int) *host {
 	return h
 }
 
+// cluster of a name.
+func (w *World) cluster(id creel.SubclusterID) *cluster {
+	for _, c := range w.clusters {
+		if c.id == id {
+			return c
+		}
+	}
+	return nil
+}
+
 // at has something done at a time, now at the earliest.
 func (w *World) at(t time.Time, do func()) { w.push(t, deed(do)) }
 
@@ -247,8 +257,8 @@ func (w *World) Run() *Result {
 		w.audit.final()
 	}
 	w.stopped = true
-	for _, r := range w.routers {
-		r.drop()
+	for _, h := range w.hosts {
+		h.killFlows() // their goroutines must not outlive the run
 	}
 	return w.result()
 }

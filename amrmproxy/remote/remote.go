@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rpc
+// Package remote speaks to the ResourceManagers of the federation for the AM-RM
+// proxy, over Hadoop RPC: as an attempt by ApplicationMasterProtocol, and by
+// ApplicationClientProtocol to launch and kill UAMs.
+package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,14 +17,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/amrmproxy"
+	"github.com/creelrm/creel/amrmproxy/server"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Remote is Masters and Launcher over Hadoop RPC.
+// Remote is server.Members and amrmproxy.Clients.
 type Remote struct {
 	client *hrpc.Client
 	view   func() *subcluster.View
@@ -39,11 +43,11 @@ type peer struct {
 	at        time.Time
 }
 
-// NewRemote speaks to members at the addresses that the view has for them.
-// impersonator, if not "", is the user that submits and kills twins on behalf
+// New speaks to members at the addresses that the view has for them.
+// impersonator, if not "", is the user that submits and kills UAMs on behalf
 // of their owners (hadoop.proxyuser.*); otherwise the owner's name is simply
 // said, which ResourceManagers without Kerberos believe. Close it.
-func NewRemote(view func() *subcluster.View, impersonator string, cfg hrpc.ClientConfig) *Remote {
+func New(view func() *subcluster.View, impersonator string, cfg hrpc.ClientConfig) *Remote {
 	cfg.KindOf = yarnrpc.KindOf
 	return &Remote{
 		client: hrpc.NewClient(cfg),
@@ -71,7 +75,7 @@ func (r *Remote) addresses(member creel.SubclusterID) (subcluster.Addresses, err
 
 // to finds or makes the clients of an attempt at a member, one for each host of
 // its scheduler.
-func (r *Remote) to(to To) (*peer, error) {
+func (r *Remote) to(to server.To) (*peer, error) {
 	a, err := r.addresses(to.Member)
 	if err != nil {
 		return nil, err
@@ -130,7 +134,7 @@ func (r *Remote) each(p *peer, call func(yarnrpc.ApplicationMasterProtocolClient
 	return err
 }
 
-// elsewhere tells whether another host of an HA pair may do better.
+// elsewhere reports whether another host of an HA pair may do better.
 func elsewhere(err error) bool {
 	if errors.Is(err, creel.ErrStandby) {
 		return true
@@ -139,10 +143,10 @@ func elsewhere(err error) bool {
 	return errors.As(err, &t) && !t.Sent
 }
 
-// Register implements Masters.
+// Register implements server.Members.
 func (r *Remote) Register(
 	ctx context.Context,
-	to To,
+	to server.To,
 	req *yarnpb.RegisterApplicationMasterRequestProto,
 ) (out *yarnpb.RegisterApplicationMasterResponseProto, err error) {
 	p, err := r.to(to)
@@ -156,10 +160,10 @@ func (r *Remote) Register(
 	return out, err
 }
 
-// Allocate implements Masters.
+// Allocate implements server.Members.
 func (r *Remote) Allocate(
 	ctx context.Context,
-	to To,
+	to server.To,
 	req *yarnpb.AllocateRequestProto,
 ) (out *yarnpb.AllocateResponseProto, err error) {
 	p, err := r.to(to)
@@ -176,10 +180,10 @@ func (r *Remote) Allocate(
 	return out, err
 }
 
-// Finish implements Masters.
+// Finish implements server.Members.
 func (r *Remote) Finish(
 	ctx context.Context,
-	to To,
+	to server.To,
 	req *yarnpb.FinishApplicationMasterRequestProto,
 ) (out *yarnpb.FinishApplicationMasterResponseProto, err error) {
 	p, err := r.to(to)
@@ -218,22 +222,31 @@ func (r *Remote) clients(
 	return err
 }
 
-// asker is who asks for reports when the owner is not known.
-func (r *Remote) asker() string {
-	if r.proxy != "" {
-		return r.proxy
-	}
-	return "yarn"
+// as is who a call is made as when the owner is not known.
+func (r *Remote) as(user string) string { return cmp.Or(user, r.proxy, "yarn") }
+
+// Submit implements amrmproxy.Clients.
+func (r *Remote) Submit(
+	ctx context.Context,
+	member creel.SubclusterID,
+	user string,
+	app *yarnpb.ApplicationSubmissionContextProto,
+) error {
+	return r.clients(member, r.as(user), func(c yarnrpc.ApplicationClientProtocolClient) error {
+		_, err := c.SubmitApplication(ctx, &yarnpb.SubmitApplicationRequestProto{ApplicationSubmissionContext: app})
+		return err
+	})
 }
 
-func (r *Remote) report(
+// Report implements amrmproxy.Clients.
+func (r *Remote) Report(
 	ctx context.Context,
 	member creel.SubclusterID,
 	user string,
 	app creel.ApplicationID,
 ) (*yarnpb.ApplicationReportProto, error) {
 	var out *yarnpb.GetApplicationReportResponseProto
-	err := r.clients(member, user, func(c yarnrpc.ApplicationClientProtocolClient) (e error) {
+	err := r.clients(member, r.as(user), func(c yarnrpc.ApplicationClientProtocolClient) (e error) {
 		out, e = c.GetApplicationReport(
 			ctx,
 			&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
@@ -243,144 +256,21 @@ func (r *Remote) report(
 	return out.GetApplicationReport(), err
 }
 
-// Over implements Launcher.
-func (r *Remote) Over(ctx context.Context, home creel.SubclusterID, app creel.ApplicationID) (bool, error) {
-	report, err := r.report(ctx, home, r.asker(), app)
-	if errors.Is(err, creel.ErrApplicationNotFound) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return creel.ApplicationState(report.GetYarnApplicationState()).Ended(), nil
-}
-
-// owner finds who owns the application: the ResourceManager gives the token of
-// an unmanaged master to that very user only.
-func (r *Remote) owner(
+// Kill implements amrmproxy.Clients.
+func (r *Remote) Kill(
 	ctx context.Context,
-	home creel.SubclusterID,
+	member creel.SubclusterID,
+	user string,
 	app creel.ApplicationID,
-	known string,
-) (string, error) {
-	if known != "" {
-		return known, nil
-	}
-	report, err := r.report(ctx, home, r.asker(), app)
-	if err != nil {
-		return "", fmt.Errorf("who owns %s: %w", app, err)
-	}
-	if report.GetUser() == "" {
-		return "", &creel.Error{Kind: creel.ErrUnavailable, What: "the home does not say who owns " + app.String()}
-	}
-	return report.GetUser(), nil
-}
-
-// Launch implements Launcher, by the steps of Hadoop's unmanaged launcher:
-// submit, wait until the attempt is launched, read its token from the report.
-// It may be repeated: a ResourceManager takes the same id twice without change.
-func (r *Remote) Launch(ctx context.Context, l amrmproxy.Launch) (amrmproxy.Launched, error) {
-	out := amrmproxy.Launched{Member: l.Member}
-	user, err := r.owner(ctx, l.Home, l.Application, l.User)
-	if err != nil {
-		return out, err
-	}
-	out.User = user
-	err = r.clients(l.Member, user, func(c yarnrpc.ApplicationClientProtocolClient) error {
-		_, e := c.SubmitApplication(
-			ctx,
-			&yarnpb.SubmitApplicationRequestProto{ApplicationSubmissionContext: twinContext(l)},
-		)
+	why string,
+) (bool, error) {
+	var out *yarnpb.KillApplicationResponseProto
+	err := r.clients(member, r.as(user), func(c yarnrpc.ApplicationClientProtocolClient) (e error) {
+		out, e = c.ForceKillApplication(ctx, &yarnpb.KillApplicationRequestProto{
+			ApplicationId: yarnpb.FromApplicationID(app),
+			Diagnostics:   proto.String(why),
+		})
 		return e
 	})
-	if err != nil {
-		return out, fmt.Errorf("submit the twin to %s: %w", l.Member, err)
-	}
-	pause := 5 * time.Millisecond
-	for {
-		report, err := r.report(ctx, l.Member, user, l.Application)
-		if err != nil {
-			return out, fmt.Errorf("report of the twin in %s: %w", l.Member, err)
-		}
-		if t := report.GetAmRmToken(); len(t.GetPassword()) > 0 {
-			out.Token, out.Attempt = t, yarnpb.ToAttemptID(report.GetCurrentApplicationAttemptId())
-			return out, nil
-		}
-		switch state := creel.ApplicationState(report.GetYarnApplicationState()); {
-		case state.Ended():
-			return out, &creel.Error{
-				Kind: creel.ErrConflict,
-				What: fmt.Sprintf("the twin in %s is %s", l.Member, state),
-				Why:  report.GetDiagnostics(),
-				Try:  "a ResourceManager takes an application id once",
-			}
-		case state == creel.AppRunning:
-			return out, &creel.Error{
-				Kind: creel.ErrConflict,
-				What: fmt.Sprintf("the twin in %s has registered before", l.Member),
-				Why:  "its token is told only before that, and is lost",
-				Try:  "kill it there",
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return out, &creel.Error{
-				Kind: creel.ErrUnavailable,
-				What: fmt.Sprintf("the twin in %s was not launched in time", l.Member),
-				Why:  ctx.Err().Error(),
-				Try:  "is its queue full?",
-			}
-		case <-time.After(pause):
-		}
-		pause = min(2*pause, 200*time.Millisecond)
-	}
-}
-
-// twinContext is the submission of a twin.
-func twinContext(l amrmproxy.Launch) *yarnpb.ApplicationSubmissionContextProto {
-	return &yarnpb.ApplicationSubmissionContextProto{
-		ApplicationId:                           yarnpb.FromApplicationID(l.Application),
-		ApplicationName:                         proto.String(l.Name),
-		Queue:                                   proto.String(string(l.Queue)),
-		UnmanagedAm:                             proto.Bool(true),
-		AmContainerSpec:                         &yarnpb.ContainerLaunchContextProto{},
-		Resource:                                yarnpb.FromResource(creel.Resource{MemoryMB: 1024, VCores: 1}),
-		Priority:                                yarnpb.FromPriority(0),
-		KeepContainersAcrossApplicationAttempts: proto.Bool(true),
-		MaxAppAttempts:                          proto.Int32(1),
-	}
-}
-
-// Drop implements Launcher.
-func (r *Remote) Drop(ctx context.Context, d amrmproxy.Drop) error {
-	user, err := r.owner(ctx, d.Home, d.Application, d.User)
-	if err != nil {
-		user = r.asker()
-	}
-	pause := 10 * time.Millisecond
-	for {
-		var out *yarnpb.KillApplicationResponseProto
-		err = r.clients(d.Member, user, func(c yarnrpc.ApplicationClientProtocolClient) (e error) {
-			out, e = c.ForceKillApplication(
-				ctx,
-				&yarnpb.KillApplicationRequestProto{
-					ApplicationId: yarnpb.FromApplicationID(d.Application),
-					Diagnostics:   proto.String("its master has ended"),
-				},
-			)
-			return e
-		})
-		if errors.Is(err, creel.ErrApplicationNotFound) {
-			return nil
-		}
-		if err != nil || out.GetIsKillCompleted() {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
-		}
-		pause = min(2*pause, 200*time.Millisecond)
-	}
+	return out.GetIsKillCompleted(), err
 }

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rpc
+// Package keys tells the AM-RM proxies who an AM is. An AM shows the AMRM token
+// that its ResourceManager gave it. Each ResourceManager publishes the keys it
+// accepts (Publish), sealed with the cluster's secret, through the state store;
+// the proxies read them (Cache). The key that signed a token tells which member
+// is the attempt's home. So neither a NodeManager nor a second token stands
+// between.
+package keys
 
 import (
 	"context"
@@ -26,10 +32,10 @@ type Rings interface {
 // KeyRing is the ring that a member's AMRM keys travel in.
 func KeyRing(member creel.SubclusterID) string { return "amrm-" + string(member) }
 
-// PublishKeys puts the AMRM keys that a ResourceManager accepts into the store,
+// Publish puts the AMRM keys that a ResourceManager accepts into the store,
 // sealed with seal, for the proxies. It is called at the start and whenever the
 // keys roll; the same keys again write nothing.
-func PublishKeys(
+func Publish(
 	ctx context.Context,
 	store Rings,
 	member creel.SubclusterID,
@@ -98,8 +104,8 @@ func sameRing(a, b token.Ring) bool {
 	return true
 }
 
-// KeyBook knows the AMRM keys of all members.
-type KeyBook struct {
+// Cache has the AMRM keys of all members.
+type Cache struct {
 	store   Rings
 	secrets func(context.Context) ([]statestore.Key, error)
 	view    func() *subcluster.View
@@ -115,26 +121,26 @@ type reading struct {
 	err   error
 }
 
-// NewKeyBook reads the keys of the view's members from the store. It is empty
+// NewCache reads the keys of the view's members from the store. It is empty
 // until Refresh.
-func NewKeyBook(
+func NewCache(
 	store Rings,
 	secrets func(context.Context) ([]statestore.Key, error),
 	view func() *subcluster.View,
-) *KeyBook {
-	b := &KeyBook{store: store, secrets: secrets, view: view, turn: make(chan struct{}, 1)}
-	b.last.Store(&reading{})
-	b.rings.Store(&map[creel.SubclusterID]token.Ring{})
-	return b
+) *Cache {
+	c := &Cache{store: store, secrets: secrets, view: view, turn: make(chan struct{}, 1)}
+	c.last.Store(&reading{})
+	c.rings.Store(&map[creel.SubclusterID]token.Ring{})
+	return c
 }
 
 // Run refreshes every period until ctx ends. An unknown key is looked for at
 // once, so the period only has to be shorter than a key's delay.
-func (b *KeyBook) Run(ctx context.Context, every time.Duration) error {
+func (c *Cache) Run(ctx context.Context, every time.Duration) error {
 	t := time.NewTicker(every)
 	defer t.Stop()
 	for {
-		_ = b.Refresh(ctx) // it is tried again; who needs a key that is missing is told
+		_ = c.Refresh(ctx) // it is tried again; who needs a key that is missing is told
 		select {
 		case <-ctx.Done():
 			return nil
@@ -146,41 +152,41 @@ func (b *KeyBook) Run(ctx context.Context, every time.Duration) error {
 // Refresh reads all rings. A member whose ring cannot be read keeps what was
 // known of it. One reads at a time; who waited for a reading that began after
 // the call has what it wanted.
-func (b *KeyBook) Refresh(ctx context.Context) error {
+func (c *Cache) Refresh(ctx context.Context) error {
 	asked := time.Now()
 	select {
-	case b.turn <- struct{}{}:
+	case c.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-b.turn }()
-	if last := b.last.Load(); last.began.After(asked) {
+	defer func() { <-c.turn }()
+	if last := c.last.Load(); last.began.After(asked) {
 		return last.err
 	}
 	now := &reading{began: time.Now()}
-	now.err = b.read(ctx)
+	now.err = c.read(ctx)
 	if ctx.Err() == nil { // a reader that gave up says nothing about the store
-		b.last.Store(now)
+		c.last.Store(now)
 	}
 	return now.err
 }
 
 // read is one reading; the turn is held.
-func (b *KeyBook) read(ctx context.Context) error {
-	view := b.view()
+func (c *Cache) read(ctx context.Context) error {
+	view := c.view()
 	if view == nil {
 		return nil
 	}
-	seal, err := b.secrets(ctx)
+	seal, err := c.secrets(ctx)
 	if err != nil {
 		return err
 	}
-	old := *b.rings.Load()
+	old := *c.rings.Load()
 	next := make(map[creel.SubclusterID]token.Ring, len(view.Members))
 	var errs []error
 	for i := range view.Members {
 		id := view.Members[i].ID
-		keys, err := b.store.Keys(ctx, KeyRing(id))
+		keys, err := c.store.Keys(ctx, KeyRing(id))
 		if err == nil && len(keys) == 0 {
 			continue // a ResourceManager that shares none: Hadoop's
 		}
@@ -194,7 +200,7 @@ func (b *KeyBook) read(ctx context.Context) error {
 		}
 		next[id] = ring
 	}
-	b.rings.Store(&next)
+	c.rings.Store(&next)
 	return errors.Join(errs...)
 }
 
@@ -203,13 +209,13 @@ func (b *KeyBook) read(ctx context.Context) error {
 const refreshPause = 250 * time.Millisecond
 
 // keyPatience is how long a token waits for its key: a ResourceManager that has
-// just started may have given its masters tokens before its keys reached us, and
-// a master that is told "invalid token" gives up for good.
+// just started may have given its AMs tokens before its keys reached us, and
+// an AM that is told "invalid token" gives up for good.
 const keyPatience = 3 * time.Second
 
 // Verify finds who issued an AMRM token, and its password. The error is of kind
 // creel.ErrInvalidToken, or creel.ErrUnavailable while the store cannot be read.
-func (b *KeyBook) Verify(ctx context.Context, identifier []byte) (token.AMRM, creel.SubclusterID, []byte, error) {
+func (c *Cache) Verify(ctx context.Context, identifier []byte) (token.AMRM, creel.SubclusterID, []byte, error) {
 	id, err := token.ParseAMRM(identifier)
 	if err != nil {
 		return id, "", nil, err
@@ -217,13 +223,13 @@ func (b *KeyBook) Verify(ctx context.Context, identifier []byte) (token.AMRM, cr
 	ctx, cancel := context.WithTimeout(ctx, keyPatience)
 	defer cancel()
 	for {
-		if member, key, ok := b.find(id.KeyID); ok {
+		if member, key, ok := c.find(id.KeyID); ok {
 			return id, member, key.Password(identifier), nil
 		}
-		pause := b.readAgain()
+		pause := c.readAgain()
 		select {
 		case <-time.After(pause):
-			err = b.Refresh(ctx)
+			err = c.Refresh(ctx)
 		case <-ctx.Done():
 			refused := &creel.Error{Kind: creel.ErrInvalidToken, What: "token of " + id.Attempt.String() + " refused",
 				Why: fmt.Sprintf("no ResourceManager of the federation has shared a master key %d", id.KeyID),
@@ -238,16 +244,16 @@ func (b *KeyBook) Verify(ctx context.Context, identifier []byte) (token.AMRM, cr
 }
 
 // readAgain tells how long to wait before an unknown key is looked for again.
-func (b *KeyBook) readAgain() time.Duration {
-	return max(refreshPause-time.Since(b.last.Load().began), 0)
+func (c *Cache) readAgain() time.Duration {
+	return max(refreshPause-time.Since(c.last.Load().began), 0)
 }
 
 // find looks in all rings, by member, so that the answer does not depend on
 // the order of a map. Key ids start at a random number of 32 bits.
-func (b *KeyBook) find(id int32) (member creel.SubclusterID, key token.Key, ok bool) {
-	for m, ring := range *b.rings.Load() {
-		if k, has := ring.Find(id); has && (!ok || m < member) {
-			member, key, ok = m, k, true
+func (c *Cache) find(id int32) (member creel.SubclusterID, key token.Key, ok bool) {
+	for m, ring := range *c.rings.Load() {
+		if found, has := ring.Find(id); has && (!ok || m < member) {
+			member, key, ok = m, found, true
 		}
 	}
 	return member, key, ok

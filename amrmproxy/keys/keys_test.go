@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rpc_test
+package keys_test
 
 import (
 	"context"
@@ -11,11 +11,15 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	proxyrpc "github.com/creelrm/creel/amrmproxy/rpc"
+	"github.com/creelrm/creel/amrmproxy/keys"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
+
+var secret = []statestore.Key{{ID: 1, Secret: []byte("a secret of the cluster, long enough")}}
+
+func secrets(context.Context) ([]statestore.Key, error) { return secret, nil }
 
 // illStore is a store that cannot be read while ill.
 type illStore struct {
@@ -35,7 +39,7 @@ func (s *illStore) Keys(ctx context.Context, ring string) ([]statestore.Key, err
 	return s.Store.Keys(ctx, ring)
 }
 
-// A master may be quicker than the keys of the ResourceManager that started it.
+// An AM may be quicker than the keys of the ResourceManager that started it.
 func TestATokenWaitsForItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -43,7 +47,7 @@ func TestATokenWaitsForItsKey(t *testing.T) {
 		view := &subcluster.View{
 			Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}},
 		}
-		book := proxyrpc.NewKeyBook(store, secrets, func() *subcluster.View { return view })
+		book := keys.NewCache(store, secrets, func() *subcluster.View { return view })
 		if err := book.Refresh(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +76,7 @@ func TestATokenWaitsForItsKey(t *testing.T) {
 		published := make(chan error)
 		go func() {
 			time.Sleep(time.Second)
-			published <- proxyrpc.PublishKeys(ctx, store, "sc-1", token.Ring{key}, seal)
+			published <- keys.Publish(ctx, store, "sc-1", token.Ring{key}, seal)
 		}()
 		_, member, password, err := book.Verify(ctx, identifier)
 		if err := <-published; err != nil {
@@ -88,7 +92,7 @@ func TestATokenWaitsForItsKey(t *testing.T) {
 		}
 		identifier = token.AMRM{KeyID: 8}.Append(nil)
 		if _, _, _, err := book.Verify(ctx, identifier); !errors.Is(err, creel.ErrUnavailable) {
-			t.Errorf("while the store cannot be read: %v; want an error after which masters come again", err)
+			t.Errorf("while the store cannot be read: %v; want an error after which AMs come again", err)
 		}
 	})
 }
@@ -101,7 +105,7 @@ func TestATokenIsNotRefusedForASilentStore(t *testing.T) {
 		view := &subcluster.View{
 			Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}},
 		}
-		book := proxyrpc.NewKeyBook(store, secrets, func() *subcluster.View { return view })
+		book := keys.NewCache(store, secrets, func() *subcluster.View { return view })
 		store.silent.Store(true)
 		slow, cancel := context.WithCancel(t.Context())
 		read := make(chan error)

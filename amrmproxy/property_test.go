@@ -24,7 +24,7 @@ import (
 var trace = flag.Bool("conversation", false, "print the conversation of the law's failing case")
 
 // modelRM is a ResourceManager in its least words: absolute asks, response
-// ids with replay, grants that lie ready until the next beat.
+// ids with replay, grants that lie ready until the next heartbeat.
 type modelRM struct {
 	id         creel.SubclusterID
 	epoch      int64
@@ -142,7 +142,7 @@ func (r *modelRM) restart() {
 		if !r.fetched {
 			gone = append(gone, r.last.AllocatedContainers...)
 		}
-		for _, st := range r.last.CompletedContainerStatuses { // nodes tell ends again until the master has acknowledged them
+		for _, st := range r.last.CompletedContainerStatuses { // nodes tell ends again until the AM has acknowledged them
 			r.ended = append(r.ended, st.ContainerId)
 		}
 	}
@@ -156,14 +156,14 @@ func (r *modelRM) restart() {
 	r.registered, r.table, r.last = false, map[int32]int{}, nil
 }
 
-// kill ends the twin there and all it ran. The application id stays used up.
+// kill ends the UAM there and all it ran. The application id stays used up.
 func (r *modelRM) kill() {
 	r.restart()
 	r.free += len(r.live)
 	r.submitted, r.used, r.live, r.ended = false, true, map[creel.ContainerID]bool{}, nil
 }
 
-// world drives one session among model ResourceManagers and a model master
+// world drives one session among model ResourceManagers and a model AM
 // that keeps its table as Hadoop's AMRMClient does.
 type world struct {
 	t    *rapid.T
@@ -173,10 +173,10 @@ type world struct {
 	home *modelRM
 
 	pending []func() Event // things under way; delivered in any order
-	want    map[int32]int  // the master's table
+	want    map[int32]int  // the AM's table
 	dirty   map[int32]bool
 	release []*yarnpb.ContainerIdProto
-	has     map[creel.ContainerID]bool // the master's containers
+	has     map[creel.ContainerID]bool // the AM's containers
 	seen    map[creel.ContainerID]bool // ever told as granted
 	over    map[creel.ContainerID]bool // told as completed
 	lastID  int32
@@ -186,7 +186,7 @@ type world struct {
 
 	stored     *Record
 	policy     policies.Policy
-	queue      []Event // what the master says as soon as the session is at rest
+	queue      []Event // what the AM says as soon as the session is at rest
 	releasing  []*yarnpb.ContainerIdProto
 	registered bool
 	restarted  bool
@@ -260,7 +260,7 @@ func (w *world) carry(a Send) Event {
 			w.t.Fatalf("%s registered before it was submitted", r.id)
 		}
 		e.Register, e.Err = r.register()
-		if fate == 1 && r != w.home { // a second registration is the twin's right, not the home's
+		if fate == 1 && r != w.home { // a second registration is the UAM's right, not the home's
 			return Answered{Member: a.Member, Seq: a.Seq, Err: creel.ErrUnavailable}
 		}
 	case a.Allocate != nil && !r.submitted:
@@ -275,7 +275,7 @@ func (w *world) carry(a Send) Event {
 	return e
 }
 
-// told is what the master makes of an answer, and where the law is checked.
+// told is what the AM makes of an answer, and where the law is checked.
 func (w *world) told(a Reply) {
 	if errors.Is(a.Err, creel.ErrNotRegistered) {
 		// As Hadoop's client does: register, then say everything again.
@@ -287,7 +287,7 @@ func (w *world) told(a Reply) {
 		return
 	}
 	if a.Err != nil {
-		w.t.Fatalf("the master was refused: %v", a.Err)
+		w.t.Fatalf("the AM was refused: %v", a.Err)
 	}
 	w.waiting = false
 	if a.Register != nil {
@@ -315,7 +315,7 @@ func (w *world) told(a Reply) {
 		if w.restarted && (!w.seen[id] || w.over[id]) {
 			// The end of a container that a proxy took with it; or one that a
 			// restarted ResourceManager tells again to a proxy that knows of
-			// nothing. Without a proxy the master would hear both, too.
+			// nothing. Without a proxy the AM would hear both, too.
 			continue
 		}
 		if !w.seen[id] || w.over[id] {
@@ -337,7 +337,7 @@ func (w *world) register() {
 
 // restart replaces the proxy by one that has only the stored record. What the
 // old one had fetched and not told is known to nobody: such a container is
-// never started and expires, such an end the master learns from its node.
+// never started and expires, such an end the AM learns from its node.
 func (w *world) restart() {
 	w.pending, w.queue, w.restarted = nil, nil, true
 	w.open(w.stored)
@@ -394,7 +394,7 @@ func (w *world) open(r *Record) {
 	w.step(Saw{w.view(), w.policy})
 }
 
-func (w *world) beat() {
+func (w *world) heartbeat() {
 	if w.waiting {
 		return
 	}
@@ -445,7 +445,7 @@ func (w *world) view() *subcluster.View {
 	return subcluster.NewView(w.now, members, nil)
 }
 
-// The law: what the master asked for is granted to it or still outstanding,
+// The law: what the AM asked for is granted to it or still outstanding,
 // never more; no container is told twice, and each end once; and when all is
 // quiet again nothing is left over anywhere: no surplus container, no ask.
 func TestTheMasterGetsWhatItAskedForAndNoMore(t *testing.T) {
@@ -495,7 +495,7 @@ func TestTheMasterGetsWhatItAskedForAndNoMore(t *testing.T) {
 					w.deliver(rapid.IntRange(0, len(w.pending)-1).Draw(t, "which"))
 				}
 			case 5, 6:
-				w.beat()
+				w.heartbeat()
 			case 7:
 				if w.waiting {
 					continue // a change that has not been said cannot be kept
@@ -524,7 +524,7 @@ func TestTheMasterGetsWhatItAskedForAndNoMore(t *testing.T) {
 			case 13:
 				r := rapid.SampledFrom(w.rms).Draw(t, "gone or back")
 				r.away = !r.away
-			case 14: // the twin is killed by an administrator of its member
+			case 14: // the UAM is killed by an administrator of its member
 				if r := rapid.SampledFrom(w.rms).Draw(t, "killed"); r != w.home && r.submitted {
 					r.kill()
 				}
@@ -558,7 +558,7 @@ func (w *world) settle() {
 		for _, r := range w.rms {
 			r.schedule(1 << 20)
 		}
-		w.beat()
+		w.heartbeat()
 		w.tick(300 * time.Millisecond)
 	}
 	for len(w.pending) > 0 {
@@ -571,13 +571,13 @@ func (w *world) settle() {
 	}
 	live := 0
 	for _, r := range w.rms {
-		if r.used && w.restarted { // who granted these nobody remembered when the twin was gone
+		if r.used && w.restarted { // who granted these nobody remembered when the UAM was gone
 			maps.DeleteFunc(w.has, func(id creel.ContainerID, _ bool) bool { return id.Epoch() == r.epoch })
 		}
 		for _, id := range sorted(r.live) {
 			live++
 			if !w.has[id] {
-				w.t.Fatalf("%s runs %v, of which the master knows nothing", r.id, id)
+				w.t.Fatalf("%s runs %v, of which the AM knows nothing", r.id, id)
 			}
 		}
 		for p, n := range r.table {
@@ -587,7 +587,7 @@ func (w *world) settle() {
 		}
 	}
 	if live != len(w.has) {
-		w.t.Fatalf("the master believes in %d containers, %d run", len(w.has), live)
+		w.t.Fatalf("the AM believes in %d containers, %d run", len(w.has), live)
 	}
 	if w.s.phase != phaseRunning {
 		w.t.Fatalf("the session is in phase %d", w.s.phase)

@@ -4,6 +4,7 @@ package rpc_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net"
 	"slices"
@@ -17,7 +18,11 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy"
+	"github.com/creelrm/creel/amrmproxy/keys"
+	"github.com/creelrm/creel/amrmproxy/remote"
 	proxyrpc "github.com/creelrm/creel/amrmproxy/rpc"
+	"github.com/creelrm/creel/amrmproxy/server"
+	"github.com/creelrm/creel/amrmproxy/stored"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -126,7 +131,7 @@ func (f *federation) startRM(id creel.SubclusterID) {
 	c.stopRM = sync.OnceFunc(background(f.t, "resource manager", d.Run))
 	f.clean = append(f.clean, c.stopRM)
 	<-d.Ready()
-	if err := proxyrpc.PublishKeys(context.Background(), f.store, id, d.AMRMKeys(), secret); err != nil {
+	if err := keys.Publish(context.Background(), f.store, id, d.AMRMKeys(), secret); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -136,7 +141,7 @@ func (f *federation) look(lost ...creel.SubclusterID) {
 	var members []subcluster.Status
 	for _, id := range f.ids {
 		c := f.rms[id]
-		st := subcluster.Status{State: subcluster.StateActive, Reason: "beat 1s ago"}
+		st := subcluster.Status{State: subcluster.StateActive, Reason: "heartbeat 1s ago"}
 		if slices.Contains(lost, id) {
 			st.State = subcluster.StateLost
 		}
@@ -192,38 +197,41 @@ func background(t testing.TB, what string, run func(context.Context) error) (sto
 
 // proxy is one running proxy.
 type proxy struct {
-	*proxyrpc.Proxy
+	*server.Server
 	address string
 	stop    func()
 }
 
 func (f *federation) proxy() *proxy {
 	f.t.Helper()
-	remote := proxyrpc.NewRemote(f.seen, "", hrpc.ClientConfig{})
-	p, err := proxyrpc.New(
-		proxyrpc.Config{
-			Name:     "proxy",
-			Masters:  remote,
-			Launcher: remote,
-			Spreads:  f.store,
-			Secrets:  secrets,
-			View:     f.seen,
-			Session: amrmproxy.Config{
-				TwinBeat:  30 * time.Millisecond,
-				SlowAfter: 300 * time.Millisecond,
-				KeepAlive: time.Second,
-				Retry:     10 * time.Millisecond,
-				RetryMost: 100 * time.Millisecond,
+	calls := remote.New(f.seen, "", hrpc.ClientConfig{})
+	records := &stored.Records{Spreads: f.store, Secrets: secrets, Random: rand.Reader}
+	p, err := server.New(
+		server.Config{
+			Name:    "proxy",
+			Members: calls,
+			Clients: calls,
+			Store:   records,
+			Sealer:  records,
+			View:    f.seen,
+			Driver: amrmproxy.DriverConfig{
+				Session: amrmproxy.Config{
+					UAMHeartbeat: 30 * time.Millisecond,
+					SlowAfter:    300 * time.Millisecond,
+					KeepAlive:    time.Second,
+					Retry:        10 * time.Millisecond,
+					RetryMost:    100 * time.Millisecond,
+				},
+				SilentAfter: 300 * time.Millisecond,
 			},
-			SilentAfter: 300 * time.Millisecond,
 		},
 	)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	server, err := proxyrpc.NewServer(
+	handler, err := proxyrpc.NewServer(
 		p,
-		proxyrpc.NewKeyBook(f.store, secrets, f.seen),
+		keys.NewCache(f.store, secrets, f.seen),
 		hrpc.Config{DrainTime: time.Second},
 	)
 	if err != nil {
@@ -234,11 +242,11 @@ func (f *federation) proxy() *proxy {
 		f.t.Fatal(err)
 	}
 	stopProxy := background(f.t, "proxy", p.Run)
-	stopServer := background(f.t, "door", func(ctx context.Context) error { return server.Run(ctx, l) })
-	out := &proxy{Proxy: p, address: l.Addr().String(), stop: sync.OnceFunc(func() {
+	stopServer := background(f.t, "handler", func(ctx context.Context) error { return handler.Run(ctx, l) })
+	out := &proxy{Server: p, address: l.Addr().String(), stop: sync.OnceFunc(func() {
 		stopProxy() // answers what waits
 		stopServer()
-		remote.Close()
+		calls.Close()
 	})}
 	f.clean = append(f.clean, out.stop)
 	return out
@@ -248,9 +256,9 @@ func (f *federation) as(id creel.SubclusterID, user string) yarnrpc.ApplicationC
 	return yarnrpc.NewApplicationClientProtocolClient(f.client, f.rms[id].d.Addresses().Client, hrpc.Login{User: user})
 }
 
-// master plays an application's master: unmanaged at home, so that its token
+// AM plays an application's AM: unmanaged at home, so that its token
 // stands in its report, and it keeps its table as Hadoop's client library does.
-type master struct {
+type am struct {
 	f       *federation
 	app     creel.ApplicationID
 	home    creel.SubclusterID
@@ -268,10 +276,10 @@ type master struct {
 	again   int // how often it had to register again
 }
 
-func (f *federation) submit(home creel.SubclusterID, at *proxy) *master {
+func (f *federation) submit(home creel.SubclusterID, at *proxy) *am {
 	f.t.Helper()
 	ctx := context.Background()
-	m := &master{
+	m := &am{
 		f:     f,
 		home:  home,
 		want:  map[int32]int32{},
@@ -299,7 +307,7 @@ func (f *federation) submit(home creel.SubclusterID, at *proxy) *master {
 		),
 	)
 	m.app = pb.ToApplicationID(id)
-	f.until("the master is launched", func() bool {
+	f.until("the AM is launched", func() bool {
 		r := must(
 			c.GetApplicationReport(ctx, &pb.GetApplicationReportRequestProto{ApplicationId: id}),
 		).GetApplicationReport()
@@ -335,11 +343,11 @@ func (f *federation) until(what string, done func() bool) {
 	f.t.Fatalf("it never came about that %s", what)
 }
 
-func (m *master) connect(address string) {
+func (m *am) connect(address string) {
 	m.am = yarnrpc.NewApplicationMasterProtocolClient(m.f.client, address, hrpc.Login{Credential: m.cred})
 }
 
-func (m *master) register() *pb.RegisterApplicationMasterResponseProto {
+func (m *am) register() *pb.RegisterApplicationMasterResponseProto {
 	m.f.t.Helper()
 	r, err := m.am.RegisterApplicationMaster(
 		context.Background(),
@@ -356,11 +364,11 @@ func (m *master) register() *pb.RegisterApplicationMasterResponseProto {
 	return r
 }
 
-func (m *master) ask(p, n int32) { m.want[p], m.dirty[p] = n, true }
+func (m *am) ask(p, n int32) { m.want[p], m.dirty[p] = n, true }
 
-// beat is one allocate, with what Hadoop's client does about errors: it
+// heartbeat is one allocate, with what Hadoop's client does about errors: it
 // registers again when told to, and then says everything again.
-func (m *master) beat() {
+func (m *am) heartbeat() {
 	m.f.t.Helper()
 	for range 200 {
 		a := &pb.AllocateRequestProto{
@@ -403,7 +411,7 @@ func (m *master) beat() {
 	m.f.t.Fatal("allocate never went through")
 }
 
-func (m *master) take(r *pb.AllocateResponseProto) {
+func (m *am) take(r *pb.AllocateResponseProto) {
 	m.f.t.Helper()
 	m.lastID = r.GetResponseId()
 	for _, n := range r.NmTokens {
@@ -427,21 +435,21 @@ func (m *master) take(r *pb.AllocateResponseProto) {
 	for _, s := range r.CompletedContainerStatuses {
 		id := pb.ToContainerID(s.ContainerId)
 		if !m.has[id] {
-			m.f.t.Errorf("the end of %v, which the master does not have", id)
+			m.f.t.Errorf("the end of %v, which the AM does not have", id)
 		}
 		delete(m.has, id)
 	}
 	m.limit, m.cluster = pb.ToResource(r.Limit), r.GetNumClusterNodes()
 }
 
-// beatUntil beats until done.
-func (m *master) beatUntil(what string, done func() bool) {
+// beatUntil heartbeats until done.
+func (m *am) heartbeatUntil(what string, done func() bool) {
 	m.f.t.Helper()
-	m.f.until(what, func() bool { m.beat(); return done() })
+	m.f.until(what, func() bool { m.heartbeat(); return done() })
 }
 
 // at counts the containers a member granted, by the epoch in their ids.
-func (m *master) at(id creel.SubclusterID) (n int) {
+func (m *am) at(id creel.SubclusterID) (n int) {
 	base := m.f.rms[id].cfg.Epoch
 	for c := range m.has {
 		if e := c.Epoch(); e >= base && e < base+1000 {
@@ -451,9 +459,9 @@ func (m *master) at(id creel.SubclusterID) (n int) {
 	return n
 }
 
-func (m *master) finish() {
+func (m *am) finish() {
 	m.f.t.Helper()
-	m.f.until("the master is unregistered", func() bool {
+	m.f.until("the AM is unregistered", func() bool {
 		r, err := m.am.FinishApplicationMaster(
 			context.Background(),
 			&pb.FinishApplicationMasterRequestProto{
@@ -467,8 +475,8 @@ func (m *master) finish() {
 	})
 }
 
-// state of the application, or of its twin, in a member.
-func (m *master) state(id creel.SubclusterID) creel.ApplicationState {
+// state of the application, or of its UAM, in a member.
+func (m *am) state(id creel.SubclusterID) creel.ApplicationState {
 	r, err := m.f.as(id, "ann").
 		GetApplicationReport(context.Background(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(m.app)})
 	if err != nil {
@@ -477,7 +485,7 @@ func (m *master) state(id creel.SubclusterID) creel.ApplicationState {
 	return creel.ApplicationState(r.GetApplicationReport().GetYarnApplicationState())
 }
 
-func (m *master) noSpread() {
+func (m *am) noSpread() {
 	m.f.t.Helper()
 	m.f.until(
 		"the spread is gone",
@@ -493,22 +501,22 @@ func TestAMasterSpreadsOverTwoResourceManagers(t *testing.T) {
 		t.Errorf("registered: %v", r)
 	}
 	m.ask(1, 24)
-	m.beatUntil("all 24 are granted", func() bool { return m.want[1] == 0 })
+	m.heartbeatUntil("all 24 are granted", func() bool { return m.want[1] == 0 })
 	if a, b := m.at("sc-a"), m.at("sc-b"); a == 0 || b == 0 || a+b != 24 {
 		t.Errorf("%d containers from sc-a, %d from sc-b", a, b)
 	}
 	if m.state("sc-b") != creel.AppRunning {
-		t.Errorf("the twin is %s", m.state("sc-b"))
+		t.Errorf("the UAM is %s", m.state("sc-b"))
 	}
-	m.beatUntil("the cluster is counted whole", func() bool { return m.cluster == 4 })
+	m.heartbeatUntil("the cluster is counted whole", func() bool { return m.cluster == 4 })
 	// Give back a few of each, by their owners, and want as many again.
 	ids := sorted(m.has)
 	for _, id := range []creel.ContainerID{ids[0], ids[len(ids)-1]} {
 		m.release = append(m.release, pb.FromContainerID(id))
 	}
-	m.beatUntil("both are ended", func() bool { return len(m.has) == 22 })
+	m.heartbeatUntil("both are ended", func() bool { return len(m.has) == 22 })
 	m.finish()
-	f.until("the twin has finished", func() bool { return m.state("sc-b") == creel.AppFinished })
+	f.until("the UAM has finished", func() bool { return m.state("sc-b") == creel.AppFinished })
 	m.noSpread()
 	if s := p.Stats(); s.Launches != 1 || s.LaunchFailures != 0 {
 		t.Errorf("%+v", s)
@@ -531,16 +539,16 @@ func TestBroadcastGivesNoMoreThanWasAsked(t *testing.T) {
 	total := 0
 	for range 5 {
 		m.ask(1, 5)
-		m.beatUntil("five more are granted", func() bool { return m.want[1] == 0 }) // over-grants fail in take
+		m.heartbeatUntil("five more are granted", func() bool { return m.want[1] == 0 }) // over-grants fail in take
 		total += 5
 	}
 	for range 10 {
-		m.beat()
+		m.heartbeat()
 	}
 	if len(m.has) != total {
 		t.Errorf("has %d of %d", len(m.has), total)
 	}
-	// What came too late was given back: the members run what the master has.
+	// What came too late was given back: the members run what the AM has.
 	f.until("the surplus is gone", func() bool {
 		n := 0
 		for _, id := range f.ids {
@@ -550,7 +558,7 @@ func TestBroadcastGivesNoMoreThanWasAsked(t *testing.T) {
 			)
 			n += int(r.GetApplicationReport().GetAppResource_Usage().GetNumUsedContainers())
 		}
-		m.beat()
+		m.heartbeat()
 		return n == total
 	})
 	m.finish()
@@ -563,7 +571,7 @@ func TestAProxyIsReplacedInTheMiddle(t *testing.T) {
 	m := f.submit("sc-a", first)
 	m.register()
 	m.ask(1, 12)
-	m.beatUntil("12 are granted", func() bool { return m.want[1] == 0 })
+	m.heartbeatUntil("12 are granted", func() bool { return m.want[1] == 0 })
 	before := m.at("sc-b")
 	if before == 0 {
 		t.Fatal("nothing from sc-b")
@@ -572,21 +580,21 @@ func TestAProxyIsReplacedInTheMiddle(t *testing.T) {
 	second := f.proxy()
 	m.connect(second.address)
 	m.ask(1, 6)
-	m.beatUntil("6 more are granted", func() bool { return m.want[1] == 0 })
+	m.heartbeatUntil("6 more are granted", func() bool { return m.want[1] == 0 })
 	if m.again != 1 {
-		t.Errorf("the master registered again %d times", m.again)
+		t.Errorf("the AM registered again %d times", m.again)
 	}
 	// The second proxy speaks for the first one's containers in both members.
 	m.release = nil
 	ids := sorted(m.has)
 	m.release = append(m.release, pb.FromContainerID(ids[0]), pb.FromContainerID(ids[len(ids)-1]))
 	n := len(ids)
-	m.beatUntil("both are ended", func() bool { return len(m.has) == n-2 })
+	m.heartbeatUntil("both are ended", func() bool { return len(m.has) == n-2 })
 	m.finish()
-	f.until("the twin has finished", func() bool { return m.state("sc-b") == creel.AppFinished })
+	f.until("the UAM has finished", func() bool { return m.state("sc-b") == creel.AppFinished })
 	m.noSpread()
 	if s := second.Stats(); s.Launches != 0 {
-		t.Errorf("the second proxy launched %d twins", s.Launches)
+		t.Errorf("the second proxy launched %d UAMs", s.Launches)
 	}
 }
 
@@ -596,12 +604,12 @@ func TestALostSecondaryHasItsAsksMoved(t *testing.T) {
 	m := f.submit("sc-a", p)
 	m.register()
 	m.ask(1, 2)
-	m.beatUntil("2 are granted", func() bool { return m.want[1] == 0 })
-	f.until("the twin runs", func() bool { m.beat(); return m.state("sc-b") == creel.AppRunning })
+	m.heartbeatUntil("2 are granted", func() bool { return m.want[1] == 0 })
+	f.until("the UAM runs", func() bool { m.heartbeat(); return m.state("sc-b") == creel.AppRunning })
 	f.rms["sc-b"].stopRM()
 	f.look("sc-b")
 	m.ask(1, 20)
-	m.beatUntil("home grants what sc-b cannot", func() bool { return m.want[1] == 0 })
+	m.heartbeatUntil("home grants what sc-b cannot", func() bool { return m.want[1] == 0 })
 	if m.cluster != 4 {
 		t.Errorf("%d nodes are counted, though sc-b is gone", m.cluster)
 	}
@@ -614,11 +622,11 @@ func TestAKilledApplicationLeavesNoTwin(t *testing.T) {
 	m := f.submit("sc-a", p)
 	m.register()
 	m.ask(1, 3)
-	m.beatUntil(
-		"3 are granted and the twin runs",
+	m.heartbeatUntil(
+		"3 are granted and the UAM runs",
 		func() bool { return m.want[1] == 0 && m.state("sc-b") == creel.AppRunning },
 	)
-	// Killed at its home, behind the proxy's back; the master dies with it and says nothing.
+	// Killed at its home, behind the proxy's back; the AM dies with it and says nothing.
 	c := f.as("sc-a", "ann")
 	f.until("it is killed", func() bool {
 		return must(
@@ -628,7 +636,7 @@ func TestAKilledApplicationLeavesNoTwin(t *testing.T) {
 			),
 		).GetIsKillCompleted()
 	})
-	f.until("the twin is killed", func() bool { return m.state("sc-b") == creel.AppKilled })
+	f.until("the UAM is killed", func() bool { return m.state("sc-b") == creel.AppKilled })
 	m.noSpread()
 }
 
@@ -642,21 +650,21 @@ func TestTheHomeRestartsUnderARunningMaster(t *testing.T) {
 	m := f.submit("sc-a", p)
 	m.register()
 	m.ask(1, 10)
-	m.beatUntil("10 are granted", func() bool { return m.want[1] == 0 })
+	m.heartbeatUntil("10 are granted", func() bool { return m.want[1] == 0 })
 	f.rms["sc-a"].stopRM()
 	f.startRM("sc-a")
 	m.ask(1, 6)
-	m.beatUntil("6 more are granted", func() bool { return m.want[1] == 0 })
+	m.heartbeatUntil("6 more are granted", func() bool { return m.want[1] == 0 })
 	if m.again != 0 {
-		t.Errorf("the master noticed: it registered again %d times", m.again)
+		t.Errorf("the AM noticed: it registered again %d times", m.again)
 	}
 	m.finish()
-	f.until("the twin has finished", func() bool { return m.state("sc-b") == creel.AppFinished })
+	f.until("the UAM has finished", func() bool { return m.state("sc-b") == creel.AppFinished })
 	m.noSpread()
 }
 
-// The second dies with a twin in it, the master ends, and only then does the
-// second come back, with its journal: the twin must not stay.
+// The second dies with a UAM in it, the AM ends, and only then does the
+// second come back, with its journal: the UAM must not stay.
 func TestASecondThatComesBackAfterTheEndHasNoTwin(t *testing.T) {
 	f := found(t, `{"split":{"policy":"broadcast"}}`, 1, 1)
 	f.rms["sc-b"].stopRM()
@@ -666,15 +674,15 @@ func TestASecondThatComesBackAfterTheEndHasNoTwin(t *testing.T) {
 	m := f.submit("sc-a", p)
 	m.register()
 	m.ask(1, 2)
-	m.beatUntil("2 are granted", func() bool { return m.want[1] == 0 })
-	f.until("the twin runs", func() bool { m.beat(); return m.state("sc-b") == creel.AppRunning })
+	m.heartbeatUntil("2 are granted", func() bool { return m.want[1] == 0 })
+	f.until("the UAM runs", func() bool { m.heartbeat(); return m.state("sc-b") == creel.AppRunning })
 	f.rms["sc-b"].stopRM()
 	f.look("sc-b")
 	m.finish()
 	f.startRM("sc-b")
 	f.look()
 	f.until(
-		"the twin has ended",
+		"the UAM has ended",
 		func() bool { s := m.state("sc-b"); return s == creel.AppFinished || s == creel.AppKilled },
 	)
 	m.noSpread()
@@ -719,7 +727,7 @@ func TestTheDoorRefusesWhatItDoesNotKnow(t *testing.T) {
 		t.Errorf("a container larger than any node: %v", err)
 	}
 	m.ask(1, 1)
-	m.beatUntil("it goes on after that", func() bool { return m.want[1] == 0 })
+	m.heartbeatUntil("it goes on after that", func() bool { return m.want[1] == 0 })
 
 	forged := *m.cred
 	forged.Password = []byte("guess")
@@ -753,11 +761,11 @@ func TestTheDoorRefusesWhatItDoesNotKnow(t *testing.T) {
 
 func TestAStoreThatCannotTellStartsNoSession(t *testing.T) {
 	f := found(t, `{}`, 1)
-	remote := proxyrpc.NewRemote(f.seen, "", hrpc.ClientConfig{})
-	defer remote.Close()
-	broken := brokenStore{errors.New("redis is away")}
-	p, err := proxyrpc.New(
-		proxyrpc.Config{Masters: remote, Launcher: remote, Spreads: &broken, Secrets: secrets, View: f.seen},
+	calls := remote.New(f.seen, "", hrpc.ClientConfig{})
+	defer calls.Close()
+	records := &stored.Records{Spreads: &brokenStore{errors.New("redis is away")}, Secrets: secrets}
+	p, err := server.New(
+		server.Config{Members: calls, Clients: calls, Store: records, Sealer: records, View: f.seen},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -766,7 +774,7 @@ func TestAStoreThatCannotTellStartsNoSession(t *testing.T) {
 	f.until("it runs", func() bool {
 		answer := make(chan error, 1)
 		p.Call(
-			proxyrpc.Caller{
+			server.Caller{
 				Attempt: creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1},
 				Home:    "sc-a",
 			},
@@ -787,8 +795,8 @@ func (b *brokenStore) SpreadsOf(context.Context, creel.ApplicationID) ([]statest
 }
 func (b *brokenStore) DropSpread(context.Context, creel.AttemptID) error { return b.err }
 
-// BenchmarkAllocate is the time of one allocate of an idle master: to the
-// ResourceManager, through the proxy, and through the proxy with a twin in a
+// BenchmarkAllocate is the time of one allocate of an idle AM: to the
+// ResourceManager, through the proxy, and through the proxy with a UAM in a
 // second subcluster. The three take turns of 100 calls, so that they see the
 // same machine; quiet-* are those of the quietest turn.
 func BenchmarkAllocate(b *testing.B) {
@@ -797,27 +805,27 @@ func BenchmarkAllocate(b *testing.B) {
 	const turn = 100
 	type way struct {
 		name       string
-		m          *master
+		m          *am
 		all        []time.Duration
 		p50s, p99s []time.Duration
 	}
 	ways := []*way{
 		{name: "direct", m: f.submit("sc-a", nil)},
 		{name: "proxy", m: f.submit("sc-a", p)},
-		{name: "twin", m: f.submit("sc-a", p)},
+		{name: "uam", m: f.submit("sc-a", p)},
 	}
 	for _, w := range ways {
 		w.m.register()
 	}
-	twin := ways[2].m
-	twin.ask(1, 1)
-	twin.beatUntil("granted", func() bool { return twin.want[1] == 0 && twin.state("sc-b") == creel.AppRunning })
+	uam := ways[2].m
+	uam.ask(1, 1)
+	uam.heartbeatUntil("granted", func() bool { return uam.want[1] == 0 && uam.state("sc-b") == creel.AppRunning })
 	for b.Loop() {
 		for _, w := range ways {
 			times := make([]time.Duration, turn)
 			for i := range times {
 				start := time.Now()
-				w.m.beat()
+				w.m.heartbeat()
 				times[i] = time.Since(start)
 			}
 			w.all = append(w.all, times...)

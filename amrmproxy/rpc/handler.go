@@ -8,19 +8,26 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy"
+	"github.com/creelrm/creel/amrmproxy/server"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// NewServer is the door to masters: ApplicationMasterProtocol, by AMRM token
-// only. limits are those of hrpc.Config; what is served and to whom is set here.
-func NewServer(p *Proxy, keys *KeyBook, limits hrpc.Config) (*hrpc.Server, error) {
-	d := &door{proxy: p}
+// Verifier finds who issued an AMRM token, and its password. The error is of
+// kind creel.ErrInvalidToken, or creel.ErrUnavailable while that cannot be known.
+type Verifier interface {
+	Verify(ctx context.Context, identifier []byte) (token.AMRM, creel.SubclusterID, []byte, error)
+}
+
+// NewServer serves ApplicationMasterProtocol to AMs, by AMRM token only. limits
+// are those of hrpc.Config; what is served and to whom is set here.
+func NewServer(s *server.Server, keys Verifier, limits hrpc.Config) (*hrpc.Server, error) {
+	h := &handler{server: s}
 	limits.Services = []hrpc.Service{
 		yarnrpc.Inline(
-			yarnrpc.ApplicationMasterProtocolService(d),
+			yarnrpc.ApplicationMasterProtocolService(h),
 			"registerApplicationMaster",
 			"finishApplicationMaster",
 			"allocate",
@@ -31,14 +38,13 @@ func NewServer(p *Proxy, keys *KeyBook, limits hrpc.Config) (*hrpc.Server, error
 	limits.Tokens = func(identifier []byte) ([]byte, hrpc.Identity, error) {
 		id, home, password, err := keys.Verify(context.Background(), identifier)
 		if errors.Is(err, creel.ErrUnavailable) {
-			return nil, hrpc.Identity{}, yarnrpc.ErrorOf(
-				err,
-			) // masters come again; by its own class an unknown token ends them
+			// AMs come again; by its own class an unknown token ends them.
+			return nil, hrpc.Identity{}, yarnrpc.ErrorOf(err)
 		}
 		if err != nil {
 			return nil, hrpc.Identity{}, err
 		}
-		who := &Caller{
+		who := &server.Caller{
 			Attempt: id.Attempt,
 			Home:    home,
 			Credential: &hrpc.Credential{
@@ -53,7 +59,7 @@ func NewServer(p *Proxy, keys *KeyBook, limits hrpc.Config) (*hrpc.Server, error
 }
 
 // errorOf gives a session's own refusals the class that Hadoop's clients know:
-// one for a wrong response id or a second registration, which ends the master,
+// one for a wrong response id or a second registration, which ends the AM,
 // as the ResourceManager's would.
 func errorOf(err error) *hrpc.Error {
 	var own *creel.Error
@@ -64,11 +70,11 @@ func errorOf(err error) *hrpc.Error {
 	return yarnrpc.ErrorOf(err)
 }
 
-// door posts calls and answers them later.
-type door struct{ proxy *Proxy }
+// handler posts calls and answers them later.
+type handler struct{ server *server.Server }
 
-func (d *door) call(ctx context.Context, what amrmproxy.FromAM) error {
-	who, ok := hrpc.CallFrom(ctx).Identity.Value.(*Caller)
+func (h *handler) call(ctx context.Context, what amrmproxy.FromAM) error {
+	who, ok := hrpc.CallFrom(ctx).Identity.Value.(*server.Caller)
 	if !ok {
 		return &creel.Error{
 			Kind: creel.ErrInvalidToken,
@@ -77,24 +83,24 @@ func (d *door) call(ctx context.Context, what amrmproxy.FromAM) error {
 			Try:  "connect with the token of the attempt",
 		}
 	}
-	d.proxy.Call(*who, what, hrpc.LaterSending(ctx))
+	h.server.Call(*who, what, hrpc.LaterSending(ctx))
 	return hrpc.ErrLater
 }
 
-func (d *door) RegisterApplicationMaster(
+func (h *handler) RegisterApplicationMaster(
 	ctx context.Context,
 	req *yarnpb.RegisterApplicationMasterRequestProto,
 ) (*yarnpb.RegisterApplicationMasterResponseProto, error) {
-	return nil, d.call(ctx, amrmproxy.FromAM{Register: req})
+	return nil, h.call(ctx, amrmproxy.FromAM{Register: req})
 }
 
-func (d *door) Allocate(ctx context.Context, req *yarnpb.AllocateRequestProto) (*yarnpb.AllocateResponseProto, error) {
-	return nil, d.call(ctx, amrmproxy.FromAM{Allocate: req})
+func (h *handler) Allocate(ctx context.Context, req *yarnpb.AllocateRequestProto) (*yarnpb.AllocateResponseProto, error) {
+	return nil, h.call(ctx, amrmproxy.FromAM{Allocate: req})
 }
 
-func (d *door) FinishApplicationMaster(
+func (h *handler) FinishApplicationMaster(
 	ctx context.Context,
 	req *yarnpb.FinishApplicationMasterRequestProto,
 ) (*yarnpb.FinishApplicationMasterResponseProto, error) {
-	return nil, d.call(ctx, amrmproxy.FromAM{Finish: req})
+	return nil, h.call(ctx, amrmproxy.FromAM{Finish: req})
 }

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"cmp"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// DriverConfig of a Driver. Zero fields take the default named beside them.
+type DriverConfig struct {
+	Session     Config
+	SilentAfter time.Duration // an AM silent for so long has its home asked whether it is over, 15 s
+	Linger      time.Duration // how long an ended session repeats its last answer, 1 min
+	Early       int           // calls that may wait for the record; the next is told "busy", 64
+}
+
+func (c DriverConfig) withDefaults() DriverConfig {
+	c.SilentAfter = cmp.Or(c.SilentAfter, 15*time.Second)
+	c.Linger = cmp.Or(c.Linger, time.Minute)
+	c.Early = cmp.Or(c.Early, 64)
+	return c
+}
+
+// Driver brings a session from its record to its end, in the daemon and in the
+// simulator alike: it has the record read, makes the session, shows it the view
+// and its queue's policy, asks home about an AM that has fallen silent, and lets
+// an ended session repeat its last answer for a while. It is pure as the session
+// is; whoever runs it performs its actions (see the package).
+type Driver struct {
+	cfg     DriverConfig
+	attempt creel.AttemptID
+	home    creel.SubclusterID
+	where   policies.Where
+	rnd     *rand.Rand
+
+	session *Session
+	early   []FromAM // came before there was a session
+	view    *subcluster.View
+	table   *policies.Table
+	shown   bool // the session has seen view and table for queue
+	queue   creel.QueuePath
+
+	now     time.Time
+	heard   time.Time // the AM's last call, or when home was asked last
+	asking  bool      // home is being asked
+	over    bool      // the session is done
+	closeAt time.Time // then
+	acts    []Action
+}
+
+// DriverOptions of a new Driver.
+type DriverOptions struct {
+	Config  DriverConfig
+	Attempt creel.AttemptID
+	Home    creel.SubclusterID // as the AM's token tells
+	Where   policies.Where
+	Rand    *rand.Rand
+}
+
+// NewDriver makes the driver of an attempt. Its first Step has to be Opened,
+// with what Recording.Load gave; what the AM says before that waits.
+func NewDriver(o DriverOptions) *Driver {
+	return &Driver{
+		cfg: o.Config.withDefaults(), attempt: o.Attempt, home: o.Home, where: o.Where, rnd: o.Rand,
+	}
+}
+
+// Opened brings the record of the application, nil if there is none, or why it
+// could not be read.
+type Opened struct {
+	Record *Record
+	Err    error
+}
+
+// HomeAnswered ends an AskHome: the state of the application there, or Err.
+type HomeAnswered struct {
+	State creel.ApplicationState
+	Err   error
+}
+
+// AskHome asks the home for the state of the application.
+type AskHome struct {
+	Home        creel.SubclusterID
+	Application creel.ApplicationID
+}
+
+// Close ends the driver: it is to be forgotten, and calls that have no answer
+// yet are refused with Err.
+type Close struct{ Err error }
+
+func (Opened) event()       {}
+func (HomeAnswered) event() {}
+func (AskHome) action()     {}
+func (Close) action()       {}
+
+// Session of the attempt; nil before Opened.
+func (d *Driver) Session() *Session { return d.session }
+
+// See shows the federation as it is now; it counts from the next Step. Both are
+// shared and never written.
+func (d *Driver) See(view *subcluster.View, table *policies.Table) {
+	if d.view != view || d.table != table {
+		d.view, d.table, d.shown = view, table, false
+	}
+}
+
+// Step takes one event and returns what has to be done, in order. The slice is
+// valid until the next Step. Save and the other actions of the session are
+// passed on as they are.
+func (d *Driver) Step(now time.Time, e Event) []Action {
+	d.now, d.acts = now, d.acts[:0]
+	switch e := e.(type) {
+	case Opened:
+		d.open(e)
+	case FromAM:
+		d.fromAM(e)
+	case HomeAnswered:
+		d.homeAnswered(e)
+	case Tick:
+		d.tick()
+	default:
+		d.step(e)
+	}
+	return d.acts
+}
+
+// Wake is the next moment at which a Tick may have something to do.
+func (d *Driver) Wake() time.Time {
+	switch {
+	case d.session == nil:
+		return d.now.Add(time.Hour) // the record is being read
+	case d.over:
+		return d.closeAt
+	}
+	return d.session.Wake()
+}
+
+func (d *Driver) do(a Action) { d.acts = append(d.acts, a) }
+
+func (d *Driver) open(o Opened) {
+	if o.Err != nil {
+		d.close(o.Err)
+		return
+	}
+	user := ""
+	if r := o.Record; r != nil {
+		user = r.User
+		if r.Attempt == d.attempt && r.Home != "" {
+			d.home = r.Home
+		}
+	}
+	session, err := NewSession(Options{
+		Config: d.cfg.Session, Attempt: d.attempt, Home: d.home, User: user, Record: o.Record,
+		Where: d.where, Rand: d.rnd,
+	})
+	if err != nil {
+		d.close(err)
+		return
+	}
+	d.session, d.heard = session, d.now
+	early := d.early
+	d.early = nil
+	for _, e := range early {
+		d.step(e)
+	}
+	d.step(Tick{})
+}
+
+// close ends the driver; calls that waited for the record have no session to
+// answer them, so the Close does.
+func (d *Driver) close(err error) {
+	d.early = nil
+	d.do(Close{Err: err})
+}
+
+func (d *Driver) fromAM(e FromAM) {
+	if d.session != nil {
+		d.heard = d.now
+		d.step(e)
+		return
+	}
+	if len(d.early) >= d.cfg.Early {
+		d.do(Reply{Call: e.Call, Err: &creel.Error{
+			Kind: creel.ErrBusy,
+			What: "too many calls of " + d.attempt.String() + " are waiting",
+			Try:  "try again",
+		}})
+		return
+	}
+	d.early = append(d.early, e)
+}
+
+// step shows the session what there is to see, then the event.
+func (d *Driver) step(e Event) {
+	if d.session == nil {
+		return
+	}
+	if queue := d.session.Queue(); !d.shown || queue != d.queue {
+		d.shown, d.queue = true, queue
+		policy, _ := d.table.For(queue)
+		d.pass(d.session.Step(d.now, Saw{View: d.view, Policy: policy}))
+	}
+	d.pass(d.session.Step(d.now, e))
+	if d.over {
+		d.closeAt = d.now.Add(d.cfg.Linger)
+	}
+}
+
+func (d *Driver) pass(actions []Action) {
+	for _, a := range actions {
+		if _, done := a.(Done); done {
+			d.over = true
+		}
+		d.do(a)
+	}
+}
+
+func (d *Driver) tick() {
+	if d.over {
+		if !d.now.Before(d.closeAt) {
+			d.close(&creel.Error{Kind: creel.ErrAttemptNotFound, What: d.attempt.String() + " is over"})
+		}
+		return
+	}
+	d.step(Tick{})
+	// An AM that has fallen silent may have been killed behind our back: if its
+	// home says that the application is over, its UAMs go now and not when they
+	// expire.
+	if d.session == nil || d.over || d.asking || d.now.Sub(d.heard) < d.cfg.SilentAfter {
+		return
+	}
+	d.asking, d.heard = true, d.now // the next question comes as much later
+	d.do(AskHome{Home: d.home, Application: d.attempt.Application})
+}
+
+func (d *Driver) homeAnswered(e HomeAnswered) {
+	d.asking = false
+	if errors.Is(e.Err, creel.ErrApplicationNotFound) || e.Err == nil && e.State.Ended() {
+		d.step(Ended{Why: "its home says that the application is over"})
+	}
+}
+
+// Supersede decides what a call of an attempt means for the other attempts of
+// its application that have a driver here. Earlier ones are to be stopped before
+// its record is read, for they must not write any more then. Once a later one
+// is here, the call is refused: an error of kind creel.ErrAttemptNotFound.
+func Supersede(a creel.AttemptID, others []creel.AttemptID) (stop []creel.AttemptID, err error) {
+	for _, o := range others {
+		switch c := o.Compare(a); {
+		case o.Application != a.Application:
+		case c > 0:
+			return nil, superseded(a, o.String()+" has called")
+		case c < 0:
+			stop = append(stop, o)
+		}
+	}
+	return stop, nil
+}

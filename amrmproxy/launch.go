@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+)
+
+// Clients makes the calls of ApplicationClientProtocol that launching and
+// killing UAMs needs. user is the one to act as, "" for the proxy's own.
+type Clients interface {
+	Submit(
+		ctx context.Context,
+		member creel.SubclusterID,
+		user string,
+		app *yarnpb.ApplicationSubmissionContextProto,
+	) error
+	// Report of an application; creel.ErrApplicationNotFound.
+	Report(
+		ctx context.Context,
+		member creel.SubclusterID,
+		user string,
+		app creel.ApplicationID,
+	) (*yarnpb.ApplicationReportProto, error)
+	// Kill reports whether the application has ended.
+	Kill(
+		ctx context.Context,
+		member creel.SubclusterID,
+		user string,
+		app creel.ApplicationID,
+		why string,
+	) (ended bool, err error)
+}
+
+// Sleep lets time pass; the error is the context's.
+type Sleep func(ctx context.Context, d time.Duration) error
+
+// ownerOf finds who owns the application: the ResourceManager gives the token
+// of a UAM to that very user only.
+func ownerOf(
+	ctx context.Context,
+	c Clients,
+	home creel.SubclusterID,
+	app creel.ApplicationID,
+	known string,
+) (string, error) {
+	if known != "" {
+		return known, nil
+	}
+	report, err := c.Report(ctx, home, "", app)
+	if err != nil {
+		return "", fmt.Errorf("who owns %s: %w", app, err)
+	}
+	if report.GetUser() == "" {
+		return "", &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: "the home does not say who owns " + app.String(),
+			Try:  "try again",
+		}
+	}
+	return report.GetUser(), nil
+}
+
+// LaunchUAM launches a UAM by the steps of Hadoop's UnmanagedAMLauncher:
+// submit, wait until the attempt is launched, read its token from the report.
+// It may be repeated: a ResourceManager takes the same id twice without change.
+// ctx bounds it.
+func LaunchUAM(ctx context.Context, c Clients, sleep Sleep, l Launch) (Launched, error) {
+	out := Launched{Member: l.Member}
+	user, err := ownerOf(ctx, c, l.Home, l.Application, l.User)
+	if err != nil {
+		return out, err
+	}
+	out.User = user
+	if err := c.Submit(ctx, l.Member, user, submissionContext(l)); err != nil {
+		return out, fmt.Errorf("submit the UAM to %s: %w", l.Member, err)
+	}
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
+		report, err := c.Report(ctx, l.Member, user, l.Application)
+		if err != nil {
+			return out, fmt.Errorf("report of the UAM in %s: %w", l.Member, err)
+		}
+		if t := report.GetAmRmToken(); len(t.GetPassword()) > 0 {
+			out.Token, out.Attempt = t, yarnpb.ToAttemptID(report.GetCurrentApplicationAttemptId())
+			return out, nil
+		}
+		switch state := creel.ApplicationState(report.GetYarnApplicationState()); {
+		case state.Ended():
+			return out, &creel.Error{
+				Kind: creel.ErrConflict,
+				What: fmt.Sprintf("the UAM in %s is %s", l.Member, state),
+				Why:  report.GetDiagnostics(),
+				Try:  "a ResourceManager takes an application id once",
+			}
+		case state == creel.AppRunning:
+			return out, &creel.Error{
+				Kind: creel.ErrConflict,
+				What: fmt.Sprintf("the UAM in %s has registered before", l.Member),
+				Why:  "its token is told only before that, and is lost",
+				Try:  "kill it there",
+			}
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return out, &creel.Error{
+				Kind: creel.ErrUnavailable,
+				What: fmt.Sprintf("the UAM in %s was not launched in time", l.Member),
+				Why:  err.Error(),
+				Try:  "is its queue full?",
+			}
+		}
+	}
+}
+
+// submissionContext is the submission of a UAM.
+func submissionContext(l Launch) *yarnpb.ApplicationSubmissionContextProto {
+	return &yarnpb.ApplicationSubmissionContextProto{
+		ApplicationId:                           yarnpb.FromApplicationID(l.Application),
+		ApplicationName:                         proto.String(l.Name),
+		Queue:                                   proto.String(string(l.Queue)),
+		UnmanagedAm:                             proto.Bool(true),
+		AmContainerSpec:                         &yarnpb.ContainerLaunchContextProto{},
+		Resource:                                yarnpb.FromResource(creel.Resource{MemoryMB: 1024, VCores: 1}),
+		Priority:                                yarnpb.FromPriority(0),
+		KeepContainersAcrossApplicationAttempts: proto.Bool(true),
+		MaxAppAttempts:                          proto.Int32(1),
+	}
+}
+
+// DropUAM kills a UAM and waits until it has ended; one that is not there has.
+// ctx bounds it.
+func DropUAM(ctx context.Context, c Clients, sleep Sleep, d Drop) error {
+	user, err := ownerOf(ctx, c, d.Home, d.Application, d.User)
+	if err != nil {
+		user = "" // the proxy itself may be allowed to
+	}
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
+		ended, err := c.Kill(ctx, d.Member, user, d.Application, "its AM has ended")
+		if errors.Is(err, creel.ErrApplicationNotFound) {
+			return nil
+		}
+		if err != nil || ended {
+			return err
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+}

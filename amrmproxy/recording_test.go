@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/amrmproxy"
+	"github.com/creelrm/creel/amrmproxy/stored"
+	"github.com/creelrm/creel/statestore"
+)
+
+// lossyStore does what it is asked, and the next few answers are lost.
+type lossyStore struct {
+	*statestore.Memory
+	lose int
+	down bool // removals fail
+}
+
+func (s *lossyStore) SaveSpread(ctx context.Context, e statestore.Spread) (int64, error) {
+	revision, err := s.Memory.SaveSpread(ctx, e)
+	if s.lose > 0 {
+		s.lose--
+		return 0, creel.ErrUnavailable
+	}
+	return revision, err
+}
+
+func (s *lossyStore) DropSpread(ctx context.Context, a creel.AttemptID) error {
+	if s.down {
+		return creel.ErrUnavailable
+	}
+	return s.Memory.DropSpread(ctx, a)
+}
+
+func newLossyStore() *lossyStore {
+	return &lossyStore{Memory: statestore.NewMemory(statestore.NewTwin("test", nil), time.Now)}
+}
+
+func attempt(n int32) creel.AttemptID {
+	return creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 7, ID: 1}, Attempt: n}
+}
+
+func recording(store *lossyStore, n int32) *amrmproxy.Recording {
+	records := &stored.Records{
+		Spreads: store,
+		Secrets: func(context.Context) ([]statestore.Key, error) {
+			return []statestore.Key{{ID: 1, Secret: []byte("a secret of the cluster, long enough")}}, nil
+		},
+		Random: rand.Reader,
+	}
+	return &amrmproxy.Recording{Attempt: attempt(n), Proxy: "p", Store: records, Sealer: records}
+}
+
+// A save whose answer was lost is sealed anew when it is repeated, so the store
+// cannot tell that it is the same. It must not be taken for another proxy's.
+func TestASaveWhoseAnswerWasLostIsOurs(t *testing.T) {
+	ctx := context.Background()
+	store := newLossyStore()
+	first := recording(store, 1)
+	save := func(r *amrmproxy.Recording, user string) error {
+		return r.Save(ctx, &amrmproxy.Record{Attempt: attempt(1), Home: "sc-a", User: user})
+	}
+	store.lose = 2
+	for range 2 {
+		if err := save(first, "ann"); !errors.Is(err, creel.ErrUnavailable) && !errors.Is(err, creel.ErrStale) {
+			t.Fatal(err)
+		}
+	}
+	for _, user := range []string{"ann", "bob", "eve"} { // what changed meanwhile is saved as well
+		if err := save(first, user); err != nil {
+			t.Fatalf("%s: %v", user, err)
+		}
+	}
+	other := recording(store, 1)
+	known, err := other.Load(ctx)
+	if err != nil || known.User != "eve" {
+		t.Fatalf("the store has %+v, %v", known, err)
+	}
+	if err := save(other, "theirs"); err != nil {
+		t.Fatal(err)
+	}
+	store.lose = 1
+	if err := save(first, "ours"); !errors.Is(err, creel.ErrUnavailable) {
+		t.Fatal(err)
+	}
+	if err := save(first, "ours"); !errors.Is(err, creel.ErrStale) {
+		t.Errorf("another proxy has the attempt, and saving says %v", err)
+	}
+}
+
+// A second attempt takes over the record of the first, removes it once its own
+// is durable, and removes both at its end even if the store failed between.
+func TestASecondAttemptRemovesTheRecordOfTheFirst(t *testing.T) {
+	ctx := context.Background()
+	store := newLossyStore()
+	first, second := recording(store, 1), recording(store, 2)
+	if err := first.Save(ctx, &amrmproxy.Record{Attempt: attempt(1), Home: "sc-a", User: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	known, err := second.Load(ctx)
+	if err != nil || known.Attempt != attempt(1) || known.User != "ann" {
+		t.Fatalf("the second attempt reads %+v, %v", known, err)
+	}
+	store.down = true
+	if err := second.Save(ctx, &amrmproxy.Record{Attempt: attempt(2), Home: "sc-a", User: "ann"}); err != nil {
+		t.Fatal("the record is durable though the earlier one could not be removed:", err)
+	}
+	if err := second.Save(ctx, nil); !errors.Is(err, creel.ErrUnavailable) {
+		t.Fatal("the earlier record is still there, and the removal says", err)
+	}
+	store.down = false
+	if err := second.Save(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := store.SpreadsOf(ctx, attempt(1).Application); err != nil || len(left) > 0 {
+		t.Fatalf("%d records are left, %v", len(left), err)
+	}
+	if _, err := recording(store, 1).Load(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A call of an earlier attempt neither stops the later one nor is served.
+func TestAnEarlierAttemptIsRefusedOnceALaterOneHasCalled(t *testing.T) {
+	other := creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 7, ID: 2}, Attempt: 9}
+	stop, err := amrmproxy.Supersede(attempt(2), []creel.AttemptID{attempt(1), other})
+	if err != nil || len(stop) != 1 || stop[0] != attempt(1) {
+		t.Fatalf("the second attempt stops %v, %v", stop, err)
+	}
+	if _, err := amrmproxy.Supersede(attempt(1), []creel.AttemptID{attempt(2)}); !errors.Is(err, creel.ErrAttemptNotFound) {
+		t.Fatalf("the first attempt is told %v", err)
+	}
+}

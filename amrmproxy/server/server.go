@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/amrmproxy"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/workers"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// To says to whom a call goes and as whom.
+type To struct {
+	Member     creel.SubclusterID
+	Attempt    creel.AttemptID
+	Credential *hrpc.Credential
+}
+
+// Members makes the calls of ApplicationMasterProtocol to a member.
+// *remote.Remote of amrmproxy/remote is one.
+type Members interface {
+	Register(
+		context.Context,
+		To,
+		*yarnpb.RegisterApplicationMasterRequestProto,
+	) (*yarnpb.RegisterApplicationMasterResponseProto, error)
+	Allocate(context.Context, To, *yarnpb.AllocateRequestProto) (*yarnpb.AllocateResponseProto, error)
+	Finish(
+		context.Context,
+		To,
+		*yarnpb.FinishApplicationMasterRequestProto,
+	) (*yarnpb.FinishApplicationMasterResponseProto, error)
+	// Forget lets go of what is kept for an attempt that is over.
+	Forget(creel.AttemptID)
+}
+
+// Config of a Server.
+type Config struct {
+	Name    string // of this proxy, for the UAM records
+	Driver  amrmproxy.DriverConfig
+	Policy  policies.Policy // of queues that no document holds for
+	Members Members
+	Clients amrmproxy.Clients
+	Store   amrmproxy.Store
+	Sealer  amrmproxy.Sealer
+	// View is the federation as it is now; it is read before each step.
+	View func() *subcluster.View
+	// Where finds the members that have a host or rack; may be nil.
+	Where policies.Where
+
+	CallTime    time.Duration // bounds a call to a member, 10 s
+	LaunchTime  time.Duration // bounds a launch, 15 s
+	StoreTime   time.Duration // bounds reading a record, and saving one, 5 s
+	Mailbox     int           // events waiting for one session before its AM is told "busy", 64
+	MaxSessions int           // 100,000
+	Logger      *slog.Logger  // nil: silent
+}
+
+func (c Config) withDefaults() Config {
+	def := func(v *time.Duration, d time.Duration) { *v = cmp.Or(*v, d) }
+	def(&c.CallTime, 10*time.Second)
+	def(&c.LaunchTime, 15*time.Second)
+	def(&c.StoreTime, 5*time.Second)
+	c.Mailbox = cmp.Or(c.Mailbox, 64)
+	c.MaxSessions = cmp.Or(c.MaxSessions, 100_000)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate reports what in a Config cannot work.
+func (c Config) Validate() error {
+	switch {
+	case c.Members == nil || c.Clients == nil || c.Store == nil || c.Sealer == nil || c.View == nil:
+		return errors.New("proxy: Members, Clients, Store, Sealer and View are needed")
+	case c.Mailbox < 0 || c.MaxSessions < 0:
+		return errors.New("proxy: Mailbox and MaxSessions must not be negative")
+	}
+	return c.Driver.Session.Validate()
+}
+
+// Stats are counts since the start.
+type Stats struct {
+	Sessions                         int // now
+	Allocates, Errors                uint64
+	Launches, LaunchFailures, Drops  uint64
+	Calls, CallErrors, Saves, Busies uint64
+}
+
+type counters struct {
+	allocates, errors, launches, launchFailures, drops, calls, callErrors, saves, busies atomic.Uint64
+}
+
+// Server runs a session for each attempt.
+type Server struct {
+	cfg     Config
+	count   counters
+	workers *workers.Pool[func()] // they make the sessions' calls
+	latest  atomic.Pointer[sight]
+	renew   sync.Mutex // guards the making of a new sight
+
+	mu       sync.Mutex // guards what follows; held for look-ups only
+	sessions map[creel.AttemptID]*session
+	base     context.Context // of Run; nil when it is not running
+	wg       sync.WaitGroup
+}
+
+// sight is a view with its policies read.
+type sight struct {
+	view  *subcluster.View
+	table *policies.Table
+}
+
+// New makes a Server. It starts nothing: call Run.
+func New(cfg Config) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return &Server{
+		cfg:      cfg.withDefaults(),
+		sessions: map[creel.AttemptID]*session{},
+		workers:  workers.New(func(call func()) { call() }),
+	}, nil
+}
+
+// Run lets sessions live until ctx ends, then stops them where they are: their
+// records are in the store, and the next proxy carries on. A Server runs once.
+func (s *Server) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	s.mu.Lock()
+	s.base = ctx
+	s.mu.Unlock()
+	<-ctx.Done()
+	s.mu.Lock()
+	s.base = nil
+	s.mu.Unlock()
+	cancel()
+	s.wg.Wait() // and with the sessions their calls
+	s.workers.Close()
+	return nil
+}
+
+// Stats may be called at any time.
+func (s *Server) Stats() Stats {
+	s.mu.Lock()
+	n := len(s.sessions)
+	s.mu.Unlock()
+	c := &s.count
+	return Stats{
+		Sessions:       n,
+		Allocates:      c.allocates.Load(),
+		Errors:         c.errors.Load(),
+		Launches:       c.launches.Load(),
+		LaunchFailures: c.launchFailures.Load(),
+		Drops:          c.drops.Load(),
+		Calls:          c.calls.Load(),
+		CallErrors:     c.callErrors.Load(),
+		Saves:          c.saves.Load(),
+		Busies:         c.busies.Load(),
+	}
+}
+
+// Caller is an AM as its token tells.
+type Caller struct {
+	Attempt    creel.AttemptID
+	Home       creel.SubclusterID
+	Credential *hrpc.Credential // the token with its password, to speak to home with
+}
+
+// Call hands an AM's call to its session. reply is called once, from any
+// goroutine. Call never blocks.
+func (s *Server) Call(who Caller, what amrmproxy.FromAM, reply func(proto.Message, error)) {
+	if what.Allocate != nil {
+		s.count.allocates.Add(1)
+	}
+	if err := s.deliver(who, message{event: what, from: &who, reply: reply}); err != nil {
+		reply(nil, err)
+	}
+}
+
+// deliver puts a call into the mailbox of its session. It holds the lock, so
+// that a session that ends has either not got the call or answers it.
+func (s *Server) deliver(who Caller, m message) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d, err := s.session(who)
+	if err != nil {
+		return err
+	}
+	select {
+	case d.mailbox <- m:
+		return nil
+	default:
+		s.count.busies.Add(1)
+		return &creel.Error{
+			Kind: creel.ErrBusy,
+			What: "too many calls of " + who.Attempt.String() + " are waiting",
+			Try:  "try again",
+		}
+	}
+}
+
+// session finds the session of an attempt, or starts it. The lock is held.
+func (s *Server) session(who Caller) (*session, error) {
+	if d := s.sessions[who.Attempt]; d != nil {
+		return d, nil
+	}
+	if s.base == nil {
+		return nil, &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: "the proxy is not running",
+			Try:  "try again, or another proxy",
+		}
+	}
+	if len(s.sessions) >= s.cfg.MaxSessions {
+		return nil, &creel.Error{
+			Kind: creel.ErrBusy,
+			What: "the proxy has no room for another attempt",
+			Try:  "try again, or raise its limit",
+		}
+	}
+	var others []creel.AttemptID
+	for a := range s.sessions {
+		if a.Application == who.Attempt.Application {
+			others = append(others, a)
+		}
+	}
+	earlier, err := amrmproxy.Supersede(who.Attempt, others)
+	if err != nil {
+		return nil, err
+	}
+	d := newSession(s, who)
+	for _, a := range earlier {
+		d.earlier = append(d.earlier, s.sessions[a])
+	}
+	s.sessions[who.Attempt] = d
+	ctx, cancel := context.WithCancel(s.base)
+	d.cancel = cancel
+	s.wg.Go(func() { d.run(ctx) })
+	return d, nil
+}
+
+func (s *Server) forget(d *session) {
+	s.mu.Lock()
+	if s.sessions[d.attempt] == d {
+		delete(s.sessions, d.attempt)
+	}
+	s.mu.Unlock()
+}
+
+// seen is the federation as it is now, with its policies read.
+func (s *Server) seen() *sight {
+	view := s.cfg.View()
+	old := s.latest.Load()
+	if old != nil && old.view == view {
+		return old
+	}
+	s.renew.Lock()
+	defer s.renew.Unlock()
+	if old = s.latest.Load(); old != nil && old.view == view {
+		return old
+	}
+	table := policies.EmptyTable(s.cfg.Policy)
+	if old != nil {
+		table = old.table
+	}
+	if view != nil {
+		before := len(table.Bad())
+		if table = policies.NewTable(table, view.Policies); len(table.Bad()) > before {
+			s.cfg.Logger.Warn("policies that cannot be read", "bad", table.Bad())
+		}
+	}
+	fresh := &sight{view, table}
+	s.latest.Store(fresh)
+	return fresh
+}
+
+// End tells a session that its application is over at home, so that its UAMs
+// go at once. It is nothing if there is no such session here.
+func (s *Server) End(app creel.ApplicationID, why string) {
+	s.each(app, func(d *session) { d.post(message{event: amrmproxy.Ended{Why: why}}) })
+}
+
+// Why are the reasons of the last split of each group of asks of an application.
+func (s *Server) Why(ctx context.Context, app creel.ApplicationID) (out []policies.Reason) {
+	s.each(app, func(d *session) {
+		answer := make(chan []policies.Reason, 1)
+		d.post(message{look: func(s *amrmproxy.Session) {
+			var reasons []policies.Reason
+			if s != nil { // else its record is still being read
+				reasons = s.Reasons()
+			}
+			answer <- reasons
+		}})
+		select {
+		case r := <-answer:
+			out = append(out, r...)
+		case <-d.gone:
+		case <-ctx.Done():
+		}
+	})
+	return out
+}
+
+func (s *Server) each(app creel.ApplicationID, do func(*session)) {
+	s.mu.Lock()
+	var found []*session
+	for a, d := range s.sessions {
+		if a.Application == app {
+			found = append(found, d)
+		}
+	}
+	s.mu.Unlock()
+	for _, d := range found {
+		do(d)
+	}
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/amrmproxy"
+	"github.com/creelrm/creel/internal/hrpc"
+)
+
+// message is what lies in a session's mailbox: an event, or a look at the session.
+type message struct {
+	event amrmproxy.Event
+	look  func(*amrmproxy.Session)
+	from  *Caller
+	reply func(proto.Message, error)
+}
+
+// session is the goroutine of one attempt: it gives events to the driver and
+// performs the actions.
+type session struct {
+	server  *Server
+	attempt creel.AttemptID
+	driver  *amrmproxy.Driver
+	record  amrmproxy.Recording // of one user at a time: the load, then one save after the other
+	mailbox chan message
+	gone    chan struct{} // closed when the goroutine has ended
+	earlier []*session    // of earlier attempts of the application, in this process
+	log     *slog.Logger
+
+	credential *hrpc.Credential
+	calls      map[uint64]func(proto.Message, error)
+	call       uint64
+	closed     bool
+	refusal    error // of calls that nobody has answered when it closes
+	cancel     context.CancelFunc
+	children   sync.WaitGroup
+}
+
+func newSession(s *Server, who Caller) *session {
+	return &session{
+		server:  s,
+		attempt: who.Attempt,
+		driver: amrmproxy.NewDriver(amrmproxy.DriverOptions{
+			Config:  s.cfg.Driver,
+			Attempt: who.Attempt,
+			Home:    who.Home,
+			Where:   s.cfg.Where,
+			Rand:    rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		}),
+		record: amrmproxy.Recording{
+			Attempt: who.Attempt, Proxy: s.cfg.Name, Store: s.cfg.Store, Sealer: s.cfg.Sealer,
+		},
+		mailbox: make(chan message, s.cfg.Mailbox),
+		gone:    make(chan struct{}),
+		calls:   map[uint64]func(proto.Message, error){},
+		log:     s.cfg.Logger.With("attempt", who.Attempt.String()),
+	}
+}
+
+func (d *session) post(m message) {
+	select {
+	case d.mailbox <- m:
+	case <-d.gone:
+	}
+}
+
+func (d *session) run(ctx context.Context) {
+	defer func() {
+		d.cancel()
+		d.server.forget(d)
+		close(d.gone)
+		d.children.Wait()
+		d.server.cfg.Members.Forget(d.attempt)
+		d.refuse()
+	}()
+	d.load(ctx)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for !d.closed {
+		select {
+		case <-ctx.Done():
+			return
+		case m := <-d.mailbox:
+			d.take(ctx, m)
+			for more := true; more; { // what came together is taken together
+				select {
+				case m := <-d.mailbox:
+					d.take(ctx, m)
+				default:
+					more = false
+				}
+			}
+		case <-timer.C:
+			d.step(ctx, amrmproxy.Tick{})
+		}
+		timer.Reset(time.Until(d.driver.Wake()))
+	}
+}
+
+// refuse answers the calls that nobody else will answer: the proxy stops, or
+// the session could not begin.
+func (d *session) refuse() {
+	err := d.refusal
+	if err == nil {
+		err = &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: "the proxy is stopping",
+			Try:  "try again, or another proxy",
+		}
+	}
+	for _, reply := range d.calls {
+		reply(nil, err)
+	}
+	for {
+		select {
+		case m := <-d.mailbox:
+			if m.reply != nil {
+				m.reply(nil, err)
+			}
+		default:
+			return
+		}
+	}
+}
+
+func (d *session) take(ctx context.Context, m message) {
+	if m.look != nil {
+		m.look(d.driver.Session())
+		return
+	}
+	if e, ok := m.event.(amrmproxy.FromAM); ok {
+		d.credential = m.from.Credential
+		d.call++
+		e.Call = d.call
+		d.calls[e.Call] = m.reply
+		m.event = e
+	}
+	d.step(ctx, m.event)
+}
+
+func (d *session) step(ctx context.Context, e amrmproxy.Event) {
+	seen := d.server.seen()
+	d.driver.See(seen.view, seen.table)
+	d.perform(ctx, d.driver.Step(time.Now(), e))
+}
+
+func (d *session) perform(ctx context.Context, actions []amrmproxy.Action) {
+	for _, a := range actions {
+		switch a := a.(type) {
+		case amrmproxy.Reply:
+			d.answer(a)
+		case amrmproxy.Send:
+			d.send(ctx, a)
+		case amrmproxy.Save:
+			d.save(ctx, a)
+		case amrmproxy.Launch:
+			d.launch(ctx, a)
+		case amrmproxy.Drop:
+			d.drop(ctx, a)
+		case amrmproxy.AskHome:
+			d.askHome(ctx, a)
+		case amrmproxy.Done:
+			d.log.Info("session over", "why", a.Why)
+		case amrmproxy.Close:
+			d.closed, d.refusal = true, a.Err
+		}
+	}
+}
+
+func (d *session) answer(a amrmproxy.Reply) {
+	reply := d.calls[a.Call]
+	delete(d.calls, a.Call)
+	if reply == nil {
+		return
+	}
+	switch {
+	case a.Err != nil:
+		d.server.count.errors.Add(1)
+		reply(nil, a.Err)
+	case a.Register != nil:
+		reply(a.Register, nil)
+	case a.Allocate != nil:
+		reply(a.Allocate, nil)
+	default:
+		reply(a.Finish, nil)
+	}
+}
+
+// load reads the record once the sessions of earlier attempts have ended: they
+// must not write any more when we read.
+func (d *session) load(ctx context.Context) {
+	earlier := d.earlier
+	d.earlier = nil
+	d.children.Go(func() {
+		for _, other := range earlier {
+			other.cancel()
+			select {
+			case <-other.gone:
+			case <-ctx.Done():
+				return
+			}
+		}
+		ctx, cancel := context.WithTimeout(ctx, d.server.cfg.StoreTime)
+		defer cancel()
+		record, err := d.record.Load(ctx)
+		if err != nil {
+			d.log.Warn("no session", "error", err)
+		}
+		d.post(message{event: amrmproxy.Opened{Record: record, Err: err}})
+	})
+}
+
+func (d *session) send(ctx context.Context, a amrmproxy.Send) {
+	to := To{Member: a.Member, Attempt: d.attempt, Credential: d.credential}
+	if t := a.Token; t != nil {
+		to.Credential = &hrpc.Credential{
+			Identifier: t.GetIdentifier(),
+			Password:   t.GetPassword(),
+			Kind:       t.GetKind(),
+			Service:    t.GetService(),
+		}
+	}
+	d.server.count.calls.Add(1)
+	d.children.Add(1)
+	d.server.workers.Give(func() {
+		defer d.children.Done()
+		ctx, cancel := context.WithTimeout(ctx, d.server.cfg.CallTime)
+		defer cancel()
+		e := amrmproxy.Answered{Member: a.Member, Seq: a.Seq}
+		switch m := d.server.cfg.Members; {
+		case a.Register != nil:
+			e.Register, e.Err = m.Register(ctx, to, a.Register)
+		case a.Allocate != nil:
+			e.Allocate, e.Err = m.Allocate(ctx, to, a.Allocate)
+		default:
+			e.Finish, e.Err = m.Finish(ctx, to, a.Finish)
+		}
+		if e.Err != nil {
+			d.server.count.callErrors.Add(1)
+			d.log.Debug("a member did not answer well", "member", a.Member, "error", e.Err)
+		}
+		d.post(message{event: e})
+	})
+}
+
+func (d *session) save(ctx context.Context, a amrmproxy.Save) {
+	d.server.count.saves.Add(1)
+	d.children.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, d.server.cfg.StoreTime)
+		defer cancel()
+		err := d.record.Save(ctx, a.Record)
+		if err != nil {
+			if errors.Is(err, context.Canceled) {
+				return
+			}
+			d.log.Warn("UAM record not saved", "error", err)
+			d.post(message{event: amrmproxy.SaveFailed{Number: a.Number, Err: err}})
+			return
+		}
+		d.post(message{event: amrmproxy.Saved{Number: a.Number}})
+	})
+}
+
+func (d *session) launch(ctx context.Context, a amrmproxy.Launch) {
+	d.server.count.launches.Add(1)
+	d.children.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, d.server.cfg.LaunchTime)
+		defer cancel()
+		e, err := amrmproxy.LaunchUAM(ctx, d.server.cfg.Clients, sleep, a)
+		if err != nil {
+			d.server.count.launchFailures.Add(1)
+			d.log.Warn("UAM not launched", "member", a.Member, "error", err)
+			d.post(message{event: amrmproxy.LaunchFailed{Member: a.Member, Err: err}})
+			return
+		}
+		d.log.Info("UAM launched", "member", a.Member, "uam", e.Attempt.String())
+		d.post(message{event: e})
+	})
+}
+
+func (d *session) drop(ctx context.Context, a amrmproxy.Drop) {
+	d.server.count.drops.Add(1)
+	d.children.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, d.server.cfg.CallTime)
+		defer cancel()
+		err := amrmproxy.DropUAM(ctx, d.server.cfg.Clients, sleep, a)
+		if err != nil {
+			d.log.Warn("UAM not killed", "member", a.Member, "error", err)
+		}
+		d.post(message{event: amrmproxy.Dropped{Member: a.Member, Err: err}})
+	})
+}
+
+func (d *session) askHome(ctx context.Context, a amrmproxy.AskHome) {
+	d.children.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, d.server.cfg.CallTime)
+		defer cancel()
+		report, err := d.server.cfg.Clients.Report(ctx, a.Home, "", a.Application)
+		state := creel.ApplicationState(report.GetYarnApplicationState())
+		d.post(message{event: amrmproxy.HomeAnswered{State: state, Err: err}})
+	})
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stored keeps the AM-RM proxies' UAM records in the federation's state
+// store, sealed with the cluster's secret.
+package stored
+
+import (
+	"context"
+	"io"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/amrmproxy"
+	"github.com/creelrm/creel/statestore"
+)
+
+// Spreads is what keeping records needs of the state store.
+type Spreads interface {
+	SaveSpread(ctx context.Context, s statestore.Spread) (revision int64, err error)
+	SpreadsOf(ctx context.Context, app creel.ApplicationID) ([]statestore.Spread, error)
+	DropSpread(ctx context.Context, a creel.AttemptID) error
+}
+
+// Records is amrmproxy.Store and amrmproxy.Sealer over the state store.
+type Records struct {
+	Spreads Spreads
+	// Secrets are the keys that seal records, newest first.
+	Secrets func(context.Context) ([]statestore.Key, error)
+	Random  io.Reader // crypto/rand.Reader
+}
+
+// Entries implements amrmproxy.Store.
+func (r *Records) Entries(ctx context.Context, app creel.ApplicationID) ([]amrmproxy.Entry, error) {
+	spreads, err := r.Spreads.SpreadsOf(ctx, app)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]amrmproxy.Entry, len(spreads))
+	for i := range spreads {
+		out[i] = entry(&spreads[i])
+	}
+	return out, nil
+}
+
+// Put implements amrmproxy.Store.
+func (r *Records) Put(ctx context.Context, e amrmproxy.Entry) (int64, error) {
+	return r.Spreads.SaveSpread(ctx, spread(e))
+}
+
+// Remove implements amrmproxy.Store.
+func (r *Records) Remove(ctx context.Context, a creel.AttemptID) error {
+	return r.Spreads.DropSpread(ctx, a)
+}
+
+// Seal implements amrmproxy.Sealer.
+func (r *Records) Seal(ctx context.Context, bound, plain []byte) ([]byte, error) {
+	keys, err := r.Secrets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(keys) == 0 {
+		return nil, &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: "the cluster has no secret to seal with",
+			Try:  "set one",
+		}
+	}
+	return statestore.Seal(r.Random, keys[0], bound, plain)
+}
+
+// Open implements amrmproxy.Sealer.
+func (r *Records) Open(ctx context.Context, bound, sealed []byte) ([]byte, error) {
+	keys, err := r.Secrets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return statestore.Open(keys, bound, sealed)
+}
+
+func entry(s *statestore.Spread) amrmproxy.Entry {
+	e := amrmproxy.Entry{
+		Attempt: s.Attempt, Revision: s.Revision, Home: s.Home, Proxy: s.Proxy, Sealed: s.State,
+	}
+	for _, m := range s.Members {
+		e.UAMs = append(e.UAMs, amrmproxy.EntryUAM{Member: m.Member, Phase: m.Phase})
+	}
+	return e
+}
+
+func spread(e amrmproxy.Entry) statestore.Spread {
+	s := statestore.Spread{
+		Attempt: e.Attempt, Revision: e.Revision, Home: e.Home, Proxy: e.Proxy, State: e.Sealed,
+	}
+	for _, u := range e.UAMs {
+		s.Members = append(s.Members, statestore.SpreadMember{Member: u.Member, Phase: u.Phase})
+	}
+	return s
+}

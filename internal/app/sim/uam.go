@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/amrmproxy"
+	"github.com/creelrm/creel/amrmproxy/stored"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// clients is amrmproxy.Clients: the calls that launching and killing UAMs needs,
+// from within a flow.
+type clients struct{ f *flow }
+
+func (c clients) Submit(
+	_ context.Context,
+	member creel.SubclusterID,
+	user string,
+	app *pb.ApplicationSubmissionContextProto,
+) error {
+	to := c.f.w.cluster(member)
+	_, err := ask(c.f, to.host, memberTime, func(reply func(bool, error)) {
+		to.submit(&rm.Submission{
+			ID:             pb.ToApplicationID(app.GetApplicationId()),
+			User:           user,
+			Name:           app.GetApplicationName(),
+			Type:           "YARN",
+			Queue:          app.GetQueue(),
+			Unmanaged:      app.GetUnmanagedAm(),
+			KeepContainers: app.GetKeepContainersAcrossApplicationAttempts(),
+			MaxAttempts:    int(app.GetMaxAppAttempts()),
+			HasPriority:    app.GetPriority() != nil,
+		}, reply)
+	})
+	return err
+}
+
+func (c clients) Report(
+	_ context.Context,
+	member creel.SubclusterID,
+	_ string,
+	app creel.ApplicationID,
+) (*pb.ApplicationReportProto, error) {
+	to := c.f.w.cluster(member)
+	return ask(c.f, to.host, memberTime, func(reply func(*pb.ApplicationReportProto, error)) {
+		v, err := to.app(app)
+		if err != nil {
+			reply(nil, err)
+			return
+		}
+		r := &pb.ApplicationReportProto{
+			User:                        &v.User,
+			YarnApplicationState:        new(pb.YarnApplicationStateProto(v.State)),
+			CurrentApplicationAttemptId: pb.FromAttemptID(v.Attempt),
+		}
+		if v.Token {
+			r.AmRmToken = tokenOf(v.Attempt)
+		}
+		reply(r, nil)
+	})
+}
+
+func (c clients) Kill(
+	_ context.Context,
+	member creel.SubclusterID,
+	_ string,
+	app creel.ApplicationID,
+	why string,
+) (bool, error) {
+	to := c.f.w.cluster(member)
+	return ask(c.f, to.host, memberTime, func(reply func(bool, error)) { to.kill(app, why, reply) })
+}
+
+// records is the state store as a recording uses it, from within a flow: each
+// call of stored.Records to the store is a call over the network.
+type records struct{ f *flow }
+
+func (r records) SaveSpread(_ context.Context, s statestore.Spread) (int64, error) {
+	w := r.f.w
+	return ask(r.f, w.storeAt, storeTime, func(reply func(int64, error)) { reply(w.store.SaveSpread(s)) })
+}
+
+func (r records) SpreadsOf(_ context.Context, app creel.ApplicationID) ([]statestore.Spread, error) {
+	w := r.f.w
+	return ask(r.f, w.storeAt, storeTime, func(reply func([]statestore.Spread, error)) {
+		reply(w.store.SpreadsOf(app), nil)
+	})
+}
+
+func (r records) DropSpread(_ context.Context, a creel.AttemptID) error {
+	w := r.f.w
+	_, err := ask(r.f, w.storeAt, storeTime, func(reply func(bool, error)) {
+		w.store.DropSpread(a)
+		reply(true, nil)
+	})
+	return err
+}
+
+// record begins a flow over an attempt's recording: its load, or a save.
+func (s *session) record(do func(f *flow), then func()) {
+	s.w.start(s.proxy.host, storeTime, func(f *flow) {
+		kept := &stored.Records{
+			Spreads: records{f},
+			Secrets: func(context.Context) ([]statestore.Key, error) { return s.w.secret, nil },
+			Random:  nonces{s.w.rnd},
+		}
+		s.recording.Store, s.recording.Sealer = kept, kept
+		do(f)
+	}, then)
+}
+
+// launch is what the daemon does for a Launch.
+func (s *session) launch(l amrmproxy.Launch) {
+	var launched amrmproxy.Launched
+	var err error
+	s.w.start(s.proxy.host, launchUAMTime, func(f *flow) {
+		launched, err = amrmproxy.LaunchUAM(f, clients{f}, f.sleep, l)
+	}, func() {
+		if err != nil {
+			s.w.mark("no twin", int64(l.Application.ID), 0)
+			s.w.say("no UAM of %s in %s: %v", l.Application, l.Member, err)
+			s.step(amrmproxy.LaunchFailed{Member: l.Member, Err: err})
+			return
+		}
+		s.w.mark("twin", int64(l.Application.ID), s.w.cluster(l.Member).number)
+		s.step(launched)
+	})
+}
+
+// drop is what the daemon does for a Drop.
+func (s *session) drop(d amrmproxy.Drop) {
+	var err error
+	s.w.start(s.proxy.host, memberTime, func(f *flow) {
+		err = amrmproxy.DropUAM(f, clients{f}, f.sleep, d)
+	}, func() { s.step(amrmproxy.Dropped{Member: d.Member, Err: err}) })
+}
+
+// askHome is what the daemon does for an AskHome.
+func (s *session) askHome(a amrmproxy.AskHome) {
+	var answer amrmproxy.HomeAnswered
+	s.w.start(s.proxy.host, memberTime, func(f *flow) {
+		report, err := clients{f}.Report(f, a.Home, "", a.Application)
+		answer = amrmproxy.HomeAnswered{State: creel.ApplicationState(report.GetYarnApplicationState()), Err: err}
+	}, func() { s.step(answer) })
+}
+
+// nonces are the world's random source as a reader.
+type nonces struct{ rnd *rand.Rand }
+
+func (n nonces) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = byte(n.rnd.Uint32())
+	}
+	return len(b), nil
+}
+
+const (
+	memberTime    = 10 * time.Second // bounds a call of a session to a member
+	storeTime     = 5 * time.Second  // bounds reading a record, and saving one
+	launchUAMTime = 15 * time.Second // bounds the launch of a UAM
+)
