@@ -50,6 +50,7 @@ var rooms = map[string]room{
 	"internal/workers":        {},
 	"internal/hugepages":      {},
 	"internal/query":          {},
+	"internal/programs":       {}, // what tests run beside creel
 	"internal/hrpc":           {own: []string{"internal/workers"}},
 	"internal/hrpc/telemetry": {own: []string{"internal/hrpc"}},
 	"internal/yarnrpc":        {own: []string{".", "internal/hrpc", data}},
@@ -143,7 +144,7 @@ var rooms = map[string]room{
 	"statestore/rebuild":   {own: []string{".", "subcluster", "statestore"}},
 	"statestore/tidy":      {own: []string{".", "subcluster", "statestore"}},
 
-	"statestore/redis/redistest": {},
+	"statestore/redis/redistest": {own: []string{"internal/programs"}},
 	"internal/workload/traces":   {},
 	"router/gateway": {
 		own: []string{".", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc"},

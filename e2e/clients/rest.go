@@ -5,12 +5,12 @@ package clients
 import (
 	"context"
 	_ "embed"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/process"
+	"github.com/creelrm/creel/internal/programs"
 )
 
 //go:embed rest_client.py
@@ -45,9 +45,9 @@ var rest = []Case{
 		}
 	}},
 	{"rest_client", func(t *testing.T, c *Cluster) {
-		python, err := exec.LookPath("python3")
+		python, err := programs.Path("python3")
 		if err != nil {
-			t.Fatalf("%v; install it with: apt-get install python3-venv", err)
+			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
 		defer cancel()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/process"
+	"github.com/creelrm/creel/internal/programs"
 )
 
 //go:embed spark_pi.py
@@ -28,9 +29,9 @@ func SparkSubmit(t testing.TB, client hadoop.Client, mode, script string, argume
 	t.Helper()
 	packages := hadoop.PythonPath(t)
 	home := filepath.Join(packages, "pyspark")
-	python, err := exec.LookPath("python3")
+	python, err := programs.Path("python3")
 	if err != nil {
-		t.Fatalf("%v; install it with: apt-get install python3-venv", err)
+		t.Fatal(err)
 	}
 	// The shim of a version manager does not work in a container, whose home
 	// is another.

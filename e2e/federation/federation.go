@@ -17,6 +17,7 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/process"
 	"github.com/creelrm/creel/e2e/rm"
+	"github.com/creelrm/creel/internal/programs"
 )
 
 // Daemon is a process of the creel binary that can be killed and started again.
@@ -140,9 +141,9 @@ type Options struct {
 // StartRedis starts a Redis server without persistence and returns its URL.
 func StartRedis(t testing.TB) (*process.Process, string) {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
+	path, err := programs.Path("redis-server")
 	if err != nil {
-		t.Fatalf("%v; install it with: apt-get install redis-server", err)
+		t.Fatal(err)
 	}
 	address := process.FreeAddress(t, "127.0.0.1")
 	host, port, _ := net.SplitHostPort(address)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/creelrm/creel/internal/programs"
 )
 
 type answer struct {
@@ -80,9 +82,9 @@ func TestMissingToolFailsWithAHint(t *testing.T) {
 		Jars(t, V342)
 		t.Fatal("Jars came back without Maven")
 	}
-	java, err := exec.LookPath("java")
+	java, err := programs.Path("java")
 	if err != nil {
-		t.Fatalf("%v; %s", err, installHint)
+		t.Fatal(err)
 	}
 	bin := t.TempDir()
 	if err := os.Symlink(java, filepath.Join(bin, "java")); err != nil {

@@ -5,10 +5,11 @@ package hadoop
 import (
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/creelrm/creel/internal/programs"
 )
 
 // Helpers returns the directory of our own Java programs (java/*.java),
@@ -69,12 +70,9 @@ func PythonPath(t testing.TB) string {
 		t.Fatal(err)
 	}
 	root := cached(t, "python", requirements, func(dir string) error {
-		python, err := exec.LookPath("python3")
+		python, err := programs.Path("python3")
 		if err != nil {
-			t.Fatalf(
-				"the Spark and REST client tests need python3 with venv: %v; install it with: apt-get install python3-venv",
-				err,
-			)
+			t.Fatalf("the Spark and REST client tests need python3 with venv: %v", err)
 		}
 		t.Log("fetching pyspark and yarn-api-client, about 320 MB, once")
 		// Installed as plain files for PYTHONPATH: a venv would carry the path

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/creelrm/creel/internal/programs"
 )
 
 // Version is a Hadoop release that the kit can fetch.
@@ -27,22 +29,14 @@ const (
 //go:embed pom.xml pom-336.xml java/*.java python/requirements.txt
 var files embed.FS
 
-// installHint is what a test says when a program is missing.
-const installHint = "install it with: apt-get install openjdk-17-jdk-headless maven (Debian), or put JAVA_HOME/bin and mvn on the PATH; ./test does this where it can"
-
 // Java is the path of the java program; JAVA_HOME wins over PATH.
 func Java(t testing.TB) string { t.Helper(); return tool(t, "java") }
 
 func tool(t testing.TB, name string) string {
 	t.Helper()
-	if home := os.Getenv("JAVA_HOME"); home != "" && strings.HasPrefix(name, "java") {
-		if path := filepath.Join(home, "bin", name); exec.Command(path, "-version").Run() == nil {
-			return path
-		}
-	}
-	path, err := exec.LookPath(name)
+	path, err := programs.Path(name)
 	if err != nil {
-		t.Fatalf("the Hadoop tests need %s: %v; %s", name, err, installHint)
+		t.Fatalf("the Hadoop tests need %s: %v", name, err)
 	}
 	return path
 }

@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/creelrm/creel/internal/programs"
 )
 
 // Guard is how long a child may take to become ready or to end before the test
@@ -102,6 +104,14 @@ func Run(ctx context.Context, t testing.TB, c Command) (stdout, all string, code
 }
 
 func start(c Command, stdout io.Writer) (*Process, error) {
+	program := c.Args[0]
+	if !strings.ContainsRune(program, filepath.Separator) {
+		path, err := programs.Path(program)
+		if err != nil {
+			return nil, err
+		}
+		program = path
+	}
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -111,7 +121,7 @@ func start(c Command, stdout io.Writer) (*Process, error) {
 	}
 	p := &Process{Name: c.Name, dir: c.Dir, left: c.Sweep, done: make(chan struct{})}
 	p.out.log = log
-	p.cmd = exec.Command(c.Args[0], c.Args[1:]...)
+	p.cmd = exec.Command(program, c.Args[1:]...)
 	p.cmd.Dir = c.Dir
 	p.cmd.Env = append(os.Environ(), c.Env...)
 	p.cmd.Stderr = &p.out

@@ -5,13 +5,13 @@ package rest
 import (
 	"context"
 	_ "embed"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/process"
 	"github.com/creelrm/creel/e2e/rm"
+	"github.com/creelrm/creel/internal/programs"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
@@ -21,9 +21,9 @@ var every string
 // A public client library reads every document it knows of, and changes what
 // it can change.
 func TestPublicClientLibrary(t *testing.T) {
-	python, err := exec.LookPath("python3")
+	python, err := programs.Path("python3")
 	if err != nil {
-		t.Fatalf("%v; install it with: apt-get install python3-venv", err)
+		t.Fatal(err)
 	}
 	packages := hadoop.PythonPath(t)
 	r := rm.Start(t, rm.Options{Volatile: true, Conf: patient})

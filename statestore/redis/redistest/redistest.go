@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/creelrm/creel/internal/programs"
 )
 
 // Server is one redis-server (or sentinel) process.
@@ -64,12 +66,9 @@ func Start(tb testing.TB, args ...string) *Server {
 
 func start(tb testing.TB, bin string, args func(dir string, port int) []string) *Server {
 	tb.Helper()
-	path, err := exec.LookPath(bin)
+	path, err := programs.Path(bin)
 	if err != nil {
-		tb.Fatalf(
-			"%s is not installed: install Redis 7 or later (apt-get install redis-server redis-sentinel, or brew install redis)",
-			bin,
-		)
+		tb.Fatalf("Redis 7 or later is needed: %v", err)
 	}
 	for try := 0; ; try++ {
 		port := freePort(tb)

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package programs finds the programs that tests run beside creel (Redis, Java, a browser). The table debian.txt names
+// each with Debian's packages of it; ./test tools installs from the same table, so a test cannot need what a fresh
+// machine does not get: a program that is not in the table is not found, wherever it is installed.
+package programs
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed debian.txt
+var table string
+
+// Packages has Debian's packages by the program they bring.
+var Packages = parse(table)
+
+// Path returns the path of a program of the table, from JAVA_HOME for Java's and else from PATH. The error says how to
+// install what is missing.
+func Path(name string) (string, error) {
+	packages, ok := Packages[name]
+	if !ok {
+		return "", fmt.Errorf("%s is not in internal/programs/debian.txt: add it there with its Debian package", name)
+	}
+	if home := os.Getenv("JAVA_HOME"); home != "" && strings.HasPrefix(name, "java") {
+		if path, err := exec.LookPath(filepath.Join(home, "bin", name)); err == nil {
+			return path, nil
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("%s is not installed: ./test tools does it, or apt-get install %s (Debian)",
+			name, strings.Join(packages, " "))
+	}
+	return path, nil
+}
+
+// parse reads the table: a line is a program, its packages, and perhaps a check after a colon.
+func parse(text string) map[string][]string {
+	packages := map[string][]string{}
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, " : ")
+		line, _, _ = strings.Cut(line, "#")
+		if words := strings.Fields(line); len(words) > 0 {
+			packages[words[0]] = words[1:]
+		}
+	}
+	return packages
+}
