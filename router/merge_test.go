@@ -10,7 +10,6 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
-	"github.com/creelrm/creel/subcluster"
 )
 
 type report struct {
@@ -24,10 +23,16 @@ var fields = router.AppFields[report]{
 	ID:        func(r report) creel.ApplicationID { return creel.ApplicationID{ClusterTimestamp: 1, ID: r.id} },
 	Unmanaged: func(r report) bool { return r.unmanaged },
 	Start:     func(r report) int64 { return r.start },
-	Add:       func(home, twin report) report { home.use += twin.use; return home },
+	Join: func(same []router.Part[report]) report {
+		home := same[0].Value
+		for _, uam := range same[1:] {
+			home.use += uam.Value.use
+		}
+		return home
+	},
 }
 
-func TestAnApplicationAndItsTwinsAreOne(t *testing.T) {
+func TestAnApplicationAndItsUAMsAreOne(t *testing.T) {
 	parts := []router.Part[[]report]{
 		{
 			Member: "sc-b",
@@ -94,40 +99,6 @@ func TestANodeThatMovedIsToldByWhoHeardLast(t *testing.T) {
 	}, func(n node) creel.NodeID { return creel.NodeID{Host: "h", Port: n.port} }, func(n node) int64 { return n.heard })
 	if want := []node{{1, 10, "a"}, {2, 20, "b"}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v", got)
-	}
-}
-
-// Every field of the metrics is merged: a new one without a rule fails here.
-func TestMetricsAddUpFieldByField(t *testing.T) {
-	var a, b subcluster.ClusterMetrics
-	va, vb := reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem()
-	for i := range va.NumField() {
-		va.Field(i).SetInt(int64(i) + 1)
-		vb.Field(i).SetInt(100)
-	}
-	got, missing := router.MergeMetrics(
-		[]router.Part[subcluster.ClusterMetrics]{{Member: "a", Value: a}, {Member: "b", Value: b}},
-	)
-	if missing != nil {
-		t.Fatal(missing)
-	}
-	vg := reflect.ValueOf(got)
-	for i := range vg.NumField() {
-		name, v := vg.Type().Field(i).Name, vg.Field(i).Int()
-		switch name {
-		case "UtilizedMBPercent", "UtilizedVirtualCoresPercent":
-			if low, high := min(int64(i)+1, 100), int64(100); v < low || v > high {
-				t.Errorf("%s: %d is no mean of %d and 100", name, v, i+1)
-			}
-		case "SchedulerBusyPercent":
-			if v != 100 {
-				t.Errorf("%s: %d, want the worst", name, v)
-			}
-		default:
-			if v != int64(i)+1+100 {
-				t.Errorf("%s: got %d, want %d", name, v, i+101)
-			}
-		}
 	}
 }
 

@@ -117,7 +117,7 @@ func newRouter(c routerConfig, store statestore.Store, started time.Time) (*rout
 			p, _ := now.For(q)
 			return p
 		},
-		Homes: known, Pool: pool, Kept: c.kept, Seed: rand.Uint64(), SubmitTime: c.submitTime, MaxTries: c.maxTries,
+		Homes: known, Pool: pool, Kept: c.kept, Seed: rand.Uint64(), Log: c.log, SubmitTime: c.submitTime, MaxTries: c.maxTries,
 		Known: routerrpc.Known(func(id creel.SubclusterID) (*remote.Member, error) { return gate.Member(id) }),
 	})
 	rpcConf := c.rpc
@@ -175,6 +175,11 @@ func newRouter(c routerConfig, store statestore.Store, started time.Time) (*rout
 		"creel_router_partial_answers_total",
 		"Merged answers that lacked a subcluster.",
 		func() float64 { return float64(counts.Partial.Load()) },
+	)
+	h.counter(
+		"creel_router_unlisted_fields_total",
+		"Fields of merged answers that no merge rule lists.",
+		func() float64 { return float64(counts.Unlisted.Load()) },
 	)
 	mux := chi.NewRouter()
 	h.mount(mux)

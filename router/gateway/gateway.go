@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -36,6 +37,7 @@ type Config struct {
 	SubmitTime time.Duration
 	// MaxTries bounds the members that a submission is offered to; 0 is all.
 	MaxTries int
+	Log      *slog.Logger // slog.Default if nil
 }
 
 // Gateway is safe for concurrent use.
@@ -46,17 +48,24 @@ type Gateway struct {
 	kept      memory
 	counts    Counts
 	seed      atomic.Uint64
+
+	unlisted     sync.Map // names of fields that no merge rule lists
+	unlistedKept atomic.Int64
 }
 
 // Counts are running totals since the start.
 type Counts struct {
 	Submitted, Accepted, Failed, Moved, Partial, Killed atomic.Int64
+	Unlisted                                            atomic.Int64 // fields that no merge rule lists
 }
 
 // New makes a gateway. It starts nothing.
 func New(conf Config) *Gateway {
 	if conf.Kept <= 0 {
 		conf.Kept = 10_000
+	}
+	if conf.Log == nil {
+		conf.Log = slog.Default()
 	}
 	g := &Gateway{conf: conf, kept: newMemory(conf.Kept)}
 	g.seed.Store(conf.Seed)
@@ -204,6 +213,37 @@ func (g *Gateway) search(ctx context.Context, app creel.ApplicationID, notFound 
 	}
 	return nil, notFound
 }
+
+// Weigh adds the members' sizes in memory, as their loads report them.
+func Weigh[T any](g *Gateway, present []router.Part[T]) []router.Weighed[T] {
+	view := g.View()
+	out := make([]router.Weighed[T], len(present))
+	for i, p := range present {
+		out[i] = router.Weighed[T]{Member: p.Member, Value: p.Value}
+		if m, ok := view.Member(p.Member); ok {
+			out[i].Size = float64(m.Load.Metrics.TotalMB)
+		}
+	}
+	return out
+}
+
+// Unlisted counts a field of a member's answer that has no merge rule, so that
+// the first member's stays, and logs it at its first sight.
+func (g *Gateway) Unlisted(typ, field string) {
+	g.counts.Unlisted.Add(1)
+	name := typ + "." + field
+	if _, seen := g.unlisted.Load(name); seen || g.unlistedKept.Load() >= unlistedMost {
+		return
+	}
+	if _, seen := g.unlisted.LoadOrStore(name, true); !seen {
+		g.unlistedKept.Add(1)
+		g.conf.Log.Warn("a field that no merge rule lists: the first subcluster's is kept", "field", name,
+			"see", "docs/reference/merging.md")
+	}
+}
+
+// unlistedMost bounds the names of fields that are remembered.
+const unlistedMost = 1000
 
 // Forget drops what is remembered of an application's home, after its home
 // said that it does not know it.

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,31 +42,52 @@ func New(g *gateway.Gateway, started time.Time) *Door { return &Door{gate: g, st
 func (d *Door) Mount(r chi.Router) {
 	r.Route(base, func(r chi.Router) {
 		r.Use(middleware.StripSlashes)
-		r.Get("/", d.info)
-		r.Get("/info", d.info)
-		r.Get("/metrics", d.metrics)
-		r.Get("/scheduler", d.scheduler)
-		r.Get("/nodes", d.nodes)
-		r.Get("/nodes/{nodeId}", d.node)
-		r.Get("/apps", d.apps)
-		r.Post("/apps", d.submit)
-		r.Post("/apps/new-application", d.anyone)
-		r.Get("/appstatistics", d.statistics)
-		r.Put("/apps/{appid}/state", d.setState)
-		r.Get("/apps/{appid}/appattempts/{attemptid}/containers", d.containers)
-		r.HandleFunc("/apps/{appid}", d.home)
-		r.HandleFunc("/apps/{appid}/*", d.home)
-		r.Post("/containers/{containerid}/signal/{command}", d.signal)
-		r.Post("/nodes/{nodeId}/resource", d.atNode)
-		r.Post("/nodes/{nodeId}/replace-labels", d.atNode)
-		for _, path := range []string{"/add-node-labels", "/remove-node-labels", "/replace-node-to-labels"} {
-			r.Post(path, d.everywhere)
+		for _, doc := range router.Documents {
+			if doc.Protocol == "REST" {
+				method, path, _ := strings.Cut(doc.Name, " ")
+				if method == "*" {
+					r.HandleFunc(path, d.handler(doc))
+				} else {
+					r.MethodFunc(method, path, d.handler(doc))
+				}
+			}
 		}
-		r.Get("/*", d.anyone)
 		r.NotFound(func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) })
 		r.MethodNotAllowed(wrongMethod)
 	})
 	d.native(r)
+}
+
+// handler serves a document by its route; some have a handler of their own.
+func (d *Door) handler(doc router.Document) http.HandlerFunc {
+	switch doc.Name {
+	case "GET /apps":
+		return d.apps
+	case "GET /nodes":
+		return d.nodes
+	case "GET /nodes/{nodeId}":
+		return d.node
+	case "GET /apps/{appid}/appattempts/{attemptid}/containers":
+		return d.containers
+	case "POST /containers/{containerid}/signal/{command}":
+		return d.signal
+	}
+	switch doc.Route {
+	case router.Merged:
+		return d.merged(doc.Type)
+	case router.AtHome:
+		return d.home
+	case router.AtHomeAll:
+		return d.setState
+	case router.AtOwner:
+		return d.atNode
+	case router.Everywhere:
+		return d.everywhere
+	case router.Chosen:
+		return d.submit
+	default:
+		return d.anyone
+	}
 }
 
 // caller is who asks: user.name, or the static user of an open cluster.
@@ -529,56 +549,4 @@ func oneLine(s string) string {
 		return r
 	}, s)
 	return s[:min(len(s), 1000)]
-}
-
-// lists reads the list at root.name of each member's document.
-func lists(parts []router.Part[[]byte], root, name string) []router.Part[[]object] {
-	out := make([]router.Part[[]object], len(parts))
-	for i, p := range parts {
-		out[i] = router.Part[[]object]{Member: p.Member, Err: p.Err}
-		if p.Err == nil {
-			out[i].Value, out[i].Err = inside(p.Value, root, name)
-		}
-	}
-	return out
-}
-
-var appFields = router.AppFields[object]{
-	ID: func(o object) creel.ApplicationID {
-		id, _ := creel.ParseApplicationID(o.text("id")) // a member that names no id gives the zero one
-		return id
-	},
-	Unmanaged: func(o object) bool { return o.flag("unmanagedApplication") },
-	Start:     func(o object) int64 { return int64(o.number("startedTime")) },
-	Add: func(home, twin object) object {
-		home = slices.Clone(home)
-		for _, name := range []string{"allocatedMB", "allocatedVCores", "reservedMB", "reservedVCores", "runningContainers", "memorySeconds", "vcoreSeconds",
-			"preemptedResourceMB", "preemptedResourceVCores", "numNonAMContainerPreempted", "numAMContainerPreempted", "preemptedMemorySeconds", "preemptedVcoreSeconds"} {
-			if twin.get(name) != nil {
-				home.set(name, num(max(home.number(name), 0)+max(twin.number(name), 0)))
-			}
-		}
-		return home
-	},
-}
-
-// apps lists the applications of all members, each once; the limit holds for
-// the merged list.
-func (d *Door) apps(w http.ResponseWriter, r *http.Request) {
-	parts := lists(d.askJSON(r, remote.List), "apps", "app")
-	if !partial(w, r, parts) {
-		return
-	}
-	limit, _ := strconv.Atoi(r.URL.Query().Get("limit")) // members refuse a bad one
-	merged, _ := router.MergeApps(parts, appFields, d.gate.HomeSeen, limit)
-	d.document(w, r, func() ([]byte, error) { return wrap("apps", "app", merged) })
-}
-
-func (d *Door) document(w http.ResponseWriter, r *http.Request, make func() ([]byte, error)) {
-	doc, err := make()
-	if err != nil {
-		fail(w, r, err)
-		return
-	}
-	write(w, r, http.StatusOK, doc)
 }

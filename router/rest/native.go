@@ -176,6 +176,7 @@ func (d *Door) counts(w http.ResponseWriter, _ *http.Request) {
 	answer(
 		w,
 		map[string]int64{"submitted": c.Submitted.Load(), "accepted": c.Accepted.Load(), "failed": c.Failed.Load(),
-			"moved": c.Moved.Load(), "partial": c.Partial.Load(), "killed": c.Killed.Load()},
+			"moved": c.Moved.Load(), "partial": c.Partial.Load(), "killed": c.Killed.Load(),
+			"unlisted_fields": c.Unlisted.Load()},
 	)
 }

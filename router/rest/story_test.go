@@ -197,6 +197,13 @@ func TestOneCluster(t *testing.T) {
 		len(root["queues"].(map[string]any)["queue"].([]any)) != 2 {
 		t.Errorf("the queue tree: capacity %v, %v", root["capacity"], root["queueName"])
 	}
+	one := at(t, call(t, f.Members[0].WebAddress, "GET", base+"/scheduler", "").body, "scheduler", "schedulerInfo").(map[string]any)
+	if got, want := fmt.Sprint(root["maximumAllocation"]), fmt.Sprint(one["maximumAllocation"]); got != want {
+		t.Errorf("the largest container is %s, of each member %s", got, want)
+	}
+	if at, now := root["health"].(map[string]any)["lastrun"].(float64), float64(time.Now().UnixMilli()); at > now {
+		t.Errorf("the scheduler ran last at %.0f, and now is %.0f", at, now)
+	}
 	if raw := call(
 		t,
 		web,

@@ -150,19 +150,7 @@ func (d *AdminDoor) GetGroupsForUser(
 	if err != nil {
 		return nil, err
 	}
-	out := &yarnpb.GetGroupsForUserResponseProto{}
-	for _, p := range parts {
-		var one yarnpb.GetGroupsForUserResponseProto
-		if err := parse(p.Value, &one); err != nil {
-			return nil, err
-		}
-		for _, g := range one.GetGroups() {
-			if !slices.Contains(out.Groups, g) {
-				out.Groups = append(out.Groups, g)
-			}
-		}
-	}
-	return out, nil
+	return mergedOrders[yarnpb.GetGroupsForUserResponseProto](d.gate, parts)
 }
 
 // CheckForDecommissioningNodes joins the nodes on their way out.
@@ -183,15 +171,22 @@ func (d *AdminDoor) CheckForDecommissioningNodes(
 	if err != nil {
 		return nil, err
 	}
-	out := &yarnpb.CheckForDecommissioningNodesResponseProto{}
-	for _, p := range parts {
-		var one yarnpb.CheckForDecommissioningNodesResponseProto
-		if err := parse(p.Value, &one); err != nil {
+	return mergedOrders[yarnpb.CheckForDecommissioningNodesResponseProto](d.gate, parts)
+}
+
+// mergedOrders merges what all members answered to an order.
+func mergedOrders[T any, M interface {
+	*T
+	proto.Message
+}](g *gateway.Gateway, parts []router.Part[[]byte]) (M, error) {
+	answers := make([]router.Part[M], len(parts))
+	for i, p := range parts {
+		answers[i] = router.Part[M]{Member: p.Member, Value: M(new(T))}
+		if err := parse(p.Value, answers[i].Value); err != nil {
 			return nil, err
 		}
-		out.DecommissioningNodes = append(out.DecommissioningNodes, one.GetDecommissioningNodes()...)
 	}
-	return out, nil
+	return merge(g, answers), nil
 }
 
 // UpdateNodeResource goes to the members that have the nodes.

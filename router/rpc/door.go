@@ -16,6 +16,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/gateway"
 	"github.com/creelrm/creel/subcluster/remote"
 )
@@ -42,12 +43,14 @@ func Service(g *gateway.Gateway) hrpc.Service {
 	for name, f := range forwards {
 		s.Methods[name] = hrpc.Method{Raw: d.forward(name, f.kind, f.app)}
 	}
+	for _, doc := range router.Documents {
+		if doc.Protocol == "RPC" && doc.Route == router.AtAny {
+			s.Methods[doc.Name] = hrpc.Method{Raw: d.anyone(doc.Name)}
+		}
+	}
 	s.Methods["getNewApplication"] = hrpc.Method{Raw: d.newApplication, Inline: true}
 	s.Methods["submitApplication"] = hrpc.Method{Raw: d.submit}
 	s.Methods["forceKillApplication"] = hrpc.Method{Raw: d.kill}
-	for _, name := range anyones {
-		s.Methods[name] = hrpc.Method{Raw: d.anyone(name)}
-	}
 	return s
 }
 
@@ -125,12 +128,6 @@ var forwards = map[string]struct {
 		}),
 	},
 }
-
-// anyones are the calls that any member answers for all: what is the same
-// everywhere or is refused everywhere alike.
-var anyones = []string{"getResourceProfiles", "getResourceProfile",
-	"getNewReservation", "submitReservation", "updateReservation", "deleteReservation", "listReservations",
-	"getDelegationToken", "renewDelegationToken", "cancelDelegationToken"}
 
 // vt is a message with generated fast parsing.
 type vt[T any] interface {

@@ -17,14 +17,7 @@ func (d *Door) GetNodeToLabels(
 	ctx context.Context,
 	req *yarnpb.GetNodesToLabelsRequestProto,
 ) (*yarnpb.GetNodesToLabelsResponseProto, error) {
-	parts, err := ask[yarnpb.GetNodesToLabelsResponseProto](ctx, d, remote.List, "getNodeToLabels", req)
-	if err != nil {
-		return nil, err
-	}
-	return &yarnpb.GetNodesToLabelsResponseProto{
-		NodeToLabels: union(pick(parts, (*yarnpb.GetNodesToLabelsResponseProto).GetNodeToLabels),
-			func(n *yarnpb.NodeIdToLabelsProto) string { return yarnpb.ToNodeID(n.GetNodeId()).String() }, nil),
-	}, nil
+	return merged[yarnpb.GetNodesToLabelsResponseProto](ctx, d, remote.List, "getNodeToLabels", req)
 }
 
 // GetLabelsToNodes lists labels with their nodes.
@@ -32,17 +25,7 @@ func (d *Door) GetLabelsToNodes(
 	ctx context.Context,
 	req *yarnpb.GetLabelsToNodesRequestProto,
 ) (*yarnpb.GetLabelsToNodesResponseProto, error) {
-	parts, err := ask[yarnpb.GetLabelsToNodesResponseProto](ctx, d, remote.List, "getLabelsToNodes", req)
-	if err != nil {
-		return nil, err
-	}
-	return &yarnpb.GetLabelsToNodesResponseProto{
-		LabelsToNodes: union(
-			pick(parts, (*yarnpb.GetLabelsToNodesResponseProto).GetLabelsToNodes),
-			(*yarnpb.LabelsToNodeIdsProto).GetNodeLabels,
-			func(a, b *yarnpb.LabelsToNodeIdsProto) { a.NodeId = append(a.NodeId, b.NodeId...) },
-		),
-	}, nil
+	return merged[yarnpb.GetLabelsToNodesResponseProto](ctx, d, remote.List, "getLabelsToNodes", req)
 }
 
 // GetClusterNodeLabels lists the labels.
@@ -50,22 +33,7 @@ func (d *Door) GetClusterNodeLabels(
 	ctx context.Context,
 	req *yarnpb.GetClusterNodeLabelsRequestProto,
 ) (*yarnpb.GetClusterNodeLabelsResponseProto, error) {
-	parts, err := ask[yarnpb.GetClusterNodeLabelsResponseProto](ctx, d, remote.Read, "getClusterNodeLabels", req)
-	if err != nil {
-		return nil, err
-	}
-	return &yarnpb.GetClusterNodeLabelsResponseProto{
-		NodeLabels: union(
-			pick(parts, (*yarnpb.GetClusterNodeLabelsResponseProto).GetNodeLabels),
-			(*yarnpb.NodeLabelProto).GetName,
-			nil,
-		),
-		DeprecatedNodeLabels: union(
-			pick(parts, (*yarnpb.GetClusterNodeLabelsResponseProto).GetDeprecatedNodeLabels),
-			func(s string) string { return s },
-			nil,
-		),
-	}, nil
+	return merged[yarnpb.GetClusterNodeLabelsResponseProto](ctx, d, remote.Read, "getClusterNodeLabels", req)
 }
 
 // GetClusterNodeAttributes lists the attributes.
@@ -73,20 +41,7 @@ func (d *Door) GetClusterNodeAttributes(
 	ctx context.Context,
 	req *yarnpb.GetClusterNodeAttributesRequestProto,
 ) (*yarnpb.GetClusterNodeAttributesResponseProto, error) {
-	parts, err := ask[yarnpb.GetClusterNodeAttributesResponseProto](
-		ctx,
-		d,
-		remote.Read,
-		"getClusterNodeAttributes",
-		req,
-	)
-	if err != nil {
-		return nil, err
-	}
-	return &yarnpb.GetClusterNodeAttributesResponseProto{
-		NodeAttributes: union(pick(parts, (*yarnpb.GetClusterNodeAttributesResponseProto).GetNodeAttributes),
-			func(a *yarnpb.NodeAttributeInfoProto) string { return attributeName(a.GetAttributeKey()) }, nil),
-	}, nil
+	return merged[yarnpb.GetClusterNodeAttributesResponseProto](ctx, d, remote.Read, "getClusterNodeAttributes", req)
 }
 
 // GetAttributesToNodes lists attributes with their hosts.
@@ -94,15 +49,7 @@ func (d *Door) GetAttributesToNodes(
 	ctx context.Context,
 	req *yarnpb.GetAttributesToNodesRequestProto,
 ) (*yarnpb.GetAttributesToNodesResponseProto, error) {
-	parts, err := ask[yarnpb.GetAttributesToNodesResponseProto](ctx, d, remote.List, "getAttributesToNodes", req)
-	if err != nil {
-		return nil, err
-	}
-	return &yarnpb.GetAttributesToNodesResponseProto{
-		AttributesToNodes: union(pick(parts, (*yarnpb.GetAttributesToNodesResponseProto).GetAttributesToNodes),
-			func(a *yarnpb.AttributeToNodesProto) string { return attributeName(a.GetNodeAttribute()) },
-			func(a, b *yarnpb.AttributeToNodesProto) { a.NodeValueMap = append(a.NodeValueMap, b.NodeValueMap...) }),
-	}, nil
+	return merged[yarnpb.GetAttributesToNodesResponseProto](ctx, d, remote.List, "getAttributesToNodes", req)
 }
 
 // GetNodesToAttributes lists hosts with their attributes.
@@ -110,19 +57,5 @@ func (d *Door) GetNodesToAttributes(
 	ctx context.Context,
 	req *yarnpb.GetNodesToAttributesRequestProto,
 ) (*yarnpb.GetNodesToAttributesResponseProto, error) {
-	parts, err := ask[yarnpb.GetNodesToAttributesResponseProto](ctx, d, remote.List, "getNodesToAttributes", req)
-	if err != nil {
-		return nil, err
-	}
-	return &yarnpb.GetNodesToAttributesResponseProto{
-		NodesToAttributes: union(pick(parts, (*yarnpb.GetNodesToAttributesResponseProto).GetNodesToAttributes),
-			(*yarnpb.NodeToAttributesProto).GetNode,
-			func(a, b *yarnpb.NodeToAttributesProto) {
-				a.NodeAttributes = append(a.NodeAttributes, b.NodeAttributes...)
-			}),
-	}, nil
-}
-
-func attributeName(k *yarnpb.NodeAttributeKeyProto) string {
-	return k.GetAttributePrefix() + "/" + k.GetAttributeName()
+	return merged[yarnpb.GetNodesToAttributesResponseProto](ctx, d, remote.List, "getNodesToAttributes", req)
 }

@@ -3,10 +3,8 @@
 package rpc
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -14,7 +12,6 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/gateway"
-	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -70,58 +67,6 @@ func pick[T, V any](parts []router.Part[T], field func(T) V) []router.Part[V] {
 	return out
 }
 
-// AppFields reads application reports for the merge rule.
-var AppFields = router.AppFields[*yarnpb.ApplicationReportProto]{
-	ID: func(r *yarnpb.ApplicationReportProto) creel.ApplicationID {
-		return yarnpb.ToApplicationID(r.GetApplicationId())
-	},
-	Unmanaged: func(r *yarnpb.ApplicationReportProto) bool { return r.GetUnmanagedApplication() },
-	Start:     func(r *yarnpb.ApplicationReportProto) int64 { return r.GetStartTime() },
-	Add: func(home, twin *yarnpb.ApplicationReportProto) *yarnpb.ApplicationReportProto {
-		a, b := home.GetAppResource_Usage(), twin.GetAppResource_Usage()
-		if b == nil {
-			return home
-		}
-		if a == nil {
-			a = &yarnpb.ApplicationResourceUsageReportProto{}
-			home.AppResource_Usage = a
-		}
-		// -1 means "not known" in all of these.
-		addInt(&a.NumUsedContainers, b.NumUsedContainers)
-		addInt(&a.NumReservedContainers, b.NumReservedContainers)
-		addInt(&a.MemorySeconds, b.MemorySeconds)
-		addInt(&a.VcoreSeconds, b.VcoreSeconds)
-		addInt(&a.PreemptedMemorySeconds, b.PreemptedMemorySeconds)
-		addInt(&a.PreemptedVcoreSeconds, b.PreemptedVcoreSeconds)
-		a.UsedResources = addResource(a.UsedResources, b.UsedResources)
-		a.ReservedResources = addResource(a.ReservedResources, b.ReservedResources)
-		a.NeededResources = addResource(a.NeededResources, b.NeededResources)
-		return home
-	},
-}
-
-func addInt[N int32 | int64](to **N, v *N) {
-	if v == nil || *v < 0 {
-		return
-	}
-	sum := *v
-	if *to != nil && **to > 0 {
-		sum += **to
-	}
-	*to = &sum
-}
-
-func addResource(a, b *yarnpb.ResourceProto) *yarnpb.ResourceProto {
-	x, y := yarnpb.ToResource(a), yarnpb.ToResource(b)
-	if b == nil || y.IsNegative() {
-		return a
-	}
-	if a == nil || x.IsNegative() {
-		return b
-	}
-	return yarnpb.FromResource(x.Add(y))
-}
-
 // GetApplications lists the applications of all members, each once.
 func (d *Door) GetApplications(
 	ctx context.Context,
@@ -137,7 +82,7 @@ func (d *Door) GetApplications(
 	}
 	apps, _ := router.MergeApps(
 		pick(parts, (*yarnpb.GetApplicationsResponseProto).GetApplications),
-		AppFields,
+		appFields(d.gate),
 		d.gate.HomeSeen,
 		limit,
 	)
@@ -159,47 +104,20 @@ func (d *Door) GetClusterNodes(
 	return &yarnpb.GetClusterNodesResponseProto{NodeReports: nodes}, nil
 }
 
-// GetClusterMetrics adds up the node counts.
+// GetClusterMetrics merges the node counts.
 func (d *Door) GetClusterMetrics(
 	ctx context.Context,
 	req *yarnpb.GetClusterMetricsRequestProto,
 ) (*yarnpb.GetClusterMetricsResponseProto, error) {
-	parts, err := ask[yarnpb.GetClusterMetricsResponseProto](ctx, d, remote.Read, "getClusterMetrics", req)
-	if err != nil {
-		return nil, err
-	}
-	sum, _ := router.MergeMetrics(pick(parts, func(r *yarnpb.GetClusterMetricsResponseProto) subcluster.ClusterMetrics {
-		m := r.GetClusterMetrics()
-		return subcluster.ClusterMetrics{
-			TotalNodes:          int64(m.GetNumNodeManagers()),
-			DecommissionedNodes: int64(m.GetNumDecommissionedNms()),
-			ActiveNodes: int64(
-				m.GetNumActiveNms(),
-			),
-			LostNodes:      int64(m.GetNumLostNms()),
-			UnhealthyNodes: int64(m.GetNumUnhealthyNms()),
-			RebootedNodes: int64(
-				m.GetNumRebootedNms(),
-			),
-			DecommissioningNodes: int64(m.GetNumDecommissioningNms()),
-			ShutdownNodes:        int64(m.GetNumShutdownNms()),
-		}
-	}))
-	n := func(v int64) *int32 { return proto.Int32(int32(min(v, 1<<31-1))) }
-	return &yarnpb.GetClusterMetricsResponseProto{ClusterMetrics: &yarnpb.YarnClusterMetricsProto{
-		NumNodeManagers: n(
-			sum.TotalNodes,
-		),
-		NumDecommissionedNms: n(sum.DecommissionedNodes),
-		NumActiveNms:         n(sum.ActiveNodes),
-		NumLostNms:           n(sum.LostNodes),
-		NumUnhealthyNms: n(
-			sum.UnhealthyNodes,
-		),
-		NumRebootedNms:        n(sum.RebootedNodes),
-		NumDecommissioningNms: n(sum.DecommissioningNodes),
-		NumShutdownNms:        n(sum.ShutdownNodes),
-	}}, nil
+	return merged[yarnpb.GetClusterMetricsResponseProto](ctx, d, remote.Read, "getClusterMetrics", req)
+}
+
+// GetQueueInfo makes one queue of the members' queues of that name.
+func (d *Door) GetQueueInfo(
+	ctx context.Context,
+	req *yarnpb.GetQueueInfoRequestProto,
+) (*yarnpb.GetQueueInfoResponseProto, error) {
+	return merged[yarnpb.GetQueueInfoResponseProto](ctx, d, remote.Read, "getQueueInfo", req)
 }
 
 // GetQueueUserAcls joins what the caller may do, by queue.
@@ -207,22 +125,7 @@ func (d *Door) GetQueueUserAcls(
 	ctx context.Context,
 	req *yarnpb.GetQueueUserAclsInfoRequestProto,
 ) (*yarnpb.GetQueueUserAclsInfoResponseProto, error) {
-	parts, err := ask[yarnpb.GetQueueUserAclsInfoResponseProto](ctx, d, remote.Read, "getQueueUserAcls", req)
-	if err != nil {
-		return nil, err
-	}
-	acls := union(
-		pick(parts, (*yarnpb.GetQueueUserAclsInfoResponseProto).GetQueueUserAcls),
-		(*yarnpb.QueueUserACLInfoProto).GetQueueName,
-		func(a, b *yarnpb.QueueUserACLInfoProto) {
-			for _, acl := range b.GetUserAcls() {
-				if !slices.Contains(a.UserAcls, acl) {
-					a.UserAcls = append(a.UserAcls, acl)
-				}
-			}
-		},
-	)
-	return &yarnpb.GetQueueUserAclsInfoResponseProto{QueueUserAcls: acls}, nil
+	return merged[yarnpb.GetQueueUserAclsInfoResponseProto](ctx, d, remote.Read, "getQueueUserAcls", req)
 }
 
 // GetResourceTypeInfo joins the resource types of all members.
@@ -230,35 +133,7 @@ func (d *Door) GetResourceTypeInfo(
 	ctx context.Context,
 	req *yarnpb.GetAllResourceTypeInfoRequestProto,
 ) (*yarnpb.GetAllResourceTypeInfoResponseProto, error) {
-	parts, err := ask[yarnpb.GetAllResourceTypeInfoResponseProto](ctx, d, remote.Read, "getResourceTypeInfo", req)
-	if err != nil {
-		return nil, err
-	}
-	types := union(
-		pick(parts, (*yarnpb.GetAllResourceTypeInfoResponseProto).GetResourceTypeInfo),
-		(*yarnpb.ResourceTypeInfoProto).GetName,
-		nil,
-	)
-	return &yarnpb.GetAllResourceTypeInfoResponseProto{ResourceTypeInfo: types}, nil
-}
-
-// union joins lists by key; of equal keys the first stays, and join adds the other to it.
-func union[T any, K cmp.Ordered](parts []router.Part[[]T], key func(T) K, join func(kept, other T)) (out []T) {
-	present, _ := router.Present(parts)
-	at := map[K]int{}
-	for _, p := range present {
-		for _, v := range p.Value {
-			if i, there := at[key(v)]; there {
-				if join != nil {
-					join(out[i], v)
-				}
-				continue
-			}
-			at[key(v)] = len(out)
-			out = append(out, v)
-		}
-	}
-	return out
+	return merged[yarnpb.GetAllResourceTypeInfoResponseProto](ctx, d, remote.Read, "getResourceTypeInfo", req)
 }
 
 // GetContainers lists an attempt's containers at its home and at every member
@@ -275,19 +150,13 @@ func (d *Door) GetContainers(
 	if err != nil {
 		return nil, err
 	}
-	for i, p := range parts {
+	for _, p := range parts {
 		if p.Member == home.ID && p.Err != nil {
 			return nil, p.Err // the home's answer is the one that counts
 		}
-		parts[i] = p
 	}
-	return &yarnpb.GetContainersResponseProto{
-		Containers: union(
-			pick(parts, (*yarnpb.GetContainersResponseProto).GetContainers),
-			func(c *yarnpb.ContainerReportProto) string { return yarnpb.ToContainerID(c.GetContainerId()).String() },
-			nil,
-		),
-	}, nil
+	present, _ := router.Present(parts)
+	return merge(d.gate, present), nil
 }
 
 // GetContainerReport asks home first, then whoever may run a twin.

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package router
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/creelrm/creel"
+)
+
+// Form is how a protocol's values are read and made: JSON text, or fields of
+// protobuf messages. Values that are not what a rule expects (a list where
+// numbers add up) are never an error: the first member's stays.
+type Form[V any] interface {
+	// Object returns the fields of an object, in their order; a name may repeat,
+	// as 3.4's JSON writes maps. ok is false for anything else.
+	Object(V) (fields []Named[V], ok bool)
+	// List returns the items of a list.
+	List(V) (items []V, ok bool)
+	Number(V) (n Number, ok bool)
+	// Text tells values apart: the same text, the same value.
+	Text(V) string
+
+	// MakeObject returns first with these fields in place of its own.
+	MakeObject(first V, fields []Named[V]) V
+	// MakeList returns the items in the shape of the lists they came from.
+	MakeList(from []V, items []V) V
+	// MakeNumber writes a number in the way like is written.
+	MakeNumber(like V, n Number) V
+}
+
+// Named is a field's name and value.
+type Named[V any] struct {
+	Name  string
+	Value V
+}
+
+// Number is a whole number or a fraction.
+type Number struct {
+	Int     int64
+	Float   float64 // of a whole number too
+	IsFloat bool    // Int says nothing
+}
+
+// Weighed is one member's value and how large the member is, in any unit.
+type Weighed[V any] struct {
+	Member creel.SubclusterID
+	Size   float64
+	Value  V
+}
+
+// Merger makes one value of several members', by the rules in Types. It keeps
+// no state; its fields are set before use.
+type Merger[V any] struct {
+	Form Form[V]
+	// Unlisted is told of a field that has no rule, for which First holds; may
+	// be nil.
+	Unlisted func(typ, field string)
+	// Order may change the order of what is about to be merged into one, so that
+	// the one that counts is first; may be nil.
+	Order func(typ string, same []Weighed[V])
+	// Own are the router's own values, of fields whose rule is Router.
+	Own map[string]V
+}
+
+// Merge makes one object of the members', which are in order of their id, or
+// of who counts first. There is at least one; a single one comes back as it is
+// unless the table has fields of its own for it.
+func (m *Merger[V]) Merge(typ string, parts []Weighed[V]) V {
+	rules, listed := TypeOf(typ)
+	if !listed {
+		return parts[0].Value
+	}
+	objects := make([]object[V], 0, len(parts))
+	for _, p := range parts {
+		if fields, ok := m.Form.Object(p.Value); ok {
+			objects = append(objects, object[V]{p, fields})
+		}
+	}
+	if len(objects) == 0 {
+		return parts[0].Value
+	}
+	objects = m.alike(rules, objects)
+	var out []Named[V]
+	done := map[string]bool{}
+	for i, o := range objects {
+		for at, f := range o.fields {
+			// What the first object has is done, in its order.
+			if i > 0 && done[f.Name] || at > 0 && o.fields[at-1].Name == f.Name {
+				continue
+			}
+			if len(objects) > 1 {
+				done[f.Name] = true
+			}
+			rule, ok := rules.Field(f.Name)
+			if !ok {
+				rule = &Field{Name: f.Name}
+				if m.Unlisted != nil {
+					m.Unlisted(typ, f.Name)
+				}
+			}
+			if rule.Rule != Drop {
+				out = m.field(out, rule, objects, at)
+			}
+		}
+	}
+	return m.Form.MakeObject(objects[0].Value, out)
+}
+
+// object is one member's object, taken apart.
+type object[V any] struct {
+	Weighed[V]
+	fields []Named[V]
+}
+
+// find is the index of a field, looked for at a place first; of all if there
+// is none.
+func (o *object[V]) find(name string, at int) int {
+	if at < len(o.fields) && o.fields[at].Name == name {
+		return at
+	}
+	for i := range o.fields {
+		if o.fields[i].Name == name {
+			return i
+		}
+	}
+	return len(o.fields)
+}
+
+func (o *object[V]) get(name string) (v V, ok bool) {
+	if i := o.find(name, 0); i < len(o.fields) {
+		return o.fields[i].Value, true
+	}
+	return v, false
+}
+
+// alike leaves out the objects that differ from the first in a field whose rule
+// is Same.
+func (m *Merger[V]) alike(rules *Type, objects []object[V]) []object[V] {
+	for i := range rules.Fields {
+		f := &rules.Fields[i]
+		if f.Rule != Same {
+			continue
+		}
+		first, ok := objects[0].get(f.Name)
+		if !ok {
+			continue
+		}
+		objects = slices.DeleteFunc(objects, func(o object[V]) bool {
+			v, ok := o.get(f.Name)
+			return ok && m.Form.Text(v) != m.Form.Text(first)
+		})
+	}
+	return objects
+}
+
+// field merges one field of the objects that have it, and appends it to out;
+// where a name repeats in the first member, and First holds, as often as there.
+// Members of one kind write their fields in one order, so it is looked for
+// where the first object with it has it.
+func (m *Merger[V]) field(out []Named[V], rule *Field, objects []object[V], at int) []Named[V] {
+	var values []Weighed[V]
+	var from []*object[V]
+	for i := range objects {
+		o := &objects[i]
+		for j := o.find(rule.Name, at); j < len(o.fields) && o.fields[j].Name == rule.Name; j++ {
+			values = append(values, Weighed[V]{o.Member, o.Size, o.fields[j].Value})
+			from = append(from, o)
+		}
+	}
+	switch rule.Rule {
+	case Router:
+		if own, ok := m.Own[rule.Name]; ok {
+			return append(out, Named[V]{rule.Name, own})
+		}
+	case Sum, SumKnown, Max, Min, BySize, ByField:
+		return append(out, Named[V]{rule.Name, m.number(rule, values, from)})
+	case Any, All, Prefer:
+		want := map[Rule]string{Any: "true", All: "false", Prefer: rule.Of}[rule.Rule]
+		for _, v := range values {
+			if m.Form.Text(v.Value) == want {
+				return append(out, Named[V]{rule.Name, v.Value})
+			}
+		}
+	case Merge:
+		return append(out, Named[V]{rule.Name, m.Merge(rule.Type, values)})
+	case Union, Join, Newest:
+		return append(out, Named[V]{rule.Name, m.list(rule, values)})
+	}
+	for i, v := range values {
+		if from[i] == from[0] {
+			out = append(out, Named[V]{rule.Name, v.Value})
+		}
+	}
+	return out
+}
+
+func (m *Merger[V]) number(rule *Field, values []Weighed[V], from []*object[V]) V {
+	first := values[0].Value
+	numbers := make([]Number, len(values))
+	weights := make([]float64, len(values))
+	for i, v := range values {
+		n, ok := m.Form.Number(v.Value)
+		if !ok {
+			return first
+		}
+		numbers[i], weights[i] = n, 1
+		if rule.Rule == BySize {
+			weights[i] = v.Size
+		}
+		if rule.Of != "" {
+			of, ok := from[i].get(rule.Of)
+			n, number := Number{}, false
+			if ok {
+				n, number = m.Form.Number(of)
+			}
+			if number {
+				weights[i] *= n.Float
+			}
+		}
+	}
+	return m.Form.MakeNumber(first, combine(rule.Rule, numbers, weights))
+}
+
+// list joins lists, or the single items that stand for lists of one.
+func (m *Merger[V]) list(rule *Field, values []Weighed[V]) V {
+	type item struct {
+		same []Weighed[V]
+	}
+	var items []*item
+	byKey := map[string]*item{}
+	var shapes []V
+	for _, v := range values {
+		shapes = append(shapes, v.Value)
+		list, ok := m.Form.List(v.Value)
+		if !ok {
+			list = []V{v.Value}
+		}
+		for _, entry := range list {
+			one := Weighed[V]{v.Member, v.Size, entry}
+			if rule.Key != nil || rule.Rule == Union {
+				key := m.key(rule, entry)
+				if known := byKey[key]; known != nil {
+					known.same = append(known.same, one)
+					continue
+				}
+				byKey[key] = &item{}
+				items = append(items, byKey[key])
+				byKey[key].same = append(byKey[key].same, one)
+				continue
+			}
+			items = append(items, &item{[]Weighed[V]{one}})
+		}
+	}
+	out := make([]V, len(items))
+	for i, it := range items {
+		out[i] = it.same[0].Value
+		switch {
+		case len(it.same) == 1:
+		case rule.Rule == Newest:
+			best := math.Inf(-1)
+			for _, s := range it.same {
+				if at := m.numberOf(s.Value, rule.Of); at > best {
+					best, out[i] = at, s.Value
+				}
+			}
+		case rule.Type != "":
+			if m.Order != nil {
+				m.Order(rule.Type, it.same)
+			}
+			out[i] = m.Merge(rule.Type, it.same)
+		}
+	}
+	return m.Form.MakeList(shapes, out)
+}
+
+// key is what makes two items the same: of a text, itself.
+func (m *Merger[V]) key(rule *Field, entry V) string {
+	if rule.Key == nil {
+		return m.Form.Text(entry)
+	}
+	fields, ok := m.Form.Object(entry)
+	if !ok {
+		return m.Form.Text(entry)
+	}
+	o := object[V]{fields: fields}
+	var b strings.Builder
+	for _, name := range rule.Key {
+		if v, ok := o.get(name); ok {
+			b.WriteString(m.Form.Text(v))
+		}
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+func (m *Merger[V]) numberOf(entry V, name string) float64 {
+	fields, _ := m.Form.Object(entry)
+	o := object[V]{fields: fields}
+	if v, ok := o.get(name); ok {
+		if n, ok := m.Form.Number(v); ok {
+			return n.Float
+		}
+	}
+	return 0
+}
+
+// combine makes one number of at least one.
+func combine(rule Rule, numbers []Number, weights []float64) Number {
+	if rule == SumKnown {
+		known := slices.DeleteFunc(slices.Clone(numbers), func(n Number) bool { return n.Float < 0 })
+		if len(known) == 0 {
+			return numbers[0]
+		}
+		numbers = known
+	}
+	switch rule {
+	case Max:
+		return slices.MaxFunc(numbers, compareNumbers)
+	case Min:
+		return slices.MinFunc(numbers, compareNumbers)
+	case BySize, ByField:
+		values := make([]float64, len(numbers))
+		for i, n := range numbers {
+			values[i] = n.Float
+		}
+		mean := Mean(values, weights)
+		return Number{Int: int64(math.Round(mean)), Float: mean, IsFloat: numbers[0].IsFloat}
+	}
+	var sum Number
+	for _, n := range numbers {
+		if n.unbounded() {
+			return n
+		}
+		sum.Float += n.Float
+		sum.IsFloat = sum.IsFloat || n.IsFloat
+		if n.Int > 0 && sum.Int > math.MaxInt64-n.Int {
+			sum.Int = math.MaxInt64
+			continue
+		}
+		sum.Int += n.Int
+	}
+	return sum
+}
+
+// unbounded reports whether a number stands for "no limit", as Java writes it.
+func (n Number) unbounded() bool {
+	return !n.IsFloat && (n.Int == math.MaxInt32 || n.Int == math.MaxInt64)
+}
+
+func compareNumbers(a, b Number) int {
+	switch {
+	case a.Float < b.Float:
+		return -1
+	case a.Float > b.Float:
+		return 1
+	}
+	return 0
+}
+
+// Mean is the mean of values weighted by weights, as large as values: what a
+// queue's capacity, maximum or use is of the whole federation. Those of weight
+// 0 do not count; all of weight 0 count alike. It is 0 of no values.
+func Mean(values, weights []float64) float64 {
+	total, sum, plain := 0.0, 0.0, 0.0
+	for i, v := range values {
+		total += weights[i]
+		sum += v * weights[i]
+		plain += v
+	}
+	switch {
+	case total > 0:
+		return sum / total
+	case len(values) > 0:
+		return plain / float64(len(values))
+	}
+	return 0
+}

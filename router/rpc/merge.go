@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"math"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/gateway"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// value is a message, or what is in one of its fields.
+type value struct {
+	of   protoreflect.Message         // that has the field; nil of a message by itself
+	fd   protoreflect.FieldDescriptor // nil of a message by itself
+	item bool                         // one of a list
+	v    protoreflect.Value
+}
+
+func whole(m proto.Message) value { return value{v: protoreflect.ValueOfMessage(m.ProtoReflect())} }
+
+// form reads and makes messages for the rules of package router. It changes the
+// first member's message in place, so that fields unknown here survive.
+type form struct{}
+
+var _ router.Form[value] = form{}
+
+func (v value) isMessage() bool {
+	return v.fd == nil || v.fd.Kind() == protoreflect.MessageKind && (v.item || !v.fd.IsList())
+}
+
+// Object implements router.Form.
+func (form) Object(v value) ([]router.Named[value], bool) {
+	if !v.isMessage() {
+		return nil, false
+	}
+	m := v.v.Message()
+	fields := m.Descriptor().Fields()
+	var out []router.Named[value]
+	for i := range fields.Len() {
+		if fd := fields.Get(i); m.Has(fd) {
+			out = append(out, router.Named[value]{
+				Name: string(fd.Name()), Value: value{of: m, fd: fd, v: m.Get(fd)},
+			})
+		}
+	}
+	return out, true
+}
+
+// List implements router.Form.
+func (form) List(v value) ([]value, bool) {
+	if v.fd == nil || v.item || !v.fd.IsList() {
+		return nil, false
+	}
+	list := v.v.List()
+	out := make([]value, list.Len())
+	for i := range out {
+		out[i] = value{of: v.of, fd: v.fd, item: true, v: list.Get(i)}
+	}
+	return out, true
+}
+
+// Number implements router.Form.
+func (form) Number(v value) (router.Number, bool) {
+	if v.fd == nil || v.fd.IsList() && !v.item {
+		return router.Number{}, false
+	}
+	switch n := v.v.Interface().(type) {
+	case int32:
+		return router.Number{Int: int64(n), Float: float64(n)}, true
+	case int64:
+		return router.Number{Int: n, Float: float64(n)}, true
+	case uint32:
+		return router.Number{Int: int64(n), Float: float64(n)}, true
+	case float32:
+		return router.Number{Float: float64(n), IsFloat: true}, true
+	case float64:
+		return router.Number{Float: n, IsFloat: true}, true
+	}
+	return router.Number{}, false
+}
+
+// Text implements router.Form. A message's is its encoding, an enumeration's
+// the name of its value.
+func (form) Text(v value) string {
+	if v.isMessage() {
+		b, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(v.v.Message().Interface())
+		if err != nil {
+			return ""
+		}
+		return string(b)
+	}
+	if n, ok := v.v.Interface().(protoreflect.EnumNumber); ok {
+		if known := v.fd.Enum().Values().ByNumber(n); known != nil {
+			return string(known.Name())
+		}
+	}
+	return v.v.String()
+}
+
+// MakeObject implements router.Form.
+func (form) MakeObject(first value, fields []router.Named[value]) value {
+	m := first.v.Message()
+	kept := make(map[protoreflect.FieldNumber]bool, len(fields))
+	for _, f := range fields {
+		kept[f.Value.fd.Number()] = true
+		m.Set(f.Value.fd, f.Value.v)
+	}
+	all := m.Descriptor().Fields()
+	for i := range all.Len() {
+		if fd := all.Get(i); !kept[fd.Number()] {
+			m.Clear(fd)
+		}
+	}
+	return first
+}
+
+// MakeList implements router.Form.
+func (form) MakeList(from, items []value) value {
+	made := from[0].of.NewField(from[0].fd)
+	for _, it := range items {
+		made.List().Append(it.v)
+	}
+	return value{of: from[0].of, fd: from[0].fd, v: made}
+}
+
+// MakeNumber implements router.Form.
+func (form) MakeNumber(like value, n router.Number) value {
+	switch like.fd.Kind() {
+	case protoreflect.FloatKind:
+		like.v = protoreflect.ValueOfFloat32(float32(n.Float))
+	case protoreflect.DoubleKind:
+		like.v = protoreflect.ValueOfFloat64(n.Float)
+	case protoreflect.Int64Kind:
+		like.v = protoreflect.ValueOfInt64(n.Int)
+	case protoreflect.Uint32Kind:
+		like.v = protoreflect.ValueOfUint32(uint32(min(max(n.Int, 0), math.MaxUint32)))
+	default:
+		like.v = protoreflect.ValueOfInt32(int32(min(max(n.Int, math.MinInt32), math.MaxInt32)))
+	}
+	return like
+}
+
+// merger merges messages by the rules of package router.
+func merger(g *gateway.Gateway) *router.Merger[value] {
+	return &router.Merger[value]{
+		Form:     form{},
+		Unlisted: g.Unlisted,
+		Order: func(typ string, same []router.Weighed[value]) {
+			if typ != "ApplicationReportProto" {
+				return
+			}
+			reports := make([]router.Part[*yarnpb.ApplicationReportProto], len(same))
+			for i, s := range same {
+				report, ok := s.Value.v.Message().Interface().(*yarnpb.ApplicationReportProto)
+				if !ok {
+					return
+				}
+				reports[i] = router.Part[*yarnpb.ApplicationReportProto]{Member: s.Member, Value: report}
+			}
+			router.HomeFirst(appFields(g).ID(reports[0].Value), reports, appFields(g), g.HomeSeen)
+			for i, s := range same {
+				if s.Member == reports[0].Member {
+					same[0], same[i] = same[i], same[0]
+				}
+			}
+		},
+	}
+}
+
+// merge makes one message of the members'. It takes them over.
+func merge[M proto.Message](g *gateway.Gateway, present []router.Part[M]) M {
+	weighed := gateway.Weigh(g, present)
+	parts := make([]router.Weighed[value], len(weighed))
+	for i, w := range weighed {
+		parts[i] = router.Weighed[value]{Member: w.Member, Size: w.Size, Value: whole(w.Value)}
+	}
+	merger(g).Merge(string(present[0].Value.ProtoReflect().Descriptor().Name()), parts)
+	return present[0].Value
+}
+
+// merged asks all members and merges their answers, field by field.
+func merged[T any, M interface {
+	*T
+	proto.Message
+}](ctx context.Context, d *Door, kind remote.Kind, method string, request proto.Message) (M, error) {
+	parts, err := ask[T, M](ctx, d, kind, method, request)
+	if err != nil {
+		return nil, err
+	}
+	present, _ := router.Present(parts)
+	return merge(d.gate, present), nil
+}
+
+// appFields reads application reports for the merge rule.
+func appFields(g *gateway.Gateway) router.AppFields[*yarnpb.ApplicationReportProto] {
+	return router.AppFields[*yarnpb.ApplicationReportProto]{
+		ID: func(r *yarnpb.ApplicationReportProto) creel.ApplicationID {
+			return yarnpb.ToApplicationID(r.GetApplicationId())
+		},
+		Unmanaged: func(r *yarnpb.ApplicationReportProto) bool { return r.GetUnmanagedApplication() },
+		Start:     func(r *yarnpb.ApplicationReportProto) int64 { return r.GetStartTime() },
+		Join: func(same []router.Part[*yarnpb.ApplicationReportProto]) *yarnpb.ApplicationReportProto {
+			return merge(g, same)
+		},
+	}
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package router
+
+import (
+	"fmt"
+	"strings"
+)
+
+// How the answers of several members become one is written down field by
+// field: Types has a rule for each field of each document and message, and both
+// protocols merge by it (see Merger). What a table cannot know is said by a
+// rule of its own: nothing is guessed from a field's name. docs/reference/merging.md
+// is generated from these tables.
+
+// Rule says how one field of several members becomes one.
+type Rule int
+
+// The rules. In all of them a member that lacks the field does not count.
+const (
+	First    Rule = iota // the first member's, by id: a setting, or a text that cannot be joined
+	Sum                  // added; "without bound" (the largest number of 32 or 64 bits) stays that
+	SumKnown             // added, where a negative number means "not known" and does not count
+	Max                  // the greatest
+	Min                  // the smallest
+	BySize               // the mean, weighted by the members' sizes (and by the field Of, if there is one)
+	ByField              // the mean, weighted by the field Of of the same object
+	Any                  // true if it is true of one member
+	All                  // true if it is true of all members
+	Prefer               // the text Of if one member has it, else the first member's
+	Union                // a list of texts: each once
+	Merge                // an object: merged field by field, by the rules of Type
+	Join                 // a list of objects: those of the same Key are merged by Type, or the first stays
+	Newest               // a list of objects: of those of the same Key, the one with the greatest Of
+	Same                 // members that differ from the first here are left out of the object
+	Router               // the router's own
+	Drop                 // left out
+)
+
+var ruleTexts = [...]string{
+	First:    "first member's",
+	Sum:      "sum",
+	SumKnown: "sum of what is known",
+	Max:      "max",
+	Min:      "min",
+	BySize:   "mean by member size",
+	ByField:  "mean",
+	Any:      "any",
+	All:      "all",
+	Prefer:   "prefer",
+	Union:    "union",
+	Merge:    "merged",
+	Join:     "joined",
+	Newest:   "newest",
+	Same:     "must be the first member's",
+	Router:   "router's own",
+	Drop:     "left out",
+}
+
+func (r Rule) String() string { return ruleTexts[r] }
+
+// Field is one field of a Type and its rule.
+type Field struct {
+	Name string // as the protocol writes it
+	Rule Rule
+	Type string   // of Merge and Join: the Type of what is inside; Join without one keeps the first of equal items
+	Key  []string // of Join and Newest: the fields that together make two items the same; none: never the same
+	Of   string   // of BySize, ByField and Newest: a sibling field; of Prefer: the text
+	Note string   // why, where the rule does not say it itself
+}
+
+// String is the rule in words.
+func (f *Field) String() string {
+	text := f.Rule.String()
+	switch {
+	case f.Rule == Merge:
+		text += " as " + f.Type
+	case f.Rule == Join || f.Rule == Newest:
+		if f.Key != nil {
+			text += " by " + strings.Join(f.Key, ", ")
+		}
+		if f.Type != "" {
+			text += ", equal ones merged as " + f.Type
+		}
+		if f.Of != "" {
+			text += ", the one of the greatest " + f.Of
+		}
+	case f.Rule == Prefer:
+		text += " " + f.Of
+	case f.Of != "":
+		text += ", weighted by " + f.Of
+	}
+	return text
+}
+
+// Type is an object of a document or a message.
+type Type struct {
+	Name   string // the class or message, as Hadoop calls it
+	Fields []Field
+}
+
+// Field finds a field's rule.
+func (t *Type) Field(name string) (*Field, bool) {
+	f, ok := t.byName()[name]
+	return f, ok
+}
+
+// Document is one endpoint or method and how the router answers it.
+type Document struct {
+	Protocol string // "REST", "RPC", "RPC admin"
+	Name     string // path with its method, or method
+	Route    Route
+	Type     string // of Merged: what the answers are merged as
+	Note     string
+}
+
+// Route says which members a call goes to, and whose answer it gets.
+type Route int
+
+// The routes.
+const (
+	Merged     Route = iota // to all; the answers are merged by Type
+	AtHome                  // to the home of its application
+	AtHomeAll               // to the home and then to the others; the answer is the home's
+	AtOwner                 // to the member that has the node or container
+	AtAny                   // to one active member, at random
+	Everywhere              // to all; told who took it
+	Chosen                  // to the home that the policy chooses
+	ByRouter                // answered by the router itself
+	Unserved                // refused, with a reason
+)
+
+var routeTexts = [...]string{
+	Merged: "all members, merged", AtHome: "home", AtHomeAll: "home, then all others", AtOwner: "the member that has it",
+	AtAny: "any active member", Everywhere: "all members, each told", Chosen: "the home that the policy chooses",
+	ByRouter: "the router itself", Unserved: "refused",
+}
+
+func (r Route) String() string { return routeTexts[r] }
+
+var (
+	typeTable  = map[string]*Type{}
+	fieldTable = map[*Type]map[string]*Field{}
+)
+
+func (t *Type) byName() map[string]*Field { return fieldTable[t] }
+
+// TypeOf finds a type's rules by name.
+func TypeOf(name string) (*Type, bool) {
+	t, ok := typeTable[name]
+	return t, ok
+}
+
+// index the tables once; a name that stands twice or refers to nothing is a
+// mistake of ours.
+func init() {
+	for i := range Types {
+		t := &Types[i]
+		if typeTable[t.Name] != nil {
+			panic("merge rules: two types " + t.Name)
+		}
+		typeTable[t.Name] = t
+		fields := make(map[string]*Field, len(t.Fields))
+		for j := range t.Fields {
+			if fields[t.Fields[j].Name] != nil {
+				panic(fmt.Sprintf("merge rules: two fields %s.%s", t.Name, t.Fields[j].Name))
+			}
+			fields[t.Fields[j].Name] = &t.Fields[j]
+		}
+		fieldTable[t] = fields
+	}
+}
+
+// fields of one rule each.
+func fields(r Rule, names ...string) []Field {
+	out := make([]Field, len(names))
+	for i, name := range names {
+		out[i] = Field{Name: name, Rule: r}
+	}
+	return out
+}
+
+// merged are fields that are objects of one type.
+func merged(typ string, names ...string) []Field {
+	out := fields(Merge, names...)
+	for i := range out {
+		out[i].Type = typ
+	}
+	return out
+}
+
+func noted(note string, list []Field) []Field {
+	for i := range list {
+		list[i].Note = note
+	}
+	return list
+}
+
+func weighted(r Rule, of string, names ...string) []Field {
+	out := fields(r, names...)
+	for i := range out {
+		out[i].Of = of
+	}
+	return out
+}
+
+func joined(name, typ string, key ...string) Field {
+	return Field{Name: name, Rule: Join, Type: typ, Key: key}
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package router
+
+import "slices"
+
+// Types are the rules of every object that the router merges: REST documents
+// (fields as Hadoop 3.4's and 3.5's DAO classes name them), then RPC messages.
+//
+// The measure is one ResourceManager that has all the members' nodes and
+// applications: its capacities are percentages, which do not add up; what is
+// used adds up; the largest container is the largest of any member.
+var Types = slices.Concat(restTypes, schedulerTypes, rpcTypes)
+
+const (
+	ownLimit = "each member admits up to its own limit, and what counts against it is added too"
+	setting  = "a setting"
+)
+
+var restTypes = []Type{
+	{"clusterInfo document", merged("ClusterInfo", "clusterInfo")},
+	{"ClusterInfo", slices.Concat(
+		fields(Router, "id", "startedOn", "state", "haState"),
+		fields(First, "rmStateStoreName", "resourceManagerVersion", "resourceManagerBuildVersion",
+			"resourceManagerVersionBuiltOn", "hadoopVersion", "hadoopBuildVersion", "hadoopVersionBuiltOn",
+			"haZooKeeperConnectionState", "subClusterId"),
+	)},
+	{"clusterMetrics document", merged("ClusterMetricsInfo", "clusterMetrics")},
+	{"ClusterMetricsInfo", slices.Concat(
+		fields(Sum, "appsSubmitted", "appsCompleted", "appsPending", "appsRunning", "appsFailed", "appsKilled",
+			"reservedMB", "availableMB", "allocatedMB", "pendingMB", "reservedVirtualCores", "availableVirtualCores",
+			"allocatedVirtualCores", "pendingVirtualCores", "containersAllocated", "containersReserved",
+			"containersPending", "totalMB", "utilizedMB", "totalVirtualCores", "utilizedVirtualCores", "totalNodes",
+			"lostNodes", "unhealthyNodes", "decommissioningNodes", "decommissionedNodes", "rebootedNodes", "activeNodes",
+			"shutdownNodes", "containerAssignedPerSecond", "totalAllocatedContainersAcrossPartition", "rmEventQueueSize",
+			"schedulerEventQueueSize"),
+		weighted(ByField, "totalMB", "utilizedMBPercent"),
+		weighted(ByField, "totalVirtualCores", "utilizedVirtualCoresPercent"),
+		noted("who waits, waits for the slowest; -1 is a monitor that is off", fields(Max, "rmSchedulerBusyPercent")),
+		merged("ResourceInfo", "totalUsedResourcesAcrossPartition", "totalClusterResourcesAcrossPartition",
+			"totalReservedResourcesAcrossPartition"),
+		fields(All, "crossPartitionMetricsAvailable"),
+	)},
+	{"ResourceInfo", slices.Concat(
+		fields(Sum, "memory", "vCores"),
+		merged("ResourceInformations", "resourceInformations"),
+	)},
+	{"ResourceInformations", []Field{joined("resourceInformation", "ResourceInformation", "name")}},
+	{"ResourceInformation", slices.Concat(
+		fields(Sum, "value"),
+		fields(Max, "maximumAllocation"),
+		fields(Min, "minimumAllocation"),
+		fields(First, "name", "units", "resourceType", "attributes", "tags"),
+	)},
+	{"ResourceInfo, the largest", slices.Concat(
+		fields(Max, "memory", "vCores"),
+		merged("ResourceInformations, the largest", "resourceInformations"),
+	)},
+	{"ResourceInformations, the largest", []Field{joined("resourceInformation", "ResourceInformation, the largest", "name")}},
+	{"ResourceInformation, the largest", slices.Concat(
+		fields(Max, "value", "maximumAllocation"),
+		fields(Min, "minimumAllocation"),
+		fields(First, "name", "units", "resourceType", "attributes", "tags"),
+	)},
+	{"nodes document", merged("NodesInfo", "nodes")},
+	{"NodesInfo", []Field{{
+		Name: "node", Rule: Newest, Key: []string{"id"}, Of: "lastHealthUpdate",
+		Note: "a node that moved is still known to the member it left; subClusterId tells whose it is",
+	}}},
+	{"apps document", merged("AppsInfo", "apps")},
+	{"AppsInfo", []Field{{
+		Name: "app", Rule: Join, Type: "AppInfo", Key: []string{"id"},
+		Note: "the home's entry comes first, its UAMs' are merged into it; limit holds for the joined list, newest first",
+	}}},
+	{"AppInfo", slices.Concat(
+		noted("-1: the attempt has left the scheduler", fields(SumKnown, "allocatedMB", "allocatedVCores", "reservedMB",
+			"reservedVCores", "runningContainers", "memorySeconds", "vcoreSeconds", "preemptedResourceMB",
+			"preemptedResourceVCores", "numNonAMContainerPreempted", "numAMContainerPreempted", "preemptedMemorySeconds",
+			"preemptedVcoreSeconds")),
+		merged("ResourceSecondsMap", "resourceSecondsMap", "preemptedResourceSecondsMap"),
+		[]Field{joined("resourceRequests", "")},
+		merged("ResourceUsages", "resourceInfo"),
+		fields(First, "id", "user", "name", "queue", "state", "finalStatus", "progress", "trackingUI", "trackingUrl",
+			"diagnostics", "clusterId", "rmClusterId", "applicationType", "applicationTags", "priority", "startedTime",
+			"launchTime", "finishedTime", "elapsedTime", "amContainerLogs", "amHostHttpAddress", "amRPCAddress",
+			"masterNodeId", "queueUsagePercentage", "clusterUsagePercentage", "logAggregationStatus",
+			"unmanagedApplication", "appNodeLabelExpression", "amNodeLabelExpression", "timeouts"),
+	)},
+	{"ResourceSecondsMap", []Field{joined("entry", "ResourceSecondsEntry", "key")}},
+	{"ResourceSecondsEntry", slices.Concat(fields(First, "key"), fields(SumKnown, "value"))},
+	{"appStatInfo document", merged("ApplicationStatisticsInfo", "appStatInfo")},
+	{"ApplicationStatisticsInfo", []Field{joined("statItem", "StatisticsItemInfo", "state", "type")}},
+	{"StatisticsItemInfo", slices.Concat(fields(First, "state", "type"), fields(Sum, "count"))},
+	{"containers document", slices.Concat(
+		merged("ContainersInfo", "containers"),
+		[]Field{{Name: "container", Rule: Join, Key: []string{"containerId"}}},
+	)},
+	{"ContainersInfo", []Field{joined("container", "", "containerId")}},
+}
+
+var schedulerTypes = []Type{
+	{"scheduler document", merged("SchedulerTypeInfo", "scheduler")},
+	{"SchedulerTypeInfo", merged("SchedulerInfo", "schedulerInfo")},
+	{"SchedulerInfo", slices.Concat(
+		noted("members with another scheduler have no place in the tree", fields(Same, "type", "@type")),
+		// Capacity
+		capacityQueue,
+		merged("SchedulerHealthInfo", "health"),
+		// Fair
+		merged("FairSchedulerQueueInfo", "rootQueue"),
+		// Fifo
+		[]Field{{Name: "qstate", Rule: Prefer, Of: "RUNNING"}},
+		fields(Sum, "minQueueMemoryCapacity", "maxQueueMemoryCapacity", "numNodes", "usedNodeCapacity",
+			"availNodeCapacity", "totalNodeCapacity"),
+	)},
+	{"CapacitySchedulerQueueInfo", slices.Concat(fields(First, "type", "@type"), capacityQueue)},
+	{"CapacitySchedulerQueueInfoList", []Field{joined("queue", "CapacitySchedulerQueueInfo", "queueName")}},
+	{"QueueCapacitiesInfo", []Field{joined("queueCapacitiesByPartition", "PartitionQueueCapacitiesInfo", "partitionName")}},
+	{"PartitionQueueCapacitiesInfo", slices.Concat(
+		fields(First, "partitionName", "queueCapacityVectorInfo"),
+		capacityShares,
+		fields(BySize, "maxAMLimitPercentage"),
+		merged("ResourceInfo", "configuredMinResource", "configuredMaxResource", "effectiveMinResource",
+			"effectiveMaxResource"),
+	)},
+	{"SchedulerHealthInfo", slices.Concat(
+		fields(Max, "lastrun"),
+		noted("their times are not told", fields(First, "operationsInfo")),
+		[]Field{joined("lastRunDetails", "LastRunDetails", "operation")},
+	)},
+	{"LastRunDetails", slices.Concat(fields(First, "operation"), fields(Sum, "count"), merged("ResourceInfo", "resources"))},
+	{"QueueAclsInfo", []Field{joined("queueAcl", "", "accessType")}},
+	{"ResourceUsages", []Field{joined("resourceUsagesByPartition", "PartitionResourcesInfo", "partitionName")}},
+	{"PartitionResourcesInfo", slices.Concat(
+		fields(First, "partitionName"),
+		merged("ResourceInfo", "used", "reserved", "pending", "amUsed", "amLimit", "userAmLimit"),
+	)},
+	{"UsersInfo", []Field{joined("user", "UserInfo", "username")}},
+	{"UserInfo", slices.Concat(
+		fields(First, "username", "userWeight"),
+		fields(Sum, "numPendingApplications", "numActiveApplications"),
+		merged("ResourceInfo", "resourcesUsed", "AMResourceUsed", "userResourceLimit"),
+		merged("ResourceUsages", "resources"),
+		fields(Any, "isActive"),
+	)},
+	{"FairSchedulerQueueInfo", slices.Concat(
+		fields(First, "type", "@type", "queueName", "schedulingPolicy"),
+		noted(ownLimit, fields(Sum, "maxApps")),
+		merged("ResourceInfo", "minResources", "maxResources", "usedResources", "amUsedResources", "amMaxResources",
+			"demandResources", "steadyFairResources", "fairResources", "clusterResources", "reservedResources"),
+		merged("ResourceInfo, the largest", "maxContainerAllocation"),
+		fields(Sum, "allocatedContainers", "reservedContainers", "pendingContainers", "numPendingApps", "numActiveApps"),
+		fields(Any, "preemptable"),
+		merged("FairSchedulerQueueInfoList", "childQueues"),
+	)},
+	{"FairSchedulerQueueInfoList", []Field{joined("queue", "FairSchedulerQueueInfo", "queueName")}},
+}
+
+// capacityShares are a queue's percentages, which do not add up.
+var capacityShares = slices.Concat(
+	fields(BySize, "capacity", "maxCapacity", "absoluteCapacity", "absoluteMaxCapacity", "absoluteUsedCapacity",
+		"weight", "normalizedWeight"),
+	noted("it is a share of the queue's own capacity", weighted(BySize, "absoluteCapacity", "usedCapacity")),
+)
+
+// capacityQueue are the fields of CapacitySchedulerInfo, of parent and of leaf
+// queues.
+var capacityQueue = slices.Concat(
+	capacityShares,
+	fields(First, "queueCapacityVectorInfo", "queueName", "queuePath", "isAbsoluteResource", "hideReservationQueues"),
+	noted(setting, fields(First, "queuePriority", "orderingPolicyInfo", "mode", "queueType", "creationMethod",
+		"autoCreationEligibility", "defaultNodeLabelExpression", "autoQueueTemplateProperties",
+		"autoQueueParentTemplateProperties", "autoQueueLeafTemplateProperties", "autoCreateChildQueueEnabled",
+		"leafQueueTemplate", "defaultPriority", "isAutoCreatedLeafQueue", "maxApplicationLifetime",
+		"defaultApplicationLifetime")),
+	noted(ownLimit, fields(Sum, "maxParallelApps", "maxApplications", "maxApplicationsPerUser")),
+	merged("CapacitySchedulerQueueInfoList", "queues"),
+	merged("QueueCapacitiesInfo", "capacities"),
+	merged("ResourceInfo, the largest", "maximumAllocation"),
+	merged("QueueAclsInfo", "queueAcls"),
+	fields(Sum, "numApplications", "allocatedContainers", "reservedContainers", "pendingContainers",
+		"numActiveApplications", "numPendingApplications", "numContainers"),
+	noted("it takes applications while one member does", []Field{{Name: "state", Rule: Prefer, Of: "RUNNING"}}),
+	merged("ResourceInfo", "resourcesUsed", "minEffectiveCapacity", "maxEffectiveCapacity", "AMResourceLimit",
+		"usedAMResource", "userAMResourceLimit"),
+	fields(Union, "nodeLabels"),
+	merged("ResourceUsages", "resources"),
+	merged("UsersInfo", "users"),
+	noted("a percentage or a factor of the queue's capacity", fields(BySize, "userLimit", "userLimitFactor",
+		"configuredMaxAMResourceLimit")),
+	fields(All, "preemptionDisabled", "intraQueuePreemptionDisabled"),
+)
