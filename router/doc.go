@@ -13,17 +13,20 @@
 //     submission is forwarded; whoever claimed first wins, and every router
 //     forwards to the winner. A repeat of a submission, through this router or
 //     another, goes to the same home and is success.
-//  2. A home is left only when the application surely does not run there: the
-//     call never left this machine, or the member answered that it refused, or
-//     it was asked and does not know the application. When nobody can tell,
-//     the home stays and the client gets an error it may retry: an application
-//     waits rather than runs twice.
+//  2. A home is left only behind a fence. Either ours was the only submission
+//     that can have gone there (we hold the only claim) and it surely failed, or
+//     the member disowned the application: it does not have it, and refuses it
+//     for ever under the claims made so far, which it wrote down before it said
+//     so. So a submission that lies in a socket while everybody gives it up runs
+//     nowhere when it arrives. Hadoop's ResourceManagers cannot disown: there an
+//     unclear submission stays, and the client gets an error it may retry. An
+//     application waits rather than runs twice.
 //  3. No I/O before the claim: the view is an atomic pointer, the policy pure.
 //  4. Every choice carries its reason, kept for `why`.
 //  5. A merged answer never hides a missing member: Missing says who and why.
 //
 // What the caller owes: a Submission whose application id came from one of the
-// members; forward and known functions that return errors of the kinds in
+// members; forward and disown functions that return errors of the kinds in
 // package creel (see Verdict); a deadline in the context.
 //
 // The package starts no goroutine and opens no socket; router/rpc, router/rest

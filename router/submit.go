@@ -16,15 +16,20 @@ import (
 )
 
 // Homes is what the router needs of the state store: see the promises of
-// package statestore. Claim tells whether the record is new: a claim that was
-// there before may have been acted on by another router.
+// package statestore. The first claim of an application has number 1, and each
+// claim and move after it the next number.
 type Homes interface {
 	Claim(
 		ctx context.Context,
 		app creel.ApplicationID,
 		member creel.SubclusterID,
-	) (home creel.SubclusterID, fresh bool, err error)
-	Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (home creel.SubclusterID, err error)
+	) (home creel.SubclusterID, number int64, err error)
+	Move(
+		ctx context.Context,
+		app creel.ApplicationID,
+		from, to creel.SubclusterID,
+		number int64,
+	) (home creel.SubclusterID, err error)
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 }
 
@@ -43,19 +48,37 @@ func (v Verdict) String() string {
 	return [...]string{"accepted", "refused", "not sent", "unclear"}[v]
 }
 
-// Forward hands the submission to a member, as the client sent it. It must
-// count a repeat that the member already knows as Accepted.
-type Forward func(ctx context.Context, member creel.SubclusterID) (Verdict, error)
+// Forward hands the submission to a member, as the client sent it, under the
+// number of a claim. It must count a repeat that the member already knows as
+// Accepted. A member that disowned the application under this claim refuses it.
+type Forward func(ctx context.Context, member creel.SubclusterID, claim int64) (Verdict, error)
 
-// Known asks a member whether it knows an application. An error means that it
-// could not be asked.
-type Known func(ctx context.Context, member creel.SubclusterID, app creel.ApplicationID) (bool, error)
+// Standing is what a member answers to Disown.
+type Standing int
+
+// The standings.
+const (
+	Running  Standing = iota // the member has the application
+	Disowned                 // it has not, and refuses it for ever under the claim and those before
+	Absent                   // it has not, and cannot promise to refuse what is still on its way (Hadoop's)
+)
+
+// Disown asks a member to refuse an application for ever under claims up to a
+// number, unless it has it. The member makes that durable before it answers. An
+// error means that it could not be asked.
+type Disown func(
+	ctx context.Context,
+	member creel.SubclusterID,
+	app creel.ApplicationID,
+	claim int64,
+) (Standing, error)
 
 // Try is one member that a submission was offered to.
 type Try struct {
 	Member  creel.SubclusterID
 	Reason  policies.Reason // why the policy chose it; empty Policy when an earlier claim did
 	Claimed bool            // the home came from an earlier claim
+	Claim   int64           // number of the claim that it was forwarded under
 	Verdict Verdict
 	Err     error
 }
@@ -77,130 +100,177 @@ type Submitter struct {
 	View   func() *subcluster.View
 	Policy func(view *subcluster.View, queue creel.QueuePath) policies.Policy
 	Homes  Homes
-	Known  Known
+	Disown Disown
 	// Rand gives the random source of one submission.
 	Rand func() *rand.Rand
 	// MaxTries bounds the members a submission is offered to; 0 is all.
 	MaxTries int
 }
 
-// Submit finds the application a home and forwards the submission to it, at
-// most once to each member.
+// maxRounds bounds how often one submission finds that another router moved
+// the home while it looked.
+const maxRounds = 8
+
+// claim is a home under one claim's number. alone: nobody else can have
+// forwarded to this home, since the claim or the move that gave it was ours and
+// the store refuses ours once there is another.
+type claim struct {
+	home   creel.SubclusterID
+	number int64
+	alone  bool
+}
+
+// Submit finds the application a home and forwards the submission to it.
 //
 //  1. Choose by policy over the view, leaving out members already tried.
-//  2. Claim; an earlier claim's home replaces the choice.
-//  3. Forward.
-//  4. On failure, find out whether the home may be left; if so move it to the
-//     next choice by compare-and-set and forward there.
+//  2. Claim, or move the home that may be left to the choice by compare-and-set
+//     on the claim's number; an earlier claim's home replaces the choice.
+//  3. Forward under the claim's number.
+//  4. On failure find out whether the home may be left: it may if the call was
+//     the only one there can be and it surely failed, or if the member disowned
+//     the application under our claim.
 func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward Forward) Outcome {
 	out := Outcome{Application: sub.Application, Queue: sub.Queue}
 	rnd := s.Rand()
 	var tried []creel.SubclusterID
-	fresh := false // nobody but us can have forwarded to out.Home
-	for {
+	var at claim
+	for range maxRounds + s.MaxTries + len(membersOf(s.View())) {
 		if err := ctx.Err(); err != nil {
 			return out.fail(deadline(err))
 		}
 		view := s.View()
 		if view == nil {
-			return out.fail(
-				&creel.Error{
-					Kind:       creel.ErrUnavailable,
-					What:       "no view of the federation yet",
-					Why:        "the router has not read the state store",
-					Try:        "try again in a moment",
-					RetryAfter: time.Second,
-				},
-			)
+			return out.fail(noView())
 		}
 		out.View = view.Serial
 		chosen, reason, err := s.Policy(view, sub.Queue).Home(view, sub, tried, rnd)
 		if err != nil {
-			if len(out.Tries) == 0 {
-				// No member can be chosen, yet an earlier claim may stand: a
-				// repeat of a submission that ran must stay success.
-				if home, lookErr := s.Homes.Home(ctx, sub.Application); lookErr == nil {
-					out.Home = home
-					verdict, fwdErr := forward(ctx, home)
-					out.Tries = append(out.Tries, Try{Member: home, Claimed: true, Verdict: verdict, Err: fwdErr})
-					if verdict == Accepted {
-						return out
-					}
-				}
-				return out.fail(fmt.Errorf("%w\n%s", err, reason))
+			if len(out.Tries) > 0 {
+				return out.fail(out.worst(err))
 			}
-			return out.fail(out.worst(err))
+			return s.repeat(ctx, sub.Application, forward, out, fmt.Errorf("%w\n%s", err, reason))
 		}
-		try := Try{Member: chosen, Reason: reason}
-		if out.Home == "" {
-			out.Home, fresh, err = s.Homes.Claim(ctx, sub.Application, chosen)
-		} else {
-			out.Home, err = s.Homes.Move(ctx, sub.Application, out.Home, chosen)
-			fresh = false // another router may have made the same move, and forwarded
-			if errors.Is(err, creel.ErrConflict) && out.Home != "" {
-				err = nil // another router moved it first: its home is the home
-			}
-		}
-		if err != nil {
+		if at, err = s.claim(ctx, sub.Application, at, chosen); err != nil {
 			return out.fail(err)
 		}
-		if out.Home != chosen {
-			try = Try{Member: out.Home, Claimed: true}
-			if slices.Contains(tried, out.Home) {
-				return out.fail(out.worst(nil))
-			}
+		out.Home = at.home
+		try := Try{Member: at.home, Claim: at.number}
+		if at.home == chosen {
+			try.Reason = reason
+		} else {
+			try.Claimed = true
 		}
-		try.Verdict, try.Err = forward(ctx, out.Home)
-		if try.Verdict == Unclear || try.Verdict == NotSent && !fresh {
-			try = s.ask(ctx, sub.Application, try)
+		try.Verdict, try.Err = forward(ctx, at.home, at.number)
+		mayLeave := at.alone && (try.Verdict == NotSent || try.Verdict == Refused)
+		if !mayLeave && try.Verdict != Accepted && !hopeless(try) {
+			try, mayLeave = s.fence(ctx, sub.Application, at, try)
 		}
 		out.Tries = append(out.Tries, try)
 		switch {
 		case try.Verdict == Accepted:
 			return out
-		case try.Verdict == Refused && errors.Is(try.Err, creel.ErrInvalidRequest):
-			return out.fail(try.Err) // no other member would take it either
-		case try.Verdict == Unclear:
-			return out.fail(
-				&creel.Error{
-					Kind: creel.ErrUnavailable,
-					What: fmt.Sprintf("submission of %s is not confirmed", sub.Application),
-					Why: fmt.Sprintf(
-						"its home %s did not answer and may run it: %v",
-						out.Home,
-						try.Err,
-					),
-					Try:        "submit the same id again",
-					RetryAfter: time.Second,
-				},
-			)
+		case hopeless(try):
+			return out.fail(try.Err)
+		case !mayLeave:
+			return out.fail(unconfirmed(sub.Application, at.home, try.Err))
 		}
-		tried = append(tried, out.Home)
+		if !slices.Contains(tried, at.home) {
+			tried = append(tried, at.home)
+		}
 		if s.MaxTries > 0 && len(tried) >= s.MaxTries {
 			return out.fail(out.worst(nil))
 		}
 	}
+	return out.fail(out.worst(nil))
 }
 
-// ask turns an unclear verdict into a sure one, if the member can be asked.
-func (s *Submitter) ask(ctx context.Context, app creel.ApplicationID, try Try) Try {
-	known, err := s.Known(ctx, try.Member, app)
-	switch {
-	case err != nil:
-		try.Verdict = Unclear
-		try.Err = errors.Join(try.Err, err)
-	case known:
-		try.Verdict, try.Err = Accepted, nil
-	case try.Verdict == Unclear:
-		try.Verdict = Refused
-		if try.Err == nil {
-			try.Err = &creel.Error{
-				Kind: creel.ErrUnavailable,
-				What: fmt.Sprintf("%s does not know %s", try.Member, app),
-			}
+// claim makes chosen the home: by a claim if there is none to leave, else by a
+// move of the one that is left. Where another router was faster its home counts.
+func (s *Submitter) claim(
+	ctx context.Context,
+	app creel.ApplicationID,
+	left claim,
+	chosen creel.SubclusterID,
+) (claim, error) {
+	if left.home != "" {
+		home, err := s.Homes.Move(ctx, app, left.home, chosen, left.number)
+		switch {
+		case err == nil:
+			return claim{home, left.number + 1, true}, nil
+		case !errors.Is(err, creel.ErrConflict):
+			return left, err
 		}
 	}
-	return try
+	home, number, err := s.Homes.Claim(ctx, app, chosen)
+	return claim{home, number, number == 1}, err
+}
+
+// fence turns the failure of a call that may still arrive, or that is not the
+// only one, into a sure word: the member has the application, or never will
+// under the claims so far. mayLeave reports whether the home may be left.
+func (s *Submitter) fence(ctx context.Context, app creel.ApplicationID, at claim, try Try) (_ Try, mayLeave bool) {
+	standing, err := s.Disown(ctx, at.home, app, at.number)
+	switch {
+	case err != nil:
+		try.Verdict, try.Err = Unclear, errors.Join(try.Err, err)
+		return try, false
+	case standing == Running:
+		try.Verdict, try.Err = Accepted, nil
+		return try, false
+	case standing == Absent:
+		try.Verdict = Unclear
+		try.Err = errors.Join(try.Err, &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: fmt.Sprintf("%s does not know %s and cannot refuse it for later", at.home, app),
+			Why:  "its ResourceManager is not creel's, and a submission may still be on its way to it",
+		})
+		return try, false
+	}
+	if try.Verdict != Refused || try.Err == nil {
+		try.Verdict = Refused
+		try.Err = errors.Join(try.Err, &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: fmt.Sprintf("%s does not have %s and will refuse it", at.home, app),
+		})
+	}
+	return try, true
+}
+
+// repeat is for a submission for which no member can be chosen now: an earlier
+// claim may stand, and the repeat of a submission that ran must stay success.
+func (s *Submitter) repeat(
+	ctx context.Context,
+	app creel.ApplicationID,
+	forward Forward,
+	out Outcome,
+	none error,
+) Outcome {
+	home, err := s.Homes.Home(ctx, app)
+	if err != nil {
+		return out.fail(none)
+	}
+	home, number, err := s.Homes.Claim(ctx, app, home)
+	if err != nil {
+		return out.fail(err)
+	}
+	out.Home = home
+	try := Try{Member: home, Claim: number, Claimed: true}
+	try.Verdict, try.Err = forward(ctx, home, number)
+	out.Tries = append(out.Tries, try)
+	if try.Verdict == Accepted {
+		return out
+	}
+	return out.fail(none)
+}
+
+// hopeless reports whether no other member would take the submission either.
+func hopeless(t Try) bool { return t.Verdict == Refused && errors.Is(t.Err, creel.ErrInvalidRequest) }
+
+func membersOf(v *subcluster.View) []subcluster.Status {
+	if v == nil {
+		return nil
+	}
+	return v.Members
 }
 
 func (o Outcome) fail(err error) Outcome {
@@ -228,6 +298,26 @@ func (o Outcome) worst(none error) error {
 			len(o.Tries),
 			last,
 		),
+		Try:        "submit the same id again",
+		RetryAfter: time.Second,
+	}
+}
+
+func noView() error {
+	return &creel.Error{
+		Kind:       creel.ErrUnavailable,
+		What:       "no view of the federation yet",
+		Why:        "the router has not read the state store",
+		Try:        "try again in a moment",
+		RetryAfter: time.Second,
+	}
+}
+
+func unconfirmed(app creel.ApplicationID, home creel.SubclusterID, why error) error {
+	return &creel.Error{
+		Kind:       creel.ErrUnavailable,
+		What:       fmt.Sprintf("submission of %s is not confirmed", app),
+		Why:        fmt.Sprintf("its home %s did not answer and may run it: %v", home, why),
 		Try:        "submit the same id again",
 		RetryAfter: time.Second,
 	}

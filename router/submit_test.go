@@ -20,11 +20,12 @@ import (
 
 var app = creel.ApplicationID{ClusterTimestamp: 1700000000000, ID: 7}
 
-// homes is the obvious store: a map. Lost makes the answer of the next change
+// homes is the obvious store: two maps. Lost makes the answer of the next change
 // get lost after it was made.
 type homes struct {
-	at   map[creel.ApplicationID]creel.SubclusterID
-	lost bool
+	at     map[creel.ApplicationID]creel.SubclusterID
+	number map[creel.ApplicationID]int64
+	lost   bool
 }
 
 var errStore = &creel.Error{Kind: creel.ErrUnavailable, What: "state store unavailable", RetryAfter: time.Second}
@@ -41,33 +42,30 @@ func (h *homes) Claim(
 	_ context.Context,
 	app creel.ApplicationID,
 	m creel.SubclusterID,
-) (creel.SubclusterID, bool, error) {
-	old, there := h.at[app]
-	if !there {
+) (creel.SubclusterID, int64, error) {
+	if _, there := h.at[app]; !there {
 		h.at[app] = m
 	}
+	h.number[app]++
 	if err := h.answer(); err != nil {
-		return "", false, err
+		return "", 0, err
 	}
-	if there {
-		return old, false, nil
-	}
-	return m, true, nil
+	return h.at[app], h.number[app], nil
 }
 
 func (h *homes) Move(
 	_ context.Context,
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
+	number int64,
 ) (creel.SubclusterID, error) {
-	if h.at[app] == from {
-		h.at[app] = to
+	if h.at[app] != from || h.number[app] != number {
+		return h.at[app], &creel.Error{Kind: creel.ErrConflict}
 	}
+	h.at[app] = to
+	h.number[app]++
 	if err := h.answer(); err != nil {
 		return "", err
-	}
-	if h.at[app] != to {
-		return h.at[app], &creel.Error{Kind: creel.ErrConflict}
 	}
 	return to, nil
 }
@@ -80,10 +78,43 @@ func (h *homes) Home(_ context.Context, app creel.ApplicationID) (creel.Subclust
 }
 
 // member is a ResourceManager that may be dead, deaf (it takes calls, its
-// answers are lost) or refusing.
+// answers are lost), stalled (calls lie in its sockets until it wakes), refusing,
+// or Hadoop's, which cannot disown.
 type member struct {
-	dead, deaf, refuses, malformed bool
-	runs                           map[creel.ApplicationID]int
+	dead, deaf, stalled, refuses, malformed, hadoop bool
+
+	runs     map[creel.ApplicationID]int
+	disowned map[creel.ApplicationID]int64
+	waiting  []int64 // claims of submissions in its sockets
+}
+
+func newMember() *member {
+	return &member{runs: map[creel.ApplicationID]int{}, disowned: map[creel.ApplicationID]int64{}}
+}
+
+// serve is what a ResourceManager does with a submission when it reads it.
+func (m *member) serve(claim int64) (router.Verdict, error) {
+	switch {
+	case m.runs[app] > 0: // it knows a repeat before it looks at it
+		return router.Accepted, nil
+	case claim <= m.disowned[app] && !m.hadoop:
+		return router.Refused, &creel.Error{Kind: creel.ErrConflict, What: "disowned"}
+	case m.malformed:
+		return router.Refused, &creel.Error{Kind: creel.ErrInvalidRequest, What: "tag too long"}
+	case m.refuses:
+		return router.Refused, &creel.Error{Kind: creel.ErrQueueNotFound, What: "no such queue"}
+	}
+	m.runs[app]++
+	return router.Accepted, nil
+}
+
+// wake serves what lay in its sockets, in any order.
+func (m *member) wake() {
+	m.stalled = false
+	for _, claim := range m.waiting {
+		m.serve(claim)
+	}
+	m.waiting = nil
 }
 
 type world struct {
@@ -91,16 +122,17 @@ type world struct {
 	members map[creel.SubclusterID]*member
 	view    *subcluster.View
 	rnd     *rand.Rand
+	meet    func() // called in the middle of a forward: another router's turn
 }
 
 func newWorld(seed uint64) *world {
 	w := &world{
-		store:   &homes{at: map[creel.ApplicationID]creel.SubclusterID{}},
+		store:   &homes{at: map[creel.ApplicationID]creel.SubclusterID{}, number: map[creel.ApplicationID]int64{}},
 		members: map[creel.SubclusterID]*member{},
 		rnd:     rand.New(rand.NewPCG(seed, 0)),
 	}
 	for _, id := range []creel.SubclusterID{"sc-a", "sc-b", "sc-c"} {
-		w.members[id] = &member{runs: map[creel.ApplicationID]int{}}
+		w.members[id] = newMember()
 	}
 	w.see()
 	return w
@@ -127,30 +159,48 @@ func (w *world) see() {
 	w.view = subcluster.NewView(time.Unix(1, 0), st, nil)
 }
 
-func (w *world) forward(_ context.Context, id creel.SubclusterID) (router.Verdict, error) {
+func (w *world) forward(_ context.Context, id creel.SubclusterID, claim int64) (router.Verdict, error) {
+	if meet := w.meet; meet != nil {
+		w.meet = nil
+		meet()
+	}
 	m := w.members[id]
 	switch {
 	case m.dead:
 		return router.NotSent, fmt.Errorf("%s: connection refused", id)
-	case m.runs[app] > 0: // a ResourceManager knows a repeat before it looks at it
-	case m.malformed:
-		return router.Refused, &creel.Error{Kind: creel.ErrInvalidRequest, What: "tag too long"}
-	case m.refuses:
-		return router.Refused, &creel.Error{Kind: creel.ErrQueueNotFound, What: "no queue at " + string(id)}
+	case m.stalled:
+		m.waiting = append(m.waiting, claim)
+		return router.Unclear, fmt.Errorf("%s: no answer in time", id)
 	}
-	m.runs[app]++
+	v, err := m.serve(claim)
 	if m.deaf {
 		return router.Unclear, fmt.Errorf("%s: connection reset", id)
 	}
-	return router.Accepted, nil
+	return v, err
 }
 
-func (w *world) known(_ context.Context, id creel.SubclusterID, app creel.ApplicationID) (bool, error) {
+func (w *world) disown(
+	_ context.Context,
+	id creel.SubclusterID,
+	app creel.ApplicationID,
+	claim int64,
+) (router.Standing, error) {
 	m := w.members[id]
-	if m.dead || m.deaf {
-		return false, fmt.Errorf("%s does not answer", id)
+	switch {
+	case m.dead || m.stalled:
+		return 0, fmt.Errorf("%s does not answer", id)
+	case m.runs[app] == 0 && !m.hadoop:
+		m.disowned[app] = max(m.disowned[app], claim)
 	}
-	return m.runs[app] > 0, nil
+	switch {
+	case m.deaf:
+		return 0, fmt.Errorf("%s does not answer", id)
+	case m.runs[app] > 0:
+		return router.Running, nil
+	case m.hadoop:
+		return router.Absent, nil
+	}
+	return router.Disowned, nil
 }
 
 func (w *world) submitter() *router.Submitter {
@@ -161,7 +211,7 @@ func (w *world) submitter() *router.Submitter {
 	return &router.Submitter{
 		View:   func() *subcluster.View { return w.view },
 		Policy: func(*subcluster.View, creel.QueuePath) policies.Policy { return uniform },
-		Homes:  w.store, Known: w.known, Rand: func() *rand.Rand { return w.rnd },
+		Homes:  w.store, Disown: w.disown, Rand: func() *rand.Rand { return w.rnd },
 	}
 }
 
@@ -257,20 +307,111 @@ func TestAHomeThatCannotBeAskedIsNotLeft(t *testing.T) {
 	}
 }
 
-// Whatever dies, goes deaf, refuses or comes back between the client's repeats
-// through any router, the application runs at most at one member, the store
-// names that member, and once all is well one repeat is success.
+// The member was paused while the submission lay in its socket. It is asked as
+// soon as it wakes: what it disowned it refuses when it reads it afterwards.
+func TestASubmissionLeftInASocketRunsNowhereWhenItArrives(t *testing.T) {
+	w := newWorld(7)
+	for _, m := range w.members {
+		m.stalled = true
+	}
+	first := w.submit(t)
+	if !errors.Is(first.Err, creel.ErrUnavailable) || w.places() != 0 {
+		t.Fatalf("a home that does not answer must not be left: %+v", first)
+	}
+	home := w.members[first.Home]
+	for _, m := range w.members {
+		m.stalled = false
+	}
+	late := home.waiting
+	home.waiting = nil
+	home.refuses = true
+	out := w.submit(t)
+	if out.Err != nil || out.Home == first.Home || w.places() != 1 {
+		t.Fatalf("a home that refuses and disowns is left: %+v", out)
+	}
+	home.refuses = false
+	for _, claim := range late {
+		if v, _ := home.serve(claim); v != router.Refused {
+			t.Fatalf("a submission under claim %d came late and was %v", claim, v)
+		}
+	}
+}
+
+func TestAHadoopHomeIsNotLeftWhileASubmissionMayBeOnItsWay(t *testing.T) {
+	w := newWorld(8)
+	for _, m := range w.members {
+		m.hadoop, m.stalled = true, true
+	}
+	first := w.submit(t)
+	for _, m := range w.members {
+		m.stalled = false
+	}
+	late := w.members[first.Home].waiting
+	w.members[first.Home].waiting = nil
+	w.members[first.Home].refuses = true
+	out := w.submit(t)
+	if !errors.Is(out.Err, creel.ErrUnavailable) || out.Home != first.Home ||
+		!strings.Contains(out.Err.Error(), "may still be on its way") {
+		t.Fatalf("%+v", out)
+	}
+	w.members[first.Home].refuses = false
+	for _, claim := range late {
+		w.members[first.Home].serve(claim)
+	}
+	if out := w.submit(t); out.Err != nil || w.places() != 1 {
+		t.Fatalf("%+v", out)
+	}
+}
+
+// One router claimed and is paused before it forwards; another finds the home
+// refusing and leaves it. What the first forwards at last is refused, and it
+// follows to the new home.
+func TestARouterPausedBetweenClaimAndForwardIsFenced(t *testing.T) {
+	w := newWorld(9)
+	w.meet = func() {
+		for _, m := range w.members {
+			m.refuses = true
+		}
+		if out := w.submit(t); out.Err == nil || w.places() != 0 {
+			t.Errorf("%+v", out)
+		}
+		for _, m := range w.members {
+			m.refuses = false
+		}
+	}
+	out := w.submit(t)
+	if out.Tries[0].Verdict != router.Refused {
+		t.Errorf("the first forward was %v", out.Tries[0].Verdict)
+	}
+	if out.Err != nil || w.places() != 1 || w.store.at[app] != out.Home || w.members[out.Home].runs[app] != 1 {
+		t.Fatalf("%+v", out)
+	}
+}
+
+// Whatever dies, goes deaf, stalls, refuses or comes back between and during the
+// client's repeats through any router, and however late what they sent arrives,
+// the application runs at most at one member, the store names that member, and
+// once all is well a few repeats are success.
 func TestOneHomeWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(rapid.Uint64().Draw(t, "seed"))
 		ids := []creel.SubclusterID{"sc-a", "sc-b", "sc-c"}
-		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+		for _, id := range ids {
+			w.members[id].hadoop = rapid.IntRange(0, 3).Draw(t, "hadoop") == 0
+		}
+		events := []string{"dead", "deaf", "stalled", "wake", "refuses", "store", "see", "well"}
+		event := func() {
 			m := w.members[rapid.SampledFrom(ids).Draw(t, "member")]
-			switch rapid.SampledFrom([]string{"dead", "deaf", "refuses", "store", "see", "well"}).Draw(t, "event") {
+			switch rapid.SampledFrom(events).Draw(t, "event") {
 			case "dead":
 				m.dead = !m.dead
+				m.waiting = nil // its sockets went with it
 			case "deaf":
 				m.deaf = !m.deaf
+			case "stalled":
+				m.stalled = true
+			case "wake":
+				m.wake()
 			case "refuses":
 				m.refuses = !m.refuses
 			case "store":
@@ -278,9 +419,20 @@ func TestOneHomeWhateverHappens(t *testing.T) {
 			case "see":
 				w.see()
 			case "well":
-				*m = member{runs: m.runs}
+				m.dead, m.deaf, m.refuses = false, false, false
+				m.wake()
 			}
-			out := w.submitter().Submit(context.Background(), policies.Submission{Application: app}, w.forward)
+		}
+		submit := func() router.Outcome {
+			return w.submitter().Submit(context.Background(), policies.Submission{Application: app}, w.forward)
+		}
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			event()
+			if rapid.Bool().Draw(t, "race") {
+				w.meet = func() { event(); submit() }
+			}
+			out := submit()
+			w.meet = nil
 			if out.Err == nil && w.members[out.Home].runs[app] == 0 {
 				t.Fatalf("success without running: %+v", out)
 			}
@@ -289,11 +441,13 @@ func TestOneHomeWhateverHappens(t *testing.T) {
 			}
 		}
 		for _, id := range ids {
-			*w.members[id] = member{runs: w.members[id].runs}
+			m := w.members[id]
+			m.dead, m.deaf, m.refuses = false, false, false
+			m.wake()
 		}
 		w.store.lost = false
 		w.see()
-		out := w.submitter().Submit(context.Background(), policies.Submission{Application: app}, w.forward)
+		out := submit()
 		if out.Err != nil || w.places() != 1 || w.members[out.Home].runs[app] == 0 || w.store.at[app] != out.Home {
 			t.Fatalf("all is well, yet: %+v, %d places", out, w.places())
 		}

@@ -27,10 +27,12 @@
 //     says "alive": subcluster.Build computes it from the age of the last beat.
 //  2. Homes. Claim returns the home of an application, which is the claimed one
 //     if there was none. Of any number of claims, through any routers, all
-//     return the same winner, and exactly one is told that it made the record
-//     (none, if the store repeated that one by itself). Only Move changes a home, by compare-and-set: it
-//     needs the right old home, else creel.ErrConflict comes with the home that
-//     is. Forget is for those who heard from the home's ResourceManager that
+//     return the same winner. Claims and moves of an application are numbered,
+//     from 1 for the claim that made the record (nobody gets that number, if
+//     the store repeated that claim by itself). Only Move changes a home, by
+//     compare-and-set: it needs the right old home and the newest number, so
+//     nobody can have claimed the old home since its mover looked; else
+//     creel.ErrConflict comes with the home that is. Forget is for those who heard from the home's ResourceManager that
 //     the application ended: the record stays, and Claim still returns it,
 //     until its time to live is over by the store's clock; then the
 //     application is unknown. Sweep frees what is over.

@@ -19,6 +19,7 @@ type homeTable[ID comparable] struct {
 
 type placed struct {
 	home          creel.SubclusterID
+	number        int64     // of the newest claim or move, from 1
 	claimed, ends time.Time // ends is zero while it lives
 }
 
@@ -40,14 +41,16 @@ func (t *homeTable[ID]) find(now time.Time, id ID) (placed, bool) {
 	return p, ok
 }
 
-// claim gives the home, and whether it made it.
-func (t *homeTable[ID]) claim(now time.Time, id ID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool) {
+// claim returns the home and the number of this claim, 1 if it made the record.
+func (t *homeTable[ID]) claim(now time.Time, id ID, member creel.SubclusterID) (home creel.SubclusterID, number int64) {
 	if p, ok := t.find(now, id); ok {
-		return p.home, false
+		p.number++
+		t.of[id] = p
+		return p.home, p.number
 	}
 	t.drop(id) // what is over makes place
-	t.put(id, placed{home: member, claimed: now.Truncate(time.Second)})
-	return member, true
+	t.put(id, placed{home: member, number: 1, claimed: now.Truncate(time.Second)})
+	return member, 1
 }
 
 func (t *homeTable[ID]) put(id ID, p placed) {
@@ -92,23 +95,25 @@ func (t *homeTable[ID]) compareEnds(a, b end[ID]) int {
 }
 
 // move is the compare-and-set: moved says that it changed something, ok that
-// the home is now to.
+// the home is now to. A number of 0 matches every number.
 func (t *homeTable[ID]) move(
 	now time.Time,
 	id ID,
 	from, to creel.SubclusterID,
+	number int64,
 ) (is creel.SubclusterID, moved, ok bool) {
 	p, found := t.find(now, id)
 	switch {
 	case !found:
 		return "", false, false
-	case p.home == to:
+	case p.home == to && number == 0:
 		return to, false, true
-	case p.home != from:
+	case p.home != from, number != 0 && p.number != number:
 		return p.home, false, false
 	}
 	t.drop(id)
 	p.home = to
+	p.number++
 	t.put(id, p)
 	return to, true, true
 }

@@ -190,10 +190,10 @@ func (m *Memory) Claim(
 	ctx context.Context,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
-) (home creel.SubclusterID, fresh bool, err error) {
+) (home creel.SubclusterID, number int64, err error) {
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
-		return "", false, err
+		return "", 0, err
 	}
 	defer unlock()
 	return t.Claim(now, app, member)
@@ -204,13 +204,14 @@ func (m *Memory) Move(
 	ctx context.Context,
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
+	number int64,
 ) (creel.SubclusterID, error) {
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	is, moved, err := t.Move(now, app, from, to)
+	is, moved, err := t.Move(now, app, from, to, number)
 	if moved {
 		m.tell(Change{Kind: ChangeHome, Application: app})
 	}

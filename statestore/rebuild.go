@@ -155,8 +155,8 @@ func sortedUnique(ids []creel.SubclusterID) []creel.SubclusterID {
 func Reclaim(
 	ctx context.Context,
 	store interface {
-		Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, fresh bool, err error)
-		Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (home creel.SubclusterID, err error)
+		Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, number int64, err error)
+		Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID, number int64) (home creel.SubclusterID, err error)
 	},
 	homes []Home,
 ) (conflicts []Conflict, err error) {
@@ -172,7 +172,7 @@ func Reclaim(
 					"the ResourceManagers' reports outrank a claim in the empty store",
 				},
 			)
-			_, e = store.Move(ctx, h.Application, is, h.Home)
+			_, e = store.Move(ctx, h.Application, is, h.Home, 0)
 		}
 		if e != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", h.Application, e))

@@ -18,7 +18,7 @@ type snapshot struct {
 	Schema       string              `json:"schema"`
 	Identity     string              `json:"identity"`
 	Members      []subcluster.Record `json:"members,omitempty"`
-	Homes        []Home              `json:"homes,omitempty"`
+	Homes        []snapshotHome      `json:"homes,omitempty"`
 	Reservations []ReservationHome   `json:"reservations,omitempty"`
 	Spreads      []Spread            `json:"spreads,omitempty"`
 	Policies     []subcluster.Policy `json:"policies,omitempty"` // all kept versions, by queue then version
@@ -26,6 +26,12 @@ type snapshot struct {
 	Documents    []keptDocument      `json:"documents,omitempty"` // all kept versions
 	Leases       []Lease             `json:"leases,omitempty"`
 	Rings        []ring              `json:"rings,omitempty"`
+}
+
+// snapshotHome is a home with the number of its newest claim.
+type snapshotHome struct {
+	Home
+	Number int64 `json:"number,omitempty"` // 0 for 1
 }
 
 type ring struct {
@@ -37,9 +43,9 @@ type ring struct {
 func (t *Twin) Snapshot() ([]byte, error) {
 	s := snapshot{Schema: t.schema, Identity: t.identity, Version: t.version, Members: t.Records(time.Time{}).Members}
 	for id, p := range t.apps.of {
-		s.Homes = append(s.Homes, Home{id, p.home, p.claimed, p.ends})
+		s.Homes = append(s.Homes, snapshotHome{Home{id, p.home, p.claimed, p.ends}, p.number})
 	}
-	slices.SortFunc(s.Homes, func(a, b Home) int { return a.Application.Compare(b.Application) })
+	slices.SortFunc(s.Homes, func(a, b snapshotHome) int { return a.Application.Compare(b.Application) })
 	for id, p := range t.reservations.of {
 		s.Reservations = append(s.Reservations, ReservationHome{id, p.home, p.claimed, p.ends})
 	}
@@ -89,18 +95,18 @@ func (t *Twin) Restore(data []byte) error {
 		n.members[m.ID] = &m
 	}
 	for _, h := range s.Homes {
-		if err := checkPlaced(CheckApplication(h.Application), h.Home); err != nil {
+		if err := checkPlaced(CheckApplication(h.Application), h.Home.Home); err != nil {
 			return err
 		}
 		n.apps.drop(h.Application)
-		n.apps.put(h.Application, placed{h.Home, h.Claimed, h.Ends})
+		n.apps.put(h.Application, placed{h.Home.Home, max(h.Number, 1), h.Claimed, h.Ends})
 	}
 	for _, h := range s.Reservations {
 		if err := checkPlaced(CheckReservation(h.Reservation), h.Home); err != nil {
 			return err
 		}
 		n.reservations.drop(h.Reservation)
-		n.reservations.put(h.Reservation, placed{h.Home, h.Claimed, h.Ends})
+		n.reservations.put(h.Reservation, placed{h.Home, 1, h.Claimed, h.Ends})
 	}
 	for _, sp := range s.Spreads {
 		if err := CheckSpread(&sp); err != nil {

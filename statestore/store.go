@@ -45,19 +45,27 @@ type Members interface {
 
 // Homes of applications.
 type Homes interface {
-	// Claim returns the application's home: member, if it had none. fresh says
-	// that this very call made the record, so that nobody can have acted on it
-	// before. It is false for a repeat, also of the same member, and when the
-	// store repeated the call by itself and cannot tell which of the two made it.
+	// Claim returns the application's home: member, if it had none. Each claim
+	// of an application, and each move, has a number one higher than the one
+	// before. The first has 1, so 1 says that this very call made the record and
+	// nobody can have acted on it before. A repeat has a higher number, also of
+	// the same member, and also when the store repeated the call by itself.
 	Claim(
 		ctx context.Context,
 		app creel.ApplicationID,
 		member creel.SubclusterID,
-	) (home creel.SubclusterID, fresh bool, err error)
-	// Move changes the home if it is from, and returns the home that is. It is
-	// also success if the home is to already. Else creel.ErrConflict with the
-	// home, or creel.ErrApplicationNotFound.
-	Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error)
+	) (home creel.SubclusterID, number int64, err error)
+	// Move changes the home if it is from and the newest claim has number (0:
+	// whichever it has), and returns the home that is. So nobody can have
+	// claimed since the caller made sure that nothing will run at from. Without a
+	// number it is also success if the home is to already. Else creel.ErrConflict
+	// with the home, or creel.ErrApplicationNotFound. The move has the next number.
+	Move(
+		ctx context.Context,
+		app creel.ApplicationID,
+		from, to creel.SubclusterID,
+		number int64,
+	) (creel.SubclusterID, error)
 	// Home finds it; creel.ErrApplicationNotFound.
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	// Forget starts the end of a record whose home (which must match, else

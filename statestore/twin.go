@@ -169,20 +169,20 @@ func (t *Twin) Claim(
 	now time.Time,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
-) (home creel.SubclusterID, fresh bool, err error) {
+) (home creel.SubclusterID, number int64, err error) {
 	if err := CheckApplication(app); err != nil {
-		return "", false, err
+		return "", 0, err
 	}
 	if err := subcluster.ValidID(member); err != nil {
-		return "", false, err
+		return "", 0, err
 	}
 	if _, there := t.apps.of[app]; there {
 		if _, ok := t.apps.find(now, app); !ok {
 			delete(t.spreads, app) // they go with the record that is over
 		}
 	}
-	home, fresh = t.apps.claim(now, app, member)
-	return home, fresh, nil
+	home, number = t.apps.claim(now, app, member)
+	return home, number, nil
 }
 
 // Move: see Homes. moved is false if the home was to already.
@@ -190,6 +190,7 @@ func (t *Twin) Move(
 	now time.Time,
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
+	number int64,
 ) (is creel.SubclusterID, moved bool, err error) {
 	if err := CheckApplication(app); err != nil {
 		return "", false, err
@@ -197,7 +198,7 @@ func (t *Twin) Move(
 	if err := subcluster.ValidID(to); err != nil {
 		return "", false, err
 	}
-	is, moved, ok := t.apps.move(now, app, from, to)
+	is, moved, ok := t.apps.move(now, app, from, to, number)
 	switch {
 	case ok:
 		return is, moved, nil
@@ -279,8 +280,8 @@ func (t *Twin) ClaimReservation(
 	if err := subcluster.ValidID(member); err != nil {
 		return "", false, err
 	}
-	home, fresh = t.reservations.claim(now, id, member)
-	return home, fresh, nil
+	home, number := t.reservations.claim(now, id, member)
+	return home, number == 1, nil
 }
 
 // MoveReservation: see Reservations.
@@ -295,7 +296,7 @@ func (t *Twin) MoveReservation(
 	if err := subcluster.ValidID(to); err != nil {
 		return "", err
 	}
-	is, _, ok := t.reservations.move(now, id, from, to)
+	is, _, ok := t.reservations.move(now, id, from, to, 0)
 	switch {
 	case ok:
 		return is, nil

@@ -118,7 +118,8 @@ func newRouter(c routerConfig, store statestore.Store, started time.Time) (*rout
 			return p
 		},
 		Homes: known, Pool: pool, Kept: c.kept, Seed: rand.Uint64(), Log: c.log, SubmitTime: c.submitTime, MaxTries: c.maxTries,
-		Known: routerrpc.Known(func(id creel.SubclusterID) (*remote.Member, error) { return gate.Member(id) }),
+		Known:  routerrpc.Known(func(id creel.SubclusterID) (*remote.Member, error) { return gate.Member(id) }),
+		Disown: routerrpc.Disown(func(id creel.SubclusterID) (*remote.Member, error) { return gate.Member(id) }),
 	})
 	rpcConf := c.rpc
 	rpcConf.Services = []hrpc.Service{routerrpc.Service(gate)}

@@ -44,13 +44,13 @@ func TestKillInTheMiddleOfClaims(t *testing.T) {
 		for c := range callers / 2 {
 			wg.Go(func() {
 				for i := c; i < apps; i += callers / 2 {
-					is, fresh, err := s.Claim(t.Context(), storetest.App(i), members[r])
+					is, number, err := s.Claim(t.Context(), storetest.App(i), members[r])
 					if err != nil {
 						t.Errorf("application %d: %v", i, err)
 						return
 					}
 					acked[r][i] = is
-					if fresh {
+					if number == 1 {
 						made[i].Add(1)
 					}
 					count.Add(1)

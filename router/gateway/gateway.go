@@ -27,7 +27,8 @@ type Config struct {
 	Policy func(view *subcluster.View, queue creel.QueuePath) policies.Policy
 	Homes  router.Homes
 	Pool   *remote.Pool
-	Known  router.Known // asks a member whether it knows an application; the RPC door supplies it
+	Known  Known         // asks a member whether it knows an application; the RPC door supplies it
+	Disown router.Disown // has a member refuse an application; the RPC door supplies it
 	// Kept is how many applications' homes and decisions are remembered, 10,000
 	// if zero. Homes beyond are asked of the store.
 	Kept int
@@ -39,6 +40,10 @@ type Config struct {
 	MaxTries int
 	Log      *slog.Logger // slog.Default if nil
 }
+
+// Known asks a member whether it knows an application. An error means that it
+// could not be asked.
+type Known func(ctx context.Context, member creel.SubclusterID, app creel.ApplicationID) (bool, error)
 
 // Gateway is safe for concurrent use.
 type Gateway struct {
@@ -73,7 +78,7 @@ func New(conf Config) *Gateway {
 		View:     conf.View,
 		Policy:   conf.Policy,
 		Homes:    conf.Homes,
-		Known:    conf.Known,
+		Disown:   conf.Disown,
 		MaxTries: conf.MaxTries,
 		Rand:     g.random,
 	}
@@ -109,12 +114,12 @@ func (g *Gateway) Member(id creel.SubclusterID) (*remote.Member, error) {
 func (g *Gateway) Submit(
 	ctx context.Context,
 	sub policies.Submission,
-	forward func(ctx context.Context, m *remote.Member) error,
+	forward func(ctx context.Context, m *remote.Member, claim int64) error,
 ) router.Outcome {
 	g.counts.Submitted.Add(1)
 	began := time.Now()
 	sub.Assumed = g.assumed.of(g.View())
-	out := g.submitter.Submit(ctx, sub, func(ctx context.Context, id creel.SubclusterID) (router.Verdict, error) {
+	out := g.submitter.Submit(ctx, sub, func(ctx context.Context, id creel.SubclusterID, claim int64) (router.Verdict, error) {
 		m, err := g.Member(id)
 		if err != nil {
 			return router.Unclear, err
@@ -124,7 +129,7 @@ func (g *Gateway) Submit(
 			ctx, cancel = context.WithDeadline(ctx, began.Add(g.conf.SubmitTime))
 			defer cancel()
 		}
-		err = forward(ctx, m)
+		err = forward(ctx, m, claim)
 		return verdict(err), err
 	})
 	if out.Err == nil {

@@ -344,8 +344,10 @@ func (d *Door) submit(w http.ResponseWriter, r *http.Request) {
 	}
 	var head http.Header
 	var answer []byte
-	out := d.gate.Submit(r.Context(), sub, func(ctx context.Context, m *remote.Member) error {
-		answer, head, err = m.Web(ctx, remote.Write, r.Method, pathOf(r), sub.User, forwardHeaders(r, ""), b)
+	out := d.gate.Submit(r.Context(), sub, func(ctx context.Context, m *remote.Member, claim int64) error {
+		h := forwardHeaders(r, "")
+		h.Set("X-Creel-Claim", strconv.FormatInt(claim, 10))
+		answer, head, err = m.Web(ctx, remote.Write, r.Method, pathOf(r), sub.User, h, b)
 		return err
 	})
 	if out.Err != nil {

@@ -342,23 +342,24 @@ func (h homes) Claim(
 	ctx context.Context,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
-) (creel.SubclusterID, bool, error) {
+) (creel.SubclusterID, int64, error) {
 	if err := h.at(BeforeClaim); err != nil {
-		return "", false, err
+		return "", 0, err
 	}
-	home, fresh, err := h.Homes.Claim(ctx, app, member)
+	home, number, err := h.Homes.Claim(ctx, app, member)
 	if dead := h.at(AfterClaim); dead != nil {
-		return "", false, dead
+		return "", 0, dead
 	}
-	return home, fresh, err
+	return home, number, err
 }
 
 func (h homes) Move(
 	ctx context.Context,
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
+	number int64,
 ) (creel.SubclusterID, error) {
-	home, err := h.Homes.Move(ctx, app, from, to)
+	home, err := h.Homes.Move(ctx, app, from, to, number)
 	if dead := h.at(AfterMove); dead != nil {
 		return "", dead
 	}
@@ -397,7 +398,8 @@ func (f *Federation) router(o Options) *Router {
 			return p
 		},
 		Homes: homes{known, r}, Pool: pool, Seed: 1,
-		Known: routerrpc.Known(func(id creel.SubclusterID) (*remote.Member, error) { return r.Gate.Member(id) }),
+		Known:  routerrpc.Known(func(id creel.SubclusterID) (*remote.Member, error) { return r.Gate.Member(id) }),
+		Disown: routerrpc.Disown(func(id creel.SubclusterID) (*remote.Member, error) { return r.Gate.Member(id) }),
 	})
 	serve := func(what string, s hrpc.Service) string {
 		server, err := hrpc.NewServer(

@@ -80,6 +80,38 @@ func Known(
 	}
 }
 
+// Disown asks a member to refuse an application under claims up to a number,
+// unless it has it. Hadoop's ResourceManagers only say whether they have it.
+func Disown(member func(creel.SubclusterID) (*remote.Member, error)) router.Disown {
+	return func(
+		ctx context.Context,
+		id creel.SubclusterID,
+		app creel.ApplicationID,
+		claim int64,
+	) (router.Standing, error) {
+		m, err := member(id)
+		if err != nil {
+			return 0, err
+		}
+		request, err := proto.Marshal(
+			&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
+		)
+		if err != nil {
+			return 0, err
+		}
+		answer, err := m.Client(ctx, remote.Read, "", "getApplicationReport", yarnrpc.WithDisown(request, claim))
+		switch {
+		case errors.Is(err, creel.ErrApplicationNotFound):
+			return router.Absent, nil
+		case err != nil:
+			return 0, err
+		case yarnrpc.IsDisowned(answer, claim):
+			return router.Disowned, nil
+		}
+		return router.Running, nil
+	}
+}
+
 // forwards are the calls about one application, by the field that names it.
 var forwards = map[string]struct {
 	kind remote.Kind
@@ -221,8 +253,8 @@ func (d *Door) submit(ctx context.Context, request []byte) ([]byte, error) {
 		return nil, err
 	}
 	var answer []byte
-	out := d.gate.Submit(ctx, sub, func(ctx context.Context, m *remote.Member) error {
-		a, err := m.Client(ctx, remote.Write, sub.User, "submitApplication", request)
+	out := d.gate.Submit(ctx, sub, func(ctx context.Context, m *remote.Member, claim int64) error {
+		a, err := m.Client(ctx, remote.Write, sub.User, "submitApplication", yarnrpc.WithClaim(request, claim))
 		answer = a
 		return err
 	})

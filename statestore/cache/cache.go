@@ -21,8 +21,8 @@ type Source interface {
 		ctx context.Context,
 		app creel.ApplicationID,
 		member creel.SubclusterID,
-	) (home creel.SubclusterID, fresh bool, err error)
-	Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID) (creel.SubclusterID, error)
+	) (home creel.SubclusterID, number int64, err error)
+	Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID, number int64) (creel.SubclusterID, error)
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
 }
@@ -114,13 +114,13 @@ func (h *Homes) Claim(
 	ctx context.Context,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
-) (home creel.SubclusterID, fresh bool, err error) {
+) (home creel.SubclusterID, number int64, err error) {
 	now := h.now()
-	is, fresh, err := h.source.Claim(ctx, app, member)
+	is, number, err := h.source.Claim(ctx, app, member)
 	if err == nil {
 		h.memory.put(app, is, now)
 	}
-	return is, fresh, err
+	return is, number, err
 }
 
 // Move goes to the store; the home that is, is remembered.
@@ -128,9 +128,10 @@ func (h *Homes) Move(
 	ctx context.Context,
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
+	number int64,
 ) (creel.SubclusterID, error) {
 	now := h.now()
-	is, err := h.source.Move(ctx, app, from, to)
+	is, err := h.source.Move(ctx, app, from, to, number)
 	switch {
 	case err == nil, errors.Is(err, creel.ErrConflict) && is != "":
 		h.memory.put(app, is, now)

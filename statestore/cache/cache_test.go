@@ -62,29 +62,24 @@ func TestAHomeIsAskedOnceWhileFresh(t *testing.T) {
 		if s.lookups != 1 {
 			t.Fatalf("%d lookups", s.lookups)
 		}
-		if _, err := s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2"); err != nil {
+		if _, err := s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2", 0); err != nil {
 			t.Fatal(err)
 		}
 		wants(t, h, 1, "sc-1") // nobody told us
 		h.Changed(statestore.Change{Kind: statestore.ChangeHome, Application: storetest.App(1)})
 		wants(t, h, 1, "sc-2")
-		if _, err := s.Move(t.Context(), storetest.App(1), "sc-2", "sc-3"); err != nil {
+		if _, err := s.Move(t.Context(), storetest.App(1), "sc-2", "sc-3", 0); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Nanosecond)
 		h.Changed(statestore.Change{Kind: statestore.ChangeResync})
 		wants(t, h, 1, "sc-3")
-		if _, err := s.Move(t.Context(), storetest.App(1), "sc-3", "sc-4"); err != nil {
+		if _, err := s.Move(t.Context(), storetest.App(1), "sc-3", "sc-4", 0); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
 		wants(t, h, 1, "sc-4")
-		if is, err := h.Move(
-			t.Context(),
-			storetest.App(1),
-			"sc-1",
-			"sc-9",
-		); !errors.Is(err, creel.ErrConflict) ||
+		if is, err := h.Move(t.Context(), storetest.App(1), "sc-1", "sc-9", 0); !errors.Is(err, creel.ErrConflict) ||
 			is != "sc-4" {
 			t.Fatalf("move gave %q, %v", is, err)
 		}
@@ -171,7 +166,7 @@ func TestAnAnswerFromBeforeAChangeIsNotFresh(t *testing.T) {
 			}
 		}()
 		synctest.Wait() // the answer is on its way
-		if _, err := s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2"); err != nil {
+		if _, err := s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2", 0); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Millisecond)

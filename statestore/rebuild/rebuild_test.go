@@ -146,8 +146,8 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, home := range []creel.SubclusterID{"sc-1", "sc-2"} {
-		if _, fresh, err := stores[i].Claim(ctx, storetest.App(i+1), home); err != nil || !fresh {
-			t.Fatal(fresh, err)
+		if _, number, err := stores[i].Claim(ctx, storetest.App(i+1), home); err != nil || number != 1 {
+			t.Fatal(number, err)
 		}
 	}
 	for _, view := range views {
@@ -179,9 +179,9 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 	for _, s := range stores {
 		for app, home := range want {
 			until(t, "a claim is served again", func() bool {
-				is, fresh, err := s.Claim(ctx, storetest.App(app), "sc-3")
-				if err == nil && (is != home || fresh) {
-					t.Fatalf("application %d has home %q, fresh %v", app, is, fresh)
+				is, number, err := s.Claim(ctx, storetest.App(app), "sc-3")
+				if err == nil && (is != home || number == 1) {
+					t.Fatalf("application %d has home %q, claim number %d", app, is, number)
 				}
 				return err == nil
 			})

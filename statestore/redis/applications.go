@@ -21,7 +21,7 @@ func (a anyIdentity) Claim(
 	ctx context.Context,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
-) (home creel.SubclusterID, fresh bool, err error) {
+) (home creel.SubclusterID, number int64, err error) {
 	t := a.s.apps()
 	t.any = true
 	return claimApp(ctx, t, app, member)
@@ -31,10 +31,11 @@ func (a anyIdentity) Move(
 	ctx context.Context,
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
+	number int64,
 ) (creel.SubclusterID, error) {
 	t := a.s.apps()
 	t.any = true
-	return moveApp(ctx, t, app, from, to)
+	return moveApp(ctx, t, app, from, to, number)
 }
 
 func claimApp(
@@ -42,12 +43,12 @@ func claimApp(
 	t table,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
-) (home creel.SubclusterID, fresh bool, err error) {
+) (home creel.SubclusterID, number int64, err error) {
 	if err := statestore.CheckApplication(app); err != nil {
-		return "", false, err
+		return "", 0, err
 	}
 	if err := subcluster.ValidID(member); err != nil {
-		return "", false, err
+		return "", 0, err
 	}
 	return t.claim(ctx, ofApp(app), member)
 }
@@ -57,7 +58,7 @@ func (s *Store) Claim(
 	ctx context.Context,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
-) (home creel.SubclusterID, fresh bool, err error) {
+) (home creel.SubclusterID, number int64, err error) {
 	return claimApp(ctx, s.apps(), app, member)
 }
 
@@ -66,8 +67,9 @@ func (s *Store) Move(
 	ctx context.Context,
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
+	number int64,
 ) (creel.SubclusterID, error) {
-	return moveApp(ctx, s.apps(), app, from, to)
+	return moveApp(ctx, s.apps(), app, from, to, number)
 }
 
 func moveApp(
@@ -75,6 +77,7 @@ func moveApp(
 	t table,
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
+	number int64,
 ) (creel.SubclusterID, error) {
 	if err := statestore.CheckApplication(app); err != nil {
 		return "", err
@@ -82,7 +85,7 @@ func moveApp(
 	if err := subcluster.ValidID(to); err != nil {
 		return "", err
 	}
-	is, ok, err := t.move(ctx, ofApp(app), app.String(), from, to)
+	is, ok, err := t.move(ctx, ofApp(app), app.String(), from, to, number)
 	switch {
 	case err != nil || ok:
 		return is, err
@@ -167,7 +170,8 @@ func (s *Store) ClaimReservation(
 	if err := subcluster.ValidID(member); err != nil {
 		return "", false, err
 	}
-	return s.reservations().claim(ctx, ofReservation(id), member)
+	home, number, err := s.reservations().claim(ctx, ofReservation(id), member)
+	return home, number == 1, err
 }
 
 // MoveReservation implements statestore.Reservations.
@@ -182,7 +186,7 @@ func (s *Store) MoveReservation(
 	if err := subcluster.ValidID(to); err != nil {
 		return "", err
 	}
-	is, ok, err := s.reservations().move(ctx, ofReservation(id), id.String(), from, to)
+	is, ok, err := s.reservations().move(ctx, ofReservation(id), id.String(), from, to, 0)
 	switch {
 	case err != nil || ok:
 		return is, err

@@ -114,13 +114,13 @@ func parseHome(v string) (home, error) {
 	return h, nil
 }
 
-// claim repeats a call whose answer was lost, so fresh is only what is sure: a
-// home that the lost one made is not fresh to the next.
+// claim repeats a call whose answer was lost: the second has a number above 1,
+// although its caller made the home.
 func (t table) claim(
 	ctx context.Context,
 	p place,
 	member creel.SubclusterID,
-) (is creel.SubclusterID, fresh bool, err error) {
+) (is creel.SubclusterID, number int64, err error) {
 	for {
 		list, err := t.write(
 			ctx,
@@ -133,17 +133,17 @@ func (t table) claim(
 		)
 		switch {
 		case err != nil:
-			return "", false, err
+			return "", 0, err
 		case list[0] == "IS" && at(list, 1) == int64(1):
-			return member, true, nil
-		case list[0] == "IS":
+			return member, 1, nil
+		case list[0] == "HOME":
 			h, err := parseHome(str(at(list, 1)))
-			return h.member, false, err
+			return h.member, num(at(list, 2)), err
 		case list[0] != "OVER":
-			return "", false, surprise(list)
+			return "", 0, surprise(list)
 		}
 		if _, err := t.drop(ctx, p, str(at(list, 1))); err != nil {
-			return "", false, err
+			return "", 0, err
 		}
 	}
 }
@@ -179,6 +179,7 @@ func (t table) move(
 	p place,
 	name string,
 	from, to creel.SubclusterID,
+	number int64,
 ) (is creel.SubclusterID, ok bool, err error) {
 	list, err := t.write(
 		ctx,
@@ -191,6 +192,7 @@ func (t table) move(
 		p.index,
 		t.channel(),
 		name,
+		number,
 	)
 	if err != nil {
 		return "", false, err

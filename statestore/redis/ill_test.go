@@ -266,7 +266,7 @@ func TestAServerThatComesBackEmpty(t *testing.T) {
 		unavailable(t, err, "came back empty")
 		_, err = s.Home(t.Context(), storetest.App(1))
 		unavailable(t, err, "came back empty")
-		_, err = s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2")
+		_, err = s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2", 0)
 		unavailable(t, err, "came back empty")
 		_, err = s.Spread(t.Context(), storetest.Attempt(1, 1))
 		unavailable(t, err, "came back empty")
@@ -489,7 +489,7 @@ func TestUsersAndPermissions(t *testing.T) {
 	server.Do("CONFIG", "SET", "requirepass", "other")
 	s := open(t, redis.Config{URL: "redis://router:s3cret@" + server.Addr})
 	claimed(t, s, 1, "sc-1", "sc-1")
-	if is, err := s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2"); err != nil || is != "sc-2" {
+	if is, err := s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2", 0); err != nil || is != "sc-2" {
 		t.Fatalf("a move, which publishes, gave %q, %v", is, err)
 	}
 	for name, url := range map[string]string{

@@ -31,18 +31,19 @@ type request struct {
 
 type answer struct {
 	is      string // home or holder
-	fresh   bool   // claim: it made the record
+	number  int64  // claim: its number
 	token   int64
 	refused bool // conflict or stale
 	unknown bool // may or may not have happened
 }
 
-// state of a home (is) or of a lease (is, token). loose: the token is some
+// state of a home (is, number) or of a lease (is, token). loose: the token is some
 // number above token, given by an Acquire whose answer was lost.
 type state struct {
-	is    string
-	token int64
-	loose bool
+	is     string
+	number int64
+	token  int64
+	loose  bool
 }
 
 // The sequential truth that a concurrent history must be explained by.
@@ -68,11 +69,19 @@ var truth = porcupine.Model{
 			if made {
 				st.is = r.a
 			}
-			return a.unknown || a.is == st.is && a.fresh == made, st
+			if a.unknown {
+				return true, st
+			}
+			// Claims whose answers were lost took numbers too, so numbers rise by
+			// one or more; only who made the record is the first.
+			ok := a.is == st.is && a.number > st.number && (made || a.number > 1)
+			st.number = a.number
+			return ok, st
 		case "move":
 			ok := st.is == r.a || st.is == r.b
-			if ok {
+			if ok && st.is != r.b {
 				st.is = r.b
+				st.number++
 			}
 			return a.unknown || a.refused == !ok && a.is == st.is, st
 		case "acquire":
@@ -163,9 +172,9 @@ func (h *history) clients(t *testing.T, stores []*redis.Store, stop <-chan struc
 					asked := request{op: "claim", key: app.String(), a: m}
 					began, repeats := h.now(), s.Stats().Retries
 					unsure = h.do(c, asked, func() answer {
-						is, fresh, err := s.Claim(ctx, app, creel.SubclusterID(m))
+						is, number, err := s.Claim(ctx, app, creel.SubclusterID(m))
 						a := outcome(t, string(is), 0, err)
-						a.fresh = fresh
+						a.number = number
 						return a
 					}).unknown
 					if s.Stats().Retries > repeats {
@@ -177,7 +186,7 @@ func (h *history) clients(t *testing.T, stores []*redis.Store, stop <-chan struc
 				case k < 7:
 					from, to := pick(), pick()
 					unsure = h.do(c, request{op: "move", key: app.String(), a: from, b: to}, func() answer {
-						is, err := s.Move(ctx, app, creel.SubclusterID(from), creel.SubclusterID(to))
+						is, err := s.Move(ctx, app, creel.SubclusterID(from), creel.SubclusterID(to), 0)
 						return outcome(t, string(is), 0, err)
 					}).unknown
 				case k < 8:

@@ -46,10 +46,11 @@ local ms = math.floor(us / 1000)
 )
 
 // Homes. KEYS[2] bucket, ARGV[5] field in it; a value is
-// "home claimed-seconds [ends-ms]".
+// "home claimed-seconds [ends-ms]". The field with an n behind it is the number
+// of the newest claim; it is not there while that is 1.
 var (
 	// KEYS[3] index of the member; ARGV[6] member, [7] id in the index. Answers
-	// 1 if it made the home, else the home's value.
+	// 1 if it made the home, else the home's value and the claim's number.
 	claimScript = newScript(guard + `
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if v then
@@ -57,8 +58,9 @@ if v then
   if ends then ` + clock + `
     if ms >= tonumber(ends, 16) then return {'OVER', v} end
   end
-  touch()
-  return v
+  local n = redis.call('HINCRBY', KEYS[2], ARGV[5] .. 'n', 1)
+  if n == 1 then n = redis.call('HINCRBY', KEYS[2], ARGV[5] .. 'n', 1) end
+  return {'HOME', v, n}
 end
 v = ARGV[6] .. ' ' .. string.format('%x', redis.call('TIME')[1])
 redis.call('HSET', KEYS[2], ARGV[5], v)
@@ -73,23 +75,25 @@ if not v then redis.call('ZREM', KEYS[3], ARGV[7]) return 0 end
 local ends = string.match(v, ' %x+ (%x+)$')
 if not ends then redis.call('ZREM', KEYS[3], ARGV[7]) return 0 end
 if v ~= ARGV[6] or ms < tonumber(ends, 16) then return 0 end
-redis.call('HDEL', KEYS[2], ARGV[5])
+redis.call('HDEL', KEYS[2], ARGV[5], ARGV[5] .. 'n')
 redis.call('ZREM', KEYS[3], ARGV[7])
 redis.call('ZREM', KEYS[4], ARGV[7])
 redis.call('UNLINK', KEYS[5])
 return 1`)
 
 	// KEYS[3] index of from, [4] index of to; ARGV[6] from, [7] to, [8] id,
-	// [9] channel or "", [10] id as people write it.
+	// [9] channel or "", [10] id as people write it, [11] number or 0.
 	moveScript = newScript(guard + clock + `
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if not v then touch() return {'NONE'} end
 local home, rest = string.match(v, '^(%S+)( .*)$')
 local ends = string.match(rest, ' %x+ (%x+)$')
 if ends and ms >= tonumber(ends, 16) then touch() return {'NONE'} end
-if home == ARGV[7] then touch() return {'IS', home} end
+if home == ARGV[7] and ARGV[11] == '0' then touch() return {'IS', home} end
 if home ~= ARGV[6] then touch() return {'OTHER', home} end
-redis.call('HSET', KEYS[2], ARGV[5], ARGV[7] .. rest)
+local n = tonumber(redis.call('HGET', KEYS[2], ARGV[5] .. 'n') or '1')
+if ARGV[11] ~= '0' and n ~= tonumber(ARGV[11]) then touch() return {'OTHER', home} end
+redis.call('HSET', KEYS[2], ARGV[5], ARGV[7] .. rest, ARGV[5] .. 'n', n + 1)
 redis.call('ZREM', KEYS[3], ARGV[8])
 redis.call('ZADD', KEYS[4], 0, ARGV[8])
 if ARGV[9] ~= '' then redis.call('PUBLISH', ARGV[9], 'h ' .. ARGV[10]) end

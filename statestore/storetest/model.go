@@ -161,18 +161,19 @@ func (m *model) remove(t *rapid.T) {
 func (m *model) claim(t *rapid.T) {
 	sc, tc := m.contexts(t)
 	app, id := anyApp(t), anyMember(t)
-	s, sfresh, serr := m.store.Claim(sc, app, id)
-	w, wfresh, werr := m.twin.Claim(tc, app, id)
+	s, snumber, serr := m.store.Claim(sc, app, id)
+	w, wnumber, werr := m.twin.Claim(tc, app, id)
 	alike(t, "claim", serr, werr)
 	equal(t, "claim", s, w)
-	equal(t, "fresh", sfresh, wfresh)
+	equal(t, "number", snumber, wnumber)
 }
 
 func (m *model) move(t *rapid.T) {
 	sc, tc := m.contexts(t)
 	app, from, to := anyApp(t), anyMember(t), anyMember(t)
-	s, serr := m.store.Move(sc, app, from, to)
-	w, werr := m.twin.Move(tc, app, from, to)
+	number := rapid.SampledFrom([]int64{0, 0, 1, 2, 3}).Draw(t, "number")
+	s, serr := m.store.Move(sc, app, from, to, number)
+	w, werr := m.twin.Move(tc, app, from, to, number)
 	alike(t, "move", serr, werr)
 	equal(t, "move", s, w)
 }

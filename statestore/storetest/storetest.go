@@ -62,7 +62,7 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"an older life of a member is refused", epochs},
 		{"a member is removed only when it is gone", removal},
 		{"a claim has one winner", claims},
-		{"only the claim that made the record is fresh", freshClaims},
+		{"claims and moves of an application are numbered", numberedClaims},
 		{"a move is a compare-and-set", moves},
 		{"a forgotten home stays until its time is over", forgets},
 		{"a home's applications are listed by cursor", listing},
@@ -82,6 +82,7 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"changes are heard", watching},
 		{"two processes see one truth", twoProcesses},
 		{"bad arguments never reach the store", badArguments},
+		{"a home is left under its newest claim only", movesUnderNumber},
 		{"concurrent claims agree", concurrentClaims},
 		{"an ended context ends a call", endedContext},
 	}
@@ -101,8 +102,8 @@ func must[T any](t *testing.T) func(v T, err error) T {
 }
 
 // claimed is must for a claim, with the home alone.
-func claimed(t *testing.T) func(home creel.SubclusterID, fresh bool, err error) creel.SubclusterID {
-	return func(home creel.SubclusterID, _ bool, err error) creel.SubclusterID {
+func claimed[N int64 | bool](t *testing.T) func(home creel.SubclusterID, number N, err error) creel.SubclusterID {
+	return func(home creel.SubclusterID, _ N, err error) creel.SubclusterID {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -291,35 +292,35 @@ func claims(t *testing.T, d Deployment) {
 	home := must[creel.SubclusterID](t)
 	_, err := s.Home(ctx, App(1))
 	refused(t, err, creel.ErrApplicationNotFound)
-	same(t, "winner", claimed(t)(s.Claim(ctx, App(1), "sc-1")), "sc-1")
-	same(t, "winner of a repeat", claimed(t)(s.Claim(ctx, App(1), "sc-1")), "sc-1")
-	same(t, "winner against another", claimed(t)(s.Claim(ctx, App(1), "sc-2")), "sc-1")
+	same(t, "winner", claimed[int64](t)(s.Claim(ctx, App(1), "sc-1")), "sc-1")
+	same(t, "winner of a repeat", claimed[int64](t)(s.Claim(ctx, App(1), "sc-1")), "sc-1")
+	same(t, "winner against another", claimed[int64](t)(s.Claim(ctx, App(1), "sc-2")), "sc-1")
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-1")
-	same(t, "winner of the next application", claimed(t)(s.Claim(ctx, App(2), "sc-2")), "sc-2")
+	same(t, "winner of the next application", claimed[int64](t)(s.Claim(ctx, App(2), "sc-2")), "sc-2")
 	other := creel.ApplicationID{ClusterTimestamp: 1700000000001, ID: 1}
-	same(t, "winner of the same number of another ResourceManager", claimed(t)(s.Claim(ctx, other, "sc-3")), "sc-3")
+	same(t, "winner of the same number of another ResourceManager", claimed[int64](t)(s.Claim(ctx, other, "sc-3")), "sc-3")
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-1")
 }
 
-// freshClaims: exactly the call that made the record is fresh, not a repeat of
-// it with the same member.
-func freshClaims(t *testing.T, d Deployment) {
+// numberedClaims: the call that made the record has number 1, each later claim
+// and move the next number, also a repeat with the same member.
+func numberedClaims(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
-	claim := func(member, home creel.SubclusterID, fresh bool) {
+	claim := func(member, home creel.SubclusterID, number int64) {
 		t.Helper()
-		is, f, err := s.Claim(ctx, App(1), member)
+		is, n, err := s.Claim(ctx, App(1), member)
 		ok(t, err)
 		same(t, "home", is, home)
-		same(t, "fresh", f, fresh)
+		same(t, "number", n, number)
 	}
-	claim("sc-1", "sc-1", true)
-	claim("sc-1", "sc-1", false)
-	claim("sc-2", "sc-1", false)
-	must[creel.SubclusterID](t)(s.Move(ctx, App(1), "sc-1", "sc-2"))
-	claim("sc-2", "sc-2", false)
+	claim("sc-1", "sc-1", 1)
+	claim("sc-1", "sc-1", 2)
+	claim("sc-2", "sc-1", 3)
+	must[creel.SubclusterID](t)(s.Move(ctx, App(1), "sc-1", "sc-2", 0)) // 4
+	claim("sc-2", "sc-2", 5)
 	ok(t, s.Forget(ctx, App(1), "sc-2", 0))
-	claim("sc-3", "sc-3", true) // another life of the id
-	claim("sc-3", "sc-3", false)
+	claim("sc-3", "sc-3", 1) // the id is used again
+	claim("sc-3", "sc-3", 2)
 	id := creel.ReservationID{ClusterTimestamp: 1700000000000, ID: 1}
 	for _, want := range []bool{true, false} {
 		_, fresh, err := s.ClaimReservation(ctx, id, "sc-1")
@@ -331,30 +332,56 @@ func freshClaims(t *testing.T, d Deployment) {
 func moves(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	home := must[creel.SubclusterID](t)
-	_, err := s.Move(ctx, App(1), "sc-1", "sc-2")
+	_, err := s.Move(ctx, App(1), "sc-1", "sc-2", 0)
 	refused(t, err, creel.ErrApplicationNotFound)
-	claimed(t)(s.Claim(ctx, App(1), "sc-1"))
-	same(t, "home", home(s.Move(ctx, App(1), "sc-1", "sc-2")), "sc-2")
-	same(t, "home after a repeat", home(s.Move(ctx, App(1), "sc-1", "sc-2")), "sc-2")
-	is, err := s.Move(ctx, App(1), "sc-1", "sc-3")
+	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1"))
+	same(t, "home", home(s.Move(ctx, App(1), "sc-1", "sc-2", 0)), "sc-2")
+	same(t, "home after a repeat", home(s.Move(ctx, App(1), "sc-1", "sc-2", 0)), "sc-2")
+	is, err := s.Move(ctx, App(1), "sc-1", "sc-3", 0)
 	refused(t, err, creel.ErrConflict)
 	same(t, "home told with the conflict", is, "sc-2")
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-2")
-	same(t, "winner", claimed(t)(s.Claim(ctx, App(1), "sc-1")), "sc-2")
+	same(t, "winner", claimed[int64](t)(s.Claim(ctx, App(1), "sc-1")), "sc-2")
 	same(t, "applications at the old home", len(list(t, s, "sc-1", 10)), 0)
 	same(t, "applications at the new home", len(list(t, s, "sc-2", 10)), 1)
+}
+
+// movesUnderNumber: a move that names a number is refused when somebody has
+// claimed since, who may have acted on the home.
+func movesUnderNumber(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	_, first, err := s.Claim(ctx, App(1), "sc-1")
+	ok(t, err)
+	_, second, err := s.Claim(ctx, App(1), "sc-1") // another router
+	ok(t, err)
+	is, err := s.Move(ctx, App(1), "sc-1", "sc-2", first)
+	refused(t, err, creel.ErrConflict)
+	same(t, "home told with the conflict", is, "sc-1")
+	is, err = s.Move(ctx, App(1), "sc-1", "sc-2", second)
+	ok(t, err)
+	same(t, "home", is, "sc-2")
+	_, err = s.Move(ctx, App(1), "sc-1", "sc-2", second) // not a success: another may have made that move
+	refused(t, err, creel.ErrConflict)
+	_, third, err := s.Claim(ctx, App(1), "sc-1")
+	ok(t, err)
+	same(t, "number after a move", third, second+2)
+	_, err = s.Move(ctx, App(1), "sc-2", "sc-3", second+1) // of the move: there was a claim since
+	refused(t, err, creel.ErrConflict)
+	is, err = s.Move(ctx, App(1), "sc-2", "sc-3", third)
+	ok(t, err)
+	same(t, "home", is, "sc-3")
 }
 
 func forgets(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	home := must[creel.SubclusterID](t)
 	ok(t, s.Forget(ctx, App(9), "sc-1", time.Hour)) // unknown is gone already
-	claimed(t)(s.Claim(ctx, App(1), "sc-1"))
+	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1"))
 	refused(t, s.Forget(ctx, App(1), "sc-2", 0), creel.ErrConflict)
 
 	ok(t, s.Forget(ctx, App(1), "sc-1", time.Hour))
 	same(t, "home while it ends", home(s.Home(ctx, App(1))), "sc-1")
-	same(t, "winner while it ends", claimed(t)(s.Claim(ctx, App(1), "sc-2")), "sc-1")
+	same(t, "winner while it ends", claimed[int64](t)(s.Claim(ctx, App(1), "sc-2")), "sc-1")
 	if l := list(t, s, "sc-1", 10); len(l) != 1 || l[0].Ends.IsZero() || l[0].Claimed.IsZero() {
 		t.Fatalf("listing while it ends is %+v", l)
 	}
@@ -364,23 +391,23 @@ func forgets(t *testing.T, d Deployment) {
 	d.Advance(150 * time.Millisecond)
 	_, err := s.Home(ctx, App(1))
 	refused(t, err, creel.ErrApplicationNotFound)
-	_, err = s.Move(ctx, App(1), "sc-1", "sc-2")
+	_, err = s.Move(ctx, App(1), "sc-1", "sc-2", 0)
 	refused(t, err, creel.ErrApplicationNotFound)
 	ok(t, s.Forget(ctx, App(1), "sc-1", time.Hour))
 	same(t, "listed after the end", len(list(t, s, "sc-1", 10)), 0)
 	same(t, "freed", must[int](t)(s.Sweep(ctx, 10)), 1)
 	same(t, "freed again", must[int](t)(s.Sweep(ctx, 10)), 0)
 
-	same(t, "winner of a new claim", claimed(t)(s.Claim(ctx, App(1), "sc-3")), "sc-3")
+	same(t, "winner of a new claim", claimed[int64](t)(s.Claim(ctx, App(1), "sc-3")), "sc-3")
 	ok(t, s.Forget(ctx, App(1), "sc-3", 0))
-	same(t, "winner after an end at once, before any sweep,", claimed(t)(s.Claim(ctx, App(1), "sc-4")), "sc-4")
+	same(t, "winner after an end at once, before any sweep,", claimed[int64](t)(s.Claim(ctx, App(1), "sc-4")), "sc-4")
 	same(t, "freed though it has a new life", must[int](t)(s.Sweep(ctx, 10)), 0)
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-4")
 	same(t, "listed at the former home", len(list(t, s, "sc-3", 10)), 0)
 	same(t, "listed at the new home", len(list(t, s, "sc-4", 10)), 1)
 
 	ok(t, s.Forget(ctx, App(1), "sc-4", time.Hour))
-	same(t, "home of an ending one that moved", home(s.Move(ctx, App(1), "sc-4", "sc-5")), "sc-5")
+	same(t, "home of an ending one that moved", home(s.Move(ctx, App(1), "sc-4", "sc-5", 0)), "sc-5")
 	if l := list(t, s, "sc-5", 10); len(l) != 1 || l[0].Ends.IsZero() {
 		t.Fatalf("an ending application that moved is listed as %+v", l)
 	}
@@ -416,7 +443,7 @@ func listing(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	const n = 500
 	for i := range n {
-		claimed(t)(s.Claim(ctx, App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", i%2))))
+		claimed[int64](t)(s.Claim(ctx, App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", i%2))))
 	}
 	for _, limit := range []int{1, 7, 100, statestore.MaxPage} {
 		for m, rest := range map[creel.SubclusterID]int{"sc-0": 0, "sc-1": 1} {
@@ -439,7 +466,7 @@ func listing(t *testing.T, d Deployment) {
 func listingUnderChange(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	for i := range 300 {
-		claimed(t)(s.Claim(ctx, App(i), "sc-1"))
+		claimed[int64](t)(s.Claim(ctx, App(i), "sc-1"))
 	}
 	seen := map[creel.ApplicationID]int{}
 	cursor := ""
@@ -459,7 +486,7 @@ func listingUnderChange(t *testing.T, d Deployment) {
 			if turn%2 == 0 {
 				ok(t, s.Forget(ctx, even, "sc-1", 0))
 			} else {
-				claimed(t)(s.Claim(ctx, even, "sc-1"))
+				claimed[int64](t)(s.Claim(ctx, even, "sc-1"))
 			}
 		}
 	}
@@ -474,13 +501,13 @@ func reservations(t *testing.T, d Deployment) {
 	id := creel.ReservationID{ClusterTimestamp: 1700000000000, ID: 1 << 40}
 	_, err := s.ReservationHome(ctx, id)
 	refused(t, err, creel.ErrInvalidRequest)
-	same(t, "winner", claimed(t)(s.ClaimReservation(ctx, id, "sc-1")), "sc-1")
-	same(t, "winner", claimed(t)(s.ClaimReservation(ctx, id, "sc-2")), "sc-1")
+	same(t, "winner", claimed[bool](t)(s.ClaimReservation(ctx, id, "sc-1")), "sc-1")
+	same(t, "winner", claimed[bool](t)(s.ClaimReservation(ctx, id, "sc-2")), "sc-1")
 	_, err = s.MoveReservation(ctx, id, "sc-3", "sc-2")
 	refused(t, err, creel.ErrConflict)
 	same(t, "home", home(s.MoveReservation(ctx, id, "sc-1", "sc-2")), "sc-2")
 	same(t, "home", home(s.ReservationHome(ctx, id)), "sc-2")
-	claimed(t)(s.Claim(ctx, App(1), "sc-2")) // an application is not a reservation
+	claimed[int64](t)(s.Claim(ctx, App(1), "sc-2")) // an application is not a reservation
 	page, next, err := s.ReservationsAt(ctx, "sc-2", "", 10)
 	ok(t, err)
 	if len(page) != 1 || page[0].Reservation != id || page[0].Home != "sc-2" || next != "" {
@@ -536,7 +563,7 @@ func spreads(t *testing.T, d Deployment) {
 
 func spreadsGo(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
-	claimed(t)(s.Claim(ctx, App(1), "sc-1"))
+	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1"))
 	must[int64](t)(s.SaveSpread(ctx, spread(1, 1, 0, "running")))
 	ok(t, s.Forget(ctx, App(1), "sc-1", 0))
 	same(t, "freed", must[int](t)(s.Sweep(ctx, 10)), 1)
@@ -679,11 +706,11 @@ func fences(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	home := must[creel.SubclusterID](t)
 	ok(t, s.Register(ctx, member("sc-1", 1)))
-	claimed(t)(s.Claim(ctx, App(1), "sc-1"))
+	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1"))
 	a := must[statestore.Lease](t)(s.Acquire(ctx, "rebalancer", "a", 50*time.Millisecond))
 	old := statestore.Under(ctx, a)
 	d.Advance(100 * time.Millisecond)
-	claimed(t)(s.Claim(old, App(2), "sc-1")) // it ran out, but no later holder exists
+	claimed[int64](t)(s.Claim(old, App(2), "sc-1")) // it ran out, but no later holder exists
 	b := must[statestore.Lease](t)(s.Acquire(ctx, "rebalancer", "b", time.Hour))
 	new := statestore.Under(ctx, b)
 	id := creel.ReservationID{ClusterTimestamp: 1, ID: 1}
@@ -693,7 +720,7 @@ func fences(t *testing.T, d Deployment) {
 		"Drain":        func(ctx context.Context) error { return s.Drain(ctx, "sc-1", "x") },
 		"RemoveMember": func(ctx context.Context) error { return s.RemoveMember(ctx, "sc-9") },
 		"Claim":        func(ctx context.Context) error { _, _, err := s.Claim(ctx, App(3), "sc-1"); return err },
-		"Move":         func(ctx context.Context) error { _, err := s.Move(ctx, App(1), "sc-1", "sc-2"); return err },
+		"Move":         func(ctx context.Context) error { _, err := s.Move(ctx, App(1), "sc-1", "sc-2", 0); return err },
 		"Forget":       func(ctx context.Context) error { return s.Forget(ctx, App(2), "sc-1", time.Hour) },
 		"Sweep":        func(ctx context.Context) error { _, err := s.Sweep(ctx, 10); return err },
 		"ClaimReservation": func(ctx context.Context) error {
@@ -826,8 +853,8 @@ func watching(t *testing.T, d Deployment) {
 	await(t, heard, kind(statestore.ChangeMembers))
 	p := must[subcluster.Policy](t)(s.PutPolicy(ctx, put("root", 0, "x")))
 	same(t, "version heard", await(t, heard, kind(statestore.ChangePolicies)).Version, p.Version)
-	claimed(t)(s.Claim(ctx, App(1), "sc-1"))
-	must[creel.SubclusterID](t)(s.Move(ctx, App(1), "sc-1", "sc-2"))
+	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1"))
+	must[creel.SubclusterID](t)(s.Move(ctx, App(1), "sc-1", "sc-2", 0))
 	same(t, "application heard", await(t, heard, kind(statestore.ChangeHome)).Application, App(1))
 	ok(t, s.Deregister(ctx, "sc-1", 1))
 	await(t, heard, kind(statestore.ChangeMembers))
@@ -839,8 +866,8 @@ func twoProcesses(t *testing.T, d Deployment) {
 	}
 	a, b, ctx := d.Store, d.Again(t), t.Context()
 	heard := listen(t, b)
-	claimed(t)(a.Claim(ctx, App(1), "sc-1"))
-	same(t, "winner at the other", claimed(t)(b.Claim(ctx, App(1), "sc-2")), "sc-1")
+	claimed[int64](t)(a.Claim(ctx, App(1), "sc-1"))
+	same(t, "winner at the other", claimed[int64](t)(b.Claim(ctx, App(1), "sc-2")), "sc-1")
 	ok(t, a.Register(ctx, member("sc-1", 2)))
 	refused(t, b.Register(ctx, member("sc-1", 1)), creel.ErrStale)
 	p := must[subcluster.Policy](t)(a.PutPolicy(ctx, put("root", 0, "x")))
@@ -867,7 +894,7 @@ func badArguments(t *testing.T, d Deployment) {
 	bad("no member", err)
 	_, _, err = s.Claim(ctx, App(1), "sc 1\n")
 	bad("a member with spaces", err)
-	_, err = s.Move(ctx, App(1), "sc-1", "{x}")
+	_, err = s.Move(ctx, App(1), "sc-1", "{x}", 0)
 	bad("a member with braces", err)
 	bad("a negative time to live", s.Forget(ctx, App(1), "sc-1", -1))
 	bad("an endless time to live", s.Forget(ctx, App(1), "sc-1", statestore.MaxTTL+1))
@@ -912,15 +939,15 @@ func concurrentClaims(t *testing.T, d Deployment) {
 	type answer struct {
 		app    int
 		winner creel.SubclusterID
-		fresh  bool
+		number int64
 		err    error
 	}
 	answers := make(chan answer, callers*apps)
 	for c := range callers {
 		go func() {
 			for i := range apps {
-				w, fresh, err := s.Claim(ctx, App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", c)))
-				answers <- answer{i, w, fresh, err}
+				w, number, err := s.Claim(ctx, App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", c)))
+				answers <- answer{i, w, number, err}
 			}
 		}()
 	}
@@ -932,7 +959,7 @@ func concurrentClaims(t *testing.T, d Deployment) {
 			t.Fatalf("application %d has two homes: %s and %s", a.app, before, a.winner)
 		}
 		winners[a.app] = a.winner
-		if a.fresh {
+		if a.number == 1 {
 			made[a.app]++
 		}
 	}

@@ -176,6 +176,14 @@ type SaveAttempt struct {
 	Record AttemptRecord
 }
 
+// SaveDisowned makes a disowned application durable; then Saved(Seq) is due.
+// Deleted: forget it, no Saved is due.
+type SaveDisowned struct {
+	Seq      uint64
+	Disowned Disowned
+	Deleted  bool
+}
+
 // LaunchMaster starts a master in its container; MasterLaunched or
 // MasterLaunchFailed is due. For an unmanaged one (Unmanaged) nothing is
 // started: its token may now be given out.
@@ -213,6 +221,7 @@ type News struct{ Attempt creel.AttemptID }
 
 func (SaveApp) action()      {}
 func (SaveAttempt) action()  {}
+func (SaveDisowned) action() {}
 func (LaunchMaster) action() {}
 func (StopMaster) action()   {}
 func (AppEnded) action()     {}

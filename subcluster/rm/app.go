@@ -125,8 +125,19 @@ func (a *app) runnable() bool {
 // cannot take becomes an application that failed, as in YARN.
 func (m *Machine) Submit(now time.Time, s *Submission) error {
 	m.at(now)
-	if _, known := m.apps[s.ID]; known {
+	if a, known := m.apps[s.ID]; known {
+		if a.sub.User != s.User {
+			return &creel.Error{
+				Kind: creel.ErrInvalidRequest,
+				What: "cannot submit " + s.ID.String() + " as " + s.User,
+				Why:  "the application of this id belongs to " + a.sub.User,
+				Try:  "ask for an id of your own with getNewApplication",
+			}
+		}
 		return nil
+	}
+	if err := m.disownedError(s); err != nil {
+		return err
 	}
 	if s.ID.IsZero() || s.User == "" {
 		return invalid(

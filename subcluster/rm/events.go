@@ -23,6 +23,7 @@ type Submission struct {
 	Priority    int32
 	HasPriority bool // false: the queue's default priority holds
 
+	Claim            int64 // under which a router forwarded it, 0 if none did
 	Unmanaged        bool
 	KeepContainers   bool          // keep_containers_across_application_attempts
 	MaxAttempts      int           // 0 = Config.MaxAttempts, which also caps it
@@ -193,7 +194,10 @@ type Decommission struct {
 }
 
 // Recover brings back what a journal kept, before anything else happens.
-type Recover struct{ Apps []AppRecord }
+type Recover struct {
+	Apps     []AppRecord
+	Disowned []Disowned // oldest first
+}
 
 // AppRecord is what must survive of an application: the content of Save
 // actions, and of Recover.

@@ -60,9 +60,10 @@ type Machine struct {
 	// Demand.
 	tree        tree
 	apps        map[creel.ApplicationID]*app
-	appList     []*app          // in order of submission; forgotten ones leave now and then
-	forgotten   int             // of them
-	ended       []*app          // oldest first
+	appList     []*app // in order of submission; forgotten ones leave now and then
+	forgotten   int    // of them
+	ended       []*app // oldest first
+	disowned    disownedTable
 	seq         int64           // submissions so far
 	userRunning map[string]*int // running applications by user, where a bound exists
 	blockers    int             // queues that somebody blocks; see passing.go

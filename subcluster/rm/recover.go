@@ -13,6 +13,9 @@ func (m *Machine) Recover(r *Recover) error {
 			return err
 		}
 	}
+	for _, d := range r.Disowned {
+		m.putDisowned(d.App, d.Claim)
+	}
 	m.settle()
 	return nil
 }

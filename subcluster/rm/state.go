@@ -22,6 +22,9 @@ func (m *Machine) AppendState(b []byte) []byte {
 		m.opps,
 		m.count,
 	)
+	for _, id := range m.disowned.order {
+		b = fmt.Appendf(b, "disowned %s claim=%d\n", id, m.disowned.claims[id])
+	}
 	for _, n := range m.nodeList {
 		b = fmt.Appendf(
 			b,

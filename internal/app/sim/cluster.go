@@ -10,6 +10,7 @@ import (
 
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
 )
@@ -54,6 +55,7 @@ type journal struct {
 	lives    int64
 	apps     map[creel.ApplicationID]rm.AppRecord
 	attempts map[creel.AttemptID]rm.AttemptRecord
+	disowned map[creel.ApplicationID]int64
 }
 
 // commit is a transaction on its way to the disk.
@@ -65,7 +67,11 @@ type commit struct {
 func newCluster(w *World, index int) (*cluster, error) {
 	id := creel.SubclusterID(fmt.Sprintf("sc-%d", index+1))
 	c := &cluster{w: w, id: id, index: index, host: w.host("the ResourceManager of "+string(id), index),
-		kept: journal{apps: map[creel.ApplicationID]rm.AppRecord{}, attempts: map[creel.AttemptID]rm.AttemptRecord{}}}
+		kept: journal{
+			apps:     map[creel.ApplicationID]rm.AppRecord{},
+			attempts: map[creel.AttemptID]rm.AttemptRecord{},
+			disowned: map[creel.ApplicationID]int64{},
+		}}
 	c.conf = rm.Defaults()
 	c.conf.MinAllocation = creel.NewResource(128, 1)
 	c.conf.MaxAllocation = creel.NewResource(8192, 4).Min(w.cfg.NodeSize)
@@ -102,8 +108,8 @@ func (c *cluster) open() error {
 	c.nextApp, c.tick, c.registered, c.granted, c.grantedAt = 0, 0, false, 0, time.Time{}
 	c.good = map[creel.AttemptID]bool{}
 	c.tx, c.unsaved, c.flying = nil, nil, nil
-	if records := c.kept.replay(); len(records) > 0 {
-		if err := c.m.Recover(&rm.Recover{Apps: records}); err != nil {
+	if records := c.kept.replay(); len(records)+len(c.kept.disowned) > 0 {
+		if err := c.m.Recover(&rm.Recover{Apps: records, Disowned: c.kept.refused()}); err != nil {
 			return err
 		}
 		for _, a := range records {
@@ -158,6 +164,15 @@ func (j *journal) replay() []rm.AppRecord {
 	return out
 }
 
+// refused returns what was disowned, in order.
+func (j *journal) refused() (out []rm.Disowned) {
+	for id, claim := range j.disowned {
+		out = append(out, rm.Disowned{App: id, Claim: claim})
+	}
+	slices.SortFunc(out, func(a, b rm.Disowned) int { return a.App.Compare(b.App) })
+	return out
+}
+
 // ms is a time as the journal keeps it.
 func ms(t time.Time) time.Time { return t.Truncate(time.Millisecond) }
 
@@ -172,6 +187,12 @@ func (j *journal) put(a rm.Action) {
 		j.apps[a.Record.Submission.ID] = a.Record
 	case rm.SaveAttempt:
 		j.attempts[a.Record.ID] = a.Record
+	case rm.SaveDisowned:
+		if a.Deleted {
+			delete(j.disowned, a.Disowned.App)
+			return
+		}
+		j.disowned[a.Disowned.App] = a.Disowned.Claim
 	}
 }
 
@@ -203,7 +224,7 @@ func (c *cluster) turn(event func(m *rm.Machine)) {
 	c.actions = c.m.Actions(c.actions[:0])
 	for i := 0; i < len(c.actions); i++ {
 		switch a := c.actions[i].(type) {
-		case rm.SaveApp, rm.SaveAttempt:
+		case rm.SaveApp, rm.SaveAttempt, rm.SaveDisowned:
 			c.tx = append(c.tx, a)
 		case rm.LaunchMaster:
 			c.good[a.Attempt] = true
@@ -273,6 +294,8 @@ func (c *cluster) commit() {
 			case rm.SaveApp:
 				seq = max(seq, a.Seq)
 			case rm.SaveAttempt:
+				seq = max(seq, a.Seq)
+			case rm.SaveDisowned:
 				seq = max(seq, a.Seq)
 			}
 		}
@@ -420,6 +443,23 @@ func (c *cluster) submit(s *rm.Submission, reply func(bool, error)) {
 			c.w.mark("submitted", int64(s.ID.ID), c.number)
 		}
 		c.unsaved = append(c.unsaved, func() { reply(true, nil) })
+	})
+}
+
+// disown answers a router when the refusal, or the application that is here, is
+// durable.
+func (c *cluster) disown(id creel.ApplicationID, claim int64, reply func(router.Standing, error)) {
+	c.turn(func(m *rm.Machine) {
+		known, err := m.Disown(c.w.now, id, claim)
+		switch {
+		case err != nil:
+			reply(0, err)
+		case known:
+			c.unsaved = append(c.unsaved, func() { reply(router.Running, nil) })
+		default:
+			c.w.mark("disowned", int64(id.ID), claim)
+			c.unsaved = append(c.unsaved, func() { reply(router.Disowned, nil) })
+		}
 	})
 }
 

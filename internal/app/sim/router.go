@@ -66,7 +66,7 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 		View:   func() *subcluster.View { return r.view },
 		Policy: func(_ *subcluster.View, q creel.QueuePath) policies.Policy { return r.policy(q) },
 		Homes:  homes{t},
-		Known:  t.known,
+		Disown: t.disown,
 		Rand:   func() *rand.Rand { return rand.New(rand.NewPCG(r.w.cfg.Seed+uint64(r.number), seed)) },
 	}
 	job := &r.w.cfg.Jobs[s.job]
@@ -100,7 +100,11 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 		outcome = core.Submit(
 			f,
 			what,
-			func(_ context.Context, id creel.SubclusterID) (router.Verdict, error) { return t.forward(id, request) },
+			func(_ context.Context, id creel.SubclusterID, claim int64) (router.Verdict, error) {
+				s := *request
+				s.Claim = claim
+				return t.forward(id, &s)
+			},
 		)
 	}, func() { reply(outcome) })
 }
@@ -130,19 +134,14 @@ func (t *task) forward(id creel.SubclusterID, s *rm.Submission) (router.Verdict,
 	return router.Refused, err
 }
 
-func (t *task) known(_ context.Context, id creel.SubclusterID, app creel.ApplicationID) (bool, error) {
+func (t *task) disown(
+	_ context.Context,
+	id creel.SubclusterID,
+	app creel.ApplicationID,
+	claim int64,
+) (router.Standing, error) {
 	c := t.r.w.cluster(id)
-	_, err := step(t, c.host, func(reply func(bool, error)) {
-		_, err := c.app(app)
-		reply(err == nil, err)
-	})
-	switch {
-	case err == nil:
-		return true, nil
-	case errors.Is(err, creel.ErrApplicationNotFound):
-		return false, nil
-	}
-	return false, err
+	return step(t, c.host, func(reply func(router.Standing, error)) { c.disown(app, claim, reply) })
 }
 
 // homes are the store's, each call a step.
@@ -152,27 +151,28 @@ func (h homes) Claim(
 	_ context.Context,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
-) (creel.SubclusterID, bool, error) {
+) (creel.SubclusterID, int64, error) {
 	w := h.t.r.w
 	type claim struct {
-		home  creel.SubclusterID
-		fresh bool
+		home   creel.SubclusterID
+		number int64
 	}
 	c, err := step(h.t, w.storeAt, func(reply func(claim, error)) {
-		home, fresh, err := w.store.Claim(w.now, app, member)
-		reply(claim{home, fresh}, err)
+		home, number, err := w.store.Claim(w.now, app, member)
+		reply(claim{home, number}, err)
 	})
-	return c.home, c.fresh, err
+	return c.home, c.number, err
 }
 
 func (h homes) Move(
 	_ context.Context,
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
+	number int64,
 ) (creel.SubclusterID, error) {
 	w := h.t.r.w
 	return step(h.t, w.storeAt, func(reply func(creel.SubclusterID, error)) {
-		is, _, err := w.store.Move(w.now, app, from, to)
+		is, _, err := w.store.Move(w.now, app, from, to, number)
 		reply(is, err)
 	})
 }

@@ -30,6 +30,16 @@ func (o *Door) newApplication(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
+// claimOf returns the number of the claim under which a router forwards a
+// submission (package router), 0 if none did.
+func claimOf(r *http.Request) int64 {
+	claim, err := strconv.ParseInt(r.Header.Get("X-Creel-Claim"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(claim, 0)
+}
+
 func sendsXML(r *http.Request) bool { return strings.Contains(r.Header.Get("Content-Type"), "xml") }
 
 // decode reads a JSON or XML body within its bound, which holds after
@@ -387,7 +397,7 @@ func (o *Door) submit(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err == nil {
-		err = o.d.SubmitApplication(r.Context(), o.caller(r), c)
+		err = o.d.SubmitApplication(r.Context(), o.caller(r), c, claimOf(r))
 		var e *refusal
 		if err != nil && !errors.As(err, &e) && !errors.Is(err, creel.ErrBusy) &&
 			!errors.Is(err, creel.ErrUnavailable) &&

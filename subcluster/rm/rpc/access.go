@@ -142,6 +142,15 @@ func (a *access) isAdmin(name string) bool {
 	return acl.All || acl.Allows(name, a.groupsOf(name))
 }
 
+// isRouter reports whether a user may speak as a router of the federation: one
+// that may act for others, or an administrator.
+func (a *access) isRouter(name string) bool {
+	a.mu.RLock()
+	_, actsForOthers := a.proxies[name]
+	a.mu.RUnlock()
+	return actsForOthers || a.isAdmin(name)
+}
+
 // appAccess is YARN's rule for an application: its owner, its ACL, the queue's
 // administrators, the cluster's administrators; anyone while ACLs are off.
 func (a *access) appAccess(

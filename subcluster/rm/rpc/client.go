@@ -79,9 +79,15 @@ func (c *clientDoor) GetNewApplication(
 }
 
 // SubmitApplication submits for a user of this process's other doors. It
-// returns when the submission is durable; a known id changes nothing.
-func (d *Daemon) SubmitApplication(ctx context.Context, who Caller, c *pb.ApplicationSubmissionContextProto) error {
-	_, err := await(ctx, d, who, d.submit(who, c))
+// returns when the submission is durable; a known id changes nothing. claim is
+// the number under which a router forwarded it, 0 if none did.
+func (d *Daemon) SubmitApplication(
+	ctx context.Context,
+	who Caller,
+	c *pb.ApplicationSubmissionContextProto,
+	claim int64,
+) error {
+	_, err := await(ctx, d, who, d.submit(who, c, claim))
 	return err
 }
 
@@ -89,16 +95,21 @@ func (c *clientDoor) SubmitApplication(
 	ctx context.Context,
 	req *pb.SubmitApplicationRequestProto,
 ) (*pb.SubmitApplicationResponseProto, error) {
-	return later(ctx, c.d, c.d.submit(callerOf(ctx), req.GetApplicationSubmissionContext()))
+	return later(ctx, c.d, c.d.submit(callerOf(ctx), req.GetApplicationSubmissionContext(), yarnrpc.ClaimOf(req)))
 }
 
-func (d *Daemon) submit(who Caller, c *pb.ApplicationSubmissionContextProto) op[*pb.SubmitApplicationResponseProto] {
+func (d *Daemon) submit(
+	who Caller,
+	c *pb.ApplicationSubmissionContextProto,
+	claim int64,
+) op[*pb.SubmitApplicationResponseProto] {
 	type R = *pb.SubmitApplicationResponseProto
 	o := op[R]{durable: true, name: "submitApplication", target: pb.ToApplicationID(c.GetApplicationId()).String()}
 	s, err := submission(c, who.User, d.access.groupsOf(who.User))
 	if err == nil && c.SizeVT() > maxContextBytes {
 		err = invalid("the submission of %s has %d bytes, the limit is %d", s.ID, c.SizeVT(), maxContextBytes)
 	}
+	s.Claim = claim
 	if tokens := c.GetAmContainerSpec().GetTokens(); err == nil && len(tokens) > 0 {
 		_, err = token.ParseCredentials(tokens)
 	}
@@ -106,8 +117,10 @@ func (d *Daemon) submit(who Caller, c *pb.ApplicationSubmissionContextProto) op[
 		if err != nil {
 			return failed[R](err)
 		}
-		if _, known := m.App(s.ID); known {
+		if a, known := m.App(s.ID); known && a.User == s.User {
 			return done(&pb.SubmitApplicationResponseProto{})
+		} else if known {
+			return failed[R](m.Submit(now, &s)) // says whose it is
 		}
 		d.secrets.addApp(s.ID, s.User, c)
 		if err := m.Submit(now, &s); err != nil {
@@ -168,6 +181,9 @@ func (c *clientDoor) GetApplicationReport(
 	if req.GetApplicationId() == nil {
 		return nil, &creel.Error{Kind: errNoApplicationID, What: "Invalid application id: null"}
 	}
+	if claim := yarnrpc.DisownWanted(req); claim > 0 {
+		return later(ctx, d, d.disown(who, id, claim))
+	}
 	key := reportKey{id, who.User}
 	if body := d.reports.get(key, d.Moves(), time.Now()); body != nil {
 		return encoded(&pb.GetApplicationReportResponseProto{}, body), nil
@@ -196,6 +212,38 @@ func (c *clientDoor) GetApplicationReport(
 			return encoded(&pb.GetApplicationReportResponseProto{}, body), nil
 		}
 	}})
+}
+
+// disown answers a router that wants to leave this home: with the disowned mark
+// once it is durable, or with an empty report if the application is here.
+func (d *Daemon) disown(
+	who Caller,
+	id creel.ApplicationID,
+	claim int64,
+) op[*pb.GetApplicationReportResponseProto] {
+	type R = *pb.GetApplicationReportResponseProto
+	o := op[R]{durable: true, name: "disownApplication", target: id.String()}
+	o.run = func(m *rm.Machine, now time.Time) func() (R, error) {
+		if !d.access.isRouter(who.User) {
+			return failed[R](&creel.Error{
+				Kind: creel.ErrNotPermitted,
+				What: who.User + " may not have " + id.String() + " disowned",
+				Why:  "only a router may: a user that acts for others, or an administrator",
+				Try:  "set hadoop.proxyuser.*.hosts and .users for the router's user, or add it to yarn.admin.acl",
+			})
+		}
+		known, err := m.Disown(now, id, claim)
+		switch {
+		case err != nil:
+			return failed[R](err)
+		case known:
+			return done(&pb.GetApplicationReportResponseProto{
+				ApplicationReport: &pb.ApplicationReportProto{ApplicationId: pb.FromApplicationID(id)},
+			})
+		}
+		return done(yarnrpc.DisownedAnswer(claim))
+	}
+	return o
 }
 
 // KillApplication asks for an application's end; done tells that it is final

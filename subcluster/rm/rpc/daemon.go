@@ -127,6 +127,7 @@ func (d *Daemon) open() error {
 	mc.AdminACL = d.cfg.AdminACL
 	mc.Volatile = d.cfg.Dir == ""
 	var apps []rm.AppRecord
+	var disowned []rm.Disowned
 	if !mc.Volatile {
 		var err error
 		if d.save.journal, err = journal.Open(d.cfg.Dir, journal.Options{}); err != nil {
@@ -136,7 +137,7 @@ func (d *Daemon) open() error {
 		if err != nil {
 			return err
 		}
-		apps = k.apps
+		apps, disowned = k.apps, k.disowned
 		if mc.Epoch += k.meta.Lives; mc.Epoch >= 1<<23 {
 			return fmt.Errorf("resource manager: epoch %d does not fit into container ids", mc.Epoch)
 		}
@@ -157,8 +158,8 @@ func (d *Daemon) open() error {
 	if d.m, err = rm.New(mc); err != nil {
 		return err
 	}
-	if len(apps) > 0 {
-		if err := d.m.Recover(&rm.Recover{Apps: apps}); err != nil {
+	if len(apps) > 0 || len(disowned) > 0 {
+		if err := d.m.Recover(&rm.Recover{Apps: apps, Disowned: disowned}); err != nil {
 			return fmt.Errorf("resource manager: recovering %d applications: %w", len(apps), err)
 		}
 		for _, a := range apps {

@@ -275,6 +275,8 @@ func (d *Daemon) act(now time.Time) {
 			d.saveApp(a)
 		case rm.SaveAttempt:
 			d.saveAttempt(a)
+		case rm.SaveDisowned:
+			d.saveDisowned(a)
 		case rm.LaunchMaster:
 			d.launchMaster(now, a)
 		case rm.StopMaster:

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +24,8 @@ const (
 	keyApp     = "app/"
 	keyAttempt = "attempt/" // attempt/<application>/<number>
 	keySecrets = "secrets"
-	keyToken   = "token/" // token/<sequence number> of a delegation token
+	keyToken   = "token/"    // token/<sequence number> of a delegation token
+	keyDisown  = "disowned/" // disowned/<application>: the claim's number
 )
 
 // meta is what a life of the ResourceManager leaves to the next.
@@ -193,6 +195,17 @@ func (d *Daemon) saveAttempt(a rm.SaveAttempt) {
 	d.save.tx.Put(attemptKey(id), value)
 }
 
+// saveDisowned keeps the number of the claim up to which an application is refused.
+func (d *Daemon) saveDisowned(a rm.SaveDisowned) {
+	key := keyDisown + a.Disowned.App.String()
+	if a.Deleted {
+		d.save.tx.Delete(key)
+		return
+	}
+	d.save.seq = max(d.save.seq, a.Seq)
+	d.save.tx.Put(key, strconv.AppendInt(nil, a.Disowned.Claim, 10))
+}
+
 // fail ends the daemon: it can no longer keep what it promises.
 func (d *Daemon) fail(err error) {
 	d.save.failed.CompareAndSwap(nil, &err)
@@ -203,6 +216,7 @@ func (d *Daemon) fail(err error) {
 type kept struct {
 	meta      meta
 	apps      []rm.AppRecord
+	disowned  []rm.Disowned
 	secrets   []byte
 	tokenKeys []byte
 	tokens    [][]byte
@@ -234,6 +248,16 @@ func (d *Daemon) replay() (k kept, err error) {
 				return fmt.Errorf("%s: %w", key, err)
 			}
 			attempts = append(attempts, v.record())
+		case strings.HasPrefix(key, keyDisown):
+			id, err := creel.ParseApplicationID(strings.TrimPrefix(key, keyDisown))
+			if err != nil {
+				return fmt.Errorf("%s: %w", key, err)
+			}
+			claim, err := strconv.ParseInt(string(value), 10, 64)
+			if err != nil {
+				return fmt.Errorf("%s: %w", key, err)
+			}
+			k.disowned = append(k.disowned, rm.Disowned{App: id, Claim: claim})
 		case strings.HasPrefix(key, keyToken):
 			k.tokens = append(k.tokens, value)
 		default:
@@ -244,6 +268,7 @@ func (d *Daemon) replay() (k kept, err error) {
 	if err != nil {
 		return kept{}, fmt.Errorf("resource manager: reading the journal in %s: %w", d.cfg.Dir, err)
 	}
+	slices.SortFunc(k.disowned, func(a, b rm.Disowned) int { return a.App.Compare(b.App) })
 	for _, a := range attempts {
 		i, ok := index[a.ID.Application.String()]
 		if !ok {

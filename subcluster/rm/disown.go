@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// maxDisowned bounds the applications of which the machine remembers that it
+// disowned them; the oldest leave. A submission would have to lie in a socket
+// while so many others go wrong.
+const maxDisowned = 100_000
+
+// Disowned is an application that a ResourceManager does not have and refuses
+// for ever under claims up to a number.
+type Disowned struct {
+	App   creel.ApplicationID
+	Claim int64
+}
+
+// disownedTable remembers what was disowned, the oldest first.
+type disownedTable struct {
+	claims map[creel.ApplicationID]int64
+	order  []creel.ApplicationID
+}
+
+// Disown refuses an application for ever under claims up to claim, unless the
+// machine has it: known reports whether it does. A router asks so before it
+// leaves a home that did not answer, since its submission may still be on its
+// way (package router). The caller answers when everything the machine has
+// asked to save so far is durable, whichever the answer is.
+func (m *Machine) Disown(now time.Time, id creel.ApplicationID, claim int64) (known bool, err error) {
+	m.at(now)
+	if id.IsZero() || claim <= 0 {
+		return false, invalid("cannot disown "+id.String(), "an application id and the number of a claim are needed", "")
+	}
+	if m.apps[id] != nil {
+		return true, nil
+	}
+	if claim <= m.disowned.claims[id] {
+		return false, nil
+	}
+	m.putDisowned(id, claim)
+	m.save(func(seq uint64) Action { return SaveDisowned{Seq: seq, Disowned: Disowned{id, claim}} }, func() {})
+	for len(m.disowned.order) > maxDisowned {
+		oldest := m.disowned.order[0]
+		m.disowned.order = m.disowned.order[1:]
+		delete(m.disowned.claims, oldest)
+		if !m.cfg.Volatile {
+			m.act(SaveDisowned{Disowned: Disowned{App: oldest}, Deleted: true})
+		}
+	}
+	return false, nil
+}
+
+func (m *Machine) putDisowned(id creel.ApplicationID, claim int64) {
+	if m.disowned.claims == nil {
+		m.disowned.claims = map[creel.ApplicationID]int64{}
+	}
+	if _, there := m.disowned.claims[id]; !there {
+		m.disowned.order = append(m.disowned.order, id)
+	}
+	m.disowned.claims[id] = claim
+}
+
+// disownedError refuses a submission that was disowned under its claim. What
+// was submitted without a claim, past the routers, is older than every claim; but
+// a proxy's unmanaged AM is not the application's home and may always come.
+func (m *Machine) disownedError(s *Submission) error {
+	upTo, there := m.disowned.claims[s.ID]
+	if !there || s.Claim > upTo || s.Claim == 0 && s.Unmanaged {
+		return nil
+	}
+	return &creel.Error{
+		Kind: creel.ErrApplicationNotFound,
+		What: fmt.Sprintf("%s was disowned here", s.ID),
+		Why:  fmt.Sprintf("the submission came under claim %d; claims up to %d are refused for ever", s.Claim, upTo),
+		Try:  "submit it through a router again",
+	}
+}

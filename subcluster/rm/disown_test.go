@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// A router gave up a submission that lies in a socket, asked whether the
+// application is here, and took it elsewhere. The submission is read afterwards,
+// also by the next process, and starts nothing.
+func TestADisownedApplicationIsRefusedUnderTheClaimsUpToThatOne(t *testing.T) {
+	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
+	submission := func(claim int64, unmanaged bool) *Submission {
+		return &Submission{
+			ID: id, User: "u", Queue: "default", Claim: claim, Unmanaged: unmanaged,
+			Master: Ask{ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 1},
+		}
+	}
+	durable := func(c *Config) { c.Volatile = false }
+	w := newWorld(t, durable)
+	known, err := w.m.Disown(w.now, id, 3)
+	if err != nil || known {
+		t.Fatalf("known %v, %v", known, err)
+	}
+	var saved []Disowned
+	for _, a := range w.m.Actions(nil) {
+		if s, ok := a.(SaveDisowned); ok {
+			if s.Seq == 0 || s.Deleted {
+				t.Errorf("the record is not one to wait for: %+v", s)
+			}
+			saved = append(saved, s.Disowned)
+		}
+	}
+	if len(saved) != 1 || saved[0] != (Disowned{id, 3}) {
+		t.Fatalf("what must survive is %v", saved)
+	}
+	if _, err := w.m.Disown(w.now, id, 2); err != nil || len(w.m.Actions(nil)) != 0 {
+		t.Errorf("an earlier claim needs no new record: %v", err)
+	}
+
+	next := newWorld(t, durable)
+	if err := next.m.Recover(&Recover{Disowned: saved}); err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range map[string]*Machine{"the process that said so": w.m, "its successor": next.m} {
+		for _, claim := range []int64{0, 1, 3} {
+			err := m.Submit(w.now, submission(claim, false))
+			if !errors.Is(err, creel.ErrApplicationNotFound) {
+				t.Errorf("%s takes it under claim %d: %v", name, claim, err)
+			}
+		}
+		if err := m.Submit(w.now, submission(4, false)); err != nil {
+			t.Errorf("%s refuses it under a later claim: %v", name, err)
+		}
+		if known, err := m.Disown(w.now, id, 9); err != nil || !known {
+			t.Errorf("%s disowns what it has: known %v, %v", name, known, err)
+		}
+	}
+}
+
+func TestAnUnmanagedAMOfAProxyMayComeToAMemberThatDisownedTheApplication(t *testing.T) {
+	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
+	w := newWorld(t, func(*Config) {})
+	if _, err := w.m.Disown(w.now, id, 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.m.Submit(w.now, &Submission{ID: id, User: "u", Queue: "default", Unmanaged: true}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOnlySoManyDisownedApplicationsAreRemembered(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Volatile = false })
+	first := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
+	for n := range int32(maxDisowned) + 1 {
+		if _, err := w.m.Disown(w.now, creel.ApplicationID{ClusterTimestamp: 1, ID: n + 1}, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forgotten := false
+	for _, a := range w.m.Actions(nil) {
+		s := a.(SaveDisowned)
+		forgotten = forgotten || s.Deleted && s.Disowned.App == first
+	}
+	if len(w.m.disowned.claims) != maxDisowned || !forgotten {
+		t.Errorf("%d are remembered, the oldest deleted: %v", len(w.m.disowned.claims), forgotten)
+	}
+}
+
+func TestAnIDOfAnotherUserIsAConflictThatNamesTheOwner(t *testing.T) {
+	w := newWorld(t, func(*Config) {})
+	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
+	s := Submission{
+		ID: id, User: "alice", Queue: "default",
+		Master: Ask{ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 1},
+	}
+	if err := w.m.Submit(w.now, &s); err != nil {
+		t.Fatal(err)
+	}
+	again := s
+	if err := w.m.Submit(w.now.Add(time.Second), &again); err != nil {
+		t.Errorf("a repeat is success: %v", err)
+	}
+	again.User = "bob"
+	var e *creel.Error
+	if err := w.m.Submit(w.now, &again); !errors.As(err, &e) || !errors.Is(e.Kind, creel.ErrInvalidRequest) ||
+		e.Why != "the application of this id belongs to alice" {
+		t.Errorf("another user's submission under the same id: %v", err)
+	}
+}
