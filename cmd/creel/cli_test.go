@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/app/daemon/federation"
+	"github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/statestore"
 	"go.uber.org/goleak"
 )
@@ -70,40 +73,41 @@ func (s shell) shows(want int, command string, texts ...string) string {
 }
 
 // small is a federation with three nodes in each of two subclusters.
-func small(t *testing.T) *federation {
+func small(t *testing.T) *federation.Federation {
 	dir := t.TempDir()
-	conf, err := embeddedSettings(dir, "", nil)
+	conf, err := federation.Settings(dir, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fed, err := newFederation(
-		t.Context(),
-		federationConfig{
-			subclusters: 2,
-			nodes:       3,
-			routers:     2,
-			nodeSize:    creel.NewResource(4096, 4),
-			nodeBeat:    100 * time.Millisecond,
-			eager:       10 * time.Millisecond,
-			dir:         dir,
-			store:       statestore.NewMemory(statestore.NewTwin("test", validPolicy), time.Now),
-			settings:    conf,
-			lease:       10 * time.Second,
-			log:         slog.New(slog.DiscardHandler),
-		},
-	)
+	fed, err := federation.New(t.Context(), federation.Config{
+		Subclusters:   2,
+		Nodes:         3,
+		Routers:       2,
+		NodeSize:      creel.NewResource(4096, 4),
+		NodeHeartbeat: 100 * time.Millisecond,
+		Eager:         10 * time.Millisecond,
+		Dir:           dir,
+		Store:         statestore.NewMemory(statestore.NewTwin("test", role.ValidPolicy), time.Now),
+		Settings:      conf,
+		Lease:         10 * time.Second,
+		Log:           slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(fed.Close)
+	t.Cleanup(func() {
+		if err := fed.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	return fed
 }
 
 func TestWhatPeopleTypeEveryDay(t *testing.T) {
 	fed := small(t)
-	s := shell{t, "http://" + fed.routers[0].parts.entry.Addresses["web"]}
-	other := shell{t, "http://" + fed.routers[1].parts.entry.Addresses["web"]}
+	s := shell{t, "http://" + fed.Routers[0].Address("web")}
+	other := shell{t, "http://" + fed.Routers[1].Address("web")}
 
 	s.shows(exitOK, "subcluster list", "sc-1", "sc-2", "active")
 	if out := s.shows(exitOK, "node list -o name"); len(strings.Fields(out)) != 6 {
@@ -160,7 +164,7 @@ func TestWhatPeopleTypeEveryDay(t *testing.T) {
 
 func TestExitCodesAndErrorsThatHelp(t *testing.T) {
 	fed := small(t)
-	s := shell{t, "http://" + fed.routers[0].parts.entry.Addresses["web"]}
+	s := shell{t, "http://" + fed.Routers[0].Address("web")}
 	s.shows(exitNotFound, "app status application_1_0001", "application_1_0001")
 	s.shows(exitNotFound, "app kill application_1_0001", "application_1_0001")
 	s.shows(exitUsage, "app status nonsense", "nonsense")
@@ -208,7 +212,7 @@ func TestUpForScripts(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- up.Wait() }()
-	var entries []readyEntry
+	var entries []daemon.Entry
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if b, err := os.ReadFile(ready); err == nil {
 			if err := json.Unmarshal(b, &entries); err != nil {

@@ -4,205 +4,246 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
-	"os"
-	"os/signal"
-	"path/filepath"
-	"syscall"
-	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/app/daemon/logs"
+	"github.com/creelrm/creel/internal/app/daemon/role"
+	"github.com/creelrm/creel/internal/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/hugepages"
 	"github.com/creelrm/creel/internal/settings"
-	"github.com/spf13/cobra"
+	"github.com/creelrm/creel/statestore"
 )
-
-// readyEntry is one daemon in a ready file: written once it serves.
-type readyEntry struct {
-	Role      string            `json:"role"`
-	PID       int               `json:"pid"`
-	Addresses map[string]string `json:"addresses"`
-}
-
-// own marks an entry as this process's.
-func own(e readyEntry) readyEntry {
-	e.PID = os.Getpid()
-	return e
-}
 
 // daemonFlags are what every daemon takes.
 type daemonFlags struct {
 	confFlags
-	hugePages    bool // the heap in pages of 2 MiB
-	readyFile    string
-	drainTimeout time.Duration
-	store        string
-	data         string
-	subcluster   string
+	hugePages bool // the heap in pages of 2 MiB
+	readyFile string
 }
 
 func (f *daemonFlags) register(c *cobra.Command) {
 	f.confFlags.register(c)
-	c.Flags().
-		BoolVar(&f.hugePages, "huge-pages", false, "ask the kernel for huge pages for the heap: an eighth more decisions a second in a large cluster")
-	c.Flags().StringVar(&f.readyFile, "ready-file", "", "write `FILE` once serving")
-	c.Flags().
-		DurationVar(&f.drainTimeout, "drain-timeout", 10*time.Second, "time to finish what is in flight after the first signal")
+	fl := c.Flags()
+	fl.BoolVar(&f.hugePages, "huge-pages", false,
+		"ask the kernel for huge pages for the heap: an eighth more decisions a second in a large cluster")
+	fl.StringVar(&f.readyFile, "ready-file", "", "write `FILE` once serving")
+	f.setting(fl, "drain-timeout", "creel.drain-timeout", "`TIME` to finish what is in flight after the first signal")
 }
 
-// part is a piece of a daemon that runs until its context ends. Parts stop in
-// the reverse of the order they were started in.
-type part struct {
-	name string
-	run  func(ctx context.Context) error
+// setting adds a flag that sets a setting, over files and -D.
+func (f *confFlags) setting(fl *pflag.FlagSet, name, key, usage string) {
+	if row, ok := settings.Find(key); ok && row.Default != "" {
+		usage += " (default " + row.Default + ")"
+	}
+	fl.Func(name, usage, func(value string) error {
+		f.flags = append(f.flags, settings.Flag{Name: "--" + name, Key: key, Value: value})
+		return nil
+	})
 }
 
-// daemon is what a command assembled: its parts in order of start, and where
-// it serves.
-type daemon struct {
-	entries []readyEntry
-	parts   []part
-	health  *health
-	close   []func() error
+// run runs a service in the way that all daemons are run.
+func (f *daemonFlags) run(ctx context.Context, s *settings.Settings, d *daemon.Service, array bool) error {
+	if err := role.AddProfiles(d, s); err != nil {
+		return closed(d, err)
+	}
+	defer daemon.Ballast()()
+	if f.hugePages {
+		stop, err := hugepages.Keep()
+		if err != nil {
+			return closed(d, err)
+		}
+		defer stop()
+	}
+	return daemon.Serve(ctx, d, daemon.Options{
+		ReadyFile: f.readyFile,
+		Array:     array,
+		Drain:     s.Duration("creel.drain-timeout"),
+	})
 }
 
-func (d *daemon) add(name string, run func(ctx context.Context) error) {
-	d.parts = append(d.parts, part{name, run})
-}
-
-// serve runs the daemon until a signal, a failing part, or ctx ends it.
-//
-//  1. All parts are started, in order.
-//  2. The ready file is written.
-//  3. First signal: readiness goes false, parts are stopped in reverse order
-//     within the drain timeout.
-//  4. Second signal: the process exits at once.
-func (d *daemon) serve(ctx context.Context, f *daemonFlags, array bool) error {
-	defer func() {
-		for i := len(d.close) - 1; i >= 0; i-- {
-			if err := d.close[i](); err != nil {
-				slog.Warn("close", "error", err)
-			}
-		}
-	}()
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
-
-	failed := make(chan error, len(d.parts))
-	stops := make([]func(), 0, len(d.parts))
-	for _, p := range d.parts {
-		partCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			if err := p.run(partCtx); err != nil && !errors.Is(err, context.Canceled) {
-				failed <- fmt.Errorf("%s: %w", p.name, err)
-			} else if partCtx.Err() == nil {
-				failed <- fmt.Errorf("%s ended by itself", p.name)
-			}
-		}()
-		stops = append(stops, func() { cancel(); <-done })
-	}
-	if f.readyFile != "" {
-		var content any = d.entries
-		if !array && len(d.entries) == 1 {
-			content = d.entries[0]
-		}
-		if err := writeReady(f.readyFile, content); err != nil {
-			failed <- err
-		}
-	}
-	if d.health != nil {
-		d.health.ready.Store(true)
-	}
-	var err error
-	select {
-	case err = <-failed:
-	case s := <-signals:
-		slog.Info("stopping", "signal", s.String(), "drain", f.drainTimeout.String())
-	case <-ctx.Done():
-	}
-	if d.health != nil {
-		d.health.ready.Store(false)
-	}
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		for i := len(stops) - 1; i >= 0; i-- {
-			stops[i]()
-		}
-	}()
-	select {
-	case <-drained:
-	case s := <-signals:
-		slog.Warn("exiting now", "signal", s.String())
-		os.Exit(exitGeneral)
-	case <-time.After(f.drainTimeout + 5*time.Second):
-		err = errors.Join(err, fmt.Errorf("not drained within %v", f.drainTimeout))
+// closed releases a service that is not started because of err.
+func closed(d *daemon.Service, err error) error {
+	if closing := d.Close(); closing != nil {
+		slog.Warn("close", "error", closing)
 	}
 	return err
 }
 
-// writeReady puts the file there whole: scripts wait for its name.
-func writeReady(path string, content any) error {
-	b, err := json.MarshalIndent(content, "", "  ")
-	if err != nil {
+// setUpLogs makes the log that the settings ask for, and writes what deserves
+// a line at the start.
+func setUpLogs(s *settings.Settings) error {
+	if err := logs.SetUp(logs.Config{Level: s.String("creel.log.level"), Format: s.String("creel.log.format")}); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".ready-*")
-	if err != nil {
-		return fmt.Errorf("ready file: %w", err)
+	for _, w := range s.Warnings() {
+		slog.Warn("settings", "warning", w)
 	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(append(b, '\n'))
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return fmt.Errorf("ready file: %w", err)
-	}
-	return os.Rename(tmp.Name(), path)
+	return nil
 }
 
 // daemonCommand makes the command of one daemon: build assembles it from its
-// settings, serve runs it.
+// settings.
 func daemonCommand(
 	use, short string,
 	f *daemonFlags,
-	build func(ctx context.Context, s *settings.Settings, f *daemonFlags) (*daemon, error),
+	build func(ctx context.Context, s *settings.Settings) (*daemon.Service, error),
 ) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, GroupID: "daemon", Args: noArguments,
+	c := &cobra.Command{
+		Use: use, Short: short, GroupID: "daemon", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			setUpLogs()
 			s, err := f.load()
 			if err != nil {
 				return err
 			}
-			for _, w := range s.Warnings() {
-				slog.Warn("settings", "warning", w)
+			if err := setUpLogs(s); err != nil {
+				return err
 			}
-			flush, err := setUpTraces(c.Context(), s, use)
+			flush, err := tracing.SetUp(c.Context(), s, use)
 			if err != nil {
 				return err
 			}
 			defer flush()
-			d, err := build(c.Context(), s, f)
+			d, err := build(c.Context(), s)
 			if err != nil {
 				return err
 			}
-			if err := d.debugDoor(s); err != nil {
-				return err
-			}
-			defer ballast()()
-			if f.hugePages {
-				stop, err := hugepages.Keep()
-				if err != nil {
-					return err
-				}
-				defer stop()
-			}
-			return d.serve(c.Context(), f, false)
-		}}
+			return f.run(c.Context(), s, d, false)
+		},
+	}
 	f.register(c)
+	return c
+}
+
+// overStore opens the state store and assembles a daemon over it, which closes
+// the store at its end.
+func overStore(
+	ctx context.Context,
+	s *settings.Settings,
+	build func(statestore.Store) (*daemon.Service, error),
+) (*daemon.Service, error) {
+	store, closeStore, err := role.OpenStore(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	d, err := build(store)
+	if err != nil {
+		if closing := closeStore(); closing != nil {
+			slog.Warn("close", "error", closing)
+		}
+		return nil, err
+	}
+	d.OnCloseLast(closeStore)
+	return d, nil
+}
+
+const storeUsage = "state store `URL`: memory, redis://, rediss://, redis-sentinel://, redis-cluster://"
+
+func routerCommand() *cobra.Command {
+	var f daemonFlags
+	c := daemonCommand("router", "a stateless router: many subclusters in the shape of one ResourceManager", &f,
+		func(ctx context.Context, s *settings.Settings) (*daemon.Service, error) {
+			conf, err := role.RouterSettings(s)
+			if err != nil {
+				return nil, err
+			}
+			return overStore(ctx, s, func(store statestore.Store) (*daemon.Service, error) {
+				r, err := role.NewRouter(conf, store)
+				if err != nil {
+					return nil, err
+				}
+				return &r.Service, nil
+			})
+		})
+	f.setting(c.Flags(), "store", "creel.store.url", storeUsage)
+	return c
+}
+
+func proxyCommand() *cobra.Command {
+	var f daemonFlags
+	c := daemonCommand("proxy", "an AM-RM proxy: spreads an AM's asks over subclusters", &f,
+		func(ctx context.Context, s *settings.Settings) (*daemon.Service, error) {
+			conf, err := role.ProxySettings(s)
+			if err != nil {
+				return nil, err
+			}
+			return overStore(ctx, s, func(store statestore.Store) (*daemon.Service, error) {
+				p, err := role.NewProxy(conf, store)
+				if err != nil {
+					return nil, err
+				}
+				return &p.Service, nil
+			})
+		})
+	f.setting(c.Flags(), "store", "creel.store.url", storeUsage)
+	return c
+}
+
+func agentCommand() *cobra.Command {
+	var f daemonFlags
+	c := daemonCommand("agent", "bring a Hadoop ResourceManager into the federation", &f,
+		func(ctx context.Context, s *settings.Settings) (*daemon.Service, error) {
+			conf, err := role.AgentSettings(s)
+			if err != nil {
+				return nil, err
+			}
+			return overStore(ctx, s, func(store statestore.Store) (*daemon.Service, error) {
+				return role.NewAgent(conf, store), nil
+			})
+		})
+	f.setting(c.Flags(), "store", "creel.store.url", storeUsage)
+	f.setting(c.Flags(), "subcluster", "creel.subcluster.id", "the member's `ID`")
+	return c
+}
+
+func rmCommand() *cobra.Command {
+	var f daemonFlags
+	c := daemonCommand("rm", "a ResourceManager, alone or as a member of a federation", &f,
+		func(ctx context.Context, s *settings.Settings) (*daemon.Service, error) {
+			build := func(store statestore.Store) (*daemon.Service, error) {
+				conf, err := role.RMSettings(s, store)
+				if err != nil {
+					return nil, err
+				}
+				r, err := role.NewRM(conf)
+				if err != nil {
+					return nil, err
+				}
+				return &r.Service, nil
+			}
+			if !role.Member(s) {
+				return build(nil)
+			}
+			return overStore(ctx, s, build)
+		})
+	c.AddCommand(repairCommand())
+	fl := c.Flags()
+	f.setting(fl, "data", "creel.rm.data", "keep the journal in `DIR`; without it nothing survives a restart")
+	f.setting(fl, "subcluster", "creel.subcluster.id", "join the federation as `ID`")
+	f.setting(fl, "store", "creel.store.url", "state store `URL` of the federation to join")
+	return c
+}
+
+func nmCommand() *cobra.Command {
+	var f daemonFlags
+	var first int
+	c := daemonCommand("nm", "simulated NodeManagers, thousands in one process", &f,
+		func(_ context.Context, s *settings.Settings) (*daemon.Service, error) {
+			conf, err := role.NodesSettings(s)
+			if err != nil {
+				return nil, err
+			}
+			conf.Farm.First = first
+			n, err := role.NewNodes(conf)
+			if err != nil {
+				return nil, err
+			}
+			return &n.Service, nil
+		})
+	f.setting(c.Flags(), "simulate", "creel.nm.simulate", "simulate `N` nodes")
+	c.Flags().IntVar(&first, "first", 0, "number of the first node, so that processes beside each other differ")
 	return c
 }

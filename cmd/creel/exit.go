@@ -8,6 +8,7 @@ import (
 	"net"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/settings"
 )
 
 // Exit codes, the same for every command and documented for scripts.
@@ -45,6 +46,8 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &c):
 		return c.code
+	case settings.IsProblem(err):
+		return exitUsage
 	case errors.Is(err, creel.ErrApplicationNotFound),
 		errors.Is(err, creel.ErrAttemptNotFound),
 		errors.Is(err, creel.ErrContainerNotFound),

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/daemon/logs"
 	"github.com/creelrm/creel/internal/app/load"
 )
 
@@ -75,7 +76,9 @@ unless forced. cpu_s and cores of "generator" tell what the load itself cost.`,
 
 // runLoad runs a load until it ends or is interrupted, and prints its result.
 func runLoad(c *cobra.Command, f *loadFlags, run func(ctx context.Context) (*load.Result, error)) error {
-	setUpLogs()
+	if err := logs.SetUp(logs.Config{}); err != nil {
+		return err
+	}
 	debug.SetGCPercent(400) // little lives, much is made: memory for the server's processor time
 	if f.profile != "" {
 		out, err := os.Create(f.profile)

@@ -12,11 +12,13 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/creelrm/creel/internal/app/daemon/logs"
 )
 
 func main() {
 	code := run(context.Background(), os.Args[1:])
-	logs.flush()
+	logs.Flush()
 	os.Exit(code)
 }
 

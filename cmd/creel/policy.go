@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
@@ -25,13 +26,12 @@ import (
 // speak to the state store itself: who may reach it may change policies.
 type policyFlags struct {
 	confFlags
-	store   string
 	printer printer
 }
 
 func (f *policyFlags) register(c *cobra.Command) {
 	f.confFlags.register(c)
-	c.Flags().StringVar(&f.store, "store", "", "state store `URL` (default creel.store.url)")
+	f.setting(c.Flags(), "store", "creel.store.url", "state store `URL`")
 	c.Flags().StringVarP(&f.printer.format, "output", "o", "table", outputUsage)
 }
 
@@ -44,18 +44,11 @@ func (f *policyFlags) with(ctx context.Context, do func(ctx context.Context, sto
 	if err != nil {
 		return err
 	}
-	url := f.store
-	if url == "" {
-		url = s.String("creel.store.url")
+	if s.String("creel.store.url") == "memory" {
+		return usage(errors.New(
+			"the store \"memory\" lives inside of a daemon: name the federation's with --store redis://HOST:PORT"))
 	}
-	if url == "memory" {
-		return usage(
-			errors.New(
-				"the store \"memory\" lives inside of a daemon: name the federation's with --store redis://HOST:PORT",
-			),
-		)
-	}
-	store, closeStore, err := openStore(ctx, url, s)
+	store, closeStore, err := role.OpenStore(ctx, s)
 	if err != nil {
 		return err
 	}

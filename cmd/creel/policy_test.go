@@ -5,50 +5,16 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/internal/settings"
-	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/statestore/redis/redistest"
 	"github.com/creelrm/creel/subcluster"
 )
-
-// What settings call a policy is what documents call it, and it reaches the
-// daemons.
-func TestPolicySettings(t *testing.T) {
-	for key, names := range map[string][]string{"creel.router.policy": policies.HomeNames(), "creel.proxy.policy": policies.SplitNames()} {
-		row, ok := settings.Find(key)
-		if !ok || !slices.Equal(row.Choices, names) {
-			t.Errorf("%s may be %q, the policies are %q", key, row.Choices, names)
-		}
-	}
-	s, err := settings.Load(settings.Sources{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p, err := basePolicy(
-		s,
-	); err != nil || p.HomeName() != policies.Default().HomeName() ||
-		p.SplitName() != policies.Default().SplitName() {
-		t.Errorf("without settings: %s and %s, %v", p.HomeName(), p.SplitName(), err)
-	}
-	s, err = settings.Load(settings.Sources{Defines: []string{"creel.router.policy=hash", "creel.proxy.policy=home"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	router, err := routerSettings(s)
-	if err != nil || router.policy.HomeName() != "hash" {
-		t.Errorf("the router's is %s, %v", router.policy.HomeName(), err)
-	}
-	proxy, err := proxySettings(s)
-	if err != nil || proxy.policy.SplitName() != "home" {
-		t.Errorf("the proxy's is %s, %v", proxy.policy.SplitName(), err)
-	}
-}
 
 // Policies as people change them: write, look, refuse what is wrong, go back.
 func TestPolicyCommands(t *testing.T) {
@@ -112,11 +78,11 @@ func TestPolicyCommands(t *testing.T) {
 	// Weights are checked against the members, as soon as there are any.
 	weighted := func(id string) string { return `{"home":{"policy":"weighted","weights":{"` + id + `":1}}}` }
 	try(exitOK, "set", "root.c", weighted("eest"))
-	defaults, err := settings.Load(settings.Sources{})
+	defaults, err := settings.Load(settings.Sources{Defines: []string{"creel.store.url=" + store}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, closeStore, err := openStore(t.Context(), store, defaults)
+	s, closeStore, err := role.OpenStore(t.Context(), defaults)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/daemon/federation"
+	"github.com/creelrm/creel/internal/app/daemon/role"
+	"github.com/creelrm/creel/internal/app/demo"
 	"github.com/creelrm/creel/internal/app/sim"
 	"github.com/creelrm/creel/internal/workload/traces"
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -88,7 +91,7 @@ printed as the command that repeats it.`,
 
 // simSummary is demo's summary with the virtual time beside the wall's.
 type simSummary struct {
-	summary
+	demo.Summary
 	VirtualS float64          `json:"virtual_s"`
 	Events   int64            `json:"events"`
 	Hash     string           `json:"hash"`
@@ -97,15 +100,15 @@ type simSummary struct {
 
 // config makes the run of one seed.
 func (f *simFlags) config(seed uint64) (sim.Config, error) {
-	d := demoFlags{
-		trace:       f.trace,
-		hours:       f.hours,
-		speed:       f.speed,
-		subclusters: f.subclusters,
-		nodes:       f.nodes,
-		seed:        seed,
+	d := demo.Day{
+		Trace:       f.trace,
+		Hours:       f.hours,
+		Speed:       f.speed,
+		Subclusters: f.subclusters,
+		Nodes:       f.nodes,
+		Seed:        seed,
 	}
-	jobs, durations, err := d.plan()
+	jobs, durations, err := d.Plan()
 	if err != nil {
 		return sim.Config{}, err
 	}
@@ -150,11 +153,11 @@ func simQueues() (queues.Spec, error) {
 		return queues.Spec{}, err
 	}
 	defer os.RemoveAll(dir)
-	s, err := embeddedSettings(dir, "", nil)
+	s, err := federation.Settings(dir, "", nil)
 	if err != nil {
 		return queues.Spec{}, err
 	}
-	q, err := queueConfig(s, false)
+	q, err := role.QueueConfig(s, false)
 	return q.Queues, err
 }
 
@@ -240,18 +243,14 @@ func runSim(f *simFlags, out io.Writer) error {
 		return r.err
 	}
 	s := f.summarise(r)
-	s.print(out)
+	s.Print(out)
 	good := f.tell(out, r, true)
 	if good && f.repeat {
 		good = f.same(out, r)
 	}
 	if f.summary != "" {
-		b, err := json.MarshalIndent(s, "", "  ")
-		if err != nil {
+		if err := demo.WriteFile(f.summary, s); err != nil {
 			return err
-		}
-		if err := os.WriteFile(f.summary, append(b, '\n'), 0o644); err != nil {
-			return fmt.Errorf("summary: %w", err)
 		}
 	}
 	if !good {
@@ -386,10 +385,10 @@ func (f *simFlags) summarise(r simRun) *simSummary {
 	s.Containers.Granted = r.result.Granted
 	s.Containers.PerSecond = float64(r.result.Granted) / r.result.Virtual.Seconds()
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-	s.GrantMS = quantiles{
-		ms(sim.Quantile(r.result.Waits, 0.5)),
-		ms(sim.Quantile(r.result.Waits, 0.99)),
-		ms(sim.Quantile(r.result.Waits, 1)),
+	s.GrantMS = demo.Quantiles{
+		P50: ms(sim.Quantile(r.result.Waits, 0.5)),
+		P99: ms(sim.Quantile(r.result.Waits, 0.99)),
+		Max: ms(sim.Quantile(r.result.Waits, 1)),
 	}
 	s.SubmitMS.P50, s.SubmitMS.P99 = ms(sim.Quantile(r.result.Submits, 0.5)), ms(sim.Quantile(r.result.Submits, 0.99))
 	if n := len(r.result.Short); n > 0 {
@@ -401,10 +400,9 @@ func (f *simFlags) summarise(r simRun) *simSummary {
 	}
 	s.Invariants.Checked, s.Invariants.Broken = r.result.Checked, int64(len(r.result.Broken))
 	for _, c := range r.result.Subclusters {
-		s.Subclusters = append(
-			s.Subclusters,
-			subclusterSummary{ID: c.ID, Applications: c.Applications, Containers: c.Containers, Nodes: c.Nodes},
-		)
+		s.Subclusters = append(s.Subclusters, demo.SubclusterSummary{
+			ID: c.ID, Applications: c.Applications, Containers: c.Containers, Nodes: c.Nodes,
+		})
 	}
 	s.WallS, s.Trace, s.Seed, s.Speed = r.wall.Seconds(), f.trace, r.seed, f.speed
 	return s

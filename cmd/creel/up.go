@@ -13,8 +13,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/creelrm/creel"
 	"github.com/spf13/cobra"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/app/daemon/federation"
+	"github.com/creelrm/creel/internal/app/daemon/logs"
+	"github.com/creelrm/creel/internal/app/daemon/role"
+	"github.com/creelrm/creel/internal/app/daemon/tracing"
 )
 
 // upFlags are those of `creel up`.
@@ -22,6 +28,7 @@ type upFlags struct {
 	daemonFlags
 	subclusters int
 	nodes       int
+	data        string
 	anyPort     bool
 }
 
@@ -40,123 +47,116 @@ and one for the NodeManagers of each subcluster.
 The nodes are simulated: a container "runs" for as long as CREEL_SIM_MS in its
 environment says, one second else, and executes nothing. With --nodes 0 there
 are none: start Hadoop's own NodeManagers with the directories printed.`,
-		RunE: func(c *cobra.Command, _ []string) error { return runUp(c.Context(), &f, c.OutOrStdout()) },
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), c.OutOrStdout()) },
 	}
 	f.daemonFlags.register(c)
 	fl := c.Flags()
 	fl.IntVar(&f.subclusters, "subclusters", 3, "subclusters")
 	fl.IntVar(&f.nodes, "nodes", 20, "simulated nodes of each subcluster; 0 to bring your own")
-	fl.StringVar(&f.store, "store", "memory", "state store `URL`")
+	f.setting(fl, "store", "creel.store.url", "state store `URL`")
 	fl.StringVar(&f.data, "data", "", "`DIR` for journals and configuration; a directory removed at the end if empty")
 	fl.BoolVar(&f.anyPort, "any-port", false, "let the first router take any free ports instead of YARN's own")
 	return c
 }
 
-func runUp(ctx context.Context, f *upFlags, out io.Writer) (err error) {
+func (f *upFlags) run(ctx context.Context, out io.Writer) (err error) {
 	if f.subclusters < 1 || f.subclusters > 100 || f.nodes < 0 || f.nodes > 20_000 {
 		return usage(fmt.Errorf("give 1 to 100 subclusters of at most 20,000 simulated nodes"))
 	}
-	setUpLogs()
-	dir := f.data
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "creel-up-"); err != nil {
-			return err
+	var held daemon.Held
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, held.Close())
 		}
-		defer os.RemoveAll(dir)
-	} else if dir, err = filepath.Abs(dir); err != nil {
-		return err
-	}
-	s, err := embeddedSettings(dir, f.confFlags.dir, f.defines)
+	}()
+	dir, err := f.directory(&held)
 	if err != nil {
 		return err
 	}
-	store, closeStore, err := openStore(ctx, f.store, s)
+	s, err := federation.Settings(dir, f.confFlags.dir, f.defines, f.flags...)
 	if err != nil {
 		return err
 	}
-	fed, err := newFederation(
-		ctx,
-		federationConfig{
-			subclusters: f.subclusters,
-			nodes:       f.nodes,
-			routers:     2,
-			nodeSize:    creel.NewResource(8192, 8),
-			nodeBeat:    time.Second,
-			eager:       20 * time.Millisecond,
-			dir:         dir,
-			store:       store,
-			settings:    s,
-			ports:       !f.anyPort,
-			lease:       5 * time.Second,
-			log:         slog.New(atLeast{slog.Default().Handler(), slog.LevelWarn}),
-		},
-	)
-	if err != nil {
-		return errors.Join(err, closeStore())
+	if err := setUpLogs(s); err != nil {
+		return err
 	}
-	d := &daemon{entries: fed.entries(), close: []func() error{closeStore}}
-	d.parts = append(d.parts, part{"federation", func(ctx context.Context) error {
-		defer fed.Close()
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-fed.failed:
-			return err
-		}
-	}})
+	flush, err := tracing.SetUp(ctx, s, "up")
+	if err != nil {
+		return err
+	}
+	defer flush()
+	store, closeStore, err := role.OpenStore(ctx, s)
+	if err != nil {
+		return err
+	}
+	held.OnClose(closeStore)
+	fed, err := federation.New(ctx, federation.Config{
+		Subclusters:   f.subclusters,
+		Nodes:         f.nodes,
+		Routers:       2,
+		NodeSize:      creel.NewResource(8192, 8),
+		NodeHeartbeat: time.Second,
+		Eager:         20 * time.Millisecond,
+		Dir:           dir,
+		Store:         store,
+		Settings:      s,
+		DefaultPorts:  !f.anyPort,
+		Lease:         5 * time.Second,
+		Log:           logs.AtLeast(slog.Default(), slog.LevelWarn),
+	})
+	if err != nil {
+		return err
+	}
+	held.OnClose(fed.Close)
 	clients := filepath.Join(dir, "client-conf")
 	if err := clientConf(clients, fed); err != nil {
-		fed.Close()
-		return errors.Join(err, closeStore())
+		return err
 	}
-	for i := range fed.rms {
-		if err := nodeConf(filepath.Join(dir, "nodes-of-"+fed.rms[i].name), fed, i); err != nil {
-			fed.Close()
-			return errors.Join(err, closeStore())
+	for i := range fed.RMs {
+		if err := nodeConf(filepath.Join(dir, "nodes-of-"+fed.RMs[i].Name), fed, i); err != nil {
+			return err
 		}
 	}
 	f.welcome(out, fed, dir, clients)
-	if err := d.debugDoor(s); err != nil {
-		return err
+	d := &daemon.Service{Entries: fed.Entries(), Held: held}
+	d.Add("federation", func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-fed.Failed():
+			return err
+		}
+	})
+	held = daemon.Held{} // the service has it now
+	return f.daemonFlags.run(ctx, s, d, true)
+}
+
+// directory is where journals and configuration go: --data, or one that is
+// removed at the end.
+func (f *upFlags) directory(held *daemon.Held) (string, error) {
+	if f.data != "" {
+		return filepath.Abs(f.data)
 	}
-	defer ballast()()
-	return d.serve(ctx, &f.daemonFlags, true)
+	dir, err := os.MkdirTemp("", "creel-up-")
+	held.OnClose(func() error { return os.RemoveAll(dir) })
+	return dir, err
 }
 
 // welcome prints where everything listens, and how to use it.
-func (f *upFlags) welcome(out io.Writer, fed *federation, dir, clients string) {
+func (f *upFlags) welcome(out io.Writer, fed *federation.Federation, dir, clients string) {
 	fmt.Fprintf(out, "%-14s %-21s %-21s %s\n", "", "RPC", "web", "other")
-	for i, r := range fed.routers {
-		a := r.parts.entry.Addresses
-		fmt.Fprintf(
-			out,
-			"%-14s %-21s %-21s admin %s\n",
-			fmt.Sprintf("router %d", i+1),
-			a["client"],
-			a["web"],
-			a["admin"],
-		)
+	for _, r := range fed.Routers {
+		fmt.Fprintf(out, "%-14s %-21s %-21s admin %s\n", r.Name, r.Address("client"), r.Address("web"), r.Address("admin"))
 	}
-	for i, rm := range fed.rms {
-		a := rm.parts.entry.Addresses
-		fmt.Fprintf(
-			out,
-			"%-14s %-21s %-21s scheduler %s, tracker %s, proxy %s\n",
-			rm.name,
-			a["client"],
-			a["web"],
-			a["scheduler"],
-			a["tracker"],
-			fed.proxies[i].parts.entry.Addresses["proxy"],
-		)
+	for i, rm := range fed.RMs {
+		fmt.Fprintf(out, "%-14s %-21s %-21s scheduler %s, tracker %s, proxy %s\n", rm.Name, rm.Address("client"),
+			rm.Address("web"), rm.Address("scheduler"), rm.Address("tracker"), fed.Proxies[i].Address("proxy"))
 	}
-	web := fed.routers[0].parts.entry.Addresses["web"]
+	web := fed.Routers[0].Address("web")
 	nodes := fmt.Sprintf("%d simulated nodes in each subcluster; their containers execute nothing.", f.nodes)
 	if f.nodes == 0 {
-		nodes = "No nodes yet. For each subcluster: HADOOP_CONF_DIR=" + filepath.Join(
-			dir,
-			"nodes-of-"+fed.rms[0].name,
-		) + " yarn nodemanager"
+		nodes = "No nodes yet. For each subcluster: HADOOP_CONF_DIR=" +
+			filepath.Join(dir, "nodes-of-"+fed.RMs[0].Name) + " yarn nodemanager"
 	}
 	fmt.Fprintf(out, `
 %s
@@ -171,14 +171,14 @@ creel           creel subcluster list --server http://%s
 }
 
 // nodeConf writes a directory for Hadoop's NodeManagers of one subcluster:
-// their ResourceManager, and the proxy for the masters they run.
-func nodeConf(dir string, f *federation, at int) error {
-	rm := f.rms[at].parts.entry.Addresses
+// their ResourceManager, and the proxy for the AMs they run.
+func nodeConf(dir string, f *federation.Federation, at int) error {
+	rm := f.RMs[at]
 	return writeSite(dir, [][2]string{
-		{"yarn.resourcemanager.address", f.routers[0].parts.entry.Addresses["client"]},
-		{"yarn.resourcemanager.resource-tracker.address", rm["tracker"]},
-		{"yarn.resourcemanager.scheduler.address", f.proxies[at].parts.entry.Addresses["proxy"]},
-		{"yarn.resourcemanager.webapp.address", rm["web"]},
+		{"yarn.resourcemanager.address", f.Routers[0].Address("client")},
+		{"yarn.resourcemanager.resource-tracker.address", rm.Address("tracker")},
+		{"yarn.resourcemanager.scheduler.address", f.Proxies[at].Address("proxy")},
+		{"yarn.resourcemanager.webapp.address", rm.Address("web")},
 		{"yarn.nodemanager.address", "127.0.0.1:0"},
 		{"yarn.nodemanager.localizer.address", "127.0.0.1:0"},
 		{"yarn.nodemanager.webapp.address", "127.0.0.1:0"},
@@ -188,13 +188,13 @@ func nodeConf(dir string, f *federation, at int) error {
 }
 
 // clientConf writes a directory that points a Hadoop client at the federation.
-func clientConf(dir string, f *federation) error {
-	router := f.routers[0].parts.entry.Addresses
+func clientConf(dir string, f *federation.Federation) error {
+	router := f.Routers[0]
 	return writeSite(dir, [][2]string{
-		{"yarn.resourcemanager.address", router["client"]},
-		{"yarn.resourcemanager.webapp.address", router["web"]},
-		{"yarn.resourcemanager.scheduler.address", f.proxies[0].parts.entry.Addresses["proxy"]},
-		{"yarn.resourcemanager.admin.address", router["admin"]},
+		{"yarn.resourcemanager.address", router.Address("client")},
+		{"yarn.resourcemanager.webapp.address", router.Address("web")},
+		{"yarn.resourcemanager.scheduler.address", f.Proxies[0].Address("proxy")},
+		{"yarn.resourcemanager.admin.address", router.Address("admin")},
 	})
 }
 
@@ -223,22 +223,4 @@ func siteXML(properties [][2]string) []byte {
 	}
 	b.WriteString("</configuration>\n")
 	return []byte(b.String())
-}
-
-// atLeast keeps quiet about what is below a level.
-type atLeast struct {
-	slog.Handler
-	level slog.Level
-}
-
-func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {
-	return l >= h.level && h.Handler.Enabled(ctx, l)
-}
-
-func (h atLeast) WithAttrs(a []slog.Attr) slog.Handler {
-	return atLeast{h.Handler.WithAttrs(a), h.level}
-}
-
-func (h atLeast) WithGroup(name string) slog.Handler {
-	return atLeast{h.Handler.WithGroup(name), h.level}
 }

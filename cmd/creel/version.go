@@ -5,44 +5,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/creelrm/creel/internal/app/daemon/build"
 )
-
-// buildInfo is what /version and creel version tell.
-type buildInfo struct {
-	Version  string `json:"version"`
-	Commit   string `json:"commit,omitempty"`
-	Date     string `json:"date,omitempty"`
-	Modified bool   `json:"modified,omitempty"`
-	Go       string `json:"go"`
-	OS       string `json:"os"`
-	Arch     string `json:"arch"`
-}
-
-func readBuild() buildInfo {
-	b := buildInfo{Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return b
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		b.Version = v
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			b.Commit = s.Value
-		case "vcs.time":
-			b.Date = s.Value
-		case "vcs.modified":
-			b.Modified = s.Value == "true"
-		}
-	}
-	return b
-}
 
 func versionCommand() *cobra.Command {
 	var output string
@@ -51,7 +18,7 @@ func versionCommand() *cobra.Command {
 		Short: "print the version",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			b := readBuild()
+			b := build.Read()
 			if output == "json" {
 				return json.NewEncoder(c.OutOrStdout()).Encode(b)
 			}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package federation runs a whole federation in one process, on loopback: real
+// ResourceManagers, simulated nodes, proxies and routers, which speak the real
+// protocols over real sockets. `creel up`, the demo and the tests use it.
+package federation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/app/daemon/role"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/statestore"
+	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
+	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+)
+
+// Config of a federation. Store, Settings, Subclusters and Log must be given;
+// other zero values take the defaults in brackets.
+type Config struct {
+	Subclusters, Routers int
+	Nodes                int                            // simulated ones in each subcluster; 0: none
+	Name                 func(i int) creel.SubclusterID // [sc-1, sc-2, …]
+	NodeSize             creel.Resource
+	NodeHeartbeat        time.Duration // told to nodes [1 s]
+	Eager                time.Duration // a node sends a heartbeat this soon after a container completed
+	RunTime              time.Duration // of containers that do not say [10 ms]
+	OnStart              nmrpc.Hook
+	Dir                  string // journals, a directory for each subcluster; "" keeps nothing
+	Store                statestore.Store
+	Settings             *settings.Settings
+	DefaultPorts         bool // YARN's ports for the first router; all others take any
+	WithoutProxies       bool
+	Lease                time.Duration // of members
+	Heartbeat            time.Duration // of members [a fifth of the lease]
+	Poll                 time.Duration // between reads of the store [250 ms]
+	Log                  *slog.Logger
+
+	// Changes of what the settings say, asked before a daemon is assembled for
+	// the first time; nil changes nothing.
+	ChangeRM     func(i int, c *role.RMConfig)
+	ChangeNodes  func(i int, c *nmrpc.Config)
+	ChangeRouter func(i int, c *role.RouterConfig)
+}
+
+// user is as whom the routers call members, on behalf of whoever calls them.
+// Members let it: the federation is on loopback only.
+const user = "creel"
+
+func (c Config) withDefaults() Config {
+	if c.Name == nil {
+		c.Name = func(i int) creel.SubclusterID { return creel.SubclusterID(fmt.Sprintf("sc-%d", i+1)) }
+	}
+	def := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&c.NodeHeartbeat, time.Second)
+	def(&c.RunTime, 10*time.Millisecond)
+	def(&c.Heartbeat, c.Lease/5)
+	def(&c.Poll, 250*time.Millisecond)
+	return c
+}
+
+// Federation is one, running. Each of its daemons can be stopped and started
+// again by itself, on the same ports, which is what faults do.
+type Federation struct {
+	RMs     []*Daemon[*role.RM]
+	Proxies []*Daemon[*role.Proxy]
+	Routers []*Daemon[*role.Router]
+
+	conf   Config
+	nodes  []*Daemon[*role.Nodes]
+	failed chan error
+}
+
+// New starts everything and returns when all nodes are registered and every
+// router sees all members. Close ends it.
+func New(ctx context.Context, c Config) (*Federation, error) {
+	f := &Federation{conf: c.withDefaults(), failed: make(chan error, 1)}
+	if err := f.start(ctx); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Failed receives the first failure of any daemon.
+func (f *Federation) Failed() <-chan error { return f.failed }
+
+// Entries are the ready-file lines of all daemons.
+func (f *Federation) Entries() (out []daemon.Entry) {
+	for _, r := range f.Routers {
+		out = append(out, r.Service.Entries...)
+	}
+	for _, rm := range f.RMs {
+		out = append(out, rm.Service.Entries...)
+	}
+	for _, p := range f.Proxies {
+		out = append(out, p.Service.Entries...)
+	}
+	return out
+}
+
+// Close stops all daemons: routers first, ResourceManagers last, so that none
+// waits for one that is gone.
+func (f *Federation) Close() error {
+	var errs []error
+	for _, stop := range []func() []error{
+		func() []error { return stopAll(f.Routers) },
+		func() []error { return stopAll(f.nodes) },
+		func() []error { return stopAll(f.Proxies) },
+		func() []error { return stopAll(f.RMs) },
+	} {
+		errs = append(errs, stop()...)
+	}
+	return errors.Join(errs...)
+}
+
+// stopAll stops daemons of one role at the same time.
+func stopAll[S service](list []*Daemon[S]) []error {
+	errs := make([]error, len(list))
+	var all sync.WaitGroup
+	for i, d := range list {
+		all.Go(func() { errs[i] = d.Stop() })
+	}
+	all.Wait()
+	return errs
+}
+
+func (f *Federation) start(ctx context.Context) error {
+	for i := range f.conf.Subclusters {
+		if err := f.addSubcluster(ctx, i); err != nil {
+			return err
+		}
+	}
+	for i := range f.conf.Routers {
+		if err := f.addRouter(i); err != nil {
+			return err
+		}
+	}
+	return f.await(ctx)
+}
+
+// addSubcluster starts a proxy, a ResourceManager that tells others of it, and
+// its nodes.
+func (f *Federation) addSubcluster(ctx context.Context, i int) error {
+	c := f.conf
+	id := c.Name(i)
+	proxyAt := ""
+	if !c.WithoutProxies {
+		p, err := f.proxy(id)
+		if err != nil {
+			return err
+		}
+		f.Proxies = append(f.Proxies, p)
+		proxyAt = p.Address("proxy")
+	}
+	conf, err := f.rmConfig(i, proxyAt)
+	if err != nil {
+		return err
+	}
+	rm := newDaemon(string(id), f.failed, func() (*role.RM, error) {
+		if err := role.AwaitNextStart(ctx); err != nil {
+			return nil, err
+		}
+		made, err := role.NewRM(conf)
+		if err != nil {
+			return nil, err
+		}
+		r := &conf.RM // the same ports after a restart
+		r.Client, r.Scheduler = made.Address("client"), made.Address("scheduler")
+		r.Tracker, r.Admin, conf.Web = made.Address("tracker"), made.Address("admin"), made.Address("web")
+		return made, nil
+	})
+	if err := rm.Start(); err != nil {
+		return err
+	}
+	f.RMs = append(f.RMs, rm)
+	if c.Nodes == 0 {
+		return nil
+	}
+	farm := role.NodesConfig{Web: anyPort, Farm: nmrpc.Config{
+		Tracker: rm.Address("tracker"),
+		Nodes:   c.Nodes,
+		First:   i * c.Nodes,
+		Total:   c.NodeSize,
+		RunTime: c.RunTime,
+		OnStart: c.OnStart,
+		Eager:   c.Eager,
+		Seed:    uint64(i + 1),
+		Logger:  c.Log,
+	}}
+	if c.ChangeNodes != nil {
+		c.ChangeNodes(i, &farm.Farm)
+	}
+	nodes := newDaemon("nodes of "+string(id), f.failed, func() (*role.Nodes, error) { return role.NewNodes(farm) })
+	f.nodes = append(f.nodes, nodes)
+	return nodes.Start()
+}
+
+const anyPort = "127.0.0.1:0"
+
+// proxy starts the AM-RM proxy of a subcluster.
+func (f *Federation) proxy(id creel.SubclusterID) (*Daemon[*role.Proxy], error) {
+	p, err := role.ProxySettings(f.conf.Settings)
+	if err != nil {
+		return nil, err
+	}
+	p.Name, p.Address, p.Web = "proxy-"+string(id), anyPort, anyPort
+	p.Poll, p.Log, p.RPC.DrainTime = f.conf.Poll, f.conf.Log, time.Second
+	d := newDaemon("proxy of "+string(id), f.failed, func() (*role.Proxy, error) {
+		made, err := role.NewProxy(p, f.conf.Store)
+		if err == nil {
+			p.Address, p.Web = made.Address("proxy"), made.Address("web") // the same ports after a restart
+		}
+		return made, err
+	})
+	return d, d.Start()
+}
+
+// rmConfig is the configuration of a subcluster's ResourceManager.
+func (f *Federation) rmConfig(i int, proxyAt string) (role.RMConfig, error) {
+	c := f.conf
+	out, err := role.RMSettings(c.Settings, nil)
+	if err != nil {
+		return out, err
+	}
+	id := c.Name(i)
+	r := &out.RM
+	r.ClusterID = string(id)
+	r.Epoch = int64(i+1) * 1000 // keeps container ids of the subclusters apart
+	r.Client, r.Scheduler, r.Tracker, r.Admin, out.Web = anyPort, anyPort, anyPort, anyPort, anyPort
+	r.HeartbeatInterval = c.NodeHeartbeat
+	r.Proxies = map[string]rmrpc.ProxyRule{
+		user: {Hosts: []string{"*"}, Users: []string{"*"}, Groups: []string{"*"}},
+	}
+	r.Logger, out.Log = c.Log, c.Log
+	r.RPC.DrainTime = time.Second
+	if c.Dir != "" {
+		r.Dir = filepath.Join(c.Dir, string(id))
+		if err := os.MkdirAll(r.Dir, 0o700); err != nil {
+			return out, err
+		}
+	}
+	out.Membership, err = role.NewMembership(id, c.Store)
+	if err != nil {
+		return out, err
+	}
+	out.Membership.Lease, out.Membership.Heartbeat, out.Membership.Proxy = c.Lease, c.Heartbeat, proxyAt
+	if c.ChangeRM != nil {
+		c.ChangeRM(i, &out)
+		out.REST.MaxContainer = out.RM.Machine.MaxAllocation
+	}
+	return out, nil
+}
+
+func (f *Federation) addRouter(i int) error {
+	r, err := role.RouterSettings(f.conf.Settings)
+	if err != nil {
+		return err
+	}
+	r.Log, r.Poll, r.Remote.User = f.conf.Log, f.conf.Poll, user
+	r.RPC.DrainTime = time.Second
+	if !f.conf.DefaultPorts || i > 0 {
+		r.Client, r.Admin, r.Web = anyPort, anyPort, anyPort
+	}
+	if f.conf.ChangeRouter != nil {
+		f.conf.ChangeRouter(i, &r)
+	}
+	d := newDaemon(fmt.Sprintf("router %d", i+1), f.failed, func() (*role.Router, error) {
+		made, err := role.NewRouter(r, f.conf.Store)
+		if err == nil {
+			r.Client, r.Admin, r.Web = made.Address("client"), made.Address("admin"), made.Address("web")
+		}
+		return made, err
+	})
+	f.Routers = append(f.Routers, d)
+	return d.Start()
+}
+
+// await waits until all nodes are registered and every router and proxy sees
+// all members.
+func (f *Federation) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		missing := f.missing()
+		if missing == "" {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case err := <-f.failed:
+			return err
+		case <-ctx.Done():
+			return fmt.Errorf("the federation is not complete: %s: %w", missing, ctx.Err())
+		}
+	}
+}
+
+// missing says what the federation still waits for, "" for nothing.
+func (f *Federation) missing() string {
+	for _, n := range f.nodes {
+		select {
+		case <-n.Service.Farm.Ready():
+		default:
+			return n.Name + " are not all registered"
+		}
+	}
+	for _, r := range f.Routers {
+		if len(r.Service.Watcher.View().Active()) != f.conf.Subclusters {
+			return r.Name + " does not see every member"
+		}
+	}
+	for _, p := range f.Proxies {
+		if p.Service.Watcher.View() == nil {
+			return p.Name + " has not read the store"
+		}
+	}
+	return ""
+}

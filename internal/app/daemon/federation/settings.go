@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/creelrm/creel/internal/settings"
+)
+
+// queueFile has the queues of a federation that brings its own: three teams
+// with guarantees that the demo's load is not spread by.
+const queueFile = `<?xml version="1.0"?>
+<configuration>
+  <property><name>yarn.scheduler.capacity.root.queues</name><value>default,prod,research</value></property>
+  <property><name>yarn.scheduler.capacity.root.default.capacity</name><value>20</value></property>
+  <property><name>yarn.scheduler.capacity.root.default.maximum-capacity</name><value>100</value></property>
+  <property><name>yarn.scheduler.capacity.root.default.user-limit-factor</name><value>10</value></property>
+  <property><name>yarn.scheduler.capacity.root.prod.capacity</name><value>50</value></property>
+  <property><name>yarn.scheduler.capacity.root.prod.maximum-capacity</name><value>100</value></property>
+  <property><name>yarn.scheduler.capacity.root.prod.user-limit-factor</name><value>10</value></property>
+  <property><name>yarn.scheduler.capacity.root.research.capacity</name><value>30</value></property>
+  <property><name>yarn.scheduler.capacity.root.research.maximum-capacity</name><value>100</value></property>
+  <property><name>yarn.scheduler.capacity.root.research.user-limit-factor</name><value>10</value></property>
+  <property><name>yarn.scheduler.capacity.maximum-am-resource-percent</name><value>0.5</value></property>
+  <property><name>yarn.scheduler.capacity.resource-calculator</name><value>` +
+	`org.apache.hadoop.yarn.util.resource.DominantResourceCalculator</value></property>
+</configuration>
+`
+
+// Settings are those of a federation in one process, from confDir under defines
+// under flags. Without a confDir it brings queues of its own, which it writes to
+// dir/conf.
+func Settings(dir, confDir string, defines []string, flags ...settings.Flag) (*settings.Settings, error) {
+	if confDir == "" {
+		confDir = filepath.Join(dir, "conf")
+		if err := os.MkdirAll(confDir, 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(confDir, "capacity-scheduler.xml"), []byte(queueFile), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	defaults := []string{
+		"yarn.scheduler.minimum-allocation-mb=128",
+		"creel.store.url=memory", // never the store that a directory of somebody's real cluster names
+	}
+	s, err := settings.Load(settings.Sources{ConfDir: confDir, Defines: append(defaults, defines...), Flags: flags})
+	return s, settings.Invalid(err)
+}

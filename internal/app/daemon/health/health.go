@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package health answers what machines ask of a daemon's web port: whether it
+// lives, whether it is ready, its figures and its version.
+package health
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/creelrm/creel/internal/app/daemon/build"
+)
+
+// Health of one daemon. Checks and figures are added before it is mounted.
+type Health struct {
+	ready    atomic.Bool
+	checks   []check
+	registry *prometheus.Registry
+}
+
+// check is one line of /readyz?verbose.
+type check struct {
+	name string
+	ok   func() error
+}
+
+// New returns a Health that is not ready, with the figures of the Go runtime
+// and of the process.
+func New() *Health {
+	h := &Health{registry: prometheus.NewRegistry()}
+	h.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return h
+}
+
+// SetReady is called when the daemon begins and ends to serve.
+func (h *Health) SetReady(ready bool) { h.ready.Store(ready) }
+
+// Check adds a condition of readiness; ok must not block.
+func (h *Health) Check(name string, ok func() error) { h.checks = append(h.checks, check{name, ok}) }
+
+// Register adds figures to /metrics. It panics on a name that is there already.
+func (h *Health) Register(c prometheus.Collector) { h.registry.MustRegister(c) }
+
+// Gauge publishes a figure that is read when it is scraped.
+func (h *Health) Gauge(name, help string, f func() float64) {
+	h.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f))
+}
+
+// Counter publishes a running total that is read when it is scraped.
+func (h *Health) Counter(name, help string, f func() int64) {
+	h.Register(prometheus.NewCounterFunc(
+		prometheus.CounterOpts{Name: name, Help: help},
+		func() float64 { return float64(f()) },
+	))
+}
+
+// Mount puts /livez, /readyz, /version and /metrics on a router.
+func (h *Health) Mount(r chi.Router) {
+	r.Get("/livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	r.Get("/readyz", h.readyz)
+	r.Get("/version", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(build.Read()) // an error here is the client's going away
+	})
+	r.Handle("/metrics", promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{}))
+}
+
+func (h *Health) readyz(w http.ResponseWriter, r *http.Request) {
+	var text strings.Builder
+	status := http.StatusOK
+	line := func(name string, err error) {
+		if err != nil {
+			status = http.StatusServiceUnavailable
+			fmt.Fprintf(&text, "[-] %s: %v\n", name, err)
+			return
+		}
+		fmt.Fprintf(&text, "[+] %s\n", name)
+	}
+	var serving error
+	if !h.ready.Load() {
+		serving = errNotServing
+	}
+	line("serving", serving)
+	for _, c := range h.checks {
+		line(c.name, c.ok())
+	}
+	w.WriteHeader(status)
+	if _, verbose := r.URL.Query()["verbose"]; verbose || status != http.StatusOK {
+		fmt.Fprint(w, text.String())
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+var errNotServing = fmt.Errorf("starting or stopping")

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"syscall"
+)
+
+// Held is what an assembly has taken: sockets, stores, clients. A step that
+// fails closes it, so that nothing which earlier steps took is leaked. It has
+// one owner at a time.
+type Held struct {
+	release []func() error
+}
+
+// OnClose adds what Close calls, before what was added earlier.
+func (h *Held) OnClose(release func() error) { h.release = append(h.release, release) }
+
+// OnCloseLast adds what Close calls after everything that was added.
+func (h *Held) OnCloseLast(release func() error) { h.release = slices.Insert(h.release, 0, release) }
+
+// Close releases everything, once.
+func (h *Held) Close() error {
+	var errs []error
+	for _, release := range slices.Backward(h.release) {
+		errs = append(errs, release())
+	}
+	h.release = nil
+	return errors.Join(errs...)
+}
+
+// Listen binds a TCP port and holds it. name is what the port is for, in the
+// words of who chose the address: a setting or a flag.
+func (h *Held) Listen(name, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, ListenError(name, address, err)
+	}
+	h.OnClose(func() error {
+		if err := l.Close(); !errors.Is(err, net.ErrClosed) { // a server that ran has closed it
+			return err
+		}
+		return nil
+	})
+	return l, nil
+}
+
+// ListenError tells people why an address cannot be listened on.
+func ListenError(name, address string, err error) error {
+	var dns *net.DNSError
+	why, try := err.Error(), "give another address"
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		why, try = "another program listens there", "end it, or give another port; port 0 takes any free one"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		why, try = "this machine has no such address", "give one of its own, or 0.0.0.0 for all"
+	case errors.Is(err, os.ErrPermission):
+		why, try = "this user may not", "give a port from 1024 on"
+	case errors.As(err, &dns):
+		why = "the host " + dns.Name + " is not known"
+	}
+	return fmt.Errorf("%s: cannot listen on %s: %s; %s", name, address, why, try)
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package logs sets up the process's log: slog on stderr, text on a terminal
+// and JSON elsewhere unless a setting says otherwise.
+package logs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// Each change leaves a line of audit, thousands a second under load: written
+// one by one they were a quarter of what a submission cost, here and in whoever
+// reads the log. So a line goes at once unless one went within pause; then it
+// waits for the rest of that time, with all that come meanwhile, or until they
+// fill capacity. A warning goes at once with everything before it. A process
+// that is killed loses what waited.
+const (
+	pause    = 5 * time.Millisecond
+	capacity = 64 << 10
+)
+
+// lines writes log lines that come together with one call.
+type lines struct {
+	out io.Writer
+
+	mu    sync.Mutex
+	held  []byte
+	last  time.Time // of writing
+	armed bool      // a timer will write what is held
+}
+
+// Write takes one line or several, whole.
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = append(l.held, b...)
+	left := pause - time.Since(l.last)
+	switch {
+	case left <= 0 && !l.armed, len(l.held) >= capacity:
+		return len(b), l.write()
+	case !l.armed:
+		l.armed = true
+		time.AfterFunc(left, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.armed = false
+			_ = l.write() // nobody to tell
+		})
+	}
+	return len(b), nil
+}
+
+// write empties what is held. The lock is held.
+func (l *lines) write() error {
+	if len(l.held) == 0 {
+		return nil
+	}
+	_, err := l.out.Write(l.held)
+	l.held, l.last = l.held[:0], time.Now()
+	return err
+}
+
+func (l *lines) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.write()
+}
+
+// prompt is a handler over lines whose warnings and errors do not wait.
+type prompt struct {
+	slog.Handler
+	lines *lines
+}
+
+func (p prompt) Handle(ctx context.Context, r slog.Record) error {
+	err := p.Handler.Handle(ctx, r)
+	if r.Level >= slog.LevelWarn {
+		p.lines.flush()
+	}
+	return err
+}
+
+func (p prompt) WithAttrs(a []slog.Attr) slog.Handler { return prompt{p.Handler.WithAttrs(a), p.lines} }
+func (p prompt) WithGroup(name string) slog.Handler {
+	return prompt{p.Handler.WithGroup(name), p.lines}
+}
+
+// Config of the log.
+type Config struct {
+	Level  string // debug, info, warn or error; "" is info
+	Format string // auto, text or json; "" is auto: text on a terminal
+}
+
+var (
+	stderr = lines{out: os.Stderr}
+	level  slog.LevelVar
+)
+
+// SetUp makes the process's default logger. Whoever ends the process calls Flush
+// before.
+func SetUp(c Config) error {
+	if err := SetLevel(c.Level); err != nil {
+		return err
+	}
+	options := &slog.HandlerOptions{Level: &level}
+	var h slog.Handler = slog.NewJSONHandler(&stderr, options)
+	if c.Format == "text" || c.Format != "json" && isTerminal(os.Stderr) {
+		h = slog.NewTextHandler(&stderr, options)
+	}
+	slog.SetDefault(slog.New(prompt{h, &stderr}))
+	return nil
+}
+
+// SetLevel changes what is logged from now on.
+func SetLevel(name string) error {
+	var l slog.Level // info
+	if name != "" {
+		if err := l.UnmarshalText([]byte(name)); err != nil {
+			return fmt.Errorf("creel.log.level: %q is none of debug, info, warn and error", name)
+		}
+	}
+	level.Set(l)
+	return nil
+}
+
+// Flush writes the lines that wait.
+func Flush() { stderr.flush() }
+
+// AtLeast returns a logger that drops what is below a level.
+func AtLeast(l *slog.Logger, level slog.Level) *slog.Logger {
+	return slog.New(atLeast{l.Handler(), level})
+}
+
+type atLeast struct {
+	slog.Handler
+	level slog.Level
+}
+
+func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= h.level && h.Handler.Enabled(ctx, l)
+}
+
+func (h atLeast) WithAttrs(a []slog.Attr) slog.Handler {
+	return atLeast{h.Handler.WithAttrs(a), h.level}
+}
+
+func (h atLeast) WithGroup(name string) slog.Handler {
+	return atLeast{h.Handler.WithGroup(name), h.level}
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package logs
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// writes remembers each write.
+type writes [][]byte
+
+func (w *writes) Write(b []byte) (int, error) {
+	*w = append(*w, bytes.Clone(b))
+	return len(b), nil
+}
+
+func TestLinesThatComeTogetherAreWrittenTogetherAndNoneIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w writes
+		l := lines{out: &w}
+		log := slog.New(prompt{slog.NewTextHandler(&l, nil), &l}).With("of", "test")
+		see := func(want ...string) {
+			t.Helper()
+			synctest.Wait()
+			l.mu.Lock()
+			seen := w
+			w = nil
+			l.mu.Unlock()
+			if len(seen) != len(want) {
+				t.Fatalf("%d writes: %q", len(seen), seen)
+			}
+			for i, lines := range want {
+				for _, message := range strings.Fields(lines) {
+					if !bytes.Contains(seen[i], []byte("msg="+message+" of=test")) {
+						t.Errorf("write %d lacks %q: %q", i, message, seen[i])
+					}
+				}
+				if got, n := bytes.Count(seen[i], []byte("\n")), len(strings.Fields(lines)); got != n {
+					t.Errorf("write %d has %d lines, not %d: %q", i, got, n, seen[i])
+				}
+			}
+		}
+
+		log.Info("alone")
+		see("alone")
+
+		log.Info("second")
+		log.Info("third")
+		see()
+		time.Sleep(pause)
+		see("second third")
+
+		log.Info("before")
+		log.Warn("trouble")
+		see("before trouble")
+		log.Info("after")
+		time.Sleep(pause)
+		see("after")
+
+		log.Info("last")
+		l.flush()
+		see("last")
+		time.Sleep(pause)
+		see()
+
+		time.Sleep(pause)
+		log.Info("first")
+		log.Info("big", "text", strings.Repeat("x", capacity))
+		see("first", "big")
+	})
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// AgentConfig is all that the agent of a Hadoop ResourceManager needs besides
+// its store.
+type AgentConfig struct {
+	Member    subcluster.Member // Epoch is set by NewAgent
+	Heartbeat time.Duration
+	Log       *slog.Logger
+}
+
+// AgentSettings reads an agent's configuration, from the directory of the
+// ResourceManager that it speaks for.
+func AgentSettings(s *settings.Settings) (AgentConfig, error) {
+	id := creel.SubclusterID(s.String("creel.subcluster.id"))
+	if err := subcluster.ValidID(id); err != nil {
+		return AgentConfig{}, s.Problem("creel.subcluster.id", err.Error(),
+			"name the member: --subcluster ID or creel.subcluster.id")
+	}
+	return AgentConfig{
+		Heartbeat: s.Duration("creel.membership.beat-interval"),
+		Log:       slog.Default(),
+		Member: subcluster.Member{
+			ID:      id,
+			Lease:   s.Duration("creel.membership.lease"),
+			Version: "hadoop",
+			Addresses: subcluster.Addresses{
+				Client:    s.Address("yarn.resourcemanager.address"),
+				Scheduler: s.Address("yarn.resourcemanager.scheduler.address"),
+				Admin:     s.Address("yarn.resourcemanager.admin.address"),
+				Tracker:   s.Address("yarn.resourcemanager.resource-tracker.address"),
+				Web:       s.Address("yarn.resourcemanager.webapp.address"),
+			},
+		},
+	}, nil
+}
+
+// NewAgent assembles the agent of a Hadoop ResourceManager that does not know
+// us: it watches that one's web port and keeps its membership alive.
+func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
+	c.Member.Epoch = time.Now().UnixMilli()
+	agent := &remote.Agent{
+		Store:  store,
+		Probe:  remote.WebProbe(c.Member.Addresses.Web),
+		Every:  c.Heartbeat,
+		Logger: c.Log,
+		Member: c.Member,
+	}
+	s := &daemon.Service{Entries: []daemon.Entry{daemon.NewEntry("agent", map[string]string{})}}
+	s.Add("membership", agent.Run)
+	return s
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/amrmproxy/keys"
+	"github.com/creelrm/creel/internal/app/daemon/build"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/rest"
+	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+)
+
+// Membership is a ResourceManager's place in a federation.
+type Membership struct {
+	ID        creel.SubclusterID
+	Store     statestore.Store
+	Secret    func(context.Context) ([]statestore.Key, error) // seals its token keys in the store
+	Lease     time.Duration
+	Heartbeat time.Duration
+	Proxy     string // address of the AM-RM proxy beside it, told to others
+	Host      string // told to others for ports that listen on every interface
+	// Announce changes the addresses that others are told; nil: nothing does.
+	// Tests put a network that can be cut there.
+	Announce func(subcluster.Addresses) subcluster.Addresses
+}
+
+func membershipSettings(
+	s *settings.Settings,
+	id creel.SubclusterID,
+	store statestore.Store,
+) (*Membership, error) {
+	if err := subcluster.ValidID(id); err != nil {
+		return nil, s.Problem("creel.subcluster.id", err.Error(),
+			"a member needs a name: --subcluster ID or creel.subcluster.id")
+	}
+	secret, err := clusterSecret(store, s.String("creel.cluster.secret-file"))
+	if err != nil {
+		return nil, err
+	}
+	host, err := hostOf(s.Address("yarn.resourcemanager.address"))
+	if err != nil {
+		return nil, err
+	}
+	return &Membership{
+		ID:        id,
+		Store:     store,
+		Secret:    secret,
+		Lease:     s.Duration("creel.membership.lease"),
+		Heartbeat: s.Duration("creel.membership.beat-interval"),
+		Proxy:     s.Address("yarn.nodemanager.amrmproxy.address"),
+		Host:      host,
+	}, nil
+}
+
+// NewMembership is a place in a federation on loopback, whose secret is in the
+// store. The caller sets Lease and Heartbeat.
+func NewMembership(id creel.SubclusterID, store statestore.Store) (*Membership, error) {
+	secret, err := clusterSecret(store, "")
+	return &Membership{ID: id, Store: store, Secret: secret}, err
+}
+
+// reachable is the address by which others reach a port: the one it listens on,
+// with the member's host where that is every interface.
+func (m *Membership) reachable(bound string) string {
+	host, port, err := net.SplitHostPort(bound)
+	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsUnspecified() || m.Host == "" {
+		return bound
+	}
+	return net.JoinHostPort(m.Host, port)
+}
+
+// hostOf is the host of a configured address, or this machine's name where that
+// names every interface.
+func hostOf(configured string) (string, error) {
+	host, _, err := net.SplitHostPort(configured)
+	if ip := net.ParseIP(host); err == nil && host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return host, nil
+	}
+	return os.Hostname()
+}
+
+// join adds to a ResourceManager the tasks that keep it a member.
+func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
+	bound.Proxy = m.Proxy
+	for _, a := range []*string{&bound.Client, &bound.Scheduler, &bound.Admin, &bound.Tracker, &bound.Web, &bound.Proxy} {
+		*a = m.reachable(*a)
+	}
+	if m.Announce != nil {
+		bound = m.Announce(bound)
+	}
+	agent := &remote.Agent{
+		Store:  m.Store,
+		Probe:  probe(r.Daemon),
+		Every:  m.Heartbeat,
+		Logger: log,
+		Member: subcluster.Member{
+			ID:        m.ID,
+			Epoch:     r.Daemon.Started().UnixMilli(),
+			Lease:     m.Lease,
+			Version:   "creel " + build.Read().Version,
+			Addresses: bound,
+		},
+	}
+	r.Add("membership", agent.Run)
+	r.Add("token keys", func(ctx context.Context) error { return m.publishKeys(ctx, r.Daemon, log) })
+}
+
+// publishKeys keeps the federation's proxies able to recognise this
+// ResourceManager's AMs.
+func (m *Membership) publishKeys(ctx context.Context, d *rmrpc.Daemon, log *slog.Logger) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	logged := ""
+	for {
+		secret, err := m.Secret(ctx)
+		if err == nil {
+			err = keys.Publish(ctx, m.Store, m.ID, d.AMRMKeys(), secret)
+		}
+		now := ""
+		if err != nil && ctx.Err() == nil {
+			now = err.Error()
+		}
+		switch {
+		case now == logged:
+		case now == "":
+			log.Info("token keys are published again", "subcluster", m.ID)
+		default:
+			log.Warn("token keys are not published: proxies do not know AMs of new keys",
+				"subcluster", m.ID, "error", now)
+		}
+		logged = now
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// probe tells how a ResourceManager of this process is.
+func probe(d *rmrpc.Daemon) remote.Probe {
+	var last int64
+	var at time.Time
+	return func(ctx context.Context) ([]byte, error) {
+		var load subcluster.Load
+		err := d.Query(ctx, func(m *rm.Machine, now time.Time) {
+			v := m.Cluster()
+			load.Metrics = rest.Metrics(&v)
+			if s := now.Sub(at).Seconds(); s > 0 && !at.IsZero() {
+				load.Metrics.ContainersPerSecond = int64(float64(v.Granted-last) / s)
+			}
+			last, at = v.Granted, now
+			for q := range m.Queues {
+				load.Queues = append(load.Queues, subcluster.QueueLoad{
+					Queue:       q.Path,
+					Capacity:    q.Guaranteed,
+					Used:        q.Used,
+					Pending:     q.Pending,
+					Free:        q.Max.Sub(q.Used).Min(v.Available).Max(creel.Resource{}),
+					AppsPending: int64(q.PendingApps),
+					AppsRunning: int64(q.ActiveApps),
+				})
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("its state cannot be read: %w", err)
+		}
+		return load.JSON()
+	}
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/app/daemon/health"
+	"github.com/creelrm/creel/internal/app/daemon/webserver"
+	"github.com/creelrm/creel/internal/settings"
+	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
+)
+
+// NodesConfig is all that the simulated NodeManagers of one process need.
+type NodesConfig struct {
+	Farm      nmrpc.Config
+	Web       string // address to listen on
+	WebServer webserver.Config
+}
+
+// NodesSettings reads the configuration of simulated NodeManagers.
+func NodesSettings(s *settings.Settings) (NodesConfig, error) {
+	c := NodesConfig{
+		Web:       "127.0.0.1:0",
+		WebServer: webSettings(s),
+		Farm: nmrpc.Config{
+			Tracker:     s.Address("yarn.resourcemanager.resource-tracker.address"),
+			Nodes:       s.Int("creel.nm.simulate"),
+			Total:       creel.NewResource(s.Long("creel.nm.simulate.memory-mb"), s.Long("creel.nm.simulate.vcores")),
+			Connections: s.Int("creel.nm.simulate.connections"),
+			RunTime:     s.Duration("creel.nm.simulate.run-time"),
+			Seed:        uint64(time.Now().UnixNano()),
+			Logger:      slog.Default(),
+		},
+	}
+	if c.Farm.Nodes <= 0 {
+		return c, s.Problem("creel.nm.simulate", "creel's NodeManagers are simulated ones only",
+			"say how many: --simulate N")
+	}
+	return c, nil
+}
+
+// Nodes are simulated NodeManagers, assembled.
+type Nodes struct {
+	daemon.Service
+	Farm *nmrpc.Farm
+}
+
+// NewNodes assembles simulated NodeManagers.
+func NewNodes(c NodesConfig) (_ *Nodes, err error) {
+	n := &Nodes{Service: daemon.Service{Health: health.New()}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Close())
+		}
+	}()
+	if n.Farm, err = nmrpc.New(c.Farm); err != nil {
+		return nil, err
+	}
+	n.AddSelfClosing("simulated nodes", n.Farm.Run, n.Farm.Close)
+	n.Health.Check("every node is registered", func() error {
+		select {
+		case <-n.Farm.Ready():
+			return nil
+		default:
+			return errors.New("some have not been yet")
+		}
+	})
+	m := n.Farm.Metrics()
+	n.Health.Counter("creel_nm_heartbeats_total", "Heartbeats sent.", m.Beats.Load)
+	n.Health.Counter("creel_nm_heartbeat_errors_total", "Heartbeats that failed.", m.BeatErrors.Load)
+	n.Health.Counter("creel_nm_containers_started_total", "Containers started.", m.Started.Load)
+	n.Health.Counter("creel_nm_containers_finished_total", "Containers that completed.", m.Finished.Load)
+	mux := chi.NewRouter()
+	n.Health.Mount(mux)
+	addresses := map[string]string{}
+	n.Entries = []daemon.Entry{daemon.NewEntry("nm", addresses)}
+	addresses["web"], err = addWeb(&n.Service, "web port of the nodes", c.Web, mux, c.WebServer)
+	return n, err
+}

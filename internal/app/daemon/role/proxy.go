@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/creelrm/creel/amrmproxy"
+	"github.com/creelrm/creel/amrmproxy/keys"
+	"github.com/creelrm/creel/amrmproxy/remote"
+	proxyrpc "github.com/creelrm/creel/amrmproxy/rpc"
+	"github.com/creelrm/creel/amrmproxy/server"
+	"github.com/creelrm/creel/amrmproxy/stored"
+	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/app/daemon/health"
+	"github.com/creelrm/creel/internal/app/daemon/tracing"
+	"github.com/creelrm/creel/internal/app/daemon/webserver"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/hrpc/telemetry"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/watch"
+)
+
+// ProxyConfig is all that an AM-RM proxy needs besides its store.
+type ProxyConfig struct {
+	Name         string // in the store; of two with the same name one is refused
+	Address, Web string // to listen on
+	User         string // that submits and kills UAMs for their owners; "" says to be the owner
+	Session      amrmproxy.Config
+	Policy       policies.Policy // of queues without a document
+	CallTime     time.Duration
+	Mailbox      int // events that wait for one attempt
+	Sessions     int // attempts at once
+	Poll         time.Duration
+	SecretFile   string
+	RPC          hrpc.Config
+	WebServer    webserver.Config
+	Interceptors []hrpc.ClientInterceptor // of calls to members
+	Log          *slog.Logger
+}
+
+// ProxySettings reads a proxy's configuration.
+func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "proxy"
+	}
+	policy, err := basePolicy(s)
+	if err != nil {
+		return ProxyConfig{}, err
+	}
+	return ProxyConfig{
+		Name:     fmt.Sprintf("%s/%d", host, os.Getpid()),
+		Address:  s.Listen("yarn.nodemanager.amrmproxy.address", "yarn.nodemanager.bind-host"),
+		Web:      "127.0.0.1:0",
+		Policy:   policy,
+		CallTime: s.Duration("creel.proxy.call-timeout"),
+		Mailbox:  s.Int("creel.proxy.inbox"),
+		Sessions: s.Int("creel.proxy.max-sessions"),
+		Session: amrmproxy.Config{
+			UAMHeartbeat: s.Duration("creel.proxy.beat-interval"),
+			SlowAfter:    s.Duration("creel.proxy.member-timeout"),
+			StuckAfter:   s.Duration("creel.proxy.move-asks-after"),
+			AMExpiry:     s.Duration("yarn.am.liveness-monitor.expiry-interval-ms"),
+		},
+		Poll:         s.Duration("creel.store.poll-interval"),
+		SecretFile:   s.String("creel.cluster.secret-file"),
+		RPC:          RPCLimits(s, "yarn.nodemanager.amrmproxy.client.thread-count"),
+		WebServer:    webSettings(s),
+		Interceptors: tracing.ClientInterceptors(s),
+		Log:          slog.Default(),
+	}, nil
+}
+
+// Proxy is an AM-RM proxy, assembled.
+type Proxy struct {
+	daemon.Service
+	Proxy   *server.Server
+	Watcher *watch.Watcher
+}
+
+// NewProxy assembles an AM-RM proxy over a store, which it does not close.
+func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
+	p := &Proxy{Service: daemon.Service{Health: health.New()}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.Close())
+		}
+	}()
+	secret, err := clusterSecret(store, c.SecretFile)
+	if err != nil {
+		return nil, err
+	}
+	p.Watcher = watch.New(store, watch.Config{Poll: c.Poll, Validate: ValidPolicy, Log: c.Log})
+	view := p.Watcher.View
+	calls := remote.New(view, c.User, hrpc.ClientConfig{Logger: c.Log, Interceptors: c.Interceptors})
+	p.OnClose(calls.Close)
+	records := &stored.Records{Spreads: store, Secrets: secret, Random: rand.Reader}
+	p.Proxy, err = server.New(server.Config{
+		Name:        c.Name,
+		Driver:      amrmproxy.DriverConfig{Session: c.Session},
+		Policy:      c.Policy,
+		Members:     calls,
+		Clients:     calls,
+		Store:       records,
+		Sealer:      records,
+		View:        view,
+		CallTime:    c.CallTime,
+		Mailbox:     c.Mailbox,
+		MaxSessions: c.Sessions,
+		Logger:      c.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	amrmKeys := keys.NewCache(store, secret, view)
+	c.RPC.Interceptors = append(slices.Clone(c.RPC.Interceptors), telemetry.Audit(c.Log, yarnrpc.Audited))
+	handler, err := proxyrpc.NewServer(p.Proxy, amrmKeys, c.RPC)
+	if err != nil {
+		return nil, err
+	}
+	p.Health.Check("view of the federation", func() error {
+		if view() == nil {
+			return watch.ErrNoView
+		}
+		return nil
+	})
+	p.countSessions()
+
+	p.Add("view", p.Watcher.Run)
+	p.Add("token keys", func(ctx context.Context) error { return amrmKeys.Run(ctx, time.Second) })
+	p.Add("sessions", p.Proxy.Run)
+	listener, err := p.Listen("yarn.nodemanager.amrmproxy.address", c.Address)
+	if err != nil {
+		return nil, err
+	}
+	p.Add("scheduler server", func(ctx context.Context) error { return handler.Run(ctx, listener) })
+	addresses := map[string]string{"proxy": listener.Addr().String()}
+	p.Entries = []daemon.Entry{daemon.NewEntry("proxy", addresses)}
+	mux := chi.NewRouter()
+	p.Health.Mount(mux)
+	addresses["web"], err = addWeb(&p.Service, "web port of the proxy", c.Web, mux, c.WebServer)
+	return p, err
+}
+
+func (p *Proxy) countSessions() {
+	stats := p.Proxy.Stats
+	p.Health.Gauge("creel_proxy_sessions", "Attempts served now.", func() float64 { return float64(stats().Sessions) })
+	p.Health.Counter("creel_proxy_allocates_total", "Allocate calls of AMs.",
+		func() int64 { return int64(stats().Allocates) })
+	p.Health.Counter("creel_proxy_launches_total", "UAMs started.",
+		func() int64 { return int64(stats().Launches) })
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/app/daemon/health"
+	"github.com/creelrm/creel/internal/app/daemon/webserver"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/rm/rest"
+	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+)
+
+// RMConfig is all that a ResourceManager needs.
+type RMConfig struct {
+	RM         rmrpc.Config
+	Web        string // address to listen on
+	REST       rest.Config
+	WebServer  webserver.Config
+	Membership *Membership // nil: it is alone
+	Log        *slog.Logger
+}
+
+// Member reports whether the settings of a ResourceManager make it a member of
+// a federation: whether they name a store.
+func Member(s *settings.Settings) bool { return s.String("creel.store.url") != "memory" }
+
+// RMSettings reads a ResourceManager's configuration. store is the federation's;
+// nil leaves the ResourceManager alone.
+func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) {
+	conf, err := rmSettings(s)
+	if err != nil {
+		return RMConfig{}, err
+	}
+	c := RMConfig{
+		RM:  conf,
+		Web: s.Listen("yarn.resourcemanager.webapp.address", "yarn.resourcemanager.bind-host"),
+		REST: rest.Config{
+			StaticUser:   s.String("hadoop.http.staticuser.user"),
+			MaxBody:      s.Bytes("creel.http.max-request-size"),
+			MaxContainer: conf.Machine.MaxAllocation,
+			Properties:   func() []rest.Property { return properties(s) },
+		},
+		WebServer: webSettings(s),
+		Log:       slog.Default(),
+	}
+	for _, t := range conf.Machine.ResourceTypes {
+		c.REST.Resources = append(c.REST.Resources, t.Name)
+	}
+	id := creel.SubclusterID(s.String("creel.subcluster.id"))
+	if store != nil {
+		if id == "" {
+			id = creel.SubclusterID(c.RM.ClusterID)
+		}
+		if c.Membership, err = membershipSettings(s, id, store); err != nil {
+			return RMConfig{}, err
+		}
+	}
+	if c.RM.ClusterID == "" {
+		c.RM.ClusterID = string(id)
+	}
+	return c, nil
+}
+
+// properties are the settings in force as /conf shows them.
+func properties(s *settings.Settings) []rest.Property {
+	var out []rest.Property
+	for _, e := range s.Effective(true) {
+		out = append(out, rest.Property{Name: e.Key, Value: e.Value, Source: e.Origin})
+	}
+	return out
+}
+
+// RM is a ResourceManager, assembled.
+type RM struct {
+	daemon.Service
+	Daemon *rmrpc.Daemon
+}
+
+// NewRM assembles a ResourceManager: its server, its web port and, in a
+// federation, its membership.
+func NewRM(c RMConfig) (_ *RM, err error) {
+	r := &RM{Service: daemon.Service{Health: health.New()}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.Close())
+		}
+	}()
+	if r.Daemon, err = rmrpc.New(c.RM); err != nil {
+		return nil, err
+	}
+	r.AddSelfClosing("resource manager", r.Daemon.Run, r.Daemon.Close)
+	r.Reload = r.Daemon.RefreshQueues
+	m := r.Daemon.Metrics()
+	r.Health.Counter("creel_rm_node_heartbeats_total", "Heartbeats of nodes.", m.Beats.Load)
+	r.Health.Counter("creel_rm_allocates_total", "Allocate calls of AMs.", m.Allocates.Load)
+	r.Health.Counter("creel_rm_submissions_total", "Applications submitted.", m.Submissions.Load)
+	r.Health.Counter("creel_rm_launches_total", "AMs started.", m.Launches.Load)
+
+	mux := chi.NewRouter()
+	r.Health.Mount(mux)
+	rest.New(r.Daemon, c.REST).Mount(mux)
+	web, err := addWeb(&r.Service, "yarn.resourcemanager.webapp.address", c.Web, mux, c.WebServer)
+	if err != nil {
+		return nil, err
+	}
+	r.Daemon.SetWeb(web)
+	a := r.Daemon.Addresses()
+	r.Entries = []daemon.Entry{daemon.NewEntry("rm", map[string]string{
+		"client":    a.Client,
+		"scheduler": a.Scheduler,
+		"tracker":   a.Tracker,
+		"admin":     a.Admin,
+		"web":       web,
+	})}
+	if c.Membership != nil {
+		c.Membership.join(r, subcluster.Addresses{
+			Client:    a.Client,
+			Scheduler: a.Scheduler,
+			Admin:     a.Admin,
+			Tracker:   a.Tracker,
+			Web:       web,
+		}, c.Log)
+	}
+	return r, nil
+}
+
+// AwaitNextStart keeps the start times of ResourceManagers in one process
+// apart: they stamp application ids, which must be unique over the federation.
+func AwaitNextStart(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("start of a ResourceManager: %w", ctx.Err())
+	case <-time.After(2 * time.Millisecond):
+		return nil
+	}
+}

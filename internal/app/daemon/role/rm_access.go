@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"log/slog"
+	"net"
+	"strings"
+
+	"github.com/creelrm/creel/internal/settings"
+	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+)
+
+// proxyRules reads hadoop.proxyuser.USER.{hosts,users,groups}.
+func proxyRules(s *settings.Settings) map[string]rmrpc.ProxyRule {
+	rules := map[string]rmrpc.ProxyRule{}
+	for _, kind := range []string{"hosts", "users", "groups"} {
+		for _, v := range s.Matching("hadoop.proxyuser.*." + kind) {
+			name := strings.TrimSuffix(strings.TrimPrefix(v.Key, "hadoop.proxyuser."), "."+kind)
+			r := rules[name]
+			list := settings.SplitList(v.Text)
+			switch kind {
+			case "hosts":
+				r.Hosts = resolveHosts(list)
+			case "users":
+				r.Users = list
+			case "groups":
+				r.Groups = list
+			}
+			rules[name] = r
+		}
+	}
+	return rules
+}
+
+// resolveHosts turns names into addresses; what is none stays as written.
+func resolveHosts(list []string) []string {
+	var out []string
+	for _, h := range list {
+		if h == "*" || strings.Contains(h, "/") || net.ParseIP(h) != nil {
+			out = append(out, h)
+			continue
+		}
+		found, err := net.LookupHost(h)
+		if err != nil {
+			slog.Warn("proxy-user host does not resolve", "host", h, "error", err)
+			continue
+		}
+		out = append(out, found...)
+	}
+	return out
+}

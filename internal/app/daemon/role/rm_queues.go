@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/subcluster/rm/queueconf"
+)
+
+func fairScheduler(s *settings.Settings) bool {
+	return strings.HasSuffix(s.String("yarn.resourcemanager.scheduler.class"), "FairScheduler")
+}
+
+// increment is the step in which FairScheduler gives room: 1024 MiB and 1 vcore
+// unless it is set, and 1 of any other type. The key of the type wins over the
+// older ones of memory and vcores.
+func increment(s *settings.Settings, types []creel.ResourceType) (creel.Resource, error) {
+	step := creel.NewResource(
+		s.Long("yarn.scheduler.increment-allocation-mb"),
+		s.Long("yarn.scheduler.increment-allocation-vcores"),
+	)
+	for _, t := range append([]creel.ResourceType{{Name: creel.MemoryName, Unit: "Mi"}, {Name: creel.VCoresName}}, types...) {
+		v, ok := s.Lookup("yarn.resource-types." + t.Name + ".increment-allocation")
+		if !ok {
+			continue
+		}
+		n, err := queueconf.ParseAmount(v.Text, t.Unit)
+		if err != nil {
+			return step, s.Problem(v.Key, err.Error(),
+				fmt.Sprintf("give a whole number, with a unit if not in %q", t.Unit))
+		}
+		step = step.With(t.Name, n)
+	}
+	return step, nil
+}
+
+// QueueConfig reads the queue file of the scheduler that is named.
+func QueueConfig(s *settings.Settings, reload bool) (queueconf.Config, error) {
+	opt := queueconf.Options{
+		MaxAllocation: creel.NewResource(
+			s.Long("yarn.scheduler.maximum-allocation-mb"),
+			s.Long("yarn.scheduler.maximum-allocation-vcores"),
+		),
+		MaxClusterPriority: int32(s.Int("yarn.cluster.max-application-priority")),
+		Fair: queueconf.FairOptions{
+			UserAsDefaultQueue:    s.Bool("yarn.scheduler.fair.user-as-default-queue"),
+			AllowUndeclaredPools:  s.Bool("yarn.scheduler.fair.allow-undeclared-pools"),
+			SizeBasedWeight:       s.Bool("yarn.scheduler.fair.sizebasedweight"),
+			NodeLocalityThreshold: s.Float("yarn.scheduler.fair.locality.threshold.node"),
+			RackLocalityThreshold: s.Float("yarn.scheduler.fair.locality.threshold.rack"),
+		},
+	}
+	for _, name := range s.List("yarn.resource-types") {
+		if name != creel.MemoryName && name != creel.VCoresName {
+			opt.ResourceTypes = append(opt.ResourceTypes, creel.ResourceType{Name: name})
+		}
+	}
+	if fairScheduler(s) {
+		path, data, err := s.FairSchedulerFile()
+		if err != nil {
+			return queueconf.Config{}, err
+		}
+		return queueconf.ReadFair(path, data, opt)
+	}
+	read := s.CapacityScheduler
+	if reload {
+		read = s.ReloadCapacityScheduler
+	}
+	found, err := read()
+	if err != nil {
+		return queueconf.Config{}, err
+	}
+	props := make([]queueconf.Property, len(found))
+	for i, p := range found {
+		props[i] = queueconf.Property{Name: p.Name, Value: p.Value, File: p.File, Line: p.Line}
+		if p.Name == "yarn.scheduler.capacity.mapping-rule-json-file" && p.Value != "" {
+			path := p.Value
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(s.Dir(), path)
+			}
+			if opt.MappingRules, err = os.ReadFile(path); err != nil {
+				return queueconf.Config{}, fmt.Errorf("%s: %s: %w", p.Where(), p.Name, err)
+			}
+		}
+	}
+	return queueconf.ReadCapacity(props, opt)
+}

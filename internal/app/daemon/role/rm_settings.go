@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"log/slog"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+)
+
+// rmSettings reads what a ResourceManager's server takes.
+func rmSettings(s *settings.Settings) (rmrpc.Config, error) {
+	machine, err := machineConfig(s)
+	if err != nil {
+		return rmrpc.Config{}, err
+	}
+	c := rmrpc.Config{
+		Client:    s.Listen("yarn.resourcemanager.address", "yarn.resourcemanager.bind-host"),
+		Scheduler: s.Listen("yarn.resourcemanager.scheduler.address", "yarn.resourcemanager.bind-host"),
+		Tracker:   s.Listen("yarn.resourcemanager.resource-tracker.address", "yarn.resourcemanager.bind-host"),
+		Admin:     s.Listen("yarn.resourcemanager.admin.address", "yarn.resourcemanager.bind-host"),
+		ClusterID: s.String("yarn.resourcemanager.cluster-id"),
+		Epoch:     s.Long("yarn.resourcemanager.epoch"),
+		Machine:   machine,
+		ACLs:      s.Bool("yarn.acl.enable"),
+		AdminACL:  queues.ParseACL(s.String("yarn.admin.acl")),
+		Proxies:   proxyRules(s),
+
+		HeartbeatInterval: s.Duration("yarn.resourcemanager.nodemanagers.heartbeat-interval-ms"),
+		KeyRoll:           s.Duration("yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs"),
+		LaunchThreads:     s.Int("yarn.resourcemanager.amlauncher.thread-count"),
+		LaunchTime:        s.Duration("yarn.client.nodemanager-connect.max-wait-ms"),
+		TokenRenew:        s.Duration("yarn.resourcemanager.delegation.token.renew-interval"),
+		TokenMax:          s.Duration("yarn.resourcemanager.delegation.token.max-lifetime"),
+		TokenKeyAge:       s.Duration("yarn.resourcemanager.delegation.key.update-interval"),
+		Mailbox:           s.Int("creel.rm.inbox"),
+		RPC: RPCLimits(s,
+			"yarn.resourcemanager.client.thread-count",
+			"yarn.resourcemanager.scheduler.client.thread-count",
+			"yarn.resourcemanager.resource-tracker.client.thread-count",
+		),
+		Logger: slog.Default(),
+	}
+	c.Hosts = func() (rmrpc.Hosts, error) {
+		include, err := hostFile(s.String("yarn.resourcemanager.nodes.include-path"))
+		if err != nil {
+			return rmrpc.Hosts{}, err
+		}
+		exclude, err := hostFile(s.String("yarn.resourcemanager.nodes.exclude-path"))
+		return rmrpc.Hosts{Include: include, Exclude: exclude}, err
+	}
+	c.Rack, err = rackTable(s.String("net.topology.table.file.name"))
+	if err != nil {
+		return c, err
+	}
+	c.ReloadQueues = func() (queues.Spec, error) {
+		q, err := QueueConfig(s, true)
+		return q.Queues, err
+	}
+	// Who may act for whom, and who administers, is read from the files anew.
+	again := func() (*settings.Settings, error) { return settings.Load(settings.Sources{ConfDir: s.Dir()}) }
+	c.ReloadAdmin = func() (queues.ACL, error) {
+		fresh, err := again()
+		if err != nil {
+			return queues.ACL{}, err
+		}
+		return queues.ParseACL(fresh.String("yarn.admin.acl")), nil
+	}
+	c.ReloadProxies = func() (map[string]rmrpc.ProxyRule, error) {
+		fresh, err := again()
+		if err != nil {
+			return nil, err
+		}
+		return proxyRules(fresh), nil
+	}
+	return c, nil
+}
+
+// machineConfig is the scheduler's part of the settings.
+func machineConfig(s *settings.Settings) (rm.Config, error) {
+	m := rm.Defaults()
+	for _, name := range s.List("yarn.resource-types") {
+		if name == creel.MemoryName || name == creel.VCoresName {
+			continue
+		}
+		t := creel.ResourceType{Name: name}
+		if v, ok := s.Lookup("yarn.resource-types." + name + ".units"); ok {
+			t.Unit = v.Text
+		}
+		m.ResourceTypes = append(m.ResourceTypes, t)
+	}
+	m.MinAllocation = creel.NewResource(
+		s.Long("yarn.scheduler.minimum-allocation-mb"),
+		s.Long("yarn.scheduler.minimum-allocation-vcores"),
+	)
+	m.MaxAllocation = creel.NewResource(
+		s.Long("yarn.scheduler.maximum-allocation-mb"),
+		s.Long("yarn.scheduler.maximum-allocation-vcores"),
+	)
+	for _, t := range m.ResourceTypes {
+		if v, ok := s.Lookup("yarn.resource-types." + t.Name + ".maximum-allocation"); ok {
+			n, err := settings.ParseBytes(v.Text)
+			if err != nil {
+				return m, s.Problem(v.Key, err.Error(), "give a whole number")
+			}
+			m.MaxAllocation = m.MaxAllocation.With(t.Name, n)
+		} else {
+			m.MaxAllocation = m.MaxAllocation.With(t.Name, 1<<62)
+		}
+	}
+	if fairScheduler(s) {
+		step, err := increment(s, m.ResourceTypes)
+		if err != nil {
+			return m, err
+		}
+		m.Increment = step
+	}
+	m.MaxAttempts = s.Int("yarn.resourcemanager.am.max-attempts")
+	m.NodeExpiry = s.Duration("yarn.nm.liveness-monitor.expiry-interval-ms")
+	m.MasterExpiry = s.Duration("yarn.am.liveness-monitor.expiry-interval-ms")
+	m.ContainerExpiry = s.Duration("yarn.resourcemanager.rm.container-allocation.expiry-interval-ms")
+	m.DecommissionAfter = s.Duration("yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs")
+	m.MaxCompletedApps = s.Int("yarn.resourcemanager.max-completed-applications")
+	m.AutoUpdate = s.Bool("yarn.resourcemanager.auto-update.containers")
+	m.SchedulingAsks = s.String("yarn.resourcemanager.placement-constraints.handler") != "disabled"
+	m.AdminACL = queues.ParseACL(s.String("yarn.admin.acl"))
+	q, err := QueueConfig(s, false)
+	if err != nil {
+		return m, settings.Invalid(err)
+	}
+	for _, warning := range q.Warnings {
+		slog.Info("queues", "note", warning.String())
+	}
+	m.Queues, m.Placement = q.Queues, q.Placement
+	return m, nil
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/app/daemon/health"
+	"github.com/creelrm/creel/internal/app/daemon/tracing"
+	"github.com/creelrm/creel/internal/app/daemon/webserver"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/dash"
+	"github.com/creelrm/creel/router/gateway"
+	"github.com/creelrm/creel/router/rest"
+	routerrpc "github.com/creelrm/creel/router/rpc"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/cache"
+	"github.com/creelrm/creel/statestore/watch"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// RouterConfig is all that a router needs besides its store.
+type RouterConfig struct {
+	Client, Admin, Web string // addresses to listen on
+	Poll               time.Duration
+	HomeTTL            time.Duration   // for which an ended application's home is remembered
+	Policy             policies.Policy // of queues without a document
+	Remote             remote.Config   // how members are called; KindOf is set here
+	SubmitTime         time.Duration   // of one submission, over all members it tries
+	MaxTries           int             // subclusters that one submission is offered to at most
+	Homes, Decisions   int             // remembered
+	Dashboard          bool
+	RPC                hrpc.Config
+	WebServer          webserver.Config
+	Log                *slog.Logger
+	// Wrap stands between the router and the homes of the store; nil: nothing
+	// does. Tests stop a submission there.
+	Wrap func(router.Homes) router.Homes
+}
+
+// RouterSettings reads a router's configuration.
+func RouterSettings(s *settings.Settings) (RouterConfig, error) {
+	policy, err := basePolicy(s)
+	if err != nil {
+		return RouterConfig{}, err
+	}
+	const bind = "yarn.router.bind-host"
+	c := RouterConfig{
+		Client:     s.Listen("yarn.router.clientrm.address", bind),
+		Admin:      s.Listen("yarn.router.rmadmin.address", bind),
+		Web:        s.Listen("yarn.router.webapp.address", bind),
+		Poll:       s.Duration("creel.store.poll-interval"),
+		HomeTTL:    s.Duration("creel.store.home-ttl"),
+		Policy:     policy,
+		SubmitTime: s.Duration("creel.router.submit-timeout"),
+		MaxTries:   1 + max(s.Int("yarn.router.submit.retry"), 0),
+		Homes:      s.Int("creel.router.home-cache"),
+		Decisions:  s.Int("creel.router.decisions-kept"),
+		Dashboard:  s.Bool("creel.router.dashboard"),
+		RPC:        RPCLimits(s, "yarn.resourcemanager.client.thread-count"),
+		WebServer:  webSettings(s),
+		Log:        slog.Default(),
+		Remote: remote.Config{
+			User:         s.String("creel.router.proxy-user"),
+			Interceptors: tracing.ClientInterceptors(s),
+			OpenFor:      s.Duration("creel.router.breaker.open-time"),
+			Trips:        uint32(s.Int("creel.router.breaker.failures")),
+		},
+	}
+	forward := s.Duration("creel.router.forward-timeout")
+	c.Remote.Deadlines[remote.Write], c.Remote.Deadlines[remote.Read] = forward, forward
+	c.Remote.Deadlines[remote.List] = s.Duration("creel.router.list-timeout")
+	return c, nil
+}
+
+// Router is one, assembled.
+type Router struct {
+	daemon.Service
+	Gate    *gateway.Gateway
+	Watcher *watch.Watcher
+}
+
+// NewRouter assembles a router over a store, which it does not close.
+func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
+	r := &Router{Service: daemon.Service{Health: health.New()}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.Close())
+		}
+	}()
+	known := cache.New(store, cache.Config{Size: c.Homes})
+	r.Watcher = watch.New(store, watch.Config{
+		Poll: c.Poll, Validate: ValidPolicy, Log: c.Log, OnChange: known.Changed,
+	})
+	pool := newPool(c)
+	r.OnClose(pool.Close)
+	var homes router.Homes = known
+	if c.Wrap != nil {
+		homes = c.Wrap(homes)
+	}
+	member := func(id creel.SubclusterID) (*remote.Member, error) { return r.Gate.Member(id) }
+	r.Gate = gateway.New(gateway.Config{
+		View:       r.Watcher.View,
+		Policy:     policyOf(c.Policy),
+		Homes:      homes,
+		Pool:       pool,
+		Kept:       c.Decisions,
+		Seed:       rand.Uint64(),
+		Log:        c.Log,
+		SubmitTime: c.SubmitTime,
+		MaxTries:   c.MaxTries,
+		Known:      routerrpc.Known(member),
+		Disown:     routerrpc.Disown(member),
+	})
+	r.Health.Check("view of the federation", func() error {
+		if r.Watcher.View() == nil {
+			return watch.ErrNoView
+		}
+		return nil
+	})
+	r.countSubmissions()
+
+	r.addRebuild(store, pool, c.Log)
+	r.addTidy(store, c.HomeTTL, pool, c.Log)
+	r.Add("view", r.Watcher.Run)
+	addresses := map[string]string{}
+	r.Entries = []daemon.Entry{daemon.NewEntry("router", addresses)}
+	addresses["client"], err = r.addRPC("client", "yarn.router.clientrm.address", c.Client, c, routerrpc.Service(r.Gate))
+	if err != nil {
+		return nil, err
+	}
+	addresses["admin"], err = r.addRPC("admin", "yarn.router.rmadmin.address", c.Admin, c, routerrpc.AdminService(r.Gate))
+	if err != nil {
+		return nil, err
+	}
+	mux := chi.NewRouter()
+	r.Health.Mount(mux)
+	rest.New(r.Gate, time.Now()).Mount(mux)
+	if c.Dashboard {
+		if err := dash.Mount(mux); err != nil {
+			return nil, err
+		}
+	}
+	addresses["web"], err = addWeb(&r.Service, "yarn.router.webapp.address", c.Web, mux, c.WebServer)
+	return r, err
+}
+
+// newPool makes the connections to members.
+func newPool(c RouterConfig) *remote.Pool {
+	told := c.Remote.Changed
+	c.Remote.KindOf = yarnrpc.KindOf
+	c.Remote.Changed = func(id creel.SubclusterID, k remote.Kind, to string) {
+		c.Log.Info("breaker", "subcluster", id, "calls", k.String(), "state", to)
+		if told != nil {
+			told(id, k, to)
+		}
+	}
+	return remote.NewPool(c.Remote)
+}
+
+// policyOf finds a queue's policy in a view. What was parsed from one view is
+// used again for the next, as far as documents stay the same.
+func policyOf(base policies.Policy) func(*subcluster.View, creel.QueuePath) policies.Policy {
+	var parsed atomic.Pointer[policies.Table]
+	parsed.Store(policies.EmptyTable(base))
+	return func(v *subcluster.View, q creel.QueuePath) policies.Policy {
+		before := parsed.Load()
+		now := policies.NewTable(before, v.Policies)
+		if now != before {
+			parsed.CompareAndSwap(before, now)
+		}
+		p, _ := now.For(q)
+		return p
+	}
+}
+
+// addRPC binds an RPC port of the router and adds the task that serves it.
+func (r *Router) addRPC(name, setting, address string, c RouterConfig, s hrpc.Service) (bound string, err error) {
+	conf := c.RPC
+	conf.Services = []hrpc.Service{s}
+	conf.Simple, conf.ErrorOf, conf.Logger = true, yarnrpc.ErrorOf, c.Log
+	server, err := watchedServer(name, conf, r.Health)
+	if err != nil {
+		return "", err
+	}
+	l, err := r.Listen(setting, address)
+	if err != nil {
+		return "", err
+	}
+	r.Add(name+" server", func(ctx context.Context) error { return server.Run(ctx, l) })
+	return l.Addr().String(), nil
+}
+
+func (r *Router) countSubmissions() {
+	n := r.Gate.Counts()
+	for _, c := range []struct {
+		name, help string
+		load       func() int64
+	}{
+		{"submissions_total", "Submissions received.", n.Submitted.Load},
+		{"submissions_accepted_total", "Submissions a subcluster took.", n.Accepted.Load},
+		{"submissions_failed_total", "Submissions answered with an error.", n.Failed.Load},
+		{"submissions_moved_total", "Submissions offered to more than one subcluster.", n.Moved.Load},
+		{"partial_answers_total", "Merged answers that lacked a subcluster.", n.Partial.Load},
+		{"unlisted_fields_total", "Fields of merged answers that no merge rule lists.", n.Unlisted.Load},
+	} {
+		r.Health.Counter("creel_router_"+c.name, c.help, c.load)
+	}
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/rebuild"
+	"github.com/creelrm/creel/statestore/tidy"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// addRebuild adds the loop of a router that writes homes back into a store which
+// came back empty. The store in memory cannot: it goes with its process.
+func (r *Router) addRebuild(store statestore.Store, pool *remote.Pool, log *slog.Logger) {
+	s, ok := store.(rebuild.Store)
+	if !ok {
+		return
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "router"
+	}
+	r.Add("store rebuild", rebuild.New(s, rebuild.Config{
+		View: r.Watcher.View,
+		Name: fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()),
+		Log:  log,
+		Ask:  reported(pool),
+		End: func(ctx context.Context, m *subcluster.Status, app creel.ApplicationID) error {
+			return killAt(ctx, pool.Member(m), app)
+		},
+	}).Run)
+}
+
+// addTidy adds the loop of a router that lets the store forget what has ended.
+func (r *Router) addTidy(store tidy.Store, ttl time.Duration, pool *remote.Pool, log *slog.Logger) {
+	r.Add("store tidy", tidy.New(store, tidy.Config{
+		View: r.Watcher.View,
+		TTL:  ttl,
+		Name: "router-" + rand.Text(),
+		Log:  log,
+		Ask:  reported(pool),
+	}).Run)
+}
+
+// reported asks a member for the applications that it reports.
+func reported(
+	pool *remote.Pool,
+) func(context.Context, *subcluster.Status) ([]statestore.ReportedApplication, error) {
+	return func(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error) {
+		return applicationsOf(ctx, pool.Member(m))
+	}
+}
+
+// applicationsOf is the list of a member, ended and unmanaged ones included.
+func applicationsOf(ctx context.Context, m *remote.Member) ([]statestore.ReportedApplication, error) {
+	b, err := m.Client(ctx, remote.List, "", "getApplications", nil)
+	if err != nil {
+		return nil, err
+	}
+	var list yarnpb.GetApplicationsResponseProto
+	if err := proto.Unmarshal(b, &list); err != nil {
+		return nil, err
+	}
+	out := make([]statestore.ReportedApplication, 0, len(list.GetApplications()))
+	for _, a := range list.GetApplications() {
+		state := a.GetYarnApplicationState()
+		out = append(out, statestore.ReportedApplication{
+			ID:        yarnpb.ToApplicationID(a.GetApplicationId()),
+			Unmanaged: a.GetUnmanagedApplication(),
+			Ended: state == yarnpb.YarnApplicationStateProto_FINISHED ||
+				state == yarnpb.YarnApplicationStateProto_FAILED ||
+				state == yarnpb.YarnApplicationStateProto_KILLED,
+			Attempt:   a.GetCurrentApplicationAttemptId().GetAttemptId(),
+			Submitted: time.UnixMilli(a.GetStartTime()),
+		})
+	}
+	return out, nil
+}
+
+// killAt kills an application at a member, and waits until it has ended.
+func killAt(ctx context.Context, m *remote.Member, app creel.ApplicationID) error {
+	request, err := proto.Marshal(
+		&yarnpb.KillApplicationRequestProto{
+			ApplicationId: yarnpb.FromApplicationID(app),
+			Diagnostics:   proto.String("its home is another subcluster"),
+		},
+	)
+	if err != nil {
+		return err
+	}
+	for {
+		b, err := m.Client(ctx, remote.Write, "", "forceKillApplication", request)
+		if errors.Is(err, creel.ErrApplicationNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var done yarnpb.KillApplicationResponseProto
+		if err := proto.Unmarshal(b, &done); err != nil || done.GetIsKillCompleted() {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}

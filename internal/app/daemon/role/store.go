@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/redis"
+)
+
+// ValidPolicy is asked before a document replaces a good one.
+func ValidPolicy(_ creel.QueuePath, document []byte) error {
+	_, err := policies.Parse(document)
+	return err
+}
+
+// basePolicy is the policy of queues that no document in the store holds for.
+func basePolicy(s *settings.Settings) (policies.Policy, error) {
+	const document = `{"home":{"policy":%q},"split":{"policy":%q}}`
+	policy, err := policies.Parse(
+		fmt.Appendf(nil, document, s.String("creel.router.policy"), s.String("creel.proxy.policy")))
+	if err != nil {
+		return policy, s.Problem("creel.router.policy", err.Error(), "see creel.proxy.policy too")
+	}
+	return policy, nil
+}
+
+// OpenStore opens the state store of creel.store.url, and checks that this creel
+// can read it. "memory" is a store of this process alone. The function it
+// returns closes the store.
+func OpenStore(ctx context.Context, s *settings.Settings) (statestore.Store, func() error, error) {
+	conf, memory, err := storeConfig(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	if memory {
+		state := statestore.NewTwin("memory", ValidPolicy)
+		return statestore.NewMemory(state, time.Now), func() error { return nil }, nil
+	}
+	store, err := redis.Open(conf)
+	if err != nil {
+		return nil, nil, s.Problem("creel.store.url", err.Error(), "")
+	}
+	check, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := store.CheckSchema(check); err != nil {
+		return nil, nil, errors.Join(storeError(s, err), store.Close())
+	}
+	return store, store.Close, nil
+}
+
+// storeConfig is what the settings say about the store; memory is one of this
+// process.
+func storeConfig(s *settings.Settings) (conf redis.Config, memory bool, err error) {
+	address := s.String("creel.store.url")
+	if address == "memory" {
+		return conf, true, nil
+	}
+	if !strings.Contains(address, "://") {
+		return conf, false, s.Problem("creel.store.url", "it is no store's URL",
+			"give memory, or a redis URL such as redis://127.0.0.1:6379")
+	}
+	return redis.Config{
+		URL:         address,
+		Prefix:      s.String("creel.store.prefix"),
+		Timeout:     s.Duration("creel.store.timeout"),
+		Wait:        s.Int("creel.store.wait-replicas"),
+		WaitTimeout: s.Duration("creel.store.wait-timeout"),
+		Validate:    ValidPolicy,
+		Log:         slog.Default(),
+	}, false, nil
+}
+
+// storeError tells of a store that could not be used at the start: which, by
+// what setting, and the store's own reason.
+func storeError(s *settings.Settings, err error) error {
+	shown := s.String("creel.store.url")
+	if u, parseErr := url.Parse(shown); parseErr == nil {
+		u.RawQuery = "" // may hold a Sentinel's password
+		shown = u.Redacted()
+	} else {
+		shown = "(a URL that is not shown: it may hold a password)"
+	}
+	reason := err
+	var told *creel.Error
+	if errors.As(err, &told) && told.Why != "" {
+		reason = errors.New(told.Why)
+	}
+	return &creel.Error{
+		Kind: creel.ErrUnavailable,
+		What: "the state store " + shown + " cannot be used",
+		Why:  reason.Error(),
+		Try:  "start it, or correct creel.store.url (--store)",
+	}
+}
+
+// clusterSecret reads the secret that seals what is shared through the store:
+// from a file, or one that the first to ask makes and keeps in the store.
+func clusterSecret(store statestore.Keys, file string) (func(context.Context) ([]statestore.Key, error), error) {
+	if file != "" {
+		b, err := readSecret(file)
+		if err != nil {
+			return nil, err
+		}
+		keys := []statestore.Key{{ID: 1, Secret: b}}
+		return func(context.Context) ([]statestore.Key, error) { return keys, nil }, nil
+	}
+	const ring = "cluster"
+	return func(ctx context.Context) ([]statestore.Key, error) {
+		for {
+			keys, err := store.Keys(ctx, ring)
+			if err != nil || len(keys) > 0 {
+				return keys, err
+			}
+			fresh := make([]byte, 32)
+			if _, err := rand.Read(fresh); err != nil {
+				return nil, err
+			}
+			if _, err := store.RotateKey(ctx, ring, 0, fresh, 0); err != nil && !errors.Is(err, creel.ErrConflict) {
+				return nil, err
+			}
+		}
+	}, nil
+}
+
+// readSecret reads creel.cluster.secret-file.
+func readSecret(file string) ([]byte, error) {
+	b, err := os.ReadFile(file)
+	switch {
+	case err != nil:
+		err = &settings.Problem{Key: "creel.cluster.secret-file", Origin: file, Why: fileReason(err)}
+	case len(b) < 16:
+		err = &settings.Problem{Key: "creel.cluster.secret-file", Origin: file,
+			Why: fmt.Sprintf("it holds %d bytes", len(b)), Try: "give it at least 16 random ones"}
+	}
+	return b, err
+}
+
+// fileReason is why a file cannot be read, without its name.
+func fileReason(err error) string {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}

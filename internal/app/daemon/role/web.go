@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"net/http"
+
+	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/app/daemon/webserver"
+	"github.com/creelrm/creel/internal/settings"
+)
+
+// webSettings is what all web ports take from settings.
+func webSettings(s *settings.Settings) webserver.Config {
+	return webserver.Config{
+		ReadHeaderTimeout: s.Duration("creel.http.read-header-timeout"),
+		RefuseAnonymous:   !s.Bool("hadoop.http.authentication.simple.anonymous.allowed"),
+	}
+}
+
+// addWeb binds a web port and adds the task that serves it. name is what the
+// address was chosen by. The address is known when it returns.
+func addWeb(d *daemon.Service, name, address string, h http.Handler, c webserver.Config) (bound string, err error) {
+	l, err := d.Listen(name, address)
+	if err != nil {
+		return "", err
+	}
+	d.Add("web server", webserver.Task(l, h, c))
+	return l.Addr().String(), nil
+}
+
+// AddProfiles adds /debug/pprof on a port of its own where creel.debug.address
+// asks for it. It is taken on loopback only.
+func AddProfiles(d *daemon.Service, s *settings.Settings) error {
+	address := s.Address("creel.debug.address")
+	if address == "" {
+		return nil
+	}
+	if !webserver.Loopback(address) {
+		return s.Problem("creel.debug.address", "profiles show what a process holds",
+			"give a loopback address, such as 127.0.0.1:6060")
+	}
+	bound, err := addWeb(d, "creel.debug.address", address, webserver.Profiles(), webserver.Config{})
+	if err == nil && len(d.Entries) > 0 {
+		d.Entries[0].Addresses["debug"] = bound
+	}
+	return err
+}

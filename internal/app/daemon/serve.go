@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// Options of Serve.
+type Options struct {
+	ReadyFile string        // written once everything serves; "" writes none
+	Array     bool          // the ready file holds an array also of one entry
+	Drain     time.Duration // for what is in flight after the first signal
+	// Exit ends the process at the second signal; nil: os.Exit.
+	Exit func(code int)
+}
+
+// stopGrace is what releasing stores and sockets may take beyond Options.Drain.
+const stopGrace = 5 * time.Second
+
+// Serve runs a service until a signal, a failing task, or ctx ends it. It owns
+// the service: all that it holds is released when Serve returns.
+//
+//  1. All tasks are started, in order.
+//  2. The ready file is written, and the addresses are logged.
+//  3. First SIGINT or SIGTERM: the service is not ready any more, and its tasks
+//     are stopped in reverse order within the drain time.
+//  4. Second signal: the process exits at once.
+//
+// SIGHUP reloads what the service can reload, and ends nothing.
+func Serve(ctx context.Context, s *Service, o Options) error {
+	if o.Exit == nil {
+		o.Exit = os.Exit
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	reload := make(chan os.Signal, 1)
+	signal.Notify(reload, syscall.SIGHUP)
+	defer signal.Stop(reload)
+
+	running := s.Start()
+	err := announce(s, o)
+	for err == nil {
+		select {
+		case err = <-running.Failed():
+		case sig := <-signals:
+			slog.Info("stopping", "signal", sig.String(), "drain", o.Drain.String())
+			err = errStop
+		case <-ctx.Done():
+			err = errStop
+		case <-reload:
+			s.reload(ctx)
+		}
+	}
+	if err == errStop {
+		err = nil
+	}
+
+	stopped := make(chan error, 1)
+	go func() { stopped <- running.Stop() }() // ends with this function, but for a task that hangs
+	select {
+	case closing := <-stopped:
+		err = errors.Join(err, closing)
+		slog.Info("stopped")
+	case sig := <-signals:
+		slog.Warn("exiting now", "signal", sig.String())
+		o.Exit(1)
+	case <-time.After(o.Drain + stopGrace):
+		err = errors.Join(err, fmt.Errorf("not drained within %v", o.Drain))
+	}
+	return err
+}
+
+// errStop ends the loop of Serve without a failure.
+var errStop = errors.New("stop")
+
+// announce tells whoever waits for the service that it serves.
+func announce(s *Service, o Options) error {
+	for _, e := range s.Entries {
+		slog.Info("serves", "role", e.Role, "addresses", e.Addresses)
+	}
+	if o.ReadyFile == "" {
+		return nil
+	}
+	var content any = s.Entries
+	if !o.Array && len(s.Entries) == 1 {
+		content = s.Entries[0]
+	}
+	return writeReady(o.ReadyFile, content)
+}
+
+func (s *Service) reload(ctx context.Context) {
+	if s.Reload == nil {
+		slog.Info("nothing to reload")
+		return
+	}
+	if err := s.Reload(ctx); err != nil {
+		slog.Error("not reloaded: what was in force stays", "error", err)
+		return
+	}
+	slog.Info("reloaded")
+}
+
+// writeReady puts the file there whole: scripts wait for its name.
+func writeReady(path string, content any) error {
+	b, err := json.MarshalIndent(content, "", "  ")
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".ready-*")
+	if err != nil {
+		return fmt.Errorf("ready file: %w", err)
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(append(b, '\n'))
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return fmt.Errorf("ready file: %w", err)
+	}
+	return os.Rename(tmp.Name(), path)
+}

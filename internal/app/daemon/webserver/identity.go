@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webserver
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel/internal/query"
+)
+
+// cookieName is the cookie of Hadoop's simple authentication: a client that
+// named itself once by user.name is known by it afterwards, and some (such as
+// yarn-api-client) do not go on without it.
+const cookieName = "hadoop.auth"
+
+// cookieAge is Hadoop's hadoop.http.authentication.token.validity default.
+const cookieAge = 10 * time.Hour
+
+// identify is simple authentication around a handler. A user.name in the query
+// sets the cookie; a request with only the cookie is as if it had the user.name,
+// so that members see it too, through any router. The cookie proves no more
+// than user.name does, which is why it carries no signature. Where anonymous
+// requests are refused, whoever asks for health is let in all the same.
+func identify(next http.Handler, refuseAnonymous bool) http.Handler {
+	var last atomic.Pointer[setCookie]
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, cookie := query.First(r.URL.RawQuery, "user.name"), ""
+		if name == "" {
+			cookie = cookieUser(r)
+			name = cookie
+		}
+		if strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) || len(name) > 256 {
+			const why = "user.name is no user's name: it is longer than 256 bytes or has control characters"
+			http.Error(w, why, http.StatusBadRequest)
+			return
+		}
+		switch {
+		case name == "" && refuseAnonymous && r.URL.Path != "/livez" && r.URL.Path != "/readyz":
+			w.Header().Set("WWW-Authenticate", "PseudoAuth")
+			http.Error(w, "Anonymous requests are disallowed: say who you are by ?user.name=", http.StatusForbidden)
+			return
+		case cookie != "":
+			r = r.Clone(r.Context())
+			if r.URL.RawQuery != "" {
+				r.URL.RawQuery += "&"
+			}
+			r.URL.RawQuery += "user.name=" + url.QueryEscape(cookie)
+		case name != "":
+			now := time.Now()
+			c := last.Load()
+			if c == nil || c.name != name || now.Unix() != c.second {
+				c = newCookie(name, now)
+				last.Store(c)
+			}
+			w.Header()["Set-Cookie"] = c.header
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// setCookie is the header that makes a client remember its name. Those who ask
+// often get the same one again within a second.
+type setCookie struct {
+	name   string
+	second int64
+	header []string // nobody writes to it
+}
+
+func newCookie(name string, now time.Time) *setCookie {
+	expires := now.Add(cookieAge)
+	escaped := url.QueryEscape(name)
+	value := "u=" + escaped + "&p=" + escaped + "&t=simple&e=" + strconv.FormatInt(expires.UnixMilli(), 10)
+	return &setCookie{
+		name:   name,
+		second: now.Unix(),
+		header: []string{
+			cookieName + `="` + value + `"; Path=/; HttpOnly; Expires=` + expires.UTC().Format(http.TimeFormat),
+		},
+	}
+}
+
+// cookieUser is the user of a cookie that has not expired, "" for none.
+func cookieUser(r *http.Request) string {
+	if len(r.Header["Cookie"]) == 0 {
+		return ""
+	}
+	c, err := r.Cookie(cookieName)
+	if err != nil {
+		return ""
+	}
+	fields, err := url.ParseQuery(strings.Trim(c.Value, `"`))
+	if err != nil || fields.Get("t") != "simple" {
+		return ""
+	}
+	if expires, err := strconv.ParseInt(fields.Get("e"), 10, 64); err != nil || time.Now().UnixMilli() >= expires {
+		return ""
+	}
+	return fields.Get("u")
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webserver
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// A client that named itself once is known by its cookie afterwards.
+func TestCookieOfSimpleAuthentication(t *testing.T) {
+	server := httptest.NewServer(identify(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s %s", r.URL.Query().Get("user.name"), r.URL.Query().Get("states"))
+	}), false))
+	defer server.Close()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Jar: jar}
+	get := func(path string, cookie string) (int, string) {
+		t.Helper()
+		req, err := http.NewRequest(http.MethodGet, server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cookie != "" {
+			req.Header.Set("Cookie", cookie)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var b strings.Builder
+		if err := resp.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		_, body, _ := strings.Cut(b.String(), "\r\n\r\n")
+		return resp.StatusCode, body
+	}
+	for _, c := range []struct{ path, cookie, want string }{
+		{"/?states=A", "", " A"},                          // nobody yet
+		{"/?user.name=ann+lee&states=A", "", "ann lee A"}, // sets the cookie
+		{"/?states=B", "", "ann lee B"},
+		{"/", "", "ann lee "},
+		{"/?user.name=bob", "", "bob "}, // the query wins, and changes it
+		{"/", "", "bob "},
+	} {
+		if code, body := get(c.path, c.cookie); code != http.StatusOK || body != c.want {
+			t.Errorf("GET %s: %d %q, want %q", c.path, code, body, c.want)
+		}
+	}
+	client.Jar = nil
+	for _, c := range []struct{ cookie, want string }{
+		{`hadoop.auth="u=ann&p=ann&t=simple&e=99999999999999&s=of-a-resource-manager="`, "ann "},
+		{`hadoop.auth=u=ann&p=ann&t=simple&e=1`, " "}, // over
+		{`hadoop.auth=u=ann&t=kerberos&e=99999999999999`, " "},
+		{`hadoop.auth=nonsense`, " "},
+	} {
+		if code, body := get("/", c.cookie); code != http.StatusOK || body != c.want {
+			t.Errorf("cookie %s: %d %q, want %q", c.cookie, code, body, c.want)
+		}
+	}
+	if code, _ := get("/?user.name=a%0ab", ""); code != http.StatusBadRequest {
+		t.Errorf("a name with a line break: %d", code)
+	}
+}
+
+// Where anonymous requests are refused, whoever does not say who they are gets
+// nothing but health.
+func TestAnonymousRequestsAreRefusedWhereSaid(t *testing.T) {
+	handler := identify(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "in") }), true)
+	for path, want := range map[string]int{
+		"/ws/v1/cluster":               http.StatusForbidden,
+		"/conf":                        http.StatusForbidden,
+		"/ws/v1/cluster?user.name=ann": http.StatusOK,
+		"/livez":                       http.StatusOK,
+		"/readyz?verbose":              http.StatusOK,
+	} {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		if w.Code != want {
+			t.Errorf("GET %s answers %d, want %d", path, w.Code, want)
+		}
+	}
+}

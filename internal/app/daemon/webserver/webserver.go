@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package webserver serves a daemon's web port: limits against slow clients,
+// Hadoop's simple authentication, and the profiles of a process on a port of
+// their own.
+package webserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Config of a web port. Zero values take the defaults in brackets.
+type Config struct {
+	ReadHeaderTimeout time.Duration // for a client to send its headers [10 s]
+	DrainTime         time.Duration // for answers on their way at the end [5 s]
+	RefuseAnonymous   bool          // 403 to who gives no user.name and no cookie
+}
+
+// Task serves handler on a listener until its context ends; then answers on
+// their way have the drain time. It closes the listener.
+func Task(l net.Listener, handler http.Handler, c Config) func(context.Context) error {
+	server := &http.Server{
+		Handler:           identify(handler, c.RefuseAnonymous),
+		ReadHeaderTimeout: cmp.Or(c.ReadHeaderTimeout, 10*time.Second),
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+	}
+	return func(ctx context.Context) error {
+		ended := make(chan struct{})
+		stop := context.AfterFunc(ctx, func() {
+			defer close(ended)
+			drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(c.DrainTime, 5*time.Second))
+			defer cancel()
+			if server.Shutdown(drain) != nil {
+				server.Close()
+			}
+		})
+		err := server.Serve(l)
+		if !stop() {
+			<-ended // Serve returns when the listener is closed; connections are closed after it
+		}
+		if errors.Is(err, http.ErrServerClosed) {
+			return nil
+		}
+		return err
+	}
+}

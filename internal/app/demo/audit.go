@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/daemon/federation"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// auditor looks at every ResourceManager of a running federation: its own
+// invariants, how many applications ended, and how far queues are from what
+// the whole federation guarantees them. It has one owner.
+type auditor struct {
+	fed             *federation.Federation
+	ended, running  int64
+	checked, broken int64
+	errors          []float64 // shortfalls, one for each queue and look with demand
+	texts           []string
+	each            []struct{ ended, running int64 } // last known, by subcluster
+}
+
+func newAuditor(fed *federation.Federation) *auditor {
+	return &auditor{fed: fed, each: make([]struct{ ended, running int64 }, len(fed.RMs))}
+}
+
+func (a *auditor) broke(format string, args ...any) {
+	a.broken++
+	if len(a.texts) < 20 {
+		a.texts = append(a.texts, fmt.Sprintf(format, args...))
+	}
+}
+
+// queueUse is one queue over all subclusters.
+type queueUse struct {
+	guaranteed, used, demand creel.Resource
+}
+
+// look asks all ResourceManagers once. One that is down keeps its last counts.
+func (a *auditor) look(ctx context.Context) {
+	queues := map[creel.QueuePath]*queueUse{}
+	var total creel.Resource
+	for i, daemon := range a.fed.RMs {
+		ask, cancel := context.WithTimeout(ctx, 2*time.Second)
+		var broken error
+		var ended, running int64
+		err := daemon.Service.Daemon.Query(ask, func(m *rm.Machine, _ time.Time) {
+			broken = m.Audit()
+			for v := range m.Apps {
+				switch {
+				case v.Unmanaged:
+				case v.State.Ended():
+					ended++
+				default:
+					running++
+				}
+			}
+			total = total.Add(m.Cluster().Total)
+			for q := range m.Queues {
+				if !q.Leaf {
+					continue
+				}
+				u := queues[q.Path]
+				if u == nil {
+					u = &queueUse{}
+					queues[q.Path] = u
+				}
+				u.guaranteed = u.guaranteed.Add(q.Guaranteed)
+				u.used = u.used.Add(q.Used)
+				u.demand = u.demand.Add(q.Used).Add(q.Pending)
+			}
+		})
+		cancel()
+		if err != nil {
+			continue // it is down, or busy: its invariants are looked at when it is back
+		}
+		a.each[i].ended, a.each[i].running = ended, running
+		a.checked++
+		if broken != nil {
+			a.broke("sc-%d: %v", i+1, broken)
+		}
+	}
+	a.ended, a.running = 0, 0
+	for _, e := range a.each {
+		a.ended += e.ended
+		a.running += e.running
+	}
+	for _, u := range queues {
+		entitled := u.guaranteed.Min(u.demand).Dominant(total)
+		if entitled <= 0 {
+			continue
+		}
+		a.errors = append(a.errors, max(0, entitled-u.used.Dominant(total))/entitled)
+	}
+}
+
+// fill writes what was seen into a summary.
+func (a *auditor) fill(s *Summary, out io.Writer) {
+	s.Invariants.Checked, s.Invariants.Broken = a.checked, a.broken
+	for _, text := range a.texts {
+		fmt.Fprintln(out, "broken:", text)
+	}
+	if len(a.errors) == 0 {
+		return
+	}
+	slices.Sort(a.errors)
+	sum := 0.0
+	for _, e := range a.errors {
+		sum += e
+	}
+	s.EntitlementError.Mean = sum / float64(len(a.errors))
+	s.EntitlementError.P99 = a.errors[min(len(a.errors)-1, len(a.errors)*99/100)]
+}

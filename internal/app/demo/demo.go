@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package demo replays a part of a recorded day on a federation in this process:
+// it submits over REST as users would, plays the AMs, takes daemons down on the
+// way if it is asked to, audits every ResourceManager, and ends with a Summary
+// that says whether each application reached its end exactly once.
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/daemon/federation"
+	"github.com/creelrm/creel/internal/app/daemon/role"
+	"github.com/creelrm/creel/internal/workload"
+	"github.com/creelrm/creel/statestore"
+)
+
+// Config of a demo.
+type Config struct {
+	Day     Day
+	Faults  bool      // kill and restore a subcluster and a router on the way
+	Keep    bool      // stay up after the summary, until the context ends
+	Defines []string  // -D of the daemons
+	Out     io.Writer // progress and the verdict, for people
+	Log     *slog.Logger
+}
+
+// Run plays the day and calls done with the figures and whether the verdict is
+// good, once, before it stays up. It returns the first error that keeps it from
+// a verdict; a bad verdict is none.
+func Run(ctx context.Context, c Config, done func(s *Summary, good bool) error) error {
+	jobs, durations, err := c.Day.Plan()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "creel-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	s, err := federation.Settings(dir, "", append([]string{
+		"yarn.resourcemanager.max-completed-applications=1000000",
+		"yarn.resourcemanager.am.max-attempts=4",
+	}, c.Defines...))
+	if err != nil {
+		return err
+	}
+	store, closeStore, err := role.OpenStore(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+
+	run := newReplay(jobs, durations)
+	began := time.Now()
+	fed, err := federation.New(ctx, federation.Config{
+		Subclusters:   c.Day.Subclusters,
+		Nodes:         c.Day.Nodes,
+		Routers:       2,
+		NodeSize:      creel.NewResource(8192, 8),
+		NodeHeartbeat: 500 * time.Millisecond,
+		Eager:         20 * time.Millisecond,
+		OnStart:       run.onStart,
+		Dir:           dir,
+		Store:         store,
+		Settings:      s,
+		Lease:         3 * time.Second,
+		Log:           c.Log,
+	})
+	if err != nil {
+		return err
+	}
+	defer fed.Close()
+	defer run.close()
+	if err := skew(ctx, store, c.Day.Subclusters); err != nil {
+		return err
+	}
+	c.welcome(fed, jobs, time.Since(began))
+	sum, err := run.play(ctx, fed, c)
+	if err != nil {
+		return err
+	}
+	sum.Trace, sum.Seed, sum.Speed = c.Day.Trace, c.Day.Seed, c.Day.Speed
+	if err := done(sum, sum.Print(c.Out)); err != nil {
+		return err
+	}
+	if c.Keep {
+		fmt.Fprintln(c.Out, "\nstaying up; Ctrl-C ends it")
+		<-ctx.Done()
+	}
+	return nil
+}
+
+// welcome says what was started and what will be played.
+func (c *Config) welcome(fed *federation.Federation, jobs []workload.Job, took time.Duration) {
+	fmt.Fprintf(c.Out, "%d subclusters of %d simulated nodes, %d routers, up in %v\n",
+		c.Day.Subclusters, c.Day.Nodes, len(fed.Routers), took.Round(time.Millisecond))
+	fmt.Fprintf(c.Out, "dashboard http://%s/\n", fed.Routers[0].Address("web"))
+	tasks := 0
+	for _, j := range jobs {
+		tasks += j.Tasks()
+	}
+	fmt.Fprintf(c.Out, "%s hours %s at %.0f times its speed: %d applications, %d tasks\n\n",
+		c.Day.Trace, c.Day.Hours, c.Day.Speed, len(jobs), tasks)
+}
+
+// skew sends the research queue's applications mostly to the first
+// subclusters, so that use and guarantee fall apart over the federation.
+func skew(ctx context.Context, store statestore.Policies, subclusters int) error {
+	weights := map[string]float64{}
+	for i := range subclusters {
+		weights[fmt.Sprintf("sc-%d", i+1)] = 1 / float64(int(1)<<i)
+	}
+	doc, err := json.Marshal(map[string]any{"home": map[string]any{"policy": "weighted", "weights": weights}})
+	if err != nil {
+		return err
+	}
+	history, err := store.PolicyHistory(ctx, "root.research", 0, 1)
+	if err != nil {
+		return err
+	}
+	w := statestore.PolicyWrite{
+		Queue:    "root.research",
+		Document: doc,
+		Author:   "creel demo",
+		Comment:  "skewed on purpose",
+	}
+	if len(history) > 0 {
+		w.Expect = history[0].Version
+	}
+	_, err = store.PutPolicy(ctx, w)
+	return err
+}

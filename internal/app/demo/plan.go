@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/internal/workload"
+	"github.com/creelrm/creel/internal/workload/traces"
+)
+
+// Day says which part of which recorded day is played, and on how much.
+type Day struct {
+	Trace       string  // a built-in name or a file with SWIM's columns
+	Hours       string  // FROM-TO
+	Speed       float64 // compression of time; 0 makes it last about two minutes, and is set by Plan
+	Subclusters int
+	Nodes       int // of each subcluster
+	Seed        uint64
+}
+
+// demoSeconds is how long the submissions of a demo last by default.
+const demoSeconds = 100
+
+// Plan makes the jobs to submit.
+func (d *Day) Plan() ([]workload.Job, *workload.Durations, error) {
+	from, to, ok := strings.Cut(d.Hours, "-")
+	a, err1 := strconv.ParseFloat(from, 64)
+	b, err2 := strconv.ParseFloat(to, 64)
+	if !ok || err1 != nil || err2 != nil || a < 0 || b <= a {
+		return nil, nil, settings.Invalid(fmt.Errorf("--hours %q: expected FROM-TO, such as 9-17", d.Hours))
+	}
+	if d.Subclusters < 1 || d.Subclusters > 100 || d.Nodes < 1 || d.Nodes > 20_000 {
+		return nil, nil, settings.Invalid(fmt.Errorf("give 1 to 100 subclusters of 1 to 20,000 nodes"))
+	}
+	if d.Speed == 0 {
+		d.Speed = (b - a) * 3600 / demoSeconds
+	}
+	day, err := readTrace(d.Trace, workload.ReadSWIM)
+	if err != nil {
+		return nil, nil, settings.Invalid(err)
+	}
+	durations, err := readTrace(traces.Yahoo, workload.ReadAttempts)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := workload.Plan{
+		From:      time.Duration(a * float64(time.Hour)),
+		To:        time.Duration(b * float64(time.Hour)),
+		Speed:     d.Speed,
+		Machines:  d.Subclusters * d.Nodes,
+		BlockSize: 64 << 20,
+		MaxTasks:  4000,
+		Users:     12,
+		Seed:      d.Seed,
+		Floor:     5 * time.Millisecond,
+		// Skewed against the guarantees (prod 50, research 30, default 20) on purpose.
+		Queues: []workload.Share{
+			{Queue: "root.research", Weight: 55},
+			{Queue: "root.prod", Weight: 25},
+			{Queue: "root.default", Weight: 20},
+		},
+	}
+	jobs, err := p.Jobs(day)
+	if err != nil {
+		return nil, nil, settings.Invalid(err)
+	}
+	if len(jobs) == 0 {
+		return nil, nil, settings.Invalid(fmt.Errorf("no job of %s was submitted between %s", d.Trace, d.Hours))
+	}
+	return jobs, durations, nil
+}
+
+func readTrace[T any](name string, read func(io.Reader) (T, error)) (T, error) {
+	var none T
+	r, err := traces.Open(name)
+	if err != nil {
+		return none, err
+	}
+	defer r.Close()
+	return read(r)
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/creelrm/creel"
+)
+
+// Summary is what --summary writes; `creel sim` writes the same keys.
+type Summary struct {
+	Applications struct {
+		Submitted int `json:"submitted"`
+		Finished  int `json:"finished"`
+		Failed    int `json:"failed"`
+		Lost      int `json:"lost"`
+		Doubled   int `json:"doubled"`
+	} `json:"applications"`
+	Containers struct {
+		Granted   int64   `json:"granted"`
+		PerSecond float64 `json:"per_second"`
+	} `json:"containers"`
+	GrantMS  Quantiles `json:"grant_ms"`
+	SubmitMS struct {
+		P50 float64 `json:"p50"`
+		P99 float64 `json:"p99"`
+	} `json:"submit_ms"`
+	EntitlementError struct {
+		Mean float64 `json:"mean"`
+		P99  float64 `json:"p99"`
+	} `json:"entitlement_error"`
+	Invariants struct {
+		Checked int64 `json:"checked"`
+		Broken  int64 `json:"broken"`
+	} `json:"invariants"`
+	Subclusters []SubclusterSummary `json:"subclusters"`
+	WallS       float64             `json:"wall_s"`
+	Trace       string              `json:"trace"`
+	Seed        uint64              `json:"seed"`
+	Speed       float64             `json:"speed"`
+}
+
+// Quantiles of a time, in milliseconds.
+type Quantiles struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// SubclusterSummary is one line of the table.
+type SubclusterSummary struct {
+	ID           creel.SubclusterID `json:"id"`
+	Applications int                `json:"applications"`
+	Containers   int64              `json:"containers"`
+	Nodes        int                `json:"nodes"`
+}
+
+// Print writes the table and the verdict, and reports whether it is good.
+func (s *Summary) Print(w io.Writer) bool {
+	fmt.Fprintf(w, "\n%-12s %13s %13s %7s\n", "subcluster", "applications", "containers", "nodes")
+	for _, sub := range s.Subclusters {
+		fmt.Fprintf(w, "%-12s %13d %13d %7d\n", sub.ID, sub.Applications, sub.Containers, sub.Nodes)
+	}
+	a := &s.Applications
+	fmt.Fprintf(
+		w,
+		"\napplications  %d submitted, %d finished, %d failed, %d lost, %d doubled\n",
+		a.Submitted,
+		a.Finished,
+		a.Failed,
+		a.Lost,
+		a.Doubled,
+	)
+	fmt.Fprintf(w, "containers    %d granted, %.0f a second\n", s.Containers.Granted, s.Containers.PerSecond)
+	fmt.Fprintf(w, "ask to grant  p50 %.1f ms, p99 %.1f ms, max %.0f ms\n", s.GrantMS.P50, s.GrantMS.P99, s.GrantMS.Max)
+	fmt.Fprintf(w, "submission    p50 %.1f ms, p99 %.1f ms\n", s.SubmitMS.P50, s.SubmitMS.P99)
+	fmt.Fprintf(
+		w,
+		"entitlement   queues were short of their federation-wide guarantee by %.1f%% on average, %.1f%% at p99\n",
+		100*s.EntitlementError.Mean,
+		100*s.EntitlementError.P99,
+	)
+	fmt.Fprintf(w, "invariants    %d checked, %d broken\n", s.Invariants.Checked, s.Invariants.Broken)
+	fmt.Fprintf(w, "wall          %.1f s\n\n", s.WallS)
+	good := a.Submitted > 0 && a.Finished+a.Failed == a.Submitted && a.Lost == 0 && a.Doubled == 0 &&
+		s.Invariants.Broken == 0
+	if good {
+		fmt.Fprintln(w, "verdict: good. Each application reached its end exactly once; no invariant was broken.")
+	} else {
+		fmt.Fprintln(w, "verdict: BAD.")
+	}
+	return good
+}
+
+// WriteFile writes the summary as JSON.
+func WriteFile(path string, summary any) error {
+	b, err := json.MarshalIndent(summary, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, append(b, '\n'), 0o644); err != nil {
+		return fmt.Errorf("summary: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Problem is a value that a daemon cannot start with.
+type Problem struct {
+	Key    string
+	Value  string // as shown: secrets are masked
+	Origin string // where it was written
+	Why    string
+	Try    string // may be empty
+}
+
+func (p *Problem) Error() string {
+	text := fmt.Sprintf("%s: %s=%s: %s", p.Origin, p.Key, p.Value, p.Why)
+	if p.Value == "" {
+		text = fmt.Sprintf("%s: %s: %s", p.Origin, p.Key, p.Why)
+	}
+	if p.Try != "" {
+		text += "; " + p.Try
+	}
+	return text
+}
+
+// Problem tells that the value of a key cannot be used, why, and what to try.
+func (s *Settings) Problem(key, why, try string) error {
+	p := &Problem{Key: key, Why: why, Try: try, Origin: "default"}
+	if v, ok := s.values[key]; ok {
+		p.Value, p.Origin = s.shown(v), v.Origin.String()
+	}
+	return p
+}
+
+// Invalid marks an error of another package as one about what somebody
+// configured, such as a queue file.
+func Invalid(err error) error {
+	if err == nil || IsProblem(err) {
+		return err
+	}
+	return &invalid{err}
+}
+
+type invalid struct{ error }
+
+func (i *invalid) Unwrap() error { return i.error }
+
+// IsProblem reports whether an error is about what somebody configured, and not
+// about the world.
+func IsProblem(err error) bool {
+	var p *Problem
+	var i *invalid
+	return errors.As(err, &p) || errors.As(err, &i)
+}
