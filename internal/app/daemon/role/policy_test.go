@@ -13,7 +13,7 @@ import (
 // What settings call a policy is what documents call it, and it reaches the
 // daemons.
 func TestPolicySettings(t *testing.T) {
-	for key, names := range map[string][]string{"creel.router.Policy": policies.HomeNames(), "creel.proxy.policy": policies.SplitNames()} {
+	for key, names := range map[string][]string{"creel.router.policy": policies.HomeNames(), "creel.proxy.policy": policies.SplitNames()} {
 		row, ok := settings.Find(key)
 		if !ok || !slices.Equal(row.Choices, names) {
 			t.Errorf("%s may be %q, the policies are %q", key, row.Choices, names)
@@ -29,7 +29,7 @@ func TestPolicySettings(t *testing.T) {
 		p.SplitName() != policies.Default().SplitName() {
 		t.Errorf("without settings: %s and %s, %v", p.HomeName(), p.SplitName(), err)
 	}
-	s, err = settings.Load(settings.Sources{Defines: []string{"creel.router.Policy=hash", "creel.proxy.policy=home"}})
+	s, err = settings.Load(settings.Sources{Defines: []string{"creel.router.policy=hash", "creel.proxy.policy=home"}})
 	if err != nil {
 		t.Fatal(err)
 	}
