@@ -246,7 +246,7 @@ func (f *Federation) rmConfig(i int, proxyAt string) (role.RMConfig, error) {
 	}
 	r.Logger, out.Log = c.Log, c.Log
 	r.RPC.DrainTime = time.Second
-	if c.Dir != "" {
+	if r.Dir = ""; c.Dir != "" {
 		r.Dir = filepath.Join(c.Dir, string(id))
 		if err := os.MkdirAll(r.Dir, 0o700); err != nil {
 			return out, err

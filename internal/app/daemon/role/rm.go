@@ -43,6 +43,7 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 	if err != nil {
 		return RMConfig{}, err
 	}
+	conf.Dir = s.String("creel.rm.data")
 	c := RMConfig{
 		RM:  conf,
 		Web: s.Listen("yarn.resourcemanager.webapp.address", "yarn.resourcemanager.bind-host"),
