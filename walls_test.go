@@ -48,6 +48,7 @@ var rooms = map[string]room{
 	"internal/workload":       {pure: true, own: []string{".", "policies"}},
 	"internal/yarnpb":         {own: []string{"."}},
 	"internal/workers":        {},
+	"internal/awake":          {pure: true},
 	"internal/hugepages":      {},
 	"internal/query":          {},
 	"internal/programs":       {}, // what tests run beside creel

@@ -84,6 +84,7 @@ type Machine struct {
 	masterBeats list[*attempt]
 	unlaunched  living // containers not seen running, by number: the first given is the first to expire
 	waitSerial  int64
+	resumed     int64 // when the caller's last pause ended, ns; 0 if it had none
 	timers      heap[*timer]
 	timerSeq    int64
 

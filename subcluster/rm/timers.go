@@ -89,9 +89,32 @@ func (m *Machine) NextDeadline() time.Time {
 		earlier(a.beat + int64(m.cfg.MasterExpiry))
 	}
 	if c := m.unlaunched.oldest(); c != nil && m.cfg.ContainerExpiry > 0 {
-		earlier(c.created*int64(time.Millisecond) + int64(m.cfg.ContainerExpiry))
+		earlier(m.containerDeadline(c))
 	}
 	return instant(at)
+}
+
+// containerDeadline is when a container that its node has not reported is given
+// up. After a pause of our own all of them have their whole time again.
+func (m *Machine) containerDeadline(c *container) int64 {
+	return max(c.created*int64(time.Millisecond), m.resumed) + int64(m.cfg.ContainerExpiry)
+}
+
+// Paused tells that the caller did not run for d until now, and so heard nobody
+// (package internal/awake). Nodes, AMs and containers are not judged by that
+// time: whoever was heard of d before counts as heard of now.
+func (m *Machine) Paused(now time.Time, d time.Duration) {
+	m.at(now)
+	if d <= 0 {
+		return
+	}
+	for n := m.nodeBeats.first; n != nil; n = n.beatLink.next {
+		n.beat = min(n.beat+int64(d), m.now)
+	}
+	for a := m.masterBeats.first; a != nil; a = a.beatLink.next {
+		a.beat = min(a.beat+int64(d), m.now)
+	}
+	m.resumed = m.now
 }
 
 // Tick lets time pass: deadlines reached by now take effect, in order of kind
@@ -111,7 +134,7 @@ func (m *Machine) Tick(now time.Time) {
 	}
 	for m.cfg.ContainerExpiry > 0 {
 		c := m.unlaunched.oldest()
-		if c == nil || c.created*int64(time.Millisecond)+int64(m.cfg.ContainerExpiry) > m.now {
+		if c == nil || m.containerDeadline(c) > m.now {
 			break
 		}
 		m.containerExpired(c)
