@@ -56,7 +56,11 @@ var rooms = map[string]room{
 	"internal/hrpc/telemetry": {own: []string{"internal/hrpc"}},
 	"internal/yarnrpc":        {own: []string{".", "internal/hrpc", data}},
 	"internal/settings":       {own: []string{"policies"}}, // whose names are choices
-	"policies/rebalancer":     {own: []string{".", "subcluster", "policies"}},
+	// The federation's queues: escrow of their maxima, the plan, and who runs both.
+	"policies/rebalancer/escrow": {
+		pure: true,
+		own:  []string{"."},
+	},
 	"subcluster/remote": {
 		own: []string{".", "subcluster", "internal/hrpc", data, "internal/yarnrpc", "internal/token"},
 	},

@@ -81,6 +81,11 @@ func (a *Auditor) bound(c *auditor, q *queue) {
 			c.fail("queue %s grew from %v to %v, above its maximum %v", q.path, was, q.used, q.max)
 		}
 	}
+	for i := 0; q.cap != nil && i < a.m.t.check; i++ {
+		if q.used.at(i) > q.cap.amount.at(i) && q.used.at(i) > was.at(i) {
+			c.fail("queue %s grew from %v to %v, above its cap %v", q.path, was, q.used, q.cap.amount)
+		}
+	}
 	a.used[q] = q.used
 }
 

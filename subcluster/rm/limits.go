@@ -46,14 +46,14 @@ func (m *Machine) admitQueues(a *app, s *size, own *size) verdict {
 func (m *Machine) within(q *queue, need *vec, own *size) bool {
 	q.sized()
 	if q.heldContainers == 0 {
-		return m.t.fitsPlus(&q.used, need, &q.max)
+		return m.t.fitsPlus(&q.used, need, &q.max) && (q.cap == nil || m.underCap(q, &q.used, need))
 	}
 	have := q.used
 	have.add(&q.held)
 	if own != nil {
 		have.sub(&own.v)
 	}
-	return m.t.fitsPlus(&have, need, &q.max)
+	return m.t.fitsPlus(&have, need, &q.max) && (q.cap == nil || m.underCap(q, &have, need))
 }
 
 // userAdmits is CapacityScheduler's rule: a user may get one container more as
@@ -150,6 +150,9 @@ func (m *Machine) queueLimit(q *queue) vec {
 		v.set(i, max(v.at(i), 0))
 	}
 	v.min(&q.max)
+	if q.cap != nil {
+		m.limitByCap(q, &v)
+	}
 	return v
 }
 

@@ -69,6 +69,8 @@ type Machine struct {
 	blockers    int             // queues that somebody blocks; see passing.go
 	waiting     int             // applications with asks outstanding that may run
 
+	caps map[creel.QueuePath]*queueCap // nil without any
+
 	// Work to settle at the end of a call.
 	dirtyNodes []*node
 	retries    []*queue

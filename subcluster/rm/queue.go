@@ -62,8 +62,9 @@ type queue struct {
 	spec   *queues.Queue
 
 	guaranteed, max  vec
-	held             vec   // reserved
-	blocker          *want // that waits for max; see passing.go
+	cap              *queueCap // nil: no federation-wide maximum
+	held             vec       // reserved
+	blocker          *want     // that waits for max; see passing.go
 	minimum          vec
 	absMax           float64
 	capFrac, maxFrac float64 // of the parent
@@ -313,6 +314,9 @@ func (q *queue) resize() {
 		} else {
 			m.sizeCapacity(q)
 		}
+	}
+	if q.cap = m.caps[q.path]; q.cap != nil {
+		q.bounded = true
 	}
 	q.promised = m.t.dominant(&q.guaranteed, &m.total)
 	if q.leaf != nil {

@@ -99,6 +99,14 @@ func (m *Machine) whyAsk(a *app, k *want, w *Why) {
 	}
 	if v := m.admit(a, k.size, nil); v.limit != LimitNone {
 		w.Limit, w.Where = v.limit, v.where.path
+		if v.limit == LimitQueue && v.where.cap != nil {
+			have := v.where.used
+			have.add(&v.where.held)
+			if !m.underCap(v.where, &have, &k.size.v) {
+				m.whyCap(v.where, w.Need, w)
+				return
+			}
+		}
 		if v.limit == LimitQueue {
 			have := v.where.used
 			have.add(&v.where.held)

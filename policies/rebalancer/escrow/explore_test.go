@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package escrow
+
+import (
+	"fmt"
+	"hash/maphash"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// The checker explores every order of what can happen to a small federation:
+// members ask, records are read, written, written late or twice, answers come
+// or are lost, leases run out, members restart, the store fails over or is
+// emptied, leaders publish shares, also deposed ones. It runs the production
+// code of both sides; only the driver between them is modelled.
+
+const unit = time.Second
+
+// world is one state. Copying it copies everything that changes in place:
+// records are cloned before they are written.
+type world struct {
+	now    int // ticks
+	source int
+	faults int // left
+	queues [2]queueWorld
+}
+
+type queueWorld struct {
+	version  int
+	record   *Record // nil: there is none
+	former   *Record // before the last write, what a failover goes back to
+	formerAt int
+	members  [3]memberWorld
+	leaders  [2]write // what leaders are about to write, also deposed ones
+	plans    int      // leaders' turns left
+}
+
+type stage uint8
+
+const (
+	idle stage = iota
+	asked
+	decided
+	written
+)
+
+type memberWorld struct {
+	m     Member
+	use   int64 // containers that run
+	known int64 // of them, that the ResourceManager knows of: fewer while it recovers
+	stage stage
+	req   Request
+	sent  int
+	w     write
+	grant Grant
+	ghost write // a write whose outcome nobody knows: it may still happen
+	asks  int   // asks left
+}
+
+// write is a compare-and-set under way.
+type write struct {
+	record  *Record
+	version int
+	source  int
+}
+
+type explorer struct {
+	t       *testing.T
+	terms   Terms
+	maximum int64
+	queues  int
+	ticks   int
+	seen    map[[2]uint64]struct{}
+	seeds   [2]maphash.Seed
+	path    []string
+	limit   int
+	shares  bool
+	members []creel.SubclusterID
+}
+
+func at(tick int) time.Time { return time.Unix(1000, 0).Add(time.Duration(tick) * unit) }
+
+func mem(n int64) creel.Resource { return creel.Resource{MemoryMB: n} }
+
+// explore visits all states that can be reached from w.
+func (e *explorer) explore(w world) {
+	k := e.key(&w)
+	if _, old := e.seen[k]; old || len(e.seen) >= e.limit {
+		return
+	}
+	e.seen[k] = struct{}{}
+	e.check(&w)
+	for q := range e.queues {
+		for m := range w.queues[q].members {
+			e.member(w, q, m)
+		}
+		e.leader(w, q)
+	}
+	e.store(w)
+	e.tick(w)
+}
+
+func (e *explorer) step(w world, label string) {
+	if e.t.Failed() {
+		return
+	}
+	e.path = append(e.path, label)
+	e.explore(w)
+	e.path = e.path[:len(e.path)-1]
+}
+
+// check wants the caps in force, or what runs above them, within the maximum.
+func (e *explorer) check(w *world) {
+	for i := range e.queues {
+		var caps, sum int64
+		for j := range w.queues[i].members {
+			x := &w.queues[i].members[j]
+			c := x.m.Cap(at(w.now)).MemoryMB
+			caps += c
+			sum += max(c, x.use)
+		}
+		if caps > e.maximum || sum > e.maximum {
+			e.t.Fatalf("queue %d: caps sum to %d, caps and use to %d, above %d, after\n  %s\nrecord %+v",
+				i, caps, sum, e.maximum, strings.Join(e.path, "\n  "), w.queues[i].record)
+		}
+	}
+}
+
+// member is all that one member can do or suffer next.
+func (e *explorer) member(w world, qi, mi int) {
+	name := fmt.Sprintf("q%d m%d ", qi, mi)
+	now := at(w.now)
+	x := &w.queues[qi].members[mi]
+	do := func(label string, change func(w *world, q *queueWorld, x *memberWorld)) {
+		next := w
+		change(&next, &next.queues[qi], &next.queues[qi].members[mi])
+		e.step(next, name+label)
+	}
+	if x.known < x.use {
+		do("finds its containers", func(_ *world, _ *queueWorld, x *memberWorld) { x.known = x.use })
+	} else {
+		if x.use < x.m.Cap(now).MemoryMB { // all at once: any less is covered by other orders
+			do("fills its cap", func(_ *world, _ *queueWorld, x *memberWorld) {
+				x.use = x.m.Cap(now).MemoryMB
+				x.known = x.use
+			})
+		}
+		if x.use > 0 && x.stage == idle { // what it uses matters when it asks
+			do("ends its containers", func(_ *world, _ *queueWorld, x *memberWorld) { x.use, x.known = 0, 0 })
+		}
+	}
+	switch x.stage {
+	case idle:
+		if x.asks == 0 {
+			break
+		}
+		for _, needs := range []int64{0, e.maximum} {
+			do(fmt.Sprint("asks for ", needs), func(w *world, _ *queueWorld, x *memberWorld) {
+				x.req, x.sent, x.stage = x.m.Ask(now, mem(x.known), mem(needs)), w.now, asked
+				x.asks--
+			})
+		}
+	case asked:
+		do("reads", func(w *world, q *queueWorld, x *memberWorld) {
+			r := e.read(w, q)
+			grant, err := r.Ask(now, x.req, e.terms)
+			if err != nil {
+				x.stage = idle
+				return
+			}
+			x.grant, x.w, x.stage = grant, write{r, q.version, w.source}, decided
+		})
+	case decided:
+		do("writes", func(w *world, q *queueWorld, x *memberWorld) {
+			x.stage = idle
+			if q.write(w, x.w) {
+				x.stage = written
+			}
+			x.w = write{}
+		})
+		do("writes, but its answer is lost", func(w *world, q *queueWorld, x *memberWorld) {
+			x.stage, x.ghost, x.w = idle, x.w, write{}
+		})
+	case written:
+		do("is answered", func(_ *world, _ *queueWorld, x *memberWorld) {
+			x.m.Granted(at(x.sent), x.grant)
+			x.stage, x.grant, x.req = idle, Grant{}, Request{}
+		})
+		do("loses the answer", func(_ *world, _ *queueWorld, x *memberWorld) {
+			x.stage, x.grant, x.req = idle, Grant{}, Request{}
+		})
+	}
+	if x.ghost.record != nil {
+		do("writes late", func(w *world, q *queueWorld, x *memberWorld) {
+			q.write(w, x.ghost)
+			x.ghost = write{}
+		})
+	}
+	if w.faults > 0 {
+		do("restarts", func(w *world, _ *queueWorld, x *memberWorld) {
+			w.faults--
+			x.m = Member{ID: x.m.ID, Epoch: x.m.Epoch + 1, Terms: e.terms, Recover: now.Add(2 * unit)}
+			if x.stage == decided {
+				x.ghost = x.w
+			}
+			x.known, x.stage, x.w, x.grant, x.req = 0, idle, write{}, Grant{}, Request{}
+		})
+	}
+}
+
+// read gives the record as one who has just read it.
+func (e *explorer) read(w *world, q *queueWorld) *Record {
+	now, source := at(w.now), fmt.Sprint(w.source)
+	r := NewRecord("root.a", mem(e.maximum), 1)
+	if q.record != nil {
+		r = q.record.Clone()
+	}
+	r.Adopt(now, source, e.members, e.terms)
+	return r
+}
+
+// write is the store's compare-and-set.
+func (q *queueWorld) write(w *world, c write) bool {
+	if c.version != q.version || c.source != w.source {
+		return false
+	}
+	q.former, q.formerAt = q.record, q.version
+	q.record = c.record
+	q.version++
+	return true
+}
+
+// leader reads a record and writes shares into it; another may do so meanwhile.
+func (e *explorer) leader(w world, qi int) {
+	if !e.shares || w.queues[qi].record == nil {
+		return
+	}
+	for li := range w.queues[qi].leaders {
+		next := w
+		q := &next.queues[qi]
+		if l := q.leaders[li]; l.record != nil {
+			q.write(&next, l)
+			q.leaders[li] = write{}
+			e.step(next, fmt.Sprintf("q%d leader %d writes", qi, li))
+		} else if q.plans > 0 {
+			q.plans--
+			r := e.read(&next, q)
+			r.Plan(map[creel.SubclusterID]creel.Resource{"m0": mem(int64(li)), "m1": mem(e.maximum)})
+			q.leaders[li] = write{r, q.version, next.source}
+			e.step(next, fmt.Sprintf("q%d leader %d plans", qi, li))
+		}
+	}
+}
+
+// store fails over, losing the last write of a record, or is emptied.
+func (e *explorer) store(w world) {
+	if w.faults == 0 {
+		return
+	}
+	next := w
+	next.faults--
+	next.source++
+	for i := range e.queues {
+		q := &next.queues[i]
+		if q.version > 0 {
+			q.record, q.version = q.former, q.formerAt // pending writes fail: the source is another
+		}
+	}
+	e.step(next, "the store fails over and loses the last write")
+	next = w
+	next.faults--
+	next.source++
+	for i := range e.queues {
+		q := &next.queues[i]
+		q.record, q.version, q.former, q.formerAt = nil, 0, nil, 0
+	}
+	e.step(next, "the store is emptied")
+}
+
+// tick lets a unit of time pass. Containers of a member whose lease ended
+// Linger ago have ended.
+func (e *explorer) tick(w world) {
+	if w.now >= e.ticks {
+		return
+	}
+	w.now++
+	for i := range e.queues {
+		for j := range w.queues[i].members {
+			x := &w.queues[i].members[j]
+			if !at(w.now).Before(x.m.Ends().Add(e.terms.Margin + e.terms.Linger)) {
+				x.use, x.known = 0, 0
+			}
+		}
+	}
+	e.step(w, "a tick")
+}
+
+// key tells states apart by what can still matter: times by their distance from
+// now, versions by whether a write under way can succeed.
+func (e *explorer) key(w *world) (k [2]uint64) {
+	var buf [1024]byte
+	b := append(buf[:0], byte(w.now), byte(w.faults))
+	amount := func(r creel.Resource) { b = append(b, byte(r.MemoryMB)) }
+	when := func(t time.Time, matters time.Duration) {
+		b = append(b, byte(max(t.Sub(at(w.now))+matters, 0)/unit))
+	}
+	record := func(r *Record) {
+		if r == nil {
+			b = append(b, 255)
+			return
+		}
+		current := r.Source == fmt.Sprint(w.source)
+		for _, m := range r.Awaited {
+			if current && at(w.now).Before(r.Settled) {
+				b = append(b, 'w', m[1])
+			}
+		}
+		if b = append(b, 254); current {
+			b = append(b, 253)
+		}
+		when(r.Settled, 0)
+		b = append(b, byte(len(r.Holders)))
+		for i := range r.Holders {
+			h := &r.Holders[i]
+			b = append(b, h.Member[1], byte(h.Epoch))
+			amount(h.Cap)
+			amount(h.Over)
+			amount(h.Needs)
+			amount(h.Share)
+			when(h.Ends, e.terms.Linger)
+		}
+	}
+	for i := range e.queues {
+		q := &w.queues[i]
+		under := func(c write) {
+			if c.record == nil {
+				b = append(b, 252)
+			} else if c.version != q.version || c.source != w.source {
+				b = append(b, 251) // it can only fail
+			} else {
+				record(c.record)
+			}
+		}
+		b = append(b, byte(q.plans))
+		record(q.record)
+		if w.faults > 0 {
+			record(q.former)
+		}
+		under(q.leaders[0])
+		under(q.leaders[1])
+		for j := range q.members {
+			x := &q.members[j]
+			b = append(b, byte(x.m.Epoch), byte(x.use), byte(x.known), byte(x.stage), byte(x.asks))
+			amount(x.m.Cap(at(w.now)))
+			when(x.m.ends, e.terms.Margin+e.terms.Linger)
+			when(x.m.Recover, 0)
+			if x.stage != idle {
+				b = append(b, byte(w.now-x.sent))
+				amount(x.req.Holds)
+				amount(x.req.Uses)
+				amount(x.req.Needs)
+				amount(x.grant.Cap)
+				if x.req.Recovering {
+					b = append(b, 1)
+				}
+			}
+			under(x.w)
+			under(x.ghost)
+		}
+	}
+	return [2]uint64{maphash.Bytes(e.seeds[0], b), maphash.Bytes(e.seeds[1], b)}
+}
+
+func TestEveryOrderOfMessages(t *testing.T) {
+	for _, c := range []struct {
+		name                              string
+		queues, ticks, asks, plans, fault int
+		members                           int
+	}{
+		{"three members", 1, 4, 1, 0, 0, 3},
+		{"two members that ask twice", 1, 5, 2, 0, 0, 2},
+		{"two members and a fault", 1, 5, 1, 0, 1, 2},
+		{"two members that ask twice and a fault", 1, 3, 2, 0, 1, 2},
+		{"three members and a fault", 1, 2, 1, 0, 1, 3},
+		{"leaders, also deposed ones", 1, 3, 1, 1, 1, 2},
+		{"two queues, three members", 2, 1, 1, 0, 0, 3},
+		{"two queues and a fault of both", 2, 2, 1, 0, 1, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := &explorer{
+				t: t, terms: Terms{Lease: 3 * unit, Linger: unit, Margin: unit}, maximum: 4, queues: c.queues,
+				ticks: c.ticks, seen: map[[2]uint64]struct{}{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+				limit: 200_000, shares: c.plans > 0,
+			}
+			for j := range c.members {
+				e.members = append(e.members, creel.SubclusterID(fmt.Sprint("m", j)))
+			}
+			w := world{faults: c.fault}
+			for i := range c.queues {
+				w.queues[i].plans = c.plans
+				// The record stands and is settled, as most of the time.
+				w.queues[i].record = NewRecord("root.a", mem(e.maximum), 1)
+				w.queues[i].record.Source = "0"
+				for j := range c.members {
+					w.queues[i].members[j].m = Member{
+						ID: e.members[j], Epoch: 1, Terms: e.terms,
+					}
+					w.queues[i].members[j].asks = c.asks
+				}
+			}
+			e.explore(w)
+			t.Logf("%d states", len(e.seen))
+			if len(e.seen) >= e.limit {
+				t.Logf("cut off: not all states were visited")
+			}
+		})
+	}
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package escrow
+
+import (
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Member is a subcluster's side for one queue. Times are those of its own
+// clock. The zero cap of a new Member allows nothing: a queue with a maximum
+// that has not been given a cap yet may not grow.
+type Member struct {
+	ID      creel.SubclusterID
+	Epoch   int64
+	Terms   Terms
+	Recover time.Time // until then containers of the life before may still be found
+
+	held    creel.Resource
+	ends    time.Time
+	version int64
+	short   creel.Resource
+	reason  string
+}
+
+// Begin takes over what the queue uses when it gets its maximum: that is held
+// from the start, for one lease, though nobody gave it.
+func (m *Member) Begin(now time.Time, uses creel.Resource) {
+	m.held, m.ends = uses, now.Add(m.Terms.Lease-m.Terms.Margin)
+}
+
+// Ask makes a request. uses and needs are those of this very moment, and so is
+// the cap that is in force with it.
+func (m *Member) Ask(now time.Time, uses, needs creel.Resource) Request {
+	return Request{
+		Member: m.ID, Epoch: m.Epoch, Holds: m.Cap(now), Uses: uses, Needs: needs.Max(uses),
+		Recovering: now.Before(m.Recover),
+	}
+}
+
+// Granted takes an answer to the request that was made at sent. It is told only
+// when the record has been written.
+func (m *Member) Granted(sent time.Time, g Grant) {
+	m.held, m.ends, m.version = g.Cap, sent.Add(g.Lease-m.Terms.Margin), g.Version
+	m.short, m.reason = g.Short, g.Reason
+}
+
+// Cap is what the queue may use here at a time.
+func (m *Member) Cap(now time.Time) creel.Resource {
+	if !now.Before(m.ends) {
+		return creel.Resource{}
+	}
+	return m.held
+}
+
+// Ends is when the lease is over.
+func (m *Member) Ends() time.Time { return m.ends }
+
+// Version of the last answer.
+func (m *Member) Version() int64 { return m.version }
+
+// Short is what was needed beyond the cap when last asked, and why it was not
+// given.
+func (m *Member) Short() (creel.Resource, string) { return m.short, m.reason }

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package escrow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Terms of all leases of a federation.
+type Terms struct {
+	Lease  time.Duration // of a cap, from the moment it was asked for
+	Linger time.Duration // a cap counts for so long after its lease is over
+	Margin time.Duration // a member's lease ends so much earlier for itself: clocks differ in speed
+}
+
+// DefaultTerms are those of the settings' defaults.
+func DefaultTerms() Terms {
+	return Terms{Lease: 15 * time.Second, Linger: 10 * time.Minute, Margin: 500 * time.Millisecond}
+}
+
+// Record shares out the maximum of one queue (and label). Times are the store's.
+type Record struct {
+	Queue   creel.QueuePath `json:"queue"`
+	Label   string          `json:"label,omitempty"`
+	Maximum creel.Resource  `json:"maximum"`
+	Tree    int64           `json:"tree"`             // version of the federation's queue tree that it is from
+	Source  string          `json:"source,omitempty"` // of the store that it was written in
+	// Awaited are the members that may hold caps which this record knows nothing
+	// of. Until each of them has asked, but at most until Settled, when all such
+	// caps are over, nobody is given more than it says to hold.
+	Awaited []creel.SubclusterID `json:"awaited,omitempty"`
+	Settled time.Time            `json:"settled"`
+	Holders []Holder             `json:"holders,omitempty"` // by member
+}
+
+// Holder is one member's part.
+type Holder struct {
+	Member  creel.SubclusterID `json:"member"`
+	Epoch   int64              `json:"epoch"`
+	Cap     creel.Resource     `json:"cap"`            // counts against the maximum
+	Over    creel.Resource     `json:"over,omitempty"` // use beyond the cap, of before the cap or of a lowered one
+	Needs   creel.Resource     `json:"needs"`          // use and pending when it last asked
+	Share   creel.Resource     `json:"share,omitzero"` // the rebalancer's, zero for an even split
+	Lease   time.Duration      `json:"lease"`
+	Ends    time.Time          `json:"ends"`
+	Version int64              `json:"version"` // rises with each answer
+}
+
+// Request is what a member asks for. Amounts are totals, not differences, so
+// that a repeated request is the same request.
+type Request struct {
+	Member creel.SubclusterID
+	Epoch  int64
+	Holds  creel.Resource // the cap in force at the member
+	Uses   creel.Resource // containers and reservations
+	Needs  creel.Resource // use and what applications wait for
+	// Recovering says that containers of the life before may not be counted in
+	// Uses yet: the cap is not lowered.
+	Recovering bool
+}
+
+// Grant is the answer.
+type Grant struct {
+	Cap     creel.Resource
+	Lease   time.Duration
+	Version int64
+	Short   creel.Resource // needs that the cap does not cover
+	Reason  string
+}
+
+// NewRecord makes the record of a queue that has none. Members may hold caps
+// that an emptied store has lost, so it waits for all of them first.
+func NewRecord(q creel.QueuePath, maximum creel.Resource, tree int64) *Record {
+	return &Record{Queue: q, Maximum: maximum, Tree: tree}
+}
+
+// Adopt prepares a record that was read from a store with the given source. A
+// store that may have lost writes may know older leases and lower caps than
+// members have. members are those of the federation.
+func (r *Record) Adopt(now time.Time, source string, members []creel.SubclusterID, t Terms) {
+	if r.Source == source {
+		return
+	}
+	r.Source, r.Awaited = source, slices.Clone(members)
+	longest := t.Lease
+	for i := range r.Holders {
+		h := &r.Holders[i]
+		h.Ends = later(h.Ends, now.Add(h.Lease))
+		longest = max(longest, h.Lease)
+	}
+	r.Settled = later(r.Settled, now.Add(longest+t.Linger))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// Limit takes over the maximum of a newer version of the queue tree.
+func (r *Record) Limit(maximum creel.Resource, tree int64) {
+	if tree > r.Tree {
+		r.Maximum, r.Tree = maximum, tree
+	}
+}
+
+// Plan takes over the rebalancer's shares; members without one get none.
+func (r *Record) Plan(shares map[creel.SubclusterID]creel.Resource) {
+	for i := range r.Holders {
+		r.Holders[i].Share = shares[r.Holders[i].Member]
+	}
+}
+
+// Ask answers a request at a time of the store's clock and changes the record
+// accordingly. A request of an earlier life is refused with creel.ErrStale.
+func (r *Record) Ask(now time.Time, q Request, t Terms) (Grant, error) {
+	r.expire(now, t)
+	i, known := slices.BinarySearchFunc(r.Holders, q.Member, func(h Holder, m creel.SubclusterID) int {
+		return strings.Compare(string(h.Member), string(m))
+	})
+	if !known {
+		r.Holders = slices.Insert(r.Holders, i, Holder{Member: q.Member, Epoch: q.Epoch})
+	}
+	h := &r.Holders[i]
+	if q.Epoch < h.Epoch {
+		return Grant{}, &creel.Error{
+			Kind: creel.ErrStale,
+			What: fmt.Sprintf("escrow of %s refused to %s", r.Queue, q.Member),
+			Why:  fmt.Sprintf("epoch %d holds it, this is %d", h.Epoch, q.Epoch),
+			Try:  "stop the older ResourceManager of this subcluster",
+		}
+	}
+	room := r.room(i)
+	want, reason := r.want(now, i, &q)
+	give := want.Min(room).Max(creel.Resource{})
+	if reason == "" && !want.Fits(room) {
+		reason = "the rest of the maximum is held by others"
+	}
+	// The record counts what the member has in force until it says that it has
+	// less: the answer may be lost.
+	cap := give.Max(q.Holds)
+	if q.Recovering {
+		cap = cap.Max(h.Cap)
+	}
+	r.Awaited = slices.DeleteFunc(slices.Clone(r.Awaited), func(m creel.SubclusterID) bool { return m == q.Member })
+	h.Epoch, h.Cap, h.Over = q.Epoch, cap, positive(q.Uses.Sub(cap))
+	h.Needs, h.Lease, h.Ends = q.Needs, t.Lease, now.Add(t.Lease)
+	h.Version++
+	return Grant{
+		Cap: give, Lease: t.Lease, Version: h.Version, Short: positive(q.Needs.Sub(give)), Reason: reason,
+	}, nil
+}
+
+// expire drops what no member can hold any more.
+func (r *Record) expire(now time.Time, t Terms) {
+	r.Holders = slices.DeleteFunc(r.Holders, func(h Holder) bool { return !now.Before(h.Ends.Add(t.Linger)) })
+}
+
+// room is what holder i may have at most: the maximum less what counts for the
+// others.
+func (r *Record) room(i int) creel.Resource {
+	room := r.Maximum
+	for j := range r.Holders {
+		if j != i {
+			room = room.Sub(r.Holders[j].Cap).Sub(r.Holders[j].Over)
+		}
+	}
+	return positive(room)
+}
+
+// want is what holder i should have if there were room: what it needs and, as
+// long as nobody else is short, its share beyond that, to spare it asking.
+func (r *Record) want(now time.Time, i int, q *Request) (creel.Resource, string) {
+	h := &r.Holders[i]
+	needs := q.Needs.Max(q.Uses)
+	share := r.share(i)
+	if q.Recovering {
+		return needs.Max(h.Cap), "it recovers: what it held is kept"
+	}
+	if len(r.Awaited) > 0 && now.Before(r.Settled) {
+		holds := q.Holds.Max(q.Uses)
+		return needs.Max(share).Min(holds), fmt.Sprintf(
+			"the record is new in this store: nobody gets more until all members have asked (%v missing), or at %s",
+			r.Awaited, r.Settled.UTC().Format(time.TimeOnly))
+	}
+	short, lack := r.lack(now, i)
+	switch {
+	case !short:
+		return needs.Max(share), ""
+	case lack.IsZero():
+		return needs, ""
+	}
+	has := q.Holds.Max(q.Uses)
+	return needs.Min(share.Max(positive(has.Sub(lack)))), "others are short of their share"
+}
+
+// share of holder i: the plan's, or an even one.
+func (r *Record) share(i int) creel.Resource {
+	if s := r.Holders[i].Share; !s.IsZero() {
+		return s.Min(r.Maximum)
+	}
+	return r.Maximum.Scale(1, int64(len(r.Holders)))
+}
+
+// lack reports whether another holder needs more than it has, and what those
+// lack that have less than their share and cannot take it from what is free or
+// becomes free anyway. Who let its lease run out asks for nothing.
+func (r *Record) lack(now time.Time, i int) (short bool, lack creel.Resource) {
+	free := r.Maximum
+	for j := range r.Holders {
+		h := &r.Holders[j]
+		free = free.Sub(h.Cap)
+		if j == i || !now.Before(h.Ends) || h.Needs.Fits(h.Cap) {
+			continue
+		}
+		short = true
+		lack = lack.Add(positive(h.Needs.Min(r.share(j)).Sub(h.Cap)))
+	}
+	return short, positive(lack.Sub(positive(free)))
+}
+
+// Counted is the sum of all that counts against the maximum.
+func (r *Record) Counted() creel.Resource {
+	var sum creel.Resource
+	for i := range r.Holders {
+		sum = sum.Add(r.Holders[i].Cap)
+	}
+	return sum
+}
+
+func positive(r creel.Resource) creel.Resource { return r.Max(creel.Resource{}) }
+
+// Clone copies a record.
+func (r *Record) Clone() *Record {
+	c := *r
+	c.Holders = slices.Clone(r.Holders)
+	return &c
+}
