@@ -272,6 +272,48 @@ func TestRequestBytesOfAllConnectionsAreBounded(t *testing.T) {
 	})
 }
 
+// One user announces large frames on many connections and sends most of each. It
+// holds its share and no more; large requests of another user are served.
+func TestAUserThatHoldsItsShareDoesNotShutOutOthers(t *testing.T) {
+	cfg := echoConfig()
+	cfg.MaxFrame = 1 << 20
+	cfg.MaxRequestBytes = 16 << 20
+	s := start(t, cfg)
+	frame := callFrame(t, 1, "echo", strings.Repeat("x", 1_000_000))
+	for range 32 {
+		nc := dialRaw(t, s.address)
+		go nc.Write(append(helloOf("mallory"), frame[:len(frame)-1]...)) // some are refused and not read to the end
+	}
+	eventually(t, "the share is used", func() bool { return s.Stats().RequestBytes > 2<<20 })
+	for range 20 {
+		if n := s.Stats().RequestBytes; n > 4<<20+2<<20 { // and what alice holds of hers
+			t.Fatalf("one user holds %d bytes of %d", n, cfg.MaxRequestBytes)
+		}
+		p := s.peer(client(t, ClientConfig{}), alice)
+		if got := call(t, p, "echo", strings.Repeat("y", 900_000)); len(got) != 900_000 {
+			t.Fatalf("another user's large request came back with %d bytes", len(got))
+		}
+	}
+}
+
+// A frame whose bytes come one by one is given up, however steadily they come.
+func TestAFrameThatComesByteByByteIsGivenUp(t *testing.T) {
+	cfg := echoConfig()
+	cfg.StallTime = 40 * time.Millisecond
+	s := start(t, cfg)
+	nc := dialRaw(t, s.address)
+	nc.Write(helloAlice())
+	frame := callFrame(t, 1, "echo", strings.Repeat("x", 100_000))
+	eventually(t, "the connection is closed", func() bool {
+		for _, b := range frame[:10] {
+			nc.Write([]byte{b})
+			time.Sleep(2 * time.Millisecond)
+		}
+		frame = frame[10:]
+		return s.Stats().Connections == 0
+	})
+}
+
 func bigAnswers(size int) Service {
 	answer := text(strings.Repeat("z", size))
 	return Service{Protocol: echoProtocol, Version: 1, Methods: map[string]Method{

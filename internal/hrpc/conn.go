@@ -29,12 +29,15 @@ type conn struct {
 	seen    atomic.Uint32 // s.epoch when bytes came last
 	ready   atomic.Bool   // the handshake is done
 	partial atomic.Bool   // waits within a frame
+	began   atomic.Uint32 // s.epoch when that frame was first waited for
+	whole   bool          // a frame was completed since then
+	share   *share        // of the bytes of unread requests; nil during the handshake
 
 	who      *Identity
 	protocol string // of the connection context
 	seal     *integrity
 	inner    []byte // unwrapped bytes of a frame that is not complete (auth-int)
-	held     int64  // taken from s.requests for inner
+	held     int64  // taken from fr.shared for inner
 
 	batch     []byte   // answers of inline calls, written when no frame is left
 	spare     *Call    // of the last inline call, used again
@@ -86,10 +89,26 @@ func fatalf(callID int32, detail Detail, class, format string, args ...any) *fat
 	return &fatal{says: e, callID: callID, retry: -1}
 }
 
+// drawOn has what the connection holds of unread requests counted as its user's.
+func (c *conn) drawOn(one *share) error {
+	c.share = one
+	held := c.fr.held + c.held
+	c.fr.shared.give(held)
+	c.fr.shared = &one.budget
+	if !one.take(held) {
+		c.fr.held, c.held = 0, 0
+		return errOverBudget
+	}
+	return nil
+}
+
 // serve is the life of a connection.
 func (c *conn) serve() {
 	defer c.close()
 	err := c.handshake()
+	if err == nil {
+		err = c.drawOn(c.s.shares.join(c.remote.Addr(), c.who.User))
+	}
 	if err == nil {
 		c.ready.Store(true)
 		err = c.readCalls()
@@ -129,6 +148,9 @@ func (c *conn) close() {
 	c.w.fail(net.ErrClosed)
 	c.fr.dropBuffer()
 	c.dropInner()
+	if c.share != nil {
+		c.s.shares.leave(c.share)
+	}
 	c.mu.Lock()
 	c.gone = true
 	c.s.inFlight.Add(-int64(c.inFlight.Load()))
@@ -153,6 +175,7 @@ func (c *conn) readCalls() error {
 			}
 			continue
 		}
+		c.whole = true
 		if err := c.packet(frame); err != nil {
 			return err
 		}
@@ -172,7 +195,12 @@ func (c *conn) pause() error {
 	if err := c.waitReader(); err != nil {
 		return err
 	}
-	if p := c.fr.partial(); p != c.partial.Load() {
+	p := c.fr.partial()
+	if p && (c.whole || !c.partial.Load()) {
+		c.began.Store(c.s.epoch.Load())
+		c.whole = false
+	}
+	if p != c.partial.Load() {
 		c.partial.Store(p)
 	}
 	err := c.fr.more()
@@ -230,7 +258,8 @@ func (c *conn) refuseFrame() error {
 	}
 	c.s.stats.busy.Add(1)
 	c.batch = appendErrorFrame(c.batch, h.callID, h.retryCount, string(h.clientID),
-		Busy("the server holds %d bytes of requests already: try again later", c.s.requests.used.Load()))
+		Busy("the server holds %d bytes of requests already, %d of this user here: try again later",
+			c.s.requests.used.Load(), c.share.used.Load()))
 	if err := c.flush(); err != nil {
 		return err
 	}

@@ -17,10 +17,12 @@ var (
 	errOverBudget = errors.New("too many request bytes are held already")
 )
 
-// budget is a number of bytes that connections share.
+// budget is a number of bytes that connections share. What is taken from it is
+// also taken from the budget that it is a part of.
 type budget struct {
 	limit int64
 	used  atomic.Int64
+	from  *budget // nil for the whole
 }
 
 func (b *budget) take(n int64) bool {
@@ -31,11 +33,15 @@ func (b *budget) take(n int64) bool {
 		b.used.Add(-n)
 		return false
 	}
+	if !b.from.take(n) {
+		b.used.Add(-n)
+		return false
+	}
 	return true
 }
 
 func (b *budget) give(n int64) {
-	if b != nil {
+	for ; b != nil; b = b.from {
 		b.used.Add(-n)
 	}
 }

@@ -90,7 +90,7 @@ func (c *conn) openSealed(h *requestHeader, rest []byte) error {
 	}
 	c.inner = growBuffer(c.inner, len(plain))
 	if size := int64(cap(c.inner)); size > mediumBuffer && size > c.held {
-		if !c.s.requests.take(size - c.held) {
+		if !c.fr.shared.take(size - c.held) {
 			return errOverBudget
 		}
 		c.held = size
@@ -111,7 +111,7 @@ func (c *conn) keepInner(rest []byte) {
 func (c *conn) dropInner() {
 	putBuffer(c.inner)
 	c.inner = nil
-	c.s.requests.give(c.held)
+	c.fr.shared.give(c.held)
 	c.held = 0
 }
 

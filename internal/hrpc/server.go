@@ -29,6 +29,7 @@ type Server struct {
 	epoch    atomic.Uint32 // ticks of the sweeper: a clock that costs a load
 	wg       sync.WaitGroup
 	requests *budget
+	shares   *shares // of requests
 	replies  *budget
 
 	workers *workers.Pool[work] // closed when nobody can give any more
@@ -80,12 +81,14 @@ func NewServer(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
+	requests := &budget{limit: cfg.MaxRequestBytes}
 	s := &Server{
 		cfg:        cfg,
 		services:   map[string]*service{},
 		newNonce:   randomNonce,
 		workers:    workers.New(work.do),
-		requests:   &budget{limit: cfg.MaxRequestBytes},
+		requests:   requests,
+		shares:     newShares(requests, cfg.MaxFrame),
 		replies:    &budget{limit: cfg.MaxReplyBytesTotal},
 		conns:      map[*conn]struct{}{},
 		perAddress: map[netip.Addr]int{},
@@ -276,6 +279,11 @@ func (s *Server) drain() {
 	timer.Stop()
 }
 
+// slowFrames is how many StallTimes a frame may take whose bytes keep coming: a
+// peer that sends a byte now and then must not hold a large buffer for ever. At
+// the defaults the largest frame may come at 450 kB a second.
+const slowFrames = 5
+
 // sweep closes connections that overstay a time limit. It runs on ticks, so
 // that a connection needs no timer of its own.
 func (s *Server) sweep(ctx context.Context) {
@@ -283,6 +291,7 @@ func (s *Server) sweep(ctx context.Context) {
 	tick := min(max(shortest/8, 5*time.Millisecond), time.Second)
 	ticks := func(d time.Duration) uint32 { return uint32(d/tick) + 1 }
 	handshake, idle, stall := ticks(s.cfg.HandshakeTime), ticks(s.cfg.IdleTime), ticks(s.cfg.StallTime)
+	slowest := ticks(slowFrames * s.cfg.StallTime)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	type verdict struct {
@@ -308,7 +317,7 @@ func (s *Server) sweep(ctx context.Context) {
 					condemned = append(condemned, verdict{c, "the handshake took too long"})
 				}
 			case c.partial.Load():
-				if quiet > stall {
+				if quiet > stall || now-c.began.Load() > slowest {
 					condemned = append(condemned, verdict{c, "a frame was begun and not ended"})
 				}
 			case crowded && quiet > idle && c.idle():

@@ -223,10 +223,12 @@ const rawID = "0123456789abcdef"
 
 func hello(auth byte) []byte { return []byte{'h', 'r', 'p', 'c', 9, 0, auth} }
 
-func helloAlice() []byte {
+func helloAlice() []byte { return helloOf("alice") }
+
+func helloOf(user string) []byte {
 	return append(
 		hello(authNone),
-		appendContextFrame(nil, rawID, connectionContext{effectiveUser: "alice", protocol: echoProtocol})...)
+		appendContextFrame(nil, rawID, connectionContext{effectiveUser: user, protocol: echoProtocol})...)
 }
 
 func callFrame(t testing.TB, id int32, method, request string) []byte {
