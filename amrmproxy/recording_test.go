@@ -22,8 +22,8 @@ type lossyStore struct {
 	down bool // removals fail
 }
 
-func (s *lossyStore) SaveSpread(ctx context.Context, e statestore.Spread) (int64, error) {
-	revision, err := s.Memory.SaveSpread(ctx, e)
+func (s *lossyStore) SaveUAMRecord(ctx context.Context, e statestore.UAMRecord) (int64, error) {
+	revision, err := s.Memory.SaveUAMRecord(ctx, e)
 	if s.lose > 0 {
 		s.lose--
 		return 0, creel.ErrUnavailable
@@ -31,15 +31,15 @@ func (s *lossyStore) SaveSpread(ctx context.Context, e statestore.Spread) (int64
 	return revision, err
 }
 
-func (s *lossyStore) DropSpread(ctx context.Context, a creel.AttemptID) error {
+func (s *lossyStore) DropUAMRecord(ctx context.Context, a creel.AttemptID) error {
 	if s.down {
 		return creel.ErrUnavailable
 	}
-	return s.Memory.DropSpread(ctx, a)
+	return s.Memory.DropUAMRecord(ctx, a)
 }
 
 func newLossyStore() *lossyStore {
-	return &lossyStore{Memory: statestore.NewMemory(statestore.NewTwin("test", nil), time.Now)}
+	return &lossyStore{Memory: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
 }
 
 func attempt(n int32) creel.AttemptID {
@@ -118,7 +118,7 @@ func TestASecondAttemptRemovesTheRecordOfTheFirst(t *testing.T) {
 	if err := second.Save(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := store.SpreadsOf(ctx, attempt(1).Application); err != nil || len(left) > 0 {
+	if left, err := store.UAMRecordsOf(ctx, attempt(1).Application); err != nil || len(left) > 0 {
 		t.Fatalf("%d records are left, %v", len(left), err)
 	}
 	if _, err := recording(store, 1).Load(ctx); err != nil {

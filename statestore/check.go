@@ -69,15 +69,15 @@ func CheckDrain(reason string) error {
 	return nil
 }
 
-// CheckBeat refuses a beat whose load cannot be read, so that what is stored
+// CheckHeartbeat refuses a heartbeat whose load cannot be read, so that what is stored
 // can.
-func CheckBeat(b subcluster.Beat) error {
-	_, err := readBeat(b)
+func CheckHeartbeat(b subcluster.Heartbeat) error {
+	_, err := readHeartbeat(b)
 	return err
 }
 
-// readBeat is CheckBeat with what it read, nil of an empty report.
-func readBeat(b subcluster.Beat) (*subcluster.Load, error) {
+// readHeartbeat is CheckHeartbeat with what it read, nil of an empty report.
+func readHeartbeat(b subcluster.Heartbeat) (*subcluster.Load, error) {
 	if err := subcluster.ValidID(b.ID); err != nil {
 		return nil, err
 	}
@@ -88,32 +88,32 @@ func readBeat(b subcluster.Beat) (*subcluster.Load, error) {
 	return &l, err
 }
 
-// CheckSpread refuses a record that no reader could trust.
-func CheckSpread(s *Spread) error {
+// CheckUAMRecord refuses a record that no reader could trust.
+func CheckUAMRecord(s *UAMRecord) error {
 	if err := CheckApplication(s.Attempt.Application); err != nil {
 		return err
 	}
 	if s.Attempt.Attempt <= 0 || s.Revision < 0 {
-		return bad("invalid spread", "%s, revision %d", s.Attempt, s.Revision)
+		return bad("invalid UAM record", "%s, revision %d", s.Attempt, s.Revision)
 	}
 	if err := subcluster.ValidID(s.Home); err != nil {
 		return err
 	}
 	size := len(s.State) + len(s.Proxy)
-	for _, m := range s.Members {
+	for _, m := range s.UAMs {
 		if err := subcluster.ValidID(m.Member); err != nil {
 			return err
 		}
 		size += len(m.Token) + len(m.Phase)
 	}
-	if size > MaxSpread {
-		return bad("invalid spread", "%d bytes are more than %d", size, MaxSpread)
+	if size > MaxUAMRecord {
+		return bad("invalid UAM record", "%d bytes are more than %d", size, MaxUAMRecord)
 	}
 	return nil
 }
 
-// MaxSpread bounds a spread record, in bytes before encoding.
-const MaxSpread = 1 << 20
+// MaxUAMRecord bounds a UAM record, in bytes before encoding.
+const MaxUAMRecord = 1 << 20
 
 // CheckPolicy refuses a write that could not be kept, then asks valid, which
 // may be nil.

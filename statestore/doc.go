@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package statestore is the contract of the federation's shared truth: who is
-// a member, where each application lives, which policies hold, who leads.
+// a member, where the home of each application is, which policies hold, who leads.
 // Routers and proxies are stateless because of it. It holds the records, the
-// promises, and a store in memory that keeps them (Twin, and Memory around it
+// promises, and a store in memory that keeps them (State, and Memory around it
 // for concurrent callers). statestore/redis keeps the same promises between
 // processes; statestore/storetest is this page as a suite both must pass.
 //
@@ -19,12 +19,12 @@
 // Acquire and Drain are sent again only while they certainly have not happened,
 // because a second one could undo what others did after the first.
 //
-//  1. Members. Register admits one life (epoch) of a member; a lower epoch than
+//  1. Members. Register admits one epoch of a member; a lower epoch than
 //     the store knows is refused with creel.ErrStale, then and in each later
-//     Beat, Drain by it, or Deregister. A beat of a member that is not
+//     Heartbeat, Drain by it, or Deregister. A heartbeat of a member that is not
 //     registered with that epoch, or has deregistered, is refused with
 //     creel.ErrNotRegistered, upon which it registers again. No stored word
-//     says "alive": subcluster.Build computes it from the age of the last beat.
+//     says "alive": subcluster.Build computes it from the age of the last heartbeat.
 //  2. Homes. Claim returns the home of an application, which is the claimed one
 //     if there was none. Of any number of claims, through any routers, all
 //     return the same winner. Claims and moves of an application are numbered,
@@ -37,10 +37,10 @@
 //     until its time to live is over by the store's clock; then the
 //     application is unknown. Sweep frees what is over.
 //  3. Reservations have homes by the same promises.
-//  4. Spread. A record for each attempt says in which subclusters it has
-//     unmanaged masters, with all that a restarted proxy needs to carry on.
+//  4. UAMRecord. A record for each attempt says in which subclusters it has
+//     UAMs, with all that a restarted proxy needs to carry on.
 //     The proxy saves before it acts. Revisions make two proxies that both
-//     believe to own the attempt visible: the second gets creel.ErrConflict.
+//     believe that they hold the attempt visible: the second gets creel.ErrConflict.
 //  5. Policies. A write needs the version it replaces, makes a version that is
 //     higher than any before in any queue, and is kept in the history. What the
 //     store's validation refuses never replaces a good document. Subscribers
@@ -53,7 +53,7 @@
 //     creel.ErrStale once a later holder's Acquire has returned.
 //  8. Keys. A ring of secrets, rolled over by compare-and-set on the current
 //     key's number; the old one stays readable for a stated time.
-//  9. Schema. CheckSchema marks an empty store and refuses one that this creel
+//  9. Schema. CheckSchema writes its version into an empty store and refuses one that this creel
 //     cannot read.
 //
 // # Errors
@@ -65,7 +65,7 @@
 //
 // # What is not promised
 //
-// Reads (Home, Records, Spread and the listings) may lag on a store that
+// Reads (Home, Records, UAMRecord and the listings) may lag on a store that
 // replicates: a partitioned old primary answers them until it learns of the new
 // one. Claim, Move, leases and all other changes do not act on such a lag: they
 // are decided at the primary that also makes the change durable (see

@@ -64,7 +64,7 @@ type DocumentWrite struct {
 type DocumentSet struct {
 	Documents []Document // by name
 	Now       time.Time  // store's clock
-	// Source names the server that answered, in its present life. A store that
+	// Source names the server that answered, in its present epoch. A store that
 	// may have lost writes which it acknowledged (failed over, restarted,
 	// restored, emptied) has another source than before. "" if it cannot tell.
 	Source string
@@ -128,7 +128,7 @@ type keptDocument struct {
 }
 
 // PutDocument: see Documents.
-func (t *Twin) PutDocument(now time.Time, w DocumentWrite) (Document, error) {
+func (t *State) PutDocument(now time.Time, w DocumentWrite) (Document, error) {
 	if err := CheckDocument(&w); err != nil {
 		return Document{}, err
 	}
@@ -173,7 +173,7 @@ func (d *Document) clone() Document {
 }
 
 // Documents: see Documents.
-func (t *Twin) Documents(now time.Time, class string) (DocumentSet, error) {
+func (t *State) Documents(now time.Time, class string) (DocumentSet, error) {
 	if err := CheckName("document class", class); err != nil {
 		return DocumentSet{}, err
 	}
@@ -190,7 +190,7 @@ func (t *Twin) Documents(now time.Time, class string) (DocumentSet, error) {
 }
 
 // DocumentHistory: see Documents.
-func (t *Twin) DocumentHistory(class, name string, before int64, limit int) ([]Document, error) {
+func (t *State) DocumentHistory(class, name string, before int64, limit int) ([]Document, error) {
 	if err := CheckLimit(limit); err != nil {
 		return nil, err
 	}
@@ -205,12 +205,12 @@ func (t *Twin) DocumentHistory(class, name string, before int64, limit int) ([]D
 	return out, nil
 }
 
-// source names this store in its present life.
-func (t *Twin) source() string { return fmt.Sprintf("%s-%d", t.identity, t.restored) }
+// source names this store in its present epoch.
+func (t *State) source() string { return fmt.Sprintf("%s-%d", t.identity, t.restored) }
 
 // saveDocuments gives all documents with their history, in an order that
 // depends on nothing else.
-func (t *Twin) saveDocuments() (out []keptDocument) {
+func (t *State) saveDocuments() (out []keptDocument) {
 	for _, c := range t.documents {
 		for _, k := range c.of {
 			out = append(out, *k)
@@ -223,7 +223,7 @@ func (t *Twin) saveDocuments() (out []keptDocument) {
 }
 
 // restoreDocuments puts back what saveDocuments gave.
-func (t *Twin) restoreDocuments(list []keptDocument) error {
+func (t *State) restoreDocuments(list []keptDocument) error {
 	for _, k := range list {
 		w := DocumentWrite{Class: k.Class, Name: k.Name, Data: k.Data, Author: k.Author, Comment: k.Comment}
 		if err := CheckDocument(&w); err != nil {

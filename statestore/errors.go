@@ -61,7 +61,7 @@ func OtherHome(what fmt.Stringer, expected, is creel.SubclusterID) error {
 	)
 }
 
-// OldEpoch says that a member comes from an earlier life.
+// OldEpoch says that a member comes from an earlier epoch.
 func OldEpoch(id creel.SubclusterID, is, came int64) error {
 	return failf(
 		creel.ErrStale,
@@ -70,7 +70,7 @@ func OldEpoch(id creel.SubclusterID, is, came int64) error {
 			"subcluster %q refused",
 			id,
 		),
-		"epoch %d is registered, this is %d: a later life of its ResourceManager exists",
+		"epoch %d is registered, this is %d: its ResourceManager has a later epoch",
 		is,
 		came,
 	)
@@ -98,24 +98,24 @@ func NoMember(id creel.SubclusterID) error {
 
 // StillMember refuses to remove a member that may be alive.
 func StillMember(id creel.SubclusterID) error {
-	return failf(creel.ErrConflict, "deregister it, or wait for three leases without a beat",
+	return failf(creel.ErrConflict, "deregister it, or wait for three leases without a heartbeat",
 		fmt.Sprintf("subcluster %q not removed", id), "it may still be alive")
 }
 
-// NoSpread says that an attempt has no record.
-func NoSpread(a creel.AttemptID) error {
+// NoUAMRecord says that an attempt has no record.
+func NoUAMRecord(a creel.AttemptID) error {
 	return failf(
 		creel.ErrAttemptNotFound,
 		"start it anew",
-		"no spread of "+a.String(),
+		"no UAM record of "+a.String(),
 		"the state store has no record of it",
 	)
 }
 
-// OtherSpread says that another proxy wrote the record.
-func OtherSpread(a creel.AttemptID, is, expected int64) error {
+// OtherUAMRecord says that another proxy wrote the record.
+func OtherUAMRecord(a creel.AttemptID, is, expected int64) error {
 	return failf(creel.ErrConflict, "read the record; if another proxy wrote it, stop serving the attempt",
-		"spread of "+a.String()+" not saved", "its revision is %d, not %d", is, expected)
+		"UAM record of "+a.String()+" not saved", "its revision is %d, not %d", is, expected)
 }
 
 // OtherPolicy says that a policy was written meanwhile.

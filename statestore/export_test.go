@@ -3,4 +3,4 @@
 package statestore
 
 // SetSchemaForTest writes a foreign schema word.
-func (t *Twin) SetSchemaForTest(word string) { t.schema = word }
+func (t *State) SetSchemaForTest(word string) { t.schema = word }

@@ -40,28 +40,28 @@ func FuzzParseMember(f *testing.F) {
 	})
 }
 
-func FuzzParseSpread(f *testing.F) {
-	s, _ := statestore.EncodeSpread(
-		statestore.Spread{
+func FuzzParseUAMRecord(f *testing.F) {
+	s, _ := statestore.EncodeUAMRecord(
+		statestore.UAMRecord{
 			Attempt: storetest.Attempt(1, 1),
 			Home:    "sc-1",
-			Members: []statestore.SpreadMember{{Member: "sc-2", Token: []byte{0xff}}},
+			UAMs:    []statestore.UAM{{Member: "sc-2", Token: []byte{0xff}}},
 		},
 	)
 	f.Add(s)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := statestore.ParseSpread(data)
+		s, err := statestore.ParseUAMRecord(data)
 		if err != nil {
 			return
 		}
-		text, err := statestore.EncodeSpread(s)
+		text, err := statestore.EncodeUAMRecord(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.Revision = 0
-		if again, err := statestore.ParseSpread(
+		if again, err := statestore.ParseUAMRecord(
 			text,
-		); err != nil || len(again.Members) != len(s.Members) || again.Attempt != s.Attempt ||
+		); err != nil || len(again.UAMs) != len(s.UAMs) || again.Attempt != s.Attempt ||
 			!bytes.Equal(again.State, s.State) {
 			t.Fatalf("%+v became %+v, %v", s, again, err)
 		}
@@ -102,15 +102,15 @@ func FuzzRestore(f *testing.F) {
 		),
 	)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		twin := statestore.NewTwin("x", nil)
-		if twin.Restore(data) != nil {
+		state := statestore.NewState("x", nil)
+		if state.Restore(data) != nil {
 			return
 		}
-		text, err := twin.Snapshot()
+		text, err := state.Snapshot()
 		if err != nil {
 			return // a time that JSON cannot write
 		}
-		again := statestore.NewTwin("y", nil)
+		again := statestore.NewState("y", nil)
 		if err := again.Restore(text); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -118,10 +118,10 @@ func FuzzRestore(f *testing.F) {
 			t.Fatalf("%s became %s", text, second)
 		}
 		now := newClock().Now()
-		for _, m := range twin.Records(now).Members {
+		for _, m := range state.Records(now).Members {
 			seen := map[string]bool{}
 			for cursor := ""; ; {
-				page, next, err := twin.HomesAt(now, m.ID, cursor, 3)
+				page, next, err := state.HomesAt(now, m.ID, cursor, 3)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -11,11 +11,11 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Memory is a Twin for concurrent callers: the embedded store of one process.
+// Memory is a State for concurrent callers: the embedded store of one process.
 type Memory struct {
 	clock func() time.Time
 	mu    sync.Mutex
-	twin  *Twin
+	state *State
 	subs  map[*subscriber]struct{}
 }
 
@@ -26,31 +26,31 @@ type subscriber struct {
 	missed  bool // guarded by Memory.mu
 }
 
-// NewMemory makes a store around a twin, which it owns from then on. clock is
+// NewMemory makes a store around a state, which it owns from then on. clock is
 // the store's clock, time.Now or a simulation's.
-func NewMemory(twin *Twin, clock func() time.Time) *Memory {
-	return &Memory{clock: clock, twin: twin, subs: map[*subscriber]struct{}{}}
+func NewMemory(state *State, clock func() time.Time) *Memory {
+	return &Memory{clock: clock, state: state, subs: map[*subscriber]struct{}{}}
 }
 
-// read locks and gives the twin and the time.
-func (m *Memory) read() (t *Twin, now time.Time, unlock func()) {
+// read locks and gives the state and the time.
+func (m *Memory) read() (t *State, now time.Time, unlock func()) {
 	m.mu.Lock()
-	return m.twin, m.clock(), m.mu.Unlock
+	return m.state, m.clock(), m.mu.Unlock
 }
 
 // write is read for changes: it checks the context and the lease it carries.
-func (m *Memory) write(ctx context.Context) (t *Twin, now time.Time, unlock func(), err error) {
+func (m *Memory) write(ctx context.Context) (t *State, now time.Time, unlock func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, time.Time{}, nil, err
 	}
 	m.mu.Lock()
 	if l, ok := FenceOf(ctx); ok {
-		if err := m.twin.Check(l); err != nil {
+		if err := m.state.Check(l); err != nil {
 			m.mu.Unlock()
 			return nil, time.Time{}, nil, err
 		}
 	}
-	return m.twin, m.clock(), m.mu.Unlock, nil
+	return m.state, m.clock(), m.mu.Unlock, nil
 }
 
 // tell hands a change to the subscribers; called with the lock held, it never
@@ -126,14 +126,14 @@ func (m *Memory) Register(ctx context.Context, member subcluster.Member) error {
 	return nil
 }
 
-// Beat implements Members.
-func (m *Memory) Beat(ctx context.Context, b subcluster.Beat) error {
+// Heartbeat implements Members.
+func (m *Memory) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return t.Beat(now, b)
+	return t.Heartbeat(now, b)
 }
 
 // Drain implements Members.
@@ -328,38 +328,38 @@ func (m *Memory) ReservationsAt(
 	return t.ReservationsAt(now, member, cursor, limit)
 }
 
-// SaveSpread implements Spreads.
-func (m *Memory) SaveSpread(ctx context.Context, s Spread) (int64, error) {
+// SaveUAMRecord implements UAMRecords.
+func (m *Memory) SaveUAMRecord(ctx context.Context, s UAMRecord) (int64, error) {
 	t, _, unlock, err := m.write(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer unlock()
-	return t.SaveSpread(s)
+	return t.SaveUAMRecord(s)
 }
 
-// Spread implements Spreads.
-func (m *Memory) Spread(_ context.Context, a creel.AttemptID) (Spread, error) {
+// UAMRecord implements UAMRecords.
+func (m *Memory) UAMRecord(_ context.Context, a creel.AttemptID) (UAMRecord, error) {
 	t, _, unlock := m.read()
 	defer unlock()
-	return t.Spread(a)
+	return t.UAMRecord(a)
 }
 
-// SpreadsOf implements Spreads.
-func (m *Memory) SpreadsOf(_ context.Context, app creel.ApplicationID) ([]Spread, error) {
+// UAMRecordsOf implements UAMRecords.
+func (m *Memory) UAMRecordsOf(_ context.Context, app creel.ApplicationID) ([]UAMRecord, error) {
 	t, _, unlock := m.read()
 	defer unlock()
-	return t.SpreadsOf(app), nil
+	return t.UAMRecordsOf(app), nil
 }
 
-// DropSpread implements Spreads.
-func (m *Memory) DropSpread(ctx context.Context, a creel.AttemptID) error {
+// DropUAMRecord implements UAMRecords.
+func (m *Memory) DropUAMRecord(ctx context.Context, a creel.AttemptID) error {
 	t, _, unlock, err := m.write(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	t.DropSpread(a)
+	t.DropUAMRecord(a)
 	return nil
 }
 

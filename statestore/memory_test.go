@@ -40,24 +40,24 @@ func newClock() *clock { return &clock{now: time.UnixMilli(1800000000000).UTC()}
 func TestMemoryKeepsTheContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Deployment {
 		c := newClock()
-		twin := statestore.NewTwin("memory-1", storetest.Validate)
-		m := statestore.NewMemory(twin, c.Now)
+		state := statestore.NewState("memory-1", storetest.Validate)
+		m := statestore.NewMemory(state, c.Now)
 		return storetest.Deployment{
 			Store:     m,
 			Advance:   c.Advance,
-			SetSchema: func(_ *testing.T, word string) { twin.SetSchemaForTest(word) },
+			SetSchema: func(_ *testing.T, word string) { state.SetSchemaForTest(word) },
 		}
 	})
 }
 
 func TestSnapshotIsTheWholeStore(t *testing.T) {
 	c := newClock()
-	twin := fill(t, c)
-	first, err := twin.Snapshot()
+	state := fill(t, c)
+	first, err := state.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := statestore.NewTwin("other", nil)
+	other := statestore.NewState("other", nil)
 	if err := other.Restore(first); err != nil {
 		t.Fatal(err)
 	}
@@ -90,9 +90,9 @@ func TestSnapshotIsTheWholeStore(t *testing.T) {
 }
 
 // fill makes a store with something of everything.
-func fill(t testing.TB, c *clock) *statestore.Twin {
+func fill(t testing.TB, c *clock) *statestore.State {
 	t.Helper()
-	twin := statestore.NewTwin("memory-1", nil)
+	state := statestore.NewState("memory-1", nil)
 	now := c.Now()
 	ok := func(err error) {
 		t.Helper()
@@ -100,33 +100,38 @@ func fill(t testing.TB, c *clock) *statestore.Twin {
 			t.Fatal(err)
 		}
 	}
-	ok(twin.CheckSchema())
-	ok(twin.Register(now, subcluster.Member{ID: "sc-1", Epoch: 1}))
-	ok(twin.Register(now, subcluster.Member{ID: "sc-2", Epoch: 7, Capability: `{"clusterMetrics":{}}`}))
-	ok(twin.Beat(now, subcluster.Beat{ID: "sc-1", Epoch: 1, Load: []byte(`{"clusterMetrics":{"appsRunning":1}}`)}))
-	ok(twin.Drain("sc-2", "x"))
+	ok(state.CheckSchema())
+	ok(state.Register(now, subcluster.Member{ID: "sc-1", Epoch: 1}))
+	ok(state.Register(now, subcluster.Member{ID: "sc-2", Epoch: 7, Capability: `{"clusterMetrics":{}}`}))
+	ok(
+		state.Heartbeat(
+			now,
+			subcluster.Heartbeat{ID: "sc-1", Epoch: 1, Load: []byte(`{"clusterMetrics":{"appsRunning":1}}`)},
+		),
+	)
+	ok(state.Drain("sc-2", "x"))
 	for i := range 5 {
-		_, _, err := twin.Claim(now, storetest.App(i), "sc-1")
+		_, _, err := state.Claim(now, storetest.App(i), "sc-1")
 		ok(err)
 	}
-	ok(twin.Forget(now, storetest.App(3), "sc-1", time.Minute))
+	ok(state.Forget(now, storetest.App(3), "sc-1", time.Minute))
 	id := creel.ReservationID{ClusterTimestamp: 1, ID: 1}
-	_, _, err := twin.ClaimReservation(now, id, "sc-1")
+	_, _, err := state.ClaimReservation(now, id, "sc-1")
 	ok(err)
-	ok(twin.ForgetReservation(now, id, "sc-1", time.Minute))
-	_, err = twin.SaveSpread(
-		statestore.Spread{
+	ok(state.ForgetReservation(now, id, "sc-1", time.Minute))
+	_, err = state.SaveUAMRecord(
+		statestore.UAMRecord{
 			Attempt: storetest.Attempt(1, 1),
 			Home:    "sc-1",
-			Members: []statestore.SpreadMember{{Member: "sc-2", Token: []byte("t")}},
+			UAMs:    []statestore.UAM{{Member: "sc-2", Token: []byte("t")}},
 		},
 	)
 	ok(err)
-	_, err = twin.PutPolicy(now, statestore.PolicyWrite{Queue: "root", Document: []byte("x")})
+	_, err = state.PutPolicy(now, statestore.PolicyWrite{Queue: "root", Document: []byte("x")})
 	ok(err)
-	_, err = twin.Acquire(now, "l", "h", time.Minute)
+	_, err = state.Acquire(now, "l", "h", time.Minute)
 	ok(err)
-	_, err = twin.RotateKey(now, "r", 0, []byte("s"), time.Minute)
+	_, err = state.RotateKey(now, "r", 0, []byte("s"), time.Minute)
 	ok(err)
-	return twin
+	return state
 }

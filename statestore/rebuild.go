@@ -22,7 +22,7 @@ type Report struct {
 // ReportedApplication is an application in a ResourceManager's own list.
 type ReportedApplication struct {
 	ID        creel.ApplicationID
-	Unmanaged bool      // its master is unmanaged here: this is a place of its spread, not its home
+	Unmanaged bool      // its AM is unmanaged here: this subcluster has a UAM of it, it is not its home
 	Ended     bool      // it has reached its final state here
 	Attempt   int32     // of the newest attempt, 0 for none
 	Submitted time.Time // by that ResourceManager's clock
@@ -53,9 +53,9 @@ func (c Conflict) String() string {
 //  3. the one that accepted it first;
 //  4. the one whose name sorts first.
 //
-// An unmanaged master is a place of a spread, not a home. But an application may
-// itself have been submitted with one: where all masters are unmanaged the home
-// is the member that accepted the application first, since places of a spread
+// A subcluster with a UAM of an application is not its home. But an application may
+// itself have been submitted with one: where all its AMs are unmanaged the home
+// is the member that accepted the application first, since UAMs
 // come later, and nothing is ended.
 func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 	type claim struct {
@@ -100,7 +100,7 @@ func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 			if last := unmanaged[len(unmanaged)-1]; last.member != w.member {
 				conflicts = append(
 					conflicts,
-					Conflict{id, w.member, nil, "all its masters are unmanaged, and it was accepted there first"},
+					Conflict{id, w.member, nil, "all its AMs are unmanaged, and it was accepted there first"},
 				)
 			}
 			continue

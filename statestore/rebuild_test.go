@@ -34,12 +34,12 @@ func TestTwoResourceManagersThatClaimOneApplication(t *testing.T) {
 			"sc-1": {{ID: storetest.App(1), Submitted: time.UnixMilli(9)}}, "sc-2": {{ID: storetest.App(1), Submitted: time.UnixMilli(8)}}}, "1=sc-2", "accepted there first"},
 		{"the name, when all is even", map[creel.SubclusterID][]statestore.ReportedApplication{
 			"sc-2": {{ID: storetest.App(1)}}, "sc-1": {{ID: storetest.App(1)}}, "sc-3": {{ID: storetest.App(1)}}}, "1=sc-1", "sorts first"},
-		{"an unmanaged master is no home", map[creel.SubclusterID][]statestore.ReportedApplication{
+		{"a subcluster with a UAM is no home", map[creel.SubclusterID][]statestore.ReportedApplication{
 			"sc-1": {{ID: storetest.App(1), Unmanaged: true, Attempt: 9}}, "sc-2": {{ID: storetest.App(1), Ended: true}}}, "1=sc-2", ""},
-		{"one that was submitted with an unmanaged master", map[creel.SubclusterID][]statestore.ReportedApplication{
+		{"one that was submitted with an unmanaged AM", map[creel.SubclusterID][]statestore.ReportedApplication{
 			"sc-2": {{ID: storetest.App(1), Unmanaged: true}}}, "1=sc-2", ""},
-		{"its home is older than its spread, which is not ended", map[creel.SubclusterID][]statestore.ReportedApplication{
-			"sc-1": {{ID: storetest.App(1), Unmanaged: true, Submitted: time.UnixMilli(9)}}, "sc-2": {{ID: storetest.App(1), Unmanaged: true, Submitted: time.UnixMilli(8)}}}, "1=sc-2", "others=[] rule=\"all its masters are unmanaged"},
+		{"its home is older than its UAMs, which are not ended", map[creel.SubclusterID][]statestore.ReportedApplication{
+			"sc-1": {{ID: storetest.App(1), Unmanaged: true, Submitted: time.UnixMilli(9)}}, "sc-2": {{ID: storetest.App(1), Unmanaged: true, Submitted: time.UnixMilli(8)}}}, "1=sc-2", "others=[] rule=\"all its AMs are unmanaged"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var reports []statestore.Report
@@ -76,7 +76,7 @@ func TestTwoResourceManagersThatClaimOneApplication(t *testing.T) {
 }
 
 func TestReclaimOutranksWhatIsThere(t *testing.T) {
-	m := statestore.NewMemory(statestore.NewTwin("m", nil), time.Now)
+	m := statestore.NewMemory(statestore.NewState("m", nil), time.Now)
 	if _, _, err := m.Claim(t.Context(), storetest.App(1), "sc-9"); err != nil {
 		t.Fatal(err)
 	}

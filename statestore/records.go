@@ -11,20 +11,20 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-func (s *Spread) clone() Spread {
+func (s *UAMRecord) clone() UAMRecord {
 	c := *s
 	c.State = slices.Clone(s.State)
-	c.Members = slices.Clone(s.Members)
-	for i := range c.Members {
-		c.Members[i].Token = slices.Clone(c.Members[i].Token)
+	c.UAMs = slices.Clone(s.UAMs)
+	for i := range c.UAMs {
+		c.UAMs[i].Token = slices.Clone(c.UAMs[i].Token)
 	}
 	return c
 }
 
-func (s *Spread) equal(o *Spread) bool {
+func (s *UAMRecord) equal(o *UAMRecord) bool {
 	return s.Attempt == o.Attempt && s.Revision == o.Revision && s.Home == o.Home && s.Proxy == o.Proxy &&
 		bytes.Equal(s.State, o.State) &&
-		slices.EqualFunc(s.Members, o.Members, func(a, b SpreadMember) bool {
+		slices.EqualFunc(s.UAMs, o.UAMs, func(a, b UAM) bool {
 			return a.Member == b.Member && a.Epoch == b.Epoch && a.Phase == b.Phase && bytes.Equal(a.Token, b.Token)
 		})
 }
@@ -59,20 +59,20 @@ func ParseMember(data []byte) (subcluster.Member, error) {
 	return m, nil
 }
 
-// EncodeSpread writes a spread. Its revision is stored beside it.
-func EncodeSpread(s Spread) ([]byte, error) {
+// EncodeUAMRecord writes a UAM record. Its revision is stored beside it.
+func EncodeUAMRecord(s UAMRecord) ([]byte, error) {
 	s.Revision = 0
 	return json.Marshal(s)
 }
 
-// ParseSpread reads what EncodeSpread wrote.
-func ParseSpread(data []byte) (Spread, error) {
-	var s Spread
+// ParseUAMRecord reads what EncodeUAMRecord wrote.
+func ParseUAMRecord(data []byte) (UAMRecord, error) {
+	var s UAMRecord
 	if err := json.Unmarshal(data, &s); err != nil {
-		return s, unreadable("a spread", err)
+		return s, unreadable("a UAM record", err)
 	}
-	if err := CheckSpread(&s); err != nil {
-		return s, unreadable("a spread", err)
+	if err := CheckUAMRecord(&s); err != nil {
+		return s, unreadable("a UAM record", err)
 	}
 	return s, nil
 }

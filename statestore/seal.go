@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// SealRing is the ring whose keys seal what the spread carries.
+// SealRing is the ring whose keys seal what a UAM record carries.
 const SealRing = "seal"
 
 // A sealed value is

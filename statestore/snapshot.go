@@ -20,7 +20,7 @@ type snapshot struct {
 	Members      []subcluster.Record `json:"members,omitempty"`
 	Homes        []snapshotHome      `json:"homes,omitempty"`
 	Reservations []ReservationHome   `json:"reservations,omitempty"`
-	Spreads      []Spread            `json:"spreads,omitempty"`
+	UAMRecords   []UAMRecord         `json:"spreads,omitempty"`
 	Policies     []subcluster.Policy `json:"policies,omitempty"` // all kept versions, by queue then version
 	Version      int64               `json:"version,omitempty"`
 	Documents    []keptDocument      `json:"documents,omitempty"` // all kept versions
@@ -40,7 +40,7 @@ type ring struct {
 }
 
 // Snapshot writes the whole store as JSON. Equal stores give equal bytes.
-func (t *Twin) Snapshot() ([]byte, error) {
+func (t *State) Snapshot() ([]byte, error) {
 	s := snapshot{Schema: t.schema, Identity: t.identity, Version: t.version, Members: t.Records(time.Time{}).Members}
 	for id, p := range t.apps.of {
 		s.Homes = append(s.Homes, snapshotHome{Home{id, p.home, p.claimed, p.ends}, p.number})
@@ -50,10 +50,10 @@ func (t *Twin) Snapshot() ([]byte, error) {
 		s.Reservations = append(s.Reservations, ReservationHome{id, p.home, p.claimed, p.ends})
 	}
 	slices.SortFunc(s.Reservations, func(a, b ReservationHome) int { return a.Reservation.Compare(b.Reservation) })
-	for _, l := range t.spreads {
-		s.Spreads = append(s.Spreads, l...)
+	for _, l := range t.uams {
+		s.UAMRecords = append(s.UAMRecords, l...)
 	}
-	slices.SortFunc(s.Spreads, func(a, b Spread) int { return a.Attempt.Compare(b.Attempt) })
+	slices.SortFunc(s.UAMRecords, func(a, b UAMRecord) int { return a.Attempt.Compare(b.Attempt) })
 	for _, h := range t.policies {
 		s.Policies = append(s.Policies, h...)
 	}
@@ -76,7 +76,7 @@ func (t *Twin) Snapshot() ([]byte, error) {
 
 // Restore replaces the whole store by a snapshot. A snapshot that cannot be
 // read leaves the store as it is.
-func (t *Twin) Restore(data []byte) error {
+func (t *State) Restore(data []byte) error {
 	var s snapshot
 	if err := json.Unmarshal(data, &s); err != nil {
 		return unreadable("the snapshot", err)
@@ -86,7 +86,7 @@ func (t *Twin) Restore(data []byte) error {
 			return err
 		}
 	}
-	n := NewTwin(s.Identity, t.valid)
+	n := NewState(s.Identity, t.valid)
 	n.schema, n.version = s.Schema, s.Version
 	for _, m := range s.Members {
 		if err := m.Validate(); err != nil {
@@ -108,16 +108,16 @@ func (t *Twin) Restore(data []byte) error {
 		n.reservations.drop(h.Reservation)
 		n.reservations.put(h.Reservation, placed{h.Home, 1, h.Claimed, h.Ends})
 	}
-	for _, sp := range s.Spreads {
-		if err := CheckSpread(&sp); err != nil {
+	for _, sp := range s.UAMRecords {
+		if err := CheckUAMRecord(&sp); err != nil {
 			return err
 		}
-		list := n.spreads[sp.Attempt.Application]
+		list := n.uams[sp.Attempt.Application]
 		i, ok := slices.BinarySearchFunc(list, sp.Attempt, compareAttempt)
 		if ok {
-			return bad("snapshot refused", "it has two spreads of %s", sp.Attempt)
+			return bad("snapshot refused", "it has two UAM records of %s", sp.Attempt)
 		}
-		n.spreads[sp.Attempt.Application] = slices.Insert(list, i, sp)
+		n.uams[sp.Attempt.Application] = slices.Insert(list, i, sp)
 	}
 	for _, p := range s.Policies {
 		n.policies[p.Queue] = append(n.policies[p.Queue], p)

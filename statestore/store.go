@@ -15,7 +15,7 @@ type Store interface {
 	Members
 	Homes
 	Reservations
-	Spreads
+	UAMRecords
 	Policies
 	Documents
 	Leases
@@ -26,15 +26,15 @@ type Store interface {
 
 // Members of the federation.
 type Members interface {
-	// Register admits a member, or renews it. It counts as a beat.
+	// Register admits a member, or renews it. It counts as a heartbeat.
 	Register(ctx context.Context, m subcluster.Member) error
-	// Beat renews the lease and, if it has a load, replaces the load.
-	Beat(ctx context.Context, b subcluster.Beat) error
+	// Heartbeat renews the lease and, if it has a load, replaces the load.
+	Heartbeat(ctx context.Context, b subcluster.Heartbeat) error
 	// Drain stops new work for a member; reason says who asked and why, and
 	// empty ends the drain. It outlives registrations.
 	Drain(ctx context.Context, id creel.SubclusterID, reason string) error
-	// Deregister is the goodbye of one life. The record stays, so that an older
-	// life cannot return.
+	// Deregister is the goodbye of one epoch. The record stays, so that an older
+	// epoch cannot return.
 	Deregister(ctx context.Context, id creel.SubclusterID, epoch int64) error
 	// RemoveMember deletes the record of a member that has deregistered or was
 	// silent for three leases, for an admin; else creel.ErrConflict.
@@ -69,8 +69,8 @@ type Homes interface {
 	// Home finds it; creel.ErrApplicationNotFound.
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	// Forget starts the end of a record whose home (which must match, else
-	// creel.ErrConflict) said that the application ended. The record and the
-	// spread go after ttl, 0 meaning now. A repeat never makes it live longer.
+	// creel.ErrConflict) reported that the application ended. The record and the
+	// UAM records go after ttl, 0 meaning now. A repeat never makes it live longer.
 	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
 	// HomesAt lists the applications of a home, in the order of the store, at
 	// most limit (1 to MaxPage) of them. The cursor is "" at first and next of
@@ -128,35 +128,35 @@ type ReservationHome struct {
 	Ends        time.Time           `json:"ends,omitzero"`
 }
 
-// Spreads of attempts.
-type Spreads interface {
-	// SaveSpread writes a record if the stored revision is s.Revision (0: none
+// UAMRecords of attempts.
+type UAMRecords interface {
+	// SaveUAMRecord writes a record if the stored revision is s.Revision (0: none
 	// yet) and returns the new revision, one higher. creel.ErrConflict if
 	// another proxy wrote meanwhile; the same content again is success.
-	SaveSpread(ctx context.Context, s Spread) (revision int64, err error)
-	// Spread finds one; creel.ErrAttemptNotFound.
-	Spread(ctx context.Context, a creel.AttemptID) (Spread, error)
-	// SpreadsOf finds those of all attempts of an application, by attempt.
-	SpreadsOf(ctx context.Context, app creel.ApplicationID) ([]Spread, error)
-	// DropSpread removes one; it may be gone already.
-	DropSpread(ctx context.Context, a creel.AttemptID) error
+	SaveUAMRecord(ctx context.Context, s UAMRecord) (revision int64, err error)
+	// UAMRecord finds one; creel.ErrAttemptNotFound.
+	UAMRecord(ctx context.Context, a creel.AttemptID) (UAMRecord, error)
+	// UAMRecordsOf finds those of all attempts of an application, by attempt.
+	UAMRecordsOf(ctx context.Context, app creel.ApplicationID) ([]UAMRecord, error)
+	// DropUAMRecord removes one; it may be gone already.
+	DropUAMRecord(ctx context.Context, a creel.AttemptID) error
 }
 
-// Spread says where an attempt has masters, and carries what a restarted proxy
+// UAMRecord says where an attempt has UAMs, and carries what a restarted proxy
 // needs. Secrets in it are sealed (Seal) before they come here.
-type Spread struct {
+type UAMRecord struct {
 	Attempt  creel.AttemptID    `json:"attempt"`
 	Revision int64              `json:"revision"`
 	Home     creel.SubclusterID `json:"home"`
 	Proxy    string             `json:"proxy,omitempty"` // the proxy that wrote it
-	Members  []SpreadMember     `json:"members,omitempty"`
+	UAMs     []UAM              `json:"members,omitempty"`
 	State    []byte             `json:"state,omitempty"` // the session as its proxy encodes it
 }
 
-// SpreadMember is a subcluster with an unmanaged master of the attempt.
-type SpreadMember struct {
+// UAM is a subcluster that holds a UAM of the attempt.
+type UAM struct {
 	Member creel.SubclusterID `json:"member"`
-	Epoch  int64              `json:"epoch,omitempty"` // the member's life that it was launched in
+	Epoch  int64              `json:"epoch,omitempty"` // the member's epoch that it was launched in
 	Phase  string             `json:"phase,omitempty"` // the proxy's word: launching, running, ending
 	Token  []byte             `json:"token,omitempty"` // AMRM token, sealed
 }
@@ -235,7 +235,7 @@ type Key struct {
 
 // Schema of what is stored.
 type Schema interface {
-	// CheckSchema marks an empty store with SchemaVersion, and refuses a store
+	// CheckSchema writes its version into an empty store with SchemaVersion, and refuses a store
 	// with one outside OldestSchema..SchemaVersion (creel.ErrNotPermitted).
 	CheckSchema(ctx context.Context) error
 }
@@ -269,7 +269,7 @@ type ChangeKind string
 // The kinds of change.
 const (
 	ChangeResync    ChangeKind = "resync"    // anything may have changed
-	ChangeMembers   ChangeKind = "members"   // registered, drained, deregistered, removed; not beats
+	ChangeMembers   ChangeKind = "members"   // registered, drained, deregistered, removed; not heartbeats
 	ChangePolicies  ChangeKind = "policies"  // a new version
 	ChangeDocuments ChangeKind = "documents" // a new version in a class
 	ChangeHome      ChangeKind = "home"      // moved or forgotten; not claimed

@@ -13,7 +13,7 @@ import (
 type Record struct {
 	Member
 	Registered   time.Time // store's clock
-	Beat         time.Time // store's clock at the last beat or registration
+	Heartbeat    time.Time `json:"Beat"` // store's clock at the last beat or registration
 	Load         string    // JSON of the last beat, "" before the first
 	Draining     string    // who asked for the drain and why, "" if nobody
 	Deregistered bool
@@ -34,7 +34,7 @@ const lostAfter = 3
 
 // stateAt computes what a record says at a moment of the store's clock.
 func stateAt(r *Record, now time.Time) (State, string) {
-	age := max(0, now.Sub(r.Beat))
+	age := max(0, now.Sub(r.Heartbeat))
 	lease := r.LeaseOrDefault()
 	switch {
 	case r.Deregistered:
@@ -109,7 +109,7 @@ func withForgotten(previous *View, records Records) []known {
 		if have[p.ID] || p.State == StateDeregistered {
 			continue
 		}
-		r := Record{Member: p.Member, Beat: previous.At.Add(-p.Age), Load: p.loadText}
+		r := Record{Member: p.Member, Heartbeat: previous.At.Add(-p.Age), Load: p.loadText}
 		r.Draining = p.Draining
 		list = append(list, known{Record: r, forgotten: true})
 	}
@@ -136,8 +136,8 @@ func freeze(previous *View, records Records, members []known, now time.Time) *Fr
 		} else if s, _ := stateAt(&m.Record, now); s.Alive() {
 			alive++
 		}
-		if m.Beat.After(newest) {
-			newest = m.Beat
+		if m.Heartbeat.After(newest) {
+			newest = m.Heartbeat
 		}
 		lease = max(lease, m.LeaseOrDefault())
 	}
@@ -213,7 +213,7 @@ func aliveIn(v *View) int {
 // status turns a record into what the view shows. In a freeze each member is
 // seen as of the freeze, unless it has beaten since.
 func status(previous *View, f *Freeze, k *known, asOf, now time.Time) Status {
-	s := Status{Member: k.Member, Draining: k.Draining, Age: max(0, now.Sub(k.Beat))}
+	s := Status{Member: k.Member, Draining: k.Draining, Age: max(0, now.Sub(k.Heartbeat))}
 	s.State, s.Reason = stateAt(&k.Record, now)
 	switch {
 	case f != nil && (k.forgotten || !s.State.Alive()) && s.State != StateDeregistered:

@@ -69,7 +69,7 @@ func (w *world) act(what string, id creel.SubclusterID) {
 	}
 	switch what {
 	case "beat":
-		r.Beat = w.now
+		r.Heartbeat = w.now
 	case "drain":
 		r.Draining = "alice"
 	case "deregister":
@@ -247,8 +247,8 @@ func TestAStoreThatDoesNotAnswerFreezesTheView(t *testing.T) {
 
 func TestLoadsAndTheirErrors(t *testing.T) {
 	r := subcluster.Record{
-		Member: subcluster.Member{ID: "a", Capability: `{"clusterMetrics":{"totalNodes":3}}`},
-		Beat:   t0,
+		Member:    subcluster.Member{ID: "a", Capability: `{"clusterMetrics":{"totalNodes":3}}`},
+		Heartbeat: t0,
 	}
 	build := func(before *subcluster.View) *subcluster.View {
 		return subcluster.Build(before, subcluster.Records{Now: t0, Store: "s", Members: []subcluster.Record{r}}, t0)
@@ -296,7 +296,7 @@ func TestLawsOfTheView(t *testing.T) {
 			"pass": func(t *rapid.T) { now = now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "s")) * time.Second) },
 			"beat": func(t *rapid.T) {
 				id := creel.SubclusterID(rapid.StringMatching(`[a-d]`).Draw(t, "id"))
-				records[id] = &subcluster.Record{Member: subcluster.Member{ID: id}, Beat: now}
+				records[id] = &subcluster.Record{Member: subcluster.Member{ID: id}, Heartbeat: now}
 			},
 			"forget": func(t *rapid.T) { delete(records, creel.SubclusterID(rapid.StringMatching(`[a-d]`).Draw(t, "id"))) },
 			"": func(t *rapid.T) {
@@ -328,9 +328,9 @@ func TestLawsOfTheView(t *testing.T) {
 					if i > 0 && view.Members[i-1].ID >= m.ID {
 						t.Fatalf("members are not sorted: %v", view.Members)
 					}
-					if r := records[m.ID]; r != nil && now.Sub(r.Beat) <= subcluster.DefaultLease &&
+					if r := records[m.ID]; r != nil && now.Sub(r.Heartbeat) <= subcluster.DefaultLease &&
 						m.State != subcluster.StateActive {
-						t.Fatalf("%s beat %v ago and is %v", m.ID, now.Sub(r.Beat), m.State)
+						t.Fatalf("%s beat %v ago and is %v", m.ID, now.Sub(r.Heartbeat), m.State)
 					}
 				}
 				for id := range records {

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Beat renews a member's lease and reports its load.
-type Beat struct {
+// Heartbeat renews a member's lease and reports its load.
+type Heartbeat struct {
 	ID    creel.SubclusterID
 	Epoch int64
 	// Load is the JSON a Hadoop ResourceManager writes as its capability and

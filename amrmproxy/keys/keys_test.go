@@ -43,7 +43,7 @@ func (s *illStore) Keys(ctx context.Context, ring string) ([]statestore.Key, err
 func TestATokenWaitsForItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
-		store := &illStore{Store: statestore.NewMemory(statestore.NewTwin("test", nil), time.Now)}
+		store := &illStore{Store: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
 		view := &subcluster.View{
 			Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}},
 		}
@@ -101,7 +101,7 @@ func TestATokenWaitsForItsKey(t *testing.T) {
 // wait themselves; a token is then not called invalid, which is for good.
 func TestATokenIsNotRefusedForASilentStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &illStore{Store: statestore.NewMemory(statestore.NewTwin("test", nil), time.Now)}
+		store := &illStore{Store: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
 		view := &subcluster.View{
 			Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}},
 		}

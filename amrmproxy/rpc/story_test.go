@@ -68,7 +68,7 @@ func found(t testing.TB, policy string, nodes ...int) *federation {
 		rms: map[creel.SubclusterID]*cluster{},
 		doc: policy,
 		store: statestore.NewMemory(
-			statestore.NewTwin("test", nil),
+			statestore.NewState("test", nil),
 			time.Now,
 		),
 		client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}),
@@ -489,7 +489,7 @@ func (m *am) noSpread() {
 	m.f.t.Helper()
 	m.f.until(
 		"the spread is gone",
-		func() bool { return len(must(m.f.store.SpreadsOf(context.Background(), m.app))) == 0 },
+		func() bool { return len(must(m.f.store.UAMRecordsOf(context.Background(), m.app))) == 0 },
 	)
 }
 
@@ -789,11 +789,13 @@ func TestAStoreThatCannotTellStartsNoSession(t *testing.T) {
 
 type brokenStore struct{ err error }
 
-func (b *brokenStore) SaveSpread(context.Context, statestore.Spread) (int64, error) { return 0, b.err }
-func (b *brokenStore) SpreadsOf(context.Context, creel.ApplicationID) ([]statestore.Spread, error) {
+func (b *brokenStore) SaveUAMRecord(context.Context, statestore.UAMRecord) (int64, error) {
+	return 0, b.err
+}
+func (b *brokenStore) UAMRecordsOf(context.Context, creel.ApplicationID) ([]statestore.UAMRecord, error) {
 	return nil, b.err
 }
-func (b *brokenStore) DropSpread(context.Context, creel.AttemptID) error { return b.err }
+func (b *brokenStore) DropUAMRecord(context.Context, creel.AttemptID) error { return b.err }
 
 // BenchmarkAllocate is the time of one allocate of an idle AM: to the
 // ResourceManager, through the proxy, and through the proxy with a UAM in a

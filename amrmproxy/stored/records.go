@@ -15,9 +15,9 @@ import (
 
 // Spreads is what keeping records needs of the state store.
 type Spreads interface {
-	SaveSpread(ctx context.Context, s statestore.Spread) (revision int64, err error)
-	SpreadsOf(ctx context.Context, app creel.ApplicationID) ([]statestore.Spread, error)
-	DropSpread(ctx context.Context, a creel.AttemptID) error
+	SaveUAMRecord(ctx context.Context, s statestore.UAMRecord) (revision int64, err error)
+	UAMRecordsOf(ctx context.Context, app creel.ApplicationID) ([]statestore.UAMRecord, error)
+	DropUAMRecord(ctx context.Context, a creel.AttemptID) error
 }
 
 // Records is amrmproxy.Store and amrmproxy.Sealer over the state store.
@@ -30,7 +30,7 @@ type Records struct {
 
 // Entries implements amrmproxy.Store.
 func (r *Records) Entries(ctx context.Context, app creel.ApplicationID) ([]amrmproxy.Entry, error) {
-	spreads, err := r.Spreads.SpreadsOf(ctx, app)
+	spreads, err := r.Spreads.UAMRecordsOf(ctx, app)
 	if err != nil {
 		return nil, err
 	}
@@ -43,12 +43,12 @@ func (r *Records) Entries(ctx context.Context, app creel.ApplicationID) ([]amrmp
 
 // Put implements amrmproxy.Store.
 func (r *Records) Put(ctx context.Context, e amrmproxy.Entry) (int64, error) {
-	return r.Spreads.SaveSpread(ctx, spread(e))
+	return r.Spreads.SaveUAMRecord(ctx, spread(e))
 }
 
 // Remove implements amrmproxy.Store.
 func (r *Records) Remove(ctx context.Context, a creel.AttemptID) error {
-	return r.Spreads.DropSpread(ctx, a)
+	return r.Spreads.DropUAMRecord(ctx, a)
 }
 
 // Seal implements amrmproxy.Sealer.
@@ -76,22 +76,22 @@ func (r *Records) Open(ctx context.Context, bound, sealed []byte) ([]byte, error
 	return statestore.Open(keys, bound, sealed)
 }
 
-func entry(s *statestore.Spread) amrmproxy.Entry {
+func entry(s *statestore.UAMRecord) amrmproxy.Entry {
 	e := amrmproxy.Entry{
 		Attempt: s.Attempt, Revision: s.Revision, Home: s.Home, Proxy: s.Proxy, Sealed: s.State,
 	}
-	for _, m := range s.Members {
+	for _, m := range s.UAMs {
 		e.UAMs = append(e.UAMs, amrmproxy.EntryUAM{Member: m.Member, Phase: m.Phase})
 	}
 	return e
 }
 
-func spread(e amrmproxy.Entry) statestore.Spread {
-	s := statestore.Spread{
+func spread(e amrmproxy.Entry) statestore.UAMRecord {
+	s := statestore.UAMRecord{
 		Attempt: e.Attempt, Revision: e.Revision, Home: e.Home, Proxy: e.Proxy, State: e.Sealed,
 	}
 	for _, u := range e.UAMs {
-		s.Members = append(s.Members, statestore.SpreadMember{Member: u.Member, Phase: u.Phase})
+		s.UAMs = append(s.UAMs, statestore.UAM{Member: u.Member, Phase: u.Phase})
 	}
 	return s
 }

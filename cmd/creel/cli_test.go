@@ -87,7 +87,7 @@ func small(t *testing.T) *federation.Federation {
 		NodeHeartbeat: 100 * time.Millisecond,
 		Eager:         10 * time.Millisecond,
 		Dir:           dir,
-		Store:         statestore.NewMemory(statestore.NewTwin("test", role.ValidPolicy), time.Now),
+		Store:         statestore.NewMemory(statestore.NewState("test", role.ValidPolicy), time.Now),
 		Settings:      conf,
 		Lease:         10 * time.Second,
 		Log:           slog.New(slog.DiscardHandler),

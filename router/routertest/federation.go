@@ -92,7 +92,7 @@ func Start(t testing.TB, o Options) *Federation {
 	valid := func(_ creel.QueuePath, doc []byte) error { _, err := policies.Parse(doc); return err }
 	f := &Federation{
 		t:     t,
-		Store: statestore.NewMemory(statestore.NewTwin("test", valid), time.Now),
+		Store: statestore.NewMemory(statestore.NewState("test", valid), time.Now),
 		RPC:   hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}),
 	}
 	t.Cleanup(func() { f.RPC.Close() })

@@ -29,7 +29,7 @@ type Source interface {
 
 // Config of a cache.
 type Config struct {
-	// Size is how many homes it has room for: 100,000 (5.5 MB). It never
+	// Size is how many homes it holds: 100,000 (5.5 MB). It never
 	// remembers more than twice as many.
 	Size int
 	// Fresh is how long an answer is used without asking again: 30s. Changes

@@ -39,7 +39,7 @@ func (s *shaky) Home(ctx context.Context, app creel.ApplicationID) (creel.Subclu
 }
 
 func newShaky() *shaky {
-	return &shaky{Memory: statestore.NewMemory(statestore.NewTwin("m", nil), time.Now)}
+	return &shaky{Memory: statestore.NewMemory(statestore.NewState("m", nil), time.Now)}
 }
 
 func wants(t *testing.T, h *cache.Homes, app int, want creel.SubclusterID) {
@@ -190,7 +190,7 @@ func (s *slow) Home(ctx context.Context, app creel.ApplicationID) (creel.Subclus
 	return home, err
 }
 
-// Readers beside writers see each home whole: application i lives in sc-i%7,
+// Readers beside writers see each home whole: application i is at sc-i%7,
 // whatever is written, evicted and forgotten meanwhile.
 func TestReadersBesideWritersSeeWholeHomes(t *testing.T) {
 	s := newShaky()

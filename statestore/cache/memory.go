@@ -86,9 +86,9 @@ func (m *memory) get(app creel.ApplicationID) (home creel.SubclusterID, at int64
 	}
 }
 
-// put remembers what the store said when it was asked at a time. An answer that
+// put remembers what the store answered when it was asked at a time. An answer that
 // was asked for before a change was heard is kept, but is out of date. In a full
-// set the home that was asked for longest ago makes room.
+// set the home that was asked for longest ago is dropped.
 func (m *memory) put(app creel.ApplicationID, home creel.SubclusterID, asked int64) {
 	name := m.names.number(home)
 	if name == 0 {

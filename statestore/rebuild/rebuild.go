@@ -84,12 +84,12 @@ func New(store Store, cfg Config) *Rebuilder {
 func (r *Rebuilder) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.cfg.Every)
 	defer tick.Stop()
-	said := ""
+	reported := ""
 	for {
 		if trouble := r.look(ctx); trouble == nil {
-			said = ""
-		} else if text := trouble.Error(); text != said && ctx.Err() == nil {
-			said = text
+			reported = ""
+		} else if text := trouble.Error(); text != reported && ctx.Err() == nil {
+			reported = text
 			r.cfg.Log.Warn("state store not rebuilt", "error", text)
 		}
 		select {

@@ -312,9 +312,9 @@ func BenchmarkPolicyChange(b *testing.B) {
 	wg.Wait()
 }
 
-// The share of one core that the beats of 100 members a second cost Redis and
+// The share of one core that the heartbeats of 100 members a second cost Redis and
 // their sender, from the processor time of many of them.
-func BenchmarkBeats(b *testing.B) {
+func BenchmarkHeartbeats(b *testing.B) {
 	server := redistest.Start(b)
 	s := open(b, redis.Config{URL: server.URL()})
 	ctx := b.Context()
@@ -347,7 +347,7 @@ func BenchmarkBeats(b *testing.B) {
 			var wg sync.WaitGroup
 			for i := range members {
 				wg.Go(func() {
-					if err := s.Beat(ctx, subcluster.Beat{ID: id(i), Load: text}); err != nil {
+					if err := s.Heartbeat(ctx, subcluster.Heartbeat{ID: id(i), Load: text}); err != nil {
 						b.Error(err)
 					}
 				})
@@ -356,7 +356,7 @@ func BenchmarkBeats(b *testing.B) {
 		}
 		b.ReportMetric((cpu()-redisBefore)/rounds*100, "%core-redis")
 		b.ReportMetric((ownCPU()-ownBefore)/rounds*100, "%core-senders")
-		b.ReportMetric(float64(len(text)), "bytes/beat")
+		b.ReportMetric(float64(len(text)), "bytes/heartbeat")
 		b.ReportMetric(0, "ns/op")
 	}
 }

@@ -13,7 +13,7 @@
 //
 //	{creel:c}:meta        hash: id, schema, state, pv (newest policy version)
 //	{creel:c}:guard       hash: newest token of each lease; each shard has one too
-//	{creel:c}:m e b r l d x   hashes by member: record, epoch, beat, registered,
+//	{creel:c}:m e b r l d x   hashes by member: record, epoch, heartbeat, registered,
 //	                      load, drain, deregistered
 //	{creel:c}:p           hash by queue: policy;  ph:<queue> list: its history
 //	{creel:c}:doc:<class> hash by name: documents;  dh:<class>:<name> list
@@ -21,7 +21,7 @@
 //	{creel:17}:a:<block>  hash of up to 64 applications: home, claimed, ends
 //	{creel:17}:ah:<home>  sorted set: listing of a home in this shard
 //	{creel:17}:ae         sorted set: when forgotten ones go
-//	{creel:17}:as:<app>   hash: spreads by attempt
+//	{creel:17}:as:<app>   hash: UAM records by attempt
 //	{creel:17}:r rh re    the same for reservations
 //
 // There are 64 shards. A bucket of 64 applications is below Redis'
@@ -37,15 +37,15 @@
 //	read only,        a failover: connections are made anew, to the primary that
 //	failing over      the Sentinels or the cluster name
 //	loading           waited for
-//	out of memory     claims are refused; beats, renewals, ends and sweeps go on,
+//	out of memory     claims are refused; heartbeats, renewals, ends and sweeps go on,
 //	                  and so do all reads
 //	disk full         writes are refused (MISCONF), reads go on
-//	restarted empty   the shards lack the store's mark: claims, moves and the like
+//	restarted empty   the shards lack the store's identity: claims, moves and the like
 //	                  are refused and unknown homes are "unavailable", not "not
 //	                  found", until Reopen (the routers call it, see
 //	                  statestore/rebuild) has written back what the
 //	                  ResourceManagers report. Members register again at their
-//	                  next beat. A process that is newly started on an empty
+//	                  next heartbeat. A process that is newly started on an empty
 //	                  store takes it for a new one: it cannot know better.
 //
 // # What a failover may lose

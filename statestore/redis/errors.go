@@ -130,7 +130,7 @@ func (s *Store) translate(err error) error {
 }
 
 // gaveUp is the error of a call whose time is over. last is what the server or
-// the network said at the latest try.
+// the network reported at the latest try.
 func (s *Store) gaveUp(ctx context.Context, last error) error {
 	s.counts.gaveUp.Add(1)
 	if errors.Is(ctx.Err(), context.Canceled) {

@@ -41,9 +41,11 @@ var (
 )
 
 // ParseMembers joins one member's fields as Records does.
-func ParseMembers(id, record, epoch, beat, load string) (int, []string) {
+func ParseMembers(id, record, epoch, heartbeat, load string) (int, []string) {
 	one := func(v string) any { return []any{id, v} }
-	list, problems := parseMembers([]any{one(record), one(epoch), one(beat), one(beat), one(load), []any{}, []any{}})
+	list, problems := parseMembers(
+		[]any{one(record), one(epoch), one(heartbeat), one(heartbeat), one(load), []any{}, []any{}},
+	)
 	return len(list), problems
 }
 

@@ -62,9 +62,9 @@ func (t table) index(n int64, m creel.SubclusterID) string {
 }
 func (t table) ended(n int64) string { return t.s.shard(n, t.letter+"e") }
 
-// spread is the key that goes with an application; reservations have none, but
+// uamRecords is the key that goes with an application; reservations have none, but
 // scripts want a key in the slot.
-func (t table) spread(p place) string { return t.s.shard(p.n, t.letter+"s:"+p.index) }
+func (t table) uamRecords(p place) string { return t.s.shard(p.n, t.letter+"s:"+p.index) }
 
 func (t table) write(ctx context.Context, n int64, sc *script, keys []string, args ...any) ([]any, error) {
 	if !t.any {
@@ -162,7 +162,7 @@ func (t table) drop(ctx context.Context, p place, value string) (bool, error) {
 		ctx,
 		p.n,
 		dropScript,
-		[]string{t.bucket(p), t.ended(p.n), t.index(p.n, m), t.spread(p)},
+		[]string{t.bucket(p), t.ended(p.n), t.index(p.n, m), t.uamRecords(p)},
 		p.field,
 		value,
 		p.index,
@@ -251,7 +251,7 @@ func (t table) find(ctx context.Context, p place) (creel.SubclusterID, error) {
 		return "", err
 	}
 	if v == nil {
-		return "", t.sure(ctx, p.n)
+		return "", t.checkIdentity(ctx, p.n)
 	}
 	h, err := parseHome(str(v))
 	if err != nil || h.ends.IsZero() {
@@ -264,8 +264,8 @@ func (t table) find(ctx context.Context, p place) (creel.SubclusterID, error) {
 	return h.member, nil
 }
 
-// sure tells "there is none" from "the store forgot".
-func (t table) sure(ctx context.Context, n int64) error {
+// checkIdentity tells "there is none" from "the store forgot".
+func (t table) checkIdentity(ctx context.Context, n int64) error {
 	id, err := t.s.known(ctx)
 	if err != nil {
 		return err
@@ -274,8 +274,8 @@ func (t table) sure(ctx context.Context, n int64) error {
 	if err != nil {
 		return err
 	}
-	if mark := str(v); mark != id {
-		return t.s.adopt(ctx, mark)
+	if identity := str(v); identity != id {
+		return t.s.adopt(ctx, identity)
 	}
 	return nil
 }

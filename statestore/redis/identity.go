@@ -12,13 +12,13 @@ import (
 )
 
 // A store has an identity, made by whoever opens an empty one, and each shard
-// carries it as a mark. A claim in a shard without the mark would give a running
+// carries it. A claim in a shard without it would give a running
 // application a second home, so it is refused until Reopen has written the homes
 // that the ResourceManagers report. A rebuilt store has a new identity, and only
 // that is adopted by those who knew the one before: an empty store that a
 // newcomer has opened meanwhile, knowing no better, is not. States:
 const (
-	stateMaking  = "making"     // shards are being marked: an empty store is opened
+	stateMaking  = "making"     // shards are being given it: an empty store is opened
 	stateReady   = "ready"      // made by opening an empty store
 	stateRebuild = "rebuilding" // homes are being written back: nobody may claim
 	stateRebuilt = "rebuilt"    // ready, and all that the ResourceManagers run is there
@@ -56,7 +56,7 @@ func (s *Store) known(ctx context.Context) (string, error) {
 	case stateRebuild:
 		return "", came("its homes are being written back")
 	case stateMaking:
-		if err := s.mark(ctx, id, "nx"); err != nil {
+		if err := s.writeIdentity(ctx, id, "nx"); err != nil {
 			return "", err
 		}
 		if _, err := s.write(ctx, stateScript, []string{s.control("meta")}, id, stateReady); err != nil {
@@ -86,10 +86,10 @@ func (s *Store) openMeta(ctx context.Context) (id, schema, is string, err error)
 	return str(list[0]), str(list[1]), str(list[2]), nil
 }
 
-// mark writes the identity into all shards; how is "nx" to spare marks of
+// writeIdentity writes the identity into all shards; how is "nx" to spare those of
 // others, or "".
-func (s *Store) mark(ctx context.Context, id, how string) error {
-	return s.everyShard(ctx, markScript, id, how)
+func (s *Store) writeIdentity(ctx context.Context, id, how string) error {
+	return s.everyShard(ctx, identityScript, id, how)
 }
 
 // everyShard runs a script that needs only the guard on all shards at once.
@@ -115,11 +115,11 @@ func (s *Store) everyShard(ctx context.Context, sc *script, args ...any) error {
 	return first
 }
 
-// adopt is called when a shard does not have the mark we know. If somebody has
+// adopt is called when a shard does not have the identity we know. If somebody has
 // rebuilt the store we go on with that.
-func (s *Store) adopt(ctx context.Context, mark string) error {
-	if mark == "" {
-		return came("a shard has lost its mark")
+func (s *Store) adopt(ctx context.Context, identity string) error {
+	if identity == "" {
+		return came("a shard has lost its identity")
 	}
 	v, err := s.do(ctx, command("HMGET", s.control("meta"), "id", "state"))
 	if err != nil {
@@ -127,12 +127,12 @@ func (s *Store) adopt(ctx context.Context, mark string) error {
 	}
 	list, _ := v.([]any)
 	switch {
-	case len(list) != 2 || str(list[0]) != mark || str(list[1]) == stateMaking || str(list[1]) == stateRebuild:
+	case len(list) != 2 || str(list[0]) != identity || str(list[1]) == stateMaking || str(list[1]) == stateRebuild:
 		return came("it is not ready yet")
 	case str(list[1]) != stateRebuilt:
 		return came("somebody opened it as a new one, and nobody has rebuilt it")
 	}
-	s.identity.Store(&mark)
+	s.identity.Store(&identity)
 	return nil
 }
 
@@ -166,12 +166,12 @@ func (s *Store) Lost(ctx context.Context) (bool, error) {
 	for n := range calls {
 		calls[n] = command("HGET", s.shard(int64(n), "guard"), "@")
 	}
-	marks, err := s.all(ctx, calls)
+	identities, err := s.all(ctx, calls)
 	if err != nil {
 		return false, err
 	}
-	for _, mark := range marks {
-		if str(mark) != id {
+	for _, got := range identities {
+		if str(got) != id {
 			return true, nil
 		}
 	}
@@ -196,7 +196,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 // Reopen makes a store that came back empty, or of which a part did, serve
 // claims again. It stops the claims of everybody, then calls collect for the
 // homes that there must be (statestore.Rebuild of what all ResourceManagers
-// report), writes them, and only then marks the shards. What is reported
+// report), writes them, and only then gives the shards their identity. What is reported
 // outranks what was claimed in the store while it had forgotten; that is told as
 // a conflict. It may be repeated, also by another process, until it returns no
 // error; until then no claim is served.
@@ -222,7 +222,7 @@ func (s *Store) Reopen(
 	if err := statestore.ReadableSchema(str(list[1])); err != nil {
 		return nil, err
 	}
-	if err := s.mark(ctx, "!"+id, ""); err != nil { // nobody's identity
+	if err := s.writeIdentity(ctx, "!"+id, ""); err != nil { // nobody's identity
 		return nil, err
 	}
 	homes, err := collect(ctx)
@@ -233,7 +233,7 @@ func (s *Store) Reopen(
 	if err != nil {
 		return conflicts, err
 	}
-	if err := s.mark(ctx, id, ""); err != nil {
+	if err := s.writeIdentity(ctx, id, ""); err != nil {
 		return conflicts, err
 	}
 	if list, err := s.write(ctx, stateScript, []string{s.control("meta")}, id, stateRebuilt); err != nil {

@@ -76,7 +76,7 @@ func waits(t *testing.T, s *redis.Store, app int) {
 	_, _, err := s.Claim(ctx, storetest.App(app), "sc-1")
 	unavailable(t, err, "")
 	// The last pause before the deadline is at most 320 ms, half of it chance;
-	// what is sure is that it did not give up at the first error.
+	// what is certain is that it did not give up at the first error.
 	if took := time.Since(began); s.Stats().Retries == 0 && took < given {
 		t.Fatalf("it gave up after %v and never tried again", took)
 	}
@@ -209,7 +209,13 @@ func TestAServerThatIsOutOfMemory(t *testing.T) {
 	refused(t, s, 3, "out of memory")
 	// What keeps the federation alive, and what frees memory, goes on.
 	homeIs(t, s, 1, "sc-1")
-	ok(t, s.Beat(t.Context(), subcluster.Beat{ID: "sc-1", Load: []byte(`{"clusterMetrics":{"appsRunning":1}}`)}))
+	ok(
+		t,
+		s.Heartbeat(
+			t.Context(),
+			subcluster.Heartbeat{ID: "sc-1", Load: []byte(`{"clusterMetrics":{"appsRunning":1}}`)},
+		),
+	)
 	if _, err := s.Renew(t.Context(), lease, time.Hour); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +256,7 @@ func TestAServerThatComesBackEmpty(t *testing.T) {
 	for i := range 10 {
 		claimed(t, a, i, "sc-1", "sc-1")
 	}
-	if _, err := b.Spread(t.Context(), storetest.Attempt(1, 1)); !errors.Is(err, creel.ErrAttemptNotFound) {
+	if _, err := b.UAMRecord(t.Context(), storetest.Attempt(1, 1)); !errors.Is(err, creel.ErrAttemptNotFound) {
 		t.Fatal(err) // b knows the store, too
 	}
 	records, err := a.Records(t.Context())
@@ -268,7 +274,7 @@ func TestAServerThatComesBackEmpty(t *testing.T) {
 		unavailable(t, err, "came back empty")
 		_, err = s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2", 0)
 		unavailable(t, err, "came back empty")
-		_, err = s.Spread(t.Context(), storetest.Attempt(1, 1))
+		_, err = s.UAMRecord(t.Context(), storetest.Attempt(1, 1))
 		unavailable(t, err, "came back empty")
 	}
 	// The view freezes: both members are still homes.
@@ -280,8 +286,8 @@ func TestAServerThatComesBackEmpty(t *testing.T) {
 		t.Fatalf("view is %+v, active %v", view.Freeze, view.Active())
 	}
 	// Members hear that they must register, and do.
-	if err := a.Beat(t.Context(), subcluster.Beat{ID: "sc-1"}); !errors.Is(err, creel.ErrNotRegistered) {
-		t.Fatalf("a beat gave %v", err)
+	if err := a.Heartbeat(t.Context(), subcluster.Heartbeat{ID: "sc-1"}); !errors.Is(err, creel.ErrNotRegistered) {
+		t.Fatalf("a heartbeat gave %v", err)
 	}
 	ok(t, a.Register(t.Context(), subcluster.Member{ID: "sc-1"}))
 

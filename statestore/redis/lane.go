@@ -16,7 +16,7 @@ import (
 )
 
 // call is one command on its way to a server. For a script it is EVALSHA, or
-// EVAL once the server said that it does not know the script.
+// EVAL once the server answered that it does not know the script.
 type call struct {
 	args   []any
 	key    string // decides the server

@@ -117,7 +117,7 @@ type history struct {
 
 func (h *history) now() int64 { return int64(time.Since(h.began)) }
 
-// do runs one operation as one client and notes it. An answer that is unknown
+// do runs one operation as one client and records it. An answer that is unknown
 // may take effect at any later time.
 func (h *history) do(client int, r request, run func() answer) answer {
 	call := h.now()
@@ -131,11 +131,11 @@ func (h *history) do(client int, r request, run func() answer) answer {
 	} else {
 		h.acked.Add(1)
 	}
-	h.note(client, r, call, a, ret)
+	h.record(client, r, call, a, ret)
 	return a
 }
 
-func (h *history) note(client int, r request, call int64, a answer, ret int64) {
+func (h *history) record(client int, r request, call int64, a answer, ret int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: r, Call: call, Output: a, Return: ret})
@@ -180,7 +180,7 @@ func (h *history) clients(t *testing.T, stores []*redis.Store, stop <-chan struc
 					if s.Stats().Retries > repeats {
 						// A claim that is sent again is as two claims, of which the
 						// first one's answer was lost.
-						h.note(c, asked, began, answer{unknown: true}, 1<<62)
+						h.record(c, asked, began, answer{unknown: true}, 1<<62)
 						unsure = true
 					}
 				case k < 7:

@@ -51,7 +51,7 @@ func TestTheClientLibrarySpeaksThroughTheStoresLog(t *testing.T) {
 	server.Kill()
 	for given := 500 * time.Millisecond; !strings.Contains(out.String(), `level=DEBUG msg="redis client" says=`); given *= 2 {
 		if given > time.Minute {
-			t.Fatalf("nothing was said; the log is %q", out.String())
+			t.Fatalf("nothing was logged; the log is %q", out.String())
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), given)
 		if _, _, err := s.Claim(ctx, storetest.App(2), "sc-1"); err == nil {

@@ -59,12 +59,12 @@ func memberAnswer(list []any, err error, id creel.SubclusterID, epoch int64) err
 	return surprise(list)
 }
 
-// Beat implements statestore.Members. Beats share pipelines like all calls.
-func (s *Store) Beat(ctx context.Context, b subcluster.Beat) error {
-	if err := statestore.CheckBeat(b); err != nil {
+// Heartbeat implements statestore.Members. Heartbeats share pipelines like all calls.
+func (s *Store) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
+	if err := statestore.CheckHeartbeat(b); err != nil {
 		return err
 	}
-	list, err := s.write(ctx, beatScript, s.controls("e", "b", "l", "x"), string(b.ID), b.Epoch, b.Load)
+	list, err := s.write(ctx, heartbeatScript, s.controls("e", "b", "l", "x"), string(b.ID), b.Epoch, b.Load)
 	return memberAnswer(list, err, b.ID, b.Epoch)
 }
 
@@ -136,11 +136,11 @@ func (s *Store) Records(ctx context.Context) (subcluster.Records, error) {
 	return out, nil
 }
 
-// parseMembers joins the hashes of the members: record, epoch, beat, registered,
+// parseMembers joins the hashes of the members: record, epoch, heartbeat, registered,
 // load, drain, deregistered. A record that cannot be read is a problem told, it
 // does not blind us to the others.
 func parseMembers(hashes []any) (list []subcluster.Record, problems []string) {
-	records, epochs, beats, registered := stringMap(
+	records, epochs, heartbeats, registered := stringMap(
 		hashes[0],
 	), stringMap(
 		hashes[1],
@@ -159,8 +159,11 @@ func parseMembers(hashes []any) (list []subcluster.Record, problems []string) {
 			problems = append(problems, fmt.Sprintf("member %.80q: %v", id, err))
 			continue
 		}
-		list = append(list, subcluster.Record{Member: m, Beat: micros(beats[id]), Registered: micros(registered[id]),
-			Load: loads[id], Draining: drains[id], Deregistered: gone[id] != ""})
+		list = append(
+			list,
+			subcluster.Record{Member: m, Heartbeat: micros(heartbeats[id]), Registered: micros(registered[id]),
+				Load: loads[id], Draining: drains[id], Deregistered: gone[id] != ""},
+		)
 	}
 	slices.SortFunc(list, func(a, b subcluster.Record) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	slices.Sort(problems)

@@ -12,9 +12,9 @@ import (
 	"github.com/creelrm/creel/statestore/storetest"
 )
 
-// Random conversations with Redis and with the memory twin give the same
+// Random conversations with Redis and with the memory state give the same
 // answers.
-func TestRedisAnswersAsTheTwinDoes(t *testing.T) {
+func TestRedisAnswersAsTheMemoryStateDoes(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	var last *redis.Store

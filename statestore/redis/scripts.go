@@ -67,7 +67,7 @@ redis.call('HSET', KEYS[2], ARGV[5], v)
 redis.call('ZADD', KEYS[3], 0, ARGV[7])
 return 1`)
 
-	// KEYS[3] ended, [4] index of the home, [5] spread; ARGV[6] value as it was
+	// KEYS[3] ended, [4] index of the home, [5] UAM records; ARGV[6] value as it was
 	// read, [7] id. Removes what is over.
 	dropScript = newScript(allowOOM + guard + clock + `
 local v = redis.call('HGET', KEYS[2], ARGV[5])
@@ -115,10 +115,10 @@ if ARGV[9] ~= '' then redis.call('PUBLISH', ARGV[9], 'h ' .. ARGV[10]) end
 return {'OK'}`)
 )
 
-// Spreads. KEYS[2] hash of the application: "<attempt>" and "<attempt>r".
+// UAMRecords. KEYS[2] hash of the application: "<attempt>" and "<attempt>r".
 var (
 	// ARGV[5] attempt, [6] expected revision, [7] record.
-	saveSpreadScript = newScript(guard + `
+	saveUAMRecordScript = newScript(guard + `
 local is = tonumber(redis.call('HGET', KEYS[2], ARGV[5] .. 'r') or '0')
 local expect = tonumber(ARGV[6])
 if is == expect + 1 and redis.call('HGET', KEYS[2], ARGV[5]) == ARGV[7] then touch() return {'OK', is} end
@@ -126,13 +126,13 @@ if is ~= expect then touch() return {'OTHER', is} end
 redis.call('HSET', KEYS[2], ARGV[5], ARGV[7], ARGV[5] .. 'r', expect + 1)
 return {'OK', expect + 1}`)
 
-	dropSpreadScript = newScript(allowOOM + guard + `
+	dropUAMRecordScript = newScript(allowOOM + guard + `
 touch()
 redis.call('HDEL', KEYS[2], ARGV[5], ARGV[5] .. 'r')
 return {'OK'}`)
 )
 
-// Members. Hashes by id: m record, e epoch, b last beat us, r registered us,
+// Members. Hashes by id: m record, e epoch, b last heartbeat us, r registered us,
 // l load, d drain reason, x deregistered.
 var (
 	// KEYS m e b r l x; ARGV[5] id, [6] epoch, [7] record, [8] channel.
@@ -150,7 +150,7 @@ redis.call('PUBLISH', ARGV[8], 'm')
 return {'OK'}`)
 
 	// KEYS e b l x; ARGV[5] id, [6] epoch, [7] load or "".
-	beatScript = newScript(allowOOM + guard + clock + `
+	heartbeatScript = newScript(allowOOM + guard + clock + `
 local e = redis.call('HGET', KEYS[2], ARGV[5])
 if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
 if e ~= ARGV[6] or redis.call('HEXISTS', KEYS[5], ARGV[5]) == 1 then touch() return {'NONE'} end
@@ -317,8 +317,8 @@ if m[1] and m[2] and m[3] == ARGV[7] then return {m[1], m[2]} end
 redis.call('HSET', KEYS[2], 'id', ARGV[5], 'schema', m[2] or ARGV[6], 'state', ARGV[7])
 return {ARGV[5], m[2] or ARGV[6]}`)
 
-	// ARGV[5] identity; [6] "nx" to mark only what has no mark.
-	markScript = newScript(guard + `
+	// ARGV[5] identity; [6] "nx" to spare shards that have one.
+	identityScript = newScript(guard + `
 if ARGV[6] == 'nx' then redis.call('HSETNX', KEYS[1], '@', ARGV[5]) else redis.call('HSET', KEYS[1], '@', ARGV[5]) end
 return {'OK'}`)
 

@@ -164,7 +164,7 @@ var errClosed = errors.New("the store is closed")
 // Keys. All keys of one shard, and all of the control data, share a slot by
 // their hash tag, so that each script touches one slot.
 
-// shards of homes, reservations and spreads. Part of the schema.
+// shards of homes, reservations and UAM records. Part of the schema.
 const shards = 64
 
 func (s *Store) key(tag, name string) string { return "{" + s.cfg.Prefix + ":" + tag + "}:" + name }

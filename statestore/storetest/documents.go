@@ -37,7 +37,12 @@ func documents(t *testing.T, d Deployment) {
 	if !(a1.Version < b1.Version && b1.Version < a2.Version) {
 		t.Fatalf("versions %d, %d, %d of a class do not rise", a1.Version, b1.Version, a2.Version)
 	}
-	same(t, "version of a late repeat", wrote(s.PutDocument(ctx, document("queues", "a", a1.Version, "two"))).Version, a2.Version)
+	same(
+		t,
+		"version of a late repeat",
+		wrote(s.PutDocument(ctx, document("queues", "a", a1.Version, "two"))).Version,
+		a2.Version,
+	)
 	_, err = s.PutDocument(ctx, document("queues", "a", 0, "one")) // nobody may write after it
 	refused(t, err, creel.ErrConflict)
 	other := wrote(s.PutDocument(ctx, document("plan", "a", 0, "plan")))
@@ -62,7 +67,12 @@ func documents(t *testing.T, d Deployment) {
 	same(t, "history below a version, cut", string(h[0].Data)+fmt.Sprint(len(h)), "v11")
 
 	gone := wrote(s.PutDocument(ctx, document("queues", "a", last.Version, "")))
-	same(t, "version of a repeated removal", wrote(s.PutDocument(ctx, document("queues", "a", last.Version, ""))).Version, gone.Version)
+	same(
+		t,
+		"version of a repeated removal",
+		wrote(s.PutDocument(ctx, document("queues", "a", last.Version, ""))).Version,
+		gone.Version,
+	)
 	same(t, "documents after a removal", len(read(s.Documents(ctx, "queues")).Documents), 1)
 	_, err = s.PutDocument(ctx, document("queues", "a", last.Version, "late"))
 	refused(t, err, creel.ErrConflict)
@@ -119,11 +129,11 @@ func (m *model) putDocument(t *rapid.T) {
 	w := document("queues", name, rapid.SampledFrom(known).Draw(t, "expect"), "")
 	w.Data = []byte(rapid.SampledFrom([]string{"one", "two", ""}).Draw(t, "data"))
 	w.Keep = rapid.IntRange(0, 3).Draw(t, "keep")
-	if set, err := m.twin.Documents(m.ctx, "queues"); err == nil && rapid.Bool().Draw(t, "right") {
+	if set, err := m.reference.Documents(m.ctx, "queues"); err == nil && rapid.Bool().Draw(t, "right") {
 		d, _ := set.Find(name)
 		w.Expect = d.Version
 	}
-	td, terr := m.twin.PutDocument(tc, w)
+	td, terr := m.reference.PutDocument(tc, w)
 	w.Expect = m.documents[w.Expect]
 	sd, serr := m.store.PutDocument(sc, w)
 	alike(t, "document", serr, terr)

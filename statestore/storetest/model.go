@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Model drives a store and the memory twin with the same random requests and
+// Model drives a store and the memory state with the same random requests and
 // wants the same answers. open gives an empty store for each run. Times to live
 // are nothing or very long, so that the two clocks need not agree; numbers that
 // come from a clock (versions, tokens) are compared by what they name.
@@ -25,7 +25,7 @@ func Model(t *testing.T, open func() statestore.Store) {
 		m := &model{
 			ctx:       context.Background(),
 			store:     open(),
-			twin:      statestore.NewMemory(statestore.NewTwin("twin", Validate), time.Now),
+			reference: statestore.NewMemory(statestore.NewState("memory", Validate), time.Now),
 			versions:  map[int64]int64{0: 0},
 			documents: map[int64]int64{0: 0},
 			leases:    []pair{{}},
@@ -36,38 +36,38 @@ func Model(t *testing.T, open func() statestore.Store) {
 					m.check(t)
 				}
 			},
-			"register":    m.register,
-			"beat":        m.beat,
-			"drain":       m.drain,
-			"deregister":  m.deregister,
-			"remove":      m.remove,
-			"claim":       m.claim,
-			"claimMore":   m.claim,
-			"move":        m.move,
-			"forget":      m.forget,
-			"sweep":       m.sweep,
-			"reservation": m.reservation,
-			"saveSpread":  m.saveSpread,
-			"dropSpread":  m.dropSpread,
-			"putPolicy":   m.putPolicy,
-			"putDocument": m.putDocument,
-			"acquire":     m.acquire,
-			"renew":       m.renew,
-			"release":     m.release,
-			"rotate":      m.rotate,
+			"register":      m.register,
+			"heartbeat":     m.heartbeat,
+			"drain":         m.drain,
+			"deregister":    m.deregister,
+			"remove":        m.remove,
+			"claim":         m.claim,
+			"claimMore":     m.claim,
+			"move":          m.move,
+			"forget":        m.forget,
+			"sweep":         m.sweep,
+			"reservation":   m.reservation,
+			"saveUAMRecord": m.saveUAMRecord,
+			"dropUAMRecord": m.dropUAMRecord,
+			"putPolicy":     m.putPolicy,
+			"putDocument":   m.putDocument,
+			"acquire":       m.acquire,
+			"renew":         m.renew,
+			"release":       m.release,
+			"rotate":        m.rotate,
 		})
 		m.check(t)
 	})
 }
 
-type pair struct{ store, twin statestore.Lease }
+type pair struct{ store, reference statestore.Lease }
 
 type model struct {
-	ctx         context.Context
-	store, twin statestore.Store
-	versions    map[int64]int64 // the twin's policy version -> the store's
-	documents   map[int64]int64 // the same for documents
-	leases      []pair          // all that were ever got; the zero one is none
+	ctx              context.Context
+	store, reference statestore.Store
+	versions         map[int64]int64 // the memory state's policy version -> the store's
+	documents        map[int64]int64 // the same for documents
+	leases           []pair          // all that were ever got; the zero one is none
 }
 
 var kinds = []error{
@@ -82,22 +82,22 @@ var kinds = []error{
 }
 
 // alike wants errors of the same kind.
-func alike(t *rapid.T, what string, store, twin error) {
+func alike(t *rapid.T, what string, store, reference error) {
 	t.Helper()
-	if (store == nil) != (twin == nil) {
-		t.Fatalf("%s: the store says %v, the twin %v", what, store, twin)
+	if (store == nil) != (reference == nil) {
+		t.Fatalf("%s: the store says %v, the memory state %v", what, store, reference)
 	}
 	for _, k := range kinds {
-		if errors.Is(store, k) != errors.Is(twin, k) {
-			t.Fatalf("%s: the store says %v, the twin %v", what, store, twin)
+		if errors.Is(store, k) != errors.Is(reference, k) {
+			t.Fatalf("%s: the store says %v, the memory state %v", what, store, reference)
 		}
 	}
 }
 
-func equal(t *rapid.T, what string, store, twin any) {
+func equal(t *rapid.T, what string, store, reference any) {
 	t.Helper()
-	if s, w := fmt.Sprintf("%+v", store), fmt.Sprintf("%+v", twin); s != w {
-		t.Fatalf("%s: the store has %s, the twin %s", what, s, w)
+	if s, w := fmt.Sprintf("%+v", store), fmt.Sprintf("%+v", reference); s != w {
+		t.Fatalf("%s: the store has %s, the memory state %s", what, s, w)
 	}
 }
 
@@ -114,55 +114,55 @@ func anyTTL(t *rapid.T) time.Duration {
 }
 
 // contexts carries a lease, old or new or none, into both stores.
-func (m *model) contexts(t *rapid.T) (store, twin context.Context) {
+func (m *model) contexts(t *rapid.T) (store, reference context.Context) {
 	l := m.leases[0]
 	if rapid.IntRange(0, 3).Draw(t, "fenced") == 0 {
 		l = rapid.SampledFrom(m.leases).Draw(t, "lease")
 	}
-	if l.twin.Name == "" {
+	if l.reference.Name == "" {
 		return m.ctx, m.ctx
 	}
-	return statestore.Under(m.ctx, l.store), statestore.Under(m.ctx, l.twin)
+	return statestore.Under(m.ctx, l.store), statestore.Under(m.ctx, l.reference)
 }
 
 func (m *model) register(t *rapid.T) {
 	sc, tc := m.contexts(t)
 	r := member(anyMember(t), rapid.Int64Range(0, 3).Draw(t, "epoch"))
-	alike(t, "register", m.store.Register(sc, r), m.twin.Register(tc, r))
+	alike(t, "register", m.store.Register(sc, r), m.reference.Register(tc, r))
 }
 
-func (m *model) beat(t *rapid.T) {
+func (m *model) heartbeat(t *rapid.T) {
 	sc, tc := m.contexts(t)
-	b := subcluster.Beat{ID: anyMember(t), Epoch: rapid.Int64Range(0, 3).Draw(t, "epoch")}
+	b := subcluster.Heartbeat{ID: anyMember(t), Epoch: rapid.Int64Range(0, 3).Draw(t, "epoch")}
 	if rapid.Bool().Draw(t, "loaded") {
 		b.Load = fmt.Appendf(nil, `{"clusterMetrics":{"appsRunning":%d}}`, rapid.IntRange(0, 9).Draw(t, "running"))
 	}
-	alike(t, "beat", m.store.Beat(sc, b), m.twin.Beat(tc, b))
+	alike(t, "heartbeat", m.store.Heartbeat(sc, b), m.reference.Heartbeat(tc, b))
 }
 
 func (m *model) drain(t *rapid.T) {
 	sc, tc := m.contexts(t)
 	id, reason := anyMember(t), rapid.SampledFrom([]string{"", "alice"}).Draw(t, "reason")
-	alike(t, "drain", m.store.Drain(sc, id, reason), m.twin.Drain(tc, id, reason))
+	alike(t, "drain", m.store.Drain(sc, id, reason), m.reference.Drain(tc, id, reason))
 }
 
 func (m *model) deregister(t *rapid.T) {
 	sc, tc := m.contexts(t)
 	id, epoch := anyMember(t), rapid.Int64Range(0, 3).Draw(t, "epoch")
-	alike(t, "deregister", m.store.Deregister(sc, id, epoch), m.twin.Deregister(tc, id, epoch))
+	alike(t, "deregister", m.store.Deregister(sc, id, epoch), m.reference.Deregister(tc, id, epoch))
 }
 
 func (m *model) remove(t *rapid.T) {
 	sc, tc := m.contexts(t)
 	id := anyMember(t)
-	alike(t, "remove", m.store.RemoveMember(sc, id), m.twin.RemoveMember(tc, id))
+	alike(t, "remove", m.store.RemoveMember(sc, id), m.reference.RemoveMember(tc, id))
 }
 
 func (m *model) claim(t *rapid.T) {
 	sc, tc := m.contexts(t)
 	app, id := anyApp(t), anyMember(t)
 	s, snumber, serr := m.store.Claim(sc, app, id)
-	w, wnumber, werr := m.twin.Claim(tc, app, id)
+	w, wnumber, werr := m.reference.Claim(tc, app, id)
 	alike(t, "claim", serr, werr)
 	equal(t, "claim", s, w)
 	equal(t, "number", snumber, wnumber)
@@ -173,7 +173,7 @@ func (m *model) move(t *rapid.T) {
 	app, from, to := anyApp(t), anyMember(t), anyMember(t)
 	number := rapid.SampledFrom([]int64{0, 0, 1, 2, 3}).Draw(t, "number")
 	s, serr := m.store.Move(sc, app, from, to, number)
-	w, werr := m.twin.Move(tc, app, from, to, number)
+	w, werr := m.reference.Move(tc, app, from, to, number)
 	alike(t, "move", serr, werr)
 	equal(t, "move", s, w)
 }
@@ -181,13 +181,13 @@ func (m *model) move(t *rapid.T) {
 func (m *model) forget(t *rapid.T) {
 	sc, tc := m.contexts(t)
 	app, id, ttl := anyApp(t), anyMember(t), anyTTL(t)
-	alike(t, "forget", m.store.Forget(sc, app, id, ttl), m.twin.Forget(tc, app, id, ttl))
+	alike(t, "forget", m.store.Forget(sc, app, id, ttl), m.reference.Forget(tc, app, id, ttl))
 }
 
 func (m *model) sweep(t *rapid.T) {
 	sc, tc := m.contexts(t)
 	s, serr := m.store.Sweep(sc, 100)
-	w, werr := m.twin.Sweep(tc, 100)
+	w, werr := m.reference.Sweep(tc, 100)
 	alike(t, "sweep", serr, werr)
 	equal(t, "sweep", s, w)
 }
@@ -202,40 +202,40 @@ func (m *model) reservation(t *rapid.T) {
 	case 0:
 		var sfresh, wfresh bool
 		s, sfresh, serr = m.store.ClaimReservation(sc, id, a)
-		w, wfresh, werr = m.twin.ClaimReservation(tc, id, a)
+		w, wfresh, werr = m.reference.ClaimReservation(tc, id, a)
 		equal(t, "fresh", sfresh, wfresh)
 	case 1:
 		s, serr = m.store.MoveReservation(sc, id, a, b)
-		w, werr = m.twin.MoveReservation(tc, id, a, b)
+		w, werr = m.reference.MoveReservation(tc, id, a, b)
 	case 2:
 		s, serr = m.store.ReservationHome(sc, id)
-		w, werr = m.twin.ReservationHome(tc, id)
+		w, werr = m.reference.ReservationHome(tc, id)
 	case 3:
 		ttl := anyTTL(t)
-		serr, werr = m.store.ForgetReservation(sc, id, a, ttl), m.twin.ForgetReservation(tc, id, a, ttl)
+		serr, werr = m.store.ForgetReservation(sc, id, a, ttl), m.reference.ForgetReservation(tc, id, a, ttl)
 	}
 	alike(t, "reservation", serr, werr)
 	equal(t, "reservation", s, w)
 }
 
-func (m *model) saveSpread(t *rapid.T) {
+func (m *model) saveUAMRecord(t *rapid.T) {
 	sc, tc := m.contexts(t)
-	sp := spread(
+	sp := uamRecord(
 		rapid.IntRange(1, 2).Draw(t, "application"),
 		rapid.IntRange(1, 2).Draw(t, "attempt"),
 		rapid.Int64Range(0, 3).Draw(t, "revision"),
 		rapid.SampledFrom([]string{"launching", "running"}).Draw(t, "phase"),
 	)
-	s, serr := m.store.SaveSpread(sc, sp)
-	w, werr := m.twin.SaveSpread(tc, sp)
+	s, serr := m.store.SaveUAMRecord(sc, sp)
+	w, werr := m.reference.SaveUAMRecord(tc, sp)
 	alike(t, "save", serr, werr)
 	equal(t, "save", s, w)
 }
 
-func (m *model) dropSpread(t *rapid.T) {
+func (m *model) dropUAMRecord(t *rapid.T) {
 	sc, tc := m.contexts(t)
 	a := Attempt(rapid.IntRange(1, 2).Draw(t, "application"), rapid.IntRange(1, 2).Draw(t, "attempt"))
-	alike(t, "drop", m.store.DropSpread(sc, a), m.twin.DropSpread(tc, a))
+	alike(t, "drop", m.store.DropUAMRecord(sc, a), m.reference.DropUAMRecord(tc, a))
 }
 
 func (m *model) putPolicy(t *rapid.T) {
@@ -247,7 +247,7 @@ func (m *model) putPolicy(t *rapid.T) {
 	}
 	slices.Sort(known)
 	expect := rapid.SampledFrom(known).Draw(t, "expect")
-	if h, err := m.twin.PolicyHistory(m.ctx, q, 0, 1); err == nil && len(h) > 0 && rapid.Bool().Draw(t, "right") {
+	if h, err := m.reference.PolicyHistory(m.ctx, q, 0, 1); err == nil && len(h) > 0 && rapid.Bool().Draw(t, "right") {
 		expect = h[0].Version
 	}
 	w := put(q, expect, rapid.SampledFrom([]string{"one", "two", "", "bad"}).Draw(t, "document"))
@@ -255,7 +255,7 @@ func (m *model) putPolicy(t *rapid.T) {
 		// Refused for its document and for its lease, a write may be told either.
 		sc, tc = m.ctx, m.ctx
 	}
-	tp, terr := m.twin.PutPolicy(tc, w)
+	tp, terr := m.reference.PutPolicy(tc, w)
 	w.Expect = m.versions[expect]
 	sp, serr := m.store.PutPolicy(sc, w)
 	alike(t, "policy", serr, terr)
@@ -274,7 +274,7 @@ func (m *model) acquire(t *rapid.T) {
 		rapid.SampledFrom([]string{"a", "b"}).
 			Draw(t, "holder")
 	s, serr := m.store.Acquire(sc, name, holder, time.Hour)
-	w, werr := m.twin.Acquire(tc, name, holder, time.Hour)
+	w, werr := m.reference.Acquire(tc, name, holder, time.Hour)
 	alike(t, "acquire", serr, werr)
 	equal(t, "holder", s.Holder, w.Holder)
 	if serr == nil {
@@ -284,24 +284,24 @@ func (m *model) acquire(t *rapid.T) {
 
 func (m *model) renew(t *rapid.T) {
 	l := rapid.SampledFrom(m.leases).Draw(t, "lease")
-	if l.twin.Name == "" {
+	if l.reference.Name == "" {
 		return
 	}
 	s, serr := m.store.Renew(m.ctx, l.store, time.Hour)
-	w, werr := m.twin.Renew(m.ctx, l.twin, time.Hour)
+	w, werr := m.reference.Renew(m.ctx, l.reference, time.Hour)
 	alike(t, "renew", serr, werr)
 	equal(t, "holder", s.Holder, w.Holder)
-	if serr == nil && (s.Token != l.store.Token || w.Token != l.twin.Token) {
+	if serr == nil && (s.Token != l.store.Token || w.Token != l.reference.Token) {
 		t.Fatalf("renewing changed the token: %+v %+v", s, w)
 	}
 }
 
 func (m *model) release(t *rapid.T) {
 	l := rapid.SampledFrom(m.leases).Draw(t, "lease")
-	if l.twin.Name == "" {
+	if l.reference.Name == "" {
 		return
 	}
-	alike(t, "release", m.store.Release(m.ctx, l.store), m.twin.Release(m.ctx, l.twin))
+	alike(t, "release", m.store.Release(m.ctx, l.store), m.reference.Release(m.ctx, l.reference))
 }
 
 func (m *model) rotate(t *rapid.T) {
@@ -314,7 +314,7 @@ func (m *model) rotate(t *rapid.T) {
 			t,
 		)
 	s, serr := m.store.RotateKey(sc, "ring", expect, []byte(secret), keep)
-	w, werr := m.twin.RotateKey(tc, "ring", expect, []byte(secret), keep)
+	w, werr := m.reference.RotateKey(tc, "ring", expect, []byte(secret), keep)
 	alike(t, "rotate", serr, werr)
 	equal(t, "key", s.ID, w.ID)
 }
@@ -372,11 +372,11 @@ func (m *model) check(t *rapid.T) {
 			say("reservations at %s: %s", id, lines)
 		}
 		for _, n := range []int{1, 2} {
-			l, err := s.SpreadsOf(m.ctx, App(n))
+			l, err := s.UAMRecordsOf(m.ctx, App(n))
 			if err != nil {
 				t.Fatal(err)
 			}
-			say("spreads %+v", l)
+			say("UAM records %+v", l)
 		}
 		for _, name := range []string{"x", "y"} {
 			l, err := s.Holder(m.ctx, name)
@@ -398,7 +398,7 @@ func (m *model) check(t *rapid.T) {
 		}
 		return text
 	}
-	if s, w := get(m.store), get(m.twin); s != w {
-		t.Fatalf("the stores differ; the store:\n%s\nthe twin:\n%s", s, w)
+	if s, w := get(m.store), get(m.reference); s != w {
+		t.Fatalf("the stores differ; the store:\n%s\nthe memory state:\n%s", s, w)
 	}
 }

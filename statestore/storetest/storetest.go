@@ -58,8 +58,8 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		name string
 		run  func(t *testing.T, d Deployment)
 	}{
-		{"a member registers, beats, drains and leaves", members},
-		{"an older life of a member is refused", epochs},
+		{"a member registers, renews, drains and leaves", members},
+		{"an older epoch of a member is refused", epochs},
 		{"a member is removed only when it is gone", removal},
 		{"a claim has one winner", claims},
 		{"claims and moves of an application are numbered", numberedClaims},
@@ -68,8 +68,8 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"a home's applications are listed by cursor", listing},
 		{"a listing gives each application that stays exactly once", listingUnderChange},
 		{"reservations have homes too", reservations},
-		{"a spread has revisions", spreads},
-		{"spreads go with their application", spreadsGo},
+		{"a UAM record has revisions", uamRecords},
+		{"UAM records go with their application", uamRecordsGo},
 		{"policies have versions, history and rollback", policies},
 		{"a bad policy never replaces a good one", badPolicies},
 		{"a policy version never falls", policyVersions},
@@ -186,13 +186,13 @@ func members(t *testing.T, d Deployment) {
 		t.Fatalf("member came back as %+v", m.Member)
 	}
 	same(t, "state at once after registering", m.State, subcluster.StateActive)
-	same(t, "load before the first beat, from the capability,", m.Load.Metrics.TotalNodes, 5)
+	same(t, "load before the first heartbeat, from the capability,", m.Load.Metrics.TotalNodes, 5)
 
 	ok(
 		t,
-		s.Beat(
+		s.Heartbeat(
 			ctx,
-			subcluster.Beat{
+			subcluster.Heartbeat{
 				ID:    "sc-1",
 				Epoch: 1,
 				Load: []byte(
@@ -208,15 +208,18 @@ func members(t *testing.T, d Deployment) {
 	if !found || q.Free.MemoryMB != 9 {
 		t.Fatalf("queue figures are %+v", m.Load.Queues)
 	}
-	ok(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 1}))
+	ok(t, s.Heartbeat(ctx, subcluster.Heartbeat{ID: "sc-1", Epoch: 1}))
 	m, _ = view(t, s).Member("sc-1")
-	same(t, "nodes after a beat without load", m.Load.Metrics.TotalNodes, 7)
+	same(t, "nodes after a heartbeat without load", m.Load.Metrics.TotalNodes, 7)
 	refused(
 		t,
-		s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 1, Load: []byte(`{"clusterMetrics":{"totalNodes":"many"}}`)}),
+		s.Heartbeat(
+			ctx,
+			subcluster.Heartbeat{ID: "sc-1", Epoch: 1, Load: []byte(`{"clusterMetrics":{"totalNodes":"many"}}`)},
+		),
 		creel.ErrInvalidRequest,
 	)
-	refused(t, s.Beat(ctx, subcluster.Beat{ID: "sc-9", Epoch: 1}), creel.ErrNotRegistered)
+	refused(t, s.Heartbeat(ctx, subcluster.Heartbeat{ID: "sc-9", Epoch: 1}), creel.ErrNotRegistered)
 
 	ok(t, s.Drain(ctx, "sc-1", "alice: new kernel"))
 	m, _ = view(t, s).Member("sc-1")
@@ -231,7 +234,7 @@ func members(t *testing.T, d Deployment) {
 	ok(t, s.Deregister(ctx, "sc-1", 2))
 	ok(t, s.Deregister(ctx, "sc-1", 2))
 	same(t, "state", state(t, s, "sc-1"), subcluster.StateDeregistered)
-	refused(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 2}), creel.ErrNotRegistered)
+	refused(t, s.Heartbeat(ctx, subcluster.Heartbeat{ID: "sc-1", Epoch: 2}), creel.ErrNotRegistered)
 	ok(t, s.Register(ctx, member("sc-1", 2)))
 	same(t, "state", state(t, s, "sc-1"), subcluster.StateActive)
 
@@ -250,23 +253,29 @@ func members(t *testing.T, d Deployment) {
 func epochs(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	ok(t, s.Register(ctx, member("sc-1", 5)))
-	ok(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 5, Load: []byte(`{"clusterMetrics":{"appsRunning":3}}`)}))
+	ok(
+		t,
+		s.Heartbeat(
+			ctx,
+			subcluster.Heartbeat{ID: "sc-1", Epoch: 5, Load: []byte(`{"clusterMetrics":{"appsRunning":3}}`)},
+		),
+	)
 	refused(t, s.Register(ctx, member("sc-1", 4)), creel.ErrStale)
-	refused(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 4}), creel.ErrStale)
+	refused(t, s.Heartbeat(ctx, subcluster.Heartbeat{ID: "sc-1", Epoch: 4}), creel.ErrStale)
 	refused(t, s.Deregister(ctx, "sc-1", 4), creel.ErrStale)
-	refused(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 6}), creel.ErrNotRegistered)
+	refused(t, s.Heartbeat(ctx, subcluster.Heartbeat{ID: "sc-1", Epoch: 6}), creel.ErrNotRegistered)
 	ok(t, s.Register(ctx, member("sc-1", 5))) // the repeat of a lost answer
 	m, _ := view(t, s).Member("sc-1")
 	same(t, "running, kept by a repeat,", m.Load.Metrics.AppsRunning, 3)
 	next := member("sc-1", 6)
 	next.Addresses.Client = "rm2:8032"
 	ok(t, s.Register(ctx, next))
-	refused(t, s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 5}), creel.ErrStale)
+	refused(t, s.Heartbeat(ctx, subcluster.Heartbeat{ID: "sc-1", Epoch: 5}), creel.ErrStale)
 	refused(t, s.Deregister(ctx, "sc-1", 5), creel.ErrStale)
 	m, _ = view(t, s).Member("sc-1")
 	same(t, "state", m.State, subcluster.StateActive)
 	same(t, "address", m.Addresses.Client, "rm2:8032")
-	same(t, "running, forgotten by a new life,", m.Load.Metrics.AppsRunning, 0)
+	same(t, "running, forgotten by a new epoch,", m.Load.Metrics.AppsRunning, 0)
 	ok(t, s.Deregister(ctx, "sc-1", 6))
 	refused(t, s.Register(ctx, member("sc-1", 5)), creel.ErrStale)
 }
@@ -401,7 +410,7 @@ func forgets(t *testing.T, d Deployment) {
 	same(t, "winner of a new claim", claimed[int64](t)(s.Claim(ctx, App(1), "sc-3")), "sc-3")
 	ok(t, s.Forget(ctx, App(1), "sc-3", 0))
 	same(t, "winner after an end at once, before any sweep,", claimed[int64](t)(s.Claim(ctx, App(1), "sc-4")), "sc-4")
-	same(t, "freed though it has a new life", must[int](t)(s.Sweep(ctx, 10)), 0)
+	same(t, "freed though it was claimed again", must[int](t)(s.Sweep(ctx, 10)), 0)
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-4")
 	same(t, "listed at the former home", len(list(t, s, "sc-3", 10)), 0)
 	same(t, "listed at the new home", len(list(t, s, "sc-4", 10)), 1)
@@ -521,53 +530,53 @@ func reservations(t *testing.T, d Deployment) {
 	same(t, "applications left", len(list(t, s, "sc-2", 10)), 1)
 }
 
-func spread(n, a int, revision int64, phase string) statestore.Spread {
-	return statestore.Spread{
+func uamRecord(n, a int, revision int64, phase string) statestore.UAMRecord {
+	return statestore.UAMRecord{
 		Attempt:  Attempt(n, a),
 		Revision: revision,
 		Home:     "sc-1",
 		Proxy:    "proxy-1",
 		State:    []byte{0, 1, 0xff},
-		Members:  []statestore.SpreadMember{{Member: "sc-2", Epoch: 3, Phase: phase, Token: []byte("sealed\x00")}},
+		UAMs:     []statestore.UAM{{Member: "sc-2", Epoch: 3, Phase: phase, Token: []byte("sealed\x00")}},
 	}
 }
 
-func spreads(t *testing.T, d Deployment) {
+func uamRecords(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	revision := must[int64](t)
-	_, err := s.Spread(ctx, Attempt(1, 1))
+	_, err := s.UAMRecord(ctx, Attempt(1, 1))
 	refused(t, err, creel.ErrAttemptNotFound)
-	_, err = s.SaveSpread(ctx, spread(1, 1, 4, "launching"))
+	_, err = s.SaveUAMRecord(ctx, uamRecord(1, 1, 4, "launching"))
 	refused(t, err, creel.ErrConflict)
-	same(t, "revision", revision(s.SaveSpread(ctx, spread(1, 1, 0, "launching"))), 1)
-	same(t, "revision of a repeat", revision(s.SaveSpread(ctx, spread(1, 1, 0, "launching"))), 1)
-	_, err = s.SaveSpread(ctx, spread(1, 1, 0, "other"))
+	same(t, "revision", revision(s.SaveUAMRecord(ctx, uamRecord(1, 1, 0, "launching"))), 1)
+	same(t, "revision of a repeat", revision(s.SaveUAMRecord(ctx, uamRecord(1, 1, 0, "launching"))), 1)
+	_, err = s.SaveUAMRecord(ctx, uamRecord(1, 1, 0, "other"))
 	refused(t, err, creel.ErrConflict)
-	same(t, "revision", revision(s.SaveSpread(ctx, spread(1, 1, 1, "running"))), 2)
-	got := must[statestore.Spread](t)(s.Spread(ctx, Attempt(1, 1)))
-	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", spread(1, 1, 2, "running")) {
-		t.Fatalf("spread came back as %+v", got)
+	same(t, "revision", revision(s.SaveUAMRecord(ctx, uamRecord(1, 1, 1, "running"))), 2)
+	got := must[statestore.UAMRecord](t)(s.UAMRecord(ctx, Attempt(1, 1)))
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", uamRecord(1, 1, 2, "running")) {
+		t.Fatalf("the record came back as %+v", got)
 	}
-	same(t, "revision", revision(s.SaveSpread(ctx, spread(1, 12, 0, "launching"))), 1)
-	same(t, "revision", revision(s.SaveSpread(ctx, spread(1, 2, 0, "launching"))), 1)
-	all := must[[]statestore.Spread](t)(s.SpreadsOf(ctx, App(1)))
+	same(t, "revision", revision(s.SaveUAMRecord(ctx, uamRecord(1, 12, 0, "launching"))), 1)
+	same(t, "revision", revision(s.SaveUAMRecord(ctx, uamRecord(1, 2, 0, "launching"))), 1)
+	all := must[[]statestore.UAMRecord](t)(s.UAMRecordsOf(ctx, App(1)))
 	if len(all) != 3 || all[0].Attempt.Attempt != 1 || all[1].Attempt.Attempt != 2 || all[2].Attempt.Attempt != 12 ||
 		all[0].Revision != 2 {
-		t.Fatalf("spreads are %+v", all)
+		t.Fatalf("the records are %+v", all)
 	}
-	ok(t, s.DropSpread(ctx, Attempt(1, 1)))
-	ok(t, s.DropSpread(ctx, Attempt(1, 1)))
-	same(t, "spreads left", len(must[[]statestore.Spread](t)(s.SpreadsOf(ctx, App(1)))), 2)
-	same(t, "spreads of another", len(must[[]statestore.Spread](t)(s.SpreadsOf(ctx, App(2)))), 0)
+	ok(t, s.DropUAMRecord(ctx, Attempt(1, 1)))
+	ok(t, s.DropUAMRecord(ctx, Attempt(1, 1)))
+	same(t, "records left", len(must[[]statestore.UAMRecord](t)(s.UAMRecordsOf(ctx, App(1)))), 2)
+	same(t, "records of another", len(must[[]statestore.UAMRecord](t)(s.UAMRecordsOf(ctx, App(2)))), 0)
 }
 
-func spreadsGo(t *testing.T, d Deployment) {
+func uamRecordsGo(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1"))
-	must[int64](t)(s.SaveSpread(ctx, spread(1, 1, 0, "running")))
+	must[int64](t)(s.SaveUAMRecord(ctx, uamRecord(1, 1, 0, "running")))
 	ok(t, s.Forget(ctx, App(1), "sc-1", 0))
 	same(t, "freed", must[int](t)(s.Sweep(ctx, 10)), 1)
-	_, err := s.Spread(ctx, Attempt(1, 1))
+	_, err := s.UAMRecord(ctx, Attempt(1, 1))
 	refused(t, err, creel.ErrAttemptNotFound)
 }
 
@@ -716,7 +725,7 @@ func fences(t *testing.T, d Deployment) {
 	id := creel.ReservationID{ClusterTimestamp: 1, ID: 1}
 	writes := map[string]func(ctx context.Context) error{
 		"Register":     func(ctx context.Context) error { return s.Register(ctx, member("sc-1", 1)) },
-		"Beat":         func(ctx context.Context) error { return s.Beat(ctx, subcluster.Beat{ID: "sc-1", Epoch: 1}) },
+		"Heartbeat":    func(ctx context.Context) error { return s.Heartbeat(ctx, subcluster.Heartbeat{ID: "sc-1", Epoch: 1}) },
 		"Drain":        func(ctx context.Context) error { return s.Drain(ctx, "sc-1", "x") },
 		"RemoveMember": func(ctx context.Context) error { return s.RemoveMember(ctx, "sc-9") },
 		"Claim":        func(ctx context.Context) error { _, _, err := s.Claim(ctx, App(3), "sc-1"); return err },
@@ -727,9 +736,9 @@ func fences(t *testing.T, d Deployment) {
 			_, _, err := s.ClaimReservation(ctx, id, "sc-1")
 			return err
 		},
-		"SaveSpread": func(ctx context.Context) error { _, err := s.SaveSpread(ctx, spread(1, 1, 0, "x")); return err },
-		"DropSpread": func(ctx context.Context) error { return s.DropSpread(ctx, Attempt(7, 7)) },
-		"PutPolicy":  func(ctx context.Context) error { _, err := s.PutPolicy(ctx, put("root", 0, "x")); return err },
+		"SaveUAMRecord": func(ctx context.Context) error { _, err := s.SaveUAMRecord(ctx, uamRecord(1, 1, 0, "x")); return err },
+		"DropUAMRecord": func(ctx context.Context) error { return s.DropUAMRecord(ctx, Attempt(7, 7)) },
+		"PutPolicy":     func(ctx context.Context) error { _, err := s.PutPolicy(ctx, put("root", 0, "x")); return err },
 		"PutDocument": func(ctx context.Context) error {
 			_, err := s.PutDocument(ctx, statestore.DocumentWrite{Class: "plan", Name: "x", Data: []byte("x")})
 			return err
@@ -913,12 +922,12 @@ func badArguments(t *testing.T, d Deployment) {
 	bad("a lease without name", err)
 	_, err = s.Acquire(ctx, "x", "a", 0)
 	bad("a lease of no length", err)
-	_, err = s.SaveSpread(ctx, statestore.Spread{})
-	bad("an empty spread", err)
-	big := spread(1, 1, 0, "x")
-	big.State = make([]byte, statestore.MaxSpread+1)
-	_, err = s.SaveSpread(ctx, big)
-	bad("a huge spread", err)
+	_, err = s.SaveUAMRecord(ctx, statestore.UAMRecord{})
+	bad("an empty UAM record", err)
+	big := uamRecord(1, 1, 0, "x")
+	big.State = make([]byte, statestore.MaxUAMRecord+1)
+	_, err = s.SaveUAMRecord(ctx, big)
+	bad("a huge UAM record", err)
 	_, err = s.RotateKey(ctx, "r", 0, nil, 0)
 	bad("an empty secret", err)
 	_, err = s.RotateKey(ctx, "r r", 0, []byte("x"), 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tidy is the loop that lets a state store forget applications that
-// have ended: without it homes and spreads would only ever grow.
+// have ended: without it homes and UAM records would only ever grow.
 //
 // Every router runs it; a lease lets one at a time work. An application's
 // record starts to end when the ResourceManager of its home says that the

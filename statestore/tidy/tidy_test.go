@@ -28,7 +28,7 @@ func app(n int32) creel.ApplicationID { return creel.ApplicationID{ClusterTimest
 func TestOnlyWhatEndedIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		store := statestore.NewMemory(statestore.NewTwin("test", nil), time.Now)
+		store := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
 		for n := range int32(4) {
 			if _, _, err := store.Claim(ctx, app(n), "sc-1"); err != nil {
 				t.Fatal(err)
@@ -95,7 +95,7 @@ func TestOnlyWhatEndedIsForgotten(t *testing.T) {
 // Two routers: one works at a time.
 func TestOneOfManyTidies(t *testing.T) {
 	ctx := t.Context()
-	store := statestore.NewMemory(statestore.NewTwin("test", nil), time.Now)
+	store := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
 	if _, _, err := store.Claim(ctx, app(1), "sc-1"); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type Source interface {
 // Config of a Watcher.
 type Config struct {
 	// Poll is the time between reads when nothing is heard; each pause differs
-	// from it by up to a fifth. 1s. It is what beats and loads are seen with.
+	// from it by up to a fifth. 1s. It is what heartbeats and loads are seen with.
 	Poll time.Duration
 	// Timeout of one read: 2s.
 	Timeout time.Duration

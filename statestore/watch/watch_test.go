@@ -58,7 +58,7 @@ func (f *faulty) Watch(ctx context.Context, notify func(statestore.Change)) erro
 // federation is a store with two members, and a watcher of it, in a bubble.
 func federation(t *testing.T, cfg watch.Config, tell func(f *faulty, w *watch.Watcher)) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &faulty{Memory: statestore.NewMemory(statestore.NewTwin("m", nil), time.Now)}
+		f := &faulty{Memory: statestore.NewMemory(statestore.NewState("m", nil), time.Now)}
 		for _, id := range []creel.SubclusterID{"sc-1", "sc-2"} {
 			register(t, f, id)
 		}
@@ -137,7 +137,7 @@ func TestAViewOutlivesTheStore(t *testing.T) {
 		if v.Freeze == nil || !strings.Contains(v.Freeze.Reason, "it is gone") || len(v.Active()) != 2 {
 			t.Fatalf("view is %+v, active %v", v.Freeze, v.Active())
 		}
-		// The store returns. No member could beat meanwhile: the view does not
+		// The store returns. No member could renew meanwhile: the view does not
 		// take that for their death.
 		f.set(false, nil)
 		time.Sleep(2 * time.Second)
@@ -198,7 +198,7 @@ func TestAPolicyThatDoesNotValidateIsNotUsed(t *testing.T) {
 
 func TestWithoutAStoreThereIsNoView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &faulty{Memory: statestore.NewMemory(statestore.NewTwin("m", nil), time.Now), ill: errors.New("gone")}
+		f := &faulty{Memory: statestore.NewMemory(statestore.NewState("m", nil), time.Now), ill: errors.New("gone")}
 		w := watch.New(f, watch.Config{})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()

@@ -18,7 +18,7 @@ import (
 // Membership is what an agent needs of the state store.
 type Membership interface {
 	Register(ctx context.Context, m subcluster.Member) error
-	Beat(ctx context.Context, b subcluster.Beat) error
+	Heartbeat(ctx context.Context, b subcluster.Heartbeat) error
 	Deregister(ctx context.Context, id creel.SubclusterID, epoch int64) error
 }
 
@@ -113,7 +113,7 @@ func (a *Agent) beat(ctx context.Context, registered *bool, timeout time.Duratio
 		*registered = true
 		return nil
 	}
-	return a.Store.Beat(ctx, subcluster.Beat{ID: a.Member.ID, Epoch: a.Member.Epoch, Load: load})
+	return a.Store.Heartbeat(ctx, subcluster.Heartbeat{ID: a.Member.ID, Epoch: a.Member.Epoch, Load: load})
 }
 
 // WebProbe probes any ResourceManager by its REST door at host:port.

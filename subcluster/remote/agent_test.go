@@ -55,7 +55,7 @@ func (b *book) Register(_ context.Context, m subcluster.Member) error {
 	return b.note("register", m.ID, m.Epoch, m.Capability)
 }
 
-func (b *book) Beat(_ context.Context, beat subcluster.Beat) error {
+func (b *book) Heartbeat(_ context.Context, beat subcluster.Heartbeat) error {
 	return b.note("beat", beat.ID, beat.Epoch, string(beat.Load))
 }
 

@@ -293,7 +293,7 @@ func (a *auditor) clean() bool {
 func (a *auditor) spreads() string {
 	var left []string
 	for _, id := range a.ids {
-		if c := a.apps[id].home; c != nil && a.w.proxies[c.index].life == 0 && len(a.w.store.SpreadsOf(id)) > 0 {
+		if c := a.apps[id].home; c != nil && a.w.proxies[c.index].life == 0 && len(a.w.store.UAMRecordsOf(id)) > 0 {
 			left = append(left, id.String())
 		}
 	}

@@ -388,7 +388,7 @@ func (c *cluster) beat() {
 					Addresses: subcluster.Addresses{Client: string(c.id) + ":8032", Scheduler: string(c.id) + ":8030"}},
 			)
 		} else {
-			err = w.store.Beat(w.now, subcluster.Beat{ID: c.id, Epoch: start, Load: load})
+			err = w.store.Heartbeat(w.now, subcluster.Heartbeat{ID: c.id, Epoch: start, Load: load})
 		}
 		reply(true, err)
 	}, func(_ bool, err error) {

@@ -82,22 +82,22 @@ func (c clients) Kill(
 // call of stored.Records to the store is a call over the network.
 type records struct{ f *flow }
 
-func (r records) SaveSpread(_ context.Context, s statestore.Spread) (int64, error) {
+func (r records) SaveUAMRecord(_ context.Context, s statestore.UAMRecord) (int64, error) {
 	w := r.f.w
-	return ask(r.f, w.storeAt, storeTime, func(reply func(int64, error)) { reply(w.store.SaveSpread(s)) })
+	return ask(r.f, w.storeAt, storeTime, func(reply func(int64, error)) { reply(w.store.SaveUAMRecord(s)) })
 }
 
-func (r records) SpreadsOf(_ context.Context, app creel.ApplicationID) ([]statestore.Spread, error) {
+func (r records) UAMRecordsOf(_ context.Context, app creel.ApplicationID) ([]statestore.UAMRecord, error) {
 	w := r.f.w
-	return ask(r.f, w.storeAt, storeTime, func(reply func([]statestore.Spread, error)) {
-		reply(w.store.SpreadsOf(app), nil)
+	return ask(r.f, w.storeAt, storeTime, func(reply func([]statestore.UAMRecord, error)) {
+		reply(w.store.UAMRecordsOf(app), nil)
 	})
 }
 
-func (r records) DropSpread(_ context.Context, a creel.AttemptID) error {
+func (r records) DropUAMRecord(_ context.Context, a creel.AttemptID) error {
 	w := r.f.w
 	_, err := ask(r.f, w.storeAt, storeTime, func(reply func(bool, error)) {
-		w.store.DropSpread(a)
+		w.store.DropUAMRecord(a)
 		reply(true, nil)
 	})
 	return err

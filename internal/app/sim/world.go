@@ -101,7 +101,7 @@ type World struct {
 
 	cut      []bool // sites cut off from all others
 	hosts    []*host
-	store    *statestore.Twin
+	store    *statestore.State
 	storeAt  *host
 	secret   []statestore.Key
 	clusters []*cluster
@@ -132,7 +132,7 @@ func New(cfg Config) (*World, error) {
 		secret: []statestore.Key{{ID: 1, Secret: []byte("the simulated cluster's secret, of no worth")}},
 	}
 	w.audit.init(w)
-	w.store = statestore.NewTwin("sim", func(_ creel.QueuePath, document []byte) error {
+	w.store = statestore.NewState("sim", func(_ creel.QueuePath, document []byte) error {
 		_, err := policies.Parse(document)
 		return err
 	})

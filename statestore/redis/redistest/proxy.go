@@ -106,7 +106,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// track notes a connection; false if the path is cut or closed.
+// track remembers a connection; false if the path is cut or closed.
 func (p *Proxy) track(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -46,7 +46,7 @@ func OpenStore(ctx context.Context, s *settings.Settings) (statestore.Store, fun
 		return nil, nil, err
 	}
 	if memory {
-		state := statestore.NewTwin("memory", ValidPolicy)
+		state := statestore.NewState("memory", ValidPolicy)
 		return statestore.NewMemory(state, time.Now), func() error { return nil }, nil
 	}
 	store, err := redis.Open(conf)

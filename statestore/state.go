@@ -13,18 +13,18 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Twin is the store as a plain value: each promise a method of its clock and
+// State is the store as a plain value: each promise a method of its clock and
 // arguments, no context, no lock. The simulator owns one directly; Memory makes
 // it a Store for many goroutines. It is also the slow obvious model against
 // which the others are tested.
-type Twin struct {
+type State struct {
 	identity     string
-	schema       string // "" until marked
+	schema       string // "" until CheckSchema wrote it
 	valid        Validate
 	members      map[creel.SubclusterID]*subcluster.Record
 	apps         homeTable[creel.ApplicationID]
 	reservations homeTable[creel.ReservationID]
-	spreads      map[creel.ApplicationID][]Spread // sorted by attempt
+	uams         map[creel.ApplicationID][]UAMRecord // sorted by attempt
 	policies     map[creel.QueuePath][]subcluster.Policy
 	version      int64 // newest of any policy
 	documents    map[string]*documentClass
@@ -33,15 +33,15 @@ type Twin struct {
 	rings        map[string][]Key // newest first
 }
 
-// NewTwin makes an empty store. identity names it (subcluster.Records.Store);
+// NewState makes an empty store. identity names it (subcluster.Records.Store);
 // valid checks policy documents and may be nil.
-func NewTwin(identity string, valid Validate) *Twin {
-	return &Twin{
+func NewState(identity string, valid Validate) *State {
+	return &State{
 		identity: identity, valid: valid,
 		members:      map[creel.SubclusterID]*subcluster.Record{},
 		apps:         newHomeTable(creel.ApplicationID.Compare),
 		reservations: newHomeTable(creel.ReservationID.Compare),
-		spreads:      map[creel.ApplicationID][]Spread{},
+		uams:         map[creel.ApplicationID][]UAMRecord{},
 		policies:     map[creel.QueuePath][]subcluster.Policy{},
 		documents:    map[string]*documentClass{},
 		leases:       map[string]Lease{},
@@ -50,7 +50,7 @@ func NewTwin(identity string, valid Validate) *Twin {
 }
 
 // Check tells whether a write under the lease would be refused.
-func (t *Twin) Check(l Lease) error {
+func (t *State) Check(l Lease) error {
 	if is := t.leases[l.Name]; is.Token > l.Token {
 		return Fenced(l, is.Token)
 	}
@@ -58,7 +58,7 @@ func (t *Twin) Check(l Lease) error {
 }
 
 // Register: see Members.
-func (t *Twin) Register(now time.Time, m subcluster.Member) error {
+func (t *State) Register(now time.Time, m subcluster.Member) error {
 	if err := m.Validate(); err != nil {
 		return err
 	}
@@ -70,34 +70,34 @@ func (t *Twin) Register(now time.Time, m subcluster.Member) error {
 		return OldEpoch(m.ID, r.Epoch, m.Epoch)
 	}
 	if m.Epoch != r.Epoch {
-		r.Load, r.Parsed = "", nil // the load of a former life says nothing
+		r.Load, r.Parsed = "", nil // the load of an earlier epoch says nothing
 	}
-	r.Member, r.Registered, r.Beat, r.Deregistered = m, now, now, false
+	r.Member, r.Registered, r.Heartbeat, r.Deregistered = m, now, now, false
 	return nil
 }
 
-// Beat: see Members.
-func (t *Twin) Beat(now time.Time, b subcluster.Beat) error {
-	load, err := readBeat(b)
+// Heartbeat: see Members.
+func (t *State) Heartbeat(now time.Time, b subcluster.Heartbeat) error {
+	load, err := readHeartbeat(b)
 	if err != nil {
 		return err
 	}
-	r, err := t.life(b.ID, b.Epoch)
+	r, err := t.epoch(b.ID, b.Epoch)
 	if err != nil {
 		return err
 	}
 	if r.Deregistered {
 		return NotMember(b.ID)
 	}
-	r.Beat = now
+	r.Heartbeat = now
 	if len(b.Load) > 0 {
 		r.Load, r.Parsed = string(b.Load), load
 	}
 	return nil
 }
 
-// life finds the record of one epoch of a member.
-func (t *Twin) life(id creel.SubclusterID, epoch int64) (*subcluster.Record, error) {
+// epoch finds the record of one epoch of a member.
+func (t *State) epoch(id creel.SubclusterID, epoch int64) (*subcluster.Record, error) {
 	r := t.members[id]
 	switch {
 	case r == nil || epoch > r.Epoch:
@@ -109,7 +109,7 @@ func (t *Twin) life(id creel.SubclusterID, epoch int64) (*subcluster.Record, err
 }
 
 // Drain: see Members.
-func (t *Twin) Drain(id creel.SubclusterID, reason string) error {
+func (t *State) Drain(id creel.SubclusterID, reason string) error {
 	if err := CheckDrain(reason); err != nil {
 		return err
 	}
@@ -122,8 +122,8 @@ func (t *Twin) Drain(id creel.SubclusterID, reason string) error {
 }
 
 // Deregister: see Members.
-func (t *Twin) Deregister(id creel.SubclusterID, epoch int64) error {
-	r, err := t.life(id, epoch)
+func (t *State) Deregister(id creel.SubclusterID, epoch int64) error {
+	r, err := t.epoch(id, epoch)
 	if err != nil {
 		return err
 	}
@@ -132,12 +132,12 @@ func (t *Twin) Deregister(id creel.SubclusterID, epoch int64) error {
 }
 
 // RemoveMember: see Members.
-func (t *Twin) RemoveMember(now time.Time, id creel.SubclusterID) error {
+func (t *State) RemoveMember(now time.Time, id creel.SubclusterID) error {
 	r := t.members[id]
 	if r == nil {
 		return nil
 	}
-	if !r.Deregistered && now.Sub(r.Beat) <= 3*r.LeaseOrDefault() {
+	if !r.Deregistered && now.Sub(r.Heartbeat) <= 3*r.LeaseOrDefault() {
 		return StillMember(id)
 	}
 	delete(t.members, id)
@@ -145,7 +145,7 @@ func (t *Twin) RemoveMember(now time.Time, id creel.SubclusterID) error {
 }
 
 // Records: see Members. Members are sorted by id, policies by queue.
-func (t *Twin) Records(now time.Time) subcluster.Records {
+func (t *State) Records(now time.Time) subcluster.Records {
 	out := subcluster.Records{Now: now, Store: t.identity}
 	for _, r := range t.members {
 		out.Members = append(out.Members, *r)
@@ -165,7 +165,7 @@ func (t *Twin) Records(now time.Time) subcluster.Records {
 }
 
 // Claim: see Homes.
-func (t *Twin) Claim(
+func (t *State) Claim(
 	now time.Time,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
@@ -178,7 +178,7 @@ func (t *Twin) Claim(
 	}
 	if _, there := t.apps.of[app]; there {
 		if _, ok := t.apps.find(now, app); !ok {
-			delete(t.spreads, app) // they go with the record that is over
+			delete(t.uams, app) // they go with the record that is over
 		}
 	}
 	home, number = t.apps.claim(now, app, member)
@@ -186,7 +186,7 @@ func (t *Twin) Claim(
 }
 
 // Move: see Homes. moved is false if the home was to already.
-func (t *Twin) Move(
+func (t *State) Move(
 	now time.Time,
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
@@ -209,7 +209,7 @@ func (t *Twin) Move(
 }
 
 // Home: see Homes.
-func (t *Twin) Home(now time.Time, app creel.ApplicationID) (creel.SubclusterID, error) {
+func (t *State) Home(now time.Time, app creel.ApplicationID) (creel.SubclusterID, error) {
 	p, ok := t.apps.find(now, app)
 	if !ok {
 		return "", NoHome(app)
@@ -218,7 +218,7 @@ func (t *Twin) Home(now time.Time, app creel.ApplicationID) (creel.SubclusterID,
 }
 
 // Forget: see Homes.
-func (t *Twin) Forget(now time.Time, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error {
+func (t *State) Forget(now time.Time, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error {
 	if err := CheckApplication(app); err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (t *Twin) Forget(now time.Time, app creel.ApplicationID, home creel.Subclus
 }
 
 // HomesAt: see Homes.
-func (t *Twin) HomesAt(now time.Time, member creel.SubclusterID, cursor string, limit int) ([]Home, string, error) {
+func (t *State) HomesAt(now time.Time, member creel.SubclusterID, cursor string, limit int) ([]Home, string, error) {
 	if err := CheckLimit(limit); err != nil {
 		return nil, "", err
 	}
@@ -257,19 +257,19 @@ func (t *Twin) HomesAt(now time.Time, member creel.SubclusterID, cursor string, 
 }
 
 // Sweep: see Homes.
-func (t *Twin) Sweep(now time.Time, limit int) (int, error) {
+func (t *State) Sweep(now time.Time, limit int) (int, error) {
 	if err := CheckLimit(limit); err != nil {
 		return 0, err
 	}
 	apps := t.apps.over(now, limit)
 	for _, id := range apps {
-		delete(t.spreads, id)
+		delete(t.uams, id)
 	}
 	return len(apps) + len(t.reservations.over(now, limit-len(apps))), nil
 }
 
 // ClaimReservation: see Reservations.
-func (t *Twin) ClaimReservation(
+func (t *State) ClaimReservation(
 	now time.Time,
 	id creel.ReservationID,
 	member creel.SubclusterID,
@@ -285,7 +285,7 @@ func (t *Twin) ClaimReservation(
 }
 
 // MoveReservation: see Reservations.
-func (t *Twin) MoveReservation(
+func (t *State) MoveReservation(
 	now time.Time,
 	id creel.ReservationID,
 	from, to creel.SubclusterID,
@@ -307,7 +307,7 @@ func (t *Twin) MoveReservation(
 }
 
 // ReservationHome: see Reservations.
-func (t *Twin) ReservationHome(now time.Time, id creel.ReservationID) (creel.SubclusterID, error) {
+func (t *State) ReservationHome(now time.Time, id creel.ReservationID) (creel.SubclusterID, error) {
 	p, ok := t.reservations.find(now, id)
 	if !ok {
 		return "", NoReservation(id)
@@ -316,7 +316,7 @@ func (t *Twin) ReservationHome(now time.Time, id creel.ReservationID) (creel.Sub
 }
 
 // ForgetReservation: see Reservations.
-func (t *Twin) ForgetReservation(
+func (t *State) ForgetReservation(
 	now time.Time,
 	id creel.ReservationID,
 	home creel.SubclusterID,
@@ -335,7 +335,7 @@ func (t *Twin) ForgetReservation(
 }
 
 // ReservationsAt: see Reservations.
-func (t *Twin) ReservationsAt(
+func (t *State) ReservationsAt(
 	now time.Time,
 	member creel.SubclusterID,
 	cursor string,
@@ -364,14 +364,14 @@ func (t *Twin) ReservationsAt(
 	return page, ids[len(ids)-1].String(), nil
 }
 
-func compareAttempt(s Spread, a creel.AttemptID) int { return s.Attempt.Compare(a) }
+func compareAttempt(s UAMRecord, a creel.AttemptID) int { return s.Attempt.Compare(a) }
 
-// SaveSpread: see Spreads.
-func (t *Twin) SaveSpread(s Spread) (int64, error) {
-	if err := CheckSpread(&s); err != nil {
+// SaveUAMRecord: see UAMRecords.
+func (t *State) SaveUAMRecord(s UAMRecord) (int64, error) {
+	if err := CheckUAMRecord(&s); err != nil {
 		return 0, err
 	}
-	list := t.spreads[s.Attempt.Application]
+	list := t.uams[s.Attempt.Application]
 	i, ok := slices.BinarySearchFunc(list, s.Attempt, compareAttempt)
 	var is int64
 	if ok {
@@ -383,50 +383,50 @@ func (t *Twin) SaveSpread(s Spread) (int64, error) {
 	case is == next.Revision && list[i].equal(&next):
 		return is, nil // the repeat of a lost answer
 	case is != s.Revision:
-		return 0, OtherSpread(s.Attempt, is, s.Revision)
+		return 0, OtherUAMRecord(s.Attempt, is, s.Revision)
 	case ok:
 		list[i] = next
 	default:
-		t.spreads[s.Attempt.Application] = slices.Insert(list, i, next)
+		t.uams[s.Attempt.Application] = slices.Insert(list, i, next)
 	}
 	return next.Revision, nil
 }
 
-// Spread: see Spreads.
-func (t *Twin) Spread(a creel.AttemptID) (Spread, error) {
-	list := t.spreads[a.Application]
+// UAMRecord: see UAMRecords.
+func (t *State) UAMRecord(a creel.AttemptID) (UAMRecord, error) {
+	list := t.uams[a.Application]
 	i, ok := slices.BinarySearchFunc(list, a, compareAttempt)
 	if !ok {
-		return Spread{}, NoSpread(a)
+		return UAMRecord{}, NoUAMRecord(a)
 	}
 	return list[i].clone(), nil
 }
 
-// SpreadsOf: see Spreads.
-func (t *Twin) SpreadsOf(app creel.ApplicationID) []Spread {
-	var out []Spread
-	for i := range t.spreads[app] {
-		out = append(out, t.spreads[app][i].clone())
+// UAMRecordsOf: see UAMRecords.
+func (t *State) UAMRecordsOf(app creel.ApplicationID) []UAMRecord {
+	var out []UAMRecord
+	for i := range t.uams[app] {
+		out = append(out, t.uams[app][i].clone())
 	}
 	return out
 }
 
-// DropSpread: see Spreads.
-func (t *Twin) DropSpread(a creel.AttemptID) {
-	list := t.spreads[a.Application]
+// DropUAMRecord: see UAMRecords.
+func (t *State) DropUAMRecord(a creel.AttemptID) {
+	list := t.uams[a.Application]
 	i, ok := slices.BinarySearchFunc(list, a, compareAttempt)
 	if !ok {
 		return
 	}
 	if list = slices.Delete(list, i, i+1); len(list) == 0 {
-		delete(t.spreads, a.Application)
+		delete(t.uams, a.Application)
 		return
 	}
-	t.spreads[a.Application] = list
+	t.uams[a.Application] = list
 }
 
 // PutPolicy: see Policies.
-func (t *Twin) PutPolicy(now time.Time, w PolicyWrite) (subcluster.Policy, error) {
+func (t *State) PutPolicy(now time.Time, w PolicyWrite) (subcluster.Policy, error) {
 	if err := CheckPolicy(&w, t.valid); err != nil {
 		return subcluster.Policy{}, err
 	}
@@ -464,7 +464,7 @@ func (t *Twin) PutPolicy(now time.Time, w PolicyWrite) (subcluster.Policy, error
 }
 
 // PolicyHistory: see Policies.
-func (t *Twin) PolicyHistory(q creel.QueuePath, before int64, limit int) ([]subcluster.Policy, error) {
+func (t *State) PolicyHistory(q creel.QueuePath, before int64, limit int) ([]subcluster.Policy, error) {
 	if err := CheckLimit(limit); err != nil {
 		return nil, err
 	}
@@ -478,7 +478,7 @@ func (t *Twin) PolicyHistory(q creel.QueuePath, before int64, limit int) ([]subc
 }
 
 // Acquire: see Leases.
-func (t *Twin) Acquire(now time.Time, name, holder string, ttl time.Duration) (Lease, error) {
+func (t *State) Acquire(now time.Time, name, holder string, ttl time.Duration) (Lease, error) {
 	if err := CheckLease(name, holder, ttl); err != nil {
 		return Lease{}, err
 	}
@@ -496,7 +496,7 @@ func (t *Twin) Acquire(now time.Time, name, holder string, ttl time.Duration) (L
 }
 
 // Renew: see Leases.
-func (t *Twin) Renew(now time.Time, l Lease, ttl time.Duration) (Lease, error) {
+func (t *State) Renew(now time.Time, l Lease, ttl time.Duration) (Lease, error) {
 	if err := CheckLease(l.Name, l.Holder, ttl); err != nil {
 		return Lease{}, err
 	}
@@ -510,7 +510,7 @@ func (t *Twin) Renew(now time.Time, l Lease, ttl time.Duration) (Lease, error) {
 }
 
 // Release: see Leases.
-func (t *Twin) Release(now time.Time, l Lease) error {
+func (t *State) Release(now time.Time, l Lease) error {
 	if err := CheckLease(l.Name, l.Holder, 1); err != nil {
 		return err
 	}
@@ -522,7 +522,7 @@ func (t *Twin) Release(now time.Time, l Lease) error {
 }
 
 // Holder: see Leases.
-func (t *Twin) Holder(now time.Time, name string) Lease {
+func (t *State) Holder(now time.Time, name string) Lease {
 	l := t.leases[name]
 	l.Name = name
 	if !now.Before(l.Expires) {
@@ -532,7 +532,7 @@ func (t *Twin) Holder(now time.Time, name string) Lease {
 }
 
 // Keys: see Keys.
-func (t *Twin) Keys(now time.Time, ring string) []Key {
+func (t *State) Keys(now time.Time, ring string) []Key {
 	var out []Key
 	for _, k := range t.rings[ring] {
 		if k.Expires.IsZero() || now.Before(k.Expires) {
@@ -544,7 +544,7 @@ func (t *Twin) Keys(now time.Time, ring string) []Key {
 }
 
 // RotateKey: see Keys.
-func (t *Twin) RotateKey(now time.Time, ring string, expect int32, secret []byte, keep time.Duration) (Key, error) {
+func (t *State) RotateKey(now time.Time, ring string, expect int32, secret []byte, keep time.Duration) (Key, error) {
 	if err := CheckName("key ring", ring); err != nil {
 		return Key{}, err
 	}
@@ -579,7 +579,7 @@ func (t *Twin) RotateKey(now time.Time, ring string, expect int32, secret []byte
 }
 
 // CheckSchema: see Schema.
-func (t *Twin) CheckSchema() error {
+func (t *State) CheckSchema() error {
 	if t.schema == "" {
 		t.schema = strconv.Itoa(SchemaVersion)
 	}
