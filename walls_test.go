@@ -111,7 +111,7 @@ var rooms = map[string]room{
 			"subcluster/remote",
 			"policies",
 			"router",
-			"router/gateway",
+			"router/server",
 			"internal/hrpc",
 			data,
 			"internal/yarnrpc",
@@ -119,9 +119,9 @@ var rooms = map[string]room{
 		},
 	},
 	"router/rest": {
-		own: []string{".", "subcluster", "subcluster/remote", "policies", "router", "router/gateway"},
+		own: []string{".", "subcluster", "subcluster/remote", "policies", "router", "router/server"},
 	},
-	"router/dash": {own: []string{".", "subcluster", "router", "router/gateway"}},
+	"router/dash": {own: []string{".", "subcluster", "router", "router/server"}},
 	"internal/app/sim": {
 		pure: true,
 		own: []string{
@@ -162,7 +162,7 @@ var rooms = map[string]room{
 
 	"statestore/redis/redistest": {own: []string{"internal/programs"}},
 	"internal/workload/traces":   {},
-	"router/gateway": {
+	"router/server": {
 		own: []string{".", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc"},
 	},
 	"router/routertest": {own: []string{"*"}},

@@ -31,6 +31,13 @@ var restDocuments = []Document{
 	{"REST", "POST /remove-node-labels", Everywhere, "", ""},
 	{"REST", "POST /replace-node-to-labels", Everywhere, "", ""},
 	{"REST", "GET /scheduler/app-activities/{appid}", AtHome, "", ""},
+	{"REST", "PUT /scheduler-conf", ByName, "", "the subClusterId in its query or body; 400 without one"},
+	{"REST", "POST /scheduler-conf/validate", AtAny, "", ""},
+	{"REST", "POST /scheduler/logs", AtAny, "", ""},
+	{"REST", "POST /delegation-token", AtAny, "", "the router has no tokens of its own yet"},
+	{"REST", "POST /delegation-token/expiration", AtAny, "", "the router has no tokens of its own yet"},
+	{"REST", "DELETE /delegation-token", AtAny, "", "the router has no tokens of its own yet"},
+	{"REST", "POST /reservation/{verb}", AtAny, "", "reservations have no home yet"},
 	{"REST", "GET /*", AtAny, "", "what no other line names: label lists, scheduler-conf, scheduler-overview, queue access, reservations"},
 }
 

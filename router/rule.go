@@ -123,6 +123,7 @@ const (
 	AtHome                  // to the home of its application
 	AtHomeAll               // to the home and then to the others; the answer is the home's
 	AtOwner                 // to the member that has the node or container
+	ByName                  // to the member that the call names
 	AtAny                   // to one active member, at random
 	Everywhere              // to all; told who took it
 	Chosen                  // to the home that the policy chooses
@@ -132,7 +133,7 @@ const (
 
 var routeTexts = [...]string{
 	Merged: "all members, merged", AtHome: "home", AtHomeAll: "home, then all others", AtOwner: "the member that has it",
-	AtAny: "any active member", Everywhere: "all members, each told", Chosen: "the home that the policy chooses",
+	ByName: "the subcluster it names", AtAny: "any active member", Everywhere: "all members, each told", Chosen: "the home that the policy chooses",
 	ByRouter: "the router itself", Unserved: "refused",
 }
 

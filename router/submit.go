@@ -87,6 +87,7 @@ type Try struct {
 // order, and the error the client gets, nil for success.
 type Outcome struct {
 	Application creel.ApplicationID
+	User        string // who submitted it
 	Home        creel.SubclusterID
 	Queue       creel.QueuePath
 	Tries       []Try
@@ -130,7 +131,7 @@ type claim struct {
 //     the only one there can be and it surely failed, or if the member disowned
 //     the application under our claim.
 func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward Forward) Outcome {
-	out := Outcome{Application: sub.Application, Queue: sub.Queue}
+	out := Outcome{Application: sub.Application, User: sub.User, Queue: sub.Queue}
 	rnd := s.Rand()
 	var tried []creel.SubclusterID
 	var at claim

@@ -15,7 +15,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// exception is how YARN's web doors word an error of each kind.
+// exception is how YARN's web services word an error of each kind.
 type exception struct {
 	kind   error
 	status int
@@ -103,7 +103,7 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, class, message s
 	write(w, r, status, doc)
 }
 
-// wrongMethod answers as YARN's web doors do: a 503, whoever would call it a
+// wrongMethod answers as YARN's web services do: a 503, whoever would call it a
 // 405.
 func wrongMethod(w http.ResponseWriter, r *http.Request) {
 	refuse(
@@ -124,8 +124,9 @@ func write(w http.ResponseWriter, r *http.Request, status int, doc []byte) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(len(doc)))
 	w.WriteHeader(status)
-	w.Write(doc)
+	w.Write(doc) // an error here is the client's going away
 }
 
 // wantsXML reads Accept as Jersey does for the two types YARN has: JSON unless

@@ -10,17 +10,17 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
-	"github.com/creelrm/creel/router/gateway"
+	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/go-chi/chi/v5"
 )
 
 // merger merges documents by the rules of package router.
-func (d *Door) merger() *router.Merger[[]byte] {
-	started := strconv.AppendInt(nil, d.started.UnixMilli(), 10)
+func (h *Handler) merger() *router.Merger[[]byte] {
+	started := strconv.AppendInt(nil, h.conf.Started.UnixMilli(), 10)
 	return &router.Merger[[]byte]{
 		Form:     jsonForm{},
-		Unlisted: d.gate.Unlisted,
+		Unlisted: h.server.Unlisted,
 		// A client takes the router for one ResourceManager, as old as it is. That
 		// Hadoop's router answers a list here breaks clients that read clusterInfo.
 		Own: map[string][]byte{
@@ -30,15 +30,15 @@ func (d *Door) merger() *router.Merger[[]byte] {
 }
 
 // weighed are the answers that came, with their members' sizes.
-func (d *Door) weighed(parts []router.Part[[]byte]) []router.Weighed[[]byte] {
+func (h *Handler) weighed(parts []router.Part[[]byte]) []router.Weighed[[]byte] {
 	present, _ := router.Present(parts)
-	return gateway.Weigh(d.gate, present)
+	return server.Weigh(h.server, present)
 }
 
 // merged answers a document that is merged field by field.
-func (d *Door) merged(typ string) http.HandlerFunc {
+func (h *Handler) merged(typ string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		parts := d.askJSON(r, remote.Read)
+		parts := h.askJSON(r, remote.Read)
 		for i := range parts {
 			if _, ok := (jsonForm{}).Object(parts[i].Value); parts[i].Err == nil && !ok {
 				parts[i].Err = errors.New("it answered no JSON object")
@@ -47,7 +47,7 @@ func (d *Door) merged(typ string) http.HandlerFunc {
 		if !partial(w, r, parts) {
 			return
 		}
-		write(w, r, http.StatusOK, d.merger().Merge(typ, d.weighed(parts)))
+		write(w, r, http.StatusOK, h.merger().Merge(typ, h.weighed(parts)))
 	}
 }
 
@@ -64,8 +64,8 @@ func lists(parts []router.Part[[]byte], root, name string) []router.Part[[][]byt
 }
 
 // appFields reads what MergeApps needs from the bytes of an application.
-func (d *Door) appFields() router.AppFields[[]byte] {
-	merger := d.merger()
+func (h *Handler) appFields() router.AppFields[[]byte] {
+	merger := h.merger()
 	return router.AppFields[[]byte]{
 		ID: func(app []byte) creel.ApplicationID {
 			id, _ := creel.ParseApplicationID(text(get(app, "id"))) // a member that names no id gives the zero one
@@ -74,20 +74,20 @@ func (d *Door) appFields() router.AppFields[[]byte] {
 		Unmanaged: func(app []byte) bool { return flag(get(app, "unmanagedApplication")) },
 		Start:     func(app []byte) int64 { return whole(get(app, "startedTime")) },
 		Join: func(same []router.Part[[]byte]) []byte {
-			return merger.Merge("AppInfo", gateway.Weigh(d.gate, same))
+			return merger.Merge("AppInfo", server.Weigh(h.server, same))
 		},
 	}
 }
 
 // apps lists the applications of all members, each once; the limit holds for
 // the merged list.
-func (d *Door) apps(w http.ResponseWriter, r *http.Request) {
-	parts := lists(d.askJSON(r, remote.List), "apps", "app")
+func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
+	parts := lists(h.askJSON(r, remote.List), "apps", "app")
 	if !partial(w, r, parts) {
 		return
 	}
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit")) // members refuse a bad one
-	merged, _ := router.MergeApps(parts, d.appFields(), d.gate.HomeSeen, limit)
+	merged, _ := router.MergeApps(parts, h.appFields(), h.server.HomeSeen, limit)
 	write(w, r, http.StatusOK, join("apps", "app", merged, nil))
 }
 
@@ -98,8 +98,8 @@ type node struct {
 }
 
 // nodes lists the nodes of all members, each with its subcluster.
-func (d *Door) nodes(w http.ResponseWriter, r *http.Request) {
-	answers := lists(d.askJSON(r, remote.List), "nodes", "node")
+func (h *Handler) nodes(w http.ResponseWriter, r *http.Request) {
+	answers := lists(h.askJSON(r, remote.List), "nodes", "node")
 	if !partial(w, r, answers) {
 		return
 	}
@@ -131,8 +131,8 @@ func (d *Door) nodes(w http.ResponseWriter, r *http.Request) {
 }
 
 // node is the member's that heard of it last.
-func (d *Door) node(w http.ResponseWriter, r *http.Request) {
-	parts := d.askJSON(r, remote.Read)
+func (h *Handler) node(w http.ResponseWriter, r *http.Request) {
+	parts := h.askJSON(r, remote.Read)
 	var newest []byte
 	best := int64(-1)
 	present, _ := router.Present(parts)
@@ -155,25 +155,25 @@ func (d *Door) node(w http.ResponseWriter, r *http.Request) {
 }
 
 // containers joins an attempt's containers at home with those its UAMs hold.
-func (d *Door) containers(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 	app, err := appID(r)
 	if err != nil {
 		fail(w, r, err)
 		return
 	}
-	home, err := d.gate.Home(r.Context(), app)
+	home, err := h.server.Home(r.Context(), app)
 	if err != nil {
 		fail(w, r, notFoundText(err, app))
 		return
 	}
-	parts := d.askJSON(r, remote.Read)
+	parts := h.askJSON(r, remote.Read)
 	for _, p := range parts {
 		if p.Err != nil && p.Member == home.ID {
 			fail(w, r, p.Err)
 			return
 		}
 	}
-	doc := d.merger().Merge("containers document", d.weighed(parts))
+	doc := h.merger().Merge("containers document", h.weighed(parts))
 	if inner := get(doc, "containers"); wantsXML(r) && inner == nil { // which 3.4's JSON leaves out
 		doc = append(append([]byte(`{"containers":`), doc...), '}')
 	}

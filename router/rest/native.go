@@ -12,8 +12,11 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 )
 
 // openapi describes the native API; a test holds it to what is served.
@@ -22,11 +25,12 @@ import (
 var openapi []byte
 
 // native mounts creel's own API.
-func (d *Door) native(r chi.Router) {
+func (h *Handler) native(r chi.Router) {
 	r.Route("/api/v1", func(r chi.Router) {
-		r.Get("/subclusters", d.subclusters)
-		r.Get("/apps/{appid}/why", d.why)
-		r.Get("/counts", d.counts)
+		r.Use(secure, middleware.GetHead)
+		r.Get("/subclusters", h.subclusters)
+		r.Get("/apps/{appid}/why", h.why)
+		r.Get("/counts", h.counts)
 		r.Get("/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Write(openapi) // an error here is the client's going away
@@ -78,8 +82,8 @@ type SubclustersDoc struct {
 	Subclusters []SubclusterDoc `json:"subclusters"`
 }
 
-func (d *Door) subclusters(w http.ResponseWriter, _ *http.Request) {
-	view := d.gate.View()
+func (h *Handler) subclusters(w http.ResponseWriter, _ *http.Request) {
+	view := h.server.View()
 	if view == nil {
 		problem(w, http.StatusServiceUnavailable, "no view yet", "the router has not read the state store")
 		return
@@ -101,7 +105,7 @@ func (d *Door) subclusters(w http.ResponseWriter, _ *http.Request) {
 			Addresses:  m.Addresses,
 			Metrics:    m.Load.Metrics,
 		}
-		if client, err := d.gate.Member(m.ID); err == nil {
+		if client, err := h.server.Member(m.ID); err == nil {
 			for _, k := range client.Open() {
 				sub.CutOff = append(sub.CutOff, k.String())
 			}
@@ -130,14 +134,14 @@ type TryDoc struct {
 	Reason  *policies.Reason   `json:"reason,omitempty"`
 }
 
-func (d *Door) why(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	app, err := creel.ParseApplicationID(chi.URLParam(r, "appid"))
 	if err != nil {
 		problem(w, http.StatusBadRequest, "invalid application id", err.Error())
 		return
 	}
-	out, known := d.gate.Decision(app)
-	home, err := d.gate.Home(r.Context(), app)
+	out, known := h.server.Decision(app)
+	home, err := h.server.Home(r.Context(), app)
 	if err != nil && !known {
 		status := http.StatusServiceUnavailable
 		if errors.Is(err, creel.ErrApplicationNotFound) {
@@ -146,14 +150,52 @@ func (d *Door) why(w http.ResponseWriter, r *http.Request) {
 		problem(w, status, "application not found", err.Error())
 		return
 	}
-	doc := WhyDoc{Application: app, Home: out.Home, Queue: out.Queue, View: out.View, Tries: tries(out)}
+	doc := WhyDoc{Application: app, Home: out.Home, Tries: []TryDoc{}}
 	if home != nil {
 		doc.Home = home.ID
 	}
 	if !known {
 		doc.Note = "submitted through another router, or too long ago: only the home is known here"
+		answer(w, doc)
+		return
+	}
+	switch may, err := h.mayView(r, app, out); {
+	case err != nil:
+		doc.Note = "how it was chosen is told to those who may view the application, and its home, which knows them, " +
+			"does not answer now: " + err.Error()
+	case !may:
+		problem(w, http.StatusForbidden, "not permitted",
+			"how an application's home was chosen is told to its user, and to those who may view it")
+		return
+	default:
+		doc.Queue, doc.View, doc.Tries = out.Queue, out.View, tries(out)
 	}
 	answer(w, doc)
+}
+
+// mayView reports whether the caller may view an application: its user may, and
+// who is shown its guarded fields by its home, which knows its ACLs. Of one
+// that no member has there are no ACLs, only its user.
+func (h *Handler) mayView(r *http.Request, app creel.ApplicationID, out router.Outcome) (bool, error) {
+	if user := caller(r); user != "" && user == out.User {
+		return true, nil
+	}
+	q := &request{
+		method: http.MethodGet, path: base + "/apps/" + app.String(), user: caller(r),
+		head: forwardHeaders(r, "application/json"),
+	}
+	if r.URL.RawQuery != "" {
+		q.path += "?" + r.URL.RawQuery // which says who asks
+	}
+	shown, _, err := server.AtHome(r.Context(), h.server, app, q.at)
+	var refused *remote.StatusError
+	if errors.Is(err, creel.ErrApplicationNotFound) || errors.As(err, &refused) && refused.Code < 500 {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return whole(get(get(shown.body, "app"), "startedTime")) > 0, nil
 }
 
 func tries(out router.Outcome) []TryDoc {
@@ -171,8 +213,8 @@ func tries(out router.Outcome) []TryDoc {
 	return docs
 }
 
-func (d *Door) counts(w http.ResponseWriter, _ *http.Request) {
-	c := d.gate.Counts()
+func (h *Handler) counts(w http.ResponseWriter, _ *http.Request) {
+	c := h.server.Counts()
 	answer(
 		w,
 		map[string]int64{"submitted": c.Submitted.Load(), "accepted": c.Accepted.Load(), "failed": c.Failed.Load(),

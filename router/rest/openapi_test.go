@@ -27,7 +27,7 @@ func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 	}
 	paths := doc["paths"].(map[string]any)
 	mux := chi.NewRouter()
-	rest.New(f.Routers[0].Gate, time.Now()).Mount(mux)
+	rest.New(f.Routers[0].Server, rest.Config{Started: time.Now()}).Mount(mux)
 	served := 0
 	err := chi.Walk(mux, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		if strings.HasPrefix(route, "/api/") {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package routertest makes a federation within a test: ResourceManagers with
-// their doors and simulated nodes, a store, and routers with all of theirs, over
-// real sockets. The network between can be cut, answers can be held back, and a
+// simulated nodes, a store, and routers, over real sockets. The network between can be cut, answers can be held back, and a
 // router can be stopped for good between any two steps of a submission.
 package routertest
 
@@ -24,9 +23,9 @@ import (
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/dash"
-	"github.com/creelrm/creel/router/gateway"
 	"github.com/creelrm/creel/router/rest"
 	routerrpc "github.com/creelrm/creel/router/rpc"
+	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/cache"
 	"github.com/creelrm/creel/statestore/watch"
@@ -51,6 +50,8 @@ type Options struct {
 	Trips uint32
 	// OpenFor is how long a breaker stays open, 1 s.
 	OpenFor time.Duration
+	// Log is the routers'; nil drops it.
+	Log *slog.Logger
 	// Breaker is told of a breaker's new state; may be nil.
 	Breaker func(creel.SubclusterID, remote.Kind, string)
 }
@@ -64,7 +65,7 @@ type Federation struct {
 	RPC     *hrpc.Client
 }
 
-// Member is a ResourceManager; routers see its doors through relays.
+// Member is a ResourceManager; routers see it through relays.
 type Member struct {
 	ID                 creel.SubclusterID
 	D                  *rmrpc.Daemon
@@ -83,6 +84,9 @@ func Start(t testing.TB, o Options) *Federation {
 	def(&o.Members, 2)
 	def(&o.Routers, 2)
 	def(&o.Nodes, 2)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	if o.Trips == 0 {
 		o.Trips = 3
 	}
@@ -104,7 +108,7 @@ func Start(t testing.TB, o Options) *Federation {
 	}
 	f.Until("every router sees every member with its load", func() bool {
 		for _, r := range f.Routers {
-			v := r.Gate.View()
+			v := r.Server.View()
 			if v == nil || len(v.Active()) != o.Members {
 				return false
 			}
@@ -144,14 +148,14 @@ func web(t testing.TB, what string, h http.Handler) (address string, stop func()
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	web := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
 	return l.Addr().String(), run(t, what, func(ctx context.Context) error {
 		closed := make(chan struct{})
 		defer context.AfterFunc(ctx, func() {
 			defer close(closed)
-			server.Close()
+			web.Close()
 		})()
-		if err := server.Serve(l); err != http.ErrServerClosed {
+		if err := web.Serve(l); err != http.ErrServerClosed {
 			return err
 		}
 		// Serve is back when the listener is closed. Connections come after it,
@@ -210,7 +214,7 @@ func (f *Federation) member(i int, o Options) *Member {
 	mux := chi.NewRouter()
 	rmrest.New(d, rmrest.Config{MaxContainer: c.MaxAllocation}).Mount(mux)
 	m.D = d
-	m.WebAddress, _ = web(t, string(m.ID)+"'s web door", mux)
+	m.WebAddress, _ = web(t, string(m.ID)+"'s web port", mux)
 	d.SetWeb(m.WebAddress)
 	farm, err := nmrpc.New(
 		nmrpc.Config{
@@ -293,9 +297,9 @@ const (
 	AfterMove                // a first home was left, the second knows nothing
 )
 
-// Router is one router with its doors.
+// Router is one router with its servers.
 type Router struct {
-	Gate          *gateway.Gateway
+	Server        *server.Server
 	Client, Admin string // addresses
 	Web           string // address
 	stops         []func()
@@ -387,22 +391,12 @@ func (f *Federation) router(o Options) *Router {
 			t.Error(err)
 		}
 	})
-	var book atomic.Pointer[policies.Table]
-	book.Store(policies.EmptyTable(policies.Default()))
-	r.Gate = gateway.New(gateway.Config{
-		View: watcher.View,
-		Policy: func(v *subcluster.View, q creel.QueuePath) policies.Policy {
-			now := policies.NewTable(book.Load(), v.Policies)
-			book.Store(now)
-			p, _ := now.For(q)
-			return p
-		},
-		Homes: homes{known, r}, Pool: pool, Seed: 1,
-		Known:  routerrpc.Known(func(id creel.SubclusterID) (*remote.Member, error) { return r.Gate.Member(id) }),
-		Disown: routerrpc.Disown(func(id creel.SubclusterID) (*remote.Member, error) { return r.Gate.Member(id) }),
+	r.Server = server.New(server.Config{
+		View: watcher.View, Homes: homes{known, r}, Pool: pool, Seed: 1, Log: o.Log,
+		Known: routerrpc.Known, Disown: routerrpc.Disown,
 	})
 	serve := func(what string, s hrpc.Service) string {
-		server, err := hrpc.NewServer(
+		listening, err := hrpc.NewServer(
 			hrpc.Config{
 				Services:  []hrpc.Service{s},
 				Simple:    true,
@@ -417,18 +411,18 @@ func (f *Federation) router(o Options) *Router {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.stops = append(r.stops, run(t, what, func(ctx context.Context) error { return server.Run(ctx, l) }))
+		r.stops = append(r.stops, run(t, what, func(ctx context.Context) error { return listening.Run(ctx, l) }))
 		return l.Addr().String()
 	}
-	r.Client = serve("router's client door", routerrpc.Service(r.Gate))
-	r.Admin = serve("router's admin door", routerrpc.AdminService(r.Gate))
+	r.Client = serve("router's client port", routerrpc.Service(r.Server))
+	r.Admin = serve("router's admin port", routerrpc.AdminService(r.Server))
 	mux := chi.NewRouter()
-	rest.New(r.Gate, time.Now()).Mount(mux)
+	rest.New(r.Server, rest.Config{Started: time.Now(), Log: o.Log}).Mount(mux)
 	if err := dash.Mount(mux); err != nil {
 		t.Fatal(err)
 	}
 	var stop func()
-	r.Web, stop = web(t, "router's web door", mux)
+	r.Web, stop = web(t, "router's web port", mux)
 	r.stops = append(r.stops, stop, run(t, "router's view", watcher.Run))
 	t.Cleanup(func() { r.once.Do(func() { close(r.dead) }) })
 	return r

@@ -16,27 +16,27 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router"
-	"github.com/creelrm/creel/router/gateway"
+	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// AdminDoor serves ResourceManagerAdministrationProtocol over a gateway. Who
+// AdminHandler serves ResourceManagerAdministrationProtocol over a server. Who
 // may administer is for each member to say: calls go there in the caller's
 // name. The calls about the federation's own records are not enabled here;
 // creel's own commands do that.
-type AdminDoor struct {
+type AdminHandler struct {
 	yarnrpc.UnimplementedResourceManagerAdministrationProtocol
-	gate *gateway.Gateway
+	server *server.Server
 }
 
 // AdminService is the protocol's table for an hrpc server.
-func AdminService(g *gateway.Gateway) hrpc.Service {
-	d := &AdminDoor{gate: g}
-	s := yarnrpc.ResourceManagerAdministrationProtocolService(d)
+func AdminService(s *server.Server) hrpc.Service {
+	h := &AdminHandler{server: s}
+	table := yarnrpc.ResourceManagerAdministrationProtocolService(h)
 	for name, named := range broadcasts {
-		s.Methods[name] = hrpc.Method{Raw: d.broadcast(name, named)}
+		table.Methods[name] = hrpc.Method{Raw: h.broadcast(name, named)}
 	}
-	return s
+	return table
 }
 
 // broadcasts are the orders that go to every member, or to the one they name.
@@ -68,12 +68,12 @@ func named[T any, M interface {
 // asked puts an order to every member, or to the one named. An order must be
 // carried out everywhere: one member that did not makes it an error, which
 // says who did not and that the others did.
-func (d *AdminDoor) asked(
+func (h *AdminHandler) asked(
 	ctx context.Context,
 	method, only string,
 	request func(*remote.Member) ([]byte, error),
 ) ([]router.Part[[]byte], error) {
-	parts := gateway.Ask(ctx, d.gate, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+	parts := server.Ask(ctx, h.server, func(ctx context.Context, m *remote.Member) ([]byte, error) {
 		if only != "" && string(m.ID) != only {
 			return nil, nil
 		}
@@ -123,13 +123,13 @@ func (d *AdminDoor) asked(
 	}
 }
 
-func (d *AdminDoor) broadcast(method string, only func([]byte) (string, error)) hrpc.RawHandler {
+func (h *AdminHandler) broadcast(method string, only func([]byte) (string, error)) hrpc.RawHandler {
 	return func(ctx context.Context, request []byte) ([]byte, error) {
 		member, err := only(request)
 		if err != nil {
 			return nil, err
 		}
-		parts, err := d.asked(ctx, method, member, func(*remote.Member) ([]byte, error) { return request, nil })
+		parts, err := h.asked(ctx, method, member, func(*remote.Member) ([]byte, error) { return request, nil })
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +138,7 @@ func (d *AdminDoor) broadcast(method string, only func([]byte) (string, error)) 
 }
 
 // GetGroupsForUser joins the groups that the members see a user in.
-func (d *AdminDoor) GetGroupsForUser(
+func (h *AdminHandler) GetGroupsForUser(
 	ctx context.Context,
 	req *yarnpb.GetGroupsForUserRequestProto,
 ) (*yarnpb.GetGroupsForUserResponseProto, error) {
@@ -146,15 +146,15 @@ func (d *AdminDoor) GetGroupsForUser(
 	if err != nil {
 		return nil, err
 	}
-	parts, err := d.asked(ctx, "getGroupsForUser", "", func(*remote.Member) ([]byte, error) { return body, nil })
+	parts, err := h.asked(ctx, "getGroupsForUser", "", func(*remote.Member) ([]byte, error) { return body, nil })
 	if err != nil {
 		return nil, err
 	}
-	return mergedOrders[yarnpb.GetGroupsForUserResponseProto](d.gate, parts)
+	return mergedOrders[yarnpb.GetGroupsForUserResponseProto](h.server, parts)
 }
 
 // CheckForDecommissioningNodes joins the nodes on their way out.
-func (d *AdminDoor) CheckForDecommissioningNodes(
+func (h *AdminHandler) CheckForDecommissioningNodes(
 	ctx context.Context,
 	req *yarnpb.CheckForDecommissioningNodesRequestProto,
 ) (*yarnpb.CheckForDecommissioningNodesResponseProto, error) {
@@ -162,7 +162,7 @@ func (d *AdminDoor) CheckForDecommissioningNodes(
 	if err != nil {
 		return nil, err
 	}
-	parts, err := d.asked(
+	parts, err := h.asked(
 		ctx,
 		"checkForDecommissioningNodes",
 		req.GetSubClusterId(),
@@ -171,14 +171,14 @@ func (d *AdminDoor) CheckForDecommissioningNodes(
 	if err != nil {
 		return nil, err
 	}
-	return mergedOrders[yarnpb.CheckForDecommissioningNodesResponseProto](d.gate, parts)
+	return mergedOrders[yarnpb.CheckForDecommissioningNodesResponseProto](h.server, parts)
 }
 
 // mergedOrders merges what all members answered to an order.
 func mergedOrders[T any, M interface {
 	*T
 	proto.Message
-}](g *gateway.Gateway, parts []router.Part[[]byte]) (M, error) {
+}](s *server.Server, parts []router.Part[[]byte]) (M, error) {
 	answers := make([]router.Part[M], len(parts))
 	for i, p := range parts {
 		answers[i] = router.Part[M]{Member: p.Member, Value: M(new(T))}
@@ -186,82 +186,82 @@ func mergedOrders[T any, M interface {
 			return nil, err
 		}
 	}
-	return merge(g, answers), nil
+	return merge(s, answers), nil
 }
 
 // UpdateNodeResource goes to the members that have the nodes.
-func (d *AdminDoor) UpdateNodeResource(
+func (h *AdminHandler) UpdateNodeResource(
 	ctx context.Context,
 	req *yarnpb.UpdateNodeResourceRequestProto,
 ) (*yarnpb.UpdateNodeResourceResponseProto, error) {
 	err := byNode(
 		ctx,
-		d,
+		h,
 		"updateNodeResource",
 		req.GetSubClusterId(),
 		req.GetNodeResourceMap(),
 		func(n *yarnpb.NodeResourceMapProto) creel.NodeID { return yarnpb.ToNodeID(n.GetNodeId()) },
-		func(mine []*yarnpb.NodeResourceMapProto) proto.Message {
-			own := proto.CloneOf(req)
-			own.NodeResourceMap = mine
-			return own
+		func(part []*yarnpb.NodeResourceMapProto) proto.Message {
+			order := proto.CloneOf(req)
+			order.NodeResourceMap = part
+			return order
 		},
 	)
 	return &yarnpb.UpdateNodeResourceResponseProto{}, err
 }
 
 // ReplaceLabelsOnNodes goes to the members that have the nodes.
-func (d *AdminDoor) ReplaceLabelsOnNodes(
+func (h *AdminHandler) ReplaceLabelsOnNodes(
 	ctx context.Context,
 	req *yarnpb.ReplaceLabelsOnNodeRequestProto,
 ) (*yarnpb.ReplaceLabelsOnNodeResponseProto, error) {
 	err := byNode(
 		ctx,
-		d,
+		h,
 		"replaceLabelsOnNodes",
 		req.GetSubClusterId(),
 		req.GetNodeToLabels(),
 		func(n *yarnpb.NodeIdToLabelsProto) creel.NodeID { return yarnpb.ToNodeID(n.GetNodeId()) },
-		func(mine []*yarnpb.NodeIdToLabelsProto) proto.Message {
-			own := proto.CloneOf(req)
-			own.NodeToLabels = mine
-			return own
+		func(part []*yarnpb.NodeIdToLabelsProto) proto.Message {
+			order := proto.CloneOf(req)
+			order.NodeToLabels = part
+			return order
 		},
 	)
 	return &yarnpb.ReplaceLabelsOnNodeResponseProto{}, err
 }
 
 // MapAttributesToNodes goes to the members that have the hosts.
-func (d *AdminDoor) MapAttributesToNodes(
+func (h *AdminHandler) MapAttributesToNodes(
 	ctx context.Context,
 	req *yarnpb.NodesToAttributesMappingRequestProto,
 ) (*yarnpb.NodesToAttributesMappingResponseProto, error) {
 	err := byNode(
 		ctx,
-		d,
+		h,
 		"mapAttributesToNodes",
 		req.GetSubClusterId(),
 		req.GetNodeToAttributes(),
 		func(n *yarnpb.NodeToAttributesProto) creel.NodeID { return creel.NodeID{Host: n.GetNode()} },
-		func(mine []*yarnpb.NodeToAttributesProto) proto.Message {
-			own := proto.CloneOf(req)
-			own.NodeToAttributes = mine
-			return own
+		func(part []*yarnpb.NodeToAttributesProto) proto.Message {
+			order := proto.CloneOf(req)
+			order.NodeToAttributes = part
+			return order
 		},
 	)
 	return &yarnpb.NodesToAttributesMappingResponseProto{}, err
 }
 
-// byNode gives each member the items about its own nodes. What is about a node
+// byNode gives each member the items about its nodes. What is about a node
 // that no member has goes to all, so that the caller gets a ResourceManager's
 // own words on it.
 func byNode[T any](
 	ctx context.Context,
-	d *AdminDoor,
+	h *AdminHandler,
 	method, only string,
 	items []T,
 	node func(T) creel.NodeID,
-	request func(mine []T) proto.Message,
+	request func(part []T) proto.Message,
 ) error {
 	has := func(ctx context.Context, m *remote.Member) (map[string]bool, error) {
 		body, err := proto.Marshal(&yarnpb.GetClusterNodesRequestProto{})
@@ -284,7 +284,7 @@ func byNode[T any](
 		return set, nil
 	}
 	owner := map[string]creel.SubclusterID{}
-	sets := gateway.Ask(ctx, d.gate, has)
+	sets := server.Ask(ctx, h.server, has)
 	for _, item := range items {
 		id := node(item)
 		for _, s := range sets {
@@ -294,17 +294,17 @@ func byNode[T any](
 			}
 		}
 	}
-	_, err := d.asked(ctx, method, only, func(m *remote.Member) ([]byte, error) {
-		var mine []T
+	_, err := h.asked(ctx, method, only, func(m *remote.Member) ([]byte, error) {
+		var part []T
 		for _, item := range items {
 			if at, known := owner[node(item).String()]; !known || at == m.ID {
-				mine = append(mine, item)
+				part = append(part, item)
 			}
 		}
-		if len(mine) == 0 {
+		if len(part) == 0 {
 			return nil, nil
 		}
-		return proto.Marshal(request(mine))
+		return proto.Marshal(request(part))
 	})
 	return err
 }

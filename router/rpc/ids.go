@@ -39,11 +39,11 @@ type ids struct {
 	fetch func(ctx context.Context, user string, request []byte) ([]byte, error)
 
 	mu    sync.Mutex
-	users map[string]*shelf
+	users map[string]*userIDs
 }
 
-// shelf is what one user has in store.
-type shelf struct {
+// userIDs are the ids fetched ahead for one user, and the calls that wait for some.
+type userIDs struct {
 	next    *pb.GetNewApplicationResponseProto // with the next id; it is never changed
 	left    int
 	since   time.Time // of the last block
@@ -58,83 +58,83 @@ type shelf struct {
 // take gives an encoded answer at once, or nil and calls later once it is there.
 func (s *ids) take(user string, later func() func([]byte, error)) ([]byte, error) {
 	s.mu.Lock()
-	h := s.shelf(user)
-	h.asked++
-	if h.left > 0 && time.Since(h.since) < idsAge {
-		answer := h.pop()
+	u := s.of(user)
+	u.asked++
+	if u.left > 0 && time.Since(u.since) < idsAge {
+		answer := u.pop()
 		s.mu.Unlock()
 		return answer.MarshalVT()
 	}
-	h.left = 0
-	h.waiting = append(h.waiting, later())
-	s.call(user, h)
+	u.left = 0
+	u.waiting = append(u.waiting, later())
+	s.call(user, u)
 	s.mu.Unlock()
 	return nil, hrpc.ErrLater
 }
 
 // call asks members for those who wait, unless a young call does. The lock is
 // held.
-func (s *ids) call(user string, h *shelf) {
-	if h.young == 0 && len(h.waiting) > 0 {
-		s.start(user, h)
+func (s *ids) call(user string, u *userIDs) {
+	if u.young == 0 && len(u.waiting) > 0 {
+		s.start(user, u)
 	}
 }
 
 // start sends one more call on its way. The lock is held.
-func (s *ids) start(user string, h *shelf) {
-	if h.calls < idsCalls {
-		h.calls++
-		h.young++
-		go s.fill(user, h)
+func (s *ids) start(user string, u *userIDs) {
+	if u.calls < idsCalls {
+		u.calls++
+		u.young++
+		go s.fill(user, u)
 	}
 }
 
-// shelf finds a user's. The lock is held.
-func (s *ids) shelf(user string) *shelf {
-	h := s.users[user]
-	if h == nil {
+// of finds a user's. The lock is held.
+func (s *ids) of(user string) *userIDs {
+	u := s.users[user]
+	if u == nil {
 		if len(s.users) >= idsUsers {
-			for u, h := range s.users {
-				if h.calls == 0 {
-					delete(s.users, u)
+			for user, u := range s.users {
+				if u.calls == 0 {
+					delete(s.users, user)
 				}
 			}
 		}
-		h = &shelf{}
-		s.users[user] = h
+		u = &userIDs{}
+		s.users[user] = u
 	}
-	return h
+	return u
 }
 
 // pop takes the next answer.
-func (h *shelf) pop() *pb.GetNewApplicationResponseProto {
-	answer := h.next
-	if h.left--; h.left > 0 {
+func (u *userIDs) pop() *pb.GetNewApplicationResponseProto {
+	answer := u.next
+	if u.left--; u.left > 0 {
 		id := answer.GetApplicationId()
-		h.next = &pb.GetNewApplicationResponseProto{
+		u.next = &pb.GetNewApplicationResponseProto{
 			ApplicationId:     &pb.ApplicationIdProto{Id: new(id.GetId() + 1), ClusterTimestamp: id.ClusterTimestamp},
 			MaximumCapability: answer.MaximumCapability,
 		}
-		h.next.ProtoReflect().SetUnknown(answer.ProtoReflect().GetUnknown())
+		u.next.ProtoReflect().SetUnknown(answer.ProtoReflect().GetUnknown())
 	}
 	return answer
 }
 
 // want is how many ids to ask for now.
-func (h *shelf) want(now time.Time) int {
-	ahead := int(float64(h.asked) * float64(idsAhead) / float64(max(now.Sub(h.wanted), time.Microsecond)))
-	h.wanted, h.asked = now, 0
-	return min(max(ahead, len(h.waiting)), yarnrpc.MaxBlock)
+func (u *userIDs) want(now time.Time) int {
+	ahead := int(float64(u.asked) * float64(idsAhead) / float64(max(now.Sub(u.wanted), time.Microsecond)))
+	u.wanted, u.asked = now, 0
+	return min(max(ahead, len(u.waiting)), yarnrpc.MaxBlock)
 }
 
 // fill asks members until nobody waits. The calls of the pool, whose close ends
 // them, bound its life. It is started as one of the calls and of the young ones.
-func (s *ids) fill(user string, h *shelf) {
+func (s *ids) fill(user string, u *userIDs) {
 	for {
 		s.mu.Lock()
-		wanted := h.want(time.Now())
-		asked := h.gone + len(h.waiting) // those who came before this call
-		wait := idsPatience * time.Duration(h.calls)
+		wanted := u.want(time.Now())
+		asked := u.gone + len(u.waiting) // those who came before this call
+		wait := idsPatience * time.Duration(u.calls)
 		s.mu.Unlock()
 		young := true
 		patience := time.AfterFunc(wait, func() {
@@ -142,8 +142,8 @@ func (s *ids) fill(user string, h *shelf) {
 			defer s.mu.Unlock()
 			if young {
 				young = false
-				h.young--
-				s.call(user, h)
+				u.young--
+				s.call(user, u)
 			}
 		})
 		body, err := s.fetch(context.Background(), user, yarnrpc.BlockRequest(wanted))
@@ -155,33 +155,33 @@ func (s *ids) fill(user string, h *shelf) {
 		s.mu.Lock()
 		if young {
 			young = false
-			h.young--
+			u.young--
 		}
-		waiting := h.waiting
+		waiting := u.waiting
 		var answers []*pb.GetNewApplicationResponseProto
 		if err == nil {
 			got := yarnrpc.TakeBlock(&first)
-			h.next, h.left, h.since = &first, got, time.Now()
+			u.next, u.left, u.since = &first, got, time.Now()
 			waiting = waiting[:min(len(waiting), got)]
 			for range waiting {
-				answers = append(answers, h.pop())
+				answers = append(answers, u.pop())
 			}
-			h.leave(len(waiting))
+			u.leave(len(waiting))
 			if got == 1 && wanted > 1 {
-				for range len(h.waiting) - 1 {
-					s.start(user, h)
+				for range len(u.waiting) - 1 {
+					s.start(user, u)
 				}
 			}
 		} else {
 			// Who came later has a call of their own, or gets the next one.
-			waiting = waiting[:min(max(asked-h.gone, 0), len(waiting))]
-			h.leave(len(waiting))
+			waiting = waiting[:min(max(asked-u.gone, 0), len(waiting))]
+			u.leave(len(waiting))
 		}
-		more := len(h.waiting) > 0
+		more := len(u.waiting) > 0
 		if more {
-			h.young++
+			u.young++
 		} else {
-			h.calls--
+			u.calls--
 		}
 		s.mu.Unlock()
 		for i, reply := range waiting {
@@ -198,9 +198,9 @@ func (s *ids) fill(user string, h *shelf) {
 }
 
 // leave takes the first n from those who wait.
-func (h *shelf) leave(n int) {
-	h.gone += n
-	if h.waiting = h.waiting[n:]; len(h.waiting) == 0 {
-		h.waiting = nil
+func (u *userIDs) leave(n int) {
+	u.gone += n
+	if u.waiting = u.waiting[n:]; len(u.waiting) == 0 {
+		u.waiting = nil
 	}
 }

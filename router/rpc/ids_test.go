@@ -136,7 +136,7 @@ func TestIDs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := &giver{t: t}
-				tell(t, g, &client{t: t, ids: &ids{fetch: g.fetch, users: map[string]*shelf{}}})
+				tell(t, g, &client{t: t, ids: &ids{fetch: g.fetch, users: map[string]*userIDs{}}})
 			})
 		})
 	}

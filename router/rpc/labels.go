@@ -13,49 +13,49 @@ import (
 // members have are listed one after the other.
 
 // GetNodeToLabels lists nodes with their labels.
-func (d *Door) GetNodeToLabels(
+func (h *Handler) GetNodeToLabels(
 	ctx context.Context,
 	req *yarnpb.GetNodesToLabelsRequestProto,
 ) (*yarnpb.GetNodesToLabelsResponseProto, error) {
-	return merged[yarnpb.GetNodesToLabelsResponseProto](ctx, d, remote.List, "getNodeToLabels", req)
+	return merged[yarnpb.GetNodesToLabelsResponseProto](ctx, h, remote.List, "getNodeToLabels", req)
 }
 
 // GetLabelsToNodes lists labels with their nodes.
-func (d *Door) GetLabelsToNodes(
+func (h *Handler) GetLabelsToNodes(
 	ctx context.Context,
 	req *yarnpb.GetLabelsToNodesRequestProto,
 ) (*yarnpb.GetLabelsToNodesResponseProto, error) {
-	return merged[yarnpb.GetLabelsToNodesResponseProto](ctx, d, remote.List, "getLabelsToNodes", req)
+	return merged[yarnpb.GetLabelsToNodesResponseProto](ctx, h, remote.List, "getLabelsToNodes", req)
 }
 
 // GetClusterNodeLabels lists the labels.
-func (d *Door) GetClusterNodeLabels(
+func (h *Handler) GetClusterNodeLabels(
 	ctx context.Context,
 	req *yarnpb.GetClusterNodeLabelsRequestProto,
 ) (*yarnpb.GetClusterNodeLabelsResponseProto, error) {
-	return merged[yarnpb.GetClusterNodeLabelsResponseProto](ctx, d, remote.Read, "getClusterNodeLabels", req)
+	return merged[yarnpb.GetClusterNodeLabelsResponseProto](ctx, h, remote.Read, "getClusterNodeLabels", req)
 }
 
 // GetClusterNodeAttributes lists the attributes.
-func (d *Door) GetClusterNodeAttributes(
+func (h *Handler) GetClusterNodeAttributes(
 	ctx context.Context,
 	req *yarnpb.GetClusterNodeAttributesRequestProto,
 ) (*yarnpb.GetClusterNodeAttributesResponseProto, error) {
-	return merged[yarnpb.GetClusterNodeAttributesResponseProto](ctx, d, remote.Read, "getClusterNodeAttributes", req)
+	return merged[yarnpb.GetClusterNodeAttributesResponseProto](ctx, h, remote.Read, "getClusterNodeAttributes", req)
 }
 
 // GetAttributesToNodes lists attributes with their hosts.
-func (d *Door) GetAttributesToNodes(
+func (h *Handler) GetAttributesToNodes(
 	ctx context.Context,
 	req *yarnpb.GetAttributesToNodesRequestProto,
 ) (*yarnpb.GetAttributesToNodesResponseProto, error) {
-	return merged[yarnpb.GetAttributesToNodesResponseProto](ctx, d, remote.List, "getAttributesToNodes", req)
+	return merged[yarnpb.GetAttributesToNodesResponseProto](ctx, h, remote.List, "getAttributesToNodes", req)
 }
 
 // GetNodesToAttributes lists hosts with their attributes.
-func (d *Door) GetNodesToAttributes(
+func (h *Handler) GetNodesToAttributes(
 	ctx context.Context,
 	req *yarnpb.GetNodesToAttributesRequestProto,
 ) (*yarnpb.GetNodesToAttributesResponseProto, error) {
-	return merged[yarnpb.GetNodesToAttributesResponseProto](ctx, d, remote.List, "getNodesToAttributes", req)
+	return merged[yarnpb.GetNodesToAttributesResponseProto](ctx, h, remote.List, "getNodesToAttributes", req)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/router"
-	"github.com/creelrm/creel/router/gateway"
+	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -29,12 +29,12 @@ func parse(b []byte, m proto.Message) error {
 func ask[T any, M interface {
 	*T
 	proto.Message
-}](ctx context.Context, d *Door, kind remote.Kind, method string, request proto.Message) ([]router.Part[M], error) {
+}](ctx context.Context, h *Handler, kind remote.Kind, method string, request proto.Message) ([]router.Part[M], error) {
 	body, err := proto.Marshal(request)
 	if err != nil {
 		return nil, err
 	}
-	parts := gateway.Ask(ctx, d.gate, func(ctx context.Context, m *remote.Member) (M, error) {
+	parts := server.Ask(ctx, h.server, func(ctx context.Context, m *remote.Member) (M, error) {
 		b, err := m.Client(ctx, kind, user(ctx), method, body)
 		if err != nil {
 			return nil, err
@@ -68,11 +68,11 @@ func pick[T, V any](parts []router.Part[T], field func(T) V) []router.Part[V] {
 }
 
 // GetApplications lists the applications of all members, each once.
-func (d *Door) GetApplications(
+func (h *Handler) GetApplications(
 	ctx context.Context,
 	req *yarnpb.GetApplicationsRequestProto,
 ) (*yarnpb.GetApplicationsResponseProto, error) {
-	parts, err := ask[yarnpb.GetApplicationsResponseProto](ctx, d, remote.List, "getApplications", req)
+	parts, err := ask[yarnpb.GetApplicationsResponseProto](ctx, h, remote.List, "getApplications", req)
 	if err != nil {
 		return nil, err
 	}
@@ -82,19 +82,19 @@ func (d *Door) GetApplications(
 	}
 	apps, _ := router.MergeApps(
 		pick(parts, (*yarnpb.GetApplicationsResponseProto).GetApplications),
-		appFields(d.gate),
-		d.gate.HomeSeen,
+		appFields(h.server),
+		h.server.HomeSeen,
 		limit,
 	)
 	return &yarnpb.GetApplicationsResponseProto{Applications: apps}, nil
 }
 
 // GetClusterNodes lists the nodes of all members.
-func (d *Door) GetClusterNodes(
+func (h *Handler) GetClusterNodes(
 	ctx context.Context,
 	req *yarnpb.GetClusterNodesRequestProto,
 ) (*yarnpb.GetClusterNodesResponseProto, error) {
-	parts, err := ask[yarnpb.GetClusterNodesResponseProto](ctx, d, remote.List, "getClusterNodes", req)
+	parts, err := ask[yarnpb.GetClusterNodesResponseProto](ctx, h, remote.List, "getClusterNodes", req)
 	if err != nil {
 		return nil, err
 	}
@@ -105,48 +105,52 @@ func (d *Door) GetClusterNodes(
 }
 
 // GetClusterMetrics merges the node counts.
-func (d *Door) GetClusterMetrics(
+func (h *Handler) GetClusterMetrics(
 	ctx context.Context,
 	req *yarnpb.GetClusterMetricsRequestProto,
 ) (*yarnpb.GetClusterMetricsResponseProto, error) {
-	return merged[yarnpb.GetClusterMetricsResponseProto](ctx, d, remote.Read, "getClusterMetrics", req)
+	return merged[yarnpb.GetClusterMetricsResponseProto](ctx, h, remote.Read, "getClusterMetrics", req)
 }
 
 // GetQueueInfo makes one queue of the members' queues of that name.
-func (d *Door) GetQueueInfo(
+func (h *Handler) GetQueueInfo(
 	ctx context.Context,
 	req *yarnpb.GetQueueInfoRequestProto,
 ) (*yarnpb.GetQueueInfoResponseProto, error) {
-	return merged[yarnpb.GetQueueInfoResponseProto](ctx, d, remote.Read, "getQueueInfo", req)
+	return merged[yarnpb.GetQueueInfoResponseProto](ctx, h, remote.Read, "getQueueInfo", req)
 }
 
 // GetQueueUserAcls joins what the caller may do, by queue.
-func (d *Door) GetQueueUserAcls(
+func (h *Handler) GetQueueUserAcls(
 	ctx context.Context,
 	req *yarnpb.GetQueueUserAclsInfoRequestProto,
 ) (*yarnpb.GetQueueUserAclsInfoResponseProto, error) {
-	return merged[yarnpb.GetQueueUserAclsInfoResponseProto](ctx, d, remote.Read, "getQueueUserAcls", req)
+	return merged[yarnpb.GetQueueUserAclsInfoResponseProto](ctx, h, remote.Read, "getQueueUserAcls", req)
 }
 
 // GetResourceTypeInfo joins the resource types of all members.
-func (d *Door) GetResourceTypeInfo(
+func (h *Handler) GetResourceTypeInfo(
 	ctx context.Context,
 	req *yarnpb.GetAllResourceTypeInfoRequestProto,
 ) (*yarnpb.GetAllResourceTypeInfoResponseProto, error) {
-	return merged[yarnpb.GetAllResourceTypeInfoResponseProto](ctx, d, remote.Read, "getResourceTypeInfo", req)
+	return merged[yarnpb.GetAllResourceTypeInfoResponseProto](ctx, h, remote.Read, "getResourceTypeInfo", req)
 }
 
 // GetContainers lists an attempt's containers at its home and at every member
 // with a twin of it.
-func (d *Door) GetContainers(
+func (h *Handler) GetContainers(
 	ctx context.Context,
 	req *yarnpb.GetContainersRequestProto,
 ) (*yarnpb.GetContainersResponseProto, error) {
-	home, err := d.homeOf(ctx, yarnpb.ToApplicationID(req.GetApplicationAttemptId().GetApplicationId()))
+	app := yarnpb.ToApplicationID(req.GetApplicationAttemptId().GetApplicationId())
+	if app.IsZero() {
+		return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the request names no application"}
+	}
+	home, err := h.server.Home(ctx, app)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := ask[yarnpb.GetContainersResponseProto](ctx, d, remote.Read, "getContainers", req)
+	parts, err := ask[yarnpb.GetContainersResponseProto](ctx, h, remote.Read, "getContainers", req)
 	if err != nil {
 		return nil, err
 	}
@@ -156,16 +160,16 @@ func (d *Door) GetContainers(
 		}
 	}
 	present, _ := router.Present(parts)
-	return merge(d.gate, present), nil
+	return merge(h.server, present), nil
 }
 
 // GetContainerReport asks home first, then whoever may run a twin.
-func (d *Door) GetContainerReport(
+func (h *Handler) GetContainerReport(
 	ctx context.Context,
 	req *yarnpb.GetContainerReportRequestProto,
 ) (*yarnpb.GetContainerReportResponseProto, error) {
 	answer := &yarnpb.GetContainerReportResponseProto{}
-	return answer, d.whoever(
+	return answer, h.whoever(
 		ctx,
 		yarnpb.ToContainerID(req.GetContainerId()),
 		remote.Read,
@@ -176,14 +180,14 @@ func (d *Door) GetContainerReport(
 }
 
 // SignalToContainer goes to the member that runs the container.
-func (d *Door) SignalToContainer(
+func (h *Handler) SignalToContainer(
 	ctx context.Context,
 	req *yarnpb.SignalContainerRequestProto,
 ) (*yarnpb.SignalContainerResponseProto, error) {
 	answer := &yarnpb.SignalContainerResponseProto{}
 	report := &yarnpb.GetContainerReportResponseProto{}
 	id := yarnpb.ToContainerID(req.GetContainerId())
-	if err := d.whoever(
+	if err := h.whoever(
 		ctx,
 		id,
 		remote.Read,
@@ -193,39 +197,31 @@ func (d *Door) SignalToContainer(
 	); err != nil {
 		return nil, err
 	}
-	return answer, d.whoever(ctx, id, remote.Write, "signalToContainer", req, answer)
+	return answer, h.whoever(ctx, id, remote.Write, "signalToContainer", req, answer)
 }
 
 // whoever calls home, and if home does not know the container the other
 // members, until one does. The error is home's.
-func (d *Door) whoever(
+func (h *Handler) whoever(
 	ctx context.Context,
 	id creel.ContainerID,
 	kind remote.Kind,
 	method string,
 	req, answer proto.Message,
 ) error {
-	home, err := d.homeOf(ctx, id.Attempt.Application)
-	if err != nil {
-		return err
+	app := id.Attempt.Application
+	if app.IsZero() {
+		return &creel.Error{Kind: creel.ErrInvalidRequest, What: "the request names no application"}
 	}
 	body, err := proto.Marshal(req)
 	if err != nil {
 		return err
 	}
-	b, homeErr := home.Client(ctx, kind, user(ctx), method, body)
-	if homeErr == nil {
-		return parse(b, answer)
-	}
-	for _, p := range gateway.Ask(ctx, d.gate, func(ctx context.Context, m *remote.Member) ([]byte, error) {
-		if m.ID == home.ID {
-			return nil, homeErr
-		}
+	b, err := server.AtHolder(ctx, h.server, app, func(ctx context.Context, m *remote.Member) ([]byte, error) {
 		return m.Client(ctx, kind, user(ctx), method, body)
-	}) {
-		if p.Err == nil {
-			return parse(p.Value, answer)
-		}
+	})
+	if err != nil {
+		return err
 	}
-	return homeErr
+	return parse(b, answer)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/router"
-	"github.com/creelrm/creel/router/gateway"
+	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -149,10 +149,10 @@ func (form) MakeNumber(like value, n router.Number) value {
 }
 
 // merger merges messages by the rules of package router.
-func merger(g *gateway.Gateway) *router.Merger[value] {
+func merger(s *server.Server) *router.Merger[value] {
 	return &router.Merger[value]{
 		Form:     form{},
-		Unlisted: g.Unlisted,
+		Unlisted: s.Unlisted,
 		Order: func(typ string, same []router.Weighed[value]) {
 			if typ != "ApplicationReportProto" {
 				return
@@ -165,7 +165,7 @@ func merger(g *gateway.Gateway) *router.Merger[value] {
 				}
 				reports[i] = router.Part[*yarnpb.ApplicationReportProto]{Member: s.Member, Value: report}
 			}
-			router.HomeFirst(appFields(g).ID(reports[0].Value), reports, appFields(g), g.HomeSeen)
+			router.HomeFirst(appFields(s).ID(reports[0].Value), reports, appFields(s), s.HomeSeen)
 			for i, s := range same {
 				if s.Member == reports[0].Member {
 					same[0], same[i] = same[i], same[0]
@@ -176,13 +176,13 @@ func merger(g *gateway.Gateway) *router.Merger[value] {
 }
 
 // merge makes one message of the members'. It takes them over.
-func merge[M proto.Message](g *gateway.Gateway, present []router.Part[M]) M {
-	weighed := gateway.Weigh(g, present)
+func merge[M proto.Message](s *server.Server, present []router.Part[M]) M {
+	weighed := server.Weigh(s, present)
 	parts := make([]router.Weighed[value], len(weighed))
 	for i, w := range weighed {
 		parts[i] = router.Weighed[value]{Member: w.Member, Size: w.Size, Value: whole(w.Value)}
 	}
-	merger(g).Merge(string(present[0].Value.ProtoReflect().Descriptor().Name()), parts)
+	merger(s).Merge(string(present[0].Value.ProtoReflect().Descriptor().Name()), parts)
 	return present[0].Value
 }
 
@@ -190,17 +190,17 @@ func merge[M proto.Message](g *gateway.Gateway, present []router.Part[M]) M {
 func merged[T any, M interface {
 	*T
 	proto.Message
-}](ctx context.Context, d *Door, kind remote.Kind, method string, request proto.Message) (M, error) {
-	parts, err := ask[T, M](ctx, d, kind, method, request)
+}](ctx context.Context, h *Handler, kind remote.Kind, method string, request proto.Message) (M, error) {
+	parts, err := ask[T, M](ctx, h, kind, method, request)
 	if err != nil {
 		return nil, err
 	}
 	present, _ := router.Present(parts)
-	return merge(d.gate, present), nil
+	return merge(h.server, present), nil
 }
 
 // appFields reads application reports for the merge rule.
-func appFields(g *gateway.Gateway) router.AppFields[*yarnpb.ApplicationReportProto] {
+func appFields(s *server.Server) router.AppFields[*yarnpb.ApplicationReportProto] {
 	return router.AppFields[*yarnpb.ApplicationReportProto]{
 		ID: func(r *yarnpb.ApplicationReportProto) creel.ApplicationID {
 			return yarnpb.ToApplicationID(r.GetApplicationId())
@@ -208,7 +208,7 @@ func appFields(g *gateway.Gateway) router.AppFields[*yarnpb.ApplicationReportPro
 		Unmanaged: func(r *yarnpb.ApplicationReportProto) bool { return r.GetUnmanagedApplication() },
 		Start:     func(r *yarnpb.ApplicationReportProto) int64 { return r.GetStartTime() },
 		Join: func(same []router.Part[*yarnpb.ApplicationReportProto]) *yarnpb.ApplicationReportProto {
-			return merge(g, same)
+			return merge(s, same)
 		},
 	}
 }

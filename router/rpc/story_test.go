@@ -296,7 +296,7 @@ func TestWhileAMemberIsAway(t *testing.T) {
 		slices.Contains(ids, apps[gone.ID]) {
 		t.Errorf("listed: %v", ids)
 	}
-	if n := f.Routers[0].Gate.Counts().Partial.Load(); n == 0 {
+	if n := f.Routers[0].Server.Counts().Partial.Load(); n == 0 {
 		t.Error("a partial answer was not counted")
 	}
 	for name, id := range map[string]creel.ApplicationID{"of the member that is away": apps[gone.ID], "of nobody": {ClusterTimestamp: 1, ID: 1}} {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -23,13 +22,12 @@ import (
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/dash"
-	"github.com/creelrm/creel/router/gateway"
 	"github.com/creelrm/creel/router/rest"
 	routerrpc "github.com/creelrm/creel/router/rpc"
+	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/cache"
 	"github.com/creelrm/creel/statestore/watch"
-	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -90,7 +88,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 // Router is one, assembled.
 type Router struct {
 	daemon.Service
-	Gate    *gateway.Gateway
+	Server  *server.Server
 	Watcher *watch.Watcher
 }
 
@@ -112,10 +110,9 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	if c.Wrap != nil {
 		homes = c.Wrap(homes)
 	}
-	member := func(id creel.SubclusterID) (*remote.Member, error) { return r.Gate.Member(id) }
-	r.Gate = gateway.New(gateway.Config{
+	r.Server = server.New(server.Config{
 		View:       r.Watcher.View,
-		Policy:     policyOf(c.Policy),
+		Policy:     c.Policy,
 		Homes:      homes,
 		Pool:       pool,
 		Kept:       c.Decisions,
@@ -123,8 +120,8 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Log:        c.Log,
 		SubmitTime: c.SubmitTime,
 		MaxTries:   c.MaxTries,
-		Known:      routerrpc.Known(member),
-		Disown:     routerrpc.Disown(member),
+		Known:      routerrpc.Known,
+		Disown:     routerrpc.Disown,
 	})
 	r.Health.Check("view of the federation", func() error {
 		if r.Watcher.View() == nil {
@@ -139,17 +136,17 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	r.Add("view", r.Watcher.Run)
 	addresses := map[string]string{}
 	r.Entries = []daemon.Entry{daemon.NewEntry("router", addresses)}
-	addresses["client"], err = r.addRPC("client", "yarn.router.clientrm.address", c.Client, c, routerrpc.Service(r.Gate))
+	addresses["client"], err = r.addRPC("client", "yarn.router.clientrm.address", c.Client, c, routerrpc.Service(r.Server))
 	if err != nil {
 		return nil, err
 	}
-	addresses["admin"], err = r.addRPC("admin", "yarn.router.rmadmin.address", c.Admin, c, routerrpc.AdminService(r.Gate))
+	addresses["admin"], err = r.addRPC("admin", "yarn.router.rmadmin.address", c.Admin, c, routerrpc.AdminService(r.Server))
 	if err != nil {
 		return nil, err
 	}
 	mux := chi.NewRouter()
 	r.Health.Mount(mux)
-	rest.New(r.Gate, time.Now()).Mount(mux)
+	rest.New(r.Server, rest.Config{Started: time.Now(), Log: c.Log}).Mount(mux)
 	if c.Dashboard {
 		if err := dash.Mount(mux); err != nil {
 			return nil, err
@@ -172,28 +169,12 @@ func newPool(c RouterConfig) *remote.Pool {
 	return remote.NewPool(c.Remote)
 }
 
-// policyOf finds a queue's policy in a view. What was parsed from one view is
-// used again for the next, as far as documents stay the same.
-func policyOf(base policies.Policy) func(*subcluster.View, creel.QueuePath) policies.Policy {
-	var parsed atomic.Pointer[policies.Table]
-	parsed.Store(policies.EmptyTable(base))
-	return func(v *subcluster.View, q creel.QueuePath) policies.Policy {
-		before := parsed.Load()
-		now := policies.NewTable(before, v.Policies)
-		if now != before {
-			parsed.CompareAndSwap(before, now)
-		}
-		p, _ := now.For(q)
-		return p
-	}
-}
-
 // addRPC binds an RPC port of the router and adds the task that serves it.
 func (r *Router) addRPC(name, setting, address string, c RouterConfig, s hrpc.Service) (bound string, err error) {
 	conf := c.RPC
 	conf.Services = []hrpc.Service{s}
 	conf.Simple, conf.ErrorOf, conf.Logger = true, yarnrpc.ErrorOf, c.Log
-	server, err := watchedServer(name, conf, r.Health)
+	listening, err := watchedServer(name, conf, r.Health)
 	if err != nil {
 		return "", err
 	}
@@ -201,12 +182,12 @@ func (r *Router) addRPC(name, setting, address string, c RouterConfig, s hrpc.Se
 	if err != nil {
 		return "", err
 	}
-	r.Add(name+" server", func(ctx context.Context) error { return server.Run(ctx, l) })
+	r.Add(name+" server", func(ctx context.Context) error { return listening.Run(ctx, l) })
 	return l.Addr().String(), nil
 }
 
 func (r *Router) countSubmissions() {
-	n := r.Gate.Counts()
+	n := r.Server.Counts()
 	for _, c := range []struct {
 		name, help string
 		load       func() int64

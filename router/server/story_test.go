@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gateway_test
+package server_test
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
-	"github.com/creelrm/creel/router/gateway"
 	"github.com/creelrm/creel/router/routertest"
+	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -62,7 +62,7 @@ func post(ctx context.Context, address string, id creel.ApplicationID) error {
 	return err
 }
 
-var doors = []struct {
+var protocols = []struct {
 	name   string
 	submit func(context.Context, *routertest.Federation, *routertest.Router, creel.ApplicationID) error
 }{{"RPC", byRPC}, {"REST", byREST}}
@@ -89,16 +89,16 @@ func once(t *testing.T, f *routertest.Federation, id creel.ApplicationID) creel.
 }
 
 // A router dies for good between any two steps of a submission; the client asks
-// another router, by the same door. The application runs once.
+// another router, by the same protocol. The application runs once.
 func TestARouterDiesWithinASubmission(t *testing.T) {
-	for _, door := range doors {
+	for _, protocol := range protocols {
 		for name, point := range map[string]routertest.Point{"before the claim": routertest.BeforeClaim, "after the claim": routertest.AfterClaim} {
-			t.Run(door.name+", "+name, func(t *testing.T) {
+			t.Run(protocol.name+", "+name, func(t *testing.T) {
 				f := routertest.Start(t, routertest.Options{})
 				id := newID(t, f, f.Routers[0])
 				reached := f.Routers[0].HoldAt(point)
 				first := make(chan error, 1)
-				go func() { first <- door.submit(t.Context(), f, f.Routers[0], id) }()
+				go func() { first <- protocol.submit(t.Context(), f, f.Routers[0], id) }()
 				<-reached
 				if homes := f.Homes(id); len(homes) != 0 {
 					t.Fatalf("already at %v", homes)
@@ -107,13 +107,13 @@ func TestARouterDiesWithinASubmission(t *testing.T) {
 				if err := <-first; err == nil {
 					t.Fatal("a dead router said yes")
 				}
-				if err := door.submit(t.Context(), f, f.Routers[1], id); err != nil {
+				if err := protocol.submit(t.Context(), f, f.Routers[1], id); err != nil {
 					t.Fatal(err)
 				}
 				once(t, f, id)
 			})
 		}
-		t.Run(door.name+", after the home took it", func(t *testing.T) {
+		t.Run(protocol.name+", after the home took it", func(t *testing.T) {
 			f := routertest.Start(t, routertest.Options{})
 			id := newID(t, f, f.Routers[0])
 			// Connections are made before answers are held back.
@@ -126,7 +126,7 @@ func TestARouterDiesWithinASubmission(t *testing.T) {
 				m.Web.Hold(nil)
 			}
 			first := make(chan error, 1)
-			go func() { first <- door.submit(t.Context(), f, f.Routers[0], id) }()
+			go func() { first <- protocol.submit(t.Context(), f, f.Routers[0], id) }()
 			f.Until("a member has it", func() bool { return len(f.Homes(id)) > 0 })
 			f.Routers[0].Kill()
 			for _, m := range f.Members {
@@ -136,7 +136,7 @@ func TestARouterDiesWithinASubmission(t *testing.T) {
 			if err := <-first; err == nil {
 				t.Fatal("a dead router said yes")
 			}
-			if err := door.submit(t.Context(), f, f.Routers[1], id); err != nil {
+			if err := protocol.submit(t.Context(), f, f.Routers[1], id); err != nil {
 				t.Fatal(err)
 			}
 			once(t, f, id)
@@ -147,8 +147,8 @@ func TestARouterDiesWithinASubmission(t *testing.T) {
 // The first home is off the network; the submission moves on, and the router
 // dies right after it wrote the move.
 func TestARouterDiesAfterAMove(t *testing.T) {
-	for _, door := range doors {
-		t.Run(door.name, func(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol.name, func(t *testing.T) {
 			f := routertest.Start(t, routertest.Options{})
 			f.Members[0].Cut()
 			// Ids come from either; some submission chooses the silent member first.
@@ -157,7 +157,7 @@ func TestARouterDiesAfterAMove(t *testing.T) {
 			done := make(chan error, 1)
 			for held := false; !held; {
 				id = f.Members[1].D.NewApplicationID()
-				go func() { done <- door.submit(t.Context(), f, f.Routers[0], id) }()
+				go func() { done <- protocol.submit(t.Context(), f, f.Routers[0], id) }()
 				select {
 				case <-reached:
 					held = true
@@ -173,7 +173,7 @@ func TestARouterDiesAfterAMove(t *testing.T) {
 				t.Fatal("a dead router said yes")
 			}
 			f.Members[0].Mend()
-			if err := door.submit(t.Context(), f, f.Routers[1], id); err != nil {
+			if err := protocol.submit(t.Context(), f, f.Routers[1], id); err != nil {
 				t.Fatal(err)
 			}
 			if home := once(t, f, id); home != f.Members[1].ID {
@@ -186,14 +186,14 @@ func TestARouterDiesAfterAMove(t *testing.T) {
 // A home that may have taken a submission is not left: the router says that it
 // does not know, keeps the claim, and a repeat finds out.
 func TestAnUnclearAnswerKeepsTheHome(t *testing.T) {
-	for _, door := range doors {
-		t.Run(door.name, func(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol.name, func(t *testing.T) {
 			f := routertest.Start(t, routertest.Options{Trips: 1000})
 			for _, m := range f.Members {
 				m.Mute()
 			}
 			id := f.Members[0].D.NewApplicationID()
-			if err := door.submit(
+			if err := protocol.submit(
 				t.Context(),
 				f,
 				f.Routers[0],
@@ -209,7 +209,7 @@ func TestAnUnclearAnswerKeepsTheHome(t *testing.T) {
 			for _, m := range f.Members {
 				m.Mend()
 			}
-			if err := door.submit(t.Context(), f, f.Routers[1], id); err != nil {
+			if err := protocol.submit(t.Context(), f, f.Routers[1], id); err != nil {
 				t.Fatal(err)
 			}
 			if home := once(t, f, id); home != claimed {
@@ -226,7 +226,7 @@ func TestRepeatsThroughOtherRouters(t *testing.T) {
 	for range 6 {
 		id := newID(t, f, f.Routers[0])
 		for i := range 6 {
-			if err := doors[i%2].submit(t.Context(), f, f.Routers[i/2%2], id); err != nil {
+			if err := protocols[i%2].submit(t.Context(), f, f.Routers[i/2%2], id); err != nil {
 				t.Fatal(err)
 			}
 			once(t, f, id)
@@ -236,7 +236,7 @@ func TestRepeatsThroughOtherRouters(t *testing.T) {
 	if err != nil || len(all.GetApplications()) != 6 {
 		t.Errorf("%d applications of 6 submissions, %v", len(all.GetApplications()), err)
 	}
-	counts := f.Routers[0].Gate.Counts()
+	counts := f.Routers[0].Server.Counts()
 	if counts.Accepted.Load() != counts.Submitted.Load() || counts.Failed.Load() != 0 {
 		t.Errorf("accepted %d of %d, failed %d", counts.Accepted.Load(), counts.Submitted.Load(), counts.Failed.Load())
 	}
@@ -250,7 +250,7 @@ func TestTheSameSubmissionAtOnce(t *testing.T) {
 		id := newID(t, f, f.Routers[0])
 		answers := make(chan error, 4)
 		for i := range 4 {
-			go func() { answers <- doors[i%2].submit(t.Context(), f, f.Routers[i/2], id) }()
+			go func() { answers <- protocols[i%2].submit(t.Context(), f, f.Routers[i/2], id) }()
 		}
 		for range 4 {
 			if err := <-answers; err != nil {
@@ -268,18 +268,18 @@ func TestSubmittedPastTheRouters(t *testing.T) {
 	r := f.Routers[0]
 	id := f.Members[2].D.NewApplicationID()
 	ctx := t.Context()
-	if _, err := r.Gate.Home(ctx, id); err == nil {
+	if _, err := r.Server.Home(ctx, id); err == nil {
 		t.Fatal("found before it was there")
 	}
 	if err := post(ctx, f.Members[2].WebAddress, id); err != nil {
 		t.Fatal(err)
 	}
-	m, err := r.Gate.Home(ctx, id)
+	m, err := r.Server.Home(ctx, id)
 	if err != nil || m.ID != f.Members[2].ID {
 		t.Fatalf("found at %v, %v", m, err)
 	}
 	f.Members[0].Cut()
-	if _, err := r.Gate.Home(
+	if _, err := r.Server.Home(
 		ctx,
 		creel.ApplicationID{ClusterTimestamp: 1, ID: 1},
 	); err == nil || !strings.Contains(err.Error(), "cannot be found now") ||
@@ -299,7 +299,7 @@ func TestBreakers(t *testing.T) {
 				opened <- fmt.Sprintf("%s/%s", id, k)
 			}
 		}})
-	g, ctx := f.Routers[0].Gate, t.Context()
+	g, ctx := f.Routers[0].Server, t.Context()
 	m, err := g.Member(f.Members[0].ID)
 	if err != nil {
 		t.Fatal(err)
@@ -323,7 +323,7 @@ func TestBreakers(t *testing.T) {
 	if want := fmt.Sprintf("%s/%s", m.ID, remote.List); len(opened) != 1 || <-opened != want {
 		t.Fatalf("after three silences not only %s is open", want)
 	}
-	parts := gateway.Ask(ctx, g, func(ctx context.Context, m *remote.Member) (bool, error) {
+	parts := server.Ask(ctx, g, func(ctx context.Context, m *remote.Member) (bool, error) {
 		_, _, err := m.Web(ctx, remote.List, "GET", "/ws/v1/cluster/info", "", nil, nil)
 		return err == nil, err
 	})
@@ -348,18 +348,18 @@ func TestForgottenHomes(t *testing.T) {
 		t.Fatal(err)
 	}
 	home := once(t, f, id)
-	if _, seen := f.Routers[1].Gate.HomeSeen(id); seen {
+	if _, seen := f.Routers[1].Server.HomeSeen(id); seen {
 		t.Error("the other router knows without asking")
 	}
-	if out, ok := f.Routers[0].Gate.Decision(
+	if out, ok := f.Routers[0].Server.Decision(
 		id,
 	); !ok || out.Home != home || len(out.Tries) != 1 ||
 		out.Tries[0].Reason.Policy == "" {
 		t.Errorf("the decision: %+v, %v", out, ok)
 	}
-	f.Routers[0].Gate.Forget(id)
+	f.Routers[0].Server.Forget(id)
 	for _, r := range f.Routers {
-		if m, err := r.Gate.Home(t.Context(), id); err != nil || m.ID != home {
+		if m, err := r.Server.Home(t.Context(), id); err != nil || m.ID != home {
 			t.Errorf("home is %v, %v", m, err)
 		}
 	}
@@ -373,9 +373,9 @@ func TestNobodyIsThere(t *testing.T) {
 	for _, m := range f.Members {
 		m.Cut()
 	}
-	for _, door := range doors {
-		if err := door.submit(t.Context(), f, f.Routers[0], id); err == nil || !strings.Contains(err.Error(), "sc-") {
-			t.Errorf("%s: %v", door.name, err)
+	for _, protocol := range protocols {
+		if err := protocol.submit(t.Context(), f, f.Routers[0], id); err == nil || !strings.Contains(err.Error(), "sc-") {
+			t.Errorf("%s: %v", protocol.name, err)
 		}
 	}
 	for _, m := range f.Members {

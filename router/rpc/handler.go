@@ -17,99 +17,87 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
-	"github.com/creelrm/creel/router/gateway"
+	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Door serves ApplicationClientProtocol over a gateway.
-type Door struct {
+// Handler serves ApplicationClientProtocol over a server.
+type Handler struct {
 	yarnrpc.UnimplementedApplicationClientProtocol
-	gate *gateway.Gateway
-	ids  ids
+	server *server.Server
+	ids    ids
 }
 
 // Service is the protocol's table for an hrpc server.
-func Service(g *gateway.Gateway) hrpc.Service {
-	d := &Door{gate: g}
-	d.ids = ids{
-		users: map[string]*shelf{},
+func Service(s *server.Server) hrpc.Service {
+	h := &Handler{server: s}
+	h.ids = ids{
+		users: map[string]*userIDs{},
 		fetch: func(ctx context.Context, user string, request []byte) ([]byte, error) {
-			return gateway.Any(ctx, g, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+			return server.Any(ctx, s, func(ctx context.Context, m *remote.Member) ([]byte, error) {
 				return m.Client(ctx, remote.Read, user, "getNewApplication", request)
 			})
 		},
 	}
-	s := yarnrpc.ApplicationClientProtocolService(d)
+	table := yarnrpc.ApplicationClientProtocolService(h)
 	for name, f := range forwards {
-		s.Methods[name] = hrpc.Method{Raw: d.forward(name, f.kind, f.app)}
+		table.Methods[name] = hrpc.Method{Raw: h.forward(name, f.kind, f.app)}
 	}
 	for _, doc := range router.Documents {
 		if doc.Protocol == "RPC" && doc.Route == router.AtAny {
-			s.Methods[doc.Name] = hrpc.Method{Raw: d.anyone(doc.Name)}
+			table.Methods[doc.Name] = hrpc.Method{Raw: h.anyone(doc.Name)}
 		}
 	}
-	s.Methods["getNewApplication"] = hrpc.Method{Raw: d.newApplication, Inline: true}
-	s.Methods["submitApplication"] = hrpc.Method{Raw: d.submit}
-	s.Methods["forceKillApplication"] = hrpc.Method{Raw: d.kill}
-	return s
+	table.Methods["getNewApplication"] = hrpc.Method{Raw: h.newApplication, Inline: true}
+	table.Methods["submitApplication"] = hrpc.Method{Raw: h.submit}
+	table.Methods["forceKillApplication"] = hrpc.Method{Raw: h.kill}
+	return table
 }
 
-// Known asks a member whether it knows an application.
-func Known(
-	member func(creel.SubclusterID) (*remote.Member, error),
-) func(ctx context.Context, id creel.SubclusterID, app creel.ApplicationID) (bool, error) {
-	return func(ctx context.Context, id creel.SubclusterID, app creel.ApplicationID) (bool, error) {
-		m, err := member(id)
-		if err != nil {
-			return false, err
-		}
-		request, err := proto.Marshal(
-			&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
-		)
-		if err != nil {
-			return false, err
-		}
-		_, err = m.Client(ctx, remote.Read, "", "getApplicationReport", request)
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, creel.ErrApplicationNotFound):
-			return false, nil
-		}
+// Known asks a member whether it knows an application; it is what a server's
+// Config wants. An error means that the member could not be asked.
+func Known(ctx context.Context, m *remote.Member, app creel.ApplicationID) (bool, error) {
+	request, err := proto.Marshal(
+		&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
+	)
+	if err != nil {
 		return false, err
 	}
+	_, err = m.Client(ctx, remote.Read, "", "getApplicationReport", request)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, creel.ErrApplicationNotFound):
+		return false, nil
+	}
+	return false, err
 }
 
 // Disown asks a member to refuse an application under claims up to a number,
-// unless it has it. Hadoop's ResourceManagers only say whether they have it.
-func Disown(member func(creel.SubclusterID) (*remote.Member, error)) router.Disown {
-	return func(
-		ctx context.Context,
-		id creel.SubclusterID,
-		app creel.ApplicationID,
-		claim int64,
-	) (router.Standing, error) {
-		m, err := member(id)
-		if err != nil {
-			return 0, err
-		}
-		request, err := proto.Marshal(
-			&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
-		)
-		if err != nil {
-			return 0, err
-		}
-		answer, err := m.Client(ctx, remote.Read, "", "getApplicationReport", yarnrpc.WithDisown(request, claim))
-		switch {
-		case errors.Is(err, creel.ErrApplicationNotFound):
-			return router.Absent, nil
-		case err != nil:
-			return 0, err
-		case yarnrpc.IsDisowned(answer, claim):
-			return router.Disowned, nil
-		}
-		return router.Running, nil
+// unless it has it. Hadoop's ResourceManagers only say whether they have it. It
+// is what a server's Config wants.
+func Disown(
+	ctx context.Context,
+	m *remote.Member,
+	app creel.ApplicationID,
+	claim int64,
+) (router.Standing, error) {
+	request, err := proto.Marshal(
+		&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
+	)
+	if err != nil {
+		return 0, err
 	}
+	answer, err := m.Client(ctx, remote.Read, "", "getApplicationReport", yarnrpc.WithDisown(request, claim))
+	switch {
+	case errors.Is(err, creel.ErrApplicationNotFound):
+		return router.Absent, nil
+	case err != nil:
+		return 0, err
+	case yarnrpc.IsDisowned(answer, claim):
+		return router.Disowned, nil
+	}
+	return router.Running, nil
 }
 
 // forwards are the calls about one application, by the field that names it.
@@ -198,44 +186,34 @@ func user(ctx context.Context) string {
 	return ""
 }
 
-// forward sends a call to the home of its application. A home that does not
-// know the application any more may have been left: the store is asked once
-// more before the client is told.
-func (d *Door) forward(method string, kind remote.Kind, app func([]byte) (creel.ApplicationID, error)) hrpc.RawHandler {
+// forward sends a call to the home of its application.
+func (h *Handler) forward(method string, kind remote.Kind, app func([]byte) (creel.ApplicationID, error)) hrpc.RawHandler {
 	return func(ctx context.Context, request []byte) ([]byte, error) {
 		id, err := app(request)
 		if err != nil {
 			return nil, err
 		}
-		home, err := d.gate.Home(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		answer, err := home.Client(ctx, kind, user(ctx), method, request)
-		if errors.Is(err, creel.ErrApplicationNotFound) {
-			d.gate.Forget(id)
-			if again, homeErr := d.gate.Home(ctx, id); homeErr == nil && again.ID != home.ID {
-				return again.Client(ctx, kind, user(ctx), method, request)
-			}
-		}
+		answer, _, err := server.AtHome(ctx, h.server, id, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+			return m.Client(ctx, kind, user(ctx), method, request)
+		})
 		return answer, err
 	}
 }
 
 // newApplication gives an id of any member. A request with fields in it is of a
 // newer client: a member answers it.
-func (d *Door) newApplication(ctx context.Context, request []byte) ([]byte, error) {
+func (h *Handler) newApplication(ctx context.Context, request []byte) ([]byte, error) {
 	if len(request) == 0 {
-		return d.ids.take(user(ctx), func() func([]byte, error) { return hrpc.LaterRaw(ctx) })
+		return h.ids.take(user(ctx), func() func([]byte, error) { return hrpc.LaterRaw(ctx) })
 	}
 	reply, caller, request := hrpc.LaterRaw(ctx), user(ctx), bytes.Clone(request)
-	go func() { reply(d.ids.fetch(ctx, caller, request)) }()
+	go func() { reply(h.ids.fetch(ctx, caller, request)) }()
 	return nil, hrpc.ErrLater
 }
 
-func (d *Door) anyone(method string) hrpc.RawHandler {
+func (h *Handler) anyone(method string) hrpc.RawHandler {
 	return func(ctx context.Context, request []byte) ([]byte, error) {
-		return gateway.Any(ctx, d.gate, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+		return server.Any(ctx, h.server, func(ctx context.Context, m *remote.Member) ([]byte, error) {
 			return m.Client(ctx, remote.Read, user(ctx), method, request)
 		})
 	}
@@ -243,7 +221,7 @@ func (d *Door) anyone(method string) hrpc.RawHandler {
 
 // submit reads of a submission what a policy may want to know, and forwards
 // the message untouched.
-func (d *Door) submit(ctx context.Context, request []byte) ([]byte, error) {
+func (h *Handler) submit(ctx context.Context, request []byte) ([]byte, error) {
 	var c yarnpb.ApplicationSubmissionContextProto
 	if err := readContext(request, &c); err != nil {
 		return nil, badMessage(err)
@@ -253,7 +231,7 @@ func (d *Door) submit(ctx context.Context, request []byte) ([]byte, error) {
 		return nil, err
 	}
 	var answer []byte
-	out := d.gate.Submit(ctx, sub, func(ctx context.Context, m *remote.Member, claim int64) error {
+	out := h.server.Submit(ctx, sub, func(ctx context.Context, m *remote.Member, claim int64) error {
 		a, err := m.Client(ctx, remote.Write, sub.User, "submitApplication", yarnrpc.WithClaim(request, claim))
 		answer = a
 		return err
@@ -335,57 +313,18 @@ func Submission(c *yarnpb.ApplicationSubmissionContextProto, user string) (polic
 	return s, nil
 }
 
-// kill ends an application at its home, and then every twin of it: each member
-// may run one, and a member that does not know the application has nothing to
-// end. The answer is the home's.
-func (d *Door) kill(ctx context.Context, request []byte) ([]byte, error) {
-	var message yarnpb.KillApplicationRequestProto
-	if err := proto.Unmarshal(request, &message); err != nil {
-		return nil, badMessage(err)
-	}
-	app := yarnpb.ToApplicationID(message.GetApplicationId())
-	if app.IsZero() {
-		return nil, &creel.Error{
-			Kind: creel.ErrInvalidRequest,
-			What: "the request names no application",
-			Try:  "set its application id",
-		}
-	}
-	home, err := d.gate.Home(ctx, app)
+// kill ends an application everywhere.
+func (h *Handler) kill(ctx context.Context, request []byte) ([]byte, error) {
+	app, err := killed(request)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := home.Client(ctx, remote.Write, user(ctx), "forceKillApplication", request)
-	if err != nil {
-		return nil, err
-	}
-	d.gate.Counts().Killed.Add(1)
-	for _, p := range gateway.Ask(ctx, d.gate, func(ctx context.Context, m *remote.Member) (bool, error) {
-		if m.ID == home.ID {
-			return true, nil
-		}
-		_, err := m.Client(ctx, remote.Write, user(ctx), "forceKillApplication", request)
-		if errors.Is(err, creel.ErrApplicationNotFound) {
-			err = nil
-		}
-		return true, err
-	}) {
-		if p.Err != nil {
-			// The twin ends all the same: its proxy drops it when home says that
-			// the attempt is over. The client is told only of its own kill.
-			continue
-		}
-	}
-	return answer, nil
+	return server.Kill(ctx, h.server, app, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+		return m.Client(ctx, remote.Write, user(ctx), "forceKillApplication", request)
+	})
 }
 
-// byAttempt finds the home of a container's or attempt's application.
-func (d *Door) homeOf(ctx context.Context, app creel.ApplicationID) (*remote.Member, error) {
-	if app.IsZero() {
-		return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the request names no application"}
-	}
-	return d.gate.Home(ctx, app)
-}
+var killed = appOf(func(r *yarnpb.KillApplicationRequestProto) *yarnpb.ApplicationIdProto { return r.GetApplicationId() })
 
 // missingError is what a merged answer becomes when no member answered.
 func missingError(what string, text string) error {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package router
+
+import (
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// What a router knows from one call to the next is in the two types below. They
+// are pure, without locks: router/server owns one of each behind a mutex, and
+// internal/app/sim runs the same code with one of each for every simulated
+// router, made anew when it restarts. Feed both from every Outcome of
+// Submitter.Submit:
+//
+//	sub.Assumed = func(id) { return assumed.Of(view, id) }   // before Submit
+//	out := submitter.Submit(ctx, sub, forward)
+//	memory.Put(out)                                          // after it, whatever it was
+//	if out.Err == nil {
+//		assumed.Add(view, out.Home, sub.Size)
+//	}
+//
+// and before an application's home is asked anything, look at Memory.Home
+// before the store, tell Learn what the store said, and Forget when the home
+// does not know the application.
+
+// Memory is what a router remembers of the last submissions and homes, the
+// oldest leaving first. A home remembered here is a hint: it moves only after a
+// failed submission, and a home that does not know the application makes its
+// caller Forget it.
+type Memory struct {
+	most  int
+	order []creel.ApplicationID // a ring
+	next  int
+	byID  map[creel.ApplicationID]Outcome
+}
+
+// NewMemory makes a memory of at most that many applications, at least one.
+func NewMemory(most int) *Memory {
+	return &Memory{most: max(most, 1), byID: make(map[creel.ApplicationID]Outcome)}
+}
+
+// Put remembers how a submission went.
+func (m *Memory) Put(out Outcome) {
+	if _, there := m.byID[out.Application]; !there {
+		if len(m.order) < m.most {
+			m.order = append(m.order, out.Application)
+		} else {
+			delete(m.byID, m.order[m.next])
+			m.order[m.next] = out.Application
+			m.next = (m.next + 1) % m.most
+		}
+	}
+	m.byID[out.Application] = out
+}
+
+// Learn remembers a home that the store or a member told.
+func (m *Memory) Learn(app creel.ApplicationID, home creel.SubclusterID) {
+	out := m.byID[app]
+	out.Application, out.Home, out.Err = app, home, nil
+	m.Put(out)
+}
+
+// Home returns the home of an application whose submission did not fail here.
+func (m *Memory) Home(app creel.ApplicationID) (creel.SubclusterID, bool) {
+	out, ok := m.byID[app]
+	return out.Home, ok && out.Home != "" && out.Err == nil
+}
+
+// Outcome returns how an application's submission through this router went.
+func (m *Memory) Outcome(app creel.ApplicationID) (Outcome, bool) {
+	out, ok := m.byID[app]
+	return out, ok && len(out.Tries) > 0
+}
+
+// Forget drops an application's home; its Outcome stays, for `why`.
+func (m *Memory) Forget(app creel.ApplicationID) {
+	if out, ok := m.byID[app]; ok {
+		out.Home = ""
+		m.byID[app] = out
+	}
+}
+
+// Assumed counts what was sent to each member since its last heartbeat, which
+// its load cannot show yet. It is an estimate: a submission that crosses a
+// heartbeat on its way is counted once too often or not at all. The zero value
+// is ready.
+type Assumed struct {
+	members map[creel.SubclusterID]*sent
+}
+
+type sent struct {
+	heartbeat time.Time // the member's last, by the view's clock
+	apps      int64
+	size      creel.Resource
+}
+
+// at returns the counter of a member, emptied if a heartbeat came since.
+func (a *Assumed) at(view *subcluster.View, id creel.SubclusterID) *sent {
+	if a.members == nil {
+		a.members = map[creel.SubclusterID]*sent{}
+	}
+	s := a.members[id]
+	if s == nil {
+		s = &sent{}
+		a.members[id] = s
+	}
+	if status, ok := view.Member(id); ok {
+		if last := view.At.Add(-status.Age).Round(time.Millisecond); last.After(s.heartbeat) {
+			*s = sent{heartbeat: last}
+		}
+	}
+	return s
+}
+
+// Add counts an application that a member took.
+func (a *Assumed) Add(view *subcluster.View, id creel.SubclusterID, size creel.Resource) {
+	s := a.at(view, id)
+	s.apps++
+	s.size = s.size.Add(size)
+}
+
+// Of returns what was sent to a member since its last heartbeat: how many
+// applications, and the sum of their AMs' sizes.
+func (a *Assumed) Of(view *subcluster.View, id creel.SubclusterID) (apps int64, size creel.Resource) {
+	s := a.at(view, id)
+	return s.apps, s.size
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package router_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/subcluster"
+)
+
+func numbered(n int) creel.ApplicationID {
+	return creel.ApplicationID{ClusterTimestamp: 1, ID: int32(n)}
+}
+
+// A home is known after a submission that went well or from the store, not
+// after one that failed; what is forgotten keeps its decision.
+func TestARouterRemembersHomesAndDecisions(t *testing.T) {
+	m := router.NewMemory(10)
+	app := numbered(1)
+	m.Put(router.Outcome{Application: app, Home: "sc-a", Tries: []router.Try{{Member: "sc-a"}}, Err: errors.New("unclear")})
+	if _, ok := m.Home(app); ok {
+		t.Error("a failed submission's home counts")
+	}
+	m.Learn(app, "sc-b")
+	if home, ok := m.Home(app); home != "sc-b" || !ok {
+		t.Errorf("after the store told: %s, %v", home, ok)
+	}
+	m.Forget(app)
+	if _, ok := m.Home(app); ok {
+		t.Error("a forgotten home counts")
+	}
+	if out, ok := m.Outcome(app); !ok || len(out.Tries) != 1 {
+		t.Errorf("the decision is gone: %+v", out)
+	}
+	if _, ok := m.Outcome(numbered(2)); ok {
+		t.Error("a decision of nobody's")
+	}
+}
+
+// The memory never holds more than its bound, and holds the last ones put.
+func TestAMemoryIsBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		most := rapid.IntRange(1, 5).Draw(t, "most")
+		m := router.NewMemory(most)
+		var first []int // in order of their first sight
+		for range rapid.IntRange(0, 30).Draw(t, "puts") {
+			n := rapid.IntRange(1, 9).Draw(t, "application")
+			if _, ok := m.Home(numbered(n)); !ok {
+				if first = append(first, n); len(first) > most {
+					first = first[1:]
+				}
+			}
+			m.Put(router.Outcome{Application: numbered(n), Home: "sc-a"})
+		}
+		held := map[int]bool{}
+		for _, n := range first {
+			held[n] = true
+		}
+		for n := range 10 {
+			if _, ok := m.Home(numbered(n)); ok != held[n] {
+				t.Fatalf("application %d is held: %v, want %v of %v", n, ok, held[n], first)
+			}
+		}
+	})
+}
+
+// What was sent counts until the member's next heartbeat, and no longer.
+func TestAssumedLoadEndsWithAHeartbeat(t *testing.T) {
+	var a router.Assumed
+	at := time.Unix(1000, 0)
+	view := func(age time.Duration, now time.Time) *subcluster.View {
+		return subcluster.NewView(now, []subcluster.Status{{Member: subcluster.Member{ID: "sc-a"}, Age: age}}, nil)
+	}
+	size := creel.NewResource(512, 1)
+	a.Add(view(0, at), "sc-a", size)
+	a.Add(view(time.Second, at.Add(time.Second)), "sc-a", size)
+	if apps, sum := a.Of(view(2*time.Second, at.Add(2*time.Second)), "sc-a"); apps != 2 || sum.MemoryMB != 1024 || sum.VCores != 2 {
+		t.Errorf("before the heartbeat: %d of %v", apps, sum)
+	}
+	if apps, sum := a.Of(view(0, at.Add(3*time.Second)), "sc-a"); apps != 0 || !sum.IsZero() {
+		t.Errorf("after the heartbeat: %d of %v", apps, sum)
+	}
+}

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/subcluster/remote"
+	"github.com/go-chi/chi/v5"
+)
+
+// maxBody bounds a request: a submission context with its credentials.
+const maxBody = 16 << 20
+
+// request is a client's call, read, as it goes on to members.
+type request struct {
+	method, path, user string
+	head               http.Header
+	body               []byte
+}
+
+// read takes in a call. HEAD asks members for what GET does, since not all of
+// them answer it; net/http keeps the body from the client.
+func read(w http.ResponseWriter, r *http.Request) (*request, error) {
+	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var big *http.MaxBytesError
+	if errors.As(err, &big) {
+		return nil, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "the request is too large",
+			Why:  "its body is longer than 16 MiB",
+			Try:  "put files into the file system and name them as local resources",
+		}
+	}
+	if err != nil {
+		return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the request did not come whole", Why: err.Error()}
+	}
+	q := &request{method: r.Method, path: r.URL.RequestURI(), user: caller(r), head: forwardHeaders(r, ""), body: b}
+	if q.method == http.MethodHead {
+		q.method = http.MethodGet
+	}
+	return q, nil
+}
+
+// reply is a member's answer.
+type reply struct {
+	status int
+	head   http.Header
+	body   []byte
+}
+
+// at sends the call to a member.
+func (q *request) at(ctx context.Context, m *remote.Member) (reply, error) {
+	kind := remote.Write
+	if q.method == http.MethodGet {
+		kind = remote.Read
+	}
+	body, head, err := m.Web(ctx, kind, q.method, q.path, q.user, q.head, q.body)
+	status, convErr := strconv.Atoi(head.Get(remote.StatusHeader))
+	if convErr != nil {
+		status = http.StatusOK
+	}
+	return reply{status, head, body}, err
+}
+
+// caller is who asks: user.name, or the static user of an open cluster.
+func caller(r *http.Request) string {
+	q := r.URL.Query()
+	for name, values := range q {
+		if strings.EqualFold(name, "doAs") && len(values) > 0 && values[0] != "" {
+			return values[0]
+		}
+	}
+	return q.Get("user.name")
+}
+
+// clientAddress is where a call came from, without its port.
+func clientAddress(r *http.Request) string {
+	return r.RemoteAddr[:max(0, strings.LastIndexByte(r.RemoteAddr, ':'))]
+}
+
+// forwardHeaders are those that go on to a member.
+func forwardHeaders(r *http.Request, accept string) http.Header {
+	h := http.Header{}
+	for _, name := range []string{
+		"Accept", "Content-Type", "X-Xsrf-Header", "X-Hadoop-Delegation-Token", "Traceparent", "Tracestate",
+		"X-Request-Id", "User-Agent",
+	} {
+		if v := r.Header.Values(name); v != nil {
+			h[name] = v
+		}
+	}
+	if accept != "" {
+		h.Set("Accept", accept)
+	}
+	if from := clientAddress(r); from != "" {
+		h.Set("X-Forwarded-For", from)
+	}
+	return h
+}
+
+// pass writes a member's answer on, with its Location pointing here.
+func pass(w http.ResponseWriter, r *http.Request, answer reply) {
+	for _, name := range []string{"Content-Type", "Cache-Control", "Vary"} {
+		if v := answer.head.Get(name); v != "" {
+			w.Header().Set(name, v)
+		}
+	}
+	if at := answer.head.Get("Location"); at != "" {
+		if i := strings.Index(at, base); i >= 0 {
+			at = "http://" + r.Host + at[i:]
+		}
+		w.Header().Set("Location", at)
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(answer.body)))
+	w.WriteHeader(answer.status)
+	w.Write(answer.body) // an error here is the client's going away
+}
+
+// appID reads the application of a path; errors are worded as YARN's.
+func appID(r *http.Request) (creel.ApplicationID, error) {
+	text := chi.URLParam(r, "appid")
+	app, err := creel.ParseApplicationID(text)
+	if err != nil {
+		return app, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "java.lang.IllegalArgumentException: Invalid ApplicationId: " + strings.TrimSpace(text),
+		}
+	}
+	return app, nil
+}
+
+// notFoundText words an unknown application as a ResourceManager does.
+func notFoundText(err error, app creel.ApplicationID) error {
+	if errors.Is(err, creel.ErrApplicationNotFound) {
+		return &creel.Error{Kind: creel.ErrApplicationNotFound, What: "app with id: " + app.String() + " not found"}
+	}
+	return err
+}
+
+// aboutApp reads a call about one application; false: an error has been
+// written.
+func aboutApp(w http.ResponseWriter, r *http.Request) (creel.ApplicationID, *request, bool) {
+	app, err := appID(r)
+	if err != nil {
+		fail(w, r, err)
+		return app, nil, false
+	}
+	q, err := read(w, r)
+	if err != nil {
+		fail(w, r, err)
+		return app, nil, false
+	}
+	return app, q, true
+}
+
+// home forwards a call about one application.
+func (h *Handler) home(w http.ResponseWriter, r *http.Request) {
+	app, q, ok := aboutApp(w, r)
+	if !ok {
+		return
+	}
+	answer, _, err := server.AtHome(r.Context(), h.server, app, q.at)
+	if err != nil {
+		fail(w, r, notFoundText(err, app))
+		return
+	}
+	pass(w, r, answer)
+}
+
+// setState kills: at home, and then every UAM.
+func (h *Handler) setState(w http.ResponseWriter, r *http.Request) {
+	app, q, ok := aboutApp(w, r)
+	if !ok {
+		return
+	}
+	answer, err := server.Kill(r.Context(), h.server, app, q.at)
+	if err != nil {
+		fail(w, r, notFoundText(err, app))
+		return
+	}
+	pass(w, r, answer)
+}
+
+// signal goes to whoever runs the container: home first.
+func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
+	id, err := creel.ParseContainerID(chi.URLParam(r, "containerid"))
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	q, err := read(w, r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	answer, err := server.AtHolder(r.Context(), h.server, id.Attempt.Application, q.at)
+	if err != nil {
+		fail(w, r, notFoundText(err, id.Attempt.Application))
+		return
+	}
+	pass(w, r, answer)
+}
+
+// anyone forwards to any member: a new id, or what all have alike.
+func (h *Handler) anyone(w http.ResponseWriter, r *http.Request) {
+	q, err := read(w, r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	answer, err := server.Any(r.Context(), h.server, q.at)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	pass(w, r, answer)
+}
+
+// named forwards to the member that the call names, in its query or its body,
+// as a change of one scheduler's configuration must.
+func (h *Handler) named(w http.ResponseWriter, r *http.Request) {
+	q, err := read(w, r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	id := r.URL.Query().Get("subClusterId")
+	if id == "" {
+		id = subclusterOf(q.body)
+	}
+	if id == "" {
+		fail(w, r, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "the call names no subcluster",
+			Why:  "it changes one member's configuration",
+			Try:  "set subClusterId in it",
+		})
+		return
+	}
+	if _, known := h.server.View().Member(creel.SubclusterID(id)); !known {
+		fail(w, r, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "there is no subcluster " + strconv.Quote(id),
+			Try:  "see `creel subcluster list`",
+		})
+		return
+	}
+	m, err := h.server.Member(creel.SubclusterID(id))
+	if err == nil {
+		var answer reply
+		if answer, err = q.at(r.Context(), m); err == nil {
+			pass(w, r, answer)
+			return
+		}
+	}
+	fail(w, r, err)
+}
+
+// subclusterOf is the subClusterId of a body, JSON or XML; "" without one.
+func subclusterOf(body []byte) string {
+	if v := get(body, "subClusterId"); v != nil {
+		return text(v)
+	}
+	if v := get(get(body, "sched-conf"), "subClusterId"); v != nil {
+		return text(v)
+	}
+	_, after, ok := strings.Cut(string(body), "<subClusterId>")
+	if !ok {
+		return ""
+	}
+	id, _, _ := strings.Cut(after, "<")
+	return strings.TrimSpace(id)
+}
+
+// atNode forwards a change of a node to the member that has it.
+func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
+	q, err := read(w, r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	node := chi.URLParam(r, "nodeId")
+	look := &request{
+		method: http.MethodGet, path: base + "/nodes/" + node, user: q.user, head: forwardHeaders(r, "application/json"),
+	}
+	parts := server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (bool, error) {
+		_, err := look.at(ctx, m)
+		var refused *remote.StatusError
+		if errors.As(err, &refused) && refused.Code == http.StatusNotFound {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	for _, p := range parts {
+		if p.Err != nil || !p.Value {
+			continue
+		}
+		m, err := h.server.Member(p.Member)
+		if err == nil {
+			var answer reply
+			if answer, err = q.at(r.Context(), m); err == nil {
+				pass(w, r, answer)
+				return
+			}
+		}
+		fail(w, r, err)
+		return
+	}
+	if partial(w, r, parts) {
+		fail(w, r, &creel.Error{Kind: creel.ErrNodeNotFound, What: "nodeId, " + node + ", is not found"})
+	}
+}
+
+// everywhere sends a change to every member and tells, in the words of
+// Hadoop's router, who took it; nobody's taking it is an error.
+func (h *Handler) everywhere(w http.ResponseWriter, r *http.Request) {
+	q, err := read(w, r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	parts := server.Ask(r.Context(), h.server, q.at)
+	if !partial(w, r, parts) {
+		return
+	}
+	text := ""
+	for _, p := range parts {
+		word := "SUCCESS"
+		if p.Err != nil {
+			word = "FAILED"
+		}
+		text += "SubCluster-" + string(p.Member) + ":" + word + ","
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	io.WriteString(w, text) // an error here is the client's going away
+}
+
+// askJSON gets one document from every member, as JSON.
+func (h *Handler) askJSON(r *http.Request, kind remote.Kind) []router.Part[[]byte] {
+	head, path, user := forwardHeaders(r, "application/json"), r.URL.RequestURI(), caller(r)
+	return server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+		b, _, err := m.Web(ctx, kind, http.MethodGet, path, user, head, nil)
+		return b, err
+	})
+}
+
+// partial tells in headers who is missing; false means that nobody answered
+// and an error has been written: the first refusal, if there is one.
+func partial[T any](w http.ResponseWriter, r *http.Request, parts []router.Part[T]) bool {
+	present, missing := router.Present(parts)
+	if len(missing) > 0 {
+		w.Header().Set("X-Partial-Result", "true")
+		w.Header().Set("X-Missing-SubClusters", oneLine(router.MissingText(missing)))
+	}
+	if len(present) > 0 {
+		return true
+	}
+	for _, p := range parts {
+		var refused *remote.StatusError
+		if errors.As(p.Err, &refused) {
+			fail(w, r, refused)
+			return false
+		}
+	}
+	fail(
+		w,
+		r,
+		&creel.Error{
+			Kind:       creel.ErrUnavailable,
+			What:       "no subcluster answered",
+			Why:        router.MissingText(missing),
+			Try:        "try again in a moment",
+			RetryAfter: time.Second,
+		},
+	)
+	return false
+}
+
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, s)
+	return s[:min(len(s), 1000)]
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/server"
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+)
+
+// base of YARN's documents.
+const base = "/ws/v1/cluster"
+
+// Config of a Handler; zero values take the defaults.
+type Config struct {
+	Started time.Time    // told as the age of this router
+	Log     *slog.Logger // gets a line of audit for each call that changes something; slog.Default if nil
+}
+
+// Handler serves the router's documents over a server.
+type Handler struct {
+	server *server.Server
+	conf   Config
+}
+
+// New makes a handler.
+func New(s *server.Server, conf Config) *Handler {
+	if conf.Log == nil {
+		conf.Log = slog.Default()
+	}
+	return &Handler{server: s, conf: conf}
+}
+
+// Mount puts the handler's routes on r: those of router.Documents below
+// /ws/v1/cluster, and the native API.
+func (h *Handler) Mount(r chi.Router) {
+	r.Route(base, func(r chi.Router) {
+		r.Use(middleware.StripSlashes, secure, h.audit, typed, options(r), middleware.GetHead)
+		for _, doc := range router.Documents {
+			if doc.Protocol != "REST" {
+				continue
+			}
+			method, path, _ := strings.Cut(doc.Name, " ")
+			if method == "*" {
+				r.HandleFunc(path, h.handler(doc))
+			} else {
+				r.MethodFunc(method, path, h.handler(doc))
+			}
+		}
+		r.NotFound(func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) })
+		r.MethodNotAllowed(wrongMethod)
+	})
+	h.native(r)
+}
+
+// handler serves a document by its route; some have a handler of their own.
+func (h *Handler) handler(doc router.Document) http.HandlerFunc {
+	switch doc.Name {
+	case "GET /apps":
+		return h.apps
+	case "GET /nodes":
+		return h.nodes
+	case "GET /nodes/{nodeId}":
+		return h.node
+	case "GET /apps/{appid}/appattempts/{attemptid}/containers":
+		return h.containers
+	case "POST /containers/{containerid}/signal/{command}":
+		return h.signal
+	}
+	switch doc.Route {
+	case router.Merged:
+		return h.merged(doc.Type)
+	case router.AtHome:
+		return h.home
+	case router.AtHomeAll:
+		return h.setState
+	case router.AtOwner:
+		return h.atNode
+	case router.ByName:
+		return h.named
+	case router.Everywhere:
+		return h.everywhere
+	case router.Chosen:
+		return h.submit
+	default:
+		return h.anyone
+	}
+}

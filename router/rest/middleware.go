@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+)
+
+// secure sets the headers that keep a browser from guessing types and from
+// showing documents in another site's frame, as Hadoop's web servers do.
+func secure(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("X-Frame-Options", "SAMEORIGIN")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// KnownHosts refuses calls that came over the loopback interface and name a
+// host that is none of ours: a page of another site has its name resolve to
+// 127.0.0.1 and reads what we answer to its visitor's browser (DNS rebinding).
+// Addresses, localhost and the names given pass; "*" among them lets all pass,
+// as a reverse proxy on the same machine needs that keeps its clients' Host.
+func KnownHosts(names []string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		if slices.Contains(names, "*") {
+			return next
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+			if ok && local.IP.IsLoopback() && !knownHost(r.Host, names) {
+				http.Error(w, "this server is not called "+r.Host+
+					"; if it is, name it in creel.http.allowed-hosts", http.StatusMisdirectedRequest)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+func knownHost(host string, names []string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return host == "" || host == "localhost" || strings.HasSuffix(host, ".localhost") ||
+		slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) })
+}
+
+// typed refuses a body that is neither JSON nor XML. Hadoop's answer is 503,
+// which its clients take as "try again".
+func typed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 && r.Method != http.MethodGet && r.Method != http.MethodHead {
+			kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+			if err != nil || !slices.Contains([]string{"application/json", "application/xml", "text/xml"}, kind) {
+				refuse(w, r, http.StatusUnsupportedMediaType, "javax.ws.rs.NotSupportedException",
+					"a body of type "+r.Header.Get("Content-Type")+" is not read; send application/json or application/xml")
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// options answers OPTIONS, by which hadoop-auth's clients begin (AuthenticatedURL:
+// yarn schedulerconf, yarn logs -am, yarn top): what a path can do, and 200.
+func options(routes chi.Routes) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodOptions {
+				next.ServeHTTP(w, r)
+				return
+			}
+			path := chi.RouteContext(r.Context()).RoutePath
+			if path == "" {
+				path = "/"
+			}
+			allowed := []string{http.MethodOptions}
+			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+				if routes.Match(chi.NewRouteContext(), method, path) {
+					if allowed = append(allowed, method); method == http.MethodGet {
+						allowed = append(allowed, http.MethodHead)
+					}
+				}
+			}
+			w.Header().Set("Allow", strings.Join(allowed, ","))
+			w.Header().Set("Content-Length", "0")
+			w.WriteHeader(http.StatusOK)
+		})
+	}
+}
+
+// audit writes one line for each call that changes something, when it is
+// answered: who, from where, what, and the result. RPC's calls have the same
+// (internal/hrpc/telemetry).
+func (h *Handler) audit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method {
+		case http.MethodGet, http.MethodHead, http.MethodOptions:
+			next.ServeHTTP(w, r)
+			return
+		}
+		if strings.HasSuffix(r.URL.Path, "/apps/new-application") { // it gives out a number
+			next.ServeHTTP(w, r)
+			return
+		}
+		began := time.Now()
+		seen := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		next.ServeHTTP(seen, r)
+		result := "success"
+		switch status := seen.Status(); {
+		case status == http.StatusServiceUnavailable:
+			result = "busy"
+		case status >= 300:
+			result = "failure"
+		}
+		target := strings.TrimPrefix(r.URL.Path, base)
+		if at := seen.Header().Get("Location"); at != "" { // of a submission, the application
+			target = at[strings.LastIndexByte(at, '/')+1:]
+		}
+		q := r.URL.Query()
+		attrs := []any{"user", caller(r), "from", r.RemoteAddr, "operation", r.Method + " " + operation(r), "target", target,
+			"result", result, "status", seen.Status(), "auth", "simple", "took", time.Since(began)}
+		if real := q.Get("user.name"); real != "" && real != caller(r) {
+			attrs = append(attrs, "real_user", real)
+		}
+		if id := r.Header.Get("X-Request-Id"); id != "" {
+			attrs = append(attrs, "request", id)
+		}
+		h.conf.Log.Info("audit", attrs...)
+	})
+}
+
+// operation is the route of a call, without its arguments.
+func operation(r *http.Request) string {
+	c := chi.RouteContext(r.Context())
+	if c == nil || c.RoutePattern() == "" || c.RoutePattern() == base+"/*" { // refused before it was routed
+		return strings.TrimPrefix(r.URL.Path, base)
+	}
+	return strings.Replace(strings.TrimPrefix(c.RoutePattern(), base), "*", c.URLParam("*"), 1)
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/creelrm/creel/router/rest"
+	"github.com/creelrm/creel/router/routertest"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+)
+
+// The clients of hadoop-auth (yarn schedulerconf, yarn logs -am, yarn top) begin
+// with OPTIONS and go on only after a 200; monitors ask with HEAD.
+func TestOptionsAndHead(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Routers: 1})
+	web := f.Routers[0].Web
+	id, _ := submit(t, f, web, "one", "default")
+	for path, allow := range map[string]string{
+		"/info": "OPTIONS,GET,HEAD", "/apps": "OPTIONS,GET,HEAD,POST", "/apps/" + id: "OPTIONS,GET,HEAD,POST,PUT,DELETE",
+		"/apps/" + id + "/appattempts": "OPTIONS,GET,HEAD,POST,PUT,DELETE", "/scheduler-conf": "OPTIONS,GET,HEAD,PUT",
+		"": "OPTIONS,GET,HEAD", "/apps/new-application": "OPTIONS,GET,HEAD,POST",
+	} {
+		r := call(t, web, "OPTIONS", base+path+"?user.name=alice", "")
+		got := strings.Split(r.head.Get("Allow"), ",")
+		for _, method := range strings.Split(allow, ",") {
+			if r.status != 200 || !slices.Contains(got, method) {
+				t.Errorf("OPTIONS %s: %d, Allow %q, want %q", path, r.status, r.head.Get("Allow"), allow)
+				break
+			}
+		}
+	}
+	for _, path := range []string{"", "/info", "/metrics", "/scheduler", "/apps", "/nodes", "/apps/" + id, "/apps/" + id + "/state", "/apps/" + id + "/appattempts"} {
+		get, head := call(t, web, "GET", base+path, ""), call(t, web, "HEAD", base+path, "")
+		if head.status != 200 || head.body != "" || head.head.Get("Content-Type") != get.head.Get("Content-Type") ||
+			head.head.Get("Content-Length") == "" {
+			t.Errorf("HEAD %s: %d %v %q, GET has %v", path, head.status, head.head, head.body, get.head)
+		}
+	}
+	if r := call(t, web, "HEAD", base+"/apps/application_1_0001", ""); r.status != 404 {
+		t.Errorf("HEAD of an unknown application: %d", r.status)
+	}
+}
+
+// What a client would repeat for ever on 503 is told by a status that ends it.
+func TestRefusalsAreNotRepeated(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Routers: 1})
+	web := f.Routers[0].Web
+	id, _ := submit(t, f, web, "one", "default")
+	for _, c := range []struct {
+		method, path, kind, body string
+		status                   int
+		says                     string
+	}{
+		{"POST", "/apps", "text/plain", submission("application_1_0002", "x", "default"), 415, "send application/json"},
+		{"POST", "/apps", "application/x-www-form-urlencoded", "{}", 415, "x-www-form-urlencoded"},
+		{"PUT", "/apps/" + id + "/state", "text/plain", `{"state":"KILLED"}`, 415, "NotSupportedException"},
+		{"PUT", "/apps/" + id + "/state", "application/json;charset=UTF-8", `{"state":"RUN"}`, 400, "Only 'KILLED'"},
+		{"PUT", "/scheduler-conf", "application/json", "{}", 400, "subClusterId"},
+		{"PUT", "/scheduler-conf", "application/xml", "<sched-conf><subClusterId>gone</subClusterId></sched-conf>", 400, "gone"},
+		{"PUT", "/scheduler-conf", "application/xml", "<sched-conf><subClusterId>sc-b</subClusterId></sched-conf>", 400, "mutable"},
+		{"POST", "/delegation-token", "application/json", `{"renewer":"bob"}`, 403, ""},
+		{"DELETE", "/delegation-token", "", "", 403, ""},
+	} {
+		r := call(t, web, c.method, base+c.path+"?user.name=alice", c.body, "Content-Type", c.kind, "Accept", "application/json")
+		if r.status != c.status || !strings.Contains(r.body, c.says) || r.head.Get("Retry-After") != "" {
+			t.Errorf("%s %s of %s: %d %s, want %d with %q", c.method, c.path, c.kind, r.status, r.body, c.status, c.says)
+		}
+	}
+}
+
+// Documents are not guessed at nor framed by other sites.
+func TestBrowsersAreToldWhatNotToDo(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Routers: 1})
+	for _, path := range []string{base + "/info", base + "/apps/nonsense", "/api/v1/subclusters", "/api/v1/nope"} {
+		h := call(t, f.Routers[0].Web, "GET", path, "").head
+		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("X-Frame-Options") != "SAMEORIGIN" {
+			t.Errorf("%s: %v", path, h)
+		}
+	}
+}
+
+// Over loopback a page of another site cannot read our answers by having its
+// own name resolve to us.
+func TestAnotherNameForLoopbackIsRefused(t *testing.T) {
+	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	try := func(host string, names ...string) int {
+		s := httptest.NewServer(rest.KnownHosts(names)(ok))
+		defer s.Close()
+		req, err := http.NewRequestWithContext(t.Context(), "GET", s.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		res, err := s.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode
+	}
+	for _, host := range []string{"127.0.0.1:8088", "localhost", "localhost:8088", "LOCALHOST.", "[::1]:8088", "10.1.2.3", "a.localhost"} {
+		if got := try(host); got != 204 {
+			t.Errorf("%s: %d", host, got)
+		}
+	}
+	for _, host := range []string{"evil.example", "evil.example:8088", "127.0.0.1.evil.example", "localhost.evil.example"} {
+		if got := try(host, "router.example"); got != http.StatusMisdirectedRequest {
+			t.Errorf("%s: %d", host, got)
+		}
+	}
+	if try("Router.Example:8088", "router.example") != 204 || try("evil.example", "*") != 204 {
+		t.Error("a name that is allowed is refused")
+	}
+}
+
+// lines collects what a logger writes.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+// Each call that changes something leaves one line: who, from where, what, and
+// how it ended. Reading leaves none.
+func TestChangesAreAudited(t *testing.T) {
+	log := &lines{}
+	f := routertest.Start(t, routertest.Options{Routers: 1, Log: slog.New(slog.NewJSONHandler(log, nil))})
+	web := f.Routers[0].Web
+	id, _ := submit(t, f, web, "one", "default")
+	call(t, web, "GET", base+"/apps", "")
+	call(t, web, "OPTIONS", base+"/apps", "")
+	call(t, web, "PUT", base+"/apps/"+id+"/priority?user.name=alice", `{"priority":1}`, "X-Request-Id", "r7")
+	call(t, web, "PUT", base+"/apps/"+id+"/state?user.name=root&doAs=alice", `{"state":"KILLED"}`)
+	call(t, web, "PUT", base+"/apps/application_1_0001/state?user.name=bob", `{"state":"KILLED"}`)
+	var got []map[string]any
+	for d := json.NewDecoder(&log.buf); ; {
+		var line map[string]any
+		if err := d.Decode(&line); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if line["msg"] == "audit" {
+			got = append(got, line)
+		}
+	}
+	for i, want := range []map[string]any{
+		{"user": "alice", "operation": "POST /apps", "target": id, "result": "success", "status": 202.0},
+		{"user": "alice", "operation": "PUT /apps/{appid}/priority", "result": "success", "request": "r7"},
+		{"user": "alice", "real_user": "root", "operation": "PUT /apps/{appid}/state", "target": "/apps/" + id + "/state", "result": "failure", "status": 403.0},
+		{"user": "bob", "operation": "PUT /apps/{appid}/state", "result": "failure", "status": 404.0},
+	} {
+		if i >= len(got) {
+			t.Fatalf("%d lines of audit: %v", len(got), got)
+		}
+		for k, v := range want {
+			if got[i][k] != v {
+				t.Errorf("line %d: %s is %v, want %v", i, k, got[i][k], v)
+			}
+		}
+		if from, _ := got[i]["from"].(string); !strings.HasPrefix(from, "127.0.0.1:") {
+			t.Errorf("line %d comes from %q", i, from)
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("%d lines of audit: %v", len(got), got)
+	}
+}
+
+// How a home was chosen is told to the application's user and to those its
+// ACLs let in; while its home does not answer, to its user alone.
+func TestWhyObeysViewACLs(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Routers: 1, Change: func(_ int, c *rmrpc.Config) {
+		c.ACLs = true
+		c.Machine.Queues.Root.Admin = queues.ACL{} // else everybody may look into every application
+		for i := range c.Machine.Queues.Root.Children {
+			c.Machine.Queues.Root.Children[i].Admin = queues.ACL{}
+		}
+	}})
+	web := f.Routers[0].Web
+	id, home := submit(t, f, web, "one", "default")
+	why := func(user string) reply { return call(t, web, "GET", "/api/v1/apps/"+id+"/why?user.name="+user, "") }
+	for user, status := range map[string]int{"alice": 200, "root": 200, "mallory": 403, "": 403} {
+		r := why(user)
+		if r.status != status || (status == 200) != strings.Contains(r.body, `"candidates"`) {
+			t.Errorf("%q: %d %s", user, r.status, r.body)
+		}
+	}
+	home.Cut()
+	if r := why("alice"); r.status != 200 || !strings.Contains(r.body, `"candidates"`) {
+		t.Errorf("its user, with home away: %d %s", r.status, r.body)
+	}
+	if r := why("mallory"); r.status != 200 || strings.Contains(r.body, `"candidates"`) || !strings.Contains(r.body, "does not answer now") {
+		t.Errorf("another, with home away: %d %s", r.status, r.body)
+	}
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// submission is what the router reads of a submission document, by its JSON
+// and XML names.
+type submission struct {
+	XMLName xml.Name `json:"-" xml:"application-submission-context"`
+	ID      string   `json:"application-id" xml:"application-id"`
+	Name    string   `json:"application-name" xml:"application-name"`
+	Queue   string   `json:"queue" xml:"queue"`
+	Type    string   `json:"application-type" xml:"application-type"`
+	Label   string   `json:"am-container-node-label-expression" xml:"am-container-node-label-expression"`
+	Tags    struct {
+		Tag oneOrMany `json:"tag" xml:"tag"`
+	} `json:"application-tags" xml:"application-tags"`
+	Resource struct {
+		Memory loose `json:"memory" xml:"memory"`
+		VCores loose `json:"vCores" xml:"vCores"`
+	} `json:"resource" xml:"resource"`
+}
+
+// oneOrMany reads a list given as an array or as its single element.
+type oneOrMany []string
+
+func (o *oneOrMany) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '[' {
+		return json.Unmarshal(b, (*[]string)(o))
+	}
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	*o = []string{s}
+	return nil
+}
+
+// loose reads a number that may be quoted; anything else is 0, as in YARN.
+type loose int64
+
+func (l *loose) UnmarshalJSON(b []byte) error {
+	n, _ := strconv.ParseInt(strings.Trim(string(b), `"`), 10, 64)
+	*l = loose(n)
+	return nil
+}
+
+// submit reads what a policy may want to know and forwards the document as it
+// came, to the home.
+func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
+	q, err := read(w, r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	var doc submission
+	if strings.Contains(r.Header.Get("Content-Type"), "xml") {
+		err = xml.NewDecoder(bytes.NewReader(q.body)).Decode(&doc)
+	} else {
+		err = json.Unmarshal(q.body, &doc)
+	}
+	if err != nil {
+		fail(
+			w,
+			r,
+			&creel.Error{
+				Kind: creel.ErrInvalidRequest,
+				What: "the submission cannot be read",
+				Why:  err.Error(),
+				Try:  "send an application-submission-context as JSON or XML, with its Content-Type",
+			},
+		)
+		return
+	}
+	app, err := creel.ParseApplicationID(doc.ID)
+	if err != nil {
+		why := "java.lang.Exception: Error parsing application id " + doc.ID
+		if doc.ID == "" {
+			why = "Appid cannot be empty or null"
+		}
+		fail(w, r, &creel.Error{Kind: creel.ErrInvalidRequest, What: why})
+		return
+	}
+	sub := policies.Submission{
+		Application: app,
+		Name:        doc.Name,
+		User:        q.user,
+		Type:        doc.Type,
+		Queue:       creel.QueuePath(doc.Queue),
+		Label:       doc.Label,
+		Tags:        doc.Tags.Tag,
+		Size:        creel.NewResource(int64(doc.Resource.Memory), int64(doc.Resource.VCores)),
+	}
+	var answer reply
+	out := h.server.Submit(r.Context(), sub, func(ctx context.Context, m *remote.Member, claim int64) error {
+		q.head.Set("X-Creel-Claim", strconv.FormatInt(claim, 10))
+		answer, err = q.at(ctx, m)
+		return err
+	})
+	if out.Err != nil {
+		fail(w, r, out.Err)
+		return
+	}
+	if answer.head == nil { // the home knew it from an earlier forward
+		answer.head = http.Header{}
+	}
+	answer.status = http.StatusAccepted
+	answer.head.Set("Location", "http://"+r.Host+base+"/apps/"+app.String())
+	pass(w, r, answer)
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// Ask puts a question to every member that may answer, all at once, and gives
+// an answer or an error for each, in order of id. Members that are lost are
+// answered for without being called: what they had is missing, and said so.
+func Ask[T any](
+	ctx context.Context,
+	s *Server,
+	call func(ctx context.Context, m *remote.Member) (T, error),
+) []router.Part[T] {
+	view := s.View()
+	if view == nil {
+		return nil
+	}
+	parts := make([]router.Part[T], 0, len(view.Members))
+	for i := range view.Members {
+		if view.Members[i].State != subcluster.StateDeregistered {
+			parts = append(parts, router.Part[T]{Member: view.Members[i].ID})
+		}
+	}
+	var wait sync.WaitGroup
+	for i := range parts {
+		status, _ := view.Member(parts[i].Member)
+		if status.State == subcluster.StateLost {
+			parts[i].Err = fmt.Errorf("lost: %s", status.Reason)
+			continue
+		}
+		m := s.conf.Pool.Member(status)
+		wait.Go(func() { parts[i].Value, parts[i].Err = call(ctx, m) })
+	}
+	wait.Wait()
+	if slices.ContainsFunc(parts, func(p router.Part[T]) bool { return p.Err != nil }) {
+		s.counts.Partial.Add(1)
+	}
+	return parts
+}
+
+// Any asks members one after another, in random order, until one answers:
+// for questions that each can answer for all. A refusal is an answer.
+func Any[T any](
+	ctx context.Context,
+	s *Server,
+	call func(ctx context.Context, m *remote.Member) (T, error),
+) (T, error) {
+	var none T
+	view := s.View()
+	ids := view.Active()
+	if len(ids) == 0 {
+		return none, &creel.Error{
+			Kind:       creel.ErrNoSubcluster,
+			What:       "no active subcluster",
+			Try:        "see `creel subcluster list`",
+			RetryAfter: time.Second,
+		}
+	}
+	s.random().Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	var err error
+	for _, id := range ids {
+		status, _ := view.Member(id)
+		var v T
+		v, err = call(ctx, s.conf.Pool.Member(status))
+		var silent *remote.Unavailable
+		if err == nil || !errors.As(err, &silent) {
+			return v, err
+		}
+	}
+	return none, err
+}
+
+// Weigh adds the members' sizes in memory, as their loads report them.
+func Weigh[T any](s *Server, present []router.Part[T]) []router.Weighed[T] {
+	view := s.View()
+	out := make([]router.Weighed[T], len(present))
+	for i, p := range present {
+		out[i] = router.Weighed[T]{Member: p.Member, Value: p.Value}
+		if m, ok := view.Member(p.Member); ok {
+			out[i].Size = float64(m.Load.Metrics.TotalMB)
+		}
+	}
+	return out
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// Home finds the member an application lives at: in memory, in the store, or,
+// for one that was submitted past the routers, by asking everyone.
+func (s *Server) Home(ctx context.Context, app creel.ApplicationID) (*remote.Member, error) {
+	if id, ok := s.HomeSeen(app); ok {
+		if m, err := s.Member(id); err == nil {
+			return m, nil
+		}
+	}
+	id, err := s.conf.Homes.Home(ctx, app)
+	if errors.Is(err, creel.ErrApplicationNotFound) {
+		return s.search(ctx, app, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.memoryLock.Lock()
+	s.memory.Learn(app, id)
+	s.memoryLock.Unlock()
+	return s.Member(id)
+}
+
+// search asks every member for an application nobody claimed.
+func (s *Server) search(ctx context.Context, app creel.ApplicationID, notFound error) (*remote.Member, error) {
+	parts := Ask(ctx, s, func(ctx context.Context, m *remote.Member) (bool, error) {
+		return s.conf.Known(ctx, m, app)
+	})
+	silent := 0
+	for _, p := range parts {
+		switch {
+		case p.Err != nil:
+			silent++
+		case p.Value:
+			return s.Member(p.Member)
+		}
+	}
+	if silent > 0 {
+		_, missing := router.Present(parts)
+		return nil, &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: fmt.Sprintf("%s cannot be found now", app),
+			Why: "no record of it, and not every subcluster answered: " + router.MissingText(
+				missing,
+			),
+			Try:        "try again in a moment",
+			RetryAfter: time.Second,
+		}
+	}
+	return nil, notFound
+}
+
+// HomeSeen returns the home of an application as remembered, without I/O.
+func (s *Server) HomeSeen(app creel.ApplicationID) (creel.SubclusterID, bool) {
+	s.memoryLock.RLock()
+	defer s.memoryLock.RUnlock()
+	return s.memory.Home(app)
+}
+
+// Forget drops what is remembered of an application's home; the next call about
+// it asks the store.
+func (s *Server) Forget(app creel.ApplicationID) {
+	s.memoryLock.Lock()
+	defer s.memoryLock.Unlock()
+	s.memory.Forget(app)
+}
+
+// Decision returns what this router remembers of a submission.
+func (s *Server) Decision(app creel.ApplicationID) (router.Outcome, bool) {
+	s.memoryLock.RLock()
+	defer s.memoryLock.RUnlock()
+	return s.memory.Outcome(app)
+}
+
+// AtHome calls the home of an application, and returns its answer and which
+// member that is. A home that answers that it does not know the application may
+// have been left: what is remembered is dropped, the store is asked once more,
+// and another home is called too.
+func AtHome[T any](
+	ctx context.Context,
+	s *Server,
+	app creel.ApplicationID,
+	call func(ctx context.Context, home *remote.Member) (T, error),
+) (answer T, home *remote.Member, err error) {
+	home, err = s.Home(ctx, app)
+	if err != nil {
+		return answer, nil, err
+	}
+	answer, err = call(ctx, home)
+	if err == nil || !unknown(err) {
+		return answer, home, err
+	}
+	s.Forget(app)
+	again, homeErr := s.Home(ctx, app)
+	if homeErr != nil || again.ID == home.ID {
+		return answer, home, err
+	}
+	answer, err = call(ctx, again)
+	return answer, again, err
+}
+
+// unknown reports whether a member answered that it does not know the
+// application, by RPC or by REST.
+func unknown(err error) bool {
+	var status *remote.StatusError
+	return errors.Is(err, creel.ErrApplicationNotFound) || errors.As(err, &status) && status.Code == http.StatusNotFound
+}
+
+// Kill ends an application at its home, and then wherever it may have a UAM: a
+// member that does not know the application has nothing to end. The answer is
+// the home's, and so is the error. A UAM that this misses ends all the same:
+// its proxy drops it when home says that the attempt is over.
+func Kill[T any](
+	ctx context.Context,
+	s *Server,
+	app creel.ApplicationID,
+	call func(ctx context.Context, m *remote.Member) (T, error),
+) (T, error) {
+	answer, home, err := AtHome(ctx, s, app, call)
+	if err != nil {
+		return answer, err
+	}
+	Ask(ctx, s, func(ctx context.Context, m *remote.Member) (bool, error) {
+		if m.ID == home.ID {
+			return true, nil
+		}
+		_, err := call(ctx, m)
+		return err == nil, nil
+	})
+	s.counts.Killed.Add(1)
+	return answer, nil
+}
+
+// AtHolder calls the home of a container's application, and if that does not
+// know the container the other members, until one does. The error is home's.
+func AtHolder[T any](
+	ctx context.Context,
+	s *Server,
+	app creel.ApplicationID,
+	call func(ctx context.Context, m *remote.Member) (T, error),
+) (answer T, err error) {
+	home, err := s.Home(ctx, app)
+	if err != nil {
+		return answer, err
+	}
+	answer, err = call(ctx, home)
+	if err == nil {
+		return answer, nil
+	}
+	for _, p := range Ask(ctx, s, func(ctx context.Context, m *remote.Member) (T, error) {
+		if m.ID == home.ID {
+			return answer, err
+		}
+		return call(ctx, m)
+	}) {
+		if p.Err == nil {
+			return p.Value, nil
+		}
+	}
+	return answer, err
+}

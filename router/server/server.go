@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// Config of a Server. View, Homes, Pool, Known and Disown are required.
+type Config struct {
+	View  func() *subcluster.View
+	Homes router.Homes
+	Pool  *remote.Pool
+	// Known asks a member whether it knows an application; an error means that
+	// it could not be asked.
+	Known func(ctx context.Context, m *remote.Member, app creel.ApplicationID) (bool, error)
+	// Disown has a member refuse an application under claims up to a number,
+	// unless it has it; see router.Disown.
+	Disown func(ctx context.Context, m *remote.Member, app creel.ApplicationID, claim int64) (router.Standing, error)
+	// Policy holds for queues that no document of the view is written for; the
+	// zero value is policies.Default.
+	Policy policies.Policy
+	// Kept is how many applications' homes and decisions are remembered, 10,000
+	// if zero. Homes beyond are asked of the store.
+	Kept int
+	Seed uint64
+	// SubmitTime bounds the calls of a submission to all members that it
+	// tries; 0: the caller's context alone does.
+	SubmitTime time.Duration
+	// MaxTries bounds the members that a submission is offered to; 0 is all.
+	MaxTries int
+	Log      *slog.Logger // slog.Default if nil
+}
+
+// Server is safe for concurrent use.
+type Server struct {
+	conf      Config
+	submitter router.Submitter
+	policies  atomic.Pointer[policies.Table]
+	counts    Counts
+	seed      atomic.Uint64
+	unlisted  unlisted
+
+	memoryLock sync.RWMutex
+	memory     *router.Memory
+
+	assumedLock sync.Mutex
+	assumed     router.Assumed
+}
+
+// Counts are running totals since the start.
+type Counts struct {
+	Submitted, Accepted, Failed, Moved, Partial, Killed atomic.Int64
+	Unlisted                                            atomic.Int64 // fields that no merge rule lists
+}
+
+// New makes a server. It starts nothing.
+func New(conf Config) *Server {
+	if conf.Kept <= 0 {
+		conf.Kept = 10_000
+	}
+	if conf.Log == nil {
+		conf.Log = slog.Default()
+	}
+	s := &Server{conf: conf, memory: router.NewMemory(conf.Kept)}
+	s.seed.Store(conf.Seed)
+	s.policies.Store(policies.EmptyTable(conf.Policy))
+	s.submitter = router.Submitter{
+		View:     conf.View,
+		Policy:   s.policy,
+		Homes:    conf.Homes,
+		Disown:   s.disown,
+		MaxTries: conf.MaxTries,
+		Rand:     s.random,
+	}
+	return s
+}
+
+// policy returns the policy of a queue in a view. Documents are read once for
+// each version of them.
+func (s *Server) policy(view *subcluster.View, queue creel.QueuePath) policies.Policy {
+	before := s.policies.Load()
+	now := policies.NewTable(before, view.Policies)
+	if now != before {
+		s.policies.CompareAndSwap(before, now)
+	}
+	p, _ := now.For(queue)
+	return p
+}
+
+func (s *Server) disown(
+	ctx context.Context,
+	id creel.SubclusterID,
+	app creel.ApplicationID,
+	claim int64,
+) (router.Standing, error) {
+	m, err := s.Member(id)
+	if err != nil {
+		return 0, err
+	}
+	return s.conf.Disown(ctx, m, app, claim)
+}
+
+// random gives each submission a source of its own: no lock is shared.
+func (s *Server) random() *rand.Rand {
+	return rand.New(rand.NewPCG(s.conf.Seed, s.seed.Add(1)))
+}
+
+// View is the federation as this router sees it now; it may be nil at first.
+func (s *Server) View() *subcluster.View { return s.conf.View() }
+
+// Counts are the running totals.
+func (s *Server) Counts() *Counts { return &s.counts }
+
+// Member is the client of a member of the view.
+func (s *Server) Member(id creel.SubclusterID) (*remote.Member, error) {
+	status, ok := s.View().Member(id)
+	if !ok {
+		return nil, &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: fmt.Sprintf("subcluster %s is not in the view", id),
+			Why:  "it never registered, or was removed",
+			Try:  "see `creel subcluster list`",
+		}
+	}
+	return s.conf.Pool.Member(status), nil
+}
+
+// Submit finds a home for a submission and forwards it there, under the number
+// of the claim.
+func (s *Server) Submit(
+	ctx context.Context,
+	sub policies.Submission,
+	forward func(ctx context.Context, m *remote.Member, claim int64) error,
+) router.Outcome {
+	s.counts.Submitted.Add(1)
+	began := time.Now()
+	view := s.View()
+	sub.Assumed = func(id creel.SubclusterID) (int64, creel.Resource) {
+		s.assumedLock.Lock()
+		defer s.assumedLock.Unlock()
+		return s.assumed.Of(view, id)
+	}
+	out := s.submitter.Submit(ctx, sub, func(ctx context.Context, id creel.SubclusterID, claim int64) (router.Verdict, error) {
+		m, err := s.Member(id)
+		if err != nil {
+			return router.Unclear, err
+		}
+		if s.conf.SubmitTime > 0 { // of the members; how long a claim waits is the store's own
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, began.Add(s.conf.SubmitTime))
+			defer cancel()
+		}
+		err = forward(ctx, m, claim)
+		return verdict(err), err
+	})
+	if out.Err == nil {
+		s.counts.Accepted.Add(1)
+		s.assumedLock.Lock()
+		s.assumed.Add(s.View(), out.Home, sub.Size)
+		s.assumedLock.Unlock()
+	} else {
+		s.counts.Failed.Add(1)
+	}
+	if len(out.Tries) > 1 {
+		s.counts.Moved.Add(1)
+	}
+	s.memoryLock.Lock()
+	s.memory.Put(out)
+	s.memoryLock.Unlock()
+	return out
+}
+
+// verdict reads from an error what became of a call.
+func verdict(err error) router.Verdict {
+	var silent *remote.Unavailable
+	var answered *hrpc.RemoteError
+	var status *remote.StatusError
+	switch {
+	case err == nil:
+		return router.Accepted
+	case errors.As(err, &silent) && !silent.Sent:
+		return router.NotSent
+	case errors.As(err, &answered):
+		if answered.Fatal {
+			return router.NotSent // the connection was refused before the call was served
+		}
+		return router.Refused
+	case errors.As(err, &status):
+		if status.Code >= 500 && status.Code != 503 {
+			return router.Unclear
+		}
+		return router.Refused
+	}
+	return router.Unclear
+}
