@@ -158,6 +158,7 @@ var rooms = map[string]room{
 	"statestore/watch":               {own: []string{".", "subcluster", "statestore"}},
 	"statestore/cache":               {own: []string{".", "statestore"}},
 	"statestore/rebuild":             {own: []string{".", "subcluster", "statestore"}},
+	"statestore/reconcile":           {own: []string{".", "subcluster", "statestore"}},
 	"statestore/tidy":                {own: []string{".", "subcluster", "statestore"}},
 
 	"statestore/redis/redistest": {own: []string{"internal/programs"}},

@@ -133,6 +133,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 
 	r.addRebuild(store, pool, c.Log)
 	r.addTidy(store, c.HomeTTL, pool, c.Log)
+	r.addReconcile(store, pool, c.Log)
 	r.Add("view", r.Watcher.Run)
 	addresses := map[string]string{}
 	r.Entries = []daemon.Entry{daemon.NewEntry("router", addresses)}

@@ -17,6 +17,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/rebuild"
+	"github.com/creelrm/creel/statestore/reconcile"
 	"github.com/creelrm/creel/statestore/tidy"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -53,6 +54,32 @@ func (r *Router) addTidy(store tidy.Store, ttl time.Duration, pool *remote.Pool,
 		Log:  log,
 		Ask:  reported(pool),
 	}).Run)
+}
+
+// addReconcile adds the loop of a router that looks for applications which live
+// where they are not at home.
+func (r *Router) addReconcile(store reconcile.Store, pool *remote.Pool, log *slog.Logger) {
+	loop := reconcile.New(store, reconcile.Config{
+		View: r.Watcher.View,
+		Name: "router-" + rand.Text(),
+		Log:  log,
+		Ask:  reported(pool),
+		End: func(ctx context.Context, m *subcluster.Status, app creel.ApplicationID) error {
+			return killAt(ctx, pool.Member(m), app)
+		},
+	})
+	n := loop.Stats()
+	for _, c := range []struct {
+		name, help string
+		load       func() int64
+	}{
+		{"found_total", "Applications found living where they are not at home.", n.Found.Load},
+		{"ended_total", "Applications ended because their home had them too.", n.Ended.Load},
+		{"rehomed_total", "Home records moved to where the application lives.", n.Rehomed.Load},
+	} {
+		r.Health.Counter("creel_router_reconcile_"+c.name, c.help, c.load)
+	}
+	r.Add("reconcile", loop.Run)
 }
 
 // reported asks a member for the applications that it reports.

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package reconcile is the loop that compares where applications live with
+// where the state store says they are at home, and mends what differs. The fence
+// of package router lets no difference come about; this finds it when something
+// else did: a store that lost what it had acknowledged, an administrator, a
+// router of an older version.
+//
+// Every router runs it; a lease lets one at a time work. A difference counts only
+// when two rounds in a row see it, since a home may move between the reading of
+// the store and that of a member's list.
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Store is what the loop needs of a state store.
+type Store interface {
+	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error)
+	Release(ctx context.Context, l statestore.Lease) error
+	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
+	Move(
+		ctx context.Context,
+		app creel.ApplicationID,
+		from, to creel.SubclusterID,
+		number int64,
+	) (creel.SubclusterID, error)
+}
+
+// Config of a Loop. View, Ask and End are required.
+type Config struct {
+	View func() *subcluster.View // nil at first
+	// Ask has a member list its applications, ended ones too.
+	Ask func(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error)
+	// End has a member kill an application that is not at home there.
+	End func(ctx context.Context, m *subcluster.Status, app creel.ApplicationID) error
+
+	Name  string        // of this process, as holder of the lease
+	Every time.Duration // between rounds, a minute if zero
+	Log   *slog.Logger  // nil: silent
+}
+
+// Loop compares and mends. Make one with New, run it with Run.
+type Loop struct {
+	cfg   Config
+	store Store
+	seen  map[place]bool // differences of the round before
+	stats Stats
+}
+
+// Stats are totals since the start.
+type Stats struct {
+	Rounds  atomic.Int64 // done by this process
+	Found   atomic.Int64 // applications that lived away from home in two rounds
+	Ended   atomic.Int64 // of those, ended where they were not at home
+	Rehomed atomic.Int64 // of those, whose record was moved to where they live
+}
+
+type place struct {
+	app creel.ApplicationID
+	at  creel.SubclusterID
+}
+
+// Verdict is what to do with an application that lives at a member which is not
+// its home.
+type Verdict int
+
+// The verdicts.
+const (
+	Wait   Verdict = iota // the home did not answer: nobody can tell
+	End                   // the home has it, or had it: this is a second run
+	Rehome                // the home does not know it: the record is wrong
+)
+
+// Judge decides what becomes of an application that lives away from home, from
+// what its home said: whether it answered, and whether it knows the application.
+func Judge(answered, known bool) (Verdict, string) {
+	switch {
+	case !answered:
+		return Wait, "its home does not answer"
+	case known:
+		return End, "its home has it too"
+	}
+	return Rehome, "its home does not know it"
+}
+
+// New makes a Loop.
+func New(store Store, cfg Config) *Loop {
+	if cfg.Every <= 0 {
+		cfg.Every = time.Minute
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Loop{cfg: cfg, store: store, seen: map[place]bool{}}
+}
+
+// Stats returns the totals, which go on counting.
+func (l *Loop) Stats() *Stats { return &l.stats }
+
+// Run compares until ctx ends, then returns nil.
+func (l *Loop) Run(ctx context.Context) error {
+	tick := time.NewTicker(l.cfg.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := l.Round(ctx); err != nil && ctx.Err() == nil {
+				l.cfg.Log.Warn("homes not compared with what members have", "error", err)
+			}
+		}
+	}
+}
+
+// Round goes once through all members, if no other process does.
+func (l *Loop) Round(ctx context.Context) error {
+	view := l.cfg.View()
+	if view == nil || view.Freeze != nil {
+		return nil // what is not known is no evidence
+	}
+	lease, err := l.store.Acquire(ctx, "reconcile", l.cfg.Name, l.cfg.Every)
+	if errors.Is(err, creel.ErrConflict) {
+		clear(l.seen) // another process looks; ours would be old when it is our turn again
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = l.store.Release(bye, lease) // it runs out by itself otherwise
+	}()
+	ctx, cancel := context.WithTimeout(statestore.Under(ctx, lease), l.cfg.Every)
+	defer cancel()
+	l.stats.Rounds.Add(1)
+	apps, silent := l.lists(ctx, view)
+	var errs []error
+	for _, err := range silent {
+		errs = append(errs, err)
+	}
+	found := map[place]bool{}
+	for at, list := range apps {
+		for _, a := range list {
+			if a.Ended || a.Unmanaged {
+				continue
+			}
+			if err := l.look(ctx, view, apps, place{a.ID, at}, found); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	l.seen = found
+	return errors.Join(errs...)
+}
+
+// lists asks all members that serve.
+func (l *Loop) lists(
+	ctx context.Context,
+	view *subcluster.View,
+) (apps map[creel.SubclusterID][]statestore.ReportedApplication, silent map[creel.SubclusterID]error) {
+	apps = map[creel.SubclusterID][]statestore.ReportedApplication{}
+	silent = map[creel.SubclusterID]error{}
+	for i := range view.Members {
+		m := &view.Members[i]
+		if m.State != subcluster.StateActive && m.State != subcluster.StateDraining {
+			continue
+		}
+		list, err := l.cfg.Ask(ctx, m)
+		if err != nil {
+			silent[m.ID] = fmt.Errorf("%s: %w", m.ID, err)
+			continue
+		}
+		apps[m.ID] = list
+	}
+	return apps, silent
+}
+
+// look compares one living application with its home. An application without a
+// record was submitted past the routers: it is nobody's business here.
+func (l *Loop) look(
+	ctx context.Context,
+	view *subcluster.View,
+	apps map[creel.SubclusterID][]statestore.ReportedApplication,
+	p place,
+	found map[place]bool,
+) error {
+	home, err := l.store.Home(ctx, p.app)
+	if errors.Is(err, creel.ErrApplicationNotFound) || err == nil && home == p.at {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	found[p] = true
+	if !l.seen[p] {
+		return nil
+	}
+	l.stats.Found.Add(1)
+	list, answered := apps[home]
+	known := slices.ContainsFunc(list, func(a statestore.ReportedApplication) bool {
+		return a.ID == p.app && !a.Unmanaged
+	})
+	verdict, why := Judge(answered, known)
+	log := l.cfg.Log.With("application", p.app, "home", home, "lives", p.at, "why", why)
+	switch verdict {
+	case End:
+		log.Error("an application runs in two subclusters; it is ended where it is not at home")
+		m, _ := view.Member(p.at)
+		if err := l.cfg.End(ctx, m, p.app); err != nil {
+			return fmt.Errorf("ending %s at %s: %w", p.app, p.at, err)
+		}
+		l.stats.Ended.Add(1)
+		delete(found, p)
+	case Rehome:
+		log.Error("an application lives where it is not at home; its home record follows it")
+		if _, err := l.store.Move(ctx, p.app, home, p.at, 0); err != nil {
+			return fmt.Errorf("moving the home of %s: %w", p.app, err)
+		}
+		l.stats.Rehomed.Add(1)
+		delete(found, p)
+	default:
+		log.Warn("an application lives where it is not at home; nothing is done yet")
+	}
+	return nil
+}
