@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/nodeset"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
 // RegisterMaster is registerApplicationMaster: it opens the conversation of an
@@ -36,7 +39,7 @@ func (m *Machine) RegisterMaster(now time.Time, r *RegisterMaster) (Registered, 
 	}
 	switch t.state {
 	case tLaunched, tRunning:
-	case tAllocated: // the master was quicker than the answer of its node
+	case tAllocated: // the AM was quicker than the answer of its node
 		m.launched(t)
 	default:
 		return Registered{}, &creel.Error{
@@ -53,17 +56,22 @@ func (m *Machine) RegisterMaster(now time.Time, r *RegisterMaster) (Registered, 
 	if a.state == appAccepted {
 		a.state = appRunning
 	}
-	out := Registered{Queue: a.queue.path, MaxAllocation: m.t.resource(&a.queue.largest), MemoryOnly: m.t.check == 1}
+	q := a.Queue()
+	out := Registered{
+		Queue:         q.Path(),
+		MaxAllocation: m.sizes.Resource(q.Largest()),
+		MemoryOnly:    m.sizes.Check == 1,
+	}
 	if a.sub.KeepContainers {
 		if t.registered {
 			t.previous = t.previous[:0]
 			for c := range t.containers() {
-				if c.state != cAllocated && !c.master {
+				if c.state != cAllocated && !c.am {
 					t.previous = append(t.previous, c.id())
 				}
 			}
-			t.marks.dropAll(token) // it asks for all of them again
-			// It never acknowledged its last answer: the ends in it are told again.
+			t.nodeSets.DropAll(nodeset.Token) // it asks for all of them again
+			// It never acknowledged its last answer: the completions in it are told again.
 			t.done = append(slices.Clone(t.told()), t.done...)
 			t.unconfirmed, t.acks = false, t.acks[:0]
 		}
@@ -74,7 +82,7 @@ func (m *Machine) RegisterMaster(now time.Time, r *RegisterMaster) (Registered, 
 	return out, nil
 }
 
-// conversing finds the attempt a master speaks for, if it is the current one
+// conversing finds the attempt an AM speaks for, if it is the current one
 // and not over.
 func (m *Machine) conversing(id creel.AttemptID) (*attempt, error) {
 	a := m.apps[id.Application]
@@ -84,7 +92,7 @@ func (m *Machine) conversing(id creel.AttemptID) (*attempt, error) {
 	return a.current, nil
 }
 
-// Allocate is one heartbeat of a master: it changes its asks, gives back
+// Allocate is one heartbeat of an AM: it changes its asks, gives back
 // containers, and fetches what it was given. Room that its own asks find now
 // is in the same answer.
 func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest) (*Answer, error) {
@@ -122,8 +130,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	}
 	a := t.app
 	if len(r.Asks) > 0 {
-		m.warmApp(a, r.Asks)
-		m.warmCall(t, r.Asks)
+		m.prefetchCall(t, r.Asks)
 	}
 	m.acknowledged(t)
 	t.reuseAnswer()
@@ -137,16 +144,24 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	if r.TrackingURL != "" {
 		t.url = r.TrackingURL
 	}
-	t.black.change(r.BlacklistAdd, r.BlacklistRemove)
+	a.Avoid(r.BlacklistAdd, r.BlacklistRemove)
 	t.inCall = true
 	for rest := r.Release; len(rest) > 0; {
-		k := min(len(rest), warmed)
+		k := min(len(rest), sched.Prefetched)
 		m.releaseAll(t, rest[:k])
 		rest = rest[k:]
 	}
-	var w *want
+	var last *sched.Ask
 	for i := range r.Asks {
-		w = m.ask(t, w, &r.Asks[i], sizes[i])
+		k := &r.Asks[i]
+		last = m.sched.Request(&a.App, last, &sched.Request{
+			Priority:            k.Priority,
+			Count:               k.Count,
+			AllocationRequestID: k.AllocationRequestID,
+			ResourceName:        k.ResourceName,
+			ExecutionType:       k.ExecutionType,
+			StrictLocality:      k.StrictLocality,
+		}, &sizes[i])
 	}
 	if len(r.Scheduling) > 0 {
 		t.keepScheduling(r.Scheduling)
@@ -154,10 +169,10 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	for i := range r.Updates {
 		m.update(t, &r.Updates[i])
 	}
-	m.enroll(a)
+	m.sched.Enroll(&a.App)
 	m.settle()
 	if len(r.Asks) > 0 || len(r.BlacklistRemove) > 0 {
-		m.serve(a)
+		m.sched.Serve(&a.App)
 		m.settle()
 	}
 	out := m.answerFor(t)
@@ -167,9 +182,9 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 
 // checkAllocate refuses a request as a whole before any of it is done, and
 // gives the normalized sizes of its asks.
-func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]vec, error) {
-	largest := &t.app.queue.largest
-	sizes := m.sizesBuf[:0]
+func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]amounts.Vec, error) {
+	largest := t.app.Queue().Largest()
+	sizes := m.normalized[:0]
 	for i := range r.Asks {
 		q := &r.Asks[i]
 		if q.Count < 0 {
@@ -187,19 +202,19 @@ func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]vec, error) {
 				What: "Invalid resource request, node label not enabled but request contains label expression",
 			}
 		}
-		var v vec
-		if q.ResourceName == anyPlace || q.ResourceName == "" || q.Resource.MemoryMB < 0 ||
-			q.Resource.MemoryMB > largest.mem {
+		var v amounts.Vec
+		if q.ResourceName == sched.AnyPlace || q.ResourceName == "" || q.Resource.MemoryMB < 0 ||
+			q.Resource.MemoryMB > largest.Memory {
 			var err error
-			if v, err = m.normalize(q.Resource, largest); err != nil {
+			if v, err = m.sizes.Normalize(q.Resource, largest); err != nil {
 				return nil, err
 			}
 		}
 		sizes = append(sizes, v)
 	}
-	m.sizesBuf = sizes
+	m.normalized = sizes
 	for _, name := range r.BlacklistAdd {
-		if name == anyPlace {
+		if name == sched.AnyPlace {
 			return nil, &creel.Error{Kind: ErrInvalidBlacklist, What: "Cannot add * to the blacklist!"}
 		}
 	}
@@ -230,10 +245,10 @@ func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]vec, error) {
 
 // releaseAll gives back those of ids that the attempt has.
 func (m *Machine) releaseAll(t *attempt, ids []creel.ContainerID) {
-	var list [warmed]*container
+	var list [sched.Prefetched]*container
 	n := 0
 	for i := range ids {
-		c := t.live.get(ids[i].ID)
+		c := t.live.Get(ids[i].ID)
 		if ids[i].Attempt != t.id {
 			c = m.container(ids[i]) // kept from an earlier attempt
 		}
@@ -242,9 +257,9 @@ func (m *Machine) releaseAll(t *attempt, ids []creel.ContainerID) {
 			n++
 		}
 	}
-	m.warm(list[:n])
+	m.prefetchCompletions(list[:n])
 	for _, c := range list[:n] {
-		if c.owner() == t && !c.master { // an id given twice is nobody's the second time
+		if c.owner() == t && !c.am { // an id given twice is nobody's the second time
 			m.release(c)
 		}
 	}
@@ -272,7 +287,7 @@ func (t *attempt) keepScheduling(asks []SchedulingAsk) {
 }
 
 // reuseAnswer makes room for the next answer in the place of the last, which the
-// call that begins has acknowledged. Ends of this call go straight there.
+// call that begins has acknowledged. Completions of this call go straight there.
 func (t *attempt) reuseAnswer() {
 	if t.answer == nil {
 		t.answer = &Answer{}
@@ -298,14 +313,7 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	}
 	t.responseID = (t.responseID + 1) & 0x7fffffff
 	out.ResponseID = t.responseID
-	sum := int32(0)
-	for _, c := range t.fresh { // see warm
-		n := c.node
-		if t.marks.has(token, n.serial) {
-			sum++
-		}
-	}
-	m.warmth = sum
+	m.prefetchTokens(t)
 	for _, c := range t.fresh {
 		if c.state == cAllocated {
 			c.state = cAcquired
@@ -330,11 +338,13 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	t.errors = t.errors[:0]
 	out.UpdatedNodes = append(out.UpdatedNodes, t.nodes...)
 	t.nodes = t.nodes[:0]
-	h := m.headroom(t.app)
-	out.Headroom = m.t.resource(&h)
-	out.Nodes = int32(m.active)
-	out.Priority = t.app.priority
-	out.PendingContainers, out.ActiveCores = t.app.pendingCount, int32(min(m.total.cpu, 1<<31-1))
+	room := m.sched.Headroom(&t.app.App)
+	total, nodes := m.sched.Total()
+	out.Headroom = m.sizes.Resource(&room)
+	out.Nodes = int32(nodes)
+	out.Priority = t.app.Priority()
+	_, out.PendingContainers = t.app.Pending()
+	out.ActiveCores = int32(min(total.VCores, 1<<31-1))
 	t.newsSent = false
 	return out
 }
@@ -359,23 +369,23 @@ func (m *Machine) takePrevious(t *attempt, grants []Grant, tokens []*Place) ([]G
 func (m *Machine) token(t *attempt, n *node) bool {
 	if t.tokenEpoch != m.tokenEpoch {
 		t.tokenEpoch = m.tokenEpoch
-		t.marks.dropAll(token)
+		t.nodeSets.DropAll(nodeset.Token)
 	}
-	if t.marks.has(token, n.serial) {
+	if t.nodeSets.Has(nodeset.Token, n.Serial()) {
 		return false
 	}
-	t.marks.set(token, n.serial)
+	t.nodeSets.Add(nodeset.Token, n.Serial())
 	// The application's end must be told where anything of it ran, or the node
 	// keeps it, and its logs, for ever.
-	t.marks.set(ran, n.serial)
+	t.nodeSets.Add(nodeset.Ran, n.Serial())
 	return true
 }
 
-// voidTokens: a node has registered anew, so masters need new tokens for it.
+// voidTokens: a node has registered anew, so AMs need new tokens for it.
 func (m *Machine) voidTokens(n *node) {
 	for _, a := range m.appList {
 		if t := a.current; t != nil {
-			t.marks.drop(token, n.serial)
+			t.nodeSets.Drop(nodeset.Token, n.Serial())
 		}
 	}
 }
@@ -388,36 +398,32 @@ func (m *Machine) news(t *attempt) {
 	}
 }
 
-// acknowledged: the master speaks again, so it has its last answer; nodes may
-// forget the ends it was told of.
+// acknowledged: the AM calls again, so it has its last answer; nodes may forget
+// the completions it was told of.
 func (m *Machine) acknowledged(t *attempt) {
-	sum := int32(0)
-	for _, k := range t.acks { // see warm
-		sum += m.notes.heads[k.node]
-	}
-	m.warmth = sum
+	m.prefetchAcks(t.acks)
 	id := creel.ContainerID{Attempt: t.id}
 	for _, k := range t.acks {
 		id.Attempt.Attempt, id.ID = k.attempt, k.seq
-		m.tellForget(k.node, id)
+		m.commands.Forget(k.node, id)
 	}
 	t.unconfirmed, t.acks = false, t.acks[:0]
 }
 
-// ackAll lets nodes forget all ends of an attempt that nobody will fetch.
+// ackAll lets nodes forget all completions of an attempt that nobody will fetch.
 func (m *Machine) ackAll(t *attempt) {
 	m.acknowledged(t)
 	if t.app.sub.KeepContainers && !t.app.state.ended() {
 		return
 	}
 	for i := range t.done {
-		m.tellForget(t.done[i].node, t.done[i].ID)
+		m.commands.Forget(t.done[i].node, t.done[i].ID)
 	}
 	t.done = nil
 }
 
 // FinishMaster is finishApplicationMaster. It answers false until the end is
-// durable; masters ask again.
+// durable; AMs ask again.
 func (m *Machine) FinishMaster(now time.Time, r *FinishMaster) (bool, error) {
 	m.at(now)
 	if t := m.attempt(r.Attempt); t != nil && t.app.current == t && t.app.state.ended() {
@@ -441,6 +447,7 @@ func (m *Machine) FinishMaster(now time.Time, r *FinishMaster) (bool, error) {
 		t.diag = join(t.diag, r.Diagnostics)
 		t.url = or(r.TrackingURL, t.url)
 		t.finished = m.now
+		m.stateChanged(a)
 		m.saveAttempt(t, func() {
 			if t.state == tFinalSaving {
 				t.state = tFinishing
@@ -460,7 +467,7 @@ func or(a, b string) string {
 	return b
 }
 
-// unregistered: the end is durable. A master without a container, or whose
+// unregistered: the end is durable. An AM without a container, or whose
 // container is gone, is over; another has time to exit.
 func (m *Machine) unregistered(t *attempt) {
 	if t.app.sub.Unmanaged || m.container(t.master) == nil {
@@ -468,6 +475,6 @@ func (m *Machine) unregistered(t *attempt) {
 		return
 	}
 	m.dropAsks(t)
-	m.enroll(t.app)
+	m.stateChanged(t.app)
 	m.alive(t)
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
 // Answer is the answer to one AllocateRequest. It and its slices belong to the
@@ -30,47 +32,19 @@ type Answer struct {
 	Preempt           []creel.ContainerID // place for a later issue of preemption: always empty now
 }
 
-// Reason says why a container went where it did.
-type Reason uint8
-
-// Reasons of a grant.
-const (
-	ReasonNone      Reason = iota
-	NodeLocal              // on a host the ask named
-	RackLocal              // on a rack it named
-	OffSwitch              // anywhere, because the ask named no place
-	Relaxed                // anywhere, after the wait for a local node
-	RackRelaxed            // on the rack, after the wait for a local node
-	FromReservation        // on the node reserved for it
-	Recovered              // it ran when this ResourceManager started
-)
-
-var reasons = [...]string{
-	"none",
-	"node-local",
-	"rack-local",
-	"off-switch",
-	"relaxed to any node",
-	"relaxed to the rack",
-	"from its reservation",
-	"recovered",
-}
-
-func (r Reason) String() string { return reasons[r] }
-
 // Grant is a container given to an attempt: all a door needs to write a
 // ContainerProto and mint its token.
 type Grant struct {
 	ID creel.ContainerID
 	*Place
-	*Shape
+	*amounts.Shape
 	AllocationRequestID int64
 	Created             int64 // ms since epoch
 	Priority            int32
 	ExecutionType       creel.ExecutionType
 	Version             int32
 	Master              bool // it holds the attempt's master
-	Reason              Reason
+	Reason              sched.Reason
 	Tags                []string
 }
 
@@ -81,13 +55,10 @@ type Place struct {
 	HTTPAddress string
 }
 
-// Shape is what containers of one size share. It never changes.
-type Shape struct{ Resource creel.Resource }
-
 // Completed is one finished container, told to its master once.
 type Completed struct {
 	ID creel.ContainerID
-	*Shape
+	*amounts.Shape
 	ExitStatus  int32
 	Execution   creel.ExecutionType
 	node        int32 // its node's serial number

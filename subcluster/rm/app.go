@@ -7,7 +7,11 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/pagemap"
+	"github.com/creelrm/creel/subcluster/rm/nodeset"
 	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
 // appState is YARN's RMAppState.
@@ -47,32 +51,14 @@ func (s appState) ended() bool { return s == appFinished || s == appFailed || s 
 
 // app is one application. What every decision for it touches comes first.
 type app struct {
-	// In its queue.
-	queue                    *queue
-	user                     *user
-	current                  *attempt
-	ratio                    float64
-	accrued                  int64 // ms
-	containers, pendingCount int32
-	slot                     int32
-	waits, activated         bool
-	inQueue                  bool
-	changed                  bool // since the auditor looked
-	state                    appState
-	before                   appState // the state that KILLING and FINAL_SAVING hide
-	target                   appState // what follows FINAL_SAVING
+	sched.App // what the scheduler knows of it
 
-	used, pending, seconds vec
-	least                  vec // smallest of what it waits for
-	attempts               []*attempt
-	priority               int32
-	progress               float32
-	seq                    int64 // order of submission
-	heldContainers         int32
-	pendSlot               int32
-	amSize                 *size // of the master; nil when unmanaged
-	held, amUsed           vec
-	stuck                  Limit // what kept it from being activated, at the last try
+	current  *attempt
+	attempts []*attempt
+	state    appState
+	before   appState // the state that KILLING and FINAL_SAVING hide
+	target   appState // what follows FINAL_SAVING
+	progress float32
 
 	id    creel.ApplicationID
 	sub   *Submission
@@ -87,6 +73,9 @@ type app struct {
 	failures                      []int64  // times of failures that count
 	last                          *AppView // once it is over and somebody looked
 }
+
+// ofSched gives the application that the scheduler speaks of.
+func ofSched(a *sched.App) *app { return a.Owner().(*app) }
 
 // public is what users are told. An application that is on its way out still is
 // what it was, until its end is durable.
@@ -113,11 +102,16 @@ func (s appState) public(before appState) creel.ApplicationState {
 	return creel.AppKilled
 }
 
-// runnable: it may be given containers.
-func (a *app) runnable() bool {
-	return a.activated && a.current != nil && a.current.schedulable() && a.state != appKilling &&
-		a.state != appFinalSaving
+// mayGet reports whether it may be given containers, as far as its life goes.
+func (a *app) mayGet() bool {
+	return a.current != nil && a.current.schedulable() && a.state != appKilling && a.state != appFinalSaving
 }
+
+// stateChanged tells the scheduler whether an application may be given
+// containers. It is due after each change of the application's state or its
+// current attempt's: one that is on its way out must get nothing more, also while
+// its end is not durable yet.
+func (m *Machine) stateChanged(a *app) { m.sched.SetOpen(&a.App, a.mayGet()) }
 
 // Submit takes an application. One that is known already is left as it is, so
 // that a client may repeat itself. A submission that placement, an ACL or its
@@ -152,7 +146,7 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 			What: "Invalid resource request, node label not enabled but request contains label expression",
 		}
 	}
-	path, rule, create := creel.QueuePath(s.Queue), "", m.tree.spec.Scheduler == queues.FairScheduler
+	path, rule, create := creel.QueuePath(s.Queue), "", m.sched.MakesUndeclared()
 	if m.cfg.Placement != nil {
 		p, err := m.cfg.Placement.Place(
 			queues.PlacementRequest{
@@ -177,44 +171,41 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 	if path == "" {
 		path = "default"
 	}
-	q := m.tree.find(string(path))
+	q := m.sched.Find(string(path))
 	if q == nil && create {
-		q = m.createQueue(path)
+		q = m.sched.CreateQueue(path)
 	}
 	if q != nil {
-		path = q.path
-		if !m.MaySubmit(string(q.path), s.User, s.Groups) {
+		path = q.Path()
+		if !m.MaySubmit(string(path), s.User, s.Groups) {
 			return &creel.Error{
 				Kind: creel.ErrNotPermitted,
-				What: fmt.Sprintf("User %s does not have permission to submit %s to queue %s", s.User, s.ID, q.path),
+				What: fmt.Sprintf("User %s does not have permission to submit %s to queue %s", s.User, s.ID, path),
 			}
 		}
 	}
-	largest := m.most
+	largest, priority := &m.sizes.Most, s.Priority
 	if q != nil {
-		largest = q.largest
+		largest = q.Largest()
+		if !s.HasPriority {
+			priority = q.Spec().DefaultPriority
+		}
 	}
-	a := &app{id: s.ID, sub: s, path: path, rule: rule, submitted: m.now, accrued: m.ms()}
+	var am *amounts.Size
 	if !s.Unmanaged {
-		v, err := m.normalize(s.Master.Resource, &largest)
+		v, err := m.sizes.Normalize(s.Master.Resource, largest)
 		if err != nil {
 			return err
 		}
-		a.amSize = m.size(v)
+		am = m.sizes.Of(v)
 	}
-	m.seq++
-	a.seq = m.seq
-	a.priority = m.capPriority(s.Priority)
-	if !s.HasPriority && q != nil {
-		a.priority = m.capPriority(q.spec.DefaultPriority)
-	}
+	a := &app{id: s.ID, sub: s, path: path, rule: rule, submitted: m.now}
+	m.sched.AddApp(&a.App, a.id, a, am, m.sched.CapPriority(priority))
 	m.apps[a.id] = a
 	m.appList = append(m.appList, a)
 	m.count.submitted++
-	if q != nil {
-		for p := q; p != nil; p = p.parent {
-			p.submitted++
-		}
+	for p := q; p != nil; p = p.Parent() {
+		p.Ended.Submitted++
 	}
 	m.setLifetime(a, q)
 	a.state = appNewSaving
@@ -229,31 +220,21 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 }
 
 func (m *Machine) isLeaf(p creel.QueuePath) bool {
-	q := m.tree.byPath[p]
-	return q != nil && q.leaf != nil && !q.removed
-}
-
-// capPriority gives the priority that an application gets for the one it asks
-// for. FairScheduler has no priorities of applications: all are 0.
-func (m *Machine) capPriority(p int32) int32 {
-	if m.tree.spec.Scheduler == queues.FairScheduler {
-		return 0
-	}
-	return max(0, min(p, m.tree.spec.MaxClusterPriority))
+	return m.sched.Leaf(p) != nil
 }
 
 // setLifetime arms the application's time limit: what it asked for, at most
 // the queue's maximum; without a wish the queue's default.
-func (m *Machine) setLifetime(a *app, q *queue) {
+func (m *Machine) setLifetime(a *app, q *sched.Queue) {
 	d := a.sub.Lifetime
 	if q != nil {
 		if d <= 0 {
-			d = q.spec.DefaultLifetime
+			d = q.Spec().DefaultLifetime
 			if d <= 0 {
-				d = q.spec.MaxLifetime
+				d = q.Spec().MaxLifetime
 			}
 		}
-		if most := q.spec.MaxLifetime; most > 0 && (d <= 0 || d > most) {
+		if most := q.Spec().MaxLifetime; most > 0 && (d <= 0 || d > most) {
 			d = most
 		}
 	}
@@ -282,38 +263,12 @@ func (m *Machine) armLifetime(a *app, at int64) {
 
 // accept brings an application into its queue, or fails it with the reason.
 func (m *Machine) accept(a *app) {
-	q := m.tree.find(string(a.path))
+	q := m.sched.Find(string(a.path))
+	why := fmt.Sprintf("Application %s submitted by user %s to unknown queue: %s", a.id, a.sub.User, a.path)
 	if q != nil {
-		q.sized()
-	}
-	var why string
-	switch {
-	case q == nil:
-		why = fmt.Sprintf("Application %s submitted by user %s to unknown queue: %s", a.id, a.sub.User, a.path)
-	case q.leaf == nil:
-		why = fmt.Sprintf("Application %s submitted by user %s to non-leaf queue: %s", a.id, a.sub.User, a.path)
-	case q.stateNow() != creel.QueueRunning:
-		why = fmt.Sprintf("Queue %s is %s. Cannot accept submission of application: %s", q.path, q.stateNow(), a.id)
-	case q.leaf.maxApps > 0 && q.leaf.apps >= q.leaf.maxApps:
-		why = fmt.Sprintf(
-			"Queue %s already has %d applications, cannot accept submission of application: %s",
-			q.path,
-			q.leaf.apps,
-			a.id,
-		)
-	case q.leaf.maxUserApps > 0 && q.user(a.sub.User).total >= q.leaf.maxUserApps:
-		why = fmt.Sprintf(
-			"Queue %s already has %d applications from user %s cannot accept submission of application: %s",
-			q.path,
-			q.leaf.maxUserApps,
-			a.sub.User,
-			a.id,
-		)
+		why = m.sched.Refuses(q, a.id, a.sub.User)
 	}
 	if why != "" {
-		if q != nil && q.leaf != nil {
-			q.forget(q.user(a.sub.User))
-		}
 		m.finishApp(a, appFailed, creel.FinalFailed, why)
 		return
 	}
@@ -322,28 +277,9 @@ func (m *Machine) accept(a *app) {
 	m.newAttempt(a)
 }
 
-// enterQueue counts an application in a leaf.
-func (m *Machine) enterQueue(a *app, q *queue) {
-	a.queue, a.path, a.user, a.inQueue = q, q.path, q.user(a.sub.User), true
-	a.user.total++
-	if q.leaf.apps++; q.leaf.apps == 1 {
-		m.tree.actives++
-	}
-	m.stop(&q.idleTimer)
-}
-
-func (m *Machine) leaveQueue(a *app) {
-	if !a.inQueue {
-		return
-	}
-	q := a.queue
-	a.inQueue = false
-	a.user.total--
-	if q.leaf.apps--; q.leaf.apps == 0 {
-		m.tree.actives++
-	}
-	q.forget(a.user)
-	m.idle(q)
+func (m *Machine) enterQueue(a *app, q *sched.Queue) {
+	a.path = q.Path()
+	m.sched.Enter(&a.App, q, a.sub.User)
 }
 
 // finishApp takes an application to its end: durable first, then final.
@@ -358,12 +294,13 @@ func (m *Machine) finishApp(a *app, target appState, final creel.FinalStatus, di
 	if diag != "" {
 		a.addDiag(diag)
 	}
+	m.stateChanged(a)
 	m.stop(&a.lifetime)
 	a.finished = m.now
 	m.saveApp(a, func() {
 		switch a.target {
 		case appFinished:
-			// The master has unregistered; its container may still run.
+			// The AM has unregistered; its container may still run.
 			a.state = appFinishing
 			if c := a.current; c == nil || c.over() {
 				m.appOver(a, appFinished)
@@ -380,18 +317,17 @@ func (m *Machine) appOver(a *app, s appState) {
 	if a.finished == 0 {
 		a.finished = m.now
 	}
-	m.accrue(a)
-	for p := a.queue; p != nil && a.inQueue; p = p.parent {
+	for p := a.Queue(); p != nil && a.InQueue(); p = p.Parent() {
 		switch s {
 		case appFinished:
-			p.completed++
+			p.Ended.Completed++
 		case appFailed:
-			p.failed++
+			p.Ended.Failed++
 		default:
-			p.killed++
+			p.Ended.Killed++
 		}
 	}
-	m.leaveQueue(a)
+	m.sched.Leave(&a.App)
 	switch s {
 	case appFinished:
 		m.count.completed++
@@ -402,12 +338,13 @@ func (m *Machine) appOver(a *app, s appState) {
 	}
 	// Nodes that ran something of it clean up.
 	for _, t := range a.attempts {
-		for serial := range t.marks.all(ran) {
+		for serial := range t.nodeSets.All(nodeset.Ran) {
 			m.nodeList[serial].appEnded(a.id)
 		}
-		t.live, t.marks, t.black.names = living{}, nil, nil
+		t.live, t.nodeSets, t.avoided = pagemap.Map[container]{}, nil, nil
 		t.answer, t.acks = nil, nil
 	}
+	a.AvoidNothing()
 	m.act(AppEnded{App: a.id, State: a.state.public(0), Final: a.final})
 	m.ended = append(m.ended, a)
 	for len(m.ended) > m.cfg.MaxCompletedApps {
@@ -450,6 +387,7 @@ func (m *Machine) kill(a *app, diag string) {
 	switch a.state {
 	case appAccepted, appRunning:
 		a.before, a.state = a.state, appKilling
+		m.stateChanged(a)
 		a.addDiag(diag)
 		m.stop(&a.lifetime)
 		if t := a.current; t != nil && !t.over() {
@@ -488,22 +426,12 @@ func (m *Machine) SetPriority(now time.Time, id creel.ApplicationID, priority in
 		return 0, noApp(id)
 	}
 	if a.state.ended() || a.state == appFinalSaving || a.state == appKilling {
-		return a.priority, nil
+		return a.Priority(), nil
 	}
-	a.priority = m.capPriority(priority)
-	if a.inQueue {
-		if a.slot != 0 {
-			a.user.apps.fix(a)
-			a.queue.users.fix(a.user)
-		}
-		if a.pendSlot != 0 {
-			a.user.pending.fix(a)
-			a.queue.leaf.pending.fix(a.user)
-		}
-	}
+	m.sched.SetPriority(&a.App, m.sched.CapPriority(priority))
 	m.saveApp(a, func() {})
 	m.settle()
-	return a.priority, nil
+	return a.Priority(), nil
 }
 
 // SetLifetime changes when an application is killed; the zero time is never.
@@ -523,8 +451,8 @@ func (m *Machine) SetLifetime(now time.Time, id creel.ApplicationID, deadline ti
 			return invalid("Expire time is not valid", "it is in the past", "give a later time")
 		}
 	}
-	if a.queue != nil && a.queue.spec.MaxLifetime > 0 {
-		if most := a.submitted + int64(a.queue.spec.MaxLifetime); at == 0 || at > most {
+	if q := a.Queue(); q != nil && q.Spec().MaxLifetime > 0 {
+		if most := a.submitted + int64(q.Spec().MaxLifetime); at == 0 || at > most {
 			at = most
 		}
 	}
@@ -551,7 +479,7 @@ func (a *app) record() AppRecord {
 		Finished:    instant(a.finished),
 		Lifetime:    instant(a.deadline),
 	}
-	r.Submission.Priority, r.Submission.HasPriority = a.priority, true
+	r.Submission.Priority, r.Submission.HasPriority = a.Priority(), true
 	if a.state == appFinalSaving {
 		r.State = a.target.public(0)
 	} else if a.state.ended() {

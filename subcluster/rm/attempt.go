@@ -9,6 +9,10 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/intrusive"
+	"github.com/creelrm/creel/internal/pagemap"
+	"github.com/creelrm/creel/subcluster/rm/nodeset"
+	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
 // attemptState is YARN's RMAppAttemptState.
@@ -57,56 +61,54 @@ func (s attemptState) public(before attemptState) creel.AttemptState {
 		creel.AttemptFinished, creel.AttemptFailed, creel.AttemptKilled}[s]
 }
 
-// attempt is one attempt to run an application's master. What each of its calls
+// attempt is one attempt to run an application's AM. What each of its calls
 // touches comes first.
 type attempt struct {
-	app        *app
-	state      attemptState
-	before     attemptState
-	target     attemptState
-	registered bool
-	newsSent   bool
-	inCall     bool
-	recovered  bool // it ran in an earlier life of this ResourceManager
-	responseID int32
-	id         creel.AttemptID
-	beat       int64
-	beatLink   link[*attempt]
+	app           *app
+	state         attemptState
+	before        attemptState
+	target        attemptState
+	registered    bool
+	newsSent      bool
+	inCall        bool
+	recovered     bool // it ran in an earlier epoch of this ResourceManager
+	responseID    int32
+	id            creel.AttemptID
+	heartbeat     int64
+	heartbeatLink intrusive.Link[*attempt]
 
-	// What it asks for and has.
-	wants   []*want // by priority, allocation request id, execution type
-	live    living  // containers with this attempt's number in their id
+	live    pagemap.Map[container] // containers with this attempt's number in their id
 	lastSeq int64
-	black   blacklist
 
 	// What it is to be told.
 	fresh       []*container
 	done        []Completed
-	answer      *Answer // the last
-	unconfirmed bool    // it has not yet acknowledged the ends in answer by its next call
-	acks        []ack   // of them: what its next call lets nodes forget
-	marks       marks   // nodes that ran something of it, and that it has a token for
-	tokenEpoch  uint32  // of Machine.tokenEpoch, when tokens were given
+	answer      *Answer      // the last
+	unconfirmed bool         // it has not yet acknowledged the completions in answer by its next call
+	acks        []ack        // of them: what its next call lets nodes forget
+	nodeSets    nodeset.Sets // nodes that ran something of it, and that it has a token for
+	tokenEpoch  uint32       // of Machine.tokenEpoch, when tokens were given
 	updated     []Updated
 	errors      []UpdateError
 	previous    []creel.ContainerID // kept containers to be told of; some may have ended since
 	nodes       []NodeUpdate
 
 	scheduling        []SchedulingAsk
-	growing           []growth // increases that wait for room
+	growing           []*growth // increases that wait for room
+	avoided           []string  // what it avoided when it was over
 	final             creel.FinalStatus
 	diag              string
 	exit              int32
 	host, url         string
 	port              int32
-	endedBefore       map[int64]struct{} // containers of earlier lives that were recovered or ended
+	endedBefore       map[int64]struct{} // containers of earlier epochs that were recovered or ended
 	master            creel.ContainerID
 	masterNode        creel.NodeID
 	masterHTTP        string
 	started, finished int64
 }
 
-// ack is an end its master was told of, as far as its node must know it.
+// ack is a completion its AM was told of, as far as its node must know it.
 type ack struct {
 	seq           int64
 	attempt, node int32
@@ -131,7 +133,7 @@ func (t *attempt) over() bool {
 func (t *attempt) containers() iter.Seq[*container] {
 	return func(yield func(*container) bool) {
 		for _, of := range t.app.attempts {
-			for c := range of.live.all() {
+			for c := range of.live.All() {
 				if c.owner() == t && !yield(c) {
 					return
 				}
@@ -172,8 +174,13 @@ func (m *Machine) newAttempt(a *app) {
 		responseID: -1,
 		exit:       creel.ExitInvalid,
 	}
-	if prev := a.current; prev != nil && a.sub.KeepContainers {
-		m.inherit(t, prev)
+	if prev := a.current; prev != nil {
+		prev.avoided = a.Avoided()
+		if a.sub.KeepContainers {
+			m.inherit(t, prev)
+		} else {
+			a.AvoidNothing()
+		}
 	}
 	a.attempts = append(a.attempts, t)
 	a.current = t
@@ -197,7 +204,8 @@ func (m *Machine) newAttempt(a *app) {
 	} else {
 		t.state = tScheduled
 	}
-	m.enqueue(a)
+	m.stateChanged(a)
+	m.sched.Enqueue(&a.App, t.amAsk())
 }
 
 // inherit hands the living containers of an ended attempt to the next one.
@@ -209,28 +217,30 @@ func (m *Machine) inherit(t, prev *attempt) {
 		}
 	}
 	t.done = append(t.done, prev.done...)
-	t.black.change(keys(prev), nil)
 }
 
-// askMaster asks for the master's own container.
-func (m *Machine) askMaster(t *attempt) {
+// amAsk is what the attempt needs to run its AM, nil when that needs no
+// container.
+func (t *attempt) amAsk() *sched.AMAsk {
 	s := t.app.sub
-	w := t.want(s.Master.Priority, -1, creel.Guaranteed, true)
-	w.master = true
-	w.strict = s.Master.StrictLocality
+	if s.Unmanaged {
+		return nil
+	}
+	ask := &sched.AMAsk{Priority: s.Master.Priority, Strict: s.Master.StrictLocality}
 	for i := range s.MasterPlaces {
 		p := &s.MasterPlaces[i]
-		m.setPlace(w, p.ResourceName, 1, p.StrictLocality)
+		ask.Places = append(ask.Places, sched.AMPlace{Name: p.ResourceName, Strict: p.StrictLocality})
 	}
-	if name := s.Master.ResourceName; name != "" && name != anyPlace {
-		m.setPlace(w, name, 1, false)
+	if name := s.Master.ResourceName; name != "" && name != sched.AnyPlace {
+		ask.Places = append(ask.Places, sched.AMPlace{Name: name})
 	}
-	m.setCount(w, 1, t.app.amSize)
+	return ask
 }
 
-func (m *Machine) masterAllocated(t *attempt, c *container) {
+// amAllocated makes it durable that the AM has a container, then launches it.
+func (m *Machine) amAllocated(t *attempt, c *container) {
 	t.state = tAllocatedSaving
-	t.master, t.masterNode, t.masterHTTP = c.id(), c.node.id, c.node.at.HTTPAddress
+	t.master, t.masterNode, t.masterHTTP = c.id(), c.node.ID(), c.node.at.HTTPAddress
 	m.saveAttempt(t, func() {
 		if t.state != tAllocatedSaving {
 			return
@@ -243,7 +253,7 @@ func (m *Machine) masterAllocated(t *attempt, c *container) {
 		if c.state == cAllocated {
 			c.state = cAcquired
 		}
-		t.marks.set(ran, c.node.serial)
+		t.nodeSets.Add(nodeset.Ran, c.node.Serial())
 		m.act(
 			LaunchMaster{
 				Attempt:   t.id,
@@ -273,10 +283,10 @@ func (m *Machine) launched(t *attempt) {
 	m.alive(t)
 }
 
-// alive restarts the wait for a silent master.
+// alive restarts the wait for a silent AM.
 func (m *Machine) alive(t *attempt) {
-	t.beat = m.now
-	m.masterBeats.append(t)
+	t.heartbeat = m.now
+	m.amHeartbeats.Append(t)
 }
 
 // MasterLaunchFailed tells that the node did not start the master.
@@ -294,8 +304,8 @@ func (m *Machine) MasterLaunchFailed(now time.Time, id creel.AttemptID, diagnost
 	m.settle()
 }
 
-func (m *Machine) masterSilent(t *attempt) {
-	m.masterBeats.remove(t)
+func (m *Machine) amSilent(t *attempt) {
+	m.amHeartbeats.Remove(t)
 	if t.state == tFinishing {
 		m.attemptOver(t, tFinished)
 		return
@@ -309,8 +319,8 @@ func (m *Machine) masterSilent(t *attempt) {
 	)
 }
 
-// masterEnded: the container of the master is gone.
-func (m *Machine) masterEnded(t *attempt, exit int32, diag string) {
+// amEnded: the container of the AM is gone.
+func (m *Machine) amEnded(t *attempt, exit int32, diag string) {
 	if t.state <= tFinishing {
 		t.exit = exit
 	}
@@ -353,11 +363,9 @@ func (m *Machine) FailAttempt(now time.Time, id creel.AttemptID) error {
 
 // endAttempt takes an attempt to a final state: durable first.
 func (m *Machine) endAttempt(t *attempt, target attemptState, final creel.FinalStatus, diag string, exit int32) {
-	if t.over() || t.state == tFinalSaving && target != tKilled {
-		return
-	}
-	if t.state == tFinalSaving {
-		// A kill overtakes an unregistration that is not durable yet.
+	if t.over() || t.state == tFinalSaving {
+		// It ends already. An unregistration that is not durable yet wins over a kill
+		// or a failure that comes after it, as in YARN.
 		return
 	}
 	if t.state == tFinishing {
@@ -371,7 +379,8 @@ func (m *Machine) endAttempt(t *attempt, target attemptState, final creel.FinalS
 		t.exit = exit
 	}
 	t.finished = m.now
-	m.masterBeats.remove(t)
+	m.stateChanged(t.app)
+	m.amHeartbeats.Remove(t)
 	m.saveAttempt(t, func() { m.attemptOver(t, target) })
 }
 
@@ -393,28 +402,28 @@ func (m *Machine) attemptOver(t *attempt, s attemptState) {
 	if t.finished == 0 {
 		t.finished = m.now
 	}
-	m.masterBeats.remove(t)
+	m.amHeartbeats.Remove(t)
 	m.act(AttemptEnded{Attempt: t.id})
 	m.dropAsks(t)
-	m.enroll(a)
-	m.stopRunning(a)
+	m.stateChanged(a)
+	m.sched.Deactivate(&a.App)
 	if c := m.container(t.master); c != nil {
 		if s != tFinished {
-			m.act(StopMaster{Attempt: t.id, Container: t.master, Node: c.node.id})
+			m.act(StopMaster{Attempt: t.id, Container: t.master, Node: c.node.ID()})
 		}
 		id, n := c.id(), c.node
-		m.end(c, cKilled, creel.ExitKilledByRM, "", nil)
-		m.tellKill(n.serial, id)
+		m.complete(c, cKilled, creel.ExitKilledByRM, "", nil)
+		m.commands.Kill(n.Serial(), id)
 	}
 	again := s == tFailed && m.mayRetry(t)
 	if !(again && a.sub.KeepContainers) {
 		m.killContainers(t)
 	} else {
-		for len(t.fresh) > 0 { // never reached a master
+		for len(t.fresh) > 0 { // never reached an AM
 			c := t.fresh[0]
 			id, n := c.id(), c.node
-			m.end(c, cKilled, creel.ExitAborted, "", nil)
-			m.tellKill(n.serial, id)
+			m.complete(c, cKilled, creel.ExitAborted, "", nil)
+			m.commands.Kill(n.Serial(), id)
 		}
 	}
 	t.fresh = nil
@@ -425,8 +434,8 @@ func (m *Machine) attemptOver(t *attempt, s attemptState) {
 func (m *Machine) killContainers(t *attempt) {
 	for c := range t.containers() {
 		id, n := c.id(), c.node
-		m.end(c, cKilled, creel.ExitKilledAfterAppEnd, "", nil)
-		m.tellKill(n.serial, id)
+		m.complete(c, cKilled, creel.ExitKilledAfterAppEnd, "", nil)
+		m.commands.Kill(n.Serial(), id)
 	}
 }
 
@@ -438,7 +447,7 @@ func (m *Machine) mayRetry(t *attempt) bool {
 	}
 	switch t.exit {
 	case creel.ExitPreempted, creel.ExitAborted, creel.ExitDisksFailed, creel.ExitKilledByRM:
-		// Not the master's fault: it does not count.
+		// Not the AM's fault: it does not count.
 	default:
 		a.failures = append(a.failures, m.now)
 	}
@@ -488,6 +497,14 @@ func (m *Machine) appAttemptOver(a *app, t *attempt, s attemptState, again bool)
 					a.id, len(a.attempts), strings.TrimSpace(t.diag)),
 			)
 		}
+	}
+}
+
+// dropAsks forgets everything an attempt asked for.
+func (m *Machine) dropAsks(t *attempt) {
+	m.sched.DropAsks(&t.app.App)
+	for len(t.growing) > 0 {
+		m.withdraw(t.growing[0])
 	}
 }
 

@@ -11,13 +11,12 @@ import (
 // the quick one as soon as an event touches what is broken.
 func TestAuditorSeesWhatIsWrong(t *testing.T) {
 	for name, breach := range map[string]func(m *Machine){
-		"node":                func(m *Machine) { m.nodeList[0].free.mem += 1024 },
-		"children sum":        func(m *Machine) { m.tree.root.used.cpu++ },
-		"the application":     func(m *Machine) { m.appList[0].pendingCount++ },
-		"the user":            func(m *Machine) { m.appList[0].user.used.mem-- },
-		"the index":           func(m *Machine) { m.ix.drop(m.nodeList[0]) },
-		"who listens":         func(m *Machine) { m.notes.listen(0, false) },
-		"the container lists": func(m *Machine) { m.nodeList[0].live[0].node = nil },
+		"amounts without a container": func(m *Machine) {
+			m.sched.Charge(&m.appList[0].App, &m.nodeList[0].Node, m.sizes.At(0))
+		},
+		"who listens":            func(m *Machine) { m.commands.Open(0, false) },
+		"who may get containers": func(m *Machine) { m.sched.SetOpen(&m.appList[0].App, false) },
+		"the container lists":    func(m *Machine) { m.nodeList[0].live[0].node = nil },
 	} {
 		w := newWorld(t, nil)
 		w.node("n", 8192, 8, "")
@@ -31,8 +30,9 @@ func TestAuditorSeesWhatIsWrong(t *testing.T) {
 		if err := w.m.Audit(); err == nil {
 			t.Errorf("%s: the full audit saw nothing", name)
 		}
-		w.m.nodeChanged(w.m.nodeList[0])
-		w.m.appChanged(w.m.appList[0])
+		n := w.m.nodeList[0]
+		w.m.sched.SetTotal(&n.Node, new(n.Total())) // an event that touches the node
+		w.m.sched.SetPriority(&w.m.appList[0].App, 1)
 		if err := near.Check(); err == nil {
 			t.Errorf("%s: the audit of changes saw nothing", name)
 		} else if strings.Contains(err.Error(), "\n\n") {

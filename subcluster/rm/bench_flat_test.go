@@ -31,9 +31,9 @@ func BenchmarkFlat(b *testing.B) {
 				k.MaxAllocation = creel.Resource{MemoryMB: 1 << 20, VCores: 1024}
 			})
 			var leaves []string
-			for _, q := range w.m.tree.all {
-				if q.leaf != nil {
-					leaves = append(leaves, string(q.path))
+			for _, q := range w.m.sched.Queues() {
+				if q.IsLeaf() {
+					leaves = append(leaves, string(q.Path()))
 				}
 			}
 			for i := range c.nodes {
@@ -74,7 +74,7 @@ func BenchmarkFlat(b *testing.B) {
 				}
 				cpu.stop(20000)
 				for _, n := range w.m.nodeList {
-					w.m.notes.drop(n.serial)
+					w.m.commands.Drop(n.Serial())
 				}
 			}
 			if pairs != b.N*20000 {

@@ -113,7 +113,7 @@ func BenchmarkEqualAsks(b *testing.B) {
 						}
 						w.release(id, ids...)
 						for _, n := range w.m.nodeList {
-							w.m.notes.drop(n.serial)
+							w.m.commands.Drop(n.Serial())
 						}
 					}
 				}
@@ -124,6 +124,12 @@ func BenchmarkEqualAsks(b *testing.B) {
 			})
 		}
 	}
+}
+
+// belowNineTenths reports whether less than nine tenths of the memory are in use.
+func belowNineTenths(m *Machine) bool {
+	used, total := m.sched.Root().Used(), m.sched.Totals().Total
+	return used.Memory < total.Memory*9/10
 }
 
 // deep makes a tree of three levels with as many leaves as wanted.
@@ -185,9 +191,9 @@ func BenchmarkChurn(b *testing.B) {
 				w := cluster(b, c.nodes, 64<<10, 64, deep(c.queues))
 				rnd := rand.New(rand.NewPCG(1, 2))
 				leaves := []string{}
-				for _, q := range w.m.tree.all {
-					if q.leaf != nil {
-						leaves = append(leaves, string(q.path))
+				for _, q := range w.m.sched.Queues() {
+					if q.IsLeaf() {
+						leaves = append(leaves, string(q.Path()))
 					}
 				}
 				type master struct {
@@ -234,7 +240,7 @@ func BenchmarkChurn(b *testing.B) {
 					m.req.Asks = append(asks, m.old[p]...)
 				}
 				// Fill to nine tenths.
-				for i := 0; w.m.tree.root.used.mem < w.m.total.mem*9/10; i++ {
+				for i := 0; belowNineTenths(w.m); i++ {
 					m := masters[i%len(masters)]
 					want(m, 20)
 					for _, g := range w.allocate(m.id, m.req).Granted {
@@ -285,7 +291,7 @@ func BenchmarkChurn(b *testing.B) {
 						}
 					}
 					for _, n := range w.m.nodeList {
-						w.m.notes.drop(n.serial)
+						w.m.commands.Drop(n.Serial())
 					}
 				}
 				runtime.KeepAlive(ballast)
@@ -317,12 +323,12 @@ func BenchmarkNodeEvents(b *testing.B) {
 		id := w.unmanaged(fmt.Sprintf("u%d", i), "default")
 		w.asks(id, ask(1, "*", 1024, 1, 1000))
 	}
-	if w.m.waiting != 100 || w.m.tree.root.used.mem == 0 {
+	if w.m.sched.Waiting() != 100 || w.m.Cluster().Used.MemoryMB == 0 {
 		b.Fatal("the applications are not at their user limit")
 	}
 	reports := make([]NodeReport, len(w.m.nodeList))
 	for i, n := range w.m.nodeList {
-		reports[i] = NodeReport{ID: n.id}
+		reports[i] = NodeReport{ID: n.ID()}
 	}
 	n := 0
 	var cpu meter

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rm is the ResourceManager of one subcluster as a pure machine: its
-// queues, applications, nodes and containers, and the decision who gets what
-// where. It reads no clock, opens no socket, takes no lock and starts no
-// goroutine: events and their time come in by calls, answers and actions go
-// out. The daemon, the demo and the simulator run this same code.
+// Package rm is the ResourceManager of one subcluster as a pure machine: the
+// life cycles of its applications, attempts, containers and nodes, their
+// deadlines, and what must be durable. Who gets what where is decided by package
+// sched, which it drives. It reads no clock, opens no socket, takes no lock and
+// starts no goroutine: events and their time come in by calls, answers and actions
+// go out. The daemon, the demo and the simulator run this same code.
 //
 // # What the caller does
 //
@@ -21,30 +22,26 @@
 //
 // Equal calls at equal times give equal states, byte for byte (AppendState).
 //
-// # How it decides
+// # How a call goes
 //
-// Placement is driven by events, not by heartbeats of nodes: an ask is tried
-// when it arrives (its containers go home in the same Allocate answer), and
-// room is offered when it appears. Between two calls no ask waits that both
-// its limits and some node would admit, other than one that delay scheduling, a
-// reservation, or an ask before it that waits for a queue's maximum holds back.
+//	event ──► life cycles (app.go, attempt.go, container.go, node.go)
+//	             │ asks, releases, nodes' room, who may get containers
+//	             ▼
+//	          sched ──► grants ──► book (container.go): containers, numbers, answers
 //
-//	Allocate ─ asks change ──► serve(app) ─┐
-//	release, limit, node ────► pump ───────┼─► place: limits up the tree,
-//	                           tree order  │   then a node from the index
-//	                           over active ┘
+// An application embeds sched.App, a node sched.Node: what the scheduler knows of
+// them. A container is the machine's; the scheduler knows it as an amount in a
+// place. Every call ends with settle: the scheduler's cycle runs, and what it
+// granted is booked.
+//
+// The files, in reading order: events.go and answers.go (what goes in and out),
+// machine.go, app.go, attempt.go, allocate.go, container.go, update.go, node.go,
+// timers.go, recover.go, queues.go, report.go, audit.go. Reading ahead is in
+// prefetch.go.
 //
 // The queue specification is package queues; queueconf and placement read it from
 // Hadoop's files and are not imported here.
 //
-// The files, in reading order: events.go and answers.go (what goes in and out), machine.go, node.go and index.go (room),
-// ask.go (what is wanted), queue.go, limits.go and order*.go (who is next),
-// passing.go (who may pass whom), place.go (where), container.go, attempt.go,
-// app.go (the life cycles), why.go, whatif.go and audit.go.
-//
 // Sources: the protocol facts are those of YARN's ApplicationMasterProtocol
-// and ResourceTracker; sharing follows Hadoop's documented CapacityScheduler
-// and FairScheduler keys, Dominant Resource Fairness (Ghodsi et al., NSDI
-// 2011), hierarchical DRF (Bhattacharya et al., SoCC 2013) and delay
-// scheduling (Zaharia et al., EuroSys 2010).
+// and ResourceTracker.
 package rm

@@ -10,6 +10,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched"
 	"pgregory.net/rapid"
 )
 
@@ -83,7 +84,7 @@ func TestDRFPaperExample(t *testing.T) {
 	if a, b := s.tasks("root.A"), s.tasks("root.B"); a != 3 || b != 2 {
 		t.Errorf("A runs %d tasks and B %d, not 3 and 2", a, b)
 	}
-	if used := s.w.m.tree.root.used; used.mem != 14 || used.cpu != 9 {
+	if used := s.w.m.sched.Root().Used(); used.Memory != 14 || used.VCores != 9 {
 		t.Errorf("used %v", used)
 	}
 }
@@ -370,17 +371,17 @@ func TestSketchOfPreemption(t *testing.T) {
 	b := w.unmanaged("bob", "default")
 	s := w.m.Sketch()
 	need := creel.Resource{MemoryMB: 2048, VCores: 1}
-	if _, limit, err := s.Fits(b.Application, need); err != nil || limit != LimitRoom {
+	if _, limit, err := s.Fits(b.Application, need); err != nil || limit != sched.LimitRoom {
 		t.Fatal(limit, err)
 	}
 	if err := s.Remove(full[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	if n, limit, err := s.Fits(b.Application, need); err != nil || limit != LimitNone || n.Host != "n" {
+	if n, limit, err := s.Fits(b.Application, need); err != nil || limit != sched.LimitNone || n.Host != "n" {
 		t.Fatal(n, limit, err)
 	}
 	s.Undo()
-	if _, limit, _ := s.Fits(b.Application, need); limit != LimitRoom {
+	if _, limit, _ := s.Fits(b.Application, need); limit != sched.LimitRoom {
 		t.Fatal(limit)
 	}
 	w.audit()

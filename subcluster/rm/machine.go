@@ -7,6 +7,12 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/intrusive"
+	"github.com/creelrm/creel/internal/pagemap"
+	"github.com/creelrm/creel/internal/slab"
+	"github.com/creelrm/creel/subcluster/rm/nodecommands"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
 // Kinds of refusal that YARN's protocols tell apart; each is also one of
@@ -29,99 +35,61 @@ var (
 // package documentation for the owner's duties.
 type Machine struct {
 	cfg   Config
-	t     types
-	least vec // smallest allocation
-	most  vec // largest allocation
-	step  vec
-	sizes map[vecKey]*size
-	sized []*size // by number
-	now   int64   // ns since epoch, of the latest event
+	sched *sched.Scheduler // who gets what where
+	sizes *amounts.Sizes   // the scheduler's
+	now   int64            // ns since epoch, of the latest event
 
-	// Room.
+	// Nodes.
 	nodes      map[creel.NodeID]*node
-	nodeList   []*node // in order of first registration: by serial number, as are the next three
-	inAll      []links // places in the cluster's index
-	inRack     []links // and in that of the rack
-	room       []int64 // free memory, -1 where nothing may go: what a search through a rack reads of each
-	nodePool   []node  // slab of nodes not handed out yet
-	notes      notes
-	hosts      map[string]*host
-	awaited    map[creel.NodeID][]*attempt // attempts of an earlier life, until the nodes of their masters register
-	racks      map[string]*rack
-	rackList   []*rack
-	bigRacks   int // racks with an index of their own
-	ix         index
-	total      vec    // of nodes that run containers
-	active     int    // nodes in state RUNNING or DECOMMISSIONING
-	reserved   int    // nodes reserved
-	growers    int    // increases that wait for room
-	tokenEpoch uint32 // rises when every NM token is to be given anew
+	nodeList   []*node // in order of first registration: by serial number
+	nodePool   slab.Pool[node]
+	commands   nodecommands.Store
+	awaited    map[creel.NodeID][]*attempt // recovered attempts, until the nodes of their AMs register
+	tokenEpoch uint32                      // rises when every NM token is to be given anew
 
-	// Demand.
-	tree        tree
-	apps        map[creel.ApplicationID]*app
-	appList     []*app // in order of submission; forgotten ones leave now and then
-	forgotten   int    // of them
-	ended       []*app // oldest first
-	disowned    disownedTable
-	seq         int64           // submissions so far
-	userRunning map[string]*int // running applications by user, where a bound exists
-	blockers    int             // queues that somebody blocks; see passing.go
-	waiting     int             // applications with asks outstanding that may run
+	// Applications.
+	apps      map[creel.ApplicationID]*app
+	appList   []*app // in order of submission; forgotten ones leave now and then
+	forgotten int    // of them
+	ended     []*app // oldest first
+	disowned  disownedTable
 
-	caps map[creel.QueuePath]*queueCap // nil without any
+	// Containers.
+	containerPool slab.Pool[container]
+	spare         []*container
+	unlaunched    pagemap.Map[container] // not seen running, by number: the first given is the first to expire
+	launchSerial  int64
 
-	// Work to settle at the end of a call.
-	dirtyNodes []*node
-	retries    []*queue
-	outranked  []*queue // whose use changed since the order of service was asked for
-	activate   []*queue
-	delayed    heap[*want]
-	opps       int64 // opportunities passed up, by all
-	wantSerial int64
-	places     []*place // not in use
-
-	// Clocks.
-	nodeBeats   list[*node]
-	masterBeats list[*attempt]
-	unlaunched  living // containers not seen running, by number: the first given is the first to expire
-	waitSerial  int64
-	resumed     int64 // when the caller's last pause ended, ns; 0 if it had none
-	timers      heap[*timer]
-	timerSeq    int64
+	// Deadlines.
+	nodeHeartbeats intrusive.List[*node]
+	amHeartbeats   intrusive.List[*attempt]
+	timers         intrusive.Heap[*timer]
+	timerSeq       int64
+	resumed        int64 // when the caller's last pause ended, ns; 0 if it had none
 
 	// Out.
-	actions  []Action
-	saveSeq  uint64
-	saves    []pendingSave
-	pool     []container // slab of containers not handed out yet
-	spare    []*container
-	sizesBuf []vec
-	scratchQ []*queue
-	scratchU []*user
-	scratchA []*app
-	warmth   int32 // what warm read, so that it is not left out
-	count    counts
-	auditor  *Auditor // that watches, nil for none
+	actions []Action
+	saveSeq uint64
+	saves   []pendingSave
+
+	normalized []amounts.Vec // sizes of the asks of the call under way
+	prefetched int32         // what was read ahead, so that it is not left out
+	count      counts
 }
 
 // counts are totals since the start.
 type counts struct {
 	submitted, completed, failed, killed int64
 	granted, released                    int64
-	containers, reservedContainers       int32
+	containers                           int32
 }
 
 // New builds a machine from a configuration it checks.
 func New(cfg Config) (*Machine, error) {
 	m := &Machine{
-		cfg:         cfg,
-		sizes:       map[vecKey]*size{},
-		nodes:       map[creel.NodeID]*node{},
-		hosts:       map[string]*host{},
-		racks:       map[string]*rack{},
-		apps:        map[creel.ApplicationID]*app{},
-		userRunning: map[string]*int{},
+		cfg:   cfg,
+		nodes: map[creel.NodeID]*node{},
+		apps:  map[creel.ApplicationID]*app{},
 	}
 	if cfg.MaxAttempts <= 0 {
 		m.cfg.MaxAttempts = 2
@@ -129,59 +97,29 @@ func New(cfg Config) (*Machine, error) {
 	if cfg.MaxCompletedApps <= 0 {
 		m.cfg.MaxCompletedApps = 1000
 	}
-	if m.cfg.Increment.IsZero() {
-		m.cfg.Increment = cfg.MinAllocation
+	further := make([]string, len(cfg.ResourceTypes))
+	for i := range further {
+		further[i] = cfg.ResourceTypes[i].Name
 	}
 	var err error
-	if m.t, err = newTypes(&cfg); err != nil {
+	m.sched, err = sched.New(&sched.Config{
+		ResourceTypes: further,
+		MinAllocation: cfg.MinAllocation,
+		MaxAllocation: cfg.MaxAllocation,
+		Increment:     cfg.Increment,
+		Queues:        cfg.Queues,
+		ReservedNodes: cfg.ReservedNodes,
+	})
+	if err != nil {
 		return nil, err
 	}
-	m.least, m.most, m.step = m.t.vec(cfg.MinAllocation), m.t.vec(cfg.MaxAllocation), m.t.vec(m.cfg.Increment)
-	for i := 0; i < m.t.n; i++ {
-		if m.least.at(i) < 0 || m.step.at(i) < 0 {
-			return nil, invalid("negative minimum allocation or increment of "+m.t.names[i], "", "give 0 or more")
-		}
-		if i >= 2 && m.most.at(i) == 0 {
-			m.most.set(i, unbounded) // types without a maximum have none
-		}
-		if m.most.at(i) < m.least.at(i) {
-			return nil, invalid(
-				fmt.Sprintf(
-					"maximum allocation of %s is %d, below the minimum %d",
-					m.t.names[i],
-					m.most.at(i),
-					m.least.at(i),
-				),
-				"",
-				"raise the maximum or lower the minimum",
-			)
-		}
+	m.sizes = m.sched.Sizes()
+	m.timers = intrusive.Heap[*timer]{
+		Less: func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq },
+		Slot: func(t *timer) *int32 { return &t.slot },
 	}
-	m.ix = index{
-		all:      &m.nodeList,
-		links:    &m.inAll,
-		steps:    [2]int64{max(m.step.mem, 1), max(m.step.cpu, 1)},
-		checkAll: m.t.check > 1,
-		needMem:  m.least.mem > 0,
-		needCPU:  m.t.check > 1 && m.least.cpu > 0,
-	}
-	m.ix.shift = [2]int8{shiftOf(m.ix.steps[mem]), shiftOf(m.ix.steps[cpu])}
-	m.delayed = heap[*want]{
-		less: func(a, b *want) bool { return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial },
-		slot: func(w *want) *int32 { return &w.slot },
-	}
-	m.timers = heap[*timer]{
-		less: func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq },
-		slot: func(t *timer) *int32 { return &t.slot },
-	}
-	m.nodeBeats.link = func(n *node) *link[*node] { return &n.beatLink }
-	m.masterBeats.link = func(a *attempt) *link[*attempt] { return &a.beatLink }
-	if err := cfg.Queues.Validate(); err != nil {
-		return nil, err
-	}
-	if err := m.buildTree(&m.cfg.Queues); err != nil {
-		return nil, err
-	}
+	m.nodeHeartbeats.Link = func(n *node) *intrusive.Link[*node] { return &n.heartbeatLink }
+	m.amHeartbeats.Link = func(t *attempt) *intrusive.Link[*attempt] { return &t.heartbeatLink }
 	return m, nil
 }
 
@@ -189,8 +127,12 @@ func New(cfg Config) (*Machine, error) {
 func (m *Machine) at(now time.Time) {
 	if t := now.UnixNano(); t > m.now {
 		m.now = t
+		m.sched.At(t)
 	}
 }
+
+// settle ends every call: what it made room for is given out, and booked.
+func (m *Machine) settle() { m.book(m.sched.Schedule()) }
 
 func (m *Machine) ms() int64 { return m.now / int64(time.Millisecond) }
 
@@ -254,4 +196,8 @@ func (m *Machine) Saved(now time.Time, seq uint64) {
 func (m *Machine) ForgetNMTokens(now time.Time) {
 	m.at(now)
 	m.tokenEpoch++
+}
+
+func invalid(what, why, try string) error {
+	return &creel.Error{Kind: creel.ErrInvalidRequest, What: what, Why: why, Try: try}
 }

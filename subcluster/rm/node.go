@@ -9,49 +9,41 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/internal/intrusive"
+	"github.com/creelrm/creel/subcluster/rm/nodeset"
+	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// node is one NodeManager, in two cache lines of 64 bytes. Ends look at and
-// change the first; grants read where it is from the second. Nodes lie side by
-// side in slabs, so that tens of thousands of them stay near the processor. The
-// rest is in its nodeInfo.
+// node is one NodeManager, in two cache lines of 64 bytes. Completions look at
+// and change the first; grants read where it is from the second. Nodes lie side
+// by side in slabs, so that tens of thousands of them stay near the processor.
+// The rest is in its nodeInfo. BenchmarkChurn pays for the layout.
 type node struct {
-	free    vec          // its size less what its containers hold
-	live    []*container // with holes: a container keeps its place
-	hole    int32        // place in live that was left last, plus 1; 0 = none known
-	count   int32        // containers
-	serial  int32        // its place in Machine.nodeList
-	state   nodeState
-	dirty   bool
-	held    bool // it is reserved: hold is set
-	changed bool // since the auditor looked
+	live       []*container // with holes: a container keeps its place
+	hole       int32        // place in live that was left last, plus 1; 0 = none known
+	count      int32        // containers
+	sched.Node              // what the scheduler knows of it: first what is free
 
-	rack *rack
-	host *host
-	at   *Place
+	at *Place
 	*nodeInfo
-	hold     *reservation
-	beat     int64
-	beatLink link[*node]
+	heartbeat int64
+	state     nodeState
 }
 
 // nodeInfo is what is looked at when a node is told of, or speaks.
 type nodeInfo struct {
-	id            creel.NodeID
 	answer        *NodeAnswer
+	heartbeatLink intrusive.Link[*node]
 	responseID    int32
-	total         vec
 	registrations uint32
 	override      bool // its size was set here, not by itself
-	recovered     bool // it came with containers of an earlier life: they are not ours to refuse
+	recovered     bool // it came with containers of an earlier epoch: they are not ours to refuse
 	tellSize      bool
 
 	ended   []creel.ApplicationID // to be told of at its next heartbeat, as are these:
 	updates []Grant
 	signals []Signal
 
-	rackSlot     int
 	version      string
 	physical     creel.Resource
 	use          NodeUse
@@ -59,13 +51,6 @@ type nodeInfo struct {
 	healthTime   time.Time
 	decommission *timer
 	leaveBy      int64
-}
-
-// used is what its containers hold.
-func (n *node) used() vec {
-	v := n.total
-	v.sub(&n.free)
-	return v
 }
 
 // put gives a container a place on the node: the one left last, or any other
@@ -92,30 +77,31 @@ func (n *node) take(c *container) {
 	n.count--
 }
 
-// nodeSlab is how many nodes are made at once; see slab.
-const nodeSlab = 512
-
-func (m *Machine) newNode(id creel.NodeID) *node {
-	if len(m.nodePool) == 0 {
-		m.nodePool = make([]node, nodeSlab)
-	}
-	n := &m.nodePool[0]
-	m.nodePool = m.nodePool[1:]
-	n.nodeInfo, n.host, n.serial = &nodeInfo{id: id}, m.host(id.Host), int32(len(m.nodeList))
-	n.host.nodes = append(n.host.nodes, n)
+func (m *Machine) newNode(id creel.NodeID, rack string) *node {
+	n := m.nodePool.New()
+	n.nodeInfo = &nodeInfo{}
+	m.sched.AddNode(&n.Node, id, rack)
+	m.nodes[id] = n
 	m.nodeList = append(m.nodeList, n)
-	m.inAll, m.inRack, m.room = append(m.inAll, links{}), append(m.inRack, links{}), append(m.room, -1)
-	m.notes.heads = append(m.notes.heads, 0)
+	m.commands.AddNode()
 	return n
 }
 
-// nodeState is creel.NodeState with the questions the scheduler asks.
+// nodeState is creel.NodeState with the questions asked here.
 type nodeState uint8
 
-// takes: it gets new containers.
-func (s nodeState) takes() bool { return creel.NodeState(s) == creel.NodeRunning }
+// use is what the scheduler may use a node in this state for.
+func (s nodeState) use() sched.Use {
+	switch {
+	case s == nodeRunning:
+		return sched.Open
+	case creel.NodeState(s).Usable():
+		return sched.Draining
+	}
+	return sched.Off
+}
 
-// runs: its containers live.
+// runs reports whether its containers live.
 func (s nodeState) runs() bool { return creel.NodeState(s).Usable() }
 
 func (s nodeState) String() string { return creel.NodeState(s).String() }
@@ -125,130 +111,10 @@ const (
 	nodeDraining = nodeState(creel.NodeDecommissioning)
 )
 
-// host is the nodes of one host: one, but where several are run for a test.
-type host struct {
-	name  string
-	nodes []*node
-	one   [1]*node // where nodes begins
-}
-
-func (m *Machine) host(name string) *host {
-	h := m.hosts[name]
-	if h == nil {
-		h = &host{name: name}
-		h.nodes = h.one[:0]
-		m.hosts[name] = h
-	}
-	return h
-}
-
-// rack is the nodes of one rack. A large one has an index of its own; a small
-// one is looked through.
-type rack struct {
-	name  string
-	nodes []int32 // by serial number
-	ix    *index
-}
-
-// bigRack is the number of nodes from which a rack has its own index.
-const bigRack = 64
-
-func (r *rack) find(m *Machine, w *want) *node {
-	if len(m.rackList) == 1 {
-		return m.ix.find(&m.t, &w.size.v, w.attempt.app.queue.order, &w.attempt.black)
-	}
-	if r.ix != nil {
-		return r.ix.find(&m.t, &w.size.v, w.attempt.app.queue.order, &w.attempt.black)
-	}
-	var best *node
-	need, pack := w.size.v.mem, w.attempt.app.queue.order == queues.Pack
-	room := int64(0) // of best
-	for _, serial := range r.nodes {
-		has := m.room[serial]
-		if has < need || best != nil && (pack && has >= room || !pack && has <= room) {
-			continue
-		}
-		if n := m.nodeList[serial]; m.t.fits(&w.size.v, &n.free) && !w.attempt.black.bars(n) {
-			best, room = n, has
-		}
-	}
-	return best
-}
-
-func (r *rack) add(m *Machine, n *node) {
-	n.rackSlot = len(r.nodes)
-	r.nodes = append(r.nodes, n.serial)
-	if r.ix == nil && len(r.nodes) >= bigRack && len(m.rackList) > 1 {
-		r.makeIndex(m)
-	}
-}
-
-func (r *rack) makeIndex(m *Machine) {
-	m.bigRacks++
-	r.ix = &index{
-		all:      &m.nodeList,
-		links:    &m.inRack,
-		steps:    m.ix.steps,
-		shift:    m.ix.shift,
-		checkAll: m.ix.checkAll,
-		needMem:  m.ix.needMem,
-		needCPU:  m.ix.needCPU,
-	}
-	for _, serial := range r.nodes {
-		x := m.nodeList[serial]
-		r.ix.update(x, m.roomy(x))
-	}
-}
-
-func (r *rack) remove(m *Machine, n *node) {
-	if r.ix != nil {
-		r.ix.update(n, false)
-	}
-	last := r.nodes[len(r.nodes)-1]
-	r.nodes[n.rackSlot] = last
-	m.nodeList[last].rackSlot = n.rackSlot
-	r.nodes = r.nodes[:len(r.nodes)-1]
-}
-
-// roomy: the node may be looked at for new containers.
-func (m *Machine) roomy(n *node) bool { return n.state.takes() && !n.held }
-
-// placeInIndex moves a node to where its room belongs.
-func (m *Machine) placeInIndex(n *node) {
-	m.nodeChanged(n)
-	in := m.roomy(n)
-	if m.room[n.serial] = -1; in {
-		m.room[n.serial] = n.free.mem
-	}
-	m.ix.update(n, in)
-	if m.bigRacks > 0 && n.rack.ix != nil {
-		n.rack.ix.update(n, in)
-	}
-}
-
-// setTotal changes a node's size; what its containers hold stays.
-func (n *node) setTotal(v *vec) {
-	n.free.add(v)
-	n.free.sub(&n.total)
-	n.total = *v
-}
-
-const defaultRack = "/default-rack"
-
-func (m *Machine) rack(name string) *rack {
-	if name == "" {
-		name = defaultRack
-	}
-	r := m.racks[name]
-	if r == nil {
-		r = &rack{name: name}
-		m.racks[name] = r
-		m.rackList = append(m.rackList, r)
-		if len(m.rackList) == 2 && len(m.rackList[0].nodes) >= bigRack {
-			m.rackList[0].makeIndex(m)
-		}
-	}
-	return r
+// listens reports whether the node may send a heartbeat again and then hear what
+// is kept for it.
+func (n *node) listens() bool {
+	return n.state.runs() || n.state == nodeState(creel.NodeUnhealthy) || n.state == 0
 }
 
 // RegisterNode is registerNodeManager: a new node, one that comes back, or one
@@ -258,10 +124,10 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	if r.ID.Host == "" || r.ID.Port < 0 {
 		return NodeRegistered{}, invalid("invalid node id "+r.ID.String(), "it needs a host and a port", "")
 	}
-	v := m.t.vec(r.Resource)
+	v := m.sizes.Vec(r.Resource)
 	n := m.nodes[r.ID]
-	for i := 0; i < m.t.n; i++ {
-		if v.at(i) < 0 || i < m.t.check && v.at(i) < m.least.at(i) {
+	for i := 0; i < m.sizes.N; i++ {
+		if v.At(i) < 0 || i < m.sizes.Check && v.At(i) < m.sizes.Least.At(i) {
 			return NodeRegistered{
 				Action: NodeStop,
 				Diagnostics: fmt.Sprintf(
@@ -280,41 +146,37 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 		}, nil
 	}
 	if n == nil {
-		n = m.newNode(r.ID)
-		m.nodes[r.ID] = n
-		n.rack = m.rack(r.Rack)
-		n.rack.add(m, n)
-	} else if name := m.rack(r.Rack); name != n.rack {
-		n.rack.remove(m, n)
-		n.rack = name
-		n.rack.add(m, n)
+		n = m.newNode(r.ID, r.Rack)
+	} else {
+		m.sched.SetRack(&n.Node, r.Rack)
 	}
 	if n.registrations++; n.registrations > 1 {
 		m.voidTokens(n)
 	}
 	if http := r.ID.Host + ":" + strconv.Itoa(int(r.HTTPPort)); n.at == nil || n.at.HTTPAddress != http {
-		n.at = &Place{n.id, http}
+		n.at = &Place{r.ID, http}
 	}
 	n.version, n.physical, n.health, n.healthTime = r.Version, r.Physical, r.HealthReport, now
 	n.responseID, n.answer = 0, nil
-	m.notes.drop(n.serial)
+	m.commands.Drop(n.Serial())
 	n.updates, n.signals = nil, nil
 	wasDraining := n.state == nodeDraining
 	m.setNodeState(n, nodeState(0)) // out of the sums while its containers are sorted out
 	out := NodeRegistered{}
 	if n.override {
-		out.Resource, out.Override = m.t.resource(&n.total), true
+		total := n.Total()
+		out.Resource, out.Override = m.sizes.Resource(&total), true
 	} else {
-		n.setTotal(&v)
+		m.sched.SetTotal(&n.Node, &v)
 	}
 	m.sortContainers(n, r)
-	m.mastersMissing(n)
+	m.amsMissing(n)
 	for _, id := range r.Applications {
 		switch a := m.apps[id]; {
 		case a == nil || a.state.ended():
 			n.appEnded(id)
 		case a.current != nil:
-			a.current.marks.set(ran, n.serial)
+			a.current.nodeSets.Add(nodeset.Ran, n.Serial())
 		}
 	}
 	state := nodeRunning
@@ -325,7 +187,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 		state = nodeState(creel.NodeUnhealthy)
 	}
 	m.setNodeState(n, state)
-	m.alivenode(n)
+	m.nodeAlive(n)
 	m.settle()
 	return out, nil
 }
@@ -340,7 +202,7 @@ func (m *Machine) sortContainers(n *node, r *RegisterNode) {
 	}
 	for _, c := range n.live { // an end may cause others, of an attempt's: they leave holes
 		if c != nil && c.node == n && !reported[c.id()] && c.state >= cRunning {
-			m.end(c, cKilled, creel.ExitAborted, "Container released on a *lost* node", nil)
+			m.complete(c, cKilled, creel.ExitAborted, "Container released on a *lost* node", nil)
 		}
 	}
 	for i := range r.Containers {
@@ -348,74 +210,55 @@ func (m *Machine) sortContainers(n *node, r *RegisterNode) {
 		c := m.container(k.ID)
 		switch {
 		case c != nil && c.node != n:
-			m.tellKill(n.serial, k.ID)
+			m.commands.Kill(n.Serial(), k.ID)
 		case c != nil && k.State == creel.ContainerComplete:
-			m.end(c, cCompleted, k.ExitStatus, k.Diagnostics, nil)
+			m.complete(c, cCompleted, k.ExitStatus, k.Diagnostics, nil)
 		case c != nil:
 			m.seenRunning(c)
 		case k.State == creel.ContainerComplete:
 			m.recoverEnd(n, k)
 		case !m.recover(n, k):
-			m.tellKill(n.serial, k.ID)
+			m.commands.Kill(n.Serial(), k.ID)
 		}
 	}
 }
 
-func (m *Machine) alivenode(n *node) {
-	n.beat = m.now
-	m.nodeBeats.append(n)
+// nodeAlive restarts the wait for a silent node.
+func (m *Machine) nodeAlive(n *node) {
+	n.heartbeat = m.now
+	m.nodeHeartbeats.Append(n)
 }
 
-// setNodeState moves a node between states and keeps the cluster's sums.
+// setNodeState moves a node between states and tells the scheduler and AMs.
 func (m *Machine) setNodeState(n *node, s nodeState) {
 	was := n.state
 	if was == s {
 		return
 	}
 	n.state = s
-	m.notes.listen(n.serial, n.listens())
-	changed := false
-	if was.runs() && !s.runs() {
-		m.active--
-		m.total.sub(&n.total)
-		changed = true
-	}
-	if !was.runs() && s.runs() {
-		m.active++
-		m.total.add(&n.total)
-		changed = true
-	}
-	if !s.takes() && n.hold != nil {
-		m.unreserve(n.hold)
-	}
-	m.placeInIndex(n)
-	if s.takes() {
-		m.roomOn(n)
-	}
+	m.commands.Open(n.Serial(), n.listens())
+	m.sched.SetUse(&n.Node, s.use())
 	if s != nodeDraining {
 		m.stop(&n.decommission)
 		n.leaveBy = 0
-	}
-	if changed {
-		m.tree.stale = true
 	}
 	if s == 0 {
 		return
 	}
 	kind := int32(1)
 	switch {
-	case s.takes():
+	case s == nodeRunning:
 		kind = 0
 	case s == nodeDraining:
 		kind = 2
 	}
 	if was != 0 || kind != 0 {
-		m.tellMasters(NodeUpdate{ID: n.id, Kind: kind}, n)
+		m.tellAMs(NodeUpdate{ID: n.ID(), Kind: kind}, n)
 	}
 }
 
-// tellMasters lets masters that have something on the node know.
-func (m *Machine) tellMasters(u NodeUpdate, n *node) {
+// tellAMs lets AMs that have something on the node know.
+func (m *Machine) tellAMs(u NodeUpdate, n *node) {
 	var last *attempt
 	for _, c := range n.live {
 		if c == nil {
@@ -440,12 +283,12 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 	case creel.NodeDecommissioned:
 		return &NodeAnswer{
 			Action:      NodeStop,
-			Diagnostics: "Disallowed NodeManager nodeId: " + r.ID.String() + " hostname:" + n.host.name,
+			Diagnostics: "Disallowed NodeManager nodeId: " + r.ID.String() + " hostname:" + r.ID.Host,
 		}
 	case creel.NodeLost, creel.NodeShutdown, creel.NodeRebooted:
 		return &NodeAnswer{Action: NodeResync, Diagnostics: "Node not found resyncing " + r.ID.String()}
 	}
-	m.alivenode(n)
+	m.nodeAlive(n)
 	switch {
 	case r.ResponseID == n.responseID:
 	case n.answer != nil && (r.ResponseID+1)&0x7fffffff == n.responseID:
@@ -479,9 +322,7 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 			Diagnostics: "DECOMMISSIONING " + r.ID.String() + " is ready to be decommissioned",
 		}
 	}
-	if m.delayed.len() > 0 && m.roomy(n) && m.t.fits(&m.least, &n.free) {
-		m.opportunity()
-	}
+	m.sched.Heartbeat(&n.Node)
 	m.settle()
 	return m.answerNode(n)
 }
@@ -493,38 +334,23 @@ func (m *Machine) answerNode(n *node) *NodeAnswer {
 		n.answer = out
 	}
 	n.responseID = (n.responseID + 1) & 0x7fffffff
-	if len(
-		out.Cleanup,
-	)+len(
-		out.Apps,
-	)+len(
-		out.Forget,
-	)+len(
-		out.Update,
-	)+len(
-		out.Signals,
-	)+len(
-		n.ended,
-	)+len(
-		n.updates,
-	)+len(
-		n.signals,
-	) == 0 &&
-		m.notes.none(n.serial) &&
-		!n.tellSize {
+	if len(out.Cleanup)+len(out.Apps)+len(out.Forget)+len(out.Update)+len(out.Signals) == 0 &&
+		len(n.ended)+len(n.updates)+len(n.signals) == 0 &&
+		m.commands.None(n.Serial()) && !n.tellSize {
 		*out = NodeAnswer{ResponseID: n.responseID}
 		return out
 	}
 	*out = NodeAnswer{ResponseID: n.responseID, Apps: n.ended, Update: n.updates, Signals: n.signals}
-	out.Cleanup, out.Forget = m.takeNotes(n)
+	out.Cleanup, out.Forget = m.commands.Take(n.Serial())
 	n.ended, n.updates, n.signals = nil, nil, nil
 	if n.tellSize {
-		out.Resource, out.Override, n.tellSize = m.t.resource(&n.total), true, false
+		total := n.Total()
+		out.Resource, out.Override, n.tellSize = m.sizes.Resource(&total), true, false
 	}
 	return out
 }
 
-// health notes what a node says of itself; an unhealthy one keeps no containers.
+// health takes what a node says of itself; an unhealthy one keeps no containers.
 func (m *Machine) health(n *node, r *NodeReport) {
 	n.health, n.healthTime = r.HealthReport, r.HealthTime
 	switch {
@@ -544,8 +370,8 @@ func (m *Machine) endAll(n *node, why string) {
 			continue
 		}
 		id := c.id()
-		m.end(c, cKilled, creel.ExitAborted, why, nil)
-		m.tellKill(n.serial, id)
+		m.complete(c, cKilled, creel.ExitAborted, why, nil)
+		m.commands.Kill(n.Serial(), id)
 	}
 }
 
@@ -556,22 +382,22 @@ func (m *Machine) reported(n *node, s *ContainerStatus) {
 	case c == nil || c.node != n:
 		switch {
 		case s.State != creel.ContainerComplete:
-			m.tellKill(n.serial, s.ID)
+			m.commands.Kill(n.Serial(), s.ID)
 		case !m.owed(s.ID):
-			m.tellForget(n.serial, s.ID) // ended here already
+			m.commands.Forget(n.Serial(), s.ID) // ended here already
 		}
 	case s.State == creel.ContainerComplete:
-		over := c.owner().over() || c.master
-		m.end(c, cCompleted, s.ExitStatus, s.Diagnostics, s.Message)
+		over := c.owner().over() || c.am
+		m.complete(c, cCompleted, s.ExitStatus, s.Diagnostics, s.Message)
 		if over {
-			m.tellForget(n.serial, s.ID)
+			m.commands.Forget(n.Serial(), s.ID)
 		}
 	default:
 		m.seenRunning(c)
 	}
 }
 
-// owed: the container's end has not come to its master for sure. Its node must
+// owed reports whether the container's completion may not have come to its AM. Its node must
 // not forget it: after a restart it is the only one that knows.
 func (m *Machine) owed(id creel.ContainerID) bool {
 	t := m.attempt(id.Attempt)
@@ -588,9 +414,9 @@ func (t *attempt) owes(id creel.ContainerID) bool {
 }
 
 func (m *Machine) seenRunning(c *container) {
-	if c.state < cRunning && c.state != cAllocated || c.state == cAllocated && c.master {
+	if c.state < cRunning && c.state != cAllocated || c.state == cAllocated && c.am {
 		c.state = cRunning
-		m.seen(c)
+		m.dropUnlaunched(c)
 	}
 }
 
@@ -607,7 +433,7 @@ func (m *Machine) nodeLost(n *node) { m.nodeGone(n, nodeState(creel.NodeLost)) }
 
 // nodeGone takes a node out with all its containers.
 func (m *Machine) nodeGone(n *node, s nodeState) {
-	m.nodeBeats.remove(n)
+	m.nodeHeartbeats.Remove(n)
 	m.setNodeState(n, s)
 	m.endAll(n, "Container released on a *lost* node")
 	n.ended, n.updates, n.signals = nil, nil, nil
@@ -634,24 +460,14 @@ func (m *Machine) SetNodeResource(now time.Time, id creel.NodeID, r creel.Resour
 	if n == nil {
 		return noNode(id)
 	}
-	v := m.t.vec(r)
-	for i := 0; i < m.t.n; i++ {
-		if v.at(i) < 0 {
-			return invalid("invalid resource of "+id.String(), m.t.names[i]+" is negative", "")
+	v := m.sizes.Vec(r)
+	for i := 0; i < m.sizes.N; i++ {
+		if v.At(i) < 0 {
+			return invalid("invalid resource of "+id.String(), m.sizes.Names[i]+" is negative", "")
 		}
 	}
-	if n.state.runs() {
-		m.total.sub(&n.total)
-		m.total.add(&v)
-	}
-	n.setTotal(&v)
+	m.sched.SetTotal(&n.Node, &v)
 	n.override, n.tellSize = true, true
-	if n.hold != nil && !m.t.fits(&n.hold.size.v, &v) {
-		m.unreserve(n.hold)
-	}
-	m.placeInIndex(n)
-	m.roomOn(n)
-	m.tree.stale = true
 	m.settle()
 	return nil
 }

@@ -2,11 +2,16 @@
 
 package rm
 
-import "github.com/creelrm/creel"
+import (
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/nodeset"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
 
 // Recover brings applications back after a restart, before anything else
 // happens: ended ones into history, the others to where they wait for their
-// masters to register again and for nodes to report their containers.
+// AMs to register again and for nodes to report their containers.
 func (m *Machine) Recover(r *Recover) error {
 	for i := range r.Apps {
 		if err := m.recoverApp(&r.Apps[i]); err != nil {
@@ -40,19 +45,18 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 		launched:  nanos(r.Started),
 		finished:  nanos(r.Finished),
 	}
-	a.priority = m.capPriority(s.Priority)
-	m.seq++
-	a.seq = m.seq
+	var am *amounts.Size
+	if !s.Unmanaged {
+		v, err := m.sizes.Normalize(s.Master.Resource, &m.sizes.Most)
+		if err != nil {
+			v = m.sizes.Vec(s.Master.Resource)
+		}
+		am = m.sizes.Of(v)
+	}
+	m.sched.AddApp(&a.App, a.id, a, am, m.sched.CapPriority(s.Priority))
 	m.apps[a.id] = a
 	m.appList = append(m.appList, a)
 	m.count.submitted++
-	if !s.Unmanaged {
-		v, err := m.normalize(s.Master.Resource, &m.most)
-		if err != nil {
-			v = m.t.vec(s.Master.Resource)
-		}
-		a.amSize = m.size(v)
-	}
 	for i := range r.Attempts {
 		k := &r.Attempts[i]
 		t := &attempt{
@@ -102,17 +106,16 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	if !r.Lifetime.IsZero() {
 		m.armLifetime(a, nanos(r.Lifetime))
 	}
-	q := m.tree.find(string(a.path))
+	q := m.sched.Find(string(a.path))
 	if q == nil {
-		q = m.createQueue(a.path)
+		q = m.sched.CreateQueue(a.path)
 	}
-	if q == nil || q.leaf == nil {
+	if q == nil || !q.IsLeaf() {
 		a.state = appSubmitted
 		m.accept(a) // fails it, with the reason
 		return nil
 	}
 	m.enterQueue(a, q)
-	a.accrued = m.ms()
 	a.state = appAccepted
 	t := a.current
 	switch {
@@ -125,9 +128,8 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 			}
 			m.awaited[t.masterNode] = append(m.awaited[t.masterNode], t)
 		}
-		m.enqueue(a)
-		m.dequeue(a)
-		m.start(a)
+		m.stateChanged(a)
+		m.sched.Activate(&a.App)
 		m.alive(t)
 	case t.state == tFinished:
 		// It had unregistered; only the application's own end was not durable.
@@ -148,30 +150,30 @@ func (m *Machine) retryAfterRestart(a *app) bool {
 	return !a.sub.Unmanaged && len(a.failures) < most
 }
 
-// mastersMissing ends the attempts of an earlier life whose masters should run
+// amsMissing ends the attempts of an earlier epoch whose AMs should run
 // on a node that has registered without them: they were never started there, or
 // their ends are long forgotten. Without it they would be found out by their
 // silence, ten minutes later.
-func (m *Machine) mastersMissing(n *node) {
-	waiting := m.awaited[n.id]
-	delete(m.awaited, n.id)
+func (m *Machine) amsMissing(n *node) {
+	waiting := m.awaited[n.ID()]
+	delete(m.awaited, n.ID())
 	for _, t := range waiting {
 		if t.state == tLaunched && m.container(t.master) == nil {
-			m.masterEnded(
+			m.amEnded(
 				t,
 				creel.ExitAborted,
-				"node "+n.id.String()+" registered without the master's container after a restart of the ResourceManager",
+				"node "+n.ID().String()+" registered without the master's container after a restart of the ResourceManager",
 			)
 		}
 	}
 }
 
 // recover takes a running container that a node reports and this life does not
-// know: its application must be alive and its id from an earlier life, so that
+// know: its application must be alive and its id from an earlier epoch, so that
 // a container whose end was told cannot come back.
 func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	t := m.attempt(k.ID.Attempt)
-	if t == nil || t.app.queue == nil || !t.app.inQueue || k.ID.Epoch() >= m.cfg.Epoch || k.ID.Sequence() <= 0 {
+	if t == nil || !t.app.InQueue() || k.ID.Epoch() >= m.cfg.Epoch || k.ID.Sequence() <= 0 {
 		return false
 	}
 	a := t.app
@@ -182,14 +184,15 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	if owner == nil || owner.over() || owner != t && !a.sub.KeepContainers {
 		return false
 	}
-	v := m.t.vec(k.Resource)
-	for i := 0; i < m.t.n; i++ {
-		if v.at(i) < 0 {
+	v := m.sizes.Vec(k.Resource)
+	for i := 0; i < m.sizes.N; i++ {
+		if v.At(i) < 0 {
 			return false
 		}
 	}
 	c := m.newContainer()
-	c.seq, c.origin, c.size = k.ID.ID, t, m.size(v).number
+	size := m.sizes.Of(v)
+	c.seq, c.origin, c.size = k.ID.ID, t, size.Number
 	c.created, c.priority = k.Created.UnixMilli(), k.Priority
 	if c.execution = uint8(k.ExecutionType); c.execution == 0 {
 		c.execution = uint8(creel.Guaranteed)
@@ -198,17 +201,16 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 		c.extra = &containerExtra{owner: owner, alloc: k.AllocationRequestID, version: k.Version, tags: k.Tags}
 	}
 	n.recovered = true
-	c.state, c.reason = cRunning, Recovered
-	c.master = k.ID == t.master
+	c.state, c.reason = cRunning, sched.Recovered
+	c.am = k.ID == t.master
 	if t.endedBefore == nil {
 		t.endedBefore = map[int64]struct{}{}
 	}
 	t.endedBefore[k.ID.ID] = struct{}{} // it cannot be recovered twice
+	m.sched.Charge(&a.App, &n.Node, size)
 	m.attach(c, n)
-	owner.marks.set(ran, n.serial)
-	m.count.granted++
-	a.queue.granted++
-	if !c.master {
+	owner.nodeSets.Add(nodeset.Ran, n.Serial())
+	if !c.am {
 		owner.previous = append(owner.previous, c.id())
 	} else {
 		t.masterHTTP = n.at.HTTPAddress
@@ -220,11 +222,11 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 	t := m.attempt(k.ID.Attempt)
 	if t == nil || k.ID.Epoch() >= m.cfg.Epoch || t.over() || t.app.state.ended() {
-		m.tellForget(n.serial, k.ID)
+		m.commands.Forget(n.Serial(), k.ID)
 		return
 	}
 	if _, known := t.endedBefore[k.ID.ID]; known {
-		m.tellForget(n.serial, k.ID)
+		m.commands.Forget(n.Serial(), k.ID)
 		return
 	}
 	if t.endedBefore == nil {
@@ -232,8 +234,8 @@ func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 	}
 	t.endedBefore[k.ID.ID] = struct{}{}
 	if k.ID == t.master {
-		m.tellForget(n.serial, k.ID)
-		m.masterEnded(t, k.ExitStatus, k.Diagnostics)
+		m.commands.Forget(n.Serial(), k.ID)
+		m.amEnded(t, k.ExitStatus, k.Diagnostics)
 		return
 	}
 	t.done = append(
@@ -242,9 +244,9 @@ func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 			ID:          k.ID,
 			ExitStatus:  k.ExitStatus,
 			Diagnostics: k.Diagnostics,
-			Shape:       &Shape{k.Resource},
+			Shape:       &amounts.Shape{Resource: k.Resource},
 			Execution:   k.ExecutionType,
-			node:        n.serial,
+			node:        n.Serial(),
 		},
 	)
 }

@@ -3,11 +3,11 @@
 package rm
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
 // App gives an application; false if there is none.
@@ -44,42 +44,40 @@ func (m *Machine) appView(a *app) *AppView {
 
 func (m *Machine) newAppView(a *app) *AppView {
 	s := a.sub
+	used, containers := a.Used()
+	reserved, reservedOn := a.Reserved()
+	pending, pendingCount := a.Pending()
+	amUsed := a.AMUsed()
 	v := &AppView{
-		ID:       a.id,
-		User:     s.User,
-		Name:     s.Name,
-		Type:     s.Type,
-		Tags:     s.Tags,
-		Queue:    a.path,
-		Priority: a.priority,
-		State: a.state.public(
-			a.before,
-		),
-		Internal:    a.state.String(),
-		Final:       creel.FinalUndefined,
-		Diagnostics: a.diag,
-		Progress:    a.progress,
-		Unmanaged:   s.Unmanaged,
-		Submitted: instant(
-			a.submitted,
-		),
-		Launched:   instant(a.launched),
-		Deadline:   instant(a.deadline),
-		Label:      s.Label,
-		Placed:     a.rule,
-		Port:       -1,
-		Context:    s.Context,
-		Containers: a.containers,
-		Reserved:   a.heldContainers,
-		Used: m.t.resource(
-			&a.used,
-		),
-		ReservedRes:  m.t.resource(&a.held),
-		Pending:      m.t.resource(&a.pending),
-		PendingCount: a.pendingCount,
-		AMUsed:       m.t.resource(&a.amUsed),
+		ID:           a.id,
+		User:         s.User,
+		Name:         s.Name,
+		Type:         s.Type,
+		Tags:         s.Tags,
+		Queue:        a.path,
+		Priority:     a.Priority(),
+		State:        a.state.public(a.before),
+		Internal:     a.state.String(),
+		Final:        creel.FinalUndefined,
+		Diagnostics:  a.diag,
+		Progress:     a.progress,
+		Unmanaged:    s.Unmanaged,
+		Submitted:    instant(a.submitted),
+		Launched:     instant(a.launched),
+		Deadline:     instant(a.deadline),
+		Label:        s.Label,
+		Placed:       a.rule,
+		Port:         -1,
+		Context:      s.Context,
+		Containers:   containers,
+		Reserved:     reservedOn,
+		Used:         m.sizes.Resource(&used),
+		ReservedRes:  m.sizes.Resource(&reserved),
+		Pending:      m.sizes.Resource(&pending),
+		PendingCount: pendingCount,
+		AMUsed:       m.sizes.Resource(&amUsed),
 	}
-	v.Over = a.state.ended() && !a.inQueue && a.containers == 0
+	v.Over = a.state.ended() && !a.InQueue() && containers == 0
 	v.KillDone = a.state == appKilled
 	if a.state.ended() || a.state == appFinishing {
 		v.Finished, v.Final = instant(a.finished), a.final
@@ -90,29 +88,19 @@ func (m *Machine) newAppView(a *app) *AppView {
 			v.Port = t.port
 		}
 		v.Token = s.Unmanaged && t.state == tLaunched
-		v.InScheduler = a.inQueue && (t.schedulable() || t.state == tFinishing)
-		v.Partitioned = v.InScheduler && m.tree.spec.Scheduler == queues.CapacityScheduler
+		v.InScheduler = a.InQueue() && (t.schedulable() || t.state == tFinishing)
+		v.Partitioned = v.InScheduler && m.sched.ByPartition()
 	}
-	if a.inQueue {
-		d := m.t.dominant(&a.queue.sized().guaranteed, &m.total)
-		if m.tree.spec.Scheduler == queues.FairScheduler { // its queues' capacity is their fair share of the memory
-			m.refreshShares(inViews)
-			d = float64(a.queue.shares[inViews].share.mem) / float64(max(m.total.mem, 1))
-		}
-		if d > 0 {
-			v.QueueShare = finite(100 * m.t.dominant(&a.used, &m.total) / d)
-		}
-		v.ClusterShare = finite(100 * m.t.dominant(&a.used, &m.total))
+	if a.InQueue() {
+		v.QueueShare, v.ClusterShare = m.sched.Shares(&a.App)
 	}
-	seconds := a.seconds
-	if dt := m.ms() - a.accrued; dt > 0 && a.containers > 0 {
-		seconds.addTimes(&a.used, dt)
-	}
-	amounts := make([]TypeAmount, 2*m.t.n)
-	v.ResourceSeconds, v.PreemptedSeconds = amounts[:m.t.n:m.t.n], amounts[m.t.n:]
+	seconds := m.sched.UsedOverTime(&a.App)
+	n := m.sizes.N
+	list := make([]TypeAmount, 2*n)
+	v.ResourceSeconds, v.PreemptedSeconds = list[:n:n], list[n:]
 	for i := range v.ResourceSeconds {
-		v.ResourceSeconds[i] = TypeAmount{m.t.names[i], seconds.at(i) / 1000}
-		v.PreemptedSeconds[i] = TypeAmount{m.t.names[i], 0}
+		v.ResourceSeconds[i] = TypeAmount{m.sizes.Names[i], seconds.At(i) / 1000}
+		v.PreemptedSeconds[i] = TypeAmount{m.sizes.Names[i], 0}
 	}
 	return v
 }
@@ -153,7 +141,7 @@ func (t *attempt) view() AttemptView {
 		MasterHTTP:  t.masterHTTP,
 		Started:     instant(t.started),
 		ExitStatus:  t.exit,
-		Blacklist:   keys(t),
+		Blacklist:   t.avoids(),
 	}
 	if t.registered {
 		v.Port = t.port
@@ -162,6 +150,14 @@ func (t *attempt) view() AttemptView {
 		v.Finished, v.Final = instant(t.finished), t.final
 	}
 	return v
+}
+
+// avoids gives the hosts and racks it avoids, sorted.
+func (t *attempt) avoids() []string {
+	if t.app.current == t {
+		return t.app.Avoided()
+	}
+	return t.avoided
 }
 
 // Container gives a live container; false if there is none.
@@ -208,7 +204,7 @@ func (m *Machine) containerView(c *container) ContainerView {
 		ID:                  c.id(),
 		State:               c.state.public(),
 		Internal:            c.state.String(),
-		Node:                c.node.id,
+		Node:                c.node.ID(),
 		HTTPAddress:         c.node.at.HTTPAddress,
 		Resource:            m.sizeOf(c).Resource,
 		Priority:            c.priority,
@@ -216,45 +212,19 @@ func (m *Machine) containerView(c *container) ContainerView {
 		ExecutionType:       creel.ExecutionType(c.execution),
 		Version:             c.rare().version,
 		Created:             instant(c.created * 1e6),
-		Master:              c.master,
+		Master:              c.am,
 		Reason:              c.reason,
 		Tags:                c.rare().tags,
 	}
 }
 
 // Asks gives what an application asks for and has not got, in order.
-func (m *Machine) Asks(id creel.ApplicationID) []AskView {
+func (m *Machine) Asks(id creel.ApplicationID) []sched.AskView {
 	a := m.apps[id]
-	if a == nil || a.current == nil {
+	if a == nil {
 		return nil
 	}
-	var out []AskView
-	for _, w := range a.current.wants {
-		out = append(out, w.view(m))
-		for _, list := range [][]*place{w.racks, w.hosts} {
-			for _, p := range list {
-				v := w.view(m)
-				v.ResourceName, v.Count, v.Relax = p.name, p.count, !p.strict
-				out = append(out, v)
-			}
-		}
-	}
-	return out
-}
-
-func (w *want) view(m *Machine) AskView {
-	v := AskView{
-		Priority:            w.priority,
-		AllocationRequestID: w.alloc,
-		ExecutionType:       w.execution,
-		ResourceName:        anyPlace,
-		Count:               w.count,
-		Relax:               !w.strict,
-	}
-	if w.size != nil {
-		v.Resource = w.size.Resource
-	}
-	return v
+	return a.App.Asks()
 }
 
 // SchedulingAsks gives the scheduling requests kept for an attempt.
@@ -284,215 +254,88 @@ func (m *Machine) Nodes(yield func(NodeView) bool) {
 }
 
 func (m *Machine) nodeView(n *node) NodeView {
-	used := n.used()
+	used, total := n.Used(), n.Total()
 	v := NodeView{
-		ID:           n.id,
-		HTTPAddress:  n.at.HTTPAddress,
-		Rack:         n.rack.name,
-		State:        creel.NodeState(n.state),
-		Version:      n.version,
-		HealthReport: n.health,
-		HealthTime:   n.healthTime,
-		LastBeat: instant(
-			n.beat,
-		),
-		Total:          m.t.resource(&n.total),
-		Used:           m.t.resource(&used),
+		ID:             n.ID(),
+		HTTPAddress:    n.at.HTTPAddress,
+		Rack:           n.Rack(),
+		State:          creel.NodeState(n.state),
+		Version:        n.version,
+		HealthReport:   n.health,
+		HealthTime:     n.healthTime,
+		LastBeat:       instant(n.heartbeat),
+		Total:          m.sizes.Resource(&total),
+		Used:           m.sizes.Resource(&used),
 		Physical:       n.physical,
 		Containers:     n.count,
 		Utilization:    n.use,
 		DecommissionBy: instant(n.leaveBy),
 	}
-	if n.hold != nil {
-		v.Reserved = creel.ContainerID{Attempt: n.hold.want.attempt.id}
+	if a := n.Reserved(); a != nil {
+		v.Reserved = creel.ContainerID{Attempt: ofSched(a).current.id}
 	}
 	return v
 }
 
 // Queue gives a queue by path or leaf name; false if there is none.
 func (m *Machine) Queue(name string) (QueueView, bool) {
-	q := m.tree.find(name)
+	q := m.sched.Find(name)
 	if q == nil {
 		return QueueView{}, false
 	}
-	return m.queueView(q, m.begun()), true
+	return m.queueView(q), true
 }
 
 // Queues calls yield for each queue, parents first, until it says no.
 func (m *Machine) Queues(yield func(QueueView) bool) {
-	begun := m.begun()
-	for _, q := range m.tree.all {
-		if !yield(m.queueView(q, begun)) {
+	for _, q := range m.sched.Queues() {
+		if !yield(m.queueView(q)) {
 			return
 		}
 	}
 }
 
-// Spec gives the queue specification in force. It must not be changed.
-func (m *Machine) Spec() *queues.Spec { return m.tree.spec }
+func (m *Machine) queueView(q *sched.Queue) QueueView {
+	return QueueView{
+		QueueView:     m.sched.View(q),
+		AppsSubmitted: q.Ended.Submitted,
+		AppsCompleted: q.Ended.Completed,
+		AppsFailed:    q.Ended.Failed,
+		AppsKilled:    q.Ended.Killed,
+	}
+}
 
-// Config gives the configuration in force. It must not be changed.
+// Spec is the specification of the queues. It is not to be changed.
+func (m *Machine) Spec() *queues.Spec { return m.sched.Spec() }
+
+// Config is what the machine was built with, with the queues of now. It is not
+// to be changed.
 func (m *Machine) Config() *Config { return &m.cfg }
-
-// begun counts, for FairScheduler's views, the applications of each queue that
-// have had a container: it calls the others pending.
-func (m *Machine) begun() map[*queue]int32 {
-	if m.tree.spec.Scheduler != queues.FairScheduler {
-		return nil
-	}
-	n := map[*queue]int32{}
-	for _, a := range m.appList {
-		if a.inQueue && (a.containers > 0 || !a.seconds.isZero()) {
-			n[a.queue]++
-		}
-	}
-	return n
-}
-
-func (m *Machine) queueView(q *queue, begun map[*queue]int32) QueueView {
-	m.refreshShares(inViews)
-	q.sized()
-	r := func(v *vec) creel.Resource {
-		x := *v
-		x.min(&m.total)
-		return m.t.resource(&x)
-	}
-	demand := q.used
-	demand.add(&q.pending)
-	v := QueueView{
-		Path:    q.path,
-		Leaf:    q.leaf != nil,
-		Dynamic: q.dynamic,
-		State:   q.state,
-		Spec:    *q.spec,
-		Guaranteed: m.t.resource(
-			&q.guaranteed,
-		),
-		Max:      r(&q.max),
-		Used:     m.t.resource(&q.used),
-		Reserved: m.t.resource(&q.held),
-		Pending: m.t.resource(
-			&q.pending,
-		),
-		Demand:         m.t.resource(&demand),
-		FairShare:      m.t.resource(&q.shares[inViews].share),
-		SteadyShare:    m.t.resource(&q.shares[inViews].steady),
-		Capacity:       q.capFrac,
-		MaxCapacity:    q.maxFrac,
-		AbsCapacity:    q.absCap,
-		AbsMaxCapacity: q.absMax,
-		AbsUsed: finite(
-			m.t.dominant(&q.used, &m.total),
-		),
-		Containers:         q.containers,
-		ReservedContainers: q.heldContainers,
-		PendingContainers:  q.pendingCount,
-		MaxAllocation: m.t.resource(
-			&q.largest,
-		),
-		MinUserPercent:      q.minUserPercent(),
-		UserFactor:          q.factor(),
-		MaxAMPercent:        q.maxAM,
-		AppsSubmitted:       q.submitted,
-		AppsCompleted:       q.completed,
-		AppsFailed:          q.failed,
-		AppsKilled:          q.killed,
-		ActiveApps:          int32(q.running),
-		ContainersAllocated: q.granted,
-		ContainersReleased:  q.released,
-	}
-	v.Spec.Children = nil
-	if m.tree.spec.Scheduler == queues.FairScheduler {
-		v.Guaranteed, v.Minimum = v.FairShare, m.t.resource(&q.minimum)
-	}
-	if q.parent != nil {
-		v.Parent = q.parent.path
-	}
-	if q.spec.Capacity.Unit == queues.Weight {
-		v.NormalizedWeight = q.capFrac
-	}
-	for _, c := range q.children {
-		v.Children = append(v.Children, c.path)
-		if c.leaf == nil {
-			continue
-		}
-	}
-	v.UsedCapacity = finite(useRank(q).ratio)
-	v.Apps = int32(q.appsBelow())
-	v.PendingApps = v.Apps - v.ActiveApps
-	if l := q.leaf; l != nil {
-		all, one := m.masterLimit(q, inViews)
-		v.MaxApps, v.MaxAppsPerUser, v.AMLimit, v.UserAMLimit, v.AMUsed = l.maxApps, l.maxUserApps, r(
-			&all,
-		), r(
-			&one,
-		), m.t.resource(
-			&l.amUsed,
-		)
-		v.PendingApps = int32(l.pendingApps)
-		for _, u := range l.userList {
-			limit := m.userLimit(u)
-			if m.tree.spec.Scheduler == queues.FairScheduler {
-				limit = vec{} // FairScheduler has no user limits on resources
-			}
-			v.Users = append(
-				v.Users,
-				UserView{
-					Name:    u.name,
-					Used:    m.t.resource(&u.used),
-					AMUsed:  m.t.resource(&u.amUsed),
-					Limit:   m.t.resource(&limit),
-					Active:  u.waitingApps > 0,
-					Pending: int32(u.pending.len()),
-					Running: int32(u.running),
-					Weight:  u.weight,
-				},
-			)
-		}
-		slices.SortFunc(v.Users, func(a, b UserView) int { return cmp.Compare(a.Name, b.Name) })
-		if begun != nil {
-			v.ActiveApps, v.PendingApps = begun[q], int32(l.apps)-begun[q]
-		}
-	}
-	return v
-}
 
 // Cluster gives the whole in numbers.
 func (m *Machine) Cluster() ClusterView {
-	root := m.tree.root
-	left := m.total
-	left.sub(&root.used)
-	left.sub(&root.held)
-	for i := 0; i < m.t.n; i++ {
-		left.set(i, max(left.at(i), 0))
-	}
+	t := m.sched.Totals()
 	v := ClusterView{
-		AppsSubmitted: m.count.submitted,
-		AppsCompleted: m.count.completed,
-		AppsFailed:    m.count.failed,
-		AppsKilled:    m.count.killed,
-		Total: m.t.resource(
-			&m.total,
-		),
-		Used:               m.t.resource(&root.used),
-		Reserved:           m.t.resource(&root.held),
-		Available:          m.t.resource(&left),
-		Pending:            m.t.resource(&root.pending),
+		AppsSubmitted:      m.count.submitted,
+		AppsCompleted:      m.count.completed,
+		AppsPending:        int64(t.Waiting),
+		AppsRunning:        int64(t.Activated),
+		AppsFailed:         m.count.failed,
+		AppsKilled:         m.count.killed,
+		Total:              m.sizes.Resource(&t.Total),
+		Used:               m.sizes.Resource(&t.Used),
+		Reserved:           m.sizes.Resource(&t.Reserved),
+		Available:          m.sizes.Resource(&t.Available),
+		Pending:            m.sizes.Resource(&t.Pending),
 		Containers:         m.count.containers,
-		ReservedContainers: m.count.reservedContainers,
-		PendingContainers:  root.pendingCount,
+		ReservedContainers: int32(t.ReservedNodes),
+		PendingContainers:  t.PendingContainers,
 		Nodes:              map[creel.NodeState]int{},
 		Granted:            m.count.granted,
 		Released:           m.count.released,
 	}
 	for _, n := range m.nodeList {
 		v.Nodes[creel.NodeState(n.state)]++
-	}
-	v.AppsRunning = int64(root.running)
-	for _, q := range m.tree.all {
-		if q.leaf != nil {
-			v.AppsPending += int64(q.leaf.pendingApps)
-		}
 	}
 	return v
 }

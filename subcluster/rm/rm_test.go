@@ -8,6 +8,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
 var start = time.Unix(1_700_000_000, 0).UTC()
@@ -170,7 +171,7 @@ func TestAnAskFindsRoomInTheSameCall(t *testing.T) {
 	w.register(id)
 	out := w.asks(id, ask(1, "*", 2048, 1, 3))
 	w.audit()
-	if len(out.Granted) != 3 || out.Granted[0].Node != n || out.Granted[0].Reason != OffSwitch ||
+	if len(out.Granted) != 3 || out.Granted[0].Node != n || out.Granted[0].Reason != sched.OffSwitch ||
 		len(out.NMTokens) != 1 {
 		t.Fatalf("%+v", out) // the master runs on n, but the token it was started with stays with the starter
 	}

@@ -4,50 +4,6 @@ package rm
 
 import "time"
 
-// link is an element's place in a list.
-type link[T comparable] struct{ prev, next T }
-
-// list is a doubly linked list through its elements, oldest first. Waits of
-// one length each (silent nodes, silent masters, containers nobody started)
-// are kept this way: a new start of the wait moves to the end in O(1), and the
-// first to expire is at the front.
-type list[T comparable] struct {
-	first, last T
-	link        func(T) *link[T]
-}
-
-func (l *list[T]) append(x T) {
-	var none T
-	l.remove(x)
-	k := l.link(x)
-	k.prev, k.next = l.last, none
-	if l.last != none {
-		l.link(l.last).next = x
-	} else {
-		l.first = x
-	}
-	l.last = x
-}
-
-func (l *list[T]) remove(x T) {
-	var none T
-	k := l.link(x)
-	switch {
-	case k.prev != none:
-		l.link(k.prev).next = k.next
-	case l.first == x:
-		l.first = k.next
-	default:
-		return
-	}
-	if k.next != none {
-		l.link(k.next).prev = k.prev
-	} else {
-		l.last = k.prev
-	}
-	*k = link[T]{}
-}
-
 // timer is a deadline of its own length.
 type timer struct {
 	at   int64
@@ -56,17 +12,17 @@ type timer struct {
 	fire func()
 }
 
-// after arms a timer; stop it with m.timers.remove.
+// timer arms a timer; stop takes it back.
 func (m *Machine) timer(at int64, fire func()) *timer {
 	m.timerSeq++
 	t := &timer{at: at, seq: m.timerSeq, fire: fire}
-	m.timers.push(t)
+	m.timers.Push(t)
 	return t
 }
 
 func (m *Machine) stop(t **timer) {
 	if *t != nil {
-		m.timers.remove(*t)
+		m.timers.Remove(*t)
 		*t = nil
 	}
 }
@@ -79,16 +35,19 @@ func (m *Machine) NextDeadline() time.Time {
 			at = t
 		}
 	}
-	if m.timers.len() > 0 {
-		earlier(m.timers.top().at)
+	if m.timers.Len() > 0 {
+		earlier(m.timers.Top().at)
 	}
-	if n := m.nodeBeats.first; n != nil && m.cfg.NodeExpiry > 0 {
-		earlier(n.beat + int64(m.cfg.NodeExpiry))
+	if t := m.sched.NextDeadline(); t != 0 {
+		earlier(t)
 	}
-	if a := m.masterBeats.first; a != nil && m.cfg.MasterExpiry > 0 {
-		earlier(a.beat + int64(m.cfg.MasterExpiry))
+	if n := m.nodeHeartbeats.First; n != nil && m.cfg.NodeExpiry > 0 {
+		earlier(n.heartbeat + int64(m.cfg.NodeExpiry))
 	}
-	if c := m.unlaunched.oldest(); c != nil && m.cfg.ContainerExpiry > 0 {
+	if t := m.amHeartbeats.First; t != nil && m.cfg.MasterExpiry > 0 {
+		earlier(t.heartbeat + int64(m.cfg.MasterExpiry))
+	}
+	if c := m.unlaunched.Oldest(); c != nil && m.cfg.ContainerExpiry > 0 {
 		earlier(m.containerDeadline(c))
 	}
 	return instant(at)
@@ -108,11 +67,11 @@ func (m *Machine) Paused(now time.Time, d time.Duration) {
 	if d <= 0 {
 		return
 	}
-	for n := m.nodeBeats.first; n != nil; n = n.beatLink.next {
-		n.beat = min(n.beat+int64(d), m.now)
+	for n := range m.nodeHeartbeats.All() {
+		n.heartbeat = min(n.heartbeat+int64(d), m.now)
 	}
-	for a := m.masterBeats.first; a != nil; a = a.beatLink.next {
-		a.beat = min(a.beat+int64(d), m.now)
+	for t := range m.amHeartbeats.All() {
+		t.heartbeat = min(t.heartbeat+int64(d), m.now)
 	}
 	m.resumed = m.now
 }
@@ -121,19 +80,20 @@ func (m *Machine) Paused(now time.Time, d time.Duration) {
 // and then of time.
 func (m *Machine) Tick(now time.Time) {
 	m.at(now)
-	for m.timers.len() > 0 && m.timers.top().at <= m.now {
-		t := m.timers.top()
-		m.timers.remove(t)
+	m.sched.Tick()
+	for m.timers.Len() > 0 && m.timers.Top().at <= m.now {
+		t := m.timers.Top()
+		m.timers.Remove(t)
 		t.fire()
 	}
-	for m.cfg.NodeExpiry > 0 && m.nodeBeats.first != nil && m.nodeBeats.first.beat+int64(m.cfg.NodeExpiry) <= m.now {
-		m.nodeLost(m.nodeBeats.first)
+	for m.cfg.NodeExpiry > 0 && m.nodeHeartbeats.First != nil && m.nodeHeartbeats.First.heartbeat+int64(m.cfg.NodeExpiry) <= m.now {
+		m.nodeLost(m.nodeHeartbeats.First)
 	}
-	for m.cfg.MasterExpiry > 0 && m.masterBeats.first != nil && m.masterBeats.first.beat+int64(m.cfg.MasterExpiry) <= m.now {
-		m.masterSilent(m.masterBeats.first)
+	for m.cfg.MasterExpiry > 0 && m.amHeartbeats.First != nil && m.amHeartbeats.First.heartbeat+int64(m.cfg.MasterExpiry) <= m.now {
+		m.amSilent(m.amHeartbeats.First)
 	}
 	for m.cfg.ContainerExpiry > 0 {
-		c := m.unlaunched.oldest()
+		c := m.unlaunched.Oldest()
 		if c == nil || m.containerDeadline(c) > m.now {
 			break
 		}

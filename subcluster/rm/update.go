@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
 // update takes one UpdateContainerRequest. A decrease takes effect here and is
 // pushed to the node; an increase is charged here and takes effect when the
-// master brings the new token to the node, or is rolled back; promotions and
+// AM brings the new token to the node, or is rolled back; promotions and
 // demotions change the execution type.
 func (m *Machine) update(t *attempt, u *Update) {
 	fail := func(reason string, version int32) {
@@ -33,19 +35,19 @@ func (m *Machine) update(t *attempt, u *Update) {
 	}
 	switch u.Kind {
 	case Increase, Decrease:
-		v, err := m.normalize(u.Resource, &t.app.queue.largest)
+		v, err := m.sizes.Normalize(u.Resource, t.app.Queue().Largest())
 		if err != nil {
 			fail("RESOURCE_OUTSIDE_ALLOWED_RANGE", version)
 			return
 		}
-		has := &m.sizeOf(c).v
-		grows := !m.t.fits(&v, has)
-		shrinks := !m.t.fits(has, &v)
+		has := &m.sizeOf(c).V
+		grows := !m.sizes.Fits(&v, has)
+		shrinks := !m.sizes.Fits(has, &v)
 		if u.Kind == Increase && shrinks || u.Kind == Decrease && grows {
 			fail("RESOURCE_OUTSIDE_ALLOWED_RANGE", version)
 			return
 		}
-		m.resizeContainer(t, c, u, m.size(v))
+		m.resizeContainer(t, c, u, m.sizes.Of(v))
 	case Promote, Demote:
 		to := creel.Guaranteed
 		if u.Kind == Demote {
@@ -62,80 +64,91 @@ func (m *Machine) update(t *attempt, u *Update) {
 	}
 }
 
-func (m *Machine) resizeContainer(t *attempt, c *container, u *Update, s *size) {
+func (m *Machine) resizeContainer(t *attempt, c *container, u *Update, s *amounts.Size) {
 	if u.Kind == Decrease {
-		m.setSize(c, s)
+		m.sched.Resize(&t.app.App, &c.node.Node, m.sizeOf(c), s)
+		c.size = s.Number
 		m.updated(t, c, Decrease)
 		c.node.updates = append(c.node.updates, m.grantOf(c))
 		return
 	}
-	more := s.v
-	more.sub(&m.sizeOf(c).v)
-	extra := &size{v: more}
-	if !m.t.fits(&more, &c.node.free) || m.admit(t.app, extra, nil).limit != LimitNone {
-		// No room now: it waits, and is tried again as room appears on the node.
-		t.growing = append(t.growing, growth{*u, s})
-		m.growers++
+	if x := c.rare().growing; x != nil {
+		m.withdraw(x) // the newer one counts
+	}
+	x := &growth{
+		Increase: sched.Increase{App: &t.app.App, Node: &c.node.Node, From: m.sizeOf(c), To: s},
+		attempt:  t,
+		c:        c,
+		update:   *u,
+	}
+	x.Owner = x
+	if !m.sched.Increase(&x.Increase) {
+		t.growing = append(t.growing, x)
+		c.more().growing = x
 		return
 	}
-	from := m.sizeOf(c)
-	m.setSize(c, s)
+	m.grown(x)
+}
+
+// growth is an increase of a container; it may wait for room.
+type growth struct {
+	sched.Increase
+	attempt *attempt
+	c       *container
+	update  Update
+}
+
+// grown books an increase that the scheduler granted.
+func (m *Machine) grown(x *growth) {
+	t, c, from := x.attempt, x.c, x.From
+	m.forget(x)
+	c.size = x.To.Number
 	m.updated(t, c, Increase)
 	if m.cfg.AutoUpdate {
 		c.node.updates = append(c.node.updates, m.grantOf(c))
 		return
 	}
-	x := c.more()
-	x.from = from
-	x.timer = m.timer(m.now+int64(m.cfg.ContainerExpiry), func() {
+	more := c.more()
+	more.from = from
+	more.timer = m.timer(m.now+int64(m.cfg.ContainerExpiry), func() {
 		// Never brought to the node: back to what it had.
-		x.timer, x.from = nil, nil
-		m.setSize(c, from)
-		x.version++
+		more.timer, more.from = nil, nil
+		m.sched.Resize(&t.app.App, &c.node.Node, m.sizeOf(c), from)
+		c.size = from.Number
+		more.version++
 		c.node.updates = append(c.node.updates, m.grantOf(c))
 	})
 }
 
-// growth is an increase that waits for room.
-type growth struct {
-	update Update
-	to     *size
+// withdraw takes back an increase that waits for room.
+func (m *Machine) withdraw(x *growth) {
+	m.sched.Withdraw(&x.Increase)
+	m.forget(x)
 }
 
-// regrow tries the increases that wait for room on n, in the order of their places there.
-func (m *Machine) regrow(n *node) {
-	for _, c := range n.live {
-		if c == nil {
-			continue
-		}
-		t := c.owner()
-		i := slices.IndexFunc(t.growing, func(g growth) bool { return g.update.Container == c.id() })
-		if i < 0 {
-			continue
-		}
-		g := t.growing[i]
-		t.growing = slices.Delete(t.growing, i, i+1)
-		m.growers--
-		m.update(t, &g.update) // waits again if there is still no room
+func (m *Machine) forget(x *growth) {
+	if x.c.rare().growing == x {
+		x.c.extra.growing = nil
+	}
+	if i := slices.Index(x.attempt.growing, x); i >= 0 {
+		x.attempt.growing = slices.Delete(x.attempt.growing, i, i+1)
 	}
 }
 
+// updated gives a container a new version and tells its AM. An increase that
+// waits for room was asked for the former version, and is refused.
 func (m *Machine) updated(t *attempt, c *container, kind UpdateKind) {
-	c.more().version++
+	more := c.more()
+	more.version++
+	if x := more.growing; x != nil {
+		m.withdraw(x)
+		t.errors = append(
+			t.errors,
+			UpdateError{Reason: "INCORRECT_CONTAINER_VERSION_ERROR", Version: more.version, Update: x.update},
+		)
+	}
 	t.updated = append(t.updated, Updated{Kind: kind, Grant: m.grantOf(c)})
 	m.news(t)
-}
-
-// setSize changes what a container holds.
-func (m *Machine) setSize(c *container, s *size) {
-	a, was := c.owner().app, m.sizeOf(c)
-	m.charge(a, was, -1)
-	c.node.free.addTimes(&was.v, 1)
-	c.size = s.number
-	m.charge(a, s, 1)
-	c.node.free.addTimes(&s.v, -1)
-	m.placeInIndex(c.node)
-	m.roomOn(c.node)
 }
 
 // increased: the node has taken over a new size.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
 // AppView is an application as reports show it.
@@ -99,7 +99,7 @@ type ContainerView struct {
 	Created             time.Time
 	Master              bool
 	Tags                []string
-	Reason              Reason
+	Reason              sched.Reason
 }
 
 // NodeView is a node.
@@ -120,64 +120,11 @@ type NodeView struct {
 	DecommissionBy time.Time
 }
 
-// QueueView is a queue with what it may use and does use.
+// QueueView is a queue as the scheduler sees it, with what became of its
+// applications.
 type QueueView struct {
-	Path     creel.QueuePath
-	Parent   creel.QueuePath // "" for the root
-	Leaf     bool
-	Children []creel.QueuePath // in configured order
-	Dynamic  bool              // made on demand
-	State    creel.QueueState
-	Spec     queues.Queue // as configured, without Children
-
-	Guaranteed, Max                                      creel.Resource // of the cluster as it is now
-	Minimum                                              creel.Resource // FairScheduler: minResources
-	Used, Reserved                                       creel.Resource
-	Pending                                              creel.Resource
-	Demand                                               creel.Resource // used and pending
-	FairShare                                            creel.Resource // FairScheduler: instantaneous
-	SteadyShare                                          creel.Resource // FairScheduler: if every queue were active
-	Capacity                                             float64        // 0..1 of the parent
-	MaxCapacity                                          float64        // 0..1 of the parent
-	AbsCapacity                                          float64        // 0..1 of the cluster
-	AbsMaxCapacity                                       float64
-	UsedCapacity                                         float64 // used over guaranteed
-	AbsUsed                                              float64 // used over the cluster
-	NormalizedWeight                                     float64
-	Containers                                           int32
-	ReservedContainers                                   int32
-	PendingContainers                                    int32
-	Apps, PendingApps, ActiveApps                        int32
-	MaxApps, MaxAppsPerUser                              int
-	AMLimit, UserAMLimit, AMUsed                         creel.Resource
-	MaxAllocation                                        creel.Resource
-	MinUserPercent                                       int
-	UserFactor                                           float64
-	MaxAMPercent                                         float64
-	Users                                                []UserView // of a leaf, by name
+	sched.QueueView
 	AppsSubmitted, AppsCompleted, AppsFailed, AppsKilled int64
-	ContainersAllocated, ContainersReleased              int64
-}
-
-// UserView is a user within a leaf queue.
-type UserView struct {
-	Name             string
-	Used, AMUsed     creel.Resource
-	Limit            creel.Resource
-	Active           bool
-	Pending, Running int32 // applications
-	Weight           float64
-}
-
-// AskView is an outstanding ask.
-type AskView struct {
-	Priority            int32
-	AllocationRequestID int64
-	ExecutionType       creel.ExecutionType
-	ResourceName        string
-	Resource            creel.Resource
-	Count               int32
-	Relax               bool
 }
 
 // ClusterView is the whole subcluster in numbers.
@@ -189,61 +136,10 @@ type ClusterView struct {
 	Granted, Released                                                              int64                   // containers, since the start
 }
 
-// Limit names what holds an application back.
-type Limit uint8
-
-// Limits, in the order they are looked at.
-const (
-	LimitNone         Limit = iota // nothing: it waits for nothing
-	LimitSaving                    // not durable yet
-	LimitQueueStopped              // its queue is stopped
-	LimitParallelApps              // applications running at once in a queue, or of a user
-	LimitAM                        // resources that masters of the queue may use
-	LimitUserAM                    // the same for one user
-	LimitMaster                    // the master is being started or has not registered
-	LimitQueue                     // maximum of a queue on the path
-	LimitUser                      // user limit within the leaf
-	LimitNoNode                    // no node is large enough, even when empty
-	LimitRoom                      // no node has room now
-	LimitLocality                  // delay scheduling waits for a local node, or locality is strict
-	LimitBlacklist                 // all nodes with room are on the blacklist
-	LimitReservation               // a node is reserved for it and fills up
-	LimitLabel                     // no node has the label
-)
-
-var limits = [...]string{
-	"nothing",
-	"saving",
-	"queue stopped",
-	"parallel applications",
-	"AM limit",
-	"user AM limit",
-	"master not registered",
-	"queue limit",
-	"user limit",
-	"no node large enough",
-	"no node has room",
-	"locality",
-	"blacklist",
-	"reservation",
-	"label",
-}
-
-func (l Limit) String() string { return limits[l] }
-
 // Why is what holds one application now, with the numbers.
 type Why struct {
-	App        creel.ApplicationID
-	State      creel.ApplicationState
-	Limit      Limit
-	Where      creel.QueuePath // the queue whose limit it is
-	User       string          // whose limit it is
-	Used       creel.Resource  // measured against the limit
-	Bound      creel.Resource  // the limit
-	Need       creel.Resource  // of the ask looked at
-	Count, Max int             // for limits in numbers of applications; nodes looked at for LimitRoom
-	Ask        AskView
-	Waiting    int32  // containers asked for and not given
-	Text       string // one sentence
-	Try        string // what would have to change
+	App     creel.ApplicationID
+	State   creel.ApplicationState
+	Waiting int32 // containers asked for and not given
+	sched.Why
 }

@@ -10,6 +10,7 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
 // Between the machines of ResourceManagers and the messages that nodes and
@@ -148,7 +149,7 @@ func startOf(p *pb.ContainerProto) started {
 		grant: rm.Grant{
 			ID:                  pb.ToContainerID(p.GetId()),
 			Place:               &rm.Place{Node: pb.ToNodeID(p.GetNodeId())},
-			Shape:               &rm.Shape{Resource: pb.ToResource(p.GetResource())},
+			Shape:               &amounts.Shape{Resource: pb.ToResource(p.GetResource())},
 			Priority:            p.GetPriority().GetPriority(),
 			AllocationRequestID: p.GetAllocationRequestId(),
 			ExecutionType:       creel.ExecutionType(p.GetExecutionType()),

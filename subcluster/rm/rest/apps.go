@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
 // appFilter is the query of a list of applications.
@@ -131,7 +132,7 @@ func (f *appFilter) keeps(a *rm.AppView) bool {
 type shown struct {
 	app      rm.AppView
 	attempt  rm.AttemptView
-	asks     []rm.AskView
+	asks     []sched.AskView
 	viewable bool // its inside, by who asks
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
 // BenchmarkAnswer makes the answer that grants ten containers and tells of the
@@ -36,7 +37,7 @@ func BenchmarkAnswer(b *testing.B) {
 	place, shape := &rm.Place{
 		Node:        creel.NodeID{Host: "127.1.0.1", Port: 8041},
 		HTTPAddress: "127.1.0.1:8042",
-	}, &rm.Shape{
+	}, &amounts.Shape{
 		Resource: creel.NewResource(128, 1),
 	}
 	var a rm.Answer

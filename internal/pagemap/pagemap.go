@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pagemap is a map from consecutive numbers to pointers, as dense as an
+// array and as small as what is in it. Looking up a container at its release is
+// two reads of memory here and a hash with its chain of buckets in a Go map;
+// BenchmarkChurn of subcluster/rm pays for it.
+package pagemap
+
+import (
+	"iter"
+	"maps"
+	"slices"
+)
+
+// Map finds values by numbers that are given out one after the other, such as
+// the live containers of an attempt by ContainerID.ID. They lie in pages by
+// number; a page whose values are all gone is dropped. The bits of a number from
+// EpochBits up are its epoch: numbers of another epoch than the pages', which
+// start anew, are in a Go map. The zero Map is ready.
+type Map[T any] struct {
+	epoch int64 // of the numbers in pages
+	first int64 // number of pages[0], in pages
+	pages []page[T]
+	older map[int64]*T
+	n     int
+	spare *[1 << pageBits]*T // of the page dropped last
+}
+
+const (
+	pageBits = 6
+	// EpochBits is where the epoch begins in a number.
+	EpochBits = 40
+)
+
+// page has its list elsewhere, so that the counts of many pages lie in one cache
+// line: completions are all over the pages, and each counts down.
+type page[T any] struct {
+	n    int
+	list *[1 << pageBits]*T // nil when n is 0
+}
+
+// Len is how many values there are.
+func (l *Map[T]) Len() int { return l.n }
+
+// Get gives the value of a number, nil if there is none.
+func (l *Map[T]) Get(id int64) *T {
+	if id>>EpochBits == l.epoch {
+		seq := id & (1<<EpochBits - 1)
+		if k := seq>>pageBits - l.first; k >= 0 && k < int64(len(l.pages)) && l.pages[k].n > 0 {
+			if c := l.pages[k].list[seq&(1<<pageBits-1)]; c != nil {
+				return c
+			}
+		}
+	}
+	return l.older[id] // of this epoch too: a restart brings numbers back in any order
+}
+
+// Put adds a value under a number that has none. A number far from the others,
+// which only a node that registers with containers of its own can bring, goes to
+// the Go map.
+func (l *Map[T]) Put(id int64, c *T) {
+	l.n++
+	if l.n == 1 && len(l.older) == 0 {
+		l.epoch, l.first, l.pages = id>>EpochBits, id&(1<<EpochBits-1)>>pageBits, l.pages[:0]
+	}
+	k := id&(1<<EpochBits-1)>>pageBits - l.first
+	if id>>EpochBits != l.epoch || k < 0 || k > int64(len(l.pages))+1024 {
+		if l.older == nil {
+			l.older = map[int64]*T{}
+		}
+		l.older[id] = c
+		return
+	}
+	for int64(len(l.pages)) <= k {
+		l.pages = append(l.pages, page[T]{})
+	}
+	p := &l.pages[k]
+	if p.list == nil {
+		if p.list, l.spare = l.spare, nil; p.list == nil {
+			p.list = new([1 << pageBits]*T)
+		}
+	}
+	p.n++
+	p.list[id&(1<<pageBits-1)] = c
+}
+
+// Drop takes out the value of a number that has one.
+func (l *Map[T]) Drop(id int64) {
+	l.n--
+	k := id&(1<<EpochBits-1)>>pageBits - l.first
+	if id>>EpochBits != l.epoch || k < 0 || k >= int64(len(l.pages)) || len(l.older) > 0 && l.older[id] != nil {
+		delete(l.older, id)
+		return
+	}
+	p := &l.pages[k]
+	p.list[id&(1<<pageBits-1)] = nil
+	if p.n--; p.n > 0 {
+		return
+	}
+	l.spare, p.list = p.list, nil
+	free := 0
+	for free < len(l.pages) && l.pages[free].n == 0 {
+		free++
+	}
+	if free > 0 {
+		l.pages = l.pages[free:]
+		l.first += int64(free)
+	}
+}
+
+// All gives them: those in the Go map first, then those in pages, each by number.
+// They may be dropped on the way.
+func (l *Map[T]) All() iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		if len(l.older) > 0 {
+			for _, id := range slices.Sorted(maps.Keys(l.older)) {
+				if c := l.older[id]; c != nil && !yield(c) {
+					return
+				}
+			}
+		}
+		for _, p := range l.pages {
+			if p.list == nil {
+				continue
+			}
+			for i := range p.list {
+				if c := p.list[i]; c != nil && !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Oldest gives the one with the least number in the pages, nil for none.
+func (l *Map[T]) Oldest() *T {
+	for _, p := range l.pages {
+		if p.list == nil {
+			continue
+		}
+		for _, c := range p.list {
+			if c != nil {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// Prefetch reads the place in the last page where the number after the latest
+// goes, so that a Put soon after does not wait for memory. Its result is to be
+// added to a sum that is kept, or the compiler leaves the read out.
+func (l *Map[T]) Prefetch(id int64) int32 {
+	if k := len(l.pages); k > 0 && l.pages[k-1].n > 0 && l.pages[k-1].list[id&(1<<pageBits-1)] != nil {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package slab makes many values of one type at once, so that those that are
+// used together lie together and begin on a cache line.
+//
+// Why: a slab of more than 32 KB begins on a page. Go puts a word before smaller
+// arrays with pointers, so that each value of one cache line would lie across
+// two. BenchmarkChurn and BenchmarkMemory of subcluster/rm pay for it (docs/bench/scheduler.md).
+package slab
+
+import "reflect"
+
+// Pool gives out values from slabs. The zero Pool is ready.
+type Pool[T any] struct{ rest []T }
+
+// least is how large a slab is at least, in bytes: above what Go makes in size
+// classes with a word before it.
+const least = 64 << 10
+
+// New gives the next zero value.
+func (p *Pool[T]) New() *T {
+	if len(p.rest) == 0 {
+		p.rest = make([]T, max(1, least/max(1, reflect.TypeFor[T]().Size())))
+	}
+	x := &p.rest[0]
+	p.rest = p.rest[1:]
+	return x
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"github.com/creelrm/creel/subcluster/rm/nodeset"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+)
+
+// Reading ahead what is the machine's own, as sched's prefetch.go explains and
+// does for what is the scheduler's. BenchmarkChurn pays for it.
+
+// prefetchCompletions reads what the completions of containers will change.
+func (m *Machine) prefetchCompletions(list []*container) {
+	sum := int32(0)
+	for _, c := range list {
+		sum += c.slot
+	}
+	for _, c := range list {
+		if n := c.node; n != nil {
+			sum += n.count + m.sched.PrefetchNode(&n.Node) + m.commands.Prefetch(n.Serial())
+		}
+	}
+	for _, c := range list {
+		if n := c.node; n != nil && n.live[c.slot] == c {
+			sum += m.sched.PrefetchNeighbours(&n.Node)
+			if c.wait != 0 && m.unlaunched.Get(c.wait) == c {
+				sum++
+			}
+		}
+	}
+	m.prefetched = sum
+}
+
+// prefetchGrants reads what booking grants will change: where containers go on
+// their nodes.
+func (m *Machine) prefetchGrants(grants []sched.Grant) {
+	if len(grants) < 2 {
+		return
+	}
+	grants = grants[:min(len(grants), sched.Prefetched)]
+	sum := int32(0)
+	for i := range grants {
+		n := m.nodeList[grants[i].Node.Serial()]
+		sum += n.count
+		if n.at != nil {
+			sum++
+		}
+	}
+	for i := range grants {
+		n := m.nodeList[grants[i].Node.Serial()]
+		if at := int(n.hole) - 1; at >= 0 && n.live[at] == nil {
+			sum++
+		}
+	}
+	m.prefetched = sum
+}
+
+// prefetchCall reads what a call with asks will touch: its application, the
+// names in it, where its containers and its answer go.
+func (m *Machine) prefetchCall(t *attempt, asks []Ask) {
+	m.sched.PrefetchApp(&t.app.App, asks[0].Priority)
+	sum := int64(t.live.Prefetch(t.lastSeq))
+	for i := range asks[:min(len(asks), sched.Prefetched)] {
+		if s := asks[i].ResourceName; s != "" {
+			sum += int64(s[0])
+		}
+	}
+	if last := t.answer; last != nil {
+		for i := range last.Granted[:min(len(last.Granted), sched.Prefetched)] {
+			sum += last.Granted[i].Created
+		}
+	}
+	m.prefetched += int32(sum)
+}
+
+// prefetchTokens reads whether an attempt has tokens for the nodes of what it is
+// told of next.
+func (m *Machine) prefetchTokens(t *attempt) {
+	sum := int32(0)
+	for _, c := range t.fresh {
+		if t.nodeSets.Has(nodeset.Token, c.node.Serial()) {
+			sum++
+		}
+	}
+	m.prefetched = sum
+}
+
+// prefetchAcks reads where nodes are told to forget completions.
+func (m *Machine) prefetchAcks(acks []ack) {
+	sum := int32(0)
+	for _, k := range acks {
+		sum += m.commands.Prefetch(k.node)
+	}
+	m.prefetched = sum
+}

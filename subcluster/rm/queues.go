@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+// ReloadQueues replaces the queue specification while everything runs. A tree
+// that is wrong, changes the scheduler or the calculator, or takes away a queue
+// that is in use, is refused as a whole and the old one stays.
+func (m *Machine) ReloadQueues(now time.Time, spec queues.Spec) error {
+	m.at(now)
+	if err := m.sched.Reload(spec); err != nil {
+		return err
+	}
+	m.cfg.Queues = spec
+	m.settle()
+	return nil
+}
+
+// SetQueueState starts, stops or drains a queue. A stopped queue with
+// applications drains until they have ended.
+func (m *Machine) SetQueueState(now time.Time, path creel.QueuePath, s creel.QueueState) error {
+	m.at(now)
+	q := m.sched.Find(string(path))
+	if q == nil {
+		return noQueue(string(path))
+	}
+	m.sched.SetQueueState(q, s)
+	m.settle()
+	return nil
+}
+
+func noQueue(path string) error {
+	return &creel.Error{Kind: creel.ErrQueueNotFound, What: "Unknown queue: " + path}
+}
+
+// Move takes an application, with all it has and asks for, to another leaf.
+func (m *Machine) Move(now time.Time, id creel.ApplicationID, to string) error {
+	m.at(now)
+	a, q := m.apps[id], m.sched.Find(to)
+	switch {
+	case a == nil:
+		return noApp(id)
+	case q == nil:
+		return noQueue(to)
+	case !a.InQueue() || a.state == appKilling || a.state == appFinalSaving || a.state == appFinishing:
+		return invalid("App in "+a.state.public(a.before).String()+" state cannot be moved.", "", "")
+	case q == a.Queue():
+		return nil
+	}
+	if err := m.sched.Move(&a.App, q); err != nil {
+		return err
+	}
+	a.path = q.Path()
+	m.saveApp(a, func() {})
+	m.settle()
+	return nil
+}
+
+// MaySubmit reports whether the ACLs let a user submit to a queue: a right at
+// an ancestor holds below, and administrators may.
+func (m *Machine) MaySubmit(queue string, user string, groups []string) bool {
+	for q := m.sched.Find(queue); q != nil; q = q.Parent() {
+		if spec := q.Spec(); spec.Submit.Allows(user, groups) || spec.Admin.Allows(user, groups) {
+			return true
+		}
+	}
+	return false
+}
+
+// MayAdminister reports the same for administering a queue.
+func (m *Machine) MayAdminister(queue string, user string, groups []string) bool {
+	for q := m.sched.Find(queue); q != nil; q = q.Parent() {
+		if q.Spec().Admin.Allows(user, groups) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+// Activation: an application in a queue waits until its AM may run, which the
+// queue's share for AMs, the user's part of it, and the numbers of applications
+// at once decide. Only then does it ask for containers.
+
+// Enqueue puts an application in line to be activated. am is what it asks for
+// then; nil if its AM needs no container.
+func (s *Scheduler) Enqueue(a *App, am *AMAsk) {
+	a.am = am
+	s.enqueue(a)
+}
+
+func (s *Scheduler) enqueue(a *App) {
+	u, l := a.user, a.queue.leaf
+	l.pendingApps++
+	s.watch(a.queue)
+	u.pending.Push(a)
+	if u.pendSlot == 0 {
+		l.pending.Push(u)
+	} else {
+		l.pending.Fix(u)
+	}
+	s.activateLater(a.queue)
+}
+
+func (s *Scheduler) dequeue(a *App) {
+	if a.pendSlot == 0 {
+		return
+	}
+	u, l := a.user, a.queue.leaf
+	l.pendingApps--
+	u.pending.Remove(a)
+	if u.pending.Len() == 0 {
+		if u.pendSlot != 0 {
+			l.pending.Remove(u)
+		}
+	} else {
+		l.pending.Fix(u)
+	}
+}
+
+// activateApps starts as many as may start, in order; a user who may not is
+// passed over, a queue that may not ends the round.
+func (s *Scheduler) activateApps(q *Queue) {
+	l := q.leaf
+	var aside []*user
+	for l.pending.Len() > 0 {
+		u := l.pending.Top()
+		a := u.pending.Top()
+		limit, where := s.mayActivate(a)
+		if limit == LimitNone {
+			s.dequeue(a)
+			s.Activate(a)
+			continue
+		}
+		if limit == LimitUserAM || where == nil {
+			l.pending.Remove(u)
+			aside = append(aside, u)
+			continue
+		}
+		break
+	}
+	for _, u := range aside {
+		if u.pending.Len() > 0 && u.pendSlot == 0 {
+			l.pending.Push(u)
+		}
+	}
+}
+
+// mayActivate gives the limit that keeps a's AM from starting, and the
+// queue whose limit it is.
+func (s *Scheduler) mayActivate(a *App) (Limit, *Queue) {
+	for q := a.queue; q != nil; q = q.parent {
+		if q.maxRunning > 0 && q.running >= q.maxRunning {
+			return LimitParallelApps, q
+		}
+	}
+	if most := s.userMaxApps(a.user.name); most > 0 {
+		if n := s.userRunning[a.user.name]; n != nil && *n >= most {
+			return LimitParallelApps, nil
+		}
+	}
+	if a.amSize == nil {
+		return LimitNone, nil
+	}
+	q := a.queue
+	all, one := s.amLimit(q, inDecisions)
+	with := q.leaf.amUsed
+	with.Add(&a.amSize.V)
+	// One AM may always start, or a small queue would never run anything.
+	if !s.sizes.Fits(&with, &all) && !q.leaf.amUsed.IsZero() {
+		return LimitAM, q
+	}
+	with = a.user.amUsed
+	with.Add(&a.amSize.V)
+	if !s.sizes.Fits(&with, &one) && !a.user.amUsed.IsZero() {
+		return LimitUserAM, q
+	}
+	return LimitNone, nil
+}
+
+func (s *Scheduler) userMaxApps(user string) int {
+	for _, u := range s.tree.spec.UserMaxApps {
+		if u.User == user {
+			return u.Max
+		}
+	}
+	return s.tree.spec.UserMaxAppsDefault
+}
+
+// Activate lets an application's AM run, limits or not, and serves what it asks
+// for.
+func (s *Scheduler) Activate(a *App) {
+	s.dequeue(a)
+	s.setRunning(a)
+	if a.am != nil {
+		s.askForAM(a)
+	}
+	s.Serve(a)
+}
+
+// setRunning counts an application among those that run.
+func (s *Scheduler) setRunning(a *App) {
+	s.appChanged(a)
+	a.activated = true
+	a.user.running++
+	for q := a.queue; q != nil; q = q.parent {
+		q.running++
+	}
+	n := s.userRunning[a.user.name]
+	if n == nil {
+		n = new(int)
+		s.userRunning[a.user.name] = n
+	}
+	*n++
+	if a.amSize != nil {
+		s.chargeAM(a, 1)
+	}
+}
+
+func (s *Scheduler) chargeAM(a *App, sign int64) {
+	a.queue.leaf.amUsed.AddTimes(&a.amSize.V, sign)
+	a.user.amUsed.AddTimes(&a.amSize.V, sign)
+	a.amUsed.AddTimes(&a.amSize.V, sign)
+}
+
+// Deactivate takes an application out of those that run, or of the line.
+func (s *Scheduler) Deactivate(a *App) {
+	s.dequeue(a)
+	if !a.activated {
+		return
+	}
+	s.appChanged(a)
+	a.activated = false
+	a.user.running--
+	blocked := false
+	for q := a.queue; q != nil; q = q.parent {
+		blocked = blocked || q.maxRunning > 0 && q.running >= q.maxRunning
+		q.running--
+	}
+	if n := s.userRunning[a.user.name]; n != nil {
+		blocked = blocked || s.userMaxApps(a.user.name) > 0
+		if *n--; *n == 0 {
+			delete(s.userRunning, a.user.name)
+		}
+	}
+	if a.amSize != nil {
+		s.chargeAM(a, -1)
+	}
+	s.enroll(a)
+	s.activateLater(a.queue)
+	if blocked {
+		// Others under the same bound may be in other leaves.
+		for _, q := range s.tree.all {
+			if q.leaf != nil && !q.removed {
+				s.activateLater(q)
+			}
+		}
+	}
+}

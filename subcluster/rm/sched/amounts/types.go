@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amounts
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/creelrm/creel"
+)
+
+// Types knows the resource types and which of them the calculator looks at.
+type Types struct {
+	Names []string
+	N     int // types in all
+	Check int // types compared and checked: 1 with the memory-only calculator, else N
+}
+
+// NewTypes gives memory, vcores and the types named. memoryOnly is Hadoop's
+// DefaultResourceCalculator: it looks at memory alone.
+func NewTypes(further []string, memoryOnly bool) (Types, error) {
+	t := Types{Names: []string{"memory-mb", "vcores"}}
+	for _, name := range further {
+		if slices.Contains(t.Names, name) {
+			return t, invalid("resource type "+name+" is given twice", "", "list each type once")
+		}
+		t.Names = append(t.Names, name)
+	}
+	t.N = len(t.Names)
+	if t.N > MaxTypes {
+		return t, invalid(
+			fmt.Sprintf("%d resource types", t.N),
+			fmt.Sprintf("at most %d are supported, memory and vcores included", MaxTypes),
+			"drop the types no queue or job uses",
+		)
+	}
+	t.Check = t.N
+	if memoryOnly {
+		t.Check = 1
+	}
+	return t, nil
+}
+
+// Vec reads a resource; types that are not known are dropped, as YARN does.
+func (t *Types) Vec(r creel.Resource) Vec {
+	v := Vec{Memory: r.MemoryMB, VCores: r.VCores}
+	for _, a := range r.Others {
+		for i := 2; i < t.N; i++ {
+			if t.Names[i] == a.Name {
+				v.Set(i, a.Value)
+			}
+		}
+	}
+	return v
+}
+
+// Unknown gives the name of a type in r that is not known, "" for none.
+func (t *Types) Unknown(r creel.Resource) string {
+next:
+	for _, a := range r.Others {
+		for i := 2; i < t.N; i++ {
+			if t.Names[i] == a.Name {
+				continue next
+			}
+		}
+		if a.Value != 0 {
+			return a.Name
+		}
+	}
+	return ""
+}
+
+// Resource writes an amount with the names of its types.
+func (t *Types) Resource(v *Vec) creel.Resource {
+	r := creel.Resource{MemoryMB: v.Memory, VCores: v.VCores}
+	for i := 2; i < t.N; i++ {
+		if x := v.At(i); x != 0 {
+			r = r.With(t.Names[i], x)
+		}
+	}
+	return r
+}
+
+// Fits reports whether need is at most room in every type the calculator checks.
+func (t *Types) Fits(need, room *Vec) bool {
+	if t.Check != 2 {
+		return t.allFit(need, room)
+	}
+	return need.Memory <= room.Memory && need.VCores <= room.VCores
+}
+
+// allFit is Fits for any number of types.
+func (t *Types) allFit(need, room *Vec) bool {
+	for i := 0; i < t.Check; i++ {
+		if need.At(i) > room.At(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// FitsPlus reports whether used+need is at most bound, in the checked types
+// that need has any of: a queue that stands above its bound in vcores may still
+// get what needs none.
+func (t *Types) FitsPlus(used, need, bound *Vec) bool {
+	for i := 0; i < t.Check; i++ {
+		if x := need.At(i); x > 0 && used.At(i)+x > bound.At(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// Dominant is the largest share of v in total over the checked types.
+func (t *Types) Dominant(v, total *Vec) float64 {
+	d := share(v.Memory, total.Memory)
+	for i := 1; i < t.Check; i++ {
+		d = max(d, share(v.At(i), total.At(i)))
+	}
+	return d
+}
+
+func share(x, of int64) float64 {
+	switch {
+	case x <= 0:
+		return 0
+	case of <= 0:
+		return math.Inf(1)
+	}
+	return float64(x) / float64(of)
+}
+
+func invalid(what, why, try string) error {
+	return &creel.Error{Kind: creel.ErrInvalidRequest, What: what, Why: why, Try: try}
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"fmt"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// App is an application as the scheduler knows it: what it asks for, what it
+// has, and whose it is. It is to be embedded in what its owner knows of it. What
+// every decision for it touches comes first.
+type App struct {
+	queue                    *Queue
+	user                     *user
+	asks                     []*Ask // by priority, allocation request id, execution type
+	ratio                    float64
+	accrued                  int64 // ms
+	containers, pendingCount int32
+	slot                     int32 // in user.apps
+	priority                 int32
+	waits                    bool // it is in the order of service, or set aside for the moment
+	activated                bool // its AM may run
+	open                     bool // it may be given containers, as far as its owner is concerned
+	inQueue                  bool
+	begun                    bool // it has had a container
+	changed                  bool // in Changes.Apps
+
+	used, pending, seconds amounts.Vec
+	least                  amounts.Vec // smallest of what it waits for
+	black                  blacklist
+	seq                    int64 // order of submission
+	heldContainers         int32
+	pendSlot               int32
+	amSize                 *amounts.Size // of its AM; nil when that has no container
+	am                     *AMAsk        // what its AM asks for as soon as it is activated
+	held, amUsed           amounts.Vec
+	stuck                  Limit // what kept it from being activated, at the last try
+
+	id    creel.ApplicationID
+	owner any
+}
+
+// AMAsk is what an application asks for to run its AM: one container of the
+// size given to AddApp.
+type AMAsk struct {
+	Priority int32
+	Strict   bool // only at the places listed
+	Places   []AMPlace
+}
+
+// AMPlace is a host or rack where an AM would like to run.
+type AMPlace struct {
+	Name   string
+	Strict bool // of a rack: not on other hosts of it
+}
+
+// AddApp makes an application known, in no queue yet. am is the size of its AM,
+// nil when that runs without a container. owner is handed back by Owner; the
+// scheduler does not look at it.
+func (s *Scheduler) AddApp(a *App, id creel.ApplicationID, owner any, am *amounts.Size, priority int32) {
+	s.seq++
+	*a = App{id: id, owner: owner, amSize: am, priority: priority, seq: s.seq, accrued: s.ms()}
+}
+
+// Refuses tells why an application of a user cannot enter q, "" if it can.
+// FairScheduler and CapacityScheduler refuse in these words.
+func (s *Scheduler) Refuses(q *Queue, id creel.ApplicationID, user string) string {
+	if q.leaf == nil {
+		return fmt.Sprintf("Application %s submitted by user %s to non-leaf queue: %s", id, user, q.path)
+	}
+	if state := q.StateNow(); state != creel.QueueRunning {
+		return fmt.Sprintf("Queue %s is %s. Cannot accept submission of application: %s", q.path, state, id)
+	}
+	l := q.sized().leaf
+	if l.full() {
+		return fmt.Sprintf("Queue %s already has %d applications, cannot accept submission of application: %s",
+			q.path, l.apps, id)
+	}
+	if u := l.byName[user]; u != nil && l.maxUserApps > 0 && u.total >= l.maxUserApps {
+		return fmt.Sprintf("Queue %s already has %d applications from user %s cannot accept submission of application: %s",
+			q.path, l.maxUserApps, user, id)
+	}
+	return ""
+}
+
+// full reports whether a leaf has all the applications it may have.
+func (l *leafState) full() bool { return l.maxApps > 0 && l.apps >= l.maxApps }
+
+// Enter puts an application of a user into a leaf.
+func (s *Scheduler) Enter(a *App, q *Queue, user string) {
+	a.queue, a.user, a.inQueue, a.accrued = q, q.user(user), true, s.ms()
+	a.user.total++
+	if q.leaf.apps++; q.leaf.apps == 1 {
+		s.tree.actives++
+	}
+	if a.begun {
+		q.leaf.begun++
+	}
+	s.stop(&q.idleTimer)
+}
+
+// Leave takes an application out of its queue: one that asks for nothing, has
+// nothing and is not activated, or moves.
+func (s *Scheduler) Leave(a *App) {
+	if !a.inQueue {
+		return
+	}
+	s.accrue(a)
+	q := a.queue
+	a.inQueue = false
+	a.user.total--
+	if q.leaf.apps--; q.leaf.apps == 0 {
+		s.tree.actives++
+	}
+	if a.begun {
+		q.leaf.begun--
+	}
+	q.forget(a.user)
+	s.idle(q)
+}
+
+// SetOpen says whether an application may be given containers, as far as its
+// owner is concerned. One that may not keeps its asks and what it has, but is out
+// of the order of service at once, and no node stays reserved for it.
+func (s *Scheduler) SetOpen(a *App, open bool) {
+	if a.open == open {
+		return
+	}
+	s.appChanged(a)
+	a.open = open
+	if !open {
+		for _, w := range a.asks {
+			s.unblock(w)
+			if w.hold != nil {
+				s.unreserve(w.hold)
+			}
+		}
+	}
+	s.enroll(a)
+}
+
+// runnable reports whether it may be given containers.
+func (a *App) runnable() bool { return a.activated && a.open }
+
+// SetPriority changes an application's place in its leaf.
+func (s *Scheduler) SetPriority(a *App, priority int32) {
+	a.priority = priority
+	if a.slot != 0 {
+		a.user.apps.Fix(a)
+		a.queue.users.Fix(a.user)
+	}
+	if a.pendSlot != 0 {
+		a.user.pending.Fix(a)
+		a.queue.leaf.pending.Fix(a.user)
+	}
+}
+
+// CapPriority gives the priority that an application gets for the one it asks for.
+func (s *Scheduler) CapPriority(p int32) int32 { return s.policy.priority(p) }
+
+// enroll puts an application among those that wait, or takes it out, as its
+// asks say. It is due whenever what runnable says, or what it asks for, changed.
+func (s *Scheduler) enroll(a *App) {
+	if a.queue == nil {
+		return
+	}
+	waits := a.pendingCount > 0 && a.runnable()
+	if waits != a.waits {
+		s.setWaits(a, waits)
+	}
+	if !waits {
+		return
+	}
+	least := amounts.Unlimited
+	for _, w := range a.asks {
+		if w.count > 0 && w.size != nil {
+			least.Min(&w.size.V)
+		}
+	}
+	a.least = least
+	u, q := a.user, a.queue
+	if a.slot == 0 {
+		a.ratio = q.ordering.share(a)
+		u.apps.Push(a)
+		if u.slot == 0 {
+			q.users.Push(u)
+		} else {
+			q.users.Fix(u)
+		}
+	}
+	for ; q.parent != nil; q = q.parent {
+		q.least.Min(&least)
+		if q.parked {
+			q.limited = true // nothing was tried: who is given back something must know
+			s.unpark(q)
+		} else if q.slot == 0 {
+			q.enter()
+		}
+	}
+	q.least.Min(&least)
+}
+
+// setWaits keeps the active users of a leaf, which user limits divide by, and
+// takes an application that no longer waits out of the order.
+func (s *Scheduler) setWaits(a *App, waits bool) {
+	s.appChanged(a)
+	a.waits = waits
+	u, q := a.user, a.queue
+	l := q.leaf
+	if waits {
+		s.waiting++
+		if u.waitingApps++; u.waitingApps == 1 {
+			l.active++
+			l.weights += u.weight
+			l.usedByActive.Add(&u.used)
+		}
+		return
+	}
+	s.waiting--
+	if u.waitingApps--; u.waitingApps == 0 {
+		l.active--
+		l.weights -= u.weight
+		l.usedByActive.Sub(&u.used)
+		if l.active == 0 {
+			l.weights = 0
+		}
+		s.touch(q) // fewer share: the others' limits rise
+	}
+	if a.slot == 0 {
+		return
+	}
+	u.apps.Remove(a)
+	if u.apps.Len() > 0 {
+		q.users.Fix(u)
+		return
+	}
+	if u.slot != 0 {
+		q.users.Remove(u)
+	}
+	for ; q.parent != nil && !q.hasReady(); q = q.parent {
+		q.least = amounts.Unlimited
+		if q.parked {
+			q.parked = false
+			q.parent.parkedBelow--
+		}
+		q.parent.ready.Remove(q)
+	}
+	if q.parent == nil && !q.hasReady() {
+		q.least = amounts.Unlimited
+	}
+}
+
+// ID is the application's id.
+func (a *App) ID() creel.ApplicationID { return a.id }
+
+// Owner is what AddApp was given.
+func (a *App) Owner() any { return a.owner }
+
+// Queue is the leaf that the application is or was in, nil before it entered one.
+func (a *App) Queue() *Queue { return a.queue }
+
+// InQueue reports whether it is there still.
+func (a *App) InQueue() bool { return a.inQueue }
+
+// Activated reports whether its AM may run.
+func (a *App) Activated() bool { return a.activated }
+
+// Open reports what SetOpen said last.
+func (a *App) Open() bool { return a.open }
+
+// Priority is the application's own, larger first.
+func (a *App) Priority() int32 { return a.priority }
+
+// AMSize is the size of its AM, nil when that has no container.
+func (a *App) AMSize() *amounts.Size { return a.amSize }
+
+// Used is what its containers hold, and how many they are.
+func (a *App) Used() (amounts.Vec, int32) { return a.used, a.containers }
+
+// Pending is what it asks for and has not got, and in how many containers.
+func (a *App) Pending() (amounts.Vec, int32) { return a.pending, a.pendingCount }
+
+// Reserved is what is reserved for it, and on how many nodes.
+func (a *App) Reserved() (amounts.Vec, int32) { return a.held, a.heldContainers }
+
+// AMUsed is what its AM holds, or is about to.
+func (a *App) AMUsed() amounts.Vec { return a.amUsed }

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// AnyPlace is the resource name of the entry that counts containers wherever
+// they are.
+const AnyPlace = "*"
+
+// Request is one entry of what an application asks for, as in YARN's
+// ResourceRequest: the absolute number of containers still wanted for
+// (Priority, AllocationRequestID, ExecutionType, ResourceName).
+type Request struct {
+	Priority            int32
+	Count               int32
+	AllocationRequestID int64
+	ResourceName        string // host, rack or "*"; "" is "*"
+	ExecutionType       creel.ExecutionType
+	StrictLocality      bool // relax_locality = false
+}
+
+// Ask is one scheduler key of an application: what it still asks for at one
+// priority, allocation request id and execution type. The "*" entry rules
+// count and size; places name hosts and racks.
+type Ask struct {
+	app       *App
+	size      *amounts.Size // of "*"; nil until it came
+	stops     *Queue        // whose maximum it waits for, so that nobody passes it
+	hold      *reservation
+	priority  int32
+	count     int32 // of "*": containers still wanted
+	alloc     int64
+	execution creel.ExecutionType
+	strict    bool              // of "*": only listed places
+	am        bool              // the AM's own container
+	level     distance          // how far from the listed places it may go now
+	byName    map[string]*place // of hosts and racks, when there are many
+
+	hosts []*place // with count > 0, in the order they came
+	racks []*place
+
+	// Delay scheduling, beside level.
+	since   int64 // opportunities when the wait began; -1 = not waiting
+	relaxAt int64 // opportunities at which the level rises
+	serial  int64
+	slot    int32
+	wake    *timer
+}
+
+// distance is how far from its places an ask may go.
+type distance uint8
+
+const (
+	atNode distance = iota
+	atRack
+	atAny
+)
+
+// place is a host or rack entry of a want. host or onRack is what it names, nil
+// as long as no node has registered there.
+type place struct {
+	name   string
+	host   *host
+	onRack *rack
+	rack   bool
+	strict bool
+	count  int32
+}
+
+// resolve looks for what a place names.
+func (s *Scheduler) resolve(p *place) {
+	if p.rack {
+		p.onRack = s.racks[p.name]
+	} else {
+		p.host = s.hosts[p.name]
+	}
+}
+
+func (w *Ask) compare(priority int32, alloc int64, ex creel.ExecutionType) int {
+	return cmp.Or(cmp.Compare(w.priority, priority), cmp.Compare(w.alloc, alloc), cmp.Compare(w.execution, ex))
+}
+
+// ask finds or makes the key.
+func (a *App) ask(priority int32, alloc int64, ex creel.ExecutionType, make bool) *Ask {
+	i, found := slices.BinarySearchFunc(a.asks, 0, func(w *Ask, _ int) int { return w.compare(priority, alloc, ex) })
+	if found {
+		return a.asks[i]
+	}
+	if !make {
+		return nil
+	}
+	w := &Ask{app: a, priority: priority, alloc: alloc, execution: ex, since: -1}
+	a.asks = slices.Insert(a.asks, i, w)
+	return w
+}
+
+// Request takes one entry: it replaces the former one of its key and place. v is
+// the normalized size; only that of "*" counts. last is what Request gave for
+// the entry before, nil for the first: entries of one key come together. After
+// the last entry of a call, Serve or Enroll is due.
+func (s *Scheduler) Request(a *App, last *Ask, r *Request, v *amounts.Vec) *Ask {
+	ex := r.ExecutionType
+	if ex == 0 {
+		ex = creel.Guaranteed
+	}
+	w := last
+	if w == nil || w.compare(r.Priority, r.AllocationRequestID, ex) != 0 {
+		if w = a.ask(r.Priority, r.AllocationRequestID, ex, r.Count > 0); w == nil {
+			return nil
+		}
+	}
+	if r.ResourceName == AnyPlace || r.ResourceName == "" {
+		if r.Count > w.count && !w.strict == !r.StrictLocality && w.count == 0 {
+			s.endDelay(w)
+		}
+		w.strict = r.StrictLocality
+		size := w.size
+		if r.Count > 0 || size == nil {
+			size = s.sizes.Of(*v)
+		}
+		s.setCount(w, r.Count, size)
+		if w.hold != nil && (w.count == 0 || w.hold.size != w.size) {
+			s.unreserve(w.hold)
+		}
+	} else {
+		s.setPlace(w, r.ResourceName, r.Count, r.StrictLocality)
+	}
+	if s.forgetIfEmpty(w) {
+		return nil
+	}
+	return w
+}
+
+// Enroll brings an application to where it belongs in the order of service after
+// its requests changed.
+func (s *Scheduler) Enroll(a *App) { s.enroll(a) }
+
+// askForAM turns what an application's AM needs into an ask.
+func (s *Scheduler) askForAM(a *App) {
+	am := a.am
+	a.am = nil
+	w := a.ask(am.Priority, -1, creel.Guaranteed, true)
+	w.am, w.strict = true, am.Strict
+	for i := range am.Places {
+		s.setPlace(w, am.Places[i].Name, 1, am.Places[i].Strict)
+	}
+	s.setCount(w, 1, a.amSize)
+}
+
+// setCount sets what is outstanding, here and up the tree.
+func (s *Scheduler) setCount(w *Ask, count int32, size *amounts.Size) {
+	if w.size == size && w.count == count {
+		return
+	}
+	a := w.app
+	var delta amounts.Vec
+	if w.size != nil {
+		delta.AddTimes(&w.size.V, -int64(w.count))
+	}
+	if size != nil {
+		delta.AddTimes(&size.V, int64(count))
+	}
+	d := count - w.count
+	if count == 0 || w.size != size {
+		s.unblock(w)
+	}
+	w.count, w.size = count, size
+	s.appChanged(a)
+	a.pending.Add(&delta)
+	a.pendingCount += d
+	for q := a.queue; q != nil; q = q.parent {
+		q.pending.Add(&delta)
+		q.pendingCount += d
+	}
+}
+
+// countDown is setCount for one container less.
+func (s *Scheduler) countDown(w *Ask) {
+	a, v := w.app, &w.size.V
+	w.count--
+	s.unblock(w)
+	s.appChanged(a)
+	a.pending.AddTimes(v, -1)
+	a.pendingCount--
+	for q := a.queue; q != nil; q = q.parent {
+		q.pending.AddTimes(v, -1)
+		q.pendingCount--
+	}
+}
+
+// fewPlaces is up to how many places a list is quicker than a map.
+const fewPlaces = 12
+
+func (w *Ask) placed() bool { return len(w.hosts) > 0 || len(w.racks) > 0 }
+
+// place gives the entry of a host or rack, nil if there is none.
+func (w *Ask) place(name string) *place {
+	if w.byName != nil {
+		return w.byName[name]
+	}
+	list := w.hosts
+	if strings.HasPrefix(name, "/") {
+		list = w.racks
+	}
+	for _, p := range list {
+		if p.name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// atHost and atRack give the entry that names the host or the rack of a node.
+func (w *Ask) atHost(n *Node) *place {
+	if w.byName != nil {
+		return w.byName[n.host.name]
+	}
+	for _, p := range w.hosts {
+		if p.host == n.host || p.host == nil && p.name == n.host.name {
+			return p
+		}
+	}
+	return nil
+}
+
+func (w *Ask) atRack(n *Node) *place {
+	if w.byName != nil {
+		return w.byName[n.rack.name]
+	}
+	for _, p := range w.racks {
+		if p.onRack == n.rack || p.onRack == nil && p.name == n.rack.name {
+			return p
+		}
+	}
+	return nil
+}
+
+func (s *Scheduler) setPlace(w *Ask, name string, count int32, strict bool) {
+	p := w.place(name)
+	if p == nil {
+		if count <= 0 {
+			return
+		}
+		p = s.newPlace()
+		p.name, p.rack = name, strings.HasPrefix(name, "/")
+		s.resolve(p)
+		if p.rack {
+			w.racks = append(w.racks, p)
+		} else {
+			w.hosts = append(w.hosts, p)
+		}
+		if w.byName != nil {
+			w.byName[name] = p
+		} else if len(w.hosts)+len(w.racks) > fewPlaces {
+			w.byName = make(map[string]*place, 2*fewPlaces)
+			for _, x := range w.hosts {
+				w.byName[x.name] = x
+			}
+			for _, x := range w.racks {
+				w.byName[x.name] = x
+			}
+		}
+	}
+	p.count, p.strict = count, strict
+	if count <= 0 {
+		s.dropPlace(w, p)
+	}
+}
+
+func (s *Scheduler) newPlace() *place {
+	k := len(s.places)
+	if k == 0 {
+		return &place{}
+	}
+	p := s.places[k-1]
+	s.places = s.places[:k-1]
+	return p
+}
+
+// morePlaces bounds how many places are kept for reuse.
+const morePlaces = 1 << 16
+
+func (s *Scheduler) dropPlace(w *Ask, p *place) {
+	if w.byName != nil {
+		delete(w.byName, p.name)
+	}
+	list := &w.hosts
+	if p.rack {
+		list = &w.racks
+	}
+	if i := slices.Index(*list, p); i >= 0 {
+		*list = slices.Delete(*list, i, i+1)
+	}
+	if *p = (place{}); len(s.places) < morePlaces {
+		s.places = append(s.places, p)
+	}
+}
+
+// served lowers the counts of the entries a container on n satisfied: the
+// host's and its rack's for a local one, the rack's for a rack-local one, and
+// always that of "*".
+func (s *Scheduler) served(w *Ask, n *Node, at distance) {
+	if w.placed() {
+		if at == atNode {
+			s.lower(w, w.atHost(n))
+		}
+		if at <= atRack {
+			named := len(w.racks) > 0
+			s.lower(w, w.atRack(n))
+			if named && len(w.racks) == 0 && len(w.hosts) > 0 {
+				s.retry(w.app.queue) // hosts whose racks were not named count now; see rackAsked
+			}
+		}
+	}
+	s.countDown(w)
+	if at != atAny {
+		s.endDelay(w)
+	}
+}
+
+func (s *Scheduler) lower(w *Ask, p *place) {
+	if p == nil {
+		return
+	}
+	if p.count--; p.count <= 0 {
+		s.dropPlace(w, p)
+	}
+}
+
+// Restore has an application ask again for a container that was granted to it and
+// ended before it heard of it.
+func (s *Scheduler) Restore(a *App, size *amounts.Size, priority int32, alloc int64, ex creel.ExecutionType) {
+	w := a.ask(priority, alloc, ex, true)
+	if w.size != nil && w.count > 0 {
+		size = w.size
+	}
+	s.setCount(w, w.count+1, size)
+	s.enroll(a)
+	s.retry(a.queue)
+}
+
+func (s *Scheduler) forgetIfEmpty(w *Ask) bool {
+	if w.count > 0 || w.placed() {
+		return false
+	}
+	s.endDelay(w)
+	if w.hold != nil {
+		s.unreserve(w.hold)
+	}
+	a := w.app
+	if i := slices.Index(a.asks, w); i >= 0 {
+		a.asks = slices.Delete(a.asks, i, i+1)
+	}
+	return true
+}
+
+// DropAsks forgets everything an application asked for, also for an AM that has
+// not been asked for yet.
+func (s *Scheduler) DropAsks(a *App) {
+	a.am = nil
+	for len(a.asks) > 0 {
+		w := a.asks[len(a.asks)-1]
+		s.setCount(w, 0, w.size)
+		w.byName, w.hosts, w.racks = nil, nil, nil
+		s.forgetIfEmpty(w)
+	}
+	s.enroll(a)
+}
+
+// blacklist holds the hosts and racks an application avoids.
+type blacklist struct{ names map[string]struct{} }
+
+func (b *blacklist) bars(n *Node) bool {
+	if len(b.names) == 0 {
+		return false
+	}
+	if _, ok := b.names[n.host.name]; ok {
+		return true
+	}
+	_, ok := b.names[n.rack.name]
+	return ok
+}
+
+func (b *blacklist) change(add, remove []string) {
+	if len(add) > 0 && b.names == nil {
+		b.names = map[string]struct{}{}
+	}
+	for _, name := range add {
+		b.names[name] = struct{}{}
+	}
+	for _, name := range remove {
+		delete(b.names, name)
+	}
+}
+
+// Avoid adds hosts and racks to those an application avoids, and takes others
+// away. What it asks for may find room where it did not before: Serve is due.
+func (a *App) Avoid(add, remove []string) { a.black.change(add, remove) }
+
+// AvoidNothing empties the list of what it avoids.
+func (a *App) AvoidNothing() { a.black.names = nil }
+
+// Avoided gives the hosts and racks it avoids, sorted.
+func (a *App) Avoided() []string { return slices.Sorted(maps.Keys(a.black.names)) }
+
+// AskView is an outstanding ask.
+type AskView struct {
+	Priority            int32
+	AllocationRequestID int64
+	ExecutionType       creel.ExecutionType
+	ResourceName        string
+	Resource            creel.Resource
+	Count               int32
+	Relax               bool
+}
+
+// Asks gives what an application asks for and has not got, in order.
+func (a *App) Asks() []AskView {
+	var out []AskView
+	for _, w := range a.asks {
+		out = append(out, w.view())
+		for _, list := range [][]*place{w.racks, w.hosts} {
+			for _, p := range list {
+				v := w.view()
+				v.ResourceName, v.Count, v.Relax = p.name, p.count, !p.strict
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+func (w *Ask) view() AskView {
+	v := AskView{
+		Priority:            w.priority,
+		AllocationRequestID: w.alloc,
+		ExecutionType:       w.execution,
+		ResourceName:        AnyPlace,
+		Count:               w.count,
+		Relax:               !w.strict,
+	}
+	if w.size != nil {
+		v.Resource = w.size.Resource
+	}
+	return v
+}

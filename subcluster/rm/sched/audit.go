@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/creelrm/creel/internal/intrusive"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// Audit recomputes everything the scheduler keeps in sums and indexes, from its
+// asks and from what the owner tells it of containers, and checks the
+// invariants: no node above its size by an allocation, no queue above its maximum
+// by an allocation, children summing to their parents, everybody who waits in
+// their place in the order. It changes nothing.
+//
+// A full audit is Node for each node, App for each application, then Everything.
+// One of what changed is Node, App and Around for what Changes holds.
+type Audit struct {
+	s        *Scheduler
+	errs     []error
+	perQueue map[*Queue]*sums
+	perUser  map[*user]*sums
+
+	total                     amounts.Vec
+	active, reserved, waiting int
+}
+
+// Audit begins an audit.
+func (s *Scheduler) Audit() *Audit {
+	return &Audit{s: s, perQueue: map[*Queue]*sums{}, perUser: map[*user]*sums{}}
+}
+
+// Err gives all breaches found, joined; nil for none.
+func (c *Audit) Err() error { return errors.Join(c.errs...) }
+
+func (c *Audit) fail(format string, args ...any) {
+	if len(c.errs) < 20 {
+		c.errs = append(c.errs, fmt.Errorf(format, args...))
+	}
+}
+
+// Node checks one node, whose containers hold used. above says that they may
+// hold more than it has: it shrank, or came with them.
+func (c *Audit) Node(n *Node, used amounts.Vec, above bool) {
+	s := c.s
+	if n.use != Off {
+		c.active++
+		c.total.Add(&n.total)
+	}
+	if n.hold != nil {
+		c.reserved++
+	}
+	free := n.total
+	free.Sub(&used)
+	if !free.Is(&n.free) || n.held != (n.hold != nil) {
+		c.fail("node %s: free %v reserved %v, containers say %v %v", n.id, n.free, n.held, free, n.hold != nil)
+	}
+	if !above && !s.sizes.Fits(&used, &n.total) {
+		c.fail("node %s: used %v above total %v", n.id, used, n.total)
+	}
+	if h := n.hold; h != nil && (h.node != n || h.ask.hold != h || h.ask.count <= 0 || n.use != Open) {
+		c.fail("node %s: broken reservation", n.id)
+	}
+	room := int64(-1)
+	if n.roomy() {
+		room = n.free.Memory
+	}
+	if s.room[n.serial] != room {
+		c.fail("node %s: has room for %d MiB, known as %d", n.id, room, s.room[n.serial])
+	}
+	if !s.index.Check(n.serial, &n.free, n.roomy()) {
+		c.fail("node %s: not where it belongs in the index", n.id)
+	}
+	if ix := n.rack.index; ix != nil && !ix.Check(n.serial, &n.free, n.roomy()) {
+		c.fail("node %s: not where it belongs in the index of its rack", n.id)
+	}
+}
+
+// sums are what a queue or user should have.
+type sums struct {
+	used, held, pending, am    amounts.Vec
+	containers, pendingCount   int32
+	apps, running, waitingApps int
+	begun                      int32
+}
+
+func add[K comparable](to map[K]*sums, k K, s *sums) {
+	t := to[k]
+	if t == nil {
+		t = &sums{}
+		to[k] = t
+	}
+	t.used.Add(&s.used)
+	t.held.Add(&s.held)
+	t.pending.Add(&s.pending)
+	t.am.Add(&s.am)
+	t.containers += s.containers
+	t.pendingCount += s.pendingCount
+	t.apps += s.apps
+	t.running += s.running
+	t.waitingApps += s.waitingApps
+	t.begun += s.begun
+}
+
+// App checks one application, whose containers hold used.
+func (c *Audit) App(a *App, used amounts.Vec, containers int32) {
+	s := sums{apps: 1, used: used, containers: containers}
+	for i, w := range a.asks {
+		if i > 0 && a.asks[i-1].compare(w.priority, w.alloc, w.execution) >= 0 {
+			c.fail("%s: asks out of order", a.id)
+		}
+		if w.count < 0 || w.count == 0 && !w.placed() {
+			c.fail("%s: empty ask kept at priority %d", a.id, w.priority)
+		}
+		if w.size != nil {
+			s.pending.AddTimes(&w.size.V, int64(w.count))
+			s.pendingCount += w.count
+		}
+		if w.hold != nil {
+			s.held.Add(&w.hold.size.V)
+		}
+		for _, p := range slices.Concat(w.hosts, w.racks) {
+			if p.count <= 0 {
+				c.fail("%s: place %s with count %d", a.id, p.name, p.count)
+			}
+		}
+	}
+	if !s.used.Is(&a.used) || s.containers != a.containers || !s.pending.Is(&a.pending) ||
+		s.pendingCount != a.pendingCount ||
+		!s.held.Is(&a.held) {
+		c.fail(
+			"%s: used %v (%d) pending %v (%d) held %v, in truth %v (%d) %v (%d) %v",
+			a.id,
+			a.used,
+			a.containers,
+			a.pending,
+			a.pendingCount,
+			a.held,
+			s.used,
+			s.containers,
+			s.pending,
+			s.pendingCount,
+			s.held,
+		)
+	}
+	if !a.inQueue {
+		if s.containers > 0 || s.pendingCount > 0 || a.slot != 0 || a.pendSlot != 0 || a.activated {
+			c.fail("%s is out of its queue, and has %d containers, %d pending", a.id, s.containers, s.pendingCount)
+		}
+		return
+	}
+	if waits := a.pendingCount > 0 && a.runnable(); waits != a.waits || waits != (a.slot != 0) {
+		c.fail("%s: waits %v, in the order %v, should be %v", a.id, a.waits, a.slot != 0, waits)
+	}
+	if a.waits {
+		s.waitingApps = 1
+	}
+	if a.begun {
+		s.begun = 1
+	}
+	if a.activated {
+		s.running = 1
+		if a.amSize != nil {
+			s.am = a.amSize.V
+		}
+	}
+	c.waiting += s.waitingApps
+	for q := a.queue; q != nil; q = q.parent {
+		add(c.perQueue, q, &s)
+	}
+	add(c.perUser, a.user, &s)
+}
+
+// Everything checks the sums over all that Node and App were told, and the
+// orders.
+func (c *Audit) Everything() {
+	s := c.s
+	if !c.total.Is(&s.total) || c.active != s.active || c.reserved != s.reserved {
+		c.fail("cluster: total %v active %d reserved %d, nodes say %v %d %d",
+			s.total, s.active, s.reserved, c.total, c.active, c.reserved)
+	}
+	if c.waiting != s.waiting {
+		c.fail("%d applications wait, %d counted", c.waiting, s.waiting)
+	}
+	growing := 0
+	for _, n := range s.nodes {
+		growing += len(n.increases)
+	}
+	if growing != s.growing {
+		c.fail("%d increases wait, %d counted", growing, s.growing)
+	}
+	for _, q := range s.tree.all {
+		c.queue(q)
+		if q.leaf != nil {
+			c.leaf(q)
+		}
+	}
+	c.order()
+}
+
+func (c *Audit) queue(q *Queue) {
+	if c.s.tree.byPath[q.path] != q {
+		c.fail("queue %s is not found by its path", q.path)
+	}
+	s := c.perQueue[q]
+	if s == nil {
+		s = &sums{}
+	}
+	if !s.used.Is(&q.used) || !s.held.Is(&q.held) || !s.pending.Is(&q.pending) || s.containers != q.containers ||
+		s.pendingCount != q.pendingCount ||
+		s.running != q.running {
+		c.fail(
+			"queue %s: used %v held %v pending %v (%d, %d) running %d, applications say %v %v %v (%d, %d) %d",
+			q.path,
+			q.used,
+			q.held,
+			q.pending,
+			q.containers,
+			q.pendingCount,
+			q.running,
+			s.used,
+			s.held,
+			s.pending,
+			s.containers,
+			s.pendingCount,
+			s.running,
+		)
+	}
+	var used amounts.Vec
+	for _, k := range q.children {
+		used.Add(&k.used)
+	}
+	if q.leaf == nil && !used.Is(&q.used) {
+		c.fail("queue %s: used %v, children sum to %v", q.path, q.used, used)
+	}
+}
+
+func (c *Audit) leaf(q *Queue) {
+	l, s := q.leaf, c.perQueue[q]
+	if s == nil {
+		s = &sums{}
+	}
+	if s.apps != l.apps || s.begun != l.begun || !s.am.Is(&l.amUsed) {
+		c.fail("queue %s: %d applications, %d begun, AMs use %v, in truth %d, %d, %v",
+			q.path, l.apps, l.begun, l.amUsed, s.apps, s.begun, s.am)
+	}
+	var byActive amounts.Vec
+	active, limited, weights, allWeights := 0, 0, 0.0, 0.0
+	for _, u := range l.userList {
+		us := c.perUser[u]
+		if us == nil {
+			us = &sums{}
+		}
+		if !us.used.Is(&u.used) || !us.am.Is(&u.amUsed) || us.apps != u.total || us.running != u.running ||
+			us.waitingApps != u.waitingApps {
+			c.fail(
+				"user %s of %s: used %v apps %d running %d waiting %d, in truth %v %d %d %d",
+				u.name,
+				q.path,
+				u.used,
+				u.total,
+				u.running,
+				u.waitingApps,
+				us.used,
+				us.apps,
+				us.running,
+				us.waitingApps,
+			)
+		}
+		allWeights += u.weight
+		if u.waitingApps > 0 {
+			active++
+			weights += u.weight
+			byActive.Add(&u.used)
+		}
+		if u.limited {
+			limited++
+		}
+		limit, has := c.s.policy.userLimit(c.s, u)
+		if assured := q.sized().leaf.assured; has && u.weight == 1 && !c.s.sizes.Fits(&assured, &limit) {
+			c.fail("user %s of %s: %v is assured, above the limit of %v", u.name, q.path, assured, limit)
+		}
+	}
+	if math.Abs(weights-l.weights) > 1e-6 || math.Abs(allWeights-l.allWeights) > 1e-6 {
+		c.fail("queue %s: weights of users %v, active %v, in truth %v, %v",
+			q.path, l.allWeights, l.weights, allWeights, weights)
+	}
+	if active != l.active || !byActive.Is(&l.usedByActive) || limited != l.limitedUsers {
+		c.fail("queue %s: active users %d using %v, limited %d, in truth %d, %v, %d",
+			q.path, l.active, l.usedByActive, l.limitedUsers, active, byActive, limited)
+	}
+}
+
+// order checks the heaps: who waits is in, who does not is out, and everybody
+// stands where their rank says.
+func (c *Audit) order() {
+	blockers := 0
+	for _, q := range c.s.tree.all {
+		parked := 0
+		for _, k := range q.children {
+			in := k.slot != 0
+			if in && k.parked {
+				c.fail("queue %s is parked and in the order", k.path)
+			}
+			if k.parked {
+				parked++
+			}
+			if has := k.hasReady(); has != (in || k.parked) {
+				c.fail("queue %s: something waits %v, in the order %v, parked %v", k.path, has, in, k.parked)
+			}
+			if in && k.least.Is(&amounts.Unlimited) {
+				c.fail("queue %s waits for nothing", k.path)
+			}
+		}
+		if w := q.blocker; w != nil {
+			if blockers++; w.stops != q {
+				c.fail("queue %s: blocked by an ask of %s that does not know it", q.path, w.app.id)
+			}
+		}
+		if parked != q.parkedBelow {
+			c.fail("queue %s: %d children parked, counted %d", q.path, parked, q.parkedBelow)
+		}
+		sorted(c, q, &q.ready)
+		if q.leaf == nil {
+			continue
+		}
+		for _, u := range q.leaf.userList {
+			if (u.slot != 0) != (u.apps.Len() > 0) {
+				c.fail("user %s of %s: in the order %v, applications waiting %d", u.name, q.path, u.slot != 0, u.apps.Len())
+			}
+			sorted(c, q, &u.apps)
+			for _, a := range u.apps.Items {
+				if !c.s.sizes.Fits(&q.least, &a.least) {
+					c.fail("queue %s: least %v above that of %s, %v", q.path, q.least, a.id, a.least)
+				}
+			}
+		}
+		sorted(c, q, &q.users)
+		for p := q; p.parent != nil; p = p.parent {
+			if p.hasReady() && !c.s.sizes.Fits(&p.parent.least, &p.least) {
+				c.fail("queue %s: least %v above that of its child %s, %v", p.parent.path, p.parent.least, p.path, p.least)
+			}
+		}
+	}
+	if blockers > c.s.blockers {
+		c.fail("%d queues are blocked, counted %d", blockers, c.s.blockers)
+	}
+}
+
+func sorted[T any](c *Audit, q *Queue, h *intrusive.Heap[T]) {
+	if at := h.Check(); at >= 0 {
+		c.fail("queue %s: heap out of order at %d", q.path, at)
+	}
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+// Under CapacityScheduler an ask that its queue's maximum stops is not passed
+// by those behind it: small asks that still fit would take what is given back
+// below that maximum as it comes, and a big one would never get there. So such
+// an ask blocks the queue whose maximum it waits for, and nobody who comes after
+// it in the order gets anything below that queue until it has got its container,
+// wants it no longer, or is stopped by something else. That is Hadoop's
+// behaviour since blocked headroom (an assignment skipped for a queue's limit
+// ends the round of the leaf, and its siblings must leave it the room). An ask
+// larger than the whole maximum blocks nobody. FairScheduler has no such rule:
+// there the next in order is tried.
+
+// block notes that w waits for q's maximum, first in order below it.
+func (s *Scheduler) block(q *Queue, w *Ask) {
+	if !s.policy.holdsTheLine() || !s.sizes.Fits(&w.size.V, &q.sized().max) {
+		return
+	}
+	if w.stops == q {
+		return
+	}
+	s.unblock(w)
+	if q.blocker != nil {
+		q.blocker.stops = nil
+	} else {
+		s.blockers++
+	}
+	q.blocker, w.stops = w, q
+}
+
+// unblock has those tried that w held back.
+func (s *Scheduler) unblock(w *Ask) {
+	q := w.stops
+	if q == nil {
+		return
+	}
+	q.blocker, w.stops = nil, nil
+	s.blockers--
+	if !q.removed {
+		s.retry(q)
+	}
+}
+
+// recheck looks again at who waits for q's maximum, and reports whether somebody
+// still does. If so, q is tried again when that loosens; if the ask has got its
+// container or is stopped by something else, those that it held back are tried.
+// (waitsFor is the question alone.)
+func (s *Scheduler) recheck(q *Queue) bool {
+	w := q.blocker
+	if w == nil {
+		return false
+	}
+	if !s.waitsFor(w, q) {
+		s.unblock(w)
+		return false
+	}
+	q.limited = true
+	s.watch(q)
+	return true
+}
+
+// waitsFor reports whether q's maximum, and not something else, stops w.
+func (s *Scheduler) waitsFor(w *Ask, q *Queue) bool {
+	a := w.app
+	if w.count <= 0 || w.size == nil || !a.waits || !q.isAbove(a.queue) ||
+		!s.sizes.Fits(&w.size.V, &q.sized().max) {
+		return false
+	}
+	v := s.admitQueues(a, w.size, w.own())
+	return v.limit == LimitQueue && v.where == q && s.policy.userAdmits(s, a.user)
+}
+
+// blockedAbove gives the topmost queue, from the application's leaf up, that
+// somebody blocks; nil for none.
+func (s *Scheduler) blockedAbove(a *App) *Queue {
+	if s.blockers == 0 {
+		return nil
+	}
+	var top *Queue
+	for q := a.queue; q != nil; q = q.parent {
+		if q.blocker != nil && s.recheck(q) {
+			top = q
+		}
+	}
+	return top
+}
+
+// endsAt reports whether the walk in order ends at c, a child of q: somebody
+// below c blocks q or a queue above it, so that those after c may not pass.
+func (s *Scheduler) endsAt(q, c *Queue) bool {
+	for ; q != nil && s.blockers > 0; q = q.parent {
+		if w := q.blocker; w != nil && c.isAbove(w.app.queue) && s.recheck(q) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// QueueCap is this subcluster's part of a queue's federation-wide maximum. It
+// binds beside the queue's own maximum, and only until its lease is over: then
+// nothing more is allocated in the queue.
+type QueueCap struct {
+	Queue   creel.QueuePath
+	Cap     creel.Resource // memory and vcores bind; of other types those that Maximum names
+	Until   time.Time      // by the scheduler's time
+	Version int64          // an older one than is in force is ignored
+	Maximum creel.Resource // of the federation, for Why
+	Short   creel.Resource // asked for and not given yet, for Why
+	Reason  string         // why it is not, for Why
+}
+
+// queueCap is one in force.
+type queueCap struct {
+	QueueCap
+	amount amounts.Vec
+	until  int64
+}
+
+// SetCap puts a cap in force; it holds for a queue that does not exist yet too.
+// What runs above it goes on running. Schedule is due.
+func (s *Scheduler) SetCap(c QueueCap) {
+	old := s.caps[c.Queue]
+	if old != nil && c.Version < old.Version {
+		return
+	}
+	k := &queueCap{QueueCap: c, amount: s.sizes.Vec(c.Cap)}
+	if !c.Until.IsZero() {
+		k.until = c.Until.UnixNano()
+	}
+	for i := 2; i < s.sizes.N; i++ {
+		if c.Maximum.Get(s.sizes.Names[i]) == 0 {
+			k.amount.Set(i, amounts.Unbounded)
+		}
+	}
+	if s.caps == nil {
+		s.caps = map[creel.QueuePath]*queueCap{}
+	}
+	s.caps[c.Queue] = k
+	s.capChanged(old, k)
+}
+
+// ClearCap lifts a queue's cap: it has no federation-wide maximum any more.
+func (s *Scheduler) ClearCap(q creel.QueuePath) {
+	if old := s.caps[q]; old != nil {
+		delete(s.caps, q)
+		s.capChanged(old, nil)
+	}
+}
+
+// capChanged has those tried again that the old cap stopped. A longer lease of
+// the same amount changes nothing for anybody, unless the old one was over.
+func (s *Scheduler) capChanged(old, to *queueCap) {
+	if old != nil && to != nil {
+		if q := s.tree.byPath[to.Queue]; q != nil {
+			q.cap = to
+		}
+		if old.amount.Is(&to.amount) && s.now < old.until {
+			return
+		}
+		s.loosen()
+	} else {
+		s.resize()
+	}
+}
+
+// underCap asks a queue's cap whether it may use have and need together.
+func (s *Scheduler) underCap(q *Queue, have, need *amounts.Vec) bool {
+	return s.now < q.cap.until && s.sizes.FitsPlus(have, need, &q.cap.amount)
+}
+
+// limitByCap cuts what a queue may use by its cap.
+func (s *Scheduler) limitByCap(q *Queue, v *amounts.Vec) {
+	if s.now >= q.cap.until {
+		*v = amounts.Vec{}
+		return
+	}
+	v.Min(&q.cap.amount)
+}
+
+// Needs is what a queue uses and has reserved, and with what its applications
+// wait for: what the escrow of its maximum asks for.
+func (s *Scheduler) Needs(q *Queue) (uses, needs amounts.Vec) {
+	uses = q.used
+	uses.Add(&q.held)
+	needs = uses
+	needs.Add(&q.pending)
+	return uses, needs
+}
+
+// whyCap tells of an ask that a queue's cap stops.
+func (s *Scheduler) whyCap(q *Queue, need creel.Resource, w *Why) {
+	c := q.cap
+	have := q.used
+	have.Add(&q.held)
+	w.Used, w.Bound = s.sizes.Resource(&have), c.Cap
+	w.Text = fmt.Sprintf(
+		"Queue %s may use %s here of %s in the federation until %s and uses %s; one more container needs %s.",
+		q.path, c.Cap, c.Maximum, c.Until.UTC().Format(time.TimeOnly), w.Used, need)
+	if s.now >= c.until {
+		w.Bound = creel.Resource{}
+		w.Text = fmt.Sprintf(
+			"The right of queue %s to use %s here of %s in the federation was over at %s and is not renewed.",
+			q.path, c.Cap, c.Maximum, c.Until.UTC().Format(time.TimeOnly))
+	}
+	if !c.Short.IsZero() {
+		w.Text += fmt.Sprintf(" %s more is asked for", c.Short)
+		if c.Reason != "" {
+			w.Text += ": " + c.Reason
+		}
+		w.Text += "."
+	}
+	w.Try = "wait until containers of the queue end anywhere in the federation, or raise its maximum " +
+		"in the federation's queue tree"
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"github.com/creelrm/creel/internal/intrusive"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// Changes are the nodes and applications whose amounts changed, for an audit at
+// the cost of what each event changed. The reader empties the lists (Done).
+type Changes struct {
+	Nodes []*Node
+	Apps  []*App
+	used  map[*Queue]amounts.Vec // as of the last audit, for queues with a maximum
+}
+
+// Watch has changes noted from now on. There is one watcher at a time.
+func (s *Scheduler) Watch() *Changes {
+	s.changes = &Changes{used: map[*Queue]amounts.Vec{}}
+	return s.changes
+}
+
+// Done forgets the changes seen so far.
+func (k *Changes) Done() {
+	for _, n := range k.Nodes {
+		n.changed = false
+	}
+	for _, a := range k.Apps {
+		a.changed = false
+	}
+	clear(k.Nodes)
+	clear(k.Apps)
+	k.Nodes, k.Apps = k.Nodes[:0], k.Apps[:0]
+}
+
+func (s *Scheduler) nodeChanged(n *Node) {
+	if s.changes != nil && !n.changed {
+		n.changed = true
+		s.changes.Nodes = append(s.changes.Nodes, n)
+	}
+}
+
+func (s *Scheduler) appChanged(a *App) {
+	if s.changes != nil && !a.changed {
+		a.changed = true
+		s.changes.Apps = append(s.changes.Apps, a)
+	}
+}
+
+// Around checks what an application that changed changes: its user, and its
+// queues up to the root. App has checked the application itself.
+func (c *Audit) Around(a *App, k *Changes) {
+	if !a.inQueue {
+		return
+	}
+	c.userInOrder(a.user)
+	for q := a.queue; q != nil; q = q.parent {
+		c.below(q)
+		c.bound(q, k)
+	}
+}
+
+// bound checks that a queue did not grow beyond its maximum. It may stand above
+// when the cluster or the maximum shrank.
+func (c *Audit) bound(q *Queue, k *Changes) {
+	was := k.used[q]
+	for i := 0; q.sized().bounded && i < c.s.sizes.Check; i++ {
+		if q.used.At(i) > q.max.At(i) && q.used.At(i) > was.At(i) {
+			c.fail("queue %s grew from %v to %v, above its maximum %v", q.path, was, q.used, q.max)
+		}
+	}
+	for i := 0; q.cap != nil && i < c.s.sizes.Check; i++ {
+		if q.used.At(i) > q.cap.amount.At(i) && q.used.At(i) > was.At(i) {
+			c.fail("queue %s grew from %v to %v, above its cap %v", q.path, was, q.used, q.cap.amount)
+		}
+	}
+	k.used[q] = q.used
+}
+
+// below checks a queue against what is right below it: its children, or its
+// users; and its place in the order.
+func (c *Audit) below(q *Queue) {
+	var used, held, pending amounts.Vec
+	containers, wanted, running := int32(0), int32(0), 0
+	for _, k := range q.children {
+		used.Add(&k.used)
+		held.Add(&k.held)
+		pending.Add(&k.pending)
+		containers, wanted, running = containers+k.containers, wanted+k.pendingCount, running+k.running
+	}
+	if q.leaf != nil {
+		for _, u := range q.leaf.userList {
+			used.Add(&u.used)
+			running += u.running
+		}
+		// These are known of applications, not of users.
+		held, pending, containers, wanted = q.held, q.pending, q.containers, q.pendingCount
+	}
+	if !used.Is(&q.used) || !held.Is(&q.held) || !pending.Is(&q.pending) || containers != q.containers ||
+		wanted != q.pendingCount ||
+		running != q.running {
+		c.fail(
+			"queue %s: used %v held %v pending %v (%d, %d) running %d, below it %v %v %v (%d, %d) %d",
+			q.path,
+			q.used,
+			q.held,
+			q.pending,
+			q.containers,
+			q.pendingCount,
+			q.running,
+			used,
+			held,
+			pending,
+			containers,
+			wanted,
+			running,
+		)
+	}
+	if p := q.parent; p != nil {
+		in := q.slot != 0
+		if has := q.hasReady(); has != (in || q.parked) || in && q.parked {
+			c.fail("queue %s: something waits %v, in the order %v, parked %v", q.path, has, in, q.parked)
+		}
+		if q.hasReady() && !c.s.sizes.Fits(&p.least, &q.least) {
+			c.fail("queue %s: least %v above that of its child %s, %v", p.path, p.least, q.path, q.least)
+		}
+		inOrder(c, q, &p.ready, q)
+	}
+}
+
+func (c *Audit) userInOrder(u *user) {
+	if (u.slot != 0) != (u.apps.Len() > 0) {
+		c.fail("user %s of %s: in the order %v, applications waiting %d", u.name, u.q.path, u.slot != 0, u.apps.Len())
+	}
+	inOrder(c, u.q, &u.q.users, u)
+	if u.apps.Len() > 0 {
+		inOrder(c, u.q, &u.apps, u.apps.Top())
+	}
+}
+
+func inOrder[T any](c *Audit, q *Queue, h *intrusive.Heap[T], x T) {
+	if at := h.CheckOne(x); at >= 0 {
+		c.fail("queue %s: heap out of order at %d", q.path, at)
+	}
+}
+
+// Unserved checks what Schedule promises: that there is nothing an application
+// asks for which its limits and some node would admit, and which nobody before it
+// holds back. It looks at all nodes for each ask, the slow and obvious way.
+func (c *Audit) Unserved(a *App) {
+	if !a.waits || c.behindBlocker(a) {
+		return
+	}
+	for _, w := range a.asks {
+		if w.count <= 0 || w.size == nil || w.hold != nil || c.s.admit(a, w.size, nil).limit != LimitNone {
+			continue
+		}
+		for _, n := range c.s.nodes {
+			if n.use != Open || n.hold != nil || !c.s.sizes.Fits(&w.size.V, &n.free) {
+				continue
+			}
+			if _, barred := a.black.names[n.host.name]; barred {
+				continue
+			}
+			if _, barred := a.black.names[n.rack.name]; barred {
+				continue
+			}
+			local := w.place(n.host.name) != nil && (len(w.racks) == 0 || w.place(n.rack.name) != nil)
+			onRack := w.place(n.rack.name) != nil && !w.place(n.rack.name).strict &&
+				(len(w.hosts) == 0 || w.level >= atRack)
+			anywhere := !w.strict && (!w.placed() || w.level >= atAny)
+			if local || onRack || anywhere {
+				c.fail(
+					"%s waits for %v at priority %d while %s has %v (local %v rack %v any %v)",
+					a.id,
+					w.size.V,
+					w.priority,
+					n.id,
+					n.free,
+					local,
+					onRack,
+					anywhere,
+				)
+				return
+			}
+		}
+	}
+}
+
+// behindBlocker reports whether somebody waits for the maximum of a queue above a.
+func (c *Audit) behindBlocker(a *App) bool {
+	for q := a.queue; q != nil; q = q.parent {
+		if w := q.blocker; w != nil && c.s.waitsFor(w, q) {
+			return true
+		}
+	}
+	return false
+}

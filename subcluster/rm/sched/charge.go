@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
+
+// Charge books a container that is on a node already, limits or not: one that
+// ran before this ResourceManager started.
+func (s *Scheduler) Charge(a *App, n *Node, size *amounts.Size) {
+	n.free.AddTimes(&size.V, -1)
+	s.reindex(n)
+	s.charge(a, size, 1)
+	a.queue.granted++
+}
+
+// Release gives back what a container held. Its room and its share are offered
+// to those that wait by the next Schedule.
+func (s *Scheduler) Release(a *App, n *Node, size *amounts.Size) {
+	n.free.Add(&size.V)
+	s.reindex(n)
+	s.roomOn(n)
+	a.queue.released++
+	s.charge(a, size, -1)
+}
+
+// Resize changes what a container holds, limits or not.
+func (s *Scheduler) Resize(a *App, n *Node, from, to *amounts.Size) {
+	s.charge(a, from, -1)
+	n.free.Add(&from.V)
+	s.charge(a, to, 1)
+	n.free.Sub(&to.V)
+	s.reindex(n)
+	s.roomOn(n)
+}
+
+// charge adds (sign 1) or takes away (-1) a container's size, from the
+// application up to the root, and moves what waits to its new place.
+func (s *Scheduler) charge(a *App, size *amounts.Size, sign int64) {
+	s.appChanged(a)
+	s.accrue(a)
+	v := &size.V
+	a.used.AddTimes(v, sign)
+	a.containers += int32(sign)
+	u, l := a.user, a.queue.leaf
+	if !a.begun {
+		a.begun = true
+		l.begun++
+	}
+	u.used.AddTimes(v, sign)
+	if u.waitingApps > 0 {
+		l.usedByActive.AddTimes(v, sign)
+	}
+	a.rerank()
+	for q := a.queue; q != nil; q = q.parent {
+		q.used.AddTimes(v, sign)
+		q.containers += int32(sign)
+		if q.slot != 0 {
+			q.rerank()
+		}
+	}
+	if u.limited && sign < 0 {
+		s.touch(a.queue)
+		s.unlimit(u)
+	} else if sign > 0 && l.limitedUsers > 0 {
+		s.touch(a.queue) // limits grow with use
+	}
+	if sign < 0 {
+		s.freed(a.queue)
+	}
+}
+
+// accrue adds up what the application used, times milliseconds, until now.
+func (s *Scheduler) accrue(a *App) {
+	now := s.ms()
+	if dt := now - a.accrued; dt > 0 {
+		if a.containers > 0 {
+			a.seconds.AddTimes(&a.used, dt)
+		}
+		a.accrued = now
+	}
+}
+
+// UsedOverTime is what the application has used until now, times milliseconds.
+func (s *Scheduler) UsedOverTime(a *App) amounts.Vec {
+	v := a.seconds
+	if dt := s.ms() - a.accrued; dt > 0 && a.containers > 0 {
+		v.AddTimes(&a.used, dt)
+	}
+	return v
+}

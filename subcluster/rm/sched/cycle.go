@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+// Schedule decides everything that is due and gives what was granted, in order.
+// The slice is overwritten by the next Schedule.
+//
+// Each step may cause work for those above it, so it goes round until nothing is
+// left; it ends, as each round grants or activates something, or takes work away.
+func (s *Scheduler) Schedule() []Grant {
+	for {
+		// 1. The cluster or the queues changed: what queues are promised is
+		//    computed anew, and whom limits stopped is tried again.
+		if s.tree.stale {
+			s.tree.stale = false
+			s.resize()
+			continue
+		}
+		// 2. Applications whose AM may run now are activated, and ask for it.
+		if q, due := take(&s.activate); due {
+			q.leaf.queuedActivate = false
+			s.activateApps(q)
+			continue
+		}
+		// 3. Room that appeared on a node is offered.
+		if n, due := take(&s.dirtyNodes); due {
+			n.dirty = false
+			s.offer(n)
+			continue
+		}
+		// 4. Where a limit loosened, those it had stopped are tried on any node.
+		if q, due := take(&s.retries); due {
+			q.queuedRetry = false
+			for s.waiting > 0 && s.next(q, nil) {
+			}
+			continue
+		}
+		grants := s.grants
+		s.grants = s.grants[:0]
+		return grants
+	}
+}
+
+// offer gives the room of a node to those that wait for some.
+func (s *Scheduler) offer(n *Node) {
+	if n.use != Open {
+		return
+	}
+	// 1. Containers here that are to become larger come before new ones.
+	if s.growing > 0 {
+		s.growOn(n)
+	}
+	// 2. A reserved node fills up for its reservation alone.
+	if n.held && !s.fulfil(n) {
+		return
+	}
+	// 3. Asks that wait for a node of theirs have passed up one more.
+	if s.waiting == 0 {
+		return
+	}
+	s.opportunity()
+	// 4. The first in order gets it reserved if it needs more than there is.
+	if s.reserveHead(n) {
+		return
+	}
+	// 5. Everybody else, in the order of the tree, as long as it lasts.
+	for !n.held && s.waiting > 0 && s.sizes.Fits(&s.tree.root.least, &n.free) && s.next(s.tree.root, n) {
+	}
+}
+
+// next gives one container to the first in order below q that can have one: on
+// n, or anywhere when n is nil.
+func (s *Scheduler) next(q *Queue, n *Node) bool {
+	s.order()
+	return s.pick(q, n) // which calls give
+}
+
+// Serve tries everything an application asks for, on any node, until limits or
+// room stop it; then it waits in the tree, if it still asks. Schedule is due
+// before, so that nobody is passed whom this call has made room for, and after
+// it, to get what was granted.
+func (s *Scheduler) Serve(a *App) {
+	s.enroll(a) // its user counts as active while limits are looked at
+	if q := s.blockedAbove(a); q != nil {
+		s.retry(q) // in order, as some may not pass others
+		return
+	}
+	if a.runnable() {
+		for i := 0; i < len(a.asks); i++ {
+			w := a.asks[i]
+			s.prefetchNodes(w)
+			for w.count > 0 && s.try(w, nil) {
+			}
+			if w.count > 0 && w.stops != nil {
+				break
+			}
+			if i < len(a.asks) && a.asks[i] != w {
+				i-- // w is satisfied and gone
+			}
+		}
+	}
+	s.enroll(a)
+}
+
+// try gives one container for w: on n, or anywhere when n is nil. When it does
+// not, what stood in the way is noted where it may loosen.
+func (s *Scheduler) try(w *Ask, n *Node) bool {
+	if w.size == nil || w.count <= 0 {
+		return false
+	}
+	if user := s.userRefusal(w.app); user.limit != LimitNone {
+		// The maximum of a queue is named before the limit of a user.
+		if v := s.admitQueues(w.app, w.size, w.own()); v.limit != LimitNone {
+			user = v
+		}
+		s.stopped(w, user)
+		return false
+	}
+	return s.give(w, n)
+}
+
+// give is try for an ask whose user is within their limit.
+func (s *Scheduler) give(w *Ask, n *Node) bool {
+	// 1. Does a queue's maximum admit it?
+	if v := s.admitQueues(w.app, w.size, w.own()); v.limit != LimitNone {
+		s.stopped(w, v)
+		return false
+	}
+	s.unlimit(w.app.user)
+	// 2. Which node, and how near to the places it names?
+	n, at, reason := s.nodeFor(w, n)
+	if n == nil {
+		return false
+	}
+	// 3. Book it.
+	s.grant(w, n, at, reason)
+	return true
+}
+
+// take takes the last of a list.
+func take[T any](list *[]T) (last T, any bool) {
+	k := len(*list) - 1
+	if k < 0 {
+		return last, false
+	}
+	last, *list = (*list)[k], (*list)[:k]
+	return last, true
+}

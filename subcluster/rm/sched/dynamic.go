@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+// Queues made on demand: below a queue with AutoCreate in CapacityScheduler,
+// anywhere below a parent in FairScheduler.
+
+// CreateQueue makes the leaf of a path, with the parents on the way; nil if it
+// may not be made.
+func (s *Scheduler) CreateQueue(path creel.QueuePath) *Queue {
+	if !path.IsFull() {
+		path = creel.RootQueue.Child(string(path))
+	}
+	if p, err := creel.ParseQueuePath(string(path)); err != nil || p.IsRoot() {
+		return nil
+	}
+	// The nearest queue that exists.
+	var above *Queue
+	missing := []string{}
+	for p := path; ; p = p.Parent() {
+		if q := s.tree.byPath[p]; q != nil && !q.removed {
+			above = q
+			break
+		}
+		missing = append([]string{p.Leaf()}, missing...)
+		if p.IsRoot() || p == "" {
+			return nil
+		}
+	}
+	if len(missing) == 0 || above.leaf != nil || above.StateNow() != creel.QueueRunning {
+		return nil
+	}
+	auto := s.policy.template(above.spec, len(missing))
+	if auto == nil {
+		return nil
+	}
+	limit := auto.Max
+	if limit <= 0 {
+		limit = 1000
+	}
+	if above.made()+len(missing) > limit {
+		return nil
+	}
+	q := above
+	for i, name := range missing {
+		template := auto.Leaf
+		if i < len(missing)-1 {
+			template = auto.Parent
+			template.AutoCreate = auto
+		}
+		template.Name, template.Children = name, nil
+		if template.Capacity.Unit == queues.Unset {
+			template.Capacity = queues.WeightOf(1)
+		}
+		spec := &template
+		c := s.addQueue(spec, q)
+		c.dynamic = true
+		q.children = append(q.children, c)
+		q.sum()
+		q = c
+	}
+	s.resize()
+	return q
+}
+
+// made counts the queues made on demand below q.
+func (q *Queue) made() int {
+	n := 0
+	for _, c := range q.children {
+		if c.dynamic {
+			n++
+		}
+		n += c.made()
+	}
+	return n
+}
+
+// idle lets an empty queue that was made on demand go after a while.
+func (s *Scheduler) idle(q *Queue) {
+	if !q.dynamic || q.leaf == nil || q.leaf.apps > 0 {
+		return
+	}
+	keep := 300 * time.Second
+	if a := q.parent.spec.AutoCreate; a != nil && a.KeepIdle != 0 {
+		keep = a.KeepIdle
+	}
+	if keep < 0 {
+		return
+	}
+	s.stop(&q.idleTimer)
+	q.idleTimer = s.timer(s.now+int64(keep), func() {
+		q.idleTimer = nil
+		if q.leaf.apps == 0 && q.containers == 0 {
+			s.removeQueue(q)
+			s.tree.stale = true
+		}
+	})
+}
+
+// removeQueue takes an empty queue out of the tree, and its made parents with it.
+func (s *Scheduler) removeQueue(q *Queue) {
+	q.removed = true
+	s.stop(&q.idleTimer)
+	delete(s.tree.byPath, q.path)
+	if s.tree.names[q.name] == q {
+		delete(s.tree.names, q.name)
+	}
+	p := q.parent
+	for i, c := range p.children {
+		if c == q {
+			p.children = append(p.children[:i:i], p.children[i+1:]...)
+			break
+		}
+	}
+	p.sum()
+	for i, c := range s.tree.all {
+		if c == q {
+			s.tree.all = append(s.tree.all[:i:i], s.tree.all[i+1:]...)
+			break
+		}
+	}
+	if p.dynamic && len(p.children) == 0 {
+		s.removeQueue(p)
+	}
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"time"
+
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// Fair shares, FairScheduler's way: what each queue would have if the cluster
+// were divided among queues by weight, none below its minimum nor above its
+// maximum. The instantaneous share counts queues that have or want something;
+// the steady share counts all. They are reports and limits for AMs, not the
+// order of service.
+
+// shareSet is one computation of the shares of all queues.
+type shareSet uint8
+
+const (
+	// inDecisions bounds the AMs of a queue. It may be half a second old, since
+	// applications come and go faster than a large tree can be shared out.
+	inDecisions shareSet = iota
+	// inViews is what views report: of this moment, and apart, so that who looks,
+	// and when, changes no decision.
+	inViews
+	shareSets
+)
+
+// fairShares are a queue's, of one computation.
+type fairShares struct{ share, steady amounts.Vec }
+
+// shareRefresh is how old shares that decide may be before they are computed
+// anew: the default of yarn.scheduler.fair.update-interval-ms.
+const shareRefresh = int64(500 * time.Millisecond)
+
+// refreshShares computes shares if they are out of date.
+func (s *Scheduler) refreshShares(set shareSet) {
+	t := &s.tree
+	switch now := [2]uint64{uint64(t.version), t.actives}; {
+	case set == inDecisions && (t.sharesAt == 0 || s.now-t.sharesAt >= shareRefresh):
+		t.sharesAt = max(s.now, 1)
+		s.shareOut(set)
+	case set == inViews && t.toldAt != now: // a tree's version is never 0
+		t.toldAt = now
+		s.shareOut(set)
+	}
+}
+
+func (s *Scheduler) shareOut(set shareSet) {
+	root := s.tree.root
+	root.shares[set] = fairShares{s.total, s.total}
+	s.divide(root, set)
+}
+
+// divide shares out what q has among its children.
+func (s *Scheduler) divide(q *Queue, set shareSet) {
+	if len(q.children) == 0 {
+		return
+	}
+	for _, c := range q.children {
+		c.sized()
+	}
+	active := func(c *Queue) bool { return c.pendingCount > 0 || c.containers > 0 || c.appsBelow() > 0 }
+	for i := 0; i < s.sizes.N; i++ {
+		s.fill(q, i, active, q.shares[set].share.At(i), func(c *Queue, v int64) { c.shares[set].share.Set(i, v) })
+		s.fill(
+			q,
+			i,
+			func(*Queue) bool { return true },
+			q.shares[set].steady.At(i),
+			func(c *Queue, v int64) { c.shares[set].steady.Set(i, v) },
+		)
+	}
+	for _, c := range q.children {
+		s.divide(c, set)
+	}
+}
+
+func (q *Queue) appsBelow() int {
+	if q.leaf != nil {
+		return q.leaf.apps
+	}
+	n := 0
+	for _, c := range q.children {
+		n += c.appsBelow()
+	}
+	return n
+}
+
+// fill finds the least level R at which weight*R, cut to minimum and maximum and
+// to whole units, adds up to total, by as many halvings as Hadoop's
+// ComputeFairShares makes: the same shares come out, to the last unit.
+func (s *Scheduler) fill(q *Queue, i int, counts func(*Queue) bool, total int64, set func(*Queue, int64)) {
+	at := func(c *Queue, r float64) int64 {
+		return int64(min(max(c.weight*r, float64(c.minimum.At(i))), float64(c.max.At(i))))
+	}
+	sum := func(r float64) int64 {
+		s := int64(0)
+		for _, c := range q.children {
+			if counts(c) {
+				s += at(c, r)
+			}
+		}
+		return s
+	}
+	lo, hi := 0.0, 1.0
+	for k := 0; sum(hi) < total && k < 64; k++ {
+		hi *= 2
+	}
+	for range 25 {
+		if mid := (lo + hi) / 2; sum(mid) < total {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	for _, c := range q.children {
+		if counts(c) {
+			set(c, at(c, hi))
+		} else {
+			set(c, 0)
+		}
+	}
+}

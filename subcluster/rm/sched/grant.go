@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// Grant is a container that an application gets on a node, or one that becomes
+// larger there. The amounts are booked; the rest is the owner's to do.
+type Grant struct {
+	App                 *App
+	Node                *Node
+	Size                *amounts.Size
+	Increase            *Increase // the container becomes larger: nothing below is set
+	AllocationRequestID int64
+	Priority            int32
+	ExecutionType       creel.ExecutionType
+	Reason              Reason
+	AM                  bool // it is for the application's AM
+}
+
+// Reason says why a container went where it did.
+type Reason uint8
+
+// Reasons of a grant.
+const (
+	ReasonNone      Reason = iota
+	NodeLocal              // on a host the ask named
+	RackLocal              // on a rack it named
+	OffSwitch              // anywhere, because the ask named no place
+	Relaxed                // anywhere, after the wait for a local node
+	RackRelaxed            // on the rack, after the wait for a local node
+	FromReservation        // on the node reserved for it
+	Recovered              // it was there already: see Charge
+)
+
+var reasons = [...]string{
+	"none",
+	"node-local",
+	"rack-local",
+	"off-switch",
+	"relaxed to any node",
+	"relaxed to the rack",
+	"from its reservation",
+	"recovered",
+}
+
+func (r Reason) String() string { return reasons[r] }
+
+// grant books the container that w gets on n.
+func (s *Scheduler) grant(w *Ask, n *Node, at distance, reason Reason) {
+	a, size := w.app, w.size
+	if h := w.hold; h != nil && (h.node == n || w.count == 1) {
+		s.unreserve(h)
+	}
+	s.grants = append(s.grants, Grant{
+		App:                 a,
+		Node:                n,
+		Size:                size,
+		AllocationRequestID: w.alloc,
+		Priority:            w.priority,
+		ExecutionType:       w.execution,
+		Reason:              reason,
+		AM:                  w.am,
+	})
+	n.free.Sub(&size.V)
+	s.reindex(n)
+	s.charge(a, size, 1)
+	a.queue.granted++
+	s.served(w, n, at)
+	if w.count == 0 {
+		s.forgetIfEmpty(w)
+	}
+	if w.am {
+		s.enroll(a)
+	}
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"slices"
+
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// Increase is a container that is to become larger on its node. Fields are the
+// owner's to set and not to change while it waits.
+type Increase struct {
+	App      *App
+	Node     *Node
+	From, To *amounts.Size
+	Owner    any // the owner's own
+}
+
+// Increase tries to make a container larger and reports whether it is. If there
+// is no room, or a limit is in the way, it waits: it is tried again, before all
+// other asks, when room appears on its node, and then comes as a Grant.
+func (s *Scheduler) Increase(x *Increase) bool {
+	if s.grow(x) {
+		return true
+	}
+	x.Node.increases = append(x.Node.increases, x)
+	s.growing++
+	return false
+}
+
+// grow books an increase if there is room and limits admit it.
+func (s *Scheduler) grow(x *Increase) bool {
+	more := amounts.Size{V: x.To.V}
+	more.V.Sub(&x.From.V)
+	if !s.sizes.Fits(&more.V, &x.Node.free) || s.admit(x.App, &more, nil).limit != LimitNone {
+		return false
+	}
+	s.Resize(x.App, x.Node, x.From, x.To)
+	return true
+}
+
+// Withdraw takes back an increase that waits; nothing if it does not.
+func (s *Scheduler) Withdraw(x *Increase) {
+	if i := slices.Index(x.Node.increases, x); i >= 0 {
+		x.Node.increases = slices.Delete(x.Node.increases, i, i+1)
+		s.growing--
+	}
+}
+
+// growOn tries the increases that wait for room on n, the longest first.
+func (s *Scheduler) growOn(n *Node) {
+	kept := n.increases[:0]
+	for _, x := range n.increases {
+		if !s.grow(x) {
+			kept = append(kept, x)
+			continue
+		}
+		s.growing--
+		s.grants = append(s.grants, Grant{App: x.App, Node: n, Size: x.To, Increase: x})
+	}
+	clear(n.increases[len(kept):])
+	n.increases = kept
+}

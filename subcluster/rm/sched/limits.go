@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"math"
+
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// verdict is what stands in the way of an ask, if anything: cheap to make, so
+// it is always made.
+type verdict struct {
+	limit Limit
+	where *Queue
+}
+
+// admit asks whether the limits let a have one container of s more: the
+// maximum of each queue on the path, then the user limit of the leaf. Reserved
+// amounts count as used, except the one given in own, which is about to become
+// the container.
+func (s *Scheduler) admit(a *App, size *amounts.Size, own *amounts.Size) verdict {
+	if v := s.admitQueues(a, size, own); v.limit != LimitNone {
+		return v
+	}
+	return s.userRefusal(a)
+}
+
+// admitQueues asks the queues alone.
+func (s *Scheduler) admitQueues(a *App, size *amounts.Size, own *amounts.Size) verdict {
+	need := &size.V
+	for q := a.queue; q.parent != nil; q = q.parent {
+		if !q.sized().bounded {
+			continue
+		}
+		if !s.within(q, need, own) {
+			return verdict{LimitQueue, q}
+		}
+	}
+	return verdict{}
+}
+
+func (s *Scheduler) within(q *Queue, need *amounts.Vec, own *amounts.Size) bool {
+	q.sized()
+	if q.heldContainers == 0 {
+		return s.sizes.FitsPlus(&q.used, need, &q.max) && (q.cap == nil || s.underCap(q, &q.used, need))
+	}
+	have := q.used
+	have.Add(&q.held)
+	if own != nil {
+		have.Sub(&own.V)
+	}
+	return s.sizes.FitsPlus(&have, need, &q.max) && (q.cap == nil || s.underCap(q, &have, need))
+}
+
+// queueLimit is what a leaf may use in all as things stand: its maximum, cut
+// by what is left under each ancestor's.
+func (s *Scheduler) queueLimit(q *Queue) amounts.Vec {
+	if q.parent == nil {
+		return s.total
+	}
+	q.sized()
+	v := s.queueLimit(q.parent)
+	v.Sub(&q.parent.used)
+	v.Add(&q.used)
+	for i := 0; i < s.sizes.N; i++ {
+		v.Set(i, max(v.At(i), 0))
+	}
+	v.Min(&q.max)
+	if q.cap != nil {
+		s.limitByCap(q, &v)
+	}
+	return v
+}
+
+// Headroom is what an application could still get, as its AM is told: what is
+// left of the queue's and the user's limit.
+func (s *Scheduler) Headroom(a *App) amounts.Vec {
+	v := s.queueLimit(a.queue)
+	v.Sub(&a.queue.used)
+	if limit, has := s.policy.userLimit(s, a.user); has {
+		limit.Sub(&a.user.used)
+		for i := 0; i < s.sizes.N; i++ {
+			v.Set(i, min(v.At(i), limit.At(i)))
+		}
+	}
+	for i := 0; i < s.sizes.N; i++ {
+		v.Set(i, max(min(v.At(i), s.total.At(i)-s.tree.root.used.At(i)), 0))
+	}
+	return v
+}
+
+// amLimit is what AMs of a leaf may use together, and those of one user.
+func (s *Scheduler) amLimit(q *Queue, set shareSet) (all, one amounts.Vec) {
+	if q.maxAM < 0 {
+		return amounts.Unlimited, amounts.Unlimited
+	}
+	return s.policy.amLimit(s, q, set)
+}
+
+func scaleUp(v *amounts.Vec, f float64, step *amounts.Vec, n int) amounts.Vec {
+	var out amounts.Vec
+	for i := 0; i < n; i++ {
+		x := int64(math.Ceil(float64(v.At(i))*f - 1e-6))
+		if s := step.At(i); s > 1 {
+			x = (x + s - 1) / s * s
+		}
+		out.Set(i, x)
+	}
+	return out
+}

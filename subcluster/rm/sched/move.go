@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"fmt"
+
+	"github.com/creelrm/creel"
+)
+
+// Move takes an application, with all it has and asks for, to another leaf,
+// unless that is not running, is full, or its maximum or that of a queue above it
+// does not admit what the application uses. Schedule is due.
+func (s *Scheduler) Move(a *App, to *Queue) error {
+	switch id := a.id; {
+	case to.leaf == nil:
+		return invalid(
+			"Application "+id.String()+" cannot be moved to "+string(to.path),
+			"it is not a leaf queue",
+			"name a leaf",
+		)
+	case to == a.queue:
+		return nil
+	case to.StateNow() != creel.QueueRunning:
+		return invalid(
+			fmt.Sprintf("Queue %s is %s. Cannot accept application %s", to.path, to.StateNow(), id),
+			"",
+			"start the queue",
+		)
+	case to.sized().leaf.full():
+		return invalid(
+			fmt.Sprintf(
+				"Queue %s already has %d applications, cannot accept submission of application: %s",
+				to.path,
+				to.leaf.apps,
+				id,
+			),
+			"",
+			"",
+		)
+	}
+	for p := to; p.parent != nil; p = p.parent {
+		if p.isAbove(a.queue) {
+			break // what it uses is counted there already
+		}
+		if p.sized().bounded && !s.within(p, &a.used, nil) {
+			return invalid(
+				fmt.Sprintf("Moving %s to queue %s would break the maximum of %s", a.id, to.path, p.path),
+				fmt.Sprintf("it uses %s", s.sizes.Resource(&a.used)),
+				"",
+			)
+		}
+	}
+	s.move(a, to)
+	return nil
+}
+
+func (s *Scheduler) move(a *App, to *Queue) {
+	for _, w := range a.asks {
+		s.unblock(w)
+		if w.hold != nil {
+			s.unreserve(w.hold)
+		}
+	}
+	activated, inLine := a.activated, a.pendSlot != 0
+	if a.waits {
+		s.setWaits(a, false)
+	}
+	s.Deactivate(a)
+	from, user := a.queue, a.user.name
+	s.transfer(a, -1)
+	s.Leave(a)
+	s.freed(from)
+	s.touch(from)
+	s.Enter(a, to, user)
+	s.transfer(a, 1)
+	s.touch(to)
+	switch {
+	case activated:
+		s.setRunning(a) // it runs already: limits of the new queue on AMs hold for the next
+		s.Serve(a)
+	case inLine:
+		s.enqueue(a)
+	}
+}
+
+// transfer adds or takes away all an application uses and asks for.
+func (s *Scheduler) transfer(a *App, sign int64) {
+	s.appChanged(a)
+	a.user.used.AddTimes(&a.used, sign)
+	if a.user.waitingApps > 0 {
+		a.queue.leaf.usedByActive.AddTimes(&a.used, sign)
+	}
+	for q := a.queue; q != nil; q = q.parent {
+		q.used.AddTimes(&a.used, sign)
+		q.pending.AddTimes(&a.pending, sign)
+		q.containers += int32(sign) * a.containers
+		q.pendingCount += int32(sign) * a.pendingCount
+		q.rerank()
+	}
+}
+
+func (q *Queue) isAbove(x *Queue) bool {
+	for ; x != nil; x = x.parent {
+		if x == q {
+			return true
+		}
+	}
+	return false
+}

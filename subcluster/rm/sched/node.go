@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/nodeindex"
+)
+
+// Node is a node as the scheduler knows it: its size and what is free of it. It
+// is one cache line of 64 bytes, to be embedded in what its owner knows of it;
+// releases look at and change its first half, grants read where it is from the
+// second. BenchmarkChurn of subcluster/rm pays for the layout.
+type Node struct {
+	free    amounts.Vec // its size less what its containers hold
+	serial  int32       // its place in Scheduler.nodes
+	use     Use
+	dirty   bool // in Scheduler.dirtyNodes
+	held    bool // it is reserved: hold is set
+	changed bool // in Changes.Nodes
+
+	rack *rack
+	host *host
+	hold *reservation
+	*nodeRest
+}
+
+// nodeRest is what few decisions look at.
+type nodeRest struct {
+	id        creel.NodeID
+	total     amounts.Vec
+	rackSlot  int
+	increases []*Increase // of containers here, that wait for room
+}
+
+// Use says what a node may be used for.
+type Use uint8
+
+// Uses of a node.
+const (
+	Off      Use = iota // nothing: it is not part of the cluster
+	Draining            // its containers run on, new ones are not placed
+	Open                // everything
+)
+
+// host is the nodes of one host: one, but where several are run for a test.
+type host struct {
+	name  string
+	nodes []*Node
+	one   [1]*Node // where nodes begins
+}
+
+// rack is the nodes of one rack. A large one has an index of its own; a small
+// one is looked through.
+type rack struct {
+	name  string
+	nodes []int32 // by serial number
+	index *nodeindex.Index
+}
+
+// bigRack is the number of nodes from which a rack has its own index.
+const bigRack = 64
+
+const defaultRack = "/default-rack"
+
+// AddNode makes a node known, empty and Off; its serial numbers begin with 0.
+func (s *Scheduler) AddNode(n *Node, id creel.NodeID, rack string) {
+	*n = Node{nodeRest: &nodeRest{id: id}, serial: int32(len(s.nodes))}
+	h := s.hosts[id.Host]
+	if h == nil {
+		h = &host{name: id.Host}
+		h.nodes = h.one[:0]
+		s.hosts[id.Host] = h
+	}
+	h.nodes = append(h.nodes, n)
+	n.host = h
+	s.nodes, s.room = append(s.nodes, n), append(s.room, -1)
+	s.links.AddNode()
+	s.rackLinks.AddNode()
+	s.toRack(n, s.rack(rack))
+}
+
+// SetRack moves a node that is Off or on to another rack.
+func (s *Scheduler) SetRack(n *Node, name string) {
+	if r := s.rack(name); r != n.rack {
+		s.fromRack(n)
+		s.toRack(n, r)
+	}
+}
+
+func (s *Scheduler) rack(name string) *rack {
+	if name == "" {
+		name = defaultRack
+	}
+	r := s.racks[name]
+	if r == nil {
+		r = &rack{name: name}
+		s.racks[name] = r
+		s.rackList = append(s.rackList, r)
+		if len(s.rackList) == 2 && len(s.rackList[0].nodes) >= bigRack {
+			s.indexRack(s.rackList[0])
+		}
+	}
+	return r
+}
+
+func (s *Scheduler) toRack(n *Node, r *rack) {
+	n.rack, n.rackSlot = r, len(r.nodes)
+	r.nodes = append(r.nodes, n.serial)
+	if r.index == nil && len(r.nodes) >= bigRack && len(s.rackList) > 1 {
+		s.indexRack(r)
+	}
+}
+
+func (s *Scheduler) indexRack(r *rack) {
+	s.bigRacks++
+	r.index = nodeindex.New(&s.sizes, &s.rackLinks)
+	for _, serial := range r.nodes {
+		n := s.nodes[serial]
+		r.index.Update(serial, &n.free, n.roomy())
+	}
+}
+
+func (s *Scheduler) fromRack(n *Node) {
+	r := n.rack
+	if r.index != nil {
+		r.index.Drop(n.serial)
+	}
+	last := r.nodes[len(r.nodes)-1]
+	r.nodes[n.rackSlot] = last
+	s.nodes[last].rackSlot = n.rackSlot
+	r.nodes = r.nodes[:len(r.nodes)-1]
+}
+
+// SetUse changes what a node may be used for. Containers on a node that goes Off
+// are the owner's to release.
+func (s *Scheduler) SetUse(n *Node, u Use) {
+	was := n.use
+	if was == u {
+		return
+	}
+	n.use = u
+	if was == Off || u == Off {
+		sign := int64(1)
+		if u == Off {
+			sign = -1
+		}
+		s.active += int(sign)
+		s.total.AddTimes(&n.total, sign)
+		s.tree.stale = true
+	}
+	if u != Open && n.hold != nil {
+		s.unreserve(n.hold)
+	}
+	s.reindex(n)
+	if u == Open {
+		s.roomOn(n)
+	}
+}
+
+// SetTotal changes a node's size; what its containers hold stays, even if it is
+// more.
+func (s *Scheduler) SetTotal(n *Node, v *amounts.Vec) {
+	if n.use != Off {
+		s.total.Sub(&n.total)
+		s.total.Add(v)
+		s.tree.stale = true
+	}
+	n.free.Add(v)
+	n.free.Sub(&n.total)
+	n.total = *v
+	if n.hold != nil && !s.sizes.Fits(&n.hold.size.V, v) {
+		s.unreserve(n.hold)
+	}
+	s.reindex(n)
+	s.roomOn(n)
+}
+
+// roomy reports whether the node may be looked at for new containers.
+func (n *Node) roomy() bool { return n.use == Open && !n.held }
+
+// reindex moves a node to where its room belongs.
+func (s *Scheduler) reindex(n *Node) {
+	s.nodeChanged(n)
+	in := n.roomy()
+	if s.room[n.serial] = -1; in {
+		s.room[n.serial] = n.free.Memory
+	}
+	s.index.Update(n.serial, &n.free, in)
+	if s.bigRacks > 0 && n.rack.index != nil {
+		n.rack.index.Update(n.serial, &n.free, in)
+	}
+}
+
+// roomOn notes that a node may have more room than before.
+func (s *Scheduler) roomOn(n *Node) {
+	if !n.dirty {
+		n.dirty = true
+		s.dirtyNodes = append(s.dirtyNodes, n)
+	}
+}
+
+// Heartbeat counts a heartbeat of a node with room as an opportunity that asks
+// with a place in mind passed up; see delay.go.
+func (s *Scheduler) Heartbeat(n *Node) {
+	if s.delayed.Len() > 0 && n.roomy() && s.sizes.Fits(&s.sizes.Least, &n.free) {
+		s.opportunity()
+	}
+}
+
+// find gives a node anywhere that has room for an ask, nil for none.
+func (s *Scheduler) find(w *Ask) *Node { return s.findIn(s.index, w) }
+
+func (s *Scheduler) findIn(ix *nodeindex.Index, w *Ask) *Node {
+	need, black := &w.size.V, &w.app.black
+	at := ix.Find(need, nodeOrder(w.app.queue.nodes), func(i int32) bool {
+		n := s.nodes[i]
+		return s.sizes.Fits(need, &n.free) && !black.bars(n)
+	})
+	if at < 0 {
+		return nil
+	}
+	return s.nodes[at]
+}
+
+func nodeOrder(o queues.NodeOrder) nodeindex.Order {
+	if o == queues.Pack {
+		return nodeindex.LeastRoom
+	}
+	return nodeindex.MostRoom
+}
+
+// findOn is find within a rack.
+func (s *Scheduler) findOn(r *rack, w *Ask) *Node {
+	switch {
+	case len(s.rackList) == 1:
+		return s.find(w)
+	case r.index != nil:
+		return s.findIn(r.index, w)
+	}
+	var best *Node
+	need, pack := w.size.V.Memory, w.app.queue.nodes == queues.Pack
+	room := int64(0) // of best
+	for _, serial := range r.nodes {
+		has := s.room[serial]
+		if has < need || best != nil && (pack && has >= room || !pack && has <= room) {
+			continue
+		}
+		if n := s.nodes[serial]; s.sizes.Fits(&w.size.V, &n.free) && !w.app.black.bars(n) {
+			best, room = n, has
+		}
+	}
+	return best
+}
+
+// ID is the node's id.
+func (n *Node) ID() creel.NodeID { return n.id }
+
+// Serial is the node's number, in order of AddNode.
+func (n *Node) Serial() int32 { return n.serial }
+
+// Rack is the name of the node's rack.
+func (n *Node) Rack() string { return n.rack.name }
+
+// Total is the node's size.
+func (n *Node) Total() amounts.Vec { return n.total }
+
+// Free is its size less what its containers hold; negative after it shrank.
+func (n *Node) Free() amounts.Vec { return n.free }
+
+// Used is what its containers hold.
+func (n *Node) Used() amounts.Vec {
+	v := n.total
+	v.Sub(&n.free)
+	return v
+}
+
+// Reserved gives the application that the node is reserved for, nil for none.
+func (n *Node) Reserved() *App {
+	if n.hold == nil {
+		return nil
+	}
+	return n.hold.ask.app
+}

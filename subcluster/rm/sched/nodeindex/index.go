@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeindex
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// Index finds a node with room without looking at those that have none. Nodes
+// are known by serial numbers. They lie in cells by free memory (rows) and free
+// vcores (columns); bitmaps say which rows and cells have nodes, so a search
+// skips the empty ones in words. Nodes with free units of further resource types
+// (GPUs) lie in a grid of their own per combination, and asks that need none are
+// sent there last.
+//
+// Levels are exact up to 128 memory steps and 32 vcore steps and logarithmic
+// above; an ask is a whole number of steps, so below that only nodes that fit
+// are ever looked at. BenchmarkEqualAsks of subcluster/rm pays for it: 5,000
+// nodes cost nearly what 500 do (docs/bench/scheduler.md), and BenchmarkFind here
+// compares it with a loop over all nodes.
+type Index struct {
+	links    *Links
+	steps    [2]int64
+	shift    [2]int8 // of steps that are powers of two, else -1
+	checkAll bool    // vcores and further types are looked at
+	needMem  bool    // no container is without memory
+	needCPU  bool    // none without vcores, and vcores are checked
+	grids    []*grid // by number of extra types, then mask
+	byMask   [1 << (amounts.MaxTypes - 2)]*grid
+}
+
+// New makes an empty index for asks of the given sizes. Several indexes may
+// share their links if no node is in two of them at once.
+func New(sizes *amounts.Sizes, links *Links) *Index {
+	ix := &Index{
+		links:    links,
+		steps:    [2]int64{max(sizes.Step.Memory, 1), max(sizes.Step.VCores, 1)},
+		checkAll: sizes.Check > 1,
+		needMem:  sizes.Least.Memory > 0,
+		needCPU:  sizes.Check > 1 && sizes.Least.VCores > 0,
+	}
+	ix.shift = [2]int8{shiftOf(ix.steps[amounts.Memory]), shiftOf(ix.steps[amounts.VCores])}
+	return ix
+}
+
+const (
+	rows      = 256
+	cols      = 64
+	exactRows = 128
+	exactCols = 32
+	// patience bounds how many nodes of one border cell are looked at before
+	// the search goes on to cells where every node fits.
+	patience = 32
+)
+
+type grid struct {
+	mask  uint32
+	count int
+	rows  [rows / 64]uint64
+	cols  [rows]uint64
+	cells [rows * cols]int32 // first node, as in links
+}
+
+// Links hold the places of nodes in an index, by serial number. They lie in an
+// array of their own and not in the nodes: a node that moves changes neighbours
+// that are anywhere, and the array of tens of thousands stays near the processor
+// (BenchmarkChurn of subcluster/rm).
+type Links struct{ of []link }
+
+// AddNode makes room for the node with the next serial number.
+func (l *Links) AddNode() { l.of = append(l.of, link{}) }
+
+// link is a node's place. Neighbours are serial numbers plus 1; 0 is none.
+type link struct {
+	prev, next int32
+	key        int32 // mask of its grid and cell in it, plus 1; 0 = in none
+}
+
+// where gives the mask of the grid and the cell in it.
+func (l *link) where() (mask uint32, cell int32, in bool) {
+	k := l.key - 1
+	return uint32(k / (rows * cols)), k % (rows * cols), l.key != 0
+}
+
+// level maps a free amount, in steps, to a row or column.
+func level(q int64, exact, per, top int) int {
+	if q < int64(exact) {
+		return int(max(q, 0))
+	}
+	// per levels for each doubling beyond exact
+	b := bits.Len64(uint64(q / int64(exact))) // >= 1
+	base := int64(exact) << (b - 1)
+	return min(exact+(b-1)*per+int((q-base)*int64(per)/base), top-1)
+}
+
+func rowOf(q int64) int { return level(q, exactRows, 8, rows) }
+func colOf(q int64) int { return level(q, exactCols, 4, cols) }
+
+func (ix *Index) gridFor(mask uint32) *grid {
+	if g := ix.byMask[mask]; g != nil {
+		return g
+	}
+	g := &grid{mask: mask}
+	ix.byMask[mask] = g
+	ix.grids = append(ix.grids, g)
+	slices.SortFunc(ix.grids, func(a, b *grid) int {
+		if d := bits.OnesCount32(a.mask) - bits.OnesCount32(b.mask); d != 0 {
+			return d
+		}
+		return int(a.mask) - int(b.mask)
+	})
+	return g
+}
+
+// extras is the set of further resource types v has any of, if they are looked
+// at.
+func (ix *Index) extras(v *amounts.Vec) uint32 {
+	if !ix.checkAll {
+		return 0
+	}
+	return v.Further()
+}
+
+// full: not even the smallest container fits, in the types every container has
+// some of.
+func (ix *Index) full(free *amounts.Vec) bool {
+	return ix.needMem && free.Memory <= 0 || ix.needCPU && free.VCores <= 0
+}
+
+// inSteps is a free amount in whole steps, not below 0.
+func (ix *Index) inSteps(i int, v int64) int64 {
+	if s := ix.shift[i]; s >= 0 {
+		return max(v, 0) >> s
+	}
+	return max(v, 0) / ix.steps[i]
+}
+
+func shiftOf(step int64) int8 {
+	if step&(step-1) != 0 {
+		return -1
+	}
+	return int8(bits.TrailingZeros64(uint64(step)))
+}
+
+// Update puts a node where its free room belongs; in says whether it takes
+// containers at all. A node without room is in no cell.
+func (ix *Index) Update(node int32, free *amounts.Vec, in bool) {
+	all := ix.links.of
+	l := &all[node]
+	if !in || ix.full(free) {
+		ix.Drop(node)
+		return
+	}
+	mask, cell := ix.placeOf(free)
+	key := int32(mask)*(rows*cols) + cell + 1
+	if l.key == key {
+		return
+	}
+	ix.Drop(node)
+	g := ix.gridFor(mask)
+	l.key, l.next = key, g.cells[cell]
+	if l.next != 0 {
+		all[l.next-1].prev = node + 1
+	} else {
+		r, c := cell/cols, cell%cols
+		g.cols[r] |= 1 << c
+		g.rows[r/64] |= 1 << (r % 64)
+	}
+	g.cells[cell] = node + 1
+	g.count++
+}
+
+// placeOf is the grid and the cell of nodes with so much free.
+func (ix *Index) placeOf(free *amounts.Vec) (mask uint32, cell int32) {
+	row, col := rowOf(ix.inSteps(amounts.Memory, free.Memory)), colOf(ix.inSteps(amounts.VCores, free.VCores))
+	return ix.extras(free), int32(row*cols + col)
+}
+
+// Drop takes a node out; nothing if it is not in.
+func (ix *Index) Drop(node int32) {
+	all := ix.links.of
+	l := &all[node]
+	mask, cell, in := l.where()
+	if !in {
+		return
+	}
+	g := ix.byMask[mask]
+	if l.prev != 0 {
+		all[l.prev-1].next = l.next
+	} else {
+		g.cells[cell] = l.next
+		if l.next == 0 {
+			r, c := cell/cols, cell%cols
+			g.cols[r] &^= 1 << c
+			if g.cols[r] == 0 {
+				g.rows[r/64] &^= 1 << (r % 64)
+			}
+		}
+	}
+	if l.next != 0 {
+		all[l.next-1].prev = l.prev
+	}
+	g.count--
+	*l = link{}
+}
+
+// Order is which of the nodes with room a search comes to first, to the grain of
+// the cells.
+type Order uint8
+
+// The two orders.
+const (
+	MostRoom  Order = iota // spreads containers over nodes
+	LeastRoom              // packs them onto few
+)
+
+// Find gives the first node in order that may have room for need and that
+// accepts says yes to, -1 for none.
+func (ix *Index) Find(need *amounts.Vec, order Order, accepts func(node int32) bool) int32 {
+	want := ix.extras(need)
+	for _, g := range ix.grids {
+		if g.count == 0 || g.mask&want != want {
+			continue
+		}
+		n, skipped := ix.search(g, need, order, accepts, patience)
+		if n < 0 && skipped {
+			n, _ = ix.search(g, need, order, accepts, 1<<30)
+		}
+		if n >= 0 {
+			return n
+		}
+	}
+	return -1
+}
+
+// search looks at no more than limit nodes of one cell before it goes on to the
+// next; skipped reports whether it left any.
+func (ix *Index) search(
+	g *grid,
+	need *amounts.Vec,
+	order Order,
+	accepts func(node int32) bool,
+	limit int,
+) (found int32, skipped bool) {
+	low, lowCol := ix.lowest(need)
+	colsFrom := ^uint64(0) << lowCol
+	for r := g.nextRow(low, order, -1); r >= 0; r = g.nextRow(low, order, r) {
+		for c := g.cols[r] & colsFrom; c != 0; {
+			col := nextCol(c, order)
+			c &^= 1 << col
+			looked := 0
+			for at := g.cells[r*cols+col]; at != 0; at = ix.links.of[at-1].next {
+				if accepts(at - 1) {
+					return at - 1, skipped
+				}
+				if looked++; looked >= limit {
+					skipped = true
+					break
+				}
+			}
+		}
+	}
+	return -1, skipped
+}
+
+// Ahead gives the nodes that Find comes to first, as far as one cell and list
+// have them, whether they fit or not.
+func (ix *Index) Ahead(need *amounts.Vec, order Order, list []int32) int {
+	want, k := ix.extras(need), 0
+	for _, g := range ix.grids {
+		if g.count == 0 || g.mask&want != want {
+			continue
+		}
+		r, col := g.first(ix, need, order)
+		if r < 0 {
+			continue
+		}
+		for at := g.cells[r*cols+col]; at != 0 && k < len(list); at = ix.links.of[at-1].next {
+			list[k] = at - 1
+			k++
+		}
+		break
+	}
+	return k
+}
+
+// first gives the cell that a search looks at first, row -1 for none.
+func (g *grid) first(ix *Index, need *amounts.Vec, order Order) (r, col int) {
+	low, lowCol := ix.lowest(need)
+	for r = g.nextRow(low, order, -1); r >= 0; r = g.nextRow(low, order, r) {
+		if c := g.cols[r] & (^uint64(0) << lowCol); c != 0 {
+			return r, nextCol(c, order)
+		}
+	}
+	return -1, 0
+}
+
+// lowest is the least row and column whose nodes may have room for need.
+func (ix *Index) lowest(need *amounts.Vec) (row, col int) {
+	row = rowOf(need.Memory / ix.steps[amounts.Memory])
+	if ix.checkAll {
+		col = colOf(need.VCores / ix.steps[amounts.VCores])
+	}
+	return row, col
+}
+
+// nextCol is the column to look at first of those in a set.
+func nextCol(c uint64, order Order) int {
+	if order == LeastRoom {
+		return bits.TrailingZeros64(c)
+	}
+	return 63 - bits.LeadingZeros64(c)
+}
+
+// nextRow is the next row with nodes after r (-1 to begin) in the given order,
+// not below low; -1 at the end.
+func (g *grid) nextRow(low int, order Order, r int) int {
+	if order == LeastRoom {
+		from := low
+		if r >= 0 {
+			from = r + 1
+		}
+		for w := from / 64; w < len(g.rows); w++ {
+			word := g.rows[w]
+			if w == from/64 {
+				word &= ^uint64(0) << (from % 64)
+			}
+			if word != 0 {
+				return w*64 + bits.TrailingZeros64(word)
+			}
+		}
+		return -1
+	}
+	to := rows - 1
+	if r >= 0 {
+		to = r - 1
+	}
+	for w := to / 64; to >= 0 && w >= 0; w-- {
+		word := g.rows[w]
+		if w == to/64 {
+			word &= ^uint64(0) >> (63 - to%64)
+		}
+		if word != 0 {
+			if at := w*64 + 63 - bits.LeadingZeros64(word); at >= low {
+				return at
+			}
+			return -1
+		}
+	}
+	return -1
+}
+
+// Position is where a node stands: its cell, and between whom.
+type Position struct{ at link }
+
+// Position gives where a node stands.
+func (ix *Index) Position(node int32) Position { return Position{ix.links.of[node]} }
+
+// Restore puts a node back to where it stood before it was moved: between the
+// neighbours it had, which must be where they were.
+func (ix *Index) Restore(node int32, to Position) {
+	ix.Drop(node)
+	was := to.at
+	mask, cell, in := was.where()
+	if !in {
+		return
+	}
+	g := ix.byMask[mask]
+	all, this := ix.links.of, node+1
+	all[node] = was
+	if was.prev != 0 {
+		all[was.prev-1].next = this
+	} else {
+		if g.cells[cell] == 0 {
+			r, c := cell/cols, cell%cols
+			g.cols[r] |= 1 << c
+			g.rows[r/64] |= 1 << (r % 64)
+		}
+		g.cells[cell] = this
+	}
+	if was.next != 0 {
+		all[was.next-1].prev = this
+	}
+	g.count++
+}
+
+// Cell gives the grid and the cell a node is in; false if it is in none.
+func (ix *Index) Cell(node int32) (mask uint32, cell int32, in bool) {
+	return ix.links.of[node].where()
+}
+
+// Check reports whether a node with so much free is where Update would put it.
+func (ix *Index) Check(node int32, free *amounts.Vec, in bool) bool {
+	mask, cell, is := ix.Cell(node)
+	if want := in && !ix.full(free); !want || !is {
+		return want == is
+	}
+	wantMask, wantCell := ix.placeOf(free)
+	return mask == wantMask && cell == wantCell
+}

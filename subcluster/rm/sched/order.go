@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import "github.com/creelrm/creel/subcluster/rm/queues"
+
+// ordering says who is next: among the applications of a leaf, and among the
+// children of a parent. Each ordering policy is one value, in a file of its own
+// (order_*.go); a queue has one from when it is made. To add one, name it in
+// queues/policy.go and write its file.
+type ordering struct {
+	// apps orders the applications of a leaf. use is what it compares of their
+	// use, recomputed when that changes; nil if it compares none.
+	apps func(a, b *App) bool
+	use  func(a *App) float64
+
+	// children orders those of a parent. rank is what it compares of them,
+	// recomputed when the use of one that waits changes (an idle queue costs
+	// nothing); nil if it compares only what is configured.
+	children func(a, b *Queue) bool
+	rank     func(q *Queue) rank
+
+	// relative: the rank of a child changes with its siblings' and with what is
+	// left in the cluster, so all are ranked anew before each decision.
+	relative bool
+}
+
+// orderings are all there are, by name.
+var orderings = map[queues.Policy]*ordering{}
+
+// rank is what is compared between queues.
+type rank struct {
+	ratio  float64 // used over guaranteed, or share over weight
+	needy  bool    // FairScheduler: below its minimum share
+	needed float64 // FairScheduler: used over minimum share
+	under  bool    // at most its guarantee
+}
+
+// share is what an application's use counts.
+func (o *ordering) share(a *App) float64 {
+	if o.use == nil {
+		return 0
+	}
+	return o.use(a)
+}
+
+// rankOf ranks a child of a queue with this ordering.
+func (o *ordering) rankOf(c *Queue) rank {
+	if o.rank == nil {
+		return rank{}
+	}
+	return o.rank(c)
+}
+
+// rerank notes that the queue's use changed: its place among those that wait is
+// another. It moves when the order is asked for, so that ten containers that
+// complete together move it once; until then all keep the rank they had.
+func (q *Queue) rerank() {
+	if !q.outranked && q.slot != 0 {
+		q.outranked = true
+		q.s.outranked = append(q.s.outranked, q)
+	}
+}
+
+// order moves those whose use changed to their places. It is called before the
+// order of service is asked for.
+func (s *Scheduler) order() {
+	for _, q := range s.outranked {
+		q.outranked = false
+		if q.slot == 0 {
+			continue
+		}
+		if h := &q.parent.ready; h.Len() > 1 {
+			q.rank = q.parent.ordering.rankOf(q)
+			h.Fix(q)
+		} // else it waits alone, and is ranked when another comes (enter)
+	}
+	s.outranked = s.outranked[:0]
+}
+
+// enter puts a queue into its parent's heap.
+func (q *Queue) enter() {
+	h, o := &q.parent.ready, q.parent.ordering
+	if h.Len() == 1 {
+		h.Top().rank = o.rankOf(h.Top())
+	}
+	q.rank = o.rankOf(q)
+	h.Push(q)
+}
+
+// rankChildren ranks those that wait below a parent anew.
+func (q *Queue) rankChildren() {
+	for _, c := range q.ready.Items {
+		c.rank = q.ordering.rank(c)
+	}
+	q.ready.Rebuild()
+}
+
+// hasReady reports whether something waits below, parked or not.
+func (q *Queue) hasReady() bool {
+	if q.leaf != nil {
+		return q.users.Len() > 0
+	}
+	return q.ready.Len() > 0 || q.parkedBelow > 0
+}
+
+// rerank recomputes what the application is ordered by, and moves it.
+func (a *App) rerank() {
+	o := a.queue.ordering
+	if a.slot == 0 || o.use == nil {
+		return
+	}
+	a.ratio = o.use(a)
+	u := a.user
+	u.apps.Fix(a)
+	u.q.users.Fix(u)
+}
+
+// useDominant is the largest share of any type that the application has.
+func useDominant(a *App) float64 {
+	s := a.queue.s
+	return s.sizes.Dominant(&a.used, &s.total)
+}
+
+// weightNow avoids division by a weight of zero: such a queue is served last.
+func (q *Queue) weightNow() float64 {
+	if q.weight <= 0 {
+		return 1e-9
+	}
+	return q.weight
+}

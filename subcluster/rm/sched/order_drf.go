@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"math"
+
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+// DRF is Dominant Resource Fairness (Ghodsi et al., NSDI 2011).
+func init() {
+	orderings[queues.DRF] = &ordering{apps: fairApps, use: useDominant, children: fairQueues, rank: drfRank}
+}
+
+// drfRank is Dominant Resource Fairness between queues: the largest share of
+// any resource over the weight, with FairScheduler's minimum shares taken into
+// account type by type.
+func drfRank(q *Queue) rank {
+	s := q.sized().s
+	r := rank{ratio: s.sizes.Dominant(&q.used, &s.total) / q.weightNow()}
+	if q.minimum.IsZero() {
+		return r
+	}
+	floor := q.minimum
+	demand := q.used
+	demand.Add(&q.pending)
+	floor.Min(&demand)
+	r.needed = math.Inf(1)
+	// The dominant resource of what is used decides whether the minimum is met.
+	top, best := 0, -1.0
+	for i := 0; i < s.sizes.Check; i++ {
+		if s.total.At(i) > 0 {
+			if s := float64(q.used.At(i)) / float64(s.total.At(i)); s > best {
+				top, best = i, s
+			}
+		}
+	}
+	if floor.At(top) > 0 {
+		r.needed = float64(q.used.At(top)) / float64(floor.At(top))
+		r.needy = q.used.At(top) < floor.At(top)
+	}
+	return r
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import "github.com/creelrm/creel/subcluster/rm/queues"
+
+// FairShare serves by memory used over weight, as FairScheduler's "fair" policy.
+func init() {
+	orderings[queues.FairShare] = &ordering{
+		apps:     fairApps,
+		use:      func(a *App) float64 { return float64(a.used.Memory) },
+		children: fairQueues,
+		rank:     fairRank,
+	}
+}
+
+// fairApps orders applications by least share over weight, then by submission.
+func fairApps(a, b *App) bool {
+	if a.ratio != b.ratio {
+		return a.ratio < b.ratio
+	}
+	return a.seq < b.seq
+}
+
+// fairRank is memory against minimum share and
+// weight.
+func fairRank(q *Queue) rank {
+	q.sized()
+	r := rank{ratio: float64(q.used.Memory) / q.weightNow()}
+	floor := min(q.minimum.Memory, q.used.Memory+q.pending.Memory)
+	r.needy = q.used.Memory < floor
+	r.needed = float64(q.used.Memory) / float64(max(floor, 1))
+	return r
+}
+
+// fairQueues serves queues below their minimum share first, by how far they
+// are below; then by use over weight.
+func fairQueues(a, b *Queue) bool {
+	if a.rank.needy != b.rank.needy {
+		return a.rank.needy
+	}
+	if a.rank.needy && a.rank.needed != b.rank.needed {
+		return a.rank.needed < b.rank.needed
+	}
+	if !a.rank.needy && a.rank.ratio != b.rank.ratio {
+		return a.rank.ratio < b.rank.ratio
+	}
+	return a.serial < b.serial
+}

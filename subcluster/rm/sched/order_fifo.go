@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import "github.com/creelrm/creel/subcluster/rm/queues"
+
+// Fifo serves in order of priority and submission, queues in configured order.
+func init() {
+	orderings[queues.Fifo] = &ordering{apps: fifoApps, children: fifoQueues}
+}
+
+// fifoApps is CapacityScheduler's "fifo" ordering policy and FairScheduler's
+// fifo: by application priority (larger first), then by submission.
+func fifoApps(a, b *App) bool {
+	if a.priority != b.priority {
+		return a.priority > b.priority
+	}
+	return a.seq < b.seq
+}
+
+// fifoQueues serves children in configured order.
+func fifoQueues(a, b *Queue) bool { return a.serial < b.serial }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"math"
+
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+// Utilization and PriorityUtilization serve queues by used over guaranteed, as
+// CapacityScheduler does; applications in order of submission.
+func init() {
+	orderings[queues.Utilization] = &ordering{apps: fifoApps, children: useQueues, rank: useRank}
+	orderings[queues.PriorityUtilization] = &ordering{apps: fifoApps, children: priorityUseQueues, rank: useRank}
+}
+
+// useRank is CapacityScheduler's used capacity: used over guaranteed, by the
+// calculator's measure (memory, or the dominant share of each).
+func useRank(q *Queue) rank {
+	s := q.sized().s
+	used, have := s.sizes.Dominant(&q.used, &s.total), q.promised
+	r := rank{}
+	switch {
+	case have > 0 && !math.IsInf(have, 1):
+		r.ratio = used / have
+	case used > 0:
+		r.ratio = math.Inf(1)
+	}
+	r.under = r.ratio <= 1
+	return r
+}
+
+// useQueues is the "utilization" policy: least used over guaranteed first.
+func useQueues(a, b *Queue) bool {
+	if a.rank.ratio != b.rank.ratio {
+		return a.rank.ratio < b.rank.ratio
+	}
+	// Equal use: the one with more guaranteed, as Hadoop does, then configured order.
+	if a.absCap != b.absCap {
+		return a.absCap > b.absCap
+	}
+	return a.serial < b.serial
+}
+
+// priorityUseQueues is "priority-utilization": those within their guarantee
+// before those above it; on either side by priority, then by use.
+func priorityUseQueues(a, b *Queue) bool {
+	if a.rank.under != b.rank.under {
+		return a.rank.under
+	}
+	if a.spec.Priority != b.spec.Priority {
+		return a.spec.Priority > b.spec.Priority
+	}
+	return useQueues(a, b)
+}

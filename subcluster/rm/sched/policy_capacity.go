@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"math"
+
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// capacityPolicy follows Hadoop's CapacityScheduler: queues are guaranteed parts
+// of their parents and may grow up to a maximum; users of a leaf share it by a
+// minimum percent and a factor.
+type capacityPolicy struct{ spec *queues.Spec }
+
+func (p *capacityPolicy) defaultOrder(q *Queue) queues.Policy {
+	if q.leaf != nil {
+		return queues.Fifo
+	}
+	return queues.Utilization
+}
+
+func (p *capacityPolicy) inheritsOrder() bool { return false }
+
+func (p *capacityPolicy) amShare() float64 { return 0.1 }
+
+func (p *capacityPolicy) maxApps(q *Queue, all int) int {
+	most := int(float64(all) * q.absCap)
+	if q.dynamic || most == 0 {
+		most = max(most, 1)
+	}
+	return most
+}
+
+func (p *capacityPolicy) maxUserApps(q *Queue) int {
+	most := q.leaf.maxApps
+	if f := q.factor(); f > 0 {
+		most = min(most, int(float64(most)*float64(q.minUserPercent())/100*f))
+	}
+	return most
+}
+
+func (p *capacityPolicy) makesUndeclared() bool { return false }
+
+func (p *capacityPolicy) template(above *queues.Queue, levels int) *queues.AutoCreate {
+	if t := above.AutoCreate; t != nil && levels <= max(t.Depth, 1) {
+		return t
+	}
+	return nil
+}
+
+func (p *capacityPolicy) keepsMade(q *queues.Queue) bool { return !q.IsLeaf() }
+
+func (p *capacityPolicy) removesOnlyStopped() bool { return true }
+
+// holdsTheLine is so since Hadoop's blocked headroom.
+func (p *capacityPolicy) holdsTheLine() bool { return true }
+
+func (p *capacityPolicy) priority(want int32) int32 {
+	return max(0, min(want, p.spec.MaxClusterPriority))
+}
+
+// patience is counted in nodes' heartbeats: node-locality-delay for the rack,
+// and further for anywhere.
+func (p *capacityPolicy) patience(s *Scheduler, w *Ask) int64 {
+	nodes := float64(s.active)
+	toRack := min(float64(p.spec.NodeLocalityDelay), nodes)
+	var toAny float64
+	if extra := p.spec.RackLocalityAdditionalDelay; extra >= 0 {
+		toAny = min(max(toRack, 0)+float64(extra), nodes)
+	} else {
+		unique := float64(max(len(w.hosts)+len(w.racks), 1))
+		toAny = float64(w.count) * min(unique/max(nodes, 1), 1)
+	}
+	if p.spec.NodeLocalityDelay < 0 {
+		toRack, toAny = -1, -1
+	}
+	beyond := toAny
+	if w.level == atNode && len(w.hosts) > 0 {
+		beyond = toRack
+		if toAny <= toRack {
+			// The whole wait is shorter than that for the rack: one jump.
+			beyond = toAny
+		}
+	}
+	if beyond < 0 {
+		return 0
+	}
+	return int64(math.Floor(beyond)) + 1
+}
+
+func (p *capacityPolicy) byPartition() bool { return true }
+
+func (p *capacityPolicy) promise(s *Scheduler, q *Queue) float64 {
+	return s.sizes.Dominant(&q.sized().guaranteed, &s.total)
+}
+
+func (p *capacityPolicy) report(*Scheduler, *Queue, *QueueView) {}
+
+// size gives a queue its part of its parent's.
+func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
+	q := c.parent
+	a := &c.spec.Capacity
+	switch a.Unit {
+	case queues.Weight:
+		c.capFrac = 0
+		if q.weights > 0 {
+			c.capFrac = c.weight / q.weights
+		}
+		c.guaranteed = s.portion(q, &q.guaranteed, q.absCap, c.capFrac)
+	case queues.Absolute:
+		c.guaranteed = s.sizes.Vec(a.Resource)
+		for i := 0; i < s.sizes.N; i++ {
+			// More promised than there is: everybody gets less in proportion.
+			if q.fixed.At(i) > q.guaranteed.At(i) && q.fixed.At(i) > 0 {
+				c.guaranteed.Set(
+					i,
+					int64(float64(c.guaranteed.At(i))*float64(q.guaranteed.At(i))/float64(q.fixed.At(i))),
+				)
+			}
+		}
+		c.capFrac = s.sizes.Dominant(&c.guaranteed, &q.guaranteed)
+		if math.IsInf(c.capFrac, 1) {
+			c.capFrac = 0
+		}
+	case queues.PerType:
+		c.guaranteed = s.partByType(&q.guaranteed, a.Types)
+		c.capFrac = s.sizes.Dominant(&c.guaranteed, &q.guaranteed)
+	default:
+		c.capFrac = a.Value / 100
+		c.guaranteed = s.portion(q, &q.guaranteed, q.absCap, c.capFrac)
+	}
+	c.absCap = q.absCap * c.capFrac
+	if a.Unit == queues.Absolute {
+		c.absCap = finite(s.sizes.Dominant(&c.guaranteed, &s.total))
+	}
+	b := &c.spec.MaxCapacity
+	c.bounded = true
+	switch b.Unit {
+	case queues.Percent:
+		c.maxFrac = b.Value / 100
+		c.max = s.portion(q, &q.max, q.absMax, c.maxFrac)
+		c.bounded = b.Value < 100
+	case queues.Absolute:
+		c.max = s.sizes.Vec(b.Resource)
+		for i := 0; i < s.sizes.N; i++ {
+			if c.max.At(i) == 0 {
+				c.max.Set(i, q.max.At(i))
+			}
+		}
+		c.max.Min(&q.max)
+		c.maxFrac = finite(s.sizes.Dominant(&c.max, &q.max))
+	case queues.PerType:
+		c.max = s.partByType(&q.max, b.Types)
+		c.maxFrac = finite(s.sizes.Dominant(&c.max, &q.max))
+	default:
+		c.max, c.maxFrac, c.bounded = q.max, 1, false
+	}
+	c.absMax = q.absMax * c.maxFrac
+	if b.Unit == queues.Absolute {
+		c.absMax = finite(s.sizes.Dominant(&c.max, &s.total))
+	}
+}
+
+// amLimit is a share of the larger of the queue's guarantee and its limit of the
+// moment.
+func (p *capacityPolicy) amLimit(s *Scheduler, q *Queue, _ shareSet) (all, one amounts.Vec) {
+	base := q.sized().guaranteed
+	limit := s.queueLimit(q)
+	for i := 0; i < s.sizes.N; i++ { // Hadoop's limit of the moment is in whole steps
+		if st := s.sizes.Step.At(i); st > 1 {
+			limit.Set(i, limit.At(i)/st*st)
+		}
+	}
+	base.Max(&limit)
+	all = scaleUp(&base, q.maxAM, &s.sizes.Step, s.sizes.N)
+	users := max(q.leaf.weights, 1)
+	part := max(float64(q.minUserPercent())/100, 1/users)
+	if f := q.factor(); f > 0 {
+		part *= f
+	}
+	one = scaleUp(&base, q.maxAM*part, &s.sizes.Step, s.sizes.N)
+	one.Min(&all)
+	return all, one
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/intrusive"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// tree is the live queue tree.
+type tree struct {
+	spec   *queues.Spec
+	root   *Queue
+	byPath map[creel.QueuePath]*Queue
+	all    []*Queue          // parents before children, in configured order
+	names  map[string]*Queue // leaf name -> queue, nil when ambiguous
+
+	stale    bool      // the cluster changed size: amounts are to be computed anew
+	version  int64     // rises when amounts are to be computed anew
+	watched  []*Queue  // those that limits stop or that have applications in line
+	sharesAt int64     // when FairScheduler's shares were computed for decisions; 0 = they are out of date
+	actives  uint64    // rises when a leaf gets its first application or loses its last
+	toldAt   [2]uint64 // version and actives that the shares in views are of
+}
+
+// Queue is one live queue. Amounts are of the whole cluster. What every decision
+// below it touches comes first.
+type Queue struct {
+	s                                        *Scheduler
+	parent                                   *Queue
+	leaf                                     *leafState
+	version                                  int64   // of guaranteed to weight; see sized
+	promised                                 float64 // dominant share of guaranteed
+	containers, heldContainers, pendingCount int32
+	slot                                     int32
+	parkedBelow                              int  // children parked
+	parked                                   bool // out of its parent's heap, although something waits: only a limit of its own can help
+	limited                                  bool // something below was stopped by this queue's limits since they last loosened
+	bounded                                  bool // max can bind before the parent's does
+	queuedRetry                              bool // in Scheduler.retries
+	outranked                                bool // in Scheduler.outranked
+	watched                                  bool // in tree.watched
+	granted, released                        int64
+
+	used, pending amounts.Vec
+	least         amounts.Vec // at most the smallest need waiting below; amounts.Unlimited when none
+
+	// The order between those that wait. A parent's heap has its children, a
+	// leaf's its users; only those with something waiting are in one.
+	rank     rank
+	absCap   float64 // of the cluster, as absMax
+	serial   int     // place in configured order, over the whole tree
+	weight   float64
+	ready    intrusive.Heap[*Queue]
+	users    intrusive.Heap[*user]
+	ordering *ordering     // who is next below it
+	orderBy  queues.Policy // as configured or inherited
+	nodes    queues.NodeOrder
+	spec     *queues.Queue
+
+	guaranteed, max  amounts.Vec
+	cap              *queueCap   // nil: no federation-wide maximum
+	held             amounts.Vec // reserved
+	blocker          *Ask        // that waits for max; see blocker.go
+	minimum          amounts.Vec
+	absMax           float64
+	capFrac, maxFrac float64 // of the parent
+
+	path       creel.QueuePath
+	name       string
+	children   []*Queue
+	state      creel.QueueState
+	dynamic    bool        // made on demand
+	removed    bool        // it is in the tree no longer
+	weights    float64     // sum of the children's
+	fixed      amounts.Vec // sum of the children's absolute capacities
+	largest    amounts.Vec // container
+	maxAM      float64
+	shares     [shareSets]fairShares // FairScheduler's
+	running    int                   // applications activated, here and below
+	maxRunning int                   // 0 = no bound
+	idleTimer  *timer
+
+	// Ended counts the applications of the queue and those below it. It is the
+	// owner's: the scheduler does not look at it.
+	Ended AppCounts
+}
+
+// AppCounts are applications by how they ended.
+type AppCounts struct{ Submitted, Completed, Failed, Killed int64 }
+
+// leafState is what only leaves have.
+type leafState struct {
+	usedByActive         amounts.Vec
+	assured              amounts.Vec // what a user of weight 1 may use at least; see userAdmits
+	active               int         // users with applications that wait for containers
+	weights              float64     // sum of their weights
+	allWeights           float64     // sum of all users'
+	percent, factor      float64     // minimum percent, of one, and factor of the limit of one user
+	limitedUsers         int
+	pendingApps          int
+	queuedActivate       bool
+	byName               map[string]*user
+	userList             []*user
+	amUsed               amounts.Vec
+	apps                 int                   // pending and running
+	begun                int32                 // of those, the ones that have had a container
+	pending              intrusive.Heap[*user] // users with applications not activated yet
+	maxApps, maxUserApps int
+}
+
+// user is one user of one leaf.
+type user struct {
+	used           amounts.Vec
+	q              *Queue
+	weight         float64
+	waitingApps    int // applications with asks outstanding: the user is active
+	slot           int32
+	limited        bool
+	apps           intrusive.Heap[*App] // waiting for containers
+	name           string
+	amUsed         amounts.Vec
+	pending        intrusive.Heap[*App] // not activated
+	total, running int
+	pendSlot       int32
+}
+
+func (q *Queue) user(name string) *user {
+	l := q.leaf
+	if u := l.byName[name]; u != nil {
+		return u
+	}
+	u := &user{name: name, q: q, weight: q.weightOf(name)}
+	u.apps = intrusive.Heap[*App]{Less: q.ordering.apps, Slot: func(a *App) *int32 { return &a.slot }}
+	u.pending = intrusive.Heap[*App]{Less: fifoApps, Slot: func(a *App) *int32 { return &a.pendSlot }}
+	l.byName[name] = u
+	l.allWeights += u.weight
+	l.userList = append(l.userList, u)
+	return u
+}
+
+// weightOf is the configured weight of a user.
+func (q *Queue) weightOf(name string) float64 {
+	weight := 1.0
+	for _, w := range q.spec.UserWeights {
+		if w.User == name && w.Weight > 0 {
+			weight = w.Weight
+		}
+	}
+	return weight
+}
+
+// forget drops a user that has no applications left.
+func (q *Queue) forget(u *user) {
+	if u.total > 0 || !u.used.IsZero() {
+		return
+	}
+	l := q.leaf
+	if u.limited {
+		l.limitedUsers--
+	}
+	delete(l.byName, u.name)
+	if l.allWeights -= u.weight; len(l.byName) == 0 {
+		l.allWeights = 0
+	}
+	for i, x := range l.userList {
+		if x == u {
+			l.userList = append(l.userList[:i], l.userList[i+1:]...)
+			return
+		}
+	}
+}
+
+// addQueue makes a queue and those below it.
+func (s *Scheduler) addQueue(spec *queues.Queue, parent *Queue) *Queue {
+	q := &Queue{s: s, spec: spec, name: spec.Name, parent: parent, least: amounts.Unlimited}
+	q.path = creel.QueuePath(spec.Name)
+	if parent != nil {
+		q.path = parent.path.Child(spec.Name)
+	}
+	s.tree.byPath[q.path] = q
+	q.serial = len(s.tree.all)
+	s.tree.all = append(s.tree.all, q)
+	q.configure()
+	for i := range spec.Children {
+		q.children = append(q.children, s.addQueue(&spec.Children[i], q))
+	}
+	q.sum()
+	if spec.IsLeaf() {
+		q.becomeLeaf()
+	}
+	return q
+}
+
+func (q *Queue) becomeLeaf() {
+	q.leaf = &leafState{byName: map[string]*user{}}
+	q.order()
+	q.leaf.pending = intrusive.Heap[*user]{
+		Less: func(a, b *user) bool { return fifoApps(a.pending.Top(), b.pending.Top()) },
+		Slot: func(u *user) *int32 { return &u.pendSlot },
+	}
+	less := q.ordering.apps
+	q.users = intrusive.Heap[*user]{
+		Less: func(a, b *user) bool { return less(a.apps.Top(), b.apps.Top()) },
+		Slot: func(u *user) *int32 { return &u.slot },
+	}
+	q.label()
+}
+
+// label makes a leaf known by its last name, unless another has it too.
+func (q *Queue) label() {
+	if old, taken := q.s.tree.names[q.name]; taken && old != q {
+		q.s.tree.names[q.name] = nil
+	} else {
+		q.s.tree.names[q.name] = q
+	}
+}
+
+// configure takes over what the specification says, with inheritance.
+func (q *Queue) configure() {
+	spec, s := q.spec, q.s
+	q.weight = 1
+	if spec.Capacity.Unit == queues.Weight {
+		q.weight = spec.Capacity.Value
+	}
+	if spec.State != 0 || q.state == 0 {
+		q.state = spec.State
+	}
+	if q.state == 0 {
+		q.state = creel.QueueRunning
+	}
+	q.orderBy, q.nodes, q.maxAM = spec.Policy, spec.NodeOrder, spec.MaxAMPercent
+	q.largest = s.sizes.Most
+	if q.parent != nil {
+		q.largest = q.parent.largest
+		if q.nodes == queues.NodeOrderDefault {
+			q.nodes = q.parent.nodes
+		}
+		if q.orderBy == queues.PolicyDefault && s.policy.inheritsOrder() {
+			q.orderBy = q.parent.orderBy
+		}
+		if q.maxAM == 0 {
+			q.maxAM = q.parent.maxAM
+		}
+	}
+	if q.nodes == queues.NodeOrderDefault {
+		q.nodes = queues.Spread
+	}
+	if q.maxAM == 0 {
+		q.maxAM = s.policy.amShare()
+	}
+	if !spec.MaxAllocation.IsZero() {
+		v := s.sizes.Vec(spec.MaxAllocation)
+		for i := 0; i < s.sizes.N; i++ {
+			if v.At(i) > 0 {
+				q.largest.Set(i, min(v.At(i), s.sizes.Most.At(i)))
+			}
+		}
+	}
+	q.maxRunning = spec.MaxParallelApps
+	q.order()
+}
+
+// order chooses who is next below the queue. What it is by default differs
+// between leaves and parents.
+func (q *Queue) order() {
+	by := q.orderBy
+	if by == queues.PolicyDefault {
+		by = q.s.policy.defaultOrder(q)
+	}
+	q.ordering = orderings[by]
+	q.ready = intrusive.Heap[*Queue]{
+		Items: q.ready.Items,
+		Less:  q.ordering.children,
+		Slot:  func(c *Queue) *int32 { return &c.slot },
+	}
+}
+
+// StateNow is the queue's own state under its ancestors': a stopped parent
+// stops all below.
+func (q *Queue) StateNow() creel.QueueState {
+	for p := q; p != nil; p = p.parent {
+		if p.state != creel.QueueRunning {
+			return p.state
+		}
+	}
+	return creel.QueueRunning
+}
+
+// Find gives the queue of a path, or of a leaf name that only one queue has; nil
+// for none.
+func (s *Scheduler) Find(name string) *Queue {
+	t := &s.tree
+	if q := t.byPath[creel.QueuePath(name)]; q != nil && !q.removed {
+		return q
+	}
+	if q := t.names[name]; q != nil && !q.removed {
+		return q
+	}
+	if !creel.QueuePath(name).IsFull() {
+		if q := t.byPath[creel.RootQueue.Child(name)]; q != nil && !q.removed {
+			return q
+		}
+	}
+	return nil
+}
+
+// Leaf gives the live leaf with exactly this path, nil for none.
+func (s *Scheduler) Leaf(path creel.QueuePath) *Queue {
+	if q := s.tree.byPath[path]; q != nil && q.leaf != nil && !q.removed {
+		return q
+	}
+	return nil
+}
+
+// Queues gives all queues, parents before children, in configured order. The
+// list is not to be changed.
+func (s *Scheduler) Queues() []*Queue { return s.tree.all }
+
+// Root is the queue above all others.
+func (s *Scheduler) Root() *Queue { return s.tree.root }
+
+// Spec is the specification of the tree. It is not to be changed.
+func (s *Scheduler) Spec() *queues.Spec { return s.tree.spec }
+
+// Path is the queue's full name.
+func (q *Queue) Path() creel.QueuePath { return q.path }
+
+// Parent is the queue above, nil above the root.
+func (q *Queue) Parent() *Queue { return q.parent }
+
+// Spec is what is configured for the queue. It is not to be changed.
+func (q *Queue) Spec() *queues.Queue { return q.spec }
+
+// IsLeaf reports whether applications may enter it.
+func (q *Queue) IsLeaf() bool { return q.leaf != nil }
+
+// Largest is the largest container that applications may ask for here.
+func (q *Queue) Largest() *amounts.Vec { return &q.largest }
+
+// Used is what containers of the queue hold.
+func (q *Queue) Used() amounts.Vec { return q.used }
+
+// Max is what they may hold at most; false if only the cluster bounds them.
+func (q *Queue) Max() (amounts.Vec, bool) {
+	q.sized()
+	return q.max, q.bounded
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"math"
+
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// resize is due when the cluster or the configuration changed. What queues are
+// guaranteed and may have is computed when next looked at (sized), so idle
+// queues cost nothing; those that wait are put in order anew, and those that a
+// limit had stopped are tried again.
+func (s *Scheduler) resize() {
+	s.tree.version++
+	s.tree.sharesAt = 0
+	if s.waiting > 0 {
+		s.tree.root.reorder()
+	}
+	s.loosen()
+}
+
+// reorder ranks anew all that waits below q.
+func (q *Queue) reorder() {
+	for _, c := range q.ready.Items {
+		c.rank = q.ordering.rankOf(c)
+		c.reorder()
+	}
+	q.ready.Rebuild()
+	for _, u := range q.users.Items {
+		for _, a := range u.apps.Items {
+			a.ratio = q.ordering.share(a)
+		}
+		u.apps.Rebuild()
+	}
+	q.users.Rebuild()
+}
+
+// sized brings a queue's amounts up to date, those above it first.
+func (q *Queue) sized() *Queue {
+	if q.version != q.s.tree.version {
+		q.resize()
+	}
+	return q
+}
+
+func (q *Queue) resize() {
+	s := q.s
+	q.version = s.tree.version
+	if q.parent == nil {
+		q.guaranteed, q.max, q.absCap, q.absMax, q.capFrac, q.maxFrac = s.total, s.total, 1, 1, 1, 1
+	} else {
+		q.parent.sized()
+		s.policy.size(s, q)
+	}
+	if q.cap = s.caps[q.path]; q.cap != nil {
+		q.bounded = true
+	}
+	q.promised = s.sizes.Dominant(&q.guaranteed, &s.total)
+	if q.leaf != nil {
+		s.sizeLeaf(q)
+	}
+}
+
+// sum adds up what the children of q are promised.
+func (q *Queue) sum() {
+	q.weights, q.fixed = 0, amounts.Vec{}
+	for _, c := range q.children {
+		switch c.spec.Capacity.Unit {
+		case queues.Weight:
+			q.weights += c.weight
+		case queues.Absolute:
+			v := q.s.sizes.Vec(c.spec.Capacity.Resource)
+			q.fixed.Add(&v)
+		}
+	}
+}
+
+func finite(f float64) float64 {
+	if math.IsInf(f, 0) || math.IsNaN(f) {
+		return 0
+	}
+	return f
+}
+
+// portion is what a child gets of a parent's amount, f of it, rounded down once:
+// where the parent's amount is itself a fraction (abs) of the cluster, the
+// child's is the product's, as in Hadoop, so that depth adds no rounding.
+func (s *Scheduler) portion(parent *Queue, of *amounts.Vec, abs, f float64) amounts.Vec {
+	if f == 1 {
+		return *of
+	}
+	if parent.spec.Capacity.Unit != queues.Absolute && parent.spec.MaxCapacity.Unit != queues.Absolute {
+		of, f = &s.total, abs*f
+	}
+	var v amounts.Vec
+	for i := 0; i < s.sizes.N; i++ {
+		v.Set(i, int64(float64(of.At(i))*f+1e-6))
+	}
+	return v
+}
+
+// part is a fraction of an amount, rounded down to whole steps as Hadoop does.
+func (s *Scheduler) part(of *amounts.Vec, f float64) amounts.Vec {
+	if f == 1 {
+		return *of
+	}
+	var v amounts.Vec
+	for i := 0; i < s.sizes.N; i++ {
+		x := int64(float64(of.At(i))*f + 1e-6)
+		if s := s.sizes.Step.At(i); s > 1 && i != amounts.VCores {
+			x = x / s * s
+		}
+		v.Set(i, x)
+	}
+	return v
+}
+
+func (s *Scheduler) partByType(of *amounts.Vec, types []queues.TypePercent) amounts.Vec {
+	v := *of
+	for _, tp := range types {
+		for i, name := range s.sizes.Names {
+			if name == tp.Type {
+				v.Set(i, int64(float64(of.At(i))*tp.Percent/100+1e-6))
+			}
+		}
+	}
+	return v
+}
+
+// sizeLeaf sets the limits on applications of a leaf.
+func (s *Scheduler) sizeLeaf(q *Queue) {
+	l := q.leaf
+	l.assured = q.guaranteed
+	l.assured.Max(&s.sizes.Least)
+	l.percent, l.factor = float64(q.minUserPercent())/100, q.factor()
+	part := l.percent
+	if l.factor >= 0 {
+		part = min(part, l.factor)
+	} else {
+		l.assured.Min(&q.max)
+	}
+	for i := 0; i < s.sizes.N; i++ {
+		l.assured.Set(i, int64(float64(l.assured.At(i))*part))
+	}
+	l.maxApps = q.spec.MaxApps
+	if all := s.tree.spec.MaxApplications; l.maxApps == 0 && all > 0 {
+		l.maxApps = s.policy.maxApps(q, all)
+	}
+	l.maxUserApps = s.policy.maxUserApps(q)
+}
+
+func (q *Queue) minUserPercent() int {
+	if q.spec.MinUserPercent <= 0 || q.spec.MinUserPercent > 100 {
+		return 100
+	}
+	return q.spec.MinUserPercent
+}
+
+func (q *Queue) factor() float64 {
+	if q.spec.UserFactor == 0 {
+		return 1
+	}
+	return q.spec.UserFactor
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// QueueView is a queue with what it may use and does use.
+type QueueView struct {
+	Path     creel.QueuePath
+	Parent   creel.QueuePath // "" for the root
+	Leaf     bool
+	Children []creel.QueuePath // in configured order
+	Dynamic  bool              // made on demand
+	State    creel.QueueState
+	Spec     queues.Queue // as configured, without Children
+
+	Guaranteed, Max                         creel.Resource // of the cluster as it is now
+	Minimum                                 creel.Resource // FairScheduler: minResources
+	Used, Reserved                          creel.Resource
+	Pending                                 creel.Resource
+	Demand                                  creel.Resource // used and pending
+	FairShare                               creel.Resource // FairScheduler: instantaneous
+	SteadyShare                             creel.Resource // FairScheduler: if every queue were active
+	Capacity                                float64        // 0..1 of the parent
+	MaxCapacity                             float64        // 0..1 of the parent
+	AbsCapacity                             float64        // 0..1 of the cluster
+	AbsMaxCapacity                          float64
+	UsedCapacity                            float64 // used over guaranteed
+	AbsUsed                                 float64 // used over the cluster
+	NormalizedWeight                        float64
+	Containers                              int32
+	ReservedContainers                      int32
+	PendingContainers                       int32
+	Apps, PendingApps, ActiveApps           int32
+	MaxApps, MaxAppsPerUser                 int
+	AMLimit, UserAMLimit, AMUsed            creel.Resource
+	MaxAllocation                           creel.Resource
+	MinUserPercent                          int
+	UserFactor                              float64
+	MaxAMPercent                            float64
+	Users                                   []UserView // of a leaf, by name
+	ContainersAllocated, ContainersReleased int64
+}
+
+// UserView is a user within a leaf queue.
+type UserView struct {
+	Name             string
+	Used, AMUsed     creel.Resource
+	Limit            creel.Resource
+	Active           bool
+	Pending, Running int32 // applications
+	Weight           float64
+}
+
+// View gives a queue as it stands.
+func (s *Scheduler) View(q *Queue) QueueView {
+	s.refreshShares(inViews)
+	q.sized()
+	within := func(v amounts.Vec) creel.Resource {
+		v.Min(&s.total)
+		return s.sizes.Resource(&v)
+	}
+	demand := q.used
+	demand.Add(&q.pending)
+	v := QueueView{
+		Path:                q.path,
+		Leaf:                q.leaf != nil,
+		Dynamic:             q.dynamic,
+		State:               q.state,
+		Spec:                *q.spec,
+		Guaranteed:          s.sizes.Resource(&q.guaranteed),
+		Max:                 within(q.max),
+		Used:                s.sizes.Resource(&q.used),
+		Reserved:            s.sizes.Resource(&q.held),
+		Pending:             s.sizes.Resource(&q.pending),
+		Demand:              s.sizes.Resource(&demand),
+		FairShare:           s.sizes.Resource(&q.shares[inViews].share),
+		SteadyShare:         s.sizes.Resource(&q.shares[inViews].steady),
+		Capacity:            q.capFrac,
+		MaxCapacity:         q.maxFrac,
+		AbsCapacity:         q.absCap,
+		AbsMaxCapacity:      q.absMax,
+		UsedCapacity:        finite(useRank(q).ratio),
+		AbsUsed:             finite(s.sizes.Dominant(&q.used, &s.total)),
+		Containers:          q.containers,
+		ReservedContainers:  q.heldContainers,
+		PendingContainers:   q.pendingCount,
+		MaxAllocation:       s.sizes.Resource(&q.largest),
+		MinUserPercent:      q.minUserPercent(),
+		UserFactor:          q.factor(),
+		MaxAMPercent:        q.maxAM,
+		Apps:                int32(q.appsBelow()),
+		ActiveApps:          int32(q.running),
+		ContainersAllocated: q.granted,
+		ContainersReleased:  q.released,
+	}
+	v.PendingApps = v.Apps - v.ActiveApps
+	v.Spec.Children = nil
+	if q.parent != nil {
+		v.Parent = q.parent.path
+	}
+	if q.spec.Capacity.Unit == queues.Weight {
+		v.NormalizedWeight = q.capFrac
+	}
+	for _, c := range q.children {
+		v.Children = append(v.Children, c.path)
+	}
+	if l := q.leaf; l != nil {
+		all, one := s.amLimit(q, inViews)
+		v.MaxApps, v.MaxAppsPerUser = l.maxApps, l.maxUserApps
+		v.AMLimit, v.UserAMLimit, v.AMUsed = within(all), within(one), s.sizes.Resource(&l.amUsed)
+		v.PendingApps = int32(l.pendingApps)
+		for _, u := range l.userList {
+			limit, _ := s.policy.userLimit(s, u)
+			v.Users = append(v.Users, UserView{
+				Name:    u.name,
+				Used:    s.sizes.Resource(&u.used),
+				AMUsed:  s.sizes.Resource(&u.amUsed),
+				Limit:   s.sizes.Resource(&limit),
+				Active:  u.waitingApps > 0,
+				Pending: int32(u.pending.Len()),
+				Running: int32(u.running),
+				Weight:  u.weight,
+			})
+		}
+		slices.SortFunc(v.Users, func(a, b UserView) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	s.policy.report(s, q, &v)
+	return v
+}
+
+// Shares gives the percentage of what its queue is promised, and of the cluster,
+// that an application uses.
+func (s *Scheduler) Shares(a *App) (ofQueue, ofCluster float64) {
+	used := s.sizes.Dominant(&a.used, &s.total)
+	if promise := s.policy.promise(s, a.queue); promise > 0 {
+		ofQueue = finite(100 * used / promise)
+	}
+	return ofQueue, finite(100 * used)
+}
+
+// Totals are the whole cluster in amounts and numbers.
+type Totals struct {
+	Total, Used, Reserved, Available, Pending amounts.Vec
+	PendingContainers                         int32
+	ReservedNodes                             int // each for one container
+	Waiting                                   int // applications in line to be activated
+	Activated                                 int // applications
+}
+
+// Totals gives them.
+func (s *Scheduler) Totals() Totals {
+	root := s.tree.root
+	left := s.total
+	left.Sub(&root.used)
+	left.Sub(&root.held)
+	for i := 0; i < s.sizes.N; i++ {
+		left.Set(i, max(left.At(i), 0))
+	}
+	t := Totals{
+		Total:             s.total,
+		Used:              root.used,
+		Reserved:          root.held,
+		Available:         left,
+		Pending:           root.pending,
+		PendingContainers: root.pendingCount,
+		ReservedNodes:     s.reserved,
+		Activated:         root.running,
+	}
+	for _, q := range s.tree.all {
+		if q.leaf != nil {
+			t.Waiting += q.leaf.pendingApps
+		}
+	}
+	return t
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
+
+// A reservation keeps the room that appears on one node for a container too
+// big for it now. Without it a big ask starves among small ones; with too many
+// the cluster stands idle. So: only the first in order may reserve, when room
+// appears that is too small for it; one node for each scheduler key; at most a
+// share of the nodes; and it moves to a node that is nearer to having enough.
+// A reservation waits for the containers of one node only and holds nothing
+// that another reservation waits for, so reservations cannot deadlock.
+type reservation struct {
+	ask  *Ask
+	node *Node
+	size *amounts.Size
+	at   distance
+}
+
+// reserveHead reserves n for the first in order if it needs more than n has.
+func (s *Scheduler) reserveHead(n *Node) bool {
+	if s.tree.spec.ReservationsOff || s.waiting == 0 {
+		return false
+	}
+	s.order()
+	w := s.head()
+	if w == nil || w.size == nil || s.sizes.Fits(&w.size.V, &n.free) {
+		return false
+	}
+	if w.hold != nil {
+		if w.hold.node == n || s.lacks(w.size, w.hold.node) <= s.lacks(w.size, n) {
+			return false
+		}
+	} else if s.reserved >= s.maxReserved() {
+		return false
+	}
+	if !s.sizes.Fits(&w.size.V, &n.total) || w.app.black.bars(n) {
+		return false
+	}
+	at, reason := s.reach(w, n)
+	if reason == ReasonNone {
+		return false
+	}
+	if v := s.admit(w.app, w.size, w.own()); v.limit != LimitNone {
+		s.stopped(w, v)
+		return false
+	}
+	if w.hold != nil {
+		s.unreserve(w.hold)
+	}
+	s.reserve(w, n, at)
+	return true
+}
+
+// head is the first ask in tree order, nil for none.
+func (s *Scheduler) head() *Ask {
+	q := s.tree.root
+	for q.leaf == nil {
+		if q.ready.Len() == 0 {
+			return nil
+		}
+		q = q.ready.Top()
+	}
+	if q.users.Len() == 0 {
+		return nil
+	}
+	for _, w := range q.users.Top().apps.Top().asks {
+		if w.count > 0 && w.size != nil {
+			return w
+		}
+	}
+	return nil
+}
+
+func (s *Scheduler) maxReserved() int {
+	return max(1, int(s.reservedNodes*float64(s.active)))
+}
+
+// lacks is how far a node is from having room, as a share of the size.
+func (s *Scheduler) lacks(size *amounts.Size, n *Node) float64 {
+	worst := 0.0
+	for i := 0; i < s.sizes.Check; i++ {
+		if d := size.V.At(i) - n.free.At(i); d > 0 {
+			worst = max(worst, float64(d)/float64(size.V.At(i)))
+		}
+	}
+	return worst
+}
+
+// fulfil gives a reserved node to its reservation if it has filled up, and
+// reports whether the node is free for others now.
+func (s *Scheduler) fulfil(n *Node) bool {
+	h := n.hold
+	if s.sizes.Fits(&h.size.V, &n.free) {
+		if w, a := h.ask, h.ask.app; s.try(w, n) {
+			s.enroll(a)
+		}
+	}
+	return !n.held
+}
+
+func (s *Scheduler) reserve(w *Ask, n *Node, at distance) {
+	h := &reservation{ask: w, node: n, size: w.size, at: at}
+	w.hold, n.hold, n.held = h, h, true
+	s.reserved++
+	s.chargeReserved(w.app, h.size, 1)
+	s.reindex(n)
+}
+
+func (s *Scheduler) unreserve(h *reservation) {
+	h.ask.hold, h.node.hold, h.node.held = nil, nil, false
+	s.reserved--
+	s.chargeReserved(h.ask.app, h.size, -1)
+	s.reindex(h.node)
+	s.roomOn(h.node)
+}
+
+func (s *Scheduler) chargeReserved(a *App, size *amounts.Size, sign int64) {
+	s.appChanged(a)
+	a.held.AddTimes(&size.V, sign)
+	a.heldContainers += int32(sign)
+	for q := a.queue; q != nil; q = q.parent {
+		q.held.AddTimes(&size.V, sign)
+		q.heldContainers += int32(sign)
+	}
+	if sign < 0 {
+		s.freed(a.queue)
+	}
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"fmt"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/intrusive"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/nodeindex"
+)
+
+// Config is what a Scheduler is built with.
+type Config struct {
+	ResourceTypes []string       // beyond memory and vcores
+	MinAllocation creel.Resource // smallest container
+	MaxAllocation creel.Resource // largest
+	Increment     creel.Resource // sizes are whole multiples of it; zero = MinAllocation
+	Queues        queues.Spec
+	ReservedNodes float64 // share 0..1 of nodes that may be reserved at once, at least one node
+}
+
+// Scheduler decides who gets what where. It has one owner; see the package
+// documentation for the owner's duties.
+type Scheduler struct {
+	sizes         amounts.Sizes
+	policy        policy
+	reservedNodes float64
+	now           int64 // ns since epoch, of the latest event
+
+	// Room.
+	nodes     []*Node         // by serial number, as are the next three
+	links     nodeindex.Links // places in the cluster's index
+	rackLinks nodeindex.Links // and in that of the rack
+	room      []int64         // free memory, -1 where nothing may go: what a search through a rack reads of each
+	index     *nodeindex.Index
+	hosts     map[string]*host
+	racks     map[string]*rack
+	rackList  []*rack
+	bigRacks  int         // racks with an index of their own
+	total     amounts.Vec // of nodes that run containers
+	active    int         // of those nodes
+	reserved  int         // nodes reserved
+	growing   int         // increases that wait for room
+
+	// Demand.
+	tree        tree
+	seq         int64                         // applications so far
+	userRunning map[string]*int               // activated applications by user
+	blockers    int                           // queues that somebody blocks; see blocker.go
+	caps        map[creel.QueuePath]*queueCap // nil without any
+	waiting     int                           // applications with asks outstanding that may get containers
+
+	// Work for the cycle.
+	dirtyNodes []*Node  // with more room than when they were last offered
+	retries    []*Queue // where limits loosened
+	outranked  []*Queue // whose use changed since the order of service was asked for
+	activate   []*Queue // with applications that may be activated
+	delayed    intrusive.Heap[*Ask]
+	opps       int64 // opportunities passed up, by all
+	askSerial  int64
+	timers     timers
+	grants     []Grant // of the cycle under way
+
+	// Memory that is used again.
+	places     []*place // not in use
+	scratchQ   []*Queue
+	scratchU   []*user
+	scratchA   []*App
+	prefetched int32 // what was read ahead, so that it is not left out
+	changes    *Changes
+}
+
+// New builds a scheduler from a configuration it checks.
+func New(cfg *Config) (*Scheduler, error) {
+	types, err := amounts.NewTypes(cfg.ResourceTypes, cfg.Queues.Calculator == queues.MemoryOnly)
+	if err != nil {
+		return nil, err
+	}
+	step := cfg.Increment
+	if step.IsZero() {
+		step = cfg.MinAllocation
+	}
+	sizes, err := amounts.NewSizes(types, cfg.MinAllocation, cfg.MaxAllocation, step)
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.Queues.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Scheduler{
+		sizes:         sizes,
+		reservedNodes: cfg.ReservedNodes,
+		hosts:         map[string]*host{},
+		racks:         map[string]*rack{},
+		userRunning:   map[string]*int{},
+	}
+	s.index = nodeindex.New(&s.sizes, &s.links)
+	s.delayed = intrusive.Heap[*Ask]{
+		Less: func(a, b *Ask) bool { return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial },
+		Slot: func(w *Ask) *int32 { return &w.slot },
+	}
+	s.timers.init()
+	spec := cfg.Queues
+	s.policy = policyOf(&spec)
+	s.tree = tree{spec: &spec, byPath: map[creel.QueuePath]*Queue{}, names: map[string]*Queue{}, version: 1}
+	s.tree.root = s.addQueue(&spec.Root, nil)
+	return s, nil
+}
+
+// At takes note of the time of what comes next, in ns since the epoch. Time does
+// not run backwards: an earlier time counts as the latest seen.
+func (s *Scheduler) At(now int64) { s.now = max(s.now, now) }
+
+func (s *Scheduler) ms() int64 { return s.now / 1e6 }
+
+// Sizes are the container sizes in use and the rules for new ones.
+func (s *Scheduler) Sizes() *amounts.Sizes { return &s.sizes }
+
+// Total is what nodes that run containers have, and how many they are.
+func (s *Scheduler) Total() (amounts.Vec, int) { return s.total, s.active }
+
+// Waiting is the number of applications that may get containers and ask for some.
+func (s *Scheduler) Waiting() int { return s.waiting }
+
+func invalid(what, why, try string) error {
+	return &creel.Error{Kind: creel.ErrInvalidRequest, What: what, Why: why, Try: try}
+}
+
+func noQueue(path string) error {
+	return &creel.Error{Kind: creel.ErrQueueNotFound, What: "Unknown queue: " + path}
+}
+
+func noApp(id creel.ApplicationID) error {
+	return &creel.Error{
+		Kind: creel.ErrApplicationNotFound,
+		What: fmt.Sprintf("Application with id '%s' is in no queue", id),
+	}
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import "fmt"
+
+// AppendState writes everything about nodes and queues that decides what the
+// scheduler will do, as text, in one order. Two schedulers that were called alike
+// at the same times write the same bytes.
+func (s *Scheduler) AppendState(b []byte) []byte {
+	b = fmt.Appendf(
+		b,
+		"cluster total=%v active=%d reserved=%d waiting=%d opps=%d growing=%d\n",
+		s.total,
+		s.active,
+		s.reserved,
+		s.waiting,
+		s.opps,
+		s.growing,
+	)
+	for _, n := range s.nodes {
+		b = fmt.Appendf(b, "room %s rack=%s use=%d total=%v free=%v", n.id, n.rack.name, n.use, n.total, n.free)
+		if mask, cell, in := s.index.Cell(n.serial); in {
+			b = fmt.Appendf(b, " cell=%d/%d", mask, cell)
+		}
+		if n.hold != nil {
+			b = fmt.Appendf(b, " held=%s:%d", n.hold.ask.app.id, n.hold.ask.priority)
+		}
+		b = append(b, '\n')
+	}
+	for _, q := range s.tree.all {
+		q.sized()
+		b = fmt.Appendf(
+			b,
+			"queue %s state=%s guaranteed=%v max=%v used=%v held=%v pending=%v/%d containers=%d running=%d least=%v parked=%v limited=%v",
+			q.path,
+			q.state,
+			q.guaranteed,
+			q.max,
+			q.used,
+			q.held,
+			q.pending,
+			q.pendingCount,
+			q.containers,
+			q.running,
+			q.least,
+			q.parked,
+			q.limited,
+		)
+		b = append(b, " order="...)
+		for _, c := range q.ready.Items {
+			b = append(append(b, c.name...), ',')
+		}
+		if w := q.blocker; w != nil {
+			b = fmt.Appendf(b, " blocked=%s:%d", w.app.id, w.priority)
+		}
+		b = append(b, '\n')
+		if q.leaf == nil {
+			continue
+		}
+		for _, u := range q.leaf.userList {
+			b = fmt.Appendf(
+				b,
+				"  user %s used=%v am=%v waiting=%d running=%d total=%d limited=%v order=",
+				u.name,
+				u.used,
+				u.amUsed,
+				u.waitingApps,
+				u.running,
+				u.total,
+				u.limited,
+			)
+			for _, a := range u.apps.Items {
+				b = fmt.Appendf(b, "%d,", a.id.ID)
+			}
+			b = append(b, '\n')
+		}
+	}
+	return b
+}
+
+// AppendApp writes the same about one application.
+func (s *Scheduler) AppendApp(b []byte, a *App) []byte {
+	b = fmt.Appendf(
+		b,
+		"  priority=%d open=%v activated=%v used=%v held=%v pending=%v/%d containers=%d seconds=%v\n",
+		a.priority,
+		a.open,
+		a.activated,
+		a.used,
+		a.held,
+		a.pending,
+		a.pendingCount,
+		a.containers,
+		a.seconds,
+	)
+	for _, w := range a.asks {
+		b = fmt.Appendf(
+			b,
+			"    ask priority=%d id=%d %s count=%d strict=%v level=%d since=%d",
+			w.priority,
+			w.alloc,
+			w.execution,
+			w.count,
+			w.strict,
+			w.level,
+			w.since,
+		)
+		if w.size != nil {
+			b = fmt.Appendf(b, " size=%v", w.size.V)
+		}
+		for _, list := range [][]*place{w.hosts, w.racks} {
+			for _, p := range list {
+				b = fmt.Appendf(b, " %s=%d", p.name, p.count)
+			}
+		}
+		b = append(b, '\n')
+	}
+	return b
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+// Who is stopped by a limit costs nothing until that limit loosens: queues and
+// users note that they stopped somebody, and are tried again when something
+// below them is given back, a user stops waiting, or the cluster changes.
+
+// touch has a leaf tried again: limits of its users may have risen.
+func (s *Scheduler) touch(q *Queue) {
+	if q.leaf.limitedUsers == 0 && !q.parked {
+		return
+	}
+	s.retry(q)
+}
+
+// retry has everything waiting below q tried on any node when the call settles.
+func (s *Scheduler) retry(q *Queue) {
+	s.unpark(q)
+	if !q.queuedRetry {
+		q.queuedRetry = true
+		s.retries = append(s.retries, q)
+	}
+}
+
+// freed: something below q was given back. Queues on the path whose limits had
+// stopped somebody are tried again, the topmost only, as it holds the others.
+func (s *Scheduler) freed(q *Queue) {
+	var top *Queue
+	for ; q != nil; q = q.parent {
+		if q.parked {
+			s.unpark(q)
+			top = q
+		}
+		if q.limited {
+			q.limited = false
+			top = q
+		}
+	}
+	if top != nil {
+		s.retry(top)
+	}
+}
+
+// loosen has those tried again that limits had stopped, after the cluster or
+// the queues changed.
+func (s *Scheduler) loosen() {
+	for _, q := range s.tree.watched {
+		q.watched = false
+		if q.removed {
+			continue
+		}
+		q.limited = false
+		if q.leaf != nil {
+			for _, u := range q.leaf.userList {
+				u.limited = false
+			}
+			q.leaf.limitedUsers = 0
+			s.activateLater(q)
+		}
+		s.retry(q)
+	}
+	clear(s.tree.watched)
+	s.tree.watched = s.tree.watched[:0]
+}
+
+// watch remembers a queue for loosen.
+func (s *Scheduler) watch(q *Queue) {
+	if !q.watched {
+		q.watched = true
+		s.tree.watched = append(s.tree.watched, q)
+	}
+}
+
+func (s *Scheduler) activateLater(q *Queue) {
+	if q.leaf.pendingApps > 0 && !q.leaf.queuedActivate {
+		q.leaf.queuedActivate = true
+		s.activate = append(s.activate, q)
+	}
+}
+
+func (s *Scheduler) unpark(q *Queue) {
+	if !q.parked {
+		return
+	}
+	q.parked = false
+	q.parent.parkedBelow--
+	if q.slot == 0 && q.hasReady() {
+		q.enter()
+	}
+}
+
+func (s *Scheduler) park(q *Queue) {
+	q.parked = true
+	q.parent.parkedBelow++
+	s.watch(q)
+}
+
+// stopped notes where a limit stopped an application, so that it is tried
+// again when that limit loosens.
+func (s *Scheduler) stopped(w *Ask, v verdict) {
+	switch v.limit {
+	case LimitQueue:
+		v.where.limited = true
+		s.watch(v.where)
+		s.block(v.where, w)
+	case LimitUser:
+		s.userStopped(w.app)
+	}
+}
+
+func (s *Scheduler) userStopped(a *App) {
+	if !a.user.limited {
+		a.user.limited = true
+		a.queue.leaf.limitedUsers++
+		s.watch(a.queue)
+	}
+}
+
+func (s *Scheduler) unlimit(u *user) {
+	if u.limited {
+		u.limited = false
+		u.q.leaf.limitedUsers--
+	}
+}

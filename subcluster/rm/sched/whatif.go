@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/nodeindex"
+)
+
+// Sketch is a what-if on the live amounts: containers are thought away or
+// added, nodes and queues resized, and questions asked; Undo puts everything
+// back, last change first. Between the first change and Undo nothing else may be
+// done with the scheduler: it is the same state, not a copy, which makes a
+// question as cheap as a decision. Preemption, reservations and simulations are
+// asked through it.
+type Sketch struct {
+	of   *Scheduler
+	undo []func()
+}
+
+// Sketch begins a what-if.
+func (s *Scheduler) Sketch() *Sketch { return &Sketch{of: s} }
+
+// Undo takes back every change, and leaves the sketch empty.
+func (k *Sketch) Undo() {
+	for i := len(k.undo) - 1; i >= 0; i-- {
+		k.undo[i]()
+	}
+	k.undo = nil
+}
+
+// change applies a change that moves a node in the index, and keeps what undoes
+// it. Where in its cell a node stands decides ties, so it is put back too.
+func (k *Sketch) change(n *Node, apply func(sign int64)) {
+	s := k.of
+	at := s.index.Position(n.serial)
+	var onRack nodeindex.Position
+	if n.rack.index != nil {
+		onRack = n.rack.index.Position(n.serial)
+	}
+	apply(1)
+	k.undo = append(k.undo, func() {
+		apply(-1)
+		s.index.Restore(n.serial, at)
+		if n.rack.index != nil {
+			n.rack.index.Restore(n.serial, onRack)
+		}
+	})
+}
+
+// Shift moves an amount from a node's free room to the use of an application, its
+// user and its queues, limits or not; back with sign -1, which is what preempting
+// a container would free.
+func (k *Sketch) Shift(a *App, n *Node, v amounts.Vec, sign int64) {
+	k.change(n, func(by int64) {
+		by *= sign
+		n.free.AddTimes(&v, -by)
+		k.of.reindex(n)
+		a.used.AddTimes(&v, by)
+		a.user.used.AddTimes(&v, by)
+		if a.user.waitingApps > 0 {
+			a.queue.leaf.usedByActive.AddTimes(&v, by)
+		}
+		for q := a.queue; q != nil; q = q.parent {
+			q.used.AddTimes(&v, by)
+		}
+	})
+}
+
+// Resize thinks a node larger or smaller.
+func (k *Sketch) Resize(n *Node, to amounts.Vec) {
+	s := k.of
+	to.Sub(&n.total)
+	k.change(n, func(sign int64) {
+		n.total.AddTimes(&to, sign)
+		n.free.AddTimes(&to, sign)
+		if n.use != Off {
+			s.total.AddTimes(&to, sign)
+		}
+		s.tree.version++
+		s.reindex(n)
+	})
+}
+
+// SetMaximum thinks a queue's hard bound to be another. The root's is the
+// cluster: ErrQueueNotFound.
+func (k *Sketch) SetMaximum(q *Queue, to amounts.Vec) error {
+	if q.parent == nil {
+		return noQueue(string(q.path))
+	}
+	q.sized()
+	was, bounded := q.max, q.bounded
+	q.max, q.bounded = to, true
+	k.undo = append(k.undo, func() { q.max, q.bounded = was, bounded })
+	return nil
+}
+
+// Fits asks whether the application could get one container of a size now, and
+// where; if not, which limit is in the way. ErrInvalidResource if it could never
+// ask for one.
+func (k *Sketch) Fits(a *App, r creel.Resource) (*Node, Limit, error) {
+	s := k.of
+	v, err := s.sizes.Normalize(r, &a.queue.largest)
+	if err != nil {
+		return nil, LimitNone, err
+	}
+	w := Ask{app: a, size: s.sizes.Of(v)}
+	if verdict := s.admit(a, w.size, nil); verdict.limit != LimitNone {
+		return nil, verdict.limit, nil
+	}
+	if n := s.find(&w); n != nil {
+		return n, LimitNone, nil
+	}
+	return nil, LimitRoom, nil
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"fmt"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// Limit names what holds an application back.
+type Limit uint8
+
+// Limits, in the order they are looked at.
+const (
+	LimitNone         Limit = iota // nothing: it waits for nothing
+	LimitSaving                    // not durable yet
+	LimitQueueStopped              // its queue is stopped
+	LimitParallelApps              // applications running at once in a queue, or of a user
+	LimitAM                        // resources that AMs of the queue may use
+	LimitUserAM                    // the same for one user
+	LimitMaster                    // the AM is being started or has not registered
+	LimitQueue                     // maximum of a queue on the path
+	LimitUser                      // user limit within the leaf
+	LimitNoNode                    // no node is large enough, even when empty
+	LimitRoom                      // no node has room now
+	LimitLocality                  // delay scheduling waits for a local node, or locality is strict
+	LimitBlacklist                 // all nodes with room are on the blacklist
+	LimitReservation               // a node is reserved for it and fills up
+	LimitLabel                     // no node has the label
+)
+
+var limits = [...]string{
+	"nothing",
+	"saving",
+	"queue stopped",
+	"parallel applications",
+	"AM limit",
+	"user AM limit",
+	"master not registered",
+	"queue limit",
+	"user limit",
+	"no node large enough",
+	"no node has room",
+	"locality",
+	"blacklist",
+	"reservation",
+	"label",
+}
+
+func (l Limit) String() string { return limits[l] }
+
+// Why is what holds an application back now, with the numbers.
+type Why struct {
+	Limit      Limit
+	Where      creel.QueuePath // the queue whose limit it is
+	User       string          // whose limit it is
+	Used       creel.Resource  // measured against the limit
+	Bound      creel.Resource  // the limit
+	Need       creel.Resource  // of the ask looked at
+	Count, Max int             // for limits in numbers of applications; nodes looked at for LimitRoom
+	Ask        AskView
+	Text       string // one sentence
+	Try        string // what would have to change
+}
+
+// Why tells what holds back an application in a queue, with the numbers of the
+// limit. It looks at the limits in the order the scheduler does, and changes
+// nothing; so the answer is that of the moment, not of the last time somebody
+// wrote a line. LimitNone and no text if the scheduler holds nothing back.
+func (s *Scheduler) Why(a *App) Why {
+	w := Why{User: a.user.name, Where: a.queue.path}
+	switch {
+	case !a.activated:
+		s.whyNotActive(a, &w)
+	case a.pendingCount > 0:
+		s.whyWaiting(a, &w)
+	}
+	return w
+}
+
+func (s *Scheduler) whyNotActive(a *App, w *Why) {
+	limit, q := s.mayActivate(a)
+	w.Limit = limit
+	if a.amSize != nil {
+		w.Need = a.amSize.Resource
+	}
+	if q != nil {
+		w.Where = q.path
+	}
+	switch limit {
+	case LimitParallelApps:
+		if q != nil {
+			w.Count, w.Max = q.running, q.maxRunning
+			w.Text = fmt.Sprintf("Queue %s runs %d applications of at most %d at once.", q.path, w.Count, w.Max)
+			w.Try = "wait until one ends, or raise the queue's limit of parallel applications"
+			return
+		}
+		w.Count, w.Max = *s.userRunning[a.user.name], s.userMaxApps(a.user.name)
+		w.Text = fmt.Sprintf("User %s runs %d applications of at most %d at once.", a.user.name, w.Count, w.Max)
+		w.Try = "wait until one ends, or raise the user's limit of parallel applications"
+	case LimitAM, LimitUserAM:
+		all, one := s.amLimit(q, inViews)
+		used, who, bound := q.leaf.amUsed, "Masters in queue "+string(q.path), all
+		if limit == LimitUserAM {
+			used, who, bound = a.user.amUsed, "Masters of user "+a.user.name+" in queue "+string(q.path), one
+		}
+		w.Used, w.Bound = s.sizes.Resource(&used), s.sizes.Resource(&bound)
+		w.Text = fmt.Sprintf("%s use %s of at most %s; this one needs %s.", who, w.Used, w.Bound, w.Need)
+		w.Try = "wait until an application ends, ask for a smaller master, or raise the queue's share for masters (maximum-am-resource-percent, maxAMShare)"
+	default:
+		// It may start, but others are first in line.
+		w.Limit, w.Text = LimitAM, fmt.Sprintf(
+			"Others are first in line in queue %s: %d applications wait to start.",
+			a.queue.path,
+			a.queue.leaf.pendingApps,
+		)
+	}
+}
+
+func (s *Scheduler) whyWaiting(a *App, w *Why) {
+	for _, k := range a.asks {
+		if k.count <= 0 || k.size == nil {
+			continue
+		}
+		s.whyAsk(a, k, w)
+		return
+	}
+}
+
+// whyAsk explains the first outstanding ask.
+func (s *Scheduler) whyAsk(a *App, k *Ask, w *Why) {
+	w.Ask, w.Need = k.view(), k.size.Resource
+	if k.hold != nil {
+		n := k.hold.node
+		w.Limit, w.Used, w.Bound = LimitReservation, s.sizes.Resource(&n.free), k.size.Resource
+		w.Text = fmt.Sprintf("Node %s is reserved for it and has %s free; it needs %s.", n.id, w.Used, w.Need)
+		w.Try = "wait until containers on that node end"
+		return
+	}
+	if v := s.admit(a, k.size, nil); v.limit != LimitNone {
+		w.Limit, w.Where = v.limit, v.where.path
+		if v.limit == LimitQueue && v.where.cap != nil {
+			have := v.where.used
+			have.Add(&v.where.held)
+			if !s.underCap(v.where, &have, &k.size.V) {
+				s.whyCap(v.where, w.Need, w)
+				return
+			}
+		}
+		if v.limit == LimitQueue {
+			have := v.where.used
+			have.Add(&v.where.held)
+			w.Used, w.Bound = s.sizes.Resource(&have), s.sizes.Resource(&v.where.max)
+			w.Text = fmt.Sprintf(
+				"Queue %s uses %s of at most %s; one more container needs %s.",
+				v.where.path,
+				w.Used,
+				w.Bound,
+				w.Need,
+			)
+			w.Try = "wait until containers of the queue end, move the application, or raise the queue's maximum"
+			return
+		}
+		limit, _ := s.policy.userLimit(s, a.user)
+		w.Used, w.Bound = s.sizes.Resource(&a.user.used), s.sizes.Resource(&limit)
+		w.Text = fmt.Sprintf(
+			"User %s uses %s in queue %s, above the user limit of %s.",
+			a.user.name,
+			w.Used,
+			v.where.path,
+			w.Bound,
+		)
+		w.Try = "wait until containers of the user end, or raise the queue's user-limit-factor or minimum-user-limit-percent"
+		return
+	}
+	for q := a.queue; q != nil; q = q.parent {
+		b := q.blocker
+		if b == nil || b == k || !s.waitsFor(b, q) {
+			continue
+		}
+		have := q.used
+		have.Add(&q.held)
+		w.Limit, w.Where, w.Used, w.Bound = LimitQueue, q.path, s.sizes.Resource(&have), s.sizes.Resource(&q.max)
+		w.Text = fmt.Sprintf(
+			"Queue %s uses %s of at most %s; %s is before it and waits there for %s, which smaller asks may not pass.",
+			q.path,
+			w.Used,
+			w.Bound,
+			b.app.id,
+			b.size.Resource,
+		)
+		w.Try = "wait until containers of the queue end, or raise the queue's maximum"
+		return
+	}
+	s.whyNoNode(a, k, w)
+}
+
+// nodeTally counts the nodes by what keeps an ask off them.
+type nodeTally struct{ takes, large, allowed, room, held int }
+
+func (s *Scheduler) whyNoNode(a *App, k *Ask, w *Why) {
+	var t nodeTally
+	best := amounts.Vec{}
+	for _, n := range s.nodes {
+		if n.use != Open {
+			continue
+		}
+		t.takes++
+		best.Max(&n.free)
+		if !s.sizes.Fits(&k.size.V, &n.total) {
+			continue
+		}
+		t.large++
+		if k.app.black.bars(n) {
+			continue
+		}
+		t.allowed++
+		if !s.sizes.Fits(&k.size.V, &n.free) {
+			continue
+		}
+		t.room++
+		if n.hold != nil {
+			t.held++
+		}
+	}
+	w.Used, w.Count, w.Max = s.sizes.Resource(&best), t.room, t.takes
+	switch {
+	case t.takes == 0:
+		w.Limit, w.Text, w.Try = LimitNoNode, "No node is running.", "start a NodeManager"
+	case t.large == 0:
+		w.Limit = LimitNoNode
+		w.Text = fmt.Sprintf("It needs %s; none of the %d nodes has that much even when empty.", w.Need, t.takes)
+		w.Try = "ask for smaller containers or add larger nodes"
+	case t.allowed == 0:
+		w.Limit = LimitBlacklist
+		w.Text = fmt.Sprintf("All %d nodes that are large enough are on its blacklist.", t.large)
+		w.Try = "remove nodes from the blacklist"
+	case t.room == 0:
+		w.Limit = LimitRoom
+		w.Text = fmt.Sprintf(
+			"It needs %s; none of the %d nodes it may use has that much free (most free of each type: %s).",
+			w.Need,
+			t.allowed,
+			w.Used,
+		)
+		w.Try = "wait until containers end, or add nodes"
+	case t.held == t.room:
+		w.Limit = LimitReservation
+		w.Text = fmt.Sprintf("The %d nodes with room for %s are reserved for others.", t.room, w.Need)
+		w.Try = "wait for the reservations to be fulfilled"
+	case k.strict:
+		w.Limit = LimitLocality
+		w.Text = fmt.Sprintf(
+			"It takes only the places it names (%d hosts, %d racks), and none has room; %d other nodes have.",
+			len(k.hosts),
+			len(k.racks),
+			t.room,
+		)
+		w.Try = "relax locality, or wait until containers there end"
+	default:
+		w.Limit = LimitLocality
+		left := int64(0)
+		if k.slot != 0 {
+			left = k.relaxAt - s.opps
+		}
+		w.Text = fmt.Sprintf(
+			"It waits for a node it names; %d other nodes have room. It goes further after %d more opportunities.",
+			t.room,
+			max(left, 0),
+		)
+		w.Try = "wait, or lower the locality delay"
+	}
+}
