@@ -10,6 +10,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/workload"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
@@ -26,7 +27,8 @@ type auditor struct {
 	living     int                            // masters whose process runs
 	moved      time.Time                      // when something last got on
 
-	granted  int64
+	granted  int64 // by ResourceManagers to AMs
+	told     int64 // of them to AMs
 	checked  int64
 	breaches []string
 	faults   map[string]int64
@@ -107,6 +109,10 @@ func (a *auditor) accepted(s *submission, home creel.SubclusterID) {
 	a.moved = a.w.now
 	a.submits = append(a.submits, a.w.now.Sub(s.due))
 	is, err := a.w.store.Home(a.w.now, s.app)
+	if c := a.w.cluster(home); c != nil {
+		_, kept := c.kept.apps[s.app]
+		a.check(kept, "%s is taken by %s, and its journal does not know", s.app, home)
+	}
 	a.check(err == nil && is == home, "a router says that %s lives in %s, the store says %s (%v)", s.app, home, is, err)
 }
 
@@ -117,6 +123,8 @@ func (a *auditor) launched(c *cluster, l rm.LaunchMaster) {
 	app := a.apps[l.Attempt.Application]
 	a.check(app.home == nil || app.home == c, "%s runs in %s and in %s", l.Attempt.Application, nameOf(app.home), c.id)
 	app.home = c
+	_, kept := c.kept.attempts[l.Attempt]
+	a.check(kept, "%s is launched in %s, and its journal does not know", l.Attempt, c.id)
 	is, err := a.w.store.Home(a.w.now, l.Attempt.Application)
 	a.check(err == nil && is == c.id, "%s is launched in %s, its home is %s (%v)", l.Attempt, c.id, is, err)
 }
@@ -228,6 +236,41 @@ func (a *auditor) answered(c *cluster, r *rm.Answer) {
 }
 
 func (a *auditor) grantTold(_ *master, id creel.ContainerID) { a.once(id, lifeGranted, "granted") }
+
+// wanted: an AM is not told of more containers than it asks for.
+func (a *auditor) wanted(m *master, g workload.Grant, asked int) {
+	a.told++
+	a.check(asked > 0, "%s was told of %s at priority %d, of which it wants none", m.attempt, g.Container, g.Priority)
+}
+
+// launching: a UAM is launched only when a restarted proxy would know of it,
+// and registered only when a restarted proxy would have its token.
+func (a *auditor) launching(s *session, member creel.SubclusterID, phase string) {
+	spread, err := a.w.store.Spread(s.attempt)
+	kept := err == nil && slices.ContainsFunc(spread.Members, func(m statestore.SpreadMember) bool {
+		return m.Member == member && (phase == "" || m.Phase == phase)
+	})
+	a.check(kept, "%s uses its UAM in %s (%s), and the store does not know: %v", s.attempt, member, phase, err)
+}
+
+// registered: an AM is told that it is registered only when a restarted proxy
+// would know the answer.
+func (a *auditor) registered(s *session) {
+	_, err := a.w.store.Spread(s.attempt)
+	a.check(err == nil, "%s is told that it is registered, and the store does not know: %v", s.attempt, err)
+}
+
+// finished: an AM is told that it has finished only when its ResourceManager
+// would know after a restart.
+func (a *auditor) finished(c *cluster, id creel.AttemptID) {
+	t, ok := c.kept.attempts[id]
+	a.check(
+		ok && t.Final != creel.FinalUndefined,
+		"%s is told that it has finished, and the journal of %s does not know",
+		id,
+		c.id,
+	)
+}
 
 func (a *auditor) released(id creel.ContainerID) { a.containers[id] |= lifeReleased }
 
@@ -371,8 +414,25 @@ func (a *auditor) waitsFor(m *master) string {
 	return text
 }
 
+// surplus: what ResourceManagers grant is what AMs are told of, but for the
+// grants that a fault, or an ask that was moved, made one too many. Asks that are
+// repeated while their grants are on their way would show here.
+func (a *auditor) surplus() {
+	most := a.granted / 100
+	if a.w.cfg.Faults != nil {
+		most = a.granted/10 + 50
+	}
+	a.check(
+		a.granted-a.told <= most,
+		"of %d containers granted only %d were wanted when their AMs could be told",
+		a.granted,
+		a.told,
+	)
+}
+
 // final: nothing is lost and nothing is left.
 func (a *auditor) final() {
+	a.surplus()
 	a.check(a.awaited == 0, "%d jobs have not ended", a.awaited)
 	a.check(
 		a.living == 0 && len(a.running) == 0,

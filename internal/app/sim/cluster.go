@@ -551,6 +551,9 @@ func (c *cluster) finishMaster(
 				Diagnostics: req.GetDiagnostics(),
 			},
 		)
+		if done {
+			c.w.audit.finished(c, a)
+		}
 		out = &pb.FinishApplicationMasterResponseProto{IsUnregistered: &done}
 	})
 	return out, err

@@ -223,7 +223,9 @@ func (m *master) allocated(answer *pb.AllocateResponseProto) {
 		m.w.audit.grantTold(m, g.Container)
 		m.held[g.Container] = start
 		grants = append(grants, g)
-		if times := m.asked[g.Priority]; len(times) > 0 {
+		times := m.asked[g.Priority]
+		m.w.audit.wanted(m, g, len(times))
+		if len(times) > 0 {
 			m.w.audit.waits = append(m.w.audit.waits, m.w.now.Sub(times[0]))
 			m.asked[g.Priority] = times[1:]
 		}

@@ -186,6 +186,9 @@ func (s *session) perform(actions []amrmproxy.Action) {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case amrmproxy.Reply:
+			if a.Register != nil {
+				s.w.audit.registered(s)
+			}
 			if reply := s.replies[a.Call]; reply != nil {
 				delete(s.replies, a.Call)
 				reply(a)
@@ -228,6 +231,9 @@ func (s *session) send(a amrmproxy.Send) {
 		if as, err = holderOf(a.Token); err != nil {
 			s.w.audit.breach("%s shows a token of nobody to %s: %v", s.attempt, a.Member, err)
 			return
+		}
+		if a.Register != nil {
+			s.w.audit.launching(s, a.Member, "running")
 		}
 	}
 	switch {

@@ -6,4 +6,4 @@ package sim
 
 // seeds of TestSeedsWithFaults under the race detector, which makes each run
 // several times longer and sees nothing: there is one thread.
-const seeds = 4
+const defaultSeeds = 4

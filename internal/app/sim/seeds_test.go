@@ -5,4 +5,4 @@
 package sim
 
 // seeds of TestSeedsWithFaults.
-const seeds = 12
+const defaultSeeds = 12

@@ -4,6 +4,7 @@ package sim
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,10 +90,17 @@ func run(t testing.TB, c Config) *Result {
 	return w.Run()
 }
 
-const slice = 5 * time.Minute
+// The size of the runs. `go test` runs few and small ones; mutations runs those
+// of `./test sim`.
+var (
+	seeds   = flag.Int("seeds", defaultSeeds, "how many seeds TestSeedsWithFaults runs")
+	nodes   = flag.Int("nodes", 10, "nodes of each subcluster")
+	minutes = flag.Int("minutes", 5, "minutes of the recorded day from nine o'clock on")
+)
 
 func faulty(t testing.TB, seed uint64) Config {
-	c := day(t, seed, 9*time.Hour, 9*time.Hour+slice, 10)
+	slice := time.Duration(*minutes) * time.Minute
+	c := day(t, seed, 9*time.Hour, 9*time.Hour+slice, *nodes)
 	c.NodeSize = creel.NewResource(4096, 4)
 	c.NodeBeat, c.MemberBeat, c.Lease, c.Poll = 10*time.Second, 5*time.Second, 15*time.Second, 5*time.Second
 	c.Faults = DefaultFaults(seed, slice)
@@ -100,7 +108,7 @@ func faulty(t testing.TB, seed uint64) Config {
 }
 
 func TestAQuietMorning(t *testing.T) {
-	r := run(t, day(t, 1, 9*time.Hour, 9*time.Hour+slice, 10))
+	r := run(t, day(t, 1, 9*time.Hour, 9*time.Hour+5*time.Minute, 10))
 	if !r.Good() || r.Finished != r.Submitted || len(r.Faults) != 0 {
 		t.Fatalf("%d of %d finished: %v", r.Finished, r.Submitted, r.Broken)
 	}
@@ -123,7 +131,7 @@ func TestAQuietMorning(t *testing.T) {
 // more of them.
 func TestSeedsWithFaults(t *testing.T) {
 	faults := map[string]int64{}
-	for seed := range uint64(seeds) {
+	for seed := range uint64(*seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := run(t, faulty(t, seed))
 			if !r.Good() {

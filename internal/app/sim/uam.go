@@ -118,6 +118,7 @@ func (s *session) record(do func(f *flow), then func()) {
 
 // launch is what the daemon does for a Launch.
 func (s *session) launch(l amrmproxy.Launch) {
+	s.w.audit.launching(s, l.Member, "")
 	var launched amrmproxy.Launched
 	var err error
 	s.w.start(s.proxy.host, launchUAMTime, func(f *flow) {

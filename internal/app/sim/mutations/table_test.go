@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mutations
+
+// mutation is one decision of the code that ships, made wrongly: old stands once
+// in the file, and is replaced by wrong.
+type mutation struct {
+	name, file string
+	old, wrong string
+}
+
+var table = []mutation{
+	{
+		name:  "a save is skipped",
+		file:  "amrmproxy/session.go",
+		old:   "	r := s.record\n	r.UAMs = slices.Clone(r.UAMs)\n	s.do(Save{Number: s.gen, Record: &r})",
+		wrong: "	s.durable, s.saving = s.gen, 0",
+	},
+	{
+		name:  "a UAM is launched and registered before its record is durable",
+		file:  "amrmproxy/advance.go",
+		old:   "if m.gen > s.durable && m.state != memberUp && m.state != memberEnding {",
+		wrong: "if false {",
+	},
+	{
+		name:  "an AM is told that it is registered before the answer is durable",
+		file:  "amrmproxy/advance.go",
+		old:   "if s.answer == nil || s.home.gen > s.durable {",
+		wrong: "if s.answer == nil {",
+	},
+	{
+		name:  "a grant on its way is asked for again",
+		file:  "amrmproxy/ledger.go",
+		old:   "	case c.share > 0 && c.body != body:\n		return true",
+		wrong: "	case c.share > 0:\n		return true",
+	},
+	{
+		name:  "surplus grants are kept",
+		file:  "amrmproxy/answer.go",
+		old:   "		if wanted && s.phase == phaseRunning {",
+		wrong: "		if wanted = true; s.phase == phaseRunning {",
+	},
+	{
+		name:  "a completion is dropped",
+		file:  "amrmproxy/answer.go",
+		old:   "		if s.held.complete(id) && !(ok && o.surplus) {",
+		wrong: "		if s.held.complete(id) && !(ok && o.surplus) && id.ID%50 != 0 {",
+	},
+	{
+		name:  "a completion is repeated",
+		file:  "amrmproxy/container.go",
+		old:   "	if _, ok := c.done[id]; ok {\n		return false\n	}\n	if _, ok := c.older[id]; ok {\n		return false\n	}",
+		wrong: "",
+	},
+	{
+		name:  "a completion is acknowledged before the AM has it",
+		file:  "amrmproxy/advance.go",
+		old:   "	if m.completions != delivered && s.phase == phaseRunning {\n		return\n	}",
+		wrong: "",
+	},
+	{
+		name:  "the last answer to the proxy before is not asked for",
+		file:  "amrmproxy/answer.go",
+		old:   "m.replay = under.Allocate.GetResponseId() == unknownID && n > 0; m.replay {",
+		wrong: "m.replay = false; m.replay {",
+	},
+	{
+		name:  "a UAM is not ended with its application",
+		file:  "amrmproxy/session.go",
+		old:   "		case m.state == memberUp && how == memberEnding:\n			m.state = memberEnding",
+		wrong: "		case m.state == memberUp && how == memberEnding:\n			m.state = memberGone",
+	},
+	{
+		name:  "the record goes while a UAM is left",
+		file:  "amrmproxy/session.go",
+		old:   "	for _, m := range s.members {\n		if m.inUse() {\n			return\n		}\n	}\n	if !s.removed {",
+		wrong: "	if !s.removed {",
+	},
+	{
+		name:  "the AM is not told of the containers that died with a UAM",
+		file:  "amrmproxy/answer.go",
+		old:   "			s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, lostStatus(o.id, why))",
+		wrong: "			_ = lostStatus(o.id, why)",
+	},
+	{
+		name:  "a restarted ResourceManager is not told what was asked of it",
+		file:  "amrmproxy/answer.go",
+		old:   "	s.ledger.forget(m)",
+		wrong: "",
+	},
+	{
+		name:  "a release is forgotten",
+		file:  "amrmproxy/session.go",
+		old:   "	m.release = append(m.release, p)\n	m.news = true\n}\n\n// withdraw",
+		wrong: "	m.news = true\n}\n\n// withdraw",
+	},
+	{
+		name:  "a call that may have been lost is not made again as it was",
+		file:  "amrmproxy/advance.go",
+		old:   "	if m.again && m.under != nil && m.under.Allocate != nil {\n		s.send(m, nil)\n		return\n	}",
+		wrong: "	m.again = false",
+	},
+	{
+		name:  "home says that the application is over, and is not believed",
+		file:  "amrmproxy/driver.go",
+		old:   "	if errors.Is(e.Err, creel.ErrApplicationNotFound) || e.Err == nil && e.State.Ended() {",
+		wrong: "	if errors.Is(e.Err, creel.ErrNotPermitted) {",
+	},
+	{
+		name:  "records of earlier attempts are left behind",
+		file:  "amrmproxy/recording.go",
+		old:   "			r.earlier = append(r.earlier, e.Attempt)",
+		wrong: "",
+	},
+	{
+		name:  "a save whose answer was lost is taken for another proxy's",
+		file:  "amrmproxy/recording.go",
+		old:   "		r.unclear = append(r.unclear, e.Sealed)",
+		wrong: "",
+	},
+	{
+		name:  "a home is left though it may run the application",
+		file:  "router/submit.go",
+		old:   "		if try.Verdict == Unclear || try.Verdict == NotSent && !fresh {",
+		wrong: "		if try.Verdict == Unclear {\n			try.Verdict = Refused\n		}\n		if try.Verdict == Accepted && fresh {",
+	},
+	{
+		name:  "a home is moved without compare-and-set",
+		file:  "statestore/twin.go",
+		old:   "	is, moved, ok := t.apps.move(now, app, from, to)",
+		wrong: "	if h, err := t.Home(now, app); err == nil {\n		from = h\n	}\n	is, moved, ok := t.apps.move(now, app, from, to)",
+	},
+}
