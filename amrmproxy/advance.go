@@ -415,6 +415,9 @@ func (s *Session) answerAllocate() {
 		if g := s.ledger.of(c); g != nil && g.unsent > 0 {
 			g.unsent--
 		}
+		if held := s.held.live[containerID(c.GetId())]; held != nil {
+			held.untold = false
+		}
 	}
 	for _, m := range s.members {
 		if m.completions == toDeliver {

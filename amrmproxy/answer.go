@@ -174,6 +174,7 @@ func (s *Session) keepWanted(m *member, r *yarnpb.AllocateResponseProto) {
 		g := s.ledger.of(c)
 		wanted := g == nil || g.granted(m, c.GetNodeId().GetHost(), s.now)
 		if wanted && s.phase == phaseRunning {
+			o.untold = true
 			kept = append(kept, c)
 			continue
 		}
@@ -186,22 +187,61 @@ func (s *Session) keepWanted(m *member, r *yarnpb.AllocateResponseProto) {
 	r.AllocatedContainers = kept
 }
 
-// keepCompletions leaves in the answer the completions that the AM has not been told.
+// keepCompletions leaves in the answer the completions that the AM has not been
+// told.
 func (s *Session) keepCompletions(m *member, r *yarnpb.AllocateResponseProto) {
 	kept := r.CompletedContainerStatuses[:0]
 	for _, st := range r.CompletedContainerStatuses {
 		id := containerID(st.GetContainerId())
-		o, ok := s.held.live[id]
-		if ok && o.by != m {
+		if c, ok := s.held.live[id]; ok && c.by != m {
 			continue
 		}
-		delete(s.held.live, id)
-		if s.held.complete(id) && !(ok && o.surplus) {
+		if s.completed(id, &r.AllocatedContainers) {
 			kept = append(kept, st)
 		}
 	}
 	clear(r.CompletedContainerStatuses[len(kept):])
 	r.CompletedContainerStatuses = kept
+}
+
+// completed notes that a container has completed, and reports whether the AM is
+// to be told. It is not if it was told before, or never heard of the container.
+// arrived are grants of the answer that is being taken.
+func (s *Session) completed(id creel.ContainerID, arrived *[]*yarnpb.ContainerProto) bool {
+	c := s.held.live[id]
+	delete(s.held.live, id)
+	if !s.held.complete(id) {
+		return false
+	}
+	if c == nil {
+		return true
+	}
+	if c.untold {
+		s.takeBack(id, arrived, &s.out.AllocatedContainers)
+	}
+	return !c.surplus && !c.untold
+}
+
+// takeBack takes a container that has completed out of the grants that the AM
+// has not been told of. An AM takes completions before grants: told of both at
+// once, it would wait for the container for ever. It still asks for one, so one
+// is wanted again.
+func (s *Session) takeBack(id creel.ContainerID, lists ...*[]*yarnpb.ContainerProto) {
+	for _, list := range lists {
+		if list == nil {
+			continue
+		}
+		i := slices.IndexFunc(*list, func(c *yarnpb.ContainerProto) bool { return containerID(c.GetId()) == id })
+		if i < 0 {
+			continue
+		}
+		grant := (*list)[i]
+		*list = slices.Delete(*list, i, i+1)
+		if g := s.ledger.of(grant); g != nil {
+			g.ungrant(grant.GetNodeId().GetHost())
+		}
+		return
+	}
 }
 
 // onFinished: the member has let go, or wants to be asked again.
@@ -316,8 +356,7 @@ func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
 func (s *Session) uamGone(m *member, why string) {
 	for _, id := range s.held.of(m) {
 		o := s.held.live[id]
-		delete(s.held.live, id)
-		if s.held.complete(id) && !o.surplus {
+		if s.completed(id, nil) {
 			s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, lostStatus(o.id, why))
 		}
 	}

@@ -27,6 +27,7 @@ type heldContainer struct {
 	by       *member
 	id       *yarnpb.ContainerIdProto
 	surplus  bool // the AM never heard of it: it goes back, and its completion is not told
+	untold   bool // the AM hears of it in its next answer
 	released bool
 }
 

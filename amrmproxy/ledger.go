@@ -408,6 +408,20 @@ func (g *group) granted(m *member, host string, now time.Time) bool {
 	return true
 }
 
+// ungrant undoes granted: the AM will not hear of the grant.
+func (g *group) ungrant(host string) {
+	if g.unsent > 0 {
+		g.unsent--
+	}
+	g.need++
+	g.dirty = true
+	for _, ln := range g.lines {
+		if ln.name == host {
+			ln.want++
+		}
+	}
+}
+
 // resource reads a message's memory, cores and others. Memory and cores stand
 // in fields of their own; Java repeats them in the map.
 func resource(p *yarnpb.ResourceProto) creel.Resource {

@@ -480,7 +480,7 @@ func (s *Session) withdraw(g *group) {
 		g.need++
 		g.unsent--
 		if o, ok := s.held.live[containerID(c.GetId())]; ok {
-			o.surplus = true
+			o.surplus, o.untold = true, false
 		}
 		s.release(c.GetId())
 	}

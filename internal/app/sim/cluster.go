@@ -527,6 +527,9 @@ func (c *cluster) allocate(a creel.AttemptID, req *pb.AllocateRequestProto) (out
 			out = c.encodeAnswer(answer)
 			for i := range answer.Completed {
 				c.w.mark("end sent", answer.Completed[i].ID.ID, c.number)
+				if c.w.cfg.Log != nil {
+					c.w.say("%s tells the completion of %s, answer %d", c.id, answer.Completed[i].ID, answer.ResponseID)
+				}
 			}
 			c.w.audit.answered(c, answer)
 		}

@@ -15,6 +15,9 @@ type Faults struct {
 	Late   float64       // a message takes up to Delay longer
 	Delay  time.Duration // the most that one takes longer
 
+	Stale   float64 // a message takes up to 25 s longer: its caller may have given up and called again
+	Orphans bool    // a request is served though its caller has given up
+
 	Step float64 // a router dies before or after a step of a submission
 
 	// Mean times between two faults of each kind; 0 for never.
@@ -42,6 +45,21 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 		Partition:  few(3),
 		Down:       time.Duration(1+rnd.IntN(60)) * time.Second,
 	}
+}
+
+// AdversaryFaults are DefaultFaults and faults that are not deaths, of which the
+// seed draws which there are at all.
+func AdversaryFaults(seed uint64, span time.Duration) *Faults {
+	f := DefaultFaults(seed, span)
+	rnd := rand.New(rand.NewPCG(seed, 0xad7e))
+	has := func() bool { return rnd.IntN(2) == 0 }
+	if has() {
+		f.Orphans = true
+	}
+	if has() {
+		f.Stale = 0.01 * rnd.Float64()
+	}
+	return f
 }
 
 // planFaults sets the times of all faults of the run beforehand, from their own

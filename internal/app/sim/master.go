@@ -212,6 +212,9 @@ func (m *master) allocated(answer *pb.AllocateResponseProto) {
 		id := pb.ToContainerID(s.GetContainerId())
 		m.w.mark("ended", id.ID, int64(s.GetExitStatus()))
 		m.w.audit.endTold(m, id)
+		if m.w.cfg.Log != nil {
+			m.w.say("%s is told that %s has completed: %d", m.attempt, id, s.GetExitStatus())
+		}
 		delete(m.held, id)
 		ended = append(ended, workload.Ended{Container: id, Exit: s.GetExitStatus()})
 	}
@@ -221,6 +224,9 @@ func (m *master) allocated(answer *pb.AllocateResponseProto) {
 		g := workload.Grant{Container: start.grant.ID, Node: start.grant.Node, Priority: start.grant.Priority}
 		m.w.mark("grant", g.Container.ID, int64(g.Priority))
 		m.w.audit.grantTold(m, g.Container)
+		if m.w.cfg.Log != nil {
+			m.w.say("%s is given %s", m.attempt, g.Container)
+		}
 		m.held[g.Container] = start
 		grants = append(grants, g)
 		times := m.asked[g.Priority]

@@ -86,11 +86,17 @@ func (w *World) apart(a, b *host) bool {
 	return a.site != b.site && (a.site >= 0 && w.cut[a.site] || b.site >= 0 && w.cut[b.site])
 }
 
+// staleDelay is the most that a message is late beyond all callers' patience.
+const staleDelay = 25 * time.Second
+
 // delay of one message.
 func (w *World) delay() time.Duration {
 	d := 100*time.Microsecond + time.Duration(w.rnd.Uint64N(uint64(300*time.Microsecond)))
 	if w.faulty && w.chance(w.faults.Late) {
 		d += time.Duration(w.rnd.Int64N(int64(w.faults.Delay)))
+	}
+	if w.faulty && w.chance(w.faults.Stale) {
+		d += time.Duration(w.rnd.Int64N(int64(staleDelay)))
 	}
 	return d
 }
@@ -122,7 +128,7 @@ func call[T any](
 		x.lost()
 		return
 	}
-	w.push(w.now.Add(w.delay()), x)
+	x.travel()
 	if w.faulty && w.chance(w.faults.Double) {
 		w.after(w.delay()+w.delay(), func() {
 			if to.up && !w.apart(from, to) {
@@ -158,7 +164,8 @@ func (x *exchange[T]) run() {
 	switch {
 	case x.answered:
 		x.end(x.answer, x.err)
-	case x.over || x.arrived:
+	case x.arrived || x.over && !x.w.faults.Orphans:
+	case !x.to.up && x.over:
 	case !x.to.up:
 		x.w.after(x.w.delay(), func() { x.fail(errRefused) })
 	default:
@@ -175,7 +182,17 @@ func (x *exchange[T]) reply(t T, err error) {
 		x.lost()
 	default:
 		x.answered, x.answer, x.err = true, t, err
-		x.w.push(x.w.now.Add(x.w.delay()), x)
+		x.travel()
+	}
+}
+
+// travel sends the request, or the answer, on its way. One that comes after the
+// caller's patience has ended still comes.
+func (x *exchange[T]) travel() {
+	at := x.w.now.Add(x.w.delay())
+	x.w.push(at, x)
+	if at.After(x.giveUp) {
+		x.w.at(x.giveUp, func() { x.fail(errTimeout) })
 	}
 }
 

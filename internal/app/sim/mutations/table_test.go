@@ -43,8 +43,14 @@ var table = []mutation{
 	{
 		name:  "a completion is dropped",
 		file:  "amrmproxy/answer.go",
-		old:   "		if s.held.complete(id) && !(ok && o.surplus) {",
-		wrong: "		if s.held.complete(id) && !(ok && o.surplus) && id.ID%50 != 0 {",
+		old:   "		if s.completed(id, &r.AllocatedContainers) {",
+		wrong: "		if s.completed(id, &r.AllocatedContainers) && id.ID%50 != 0 {",
+	},
+	{
+		name:  "a completion is told with its grant",
+		file:  "amrmproxy/answer.go",
+		old:   "	return !c.surplus && !c.untold",
+		wrong: "	return !c.surplus",
 	},
 	{
 		name:  "a completion is repeated",
@@ -117,12 +123,6 @@ var table = []mutation{
 		file:  "amrmproxy/recording.go",
 		old:   "		r.unclear = append(r.unclear, e.Sealed)",
 		wrong: "",
-	},
-	{
-		name:  "a home is left though it may run the application",
-		file:  "router/submit.go",
-		old:   "		if try.Verdict == Unclear || try.Verdict == NotSent && !fresh {",
-		wrong: "		if try.Verdict == Unclear {\n			try.Verdict = Refused\n		}\n		if try.Verdict == Accepted && fresh {",
 	},
 	{
 		name:  "a home is moved without compare-and-set",
