@@ -48,7 +48,7 @@ func attempt(n int32) creel.AttemptID {
 
 func recording(store *lossyStore, n int32) *amrmproxy.Recording {
 	records := &stored.Records{
-		Spreads: store,
+		Records: store,
 		Secrets: func(context.Context) ([]statestore.Key, error) {
 			return []statestore.Key{{ID: 1, Secret: []byte("a secret of the cluster, long enough")}}, nil
 		},

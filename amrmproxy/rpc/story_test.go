@@ -205,7 +205,7 @@ type proxy struct {
 func (f *federation) proxy() *proxy {
 	f.t.Helper()
 	calls := remote.New(f.seen, "", hrpc.ClientConfig{})
-	records := &stored.Records{Spreads: f.store, Secrets: secrets, Random: rand.Reader}
+	records := &stored.Records{Records: f.store, Secrets: secrets, Random: rand.Reader}
 	p, err := server.New(
 		server.Config{
 			Name:    "proxy",
@@ -763,7 +763,7 @@ func TestAStoreThatCannotTellStartsNoSession(t *testing.T) {
 	f := found(t, `{}`, 1)
 	calls := remote.New(f.seen, "", hrpc.ClientConfig{})
 	defer calls.Close()
-	records := &stored.Records{Spreads: &brokenStore{errors.New("redis is away")}, Secrets: secrets}
+	records := &stored.Records{Records: &brokenStore{errors.New("redis is away")}, Secrets: secrets}
 	p, err := server.New(
 		server.Config{Members: calls, Clients: calls, Store: records, Sealer: records, View: f.seen},
 	)

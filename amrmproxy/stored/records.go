@@ -13,16 +13,16 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// Spreads is what keeping records needs of the state store.
-type Spreads interface {
-	SaveUAMRecord(ctx context.Context, s statestore.UAMRecord) (revision int64, err error)
+// UAMRecords is what keeping records needs of the state store.
+type UAMRecords interface {
+	SaveUAMRecord(ctx context.Context, r statestore.UAMRecord) (revision int64, err error)
 	UAMRecordsOf(ctx context.Context, app creel.ApplicationID) ([]statestore.UAMRecord, error)
 	DropUAMRecord(ctx context.Context, a creel.AttemptID) error
 }
 
 // Records is amrmproxy.Store and amrmproxy.Sealer over the state store.
 type Records struct {
-	Spreads Spreads
+	Records UAMRecords
 	// Secrets are the keys that seal records, newest first.
 	Secrets func(context.Context) ([]statestore.Key, error)
 	Random  io.Reader // crypto/rand.Reader
@@ -30,25 +30,25 @@ type Records struct {
 
 // Entries implements amrmproxy.Store.
 func (r *Records) Entries(ctx context.Context, app creel.ApplicationID) ([]amrmproxy.Entry, error) {
-	spreads, err := r.Spreads.UAMRecordsOf(ctx, app)
+	records, err := r.Records.UAMRecordsOf(ctx, app)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]amrmproxy.Entry, len(spreads))
-	for i := range spreads {
-		out[i] = entry(&spreads[i])
+	out := make([]amrmproxy.Entry, len(records))
+	for i := range records {
+		out[i] = entry(&records[i])
 	}
 	return out, nil
 }
 
 // Put implements amrmproxy.Store.
 func (r *Records) Put(ctx context.Context, e amrmproxy.Entry) (int64, error) {
-	return r.Spreads.SaveUAMRecord(ctx, spread(e))
+	return r.Records.SaveUAMRecord(ctx, record(e))
 }
 
 // Remove implements amrmproxy.Store.
 func (r *Records) Remove(ctx context.Context, a creel.AttemptID) error {
-	return r.Spreads.DropUAMRecord(ctx, a)
+	return r.Records.DropUAMRecord(ctx, a)
 }
 
 // Seal implements amrmproxy.Sealer.
@@ -86,7 +86,7 @@ func entry(s *statestore.UAMRecord) amrmproxy.Entry {
 	return e
 }
 
-func spread(e amrmproxy.Entry) statestore.UAMRecord {
+func record(e amrmproxy.Entry) statestore.UAMRecord {
 	s := statestore.UAMRecord{
 		Attempt: e.Attempt, Revision: e.Revision, Home: e.Home, Proxy: e.Proxy, State: e.Sealed,
 	}

@@ -246,8 +246,8 @@ func (a *auditor) wanted(m *master, g workload.Grant, asked int) {
 // launching: a UAM is launched only when a restarted proxy would know of it,
 // and registered only when a restarted proxy would have its token.
 func (a *auditor) launching(s *session, member creel.SubclusterID, phase string) {
-	spread, err := a.w.store.Spread(s.attempt)
-	kept := err == nil && slices.ContainsFunc(spread.Members, func(m statestore.SpreadMember) bool {
+	record, err := a.w.store.UAMRecord(s.attempt)
+	kept := err == nil && slices.ContainsFunc(record.UAMs, func(m statestore.UAM) bool {
 		return m.Member == member && (phase == "" || m.Phase == phase)
 	})
 	a.check(kept, "%s uses its UAM in %s (%s), and the store does not know: %v", s.attempt, member, phase, err)
@@ -256,7 +256,7 @@ func (a *auditor) launching(s *session, member creel.SubclusterID, phase string)
 // registered: an AM is told that it is registered only when a restarted proxy
 // would know the answer.
 func (a *auditor) registered(s *session) {
-	_, err := a.w.store.Spread(s.attempt)
+	_, err := a.w.store.UAMRecord(s.attempt)
 	a.check(err == nil, "%s is told that it is registered, and the store does not know: %v", s.attempt, err)
 }
 

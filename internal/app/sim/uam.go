@@ -107,7 +107,7 @@ func (r records) DropUAMRecord(_ context.Context, a creel.AttemptID) error {
 func (s *session) record(do func(f *flow), then func()) {
 	s.w.start(s.proxy.host, storeTime, func(f *flow) {
 		kept := &stored.Records{
-			Spreads: records{f},
+			Records: records{f},
 			Secrets: func(context.Context) ([]statestore.Key, error) { return s.w.secret, nil },
 			Random:  nonces{s.w.rnd},
 		}

@@ -107,7 +107,7 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	view := p.Watcher.View
 	calls := remote.New(view, c.User, hrpc.ClientConfig{Logger: c.Log, Interceptors: c.Interceptors})
 	p.OnClose(calls.Close)
-	records := &stored.Records{Spreads: store, Secrets: secret, Random: rand.Reader}
+	records := &stored.Records{Records: store, Secrets: secret, Random: rand.Reader}
 	p.Proxy, err = server.New(server.Config{
 		Name:        c.Name,
 		Driver:      amrmproxy.DriverConfig{Session: c.Session},

@@ -125,9 +125,21 @@ var table = []mutation{
 		wrong: "",
 	},
 	{
+		name:  "a home is left without a fence",
+		file:  "router/submit.go",
+		old:   "		if !mayLeave && try.Verdict != Accepted && !hopeless(try) {",
+		wrong: "		if !hopeless(try) {\n			mayLeave = true\n		}\n		if !mayLeave {",
+	},
+	{
+		name:  "a fence is forgotten by the member that promised it",
+		file:  "subcluster/rm/disown.go",
+		old:   "	upTo, there := m.disowned.claims[s.ID]",
+		wrong: "	upTo, there := m.disowned.claims[s.ID]\n	there = there && upTo < 0",
+	},
+	{
 		name:  "a home is moved without compare-and-set",
-		file:  "statestore/twin.go",
-		old:   "	is, moved, ok := t.apps.move(now, app, from, to)",
-		wrong: "	if h, err := t.Home(now, app); err == nil {\n		from = h\n	}\n	is, moved, ok := t.apps.move(now, app, from, to)",
+		file:  "statestore/state.go",
+		old:   "	is, moved, ok := t.apps.move(now, app, from, to, number)",
+		wrong: "	if h, err := t.Home(now, app); err == nil {\n		from = h\n	}\n	is, moved, ok := t.apps.move(now, app, from, to, number)",
 	},
 }
