@@ -76,6 +76,17 @@ func OldEpoch(id creel.SubclusterID, is, came int64) error {
 	)
 }
 
+// AliveMember says that another process speaks for a member.
+func AliveMember(id creel.SubclusterID, epoch int64, age time.Duration) error {
+	return failf(
+		creel.ErrConflict,
+		"stop the other process, give this one a name of its own, or start it with --take-over",
+		fmt.Sprintf("subcluster %q is taken", id),
+		"another process speaks for it under epoch %d, last %v ago",
+		epoch, age.Round(time.Millisecond),
+	)
+}
+
 // NotMember says that a member must register (again).
 func NotMember(id creel.SubclusterID) error {
 	return failf(

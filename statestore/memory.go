@@ -112,6 +112,21 @@ func (m *Memory) Restore(data []byte) error {
 	return nil
 }
 
+// NextEpoch implements Members.
+func (m *Memory) NextEpoch(
+	ctx context.Context,
+	id creel.SubclusterID,
+	previous int64,
+	takeOver bool,
+) (int64, error) {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
+	return t.NextEpoch(now, id, previous, takeOver)
+}
+
 // Register implements Members.
 func (m *Memory) Register(ctx context.Context, member subcluster.Member) error {
 	t, now, unlock, err := m.write(ctx)

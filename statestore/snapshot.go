@@ -15,17 +15,18 @@ import (
 // snapshot is the whole store, in an order that depends on nothing but its
 // content, so that equal stores give equal bytes.
 type snapshot struct {
-	Schema       string              `json:"schema"`
-	Identity     string              `json:"identity"`
-	Members      []subcluster.Record `json:"members,omitempty"`
-	Homes        []snapshotHome      `json:"homes,omitempty"`
-	Reservations []ReservationHome   `json:"reservations,omitempty"`
-	UAMRecords   []UAMRecord         `json:"spreads,omitempty"`
-	Policies     []subcluster.Policy `json:"policies,omitempty"` // all kept versions, by queue then version
-	Version      int64               `json:"version,omitempty"`
-	Documents    []keptDocument      `json:"documents,omitempty"` // all kept versions
-	Leases       []Lease             `json:"leases,omitempty"`
-	Rings        []ring              `json:"rings,omitempty"`
+	Schema       string                       `json:"schema"`
+	Identity     string                       `json:"identity"`
+	Members      []subcluster.Record          `json:"members,omitempty"`
+	Epochs       map[creel.SubclusterID]int64 `json:"epochs,omitempty"`
+	Homes        []snapshotHome               `json:"homes,omitempty"`
+	Reservations []ReservationHome            `json:"reservations,omitempty"`
+	UAMRecords   []UAMRecord                  `json:"spreads,omitempty"`
+	Policies     []subcluster.Policy          `json:"policies,omitempty"` // all kept versions, by queue then version
+	Version      int64                        `json:"version,omitempty"`
+	Documents    []keptDocument               `json:"documents,omitempty"` // all kept versions
+	Leases       []Lease                      `json:"leases,omitempty"`
+	Rings        []ring                       `json:"rings,omitempty"`
 }
 
 // snapshotHome is a home with the number of its newest claim.
@@ -41,7 +42,7 @@ type ring struct {
 
 // Snapshot writes the whole store as JSON. Equal stores give equal bytes.
 func (t *State) Snapshot() ([]byte, error) {
-	s := snapshot{Schema: t.schema, Identity: t.identity, Version: t.version, Members: t.Records(time.Time{}).Members}
+	s := snapshot{Schema: t.schema, Identity: t.identity, Version: t.version, Members: t.Records(time.Time{}).Members, Epochs: t.epochs}
 	for id, p := range t.apps.of {
 		s.Homes = append(s.Homes, snapshotHome{Home{id, p.home, p.claimed, p.ends}, p.number})
 	}
@@ -93,6 +94,9 @@ func (t *State) Restore(data []byte) error {
 			return err
 		}
 		n.members[m.ID] = &m
+	}
+	for id, epoch := range s.Epochs {
+		n.epochs[id] = epoch
 	}
 	for _, h := range s.Homes {
 		if err := checkPlaced(CheckApplication(h.Application), h.Home.Home); err != nil {

@@ -22,6 +22,7 @@ type State struct {
 	schema       string // "" until CheckSchema wrote it
 	valid        Validate
 	members      map[creel.SubclusterID]*subcluster.Record
+	epochs       map[creel.SubclusterID]int64 // the newest that NextEpoch gave
 	apps         homeTable[creel.ApplicationID]
 	reservations homeTable[creel.ReservationID]
 	uams         map[creel.ApplicationID][]UAMRecord // sorted by attempt
@@ -39,6 +40,7 @@ func NewState(identity string, valid Validate) *State {
 	return &State{
 		identity: identity, valid: valid,
 		members:      map[creel.SubclusterID]*subcluster.Record{},
+		epochs:       map[creel.SubclusterID]int64{},
 		apps:         newHomeTable(creel.ApplicationID.Compare),
 		reservations: newHomeTable(creel.ReservationID.Compare),
 		uams:         map[creel.ApplicationID][]UAMRecord{},
@@ -55,6 +57,29 @@ func (t *State) Check(l Lease) error {
 		return Fenced(l, is.Token)
 	}
 	return nil
+}
+
+// NextEpoch: see Members.
+func (t *State) NextEpoch(
+	now time.Time,
+	id creel.SubclusterID,
+	previous int64,
+	takeOver bool,
+) (epoch int64, err error) {
+	if err := subcluster.ValidID(id); err != nil {
+		return 0, err
+	}
+	epoch = max(t.epochs[id], now.UnixMilli())
+	if r := t.members[id]; r != nil {
+		age := now.Sub(r.Heartbeat)
+		if !takeOver && !r.Deregistered && r.Epoch != previous && age <= r.LeaseOrDefault() {
+			return 0, AliveMember(id, r.Epoch, age)
+		}
+		epoch = max(epoch, r.Epoch)
+	}
+	epoch++
+	t.epochs[id] = epoch
+	return epoch, nil
 }
 
 // Register: see Members.

@@ -26,6 +26,14 @@ type Store interface {
 
 // Members of the federation.
 type Members interface {
+	// NextEpoch gives a process that is to speak for a member its epoch: higher
+	// than any that was given for the member before, by this store or by one
+	// whose clock was not ahead. previous is the epoch that the process' own
+	// predecessor had (a ResourceManager keeps it in its journal), 0 if there was
+	// none. creel.ErrConflict while the member is alive under another epoch than
+	// previous, unless takeOver says that it is to lose its name. The epoch is in
+	// force from Register on.
+	NextEpoch(ctx context.Context, id creel.SubclusterID, previous int64, takeOver bool) (epoch int64, err error)
 	// Register admits a member, or renews it. It counts as a heartbeat.
 	Register(ctx context.Context, m subcluster.Member) error
 	// Heartbeat renews the lease and, if it has a load, replaces the load.

@@ -577,3 +577,29 @@ func selfSigned(t *testing.T, dir string) (cert, key string, pool *x509.CertPool
 	pool.AppendCertsFromPEM(certPEM)
 	return cert, key, pool
 }
+
+// Somebody deleted the members' records and nothing else. Routers that run keep
+// what they know; a heartbeat notices and its member registers again, so that
+// routers started later know it too.
+func TestAMemberWhoseRecordAloneIsGoneRegistersAgain(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, redis.Config{URL: server.URL()})
+	m := subcluster.Member{ID: "sc-1", Epoch: 7, Version: "test"}
+	if err := s.Register(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	heartbeat := subcluster.Heartbeat{ID: "sc-1", Epoch: 7}
+	if err := s.Heartbeat(t.Context(), heartbeat); err != nil {
+		t.Fatal(err)
+	}
+	server.Do("DEL", "{creel:c}:m")
+	if err := s.Heartbeat(t.Context(), heartbeat); !errors.Is(err, creel.ErrNotRegistered) {
+		t.Fatalf("a heartbeat without a record: %v", err)
+	}
+	if err := s.Register(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Records(t.Context()); err != nil || len(r.Members) != 1 {
+		t.Fatalf("%d members, %v", len(r.Members), err)
+	}
+}

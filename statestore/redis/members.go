@@ -23,6 +23,41 @@ func (s *Store) controls(names ...string) []string {
 	return keys
 }
 
+// NextEpoch implements statestore.Members. A call that is sent again because its
+// answer was lost gives a higher epoch; the one before is never used.
+func (s *Store) NextEpoch(
+	ctx context.Context,
+	id creel.SubclusterID,
+	previous int64,
+	takeOver bool,
+) (int64, error) {
+	if err := subcluster.ValidID(id); err != nil {
+		return 0, err
+	}
+	take := "0"
+	if takeOver {
+		take = "1"
+	}
+	list, err := s.write(
+		ctx,
+		nextEpochScript,
+		s.controls("m", "e", "b", "x", "n"),
+		string(id),
+		previous,
+		take,
+		subcluster.DefaultLease.Nanoseconds(),
+	)
+	switch {
+	case err != nil:
+		return 0, err
+	case list[0] == "OK":
+		return num(at(list, 1)), nil
+	case list[0] == "ALIVE":
+		return 0, statestore.AliveMember(id, num(at(list, 1)), time.Duration(num(at(list, 2)))*time.Microsecond)
+	}
+	return 0, surprise(list)
+}
+
 // Register implements statestore.Members.
 func (s *Store) Register(ctx context.Context, m subcluster.Member) error {
 	if err := m.Validate(); err != nil {
@@ -64,7 +99,7 @@ func (s *Store) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
 	if err := statestore.CheckHeartbeat(b); err != nil {
 		return err
 	}
-	list, err := s.write(ctx, heartbeatScript, s.controls("e", "b", "l", "x"), string(b.ID), b.Epoch, b.Load)
+	list, err := s.write(ctx, heartbeatScript, s.controls("e", "b", "l", "x", "m"), string(b.ID), b.Epoch, b.Load)
 	return memberAnswer(list, err, b.ID, b.Epoch)
 }
 

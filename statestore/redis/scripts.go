@@ -149,11 +149,31 @@ redis.call('HDEL', KEYS[7], ARGV[5])
 redis.call('PUBLISH', ARGV[8], 'm')
 return {'OK'}`)
 
-	// KEYS e b l x; ARGV[5] id, [6] epoch, [7] load or "".
+	// KEYS m e b x n; ARGV[5] id, [6] previous epoch, [7] "1" to take over, [8]
+	// default lease ns. n is the newest epoch given.
+	nextEpochScript = newScript(guard + clock + `
+local e = redis.call('HGET', KEYS[3], ARGV[5])
+local m = redis.call('HGET', KEYS[2], ARGV[5])
+if e and m and e ~= ARGV[6] and ARGV[7] ~= '1' and redis.call('HEXISTS', KEYS[5], ARGV[5]) == 0 then
+  local lease = cjson.decode(m).lease or 0
+  if lease <= 0 then lease = tonumber(ARGV[8]) end
+  local age = us - tonumber(redis.call('HGET', KEYS[4], ARGV[5]) or '0')
+  if age <= lease / 1000 then touch() return {'ALIVE', e, string.format('%d', age)} end
+end
+local n = math.max(tonumber(redis.call('HGET', KEYS[6], ARGV[5]) or '0'), tonumber(e or '0'), ms) + 1
+n = string.format('%d', n)
+redis.call('HSET', KEYS[6], ARGV[5], n)
+return {'OK', n}`)
+
+	// KEYS e b l x m; ARGV[5] id, [6] epoch, [7] load or "". A member whose
+	// record is gone, be it the record alone, registers again.
 	heartbeatScript = newScript(allowOOM + guard + clock + `
 local e = redis.call('HGET', KEYS[2], ARGV[5])
 if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
-if e ~= ARGV[6] or redis.call('HEXISTS', KEYS[5], ARGV[5]) == 1 then touch() return {'NONE'} end
+if e ~= ARGV[6] or redis.call('HEXISTS', KEYS[5], ARGV[5]) == 1 or redis.call('HEXISTS', KEYS[6], ARGV[5]) == 0 then
+  touch()
+  return {'NONE'}
+end
 redis.call('HSET', KEYS[3], ARGV[5], string.format('%d', us))
 if ARGV[7] ~= '' then redis.call('HSET', KEYS[4], ARGV[5], ARGV[7]) end
 return {'OK'}`)

@@ -59,6 +59,7 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		run  func(t *testing.T, d Deployment)
 	}{
 		{"a member registers, renews, drains and leaves", members},
+		{"epochs of a member rise, and an alive one keeps its name", givenEpochs},
 		{"an older epoch of a member is refused", epochs},
 		{"a member is removed only when it is gone", removal},
 		{"a claim has one winner", claims},
@@ -170,6 +171,44 @@ func state(t *testing.T, s statestore.Store, id creel.SubclusterID) subcluster.S
 		return subcluster.StateUnknown
 	}
 	return m.State
+}
+
+// givenEpochs: each is higher than all before. A member that is alive keeps its name
+// against everybody but its own successor and who is told to take over.
+func givenEpochs(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	next := func(previous int64, takeOver bool) int64 {
+		t.Helper()
+		e, err := s.NextEpoch(ctx, "sc-1", previous, takeOver)
+		ok(t, err)
+		return e
+	}
+	first, second := next(0, false), next(0, false) // two start at once, and none has registered
+	if second <= first || first < 1_000_000_000_000 {
+		t.Fatalf("epochs %d and %d: want rising ones, from the store's clock on", first, second)
+	}
+	ok(t, s.Register(ctx, member("sc-1", second)))
+	refused(t, s.Register(ctx, member("sc-1", first)), creel.ErrStale)
+	_, err := s.NextEpoch(ctx, "sc-1", 0, false)
+	refused(t, err, creel.ErrConflict)
+	_, err = s.NextEpoch(ctx, "sc-1", first, false)
+	refused(t, err, creel.ErrConflict)
+	successor := next(second, false)
+	ok(t, s.Register(ctx, member("sc-1", successor)))
+	refused(t, s.Heartbeat(ctx, subcluster.Heartbeat{ID: "sc-1", Epoch: second}), creel.ErrStale)
+	taker := next(0, true)
+	ok(t, s.Register(ctx, member("sc-1", taker)))
+	ok(t, s.Deregister(ctx, "sc-1", taker))
+	if last := next(0, false); !(second < successor && successor < taker && taker < last) {
+		t.Errorf("epochs %d, %d, %d, %d do not rise", second, successor, taker, last)
+	}
+	ahead := member("sc-2", 1<<52) // registered by a version whose epochs came from a clock
+	ok(t, s.Register(ctx, ahead))
+	e, err := s.NextEpoch(ctx, "sc-2", 1<<52, false)
+	ok(t, err)
+	same(t, "epoch after one that was ahead of the clock", e, int64(1<<52+1))
+	_, err = s.NextEpoch(ctx, "sc 1", 0, false)
+	refused(t, err, creel.ErrInvalidRequest)
 }
 
 func members(t *testing.T, d Deployment) {
