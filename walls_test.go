@@ -182,7 +182,7 @@ var rooms = map[string]room{
 	"internal/app/daemon/build":     {},
 	"internal/app/daemon/health":    {own: []string{"internal/app/daemon/build"}},
 	"internal/app/daemon/webserver": {own: []string{"internal/query"}},
-	"internal/app/daemon/logs":      {},
+	"internal/app/daemon/logs":      {own: []string{"internal/settings"}},
 	"internal/app/daemon/tracing": {
 		own: []string{"internal/app/daemon/build", "internal/hrpc", "internal/hrpc/telemetry", "internal/settings"},
 	},

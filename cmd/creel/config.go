@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	daemonrole "github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/spf13/cobra"
 )
@@ -85,20 +86,36 @@ func configExplain() *cobra.Command {
 
 func configCheck() *cobra.Command {
 	var f confFlags
+	var role string
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "check a configuration directory and tell what creel takes from it",
-		Args:  noArguments,
+		Long: `Reads the settings and tells which of them are in force, without effect or not
+yet in force, and which nobody knows. With --role it also reads all that this
+daemon would read at its start (queue files, lists of hosts, policies, secrets),
+and ends with the error with which the daemon would not start.`,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := f.load()
 			if err != nil {
 				return err
 			}
-			report := s.Check()
-			_, err = report.WriteTo(c.OutOrStdout())
+			if _, err = s.Check().WriteTo(c.OutOrStdout()); err != nil || role == "" {
+				return err
+			}
+			if err := daemonrole.Check(s, settings.Role(role)); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s would start\n", role)
 			return err
 		},
 	}
 	f.register(c)
+	c.Flags().StringVar(&role, "role", "", "also read what this `DAEMON` would: rm, nm, router, proxy or agent")
+	for key, name := range map[string]string{
+		"creel.rm.data": "data", "creel.subcluster.id": "subcluster", "creel.store.url": "store", "creel.nm.simulate": "simulate",
+	} {
+		f.setting(c.Flags(), name, key, "as given to the daemon")
+	}
 	return c
 }

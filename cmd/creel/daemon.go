@@ -75,12 +75,18 @@ func closed(d *daemon.Service, err error) error {
 
 // setUpLogs makes the log that the settings ask for, and writes what deserves
 // a line at the start.
-func setUpLogs(s *settings.Settings) error {
-	if err := logs.SetUp(logs.Config{Level: s.String("creel.log.level"), Format: s.String("creel.log.format")}); err != nil {
+func setUpLogs(s *settings.Settings, roles ...settings.Role) error {
+	if err := logs.SetUp(logs.Settings(s)); err != nil {
 		return err
 	}
-	for _, w := range s.Warnings() {
-		slog.Warn("settings", "warning", w)
+	logged := map[string]bool{}
+	for _, role := range roles {
+		for _, w := range s.WarningsFor(role) {
+			if !logged[w] {
+				slog.Warn("settings", "warning", w)
+			}
+			logged[w] = true
+		}
 	}
 	return nil
 }
@@ -99,7 +105,7 @@ func daemonCommand(
 			if err != nil {
 				return err
 			}
-			if err := setUpLogs(s); err != nil {
+			if err := setUpLogs(s, settings.Role(use)); err != nil {
 				return err
 			}
 			flush, err := tracing.SetUp(c.Context(), s, use)

@@ -21,6 +21,7 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/logs"
 	"github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/internal/app/daemon/tracing"
+	"github.com/creelrm/creel/internal/settings"
 )
 
 // upFlags are those of `creel up`.
@@ -77,7 +78,7 @@ func (f *upFlags) run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := setUpLogs(s); err != nil {
+	if err := setUpLogs(s, settings.RM, settings.Router, settings.Proxy); err != nil {
 		return err
 	}
 	flush, err := tracing.SetUp(ctx, s, "up")

@@ -280,9 +280,9 @@ var creelDaemonKeys = []Setting{
 	{
 		Key:  "creel.http.tls.certificate",
 		Type: Path,
-		Doc:  "The certificate of web doors under yarn.http.policy HTTPS_ONLY.",
+		Doc:  "A certificate for the web ports; they do not speak TLS yet, and one that is named stops the start.",
 	},
-	{Key: "creel.http.tls.key", Type: Path, Doc: "Its key."},
+	{Key: "creel.http.tls.key", Type: Path, Doc: "Its key; the same."},
 	{
 		Key:     "creel.drain-timeout",
 		Type:    Duration,

@@ -53,7 +53,7 @@ var hadoopKeys = []Setting{
 		Key:     "fs.defaultFS",
 		Type:    URL,
 		Default: "file:///",
-		Doc:     "The file system in which applications keep their files; handed to masters.",
+		Doc:     "Whether lists show a user only what the user may see; true stops the start.",
 	},
 	{
 		Key:     "hadoop.tmp.dir",
@@ -66,19 +66,19 @@ var hadoopKeys = []Setting{
 		Type:    Enum,
 		Default: "simple",
 		Choices: []string{"simple", "kerberos"},
-		Doc:     "How clients prove who they are; creel speaks simple, and tokens.",
+		Doc:     "How clients prove who they are: simple, and tokens; kerberos stops the start.",
 	},
 	{
 		Key:     "hadoop.security.authorization",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether the access lists of protocols are checked.",
+		Doc:     "Whether the access lists of protocols are checked; true stops the start.",
 	},
 	{
 		Key:     "hadoop.rpc.protection",
 		Type:    List,
 		Default: "authentication",
-		Doc:     "Protection of RPC after SASL: authentication, integrity, privacy, best first.",
+		Doc:     "Protection of RPC after SASL; a list without authentication stops the start.",
 	},
 	{
 		Key:     "hadoop.security.token.service.use_ip",
@@ -207,7 +207,7 @@ var httpKeys = []Setting{
 		Type:    Enum,
 		Default: "HTTP_ONLY",
 		Choices: []string{"HTTP_ONLY", "HTTPS_ONLY"},
-		Doc:     "Whether web doors speak TLS.",
+		Doc:     "Whether web ports speak TLS; HTTPS_ONLY stops the start.",
 	},
 	{
 		Key:     "hadoop.http.staticuser.user",
@@ -220,7 +220,7 @@ var httpKeys = []Setting{
 		Type:    Enum,
 		Default: "simple",
 		Choices: []string{"simple", "kerberos"},
-		Doc:     "How web clients prove who they are: simple reads user.name.",
+		Doc:     "How web clients prove who they are: simple reads user.name; kerberos stops the start.",
 	},
 	{
 		Key:     "hadoop.http.authentication.simple.anonymous.allowed",
@@ -337,7 +337,7 @@ var rmAddressKeys = []Setting{
 		Key:     "yarn.resourcemanager.ha.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether clients find several ResourceManagers under yarn.resourcemanager.ha.rm-ids.",
+		Doc:     "Whether several ResourceManagers serve as one; true stops the start.",
 	},
 	{Key: "yarn.resourcemanager.ha.rm-ids", Type: List, Doc: "The names of the ResourceManagers of a pair."},
 	{Key: "yarn.resourcemanager.ha.id", Type: String, Doc: "Which of them this one is."},
@@ -634,7 +634,7 @@ var rmSecurityKeys = []Setting{
 		Key:     "yarn.resourcemanager.recovery.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether state survives a restart; creel rm --data turns it on.",
+		Doc:     "Whether state survives a restart: true demands a directory, creel.rm.data (--data); with one it always does.",
 	},
 	{
 		Key:     "yarn.resourcemanager.work-preserving-recovery.enabled",
@@ -674,7 +674,7 @@ var schedulerKeys = []Setting{
 		Key:     "yarn.resourcemanager.scheduler.class",
 		Type:    Class,
 		Default: "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler",
-		Doc:     "Which file describes the queues: CapacityScheduler reads capacity-scheduler.xml, FairScheduler the allocation file, FifoScheduler none.",
+		Doc:     "The scheduler, and which file describes its queues: CapacityScheduler reads capacity-scheduler.xml, FairScheduler the allocation file; any other stops the start.",
 	},
 	{
 		Key:     "yarn.scheduler.minimum-allocation-mb",

@@ -23,6 +23,10 @@ type Sources struct {
 	// Env and System resolve ${env.X} and ${user.name}; nil means the process's.
 	Env    func(name string) (string, bool)
 	System func(name string) (string, bool)
+
+	// Read hears the registry's name of each setting that is read; nil: nobody
+	// does. It is how a test knows which settings are in force.
+	Read func(row string)
 }
 
 // Flag is a command-line flag that sets a setting.
@@ -77,6 +81,7 @@ type Settings struct {
 	warnings []string
 	env      func(string) (string, bool)
 	system   func(string) (string, bool)
+	read     func(row string)
 }
 
 // Load reads the sources and checks every value that the registry knows. All
@@ -85,7 +90,7 @@ type Settings struct {
 // With an error the returned Settings holds what could be read, for `creel
 // config check`; a daemon must not start with it.
 func Load(src Sources) (*Settings, error) {
-	s := &Settings{values: map[string]*Value{}, env: src.Env, system: src.System, dir: src.ConfDir}
+	s := &Settings{values: map[string]*Value{}, env: src.Env, system: src.System, dir: src.ConfDir, read: src.Read}
 	if s.env == nil {
 		s.env = os.LookupEnv
 	}
@@ -242,9 +247,33 @@ func (s *Settings) Dir() string { return s.dir }
 // values refused by a final one.
 func (s *Settings) Warnings() []string { return s.warnings }
 
+// heard tells whoever listens that a key was read, and with it those that its
+// value refers to.
+func (s *Settings) heard(key string) {
+	row, ok := Find(key)
+	if s.read == nil || !ok {
+		return
+	}
+	s.read(row.Key)
+	if v, ok := s.values[key]; ok {
+		for rest := v.Raw; ; {
+			_, after, found := strings.Cut(rest, "${")
+			name, next, closed := strings.Cut(after, "}")
+			if !found || !closed {
+				return
+			}
+			if name != key {
+				s.heard(name)
+			}
+			rest = next
+		}
+	}
+}
+
 // Lookup returns the value in force of any key, known or not, and whether
 // some source or default sets it.
 func (s *Settings) Lookup(key string) (*Value, bool) {
+	s.heard(key)
 	v, ok := s.values[key]
 	return v, ok
 }
@@ -252,6 +281,7 @@ func (s *Settings) Lookup(key string) (*Value, bool) {
 // Matching returns the values whose key matches a pattern of the registry,
 // sorted by key: Matching("hadoop.proxyuser.*.hosts").
 func (s *Settings) Matching(pattern string) []*Value {
+	s.heard(pattern)
 	var out []*Value
 	for _, key := range s.keys() {
 		if matches(pattern, key) {
@@ -297,6 +327,11 @@ func (s *Settings) schedulerProperties(file []Property) ([]Property, error) {
 		out = append(out, p)
 	}
 	var late []Property
+	for _, row := range All() {
+		if schedulerKey(row.Key) {
+			s.heard(row.Key)
+		}
+	}
 	for _, key := range s.keys() {
 		v := s.values[key]
 		if v.Origin.Source == "default" || !schedulerKey(key) {
@@ -399,6 +434,7 @@ func (s *Settings) typed(key string, types ...Type) (string, *Setting) {
 	if !slices.Contains(types, row.Type) {
 		panic(fmt.Sprintf("settings: %s is of type %s, read as %s", key, row.Type, types[0]))
 	}
+	s.heard(key)
 	if v, ok := s.values[key]; ok {
 		return v.Text, row
 	}

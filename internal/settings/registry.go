@@ -21,6 +21,8 @@ type Setting struct {
 	Doc     string        // one sentence, without the name
 	Section string        // heading on the reference page
 	Secret  bool          // printed as ****
+	Status  Status        // what a daemon does with it; see status.go
+	Note    string        // why it is without effect, or what happens instead of it
 }
 
 // registry is built once from the tables in keys*.go.
@@ -44,6 +46,7 @@ var registry = sync.OnceValue(func() *tables {
 			}
 		}
 	}
+	t.setStatus()
 	for line := range strings.Lines(hadoopNames) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
 			t.hadoop[line] = true

@@ -19,7 +19,9 @@ type Entry struct {
 	Value  string `json:"value"`
 	Type   string `json:"type"`
 	Origin string `json:"origin"`
-	Kind   string `json:"kind"` // understood, ignored, unknown
+	Kind   string `json:"kind"`             // understood, ignored, unknown
+	Status string `json:"status,omitempty"` // of what is understood: in force, without effect, not yet
+	Note   string `json:"note,omitempty"`   // why it is not in force
 }
 
 // Effective lists the values in force sorted by key; all of them, or only
@@ -40,6 +42,7 @@ func (s *Settings) Effective(all bool) []Entry {
 		}
 		if row, ok := Find(key); ok {
 			e.Type = row.Type.String()
+			e.Status, e.Note = row.Status.String(), row.Note
 		}
 		out = append(out, e)
 	}
@@ -58,13 +61,29 @@ func (s *Settings) shown(v *Value) string {
 	}
 	if strings.Contains(v.Text, "://") {
 		if u, err := url.Parse(v.Text); err == nil {
-			return u.Redacted()
+			return redacted(u)
 		}
 		if strings.Contains(v.Text, "@") {
 			return "****"
 		}
 	}
 	return v.Text
+}
+
+// redacted is a URL without the password of its user and those among its
+// parameters.
+func redacted(u *url.URL) string {
+	q, masked := u.Query(), false
+	for name := range q {
+		if sensitive(name) {
+			q.Set(name, "xxxxx")
+			masked = true
+		}
+	}
+	if masked {
+		u.RawQuery = q.Encode()
+	}
+	return u.Redacted()
 }
 
 // sensitive follows Hadoop's hadoop.security.sensitive-config-keys.
@@ -91,8 +110,11 @@ func (s *Settings) Print(w io.Writer, all, origin bool) error {
 		line := e.Key + "=" + e.Value
 		if origin {
 			line = fmt.Sprintf("%-*s  # %s", width, line, e.Origin)
-			if e.Kind != Understood.String() {
+			switch {
+			case e.Kind != Understood.String():
 				line += " (" + e.Kind + ")"
+			case e.Status != InForce.String():
+				line += " (" + e.Status + ")"
 			}
 		}
 		if _, err := fmt.Fprintln(w, line); err != nil {
@@ -133,6 +155,7 @@ func (s *Settings) Explain(w io.Writer, key string) error {
 			fmt.Fprintf(&b, "  pattern  %s\n", row.Key)
 		}
 		fmt.Fprintf(&b, "  default  %s\n", orNone(row.Default))
+		fmt.Fprintf(&b, "  status   %s\n", row.statusText())
 	case Classify(key) == Ignored:
 		fmt.Fprintln(&b, "  Hadoop's; creel does not use it")
 	default:
@@ -171,6 +194,15 @@ func (s *Setting) typeText() string {
 	return s.Type.String()
 }
 
+// statusText says what creel does with the setting, with the reason where that
+// is nothing.
+func (s *Setting) statusText() string {
+	if s.Note == "" {
+		return s.Status.String()
+	}
+	return s.Status.String() + ": " + s.Note
+}
+
 func unitName(s *Setting) string {
 	if s.Unit.Seconds() >= 1 {
 		return "seconds"
@@ -188,14 +220,15 @@ func orNone(v string) string {
 // Report is what `creel config check` found beyond Load's errors: every key
 // that a source sets, told apart by what creel does with it.
 type Report struct {
-	Understood []Entry `json:"understood"`
-	Ignored    []Entry `json:"ignored"`
-	Unknown    []Note  `json:"unknown"`
+	Understood []Entry       `json:"understood"` // each with its status
+	Ignored    []Entry       `json:"ignored"`
+	Unknown    []Misspelling `json:"unknown"`
 	Warnings   []string
 }
 
-// Note is a key that nobody knows, with the nearest right name when there is one.
-type Note struct {
+// Misspelling is a key that nobody knows, with the nearest right name when there
+// is one.
+type Misspelling struct {
 	Entry
 	Nearest string `json:"nearest,omitempty"`
 }
@@ -210,8 +243,12 @@ func (s *Settings) Check() Report {
 		case Ignored.String():
 			r.Ignored = append(r.Ignored, e)
 		default:
-			r.Unknown = append(r.Unknown, Note{Entry: e, Nearest: Nearest(e.Key)})
+			r.Unknown = append(r.Unknown, Misspelling{Entry: e, Nearest: Nearest(e.Key)})
 		}
+	}
+	for _, e := range s.notYet() {
+		r.Warnings = append(r.Warnings,
+			fmt.Sprintf("%s: %s=%s is not in force yet: %s", short(e.Origin), e.Key, e.Value, e.Note))
 	}
 	return r
 }
@@ -219,22 +256,32 @@ func (s *Settings) Check() Report {
 // WriteTo prints the report for a terminal.
 func (r Report) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d understood, %d ignored, %d unknown\n", len(r.Understood), len(r.Ignored), len(r.Unknown))
+	counts := map[string]int{}
 	for _, e := range r.Understood {
-		fmt.Fprintf(&b, "  understood  %s=%s  (%s)\n", e.Key, e.Value, short(e.Origin))
+		counts[e.Status]++
+	}
+	fmt.Fprintf(&b, "%d understood (%d in force, %d without effect, %d not yet), %d ignored, %d unknown\n",
+		len(r.Understood), counts[InForce.String()], counts[WithoutEffect.String()], counts[NotYet.String()],
+		len(r.Ignored), len(r.Unknown))
+	for _, e := range r.Understood {
+		note := ""
+		if e.Note != "" {
+			note = ": " + e.Note
+		}
+		fmt.Fprintf(&b, "  %-14s  %s=%s  (%s)%s\n", e.Status, e.Key, e.Value, short(e.Origin), note)
 	}
 	for _, e := range r.Ignored {
-		fmt.Fprintf(&b, "  ignored     %s  (%s)\n", e.Key, short(e.Origin))
+		fmt.Fprintf(&b, "  %-14s  %s  (%s)\n", "ignored", e.Key, short(e.Origin))
 	}
-	for _, n := range r.Unknown {
+	for _, m := range r.Unknown {
 		hint := ""
-		if n.Nearest != "" {
-			hint = "; did you mean " + n.Nearest + "?"
+		if m.Nearest != "" {
+			hint = "; did you mean " + m.Nearest + "?"
 		}
-		fmt.Fprintf(&b, "  unknown     %s  (%s)%s\n", n.Key, short(n.Origin), hint)
+		fmt.Fprintf(&b, "  %-14s  %s  (%s)%s\n", "unknown", m.Key, short(m.Origin), hint)
 	}
 	for _, warning := range r.Warnings {
-		fmt.Fprintf(&b, "  warning     %s\n", warning)
+		fmt.Fprintf(&b, "  %-14s  %s\n", "warning", warning)
 	}
 	n, err := io.WriteString(w, b.String())
 	return int64(n), err
@@ -260,12 +307,15 @@ func Reference(w io.Writer) error {
 		"`*` in a name stands for one part, `**` for several. An unknown `creel.*` key, or a value that does not parse, stops the start. ",
 	)
 	b.WriteString("Queues are described by `capacity-scheduler.xml` or `fair-scheduler.xml`.\n\n")
+	b.WriteString("Each setting is *in force* (a test starts every daemon and sees it read), *without effect* (of no meaning to creel, with the reason), ")
+	b.WriteString("or *not yet*: another value than the default is a warning at the start, in `creel config check` and in `/conf`. ")
+	b.WriteString("Values that would weaken security, durability or exclusivity and are not in force stop the start: see [refused starts](refused-starts.md).\n\n")
 	b.WriteString("This page is generated from the registry: `go test ./internal/settings -run Reference -update`.\n")
 	last := ""
 	for _, row := range All() {
 		if row.Section != last {
 			last = row.Section
-			fmt.Fprintf(&b, "\n## %s\n\n| setting | type | default | |\n|---|---|---|---|\n", last)
+			fmt.Fprintf(&b, "\n## %s\n\n| setting | type | default | status | |\n|---|---|---|---|---|\n", last)
 		}
 		kind := row.typeText()
 		if row.Type == Duration {
@@ -275,7 +325,15 @@ func Reference(w io.Writer) error {
 		if row.Default != "" {
 			def = "`" + row.Default + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", row.Key, strings.ReplaceAll(kind, "|", "\\|"), def, row.Doc)
+		text := row.Doc
+		if row.Note != "" {
+			text += " *Instead: " + row.Note + ".*"
+			if row.Status == WithoutEffect {
+				text = row.Doc + " *Why not: " + row.Note + ".*"
+			}
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n",
+			row.Key, strings.ReplaceAll(kind, "|", "\\|"), def, row.Status, text)
 	}
 	b.WriteString("\n## Deprecated names\n\n| old | new |\n|---|---|\n")
 	for _, old := range slices.Sorted(maps.Keys(deprecated)) {

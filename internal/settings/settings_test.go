@@ -434,7 +434,7 @@ func TestKeysAreToldApart(t *testing.T) {
 	if _, err := r.WriteTo(&b); err != nil {
 		t.Fatal(err)
 	}
-	if want := "  unknown     yarn.resourcemanager.adress  (yarn-site.xml:2); did you mean yarn.resourcemanager.address?\n"; !strings.Contains(
+	if want := "  unknown         yarn.resourcemanager.adress  (yarn-site.xml:2); did you mean yarn.resourcemanager.address?\n"; !strings.Contains(
 		b.String(),
 		want,
 	) {

@@ -72,6 +72,10 @@ var goodPrefix = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)
 
 func badURL(raw, why string) error {
 	if u, err := url.Parse(raw); err == nil {
+		if q := u.Query(); q.Has("sentinel_password") {
+			q.Set("sentinel_password", "xxxxx")
+			u.RawQuery = q.Encode()
+		}
 		raw = u.Redacted()
 	} else {
 		raw = "(unreadable)" // it may hold a password

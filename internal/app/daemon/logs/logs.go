@@ -12,6 +12,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/creelrm/creel/internal/settings"
 )
 
 // Each change leaves a line of audit, thousands a second under load: written
@@ -101,6 +103,11 @@ var (
 	stderr = lines{out: os.Stderr}
 	level  slog.LevelVar
 )
+
+// Settings reads the log's configuration.
+func Settings(s *settings.Settings) Config {
+	return Config{Level: s.String("creel.log.level"), Format: s.String("creel.log.format")}
+}
 
 // SetUp makes the process's default logger. Whoever ends the process calls Flush
 // before.

@@ -25,6 +25,9 @@ type AgentConfig struct {
 // AgentSettings reads an agent's configuration, from the directory of the
 // ResourceManager that it speaks for.
 func AgentSettings(s *settings.Settings) (AgentConfig, error) {
+	if err := mayStart(s, settings.Agent); err != nil {
+		return AgentConfig{}, err
+	}
 	id := creel.SubclusterID(s.String("creel.subcluster.id"))
 	if err := subcluster.ValidID(id); err != nil {
 		return AgentConfig{}, s.Problem("creel.subcluster.id", err.Error(),

@@ -26,6 +26,9 @@ type NodesConfig struct {
 
 // NodesSettings reads the configuration of simulated NodeManagers.
 func NodesSettings(s *settings.Settings) (NodesConfig, error) {
+	if err := mayStart(s, settings.NM); err != nil {
+		return NodesConfig{}, err
+	}
 	c := NodesConfig{
 		Web:       "127.0.0.1:0",
 		WebServer: webSettings(s),

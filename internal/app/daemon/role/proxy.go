@@ -53,6 +53,9 @@ type ProxyConfig struct {
 
 // ProxySettings reads a proxy's configuration.
 func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
+	if err := mayStart(s, settings.Proxy); err != nil {
+		return ProxyConfig{}, err
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "proxy"

@@ -39,6 +39,9 @@ func Member(s *settings.Settings) bool { return s.String("creel.store.url") != "
 // RMSettings reads a ResourceManager's configuration. store is the federation's;
 // nil leaves the ResourceManager alone.
 func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) {
+	if err := mayStart(s, settings.RM); err != nil {
+		return RMConfig{}, err
+	}
 	conf, err := rmSettings(s)
 	if err != nil {
 		return RMConfig{}, err
@@ -78,7 +81,11 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 func properties(s *settings.Settings) []rest.Property {
 	var out []rest.Property
 	for _, e := range s.Effective(true) {
-		out = append(out, rest.Property{Name: e.Key, Value: e.Value, Source: e.Origin})
+		source := e.Origin
+		if e.Status == settings.NotYet.String() && e.Origin != "default" {
+			source += "; not in force yet: " + e.Note
+		}
+		out = append(out, rest.Property{Name: e.Key, Value: e.Value, Source: source})
 	}
 	return out
 }

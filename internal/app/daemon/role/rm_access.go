@@ -50,3 +50,21 @@ func resolveHosts(list []string) []string {
 	}
 	return out
 }
+
+// groupsOf finds a user's groups: those of
+// hadoop.user.group.static.mapping.overrides (user=group1,group2;user2=…), of
+// this machine for everybody else.
+func groupsOf(s *settings.Settings) func(user string) []string {
+	static := map[string][]string{}
+	for entry := range strings.SplitSeq(s.String("hadoop.user.group.static.mapping.overrides"), ";") {
+		if user, groups, ok := strings.Cut(entry, "="); ok {
+			static[strings.TrimSpace(user)] = settings.SplitList(groups)
+		}
+	}
+	return func(user string) []string {
+		if groups, ok := static[user]; ok {
+			return groups
+		}
+		return rmrpc.SystemGroups(user)
+	}
+}

@@ -13,8 +13,14 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queueconf"
 )
 
+// schedulerName is the class of the scheduler without its package.
+func schedulerName(s *settings.Settings) string {
+	class := s.String("yarn.resourcemanager.scheduler.class")
+	return class[strings.LastIndexByte(class, '.')+1:]
+}
+
 func fairScheduler(s *settings.Settings) bool {
-	return strings.HasSuffix(s.String("yarn.resourcemanager.scheduler.class"), "FairScheduler")
+	return schedulerName(s) == "FairScheduler"
 }
 
 // increment is the step in which FairScheduler gives room: 1024 MiB and 1 vcore

@@ -29,6 +29,7 @@ func rmSettings(s *settings.Settings) (rmrpc.Config, error) {
 		ACLs:      s.Bool("yarn.acl.enable"),
 		AdminACL:  queues.ParseACL(s.String("yarn.admin.acl")),
 		Proxies:   proxyRules(s),
+		Groups:    groupsOf(s),
 
 		HeartbeatInterval: s.Duration("yarn.resourcemanager.nodemanagers.heartbeat-interval-ms"),
 		KeyRoll:           s.Duration("yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs"),
@@ -53,8 +54,7 @@ func rmSettings(s *settings.Settings) (rmrpc.Config, error) {
 		exclude, err := hostFile(s.String("yarn.resourcemanager.nodes.exclude-path"))
 		return rmrpc.Hosts{Include: include, Exclude: exclude}, err
 	}
-	c.Rack, err = rackTable(s.String("net.topology.table.file.name"))
-	if err != nil {
+	if c.Rack, err = racks(s); err != nil {
 		return c, err
 	}
 	c.ReloadQueues = func() (queues.Spec, error) {

@@ -52,6 +52,9 @@ type RouterConfig struct {
 
 // RouterSettings reads a router's configuration.
 func RouterSettings(s *settings.Settings) (RouterConfig, error) {
+	if err := mayStart(s, settings.Router); err != nil {
+		return RouterConfig{}, err
+	}
 	policy, err := basePolicy(s)
 	if err != nil {
 		return RouterConfig{}, err
@@ -78,6 +81,9 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 			OpenFor:      s.Duration("creel.router.breaker.open-time"),
 			Trips:        uint32(s.Int("creel.router.breaker.failures")),
 		},
+	}
+	if c.RPC.MaxCalls == 0 { // nobody set Hadoop's keys
+		c.RPC.MaxCalls = s.Int("creel.router.client.max-calls")
 	}
 	forward := s.Duration("creel.router.forward-timeout")
 	c.Remote.Deadlines[remote.Write], c.Remote.Deadlines[remote.Read] = forward, forward

@@ -14,6 +14,7 @@ import (
 func webSettings(s *settings.Settings) webserver.Config {
 	return webserver.Config{
 		ReadHeaderTimeout: s.Duration("creel.http.read-header-timeout"),
+		IdleTimeout:       s.Duration("hadoop.http.idle_timeout.ms"),
 		RefuseAnonymous:   !s.Bool("hadoop.http.authentication.simple.anonymous.allowed"),
 	}
 }
@@ -36,9 +37,8 @@ func AddProfiles(d *daemon.Service, s *settings.Settings) error {
 	if address == "" {
 		return nil
 	}
-	if !webserver.Loopback(address) {
-		return s.Problem("creel.debug.address", "profiles show what a process holds",
-			"give a loopback address, such as 127.0.0.1:6060")
+	if !webserver.Loopback(address) { // mayStart has told why; `creel up` comes without it
+		return s.Problem("creel.debug.address", "it is not on loopback", "give 127.0.0.1:6060")
 	}
 	bound, err := addWeb(d, "creel.debug.address", address, webserver.Profiles(), webserver.Config{})
 	if err == nil && len(d.Entries) > 0 {

@@ -17,6 +17,7 @@ import (
 // Config of a web port. Zero values take the defaults in brackets.
 type Config struct {
 	ReadHeaderTimeout time.Duration // for a client to send its headers [10 s]
+	IdleTimeout       time.Duration // of a connection between two requests [2 min]
 	DrainTime         time.Duration // for answers on their way at the end [5 s]
 	RefuseAnonymous   bool          // 403 to who gives no user.name and no cookie
 }
@@ -27,7 +28,7 @@ func Task(l net.Listener, handler http.Handler, c Config) func(context.Context) 
 	server := &http.Server{
 		Handler:           identify(handler, c.RefuseAnonymous),
 		ReadHeaderTimeout: cmp.Or(c.ReadHeaderTimeout, 10*time.Second),
-		IdleTimeout:       2 * time.Minute,
+		IdleTimeout:       cmp.Or(c.IdleTimeout, 2*time.Minute),
 		MaxHeaderBytes:    64 << 10,
 	}
 	return func(ctx context.Context) error {

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/creelrm/creel/internal/app/daemon/webserver"
+	"github.com/creelrm/creel/internal/settings"
+)
+
+// refusal is a value that stops the start of a daemon: to go on without what it
+// asks for would weaken security, durability or exclusivity.
+type refusal struct {
+	key     string
+	roles   []settings.Role
+	example string // a value that is refused, for the test and the page made from it
+	why     string
+	try     string
+	// refused reports whether the settings ask for it. A reason that it returns
+	// goes after why.
+	refused func(s *settings.Settings) (bool, string)
+}
+
+var (
+	onRM      = []settings.Role{settings.RM}
+	onServers = []settings.Role{settings.RM, settings.Router, settings.Proxy}
+)
+
+// is reports whether an enumeration or boolean has a value.
+func is(key, value string) func(*settings.Settings) (bool, string) {
+	return func(s *settings.Settings) (bool, string) {
+		if row, _ := settings.Find(key); row.Type == settings.Bool {
+			return s.Bool(key) == (value == "true"), ""
+		}
+		return s.String(key) == value, ""
+	}
+}
+
+// unreadable reports whether a file is named that cannot be read.
+func unreadable(key string) func(*settings.Settings) (bool, string) {
+	return func(s *settings.Settings) (bool, string) {
+		path := s.String(key)
+		if path == "" {
+			return false, ""
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return true, fileReason(err)
+		}
+		f.Close() // it was only read
+		return false, ""
+	}
+}
+
+// refusals are all of them, in the order of the page in docs.
+var refusals = []refusal{
+	{
+		key: "hadoop.security.authentication", roles: onServers, example: "kerberos",
+		why:     "creel cannot check Kerberos tickets: every client would be taken at its word",
+		try:     "set simple, on a network that you trust",
+		refused: is("hadoop.security.authentication", "kerberos"),
+	},
+	{
+		key: "hadoop.security.authorization", roles: onServers, example: "true",
+		why:     "hadoop-policy.xml is not read: the access lists of protocols would not be checked",
+		try:     "set false, and keep strangers off the ports by other means",
+		refused: is("hadoop.security.authorization", "true"),
+	},
+	{
+		key: "hadoop.rpc.protection", roles: onServers, example: "privacy",
+		why: "creel neither signs nor encrypts RPC: what clients send would be open to whoever listens",
+		try: "add authentication to the list, on a network that you trust",
+		refused: func(s *settings.Settings) (bool, string) {
+			list := s.List("hadoop.rpc.protection")
+			return len(list) > 0 && !slices.Contains(list, "authentication"), ""
+		},
+	},
+	{
+		key: "yarn.http.policy", roles: onServers, example: "HTTPS_ONLY",
+		why:     "creel's web ports do not speak TLS: they would answer in the clear",
+		try:     "set HTTP_ONLY, and put a TLS proxy before them",
+		refused: is("yarn.http.policy", "HTTPS_ONLY"),
+	},
+	{
+		key: "creel.http.tls.certificate", roles: onServers, example: "/etc/creel/tls.crt",
+		why: "nothing reads it: web ports would answer in the clear",
+		try: "remove it, and put a TLS proxy before them",
+		refused: func(s *settings.Settings) (bool, string) {
+			return s.String("creel.http.tls.certificate") != "", ""
+		},
+	},
+	{
+		key: "creel.http.tls.key", roles: onServers, example: "/etc/creel/tls.key",
+		why: "nothing reads it: web ports would answer in the clear",
+		try: "remove it, and put a TLS proxy before them",
+		refused: func(s *settings.Settings) (bool, string) {
+			return s.String("creel.http.tls.key") != "", ""
+		},
+	},
+	{
+		key: "hadoop.http.authentication.type", roles: onServers, example: "kerberos",
+		why:     "creel's web ports know no SPNEGO: every web client would be taken at its word",
+		try:     "set simple, on a network that you trust",
+		refused: is("hadoop.http.authentication.type", "kerberos"),
+	},
+	{
+		key: "yarn.webapp.filter-entity-list-by-user", roles: []settings.Role{settings.RM, settings.Router},
+		example: "true",
+		why:     "lists are not filtered: every user would see the names of all applications",
+		try:     "set false",
+		refused: is("yarn.webapp.filter-entity-list-by-user", "true"),
+	},
+	{
+		key: "yarn.resourcemanager.ha.enabled", roles: onRM, example: "true",
+		why:     "creel's ResourceManagers elect no leader: two of them would be two clusters with the same nodes",
+		try:     "set false and start one; its journal (--data) brings it back after a crash",
+		refused: is("yarn.resourcemanager.ha.enabled", "true"),
+	},
+	{
+		key: "yarn.resourcemanager.recovery.enabled", roles: onRM, example: "true",
+		why: "without a directory for the journal nothing survives a restart",
+		try: "give one by --data DIR or creel.rm.data",
+		refused: func(s *settings.Settings) (bool, string) {
+			return s.Bool("yarn.resourcemanager.recovery.enabled") && s.String("creel.rm.data") == "", ""
+		},
+	},
+	{
+		key: "yarn.resourcemanager.nodes.exclude-path", roles: onRM, example: "/nowhere/exclude",
+		why:     "it cannot be read, and without it every host may serve",
+		try:     "make the file (it may be empty), or leave the setting out",
+		refused: unreadable("yarn.resourcemanager.nodes.exclude-path"),
+	},
+	{
+		key: "yarn.resourcemanager.nodes.include-path", roles: onRM, example: "/nowhere/include",
+		why:     "it cannot be read, and without it every host may serve",
+		try:     "make the file (an empty one lets every host serve), or leave the setting out",
+		refused: unreadable("yarn.resourcemanager.nodes.include-path"),
+	},
+	{
+		key: "yarn.resourcemanager.scheduler.class", roles: onRM,
+		example: "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fifo.FifoScheduler",
+		why:     "creel has a CapacityScheduler and a FairScheduler: with another the limits of queues would be others",
+		try:     "name one of the two; a FIFO cluster is a CapacityScheduler with one queue",
+		refused: func(s *settings.Settings) (bool, string) {
+			name := schedulerName(s)
+			return name != "CapacityScheduler" && name != "FairScheduler", ""
+		},
+	},
+	{
+		key: "creel.cluster.secret-file", roles: []settings.Role{settings.RM, settings.Proxy},
+		example: "/nowhere/secret",
+		why:     "the secret that seals tokens in the store cannot be used",
+		try:     "make a file of at least 16 random bytes, the same for all daemons, or leave the setting out",
+		refused: func(s *settings.Settings) (bool, string) {
+			file := s.String("creel.cluster.secret-file")
+			if file == "" {
+				return false, ""
+			}
+			_, err := readSecret(file)
+			var p *settings.Problem
+			if errors.As(err, &p) {
+				return true, p.Why
+			}
+			return err != nil, ""
+		},
+	},
+	{
+		key: "creel.debug.address", roles: settings.Roles, example: "0.0.0.0:6060",
+		why: "profiles show what a process holds",
+		try: "give a loopback address, such as 127.0.0.1:6060",
+		refused: func(s *settings.Settings) (bool, string) {
+			address := s.Address("creel.debug.address")
+			return address != "" && !webserver.Loopback(address), ""
+		},
+	},
+}
+
+// mayStart refuses settings with which a daemon of this role must not start,
+// with everything that is wrong at once.
+func mayStart(s *settings.Settings, role settings.Role) error {
+	var errs []error
+	for _, r := range refusals {
+		if !slices.Contains(r.roles, role) {
+			continue
+		}
+		refused, reason := r.refused(s)
+		if !refused {
+			continue
+		}
+		why := r.why
+		if reason != "" {
+			why = fmt.Sprintf("%s (%s)", why, reason)
+		}
+		errs = append(errs, s.Problem(r.key, why, r.try))
+	}
+	return errors.Join(errs...)
+}

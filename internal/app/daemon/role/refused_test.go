@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/internal/settings"
+)
+
+var update = flag.Bool("update", false, "write docs/reference/refused-starts.md")
+
+// minimal is what each role needs to start at all.
+func minimal(t *testing.T, defines ...string) *settings.Settings {
+	t.Helper()
+	s, err := settings.Load(settings.Sources{
+		ConfDir: t.TempDir(),
+		Defines: append([]string{"creel.subcluster.id=sc-1", "creel.nm.simulate=1"}, defines...),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Every value of the table stops the daemons that it names with its reason, and
+// no other; without it they start. The page in docs is made of the messages.
+func TestValuesThatWouldWeakenWhatWasAskedForStopTheStart(t *testing.T) {
+	for _, role := range settings.Roles {
+		if err := Check(minimal(t), role); err != nil {
+			t.Errorf("a %s does not start with the defaults: %v", role, err)
+		}
+	}
+	var page strings.Builder
+	page.WriteString("# Refused starts\n\n" +
+		"Values that would weaken security, durability or exclusivity, and that creel does not honour, stop the start of " +
+		"a daemon instead of being passed over. `creel config check --role ROLE` finds them without a start.\n\n" +
+		"This page is generated from the messages: " +
+		"`go test ./internal/app/daemon/role -run StopTheStart -update`.\n\n" +
+		"| setting | such as | daemons | why | what to do |\n|---|---|---|---|---|\n")
+	for _, r := range refusals {
+		s := minimal(t, r.key+"="+r.example)
+		for _, role := range settings.Roles {
+			err := Check(s, role)
+			var p *settings.Problem
+			switch stopped := errors.As(err, &p); {
+			case slices.Contains(r.roles, role) && (!stopped || p.Key != r.key || !strings.HasPrefix(p.Why, r.why)):
+				t.Errorf("a %s with %s=%s: %v", role, r.key, r.example, err)
+			case slices.Contains(r.roles, role) && !settings.IsProblem(err):
+				t.Errorf("%v is not seen as a mistake of the configuration", err)
+			case !slices.Contains(r.roles, role) && err != nil:
+				t.Errorf("a %s does not start with %s=%s: %v", role, r.key, r.example, err)
+			}
+		}
+		roles := make([]string, len(r.roles))
+		for i, role := range r.roles {
+			roles[i] = string(role)
+		}
+		fmt.Fprintf(&page, "| `%s` | `%s` | %s | %s | %s |\n",
+			r.key, r.example, strings.Join(roles, ", "), r.why, r.try)
+	}
+	const file = "../../../../docs/reference/refused-starts.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(page.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != page.String() {
+		t.Error("docs/reference/refused-starts.md is stale; run the command that stands in it")
+	}
+}
+
+// A queue file that the daemon would refuse is refused by the check too.
+func TestTheCheckReadsWhatTheDaemonReads(t *testing.T) {
+	dir := t.TempDir()
+	queues := `<configuration><property><name>yarn.scheduler.capacity.root.queues</name><value>a</value></property>` +
+		`<property><name>yarn.scheduler.capacity.root.a.capacity</name><value>much</value></property></configuration>`
+	if err := os.WriteFile(dir+"/capacity-scheduler.xml", []byte(queues), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := settings.Load(settings.Sources{ConfDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(s, settings.RM); !settings.IsProblem(err) || !strings.Contains(err.Error(), "root.a.capacity") {
+		t.Errorf("an rm with a queue that has capacity \"much\": %v", err)
+	}
+	if err := Check(s, settings.Router); err != nil {
+		t.Errorf("a router, which reads no queues: %v", err)
+	}
+	for define, want := range map[string]string{
+		"creel.store.url=mysql://x":                         "creel.store.url",
+		"net.topology.table.file.name=/nowhere/racks":       "net.topology.table.file.name",
+		"net.topology.script.file.name=/nowhere/program":    "net.topology.script.file.name",
+		"yarn.resourcemanager.epoch=99999999":               "epoch",
+		"creel.subcluster.id=a/b,creel.store.url=redis://x": "creel.subcluster.id",
+	} {
+		if err := Check(minimal(t, strings.Split(define, ",")...), settings.RM); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("an rm with %s: %v", define, err)
+		}
+	}
+}
+
+// What is not in force yet is told to the daemons that it is about, once it has
+// another value than the default.
+func TestSettingsNotInForceAreWarningsOfTheDaemonsTheyAreAbout(t *testing.T) {
+	s := minimal(t, "yarn.scheduler.fair.preemption=true", "yarn.router.webapp.proxy.enable=true")
+	if w := s.WarningsFor(settings.RM); len(w) != 1 || !strings.Contains(w[0], "yarn.scheduler.fair.preemption=true") ||
+		!strings.Contains(w[0], "no container is taken back") {
+		t.Errorf("an rm is told %q", w)
+	}
+	if w := s.WarningsFor(settings.Router); len(w) != 0 {
+		t.Errorf("a router is told %q: the one value is the default, the other is not its own", w)
+	}
+	for _, p := range properties(s) {
+		if p.Name == "yarn.scheduler.fair.preemption" && !strings.Contains(p.Source, "not in force yet") {
+			t.Errorf("/conf says %q of it", p.Source)
+		}
+	}
+}

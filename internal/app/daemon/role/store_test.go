@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/statestore/redis/redistest"
+)
+
+// A store that cannot be used at the start is named without its password, with
+// the setting that names it and the store's own reason.
+func TestAStoreThatCannotBeUsedIsNamedWithItsOwnReason(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := l.Addr().String()
+	l.Close()
+	for store, reason := range map[string]string{
+		"redis://bob:hunter2@" + nobody + "?timeout=100ms":                   "connection refused",
+		"redis://bob:hunter2@" + redistest.Start(t).Addr + "/0":              "WRONGPASS",
+		"redis-sentinel://" + nobody + "/m?sentinel_password=hunter2&tls=no": "",
+	} {
+		s, err := settings.Load(settings.Sources{
+			ConfDir: t.TempDir(),
+			Defines: []string{"creel.store.url=" + store, "creel.store.timeout=100ms"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		_, _, err = OpenStore(ctx, s)
+		cancel()
+		if err == nil {
+			t.Fatalf("%s opens", store)
+		}
+		text := err.Error()
+		for _, bad := range []string{"hunter2", "%!", "<nil>"} {
+			if strings.Contains(text, bad) {
+				t.Errorf("the error shows %q: %s", bad, text)
+			}
+		}
+		u, _ := url.Parse(store)
+		for _, want := range []string{reason, u.Host, "creel.store.url"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the error lacks %q: %s", want, text)
+			}
+		}
+		if reason != "" && !errors.Is(err, creel.ErrUnavailable) {
+			t.Errorf("%v is not of the kind unavailable", err)
+		}
+	}
+}

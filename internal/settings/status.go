@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Status says what a daemon does with a setting.
+type Status uint8
+
+const (
+	InForce       Status = iota // read, and done: a test starts every daemon and sees who reads it
+	WithoutEffect               // meaningless to creel; the note says why
+	NotYet                      // meant to be read; the note says what happens instead
+)
+
+func (s Status) String() string { return [...]string{"in force", "without effect", "not yet"}[s] }
+
+// inactive are rows that are not in force, with the reason that they share.
+type inactive struct {
+	status Status
+	note   string
+	keys   []string
+}
+
+const (
+	client    = "read by Hadoop's clients; creel's daemons have no use for it"
+	hadoopNM  = "read by Hadoop's NodeManagers; creel's are simulated ones, which keep no files and start no process"
+	oneRM     = "one ResourceManager serves a subcluster; a second is refused at its start"
+	anyOrigin = "no page of another origin may read the web ports"
+	steady    = "nodes send heartbeats at one interval, which grows only under load"
+	noPreempt = "no container is taken back from a queue over its share"
+	twoKeys   = "its key changes at the interval of AMRM tokens, " +
+		"yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs"
+)
+
+// notInForce tells of every row that no daemon reads. A row that is read stands
+// here only by mistake, and one that is not read is missing only by mistake:
+// both fail the test of package role.
+var notInForce = []inactive{
+	{WithoutEffect, client, []string{
+		"fs.defaultFS",
+		"ipc.maximum.response.length",
+		"ipc.client.connect.timeout",
+		"ipc.client.connect.max.retries",
+		"ipc.client.connect.max.retries.on.timeouts",
+		"ipc.client.connect.retry.interval",
+		"ipc.client.rpc-timeout.ms",
+		"ipc.client.ping",
+		"ipc.ping.interval",
+		"ipc.client.fallback-to-simple-auth-allowed",
+		"yarn.resourcemanager.connect.max-wait.ms",
+		"yarn.resourcemanager.connect.retry-interval.ms",
+		"yarn.client.application-client-protocol.poll-interval-ms",
+		"yarn.application.classpath",
+	}},
+	{WithoutEffect, hadoopNM, []string{
+		"hadoop.tmp.dir",
+		"yarn.nodemanager.hostname",
+		"yarn.nodemanager.address",
+		"yarn.nodemanager.webapp.address",
+		"yarn.nodemanager.localizer.address",
+		"yarn.nodemanager.resource.memory-mb",
+		"yarn.nodemanager.resource.cpu-vcores",
+		"yarn.nodemanager.local-dirs",
+		"yarn.nodemanager.log-dirs",
+		"yarn.nodemanager.container-manager.thread-count",
+		"yarn.nodemanager.sleep-delay-before-sigkill.ms",
+		"yarn.nodemanager.resourcemanager.connect.max-wait.ms",
+		"yarn.nodemanager.resourcemanager.connect.retry-interval.ms",
+		"yarn.nodemanager.recovery.enabled",
+		"yarn.nodemanager.opportunistic-containers-max-queue-length",
+		"yarn.nodemanager.container-diagnostics-maximum-size",
+	}},
+	{WithoutEffect, "expiry is decided when it is due, not at intervals", []string{
+		"yarn.resourcemanager.container.liveness-monitor.interval-ms",
+		"yarn.resourcemanager.application-timeouts.monitor.interval-ms",
+		"yarn.resourcemanager.decommissioning-nodes-watcher.poll-interval-secs",
+		"yarn.resourcemanager.delegation.token.remove-scan-interval",
+	}},
+	{WithoutEffect, "creel's proxy is a daemon of its own, which runs where it is started", []string{
+		"yarn.nodemanager.amrmproxy.enabled",
+	}},
+	{WithoutEffect, "a ResourceManager is a member where creel.store.url names a store", []string{
+		"yarn.federation.enabled",
+	}},
+	{WithoutEffect, "the store tells of every change, and creel.store.poll-interval bounds what is missed", []string{
+		"yarn.federation.cache-ttl.secs",
+	}},
+	{WithoutEffect, "creel.membership.beat-interval is what creel's members go by", []string{
+		"yarn.federation.state-store.heartbeat-interval-secs",
+	}},
+	{WithoutEffect, "the store is read in pages, whatever its size", []string{
+		"yarn.federation.state-store.max-applications",
+	}},
+	{WithoutEffect, "creel.proxy.call-timeout and creel.proxy.member-timeout are what creel's proxy goes by", []string{
+		"yarn.federation.amrmproxy.hb.maximum.wait.ms",
+		"yarn.federation.amrmproxy.subcluster.timeout.ms",
+		"yarn.federation.amrmproxy.register.uam.retry-count",
+		"yarn.federation.amrmproxy.register.uam.interval",
+	}},
+	{WithoutEffect, "creel.router.forward-timeout and creel.router.list-timeout are what creel's router goes by", []string{
+		"yarn.router.webapp.connect-timeout",
+		"yarn.router.webapp.read-timeout",
+	}},
+	{WithoutEffect, "another member is tried at once", []string{"yarn.router.submit.interval.time"}},
+	{WithoutEffect, "creel pipelines its calls over a few connections, whatever their number", []string{
+		"creel.store.pool-size",
+	}},
+	{WithoutEffect, "shares are computed when they change", []string{"yarn.scheduler.fair.update-interval-ms"}},
+	{WithoutEffect, "a heartbeat is answered with all that fits the node", []string{
+		"yarn.scheduler.fair.assignmultiple",
+		"yarn.scheduler.fair.dynamic.max.assign",
+		"yarn.scheduler.fair.max.assign",
+	}},
+	{WithoutEffect, "an epoch is never used again", []string{"yarn.resourcemanager.epoch.range"}},
+	{WithoutEffect, "answers never carry characters that XML cannot", []string{
+		"yarn.webapp.filter-invalid-xml-chars",
+	}},
+	{WithoutEffect, "an AM's start is tried until yarn.client.nodemanager-connect.max-wait-ms is over", []string{
+		"yarn.resourcemanager.nodemanager-connect-retries",
+		"yarn.client.nodemanager-connect.retry-interval-ms",
+	}},
+	{WithoutEffect, "administrators share the limit of clients: a call in flight costs no thread", []string{
+		"yarn.resourcemanager.admin.client.thread-count",
+	}},
+	{WithoutEffect, "containers always run on over a restart", []string{
+		"yarn.resourcemanager.work-preserving-recovery.enabled",
+	}},
+
+	{WithoutEffect, "the ResourceManager finds the racks of nodes, by net.topology.*", []string{
+		"creel.nm.simulate.racks",
+	}},
+	{WithoutEffect, "the script is given one host at a time", []string{"net.topology.script.number.args"}},
+
+	{NotYet, oneRM, []string{
+		"yarn.resourcemanager.ha.rm-ids",
+		"yarn.resourcemanager.ha.id",
+		"yarn.resourcemanager.hostname.*",
+		"yarn.resourcemanager.address.*",
+		"yarn.resourcemanager.scheduler.address.*",
+		"yarn.resourcemanager.resource-tracker.address.*",
+		"yarn.resourcemanager.admin.address.*",
+		"yarn.resourcemanager.webapp.address.*",
+	}},
+	{NotYet, anyOrigin, []string{
+		"hadoop.http.cross-origin.enabled",
+		"hadoop.http.cross-origin.allowed-origins",
+		"hadoop.http.cross-origin.allowed-methods",
+		"hadoop.http.cross-origin.allowed-headers",
+		"hadoop.http.cross-origin.max-age",
+	}},
+	{NotYet, steady, []string{
+		"yarn.resourcemanager.nodemanagers.heartbeat-interval-scaling-enable",
+		"yarn.resourcemanager.nodemanagers.heartbeat-interval-min-ms",
+		"yarn.resourcemanager.nodemanagers.heartbeat-interval-max-ms",
+		"yarn.resourcemanager.nodemanagers.heartbeat-interval-speedup-factor",
+		"yarn.resourcemanager.nodemanagers.heartbeat-interval-slowdown-factor",
+		"creel.rm.heartbeat-interval-max",
+	}},
+	{NotYet, noPreempt, []string{
+		"yarn.scheduler.fair.preemption",
+		"yarn.scheduler.fair.preemption.cluster-utilization-threshold",
+	}},
+	{NotYet, twoKeys, []string{
+		"yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs",
+		"yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs",
+	}},
+	{NotYet, "a token names its service by address", []string{"hadoop.security.token.service.use_ip"}},
+	{NotYet, "groups are those of this machine", []string{"hadoop.security.group.mapping"}},
+	{NotYet, "groups are remembered for five minutes", []string{"hadoop.security.groups.cache.secs"}},
+	{NotYet, "web ports speak HTTP, at their own address", []string{
+		"yarn.resourcemanager.webapp.https.address",
+		"yarn.router.webapp.https.address",
+	}},
+	{NotYet, "applications may be submitted over REST", []string{"yarn.webapp.enable-rest-app-submissions"}},
+	{NotYet, "the ResourceManager's web port leads to AMs", []string{"yarn.web-proxy.address"}},
+	{NotYet, "an AM that does not answer is given up on after a fixed time", []string{
+		"yarn.resourcemanager.proxy.timeout.enabled",
+		"yarn.resourcemanager.proxy.connection.timeout",
+	}},
+	{NotYet, "tracking URLs lead to the member's own web port", []string{"yarn.router.webapp.proxy.enable"}},
+	{NotYet, "an application may ask for yarn.resourcemanager.am.max-attempts at most", []string{
+		"yarn.resourcemanager.am.global.max-attempts",
+	}},
+	{NotYet, "all that yarn.resourcemanager.max-completed-applications keeps survives a restart", []string{
+		"yarn.resourcemanager.state-store.max-completed-applications",
+	}},
+	{NotYet, "the limit is Hadoop's default", []string{
+		"yarn.resourcemanager.application.max-tags",
+		"yarn.resourcemanager.application.max-tag.length",
+		"yarn.app.attempt.diagnostics.limit.kc",
+	}},
+	{NotYet, "how long a node that is in no list is shown is not bounded", []string{
+		"yarn.resourcemanager.node-removal-untracked.timeout-ms",
+	}},
+	{NotYet, "a NodeManager of any version may register", []string{"yarn.resourcemanager.nodemanager.minimum.version"}},
+	{NotYet, "a node's name is believed", []string{"yarn.resourcemanager.resource-tracker.nm.ip-hostname-check"}},
+	{NotYet, "asks for opportunistic containers are served as guaranteed ones", []string{
+		"yarn.resourcemanager.opportunistic-container-allocation.enabled",
+	}},
+	{NotYet, "reservations are refused", []string{"yarn.resourcemanager.reservation-system.enable"}},
+	{NotYet, "resource profiles are refused", []string{"yarn.resourcemanager.resource-profiles.enabled"}},
+	{NotYet, "every node is in the default partition", []string{"yarn.node-labels.enabled"}},
+	{NotYet, "containers may be granted at once after a restart", []string{
+		"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms",
+		"creel.rm.recovery-wait",
+	}},
+	{NotYet, "logs stay where the nodes keep them", []string{"yarn.log-aggregation-enable", "yarn.log.server.url"}},
+	{NotYet, "asks name nodes by host", []string{"yarn.scheduler.include-port-in-node-name"}},
+	{NotYet, "the rules of the queue file choose the queue", []string{"yarn.scheduler.queue-placement-rules"}},
+	{NotYet, "queues are read from the files", []string{"yarn.scheduler.configuration.store.class"}},
+	{NotYet, "a container may get none of it", []string{"yarn.resource-types.**.minimum-allocation"}},
+	{NotYet, "a partial list is given, with headers that name who is missing", []string{
+		"yarn.router.interceptor.allow-partial-result.enable",
+		"yarn.router.partial-result.enabled",
+	}},
+	{NotYet, "the largest request of all is ipc.maximum.data.length", []string{"yarn.router.asc-interceptor-max-size"}},
+	{NotYet, "a member long silent stays in the list, as lost", []string{
+		"yarn.router.deregister.subcluster.enabled",
+		"yarn.router.subcluster.heartbeat.expiration.time",
+	}},
+	{NotYet, "hosts are not known to belong to a member", []string{"yarn.federation.machine-list"}},
+	{NotYet, "a change is on disk before it is acted on, and one write carries all that waits", []string{
+		"creel.rm.journal.sync",
+		"creel.rm.journal.batch",
+	}},
+	{NotYet, "containers spread over nodes, but for queues with creel.scheduler.QUEUE.node-order", []string{
+		"creel.rm.node-order",
+	}},
+	{NotYet, "there is no rebalancer", []string{
+		"creel.rebalancer.interval",
+		"creel.rebalancer.lease",
+		"creel.rebalancer.max-change",
+		"creel.rebalancer.dry-run",
+	}},
+}
+
+// setStatus writes the table above into the rows.
+func (t *tables) setStatus() {
+	rows := map[string]*Setting{}
+	for _, s := range t.all {
+		rows[s.Key] = s
+	}
+	for _, group := range notInForce {
+		for _, key := range group.keys {
+			row, ok := rows[key]
+			if !ok {
+				panic("settings: status of " + key + ", which is not in the registry")
+			}
+			if row.Status != InForce {
+				panic("settings: two states of " + key)
+			}
+			row.Status, row.Note = group.status, group.note
+		}
+	}
+}
+
+// Role is a kind of daemon.
+type Role string
+
+// The roles.
+const (
+	RM     Role = "rm"
+	NM     Role = "nm"
+	Router Role = "router"
+	Proxy  Role = "proxy"
+	Agent  Role = "agent"
+)
+
+// Roles are all roles.
+var Roles = []Role{RM, NM, Router, Proxy, Agent}
+
+// families tells which roles a family of keys is about. A key of no family is
+// about all.
+var families = []struct {
+	prefix string
+	roles  []Role
+}{
+	{"yarn.resourcemanager.", []Role{RM}},
+	{"yarn.scheduler.", []Role{RM}},
+	{"yarn.node-labels.", []Role{RM}},
+	{"yarn.resource-types", []Role{RM}},
+	{"yarn.log", []Role{RM}},
+	{"yarn.app.", []Role{RM}},
+	{"yarn.web", []Role{RM, Router}},
+	{"yarn.federation.", []Role{RM, Router, Proxy}},
+	{"yarn.router.", []Role{Router}},
+	{"yarn.nodemanager.", []Role{NM}},
+	{"net.", []Role{RM}},
+	{"hadoop.security.group", []Role{RM}},
+	{"hadoop.http.", []Role{RM, Router, Proxy, NM}},
+	{"creel.rm.", []Role{RM}},
+	{"creel.scheduler.", []Role{RM}},
+	{"creel.nm.", []Role{NM}},
+	{"creel.router.", []Role{Router}},
+	{"creel.proxy.", []Role{Proxy}},
+}
+
+// concerns reports whether a key is about a role.
+func concerns(key string, role Role) bool {
+	for _, f := range families {
+		if strings.HasPrefix(key, f.prefix) {
+			return slices.Contains(f.roles, role)
+		}
+	}
+	return true
+}
+
+// WarningsFor lists what deserves a line in the log when a daemon of this role
+// starts: Warnings, and settings of another value than their default that are
+// not in force yet, with what happens instead.
+func (s *Settings) WarningsFor(role Role) []string {
+	out := slices.Clone(s.warnings)
+	for _, e := range s.notYet() {
+		if concerns(e.Key, role) {
+			out = append(out, fmt.Sprintf("%s: %s=%s is not in force yet: %s", e.Origin, e.Key, e.Value, e.Note))
+		}
+	}
+	return out
+}
+
+// notYet are the settings that somebody set to another value than their default
+// and that no daemon reads yet.
+func (s *Settings) notYet() []Entry {
+	var out []Entry
+	for _, e := range s.Effective(false) {
+		if e.Status != NotYet.String() {
+			continue
+		}
+		row, _ := Find(e.Key)
+		fallback, err := s.expand(row.Default)
+		if err == nil && strings.TrimSpace(fallback) == s.values[e.Key].Text {
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
