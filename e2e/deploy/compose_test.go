@@ -289,6 +289,7 @@ func targetsAnswer(t *testing.T, address map[string]string) {
 		t.Fatal(err)
 	}
 	asked := 0
+	var all strings.Builder
 	for _, j := range conf.Jobs {
 		for _, s := range j.Static {
 			for _, target := range s.Targets {
@@ -303,8 +304,14 @@ func targetsAnswer(t *testing.T, address map[string]string) {
 				if err != nil || !strings.Contains(string(text), "\ncreel_") {
 					t.Errorf("%s has no metrics of creel: %v", target, err)
 				}
+				all.Write(text)
 				asked++
 			}
+		}
+	}
+	for _, metric := range alertMetrics(t) {
+		if !strings.Contains(all.String(), "\n"+metric+" ") && !strings.Contains(all.String(), "\n"+metric+"{") {
+			t.Errorf("alerts.yml asks for %s, which no target has", metric)
 		}
 	}
 	if asked != 5 {

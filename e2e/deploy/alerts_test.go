@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deploy
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/creelrm/creel/internal/programs"
+)
+
+const prometheus = root + "/deploy/prometheus"
+
+// Prometheus' own tool reads the alert rules and the configuration, and holds the
+// rules against the recorded series beside them.
+func TestAlertRulesHoldAgainstRecordedSeries(t *testing.T) {
+	promtool, err := programs.Path("promtool")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"check", "config", "prometheus.yml"},
+		{"test", "rules", "alerts_test.yml"},
+	} {
+		cmd := exec.CommandContext(t.Context(), promtool, args...)
+		cmd.Dir = prometheus
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("promtool %v: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// alertMetrics are the metrics of creel that alert rules ask for.
+func alertMetrics(t *testing.T) []string {
+	t.Helper()
+	rules, err := os.ReadFile(filepath.Join(prometheus, "alerts.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`\bcreel_[a-z_]+`).FindAllString(string(rules), -1)
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) < 4 {
+		t.Fatalf("only %d metrics in alerts.yml: %v", len(names), names)
+	}
+	return names
+}
