@@ -152,7 +152,7 @@ func literal(e ast.Expr) (string, bool) {
 // The check itself is tested.
 func TestStrayLookupsAreSeen(t *testing.T) {
 	wanted := map[string]bool{}
-	if got := strayLookups(t, "testdata/walls/lookups.go", wanted); len(got) != 6 {
+	if got := strayLookups(t, "testdata/imports/lookups.go", wanted); len(got) != 6 {
 		t.Errorf("%d stray lookups seen, want 6: %q", len(got), got)
 	}
 	if !wanted["mvn"] {

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package creel_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/creelrm/creel"
+
+// A rule says what the package in one folder may import. What is not listed here is refused, and so is a rule without
+// a package: a new package, and a new arrow, is a decision that someone wrote down.
+type rule struct {
+	pure    bool     // no clock, socket, logger, goroutine, file system, third party
+	imports []string // packages of this module it may import, besides itself; "*" is any
+	others  []string // third parties that a pure package may use all the same, with the reason beside it
+}
+
+// data is what a pure package may read of the wire: messages, never sockets.
+const data = "internal/yarnpb"
+
+// protobuf is allowed in pure packages that point at messages: its runtime holds
+// no clock and no socket.
+var protobuf = []string{"google.golang.org/protobuf/", "github.com/planetscale/vtprotobuf/"}
+
+var rules = map[string]rule{
+	".":                       {pure: true},
+	"subcluster":              {pure: true, imports: []string{"."}},
+	"subcluster/rm/queues":    {pure: true, imports: []string{"."}},
+	"subcluster/rm/queueconf": {pure: true, imports: []string{".", "subcluster/rm/queues", "subcluster/rm/placement"}},
+	"subcluster/rm/placement": {pure: true, imports: []string{".", "subcluster/rm/queues"}},
+	"subcluster/rm": {
+		pure: true,
+		imports: []string{
+			".",
+			"subcluster/rm/queues",
+			"subcluster/rm/sched",
+			"subcluster/rm/sched/amounts",
+			"subcluster/rm/nodecommands",
+			"subcluster/rm/nodeset",
+			"internal/intrusive",
+			"internal/pagemap",
+			"internal/slab",
+			data,
+		},
+		others: protobuf,
+	},
+	"subcluster/rm/sched": {
+		pure: true,
+		imports: []string{
+			".",
+			"subcluster/rm/queues",
+			"subcluster/rm/sched/amounts",
+			"subcluster/rm/sched/nodeindex",
+			"internal/intrusive",
+		},
+	},
+	"subcluster/rm/sched/amounts":   {pure: true, imports: []string{"."}},
+	"subcluster/rm/sched/nodeindex": {pure: true, imports: []string{".", "subcluster/rm/sched/amounts"}},
+	"subcluster/rm/nodecommands":    {pure: true, imports: []string{"."}},
+	"subcluster/rm/nodeset":         {pure: true},
+	"internal/intrusive":            {pure: true},
+	"internal/pagemap":              {pure: true},
+	"internal/slab":                 {pure: true},
+	"subcluster/nm":                 {pure: true, imports: []string{".", data}, others: protobuf},
+	"policies":                      {pure: true, imports: []string{".", "subcluster"}},
+	"statestore":                    {pure: true, imports: []string{".", "subcluster"}},
+	"router":                        {pure: true, imports: []string{".", "subcluster", "policies"}},
+	"amrmproxy":                     {pure: true, imports: []string{".", "subcluster", "policies", data}, others: protobuf},
+	"internal/token":                {pure: true, imports: []string{".", data}, others: protobuf},
+	"internal/workload":             {pure: true, imports: []string{".", "policies"}},
+	"internal/yarnpb":               {imports: []string{"."}},
+	"internal/workers":              {},
+	"internal/awake":                {pure: true},
+	"internal/hugepages":            {},
+	"internal/query":                {},
+	"internal/programs":             {}, // what tests run beside creel
+	"internal/hrpc":                 {imports: []string{"internal/workers"}},
+	"internal/hrpc/telemetry":       {imports: []string{"internal/hrpc"}},
+	"internal/yarnrpc":              {imports: []string{".", "internal/hrpc", data}},
+	"internal/settings":             {imports: []string{"policies"}}, // whose names are choices
+	// The federation's queues: escrow of their maxima, the plan, and who runs both.
+	"policies/rebalancer/escrow": {
+		pure:    true,
+		imports: []string{"."},
+	},
+	"subcluster/remote": {
+		imports: []string{".", "subcluster", "internal/hrpc", data, "internal/yarnrpc", "internal/token"},
+	},
+	"subcluster/rm/journal": {imports: []string{".", "subcluster/rm"}},
+	"subcluster/rm/rpc": {
+		imports: []string{
+			".",
+			"subcluster/rm",
+			"subcluster/rm/queues",
+			"subcluster/rm/sched/amounts",
+			"subcluster/rm/journal",
+			"internal/hrpc",
+			data,
+			"internal/yarnrpc",
+			"internal/token",
+		},
+	},
+	"subcluster/rm/rest": {
+		imports: []string{
+			".",
+			"subcluster",
+			"subcluster/rm",
+			"subcluster/rm/queues",
+			"subcluster/rm/sched",
+			"subcluster/rm/rpc",
+			data,
+			"internal/token",
+			"internal/query",
+		},
+	},
+	"subcluster/nm/rpc": {
+		imports: []string{".", "subcluster/nm", "internal/hrpc", data, "internal/yarnrpc", "internal/token"},
+	},
+	"statestore/redis": {imports: []string{".", "subcluster", "statestore", "internal/workers"}},
+	"amrmproxy/server": {
+		imports: []string{".", "subcluster", "policies", "amrmproxy", "internal/hrpc", data, "internal/workers"},
+	},
+	"amrmproxy/remote": {
+		imports: []string{".", "subcluster", "amrmproxy/server", "internal/hrpc", data, "internal/yarnrpc"},
+	},
+	"amrmproxy/stored": {pure: true, imports: []string{".", "statestore", "amrmproxy"}},
+	"amrmproxy/keys":   {imports: []string{".", "subcluster", "statestore", "internal/token"}},
+	"amrmproxy/rpc": {
+		imports: []string{".", "amrmproxy", "amrmproxy/server", "internal/hrpc", data, "internal/yarnrpc", "internal/token"},
+	},
+	"router/rpc": {
+		imports: []string{
+			".",
+			"subcluster",
+			"subcluster/remote",
+			"policies",
+			"router",
+			"router/server",
+			"internal/hrpc",
+			data,
+			"internal/yarnrpc",
+			"internal/token",
+		},
+	},
+	"router/rest": {
+		imports: []string{".", "subcluster", "subcluster/remote", "policies", "router", "router/server"},
+	},
+	"router/dash": {imports: []string{".", "subcluster", "router", "router/server"}},
+	"internal/app/sim": {
+		pure: true,
+		imports: []string{
+			".",
+			"subcluster",
+			"subcluster/rm",
+			"subcluster/rm/queues",
+			"subcluster/rm/sched/amounts",
+			"subcluster/nm",
+			"policies",
+			"statestore",
+			"router",
+			"amrmproxy",
+			"amrmproxy/stored",
+			"internal/workload",
+			data,
+		},
+		others: protobuf,
+	},
+	"internal/app/load": {
+		imports: []string{".", "internal/hrpc", data, "internal/yarnrpc", "internal/token", "internal/workload"},
+	},
+	"internal/app/daemon":           {imports: []string{"internal/app/daemon/health"}},
+	"internal/app/daemon/build":     {},
+	"internal/app/daemon/health":    {imports: []string{"internal/app/daemon/build"}},
+	"internal/app/daemon/webserver": {imports: []string{"internal/query"}},
+	"internal/app/daemon/logs":      {imports: []string{"internal/settings"}},
+	"internal/app/daemon/tracing": {
+		imports: []string{"internal/app/daemon/build", "internal/hrpc", "internal/hrpc/telemetry", "internal/settings"},
+	},
+	"internal/app/daemon/role":       {imports: []string{"*"}},
+	"internal/app/daemon/federation": {imports: []string{"*"}},
+	"internal/app/demo":              {imports: []string{"*"}},
+	"statestore/storetest":           {imports: []string{".", "subcluster", "statestore"}},
+	"statestore/watch":               {imports: []string{".", "subcluster", "statestore"}},
+	"statestore/cache":               {imports: []string{".", "statestore"}},
+	"statestore/rebuild":             {imports: []string{".", "subcluster", "statestore"}},
+	"statestore/reconcile":           {imports: []string{".", "subcluster", "statestore"}},
+	"statestore/tidy":                {imports: []string{".", "subcluster", "statestore"}},
+
+	"statestore/redis/redistest": {imports: []string{"internal/programs"}},
+	"internal/workload/traces":   {},
+	"router/server": {
+		imports: []string{".", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc"},
+	},
+	"router/routertest": {imports: []string{"*"}},
+	"cmd/creel":         {imports: []string{"*"}},
+}
+
+// Prefixes of folders whose every package follows one rule.
+var trees = map[string]rule{
+	"cmd": {imports: []string{"*"}},
+	"e2e": {imports: []string{"*"}},
+}
+
+// Packages of the standard library that a pure package may not have.
+var impure = []string{
+	"net",
+	"os",
+	"log",
+	"syscall",
+	"unsafe",
+	"runtime",
+	"testing",
+	"plugin",
+	"database/sql",
+	"math/rand",
+	"embed",
+	"io/ioutil",
+	"crypto/rand",
+}
+
+// math/rand/v2 is allowed for its type: *rand.Rand is an argument. Its global
+// functions, and what reads the clock in package time, are refused by name.
+var forbiddenNames = map[string][]string{
+	"time": {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
+	"math/rand/v2": {
+		"Int",
+		"IntN",
+		"Int64",
+		"Int64N",
+		"Int32",
+		"Int32N",
+		"Uint32",
+		"Uint64",
+		"Uint32N",
+		"Uint64N",
+		"UintN",
+		"N",
+		"Float64",
+		"Float32",
+		"Perm",
+		"Shuffle",
+		"NormFloat64",
+		"ExpFloat64",
+	},
+	"context": {"Background", "TODO", "WithTimeout", "WithDeadline"},
+}
+
+func TestPackagesImportOnlyWhatIsDeclared(t *testing.T) {
+	seen := map[string]bool{}
+	files := 0
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() {
+			if file != "." &&
+				(strings.HasPrefix(name, ".") || name == "testdata" || name == "docs" || name == "deploy") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		folder := filepath.ToSlash(filepath.Dir(file))
+		r, ok := rules[folder]
+		if !ok {
+			r, ok = trees[strings.SplitN(folder, "/", 2)[0]]
+		}
+		if !ok {
+			t.Errorf("%s: package %s is not declared in imports_test.go; say there what it may import", file, folder)
+			return nil
+		}
+		seen[folder] = true
+		files++
+		for _, breach := range breaches(t, file, folder, r) {
+			t.Error(breach)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder := range rules {
+		if !seen[folder] {
+			t.Errorf("imports_test.go declares %s, where there is no Go file", folder)
+		}
+	}
+	if files < 7 || !seen["."] {
+		t.Fatalf("only %d files were seen: run the test in the root of the module", files)
+	}
+}
+
+// breaches lists what file imports or names against the rule of its package.
+func breaches(t *testing.T, file, folder string, r rule) (out []string) {
+	t.Helper()
+	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range tree.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		local := path.Base(p)
+		if p == "math/rand/v2" {
+			local = "rand"
+		}
+		if spec.Name != nil {
+			local = spec.Name.Name
+		}
+		switch rest, ours := strings.CutPrefix(p, module); {
+		case ours:
+			target := strings.TrimPrefix(rest, "/")
+			if target == "" {
+				target = "."
+			}
+			if target != folder && !slices.Contains(r.imports, target) && !slices.Contains(r.imports, "*") {
+				out = append(out, file+": "+folder+" may not import "+target)
+			}
+		case !r.pure:
+		case strings.Contains(strings.SplitN(p, "/", 2)[0], "."):
+			if !slices.ContainsFunc(r.others, func(prefix string) bool { return strings.HasPrefix(p, prefix) }) {
+				out = append(out, file+": pure package "+folder+" may not import third party "+p)
+			}
+		case p != "math/rand/v2" && slices.ContainsFunc(impure, func(bad string) bool { return p == bad || strings.HasPrefix(p, bad+"/") }):
+			out = append(out, file+": pure package "+folder+" may not import "+p)
+		}
+		if r.pure {
+			for _, bad := range forbiddenNames[p] {
+				if usesName(tree, local, bad) {
+					out = append(out, file+": pure package "+folder+" may not use "+p+"."+bad+"; take it as an argument")
+				}
+			}
+		}
+	}
+	if r.pure && startsGoroutine(tree) {
+		out = append(out, file+": pure package "+folder+" may not start a goroutine")
+	}
+	return out
+}
+
+// The check itself is tested: one that cannot fail guards nothing.
+func TestBreachesAreSeen(t *testing.T) {
+	pure := rule{pure: true, imports: []string{"."}}
+	for file, want := range map[string]int{
+		"testdata/imports/clock.go":  1,
+		"testdata/imports/socket.go": 3,
+		"testdata/imports/good.go":   0,
+	} {
+		if got := breaches(t, file, "policies", pure); len(got) != want {
+			t.Errorf("%s: %d breaches seen, want %d: %q", file, len(got), want, got)
+		}
+	}
+}
