@@ -4,6 +4,7 @@ go 1.26.0
 
 tool (
 	github.com/planetscale/vtprotobuf/cmd/protoc-gen-go-vtproto
+	golang.org/x/tools/cmd/deadcode
 	google.golang.org/protobuf/cmd/protoc-gen-go
 	honnef.co/go/tools/cmd/staticcheck
 )
@@ -12,6 +13,8 @@ require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	golang.org/x/sys v0.49.0
 )
+
+require golang.org/x/telemetry v0.0.0-20260924152758-ed294f943157 // indirect
 
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect

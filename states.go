@@ -89,12 +89,6 @@ func (s AttemptState) Ended() bool {
 	return s == AttemptFailed || s == AttemptFinished || s == AttemptKilled
 }
 
-// ParseAttemptState reads YARN's name, in any case.
-func ParseAttemptState(s string) (AttemptState, error) {
-	v, err := attemptStates.parse("attempt state", s)
-	return AttemptState(v), err
-}
-
 // ContainerState is the state of a container in the protocols
 // (ContainerStateProto, which prefixes its names with C_).
 type ContainerState int32
@@ -109,12 +103,6 @@ const (
 var containerStates = names{1: "NEW", 2: "RUNNING", 3: "COMPLETE"}
 
 func (s ContainerState) String() string { return containerStates.of(int32(s)) }
-
-// ParseContainerState reads YARN's name, in any case.
-func ParseContainerState(s string) (ContainerState, error) {
-	v, err := containerStates.parse("container state", s)
-	return ContainerState(v), err
-}
 
 // NodeState is the state of a NodeManager as its ResourceManager sees it
 // (NodeStateProto, which prefixes its names with NS_).
@@ -191,12 +179,6 @@ var queueStates = names{1: "STOPPED", 2: "RUNNING", 3: "DRAINING"}
 
 func (s QueueState) String() string { return queueStates.of(int32(s)) }
 
-// ParseQueueState reads YARN's name, in any case.
-func ParseQueueState(s string) (QueueState, error) {
-	v, err := queueStates.parse("queue state", s)
-	return QueueState(v), err
-}
-
 // ExecutionType tells containers that hold their resources from those that
 // wait at a node for what is idle (ExecutionTypeProto).
 type ExecutionType int32
@@ -214,12 +196,6 @@ func (t ExecutionType) String() string {
 		t = Guaranteed
 	}
 	return executionTypes.of(int32(t))
-}
-
-// ParseExecutionType reads YARN's name, in any case.
-func ParseExecutionType(s string) (ExecutionType, error) {
-	v, err := executionTypes.parse("execution type", s)
-	return ExecutionType(v), err
 }
 
 // Exit statuses of containers that YARN itself gives; positive ones are the

@@ -14,11 +14,6 @@ func TestStatesReadBackAndRefuseTheUnknown(t *testing.T) {
 			t.Errorf("%v read back as %v, %v", s, got, err)
 		}
 	}
-	for s := AttemptNew; s <= AttemptKilled; s++ {
-		if got, err := ParseAttemptState(s.String()); err != nil || got != s {
-			t.Errorf("%v read back as %v, %v", s, got, err)
-		}
-	}
 	for s := NodeNew; s <= NodeShutdown; s++ {
 		if got, err := ParseNodeState(s.String()); err != nil || got != s {
 			t.Errorf("%v read back as %v, %v", s, got, err)

@@ -94,9 +94,3 @@ func LaterSending(ctx context.Context) (reply func(response proto.Message, err e
 func LaterRaw(ctx context.Context) (reply func(response []byte, err error)) {
 	return CallFrom(ctx).laterRaw()
 }
-
-// OnEncoded has release called once the response of the call is encoded (or
-// dropped): from then on the response may be put back into a pool.
-func OnEncoded(ctx context.Context, release func()) {
-	CallFrom(ctx).release = release
-}

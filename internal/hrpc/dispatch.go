@@ -22,7 +22,6 @@ type callState struct {
 	method     *method
 	answerTail string // of the header of its good answer
 	dones      []func(proto.Message, error)
-	release    func()
 	taken      bool // Later was taken
 	sends      bool // and the one who answers makes the system call
 	counted    bool // conn.begin was called
@@ -233,7 +232,6 @@ func (c *conn) serveInline(call *Call, body []byte) {
 		clear(call.dones)
 		call.dones = call.dones[:0]
 	}
-	call.release = nil
 	if len(call.CallerContext.Context) > 0 || call.Trace.present() {
 		call.CallerContext, call.Trace = CallerContext{}, TraceInfo{}
 	}
@@ -406,9 +404,6 @@ func (c *Call) encode(b []byte, out outcome) []byte {
 	if out.err != nil {
 		c.conn.s.stats.failed.Add(1)
 		b = appendErrorFrame(b, c.CallID, c.RetryCount, c.ClientID, c.conn.s.errorOf(out.err))
-	}
-	if c.release != nil {
-		c.release()
 	}
 	return b
 }

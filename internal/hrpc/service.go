@@ -10,8 +10,7 @@ import (
 
 // Handler serves one method on decoded messages. The request belongs to the
 // handler. The response is encoded after the handler returns (or after the
-// function of Later was called) and must not change until then; OnEncoded tells
-// when it is free again.
+// function of Later was called) and must not change until then.
 type Handler func(ctx context.Context, request proto.Message) (proto.Message, error)
 
 // RawHandler serves a method on encoded messages: a proxy, a router that

@@ -14,7 +14,7 @@
 // | token | minted and verified by | machine |
 // |---|---|---|
 // | AMRM | the ResourceManager | [Keys] |
-// | NM, container | minted by the ResourceManager, verified by nodes | [Keys], [NodeKeys] |
+// | NM, container | minted by the ResourceManager, verified by nodes | [Keys] |
 // | delegation | ResourceManager or Router | [Delegations] |
 // | client to AM | ResourceManager and one master | a [Key] per attempt |
 //

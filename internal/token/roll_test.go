@@ -3,20 +3,16 @@
 package token_test
 
 import (
-	"bytes"
 	"errors"
 	"math/rand/v2"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/token"
-	"github.com/creelrm/creel/internal/yarnpb"
 )
 
 var start = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
@@ -139,151 +135,6 @@ func TestKeysLaws(t *testing.T) {
 			last = append(last, minted{now, k.Newest().Key().ID})
 		}
 	})
-}
-
-// A node hears of keys in heartbeats; a master started before keeps working; strangers do not.
-func TestNodeAcceptsNMTokens(t *testing.T) {
-	rnd := seeded()
-	rm := token.NewKeys(token.Rolling{}, start, rnd)
-	n := token.NewNodeKeys(node)
-	id := token.NM{Attempt: attempt, Node: node, User: "alice"}
-	old := rm.Current().NM(id, "127.0.0.1:21045")
-	if _, _, err := n.Password(old.Identifier); !errors.Is(err, creel.ErrInvalidToken) {
-		t.Fatalf("a node without keys said %v", err)
-	}
-	n.Told(rm.Current().Key())
-	p, who, err := n.Password(old.Identifier)
-	if err != nil || string(p) != string(old.Password) || who.Attempt != attempt || who.User != "alice" {
-		t.Fatalf("the node made %x of %+v (%v)", p, who, err)
-	}
-	other := id
-	other.Node.Port++
-	if _, _, err := n.Password(
-		rm.Current().NM(other, "").Identifier,
-	); !errors.Is(err, creel.ErrInvalidToken) ||
-		!strings.Contains(err.Error(), "localhost:21046") {
-		t.Fatalf("a token for another node: %v", err)
-	}
-
-	// Two keys later the token is too old, unless its master has started containers here.
-	told := func() {
-		rm.Step(rm.Deadline(), rnd)
-		if next := rm.ForNode(n.Current().ID); next.IsZero() {
-			t.Fatal("the ResourceManager has nothing to tell though its key rolled")
-		} else {
-			n.Told(next)
-		}
-		rm.Step(rm.Deadline(), rnd)
-		if next := rm.ForNode(n.Current().ID); !next.IsZero() {
-			t.Fatalf("told %d again", next.ID)
-		}
-	}
-	told()
-	n.Told(rm.Current().Key()) // told twice: the one before must stay
-	if _, _, err := n.Password(old.Identifier); err != nil {
-		t.Fatalf("the previous key has to be accepted: %v", err)
-	}
-	n.Started(who)
-	told()
-	if _, _, err := n.Password(old.Identifier); err != nil {
-		t.Fatalf("a master at work was locked out: %v", err)
-	}
-	stranger := attempt
-	stranger.Attempt = 2
-	forged := token.NewMac(mustKey(t, n, attempt)).NM(token.NM{Attempt: stranger, Node: node, User: "alice"}, "")
-	if _, _, err := n.Password(forged.Identifier); !errors.Is(err, creel.ErrInvalidToken) {
-		t.Fatalf("another attempt used the remembered key: %v", err)
-	}
-	restored := token.RestoreNodeKeys(node, n.State())
-	if !reflect.DeepEqual(restored.State(), n.State()) {
-		t.Fatalf("restored %v of %v", restored.State(), n.State())
-	}
-	if _, _, err := restored.Password(old.Identifier); err != nil {
-		t.Fatalf("after a restart of the node: %v", err)
-	}
-	n.Forget(attempt.Application)
-	if _, _, err := n.Password(old.Identifier); !errors.Is(err, creel.ErrInvalidToken) {
-		t.Fatalf("after the application ended: %v", err)
-	}
-}
-
-func mustKey(t *testing.T, n *token.NodeKeys, a creel.AttemptID) token.Key {
-	for _, s := range n.State().Started {
-		if s.Attempt == a {
-			return s.Key
-		}
-	}
-	t.Fatal("nothing is remembered")
-	return token.Key{}
-}
-
-// Each reason for which a node refuses to start a container.
-func TestNodeChecksContainerTokens(t *testing.T) {
-	rnd := seeded()
-	rm := token.NewKeys(token.Rolling{}, start, rnd)
-	n := token.NewNodeKeys(node)
-	n.Told(rm.Current().Key())
-	id := recordedContainer()
-	id.Expires, id.Created = start.Add(10*time.Minute), start
-	good := rm.Current().Container(id, "127.0.0.1:21045")
-	got, err := n.Start(good, id.RMIdentifier, start.Add(10*time.Minute))
-	if err != nil || got.ID != id.ID || got.User != "root" || !got.Resource.Equal(id.Resource) {
-		t.Fatalf("a good token gave %+v (%v)", got, err)
-	}
-	elsewhere := id
-	elsewhere.Node.Host = "127.0.0.1" // the same machine, another text
-	tampered := good
-	tampered.Identifier = append([]byte(nil), good.Identifier...)
-	tampered.Identifier[len(tampered.Identifier)-1] = 1
-	unknown := token.NewMac(token.Key{ID: 1, Secret: []byte("12345678")})
-	for name, c := range map[string]struct {
-		token token.Token
-		rm    int64
-		now   time.Time
-		why   string
-	}{
-		"expired":            {good, id.RMIdentifier, start.Add(10*time.Minute + 1), "had to be started before"},
-		"another life":       {good, id.RMIdentifier + 1, start, "registered with the one started at"},
-		"another node":       {rm.Current().Container(elsewhere, ""), id.RMIdentifier, start, "it is for node 127.0.0.1:21045"},
-		"tampered":           {tampered, id.RMIdentifier, start, "does not belong to its identifier"},
-		"an unknown key":     {unknown.Container(id, ""), id.RMIdentifier, start, "master key 1 is not accepted"},
-		"garbage":            {token.Token{Identifier: []byte{0xff}}, id.RMIdentifier, start, "cannot be read"},
-		"no identifier":      {token.Token{}, id.RMIdentifier, start, "cannot be read"},
-		"password cut short": {token.Token{Identifier: good.Identifier, Password: good.Password[:19]}, id.RMIdentifier, start, "does not belong"},
-		"no password at all": {token.Token{Identifier: good.Identifier}, id.RMIdentifier, start, "does not belong"},
-	} {
-		_, err := n.Start(c.token, c.rm, c.now)
-		if !errors.Is(err, creel.ErrInvalidToken) || !strings.Contains(err.Error(), c.why) {
-			t.Errorf("%s: %v, want %q", name, err, c.why)
-		}
-		var restarted *token.RestartedError
-		if errors.As(err, &restarted) != (name == "another life") {
-			t.Errorf("%s: told apart wrongly: %v", name, err)
-		}
-	}
-	if _, err := n.Verify(good); err != nil {
-		t.Errorf("an update of a running container may come with an old token: %v", err)
-	}
-}
-
-// A node of ours accepts what Hadoop's ResourceManager minted, with the keys Hadoop told its nodes.
-func TestNodeAcceptsRecordedTokens(t *testing.T) {
-	containers, masters := token.NewNodeKeys(node), token.NewNodeKeys(node)
-	containers.Told(token.KeyFrom(&yarnpb.MasterKeyProto{KeyId: proto.Int32(694067528), Bytes: unhex(t, containerKey)}))
-	masters.Told(token.KeyFrom(&yarnpb.MasterKeyProto{KeyId: proto.Int32(-1431259851), Bytes: unhex(t, nmKey)}))
-	tok := token.Token{
-		Identifier: unhex(t, containerIdentifier),
-		Password:   unhex(t, containerPassword),
-		Kind:       token.KindContainer,
-	}
-	got, err := containers.Start(tok, 1795254163125, time.UnixMilli(1795254190000))
-	if err != nil || got.ID.String() != "container_1795254163125_0001_01_000001" || got.User != "root" {
-		t.Errorf("started %+v (%v)", got, err)
-	}
-	password, who, err := masters.Password(unhex(t, nmIdentifier))
-	if err != nil || !bytes.Equal(password, unhex(t, nmPassword)) || who.Attempt != attempt {
-		t.Errorf("the master is %+v with %x (%v)", who, password, err)
-	}
 }
 
 // A client's token for a master: the master verifies it with the key its registration gave it.

@@ -32,11 +32,6 @@ func ToNodeID(p *NodeIdProto) creel.NodeID {
 	return creel.NodeID{Host: p.GetHost(), Port: p.GetPort()}
 }
 
-// ToReservationID reads a reservation id.
-func ToReservationID(p *ReservationIdProto) creel.ReservationID {
-	return creel.ReservationID{ClusterTimestamp: p.GetClusterTimestamp(), ID: p.GetId()}
-}
-
 // FromApplicationID writes an application id.
 func FromApplicationID(a creel.ApplicationID) *ApplicationIdProto {
 	m := &struct {
@@ -87,11 +82,6 @@ func FromNodeID(n creel.NodeID) *NodeIdProto {
 	}{node: n}
 	m.p.Host, m.p.Port = &m.node.Host, &m.node.Port
 	return &m.p
-}
-
-// FromReservationID writes a reservation id.
-func FromReservationID(r creel.ReservationID) *ReservationIdProto {
-	return &ReservationIdProto{Id: &r.ID, ClusterTimestamp: &r.ClusterTimestamp}
 }
 
 // FromPriority writes a priority. In a request the smaller number is served first, in an application the larger.

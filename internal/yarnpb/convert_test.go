@@ -50,10 +50,6 @@ func TestConversionsRoundTrip(t *testing.T) {
 		if got := yarnpb.ToApplicationID(yarnpb.FromApplicationID(app)); got != app {
 			t.Fatalf("application %v became %v", app, got)
 		}
-		r := creel.ReservationID{ClusterTimestamp: app.ClusterTimestamp, ID: container.ID}
-		if got := yarnpb.ToReservationID(yarnpb.FromReservationID(r)); got != r {
-			t.Fatalf("reservation %v became %v", r, got)
-		}
 	})
 }
 

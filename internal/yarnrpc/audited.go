@@ -84,7 +84,7 @@ func Audited(call *hrpc.Call, request proto.Message) (what string, changes bool)
 	if !changing[call.Protocol][call.Method] {
 		return "", false
 	}
-	switch r := Request(request).(type) {
+	switch r := request.(type) {
 	case interface {
 		GetApplicationId() *yarnpb.ApplicationIdProto
 	}:

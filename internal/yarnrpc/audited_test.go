@@ -51,7 +51,6 @@ func TestWhatAnAuditedCallIsAbout(t *testing.T) {
 		{ResourceTrackerName, "registerNodeManager", &yarnpb.RegisterNodeManagerRequestProto{NodeId: yarnpb.FromNodeID(creel.NodeID{Host: "n1", Port: 7})}, "n1:7", true},
 		{ResourceTrackerName, "nodeHeartbeat", &yarnpb.NodeHeartbeatRequestProto{}, "", false},
 		{ResourceManagerAdministrationProtocolName, "refreshQueues", &yarnpb.RefreshQueuesRequestProto{}, "", true},
-		{ApplicationClientProtocolName, "forceKillApplication", &reused{Message: &yarnpb.KillApplicationRequestProto{ApplicationId: yarnpb.FromApplicationID(app)}}, "application_1410901177871_0001", true},
 		{ApplicationClientProtocolName, "submitApplication", nil, "", true}, // served raw
 	} {
 		call := &hrpc.Call{Protocol: c.protocol, Method: c.method, Identity: &hrpc.Identity{User: "appattempt_x"}}

@@ -16,8 +16,7 @@
 //
 // Who calls is in hrpc.CallFrom(ctx). A method that answers when something else happens takes hrpc.Later(ctx) and
 // returns nil, hrpc.ErrLater. A method that never blocks may be served without a goroutine of its own: [Inline]. To
-// answer an exception that no kind of error stands for, return [Throw]. A method that keeps nothing of its requests may
-// have them decoded into memory that is used again: [Reuse].
+// answer an exception that no kind of error stands for, return [Throw].
 //
 // # Calling
 //

@@ -87,9 +87,9 @@ func (scheduler) Allocate(
 	return answer, nil
 }
 
-// A master with a minted token allocates over SASL; kinds of errors, answers that come later and requests in reused
-// memory arrive as they were meant; a token under a key that is gone is refused.
-func TestMasterOverTheWire(t *testing.T) {
+// An AM with a minted token allocates over SASL; kinds of errors, answers that come later arrive as they
+// were meant; a token under a key that is gone is refused.
+func TestAnAMAllocatesOverTheWire(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	start := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	keys := token.NewKeys(token.Rolling{}, start, rnd)
@@ -98,10 +98,7 @@ func TestMasterOverTheWire(t *testing.T) {
 	attempt := creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1795254163125, ID: 1}, Attempt: 1}
 	address, client := serve(t, hrpc.Config{
 		Services: []hrpc.Service{
-			yarnrpc.Reuse(
-				yarnrpc.Inline(yarnrpc.ApplicationMasterProtocolService(scheduler{}), "allocate"),
-				"allocate",
-			),
+			yarnrpc.Inline(yarnrpc.ApplicationMasterProtocolService(scheduler{}), "allocate"),
 		},
 		Tokens: func(identifier []byte) ([]byte, hrpc.Identity, error) {
 			id, err := token.ParseAMRM(identifier)

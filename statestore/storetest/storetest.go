@@ -346,7 +346,12 @@ func claims(t *testing.T, d Deployment) {
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-1")
 	same(t, "winner of the next application", claimed[int64](t)(s.Claim(ctx, App(2), "sc-2")), "sc-2")
 	other := creel.ApplicationID{ClusterTimestamp: 1700000000001, ID: 1}
-	same(t, "winner of the same number of another ResourceManager", claimed[int64](t)(s.Claim(ctx, other, "sc-3")), "sc-3")
+	same(
+		t,
+		"winner of the same number of another ResourceManager",
+		claimed[int64](t)(s.Claim(ctx, other, "sc-3")),
+		"sc-3",
+	)
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-1")
 }
 
@@ -666,14 +671,16 @@ func policies(t *testing.T, d Deployment) {
 	same(t, "history cut", history(s.PolicyHistory(ctx, "root", 0, 1))[0].Version, p2.Version)
 	same(t, "history of an unknown queue", len(history(s.PolicyHistory(ctx, "root.z", 0, 10))), 0)
 
-	back := wrote(statestore.Rollback(ctx, s, "root", p2.Version, p1.Version, "bob", "two was wrong"))
-	if string(back.Document) != "one" || back.Version <= a.Version || back.Author != "bob" {
-		t.Fatalf("rollback made %+v", back)
+	rollback := statestore.PolicyWrite{
+		Queue: "root", Expect: p2.Version, Document: h[1].Document, Author: "bob", Comment: "two was wrong",
 	}
-	_, err = statestore.Rollback(ctx, s, "root", p2.Version, p1.Version, "carol", "")
+	back := wrote(s.PutPolicy(ctx, rollback))
+	if string(back.Document) != "one" || back.Version <= a.Version || back.Author != "bob" {
+		t.Fatalf("an earlier document as a new version is %+v", back)
+	}
+	rollback.Author = "carol"
+	_, err = s.PutPolicy(ctx, rollback)
 	refused(t, err, creel.ErrConflict)
-	_, err = statestore.Rollback(ctx, s, "root", back.Version, 12345, "bob", "")
-	refused(t, err, creel.ErrInvalidRequest)
 
 	wrote(s.PutPolicy(ctx, statestore.PolicyWrite{Queue: "root.a", Expect: a.Version, Author: "alice"}))
 	p, _ := view(t, s).Policy("root.a")
