@@ -32,7 +32,7 @@ type Answer struct {
 	Preempt           []creel.ContainerID // place for a later issue of preemption: always empty now
 }
 
-// Grant is a container given to an attempt: all a door needs to write a
+// Grant is a container given to an attempt: all a server needs to write a
 // ContainerProto and mint its token.
 type Grant struct {
 	ID creel.ContainerID
@@ -43,7 +43,7 @@ type Grant struct {
 	Priority            int32
 	ExecutionType       creel.ExecutionType
 	Version             int32
-	Master              bool // it holds the attempt's master
+	Master              bool // it holds the attempt's AM
 	Reason              sched.Reason
 	Tags                []string
 }
@@ -55,7 +55,7 @@ type Place struct {
 	HTTPAddress string
 }
 
-// Completed is one finished container, told to its master once.
+// Completed is one finished container, told to its AM once.
 type Completed struct {
 	ID creel.ContainerID
 	*amounts.Shape
@@ -66,7 +66,7 @@ type Completed struct {
 	Message     any // the node's own message, nil if the machine ended it
 }
 
-// Updated is one applied container update; the door mints a new token.
+// Updated is one applied container update; the server mints a new token.
 type Updated struct {
 	Kind  UpdateKind
 	Grant Grant // with the new version
@@ -81,7 +81,7 @@ type UpdateError struct {
 	Update  Update
 }
 
-// NodeUpdate tells masters of a change of a node's state (NodeUpdateTypeProto).
+// NodeUpdate tells AMs of a change of a node's state (NodeUpdateTypeProto).
 type NodeUpdate struct {
 	ID   creel.NodeID
 	Kind int32 // 0 usable, 1 unusable, 2 decommissioning
@@ -155,7 +155,7 @@ type SaveDisowned struct {
 	Deleted  bool
 }
 
-// LaunchMaster starts a master in its container; MasterLaunched or
+// LaunchMaster starts an AM in its container; MasterLaunched or
 // MasterLaunchFailed is due. For an unmanaged one (Unmanaged) nothing is
 // started: its token may now be given out.
 type LaunchMaster struct {
@@ -167,7 +167,7 @@ type LaunchMaster struct {
 	Context   any // Submission.Context
 }
 
-// StopMaster ends a master's container, for an attempt that is over.
+// StopMaster ends an AM's container, for an attempt that is over.
 type StopMaster struct {
 	Attempt   creel.AttemptID
 	Container creel.ContainerID
@@ -187,7 +187,7 @@ type AttemptEnded struct{ Attempt creel.AttemptID }
 
 // News tells that an attempt has something to fetch that did not come from its
 // own call: containers granted when room appeared, or containers ended. Sent
-// once until its next Allocate; a hint for simulators and waiting doors.
+// once until its next Allocate; a hint for simulators and waiting servers.
 type News struct{ Attempt creel.AttemptID }
 
 func (SaveApp) action()      {}

@@ -114,7 +114,7 @@ type ack struct {
 	attempt, node int32
 }
 
-// told gives the ends its master was told of, which may have been lost on the
+// told gives the ends its AM was told of, which may have been lost on the
 // way: it has not acknowledged them yet.
 func (t *attempt) told() []Completed {
 	if !t.unconfirmed || t.answer == nil {
@@ -266,7 +266,7 @@ func (m *Machine) amAllocated(t *attempt, c *container) {
 	})
 }
 
-// MasterLaunched tells that the node started the master.
+// MasterLaunched tells that the node started the AM.
 func (m *Machine) MasterLaunched(now time.Time, id creel.AttemptID) {
 	m.at(now)
 	if t := m.attempt(id); t != nil && t.state == tAllocated {
@@ -289,7 +289,7 @@ func (m *Machine) alive(t *attempt) {
 	m.amHeartbeats.Append(t)
 }
 
-// MasterLaunchFailed tells that the node did not start the master.
+// MasterLaunchFailed tells that the node did not start the AM.
 func (m *Machine) MasterLaunchFailed(now time.Time, id creel.AttemptID, diagnostics string) {
 	m.at(now)
 	if t := m.attempt(id); t != nil && (t.state == tAllocated || t.state == tLaunched) {

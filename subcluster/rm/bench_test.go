@@ -201,7 +201,7 @@ func BenchmarkChurn(b *testing.B) {
 					have   []creel.ContainerID // the first gone of which are given back; moved up now and then, not at each call
 					gone   int
 					answer *Answer
-					old    [4][]Ask        // places asked for at each priority, to be cancelled as real masters do
+					old    [4][]Ask        // places asked for at each priority, to be cancelled as real AMs do
 					req    AllocateRequest // made in place each time, so that no garbage of the benchmark's is counted
 				}
 				masters := make([]*master, c.apps)
@@ -258,7 +258,7 @@ func BenchmarkChurn(b *testing.B) {
 				var cpu meter
 				for b.Loop() {
 					for range 20 {
-						// Every master calls once, in an order drawn; what it will say is made
+						// Every AM calls once, in an order drawn; what it will say is made
 						// ready beforehand, so that only the machine's work is measured.
 						rnd.Shuffle(len(masters), func(i, j int) { masters[i], masters[j] = masters[j], masters[i] })
 						for _, m := range masters {

@@ -131,14 +131,17 @@ func (m *Machine) newContainer() *container {
 
 // book makes the containers that the scheduler granted.
 func (m *Machine) book(grants []sched.Grant) {
-	m.prefetchGrants(grants)
-	for i := range grants {
-		g := &grants[i]
-		if g.Increase != nil {
-			m.grown(g.Increase.Owner.(*growth))
-			continue
+	for len(grants) > 0 {
+		k := min(len(grants), sched.Prefetched)
+		m.prefetchGrants(grants[:k])
+		for i := range grants[:k] {
+			if g := &grants[i]; g.Increase != nil {
+				m.grown(g.Increase.Owner.(*growth))
+			} else {
+				m.granted(g)
+			}
 		}
-		m.granted(g)
+		grants = grants[k:]
 	}
 }
 

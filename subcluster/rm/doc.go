@@ -35,7 +35,7 @@
 // granted is booked.
 //
 // The files, in reading order: events.go and answers.go (what goes in and out),
-// machine.go, app.go, attempt.go, allocate.go, container.go, update.go, node.go,
+// machine.go, app.go, attempt.go, allocate.go, container.go, update.go, node*.go,
 // timers.go, recover.go, queues.go, report.go, audit.go. Reading ahead is in
 // prefetch.go.
 //

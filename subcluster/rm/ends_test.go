@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// A node says of a finished container in every beat that it has finished, until
-// it is told to forget it. Until the master has the end the node is the only
+// A node says of a finished container in every heartbeat that it has finished, until
+// it is told to forget it. Until the AM has the end the node is the only
 // one that knows it after a restart, so it must not be told so.
 func TestANodeForgetsAnEndWhenItsMasterHasIt(t *testing.T) {
 	w := newWorld(t, nil)
@@ -35,7 +35,7 @@ func TestANodeForgetsAnEndWhenItsMasterHasIt(t *testing.T) {
 	w.audit()
 }
 
-// A twin that registers again, after its proxy died, never acknowledged its
+// A UAM that registers again, after its proxy died, never acknowledged its
 // last answer: the ends in it are told again.
 func TestAnUnmanagedMasterThatRegistersAgainIsToldAgain(t *testing.T) {
 	w := newWorld(t, nil)

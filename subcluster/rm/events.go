@@ -17,7 +17,7 @@ type Submission struct {
 	Type         string
 	Tags         []string
 	Queue        string // as submitted: path, leaf name, or "" for placement to decide
-	Master       Ask    // size of the master's container; ResourceName "*" (or a host with relaxed locality), Count 1. Ignored when Unmanaged
+	Master       Ask    // size of the AM's container; ResourceName "*" (or a host with relaxed locality), Count 1. Ignored when Unmanaged
 	MasterPlaces []Ask  // further entries of am_container_resource_request (hosts, racks)
 
 	Priority    int32
@@ -31,7 +31,7 @@ type Submission struct {
 	Lifetime         time.Duration // APP_TIMEOUT_LIFETIME; 0 = the queue's default
 	Label            string        // default node label expression; only "" is enabled
 
-	// Context is the door's own: the submission message. The machine keeps it
+	// Context is the server's own: the submission message. The machine keeps it
 	// and hands it back in actions and views, untouched.
 	Context any
 }
@@ -51,7 +51,7 @@ type RegisterMaster struct {
 	Constraints bool // the request carries placement_constraints
 }
 
-// AllocateRequest is one heartbeat of a master.
+// AllocateRequest is one heartbeat of an AM.
 type AllocateRequest struct {
 	ResponseID      int32
 	Asks            []Ask
@@ -88,7 +88,7 @@ type SchedulingAsk struct {
 	Count               int32
 	Resource            creel.Resource
 	Constrained         bool // it names a placement constraint
-	Message             any  // the door's message, handed back with a rejection
+	Message             any  // the server's message, handed back with a rejection
 }
 
 // UpdateKind is ContainerUpdateTypeProto.
@@ -109,7 +109,7 @@ type Update struct {
 	Kind      UpdateKind
 	Resource  creel.Resource // target of Increase and Decrease
 	Execution creel.ExecutionType
-	Message   any // the door's message, handed back with an error
+	Message   any // the server's message, handed back with an error
 }
 
 // FinishMaster is finishApplicationMaster.
@@ -170,7 +170,7 @@ type ContainerStatus struct {
 	State       creel.ContainerState
 	ExitStatus  int32
 	Diagnostics string
-	Message     any // the door's message, handed on with the completion
+	Message     any // the server's message, handed on with the completion
 }
 
 // NodeUse is what runs on a node, measured: ResourceUtilizationProto and

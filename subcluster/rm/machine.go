@@ -132,7 +132,11 @@ func (m *Machine) at(now time.Time) {
 }
 
 // settle ends every call: what it made room for is given out, and booked.
-func (m *Machine) settle() { m.book(m.sched.Schedule()) }
+func (m *Machine) settle() {
+	if grants := m.sched.Schedule(); len(grants) > 0 {
+		m.book(grants)
+	}
+}
 
 func (m *Machine) ms() int64 { return m.now / int64(time.Millisecond) }
 
@@ -192,7 +196,7 @@ func (m *Machine) Saved(now time.Time, seq uint64) {
 	m.settle()
 }
 
-// ForgetNMTokens makes every master get new NM tokens: a key was rolled.
+// ForgetNMTokens makes every AM get new NM tokens: a key was rolled.
 func (m *Machine) ForgetNMTokens(now time.Time) {
 	m.at(now)
 	m.tokenEpoch++

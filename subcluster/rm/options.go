@@ -11,8 +11,8 @@ import (
 
 // Config is what a Machine is built with. Defaults() gives YARN's values.
 type Config struct {
-	ClusterTimestamp int64 // ms since epoch of this ResourceManager's first life; stamps application ids
-	Epoch            int64 // life number of a work-preserving restart, in container ids
+	ClusterTimestamp int64 // ms since epoch of this ResourceManager's first epoch; stamps application ids
+	Epoch            int64 // rises with each work-preserving restart; in container ids
 
 	// ResourceTypes beyond memory-mb and vcores, in the order of reports. At
 	// most MaxTypes in all.

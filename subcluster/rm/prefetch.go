@@ -38,7 +38,6 @@ func (m *Machine) prefetchGrants(grants []sched.Grant) {
 	if len(grants) < 2 {
 		return
 	}
-	grants = grants[:min(len(grants), sched.Prefetched)]
 	sum := int32(0)
 	for i := range grants {
 		n := m.nodeList[grants[i].Node.Serial()]

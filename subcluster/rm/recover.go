@@ -168,7 +168,7 @@ func (m *Machine) amsMissing(n *node) {
 	}
 }
 
-// recover takes a running container that a node reports and this life does not
+// recover takes a running container that a node reports and this epoch does not
 // know: its application must be alive and its id from an earlier epoch, so that
 // a container whose end was told cannot come back.
 func (m *Machine) recover(n *node, k *NodeContainer) bool {
@@ -218,7 +218,7 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	return true
 }
 
-// recoverEnd takes the end of a container that this life does not know.
+// recoverEnd takes the end of a container that this epoch does not know.
 func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 	t := m.attempt(k.ID.Attempt)
 	if t == nil || k.ID.Epoch() >= m.cfg.Epoch || t.over() || t.app.state.ended() {

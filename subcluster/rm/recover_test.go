@@ -9,7 +9,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// A ResourceManager died between recording where a master goes and having it
+// A ResourceManager died between recording where an AM goes and having it
 // started, or before its node could tell that it had ended.
 func TestAMasterThatItsNodeDoesNotKnowIsStartedAnewAtOnce(t *testing.T) {
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}

@@ -16,7 +16,7 @@ import (
 )
 
 // replay plays recorded jobs on a machine in virtual time: nodes that run what
-// they are given, masters that ask as MapReduce's do, and an auditor that looks
+// they are given, AMs that ask as MapReduce's do, and an auditor that looks
 // at what each event changed. Every container must end exactly once.
 type replay struct {
 	t       testing.TB
@@ -121,7 +121,7 @@ func (r *replay) launch(a rm.LaunchMaster) {
 	})
 }
 
-// call is one heartbeat of a master; the next is a second later.
+// call is one heartbeat of an AM; the next is a second later.
 func (r *replay) call(m *replayMaster) {
 	if m.over {
 		return
@@ -155,7 +155,7 @@ func (r *replay) call(m *replayMaster) {
 	}
 }
 
-// do does what a master wants after an event.
+// do does what an AM wants after an event.
 func (r *replay) do(m *replayMaster, s workload.Steps) {
 	for _, a := range s.Asks {
 		m.asks = append(m.asks, rm.Ask{Priority: a.Priority, ResourceName: a.Name, Count: a.Count, Resource: a.Size})

@@ -13,7 +13,7 @@ import (
 
 var start = time.Unix(1_700_000_000, 0).UTC()
 
-// world drives a machine the way doors do: it launches masters at once and
+// world drives a machine the way doors do: it launches AMs at once and
 // keeps the response ids.
 type world struct {
 	t    testing.TB
@@ -54,7 +54,7 @@ func (w *world) node(name string, mb, cores int64, rack string) creel.NodeID {
 	return id
 }
 
-// pump performs the actions: masters start at once.
+// pump performs the actions: AMs start at once.
 func (w *world) pump() {
 	for {
 		acts := w.m.Actions(nil)
@@ -94,7 +94,7 @@ func (w *world) submit(user, queue string, change func(*Submission)) creel.Attem
 	return creel.AttemptID{Application: s.ID, Attempt: 1}
 }
 
-// unmanaged submits an application without a master container and registers it.
+// unmanaged submits an application without an AM container and registers it.
 func (w *world) unmanaged(user, queue string) creel.AttemptID {
 	w.t.Helper()
 	id := w.submit(user, queue, func(s *Submission) { s.Unmanaged = true })
@@ -173,7 +173,7 @@ func TestAnAskFindsRoomInTheSameCall(t *testing.T) {
 	w.audit()
 	if len(out.Granted) != 3 || out.Granted[0].Node != n || out.Granted[0].Reason != sched.OffSwitch ||
 		len(out.NMTokens) != 1 {
-		t.Fatalf("%+v", out) // the master runs on n, but the token it was started with stays with the starter
+		t.Fatalf("%+v", out) // the AM runs on n, but the token it was started with stays with the starter
 	}
 	cid := out.Granted[0].ID
 	w.heartbeat(n, ContainerStatus{ID: cid, State: creel.ContainerRunning})
@@ -268,7 +268,7 @@ func TestMemoryOnlyLooksAtMemoryOnly(t *testing.T) {
 }
 
 // A queue that its maximum stopped while room was offered gets what that room
-// still holds when the maximum loosens, also when its master spoke meanwhile.
+// still holds when the maximum loosens, also when its AM spoke meanwhile.
 func TestAHeartbeatDoesNotForgetThatTheMaximumStoppedAQueue(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		c.Queues.Scheduler = queues.FairScheduler

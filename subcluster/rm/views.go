@@ -25,14 +25,14 @@ type AppView struct {
 	Progress    float32
 	Unmanaged   bool
 	Submitted   time.Time
-	Launched    time.Time // first launch of a master; zero before
+	Launched    time.Time // first launch of an AM; zero before
 	Finished    time.Time // zero while it runs
 	Deadline    time.Time // lifetime; zero = unlimited
 	Label       string
 	Placed      string // rule that chose the queue
 
 	Attempt     creel.AttemptID // current; zero before the first
-	Host        string          // the master's, "" unknown
+	Host        string          // the AM's, "" unknown
 	Port        int32
 	TrackingURL string
 	Token       bool // unmanaged, LAUNCHED and not yet registered: its AMRMToken may be shown

@@ -12,56 +12,64 @@ func (s *Scheduler) pick(q *Queue, n *Node) bool {
 	if q.leaf != nil {
 		return s.pickLeaf(q, n)
 	}
-	mark, found, ended := len(s.scratchQ), false, false
+	aside, found, ended := len(s.scratchQ), false, false
 	if q.ordering.relative {
 		q.rankChildren()
 	}
-	inOrder := n == nil || s.blockers > 0 && q.anyBlocked()
+	inOrder := n == nil || s.blockers > 0 && q.anyBlocked() // each child is asked, as it may end the walk
 	for q.ready.Len() > 0 {
+		// 1. Who is next? Those whose least need does not fit are passed over.
 		c := q.ready.Top()
 		if !inOrder && !s.sizes.Fits(&c.least, &n.free) {
 			if c = s.firstFor(q, n); c == nil {
 				break // those left need more than n has
 			}
 		}
+		// 2. Does the child's maximum admit anything?
 		if c.sized().bounded && !s.within(c, &c.least, nil) {
 			q.ready.Remove(c)
 			s.park(c)
 			continue
 		}
+		// 3. Somebody below it?
 		if n == nil || s.sizes.Fits(&c.least, &n.free) {
 			if found = s.pick(c, n); found {
 				break
 			}
-			if ended = s.endsAt(q, c); ended {
-				break
-			}
-			if c.slot == 0 {
-				continue // it left, or was parked from below
-			}
-		} else if ended = s.endsAt(q, c); ended {
+		}
+		// 4. May those after it be asked?
+		if ended = s.endsAt(q, c); ended {
 			break
 		}
-		q.ready.Remove(c)
-		s.scratchQ = append(s.scratchQ, c)
+		if c.slot != 0 { // else it left, or was parked from below
+			q.ready.Remove(c)
+			s.scratchQ = append(s.scratchQ, c)
+		}
 	}
-	if found && len(s.scratchQ) == mark && (q.slot != 0 || q.parent == nil) {
+	if found && len(s.scratchQ) == aside && (q.slot != 0 || q.parent == nil) {
 		return true // nobody was passed over, so all are where they were
 	}
+	s.putBack(q, aside, found, ended)
+	return found
+}
+
+// putBack returns the children of q that a walk set aside to where they wait, and
+// brings q.least up to date.
+func (s *Scheduler) putBack(q *Queue, aside int, found, ended bool) {
 	least := amounts.Unlimited
 	if !found {
 		for _, c := range q.ready.Items {
 			least.Min(&c.least)
 		}
 	}
-	for _, c := range s.scratchQ[mark:] {
+	for _, c := range s.scratchQ[aside:] {
 		least.Min(&c.least)
 		if c.slot == 0 && !c.parked && c.hasReady() {
 			c.enter()
 		}
 	}
-	clear(s.scratchQ[mark:])
-	s.scratchQ = s.scratchQ[:mark]
+	clear(s.scratchQ[aside:])
+	s.scratchQ = s.scratchQ[:aside]
 	switch {
 	case found || ended:
 		q.least.Min(&least)
@@ -69,7 +77,6 @@ func (s *Scheduler) pick(q *Queue, n *Node) bool {
 	case q.parkedBelow == 0:
 		q.least = least // seen them all: the bound is exact again
 	}
-	return found
 }
 
 // firstFor gives the first in order of the children that wait whose least need
@@ -117,59 +124,82 @@ func (q *Queue) back() {
 	}
 }
 
+// pickLeaf is pick for a leaf: by user, then by application, then by ask.
 func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
-	markU, markA, found, ended := len(s.scratchU), len(s.scratchA), false, false
+	asideU, asideA, found, ended := len(s.scratchU), len(s.scratchA), false, false
 	least := amounts.Unlimited
-	byLimit := true
+	byLimit := true // nothing but limits of users was in the way
 	for !found && !ended && q.users.Len() > 0 {
+		// 1. Who is next? An application over the user limit stops all of its user.
 		u := q.users.Top()
-		for !found && u.apps.Len() > 0 {
+		for !found && !ended && u.apps.Len() > 0 {
 			a := u.apps.Top()
-			// An application over the user limit stops all of its user.
 			if !s.policy.userAdmits(s, u) {
 				s.userStopped(a)
 				break
 			}
 			byLimit = false
-			for _, w := range a.asks {
-				if ended = w.stops != nil && s.recheck(w.stops); ended {
-					break
-				}
-				if w.count <= 0 || w.size == nil || n != nil && !s.sizes.Fits(&w.size.V, &n.free) {
-					continue
-				}
-				if found = s.give(w, n); found {
-					if w.count == 0 || a.slot == 0 { // else it waits as before
-						s.enroll(a)
-					}
-					break
-				}
-				if ended = w.stops != nil; ended {
-					break
-				}
-			}
-			if ended {
-				break
-			}
-			if !found {
+			// 2. One of its asks, by priority?
+			if found, ended = s.pickAsk(a, n); !found && !ended {
 				least.Min(&a.least)
 				u.apps.Remove(a)
 				s.scratchA = append(s.scratchA, a)
 			}
 		}
-		if found || ended {
-			break
+		// 3. The user's other applications wait; so does the user.
+		if !found && !ended {
+			for _, a := range u.apps.Items {
+				least.Min(&a.least)
+			}
+			q.users.Remove(u)
+			s.scratchU = append(s.scratchU, u)
 		}
-		for _, a := range u.apps.Items {
-			least.Min(&a.least)
-		}
-		q.users.Remove(u)
-		s.scratchU = append(s.scratchU, u)
 	}
-	if found && len(s.scratchA) == markA && len(s.scratchU) == markU && (q.slot != 0 || q.parent == nil) {
+	if found && len(s.scratchA) == asideA && len(s.scratchU) == asideU && (q.slot != 0 || q.parent == nil) {
 		return true
 	}
-	for _, a := range s.scratchA[markA:] {
+	s.putBackLeaf(q, asideU, asideA)
+	if found || ended {
+		q.least.Min(&least)
+		q.back()
+		return found
+	}
+	q.least = least
+	if byLimit && q.parent != nil && q.slot != 0 && q.users.Len() > 0 {
+		q.parent.ready.Remove(q)
+		s.park(q)
+	}
+	return false
+}
+
+// pickAsk gives one container for the first ask of an application that can have
+// one; ended says that one of them waits for the maximum of a queue, so that
+// nobody after it may be asked.
+func (s *Scheduler) pickAsk(a *App, n *Node) (found, ended bool) {
+	for _, w := range a.asks {
+		if w.stops != nil && s.recheck(w.stops) {
+			return false, true
+		}
+		if w.count <= 0 || w.size == nil || n != nil && !s.sizes.Fits(&w.size.V, &n.free) {
+			continue
+		}
+		if s.give(w, n) {
+			if w.count == 0 || a.slot == 0 { // else it waits as before
+				s.enroll(a)
+			}
+			return true, false
+		}
+		if w.stops != nil {
+			return false, true
+		}
+	}
+	return false, false
+}
+
+// putBackLeaf returns the applications and users of a leaf that a walk set aside
+// to where they wait.
+func (s *Scheduler) putBackLeaf(q *Queue, asideU, asideA int) {
+	for _, a := range s.scratchA[asideA:] {
 		if a.waits && a.slot == 0 {
 			a.ratio = q.ordering.share(a)
 			a.user.apps.Push(a)
@@ -180,23 +210,12 @@ func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
 			}
 		}
 	}
-	for _, u := range s.scratchU[markU:] {
+	for _, u := range s.scratchU[asideU:] {
 		if u.slot == 0 && u.apps.Len() > 0 {
 			q.users.Push(u)
 		}
 	}
-	clear(s.scratchA[markA:])
-	clear(s.scratchU[markU:])
-	s.scratchA, s.scratchU = s.scratchA[:markA], s.scratchU[:markU]
-	if found || ended {
-		q.least.Min(&least)
-		q.back()
-	} else {
-		q.least = least
-		if byLimit && q.parent != nil && q.slot != 0 && q.users.Len() > 0 {
-			q.parent.ready.Remove(q)
-			s.park(q)
-		}
-	}
-	return found
+	clear(s.scratchA[asideA:])
+	clear(s.scratchU[asideU:])
+	s.scratchA, s.scratchU = s.scratchA[:asideA], s.scratchU[:asideU]
 }

@@ -3,7 +3,6 @@
 package sched
 
 import (
-	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
@@ -65,5 +64,3 @@ func (s *Scheduler) MakesUndeclared() bool { return s.policy.makesUndeclared() }
 
 // ByPartition reports whether applications' use is told by partition.
 func (s *Scheduler) ByPartition() bool { return s.policy.byPartition() }
-
-func stopped(s creel.QueueState) bool { return s != creel.QueueRunning }

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+func noNode(id creel.NodeID) error {
+	return &creel.Error{Kind: creel.ErrNodeNotFound, What: "nodeId, " + id.String() + ", is not found"}
+}
+
+// SetNodeResource changes a node's size. If it shrinks below what is used, no
+// container ends; the node gets new ones when enough have ended by themselves.
+func (m *Machine) SetNodeResource(now time.Time, id creel.NodeID, r creel.Resource) error {
+	m.at(now)
+	n := m.nodes[id]
+	if n == nil {
+		return noNode(id)
+	}
+	v := m.sizes.Vec(r)
+	for i := 0; i < m.sizes.N; i++ {
+		if v.At(i) < 0 {
+			return invalid("invalid resource of "+id.String(), m.sizes.Names[i]+" is negative", "")
+		}
+	}
+	m.sched.SetTotal(&n.Node, &v)
+	n.override, n.tellSize = true, true
+	m.settle()
+	return nil
+}
+
+// Decommission takes a node out, at once or when its containers have ended.
+func (m *Machine) Decommission(now time.Time, r *Decommission) error {
+	m.at(now)
+	n := m.nodes[r.ID]
+	if n == nil {
+		return noNode(r.ID)
+	}
+	if !r.Graceful || !n.state.runs() {
+		m.nodeGone(n, nodeState(creel.NodeDecommissioned))
+		m.settle()
+		return nil
+	}
+	m.stop(&n.decommission)
+	m.setNodeState(n, nodeDraining)
+	d := r.Timeout
+	if d == 0 {
+		d = m.cfg.DecommissionAfter
+	}
+	n.leaveBy = 0
+	if d > 0 {
+		n.leaveBy = m.now + int64(d)
+		n.decommission = m.timer(n.leaveBy, func() {
+			n.decommission = nil
+			m.nodeGone(n, nodeState(creel.NodeDecommissioned))
+		})
+	}
+	m.settle()
+	return nil
+}
+
+// Recommission takes back a decommission: a draining node goes on; one that is
+// out may register again.
+func (m *Machine) Recommission(now time.Time, id creel.NodeID) error {
+	m.at(now)
+	n := m.nodes[id]
+	if n == nil {
+		return noNode(id)
+	}
+	switch creel.NodeState(n.state) {
+	case creel.NodeDecommissioning:
+		m.setNodeState(n, nodeRunning)
+	case creel.NodeDecommissioned:
+		m.setNodeState(n, nodeState(creel.NodeShutdown))
+	}
+	m.settle()
+	return nil
+}
+
+// Signal forwards a signal through the node's next heartbeat.
+func (m *Machine) Signal(now time.Time, s Signal) error {
+	m.at(now)
+	c := m.container(s.Container)
+	if c == nil {
+		return &creel.Error{
+			Kind: creel.ErrContainerNotFound,
+			What: "Container: " + s.Container.String() + " doesn't exist",
+		}
+	}
+	c.node.signals = append(c.node.signals, s)
+	return nil
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// NodeHeartbeat is one heartbeat of a node. A node that is unknown, or out of step,
+// is told to resync; one that may not be here, to stop.
+func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
+	m.at(now)
+	n := m.nodes[r.ID]
+	if n == nil {
+		return &NodeAnswer{Action: NodeResync, Diagnostics: "Node not found resyncing " + r.ID.String()}
+	}
+	switch creel.NodeState(n.state) {
+	case creel.NodeDecommissioned:
+		return &NodeAnswer{
+			Action:      NodeStop,
+			Diagnostics: "Disallowed NodeManager nodeId: " + r.ID.String() + " hostname:" + r.ID.Host,
+		}
+	case creel.NodeLost, creel.NodeShutdown, creel.NodeRebooted:
+		return &NodeAnswer{Action: NodeResync, Diagnostics: "Node not found resyncing " + r.ID.String()}
+	}
+	m.nodeAlive(n)
+	switch {
+	case r.ResponseID == n.responseID:
+	case n.answer != nil && (r.ResponseID+1)&0x7fffffff == n.responseID:
+		n.answer.Duplicate = true
+		return n.answer
+	default:
+		why := fmt.Sprintf("Too far behind rm response id:%d nm response id:%d", n.responseID, r.ResponseID)
+		m.nodeGone(n, nodeState(creel.NodeRebooted))
+		m.settle()
+		return &NodeAnswer{Action: NodeResync, Diagnostics: why}
+	}
+	if r.Unhealthy != (n.state == nodeState(creel.NodeUnhealthy)) || r.HealthReport != n.health {
+		m.health(n, r)
+	}
+	if r.Utilization != nil {
+		n.use = *r.Utilization
+	}
+	for i := range r.Containers {
+		m.reported(n, &r.Containers[i])
+	}
+	for _, id := range r.Increased {
+		if c := m.container(id); c != nil && c.node == n {
+			m.increased(c)
+		}
+	}
+	if n.state == nodeDraining && n.count == 0 {
+		m.nodeGone(n, nodeState(creel.NodeDecommissioned))
+		m.settle()
+		return &NodeAnswer{
+			Action:      NodeStop,
+			Diagnostics: "DECOMMISSIONING " + r.ID.String() + " is ready to be decommissioned",
+		}
+	}
+	m.sched.Heartbeat(&n.Node)
+	m.settle()
+	return m.answerNode(n)
+}
+
+func (m *Machine) answerNode(n *node) *NodeAnswer {
+	out := n.answer
+	if out == nil {
+		out = &NodeAnswer{}
+		n.answer = out
+	}
+	n.responseID = (n.responseID + 1) & 0x7fffffff
+	if len(out.Cleanup)+len(out.Apps)+len(out.Forget)+len(out.Update)+len(out.Signals) == 0 &&
+		len(n.ended)+len(n.updates)+len(n.signals) == 0 &&
+		m.commands.None(n.Serial()) && !n.tellSize {
+		*out = NodeAnswer{ResponseID: n.responseID}
+		return out
+	}
+	*out = NodeAnswer{ResponseID: n.responseID, Apps: n.ended, Update: n.updates, Signals: n.signals}
+	out.Cleanup, out.Forget = m.commands.Take(n.Serial())
+	n.ended, n.updates, n.signals = nil, nil, nil
+	if n.tellSize {
+		total := n.Total()
+		out.Resource, out.Override, n.tellSize = m.sizes.Resource(&total), true, false
+	}
+	return out
+}
+
+// health takes what a node says of itself; an unhealthy one keeps no containers.
+func (m *Machine) health(n *node, r *NodeReport) {
+	n.health, n.healthTime = r.HealthReport, r.HealthTime
+	switch {
+	case r.Unhealthy && n.state.runs():
+		m.setNodeState(n, nodeState(creel.NodeUnhealthy))
+		m.endAll(n, "Container released on an *unhealthy* node")
+	case !r.Unhealthy && n.state == nodeState(creel.NodeUnhealthy):
+		m.setNodeState(n, nodeRunning)
+	}
+}
+
+// reported takes one container status of a heartbeat.
+func (m *Machine) reported(n *node, s *ContainerStatus) {
+	c := m.container(s.ID)
+	switch {
+	case c == nil || c.node != n:
+		switch {
+		case s.State != creel.ContainerComplete:
+			m.commands.Kill(n.Serial(), s.ID)
+		case !m.owed(s.ID):
+			m.commands.Forget(n.Serial(), s.ID) // ended here already
+		}
+	case s.State == creel.ContainerComplete:
+		over := c.owner().over() || c.am
+		m.complete(c, cCompleted, s.ExitStatus, s.Diagnostics, s.Message)
+		if over {
+			m.commands.Forget(n.Serial(), s.ID)
+		}
+	default:
+		m.seenRunning(c)
+	}
+}
+
+// owed reports whether the container's completion may not have come to its AM. Its node must
+// not forget it: after a restart it is the only one that knows.
+func (m *Machine) owed(id creel.ContainerID) bool {
+	t := m.attempt(id.Attempt)
+	return t != nil && (t.owes(id) || t.app.current != t && t.app.current.owes(id))
+}
+
+func (t *attempt) owes(id creel.ContainerID) bool {
+	for i := range t.done {
+		if t.done[i].ID == id {
+			return true
+		}
+	}
+	return slices.ContainsFunc(t.told(), func(c Completed) bool { return c.ID == id })
+}
+
+func (m *Machine) seenRunning(c *container) {
+	if c.state < cRunning && c.state != cAllocated || c.state == cAllocated && c.am {
+		c.state = cRunning
+		m.dropUnlaunched(c)
+	}
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/nodeset"
+)
+
+// RegisterNode is registerNodeManager: a new node, one that comes back, or one
+// that was told to resync.
+func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, error) {
+	m.at(now)
+	if r.ID.Host == "" || r.ID.Port < 0 {
+		return NodeRegistered{}, invalid("invalid node id "+r.ID.String(), "it needs a host and a port", "")
+	}
+	v := m.sizes.Vec(r.Resource)
+	n := m.nodes[r.ID]
+	for i := 0; i < m.sizes.N; i++ {
+		if v.At(i) < 0 || i < m.sizes.Check && v.At(i) < m.sizes.Least.At(i) {
+			return NodeRegistered{
+				Action: NodeStop,
+				Diagnostics: fmt.Sprintf(
+					"NodeManager from  %s doesn't satisfy minimum allocations, Sending SHUTDOWN signal to the NodeManager. Node capabilities are %s; minimums are %s",
+					r.ID.Host,
+					r.Resource,
+					m.cfg.MinAllocation,
+				),
+			}, nil
+		}
+	}
+	if n != nil && n.state == nodeState(creel.NodeDecommissioned) {
+		return NodeRegistered{
+			Action:      NodeStop,
+			Diagnostics: "Disallowed NodeManager from  " + r.ID.Host + ", Sending SHUTDOWN signal to the NodeManager.",
+		}, nil
+	}
+	if n == nil {
+		n = m.newNode(r.ID, r.Rack)
+	} else {
+		m.sched.SetRack(&n.Node, r.Rack)
+	}
+	if n.registrations++; n.registrations > 1 {
+		m.voidTokens(n)
+	}
+	if http := r.ID.Host + ":" + strconv.Itoa(int(r.HTTPPort)); n.at == nil || n.at.HTTPAddress != http {
+		n.at = &Place{r.ID, http}
+	}
+	n.version, n.physical, n.health, n.healthTime = r.Version, r.Physical, r.HealthReport, now
+	n.responseID, n.answer = 0, nil
+	m.commands.Drop(n.Serial())
+	n.updates, n.signals = nil, nil
+	wasDraining := n.state == nodeDraining
+	m.setNodeState(n, nodeState(0)) // out of the sums while its containers are sorted out
+	out := NodeRegistered{}
+	if n.override {
+		total := n.Total()
+		out.Resource, out.Override = m.sizes.Resource(&total), true
+	} else {
+		m.sched.SetTotal(&n.Node, &v)
+	}
+	m.sortContainers(n, r)
+	m.amsMissing(n)
+	for _, id := range r.Applications {
+		switch a := m.apps[id]; {
+		case a == nil || a.state.ended():
+			n.appEnded(id)
+		case a.current != nil:
+			a.current.nodeSets.Add(nodeset.Ran, n.Serial())
+		}
+	}
+	state := nodeRunning
+	if wasDraining {
+		state = nodeDraining
+	}
+	if r.Unhealthy {
+		state = nodeState(creel.NodeUnhealthy)
+	}
+	m.setNodeState(n, state)
+	m.nodeAlive(n)
+	m.settle()
+	return out, nil
+}
+
+// sortContainers compares what a registering node runs with what is known:
+// lost ones end, reported ends are taken over, unknown ones of living
+// applications are recovered and all others killed.
+func (m *Machine) sortContainers(n *node, r *RegisterNode) {
+	reported := make(map[creel.ContainerID]bool, len(r.Containers))
+	for i := range r.Containers {
+		reported[r.Containers[i].ID] = true
+	}
+	for _, c := range n.live { // an end may cause others, of an attempt's: they leave holes
+		if c != nil && c.node == n && !reported[c.id()] && c.state >= cRunning {
+			m.complete(c, cKilled, creel.ExitAborted, "Container released on a *lost* node", nil)
+		}
+	}
+	for i := range r.Containers {
+		k := &r.Containers[i]
+		c := m.container(k.ID)
+		switch {
+		case c != nil && c.node != n:
+			m.commands.Kill(n.Serial(), k.ID)
+		case c != nil && k.State == creel.ContainerComplete:
+			m.complete(c, cCompleted, k.ExitStatus, k.Diagnostics, nil)
+		case c != nil:
+			m.seenRunning(c)
+		case k.State == creel.ContainerComplete:
+			m.recoverEnd(n, k)
+		case !m.recover(n, k):
+			m.commands.Kill(n.Serial(), k.ID)
+		}
+	}
+}
+
+// UnregisterNode is a node's clean stop.
+func (m *Machine) UnregisterNode(now time.Time, id creel.NodeID) {
+	m.at(now)
+	if n := m.nodes[id]; n != nil && (n.state.runs() || n.state == nodeState(creel.NodeUnhealthy)) {
+		m.nodeGone(n, nodeState(creel.NodeShutdown))
+	}
+	m.settle()
+}
