@@ -31,6 +31,7 @@ import (
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	"github.com/creelrm/creel/subcluster/rm"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+	rmserver "github.com/creelrm/creel/subcluster/rm/server"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -50,8 +51,9 @@ type federation struct {
 }
 
 type cluster struct {
-	d      *rmrpc.Daemon
-	cfg    rmrpc.Config
+	d      *rmserver.Server
+	cfg    rmserver.Config
+	ports  rmrpc.Config
 	stopRM func()
 	nodes  int
 }
@@ -82,11 +84,13 @@ func found(t testing.TB, policy string, nodes ...int) *federation {
 		m.Queues.Root.Children[0].UserFactor = 10
 		c := &cluster{
 			nodes: n,
-			cfg: rmrpc.Config{
+			ports: rmrpc.Config{
 				Client:    "127.0.0.1:0",
 				Scheduler: "127.0.0.1:0",
 				Tracker:   "127.0.0.1:0",
 				Admin:     "127.0.0.1:0",
+			},
+			cfg: rmserver.Config{
 				ClusterID: string(id),
 				Machine:   m,
 				Epoch: int64(
@@ -121,14 +125,16 @@ func found(t testing.TB, policy string, nodes ...int) *federation {
 func (f *federation) startRM(id creel.SubclusterID) {
 	f.t.Helper()
 	c := f.rms[id]
-	d, err := rmrpc.New(c.cfg)
+	d, ports, err := rmrpc.Open(c.cfg, c.ports)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	c.d = d
 	a := d.Addresses()
-	c.cfg.Client, c.cfg.Scheduler, c.cfg.Tracker, c.cfg.Admin = a.Client, a.Scheduler, a.Tracker, a.Admin // the same after a restart
-	c.stopRM = sync.OnceFunc(background(f.t, "resource manager", d.Run))
+	c.ports.Client, c.ports.Scheduler, c.ports.Tracker, c.ports.Admin = a.Client, a.Scheduler, a.Tracker, a.Admin // the same after a restart
+	c.stopRM = sync.OnceFunc(
+		background(f.t, "resource manager", func(ctx context.Context) error { return d.Run(ctx, ports.Run) }),
+	)
 	f.clean = append(f.clean, c.stopRM)
 	<-d.Ready()
 	if err := keys.Publish(context.Background(), f.store, id, d.AMRMKeys(), secret); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/routertest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+	rmserver "github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // The clients of hadoop-auth (yarn schedulerconf, yarn logs -am, yarn top) begin
@@ -186,7 +186,7 @@ func TestChangesAreAudited(t *testing.T) {
 // How a home was chosen is told to the application's user and to those its
 // ACLs let in; while its home does not answer, to its user alone.
 func TestWhyObeysViewACLs(t *testing.T) {
-	f := routertest.Start(t, routertest.Options{Routers: 1, Change: func(_ int, c *rmrpc.Config) {
+	f := routertest.Start(t, routertest.Options{Routers: 1, Change: func(_ int, c *rmserver.Config) {
 		c.ACLs = true
 		c.Machine.Queues.Root.Admin = queues.ACL{} // else everybody may look into every application
 		for i := range c.Machine.Queues.Root.Children {

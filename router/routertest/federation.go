@@ -37,6 +37,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	rmrest "github.com/creelrm/creel/subcluster/rm/rest"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+	rmserver "github.com/creelrm/creel/subcluster/rm/server"
 	"github.com/go-chi/chi/v5"
 )
 
@@ -45,7 +46,7 @@ import (
 type Options struct {
 	Members, Routers, Nodes int
 	// Change changes a member's configuration before it starts.
-	Change func(i int, c *rmrpc.Config)
+	Change func(i int, c *rmserver.Config)
 	// Trips is how many silences open a breaker, 3.
 	Trips uint32
 	// OpenFor is how long a breaker stays open, 1 s.
@@ -68,7 +69,7 @@ type Federation struct {
 // Member is a ResourceManager; routers see it through relays.
 type Member struct {
 	ID                 creel.SubclusterID
-	D                  *rmrpc.Daemon
+	D                  *rmserver.Server
 	WebAddress         string // past the relay
 	Client, Admin, Web *Relay
 }
@@ -187,35 +188,36 @@ func (f *Federation) member(i int, o Options) *Member {
 	}
 	c.Queues = conf.Queues
 	m := &Member{ID: creel.SubclusterID(fmt.Sprintf("sc-%c", 'a'+i))}
-	cfg := rmrpc.Config{
-		Client:            "127.0.0.1:0",
-		Scheduler:         "127.0.0.1:0",
-		Tracker:           "127.0.0.1:0",
-		Admin:             "127.0.0.1:0",
+	cfg := rmserver.Config{
 		ClusterID:         string(m.ID),
 		Machine:           c,
 		Epoch:             int64(i+1) * 1000,
 		HeartbeatInterval: 50 * time.Millisecond,
 		AdminACL:          queues.ACL{Users: []string{"root"}},
 		Groups:            func(user string) []string { return []string{user} },
-		Proxies:           map[string]rmrpc.ProxyRule{"creel": {Hosts: []string{"*"}, Users: []string{"*"}}},
+		Proxies:           map[string]rmserver.ProxyRule{"creel": {Hosts: []string{"*"}, Users: []string{"*"}}},
 	}
-	cfg.RPC.DrainTime = time.Second
 	if o.Change != nil {
 		o.Change(i, &cfg)
 	}
 	time.Sleep(2 * time.Millisecond) // start times stamp application ids, and must differ
-	d, err := rmrpc.New(cfg)
+	d, ports, err := rmrpc.Open(cfg, rmrpc.Config{
+		Client:    "127.0.0.1:0",
+		Scheduler: "127.0.0.1:0",
+		Tracker:   "127.0.0.1:0",
+		Admin:     "127.0.0.1:0",
+		RPC:       hrpc.Config{DrainTime: time.Second},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, string(m.ID), d.Run)
+	run(t, string(m.ID), func(ctx context.Context) error { return d.Run(ctx, ports.Run) })
 	<-d.Ready()
 	mux := chi.NewRouter()
 	rmrest.New(d, rmrest.Config{MaxContainer: c.MaxAllocation}).Mount(mux)
 	m.D = d
 	m.WebAddress, _ = web(t, string(m.ID)+"'s web port", mux)
-	d.SetWeb(m.WebAddress)
+	d.SetAddresses(rmserver.Addresses{Web: m.WebAddress})
 	farm, err := nmrpc.New(
 		nmrpc.Config{
 			Tracker: d.Addresses().Tracker,
@@ -254,6 +256,15 @@ func (f *Federation) member(i int, o Options) *Member {
 	}
 	run(t, "membership of "+string(m.ID), agent.Run)
 	return m
+}
+
+// NewApplicationID returns an application id of the member that nobody had.
+func (m *Member) NewApplicationID() creel.ApplicationID {
+	id, err := m.D.NewApplicationIDs(1)
+	if err != nil {
+		panic(err) // two thousand million ids are used
+	}
+	return id
 }
 
 // Cut takes a member off the network as routers see it; Mend brings it back.

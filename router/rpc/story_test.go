@@ -16,7 +16,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router/routertest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+	rmserver "github.com/creelrm/creel/subcluster/rm/server"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 )
@@ -310,7 +310,7 @@ func TestWhileAMemberIsAway(t *testing.T) {
 		}
 	}
 	for range 5 { // breakers open; submissions go where somebody is
-		id := there.D.NewApplicationID()
+		id := there.NewApplicationID()
 		must(
 			c.SubmitApplication(
 				ctx,
@@ -349,7 +349,7 @@ func TestBadInput(t *testing.T) {
 		t,
 		routertest.Options{
 			Routers: 1,
-			Change:  func(_ int, c *rmrpc.Config) { c.ACLs = true; c.Machine.Queues.Root.Admin = queues.ACL{} },
+			Change:  func(_ int, c *rmserver.Config) { c.ACLs = true; c.Machine.Queues.Root.Admin = queues.ACL{} },
 		},
 	)
 	ctx := t.Context()
@@ -358,7 +358,7 @@ func TestBadInput(t *testing.T) {
 	if _, err := alice.SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{}); err == nil {
 		t.Error("a submission of nothing was taken")
 	}
-	big := routertest.Context(home.D.NewApplicationID(), "big")
+	big := routertest.Context(home.NewApplicationID(), "big")
 	big.Resource, big.UnmanagedAm = pb.FromResource(creel.NewResource(9000, 1)), new(false)
 	_, err := alice.SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: big})
 	if !errors.Is(err, creel.ErrInvalidResource) {

@@ -156,7 +156,7 @@ func TestARouterDiesAfterAMove(t *testing.T) {
 			var id creel.ApplicationID
 			done := make(chan error, 1)
 			for held := false; !held; {
-				id = f.Members[1].D.NewApplicationID()
+				id = f.Members[1].NewApplicationID()
 				go func() { done <- protocol.submit(t.Context(), f, f.Routers[0], id) }()
 				select {
 				case <-reached:
@@ -192,7 +192,7 @@ func TestAnUnclearAnswerKeepsTheHome(t *testing.T) {
 			for _, m := range f.Members {
 				m.Mute()
 			}
-			id := f.Members[0].D.NewApplicationID()
+			id := f.Members[0].NewApplicationID()
 			if err := protocol.submit(
 				t.Context(),
 				f,
@@ -266,7 +266,7 @@ func TestTheSameSubmissionAtOnce(t *testing.T) {
 func TestSubmittedPastTheRouters(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 3, Routers: 1})
 	r := f.Routers[0]
-	id := f.Members[2].D.NewApplicationID()
+	id := f.Members[2].NewApplicationID()
 	ctx := t.Context()
 	if _, err := r.Server.Home(ctx, id); err == nil {
 		t.Fatal("found before it was there")

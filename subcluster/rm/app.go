@@ -49,6 +49,11 @@ func (s appState) String() string { return appStateNames[s] }
 
 func (s appState) ended() bool { return s == appFinished || s == appFailed || s == appKilled }
 
+// ending reports whether a kill has nothing left to do.
+func (s appState) ending() bool {
+	return s.ended() || s == appKilling || s == appFinalSaving || s == appFinishing
+}
+
 // app is one application. What every decision for it touches comes first.
 type app struct {
 	sched.App // what the scheduler knows of it

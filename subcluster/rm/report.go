@@ -77,6 +77,7 @@ func (m *Machine) newAppView(a *app) *AppView {
 		PendingCount: pendingCount,
 		AMUsed:       m.sizes.Resource(&amUsed),
 	}
+	v.Ending = a.state.ending()
 	v.Over = a.state.ended() && !a.InQueue() && containers == 0
 	v.KillDone = a.state == appKilled
 	if a.state.ended() || a.state == appFinishing {

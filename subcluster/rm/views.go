@@ -38,6 +38,7 @@ type AppView struct {
 	Token       bool // unmanaged, LAUNCHED and not yet registered: its AMRMToken may be shown
 	KillDone    bool // a kill has reached the final state
 	Over        bool // nothing of it will change any more
+	Ending      bool // it is on its way to its end, or there: a kill changes nothing
 
 	InScheduler      bool // the current attempt holds or may get resources
 	Partitioned      bool // its use is told by partition (CapacityScheduler)

@@ -50,7 +50,7 @@ func (a *auditor) look(ctx context.Context) {
 		ask, cancel := context.WithTimeout(ctx, 2*time.Second)
 		var broken error
 		var ended, running int64
-		err := daemon.Service.Daemon.Query(ask, func(m *rm.Machine, _ time.Time) {
+		err := daemon.Service.Server.Query(ask, func(m *rm.Machine, _ time.Time) {
 			broken = m.Audit()
 			for v := range m.Apps {
 				switch {

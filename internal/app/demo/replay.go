@@ -402,7 +402,7 @@ func (r *replay) summarise(
 	for i, daemon := range fed.RMs {
 		id := creel.SubclusterID(fmt.Sprintf("sc-%d", i+1))
 		sub := SubclusterSummary{ID: id, Nodes: r.nodes}
-		err := daemon.Service.Daemon.Query(ctx, func(m *rm.Machine, _ time.Time) {
+		err := daemon.Service.Server.Query(ctx, func(m *rm.Machine, _ time.Time) {
 			for a := range m.Apps {
 				if a.Unmanaged {
 					if !a.State.Ended() {

@@ -14,8 +14,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
 	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // appFilter is the query of a list of applications.
@@ -136,8 +136,8 @@ type shown struct {
 	viewable bool // its inside, by who asks
 }
 
-func (o *Door) show(m *rm.Machine, who rmrpc.Caller, a rm.AppView, deselect map[string]bool) shown {
-	s := shown{app: a, viewable: o.d.MayView(m, who, &a)}
+func (h *Handler) show(m *rm.Machine, who server.Caller, a rm.AppView, deselect map[string]bool) shown {
+	s := shown{app: a, viewable: h.s.MayView(m, who, &a)}
 	if !a.Attempt.IsZero() {
 		s.attempt, _ = m.Attempt(a.Attempt)
 	}
@@ -147,17 +147,17 @@ func (o *Door) show(m *rm.Machine, who rmrpc.Caller, a rm.AppView, deselect map[
 	return s
 }
 
-func (o *Door) apps(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 	f, err := parseFilter(r)
 	if err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
 	var found []shown
 	var at time.Time
 	unknownQueue := false
-	who := o.caller(r)
-	err = o.read(r.Context(), func(m *rm.Machine, now time.Time) {
+	who := h.caller(r)
+	err = h.read(r.Context(), func(m *rm.Machine, now time.Time) {
 		at = now
 		if f.queue != "" && m.Spec().Scheduler == queues.CapacityScheduler {
 			if _, ok := m.Queue(f.queue); !ok {
@@ -170,7 +170,7 @@ func (o *Door) apps(w http.ResponseWriter, r *http.Request) {
 				break
 			}
 			if f.keeps(a) {
-				found = append(found, o.show(m, who, *a, f.deselect))
+				found = append(found, h.show(m, who, *a, f.deselect))
 			}
 		}
 	})
@@ -178,14 +178,14 @@ func (o *Door) apps(w http.ResponseWriter, r *http.Request) {
 		err = badRequest(cause + "Unknown queue: " + f.queue)
 	}
 	if err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
 	if f.final != nil {
 		found = slices.DeleteFunc(found, func(s shown) bool { return s.app.Final != *f.final })
 	}
-	o.reply(w, r, http.StatusOK, "apps", rooted, func(w *writer) {
-		w.List("app", len(found), func(w *writer, i int) { o.appFields(w, &found[i], at, f.deselect) })
+	h.reply(w, r, http.StatusOK, "apps", rooted, func(w *writer) {
+		w.List("app", len(found), func(w *writer, i int) { h.appFields(w, &found[i], at, f.deselect) })
 	})
 }
 
@@ -204,16 +204,16 @@ func noApp(id creel.ApplicationID) error {
 }
 
 // view finds an application.
-func (o *Door) view(r *http.Request) (s shown, at time.Time, err error) {
+func (h *Handler) view(r *http.Request) (s shown, at time.Time, err error) {
 	id, err := appOf(r)
 	if err != nil {
 		return s, at, err
 	}
-	found, who := false, o.caller(r)
-	err = o.read(r.Context(), func(m *rm.Machine, now time.Time) {
+	found, who := false, h.caller(r)
+	err = h.read(r.Context(), func(m *rm.Machine, now time.Time) {
 		var a rm.AppView
 		if a, found = m.App(id); found {
-			s, at = o.show(m, who, a, nil), now
+			s, at = h.show(m, who, a, nil), now
 		}
 	})
 	if err == nil && !found {
@@ -222,24 +222,24 @@ func (o *Door) view(r *http.Request) (s shown, at time.Time, err error) {
 	return s, at, err
 }
 
-func (o *Door) app(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) app(w http.ResponseWriter, r *http.Request) {
 	f, err := parseFilter(r)
 	if err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
-	s, at, err := o.view(r)
+	s, at, err := h.view(r)
 	if err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
-	o.reply(w, r, http.StatusOK, "app", rooted, func(w *writer) { o.appFields(w, &s, at, f.deselect) })
+	h.reply(w, r, http.StatusOK, "app", rooted, func(w *writer) { h.appFields(w, &s, at, f.deselect) })
 }
 
 // appFields writes AppInfo.
-func (o *Door) appFields(w *writer, s *shown, now time.Time, deselect map[string]bool) {
+func (h *Handler) appFields(w *writer, s *shown, now time.Time, deselect map[string]bool) {
 	a := &s.app
-	p := o.d.Report(a, now, true)
+	p := h.s.Cluster().Report(a, now, true)
 	u := p.GetAppResource_Usage()
 	w.Text("id", a.ID.String())
 	w.Text("user", a.User)
@@ -256,12 +256,12 @@ func (o *Door) appFields(w *writer, s *shown, now time.Time, deselect map[string
 	w.Text("trackingUI", ui)
 	w.OptText("trackingUrl", url)
 	w.Text("diagnostics", diagnosis(a, &s.attempt))
-	w.Int("clusterId", o.d.Started().UnixMilli())
-	w.OptText("rmClusterId", o.d.ClusterID())
+	w.Int("clusterId", h.s.Started().UnixMilli())
+	w.OptText("rmClusterId", h.s.ClusterID())
 	w.Text("applicationType", a.Type)
 	w.Text("applicationTags", strings.Join(a.Tags, ","))
 	w.Int("priority", int64(a.Priority))
-	o.guarded(w, s, now)
+	h.guarded(w, s, now)
 	w.Int("memorySeconds", u.GetMemorySeconds())
 	w.Int("vcoreSeconds", u.GetVcoreSeconds())
 	w.Float("queueUsagePercentage", a.QueueShare)
@@ -280,7 +280,7 @@ func (o *Door) appFields(w *writer, s *shown, now time.Time, deselect map[string
 			w.Int("priority", int64(k.Priority))
 			w.Int("allocationRequestId", k.AllocationRequestID)
 			w.Text("resourceName", k.ResourceName)
-			o.resource(w, "capability", k.Resource)
+			h.resource(w, "capability", k.Resource)
 			w.Int("numContainers", int64(k.Count))
 			w.Bool("relaxLocality", k.Relax)
 			w.Text("nodeLabelExpression", "")
@@ -302,12 +302,12 @@ func (o *Door) appFields(w *writer, s *shown, now time.Time, deselect map[string
 		w.Object("resourceInfo", func(w *writer) {
 			w.List("resourceUsagesByPartition", 1, func(w *writer, _ int) {
 				w.Text("partitionName", "")
-				o.resource(w, "used", a.Used)
-				o.resource(w, "reserved", a.ReservedRes)
-				o.resource(w, "pending", a.Pending)
-				o.resource(w, "amUsed", a.AMUsed)
-				o.resource(w, "amLimit", creel.Resource{}) // limits are queues'
-				o.resource(w, "userAmLimit", creel.Resource{})
+				h.resource(w, "used", a.Used)
+				h.resource(w, "reserved", a.ReservedRes)
+				h.resource(w, "pending", a.Pending)
+				h.resource(w, "amUsed", a.AMUsed)
+				h.resource(w, "amLimit", creel.Resource{}) // limits are queues'
+				h.resource(w, "userAmLimit", creel.Resource{})
 			})
 		})
 	}
@@ -378,7 +378,7 @@ func tracking(a *rm.AppView, p *yarnpb.ApplicationReportProto) (ui, url string) 
 }
 
 // guarded writes what only those see who may look inside.
-func (o *Door) guarded(w *writer, s *shown, now time.Time) {
+func (h *Handler) guarded(w *writer, s *shown, now time.Time) {
 	a, t := &s.app, &s.attempt
 	if !s.viewable {
 		for _, name := range []string{"startedTime", "launchTime", "finishedTime", "elapsedTime", "allocatedMB", "allocatedVCores", "reservedMB", "reservedVCores", "runningContainers"} {
@@ -444,10 +444,10 @@ func seconds(w *writer, name string, list []rm.TypeAmount, zeros bool) {
 }
 
 // statistics counts applications by state, of one type or of all.
-func (o *Door) statistics(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) statistics(w http.ResponseWriter, r *http.Request) {
 	types := set(r, "applicationTypes")
 	if len(types) > 1 {
-		o.refuse(
+		h.refuse(
 			w,
 			r,
 			badRequest(
@@ -462,7 +462,7 @@ func (o *Door) statistics(w http.ResponseWriter, r *http.Request) {
 	for _, s := range set(r, "states") {
 		state, err := parseState(s)
 		if err != nil {
-			o.refuse(w, r, err)
+			h.refuse(w, r, err)
 			return
 		}
 		if !slices.Contains(states, state) {
@@ -479,7 +479,7 @@ func (o *Door) statistics(w http.ResponseWriter, r *http.Request) {
 		kind = strings.ToLower(types[0])
 	}
 	counts := map[creel.ApplicationState]int64{}
-	err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) {
+	err := h.read(r.Context(), func(m *rm.Machine, _ time.Time) {
 		for a := range m.Apps {
 			if kind == "*" || strings.EqualFold(a.Type, kind) {
 				counts[a.State]++
@@ -487,10 +487,10 @@ func (o *Door) statistics(w http.ResponseWriter, r *http.Request) {
 		}
 	})
 	if err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
-	o.reply(w, r, http.StatusOK, "appStatInfo", rooted, func(w *writer) {
+	h.reply(w, r, http.StatusOK, "appStatInfo", rooted, func(w *writer) {
 		w.List("statItem", len(states), func(w *writer, i int) {
 			w.Text("state", states[i].String())
 			w.Text("type", kind)

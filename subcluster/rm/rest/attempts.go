@@ -20,8 +20,8 @@ func logsOf(nodeHTTP string, id creel.ContainerID, user string) string {
 }
 
 // inside refuses who may not see the inside of an application.
-func (o *Door) inside(m *rm.Machine, r *http.Request, a *rm.AppView) error {
-	if who := o.caller(r); !o.d.MayView(m, who, a) {
+func (h *Handler) inside(m *rm.Machine, r *http.Request, a *rm.AppView) error {
+	if who := h.caller(r); !h.s.MayView(m, who, a) {
 		return &refusal{
 			http.StatusForbidden,
 			classForbidden,
@@ -32,27 +32,27 @@ func (o *Door) inside(m *rm.Machine, r *http.Request, a *rm.AppView) error {
 }
 
 // attempts lists an application's attempts, oldest first.
-func (o *Door) attempts(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) attempts(w http.ResponseWriter, r *http.Request) {
 	id, err := appOf(r)
 	if err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
 	var app rm.AppView
 	var list []rm.AttemptView
-	err = o.ask(r, func(m *rm.Machine, _ time.Time) error {
+	err = h.ask(r, func(m *rm.Machine, _ time.Time) error {
 		var ok bool
 		if app, ok = m.App(id); !ok {
 			return noApp(id)
 		}
 		list = m.Attempts(id)
-		return o.inside(m, r, &app)
+		return h.inside(m, r, &app)
 	})
 	if err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
-	o.reply(w, r, http.StatusOK, "appAttempts", rooted, func(w *writer) {
+	h.reply(w, r, http.StatusOK, "appAttempts", rooted, func(w *writer) {
 		w.List("appAttempt", len(list), func(w *writer, i int) {
 			a := &list[i]
 			container, node, logs := "", "", ""
@@ -95,7 +95,7 @@ func attemptOf(r *http.Request) (creel.AttemptID, error) {
 }
 
 // findAttempt looks an attempt up, of the application the path names.
-func (o *Door) findAttempt(m *rm.Machine, r *http.Request) (app rm.AppView, a rm.AttemptView, err error) {
+func (h *Handler) findAttempt(m *rm.Machine, r *http.Request) (app rm.AppView, a rm.AttemptView, err error) {
 	id, err := attemptOf(r)
 	if err != nil {
 		return app, a, err
@@ -115,32 +115,32 @@ func (o *Door) findAttempt(m *rm.Machine, r *http.Request) (app rm.AppView, a rm
 			),
 		}
 	}
-	return app, a, o.inside(m, r, &app)
+	return app, a, h.inside(m, r, &app)
 }
 
 // attempt writes one attempt, in the words of reports.
-func (o *Door) attempt(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) attempt(w http.ResponseWriter, r *http.Request) {
 	var app rm.AppView
 	var a rm.AttemptView
-	err := o.ask(r, func(m *rm.Machine, _ time.Time) (err error) {
-		app, a, err = o.findAttempt(m, r)
+	err := h.ask(r, func(m *rm.Machine, _ time.Time) (err error) {
+		app, a, err = h.findAttempt(m, r)
 		return err
 	})
 	if err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
 	host, port := cmp.Or(a.Host, "N/A"), a.Port
 	if a.Host == "" {
 		port = -1
 	}
-	o.reply(w, r, http.StatusOK, "appAttempt", mapped, func(w *writer) {
+	h.reply(w, r, http.StatusOK, "appAttempt", mapped, func(w *writer) {
 		w.Text("appAttemptId", a.ID.String())
 		w.Text("host", host)
 		w.Int("rpcPort", int64(port))
 		tracking := cmp.Or(a.TrackingURL, "N/A")
 		if !app.Unmanaged {
-			tracking = "http://" + o.web(r) + "/proxy/" + app.ID.String() + "/"
+			tracking = "http://" + h.web(r) + "/proxy/" + app.ID.String() + "/"
 		}
 		w.Text("trackingUrl", tracking)
 		w.Text("originalTrackingUrl", cmp.Or(a.TrackingURL, "N/A"))
@@ -155,37 +155,37 @@ func (o *Door) attempt(w http.ResponseWriter, r *http.Request) {
 }
 
 // web is this door's own address as links name it.
-func (o *Door) web(r *http.Request) string { return r.Host }
+func (h *Handler) web(r *http.Request) string { return r.Host }
 
 // containers lists the containers of an attempt that have not ended.
-func (o *Door) containers(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 	var app rm.AppView
 	var list []rm.ContainerView
 	var at time.Time
-	err := o.ask(r, func(m *rm.Machine, now time.Time) error {
+	err := h.ask(r, func(m *rm.Machine, now time.Time) error {
 		var a rm.AttemptView
 		var err error
-		app, a, err = o.findAttempt(m, r)
+		app, a, err = h.findAttempt(m, r)
 		list, at = m.Containers(a.ID), now
 		return err
 	})
 	if err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
-	o.reply(w, r, http.StatusOK, "containers", mapped, func(w *writer) {
-		w.List("container", len(list), func(w *writer, i int) { o.containerFields(w, &list[i], app.User, at) })
+	h.reply(w, r, http.StatusOK, "containers", mapped, func(w *writer) {
+		w.List("container", len(list), func(w *writer, i int) { h.containerFields(w, &list[i], app.User, at) })
 	})
 }
 
-func (o *Door) container(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) container(w http.ResponseWriter, r *http.Request) {
 	var app rm.AppView
 	var c rm.ContainerView
 	var at time.Time
-	err := o.ask(r, func(m *rm.Machine, now time.Time) error {
+	err := h.ask(r, func(m *rm.Machine, now time.Time) error {
 		var a rm.AttemptView
 		var err error
-		if app, a, err = o.findAttempt(m, r); err != nil {
+		if app, a, err = h.findAttempt(m, r); err != nil {
 			return err
 		}
 		text := param(r, "containerid")
@@ -208,13 +208,13 @@ func (o *Door) container(w http.ResponseWriter, r *http.Request) {
 		return nil
 	})
 	if err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
-	o.reply(w, r, http.StatusOK, "container", mapped, func(w *writer) { o.containerFields(w, &c, app.User, at) })
+	h.reply(w, r, http.StatusOK, "container", mapped, func(w *writer) { h.containerFields(w, &c, app.User, at) })
 }
 
-func (o *Door) containerFields(w *writer, c *rm.ContainerView, user string, now time.Time) {
+func (h *Handler) containerFields(w *writer, c *rm.ContainerView, user string, now time.Time) {
 	state := creel.ContainerRunning // what the scheduler knows has not ended
 	w.Text("containerId", c.ID.String())
 	w.Int("allocatedMB", c.Resource.MemoryMB)
@@ -229,7 +229,7 @@ func (o *Door) containerFields(w *writer, c *rm.ContainerView, user string, now 
 	w.Text("containerState", state.String())
 	w.Text("nodeHttpAddress", "http://"+c.HTTPAddress)
 	w.Text("nodeId", c.Node.String())
-	names := append([]string{creel.MemoryName, creel.VCoresName}, o.conf.Resources...)
+	names := append([]string{creel.MemoryName, creel.VCoresName}, h.conf.Resources...)
 	w.Map("allocatedResources", len(names), func(i int) (string, string) {
 		return names[i], strconv.FormatInt(c.Resource.Get(names[i]), 10)
 	})
@@ -237,9 +237,9 @@ func (o *Door) containerFields(w *writer, c *rm.ContainerView, user string, now 
 }
 
 // ask is read with an error of its own.
-func (o *Door) ask(r *http.Request, f func(m *rm.Machine, now time.Time) error) error {
+func (h *Handler) ask(r *http.Request, f func(m *rm.Machine, now time.Time) error) error {
 	var result error
-	if err := o.read(r.Context(), func(m *rm.Machine, now time.Time) { result = f(m, now) }); err != nil {
+	if err := h.read(r.Context(), func(m *rm.Machine, now time.Time) { result = f(m, now) }); err != nil {
 		return err
 	}
 	return result

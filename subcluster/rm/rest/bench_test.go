@@ -8,7 +8,7 @@ import (
 
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/rest"
-	"github.com/creelrm/creel/subcluster/rm/rpc"
+	"github.com/creelrm/creel/subcluster/rm/server"
 	"github.com/go-chi/chi/v5"
 )
 
@@ -19,14 +19,10 @@ func (n *nowhere) Header() http.Header         { return n.header }
 func (n *nowhere) WriteHeader(int)             {}
 func (n *nowhere) Write(b []byte) (int, error) { return len(b), nil }
 
-// What the door itself takes of a short document, without net/http and socket.
+// BenchmarkShortDocument is what the handler itself takes of a short document, without net/http and socket.
 func BenchmarkShortDocument(b *testing.B) {
-	d, err := rpc.New(
-		rpc.Config{
-			Client:    "127.0.0.1:0",
-			Scheduler: "127.0.0.1:0",
-			Tracker:   "127.0.0.1:0",
-			Admin:     "127.0.0.1:0",
+	s, err := server.New(
+		server.Config{
 			ClusterID: "test",
 			Machine:   rm.Defaults(),
 		},
@@ -35,15 +31,15 @@ func BenchmarkShortDocument(b *testing.B) {
 		b.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- d.Run(b.Context()) }() // which ends before the cleanup
+	go func() { done <- s.Run(b.Context()) }() // which ends before the cleanup
 	b.Cleanup(func() {
 		if err := <-done; err != nil {
 			b.Error(err)
 		}
 	})
-	<-d.Ready()
+	<-s.Ready()
 	mux := chi.NewRouter()
-	rest.New(d, rest.Config{}).Mount(mux)
+	rest.New(s, rest.Config{}).Mount(mux)
 	for _, page := range []string{"info", "metrics", "userinfo"} {
 		b.Run(page, func(b *testing.B) {
 			r, err := http.NewRequest(http.MethodGet, base+"/"+page+"?user.name=load", nil)

@@ -19,11 +19,11 @@ import (
 // compare it.
 const version = "3.4.2"
 
-func (o *Door) info(w http.ResponseWriter, r *http.Request) {
-	kept := &o.infoDoc[formOf(r)]
+func (h *Handler) info(w http.ResponseWriter, r *http.Request) {
+	kept := &h.infoDoc[formOf(r)]
 	body := kept.Load()
 	if body == nil {
-		made := o.infoBody(r)
+		made := h.infoBody(r)
 		body = &made
 		kept.Store(body)
 	}
@@ -31,9 +31,9 @@ func (o *Door) info(w http.ResponseWriter, r *http.Request) {
 	send(w, r, http.StatusOK, *body)
 }
 
-func (o *Door) infoBody(r *http.Request) []byte {
-	started := o.d.Started().UnixMilli()
-	return o.document(r, "clusterInfo", rooted, func(w *writer) {
+func (h *Handler) infoBody(r *http.Request) []byte {
+	started := h.s.Started().UnixMilli()
+	return h.document(r, "clusterInfo", rooted, func(w *writer) {
 		w.Int("id", started)
 		w.Int("startedOn", started)
 		w.Text("state", "STARTED")
@@ -106,26 +106,26 @@ func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
 	return m
 }
 
-func (o *Door) metrics(w http.ResponseWriter, r *http.Request) {
-	if o.give(w, r, &o.metricsDoc) {
+func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
+	if h.give(w, r, &h.metricsDoc) {
 		return
 	}
-	moves, now := o.d.Moves(), time.Now()
+	moves, now := h.s.Moves(), time.Now()
 	var v rm.ClusterView
 	var use nodeUse
 	var fair bool
-	if err := o.read(r.Context(), func(m *rm.Machine, now time.Time) {
-		v, use, fair = m.Cluster(), o.usage(m, now), m.Spec().Scheduler == queues.FairScheduler
+	if err := h.read(r.Context(), func(m *rm.Machine, now time.Time) {
+		v, use, fair = m.Cluster(), h.usage(m, now), m.Spec().Scheduler == queues.FairScheduler
 	}); err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
 	m := Metrics(&v)
 	m.UtilizedMB, m.UtilizedVirtualCores = use.memoryMB, int64(use.cpu)
 	m.UtilizedMBPercent = int64(percentOf(float64(use.memoryMB), float64(use.physicalMB)))
 	m.UtilizedVirtualCoresPercent = int64(percentOf(use.cpu, float64(use.physicalCores)))
-	m.ContainersPerSecond = o.rate.per(v.Granted, now)
-	body := o.document(r, "clusterMetrics", rooted, func(w *writer) {
+	m.ContainersPerSecond = h.rate.per(v.Granted, now)
+	body := h.document(r, "clusterMetrics", rooted, func(w *writer) {
 		w.Int("appsSubmitted", m.AppsSubmitted)
 		w.Int("appsCompleted", m.AppsCompleted)
 		w.Int("appsPending", m.AppsPending)
@@ -160,9 +160,9 @@ func (o *Door) metrics(w http.ResponseWriter, r *http.Request) {
 		w.Int("shutdownNodes", m.ShutdownNodes)
 		w.Int("containerAssignedPerSecond", m.ContainersPerSecond)
 		if !fair { // FairScheduler knows no partitions
-			o.resource(w, "totalUsedResourcesAcrossPartition", v.Used)
-			o.resource(w, "totalClusterResourcesAcrossPartition", v.Total)
-			o.resource(w, "totalReservedResourcesAcrossPartition", v.Reserved)
+			h.resource(w, "totalUsedResourcesAcrossPartition", v.Used)
+			h.resource(w, "totalClusterResourcesAcrossPartition", v.Total)
+			h.resource(w, "totalReservedResourcesAcrossPartition", v.Reserved)
 			w.Int("totalAllocatedContainersAcrossPartition", m.ContainersAllocated)
 		} else {
 			w.Int("totalAllocatedContainersAcrossPartition", 0)
@@ -171,28 +171,28 @@ func (o *Door) metrics(w http.ResponseWriter, r *http.Request) {
 		w.Int("rmEventQueueSize", 0)
 		w.Int("schedulerEventQueueSize", 0)
 	})
-	o.metricsDoc.form(r).Store(&stillDocument{moves: moves, made: now, body: body})
+	h.metricsDoc.form(r).Store(&stillDocument{moves: moves, made: now, body: body})
 	w.Header()["Content-Type"] = contentType(r)
 	send(w, r, http.StatusOK, body)
 }
 
 // resource writes a ResourceInfo.
-func (o *Door) resource(w *writer, name string, v creel.Resource) {
-	w.Object(name, func(w *writer) { o.resourceFields(w, v, 0, 1<<63-1, 0, 1<<63-1) })
+func (h *Handler) resource(w *writer, name string, v creel.Resource) {
+	w.Object(name, func(w *writer) { h.resourceFields(w, v, 0, 1<<63-1, 0, 1<<63-1) })
 }
 
 // resourceFields writes a ResourceInfo whose memory and vcores carry bounds.
-func (o *Door) resourceFields(w *writer, v creel.Resource, minMB, maxMB, minCores, maxCores int64) {
+func (h *Handler) resourceFields(w *writer, v creel.Resource, minMB, maxMB, minCores, maxCores int64) {
 	w.Int("memory", v.MemoryMB)
 	w.Int("vCores", v.VCores)
 	w.Object("resourceInformations", func(w *writer) {
-		w.List("resourceInformation", 2+len(o.conf.Resources), func(w *writer, i int) {
+		w.List("resourceInformation", 2+len(h.conf.Resources), func(w *writer, i int) {
 			name, unit, least, most := creel.MemoryName, "Mi", minMB, maxMB
 			switch {
 			case i == 1:
 				name, unit, least, most = creel.VCoresName, "", minCores, maxCores
 			case i > 1:
-				name, unit, least, most = o.conf.Resources[i-2], "", 0, 1<<63-1
+				name, unit, least, most = h.conf.Resources[i-2], "", 0, 1<<63-1
 			}
 			w.Object("attributes", func(*writer) {})
 			w.Int("maximumAllocation", most)
@@ -214,37 +214,37 @@ type nodeUse struct {
 
 // usage sums the nodes' measurements, at most once a second: it looks at every
 // node. It runs in the machine's goroutine.
-func (o *Door) usage(m *rm.Machine, now time.Time) nodeUse {
-	if now.Sub(o.useAt) < time.Second && !o.useAt.IsZero() {
-		return o.use
+func (h *Handler) usage(m *rm.Machine, now time.Time) nodeUse {
+	if now.Sub(h.useAt) < time.Second && !h.useAt.IsZero() {
+		return h.use
 	}
-	o.use, o.useAt = nodeUse{}, now
+	h.use, h.useAt = nodeUse{}, now
 	for n := range m.Nodes {
 		if n.State.Usable() {
-			o.use.memoryMB += int64(n.Utilization.NodePhysicalMB)
-			o.use.cpu += float64(n.Utilization.NodeCPU)
-			o.use.physicalMB += n.Physical.MemoryMB
-			o.use.physicalCores += n.Physical.VCores
+			h.use.memoryMB += int64(n.Utilization.NodePhysicalMB)
+			h.use.cpu += float64(n.Utilization.NodeCPU)
+			h.use.physicalMB += n.Physical.MemoryMB
+			h.use.physicalCores += n.Physical.VCores
 		}
 	}
-	return o.use
+	return h.use
 }
 
 // userinfo tells who runs this and who asks.
-func (o *Door) userinfo(w http.ResponseWriter, r *http.Request) {
-	user, _ := o.who(r)
-	o.reply(w, r, http.StatusOK, "clusterUserInfo", mapped, func(w *writer) {
-		w.Text("rmLoginUser", o.conf.LoginUser)
+func (h *Handler) userinfo(w http.ResponseWriter, r *http.Request) {
+	user, _ := h.who(r)
+	h.reply(w, r, http.StatusOK, "clusterUserInfo", mapped, func(w *writer) {
+		w.Text("rmLoginUser", h.conf.LoginUser)
 		w.Text("requestedUser", user)
 	})
 }
 
 // overview is the scheduler on one line.
-func (o *Door) overview(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	var least, most creel.Resource
 	var priority int32
 	name := "Capacity Scheduler"
-	err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) {
+	err := h.read(r.Context(), func(m *rm.Machine, _ time.Time) {
 		c := m.Config()
 		least, most, priority = c.MinAllocation, c.MaxAllocation, m.Spec().MaxClusterPriority
 		if m.Spec().Scheduler == queues.FairScheduler {
@@ -252,17 +252,17 @@ func (o *Door) overview(w http.ResponseWriter, r *http.Request) {
 		}
 	})
 	if err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
-	o.reply(w, r, http.StatusOK, "scheduler", mapped, func(w *writer) {
+	h.reply(w, r, http.StatusOK, "scheduler", mapped, func(w *writer) {
 		w.Text("schedulerType", name)
 		w.Text(
 			"schedulingResourceType",
-			strings.Join(append([]string{"memory-mb (unit=Mi)", "vcores"}, o.conf.Resources...), ","),
+			strings.Join(append([]string{"memory-mb (unit=Mi)", "vcores"}, h.conf.Resources...), ","),
 		)
-		o.resource(w, "minimumAllocation", least)
-		o.resource(w, "maximumAllocation", most)
+		h.resource(w, "minimumAllocation", least)
+		h.resource(w, "maximumAllocation", most)
 		w.Int("applicationPriority", int64(priority))
 		w.Int("schedulerBusy", -1)
 		w.Int("rmDispatcherEventQueueSize", 0)
@@ -270,7 +270,7 @@ func (o *Door) overview(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (o *Door) nodes(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) nodes(w http.ResponseWriter, r *http.Request) {
 	var wanted []creel.NodeState
 	for _, list := range r.URL.Query()["states"] {
 		for name := range strings.SplitSeq(list, ",") {
@@ -279,7 +279,7 @@ func (o *Door) nodes(w http.ResponseWriter, r *http.Request) {
 			}
 			s, err := creel.ParseNodeState(name)
 			if err != nil {
-				o.refuse(
+				h.refuse(
 					w,
 					r,
 					&refusal{
@@ -294,7 +294,7 @@ func (o *Door) nodes(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	var nodes []rm.NodeView
-	err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) {
+	err := h.read(r.Context(), func(m *rm.Machine, _ time.Time) {
 		for n := range m.Nodes {
 			if len(wanted) == 0 || slices.Contains(wanted, n.State) {
 				nodes = append(nodes, n)
@@ -302,11 +302,11 @@ func (o *Door) nodes(w http.ResponseWriter, r *http.Request) {
 		}
 	})
 	if err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
-	o.reply(w, r, http.StatusOK, "nodes", rooted, func(w *writer) {
-		w.List("node", len(nodes), func(w *writer, i int) { o.nodeFields(w, &nodes[i]) })
+	h.reply(w, r, http.StatusOK, "nodes", rooted, func(w *writer) {
+		w.List("node", len(nodes), func(w *writer, i int) { h.nodeFields(w, &nodes[i]) })
 	})
 }
 
@@ -320,26 +320,26 @@ func nodeOf(r *http.Request) (creel.NodeID, error) {
 	return id, nil
 }
 
-func (o *Door) node(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) node(w http.ResponseWriter, r *http.Request) {
 	id, err := nodeOf(r)
 	if err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
 	var n rm.NodeView
 	found := false
-	if err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) { n, found = m.Node(id) }); err != nil {
-		o.refuse(w, r, err)
+	if err := h.read(r.Context(), func(m *rm.Machine, _ time.Time) { n, found = m.Node(id) }); err != nil {
+		h.refuse(w, r, err)
 		return
 	}
 	if !found {
-		o.refuse(w, r, notFound("nodeId, "+id.String()+", is not found"))
+		h.refuse(w, r, notFound("nodeId, "+id.String()+", is not found"))
 		return
 	}
-	o.reply(w, r, http.StatusOK, "node", rooted, func(w *writer) { o.nodeFields(w, &n) })
+	h.reply(w, r, http.StatusOK, "node", rooted, func(w *writer) { h.nodeFields(w, &n) })
 }
 
-func (o *Door) nodeFields(w *writer, n *rm.NodeView) {
+func (h *Handler) nodeFields(w *writer, n *rm.NodeView) {
 	active := n.State.Usable() || n.State == creel.NodeUnhealthy || n.State == creel.NodeNew
 	http := n.HTTPAddress
 	if !active {
@@ -379,11 +379,11 @@ func (o *Door) nodeFields(w *writer, n *rm.NodeView) {
 		w.Float("containersCPUUsage", float64(u.ContainersCPU))
 	})
 	if active {
-		o.resource(w, "usedResource", n.Used)
-		o.resource(w, "availableResource", free)
+		h.resource(w, "usedResource", n.Used)
+		h.resource(w, "availableResource", free)
 	}
 	w.Object("nodeAttributesInfo", func(*writer) {})
-	o.resource(w, "totalResource", n.Total)
+	h.resource(w, "totalResource", n.Total)
 }
 
 func percentOf(part, whole float64) float64 {
@@ -401,12 +401,12 @@ func millis(t time.Time) int64 {
 }
 
 // scheduler writes the queue tree.
-func (o *Door) scheduler(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) scheduler(w http.ResponseWriter, r *http.Request) {
 	views := map[creel.QueuePath]*rm.QueueView{}
 	var fair bool
 	var total creel.Resource
 	var bound bounds
-	err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) {
+	err := h.read(r.Context(), func(m *rm.Machine, _ time.Time) {
 		fair, total = m.Spec().Scheduler == queues.FairScheduler, m.Cluster().Total
 		bound = bounds{m.Config().MinAllocation, m.Config().MaxAllocation}
 		for q := range m.Queues {
@@ -414,21 +414,21 @@ func (o *Door) scheduler(w http.ResponseWriter, r *http.Request) {
 		}
 	})
 	if err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
 	root := views[creel.RootQueue]
 	if root == nil {
-		o.refuse(w, r, fmt.Errorf("the queue tree has no root"))
+		h.refuse(w, r, fmt.Errorf("the queue tree has no root"))
 		return
 	}
-	o.reply(w, r, http.StatusOK, "scheduler", rooted, func(w *writer) {
+	h.reply(w, r, http.StatusOK, "scheduler", rooted, func(w *writer) {
 		if fair {
 			w.Typed("schedulerInfo", "fairScheduler", func(w *writer) {
-				w.Object("rootQueue", func(w *writer) { o.fairQueue(w, root, views, total, bound) })
+				w.Object("rootQueue", func(w *writer) { h.fairQueue(w, root, views, total, bound) })
 			})
 			return
 		}
-		w.Typed("schedulerInfo", "capacityScheduler", func(w *writer) { o.capacityRoot(w, root, views, bound) })
+		w.Typed("schedulerInfo", "capacityScheduler", func(w *writer) { h.capacityRoot(w, root, views, bound) })
 	})
 }

@@ -9,10 +9,10 @@ import (
 
 // configuration is /conf: every key in force, or the one that is named, as
 // Hadoop's servlet writes it; JSON for who accepts that or asks format=json.
-func (o *Door) configuration(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) configuration(w http.ResponseWriter, r *http.Request) {
 	var list []Property
-	if o.conf.Properties != nil {
-		list = o.conf.Properties()
+	if h.conf.Properties != nil {
+		list = h.conf.Properties()
 	}
 	q := r.URL.Query()
 	asJSON := strings.Contains(r.Header.Get("Accept"), "application/json") || q.Get("format") == "json"

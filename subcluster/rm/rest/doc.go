@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rest is the ResourceManager's web door: /ws/v1/cluster in the
+// Package rest serves a ResourceManager (package server) over HTTP: /ws/v1/cluster in the
 // documents of Hadoop YARN 3.4, JSON and XML, for browsers, scripts, exporters
 // and a router.
 //

@@ -56,12 +56,12 @@ func noRoute(w http.ResponseWriter, r *http.Request) {
 
 // wrongMethod answers as Jersey's mapper does: a 503, whoever would call it a
 // 405.
-func (o *Door) wrongMethod(w http.ResponseWriter, r *http.Request) {
-	o.refuse(w, r, &refusal{http.StatusServiceUnavailable, classWeb, r.Method + " is no method of " + r.URL.Path})
+func (h *Handler) wrongMethod(w http.ResponseWriter, r *http.Request) {
+	h.refuse(w, r, &refusal{http.StatusServiceUnavailable, classWeb, r.Method + " is no method of " + r.URL.Path})
 }
 
 // refuse writes an error as a RemoteException.
-func (o *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var e *refusal
 	if !errors.As(err, &e) {
 		e = &refusal{http.StatusServiceUnavailable, classYarn, err.Error()}
@@ -79,7 +79,7 @@ func (o *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
 			e.status, e.class = http.StatusBadRequest, classBadRequest
 		}
 	}
-	o.reply(w, r, e.status, "RemoteException", rooted, func(w *writer) {
+	h.reply(w, r, e.status, "RemoteException", rooted, func(w *writer) {
 		w.Text("exception", e.class[strings.LastIndexAny(e.class, ".$")+1:])
 		w.Text("message", e.message)
 		w.Text("javaClassName", e.class)

@@ -36,7 +36,7 @@ func (b *bean) set(name string, value any) {
 // jmx answers ?qry=PATTERN with the beans whose names match, ?get=NAME::ATTRIBUTE
 // with one attribute, and everything without either. A question that makes no
 // sense is answered with 200, as Hadoop's servlet does.
-func (o *Door) jmx(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) jmx(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json; charset=utf8")
 	w.Header().Set("Access-Control-Allow-Methods", "GET")
 	w.Header().Set("Access-Control-Allow-Origin", "*")
@@ -53,13 +53,13 @@ func (o *Door) jmx(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var all []bean
-	err := o.read(r.Context(), func(m *rm.Machine, now time.Time) { all = o.machineBeans(m, now) })
+	err := h.read(r.Context(), func(m *rm.Machine, now time.Time) { all = h.machineBeans(m, now) })
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		w.Write([]byte("{ }"))
 		return
 	}
-	all = append(all, processBeans(o.d.Started())...)
+	all = append(all, processBeans(h.s.Started())...)
 	b := []byte("{\n  \"beans\" : [ ")
 	written := 0
 	for i := range all {
@@ -153,18 +153,18 @@ func hadoopBean(name, context string) bean {
 	return b
 }
 
-func (o *Door) machineBeans(m *rm.Machine, now time.Time) []bean {
+func (h *Handler) machineBeans(m *rm.Machine, now time.Time) []bean {
 	v := m.Cluster()
 	info := bean{name: rmBean + "RMInfo", class: "org.apache.hadoop.yarn.server.resourcemanager.RMInfo"}
 	info.set("State", "active")
 	info.set("SecurityEnabled", false)
-	info.set("HostAndPort", o.d.Addresses().Client)
+	info.set("HostAndPort", h.s.Addresses().Client)
 
 	c := hadoopBean("ClusterMetrics", "yarn")
 	c.set("tag.ClusterMetrics", "ResourceManager")
 	c.set("CapabilityMB", v.Total.MemoryMB)
 	c.set("CapabilityVirtualCores", v.Total.VCores)
-	c.set("ContainerAssignedPerSecond", o.rate.per(v.Granted, now))
+	c.set("ContainerAssignedPerSecond", h.rate.per(v.Granted, now))
 	for _, s := range []struct {
 		name  string
 		state creel.NodeState
@@ -172,7 +172,7 @@ func (o *Door) machineBeans(m *rm.Machine, now time.Time) []bean {
 		{"NumRebootedNMs", creel.NodeRebooted}, {"NumShutdownNMs", creel.NodeShutdown}, {"NumUnhealthyNMs", creel.NodeUnhealthy}} {
 		c.set(s.name, v.Nodes[s.state])
 	}
-	use := o.usage(m, now)
+	use := h.usage(m, now)
 	c.set("UtilizedMB", use.memoryMB)
 	c.set("UtilizedVirtualCores", int64(use.cpu))
 	c.set("RmDispatcherEventQueueSize", 0)
@@ -185,8 +185,8 @@ func (o *Door) machineBeans(m *rm.Machine, now time.Time) []bean {
 		out = append(out, queueBean(&q))
 	}
 	counts := hadoopBean("RpcActivity", "rpc")
-	calls := o.d.Metrics()
-	counts.set("NodeHeartbeats", calls.Beats.Load())
+	calls := h.s.Metrics()
+	counts.set("NodeHeartbeats", calls.Heartbeats.Load())
 	counts.set("Allocates", calls.Allocates.Load())
 	counts.set("Submissions", calls.Submissions.Load())
 	counts.set("Launches", calls.Launches.Load())

@@ -46,7 +46,7 @@ var masters = &http.Transport{
 	DisableCompression:    true,
 }
 
-func (o *Door) proxy(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPut {
 		w.Header().Set("Allow", "GET, HEAD, PUT")
 		sentence(w, http.StatusMethodNotAllowed, "The proxy of masters' pages serves GET, HEAD and PUT.")
@@ -60,7 +60,7 @@ func (o *Door) proxy(w http.ResponseWriter, r *http.Request) {
 	}
 	var a rm.AppView
 	known := false
-	if err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) { a, known = m.App(id) }); err != nil {
+	if err := h.read(r.Context(), func(m *rm.Machine, _ time.Time) { a, known = m.App(id) }); err != nil {
 		sentence(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
@@ -86,7 +86,7 @@ func (o *Door) proxy(w http.ResponseWriter, r *http.Request) {
 	case a.State.Ended():
 		redirect(w, r, target, rest)
 	default:
-		o.forward(w, r, &a, target, rest)
+		h.forward(w, r, &a, target, rest)
 	}
 }
 
@@ -128,13 +128,13 @@ func redirect(w http.ResponseWriter, r *http.Request, target *url.URL, rest stri
 
 // forward asks the master. Our own mark in Via finds a master whose page is
 // this proxy's, which would go round for ever.
-func (o *Door) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView, target *url.URL, rest string) {
-	mark := "1.1 creel-" + strconv.FormatInt(o.d.Started().UnixMilli(), 36)
+func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView, target *url.URL, rest string) {
+	mark := "1.1 creel-" + strconv.FormatInt(h.s.Started().UnixMilli(), 36)
 	if strings.Contains(r.Header.Get("Via"), mark) {
 		sentence(w, http.StatusLoopDetected, "The master of "+a.ID.String()+" names this proxy as its page.")
 		return
 	}
-	user := o.conf.StaticUser
+	user := h.conf.StaticUser
 	if name := r.URL.Query().Get("user.name"); name != "" {
 		user = name
 	}
@@ -200,12 +200,12 @@ var pages = template.Must(
 const shownApps = 200
 
 // page is a glance at the cluster; clients also look here for the active one.
-func (o *Door) page(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) page(w http.ResponseWriter, r *http.Request) {
 	var data struct {
 		Cluster rm.ClusterView
 		Apps    []rm.AppView
 	}
-	err := o.read(r.Context(), func(m *rm.Machine, _ time.Time) {
+	err := h.read(r.Context(), func(m *rm.Machine, _ time.Time) {
 		data.Cluster = m.Cluster()
 		for a := range m.Apps {
 			if len(data.Apps) == shownApps {
@@ -222,7 +222,7 @@ func (o *Door) page(w http.ResponseWriter, r *http.Request) {
 	pages.Execute(w, data) // an error here is the client's going away
 }
 
-func (o *Door) appPage(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) appPage(w http.ResponseWriter, r *http.Request) {
 	id, err := creel.ParseApplicationID(param(r, "appid"))
 	if err != nil {
 		sentence(w, http.StatusBadRequest, "Invalid Application ID: "+param(r, "appid"))
@@ -233,7 +233,7 @@ func (o *Door) appPage(w http.ResponseWriter, r *http.Request) {
 		Why string
 	}
 	known := false
-	err = o.read(r.Context(), func(m *rm.Machine, _ time.Time) {
+	err = h.read(r.Context(), func(m *rm.Machine, _ time.Time) {
 		if data.App, known = m.App(id); known {
 			why, _ := m.Why(id)
 			data.Why = why.Text

@@ -22,16 +22,16 @@ func percent(w *writer, name string, v float64) { w.Float(name, float64(float32(
 // bounds are the smallest and the largest container of the cluster.
 type bounds struct{ least, most creel.Resource }
 
-func (o *Door) bounded(w *writer, name string, v creel.Resource, b bounds) {
+func (h *Handler) bounded(w *writer, name string, v creel.Resource, b bounds) {
 	w.Object(name, func(w *writer) {
-		o.resourceFields(w, v, b.least.MemoryMB, b.most.MemoryMB, b.least.VCores, b.most.VCores)
+		h.resourceFields(w, v, b.least.MemoryMB, b.most.MemoryMB, b.least.VCores, b.most.VCores)
 	})
 }
 
 // vector writes a configured capacity type by type.
-func (o *Door) vector(w *writer, q *rm.QueueView) {
+func (h *Handler) vector(w *writer, q *rm.QueueView) {
 	c := q.Spec.Capacity
-	names := append([]string{creel.MemoryName, creel.VCoresName}, o.conf.Resources...)
+	names := append([]string{creel.MemoryName, creel.VCoresName}, h.conf.Resources...)
 	value := func(i int) string {
 		switch c.Unit {
 		case queues.Weight:
@@ -112,7 +112,7 @@ func parallel(q *rm.QueueView) int64 {
 }
 
 // health is what the scheduler did last, of which only the time is kept.
-func (o *Door) health(w *writer) {
+func (h *Handler) health(w *writer) {
 	w.Object("health", func(w *writer) {
 		w.Int("lastrun", time.Now().UnixMilli())
 		operations := []string{"last-allocation", "last-release", "last-preemption", "last-reservation"}
@@ -126,7 +126,7 @@ func (o *Door) health(w *writer) {
 		w.List("lastRunDetails", len(details), func(w *writer, i int) {
 			w.Text("operation", details[i])
 			w.Int("count", 0)
-			o.resource(w, "resources", creel.Resource{})
+			h.resource(w, "resources", creel.Resource{})
 		})
 	})
 }
@@ -177,21 +177,21 @@ func creation(q *rm.QueueView) string {
 	return "static"
 }
 
-func (o *Door) capacityRoot(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
+func (h *Handler) capacityRoot(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
 	percent(w, "capacity", q.Capacity)
 	percent(w, "usedCapacity", q.UsedCapacity)
 	percent(w, "maxCapacity", q.MaxCapacity)
 	w.Float("weight", weightOf(q))
 	w.Float("normalizedWeight", q.NormalizedWeight)
-	o.vector(w, q)
+	h.vector(w, q)
 	w.Text("queueName", q.Path.Leaf())
 	w.Text("queuePath", string(q.Path))
 	w.Int("maxParallelApps", parallel(q))
 	w.Bool("isAbsoluteResource", q.Spec.Capacity.Unit == queues.Absolute)
-	o.capacityChildren(w, q, all, b)
-	o.capacities(w, q, b)
-	o.health(w)
-	o.resource(w, "maximumAllocation", q.MaxAllocation)
+	h.capacityChildren(w, q, all, b)
+	h.capacities(w, q, b)
+	h.health(w)
+	h.resource(w, "maximumAllocation", q.MaxAllocation)
 	acls(w, q)
 	w.Int("queuePriority", int64(q.Spec.Priority))
 	w.Text("orderingPolicyInfo", "utilization")
@@ -209,7 +209,7 @@ func queueType(q *rm.QueueView) string {
 	return "parent"
 }
 
-func (o *Door) capacityChildren(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
+func (h *Handler) capacityChildren(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
 	below := children(q, all)
 	if len(below) == 0 {
 		return
@@ -219,7 +219,7 @@ func (o *Door) capacityChildren(w *writer, q *rm.QueueView, all map[creel.QueueP
 			"queue",
 			len(below),
 			leafClass(below, "capacitySchedulerLeafQueueInfo"),
-			func(w *writer, i int) { o.capacityQueue(w, below[i], all, b) },
+			func(w *writer, i int) { h.capacityQueue(w, below[i], all, b) },
 		)
 	})
 }
@@ -234,11 +234,11 @@ func leafClass(queues []*rm.QueueView, class string) func(i int) string {
 	}
 }
 
-func (o *Door) capacities(w *writer, q *rm.QueueView, b bounds) {
+func (h *Handler) capacities(w *writer, q *rm.QueueView, b bounds) {
 	w.Object("capacities", func(w *writer) {
 		w.List("queueCapacitiesByPartition", 1, func(w *writer, _ int) {
 			w.Text("partitionName", "")
-			o.vector(w, q)
+			h.vector(w, q)
 			percent(w, "capacity", q.Capacity)
 			percent(w, "usedCapacity", q.UsedCapacity)
 			percent(w, "maxCapacity", q.MaxCapacity)
@@ -252,15 +252,15 @@ func (o *Door) capacities(w *writer, q *rm.QueueView, b bounds) {
 			percent(w, "maxAMLimitPercentage", share)
 			w.Float("weight", weightOf(q))
 			w.Float("normalizedWeight", q.NormalizedWeight)
-			o.bounded(w, "configuredMinResource", q.Spec.Capacity.Resource, b)
-			o.bounded(w, "configuredMaxResource", q.Spec.MaxCapacity.Resource, b)
-			o.resource(w, "effectiveMinResource", q.Guaranteed)
-			o.resource(w, "effectiveMaxResource", q.Max)
+			h.bounded(w, "configuredMinResource", q.Spec.Capacity.Resource, b)
+			h.bounded(w, "configuredMaxResource", q.Spec.MaxCapacity.Resource, b)
+			h.resource(w, "effectiveMinResource", q.Guaranteed)
+			h.resource(w, "effectiveMaxResource", q.Max)
 		})
 	})
 }
 
-func (o *Door) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
+func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
 	w.Text("queuePath", string(q.Path))
 	percent(w, "capacity", q.Capacity)
 	percent(w, "usedCapacity", q.UsedCapacity)
@@ -275,28 +275,28 @@ func (o *Door) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath
 	w.Text("queueName", q.Path.Leaf())
 	w.Bool("isAbsoluteResource", q.Spec.Capacity.Unit == queues.Absolute)
 	w.Text("state", q.State.String())
-	o.capacityChildren(w, q, all, b)
-	o.resource(w, "resourcesUsed", q.Used)
+	h.capacityChildren(w, q, all, b)
+	h.resource(w, "resourcesUsed", q.Used)
 	w.Bool("hideReservationQueues", false)
 	w.Texts("nodeLabels", []string{"*"})
 	w.Int("allocatedContainers", int64(q.Containers))
 	w.Int("reservedContainers", int64(q.ReservedContainers))
 	w.Int("pendingContainers", int64(q.PendingContainers))
-	o.capacities(w, q, b)
+	h.capacities(w, q, b)
 	w.Object("resources", func(w *writer) {
 		w.List("resourceUsagesByPartition", 1, func(w *writer, _ int) {
 			w.Text("partitionName", "")
-			o.resource(w, "used", q.Used)
-			o.resource(w, "reserved", q.Reserved)
-			o.resource(w, "pending", q.Pending)
-			o.resource(w, "amUsed", q.AMUsed)
-			o.resource(w, "amLimit", q.AMLimit)
-			o.resource(w, "userAmLimit", q.UserAMLimit)
+			h.resource(w, "used", q.Used)
+			h.resource(w, "reserved", q.Reserved)
+			h.resource(w, "pending", q.Pending)
+			h.resource(w, "amUsed", q.AMUsed)
+			h.resource(w, "amLimit", q.AMLimit)
+			h.resource(w, "userAmLimit", q.UserAMLimit)
 		})
 	})
-	o.resource(w, "minEffectiveCapacity", q.Guaranteed)
-	o.resource(w, "maxEffectiveCapacity", q.Max)
-	o.resource(w, "maximumAllocation", q.MaxAllocation)
+	h.resource(w, "minEffectiveCapacity", q.Guaranteed)
+	h.resource(w, "maxEffectiveCapacity", q.Max)
+	h.resource(w, "maximumAllocation", q.MaxAllocation)
 	acls(w, q)
 	w.Int("queuePriority", int64(q.Spec.Priority))
 	order := "utilization"
@@ -324,20 +324,20 @@ func (o *Door) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath
 		w.List("user", len(q.Users), func(w *writer, i int) {
 			u := &q.Users[i]
 			w.Text("username", u.Name)
-			o.resource(w, "resourcesUsed", u.Used)
+			h.resource(w, "resourcesUsed", u.Used)
 			w.Int("numPendingApplications", int64(u.Pending))
 			w.Int("numActiveApplications", int64(u.Running))
-			o.resource(w, "AMResourceUsed", u.AMUsed)
-			o.resource(w, "userResourceLimit", u.Limit)
+			h.resource(w, "AMResourceUsed", u.AMUsed)
+			h.resource(w, "userResourceLimit", u.Limit)
 			w.Object("resources", func(w *writer) {
 				w.List("resourceUsagesByPartition", 1, func(w *writer, _ int) {
 					w.Text("partitionName", "")
-					o.resource(w, "used", u.Used)
-					o.resource(w, "reserved", creel.Resource{})
-					o.resource(w, "pending", creel.Resource{})
-					o.resource(w, "amUsed", u.AMUsed)
-					o.resource(w, "amLimit", q.AMLimit)
-					o.resource(w, "userAmLimit", creel.Resource{})
+					h.resource(w, "used", u.Used)
+					h.resource(w, "reserved", creel.Resource{})
+					h.resource(w, "pending", creel.Resource{})
+					h.resource(w, "amUsed", u.AMUsed)
+					h.resource(w, "amLimit", q.AMLimit)
+					h.resource(w, "userAmLimit", creel.Resource{})
 				})
 			})
 			w.Float("userWeight", u.Weight)
@@ -346,9 +346,9 @@ func (o *Door) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath
 	})
 	w.Float("userLimitFactor", q.UserFactor)
 	w.Float("configuredMaxAMResourceLimit", q.MaxAMPercent)
-	o.resource(w, "AMResourceLimit", q.AMLimit)
-	o.resource(w, "usedAMResource", q.AMUsed)
-	o.resource(w, "userAMResourceLimit", q.UserAMLimit)
+	h.resource(w, "AMResourceLimit", q.AMLimit)
+	h.resource(w, "usedAMResource", q.AMUsed)
+	h.resource(w, "userAMResourceLimit", q.UserAMLimit)
 	w.Bool("preemptionDisabled", true)
 	w.Bool("intraQueuePreemptionDisabled", true)
 	w.Int("defaultPriority", int64(q.Spec.DefaultPriority))
@@ -374,7 +374,7 @@ func fairPolicy(q *rm.QueueView) string {
 	return "fair"
 }
 
-func (o *Door) fairQueue(
+func (h *Handler) fairQueue(
 	w *writer,
 	q *rm.QueueView,
 	all map[creel.QueuePath]*rm.QueueView,
@@ -383,20 +383,20 @@ func (o *Door) fairQueue(
 ) {
 	w.Int("maxApps", int64(cmp.Or(q.Spec.MaxParallelApps, math.MaxInt32)))
 	if q.Spec.Minimum.Unit == queues.Unset { // Hadoop's nothing bears the bounds of a container
-		o.bounded(w, "minResources", q.Minimum, b)
+		h.bounded(w, "minResources", q.Minimum, b)
 	} else {
-		o.resource(w, "minResources", q.Minimum)
+		h.resource(w, "minResources", q.Minimum)
 	}
-	o.resource(w, "maxResources", q.Max)
-	o.resource(w, "usedResources", q.Used)
-	o.resource(w, "amUsedResources", q.AMUsed)
-	o.resource(w, "amMaxResources", q.AMLimit)
-	o.resource(w, "demandResources", q.Demand)
-	o.resource(w, "steadyFairResources", q.SteadyShare)
-	o.resource(w, "fairResources", q.FairShare)
-	o.resource(w, "clusterResources", total)
-	o.resource(w, "reservedResources", q.Reserved)
-	o.resource(w, "maxContainerAllocation", q.MaxAllocation)
+	h.resource(w, "maxResources", q.Max)
+	h.resource(w, "usedResources", q.Used)
+	h.resource(w, "amUsedResources", q.AMUsed)
+	h.resource(w, "amMaxResources", q.AMLimit)
+	h.resource(w, "demandResources", q.Demand)
+	h.resource(w, "steadyFairResources", q.SteadyShare)
+	h.resource(w, "fairResources", q.FairShare)
+	h.resource(w, "clusterResources", total)
+	h.resource(w, "reservedResources", q.Reserved)
+	h.resource(w, "maxContainerAllocation", q.MaxAllocation)
 	w.Int("allocatedContainers", int64(q.Containers))
 	w.Int("reservedContainers", int64(q.ReservedContainers))
 	w.Int("pendingContainers", int64(q.PendingContainers))
@@ -409,7 +409,7 @@ func (o *Door) fairQueue(
 				"queue",
 				len(below),
 				leafClass(below, "fairSchedulerLeafQueueInfo"),
-				func(w *writer, i int) { o.fairQueue(w, below[i], all, total, b) },
+				func(w *writer, i int) { h.fairQueue(w, below[i], all, total, b) },
 			)
 		})
 	}

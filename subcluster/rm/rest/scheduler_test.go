@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel/subcluster/rm/queueconf"
-	"github.com/creelrm/creel/subcluster/rm/rpc"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // keys are the fields of a JSON object in the order in which they are written.
@@ -83,7 +83,7 @@ func TestFairSchedulerFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := start(t, func(cfg *rpc.Config) { cfg.Machine.Queues, cfg.Machine.Placement = conf.Queues, conf.Placement })
+	c := start(t, func(cfg *server.Config) { cfg.Machine.Queues, cfg.Machine.Placement = conf.Queues, conf.Placement })
 	_, doc := keys(t, json.RawMessage(c.call("GET", base+"/scheduler", "").body))
 	_, inner := keys(t, doc["scheduler"])
 	names, info := keys(t, inner["schedulerInfo"])

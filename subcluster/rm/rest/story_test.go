@@ -29,6 +29,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/rest"
 	"github.com/creelrm/creel/subcluster/rm/rpc"
+	"github.com/creelrm/creel/subcluster/rm/server"
 	"github.com/go-chi/chi/v5"
 	"go.uber.org/goleak"
 )
@@ -43,14 +44,14 @@ func TestMain(m *testing.M) {
 // real sockets.
 type cluster struct {
 	t       *testing.T
-	d       *rpc.Daemon
+	s       *server.Server
 	web     *httptest.Server
 	client  *http.Client
 	rpc     *hrpc.Client
 	masters chan token.Token // of masters as they start
 }
 
-func start(t *testing.T, change func(*rpc.Config)) *cluster {
+func start(t *testing.T, change func(*server.Config)) *cluster {
 	t.Helper()
 	m := rm.Defaults()
 	m.MinAllocation, m.MaxAllocation = creel.NewResource(128, 1), creel.NewResource(8192, 8)
@@ -75,29 +76,30 @@ func start(t *testing.T, change func(*rpc.Config)) *cluster {
 		t.Fatal(err)
 	}
 	m.Queues = conf.Queues
-	cfg := rpc.Config{
-		Client:            "127.0.0.1:0",
-		Scheduler:         "127.0.0.1:0",
-		Tracker:           "127.0.0.1:0",
-		Admin:             "127.0.0.1:0",
+	cfg := server.Config{
 		ClusterID:         "test",
 		Machine:           m,
 		HeartbeatInterval: 50 * time.Millisecond,
 		AdminACL:          queues.ACL{Users: []string{"root"}},
 		Groups:            func(user string) []string { return []string{user} },
-		Proxies:           map[string]rpc.ProxyRule{"gate": {Hosts: []string{"*"}, Users: []string{"alice"}}},
+		Proxies:           map[string]server.ProxyRule{"gate": {Hosts: []string{"*"}, Users: []string{"alice"}}},
 	}
 	if change != nil {
 		change(&cfg)
 	}
-	d, err := rpc.New(cfg)
+	s, ports, err := rpc.Open(cfg, rpc.Config{
+		Client:    "127.0.0.1:0",
+		Scheduler: "127.0.0.1:0",
+		Tracker:   "127.0.0.1:0",
+		Admin:     "127.0.0.1:0",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	background(t, "resource manager", d.Run)
-	<-d.Ready()
+	background(t, "resource manager", func(ctx context.Context) error { return s.Run(ctx, ports.Run) })
+	<-s.Ready()
 	mux := chi.NewRouter()
-	rest.New(d, rest.Config{MaxContainer: cfg.Machine.MaxAllocation, MaxBody: 1 << 20, Properties: func() []rest.Property {
+	rest.New(s, rest.Config{MaxContainer: cfg.Machine.MaxAllocation, MaxBody: 1 << 20, Properties: func() []rest.Property {
 		return []rest.Property{
 			{Name: "a", Value: "<1>", Source: "yarn-site.xml"},
 			{Name: "b", Value: "2", Final: true, Source: "default"},
@@ -106,12 +108,12 @@ func start(t *testing.T, change func(*rpc.Config)) *cluster {
 		Mount(mux)
 	c := &cluster{
 		t:       t,
-		d:       d,
+		s:       s,
 		web:     httptest.NewServer(mux),
 		rpc:     hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}),
 		masters: make(chan token.Token, 16),
 	}
-	d.SetWeb(c.web.Listener.Addr().String())
+	s.SetAddresses(server.Addresses{Web: c.web.Listener.Addr().String()})
 	c.client = &http.Client{
 		Transport:     &http.Transport{DisableCompression: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -119,7 +121,7 @@ func start(t *testing.T, change func(*rpc.Config)) *cluster {
 	t.Cleanup(func() { c.client.CloseIdleConnections(); c.web.Close(); c.rpc.Close() })
 	farm, err := nmrpc.New(
 		nmrpc.Config{
-			Tracker: d.Addresses().Tracker,
+			Tracker: s.Addresses().Tracker,
 			Nodes:   2,
 			Eager:   time.Millisecond,
 			RunTime: time.Hour,
@@ -252,7 +254,7 @@ func (c *cluster) register(url string) yarnrpc.ApplicationMasterProtocolClient {
 	am := <-c.masters
 	m := yarnrpc.NewApplicationMasterProtocolClient(
 		c.rpc,
-		c.d.Addresses().Scheduler,
+		c.s.Addresses().Scheduler,
 		hrpc.Login{
 			Credential: &hrpc.Credential{
 				Identifier: am.Identifier,
@@ -461,7 +463,7 @@ func TestAnApplicationByREST(t *testing.T) {
 
 // Lists say what they were asked, and hide from strangers what is not theirs.
 func TestListsAndStrangers(t *testing.T) {
-	c := start(t, func(cfg *rpc.Config) { cfg.ACLs = true })
+	c := start(t, func(cfg *server.Config) { cfg.ACLs = true })
 	a := c.submit("alice", "one", `,"unmanaged-AM":true`)
 	b := c.submit("bob", "two", `,"unmanaged-AM":true,"queue":"other"`)
 	ids := func(query string) string {

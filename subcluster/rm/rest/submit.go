@@ -15,18 +15,21 @@ import (
 	"strconv"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/yarnpb"
+	"google.golang.org/protobuf/proto"
 )
 
-func (o *Door) newApplication(w http.ResponseWriter, r *http.Request) {
-	id := o.d.NewApplicationID()
-	o.reply(w, r, http.StatusOK, "NewApplication", natural, func(w *writer) {
+func (h *Handler) newApplication(w http.ResponseWriter, r *http.Request) {
+	id, err := h.s.NewApplicationIDs(1)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	h.reply(w, r, http.StatusOK, "NewApplication", natural, func(w *writer) {
 		w.Text("application-id", id.String())
-		o.resource(w, "maximum-resource-capability", o.conf.MaxContainer)
+		h.resource(w, "maximum-resource-capability", h.conf.MaxContainer)
 	})
 }
 
@@ -44,7 +47,7 @@ func sendsXML(r *http.Request) bool { return strings.Contains(r.Header.Get("Cont
 
 // decode reads a JSON or XML body within its bound, which holds after
 // unpacking too.
-func (o *Door) decode(w http.ResponseWriter, r *http.Request, to any) error {
+func (h *Handler) decode(w http.ResponseWriter, r *http.Request, to any) error {
 	kind := r.Header.Get("Content-Type")
 	if !sendsXML(r) && !strings.Contains(kind, "json") {
 		return &refusal{
@@ -55,13 +58,13 @@ func (o *Door) decode(w http.ResponseWriter, r *http.Request, to any) error {
 			) + " cannot be read; send application/json or application/xml, and say so in Content-Type",
 		}
 	}
-	var body io.Reader = http.MaxBytesReader(w, r.Body, o.conf.MaxBody)
+	var body io.Reader = http.MaxBytesReader(w, r.Body, h.conf.MaxBody)
 	if r.Header.Get("Content-Encoding") == "gzip" {
 		z, err := gzip.NewReader(body)
 		if err != nil {
 			return unreadable(err)
 		}
-		body = http.MaxBytesReader(w, z, o.conf.MaxBody)
+		body = http.MaxBytesReader(w, z, h.conf.MaxBody)
 	}
 	var err error
 	if sendsXML(r) {
@@ -377,18 +380,18 @@ func (l *localResource) message() (*yarnpb.LocalResourceProto, error) {
 	}, nil
 }
 
-func (o *Door) submit(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 	var doc submission
-	if err := o.decode(w, r, &doc); err != nil {
-		o.refuse(w, r, err)
+	if err := h.decode(w, r, &doc); err != nil {
+		h.refuse(w, r, err)
 		return
 	}
 	c, err := doc.context()
 	if err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
-	if most := o.conf.MaxContainer; !most.IsZero() {
+	if most := h.conf.MaxContainer; !most.IsZero() {
 		switch {
 		case int64(doc.Resource.Memory) > most.MemoryMB:
 			err = badRequest(cause + "Requested more memory than configured max")
@@ -397,7 +400,7 @@ func (o *Door) submit(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err == nil {
-		err = o.d.SubmitApplication(r.Context(), o.caller(r), c, claimOf(r))
+		_, err = do(h, r, h.s.Submit(h.caller(r), c, claimOf(r)))
 		var e *refusal
 		if err != nil && !errors.As(err, &e) && !errors.Is(err, creel.ErrBusy) &&
 			!errors.Is(err, creel.ErrUnavailable) &&
@@ -408,7 +411,7 @@ func (o *Door) submit(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		o.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
 	w.Header().Set("Location", "http://"+r.Host+strings.TrimSuffix(r.URL.Path, "/")+"/"+doc.ID)

@@ -7,13 +7,14 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	"github.com/creelrm/creel/subcluster/rm/rpc"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // auditor keeps the audit lines of a daemon's log.
@@ -66,7 +67,7 @@ func TestEveryChangeLeavesALineOfAudit(t *testing.T) {
 	cfg.ACLs = true
 	cfg.Machine.Queues.Root.Admin = queues.ACL{}
 	cfg.Machine.Queues.Root.Children[0].Admin = queues.ACL{}
-	cfg.Proxies = map[string]rpc.ProxyRule{"oozie": {Hosts: []string{"*"}, Users: []string{"bob"}}}
+	cfg.Proxies = map[string]server.ProxyRule{"oozie": {Hosts: []string{"*"}, Users: []string{"bob"}}}
 	c := start(t, cfg)
 	c.nodes(1, nil)
 	ctx, bob := t.Context(), c.as("bob")
@@ -136,6 +137,18 @@ func TestEveryChangeLeavesALineOfAudit(t *testing.T) {
 			}
 		}
 	}
+	// Clients repeat a kill until it is done: what was done before leaves no line.
+	for range 50 {
+		killed := must(bob.ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: app}))
+		if killed.GetIsKillCompleted() {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	must(bob.ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: app}))
+	if lines := log.of("forceKillApplication"); len(lines) != 2 {
+		t.Errorf("a repeated kill left %d lines, with a stranger's 2 are wanted: %v", len(lines), lines)
+	}
 	for operation, user := range map[string]string{"submitApplication": "bob", "registerApplicationMaster": creel.AttemptID{Application: id, Attempt: 1}.String()} {
 		if lines := log.of(operation); len(lines) != 1 || lines[0]["user"] != user || lines[0]["result"] != "SUCCESS" {
 			t.Errorf("%s left %v", operation, lines)
@@ -144,7 +157,7 @@ func TestEveryChangeLeavesALineOfAudit(t *testing.T) {
 	// Who acts for another is in the line, and so are administrators' orders.
 	proxied := yarnrpc.NewApplicationClientProtocolClient(
 		c.client,
-		c.d.Addresses().Client,
+		c.s.Addresses().Client,
 		hrpc.Login{User: "bob", RealUser: "oozie"},
 	)
 	must(proxied.GetDelegationToken(ctx, &pb.GetDelegationTokenRequestProto{Renewer: new("yarn")}))

@@ -132,15 +132,15 @@ func BenchmarkContainers(b *testing.B) {
 	b.ReportMetric(float64(granted.Load())/b.Elapsed().Seconds(), "containers/s")
 }
 
-// BenchmarkBeats sends heartbeats of 1,000 nodes without containers.
-func BenchmarkBeats(b *testing.B) {
+// BenchmarkHeartbeats sends heartbeats of 1,000 nodes without containers.
+func BenchmarkHeartbeats(b *testing.B) {
 	c := start(b, config())
 	const nodes = 1000
 	clients := make([]yarnrpc.ResourceTrackerClient, 8)
 	for i := range clients {
 		h := hrpc.NewClient(hrpc.ClientConfig{})
 		b.Cleanup(func() { h.Close() })
-		clients[i] = yarnrpc.NewResourceTrackerClient(h, c.d.Addresses().Tracker, hrpc.Login{User: "yarn"})
+		clients[i] = yarnrpc.NewResourceTrackerClient(h, c.s.Addresses().Tracker, hrpc.Login{User: "yarn"})
 	}
 	key := make([]*pb.RegisterNodeManagerResponseProto, nodes)
 	last := make([]int32, nodes)

@@ -14,12 +14,12 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
-	"github.com/creelrm/creel/subcluster/rm/rpc"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // liar is a node played by the test.
 func (c *cluster) liar() yarnrpc.ResourceTrackerClient {
-	return yarnrpc.NewResourceTrackerClient(c.client, c.d.Addresses().Tracker, hrpc.Login{User: "yarn"})
+	return yarnrpc.NewResourceTrackerClient(c.client, c.s.Addresses().Tracker, hrpc.Login{User: "yarn"})
 }
 
 func (c *cluster) metrics() *pb.YarnClusterMetricsProto {
@@ -280,7 +280,7 @@ func TestAStaleAttempt(t *testing.T) {
 	// On the connection it has, and on a new one.
 	fresh := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
 	defer fresh.Close()
-	again := yarnrpc.NewApplicationMasterProtocolClient(fresh, c.d.Addresses().Scheduler, login(first.token))
+	again := yarnrpc.NewApplicationMasterProtocolClient(fresh, c.s.Addresses().Scheduler, login(first.token))
 	for name, am := range map[string]yarnrpc.ApplicationMasterProtocolClient{"old connection": old, "new connection": again} {
 		if _, err := am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0))}); err == nil {
 			t.Errorf("%s: the first attempt's master is served after its end", name)
@@ -371,13 +371,13 @@ func TestContainersOfAnotherEpoch(t *testing.T) {
 
 func TestListsOfHostsAreInForceFromTheStart(t *testing.T) {
 	cfg := config()
-	var files atomic.Pointer[rpc.Hosts] // nil: they cannot be read
-	files.Store(&rpc.Hosts{Exclude: []string{"127.0.0.9"}})
-	cfg.Hosts = func() (rpc.Hosts, error) {
+	var files atomic.Pointer[server.Hosts] // nil: they cannot be read
+	files.Store(&server.Hosts{Exclude: []string{"127.0.0.9"}})
+	cfg.Hosts = func() (server.Hosts, error) {
 		if h := files.Load(); h != nil {
 			return *h, nil
 		}
-		return rpc.Hosts{}, errors.New("no such file")
+		return server.Hosts{}, errors.New("no such file")
 	}
 	c := start(t, cfg)
 	ctx := t.Context()
@@ -395,7 +395,7 @@ func TestListsOfHostsAreInForceFromTheStart(t *testing.T) {
 		t.Errorf("a host that is not listed is answered %v", a)
 	}
 	// A refresh puts the lists of now in force: one host comes, one goes.
-	files.Store(&rpc.Hosts{Exclude: []string{"127.0.0.8"}})
+	files.Store(&server.Hosts{Exclude: []string{"127.0.0.8"}})
 	must(c.admin("root").RefreshNodes(ctx, &pb.RefreshNodesRequestProto{}))
 	if a := register("127.0.0.9"); a != pb.NodeActionProto_NORMAL {
 		t.Errorf("a host that is wanted again is answered %v", a)

@@ -11,12 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // fillRequired sets the fields that a message may not be without to nothing.
@@ -52,9 +51,9 @@ func TestEveryMethodAnswers(t *testing.T) {
 	}{
 		{"client", c.as("root")},
 		{"master", am},
-		{"tracker", yarnrpc.NewResourceTrackerClient(c.client, c.d.Addresses().Tracker, hrpc.Login{User: "yarn"})},
+		{"tracker", yarnrpc.NewResourceTrackerClient(c.client, c.s.Addresses().Tracker, hrpc.Login{User: "yarn"})},
 		{"admin", c.admin("root")},
-		{"ha", yarnrpc.NewHAServiceProtocolClient(c.client, c.d.Addresses().Admin, hrpc.Login{User: "root"})},
+		{"ha", yarnrpc.NewHAServiceProtocolClient(c.client, c.s.Addresses().Admin, hrpc.Login{User: "root"})},
 	} {
 		v := reflect.ValueOf(p.client)
 		for i := range v.NumMethod() {

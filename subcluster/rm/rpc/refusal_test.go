@@ -15,7 +15,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	"github.com/creelrm/creel/subcluster/rm/rpc"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // nodesHook adds nodes whose masters the test plays.
@@ -130,7 +130,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 	}
 	plain := yarnrpc.NewApplicationMasterProtocolClient(
 		c.client,
-		c.d.Addresses().Scheduler,
+		c.s.Addresses().Scheduler,
 		hrpc.Login{User: m.Container.Attempt.String()},
 	)
 	if _, err := plain.Allocate(ctx, &pb.AllocateRequestProto{}); !errors.Is(err, creel.ErrNotPermitted) {
@@ -268,7 +268,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	cfg.Machine.Queues.Root.Submit, cfg.Machine.Queues.Root.Admin = queues.ACL{}, queues.ACL{}
 	cfg.Machine.Queues.Root.Children[0].Submit = queues.ACL{Users: []string{"bob", "carol"}}
 	cfg.Machine.Queues.Root.Children[0].Admin = queues.ACL{Users: []string{"queen"}}
-	cfg.Proxies = map[string]rpc.ProxyRule{"oozie": {Hosts: []string{"127.0.0.0/8"}, Users: []string{"bob"}}}
+	cfg.Proxies = map[string]server.ProxyRule{"oozie": {Hosts: []string{"127.0.0.0/8"}, Users: []string{"bob"}}}
 	c := start(t, cfg)
 	ctx := t.Context()
 	id := c.submission("bob", func(s *pb.ApplicationSubmissionContextProto) {
@@ -311,14 +311,14 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 	proxied := yarnrpc.NewApplicationClientProtocolClient(
 		c.client,
-		c.d.Addresses().Client,
+		c.s.Addresses().Client,
 		hrpc.Login{User: "bob", RealUser: "oozie"},
 	)
 	if _, err := proxied.GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{}); err != nil {
 		t.Errorf("oozie as bob: %v", err)
 	}
 	for _, login := range []hrpc.Login{{User: "carol", RealUser: "oozie"}, {User: "bob", RealUser: "eve"}} {
-		peer := yarnrpc.NewApplicationClientProtocolClient(c.client, c.d.Addresses().Client, login)
+		peer := yarnrpc.NewApplicationClientProtocolClient(c.client, c.s.Addresses().Client, login)
 		if _, err := peer.GetClusterMetrics(
 			ctx,
 			&pb.GetClusterMetricsRequestProto{},
@@ -354,7 +354,7 @@ func TestDelegationTokens(t *testing.T) {
 	).GetToken()
 	bearer := yarnrpc.NewApplicationClientProtocolClient(
 		c.client,
-		c.d.Addresses().Client,
+		c.s.Addresses().Client,
 		login(token.FromProto(issued)),
 	)
 	id := must(bearer.GetNewApplication(ctx, &pb.GetNewApplicationRequestProto{})).GetApplicationId()

@@ -21,6 +21,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	"github.com/creelrm/creel/subcluster/rm/rpc"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // The test binary plays the ResourceManager that is killed when it is started
@@ -29,7 +30,7 @@ const childEnv = "CREEL_TEST_RM"
 
 type childConfig struct {
 	Dir string
-	At  rpc.Addresses
+	At  server.Addresses
 }
 
 func TestMain(m *testing.M) {
@@ -51,18 +52,18 @@ func child(text string) error {
 	cfg := config()
 	cfg.Dir = c.Dir
 	if c.At.Client != "" {
-		cfg.Client, cfg.Scheduler, cfg.Tracker, cfg.Admin = c.At.Client, c.At.Scheduler, c.At.Tracker, c.At.Admin
+		cfg.rpc.Client, cfg.rpc.Scheduler, cfg.rpc.Tracker, cfg.rpc.Admin = c.At.Client, c.At.Scheduler, c.At.Tracker, c.At.Admin
 	}
-	d, err := rpc.New(cfg)
+	s, ports, err := rpc.Open(cfg.Config, cfg.rpc)
 	if err != nil {
 		return err
 	}
 	go func() {
-		<-d.Ready()
-		line, _ := json.Marshal(d.Addresses())
+		<-s.Ready()
+		line, _ := json.Marshal(s.Addresses())
 		fmt.Println(string(line))
 	}()
-	return d.Run(context.Background())
+	return s.Run(context.Background(), ports.Run)
 }
 
 // mortal is a ResourceManager in a process of its own.

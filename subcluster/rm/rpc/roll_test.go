@@ -49,7 +49,7 @@ func TestKeysRollUnderARunningMaster(t *testing.T) {
 	// reconnect is a master that comes on a connection of its own.
 	reconnect := func(held token.Token) (yarnrpc.ApplicationMasterProtocolClient, func() error) {
 		fresh := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
-		return yarnrpc.NewApplicationMasterProtocolClient(fresh, c.d.Addresses().Scheduler, login(held)), fresh.Close
+		return yarnrpc.NewApplicationMasterProtocolClient(fresh, c.s.Addresses().Scheduler, login(held)), fresh.Close
 	}
 	startOne := func() error {
 		a := beat(am, ask(1, 128, 1))

@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/rpc"
+	"github.com/creelrm/creel/subcluster/rm/server"
 	"go.uber.org/goleak"
 )
 
@@ -28,40 +29,53 @@ func verify(m *testing.M) { goleak.VerifyTestMain(m) }
 // cluster is a ResourceManager with simulated nodes, over real sockets.
 type cluster struct {
 	t      testing.TB
-	d      *rpc.Daemon
+	s      *server.Server
 	farm   *nmrpc.Farm
 	client *hrpc.Client
 	stop   []func()
 }
 
-func config() rpc.Config {
+// conf is what a test starts a ResourceManager with.
+type conf struct {
+	server.Config
+	rpc rpc.Config
+}
+
+func config() conf {
 	m := rm.Defaults()
 	m.MinAllocation, m.MaxAllocation = creel.NewResource(128, 1), creel.NewResource(8192, 8)
 	m.Queues.Root.Children[0].MaxAMPercent = 1
 	m.Queues.Root.Children[0].UserFactor = 10
-	return rpc.Config{
-		Client:            "127.0.0.1:0",
-		Scheduler:         "127.0.0.1:0",
-		Tracker:           "127.0.0.1:0",
-		Admin:             "127.0.0.1:0",
-		ClusterID:         "test",
-		Machine:           m,
-		HeartbeatInterval: 50 * time.Millisecond,
-		AdminACL:          queues.ACL{Users: []string{"root"}},
-		Groups:            func(user string) []string { return []string{user} },
+	return conf{
+		Config: server.Config{
+			ClusterID:         "test",
+			Machine:           m,
+			HeartbeatInterval: 50 * time.Millisecond,
+			AdminACL:          queues.ACL{Users: []string{"root"}},
+			Groups:            func(user string) []string { return []string{user} },
+		},
+		rpc: rpc.Config{
+			Client:    "127.0.0.1:0",
+			Scheduler: "127.0.0.1:0",
+			Tracker:   "127.0.0.1:0",
+			Admin:     "127.0.0.1:0",
+		},
 	}
 }
 
-// start runs a daemon until the test ends.
-func start(t testing.TB, cfg rpc.Config) *cluster {
+// start runs a ResourceManager until the test ends.
+func start(t testing.TB, cfg conf) *cluster {
 	t.Helper()
-	d, err := rpc.New(cfg)
+	s, ports, err := rpc.Open(cfg.Config, cfg.rpc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{t: t, d: d, client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})}
-	c.stop = append(c.stop, background(t, "resource manager", d.Run))
-	<-d.Ready()
+	c := &cluster{t: t, s: s, client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})}
+	c.stop = append(
+		c.stop,
+		background(t, "resource manager", func(ctx context.Context) error { return s.Run(ctx, ports.Run) }),
+	)
+	<-s.Ready()
 	t.Cleanup(c.end)
 	return c
 }
@@ -89,7 +103,7 @@ func background(t testing.TB, what string, run func(context.Context) error) (sto
 // nodes adds simulated nodes and waits until they serve.
 func (c *cluster) nodes(n int, change func(*nmrpc.Config)) {
 	c.t.Helper()
-	cfg := nmrpc.Config{Tracker: c.d.Addresses().Tracker, Nodes: n, Eager: time.Millisecond, RunTime: time.Hour}
+	cfg := nmrpc.Config{Tracker: c.s.Addresses().Tracker, Nodes: n, Eager: time.Millisecond, RunTime: time.Hour}
 	if change != nil {
 		change(&cfg)
 	}
@@ -103,19 +117,19 @@ func (c *cluster) nodes(n int, change func(*nmrpc.Config)) {
 }
 
 func (c *cluster) as(user string) yarnrpc.ApplicationClientProtocolClient {
-	return yarnrpc.NewApplicationClientProtocolClient(c.client, c.d.Addresses().Client, hrpc.Login{User: user})
+	return yarnrpc.NewApplicationClientProtocolClient(c.client, c.s.Addresses().Client, hrpc.Login{User: user})
 }
 
 func (c *cluster) admin(user string) yarnrpc.ResourceManagerAdministrationProtocolClient {
 	return yarnrpc.NewResourceManagerAdministrationProtocolClient(
 		c.client,
-		c.d.Addresses().Admin,
+		c.s.Addresses().Admin,
 		hrpc.Login{User: user},
 	)
 }
 
 func (c *cluster) master(t token.Token) yarnrpc.ApplicationMasterProtocolClient {
-	return yarnrpc.NewApplicationMasterProtocolClient(c.client, c.d.Addresses().Scheduler, login(t))
+	return yarnrpc.NewApplicationMasterProtocolClient(c.client, c.s.Addresses().Scheduler, login(t))
 }
 
 func login(t token.Token) hrpc.Login {

@@ -21,7 +21,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
-	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // Config of a federation. Store, Settings, Subclusters and Log must be given;
@@ -177,9 +177,9 @@ func (f *Federation) addSubcluster(ctx context.Context, i int) error {
 		if err != nil {
 			return nil, err
 		}
-		r := &conf.RM // the same ports after a restart
-		r.Client, r.Scheduler = made.Address("client"), made.Address("scheduler")
-		r.Tracker, r.Admin, conf.Web = made.Address("tracker"), made.Address("admin"), made.Address("web")
+		p := &conf.Ports // the same after a restart
+		p.Client, p.Scheduler = made.Address("client"), made.Address("scheduler")
+		p.Tracker, p.Admin, conf.Web = made.Address("tracker"), made.Address("admin"), made.Address("web")
 		return made, nil
 	})
 	if err := rm.Start(); err != nil {
@@ -239,13 +239,14 @@ func (f *Federation) rmConfig(i int, proxyAt string) (role.RMConfig, error) {
 	r := &out.RM
 	r.ClusterID = string(id)
 	r.Epoch = int64(i+1) * 1000 // keeps container ids of the subclusters apart
-	r.Client, r.Scheduler, r.Tracker, r.Admin, out.Web = anyPort, anyPort, anyPort, anyPort, anyPort
+	p := &out.Ports
+	p.Client, p.Scheduler, p.Tracker, p.Admin, out.Web = anyPort, anyPort, anyPort, anyPort, anyPort
+	p.RPC.DrainTime = time.Second
 	r.HeartbeatInterval = c.NodeHeartbeat
-	r.Proxies = map[string]rmrpc.ProxyRule{
+	r.Proxies = map[string]server.ProxyRule{
 		user: {Hosts: []string{"*"}, Users: []string{"*"}, Groups: []string{"*"}},
 	}
 	r.Logger, out.Log = c.Log, c.Log
-	r.RPC.DrainTime = time.Second
 	if r.Dir = ""; c.Dir != "" {
 		r.Dir = filepath.Join(c.Dir, string(id))
 		if err := os.MkdirAll(r.Dir, 0o700); err != nil {

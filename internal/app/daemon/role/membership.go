@@ -19,7 +19,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/rest"
-	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // Membership is a ResourceManager's place in a federation.
@@ -102,24 +102,24 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 	}
 	agent := &remote.Agent{
 		Store:  m.Store,
-		Probe:  probe(r.Daemon),
+		Probe:  probe(r.Server),
 		Every:  m.Heartbeat,
 		Logger: log,
 		Member: subcluster.Member{
 			ID:        m.ID,
-			Epoch:     r.Daemon.Started().UnixMilli(),
+			Epoch:     r.Server.Started().UnixMilli(),
 			Lease:     m.Lease,
 			Version:   "creel " + build.Read().Version,
 			Addresses: bound,
 		},
 	}
 	r.Add("membership", agent.Run)
-	r.Add("token keys", func(ctx context.Context) error { return m.publishKeys(ctx, r.Daemon, log) })
+	r.Add("token keys", func(ctx context.Context) error { return m.publishKeys(ctx, r.Server, log) })
 }
 
 // publishKeys keeps the federation's proxies able to recognise this
 // ResourceManager's AMs.
-func (m *Membership) publishKeys(ctx context.Context, d *rmrpc.Daemon, log *slog.Logger) error {
+func (m *Membership) publishKeys(ctx context.Context, d *server.Server, log *slog.Logger) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	logged := ""
@@ -150,7 +150,7 @@ func (m *Membership) publishKeys(ctx context.Context, d *rmrpc.Daemon, log *slog
 }
 
 // probe tells how a ResourceManager of this process is.
-func probe(d *rmrpc.Daemon) remote.Probe {
+func probe(d *server.Server) remote.Probe {
 	var last int64
 	var at time.Time
 	return func(ctx context.Context) ([]byte, error) {

@@ -20,12 +20,14 @@ import (
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm/rest"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // RMConfig is all that a ResourceManager needs.
 type RMConfig struct {
-	RM         rmrpc.Config
-	Web        string // address to listen on
+	RM         server.Config
+	Ports      rmrpc.Config // where its protocols listen
+	Web        string       // address to listen on
 	REST       rest.Config
 	WebServer  webserver.Config
 	Membership *Membership // nil: it is alone
@@ -42,14 +44,15 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 	if err := mayStart(s, settings.RM); err != nil {
 		return RMConfig{}, err
 	}
-	conf, err := rmSettings(s)
+	conf, ports, err := rmSettings(s)
 	if err != nil {
 		return RMConfig{}, err
 	}
 	conf.Dir = s.String("creel.rm.data")
 	c := RMConfig{
-		RM:  conf,
-		Web: s.Listen("yarn.resourcemanager.webapp.address", "yarn.resourcemanager.bind-host"),
+		RM:    conf,
+		Ports: ports,
+		Web:   s.Listen("yarn.resourcemanager.webapp.address", "yarn.resourcemanager.bind-host"),
 		REST: rest.Config{
 			StaticUser:   s.String("hadoop.http.staticuser.user"),
 			MaxBody:      s.Bytes("creel.http.max-request-size"),
@@ -93,7 +96,7 @@ func properties(s *settings.Settings) []rest.Property {
 // RM is a ResourceManager, assembled.
 type RM struct {
 	daemon.Service
-	Daemon *rmrpc.Daemon
+	Server *server.Server
 }
 
 // NewRM assembles a ResourceManager: its server, its web port and, in a
@@ -105,26 +108,28 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 			err = errors.Join(err, r.Close())
 		}
 	}()
-	if r.Daemon, err = rmrpc.New(c.RM); err != nil {
+	var ports *rmrpc.Ports
+	if r.Server, ports, err = rmrpc.Open(c.RM, c.Ports); err != nil {
 		return nil, err
 	}
-	r.AddSelfClosing("resource manager", r.Daemon.Run, r.Daemon.Close)
-	r.Reload = r.Daemon.RefreshQueues
-	m := r.Daemon.Metrics()
-	r.Health.Counter("creel_rm_node_heartbeats_total", "Heartbeats of nodes.", m.Beats.Load)
+	run := func(ctx context.Context) error { return r.Server.Run(ctx, ports.Run) }
+	r.AddSelfClosing("resource manager", run, func() error { return errors.Join(ports.Close(), r.Server.Close()) })
+	r.Reload = r.Server.RefreshQueues
+	m := r.Server.Metrics()
+	r.Health.Counter("creel_rm_node_heartbeats_total", "Heartbeats of nodes.", m.Heartbeats.Load)
 	r.Health.Counter("creel_rm_allocates_total", "Allocate calls of AMs.", m.Allocates.Load)
 	r.Health.Counter("creel_rm_submissions_total", "Applications submitted.", m.Submissions.Load)
 	r.Health.Counter("creel_rm_launches_total", "AMs started.", m.Launches.Load)
 
 	mux := chi.NewRouter()
 	r.Health.Mount(mux)
-	rest.New(r.Daemon, c.REST).Mount(mux)
+	rest.New(r.Server, c.REST).Mount(mux)
 	web, err := addWeb(&r.Service, "yarn.resourcemanager.webapp.address", c.Web, mux, c.WebServer)
 	if err != nil {
 		return nil, err
 	}
-	r.Daemon.SetWeb(web)
-	a := r.Daemon.Addresses()
+	r.Server.SetAddresses(server.Addresses{Web: web})
+	a := r.Server.Addresses()
 	r.Entries = []daemon.Entry{daemon.NewEntry("rm", map[string]string{
 		"client":    a.Client,
 		"scheduler": a.Scheduler,

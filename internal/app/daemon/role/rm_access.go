@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel/internal/settings"
-	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // proxyRules reads hadoop.proxyuser.USER.{hosts,users,groups}.
-func proxyRules(s *settings.Settings) map[string]rmrpc.ProxyRule {
-	rules := map[string]rmrpc.ProxyRule{}
+func proxyRules(s *settings.Settings) map[string]server.ProxyRule {
+	rules := map[string]server.ProxyRule{}
 	for _, kind := range []string{"hosts", "users", "groups"} {
 		for _, v := range s.Matching("hadoop.proxyuser.*." + kind) {
 			name := strings.TrimSuffix(strings.TrimPrefix(v.Key, "hadoop.proxyuser."), "."+kind)
@@ -65,6 +65,6 @@ func groupsOf(s *settings.Settings) func(user string) []string {
 		if groups, ok := static[user]; ok {
 			return groups
 		}
-		return rmrpc.SystemGroups(user)
+		return server.SystemGroups(user)
 	}
 }

@@ -10,19 +10,27 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// rmSettings reads what a ResourceManager's server takes.
-func rmSettings(s *settings.Settings) (rmrpc.Config, error) {
+// rmSettings reads what a ResourceManager's server and its protocols take.
+func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 	machine, err := machineConfig(s)
 	if err != nil {
-		return rmrpc.Config{}, err
+		return server.Config{}, rmrpc.Config{}, err
 	}
-	c := rmrpc.Config{
+	ports := rmrpc.Config{
 		Client:    s.Listen("yarn.resourcemanager.address", "yarn.resourcemanager.bind-host"),
 		Scheduler: s.Listen("yarn.resourcemanager.scheduler.address", "yarn.resourcemanager.bind-host"),
 		Tracker:   s.Listen("yarn.resourcemanager.resource-tracker.address", "yarn.resourcemanager.bind-host"),
 		Admin:     s.Listen("yarn.resourcemanager.admin.address", "yarn.resourcemanager.bind-host"),
+		RPC: RPCLimits(s,
+			"yarn.resourcemanager.client.thread-count",
+			"yarn.resourcemanager.scheduler.client.thread-count",
+			"yarn.resourcemanager.resource-tracker.client.thread-count",
+		),
+	}
+	c := server.Config{
 		ClusterID: s.String("yarn.resourcemanager.cluster-id"),
 		Epoch:     s.Long("yarn.resourcemanager.epoch"),
 		Machine:   machine,
@@ -39,23 +47,18 @@ func rmSettings(s *settings.Settings) (rmrpc.Config, error) {
 		TokenMax:          s.Duration("yarn.resourcemanager.delegation.token.max-lifetime"),
 		TokenKeyAge:       s.Duration("yarn.resourcemanager.delegation.key.update-interval"),
 		Mailbox:           s.Int("creel.rm.inbox"),
-		RPC: RPCLimits(s,
-			"yarn.resourcemanager.client.thread-count",
-			"yarn.resourcemanager.scheduler.client.thread-count",
-			"yarn.resourcemanager.resource-tracker.client.thread-count",
-		),
-		Logger: slog.Default(),
+		Logger:            slog.Default(),
 	}
-	c.Hosts = func() (rmrpc.Hosts, error) {
+	c.Hosts = func() (server.Hosts, error) {
 		include, err := hostFile(s.String("yarn.resourcemanager.nodes.include-path"))
 		if err != nil {
-			return rmrpc.Hosts{}, err
+			return server.Hosts{}, err
 		}
 		exclude, err := hostFile(s.String("yarn.resourcemanager.nodes.exclude-path"))
-		return rmrpc.Hosts{Include: include, Exclude: exclude}, err
+		return server.Hosts{Include: include, Exclude: exclude}, err
 	}
 	if c.Rack, err = racks(s); err != nil {
-		return c, err
+		return c, ports, err
 	}
 	c.ReloadQueues = func() (queues.Spec, error) {
 		q, err := QueueConfig(s, true)
@@ -70,14 +73,14 @@ func rmSettings(s *settings.Settings) (rmrpc.Config, error) {
 		}
 		return queues.ParseACL(fresh.String("yarn.admin.acl")), nil
 	}
-	c.ReloadProxies = func() (map[string]rmrpc.ProxyRule, error) {
+	c.ReloadProxies = func() (map[string]server.ProxyRule, error) {
 		fresh, err := again()
 		if err != nil {
 			return nil, err
 		}
 		return proxyRules(fresh), nil
 	}
-	return c, nil
+	return c, ports, nil
 }
 
 // machineConfig is the scheduler's part of the settings.

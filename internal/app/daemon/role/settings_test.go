@@ -88,7 +88,8 @@ func readBy(t *testing.T) map[string]bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		conf.RM.Client, conf.RM.Scheduler, conf.RM.Tracker, conf.RM.Admin, conf.Web = any, any, any, any, any
+		p := &conf.Ports
+		p.Client, p.Scheduler, p.Tracker, p.Admin, conf.Web = any, any, any, any, any
 		rm, err := NewRM(conf)
 		run(&rm.Service, err)
 	}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"slices"
+
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// RegisterNode returns a node's registration as the machine takes it, but for its
+// rack, which the ResourceManager finds.
+func RegisterNode(r *pb.RegisterNodeManagerRequestProto) rm.RegisterNode {
+	out := rm.RegisterNode{
+		ID:           pb.ToNodeID(r.GetNodeId()),
+		HTTPPort:     r.GetHttpPort(),
+		Resource:     pb.ToResource(r.GetResource()),
+		Physical:     pb.ToResource(r.GetPhysicalResource()),
+		Version:      r.GetNmVersion(),
+		HealthReport: r.GetNodeStatus().GetNodeHealthStatus().GetHealthReport(),
+	}
+	if h := r.GetNodeStatus().GetNodeHealthStatus(); h != nil && h.IsNodeHealthy != nil {
+		out.Unhealthy = !h.GetIsNodeHealthy()
+	}
+	for _, c := range r.GetContainerStatuses() {
+		out.Containers = append(out.Containers, rm.NodeContainer{
+			ID:                  pb.ToContainerID(c.GetContainerId()),
+			State:               creel.ContainerState(c.GetContainerState()),
+			Resource:            pb.ToResource(c.GetResource()),
+			Priority:            c.GetPriority().GetPriority(),
+			AllocationRequestID: c.GetAllocationRequestId(),
+			ExecutionType:       creel.ExecutionType(c.GetExecutionType()),
+			Version:             c.GetVersion(),
+			Created:             Time(c.GetCreationTime()),
+			ExitStatus:          c.GetContainerExitStatus(),
+			Diagnostics:         c.GetDiagnostics(),
+			Tags:                c.GetAllocationTags(),
+		})
+	}
+	for _, a := range r.GetRunningApplications() {
+		out.Applications = append(out.Applications, pb.ToApplicationID(a))
+	}
+	return out
+}
+
+// NodeHeartbeat reads a node's heartbeat as the machine takes it, into memory that
+// may have been used before.
+func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.NodeUse) {
+	s := r.GetNodeStatus()
+	h := s.GetNodeHealthStatus()
+	*out = rm.NodeReport{
+		ID:           pb.ToNodeID(s.GetNodeId()),
+		ResponseID:   s.GetResponseId(),
+		HealthReport: h.GetHealthReport(),
+		HealthTime:   Time(h.GetLastHealthReportTime()),
+		Containers:   slices.Grow(out.Containers[:0], len(s.GetContainersStatuses())),
+	}
+	if h != nil && h.IsNodeHealthy != nil {
+		out.Unhealthy = !h.GetIsNodeHealthy()
+	}
+	for _, c := range s.GetContainersStatuses() {
+		told := rm.ContainerStatus{ID: pb.ToContainerID(c.GetContainerId()), State: creel.ContainerState(c.GetState())}
+		if told.State == creel.ContainerComplete { // of others the rest says nothing to the machine
+			told.ExitStatus, told.Diagnostics, told.Message = c.GetExitStatus(), c.GetDiagnostics(), c
+		}
+		out.Containers = append(out.Containers, told)
+	}
+	for _, a := range s.GetKeepAliveApplications() {
+		out.KeepAlive = append(out.KeepAlive, pb.ToApplicationID(a))
+	}
+	for _, c := range s.GetIncreasedContainers() {
+		out.Increased = append(out.Increased, pb.ToContainerID(c.GetId()))
+	}
+	if u, all := s.GetContainersUtilization(), s.GetNodeUtilization(); u != nil || all != nil {
+		o := s.GetOpportunisticContainersStatus()
+		*use = rm.NodeUse{
+			NodePhysicalMB: all.GetPmem(), NodeVirtualMB: all.GetVmem(), NodeCPU: all.GetCpu(),
+			ContainersPhysicalMB: u.GetPmem(), ContainersVirtualMB: u.GetVmem(), ContainersCPU: u.GetCpu(),
+			OpportunisticRunning: o.GetRunningOpportContainers(), OpportunisticQueued: o.GetQueuedOpportContainers(),
+			OpportunisticMB: o.GetOpportMemoryUsed(), OpportunisticVCores: o.GetOpportCoresUsed(),
+		}
+		out.Utilization = use
+	}
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"fmt"
+
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// What YARN limits in a submission.
+const (
+	maxTags         = 10
+	maxTagLength    = 100
+	maxTypeLength   = 20
+	maxTokensConf   = 12800 // yarn.resourcemanager.delegation-token.max-conf-size-bytes
+	maxContextBytes = 32 << 20
+	anyPlace        = "*"
+)
+
+// ErrNoApplicationID is the kind of the error for a request that names no
+// application; it has an exception of its own in YARN.
+var ErrNoApplicationID = fmt.Errorf("%w: no application id", creel.ErrInvalidRequest)
+
+// Submission checks a submission message and returns it as the machine takes it.
+// The message itself travels along as Context.
+func Submission(c *pb.ApplicationSubmissionContextProto, user string, groups []string) (rm.Submission, error) {
+	s := rm.Submission{
+		ID:             pb.ToApplicationID(c.GetApplicationId()),
+		User:           user,
+		Groups:         groups,
+		Name:           c.GetApplicationName(),
+		Type:           c.GetApplicationType(),
+		Tags:           c.GetApplicationTags(),
+		Queue:          c.GetQueue(),
+		Unmanaged:      c.GetUnmanagedAm(),
+		KeepContainers: c.GetKeepContainersAcrossApplicationAttempts(),
+		MaxAttempts:    int(c.GetMaxAppAttempts()),
+		Label:          c.GetNodeLabelExpression(),
+		Context:        c,
+	}
+	if c.GetApplicationId() == nil || s.ID.IsZero() {
+		return s, &creel.Error{
+			Kind: ErrNoApplicationID,
+			What: "ApplicationId is not provided in the submission context",
+		}
+	}
+	if s.Queue == "" {
+		s.Queue = "default"
+	}
+	if s.Type == "" {
+		s.Type = "YARN"
+	}
+	if len(s.Type) > maxTypeLength {
+		s.Type = s.Type[:maxTypeLength]
+	}
+	if c.GetAmContainerSpec() == nil {
+		return s, Invalid(
+			"the submission of %s has no am_container_spec; send an empty one for an unmanaged AM",
+			s.ID,
+		)
+	}
+	if n := len(c.GetAmContainerSpec().GetTokensConf()); n > maxTokensConf {
+		return s, Invalid(
+			"Exceed yarn.resourcemanager.delegation-token.max-conf-size-bytes: %d bytes of configuration, the limit is %d",
+			n,
+			maxTokensConf,
+		)
+	}
+	if len(s.Tags) > maxTags {
+		return s, Invalid("Too many applicationTags, a maximum of only %d are allowed!", maxTags)
+	}
+	for _, tag := range s.Tags {
+		if len(tag) > maxTagLength {
+			return s, Invalid("Tag %s is too long, maximum allowed length of a tag is %d", tag, maxTagLength)
+		}
+		for i := range len(tag) {
+			if tag[i] < 0x20 || tag[i] > 0x7e {
+				return s, Invalid("A tag can only have ASCII characters! Invalid tag - %s", tag)
+			}
+		}
+	}
+	if p := c.GetPriority(); p != nil {
+		s.Priority, s.HasPriority = p.GetPriority(), true
+	}
+	if v := c.GetAttemptFailuresValidityInterval(); v > 0 {
+		s.FailuresValidity = milliseconds(v)
+	}
+	for _, t := range c.GetApplicationTimeouts() {
+		if t.GetApplicationTimeoutType() != pb.ApplicationTimeoutTypeProto_APP_TIMEOUT_LIFETIME {
+			continue
+		}
+		if t.GetTimeout() <= 0 {
+			return s, Invalid("Invalid application timeout, value=%d for type=LIFETIME", t.GetTimeout())
+		}
+		s.Lifetime = milliseconds(min(t.GetTimeout(), 1<<40) * 1000)
+	}
+	if s.Unmanaged {
+		return s, nil
+	}
+	return s, amAsks(c, &s)
+}
+
+// amAsks reads the size of the AM's container: one request for any
+// place, and perhaps more that name hosts and racks. YARN forces all of them to
+// one size, priority 0 and one container.
+func amAsks(c *pb.ApplicationSubmissionContextProto, s *rm.Submission) error {
+	requests := c.GetAmContainerResourceRequest()
+	if len(requests) == 0 {
+		if c.GetResource() == nil {
+			return &creel.Error{
+				Kind: creel.ErrInvalidResource,
+				What: "Invalid resource request, no resources requested",
+			}
+		}
+		s.Master = rm.Ask{
+			ResourceName:        anyPlace,
+			Resource:            pb.ToResource(c.GetResource()),
+			Count:               1,
+			ExecutionType:       creel.Guaranteed,
+			AllocationRequestID: -1,
+		}
+		return nil
+	}
+	found := 0
+	for _, r := range requests {
+		ask := decodeAsk(r)
+		ask.Priority, ask.Count, ask.ExecutionType = 0, 1, creel.Guaranteed
+		if ask.ResourceName == anyPlace {
+			s.Master = ask
+			found++
+			continue
+		}
+		s.MasterPlaces = append(s.MasterPlaces, ask)
+	}
+	if found != 1 {
+		return &creel.Error{
+			Kind: creel.ErrInvalidResource,
+			What: "Invalid resource request, no resource request specified with *",
+			Why:  fmt.Sprintf("%d entries name any place, one must", found),
+		}
+	}
+	for i := range s.MasterPlaces {
+		s.MasterPlaces[i].Resource = s.Master.Resource
+	}
+	return nil
+}
+
+// ContextOf returns the submission message that a machine kept, or nil.
+func ContextOf(kept any) *pb.ApplicationSubmissionContextProto {
+	c, _ := kept.(*pb.ApplicationSubmissionContextProto)
+	return c
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"hash/maphash"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// kept gives a long document again while nothing happened that it would show,
+// as the server tells: the documents that dashboards poll are of thousands of
+// nodes and applications, and cost milliseconds to make. Of many who ask for
+// the same one, one makes it and the others wait for that.
+func (h *Handler) kept(make http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		packed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
+		user, _ := h.who(r)
+		key := strings.Join(
+			[]string{
+				"web",
+				user,
+				r.URL.Path,
+				r.URL.RawQuery,
+				contentType(r)[0],
+				map[bool]string{true: "packed"}[packed],
+			},
+			"\x00",
+		)
+		body := h.s.Kept(key)
+		if body == nil {
+			var c *recorded
+			if body, c = h.makeOnce(key, packed, make, w.Header(), r); c != nil {
+				w.WriteHeader(c.status)
+				w.Write(c.body) // an error here is the client's going away
+				return
+			}
+		}
+		giveKept(w, r, body, packed)
+	}
+}
+
+// makeOnce gives the document that another one made and kept meanwhile, or makes
+// it. Nothing is sent under the lock: a slow reader holds nobody up; and a
+// handler that panics leaves it open.
+func (h *Handler) makeOnce(
+	key string,
+	packed bool,
+	make http.HandlerFunc,
+	header http.Header,
+	r *http.Request,
+) ([]byte, *recorded) {
+	making := h.making.of(key)
+	making.Lock()
+	defer making.Unlock()
+	if body := h.s.Kept(key); body != nil {
+		return body, nil
+	}
+	stamp := h.s.Stamp()
+	c := &recorded{header: header, status: http.StatusOK}
+	make(c, r)
+	if c.status == http.StatusOK && (c.header.Get("Content-Encoding") == "gzip") == packed {
+		h.s.Keep(key, stamp, c.body)
+	}
+	return nil, c
+}
+
+func giveKept(w http.ResponseWriter, r *http.Request, body []byte, packed bool) {
+	header := w.Header()
+	header["Content-Type"] = contentType(r)
+	header["Vary"] = varyEncoding
+	if packed {
+		header.Set("Content-Encoding", "gzip")
+	}
+	w.Write(body) // an error here is the client's going away
+}
+
+// locks are a few locks for many keys.
+type locks struct {
+	seed  maphash.Seed
+	locks [64]sync.Mutex
+}
+
+func (l *locks) of(key string) *sync.Mutex {
+	return &l.locks[maphash.String(l.seed, key)%uint64(len(l.locks))]
+}
+
+// recorded is a response that is not sent yet.
+type recorded struct {
+	header http.Header
+	status int
+	body   []byte
+}
+
+func (c *recorded) Header() http.Header { return c.header }
+
+func (c *recorded) WriteHeader(status int) { c.status = status }
+
+func (c *recorded) Write(b []byte) (int, error) {
+	if c.body == nil {
+		c.body = make([]byte, 0, len(b))
+	}
+	c.body = append(c.body, b...)
+	return len(b), nil
+}
+
+// stillAge is how old a kept short document may be whose figures move with time
+// alone, as a rate a second does.
+const stillAge = 100 * time.Millisecond
+
+// still is a short document, one for each form, that is given again while the
+// machine was only asked questions.
+type still [2]atomic.Pointer[stillDocument]
+
+type stillDocument struct {
+	moves uint64
+	made  time.Time
+	body  []byte
+}
+
+func (s *still) form(r *http.Request) *atomic.Pointer[stillDocument] { return &s[formOf(r)] }
+
+// formOf numbers the forms of a document.
+func formOf(r *http.Request) int {
+	if wantsXML(r) {
+		return 1
+	}
+	return 0
+}
+
+// give sends the document if it is still true.
+func (h *Handler) give(w http.ResponseWriter, r *http.Request, s *still) bool {
+	k := s.form(r).Load()
+	if k == nil || k.moves != h.s.Moves() || time.Since(k.made) > stillAge {
+		return false
+	}
+	w.Header()["Content-Type"] = contentType(r)
+	send(w, r, http.StatusOK, k.body)
+	return true
+}

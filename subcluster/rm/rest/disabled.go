@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/go-chi/chi/v5"
+)
+
+// What this ResourceManager does not do, answered as YARN answers when it is
+// switched off: node labels, reservations, a scheduler configuration that can
+// be changed by calls, recorded scheduling activities, and delegation tokens,
+// which YARN gives out over the web to Kerberos callers only.
+
+func (h *Handler) mountOff(r chi.Router) {
+	// Node labels: the reads are those of a cluster without any.
+	r.Get("/get-node-to-labels", h.nothing("nodeToLabelsInfo", "nodeToLabels"))
+	r.Get("/label-mappings", h.nothing("labelsToNodesInfo", "labelsToNodes"))
+	r.Get("/get-node-labels", h.nothing("nodeLabelsInfo", ""))
+	r.Get("/nodes/{nodeId}/get-labels", h.nothing("nodeLabelsInfo", ""))
+	r.Get("/get-rm-node-labels", h.defaultPartition)
+	for _, path := range []string{"/add-node-labels", "/remove-node-labels", "/replace-node-to-labels", "/nodes/{nodeId}/replace-labels"} {
+		r.Post(
+			path,
+			h.refusing(
+				badRequest(
+					"java.io.IOException: Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled",
+				),
+			),
+		)
+	}
+	// Reservations.
+	noReservations := badRequest(cause + "Reservation is not enabled. Please enable & try again")
+	r.Post(
+		"/reservation/new-reservation",
+		h.refusing(
+			&refusal{
+				http.StatusServiceUnavailable,
+				classRuntime,
+				"Unable to create new reservation from RM web service",
+			},
+		),
+	)
+	for _, path := range []string{"/reservation/submit", "/reservation/update", "/reservation/delete"} {
+		r.Post(path, h.refusing(noReservations))
+	}
+	r.Get("/reservation/list", h.refusing(noReservations))
+	// Scheduler configuration.
+	immutable := func(s string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { h.text(w, r, http.StatusBadRequest, s) }
+	}
+	r.Get(
+		"/scheduler-conf",
+		immutable(
+			"This API only supports to retrieve scheduler configuration from a mutable-conf scheduler, underneath scheduler CapacityScheduler is not an instance of MutableConfScheduler",
+		),
+	)
+	r.Put("/scheduler-conf", immutable("Configuration change only supported by mutable configuration store."))
+	r.Post(
+		"/scheduler-conf/validate",
+		immutable("Configuration change validation only supported by MutableConfScheduler."),
+	)
+	r.Get("/scheduler-conf/version", immutable("Configuration Version only supported by MutableConfScheduler."))
+	r.Get("/scheduler-conf/format", immutable("Scheduler Configuration format only supported by MutableConfScheduler"))
+	// Activities.
+	r.Get("/scheduler/activities", h.activities)
+	r.Get("/scheduler/bulk-activities", h.refusing(badRequest(cause+notRecorded)))
+	r.Get("/scheduler/app-activities/{appid}", h.appActivities)
+	r.Post(
+		"/scheduler/logs",
+		h.refusing(&refusal{http.StatusBadRequest, classUnsupported, "this scheduler writes no log of its own"}),
+	)
+	// Delegation tokens.
+	kerberos := func(w http.ResponseWriter, r *http.Request) {
+		h.text(
+			w,
+			r,
+			http.StatusForbidden,
+			"Delegation token operations can only be carried out on a Kerberos authenticated channel. Expected auth type is kerberos, got type null",
+		)
+	}
+	r.Post("/delegation-token", kerberos)
+	r.Post("/delegation-token/expiration", kerberos)
+	r.Delete("/delegation-token", kerberos)
+}
+
+// nothing answers a question about labels where there are none.
+func (h *Handler) nothing(root, field string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		h.reply(w, r, http.StatusOK, root, mapped, func(w *writer) {
+			if field != "" {
+				w.Null(field)
+			}
+		})
+	}
+}
+
+func (h *Handler) refusing(err error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { h.refuse(w, r, err) }
+}
+
+// defaultPartition is the one label that every cluster has.
+func (h *Handler) defaultPartition(w http.ResponseWriter, r *http.Request) {
+	var v rm.ClusterView
+	if err := h.read(r.Context(), func(m *rm.Machine, _ time.Time) { v = m.Cluster() }); err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	h.reply(w, r, http.StatusOK, "nodeLabelsInfo", mapped, func(w *writer) {
+		w.List("nodeLabelInfo", 1, func(w *writer, _ int) {
+			w.Text("name", "<DEFAULT_PARTITION>")
+			w.Bool("exclusivity", true)
+			w.Object("partitionInfo", func(w *writer) { h.resource(w, "resourceAvailable", v.Total) })
+			w.Int("activeNMs", int64(v.Nodes[creel.NodeRunning]))
+		})
+	})
+}
+
+const notRecorded = "scheduling activities are not recorded; /ws/v1/cluster/scheduler/app-activities/<application id> says what holds an application back"
+
+func (h *Handler) activities(w http.ResponseWriter, r *http.Request) {
+	h.reply(w, r, http.StatusOK, "activities", rooted, func(w *writer) {
+		w.OptText("nodeId", r.URL.Query().Get("nodeId"))
+		w.Text("diagnostic", notRecorded)
+	})
+}
+
+// appActivities says what holds an application back at this moment, where
+// YARN would tell what it wrote down at the last ones.
+func (h *Handler) appActivities(w http.ResponseWriter, r *http.Request) {
+	id, err := appOf(r)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	var why rm.Why
+	var at time.Time
+	err = h.ask(r, func(m *rm.Machine, now time.Time) error {
+		a, ok := m.App(id)
+		if !ok {
+			return noApp(id)
+		}
+		why, _ = m.Why(id)
+		at = now
+		return h.inside(m, r, &a)
+	})
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	h.reply(w, r, http.StatusOK, "appActivities", rooted, func(w *writer) {
+		w.Text("applicationId", id.String())
+		text := why.Text
+		if why.Try != "" {
+			text += " Try: " + why.Try
+		}
+		w.Text("diagnostic", text)
+		w.Int("timestamp", at.UnixMilli())
+		w.Text("dateTime", at.UTC().Format("Mon Jan 02 15:04:05 MST 2006"))
+	})
+}
+
+// queueAccess tells whether a user may submit to or administer a queue; who
+// asks for another must administer it himself.
+func (h *Handler) queueAccess(w http.ResponseWriter, r *http.Request) {
+	q, name, of := r.URL.Query(), param(r, "queue"), ""
+	who := h.caller(r)
+	if of = q.Get("user"); of == "" {
+		h.refuse(w, r, illegal("Null user"))
+		return
+	}
+	kind := q.Get("queue-acl-type")
+	switch kind {
+	case "":
+		kind = "SUBMIT_APPLICATIONS"
+	case "SUBMIT_APPLICATIONS", "ADMINISTER_QUEUE":
+	default:
+		h.refuse(
+			w,
+			r,
+			badRequest(
+				cause+"Specified queueAclType="+kind+" is not a valid type, valid queue acl types={SUBMIT_APPLICATIONS/ADMINISTER_QUEUE}",
+			),
+		)
+		return
+	}
+	allowed := false
+	err := h.ask(r, func(m *rm.Machine, _ time.Time) error {
+		_, known := m.Queue(name)
+		if !known || (h.s.ACLs() && !h.s.IsAdmin(who.User) && !m.MayAdminister(name, who.User, h.s.Groups(who.User))) {
+			return &refusal{
+				http.StatusForbidden,
+				classForbidden,
+				cause + "User=" + who.User + " doesn't haven access to queue=" + name + " so it cannot check ACLs for other users.",
+			}
+		}
+		switch {
+		case !h.s.ACLs():
+			allowed = true
+		case kind == "ADMINISTER_QUEUE":
+			allowed = m.MayAdminister(name, of, h.s.Groups(of))
+		default:
+			allowed = m.MaySubmit(name, of, h.s.Groups(of))
+		}
+		return nil
+	})
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	h.reply(w, r, http.StatusOK, "rmQueueAclInfo", mapped, func(w *writer) {
+		w.Text("allowed", strconv.FormatBool(allowed))
+		w.Text("user", of)
+		if allowed {
+			w.Text("diagnostics", "")
+		} else {
+			w.Text("diagnostics", "User="+of+" doesn't have access to queue="+name+" with acl-type="+kind)
+		}
+	})
+}

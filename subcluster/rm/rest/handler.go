@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"cmp"
+	"compress/gzip"
+	"context"
+	"hash/maphash"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os/user"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/query"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/server"
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+)
+
+// Config is what a Handler needs to know beyond its server.
+type Config struct {
+	StaticUser string // hadoop.http.staticuser.user: who asks without a name, dr.who
+	LoginUser  string // who runs this process; the operating system's user when empty
+	MaxBody    int64  // bytes of a request, 8 MiB
+	// Resources are the names of resource types beyond memory and vcores.
+	Resources    []string
+	MaxContainer creel.Resource // largest container, told to new applications
+	// Properties gives the configuration in force for /conf, secrets masked;
+	// nil: the page is empty.
+	Properties func() []Property
+}
+
+// Property is one configuration key in force.
+type Property struct {
+	Name, Value string
+	Final       bool
+	Source      string // the file it was written in, or what stands for one
+}
+
+// Handler serves a ResourceManager's documents.
+type Handler struct {
+	s    *server.Server
+	conf Config
+	rate rate
+
+	making     locks
+	metricsDoc still
+	infoDoc    [2]atomic.Pointer[[]byte] // JSON and XML; nothing of it changes
+	sizes      sync.Map                  // of the last document by its root's name, for the next one's buffer
+
+	// Touched within Query only: the machine has one owner at a time.
+	use   nodeUse
+	useAt time.Time
+}
+
+// New makes the handler.
+func New(s *server.Server, conf Config) *Handler {
+	conf.StaticUser = cmp.Or(conf.StaticUser, "dr.who")
+	if conf.MaxBody <= 0 {
+		conf.MaxBody = 8 << 20
+	}
+	if conf.LoginUser == "" {
+		if u, err := user.Current(); err == nil {
+			conf.LoginUser = u.Username
+		}
+	}
+	return &Handler{s: s, conf: conf, making: locks{seed: maphash.MakeSeed()}}
+}
+
+// Mount puts the handler's routes on r.
+func (h *Handler) Mount(r chi.Router) {
+	r.Route("/ws/v1/cluster", func(r chi.Router) {
+		r.Use(middleware.StripSlashes, middleware.GetHead, h.identify)
+		r.NotFound(noRoute)
+		r.MethodNotAllowed(h.wrongMethod)
+		r.Get("/", h.info)
+		r.Get("/info", h.info)
+		r.Get("/userinfo", h.userinfo)
+		r.Get("/metrics", h.metrics)
+		r.Get("/scheduler", h.kept(h.scheduler))
+		r.Get("/scheduler-overview", h.overview)
+		r.Get("/nodes", h.kept(h.nodes))
+		r.Get("/nodes/{nodeId}", h.node)
+		r.Post("/nodes/{nodeId}/resource", h.setNodeResource)
+		r.Get("/queues/{queue}/access", h.queueAccess)
+
+		r.Get("/apps", h.kept(h.apps))
+		r.Post("/apps", h.submit)
+		r.Post("/apps/new-application", h.newApplication)
+		r.Get("/appstatistics", h.statistics)
+		r.Get("/apps/{appid}", h.app)
+		r.Get("/apps/{appid}/appattempts", h.attempts)
+		r.Get("/apps/{appid}/appattempts/{attemptid}", h.attempt)
+		r.Get("/apps/{appid}/appattempts/{attemptid}/containers", h.containers)
+		r.Get("/apps/{appid}/appattempts/{attemptid}/containers/{containerid}", h.container)
+		r.Get("/apps/{appid}/state", h.state)
+		r.Put("/apps/{appid}/state", h.setState)
+		r.Get("/apps/{appid}/queue", h.queue)
+		r.Put("/apps/{appid}/queue", h.setQueue)
+		r.Get("/apps/{appid}/priority", h.priority)
+		r.Put("/apps/{appid}/priority", h.setPriority)
+		r.Get("/apps/{appid}/timeouts", h.timeouts)
+		r.Get("/apps/{appid}/timeouts/{type}", h.timeout)
+		r.Put("/apps/{appid}/timeout", h.setTimeout)
+		r.Post("/containers/{containerid}/signal/{command}", h.signal)
+		h.mountOff(r)
+	})
+	// What dashboards poll has a way past the mount, which costs these more than
+	// they themselves do. It is of this path and method alone: with a slash at
+	// the end or as a HEAD they are found below the mount.
+	r.With(h.identify).Get("/ws/v1/cluster/info", h.info)
+	r.With(h.identify).Get("/ws/v1/cluster/metrics", h.metrics)
+	r.Get("/jmx", h.jmx)
+	r.Get("/conf", h.configuration)
+	r.Get("/isActive", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain;charset=utf-8")
+		io.WriteString(w, "I am Active!") // an error here is the client's going away
+	})
+	r.HandleFunc("/proxy/{appid}", h.proxy)
+	r.HandleFunc("/proxy/{appid}/*", h.proxy)
+	r.Get("/cluster", h.page)
+	r.Get("/cluster/app/{appid}", h.appPage)
+}
+
+// param is a part of the path, decoded: clients may write a node's colon as %3A.
+func param(r *http.Request, name string) string {
+	text := chi.URLParam(r, name)
+	if plain, err := url.PathUnescape(text); err == nil {
+		text = plain
+	}
+	return strings.TrimSpace(text)
+}
+
+// Header values that never change, shared by all answers: nobody writes to them.
+var (
+	noCache       = []string{"no-cache"}
+	sameOrigin    = []string{"SAMEORIGIN"}
+	noSniff       = []string{"nosniff"}
+	varyEncoding  = []string{"Accept-Encoding"}
+	asJSON, asXML = []string{typeJSON}, []string{typeXML}
+)
+
+// identify refuses who may not act for another. Its headers are on every
+// answer, set as they are and not by name: small answers are asked for often.
+func (h *Handler) identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header["Cache-Control"] = noCache
+		header["X-Frame-Options"] = sameOrigin
+		header["X-Content-Type-Options"] = noSniff
+		if user, real := h.who(r); real != "" {
+			if err := h.s.Impersonate(real, user, remote(r).Addr()); err != nil {
+				h.refuse(w, r, &refusal{http.StatusForbidden, classAuthorization, err.Error()})
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// who asks: user.name, or the static user of an open cluster, or whom that one,
+// who is real then, acts for.
+func (h *Handler) who(r *http.Request) (user, real string) {
+	user = cmp.Or(query.First(r.URL.RawQuery, "user.name"), h.conf.StaticUser)
+	as := ""
+	for name, value := range query.Pairs(r.URL.RawQuery) {
+		if strings.EqualFold(name, "doAs") {
+			as = value
+			break
+		}
+	}
+	if as != "" && as != user {
+		return as, user
+	}
+	return user, ""
+}
+
+// remote is a client's address; one that is none is left out of the audit line.
+func remote(r *http.Request) netip.AddrPort {
+	a, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return a
+}
+
+func (h *Handler) caller(r *http.Request) server.Caller {
+	user, real := h.who(r)
+	return server.Caller{User: user, RealUser: real, Remote: remote(r), Request: r.Header.Get("X-Request-Id")}
+}
+
+// do performs an Op and waits for its answer.
+func do[T any](h *Handler, r *http.Request, op server.Op[T]) (T, error) {
+	return server.Do(r.Context(), h.s, h.caller(r), op)
+}
+
+// read has the machine's owner run a question.
+func (h *Handler) read(ctx context.Context, f func(m *rm.Machine, now time.Time)) error {
+	return h.s.Query(ctx, f)
+}
+
+const (
+	typeJSON = "application/json;charset=utf-8"
+	typeXML  = "application/xml; charset=utf-8"
+)
+
+func contentType(r *http.Request) []string {
+	if wantsXML(r) {
+		return asXML
+	}
+	return asJSON
+}
+
+// reply writes a document in the form the client asked for.
+func (h *Handler) reply(
+	w http.ResponseWriter,
+	r *http.Request,
+	status int,
+	root string,
+	form regime,
+	fields func(w *writer),
+) {
+	w.Header()["Content-Type"] = contentType(r)
+	send(w, r, status, h.document(r, root, form, fields))
+}
+
+// document makes a document in the form the client asked for. Its buffer begins
+// as large as the last one of its kind was: to grow a long one costs as much as
+// to write it.
+func (h *Handler) document(r *http.Request, root string, form regime, fields func(w *writer)) []byte {
+	size := 4 << 10
+	if last, ok := h.sizes.Load(root); ok {
+		size = max(size, last.(int))
+	}
+	doc := &writer{xml: wantsXML(r), buf: make([]byte, 0, size)}
+	doc.document(root, form, fields)
+	if n := len(doc.buf); n > size || n < size/2 && size > 64<<10 {
+		h.sizes.Store(root, n+n/8)
+	}
+	return doc.buf
+}
+
+// text is one of the answers that YARN gives as a plain sentence, whatever its
+// Content-Type says.
+func (h *Handler) text(w http.ResponseWriter, r *http.Request, status int, s string) {
+	w.Header()["Content-Type"] = contentType(r)
+	send(w, r, status, []byte(s))
+}
+
+// worthPacking is the size from which compressing saves more than it costs.
+const worthPacking = 8 << 10
+
+var packers = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // the level is a valid one
+	return z
+}}
+
+// send writes a body, compressed for who can read that when it is long.
+func send(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+	w.Header()["Vary"] = varyEncoding
+	if len(body) < worthPacking || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.WriteHeader(status)
+		w.Write(body) // an error here is the client's going away
+		return
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	w.WriteHeader(status)
+	z := packers.Get().(*gzip.Writer)
+	defer packers.Put(z)
+	z.Reset(w)
+	z.Write(body)
+	z.Close()
+}
+
+// wantsXML reads Accept as Jersey does for the two types YARN has.
+func wantsXML(r *http.Request) bool {
+	accept := r.Header.Get("Accept")
+	x := strings.Index(accept, "application/xml")
+	if x < 0 {
+		return false
+	}
+	j := strings.Index(accept, "application/json")
+	return j < 0 || x < j
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"github.com/creelrm/creel/internal/token"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
+	"github.com/creelrm/creel/subcluster/rm/server"
+)
+
+// encodeAllocated writes the answer to an allocate call, minting its tokens.
+func encodeAllocated(s *server.Server, who token.AMRM, a *server.Allocated) *pb.AllocateResponseProto {
+	t, finish := newTokens(s, who.Attempt.Application)
+	defer finish()
+	r := &pb.AllocateResponseProto{
+		ResponseId:          &a.ResponseID,
+		Limit:               pb.FromResource(a.Headroom),
+		NumClusterNodes:     &a.Answer.Nodes,
+		ApplicationPriority: pb.FromPriority(a.Priority),
+		AmRmToken:           s.NewerAMRMToken(who),
+		EnhancedHeadroom: &pb.EnhancedHeadroomProto{
+			TotalPendingCount: &a.PendingContainers,
+			TotalActiveCores:  &a.ActiveCores,
+		},
+	}
+	if len(a.Granted) > 0 {
+		r.AllocatedContainers = make([]*pb.ContainerProto, len(a.Granted))
+		memory := make([]pb.ContainerProto, len(a.Granted))
+		for i := range a.Granted {
+			r.AllocatedContainers[i] = t.fill(&memory[i], &a.Granted[i])
+		}
+	}
+	if len(a.Completed) > 0 {
+		r.CompletedContainerStatuses = make([]*pb.ContainerStatusProto, len(a.Completed))
+		for i := range a.Completed {
+			r.CompletedContainerStatuses[i] = t.completed(&a.Completed[i])
+		}
+	}
+	for _, at := range a.NMTokens {
+		r.NmTokens = append(r.NmTokens, t.nm(who.Attempt, at.Node))
+	}
+	for i := range a.FromPrevious {
+		r.ContainersFromPreviousAttempts = append(
+			r.ContainersFromPreviousAttempts,
+			t.container(&a.FromPrevious[i]),
+		)
+	}
+	for i := range a.Updated {
+		u := &a.Updated[i]
+		r.UpdatedContainers = append(
+			r.UpdatedContainers,
+			&pb.UpdatedContainerProto{
+				UpdateType: new(pb.ContainerUpdateTypeProto(u.Kind)),
+				Container:  t.container(&u.Grant),
+			},
+		)
+	}
+	for i := range a.UpdateErrors {
+		e := &a.UpdateErrors[i]
+		request, _ := e.Update.Message.(*pb.UpdateContainerRequestProto)
+		r.UpdateErrors = append(
+			r.UpdateErrors,
+			&pb.UpdateContainerErrorProto{
+				Reason:                  &e.Reason,
+				UpdateRequest:           request,
+				CurrentContainerVersion: &e.Version,
+			},
+		)
+	}
+	for _, ask := range a.Rejected {
+		request, _ := ask.Message.(*pb.SchedulingRequestProto)
+		r.RejectedSchedulingRequests = append(r.RejectedSchedulingRequests, &pb.RejectedSchedulingRequestProto{
+			Reason: pb.RejectionReasonProto_RRP_COULD_NOT_PLACE_ON_NODE.Enum(), Request: request})
+	}
+	for i, u := range a.UpdatedNodes {
+		n := codec.NodeReport(&a.Nodes[i], a.Now)
+		n.NodeId = pb.FromNodeID(u.ID)
+		n.NodeUpdateType = new(pb.NodeUpdateTypeProto(u.Kind))
+		r.UpdatedNodes = append(r.UpdatedNodes, n)
+	}
+	if len(a.Preempt) > 0 {
+		strict := &pb.StrictPreemptionContractProto{}
+		for _, c := range a.Preempt {
+			strict.Container = append(strict.Container, &pb.PreemptionContainerProto{Id: pb.FromContainerID(c)})
+		}
+		r.Preempt = &pb.PreemptionMessageProto{StrictContract: strict}
+	}
+	return r
+}
+
+// completed returns the completion of a container as its AM is told: the node's
+// own message where there is one, so that fields we do not know survive.
+func (t *tokens) completed(c *rm.Completed) *pb.ContainerStatusProto {
+	if s, ok := c.Message.(*pb.ContainerStatusProto); ok && s.GetExitStatus() == c.ExitStatus &&
+		s.GetState() == pb.ContainerStateProto_C_COMPLETE {
+		return s
+	}
+	execution := pb.ExecutionTypeProto(c.Execution)
+	if execution == 0 {
+		execution = pb.ExecutionTypeProto_GUARANTEED
+	}
+	return &pb.ContainerStatusProto{
+		ContainerId: pb.FromContainerID(
+			c.ID,
+		),
+		State:         pb.ContainerStateProto_C_COMPLETE.Enum(),
+		Diagnostics:   &c.Diagnostics,
+		ExitStatus:    &c.ExitStatus,
+		Capability:    t.resourceOf(c.Resource),
+		ExecutionType: &execution,
+	}
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
+	"github.com/creelrm/creel/subcluster/rm/server"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+func (c *clientHandler) GetApplications(
+	ctx context.Context,
+	req *pb.GetApplicationsRequestProto,
+) (*pb.GetApplicationsResponseProto, error) {
+	type R = *pb.GetApplicationsResponseProto
+	s, who := c.s, callerOf(ctx)
+	keep, err := appFilter(req, who)
+	if err != nil {
+		return nil, err
+	}
+	limit := math.MaxInt
+	if req.Limit != nil {
+		if limit = int(req.GetLimit()); limit < 0 {
+			return nil, codec.Invalid("the limit of applications is %d; give 0 or more", limit)
+		}
+	}
+	key := listKey(who, "applications", req)
+	if body := s.Kept(key); body != nil {
+		return encoded(&pb.GetApplicationsResponseProto{}, body), nil
+	}
+	return later(ctx, s, server.Op[R]{Run: func(m *rm.Machine, now time.Time) func() (R, error) {
+		stamp := s.Stamp()
+		var found []server.Listed
+		for a := range m.Apps {
+			if len(found) >= limit {
+				break
+			}
+			if !keep(a) {
+				continue
+			}
+			viewable := s.MayView(m, who, a)
+			if !viewable && req.GetScope() == pb.ApplicationsRequestScopeProto_VIEWABLE {
+				continue
+			}
+			found = append(found, server.Listed{View: a, Viewable: viewable})
+		}
+		return func() (R, error) {
+			body, err := encodeApplications(s, found, now)
+			if err != nil {
+				return nil, err
+			}
+			s.Keep(key, stamp, body)
+			return encoded(&pb.GetApplicationsResponseProto{}, body), nil
+		}
+	}})
+}
+
+// appFilter returns the conditions of a list as a function.
+func appFilter(req *pb.GetApplicationsRequestProto, who server.Caller) (func(*rm.AppView) bool, error) {
+	for _, r := range [][2]*int64{{req.StartBegin, req.StartEnd}, {req.FinishBegin, req.FinishEnd}} {
+		if r[0] != nil && r[1] != nil && *r[0] > *r[1] {
+			return nil, codec.Invalid("begin > end in range (begin, end): (%d, %d)", *r[0], *r[1])
+		}
+	}
+	states := map[creel.ApplicationState]bool{}
+	for _, s := range req.GetApplicationStates() {
+		states[creel.ApplicationState(s)] = true
+	}
+	types := map[string]bool{}
+	for _, t := range req.GetApplicationTypes() {
+		if t = strings.TrimSpace(t); t != "" {
+			types[strings.ToLower(t)] = true
+		}
+	}
+	within := func(t time.Time, begin, end *int64) bool {
+		ms := codec.Millis(t)
+		return (begin == nil || ms >= *begin) && (end == nil || ms <= *end)
+	}
+	return func(a *rm.AppView) bool {
+		switch {
+		case len(states) > 0 && !states[a.State],
+			len(types) > 0 && !types[strings.ToLower(a.Type)],
+			len(req.GetUsers()) > 0 && !slices.Contains(req.GetUsers(), a.User),
+			req.GetScope() == pb.ApplicationsRequestScopeProto_OWN && a.User != who.User,
+			req.Name != nil && a.Name != req.GetName(),
+			!within(a.Submitted, req.StartBegin, req.StartEnd), !within(a.Finished, req.FinishBegin, req.FinishEnd):
+			return false
+		}
+		if q := req.GetQueues(); len(q) > 0 &&
+			!slices.ContainsFunc(
+				q,
+				func(name string) bool { return name == string(a.Queue) || name == a.Queue.Leaf() },
+			) {
+			return false
+		}
+		if tags := req.GetApplicationTags(); len(tags) > 0 && !slices.ContainsFunc(tags, func(t string) bool {
+			return slices.ContainsFunc(a.Tags, func(tag string) bool { return strings.EqualFold(tag, t) })
+		}) {
+			return false
+		}
+		return true
+	}, nil
+}
+
+func (c *clientHandler) GetClusterNodes(
+	ctx context.Context,
+	req *pb.GetClusterNodesRequestProto,
+) (*pb.GetClusterNodesResponseProto, error) {
+	type R = *pb.GetClusterNodesResponseProto
+	s := c.s
+	key := listKey(server.Caller{}, "nodes", req) // the same for everyone
+	if body := s.Kept(key); body != nil {
+		return encoded(&pb.GetClusterNodesResponseProto{}, body), nil
+	}
+	return later(ctx, s, server.Op[R]{Run: func(m *rm.Machine, now time.Time) func() (R, error) {
+		stamp := s.Stamp()
+		var nodes []rm.NodeView
+		for n := range m.Nodes {
+			if s := req.GetNodeStates(); len(s) == 0 || slices.Contains(s, pb.NodeStateProto(n.State)) {
+				nodes = append(nodes, n)
+			}
+		}
+		return func() (R, error) {
+			r := &pb.GetClusterNodesResponseProto{NodeReports: make([]*pb.NodeReportProto, len(nodes))}
+			for i := range nodes {
+				r.NodeReports[i] = codec.NodeReport(&nodes[i], now)
+			}
+			body, err := r.MarshalVT()
+			if err != nil {
+				return nil, err
+			}
+			s.Keep(key, stamp, body)
+			return encoded(&pb.GetClusterNodesResponseProto{}, body), nil
+		}
+	}})
+}
+
+// applicationsField is the number of GetApplicationsResponseProto's field.
+const applicationsField protowire.Number = 1
+
+// encodeApplications encodes a GetApplicationsResponseProto of these: the reports
+// of those that have ended are made once and joined as bytes.
+func encodeApplications(s *server.Server, found []server.Listed, now time.Time) ([]byte, error) {
+	cluster := s.Cluster()
+	reports := make([][]byte, len(found))
+	s.KeptEnded(found, reports)
+	size := 0
+	var fresh []int // places of those that were not kept and can be
+	for i, a := range found {
+		if reports[i] == nil {
+			body, err := cluster.Report(a.View, now, a.Viewable).MarshalVT()
+			if err != nil {
+				return nil, err
+			}
+			reports[i] = body
+			if a.View.Over {
+				fresh = append(fresh, i)
+			}
+		}
+		size += protowire.SizeTag(applicationsField) + protowire.SizeBytes(len(reports[i]))
+	}
+	body := make([]byte, 0, size)
+	for _, r := range reports {
+		body = protowire.AppendBytes(protowire.AppendTag(body, applicationsField, protowire.BytesType), r)
+	}
+	s.KeepEnded(found, reports, fresh)
+	return body, nil
+}
+
+// listKey names an answer by who asks and what, for Keep.
+func listKey(who server.Caller, method string, req proto.Message) string {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
+	if err != nil {
+		return "" // nothing is kept under it
+	}
+	return method + "\x00" + who.User + "\x00" + string(b)
+}

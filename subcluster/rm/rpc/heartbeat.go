@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"hash/maphash"
+	"slices"
+	"sync"
+
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// A NodeManager reports every container at every heartbeat, and nearly always
+// in the very bytes of the heartbeat before. Decoding those was most of what a
+// heartbeat cost (BenchmarkHeartbeatDecode). So the handler remembers, for each
+// node, a hash of each running container's status and which container that was,
+// and decodes only the statuses it does not know. It is the only state in this
+// package; it is here because it is about bytes, which the server never sees.
+//
+// What is remembered is what bytes mean, not what became of them: the machine is
+// still told of every container by every heartbeat, in the order of the message,
+// and kills, completions, registrations and repetitions need nothing to be
+// forgotten. Completions are always decoded.
+
+// runningStatus is the meaning of a status: that this container runs. 40 bytes.
+type runningStatus struct {
+	sum uint64 // of its bytes
+	id  creel.ContainerID
+}
+
+// maxRemembered bounds what is remembered of one node, in containers.
+const maxRemembered = 1024
+
+// ahead is how many statuses may be missing in a row from those remembered, and
+// the rest still be found.
+const ahead = 8
+
+// memory is what nodes reported in their last heartbeats, of nodes whose
+// heartbeats the machine took: no more of them than it knows itself.
+type memory struct {
+	seed maphash.Seed
+
+	mu    sync.RWMutex
+	nodes map[creel.NodeID][]runningStatus // the lists are never written again
+}
+
+func (h *memory) of(host []byte, port int32) []runningStatus {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.nodes[creel.NodeID{Host: string(host), Port: port}]
+}
+
+func (h *memory) keep(id creel.NodeID, list []runningStatus) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(list) == 0 {
+		delete(h.nodes, id)
+		return
+	}
+	h.nodes[id] = list
+}
+
+// heartbeat is a heartbeat's request, which hrpc decodes through UnmarshalVT, with
+// the report that the machine takes. It is used again when it is answered.
+type heartbeat struct {
+	pb.NodeHeartbeatRequestProto
+	report rm.NodeReport
+	use    rm.NodeUse
+
+	memory  *memory
+	list    []runningStatus // of each status in turn; no id: it is among the decoded ones
+	next    []runningStatus // what is to be remembered, when differs is set
+	differs bool
+}
+
+// UnmarshalVT decodes the request and makes the report.
+func (b *heartbeat) UnmarshalVT(in []byte) error {
+	before, known := b.decodeUnknown(in)
+	if !known {
+		b.NodeHeartbeatRequestProto.Reset()
+		b.list = b.list[:0]
+		if err := b.NodeHeartbeatRequestProto.UnmarshalVT(in); err != nil {
+			return err
+		}
+	}
+	codec.NodeHeartbeat(&b.NodeHeartbeatRequestProto, &b.report, &b.use)
+	if known {
+		b.merge(before)
+	}
+	return nil
+}
+
+// decodeUnknown decodes a request but for the statuses that are remembered, and
+// lists all statuses. Not ok: it is not of the form every node writes, or it is
+// damaged, and is to be decoded as a whole.
+func (b *heartbeat) decodeUnknown(in []byte) (before []runningStatus, ok bool) {
+	b.list = b.list[:0]
+	start, end := -1, 0
+	for at := 0; at < len(in); {
+		number, kind, size := protowire.ConsumeField(in[at:])
+		if size < 0 {
+			return nil, false
+		}
+		if number == nodeStatus {
+			if kind != protowire.BytesType || start >= 0 {
+				return nil, false
+			}
+			start, end = at, at+size
+		}
+		at += size
+	}
+	if start < 0 {
+		return nil, false
+	}
+	r := &b.NodeHeartbeatRequestProto
+	// A message may be decoded in pieces: each adds its fields.
+	if r.UnmarshalVT(in[:start]) != nil || r.UnmarshalVT(in[end:]) != nil {
+		return nil, false
+	}
+	r.NodeStatus = &pb.NodeStatusProto{}
+	return b.decodeStatus(content(in[start:end]))
+}
+
+// content is what a field of bytes holds, which was consumed before.
+func content(field []byte) []byte {
+	_, _, n := protowire.ConsumeTag(field)
+	value, _ := protowire.ConsumeBytes(field[n:])
+	return value
+}
+
+// Numbers of fields.
+const (
+	nodeStatus         = 1 // NodeHeartbeatRequestProto
+	nodeID             = 1 // NodeStatusProto
+	containersStatuses = 3
+)
+
+func (b *heartbeat) decodeStatus(in []byte) (before []runningStatus, ok bool) {
+	s := b.NodeStatus
+	pending, next := 0, 0 // in[pending:at] is to be decoded; before[next] is expected
+	named := false
+	for at := 0; at < len(in); {
+		number, kind, size := protowire.ConsumeField(in[at:])
+		if size < 0 {
+			return nil, false
+		}
+		from, to := at, at+size
+		at = to
+		if number != nodeID && number != containersStatuses {
+			continue
+		}
+		if kind != protowire.BytesType {
+			return nil, false
+		}
+		value := content(in[from:to])
+		if number == nodeID {
+			host, port, good := readNodeID(value)
+			if named || !good {
+				return nil, false
+			}
+			named, before = true, b.memory.of(host, port)
+			continue
+		}
+		if !named {
+			return nil, false
+		}
+		k := runningStatus{sum: maphash.Bytes(b.memory.seed, value)}
+		for i := next; i < min(next+ahead, len(before)); i++ {
+			if before[i].sum == k.sum {
+				k.id, next = before[i].id, i+1
+				if pending < from && s.UnmarshalVT(in[pending:from]) != nil {
+					return nil, false
+				}
+				pending = to
+				break
+			}
+		}
+		b.list = append(b.list, k)
+	}
+	return before, named && s.UnmarshalVT(in[pending:]) == nil
+}
+
+// readNodeID reads a NodeIdProto as every node writes it, without a copy.
+func readNodeID(in []byte) (host []byte, port int32, ok bool) {
+	for want := protowire.Number(1); len(in) > 0; want++ {
+		number, kind, n := protowire.ConsumeTag(in)
+		switch {
+		case n < 0 || number != want:
+			return nil, 0, false
+		case number == 1 && kind == protowire.BytesType:
+			value, size := protowire.ConsumeBytes(in[n:])
+			if size < 0 {
+				return nil, 0, false
+			}
+			host, n = value, n+size
+		case number == 2 && kind == protowire.VarintType:
+			value, size := protowire.ConsumeVarint(in[n:])
+			if size < 0 {
+				return nil, 0, false
+			}
+			port, n = int32(value), n+size
+		default:
+			return nil, 0, false
+		}
+		in = in[n:]
+	}
+	return host, port, true
+}
+
+// merge puts the containers that are remembered among those that were
+// decoded, and finds what there is to remember.
+func (b *heartbeat) merge(before []runningStatus) {
+	all, left := b.report.Containers, len(b.report.Containers)
+	all = slices.Grow(all, len(b.list)-left)[:len(b.list)]
+	for i := len(all) - 1; i >= 0; i-- { // from the back: the decoded ones only move there
+		k := &b.list[i]
+		if !k.id.IsZero() {
+			all[i] = rm.ContainerStatus{ID: k.id, State: creel.ContainerRunning}
+			continue
+		}
+		left--
+		all[i] = all[left]
+		if all[i].State == creel.ContainerRunning {
+			k.id = all[i].ID
+		}
+	}
+	b.report.Containers = all
+	running := b.list[:0]
+	for _, k := range b.list {
+		if !k.id.IsZero() && len(running) < maxRemembered {
+			running = append(running, k)
+		}
+	}
+	if b.differs = !slices.Equal(running, before); b.differs {
+		b.next = slices.Clone(running)
+	}
+}
+
+// taken remembers what the heartbeat reported when the machine took it. Of a node
+// that is told to register again, or to go, nothing is kept.
+func (b *heartbeat) taken(action rm.NodeAction) {
+	switch {
+	case action != rm.NodeNormal:
+		b.memory.keep(b.report.ID, nil)
+	case b.differs:
+		b.memory.keep(b.report.ID, b.next)
+	}
+}
+
+// heartbeats are those that are not in use.
+type heartbeats struct {
+	pool sync.Pool
+	memory
+}
+
+func newHeartbeats() *heartbeats {
+	return &heartbeats{memory: memory{seed: maphash.MakeSeed(), nodes: map[creel.NodeID][]runningStatus{}}}
+}
+
+func (p *heartbeats) get() *heartbeat {
+	if b, ok := p.pool.Get().(*heartbeat); ok {
+		return b
+	}
+	return &heartbeat{memory: &p.memory}
+}
+
+// put takes a heartbeat back that nobody looks at any more.
+func (p *heartbeats) put(b *heartbeat) {
+	containers, list := b.report.Containers, b.list
+	if max(cap(containers), cap(list)) > maxRemembered {
+		return
+	}
+	b.NodeHeartbeatRequestProto.Reset()
+	clear(containers)
+	b.report = rm.NodeReport{Containers: containers[:0]}
+	b.list, b.next, b.differs = list[:0], nil, false
+	p.pool.Put(b)
+}

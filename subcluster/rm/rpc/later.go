@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"errors"
+
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
+	"github.com/creelrm/creel/subcluster/rm/server"
+	"google.golang.org/protobuf/proto"
+)
+
+func callerOf(ctx context.Context) server.Caller {
+	c := hrpc.CallFrom(ctx)
+	return server.Caller{
+		User:     c.Identity.User,
+		RealUser: c.Identity.RealUser,
+		Remote:   c.Remote,
+		Request:  c.CallerContext.Context,
+	}
+}
+
+// message is a pointer to a protobuf message.
+type message[T any] interface {
+	*T
+	proto.Message
+}
+
+// later performs an Op for a Hadoop RPC client without holding a goroutine.
+func later[T any, M message[T]](ctx context.Context, s *server.Server, o server.Op[M]) (M, error) {
+	who := callerOf(ctx)
+	reply := hrpc.Later(ctx)
+	server.Begin(s, who, o, func(m M, err error) {
+		if m == nil {
+			reply(nil, err)
+			return
+		}
+		reply(m, err)
+	})
+	return nil, hrpc.ErrLater
+}
+
+// encoded returns a message that is written as these bytes, which must be the
+// encoding of a message of its type.
+func encoded[M proto.Message](m M, body []byte) M {
+	m.ProtoReflect().SetUnknown(body)
+	return m
+}
+
+// errorOf turns errors into the exceptions that YARN has for them.
+func errorOf(err error) *hrpc.Error {
+	class := ""
+	switch {
+	case errors.Is(err, codec.ErrNoApplicationID):
+		class = yarnrpc.ClassApplicationIDNotProvided
+	case errors.Is(err, rm.ErrOutOfStep), errors.Is(err, rm.ErrAlreadyRegistered):
+		class = yarnrpc.ClassInvalidMasterRequest
+	case errors.Is(err, rm.ErrInvalidRelease):
+		class = yarnrpc.ClassInvalidRelease
+	case errors.Is(err, rm.ErrInvalidBlacklist):
+		class = yarnrpc.ClassInvalidBlacklist
+	case errors.Is(err, rm.ErrInvalidLabel):
+		class = yarnrpc.ClassInvalidLabel
+	}
+	if class != "" {
+		err = yarnrpc.Throw(class, err)
+	}
+	return yarnrpc.ErrorOf(err)
+}

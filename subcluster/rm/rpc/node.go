@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"time"
+
+	"github.com/creelrm/creel/internal/hrpc"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
+	"github.com/creelrm/creel/subcluster/rm/server"
+	"google.golang.org/protobuf/proto"
+)
+
+// nodeHandler is ResourceTracker.
+type nodeHandler struct {
+	yarnrpc.UnimplementedResourceTracker // nodeHeartbeat is heartbeat
+	s                                    *server.Server
+	heartbeats                           *heartbeats
+}
+
+func nodeService(s *server.Server) hrpc.Service {
+	h := &nodeHandler{s: s, heartbeats: newHeartbeats()}
+	service := yarnrpc.Inline(yarnrpc.ResourceTrackerService(h), "nodeHeartbeat", "unRegisterNodeManager")
+	m := service.Methods["nodeHeartbeat"]
+	m.NewRequest = func() proto.Message { return h.heartbeats.get() }
+	m.Serve = func(ctx context.Context, req proto.Message) (proto.Message, error) {
+		return nil, h.heartbeat(ctx, req.(*heartbeat))
+	}
+	service.Methods["nodeHeartbeat"] = m
+	return service
+}
+
+func (h *nodeHandler) RegisterNodeManager(
+	ctx context.Context,
+	req *pb.RegisterNodeManagerRequestProto,
+) (*pb.RegisterNodeManagerResponseProto, error) {
+	node := codec.RegisterNode(req)
+	if node.ID.Host == "" || node.ID.Port <= 0 {
+		return nil, codec.Invalid("a node registers as %q; it needs a host and a port", node.ID)
+	}
+	register, err := h.s.RegisterNode(ctx, callerOf(ctx), &node)
+	if err != nil {
+		return &pb.RegisterNodeManagerResponseProto{
+			NodeAction:         pb.NodeActionProto_SHUTDOWN.Enum(),
+			DiagnosticsMessage: new(err.Error()),
+		}, nil
+	}
+	return later(ctx, h.s, server.Then(register, func(a rm.NodeRegistered) *pb.RegisterNodeManagerResponseProto {
+		container, nm := h.s.NodeKeys(nil, nil)
+		r := &pb.RegisterNodeManagerResponseProto{
+			ContainerTokenMasterKey: container,
+			NmTokenMasterKey:        nm,
+			NodeAction:              new(pb.NodeActionProto(a.Action)),
+			RmIdentifier:            new(h.s.Started().UnixMilli()),
+			RmVersion:               new(server.Version),
+		}
+		if a.Diagnostics != "" {
+			r.DiagnosticsMessage = &a.Diagnostics
+		}
+		if a.Override {
+			r.Resource = pb.FromResource(a.Resource)
+		}
+		return r
+	}))
+}
+
+// heartbeat is nodeHeartbeat.
+func (h *nodeHandler) heartbeat(ctx context.Context, b *heartbeat) error {
+	reply := hrpc.Later(ctx)
+	container, nm := h.s.NodeKeys(b.GetLastKnownContainerTokenMasterKey(), b.GetLastKnownNmTokenMasterKey())
+	h.s.Heartbeat(&b.report, b.taken, func(a *rm.NodeAnswer, err error) {
+		if err != nil {
+			reply(nil, err)
+		} else {
+			r := h.encodeHeartbeat(a)
+			r.ContainerTokenMasterKey, r.NmTokenMasterKey = container, nm
+			reply(r, nil)
+		}
+		h.heartbeats.put(b)
+	})
+	return hrpc.ErrLater
+}
+
+func (h *nodeHandler) encodeHeartbeat(a *rm.NodeAnswer) *pb.NodeHeartbeatResponseProto {
+	r := &pb.NodeHeartbeatResponseProto{
+		ResponseId:            &a.ResponseID,
+		NodeAction:            new(pb.NodeActionProto(a.Action)),
+		NextHeartBeatInterval: new(int64(h.s.HeartbeatInterval() / time.Millisecond)),
+	}
+	if a.Diagnostics != "" {
+		r.DiagnosticsMessage = &a.Diagnostics
+	}
+	for _, c := range a.Cleanup {
+		r.ContainersToCleanup = append(r.ContainersToCleanup, pb.FromContainerID(c))
+	}
+	for _, app := range a.Apps {
+		r.ApplicationsToCleanup = append(r.ApplicationsToCleanup, pb.FromApplicationID(app))
+	}
+	for _, c := range a.Forget {
+		r.ContainersToBeRemovedFromNm = append(r.ContainersToBeRemovedFromNm, pb.FromContainerID(c))
+	}
+	for i := range a.Update {
+		g := &a.Update[i]
+		t, finish := newTokens(h.s, g.ID.Attempt.Application)
+		r.ContainersToUpdate = append(r.ContainersToUpdate, t.container(g))
+		finish()
+	}
+	for _, signal := range a.Signals {
+		r.ContainersToSignal = append(r.ContainersToSignal, &pb.SignalContainerRequestProto{
+			ContainerId: pb.FromContainerID(signal.Container),
+			Command:     new(pb.SignalContainerCommandProto(signal.Command)),
+		})
+	}
+	if a.Override {
+		r.Resource = pb.FromResource(a.Resource)
+	}
+	return r
+}
+
+func (h *nodeHandler) UnRegisterNodeManager(
+	ctx context.Context,
+	req *pb.UnRegisterNodeManagerRequestProto,
+) (*pb.UnRegisterNodeManagerResponseProto, error) {
+	id := pb.ToNodeID(req.GetNodeId())
+	op := h.s.UnregisterNode(id, func() { h.heartbeats.keep(id, nil) })
+	return later(ctx, h.s, server.Then(op, func(struct{}) *pb.UnRegisterNodeManagerResponseProto {
+		return &pb.UnRegisterNodeManagerResponseProto{}
+	}))
+}

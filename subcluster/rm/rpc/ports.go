@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/subcluster/rm/server"
+	"golang.org/x/sync/errgroup"
+)
+
+// Config is where the four protocols listen, host:port; a port may be 0.
+type Config struct {
+	Client    string // yarn.resourcemanager.address
+	Scheduler string // yarn.resourcemanager.scheduler.address
+	Tracker   string // yarn.resourcemanager.resource-tracker.address
+	Admin     string // yarn.resourcemanager.admin.address
+
+	RPC hrpc.Config // limits of each; Services, Simple, Tokens and the like are set here
+}
+
+// Ports are the four protocols of a ResourceManager, each on its port.
+type Ports struct{ ports [4]port }
+
+// port is one protocol with its listener.
+type port struct {
+	name     string
+	server   *hrpc.Server
+	listener net.Listener
+}
+
+// Listen binds the ports and tells the server their addresses. The caller runs
+// them within the server's Run, or calls Close.
+func Listen(s *server.Server, cfg Config) (*Ports, error) {
+	base := func(services ...hrpc.Service) hrpc.Config {
+		c := cfg.RPC
+		c.Services, c.Simple, c.Tokens = services, true, nil
+		c.ErrorOf = errorOf
+		c.Impersonate = s.Impersonate
+		c.Logger = s.Logger()
+		return c
+	}
+	client := base(clientService(s))
+	client.Tokens = s.CheckDelegation
+	scheduler := base(amService(s))
+	scheduler.Simple, scheduler.Tokens = false, s.CheckAMRM
+	p := &Ports{}
+	for i, c := range []struct {
+		name, address string
+		cfg           hrpc.Config
+	}{
+		{"client", cfg.Client, client},
+		{"scheduler", cfg.Scheduler, scheduler},
+		{"tracker", cfg.Tracker, base(nodeService(s))},
+		{"admin", cfg.Admin, base(adminService(s), haService(s))},
+	} {
+		if c.address == "" {
+			return nil, errors.Join(
+				fmt.Errorf("resource manager: the %s address is not set; use 127.0.0.1:0 for any port", c.name),
+				p.Close(),
+			)
+		}
+		rpc, err := hrpc.NewServer(c.cfg)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("resource manager: %s protocol: %w", c.name, err), p.Close())
+		}
+		l, err := net.Listen("tcp", c.address)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("resource manager: %s protocol: %w", c.name, err), p.Close())
+		}
+		p.ports[i] = port{name: c.name, server: rpc, listener: l}
+	}
+	at := func(i int) string { return p.ports[i].listener.Addr().String() }
+	s.SetAddresses(server.Addresses{Client: at(0), Scheduler: at(1), Tracker: at(2), Admin: at(3)})
+	return p, nil
+}
+
+// Open makes a server and binds its ports. The caller runs ports.Run within the
+// server's Run, or closes both.
+func Open(c server.Config, cfg Config) (*server.Server, *Ports, error) {
+	s, err := server.New(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := Listen(s, cfg)
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return s, p, nil
+}
+
+// Run serves until the context ends, or returns the first failure.
+func (p *Ports) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, port := range p.ports {
+		g.Go(func() error {
+			if err := port.server.Run(ctx, port.listener); err != nil {
+				return fmt.Errorf("resource manager: %s protocol: %w", port.name, err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// Close unbinds the ports, for Ports on which Run was not called.
+func (p *Ports) Close() error {
+	var errs []error
+	for _, port := range p.ports {
+		if port.listener != nil {
+			errs = append(errs, port.listener.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

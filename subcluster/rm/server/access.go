@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"fmt"
+	"net/netip"
+	"os/user"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+// ProxyRule says whom a user may act for, and from where: hadoop.proxyuser.U.*.
+// "*" in a list stands for all. A host is an address, a network in CIDR form or
+// a name's address resolved by whoever made the rule.
+type ProxyRule struct {
+	Hosts  []string
+	Users  []string
+	Groups []string
+}
+
+// impersonate reports, as an error, that real may not act for effective.
+func (a *access) impersonate(real, effective string, remote netip.Addr) error {
+	a.mu.RLock()
+	rule, ok := a.proxies[real]
+	a.mu.RUnlock()
+	if !ok ||
+		(!listed(rule.Users, effective) && !slices.ContainsFunc(a.groupsOf(effective), func(g string) bool { return listed(rule.Groups, g) }) && !listed(rule.Groups, "*")) {
+		return &creel.Error{
+			Kind: creel.ErrNotPermitted,
+			What: fmt.Sprintf("User: %s is not allowed to impersonate %s", real, effective),
+		}
+	}
+	for _, h := range rule.Hosts {
+		if h == "*" || h == remote.String() {
+			return nil
+		}
+		if net, err := netip.ParsePrefix(h); err == nil && net.Contains(remote) {
+			return nil
+		}
+		if h == "localhost" && remote.IsLoopback() {
+			return nil
+		}
+	}
+	return &creel.Error{
+		Kind: creel.ErrNotPermitted,
+		What: fmt.Sprintf("Unauthorized connection for super-user: %s from IP %s", real, remote),
+	}
+}
+
+func listed(list []string, name string) bool {
+	return slices.Contains(list, name) || slices.Contains(list, "*")
+}
+
+// access decides who may do what. Its rules may be replaced at any time.
+type access struct {
+	mu       sync.RWMutex
+	proxies  map[string]ProxyRule
+	adminACL queues.ACL
+	acls     bool // yarn.acl.enable
+	lookup   func(user string) []string
+	cache    map[string]cachedGroups
+}
+
+type cachedGroups struct {
+	groups []string
+	until  time.Time
+}
+
+func newAccess(cfg Config) *access {
+	return &access{
+		proxies:  cfg.Proxies,
+		adminACL: cfg.AdminACL,
+		acls:     cfg.ACLs,
+		lookup:   cfg.Groups,
+		cache:    map[string]cachedGroups{},
+	}
+}
+
+const (
+	groupsCached    = 300 * time.Second // hadoop.security.groups.cache.secs
+	maxCachedGroups = 100_000
+)
+
+// SystemGroups finds a user's groups on this machine, primary first; a user
+// that the machine does not know has none.
+func SystemGroups(name string) []string {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return nil
+	}
+	ids, err := u.GroupIds()
+	if err != nil {
+		return nil
+	}
+	var groups []string
+	for _, id := range append([]string{u.Gid}, ids...) {
+		if g, err := user.LookupGroupId(id); err == nil && !slices.Contains(groups, g.Name) {
+			groups = append(groups, g.Name)
+		}
+	}
+	return groups
+}
+
+func (a *access) groupsOf(name string) []string {
+	now := time.Now()
+	a.mu.RLock()
+	c, ok := a.cache[name]
+	a.mu.RUnlock()
+	if ok && now.Before(c.until) {
+		return c.groups
+	}
+	groups := a.lookup(name)
+	a.mu.Lock()
+	if len(a.cache) >= maxCachedGroups {
+		clear(a.cache)
+	}
+	a.cache[name] = cachedGroups{groups: groups, until: now.Add(groupsCached)}
+	a.mu.Unlock()
+	return groups
+}
+
+func (a *access) forgetGroups() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.cache)
+}
+
+func (a *access) setAdmin(acl queues.ACL) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.adminACL = acl
+}
+
+func (a *access) setProxies(p map[string]ProxyRule) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.proxies = p
+}
+
+// isAdmin applies yarn.admin.acl, whether or not other ACLs are on.
+func (a *access) isAdmin(name string) bool {
+	a.mu.RLock()
+	acl := a.adminACL
+	a.mu.RUnlock()
+	return acl.All || acl.Allows(name, a.groupsOf(name))
+}
+
+// isRouter reports whether a user may speak as a router of the federation: one
+// that may act for others, or an administrator.
+func (a *access) isRouter(name string) bool {
+	a.mu.RLock()
+	_, actsForOthers := a.proxies[name]
+	a.mu.RUnlock()
+	return actsForOthers || a.isAdmin(name)
+}
+
+// appAccess is YARN's rule for an application: its owner, its ACL, the queue's
+// administrators, the cluster's administrators; anyone while ACLs are off.
+func (a *access) appAccess(
+	caller, owner string,
+	kind pb.ApplicationAccessTypeProto,
+	c *pb.ApplicationSubmissionContextProto,
+	queueAdmin func(user string, groups []string) bool,
+) bool {
+	if !a.acls || caller == owner || a.isAdmin(caller) {
+		return true
+	}
+	groups := a.groupsOf(caller)
+	for _, entry := range c.GetAmContainerSpec().GetApplication_ACLs() {
+		if entry.GetAccessType() == kind && queues.ParseACL(entry.GetAcl()).Allows(caller, groups) {
+			return true
+		}
+	}
+	return queueAdmin != nil && queueAdmin(caller, groups)
+}
+
+// Impersonate returns an error unless real may act for effective from remote:
+// the proxy-user rules, which hold for doAs of REST as for Hadoop RPC.
+func (s *Server) Impersonate(real, effective string, remote netip.Addr) error {
+	return s.access.impersonate(real, effective, remote)
+}
+
+// IsAdmin reports whether yarn.admin.acl names a user.
+func (s *Server) IsAdmin(user string) bool { return s.access.isAdmin(user) }
+
+// ACLs reports whether yarn.acl.enable is on.
+func (s *Server) ACLs() bool { return s.access.acls }
+
+// Groups returns a user's groups, primary first.
+func (s *Server) Groups(user string) []string { return s.access.groupsOf(user) }
+
+const (
+	viewApp   = pb.ApplicationAccessTypeProto_APPACCESS_VIEW_APP
+	modifyApp = pb.ApplicationAccessTypeProto_APPACCESS_MODIFY_APP
+)
+
+// may reports what a caller may do with an application. The owner calls it,
+// since it asks the queues.
+func (s *Server) may(m *rm.Machine, who Caller, a *rm.AppView, kind pb.ApplicationAccessTypeProto) bool {
+	message := codec.ContextOf(a.Context)
+	return s.access.appAccess(who.User, a.User, kind, message, func(user string, groups []string) bool {
+		return m.MayAdminister(string(a.Queue), user, groups)
+	})
+}
+
+// MayView reports whether a caller may see the inside of an application. It is
+// called within Query or an Op, with the machine they pass.
+func (s *Server) MayView(m *rm.Machine, who Caller, a *rm.AppView) bool {
+	return s.may(m, who, a, viewApp)
+}
+
+// Viewable finds an application whose inside the caller may see, within Query or
+// an Op.
+func (s *Server) Viewable(m *rm.Machine, who Caller, id creel.ApplicationID) (rm.AppView, error) {
+	a, ok := m.App(id)
+	switch {
+	case !ok:
+		return a, NoSuchApplication(id)
+	case !s.may(m, who, &a, viewApp):
+		return a, denied("User %s does not have privilege to see this application %s", who.User, id)
+	}
+	return a, nil
+}
+
+// modifiable finds an application that the caller may change.
+func (s *Server) modifiable(m *rm.Machine, who Caller, id creel.ApplicationID) (rm.AppView, error) {
+	a, ok := m.App(id)
+	switch {
+	case !ok:
+		return a, NoSuchApplication(id)
+	case !s.may(m, who, &a, modifyApp):
+		return a, denied("User %s cannot perform operation %s on %s", who.User, "MODIFY_APP", id)
+	}
+	return a, nil
+}
+
+// NoSuchApplication is the error for an application that is not known.
+func NoSuchApplication(id creel.ApplicationID) error {
+	return &creel.Error{
+		Kind: creel.ErrApplicationNotFound,
+		What: fmt.Sprintf(
+			"Application with id '%s' doesn't exist in RM. Please check that the job submission was successful.",
+			id,
+		),
+	}
+}

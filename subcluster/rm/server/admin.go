@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
+)
+
+// Administer carries out an administrator's order: the caller must be one, and
+// the audit line is written either way.
+func (s *Server) Administer(who Caller, name string, order func() error) (err error) {
+	defer func() { s.Audit(who, name, "AdminService", err) }()
+	if !s.access.isAdmin(who.User) {
+		return denied("User %s doesn't have permission to call '%s'", who.User, name)
+	}
+	return order()
+}
+
+// RefreshQueues reads the queues again and puts them in force.
+func (s *Server) RefreshQueues(ctx context.Context) error {
+	if s.cfg.ReloadQueues == nil {
+		return nil
+	}
+	spec, err := s.cfg.ReloadQueues()
+	if err != nil {
+		return codec.Invalid("the queues could not be read: %v", err)
+	}
+	return s.order(ctx, func(m *rm.Machine, now time.Time) error { return m.ReloadQueues(now, spec) })
+}
+
+// RefreshNodes reads the host lists again: unwanted nodes are decommissioned,
+// wanted ones that were on their way out come back. A timeout of 0 is the
+// configured one.
+func (s *Server) RefreshNodes(ctx context.Context, graceful bool, timeout time.Duration) error {
+	if s.cfg.Hosts == nil {
+		return nil
+	}
+	hosts, err := s.cfg.Hosts()
+	if err != nil {
+		return codec.Invalid("the lists of hosts could not be read: %v", err)
+	}
+	s.nodes.setHosts(hosts)
+	return s.order(ctx, func(m *rm.Machine, now time.Time) error {
+		var in, out []creel.NodeID
+		for n := range m.Nodes {
+			if s.nodes.wanted(n.ID.Host) {
+				in = append(in, n.ID)
+			} else {
+				out = append(out, n.ID)
+			}
+		}
+		for _, id := range out {
+			limit := timeout
+			if t, ok := hosts.Timeouts[id.Host]; ok {
+				limit = t
+			}
+			if err := m.Decommission(now, &rm.Decommission{ID: id, Graceful: graceful, Timeout: limit}); err != nil {
+				return err
+			}
+		}
+		for _, id := range in {
+			if n, _ := m.Node(id); n.State == creel.NodeDecommissioning || n.State == creel.NodeDecommissioned {
+				if err := m.Recommission(now, id); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// RefreshProxyUsers reads the proxy-user rules again.
+func (s *Server) RefreshProxyUsers() error {
+	if s.cfg.ReloadProxies == nil {
+		return nil
+	}
+	rules, err := s.cfg.ReloadProxies()
+	if err != nil {
+		return codec.Invalid("the proxy-user rules could not be read: %v", err)
+	}
+	s.access.setProxies(rules)
+	return nil
+}
+
+// RefreshGroups forgets whose groups are known.
+func (s *Server) RefreshGroups() { s.access.forgetGroups() }
+
+// RefreshAdmins reads the administrators' ACL again.
+func (s *Server) RefreshAdmins() error {
+	if s.cfg.ReloadAdmin == nil {
+		return nil
+	}
+	acl, err := s.cfg.ReloadAdmin()
+	if err != nil {
+		return codec.Invalid("the administrators' ACL could not be read: %v", err)
+	}
+	s.access.setAdmin(acl)
+	return nil
+}
+
+// NodeSize is a node with the size it shall have.
+type NodeSize struct {
+	Node     creel.NodeID
+	Resource creel.Resource
+}
+
+// ResizeNodes changes the sizes of nodes, all of which must be known.
+func (s *Server) ResizeNodes(ctx context.Context, sizes []NodeSize) error {
+	return s.order(ctx, func(m *rm.Machine, now time.Time) error {
+		for _, n := range sizes {
+			if _, ok := m.Node(n.Node); !ok {
+				return &creel.Error{
+					Kind: creel.ErrNodeNotFound,
+					What: "Node " + n.Node.String() + " is not registered",
+				}
+			}
+		}
+		for _, n := range sizes {
+			if err := m.SetNodeResource(now, n.Node, n.Resource); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

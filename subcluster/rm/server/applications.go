@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/token"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
+)
+
+// maxSubmission bounds a submission message, in bytes.
+const maxSubmission = 32 << 20
+
+// NewApplicationIDs takes n ids that nobody had before, in a row, and returns
+// the first.
+func (s *Server) NewApplicationIDs(n int) (creel.ApplicationID, error) {
+	id := creel.ApplicationID{ClusterTimestamp: s.start.UnixMilli(), ID: s.nextApp.Add(int32(n)) - int32(n) + 1}
+	if id.ID <= 0 || id.ID > math.MaxInt32-int32(n) {
+		return creel.ApplicationID{}, &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: "all application ids of this ResourceManager's start are used",
+			Try:  "restart it",
+		}
+	}
+	return id, nil
+}
+
+// Submit submits an application; the answer comes when it is durable. A known id
+// changes nothing. claim is the number under which a router forwarded it, 0 if
+// none did.
+func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, claim int64) Op[struct{}] {
+	sub, err := codec.Submission(c, who.User, s.access.groupsOf(who.User))
+	if size := c.SizeVT(); err == nil && size > maxSubmission {
+		err = codec.Invalid("the submission of %s has %d bytes, the limit is %d", sub.ID, size, maxSubmission)
+	}
+	sub.Claim = claim
+	if tokens := c.GetAmContainerSpec().GetTokens(); err == nil && len(tokens) > 0 {
+		_, err = token.ParseCredentials(tokens)
+	}
+	return Op[struct{}]{
+		durable: true,
+		name:    "submitApplication",
+		target:  pb.ToApplicationID(c.GetApplicationId()).String(),
+		Run: func(m *rm.Machine, now time.Time) func() (struct{}, error) {
+			if err != nil {
+				return Failed[struct{}](err)
+			}
+			if a, known := m.App(sub.ID); known && a.User == sub.User {
+				return Done(struct{}{})
+			} else if known {
+				return Failed[struct{}](m.Submit(now, &sub)) // says whose it is
+			}
+			s.secrets.addApp(sub.ID, sub.User, c)
+			if err := m.Submit(now, &sub); err != nil {
+				s.secrets.forgetApp(sub.ID)
+				return Failed[struct{}](err)
+			}
+			s.metrics.Submissions.Add(1)
+			return Done(struct{}{})
+		},
+	}
+}
+
+// Disown answers a router that wants to leave this home, once that is durable:
+// whether the application is known here, and if not, that it is refused for ever
+// under claims up to this one.
+func (s *Server) Disown(who Caller, id creel.ApplicationID, claim int64) Op[bool] {
+	return Op[bool]{
+		durable: true,
+		name:    "disownApplication",
+		target:  id.String(),
+		Run: func(m *rm.Machine, now time.Time) func() (bool, error) {
+			if !s.access.isRouter(who.User) {
+				return Failed[bool](&creel.Error{
+					Kind: creel.ErrNotPermitted,
+					What: who.User + " may not have " + id.String() + " disowned",
+					Why:  "only a router may: a user that acts for others, or an administrator",
+					Try:  "set hadoop.proxyuser.*.hosts and .users for the router's user, or add it to yarn.admin.acl",
+				})
+			}
+			known, err := m.Disown(now, id, claim)
+			if err != nil {
+				return Failed[bool](err)
+			}
+			return Done(known)
+		},
+	}
+}
+
+// Kill asks for an application's end; the answer reports whether it has ended and
+// that is durable. Callers ask again until it has: what they repeat leaves no
+// audit line.
+func (s *Server) Kill(who Caller, id creel.ApplicationID, diagnostics string) Op[bool] {
+	again := new(bool)
+	return Op[bool]{
+		name:   "forceKillApplication",
+		target: id.String(),
+		again:  again,
+		Run: func(m *rm.Machine, now time.Time) func() (bool, error) {
+			a, err := s.modifiable(m, who, id)
+			if err != nil {
+				return Failed[bool](err)
+			}
+			*again = a.Ending
+			s.metrics.Kills.Add(1)
+			text := fmt.Sprintf("Application %s was killed by user %s at %s", id, who.User, who.Remote.Addr())
+			if diagnostics != "" {
+				text += " with diagnostic message: " + diagnostics
+			}
+			completed, err := m.Kill(now, id, text)
+			if err != nil {
+				return Failed[bool](err)
+			}
+			return Done(completed)
+		},
+	}
+}
+
+// FailAttempt fails an application's current attempt.
+func (s *Server) FailAttempt(who Caller, id creel.AttemptID) Op[struct{}] {
+	return Op[struct{}]{
+		name:   "failApplicationAttempt",
+		target: id.String(),
+		Run: func(m *rm.Machine, now time.Time) func() (struct{}, error) {
+			_, err := s.modifiable(m, who, id.Application)
+			if err == nil {
+				err = m.FailAttempt(now, id)
+			}
+			return Failed[struct{}](err)
+		},
+	}
+}
+
+// Move takes an application to another queue; the answer comes when that is
+// durable.
+func (s *Server) Move(who Caller, id creel.ApplicationID, queue string) Op[struct{}] {
+	return Op[struct{}]{
+		durable: true,
+		name:    "moveApplicationAcrossQueues",
+		target:  id.String(),
+		Run: func(m *rm.Machine, now time.Time) func() (struct{}, error) {
+			_, err := s.modifiable(m, who, id)
+			if err == nil && s.cfg.ACLs && !s.access.isAdmin(who.User) &&
+				!m.MaySubmit(queue, who.User, s.access.groupsOf(who.User)) {
+				err = denied("User %s cannot submit applications to queue %s", who.User, queue)
+			}
+			if err == nil {
+				err = m.Move(now, id, queue)
+			}
+			if errors.Is(err, creel.ErrQueueNotFound) {
+				err = codec.Invalid("The specified Queue: %s doesn't exist", queue)
+			}
+			return Failed[struct{}](err)
+		},
+	}
+}
+
+// SetPriority changes an application's priority; the answer is the one that now
+// holds, which may be capped, and comes when that is durable.
+func (s *Server) SetPriority(who Caller, id creel.ApplicationID, priority int32) Op[int32] {
+	return Op[int32]{
+		durable: true,
+		name:    "updateApplicationPriority",
+		target:  id.String(),
+		Run: func(m *rm.Machine, now time.Time) func() (int32, error) {
+			a, err := s.modifiable(m, who, id)
+			if err == nil && !a.State.Ended() { // of an ended application it changes nothing
+				_, err = m.SetPriority(now, id, priority)
+			}
+			if err != nil {
+				return Failed[int32](err)
+			}
+			if after, ok := m.App(id); ok {
+				a = after
+			}
+			return Done(a.Priority)
+		},
+	}
+}
+
+// endOfTime is the latest deadline: nanoseconds since 1970 end soon after it.
+var endOfTime = time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// SetLifetimes sets when an application is killed, to each of the times in turn
+// as the protocol lists them, written as codec.FormatExpiry does. The answer
+// comes when that is durable.
+func (s *Server) SetLifetimes(who Caller, id creel.ApplicationID, expiries []string) Op[struct{}] {
+	return Op[struct{}]{
+		durable: true,
+		name:    "updateApplicationTimeouts",
+		target:  id.String(),
+		Run: func(m *rm.Machine, now time.Time) func() (struct{}, error) {
+			a, err := s.modifiable(m, who, id)
+			switch {
+			case err != nil:
+				return Failed[struct{}](err)
+			case len(expiries) == 0:
+				return Failed[struct{}](
+					codec.Invalid("At least one ApplicationTimeoutType should be configured for updating timeouts."),
+				)
+			case a.State.Ended():
+				return Failed[struct{}](
+					codec.Invalid("Application %s is in %s state: its timeout cannot be updated", id, a.State),
+				)
+			}
+			for _, text := range expiries {
+				deadline, err := codec.ParseExpiry(text)
+				if err == nil && !deadline.IsZero() && !deadline.After(now) {
+					err = codec.Invalid("Expire time is less than current time, current-time=%s expire-time=%s",
+						codec.FormatExpiry(now), text)
+				}
+				if err == nil && deadline.After(endOfTime) {
+					deadline = endOfTime
+				}
+				if err == nil {
+					err = m.SetLifetime(now, id, deadline)
+				}
+				if err != nil {
+					return Failed[struct{}](err)
+				}
+			}
+			return Done(struct{}{})
+		},
+	}
+}
+
+// Signal forwards a signal to a container at its node's next heartbeat.
+func (s *Server) Signal(who Caller, id creel.ContainerID, command int32) Op[struct{}] {
+	return Op[struct{}]{
+		name:   "signalToContainer",
+		target: id.String(),
+		Run: func(m *rm.Machine, now time.Time) func() (struct{}, error) {
+			_, err := s.modifiable(m, who, id.Attempt.Application)
+			if err == nil {
+				err = m.Signal(now, rm.Signal{Container: id, Command: command})
+			}
+			if errors.Is(err, creel.ErrContainerNotFound) {
+				err = codec.Invalid("Trying to signal an absent container %s", id)
+			}
+			return Failed[struct{}](err)
+		},
+	}
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+// Config is all a Server needs to know. A zero duration or count takes the
+// default; the Hadoop key is named where one exists.
+type Config struct {
+	// Dir holds the journal; empty keeps nothing beyond the process.
+	Dir string
+
+	ClusterID string    // yarn.resourcemanager.cluster-id, shown in reports
+	Machine   rm.Config // ClusterTimestamp and Epoch are set by the server
+	Epoch     int64     // yarn.resourcemanager.epoch: of the first start; each restart adds one
+
+	// Who may do what.
+	ACLs     bool                       // yarn.acl.enable
+	AdminACL queues.ACL                 // yarn.admin.acl
+	Proxies  map[string]ProxyRule       // hadoop.proxyuser.*
+	Groups   func(user string) []string // primary first; nil: SystemGroups
+
+	// The Reload functions are called by the administrator's refresh calls. A nil
+	// function leaves what it would reload as it is.
+	ReloadQueues  func() (queues.Spec, error)
+	ReloadAdmin   func() (queues.ACL, error)
+	ReloadProxies func() (map[string]ProxyRule, error)
+	// Hosts reads the files of yarn.resourcemanager.nodes.include-path and
+	// .exclude-path; nil admits every host. An empty Include admits all.
+	Hosts func() (Hosts, error)
+	// Rack finds a host's rack (net.topology.*); nil: /default-rack.
+	Rack func(host string) string
+
+	HeartbeatInterval time.Duration // yarn.resourcemanager.nodemanagers.heartbeat-interval-ms, 1 s
+	// HeartbeatsPerSecond is the load above which nodes are told to send heartbeats
+	// less often, up to ten times the interval. 0: 100,000; negative: never.
+	HeartbeatsPerSecond int
+
+	KeyRoll       time.Duration // the three ...master-key-rolling-interval-secs, 24 h
+	LaunchThreads int           // yarn.resourcemanager.amlauncher.thread-count, 50
+	LaunchTime    time.Duration // how long an AM's start is tried, yarn.client.nodemanager-connect.max-wait-ms, 3 min
+
+	TokenRenew  time.Duration // yarn.resourcemanager.delegation.token.renew-interval, 24 h
+	TokenMax    time.Duration // yarn.resourcemanager.delegation.token.max-lifetime, 7 d
+	TokenKeyAge time.Duration // yarn.resourcemanager.delegation.key.update-interval, 24 h
+
+	Mailbox int // events waiting for the machine before callers are told "busy", 65,536
+
+	Logger *slog.Logger
+}
+
+// Hosts are the hosts that may and that may not serve.
+type Hosts struct {
+	Include, Exclude []string
+	// Timeouts are those of graceful decommissioning by host, from an exclude
+	// file in XML form.
+	Timeouts map[string]time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	def := func(v *time.Duration, d time.Duration) { *v = cmp.Or(*v, d) }
+	def(&c.HeartbeatInterval, time.Second)
+	def(&c.KeyRoll, 24*time.Hour)
+	def(&c.LaunchTime, 3*time.Minute)
+	def(&c.TokenRenew, 24*time.Hour)
+	def(&c.TokenMax, 7*24*time.Hour)
+	def(&c.TokenKeyAge, 24*time.Hour)
+	c.HeartbeatsPerSecond = cmp.Or(c.HeartbeatsPerSecond, 100_000)
+	c.LaunchThreads = cmp.Or(c.LaunchThreads, 50)
+	c.Mailbox = cmp.Or(c.Mailbox, 65_536)
+	if c.Groups == nil {
+		c.Groups = SystemGroups
+	}
+	if c.Rack == nil {
+		c.Rack = func(string) string { return "/default-rack" }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate says what in a Config cannot work.
+func (c Config) Validate() error {
+	if c.Epoch < 0 || c.Epoch > 1<<23 {
+		return fmt.Errorf("resource manager: epoch %d is not within 0 and %d", c.Epoch, 1<<23)
+	}
+	for _, d := range []time.Duration{c.HeartbeatInterval, c.KeyRoll, c.LaunchTime, c.TokenRenew, c.TokenMax, c.TokenKeyAge} {
+		if d < 0 {
+			return fmt.Errorf("resource manager: a duration is negative: %v", d)
+		}
+	}
+	if c.LaunchThreads < 0 || c.Mailbox < 0 {
+		return errors.New("resource manager: LaunchThreads and Mailbox must not be negative")
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/token"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/journal"
+)
+
+// delegation keeps the delegation tokens. Handshakes ask it beside the owner,
+// so the list is behind a lock; all changes come from the owner, who puts them
+// into the journal in the same turn.
+type delegation struct {
+	mu  sync.Mutex
+	d   *token.Delegations
+	rnd *rand.Rand
+}
+
+// Keys of the journal: the master keys of delegation tokens, and one record for
+// each token.
+const keyTokenKeys = "tokenkeys"
+
+type tokenKeysValue struct {
+	Keys     []token.DelegationKey
+	Sequence int32
+	Roll     time.Time
+}
+
+func lifetimes(cfg Config) token.Lifetimes {
+	return token.Lifetimes{KeyUpdate: cfg.TokenKeyAge, Renew: cfg.TokenRenew, Max: cfg.TokenMax}
+}
+
+func newDelegation(now time.Time, cfg Config) *delegation {
+	rnd := chance()
+	return &delegation{d: token.NewDelegations(lifetimes(cfg), now, rnd), rnd: rnd}
+}
+
+// restore takes what the journal kept.
+func (g *delegation) restore(cfg Config, keys []byte, records [][]byte) error {
+	if keys == nil {
+		return nil
+	}
+	var v tokenKeysValue
+	if err := json.Unmarshal(keys, &v); err != nil {
+		return fmt.Errorf("resource manager: the journal's keys of delegation tokens: %w", err)
+	}
+	s := token.DelegationState{Keys: v.Keys, Sequence: v.Sequence, Roll: v.Roll}
+	for _, b := range records {
+		var r token.DelegationRecord
+		if err := json.Unmarshal(b, &r); err != nil {
+			return fmt.Errorf("resource manager: a delegation token in the journal: %w", err)
+		}
+		s.Tokens = append(s.Tokens, r)
+	}
+	g.d = token.RestoreDelegations(lifetimes(cfg), s)
+	return nil
+}
+
+func (g *delegation) putKeys(tx *journal.Tx) error {
+	g.mu.Lock()
+	s := g.d.State()
+	g.mu.Unlock()
+	value, err := json.Marshal(tokenKeysValue{Keys: s.Keys, Sequence: s.Sequence, Roll: s.Roll})
+	if err == nil {
+		tx.Put(keyTokenKeys, value)
+	}
+	return err
+}
+
+func tokenKey(sequence int32) string { return keyToken + strconv.Itoa(int(sequence)) }
+
+// put writes a token's record into this turn's transaction.
+func putToken(tx *journal.Tx, r token.DelegationRecord) error {
+	value, err := json.Marshal(r)
+	if err == nil {
+		tx.Put(tokenKey(r.Sequence), value)
+	}
+	return err
+}
+
+// step drops what has expired and rolls the key; changed reports that putKeys is due.
+func (g *delegation) step(now time.Time, tx *journal.Tx) (changed bool) {
+	g.mu.Lock()
+	p := g.d.Step(now, g.rnd)
+	g.mu.Unlock()
+	for _, r := range p.Expired {
+		tx.Delete(tokenKey(r.Sequence))
+	}
+	return p.NewKey != nil || len(p.DroppedKeys) > 0
+}
+
+// check finds the password of a delegation token for a handshake.
+func (g *delegation) check(identifier []byte) ([]byte, hrpc.Identity, error) {
+	g.mu.Lock()
+	password, id, err := g.d.Password(time.Now(), identifier)
+	g.mu.Unlock()
+	if err != nil {
+		return nil, hrpc.Identity{}, err
+	}
+	who := hrpc.Identity{User: id.Owner, TokenKind: token.KindDelegation, Value: id}
+	if id.RealUser != "" && id.RealUser != id.Owner {
+		who.RealUser = id.RealUser
+	}
+	return password, who, nil
+}
+
+// Delegation tokens are durable before they are handed out, renewed or gone.
+
+// IssueToken makes a delegation token for the caller.
+func (s *Server) IssueToken(who Caller, renewer string) Op[token.Token] {
+	return Op[token.Token]{
+		durable: true,
+		name:    "getDelegationToken",
+		target:  renewer,
+		Run: func(_ *rm.Machine, now time.Time) func() (token.Token, error) {
+			s.tokens.mu.Lock()
+			t, record, err := s.tokens.d.Issue(now, who.User, renewer, who.RealUser)
+			s.tokens.mu.Unlock()
+			if err == nil {
+				err = putToken(&s.durable.tx, record)
+			}
+			if err != nil {
+				return Failed[token.Token](err)
+			}
+			return Done(t)
+		},
+	}
+}
+
+// RenewToken prolongs a token; the answer is its new expiry.
+func (s *Server) RenewToken(who Caller, t token.Token) Op[time.Time] {
+	return Op[time.Time]{
+		durable: true,
+		name:    "renewDelegationToken",
+		Run: func(_ *rm.Machine, now time.Time) func() (time.Time, error) {
+			s.tokens.mu.Lock()
+			record, err := s.tokens.d.Renew(now, t, who.User)
+			s.tokens.mu.Unlock()
+			if err == nil {
+				err = putToken(&s.durable.tx, record)
+			}
+			if err != nil {
+				return Failed[time.Time](err)
+			}
+			return Done(record.Expires)
+		},
+	}
+}
+
+// CancelToken ends a token.
+func (s *Server) CancelToken(who Caller, t token.Token) Op[struct{}] {
+	return Op[struct{}]{
+		durable: true,
+		name:    "cancelDelegationToken",
+		Run: func(*rm.Machine, time.Time) func() (struct{}, error) {
+			s.tokens.mu.Lock()
+			record, err := s.tokens.d.Cancel(t, who.User)
+			s.tokens.mu.Unlock()
+			if err == nil {
+				s.durable.tx.Delete(tokenKey(record.Sequence))
+			}
+			return Failed[struct{}](err)
+		},
+	}
+}

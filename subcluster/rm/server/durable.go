@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel/subcluster/rm/durability"
+	"github.com/creelrm/creel/subcluster/rm/journal"
+)
+
+// durable is the journal with what waits for it. It is the owner's, but for
+// reported and failed.
+type durable struct {
+	journal *journal.Journal // nil: nothing is kept
+	tx      journal.Tx       // of this turn
+	gate    durability.Gate[func()]
+
+	reported atomic.Uint64 // transactions that the journal says are durable
+	failed   atomic.Pointer[error]
+}
+
+// fail ends the server: it can no longer keep what it promises.
+func (s *Server) fail(err error) {
+	s.durable.failed.CompareAndSwap(nil, &err)
+	s.box.poke()
+}
+
+// whenSaved runs an answer when everything the machine has so far asked to be
+// saved is durable. Events call it.
+func (s *Server) whenSaved(run func()) { s.durable.gate.Hold(run) }
+
+// commit hands what this turn wants kept to the journal, as one transaction.
+func (s *Server) commit() {
+	d := &s.durable
+	written := d.tx.Len() > 0 && d.journal != nil
+	number, free := d.gate.EndTurn(written, s.free)
+	s.free = free
+	if written {
+		d.journal.Commit(&d.tx, func(err error) {
+			if err != nil {
+				d.failed.CompareAndSwap(nil, &err)
+			} else {
+				d.reported.Store(number) // transactions become durable in order
+			}
+			s.box.poke()
+		})
+	}
+	d.tx.Reset()
+}
+
+// settle takes over what has become durable: the machine goes on, and those who
+// waited are answered.
+func (s *Server) settle(now time.Time) {
+	seq, free, news := s.durable.gate.Durable(s.durable.reported.Load(), s.free)
+	s.free = free
+	if !news {
+		return
+	}
+	s.changed = true
+	s.moves.Add(1)
+	s.m.Saved(now, seq)
+}
+
+// commitStart makes the record of this start durable before anyone can see it.
+func (s *Server) commitStart() error {
+	done := make(chan error, 1)
+	s.durable.journal.Commit(&s.durable.tx, func(err error) { done <- err })
+	defer s.durable.tx.Reset()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(time.Minute):
+		return errors.New("resource manager: the journal did not answer for a minute")
+	}
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// event is something for the owner to do. It must not block. What it
+// returns, if anything, is run by a responder afterwards.
+type event func(m *rm.Machine, now time.Time) (after func())
+
+// mailbox is what waits for the owner.
+type mailbox struct {
+	mu     sync.Mutex
+	events []event
+	closed bool
+	limit  int
+	wake   chan struct{}
+}
+
+var errStopping = &creel.Error{
+	Kind: creel.ErrUnavailable,
+	What: "the ResourceManager is stopping",
+	Try:  "try again in a moment",
+}
+
+// post hands an event to the owner; an error means that it will not run.
+func (b *mailbox) post(e event) error {
+	err := b.add(e)
+	if err == nil {
+		b.poke()
+	}
+	return err
+}
+
+// add is post without waking anybody.
+func (b *mailbox) add(e event) error {
+	b.mu.Lock()
+	switch {
+	case b.closed:
+		b.mu.Unlock()
+		return errStopping
+	case len(b.events) >= b.limit:
+		b.mu.Unlock()
+		return &creel.Error{
+			Kind: creel.ErrBusy,
+			What: "the ResourceManager is busy",
+			Why:  fmt.Sprintf("%d events wait", b.limit),
+			Try:  "try again in a moment",
+		}
+	}
+	b.events = append(b.events, e)
+	b.mu.Unlock()
+	return nil
+}
+
+// postAlways posts what may not be lost and is bounded by its own nature: what
+// became of a launch. When the owner is gone it is dropped.
+func (b *mailbox) postAlways(e event) {
+	b.mu.Lock()
+	if !b.closed {
+		b.events = append(b.events, e)
+	}
+	b.mu.Unlock()
+	b.poke()
+}
+
+// poke wakes the owner's goroutine.
+func (b *mailbox) poke() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (b *mailbox) empty() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.events) == 0
+}
+
+// take empties the mailbox into spare's memory.
+func (b *mailbox) take(spare []event) []event {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	events := b.events
+	b.events = spare[:0]
+	return events
+}
+
+// close refuses what comes from now on and drops what waits.
+func (b *mailbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.events = nil
+}

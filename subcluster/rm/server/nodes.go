@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// nodes is what is known of nodes beside the machine: which hosts are wanted,
+// their addresses, and how often they shall send heartbeats.
+type nodes struct {
+	interval  atomic.Int64 // ns
+	addresses sync.Map     // host -> ip, resolved once
+
+	mu    sync.RWMutex
+	hosts Hosts
+}
+
+func newNodes(cfg Config) *nodes {
+	n := &nodes{}
+	n.interval.Store(int64(cfg.HeartbeatInterval))
+	return n
+}
+
+// wanted reports whether a host may serve.
+func (n *nodes) wanted(host string) bool {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	if slices.Contains(n.hosts.Exclude, host) {
+		return false
+	}
+	return len(n.hosts.Include) == 0 || slices.Contains(n.hosts.Include, host)
+}
+
+func (n *nodes) setHosts(h Hosts) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.hosts = h
+}
+
+// pace keeps the load of heartbeats near what the server is meant to bear: with
+// more nodes, or with a tighter interval than it can serve, each sends fewer.
+func (n *nodes) pace(cfg Config, count int) {
+	interval := cfg.HeartbeatInterval
+	if cfg.HeartbeatsPerSecond > 0 {
+		interval = max(interval, time.Duration(count)*time.Second/time.Duration(cfg.HeartbeatsPerSecond))
+	}
+	n.interval.Store(int64(min(interval, 10*cfg.HeartbeatInterval)))
+}
+
+// service returns a node's ip:port, as tokens name it.
+func (n *nodes) service(ctx context.Context, id creel.NodeID) string {
+	port := strconv.Itoa(int(id.Port))
+	if net.ParseIP(id.Host) != nil {
+		return net.JoinHostPort(id.Host, port)
+	}
+	if ip, ok := n.addresses.Load(id.Host); ok {
+		return net.JoinHostPort(ip.(string), port)
+	}
+	found, err := net.DefaultResolver.LookupIP(ctx, "ip4", id.Host)
+	if err != nil || len(found) == 0 {
+		return net.JoinHostPort(id.Host, port)
+	}
+	n.addresses.Store(id.Host, found[0].String())
+	return net.JoinHostPort(found[0].String(), port)
+}
+
+// HeartbeatInterval returns how long nodes shall wait between heartbeats.
+func (s *Server) HeartbeatInterval() time.Duration { return time.Duration(s.nodes.interval.Load()) }
+
+// RegisterNode registers a node; its Rack is found here. The context bounds the
+// look-up of its address. An error says that its host is not wanted: the node
+// shall stop.
+func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNode) (Op[rm.NodeRegistered], error) {
+	const name = "registerNodeManager"
+	if !s.nodes.wanted(r.ID.Host) {
+		err := fmt.Errorf("Disallowed NodeManager from  %s, Sending SHUTDOWN signal to the NodeManager.", r.ID.Host)
+		s.Audit(who, name, r.ID.String(), err)
+		return Op[rm.NodeRegistered]{}, err
+	}
+	r.Rack = s.cfg.Rack(r.ID.Host)
+	s.secrets.setService(r.ID, s.nodes.service(ctx, r.ID))
+	return Op[rm.NodeRegistered]{
+		name:   name,
+		target: r.ID.String(),
+		Run: func(m *rm.Machine, now time.Time) func() (rm.NodeRegistered, error) {
+			registered, err := m.RegisterNode(now, r)
+			if err != nil {
+				return Failed[rm.NodeRegistered](err)
+			}
+			return Done(registered)
+		},
+	}, nil
+}
+
+// Heartbeat performs a node's heartbeat. The owner calls taken with what the node
+// is told to do; answer is called once, from a responder, or at once with an
+// error.
+func (s *Server) Heartbeat(r *rm.NodeReport, taken func(rm.NodeAction), answer func(*rm.NodeAnswer, error)) {
+	s.metrics.Heartbeats.Add(1)
+	err := s.box.post(func(m *rm.Machine, now time.Time) func() {
+		a := *m.NodeHeartbeat(now, r)
+		taken(a.Action)
+		a.Cleanup, a.Apps, a.Forget = slices.Clone(a.Cleanup), slices.Clone(a.Apps), slices.Clone(a.Forget)
+		a.Update, a.Signals = slices.Clone(a.Update), slices.Clone(a.Signals)
+		return func() { answer(&a, nil) }
+	})
+	if err != nil {
+		answer(nil, err)
+	}
+}
+
+// UnregisterNode takes a node out that stops. The owner calls taken.
+func (s *Server) UnregisterNode(id creel.NodeID, taken func()) Op[struct{}] {
+	return Op[struct{}]{
+		name:   "unRegisterNodeManager",
+		target: id.String(),
+		Run: func(m *rm.Machine, now time.Time) func() (struct{}, error) {
+			m.UnregisterNode(now, id)
+			taken()
+			return Done(struct{}{})
+		},
+	}
+}
+
+// UpdateNodeResource changes a node's size by an administrator's order.
+func (s *Server) UpdateNodeResource(who Caller, id creel.NodeID, r creel.Resource) Op[struct{}] {
+	return Op[struct{}]{
+		name:   "updateNodeResource",
+		target: id.String(),
+		Run: func(m *rm.Machine, now time.Time) func() (struct{}, error) {
+			switch _, known := m.Node(id); {
+			case !s.access.isAdmin(who.User):
+				return Failed[struct{}](
+					denied("User %s doesn't have permission to call 'updateNodeResource'", who.User),
+				)
+			case !known:
+				return Failed[struct{}](
+					&creel.Error{Kind: creel.ErrNodeNotFound, What: "nodeId, " + id.String() + ", is not found"},
+				)
+			}
+			return Failed[struct{}](m.SetNodeResource(now, id, r))
+		},
+	}
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// Op is one call to the machine, with an answer of type T. The methods of
+// Server that return an Op only describe it: Begin and Do perform it.
+type Op[T any] struct {
+	// Run is called by the owner. It must not block, and what it keeps of the
+	// machine must be copies (its views are). The function it returns makes the
+	// answer, in a responder or the caller's goroutine, without the machine.
+	Run func(m *rm.Machine, now time.Time) func() (T, error)
+
+	durable bool   // answered only when what it did is in the journal
+	name    string // of what changes something: it leaves an audit line
+	target  string // for that line
+	again   *bool  // set by Run when this was done before and is audited: no line
+}
+
+// Then returns an Op whose answer is made of o's by f.
+func Then[T, U any](o Op[T], f func(T) U) Op[U] {
+	return Op[U]{
+		durable: o.durable,
+		name:    o.name,
+		target:  o.target,
+		again:   o.again,
+		Run: func(m *rm.Machine, now time.Time) func() (U, error) {
+			answer := o.Run(m, now)
+			return func() (u U, err error) {
+				t, err := answer()
+				if err != nil {
+					return u, err
+				}
+				return f(t), nil
+			}
+		},
+	}
+}
+
+// Failed is the answer of an Op that failed.
+func Failed[T any](err error) func() (T, error) {
+	return func() (t T, e error) { return t, err }
+}
+
+// Done is an answer that is there already.
+func Done[T any](t T) func() (T, error) { return func() (T, error) { return t, nil } }
+
+// Begin posts an Op; finish is called once, from a responder, or at once when
+// the Op cannot be taken.
+func Begin[T any](s *Server, who Caller, o Op[T], finish func(T, error)) {
+	err := s.box.post(func(m *rm.Machine, now time.Time) func() {
+		answer := o.Run(m, now)
+		if o.name != "" {
+			s.changed = true
+		} else {
+			s.reads++
+		}
+		last := func() {
+			t, err := answer()
+			if o.name != "" && (err != nil || o.again == nil || !*o.again) {
+				s.Audit(who, o.name, o.target, err)
+			}
+			finish(t, err)
+		}
+		if o.durable {
+			s.whenSaved(last)
+			return nil
+		}
+		return last
+	})
+	if err != nil {
+		var none T
+		finish(none, err)
+	}
+}
+
+// Do performs an Op and waits for its answer.
+func Do[T any](ctx context.Context, s *Server, who Caller, o Op[T]) (T, error) {
+	type result struct {
+		t   T
+		err error
+	}
+	c := make(chan result, 1)
+	Begin(s, who, o, func(t T, err error) { c <- result{t, err} })
+	var none T
+	select {
+	case r := <-c:
+		return r.t, r.err
+	case <-s.stopped:
+		return none, errStopping
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
+// Query has the owner run f and waits for it. f must not block, only
+// reads, and what it keeps of the machine must be copies (its views are).
+func (s *Server) Query(ctx context.Context, f func(m *rm.Machine, now time.Time)) error {
+	done := make(chan struct{})
+	err := s.box.post(func(m *rm.Machine, now time.Time) func() {
+		f(m, now)
+		s.reads++
+		close(done)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-done:
+		return nil
+	case <-s.stopped:
+		select {
+		case <-done:
+			return nil
+		default:
+			return errStopping
+		}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// order has the owner run f, which changes something, and returns its error.
+func (s *Server) order(ctx context.Context, f func(m *rm.Machine, now time.Time) error) error {
+	var result error
+	err := s.Query(ctx, func(m *rm.Machine, now time.Time) {
+		result = f(m, now)
+		s.changes.Add(1)
+		s.moves.Add(1)
+	})
+	if err != nil {
+		return err
+	}
+	return result
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// batchEvents bounds how many events the machine takes in before their answers
+// leave: enough to share a wake-up, few enough not to be felt.
+const batchEvents = 256
+
+// ownership says who owns the machine and everything that is the owner's: who
+// holds the lock, one goroutine at a time. Who unlocks it looks into the mailbox
+// once more, so that who found it locked need not wake anybody.
+type ownership struct {
+	sync.Mutex
+	events []event   // of the turn
+	armed  time.Time // when own wakes at the latest; zero: never
+	calls  bool      // the owner is a caller of call,
+	answer func()    // and sends this answer itself
+}
+
+// own owns the machine from time to time: when something was posted, and when
+// time is due to bring something. Once it has returned nobody owns it any more.
+func (s *Server) own(ctx context.Context) error {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	defer s.refuseRest()
+	o := &s.owner
+	for {
+		o.Lock()
+		for more := true; more; {
+			var err error
+			if more, err = s.takeAll(); err != nil {
+				return err
+			}
+		}
+		wait := time.Hour
+		if o.armed = s.m.NextDeadline(); !o.armed.IsZero() {
+			wait = max(time.Until(o.armed), time.Millisecond)
+		}
+		o.Unlock()
+		if !s.box.empty() {
+			continue
+		}
+		timer.Reset(wait)
+		select {
+		case <-s.box.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			o.Lock() // for good
+			return nil
+		}
+	}
+}
+
+// takeAll is a turn with everything that waits in the mailbox; it reports
+// whether anything did.
+func (s *Server) takeAll() (some bool, err error) {
+	o := &s.owner
+	o.events = s.box.take(o.events)
+	err = s.turn(o.events)
+	clear(o.events)
+	return len(o.events) > 0, err
+}
+
+// call is post for a goroutine that has nothing else to do before the answer
+// comes: when nobody owns the machine it becomes the owner for one turn, and
+// sends a single answer itself after that. That spares waking one goroutine for
+// the event and another for the answer (BenchmarkContainers in rm/rpc).
+func (s *Server) call(e event) error {
+	if err := s.box.add(e); err != nil {
+		return err
+	}
+	o := &s.owner
+	if !o.TryLock() {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			// The machine is of no use any more: nobody may catch this.
+			go panic(fmt.Sprintf("%v\n%s", p, debug.Stack()))
+			select {}
+		}
+	}()
+	o.calls = true
+	_, err := s.takeAll()
+	next := s.m.NextDeadline()
+	sooner := !next.IsZero() && (o.armed.IsZero() || next.Before(o.armed))
+	answer := o.answer
+	o.calls, o.answer = false, nil
+	o.Unlock()
+	if err != nil || sooner || !s.box.empty() {
+		s.box.poke() // own finds the same error, sets its timer, or goes on
+	}
+	if answer != nil {
+		answer()
+	}
+	return nil
+}
+
+// turn is one round: what became durable, what time brought, what was posted,
+// and then the actions of all of it.
+func (s *Server) turn(events []event) error {
+	if failed := s.durable.failed.Load(); failed != nil {
+		return *failed
+	}
+	now := time.Now()
+	s.settle(now)
+	if deadline := s.m.NextDeadline(); !deadline.IsZero() && !now.Before(deadline) {
+		s.m.Tick(now)
+		s.changed = true
+		s.moves.Add(1)
+	}
+	for first := true; first || len(events) > 0; first = false {
+		n := min(len(events), batchEvents)
+		s.reads = 0
+		for _, e := range events[:n] {
+			if after := e(s.m, now); after != nil {
+				s.free = append(s.free, after)
+			}
+		}
+		events = events[n:]
+		if s.reads < n {
+			s.moves.Add(1) // before anyone is answered who could look for the move
+		}
+		s.act()
+		s.respond()
+		if n > 0 {
+			now = time.Now()
+		}
+	}
+	return nil
+}
+
+// act performs the machine's actions. Performing may give rise to more only
+// through later events.
+func (s *Server) act() {
+	s.actions = s.m.Actions(s.actions[:0])
+	for _, a := range s.actions {
+		if _, hint := a.(rm.News); !hint { // progress and the like: no change that lists show
+			s.changed = true
+		}
+		switch a := a.(type) {
+		case rm.SaveApp:
+			s.saveApp(a)
+		case rm.SaveAttempt:
+			s.saveAttempt(a)
+		case rm.SaveDisowned:
+			s.saveDisowned(a)
+		case rm.LaunchMaster:
+			s.launchAM(a)
+		case rm.StopMaster:
+			s.launcher.stop(a)
+		case rm.AppEnded:
+			s.secrets.forgetApp(a.App)
+		case rm.AttemptEnded:
+			s.secrets.forgetAttempt(a.Attempt)
+		case rm.News:
+		}
+	}
+	clear(s.actions)
+	if s.changed {
+		s.changed = false
+		s.changes.Add(1) // before anyone is answered who could look for the change
+	}
+	s.commit()
+}
+
+// respond hands finished answers to the responders, a few at a time so that
+// every core takes part. A full queue holds the owner back, which fills the
+// mailbox, which tells callers to come again. A caller that owns the machine
+// keeps a single answer for itself.
+func (s *Server) respond() {
+	const chunk = 16
+	if o := &s.owner; o.calls && o.answer == nil && len(s.free) == 1 {
+		o.answer, s.free[0], s.free = s.free[0], nil, s.free[:0]
+	}
+	for out := s.free; len(out) > 0; {
+		n := min(chunk, len(out))
+		s.answers <- append([]func(){}, out[:n]...)
+		out = out[n:]
+	}
+	clear(s.free)
+	s.free = s.free[:0]
+}
+
+func (s *Server) responder() {
+	for answers := range s.answers {
+		for _, answer := range answers {
+			answer()
+		}
+	}
+}
+
+// refuseRest lets everything that still waits end: nobody owns the machine any
+// more. Events that would answer somebody are not run; their callers see the
+// connection end.
+func (s *Server) refuseRest() {
+	s.box.close()
+	close(s.stopped)
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	crand "crypto/rand"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/token"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+)
+
+// keySet is what minting and checking need of the master keys at a moment. It
+// is replaced, never changed, so any goroutine may use the one it loaded.
+type keySet struct {
+	amrmNewest token.Key
+	amrm       token.Ring // accepted
+	nm         token.Key  // signs
+	container  token.Key  // signs
+	nmTell     token.Key  // what nodes must know: the pending key, or the one in use
+	contTell   token.Key
+}
+
+// appSecrets is what the minting of an application's tokens needs to know.
+type appSecrets struct {
+	user string
+	logs *pb.LogAggregationContextProto
+}
+
+// secrets keeps the master keys and checks tokens. The rolling keys belong to the owner, who
+// publishes a keySet; responders and connections mint and check beside it.
+type secrets struct {
+	amrm, nm, container *token.Keys
+	rnd                 *rand.Rand
+	keys                atomic.Pointer[keySet]
+	minters             sync.Pool
+
+	mu       sync.RWMutex
+	apps     map[creel.ApplicationID]*appSecrets
+	attempts map[creel.AttemptID]bool // whose AMRM tokens are good
+	services map[creel.NodeID]string  // ip:port of nodes, for the service of tokens
+	noApp    appSecrets
+
+	expiry time.Duration // of container tokens
+	rm     int64         // our start time, ms
+}
+
+// secretsValue is what of the keys the journal keeps.
+type secretsValue struct{ AMRM, NM, Container token.KeyState }
+
+// chance is a source nobody can predict, for master keys.
+func chance() *rand.Rand {
+	var seed [32]byte
+	if _, err := crand.Read(seed[:]); err != nil {
+		panic(err) // the systems we run on always have random bytes
+	}
+	return rand.New(rand.NewChaCha8(seed))
+}
+
+func newSecrets(now time.Time, cfg Config) *secrets {
+	rnd := chance()
+	ams, nodes := rollings(cfg)
+	s := &secrets{
+		amrm: token.NewKeys(
+			ams,
+			now,
+			rnd,
+		),
+		nm:        token.NewKeys(nodes, now, rnd),
+		container: token.NewKeys(nodes, now, rnd),
+		rnd:       rnd,
+		apps:      map[creel.ApplicationID]*appSecrets{},
+		attempts:  map[creel.AttemptID]bool{},
+		services:  map[creel.NodeID]string{},
+		expiry:    cfg.Machine.ContainerExpiry,
+		rm:        now.UnixMilli(),
+	}
+	s.minters.New = func() any { return new(minter) }
+	s.publish()
+	return s
+}
+
+// rollings are how keys roll: a new key signs only after everybody who checks
+// it has had one and a half liveness times to learn it.
+func rollings(cfg Config) (ams, nodes token.Rolling) {
+	ams = token.Rolling{Every: cfg.KeyRoll, Delay: min(cfg.Machine.MasterExpiry*3/2, cfg.KeyRoll/2)}
+	nodes = token.Rolling{Every: cfg.KeyRoll, Delay: min(cfg.Machine.NodeExpiry*3/2, cfg.KeyRoll/2)}
+	return ams, nodes
+}
+
+func (s *secrets) publish() {
+	s.keys.Store(&keySet{
+		amrmNewest: s.amrm.Newest().Key(), amrm: s.amrm.Accepted(),
+		nm: s.nm.Current().Key(), container: s.container.Current().Key(),
+		nmTell: s.nm.Newest().Key(), contTell: s.container.Newest().Key(),
+	})
+}
+
+// step rolls keys whose time has come. nmActive tells that NM tokens are signed
+// with another key from now on.
+func (s *secrets) step(now time.Time) (changed, nmActive bool) {
+	before := s.nm.Current().Key().ID
+	a, b, c := s.amrm.Step(now, s.rnd), s.nm.Step(now, s.rnd), s.container.Step(now, s.rnd)
+	if !a && !b && !c {
+		return false, false
+	}
+	s.publish()
+	return true, s.nm.Current().Key().ID != before
+}
+
+func (s *secrets) restore(cfg Config, b []byte) error {
+	var v secretsValue
+	if err := json.Unmarshal(b, &v); err != nil {
+		return fmt.Errorf("resource manager: the journal's master keys: %w", err)
+	}
+	ams, nodes := rollings(cfg)
+	s.amrm, s.nm, s.container = token.RestoreKeys(
+		ams,
+		v.AMRM,
+	), token.RestoreKeys(
+		nodes,
+		v.NM,
+	), token.RestoreKeys(
+		nodes,
+		v.Container,
+	)
+	s.publish()
+	return nil
+}
+
+func (s *secrets) value() ([]byte, error) {
+	return json.Marshal(secretsValue{AMRM: s.amrm.State(), NM: s.nm.State(), Container: s.container.State()})
+}
+
+func (s *secrets) addApp(id creel.ApplicationID, user string, c *pb.ApplicationSubmissionContextProto) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.apps[id] = &appSecrets{user: user, logs: c.GetLogAggregationContext()}
+}
+
+func (s *secrets) forgetApp(id creel.ApplicationID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.apps, id)
+}
+
+func (s *secrets) addAttempt(id creel.AttemptID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attempts[id] = true
+}
+
+func (s *secrets) forgetAttempt(id creel.AttemptID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.attempts, id)
+}
+
+func (s *secrets) setService(id creel.NodeID, service string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.services[id] = service
+}
+
+// amrmToken returns what an AM shows us. Its service is empty: the AM fills in
+// the address it dials.
+func (s *secrets) amrmToken(a creel.AttemptID) token.Token {
+	return token.NewMac(s.keys.Load().amrmNewest).AMRM(a)
+}
+
+// newerAMRM is the token that replaces one signed with an older key, or nil.
+func (s *secrets) newerAMRM(held token.AMRM) *pb.TokenProto {
+	if s.keys.Load().amrmNewest.ID == held.KeyID {
+		return nil
+	}
+	return s.amrmToken(held.Attempt).Proto()
+}
+
+// checkAMRM finds the password of an AMRM token: its key must be the current or
+// the next one, and its attempt alive.
+func (s *secrets) checkAMRM(identifier []byte) ([]byte, hrpc.Identity, error) {
+	id, err := token.ParseAMRM(identifier)
+	if err != nil {
+		return nil, hrpc.Identity{}, err
+	}
+	s.mu.RLock()
+	known := s.attempts[id.Attempt]
+	s.mu.RUnlock()
+	if !known {
+		return nil, hrpc.Identity{}, &creel.Error{
+			Kind: creel.ErrInvalidToken,
+			What: id.Attempt.String() + " not found in AMRMTokenSecretManager.",
+		}
+	}
+	password, err := s.keys.Load().amrm.Password(id.KeyID, identifier)
+	return password, hrpc.Identity{User: id.Attempt.String(), TokenKind: token.KindAMRM, Value: id}, err
+}
+
+// keysFor are the master keys a node must learn, nil for those it has.
+func (s *secrets) keysFor(container, nm *pb.MasterKeyProto) (newContainer, newNM *pb.MasterKeyProto) {
+	k := s.keys.Load()
+	if container == nil || container.GetKeyId() != k.contTell.ID {
+		newContainer = k.contTell.Proto()
+	}
+	if nm == nil || nm.GetKeyId() != k.nmTell.ID {
+		newNM = k.nmTell.Proto()
+	}
+	return newContainer, newNM
+}
+
+// AMRMKeys returns the keys whose AMRM tokens are accepted now, the one in use
+// and the one to come: what a federation's proxies must know to check them.
+func (s *Server) AMRMKeys() token.Ring { return s.secrets.keys.Load().amrm }
+
+// AMRMToken returns the token with which an attempt's AM calls us.
+func (s *Server) AMRMToken(a creel.AttemptID) token.Token { return s.secrets.amrmToken(a) }
+
+// NewerAMRMToken returns the token that replaces one signed with an older key, or
+// nil.
+func (s *Server) NewerAMRMToken(held token.AMRM) *pb.TokenProto { return s.secrets.newerAMRM(held) }
+
+// CheckAMRM finds the password of an AMRM token for a handshake.
+func (s *Server) CheckAMRM(identifier []byte) ([]byte, hrpc.Identity, error) {
+	return s.secrets.checkAMRM(identifier)
+}
+
+// CheckDelegation finds the password of a delegation token for a handshake.
+func (s *Server) CheckDelegation(identifier []byte) ([]byte, hrpc.Identity, error) {
+	return s.tokens.check(identifier)
+}
+
+// NodeKeys returns the master keys that a node must learn, nil for those it has.
+func (s *Server) NodeKeys(container, nm *pb.MasterKeyProto) (newContainer, newNM *pb.MasterKeyProto) {
+	return s.secrets.keysFor(container, nm)
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
+	"github.com/creelrm/creel/subcluster/rm/journal"
+)
+
+// Version is the Hadoop release whose protocols are spoken; nodes and reports
+// are told that it is ours.
+const Version = "3.4.2"
+
+// Server is a ResourceManager without its protocols: New opens its journal, Run
+// serves.
+type Server struct {
+	cfg   Config
+	log   *slog.Logger
+	start time.Time // our identifier towards nodes, in ms
+
+	// The owner's: see owner.go.
+	m        *rm.Machine
+	owner    ownership
+	box      mailbox
+	durable  durable
+	free     []func() // answers that may leave
+	actions  []rm.Action
+	changed  bool                          // since changes was last counted up
+	reads    int                           // events of this batch that changed nothing
+	attempts map[creel.ApplicationID]int32 // attempts with a record in the journal
+
+	answers chan []func() // to the responders
+	stopped chan struct{} // closed when nobody owns the machine any more
+	ready   chan struct{}
+
+	changes atomic.Uint64 // see Stamp
+	moves   atomic.Uint64 // see Moves
+	nextApp atomic.Int32
+	metrics Metrics
+
+	access    *access
+	secrets   *secrets
+	tokens    *delegation
+	launcher  *launcher
+	nodes     *nodes
+	documents documents
+	reports   reports
+	ended     ended
+	addresses atomic.Pointer[Addresses]
+}
+
+// Addresses are the host:port pairs at which the protocols are served.
+type Addresses struct{ Client, Scheduler, Tracker, Admin, Web string }
+
+// Metrics are counts since the start, read without asking the owner.
+type Metrics struct {
+	Heartbeats, Allocates, Submissions, Launches, LaunchFailures, Kills atomic.Int64
+}
+
+// New checks a Config and opens and replays the journal. It starts no
+// goroutine: call Run, or Close.
+func New(cfg Config) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	s := &Server{
+		cfg:      cfg,
+		log:      cfg.Logger,
+		start:    time.Now(),
+		answers:  make(chan []func(), 256),
+		stopped:  make(chan struct{}),
+		ready:    make(chan struct{}),
+		box:      mailbox{limit: cfg.Mailbox, wake: make(chan struct{}, 1)},
+		access:   newAccess(cfg),
+		attempts: map[creel.ApplicationID]int32{},
+		nodes:    newNodes(cfg),
+	}
+	s.addresses.Store(&Addresses{Web: "127.0.0.1:8088"})
+	s.secrets = newSecrets(s.start, cfg)
+	s.tokens = newDelegation(s.start, cfg)
+	if cfg.Hosts != nil {
+		// As Hadoop's: lists that cannot be read at the start are done without,
+		// and a refresh that cannot read them fails.
+		hosts, err := cfg.Hosts()
+		if err != nil {
+			s.log.Warn("the lists of hosts are not in force: every host may serve", "error", err)
+			hosts = Hosts{}
+		}
+		s.nodes.setHosts(hosts)
+	}
+	s.launcher = newLauncher(s)
+	if err := s.open(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// open brings back the journal and makes the machine.
+func (s *Server) open() error {
+	mc := s.cfg.Machine
+	mc.ClusterTimestamp = s.start.UnixMilli()
+	mc.Epoch = s.cfg.Epoch
+	mc.AdminACL = s.cfg.AdminACL
+	mc.Volatile = s.cfg.Dir == ""
+	var apps []rm.AppRecord
+	var disowned []rm.Disowned
+	if !mc.Volatile {
+		var err error
+		if s.durable.journal, err = journal.Open(s.cfg.Dir, journal.Options{}); err != nil {
+			return err
+		}
+		k, err := s.replay()
+		if err != nil {
+			return err
+		}
+		apps, disowned = k.apps, k.disowned
+		if mc.Epoch += k.meta.Lives; mc.Epoch >= 1<<23 {
+			return fmt.Errorf("resource manager: epoch %d does not fit into container ids", mc.Epoch)
+		}
+		if k.secrets != nil {
+			if err := s.secrets.restore(s.cfg, k.secrets); err != nil {
+				return err
+			}
+		}
+		if err := s.tokens.restore(s.cfg, k.tokenKeys, k.tokens); err != nil {
+			return err
+		}
+		k.meta.Lives++
+		if err := s.putStart(k.meta); err != nil {
+			return err
+		}
+	}
+	var err error
+	if s.m, err = rm.New(mc); err != nil {
+		return err
+	}
+	if len(apps) > 0 || len(disowned) > 0 {
+		if err := s.m.Recover(&rm.Recover{Apps: apps, Disowned: disowned}); err != nil {
+			return fmt.Errorf("resource manager: recovering %d applications: %w", len(apps), err)
+		}
+		for _, a := range apps {
+			s.restoreTokens(a)
+		}
+	}
+	return nil
+}
+
+// restoreTokens makes the tokens of a recovered application valid again.
+func (s *Server) restoreTokens(a rm.AppRecord) {
+	sub := a.Submission
+	s.secrets.addApp(sub.ID, sub.User, codec.ContextOf(sub.Context))
+	if a.State.Ended() {
+		return
+	}
+	for _, attempt := range a.Attempts {
+		if !attempt.State.Ended() {
+			s.secrets.addAttempt(attempt.ID)
+		}
+	}
+}
+
+// SetAddresses tells at which host:port the protocols are served. Empty ones
+// stay as they are.
+func (s *Server) SetAddresses(a Addresses) {
+	for {
+		old := s.addresses.Load()
+		next := *old
+		for _, f := range []struct {
+			to   *string
+			from string
+		}{
+			{&next.Client, a.Client},
+			{&next.Scheduler, a.Scheduler},
+			{&next.Tracker, a.Tracker},
+			{&next.Admin, a.Admin},
+			{&next.Web, a.Web},
+		} {
+			if f.from != "" {
+				*f.to = f.from
+			}
+		}
+		if s.addresses.CompareAndSwap(old, &next) {
+			return
+		}
+	}
+}
+
+// Addresses returns where the protocols are served, as far as SetAddresses was
+// told.
+func (s *Server) Addresses() Addresses { return *s.addresses.Load() }
+
+// Cluster returns what reports say of the cluster.
+func (s *Server) Cluster() codec.Cluster {
+	return codec.Cluster{ID: s.cfg.ClusterID, Web: s.addresses.Load().Web}
+}
+
+// Started returns when this process began to be a ResourceManager; its
+// milliseconds are the identifier towards nodes and the timestamp in new
+// application ids.
+func (s *Server) Started() time.Time { return s.start }
+
+// ClusterID returns the configured name of the cluster.
+func (s *Server) ClusterID() string { return s.cfg.ClusterID }
+
+// MachineConfig returns the configuration of the machine.
+func (s *Server) MachineConfig() rm.Config { return s.cfg.Machine }
+
+// Logger returns where the server logs.
+func (s *Server) Logger() *slog.Logger { return s.log }
+
+// Metrics returns counts since the start.
+func (s *Server) Metrics() *Metrics { return &s.metrics }
+
+// Ready is closed when the protocols are served.
+func (s *Server) Ready() <-chan struct{} { return s.ready }
+
+// Close releases what New took, for a Server on which Run was not called.
+func (s *Server) Close() error {
+	if s.durable.journal == nil {
+		return nil
+	}
+	return s.durable.journal.Close()
+}
+
+// Run serves until the context ends, drains, and returns nil; or it returns the
+// first failure. The protocols run within it: each serves until its context
+// ends.
+//
+// What ends first: protocols, launcher and the clock's work; then the owner,
+// whose last answers the responders send; the journal at last.
+func (s *Server) Run(ctx context.Context, protocols ...func(context.Context) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ended := func(err error) {
+		if err != nil {
+			stop(err)
+		}
+	}
+
+	journalCtx, stopJournal := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopJournal()
+	var last sync.WaitGroup
+	if s.durable.journal != nil {
+		last.Go(func() { ended(s.durable.journal.Run(journalCtx)) })
+		if err := s.commitStart(); err != nil {
+			stopJournal()
+			last.Wait()
+			return err
+		}
+	}
+
+	ownerCtx, stopOwner := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopOwner()
+	var middle, responders sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		responders.Go(s.responder)
+	}
+	middle.Go(func() { ended(s.own(ownerCtx)) })
+
+	var first sync.WaitGroup
+	for _, serve := range protocols {
+		first.Go(func() { ended(serve(ctx)) })
+	}
+	first.Go(func() { s.launcher.run(ctx) })
+	first.Go(func() { s.clockwork(ctx) })
+	close(s.ready)
+	s.log.Info("resource manager serves", "addresses", s.Addresses(), "identifier", s.start.UnixMilli())
+
+	<-ctx.Done()
+	first.Wait()
+	stopOwner()
+	middle.Wait()
+	close(s.answers)
+	responders.Wait()
+	stopJournal()
+	last.Wait()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// clockwork does what is due by the clock and not by an event: master keys, and
+// the interval of heartbeats.
+func (s *Server) clockwork(ctx context.Context) {
+	every := min(s.cfg.KeyRoll/20+time.Millisecond, time.Second)
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			_ = s.box.post(func(m *rm.Machine, now time.Time) func() {
+				s.rollKeys(m, now)
+				n := m.Cluster().Nodes
+				s.nodes.pace(s.cfg, n[creel.NodeRunning]+n[creel.NodeUnhealthy]+n[creel.NodeDecommissioning])
+				return nil
+			})
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// rollKeys lets time pass for keys and tokens, and keeps what changed.
+func (s *Server) rollKeys(m *rm.Machine, now time.Time) {
+	changed, nmActive := s.secrets.step(now)
+	if nmActive {
+		m.ForgetNMTokens(now)
+	}
+	if s.tokens.step(now, &s.durable.tx) || changed {
+		if err := s.putSecrets(); err != nil {
+			s.fail(err)
+		}
+	}
+}
