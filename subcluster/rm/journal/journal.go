@@ -3,6 +3,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,10 +21,11 @@ var ErrClosed = errors.New("journal is closed")
 
 // Options tune a journal; the zero value is right.
 type Options struct {
-	SegmentBytes  int64 // a new segment begins after this many bytes; 64 MiB
-	PendingBytes  int   // Commit waits while this much is not yet written; 64 MiB
-	CompactBytes  int64 // no compaction below this many bytes in all; 32 MiB
-	WithoutSync   bool  // for measurement: acknowledge what the kernel has
+	SegmentBytes  int64         // a new segment begins after this many bytes; 64 MiB
+	PendingBytes  int           // Commit waits while this much is not yet written; 64 MiB
+	CompactBytes  int64         // no compaction below this many bytes in all; 32 MiB
+	LockWait      time.Duration // for another process that has the directory open; 5 s
+	WithoutSync   bool          // for measurement: acknowledge what the kernel has
 	CommitObserve func(transactions int, bytes int)
 }
 
@@ -97,7 +99,7 @@ func Open(dir string, opts Options) (*Journal, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	lock, err := lockDir(dir)
+	lock, err := lockDir(dir, cmp.Or(opts.LockWait, 5*time.Second))
 	if err != nil {
 		return nil, err
 	}
@@ -154,12 +156,20 @@ func (j *Journal) open() error {
 	return nil
 }
 
-func lockDir(dir string) (*os.File, error) {
+// lockDir makes this process the only one that has the directory open. It waits
+// a while for another one: what was killed a moment ago keeps its lock until the
+// kernel has taken its memory apart, which takes a large process half a second.
+func lockDir(dir string, wait time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	const pause = 10 * time.Millisecond
+	for err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) && wait > 0; wait -= pause {
+		time.Sleep(pause)
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf(
 			"journal: %s is open in another process: %w; stop that one, or give this one a directory of its own",

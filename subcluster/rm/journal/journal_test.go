@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -109,13 +110,35 @@ func TestOneDirectoryHasOneOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir, Options{}); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := Open(dir, Options{LockWait: time.Millisecond}); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Fatalf("a second Open gave %v", err)
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
 	contents(t, dir)
+}
+
+func TestASuccessorWaitsForTheLockOfAProcessThatEnds(t *testing.T) {
+	dir := t.TempDir()
+	j, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const held = 100 * time.Millisecond
+	closed := make(chan error, 1)
+	began := time.Now()
+	time.AfterFunc(held, func() { closed <- j.Close() })
+	next, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < held {
+		t.Errorf("opened after %v, while another had it open", took)
+	}
+	if err := errors.Join(<-closed, next.Close()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestManyCommitsShareASync(t *testing.T) {

@@ -205,7 +205,7 @@ type Salvage struct {
 // names. What the lost blocks said is lost: the report names the places. A
 // journal without damage is left alone.
 func Repair(dir string) (Salvage, error) {
-	lock, err := lockDir(dir)
+	lock, err := lockDir(dir, 0)
 	if err != nil {
 		return Salvage{}, err
 	}
