@@ -17,6 +17,8 @@ type Form[V any] interface {
 	// Object returns the fields of an object, in their order; a name may repeat,
 	// as 3.4's JSON writes maps. ok is false for anything else.
 	Object(V) (fields []Named[V], ok bool)
+	// Get returns a field of an object.
+	Get(v V, name string) (field V, ok bool)
 	// List returns the items of a list.
 	List(V) (items []V, ok bool)
 	Number(V) (n Number, ok bool)
@@ -83,8 +85,8 @@ func (m *Merger[V]) Merge(typ string, parts []Weighed[V]) V {
 		return parts[0].Value
 	}
 	objects = m.alike(rules, objects)
-	var out []Named[V]
-	done := map[string]bool{}
+	out := make([]Named[V], 0, len(objects[0].fields))
+	done := make(map[string]bool, len(objects[0].fields))
 	for i, o := range objects {
 		for at, f := range o.fields {
 			// What the first object has is done, in its order.
@@ -161,8 +163,8 @@ func (m *Merger[V]) alike(rules *Type, objects []object[V]) []object[V] {
 // Members of one kind write their fields in one order, so it is looked for
 // where the first object with it has it.
 func (m *Merger[V]) field(out []Named[V], rule *Field, objects []object[V], at int) []Named[V] {
-	var values []Weighed[V]
-	var from []*object[V]
+	values := make([]Weighed[V], 0, len(objects))
+	from := make([]*object[V], 0, len(objects))
 	for i := range objects {
 		o := &objects[i]
 		for j := o.find(rule.Name, at); j < len(o.fields) && o.fields[j].Name == rule.Name; j++ {
@@ -281,25 +283,30 @@ func (m *Merger[V]) key(rule *Field, entry V) string {
 	if rule.Key == nil {
 		return m.Form.Text(entry)
 	}
-	fields, ok := m.Form.Object(entry)
-	if !ok {
-		return m.Form.Text(entry)
-	}
-	o := object[V]{fields: fields}
 	var b strings.Builder
-	for _, name := range rule.Key {
-		if v, ok := o.get(name); ok {
+	found := false
+	for i, name := range rule.Key {
+		v, ok := m.Form.Get(entry, name)
+		found = found || ok
+		switch {
+		case !ok:
+		case len(rule.Key) == 1:
+			return m.Form.Text(v)
+		default:
 			b.WriteString(m.Form.Text(v))
 		}
-		b.WriteByte(0)
+		if i < len(rule.Key)-1 {
+			b.WriteByte(0)
+		}
+	}
+	if !found {
+		return m.Form.Text(entry) // without a key, it is the same as what is wholly the same
 	}
 	return b.String()
 }
 
 func (m *Merger[V]) numberOf(entry V, name string) float64 {
-	fields, _ := m.Form.Object(entry)
-	o := object[V]{fields: fields}
-	if v, ok := o.get(name); ok {
+	if v, ok := m.Form.Get(entry, name); ok {
 		if n, ok := m.Form.Number(v); ok {
 			return n.Float
 		}

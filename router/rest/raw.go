@@ -207,36 +207,60 @@ func empty(v []byte) bool {
 	return false
 }
 
-// listAt cuts apart the list at root.name of a document ({"apps":{"app":[...]}}),
-// which may be a single object, empty, null or missing.
-func listAt(doc []byte, root, name string) ([][]byte, error) {
-	whole := false
-	var inner []byte
-	if eachField(doc, func(n, v []byte) bool {
-		if string(n) == root {
-			inner = v
-		}
-		return true
-	}) {
-		whole = true
+// enter is the index of a field's value in the object that begins at i, -1
+// without one. What follows it is not looked at.
+func enter(b []byte, i int, name string) int {
+	if i = skipSpace(b, i); i >= len(b) || b[i] != '{' {
+		return -1
 	}
-	if !whole {
+	for i = skipSpace(b, i+1); i < len(b) && b[i] == '"'; i = skipSpace(b, i+1) {
+		end := skipString(b, i)
+		if end < 0 {
+			return -1
+		}
+		at := string(b[i+1:end-1]) == name
+		if i = skipSpace(b, end); i >= len(b) || b[i] != ':' {
+			return -1
+		}
+		i = skipSpace(b, i+1)
+		if at {
+			return i
+		}
+		if i = skipValue(b, i); i < 0 {
+			return -1
+		}
+		if i = skipSpace(b, i); i >= len(b) || b[i] != ',' {
+			return -1
+		}
+	}
+	return -1
+}
+
+// listAt cuts apart the list at root.name of a document ({"apps":{"app":[...]}}),
+// which may be a single object, empty, null or missing. It goes over the bytes
+// once.
+func listAt(doc []byte, root, name string) ([][]byte, error) {
+	if i := skipSpace(doc, 0); i >= len(doc) || doc[i] != '{' {
 		return nil, fmt.Errorf("it answered no JSON object: %.60q", doc)
 	}
-	if empty(inner) {
+	i := enter(doc, 0, root)
+	if i < 0 {
 		return nil, nil
 	}
-	list := get(inner, name)
-	if empty(list) {
+	if i = enter(doc, i, name); i < 0 {
 		return nil, nil
 	}
-	if out, ok := items(list); ok {
+	if out, ok := items(doc[i:]); ok {
 		return out, nil
 	}
-	if list[0] == '{' {
-		return [][]byte{list}, nil
+	end := skipValue(doc, i)
+	switch {
+	case end > 0 && empty(doc[i:end]):
+		return nil, nil
+	case end > 0 && doc[i] == '{':
+		return [][]byte{doc[i:end]}, nil
 	}
-	return nil, fmt.Errorf("%s.%s is no list: %.60q", root, name, list)
+	return nil, fmt.Errorf("%s.%s is no list: %.60q", root, name, doc[i:])
 }
 
 // join makes {"root":{"name":[...]}}, or {"root":{}} for an empty list, as a
@@ -281,12 +305,34 @@ func (jsonForm) Object(v []byte) ([]router.Named[[]byte], bool) {
 	if v = bytes.TrimSpace(v); len(v) == 0 || v[0] != '{' {
 		return nil, false
 	}
-	var out []router.Named[[]byte]
+	out := make([]router.Named[[]byte], 0, min(max(len(v)/32, 3), 64))
 	ok := eachField(v, func(name, value []byte) bool {
-		out = append(out, router.Named[[]byte]{Name: string(name), Value: value})
+		n, listed := fieldNames[string(name)]
+		if !listed {
+			n = string(name)
+		}
+		out = append(out, router.Named[[]byte]{Name: n, Value: value})
 		return true
 	})
 	return out, ok
+}
+
+// fieldNames are the names that rules know, so that each field met needs no
+// copy of its name.
+var fieldNames = func() map[string]string {
+	names := map[string]string{}
+	for _, t := range router.Types {
+		for _, f := range t.Fields {
+			names[f.Name] = f.Name
+		}
+	}
+	return names
+}()
+
+// Get implements router.Form.
+func (jsonForm) Get(v []byte, name string) ([]byte, bool) {
+	found := get(v, name)
+	return found, found != nil
 }
 
 // List implements router.Form.

@@ -54,6 +54,19 @@ func (form) Object(v value) ([]router.Named[value], bool) {
 	return out, true
 }
 
+// Get implements router.Form.
+func (form) Get(v value, name string) (value, bool) {
+	if !v.isMessage() {
+		return value{}, false
+	}
+	m := v.v.Message()
+	fd := m.Descriptor().Fields().ByName(protoreflect.Name(name))
+	if fd == nil || !m.Has(fd) {
+		return value{}, false
+	}
+	return value{of: m, fd: fd, v: m.Get(fd)}, true
+}
+
 // List implements router.Form.
 func (form) List(v value) ([]value, bool) {
 	if v.fd == nil || v.item || !v.fd.IsList() {

@@ -73,6 +73,7 @@ func NewPool(conf Config) *Pool {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil // members are named by address; a web proxy of the environment is not meant for them
 	transport.MaxIdleConnsPerHost = 64
+	transport.DisableCompression = true // routers stand near members: packing lists costs both more than sending them
 	conf = conf.withDefaults()
 	return &Pool{
 		conf:    conf,

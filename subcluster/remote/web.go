@@ -65,7 +65,7 @@ func (m *Member) Web(
 			return &Unavailable{Member: m.ID, Sent: !errors.As(err, &op) || op.Op != "dial", Err: err}
 		}
 		defer resp.Body.Close()
-		answer, err = io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+		answer, err = readAll(resp)
 		if err != nil {
 			return &Unavailable{Member: m.ID, Sent: true, Err: err}
 		}
@@ -84,4 +84,26 @@ func (m *Member) Web(
 		return nil
 	})
 	return answer, head, err
+}
+
+// firstRead is how much memory an answer's announced length alone gets.
+const firstRead = 1 << 20
+
+// readAll reads an answer up to one byte more than maxBody. What its length
+// announces is made room for at once, so that a large list is not copied as it
+// grows, but no more than firstRead before bytes have come.
+func readAll(resp *http.Response) ([]byte, error) {
+	limited := io.LimitReader(resp.Body, maxBody+1)
+	var b bytes.Buffer
+	if n := resp.ContentLength; n > 0 && n <= maxBody {
+		b.Grow(int(min(n, firstRead)) + bytes.MinRead)
+		if n > firstRead {
+			if _, err := io.CopyN(&b, limited, firstRead); err != nil && err != io.EOF {
+				return nil, err
+			}
+			b.Grow(int(n) - b.Len() + bytes.MinRead)
+		}
+	}
+	_, err := b.ReadFrom(limited)
+	return b.Bytes(), err
 }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"testing"
+)
+
+// Whatever encoding/json takes for an object or a list, the scanner cuts into the
+// same fields and items; on other bytes it ends, without reading past them.
+func FuzzScanner(f *testing.F) {
+	for _, s := range []string{
+		`{"apps":{"app":[{"id":"a","b":[1,2,{"c":"}]\\\""}]},{}]}}`, `{}`, `[]`, `[1,"\\",null,true,-1.5e3]`, `{"a\u0041":"\"","b" : [ ] }`,
+		`{"a":1`, `{"a"}`, `[1,`, `{"apps":null}`, `{"apps":""}`, `"`, `{"a":"\`, `[[[[[[]]]]]]`, " { \n\"x\" :\t1 } ",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		listed, _ := items(b)
+		var fields []string
+		var values [][]byte
+		isObject := eachField(b, func(name, value []byte) bool {
+			fields, values = append(fields, string(name)), append(values, value)
+			return true
+		})
+		if _, err := listAt(b, "apps", "app"); err == nil {
+			get(b, "apps")
+		}
+		if !json.Valid(b) {
+			return
+		}
+		switch trimmed := bytes.TrimSpace(b); trimmed[0] {
+		case '[':
+			var want []json.RawMessage
+			if err := json.Unmarshal(b, &want); err != nil {
+				return // too deep for encoding/json
+			}
+			if !slices.EqualFunc(listed, want, func(a []byte, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+				t.Fatalf("%q: items %q, want %q", b, listed, want)
+			}
+		case '{':
+			d := json.NewDecoder(bytes.NewReader(b))
+			if _, err := d.Token(); err != nil || !isObject {
+				t.Fatalf("%q is an object: %v, %v", b, isObject, err)
+			}
+			for i := 0; d.More(); i++ {
+				name, err := d.Token()
+				if err != nil {
+					return
+				}
+				var value json.RawMessage
+				if err := d.Decode(&value); err != nil {
+					return
+				}
+				if i >= len(fields) || text([]byte(`"`+fields[i]+`"`)) != name || !bytes.Equal(values[i], value) {
+					t.Fatalf("%q: field %d is %q, want %q: %q", b, i, fields, name, value)
+				}
+			}
+		}
+	})
+}
+
+// A list is found however a member writes it, and what is none is told.
+func TestListsAreFoundInEveryShape(t *testing.T) {
+	for doc, want := range map[string][]string{
+		`{"apps":{"app":[{"id":"1"},{"id":"2"}]}}`:                      {`{"id":"1"}`, `{"id":"2"}`},
+		`{"apps":{"app":{"id":"1"}}}`:                                   {`{"id":"1"}`},
+		`{"other":[1,{"apps":2}],"apps":{"x":{},"app":[ {"id":"1"} ]}}`: {`{"id":"1"}`},
+		`{"apps":{}}`: nil, `{"apps":null}`: nil, `{"apps":""}`: nil, `{}`: nil, `{"apps":{"app":null}}`: nil, `{"apps":{"app":[]}}`: nil,
+	} {
+		got, err := listAt([]byte(doc), "apps", "app")
+		if err != nil || !slices.EqualFunc(got, want, func(a []byte, b string) bool { return string(a) == b }) {
+			t.Errorf("%s: %q, %v, want %q", doc, got, err, want)
+		}
+	}
+	for _, doc := range []string{``, `<html>`, `[]`, `{"apps":{"app":7}}`, `{"apps":{"app":[{"id":"1"}`} {
+		if got, err := listAt([]byte(doc), "apps", "app"); err == nil {
+			t.Errorf("%s: %q", doc, got)
+		}
+	}
+}
