@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rest is the router's web door: /ws/v1/cluster in the shapes of one
+// Package rest is the router's REST server: /ws/v1/cluster in the shapes of one
 // ResourceManager, JSON and XML, and /api/v1, creel's own.
 //
 // Documents about one application are the home's, byte for byte; documents

@@ -107,8 +107,8 @@ func submit(t *testing.T, f *routertest.Federation, web, name, queue string) (id
 	return id, f.Member(homes[0])
 }
 
-// spread submits until every member has one.
-func spread(t *testing.T, f *routertest.Federation, web string) map[creel.SubclusterID]string {
+// submitEverywhere submits until every member has one.
+func submitEverywhere(t *testing.T, f *routertest.Federation, web string) map[creel.SubclusterID]string {
 	t.Helper()
 	apps := map[creel.SubclusterID]string{}
 	for i := 0; len(apps) < len(f.Members); i++ {
@@ -126,7 +126,7 @@ func spread(t *testing.T, f *routertest.Federation, web string) map[creel.Subclu
 func TestOneCluster(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 3})
 	web := f.Routers[0].Web
-	apps := spread(t, f, web)
+	apps := submitEverywhere(t, f, web)
 	total := 0
 	for path, root := range map[string]string{"": "clusterInfo", "/info": "clusterInfo", "/metrics": "clusterMetrics", "/scheduler": "scheduler", "/nodes": "nodes", "/apps": "apps", "/appstatistics": "appStatInfo"} {
 		ours, one := call(t, web, "GET", base+path, ""), call(t, f.Members[0].WebAddress, "GET", base+path, "")
@@ -354,7 +354,7 @@ func TestAnApplicationThroughTwoRouters(t *testing.T) {
 func TestPartialAnswersSaySo(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{OpenFor: 50 * time.Millisecond})
 	web := f.Routers[0].Web
-	apps := spread(t, f, web)
+	apps := submitEverywhere(t, f, web)
 	gone, there := f.Members[0], f.Members[1]
 	gone.Cut()
 	for _, path := range []string{"/apps", "/nodes", "/metrics", "/scheduler", "/info", "/appstatistics"} {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Relay stands on the network between routers and one door of a member. It can
+// Relay stands on the network between routers and one port of a member. It can
 // be cut, as a network is, and it can hold back what the member answers.
 type Relay struct {
 	Address string

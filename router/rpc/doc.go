@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rpc is the router's Hadoop RPC door: ApplicationClientProtocol in the
+// Package rpc is the router's Hadoop RPC server: ApplicationClientProtocol in the
 // shape of one ResourceManager, for unmodified YarnClients, Spark and the yarn
 // tools.
 //
@@ -9,5 +9,5 @@
 // does not know survives both ways. Calls about the cluster ask every member
 // and merge by the rules of package router. New ids come of any member, in blocks
 // while many are asked for. A kill reaches every member, since
-// any may run an unmanaged twin.
+// any may run an UAM.
 package rpc

@@ -137,7 +137,7 @@ func (h *Handler) GetResourceTypeInfo(
 }
 
 // GetContainers lists an attempt's containers at its home and at every member
-// with a twin of it.
+// with a UAM of it.
 func (h *Handler) GetContainers(
 	ctx context.Context,
 	req *yarnpb.GetContainersRequestProto,
@@ -163,7 +163,7 @@ func (h *Handler) GetContainers(
 	return merge(h.server, present), nil
 }
 
-// GetContainerReport asks home first, then whoever may run a twin.
+// GetContainerReport asks home first, then whoever may run a UAM.
 func (h *Handler) GetContainerReport(
 	ctx context.Context,
 	req *yarnpb.GetContainerReportRequestProto,

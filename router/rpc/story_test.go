@@ -60,7 +60,7 @@ func submit(
 	return id, f.Member(homes[0])
 }
 
-func spread(t *testing.T, f *routertest.Federation, r *routertest.Router) map[creel.SubclusterID]creel.ApplicationID {
+func submitEverywhere(t *testing.T, f *routertest.Federation, r *routertest.Router) map[creel.SubclusterID]creel.ApplicationID {
 	t.Helper()
 	apps := map[creel.SubclusterID]creel.ApplicationID{}
 	for i := 0; len(apps) < len(f.Members); i++ {
@@ -103,7 +103,7 @@ func TestAnApplicationThroughTwoRouters(t *testing.T) {
 		).GetApplicationReport()
 	}
 	f.Until(
-		"it waits for its master",
+		"it waits for its AM",
 		func() bool { return report().GetYarnApplicationState() == pb.YarnApplicationStateProto_ACCEPTED },
 	)
 	if r := report(); r.GetName() != "story" || r.GetUser() != "alice" || r.GetQueue() != "root.default" {
@@ -134,7 +134,7 @@ func TestAnApplicationThroughTwoRouters(t *testing.T) {
 	).GetContainers(); len(
 		got,
 	) != 0 {
-		t.Errorf("containers of an unmanaged master: %v", got)
+		t.Errorf("containers of an unmanaged AM: %v", got)
 	}
 	must(
 		two.MoveApplicationAcrossQueues(
@@ -192,7 +192,7 @@ func TestOneCluster(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 3})
 	ctx := t.Context()
 	c := f.As(f.Routers[1], "alice")
-	apps := spread(t, f, f.Routers[0])
+	apps := submitEverywhere(t, f, f.Routers[0])
 	if m := must(
 		c.GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{}),
 	)(
@@ -285,7 +285,7 @@ func TestWhileAMemberIsAway(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{OpenFor: 50 * time.Millisecond})
 	ctx := t.Context()
 	c := f.As(f.Routers[0], "alice")
-	apps := spread(t, f, f.Routers[0])
+	apps := submitEverywhere(t, f, f.Routers[0])
 	gone, there := f.Members[0], f.Members[1]
 	gone.Cut()
 	if ids := list(
@@ -362,7 +362,7 @@ func TestBadInput(t *testing.T) {
 	big.Resource, big.UnmanagedAm = pb.FromResource(creel.NewResource(9000, 1)), new(false)
 	_, err := alice.SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: big})
 	if !errors.Is(err, creel.ErrInvalidResource) {
-		t.Errorf("a master larger than any container: %v", err)
+		t.Errorf("an AM larger than any container: %v", err)
 	}
 	if homes := f.Homes(pb.ToApplicationID(big.GetApplicationId())); len(homes) != 0 {
 		t.Errorf("and it is at %v", homes)

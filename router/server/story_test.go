@@ -219,7 +219,7 @@ func TestAnUnclearAnswerKeepsTheHome(t *testing.T) {
 	}
 }
 
-// A client that repeats a submission through any router, by any door, changes
+// A client that repeats a submission through any router, by any protocol, changes
 // nothing.
 func TestRepeatsThroughOtherRouters(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Members: 3})

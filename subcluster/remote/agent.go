@@ -26,7 +26,7 @@ type Membership interface {
 // /ws/v1/cluster/metrics, or an error if it does not serve.
 type Probe func(ctx context.Context) (load []byte, err error)
 
-// Agent keeps one membership alive: it registers, and beats while its
+// Agent keeps one membership alive: it registers, and sends heartbeats while its
 // ResourceManager serves. When that falls silent so does the agent, and the
 // lease runs out by itself; when the store falls silent the agent goes on
 // trying.
@@ -34,14 +34,14 @@ type Agent struct {
 	Member subcluster.Member
 	Store  Membership
 	Probe  Probe
-	Every  time.Duration // between beats; 0 is a third of the lease
+	Every  time.Duration // between heartbeats; 0 is a third of the lease
 	Logger *slog.Logger  // nil: silent
 	// Leave deregisters at the end of Run, for a planned stop. Without it the
 	// member stays, suspect after its lease, as after a crash.
 	Leave bool
 }
 
-// Run beats until ctx ends. It returns an error only when the store says that
+// Run sends heartbeats until ctx ends. It returns an error only when the store says that
 // a later life of the member exists: then this one must stop.
 func (a *Agent) Run(ctx context.Context) error {
 	every := a.Every
@@ -56,7 +56,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer tick.Stop()
 	var trouble string
 	for {
-		err := a.beat(ctx, &registered, every)
+		err := a.heartbeat(ctx, &registered, every)
 		switch {
 		case errors.Is(err, creel.ErrStale):
 			return err
@@ -81,7 +81,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 }
 
-// tell logs a change of trouble, not each beat of it.
+// tell logs a change of trouble, not each heartbeat of it.
 func (a *Agent) tell(before string, err error) string {
 	now := ""
 	if err != nil {
@@ -92,12 +92,12 @@ func (a *Agent) tell(before string, err error) string {
 	case now == "":
 		a.Logger.Info("membership is well again", "subcluster", a.Member.ID)
 	default:
-		a.Logger.Warn("no beat", "subcluster", a.Member.ID, "error", now)
+		a.Logger.Warn("no heartbeat", "subcluster", a.Member.ID, "error", now)
 	}
 	return now
 }
 
-func (a *Agent) beat(ctx context.Context, registered *bool, timeout time.Duration) error {
+func (a *Agent) heartbeat(ctx context.Context, registered *bool, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, max(timeout, time.Second))
 	defer cancel()
 	load, err := a.Probe(ctx)
@@ -116,7 +116,7 @@ func (a *Agent) beat(ctx context.Context, registered *bool, timeout time.Duratio
 	return a.Store.Heartbeat(ctx, subcluster.Heartbeat{ID: a.Member.ID, Epoch: a.Member.Epoch, Load: load})
 }
 
-// WebProbe probes any ResourceManager by its REST door at host:port.
+// WebProbe probes any ResourceManager by its REST server at host:port.
 func WebProbe(address string) Probe {
 	client := &http.Client{Transport: &http.Transport{Proxy: nil, MaxIdleConns: 2}}
 	return func(ctx context.Context) ([]byte, error) {

@@ -16,5 +16,5 @@
 // reached the member.
 //
 // An Agent keeps a membership alive: it asks a ResourceManager how it is and
-// beats for it.
+// sends its heartbeats.
 package remote

@@ -141,21 +141,21 @@ type Member struct {
 	addresses subcluster.Addresses
 	breakers  [kinds]*gobreaker.CircuitBreaker[struct{}]
 
-	clientHosts []string     // of the client door, one or an HA pair
+	clientHosts []string     // of the client port, one or an HA pair
 	active      atomic.Int32 // index of the host that answered last
 
 	peers     sync.Map // peerKey to *hrpc.Peer: of those who called lately
 	peersKept atomic.Int32
 }
 
-// peerKey is a door of a host and for whom it is called.
+// peerKey is a port of a host and for whom it is called.
 type peerKey struct{ address, protocol, user string }
 
 // peersMost bounds the peers that are kept; beyond, all are made anew. A peer
 // holds no connection, only knows where the last one was.
 const peersMost = 4096
 
-// peer names a door once for each user: a call then finds its connection
+// peer names a port once for each user: a call then finds its connection
 // without a lock.
 func (m *Member) peer(address, protocol, user string) *hrpc.Peer {
 	key := peerKey{address, protocol, user}
@@ -234,7 +234,7 @@ func (p *Pool) Login(user string) hrpc.Login {
 	return hrpc.Login{User: user, RealUser: p.conf.User}
 }
 
-// Client calls the client door by RPC with encoded messages, so that fields
+// Client calls the client port by RPC with encoded messages, so that fields
 // unknown here survive. user is whom the call is for.
 func (m *Member) Client(
 	ctx context.Context,
@@ -251,7 +251,7 @@ func (m *Member) Client(
 	return response, err
 }
 
-// Admin calls the admin door by RPC with encoded messages.
+// Admin calls the admin port by RPC with encoded messages.
 func (m *Member) Admin(ctx context.Context, user, method string, request []byte) (response []byte, err error) {
 	err = m.guard(ctx, Write, func(ctx context.Context) error {
 		response, err = m.peer(m.addresses.Admin, adminProtocol, user).CallRaw(ctx, method, request)

@@ -22,7 +22,7 @@ const StatusHeader = "X-Creel-Status"
 // maxBody bounds a member's answer: 100,000 applications of 1 kB fit.
 const maxBody = 256 << 20
 
-// StatusError is an answer of a member's web door that is not a success.
+// StatusError is an answer of a member's REST server that is not a success.
 type StatusError struct {
 	Member creel.SubclusterID
 	Code   int
@@ -38,7 +38,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("subcluster %s answered %d: %s", e.Member, e.Code, bytes.TrimSpace(body))
 }
 
-// Web calls the member's web door. path starts with a slash and holds the
+// Web calls the member's REST server. path starts with a slash and holds the
 // query. The answer is read whole. Codes of 300 and above come as *StatusError.
 func (m *Member) Web(
 	ctx context.Context,
