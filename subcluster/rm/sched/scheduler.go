@@ -3,8 +3,6 @@
 package sched
 
 import (
-	"fmt"
-
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/intrusive"
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -131,11 +129,4 @@ func invalid(what, why, try string) error {
 
 func noQueue(path string) error {
 	return &creel.Error{Kind: creel.ErrQueueNotFound, What: "Unknown queue: " + path}
-}
-
-func noApp(id creel.ApplicationID) error {
-	return &creel.Error{
-		Kind: creel.ErrApplicationNotFound,
-		What: fmt.Sprintf("Application with id '%s' is in no queue", id),
-	}
 }
