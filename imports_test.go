@@ -94,6 +94,15 @@ var rules = map[string]rule{
 	"internal/yarnrpc":              {imports: []string{".", "internal/hrpc", data}},
 	"internal/settings":             {imports: []string{"policies"}}, // whose names are choices
 	// The federation's queues: escrow of their maxima, the plan, and who runs both.
+	"policies/rebalancer": {
+		pure:    true,
+		imports: []string{".", "subcluster", "policies/rebalancer/escrow"},
+	},
+	"policies/rebalancer/server": {
+		imports: []string{
+			".", "subcluster", "subcluster/rm", "statestore", "policies/rebalancer", "policies/rebalancer/escrow",
+		},
+	},
 	"policies/rebalancer/escrow": {
 		pure:    true,
 		imports: []string{"."},

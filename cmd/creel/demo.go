@@ -48,7 +48,7 @@ application reached its final state exactly once and no invariant was broken.`,
 	fl.IntVar(&day.Nodes, "nodes", 200, "simulated nodes of each subcluster")
 	fl.Uint64Var(&day.Seed, "seed", 1, "seed of everything that is drawn")
 	fl.StringVar(&f.store, "store", "memory", "state store `URL`")
-	fl.BoolVar(&f.conf.Faults, "faults", false, "kill and restore a subcluster and a router on the way")
+	fl.BoolVar(&f.conf.Faults, "faults", false, "kill and restore a subcluster, a router and the rebalancer on the way")
 	fl.BoolVar(&f.conf.Keep, "keep", false, "stay up at the end")
 	fl.StringVar(&f.summary, "summary", "", "write the figures as JSON to `FILE`")
 	fl.BoolVar(&f.verbose, "verbose", false, "show the daemons' logs")

@@ -95,6 +95,7 @@ func (f *upFlags) run(ctx context.Context, out io.Writer) (err error) {
 		Subclusters:   f.subclusters,
 		Nodes:         f.nodes,
 		Routers:       2,
+		Rebalancers:   1,
 		NodeSize:      creel.NewResource(8192, 8),
 		NodeHeartbeat: time.Second,
 		Eager:         20 * time.Millisecond,

@@ -213,6 +213,30 @@ var creelRebalancerKeys = []Setting{
 		Default: "10",
 		Doc:     "The most by which one plan changes a queue's share of a subcluster.",
 	},
+	{
+		Key:     "creel.escrow.lease",
+		Type:    Duration,
+		Default: "15s",
+		Doc:     "How long a subcluster holds its part of a queue's federation-wide maximum without renewing it.",
+	},
+	{
+		Key:     "creel.escrow.linger",
+		Type:    Duration,
+		Default: "10m",
+		Doc:     "How long that part counts after its lease: containers of a subcluster that is cut off run on.",
+	},
+	{
+		Key:     "creel.escrow.interval",
+		Type:    Duration,
+		Default: "500ms",
+		Doc:     "The time between two looks of a ResourceManager at what its queues need of their maxima.",
+	},
+	{
+		Key:     "creel.escrow.recovery",
+		Type:    Duration,
+		Default: "1m",
+		Doc:     "How long after a restart a part is not lowered: until all nodes have said what they run.",
+	},
 	{Key: "creel.rebalancer.dry-run", Type: Bool, Default: "false", Doc: "Whether plans are only shown."},
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon/federation"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
@@ -24,10 +25,15 @@ type auditor struct {
 	errors          []float64 // shortfalls, one for each queue and look with demand
 	texts           []string
 	each            []struct{ ended, running int64 } // last known, by subcluster
+
+	documents statestore.Documents                 // the federation's queue tree
+	granted   []map[creel.QueuePath]creel.Resource // last known, by subcluster
+	maxima    int64                                // moments at which maxima were held against it
+	fullest   float64                              // the most that was used of one
 }
 
-func newAuditor(fed *federation.Federation) *auditor {
-	return &auditor{fed: fed, each: make([]struct{ ended, running int64 }, len(fed.RMs))}
+func newAuditor(fed *federation.Federation, documents statestore.Documents) *auditor {
+	return &auditor{fed: fed, documents: documents, each: make([]struct{ ended, running int64 }, len(fed.RMs))}
 }
 
 func (a *auditor) broke(format string, args ...any) {
@@ -86,6 +92,7 @@ func (a *auditor) look(ctx context.Context) {
 			a.broke("sc-%d: %v", i+1, broken)
 		}
 	}
+	a.maximum(ctx)
 	a.ended, a.running = 0, 0
 	for _, e := range a.each {
 		a.ended += e.ended
@@ -103,6 +110,7 @@ func (a *auditor) look(ctx context.Context) {
 // fill writes what was seen into a summary.
 func (a *auditor) fill(s *Summary, out io.Writer) {
 	s.Invariants.Checked, s.Invariants.Broken = a.checked, a.broken
+	s.Maximum.Checked, s.Maximum.Fullest = a.maxima, a.fullest
 	for _, text := range a.texts {
 		fmt.Fprintln(out, "broken:", text)
 	}

@@ -19,13 +19,14 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/federation"
 	"github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/internal/workload"
+	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/statestore"
 )
 
 // Config of a demo.
 type Config struct {
 	Day     Day
-	Faults  bool      // kill and restore a subcluster and a router on the way
+	Faults  bool      // kill and restore a subcluster, a router and the rebalancer on the way
 	Keep    bool      // stay up after the summary, until the context ends
 	Defines []string  // -D of the daemons
 	Out     io.Writer // progress and the verdict, for people
@@ -48,6 +49,8 @@ func Run(ctx context.Context, c Config, done func(s *Summary, good bool) error) 
 	s, err := federation.Settings(dir, "", append([]string{
 		"yarn.resourcemanager.max-completed-applications=1000000",
 		"yarn.resourcemanager.am.max-attempts=4",
+		"creel.escrow.interval=250ms",
+		"creel.escrow.recovery=5s",
 	}, c.Defines...))
 	if err != nil {
 		return err
@@ -59,12 +62,15 @@ func Run(ctx context.Context, c Config, done func(s *Summary, good bool) error) 
 	defer closeStore()
 
 	run := newReplay(jobs, durations)
+	run.documents = store
 	began := time.Now()
 	fed, err := federation.New(ctx, federation.Config{
 		Subclusters:   c.Day.Subclusters,
 		Nodes:         c.Day.Nodes,
 		Routers:       2,
-		NodeSize:      creel.NewResource(8192, 8),
+		Rebalancers:   1,
+		PlanEvery:     time.Second,
+		NodeSize:      nodeSize,
 		NodeHeartbeat: 500 * time.Millisecond,
 		Eager:         20 * time.Millisecond,
 		OnStart:       run.onStart,
@@ -80,6 +86,9 @@ func Run(ctx context.Context, c Config, done func(s *Summary, good bool) error) 
 	defer fed.Close()
 	defer run.close()
 	if err := skew(ctx, store, c.Day.Subclusters); err != nil {
+		return err
+	}
+	if err := bound(ctx, store, c.Day); err != nil {
 		return err
 	}
 	c.welcome(fed, jobs, time.Since(began))
@@ -110,6 +119,32 @@ func (c *Config) welcome(fed *federation.Federation, jobs []workload.Job, took t
 	fmt.Fprintf(c.Out, "%s hours %s at %.0f times its speed: %d applications, %d tasks\n\n",
 		c.Day.Trace, c.Day.Hours, c.Day.Speed, len(jobs), tasks)
 }
+
+// bound gives the research queue a maximum over the whole federation, below
+// what it could take in any two members.
+func bound(ctx context.Context, store statestore.Documents, day Day) error {
+	memory := int64(day.Subclusters*day.Nodes) * nodeSize.MemoryMB * researchPercent / 100
+	set, err := store.Documents(ctx, rebalancer.TreeClass)
+	if err != nil {
+		return err
+	}
+	is, _ := set.Find(rebalancer.TreeName)
+	_, err = store.PutDocument(ctx, statestore.DocumentWrite{
+		Class:   rebalancer.TreeClass,
+		Name:    rebalancer.TreeName,
+		Expect:  is.Version,
+		Data:    fmt.Appendf(nil, `{"queues":[{"queue":"root.research","maximum":{"memory":%d}}]}`, memory),
+		Author:  "creel demo",
+		Comment: "a maximum for the whole federation",
+		Keep:    statestore.KeptVersions,
+	})
+	return err
+}
+
+// researchPercent of the federation is the maximum of the research queue.
+const researchPercent = 45
+
+var nodeSize = creel.NewResource(8192, 8)
 
 // skew sends the research queue's applications mostly to the first
 // subclusters, so that use and guarantee fall apart over the federation.

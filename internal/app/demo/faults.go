@@ -11,7 +11,7 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/federation"
 )
 
-// runFaults takes down a subcluster and a router on the way and brings them
+// runFaults takes down a subcluster, a router and the rebalancer on the way and brings them
 // back, on the same ports and journals.
 func runFaults(ctx context.Context, fed *federation.Federation, began time.Time, last time.Duration, out io.Writer) error {
 	sleep := func(until time.Duration) bool {
@@ -52,5 +52,23 @@ func runFaults(ctx context.Context, fed *federation.Federation, began time.Time,
 		return err
 	}
 	fmt.Fprintf(out, "fault: %s is back\n", router.Name)
+	if len(fed.Rebalancers) == 0 {
+		return nil
+	}
+	rebalancer := fed.Rebalancers[0]
+	if !sleep(last * 5 / 8) {
+		return nil
+	}
+	fmt.Fprintf(out, "fault: %s is killed\n", rebalancer.Name)
+	if err := rebalancer.Stop(); err != nil {
+		return err
+	}
+	if !sleep(last*5/8 + 5*time.Second) {
+		return rebalancer.Start()
+	}
+	if err := rebalancer.Start(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "fault: %s is back\n", rebalancer.Name)
 	return nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/statestore"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	"github.com/creelrm/creel/subcluster/rm"
 )
@@ -33,6 +34,8 @@ const jobKey = "CREEL_JOB"
 
 // replay submits the jobs of a day and plays their masters.
 type replay struct {
+	documents statestore.Documents // of the federation
+
 	jobs      []workload.Job
 	durations *workload.Durations
 	client    *hrpc.Client
@@ -261,7 +264,7 @@ func (r *replay) play(ctx context.Context, fed *federation.Federation, c Config)
 	}
 	r.nodes = c.Day.Nodes
 	began := time.Now()
-	audit := newAuditor(fed)
+	audit := newAuditor(fed, r.documents)
 	var work sync.WaitGroup
 	playCtx, endPlay := context.WithCancel(ctx)
 	defer endPlay()

@@ -33,6 +33,10 @@ type Summary struct {
 		Mean float64 `json:"mean"`
 		P99  float64 `json:"p99"`
 	} `json:"entitlement_error"`
+	Maximum struct { // of queues with one for the whole federation
+		Checked int64   `json:"checked"` // moments
+		Fullest float64 `json:"fullest"` // the most used, of one
+	} `json:"maximum"`
 	Invariants struct {
 		Checked int64 `json:"checked"`
 		Broken  int64 `json:"broken"`
@@ -84,6 +88,10 @@ func (s *Summary) Print(w io.Writer) bool {
 		100*s.EntitlementError.Mean,
 		100*s.EntitlementError.P99,
 	)
+	if m := &s.Maximum; m.Checked > 0 {
+		fmt.Fprintf(w, "maximum       a queue used at most %.1f%% of what it may in the whole federation, looked at %d times\n",
+			100*m.Fullest, m.Checked)
+	}
 	fmt.Fprintf(w, "invariants    %d checked, %d broken\n", s.Invariants.Checked, s.Invariants.Broken)
 	fmt.Fprintf(w, "wall          %.1f s\n\n", s.WallS)
 	good := a.Submitted > 0 && a.Finished+a.Failed == a.Submitted && a.Lost == 0 && a.Doubled == 0 &&

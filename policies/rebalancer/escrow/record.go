@@ -110,11 +110,15 @@ func (r *Record) Limit(maximum creel.Resource, tree int64) {
 	}
 }
 
-// Plan takes over the rebalancer's shares; members without one get none.
-func (r *Record) Plan(shares map[creel.SubclusterID]creel.Resource) {
+// Plan takes over the rebalancer's shares and reports whether that changed
+// anything; members without one have an even split.
+func (r *Record) Plan(shares map[creel.SubclusterID]creel.Resource) (changed bool) {
 	for i := range r.Holders {
-		r.Holders[i].Share = shares[r.Holders[i].Member]
+		h := &r.Holders[i]
+		changed = changed || !h.Share.Equal(shares[h.Member])
+		h.Share = shares[h.Member]
 	}
+	return changed
 }
 
 // Ask answers a request at a time of the store's clock and changes the record
@@ -189,15 +193,16 @@ func (r *Record) want(now time.Time, i int, q *Request) (creel.Resource, string)
 			"the record is new in this store: nobody gets more until all members have asked (%v missing), or at %s",
 			r.Awaited, r.Settled.UTC().Format(time.TimeOnly))
 	}
-	short, lack := r.lack(now, i)
+	short, lack, free := r.lack(now, i)
 	switch {
 	case !short:
 		return needs.Max(share), ""
 	case lack.IsZero():
 		return needs, ""
 	}
-	has := q.Holds.Max(q.Uses)
-	return needs.Min(share.Max(positive(has.Sub(lack)))), "others are short of their share"
+	// Beyond its share it keeps what is left when the others have theirs.
+	keeps := positive(q.Holds.Max(q.Uses).Add(free).Sub(lack))
+	return needs.Min(share.Max(keeps)), "others are short of their share"
 }
 
 // share of holder i: the plan's, or an even one.
@@ -208,21 +213,21 @@ func (r *Record) share(i int) creel.Resource {
 	return r.Maximum.Scale(1, int64(len(r.Holders)))
 }
 
-// lack reports whether another holder needs more than it has, and what those
-// lack that have less than their share and cannot take it from what is free or
-// becomes free anyway. Who let its lease run out asks for nothing.
-func (r *Record) lack(now time.Time, i int) (short bool, lack creel.Resource) {
-	free := r.Maximum
+// lack reports whether another holder needs more than it has, what those lack
+// in all that have less than their share, and what nobody holds. Who let its
+// lease run out asks for nothing.
+func (r *Record) lack(now time.Time, i int) (short bool, lack, free creel.Resource) {
+	free = r.Maximum
 	for j := range r.Holders {
 		h := &r.Holders[j]
-		free = free.Sub(h.Cap)
+		free = free.Sub(h.Cap).Sub(h.Over)
 		if j == i || !now.Before(h.Ends) || h.Needs.Fits(h.Cap) {
 			continue
 		}
 		short = true
 		lack = lack.Add(positive(h.Needs.Min(r.share(j)).Sub(h.Cap)))
 	}
-	return short, positive(lack.Sub(positive(free)))
+	return short, lack, positive(free)
 }
 
 // Counted is the sum of all that counts against the maximum.

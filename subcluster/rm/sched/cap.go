@@ -109,12 +109,12 @@ func (s *Scheduler) whyCap(q *Queue, need creel.Resource, w *Why) {
 	w.Used, w.Bound = s.sizes.Resource(&have), c.Cap
 	w.Text = fmt.Sprintf(
 		"Queue %s may use %s here of %s in the federation until %s and uses %s; one more container needs %s.",
-		q.path, c.Cap, c.Maximum, c.Until.UTC().Format(time.TimeOnly), w.Used, need)
+		q.path, bounds(c.Cap), bounds(c.Maximum), c.Until.UTC().Format(time.TimeOnly), w.Used, need)
 	if s.now >= c.until {
 		w.Bound = creel.Resource{}
 		w.Text = fmt.Sprintf(
 			"The right of queue %s to use %s here of %s in the federation was over at %s and is not renewed.",
-			q.path, c.Cap, c.Maximum, c.Until.UTC().Format(time.TimeOnly))
+			q.path, bounds(c.Cap), bounds(c.Maximum), c.Until.UTC().Format(time.TimeOnly))
 	}
 	if !c.Short.IsZero() {
 		w.Text += fmt.Sprintf(" %s more is asked for", c.Short)
@@ -125,4 +125,13 @@ func (s *Scheduler) whyCap(q *Queue, need creel.Resource, w *Why) {
 	}
 	w.Try = "wait until containers of the queue end anywhere in the federation, or raise its maximum " +
 		"in the federation's queue tree"
+}
+
+// bounds tells an amount without vcores where they are not bounded: more than
+// any cluster has.
+func bounds(r creel.Resource) string {
+	if r.VCores >= 1<<40 {
+		return fmt.Sprintf("<memory:%d>", r.MemoryMB)
+	}
+	return r.String()
 }

@@ -40,6 +40,8 @@ type Config struct {
 	Settings             *settings.Settings
 	DefaultPorts         bool // YARN's ports for the first router; all others take any
 	WithoutProxies       bool
+	Rebalancers          int           // 0: none
+	PlanEvery            time.Duration // between a rebalancer's plans [as settings say]
 	Lease                time.Duration // of members
 	Heartbeat            time.Duration // of members [a fifth of the lease]
 	Poll                 time.Duration // between reads of the store [250 ms]
@@ -78,6 +80,8 @@ type Federation struct {
 	RMs     []*Daemon[*role.RM]
 	Proxies []*Daemon[*role.Proxy]
 	Routers []*Daemon[*role.Router]
+	// Rebalancers, of which one leads.
+	Rebalancers []*Daemon[*role.Rebalancer]
 
 	conf   Config
 	nodes  []*Daemon[*role.Nodes]
@@ -108,6 +112,9 @@ func (f *Federation) Entries() (out []daemon.Entry) {
 	for _, p := range f.Proxies {
 		out = append(out, p.Service.Entries...)
 	}
+	for _, r := range f.Rebalancers {
+		out = append(out, r.Service.Entries...)
+	}
 	return out
 }
 
@@ -117,6 +124,7 @@ func (f *Federation) Close() error {
 	var errs []error
 	for _, stop := range []func() []error{
 		func() []error { return stopAll(f.Routers) },
+		func() []error { return stopAll(f.Rebalancers) },
 		func() []error { return stopAll(f.nodes) },
 		func() []error { return stopAll(f.Proxies) },
 		func() []error { return stopAll(f.RMs) },
@@ -140,6 +148,11 @@ func stopAll[S service](list []*Daemon[S]) []error {
 func (f *Federation) start(ctx context.Context) error {
 	for i := range f.conf.Subclusters {
 		if err := f.addSubcluster(ctx, i); err != nil {
+			return err
+		}
+	}
+	for i := range f.conf.Rebalancers {
+		if err := f.addRebalancer(i); err != nil {
 			return err
 		}
 	}
@@ -257,12 +270,34 @@ func (f *Federation) rmConfig(i int, proxyAt string) (role.RMConfig, error) {
 	if err != nil {
 		return out, err
 	}
+	out.Membership.Escrow = role.EscrowSettings(c.Settings)
 	out.Membership.Lease, out.Membership.Heartbeat, out.Membership.Proxy = c.Lease, c.Heartbeat, proxyAt
 	if c.ChangeRM != nil {
 		c.ChangeRM(i, &out)
 		out.REST.MaxContainer = out.RM.Machine.MaxAllocation
 	}
 	return out, nil
+}
+
+// addRebalancer starts one that leads, or waits to.
+func (f *Federation) addRebalancer(i int) error {
+	c, err := role.RebalancerSettings(f.conf.Settings)
+	if err != nil {
+		return err
+	}
+	c.Name, c.Web, c.Log = fmt.Sprintf("rebalancer-%d", i+1), anyPort, f.conf.Log
+	if f.conf.PlanEvery > 0 {
+		c.Every = f.conf.PlanEvery
+	}
+	d := newDaemon(fmt.Sprintf("rebalancer %d", i+1), f.failed, func() (*role.Rebalancer, error) {
+		made, err := role.NewRebalancer(c, f.conf.Store)
+		if err == nil {
+			c.Web = made.Address("web") // the same port after a restart
+		}
+		return made, err
+	})
+	f.Rebalancers = append(f.Rebalancers, d)
+	return d.Start()
 }
 
 func (f *Federation) addRouter(i int) error {

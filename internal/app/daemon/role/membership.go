@@ -8,12 +8,15 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy/keys"
 	"github.com/creelrm/creel/internal/app/daemon/build"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/policies/rebalancer/escrow"
+	rebalance "github.com/creelrm/creel/policies/rebalancer/server"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -30,6 +33,7 @@ type Membership struct {
 	Lease     time.Duration
 	Heartbeat time.Duration
 	Proxy     string // address of the AM-RM proxy beside it, told to others
+	Escrow    Escrow // of queues with a federation-wide maximum
 	Host      string // told to others for ports that listen on every interface
 	// Announce changes the addresses that others are told; nil: nothing does.
 	// Tests put a network that can be cut there.
@@ -61,14 +65,36 @@ func membershipSettings(
 		Heartbeat: s.Duration("creel.membership.beat-interval"),
 		Proxy:     s.Address("yarn.nodemanager.amrmproxy.address"),
 		Host:      host,
+		Escrow:    EscrowSettings(s),
 	}, nil
+}
+
+// Escrow is how a ResourceManager holds its parts of federation-wide maxima.
+type Escrow struct {
+	Terms    escrow.Terms
+	Every    time.Duration
+	Recovery time.Duration
+}
+
+// EscrowSettings reads it.
+func EscrowSettings(s *settings.Settings) Escrow {
+	return Escrow{
+		Terms: escrow.Terms{
+			Lease:  s.Duration("creel.escrow.lease"),
+			Linger: s.Duration("creel.escrow.linger"),
+			Margin: s.Duration("creel.escrow.lease") / 30,
+		},
+		Every:    s.Duration("creel.escrow.interval"),
+		Recovery: s.Duration("creel.escrow.recovery"),
+	}
 }
 
 // NewMembership is a place in a federation on loopback, whose secret is in the
 // store. The caller sets Lease and Heartbeat.
 func NewMembership(id creel.SubclusterID, store statestore.Store) (*Membership, error) {
 	secret, err := clusterSecret(store, "")
-	return &Membership{ID: id, Store: store, Secret: secret}, err
+	terms := Escrow{Terms: escrow.DefaultTerms(), Every: 500 * time.Millisecond, Recovery: time.Minute}
+	return &Membership{ID: id, Store: store, Secret: secret, Escrow: terms}, err
 }
 
 // reachable is the address by which others reach a port: the one it listens on,
@@ -114,6 +140,24 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 		},
 	}
 	r.Add("membership", agent.Run)
+	keeper := &rebalance.Keeper{
+		ID:      m.ID,
+		Epoch:   r.Server.Started().UnixMilli(),
+		Store:   m.Store,
+		Turn:    r.Server.Turn,
+		Every:   m.Escrow.Every,
+		Terms:   m.Escrow.Terms,
+		Recover: m.Escrow.Recovery,
+		Log:     log,
+	}
+	c := &keeper.Counts
+	r.Health.Counter("creel_escrow_writes_total", "Escrow records written.", c.Writes.Load)
+	r.Health.Counter("creel_escrow_conflicts_total", "Escrow records that another wrote first.", c.Conflicts.Load)
+	r.Health.Counter("creel_escrow_failures_total", "Rounds in which escrow was not renewed.", c.Failed.Load)
+	mb := func(v *atomic.Int64) func() float64 { return func() float64 { return float64(v.Load()) * (1 << 20) } }
+	r.Health.Gauge("creel_escrow_held_bytes", "Memory held of federation-wide maxima.", mb(&c.HeldMB))
+	r.Health.Gauge("creel_escrow_asked_bytes", "Memory asked for beyond that.", mb(&c.ShortMB))
+	r.Add("escrow", keeper.Run)
 	r.Add("token keys", func(ctx context.Context) error { return m.publishKeys(ctx, r.Server, log) })
 }
 

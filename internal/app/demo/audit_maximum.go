@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// maximum holds what all ResourceManagers together have really granted of a
+// queue against the federation's maximum, at one moment: every one is stopped in
+// its turn until the last has been read. One that is down counts with what it
+// had granted when it was last read: its containers run on. When one does not
+// answer in time there is no such moment, and nothing is checked.
+func (a *auditor) maximum(ctx context.Context) {
+	set, err := a.documents.Documents(ctx, rebalancer.TreeClass)
+	if err != nil {
+		return
+	}
+	doc, ok := set.Find(rebalancer.TreeName)
+	if !ok {
+		return
+	}
+	tree, err := rebalancer.ParseTree(doc.Data, doc.Version)
+	if err != nil {
+		a.broke("the federation's queue tree cannot be read: %v", err)
+		return
+	}
+	n := len(a.fed.RMs)
+	if a.granted == nil {
+		a.granted = make([]map[creel.QueuePath]creel.Resource, n)
+	}
+	limit, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	arrived, all := make(chan int, n), make(chan struct{})
+	now := make([]map[creel.QueuePath]creel.Resource, n)
+	var asked sync.WaitGroup
+	down := make([]bool, n)
+	for i, daemon := range a.fed.RMs {
+		asked.Go(func() {
+			err := daemon.Service.Server.Query(limit, func(m *rm.Machine, _ time.Time) {
+				granted := map[creel.QueuePath]creel.Resource{}
+				for j := range tree.Queues {
+					q := &tree.Queues[j]
+					granted[q.Path], _, _ = m.QueueUse(q.Path)
+				}
+				now[i] = granted
+				arrived <- i
+				select {
+				case <-all:
+				case <-limit.Done():
+				}
+			})
+			if err != nil && limit.Err() == nil {
+				down[i] = true
+				arrived <- i
+			}
+		})
+	}
+	whole := true
+	for range n {
+		select {
+		case <-arrived:
+		case <-limit.Done():
+			whole = false
+		}
+	}
+	close(all)
+	asked.Wait()
+	if !whole {
+		return
+	}
+	for i := range now {
+		if !down[i] {
+			a.granted[i] = now[i]
+		}
+	}
+	for j := range tree.Queues {
+		q := &tree.Queues[j]
+		if !q.Bounded() {
+			continue
+		}
+		var sum creel.Resource
+		for _, g := range a.granted {
+			sum = sum.Add(g[q.Path])
+		}
+		a.checked++
+		a.maxima++
+		a.fullest = max(a.fullest, float64(sum.MemoryMB)/float64(q.Maximum.MemoryMB))
+		if !sum.Fits(q.Maximum) {
+			a.broke("queue %s: all ResourceManagers together granted %s, above the federation's maximum %s",
+				q.Path, sum, q.Maximum)
+		}
+	}
+}

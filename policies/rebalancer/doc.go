@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rebalancer decides what holds for queues in the federation as a
+// whole: guarantees, weights and maxima over all members, however unevenly
+// demand appears in them. It is never on the path of an allocation.
+//
+// It has two halves that do not need each other.
+//
+//   - Maxima are kept exactly, by escrow (package escrow): members take parts of
+//     a maximum from a record in the store, under leases, with or without a
+//     rebalancer.
+//   - Guarantees and weights: Planner computes from the members' reports what
+//     each queue is entitled to in the federation and how much of that in each
+//     member, and the leader publishes it. Escrow makes room by it: a member
+//     beyond its share gives way to one below its own. Without a plan shares are
+//     even.
+//
+// # What the driver does (package server)
+//
+//  1. Read makes the input from a view and the queue tree; Planner.Plan computes;
+//     Publish shapes what came out by the plan before. At each interval, by the
+//     one process that holds the lease "rebalancer".
+//  2. A plan is written under that lease: a deposed leader's is refused.
+//
+// # Invariants
+//
+//   - A plan is feasible after every sweep: no member gives more than it has, no
+//     queue is given more than it wants there, or than its maximum in all.
+//   - It wastes nothing: who is given less than it wants has a full member, or a
+//     maximum.
+//   - Entitlements keep guarantees, or an equal part of each where more is
+//     guaranteed than there is; they sum to what there is or is wanted, and grow
+//     with weight.
+//   - The same input gives the same entitlements, and weights that differ by
+//     less than the dead band stay. No weight changes by more than the step.
+//   - Rounded shares sum to the rounded sum (Round).
+//
+// # What is not built yet
+//
+// Built: the queue tree as a document (maximum, guarantee, weight), escrow of
+// maxima in creel's ResourceManagers, plans, shares of maxima by plan, one
+// leader and its successor.
+//
+// Not yet: home and split policies do not read the published weights. Queue
+// capacities are not changed in members (neither ours nor Hadoop's), preemption
+// budgets are not given, waiting applications are not moved, Hadoop's
+// ResourceManagers are not given caps, user limits are not held in escrow.
+// Entitlements are of leaf queues side by side: guarantees and weights of
+// parents do not bind them yet; maxima of parents do, by their own escrow.
+// Amounts are of the default partition, maxima are absolute, and of several
+// resource types the dominant one counts in plans. A member that comes back is
+// not filled slowly, but by the step limit of weights.
+package rebalancer

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/escrow"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// KeeperStore is what a Keeper needs of the state store.
+type KeeperStore interface {
+	Records(ctx context.Context) (subcluster.Records, error)
+	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
+	PutDocument(ctx context.Context, w statestore.DocumentWrite) (statestore.Document, error)
+}
+
+// Turn runs f in one turn of a ResourceManager: nothing is allocated meanwhile.
+type Turn func(ctx context.Context, f func(m *rm.Machine, now time.Time)) error
+
+// Keeper keeps a ResourceManager's queues within their part of federation-wide
+// maxima: the driver of escrow.Member.
+type Keeper struct {
+	ID      creel.SubclusterID
+	Epoch   int64
+	Store   KeeperStore
+	Turn    Turn
+	Every   time.Duration // between rounds: how long a queue waits for more
+	Terms   escrow.Terms
+	Recover time.Duration // after the start, in which containers of the life before may appear
+	Log     *slog.Logger
+
+	Counts KeeperCounts
+
+	queues   map[creel.QueuePath]*kept
+	version  int64 // of caps told to the machine
+	started  time.Time
+	ctx      context.Context // of Run: a turn that was asked for is waited for, or we end
+	recovers bool            // it began with applications of the life before
+}
+
+// KeeperCounts are for metrics.
+type KeeperCounts struct {
+	Rounds, Failed, Writes, Conflicts atomic.Int64
+	HeldMB, ShortMB                   atomic.Int64 // over all queues
+}
+
+// kept is one queue with a maximum.
+type kept struct {
+	member  *escrow.Member
+	maximum creel.Resource
+	tree    int64
+	request escrow.Request
+	renewed time.Time // when the lease in force was asked for
+	told    escrow.Request
+	seen    bool // still in the tree
+}
+
+// Run holds and renews until ctx ends.
+func (k *Keeper) Run(ctx context.Context) error {
+	k.queues = map[creel.QueuePath]*kept{}
+	k.started, k.ctx = time.Now(), ctx
+	if err := k.Turn(k.ctx, func(m *rm.Machine, _ time.Time) {
+		for a := range m.Apps {
+			k.recovers = k.recovers || !a.State.Ended()
+		}
+	}); err != nil {
+		return nil // it is stopping
+	}
+	tick := time.NewTicker(k.Every)
+	defer tick.Stop()
+	told := ""
+	for {
+		k.Counts.Rounds.Add(1)
+		now := ""
+		if err := k.round(ctx); err != nil && ctx.Err() == nil {
+			k.Counts.Failed.Add(1)
+			now = err.Error()
+		}
+		if now != told {
+			if told = now; now != "" {
+				k.Log.Warn("escrow of queues is not renewed", "subcluster", k.ID, "error", now)
+			} else {
+				k.Log.Info("escrow of queues is renewed again", "subcluster", k.ID)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// round brings every queue with a maximum up to date, in seven steps.
+func (k *Keeper) round(ctx context.Context) error {
+	limit, cancel := context.WithTimeout(ctx, max(k.Terms.Lease/3, time.Second))
+	defer cancel()
+	// 1. Which queues have a maximum.
+	if err := k.readTree(limit); err != nil {
+		return errors.Join(err, k.force()) // leases end all the same
+	}
+	if len(k.queues) == 0 {
+		return nil
+	}
+	for try := 0; ; try++ {
+		// 2. The time that leases count from, before anything is read.
+		sent := time.Now()
+		// 3. In one turn of the machine: what is used and in force.
+		if err := k.ask(sent); err != nil {
+			return err
+		}
+		// 4. The records, and what they give.
+		set, err := k.Store.Documents(limit, rebalancer.EscrowClass)
+		if err != nil {
+			return errors.Join(err, k.force())
+		}
+		// 5. Compare-and-set; 6. what was written is held.
+		conflicts, err := k.write(limit, sent, &set)
+		// 7. Caps in force.
+		if failed := k.force(); failed != nil || err != nil {
+			return errors.Join(err, failed)
+		}
+		if conflicts == 0 || try == 4 {
+			return nil
+		}
+	}
+}
+
+// readTree takes over the federation's queue tree.
+func (k *Keeper) readTree(ctx context.Context) error {
+	set, err := k.Store.Documents(ctx, rebalancer.TreeClass)
+	if err != nil {
+		return err
+	}
+	var tree rebalancer.Tree
+	if d, ok := set.Find(rebalancer.TreeName); ok {
+		t, err := rebalancer.ParseTree(d.Data, d.Version)
+		if err != nil {
+			return err // what was in force stays in force
+		}
+		tree = *t
+	}
+	for _, q := range k.queues {
+		q.seen = false
+	}
+	for i := range tree.Queues {
+		q := &tree.Queues[i]
+		if !q.Bounded() {
+			continue
+		}
+		x := k.queues[q.Path]
+		if x == nil {
+			x = &kept{member: &escrow.Member{
+				ID: k.ID, Epoch: k.Epoch, Terms: k.Terms,
+			}}
+			if k.recovers {
+				x.member.Recover = k.started.Add(k.Recover)
+			}
+			k.queues[q.Path] = x
+			err := k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
+				uses, _, _ := m.QueueUse(q.Path)
+				x.maximum, x.tree = q.Maximum, tree.Version
+				x.member.Begin(time.Now(), uses)
+				k.set(m, now, q.Path, x)
+			})
+			if err != nil {
+				delete(k.queues, q.Path)
+				return err
+			}
+		}
+		x.maximum, x.tree, x.seen = q.Maximum, tree.Version, true
+	}
+	return k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
+		for path, q := range k.queues {
+			if !q.seen {
+				m.ClearQueueCap(now, path)
+				delete(k.queues, path)
+			}
+		}
+	})
+}
+
+// ask makes the requests.
+func (k *Keeper) ask(sent time.Time) error {
+	return k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
+		for path, q := range k.queues {
+			k.set(m, now, path, q) // a lease that is over is over before we say what we hold
+			uses, needs, _ := m.QueueUse(path)
+			q.request = q.member.Ask(sent, uses, needs)
+			// The cap in force is that of this moment, not of sent.
+			q.request.Holds = q.member.Cap(time.Now()).Min(q.request.Holds)
+		}
+	})
+}
+
+// write puts the requests into the records.
+func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.DocumentSet) (conflicts int, err error) {
+	var members []creel.SubclusterID
+	paths := make([]creel.QueuePath, 0, len(k.queues))
+	for path := range k.queues {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	for _, path := range paths {
+		q := k.queues[path]
+		doc, known := set.Find(string(path))
+		record := escrow.NewRecord(path, q.maximum, q.tree)
+		if known {
+			if err := json.Unmarshal(doc.Data, record); err != nil {
+				return conflicts, err
+			}
+		}
+		if record.Source != set.Source || !known {
+			if members == nil {
+				if members, err = k.members(ctx); err != nil {
+					return conflicts, err
+				}
+			}
+			record.Adopt(set.Now, set.Source, members, k.Terms)
+		}
+		record.Limit(q.maximum, q.tree)
+		grant, err := record.Ask(set.Now, q.request, k.Terms)
+		if err != nil {
+			return conflicts, err
+		}
+		if known && !k.due(q, sent, grant) {
+			continue
+		}
+		data, err := json.Marshal(record)
+		if err != nil {
+			return conflicts, err
+		}
+		_, err = k.Store.PutDocument(ctx, statestore.DocumentWrite{
+			Class: rebalancer.EscrowClass, Name: string(path), Expect: doc.Version, Data: data,
+			Author: string(k.ID), Source: set.Source, Quiet: true,
+		})
+		switch {
+		case errors.Is(err, creel.ErrConflict):
+			k.Counts.Conflicts.Add(1)
+			conflicts++
+			continue
+		case err != nil:
+			return conflicts, err
+		}
+		k.Counts.Writes.Add(1)
+		q.member.Granted(sent, grant)
+		q.renewed, q.told = sent, q.request
+	}
+	return conflicts, nil
+}
+
+// due reports whether a request is worth a write: it changes the cap, others
+// are to hear of other needs, or a third of the lease is over.
+func (k *Keeper) due(q *kept, sent time.Time, g escrow.Grant) bool {
+	r := &q.request
+	return !g.Cap.Equal(r.Holds) || !r.Holds.Equal(q.told.Holds) || !r.Needs.Equal(q.told.Needs) ||
+		sent.Sub(q.renewed) >= k.Terms.Lease/3
+}
+
+// members of the federation that may hold caps.
+func (k *Keeper) members(ctx context.Context) ([]creel.SubclusterID, error) {
+	records, err := k.Store.Records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ids := []creel.SubclusterID{k.ID}
+	for _, m := range records.Members {
+		if !m.Deregistered && m.ID != k.ID {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids, nil
+}
+
+// force puts every cap in force as it is now.
+func (k *Keeper) force() error {
+	held, short := int64(0), int64(0)
+	err := k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
+		for path, q := range k.queues {
+			k.set(m, now, path, q)
+			held += q.member.Cap(time.Now()).MemoryMB
+			s, _ := q.member.Short()
+			short += s.MemoryMB
+		}
+	})
+	if err == nil {
+		k.Counts.HeldMB.Store(held)
+		k.Counts.ShortMB.Store(short)
+	}
+	return err
+}
+
+// set tells the machine one queue's cap. Its end goes by the machine's time:
+// as far from now as by ours.
+func (k *Keeper) set(m *rm.Machine, now time.Time, path creel.QueuePath, q *kept) {
+	k.version++
+	ours := time.Now()
+	short, reason := q.member.Short()
+	m.SetQueueCap(now, rm.QueueCap{
+		Queue: path, Cap: q.member.Cap(ours), Until: now.Add(q.member.Ends().Sub(ours)), Version: k.version,
+		Maximum: q.maximum, Short: short, Reason: reason,
+	})
+}

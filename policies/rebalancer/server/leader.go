@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/escrow"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// LeaseName is the lease whose holder publishes plans.
+const LeaseName = "rebalancer"
+
+// LeaderStore is what a Leader needs of the state store.
+type LeaderStore interface {
+	KeeperStore
+	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error)
+	Renew(ctx context.Context, l statestore.Lease, ttl time.Duration) (statestore.Lease, error)
+	Release(ctx context.Context, l statestore.Lease) error
+}
+
+// Leader computes plans and publishes them while it holds the lease. Any number
+// may run; the others wait for the lease.
+type Leader struct {
+	Name    string // tells holders of the lease apart
+	Store   LeaderStore
+	Every   time.Duration // between plans
+	Lease   time.Duration
+	Terms   escrow.Terms
+	Shaping rebalancer.Shaping
+	DryRun  bool // plans are published for people, and nothing follows them
+	Log     *slog.Logger
+
+	Counts LeaderCounts
+
+	lease   statestore.Lease
+	view    *subcluster.View
+	planner rebalancer.Planner
+	before  *rebalancer.Published
+}
+
+// LeaderCounts are for metrics.
+type LeaderCounts struct {
+	Leads, Plans, Failed, Shares atomic.Int64
+	ErrorMean, ErrorWorst        atomic.Uint64 // bits of float64
+}
+
+// Run leads whenever it can, until ctx ends; then it gives the lease back.
+func (l *Leader) Run(ctx context.Context) error {
+	tick := time.NewTicker(min(l.Every, l.Lease/3))
+	defer tick.Stop()
+	var planned time.Time
+	told := ""
+	for {
+		now := ""
+		if err := l.lead(ctx); err == nil && time.Since(planned) >= l.Every {
+			planned = time.Now()
+			if err := l.plan(ctx); err != nil && ctx.Err() == nil {
+				l.Counts.Failed.Add(1)
+				now = err.Error()
+			}
+		} else if err != nil && !errors.Is(err, creel.ErrConflict) && ctx.Err() == nil {
+			now = err.Error()
+		}
+		if now != told && now != "" {
+			l.Log.Warn("no plan for the federation's queues", "error", now)
+		}
+		told = now
+		select {
+		case <-ctx.Done():
+			l.resign(ctx)
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// lead takes or renews the lease.
+func (l *Leader) lead(ctx context.Context) (err error) {
+	limit, cancel := context.WithTimeout(ctx, l.Lease/3)
+	defer cancel()
+	if l.lease.Holder != "" {
+		lease, err := l.Store.Renew(limit, l.lease, l.Lease)
+		if err == nil {
+			l.lease = lease
+			return nil
+		}
+		if !errors.Is(err, creel.ErrStale) {
+			return err // it may be ours still; writes are fenced
+		}
+		l.Log.Info("another rebalancer leads")
+		l.lease, l.before = statestore.Lease{}, nil
+		l.Counts.Leads.Store(0)
+	}
+	lease, err := l.Store.Acquire(limit, LeaseName, l.Name, l.Lease)
+	if err != nil {
+		return err
+	}
+	l.Log.Info("this rebalancer leads", "term", lease.Token)
+	l.lease = lease
+	l.Counts.Leads.Store(1)
+	return nil
+}
+
+func (l *Leader) resign(ctx context.Context) {
+	if l.lease.Holder == "" {
+		return
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := l.Store.Release(limit, l.lease); err != nil {
+		l.Log.Warn("the rebalancer's lease is not given back; another leads when it is over", "error", err)
+	}
+	l.Counts.Leads.Store(0)
+}
+
+// plan makes one plan and publishes it under the lease.
+func (l *Leader) plan(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(statestore.Under(ctx, l.lease), max(l.Every, time.Second))
+	defer cancel()
+	records, err := l.Store.Records(ctx)
+	if err != nil {
+		return err
+	}
+	l.view = subcluster.Build(l.view, records, records.Now)
+	tree, err := l.tree(ctx)
+	if err != nil {
+		return err
+	}
+	in, queues, members, _ := rebalancer.Read(l.view, tree)
+	if len(members) == 0 {
+		return nil // nobody to plan for
+	}
+	p := l.planner.Plan(in, nil)
+	out := rebalancer.Publish(in, p, queues, members, l.before, l.Shaping)
+	out.Term, out.Tree = l.lease.Token, tree.Version
+	data, err := json.Marshal(&out)
+	if err != nil {
+		return err
+	}
+	set, err := l.Store.Documents(ctx, rebalancer.PlanClass)
+	if err != nil {
+		return err
+	}
+	is, _ := set.Find(rebalancer.PlanName)
+	_, err = l.Store.PutDocument(ctx, statestore.DocumentWrite{
+		Class: rebalancer.PlanClass, Name: rebalancer.PlanName, Expect: is.Version, Data: data, Author: l.Name, Keep: 8,
+	})
+	if err != nil {
+		return err
+	}
+	l.before = &out
+	l.Counts.Plans.Add(1)
+	l.Counts.ErrorMean.Store(math.Float64bits(out.Error.Mean))
+	l.Counts.ErrorWorst.Store(math.Float64bits(out.Error.Worst))
+	if l.DryRun {
+		return nil
+	}
+	return l.shares(ctx, tree, &out)
+}
+
+func (l *Leader) tree(ctx context.Context) (*rebalancer.Tree, error) {
+	set, err := l.Store.Documents(ctx, rebalancer.TreeClass)
+	if err != nil {
+		return nil, err
+	}
+	if d, ok := set.Find(rebalancer.TreeName); ok {
+		return rebalancer.ParseTree(d.Data, d.Version)
+	}
+	return &rebalancer.Tree{}, nil
+}
+
+// shares writes into the escrow records by which shares members make room for
+// each other. Caps are not touched: members take and give them by themselves. A
+// record that a member wrote meanwhile is left for the next plan.
+func (l *Leader) shares(ctx context.Context, tree *rebalancer.Tree, plan *rebalancer.Published) error {
+	set, err := l.Store.Documents(ctx, rebalancer.EscrowClass)
+	if err != nil {
+		return err
+	}
+	for _, d := range set.Documents {
+		q, planned := tree.Find(creel.QueuePath(d.Name)), plan.Find(creel.QueuePath(d.Name))
+		if q == nil || planned == nil || !q.Bounded() {
+			continue
+		}
+		record := &escrow.Record{}
+		if err := json.Unmarshal(d.Data, record); err != nil {
+			return err
+		}
+		if record.Source != set.Source {
+			continue // members settle it first
+		}
+		if !record.Plan(planned.EscrowShares(q.Maximum)) {
+			continue
+		}
+		data, err := json.Marshal(record)
+		if err != nil {
+			return err
+		}
+		_, err = l.Store.PutDocument(ctx, statestore.DocumentWrite{
+			Class: rebalancer.EscrowClass, Name: d.Name, Expect: d.Version, Data: data, Author: l.Name,
+			Source: set.Source, Quiet: true,
+		})
+		if err != nil && !errors.Is(err, creel.ErrConflict) {
+			return err
+		}
+		l.Counts.Shares.Add(1)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// report has a member tell its load.
+func (x *member) report(t *testing.T, store *statestore.Memory) {
+	t.Helper()
+	var load subcluster.Load
+	x.mu.Lock()
+	c := x.m.Cluster()
+	load.Metrics.TotalMB, load.Metrics.TotalVirtualCores = c.Total.MemoryMB, c.Total.VCores
+	for q := range x.m.Queues {
+		load.Queues = append(load.Queues, subcluster.QueueLoad{
+			Queue: q.Path, Capacity: q.Guaranteed, Used: q.Used, Pending: q.Pending,
+		})
+	}
+	x.mu.Unlock()
+	text, err := load.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Heartbeat(t.Context(), subcluster.Heartbeat{ID: x.id, Epoch: 1, Load: text}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func published(t *testing.T, store *statestore.Memory) (p rebalancer.Published, by string) {
+	t.Helper()
+	set, err := store.Documents(t.Context(), rebalancer.PlanClass)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, ok := set.Find(rebalancer.PlanName)
+	if !ok {
+		return p, ""
+	}
+	if err := json.Unmarshal(d.Data, &p); err != nil {
+		t.Fatal(err)
+	}
+	return p, d.Author
+}
+
+func TestOneLeadsAndTheOtherTakesOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFederation(t, 2, 8*1024, quick)
+		defer f.close()
+		lead := func(name string) (*Leader, context.CancelFunc) {
+			l := &Leader{
+				Name: name, Store: f.store, Every: time.Second, Lease: 3 * time.Second, Terms: quick,
+				Log: slog.New(slog.DiscardHandler),
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			f.wg.Go(func() {
+				if err := l.Run(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+			return l, cancel
+		}
+		a, stopA := lead("a")
+		time.Sleep(10 * time.Millisecond)
+		b, stopB := lead("b")
+		defer stopB()
+		f.members[0].want(t, 60)
+		f.pass(time.Second, 8)
+		for _, x := range f.members {
+			x.report(t, f.store)
+		}
+		f.pass(3*time.Second, 8)
+		p, by := published(t, f.store)
+		if by != "a" || a.Counts.Leads.Load() != 1 || b.Counts.Leads.Load() != 0 {
+			t.Fatalf("the plan is by %q; a leads: %d, b leads: %d", by, a.Counts.Leads.Load(), b.Counts.Leads.Load())
+		}
+		q := p.Find("root.default")
+		// 8 GiB of two times 64 is a sixteenth of the federation.
+		if q == nil || math.Abs(q.Entitled-1.0/16) > 1e-9 || q.Members[0].Weight < 0.9 {
+			t.Fatalf("plan of the queue: %+v", q)
+		}
+		set, err := f.store.Documents(t.Context(), rebalancer.EscrowClass)
+		if err != nil || len(set.Documents) != 1 {
+			t.Fatal(len(set.Documents), err)
+		}
+		former := a.lease
+		stopA()
+		f.pass(5*time.Second, 8)
+		after, by := published(t, f.store)
+		if by != "b" || after.Term <= p.Term {
+			t.Fatalf("after the leader went, the plan is by %q in term %d, before it was %d", by, after.Term, p.Term)
+		}
+		_, err = f.store.PutDocument(statestore.Under(t.Context(), former), statestore.DocumentWrite{
+			Class: rebalancer.PlanClass, Name: "other", Data: []byte("late"),
+		})
+		if !errors.Is(err, creel.ErrStale) {
+			t.Fatalf("a deposed leader's write: %v", err)
+		}
+		stopB()
+	})
+}

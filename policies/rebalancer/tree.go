@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancer
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/creelrm/creel"
+)
+
+// Where the store keeps the documents of this package (statestore.Documents).
+const (
+	TreeClass   = "queues" // the federation's queue tree
+	TreeName    = "federation"
+	PlanClass   = "plan"
+	PlanName    = "current"
+	EscrowClass = "escrow" // a record for each queue with a maximum, by path
+)
+
+// Tree is what holds for queues in the federation as a whole, as its document
+// in the store says. Queues that it does not name have what their members'
+// files give them, summed.
+type Tree struct {
+	Version int64   // of the document, 0 without one
+	Queues  []Queue // by path
+}
+
+// Queue is what the document says of one.
+type Queue struct {
+	Path creel.QueuePath
+	// Guarantee replaces the sum of the members' guarantees; zero keeps it.
+	Guarantee creel.Resource
+	// Weight by which the queue takes what is beyond guarantees; 0 means by
+	// guarantee.
+	Weight float64
+	// Maximum is what the queue may use in all members together, kept by escrow;
+	// zero for none. Types that the document leaves out have Unbounded.
+	Maximum creel.Resource
+}
+
+// Unbounded stands for the amount of a type that a maximum does not name. Sums
+// of a few thousand of them do not overflow.
+const Unbounded = math.MaxInt64 >> 16
+
+// Bounded reports whether the queue has a maximum.
+func (q *Queue) Bounded() bool { return !q.Maximum.IsZero() }
+
+// Find gives what the document says of a queue, nil for nothing.
+func (t *Tree) Find(q creel.QueuePath) *Queue {
+	i, ok := slices.BinarySearchFunc(t.Queues, q, func(e Queue, q creel.QueuePath) int { return cmp.Compare(e.Path, q) })
+	if !ok {
+		return nil
+	}
+	return &t.Queues[i]
+}
+
+type treeJSON struct {
+	Queues []queueJSON `json:"queues"`
+}
+
+type queueJSON struct {
+	Queue     string                     `json:"queue"`
+	Guarantee map[string]json.RawMessage `json:"guarantee,omitempty"`
+	Weight    *float64                   `json:"weight,omitempty"`
+	Maximum   map[string]json.RawMessage `json:"maximum,omitempty"`
+}
+
+// ParseTree reads the document:
+//
+//	{"queues": [{"queue": "root.research", "weight": 2,
+//	  "guarantee": {"memory": 1048576, "vCores": 256},
+//	  "maximum": {"memory": 4194304}}]}
+//
+// Memory is in MB; further types go by their name. Unknown keys, amounts below
+// zero and queues named twice are refused.
+func ParseTree(data []byte, version int64) (*Tree, error) {
+	refuse := func(why string, args ...any) error {
+		return &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "the federation's queue tree is refused",
+			Why:  fmt.Sprintf(why, args...),
+			Try:  "correct the document; the one in force holds",
+		}
+	}
+	var doc treeJSON
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&doc); err != nil {
+		return nil, refuse("%v", err)
+	}
+	t := &Tree{Version: version}
+	for _, q := range doc.Queues {
+		path, err := creel.ParseQueuePath(q.Queue)
+		if err != nil {
+			return nil, err
+		}
+		if !path.IsFull() || path == creel.RootQueue {
+			return nil, refuse("%q is not a full path below root", q.Queue)
+		}
+		e := Queue{Path: path}
+		if e.Guarantee, err = amounts(q.Guarantee, 0); err != nil {
+			return nil, refuse("guarantee of %s: %v", path, err)
+		}
+		if e.Maximum, err = amounts(q.Maximum, Unbounded); err != nil {
+			return nil, refuse("maximum of %s: %v", path, err)
+		}
+		if q.Weight != nil {
+			if e.Weight = *q.Weight; !(e.Weight > 0 && e.Weight <= 1e9) {
+				return nil, refuse("weight of %s: %v is not above 0", path, *q.Weight)
+			}
+		}
+		if e.Bounded() && !e.Guarantee.Fits(e.Maximum) {
+			return nil, refuse("%s is guaranteed %s, more than its maximum %s", path, e.Guarantee, e.Maximum)
+		}
+		t.Queues = append(t.Queues, e)
+	}
+	slices.SortFunc(t.Queues, func(a, b Queue) int { return cmp.Compare(a.Path, b.Path) })
+	for i := 1; i < len(t.Queues); i++ {
+		if t.Queues[i].Path == t.Queues[i-1].Path {
+			return nil, refuse("%s is named twice", t.Queues[i].Path)
+		}
+	}
+	return t, nil
+}
+
+// amounts reads {"memory": 1, "vCores": 2, "gpu": 3}; memory and vcores that are
+// left out are rest.
+func amounts(m map[string]json.RawMessage, rest int64) (creel.Resource, error) {
+	if len(m) == 0 {
+		return creel.Resource{}, nil
+	}
+	r := creel.NewResource(rest, rest)
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		var v int64
+		if err := json.Unmarshal(m[name], &v); err != nil || v < 0 || v >= Unbounded {
+			return r, fmt.Errorf("%s is %s, not a whole amount of 0 or more", name, m[name])
+		}
+		switch strings.ToLower(name) {
+		case "memory", creel.MemoryName:
+			r.MemoryMB = v
+		case creel.VCoresName:
+			r.VCores = v
+		default:
+			r = r.With(name, v)
+		}
+	}
+	return r, nil
+}
