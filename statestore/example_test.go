@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+)
+
+// Two routers claim a home for the same application: both learn the same winner, and the number of the claim tells who
+// came first. Only a move from the home that is changes it.
+func Example() {
+	ctx := context.Background()
+	store := statestore.NewMemory(statestore.NewState("example", nil), time.Now)
+	app := creel.ApplicationID{ClusterTimestamp: 1_700_000_000_000, ID: 1}
+
+	home, number, _ := store.Claim(ctx, app, "sc-1")
+	fmt.Println(home, number)
+	home, number, _ = store.Claim(ctx, app, "sc-2")
+	fmt.Println(home, number)
+
+	home, _ = store.Move(ctx, app, "sc-1", "sc-2", 0)
+	fmt.Println(home)
+	// Output:
+	// sc-1 1
+	// sc-1 2
+	// sc-2
+}
