@@ -35,6 +35,36 @@ func TestANodeForgetsAnEndWhenItsMasterHasIt(t *testing.T) {
 	w.audit()
 }
 
+// A node whose heartbeat came late is told to register again. The completion it
+// brings once more is still owed to the AM: after a restart of ours the node is
+// the only one that knows.
+func TestANodeThatRegistersAgainKeepsACompletionThatIsOwed(t *testing.T) {
+	w := newWorld(t, nil)
+	n := w.node("n1", 8192, 8, "")
+	am := w.unmanaged("ann", "default")
+	granted := w.asks(am, ask(1, "*", 1024, 1, 1)).Granted[0]
+	w.heartbeat(n, ContainerStatus{ID: granted.ID, State: creel.ContainerComplete})
+	if _, err := w.m.RegisterNode(w.now, &RegisterNode{
+		ID: n, Resource: creel.NewResource(8192, 8), Version: "3.4.2",
+		Containers: []NodeContainer{
+			{ID: granted.ID, State: creel.ContainerComplete, Resource: granted.Resource, Priority: 1},
+		},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.beat[n] = 0 // as registered
+	if got := w.heartbeat(n).Forget; slices.Contains(got, granted.ID) {
+		t.Error("the node forgets a completion that nobody has been told of")
+	}
+	w.allocate(am, AllocateRequest{})
+	w.allocate(am, AllocateRequest{})
+	ended := ContainerStatus{ID: granted.ID, State: creel.ContainerComplete} // it goes on telling until then
+	if got := w.heartbeat(n, ended).Forget; !slices.Contains(got, granted.ID) {
+		t.Errorf("the AM has it, and the node is told to forget %v", got)
+	}
+	w.audit()
+}
+
 // A UAM that registers again, after its proxy died, never acknowledged its
 // last answer: the ends in it are told again.
 func TestAnUnmanagedMasterThatRegistersAgainIsToldAgain(t *testing.T) {

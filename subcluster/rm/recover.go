@@ -221,12 +221,16 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 // recoverEnd takes the end of a container that this epoch does not know.
 func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 	t := m.attempt(k.ID.Attempt)
-	if t == nil || k.ID.Epoch() >= m.cfg.Epoch || t.over() || t.app.state.ended() {
+	if t == nil || t.over() || t.app.state.ended() {
 		m.commands.Forget(n.Serial(), k.ID)
 		return
 	}
-	if _, known := t.endedBefore[k.ID.ID]; known {
-		m.commands.Forget(n.Serial(), k.ID)
+	if _, known := t.endedBefore[k.ID.ID]; known || k.ID.Epoch() >= m.cfg.Epoch {
+		// It has completed here already. Until its AM has been told, the node must
+		// go on knowing: after our next restart it is the only one that does.
+		if !m.owed(k.ID) {
+			m.commands.Forget(n.Serial(), k.ID)
+		}
 		return
 	}
 	if t.endedBefore == nil {
