@@ -260,6 +260,17 @@ func (a *auditor) registered(s *session) {
 	a.check(err == nil, "%s is told that it is registered, and the store does not know: %v", s.attempt, err)
 }
 
+// sessionOver: a session gives way only to another proxy's, or to that of a
+// later attempt. Saves that outlive the proxy that made them may look like one.
+func (a *auditor) sessionOver(s *session, why string) {
+	if why != "superseded" || a.w.faults.Stale > 0 {
+		return
+	}
+	records := a.w.store.UAMRecordsOf(s.attempt.Application)
+	later := slices.ContainsFunc(records, func(r statestore.UAMRecord) bool { return r.Attempt.Compare(s.attempt) > 0 })
+	a.check(later || s.life > 0, "the session of %s is superseded, and by nobody", s.attempt)
+}
+
 // finished: an AM is told that it has finished only when its ResourceManager
 // would know after a restart.
 func (a *auditor) finished(c *cluster, id creel.AttemptID) {
@@ -327,13 +338,18 @@ func (a *auditor) clean() bool {
 			return false
 		}
 	}
-	return a.spreads() == ""
+	return a.records() == ""
 }
 
-// spreads lists applications of which the store still has a spread, though
-// their proxy has lived on: one that died while it ended twins leaves them to
-// their ResourceManager's patience, and the record to that of the home.
-func (a *auditor) spreads() string {
+// records lists applications of which the store still has a UAM record, though
+// their proxy has lived on: one that died while it ended UAMs leaves them to
+// their ResourceManager's patience, and the record to that of the home. Nor is
+// the record looked for where messages come beyond all patience: the first save
+// may arrive once more after the removal, and goes when the store is tidied.
+func (a *auditor) records() string {
+	if a.w.faults.Stale > 0 {
+		return ""
+	}
 	var left []string
 	for _, id := range a.ids {
 		if c := a.apps[id].home; c != nil && a.w.proxies[c.index].life == 0 && len(a.w.store.UAMRecordsOf(id)) > 0 {
@@ -450,8 +466,8 @@ func (a *auditor) final() {
 		n := c.m.Cluster().Containers
 		a.check(n == 0, "%s still counts %d containers", c.id, n)
 	}
-	left := a.spreads()
-	a.check(left == "", "the store still has spreads of %s", left)
+	left := a.records()
+	a.check(left == "", "the store still has UAM records of %s", left)
 }
 
 // entitlementEvery is how often queues' use is compared with what the whole

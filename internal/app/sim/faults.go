@@ -29,11 +29,12 @@ type Faults struct {
 }
 
 // DefaultFaults are drawn so that a run over the given time meets each kind
-// several times; how bad the network is differs from seed to seed.
+// several times. How bad the network is differs from seed to seed, and whether
+// messages outlive their callers' patience at all.
 func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	rnd := rand.New(rand.NewPCG(seed, 0xfa017))
 	few := func(n float64) time.Duration { return time.Duration(float64(span) / n) }
-	return &Faults{
+	f := &Faults{
 		Loss:       0.004 * rnd.Float64(),
 		Double:     0.004 * rnd.Float64(),
 		Late:       0.01 * rnd.Float64(),
@@ -45,13 +46,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 		Partition:  few(3),
 		Down:       time.Duration(1+rnd.IntN(60)) * time.Second,
 	}
-}
-
-// AdversaryFaults are DefaultFaults and faults that are not deaths, of which the
-// seed draws which there are at all.
-func AdversaryFaults(seed uint64, span time.Duration) *Faults {
-	f := DefaultFaults(seed, span)
-	rnd := rand.New(rand.NewPCG(seed, 0xad7e))
+	rnd = rand.New(rand.NewPCG(seed, 0xad7e))
 	has := func() bool { return rnd.IntN(2) == 0 }
 	if has() {
 		f.Orphans = true

@@ -206,6 +206,7 @@ func (s *session) perform(actions []amrmproxy.Action) {
 		case amrmproxy.Done:
 			s.w.mark("done", int64(s.attempt.Application.ID), int64(s.attempt.Attempt))
 			s.w.say("session of %s is over: %s", s.attempt, a.Why)
+			s.w.audit.sessionOver(s, a.Why)
 		case amrmproxy.Close:
 			s.close(a.Err)
 		}

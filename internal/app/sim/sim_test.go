@@ -94,12 +94,11 @@ func run(t testing.TB, c Config) *Result {
 // The size of the runs. `go test` runs few and small ones; mutations runs those
 // of `./test sim`.
 var (
-	seeds     = flag.Int("seeds", defaultSeeds, "how many seeds TestSeedsWithFaults runs")
-	nodes     = flag.Int("nodes", 10, "nodes of each subcluster")
-	first     = flag.Int("first", 0, "first seed of TestSeedsWithTheAdversary")
-	logTo     = flag.String("log", "", "file for the event log of TestSeedsWithTheAdversary")
-	adversary = flag.Int("adversary", 0, "how many seeds TestSeedsWithTheAdversary runs")
-	minutes   = flag.Int("minutes", 5, "minutes of the recorded day from nine o'clock on")
+	seeds   = flag.Int("seeds", defaultSeeds, "how many seeds TestSeedsWithFaults runs")
+	nodes   = flag.Int("nodes", 10, "nodes of each subcluster")
+	first   = flag.Uint64("first", 0, "first seed of TestSeedsWithFaults")
+	logTo   = flag.String("log", "", "write each seed's event log to `FILE`.SEED")
+	minutes = flag.Int("minutes", 5, "minutes of the recorded day from nine o'clock on")
 )
 
 func faulty(t testing.TB, seed uint64) Config {
@@ -136,8 +135,18 @@ func TestAQuietMorning(t *testing.T) {
 func TestSeedsWithFaults(t *testing.T) {
 	faults := map[string]int64{}
 	for seed := range uint64(*seeds) {
+		seed += *first
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			r := run(t, faulty(t, seed))
+			c := faulty(t, seed)
+			if *logTo != "" {
+				f, err := os.Create(fmt.Sprintf("%s.%d", *logTo, seed))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close()
+				c.Log = f
+			}
+			r := run(t, c)
 			if !r.Good() {
 				t.Fatalf(
 					"%d of %d ended, %d lost, %d doubled: %s",
@@ -158,28 +167,6 @@ func TestSeedsWithFaults(t *testing.T) {
 			t.Errorf("no seed had %s", kind)
 		}
 	}
-}
-
-// Faults that are not deaths, drawn per seed: see AdversaryFaults.
-func TestSeedsWithTheAdversary(t *testing.T) {
-	bad := 0
-	for seed := uint64(*first); seed < uint64(*first+*adversary); seed++ {
-		c := faulty(t, seed)
-		c.Faults = AdversaryFaults(seed, time.Duration(*minutes)*time.Minute)
-		if *logTo != "" {
-			f, err := os.Create(*logTo)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			c.Log = f
-		}
-		if r := run(t, c); !r.Good() {
-			bad++
-			t.Errorf("seed %d, %v: %d lost, %d doubled: %.600s", seed, *c.Faults, r.Lost, r.Doubled, strings.Join(r.Broken, "\n"))
-		}
-	}
-	t.Logf("%d of %d seeds fail", bad, *adversary)
 }
 
 func TestTheSameSeedGivesTheSameBytes(t *testing.T) {

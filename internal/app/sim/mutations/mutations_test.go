@@ -131,7 +131,7 @@ func TestEachMutationIsCaught(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
-			failed, why := run(t, build(t, m), 40, 15)
+			failed, why := run(t, build(t, m), 25, 15)
 			if failed == "" {
 				t.Fatalf("NOT CAUGHT: %s", m.name)
 			}

@@ -113,12 +113,6 @@ var table = []mutation{
 		wrong: "	if errors.Is(e.Err, creel.ErrNotPermitted) {",
 	},
 	{
-		name:  "records of earlier attempts are left behind",
-		file:  "amrmproxy/recording.go",
-		old:   "			r.earlier = append(r.earlier, e.Attempt)",
-		wrong: "",
-	},
-	{
 		name:  "a save whose answer was lost is taken for another proxy's",
 		file:  "amrmproxy/recording.go",
 		old:   "		r.unclear = append(r.unclear, e.Sealed)",
@@ -135,11 +129,5 @@ var table = []mutation{
 		file:  "subcluster/rm/disown.go",
 		old:   "	upTo, there := m.disowned.claims[s.ID]",
 		wrong: "	upTo, there := m.disowned.claims[s.ID]\n	there = there && upTo < 0",
-	},
-	{
-		name:  "a home is moved without compare-and-set",
-		file:  "statestore/state.go",
-		old:   "	is, moved, ok := t.apps.move(now, app, from, to, number)",
-		wrong: "	if h, err := t.Home(now, app); err == nil {\n		from = h\n	}\n	is, moved, ok := t.apps.move(now, app, from, to, number)",
 	},
 }
