@@ -82,6 +82,7 @@ type Settings struct {
 	env      func(string) (string, bool)
 	system   func(string) (string, bool)
 	read     func(row string)
+	sources  Sources
 }
 
 // Load reads the sources and checks every value that the registry knows. All
@@ -90,7 +91,7 @@ type Settings struct {
 // With an error the returned Settings holds what could be read, for `creel
 // config check`; a daemon must not start with it.
 func Load(src Sources) (*Settings, error) {
-	s := &Settings{values: map[string]*Value{}, env: src.Env, system: src.System, dir: src.ConfDir, read: src.Read}
+	s := &Settings{values: map[string]*Value{}, env: src.Env, system: src.System, dir: src.ConfDir, read: src.Read, sources: src}
 	if s.env == nil {
 		s.env = os.LookupEnv
 	}
@@ -135,6 +136,10 @@ func Load(src Sources) (*Settings, error) {
 	errs = append(errs, s.check())
 	return s, errors.Join(errs...)
 }
+
+// Reload reads the same sources again: files as they are now, and over them the
+// -D and flags of then. s stays as it is.
+func (s *Settings) Reload() (*Settings, error) { return Load(s.sources) }
 
 func readOptional(path string) ([]Property, error) {
 	props, err := ReadFile(path)

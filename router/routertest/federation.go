@@ -1,44 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package routertest makes a federation within a test: ResourceManagers with
-// simulated nodes, a store, and routers, over real sockets. The network between can be cut, answers can be held back, and a
-// router can be stopped for good between any two steps of a submission.
+// Package routertest makes the federation of internal/app/daemon/federation
+// within a test, over real sockets, without proxies. The network between routers
+// and members can be cut, answers can be held back, and a router can be stopped
+// for good between any two steps of a submission.
 package routertest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/daemon/federation"
+	"github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
-	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
-	"github.com/creelrm/creel/router/dash"
-	"github.com/creelrm/creel/router/rest"
-	routerrpc "github.com/creelrm/creel/router/rpc"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/statestore"
-	"github.com/creelrm/creel/statestore/cache"
-	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster"
-	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/creelrm/creel/subcluster/rm"
-	"github.com/creelrm/creel/subcluster/rm/queueconf"
-	"github.com/creelrm/creel/subcluster/rm/queues"
-	rmrest "github.com/creelrm/creel/subcluster/rm/rest"
-	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
 	rmserver "github.com/creelrm/creel/subcluster/rm/server"
-	"github.com/go-chi/chi/v5"
 )
 
 // Options of a federation; zero values give two members of two nodes and two
@@ -64,6 +55,7 @@ type Federation struct {
 	Members []*Member
 	Routers []*Router
 	RPC     *hrpc.Client
+	fed     *federation.Federation
 }
 
 // Member is a ResourceManager; routers see it through relays.
@@ -77,42 +69,86 @@ type Member struct {
 // Start starts a federation and waits until every router sees every member.
 func Start(t testing.TB, o Options) *Federation {
 	t.Helper()
-	def := func(p *int, v int) {
-		if *p == 0 {
-			*p = v
-		}
-	}
-	def(&o.Members, 2)
-	def(&o.Routers, 2)
-	def(&o.Nodes, 2)
+	o.Members, o.Routers, o.Nodes = cmp.Or(o.Members, 2), cmp.Or(o.Routers, 2), cmp.Or(o.Nodes, 2)
+	o.Trips, o.OpenFor = cmp.Or(o.Trips, 3), cmp.Or(o.OpenFor, time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Trips == 0 {
-		o.Trips = 3
+	conf, err := settings.Load(settings.Sources{
+		Env: func(string) (string, bool) { return "", false },
+		Defines: []string{
+			"yarn.scheduler.minimum-allocation-mb=128",
+			"yarn.scheduler.maximum-allocation-mb=8192",
+			"yarn.scheduler.maximum-allocation-vcores=8",
+			"yarn.cluster.max-application-priority=10",
+			"yarn.admin.acl=root",
+			"yarn.scheduler.capacity.root.queues=default,other",
+			"yarn.scheduler.capacity.root.default.capacity=70",
+			"yarn.scheduler.capacity.root.other.capacity=30",
+			"yarn.scheduler.capacity.maximum-am-resource-percent=1",
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if o.OpenFor == 0 {
-		o.OpenFor = time.Second
-	}
-	valid := func(_ creel.QueuePath, doc []byte) error { _, err := policies.Parse(doc); return err }
 	f := &Federation{
 		t:     t,
-		Store: statestore.NewMemory(statestore.NewState("test", valid), time.Now),
+		Store: statestore.NewMemory(statestore.NewState("test", role.ValidPolicy), time.Now),
 		RPC:   hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}),
 	}
 	t.Cleanup(func() { f.RPC.Close() })
 	for i := range o.Members {
-		f.Members = append(f.Members, f.member(i, o))
+		f.Members = append(f.Members, &Member{ID: creel.SubclusterID(fmt.Sprintf("sc-%c", 'a'+i))})
 	}
 	for range o.Routers {
-		f.Routers = append(f.Routers, f.router(o))
+		r := &Router{reached: make(chan struct{}), dead: make(chan struct{})}
+		t.Cleanup(func() { r.once.Do(func() { close(r.dead) }) })
+		f.Routers = append(f.Routers, r)
+	}
+	f.fed, err = federation.New(t.Context(), federation.Config{
+		Subclusters:    o.Members,
+		Routers:        o.Routers,
+		Nodes:          o.Nodes,
+		Name:           func(i int) creel.SubclusterID { return f.Members[i].ID },
+		NodeHeartbeat:  50 * time.Millisecond,
+		Eager:          time.Millisecond,
+		RunTime:        time.Hour,
+		Store:          f.Store,
+		Settings:       conf,
+		WithoutProxies: true,
+		Lease:          time.Hour, // these tests are about what routers find out by themselves
+		Heartbeat:      50 * time.Millisecond,
+		Poll:           20 * time.Millisecond,
+		Log:            slog.New(slog.DiscardHandler),
+		ChangeRM:       func(i int, c *role.RMConfig) { f.changeMember(i, c, o) },
+		ChangeRouter:   func(i int, c *role.RouterConfig) { f.changeRouter(i, c, o) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, r := range f.Routers { // what stands at a point goes on, so that its router can stop
+			r.once.Do(func() { close(r.dead) })
+		}
+		if err := f.fed.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for i, m := range f.Members {
+		m.D, m.WebAddress = f.fed.RMs[i].Service.Server, f.fed.RMs[i].Address("web")
+	}
+	for i, r := range f.Routers {
+		d := f.fed.Routers[i]
+		r.Server, r.Client, r.Admin, r.Web = d.Service.Server, d.Address("client"), d.Address("admin"), d.Address("web")
+		r.kill = func() {
+			if err := d.Stop(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 	f.Until("every router sees every member with its load", func() bool {
 		for _, r := range f.Routers {
 			v := r.Server.View()
-			if v == nil || len(v.Active()) != o.Members {
-				return false
-			}
 			for i := range v.Members {
 				if v.Members[i].Load.Metrics.ActiveNodes != int64(o.Nodes) {
 					return false
@@ -124,138 +160,28 @@ func Start(t testing.TB, o Options) *Federation {
 	return f
 }
 
-// run starts a loop that ends with the test, or before.
-func run(t testing.TB, what string, loop func(context.Context) error) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- loop(ctx) }()
-	var once sync.Once
-	stop = func() {
-		once.Do(func() {
-			cancel()
-			if err := <-done; err != nil {
-				t.Errorf("%s ended with %v", what, err)
-			}
-		})
-	}
-	t.Cleanup(stop)
-	return stop
-}
-
-// web serves a handler; stop ends it at once, with its connections.
-func web(t testing.TB, what string, h http.Handler) (address string, stop func()) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	web := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
-	return l.Addr().String(), run(t, what, func(ctx context.Context) error {
-		closed := make(chan struct{})
-		defer context.AfterFunc(ctx, func() {
-			defer close(closed)
-			web.Close()
-		})()
-		if err := web.Serve(l); err != http.ErrServerClosed {
-			return err
-		}
-		// Serve is back when the listener is closed. Connections come after it,
-		// and until then an answer could still leave.
-		<-closed
-		return nil
-	})
-}
-
-func (f *Federation) member(i int, o Options) *Member {
-	t := f.t
-	t.Helper()
-	c := rm.Defaults()
-	c.MinAllocation, c.MaxAllocation = creel.NewResource(128, 1), creel.NewResource(8192, 8)
-	conf, err := queueconf.ReadCapacity([]queueconf.Property{
-		{
-			Name:  "yarn.scheduler.capacity.root.queues",
-			Value: "default,other",
-		},
-		{Name: "yarn.scheduler.capacity.root.default.capacity", Value: "70"},
-		{
-			Name:  "yarn.scheduler.capacity.root.other.capacity",
-			Value: "30",
-		},
-		{Name: "yarn.scheduler.capacity.maximum-am-resource-percent", Value: "1"},
-	}, queueconf.Options{MaxAllocation: c.MaxAllocation, MaxClusterPriority: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Queues = conf.Queues
-	m := &Member{ID: creel.SubclusterID(fmt.Sprintf("sc-%c", 'a'+i))}
-	cfg := rmserver.Config{
-		ClusterID:         string(m.ID),
-		Machine:           c,
-		Epoch:             int64(i+1) * 1000,
-		HeartbeatInterval: 50 * time.Millisecond,
-		AdminACL:          queues.ACL{Users: []string{"root"}},
-		Groups:            func(user string) []string { return []string{user} },
-		Proxies:           map[string]rmserver.ProxyRule{"creel": {Hosts: []string{"*"}, Users: []string{"*"}}},
+// changeMember puts relays between a member and the routers, and lets the test
+// change what it wants.
+func (f *Federation) changeMember(i int, c *role.RMConfig, o Options) {
+	m := f.Members[i]
+	c.RM.Groups = func(user string) []string { return []string{user} }
+	c.Membership.Announce = func(a subcluster.Addresses) subcluster.Addresses {
+		m.Client, m.Admin, m.Web = relay(f.t, a.Client), relay(f.t, a.Admin), relay(f.t, a.Web)
+		a.Client, a.Admin, a.Web = m.Client.Address, m.Admin.Address, m.Web.Address
+		return a
 	}
 	if o.Change != nil {
-		o.Change(i, &cfg)
+		o.Change(i, &c.RM)
 	}
-	time.Sleep(2 * time.Millisecond) // start times stamp application ids, and must differ
-	d, ports, err := rmrpc.Open(cfg, rmrpc.Config{
-		Client:    "127.0.0.1:0",
-		Scheduler: "127.0.0.1:0",
-		Tracker:   "127.0.0.1:0",
-		Admin:     "127.0.0.1:0",
-		RPC:       hrpc.Config{DrainTime: time.Second},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	run(t, string(m.ID), func(ctx context.Context) error { return d.Run(ctx, ports.Run) })
-	<-d.Ready()
-	mux := chi.NewRouter()
-	rmrest.New(d, rmrest.Config{MaxContainer: c.MaxAllocation}).Mount(mux)
-	m.D = d
-	m.WebAddress, _ = web(t, string(m.ID)+"'s web port", mux)
-	d.SetAddresses(rmserver.Addresses{Web: m.WebAddress})
-	farm, err := nmrpc.New(
-		nmrpc.Config{
-			Tracker: d.Addresses().Tracker,
-			Nodes:   o.Nodes,
-			First:   i * o.Nodes,
-			Eager:   time.Millisecond,
-			RunTime: time.Hour,
-			Seed:    uint64(i + 1),
-		},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run(t, "nodes of "+string(m.ID), farm.Run)
-	<-farm.Ready()
-	a := d.Addresses()
-	m.Client, m.Admin, m.Web = relay(t, a.Client), relay(t, a.Admin), relay(t, m.WebAddress)
-	agent := &remote.Agent{
-		Store:  f.Store,
-		Probe:  remote.WebProbe(m.WebAddress),
-		Every:  50 * time.Millisecond,
-		Logger: slog.New(slog.DiscardHandler),
-		// The lease is long: these tests are about what routers find out by themselves.
-		Member: subcluster.Member{
-			ID:    m.ID,
-			Epoch: d.Started().UnixMilli(),
-			Lease: time.Hour,
-			Addresses: subcluster.Addresses{
-				Client:    m.Client.Address,
-				Scheduler: a.Scheduler,
-				Admin:     m.Admin.Address,
-				Tracker:   a.Tracker,
-				Web:       m.Web.Address,
-			},
-		},
-	}
-	run(t, "membership of "+string(m.ID), agent.Run)
-	return m
+}
+
+// changeRouter lets a router be held at a point and be ended at once.
+func (f *Federation) changeRouter(i int, c *role.RouterConfig, o Options) {
+	c.Wrap = func(h router.Homes) router.Homes { return homes{h, f.Routers[i]} }
+	c.RPC.DrainTime, c.WebServer.DrainTime = time.Millisecond, time.Nanosecond
+	c.Seed, c.Log = 1, o.Log
+	c.Remote.Trips, c.Remote.OpenFor, c.Remote.Changed = o.Trips, o.OpenFor, o.Breaker
+	c.Remote.Deadlines = [3]time.Duration{time.Minute, time.Minute, time.Minute}
 }
 
 // NewApplicationID returns an application id of the member that nobody had.
@@ -313,7 +239,7 @@ type Router struct {
 	Server        *server.Server
 	Client, Admin string // addresses
 	Web           string // address
-	stops         []func()
+	kill          func()
 	point         atomic.Int32 // 1 + the Point at which to stop
 	reached       chan struct{}
 	dead          chan struct{}
@@ -331,9 +257,7 @@ func (r *Router) HoldAt(p Point) <-chan struct{} {
 // is never done.
 func (r *Router) Kill() {
 	r.once.Do(func() { close(r.dead) })
-	for _, stop := range r.stops {
-		stop()
-	}
+	r.kill()
 }
 
 // homes passes to the store, by the points.
@@ -379,64 +303,6 @@ func (h homes) Move(
 		return "", dead
 	}
 	return home, err
-}
-
-func (f *Federation) router(o Options) *Router {
-	t := f.t
-	t.Helper()
-	r := &Router{reached: make(chan struct{}), dead: make(chan struct{})}
-	known := cache.New(f.Store, cache.Config{})
-	watcher := watch.New(f.Store, watch.Config{Poll: 20 * time.Millisecond, OnChange: known.Changed})
-	pool := remote.NewPool(
-		remote.Config{
-			User:      "creel",
-			KindOf:    yarnrpc.KindOf,
-			Trips:     o.Trips,
-			OpenFor:   o.OpenFor,
-			Changed:   o.Breaker,
-			Deadlines: [3]time.Duration{time.Minute, time.Minute, time.Minute},
-		},
-	)
-	t.Cleanup(func() {
-		if err := pool.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	r.Server = server.New(server.Config{
-		View: watcher.View, Homes: homes{known, r}, Pool: pool, Seed: 1, Log: o.Log,
-		Known: routerrpc.Known, Disown: routerrpc.Disown,
-	})
-	serve := func(what string, s hrpc.Service) string {
-		listening, err := hrpc.NewServer(
-			hrpc.Config{
-				Services:  []hrpc.Service{s},
-				Simple:    true,
-				ErrorOf:   yarnrpc.ErrorOf,
-				DrainTime: time.Millisecond,
-			},
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.stops = append(r.stops, run(t, what, func(ctx context.Context) error { return listening.Run(ctx, l) }))
-		return l.Addr().String()
-	}
-	r.Client = serve("router's client port", routerrpc.Service(r.Server))
-	r.Admin = serve("router's admin port", routerrpc.AdminService(r.Server))
-	mux := chi.NewRouter()
-	rest.New(r.Server, rest.Config{Started: time.Now(), Log: o.Log}).Mount(mux)
-	if err := dash.Mount(mux); err != nil {
-		t.Fatal(err)
-	}
-	var stop func()
-	r.Web, stop = web(t, "router's web port", mux)
-	r.stops = append(r.stops, stop, run(t, "router's view", watcher.Run))
-	t.Cleanup(func() { r.once.Do(func() { close(r.dead) }) })
-	return r
 }
 
 // Until polls a condition; only a hang of the whole test ends it otherwise.

@@ -73,7 +73,9 @@ func (h *Health) Mount(r chi.Router) {
 		w.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(w).Encode(build.Read()) // an error here is the client's going away
 	})
-	r.Handle("/metrics", promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{}))
+	// GET only: a HEAD route here makes chi's GetHead take HEAD of any subrouter's
+	// own /metrics, such as /ws/v1/cluster/metrics, for one that has a handler.
+	r.Method(http.MethodGet, "/metrics", promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{}))
 }
 
 func (h *Health) readyz(w http.ResponseWriter, r *http.Request) {

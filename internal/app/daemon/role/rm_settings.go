@@ -64,8 +64,9 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		q, err := QueueConfig(s, true)
 		return q.Queues, err
 	}
-	// Who may act for whom, and who administers, is read from the files anew.
-	again := func() (*settings.Settings, error) { return settings.Load(settings.Sources{ConfDir: s.Dir()}) }
+	// Who may act for whom, and who administers, is read from
+	// the files anew; -D stays over them.
+	again := s.Reload
 	c.ReloadAdmin = func() (queues.ACL, error) {
 		fresh, err := again()
 		if err != nil {

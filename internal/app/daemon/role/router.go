@@ -3,6 +3,7 @@
 package role
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -45,6 +46,7 @@ type RouterConfig struct {
 	RPC                hrpc.Config
 	WebServer          webserver.Config
 	Log                *slog.Logger
+	Seed               uint64 // of what policies draw; 0: any
 	// Wrap stands between the router and the homes of the store; nil: nothing
 	// does. Tests stop a submission there.
 	Wrap func(router.Homes) router.Homes
@@ -122,7 +124,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Homes:      homes,
 		Pool:       pool,
 		Kept:       c.Decisions,
-		Seed:       rand.Uint64(),
+		Seed:       cmp.Or(c.Seed, rand.Uint64()),
 		Log:        c.Log,
 		SubmitTime: c.SubmitTime,
 		MaxTries:   c.MaxTries,
