@@ -113,6 +113,7 @@ var rules = map[string]rule{
 	"subcluster/rm/journal": {imports: []string{".", "subcluster/rm"}},
 	"subcluster/rm/server": {
 		imports: []string{
+			"internal/awake",
 			".",
 			"subcluster/rm",
 			"subcluster/rm/queues",

@@ -45,6 +45,14 @@ func (f *confFlags) setting(fl *pflag.FlagSet, name, key, usage string) {
 	})
 }
 
+// takeOver has --take-over set creel.membership.take-over.
+func (f *daemonFlags) takeOver(fl *pflag.FlagSet) {
+	fl.BoolFunc("take-over", "take the name of a member that is alive, which then is none any more", func(value string) error {
+		f.flags = append(f.flags, settings.Flag{Name: "--take-over", Key: "creel.membership.take-over", Value: value})
+		return nil
+	})
+}
+
 // run runs a service in the way that all daemons are run.
 func (f *daemonFlags) run(ctx context.Context, s *settings.Settings, d *daemon.Service, array bool) error {
 	if err := role.AddProfiles(d, s); err != nil {
@@ -202,6 +210,7 @@ func agentCommand() *cobra.Command {
 		})
 	f.setting(c.Flags(), "store", "creel.store.url", storeUsage)
 	f.setting(c.Flags(), "subcluster", "creel.subcluster.id", "the member's `ID`")
+	f.takeOver(c.Flags())
 	return c
 }
 
@@ -229,6 +238,7 @@ func rmCommand() *cobra.Command {
 	fl := c.Flags()
 	f.setting(fl, "data", "creel.rm.data", "keep the journal in `DIR`; without it nothing survives a restart")
 	f.setting(fl, "subcluster", "creel.subcluster.id", "join the federation as `ID`")
+	f.takeOver(fl)
 	f.setting(fl, "store", "creel.store.url", "state store `URL` of the federation to join")
 	return c
 }

@@ -46,19 +46,18 @@ const (
 	patience = 2 * time.Second
 )
 
-// found starts a federation over a store, whose URL has parameters beside ours.
-func found(t *testing.T, url, parameters string) *federation {
+// found starts a federation over a store, whose URL has parameters beside ours;
+// settings are more of its ResourceManagers'.
+func found(t *testing.T, url, parameters string, settings ...string) *federation {
 	t.Helper()
 	f := &federation{t: t}
 	url += "?timeout=300ms&max_wait=" + patience.String() + "&" + parameters
 	f.proxy = f.start("proxy", "proxy", "yarn.nodemanager.amrmproxy.address=127.0.0.1:0", "creel.store.url="+url)
 	for i := range 2 {
 		m := &member{id: fmt.Sprintf("sc-%d", i+1)}
-		m.rm = f.start(
-			"rm-"+m.id,
-			"rm",
-			"creel.store.url="+url,
-			"creel.subcluster.id="+m.id,
+		m.rm = f.start("rm-"+m.id, "rm", append([]string{
+			"creel.store.url=" + url,
+			"creel.subcluster.id=" + m.id,
 			fmt.Sprintf("yarn.resourcemanager.epoch=%d", 1000*(i+1)),
 			"yarn.resourcemanager.address=127.0.0.1:0",
 			"yarn.resourcemanager.scheduler.address=127.0.0.1:0",
@@ -66,7 +65,7 @@ func found(t *testing.T, url, parameters string) *federation {
 			"yarn.resourcemanager.admin.address=127.0.0.1:0",
 			"yarn.resourcemanager.webapp.address=127.0.0.1:0",
 			"yarn.resourcemanager.nodemanagers.heartbeat-interval-ms=100",
-		)
+		}, settings...)...)
 		m.nodes = f.start(
 			"nm-"+m.id,
 			"nm",

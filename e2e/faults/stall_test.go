@@ -4,12 +4,15 @@ package faults
 
 import (
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
@@ -88,5 +91,50 @@ func TestAStalledResourceManagerDoublesNothing(t *testing.T) {
 	)
 	if repeated.Load() == 0 && places[f.members[0].id] == 0 {
 		t.Error("the stall met no submission: the test proves nothing")
+	}
+}
+
+// Both ResourceManagers are stopped for twice as long as AMs and nodes may be
+// silent. On waking they have heard nobody for that time, and know whose fault it
+// was: every application goes on, and so does every node.
+func TestAPausedResourceManagerBlamesNobody(t *testing.T) {
+	server := redistest.Start(t)
+	const expiry = stall / 2
+	ms := strconv.FormatInt(expiry.Milliseconds(), 10)
+	f := found(t, server.URL(), "",
+		"yarn.am.liveness-monitor.expiry-interval-ms="+ms, "yarn.nm.liveness-monitor.expiry-interval-ms="+ms)
+	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
+	t.Cleanup(func() { client.Close() })
+	masters := make([]*master, 6)
+	for i := range masters {
+		id := f.newID()
+		f.submitSoon(id)
+		masters[i] = f.master(client, id)
+		if err := masters[i].register(); err != nil {
+			t.Fatal(err)
+		}
+		masters[i].more(f, 1)
+	}
+	for _, m := range f.members {
+		m.rm.Signal(syscall.SIGSTOP)
+	}
+	time.Sleep(stall)
+	for _, m := range f.members {
+		m.rm.Signal(syscall.SIGCONT)
+	}
+	time.Sleep(time.Second) // in which the unjust would have judged
+	for _, m := range masters {
+		if s := f.state(f.router, m.app); s != "RUNNING" {
+			t.Errorf("%s is %q after the pause", m.app, s)
+		}
+	}
+	for _, m := range masters {
+		m.more(f, 1)
+	}
+	for _, m := range f.members {
+		if n := f.nodes(m.rm); n != 2 {
+			t.Errorf("%s has %d nodes after the pause, want 2", m.id, n)
+		}
+		m.rm.WaitLine(t, "this process did not run")
 	}
 }

@@ -7,8 +7,10 @@
 //
 // A Watch is told of the time again and again by a loop that comes round at
 // least every Interval. A gap between two tellings that is longer than Interval
-// by more than Tolerance is a pause. The package reads no clock: the caller
-// gives times of one monotonic clock.
+// by more than Tolerance is a pause, by the monotonic clock or by the wall clock:
+// the one stands still while a virtual machine does, and the other may be set
+// forward, which is no silence of others either. A wall clock that is set back is
+// no pause. The package reads no clock: the caller gives time.Now().
 package awake
 
 import "time"
@@ -31,7 +33,8 @@ type Watch struct {
 // looked at, and before anything is judged to be late.
 func (w *Watch) Observe(now time.Time) (pause time.Duration) {
 	if !w.last.IsZero() {
-		if gap := now.Sub(w.last); gap > Interval+Tolerance {
+		gap := max(now.Sub(w.last), now.Round(0).Sub(w.last.Round(0)))
+		if gap > Interval+Tolerance {
 			pause = gap - Interval
 		}
 	}

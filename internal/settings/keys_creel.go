@@ -46,6 +46,12 @@ var creelStoreKeys = []Setting{
 	{Key: "creel.membership.beat-interval", Type: Duration, Default: "1s", Doc: "The time between a member's beats."},
 	{Key: "creel.membership.lease", Type: Duration, Default: "10s", Doc: "A member silent for so long is not alive."},
 	{
+		Key:     "creel.membership.take-over",
+		Type:    Bool,
+		Default: "false",
+		Doc:     "Take the name of a member that is alive, which then is none any more (--take-over).",
+	},
+	{
 		Key:  "creel.cluster.secret-file",
 		Type: Path,
 		Doc:  "A file with the secret that seals tokens in the store; empty: one is made and kept in the store.",

@@ -17,6 +17,7 @@ import (
 
 // Membership is what an agent needs of the state store.
 type Membership interface {
+	NextEpoch(ctx context.Context, id creel.SubclusterID, previous int64, takeOver bool) (epoch int64, err error)
 	Register(ctx context.Context, m subcluster.Member) error
 	Heartbeat(ctx context.Context, b subcluster.Heartbeat) error
 	Deregister(ctx context.Context, id creel.SubclusterID, epoch int64) error
@@ -31,18 +32,26 @@ type Probe func(ctx context.Context) (load []byte, err error)
 // lease runs out by itself; when the store falls silent the agent goes on
 // trying.
 type Agent struct {
-	Member subcluster.Member
+	Member subcluster.Member // its Epoch is given by the store
 	Store  Membership
 	Probe  Probe
 	Every  time.Duration // between heartbeats; 0 is a third of the lease
 	Logger *slog.Logger  // nil: silent
+	// Previous is the epoch of the process whose successor this one is, 0 if it
+	// knows of none; Keep makes the new one durable before it is used (nil: it is
+	// not kept). TakeOver takes the name of a member that is alive.
+	Previous int64
+	Keep     func(ctx context.Context, epoch int64) error
+	TakeOver bool
 	// Leave deregisters at the end of Run, for a planned stop. Without it the
 	// member stays, suspect after its lease, as after a crash.
 	Leave bool
 }
 
-// Run sends heartbeats until ctx ends. It returns an error only when the store says that
-// a later life of the member exists: then this one must stop.
+// Run takes an epoch, registers and sends heartbeats until ctx ends. It returns
+// an error, of kind creel.ErrStale, only when the store says that a process with
+// a later epoch speaks for the member: then this one must not any more. While
+// another process speaks for it that is alive, Run waits and says so.
 func (a *Agent) Run(ctx context.Context) error {
 	every := a.Every
 	if every <= 0 {
@@ -51,27 +60,27 @@ func (a *Agent) Run(ctx context.Context) error {
 	if a.Logger == nil {
 		a.Logger = slog.New(slog.DiscardHandler)
 	}
-	registered := false
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	var trouble string
+	var is membership
 	for {
-		err := a.heartbeat(ctx, &registered, every)
+		err := a.heartbeat(ctx, &is, every)
 		switch {
 		case errors.Is(err, creel.ErrStale):
 			return err
 		case errors.Is(err, creel.ErrNotRegistered):
-			registered = false
+			is.registered = false
 		}
 		if ctx.Err() == nil {
 			trouble = a.tell(trouble, err)
 		}
 		select {
 		case <-ctx.Done():
-			if a.Leave && registered {
+			if a.Leave && is.registered {
 				bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 				defer cancel()
-				if err := a.Store.Deregister(bye, a.Member.ID, a.Member.Epoch); err != nil {
+				if err := a.Store.Deregister(bye, a.Member.ID, is.epoch); err != nil {
 					a.Logger.Warn("deregister", "subcluster", a.Member.ID, "error", err)
 				}
 			}
@@ -79,6 +88,12 @@ func (a *Agent) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// membership is how far an agent has come.
+type membership struct {
+	epoch      int64 // 0 until the store gave one
+	registered bool
 }
 
 // tell logs a change of trouble, not each heartbeat of it.
@@ -97,23 +112,35 @@ func (a *Agent) tell(before string, err error) string {
 	return now
 }
 
-func (a *Agent) heartbeat(ctx context.Context, registered *bool, timeout time.Duration) error {
+func (a *Agent) heartbeat(ctx context.Context, is *membership, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, max(timeout, time.Second))
 	defer cancel()
 	load, err := a.Probe(ctx)
 	if err != nil {
 		return fmt.Errorf("its ResourceManager does not serve: %w", err)
 	}
-	if !*registered {
+	if is.epoch == 0 {
+		epoch, err := a.Store.NextEpoch(ctx, a.Member.ID, a.Previous, a.TakeOver)
+		if err != nil {
+			return err
+		}
+		if a.Keep != nil {
+			if err := a.Keep(ctx, epoch); err != nil {
+				return err
+			}
+		}
+		is.epoch = epoch
+	}
+	if !is.registered {
 		m := a.Member
-		m.Capability = string(load)
+		m.Epoch, m.Capability = is.epoch, string(load)
 		if err := a.Store.Register(ctx, m); err != nil {
 			return err
 		}
-		*registered = true
+		is.registered = true
 		return nil
 	}
-	return a.Store.Heartbeat(ctx, subcluster.Heartbeat{ID: a.Member.ID, Epoch: a.Member.Epoch, Load: load})
+	return a.Store.Heartbeat(ctx, subcluster.Heartbeat{ID: a.Member.ID, Epoch: is.epoch, Load: load})
 }
 
 // WebProbe probes any ResourceManager by its REST server at host:port.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -51,6 +52,22 @@ func (b *book) note(what string, id creel.SubclusterID, epoch int64, load string
 	return b.fail
 }
 
+func (b *book) NextEpoch(
+	_ context.Context,
+	id creel.SubclusterID,
+	previous int64,
+	takeOver bool,
+) (int64, error) {
+	what := "epoch"
+	if previous != 0 {
+		what += fmt.Sprint(" after ", previous)
+	}
+	if takeOver {
+		what += " by force"
+	}
+	return 7, b.note(what, id, 7, "")
+}
+
 func (b *book) Register(_ context.Context, m subcluster.Member) error {
 	return b.note("register", m.ID, m.Epoch, m.Capability)
 }
@@ -80,7 +97,7 @@ func play(t *testing.T, change func(*Agent), story func(b *book, ended <-chan er
 	synctest.Test(t, func(t *testing.T) {
 		b := &book{began: time.Now()}
 		a := &Agent{
-			Member: subcluster.Member{ID: "sc-1", Epoch: 7, Lease: 9 * time.Second},
+			Member: subcluster.Member{ID: "sc-1", Lease: 9 * time.Second},
 			Store:  b,
 			Every:  time.Second,
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
@@ -112,7 +129,7 @@ func same(t *testing.T, got []string, want ...string) {
 func TestAgentRegistersAndBeats(t *testing.T) {
 	log := play(t, nil, func(b *book, _ <-chan error) {
 		time.Sleep(2500 * time.Millisecond)
-		same(t, b.take(), "0s register load", "1s beat load", "2s beat load")
+		same(t, b.take(), "0s epoch ", "0s register load", "1s beat load", "2s beat load")
 	})
 	if log != "" {
 		t.Errorf("logged %s", log)
@@ -123,7 +140,7 @@ func TestAgentRegistersAndBeats(t *testing.T) {
 func TestAgentBeatsThriceALease(t *testing.T) {
 	play(t, func(a *Agent) { a.Every = 0 }, func(b *book, _ <-chan error) {
 		time.Sleep(7 * time.Second)
-		same(t, b.take(), "0s register load", "3s beat load", "6s beat load")
+		same(t, b.take(), "0s epoch ", "0s register load", "3s beat load", "6s beat load")
 	})
 }
 
@@ -169,7 +186,7 @@ func TestAgentAndTheStore(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 		b.set(nil, nil)
 		time.Sleep(2 * time.Second)
-		same(t, b.take(), "0s register load", "1s register load", "2s register load", "3s beat load")
+		same(t, b.take(), "0s epoch ", "1s epoch ", "2s epoch ", "2s register load", "3s beat load")
 	})
 }
 
@@ -201,5 +218,28 @@ func TestAgentLeaves(t *testing.T) {
 			want = []string{"500ms deregister "}
 		}
 		same(t, b2.lines, want...)
+	}
+}
+
+// The successor of a process proves it by the epoch that it kept; what it gets
+// is durable before it is used.
+func TestAgentKeepsItsEpochBeforeItRegisters(t *testing.T) {
+	var kept []int64
+	change := func(a *Agent) {
+		a.Previous, a.TakeOver = 5, true
+		a.Keep = func(_ context.Context, epoch int64) error {
+			kept = append(kept, epoch)
+			if len(kept) == 1 {
+				return errors.New("the disk is full")
+			}
+			return nil
+		}
+	}
+	play(t, change, func(b *book, _ <-chan error) {
+		time.Sleep(1500 * time.Millisecond)
+		same(t, b.take(), "0s epoch after 5 by force ", "1s epoch after 5 by force ", "1s register load")
+	})
+	if !slices.Equal(kept, []int64{7, 7}) {
+		t.Errorf("kept %v", kept)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
@@ -42,9 +43,9 @@ func (s *Server) own(ctx context.Context) error {
 				return err
 			}
 		}
-		wait := time.Hour
+		wait := awake.Interval // comes round, so that a pause of our own is seen
 		if o.armed = s.m.NextDeadline(); !o.armed.IsZero() {
-			wait = max(time.Until(o.armed), time.Millisecond)
+			wait = min(wait, max(time.Until(o.armed), time.Millisecond))
 		}
 		o.Unlock()
 		if !s.box.empty() {
@@ -113,6 +114,11 @@ func (s *Server) turn(events []event) error {
 		return *failed
 	}
 	now := time.Now()
+	if d := s.awake.Observe(now); d > 0 {
+		s.m.Paused(now, d)
+		s.metrics.Paused.Add(int64(d))
+		s.log.Warn("this process did not run; nobody is judged by that time", "for", d)
+	}
 	s.settle(now)
 	if deadline := s.m.NextDeadline(); !deadline.IsZero() && !now.Before(deadline) {
 		s.m.Tick(now)

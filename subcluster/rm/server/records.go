@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
@@ -30,7 +32,8 @@ const (
 
 // meta is what each start of the ResourceManager leaves to the next.
 type meta struct {
-	Lives int64 `json:"lives"` // how often it has started
+	Lives  int64 `json:"lives"`            // how often it has started
+	Member int64 `json:"member,omitempty"` // its newest epoch as a member of a federation
 }
 
 // appValue is an application in the journal: this as JSON, and behind it the
@@ -222,6 +225,26 @@ func (s *Server) putStart(m meta) error {
 	}
 	s.durable.tx.Put(keyMeta, value)
 	return s.putSecrets()
+}
+
+// MemberEpoch returns the epoch that this ResourceManager, or the one whose
+// journal it took over, last had as a member of a federation; 0 for none. Call it
+// before Run.
+func (s *Server) MemberEpoch() int64 { return s.meta.Member }
+
+// KeepMemberEpoch returns when the epoch is durable, so that the next process on
+// this journal can prove whose successor it is.
+func (s *Server) KeepMemberEpoch(ctx context.Context, epoch int64) error {
+	_, err := Do(ctx, s, Caller{}, Op[struct{}]{durable: true, Run: func(*rm.Machine, time.Time) func() (struct{}, error) {
+		s.meta.Member = epoch
+		value, err := json.Marshal(s.meta)
+		if err != nil {
+			return Failed[struct{}](err)
+		}
+		s.durable.tx.Put(keyMeta, value)
+		return Done(struct{}{})
+	}})
+	return err
 }
 
 // putSecrets adds the master keys to this turn's transaction.

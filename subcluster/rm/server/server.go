@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/journal"
@@ -38,6 +39,8 @@ type Server struct {
 	actions  []rm.Action
 	changed  bool                          // since changes was last counted up
 	reads    int                           // events of this batch that changed nothing
+	awake    awake.Watch                   // finds pauses of this process
+	meta     meta                          // as in the journal
 	attempts map[creel.ApplicationID]int32 // attempts with a record in the journal
 
 	answers chan []func() // to the responders
@@ -66,6 +69,7 @@ type Addresses struct{ Client, Scheduler, Tracker, Admin, Web string }
 // Metrics are counts since the start, read without asking the owner.
 type Metrics struct {
 	Heartbeats, Allocates, Submissions, Launches, LaunchFailures, Kills atomic.Int64
+	Paused                                                              atomic.Int64 // ns in which the process did not run
 }
 
 // New checks a Config and opens and replays the journal. It starts no
@@ -138,6 +142,7 @@ func (s *Server) open() error {
 			return err
 		}
 		k.meta.Lives++
+		s.meta = k.meta
 		if err := s.putStart(k.meta); err != nil {
 			return err
 		}

@@ -272,6 +272,7 @@ func (f *Federation) rmConfig(i int, proxyAt string) (role.RMConfig, error) {
 	}
 	out.Membership.Escrow = role.EscrowSettings(c.Settings)
 	out.Membership.Lease, out.Membership.Heartbeat, out.Membership.Proxy = c.Lease, c.Heartbeat, proxyAt
+	out.Membership.TakeOver = true // the names are this process's; without a journal a restart cannot prove it
 	if c.ChangeRM != nil {
 		c.ChangeRM(i, &out)
 		out.REST.MaxContainer = out.RM.Machine.MaxAllocation

@@ -17,7 +17,8 @@ import (
 // AgentConfig is all that the agent of a Hadoop ResourceManager needs besides
 // its store.
 type AgentConfig struct {
-	Member    subcluster.Member // Epoch is set by NewAgent
+	Member    subcluster.Member // its Epoch is given by the store
+	TakeOver  bool              // takes the name of a member that is alive
 	Heartbeat time.Duration
 	Log       *slog.Logger
 }
@@ -34,6 +35,7 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 			"name the member: --subcluster ID or creel.subcluster.id")
 	}
 	return AgentConfig{
+		TakeOver:  s.Bool("creel.membership.take-over"),
 		Heartbeat: s.Duration("creel.membership.beat-interval"),
 		Log:       slog.Default(),
 		Member: subcluster.Member{
@@ -54,13 +56,13 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 // NewAgent assembles the agent of a Hadoop ResourceManager that does not know
 // us: it watches that one's web port and keeps its membership alive.
 func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
-	c.Member.Epoch = time.Now().UnixMilli()
 	agent := &remote.Agent{
-		Store:  store,
-		Probe:  remote.WebProbe(c.Member.Addresses.Web),
-		Every:  c.Heartbeat,
-		Logger: c.Log,
-		Member: c.Member,
+		Store:    store,
+		Probe:    remote.WebProbe(c.Member.Addresses.Web),
+		Every:    c.Heartbeat,
+		Logger:   c.Log,
+		Member:   c.Member,
+		TakeOver: c.TakeOver,
 	}
 	s := &daemon.Service{Entries: []daemon.Entry{daemon.NewEntry("agent", map[string]string{})}}
 	s.Add("membership", agent.Run)

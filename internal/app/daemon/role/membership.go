@@ -4,6 +4,7 @@ package role
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -38,6 +39,8 @@ type Membership struct {
 	// Announce changes the addresses that others are told; nil: nothing does.
 	// Tests put a network that can be cut there.
 	Announce func(subcluster.Addresses) subcluster.Addresses
+	// TakeOver takes the name of a member that is alive.
+	TakeOver bool
 }
 
 func membershipSettings(
@@ -58,6 +61,7 @@ func membershipSettings(
 		return nil, err
 	}
 	return &Membership{
+		TakeOver:  s.Bool("creel.membership.take-over"),
 		ID:        id,
 		Store:     store,
 		Secret:    secret,
@@ -127,19 +131,21 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 		bound = m.Announce(bound)
 	}
 	agent := &remote.Agent{
-		Store:  m.Store,
-		Probe:  probe(r.Server),
-		Every:  m.Heartbeat,
-		Logger: log,
+		Store:    m.Store,
+		Probe:    probe(r.Server),
+		Every:    m.Heartbeat,
+		Logger:   log,
+		Previous: r.Server.MemberEpoch(),
+		Keep:     r.Server.KeepMemberEpoch,
+		TakeOver: m.TakeOver,
 		Member: subcluster.Member{
 			ID:        m.ID,
-			Epoch:     r.Server.Started().UnixMilli(),
 			Lease:     m.Lease,
 			Version:   "creel " + build.Read().Version,
 			Addresses: bound,
 		},
 	}
-	r.Add("membership", agent.Run)
+	r.Add("membership", func(ctx context.Context) error { return stay(ctx, agent, log) })
 	keeper := &rebalance.Keeper{
 		ID:      m.ID,
 		Epoch:   r.Server.Started().UnixMilli(),
@@ -159,6 +165,19 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 	r.Health.Gauge("creel_escrow_asked_bytes", "Memory asked for beyond that.", mb(&c.ShortMB))
 	r.Add("escrow", keeper.Run)
 	r.Add("token keys", func(ctx context.Context) error { return m.publishKeys(ctx, r.Server, log) })
+}
+
+// stay keeps a ResourceManager a member. One whose name another process took goes
+// on serving the AMs it has; it must not end their work by ending itself.
+func stay(ctx context.Context, agent *remote.Agent, log *slog.Logger) error {
+	err := agent.Run(ctx)
+	if errors.Is(err, creel.ErrStale) {
+		log.Error("this ResourceManager is no member any more: its applications go on, new ones do not come",
+			"subcluster", agent.Member.ID, "error", err)
+		<-ctx.Done()
+		return nil
+	}
+	return err
 }
 
 // publishKeys keeps the federation's proxies able to recognise this
