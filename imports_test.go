@@ -80,19 +80,23 @@ var rules = map[string]rule{
 	"policies":                      {pure: true, imports: []string{".", "subcluster"}},
 	"statestore":                    {pure: true, imports: []string{".", "subcluster"}},
 	"router":                        {pure: true, imports: []string{".", "subcluster", "policies"}},
-	"amrmproxy":                     {pure: true, imports: []string{".", "subcluster", "policies", data}, others: protobuf},
-	"internal/token":                {pure: true, imports: []string{".", data}, others: protobuf},
-	"internal/workload":             {pure: true, imports: []string{".", "policies"}},
-	"internal/yarnpb":               {imports: []string{"."}},
-	"internal/workers":              {},
-	"internal/awake":                {pure: true},
-	"internal/hugepages":            {},
-	"internal/query":                {},
-	"internal/programs":             {}, // what tests run beside creel
-	"internal/hrpc":                 {imports: []string{"internal/workers"}},
-	"internal/hrpc/telemetry":       {imports: []string{"internal/hrpc"}},
-	"internal/yarnrpc":              {imports: []string{".", "internal/hrpc", data}},
-	"internal/settings":             {imports: []string{"policies"}}, // whose names are choices
+	"amrmproxy": {
+		pure:    true,
+		imports: []string{".", "subcluster", "policies", data},
+		others:  protobuf,
+	},
+	"internal/token":          {pure: true, imports: []string{".", data}, others: protobuf},
+	"internal/workload":       {pure: true, imports: []string{".", "policies"}},
+	"internal/yarnpb":         {imports: []string{"."}},
+	"internal/workers":        {},
+	"internal/awake":          {pure: true},
+	"internal/hugepages":      {},
+	"internal/query":          {},
+	"internal/programs":       {}, // what tests run beside creel
+	"internal/hrpc":           {imports: []string{"internal/workers"}},
+	"internal/hrpc/telemetry": {imports: []string{"internal/hrpc"}},
+	"internal/yarnrpc":        {imports: []string{".", "internal/hrpc", data}},
+	"internal/settings":       {imports: []string{"policies"}}, // whose names are choices
 	// The federation's queues: escrow of their maxima, the plan, and who runs both.
 	"policies/rebalancer": {
 		pure:    true,
@@ -165,7 +169,15 @@ var rules = map[string]rule{
 	"amrmproxy/stored": {pure: true, imports: []string{".", "statestore", "amrmproxy"}},
 	"amrmproxy/keys":   {imports: []string{".", "subcluster", "statestore", "internal/token"}},
 	"amrmproxy/rpc": {
-		imports: []string{".", "amrmproxy", "amrmproxy/server", "internal/hrpc", data, "internal/yarnrpc", "internal/token"},
+		imports: []string{
+			".",
+			"amrmproxy",
+			"amrmproxy/server",
+			"internal/hrpc",
+			data,
+			"internal/yarnrpc",
+			"internal/token",
+		},
 	},
 	"router/rpc": {
 		imports: []string{
@@ -370,7 +382,10 @@ func breaches(t *testing.T, file, folder string, r rule) (out []string) {
 		if r.pure {
 			for _, bad := range forbiddenNames[p] {
 				if usesName(tree, local, bad) {
-					out = append(out, file+": pure package "+folder+" may not use "+p+"."+bad+"; take it as an argument")
+					out = append(
+						out,
+						file+": pure package "+folder+" may not use "+p+"."+bad+"; take it as an argument",
+					)
 				}
 			}
 		}

@@ -133,7 +133,13 @@ func TestAnEarlierAttemptIsRefusedOnceALaterOneHasCalled(t *testing.T) {
 	if err != nil || len(stop) != 1 || stop[0] != attempt(1) {
 		t.Fatalf("the second attempt stops %v, %v", stop, err)
 	}
-	if _, err := amrmproxy.Supersede(attempt(1), []creel.AttemptID{attempt(2)}); !errors.Is(err, creel.ErrAttemptNotFound) {
+	if _, err := amrmproxy.Supersede(
+		attempt(1),
+		[]creel.AttemptID{attempt(2)},
+	); !errors.Is(
+		err,
+		creel.ErrAttemptNotFound,
+	) {
 		t.Fatalf("the first attempt is told %v", err)
 	}
 }

@@ -18,7 +18,11 @@ func ExamplePolicy_Home() {
 		{
 			Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive,
 			Load: subcluster.Load{Metrics: subcluster.ClusterMetrics{
-				TotalMB: 100_000, AvailableMB: 50_000, TotalVirtualCores: 100, AvailableVirtualCores: 50, ActiveNodes: 10,
+				TotalMB:               100_000,
+				AvailableMB:           50_000,
+				TotalVirtualCores:     100,
+				AvailableVirtualCores: 50,
+				ActiveNodes:           10,
 			}},
 		},
 	}, nil)

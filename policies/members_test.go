@@ -16,7 +16,9 @@ import (
 func TestWeightsOfUnknownMembersDoNotStopAQueue(t *testing.T) {
 	v := view(member("sc-a", 50_000), member("sc-b", 50_000), member("sc-c", 50_000))
 	for _, name := range HomeNames() {
-		rule, err := homeFrom(ruleDoc{Policy: name, Weights: map[creel.SubclusterID]float64{"east": 2, "west": 1, "sc-c": 0}})
+		rule, err := homeFrom(
+			ruleDoc{Policy: name, Weights: map[creel.SubclusterID]float64{"east": 2, "west": 1, "sc-c": 0}},
+		)
 		if err != nil || name == (rejectHome{}).name() {
 			continue
 		}
@@ -44,7 +46,10 @@ func TestWeightsOfUnknownMembersDoNotStopAQueue(t *testing.T) {
 func TestWeightsHoldWhileTheirMemberExists(t *testing.T) {
 	lost := member("sc-a", 1)
 	lost.State = subcluster.StateLost
-	_, reason, err := must(t, home("weighted", `{"sc-a":1,"east":1}`)).Home(view(lost, member("sc-b", 1)), small, nil, seeded(1))
+	_, reason, err := must(
+		t,
+		home("weighted", `{"sc-a":1,"east":1}`),
+	).Home(view(lost, member("sc-b", 1)), small, nil, seeded(1))
 	if !errors.Is(err, creel.ErrNoSubcluster) {
 		t.Errorf("%v\n%s", err, reason)
 	}

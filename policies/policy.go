@@ -54,7 +54,14 @@ func Default() Policy { return Policy{home: balancedHome{}, split: balancedSplit
 // What lists names (settings, messages, commands) asks HomeNames and SplitNames.
 var (
 	homeRules = []homeRule{
-		balancedHome{}, hashHome{}, loadHome{}, localityHome{}, priorityHome{}, rejectHome{}, uniformHome{}, weightedHome{},
+		balancedHome{},
+		hashHome{},
+		loadHome{},
+		localityHome{},
+		priorityHome{},
+		rejectHome{},
+		uniformHome{},
+		weightedHome{},
 	}
 	splitRules = []splitRule{balancedSplit{}, broadcastSplit{}, homeSplit{}, localitySplit{}, rejectSplit{}}
 )

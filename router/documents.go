@@ -10,10 +10,22 @@ import "slices"
 var Documents = slices.Concat(restDocuments, rpcDocuments, adminDocuments)
 
 var restDocuments = []Document{
-	{"REST", "GET /", Merged, "clusterInfo document", "one clusterInfo, as of a single ResourceManager; Hadoop's router answers a list"},
+	{
+		"REST",
+		"GET /",
+		Merged,
+		"clusterInfo document",
+		"one clusterInfo, as of a single ResourceManager; Hadoop's router answers a list",
+	},
 	{"REST", "GET /info", Merged, "clusterInfo document", "as GET /"},
 	{"REST", "GET /metrics", Merged, "clusterMetrics document", ""},
-	{"REST", "GET /scheduler", Merged, "scheduler document", "one tree, as of a single ResourceManager; Hadoop's router answers a list"},
+	{
+		"REST",
+		"GET /scheduler",
+		Merged,
+		"scheduler document",
+		"one tree, as of a single ResourceManager; Hadoop's router answers a list",
+	},
 	{"REST", "GET /nodes", Merged, "nodes document", "each node with its subClusterId"},
 	{"REST", "GET /nodes/{nodeId}", AtOwner, "", "the member that heard of it last"},
 	{"REST", "GET /apps", Merged, "apps document", ""},
@@ -21,7 +33,13 @@ var restDocuments = []Document{
 	{"REST", "POST /apps/new-application", AtAny, "", ""},
 	{"REST", "GET /appstatistics", Merged, "appStatInfo document", ""},
 	{"REST", "PUT /apps/{appid}/state", AtHomeAll, "", "the UAMs end too"},
-	{"REST", "GET /apps/{appid}/appattempts/{attemptid}/containers", Merged, "containers document", "an error of home's is the answer"},
+	{
+		"REST",
+		"GET /apps/{appid}/appattempts/{attemptid}/containers",
+		Merged,
+		"containers document",
+		"an error of home's is the answer",
+	},
 	{"REST", "* /apps/{appid}", AtHome, "", ""},
 	{"REST", "* /apps/{appid}/*", AtHome, "", "state, queue, priority, timeouts, attempts, one container"},
 	{"REST", "POST /containers/{containerid}/signal/{command}", AtOwner, "", "home first, then whoever runs it"},
@@ -38,7 +56,13 @@ var restDocuments = []Document{
 	{"REST", "POST /delegation-token/expiration", AtAny, "", "the router has no tokens of its own yet"},
 	{"REST", "DELETE /delegation-token", AtAny, "", "the router has no tokens of its own yet"},
 	{"REST", "POST /reservation/{verb}", AtAny, "", "reservations have no home yet"},
-	{"REST", "GET /*", AtAny, "", "what no other line names: label lists, scheduler-conf, scheduler-overview, queue access, reservations"},
+	{
+		"REST",
+		"GET /*",
+		AtAny,
+		"",
+		"what no other line names: label lists, scheduler-conf, scheduler-overview, queue access, reservations",
+	},
 }
 
 var rpcDocuments = []Document{

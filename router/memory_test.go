@@ -23,7 +23,14 @@ func numbered(n int) creel.ApplicationID {
 func TestARouterRemembersHomesAndDecisions(t *testing.T) {
 	m := router.NewMemory(10)
 	app := numbered(1)
-	m.Put(router.Outcome{Application: app, Home: "sc-a", Tries: []router.Try{{Member: "sc-a"}}, Err: errors.New("unclear")})
+	m.Put(
+		router.Outcome{
+			Application: app,
+			Home:        "sc-a",
+			Tries:       []router.Try{{Member: "sc-a"}},
+			Err:         errors.New("unclear"),
+		},
+	)
 	if _, ok := m.Home(app); ok {
 		t.Error("a failed submission's home counts")
 	}
@@ -80,7 +87,11 @@ func TestAssumedLoadEndsWithAHeartbeat(t *testing.T) {
 	size := creel.NewResource(512, 1)
 	a.Add(view(0, at), "sc-a", size)
 	a.Add(view(time.Second, at.Add(time.Second)), "sc-a", size)
-	if apps, sum := a.Of(view(2*time.Second, at.Add(2*time.Second)), "sc-a"); apps != 2 || sum.MemoryMB != 1024 || sum.VCores != 2 {
+	if apps, sum := a.Of(
+		view(2*time.Second, at.Add(2*time.Second)),
+		"sc-a",
+	); apps != 2 || sum.MemoryMB != 1024 ||
+		sum.VCores != 2 {
 		t.Errorf("before the heartbeat: %d of %v", apps, sum)
 	}
 	if apps, sum := a.Of(view(0, at.Add(3*time.Second)), "sc-a"); apps != 0 || !sum.IsZero() {

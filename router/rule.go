@@ -132,9 +132,16 @@ const (
 )
 
 var routeTexts = [...]string{
-	Merged: "all members, merged", AtHome: "home", AtHomeAll: "home, then all others", AtOwner: "the member that has it",
-	ByName: "the subcluster it names", AtAny: "any active member", Everywhere: "all members, each told", Chosen: "the home that the policy chooses",
-	ByRouter: "the router itself", Unserved: "refused",
+	Merged:     "all members, merged",
+	AtHome:     "home",
+	AtHomeAll:  "home, then all others",
+	AtOwner:    "the member that has it",
+	ByName:     "the subcluster it names",
+	AtAny:      "any active member",
+	Everywhere: "all members, each told",
+	Chosen:     "the home that the policy chooses",
+	ByRouter:   "the router itself",
+	Unserved:   "refused",
 }
 
 func (r Route) String() string { return routeTexts[r] }

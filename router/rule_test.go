@@ -32,7 +32,10 @@ func TestRulesReferToWhatExists(t *testing.T) {
 			switch f.Rule {
 			case router.BySize, router.ByField:
 				rules, _ := router.TypeOf(typ.Name)
-				if _, ok := rules.Field(f.Of); f.Of != "" && !ok && typ.Name != "SchedulerInfo" { // a root is its own whole
+				if _, ok := rules.Field(
+					f.Of,
+				); f.Of != "" && !ok &&
+					typ.Name != "SchedulerInfo" { // a root is its own whole
 					t.Errorf("%s.%s counts by %q, which is no field beside it", typ.Name, f.Name, f.Of)
 				}
 				if f.Of == "" && f.Rule == router.ByField {

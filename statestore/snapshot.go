@@ -42,7 +42,13 @@ type ring struct {
 
 // Snapshot writes the whole store as JSON. Equal stores give equal bytes.
 func (t *State) Snapshot() ([]byte, error) {
-	s := snapshot{Schema: t.schema, Identity: t.identity, Version: t.version, Members: t.Records(time.Time{}).Members, Epochs: t.epochs}
+	s := snapshot{
+		Schema:   t.schema,
+		Identity: t.identity,
+		Version:  t.version,
+		Members:  t.Records(time.Time{}).Members,
+		Epochs:   t.epochs,
+	}
 	for id, p := range t.apps.of {
 		s.Homes = append(s.Homes, snapshotHome{Home{id, p.home, p.claimed, p.ends}, p.number})
 	}

@@ -94,7 +94,10 @@ func (h *handler) RegisterApplicationMaster(
 	return nil, h.call(ctx, amrmproxy.FromAM{Register: req})
 }
 
-func (h *handler) Allocate(ctx context.Context, req *yarnpb.AllocateRequestProto) (*yarnpb.AllocateResponseProto, error) {
+func (h *handler) Allocate(
+	ctx context.Context,
+	req *yarnpb.AllocateRequestProto,
+) (*yarnpb.AllocateResponseProto, error) {
 	return nil, h.call(ctx, amrmproxy.FromAM{Allocate: req})
 }
 

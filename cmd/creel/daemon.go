@@ -47,10 +47,17 @@ func (f *confFlags) setting(fl *pflag.FlagSet, name, key, usage string) {
 
 // takeOver has --take-over set creel.membership.take-over.
 func (f *daemonFlags) takeOver(fl *pflag.FlagSet) {
-	fl.BoolFunc("take-over", "take the name of a member that is alive, which then is none any more", func(value string) error {
-		f.flags = append(f.flags, settings.Flag{Name: "--take-over", Key: "creel.membership.take-over", Value: value})
-		return nil
-	})
+	fl.BoolFunc(
+		"take-over",
+		"take the name of a member that is alive, which then is none any more",
+		func(value string) error {
+			f.flags = append(
+				f.flags,
+				settings.Flag{Name: "--take-over", Key: "creel.membership.take-over", Value: value},
+			)
+			return nil
+		},
+	)
 }
 
 // run runs a service in the way that all daemons are run.

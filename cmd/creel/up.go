@@ -148,7 +148,14 @@ func (f *upFlags) directory(held *daemon.Held) (string, error) {
 func (f *upFlags) welcome(out io.Writer, fed *federation.Federation, dir, clients string) {
 	fmt.Fprintf(out, "%-14s %-21s %-21s %s\n", "", "RPC", "web", "other")
 	for _, r := range fed.Routers {
-		fmt.Fprintf(out, "%-14s %-21s %-21s admin %s\n", r.Name, r.Address("client"), r.Address("web"), r.Address("admin"))
+		fmt.Fprintf(
+			out,
+			"%-14s %-21s %-21s admin %s\n",
+			r.Name,
+			r.Address("client"),
+			r.Address("web"),
+			r.Address("admin"),
+		)
 	}
 	for i, rm := range fed.RMs {
 		fmt.Fprintf(out, "%-14s %-21s %-21s scheduler %s, tracker %s, proxy %s\n", rm.Name, rm.Address("client"),

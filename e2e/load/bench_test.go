@@ -346,7 +346,8 @@ func BenchmarkTakeover(b *testing.B) {
 		m, ok := clusterMetrics(web)
 		return ok && m.ActiveNodes == nodes && m.ContainersAllocated >= 30*nodes
 	}
-	// Its own waves come after the containers that are held; a load that loses its ResourceManager before them gives up.
+	// Its own waves come after the containers that are held; a load that loses its ResourceManager before them gives
+	// up.
 	c.Await(b, "all nodes, all containers and the load", func() bool {
 		m, ok := clusterMetrics(web)
 		return ok && m.ActiveNodes == nodes && m.ContainersAllocated > 30*nodes

@@ -7,7 +7,8 @@
 // standard ones, dies with the test binary (parent death signal), and is
 // stopped when the test that started it ends: SIGTERM, then SIGKILL, newest
 // child first. What a child left behind in other sessions (the containers of a
-// NodeManager) is found by a text that they carry and killed too. When a test fails, the last lines of its children are in the test's log.
+// NodeManager) is found by a text that they carry and killed too. When a test fails, the last lines of its children are
+// in the test's log.
 //
 // Nothing here sleeps for a guessed time: readiness is a line of the child's
 // output, a port that accepts, or a file that the child writes. A deadline only

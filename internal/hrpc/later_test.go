@@ -183,7 +183,8 @@ func TestACallTellsWhoWhatAndWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if seen.Identity.User != "alice" || !seen.Remote.Addr().IsLoopback() || seen.Protocol != echoProtocol || seen.Method != "look" ||
-		len(seen.ClientID) != 16 || seen.RetryCount != 2 || seen.CallerContext.Context != strings.Repeat("job_1 ", 40) ||
+		len(seen.ClientID) != 16 || seen.RetryCount != 2 ||
+		seen.CallerContext.Context != strings.Repeat("job_1 ", 40) ||
 		string(seen.CallerContext.Signature) != "\x09" ||
 		seen.Trace.TraceID != 1<<40 ||
 		seen.Trace.ParentID != -5 ||

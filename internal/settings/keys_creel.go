@@ -44,6 +44,12 @@ var creelStoreKeys = []Setting{
 		Doc:  "This member's name in the federation; empty: yarn.resourcemanager.cluster-id.",
 	},
 	{Key: "creel.membership.beat-interval", Type: Duration, Default: "1s", Doc: "The time between a member's beats."},
+	{
+		Key:  "creel.http.allowed-hosts",
+		Type: List,
+		Doc: "Names of this host under which browsers may reach the router over loopback, beside localhost and addresses;" +
+			" * is any.",
+	},
 	{Key: "creel.membership.lease", Type: Duration, Default: "10s", Doc: "A member silent for so long is not alive."},
 	{
 		Key:     "creel.membership.take-over",

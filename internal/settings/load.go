@@ -91,7 +91,14 @@ type Settings struct {
 // With an error the returned Settings holds what could be read, for `creel
 // config check`; a daemon must not start with it.
 func Load(src Sources) (*Settings, error) {
-	s := &Settings{values: map[string]*Value{}, env: src.Env, system: src.System, dir: src.ConfDir, read: src.Read, sources: src}
+	s := &Settings{
+		values:  map[string]*Value{},
+		env:     src.Env,
+		system:  src.System,
+		dir:     src.ConfDir,
+		read:    src.Read,
+		sources: src,
+	}
 	if s.env == nil {
 		s.env = os.LookupEnv
 	}

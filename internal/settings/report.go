@@ -307,9 +307,15 @@ func Reference(w io.Writer) error {
 		"`*` in a name stands for one part, `**` for several. An unknown `creel.*` key, or a value that does not parse, stops the start. ",
 	)
 	b.WriteString("Queues are described by `capacity-scheduler.xml` or `fair-scheduler.xml`.\n\n")
-	b.WriteString("Each setting is *in force* (a test starts every daemon and sees it read), *without effect* (of no meaning to creel, with the reason), ")
-	b.WriteString("or *not yet*: another value than the default is a warning at the start, in `creel config check` and in `/conf`. ")
-	b.WriteString("Values that would weaken security, durability or exclusivity and are not in force stop the start: see [refused starts](refused-starts.md).\n\n")
+	b.WriteString(
+		"Each setting is *in force* (a test starts every daemon and sees it read), *without effect* (of no meaning to creel, with the reason), ",
+	)
+	b.WriteString(
+		"or *not yet*: another value than the default is a warning at the start, in `creel config check` and in `/conf`. ",
+	)
+	b.WriteString(
+		"Values that would weaken security, durability or exclusivity and are not in force stop the start: see [refused starts](refused-starts.md).\n\n",
+	)
 	b.WriteString("This page is generated from the registry: `go test ./internal/settings -run Reference -update`.\n")
 	last := ""
 	for _, row := range All() {

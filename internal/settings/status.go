@@ -102,10 +102,14 @@ var notInForce = []inactive{
 		"yarn.federation.amrmproxy.register.uam.retry-count",
 		"yarn.federation.amrmproxy.register.uam.interval",
 	}},
-	{WithoutEffect, "creel.router.forward-timeout and creel.router.list-timeout are what creel's router goes by", []string{
-		"yarn.router.webapp.connect-timeout",
-		"yarn.router.webapp.read-timeout",
-	}},
+	{
+		WithoutEffect,
+		"creel.router.forward-timeout and creel.router.list-timeout are what creel's router goes by",
+		[]string{
+			"yarn.router.webapp.connect-timeout",
+			"yarn.router.webapp.read-timeout",
+		},
+	},
 	{WithoutEffect, "another member is tried at once", []string{"yarn.router.submit.interval.time"}},
 	{WithoutEffect, "creel pipelines its calls over a few connections, whatever their number", []string{
 		"creel.store.pool-size",

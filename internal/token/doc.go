@@ -23,7 +23,8 @@
 //
 // # Chance
 //
-// Keys come from the *rand.Rand a caller passes, so it has to be one nobody can predict: rand.New(rand.NewChaCha8(seed))
+// Keys come from the *rand.Rand a caller passes, so it has to be one nobody can predict:
+// rand.New(rand.NewChaCha8(seed))
 // with a seed of crypto/rand. Simulations pass a seeded one.
 //
 // # Files

@@ -101,7 +101,8 @@ func TestKeysSurviveARestart(t *testing.T) {
 	}
 }
 
-// An AMRM token is accepted for at least the delay after it was minted; ids only grow by one; at no moment are more than
+// An AMRM token is accepted for at least the delay after it was minted; ids only grow by one; at no moment are more
+// than
 // two keys accepted.
 func TestKeysLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

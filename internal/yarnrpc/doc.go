@@ -7,7 +7,9 @@
 // # Serving
 //
 //	type door struct{ yarnrpc.UnimplementedApplicationClientProtocol; ... }
-//	func (d *door) GetNewApplication(ctx context.Context, req *yarnpb.GetNewApplicationRequestProto) (*yarnpb.GetNewApplicationResponseProto, error)
+//	func (d *door) GetNewApplication(ctx context.Context, req *yarnpb.GetNewApplicationRequestProto)
+//
+// (*yarnpb.GetNewApplicationResponseProto, error)
 //
 //	hrpc.Config{
 //		Services: []hrpc.Service{yarnrpc.ApplicationClientProtocolService(door)},

@@ -380,7 +380,10 @@ func Round(shares []float64, unit float64, rest []float64) []int64 {
 		whole += out[i]
 		left = append(left, remainder{x - float64(out[i]), i})
 	}
-	slices.SortFunc(left, func(a, b remainder) int { return cmp.Or(cmp.Compare(b.part, a.part), cmp.Compare(a.at, b.at)) })
+	slices.SortFunc(
+		left,
+		func(a, b remainder) int { return cmp.Or(cmp.Compare(b.part, a.part), cmp.Compare(a.at, b.at)) },
+	)
 	for n := int64(math.Round(sum)) - whole; n > 0 && len(left) > 0; n-- {
 		i := left[0].at
 		out[i]++

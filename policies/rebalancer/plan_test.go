@@ -295,7 +295,13 @@ func TestSweepsComeNearTheExactAnswer(t *testing.T) {
 		mean += e / float64(len(errors))
 	}
 	p99 := errors[len(errors)*99/100]
-	t.Logf("%d queues: error %.3f%% on average, %.2f%% at p99, %.2f%% at worst", len(errors), 100*mean, 100*p99, 100*errors[len(errors)-1])
+	t.Logf(
+		"%d queues: error %.3f%% on average, %.2f%% at p99, %.2f%% at worst",
+		len(errors),
+		100*mean,
+		100*p99,
+		100*errors[len(errors)-1],
+	)
 	if mean > 0.01 || p99 > 0.10 {
 		t.Error("the sweeps are too far from the exact answer")
 	}
@@ -317,11 +323,17 @@ func benchInput(members, leaves, pairs int) *Input {
 	}
 	each := pairs / leaves
 	for l := range leaves {
-		in.Leaves = append(in.Leaves, Leaf{Guarantee: 0.5 / float64(leaves), Weight: 1 + rnd.Float64(), Maximum: math.Inf(1)})
+		in.Leaves = append(
+			in.Leaves,
+			Leaf{Guarantee: 0.5 / float64(leaves), Weight: 1 + rnd.Float64(), Maximum: math.Inf(1)},
+		)
 		at := rnd.Perm(members)[:each]
 		slices.Sort(at)
 		for _, m := range at {
-			in.Pairs = append(in.Pairs, Pair{Leaf: int32(l), Member: int32(m), Demand: rnd.ExpFloat64() * 2 / float64(pairs)})
+			in.Pairs = append(
+				in.Pairs,
+				Pair{Leaf: int32(l), Member: int32(m), Demand: rnd.ExpFloat64() * 2 / float64(pairs)},
+			)
 		}
 	}
 	return in
@@ -330,22 +342,28 @@ func benchInput(members, leaves, pairs int) *Input {
 func BenchmarkPlan(b *testing.B) {
 	for _, c := range []struct{ members, leaves, pairs int }{{100, 10_000, 50_000}, {100, 10_000, 1_000_000}} {
 		in := benchInput(c.members, c.leaves, c.pairs)
-		b.Run(fmt.Sprintf("cold/members=%d/queues=%d/pairs=%d", c.members, c.leaves, len(in.Pairs)), func(b *testing.B) {
-			p := &Planner{}
-			for b.Loop() {
-				b.ReportMetric(float64(p.Plan(in, nil).Sweeps), "sweeps")
-			}
-		})
-		b.Run(fmt.Sprintf("warm/members=%d/queues=%d/pairs=%d", c.members, c.leaves, len(in.Pairs)), func(b *testing.B) {
-			p := &Planner{Options: Options{Sweeps: 5}}
-			warm := p.Plan(in, nil).Given
-			rnd := rand.New(rand.NewPCG(3, 4))
-			for b.Loop() {
-				for range len(in.Pairs) / 50 {
-					in.Pairs[rnd.IntN(len(in.Pairs))].Demand *= 0.9 + 0.2*rnd.Float64()
+		b.Run(
+			fmt.Sprintf("cold/members=%d/queues=%d/pairs=%d", c.members, c.leaves, len(in.Pairs)),
+			func(b *testing.B) {
+				p := &Planner{}
+				for b.Loop() {
+					b.ReportMetric(float64(p.Plan(in, nil).Sweeps), "sweeps")
 				}
-				b.ReportMetric(float64(p.Plan(in, warm).Sweeps), "sweeps")
-			}
-		})
+			},
+		)
+		b.Run(
+			fmt.Sprintf("warm/members=%d/queues=%d/pairs=%d", c.members, c.leaves, len(in.Pairs)),
+			func(b *testing.B) {
+				p := &Planner{Options: Options{Sweeps: 5}}
+				warm := p.Plan(in, nil).Given
+				rnd := rand.New(rand.NewPCG(3, 4))
+				for b.Loop() {
+					for range len(in.Pairs) / 50 {
+						in.Pairs[rnd.IntN(len(in.Pairs))].Demand *= 0.9 + 0.2*rnd.Float64()
+					}
+					b.ReportMetric(float64(p.Plan(in, warm).Sweeps), "sweeps")
+				}
+			},
+		)
 	}
 }

@@ -47,7 +47,11 @@ type ErrorOfQueues struct {
 
 // Find gives a queue's plan, nil without one.
 func (p *Published) Find(q creel.QueuePath) *QueuePlan {
-	i, ok := slices.BinarySearchFunc(p.Queues, q, func(e QueuePlan, q creel.QueuePath) int { return cmp.Compare(e.Queue, q) })
+	i, ok := slices.BinarySearchFunc(
+		p.Queues,
+		q,
+		func(e QueuePlan, q creel.QueuePath) int { return cmp.Compare(e.Queue, q) },
+	)
 	if !ok {
 		return nil
 	}
@@ -63,7 +67,10 @@ type Shaping struct {
 // Read makes the input of a plan from a view: the leaf queues of active members
 // with creel's queue figures. Members without (Hadoop's) are left out, and so
 // are labels.
-func Read(view *subcluster.View, tree *Tree) (in *Input, queues []creel.QueuePath, members []creel.SubclusterID, total creel.Resource) {
+func Read(
+	view *subcluster.View,
+	tree *Tree,
+) (in *Input, queues []creel.QueuePath, members []creel.SubclusterID, total creel.Resource) {
 	in = &Input{}
 	var status []*subcluster.Status
 	for i := range view.Members {
@@ -120,7 +127,14 @@ func Read(view *subcluster.View, tree *Tree) (in *Input, queues []creel.QueuePat
 
 // Publish makes what is published of a plan, shaped by the one before, which may
 // be nil.
-func Publish(in *Input, p Plan, queues []creel.QueuePath, members []creel.SubclusterID, before *Published, s Shaping) Published {
+func Publish(
+	in *Input,
+	p Plan,
+	queues []creel.QueuePath,
+	members []creel.SubclusterID,
+	before *Published,
+	s Shaping,
+) Published {
 	if s.DeadBand <= 0 {
 		s.DeadBand = 0.01
 	}

@@ -53,7 +53,11 @@ func (q *Queue) Bounded() bool { return !q.Maximum.IsZero() }
 
 // Find gives what the document says of a queue, nil for nothing.
 func (t *Tree) Find(q creel.QueuePath) *Queue {
-	i, ok := slices.BinarySearchFunc(t.Queues, q, func(e Queue, q creel.QueuePath) int { return cmp.Compare(e.Path, q) })
+	i, ok := slices.BinarySearchFunc(
+		t.Queues,
+		q,
+		func(e Queue, q creel.QueuePath) int { return cmp.Compare(e.Path, q) },
+	)
 	if !ok {
 		return nil
 	}

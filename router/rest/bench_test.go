@@ -54,7 +54,10 @@ func benchDocuments(member, total int) map[string]string {
 		"/apps":  `{"apps":{"app":[` + strings.Join(apps, ",") + `]}}`,
 		"/nodes": `{"nodes":{"node":[` + strings.Join(nodes, ",") + `]}}`,
 		"/scheduler": `{"scheduler":{"schedulerInfo":{"type":"capacityScheduler","capacity":100.0,"usedCapacity":10.0,"maxCapacity":100.0,"queueName":"root","queues":{"queue":[` +
-			strings.Join(queues, ",") + `]}}}}`,
+			strings.Join(
+				queues,
+				",",
+			) + `]}}}}`,
 	}
 }
 

@@ -42,7 +42,11 @@ func read(w http.ResponseWriter, r *http.Request) (*request, error) {
 		}
 	}
 	if err != nil {
-		return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the request did not come whole", Why: err.Error()}
+		return nil, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "the request did not come whole",
+			Why:  err.Error(),
+		}
 	}
 	q := &request{method: r.Method, path: r.URL.RequestURI(), user: caller(r), head: forwardHeaders(r, ""), body: b}
 	if q.method == http.MethodHead {
@@ -291,7 +295,10 @@ func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
 	}
 	node := chi.URLParam(r, "nodeId")
 	look := &request{
-		method: http.MethodGet, path: base + "/nodes/" + node, user: q.user, head: forwardHeaders(r, "application/json"),
+		method: http.MethodGet,
+		path:   base + "/nodes/" + node,
+		user:   q.user,
+		head:   forwardHeaders(r, "application/json"),
 	}
 	parts := server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (bool, error) {
 		_, err := look.at(ctx, m)

@@ -24,7 +24,10 @@ func mergeDocs(t *testing.T, typ string, docs ...string) string {
 	}
 	var parts []router.Weighed[[]byte]
 	for i, doc := range docs {
-		parts = append(parts, router.Weighed[[]byte]{Member: creel.SubclusterID(fmt.Sprint("sc-", i)), Size: 1000, Value: []byte(doc)})
+		parts = append(
+			parts,
+			router.Weighed[[]byte]{Member: creel.SubclusterID(fmt.Sprint("sc-", i)), Size: 1000, Value: []byte(doc)},
+		)
 	}
 	out := m.Merge(typ, parts)
 	if !json.Valid(out) {
@@ -52,32 +55,48 @@ func leaf(name string, users map[string]int) string {
 		}
 	}) {
 		used += users[n]
-		names = append(names, fmt.Sprintf(`{"username":%q,"resourcesUsed":%s,"numPendingApplications":1,"numActiveApplications":2,`+
-			`"AMResourceUsed":%s,"userResourceLimit":%s,"resources":{"resourceUsagesByPartition":[{"partitionName":"","used":%s}]},`+
-			`"userWeight":1.0,"isActive":true}`, n, resource(users[n], 1), resource(1, 1), resource(4096, 4), resource(users[n], 1)))
+		names = append(
+			names,
+			fmt.Sprintf(`{"username":%q,"resourcesUsed":%s,"numPendingApplications":1,"numActiveApplications":2,`+
+				`"AMResourceUsed":%s,"userResourceLimit":%s,"resources":{"resourceUsagesByPartition":[{"partitionName":"","used":%s}]},`+
+				`"userWeight":1.0,"isActive":true}`, n, resource(users[n], 1), resource(1, 1), resource(4096, 4), resource(users[n], 1)),
+		)
 	}
-	return fmt.Sprintf(`{"type":"capacitySchedulerLeafQueueInfo","queuePath":"root.%[1]s","capacity":70.0,"usedCapacity":25.0,`+
-		`"maxCapacity":100.0,"absoluteCapacity":70.0,"absoluteMaxCapacity":100.0,"absoluteUsedCapacity":17.5,"weight":-1.0,`+
-		`"normalizedWeight":0.0,"numApplications":3,"maxParallelApps":2147483647,"queueName":%[1]q,"isAbsoluteResource":false,`+
-		`"state":"RUNNING","resourcesUsed":%[2]s,"hideReservationQueues":false,"nodeLabels":["*"],"allocatedContainers":5,`+
-		`"reservedContainers":0,"pendingContainers":1,"capacities":{"queueCapacitiesByPartition":[{"partitionName":"",`+
-		`"queueCapacityVectorInfo":{"configuredCapacityVector":"[memory-mb=70.0%%,vcores=70.0%%]"},"capacity":70.0,"usedCapacity":25.0,`+
-		`"maxCapacity":100.0,"absoluteCapacity":70.0,"absoluteUsedCapacity":17.5,"absoluteMaxCapacity":100.0,"maxAMLimitPercentage":10.0,`+
-		`"effectiveMinResource":%[3]s,"effectiveMaxResource":%[4]s}]},"maximumAllocation":%[5]s,"queueAcls":{"queueAcl":[`+
-		`{"accessType":"ADMINISTER_QUEUE","accessControlList":"*"},{"accessType":"SUBMIT_APP","accessControlList":" "}]},`+
-		`"queuePriority":0,"mode":"percentage","numActiveApplications":2,"numPendingApplications":1,"numContainers":5,`+
-		`"maxApplications":7000,"maxApplicationsPerUser":7000,"userLimit":100.0,"users":{"user":[%[6]s]},"userLimitFactor":1.0,`+
-		`"configuredMaxAMResourceLimit":0.1,"AMResourceLimit":%[7]s,"preemptionDisabled":true,"defaultPriority":0,`+
-		`"maxApplicationLifetime":-1,"defaultApplicationLifetime":-1}`,
-		name, resource(used, 5), resource(70_000, 70), resource(100_000, 100), resource(8192, 4),
-		strings.Join(names, ","), resource(7000, 7))
+	return fmt.Sprintf(
+		`{"type":"capacitySchedulerLeafQueueInfo","queuePath":"root.%[1]s","capacity":70.0,"usedCapacity":25.0,`+
+			`"maxCapacity":100.0,"absoluteCapacity":70.0,"absoluteMaxCapacity":100.0,"absoluteUsedCapacity":17.5,"weight":-1.0,`+
+			`"normalizedWeight":0.0,"numApplications":3,"maxParallelApps":2147483647,"queueName":%[1]q,"isAbsoluteResource":false,`+
+			`"state":"RUNNING","resourcesUsed":%[2]s,"hideReservationQueues":false,"nodeLabels":["*"],"allocatedContainers":5,`+
+			`"reservedContainers":0,"pendingContainers":1,"capacities":{"queueCapacitiesByPartition":[{"partitionName":"",`+
+			`"queueCapacityVectorInfo":{"configuredCapacityVector":"[memory-mb=70.0%%,vcores=70.0%%]"},"capacity":70.0,"usedCapacity":25.0,`+
+			`"maxCapacity":100.0,"absoluteCapacity":70.0,"absoluteUsedCapacity":17.5,"absoluteMaxCapacity":100.0,"maxAMLimitPercentage":10.0,`+
+			`"effectiveMinResource":%[3]s,"effectiveMaxResource":%[4]s}]},"maximumAllocation":%[5]s,"queueAcls":{"queueAcl":[`+
+			`{"accessType":"ADMINISTER_QUEUE","accessControlList":"*"},{"accessType":"SUBMIT_APP","accessControlList":" "}]},`+
+			`"queuePriority":0,"mode":"percentage","numActiveApplications":2,"numPendingApplications":1,"numContainers":5,`+
+			`"maxApplications":7000,"maxApplicationsPerUser":7000,"userLimit":100.0,"users":{"user":[%[6]s]},"userLimitFactor":1.0,`+
+			`"configuredMaxAMResourceLimit":0.1,"AMResourceLimit":%[7]s,"preemptionDisabled":true,"defaultPriority":0,`+
+			`"maxApplicationLifetime":-1,"defaultApplicationLifetime":-1}`,
+		name,
+		resource(used, 5),
+		resource(70_000, 70),
+		resource(100_000, 100),
+		resource(8192, 4),
+		strings.Join(names, ","),
+		resource(7000, 7),
+	)
 }
 
 func capacityDoc(lastrun int64, leaves ...string) string {
-	return fmt.Sprintf(`{"scheduler":{"schedulerInfo":{"type":"capacityScheduler","capacity":100.0,"usedCapacity":17.5,"maxCapacity":100.0,`+
-		`"queueName":"root","queuePath":"root","maxParallelApps":2147483647,"queues":{"queue":[%s]},"health":{"lastrun":%d,`+
-		`"operationsInfo":[{"operation":"last-allocation","nodeId":"N/A"}],"lastRunDetails":[{"operation":"releases","count":2,"resources":%s}]},`+
-		`"maximumAllocation":%s,"queuePriority":0}}}`, strings.Join(leaves, ","), lastrun, resource(10, 1), resource(8192, 4))
+	return fmt.Sprintf(
+		`{"scheduler":{"schedulerInfo":{"type":"capacityScheduler","capacity":100.0,"usedCapacity":17.5,"maxCapacity":100.0,`+
+			`"queueName":"root","queuePath":"root","maxParallelApps":2147483647,"queues":{"queue":[%s]},"health":{"lastrun":%d,`+
+			`"operationsInfo":[{"operation":"last-allocation","nodeId":"N/A"}],"lastRunDetails":[{"operation":"releases","count":2,"resources":%s}]},`+
+			`"maximumAllocation":%s,"queuePriority":0}}}`,
+		strings.Join(leaves, ","),
+		lastrun,
+		resource(10, 1),
+		resource(8192, 4),
+	)
 }
 
 // valueAt finds a value by fields and, in lists, by index.
@@ -155,7 +174,9 @@ func TestThreeEqualCapacityTreesAreOne(t *testing.T) {
 	if n := len(valueAt(t, doc, append(root, "queues", "queue")...).([]any)); n != 3 {
 		t.Errorf("%d queues, want default, east and west", n)
 	}
-	if n := len(valueAt(t, doc, append(queue, "resourcesUsed", "resourceInformations", "resourceInformation")...).([]any)); n != 2 {
+	if n := len(
+		valueAt(t, doc, append(queue, "resourcesUsed", "resourceInformations", "resourceInformation")...).([]any),
+	); n != 2 {
 		t.Errorf("%d resource types, want memory and vcores", n)
 	}
 }
@@ -164,7 +185,9 @@ func TestThreeEqualCapacityTreesAreOne(t *testing.T) {
 func TestPercentagesAreWeightedBySize(t *testing.T) {
 	m := router.Merger[[]byte]{Form: jsonForm{}}
 	doc := func(used, absolute string) []byte {
-		return []byte(`{"queueName":"a","capacity":` + absolute + `,"usedCapacity":` + used + `,"absoluteCapacity":` + absolute + `}`)
+		return []byte(
+			`{"queueName":"a","capacity":` + absolute + `,"usedCapacity":` + used + `,"absoluteCapacity":` + absolute + `}`,
+		)
 	}
 	out := string(m.Merge("CapacitySchedulerQueueInfo", []router.Weighed[[]byte]{
 		{Member: "a", Size: 3000, Value: doc("100.0", "50.0")}, // uses 1500 of 1500
@@ -176,10 +199,28 @@ func TestPercentagesAreWeightedBySize(t *testing.T) {
 }
 
 func TestThreeEqualFairTreesAreOne(t *testing.T) {
-	doc := `{"scheduler":{"schedulerInfo":{"type":"fairScheduler","rootQueue":{"maxApps":2147483647,"minResources":` + resource(0, 0) +
-		`,"maxResources":` + resource(16384, 16) + `,"usedResources":` + resource(4096, 4) + `,"steadyFairResources":` + resource(8192, 8) +
-		`,"maxContainerAllocation":` + resource(8192, 4) + `,"allocatedContainers":4,"queueName":"root","schedulingPolicy":"fair",` +
-		`"preemptable":true,"childQueues":{"queue":[{"type":"fairSchedulerLeafQueueInfo","maxApps":10,"usedResources":` + resource(4096, 4) +
+	doc := `{"scheduler":{"schedulerInfo":{"type":"fairScheduler","rootQueue":{"maxApps":2147483647,"minResources":` + resource(
+		0,
+		0,
+	) +
+		`,"maxResources":` + resource(
+		16384,
+		16,
+	) + `,"usedResources":` + resource(
+		4096,
+		4,
+	) + `,"steadyFairResources":` + resource(
+		8192,
+		8,
+	) +
+		`,"maxContainerAllocation":` + resource(
+		8192,
+		4,
+	) + `,"allocatedContainers":4,"queueName":"root","schedulingPolicy":"fair",` +
+		`"preemptable":true,"childQueues":{"queue":[{"type":"fairSchedulerLeafQueueInfo","maxApps":10,"usedResources":` + resource(
+		4096,
+		4,
+	) +
 		`,"queueName":"root.a","schedulingPolicy":"drf","numPendingApps":1,"numActiveApps":2}]}}}}}`
 	got := mergeDocs(t, "scheduler document", doc, doc, doc)
 	root := []any{"scheduler", "schedulerInfo", "rootQueue"}
@@ -290,11 +331,19 @@ func TestAListOfOneKeepsItsShape(t *testing.T) {
 // A field that no rule lists is the first member's, and is told.
 func TestAnUnlistedFieldIsTheFirstMembersAndTold(t *testing.T) {
 	var told []string
-	m := router.Merger[[]byte]{Form: jsonForm{}, Unlisted: func(typ, field string) { told = append(told, typ+"."+field) }}
+	m := router.Merger[[]byte]{
+		Form:     jsonForm{},
+		Unlisted: func(typ, field string) { told = append(told, typ+"."+field) },
+	}
 	out := string(m.Merge("StatisticsItemInfo", []router.Weighed[[]byte]{
-		{Member: "a", Value: []byte(`{"count":1,"newCapacityPercent":4}`)}, {Member: "b", Value: []byte(`{"count":"2","newCapacityPercent":6}`)},
+		{
+			Member: "a",
+			Value:  []byte(`{"count":1,"newCapacityPercent":4}`),
+		},
+		{Member: "b", Value: []byte(`{"count":"2","newCapacityPercent":6}`)},
 	}))
-	if out != `{"count":3,"newCapacityPercent":4}` || !slices.Equal(told, []string{"StatisticsItemInfo.newCapacityPercent"}) {
+	if out != `{"count":3,"newCapacityPercent":4}` ||
+		!slices.Equal(told, []string{"StatisticsItemInfo.newCapacityPercent"}) {
 		t.Errorf("%s, told %v", out, told)
 	}
 }

@@ -66,8 +66,15 @@ func typed(next http.Handler) http.Handler {
 		if r.ContentLength != 0 && r.Method != http.MethodGet && r.Method != http.MethodHead {
 			kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 			if err != nil || !slices.Contains([]string{"application/json", "application/xml", "text/xml"}, kind) {
-				refuse(w, r, http.StatusUnsupportedMediaType, "javax.ws.rs.NotSupportedException",
-					"a body of type "+r.Header.Get("Content-Type")+" is not read; send application/json or application/xml")
+				refuse(
+					w,
+					r,
+					http.StatusUnsupportedMediaType,
+					"javax.ws.rs.NotSupportedException",
+					"a body of type "+r.Header.Get(
+						"Content-Type",
+					)+" is not read; send application/json or application/xml",
+				)
 				return
 			}
 		}
@@ -132,8 +139,24 @@ func (h *Handler) audit(next http.Handler) http.Handler {
 			target = at[strings.LastIndexByte(at, '/')+1:]
 		}
 		q := r.URL.Query()
-		attrs := []any{"user", caller(r), "from", r.RemoteAddr, "operation", r.Method + " " + operation(r), "target", target,
-			"result", result, "status", seen.Status(), "auth", "simple", "took", time.Since(began)}
+		attrs := []any{
+			"user",
+			caller(r),
+			"from",
+			r.RemoteAddr,
+			"operation",
+			r.Method + " " + operation(r),
+			"target",
+			target,
+			"result",
+			result,
+			"status",
+			seen.Status(),
+			"auth",
+			"simple",
+			"took",
+			time.Since(began),
+		}
 		if real := q.Get("user.name"); real != "" && real != caller(r) {
 			attrs = append(attrs, "real_user", real)
 		}

@@ -72,9 +72,28 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 		{"POST", "/delegation-token", "application/json", `{"renewer":"bob"}`, 403, ""},
 		{"DELETE", "/delegation-token", "", "", 403, ""},
 	} {
-		r := call(t, web, c.method, base+c.path+"?user.name=alice", c.body, "Content-Type", c.kind, "Accept", "application/json")
+		r := call(
+			t,
+			web,
+			c.method,
+			base+c.path+"?user.name=alice",
+			c.body,
+			"Content-Type",
+			c.kind,
+			"Accept",
+			"application/json",
+		)
 		if r.status != c.status || !strings.Contains(r.body, c.says) || r.head.Get("Retry-After") != "" {
-			t.Errorf("%s %s of %s: %d %s, want %d with %q", c.method, c.path, c.kind, r.status, r.body, c.status, c.says)
+			t.Errorf(
+				"%s %s of %s: %d %s, want %d with %q",
+				c.method,
+				c.path,
+				c.kind,
+				r.status,
+				r.body,
+				c.status,
+				c.says,
+			)
 		}
 	}
 }
@@ -206,7 +225,10 @@ func TestWhyObeysViewACLs(t *testing.T) {
 	if r := why("alice"); r.status != 200 || !strings.Contains(r.body, `"candidates"`) {
 		t.Errorf("its user, with home away: %d %s", r.status, r.body)
 	}
-	if r := why("mallory"); r.status != 200 || strings.Contains(r.body, `"candidates"`) || !strings.Contains(r.body, "does not answer now") {
+	if r := why(
+		"mallory",
+	); r.status != 200 || strings.Contains(r.body, `"candidates"`) ||
+		!strings.Contains(r.body, "does not answer now") {
 		t.Errorf("another, with home away: %d %s", r.status, r.body)
 	}
 }

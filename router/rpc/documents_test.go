@@ -55,7 +55,12 @@ func TestEveryFieldOfAMergedMessageHasARule(t *testing.T) {
 		}
 		fields := found.Descriptor().Fields()
 		for i := range fields.Len() {
-			if name := string(fields.Get(i).Name()); !slices.ContainsFunc(typ.Fields, func(f router.Field) bool { return f.Name == name }) {
+			if name := string(
+				fields.Get(i).Name(),
+			); !slices.ContainsFunc(
+				typ.Fields,
+				func(f router.Field) bool { return f.Name == name },
+			) {
 				t.Errorf("no rule for %s.%s", typ.Name, name)
 			}
 		}

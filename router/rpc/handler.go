@@ -187,7 +187,11 @@ func user(ctx context.Context) string {
 }
 
 // forward sends a call to the home of its application.
-func (h *Handler) forward(method string, kind remote.Kind, app func([]byte) (creel.ApplicationID, error)) hrpc.RawHandler {
+func (h *Handler) forward(
+	method string,
+	kind remote.Kind,
+	app func([]byte) (creel.ApplicationID, error),
+) hrpc.RawHandler {
 	return func(ctx context.Context, request []byte) ([]byte, error) {
 		id, err := app(request)
 		if err != nil {
@@ -324,7 +328,9 @@ func (h *Handler) kill(ctx context.Context, request []byte) ([]byte, error) {
 	})
 }
 
-var killed = appOf(func(r *yarnpb.KillApplicationRequestProto) *yarnpb.ApplicationIdProto { return r.GetApplicationId() })
+var killed = appOf(
+	func(r *yarnpb.KillApplicationRequestProto) *yarnpb.ApplicationIdProto { return r.GetApplicationId() },
+)
 
 // missingError is what a merged answer becomes when no member answered.
 func missingError(what string, text string) error {

@@ -60,7 +60,11 @@ func submit(
 	return id, f.Member(homes[0])
 }
 
-func submitEverywhere(t *testing.T, f *routertest.Federation, r *routertest.Router) map[creel.SubclusterID]creel.ApplicationID {
+func submitEverywhere(
+	t *testing.T,
+	f *routertest.Federation,
+	r *routertest.Router,
+) map[creel.SubclusterID]creel.ApplicationID {
 	t.Helper()
 	apps := map[creel.SubclusterID]creel.ApplicationID{}
 	for i := 0; len(apps) < len(f.Members); i++ {

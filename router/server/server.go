@@ -155,19 +155,23 @@ func (s *Server) Submit(
 		defer s.assumedLock.Unlock()
 		return s.assumed.Of(view, id)
 	}
-	out := s.submitter.Submit(ctx, sub, func(ctx context.Context, id creel.SubclusterID, claim int64) (router.Verdict, error) {
-		m, err := s.Member(id)
-		if err != nil {
-			return router.Unclear, err
-		}
-		if s.conf.SubmitTime > 0 { // of the members; how long a claim waits is the store's own
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithDeadline(ctx, began.Add(s.conf.SubmitTime))
-			defer cancel()
-		}
-		err = forward(ctx, m, claim)
-		return verdict(err), err
-	})
+	out := s.submitter.Submit(
+		ctx,
+		sub,
+		func(ctx context.Context, id creel.SubclusterID, claim int64) (router.Verdict, error) {
+			m, err := s.Member(id)
+			if err != nil {
+				return router.Unclear, err
+			}
+			if s.conf.SubmitTime > 0 { // of the members; how long a claim waits is the store's own
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithDeadline(ctx, began.Add(s.conf.SubmitTime))
+				defer cancel()
+			}
+			err = forward(ctx, m, claim)
+			return verdict(err), err
+		},
+	)
 	if out.Err == nil {
 		s.counts.Accepted.Add(1)
 		s.assumedLock.Lock()

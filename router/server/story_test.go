@@ -374,7 +374,13 @@ func TestNobodyIsThere(t *testing.T) {
 		m.Cut()
 	}
 	for _, protocol := range protocols {
-		if err := protocol.submit(t.Context(), f, f.Routers[0], id); err == nil || !strings.Contains(err.Error(), "sc-") {
+		if err := protocol.submit(
+			t.Context(),
+			f,
+			f.Routers[0],
+			id,
+		); err == nil ||
+			!strings.Contains(err.Error(), "sc-") {
 			t.Errorf("%s: %v", protocol.name, err)
 		}
 	}

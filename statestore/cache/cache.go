@@ -22,7 +22,12 @@ type Source interface {
 		app creel.ApplicationID,
 		member creel.SubclusterID,
 	) (home creel.SubclusterID, number int64, err error)
-	Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID, number int64) (creel.SubclusterID, error)
+	Move(
+		ctx context.Context,
+		app creel.ApplicationID,
+		from, to creel.SubclusterID,
+		number int64,
+	) (creel.SubclusterID, error)
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
 }

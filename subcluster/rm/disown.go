@@ -35,7 +35,11 @@ type disownedTable struct {
 func (m *Machine) Disown(now time.Time, id creel.ApplicationID, claim int64) (known bool, err error) {
 	m.at(now)
 	if id.IsZero() || claim <= 0 {
-		return false, invalid("cannot disown "+id.String(), "an application id and the number of a claim are needed", "")
+		return false, invalid(
+			"cannot disown "+id.String(),
+			"an application id and the number of a claim are needed",
+			"",
+		)
 	}
 	if m.apps[id] != nil {
 		return true, nil

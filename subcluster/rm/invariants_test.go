@@ -473,7 +473,14 @@ func newRun(t *rapid.T, tb testing.TB) *run {
 		c.Queues, c.ResourceTypes = spec, types
 		first = *c
 	})
-	return &run{t: t, w: w, mo: newModel(), first: first, used: map[creel.QueuePath]amounts.Vec{}, near: NewAuditor(w.m, 0)}
+	return &run{
+		t:     t,
+		w:     w,
+		mo:    newModel(),
+		first: first,
+		used:  map[creel.QueuePath]amounts.Vec{},
+		near:  NewAuditor(w.m, 0),
+	}
 }
 
 // others draws some of each further resource type, mostly none.

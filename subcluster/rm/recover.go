@@ -162,7 +162,9 @@ func (m *Machine) amsMissing(n *node) {
 			m.amEnded(
 				t,
 				creel.ExitAborted,
-				"node "+n.ID().String()+" registered without the master's container after a restart of the ResourceManager",
+				"node "+n.ID().
+					String()+
+					" registered without the master's container after a restart of the ResourceManager",
 			)
 		}
 	}

@@ -13,7 +13,13 @@ import (
 
 // runFaults takes down a subcluster, a router and the rebalancer on the way and brings them
 // back, on the same ports and journals.
-func runFaults(ctx context.Context, fed *federation.Federation, began time.Time, last time.Duration, out io.Writer) error {
+func runFaults(
+	ctx context.Context,
+	fed *federation.Federation,
+	began time.Time,
+	last time.Duration,
+	out io.Writer,
+) error {
 	sleep := func(until time.Duration) bool {
 		select {
 		case <-ctx.Done():

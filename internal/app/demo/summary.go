@@ -89,8 +89,12 @@ func (s *Summary) Print(w io.Writer) bool {
 		100*s.EntitlementError.P99,
 	)
 	if m := &s.Maximum; m.Checked > 0 {
-		fmt.Fprintf(w, "maximum       a queue used at most %.1f%% of what it may in the whole federation, looked at %d times\n",
-			100*m.Fullest, m.Checked)
+		fmt.Fprintf(
+			w,
+			"maximum       a queue used at most %.1f%% of what it may in the whole federation, looked at %d times\n",
+			100*m.Fullest,
+			m.Checked,
+		)
 	}
 	fmt.Fprintf(w, "invariants    %d checked, %d broken\n", s.Invariants.Checked, s.Invariants.Broken)
 	fmt.Fprintf(w, "wall          %.1f s\n\n", s.WallS)

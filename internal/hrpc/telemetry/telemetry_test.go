@@ -252,7 +252,8 @@ func TestOneLineOfAuditForEachCallThatChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		if line["msg"] != "audit" || line["operation"] != want.operation || line["result"] != want.result || line["user"] != "alice" ||
-			line["target"] != "x" || line["caller_context"] != "job 7" ||
+			line["target"] != "x" ||
+			line["caller_context"] != "job 7" ||
 			!strings.HasPrefix(line["from"].(string), "127.0.0.1:") ||
 			len(line["client_id"].(string)) != 32 {
 			t.Errorf("%s", lines[i])

@@ -94,7 +94,10 @@ func newFederation(t *testing.T, n int, maximumMB int64, terms escrow.Terms) *fe
 			t.Fatal(err)
 		}
 		x.app = creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: int64(i + 1), ID: 1}, Attempt: 1}
-		err = m.Submit(time.Now(), &rm.Submission{ID: x.app.Application, User: "alice", Queue: "default", Unmanaged: true})
+		err = m.Submit(
+			time.Now(),
+			&rm.Submission{ID: x.app.Application, User: "alice", Queue: "default", Unmanaged: true},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -110,7 +110,11 @@ func TestOneDirectoryHasOneOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir, Options{LockWait: time.Millisecond}); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := Open(
+		dir,
+		Options{LockWait: time.Millisecond},
+	); err == nil ||
+		!strings.Contains(err.Error(), "another process") {
 		t.Fatalf("a second Open gave %v", err)
 	}
 	if err := j.Close(); err != nil {

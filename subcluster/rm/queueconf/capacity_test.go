@@ -348,7 +348,8 @@ auto-queue-creation-v2.queue-expiration-time = 60
 		t.Errorf("managed parent %+v", m)
 	}
 	if f == nil || f.Depth != 3 || f.Max != 1000 || f.KeepIdle != time.Minute || !reflect.DeepEqual(f.Leaf.Capacity, queues.WeightOf(4)) || !reflect.DeepEqual(f.Parent.Capacity, queues.WeightOf(1)) ||
-		f.Leaf.MaxApps != 5 || f.Leaf.MaxParallelApps != 6 ||
+		f.Leaf.MaxApps != 5 ||
+		f.Leaf.MaxParallelApps != 6 ||
 		f.Leaf.UserFactor != -1 ||
 		f.Leaf.MaxAMPercent != 1 ||
 		!f.Parent.Submit.All ||

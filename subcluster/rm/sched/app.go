@@ -80,8 +80,13 @@ func (s *Scheduler) Refuses(q *Queue, id creel.ApplicationID, user string) strin
 			q.path, l.apps, id)
 	}
 	if u := l.byName[user]; u != nil && l.maxUserApps > 0 && u.total >= l.maxUserApps {
-		return fmt.Sprintf("Queue %s already has %d applications from user %s cannot accept submission of application: %s",
-			q.path, l.maxUserApps, user, id)
+		return fmt.Sprintf(
+			"Queue %s already has %d applications from user %s cannot accept submission of application: %s",
+			q.path,
+			l.maxUserApps,
+			user,
+			id,
+		)
 	}
 	return ""
 }

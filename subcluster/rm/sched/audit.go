@@ -331,7 +331,13 @@ func (c *Audit) order() {
 		}
 		for _, u := range q.leaf.userList {
 			if (u.slot != 0) != (u.apps.Len() > 0) {
-				c.fail("user %s of %s: in the order %v, applications waiting %d", u.name, q.path, u.slot != 0, u.apps.Len())
+				c.fail(
+					"user %s of %s: in the order %v, applications waiting %d",
+					u.name,
+					q.path,
+					u.slot != 0,
+					u.apps.Len(),
+				)
 			}
 			sorted(c, q, &u.apps)
 			for _, a := range u.apps.Items {
@@ -343,7 +349,13 @@ func (c *Audit) order() {
 		sorted(c, q, &q.users)
 		for p := q; p.parent != nil; p = p.parent {
 			if p.hasReady() && !c.s.sizes.Fits(&p.parent.least, &p.least) {
-				c.fail("queue %s: least %v above that of its child %s, %v", p.parent.path, p.parent.least, p.path, p.least)
+				c.fail(
+					"queue %s: least %v above that of its child %s, %v",
+					p.parent.path,
+					p.parent.least,
+					p.path,
+					p.least,
+				)
 			}
 		}
 	}

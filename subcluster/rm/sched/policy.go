@@ -21,10 +21,13 @@ type policy interface {
 	maxUserApps(q *Queue) int            // what one user may have of leafState.maxApps
 
 	// Queues made on demand, and reloads.
-	makesUndeclared() bool                                       // a submission may make its queue though no placement rule says so
-	template(above *queues.Queue, levels int) *queues.AutoCreate // the rule for making so many levels; nil: not to be made
-	keepsMade(q *queues.Queue) bool                              // queues made on demand may stay below q
-	removesOnlyStopped() bool                                    // a leaf must be stopped before it may go
+	makesUndeclared() bool // a submission may make its queue though no placement rule says so
+	template(
+		above *queues.Queue,
+		levels int,
+	) *queues.AutoCreate // the rule for making so many levels; nil: not to be made
+	keepsMade(q *queues.Queue) bool // queues made on demand may stay below q
+	removesOnlyStopped() bool       // a leaf must be stopped before it may go
 
 	// Limits.
 	userAdmits(s *Scheduler, u *user) bool               // the user may get one container more

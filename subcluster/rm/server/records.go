@@ -235,15 +235,20 @@ func (s *Server) MemberEpoch() int64 { return s.meta.Member }
 // KeepMemberEpoch returns when the epoch is durable, so that the next process on
 // this journal can prove whose successor it is.
 func (s *Server) KeepMemberEpoch(ctx context.Context, epoch int64) error {
-	_, err := Do(ctx, s, Caller{}, Op[struct{}]{durable: true, Run: func(*rm.Machine, time.Time) func() (struct{}, error) {
-		s.meta.Member = epoch
-		value, err := json.Marshal(s.meta)
-		if err != nil {
-			return Failed[struct{}](err)
-		}
-		s.durable.tx.Put(keyMeta, value)
-		return Done(struct{}{})
-	}})
+	_, err := Do(
+		ctx,
+		s,
+		Caller{},
+		Op[struct{}]{durable: true, Run: func(*rm.Machine, time.Time) func() (struct{}, error) {
+			s.meta.Member = epoch
+			value, err := json.Marshal(s.meta)
+			if err != nil {
+				return Failed[struct{}](err)
+			}
+			s.durable.tx.Put(keyMeta, value)
+			return Done(struct{}{})
+		}},
+	)
 	return err
 }
 

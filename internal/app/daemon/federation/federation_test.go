@@ -72,7 +72,9 @@ func TestTheFederationServesEveryUserByRPCAndByREST(t *testing.T) {
 			t.Fatalf("the report of %s's application names %q: %v", name, got.GetApplicationReport().GetUser(), err)
 		}
 		id := yarnpb.ToApplicationID(fresh.GetApplicationId())
-		resp, err := http.Get(fmt.Sprintf("http://%s/ws/v1/cluster/apps/%s?user.name=%s", router.Address("web"), id, name))
+		resp, err := http.Get(
+			fmt.Sprintf("http://%s/ws/v1/cluster/apps/%s?user.name=%s", router.Address("web"), id, name),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

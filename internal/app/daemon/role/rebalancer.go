@@ -70,7 +70,11 @@ func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, err
 	part := func(v *atomic.Uint64) func() float64 { return func() float64 { return math.Float64frombits(v.Load()) } }
 	r.Health.Gauge("creel_rebalancer_entitlement_error_mean_ratio",
 		"What queues lack of their entitlement in the federation, on average.", part(&n.ErrorMean))
-	r.Health.Gauge("creel_rebalancer_entitlement_error_worst_ratio", "The same, of the queue that lacks most.", part(&n.ErrorWorst))
+	r.Health.Gauge(
+		"creel_rebalancer_entitlement_error_worst_ratio",
+		"The same, of the queue that lacks most.",
+		part(&n.ErrorWorst),
+	)
 	mux := chi.NewRouter()
 	r.Health.Mount(mux)
 	web, err := addWeb(&r.Service, "web", c.Web, mux, c.WebServer)

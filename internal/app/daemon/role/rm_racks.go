@@ -35,7 +35,11 @@ func racks(s *settings.Settings) (func(host string) string, error) {
 	case table != "":
 		find, err := rackTable(table)
 		if err != nil {
-			return nil, s.Problem("net.topology.table.file.name", err.Error(), "give a file of two columns, host and rack")
+			return nil, s.Problem(
+				"net.topology.table.file.name",
+				err.Error(),
+				"give a file of two columns, host and rack",
+			)
 		}
 		return find, nil
 	case script != "" && !strings.HasSuffix(class, ".TableMapping"):

@@ -43,6 +43,7 @@ type RouterConfig struct {
 	MaxTries           int             // subclusters that one submission is offered to at most
 	Homes, Decisions   int             // remembered
 	Dashboard          bool
+	AllowedHosts       []string // names under which browsers may come over loopback
 	RPC                hrpc.Config
 	WebServer          webserver.Config
 	Log                *slog.Logger
@@ -63,20 +64,21 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 	}
 	const bind = "yarn.router.bind-host"
 	c := RouterConfig{
-		Client:     s.Listen("yarn.router.clientrm.address", bind),
-		Admin:      s.Listen("yarn.router.rmadmin.address", bind),
-		Web:        s.Listen("yarn.router.webapp.address", bind),
-		Poll:       s.Duration("creel.store.poll-interval"),
-		HomeTTL:    s.Duration("creel.store.home-ttl"),
-		Policy:     policy,
-		SubmitTime: s.Duration("creel.router.submit-timeout"),
-		MaxTries:   1 + max(s.Int("yarn.router.submit.retry"), 0),
-		Homes:      s.Int("creel.router.home-cache"),
-		Decisions:  s.Int("creel.router.decisions-kept"),
-		Dashboard:  s.Bool("creel.router.dashboard"),
-		RPC:        RPCLimits(s, "yarn.resourcemanager.client.thread-count"),
-		WebServer:  webSettings(s),
-		Log:        slog.Default(),
+		Client:       s.Listen("yarn.router.clientrm.address", bind),
+		Admin:        s.Listen("yarn.router.rmadmin.address", bind),
+		Web:          s.Listen("yarn.router.webapp.address", bind),
+		Poll:         s.Duration("creel.store.poll-interval"),
+		HomeTTL:      s.Duration("creel.store.home-ttl"),
+		Policy:       policy,
+		SubmitTime:   s.Duration("creel.router.submit-timeout"),
+		MaxTries:     1 + max(s.Int("yarn.router.submit.retry"), 0),
+		Homes:        s.Int("creel.router.home-cache"),
+		Decisions:    s.Int("creel.router.decisions-kept"),
+		Dashboard:    s.Bool("creel.router.dashboard"),
+		AllowedHosts: s.List("creel.http.allowed-hosts"),
+		RPC:          RPCLimits(s, "yarn.resourcemanager.client.thread-count"),
+		WebServer:    webSettings(s),
+		Log:          slog.Default(),
 		Remote: remote.Config{
 			User:         s.String("creel.router.proxy-user"),
 			Interceptors: tracing.ClientInterceptors(s),
@@ -145,15 +147,28 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	r.Add("view", r.Watcher.Run)
 	addresses := map[string]string{}
 	r.Entries = []daemon.Entry{daemon.NewEntry("router", addresses)}
-	addresses["client"], err = r.addRPC("client", "yarn.router.clientrm.address", c.Client, c, routerrpc.Service(r.Server))
+	addresses["client"], err = r.addRPC(
+		"client",
+		"yarn.router.clientrm.address",
+		c.Client,
+		c,
+		routerrpc.Service(r.Server),
+	)
 	if err != nil {
 		return nil, err
 	}
-	addresses["admin"], err = r.addRPC("admin", "yarn.router.rmadmin.address", c.Admin, c, routerrpc.AdminService(r.Server))
+	addresses["admin"], err = r.addRPC(
+		"admin",
+		"yarn.router.rmadmin.address",
+		c.Admin,
+		c,
+		routerrpc.AdminService(r.Server),
+	)
 	if err != nil {
 		return nil, err
 	}
 	mux := chi.NewRouter()
+	mux.Use(rest.KnownHosts(c.AllowedHosts))
 	r.Health.Mount(mux)
 	rest.New(r.Server, rest.Config{Started: time.Now(), Log: c.Log}).Mount(mux)
 	if c.Dashboard {

@@ -83,7 +83,9 @@ func readBy(t *testing.T) map[string]bool {
 	run(&p.Service, err)
 
 	for _, class := range []string{"capacity.CapacityScheduler", "fair.FairScheduler"} {
-		s := load("yarn.resourcemanager.scheduler.class=org.apache.hadoop.yarn.server.resourcemanager.scheduler." + class)
+		s := load(
+			"yarn.resourcemanager.scheduler.class=org.apache.hadoop.yarn.server.resourcemanager.scheduler." + class,
+		)
 		conf, err := RMSettings(s, db)
 		if err != nil {
 			t.Fatal(err)

@@ -138,7 +138,10 @@ func TestEachMutationIsCaught(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			t.Logf("caught by %s: %s", failed, why)
-			lines = append(lines, fmt.Sprintf("%-75s %s, %.0f s: %.120s", m.name, failed, time.Since(began).Seconds(), why))
+			lines = append(
+				lines,
+				fmt.Sprintf("%-75s %s, %.0f s: %.120s", m.name, failed, time.Since(began).Seconds(), why),
+			)
 		})
 	}
 }

@@ -41,7 +41,9 @@ func TestFindsWhatALoopFinds(t *testing.T) {
 		}
 		amount := func(what string) amounts.Vec {
 			v := amounts.Vec{
-				Memory: rapid.SampledFrom([]int64{0, 1, 2, 3, 100, 127, 128, 129, 140, 1000}).Draw(t, what+" memory") * 1024,
+				Memory: rapid.SampledFrom([]int64{0, 1, 2, 3, 100, 127, 128, 129, 140, 1000}).
+					Draw(t, what+" memory") *
+					1024,
 				VCores: rapid.SampledFrom([]int64{0, 1, 2, 31, 32, 33, 60, 500}).Draw(t, what+" vcores"),
 			}
 			v.Set(2, rapid.SampledFrom([]int64{0, 0, 1, 4}).Draw(t, what+" gpus"))
@@ -94,7 +96,13 @@ func TestFindsWhatALoopFinds(t *testing.T) {
 				row := func(mb int64) int { return rowOf(mb / 1024) }
 				if got := row(free[found].Memory); order == MostRoom && got != row(most) ||
 					order == LeastRoom && got != row(least) {
-					t.Fatalf("order %d: found one with %d MiB; there are %d to %d", order, free[found].Memory, least, most)
+					t.Fatalf(
+						"order %d: found one with %d MiB; there are %d to %d",
+						order,
+						free[found].Memory,
+						least,
+						most,
+					)
 				}
 			}
 		}
