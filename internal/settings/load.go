@@ -255,10 +255,6 @@ func (s *Settings) keys() []string { return slices.Sorted(maps.Keys(s.values)) }
 // Dir is the configuration directory in use, "" for none.
 func (s *Settings) Dir() string { return s.dir }
 
-// Warnings lists what deserves a line in the log at start: deprecated names,
-// values refused by a final one.
-func (s *Settings) Warnings() []string { return s.warnings }
-
 // heard tells whoever listens that a key was read, and with it those that its
 // value refers to.
 func (s *Settings) heard(key string) {

@@ -128,7 +128,7 @@ func TestFinalWithstandsLaterFilesButNotTheCommandLine(t *testing.T) {
 	if got := s.Int(key); got != 7 {
 		t.Errorf("a final value was replaced: %d", got)
 	}
-	if w := s.Warnings(); len(w) != 1 || !strings.Contains(w[0], "yarn-site.xml:2") ||
+	if w := s.WarningsFor(settings.RM); len(w) != 1 || !strings.Contains(w[0], "yarn-site.xml:2") ||
 		!strings.Contains(w[0], "final") {
 		t.Errorf("warnings %q", w)
 	}
@@ -395,7 +395,7 @@ func TestDeprecatedNamesActAndAreTold(t *testing.T) {
 	if got := s.Int("yarn.resourcemanager.am.max-attempts"); got != 6 {
 		t.Errorf("the old name gave %d", got)
 	}
-	if w := s.Warnings(); len(w) != 1 || !strings.Contains(w[0], "deprecated") {
+	if w := s.WarningsFor(settings.RM); len(w) != 1 || !strings.Contains(w[0], "deprecated") {
 		t.Errorf("warnings %q", w)
 	}
 }

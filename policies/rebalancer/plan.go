@@ -63,11 +63,6 @@ type Planner struct {
 	basins []basin
 }
 
-// theta is the power by which weight moves towards where a leaf received; above
-// 1.5 the sweeps stop improving, from 3 on they diverge (measured). As
-// x*sqrt(x) it costs no general power.
-const theta = 1.5
-
 // Plan computes one. warm, if it has the given of a former plan of the same
 // pairs, begins from there; it may be nil.
 func (p *Planner) Plan(in *Input, warm []float64) Plan {
@@ -336,6 +331,8 @@ func (p *Planner) settle(in *Input) bool {
 		l := in.Pairs[i].Leaf
 		if s := p.sums[l]; s > 0 {
 			x := p.given[i] / s / p.split[i]
+			// To the power of 1.5, as x*sqrt(x): above it the sweeps stop improving, from 3
+			// on they diverge (measured).
 			p.split[i] = max(p.split[i]*x*math.Sqrt(x), least)
 		}
 		norm[l] += p.split[i]

@@ -17,11 +17,10 @@ type Member struct {
 	Terms   Terms
 	Recover time.Time // until then containers of the life before may still be found
 
-	held    creel.Resource
-	ends    time.Time
-	version int64
-	short   creel.Resource
-	reason  string
+	held   creel.Resource
+	ends   time.Time
+	short  creel.Resource
+	reason string
 }
 
 // Begin takes over what the queue uses when it gets its maximum: that is held
@@ -42,7 +41,7 @@ func (m *Member) Ask(now time.Time, uses, needs creel.Resource) Request {
 // Granted takes an answer to the request that was made at sent. It is told only
 // when the record has been written.
 func (m *Member) Granted(sent time.Time, g Grant) {
-	m.held, m.ends, m.version = g.Cap, sent.Add(g.Lease-m.Terms.Margin), g.Version
+	m.held, m.ends = g.Cap, sent.Add(g.Lease-m.Terms.Margin)
 	m.short, m.reason = g.Short, g.Reason
 }
 
@@ -56,9 +55,6 @@ func (m *Member) Cap(now time.Time) creel.Resource {
 
 // Ends is when the lease is over.
 func (m *Member) Ends() time.Time { return m.ends }
-
-// Version of the last answer.
-func (m *Member) Version() int64 { return m.version }
 
 // Short is what was needed beyond the cap when last asked, and why it was not
 // given.

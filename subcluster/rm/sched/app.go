@@ -37,7 +37,6 @@ type App struct {
 	amSize                 *amounts.Size // of its AM; nil when that has no container
 	am                     *AMAsk        // what its AM asks for as soon as it is activated
 	held, amUsed           amounts.Vec
-	stuck                  Limit // what kept it from being activated, at the last try
 
 	id    creel.ApplicationID
 	owner any

@@ -4,7 +4,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -84,7 +83,11 @@ func (s *Server) HeartbeatInterval() time.Duration { return time.Duration(s.node
 func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNode) (Op[rm.NodeRegistered], error) {
 	const name = "registerNodeManager"
 	if !s.nodes.wanted(r.ID.Host) {
-		err := fmt.Errorf("Disallowed NodeManager from  %s, Sending SHUTDOWN signal to the NodeManager.", r.ID.Host)
+		// Hadoop's words, which its NodeManagers log.
+		err := &creel.Error{
+			Kind: creel.ErrNotPermitted,
+			What: "Disallowed NodeManager from  " + r.ID.Host + ", Sending SHUTDOWN signal to the NodeManager.",
+		}
 		s.Audit(who, name, r.ID.String(), err)
 		return Op[rm.NodeRegistered]{}, err
 	}
