@@ -428,7 +428,7 @@ func newExplorer(t *testing.T, queues, members, asks, plans, faults int) (*explo
 	e := &explorer{
 		t: t, terms: Terms{Lease: 3 * unit, Linger: unit, Margin: unit}, maximum: 4, queues: queues,
 		seen: map[[2]uint64]struct{}{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
-		limit: 200_000, shares: plans > 0,
+		limit: maxStates, shares: plans > 0,
 	}
 	for j := range members {
 		e.members = append(e.members, creel.SubclusterID(fmt.Sprint("m", j)))
