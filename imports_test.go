@@ -92,6 +92,7 @@ var rules = map[string]rule{
 	"internal/awake":          {pure: true},
 	"internal/hugepages":      {},
 	"internal/query":          {},
+	"internal/allow":          {},
 	"internal/programs":       {}, // what tests run beside creel
 	"internal/hrpc":           {imports: []string{"internal/workers"}},
 	"internal/hrpc/telemetry": {imports: []string{"internal/hrpc"}},
@@ -154,6 +155,7 @@ var rules = map[string]rule{
 			data,
 			"internal/token",
 			"internal/query",
+			"internal/allow",
 		},
 	},
 	"subcluster/nm/rpc": {
@@ -194,7 +196,7 @@ var rules = map[string]rule{
 		},
 	},
 	"router/rest": {
-		imports: []string{".", "subcluster", "subcluster/remote", "policies", "router", "router/server"},
+		imports: []string{".", "internal/allow", "subcluster", "subcluster/remote", "policies", "router", "router/server"},
 	},
 	"router/dash": {imports: []string{".", "subcluster", "router", "router/server"}},
 	"internal/app/sim": {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/creelrm/creel/internal/allow"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
 	"github.com/go-chi/chi/v5"
@@ -41,7 +42,7 @@ func New(s *server.Server, conf Config) *Handler {
 // /ws/v1/cluster, and the native API.
 func (h *Handler) Mount(r chi.Router) {
 	r.Route(base, func(r chi.Router) {
-		r.Use(middleware.StripSlashes, secure, h.audit, typed, options(r), middleware.GetHead)
+		r.Use(middleware.StripSlashes, secure, h.audit, typed, allow.Options(r), middleware.GetHead)
 		for _, doc := range router.Documents {
 			if doc.Protocol != "REST" {
 				continue

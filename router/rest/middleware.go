@@ -82,34 +82,6 @@ func typed(next http.Handler) http.Handler {
 	})
 }
 
-// options answers OPTIONS, by which hadoop-auth's clients begin (AuthenticatedURL:
-// yarn schedulerconf, yarn logs -am, yarn top): what a path can do, and 200.
-func options(routes chi.Routes) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method != http.MethodOptions {
-				next.ServeHTTP(w, r)
-				return
-			}
-			path := chi.RouteContext(r.Context()).RoutePath
-			if path == "" {
-				path = "/"
-			}
-			allowed := []string{http.MethodOptions}
-			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
-				if routes.Match(chi.NewRouteContext(), method, path) {
-					if allowed = append(allowed, method); method == http.MethodGet {
-						allowed = append(allowed, http.MethodHead)
-					}
-				}
-			}
-			w.Header().Set("Allow", strings.Join(allowed, ","))
-			w.Header().Set("Content-Length", "0")
-			w.WriteHeader(http.StatusOK)
-		})
-	}
-}
-
 // audit writes one line for each call that changes something, when it is
 // answered: who, from where, what, and the result. RPC's calls have the same
 // (internal/hrpc/telemetry).
