@@ -65,6 +65,10 @@ func (s *submission) begin() {
 
 func (s *submission) submit() {
 	r := s.router()
+	if s.w.faulty && s.w.chance(s.w.faults.Twice) {
+		s.w.audit.fault("submissions through two routers at once")
+		s.through(s.w.routers[(s.job+s.try+1)%len(s.w.routers)])
+	}
 	call(s.w, s.w.user, r.host, submitTime+5*time.Second, func(reply func(router.Outcome, error)) {
 		r.submit(s, s.app, func(o router.Outcome) { reply(o, o.Err) })
 	}, func(o router.Outcome, err error) {
@@ -81,4 +85,12 @@ func (s *submission) submit() {
 			s.again()
 		}
 	})
+}
+
+// through sends the submission by another router too, and does not care for the
+// answer.
+func (s *submission) through(r *gateway) {
+	call(s.w, s.w.user, r.host, submitTime+5*time.Second, func(reply func(router.Outcome, error)) {
+		r.submit(s, s.app, func(o router.Outcome) { reply(o, o.Err) })
+	}, func(router.Outcome, error) {})
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/creelrm/creel/subcluster/rm"
 )
 
 // Faults are what may go wrong, all drawn from the seed.
@@ -26,7 +28,13 @@ type Faults struct {
 	Router     time.Duration // a router is killed
 	Partition  time.Duration // a subcluster is cut off
 	Down       time.Duration // the most that one of them is gone
+	Pause      time.Duration // a process stands still for up to 20 s, and goes on
+
+	Twice float64 // a user sends a submission through two routers at the same moment
 }
+
+// longestPause of a process: longer than callers wait for it.
+const longestPause = 20 * time.Second
 
 // DefaultFaults are drawn so that a run over the given time meets each kind
 // several times. How bad the network is differs from seed to seed, and whether
@@ -53,6 +61,12 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	}
 	if has() {
 		f.Stale = 0.01 * rnd.Float64()
+	}
+	if has() {
+		f.Pause = few(6)
+	}
+	if has() {
+		f.Twice = 0.2 * rnd.Float64()
 	}
 	return f
 }
@@ -91,6 +105,26 @@ func (w *World) planFaults() {
 				w.boot(p.host)
 				p.start()
 			})
+		}
+	})
+	plan(f.Pause, func(which uint64, down time.Duration) {
+		d := time.Second + down%longestPause
+		switch i := int(which % uint64(len(w.clusters)+len(w.proxies)+len(w.routers))); {
+		case i < len(w.clusters):
+			if c := w.clusters[i]; c.up && !w.asleep(c.host) {
+				w.audit.fault("subclusters paused")
+				w.pause(c.host, d, func() { c.turn(func(m *rm.Machine) { m.Paused(w.now, d) }) })
+			}
+		case i < len(w.clusters)+len(w.proxies):
+			if p := w.proxies[i-len(w.clusters)]; p.up && !w.asleep(p.host) {
+				w.audit.fault("proxies paused")
+				w.pause(p.host, d, func() {})
+			}
+		default:
+			if r := w.routers[i-len(w.clusters)-len(w.proxies)]; r.up && !w.asleep(r.host) {
+				w.audit.fault("routers paused")
+				w.pause(r.host, d, func() {})
+			}
 		}
 	})
 	plan(f.Router, func(which uint64, down time.Duration) {

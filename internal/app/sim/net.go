@@ -20,8 +20,9 @@ type host struct {
 	site    int   // subcluster it stands in, or outside
 	up      bool
 	life    int
-	flights []flight // calls to it that have no end yet
-	flows   []*flow  // that run in it and have not ended
+	paused  time.Time // until then the process does not run, and hears nobody
+	flights []flight  // calls to it that have no end yet
+	flows   []*flow   // that run in it and have not ended
 }
 
 // netError says that no answer came.
@@ -75,7 +76,25 @@ func (w *World) crash(h *host) {
 	}
 }
 
+// pause stops a process for d. What is due and what arrives meanwhile comes when
+// it goes on, in its order; woken is called before all of that.
+func (w *World) pause(h *host, d time.Duration, woken func()) {
+	life := h.life
+	h.paused = w.now.Add(d)
+	w.mark("pause", h.number, d.Milliseconds())
+	w.say("%s does not run for %v", h.name, d)
+	w.at(h.paused, func() {
+		if h.life == life && h.up {
+			woken()
+		}
+	})
+}
+
+// asleep reports whether a process is paused.
+func (w *World) asleep(h *host) bool { return h.up && w.now.Before(h.paused) }
+
 func (w *World) boot(h *host) {
+	h.paused = time.Time{}
 	h.up = true
 	w.mark("boot", h.number, int64(h.life))
 	w.say("%s is up", h.name)
@@ -131,7 +150,7 @@ func call[T any](
 	x.travel()
 	if w.faulty && w.chance(w.faults.Double) {
 		w.after(w.delay()+w.delay(), func() {
-			if to.up && !w.apart(from, to) {
+			if to.up && !w.asleep(to) && !w.apart(from, to) {
 				w.mark("again", from.number, to.number)
 				serve(func(T, error) {})
 			}
@@ -168,6 +187,8 @@ func (x *exchange[T]) run() {
 	case !x.to.up && x.over:
 	case !x.to.up:
 		x.w.after(x.w.delay(), func() { x.fail(errRefused) })
+	case x.w.asleep(x.to):
+		x.w.push(x.to.paused, x) // it lies in the socket
 	default:
 		x.arrived, x.callee = true, x.to.life
 		x.w.mark("call", x.from.number, x.to.number)
@@ -212,6 +233,10 @@ func (x *exchange[T]) fail(err error) {
 
 func (x *exchange[T]) end(t T, err error) {
 	if x.over {
+		return
+	}
+	if x.from.life == x.caller && x.w.asleep(x.from) {
+		x.w.at(x.from.paused, func() { x.end(t, err) })
 		return
 	}
 	x.over = true

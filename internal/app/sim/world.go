@@ -205,9 +205,14 @@ func (w *World) after(d time.Duration, do func()) { w.at(w.now.Add(d), do) }
 func (w *World) on(h *host, d time.Duration, do func()) {
 	life := h.life
 	w.after(d, func() {
-		if h.life == life && h.up {
-			do()
+		if h.life != life || !h.up {
+			return
 		}
+		if w.asleep(h) {
+			w.on(h, h.paused.Sub(w.now), do)
+			return
+		}
+		do()
 	})
 }
 
