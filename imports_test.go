@@ -204,6 +204,7 @@ var rules = map[string]rule{
 		imports: []string{
 			".",
 			"subcluster",
+			"subcluster/rm/durability",
 			"subcluster/rm",
 			"subcluster/rm/queues",
 			"subcluster/rm/sched/amounts",

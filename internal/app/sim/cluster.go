@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/durability"
 )
 
 const (
@@ -40,8 +41,8 @@ type cluster struct {
 	good       map[creel.AttemptID]bool // whose tokens are good
 	tick       int64                    // when the machine's next Tick is set, 0 for none
 	tx         []rm.Action              // saves of this turn
-	unsaved    []func()                 // answers that wait for this turn's saves
-	flying     []*commit
+	flying     [][]rm.Action            // transactions on their way to the disk
+	gate       durability.Gate[func()]  // which answers wait for which
 	actions    []rm.Action
 	registered bool // as a member
 	granted    int64
@@ -56,12 +57,6 @@ type journal struct {
 	apps     map[creel.ApplicationID]rm.AppRecord
 	attempts map[creel.AttemptID]rm.AttemptRecord
 	disowned map[creel.ApplicationID]int64
-}
-
-// commit is a transaction on its way to the disk.
-type commit struct {
-	saves   []rm.Action
-	waiters []func()
 }
 
 func newCluster(w *World, index int) (*cluster, error) {
@@ -107,7 +102,7 @@ func (c *cluster) open() error {
 	c.watch = rm.NewAuditor(c.m, 0) // full audits come by the auditor's own count
 	c.nextApp, c.tick, c.registered, c.granted, c.grantedAt = 0, 0, false, 0, time.Time{}
 	c.good = map[creel.AttemptID]bool{}
-	c.tx, c.unsaved, c.flying = nil, nil, nil
+	c.tx, c.flying, c.gate = nil, nil, durability.Gate[func()]{}
 	if records := c.kept.replay(); len(records)+len(c.kept.disowned) > 0 {
 		if err := c.m.Recover(&rm.Recover{Apps: records, Disowned: c.kept.refused()}); err != nil {
 			return err
@@ -201,7 +196,7 @@ func (j *journal) put(a rm.Action) {
 func (c *cluster) down() {
 	w := c.w
 	for range w.rnd.IntN(len(c.flying) + 1) {
-		for _, a := range c.flying[0].saves {
+		for _, a := range c.flying[0] {
 			c.kept.put(a)
 		}
 		c.flying = c.flying[1:]
@@ -224,8 +219,12 @@ func (c *cluster) turn(event func(m *rm.Machine)) {
 	c.actions = c.m.Actions(c.actions[:0])
 	for i := 0; i < len(c.actions); i++ {
 		switch a := c.actions[i].(type) {
-		case rm.SaveApp, rm.SaveAttempt, rm.SaveDisowned:
-			c.tx = append(c.tx, a)
+		case rm.SaveApp:
+			c.keep(a, a.Seq)
+		case rm.SaveAttempt:
+			c.keep(a, a.Seq)
+		case rm.SaveDisowned:
+			c.keep(a, a.Seq)
 		case rm.LaunchMaster:
 			c.good[a.Attempt] = true
 			c.w.audit.launched(c, a)
@@ -248,6 +247,12 @@ func (c *cluster) turn(event func(m *rm.Machine)) {
 	}
 }
 
+// keep puts a save into the transaction of this turn.
+func (c *cluster) keep(a rm.Action, seq uint64) {
+	c.tx = append(c.tx, a)
+	c.gate.Saved(seq)
+}
+
 func (c *cluster) arm(d time.Time) {
 	at := d.UnixNano()
 	c.tick = at
@@ -266,45 +271,29 @@ func (c *cluster) arm(d time.Time) {
 	})
 }
 
-// commit sends what this turn saved to the journal, as one transaction.
+// commit sends what this turn saved to the journal, as one transaction; answers
+// leave by the same gate as the daemon's.
 func (c *cluster) commit() {
-	waiters := c.unsaved
-	c.unsaved = nil
-	if len(c.tx) == 0 {
-		if len(waiters) == 0 {
-			return
-		}
-		if n := len(c.flying); n > 0 {
-			c.flying[n-1].waiters = append(c.flying[n-1].waiters, waiters...)
-			return
-		}
-		for _, run := range waiters {
-			run()
-		}
-		return
-	}
-	t := &commit{saves: c.tx, waiters: waiters}
-	c.tx = nil
-	c.flying = append(c.flying, t)
-	c.w.on(c.host, commitTime, func() {
-		seq := uint64(0)
-		for _, a := range t.saves {
-			c.kept.put(a)
-			switch a := a.(type) {
-			case rm.SaveApp:
-				seq = max(seq, a.Seq)
-			case rm.SaveAttempt:
-				seq = max(seq, a.Seq)
-			case rm.SaveDisowned:
-				seq = max(seq, a.Seq)
+	number, free := c.gate.EndTurn(len(c.tx) > 0, nil)
+	if number > 0 {
+		saves := c.tx
+		c.tx = nil
+		c.flying = append(c.flying, saves)
+		c.w.on(c.host, commitTime, func() {
+			for _, a := range saves {
+				c.kept.put(a)
 			}
-		}
-		c.flying = c.flying[1:]
-		c.turn(func(m *rm.Machine) { m.Saved(c.w.now, seq) })
-		for _, run := range t.waiters {
-			run()
-		}
-	})
+			c.flying = c.flying[1:]
+			seq, free, _ := c.gate.Durable(number, nil)
+			c.turn(func(m *rm.Machine) { m.Saved(c.w.now, seq) })
+			for _, run := range free {
+				run()
+			}
+		})
+	}
+	for _, run := range free {
+		run()
+	}
 }
 
 // launch starts a master on its node, trying again while the node does not
@@ -442,7 +431,7 @@ func (c *cluster) submit(s *rm.Submission, reply func(bool, error)) {
 			}
 			c.w.mark("submitted", int64(s.ID.ID), c.number)
 		}
-		c.unsaved = append(c.unsaved, func() { reply(true, nil) })
+		c.gate.Hold(func() { reply(true, nil) })
 	})
 }
 
@@ -455,10 +444,10 @@ func (c *cluster) disown(id creel.ApplicationID, claim int64, reply func(router.
 		case err != nil:
 			reply(0, err)
 		case known:
-			c.unsaved = append(c.unsaved, func() { reply(router.Running, nil) })
+			c.gate.Hold(func() { reply(router.Running, nil) })
 		default:
 			c.w.mark("disowned", int64(id.ID), claim)
-			c.unsaved = append(c.unsaved, func() { reply(router.Disowned, nil) })
+			c.gate.Hold(func() { reply(router.Disowned, nil) })
 		}
 	})
 }

@@ -11,6 +11,12 @@ type mutation struct {
 
 var table = []mutation{
 	{
+		name:  "a ResourceManager answers before its journal has the record",
+		file:  "subcluster/rm/durability/gate.go",
+		old:   "	if g.committed == g.durable {",
+		wrong: "	if true {",
+	},
+	{
 		name:  "a save is skipped",
 		file:  "amrmproxy/session.go",
 		old:   "	r := s.record\n	r.UAMs = slices.Clone(r.UAMs)\n	s.do(Save{Number: s.gen, Record: &r})",
