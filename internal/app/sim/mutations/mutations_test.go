@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mutations proves that the simulator sees: each decision in table, made
-// wrongly, has to be caught by a seed in the run of `./test sim`. Nothing is
+// Package mutations proves that the simulator sees: decisions of the code that
+// ships are made wrongly, one at a time, and a seed of those that `./test sim`
+// runs has to catch each. The table says of each how it is seen; those that are
+// not yet are there to be mended, and fail the test when they are. Nothing is
 // written into the tree: the compiler reads the wrong file in place of the right
 // one (-overlay).
 //
-//	go test ./internal/app/sim/mutations                     each mutation still applies
-//	go test -count=1 -v ./internal/app/sim/mutations -mutate each is caught
+//	go test ./internal/app/sim/mutations                           each mutation still applies
+//	go test -count=1 -v ./internal/app/sim/mutations -mutate=soon  those that are caught within half a minute
+//	go test -count=1 -v -timeout 60m ./internal/app/sim/mutations -mutate=all
 package mutations
 
 import (
@@ -25,7 +28,7 @@ import (
 	"time"
 )
 
-var mutate = flag.Bool("mutate", false, "build each mutation and run seeds until one fails")
+var mutate = flag.String("mutate", "", "build mutations and run seeds until one fails: `soon` or all")
 
 const root = "../../../.."
 
@@ -110,30 +113,44 @@ func run(t testing.TB, binary string, seeds, minutes int) (failed, why string) {
 	return name, why
 }
 
-// Each mutation is caught, and what ships is not.
+// Each mutation is caught, as the table says, and what ships is not.
 func TestEachMutationIsCaught(t *testing.T) {
-	if !*mutate {
-		t.Skip("takes minutes: run with -mutate")
+	if *mutate == "" {
+		t.Skip("takes minutes: run with -mutate=soon or -mutate=all")
+	}
+	var chosen []*mutation
+	for i := range table {
+		if *mutate == "all" || table[i].seen == soon {
+			chosen = append(chosen, &table[i])
+		}
+	}
+	if len(chosen) < 10 {
+		t.Fatalf("only %d mutations", len(chosen))
 	}
 	var mu sync.Mutex
 	var lines []string
 	t.Cleanup(func() {
 		slices.Sort(lines)
-		t.Logf("%d of %d mutations caught\n%s", len(lines), len(table), strings.Join(lines, "\n"))
+		t.Logf("%d of %d mutations caught\n%s", len(lines), len(chosen), strings.Join(lines, "\n"))
 	})
 	t.Run("none", func(t *testing.T) {
 		if failed, why := run(t, build(t, nil), 5, 15); failed != "" {
 			t.Fatalf("without a mutation %s fails: %s", failed, why)
 		}
 	})
-	for i := range table {
-		m := &table[i]
+	for _, m := range chosen {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
 			failed, why := run(t, build(t, m), 25, 15)
-			if failed == "" {
+			switch {
+			case failed == "" && m.seen == notYet:
+				t.Logf("not caught yet: %s", m.name)
+				return
+			case failed == "":
 				t.Fatalf("NOT CAUGHT: %s", m.name)
+			case m.seen == notYet:
+				t.Errorf("caught now by %s: %s; say so in the table", failed, why)
 			}
 			mu.Lock()
 			defer mu.Unlock()
