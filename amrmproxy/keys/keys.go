@@ -156,8 +156,12 @@ func (c *Cache) Refresh(ctx context.Context) error {
 	asked := time.Now()
 	select {
 	case c.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	default: // somebody reads
+		select {
+		case c.turn <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	defer func() { <-c.turn }()
 	if last := c.last.Load(); last.began.After(asked) {
@@ -229,7 +233,9 @@ func (c *Cache) Verify(ctx context.Context, identifier []byte) (token.AMRM, cree
 		pause := c.readAgain()
 		select {
 		case <-time.After(pause):
-			err = c.Refresh(ctx)
+			if ctx.Err() == nil { // a reading that our own patience cuts off says nothing about the store
+				err = c.Refresh(ctx)
+			}
 		case <-ctx.Done():
 			refused := &creel.Error{Kind: creel.ErrInvalidToken, What: "token of " + id.Attempt.String() + " refused",
 				Why: fmt.Sprintf("no ResourceManager of the federation has shared a master key %d", id.KeyID),
