@@ -13,12 +13,15 @@
 // node, a proxy, a router, the store, a client) is what can be up or down and
 // be cut off from others; call carries a request between two of them and the
 // answer back, late, twice or never as the faults have it. Around each machine
-// lies the thinnest driver that fulfils the duties its package names; it
-// mirrors the driver that the daemon has (subcluster/rm/rpc, subcluster/nm/rpc,
-// amrmproxy/rpc, router/gateway, statestore/watch), which deals in sockets and
-// cannot come here. router.Submitter is a function that waits for answers: it
-// runs as a coroutine (iter.Pull), so that virtual time passes between any two
-// of its steps and a router can die there.
+// lies the driver that fulfils the duties its package names. Of the daemons' own
+// are the proxy's (amrmproxy.Driver, Recording, LaunchUAM, DropUAM), the gate of
+// a ResourceManager's answers (subcluster/rm/durability) and the submission
+// (router.Submitter). Still mirrored here are the turn and the codecs of
+// subcluster/rm/server and subcluster/rm/codec, the pacing of subcluster/nm/rpc,
+// and statestore/watch: a fault in those is not seen.
+//
+// What waits for answers runs as a coroutine (iter.Pull, flow.go), so that
+// virtual time passes between any two of its steps and a router can die there.
 //
 // # What it checks
 //

@@ -118,7 +118,7 @@ func step[T any](t *task, to *host, serve func(reply func(T, error))) (T, error)
 }
 
 // forward hands the submission to a member, and reads what became of it as
-// router/gateway does.
+// router/server does.
 func (t *task) forward(id creel.SubclusterID, s *rm.Submission) (router.Verdict, error) {
 	c := t.r.w.cluster(id)
 	_, err := step(t, c.host, func(reply func(bool, error)) { c.submit(s, reply) })
