@@ -136,8 +136,8 @@ func (f *simFlags) config(seed uint64) (sim.Config, error) {
 		AuditEvery:  f.audit,
 	}
 	if f.faults {
-		// Beats as often as faults need to be noticed; without any they only cost time.
-		c.NodeBeat, c.MemberBeat, c.Lease, c.Poll = 10*time.Second, 5*time.Second, 15*time.Second, 5*time.Second
+		// Heartbeats as often as faults need to be noticed; without any they only cost time.
+		c.NodeHeartbeat, c.MemberHeartbeat, c.Lease, c.Poll = 10*time.Second, 5*time.Second, 15*time.Second, 5*time.Second
 		c.Faults = sim.DefaultFaults(seed, jobs[len(jobs)-1].Submit+time.Minute)
 		if f.audit == 0 {
 			c.AuditEvery = 20_000

@@ -21,10 +21,10 @@ type auditor struct {
 	masters workload.MasterConfig
 
 	apps       map[creel.ApplicationID]*applied
-	containers map[creel.ContainerID]lifeOf
+	containers map[creel.ContainerID]history
 	running    map[creel.ContainerID]struct{} // processes
 	awaited    int                            // jobs that have not ended
-	living     int                            // masters whose process runs
+	living     int                            // AMs whose process runs
 	moved      time.Time                      // when something last got on
 
 	granted  int64 // by ResourceManagers to AMs
@@ -42,23 +42,23 @@ type auditor struct {
 type applied struct {
 	job     int
 	taken   bool      // a router said so
-	home    *cluster  // where its master was launched
+	home    *cluster  // where its AM was launched
 	ended   time.Time // at its home
 	state   creel.ApplicationState
-	played  int     // attempts that were told that they have finished
-	masters int     // processes of masters now
-	master  *master // the latest
+	played  int // attempts that were told that they have finished
+	masters int // processes of AMs now
+	master  *am // the latest
 }
 
-// lifeOf is what has happened to a container, each at most once.
-type lifeOf uint8
+// history is what has happened to a container, each at most once.
+type history uint8
 
 const (
-	lifeGranted  lifeOf = 1 << iota // its master was told of it
-	lifeStarted                     // a process ran
-	lifeEnded                       // and ended
-	lifeTold                        // its master was told of its end
-	lifeReleased                    // its master gave it back
+	wasGranted  history = 1 << iota // its AM was told of it
+	hasStarted                      // a process ran
+	hasEnded                        // and ended
+	wasTold                         // its AM was told of its end
+	wasReleased                     // its AM gave it back
 )
 
 func (a *auditor) init(w *World) {
@@ -66,7 +66,7 @@ func (a *auditor) init(w *World) {
 		w:          w,
 		masters:    workload.DefaultMasterConfig(),
 		apps:       map[creel.ApplicationID]*applied{},
-		containers: map[creel.ContainerID]lifeOf{},
+		containers: map[creel.ContainerID]history{},
 		running:    map[creel.ContainerID]struct{}{},
 		awaited:    len(w.cfg.Jobs),
 		moved:      w.now,
@@ -75,7 +75,7 @@ func (a *auditor) init(w *World) {
 }
 
 func (a *auditor) breach(format string, args ...any) {
-	text := fmt.Sprintf("at %v: ", a.w.now.Sub(epoch).Round(time.Millisecond)) + fmt.Sprintf(format, args...)
+	text := fmt.Sprintf("at %v: ", a.w.now.Sub(origin).Round(time.Millisecond)) + fmt.Sprintf(format, args...)
 	a.w.say("BROKEN %s", text)
 	if len(a.breaches) < 20 {
 		a.breaches = append(a.breaches, text)
@@ -155,7 +155,7 @@ func (a *auditor) ends(c *cluster, id creel.ApplicationID, app *applied, state c
 	a.moved = a.w.now
 	if app.ended.IsZero() {
 		a.awaited--
-		a.w.after(a.w.cfg.Expiry+time.Minute, func() { a.noTwins(id) })
+		a.w.after(a.w.cfg.Expiry+time.Minute, func() { a.noUAMs(id) })
 	}
 	app.ended, app.state, app.home = a.w.now, state, c
 }
@@ -168,8 +168,8 @@ func (a *auditor) recovered(c *cluster, r rm.AppRecord) {
 	}
 }
 
-// noTwins: some time after its end nothing unmanaged may be left of an application.
-func (a *auditor) noTwins(id creel.ApplicationID) {
+// noUAMs: some time after its end nothing unmanaged may be left of an application.
+func (a *auditor) noUAMs(id creel.ApplicationID) {
 	for _, c := range a.w.clusters {
 		if !c.up {
 			continue
@@ -177,7 +177,7 @@ func (a *auditor) noTwins(id creel.ApplicationID) {
 		v, ok := c.m.App(id)
 		a.check(
 			!ok || !v.Unmanaged || v.State.Ended(),
-			"%s has ended, and its unmanaged master in %s is still %s",
+			"%s has ended, and its UAM in %s is still %s",
 			id,
 			c.id,
 			v.State,
@@ -185,7 +185,7 @@ func (a *auditor) noTwins(id creel.ApplicationID) {
 	}
 }
 
-func (a *auditor) masterBegins(m *master) {
+func (a *auditor) amBegins(m *am) {
 	a.living++
 	app := a.apps[m.attempt.Application]
 	app.masters++
@@ -193,13 +193,13 @@ func (a *auditor) masterBegins(m *master) {
 	a.moved = a.w.now
 }
 
-func (a *auditor) masterEnds(m *master) {
+func (a *auditor) amEnds(m *am) {
 	a.living--
 	a.apps[m.attempt.Application].masters--
 }
 
-// played: a master was told that it has finished; no other may be.
-func (a *auditor) played(m *master) {
+// played: an AM was told that it has finished; no other may be.
+func (a *auditor) played(m *am) {
 	app := a.apps[m.attempt.Application]
 	app.played++
 	a.check(app.played == 1, "%s was played to its end %d times", m.attempt.Application, app.played)
@@ -207,7 +207,7 @@ func (a *auditor) played(m *master) {
 
 // Containers.
 
-func (a *auditor) once(id creel.ContainerID, what lifeOf, text string) {
+func (a *auditor) once(id creel.ContainerID, what history, text string) {
 	l := a.containers[id]
 	a.check(l&what == 0, "container %s was %s twice", id, text)
 	a.containers[id] = l | what
@@ -235,10 +235,10 @@ func (a *auditor) answered(c *cluster, r *rm.Answer) {
 	a.check(ok && q.Used.Fits(q.Max), "queue %s of %s may use %s and uses %s", app.Queue, c.id, q.Max, q.Used)
 }
 
-func (a *auditor) grantTold(_ *master, id creel.ContainerID) { a.once(id, lifeGranted, "granted") }
+func (a *auditor) grantTold(_ *am, id creel.ContainerID) { a.once(id, wasGranted, "granted") }
 
 // wanted: an AM is not told of more containers than it asks for.
-func (a *auditor) wanted(m *master, g workload.Grant, asked int) {
+func (a *auditor) wanted(m *am, g workload.Grant, asked int) {
 	a.told++
 	a.check(asked > 0, "%s was told of %s at priority %d, of which it wants none", m.attempt, g.Container, g.Priority)
 }
@@ -268,7 +268,7 @@ func (a *auditor) sessionOver(s *session, why string) {
 	}
 	records := a.w.store.UAMRecordsOf(s.attempt.Application)
 	later := slices.ContainsFunc(records, func(r statestore.UAMRecord) bool { return r.Attempt.Compare(s.attempt) > 0 })
-	a.check(later || s.life > 0, "the session of %s is superseded, and by nobody", s.attempt)
+	a.check(later || s.epoch > 0, "the session of %s is superseded, and by nobody", s.attempt)
 }
 
 // finished: an AM is told that it has finished only when its ResourceManager
@@ -283,24 +283,24 @@ func (a *auditor) finished(c *cluster, id creel.AttemptID) {
 	)
 }
 
-func (a *auditor) released(id creel.ContainerID) { a.containers[id] |= lifeReleased }
+func (a *auditor) released(id creel.ContainerID) { a.containers[id] |= wasReleased }
 
-// endTold: an end is told once by one proxy. One that comes after it cannot
-// know what reached the master, and tells what may not have.
-func (a *auditor) endTold(m *master, id creel.ContainerID) {
-	life, told := m.told[id]
-	a.check(!told || life != m.proxy.life, "container %s was told to have ended twice", id)
-	m.told[id] = m.proxy.life
-	a.containers[id] |= lifeTold
+// completionTold: an end is told once by one proxy. One that comes after it cannot
+// know what reached the AM, and tells what may not have.
+func (a *auditor) completionTold(m *am, id creel.ContainerID) {
+	epoch, told := m.told[id]
+	a.check(!told || epoch != m.proxy.epoch, "container %s was told to have ended twice", id)
+	m.told[id] = m.proxy.epoch
+	a.containers[id] |= wasTold
 }
 
 func (a *auditor) processStarted(id creel.ContainerID) {
-	a.once(id, lifeStarted, "started")
+	a.once(id, hasStarted, "started")
 	a.running[id] = struct{}{}
 }
 
 func (a *auditor) processEnded(id creel.ContainerID) {
-	a.once(id, lifeEnded, "ended")
+	a.once(id, hasEnded, "ended")
 	delete(a.running, id)
 	a.moved = a.w.now
 }
@@ -352,7 +352,7 @@ func (a *auditor) records() string {
 	}
 	var left []string
 	for _, id := range a.ids {
-		if c := a.apps[id].home; c != nil && a.w.proxies[c.index].life == 0 && len(a.w.store.UAMRecordsOf(id)) > 0 {
+		if c := a.apps[id].home; c != nil && a.w.proxies[c.index].epoch == 0 && len(a.w.store.UAMRecordsOf(id)) > 0 {
 			left = append(left, id.String())
 		}
 	}
@@ -382,7 +382,7 @@ func (a *auditor) stuck() {
 	for _, id := range a.ids {
 		if app := a.apps[id]; app.ended.IsZero() {
 			text := fmt.Sprintf(
-				"%s (job %d, home %s, taken %v, %d masters",
+				"%s (job %d, home %s, taken %v, %d AMs",
 				id,
 				app.job,
 				nameOf(app.home),
@@ -406,13 +406,13 @@ func (a *auditor) stuck() {
 	a.breach("nothing has moved for %v; %d jobs have not ended: %s", a.w.patience(), a.awaited, list(left))
 }
 
-// waitsFor tells what a master that does not end believes.
-func (a *auditor) waitsFor(m *master) string {
+// waitsFor tells what an AM that does not end believes.
+func (a *auditor) waitsFor(m *am) string {
 	if m == nil || m.dead {
 		return ""
 	}
 	wanted, running := m.play.Outstanding()
-	text := fmt.Sprintf("; its master wants %d and believes %d to run", wanted, running)
+	text := fmt.Sprintf("; its AM wants %d and believes %d to run", wanted, running)
 	var held []string
 	for id := range m.held {
 		l, state := a.containers[id], ""
@@ -452,7 +452,7 @@ func (a *auditor) final() {
 	a.check(a.awaited == 0, "%d jobs have not ended", a.awaited)
 	a.check(
 		a.living == 0 && len(a.running) == 0,
-		"%d masters and %d containers still run on nodes",
+		"%d AMs and %d containers still run on nodes",
 		a.living,
 		len(a.running),
 	)
@@ -519,7 +519,7 @@ func (w *World) result() *Result {
 	r := &Result{
 		Hash:      w.hash,
 		Events:    w.count,
-		Virtual:   w.now.Sub(epoch),
+		Virtual:   w.now.Sub(origin),
 		Submitted: len(w.cfg.Jobs),
 		Granted:   a.granted,
 		Checked:   a.checked,

@@ -18,7 +18,7 @@ import (
 
 const (
 	commitTime = 2 * time.Millisecond // of a transaction of the journal
-	launchTime = 3 * time.Minute      // for which a master's start is tried again
+	launchTime = 3 * time.Minute      // for which an AM's start is tried again
 	epochStep  = 1000                 // keeps container ids of the subclusters apart
 )
 
@@ -33,7 +33,7 @@ type cluster struct {
 	kept  journal
 	nodes []*node
 
-	// Of one life.
+	// Of one epoch.
 	m          *rm.Machine
 	watch      *rm.Auditor // of what each event changes
 	start      time.Time
@@ -53,7 +53,7 @@ type cluster struct {
 
 // journal is what is durable of a ResourceManager.
 type journal struct {
-	lives    int64
+	epochs   int64
 	apps     map[creel.ApplicationID]rm.AppRecord
 	attempts map[creel.AttemptID]rm.AttemptRecord
 	disowned map[creel.ApplicationID]int64
@@ -84,7 +84,7 @@ func newCluster(w *World, index int) (*cluster, error) {
 	return c, nil
 }
 
-// open begins a life: what the journal has is recovered, and the life counted.
+// open begins an epoch: what the journal has is recovered, and the epoch counted.
 func (c *cluster) open() error {
 	w := c.w
 	// Start times stamp application ids and keep them apart over the federation.
@@ -93,8 +93,8 @@ func (c *cluster) open() error {
 		c.start = c.start.Add(time.Millisecond)
 	}
 	conf := c.conf
-	conf.ClusterTimestamp, conf.Epoch = c.start.UnixMilli(), conf.Epoch+c.kept.lives
-	c.kept.lives++
+	conf.ClusterTimestamp, conf.Epoch = c.start.UnixMilli(), conf.Epoch+c.kept.epochs
+	c.kept.epochs++
 	var err error
 	if c.m, err = rm.New(conf); err != nil {
 		return err
@@ -117,11 +117,11 @@ func (c *cluster) open() error {
 		}
 	}
 	c.turn(nil)
-	w.on(c.host, time.Duration(c.index)*time.Millisecond, c.beat)
+	w.on(c.host, time.Duration(c.index)*time.Millisecond, c.heartbeats)
 	return nil
 }
 
-// replay gives the journal's records as the next life finds them.
+// replay gives the journal's records as the next epoch finds them.
 func (j *journal) replay() []rm.AppRecord {
 	out := make([]rm.AppRecord, 0, len(j.apps))
 	for _, a := range j.apps {
@@ -232,7 +232,7 @@ func (c *cluster) turn(event func(m *rm.Machine)) {
 				c.launch(a, c.w.now, 100*time.Millisecond)
 			}
 		case rm.StopMaster:
-			c.stopMaster(a)
+			c.stopAM(a)
 		case rm.AttemptEnded:
 			delete(c.good, a.Attempt)
 		case rm.AppEnded:
@@ -256,9 +256,9 @@ func (c *cluster) keep(a rm.Action, seq uint64) {
 func (c *cluster) arm(d time.Time) {
 	at := d.UnixNano()
 	c.tick = at
-	life := c.life
+	epoch := c.epoch
 	c.w.at(d, func() {
-		if c.life != life || !c.up || c.tick != at {
+		if c.epoch != epoch || !c.up || c.tick != at {
 			return
 		}
 		c.tick = 0
@@ -296,7 +296,7 @@ func (c *cluster) commit() {
 	}
 }
 
-// launch starts a master on its node, trying again while the node does not
+// launch starts an AM on its node, trying again while the node does not
 // answer, as long as the attempt lives.
 func (c *cluster) launch(a rm.LaunchMaster, began time.Time, pause time.Duration) {
 	w := c.w
@@ -326,7 +326,7 @@ func (c *cluster) launch(a rm.LaunchMaster, began time.Time, pause time.Duration
 		expires: w.now.Add(w.cfg.Expiry),
 		user:    a.User,
 		job:     job,
-		master:  true,
+		am:      true,
 	}
 	call(
 		w,
@@ -349,7 +349,7 @@ func (c *cluster) launch(a rm.LaunchMaster, began time.Time, pause time.Duration
 	)
 }
 
-func (c *cluster) stopMaster(a rm.StopMaster) {
+func (c *cluster) stopAM(a rm.StopMaster) {
 	n := c.w.nodes[a.Node]
 	call(c.w, c.host, n.host, 20*time.Second, func(reply func(bool, error)) {
 		n.stopContainer(a.Container)
@@ -357,10 +357,10 @@ func (c *cluster) stopMaster(a rm.StopMaster) {
 	}, func(bool, error) {})
 }
 
-// beat keeps the membership alive, as the agent beside a ResourceManager does.
-func (c *cluster) beat() {
+// heartbeats keep the membership alive, as the agent beside a ResourceManager does.
+func (c *cluster) heartbeats() {
 	w := c.w
-	w.on(c.host, w.cfg.MemberBeat, c.beat)
+	w.on(c.host, w.cfg.MemberHeartbeat, c.heartbeats)
 	load, err := c.load()
 	if err != nil {
 		w.audit.breach("%s cannot tell its load: %v", c.id, err)
@@ -368,7 +368,7 @@ func (c *cluster) beat() {
 	}
 	start := c.start.UnixMilli()
 	first := !c.registered
-	call(w, c.host, w.storeAt, max(w.cfg.MemberBeat, time.Second), func(reply func(bool, error)) {
+	call(w, c.host, w.storeAt, max(w.cfg.MemberHeartbeat, time.Second), func(reply func(bool, error)) {
 		var err error
 		if first {
 			err = w.store.Register(
@@ -387,7 +387,7 @@ func (c *cluster) beat() {
 		case errors.Is(err, creel.ErrNotRegistered):
 			c.registered = false
 		case errors.Is(err, creel.ErrStale):
-			w.audit.breach("%s was told that a later life of it exists: %v", c.id, err)
+			w.audit.breach("%s was told that a later epoch of it exists: %v", c.id, err)
 		}
 	})
 }
@@ -419,7 +419,7 @@ func (c *cluster) load() ([]byte, error) {
 	return load.JSON()
 }
 
-// The doors. Each is what subcluster/rm/rpc does at the machine for a call.
+// What a ResourceManager answers. Each is what subcluster/rm/rpc does at the machine for a call.
 
 func (c *cluster) submit(s *rm.Submission, reply func(bool, error)) {
 	c.turn(func(m *rm.Machine) {
@@ -479,7 +479,7 @@ func (c *cluster) holds(a creel.AttemptID) error {
 	return nil
 }
 
-func (c *cluster) registerMaster(
+func (c *cluster) registerAM(
 	a creel.AttemptID,
 	req *pb.RegisterApplicationMasterRequestProto,
 ) (out *pb.RegisterApplicationMasterResponseProto, err error) {
@@ -515,7 +515,7 @@ func (c *cluster) allocate(a creel.AttemptID, req *pb.AllocateRequestProto) (out
 		if err == nil {
 			out = c.encodeAnswer(answer)
 			for i := range answer.Completed {
-				c.w.mark("end sent", answer.Completed[i].ID.ID, c.number)
+				c.w.mark("completion sent", answer.Completed[i].ID.ID, c.number)
 				if c.w.cfg.Log != nil {
 					c.w.say("%s tells the completion of %s, answer %d", c.id, answer.Completed[i].ID, answer.ResponseID)
 				}
@@ -526,7 +526,7 @@ func (c *cluster) allocate(a creel.AttemptID, req *pb.AllocateRequestProto) (out
 	return out, err
 }
 
-func (c *cluster) finishMaster(
+func (c *cluster) finishAM(
 	a creel.AttemptID,
 	req *pb.FinishApplicationMasterRequestProto,
 ) (out *pb.FinishApplicationMasterResponseProto, err error) {
@@ -566,6 +566,6 @@ func (c *cluster) registerNode(
 
 func (c *cluster) heartbeat(req *pb.NodeHeartbeatRequestProto) (out *pb.NodeHeartbeatResponseProto) {
 	decodeReport(req, &c.report)
-	c.turn(func(m *rm.Machine) { out = c.encodeBeat(m.NodeHeartbeat(c.w.now, &c.report)) })
+	c.turn(func(m *rm.Machine) { out = c.encodeHeartbeat(m.NodeHeartbeat(c.w.now, &c.report)) })
 	return out
 }

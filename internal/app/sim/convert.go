@@ -14,7 +14,7 @@ import (
 )
 
 // Between the machines of ResourceManagers and the messages that nodes and
-// sessions speak: the fields that the simulated masters and nodes use, as
+// sessions speak: the fields that the simulated AMs and nodes use, as
 // subcluster/rm/rpc has them.
 
 func decodeAllocate(r *pb.AllocateRequestProto, out *rm.AllocateRequest) {
@@ -108,7 +108,7 @@ func completed(c *rm.Completed) *pb.ContainerStatusProto {
 }
 
 // The token of a simulated container says in clear what a real one says
-// signed: which life of the ResourceManager gave it, when, and until when it
+// signed: which epoch of the ResourceManager gave it, when, and until when it
 // may be started.
 const tokenBytes = 24
 
@@ -244,16 +244,16 @@ func (c *cluster) encodeNodeRegistered(r *rm.NodeRegistered) *pb.RegisterNodeMan
 	return out
 }
 
-// beatBlock is an answer to a heartbeat with the small things it points at.
-type beatBlock struct {
+// heartbeatBlock is an answer to a heartbeat with the small things it points at.
+type heartbeatBlock struct {
 	pb.NodeHeartbeatResponseProto
 	id     int32
 	action pb.NodeActionProto
 	next   int64
 }
 
-func (c *cluster) encodeBeat(a *rm.NodeAnswer) *pb.NodeHeartbeatResponseProto {
-	b := &beatBlock{id: a.ResponseID, action: pb.NodeActionProto(a.Action), next: c.w.cfg.NodeBeat.Milliseconds()}
+func (c *cluster) encodeHeartbeat(a *rm.NodeAnswer) *pb.NodeHeartbeatResponseProto {
+	b := &heartbeatBlock{id: a.ResponseID, action: pb.NodeActionProto(a.Action), next: c.w.cfg.NodeHeartbeat.Milliseconds()}
 	r := &b.NodeHeartbeatResponseProto
 	r.ResponseId, r.NodeAction, r.NextHeartBeatInterval = &b.id, &b.action, &b.next
 	if a.Diagnostics != "" {
@@ -274,7 +274,7 @@ func (c *cluster) encodeBeat(a *rm.NodeAnswer) *pb.NodeHeartbeatResponseProto {
 	return r
 }
 
-// metrics is the load as the ResourceManager's REST door shows it.
+// metrics is the load as the ResourceManager's REST interface shows it.
 func metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
 	total := 0
 	for _, n := range v.Nodes {

@@ -28,9 +28,9 @@
 // The auditor looks at what happened after each event: an application has one
 // home and is played to its end once; a container is granted, started, ended
 // and told once each; no node and no queue is above its limit after a grant;
-// no unmanaged master outlives its application for longer than a silent master
+// no UAM outlives its application for longer than a silent AM
 // may live; and what the event changed in a ResourceManager still adds up, by
 // its own rm.Auditor. Every so often, and at the end, each ResourceManager's
 // own Audit runs over everything it has. At the end nothing may be left: no application
-// unfinished, no container, no session, no spread.
+// unfinished, no container, no session, no UAM record.
 package sim

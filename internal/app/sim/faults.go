@@ -86,10 +86,10 @@ func (w *World) planFaults() {
 				return
 			}
 			which, down := rnd.Uint64(), time.Duration(rnd.Int64N(int64(f.Down)))
-			w.at(epoch.Add(at), func() { do(which, down) })
+			w.at(origin.Add(at), func() { do(which, down) })
 		}
 	}
-	w.at(epoch.Add(warmUp), func() { w.faulty = true })
+	w.at(origin.Add(warmUp), func() { w.faulty = true })
 	plan(f.Subcluster, func(which uint64, down time.Duration) {
 		if c := w.clusters[which%uint64(len(w.clusters))]; c.up {
 			w.audit.fault("subclusters restarted")
@@ -101,7 +101,7 @@ func (w *World) planFaults() {
 		if p := w.proxies[which%uint64(len(w.proxies))]; p.up {
 			w.audit.fault("proxies restarted")
 			w.crash(p.host)
-			w.after(down/4, func() { // sooner than masters lose patience
+			w.after(down/4, func() { // sooner than AMs lose patience
 				w.boot(p.host)
 				p.start()
 			})

@@ -19,7 +19,7 @@ type host struct {
 	number  int64 // for the log
 	site    int   // subcluster it stands in, or outside
 	up      bool
-	life    int
+	epoch   int
 	paused  time.Time // until then the process does not run, and hears nobody
 	flights []flight  // calls to it that have no end yet
 	flows   []*flow   // that run in it and have not ended
@@ -64,8 +64,8 @@ func (h *host) land(f flight) {
 // for it learns that the connection is gone.
 func (w *World) crash(h *host) {
 	h.up = false
-	h.life++
-	w.mark("crash", h.number, int64(h.life))
+	h.epoch++
+	w.mark("crash", h.number, int64(h.epoch))
 	w.say("%s is down", h.name)
 	h.killFlows()
 	flights := h.flights
@@ -79,12 +79,12 @@ func (w *World) crash(h *host) {
 // pause stops a process for d. What is due and what arrives meanwhile comes when
 // it goes on, in its order; woken is called before all of that.
 func (w *World) pause(h *host, d time.Duration, woken func()) {
-	life := h.life
+	epoch := h.epoch
 	h.paused = w.now.Add(d)
 	w.mark("pause", h.number, d.Milliseconds())
 	w.say("%s does not run for %v", h.name, d)
 	w.at(h.paused, func() {
-		if h.life == life && h.up {
+		if h.epoch == epoch && h.up {
 			woken()
 		}
 	})
@@ -96,7 +96,7 @@ func (w *World) asleep(h *host) bool { return h.up && w.now.Before(h.paused) }
 func (w *World) boot(h *host) {
 	h.paused = time.Time{}
 	h.up = true
-	w.mark("boot", h.number, int64(h.life))
+	w.mark("boot", h.number, int64(h.epoch))
 	w.say("%s is up", h.name)
 }
 
@@ -137,7 +137,7 @@ func call[T any](
 		w:      w,
 		from:   from,
 		to:     to,
-		caller: from.life,
+		caller: from.epoch,
 		giveUp: w.now.Add(timeout),
 		serve:  serve,
 		finish: finish,
@@ -167,8 +167,8 @@ type exchange[T any] struct {
 	serve    func(reply func(T, error))
 	finish   func(T, error)
 	giveUp   time.Time
-	caller   int // life of the caller
-	callee   int // life of who got the request
+	caller   int // epoch of the caller
+	callee   int // epoch of who got the request
 	slot     int
 	arrived  bool
 	answered bool
@@ -190,7 +190,7 @@ func (x *exchange[T]) run() {
 	case x.w.asleep(x.to):
 		x.w.push(x.to.paused, x) // it lies in the socket
 	default:
-		x.arrived, x.callee = true, x.to.life
+		x.arrived, x.callee = true, x.to.epoch
 		x.w.mark("call", x.from.number, x.to.number)
 		x.serve(x.reply)
 	}
@@ -198,7 +198,7 @@ func (x *exchange[T]) run() {
 
 func (x *exchange[T]) reply(t T, err error) {
 	switch {
-	case x.to.life != x.callee || x.over || x.answered:
+	case x.to.epoch != x.callee || x.over || x.answered:
 	case x.dropped():
 		x.lost()
 	default:
@@ -235,7 +235,7 @@ func (x *exchange[T]) end(t T, err error) {
 	if x.over {
 		return
 	}
-	if x.from.life == x.caller && x.w.asleep(x.from) {
+	if x.from.epoch == x.caller && x.w.asleep(x.from) {
 		x.w.at(x.from.paused, func() { x.end(t, err) })
 		return
 	}
@@ -243,9 +243,9 @@ func (x *exchange[T]) end(t T, err error) {
 	if x.slot >= 0 {
 		x.to.land(x)
 	}
-	if x.from.life == x.caller && x.from.up {
+	if x.from.epoch == x.caller && x.from.up {
 		x.finish(t, err)
 	}
 }
 
-func (h *host) String() string { return fmt.Sprintf("%s (life %d)", h.name, h.life) }
+func (h *host) String() string { return fmt.Sprintf("%s (epoch %d)", h.name, h.epoch) }

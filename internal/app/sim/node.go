@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// eager is how soon a node beats after a container has ended.
+// eager is how soon a node sends a heartbeat after a container has ended.
 const eager = 20 * time.Millisecond
 
 // node is a NodeManager, and an executor that only lets time pass.
@@ -23,29 +23,29 @@ type node struct {
 	m       *nm.Node
 	jobs    map[creel.ContainerID]*process
 	scripts map[creel.ContainerID]started
-	beating bool
-	soon    bool  // a beat is due before its time
+	calling bool
+	soon    bool  // a heartbeat is due before its time
 	due     int64 // of the next call, ns; 0 for none
 	tick    int64
 	backoff time.Duration
 }
 
-// started says what to start: a task for a time, or a master.
+// started says what to start: a task for a time, or an AM.
 type started struct {
 	grant   rm.Grant
-	rm      int64 // life of the ResourceManager that gave it, by its start in ms
+	rm      int64 // epoch of the ResourceManager that gave it, by its start in ms
 	expires time.Time
 	user    string
 	run     time.Duration
 	exit    int32
-	master  bool
-	job     int // of a master
+	am      bool
+	job     int // of an AM
 }
 
 // process is a container's simulated process.
 type process struct {
 	ended bool
-	play  *master // of a master's container
+	play  *am // of an AM's container
 }
 
 func newNode(c *cluster, i int) *node {
@@ -59,15 +59,15 @@ func newNode(c *cluster, i int) *node {
 	}
 	n.m = nm.New(nm.Config{ID: id, HTTPPort: 8042, Total: c.w.cfg.NodeSize, Version: "sim"})
 	c.w.nodes[id] = n
-	// Registrations are spread, and with them all later beats.
-	n.wake(c.w.now.Add(time.Duration(c.w.rnd.Int64N(int64(min(time.Second, c.w.cfg.NodeBeat))))))
+	// Registrations are spread, and with them all later heartbeats.
+	n.wake(c.w.now.Add(time.Duration(c.w.rnd.Int64N(int64(min(time.Second, c.w.cfg.NodeHeartbeat))))))
 	return n
 }
 
 // wake sets the time of the next call, if that is earlier than what is set.
 func (n *node) wake(at time.Time) {
 	ns := at.UnixNano()
-	if n.beating || n.due != 0 && ns >= n.due {
+	if n.calling || n.due != 0 && ns >= n.due {
 		return
 	}
 	n.due = ns
@@ -76,8 +76,8 @@ func (n *node) wake(at time.Time) {
 
 // run is a wake whose time has come, unless an earlier one was set since.
 func (n *node) run() {
-	if !n.beating && n.due == n.w.now.UnixNano() {
-		n.beating, n.due = true, 0
+	if !n.calling && n.due == n.w.now.UnixNano() {
+		n.calling, n.due = true, 0
 		n.call()
 	}
 }
@@ -85,7 +85,7 @@ func (n *node) run() {
 // call makes one call to the ResourceManager: a registration or a heartbeat.
 func (n *node) call() {
 	began := n.w.now
-	n.w.mark("beat", n.number, int64(n.m.Len()))
+	n.w.mark("heartbeat", n.number, int64(n.m.Len()))
 	if !n.m.Active() {
 		req := n.m.Registration(began)
 		call(
@@ -113,7 +113,7 @@ func (n *node) call() {
 
 // called: the call has an end, and the next its time.
 func (n *node) called(began time.Time, e nm.Event, err error) {
-	n.beating = false
+	n.calling = false
 	next := began.Add(n.m.Interval())
 	if err != nil {
 		n.backoff = min(max(2*n.backoff, 100*time.Millisecond), 2*time.Second)
@@ -169,12 +169,12 @@ func (n *node) perform(a nm.Action) {
 	}
 }
 
-// hurry brings the next beat forward, for a container has ended.
+// hurry brings the next heartbeat forward, for a container has ended.
 func (n *node) hurry() {
 	if !n.m.Active() {
 		return
 	}
-	if n.beating {
+	if n.calling {
 		n.soon = true
 		return
 	}
@@ -189,15 +189,15 @@ func (n *node) launch(c *nm.Container) {
 	n.w.audit.processStarted(c.ID)
 	_ = n.step(nm.Launched{ID: c.ID}) // see perform
 	id := c.ID
-	if script.master {
-		p.play = newMaster(n, id, script.job, func(code int32) { n.exited(id, p, code) })
+	if script.am {
+		p.play = newAM(n, id, script.job, func(code int32) { n.exited(id, p, code) })
 		p.play.begin()
 		return
 	}
 	n.w.after(script.run, func() { n.exited(id, p, script.exit) })
 }
 
-// exited ends a process once, whoever is first: its time, its master or its killer.
+// exited ends a process once, whoever is first: its time, its AM or its killer.
 func (n *node) exited(id creel.ContainerID, p *process, code int32) {
 	if p.ended || n.jobs[id] != p {
 		return
@@ -211,7 +211,7 @@ func (n *node) exited(id creel.ContainerID, p *process, code int32) {
 	_ = n.step(nm.Exited{ID: id, Code: code}) // see perform
 }
 
-// The door of the ContainerManagementProtocol.
+// The ContainerManagementProtocol.
 
 func (n *node) startContainer(s started) error {
 	id := s.grant.ID
@@ -224,7 +224,7 @@ func (n *node) startContainer(s started) error {
 			Priority:  s.grant.Priority,
 			Version:   s.grant.Version,
 			Execution: s.grant.ExecutionType,
-			Master:    s.master,
+			Master:    s.am,
 			RequestID: s.grant.AllocationRequestID,
 			Created:   time.UnixMilli(s.grant.Created).UTC(),
 		}},

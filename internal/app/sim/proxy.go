@@ -93,7 +93,7 @@ func (p *proxy) call(a creel.AttemptID, e amrmproxy.FromAM, reply func(amrmproxy
 type session struct {
 	proxy     *proxy
 	w         *World
-	life      int // of the proxy
+	epoch     int // of the proxy
 	attempt   creel.AttemptID
 	driver    *amrmproxy.Driver
 	recording amrmproxy.Recording
@@ -109,7 +109,7 @@ func newSession(p *proxy, a creel.AttemptID) *session {
 	return &session{
 		proxy:   p,
 		w:       p.w,
-		life:    p.life,
+		epoch:   p.epoch,
 		attempt: a,
 		driver: amrmproxy.NewDriver(amrmproxy.DriverOptions{
 			Attempt: a,
@@ -148,7 +148,7 @@ func (s *session) load() {
 // step gives an event to the driver, performs what it orders, and sets its next
 // waking.
 func (s *session) step(e amrmproxy.Event) {
-	if s.closed || s.proxy.life != s.life {
+	if s.closed || s.proxy.epoch != s.epoch {
 		return
 	}
 	s.driver.See(s.proxy.view, s.proxy.table)
@@ -172,7 +172,7 @@ func (s *session) arm(ns int64) {
 // run is the timer.
 func (s *session) run() {
 	switch {
-	case s.proxy.life != s.life || !s.proxy.up:
+	case s.proxy.epoch != s.epoch || !s.proxy.up:
 	case s.closed || s.armed != s.w.now.UnixNano():
 	case s.wakeAt > s.armed:
 		s.arm(s.wakeAt)
@@ -240,7 +240,7 @@ func (s *session) send(a amrmproxy.Send) {
 	switch {
 	case a.Register != nil:
 		sendTo(s, c, a, func() (*pb.RegisterApplicationMasterResponseProto, error) {
-			return c.registerMaster(as, a.Register)
+			return c.registerAM(as, a.Register)
 		}, func(e *amrmproxy.Answered, r *pb.RegisterApplicationMasterResponseProto) { e.Register = r })
 	case a.Allocate != nil:
 		sendTo(s, c, a, func() (*pb.AllocateResponseProto, error) {
@@ -248,7 +248,7 @@ func (s *session) send(a amrmproxy.Send) {
 		}, func(e *amrmproxy.Answered, r *pb.AllocateResponseProto) { e.Allocate = r })
 	default:
 		sendTo(s, c, a, func() (*pb.FinishApplicationMasterResponseProto, error) {
-			return c.finishMaster(as, a.Finish)
+			return c.finishAM(as, a.Finish)
 		}, func(e *amrmproxy.Answered, r *pb.FinishApplicationMasterResponseProto) { e.Finish = r })
 	}
 }

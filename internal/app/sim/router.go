@@ -76,7 +76,7 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 		User:        job.User,
 		Type:        "MAPREDUCE",
 		Queue:       job.Queue,
-		Size:        masterSize,
+		Size:        amSize,
 	}
 	request := &rm.Submission{
 		ID:      app,
@@ -87,7 +87,7 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 		Context: s,
 		Master: rm.Ask{
 			ResourceName:        "*",
-			Resource:            masterSize,
+			Resource:            amSize,
 			Count:               1,
 			ExecutionType:       creel.Guaranteed,
 			AllocationRequestID: -1,
@@ -109,7 +109,7 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 	}, func() { reply(outcome) })
 }
 
-var masterSize = creel.NewResource(512, 1)
+var amSize = creel.NewResource(512, 1)
 
 // step is one step of a submission: something asked and its answer awaited.
 // Before and after each, the router may die.

@@ -105,7 +105,7 @@ func faulty(t testing.TB, seed uint64) Config {
 	slice := time.Duration(*minutes) * time.Minute
 	c := day(t, seed, 9*time.Hour, 9*time.Hour+slice, *nodes)
 	c.NodeSize = creel.NewResource(4096, 4)
-	c.NodeBeat, c.MemberBeat, c.Lease, c.Poll = 10*time.Second, 5*time.Second, 15*time.Second, 5*time.Second
+	c.NodeHeartbeat, c.MemberHeartbeat, c.Lease, c.Poll = 10*time.Second, 5*time.Second, 15*time.Second, 5*time.Second
 	c.Faults = DefaultFaults(seed, slice)
 	return c
 }
@@ -199,7 +199,7 @@ func difference(a, b string) string {
 
 // The auditor is tested too: one that cannot fail guards nothing.
 func TestTheAuditorSees(t *testing.T) {
-	app := creel.ApplicationID{ClusterTimestamp: epoch.UnixMilli(), ID: 1}
+	app := creel.ApplicationID{ClusterTimestamp: origin.UnixMilli(), ID: 1}
 	container := creel.NewContainerID(creel.AttemptID{Application: app, Attempt: 1}, epochStep, 2)
 	for name, harm := range map[string]func(w *World){
 		"granted twice":     func(w *World) { w.audit.grantTold(nil, container); w.audit.grantTold(nil, container) },
@@ -208,11 +208,11 @@ func TestTheAuditorSees(t *testing.T) {
 		"runs in sc-1 and":  func(w *World) { harmHome(w, app) },
 		"have not ended":    func(w *World) { w.audit.final() },
 		"given out twice":   func(w *World) { s := &submission{w: w, app: app}; w.audit.named(s); w.audit.named(s) },
-		"unmanaged master":  func(w *World) { harmTwin(w, app) },
+		"its UAM":           func(w *World) { harmUAM(w, app) },
 		"nothing has moved": func(w *World) { w.audit.stuck() },
 		"played to its end 2": func(w *World) {
 			w.audit.apps[app] = &applied{}
-			m := &master{attempt: container.Attempt}
+			m := &am{attempt: container.Attempt}
 			w.audit.played(m)
 			w.audit.played(m)
 		},
@@ -235,10 +235,10 @@ func harmHome(w *World, app creel.ApplicationID) {
 	}
 }
 
-func harmTwin(w *World, app creel.ApplicationID) {
+func harmUAM(w *World, app creel.ApplicationID) {
 	c := w.clusters[0]
 	c.submit(&rm.Submission{ID: app, User: "ann", Queue: "prod", Unmanaged: true}, func(bool, error) {})
-	w.audit.noTwins(app)
+	w.audit.noUAMs(app)
 }
 
 func TestQuantile(t *testing.T) {

@@ -125,12 +125,12 @@ func (s *session) launch(l amrmproxy.Launch) {
 		launched, err = amrmproxy.LaunchUAM(f, clients{f}, f.sleep, l)
 	}, func() {
 		if err != nil {
-			s.w.mark("no twin", int64(l.Application.ID), 0)
+			s.w.mark("no UAM", int64(l.Application.ID), 0)
 			s.w.say("no UAM of %s in %s: %v", l.Application, l.Member, err)
 			s.step(amrmproxy.LaunchFailed{Member: l.Member, Err: err})
 			return
 		}
-		s.w.mark("twin", int64(l.Application.ID), s.w.cluster(l.Member).number)
+		s.w.mark("UAM", int64(l.Application.ID), s.w.cluster(l.Member).number)
 		s.step(launched)
 	})
 }

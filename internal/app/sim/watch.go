@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// watcher keeps a process's picture of the federation: it reads the store now
+// watcher keeps a process's view of the federation: it reads the store now
 // and then, as statestore/watch does.
 type watcher struct {
 	w     *World

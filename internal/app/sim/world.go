@@ -30,12 +30,12 @@ type Config struct {
 	Policies    []Policy
 	Faults      *Faults // nil: none
 
-	NodeBeat   time.Duration // between heartbeats of a node; it also beats when a container ends [30 s]
-	MasterBeat time.Duration // between allocates of a master with nothing to say [1 s]
-	MemberBeat time.Duration // between beats of a subcluster [10 s]
-	Lease      time.Duration // of a subcluster's membership [30 s]
-	Poll       time.Duration // between reads of the store by routers and proxies [10 s]
-	Expiry     time.Duration // of silent masters, nodes, and containers nobody starts [10 min]
+	NodeHeartbeat   time.Duration // between heartbeats of a node; and it sends one when a container ends [30 s]
+	AMHeartbeat     time.Duration // between allocates of an AM with nothing to say [1 s]
+	MemberHeartbeat time.Duration // between heartbeats of a subcluster [10 s]
+	Lease           time.Duration // of a subcluster's membership [30 s]
+	Poll            time.Duration // between reads of the store by routers and proxies [10 s]
+	Expiry          time.Duration // of silent AMs, nodes, and containers nobody starts [10 min]
 
 	AuditEvery int       // events between two full audits of every ResourceManager [1,000,000]
 	Log        io.Writer // gets the event log as text; nil for none
@@ -53,9 +53,9 @@ func (c *Config) validate() error {
 			*v = d
 		}
 	}
-	def(&c.NodeBeat, 30*time.Second)
-	def(&c.MasterBeat, time.Second)
-	def(&c.MemberBeat, 10*time.Second)
+	def(&c.NodeHeartbeat, 30*time.Second)
+	def(&c.AMHeartbeat, time.Second)
+	def(&c.MemberHeartbeat, 10*time.Second)
 	def(&c.Lease, 30*time.Second)
 	def(&c.Poll, 10*time.Second)
 	def(&c.Expiry, 10*time.Minute)
@@ -79,7 +79,7 @@ func (c *Config) validate() error {
 		return errors.New("sim: there are no jobs to run")
 	case c.Subclusters < 1 || c.Subclusters > 1000 || c.Nodes < 1 || c.Nodes > 60_000 || c.Routers < 1:
 		return errors.New("sim: give 1 to 1,000 subclusters of 1 to 60,000 nodes, and a router")
-	case c.NodeBeat < 0 || c.MasterBeat < 0 || c.MemberBeat < 0 || c.Lease < 0 || c.Poll < 0 || c.Expiry < 0 || c.AuditEvery < 0:
+	case c.NodeHeartbeat < 0 || c.AMHeartbeat < 0 || c.MemberHeartbeat < 0 || c.Lease < 0 || c.Poll < 0 || c.Expiry < 0 || c.AuditEvery < 0:
 		return errors.New("sim: times must not be negative")
 	}
 	return nil
@@ -113,9 +113,9 @@ type World struct {
 	stopped  bool
 }
 
-// epoch is when every virtual run begins: the first day of FB-2009 in its own
+// origin is when every virtual run begins: the first day of FB-2009 in its own
 // epoch does not matter, only that it is the same each time.
-var epoch = time.Unix(1_250_000_000, 0).UTC()
+var origin = time.Unix(1_250_000_000, 0).UTC()
 
 // New builds a federation and lets nothing happen yet.
 func New(cfg Config) (*World, error) {
@@ -125,7 +125,7 @@ func New(cfg Config) (*World, error) {
 	w := &World{
 		cfg:    cfg,
 		rnd:    rand.New(rand.NewPCG(cfg.Seed, 0x5eed)),
-		now:    epoch,
+		now:    origin,
 		hash:   offset64,
 		cut:    make([]bool, cfg.Subclusters),
 		nodes:  map[creel.NodeID]*node{},
@@ -201,11 +201,11 @@ func (w *World) push(t time.Time, do doer) {
 
 func (w *World) after(d time.Duration, do func()) { w.at(w.now.Add(d), do) }
 
-// on has something done after a time if the host then still lives the same life.
+// on has something done after a time if the host then still is in the same epoch.
 func (w *World) on(h *host, d time.Duration, do func()) {
-	life := h.life
+	epoch := h.epoch
 	w.after(d, func() {
-		if h.life != life || !h.up {
+		if h.epoch != epoch || !h.up {
 			return
 		}
 		if w.asleep(h) {
@@ -221,7 +221,7 @@ func (w *World) on(h *host, d time.Duration, do func()) {
 func (w *World) settleFor() time.Duration { return 2*w.cfg.Expiry + time.Minute }
 
 // patience is how long nothing may end before the run is given up as stuck:
-// longer than the waits of a silent master and of a container nobody starts,
+// longer than the waits of a silent AM and of a container nobody starts,
 // one after the other.
 func (w *World) patience() time.Duration { return 4*w.cfg.Expiry + 10*time.Minute }
 
@@ -283,7 +283,7 @@ func (w *World) mark(what string, a, b int64) {
 	}
 	w.hash = h
 	if w.cfg.Log != nil {
-		w.line = fmt.Appendf(w.line[:0], "%12.6f %s %d %d\n", w.now.Sub(epoch).Seconds(), what, a, b)
+		w.line = fmt.Appendf(w.line[:0], "%12.6f %s %d %d\n", w.now.Sub(origin).Seconds(), what, a, b)
 		_, _ = w.cfg.Log.Write(w.line) // a log that cannot be written is no reason to decide otherwise
 	}
 }
@@ -291,7 +291,7 @@ func (w *World) mark(what string, a, b int64) {
 // say adds words to the text of the log, for people; they are not hashed.
 func (w *World) say(format string, args ...any) {
 	if w.cfg.Log != nil {
-		w.line = fmt.Appendf(w.line[:0], "%12.6f # %s\n", w.now.Sub(epoch).Seconds(), fmt.Sprintf(format, args...))
+		w.line = fmt.Appendf(w.line[:0], "%12.6f # %s\n", w.now.Sub(origin).Seconds(), fmt.Sprintf(format, args...))
 		_, _ = w.cfg.Log.Write(w.line) // see mark
 	}
 }

@@ -14,10 +14,10 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// master drives a workload.Master on its node: it registers with the proxy of
+// am drives a workload.Master on its node: it registers with the proxy of
 // its subcluster, asks, starts its tasks' containers on their nodes, and
 // finishes. It is internal/app/load's Master in virtual time.
-type master struct {
+type am struct {
 	w       *World
 	at      *node
 	proxy   *proxy
@@ -30,17 +30,17 @@ type master struct {
 	responseID int32
 	steps      workload.Steps // what the next allocate says
 	held       map[creel.ContainerID]started
-	told       map[creel.ContainerID]int // whose end it knows, and in which life of the proxy it was told
+	told       map[creel.ContainerID]int // whose end it knows, and in which epoch of the proxy it was told
 	asked      map[int32][]time.Time     // per priority, when each container still wanted was asked for
 }
 
-// callTime bounds a master's call to its proxy.
+// callTime bounds an AM's call to its proxy.
 const callTime = 60 * time.Second
 
-func newMaster(n *node, id creel.ContainerID, job int, exit func(int32)) *master {
+func newAM(n *node, id creel.ContainerID, job int, exit func(int32)) *am {
 	w := n.w
 	j := w.cfg.Jobs[job]
-	return &master{
+	return &am{
 		w:       w,
 		at:      n,
 		proxy:   w.proxies[id.Epoch()/epochStep-1],
@@ -58,18 +58,18 @@ func newMaster(n *node, id creel.ContainerID, job int, exit func(int32)) *master
 	}
 }
 
-func (m *master) begin() {
-	m.w.audit.masterBegins(m)
+func (m *am) begin() {
+	m.w.audit.amBegins(m)
 	m.register(m.round)
 }
 
 // die ends the process: nothing it waits for matters any more.
-func (m *master) die() {
+func (m *am) die() {
 	m.dead = true
-	m.w.audit.masterEnds(m)
+	m.w.audit.amEnds(m)
 }
 
-func (m *master) later(d time.Duration, do func()) {
+func (m *am) later(d time.Duration, do func()) {
 	m.w.after(d, func() {
 		if !m.dead {
 			do()
@@ -82,13 +82,13 @@ func again(err error) bool {
 	return errors.Is(err, creel.ErrBusy) || errors.Is(err, creel.ErrUnavailable) || errors.Is(err, creel.ErrStandby)
 }
 
-func (m *master) fail(what string, err error) {
-	m.w.say("master of %s gives up: %s: %v", m.attempt, what, err)
+func (m *am) fail(what string, err error) {
+	m.w.say("AM of %s gives up: %s: %v", m.attempt, what, err)
 	m.w.mark("gives up", int64(m.attempt.Application.ID), int64(m.attempt.Attempt))
 	m.exit(1)
 }
 
-func (m *master) register(then func()) {
+func (m *am) register(then func()) {
 	call(m.w, m.at.host, m.proxy.host, callTime, func(reply func(*pb.RegisterApplicationMasterResponseProto, error)) {
 		m.proxy.register(
 			m.attempt,
@@ -117,7 +117,7 @@ func (m *master) register(then func()) {
 
 // say adds to what the next allocate says: of several asks at one priority the
 // last is the one that holds.
-func (m *master) say(s workload.Steps) {
+func (m *am) say(s workload.Steps) {
 	for _, a := range s.Asks {
 		i := slices.IndexFunc(
 			m.steps.Asks,
@@ -133,9 +133,9 @@ func (m *master) say(s workload.Steps) {
 	m.steps.Finish, m.steps.Failed = m.steps.Finish || s.Finish, m.steps.Failed || s.Failed
 }
 
-// round is one turn of the master: say what there is to say, at once if
-// something changed, else at the next beat.
-func (m *master) round() {
+// round is one turn of the AM: say what there is to say, at once if
+// something changed, else at the next heartbeat.
+func (m *am) round() {
 	if m.steps.Finish && len(m.steps.Asks)+len(m.steps.Releases) == 0 {
 		m.finish()
 		return
@@ -157,7 +157,7 @@ func (m *master) round() {
 }
 
 // request makes the message anew for each delivery: who gets it owns it.
-func (m *master) request(responseID int32, s workload.Steps) *pb.AllocateRequestProto {
+func (m *am) request(responseID int32, s workload.Steps) *pb.AllocateRequestProto {
 	req := &pb.AllocateRequestProto{ResponseId: proto.Int32(responseID), Progress: proto.Float32(0.5)}
 	for _, a := range s.Asks {
 		req.Ask = append(
@@ -182,7 +182,7 @@ func (m *master) request(responseID int32, s workload.Steps) *pb.AllocateRequest
 	return req
 }
 
-func (m *master) allocate(s workload.Steps) {
+func (m *am) allocate(s workload.Steps) {
 	id := m.responseID
 	call(m.w, m.at.host, m.proxy.host, callTime, func(reply func(*pb.AllocateResponseProto, error)) {
 		m.proxy.allocate(m.attempt, m.request(id, s), reply)
@@ -205,13 +205,13 @@ func (m *master) allocate(s workload.Steps) {
 	})
 }
 
-func (m *master) allocated(answer *pb.AllocateResponseProto) {
+func (m *am) allocated(answer *pb.AllocateResponseProto) {
 	m.responseID = answer.GetResponseId()
 	var ended []workload.Ended
 	for _, s := range answer.GetCompletedContainerStatuses() {
 		id := pb.ToContainerID(s.GetContainerId())
 		m.w.mark("ended", id.ID, int64(s.GetExitStatus()))
-		m.w.audit.endTold(m, id)
+		m.w.audit.completionTold(m, id)
 		if m.w.cfg.Log != nil {
 			m.w.say("%s is told that %s has completed: %d", m.attempt, id, s.GetExitStatus())
 		}
@@ -242,8 +242,8 @@ func (m *master) allocated(answer *pb.AllocateResponseProto) {
 }
 
 // start starts tasks on their nodes, all at once; those that do not start are
-// given back and asked for anew. The master goes on when every node has answered.
-func (m *master) start(starts []workload.Start) {
+// given back and asked for anew. The AM goes on when every node has answered.
+func (m *am) start(starts []workload.Start) {
 	open := len(starts)
 	if open == 0 {
 		m.carryOn()
@@ -277,17 +277,17 @@ func (m *master) start(starts []workload.Start) {
 	}
 }
 
-func (m *master) carryOn() {
+func (m *am) carryOn() {
 	if len(m.steps.Asks)+len(m.steps.Releases) > 0 || m.steps.Finish {
 		m.round()
 		return
 	}
-	m.later(m.w.cfg.MasterBeat, m.round)
+	m.later(m.w.cfg.AMHeartbeat, m.round)
 }
 
 // finish repeats finishApplicationMaster until the ResourceManager has the
 // outcome on disk.
-func (m *master) finish() {
+func (m *am) finish() {
 	status := pb.FinalApplicationStatusProto_APP_SUCCEEDED
 	if m.steps.Failed {
 		status = pb.FinalApplicationStatusProto_APP_FAILED
