@@ -22,7 +22,7 @@ type ApplicationID struct {
 }
 
 // AttemptID names one attempt, counted from 1, to run an application's
-// master. Text: appattempt_<timestamp>_<app, 4+>_<attempt, 6+>.
+// AM. Text: appattempt_<timestamp>_<app, 4+>_<attempt, 6+>.
 type AttemptID struct {
 	Application ApplicationID
 	Attempt     int32

@@ -142,7 +142,7 @@ func ParseNodeState(s string) (NodeState, error) {
 	return NodeState(v), err
 }
 
-// FinalStatus is the outcome an application's master reported, or that was
+// FinalStatus is the outcome an application's AM reported, or that was
 // concluded without it (FinalApplicationStatusProto, prefix APP_).
 type FinalStatus int32
 
@@ -203,12 +203,12 @@ func (t ExecutionType) String() string {
 const (
 	ExitSuccess              int32 = 0
 	ExitInvalid              int32 = -1000 // not finished
-	ExitAborted              int32 = -100  // released by its master, or lost with its node
+	ExitAborted              int32 = -100  // released by its AM, or lost with its node
 	ExitDisksFailed          int32 = -101
 	ExitPreempted            int32 = -102
 	ExitOverVirtualMemory    int32 = -103
 	ExitOverPhysicalMemory   int32 = -104
-	ExitKilledByMaster       int32 = -105
+	ExitKilledByAM           int32 = -105
 	ExitKilledByRM           int32 = -106
 	ExitKilledAfterAppEnd    int32 = -107
 	ExitKilledByContainerSch int32 = -108

@@ -448,7 +448,7 @@ func (w *world) view() *subcluster.View {
 // The law: what the AM asked for is granted to it or still outstanding,
 // never more; no container is told twice, and each end once; and when all is
 // quiet again nothing is left over anywhere: no surplus container, no ask.
-func TestTheMasterGetsWhatItAskedForAndNoMore(t *testing.T) {
+func TestTheAMGetsWhatItAskedForAndNoMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{
 			t:       t,

@@ -124,7 +124,7 @@ type State int32
 const (
 	StateUnknown      State = iota
 	StateActive             // alive: may become a home, may be asked
-	StateDraining           // alive, gets no new homes and no new unmanaged masters
+	StateDraining           // alive, gets no new homes and no new unmanaged AMs
 	StateSuspect            // its lease ran out: no new work
 	StateLost               // silent for three leases
 	StateDeregistered       // it said goodbye

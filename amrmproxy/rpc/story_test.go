@@ -262,7 +262,7 @@ func (f *federation) as(id creel.SubclusterID, user string) yarnrpc.ApplicationC
 	return yarnrpc.NewApplicationClientProtocolClient(f.client, f.rms[id].d.Addresses().Client, hrpc.Login{User: user})
 }
 
-// AM plays an application's AM: unmanaged at home, so that its token
+// am plays an application's AM: unmanaged at home, so that its token
 // stands in its report, and it keeps its table as Hadoop's client library does.
 type am struct {
 	f       *federation
@@ -499,7 +499,7 @@ func (m *am) noSpread() {
 	)
 }
 
-func TestAMasterSpreadsOverTwoResourceManagers(t *testing.T) {
+func TestAnAMSpreadsOverTwoResourceManagers(t *testing.T) {
 	f := found(t, `{"split":{"policy":"balanced"}}`, 1, 3) // home has 8 places, sc-b 24
 	p := f.proxy()
 	m := f.submit("sc-a", p)
@@ -646,7 +646,7 @@ func TestAKilledApplicationLeavesNoTwin(t *testing.T) {
 	m.noSpread()
 }
 
-func TestTheHomeRestartsUnderARunningMaster(t *testing.T) {
+func TestTheHomeRestartsUnderARunningAM(t *testing.T) {
 	f := found(t, `{"split":{"policy":"balanced"}}`, 2, 2)
 	// With a journal, so that its keys and applications outlive it.
 	f.rms["sc-a"].stopRM()

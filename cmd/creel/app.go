@@ -190,7 +190,7 @@ func appSubmit() *cobra.Command {
 	var env []string
 	c := &cobra.Command{
 		Use:   "submit [-- COMMAND...]",
-		Short: "submit a command as an application's master, or a submission document",
+		Short: "submit a command as an application's AM, or a submission document",
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx := c.Context()
@@ -256,9 +256,9 @@ func appSubmit() *cobra.Command {
 	c.Flags().StringVar(&queue, "queue", "default", "`QUEUE` to submit to")
 	c.Flags().StringVar(&kind, "type", "YARN", "application `TYPE`")
 	c.Flags().StringVar(&file, "file", "", "JSON submission document `FILE`, as POST /ws/v1/cluster/apps takes it")
-	c.Flags().Int64Var(&memory, "memory", 1024, "memory of the master in `MiB`")
-	c.Flags().Int64Var(&vcores, "vcores", 1, "virtual cores of the master")
-	c.Flags().StringArrayVar(&env, "env", nil, "environment `NAME=VALUE` of the master")
+	c.Flags().Int64Var(&memory, "memory", 1024, "memory of the AM in `MiB`")
+	c.Flags().Int64Var(&vcores, "vcores", 1, "virtual cores of the AM")
+	c.Flags().StringArrayVar(&env, "env", nil, "environment `NAME=VALUE` of the AM")
 	return c
 }
 

@@ -154,7 +154,7 @@ func TestWhatPeopleTypeEveryDay(t *testing.T) {
 	}
 	s.shows(exitOK, "app status "+id+" -o yaml", "mine")
 
-	// A master that runs nothing never registers: the wait ends by its timeout.
+	// An AM that runs nothing never registers: the wait ends by its timeout.
 	s.run(exitUnreachable, "app", "wait", "--for", "state=RUNNING", "--timeout", "200ms", id)
 	other.shows(exitOK, "app kill "+id, id)
 	s.run(exitOK, "app", "wait", "--for", "state=KILLED", "--timeout", "1m", id)

@@ -145,7 +145,7 @@ func loadAlloc() *cobra.Command {
 	var memory, cores int64
 	c := &cobra.Command{
 		Use:   "alloc",
-		Short: "masters that ask in waves, on nodes that beat",
+		Short: "AMs that ask in waves, on nodes that send heartbeats",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			f.options.Logger = slog.Default()
@@ -159,14 +159,14 @@ func loadAlloc() *cobra.Command {
 	f.register(c, 10_000, 8)
 	f.inQueue(c)
 	c.Flags().
-		Float64Var(&containers, "rate", 0, "ask for `N` containers a second in all; 0: masters call as fast as they are answered")
+		Float64Var(&containers, "rate", 0, "ask for `N` containers a second in all; 0: AMs call as fast as they are answered")
 	c.Flags().StringVar(&o.Client, "client", "127.0.0.1:8032", "`ADDRESS` of the client door")
-	c.Flags().StringVar(&o.Scheduler, "scheduler", "127.0.0.1:8030", "`ADDRESS` of the masters' door")
+	c.Flags().StringVar(&o.Scheduler, "scheduler", "127.0.0.1:8030", "`ADDRESS` of the ResourceManager's scheduler or of a proxy")
 	c.Flags().StringVar(&o.Tracker, "tracker", "127.0.0.1:8031", "`ADDRESS` of the nodes' door")
 	c.Flags().IntVar(&o.Nodes, "nodes", 1000, "play `N` nodes")
 	c.Flags().IntVar(&o.First, "first", 0, "number of the first node")
 	c.Flags().DurationVar(&o.NodePeriod, "node-period", time.Second, "between a node's heartbeats")
-	c.Flags().IntVar(&o.Masters, "masters", 100, "play `N` masters")
+	c.Flags().IntVar(&o.AMs, "masters", 100, "play `N` AMs")
 	c.Flags().IntVar(&o.Wave, "wave", 10, "ask for `N` containers in a call")
 	c.Flags().DurationVar(&o.Hold, "hold", 0, "keep a container so long")
 	c.Flags().IntVar(&o.Held, "held", 0, "acquire `N` containers first and keep them")

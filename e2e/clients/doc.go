@@ -2,7 +2,7 @@
 
 // Package clients is what users do with a YARN cluster, done by Hadoop's own
 // unmodified programs: the yarn command line, REST clients, distributed shell,
-// unmanaged masters, MapReduce with shuffle, Spark in both modes.
+// unmanaged AMs, MapReduce with shuffle, Spark in both modes.
 //
 // The cases know only a [Cluster]: where its doors are and what it cannot do.
 // So one table proves a Hadoop ResourceManager (the control: what the cases
@@ -17,7 +17,7 @@
 //	})
 //
 // Conf is what goes into the configuration directory of every client, and so
-// also into what masters read: behind AM-RM proxies it carries
+// also into what AMs read: behind AM-RM proxies it carries
 // yarn.resourcemanager.scheduler.address. The queues must be those of
 // hadoop.Queues: root.default with 70%, root.other with 30%.
 //

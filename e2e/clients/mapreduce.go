@@ -108,7 +108,7 @@ var mapreduce = []Case{
 			t.Errorf("the killed job's client ended well\n%s", p.Tail(40))
 		}
 		until(t, "the killed job's end", func() bool { return c.report(t, client, id).State != "RUNNING" })
-		// The master ends by itself as killed, or the RM kills it.
+		// The AM ends by itself as killed, or the RM kills it.
 		if r := c.report(t, client, id); r.Final != "KILLED" {
 			t.Errorf("%s is %s, %s", id, r.State, r.Final)
 		}

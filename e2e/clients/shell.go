@@ -60,21 +60,21 @@ func startShell(t *testing.T, c *Cluster, client hadoop.Client, n int) (string, 
 	return regexp.MustCompile(applicationID).FindString(p.Output()), p
 }
 
-// roles tells an attempt's master from its workers. The number of a container
+// roles tells an attempt's AM from its workers. The number of a container
 // does not: a federation's subclusters each count from 1.
-func roles(t *testing.T, client hadoop.Client, attempt string) (master string, workers []string) {
+func roles(t *testing.T, client hadoop.Client, attempt string) (am string, workers []string) {
 	t.Helper()
 	out := client.Run(t, hadoop.ApplicationCLI, "applicationattempt", "-status", attempt).OK(t).Stdout
-	master = matches(t, out, `AMContainer : (`+containerID+`)`)
+	am = matches(t, out, `AMContainer : (`+containerID+`)`)
 	out = client.Run(t, hadoop.ApplicationCLI, "container", "-list", attempt).OK(t).Stdout
 	workers = regexp.MustCompile(containerID).FindAllString(out, -1)
 	slices.Sort(workers)
 	workers = slices.Compact(workers)
-	i, found := slices.BinarySearch(workers, master)
+	i, found := slices.BinarySearch(workers, am)
 	if !found {
-		t.Fatalf("the master %s is not among %v", master, workers)
+		t.Fatalf("the AM %s is not among %v", am, workers)
 	}
-	return master, slices.Delete(workers, i, i+1)
+	return am, slices.Delete(workers, i, i+1)
 }
 
 var shell = []Case{
@@ -100,7 +100,7 @@ var shell = []Case{
 		}
 	}},
 	{"dshell_keep", func(t *testing.T, c *Cluster) {
-		// The master dies; its containers live on and are the next attempt's.
+		// The AM dies; its containers live on and are the next attempt's.
 		client, mark := c.client(t), t.TempDir()
 		wait := fmt.Sprintf(
 			"touch %s/began.$CONTAINER_ID; until [ -e %s/go ]; do sleep 0.2; done; touch %s/ended.$CONTAINER_ID",
@@ -120,11 +120,11 @@ var shell = []Case{
 		attempt := func(n int) string {
 			return fmt.Sprintf("%s_%06d", strings.Replace(id, "application", "appattempt", 1), n)
 		}
-		master, workers := roles(t, client, attempt(1))
+		am, workers := roles(t, client, attempt(1))
 		if len(workers) != 2 {
-			t.Fatalf("the first attempt has %s and %v", master, workers)
+			t.Fatalf("the first attempt has %s and %v", am, workers)
 		}
-		client.Run(t, hadoop.ApplicationCLI, "container", "-signal", master, "FORCEFUL_SHUTDOWN").OK(t)
+		client.Run(t, hadoop.ApplicationCLI, "container", "-signal", am, "FORCEFUL_SHUTDOWN").OK(t)
 		until(t, "the second attempt", func() bool {
 			r := client.Run(t, hadoop.ApplicationCLI, "applicationattempt", "-status", attempt(2))
 			return strings.Contains(r.Stdout, "State : RUNNING")
@@ -155,7 +155,7 @@ var shell = []Case{
 		); err != nil {
 			t.Fatal(err)
 		}
-		// One container: the shell's master renames the script once for each
+		// One container: the shell's AM renames the script once for each
 		// container it starts, from a thread for each, and dies when the second
 		// finds it gone.
 		runShell(t, c, c.client(t), 1, "-shell_script", script, "-shell_args", "world", "-shell_env", "GREETING=hello")
@@ -249,7 +249,7 @@ var shell = []Case{
 		})
 		until(t, "aggregated logs", func() bool {
 			last = client.Run(t, hadoop.LogsCLI, "-applicationId", id)
-			// Each node uploads its own, the master's one perhaps last.
+			// Each node uploads its own, the AM's one perhaps last.
 			return strings.Count(last.Stdout, "needle in container_") == 2 &&
 				strings.Contains(last.Stdout, "LogType:AppMaster.stderr")
 		})
@@ -277,7 +277,7 @@ var shell = []Case{
 		c.ends(t, client, matches(t, r.All, applicationID), "FINISHED", "SUCCEEDED")
 	}},
 	{"uam_kill", func(t *testing.T, c *Cluster) {
-		// Killed before its master has registered.
+		// Killed before its AM has registered.
 		client := c.client(t)
 		p := client.Start(t, hadoop.UnmanagedLauncher, "-cmd", "sleep 1000")
 		p.WaitLine(t, "Launching AM with application attempt id")

@@ -162,7 +162,7 @@ func TestTheDashboardLives(t *testing.T) {
 	}
 
 	// It runs, and takes containers.
-	am := master(t, f, id)
+	am := amClient(t, f, id)
 	if _, err := am.RegisterApplicationMaster(
 		t.Context(),
 		&pb.RegisterApplicationMasterRequestProto{Host: new("here"), RpcPort: new(int32(1)), TrackingUrl: new("")},
@@ -232,15 +232,15 @@ func TestTheDashboardLives(t *testing.T) {
 	}
 }
 
-// master speaks for an unmanaged application with the token of its report.
-func master(t *testing.T, f *routertest.Federation, id creel.ApplicationID) yarnrpc.ApplicationMasterProtocolClient {
+// amClient speaks for an unmanaged application with the token of its report.
+func amClient(t *testing.T, f *routertest.Federation, id creel.ApplicationID) yarnrpc.ApplicationMasterProtocolClient {
 	t.Helper()
 	home, err := f.Store.Home(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var am token.Token
-	f.Until("the master may register", func() bool {
+	f.Until("the AM may register", func() bool {
 		report, err := f.As(f.Routers[0], "alice").
 			GetApplicationReport(t.Context(), &pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)})
 		if err != nil {

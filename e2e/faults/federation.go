@@ -231,7 +231,7 @@ func (f *federation) newID() string {
 	return doc.ID
 }
 
-// submit sends the submission of an application whose master is the test.
+// submit sends the submission of an application whose AM is the test.
 func (f *federation) submit(id string) answer {
 	return call(f.t, f.router, http.MethodPost, "/ws/v1/cluster/apps", map[string]any{
 		"application-id":    id,
@@ -278,7 +278,7 @@ func (f *federation) state(d *daemon, id string) string {
 }
 
 // homes are the members that have an application as their own: not a twin of
-// its master.
+// its AM.
 func (f *federation) homes(id string) (at []string) {
 	for _, m := range f.members {
 		var doc struct {

@@ -43,7 +43,7 @@ func endure(t *testing.T, f *federation, client *hrpc.Client, ill illness) {
 	}
 	known := f.newID()
 	f.submitSoon(known)
-	running := f.master(client, known)
+	running := f.am(client, known)
 	if err := running.register(); err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +110,8 @@ func endure(t *testing.T, f *federation, client *hrpc.Client, ill illness) {
 		return len(now) == 2 && now["sc-1"] == before["sc-1"] && now["sc-2"] == before["sc-2"] && f.view().Frozen == ""
 	})
 	running.more(f, 2)
-	late := f.master(client, fresh)
-	f.await("the new master registers", func() bool { return late.register() == nil })
+	late := f.am(client, fresh)
+	f.await("the new AM registers", func() bool { return late.register() == nil })
 	late.more(f, 2)
 }
 

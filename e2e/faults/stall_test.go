@@ -105,15 +105,15 @@ func TestAPausedResourceManagerBlamesNobody(t *testing.T) {
 		"yarn.am.liveness-monitor.expiry-interval-ms="+ms, "yarn.nm.liveness-monitor.expiry-interval-ms="+ms)
 	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
 	t.Cleanup(func() { client.Close() })
-	masters := make([]*master, 6)
-	for i := range masters {
+	ams := make([]*am, 6)
+	for i := range ams {
 		id := f.newID()
 		f.submitSoon(id)
-		masters[i] = f.master(client, id)
-		if err := masters[i].register(); err != nil {
+		ams[i] = f.am(client, id)
+		if err := ams[i].register(); err != nil {
 			t.Fatal(err)
 		}
-		masters[i].more(f, 1)
+		ams[i].more(f, 1)
 	}
 	for _, m := range f.members {
 		m.rm.Signal(syscall.SIGSTOP)
@@ -123,12 +123,12 @@ func TestAPausedResourceManagerBlamesNobody(t *testing.T) {
 		m.rm.Signal(syscall.SIGCONT)
 	}
 	time.Sleep(time.Second) // in which the unjust would have judged
-	for _, m := range masters {
+	for _, m := range ams {
 		if s := f.state(f.router, m.app); s != "RUNNING" {
 			t.Errorf("%s is %q after the pause", m.app, s)
 		}
 	}
-	for _, m := range masters {
+	for _, m := range ams {
 		m.more(f, 1)
 	}
 	for _, m := range f.members {

@@ -28,10 +28,10 @@ type alloc struct {
 }
 
 // BenchmarkProxy compares allocate calls to the ResourceManager with the same
-// through the proxy, all in processes of their own: masters that ask for ten
+// through the proxy, all in processes of their own: AMs that ask for ten
 // containers a call and give them back, 10 and 1,000 of them, with the
 // application at home only and spread over two subclusters. "open" offers both
-// the same: 10 masters 200 calls a second, 1,000 masters one each; "closed"
+// the same: 10 AMs 200 calls a second, 1,000 AMs one each; "closed"
 // calls as fast as answers come, which on one machine is what the processor time
 // of one more process leaves.
 func BenchmarkProxy(b *testing.B) {
@@ -57,13 +57,13 @@ func BenchmarkProxy(b *testing.B) {
 		}
 		home := f.Subclusters[0]
 		proxy := home.address + ":" + strconv.Itoa(f.proxyPort)
-		for _, masters := range []int{10, 1000} {
+		for _, ams := range []int{10, 1000} {
 			for _, loop := range []string{"open", "closed"} {
-				b.Run(fmt.Sprintf("%s/%d-masters/%s", policy, masters, loop), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%s/%d-AMs/%s", policy, ams, loop), func(b *testing.B) {
 					var direct, through alloc
 					for b.Loop() {
-						direct = loadAlloc(b, home, home.Doors.Scheduler, masters, loop)
-						through = loadAlloc(b, home, proxy, masters, loop)
+						direct = loadAlloc(b, home, home.Doors.Scheduler, ams, loop)
+						through = loadAlloc(b, home, proxy, ams, loop)
 					}
 					b.ReportMetric(0, "ns/op")
 					b.ReportMetric(1000*direct.Latency.P50, "direct-p50-us")
@@ -83,11 +83,11 @@ func BenchmarkProxy(b *testing.B) {
 	}
 }
 
-func loadAlloc(b *testing.B, home *Subcluster, scheduler string, masters int, loop string) (out alloc) {
+func loadAlloc(b *testing.B, home *Subcluster, scheduler string, ams int, loop string) (out alloc) {
 	b.Helper()
 	rate := 0 // of containers, ten a call
 	if loop == "open" {
-		rate = 10 * max(200, masters)
+		rate = 10 * max(200, ams)
 	}
 	cmd := exec.Command(
 		rm.Binary(b),
@@ -100,7 +100,7 @@ func loadAlloc(b *testing.B, home *Subcluster, scheduler string, masters int, lo
 		"--tracker",
 		home.Doors.Tracker,
 		"--masters",
-		strconv.Itoa(masters),
+		strconv.Itoa(ams),
 		"--nodes",
 		"40",
 		"--wave",

@@ -20,7 +20,7 @@ var usual = []string{
 }
 
 // What a user does with one YARN cluster, done with two behind a router,
-// masters through the proxies.
+// AMs through the proxies.
 func TestClients(t *testing.T) {
 	f := Start(t, Options{})
 	c := &clients.Cluster{Conf: f.ClientConf(0), Web: f.RouterDoors[0].Web, Nodes: f.Nodes(), Logs: f.Logs,

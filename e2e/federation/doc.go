@@ -3,7 +3,7 @@
 // Package federation proves creel's federation with unmodified Hadoop: two
 // ResourceManagers of ours, each over a real NodeManager, two routers, an AM-RM
 // proxy beside each node, and a real Redis, all as processes of the creel
-// binary; Hadoop's own clients and masters in front.
+// binary; Hadoop's own clients and AMs in front.
 //
 //	TestClients                            client cases of package clients, through a router; all with CREEL_CASES=all
 //	TestFaults                             router, proxies, home, second killed while Hadoop works
@@ -11,11 +11,11 @@
 //	TestRouterKilledBetweenAnyTwoSteps     one application, one home; no Java, two seconds
 //	BenchmarkProxy                         what an allocate costs through the proxy
 //
-// Masters find the proxy beside them by one line of their configuration, the
+// AMs find the proxy beside them by one line of their configuration, the
 // same on every node:
 //
 //	yarn.resourcemanager.scheduler.address = ${env.NM_HOST:-127.0.0.1}:PORT
 //
 // Each node has a loopback address of its own, so that one port serves all,
-// and a third proxy stands on 127.0.0.1 for masters that no node started.
+// and a third proxy stands on 127.0.0.1 for AMs that no node started.
 package federation

@@ -200,7 +200,7 @@ func (f *Federation) finished(t *testing.T, client hadoop.Client, job *process.P
 	})
 	err := job.Exit()
 	if err != nil && strings.Contains(job.Output(), "Redirecting to job history server") {
-		// The client asked once more when the master had gone, as on a slow machine
+		// The client asked once more when the AM had gone, as on a slow machine
 		// it may. There is no history server here; the home knows how it ended.
 		id := application(t, job)
 		app, _, reported := Report(t, f.Home(t, id).Doors.Web, id)

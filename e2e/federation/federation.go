@@ -124,7 +124,7 @@ type Federation struct {
 	Routers     []*Daemon
 	RouterDoors []hadoop.Addresses
 	Subclusters []*Subcluster
-	Gateway     *Daemon // the proxy for masters outside of the nodes
+	Gateway     *Daemon // the proxy for AMs outside of the nodes
 	Logs        string  // where the nodes put aggregated logs
 	proxyPort   int
 }
@@ -294,7 +294,7 @@ func (f *Federation) StartRouter(t testing.TB, number int, more hadoop.Conf) *Da
 	return d
 }
 
-// ClientConf points a Hadoop client at a router, and its masters at the proxy
+// ClientConf points a Hadoop client at a router, and its AMs at the proxy
 // beside them.
 func (f *Federation) ClientConf(router int) hadoop.Conf {
 	a := f.RouterDoors[router]

@@ -60,7 +60,7 @@ func TestMixed(t *testing.T) {
 			if at := f.Home(t, id); at != home {
 				t.Fatalf("%s of queue %s lives at %s, not at %s", id, queue, at.ID, home.ID)
 			}
-			AwaitState(t, door, id, "ACCEPTED") // its master sleeps and never registers
+			AwaitState(t, door, id, "ACCEPTED") // its AM sleeps and never registers
 			for _, s := range f.Subclusters {
 				_, code, err := Report(t, s.Doors.Web, id)
 				if want := map[bool]int{true: http.StatusOK, false: http.StatusNotFound}[s == home]; code != want {
@@ -80,7 +80,7 @@ func TestMixed(t *testing.T) {
 		}
 	})
 
-	// A master at home with us, half of its containers in Hadoop's cluster.
+	// An AM at home with us, half of its containers in Hadoop's cluster.
 	t.Run("hadoop_as_second", func(t *testing.T) {
 		mark := t.TempDir()
 		id, shell := f.shell(t, 4, "touch "+mark+"/$NM_HOST.$CONTAINER_ID")

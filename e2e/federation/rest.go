@@ -69,7 +69,7 @@ func NewApplication(t testing.TB, door string) (string, error) {
 	return doc.ID, err
 }
 
-// Submit submits an application whose master sleeps.
+// Submit submits an application whose AM sleeps.
 func Submit(t testing.TB, door, id, queue string) error {
 	code, err := Call(t, http.MethodPost, door, "/ws/v1/cluster/apps", map[string]any{
 		"application-id":    id,

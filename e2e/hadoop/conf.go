@@ -102,7 +102,7 @@ type Addresses struct {
 	Client, Scheduler, Tracker, Admin, Web string
 }
 
-// Conf is the properties by which clients, masters and nodes find the doors.
+// Conf is the properties by which clients, AMs and nodes find the doors.
 func (a Addresses) Conf() Conf {
 	return Conf{}.With(Conf{
 		"yarn.resourcemanager.address":                  a.Client,

@@ -141,7 +141,7 @@ func StartRM(t testing.TB, o RM) *ResourceManager {
 }
 
 // Queues is the capacity-scheduler.xml of the kit: root.default and
-// root.other, both open to one user's whole use, with room for masters.
+// root.other, both open to one user's whole use, with room for AMs.
 func Queues() Conf {
 	q := Conf{
 		"yarn.scheduler.capacity.root.queues":                 "default,other",

@@ -229,12 +229,12 @@ func BenchmarkRM(b *testing.B) {
 	run("submit", answers, func(s side) []string { return with("submit", "--client", s.client, "--in-flight", "512") })
 }
 
-// many starts a ResourceManager with 10,000 applications, of which the masters
+// many starts a ResourceManager with 10,000 applications, of which the AMs
 // of a load hold 30 containers on each of n nodes that beat each second and tell
 // of them. The load goes on until ctx ends, or for the duration given.
 func many(ctx context.Context, b *testing.B, n int, bounds ...string) (c *daemon, ended <-chan result) {
 	b.Helper()
-	const masters = 100
+	const ams = 100
 	c = startRM(b, fixedPorts(b))
 	mustLoad(
 		b,
@@ -243,7 +243,7 @@ func many(ctx context.Context, b *testing.B, n int, bounds ...string) (c *daemon
 		c.Addresses["client"],
 		"--unmanaged",
 		"--count",
-		strconv.Itoa(10_000-masters),
+		strconv.Itoa(10_000-ams),
 		"--duration",
 		"1h",
 		"--in-flight",
@@ -261,7 +261,7 @@ func many(ctx context.Context, b *testing.B, n int, bounds ...string) (c *daemon
 				"--node-period",
 				"1s",
 				"--masters",
-				strconv.Itoa(masters),
+				strconv.Itoa(ams),
 				"--wave",
 				"1",
 				"--rate",

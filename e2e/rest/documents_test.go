@@ -229,7 +229,7 @@ func compare(t *testing.T, where, file string, known []*rule, theirs, ours facts
 	}
 }
 
-// patient keeps trying to start a master on a node where nobody listens, for
+// patient keeps trying to start an AM on a node where nobody listens, for
 // longer than any machine takes to read the documents.
 var patient = hadoop.Conf{"yarn.client.nodemanager-connect.max-wait-ms": "3600000"}
 

@@ -35,7 +35,7 @@ type system struct {
 }
 
 // node is a simulated NodeManager: it speaks the tracker's protocol and runs
-// nothing. Nobody listens at its address, so a master given to it is being
+// nothing. Nobody listens at its address, so an AM given to it is being
 // launched for as long as the test lasts.
 type node struct {
 	id   creel.NodeID
@@ -176,8 +176,8 @@ func (s *system) attemptState(user string, id creel.ApplicationID) pb.YarnApplic
 	return r[len(r)-1].GetYarnApplicationAttemptState()
 }
 
-// master registers as the master of an unmanaged application.
-func (s *system) master(user string, id creel.ApplicationID, host, url string) yarnrpc.ApplicationMasterProtocolClient {
+// amClient registers as the AM of an unmanaged application.
+func (s *system) amClient(user string, id creel.ApplicationID, host, url string) yarnrpc.ApplicationMasterProtocolClient {
 	var t token.Token
 	s.until(id.String()+" may register", func() bool {
 		if s.attemptState(user, id) != pb.YarnApplicationAttemptStateProto_APP_ATTEMPT_LAUNCHED {
@@ -250,8 +250,8 @@ func (s *system) play() {
 	})
 
 	finished := s.submit("bob", "finished", nil)
-	am := s.master("bob", finished, "amhost", "http://127.0.0.1:9/ui")
-	s.until("bob's master has gone", func() bool {
+	am := s.amClient("bob", finished, "amhost", "http://127.0.0.1:9/ui")
+	s.until("bob's AM has gone", func() bool {
 		return must(am.FinishApplicationMaster(ctx, &pb.FinishApplicationMasterRequestProto{
 			FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
 			Diagnostics:            proto.String("well done"),
@@ -259,7 +259,7 @@ func (s *system) play() {
 		}))(s.t).GetIsUnregistered()
 	})
 	killed := s.submit("carol", "killed", nil)
-	s.until("carol's application waits for its master", func() bool {
+	s.until("carol's application waits for its AM", func() bool {
 		return s.attemptState("carol", killed) == pb.YarnApplicationAttemptStateProto_APP_ATTEMPT_LAUNCHED
 	})
 	s.until("carol's application is dead", func() bool {
@@ -279,7 +279,7 @@ func (s *system) play() {
 			ask(0, "*", 256, 1, false),
 		}
 	})
-	s.until("dave's master is being launched", func() bool {
+	s.until("dave's AM is being launched", func() bool {
 		return s.attemptState("dave", starting) == pb.YarnApplicationAttemptStateProto_APP_ATTEMPT_ALLOCATED
 	})
 
@@ -292,7 +292,7 @@ func (s *system) play() {
 			},
 		}
 	})
-	am = s.master("alice", running, "amhost", "http://127.0.0.1:9/ui")
+	am = s.amClient("alice", running, "amhost", "http://127.0.0.1:9/ui")
 	containers, response := 0, int32(0)
 	asks := []*pb.ResourceRequestProto{
 		ask(1, "127.0.0.2", 512, 3, true),
@@ -313,7 +313,7 @@ func (s *system) play() {
 		return containers >= 3
 	})
 	waiting := s.submit("alice", "waiting", nil) // unmanaged, and nobody comes
-	s.until("the last application waits for its master", func() bool {
+	s.until("the last application waits for its AM", func() bool {
 		return s.attemptState("alice", waiting) == pb.YarnApplicationAttemptStateProto_APP_ATTEMPT_LAUNCHED
 	})
 	if containers != 3 {

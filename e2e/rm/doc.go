@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rm proves creel's ResourceManager with unmodified Hadoop: real
-// NodeManagers under it, real clients and masters in front of it, and a kill -9
+// NodeManagers under it, real clients and AMs in front of it, and a kill -9
 // in the middle of their work.
 //
 // What its tests need to run `creel rm` as a process of its own is exported, for

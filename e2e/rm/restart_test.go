@@ -46,7 +46,7 @@ func TestJobsOutliveTheResourceManager(t *testing.T) {
 	rm, c := cluster(t, nil)
 	for round := range rounds(t) {
 		// Spark in client mode has its driver here, in cluster mode in its
-		// master.
+		// AM.
 		mode := []string{"client", "cluster"}[round%2]
 		if !t.Run(fmt.Sprintf("round%d", round+1), func(t *testing.T) { killInTheMiddle(t, rm, c, mode) }) {
 			return

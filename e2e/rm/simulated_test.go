@@ -13,8 +13,8 @@ import (
 )
 
 // Simulated nodes of ours under Hadoop's ResourceManager: they register, beat,
-// and run the containers of distributed shell. Its master is a real program, so
-// it needs a real node; that one has room for the master and nothing else.
+// and run the containers of distributed shell. Its AM is a real program, so
+// it needs a real node; that one has room for the AM and nothing else.
 func TestSimulatedNodesUnderHadoop(t *testing.T) {
 	rm := hadoop.StartRM(t, hadoop.RM{})
 	real := hadoop.StartNM(t, hadoop.NM{RM: rm.Addresses, MemoryMB: 1024})

@@ -16,7 +16,7 @@ import (
 )
 
 // stage is a ResourceManager, ours or Hadoop's, that is brought into a known
-// state by the same calls: its nodes and masters are played here and run
+// state by the same calls: its nodes and AMs are played here and run
 // nothing.
 type stage struct {
 	t       *testing.T
@@ -144,11 +144,11 @@ func (s *stage) report(id *pb.ApplicationIdProto) *pb.ApplicationReportProto {
 	).GetApplicationReport()
 }
 
-// master registers as an unmanaged application's master.
-func (s *stage) master(id *pb.ApplicationIdProto) yarnrpc.ApplicationMasterProtocolClient {
+// amClient registers as an unmanaged application's AM.
+func (s *stage) amClient(id *pb.ApplicationIdProto) yarnrpc.ApplicationMasterProtocolClient {
 	s.t.Helper()
 	var t token.Token
-	s.until("the master's token", func() bool {
+	s.until("the AM's token", func() bool {
 		t = token.FromProto(s.report(id).GetAmRmToken())
 		return len(t.Identifier) > 0
 	})
@@ -177,14 +177,14 @@ func (s *stage) master(id *pb.ApplicationIdProto) yarnrpc.ApplicationMasterProto
 		s,
 	)
 	s.until(
-		"the master runs",
+		"the AM runs",
 		func() bool { return s.report(id).GetYarnApplicationState() == pb.YarnApplicationStateProto_RUNNING },
 	)
 	return am
 }
 
 // play makes two nodes serve and one go, and applications 1 to 4: finished,
-// killed, running with two containers, and waiting for its master.
+// killed, running with two containers, and waiting for its AM.
 func (s *stage) play() (cluster int64) {
 	ctx := s.t.Context()
 	for _, host := range []string{"127.0.0.2", "127.0.0.3", "127.0.0.4"} {
@@ -210,8 +210,8 @@ func (s *stage) play() (cluster int64) {
 		return q.GetQueueStatistics().GetAvailableMemoryMB() == 16384
 	})
 	finished := s.submit("finished", nil)
-	am := s.master(finished)
-	s.until("the master has gone", func() bool {
+	am := s.amClient(finished)
+	s.until("the AM has gone", func() bool {
 		return ok(am.FinishApplicationMaster(ctx, &pb.FinishApplicationMasterRequestProto{
 			FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
 			Diagnostics:            new("well done"),
@@ -230,7 +230,7 @@ func (s *stage) play() (cluster int64) {
 	running := s.submit("running", func(c *pb.ApplicationSubmissionContextProto) {
 		c.ApplicationTags, c.Priority = []string{"blue", "green"}, pb.FromPriority(3)
 	})
-	am = s.master(running)
+	am = s.amClient(running)
 	containers, response := 0, int32(0)
 	asks := []*pb.ResourceRequestProto{
 		{

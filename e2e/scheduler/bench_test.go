@@ -167,7 +167,7 @@ func benchOurs(b *testing.B, nodes int) time.Duration {
 			b.Fatal(err)
 		}
 		m.Actions(nil)
-		if _, err := m.RegisterMaster(start, &rm.RegisterMaster{Attempt: id}); err != nil {
+		if _, err := m.RegisterAM(start, &rm.RegisterAM{Attempt: id}); err != nil {
 			b.Fatal(err)
 		}
 		ids = append(ids, id)

@@ -98,7 +98,7 @@ func get(t *testing.T, r *hadoop.ResourceManager, path string, into any) {
 	}
 }
 
-// submit submits an application without a live master over REST and returns
+// submit submits an application without a live AM over REST and returns
 // its report once the ResourceManager has decided, or the refusal.
 func submit(t *testing.T, r *hadoop.ResourceManager, user, name, queue string) (string, string) {
 	t.Helper()

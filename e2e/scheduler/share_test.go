@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// job is an application with an unmanaged master that asks once, for count
+// job is an application with an unmanaged AM that asks once, for count
 // containers of one size anywhere, and keeps what it gets.
 type job struct {
 	name, user, queue string
@@ -30,7 +30,7 @@ type job struct {
 
 // side is a ResourceManager, real or ours, to which a test gives jobs.
 type side interface {
-	submit(t *testing.T, j job) // and registers its master
+	submit(t *testing.T, j job) // and registers its AM
 	ask(t *testing.T, j job)
 	settle(t *testing.T)               // until nothing more is granted
 	release(t *testing.T, name string) // all that the job has
@@ -69,26 +69,26 @@ func share(t *testing.T, s side, hog job, jobs []job) map[string]int {
 	return out
 }
 
-// realSide drives a real ResourceManager: unmanaged masters through our
+// realSide drives a real ResourceManager: unmanaged AMs through our
 // client, and the nodes' heartbeats that its scheduler waits for.
 type realSide struct {
 	rm      *hadoop.ResourceManager
 	client  *hrpc.Client
 	tracker *tracker
-	masters []*realMaster
+	ams     []*realAM
 }
 
-type realMaster struct {
+type realAM struct {
 	name       string
-	master     yarnrpc.ApplicationMasterProtocolClient
+	am         yarnrpc.ApplicationMasterProtocolClient
 	responseID int32
 	ask        []*yarnpb.ResourceRequestProto
 	release    []*yarnpb.ContainerIdProto
 	has        []*yarnpb.ContainerIdProto
 }
 
-func (s *realSide) find(name string) *realMaster {
-	for _, m := range s.masters {
+func (s *realSide) find(name string) *realAM {
+	for _, m := range s.ams {
 		if m.name == name {
 			return m
 		}
@@ -106,9 +106,9 @@ func (s *realSide) barrier(t *testing.T) {
 func (s *realSide) submit(t *testing.T, j job) {
 	t.Helper()
 	token := s.begin(t, j)
-	m := &realMaster{
+	m := &realAM{
 		name: j.name,
-		master: yarnrpc.NewApplicationMasterProtocolClient(
+		am: yarnrpc.NewApplicationMasterProtocolClient(
 			s.client,
 			s.rm.Scheduler,
 			hrpc.Login{Credential: &hrpc.Credential{
@@ -119,7 +119,7 @@ func (s *realSide) submit(t *testing.T, j job) {
 			}},
 		),
 	}
-	if _, err := m.master.RegisterApplicationMaster(
+	if _, err := m.am.RegisterApplicationMaster(
 		t.Context(),
 		&yarnpb.RegisterApplicationMasterRequestProto{
 			Host:        proto.String("localhost"),
@@ -129,10 +129,10 @@ func (s *realSide) submit(t *testing.T, j job) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	s.masters = append(s.masters, m)
+	s.ams = append(s.ams, m)
 }
 
-// begin submits an application and waits for its master's token.
+// begin submits an application and waits for its AM's token.
 func (s *realSide) begin(t *testing.T, j job) *yarnpb.TokenProto {
 	t.Helper()
 	ctx := t.Context()
@@ -157,7 +157,7 @@ func (s *realSide) begin(t *testing.T, j job) *yarnpb.TokenProto {
 		t.Fatal(err)
 	}
 	var token *yarnpb.TokenProto
-	s.rm.Await(t, "the master's token", func() bool {
+	s.rm.Await(t, "the AM's token", func() bool {
 		r, err := door.GetApplicationReport(
 			ctx,
 			&yarnpb.GetApplicationReportRequestProto{ApplicationId: fresh.ApplicationId},
@@ -195,10 +195,10 @@ func (s *realSide) ask(t *testing.T, j job) {
 	s.allocate(t, m)
 }
 
-// allocate is one heartbeat of a master; it returns how many containers came.
-func (s *realSide) allocate(t *testing.T, m *realMaster) int {
+// allocate is one heartbeat of an AM; it returns how many containers came.
+func (s *realSide) allocate(t *testing.T, m *realAM) int {
 	t.Helper()
-	r, err := m.master.Allocate(
+	r, err := m.am.Allocate(
 		t.Context(),
 		&yarnpb.AllocateRequestProto{ResponseId: &m.responseID, Ask: m.ask, Release: m.release},
 	)
@@ -212,13 +212,13 @@ func (s *realSide) allocate(t *testing.T, m *realMaster) int {
 	return len(r.GetAllocatedContainers())
 }
 
-// settle lets nodes and masters beat until three rounds in a row bring nothing.
+// settle lets nodes and AMs beat until three rounds in a row bring nothing.
 func (s *realSide) settle(t *testing.T) {
 	t.Helper()
 	for quiet := 0; quiet < 3; quiet++ {
 		s.tracker.beat(t, t.Context())
 		s.barrier(t)
-		for _, m := range s.masters {
+		for _, m := range s.ams {
 			if s.allocate(t, m) > 0 {
 				quiet = -1
 			}
@@ -237,20 +237,20 @@ func (s *realSide) got(name string) int { return len(s.find(name).has) }
 
 // ourSide drives our machine in memory.
 type ourSide struct {
-	m       *rm.Machine
-	next    int32
-	masters []*ourMaster
+	m    *rm.Machine
+	next int32
+	ams  []*ourAM
 }
 
-type ourMaster struct {
+type ourAM struct {
 	name       string
 	id         creel.AttemptID
 	responseID int32
 	has        []creel.ContainerID
 }
 
-func (s *ourSide) find(name string) *ourMaster {
-	for _, m := range s.masters {
+func (s *ourSide) find(name string) *ourAM {
+	for _, m := range s.ams {
 		if m.name == name {
 			return m
 		}
@@ -261,7 +261,7 @@ func (s *ourSide) find(name string) *ourMaster {
 func (s *ourSide) submit(t *testing.T, j job) {
 	t.Helper()
 	s.next++
-	m := &ourMaster{
+	m := &ourAM{
 		name: j.name,
 		id:   creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: s.next}, Attempt: 1},
 	}
@@ -280,13 +280,13 @@ func (s *ourSide) submit(t *testing.T, j job) {
 		t.Fatal(err)
 	}
 	s.m.Actions(nil)
-	if _, err := s.m.RegisterMaster(start, &rm.RegisterMaster{Attempt: m.id, Host: "localhost"}); err != nil {
+	if _, err := s.m.RegisterAM(start, &rm.RegisterAM{Attempt: m.id, Host: "localhost"}); err != nil {
 		t.Fatalf("%s: %v", j.name, err)
 	}
-	s.masters = append(s.masters, m)
+	s.ams = append(s.ams, m)
 }
 
-func (s *ourSide) allocate(t *testing.T, m *ourMaster, asks []rm.Ask, release []creel.ContainerID) int {
+func (s *ourSide) allocate(t *testing.T, m *ourAM, asks []rm.Ask, release []creel.ContainerID) int {
 	t.Helper()
 	r, err := s.m.Allocate(start, m.id, &rm.AllocateRequest{ResponseID: m.responseID, Asks: asks, Release: release})
 	if err != nil {
@@ -308,7 +308,7 @@ func (s *ourSide) settle(t *testing.T) {
 	t.Helper()
 	for again := true; again; {
 		again = false
-		for _, m := range s.masters {
+		for _, m := range s.ams {
 			again = s.allocate(t, m, nil, nil) > 0 || again
 		}
 	}

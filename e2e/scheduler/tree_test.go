@@ -258,9 +258,9 @@ func compareQueue(t *testing.T, path string, h hadoopQueue, q rm.QueueView) {
 	near("user limit factor", q.UserFactor, h.UserLimitFactor)
 	same("applications", q.MaxApps, h.MaxApplications)
 	same("applications of a user", q.MaxAppsPerUser, h.MaxApplicationsPerUser)
-	near("share of masters", q.MaxAMPercent*100, partition.MaxAMLimitPercentage)
+	near("share of AMs", q.MaxAMPercent*100, partition.MaxAMLimitPercentage)
 	if h.AMResourceLimit != nil {
-		same("room for masters", q.AMLimit.MemoryMB, h.AMResourceLimit.Memory)
+		same("room for AMs", q.AMLimit.MemoryMB, h.AMResourceLimit.Memory)
 	}
 	same("default priority", q.Spec.DefaultPriority, h.DefaultPriority)
 	same("priority", q.Spec.Priority, h.QueuePriority)

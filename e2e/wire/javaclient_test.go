@@ -72,7 +72,7 @@ var failures = []struct {
 		yarnrpc.ClassYarn,
 	},
 	{
-		"master asked wrongly",
+		"the AM asked wrongly",
 		yarnrpc.Throw(yarnrpc.ClassInvalidMasterRequest, errors.New("x")),
 		yarnrpc.ClassInvalidMasterRequest,
 	},

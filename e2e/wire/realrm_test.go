@@ -70,7 +70,7 @@ func (c *cluster) as(login hrpc.Login) yarnrpc.ApplicationClientProtocolClient {
 	return yarnrpc.NewApplicationClientProtocolClient(c.client, c.rm.Addresses.Client, login)
 }
 
-func (c *cluster) master(token *yarnpb.TokenProto) yarnrpc.ApplicationMasterProtocolClient {
+func (c *cluster) amClient(token *yarnpb.TokenProto) yarnrpc.ApplicationMasterProtocolClient {
 	return yarnrpc.NewApplicationMasterProtocolClient(
 		c.client,
 		c.rm.Scheduler,
@@ -78,7 +78,7 @@ func (c *cluster) master(token *yarnpb.TokenProto) yarnrpc.ApplicationMasterProt
 	)
 }
 
-// submitUnmanaged submits an application with an unmanaged master as the user
+// submitUnmanaged submits an application with an unmanaged AM as the user
 // and waits for the token of its attempt.
 func (c *cluster) submitUnmanaged(
 	t *testing.T,
@@ -89,7 +89,7 @@ func (c *cluster) submitUnmanaged(
 	rm := c.as(hrpc.Login{User: user})
 	id := submitUnmanaged(t, ctx, rm)
 	var token *yarnpb.TokenProto
-	c.rm.Await(t, "the token of the unmanaged master", func() bool {
+	c.rm.Await(t, "the token of the unmanaged AM", func() bool {
 		r, err := rm.GetApplicationReport(ctx, &yarnpb.GetApplicationReportRequestProto{ApplicationId: id})
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func (c *cluster) submitUnmanaged(
 	return yarnpb.ToApplicationID(id), token
 }
 
-// submitUnmanaged submits an application with an unmanaged master.
+// submitUnmanaged submits an application with an unmanaged AM.
 func submitUnmanaged(
 	t *testing.T,
 	ctx context.Context,
@@ -194,7 +194,7 @@ func TestOurClientAgainstARealCluster(t *testing.T) {
 			RpcPort:     proto.Int32(-1),
 			TrackingUrl: proto.String(""),
 		}
-		if _, err := c.master(spoiled(token)).
+		if _, err := c.amClient(spoiled(token)).
 			RegisterApplicationMaster(ctx, registration); !errors.Is(
 			err,
 			creel.ErrInvalidToken,
@@ -206,7 +206,7 @@ func TestOurClientAgainstARealCluster(t *testing.T) {
 		if bytes.Equal(other.Identifier, token.Identifier) {
 			t.Fatalf("the identifier %x does not hold the application's number", token.Identifier)
 		}
-		if _, err := c.master(other).
+		if _, err := c.amClient(other).
 			RegisterApplicationMaster(ctx, registration); !errors.Is(
 			err,
 			creel.ErrInvalidToken,
@@ -219,8 +219,8 @@ func TestOurClientAgainstARealCluster(t *testing.T) {
 		}
 	})
 
-	master := c.master(token)
-	if _, err := master.Allocate(
+	am := c.amClient(token)
+	if _, err := am.Allocate(
 		ctx,
 		&yarnpb.AllocateRequestProto{ResponseId: proto.Int32(0)},
 	); !errors.Is(
@@ -229,7 +229,7 @@ func TestOurClientAgainstARealCluster(t *testing.T) {
 	) {
 		t.Errorf("allocate before register: %v", err)
 	}
-	registered, err := master.RegisterApplicationMaster(
+	registered, err := am.RegisterApplicationMaster(
 		ctx,
 		&yarnpb.RegisterApplicationMasterRequestProto{
 			Host:        proto.String("localhost"),
@@ -242,13 +242,13 @@ func TestOurClientAgainstARealCluster(t *testing.T) {
 		t.Fatalf("register: %v, %v", registered, err)
 	}
 
-	containers, nmToken, id := allocate(t, ctx, c, master, 2)
+	containers, nmToken, id := allocate(t, ctx, c, am, 2)
 	t.Run("containers on the real NodeManager", func(t *testing.T) { runContainers(t, ctx, c, containers, nmToken) })
 
 	// The ended containers come back as completed.
 	want := map[int64]bool{containers[0].GetId().GetId(): true, containers[1].GetId().GetId(): true}
 	c.rm.Await(t, "both containers completed", func() bool {
-		r, err := master.Allocate(
+		r, err := am.Allocate(
 			ctx,
 			&yarnpb.AllocateRequestProto{ResponseId: proto.Int32(id), Progress: proto.Float32(1)},
 		)
@@ -266,7 +266,7 @@ func TestOurClientAgainstARealCluster(t *testing.T) {
 		Diagnostics:            proto.String("done"),
 	}
 	c.rm.Await(t, "the end", func() bool {
-		r, err := master.FinishApplicationMaster(ctx, finish)
+		r, err := am.FinishApplicationMaster(ctx, finish)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +290,7 @@ func TestOurClientAgainstARealCluster(t *testing.T) {
 	) {
 		t.Errorf("an expired token: %v", err)
 	}
-	if _, err := master.Allocate(
+	if _, err := am.Allocate(
 		ctx,
 		&yarnpb.AllocateRequestProto{ResponseId: proto.Int32(id)},
 	); !errors.Is(
@@ -409,7 +409,7 @@ func allocate(
 	t *testing.T,
 	ctx context.Context,
 	c *cluster,
-	master yarnrpc.ApplicationMasterProtocolClient,
+	am yarnrpc.ApplicationMasterProtocolClient,
 	n int32,
 ) ([]*yarnpb.ContainerProto, *yarnpb.TokenProto, int32) {
 	t.Helper()
@@ -430,7 +430,7 @@ func allocate(
 	var nmToken *yarnpb.TokenProto
 	var id int32
 	c.rm.Await(t, "containers", func() bool {
-		r, err := master.Allocate(ctx, &yarnpb.AllocateRequestProto{Ask: ask, ResponseId: &id})
+		r, err := am.Allocate(ctx, &yarnpb.AllocateRequestProto{Ask: ask, ResponseId: &id})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -456,7 +456,7 @@ func allocate(
 		}
 	}
 	// A heartbeat of the far past is refused, a repeated one answered again.
-	if _, err := master.Allocate(
+	if _, err := am.Allocate(
 		ctx,
 		&yarnpb.AllocateRequestProto{ResponseId: proto.Int32(id - 100)},
 	); !errors.Is(
@@ -465,7 +465,7 @@ func allocate(
 	) {
 		t.Errorf("a stale heartbeat: %v", err)
 	}
-	if r, err := master.Allocate(
+	if r, err := am.Allocate(
 		ctx,
 		&yarnpb.AllocateRequestProto{ResponseId: proto.Int32(id - 1)},
 	); err != nil ||

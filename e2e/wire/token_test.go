@@ -89,7 +89,7 @@ func TestHadoopsClassesReadOurTokens(t *testing.T) {
 		RMIdentifier: now.UnixMilli(),
 		Priority:     3,
 		Created:      now,
-		Master:       true,
+		AM:           true,
 		Execution:    creel.Opportunistic,
 	}
 	delegations := token.NewDelegations(token.Lifetimes{}, now, rnd)

@@ -197,7 +197,7 @@ var creelProxyKeys = []Setting{
 		Key:     "creel.proxy.beat-interval",
 		Type:    Duration,
 		Default: "250ms",
-		Doc:     "The time between the beats of an unmanaged master that waits for containers.",
+		Doc:     "The time between the beats of an unmanaged AM that waits for containers.",
 	},
 	{Key: "creel.proxy.max-sessions", Type: Int, Default: "10000", Doc: "Attempts that one proxy serves."},
 	{

@@ -10,7 +10,7 @@ var sections = []section{
 	{"Hadoop RPC", ipcKeys},
 	{"HTTP", httpKeys},
 	{"ResourceManager: addresses", rmAddressKeys},
-	{"ResourceManager: nodes, masters and containers", rmLifeKeys},
+	{"ResourceManager: nodes, AMs and containers", rmLifeKeys},
 	{"ResourceManager: tokens, access and state", rmSecurityKeys},
 	{"Scheduler", schedulerKeys},
 	{"FairScheduler", fairKeys},
@@ -331,7 +331,7 @@ var rmAddressKeys = []Setting{
 	{
 		Key:  "yarn.web-proxy.address",
 		Type: Address,
-		Doc:  "Where the web proxy for masters listens; empty: at the ResourceManager's web door.",
+		Doc:  "Where the web proxy for AMs listens; empty: at the ResourceManager's web door.",
 	},
 	{
 		Key:     "yarn.resourcemanager.ha.enabled",
@@ -343,7 +343,7 @@ var rmAddressKeys = []Setting{
 	{Key: "yarn.resourcemanager.ha.id", Type: String, Doc: "Which of them this one is."},
 	{Key: "yarn.resourcemanager.hostname.*", Type: String, Doc: "The host of one of a pair."},
 	{Key: "yarn.resourcemanager.address.*", Type: Address, Doc: "The client address of one of a pair."},
-	{Key: "yarn.resourcemanager.scheduler.address.*", Type: Address, Doc: "The masters' address of one of a pair."},
+	{Key: "yarn.resourcemanager.scheduler.address.*", Type: Address, Doc: "The AMs' address of one of a pair."},
 	{
 		Key:  "yarn.resourcemanager.resource-tracker.address.*",
 		Type: Address,
@@ -357,7 +357,7 @@ var rmAddressKeys = []Setting{
 		Default: "50",
 		Doc:     "With ipc.server.handler.queue.size, the client calls in flight.",
 	},
-	{Key: "yarn.resourcemanager.scheduler.client.thread-count", Type: Int, Default: "50", Doc: "The same for masters."},
+	{Key: "yarn.resourcemanager.scheduler.client.thread-count", Type: Int, Default: "50", Doc: "The same for AMs."},
 	{
 		Key:     "yarn.resourcemanager.resource-tracker.client.thread-count",
 		Type:    Int,
@@ -374,13 +374,13 @@ var rmAddressKeys = []Setting{
 		Key:     "yarn.resourcemanager.amlauncher.thread-count",
 		Type:    Int,
 		Default: "50",
-		Doc:     "Masters that are started at the same time.",
+		Doc:     "AMs that are started at the same time.",
 	},
 	{
 		Key:     "yarn.resourcemanager.nodemanager-connect-retries",
 		Type:    Int,
 		Default: "10",
-		Doc:     "Attempts to reach the node on which a master is to start.",
+		Doc:     "Attempts to reach the node on which an AM is to start.",
 	},
 }
 
@@ -389,7 +389,7 @@ var rmLifeKeys = []Setting{
 		Key:     "yarn.am.liveness-monitor.expiry-interval-ms",
 		Type:    Duration,
 		Default: "900000",
-		Doc:     "A master silent for so long is lost.",
+		Doc:     "An AM silent for so long is lost.",
 	},
 	{
 		Key:     "yarn.nm.liveness-monitor.expiry-interval-ms",
@@ -456,7 +456,7 @@ var rmLifeKeys = []Setting{
 		Key:     "yarn.resourcemanager.auto-update.containers",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether a container's increase takes effect without its master's part.",
+		Doc:     "Whether a container's increase takes effect without its AM's part.",
 	},
 	{
 		Key:     "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms",
@@ -562,7 +562,7 @@ var rmLifeKeys = []Setting{
 		Key:     "yarn.resourcemanager.proxy.timeout.enabled",
 		Type:    Bool,
 		Default: "true",
-		Doc:     "Whether the web proxy gives up on a master that does not answer.",
+		Doc:     "Whether the web proxy gives up on an AM that does not answer.",
 	},
 	{
 		Key:     "yarn.resourcemanager.proxy.connection.timeout",
@@ -590,7 +590,7 @@ var rmSecurityKeys = []Setting{
 		Type:    Duration,
 		Unit:    seconds,
 		Default: "86400",
-		Doc:     "How often the key of masters' tokens changes; more than twice the masters' expiry.",
+		Doc:     "How often the key of AMs' tokens changes; more than twice the AMs' expiry.",
 	},
 	{
 		Key:     "yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs",
@@ -833,7 +833,7 @@ var nmKeys = []Setting{
 		Key:     "yarn.nodemanager.address",
 		Type:    Address,
 		Default: "${yarn.nodemanager.hostname}:0",
-		Doc:     "Where masters start containers.",
+		Doc:     "Where AMs start containers.",
 	},
 	{
 		Key:     "yarn.nodemanager.webapp.address",
@@ -875,7 +875,7 @@ var nmKeys = []Setting{
 		Key:     "yarn.nodemanager.container-manager.thread-count",
 		Type:    Int,
 		Default: "20",
-		Doc:     "With ipc.server.handler.queue.size, calls of masters in flight.",
+		Doc:     "With ipc.server.handler.queue.size, calls of AMs in flight.",
 	},
 	{
 		Key:     "yarn.nodemanager.sleep-delay-before-sigkill.ms",
@@ -924,13 +924,13 @@ var proxyKeys = []Setting{
 		Key:     "yarn.nodemanager.amrmproxy.address",
 		Type:    Address,
 		Default: "127.0.0.1:8049",
-		Doc:     "Where masters reach the proxy; YARN's default is on 0.0.0.0.",
+		Doc:     "Where AMs reach the proxy; YARN's default is on 0.0.0.0.",
 	},
 	{
 		Key:     "yarn.nodemanager.amrmproxy.client.thread-count",
 		Type:    Int,
 		Default: "25",
-		Doc:     "With ipc.server.handler.queue.size, calls of masters in flight.",
+		Doc:     "With ipc.server.handler.queue.size, calls of AMs in flight.",
 	},
 	{
 		Key:     "yarn.federation.amrmproxy.hb.maximum.wait.ms",
@@ -948,7 +948,7 @@ var proxyKeys = []Setting{
 		Key:     "yarn.federation.amrmproxy.register.uam.retry-count",
 		Type:    Int,
 		Default: "3",
-		Doc:     "Attempts to register an unmanaged master.",
+		Doc:     "Attempts to register an unmanaged AM.",
 	},
 	{
 		Key:     "yarn.federation.amrmproxy.register.uam.interval",
@@ -1011,7 +1011,7 @@ var routerKeys = []Setting{
 		Key:     "yarn.router.partial-result.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether reports of unmanaged masters without their home's report are listed.",
+		Doc:     "Whether reports of unmanaged AMs without their home's report are listed.",
 	},
 	{
 		Key:     "yarn.router.webapp.proxy.enable",

@@ -16,7 +16,7 @@
 // | AMRM | the ResourceManager | [Keys] |
 // | NM, container | minted by the ResourceManager, verified by nodes | [Keys] |
 // | delegation | ResourceManager or Router | [Delegations] |
-// | client to AM | ResourceManager and one master | a [Key] per attempt |
+// | client to AM | ResourceManager and one AM | a [Key] per attempt |
 //
 // Java verifiers hash the identifier after parsing and writing it again, so identifiers are written in ascending
 // field order with minimal varints; we verify the bytes as they came.

@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// AMRM is the identifier of a master's token for its ResourceManager. The user of a connection with it is the
+// AMRM is the identifier of an AM's token for its ResourceManager. The user of a connection with it is the
 // attempt's text.
 type AMRM struct {
 	Attempt creel.AttemptID
@@ -35,7 +35,7 @@ func ParseAMRM(b []byte) (AMRM, error) {
 	return AMRM{Attempt: yarnpb.ToAttemptID(p.AppAttemptId), KeyID: p.GetKeyId()}, nil
 }
 
-// NM is the identifier of a master's token for one node. The user of a connection with it is the attempt's text.
+// NM is the identifier of an AM's token for one node. The user of a connection with it is the attempt's text.
 type NM struct {
 	Attempt creel.AttemptID
 	Node    creel.NodeID
@@ -82,7 +82,7 @@ type Container struct {
 	Created             time.Time
 	Logs                *yarnpb.LogAggregationContextProto // nil: none
 	Label               string
-	Master              bool // the container of an application master
+	AM                  bool // the container of an application master
 	Execution           creel.ExecutionType
 	Version             int32 // grows with each change of the container's resource or execution type
 	AllocationRequestID int64
@@ -117,7 +117,7 @@ func (id Container) Append(b []byte) []byte {
 	}
 	b = appendString(b, 11, id.Label)
 	kind := yarnpb.ContainerTypeProto_TASK
-	if id.Master {
+	if id.AM {
 		kind = yarnpb.ContainerTypeProto_APPLICATION_MASTER
 	}
 	b = appendInt(b, 12, int64(kind))
@@ -158,7 +158,7 @@ func ParseContainer(b []byte) (Container, error) {
 		Created:      time.UnixMilli(p.GetCreationTime()),
 		Logs:         p.LogAggregationContext,
 		Label:        p.GetNodeLabelExpression(),
-		Master: p.GetContainerType() == yarnpb.ContainerTypeProto_APPLICATION_MASTER &&
+		AM: p.GetContainerType() == yarnpb.ContainerTypeProto_APPLICATION_MASTER &&
 			p.ContainerType != nil,
 		Execution:           creel.ExecutionType(p.GetExecutionType()),
 		Version:             p.GetVersion(),
@@ -167,7 +167,7 @@ func ParseContainer(b []byte) (Container, error) {
 	}, nil
 }
 
-// ClientToAM is the identifier of a client's token for one master.
+// ClientToAM is the identifier of a client's token for one AM.
 type ClientToAM struct {
 	Attempt creel.AttemptID
 	Client  string // the user it was issued to

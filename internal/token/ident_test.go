@@ -80,9 +80,9 @@ func TestRecordedTokens(t *testing.T) {
 		)
 	}
 
-	masters := token.NewMac(token.Key{ID: -1431259851, Secret: unhex(t, nmKey)})
+	ams := token.NewMac(token.Key{ID: -1431259851, Secret: unhex(t, nmKey)})
 	id := token.NM{Attempt: attempt, Node: node, User: "root"}
-	got = masters.NM(id, "127.0.0.1:21045")
+	got = ams.NM(id, "127.0.0.1:21045")
 	if hex.EncodeToString(got.Identifier) != nmIdentifier || hex.EncodeToString(got.Password) != nmPassword ||
 		got.Kind != "NMToken" {
 		t.Errorf("NM token\n%x %x, want\n%s %s", got.Identifier, got.Password, nmIdentifier, nmPassword)
@@ -134,7 +134,7 @@ func TestIdentifiersAreCanonical(t *testing.T) {
 			Priority:     rapid.Int32().Draw(t, "priority"),
 			Created:      moment.Draw(t, "created"),
 			Label:        text.Draw(t, "label"),
-			Master:       rapid.Bool().Draw(t, "master"),
+			AM:           rapid.Bool().Draw(t, "AM"),
 			Execution: creel.ExecutionType(
 				rapid.IntRange(1, 2).Draw(t, "execution"),
 			),
@@ -159,7 +159,7 @@ func TestIdentifiersAreCanonical(t *testing.T) {
 		back, err := token.ParseContainer(written)
 		if err != nil || !bytes.Equal(back.Append(nil), written) || back.ID != c.ID ||
 			!back.Resource.Equal(c.Resource) ||
-			back.Master != c.Master {
+			back.AM != c.AM {
 			t.Fatalf("%+v came back as %+v (%v)", c, back, err)
 		}
 

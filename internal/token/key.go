@@ -108,7 +108,7 @@ func (m *Mac) Container(id Container, service string) Token {
 	return m.sealed(id.Append(make([]byte, 0, size)), KindContainer, service)
 }
 
-// ClientToAM mints a client's token for the master whose attempt the key belongs to.
+// ClientToAM mints a client's token for the AM whose attempt the key belongs to.
 func (m *Mac) ClientToAM(id ClientToAM) Token {
 	return m.sealed(id.Append(make([]byte, 0, 96)), KindClientToAM, "")
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Rolling says how often a key is replaced and how long the replacement waits before it is used, so that everybody
-// who has to know it does. Hadoop: 24 h and 15 min (1.5 times the expiry of masters or of nodes).
+// who has to know it does. Hadoop: 24 h and 15 min (1.5 times the expiry of AMs or of nodes).
 type Rolling struct {
 	Every time.Duration // yarn.resourcemanager.*-tokens.master-key-rolling-interval-secs, 24 h
 	Delay time.Duration // 15 min; has to be below Every
@@ -35,7 +35,7 @@ type KeyState struct {
 // Keys is the pair of master keys of one kind of token on the ResourceManager: a machine with one owner. The id of the
 // first key is random, each later one is one more.
 //
-// Who mints AMRM tokens uses Newest and accepts both keys, so that a master holds a token under the next key before
+// Who mints AMRM tokens uses Newest and accepts both keys, so that an AM holds a token under the next key before
 // the current one goes. Who mints NM and container tokens uses Current and hands Next to the nodes meanwhile.
 type Keys struct {
 	rolling Rolling
@@ -128,7 +128,7 @@ func (k *Keys) Accepted() Ring {
 	return Ring{k.state.Current, k.state.Next}
 }
 
-// ReplaceAMRM is the token a living master has to get in its next allocate answer, when the key its present one is
+// ReplaceAMRM is the token a living AM has to get in its next allocate answer, when the key its present one is
 // signed with is about to go; false when it needs none.
 func (k *Keys) ReplaceAMRM(held AMRM) (Token, bool) {
 	if k.next == nil || held.KeyID == k.state.Next.ID {

@@ -19,7 +19,7 @@ var start = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 
 func seeded() *rand.Rand { return rand.New(rand.NewPCG(7, 11)) }
 
-// A day in the life of AMRM tokens: a key is made, living masters get the replacement, and then the old key goes.
+// A day in the life of AMRM tokens: a key is made, living AMs get the replacement, and then the old key goes.
 func TestAMRMKeysRoll(t *testing.T) {
 	rnd := seeded()
 	k := token.NewKeys(token.Rolling{}, start, rnd)
@@ -138,7 +138,7 @@ func TestKeysLaws(t *testing.T) {
 	})
 }
 
-// A client's token for a master: the master verifies it with the key its registration gave it.
+// A client's token for an AM: the AM verifies it with the key its registration gave it.
 func TestClientToAM(t *testing.T) {
 	key := token.Key{Secret: token.NewSecret(seeded())}
 	if len(key.Secret) != 8 {

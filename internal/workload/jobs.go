@@ -26,7 +26,7 @@ func (k TaskKind) String() string {
 	return "map"
 }
 
-// Job is one application to run: everything a simulated master needs.
+// Job is one application to run: everything a simulated AM needs.
 type Job struct {
 	Index   int // place in the day, the key of everything drawn for it
 	Name    string
@@ -40,7 +40,7 @@ type Job struct {
 	Floor   time.Duration // the least a task runs
 }
 
-// Tasks is the number of containers the job needs besides its master's.
+// Tasks is the number of containers the job needs besides its AM's.
 func (j Job) Tasks() int { return j.Maps + j.Reduces }
 
 // Duration of one task, compressed.

@@ -154,18 +154,18 @@ func TestBadTracesAreRefusedWithTheirLine(t *testing.T) {
 }
 
 // A slow obvious ResourceManager grants at random what is asked, loses and
-// fails containers now and then; whatever it does, the master finishes with
+// fails containers now and then; whatever it does, the AM finishes with
 // each task done exactly once, and never holds more than it asked for.
-func TestAMasterFinishesEachTaskOnceWhateverTheClusterDoes(t *testing.T) {
+func TestAnAMFinishesEachTaskOnceWhateverTheClusterDoes(t *testing.T) {
 	d := durations(t)
 	rapid.Check(t, func(t *rapid.T) {
 		job := workload.Job{Index: rapid.IntRange(0, 50).Draw(t, "job"), Maps: rapid.IntRange(1, 30).Draw(t, "maps"),
 			Reduces: rapid.IntRange(0, 10).Draw(t, "reduces"), Speed: 1, Seed: 7}
-		conf := workload.DefaultMasterConfig()
+		conf := workload.DefaultAMConfig()
 		conf.FailOneIn = rapid.SampledFrom([]int{0, 3, 10}).Draw(t, "failOneIn")
 		conf.MaxAttempts = 1 << 30
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		m := workload.NewMaster(job, conf, d)
+		m := workload.NewAM(job, conf, d)
 		asks := map[int32]int32{}
 		running := map[creel.ContainerID]workload.Start{}
 		done := map[[2]int]int{}
@@ -236,9 +236,9 @@ func TestAMasterFinishesEachTaskOnceWhateverTheClusterDoes(t *testing.T) {
 }
 
 func TestATaskThatAlwaysFailsFailsTheJob(t *testing.T) {
-	conf := workload.DefaultMasterConfig()
+	conf := workload.DefaultAMConfig()
 	conf.FailOneIn = 1
-	m := workload.NewMaster(workload.Job{Maps: 1, Speed: 1}, conf, durations(t))
+	m := workload.NewAM(workload.Job{Maps: 1, Speed: 1}, conf, durations(t))
 	s := m.Registered()
 	for i := int64(1); i <= 4; i++ {
 		if len(s.Asks) != 1 || s.Asks[0].Count != 1 {

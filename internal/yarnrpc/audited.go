@@ -79,7 +79,7 @@ func set(names ...string) map[string]bool {
 
 // Audited tells whether a call changes something a person answers for, and what
 // it is about: the id of an application, attempt, container or node, a queue, or
-// "". Masters' calls are about the attempt that their connection's user is.
+// "". AMs' calls are about the attempt that their connection's user is.
 func Audited(call *hrpc.Call, request proto.Message) (what string, changes bool) {
 	if !changing[call.Protocol][call.Method] {
 		return "", false

@@ -22,7 +22,7 @@ const (
 	ClassAttemptNotFound          = exceptions + "ApplicationAttemptNotFoundException"
 	ClassContainerNotFound        = exceptions + "ContainerNotFoundException"
 	ClassMasterNotRegistered      = exceptions + "ApplicationMasterNotRegisteredException"
-	ClassInvalidMasterRequest     = exceptions + "InvalidApplicationMasterRequestException" // registered twice, wrong response id: ends the master
+	ClassInvalidMasterRequest     = exceptions + "InvalidApplicationMasterRequestException" // registered twice, wrong response id: ends the AM
 	ClassInvalidResource          = exceptions + "InvalidResourceRequestException"
 	ClassInvalidLabel             = exceptions + "InvalidLabelResourceRequestException"
 	ClassInvalidBlacklist         = exceptions + "InvalidResourceBlacklistRequestException"

@@ -838,7 +838,7 @@ func (UnimplementedApplicationMasterProtocol) Allocate(context.Context, *yarnpb.
 	return nil, unimplemented("ApplicationMasterProtocol", "allocate")
 }
 
-// ContainerManagementProtocol is what masters and ResourceManagers ask of a NodeManager.
+// ContainerManagementProtocol is what AMs and ResourceManagers ask of a NodeManager.
 type ContainerManagementProtocol interface {
 	StartContainers(ctx context.Context, req *yarnpb.StartContainersRequestProto) (*yarnpb.StartContainersResponseProto, error)
 	StopContainers(ctx context.Context, req *yarnpb.StopContainersRequestProto) (*yarnpb.StopContainersResponseProto, error)

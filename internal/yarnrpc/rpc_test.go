@@ -52,7 +52,7 @@ func serve(t testing.TB, cfg hrpc.Config) (string, *hrpc.Client) {
 	return listener.Addr().String(), client
 }
 
-// scheduler is a door for masters that hold AMRM tokens.
+// scheduler is a door for AMs that hold AMRM tokens.
 type scheduler struct {
 	yarnrpc.UnimplementedApplicationMasterProtocol
 }
@@ -182,7 +182,7 @@ func TestAnAMAllocatesOverTheWire(t *testing.T) {
 		t.Errorf("a method that is not served became %v", err)
 	}
 
-	// Many masters at once, each with requests in memory others used.
+	// Many AMs at once, each with requests in memory others used.
 	var group sync.WaitGroup
 	failures := make(chan error, 8)
 	for worker := range int32(8) {
@@ -210,7 +210,7 @@ func TestAnAMAllocatesOverTheWire(t *testing.T) {
 		t.Error(err)
 	}
 
-	// The key rolls twice over; the master that did not take the replacement is out.
+	// The key rolls twice over; the AM that did not take the replacement is out.
 	for range 2 {
 		keys.Step(keys.Deadline(), rnd)
 	}

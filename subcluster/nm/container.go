@@ -32,7 +32,7 @@ func (s State) String() string { return stateNames[s] }
 const (
 	ExitInvalid           = -1000 // not finished
 	ExitAborted           = -100  // released, or lost with its node
-	ExitKilledByMaster    = -105
+	ExitKilledByAM        = -105
 	ExitKilledByRM        = -106
 	ExitKilledAfterAppEnd = -107
 	ExitForceKilled       = 137 // SIGKILL
@@ -48,7 +48,7 @@ type Container struct {
 	Priority   int32
 	Version    int32
 	Execution  creel.ExecutionType
-	Master     bool // an application master's container
+	AM         bool // an application master's container
 	RequestID  int64
 	Created    time.Time // as the ResourceManager granted it
 	State      State
@@ -121,7 +121,7 @@ func (c *Container) subState() pb.ContainerSubStateProto {
 // changed drops the message made of the former state.
 func (c *Container) changed() { c.status = nil }
 
-// statusProto is the container in a heartbeat or in an answer to its master.
+// statusProto is the container in a heartbeat or in an answer to its AM.
 // Nobody changes the message; it is made again when the container changes.
 func (c *Container) statusProto() *pb.ContainerStatusProto {
 	if c.status == nil {
@@ -168,7 +168,7 @@ func (c *Container) registerProto() *pb.NMContainerStatusProto {
 // exit texts, as people read them in a report.
 func killText(code int32) string {
 	switch code {
-	case ExitKilledByMaster:
+	case ExitKilledByAM:
 		return "Container killed by the ApplicationMaster.\n"
 	case ExitKilledByRM:
 		return "Container killed by the ResourceManager.\n"

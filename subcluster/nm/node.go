@@ -41,10 +41,10 @@ type Start struct {
 	Launch    *pb.ContainerLaunchContextProto
 	RM        int64 // the ResourceManager's start time in the token
 	Expires   time.Time
-	NMKey     int32 // id of the key that signed the master's NMToken
+	NMKey     int32 // id of the key that signed the AM's NMToken
 }
 
-// Stop asks for a container's end, on behalf of its master.
+// Stop asks for a container's end, on behalf of its AM.
 type Stop struct{ ID creel.ContainerID }
 
 // Resize gives a running container a new size by a new token.
@@ -342,7 +342,7 @@ func (n *Node) start(now time.Time, e Start) error {
 
 func (n *Node) stop(now time.Time, e Stop) error {
 	if c := n.containers[e.ID]; c != nil {
-		n.kill(now, c, ExitKilledByMaster)
+		n.kill(now, c, ExitKilledByAM)
 		return nil
 	}
 	if _, ended := n.recent[e.ID]; ended {
@@ -486,7 +486,7 @@ func (n *Node) Containers() []*Container {
 	return slices.Clone(n.order)
 }
 
-// Status is a container's state as its master sees it.
+// Status is a container's state as its AM sees it.
 func (n *Node) Status(id creel.ContainerID) (*pb.ContainerStatusProto, error) {
 	if c := n.containers[id]; c != nil {
 		return c.statusProto(), nil

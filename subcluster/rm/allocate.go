@@ -13,9 +13,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// RegisterMaster is registerApplicationMaster: it opens the conversation of an
+// RegisterAM is registerApplicationMaster: it opens the conversation of an
 // attempt. Response ids start at 0.
-func (m *Machine) RegisterMaster(now time.Time, r *RegisterMaster) (Registered, error) {
+func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (Registered, error) {
 	m.at(now)
 	t, err := m.conversing(r.Attempt)
 	if err != nil {
@@ -422,9 +422,9 @@ func (m *Machine) ackAll(t *attempt) {
 	t.done = nil
 }
 
-// FinishMaster is finishApplicationMaster. It answers false until the end is
+// FinishAM is finishApplicationMaster. It answers false until the end is
 // durable; AMs ask again.
-func (m *Machine) FinishMaster(now time.Time, r *FinishMaster) (bool, error) {
+func (m *Machine) FinishAM(now time.Time, r *FinishAM) (bool, error) {
 	m.at(now)
 	if t := m.attempt(r.Attempt); t != nil && t.app.current == t && t.app.state.ended() {
 		return true, nil
@@ -470,7 +470,7 @@ func or(a, b string) string {
 // unregistered: the end is durable. An AM without a container, or whose
 // container is gone, is over; another has time to exit.
 func (m *Machine) unregistered(t *attempt) {
-	if t.app.sub.Unmanaged || m.container(t.master) == nil {
+	if t.app.sub.Unmanaged || m.container(t.am) == nil {
 		m.attemptOver(t, tFinished)
 		return
 	}

@@ -43,7 +43,7 @@ type Grant struct {
 	Priority            int32
 	ExecutionType       creel.ExecutionType
 	Version             int32
-	Master              bool // it holds the attempt's AM
+	AM                  bool // it holds the attempt's AM
 	Reason              sched.Reason
 	Tags                []string
 }
@@ -87,7 +87,7 @@ type NodeUpdate struct {
 	Kind int32 // 0 usable, 1 unusable, 2 decommissioning
 }
 
-// Registered is the answer to RegisterMaster.
+// Registered is the answer to RegisterAM.
 type Registered struct {
 	Queue         creel.QueuePath
 	MaxAllocation creel.Resource
@@ -155,10 +155,10 @@ type SaveDisowned struct {
 	Deleted  bool
 }
 
-// LaunchMaster starts an AM in its container; MasterLaunched or
-// MasterLaunchFailed is due. For an unmanaged one (Unmanaged) nothing is
+// LaunchAM starts an AM in its container; AMLaunched or
+// AMLaunchFailed is due. For an unmanaged one (Unmanaged) nothing is
 // started: its token may now be given out.
-type LaunchMaster struct {
+type LaunchAM struct {
 	Attempt   creel.AttemptID
 	Container Grant
 	User      string
@@ -167,8 +167,8 @@ type LaunchMaster struct {
 	Context   any // Submission.Context
 }
 
-// StopMaster ends an AM's container, for an attempt that is over.
-type StopMaster struct {
+// StopAM ends an AM's container, for an attempt that is over.
+type StopAM struct {
 	Attempt   creel.AttemptID
 	Container creel.ContainerID
 	Node      creel.NodeID
@@ -193,8 +193,8 @@ type News struct{ Attempt creel.AttemptID }
 func (SaveApp) action()      {}
 func (SaveAttempt) action()  {}
 func (SaveDisowned) action() {}
-func (LaunchMaster) action() {}
-func (StopMaster) action()   {}
+func (LaunchAM) action()     {}
+func (StopAM) action()       {}
 func (AppEnded) action()     {}
 func (AttemptEnded) action() {}
 func (News) action()         {}

@@ -145,7 +145,7 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 			"get an id from getNewApplication",
 		)
 	}
-	if s.Label != "" && s.Label != "*" || s.Master.Label != "" {
+	if s.Label != "" && s.Label != "*" || s.AM.Label != "" {
 		return &creel.Error{
 			Kind: ErrInvalidLabel,
 			What: "Invalid resource request, node label not enabled but request contains label expression",
@@ -198,7 +198,7 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 	}
 	var am *amounts.Size
 	if !s.Unmanaged {
-		v, err := m.sizes.Normalize(s.Master.Resource, largest)
+		v, err := m.sizes.Normalize(s.AM.Resource, largest)
 		if err != nil {
 			return err
 		}

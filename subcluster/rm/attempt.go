@@ -102,9 +102,9 @@ type attempt struct {
 	host, url         string
 	port              int32
 	endedBefore       map[int64]struct{} // containers of earlier epochs that were recovered or ended
-	master            creel.ContainerID
-	masterNode        creel.NodeID
-	masterHTTP        string
+	am                creel.ContainerID
+	amNode            creel.NodeID
+	amHTTP            string
 	started, finished int64
 }
 
@@ -191,7 +191,7 @@ func (m *Machine) newAttempt(a *app) {
 			if t.state == tLaunchedUnmanagedSaving {
 				m.launched(t)
 				m.act(
-					LaunchMaster{
+					LaunchAM{
 						Attempt:   t.id,
 						User:      a.sub.User,
 						Submitted: instant(a.submitted),
@@ -226,12 +226,12 @@ func (t *attempt) amAsk() *sched.AMAsk {
 	if s.Unmanaged {
 		return nil
 	}
-	ask := &sched.AMAsk{Priority: s.Master.Priority, Strict: s.Master.StrictLocality}
-	for i := range s.MasterPlaces {
-		p := &s.MasterPlaces[i]
+	ask := &sched.AMAsk{Priority: s.AM.Priority, Strict: s.AM.StrictLocality}
+	for i := range s.AMPlaces {
+		p := &s.AMPlaces[i]
 		ask.Places = append(ask.Places, sched.AMPlace{Name: p.ResourceName, Strict: p.StrictLocality})
 	}
-	if name := s.Master.ResourceName; name != "" && name != sched.AnyPlace {
+	if name := s.AM.ResourceName; name != "" && name != sched.AnyPlace {
 		ask.Places = append(ask.Places, sched.AMPlace{Name: name})
 	}
 	return ask
@@ -240,12 +240,12 @@ func (t *attempt) amAsk() *sched.AMAsk {
 // amAllocated makes it durable that the AM has a container, then launches it.
 func (m *Machine) amAllocated(t *attempt, c *container) {
 	t.state = tAllocatedSaving
-	t.master, t.masterNode, t.masterHTTP = c.id(), c.node.ID(), c.node.at.HTTPAddress
+	t.am, t.amNode, t.amHTTP = c.id(), c.node.ID(), c.node.at.HTTPAddress
 	m.saveAttempt(t, func() {
 		if t.state != tAllocatedSaving {
 			return
 		}
-		c := m.container(t.master)
+		c := m.container(t.am)
 		if c == nil {
 			return // its end has been dealt with
 		}
@@ -255,7 +255,7 @@ func (m *Machine) amAllocated(t *attempt, c *container) {
 		}
 		t.nodeSets.Add(nodeset.Ran, c.node.Serial())
 		m.act(
-			LaunchMaster{
+			LaunchAM{
 				Attempt:   t.id,
 				Container: m.grantOf(c),
 				User:      t.app.sub.User,
@@ -266,8 +266,8 @@ func (m *Machine) amAllocated(t *attempt, c *container) {
 	})
 }
 
-// MasterLaunched tells that the node started the AM.
-func (m *Machine) MasterLaunched(now time.Time, id creel.AttemptID) {
+// AMLaunched tells that the node started the AM.
+func (m *Machine) AMLaunched(now time.Time, id creel.AttemptID) {
 	m.at(now)
 	if t := m.attempt(id); t != nil && t.state == tAllocated {
 		m.launched(t)
@@ -289,8 +289,8 @@ func (m *Machine) alive(t *attempt) {
 	m.amHeartbeats.Append(t)
 }
 
-// MasterLaunchFailed tells that the node did not start the AM.
-func (m *Machine) MasterLaunchFailed(now time.Time, id creel.AttemptID, diagnostics string) {
+// AMLaunchFailed tells that the node did not start the AM.
+func (m *Machine) AMLaunchFailed(now time.Time, id creel.AttemptID, diagnostics string) {
 	m.at(now)
 	if t := m.attempt(id); t != nil && (t.state == tAllocated || t.state == tLaunched) {
 		m.endAttempt(
@@ -407,9 +407,9 @@ func (m *Machine) attemptOver(t *attempt, s attemptState) {
 	m.dropAsks(t)
 	m.stateChanged(a)
 	m.sched.Deactivate(&a.App)
-	if c := m.container(t.master); c != nil {
+	if c := m.container(t.am); c != nil {
 		if s != tFinished {
-			m.act(StopMaster{Attempt: t.id, Container: t.master, Node: c.node.ID()})
+			m.act(StopAM{Attempt: t.id, Container: t.am, Node: c.node.ID()})
 		}
 		id, n := c.id(), c.node
 		m.complete(c, cKilled, creel.ExitKilledByRM, "", nil)
@@ -515,8 +515,8 @@ func (m *Machine) saveAttempt(t *attempt, then func()) {
 func (t *attempt) record() AttemptRecord {
 	r := AttemptRecord{
 		ID:          t.id,
-		Master:      t.master,
-		Node:        t.masterNode,
+		AM:          t.am,
+		Node:        t.amNode,
 		Started:     instant(t.started),
 		State:       creel.AttemptNew,
 		Final:       t.final,

@@ -196,7 +196,7 @@ func BenchmarkChurn(b *testing.B) {
 						leaves = append(leaves, string(q.Path()))
 					}
 				}
-				type master struct {
+				type am struct {
 					id     creel.AttemptID
 					have   []creel.ContainerID // the first gone of which are given back; moved up now and then, not at each call
 					gone   int
@@ -204,9 +204,9 @@ func BenchmarkChurn(b *testing.B) {
 					old    [4][]Ask        // places asked for at each priority, to be cancelled as real AMs do
 					req    AllocateRequest // made in place each time, so that no garbage of the benchmark's is counted
 				}
-				masters := make([]*master, c.apps)
-				for i := range masters {
-					masters[i] = &master{id: w.unmanaged(fmt.Sprintf("u%d", i%100), leaves[i*len(leaves)/c.apps])}
+				ams := make([]*am, c.apps)
+				for i := range ams {
+					ams[i] = &am{id: w.unmanaged(fmt.Sprintf("u%d", i%100), leaves[i*len(leaves)/c.apps])}
 				}
 				names, racks := make([]string, c.nodes), make([]string, c.nodes/40+1)
 				for i := range names {
@@ -218,7 +218,7 @@ func BenchmarkChurn(b *testing.B) {
 					{MemoryMB: 4096, VCores: 2},
 					{MemoryMB: 8192, VCores: 4},
 				}
-				want := func(m *master, n int32) {
+				want := func(m *am, n int32) {
 					p := int32(rnd.IntN(4))
 					s := sizes[p]
 					asks := append(m.req.Asks[:0], Ask{Priority: p, ResourceName: "*", Resource: s, Count: n})
@@ -241,7 +241,7 @@ func BenchmarkChurn(b *testing.B) {
 				}
 				// Fill to nine tenths.
 				for i := 0; belowNineTenths(w.m); i++ {
-					m := masters[i%len(masters)]
+					m := ams[i%len(ams)]
 					want(m, 20)
 					for _, g := range w.allocate(m.id, m.req).Granted {
 						m.have = append(m.have, g.ID)
@@ -260,8 +260,8 @@ func BenchmarkChurn(b *testing.B) {
 					for range 20 {
 						// Every AM calls once, in an order drawn; what it will say is made
 						// ready beforehand, so that only the machine's work is measured.
-						rnd.Shuffle(len(masters), func(i, j int) { masters[i], masters[j] = masters[j], masters[i] })
-						for _, m := range masters {
+						rnd.Shuffle(len(ams), func(i, j int) { ams[i], ams[j] = ams[j], ams[i] })
+						for _, m := range ams {
 							k := min(10, len(m.have)-m.gone)
 							m.req.ResponseID = w.ids[m.id]
 							m.req.Release = append(m.req.Release[:0], m.have[m.gone:m.gone+k]...)
@@ -272,7 +272,7 @@ func BenchmarkChurn(b *testing.B) {
 						}
 						before := w.m.count.granted
 						cpu.start()
-						for _, m := range masters {
+						for _, m := range ams {
 							out, err := w.m.Allocate(w.now, m.id, &m.req)
 							if err != nil {
 								b.Fatal(err)
@@ -283,7 +283,7 @@ func BenchmarkChurn(b *testing.B) {
 						done += int(w.m.count.granted - before)
 						w.pump()
 						w.got = w.got[:0]
-						for _, m := range masters {
+						for _, m := range ams {
 							w.ids[m.id] = m.answer.ResponseID
 							for _, g := range m.answer.Granted {
 								m.have = append(m.have, g.ID)

@@ -112,7 +112,7 @@ func (c *container) id() creel.ContainerID {
 func (m *Machine) grantOf(c *container) Grant {
 	g := Grant{
 		ID: c.id(), Place: c.node.at, Shape: &m.sizeOf(c).Shape, Priority: c.priority,
-		ExecutionType: creel.ExecutionType(c.execution), Created: c.created, Master: c.am, Reason: c.reason,
+		ExecutionType: creel.ExecutionType(c.execution), Created: c.created, AM: c.am, Reason: c.reason,
 	}
 	if x := c.extra; x != nil {
 		g.AllocationRequestID, g.Version, g.Tags = x.alloc, x.version, x.tags

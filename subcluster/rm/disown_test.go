@@ -18,7 +18,7 @@ func TestADisownedApplicationIsRefusedUnderTheClaimsUpToThatOne(t *testing.T) {
 	submission := func(claim int64, unmanaged bool) *Submission {
 		return &Submission{
 			ID: id, User: "u", Queue: "default", Claim: claim, Unmanaged: unmanaged,
-			Master: Ask{ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 1},
+			AM: Ask{ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 1},
 		}
 	}
 	durable := func(c *Config) { c.Volatile = false }
@@ -97,7 +97,7 @@ func TestAnIDOfAnotherUserIsAConflictThatNamesTheOwner(t *testing.T) {
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	s := Submission{
 		ID: id, User: "alice", Queue: "default",
-		Master: Ask{ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 1},
+		AM: Ask{ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 1},
 	}
 	if err := w.m.Submit(w.now, &s); err != nil {
 		t.Fatal(err)

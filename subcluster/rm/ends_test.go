@@ -12,7 +12,7 @@ import (
 // A node says of a finished container in every heartbeat that it has finished, until
 // it is told to forget it. Until the AM has the end the node is the only
 // one that knows it after a restart, so it must not be told so.
-func TestANodeForgetsAnEndWhenItsMasterHasIt(t *testing.T) {
+func TestANodeForgetsAnEndWhenItsAMHasIt(t *testing.T) {
 	w := newWorld(t, nil)
 	n := w.node("n1", 8192, 8, "")
 	am := w.unmanaged("ann", "default")
@@ -25,13 +25,13 @@ func TestANodeForgetsAnEndWhenItsMasterHasIt(t *testing.T) {
 		}
 	}
 	beat(false, "the first time")
-	beat(false, "before its master was told")
+	beat(false, "before its AM was told")
 	if got := w.allocate(am, AllocateRequest{}).Completed; len(got) != 1 || got[0].ID != id {
-		t.Fatalf("the master is told of %v", got)
+		t.Fatalf("the AM is told of %v", got)
 	}
 	beat(false, "told, but that may have been lost")
 	w.allocate(am, AllocateRequest{})
-	beat(true, "the master speaks again: it has it")
+	beat(true, "the AM speaks again: it has it")
 	w.audit()
 }
 
@@ -67,7 +67,7 @@ func TestANodeThatRegistersAgainKeepsACompletionThatIsOwed(t *testing.T) {
 
 // A UAM that registers again, after its proxy died, never acknowledged its
 // last answer: the ends in it are told again.
-func TestAnUnmanagedMasterThatRegistersAgainIsToldAgain(t *testing.T) {
+func TestAnUnmanagedAMThatRegistersAgainIsToldAgain(t *testing.T) {
 	w := newWorld(t, nil)
 	n := w.node("n1", 8192, 8, "")
 	am := w.submit("ann", "default", func(s *Submission) { s.Unmanaged, s.KeepContainers = true, true })

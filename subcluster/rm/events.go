@@ -10,15 +10,15 @@ import (
 
 // Submission asks for an application (submitApplication).
 type Submission struct {
-	ID           creel.ApplicationID
-	User         string
-	Groups       []string // primary first
-	Name         string
-	Type         string
-	Tags         []string
-	Queue        string // as submitted: path, leaf name, or "" for placement to decide
-	Master       Ask    // size of the AM's container; ResourceName "*" (or a host with relaxed locality), Count 1. Ignored when Unmanaged
-	MasterPlaces []Ask  // further entries of am_container_resource_request (hosts, racks)
+	ID       creel.ApplicationID
+	User     string
+	Groups   []string // primary first
+	Name     string
+	Type     string
+	Tags     []string
+	Queue    string // as submitted: path, leaf name, or "" for placement to decide
+	AM       Ask    // the AM's container: ResourceName "*" (or a relaxed host), Count 1; ignored when Unmanaged
+	AMPlaces []Ask  // further entries of am_container_resource_request (hosts, racks)
 
 	Priority    int32
 	HasPriority bool // false: the queue's default priority holds
@@ -42,8 +42,8 @@ type Signal struct {
 	Command   int32 // SignalContainerCommandProto
 }
 
-// RegisterMaster is registerApplicationMaster.
-type RegisterMaster struct {
+// RegisterAM is registerApplicationMaster.
+type RegisterAM struct {
 	Attempt     creel.AttemptID
 	Host        string
 	Port        int32
@@ -112,8 +112,8 @@ type Update struct {
 	Message   any // the server's message, handed back with an error
 }
 
-// FinishMaster is finishApplicationMaster.
-type FinishMaster struct {
+// FinishAM is finishApplicationMaster.
+type FinishAM struct {
 	Attempt     creel.AttemptID
 	Status      creel.FinalStatus
 	Diagnostics string
@@ -216,7 +216,7 @@ type AppRecord struct {
 // AttemptRecord is what must survive of an attempt.
 type AttemptRecord struct {
 	ID          creel.AttemptID
-	Master      creel.ContainerID // zero for an unmanaged one
+	AM          creel.ContainerID // zero for an unmanaged one
 	Node        creel.NodeID
 	Started     time.Time
 	State       creel.AttemptState // AttemptNew while it runs, or a final state

@@ -186,8 +186,8 @@ func (r *run) do(what string, call func(m *Machine, now time.Time)) {
 	call(r.w.m, r.w.now)
 	r.after()
 	for _, a := range r.w.m.Actions(nil) {
-		if l, ok := a.(LaunchMaster); ok && !l.Unmanaged {
-			r.do("launched", func(m *Machine, now time.Time) { m.MasterLaunched(now, l.Attempt) })
+		if l, ok := a.(LaunchAM); ok && !l.Unmanaged {
+			r.do("launched", func(m *Machine, now time.Time) { m.AMLaunched(now, l.Attempt) })
 		}
 	}
 }
@@ -242,7 +242,7 @@ func (r *run) step() {
 			KeepContainers: rapid.Bool().Draw(t, "keep"),
 			Priority:       int32(rapid.IntRange(0, 3).Draw(t, "priority")),
 			HasPriority:    true,
-			Master:         Ask{ResourceName: "*", Resource: creel.Resource{MemoryMB: 1024, VCores: 1}, Count: 1},
+			AM:             Ask{ResourceName: "*", Resource: creel.Resource{MemoryMB: 1024, VCores: 1}, Count: 1},
 		}
 		var err error
 		r.do("submit", func(m *Machine, now time.Time) { err = m.Submit(now, s) })
@@ -262,7 +262,7 @@ func (r *run) step() {
 		}
 		var mine []creel.ContainerID
 		for _, c := range w.m.Containers(r.current(id)) {
-			if _, told := r.mo.live[c.ID]; told && !c.Master {
+			if _, told := r.mo.live[c.ID]; told && !c.AM {
 				mine = append(mine, c.ID)
 			}
 		}
@@ -303,8 +303,8 @@ func (r *run) step() {
 		}
 	case "finish":
 		if id, ok := r.pick(); ok && rapid.IntRange(0, 2).Draw(t, "really") == 0 {
-			fin := &FinishMaster{Attempt: r.current(id), Status: creel.FinalSucceeded}
-			r.do("finish", func(m *Machine, now time.Time) { _, _ = m.FinishMaster(now, fin) })
+			fin := &FinishAM{Attempt: r.current(id), Status: creel.FinalSucceeded}
+			r.do("finish", func(m *Machine, now time.Time) { _, _ = m.FinishAM(now, fin) })
 		}
 	case "move":
 		if id, ok := r.pick(); ok {
@@ -393,7 +393,7 @@ func (r *run) converse(first creel.AttemptID, req AllocateRequest) {
 	if v.State == creel.AttemptLaunched {
 		var err error
 		r.do("register", func(m *Machine, now time.Time) {
-			_, err = m.RegisterMaster(now, &RegisterMaster{Attempt: id, Host: "h"})
+			_, err = m.RegisterAM(now, &RegisterAM{Attempt: id, Host: "h"})
 		})
 		if err != nil {
 			r.t.Fatal(err)

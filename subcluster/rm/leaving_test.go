@@ -29,13 +29,13 @@ func TestAnApplicationOnItsWayOutIsOutOfTheOrderAtOnce(t *testing.T) {
 			}
 		},
 		"it unregistered": func(w *world, id creel.AttemptID) {
-			if _, err := w.m.FinishMaster(w.now, &FinishMaster{Attempt: id, Status: creel.FinalSucceeded}); err != nil {
+			if _, err := w.m.FinishAM(w.now, &FinishAM{Attempt: id, Status: creel.FinalSucceeded}); err != nil {
 				w.t.Fatal(err)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, func(c *Config) { c.Volatile, c.MasterExpiry = false, silence })
+			w := newWorld(t, func(c *Config) { c.Volatile, c.AMExpiry = false, silence })
 			id := w.unmanaged("u", "default")
 			if got := w.asks(id, ask(1, "*", 1024, 1, 3)).Granted; len(got) > 0 {
 				t.Fatalf("granted %v without a node", got)

@@ -29,7 +29,7 @@ type Config struct {
 
 	MaxAttempts       int           // yarn.resourcemanager.am.max-attempts [2]
 	NodeExpiry        time.Duration // yarn.nm.liveness-monitor.expiry-interval-ms [600 s]
-	MasterExpiry      time.Duration // yarn.am.liveness-monitor.expiry-interval-ms [600 s]
+	AMExpiry          time.Duration // yarn.am.liveness-monitor.expiry-interval-ms [600 s]
 	ContainerExpiry   time.Duration // yarn.resourcemanager.rm.container-allocation.expiry-interval-ms [600 s]
 	DecommissionAfter time.Duration // yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs [3600 s]
 	MaxCompletedApps  int           // yarn.resourcemanager.max-completed-applications [1000]
@@ -49,7 +49,7 @@ func Defaults() Config {
 		MaxAllocation:     creel.Resource{MemoryMB: 8192, VCores: 4},
 		MaxAttempts:       2,
 		NodeExpiry:        600 * time.Second,
-		MasterExpiry:      600 * time.Second,
+		AMExpiry:          600 * time.Second,
 		ContainerExpiry:   600 * time.Second,
 		DecommissionAfter: 3600 * time.Second,
 		MaxCompletedApps:  1000,

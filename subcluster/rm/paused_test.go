@@ -13,7 +13,7 @@ import (
 // It blames nobody for that, and still finds who is silent afterwards.
 func TestAPauseOfOurOwnIsNotCountedAgainstNodesAndAMs(t *testing.T) {
 	const expiry = 10 * time.Second
-	w := newWorld(t, func(c *Config) { c.NodeExpiry, c.MasterExpiry, c.ContainerExpiry = expiry, expiry, expiry })
+	w := newWorld(t, func(c *Config) { c.NodeExpiry, c.AMExpiry, c.ContainerExpiry = expiry, expiry, expiry })
 	node := creel.NodeID{Host: "n", Port: 1}
 	register := &RegisterNode{ID: node, Resource: creel.NewResource(8192, 8)}
 	if _, err := w.m.RegisterNode(w.now, register); err != nil {
@@ -25,7 +25,7 @@ func TestAPauseOfOurOwnIsNotCountedAgainstNodesAndAMs(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.pump()
-	if _, err := w.m.RegisterMaster(w.now, &RegisterMaster{Attempt: attempt}); err != nil {
+	if _, err := w.m.RegisterAM(w.now, &RegisterAM{Attempt: attempt}); err != nil {
 		t.Fatal(err)
 	}
 	ask := Ask{ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 1, AllocationRequestID: -1}

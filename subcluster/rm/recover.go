@@ -47,9 +47,9 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	}
 	var am *amounts.Size
 	if !s.Unmanaged {
-		v, err := m.sizes.Normalize(s.Master.Resource, &m.sizes.Most)
+		v, err := m.sizes.Normalize(s.AM.Resource, &m.sizes.Most)
 		if err != nil {
-			v = m.sizes.Vec(s.Master.Resource)
+			v = m.sizes.Vec(s.AM.Resource)
 		}
 		am = m.sizes.Of(v)
 	}
@@ -68,8 +68,8 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 			diag:       k.Diagnostics,
 			url:        k.TrackingURL,
 			exit:       k.ExitStatus,
-			master:     k.Master,
-			masterNode: k.Node,
+			am:         k.AM,
+			amNode:     k.Node,
 			responseID: -1,
 			recovered:  true,
 		}
@@ -122,11 +122,11 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	case t == nil:
 		m.newAttempt(a)
 	case t.state == tLaunched:
-		if !s.Unmanaged && t.masterNode != (creel.NodeID{}) {
+		if !s.Unmanaged && t.amNode != (creel.NodeID{}) {
 			if m.awaited == nil {
 				m.awaited = map[creel.NodeID][]*attempt{}
 			}
-			m.awaited[t.masterNode] = append(m.awaited[t.masterNode], t)
+			m.awaited[t.amNode] = append(m.awaited[t.amNode], t)
 		}
 		m.stateChanged(a)
 		m.sched.Activate(&a.App)
@@ -158,13 +158,13 @@ func (m *Machine) amsMissing(n *node) {
 	waiting := m.awaited[n.ID()]
 	delete(m.awaited, n.ID())
 	for _, t := range waiting {
-		if t.state == tLaunched && m.container(t.master) == nil {
+		if t.state == tLaunched && m.container(t.am) == nil {
 			m.amEnded(
 				t,
 				creel.ExitAborted,
 				"node "+n.ID().
 					String()+
-					" registered without the master's container after a restart of the ResourceManager",
+					" registered without the AM's container after a restart of the ResourceManager",
 			)
 		}
 	}
@@ -204,7 +204,7 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	}
 	n.recovered = true
 	c.state, c.reason = cRunning, sched.Recovered
-	c.am = k.ID == t.master
+	c.am = k.ID == t.am
 	if t.endedBefore == nil {
 		t.endedBefore = map[int64]struct{}{}
 	}
@@ -215,7 +215,7 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	if !c.am {
 		owner.previous = append(owner.previous, c.id())
 	} else {
-		t.masterHTTP = n.at.HTTPAddress
+		t.amHTTP = n.at.HTTPAddress
 	}
 	return true
 }
@@ -239,7 +239,7 @@ func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 		t.endedBefore = map[int64]struct{}{}
 	}
 	t.endedBefore[k.ID.ID] = struct{}{}
-	if k.ID == t.master {
+	if k.ID == t.am {
 		m.commands.Forget(n.Serial(), k.ID)
 		m.amEnded(t, k.ExitStatus, k.Diagnostics)
 		return

@@ -11,25 +11,25 @@ import (
 
 // A ResourceManager died between recording where an AM goes and having it
 // started, or before its node could tell that it had ended.
-func TestAMasterThatItsNodeDoesNotKnowIsStartedAnewAtOnce(t *testing.T) {
+func TestAnAMThatItsNodeDoesNotKnowIsStartedAnewAtOnce(t *testing.T) {
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	first := creel.AttemptID{Application: id, Attempt: 1}
 	node := creel.NodeID{Host: "n", Port: 1}
-	master := creel.ContainerID{Attempt: first, ID: 1}
+	am := creel.ContainerID{Attempt: first, ID: 1}
 	life := func(running ...NodeContainer) (*world, AppView) {
 		w := newWorld(t, func(c *Config) { c.Epoch = 1 })
 		err := w.m.Recover(&Recover{Apps: []AppRecord{
 			{
 				Submission: Submission{
-					ID:     id,
-					User:   "u",
-					Queue:  "default",
-					Master: Ask{Resource: creel.NewResource(1024, 1)},
+					ID:    id,
+					User:  "u",
+					Queue: "default",
+					AM:    Ask{Resource: creel.NewResource(1024, 1)},
 				},
 				Submitted: w.now,
 				Queue:     "root.default",
 				Attempts: []AttemptRecord{
-					{ID: first, Master: master, Node: node, Started: w.now, ExitStatus: creel.ExitInvalid},
+					{ID: first, AM: am, Node: node, Started: w.now, ExitStatus: creel.ExitInvalid},
 				},
 			},
 		}})
@@ -55,24 +55,24 @@ func TestAMasterThatItsNodeDoesNotKnowIsStartedAnewAtOnce(t *testing.T) {
 	_, lost := life()
 	if lost.State != creel.AppAccepted || lost.Attempt.Attempt != 2 {
 		t.Errorf(
-			"without its master the application is %v in attempt %v; want a second attempt at once",
+			"without its AM the application is %v in attempt %v; want a second attempt at once",
 			lost.State,
 			lost.Attempt,
 		)
 	}
 	w, kept := life(
 		NodeContainer{
-			ID:       master,
+			ID:       am,
 			Resource: creel.NewResource(1024, 1),
 			State:    creel.ContainerRunning,
 			Created:  time.Unix(0, 0),
 		},
 	)
 	if kept.Attempt.Attempt != 1 {
-		t.Errorf("a master that runs was given up: attempt %v", kept.Attempt)
+		t.Errorf("an AM that runs was given up: attempt %v", kept.Attempt)
 	}
 	w.register(first)
 	if view, _ := w.m.App(id); view.State != creel.AppRunning {
-		t.Errorf("its master registered and it is %v", view.State)
+		t.Errorf("its AM registered and it is %v", view.State)
 	}
 }

@@ -19,16 +19,16 @@ import (
 // they are given, AMs that ask as MapReduce's do, and an auditor that looks
 // at what each event changed. Every container must end exactly once.
 type replay struct {
-	t       testing.TB
-	m       *rm.Machine
-	audit   *rm.Auditor
-	origin  time.Time
-	now     time.Duration
-	queue   happenings
-	seq     int
-	nodes   map[creel.NodeID]*replayNode
-	masters map[creel.AttemptID]*replayMaster
-	times   *workload.Durations
+	t      testing.TB
+	m      *rm.Machine
+	audit  *rm.Auditor
+	origin time.Time
+	now    time.Duration
+	queue  happenings
+	seq    int
+	nodes  map[creel.NodeID]*replayNode
+	ams    map[creel.AttemptID]*replayAM
+	times  *workload.Durations
 
 	events, tasks, ended, jobs int
 	most                       int // tasks at once
@@ -62,10 +62,10 @@ type replayNode struct {
 	running []creel.ContainerID
 }
 
-type replayMaster struct {
+type replayAM struct {
 	id       creel.AttemptID
 	own      rm.Grant
-	machine  *workload.Master
+	machine  *workload.AM
 	response int32
 	asks     []rm.Ask
 	held     map[creel.ContainerID]bool
@@ -88,7 +88,7 @@ func (r *replay) after() {
 	r.most = max(r.most, r.tasks-r.ended)
 	for _, a := range r.m.Actions(nil) {
 		switch a := a.(type) {
-		case rm.LaunchMaster:
+		case rm.LaunchAM:
 			r.launch(a)
 		case rm.AppEnded:
 			r.jobs++
@@ -99,19 +99,19 @@ func (r *replay) after() {
 	}
 }
 
-func (r *replay) launch(a rm.LaunchMaster) {
-	m := r.masters[a.Attempt]
+func (r *replay) launch(a rm.LaunchAM) {
+	m := r.ams[a.Attempt]
 	m.own = a.Container
 	r.in(0, func() {
-		r.m.MasterLaunched(r.time(), a.Attempt)
+		r.m.AMLaunched(r.time(), a.Attempt)
 		n := r.nodes[m.own.Node]
 		n.running = append(n.running, m.own.ID)
 		r.after()
 	})
 	r.in(2*time.Second, func() {
-		if _, err := r.m.RegisterMaster(
+		if _, err := r.m.RegisterAM(
 			r.time(),
-			&rm.RegisterMaster{Attempt: a.Attempt, Host: m.own.Node.Host},
+			&rm.RegisterAM{Attempt: a.Attempt, Host: m.own.Node.Host},
 		); err != nil {
 			r.t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func (r *replay) launch(a rm.LaunchMaster) {
 }
 
 // call is one heartbeat of an AM; the next is a second later.
-func (r *replay) call(m *replayMaster) {
+func (r *replay) call(m *replayAM) {
 	if m.over {
 		return
 	}
@@ -156,7 +156,7 @@ func (r *replay) call(m *replayMaster) {
 }
 
 // do does what an AM wants after an event.
-func (r *replay) do(m *replayMaster, s workload.Steps) {
+func (r *replay) do(m *replayAM, s workload.Steps) {
 	for _, a := range s.Asks {
 		m.asks = append(m.asks, rm.Ask{Priority: a.Priority, ResourceName: a.Name, Count: a.Count, Resource: a.Size})
 	}
@@ -174,9 +174,9 @@ func (r *replay) do(m *replayMaster, s workload.Steps) {
 		if s.Failed || len(m.held) > 0 {
 			r.t.Fatalf("%s failed, or ends with %d containers", m.id, len(m.held))
 		}
-		if _, err := r.m.FinishMaster(
+		if _, err := r.m.FinishAM(
 			r.time(),
-			&rm.FinishMaster{Attempt: m.id, Status: creel.FinalSucceeded},
+			&rm.FinishAM{Attempt: m.id, Status: creel.FinalSucceeded},
 		); err != nil {
 			r.t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func (r *replay) report(n *replayNode, statuses ...rm.ContainerStatus) {
 // beat lets a node report now and every period until the day is over.
 func (r *replay) beat(n *replayNode, period time.Duration) {
 	r.report(n)
-	if len(r.masters) > r.jobs {
+	if len(r.ams) > r.jobs {
 		r.in(period, func() { r.beat(n, period) })
 	}
 }
@@ -296,14 +296,14 @@ func playDay(t testing.TB, from, to, period time.Duration, fullAudit int) *repla
 		t.Fatal(err)
 	}
 	r := &replay{
-		t:       t,
-		m:       m,
-		audit:   rm.NewAuditor(m, fullAudit),
-		origin:  time.Unix(1_250_000_000, 0).UTC(),
-		now:     from,
-		times:   times,
-		nodes:   map[creel.NodeID]*replayNode{},
-		masters: map[creel.AttemptID]*replayMaster{},
+		t:      t,
+		m:      m,
+		audit:  rm.NewAuditor(m, fullAudit),
+		origin: time.Unix(1_250_000_000, 0).UTC(),
+		now:    from,
+		times:  times,
+		nodes:  map[creel.NodeID]*replayNode{},
+		ams:    map[creel.AttemptID]*replayAM{},
 	}
 	for i := range 600 {
 		n := &replayNode{id: creel.NodeID{Host: fmt.Sprintf("n%03d", i), Port: 45454}}
@@ -326,19 +326,19 @@ func playDay(t testing.TB, from, to, period time.Duration, fullAudit int) *repla
 	for i, j := range jobs {
 		want += j.Tasks()
 		id := creel.ApplicationID{ClusterTimestamp: 1, ID: int32(i + 1)}
-		master := &replayMaster{
+		am := &replayAM{
 			id:      creel.AttemptID{Application: id, Attempt: 1},
-			machine: workload.NewMaster(j, workload.DefaultMasterConfig(), times),
+			machine: workload.NewAM(j, workload.DefaultAMConfig(), times),
 			held:    map[creel.ContainerID]bool{},
 		}
-		r.masters[master.id] = master
+		r.ams[am.id] = am
 		r.in(max(j.Submit-from, 0), func() {
 			s := &rm.Submission{
-				ID:     id,
-				User:   j.User,
-				Queue:  string(j.Queue),
-				Name:   j.Name,
-				Master: rm.Ask{ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 1},
+				ID:    id,
+				User:  j.User,
+				Queue: string(j.Queue),
+				Name:  j.Name,
+				AM:    rm.Ask{ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 1},
 			}
 			if err := m.Submit(r.time(), s); err != nil {
 				t.Fatal(err)

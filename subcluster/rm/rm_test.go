@@ -64,9 +64,9 @@ func (w *world) pump() {
 		w.got = append(w.got, acts...)
 		for _, a := range acts {
 			switch a := a.(type) {
-			case LaunchMaster:
+			case LaunchAM:
 				if !a.Unmanaged {
-					w.m.MasterLaunched(w.now, a.Attempt)
+					w.m.AMLaunched(w.now, a.Attempt)
 				}
 			case SaveApp:
 				if !a.Deleted {
@@ -83,7 +83,7 @@ func (w *world) submit(user, queue string, change func(*Submission)) creel.Attem
 	w.t.Helper()
 	w.apps++
 	s := &Submission{ID: creel.ApplicationID{ClusterTimestamp: 1, ID: w.apps}, User: user, Queue: queue,
-		Master: Ask{ResourceName: "*", Resource: creel.Resource{MemoryMB: 1024, VCores: 1}, Count: 1}}
+		AM: Ask{ResourceName: "*", Resource: creel.Resource{MemoryMB: 1024, VCores: 1}, Count: 1}}
 	if change != nil {
 		change(s)
 	}
@@ -104,7 +104,7 @@ func (w *world) unmanaged(user, queue string) creel.AttemptID {
 
 func (w *world) register(id creel.AttemptID) Registered {
 	w.t.Helper()
-	r, err := w.m.RegisterMaster(w.now, &RegisterMaster{Attempt: id, Host: "am"})
+	r, err := w.m.RegisterAM(w.now, &RegisterAM{Attempt: id, Host: "am"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestAnAskFindsRoomInTheSameCall(t *testing.T) {
 		t.Fatalf("%+v", out.Completed)
 	}
 	w.audit()
-	done, err := w.m.FinishMaster(w.now, &FinishMaster{Attempt: id, Status: creel.FinalSucceeded})
+	done, err := w.m.FinishAM(w.now, &FinishAM{Attempt: id, Status: creel.FinalSucceeded})
 	if !done || err != nil {
 		t.Fatal(done, err)
 	}

@@ -213,7 +213,7 @@ func (s *scene) line(line string) {
 		s.submit(args[0], options(args[1:]))
 	case "register":
 		id := s.attempt(args[0])
-		r, err := m.RegisterMaster(w.now, &RegisterMaster{Attempt: id, Host: "host"})
+		r, err := m.RegisterAM(w.now, &RegisterAM{Attempt: id, Host: "host"})
 		if !s.bad(err) {
 			w.ids[id] = 0
 			for _, g := range r.Previous {
@@ -291,7 +291,7 @@ func (s *scene) line(line string) {
 		v, _ := m.Node(id)
 		s.say("%s measured %d MB and %v cores in use", args[0], v.Utilization.NodePhysicalMB, v.Utilization.NodeCPU)
 	case "finish":
-		done, err := m.FinishMaster(w.now, &FinishMaster{Attempt: s.attempt(args[0]), Status: creel.FinalSucceeded})
+		done, err := m.FinishAM(w.now, &FinishAM{Attempt: s.attempt(args[0]), Status: creel.FinalSucceeded})
 		if !s.bad(err) {
 			s.say("unregistered: %v", done)
 		}
@@ -301,7 +301,7 @@ func (s *scene) line(line string) {
 	case "failattempt":
 		s.bad(m.FailAttempt(w.now, s.attempt(args[0])))
 	case "launchfailed":
-		m.MasterLaunchFailed(w.now, s.attempt(args[0]), "no such image")
+		m.AMLaunchFailed(w.now, s.attempt(args[0]), "no such image")
 	case "move":
 		s.bad(m.Move(w.now, s.names[args[0]], args[1]))
 	case "priority":
@@ -352,7 +352,7 @@ func (s *scene) line(line string) {
 			break
 		}
 		s.say(
-			"%s uses %s of %s guaranteed, %s at most; masters %s of %s; %d running, %d in line",
+			"%s uses %s of %s guaranteed, %s at most; AMs %s of %s; %d running, %d in line",
 			v.Path,
 			brief(v.Used),
 			brief(v.Guaranteed),
@@ -406,19 +406,19 @@ func (s *scene) wait(text string) {
 func (s *scene) actions() {
 	for _, a := range s.w.got {
 		switch a := a.(type) {
-		case LaunchMaster:
+		case LaunchAM:
 			if a.Unmanaged {
 				s.say("%s may register", s.rename(a.Attempt.String()))
 			} else {
 				s.say(
-					"master of %s starts on %s as %s",
+					"AM of %s starts on %s as %s",
 					s.rename(a.Attempt.String()),
 					a.Container.Node.Host,
 					s.container(a.Container.ID),
 				)
 			}
-		case StopMaster:
-			s.say("master of %s is stopped", s.rename(a.Attempt.String()))
+		case StopAM:
+			s.say("AM of %s is stopped", s.rename(a.Attempt.String()))
 		case AppEnded:
 			s.say("%s ended: %s, %s", s.apps[a.App], a.State, a.Final)
 		case AttemptEnded:
@@ -586,7 +586,7 @@ func (s *scene) submit(name string, o map[string]string) {
 		Unmanaged:      o["unmanaged"] != "",
 		KeepContainers: o["keep"] != "",
 		MaxAttempts:    int(number(o["attempts"])),
-		Master:         Ask{ResourceName: "*", Resource: amount(or(o["master"], "1024,1")), Count: 1},
+		AM:             Ask{ResourceName: "*", Resource: amount(or(o["am"], "1024,1")), Count: 1},
 	}
 	if p, ok := o["priority"]; ok {
 		sub.Priority, sub.HasPriority = int32(number(p)), true

@@ -44,8 +44,8 @@ func (m *Machine) NextDeadline() time.Time {
 	if n := m.nodeHeartbeats.First; n != nil && m.cfg.NodeExpiry > 0 {
 		earlier(n.heartbeat + int64(m.cfg.NodeExpiry))
 	}
-	if t := m.amHeartbeats.First; t != nil && m.cfg.MasterExpiry > 0 {
-		earlier(t.heartbeat + int64(m.cfg.MasterExpiry))
+	if t := m.amHeartbeats.First; t != nil && m.cfg.AMExpiry > 0 {
+		earlier(t.heartbeat + int64(m.cfg.AMExpiry))
 	}
 	if c := m.unlaunched.Oldest(); c != nil && m.cfg.ContainerExpiry > 0 {
 		earlier(m.containerDeadline(c))
@@ -89,7 +89,7 @@ func (m *Machine) Tick(now time.Time) {
 	for m.cfg.NodeExpiry > 0 && m.nodeHeartbeats.First != nil && m.nodeHeartbeats.First.heartbeat+int64(m.cfg.NodeExpiry) <= m.now {
 		m.nodeLost(m.nodeHeartbeats.First)
 	}
-	for m.cfg.MasterExpiry > 0 && m.amHeartbeats.First != nil && m.amHeartbeats.First.heartbeat+int64(m.cfg.MasterExpiry) <= m.now {
+	for m.cfg.AMExpiry > 0 && m.amHeartbeats.First != nil && m.amHeartbeats.First.heartbeat+int64(m.cfg.AMExpiry) <= m.now {
 		m.amSilent(m.amHeartbeats.First)
 	}
 	for m.cfg.ContainerExpiry > 0 {

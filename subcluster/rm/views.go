@@ -75,9 +75,9 @@ type AttemptView struct {
 	Port        int32
 	TrackingURL string
 	Diagnostics string
-	Master      creel.ContainerID // zero for unmanaged
-	MasterNode  creel.NodeID
-	MasterHTTP  string
+	AM          creel.ContainerID // zero for unmanaged
+	AMNode      creel.NodeID
+	AMHTTP      string
 	Started     time.Time
 	Finished    time.Time
 	Final       creel.FinalStatus
@@ -98,7 +98,7 @@ type ContainerView struct {
 	ExecutionType       creel.ExecutionType
 	Version             int32
 	Created             time.Time
-	Master              bool
+	AM                  bool
 	Tags                []string
 	Reason              sched.Reason
 }

@@ -31,9 +31,9 @@ func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 	case !a.Activated() || waiting > 0:
 		w.Why = m.sched.Why(&a.App)
 	case a.current != nil && a.current.state != tRunning && a.current.state < tFinalSaving:
-		w.Limit = sched.LimitMaster
-		w.Text = fmt.Sprintf("Its master is %s and has not registered yet.", a.current.state)
-		w.Try = "look at the master's log; it has " + m.cfg.MasterExpiry.String() + " from its launch to register"
+		w.Limit = sched.LimitUnregistered
+		w.Text = fmt.Sprintf("Its AM is %s and has not registered yet.", a.current.state)
+		w.Try = "look at the AM's log; it has " + m.cfg.AMExpiry.String() + " from its launch to register"
 	default:
 		w.Text = "Nothing: it has all it asked for."
 	}

@@ -29,10 +29,10 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// jobKey is the environment variable that tells a simulated master its job.
+// jobKey is the environment variable that tells a simulated AM its job.
 const jobKey = "CREEL_JOB"
 
-// replay submits the jobs of a day and plays their masters.
+// replay submits the jobs of a day and plays their AMs.
 type replay struct {
 	documents statestore.Documents // of the federation
 
@@ -42,18 +42,18 @@ type replay struct {
 	nodes     int                      // of each subcluster
 	schedule  atomic.Pointer[[]string] // the proxies' addresses, by subcluster
 
-	masters sync.WaitGroup
-	ctx     context.Context // of the masters
-	cancel  context.CancelFunc
+	ams    sync.WaitGroup
+	ctx    context.Context // of the AMs
+	cancel context.CancelFunc
 
 	mu       sync.Mutex
-	runs     map[creel.ApplicationID]int // masters that played their job to its end
-	plays    map[creel.AttemptID]*load.Master
+	runs     map[creel.ApplicationID]int // AMs that played their job to its end
+	plays    map[creel.AttemptID]*load.AM
 	granted  map[creel.SubclusterID]int64
 	waits    *hdrhistogram.Histogram // us from ask to grant
 	submits  *hdrhistogram.Histogram // us from when a submission was due
 	accepted []creel.ApplicationID
-	troubles []string // what went wrong with masters, the first few
+	troubles []string // what went wrong with AMs, the first few
 
 	playing, submitting atomic.Int64
 	grants              atomic.Int64
@@ -65,7 +65,7 @@ func newReplay(jobs []workload.Job, d *workload.Durations) *replay {
 		durations: d,
 		client:    hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf, IdleTime: 3 * time.Second}),
 		runs:      map[creel.ApplicationID]int{},
-		plays:     map[creel.AttemptID]*load.Master{},
+		plays:     map[creel.AttemptID]*load.AM{},
 		granted:   map[creel.SubclusterID]int64{},
 		waits: hdrhistogram.New(
 			1,
@@ -81,14 +81,14 @@ func newReplay(jobs []workload.Job, d *workload.Durations) *replay {
 // close ends the AMs that still play, and waits for them.
 func (r *replay) close() {
 	r.cancel()
-	r.masters.Wait()
+	r.ams.Wait()
 	r.client.Close()
 }
 
-// onStart takes the containers of masters: it plays the job whose number
+// onStart takes the containers of AMs: it plays the job whose number
 // stands in the environment, with the token its ResourceManager gave it.
 func (r *replay) onStart(s nmrpc.Started, exit func(code int32, diagnostic string)) (stop func()) {
-	if !s.Master {
+	if !s.AM {
 		return nil
 	}
 	at := -1
@@ -109,14 +109,14 @@ func (r *replay) onStart(s nmrpc.Started, exit func(code int32, diagnostic strin
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
-	m := &load.Master{
+	m := &load.AM{
 		Client:    r.client,
 		Scheduler: (*addresses)[epoch],
 		Attempt:   s.Container.Attempt,
 		Token:     amrm,
-		Play: workload.NewMaster(
+		Play: workload.NewAM(
 			r.jobs[at],
-			workload.DefaultMasterConfig(),
+			workload.DefaultAMConfig(),
 			r.durations,
 		),
 		Beat:    50 * time.Millisecond,
@@ -126,7 +126,7 @@ func (r *replay) onStart(s nmrpc.Started, exit func(code int32, diagnostic strin
 	r.plays[m.Attempt] = m
 	r.mu.Unlock()
 	r.playing.Add(1)
-	r.masters.Go(func() {
+	r.ams.Go(func() {
 		defer cancel()
 		defer func() {
 			r.mu.Lock()
@@ -409,7 +409,7 @@ func (r *replay) summarise(
 			for a := range m.Apps {
 				if a.Unmanaged {
 					if !a.State.Ended() {
-						audit.broke("an unmanaged master is left over: %s at %s", a.ID, id)
+						audit.broke("an unmanaged AM is left over: %s at %s", a.ID, id)
 					}
 					continue
 				}

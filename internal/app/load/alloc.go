@@ -20,9 +20,9 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// AllocOptions is a load of masters that ask for containers in waves, keep each
+// AllocOptions is a load of AMs that ask for containers in waves, keep each
 // for a time and release it, while nodes beat. The plan's rate is that of
-// allocate calls, of all masters together: a master's beat is masters / rate.
+// allocate calls, of all AMs together: an AM's beat is AMs / rate.
 type AllocOptions struct {
 	Options
 	Client, Scheduler, Tracker string // host:port of the doors
@@ -32,11 +32,11 @@ type AllocOptions struct {
 	NodePeriod time.Duration  // between a node's beats; 1 s when zero
 	Total      creel.Resource // of each node; room for many when zero
 
-	Masters int // unmanaged, with AMRM tokens as the ResourceManager minted them
-	Wave    int // containers asked for in each call
-	Hold    time.Duration
-	Size    creel.Resource // of a container; 128 MB and 1 core when zero
-	Queue   string
+	AMs   int // unmanaged, with AMRM tokens as the ResourceManager minted them
+	Wave  int // containers asked for in each call
+	Hold  time.Duration
+	Size  creel.Resource // of a container; 128 MB and 1 core when zero
+	Queue string
 	// Held containers are acquired before the load begins, and kept.
 	Held int
 	// Run has granted containers run on their nodes, which report them at each
@@ -44,10 +44,10 @@ type AllocOptions struct {
 	Run bool
 }
 
-// maxBehind is how many of a master's calls may be late.
+// maxBehind is how many of an AM's calls may be late.
 const maxBehind = 4096
 
-// maxOutstanding is how many waves a master may have asked for in vain before
+// maxOutstanding is how many waves an AM may have asked for in vain before
 // it stops asking for more.
 const maxOutstanding = 10
 
@@ -55,22 +55,22 @@ const maxOutstanding = 10
 // allocate calls.
 type AllocResult struct {
 	Nodes    int   `json:"nodes"`
-	Masters  int   `json:"masters"`
+	AMs      int   `json:"masters"`
 	Wave     int   `json:"wave"`
 	Held     int   `json:"held"`
 	Granted  int64 `json:"granted"` // in the measured time
 	Released int64 `json:"released"`
 	// PerSecond is how many were granted and given back a second.
 	PerSecond float64 `json:"per_second"`
-	// Grant is from when a container's ask was due to when its master had it.
+	// Grant is from when a container's ask was due to when its AM had it.
 	Grant     Latency `json:"grant_ms"`
 	CPUMicros float64 `json:"server_cpu_us_each,omitempty"` // of the first watched process, for each container
 	NodeBeats Latency `json:"node_beat_ms"`
 	BeatsLost int64   `json:"node_beats_failed"`
 }
 
-// allocMaster is one master. Its calls follow each other: who makes them owns it.
-type allocMaster struct {
+// allocAM is one AM. Its calls follow each other: who makes them owns it.
+type allocAM struct {
 	attempt creel.AttemptID
 	login   hrpc.Login
 	am      yarnrpc.ApplicationMasterProtocolClient
@@ -96,8 +96,8 @@ type heldContainer struct {
 // Alloc allocates.
 func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	switch {
-	case o.Masters < 1 || o.Masters > 10_000:
-		return nil, fmt.Errorf("%d masters: give 1 to 10000", o.Masters)
+	case o.AMs < 1 || o.AMs > 10_000:
+		return nil, fmt.Errorf("%d AMs: give 1 to 10000", o.AMs)
 	case o.Wave < 1 || o.Wave > 100_000:
 		return nil, fmt.Errorf("waves of %d containers: give 1 to 100000", o.Wave)
 	case o.Hold < 0 || o.Held < 0 || o.Held > 10_000_000:
@@ -114,7 +114,7 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	if o.Total.IsZero() {
 		o.Total = creel.NewResource(1<<17, 1<<10)
 	}
-	o.Plan.InFlight = min(o.Plan.InFlight, o.Masters)
+	o.Plan.InFlight = min(o.Plan.InFlight, o.AMs)
 	if err := o.check(o.Client, o.Scheduler, o.Tracker); err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	}
 	a.grants.h.Reset()
 	kind := a.piped()
-	probe, err := clients[0].Pipe(ctx, kind.own[0]) // what no master could connect with is told now
+	probe, err := clients[0].Pipe(ctx, kind.own[0]) // what no AM could connect with is told now
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 
 // beat has the nodes beat until stop is called. They are the background of this
 // load: on one connection, and all that are due within two milliseconds
-// together, they leave the machine to the masters.
+// together, they leave the machine to the AMs.
 func (a *allocation) beat(ctx context.Context, clients []*hrpc.Client, warmup time.Duration) (m *meter, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	m = newMeter(nil)
@@ -189,33 +189,33 @@ func (a *allocation) beat(ctx context.Context, clients []*hrpc.Client, warmup ti
 
 type allocation struct {
 	AllocOptions
-	fleet   *fleet
-	masters []*allocMaster
-	start   time.Time
-	from    time.Time // what is granted later counts
+	fleet *fleet
+	ams   []*allocAM
+	start time.Time
+	from  time.Time // what is granted later counts
 
 	granted, released atomic.Int64
 	grants            shard
 }
 
-// launch submits and registers the masters.
+// launch submits and registers the AMs.
 func (a *allocation) launch(ctx context.Context, clients []*hrpc.Client, stubs []clientStub) error {
-	a.masters = make([]*allocMaster, a.Masters)
+	a.ams = make([]*allocAM, a.AMs)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(32)
-	for i := range a.masters {
-		a.masters[i] = &allocMaster{}
-		g.Go(func() error { return a.enter(ctx, a.masters[i], clients[i%len(clients)], stubs[i%len(stubs)]) })
+	for i := range a.ams {
+		a.ams[i] = &allocAM{}
+		g.Go(func() error { return a.enter(ctx, a.ams[i], clients[i%len(clients)], stubs[i%len(stubs)]) })
 	}
 	return g.Wait()
 }
 
 // enter submits an unmanaged application, fetches its AMRM token the way
 // Hadoop's launcher does, and registers.
-func (a *allocation) enter(ctx context.Context, m *allocMaster, c *hrpc.Client, rm clientStub) error {
+func (a *allocation) enter(ctx context.Context, m *allocAM, c *hrpc.Client, rm clientStub) error {
 	id, err := job{queue: a.Queue, unmanaged: true}.submit(ctx, rm)
 	if err != nil {
-		return fmt.Errorf("submit a master: %w", err)
+		return fmt.Errorf("submit an AM: %w", err)
 	}
 	m.attempt = creel.AttemptID{Application: id, Attempt: 1}
 	var amrm *pb.TokenProto
@@ -229,7 +229,7 @@ func (a *allocation) enter(ctx context.Context, m *allocMaster, c *hrpc.Client, 
 		}
 		report := answer.GetApplicationReport()
 		if s := creel.ApplicationState(report.GetYarnApplicationState()); s.Ended() {
-			return fmt.Errorf("master %s ended before it began: %s: %s", id, s, report.GetDiagnostics())
+			return fmt.Errorf("AM %s ended before it began: %s: %s", id, s, report.GetDiagnostics())
 		}
 		if amrm = report.GetAmRmToken(); amrm == nil {
 			if err := pause(ctx, 20*time.Millisecond); err != nil {
@@ -252,7 +252,7 @@ func (a *allocation) enter(ctx context.Context, m *allocMaster, c *hrpc.Client, 
 			break
 		}
 		if !again(err) {
-			return fmt.Errorf("register master %s: %w", m.attempt, err)
+			return fmt.Errorf("register AM %s: %w", m.attempt, err)
 		}
 		if err := pause(ctx, 50*time.Millisecond); err != nil {
 			return err
@@ -279,9 +279,9 @@ func (a *allocation) enter(ctx context.Context, m *allocMaster, c *hrpc.Client, 
 func (a *allocation) acquire(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(64)
-	for i, m := range a.masters {
-		want := a.Held / a.Masters
-		if i < a.Held%a.Masters {
+	for i, m := range a.ams {
+		want := a.Held / a.AMs
+		if i < a.Held%a.AMs {
 			want++
 		}
 		g.Go(func() error {
@@ -293,7 +293,7 @@ func (a *allocation) acquire(ctx context.Context) error {
 					err = a.take(m, answer, MaxDuration)
 				}
 				if err != nil {
-					return fmt.Errorf("master %s: hold %d containers: %w", m.attempt, want, err)
+					return fmt.Errorf("AM %s: hold %d containers: %w", m.attempt, want, err)
 				}
 				if len(m.held) == before {
 					if err := pause(ctx, 50*time.Millisecond); err != nil {
@@ -308,16 +308,16 @@ func (a *allocation) acquire(ctx context.Context) error {
 	return g.Wait()
 }
 
-// piped is the masters' beats, each on its own connection.
+// piped is the AMs' beats, each on its own connection.
 func (a *allocation) piped() piped {
-	masters := a.masters
+	ams := a.ams
 	if a.Plan.Rate == 0 {
-		masters = masters[:a.Plan.InFlight]
+		ams = ams[:a.Plan.InFlight]
 	}
 	kind := piped{
-		method: "allocate", slots: len(masters), grain: time.Nanosecond, behind: maxBehind,
+		method: "allocate", slots: len(ams), grain: time.Nanosecond, behind: maxBehind,
 		request: func(b []byte, slot int, ticket int64) ([]byte, error) {
-			m, due, wave := masters[slot], time.Now(), a.Wave
+			m, due, wave := ams[slot], time.Now(), a.Wave
 			if a.Plan.Rate > 0 {
 				due = a.start.Add(a.Plan.due(ticket))
 			}
@@ -328,7 +328,7 @@ func (a *allocation) piped() piped {
 			return appendVT(b, &m.request)
 		},
 		answer: func(_ context.Context, slot int, _ int64, body []byte) error {
-			m := masters[slot]
+			m := ams[slot]
 			answer := &m.answer
 			if a.Run { // nodes keep what they run
 				answer = new(pb.AllocateResponseProto)
@@ -341,7 +341,7 @@ func (a *allocation) piped() piped {
 			return a.take(m, answer, a.Hold)
 		},
 	}
-	for _, m := range masters {
+	for _, m := range ams {
 		kind.own = append(
 			kind.own,
 			hrpc.Target{Address: a.Scheduler, Protocol: yarnrpc.ApplicationMasterProtocolName, Login: m.login},
@@ -352,7 +352,7 @@ func (a *allocation) piped() piped {
 
 // prepare makes the call that asks for more containers and gives back those
 // whose time is over.
-func (a *allocation) prepare(m *allocMaster, due time.Time, more int) {
+func (a *allocation) prepare(m *allocAM, due time.Time, more int) {
 	m.due = due
 	for range more {
 		m.asked = append(m.asked, due)
@@ -372,7 +372,7 @@ func (a *allocation) prepare(m *allocMaster, due time.Time, more int) {
 }
 
 // take books what an answer grants.
-func (a *allocation) take(m *allocMaster, answer *pb.AllocateResponseProto, hold time.Duration) error {
+func (a *allocation) take(m *allocAM, answer *pb.AllocateResponseProto, hold time.Duration) error {
 	m.response = answer.GetResponseId()
 	m.held = append(m.held[:0], m.held[m.released:]...)
 	arrived := time.Now()
@@ -406,7 +406,7 @@ func (a *allocation) take(m *allocMaster, answer *pb.AllocateResponseProto, hold
 func (a *allocation) finish(ctx context.Context, stubs []clientStub) {
 	var g errgroup.Group
 	g.SetLimit(32)
-	for i, m := range a.masters {
+	for i, m := range a.ams {
 		if m.attempt.IsZero() {
 			continue
 		}
@@ -429,7 +429,7 @@ func (a *allocation) finish(ctx context.Context, stubs []clientStub) {
 func (a *allocation) result(r, beats *Result) *AllocResult {
 	out := &AllocResult{
 		Nodes:    a.Nodes,
-		Masters:  a.Masters,
+		AMs:      a.AMs,
 		Wave:     a.Wave,
 		Held:     a.Held,
 		Granted:  a.granted.Load(),

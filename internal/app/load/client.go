@@ -43,7 +43,7 @@ func (o *Options) client(address string) hrpc.Target {
 	}
 }
 
-// job is what a load submits: a master that nobody launches when there are no
+// job is what a load submits: an AM that nobody launches when there are no
 // nodes, or an unmanaged one.
 type job struct {
 	queue     string

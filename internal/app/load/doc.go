@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package load makes work for a YARN cluster over the wire: masters that ask
+// Package load makes work for a YARN cluster over the wire: AMs that ask
 // as MapReduce does, nodes, submissions and readers, for the demo and for
 // `creel load`. It speaks Hadoop's protocols to whatever address it is given,
 // creel's or Hadoop's.

@@ -21,7 +21,7 @@ type SubmitOptions struct {
 	// Cycle reads a report and kills the application too, within the same
 	// request, so that the server does not fill up.
 	Cycle bool
-	// Unmanaged submits applications that bring their own master, of which
+	// Unmanaged submits applications that bring their own AM, of which
 	// nothing is launched on the nodes.
 	Unmanaged bool
 }

@@ -22,7 +22,7 @@ type am struct {
 	at      *node
 	proxy   *proxy
 	attempt creel.AttemptID
-	play    *workload.Master
+	play    *workload.AM
 	exit    func(code int32)
 	dead    bool
 	user    string
@@ -47,7 +47,7 @@ func newAM(n *node, id creel.ContainerID, job int, exit func(int32)) *am {
 		attempt: id.Attempt,
 		exit:    exit,
 		user:    j.User,
-		play: workload.NewMaster(
+		play: workload.NewAM(
 			j,
 			w.audit.masters,
 			w.cfg.Durations,

@@ -18,7 +18,7 @@ import (
 // nothing.
 type auditor struct {
 	w       *World
-	masters workload.MasterConfig
+	masters workload.AMConfig
 
 	apps       map[creel.ApplicationID]*applied
 	containers map[creel.ContainerID]history
@@ -64,7 +64,7 @@ const (
 func (a *auditor) init(w *World) {
 	*a = auditor{
 		w:          w,
-		masters:    workload.DefaultMasterConfig(),
+		masters:    workload.DefaultAMConfig(),
 		apps:       map[creel.ApplicationID]*applied{},
 		containers: map[creel.ContainerID]history{},
 		running:    map[creel.ContainerID]struct{}{},
@@ -116,7 +116,7 @@ func (a *auditor) accepted(s *submission, home creel.SubclusterID) {
 	a.check(err == nil && is == home, "a router says that %s lives in %s, the store says %s (%v)", s.app, home, is, err)
 }
 
-func (a *auditor) launched(c *cluster, l rm.LaunchMaster) {
+func (a *auditor) launched(c *cluster, l rm.LaunchAM) {
 	if l.Unmanaged {
 		return
 	}

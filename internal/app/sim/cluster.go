@@ -72,7 +72,7 @@ func newCluster(w *World, index int) (*cluster, error) {
 	c.conf.MaxAllocation = creel.NewResource(8192, 4).Min(w.cfg.NodeSize)
 	c.conf.MaxCompletedApps = 1 << 30
 	c.conf.MaxAttempts = 4
-	c.conf.NodeExpiry, c.conf.MasterExpiry, c.conf.ContainerExpiry = w.cfg.Expiry, w.cfg.Expiry, w.cfg.Expiry
+	c.conf.NodeExpiry, c.conf.AMExpiry, c.conf.ContainerExpiry = w.cfg.Expiry, w.cfg.Expiry, w.cfg.Expiry
 	c.conf.Epoch = int64(index+1) * epochStep
 	c.conf.Queues = w.cfg.Queues
 	if err := c.open(); err != nil {
@@ -225,13 +225,13 @@ func (c *cluster) turn(event func(m *rm.Machine)) {
 			c.keep(a, a.Seq)
 		case rm.SaveDisowned:
 			c.keep(a, a.Seq)
-		case rm.LaunchMaster:
+		case rm.LaunchAM:
 			c.good[a.Attempt] = true
 			c.w.audit.launched(c, a)
 			if !a.Unmanaged {
 				c.launch(a, c.w.now, 100*time.Millisecond)
 			}
-		case rm.StopMaster:
+		case rm.StopAM:
 			c.stopAM(a)
 		case rm.AttemptEnded:
 			delete(c.good, a.Attempt)
@@ -298,19 +298,19 @@ func (c *cluster) commit() {
 
 // launch starts an AM on its node, trying again while the node does not
 // answer, as long as the attempt lives.
-func (c *cluster) launch(a rm.LaunchMaster, began time.Time, pause time.Duration) {
+func (c *cluster) launch(a rm.LaunchAM, began time.Time, pause time.Duration) {
 	w := c.w
 	told := func(err error) {
 		w.mark("launched", int64(a.Attempt.Application.ID), int64(a.Attempt.Attempt))
 		c.turn(func(m *rm.Machine) {
 			if err != nil {
-				m.MasterLaunchFailed(
+				m.AMLaunchFailed(
 					w.now,
 					a.Attempt,
 					"Error launching "+a.Attempt.String()+". Got exception: "+err.Error(),
 				)
 			} else {
-				m.MasterLaunched(w.now, a.Attempt)
+				m.AMLaunched(w.now, a.Attempt)
 			}
 		})
 	}
@@ -349,7 +349,7 @@ func (c *cluster) launch(a rm.LaunchMaster, began time.Time, pause time.Duration
 	)
 }
 
-func (c *cluster) stopAM(a rm.StopMaster) {
+func (c *cluster) stopAM(a rm.StopAM) {
 	n := c.w.nodes[a.Node]
 	call(c.w, c.host, n.host, 20*time.Second, func(reply func(bool, error)) {
 		n.stopContainer(a.Container)
@@ -488,9 +488,9 @@ func (c *cluster) registerAM(
 	}
 	c.turn(func(m *rm.Machine) {
 		var r rm.Registered
-		r, err = m.RegisterMaster(
+		r, err = m.RegisterAM(
 			c.w.now,
-			&rm.RegisterMaster{
+			&rm.RegisterAM{
 				Attempt:     a,
 				Host:        req.GetHost(),
 				Port:        req.GetRpcPort(),
@@ -535,9 +535,9 @@ func (c *cluster) finishAM(
 	}
 	c.turn(func(m *rm.Machine) {
 		var done bool
-		done, err = m.FinishMaster(
+		done, err = m.FinishAM(
 			c.w.now,
-			&rm.FinishMaster{
+			&rm.FinishAM{
 				Attempt:     a,
 				Status:      creel.FinalStatus(req.GetFinalApplicationStatus()),
 				Diagnostics: req.GetDiagnostics(),

@@ -224,7 +224,7 @@ func (n *node) startContainer(s started) error {
 			Priority:  s.grant.Priority,
 			Version:   s.grant.Version,
 			Execution: s.grant.ExecutionType,
-			Master:    s.am,
+			AM:        s.am,
 			RequestID: s.grant.AllocationRequestID,
 			Created:   time.UnixMilli(s.grant.Created).UTC(),
 		}},

@@ -85,7 +85,7 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 		Type:    "MAPREDUCE",
 		Queue:   string(job.Queue),
 		Context: s,
-		Master: rm.Ask{
+		AM: rm.Ask{
 			ResourceName:        "*",
 			Resource:            amSize,
 			Count:               1,

@@ -231,7 +231,7 @@ func TestTheAuditorSees(t *testing.T) {
 func harmHome(w *World, app creel.ApplicationID) {
 	w.audit.apps[app] = &applied{}
 	for _, c := range w.clusters[:2] {
-		w.audit.launched(c, rm.LaunchMaster{Attempt: creel.AttemptID{Application: app, Attempt: 1}})
+		w.audit.launched(c, rm.LaunchAM{Attempt: creel.AttemptID{Application: app, Attempt: 1}})
 	}
 }
 

@@ -102,7 +102,7 @@ func newFederation(t *testing.T, n int, maximumMB int64, terms escrow.Terms) *fe
 			t.Fatal(err)
 		}
 		m.Actions(nil)
-		if _, err := m.RegisterMaster(time.Now(), &rm.RegisterMaster{Attempt: x.app, Host: "am"}); err != nil {
+		if _, err := m.RegisterAM(time.Now(), &rm.RegisterAM{Attempt: x.app, Host: "am"}); err != nil {
 			t.Fatal(err)
 		}
 		x.keeper = &Keeper{

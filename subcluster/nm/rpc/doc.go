@@ -2,11 +2,11 @@
 
 // Package rpc runs NodeManagers: the machine of package nm with a clock, the
 // tracker protocol towards the ResourceManager, and ContainerManagementProtocol
-// towards masters.
+// towards AMs.
 //
 // [Farm] plays many simulated nodes in one process. Their containers run no
 // program: they last as long as their launch context says ([EnvMillis], or a
-// command "sleep N"), unless a [Hook] takes them, as simulated masters do.
+// command "sleep N"), unless a [Hook] takes them, as simulated AMs do.
 // Everything else is as on a real node: tokens are checked, orders of the
 // ResourceManager followed, exit codes reported.
 //

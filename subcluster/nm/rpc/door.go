@@ -154,7 +154,7 @@ func (d *door) start(v *visitor, now time.Time, id token.Container, launch *pb.C
 		Priority:  id.Priority,
 		Version:   id.Version,
 		Execution: id.Execution,
-		Master:    id.Master,
+		AM:        id.AM,
 		RequestID: id.AllocationRequestID,
 		Created:   id.Created,
 	}

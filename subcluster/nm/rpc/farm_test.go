@@ -181,7 +181,7 @@ func (s *stage) until(what string, ok func() bool) {
 	}
 }
 
-// door is the node's door to a master with a token signed by a key.
+// door is the node's door to an AM with a token signed by a key.
 func (s *stage) door(k token.Key, a creel.AttemptID, node creel.NodeID) yarnrpc.ContainerManagementProtocolClient {
 	t := token.NewMac(k).NM(token.NM{Attempt: a, Node: node, User: "bob"}, s.node.String())
 	return yarnrpc.NewContainerManagementProtocolClient(s.client, s.node.String(), hrpc.Login{

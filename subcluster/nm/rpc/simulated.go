@@ -19,7 +19,7 @@ type Started struct {
 	Node      creel.NodeID
 	User      string
 	Resource  creel.Resource
-	Master    bool // the container of an application master
+	AM        bool // the container of an application master
 	Launch    *pb.ContainerLaunchContextProto
 }
 
@@ -191,7 +191,7 @@ func (n *node) launch(now time.Time, a nm.Launch, calls []func()) []func() {
 		Node:      n.m.ID(),
 		User:      c.User,
 		Resource:  c.Resource,
-		Master:    c.Master,
+		AM:        c.AM,
 		Launch:    a.Launch,
 	}
 	return append(calls, func() {

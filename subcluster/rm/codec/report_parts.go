@@ -28,8 +28,8 @@ func AttemptReport(a *rm.AttemptView, tracking string) *pb.ApplicationAttemptRep
 		StartTime:                   new(Millis(a.Started)),
 		FinishTime:                  new(Millis(a.Finished)),
 	}
-	if !a.Master.IsZero() {
-		r.AmContainerId = pb.FromContainerID(a.Master)
+	if !a.AM.IsZero() {
+		r.AmContainerId = pb.FromContainerID(a.AM)
 	}
 	return r
 }

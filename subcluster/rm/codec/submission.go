@@ -115,7 +115,7 @@ func amAsks(c *pb.ApplicationSubmissionContextProto, s *rm.Submission) error {
 				What: "Invalid resource request, no resources requested",
 			}
 		}
-		s.Master = rm.Ask{
+		s.AM = rm.Ask{
 			ResourceName:        anyPlace,
 			Resource:            pb.ToResource(c.GetResource()),
 			Count:               1,
@@ -129,11 +129,11 @@ func amAsks(c *pb.ApplicationSubmissionContextProto, s *rm.Submission) error {
 		ask := decodeAsk(r)
 		ask.Priority, ask.Count, ask.ExecutionType = 0, 1, creel.Guaranteed
 		if ask.ResourceName == anyPlace {
-			s.Master = ask
+			s.AM = ask
 			found++
 			continue
 		}
-		s.MasterPlaces = append(s.MasterPlaces, ask)
+		s.AMPlaces = append(s.AMPlaces, ask)
 	}
 	if found != 1 {
 		return &creel.Error{
@@ -142,8 +142,8 @@ func amAsks(c *pb.ApplicationSubmissionContextProto, s *rm.Submission) error {
 			Why:  fmt.Sprintf("%d entries name any place, one must", found),
 		}
 	}
-	for i := range s.MasterPlaces {
-		s.MasterPlaces[i].Resource = s.Master.Resource
+	for i := range s.AMPlaces {
+		s.AMPlaces[i].Resource = s.AM.Resource
 	}
 	return nil
 }

@@ -474,7 +474,7 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get lookup) *queues.Au
 		a.KeepIdle = -1
 	}
 	// A made leaf may use what is idle: Hadoop lifts its user limit and the
-	// limit of its masters unless the template says otherwise.
+	// limit of its AMs unless the template says otherwise.
 	leaf := r.template(path, get, "leaf-template.")
 	a.Leaf = r.settings(path, leaf, true, inherited{state: creel.QueueRunning})
 	if _, ok := leaf("user-limit-factor"); !ok {

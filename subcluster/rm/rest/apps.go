@@ -296,7 +296,7 @@ func (h *Handler) appFields(w *writer, s *shown, now time.Time, deselect map[str
 	w.Bool("unmanagedApplication", a.Unmanaged)
 	w.OptText("appNodeLabelExpression", a.Label)
 	if !a.Unmanaged && !deselect["amNodeLabelExpression"] {
-		w.Text("amNodeLabelExpression", masterLabel(a))
+		w.Text("amNodeLabelExpression", amLabel(a))
 	}
 	if a.Partitioned && !deselect["resourceInfo"] {
 		w.Object("resourceInfo", func(w *writer) {
@@ -328,8 +328,8 @@ func timeoutFields(w *writer, p *yarnpb.ApplicationReportProto) {
 	w.Int("remainingTimeInSeconds", t.GetRemainingTime())
 }
 
-// masterLabel is the label expression of the master's container.
-func masterLabel(a *rm.AppView) string {
+// amLabel is the label expression of the AM's container.
+func amLabel(a *rm.AppView) string {
 	c, _ := a.Context.(*yarnpb.ApplicationSubmissionContextProto)
 	for _, ask := range c.GetAmContainerResourceRequest() {
 		if e := ask.GetNodeLabelExpression(); e != "" {
@@ -339,7 +339,7 @@ func masterLabel(a *rm.AppView) string {
 	return ""
 }
 
-// diagnosis is what YARN says of an application whose master is on its way.
+// diagnosis is what YARN says of an application whose AM is on its way.
 func diagnosis(a *rm.AppView, t *rm.AttemptView) string {
 	if a.Diagnostics != "" || a.State != creel.AppAccepted {
 		return a.Diagnostics
@@ -362,8 +362,8 @@ func onItsWay(t *rm.AttemptView) string {
 	return ""
 }
 
-// tracking is where a user finds the master's page, and what is there. An
-// unmanaged master's page is no page of ours to stand before.
+// tracking is where a user finds the AM's page, and what is there. An
+// unmanaged AM's page is no page of ours to stand before.
 func tracking(a *rm.AppView, p *yarnpb.ApplicationReportProto) (ui, url string) {
 	if url = p.GetTrackingUrl(); a.Unmanaged && a.TrackingURL != "" {
 		url = a.TrackingURL
@@ -399,10 +399,10 @@ func (h *Handler) guarded(w *writer, s *shown, now time.Time) {
 	}
 	w.Int("elapsedTime", max(end.Sub(a.Submitted).Milliseconds(), -1))
 	node := ""
-	if !t.Master.IsZero() {
-		w.Text("amContainerLogs", logsOf(t.MasterHTTP, t.Master, a.User))
-		w.OptText("amHostHttpAddress", t.MasterHTTP)
-		node = t.MasterNode.String()
+	if !t.AM.IsZero() {
+		w.Text("amContainerLogs", logsOf(t.AMHTTP, t.AM, a.User))
+		w.OptText("amHostHttpAddress", t.AMHTTP)
+		node = t.AMNode.String()
 	}
 	if a.Host != "" && a.Port >= 0 {
 		w.Text("amRPCAddress", a.Host+":"+strconv.Itoa(int(a.Port)))

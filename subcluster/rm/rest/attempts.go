@@ -56,10 +56,10 @@ func (h *Handler) attempts(w http.ResponseWriter, r *http.Request) {
 		w.List("appAttempt", len(list), func(w *writer, i int) {
 			a := &list[i]
 			container, node, logs := "", "", ""
-			if !a.Master.IsZero() {
-				container, node, logs = a.Master.String(), a.MasterNode.String(), logsOf(
-					a.MasterHTTP,
-					a.Master,
+			if !a.AM.IsZero() {
+				container, node, logs = a.AM.String(), a.AMNode.String(), logsOf(
+					a.AMHTTP,
+					a.AM,
 					app.User,
 				)
 			}
@@ -67,11 +67,11 @@ func (h *Handler) attempts(w http.ResponseWriter, r *http.Request) {
 			w.Int("startTime", millis(a.Started))
 			w.Int("finishedTime", millis(a.Finished))
 			w.Text("containerId", container)
-			w.Text("nodeHttpAddress", a.MasterHTTP)
+			w.Text("nodeHttpAddress", a.AMHTTP)
 			w.Text("nodeId", node)
 			w.Text("logsLink", logs)
 			w.Text("blacklistedNodes", strings.Join(a.Blacklist, ","))
-			if !a.Master.IsZero() && !a.State.Ended() {
+			if !a.AM.IsZero() && !a.State.Ended() {
 				w.Text("nodesBlacklistedBySystem", "")
 			}
 			w.Text("appAttemptId", a.ID.String())
@@ -146,8 +146,8 @@ func (h *Handler) attempt(w http.ResponseWriter, r *http.Request) {
 		w.Text("originalTrackingUrl", cmp.Or(a.TrackingURL, "N/A"))
 		w.Text("diagnosticsInfo", cmp.Or(a.Diagnostics, onItsWay(&a)))
 		w.Text("appAttemptState", a.State.String())
-		if !a.Master.IsZero() {
-			w.Text("amContainerId", a.Master.String())
+		if !a.AM.IsZero() {
+			w.Text("amContainerId", a.AM.String())
 		}
 		w.Int("startedTime", millis(a.Started))
 		w.Int("finishedTime", millis(a.Finished))

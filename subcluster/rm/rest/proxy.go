@@ -19,11 +19,11 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// The web proxy stands between browsers and the pages of masters, which belong
-// to users: a master sees of a request what a page needs, and none of the
+// The web proxy stands between browsers and the pages of AMs, which belong
+// to users: an AM sees of a request what a page needs, and none of the
 // cookies and credentials the browser has for us.
 
-// passed are the request's headers that a master gets to see.
+// passed are the request's headers that an AM gets to see.
 var passed = []string{
 	"User-Agent",
 	"Accept",
@@ -36,9 +36,9 @@ var passed = []string{
 	"Access-Control-Request-Headers",
 }
 
-// masters talks to masters. It waits long for nobody: a master that hangs must
+// ams talks to AMs. It waits long for nobody: an AM that hangs must
 // not hold a browser for ever.
-var masters = &http.Transport{
+var ams = &http.Transport{
 	DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 	ResponseHeaderTimeout: 60 * time.Second,
 	IdleConnTimeout:       30 * time.Second,
@@ -49,7 +49,7 @@ var masters = &http.Transport{
 func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPut {
 		w.Header().Set("Allow", "GET, HEAD, PUT")
-		sentence(w, http.StatusMethodNotAllowed, "The proxy of masters' pages serves GET, HEAD and PUT.")
+		sentence(w, http.StatusMethodNotAllowed, "The proxy of AMs' pages serves GET, HEAD and PUT.")
 		return
 	}
 	text := param(r, "appid")
@@ -72,7 +72,7 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 	if tail := chi.URLParam(r, "*"); tail != "" {
 		rest = "/" + tail
 	}
-	target, err := masterURL(a.TrackingURL)
+	target, err := amURL(a.TrackingURL)
 	switch {
 	case a.TrackingURL == "":
 		target = &url.URL{Scheme: "http", Host: r.Host, Path: "/cluster/app/" + id.String()}
@@ -81,7 +81,7 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 		sentence(
 			w,
 			http.StatusBadGateway,
-			"The master of "+id.String()+" says its page is at "+strconv.Quote(a.TrackingURL)+", which is no address.",
+			"The AM of "+id.String()+" says its page is at "+strconv.Quote(a.TrackingURL)+", which is no address.",
 		)
 	case a.State.Ended():
 		redirect(w, r, target, rest)
@@ -90,8 +90,8 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// masterURL reads the address a master gave, with or without a scheme.
-func masterURL(text string) (*url.URL, error) {
+// amURL reads the address an AM gave, with or without a scheme.
+func amURL(text string) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
 	}
@@ -126,12 +126,12 @@ func redirect(w http.ResponseWriter, r *http.Request, target *url.URL, rest stri
 	http.Redirect(w, r, under(target, r, rest).String(), http.StatusFound)
 }
 
-// forward asks the master. Our own mark in Via finds a master whose page is
+// forward asks the AM. Our own mark in Via finds an AM whose page is
 // this proxy's, which would go round for ever.
 func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView, target *url.URL, rest string) {
 	mark := "1.1 creel-" + strconv.FormatInt(h.s.Started().UnixMilli(), 36)
 	if strings.Contains(r.Header.Get("Via"), mark) {
-		sentence(w, http.StatusLoopDetected, "The master of "+a.ID.String()+" names this proxy as its page.")
+		sentence(w, http.StatusLoopDetected, "The AM of "+a.ID.String()+" names this proxy as its page.")
 		return
 	}
 	user := h.conf.StaticUser
@@ -139,7 +139,7 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView,
 		user = name
 	}
 	p := httputil.ReverseProxy{
-		Transport: masters,
+		Transport: ams,
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL, p.Out.Host = under(target, r, rest), target.Host
 			in := p.Out.Header
@@ -152,7 +152,7 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView,
 			p.Out.Header.Set("Via", mark)
 			p.Out.AddCookie(
 				&http.Cookie{Name: "proxy-user", Value: url.QueryEscape(user)},
-			) // masters' filters read who looks from it
+			) // AMs' filters read who looks from it
 		},
 		ModifyResponse: func(res *http.Response) error {
 			res.Header.Del("Set-Cookie") // a user's page has no cookies on our address

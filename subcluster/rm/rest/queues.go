@@ -245,7 +245,7 @@ func (h *Handler) capacities(w *writer, q *rm.QueueView, b bounds) {
 			percent(w, "absoluteCapacity", q.AbsCapacity)
 			percent(w, "absoluteUsedCapacity", q.AbsUsed)
 			percent(w, "absoluteMaxCapacity", q.AbsMaxCapacity)
-			share := 0.0 // a parent has no masters of its own
+			share := 0.0 // a parent has no AMs of its own
 			if q.Leaf {
 				share = q.MaxAMPercent
 			}

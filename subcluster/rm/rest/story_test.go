@@ -43,12 +43,12 @@ func TestMain(m *testing.M) {
 // cluster is a ResourceManager with two simulated nodes and its web door, over
 // real sockets.
 type cluster struct {
-	t       *testing.T
-	s       *server.Server
-	web     *httptest.Server
-	client  *http.Client
-	rpc     *hrpc.Client
-	masters chan token.Token // of masters as they start
+	t      *testing.T
+	s      *server.Server
+	web    *httptest.Server
+	client *http.Client
+	rpc    *hrpc.Client
+	ams    chan token.Token // of AMs as they start
 }
 
 func start(t *testing.T, change func(*server.Config)) *cluster {
@@ -107,11 +107,11 @@ func start(t *testing.T, change func(*server.Config)) *cluster {
 	}}).
 		Mount(mux)
 	c := &cluster{
-		t:       t,
-		s:       s,
-		web:     httptest.NewServer(mux),
-		rpc:     hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}),
-		masters: make(chan token.Token, 16),
+		t:   t,
+		s:   s,
+		web: httptest.NewServer(mux),
+		rpc: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}),
+		ams: make(chan token.Token, 16),
 	}
 	s.SetAddresses(server.Addresses{Web: c.web.Listener.Addr().String()})
 	c.client = &http.Client{
@@ -126,9 +126,9 @@ func start(t *testing.T, change func(*server.Config)) *cluster {
 			Eager:   time.Millisecond,
 			RunTime: time.Hour,
 			OnStart: func(s nmrpc.Started, _ func(int32, string)) func() {
-				if creds, err := token.ParseCredentials(s.Launch.GetTokens()); err == nil && s.Master {
+				if creds, err := token.ParseCredentials(s.Launch.GetTokens()); err == nil && s.AM {
 					if am, ok := creds.OfKind(token.KindAMRM); ok {
-						c.masters <- am
+						c.ams <- am
 					}
 				}
 				return func() {}
@@ -248,10 +248,10 @@ func (c *cluster) submit(user, name, more string) string {
 	return id
 }
 
-// register speaks as the master that started last.
+// register speaks as the AM that started last.
 func (c *cluster) register(url string) yarnrpc.ApplicationMasterProtocolClient {
 	c.t.Helper()
-	am := <-c.masters
+	am := <-c.ams
 	m := yarnrpc.NewApplicationMasterProtocolClient(
 		c.rpc,
 		c.s.Addresses().Scheduler,
@@ -331,7 +331,7 @@ func TestAnApplicationByREST(t *testing.T) {
 			Running     int                           `json:"runningContainers"`
 			URL         string                        `json:"trackingUrl"`
 			Requests    []struct{ NumContainers int } `json:"resourceRequests"`
-			MasterNode  string                        `json:"masterNodeId"`
+			AMNode      string                        `json:"masterNodeId"`
 			AMHost      string                        `json:"amRPCAddress"`
 			StartedTime int64
 		}
@@ -342,7 +342,7 @@ func TestAnApplicationByREST(t *testing.T) {
 	if a := doc.App; a.Progress != 50 || a.Running != 1+len(answer.GetAllocatedContainers()) ||
 		a.URL != c.web.URL+"/proxy/"+id+"/" ||
 		len(a.Requests) != 1 ||
-		a.MasterNode == "" ||
+		a.AMNode == "" ||
 		a.AMHost != "amhost:7" ||
 		a.StartedTime == 0 {
 		t.Errorf("the application's document: %+v", a)
@@ -404,7 +404,7 @@ func TestAnApplicationByREST(t *testing.T) {
 		t.Errorf("timeout: %d %s", r.status, r.body)
 	}
 
-	// The master's page, without our cookies.
+	// The AM's page, without our cookies.
 	r := c.call("GET", "/proxy/"+id+"/x%2Fy?q=1", "", "Cookie", "hadoop.auth=secret", "Authorization", "Basic secret")
 	if r.status != 200 || r.body != "page /ui/x%2Fy?q=1 cookie=proxy-user=dr.who auth=" ||
 		r.head.Get("Set-Cookie") != "" {

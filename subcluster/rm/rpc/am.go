@@ -35,7 +35,7 @@ func (h *amHandler) RegisterApplicationMaster(
 	req *pb.RegisterApplicationMasterRequestProto,
 ) (*pb.RegisterApplicationMasterResponseProto, error) {
 	id := tokenOf(ctx).Attempt
-	registered := h.s.RegisterAM(&rm.RegisterMaster{
+	registered := h.s.RegisterAM(&rm.RegisterAM{
 		Attempt:     id,
 		Host:        req.GetHost(),
 		Port:        req.GetRpcPort(),
@@ -76,7 +76,7 @@ func (h *amHandler) FinishApplicationMaster(
 	ctx context.Context,
 	req *pb.FinishApplicationMasterRequestProto,
 ) (*pb.FinishApplicationMasterResponseProto, error) {
-	finish := h.s.FinishAM(&rm.FinishMaster{
+	finish := h.s.FinishAM(&rm.FinishAM{
 		Attempt:     tokenOf(ctx).Attempt,
 		Status:      creel.FinalStatus(req.GetFinalApplicationStatus()),
 		Diagnostics: req.GetDiagnostics(),

@@ -72,7 +72,7 @@ func TestEveryChangeLeavesALineOfAudit(t *testing.T) {
 	c.nodes(1, nil)
 	ctx, bob := t.Context(), c.as("bob")
 	id, amrm := c.launchUnmanaged("bob", nil)
-	am := c.master(amrm)
+	am := c.amClient(amrm)
 	must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
 	app := pb.FromApplicationID(id)
 	calls := []struct {

@@ -93,27 +93,27 @@ func BenchmarkReports(b *testing.B) {
 	})
 }
 
-// BenchmarkContainers grants and releases containers for 100 masters on 1,000
+// BenchmarkContainers grants and releases containers for 100 AMs on 1,000
 // nodes, each call asking for ten and giving ten back.
 func BenchmarkContainers(b *testing.B) {
 	cfg := config()
 	cfg.Machine.Queues.Root.Children[0].UserFactor = 1000
 	c := start(b, cfg)
 	c.nodes(1000, nil)
-	const masters, each = 100, 10
+	const ams, each = 100, 10
 	type state struct {
 		am      yarnrpc.ApplicationMasterProtocolClient
 		last    int32
 		release []*pb.ContainerIdProto
 	}
-	all := make([]*state, masters)
+	all := make([]*state, ams)
 	for i := range all {
 		_, amrm := c.launchUnmanaged("bob", nil)
-		all[i] = &state{am: c.master(amrm)}
+		all[i] = &state{am: c.amClient(amrm)}
 		must(all[i].am.RegisterApplicationMaster(b.Context(), &pb.RegisterApplicationMasterRequestProto{}))
 	}
 	var granted atomic.Int64
-	pump(b, masters, func(w, _ int) error {
+	pump(b, ams, func(w, _ int) error {
 		s := all[w]
 		a, err := s.am.Allocate(
 			b.Context(),

@@ -216,9 +216,9 @@ func (w *pair) same(what string, f func(m *rm.Machine) any) any {
 		for actions := m.Actions(nil); len(actions) > 0; actions = m.Actions(nil) {
 			for _, a := range actions {
 				switch a := a.(type) {
-				case rm.LaunchMaster:
+				case rm.LaunchAM:
 					if !a.Unmanaged {
-						m.MasterLaunched(w.now, a.Attempt)
+						m.AMLaunched(w.now, a.Attempt)
 					}
 				case rm.SaveApp:
 					if !a.Deleted {
@@ -318,8 +318,8 @@ func TestADoorThatRemembersIsADoorThatDoesNot(t *testing.T) {
 				w.same("a submission", func(m *rm.Machine) any {
 					return m.Submit(w.now, &rm.Submission{ID: id, User: "bob", Queue: "default", Unmanaged: true})
 				})
-				w.same("a master", func(m *rm.Machine) any {
-					_, err := m.RegisterMaster(w.now, &rm.RegisterMaster{Attempt: attempt, Host: "am"})
+				w.same("an AM", func(m *rm.Machine) any {
+					_, err := m.RegisterAM(w.now, &rm.RegisterAM{Attempt: attempt, Host: "am"})
 					return err
 				})
 			},

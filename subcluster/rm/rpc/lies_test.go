@@ -107,10 +107,10 @@ func TestANodeThatLies(t *testing.T) {
 	register(creel.NewResource(4096, 8))
 
 	// Containers that nobody granted, of an application that is not there, of
-	// another life, of another node: the node is told to end them and no master
+	// another life, of another node: the node is told to end them and no AM
 	// hears of them.
 	_, amrm := c.launchUnmanaged("bob", nil)
-	am := c.master(amrm)
+	am := c.amClient(amrm)
 	must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
 	a := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: ask(1, 128, 1)}))
 	response := int32(0)
@@ -159,7 +159,7 @@ func TestANodeThatLies(t *testing.T) {
 	send(ended, running(own))
 	last := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: a.ResponseId}))
 	if len(last.GetCompletedContainerStatuses()) != 0 {
-		t.Errorf("the master hears of %v", last.GetCompletedContainerStatuses())
+		t.Errorf("the AM hears of %v", last.GetCompletedContainerStatuses())
 	}
 	if list := must(
 		c.as("bob").
@@ -268,22 +268,22 @@ func TestTimesInTheFarFuture(t *testing.T) {
 
 func TestAStaleAttempt(t *testing.T) {
 	c := start(t, config())
-	masters := make(chan *startedMaster, 8)
-	c.nodesHook(masters)
+	ams := make(chan *startedAM, 8)
+	c.nodesHook(ams)
 	ctx := t.Context()
 	id := c.submission("bob", func(s *pb.ApplicationSubmissionContextProto) { s.MaxAppAttempts = new(int32(2)) })
-	first := <-masters
-	old := c.master(first.token)
+	first := <-ams
+	old := c.amClient(first.token)
 	must(old.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
 	first.exit(1, "killed by the test")
-	second := <-masters
+	second := <-ams
 	// On the connection it has, and on a new one.
 	fresh := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
 	defer fresh.Close()
 	again := yarnrpc.NewApplicationMasterProtocolClient(fresh, c.s.Addresses().Scheduler, login(first.token))
 	for name, am := range map[string]yarnrpc.ApplicationMasterProtocolClient{"old connection": old, "new connection": again} {
 		if _, err := am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0))}); err == nil {
-			t.Errorf("%s: the first attempt's master is served after its end", name)
+			t.Errorf("%s: the first attempt's AM is served after its end", name)
 		} else if name == "old connection" && !errors.Is(err, creel.ErrAttemptNotFound) {
 			t.Errorf("%s: %v", name, err)
 		} else if name == "new connection" && !errors.Is(err, creel.ErrInvalidToken) {
@@ -298,7 +298,7 @@ func TestAStaleAttempt(t *testing.T) {
 			t.Errorf("%s: the first attempt ends the application", name)
 		}
 	}
-	must(c.master(second.token).RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
+	must(c.amClient(second.token).RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
 	c.untilState("bob", id, pb.YarnApplicationStateProto_RUNNING)
 }
 
@@ -310,7 +310,7 @@ func TestContainersOfAnotherEpoch(t *testing.T) {
 	c.nodes(1, nil)
 	ctx := t.Context()
 	id, amrm := c.launchUnmanaged("bob", nil)
-	am := c.master(amrm)
+	am := c.amClient(amrm)
 	must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
 	a := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: ask(1, 128, 1)}))
 	if len(a.GetAllocatedContainers()) != 1 {

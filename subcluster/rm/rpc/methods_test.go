@@ -41,7 +41,7 @@ func TestEveryMethodAnswers(t *testing.T) {
 	c := start(t, config())
 	c.nodes(1, nil)
 	_, amrm := c.launchUnmanaged("bob", nil)
-	am := c.master(amrm)
+	am := c.amClient(amrm)
 	must(am.RegisterApplicationMaster(t.Context(), &pb.RegisterApplicationMasterRequestProto{}))
 	var got strings.Builder
 	got.WriteString("# protocol, method: the answer to an empty request\n")
@@ -50,7 +50,7 @@ func TestEveryMethodAnswers(t *testing.T) {
 		client any
 	}{
 		{"client", c.as("root")},
-		{"master", am},
+		{"AM", am},
 		{"tracker", yarnrpc.NewResourceTrackerClient(c.client, c.s.Addresses().Tracker, hrpc.Login{User: "yarn"})},
 		{"admin", c.admin("root")},
 		{"ha", yarnrpc.NewHAServiceProtocolClient(c.client, c.s.Addresses().Admin, hrpc.Login{User: "root"})},

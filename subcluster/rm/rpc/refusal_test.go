@@ -18,9 +18,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// nodesHook adds nodes whose masters the test plays.
-func (c *cluster) nodesHook(masters chan *startedMaster) {
-	c.nodes(2, func(n *nmrpc.Config) { n.OnStart = hook(masters) })
+// nodesHook adds nodes whose AMs the test plays.
+func (c *cluster) nodesHook(ams chan *startedAM) {
+	c.nodes(2, func(n *nmrpc.Config) { n.OnStart = hook(ams) })
 }
 
 func TestWhatASubmissionMayNotSay(t *testing.T) {
@@ -106,26 +106,26 @@ func TestTheSameSubmissionTwiceIsOneApplication(t *testing.T) {
 
 func TestTokensThatAreRefused(t *testing.T) {
 	c := start(t, config())
-	masters := make(chan *startedMaster, 8)
-	c.nodesHook(masters)
+	ams := make(chan *startedAM, 8)
+	c.nodesHook(ams)
 	ctx := t.Context()
 	c.submission("bob", nil)
-	m := <-masters
-	am := c.master(m.token)
+	m := <-ams
+	am := c.amClient(m.token)
 	must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
 	a := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: ask(1, 128, 2)}))
 	granted := a.GetAllocatedContainers()
 
 	forged := m.token
 	forged.Password = []byte("twenty bytes of lies")
-	if _, err := c.master(forged).Allocate(ctx, &pb.AllocateRequestProto{}); err == nil {
+	if _, err := c.amClient(forged).Allocate(ctx, &pb.AllocateRequestProto{}); err == nil {
 		t.Error("an AMRM token with a wrong password is taken")
 	}
 	other := must(token.ParseAMRM(m.token.Identifier))
 	other.Attempt.Attempt = 9
 	stale := m.token
 	stale.Identifier = other.Append(nil)
-	if _, err := c.master(stale).Allocate(ctx, &pb.AllocateRequestProto{}); err == nil {
+	if _, err := c.amClient(stale).Allocate(ctx, &pb.AllocateRequestProto{}); err == nil {
 		t.Error("an AMRM token of an attempt that is not there is taken")
 	}
 	plain := yarnrpc.NewApplicationMasterProtocolClient(
@@ -134,7 +134,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 		hrpc.Login{User: m.Container.Attempt.String()},
 	)
 	if _, err := plain.Allocate(ctx, &pb.AllocateRequestProto{}); !errors.Is(err, creel.ErrNotPermitted) {
-		t.Errorf("a master without a token is answered %v", err)
+		t.Errorf("an AM without a token is answered %v", err)
 	}
 
 	// On the node: the token of one container does not start another.
@@ -176,7 +176,7 @@ func TestAsksThatAreRefused(t *testing.T) {
 	c.nodes(1, nil)
 	ctx := t.Context()
 	_, amrm := c.launchUnmanaged("bob", nil)
-	am := c.master(amrm)
+	am := c.amClient(amrm)
 	must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
 	for _, k := range []struct {
 		name, class string

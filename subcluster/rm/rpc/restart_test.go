@@ -123,14 +123,14 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 	m.start()
 	t.Cleanup(func() { m.kill() })
 	ctx := t.Context()
-	masters := make(chan *startedMaster, 8)
+	ams := make(chan *startedAM, 8)
 	farm, err := nmrpc.New(
 		nmrpc.Config{
 			Tracker: m.cfg.At.Tracker,
 			Nodes:   3,
 			Eager:   time.Millisecond,
 			RunTime: time.Hour,
-			OnStart: hook(masters),
+			OnStart: hook(ams),
 		},
 	)
 	if err != nil {
@@ -152,8 +152,8 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 			}},
 		),
 	)
-	master := <-masters
-	am := yarnrpc.NewApplicationMasterProtocolClient(m.c, m.cfg.At.Scheduler, login(master.token))
+	started := <-ams
+	am := yarnrpc.NewApplicationMasterProtocolClient(m.c, m.cfg.At.Scheduler, login(started.token))
 	must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{Host: new("h")}))
 	a := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: ask(1, 512, 4)}))
 	doors := map[creel.NodeID]yarnrpc.ContainerManagementProtocolClient{}
@@ -183,7 +183,7 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 	for life := 1; life <= 3; life++ {
 		m.kill()
 		m.start()
-		// The master finds out, registers again and goes on.
+		// The AM finds out, registers again and goes on.
 		_, err := again(m, func() (*pb.AllocateResponseProto, error) {
 			return am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: &last})
 		})
@@ -197,7 +197,7 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 			list := must(
 				bob.GetContainers(
 					ctx,
-					&pb.GetContainersRequestProto{ApplicationAttemptId: pb.FromAttemptID(master.Container.Attempt)},
+					&pb.GetContainersRequestProto{ApplicationAttemptId: pb.FromAttemptID(started.Container.Attempt)},
 				),
 			).GetContainers()
 			if len(list) == len(granted)+1 {
@@ -235,8 +235,8 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 		}
 	}
 	select {
-	case <-master.gone:
-		t.Fatal("the master was killed on the way")
+	case <-started.gone:
+		t.Fatal("the AM was killed on the way")
 	default:
 	}
 	if n := farm.Metrics().Finished.Load(); n != 0 {

@@ -14,11 +14,11 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// Keys roll while a master works. It is handed new tokens and new connections
+// Keys roll while an AM works. It is handed new tokens and new connections
 // with them are served, nodes learn the keys, and nothing stops; a token of a
 // key that is gone opens no door. (That a key is honoured for its grace is a
 // matter of time and so proved in package token, with its time given.)
-func TestKeysRollUnderARunningMaster(t *testing.T) {
+func TestKeysRollUnderARunningAM(t *testing.T) {
 	cfg := config()
 	cfg.KeyRoll = 600 * time.Millisecond
 	cfg.HeartbeatInterval = 10 * time.Millisecond
@@ -28,7 +28,7 @@ func TestKeysRollUnderARunningMaster(t *testing.T) {
 	c.until("the node beats fast", func() bool { return c.farm.Metrics().Beats.Load() > 3 })
 	ctx := t.Context()
 	_, first := c.launchUnmanaged("bob", nil)
-	held, am := first, c.master(first)
+	held, am := first, c.amClient(first)
 	must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
 	var response int32
 	var node *pb.NMTokenProto
@@ -46,7 +46,7 @@ func TestKeysRollUnderARunningMaster(t *testing.T) {
 		return a
 	}
 	keyOf := func(t token.Token) int32 { return must(token.ParseAMRM(t.Identifier)).KeyID }
-	// reconnect is a master that comes on a connection of its own.
+	// reconnect is an AM that comes on a connection of its own.
 	reconnect := func(held token.Token) (yarnrpc.ApplicationMasterProtocolClient, func() error) {
 		fresh := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
 		return yarnrpc.NewApplicationMasterProtocolClient(fresh, c.s.Addresses().Scheduler, login(held)), fresh.Close
@@ -72,7 +72,7 @@ func TestKeysRollUnderARunningMaster(t *testing.T) {
 		return err
 	}
 	for key, last := 0, keyOf(first); key < 3; key++ {
-		c.until("the master is handed a token of a newer key", func() bool {
+		c.until("the AM is handed a token of a newer key", func() bool {
 			beat(am, nil)
 			return keyOf(held) != last
 		})
@@ -82,7 +82,7 @@ func TestKeysRollUnderARunningMaster(t *testing.T) {
 			t.Error(err)
 		}
 		last = keyOf(held)
-		// A master that is held up for longer than the grace of its NM token is
+		// An AM that is held up for longer than the grace of its NM token is
 		// refused and has to ask again; the grace is short here.
 		c.until("a container starts", func() bool {
 			err := startOne()

@@ -128,7 +128,7 @@ func (c *cluster) admin(user string) yarnrpc.ResourceManagerAdministrationProtoc
 	)
 }
 
-func (c *cluster) master(t token.Token) yarnrpc.ApplicationMasterProtocolClient {
+func (c *cluster) amClient(t token.Token) yarnrpc.ApplicationMasterProtocolClient {
 	return yarnrpc.NewApplicationMasterProtocolClient(c.client, c.s.Addresses().Scheduler, login(t))
 }
 
@@ -200,24 +200,24 @@ func (c *cluster) untilState(
 	return r
 }
 
-// masters hands the test the containers of application masters as they start on
-// simulated nodes.
-type startedMaster struct {
+// startedAM is an AM's container that started on a simulated node.
+type startedAM struct {
 	nmrpc.Started
 	token token.Token
 	exit  func(int32, string)
 	gone  chan struct{}
 }
 
-func hook(masters chan *startedMaster) nmrpc.Hook {
+// hook hands the test the containers of AMs as they start on simulated nodes.
+func hook(ams chan *startedAM) nmrpc.Hook {
 	return func(s nmrpc.Started, exit func(int32, string)) func() {
-		if !s.Master {
+		if !s.AM {
 			return nil
 		}
 		credentials := must(token.ParseCredentials(s.Launch.GetTokens()))
 		t, _ := credentials.OfKind(token.KindAMRM)
-		m := &startedMaster{Started: s, token: t, exit: exit, gone: make(chan struct{})}
-		masters <- m
+		m := &startedAM{Started: s, token: t, exit: exit, gone: make(chan struct{})}
+		ams <- m
 		return func() { close(m.gone) }
 	}
 }
@@ -235,7 +235,7 @@ func ask(priority, mb, count int) []*pb.ResourceRequestProto {
 	}
 }
 
-// nodeDoor is a NodeManager as the master reaches it with the tokens it got.
+// nodeDoor is a NodeManager as the AM reaches it with the tokens it got.
 func (c *cluster) nodeDoor(p *pb.NMTokenProto) yarnrpc.ContainerManagementProtocolClient {
 	return yarnrpc.NewContainerManagementProtocolClient(
 		c.client,
@@ -252,8 +252,8 @@ func TestAnApplicationFromSubmissionToItsEnd(t *testing.T) {
 				cfg.Dir = t.TempDir()
 			}
 			c := start(t, cfg)
-			masters := make(chan *startedMaster, 1)
-			c.nodes(3, func(n *nmrpc.Config) { n.OnStart = hook(masters) })
+			ams := make(chan *startedAM, 1)
+			c.nodes(3, func(n *nmrpc.Config) { n.OnStart = hook(ams) })
 			ctx := t.Context()
 
 			metrics := must(
@@ -263,20 +263,20 @@ func TestAnApplicationFromSubmissionToItsEnd(t *testing.T) {
 				t.Fatalf("cluster metrics: %v", metrics)
 			}
 			id := c.submission("alice", nil)
-			started := <-masters
+			started := <-ams
 			if started.User != "alice" || started.Container.Attempt.Application != id ||
 				started.Resource.MemoryMB != 256 {
-				t.Fatalf("the master started as %+v", started.Started)
+				t.Fatalf("the AM started as %+v", started.Started)
 			}
 			env := map[string]string{}
 			for _, e := range started.Launch.GetEnvironment() {
 				env[e.GetKey()] = e.GetValue()
 			}
 			if env["APPLICATION_WEB_PROXY_BASE"] != "/proxy/"+id.String() || env["APP_SUBMIT_TIME_ENV"] == "" {
-				t.Errorf("the master's environment: %v", env)
+				t.Errorf("the AM's environment: %v", env)
 			}
 
-			am := c.master(started.token)
+			am := c.amClient(started.token)
 			if _, err := am.Allocate(ctx, &pb.AllocateRequestProto{}); !errors.Is(err, creel.ErrNotRegistered) {
 				t.Fatalf("allocate before registration: %v", err)
 			}
@@ -381,7 +381,7 @@ func TestAnApplicationFromSubmissionToItsEnd(t *testing.T) {
 				t.Errorf("a response id out of step: %v", err)
 			}
 
-			c.until("the master has unregistered", func() bool {
+			c.until("the AM has unregistered", func() bool {
 				return must(am.FinishApplicationMaster(ctx, &pb.FinishApplicationMasterRequestProto{
 					FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
 					Diagnostics:            new("well done"),

@@ -43,7 +43,7 @@ func (c *cluster) launchUnmanaged(
 	return id, token.FromProto(c.report(user, id).GetAmRmToken())
 }
 
-func TestAnUnmanagedMaster(t *testing.T) {
+func TestAnUnmanagedAM(t *testing.T) {
 	c := start(t, config())
 	c.nodes(2, nil)
 	ctx := t.Context()
@@ -54,7 +54,7 @@ func TestAnUnmanagedMaster(t *testing.T) {
 	if c.report("eve", id).GetAmRmToken() != nil {
 		t.Error("a stranger's report carries the token")
 	}
-	am := c.master(amrm)
+	am := c.amClient(amrm)
 	must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{Host: new("here")}))
 	if r := c.untilState(
 		"bob",
@@ -85,19 +85,19 @@ func TestAnUnmanagedMaster(t *testing.T) {
 			},
 		),
 	); !done.GetIsUnregistered() {
-		t.Error("an unmanaged master is not unregistered at once")
+		t.Error("an unmanaged AM is not unregistered at once")
 	}
 	c.untilState("bob", id, pb.YarnApplicationStateProto_FINISHED)
 }
 
-func TestAnUnmanagedMasterThatKeepsContainersComesBack(t *testing.T) {
+func TestAnUnmanagedAMThatKeepsContainersComesBack(t *testing.T) {
 	c := start(t, config())
 	c.nodes(1, nil)
 	ctx := t.Context()
 	_, amrm := c.launchUnmanaged("bob", func(s *pb.ApplicationSubmissionContextProto) {
 		s.KeepContainersAcrossApplicationAttempts = new(true)
 	})
-	am := c.master(amrm)
+	am := c.amClient(amrm)
 	must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
 	a := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: ask(1, 128, 2)}))
 	if len(a.GetAllocatedContainers()) != 2 {
@@ -133,18 +133,18 @@ func TestKilledAtEachStage(t *testing.T) {
 	t.Run("waiting for its first node", func(t *testing.T) {
 		kill(c, c.submission("bob", nil))
 	})
-	masters := make(chan *startedMaster, 8)
-	c.nodesHook(masters)
+	ams := make(chan *startedAM, 8)
+	c.nodesHook(ams)
 	t.Run("launched and not registered", func(t *testing.T) {
 		id := c.submission("bob", nil)
-		m := <-masters
+		m := <-ams
 		kill(c, id)
 		<-m.gone
 	})
 	t.Run("running with containers", func(t *testing.T) {
 		id := c.submission("bob", nil)
-		m := <-masters
-		am := c.master(m.token)
+		m := <-ams
+		am := c.amClient(m.token)
 		must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
 		must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: ask(1, 128, 3)}))
 		kill(c, id)
@@ -163,24 +163,24 @@ func TestKilledAtEachStage(t *testing.T) {
 	})
 	t.Run("twice", func(t *testing.T) {
 		id := c.submission("bob", nil)
-		<-masters
+		<-ams
 		kill(c, id)
 		kill(c, id)
 	})
 }
 
-func TestAMasterThatDiesIsStartedAgain(t *testing.T) {
+func TestAnAMThatDiesIsStartedAgain(t *testing.T) {
 	c := start(t, config())
-	masters := make(chan *startedMaster, 8)
-	c.nodesHook(masters)
+	ams := make(chan *startedAM, 8)
+	c.nodesHook(ams)
 	id := c.submission("bob", func(s *pb.ApplicationSubmissionContextProto) { s.MaxAppAttempts = new(int32(2)) })
-	first := <-masters
+	first := <-ams
 	first.exit(7, "first try")
-	second := <-masters
+	second := <-ams
 	if second.Container.Attempt != (creel.AttemptID{Application: id, Attempt: 2}) {
 		t.Fatalf("after a failure %v was started", second.Container)
 	}
-	if _, err := c.master(first.token).
+	if _, err := c.amClient(first.token).
 		RegisterApplicationMaster(t.Context(), &pb.RegisterApplicationMasterRequestProto{}); err == nil {
 		t.Error("the first attempt may still register")
 	}

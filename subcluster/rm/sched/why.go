@@ -20,7 +20,7 @@ const (
 	LimitParallelApps              // applications running at once in a queue, or of a user
 	LimitAM                        // resources that AMs of the queue may use
 	LimitUserAM                    // the same for one user
-	LimitMaster                    // the AM is being started or has not registered
+	LimitUnregistered              // the AM is being started or has not registered
 	LimitQueue                     // maximum of a queue on the path
 	LimitUser                      // user limit within the leaf
 	LimitNoNode                    // no node is large enough, even when empty
@@ -38,7 +38,7 @@ var limits = [...]string{
 	"parallel applications",
 	"AM limit",
 	"user AM limit",
-	"master not registered",
+	"AM not registered",
 	"queue limit",
 	"user limit",
 	"no node large enough",
@@ -102,13 +102,13 @@ func (s *Scheduler) whyNotActive(a *App, w *Why) {
 		w.Try = "wait until one ends, or raise the user's limit of parallel applications"
 	case LimitAM, LimitUserAM:
 		all, one := s.amLimit(q, inViews)
-		used, who, bound := q.leaf.amUsed, "Masters in queue "+string(q.path), all
+		used, who, bound := q.leaf.amUsed, "AMs in queue "+string(q.path), all
 		if limit == LimitUserAM {
-			used, who, bound = a.user.amUsed, "Masters of user "+a.user.name+" in queue "+string(q.path), one
+			used, who, bound = a.user.amUsed, "AMs of user "+a.user.name+" in queue "+string(q.path), one
 		}
 		w.Used, w.Bound = s.sizes.Resource(&used), s.sizes.Resource(&bound)
 		w.Text = fmt.Sprintf("%s use %s of at most %s; this one needs %s.", who, w.Used, w.Bound, w.Need)
-		w.Try = "wait until an application ends, ask for a smaller master, or raise the queue's share for masters (maximum-am-resource-percent, maxAMShare)"
+		w.Try = "wait until an application ends, ask for a smaller AM, or raise the queue's share for AMs (maximum-am-resource-percent, maxAMShare)"
 	default:
 		// It may start, but others are first in line.
 		w.Limit, w.Text = LimitAM, fmt.Sprintf(

@@ -17,12 +17,12 @@ type RegisteredAM struct {
 }
 
 // RegisterAM registers an attempt's AM.
-func (s *Server) RegisterAM(r *rm.RegisterMaster) Op[RegisteredAM] {
+func (s *Server) RegisterAM(r *rm.RegisterAM) Op[RegisteredAM] {
 	return Op[RegisteredAM]{
 		name:   "registerApplicationMaster",
 		target: r.Attempt.String(),
 		Run: func(m *rm.Machine, now time.Time) func() (RegisteredAM, error) {
-			registered, err := m.RegisterMaster(now, r)
+			registered, err := m.RegisterAM(now, r)
 			if err != nil {
 				return Failed[RegisteredAM](err)
 			}
@@ -34,12 +34,12 @@ func (s *Server) RegisterAM(r *rm.RegisterMaster) Op[RegisteredAM] {
 
 // FinishAM takes an AM's last word; the answer reports whether its application
 // has been unregistered, which it may ask until it has.
-func (s *Server) FinishAM(f *rm.FinishMaster) Op[bool] {
+func (s *Server) FinishAM(f *rm.FinishAM) Op[bool] {
 	return Op[bool]{
 		name:   "finishApplicationMaster",
 		target: f.Attempt.String(),
 		Run: func(m *rm.Machine, now time.Time) func() (bool, error) {
-			finished, err := m.FinishMaster(now, f)
+			finished, err := m.FinishAM(now, f)
 			if err != nil {
 				return Failed[bool](err)
 			}

@@ -96,7 +96,7 @@ func (l *launcher) run(ctx context.Context) {
 
 // launchAM makes an attempt's token valid and, unless the AM is unmanaged, has it
 // started.
-func (s *Server) launchAM(a rm.LaunchMaster) {
+func (s *Server) launchAM(a rm.LaunchAM) {
 	s.secrets.addAttempt(a.Attempt)
 	if a.Unmanaged {
 		return
@@ -121,13 +121,13 @@ func (s *Server) launchAM(a rm.LaunchMaster) {
 		}
 		s.box.postAlways(func(m *rm.Machine, now time.Time) func() {
 			if err != nil {
-				m.MasterLaunchFailed(
+				m.AMLaunchFailed(
 					now,
 					a.Attempt,
 					"Error launching "+a.Attempt.String()+". Got exception: "+err.Error(),
 				)
 			} else {
-				m.MasterLaunched(now, a.Attempt)
+				m.AMLaunched(now, a.Attempt)
 			}
 			return nil
 		})
@@ -136,7 +136,7 @@ func (s *Server) launchAM(a rm.LaunchMaster) {
 
 // start tries to start an AM until it is accepted, refused, unwanted, or the
 // time is over.
-func (l *launcher) start(ctx context.Context, a rm.LaunchMaster) error {
+func (l *launcher) start(ctx context.Context, a rm.LaunchAM) error {
 	request, err := l.request(a)
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (l *launcher) node(a creel.AttemptID, node creel.NodeID) yarnrpc.ContainerM
 
 // request is the AM's launch context as the client sent it, with its token
 // and two variables added.
-func (l *launcher) request(a rm.LaunchMaster) (*pb.StartContainersRequestProto, error) {
+func (l *launcher) request(a rm.LaunchAM) (*pb.StartContainersRequestProto, error) {
 	c := codec.ContextOf(a.Context)
 	if c == nil {
 		return nil, fmt.Errorf("%s has no submission context", a.Attempt)
@@ -209,7 +209,7 @@ func (l *launcher) request(a rm.LaunchMaster) (*pb.StartContainersRequestProto, 
 	spec.Environment = setEnv(spec.Environment, envProxyBase, "/proxy/"+a.Attempt.Application.String())
 	spec.Environment = setEnv(spec.Environment, envSubmitTime, strconv.FormatInt(codec.Millis(a.Submitted), 10))
 	grant := a.Container
-	grant.Master = true
+	grant.AM = true
 	t, finish := l.s.Mint(a.Attempt.Application)
 	defer finish()
 	return &pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{{
@@ -229,7 +229,7 @@ func setEnv(env []*pb.StringStringMapProto, key, value string) []*pb.StringStrin
 
 // stop ends an AM's container. That it is gone already is no failure, and
 // neither is a node that does not answer: its next heartbeat is told to clean up.
-func (l *launcher) stop(a rm.StopMaster) {
+func (l *launcher) stop(a rm.StopAM) {
 	l.add(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 		defer cancel()

@@ -161,9 +161,9 @@ func (s *Server) act() {
 			s.saveAttempt(a)
 		case rm.SaveDisowned:
 			s.saveDisowned(a)
-		case rm.LaunchMaster:
+		case rm.LaunchAM:
 			s.launchAM(a)
-		case rm.StopMaster:
+		case rm.StopAM:
 			s.launcher.stop(a)
 		case rm.AppEnded:
 			s.secrets.forgetApp(a.App)

@@ -56,7 +56,7 @@ type appValue struct {
 
 type attemptValue struct {
 	ID          creel.AttemptID   `json:"id"`
-	Master      creel.ContainerID `json:"master,omitzero"`
+	AM          creel.ContainerID `json:"master,omitzero"`
 	Node        creel.NodeID      `json:"node,omitzero"`
 	Started     int64             `json:"started,omitempty"`
 	State       int32             `json:"state"`
@@ -70,7 +70,7 @@ type attemptValue struct {
 func attemptToValue(a rm.AttemptRecord) attemptValue {
 	return attemptValue{
 		ID:          a.ID,
-		Master:      a.Master,
+		AM:          a.AM,
 		Node:        a.Node,
 		Started:     codec.Millis(a.Started),
 		State:       int32(a.State),
@@ -85,7 +85,7 @@ func attemptToValue(a rm.AttemptRecord) attemptValue {
 func (v attemptValue) record() rm.AttemptRecord {
 	return rm.AttemptRecord{
 		ID:          v.ID,
-		Master:      v.Master,
+		AM:          v.AM,
 		Node:        v.Node,
 		Started:     codec.Time(v.Started),
 		State:       creel.AttemptState(v.State),

@@ -90,7 +90,7 @@ func newSecrets(now time.Time, cfg Config) *secrets {
 // rollings are how keys roll: a new key signs only after everybody who checks
 // it has had one and a half liveness times to learn it.
 func rollings(cfg Config) (ams, nodes token.Rolling) {
-	ams = token.Rolling{Every: cfg.KeyRoll, Delay: min(cfg.Machine.MasterExpiry*3/2, cfg.KeyRoll/2)}
+	ams = token.Rolling{Every: cfg.KeyRoll, Delay: min(cfg.Machine.AMExpiry*3/2, cfg.KeyRoll/2)}
 	nodes = token.Rolling{Every: cfg.KeyRoll, Delay: min(cfg.Machine.NodeExpiry*3/2, cfg.KeyRoll/2)}
 	return ams, nodes
 }

@@ -125,7 +125,7 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	}
 	m.MaxAttempts = s.Int("yarn.resourcemanager.am.max-attempts")
 	m.NodeExpiry = s.Duration("yarn.nm.liveness-monitor.expiry-interval-ms")
-	m.MasterExpiry = s.Duration("yarn.am.liveness-monitor.expiry-interval-ms")
+	m.AMExpiry = s.Duration("yarn.am.liveness-monitor.expiry-interval-ms")
 	m.ContainerExpiry = s.Duration("yarn.resourcemanager.rm.container-allocation.expiry-interval-ms")
 	m.DecommissionAfter = s.Duration("yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs")
 	m.MaxCompletedApps = s.Int("yarn.resourcemanager.max-completed-applications")

@@ -9,7 +9,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Priorities of a MapReduce master's asks, as Hadoop's sends them.
+// Priorities of a MapReduce AM's asks, as Hadoop's sends them.
 const (
 	FailedMapPriority int32 = 5
 	ReducePriority    int32 = 10
@@ -48,7 +48,7 @@ type Start struct {
 	Exit     int32 // the exit status it shall end with
 }
 
-// Steps is what the master wants after an event. Asks are those that changed.
+// Steps is what the AM wants after an event. Asks are those that changed.
 type Steps struct {
 	Asks     []Ask
 	Starts   []Start
@@ -57,18 +57,18 @@ type Steps struct {
 	Failed   bool // with Finish: the job failed
 }
 
-// MasterConfig shapes how a master asks.
-type MasterConfig struct {
+// AMConfig shapes how an AM asks.
+type AMConfig struct {
 	MapSize, ReduceSize creel.Resource
 	SlowStart           float64 // fraction of maps done before reduces are asked for; MapReduce's default 0.05
 	MaxAttempts         int     // a task failing this often fails the job; MapReduce's default 4
 	FailOneIn           int     // one task attempt in this many fails, drawn by seed; 0 is none
 }
 
-// DefaultMasterConfig is MapReduce's own: 1,024 MB and a core for each map and
+// DefaultAMConfig is MapReduce's own: 1,024 MB and a core for each map and
 // each reduce, slow start at 5%, four attempts.
-func DefaultMasterConfig() MasterConfig {
-	return MasterConfig{
+func DefaultAMConfig() AMConfig {
+	return AMConfig{
 		MapSize:     creel.NewResource(1024, 1),
 		ReduceSize:  creel.NewResource(1024, 1),
 		SlowStart:   0.05,
@@ -76,11 +76,11 @@ func DefaultMasterConfig() MasterConfig {
 	}
 }
 
-// Master plays the application master of one job. It is a pure machine with
+// AM plays the application master of one job. It is a pure machine with
 // one owner: deliver each event once, do what Steps says.
-type Master struct {
+type AM struct {
 	job  Job
-	conf MasterConfig
+	conf AMConfig
 	from *Durations
 
 	maps, reduces, retries pool
@@ -104,9 +104,9 @@ type pool struct {
 	total   int
 }
 
-// NewMaster makes the master of a job. Durations come from d.
-func NewMaster(job Job, conf MasterConfig, d *Durations) *Master {
-	m := &Master{
+// NewAM makes the AM of a job. Durations come from d.
+func NewAM(job Job, conf AMConfig, d *Durations) *AM {
+	m := &AM{
 		job:      job,
 		conf:     conf,
 		from:     d,
@@ -127,11 +127,11 @@ func newPool(n int) pool {
 	return p
 }
 
-// Job is the job the master plays.
-func (m *Master) Job() Job { return m.job }
+// Job is the job the AM plays.
+func (m *AM) Job() Job { return m.job }
 
-// Outstanding is how many containers the master still wants and has.
-func (m *Master) Outstanding() (wanted, running int) {
+// Outstanding is how many containers the AM still wants and has.
+func (m *AM) Outstanding() (wanted, running int) {
 	w := len(m.retries.waiting) + len(m.maps.waiting)
 	if m.reducesOpen() {
 		w += len(m.reduces.waiting)
@@ -140,15 +140,15 @@ func (m *Master) Outstanding() (wanted, running int) {
 }
 
 // Registered is the first event, and the event after the ResourceManager lost
-// its memory of this master: everything still wanted is asked for anew.
-func (m *Master) Registered() Steps {
+// its memory of this AM: everything still wanted is asked for anew.
+func (m *AM) Registered() Steps {
 	m.started = true
 	clear(m.sent)
 	return m.settle(Steps{})
 }
 
 // Allocated carries the answer to one allocate call.
-func (m *Master) Allocated(grants []Grant, ended []Ended) Steps {
+func (m *AM) Allocated(grants []Grant, ended []Ended) Steps {
 	var s Steps
 	for _, e := range ended {
 		m.end(e, &s)
@@ -160,7 +160,7 @@ func (m *Master) Allocated(grants []Grant, ended []Ended) Steps {
 }
 
 // grant gives a container to a waiting task, or back.
-func (m *Master) grant(g Grant, s *Steps) {
+func (m *AM) grant(g Grant, s *Steps) {
 	if m.finished {
 		s.Releases = append(s.Releases, g.Container)
 		return
@@ -195,9 +195,9 @@ func (m *Master) grant(g Grant, s *Steps) {
 	s.Starts = append(s.Starts, start)
 }
 
-// end books one completed container. Containers the master does not know
+// end books one completed container. Containers the AM does not know
 // (released surplus) are passed over.
-func (m *Master) end(e Ended, s *Steps) {
+func (m *AM) end(e Ended, s *Steps) {
 	t, ok := m.running[e.Container]
 	if !ok {
 		return
@@ -223,7 +223,7 @@ func (m *Master) end(e Ended, s *Steps) {
 }
 
 // StartFailed books a container that could not be started at its node.
-func (m *Master) StartFailed(c creel.ContainerID) Steps {
+func (m *AM) StartFailed(c creel.ContainerID) Steps {
 	var s Steps
 	if _, ok := m.running[c]; ok {
 		m.end(Ended{c, creel.ExitAborted}, &s)
@@ -232,19 +232,19 @@ func (m *Master) StartFailed(c creel.ContainerID) Steps {
 	return m.settle(s)
 }
 
-func (m *Master) pool(kind TaskKind) *pool {
+func (m *AM) pool(kind TaskKind) *pool {
 	if kind == Reduce {
 		return &m.reduces
 	}
 	return &m.maps
 }
 
-func (m *Master) reducesOpen() bool {
+func (m *AM) reducesOpen() bool {
 	return float64(m.maps.done) >= m.conf.SlowStart*float64(m.maps.total)
 }
 
 // settle works out which absolute asks changed, and whether the job is over.
-func (m *Master) settle(s Steps) Steps {
+func (m *AM) settle(s Steps) Steps {
 	if m.finished || !m.started {
 		return s
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// master plays an application's master behind the proxy.
-type master struct {
+// am plays an application's AM behind the proxy.
+type am struct {
 	t      testing.TB
 	am     yarnrpc.ApplicationMasterProtocolClient
 	app    string
@@ -27,9 +27,9 @@ type master struct {
 	began  time.Time
 }
 
-// master takes the token of a submitted application from its home, and goes to
+// am takes the token of a submitted application from its home, and goes to
 // the proxy with it.
-func (f *federation) master(client *hrpc.Client, id string) *master {
+func (f *federation) am(client *hrpc.Client, id string) *am {
 	f.t.Helper()
 	homes := f.homes(id)
 	if len(homes) != 1 {
@@ -44,8 +44,8 @@ func (f *federation) master(client *hrpc.Client, id string) *master {
 		f.member(homes[0]).rm.at["client"],
 		hrpc.Login{User: hadoop.OSUser(f.t)},
 	)
-	m := &master{t: f.t, app: id, has: map[string]bool{}, began: time.Now()}
-	f.await("the master of "+id+" has its token", func() bool {
+	m := &am{t: f.t, app: id, has: map[string]bool{}, began: time.Now()}
+	f.await("the AM of "+id+" has its token", func() bool {
 		r, err := home.GetApplicationReport(
 			context.Background(),
 			&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(app)},
@@ -74,7 +74,7 @@ func (f *federation) master(client *hrpc.Client, id string) *master {
 }
 
 // register says why it did not work; the proxy may ask for a repeat.
-func (m *master) register() error {
+func (m *am) register() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	_, err := m.am.RegisterApplicationMaster(
@@ -89,12 +89,12 @@ func (m *master) register() error {
 }
 
 // more asks for n containers beyond what it has and beats until it has them.
-// The first beats of a master may be told to come again.
-func (m *master) more(f *federation, n int) {
+// The first beats of an AM may be told to come again.
+func (m *am) more(f *federation, n int) {
 	m.t.Helper()
 	want := len(m.has) + n
 	asked := false
-	f.await("the master of "+m.app+" gets its containers", func() bool {
+	f.await("the AM of "+m.app+" gets its containers", func() bool {
 		req := &pb.AllocateRequestProto{ResponseId: proto.Int32(m.lastID), Progress: proto.Float32(0.5)}
 		if !asked {
 			req.Ask = []*pb.ResourceRequestProto{
@@ -128,5 +128,5 @@ func (m *master) more(f *federation, n int) {
 	})
 }
 
-// since is how long the master has been there.
-func (m *master) since() time.Duration { return time.Since(m.began) }
+// since is how long the AM has been there.
+func (m *am) since() time.Duration { return time.Since(m.began) }

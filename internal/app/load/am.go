@@ -23,14 +23,14 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// Master drives a workload.Master over real protocols: it registers, asks,
+// AM drives a workload.AM over real protocols: it registers, asks,
 // starts its tasks' containers on their nodes, and finishes.
-type Master struct {
-	Client    *hrpc.Client // shared by all masters of a process
+type AM struct {
+	Client    *hrpc.Client // shared by all AMs of a process
 	Scheduler string       // address of ApplicationMasterProtocol
 	Attempt   creel.AttemptID
 	Token     token.Token // AMRM token
-	Play      *workload.Master
+	Play      *workload.AM
 	Beat      time.Duration // between allocate calls while there is nothing to say; 100 ms if zero
 	// Observe hears of each grant; nil for none.
 	Observe func(Observation)
@@ -39,9 +39,9 @@ type Master struct {
 	last         atomic.Pointer[string]
 }
 
-// Progress tells how many containers the master still wants, how many it has
+// Progress tells how many containers the AM still wants, how many it has
 // that have not ended, and the last trouble it had, "" for none.
-func (m *Master) Progress() (wants, holds int64, trouble string) {
+func (m *AM) Progress() (wants, holds int64, trouble string) {
 	if t := m.last.Load(); t != nil {
 		trouble = *t
 	}
@@ -49,7 +49,7 @@ func (m *Master) Progress() (wants, holds int64, trouble string) {
 }
 
 // Observation is one granted container: how long its ask waited, from when the
-// master first asked for one more container of its priority.
+// AM first asked for one more container of its priority.
 type Observation struct {
 	Container creel.ContainerID
 	Node      creel.NodeID
@@ -58,9 +58,9 @@ type Observation struct {
 
 // Run plays the application to its end. It returns nil when the application
 // finished as its job says, be that a success or a failure of the job.
-func (m *Master) Run(ctx context.Context) error {
-	r := &masterRun{
-		Master:   m,
+func (m *AM) Run(ctx context.Context) error {
+	r := &amRun{
+		AM:       m,
 		am:       yarnrpc.NewApplicationMasterProtocolClient(m.Client, m.Scheduler, login(m.Attempt.String(), m.Token)),
 		nodes:    map[creel.NodeID]token.Token{},
 		held:     map[creel.ContainerID]*yarnpb.ContainerProto{},
@@ -100,7 +100,7 @@ func (m *Master) Run(ctx context.Context) error {
 	}
 }
 
-// launchers bounds how many nodes a master talks to at once, as the pool of
+// launchers bounds how many nodes an AM talks to at once, as the pool of
 // MapReduce's container launcher does (its pool begins with 10).
 const launchers = 10
 
@@ -111,8 +111,8 @@ func login(user string, t token.Token) hrpc.Login {
 	}
 }
 
-type masterRun struct {
-	*Master
+type amRun struct {
+	*AM
 	am         yarnrpc.ApplicationMasterProtocolClient
 	beat       time.Duration
 	responseID int32
@@ -127,7 +127,7 @@ type masterRun struct {
 
 // register may be told to wait: the attempt is not there yet, or the
 // ResourceManager is not.
-func (r *masterRun) register(ctx context.Context) (workload.Steps, error) {
+func (r *amRun) register(ctx context.Context) (workload.Steps, error) {
 	req := &yarnpb.RegisterApplicationMasterRequestProto{
 		Host:        proto.String("localhost"),
 		RpcPort:     proto.Int32(-1),
@@ -156,7 +156,7 @@ func again(err error) bool {
 }
 
 // again notes an error for Progress besides.
-func (m *Master) again(err error) bool {
+func (m *AM) again(err error) bool {
 	text := err.Error()
 	m.last.Store(&text)
 	return again(err)
@@ -172,7 +172,7 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // allocate makes one call and acts on its answer.
-func (r *masterRun) allocate(ctx context.Context, s workload.Steps) (workload.Steps, error) {
+func (r *amRun) allocate(ctx context.Context, s workload.Steps) (workload.Steps, error) {
 	req := &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(r.responseID), Progress: proto.Float32(0.5)}
 	now := time.Now()
 	for _, a := range s.Asks {
@@ -258,9 +258,9 @@ func (r *masterRun) allocate(ctx context.Context, s workload.Steps) (workload.St
 	return next, nil
 }
 
-// start has tasks started, a call for each node, while the master goes on. It
+// start has tasks started, a call for each node, while the AM goes on. It
 // waits only when as many calls are on their way as may be.
-func (r *masterRun) start(ctx context.Context, starts []workload.Start) {
+func (r *amRun) start(ctx context.Context, starts []workload.Start) {
 	slices.SortStableFunc(starts, func(a, b workload.Start) int { return a.Grant.Node.Compare(b.Grant.Node) })
 	for len(starts) > 0 {
 		node := starts[0].Grant.Node
@@ -290,7 +290,7 @@ func (r *masterRun) start(ctx context.Context, starts []workload.Start) {
 }
 
 // startFailed books a container that did not start, and those behind it.
-func (r *masterRun) startFailed(c creel.ContainerID) workload.Steps {
+func (r *amRun) startFailed(c creel.ContainerID) workload.Steps {
 	s := r.Play.StartFailed(c)
 	for {
 		select {
@@ -310,7 +310,7 @@ func (r *masterRun) startFailed(c creel.ContainerID) workload.Steps {
 
 // startCall prepares the call that starts tasks on one node; it gives those
 // that did not start.
-func (r *masterRun) startCall(node creel.NodeID, batch []workload.Start) func(context.Context) []creel.ContainerID {
+func (r *amRun) startCall(node creel.NodeID, batch []workload.Start) func(context.Context) []creel.ContainerID {
 	req := &yarnpb.StartContainersRequestProto{}
 	for _, s := range batch {
 		req.StartContainerRequest = append(req.StartContainerRequest, &yarnpb.StartContainerRequestProto{
@@ -349,7 +349,7 @@ func (r *masterRun) startCall(node creel.NodeID, batch []workload.Start) func(co
 
 // finish gives back what is left, and repeats finishApplicationMaster until the
 // ResourceManager has the outcome on disk.
-func (r *masterRun) finish(ctx context.Context, s workload.Steps) error {
+func (r *amRun) finish(ctx context.Context, s workload.Steps) error {
 	if len(s.Asks) > 0 || len(s.Releases) > 0 {
 		s.Finish = false
 		if _, err := r.allocate(ctx, s); err != nil && !errors.Is(err, creel.ErrAttemptNotFound) {
