@@ -112,7 +112,7 @@ func TestPriorityTakesTheGreatestThatIsUp(t *testing.T) {
 	}
 }
 
-func TestLoadCountsWhatWasSentSinceTheBeat(t *testing.T) {
+func TestLoadCountsWhatWasSentSinceTheHeartbeat(t *testing.T) {
 	p := must(t, home("load", ""))
 	s := small
 	sent := map[creel.SubclusterID]int64{}

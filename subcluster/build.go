@@ -13,8 +13,8 @@ import (
 type Record struct {
 	Member
 	Registered   time.Time // store's clock
-	Heartbeat    time.Time `json:"Beat"` // store's clock at the last beat or registration
-	Load         string    // JSON of the last beat, "" before the first
+	Heartbeat    time.Time `json:"Beat"` // store's clock at the last heartbeat or registration
+	Load         string    // JSON of the last heartbeat, "" before the first
 	Draining     string    // who asked for the drain and why, "" if nobody
 	Deregistered bool
 	Parsed       *Load `json:"-"` // Load as the store has read it already, nil if it has not; nobody changes it
@@ -40,13 +40,13 @@ func stateAt(r *Record, now time.Time) (State, string) {
 	case r.Deregistered:
 		return StateDeregistered, "it deregistered"
 	case age > lostAfter*lease:
-		return StateLost, fmt.Sprintf("no beat for %s, three leases of %s are over", short(age), short(lease))
+		return StateLost, fmt.Sprintf("no heartbeat for %s, three leases of %s are over", short(age), short(lease))
 	case age > lease:
-		return StateSuspect, fmt.Sprintf("no beat for %s, its lease is %s", short(age), short(lease))
+		return StateSuspect, fmt.Sprintf("no heartbeat for %s, its lease is %s", short(age), short(lease))
 	case r.Draining != "":
 		return StateDraining, "drained: " + r.Draining
 	default:
-		return StateActive, fmt.Sprintf("beat %s ago", short(age))
+		return StateActive, fmt.Sprintf("heartbeat %s ago", short(age))
 	}
 }
 
@@ -57,7 +57,7 @@ func short(d time.Duration) string { return d.Round(100 * time.Millisecond).Stri
 //
 // If at least two members were well together and now none is, or the store came
 // back empty and members it knew are missing, the view freezes: members keep the
-// state they had at the last beat of any of them, View.Freeze says why. It
+// state they had at the last heartbeat of any of them, View.Freeze says why. It
 // thaws when all those members are back, or one lease after the first of them
 // is.
 func Build(previous *View, records Records, storeNow time.Time) *View {
@@ -93,7 +93,7 @@ func nextPolicies(previous *View, records Records) Policies {
 }
 
 // withForgotten adds to the records the members that the previous view knew
-// and the store no longer has, with the beat they had.
+// and the store no longer has, with the heartbeat they had.
 func withForgotten(previous *View, records Records) []known {
 	list := make([]known, 0, len(records.Members))
 	have := make(map[creel.SubclusterID]bool, len(records.Members))

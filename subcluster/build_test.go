@@ -19,7 +19,7 @@ var t0 = time.UnixMilli(1800000000000)
 // world plays a store for text scenarios. A line is one of
 //
 //	at <seconds>                the store's clock
-//	beat <id>...                members beat (and register, if they are new)
+//	heartbeat <id>...                members send heartbeats (and register, if they are new)
 //	drain|deregister|forget <id>...
 //	empty                       the store comes back empty, as another store
 //	gone                        the store cannot be read
@@ -68,7 +68,7 @@ func (w *world) act(what string, id creel.SubclusterID) {
 		w.records[id] = r
 	}
 	switch what {
-	case "beat":
+	case "heartbeat":
 		r.Heartbeat = w.now
 	case "drain":
 		r.Draining = "alice"
@@ -103,29 +103,29 @@ func (w *world) compare(t *testing.T, line int, want []string) {
 	}
 }
 
-func TestAMemberIsAliveByItsLastBeat(t *testing.T) {
+func TestAMemberIsAliveByItsLastHeartbeat(t *testing.T) {
 	play(t, `
-		beat a b
+		heartbeat a b
 		view a=active b=active
 		at 10
-		beat b
+		heartbeat b
 		view a=active b=active
 		at 10.001
 		view a=suspect b=active
 		at 20
-		beat b
+		heartbeat b
 		at 30
 		view a=suspect b=active
 		at 30.001
 		view a=lost b=suspect
-		beat a b
+		heartbeat a b
 		view a=active b=active
 		drain b
 		view a=active b=draining
 		at 45
-		beat a
+		heartbeat a
 		view a=active b=suspect
-		beat b
+		heartbeat b
 		deregister a
 		view a=deregistered b=draining
 	`)
@@ -133,11 +133,11 @@ func TestAMemberIsAliveByItsLastBeat(t *testing.T) {
 
 func TestMembersThatFallSilentTogetherFreezeTheView(t *testing.T) {
 	play(t, `
-		beat a b c
+		heartbeat a b c
 		at 4
-		beat b
+		heartbeat b
 		at 5
-		beat c
+		heartbeat c
 		at 9
 		view a=active b=active c=active
 		at 14.5
@@ -146,24 +146,24 @@ func TestMembersThatFallSilentTogetherFreezeTheView(t *testing.T) {
 		view a=active b=active c=active frozen
 		at 300
 		view a=active b=active c=active frozen
-		beat a
+		heartbeat a
 		view a=active b=active c=active frozen
 		at 305
-		beat a b c
+		heartbeat a b c
 		view a=active b=active c=active
 	`)
 }
 
 func TestAFreezeEndsOneLeaseAfterTheFirstReturn(t *testing.T) {
 	play(t, `
-		beat a b c
+		heartbeat a b c
 		view a=active b=active c=active
 		at 100
 		view a=active b=active c=active frozen
-		beat a b
+		heartbeat a b
 		view a=active b=active c=active frozen
 		at 109
-		beat a b
+		heartbeat a b
 		view a=active b=active c=active frozen
 		at 110.1
 		view a=active b=active c=lost
@@ -172,10 +172,10 @@ func TestAFreezeEndsOneLeaseAfterTheFirstReturn(t *testing.T) {
 
 func TestMembersThatDieOneAfterTheOtherAreBelieved(t *testing.T) {
 	play(t, `
-		beat a b
+		heartbeat a b
 		view a=active b=active
 		at 25
-		beat b
+		heartbeat b
 		view a=suspect b=active
 		at 60
 		view a=lost b=lost
@@ -184,7 +184,7 @@ func TestMembersThatDieOneAfterTheOtherAreBelieved(t *testing.T) {
 
 func TestOneMemberIsBelieved(t *testing.T) {
 	play(t, `
-		beat a
+		heartbeat a
 		view a=active
 		at 60
 		view a=lost
@@ -193,54 +193,54 @@ func TestOneMemberIsBelieved(t *testing.T) {
 
 func TestAStoreThatCameBackEmptyIsNotBelieved(t *testing.T) {
 	play(t, `
-		beat a b
+		heartbeat a b
 		drain b
 		at 1
 		view a=active b=draining
 		empty
 		view a=active b=draining frozen
 		at 3
-		beat a
+		heartbeat a
 		view a=active b=draining frozen
 		at 12
-		beat a b
+		heartbeat a b
 		view a=active b=active
 	`)
 	// Some have registered again before the first look.
 	play(t, `
-		beat a b
+		heartbeat a b
 		view a=active b=active
 		empty
-		beat a
+		heartbeat a
 		view a=active b=active frozen
 		at 10.1
-		beat a
+		heartbeat a
 		view a=active b=lost
 	`)
 }
 
 func TestAMemberTheStoreForgotIsLost(t *testing.T) {
 	play(t, `
-		beat a b
+		heartbeat a b
 		view a=active b=active
 		forget a
 		view a=lost b=active
 		deregister b
 		forget b
-		beat a
+		heartbeat a
 		view a=active b=lost
 	`)
 }
 
 func TestAStoreThatDoesNotAnswerFreezesTheView(t *testing.T) {
 	play(t, `
-		beat a b
+		heartbeat a b
 		view a=active b=active
 		gone
 		at 100
 		gone
 		view a=active b=active frozen
-		beat a b
+		heartbeat a b
 		view a=active b=active
 	`)
 }
@@ -286,7 +286,7 @@ func TestPoliciesNeverGoBack(t *testing.T) {
 }
 
 // Whatever the members do, the view has each of them once, sorted, and a member
-// that beat within its lease by the store's clock is never suspect or lost.
+// that sent a heartbeat within its lease by the store's clock is never suspect or lost.
 func TestLawsOfTheView(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := t0
@@ -294,7 +294,7 @@ func TestLawsOfTheView(t *testing.T) {
 		var view *subcluster.View
 		t.Repeat(map[string]func(*rapid.T){
 			"pass": func(t *rapid.T) { now = now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "s")) * time.Second) },
-			"beat": func(t *rapid.T) {
+			"heartbeat": func(t *rapid.T) {
 				id := creel.SubclusterID(rapid.StringMatching(`[a-d]`).Draw(t, "id"))
 				records[id] = &subcluster.Record{Member: subcluster.Member{ID: id}, Heartbeat: now}
 			},
@@ -330,7 +330,7 @@ func TestLawsOfTheView(t *testing.T) {
 					}
 					if r := records[m.ID]; r != nil && now.Sub(r.Heartbeat) <= subcluster.DefaultLease &&
 						m.State != subcluster.StateActive {
-						t.Fatalf("%s beat %v ago and is %v", m.ID, now.Sub(r.Heartbeat), m.State)
+						t.Fatalf("%s sent a heartbeat %v ago and is %v", m.ID, now.Sub(r.Heartbeat), m.State)
 					}
 				}
 				for id := range records {

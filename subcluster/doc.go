@@ -4,9 +4,9 @@
 // and what a router, a proxy or a policy may know of them: the View.
 //
 // A member is a YARN cluster with its own ResourceManager. It registers once
-// for each life of that ResourceManager (its epoch) and then beats every few
+// for each life of that ResourceManager (its epoch) and then sends a heartbeat every few
 // seconds. Whether it is alive is never written down: it is computed, each
-// time it is read, from the age of its last beat by the state store's clock.
+// time it is read, from the age of its last heartbeat by the state store's clock.
 //
 //	alive       age <= lease                 may be a home, may be asked
 //	suspect     lease < age <= 3 leases      gets no new work, keeps what it has

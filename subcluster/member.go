@@ -30,15 +30,15 @@ type Member struct {
 
 	// Epoch numbers the lives of the member's ResourceManager and only rises
 	// (creel's own: its container epoch; an agent for Hadoop's: startedOn, ms).
-	// A registration or beat with a lower one than the store knows is refused.
+	// A registration or heartbeat with a lower one than the store knows is refused.
 	Epoch int64 `json:"epoch"`
 
 	// Capability is the cluster-metrics JSON at registration, as in Hadoop's
-	// SubClusterInfo. It serves as the load until the first beat, so that the
+	// SubClusterInfo. It serves as the load until the first heartbeat, so that the
 	// member can be used at once. May be empty.
 	Capability string `json:"capability,omitempty"`
 
-	// Lease is how long after a beat the member counts as alive.
+	// Lease is how long after a heartbeat the member counts as alive.
 	// Zero means DefaultLease.
 	Lease time.Duration `json:"lease,omitempty"`
 
@@ -47,7 +47,7 @@ type Member struct {
 	Version string `json:"version,omitempty"`
 }
 
-// DefaultLease of a member that names none. It beats three times as often.
+// DefaultLease of a member that names none. It sends heartbeats three times as often.
 const DefaultLease = 10 * time.Second
 
 const (
@@ -84,7 +84,7 @@ func (m Member) Validate() error {
 	case m.Lease != 0 && (m.Lease < minLease || m.Lease > maxLease):
 		return bad(
 			fmt.Sprintf("its lease %v is outside %v..%v", m.Lease, minLease, maxLease),
-			"take about three beat periods",
+			"take about three heartbeat periods",
 		)
 	case len(m.Capability) > maxCapability:
 		return bad("its capability is longer than 256 KiB", "send cluster metrics only")

@@ -28,8 +28,8 @@ type View struct {
 type Status struct {
 	Member
 	State    State
-	Reason   string        // why it has that state, for people: "beat 0.4s ago"
-	Age      time.Duration // since its last beat (or registration), store's clock
+	Reason   string        // why it has that state, for people: "heartbeat 0.4s ago"
+	Age      time.Duration // since its last heartbeat (or registration), store's clock
 	Draining string        // who asked for a drain and why, "" if nobody
 	Since    time.Time     // store's clock when the view first saw this state
 	Load     Load

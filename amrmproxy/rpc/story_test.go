@@ -448,7 +448,7 @@ func (m *am) take(r *pb.AllocateResponseProto) {
 	m.limit, m.cluster = pb.ToResource(r.Limit), r.GetNumClusterNodes()
 }
 
-// beatUntil heartbeats until done.
+// heartbeatUntil heartbeats until done.
 func (m *am) heartbeatUntil(what string, done func() bool) {
 	m.f.t.Helper()
 	m.f.until(what, func() bool { m.heartbeat(); return done() })

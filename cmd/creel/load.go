@@ -119,7 +119,7 @@ func loadNodes() *cobra.Command {
 	var memory, cores int64
 	c := &cobra.Command{
 		Use:   "nodes",
-		Short: "nodes that register and beat",
+		Short: "nodes that register and send heartbeats",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			f.options.Logger = slog.Default()

@@ -88,8 +88,8 @@ func (m *am) register() error {
 	return err
 }
 
-// more asks for n containers beyond what it has and beats until it has them.
-// The first beats of an AM may be told to come again.
+// more asks for n containers beyond what it has and sends heartbeats until it has them.
+// The first heartbeats of an AM may be told to come again.
 func (m *am) more(f *federation, n int) {
 	m.t.Helper()
 	want := len(m.has) + n

@@ -104,7 +104,7 @@ func with(kind string, more ...string) []string {
 // BenchmarkRM compares ResourceManagers.
 func BenchmarkRM(b *testing.B) {
 	// Hadoop's at its best setting: it places asynchronously, many containers
-	// at each beat of a node, and keeps nothing on disk.
+	// at each heartbeat of a node, and keeps nothing on disk.
 	h := hadoop.StartRM(b, hadoop.RM{HeapMB: 4096, Conf: queues().With(hadoop.Conf{
 		"yarn.scheduler.capacity.schedule-asynchronously.enable":                   "true",
 		"yarn.scheduler.capacity.schedule-asynchronously.maximum-threads":          "1",
@@ -230,7 +230,7 @@ func BenchmarkRM(b *testing.B) {
 }
 
 // many starts a ResourceManager with 10,000 applications, of which the AMs
-// of a load hold 30 containers on each of n nodes that beat each second and tell
+// of a load hold 30 containers on each of n nodes that send heartbeats each second and tell
 // of them. The load goes on until ctx ends, or for the duration given.
 func many(ctx context.Context, b *testing.B, n int, bounds ...string) (c *daemon, ended <-chan result) {
 	b.Helper()
@@ -278,7 +278,7 @@ func many(ctx context.Context, b *testing.B, n int, bounds ...string) (c *daemon
 }
 
 // BenchmarkMany holds what a large cluster holds: 10,000 nodes, 300,000
-// containers and 10,000 applications; and 50,000 nodes that beat each second.
+// containers and 10,000 applications; and 50,000 nodes that send heartbeats each second.
 func BenchmarkMany(b *testing.B) {
 	b.Run("nodes=10000/containers=300000/applications=10000", func(b *testing.B) {
 		for range b.N {
@@ -291,8 +291,8 @@ func BenchmarkMany(b *testing.B) {
 			b.ReportMetric(r.Servers[0].ResidentMB, "MB")
 			b.ReportMetric(r.Servers[0].Cores, "server-cores")
 			b.ReportMetric(r.Generator.Cores, "generator-cores")
-			b.ReportMetric(r.Containers.NodeBeats.P99, "ms-beat-p99")
-			b.ReportMetric(float64(r.Containers.BeatsLost), "beats-lost")
+			b.ReportMetric(r.Containers.NodeHeartbeats.P99, "ms-beat-p99")
+			b.ReportMetric(float64(r.Containers.HeartbeatsLost), "beats-lost")
 			c.Kill()
 		}
 	})
@@ -333,7 +333,7 @@ func BenchmarkMany(b *testing.B) {
 }
 
 // BenchmarkTakeover kills a ResourceManager that has 10,000 nodes, 300,000
-// running containers and 10,000 applications, while the nodes beat on, and times
+// running containers and 10,000 applications, while the nodes go on with their heartbeats, and times
 // from the start of its successor's process to an application's report, to the
 // first node, and to all nodes and containers.
 func BenchmarkTakeover(b *testing.B) {

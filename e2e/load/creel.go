@@ -128,13 +128,13 @@ type result struct {
 		Held       bool  `json:"held"`
 	} `json:"nodes"`
 	Containers *struct {
-		Granted   int64   `json:"granted"`
-		Released  int64   `json:"released"`
-		PerSecond float64 `json:"per_second"`
-		Grant     latency `json:"grant_ms"`
-		CPUMicros float64 `json:"server_cpu_us_each"`
-		NodeBeats latency `json:"node_beat_ms"`
-		BeatsLost int64   `json:"node_beats_failed"`
+		Granted        int64   `json:"granted"`
+		Released       int64   `json:"released"`
+		PerSecond      float64 `json:"per_second"`
+		Grant          latency `json:"grant_ms"`
+		CPUMicros      float64 `json:"server_cpu_us_each"`
+		NodeHeartbeats latency `json:"node_beat_ms"`
+		HeartbeatsLost int64   `json:"node_beats_failed"`
 	} `json:"containers"`
 	REST *struct {
 		BytesEach float64 `json:"bytes_each"`

@@ -212,7 +212,7 @@ func TestLoadThatIsRefused(t *testing.T) {
 	}
 }
 
-// A real ResourceManager holds a thousand of our nodes: all register, all beat,
+// A real ResourceManager holds a thousand of our nodes: all register, all send heartbeats,
 // none is told to come again, and it counts them all.
 func TestAThousandNodesOnHadoop(t *testing.T) {
 	rm := hadoop.StartRM(t, hadoop.RM{HeapMB: 512})

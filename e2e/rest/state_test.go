@@ -38,8 +38,8 @@ type system struct {
 // nothing. Nobody listens at its address, so an AM given to it is being
 // launched for as long as the test lasts.
 type node struct {
-	id   creel.NodeID
-	beat int32
+	id       creel.NodeID
+	response int32
 }
 
 func newSystem(t *testing.T, name string, p *process.Process, a hadoop.Addresses) *system {
@@ -97,7 +97,7 @@ func (s *system) status(n *node) *pb.NodeStatusProto {
 	}
 	return &pb.NodeStatusProto{
 		NodeId:     pb.FromNodeID(n.id),
-		ResponseId: &n.beat,
+		ResponseId: &n.response,
 		NodeHealthStatus: &pb.NodeHealthStatusProto{
 			IsNodeHealthy:        proto.Bool(true),
 			HealthReport:         proto.String(""),
@@ -109,22 +109,22 @@ func (s *system) status(n *node) *pb.NodeStatusProto {
 	}
 }
 
-// beats lets every node report once.
-func (s *system) beats() {
+// heartbeats lets every node report once.
+func (s *system) heartbeats() {
 	for _, n := range s.nodes {
 		r := must(s.tracker().NodeHeartbeat(s.t.Context(), &pb.NodeHeartbeatRequestProto{
 			NodeStatus:                       s.status(n),
 			LastKnownContainerTokenMasterKey: &pb.MasterKeyProto{KeyId: proto.Int32(0)},
 			LastKnownNmTokenMasterKey:        &pb.MasterKeyProto{KeyId: proto.Int32(0)},
 		}))(s.t)
-		n.beat = r.GetResponseId()
+		n.response = r.GetResponseId()
 	}
 }
 
-// until lets the nodes beat until a condition holds.
+// until lets the nodes send heartbeats until a condition holds.
 func (s *system) until(what string, ok func() bool) {
 	s.t.Helper()
-	s.process.Await(s.t, s.name+": "+what, func() bool { s.beats(); return ok() })
+	s.process.Await(s.t, s.name+": "+what, func() bool { s.heartbeats(); return ok() })
 }
 
 // submit submits an application; change makes it another than an unmanaged one.
@@ -233,7 +233,7 @@ func (s *system) play() {
 	ctx := s.t.Context()
 	s.nodes = []*node{s.addNode("127.0.0.2"), s.addNode("127.0.0.3")}
 	gone := s.addNode("127.0.0.4")
-	s.beats()
+	s.heartbeats()
 	must(
 		s.tracker().UnRegisterNodeManager(ctx, &pb.UnRegisterNodeManagerRequestProto{NodeId: pb.FromNodeID(gone.id)}),
 	)(

@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// Simulated nodes of ours under Hadoop's ResourceManager: they register, beat,
+// Simulated nodes of ours under Hadoop's ResourceManager: they register, send heartbeats,
 // and run the containers of distributed shell. Its AM is a real program, so
 // it needs a real node; that one has room for the AM and nothing else.
 func TestSimulatedNodesUnderHadoop(t *testing.T) {

@@ -92,7 +92,7 @@ func (s *stage) register(host string) {
 	s.nodes[host] = 0
 }
 
-// until lets the nodes beat until a condition holds.
+// until lets the nodes send heartbeats until a condition holds.
 func (s *stage) until(what string, done func() bool) {
 	s.t.Helper()
 	s.process.Await(s.t, what, func() bool {

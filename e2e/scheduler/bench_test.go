@@ -172,7 +172,7 @@ func benchOurs(b *testing.B, nodes int) time.Duration {
 		}
 		ids = append(ids, id)
 	}
-	beats := make([]int32, nodes)
+	responses := make([]int32, nodes)
 	var spent time.Duration
 	response := map[creel.AttemptID]int32{}
 	call := func(id creel.AttemptID, r rm.AllocateRequest) *rm.Answer {
@@ -209,7 +209,7 @@ func benchOurs(b *testing.B, nodes int) time.Duration {
 		}
 		for i := range nodes { // nodes hear of what was released
 			id := creel.NodeID{Host: fmt.Sprintf("127.1.%d.%d", i/250, i%250+1), Port: 1}
-			beats[i] = m.NodeHeartbeat(start, &rm.NodeReport{ID: id, ResponseID: beats[i]}).ResponseID
+			responses[i] = m.NodeHeartbeat(start, &rm.NodeReport{ID: id, ResponseID: responses[i]}).ResponseID
 		}
 	}
 	return spent

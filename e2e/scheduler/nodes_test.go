@@ -33,11 +33,11 @@ var fourNodes = []node{
 	{creel.NodeID{Host: "127.0.1.4", Port: 1}, creel.NewResource(8192, 8)},
 }
 
-// tracker beats for nodes registered with a real ResourceManager.
+// tracker sends the heartbeats of nodes registered with a real ResourceManager.
 type tracker struct {
-	client yarnrpc.ResourceTrackerClient
-	nodes  []node
-	beats  []int32 // the response id that each node had last
+	client    yarnrpc.ResourceTrackerClient
+	nodes     []node
+	responses []int32 // the response id that each node had last
 }
 
 func newClient(t *testing.T) *hrpc.Client {
@@ -51,13 +51,13 @@ func newClient(t *testing.T) *hrpc.Client {
 	return c
 }
 
-// register registers the nodes and lets each beat once.
+// register registers the nodes and sends a heartbeat of each.
 func register(t *testing.T, r *hadoop.ResourceManager, nodes []node) *tracker {
 	t.Helper()
 	k := &tracker{
-		client: yarnrpc.NewResourceTrackerClient(newClient(t), r.Tracker, hrpc.Login{User: hadoop.OSUser(t)}),
-		nodes:  nodes,
-		beats:  make([]int32, len(nodes)),
+		client:    yarnrpc.NewResourceTrackerClient(newClient(t), r.Tracker, hrpc.Login{User: hadoop.OSUser(t)}),
+		nodes:     nodes,
+		responses: make([]int32, len(nodes)),
 	}
 	for _, n := range nodes {
 		answer, err := k.client.RegisterNodeManager(t.Context(), &yarnpb.RegisterNodeManagerRequestProto{
@@ -76,7 +76,7 @@ func register(t *testing.T, r *hadoop.ResourceManager, nodes []node) *tracker {
 			t.Fatalf("%v: %v", n.id, answer)
 		}
 	}
-	k.beat(t, t.Context())
+	k.heartbeat(t, t.Context())
 	// Registration is an event in the scheduler's queue: wait until it knows all.
 	r.Await(t, "the nodes in the scheduler", func() bool {
 		var doc struct {
@@ -105,12 +105,12 @@ func (k *tracker) status(n node, id int32) *yarnpb.NodeStatusProto {
 	}
 }
 
-// beat sends one heartbeat of every node, in order.
-func (k *tracker) beat(t *testing.T, ctx context.Context) {
+// heartbeat sends one heartbeat of every node, in order.
+func (k *tracker) heartbeat(t *testing.T, ctx context.Context) {
 	t.Helper()
 	for i, n := range k.nodes {
 		answer, err := k.client.NodeHeartbeat(ctx, &yarnpb.NodeHeartbeatRequestProto{
-			NodeStatus:                       k.status(n, k.beats[i]),
+			NodeStatus:                       k.status(n, k.responses[i]),
 			LastKnownContainerTokenMasterKey: &yarnpb.MasterKeyProto{KeyId: proto.Int32(0)},
 			LastKnownNmTokenMasterKey:        &yarnpb.MasterKeyProto{KeyId: proto.Int32(0)},
 		})
@@ -120,6 +120,6 @@ func (k *tracker) beat(t *testing.T, ctx context.Context) {
 		if answer.GetNodeAction() != yarnpb.NodeActionProto_NORMAL {
 			t.Fatalf("%v: %v", n.id, answer)
 		}
-		k.beats[i] = answer.GetResponseId()
+		k.responses[i] = answer.GetResponseId()
 	}
 }

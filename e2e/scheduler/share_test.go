@@ -212,11 +212,11 @@ func (s *realSide) allocate(t *testing.T, m *realAM) int {
 	return len(r.GetAllocatedContainers())
 }
 
-// settle lets nodes and AMs beat until three rounds in a row bring nothing.
+// settle lets nodes and AMs send heartbeats until three rounds in a row bring nothing.
 func (s *realSide) settle(t *testing.T) {
 	t.Helper()
 	for quiet := 0; quiet < 3; quiet++ {
-		s.tracker.beat(t, t.Context())
+		s.tracker.heartbeat(t, t.Context())
 		s.barrier(t)
 		for _, m := range s.ams {
 			if s.allocate(t, m) > 0 {

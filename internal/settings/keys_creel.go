@@ -43,7 +43,7 @@ var creelStoreKeys = []Setting{
 		Type: String,
 		Doc:  "This member's name in the federation; empty: yarn.resourcemanager.cluster-id.",
 	},
-	{Key: "creel.membership.beat-interval", Type: Duration, Default: "1s", Doc: "The time between a member's beats."},
+	{Key: "creel.membership.beat-interval", Type: Duration, Default: "1s", Doc: "The time between a member's heartbeats."},
 	{
 		Key:  "creel.http.allowed-hosts",
 		Type: List,
@@ -96,7 +96,7 @@ var creelRMKeys = []Setting{
 		Key:     "creel.rm.heartbeat-interval-max",
 		Type:    Duration,
 		Default: "10s",
-		Doc:     "The slowest that nodes are told to beat when the ResourceManager is loaded.",
+		Doc:     "The longest time between heartbeats that nodes are told when the ResourceManager is loaded.",
 	},
 	{
 		Key:     "creel.scheduler.**.node-order",
@@ -197,7 +197,7 @@ var creelProxyKeys = []Setting{
 		Key:     "creel.proxy.beat-interval",
 		Type:    Duration,
 		Default: "250ms",
-		Doc:     "The time between the beats of an unmanaged AM that waits for containers.",
+		Doc:     "The time between the heartbeats of an unmanaged AM that waits for containers.",
 	},
 	{Key: "creel.proxy.max-sessions", Type: Int, Default: "10000", Doc: "Attempts that one proxy serves."},
 	{

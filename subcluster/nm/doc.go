@@ -11,9 +11,9 @@
 //     asker gets; the machine is then unchanged.
 //  2. On [Register] send Registration to the ResourceManager, and Step its
 //     answer as [Registered].
-//  3. While Active, send Beat at the interval the last answer gave, one at a
-//     time, and Step the answer as [Beaten]. An answer that never came is
-//     repaired by sending the same Beat again.
+//  3. While Active, send Heartbeat at the interval the last answer gave, one at a
+//     time, and Step the answer as [Answered]. An answer that never came is
+//     repaired by sending the same Heartbeat again.
 //  4. On [Localize], [Launch], [Kill] and [Cleanup] make the executor do so, and
 //     Step what comes of it: [Localized], [Launched], [Exited].
 //  5. Step [Tick] at NextDeadline.

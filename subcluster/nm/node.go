@@ -76,8 +76,8 @@ type Registered struct {
 	Answer *pb.RegisterNodeManagerResponseProto
 }
 
-// Beaten is the answer to a heartbeat.
-type Beaten struct {
+// Answered is the answer to a heartbeat.
+type Answered struct {
 	Answer *pb.NodeHeartbeatResponseProto
 }
 
@@ -95,7 +95,7 @@ func (Localized) event()    {}
 func (Launched) event()     {}
 func (Exited) event()       {}
 func (Registered) event()   {}
-func (Beaten) event()       {}
+func (Answered) event()     {}
 func (Disconnected) event() {}
 func (Tick) event()         {}
 
@@ -150,10 +150,10 @@ func (AppEnded) action()        {}
 // Node is the machine. One owner calls it.
 type Node struct {
 	cfg        Config
-	id         *pb.NodeIdProto // of cfg.ID, in every beat
+	id         *pb.NodeIdProto // of cfg.ID, in every heartbeat
 	used       creel.Resource
 	containers map[creel.ContainerID]*Container
-	order      []*Container              // live and unacknowledged containers by arrival: what a beat reports
+	order      []*Container              // live and unacknowledged containers by arrival: what a heartbeat reports
 	live       int                       // of them, those that have not finished
 	deadlines  int                       // of them, those with a deadline
 	orphans    bool                      // of them, some may be of an application that has ended
@@ -201,7 +201,7 @@ type end struct {
 }
 
 // fading is a memory and its end. All last equally long, so that the oldest is
-// always the first to go and a beat looks at no more than what goes.
+// always the first to go and a heartbeat looks at no more than what goes.
 type fading struct {
 	id    creel.ContainerID
 	until time.Time
@@ -233,7 +233,7 @@ func (n *Node) ID() creel.NodeID { return n.cfg.ID }
 // Active tells whether the ResourceManager has accepted the node.
 func (n *Node) Active() bool { return n.active }
 
-// Interval is the time between beats that the last answer asked for.
+// Interval is the time between heartbeats that the last answer asked for.
 func (n *Node) Interval() time.Duration { return n.interval }
 
 // RM is the identifier of the ResourceManager the node is registered with.
@@ -245,7 +245,7 @@ func (n *Node) Used() creel.Resource { return n.used }
 // Len is the number of containers that have not finished.
 func (n *Node) Len() int { return n.live }
 
-// SetHealth tells the next beats how the node feels.
+// SetHealth tells the next heartbeats how the node feels.
 func (n *Node) SetHealth(now time.Time, healthy bool, report string) {
 	n.healthy, n.health, n.healthTime = healthy, report, now
 }
@@ -288,8 +288,8 @@ func (n *Node) Step(now time.Time, e Event) ([]Action, error) {
 		n.exited(now, e)
 	case Registered:
 		n.registered(now, e.Answer)
-	case Beaten:
-		n.beaten(now, e.Answer)
+	case Answered:
+		n.answered(now, e.Answer)
 	case Disconnected:
 		n.resync()
 	case Tick:

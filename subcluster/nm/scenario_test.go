@@ -25,7 +25,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the machine does into the 
 //	register [rm=N] [key=N] [shutdown]     answer to a registration
 //	start C [rm=N] [key=N] [expired] [retry=N] [interval=MS] [window=MS] [mb=N]
 //	localized C [text]   launched C   exited C CODE   stop C   resize C VERSION MB
-//	beat                                   print the next heartbeat
+//	heartbeat                                   print the next heartbeat
 //	answer [resync|shutdown] [ack=C,..] [kill=C,..] [end=A,..] [signal=C] [key=N] [interval=MS] [resize=C:V:MB]
 //	wait MS   disconnect   status C   keys C KEY
 //
@@ -184,10 +184,10 @@ func (s *stage) line(f []string) {
 		s.step(Stop{ID: id(f[1])})
 	case "resize":
 		s.step(Resize{ID: id(f[1]), Version: int32(num(f[2])), Resource: creel.NewResource(num(f[3]), 1), Execution: 1})
-	case "beat":
-		b := s.n.Beat(s.now)
+	case "heartbeat":
+		b := s.n.Heartbeat(s.now)
 		s.say(
-			"Beat response=%d key=%d used=%d MiB",
+			"Heartbeat response=%d key=%d used=%d MiB",
 			b.GetNodeStatus().GetResponseId(),
 			b.GetLastKnownNmTokenMasterKey().GetKeyId(),
 			b.GetNodeStatus().GetNodeUtilization().GetPmem(),
@@ -239,8 +239,8 @@ func (s *stage) line(f []string) {
 				)
 			}
 		}
-		s.step(Beaten{a})
-		s.say("next beat in %v", s.n.Interval())
+		s.step(Answered{a})
+		s.say("next heartbeat in %v", s.n.Interval())
 	case "wait":
 		s.now = s.now.Add(time.Duration(num(f[1])) * time.Millisecond)
 		s.step(Tick{})

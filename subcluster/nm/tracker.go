@@ -11,7 +11,7 @@ import (
 )
 
 // The conversation with the ResourceManager (ResourceTracker): register, then
-// beat. Response ids pair beats with answers: a beat carries the last answer's
+// heartbeat. Response ids pair heartbeats with answers: a heartbeat carries the last answer's
 // id, so that the other side knows a repetition.
 
 // Registration is the message that makes the node known, with all that it runs.
@@ -35,8 +35,8 @@ func (n *Node) Registration(now time.Time) *pb.RegisterNodeManagerRequestProto {
 	return req
 }
 
-// Beat is the next heartbeat. It may be sent again when no answer came.
-func (n *Node) Beat(now time.Time) *pb.NodeHeartbeatRequestProto {
+// Heartbeat is the next heartbeat. It may be sent again when no answer came.
+func (n *Node) Heartbeat(now time.Time) *pb.NodeHeartbeatRequestProto {
 	n.forgetOld(now)
 	return &pb.NodeHeartbeatRequestProto{
 		NodeStatus:                       n.status(now),
@@ -107,7 +107,7 @@ func (n *Node) registered(now time.Time, a *pb.RegisterNodeManagerResponseProto)
 		n.cfg.Total = pb.ToResource(r)
 	}
 	// Ends told in the registration are the ResourceManager's now, once it has
-	// answered a beat that does not contradict it.
+	// answered a heartbeat that does not contradict it.
 	for _, c := range n.order {
 		if c.State == Done {
 			c.reported = false
@@ -115,9 +115,9 @@ func (n *Node) registered(now time.Time, a *pb.RegisterNodeManagerResponseProto)
 	}
 }
 
-func (n *Node) beaten(now time.Time, a *pb.NodeHeartbeatResponseProto) {
+func (n *Node) answered(now time.Time, a *pb.NodeHeartbeatResponseProto) {
 	if !n.active {
-		return // the answer to a beat from before a resync
+		return // the answer to a heartbeat from before a resync
 	}
 	switch a.GetNodeAction() {
 	case pb.NodeActionProto_RESYNC:

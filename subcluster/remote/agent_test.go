@@ -72,8 +72,8 @@ func (b *book) Register(_ context.Context, m subcluster.Member) error {
 	return b.note("register", m.ID, m.Epoch, m.Capability)
 }
 
-func (b *book) Heartbeat(_ context.Context, beat subcluster.Heartbeat) error {
-	return b.note("beat", beat.ID, beat.Epoch, string(beat.Load))
+func (b *book) Heartbeat(_ context.Context, heartbeat subcluster.Heartbeat) error {
+	return b.note("heartbeat", heartbeat.ID, heartbeat.Epoch, string(heartbeat.Load))
 }
 
 func (b *book) Deregister(_ context.Context, id creel.SubclusterID, epoch int64) error {
@@ -90,7 +90,7 @@ func (b *book) take() []string {
 	return lines
 }
 
-// play runs an agent in made time: beats every second, lease nine.
+// play runs an agent in made time: heartbeats every second, lease nine.
 func play(t *testing.T, change func(*Agent), story func(b *book, ended <-chan error)) string {
 	t.Helper()
 	var log bytes.Buffer
@@ -126,21 +126,21 @@ func same(t *testing.T, got []string, want ...string) {
 	}
 }
 
-func TestAgentRegistersAndBeats(t *testing.T) {
+func TestAgentRegistersAndSendsHeartbeats(t *testing.T) {
 	log := play(t, nil, func(b *book, _ <-chan error) {
 		time.Sleep(2500 * time.Millisecond)
-		same(t, b.take(), "0s epoch ", "0s register load", "1s beat load", "2s beat load")
+		same(t, b.take(), "0s epoch ", "0s register load", "1s heartbeat load", "2s heartbeat load")
 	})
 	if log != "" {
 		t.Errorf("logged %s", log)
 	}
 }
 
-// Without a time of its own it beats three times a lease.
-func TestAgentBeatsThriceALease(t *testing.T) {
+// Without a time of its own it sends three heartbeats a lease.
+func TestAgentSendsThreeHeartbeatsALease(t *testing.T) {
 	play(t, func(a *Agent) { a.Every = 0 }, func(b *book, _ <-chan error) {
 		time.Sleep(7 * time.Second)
-		same(t, b.take(), "0s epoch ", "0s register load", "3s beat load", "6s beat load")
+		same(t, b.take(), "0s epoch ", "0s register load", "3s heartbeat load", "6s heartbeat load")
 	})
 }
 
@@ -154,7 +154,7 @@ func TestAgentIsSilentWithItsResourceManager(t *testing.T) {
 		same(t, b.take())
 		b.set(nil, nil)
 		time.Sleep(time.Second)
-		same(t, b.take(), "6s beat load")
+		same(t, b.take(), "6s heartbeat load")
 	})
 	if strings.Count(log, "its ResourceManager does not serve: connection refused") != 1 ||
 		strings.Count(log, "well again") != 1 {
@@ -170,13 +170,13 @@ func TestAgentAndTheStore(t *testing.T) {
 		b.take()
 		b.set(&creel.Error{Kind: creel.ErrUnavailable, What: "the store is away"}, nil)
 		time.Sleep(2 * time.Second)
-		same(t, b.take(), "1s beat load", "2s beat load")
+		same(t, b.take(), "1s heartbeat load", "2s heartbeat load")
 		b.set(&creel.Error{Kind: creel.ErrNotRegistered, What: "no such member"}, nil)
 		time.Sleep(time.Second)
-		same(t, b.take(), "3s beat load")
+		same(t, b.take(), "3s heartbeat load")
 		b.set(nil, nil)
 		time.Sleep(2 * time.Second)
-		same(t, b.take(), "4s register load", "5s beat load")
+		same(t, b.take(), "4s register load", "5s heartbeat load")
 	})
 	// Nor is a registration that failed taken for done.
 	away := func(a *Agent) {
@@ -186,7 +186,7 @@ func TestAgentAndTheStore(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 		b.set(nil, nil)
 		time.Sleep(2 * time.Second)
-		same(t, b.take(), "0s epoch ", "1s epoch ", "2s epoch ", "2s register load", "3s beat load")
+		same(t, b.take(), "0s epoch ", "1s epoch ", "2s epoch ", "2s register load", "3s heartbeat load")
 	})
 }
 

@@ -18,20 +18,20 @@ func TestANodeForgetsAnEndWhenItsAMHasIt(t *testing.T) {
 	am := w.unmanaged("ann", "default")
 	id := w.asks(am, ask(1, "*", 1024, 1, 1)).Granted[0].ID
 	ended := ContainerStatus{ID: id, State: creel.ContainerComplete}
-	beat := func(want bool, when string) {
+	heartbeat := func(want bool, when string) {
 		t.Helper()
 		if got := slices.Contains(w.heartbeat(n, ended).Forget, id); got != want {
 			t.Errorf("%s: told to forget %v, want %v", when, got, want)
 		}
 	}
-	beat(false, "the first time")
-	beat(false, "before its AM was told")
+	heartbeat(false, "the first time")
+	heartbeat(false, "before its AM was told")
 	if got := w.allocate(am, AllocateRequest{}).Completed; len(got) != 1 || got[0].ID != id {
 		t.Fatalf("the AM is told of %v", got)
 	}
-	beat(false, "told, but that may have been lost")
+	heartbeat(false, "told, but that may have been lost")
 	w.allocate(am, AllocateRequest{})
-	beat(true, "the AM speaks again: it has it")
+	heartbeat(true, "the AM speaks again: it has it")
 	w.audit()
 }
 
@@ -52,7 +52,7 @@ func TestANodeThatRegistersAgainKeepsACompletionThatIsOwed(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	w.beat[n] = 0 // as registered
+	w.responses[n] = 0 // as registered
 	if got := w.heartbeat(n).Forget; slices.Contains(got, granted.ID) {
 		t.Error("the node forgets a completion that nobody has been told of")
 	}

@@ -215,7 +215,7 @@ func (r *run) pick() (creel.AttemptID, bool) {
 func (r *run) step() {
 	t, w := r.t, r.w
 	w.now = w.now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
-	switch rapid.SampledFrom([]string{"node", "node", "submit", "submit", "ask", "ask", "ask", "ask", "release", "release", "end", "beat", "beat", "gone", "kill", "finish", "move",
+	switch rapid.SampledFrom([]string{"node", "node", "submit", "submit", "ask", "ask", "ask", "ask", "release", "release", "end", "heartbeat", "heartbeat", "gone", "kill", "finish", "move",
 		"priority", "resize", "tick", "drain", "blacklist", "update", "reload", "fail", "state"}).
 		Draw(t, "op") {
 	case "node":
@@ -229,7 +229,7 @@ func (r *run) step() {
 		)
 		reg := &RegisterNode{ID: id, Rack: fmt.Sprintf("/r%d", r.serial%9%3), Resource: size}
 		r.do("register node", func(m *Machine, now time.Time) { _, _ = m.RegisterNode(now, reg) })
-		w.beat[id] = 0
+		w.responses[id] = 0
 		r.nodes = append(r.nodes, id)
 	case "submit":
 		w.apps++
@@ -270,12 +270,12 @@ func (r *run) step() {
 			return
 		}
 		r.converse(id, AllocateRequest{Release: mine[:rapid.IntRange(1, len(mine)).Draw(t, "n")]})
-	case "end", "beat":
+	case "end", "heartbeat":
 		if len(r.nodes) == 0 {
 			return
 		}
 		id := rapid.SampledFrom(r.nodes).Draw(t, "node")
-		rep := &NodeReport{ID: id, ResponseID: w.beat[id]}
+		rep := &NodeReport{ID: id, ResponseID: w.responses[id]}
 		for _, c := range w.m.NodeContainers(id) {
 			if rapid.IntRange(0, 3).Draw(t, "fate") == 0 {
 				rep.Containers = append(
@@ -286,7 +286,7 @@ func (r *run) step() {
 				rep.Containers = append(rep.Containers, ContainerStatus{ID: c.ID, State: creel.ContainerRunning})
 			}
 		}
-		r.do("node heartbeat", func(m *Machine, now time.Time) { w.beat[id] = m.NodeHeartbeat(now, rep).ResponseID })
+		r.do("node heartbeat", func(m *Machine, now time.Time) { w.responses[id] = m.NodeHeartbeat(now, rep).ResponseID })
 	case "gone":
 		if len(r.nodes) > 0 && rapid.IntRange(0, 2).Draw(t, "really") == 0 {
 			id := rapid.SampledFrom(r.nodes).Draw(t, "node")

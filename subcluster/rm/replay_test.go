@@ -57,9 +57,9 @@ func (h *happenings) Pop() any {
 }
 
 type replayNode struct {
-	id      creel.NodeID
-	beat    int32
-	running []creel.ContainerID
+	id       creel.NodeID
+	response int32
+	running  []creel.ContainerID
 }
 
 type replayAM struct {
@@ -202,19 +202,19 @@ func (r *replay) report(n *replayNode, statuses ...rm.ContainerStatus) {
 	for _, c := range n.running {
 		statuses = append(statuses, rm.ContainerStatus{ID: c, State: creel.ContainerRunning})
 	}
-	out := r.m.NodeHeartbeat(r.time(), &rm.NodeReport{ID: n.id, ResponseID: n.beat, Containers: statuses})
+	out := r.m.NodeHeartbeat(r.time(), &rm.NodeReport{ID: n.id, ResponseID: n.response, Containers: statuses})
 	if out.Action != rm.NodeNormal || len(out.Cleanup) > 0 {
 		r.t.Fatalf("%s is told to %v, and to end %v", n.id, out.Action, out.Cleanup)
 	}
-	n.beat = out.ResponseID
+	n.response = out.ResponseID
 	r.after()
 }
 
-// beat lets a node report now and every period until the day is over.
-func (r *replay) beat(n *replayNode, period time.Duration) {
+// heartbeat lets a node report now and every period until the day is over.
+func (r *replay) heartbeat(n *replayNode, period time.Duration) {
 	r.report(n)
 	if len(r.ams) > r.jobs {
-		r.in(period, func() { r.beat(n, period) })
+		r.in(period, func() { r.heartbeat(n, period) })
 	}
 }
 
@@ -320,7 +320,7 @@ func playDay(t testing.TB, from, to, period time.Duration, fullAudit int) *repla
 			t.Fatal(err)
 		}
 		r.after()
-		r.in(time.Duration(i)*period/600, func() { r.beat(n, period) })
+		r.in(time.Duration(i)*period/600, func() { r.heartbeat(n, period) })
 	}
 	want := 0
 	for i, j := range jobs {

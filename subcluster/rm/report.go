@@ -264,7 +264,7 @@ func (m *Machine) nodeView(n *node) NodeView {
 		Version:        n.version,
 		HealthReport:   n.health,
 		HealthTime:     n.healthTime,
-		LastBeat:       instant(n.heartbeat),
+		LastHeartbeat:  instant(n.heartbeat),
 		Total:          m.sizes.Resource(&total),
 		Used:           m.sizes.Resource(&used),
 		Physical:       n.physical,

@@ -16,13 +16,13 @@ var start = time.Unix(1_700_000_000, 0).UTC()
 // world drives a machine the way doors do: it launches AMs at once and
 // keeps the response ids.
 type world struct {
-	t    testing.TB
-	m    *Machine
-	now  time.Time
-	ids  map[creel.AttemptID]int32
-	beat map[creel.NodeID]int32
-	apps int32
-	got  []Action
+	t         testing.TB
+	m         *Machine
+	now       time.Time
+	ids       map[creel.AttemptID]int32
+	responses map[creel.NodeID]int32
+	apps      int32
+	got       []Action
 }
 
 func newWorld(t testing.TB, change func(*Config)) *world {
@@ -37,7 +37,7 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, m: m, now: start, ids: map[creel.AttemptID]int32{}, beat: map[creel.NodeID]int32{}}
+	return &world{t: t, m: m, now: start, ids: map[creel.AttemptID]int32{}, responses: map[creel.NodeID]int32{}}
 }
 
 func (w *world) node(name string, mb, cores int64, rack string) creel.NodeID {
@@ -146,8 +146,8 @@ func (w *world) release(id creel.AttemptID, cs ...creel.ContainerID) *Answer {
 
 func (w *world) heartbeat(id creel.NodeID, cs ...ContainerStatus) *NodeAnswer {
 	w.t.Helper()
-	out := w.m.NodeHeartbeat(w.now, &NodeReport{ID: id, ResponseID: w.beat[id], Containers: cs})
-	w.beat[id] = out.ResponseID
+	out := w.m.NodeHeartbeat(w.now, &NodeReport{ID: id, ResponseID: w.responses[id], Containers: cs})
+	w.responses[id] = out.ResponseID
 	w.pump()
 	return out
 }

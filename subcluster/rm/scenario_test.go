@@ -191,7 +191,7 @@ func (s *scene) line(line string) {
 		}
 		id := creel.NodeID{Host: args[0], Port: 1}
 		r, err := m.RegisterNode(w.now, &RegisterNode{ID: id, HTTPPort: 8042, Rack: rack, Resource: amount(args[1])})
-		w.beat[id] = 0
+		w.responses[id] = 0
 		if !s.bad(err) && r.Action != NodeNormal {
 			s.say("told to stop: %s", r.Diagnostics)
 		}
@@ -222,7 +222,7 @@ func (s *scene) line(line string) {
 		}
 	case "ask":
 		s.ask(args)
-	case "beat":
+	case "allocate":
 		s.allocate(args[0], AllocateRequest{})
 	case "repeat":
 		id := s.attempt(args[0])
@@ -277,11 +277,11 @@ func (s *scene) line(line string) {
 		}
 	case "use":
 		id := creel.NodeID{Host: args[0], Port: 1}
-		s.w.beat[id] = m.NodeHeartbeat(
+		s.w.responses[id] = m.NodeHeartbeat(
 			w.now,
 			&NodeReport{
 				ID:         id,
-				ResponseID: s.w.beat[id],
+				ResponseID: s.w.responses[id],
 				Utilization: &NodeUse{
 					NodePhysicalMB: int32(amount(args[1]).MemoryMB),
 					NodeCPU:        float32(amount(args[1]).VCores),
@@ -660,7 +660,7 @@ func (s *scene) answer(out *Answer) {
 // "all" for all of them running.
 func (s *scene) heartbeat(name string, args []string) {
 	id := creel.NodeID{Host: name, Port: 1}
-	r := &NodeReport{ID: id, ResponseID: s.w.beat[id]}
+	r := &NodeReport{ID: id, ResponseID: s.w.responses[id]}
 	for _, a := range args {
 		if a == "sick" {
 			r.Unhealthy, r.HealthReport = true, "disks failed"
@@ -680,7 +680,7 @@ func (s *scene) heartbeat(name string, args []string) {
 		r.Containers = append(r.Containers, st)
 	}
 	out := s.w.m.NodeHeartbeat(s.w.now, r)
-	s.w.beat[id] = out.ResponseID
+	s.w.responses[id] = out.ResponseID
 	if out.Action != NodeNormal {
 		s.say(
 			"told to %s: %s",

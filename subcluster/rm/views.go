@@ -112,7 +112,7 @@ type NodeView struct {
 	Version        string
 	HealthReport   string
 	HealthTime     time.Time
-	LastBeat       time.Time
+	LastHeartbeat  time.Time
 	Total, Used    creel.Resource
 	Physical       creel.Resource
 	Containers     int32

@@ -119,8 +119,8 @@ func (r *replay) onStart(s nmrpc.Started, exit func(code int32, diagnostic strin
 			workload.DefaultAMConfig(),
 			r.durations,
 		),
-		Beat:    50 * time.Millisecond,
-		Observe: r.observe,
+		Heartbeat: 50 * time.Millisecond,
+		Observe:   r.observe,
 	}
 	r.mu.Lock()
 	r.plays[m.Attempt] = m

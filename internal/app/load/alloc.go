@@ -21,15 +21,15 @@ import (
 )
 
 // AllocOptions is a load of AMs that ask for containers in waves, keep each
-// for a time and release it, while nodes beat. The plan's rate is that of
-// allocate calls, of all AMs together: an AM's beat is AMs / rate.
+// for a time and release it, while nodes send heartbeats. The plan's rate is that of
+// allocate calls, of all AMs together: an AM's heartbeat is AMs / rate.
 type AllocOptions struct {
 	Options
 	Client, Scheduler, Tracker string // host:port of the doors
 
 	Nodes      int
 	First      int
-	NodePeriod time.Duration  // between a node's beats; 1 s when zero
+	NodePeriod time.Duration  // between a node's heartbeats; 1 s when zero
 	Total      creel.Resource // of each node; room for many when zero
 
 	AMs   int // unmanaged, with AMRM tokens as the ResourceManager minted them
@@ -40,7 +40,7 @@ type AllocOptions struct {
 	// Held containers are acquired before the load begins, and kept.
 	Held int
 	// Run has granted containers run on their nodes, which report them at each
-	// beat. Without it nodes know nothing of them.
+	// heartbeat. Without it nodes know nothing of them.
 	Run bool
 }
 
@@ -63,10 +63,10 @@ type AllocResult struct {
 	// PerSecond is how many were granted and given back a second.
 	PerSecond float64 `json:"per_second"`
 	// Grant is from when a container's ask was due to when its AM had it.
-	Grant     Latency `json:"grant_ms"`
-	CPUMicros float64 `json:"server_cpu_us_each,omitempty"` // of the first watched process, for each container
-	NodeBeats Latency `json:"node_beat_ms"`
-	BeatsLost int64   `json:"node_beats_failed"`
+	Grant          Latency `json:"grant_ms"`
+	CPUMicros      float64 `json:"server_cpu_us_each,omitempty"` // of the first watched process, for each container
+	NodeHeartbeats Latency `json:"node_beat_ms"`
+	HeartbeatsLost int64   `json:"node_beats_failed"`
 }
 
 // allocAM is one AM. Its calls follow each other: who makes them owns it.
@@ -128,7 +128,7 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	if err := a.fleet.register(ctx); err != nil {
 		return nil, err
 	}
-	_, stop := a.beat(ctx, clients, 0)
+	_, stop := a.heartbeats(ctx, clients, 0)
 	defer func() { stop() }()
 	stubs := o.stubs(clients, o.Client)
 	err = a.launch(ctx, clients, stubs)
@@ -150,8 +150,8 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 		return nil, err
 	}
 	probe.Close()
-	stop() // the beats meanwhile are not those of the load
-	beats, stopped := a.beat(ctx, clients, o.Plan.Warmup)
+	stop() // the heartbeats meanwhile are not those of the load
+	heartbeats, stopped := a.heartbeats(ctx, clients, o.Plan.Warmup)
 	stop = stopped
 	m := newMeter(o.PIDs)
 	kind.start = time.Now()
@@ -163,14 +163,14 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	err = drivePipes(ctx, o.Plan, m, clients, kind)
 	r := m.result("alloc", o.Scheduler, o.Plan)
 	stop()
-	r.Containers = a.result(r, beats.result("nodes", o.Tracker, Plan{}))
+	r.Containers = a.result(r, heartbeats.result("nodes", o.Tracker, Plan{}))
 	return r, err
 }
 
-// beat has the nodes beat until stop is called. They are the background of this
+// heartbeats has the nodes send heartbeats until stop is called. They are the background of this
 // load: on one connection, and all that are due within two milliseconds
 // together, they leave the machine to the AMs.
-func (a *allocation) beat(ctx context.Context, clients []*hrpc.Client, warmup time.Duration) (m *meter, stop func()) {
+func (a *allocation) heartbeats(ctx context.Context, clients []*hrpc.Client, warmup time.Duration) (m *meter, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	m = newMeter(nil)
 	plan := Plan{
@@ -180,10 +180,10 @@ func (a *allocation) beat(ctx context.Context, clients []*hrpc.Client, warmup ti
 		InFlight:    1,
 		Connections: 1,
 	}
-	beats := a.fleet.piped(tracker(a.Tracker))
-	beats.grain = 2 * time.Millisecond
+	heartbeats := a.fleet.piped(tracker(a.Tracker))
+	heartbeats.grain = 2 * time.Millisecond
 	var work sync.WaitGroup
-	work.Go(func() { _ = driveOpenPiped(ctx, plan, m, clients[:1], beats) })
+	work.Go(func() { _ = driveOpenPiped(ctx, plan, m, clients[:1], heartbeats) })
 	return m, func() { cancel(); work.Wait() }
 }
 
@@ -308,7 +308,7 @@ func (a *allocation) acquire(ctx context.Context) error {
 	return g.Wait()
 }
 
-// piped is the AMs' beats, each on its own connection.
+// piped is the AMs' heartbeats, each on its own connection.
 func (a *allocation) piped() piped {
 	ams := a.ams
 	if a.Plan.Rate == 0 {
@@ -426,7 +426,7 @@ func (a *allocation) finish(ctx context.Context, stubs []clientStub) {
 	_ = g.Wait()
 }
 
-func (a *allocation) result(r, beats *Result) *AllocResult {
+func (a *allocation) result(r, heartbeats *Result) *AllocResult {
 	out := &AllocResult{
 		Nodes:    a.Nodes,
 		AMs:      a.AMs,
@@ -437,9 +437,9 @@ func (a *allocation) result(r, beats *Result) *AllocResult {
 		PerSecond: round(
 			float64(min(a.granted.Load(), a.released.Load())) / r.Seconds,
 		),
-		Grant:     latencyOf(a.grants.h),
-		NodeBeats: beats.Latency,
-		BeatsLost: beats.Failed - beats.Failures["unanswered"] + beats.Unsent,
+		Grant:          latencyOf(a.grants.h),
+		NodeHeartbeats: heartbeats.Latency,
+		HeartbeatsLost: heartbeats.Failed - heartbeats.Failures["unanswered"] + heartbeats.Unsent,
 	}
 	if len(r.Servers) > 0 && out.Granted > 0 {
 		out.CPUMicros = round(r.Servers[0].CPUSeconds * 1e6 / float64(out.Granted))

@@ -31,7 +31,7 @@ type AM struct {
 	Attempt   creel.AttemptID
 	Token     token.Token // AMRM token
 	Play      *workload.AM
-	Beat      time.Duration // between allocate calls while there is nothing to say; 100 ms if zero
+	Heartbeat time.Duration // between allocate calls while there is nothing to say; 100 ms if zero
 	// Observe hears of each grant; nil for none.
 	Observe func(Observation)
 
@@ -68,7 +68,7 @@ func (m *AM) Run(ctx context.Context) error {
 		slots:    make(chan struct{}, launchers),
 		failures: make(chan creel.ContainerID),
 	}
-	r.beat = cmp.Or(m.Beat, 100*time.Millisecond)
+	r.heartbeat = cmp.Or(m.Heartbeat, 100*time.Millisecond)
 	steps, err := r.register(ctx)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (m *AM) Run(ctx context.Context) error {
 			return ctx.Err()
 		case c := <-r.failures:
 			steps = r.startFailed(c)
-		case <-time.After(r.beat):
+		case <-time.After(r.heartbeat):
 		}
 	}
 }
@@ -114,7 +114,7 @@ func login(user string, t token.Token) hrpc.Login {
 type amRun struct {
 	*AM
 	am         yarnrpc.ApplicationMasterProtocolClient
-	beat       time.Duration
+	heartbeat  time.Duration
 	responseID int32
 	nodes      map[creel.NodeID]token.Token
 	held       map[creel.ContainerID]*yarnpb.ContainerProto

@@ -38,12 +38,12 @@ type fleet struct {
 // fleetNode is one node. Its calls follow each other, because the next names the
 // answer of the last: who makes them owns it.
 type fleetNode struct {
-	id      creel.NodeID
-	tracker yarnrpc.ResourceTrackerClient
-	beat    pb.NodeHeartbeatRequestProto
-	status  pb.NodeStatusProto
-	answer  int32
-	ended   int // of the containers in status, so many at the end have ended
+	id        creel.NodeID
+	tracker   yarnrpc.ResourceTrackerClient
+	heartbeat pb.NodeHeartbeatRequestProto
+	status    pb.NodeStatusProto
+	answer    int32
+	ended     int // of the containers in status, so many at the end have ended
 
 	more  sync.Mutex // guards what arrives while a call is on its way
 	added []*pb.ContainerStatusProto
@@ -76,7 +76,7 @@ func newFleet(clients []*hrpc.Client, tracker string, n, first int, total creel.
 			LastHealthReportTime: new(time.Now().UnixMilli()),
 		}
 		node.status.ContainersUtilization, node.status.NodeUtilization = use, use
-		node.beat.NodeStatus = &node.status
+		node.heartbeat.NodeStatus = &node.status
 		f.nodes = append(f.nodes, node)
 		f.byID[node.id] = node
 	}
@@ -140,7 +140,7 @@ func (f *fleet) enter(ctx context.Context, n *fleetNode) error {
 	if answer.GetNodeAction() == pb.NodeActionProto_SHUTDOWN {
 		return fmt.Errorf("node %s was told to shut down: %s", n.id, answer.GetDiagnosticsMessage())
 	}
-	n.beat.LastKnownContainerTokenMasterKey, n.beat.LastKnownNmTokenMasterKey = answer.GetContainerTokenMasterKey(), answer.GetNmTokenMasterKey()
+	n.heartbeat.LastKnownContainerTokenMasterKey, n.heartbeat.LastKnownNmTokenMasterKey = answer.GetContainerTokenMasterKey(), answer.GetNmTokenMasterKey()
 	f.registered.Add(1)
 	return nil
 }
@@ -148,7 +148,7 @@ func (f *fleet) enter(ctx context.Context, n *fleetNode) error {
 // errShutdown is a node that was told to stop. It goes on beating: it is load.
 var errShutdown = errors.New("a node was told to shut down")
 
-// news takes what arrived since the last beat into the next.
+// news takes what arrived since the last heartbeat into the next.
 func (n *fleetNode) news() {
 	n.more.Lock()
 	n.status.ContainersStatuses = append(n.status.ContainersStatuses, n.added...)
@@ -170,10 +170,10 @@ func (f *fleet) answered(ctx context.Context, n *fleetNode, answer *pb.NodeHeart
 	}
 	n.answer = answer.GetResponseId()
 	if k := answer.GetContainerTokenMasterKey(); k != nil {
-		n.beat.LastKnownContainerTokenMasterKey = k
+		n.heartbeat.LastKnownContainerTokenMasterKey = k
 	}
 	if k := answer.GetNmTokenMasterKey(); k != nil {
-		n.beat.LastKnownNmTokenMasterKey = k
+		n.heartbeat.LastKnownNmTokenMasterKey = k
 	}
 	// What had ended has now been told once, which is enough here.
 	n.status.ContainersStatuses = n.status.ContainersStatuses[:len(n.status.ContainersStatuses)-n.ended]
@@ -184,14 +184,14 @@ func (f *fleet) answered(ctx context.Context, n *fleetNode, answer *pb.NodeHeart
 	return nil
 }
 
-// piped is the beats of all nodes.
+// piped is the heartbeats of all nodes.
 func (f *fleet) piped(target hrpc.Target) piped {
 	return piped{
 		target: target, method: "nodeHeartbeat", slots: len(f.nodes),
 		request: func(b []byte, slot int, _ int64) ([]byte, error) {
 			n := f.nodes[slot]
 			n.news()
-			return appendVT(b, &n.beat)
+			return appendVT(b, &n.heartbeat)
 		},
 		answer: func(ctx context.Context, slot int, _ int64, body []byte) error {
 			n := f.nodes[slot]

@@ -17,22 +17,22 @@ type NodesOptions struct {
 	Tracker string // host:port of ResourceTracker
 	Nodes   int
 	First   int            // number of the first node, so that loads beside each other differ
-	Period  time.Duration  // between a node's beats; 0: as fast as they are answered
+	Period  time.Duration  // between a node's heartbeats; 0: as fast as they are answered
 	Total   creel.Resource // of each node; 8 GB and 8 cores when zero
 }
 
-// NodesResult is what is told of nodes beside the beats' latency.
+// NodesResult is what is told of nodes beside the heartbeats' latency.
 type NodesResult struct {
 	Nodes      int     `json:"nodes"`
 	PeriodMS   float64 `json:"period_ms"`
 	RegisterS  float64 `json:"register_s"` // for all to register
 	Registered int64   `json:"registered"`
 	Resyncs    int64   `json:"resyncs"`
-	// Held tells that no node's beat failed or was answered a period late.
+	// Held tells that no node's heartbeat failed or was answered a period late.
 	Held bool `json:"held"`
 }
 
-// Nodes registers nodes and has each beat in its period, evenly spread.
+// Nodes registers nodes and sends a heartbeat of each in every period, evenly spread.
 func Nodes(ctx context.Context, o NodesOptions) (*Result, error) {
 	if o.Period < 0 || o.Period > time.Hour {
 		return nil, fmt.Errorf("a period of %v: give 0 to 1h", o.Period)
@@ -56,11 +56,11 @@ func Nodes(ctx context.Context, o NodesOptions) (*Result, error) {
 	}
 	took := time.Since(began)
 	m := newMeter(o.PIDs)
-	beat := driveOpenPiped
+	drive := driveOpenPiped
 	if o.Plan.Rate == 0 {
-		beat = drivePiped
+		drive = drivePiped
 	}
-	err = beat(ctx, o.Plan, m, clients, f.piped(tracker(o.Tracker)))
+	err = drive(ctx, o.Plan, m, clients, f.piped(tracker(o.Tracker)))
 	r := m.result("nodes", o.Tracker, o.Plan)
 	r.Nodes = &NodesResult{
 		Nodes:      o.Nodes,

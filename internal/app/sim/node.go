@@ -100,14 +100,14 @@ func (n *node) call() {
 		)
 		return
 	}
-	req := n.m.Beat(began)
+	req := n.m.Heartbeat(began)
 	call(
 		n.w,
 		n.host,
 		n.of.host,
 		10*time.Second,
 		func(reply func(*pb.NodeHeartbeatResponseProto, error)) { reply(n.of.heartbeat(req), nil) },
-		func(a *pb.NodeHeartbeatResponseProto, err error) { n.called(began, nm.Beaten{Answer: a}, err) },
+		func(a *pb.NodeHeartbeatResponseProto, err error) { n.called(began, nm.Answered{Answer: a}, err) },
 	)
 }
 

@@ -37,38 +37,38 @@ type Config struct {
 	RunTime      time.Duration // of containers that do not say [1 s]
 	LocalizeTime time.Duration // before a container runs [0]
 	OnStart      Hook
-	// Eager beats this soon after a container has ended instead of waiting for
-	// the next beat's time. 0 waits, as Hadoop's nodes do.
+	// Eager sends a heartbeat this soon after a container has ended instead of waiting for
+	// the next heartbeat's time. 0 waits, as Hadoop's nodes do.
 	Eager       time.Duration
 	Connections int           // to the tracker [4]
 	MaxInFlight int           // heartbeats on their way at once [512]
 	KillDelay   time.Duration // SIGTERM to SIGKILL [250 ms]
-	Seed        uint64        // spreads the first beats
+	Seed        uint64        // spreads the first heartbeats
 	Logger      *slog.Logger
 }
 
 // Metrics are counts since the start.
 type Metrics struct {
-	Beats, BeatErrors, Resyncs, Registered, Started, Finished atomic.Int64
+	Heartbeats, HeartbeatErrors, Resyncs, Registered, Started, Finished atomic.Int64
 }
 
-// Farm plays simulated nodes: New listens, Run registers them and beats.
+// Farm plays simulated nodes: New listens, Run registers them and sends their heartbeats.
 type Farm struct {
 	cfg     Config
 	log     *slog.Logger
 	timers  *timers
 	metrics Metrics
 
-	clients   []*hrpc.Client
-	trackers  []yarnrpc.ResourceTrackerClient
-	nodes     []*node
-	byID      map[creel.NodeID]*node
-	listeners []net.Listener
-	beats     chan *node // due for a call
-	work      sync.WaitGroup
-	ctx       context.Context // of the calls on their way
-	ready     chan struct{}
-	waiting   atomic.Int64 // nodes that have not registered yet
+	clients    []*hrpc.Client
+	trackers   []yarnrpc.ResourceTrackerClient
+	nodes      []*node
+	byID       map[creel.NodeID]*node
+	listeners  []net.Listener
+	heartbeats chan *node // due for a call
+	work       sync.WaitGroup
+	ctx        context.Context // of the calls on their way
+	ready      chan struct{}
+	waiting    atomic.Int64 // nodes that have not registered yet
 }
 
 // New checks a Config and listens. It starts no goroutine: call Run, or Close.
@@ -97,7 +97,7 @@ func New(cfg Config) (*Farm, error) {
 	}
 	f := &Farm{
 		cfg: cfg, log: cfg.Logger, timers: newTimers(), byID: make(map[creel.NodeID]*node, cfg.Nodes),
-		beats: make(chan *node, cfg.Nodes), ready: make(chan struct{}),
+		heartbeats: make(chan *node, cfg.Nodes), ready: make(chan struct{}),
 	}
 	f.waiting.Store(int64(cfg.Nodes))
 	ids, listeners, err := listen(cfg)
@@ -173,9 +173,9 @@ func (f *Farm) Run(ctx context.Context) error {
 	}
 	f.work.Go(func() { f.timers.run(ctx) })
 	for i := range f.cfg.MaxInFlight {
-		f.work.Go(func() { f.beater(ctx, f.trackers[i%len(f.trackers)]) })
+		f.work.Go(func() { f.sender(ctx, f.trackers[i%len(f.trackers)]) })
 	}
-	// Registrations are spread over a second, and with them all later beats.
+	// Registrations are spread over a second, and with them all later heartbeats.
 	rnd := rand.New(rand.NewPCG(f.cfg.Seed, 1))
 	start := time.Now()
 	for _, n := range f.nodes {
@@ -195,12 +195,12 @@ func (f *Farm) Run(ctx context.Context) error {
 	return nil
 }
 
-// beater makes the calls of nodes whose time has come, one at a time.
-func (f *Farm) beater(ctx context.Context, t yarnrpc.ResourceTrackerClient) {
+// sender makes the calls of nodes whose time has come, one at a time.
+func (f *Farm) sender(ctx context.Context, t yarnrpc.ResourceTrackerClient) {
 	for {
 		select {
-		case n := <-f.beats:
-			n.beat(ctx, t)
+		case n := <-f.heartbeats:
+			n.heartbeat(ctx, t)
 		case <-ctx.Done():
 			return
 		}
@@ -210,19 +210,19 @@ func (f *Farm) beater(ctx context.Context, t yarnrpc.ResourceTrackerClient) {
 // wake sets the time of the node's next call, if that is earlier than what is
 // set. The caller holds the lock.
 func (n *node) wake(at time.Time) {
-	if n.halted || n.beating || (!n.due.IsZero() && !at.Before(n.due)) {
+	if n.halted || n.calling || (!n.due.IsZero() && !at.Before(n.due)) {
 		return
 	}
 	n.due = at
 	n.farm.timers.at(at, func(now time.Time) {
 		n.mu.Lock()
-		fire := !n.beating && !n.halted && n.due.Equal(at)
+		fire := !n.calling && !n.halted && n.due.Equal(at)
 		if fire {
-			n.beating, n.due = true, time.Time{}
+			n.calling, n.due = true, time.Time{}
 		}
 		n.mu.Unlock()
 		if fire {
-			n.farm.beats <- n // room for every node, and a node is in it once
+			n.farm.heartbeats <- n // room for every node, and a node is in it once
 		}
 	})
 }
@@ -230,10 +230,10 @@ func (n *node) wake(at time.Time) {
 // schedule has the node call at its next time, or soon when it must register.
 func (n *node) schedule(now time.Time) { n.wake(now) }
 
-// soon brings the next beat forward, for a container has ended.
+// soon brings the next heartbeat forward, for a container has ended.
 func (n *node) soon(now time.Time) {
 	if e := n.farm.cfg.Eager; e > 0 && n.m.Active() {
-		if n.beating {
+		if n.calling {
 			n.eager = true
 			return
 		}
@@ -241,20 +241,20 @@ func (n *node) soon(now time.Time) {
 	}
 }
 
-// beat makes one call: a registration or a heartbeat.
-func (n *node) beat(ctx context.Context, t yarnrpc.ResourceTrackerClient) {
+// heartbeat makes one call: a registration or a heartbeat.
+func (n *node) heartbeat(ctx context.Context, t yarnrpc.ResourceTrackerClient) {
 	now := time.Now()
 	n.mu.Lock()
 	active := n.m.Active()
 	var event nm.Event
 	var err error
 	if active {
-		request := n.m.Beat(now)
+		request := n.m.Heartbeat(now)
 		n.mu.Unlock()
 		var answer *pb.NodeHeartbeatResponseProto
 		answer, err = t.NodeHeartbeat(ctx, request)
-		n.farm.metrics.Beats.Add(1)
-		event = nm.Beaten{Answer: answer}
+		n.farm.metrics.Heartbeats.Add(1)
+		event = nm.Answered{Answer: answer}
 	} else {
 		request := n.m.Registration(now)
 		n.mu.Unlock()
@@ -263,15 +263,15 @@ func (n *node) beat(ctx context.Context, t yarnrpc.ResourceTrackerClient) {
 		event = nm.Registered{Answer: answer}
 	}
 	n.mu.Lock()
-	n.beating = false
+	n.calling = false
 	next := now.Add(n.m.Interval())
 	var calls []func()
 	if err != nil {
 		if ctx.Err() == nil {
-			n.farm.metrics.BeatErrors.Add(1)
-			n.farm.log.Debug("beat failed", "node", n.m.ID().String(), "error", err)
+			n.farm.metrics.HeartbeatErrors.Add(1)
+			n.farm.log.Debug("heartbeat failed", "node", n.m.ID().String(), "error", err)
 		}
-		// The same beat is sent again, less and less often while nobody answers.
+		// The same heartbeat is sent again, less and less often while nobody answers.
 		n.backoff = min(max(2*n.backoff, 100*time.Millisecond), 2*time.Second)
 		next = time.Now().Add(n.backoff)
 	} else {

@@ -37,7 +37,7 @@ type tracker struct {
 	containers    map[creel.ContainerID]*pb.ContainerStatusProto
 	order         func(*pb.NodeHeartbeatResponseProto) // applied to the next answer, once
 	refuse        string
-	beats         int
+	heartbeats    int
 }
 
 func (k *tracker) RegisterNodeManager(
@@ -67,7 +67,7 @@ func (k *tracker) NodeHeartbeat(
 ) (*pb.NodeHeartbeatResponseProto, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.beats++
+	k.heartbeats++
 	for _, c := range r.GetNodeStatus().GetContainersStatuses() {
 		k.containers[pb.ToContainerID(c.GetContainerId())] = c
 	}
@@ -310,7 +310,7 @@ func TestOrdersOfTheTracker(t *testing.T) {
 		r.ContainersToCleanup = []*pb.ContainerIdProto{pb.FromContainerID(id)}
 	})
 	s.until("the container ends", func() bool { return s.status(id).GetState() == pb.ContainerStateProto_C_COMPLETE })
-	// Shutdown: not another beat.
+	// Shutdown: not another heartbeat.
 	s.say(func(r *pb.NodeHeartbeatResponseProto) { r.NodeAction = pb.NodeActionProto_SHUTDOWN.Enum() })
 	s.until("the order is taken", func() bool {
 		s.mu.Lock()
@@ -334,7 +334,7 @@ func TestANodeThatIsRefusedStaysAway(t *testing.T) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.beats != 0 {
-		t.Errorf("it beats %d times", s.beats)
+	if s.heartbeats != 0 {
+		t.Errorf("it sends %d heartbeats", s.heartbeats)
 	}
 }

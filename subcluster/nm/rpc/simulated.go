@@ -77,10 +77,10 @@ type node struct {
 	mu      sync.Mutex
 	m       *nm.Node
 	jobs    map[creel.ContainerID]*job
-	beating bool // a call to the ResourceManager is on its way
-	eager   bool // a beat is due before its time
+	calling bool // a call to the ResourceManager is on its way
+	eager   bool // a heartbeat is due before its time
 	halted  bool
-	due     time.Time // of the next beat
+	due     time.Time // of the next heartbeat
 	tick    time.Time // of the machine's next deadline, when one is set
 	backoff time.Duration
 }

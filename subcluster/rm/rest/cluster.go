@@ -52,7 +52,7 @@ func (h *Handler) infoBody(r *http.Request) []byte {
 	})
 }
 
-// Metrics are a cluster's figures as both this door and a federation's beat
+// Metrics are a cluster's figures as both this door and a federation's heartbeat
 // tell them.
 func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
 	n := func(states ...creel.NodeState) (sum int64) {
@@ -355,7 +355,7 @@ func (h *Handler) nodeFields(w *writer, n *rm.NodeView) {
 	w.Text("id", n.ID.String())
 	w.Text("nodeHostName", n.ID.Host)
 	w.Text("nodeHTTPAddress", http)
-	w.Int("lastHealthUpdate", millis(n.LastBeat))
+	w.Int("lastHealthUpdate", millis(n.LastHeartbeat))
 	w.Text("version", n.Version)
 	w.Text("healthReport", n.HealthReport)
 	w.Int("numContainers", int64(n.Containers))

@@ -271,7 +271,7 @@ func liveNodes(m *rm.Machine) string {
 					n.State.String(),
 					n.ID.String(),
 					n.HTTPAddress,
-					millis(n.LastBeat),
+					millis(n.LastHeartbeat),
 					n.HealthReport,
 					n.Version,
 					n.Containers,

@@ -156,7 +156,7 @@ func BenchmarkHeartbeats(b *testing.B) {
 			),
 		)
 	}
-	const workers = 250 // each beats for nodes/workers nodes in turn
+	const workers = 250 // each sends the heartbeats of nodes/workers nodes in turn
 	turn := make([]int, workers)
 	pump(b, workers, func(w, _ int) error {
 		n := w*(nodes/workers) + turn[w]

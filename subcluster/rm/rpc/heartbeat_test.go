@@ -466,9 +466,9 @@ func TestADoorThatRemembersIsADoorThatDoesNot(t *testing.T) {
 	})
 }
 
-// FuzzBeat: of any two messages, the second means what it means without the
+// FuzzHeartbeat: of any two messages, the second means what it means without the
 // first, and is refused when it would be.
-func FuzzBeat(f *testing.F) {
+func FuzzHeartbeat(f *testing.F) {
 	good := encode(heartbeatOf(oneNode, 1, runningOnes(3)...))
 	changed := encode(
 		heartbeatOf(

@@ -26,7 +26,7 @@ func (c *cluster) metrics() *pb.YarnClusterMetricsProto {
 	return must(c.as("bob").GetClusterMetrics(c.t.Context(), &pb.GetClusterMetricsRequestProto{})).GetClusterMetrics()
 }
 
-func beat(id creel.NodeID, response int32, containers ...*pb.ContainerStatusProto) *pb.NodeHeartbeatRequestProto {
+func heartbeat(id creel.NodeID, response int32, containers ...*pb.ContainerStatusProto) *pb.NodeHeartbeatRequestProto {
 	return &pb.NodeHeartbeatRequestProto{NodeStatus: &pb.NodeStatusProto{
 		NodeId: pb.FromNodeID(id), ResponseId: &response, ContainersStatuses: containers,
 		NodeHealthStatus: &pb.NodeHealthStatusProto{IsNodeHealthy: new(true)},
@@ -60,8 +60,8 @@ func TestANodeThatLies(t *testing.T) {
 	}
 
 	// One that never registered is told to.
-	if a := must(tracker.NodeHeartbeat(ctx, beat(id, 7))); a.GetNodeAction() != pb.NodeActionProto_RESYNC {
-		t.Errorf("a beat before registration is answered %v", a)
+	if a := must(tracker.NodeHeartbeat(ctx, heartbeat(id, 7))); a.GetNodeAction() != pb.NodeActionProto_RESYNC {
+		t.Errorf("a heartbeat before registration is answered %v", a)
 	}
 	for name, r := range map[string]creel.Resource{
 		"nothing": {}, "less than the smallest container": creel.NewResource(64, 1), "a negative size": creel.NewResource(-4096, 8), "negative cores": creel.NewResource(4096, -8),
@@ -101,8 +101,8 @@ func TestANodeThatLies(t *testing.T) {
 
 	// Out of step.
 	register(creel.NewResource(4096, 8))
-	if a := must(tracker.NodeHeartbeat(ctx, beat(id, 17))); a.GetNodeAction() != pb.NodeActionProto_RESYNC {
-		t.Errorf("a beat out of step is answered %v", a)
+	if a := must(tracker.NodeHeartbeat(ctx, heartbeat(id, 17))); a.GetNodeAction() != pb.NodeActionProto_RESYNC {
+		t.Errorf("a heartbeat out of step is answered %v", a)
 	}
 	register(creel.NewResource(4096, 8))
 
@@ -115,9 +115,9 @@ func TestANodeThatLies(t *testing.T) {
 	a := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: ask(1, 128, 1)}))
 	response := int32(0)
 	send := func(containers ...*pb.ContainerStatusProto) *pb.NodeHeartbeatResponseProto {
-		answer := must(tracker.NodeHeartbeat(ctx, beat(id, response, containers...)))
+		answer := must(tracker.NodeHeartbeat(ctx, heartbeat(id, response, containers...)))
 		if answer.GetNodeAction() != pb.NodeActionProto_NORMAL {
-			t.Fatalf("a beat is answered %v", answer)
+			t.Fatalf("a heartbeat is answered %v", answer)
 		}
 		response = answer.GetResponseId()
 		return answer
@@ -401,7 +401,7 @@ func TestListsOfHostsAreInForceFromTheStart(t *testing.T) {
 		t.Errorf("a host that is wanted again is answered %v", a)
 	}
 	if a := must(
-		c.liar().NodeHeartbeat(ctx, beat(creel.NodeID{Host: "127.0.0.8", Port: 1}, 0)),
+		c.liar().NodeHeartbeat(ctx, heartbeat(creel.NodeID{Host: "127.0.0.8", Port: 1}, 0)),
 	).GetNodeAction(); a != pb.NodeActionProto_SHUTDOWN {
 		t.Errorf("a host that is no longer wanted is answered %v", a)
 	}

@@ -24,8 +24,8 @@ func TestKeysRollUnderARunningAM(t *testing.T) {
 	cfg.HeartbeatInterval = 10 * time.Millisecond
 	c := start(t, cfg)
 	c.nodes(1, nil)
-	// The first beat tells the node how often to come.
-	c.until("the node beats fast", func() bool { return c.farm.Metrics().Beats.Load() > 3 })
+	// The first heartbeat tells the node how often to come.
+	c.until("the node sends heartbeats fast", func() bool { return c.farm.Metrics().Heartbeats.Load() > 3 })
 	ctx := t.Context()
 	_, first := c.launchUnmanaged("bob", nil)
 	held, am := first, c.amClient(first)
@@ -33,7 +33,7 @@ func TestKeysRollUnderARunningAM(t *testing.T) {
 	var response int32
 	var node *pb.NMTokenProto
 	var release []*pb.ContainerIdProto
-	beat := func(am yarnrpc.ApplicationMasterProtocolClient, asks []*pb.ResourceRequestProto) *pb.AllocateResponseProto {
+	heartbeat := func(am yarnrpc.ApplicationMasterProtocolClient, asks []*pb.ResourceRequestProto) *pb.AllocateResponseProto {
 		a := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: &response, Ask: asks, Release: release}))
 		release = nil
 		response = a.GetResponseId()
@@ -52,9 +52,9 @@ func TestKeysRollUnderARunningAM(t *testing.T) {
 		return yarnrpc.NewApplicationMasterProtocolClient(fresh, c.s.Addresses().Scheduler, login(held)), fresh.Close
 	}
 	startOne := func() error {
-		a := beat(am, ask(1, 128, 1))
+		a := heartbeat(am, ask(1, 128, 1))
 		for len(a.GetAllocatedContainers()) == 0 {
-			a = beat(am, nil)
+			a = heartbeat(am, nil)
 		}
 		r, err := c.nodeDoor(node).
 			StartContainers(ctx, &pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{
@@ -73,11 +73,11 @@ func TestKeysRollUnderARunningAM(t *testing.T) {
 	}
 	for key, last := 0, keyOf(first); key < 3; key++ {
 		c.until("the AM is handed a token of a newer key", func() bool {
-			beat(am, nil)
+			heartbeat(am, nil)
 			return keyOf(held) != last
 		})
 		again, done := reconnect(held)
-		beat(again, nil)
+		heartbeat(again, nil)
 		if err := done(); err != nil {
 			t.Error(err)
 		}
@@ -105,5 +105,5 @@ func TestKeysRollUnderARunningAM(t *testing.T) {
 	) {
 		t.Errorf("a token of a key that is gone: %v", err)
 	}
-	beat(am, nil)
+	heartbeat(am, nil)
 }

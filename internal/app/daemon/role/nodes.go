@@ -76,8 +76,8 @@ func NewNodes(c NodesConfig) (_ *Nodes, err error) {
 		}
 	})
 	m := n.Farm.Metrics()
-	n.Health.Counter("creel_nm_heartbeats_total", "Heartbeats sent.", m.Beats.Load)
-	n.Health.Counter("creel_nm_heartbeat_errors_total", "Heartbeats that failed.", m.BeatErrors.Load)
+	n.Health.Counter("creel_nm_heartbeats_total", "Heartbeats sent.", m.Heartbeats.Load)
+	n.Health.Counter("creel_nm_heartbeat_errors_total", "Heartbeats that failed.", m.HeartbeatErrors.Load)
 	n.Health.Counter("creel_nm_containers_started_total", "Containers started.", m.Started.Load)
 	n.Health.Counter("creel_nm_containers_finished_total", "Containers that completed.", m.Finished.Load)
 	mux := chi.NewRouter()
