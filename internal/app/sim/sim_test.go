@@ -162,6 +162,9 @@ func TestSeedsWithFaults(t *testing.T) {
 			}
 		})
 	}
+	if *seeds < defaultSeeds {
+		return // a few seeds need not draw every kind
+	}
 	for _, kind := range []string{"subclusters restarted", "proxies restarted", "routers restarted", "partitions", "routers killed within a submission"} {
 		if faults[kind] == 0 {
 			t.Errorf("no seed had %s", kind)

@@ -1,164 +1,316 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mutations proves that the simulator sees: decisions of the code that
-// ships are made wrongly, one at a time, and a seed of those that `./test sim`
-// runs has to catch each. Those that the table calls missed are caught by none
-// yet; -mutate=all fails when one of them is, so that the table stays true. Nothing is
-// written into the tree: the compiler reads the wrong file in place of the right
-// one (-overlay).
+// Package mutations proves that the tests see: decisions of the code that ships
+// are made wrongly, one at a time, and each has to be caught, by a seed of the
+// simulator as `./test sim` runs them, or by the unit test or property that the
+// table names beside it. Nothing is written into the tree: the compiler reads
+// changed files in place of the right ones (-overlay). All mutations are in one
+// build, each behind a switch that an environment variable sets, so that a
+// mutation costs what its run costs.
 //
-//	go test ./internal/app/sim/mutations                           each mutation still applies
-//	go test -count=1 -v ./internal/app/sim/mutations -mutate=caught
-//	go test -count=1 -v ./internal/app/sim/mutations -mutate=all   also those that are not caught yet
+//	go test ./internal/app/sim/mutations                        each mutation still applies
+//	go test -count=1 -v ./internal/app/sim/mutations -mutate=all
+//	go test -count=1 -v ./internal/app/sim/mutations -mutate=REGEXP
 package mutations
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 )
 
-var mutate = flag.String("mutate", "", "build mutations and run seeds until one fails: `caught` or all")
+var mutate = flag.String("mutate", "", "build the mutations and have those caught whose name matches `REGEXP`, or all")
 
-const root = "../../../.."
+const (
+	root     = "../../../.."
+	variable = "CREEL_MUTATION"   // names the mutation that is on, by its number
+	on       = "switchedMutation" // the variable's value within a mutated package
+	sim      = "internal/app/sim"
+)
 
-// apply gives the wrong text of a mutation's file.
-func (m *mutation) apply(t testing.TB) []byte {
+// mutated returns the files of the table with all their mutations in them, each
+// behind its switch, by path.
+func mutated(t testing.TB) map[string][]byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(root, m.file))
-	if err != nil {
-		t.Fatal(err)
+	type change struct {
+		from, to int
+		text     string
 	}
-	if n := strings.Count(string(b), m.old); n != 1 {
-		t.Fatalf("%s: what it changes stands %d times in %s; change table_test.go with the code", m.name, n, m.file)
+	changes := map[string][]change{}
+	right := map[string]string{}
+	for i := range table {
+		m := &table[i]
+		if _, ok := right[m.file]; !ok {
+			b, err := os.ReadFile(filepath.Join(root, m.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			right[m.file] = string(b)
+		}
+		text := right[m.file]
+		at := strings.Index(text, m.old)
+		switch {
+		case m.old == "" || strings.Count(text, m.old) != 1:
+			t.Fatalf("%s: what it changes stands %d times in %s; change table_test.go with the code",
+				m.name, strings.Count(text, m.old), m.file)
+		case !strings.Contains(m.wrong, "MUTANT"):
+			t.Fatalf("%s: the wrong text has no switch", m.name)
+		}
+		wrong := strings.ReplaceAll(m.wrong, "MUTANT", fmt.Sprintf("(%s == %q)", on, strconv.Itoa(i+1)))
+		changes[m.file] = append(changes[m.file], change{at, at + len(m.old), wrong})
 	}
-	return []byte(strings.Replace(string(b), m.old, m.wrong, 1))
+	out := map[string][]byte{}
+	for file, list := range changes {
+		slices.SortFunc(list, func(a, b change) int { return a.from - b.from })
+		var b bytes.Buffer
+		end := 0
+		for _, c := range list {
+			if c.from < end {
+				t.Fatalf("two mutations of %s change the same text: %s", file, c.text)
+			}
+			b.WriteString(right[file][end:c.from] + c.text)
+			end = c.to
+		}
+		b.WriteString(right[file][end:])
+		out[file] = b.Bytes()
+		name := regexp.MustCompile(`(?m)^package (\w+)$`).FindStringSubmatch(right[file])[1]
+		out[path.Join(path.Dir(file), "switched_mutation.go")] = fmt.Appendf(
+			nil, "package %s\n\nimport \"os\"\n\nvar %s = os.Getenv(%q)\n", name, on, variable)
+	}
+	return out
 }
 
 func TestEachMutationApplies(t *testing.T) {
-	if len(table) < 10 {
+	if len(table) < 25 {
 		t.Fatalf("only %d mutations", len(table))
 	}
+	mutated(t)
 	for i := range table {
-		table[i].apply(t)
+		m := &table[i]
+		if slices.ContainsFunc(table[:i], func(o mutation) bool { return o.name == m.name }) {
+			t.Errorf("two mutations are called %q", m.name)
+		}
+		if m.caughtBy != "" {
+			m.test(t)
+		}
 	}
 }
 
-// build compiles the simulator's tests, with a wrong file in place of a right one.
-func build(t testing.TB, m *mutation) string {
+// test returns package and name of the test that catches a mutation.
+func (m *mutation) test(t testing.TB) (pkg, name string) {
+	t.Helper()
+	pkg, name, ok := strings.Cut(m.caughtBy, " ")
+	if !ok || !strings.HasPrefix(name, "Test") {
+		t.Fatalf("%s: caughtBy is %q, want a package and a test", m.name, m.caughtBy)
+	}
+	files, _ := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
+	function, _, _ := strings.Cut(name, "/")
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil && bytes.Contains(b, []byte("func "+function+"(")) {
+			return pkg, name
+		}
+	}
+	t.Fatalf("%s: there is no %s in %s", m.name, function, pkg)
+	return "", ""
+}
+
+// build compiles the tests of packages, with the mutated files in place of the
+// right ones, and returns each binary.
+func build(t testing.TB, packages []string) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "sim.test")
-	args := []string{"test", "-c", "-o", binary}
-	if m != nil {
-		right, err := filepath.Abs(filepath.Join(root, m.file))
+	replace := map[string]string{}
+	for file, text := range mutated(t) {
+		right, err := filepath.Abs(filepath.Join(root, file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		wrong, overlay := filepath.Join(dir, "wrong.go"), filepath.Join(dir, "overlay.json")
-		doc, err := json.Marshal(map[string]any{"Replace": map[string]string{right: wrong}})
-		if err != nil {
+		replace[right] = filepath.Join(dir, strings.ReplaceAll(file, "/", "+"))
+		if err := os.WriteFile(replace[right], text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(os.WriteFile(wrong, m.apply(t), 0o600), os.WriteFile(overlay, doc, 0o600)); err != nil {
-			t.Fatal(err)
+	}
+	doc, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(overlay, doc, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	binaries := map[string]string{}
+	for round := 0; len(packages) > 0; round++ { // binaries are named by the last part of the package
+		into := filepath.Join(dir, strconv.Itoa(round))
+		args := []string{"test", "-c", "-vet=off", "-overlay", overlay, "-o", into + "/"}
+		var later []string
+		taken := map[string]bool{}
+		for _, p := range packages {
+			if taken[path.Base(p)] {
+				later = append(later, p)
+				continue
+			}
+			taken[path.Base(p)] = true
+			binaries[p] = filepath.Join(into, path.Base(p)+".test")
+			args = append(args, "./"+p)
 		}
-		args = append(args, "-overlay", overlay)
+		c := exec.Command("go", args...)
+		c.Dir = root
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		packages = later
 	}
-	c := exec.Command("go", append(args, "./internal/app/sim")...)
-	c.Dir = root
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return binary
+	return binaries
 }
 
-// Of a run: the first test that failed, and what the auditor says there.
+// Of a run: the last test that failed, and the line that says why.
 var failure = regexp.MustCompile(`--- FAIL: (Test\S+)`)
-var said = regexp.MustCompile(`(?m)at (?:\d+h)?(?:\d+m)?[\d.]+s: .*|panic: .*`)
+var reason = regexp.MustCompile(`(?m)^.*?(at (?:\d+h)?(?:\d+m)?[\d.]+s: .*|panic: .*|\w+_test\.go:\d+: .*)$`)
 
-// run plays a quiet morning and then seeds with faults, of those of `./test sim`,
-// and returns what failed first, "" for nothing.
-func run(t testing.TB, binary string, seeds, minutes int) (failed, why string) {
+// runTest runs one test with a mutation on, number 0 for none, and returns what
+// failed, "" for nothing.
+func runTest(t testing.TB, binary, pkg string, number int, args ...string) (failed, why string) {
 	t.Helper()
-	c := exec.Command(binary, "-test.run", "^(TestAQuietMorning|TestSeedsWithFaults)$", "-test.v", "-test.failfast",
-		fmt.Sprintf("-seeds=%d", seeds), "-nodes=20", fmt.Sprintf("-minutes=%d", minutes), "-test.timeout=10m")
-	c.Dir = filepath.Join(root, "internal/app/sim")
+	c := exec.Command(binary, append(args, "-test.v", "-test.failfast", "-test.timeout=3m")...)
+	c.Dir = filepath.Join(root, pkg)
+	c.Env = append(os.Environ(), fmt.Sprintf("%s=%d", variable, number))
 	out, err := c.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
 	if err == nil {
+		if !bytes.Contains(out, []byte("--- PASS: ")) {
+			t.Fatalf("%s %v runs no test", pkg, args)
+		}
 		return "", ""
 	}
-	name := "the run"
-	if all := failure.FindAllStringSubmatch(string(out), -1); len(all) > 0 {
-		name = all[len(all)-1][1]
+	failed = "the run"
+	if all := failure.FindAllSubmatch(out, -1); len(all) > 0 {
+		failed = string(all[len(all)-1][1])
 	}
-	why = string(said.Find(out))
-	if why == "" {
-		why = "no breach: " + string(out[max(0, len(out)-500):])
+	why = "no reason found: " + string(out[max(0, len(out)-500):])
+	if m := reason.FindSubmatch(out); m != nil {
+		why = string(m[1])
 	}
-	return name, why
+	return failed, why
 }
 
-// Each mutation is caught, as the table says, and what ships is not.
+// exactly is the -test.run that matches one test or subtest.
+func exactly(name string) string {
+	parts := strings.Split(name, "/")
+	for i := range parts {
+		parts[i] = "^" + parts[i] + "$"
+	}
+	return "-test.run=" + strings.Join(parts, "/")
+}
+
+// runSeeds plays seeds with faults, a quarter of an hour each, of those of `./test sim`.
+func runSeeds(t testing.TB, binary string, number int, first, seeds uint64) (failed, why string) {
+	t.Helper()
+	failed, why = runTest(t, binary, sim, number, exactly("TestSeedsWithFaults"),
+		fmt.Sprintf("-first=%d", first), fmt.Sprintf("-seeds=%d", seeds), "-nodes=20", "-minutes=15")
+	if _, seed, ok := strings.Cut(failed, "/"); ok {
+		failed = "seed " + seed
+	}
+	return failed, why
+}
+
+// most seeds that are played to catch a mutation.
+const most = 25
+
+// caught returns what catches a mutation, "" if nothing does.
+func (m *mutation) caught(t testing.TB, binaries map[string]string, number int) (by, why string) {
+	t.Helper()
+	if m.caughtBy != "" {
+		pkg, name := m.test(t)
+		if failed, why := runTest(t, binaries[pkg], pkg, number, exactly(name), "-rapid.seed=1"); failed != "" {
+			return pkg + " " + failed, why
+		}
+		return "", ""
+	}
+	if by, why = runSeeds(t, binaries[sim], number, m.seed, 1); by != "" {
+		return by, why
+	}
+	return runSeeds(t, binaries[sim], number, 0, most)
+}
+
+// Each mutation is caught, and what ships is not.
 func TestEachMutationIsCaught(t *testing.T) {
 	if *mutate == "" {
-		t.Skip("takes minutes: run with -mutate=caught or -mutate=all")
+		t.Skip("takes a minute or two: run with -mutate=all")
 	}
-	var chosen []*mutation
+	names, err := regexp.Compile(*mutate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chosen []int
+	packages := []string{sim}
+	tests := map[string]bool{}
 	for i := range table {
-		if *mutate == "all" || !table[i].missed {
-			chosen = append(chosen, &table[i])
+		m := &table[i]
+		if *mutate != "all" && !names.MatchString(m.name) {
+			continue
+		}
+		chosen = append(chosen, i)
+		if m.caughtBy != "" {
+			pkg, _ := m.test(t)
+			tests[m.caughtBy] = true
+			if !slices.Contains(packages, pkg) {
+				packages = append(packages, pkg)
+			}
 		}
 	}
-	if len(chosen) < 10 {
-		t.Fatalf("only %d mutations", len(chosen))
+	if len(chosen) == 0 {
+		t.Fatal("no mutation has such a name")
 	}
+	began := time.Now()
+	binaries := build(t, packages)
+	t.Logf("%d packages built in %.0f s", len(packages), time.Since(began).Seconds())
 	var mu sync.Mutex
 	var lines []string
 	t.Cleanup(func() {
 		slices.Sort(lines)
-		t.Logf("%d of %d mutations caught\n%s", len(lines), len(chosen), strings.Join(lines, "\n"))
+		t.Logf("%d of %d mutations caught in %.0f s\n%s",
+			len(lines), len(chosen), time.Since(began).Seconds(), strings.Join(lines, "\n"))
 	})
 	t.Run("none", func(t *testing.T) {
-		if failed, why := run(t, build(t, nil), 5, 15); failed != "" {
-			t.Fatalf("without a mutation %s fails: %s", failed, why)
+		t.Parallel()
+		if by, why := runSeeds(t, binaries[sim], 0, 0, 5); by != "" {
+			t.Errorf("without a mutation %s fails: %s", by, why)
+		}
+		for test := range tests {
+			pkg, name, _ := strings.Cut(test, " ")
+			if failed, why := runTest(t, binaries[pkg], pkg, 0, exactly(name), "-rapid.seed=1"); failed != "" {
+				t.Errorf("without a mutation %s of %s fails: %s", failed, pkg, why)
+			}
 		}
 	})
-	for _, m := range chosen {
+	for _, i := range chosen {
+		m := &table[i]
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
-			failed, why := run(t, build(t, m), 25, 15)
-			switch {
-			case failed == "" && m.missed:
-				t.Logf("not caught yet: %s", m.name)
-				return
-			case failed == "":
+			by, why := m.caught(t, binaries, i+1)
+			if by == "" {
 				t.Fatalf("NOT CAUGHT: %s", m.name)
-			case m.missed:
-				t.Errorf("caught now by %s: %s; say so in the table", failed, why)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			t.Logf("caught by %s: %s", failed, why)
-			lines = append(
-				lines,
-				fmt.Sprintf("%-75s %s, %.0f s: %.120s", m.name, failed, time.Since(began).Seconds(), why),
-			)
+			lines = append(lines, fmt.Sprintf("%-75s %s, %.1f s: %.120s", m.name, by, time.Since(began).Seconds(), why))
 		})
 	}
 }
