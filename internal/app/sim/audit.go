@@ -430,11 +430,12 @@ func (a *auditor) waitsFor(m *am) string {
 	return text
 }
 
-// surplus: what ResourceManagers grant is what AMs are told of, but for the
-// grants that a fault, or an ask that was moved, made one too many. Asks that are
-// repeated while their grants are on their way would show here.
+// surplus: what ResourceManagers grant is what AMs are told of. A fault, or an
+// ask that was moved for one, may make grants that nobody wants any more;
+// without faults there are none. Asks that are repeated while their grants are on
+// their way show here.
 func (a *auditor) surplus() {
-	most := a.granted / 100
+	most := int64(0)
 	if a.w.cfg.Faults != nil {
 		most = a.granted/10 + 50
 	}

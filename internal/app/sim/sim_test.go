@@ -130,6 +130,17 @@ func TestAQuietMorning(t *testing.T) {
 	}
 }
 
+// Where nodes are too few, grants lie ready at ResourceManagers while AMs speak,
+// and an ask that is said again then is granted again.
+func TestACrowdedMorningGrantsNothingTooMuch(t *testing.T) {
+	c := day(t, 1, 9*time.Hour, 9*time.Hour+10*time.Minute, 10)
+	c.NodeSize, c.NodeBeat = creel.NewResource(4096, 4), 10*time.Second
+	if r := run(t, c); !r.Good() || Quantile(r.Waits, 0.9) < 5*time.Second {
+		t.Fatalf("%d of %d finished, grants took %v: %v",
+			r.Finished, r.Submitted, Quantile(r.Waits, 0.9), r.Broken)
+	}
+}
+
 // Many seeds, each with everything that can go wrong. `creel sim --seeds` runs
 // more of them.
 func TestSeedsWithFaults(t *testing.T) {

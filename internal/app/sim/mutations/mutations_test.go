@@ -178,7 +178,11 @@ func build(t testing.TB, packages []string) map[string]string {
 
 // Of a run: the last test that failed, and the line that says why.
 var failure = regexp.MustCompile(`--- FAIL: (Test\S+)`)
-var reason = regexp.MustCompile(`(?m)^.*?(at (?:\d+h)?(?:\d+m)?[\d.]+s: .*|panic: .*|\w+_test\.go:\d+: .*)$`)
+var reasons = []*regexp.Regexp{
+	regexp.MustCompile(`at (?:\d+h)?(?:\d+m)?[\d.]+s: .*`), // the auditor's
+	regexp.MustCompile(`panic: .*`),
+	regexp.MustCompile(`(?m)^ *(?:\[rapid\] )?(\w+\.go:\d+: .*)$`),
+}
 
 // runTest runs one test with a mutation on, number 0 for none, and returns what
 // failed, "" for nothing.
@@ -203,17 +207,33 @@ func runTest(t testing.TB, binary, pkg string, number int, args ...string) (fail
 		failed = string(all[len(all)-1][1])
 	}
 	why = "no reason found: " + string(out[max(0, len(out)-500):])
-	if m := reason.FindSubmatch(out); m != nil {
-		why = string(m[1])
+	for _, r := range reasons {
+		if text := r.Find(out); text != nil {
+			return failed, strings.TrimSpace(string(text))
+		}
 	}
 	return failed, why
+}
+
+// runNamed runs a test; properties always draw the same.
+func runNamed(t testing.TB, binary, pkg, name string, number int) (failed, why string) {
+	t.Helper()
+	args := []string{exactly(name)}
+	files, _ := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil && bytes.Contains(b, []byte(`"pgregory.net/rapid"`)) {
+			args = append(args, "-rapid.seed=1", "-rapid.nofailfile", "-rapid.shrinktime=1s")
+			break
+		}
+	}
+	return runTest(t, binary, pkg, number, args...)
 }
 
 // exactly is the -test.run that matches one test or subtest.
 func exactly(name string) string {
 	parts := strings.Split(name, "/")
 	for i := range parts {
-		parts[i] = "^" + parts[i] + "$"
+		parts[i] = "^" + strings.ReplaceAll(parts[i], " ", "_") + "$"
 	}
 	return "-test.run=" + strings.Join(parts, "/")
 }
@@ -237,10 +257,10 @@ func (m *mutation) caught(t testing.TB, binaries map[string]string, number int) 
 	t.Helper()
 	if m.caughtBy != "" {
 		pkg, name := m.test(t)
-		if failed, why := runTest(t, binaries[pkg], pkg, number, exactly(name), "-rapid.seed=1"); failed != "" {
-			return pkg + " " + failed, why
+		if by, why = runNamed(t, binaries[pkg], pkg, name, number); by != "" {
+			by = pkg + " " + by
 		}
-		return "", ""
+		return by, why
 	}
 	if by, why = runSeeds(t, binaries[sim], number, m.seed, 1); by != "" {
 		return by, why
@@ -294,7 +314,7 @@ func TestEachMutationIsCaught(t *testing.T) {
 		}
 		for test := range tests {
 			pkg, name, _ := strings.Cut(test, " ")
-			if failed, why := runTest(t, binaries[pkg], pkg, 0, exactly(name), "-rapid.seed=1"); failed != "" {
+			if failed, why := runNamed(t, binaries[pkg], pkg, name, 0); failed != "" {
 				t.Errorf("without a mutation %s of %s fails: %s", failed, pkg, why)
 			}
 		}
