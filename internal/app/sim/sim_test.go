@@ -134,7 +134,7 @@ func TestAQuietMorning(t *testing.T) {
 // and an ask that is said again then is granted again.
 func TestACrowdedMorningGrantsNothingTooMuch(t *testing.T) {
 	c := day(t, 1, 9*time.Hour, 9*time.Hour+10*time.Minute, 10)
-	c.NodeSize, c.NodeBeat = creel.NewResource(4096, 4), 10*time.Second
+	c.NodeSize, c.NodeHeartbeat = creel.NewResource(4096, 4), 10*time.Second
 	if r := run(t, c); !r.Good() || Quantile(r.Waits, 0.9) < 5*time.Second {
 		t.Fatalf("%d of %d finished, grants took %v: %v",
 			r.Finished, r.Submitted, Quantile(r.Waits, 0.9), r.Broken)

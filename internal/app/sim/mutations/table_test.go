@@ -94,7 +94,7 @@ var table = []mutation{
 		file:     "amrmproxy/answer.go",
 		old:      "		o.surplus = true\n		m.release = append(m.release, c.GetId())\n",
 		wrong:    "		o.surplus = true\n		if !MUTANT {\n			m.release = append(m.release, c.GetId())\n		}\n",
-		caughtBy: "amrmproxy TestTheMasterGetsWhatItAskedForAndNoMore",
+		caughtBy: "amrmproxy TestTheAMGetsWhatItAskedForAndNoMore",
 	},
 	{
 		name:     "a restarted ResourceManager is not told what was asked of it",
