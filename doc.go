@@ -4,6 +4,6 @@
 // paths, states and sentinel errors, with the text forms that YARN prints.
 //
 // It imports nothing of ours, reads no clock and holds no state; every other
-// room is written in these words. Values are plain and comparable wherever
+// package is written in these words. Values are plain and comparable wherever
 // that is possible, so that they serve as map keys and test literals.
 package creel

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// The kinds of failure a caller can act on. Rooms return them wrapped in
+// The kinds of failure a caller can act on. Packages return them wrapped in
 // *Error, so that errors.Is finds the kind and the text says what happened,
-// why, and what to try. Doors turn a kind into the exception or status that
+// why, and what to try. Handlers turn a kind into the exception or status that
 // their protocol has for it.
 var (
 	ErrApplicationNotFound = errors.New("application not found")

@@ -61,7 +61,7 @@ func NewContainerID(a AttemptID, epoch, sequence int64) ContainerID {
 	return ContainerID{Attempt: a, ID: (epoch&(1<<23-1))<<sequenceBits | sequence&sequenceMask}
 }
 
-// Epoch of the ResourceManager life that issued the container; 0 in the first.
+// Epoch of the ResourceManager epoch that issued the container; 0 in the first.
 func (c ContainerID) Epoch() int64 { return c.ID >> sequenceBits }
 
 // Sequence number of the container within its attempt and epoch, from 1.

@@ -25,7 +25,7 @@ var resources = rapid.Custom(func(t *rapid.T) Resource {
 	return r
 })
 
-// clamp is the obvious twin of the saturating arithmetic.
+// clamp is the obvious reference of the saturating arithmetic.
 func clamp(v *big.Int) int64 {
 	switch {
 	case v.IsInt64():

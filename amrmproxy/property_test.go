@@ -21,7 +21,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-var trace = flag.Bool("conversation", false, "print the conversation of the law's failing case")
+var trace = flag.Bool("conversation", false, "print the conversation of the failing case")
 
 // modelRM is a ResourceManager in its least words: absolute asks, response
 // ids with replay, grants that lie ready until the next heartbeat.
@@ -275,7 +275,7 @@ func (w *world) carry(a Send) Event {
 	return e
 }
 
-// told is what the AM makes of an answer, and where the law is checked.
+// told is what the AM makes of an answer, and where the property is checked.
 func (w *world) told(a Reply) {
 	if errors.Is(a.Err, creel.ErrNotRegistered) {
 		// As Hadoop's client does: register, then say everything again.
@@ -445,7 +445,7 @@ func (w *world) view() *subcluster.View {
 	return subcluster.NewView(w.now, members, nil)
 }
 
-// The law: what the AM asked for is granted to it or still outstanding,
+// The property: what the AM asked for is granted to it or still outstanding,
 // never more; no container is told twice, and each end once; and when all is
 // quiet again nothing is left over anywhere: no surplus container, no ask.
 func TestTheAMGetsWhatItAskedForAndNoMore(t *testing.T) {

@@ -31,7 +31,7 @@ type ruleDoc struct {
 	Policy        string                         `json:"policy"`
 	Weights       map[creel.SubclusterID]float64 `json:"weights"`
 	HeadroomAlpha *float64                       `json:"headroomAlpha"`
-	TwinAt        int64                          `json:"twinAt"`
+	UAMAt         int64                          `json:"twinAt"`
 }
 
 // hadoopDocument is what Hadoop's stores hold: the class of a policy manager,
@@ -111,7 +111,7 @@ func bad(why, try string) error {
 
 // homeFrom makes a home rule by its name.
 func homeFrom(d ruleDoc) (homeRule, error) {
-	if d.HeadroomAlpha != nil || d.TwinAt != 0 {
+	if d.HeadroomAlpha != nil || d.UAMAt != 0 {
 		return nil, bad("headroomAlpha and twinAt mean nothing to a home", `put them under "split"`)
 	}
 	w, err := checkWeights(d.Weights)
@@ -150,10 +150,10 @@ func splitFrom(d ruleDoc) (splitRule, error) {
 	if !(alpha >= 0 && alpha <= 1) {
 		return nil, bad("headroomAlpha is not in 0..1", "0 goes by weight alone, 1 by headroom alone")
 	}
-	if d.TwinAt < 0 || d.TwinAt > 1<<20 {
+	if d.UAMAt < 0 || d.UAMAt > 1<<20 {
 		return nil, bad("twinAt is not in 0..1048576", "it is how many containers are worth a UAM")
 	}
-	if d.TwinAt != 0 && d.Policy != "balanced" && d.Policy != "" {
+	if d.UAMAt != 0 && d.Policy != "balanced" && d.Policy != "" {
 		return nil, bad("twinAt means something to balanced only", "leave it out")
 	}
 	if d.HeadroomAlpha != nil && d.Policy != "locality" {
@@ -162,7 +162,7 @@ func splitFrom(d ruleDoc) (splitRule, error) {
 	name := cmp.Or(d.Policy, Default().SplitName())
 	for _, rule := range splitRules {
 		if rule.name() == name {
-			return rule.from(w, alpha, d.TwinAt), nil
+			return rule.from(w, alpha, d.UAMAt), nil
 		}
 	}
 	return nil, bad(

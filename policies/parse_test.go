@@ -22,7 +22,7 @@ func TestDocumentsAreRead(t *testing.T) {
 		`{"home":{"policy":"hash"},"split":{"policy":"home"}}`:                                                                           {hashHome{}, homeSplit{}},
 		`{"home":{"policy":"weighted","weights":{"sc-a":0.7,"sc-b":0.3}}}`:                                                               {weightedHome{ab}, balancedSplit{}},
 		`{"split":{"policy":"locality","headroomAlpha":1}}`:                                                                              {balancedHome{}, localitySplit{alpha: 1}},
-		`{"split":{"twinAt":8}}`:                                                                                                         {balancedHome{}, balancedSplit{twinAt: 8}},
+		`{"split":{"twinAt":8}}`:                                                                                                         {balancedHome{}, balancedSplit{uamAt: 8}},
 		`{"type":"` + pkg + `UniformBroadcastPolicyManager","queue":"*"}`:                                                                {uniformHome{}, broadcastSplit{}},
 		`{"type":"HashBroadcastPolicyManager"}`:                                                                                          {hashHome{}, broadcastSplit{}},
 		`{"type":"HomePolicyManager","params":""}`:                                                                                       {uniformHome{}, homeSplit{}},

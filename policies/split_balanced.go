@@ -12,16 +12,16 @@ import (
 // has for this application now (its last headroom, or what the view shows free
 // for the queue, less what is already pending there). What exceeds all room
 // waits where it will wait the least: by size of the member over what is
-// pending. A UAM is started only for at least twinAt containers, or when
+// pending. A UAM is started only for at least uamAt containers, or when
 // those who are already in have no room.
 type balancedSplit struct {
 	weights Weights
-	twinAt  int64 // 0 means defaultTwinAt
+	uamAt   int64 // 0 means defaultUAMAt
 }
 
-// defaultTwinAt: one container is not worth an application in another
+// defaultUAMAt: one container is not worth an application in another
 // ResourceManager.
-const defaultTwinAt = 2
+const defaultUAMAt = 2
 
 func (balancedSplit) name() string { return "balanced" }
 
@@ -43,13 +43,13 @@ func (b balancedSplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 			inside += rooms[i]
 		}
 	}
-	twinAt := b.twinAt
-	if twinAt <= 0 {
-		twinAt = defaultTwinAt
+	uamAt := b.uamAt
+	if uamAt <= 0 {
+		uamAt = defaultUAMAt
 	}
 	weights := make([]float64, len(d.reach))
 	for _, i := range d.open {
-		if n < twinAt && inside >= n && !d.reach[i].Home && !d.reach[i].UAM {
+		if n < uamAt && inside >= n && !d.reach[i].Home && !d.reach[i].UAM {
 			rooms[i] = 0
 			continue
 		}

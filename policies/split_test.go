@@ -99,7 +99,7 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-func TestADrainingMemberGetsNoTwinButKeepsOne(t *testing.T) {
+func TestADrainingMemberGetsNoUAMButKeepsOne(t *testing.T) {
 	b := member("sc-b", 90_000)
 	b.State, b.Reason = subcluster.StateDraining, "drained: ann"
 	v := view(member("sc-a", 10_000), b)

@@ -287,7 +287,7 @@ func TestPoliciesNeverGoBack(t *testing.T) {
 
 // Whatever the members do, the view has each of them once, sorted, and a member
 // that sent a heartbeat within its lease by the store's clock is never suspect or lost.
-func TestLawsOfTheView(t *testing.T) {
+func TestTheViewHasEachMemberOnceSortedAndAliveWithinItsLease(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := t0
 		records := map[creel.SubclusterID]*subcluster.Record{}

@@ -4,7 +4,7 @@
 // and what a router, a proxy or a policy may know of them: the View.
 //
 // A member is a YARN cluster with its own ResourceManager. It registers once
-// for each life of that ResourceManager (its epoch) and then sends a heartbeat every few
+// for each epoch of that ResourceManager and then sends a heartbeat every few
 // seconds. Whether it is alive is never written down: it is computed, each
 // time it is read, from the age of its last heartbeat by the state store's clock.
 //

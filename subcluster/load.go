@@ -276,7 +276,7 @@ func ParseLoad(data []byte) (Load, error) {
 	return l, nil
 }
 
-// number reads 3, 3.7, "3" and -1 as Hadoop's doors may write them.
+// number reads 3, 3.7, "3" and -1 as Hadoop's REST API may write them.
 func number(raw json.RawMessage) (int64, error) {
 	s := string(bytes.Trim(raw, `"`))
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {

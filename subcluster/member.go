@@ -10,9 +10,9 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Addresses are the doors of a member's ResourceManager, each host:port, by
-// name and not by resolved IP, so that a move in DNS is followed. A door that
-// the member does not have is empty. Several hosts of one door (an HA pair)
+// Addresses are where a member's ResourceManager listens, each host:port, by
+// name and not by resolved IP, so that a move in DNS is followed. An address that
+// the member does not have is empty. Several hosts of one protocol (an HA pair)
 // are separated by commas, the active one first.
 type Addresses struct {
 	Client    string `json:"client,omitempty"`    // ApplicationClientProtocol, 8032
@@ -28,7 +28,7 @@ type Member struct {
 	ID        creel.SubclusterID `json:"id"`
 	Addresses Addresses          `json:"addresses"`
 
-	// Epoch numbers the lives of the member's ResourceManager and only rises
+	// Epoch numbers the starts of the member's ResourceManager and only rises
 	// (creel's own: its container epoch; an agent for Hadoop's: startedOn, ms).
 	// A registration or heartbeat with a lower one than the store knows is refused.
 	Epoch int64 `json:"epoch"`
@@ -42,7 +42,7 @@ type Member struct {
 	// Zero means DefaultLease.
 	Lease time.Duration `json:"lease,omitempty"`
 
-	// Version is the software behind the doors, for people ("creel 1.0",
+	// Version is the software behind the addresses, for people ("creel 1.0",
 	// "hadoop 3.4.2").
 	Version string `json:"version,omitempty"`
 }
@@ -80,7 +80,7 @@ func (m Member) Validate() error {
 	}
 	switch {
 	case m.Epoch < 0:
-		return bad("its epoch is negative", "use 0 for the first life and raise it at each restart")
+		return bad("its epoch is negative", "use 0 at the first start and raise it at each restart")
 	case m.Lease != 0 && (m.Lease < minLease || m.Lease > maxLease):
 		return bad(
 			fmt.Sprintf("its lease %v is outside %v..%v", m.Lease, minLease, maxLease),
@@ -91,7 +91,7 @@ func (m Member) Validate() error {
 	}
 	for _, a := range []string{m.Addresses.Client, m.Addresses.Scheduler, m.Addresses.Admin, m.Addresses.Tracker, m.Addresses.Web, m.Addresses.Proxy} {
 		if len(a) > 1024 || strings.ContainsAny(a, " \t\r\n\x00") {
-			return bad(fmt.Sprintf("address %.80q is not host:port", a), "give each door as host:port")
+			return bad(fmt.Sprintf("address %.80q is not host:port", a), "give each address as host:port")
 		}
 	}
 	if m.Capability != "" {

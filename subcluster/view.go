@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// View is an immutable picture of the federation. It is built from the store's
+// View is what is known of the federation at a moment. It is built from the store's
 // records by Build, shared by an atomic pointer and never changed.
 type View struct {
 	Serial   int64     // rises by one with each Build

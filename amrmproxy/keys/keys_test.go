@@ -47,8 +47,8 @@ func TestATokenWaitsForItsKey(t *testing.T) {
 		view := &subcluster.View{
 			Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}},
 		}
-		book := keys.NewCache(store, secrets, func() *subcluster.View { return view })
-		if err := book.Refresh(ctx); err != nil {
+		cache := keys.NewCache(store, secrets, func() *subcluster.View { return view })
+		if err := cache.Refresh(ctx); err != nil {
 			t.Fatal(err)
 		}
 		key := token.Key{ID: 7, Secret: []byte("a secret of the ResourceManager")}
@@ -60,7 +60,7 @@ func TestATokenWaitsForItsKey(t *testing.T) {
 		)
 
 		began := time.Now()
-		_, _, _, err := book.Verify(ctx, identifier)
+		_, _, _, err := cache.Verify(ctx, identifier)
 		if !errors.Is(err, creel.ErrInvalidToken) || time.Since(began) > 5*time.Second {
 			t.Errorf(
 				"a token that nobody issued: %v after %v; want it refused as invalid within seconds",
@@ -78,7 +78,7 @@ func TestATokenWaitsForItsKey(t *testing.T) {
 			time.Sleep(time.Second)
 			published <- keys.Publish(ctx, store, "sc-1", token.Ring{key}, seal)
 		}()
-		_, member, password, err := book.Verify(ctx, identifier)
+		_, member, password, err := cache.Verify(ctx, identifier)
 		if err := <-published; err != nil {
 			t.Fatal(err)
 		}
@@ -87,11 +87,11 @@ func TestATokenWaitsForItsKey(t *testing.T) {
 		}
 
 		store.ill = true
-		if _, _, _, err := book.Verify(ctx, identifier); err != nil {
+		if _, _, _, err := cache.Verify(ctx, identifier); err != nil {
 			t.Errorf("a known key is lost with the store: %v", err)
 		}
 		identifier = token.AMRM{KeyID: 8}.Append(nil)
-		if _, _, _, err := book.Verify(ctx, identifier); !errors.Is(err, creel.ErrUnavailable) {
+		if _, _, _, err := cache.Verify(ctx, identifier); !errors.Is(err, creel.ErrUnavailable) {
 			t.Errorf("while the store cannot be read: %v; want an error after which AMs come again", err)
 		}
 	})
@@ -105,11 +105,11 @@ func TestATokenIsNotRefusedForASilentStore(t *testing.T) {
 		view := &subcluster.View{
 			Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}},
 		}
-		book := keys.NewCache(store, secrets, func() *subcluster.View { return view })
+		cache := keys.NewCache(store, secrets, func() *subcluster.View { return view })
 		store.silent.Store(true)
 		slow, cancel := context.WithCancel(t.Context())
 		read := make(chan error)
-		go func() { read <- book.Refresh(slow) }()
+		go func() { read <- cache.Refresh(slow) }()
 		synctest.Wait()
 
 		identifier := token.AMRM{
@@ -119,7 +119,7 @@ func TestATokenIsNotRefusedForASilentStore(t *testing.T) {
 			nil,
 		)
 		began := time.Now()
-		_, _, _, err := book.Verify(t.Context(), identifier)
+		_, _, _, err := cache.Verify(t.Context(), identifier)
 		if !errors.Is(err, creel.ErrUnavailable) || time.Since(began) > 5*time.Second {
 			t.Errorf("%v after %v; want a word that it may be tried again, within seconds", err, time.Since(began))
 		}
@@ -128,7 +128,7 @@ func TestATokenIsNotRefusedForASilentStore(t *testing.T) {
 		if err := <-read; !errors.Is(err, context.Canceled) {
 			t.Errorf("the reading that hung says %v", err)
 		}
-		if err := book.Refresh(t.Context()); err != nil {
+		if err := cache.Refresh(t.Context()); err != nil {
 			t.Errorf("the next reading: %v", err)
 		}
 	})

@@ -491,10 +491,10 @@ func (m *am) state(id creel.SubclusterID) creel.ApplicationState {
 	return creel.ApplicationState(r.GetApplicationReport().GetYarnApplicationState())
 }
 
-func (m *am) noSpread() {
+func (m *am) noRecords() {
 	m.f.t.Helper()
 	m.f.until(
-		"the spread is gone",
+		"the UAM record is gone",
 		func() bool { return len(must(m.f.store.UAMRecordsOf(context.Background(), m.app))) == 0 },
 	)
 }
@@ -523,7 +523,7 @@ func TestAnAMSpreadsOverTwoResourceManagers(t *testing.T) {
 	m.heartbeatUntil("both are ended", func() bool { return len(m.has) == 22 })
 	m.finish()
 	f.until("the UAM has finished", func() bool { return m.state("sc-b") == creel.AppFinished })
-	m.noSpread()
+	m.noRecords()
 	if s := p.Stats(); s.Launches != 1 || s.LaunchFailures != 0 {
 		t.Errorf("%+v", s)
 	}
@@ -568,7 +568,7 @@ func TestBroadcastGivesNoMoreThanWasAsked(t *testing.T) {
 		return n == total
 	})
 	m.finish()
-	m.noSpread()
+	m.noRecords()
 }
 
 func TestAProxyIsReplacedInTheMiddle(t *testing.T) {
@@ -598,7 +598,7 @@ func TestAProxyIsReplacedInTheMiddle(t *testing.T) {
 	m.heartbeatUntil("both are ended", func() bool { return len(m.has) == n-2 })
 	m.finish()
 	f.until("the UAM has finished", func() bool { return m.state("sc-b") == creel.AppFinished })
-	m.noSpread()
+	m.noRecords()
 	if s := second.Stats(); s.Launches != 0 {
 		t.Errorf("the second proxy launched %d UAMs", s.Launches)
 	}
@@ -622,7 +622,7 @@ func TestALostSecondaryHasItsAsksMoved(t *testing.T) {
 	m.finish()
 }
 
-func TestAKilledApplicationLeavesNoTwin(t *testing.T) {
+func TestAKilledApplicationLeavesNoUAM(t *testing.T) {
 	f := found(t, `{"split":{"policy":"broadcast"}}`, 1, 1)
 	p := f.proxy()
 	m := f.submit("sc-a", p)
@@ -643,7 +643,7 @@ func TestAKilledApplicationLeavesNoTwin(t *testing.T) {
 		).GetIsKillCompleted()
 	})
 	f.until("the UAM is killed", func() bool { return m.state("sc-b") == creel.AppKilled })
-	m.noSpread()
+	m.noRecords()
 }
 
 func TestTheHomeRestartsUnderARunningAM(t *testing.T) {
@@ -666,12 +666,12 @@ func TestTheHomeRestartsUnderARunningAM(t *testing.T) {
 	}
 	m.finish()
 	f.until("the UAM has finished", func() bool { return m.state("sc-b") == creel.AppFinished })
-	m.noSpread()
+	m.noRecords()
 }
 
 // The second dies with a UAM in it, the AM ends, and only then does the
 // second come back, with its journal: the UAM must not stay.
-func TestASecondThatComesBackAfterTheEndHasNoTwin(t *testing.T) {
+func TestASecondThatComesBackAfterTheEndHasNoUAM(t *testing.T) {
 	f := found(t, `{"split":{"policy":"broadcast"}}`, 1, 1)
 	f.rms["sc-b"].stopRM()
 	f.rms["sc-b"].cfg.Dir = t.TempDir()
@@ -691,10 +691,10 @@ func TestASecondThatComesBackAfterTheEndHasNoTwin(t *testing.T) {
 		"the UAM has ended",
 		func() bool { s := m.state("sc-b"); return s == creel.AppFinished || s == creel.AppKilled },
 	)
-	m.noSpread()
+	m.noRecords()
 }
 
-func TestTheDoorRefusesWhatItDoesNotKnow(t *testing.T) {
+func TestTheProxyRefusesWhatItDoesNotKnow(t *testing.T) {
 	f := found(t, `{}`, 1)
 	p := f.proxy()
 	m := f.submit("sc-a", p)
@@ -737,14 +737,14 @@ func TestTheDoorRefusesWhatItDoesNotKnow(t *testing.T) {
 
 	forged := *m.cred
 	forged.Password = []byte("guess")
-	door := yarnrpc.NewApplicationMasterProtocolClient(f.client, p.address, hrpc.Login{Credential: &forged})
-	if _, err := door.Allocate(ctx, &pb.AllocateRequestProto{}); err == nil {
+	client := yarnrpc.NewApplicationMasterProtocolClient(f.client, p.address, hrpc.Login{Credential: &forged})
+	if _, err := client.Allocate(ctx, &pb.AllocateRequestProto{}); err == nil {
 		t.Error("a forged token was let in")
 	}
 	foreign := *m.cred
 	foreign.Identifier = []byte{1, 2, 3}
-	door = yarnrpc.NewApplicationMasterProtocolClient(f.client, p.address, hrpc.Login{Credential: &foreign})
-	if _, err := door.Allocate(ctx, &pb.AllocateRequestProto{}); !errors.Is(err, creel.ErrInvalidToken) {
+	client = yarnrpc.NewApplicationMasterProtocolClient(f.client, p.address, hrpc.Login{Credential: &foreign})
+	if _, err := client.Allocate(ctx, &pb.AllocateRequestProto{}); !errors.Is(err, creel.ErrInvalidToken) {
 		t.Errorf("an unreadable token: %v", err)
 	}
 	simple := yarnrpc.NewApplicationMasterProtocolClient(f.client, p.address, hrpc.Login{User: "ann"})

@@ -112,7 +112,7 @@ func (f *clientFlags) call(
 	return resp.Header, nil
 }
 
-// answerError turns an answer of a web door into an error with its exit code.
+// answerError turns an answer over HTTP into an error with its exit code.
 func answerError(status int, body []byte) error {
 	var doc struct {
 		RemoteException struct {

@@ -128,7 +128,7 @@ func loadNodes() *cobra.Command {
 		},
 	}
 	f.register(c, 1024, 8)
-	c.Flags().StringVar(&o.Tracker, "tracker", "127.0.0.1:8031", "`ADDRESS` of the ResourceManager's tracker door")
+	c.Flags().StringVar(&o.Tracker, "tracker", "127.0.0.1:8031", "`ADDRESS` of the ResourceManager's resource tracker")
 	c.Flags().IntVar(&o.Nodes, "nodes", 1000, "play `N` nodes")
 	c.Flags().IntVar(&o.First, "first", 0, "number of the first node")
 	c.Flags().
@@ -160,9 +160,9 @@ func loadAlloc() *cobra.Command {
 	f.inQueue(c)
 	c.Flags().
 		Float64Var(&containers, "rate", 0, "ask for `N` containers a second in all; 0: AMs call as fast as they are answered")
-	c.Flags().StringVar(&o.Client, "client", "127.0.0.1:8032", "`ADDRESS` of the client door")
+	c.Flags().StringVar(&o.Client, "client", "127.0.0.1:8032", "`ADDRESS` for clients")
 	c.Flags().StringVar(&o.Scheduler, "scheduler", "127.0.0.1:8030", "`ADDRESS` of the ResourceManager's scheduler or of a proxy")
-	c.Flags().StringVar(&o.Tracker, "tracker", "127.0.0.1:8031", "`ADDRESS` of the nodes' door")
+	c.Flags().StringVar(&o.Tracker, "tracker", "127.0.0.1:8031", "`ADDRESS` of the ResourceManager's resource tracker")
 	c.Flags().IntVar(&o.Nodes, "nodes", 1000, "play `N` nodes")
 	c.Flags().IntVar(&o.First, "first", 0, "number of the first node")
 	c.Flags().DurationVar(&o.NodePeriod, "node-period", time.Second, "between a node's heartbeats")
@@ -193,7 +193,7 @@ func loadSubmit() *cobra.Command {
 	f.rate(c, "`N` submissions")
 	f.inQueue(c)
 	c.Flags().
-		StringVar(&o.Client, "client", "127.0.0.1:8032", "`ADDRESS` of the client door of a ResourceManager or a router")
+		StringVar(&o.Client, "client", "127.0.0.1:8032", "`ADDRESS` for clients of a ResourceManager or a router")
 	c.Flags().BoolVar(&o.Unmanaged, "unmanaged", false, "submit applications of which nothing is launched on the nodes")
 	c.Flags().BoolVar(&o.Cycle, "cycle", false, "read a report and kill the application too, in the same request")
 	return c
@@ -216,7 +216,7 @@ func loadReport() *cobra.Command {
 	f.rate(c, "`N` calls")
 	f.inQueue(c)
 	c.Flags().
-		StringVar(&o.Client, "client", "127.0.0.1:8032", "`ADDRESS` of the client door of a ResourceManager or a router")
+		StringVar(&o.Client, "client", "127.0.0.1:8032", "`ADDRESS` for clients of a ResourceManager or a router")
 	c.Flags().StringVar(&o.Call, "call", "report", "which `CALL`: "+strings.Join(load.Reads, ", "))
 	c.Flags().
 		IntVar(&o.Applications, "applications", 1, "submit `N` applications first and kill them afterwards; reports are of these")

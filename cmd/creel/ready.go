@@ -19,9 +19,9 @@ func readyCommand() *cobra.Command {
 	var wait time.Duration
 	c := &cobra.Command{
 		Use:     "ready URL",
-		Short:   "ask a daemon's web door whether it is ready",
+		Short:   "ask a daemon's web address whether it is ready",
 		GroupID: "daemon",
-		Args:    exactly(1, "the URL of a web door"),
+		Args:    exactly(1, "the URL of a daemon"),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), max(wait, 2*time.Second))
 			defer cancel()

@@ -22,7 +22,7 @@ import (
 // containers and the shuffle service.
 type Cluster struct {
 	Conf  hadoop.Conf // the addresses, and what else its clients must say
-	Web   string      // host:port of the REST door
+	Web   string      // host:port of the REST API
 	Nodes []string    // ids of its nodes
 	Logs  string      // where the nodes put aggregated logs: their yarn.nodemanager.remote-app-log-dir
 	// Version of the command line and of the MapReduce and shell clients; the
@@ -159,7 +159,7 @@ func (c *Cluster) ran(t *testing.T, client hadoop.Client, class string, args ...
 	return r.OK(t)
 }
 
-// get reads a JSON document of the REST door.
+// get reads a JSON document of the REST API.
 func (c *Cluster) get(t *testing.T, path string) map[string]any {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodGet, "http://"+c.Web+path, nil)

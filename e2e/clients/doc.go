@@ -4,13 +4,13 @@
 // unmodified programs: the yarn command line, REST clients, distributed shell,
 // unmanaged AMs, MapReduce with shuffle, Spark in both modes.
 //
-// The cases know only a [Cluster]: where its doors are and what it cannot do.
+// The cases know only a [Cluster]: its addresses and what it cannot do.
 // So one table proves a Hadoop ResourceManager (the control: what the cases
 // themselves are worth), creel's, and a federation:
 //
 //	clients.Run(t, &clients.Cluster{
 //		Conf:  router.Conf(),              // hadoop.Addresses.Conf, and what clients must say besides
-//		Web:   router.Web,                 // REST door
+//		Web:   router.Web,                 // REST API
 //		Nodes: []string{nm1.ID, nm2.ID},   // real NodeManagers of 4096 MB and 8 vcores
 //		Logs:  logs,                       // remote-app-log-dir of those nodes
 //		Without: map[string]string{"dshell_placement": "what the user is told"},

@@ -48,13 +48,13 @@ func runShell(t *testing.T, c *Cluster, client hadoop.Client, n int, more ...str
 // they run, and returns its id and its client.
 func startShell(t *testing.T, c *Cluster, client hadoop.Client, n int) (string, *process.Process) {
 	t.Helper()
-	mark := t.TempDir()
+	dir := t.TempDir()
 	p := client.Start(
 		t,
 		hadoop.DistributedShell,
-		shellArgs(t, n, "-shell_command", fmt.Sprintf("touch %s/$CONTAINER_ID; exec sleep 1000", mark))...)
+		shellArgs(t, n, "-shell_command", fmt.Sprintf("touch %s/$CONTAINER_ID; exec sleep 1000", dir))...)
 	p.Await(t, "the containers", func() bool {
-		running, err := os.ReadDir(mark)
+		running, err := os.ReadDir(dir)
 		return err == nil && len(running) >= n
 	})
 	return regexp.MustCompile(applicationID).FindString(p.Output()), p
@@ -79,41 +79,41 @@ func roles(t *testing.T, client hadoop.Client, attempt string) (am string, worke
 
 var shell = []Case{
 	{"dshell_2", func(t *testing.T, c *Cluster) {
-		mark := t.TempDir()
-		runShell(t, c, c.client(t), 2, "-shell_command", "touch "+mark+"/$CONTAINER_ID")
-		if ran, _ := os.ReadDir(mark); len(ran) != 2 {
+		dir := t.TempDir()
+		runShell(t, c, c.client(t), 2, "-shell_command", "touch "+dir+"/$CONTAINER_ID")
+		if ran, _ := os.ReadDir(dir); len(ran) != 2 {
 			t.Errorf("%d containers ran", len(ran))
 		}
 	}},
 	{"dshell_8", func(t *testing.T, c *Cluster) {
-		mark := t.TempDir()
-		runShell(t, c, c.client(t), 8, "-shell_command", "touch "+mark+"/$CONTAINER_ID")
-		if ran, _ := os.ReadDir(mark); len(ran) != 8 {
+		dir := t.TempDir()
+		runShell(t, c, c.client(t), 8, "-shell_command", "touch "+dir+"/$CONTAINER_ID")
+		if ran, _ := os.ReadDir(dir); len(ran) != 8 {
 			t.Errorf("%d containers ran", len(ran))
 		}
 	}},
 	{"dshell_50", func(t *testing.T, c *Cluster) {
-		mark := t.TempDir()
-		runShell(t, c, c.client(t), 50, "-shell_command", "touch "+mark+"/$CONTAINER_ID")
-		if ran, _ := os.ReadDir(mark); len(ran) != 50 {
+		dir := t.TempDir()
+		runShell(t, c, c.client(t), 50, "-shell_command", "touch "+dir+"/$CONTAINER_ID")
+		if ran, _ := os.ReadDir(dir); len(ran) != 50 {
 			t.Errorf("%d containers ran", len(ran))
 		}
 	}},
 	{"dshell_keep", func(t *testing.T, c *Cluster) {
 		// The AM dies; its containers live on and are the next attempt's.
-		client, mark := c.client(t), t.TempDir()
+		client, dir := c.client(t), t.TempDir()
 		wait := fmt.Sprintf(
 			"touch %s/began.$CONTAINER_ID; until [ -e %s/go ]; do sleep 0.2; done; touch %s/ended.$CONTAINER_ID",
-			mark,
-			mark,
-			mark,
+			dir,
+			dir,
+			dir,
 		)
 		p := client.Start(
 			t,
 			hadoop.DistributedShell,
 			shellArgs(t, 2, "-keep_containers_across_application_attempts", "-shell_command", wait)...)
 		p.Await(t, "the containers", func() bool {
-			began, err := filepath.Glob(mark + "/began.*")
+			began, err := filepath.Glob(dir + "/began.*")
 			return err == nil && len(began) == 2
 		})
 		id := regexp.MustCompile(applicationID).FindString(p.Output())
@@ -129,7 +129,7 @@ var shell = []Case{
 			r := client.Run(t, hadoop.ApplicationCLI, "applicationattempt", "-status", attempt(2))
 			return strings.Contains(r.Stdout, "State : RUNNING")
 		})
-		if err := os.WriteFile(filepath.Join(mark, "go"), nil, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.Exit(); err != nil {
@@ -137,11 +137,11 @@ var shell = []Case{
 		}
 		c.ends(t, client, id, "FINISHED", "SUCCEEDED")
 		for _, worker := range workers {
-			if _, err := os.Stat(filepath.Join(mark, "ended."+worker)); err != nil {
+			if _, err := os.Stat(filepath.Join(dir, "ended."+worker)); err != nil {
 				t.Errorf("%s did not live on: %v", worker, err)
 			}
 		}
-		if began, _ := filepath.Glob(mark + "/began.*"); len(began) != 2 {
+		if began, _ := filepath.Glob(dir + "/began.*"); len(began) != 2 {
 			t.Errorf("%d containers began, want the two of the first attempt", len(began))
 		}
 	}},
@@ -159,11 +159,11 @@ var shell = []Case{
 		// container it starts, from a thread for each, and dies when the second
 		// finds it gone.
 		runShell(t, c, c.client(t), 1, "-shell_script", script, "-shell_args", "world", "-shell_env", "GREETING=hello")
-		said, err := filepath.Glob(dir + "/*.txt")
-		if err != nil || len(said) != 1 {
-			t.Fatalf("%d containers ran, %v", len(said), err)
+		output, err := filepath.Glob(dir + "/*.txt")
+		if err != nil || len(output) != 1 {
+			t.Fatalf("%d containers ran, %v", len(output), err)
 		}
-		if b, err := os.ReadFile(said[0]); err != nil || string(b) != "hello world\n" {
+		if b, err := os.ReadFile(output[0]); err != nil || string(b) != "hello world\n" {
 			t.Errorf("the script said %q, %v", b, err)
 		}
 	}},
@@ -258,20 +258,20 @@ var shell = []Case{
 	}},
 	{"uam", func(t *testing.T, c *Cluster) {
 		client := c.client(t)
-		mark := t.TempDir()
-		script := filepath.Join(mark, "am.sh")
+		dir := t.TempDir()
+		script := filepath.Join(dir, "am.sh")
 		text := fmt.Sprintf(
 			"#!/bin/bash\nexec %s -Xmx128m -XX:TieredStopAtLevel=1 -cp '%s' Master 2 'touch %s/$CONTAINER_ID'\n",
 			hadoop.Java(t),
 			hadoop.ClassPath(t, hadoop.V342, client.ConfDir()),
-			mark,
+			dir,
 		)
 		if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		r := client.Run(t, hadoop.UnmanagedLauncher, "-cmd", script).OK(t)
 		says(t, r.All, "registered", "finished")
-		if ran, _ := filepath.Glob(mark + "/container_*"); len(ran) != 2 {
+		if ran, _ := filepath.Glob(dir + "/container_*"); len(ran) != 2 {
 			t.Errorf("%d containers ran\n%s", len(ran), r.All)
 		}
 		c.ends(t, client, matches(t, r.All, applicationID), "FINISHED", "SUCCEEDED")
@@ -310,9 +310,9 @@ var shell = []Case{
 		}
 	}},
 	{"dshell_opportunistic", func(t *testing.T, c *Cluster) {
-		client, mark := c.client(t), t.TempDir()
-		runShell(t, c, client, 2, "-container_type", "OPPORTUNISTIC", "-shell_command", "touch "+mark+"/$CONTAINER_ID")
-		if ran, _ := os.ReadDir(mark); len(ran) != 2 {
+		client, dir := c.client(t), t.TempDir()
+		runShell(t, c, client, 2, "-container_type", "OPPORTUNISTIC", "-shell_command", "touch "+dir+"/$CONTAINER_ID")
+		if ran, _ := os.ReadDir(dir); len(ran) != 2 {
 			t.Errorf("%d containers ran", len(ran))
 		}
 	}},

@@ -85,20 +85,20 @@ func SparkSubmit(t testing.TB, client hadoop.Client, mode, script string, argume
 func runSpark(t *testing.T, c *Cluster, mode string) {
 	t.Helper()
 	client := c.client(t)
-	pi, mark := filepath.Join(client.Dir(), "pi.py"), filepath.Join(client.Dir(), "pi.txt")
+	pi, result := filepath.Join(client.Dir(), "pi.py"), filepath.Join(client.Dir(), "pi.txt")
 	if err := os.WriteFile(pi, sparkPi, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
 	defer cancel()
-	_, all, code := process.Run(ctx, t, SparkSubmit(t, client, mode, pi, mark))
+	_, all, code := process.Run(ctx, t, SparkSubmit(t, client, mode, pi, result))
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, all)
 	}
-	said, err := os.ReadFile(mark)
+	output, err := os.ReadFile(result)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, all)
 	}
-	says(t, string(said), "Pi is roughly 3.1")
+	says(t, string(output), "Pi is roughly 3.1")
 	c.ends(t, client, matches(t, all, applicationID), "FINISHED", "SUCCEEDED")
 }

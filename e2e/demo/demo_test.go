@@ -85,9 +85,9 @@ func TestRedisIsKilledBesides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	redis := func(life string) *process.Process {
+	redis := func(name string) *process.Process {
 		r := process.Start(t, process.Command{
-			Name: "redis-" + life,
+			Name: "redis-" + name,
 			Dir:  dir,
 			Args: []string{
 				"redis-server",

@@ -277,7 +277,7 @@ func (f *federation) state(d *daemon, id string) string {
 	return doc.App.State
 }
 
-// homes are the members that have an application as their own: not a twin of
+// homes are the members that have an application as their own: not a UAM of
 // its AM.
 func (f *federation) homes(id string) (at []string) {
 	for _, m := range f.members {

@@ -47,7 +47,7 @@ func BenchmarkProxy(b *testing.B) {
 					b,
 					"nm-"+s.ID,
 					"nm",
-					f.common(b, s.Doors.Conf()),
+					f.common(b, s.Addresses.Conf()),
 					"--simulate",
 					"20",
 					"--first",
@@ -62,7 +62,7 @@ func BenchmarkProxy(b *testing.B) {
 				b.Run(fmt.Sprintf("%s/%d-AMs/%s", policy, ams, loop), func(b *testing.B) {
 					var direct, through alloc
 					for b.Loop() {
-						direct = loadAlloc(b, home, home.Doors.Scheduler, ams, loop)
+						direct = loadAlloc(b, home, home.Addresses.Scheduler, ams, loop)
 						through = loadAlloc(b, home, proxy, ams, loop)
 					}
 					b.ReportMetric(0, "ns/op")
@@ -94,11 +94,11 @@ func loadAlloc(b *testing.B, home *Subcluster, scheduler string, ams int, loop s
 		"load",
 		"alloc",
 		"--client",
-		home.Doors.Client,
+		home.Addresses.Client,
 		"--scheduler",
 		scheduler,
 		"--tracker",
-		home.Doors.Tracker,
+		home.Addresses.Tracker,
 		"--masters",
 		strconv.Itoa(ams),
 		"--nodes",

@@ -23,7 +23,7 @@ var usual = []string{
 // AMs through the proxies.
 func TestClients(t *testing.T) {
 	f := Start(t, Options{})
-	c := &clients.Cluster{Conf: f.ClientConf(0), Web: f.RouterDoors[0].Web, Nodes: f.Nodes(), Logs: f.Logs,
+	c := &clients.Cluster{Conf: f.ClientConf(0), Web: f.RouterAddresses[0].Web, Nodes: f.Nodes(), Logs: f.Logs,
 		Without: map[string]string{"dshell_placement": "placement-constraints.handler is disabled"}}
 	switch which := os.Getenv("CREEL_CASES"); which {
 	case "all":
@@ -36,14 +36,14 @@ func TestClients(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	spread := 0
+	everywhere := 0
 	for app, where := range f.ran() {
 		t.Logf("%s ran in %v", app, where)
 		if len(where) == len(f.Subclusters) {
-			spread++
+			everywhere++
 		}
 	}
-	if spread == 0 {
+	if everywhere == 0 {
 		t.Error("no application had containers in both subclusters")
 	}
 }

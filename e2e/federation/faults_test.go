@@ -42,7 +42,7 @@ func TestFaults(t *testing.T) {
 func TestRouterKilledBetweenAnyTwoSteps(t *testing.T) {
 	f := Start(t, Options{NoNodes: true})
 	const rounds = 16
-	first, second := f.RouterDoors[0].Web, f.RouterDoors[1].Web
+	first, second := f.RouterAddresses[0].Web, f.RouterAddresses[1].Web
 	// How long a submission takes here, so that the moments cover it.
 	var whole time.Duration
 	for range 3 {
@@ -82,7 +82,7 @@ func TestRouterKilledBetweenAnyTwoSteps(t *testing.T) {
 		repeated++
 		homes := 0
 		for _, s := range f.Subclusters {
-			app, code, err := Report(t, s.Doors.Web, id)
+			app, code, err := Report(t, s.Addresses.Web, id)
 			switch {
 			case code == http.StatusNotFound:
 			case err != nil:
@@ -107,8 +107,8 @@ func TestRouterKilledBetweenAnyTwoSteps(t *testing.T) {
 	}
 }
 
-func (f *Federation) submitCode(t testing.TB, door, id string) (int, error) {
-	code, err := 0, Submit(t, door, id, "default")
+func (f *Federation) submitCode(t testing.TB, web, id string) (int, error) {
+	code, err := 0, Submit(t, web, id, "default")
 	if err != nil {
 		if m := regexp.MustCompile(`: (\d{3}) `).FindStringSubmatch(err.Error()); m != nil {
 			code, _ = strconv.Atoi(m[1])
@@ -118,10 +118,10 @@ func (f *Federation) submitCode(t testing.TB, door, id string) (int, error) {
 }
 
 // homeAt is the home as one router tells it.
-func (f *Federation) homeAt(t testing.TB, door, id string) (home string) {
+func (f *Federation) homeAt(t testing.TB, web, id string) (home string) {
 	t.Helper()
 	var why struct{ Home string }
-	if _, err := Call(t, http.MethodGet, door, "/api/v1/apps/"+id+"/why", nil, &why); err != nil {
+	if _, err := Call(t, http.MethodGet, web, "/api/v1/apps/"+id+"/why", nil, &why); err != nil {
 		t.Fatal(err)
 	}
 	return why.Home
@@ -136,12 +136,12 @@ func (f *Federation) routers() hadoop.Conf {
 		"yarn.resourcemanager.cluster-id":   "federation",
 		"yarn.client.failover-max-attempts": "20",
 	})
-	for i, doors := range f.RouterDoors {
+	for i, addresses := range f.RouterAddresses {
 		id := fmt.Sprintf(".r%d", i+1)
-		_, web, _ := net.SplitHostPort(doors.Web)
+		_, web, _ := net.SplitHostPort(addresses.Web)
 		conf = conf.With(hadoop.Conf{
-			"yarn.resourcemanager.address" + id:           doors.Client,
-			"yarn.resourcemanager.admin.address" + id:     doors.Admin,
+			"yarn.resourcemanager.address" + id:           addresses.Client,
+			"yarn.resourcemanager.admin.address" + id:     addresses.Admin,
 			"yarn.resourcemanager.webapp.address" + id:    "127.0.0.1:" + web,
 			"yarn.resourcemanager.scheduler.address" + id: conf["yarn.resourcemanager.scheduler.address"],
 		})
@@ -158,7 +158,7 @@ func routerKilledUnderHadoop(t *testing.T, f *Federation) {
 	f.Routers[0].Kill()
 	f.finished(t, client, job)
 	f.Routers[0].Restart(t)
-	AwaitActive(t, f.RouterDoors[0].Web, len(f.Subclusters))
+	AwaitActive(t, f.RouterAddresses[0].Web, len(f.Subclusters))
 }
 
 var someMaps = regexp.MustCompile(`map [1-9]\d?% reduce 0%`)
@@ -178,7 +178,7 @@ func inTheMiddle(t *testing.T, f *Federation) (hadoop.Client, *process.Process, 
 	job.Await(t, "the first maps", func() bool { return someMaps.MatchString(job.Output()) })
 	id := application(t, job)
 	home := f.Home(t, id)
-	AwaitState(t, f.Other(home).Doors.Web, id, "RUNNING") // it works in both
+	AwaitState(t, f.Other(home).Addresses.Web, id, "RUNNING") // it works in both
 	return client, job, home
 }
 
@@ -203,7 +203,7 @@ func (f *Federation) finished(t *testing.T, client hadoop.Client, job *process.P
 		// The client asked once more when the AM had gone, as on a slow machine
 		// it may. There is no history server here; the home knows how it ended.
 		id := application(t, job)
-		app, _, reported := Report(t, f.Home(t, id).Doors.Web, id)
+		app, _, reported := Report(t, f.Home(t, id).Addresses.Web, id)
 		if reported == nil && app.FinalStatus == "SUCCEEDED" {
 			err = nil
 		}
@@ -221,7 +221,7 @@ func firstAttempt(t *testing.T, f *Federation, id string) {
 	if _, err := Call(
 		t,
 		http.MethodGet,
-		f.RouterDoors[0].Web,
+		f.RouterAddresses[0].Web,
 		"/ws/v1/cluster/apps/"+id+"/appattempts",
 		nil,
 		&doc,
@@ -229,17 +229,17 @@ func firstAttempt(t *testing.T, f *Federation, id string) {
 		len(doc.AppAttempts.AppAttempt) != 1 {
 		t.Errorf("%s had %d attempts, %v", id, len(doc.AppAttempts.AppAttempt), err)
 	}
-	AwaitState(t, f.RouterDoors[0].Web, id, "FINISHED")
+	AwaitState(t, f.RouterAddresses[0].Web, id, "FINISHED")
 }
 
-// noTwin waits until no member runs anything for the application.
-func noTwin(t *testing.T, f *Federation, id string) {
+// noUAM waits until no member runs anything for the application.
+func noUAM(t *testing.T, f *Federation, id string) {
 	t.Helper()
 	for _, s := range f.Subclusters {
 		var app App
 		if process.Poll(nil, func() bool {
 			var code int
-			app, code, _ = Report(t, s.Doors.Web, id)
+			app, code, _ = Report(t, s.Addresses.Web, id)
 			return code == http.StatusNotFound ||
 				code == http.StatusOK && (app.State == "FINISHED" || app.State == "KILLED" || app.State == "FAILED")
 		}) != nil {
@@ -260,7 +260,7 @@ func proxiesKilled(t *testing.T, f *Federation) {
 	f.finished(t, client, job)
 	id := application(t, job)
 	firstAttempt(t, f, id)
-	noTwin(t, f, id)
+	noUAM(t, f, id)
 }
 
 // The home dies in the middle and comes back with its journal.
@@ -271,13 +271,13 @@ func homeRestarted(t *testing.T, f *Federation) {
 	f.finished(t, client, job)
 	id := application(t, job)
 	firstAttempt(t, f, id)
-	noTwin(t, f, id)
+	noUAM(t, f, id)
 	f.Await(t, len(f.Nodes()))
 }
 
 // The other ResourceManager dies and stays dead until the job has ended. What
 // it was to grant is asked elsewhere. When it comes back with its journal, the
-// application's twin in it is ended.
+// application's UAM in it is ended.
 func secondKilled(t *testing.T, f *Federation) {
 	client, job, home := inTheMiddle(t, f)
 	f.Other(home).RM.Kill()
@@ -285,5 +285,5 @@ func secondKilled(t *testing.T, f *Federation) {
 	id := application(t, job)
 	firstAttempt(t, f, id)
 	f.Other(home).RM.Restart(t)
-	noTwin(t, f, id)
+	noUAM(t, f, id)
 }

@@ -110,23 +110,23 @@ func tempDir(t testing.TB, name string) string {
 // Subcluster is one member: its ResourceManager, the proxy beside its node,
 // and the node.
 type Subcluster struct {
-	ID      string
-	RM      *Daemon
-	Doors   hadoop.Addresses
-	Proxy   *Daemon
-	Node    *hadoop.NodeManager
-	address string // loopback address of its node and proxy
+	ID        string
+	RM        *Daemon
+	Addresses hadoop.Addresses
+	Proxy     *Daemon
+	Node      *hadoop.NodeManager
+	address   string // loopback address of its node and proxy
 }
 
 // Federation is all of it, running.
 type Federation struct {
-	Store       string // URL
-	Routers     []*Daemon
-	RouterDoors []hadoop.Addresses
-	Subclusters []*Subcluster
-	Gateway     *Daemon // the proxy for AMs outside of the nodes
-	Logs        string  // where the nodes put aggregated logs
-	proxyPort   int
+	Store           string // URL
+	Routers         []*Daemon
+	RouterAddresses []hadoop.Addresses
+	Subclusters     []*Subcluster
+	Gateway         *Daemon // the proxy for AMs outside of the nodes
+	Logs            string  // where the nodes put aggregated logs
+	proxyPort       int
 }
 
 // Options of a federation.
@@ -178,15 +178,15 @@ func Start(t testing.TB, o Options) *Federation {
 	}
 	for _, s := range f.Subclusters {
 		if !o.NoNodes {
-			s.Node = f.StartNode(t, "nm-"+s.ID, s.address, s.Doors)
+			s.Node = f.StartNode(t, "nm-"+s.ID, s.address, s.Addresses)
 		}
 	}
 	for i := range o.Routers {
 		f.StartRouter(t, i+1, o.Conf)
 	}
 	f.Await(t, len(f.Nodes()))
-	for _, doors := range f.RouterDoors {
-		AwaitActive(t, doors.Web, o.Subclusters)
+	for _, addresses := range f.RouterAddresses {
+		AwaitActive(t, addresses.Web, o.Subclusters)
 	}
 	return f
 }
@@ -248,7 +248,7 @@ func (f *Federation) StartSubcluster(t testing.TB, number int, more hadoop.Conf)
 	t.Helper()
 	const host = "127.0.0.1"
 	s := &Subcluster{ID: fmt.Sprintf("sc-%d", number), address: fmt.Sprintf("127.0.0.%d", number+1)}
-	s.Doors = hadoop.Addresses{
+	s.Addresses = hadoop.Addresses{
 		Client:    process.FreeAddress(t, host),
 		Scheduler: process.FreeAddress(t, host),
 		Tracker:   process.FreeAddress(t, host),
@@ -256,7 +256,7 @@ func (f *Federation) StartSubcluster(t testing.TB, number int, more hadoop.Conf)
 		Web:       process.FreeAddress(t, host),
 	}
 	s.Proxy = f.StartProxy(t, s.ID, s.address, more)
-	conf := f.common(t, more).With(s.Doors.Conf(), hadoop.Conf{
+	conf := f.common(t, more).With(s.Addresses.Conf(), hadoop.Conf{
 		"yarn.resourcemanager.epoch": strconv.Itoa(number * 1000), // keeps container ids of the subclusters apart
 	})
 	s.RM = start(t, "rm-"+s.ID, "rm", conf, "--subcluster", s.ID, "--data", tempDir(t, "data"))
@@ -264,9 +264,9 @@ func (f *Federation) StartSubcluster(t testing.TB, number int, more hadoop.Conf)
 }
 
 // StartNode starts a real NodeManager.
-func (f *Federation) StartNode(t testing.TB, name, host string, doors hadoop.Addresses) *hadoop.NodeManager {
+func (f *Federation) StartNode(t testing.TB, name, host string, addresses hadoop.Addresses) *hadoop.NodeManager {
 	t.Helper()
-	return hadoop.StartNM(t, hadoop.NM{Name: name, Host: host, RM: doors,
+	return hadoop.StartNM(t, hadoop.NM{Name: name, Host: host, RM: addresses,
 		Conf: hadoop.Conf{
 			"yarn.nodemanager.remote-app-log-dir": f.Logs,
 			// Hadoop's default is 15 minutes: a node outlives its
@@ -290,14 +290,14 @@ func (f *Federation) StartRouter(t testing.TB, number int, more hadoop.Conf) *Da
 		"yarn.router.rmadmin.address":  a.Admin,
 		"yarn.router.webapp.address":   a.Web,
 	}))
-	f.Routers, f.RouterDoors = append(f.Routers, d), append(f.RouterDoors, a)
+	f.Routers, f.RouterAddresses = append(f.Routers, d), append(f.RouterAddresses, a)
 	return d
 }
 
 // ClientConf points a Hadoop client at a router, and its AMs at the proxy
 // beside them.
 func (f *Federation) ClientConf(router int) hadoop.Conf {
-	a := f.RouterDoors[router]
+	a := f.RouterAddresses[router]
 	a.Scheduler = "${env.NM_HOST:-127.0.0.1}:" + strconv.Itoa(f.proxyPort)
 	return a.Conf()
 }
@@ -323,7 +323,7 @@ func (f *Federation) Await(t testing.TB, nodes int) {
 			var m struct {
 				ClusterMetrics struct{ ActiveNodes int }
 			}
-			_, err := Call(t, http.MethodGet, f.RouterDoors[i].Web, "/ws/v1/cluster/metrics", nil, &m)
+			_, err := Call(t, http.MethodGet, f.RouterAddresses[i].Web, "/ws/v1/cluster/metrics", nil, &m)
 			return err == nil && m.ClusterMetrics.ActiveNodes == nodes
 		})
 	}

@@ -28,7 +28,7 @@ func TestMixed(t *testing.T) {
 	}
 	f.proxyPort = commonPort(t, []string{"127.0.0.1", "127.0.0.2"})
 	ours := f.StartSubcluster(t, 1, nil)
-	ours.Node = f.StartNode(t, "nm-ours", ours.address, ours.Doors)
+	ours.Node = f.StartNode(t, "nm-ours", ours.address, ours.Addresses)
 	state := tempDir(t, "rmstate")
 	theirs := hadoop.StartRM(t, hadoop.RM{Name: "hadoop-rm", Conf: hadoop.Conf{
 		// Container ids must differ over the federation, and Hadoop heeds the
@@ -39,30 +39,30 @@ func TestMixed(t *testing.T) {
 		"yarn.resourcemanager.fs.state-store.uri":     "file://" + state,
 		"yarn.am.liveness-monitor.expiry-interval-ms": "900000",
 	}})
-	other := &Subcluster{ID: "sc-hadoop", Doors: theirs.Addresses, address: "127.0.0.3"}
+	other := &Subcluster{ID: "sc-hadoop", Addresses: theirs.Addresses, address: "127.0.0.3"}
 	other.Node = f.StartNode(t, "nm-hadoop", other.address, theirs.Addresses)
 	f.Subclusters = []*Subcluster{ours, other}
 	agent := start(t, "agent", "agent", f.common(t, theirs.Addresses.Conf()), "--subcluster", other.ID)
 	f.StartRouter(t, 1, nil)
 	f.Await(t, 2)
-	door := f.RouterDoors[0].Web
-	AwaitActive(t, door, 2)
+	web := f.RouterAddresses[0].Web
+	AwaitActive(t, web, 2)
 
 	t.Run("submission_report_kill", func(t *testing.T) {
 		for queue, home := range map[string]*Subcluster{"default": ours, "other": other} {
-			id, err := NewApplication(t, door)
+			id, err := NewApplication(t, web)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := Submit(t, door, id, queue); err != nil {
+			if err := Submit(t, web, id, queue); err != nil {
 				t.Fatal(err)
 			}
 			if at := f.Home(t, id); at != home {
 				t.Fatalf("%s of queue %s lives at %s, not at %s", id, queue, at.ID, home.ID)
 			}
-			AwaitState(t, door, id, "ACCEPTED") // its AM sleeps and never registers
+			AwaitState(t, web, id, "ACCEPTED") // its AM sleeps and never registers
 			for _, s := range f.Subclusters {
-				_, code, err := Report(t, s.Doors.Web, id)
+				_, code, err := Report(t, s.Addresses.Web, id)
 				if want := map[bool]int{true: http.StatusOK, false: http.StatusNotFound}[s == home]; code != want {
 					t.Errorf("%s answers %d for %s, want %d: %v", s.ID, code, id, want, err)
 				}
@@ -75,15 +75,15 @@ func TestMixed(t *testing.T) {
 				t.Errorf("status of %s:\n%s", id, out)
 			}
 			client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t)
-			AwaitState(t, home.Doors.Web, id, "KILLED")
-			AwaitState(t, door, id, "KILLED")
+			AwaitState(t, home.Addresses.Web, id, "KILLED")
+			AwaitState(t, web, id, "KILLED")
 		}
 	})
 
 	// An AM at home with us, half of its containers in Hadoop's cluster.
 	t.Run("hadoop_as_second", func(t *testing.T) {
-		mark := t.TempDir()
-		id, shell := f.shell(t, 4, "touch "+mark+"/$NM_HOST.$CONTAINER_ID")
+		dir := t.TempDir()
+		id, shell := f.shell(t, 4, "touch "+dir+"/$NM_HOST.$CONTAINER_ID")
 		if err := shell.Exit(); err != nil {
 			t.Fatalf("the shell: %v\n%s", err, shell.Tail(60))
 		}
@@ -91,7 +91,7 @@ func TestMixed(t *testing.T) {
 			t.Errorf("%s lives at %s", id, at.ID)
 		}
 		ran := map[string]int{}
-		entries, err := os.ReadDir(mark)
+		entries, err := os.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,37 +102,37 @@ func TestMixed(t *testing.T) {
 		if ran[ours.address] != 2 || ran[other.address] != 2 {
 			t.Errorf("containers ran on %v, want 2 on each", ran)
 		}
-		// The twin in Hadoop's cluster ended with the application.
-		var twin App
+		// The UAM in Hadoop's cluster ended with the application.
+		var uam App
 		if process.Poll(nil, func() bool {
-			twin, _, err = Report(t, other.Doors.Web, id)
-			return err == nil && twin.State == "FINISHED"
+			uam, _, err = Report(t, other.Addresses.Web, id)
+			return err == nil && uam.State == "FINISHED"
 		}) != nil {
-			t.Errorf("the twin: %+v, %v", twin, err)
+			t.Errorf("the UAM: %+v, %v", uam, err)
 		}
 	})
 
 	// Killed by its user in the middle: nothing is left in Hadoop's cluster.
 	t.Run("kill_reaches_the_twin", func(t *testing.T) {
-		mark := t.TempDir()
-		id, shell := f.shell(t, 4, "touch "+mark+"/$NM_HOST.$CONTAINER_ID; exec sleep 1000")
+		dir := t.TempDir()
+		id, shell := f.shell(t, 4, "touch "+dir+"/$NM_HOST.$CONTAINER_ID; exec sleep 1000")
 		shell.Await(t, "the containers", func() bool {
-			running, err := os.ReadDir(mark)
+			running, err := os.ReadDir(dir)
 			return err == nil && len(running) == 4
 		})
 		client := hadoop.Client{Conf: f.ClientConf(0)}.Setup(t)
 		client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t)
 		for _, s := range f.Subclusters {
-			AwaitState(t, s.Doors.Web, id, "KILLED")
+			AwaitState(t, s.Addresses.Web, id, "KILLED")
 		}
 	})
 
 	// The agent gone, its member is no longer asked; back, it is.
 	t.Run("agent_restarted", func(t *testing.T) {
 		agent.Kill()
-		AwaitActive(t, door, 1)
+		AwaitActive(t, web, 1)
 		agent.Restart(t)
-		AwaitActive(t, door, 2)
+		AwaitActive(t, web, 2)
 	})
 }
 

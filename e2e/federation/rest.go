@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-var web = &http.Client{Timeout: 20 * time.Second}
+var httpClient = &http.Client{Timeout: 20 * time.Second}
 
 // App is what the tests read of YARN's app document.
 type App struct {
@@ -27,7 +27,7 @@ type App struct {
 }
 
 // Call makes one REST call of the OS user and returns the answer's code.
-func Call(t testing.TB, method, door, path string, in, out any) (int, error) {
+func Call(t testing.TB, method, web, path string, in, out any) (int, error) {
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)
@@ -36,13 +36,13 @@ func Call(t testing.TB, method, door, path string, in, out any) (int, error) {
 		}
 		body = bytes.NewReader(b)
 	}
-	req, err := http.NewRequest(method, "http://"+door+path+"?user.name="+url.QueryEscape(hadoop.OSUser(t)), body)
+	req, err := http.NewRequest(method, "http://"+web+path+"?user.name="+url.QueryEscape(hadoop.OSUser(t)), body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := web.Do(req)
+	resp, err := httpClient.Do(req)
 	if err != nil {
 		return 0, err
 	}
@@ -60,18 +60,18 @@ func Call(t testing.TB, method, door, path string, in, out any) (int, error) {
 	return resp.StatusCode, json.Unmarshal(b, out)
 }
 
-// NewApplication asks a door for an application id.
-func NewApplication(t testing.TB, door string) (string, error) {
+// NewApplication asks a router for an application id.
+func NewApplication(t testing.TB, web string) (string, error) {
 	var doc struct {
 		ID string `json:"application-id"`
 	}
-	_, err := Call(t, http.MethodPost, door, "/ws/v1/cluster/apps/new-application", nil, &doc)
+	_, err := Call(t, http.MethodPost, web, "/ws/v1/cluster/apps/new-application", nil, &doc)
 	return doc.ID, err
 }
 
 // Submit submits an application whose AM sleeps.
-func Submit(t testing.TB, door, id, queue string) error {
-	code, err := Call(t, http.MethodPost, door, "/ws/v1/cluster/apps", map[string]any{
+func Submit(t testing.TB, web, id, queue string) error {
+	code, err := Call(t, http.MethodPost, web, "/ws/v1/cluster/apps", map[string]any{
 		"application-id":    id,
 		"application-name":  "sleeper",
 		"queue":             queue,
@@ -86,36 +86,36 @@ func Submit(t testing.TB, door, id, queue string) error {
 	return err
 }
 
-// Report reads an application from a door.
-func Report(t testing.TB, door, id string) (App, int, error) {
+// Report reads an application at a web address.
+func Report(t testing.TB, web, id string) (App, int, error) {
 	var doc struct{ App App }
-	code, err := Call(t, http.MethodGet, door, "/ws/v1/cluster/apps/"+id, nil, &doc)
+	code, err := Call(t, http.MethodGet, web, "/ws/v1/cluster/apps/"+id, nil, &doc)
 	return doc.App, code, err
 }
 
-// KillApp kills an application through a door and waits until it is killed.
-func KillApp(t testing.TB, door, id string) {
+// KillApp kills an application at a web address and waits until it is killed.
+func KillApp(t testing.TB, web, id string) {
 	t.Helper()
 	if _, err := Call(
 		t,
 		http.MethodPut,
-		door,
+		web,
 		"/ws/v1/cluster/apps/"+id+"/state",
 		map[string]string{"state": "KILLED"},
 		nil,
 	); err != nil {
 		t.Fatal(err)
 	}
-	AwaitState(t, door, id, "KILLED")
+	AwaitState(t, web, id, "KILLED")
 }
 
-// AwaitState waits until a door reports the application in this state.
-func AwaitState(t testing.TB, door, id, state string) {
+// AwaitState waits until a web address reports the application in this state.
+func AwaitState(t testing.TB, web, id, state string) {
 	t.Helper()
 	var last App
 	var err error
 	if process.Poll(nil, func() bool {
-		last, _, err = Report(t, door, id)
+		last, _, err = Report(t, web, id)
 		return err == nil && last.State == state
 	}) != nil {
 		t.Fatalf("%s is not %s: %+v, %v", id, state, last, err)
@@ -127,8 +127,8 @@ func (f *Federation) Home(t testing.TB, id string) *Subcluster {
 	t.Helper()
 	var why struct{ Home string }
 	var err error
-	for _, doors := range f.RouterDoors {
-		if _, err = Call(t, http.MethodGet, doors.Web, "/api/v1/apps/"+id+"/why", nil, &why); err == nil {
+	for _, addresses := range f.RouterAddresses {
+		if _, err = Call(t, http.MethodGet, addresses.Web, "/api/v1/apps/"+id+"/why", nil, &why); err == nil {
 			break
 		}
 	}
@@ -152,12 +152,12 @@ func (f *Federation) Other(s *Subcluster) *Subcluster {
 }
 
 // AwaitActive waits until a router sees so many active members.
-func AwaitActive(t testing.TB, door string, n int) {
+func AwaitActive(t testing.TB, web string, n int) {
 	t.Helper()
 	seen := 0
 	if process.Poll(nil, func() bool {
 		var doc struct{ Subclusters []struct{ State string } }
-		if _, err := Call(t, http.MethodGet, door, "/api/v1/subclusters", nil, &doc); err != nil {
+		if _, err := Call(t, http.MethodGet, web, "/api/v1/subclusters", nil, &doc); err != nil {
 			return false
 		}
 		seen = 0

@@ -96,13 +96,13 @@ log4j.appender.console.layout=org.apache.log4j.PatternLayout
 log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c: %m%n
 `
 
-// Addresses are the doors of a ResourceManager, ours or Hadoop's, or of a
+// Addresses are the addresses of a ResourceManager, ours or Hadoop's, or of a
 // Router, each "host:port" or empty.
 type Addresses struct {
 	Client, Scheduler, Tracker, Admin, Web string
 }
 
-// Conf is the properties by which clients, AMs and nodes find the doors.
+// Conf is the properties by which clients, AMs and nodes find them.
 func (a Addresses) Conf() Conf {
 	return Conf{}.With(Conf{
 		"yarn.resourcemanager.address":                  a.Client,

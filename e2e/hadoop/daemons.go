@@ -103,7 +103,7 @@ type ResourceManager struct {
 }
 
 // StartRM starts a ResourceManager with the CapacityScheduler on free loopback
-// ports and waits until all its doors are open. Its queues are root.default
+// ports and waits until all its ports are open. Its queues are root.default
 // (70%) and root.other (30%), each of which may grow to the whole.
 func StartRM(t testing.TB, o RM) *ResourceManager {
 	t.Helper()
@@ -238,7 +238,7 @@ type Router struct {
 	Conf   Conf      // federation keys; wins over the defaults
 }
 
-// StartRouter starts a Router and waits until its last door is open.
+// StartRouter starts a Router and waits until its last port is open.
 func StartRouter(t testing.TB, o Router) *ResourceManager {
 	t.Helper()
 	dir := tempDir(t, "router")

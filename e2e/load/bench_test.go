@@ -177,7 +177,7 @@ func BenchmarkRM(b *testing.B) {
 		return with(
 			"alloc",
 			append(
-				doors(s.client, s.scheduler, s.tracker),
+				addressFlags(s.client, s.scheduler, s.tracker),
 				"--nodes",
 				"5000",
 				"--node-period",
@@ -192,7 +192,7 @@ func BenchmarkRM(b *testing.B) {
 		return with(
 			"alloc",
 			append(
-				doors(s.client, s.scheduler, s.tracker),
+				addressFlags(s.client, s.scheduler, s.tracker),
 				"--nodes",
 				"5000",
 				"--node-period",
@@ -211,7 +211,7 @@ func BenchmarkRM(b *testing.B) {
 		return with(
 			"alloc",
 			append(
-				doors(s.client, s.scheduler, s.tracker),
+				addressFlags(s.client, s.scheduler, s.tracker),
 				"--nodes",
 				"5000",
 				"--node-period",
@@ -271,7 +271,7 @@ func many(ctx context.Context, b *testing.B, n int, bounds ...string) (c *daemon
 				"--run",
 				"--pid",
 				strconv.Itoa(c.PID()),
-			}, doors(c.Addresses["client"], c.Addresses["scheduler"], c.Addresses["tracker"])...), bounds...)...)
+			}, addressFlags(c.Addresses["client"], c.Addresses["scheduler"], c.Addresses["tracker"])...), bounds...)...)
 		out <- r
 	}()
 	return c, out

@@ -50,9 +50,9 @@ func creel(t testing.TB) string {
 // daemon is a process of the creel binary.
 type daemon struct {
 	*process.Process
-	args  []string
-	dir   string
-	lives int
+	args   []string
+	dir    string
+	starts int
 	// Addresses are those of its ready file.
 	Addresses map[string]string
 }
@@ -72,8 +72,8 @@ func startDaemon(t testing.TB, role string, conf hadoop.Conf, args ...string) *d
 // write its ready file.
 func (d *daemon) start(t testing.TB) time.Duration {
 	t.Helper()
-	d.lives++
-	ready := filepath.Join(d.dir, "ready."+strconv.Itoa(d.lives))
+	d.starts++
+	ready := filepath.Join(d.dir, "ready."+strconv.Itoa(d.starts))
 	began := time.Now()
 	d.Process = process.Spawn(
 		t,
@@ -152,8 +152,8 @@ type latency struct {
 func load(ctx context.Context, t testing.TB, args ...string) (r result, code int, message string) {
 	t.Helper()
 	c := exec.CommandContext(ctx, creel(t), append([]string{"load"}, args...)...)
-	var out, said bytes.Buffer
-	c.Stdout, c.Stderr = &out, &said
+	var out, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &out, &stderr
 	err := c.Run()
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {
@@ -164,7 +164,7 @@ func load(ctx context.Context, t testing.TB, args ...string) (r result, code int
 			t.Fatalf("creel load %v printed what is not JSON: %v\n%s", args, err, out.String())
 		}
 	}
-	return r, c.ProcessState.ExitCode(), said.String()
+	return r, c.ProcessState.ExitCode(), stderr.String()
 }
 
 // mustLoad runs a load of which every request is to be answered well.
@@ -209,7 +209,7 @@ func startRM(t testing.TB, more hadoop.Conf, args ...string) *daemon {
 	return startDaemon(t, "rm", conf, append([]string{"--data", t.TempDir()}, args...)...)
 }
 
-// fixedPorts are doors at ports that were free a moment ago, so that who speaks
+// fixedPorts are ports that were free a moment ago, so that who speaks
 // to a daemon finds it again after it was started anew.
 func fixedPorts(t testing.TB) hadoop.Conf {
 	t.Helper()
@@ -225,7 +225,7 @@ func fixedPorts(t testing.TB) hadoop.Conf {
 	return hadoop.Addresses{Client: at[0], Scheduler: at[1], Tracker: at[2], Admin: at[3], Web: at[4]}.Conf()
 }
 
-// doors are the flags by which creel load finds one.
-func doors(client, scheduler, tracker string) []string {
+// addressFlags are the flags by which creel load finds one.
+func addressFlags(client, scheduler, tracker string) []string {
 	return []string{"--client", client, "--scheduler", scheduler, "--tracker", tracker}
 }

@@ -142,7 +142,7 @@ func TestEveryKindOfLoad(t *testing.T) {
 		append(
 			[]string{"alloc"},
 			append(
-				doors(client, scheduler, tracker),
+				addressFlags(client, scheduler, tracker),
 				"--nodes",
 				"50",
 				"--masters",

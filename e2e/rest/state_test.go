@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rest proves the ResourceManager's web door from outside: a creel
+// Package rest proves the ResourceManager's REST API from outside: a creel
 // process and a real Hadoop ResourceManager are brought into the same state by
 // the same calls, and their documents compared field by field; and a public
-// client library reads and writes through the door.
+// client library reads and writes through it.
 package rest
 
 import (

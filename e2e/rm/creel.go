@@ -64,7 +64,7 @@ type Options struct {
 	Conf     hadoop.Conf // wins over the defaults
 	Volatile bool        // keep no journal
 	Args     []string    // more arguments of creel rm
-	// Addresses are its doors; those left empty are free loopback ports.
+	// Addresses are where it listens; those left empty are free loopback ports.
 	Addresses hadoop.Addresses
 }
 
@@ -97,9 +97,9 @@ func Start(t testing.TB, o Options) *Creel {
 		}
 	})
 	a := o.Addresses
-	for _, door := range []*string{&a.Client, &a.Scheduler, &a.Tracker, &a.Admin, &a.Web} {
-		if *door == "" {
-			*door = process.FreeAddress(t, "127.0.0.1")
+	for _, address := range []*string{&a.Client, &a.Scheduler, &a.Tracker, &a.Admin, &a.Web} {
+		if *address == "" {
+			*address = process.FreeAddress(t, "127.0.0.1")
 		}
 	}
 	user := hadoop.OSUser(t)

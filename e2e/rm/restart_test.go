@@ -58,19 +58,19 @@ func killInTheMiddle(t *testing.T, rm *Creel, c *clients.Cluster, mode string) {
 	// Nine maps, two at a time: a middle that cannot be missed.
 	pi := hadoop.Client{Conf: c.Conf.With(hadoop.Conf{"mapreduce.job.running.map.limit": "2"})}.Setup(t)
 	shell := hadoop.Client{Conf: c.Conf}.Setup(t)
-	marks := t.TempDir()
+	dir := t.TempDir()
 	script := filepath.Join(shell.Dir(), "waves.py")
 	if err := os.WriteFile(script, sparkWaves, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	spark := process.Start(t, clients.SparkSubmit(t, shell, mode, script, marks))
-	spark.Await(t, "the first Spark tasks", func() bool { return len(tasks(t, marks)) >= 2 })
+	spark := process.Start(t, clients.SparkSubmit(t, shell, mode, script, dir))
+	spark.Await(t, "the first Spark tasks", func() bool { return len(tasks(t, dir)) >= 2 })
 	job := pi.Start(t, hadoop.Examples, "pi", "9", "100")
 	job.Await(t, "the first maps", func() bool { return someMaps.MatchString(job.Output()) })
 
 	rm.Kill9()
 	rm.Restart(t)
-	if err := os.WriteFile(filepath.Join(marks, "go"), nil, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 
@@ -93,13 +93,13 @@ func killInTheMiddle(t *testing.T, rm *Creel, c *clients.Cluster, mode string) {
 	if err := spark.Exit(); err != nil {
 		t.Fatalf("Spark: %v\n%s", err, spark.Tail(60))
 	}
-	if said, err := os.ReadFile(
-		filepath.Join(marks, "pi"),
+	if output, err := os.ReadFile(
+		filepath.Join(dir, "pi"),
 	); err != nil ||
-		!strings.Contains(string(said), "Pi is roughly 3.1415") {
-		t.Errorf("Spark said %q, %v", said, err)
+		!strings.Contains(string(output), "Pi is roughly 3.1415") {
+		t.Errorf("Spark said %q, %v", output, err)
 	}
-	if ran := tasks(t, marks); len(ran) != 8 {
+	if ran := tasks(t, dir); len(ran) != 8 {
 		t.Errorf("Spark ran %d tasks, want each of 8 once: %v", len(ran), ran)
 	}
 	for _, p := range []*process.Process{job, spark} {

@@ -49,13 +49,13 @@ func TestSimulatedNodesUnderHadoop(t *testing.T) {
 		nodes = client.Run(t, hadoop.NodeCLI, "-list").OK(t).Stdout
 		return strings.Contains(nodes, "Total Nodes:3")
 	})
-	mark := t.TempDir()
+	touched := t.TempDir()
 	jar := filepath.Join(hadoop.Jars(t, hadoop.V342), "hadoop-yarn-applications-distributedshell-3.4.2.jar")
 	r := client.Run(t, hadoop.DistributedShell, "-jar", jar, "-num_containers", "6", "-master_memory", "1024", "-container_memory", "128",
-		"-timeout", "170000", "-shell_command", "touch "+mark+"/real").
+		"-timeout", "170000", "-shell_command", "touch "+touched+"/real").
 		OK(t)
 	says(t, r.All, "Application completed successfully")
-	if _, err := os.Stat(filepath.Join(mark, "real")); err == nil {
+	if _, err := os.Stat(filepath.Join(touched, "real")); err == nil {
 		t.Errorf("a container ran on %s, which is full", real.ID)
 	}
 	id := application.FindString(r.All)

@@ -78,8 +78,8 @@ yarn.scheduler.fair.max.assign = -1`)
 		"yarn.resourcemanager.rm.container-allocation.expiry-interval-ms": "3600000",
 		"hadoop.tmp.dir": dir,
 	})
-	for _, door := range []string{"address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address"} {
-		conf["yarn.resourcemanager."+door] = "127.0.0.1:0"
+	for _, service := range []string{"address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address"} {
+		conf["yarn.resourcemanager."+service] = "127.0.0.1:0"
 	}
 	conf.Write(b, dir)
 	for name, text := range map[string]string{

@@ -136,12 +136,12 @@ func (s *realSide) submit(t *testing.T, j job) {
 func (s *realSide) begin(t *testing.T, j job) *yarnpb.TokenProto {
 	t.Helper()
 	ctx := t.Context()
-	door := yarnrpc.NewApplicationClientProtocolClient(s.client, s.rm.Client, hrpc.Login{User: j.user})
-	fresh, err := door.GetNewApplication(ctx, &yarnpb.GetNewApplicationRequestProto{})
+	apps := yarnrpc.NewApplicationClientProtocolClient(s.client, s.rm.Client, hrpc.Login{User: j.user})
+	fresh, err := apps.GetNewApplication(ctx, &yarnpb.GetNewApplicationRequestProto{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = door.SubmitApplication(
+	_, err = apps.SubmitApplication(
 		ctx,
 		&yarnpb.SubmitApplicationRequestProto{ApplicationSubmissionContext: &yarnpb.ApplicationSubmissionContextProto{
 			ApplicationId:   fresh.ApplicationId,
@@ -158,7 +158,7 @@ func (s *realSide) begin(t *testing.T, j job) *yarnpb.TokenProto {
 	}
 	var token *yarnpb.TokenProto
 	s.rm.Await(t, "the AM's token", func() bool {
-		r, err := door.GetApplicationReport(
+		r, err := apps.GetApplicationReport(
 			ctx,
 			&yarnpb.GetApplicationReportRequestProto{ApplicationId: fresh.ApplicationId},
 		)

@@ -265,19 +265,19 @@ func compareQueue(t *testing.T, path string, h hadoopQueue, q rm.QueueView) {
 	same("default priority", q.Spec.DefaultPriority, h.DefaultPriority)
 	same("priority", q.Spec.Priority, h.QueuePriority)
 	same("not preempted", q.Spec.PreemptionDisabled, h.PreemptionDisabled)
-	life := func(d int64) int64 { return max(d, -1) }
+	unlimited := func(d int64) int64 { return max(d, -1) }
 	mine := int64(q.Spec.MaxLifetime.Seconds())
 	if mine == 0 {
 		mine = -1
 	}
-	same("longest life", mine, life(h.MaxApplicationLifetime))
+	same("longest life", mine, unlimited(h.MaxApplicationLifetime))
 	if mine = int64(q.Spec.DefaultLifetime.Seconds()); mine == 0 {
 		mine = int64(q.Spec.MaxLifetime.Seconds())
 	}
 	if mine == 0 {
 		mine = -1
 	}
-	same("life by default", mine, life(h.DefaultApplicationLifetime))
+	same("life by default", mine, unlimited(h.DefaultApplicationLifetime))
 	order := map[queues.Policy]string{queues.PolicyDefault: "fifo", queues.Fifo: "fifo", queues.FairShare: "fair"}[q.Spec.Policy]
 	if !strings.Contains(strings.ToLower(h.OrderingPolicyInfo), order) {
 		t.Errorf("%s: order is %s, Hadoop's %s", path, order, h.OrderingPolicyInfo)

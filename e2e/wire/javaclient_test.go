@@ -25,9 +25,9 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// door is a small server of ApplicationClientProtocol. What it answers about
+// handler is a small server of ApplicationClientProtocol. What it answers about
 // an application follows from the application's number.
-type door struct {
+type handler struct {
 	yarnrpc.UnimplementedApplicationClientProtocol
 	next   atomic.Int32
 	caller atomic.Value // string: the caller context of the last new application
@@ -39,7 +39,7 @@ const started = 1700000000000 // the cluster timestamp of the applications here
 
 const (
 	firstFailure = 1000 // 1000+i fails with failures[i]
-	firstBusy    = 2000 // 2000+i fails door.busy times with busy[i], then answers
+	firstBusy    = 2000 // 2000+i fails handler.busy times with busy[i], then answers
 	slow         = 3000 // answers after slowTime
 	slowTime     = 90 * time.Second
 )
@@ -98,7 +98,7 @@ var failures = []struct {
 // busy are the errors that a client repeats by itself.
 var busy = []error{creel.ErrBusy, creel.ErrUnavailable, creel.ErrNoSubcluster, creel.ErrStandby, hrpc.Busy("later")}
 
-func (d *door) GetNewApplication(
+func (d *handler) GetNewApplication(
 	ctx context.Context,
 	_ *yarnpb.GetNewApplicationRequestProto,
 ) (*yarnpb.GetNewApplicationResponseProto, error) {
@@ -109,7 +109,7 @@ func (d *door) GetNewApplication(
 	}, nil
 }
 
-func (d *door) GetClusterMetrics(
+func (d *handler) GetClusterMetrics(
 	context.Context,
 	*yarnpb.GetClusterMetricsRequestProto,
 ) (*yarnpb.GetClusterMetricsResponseProto, error) {
@@ -118,7 +118,7 @@ func (d *door) GetClusterMetrics(
 	}}, nil
 }
 
-func (d *door) GetApplicationReport(
+func (d *handler) GetApplicationReport(
 	ctx context.Context,
 	req *yarnpb.GetApplicationReportRequestProto,
 ) (*yarnpb.GetApplicationReportResponseProto, error) {
@@ -140,7 +140,7 @@ func (d *door) GetApplicationReport(
 	return answer, nil
 }
 
-func (d *door) GetApplications(
+func (d *handler) GetApplications(
 	ctx context.Context,
 	_ *yarnpb.GetApplicationsRequestProto,
 ) (*yarnpb.GetApplicationsResponseProto, error) {
@@ -187,7 +187,7 @@ func report(id creel.ApplicationID, user string) *yarnpb.ApplicationReportProto 
 	}
 }
 
-// serve serves the door on the address until the returned function is called,
+// serve serves the handler on the address until the returned function is called,
 // which waits for the server's end.
 func serve(t *testing.T, address string, d yarnrpc.ApplicationClientProtocol) (stop func()) {
 	t.Helper()
@@ -302,7 +302,7 @@ func TestHadoopClientAgainstOurServer(t *testing.T) {
 			// A 3.3 client without HA takes the policy of an HA client (because
 			// yarn.federation.failover.enabled is true by default there): what is
 			// to be retried on the same server is retried once and at once.
-			d := &door{busy: 2}
+			d := &handler{busy: 2}
 			if version == hadoop.V336 {
 				d.busy = 1
 			}
@@ -397,7 +397,7 @@ func TestHadoopClientAgainstOurServer(t *testing.T) {
 // way.
 func TestHadoopClientIsRefusedWhereOnlyTokensAreTaken(t *testing.T) {
 	address := process.FreeAddress(t, "127.0.0.1")
-	_, stop := serveWith(t, address, &door{}, hrpc.Config{Tokens: func([]byte) ([]byte, hrpc.Identity, error) {
+	_, stop := serveWith(t, address, &handler{}, hrpc.Config{Tokens: func([]byte) ([]byte, hrpc.Identity, error) {
 		return nil, hrpc.Identity{}, fmt.Errorf("no token is known")
 	}})
 	defer stop()
@@ -412,7 +412,7 @@ func TestHadoopClientIsRefusedWhereOnlyTokensAreTaken(t *testing.T) {
 // client tries again by itself until there is room.
 func TestHadoopClientAtAFullServer(t *testing.T) {
 	address := process.FreeAddress(t, "127.0.0.1")
-	server, stop := serveWith(t, address, &door{}, hrpc.Config{Simple: true, MaxConnections: 1})
+	server, stop := serveWith(t, address, &handler{}, hrpc.Config{Simple: true, MaxConnections: 1})
 	defer stop()
 	taken, err := net.Dial("tcp", address)
 	if err != nil {

@@ -51,7 +51,7 @@ func spoiled(p *yarnpb.TokenProto) *yarnpb.TokenProto {
 	return p
 }
 
-// cluster is a real RM with a real NodeManager, and our client of its doors.
+// cluster is a real RM with a real NodeManager, and our client of its protocols.
 type cluster struct {
 	rm     *hadoop.ResourceManager
 	nm     *hadoop.NodeManager
@@ -553,11 +553,11 @@ func runContainers(
 	if code := status(short.Id).GetExitStatus(); code != 3 {
 		t.Errorf("exit code %d, want 3", code)
 	}
-	if said, err := os.ReadFile(
+	if output, err := os.ReadFile(
 		file,
 	); err != nil ||
-		strings.TrimSpace(string(said)) != yarnpb.ToContainerID(short.Id).String() {
-		t.Errorf("the container wrote %q, %v", said, err)
+		strings.TrimSpace(string(output)) != yarnpb.ToContainerID(short.Id).String() {
+		t.Errorf("the container wrote %q, %v", output, err)
 	}
 	c.nm.Await(t, "the long container's process", func() bool {
 		return status(long.Id).GetState() == yarnpb.ContainerStateProto_C_RUNNING &&

@@ -97,7 +97,7 @@ func TestHadoopsClassesReadOurTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	master := delegations.State().Keys[0]
+	masterKey := delegations.State().Keys[0]
 	ours := []token.Token{
 		mac.AMRM(attempt),
 		mac.NM(token.NM{Attempt: attempt, Node: node, User: "alice", KeyID: key.ID}, "10.0.0.1:45454"),
@@ -115,7 +115,7 @@ func TestHadoopsClassesReadOurTokens(t *testing.T) {
 	for i, k := range ours {
 		secret := key.Secret
 		if k.Kind == token.KindDelegation {
-			secret = master.Secret
+			secret = masterKey.Secret
 		}
 		say("read %s %x %x", k.Kind, k.Identifier, secret)
 		credentials = credentials.With(fmt.Sprintf("alias %d", i), k)
@@ -127,7 +127,7 @@ func TestHadoopsClassesReadOurTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	say("credentials %x", message)
-	say("key %x", master.Append(nil))
+	say("key %x", masterKey.Append(nil))
 	numbers := []int64{
 		0,
 		1,
@@ -156,9 +156,9 @@ func TestHadoopsClassesReadOurTokens(t *testing.T) {
 		record.Max.UnixMilli(),
 		record.Sequence,
 		record.KeyID,
-		master.Secret,
+		masterKey.Secret,
 	)
-	say("delegation carol - - 1 2 3 4 %x", master.Secret)
+	say("delegation carol - - 1 2 3 4 %x", masterKey.Secret)
 
 	for _, version := range []hadoop.Version{hadoop.V342, hadoop.V336} {
 		t.Run(string(version), func(t *testing.T) {
@@ -242,9 +242,9 @@ func TestHadoopsClassesReadOurTokens(t *testing.T) {
 				}
 			}
 			a := next()
-			if a.KeyID != master.ID || a.Max != master.Expires.UnixMilli() ||
-				a.Password != hex.EncodeToString(master.Secret) ||
-				a.Again != hex.EncodeToString(master.Append(nil)) {
+			if a.KeyID != masterKey.ID || a.Max != masterKey.Expires.UnixMilli() ||
+				a.Password != hex.EncodeToString(masterKey.Secret) ||
+				a.Again != hex.EncodeToString(masterKey.Append(nil)) {
 				t.Errorf("the master key reads %+v", a)
 			}
 			if a := next(); a.Again != hex.EncodeToString(written) {
@@ -276,14 +276,14 @@ func TestHadoopsClassesReadOurTokens(t *testing.T) {
 	}
 }
 
-// delegatingDoor hands out delegation tokens.
-type delegatingDoor struct {
-	door
+// delegatingHandler hands out delegation tokens.
+type delegatingHandler struct {
+	handler
 	mu     sync.Mutex
 	tokens *token.Delegations
 }
 
-func (d *delegatingDoor) GetDelegationToken(
+func (d *delegatingHandler) GetDelegationToken(
 	ctx context.Context,
 	req *yarnpb.GetDelegationTokenRequestProto,
 ) (*yarnpb.GetDelegationTokenResponseProto, error) {
@@ -296,7 +296,7 @@ func (d *delegatingDoor) GetDelegationToken(
 	return &yarnpb.GetDelegationTokenResponseProto{Token: made.Proto()}, nil
 }
 
-func (d *delegatingDoor) RenewDelegationToken(
+func (d *delegatingHandler) RenewDelegationToken(
 	ctx context.Context,
 	req *yarnpb.RenewDelegationTokenRequestProto,
 ) (*yarnpb.RenewDelegationTokenResponseProto, error) {
@@ -309,7 +309,7 @@ func (d *delegatingDoor) RenewDelegationToken(
 	return &yarnpb.RenewDelegationTokenResponseProto{NewExpiryTime: proto.Uint64(uint64(r.Expires.UnixMilli()))}, nil
 }
 
-func (d *delegatingDoor) CancelDelegationToken(
+func (d *delegatingHandler) CancelDelegationToken(
 	ctx context.Context,
 	req *yarnpb.CancelDelegationTokenRequestProto,
 ) (*yarnpb.CancelDelegationTokenResponseProto, error) {
@@ -321,7 +321,7 @@ func (d *delegatingDoor) CancelDelegationToken(
 	return &yarnpb.CancelDelegationTokenResponseProto{}, nil
 }
 
-func (d *delegatingDoor) who(identifier []byte) ([]byte, hrpc.Identity, error) {
+func (d *delegatingHandler) who(identifier []byte) ([]byte, hrpc.Identity, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	password, id, err := d.tokens.Password(time.Now(), identifier)
@@ -333,7 +333,7 @@ func (d *delegatingDoor) who(identifier []byte) ([]byte, hrpc.Identity, error) {
 // with it afterwards.
 func TestHadoopClientUsesOurDelegationToken(t *testing.T) {
 	address := process.FreeAddress(t, "127.0.0.1")
-	d := &delegatingDoor{tokens: token.NewDelegations(token.Lifetimes{}, time.Now(), rand.New(rand.NewPCG(3, 4)))}
+	d := &delegatingHandler{tokens: token.NewDelegations(token.Lifetimes{}, time.Now(), rand.New(rand.NewPCG(3, 4)))}
 	_, stop := serveWith(t, address, d, hrpc.Config{Simple: true, Tokens: d.who})
 	defer stop()
 	c := startDriver(t, hadoop.Client{Conf: hadoop.Addresses{Client: address}.Conf(), User: "alice"})

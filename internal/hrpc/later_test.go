@@ -139,7 +139,7 @@ func TestACallTellsWhoWhatAndWhy(t *testing.T) {
 			c := CallFrom(ctx)
 			seen.Identity, seen.Remote, seen.Protocol, seen.Method, seen.ClientID = c.Identity, c.Remote, c.Protocol, c.Method, c.ClientID
 			seen.RetryCount, seen.CallerContext, seen.Trace, seen.CallID = c.RetryCount, c.CallerContext, c.Trace, c.CallID
-			log = append(log, "served "+ctx.Value(markKey{}).(string))
+			log = append(log, "served "+ctx.Value(orderKey{}).(string))
 			return m, nil
 		},
 	}
@@ -151,7 +151,7 @@ func TestACallTellsWhoWhatAndWhy(t *testing.T) {
 			log = append(log, name+" sees "+c.Method+" "+request.(*wrapperspb.StringValue).Value)
 			return context.WithValue(
 				ctx,
-				markKey{},
+				orderKey{},
 				name,
 			), func(_ proto.Message, err error) { log = append(log, name+" done") }, nil
 		}
@@ -222,7 +222,7 @@ func TestACallTellsWhoWhatAndWhy(t *testing.T) {
 	}
 }
 
-type markKey struct{}
+type orderKey struct{}
 
 func TestDrainAnswersWhatIsInFlightAndRefusesTheRest(t *testing.T) {
 	p := &parked{}

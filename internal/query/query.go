@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package query reads the query of a URL where a door needs one or two of its
+// Package query reads the query of a URL where a handler needs one or two of its
 // values for every request, without the map that net/url makes of it.
 package query
 

@@ -36,6 +36,6 @@
 // fair-scheduler.xml; this package hands them on unread (CapacityScheduler,
 // FairSchedulerFile), because what they mean belongs to the scheduler.
 //
-// The package imports nothing of creel's: rooms keep plain Config structs and
+// The package imports nothing of creel's: packages keep plain Config structs and
 // do not know it.
 package settings

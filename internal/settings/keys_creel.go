@@ -177,7 +177,7 @@ var creelRouterKeys = []Setting{
 		Doc:     "The user that a router acts as towards ResourceManagers, on behalf of its clients.",
 	},
 	{Key: "creel.router.decisions-kept", Type: Int, Default: "10000", Doc: "Decisions kept for `creel app why`."},
-	{Key: "creel.router.dashboard", Type: Bool, Default: "true", Doc: "Whether the web door serves the dashboard."},
+	{Key: "creel.router.dashboard", Type: Bool, Default: "true", Doc: "Whether the web address serves the dashboard."},
 }
 
 var creelProxyKeys = []Setting{
@@ -305,7 +305,7 @@ var creelDaemonKeys = []Setting{
 		Key:     "creel.http.max-request-size",
 		Type:    Bytes,
 		Default: "8m",
-		Doc:     "Bytes of the largest body that a web door reads.",
+		Doc:     "Bytes of the largest body that a request over HTTP may have.",
 	},
 	{
 		Key:     "creel.http.read-header-timeout",

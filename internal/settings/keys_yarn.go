@@ -238,7 +238,7 @@ var httpKeys = []Setting{
 		Key:     "hadoop.http.cross-origin.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether pages of other origins may read the web doors.",
+		Doc:     "Whether pages of other origins may read the REST APIs.",
 	},
 	{Key: "hadoop.http.cross-origin.allowed-origins", Type: List, Default: "*", Doc: "Origins that may."},
 	{
@@ -320,18 +320,18 @@ var rmAddressKeys = []Setting{
 		Key:     "yarn.resourcemanager.webapp.address",
 		Type:    Address,
 		Default: "${yarn.resourcemanager.hostname}:8088",
-		Doc:     "Its web door: REST, metrics, health.",
+		Doc:     "Its web address: REST, metrics, health.",
 	},
 	{
 		Key:     "yarn.resourcemanager.webapp.https.address",
 		Type:    Address,
 		Default: "${yarn.resourcemanager.hostname}:8090",
-		Doc:     "Its web door over TLS.",
+		Doc:     "Its web address over TLS.",
 	},
 	{
 		Key:  "yarn.web-proxy.address",
 		Type: Address,
-		Doc:  "Where the web proxy for AMs listens; empty: at the ResourceManager's web door.",
+		Doc:  "Where the web proxy for AMs listens; empty: at the ResourceManager's web address.",
 	},
 	{
 		Key:     "yarn.resourcemanager.ha.enabled",
@@ -350,7 +350,7 @@ var rmAddressKeys = []Setting{
 		Doc:  "The nodes' address of one of a pair.",
 	},
 	{Key: "yarn.resourcemanager.admin.address.*", Type: Address, Doc: "The administrators' address of one of a pair."},
-	{Key: "yarn.resourcemanager.webapp.address.*", Type: Address, Doc: "The web door of one of a pair."},
+	{Key: "yarn.resourcemanager.webapp.address.*", Type: Address, Doc: "The web address of one of a pair."},
 	{
 		Key:     "yarn.resourcemanager.client.thread-count",
 		Type:    Int,
@@ -839,7 +839,7 @@ var nmKeys = []Setting{
 		Key:     "yarn.nodemanager.webapp.address",
 		Type:    Address,
 		Default: "${yarn.nodemanager.hostname}:8042",
-		Doc:     "The node's web door.",
+		Doc:     "The node's web address.",
 	},
 	{
 		Key:     "yarn.nodemanager.localizer.address",
@@ -986,13 +986,13 @@ var routerKeys = []Setting{
 		Key:     "yarn.router.webapp.address",
 		Type:    Address,
 		Default: "${yarn.router.hostname}:8089",
-		Doc:     "Its web door: REST, dashboard, metrics, health.",
+		Doc:     "Its web address: REST, dashboard, metrics, health.",
 	},
 	{
 		Key:     "yarn.router.webapp.https.address",
 		Type:    Address,
 		Default: "${yarn.router.hostname}:8091",
-		Doc:     "Its web door over TLS.",
+		Doc:     "Its web address over TLS.",
 	},
 	{
 		Key:     "yarn.router.submit.retry",
@@ -1023,7 +1023,7 @@ var routerKeys = []Setting{
 		Key:     "yarn.router.webapp.connect-timeout",
 		Type:    Duration,
 		Default: "30s",
-		Doc:     "How long the router waits for a connection to a ResourceManager's web door.",
+		Doc:     "How long the router waits for a connection to a ResourceManager's web address.",
 	},
 	{Key: "yarn.router.webapp.read-timeout", Type: Duration, Default: "30s", Doc: "How long it waits for the answer."},
 	{

@@ -72,30 +72,30 @@ type DelegationState struct {
 // keeps to Hadoop's rules (AbstractDelegationTokenSecretManager). What an owner has to keep over a restart is returned
 // by each change.
 type Delegations struct {
-	life     Lifetimes
-	keys     map[int32]DelegationKey
-	current  *Mac
-	tokens   map[int32]DelegationRecord // by sequence number
-	sequence int32
-	roll     time.Time
+	lifetimes Lifetimes
+	keys      map[int32]DelegationKey
+	current   *Mac
+	tokens    map[int32]DelegationRecord // by sequence number
+	sequence  int32
+	roll      time.Time
 }
 
 // NewDelegations begins with a first key, whose id is 1.
-func NewDelegations(life Lifetimes, now time.Time, rnd *rand.Rand) *Delegations {
-	d := RestoreDelegations(life, DelegationState{})
+func NewDelegations(lifetimes Lifetimes, now time.Time, rnd *rand.Rand) *Delegations {
+	d := RestoreDelegations(lifetimes, DelegationState{})
 	d.newKey(now, rnd)
 	return d
 }
 
 // RestoreDelegations goes on from a state that was kept. Without a key in it, the first Step makes one and until then
 // nothing is issued.
-func RestoreDelegations(life Lifetimes, s DelegationState) *Delegations {
+func RestoreDelegations(lifetimes Lifetimes, s DelegationState) *Delegations {
 	d := &Delegations{
-		life:     life.withDefaults(),
-		keys:     map[int32]DelegationKey{},
-		tokens:   map[int32]DelegationRecord{},
-		sequence: s.Sequence,
-		roll:     s.Roll,
+		lifetimes: lifetimes.withDefaults(),
+		keys:      map[int32]DelegationKey{},
+		tokens:    map[int32]DelegationRecord{},
+		sequence:  s.Sequence,
+		roll:      s.Roll,
 	}
 	for _, k := range s.Keys {
 		d.keys[k.ID] = k
@@ -148,7 +148,7 @@ func (d *Delegations) Issue(now time.Time, owner, renewer, realUser string) (Tok
 			Renewer:  renewer,
 			RealUser: realUser,
 			Issued:   now,
-			Max:      now.Add(d.life.Max),
+			Max:      now.Add(d.lifetimes.Max),
 			Sequence: d.sequence,
 			KeyID:    d.current.Key().ID,
 		},
@@ -159,7 +159,7 @@ func (d *Delegations) Issue(now time.Time, owner, renewer, realUser string) (Tok
 }
 
 func (d *Delegations) expiry(now, maximum time.Time) time.Time {
-	if e := now.Add(d.life.Renew); e.Before(maximum) {
+	if e := now.Add(d.lifetimes.Renew); e.Before(maximum) {
 		return e
 	}
 	return maximum
@@ -310,12 +310,12 @@ func (d *Delegations) newKey(now time.Time, rnd *rand.Rand) (before, made *Deleg
 	id := int32(1)
 	if d.current != nil {
 		old := d.keys[d.current.Key().ID]
-		old.Expires = now.Add(d.life.Max)
+		old.Expires = now.Add(d.lifetimes.Max)
 		d.keys[old.ID] = old
 		id, before = old.ID+1, &old
 	}
-	k := DelegationKey{Key: Key{ID: id, Secret: NewSecret(rnd)}, Expires: now.Add(d.life.KeyUpdate + d.life.Max)}
-	d.keys[id], d.current, d.roll = k, NewMac(k.Key), now.Add(d.life.KeyUpdate)
+	k := DelegationKey{Key: Key{ID: id, Secret: NewSecret(rnd)}, Expires: now.Add(d.lifetimes.KeyUpdate + d.lifetimes.Max)}
+	d.keys[id], d.current, d.roll = k, NewMac(k.Key), now.Add(d.lifetimes.KeyUpdate)
 	return before, &k
 }
 

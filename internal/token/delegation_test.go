@@ -154,11 +154,11 @@ func TestCancelDelegationToken(t *testing.T) {
 
 // Keys roll each day; a key goes only when no token it signed can live any more; what a journal keeps is enough to go
 // on after a restart at any moment; a token of another list with the same number is not accepted.
-func TestDelegationLaws(t *testing.T) {
+func TestDelegationTokensOutliveRestartsAndNoKeyGoesEarly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 3))
-		life := token.Lifetimes{KeyUpdate: 4 * time.Hour, Renew: 3 * time.Hour, Max: 10 * time.Hour}
-		d := token.NewDelegations(life, start, rnd)
+		lifetimes := token.Lifetimes{KeyUpdate: 4 * time.Hour, Renew: 3 * time.Hour, Max: 10 * time.Hour}
+		d := token.NewDelegations(lifetimes, start, rnd)
 		type held struct {
 			token.Token
 			expires, max time.Time
@@ -199,7 +199,7 @@ func TestDelegationLaws(t *testing.T) {
 			case 3:
 				d.Step(now, rnd)
 			case 4:
-				restored := token.RestoreDelegations(life, d.State())
+				restored := token.RestoreDelegations(lifetimes, d.State())
 				if !reflect.DeepEqual(restored.State(), d.State()) {
 					t.Fatalf("restored %+v of %+v", restored.State(), d.State())
 				}
@@ -219,7 +219,7 @@ func TestDelegationLaws(t *testing.T) {
 				}
 			}
 		}
-		stranger := token.NewDelegations(life, start.Add(time.Second), rand.New(rand.NewPCG(1, 2)))
+		stranger := token.NewDelegations(lifetimes, start.Add(time.Second), rand.New(rand.NewPCG(1, 2)))
 		if _, _, err := stranger.Issue(start.Add(time.Second), "bob", "yarn", ""); err != nil {
 			t.Fatal(err)
 		}

@@ -92,7 +92,7 @@ func value(zero protoreflect.Value, fd protoreflect.FieldDescriptor, rnd *rand.R
 // For every message, with every field set and with fields unknown to us at every level: both codecs write the same
 // bytes, each reads the other's, and nothing is lost either way.
 func TestBothCodecsAgreeOnEveryMessage(t *testing.T) {
-	var arena yarnpb.Arena // one for all, as a door has it
+	var arena yarnpb.Arena // one for all, as a handler has it
 	n := everyMessage(func(mt protoreflect.MessageType) {
 		name := mt.Descriptor().Name()
 		rnd := rand.New(rand.NewPCG(1, uint64(len(name))))

@@ -12,7 +12,7 @@
 // more than 100 deep. Both write fields in ascending order, as Java does, so bytes made by Hadoop survive
 // decode and encode unchanged.
 //
-// An [Arena] decodes into memory that is used again for the next message: for doors that are done with a request when
+// An [Arena] decodes into memory that is used again for the next message: for handlers that are done with a request when
 // they have answered it. Nothing of such a message may be kept. An AllocateResponseProto is decoded whole by UnmarshalVT:
 // whoever keeps a part of it keeps all of it.
 //

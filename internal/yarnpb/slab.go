@@ -200,7 +200,7 @@ func badVarint(n int) error {
 	return io.ErrUnexpectedEOF
 }
 
-// Arena is memory to decode messages into again and again: a heartbeat door that is done with a request when it has
+// Arena is memory to decode messages into again and again: a handler of heartbeats that is done with a request when it has
 // answered it decodes the next one without allocating. It holds one message at a time, and is for one goroutine.
 //
 // Everything decoded into an arena, each string and slice included, is gone with the next message decoded into it.

@@ -6,13 +6,13 @@
 //
 // # Serving
 //
-//	type door struct{ yarnrpc.UnimplementedApplicationClientProtocol; ... }
-//	func (d *door) GetNewApplication(ctx context.Context, req *yarnpb.GetNewApplicationRequestProto)
+//	type handler struct{ yarnrpc.UnimplementedApplicationClientProtocol; ... }
+//	func (h *handler) GetNewApplication(ctx context.Context, req *yarnpb.GetNewApplicationRequestProto)
 //
 // (*yarnpb.GetNewApplicationResponseProto, error)
 //
 //	hrpc.Config{
-//		Services: []hrpc.Service{yarnrpc.ApplicationClientProtocolService(door)},
+//		Services: []hrpc.Service{yarnrpc.ApplicationClientProtocolService(handler)},
 //		ErrorOf:  yarnrpc.ErrorOf,
 //	}
 //

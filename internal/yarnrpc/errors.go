@@ -27,7 +27,7 @@ const (
 	ClassInvalidLabel             = exceptions + "InvalidLabelResourceRequestException"
 	ClassInvalidBlacklist         = exceptions + "InvalidResourceBlacklistRequestException"
 	ClassInvalidRelease           = exceptions + "InvalidContainerReleaseException"
-	ClassInvalidContainer         = exceptions + "InvalidContainerException" // container token of another life of the ResourceManager
+	ClassInvalidContainer         = exceptions + "InvalidContainerException" // container token of another epoch of the ResourceManager
 	ClassInvalidAuxService        = exceptions + "InvalidAuxServiceException"
 	ClassNodeNotYetReady          = exceptions + "NMNotYetReadyException" // repeated by clients of NodeManagers
 	ClassApplicationIDNotProvided = exceptions + "ApplicationIdNotProvidedException"

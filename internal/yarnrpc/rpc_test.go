@@ -52,7 +52,7 @@ func serve(t testing.TB, cfg hrpc.Config) (string, *hrpc.Client) {
 	return listener.Addr().String(), client
 }
 
-// scheduler is a door for AMs that hold AMRM tokens.
+// scheduler serves AMs that hold AMRM tokens.
 type scheduler struct {
 	yarnrpc.UnimplementedApplicationMasterProtocol
 }

@@ -149,7 +149,7 @@ func TestKindsOverTheWire(t *testing.T) {
 		{&hrpc.TransportError{Op: "dial", Err: errors.New("refused")}, creel.ErrBusy, "org.apache.hadoop.ipc.RetriableException"},
 		{&hrpc.TransportError{Op: "read", Sent: true, Err: errors.New("reset")}, creel.ErrInvalidRequest, y + "YarnException"},
 	} {
-		told := fmt.Errorf("in the door: %w", c.sent)
+		told := fmt.Errorf("in the handler: %w", c.sent)
 		if errors.Is(c.sent, creel.ErrApplicationNotFound) {
 			told = &creel.Error{
 				Kind: c.sent,

@@ -66,16 +66,16 @@ func (f *federation) claim(t *testing.T, n int32, home creel.SubclusterID) {
 	}
 }
 
-func (f *federation) lives(at creel.SubclusterID, list ...statestore.ReportedApplication) {
+func (f *federation) runs(at creel.SubclusterID, list ...statestore.ReportedApplication) {
 	f.lists[at] = append(f.lists[at], list...)
 }
 
 func TestASecondRunIsEndedWhereItIsNotAtHomeAfterTwoRounds(t *testing.T) {
 	f := newFederation(t)
 	f.claim(t, 1, "sc-1")
-	f.lives("sc-1", statestore.ReportedApplication{ID: app(1)})
-	f.lives("sc-2", statestore.ReportedApplication{ID: app(1)})
-	f.lives("sc-3", statestore.ReportedApplication{ID: app(1), Unmanaged: true}) // the proxy's
+	f.runs("sc-1", statestore.ReportedApplication{ID: app(1)})
+	f.runs("sc-2", statestore.ReportedApplication{ID: app(1)})
+	f.runs("sc-3", statestore.ReportedApplication{ID: app(1), Unmanaged: true}) // the proxy's
 	if err := f.loop.Round(t.Context()); err != nil || len(f.ended) != 0 {
 		t.Fatalf("one look is not enough: ended %v, %v", f.ended, err)
 	}
@@ -96,7 +96,7 @@ func TestASecondRunIsEndedWhereItIsNotAtHomeAfterTwoRounds(t *testing.T) {
 func TestTheRecordFollowsAnApplicationThatItsHomeDoesNotKnow(t *testing.T) {
 	f := newFederation(t)
 	f.claim(t, 1, "sc-1")
-	f.lives("sc-2", statestore.ReportedApplication{ID: app(1)})
+	f.runs("sc-2", statestore.ReportedApplication{ID: app(1)})
 	for range 2 {
 		if err := f.loop.Round(t.Context()); err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func TestTheRecordFollowsAnApplicationThatItsHomeDoesNotKnow(t *testing.T) {
 func TestNothingIsDoneWhileTheHomeIsSilent(t *testing.T) {
 	f := newFederation(t)
 	f.claim(t, 1, "sc-1")
-	f.lives("sc-2", statestore.ReportedApplication{ID: app(1)})
+	f.runs("sc-2", statestore.ReportedApplication{ID: app(1)})
 	f.silent["sc-1"] = true
 	for range 3 {
 		if err := f.loop.Round(t.Context()); err == nil {
@@ -129,8 +129,8 @@ func TestWhatIsInOrderIsLeftAlone(t *testing.T) {
 	f.claim(t, 1, "sc-1")
 	f.claim(t, 2, "sc-1")
 	f.claim(t, 3, "sc-1")
-	f.lives("sc-1", statestore.ReportedApplication{ID: app(1)})
-	f.lives("sc-2",
+	f.runs("sc-1", statestore.ReportedApplication{ID: app(1)})
+	f.runs("sc-2",
 		statestore.ReportedApplication{ID: app(1), Unmanaged: true},
 		statestore.ReportedApplication{ID: app(2), Ended: true},
 		statestore.ReportedApplication{ID: app(7)},
@@ -150,7 +150,7 @@ func TestWhatIsInOrderIsLeftAlone(t *testing.T) {
 func TestADifferenceOfOneRoundIsForgotten(t *testing.T) {
 	f := newFederation(t)
 	f.claim(t, 1, "sc-1")
-	f.lives("sc-2", statestore.ReportedApplication{ID: app(1)})
+	f.runs("sc-2", statestore.ReportedApplication{ID: app(1)})
 	for range 3 {
 		if err := f.loop.Round(t.Context()); err != nil {
 			t.Fatal(err)

@@ -48,23 +48,23 @@ func unlocate(index string) (ts, n int64, ok bool) {
 // table is the homes of one kind of id.
 type table struct {
 	s       *Store
-	letter  string // a or r, in the names of keys
+	kind    string // a or r, in the names of keys
 	publish bool   // moves and ends are told to watchers
 	any     bool   // write to whatever store is there (Reopen)
 }
 
-func (s *Store) apps() table         { return table{s: s, letter: "a", publish: true} }
-func (s *Store) reservations() table { return table{s: s, letter: "r"} }
+func (s *Store) apps() table         { return table{s: s, kind: "a", publish: true} }
+func (s *Store) reservations() table { return table{s: s, kind: "r"} }
 
-func (t table) bucket(p place) string { return t.s.shard(p.n, t.letter+":"+p.block) }
+func (t table) bucket(p place) string { return t.s.shard(p.n, t.kind+":"+p.block) }
 func (t table) index(n int64, m creel.SubclusterID) string {
-	return t.s.shard(n, t.letter+"h:"+string(m))
+	return t.s.shard(n, t.kind+"h:"+string(m))
 }
-func (t table) ended(n int64) string { return t.s.shard(n, t.letter+"e") }
+func (t table) ended(n int64) string { return t.s.shard(n, t.kind+"e") }
 
 // uamRecords is the key that goes with an application; reservations have none, but
 // scripts want a key in the slot.
-func (t table) uamRecords(p place) string { return t.s.shard(p.n, t.letter+"s:"+p.index) }
+func (t table) uamRecords(p place) string { return t.s.shard(p.n, t.kind+"s:"+p.index) }
 
 func (t table) write(ctx context.Context, n int64, sc *script, keys []string, args ...any) ([]any, error) {
 	if !t.any {

@@ -67,7 +67,7 @@ func (n *Node) status(now time.Time) *pb.NodeStatusProto {
 		mem: int32(min(n.used.MemoryMB, 1<<31-1)), cpu: float32(n.used.VCores)}
 	b.health.IsNodeHealthy, b.health.HealthReport, b.health.LastHealthReportTime = &b.healthy, &b.report, &b.reported
 	// Use stands in for what would be measured: an executor of real processes
-	// would measure, and a ResourceManager's REST door wants a value from every node.
+	// would measure, and a ResourceManager's REST API wants a value from every node.
 	b.use.Pmem, b.use.Vmem, b.use.Cpu = &b.mem, &b.mem, &b.cpu
 	s := &b.NodeStatusProto
 	s.NodeId, s.ResponseId, s.NodeHealthStatus, s.ContainersUtilization, s.NodeUtilization = n.id, &b.response, &b.health, &b.use, &b.use

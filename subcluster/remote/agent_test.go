@@ -19,9 +19,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// book is a store that writes down what an agent says, with the time since the
+// recorder is a store that writes down what an agent says, with the time since the
 // start, and answers as it is told.
-type book struct {
+type recorder struct {
 	began time.Time
 
 	mu    sync.Mutex
@@ -30,19 +30,19 @@ type book struct {
 	serve error // of the ResourceManager
 }
 
-func (b *book) set(fail, serve error) {
+func (b *recorder) set(fail, serve error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fail, b.serve = fail, serve
 }
 
-func (b *book) probe(context.Context) ([]byte, error) {
+func (b *recorder) probe(context.Context) ([]byte, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return []byte("load"), b.serve
 }
 
-func (b *book) note(what string, id creel.SubclusterID, epoch int64, load string) error {
+func (b *recorder) record(what string, id creel.SubclusterID, epoch int64, load string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if id != "sc-1" || epoch != 7 {
@@ -52,7 +52,7 @@ func (b *book) note(what string, id creel.SubclusterID, epoch int64, load string
 	return b.fail
 }
 
-func (b *book) NextEpoch(
+func (b *recorder) NextEpoch(
 	_ context.Context,
 	id creel.SubclusterID,
 	previous int64,
@@ -65,23 +65,23 @@ func (b *book) NextEpoch(
 	if takeOver {
 		what += " by force"
 	}
-	return 7, b.note(what, id, 7, "")
+	return 7, b.record(what, id, 7, "")
 }
 
-func (b *book) Register(_ context.Context, m subcluster.Member) error {
-	return b.note("register", m.ID, m.Epoch, m.Capability)
+func (b *recorder) Register(_ context.Context, m subcluster.Member) error {
+	return b.record("register", m.ID, m.Epoch, m.Capability)
 }
 
-func (b *book) Heartbeat(_ context.Context, heartbeat subcluster.Heartbeat) error {
-	return b.note("heartbeat", heartbeat.ID, heartbeat.Epoch, string(heartbeat.Load))
+func (b *recorder) Heartbeat(_ context.Context, heartbeat subcluster.Heartbeat) error {
+	return b.record("heartbeat", heartbeat.ID, heartbeat.Epoch, string(heartbeat.Load))
 }
 
-func (b *book) Deregister(_ context.Context, id creel.SubclusterID, epoch int64) error {
-	return b.note("deregister", id, epoch, "")
+func (b *recorder) Deregister(_ context.Context, id creel.SubclusterID, epoch int64) error {
+	return b.record("deregister", id, epoch, "")
 }
 
 // take gives the lines since the last call.
-func (b *book) take() []string {
+func (b *recorder) take() []string {
 	synctest.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,11 +91,11 @@ func (b *book) take() []string {
 }
 
 // play runs an agent in made time: heartbeats every second, lease nine.
-func play(t *testing.T, change func(*Agent), story func(b *book, ended <-chan error)) string {
+func play(t *testing.T, change func(*Agent), story func(b *recorder, ended <-chan error)) string {
 	t.Helper()
 	var log bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
-		b := &book{began: time.Now()}
+		b := &recorder{began: time.Now()}
 		a := &Agent{
 			Member: subcluster.Member{ID: "sc-1", Lease: 9 * time.Second},
 			Store:  b,
@@ -127,7 +127,7 @@ func same(t *testing.T, got []string, want ...string) {
 }
 
 func TestAgentRegistersAndSendsHeartbeats(t *testing.T) {
-	log := play(t, nil, func(b *book, _ <-chan error) {
+	log := play(t, nil, func(b *recorder, _ <-chan error) {
 		time.Sleep(2500 * time.Millisecond)
 		same(t, b.take(), "0s epoch ", "0s register load", "1s heartbeat load", "2s heartbeat load")
 	})
@@ -138,7 +138,7 @@ func TestAgentRegistersAndSendsHeartbeats(t *testing.T) {
 
 // Without a time of its own it sends three heartbeats a lease.
 func TestAgentSendsThreeHeartbeatsALease(t *testing.T) {
-	play(t, func(a *Agent) { a.Every = 0 }, func(b *book, _ <-chan error) {
+	play(t, func(a *Agent) { a.Every = 0 }, func(b *recorder, _ <-chan error) {
 		time.Sleep(7 * time.Second)
 		same(t, b.take(), "0s epoch ", "0s register load", "3s heartbeat load", "6s heartbeat load")
 	})
@@ -147,7 +147,7 @@ func TestAgentSendsThreeHeartbeatsALease(t *testing.T) {
 // A ResourceManager that falls silent makes the agent silent: its lease must
 // run out. One that never served is not registered.
 func TestAgentIsSilentWithItsResourceManager(t *testing.T) {
-	log := play(t, nil, func(b *book, _ <-chan error) {
+	log := play(t, nil, func(b *recorder, _ <-chan error) {
 		b.take()
 		b.set(nil, errors.New("connection refused"))
 		time.Sleep(5500 * time.Millisecond)
@@ -165,7 +165,7 @@ func TestAgentIsSilentWithItsResourceManager(t *testing.T) {
 // The store away: it goes on trying, and registers again when the store says
 // that it does not know it.
 func TestAgentAndTheStore(t *testing.T) {
-	play(t, nil, func(b *book, _ <-chan error) {
+	play(t, nil, func(b *recorder, _ <-chan error) {
 		time.Sleep(500 * time.Millisecond)
 		b.take()
 		b.set(&creel.Error{Kind: creel.ErrUnavailable, What: "the store is away"}, nil)
@@ -180,9 +180,9 @@ func TestAgentAndTheStore(t *testing.T) {
 	})
 	// Nor is a registration that failed taken for done.
 	away := func(a *Agent) {
-		a.Store.(*book).set(&creel.Error{Kind: creel.ErrUnavailable, What: "the store is away"}, nil)
+		a.Store.(*recorder).set(&creel.Error{Kind: creel.ErrUnavailable, What: "the store is away"}, nil)
 	}
-	play(t, away, func(b *book, _ <-chan error) {
+	play(t, away, func(b *recorder, _ <-chan error) {
 		time.Sleep(1500 * time.Millisecond)
 		b.set(nil, nil)
 		time.Sleep(2 * time.Second)
@@ -190,12 +190,12 @@ func TestAgentAndTheStore(t *testing.T) {
 	})
 }
 
-// A later life of the member is there: this one must stop.
-func TestAgentStopsForALaterLife(t *testing.T) {
+// A later epoch of the member is there: this one must stop.
+func TestAgentStopsForALaterEpoch(t *testing.T) {
 	later := func(a *Agent) {
-		a.Store.(*book).set(&creel.Error{Kind: creel.ErrStale, What: "epoch 8 is registered"}, nil)
+		a.Store.(*recorder).set(&creel.Error{Kind: creel.ErrStale, What: "epoch 8 is registered"}, nil)
 	}
-	play(t, later, func(_ *book, ended <-chan error) {
+	play(t, later, func(_ *recorder, ended <-chan error) {
 		time.Sleep(1500 * time.Millisecond)
 		synctest.Wait()
 		if len(ended) != 1 {
@@ -207,8 +207,8 @@ func TestAgentStopsForALaterLife(t *testing.T) {
 // A planned stop may say goodbye; a crash leaves the member to its lease.
 func TestAgentLeaves(t *testing.T) {
 	for _, leave := range []bool{false, true} {
-		var b2 *book
-		play(t, func(a *Agent) { a.Leave = leave }, func(b *book, _ <-chan error) {
+		var b2 *recorder
+		play(t, func(a *Agent) { a.Leave = leave }, func(b *recorder, _ <-chan error) {
 			time.Sleep(500 * time.Millisecond)
 			b.take()
 			b2 = b
@@ -235,7 +235,7 @@ func TestAgentKeepsItsEpochBeforeItRegisters(t *testing.T) {
 			return nil
 		}
 	}
-	play(t, change, func(b *book, _ <-chan error) {
+	play(t, change, func(b *recorder, _ <-chan error) {
 		time.Sleep(1500 * time.Millisecond)
 		same(t, b.take(), "0s epoch after 5 by force ", "1s epoch after 5 by force ", "1s register load")
 	})

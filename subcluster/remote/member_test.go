@@ -105,7 +105,7 @@ type changes struct {
 	all []string
 }
 
-func (c *changes) note(id creel.SubclusterID, k Kind, to string) {
+func (c *changes) record(id creel.SubclusterID, k Kind, to string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all = append(c.all, fmt.Sprintf("%s %s %s", id, k, to))
@@ -122,7 +122,7 @@ func (c *changes) seen() []string {
 func TestBreakerOpensAndCloses(t *testing.T) {
 	at := closedAddress(t)
 	var noted changes
-	p := pool(t, Config{Trips: 3, OpenFor: 50 * time.Millisecond, Changed: noted.note})
+	p := pool(t, Config{Trips: 3, OpenFor: 50 * time.Millisecond, Changed: noted.record})
 	m := member(p, subcluster.Addresses{Client: at})
 	call := func(k Kind) error {
 		_, err := m.Client(context.Background(), k, "ann", "getClusterMetrics", nil)
@@ -385,7 +385,7 @@ func TestMemberOfThePool(t *testing.T) {
 	all.Wait()
 }
 
-func TestWebDoor(t *testing.T) {
+func TestWebAddress(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/echo":

@@ -124,7 +124,7 @@ type FinishAM struct {
 type RegisterNode struct {
 	ID           creel.NodeID
 	HTTPPort     int32
-	Rack         string // resolved by the door; "" = /default-rack
+	Rack         string // resolved by the handler; "" = /default-rack
 	Resource     creel.Resource
 	Physical     creel.Resource
 	Version      string

@@ -16,7 +16,7 @@ func TestAnAMThatItsNodeDoesNotKnowIsStartedAnewAtOnce(t *testing.T) {
 	first := creel.AttemptID{Application: id, Attempt: 1}
 	node := creel.NodeID{Host: "n", Port: 1}
 	am := creel.ContainerID{Attempt: first, ID: 1}
-	life := func(running ...NodeContainer) (*world, AppView) {
+	restarted := func(running ...NodeContainer) (*world, AppView) {
 		w := newWorld(t, func(c *Config) { c.Epoch = 1 })
 		err := w.m.Recover(&Recover{Apps: []AppRecord{
 			{
@@ -52,7 +52,7 @@ func TestAnAMThatItsNodeDoesNotKnowIsStartedAnewAtOnce(t *testing.T) {
 		return w, view
 	}
 
-	_, lost := life()
+	_, lost := restarted()
 	if lost.State != creel.AppAccepted || lost.Attempt.Attempt != 2 {
 		t.Errorf(
 			"without its AM the application is %v in attempt %v; want a second attempt at once",
@@ -60,7 +60,7 @@ func TestAnAMThatItsNodeDoesNotKnowIsStartedAnewAtOnce(t *testing.T) {
 			lost.Attempt,
 		)
 	}
-	w, kept := life(
+	w, kept := restarted(
 		NodeContainer{
 			ID:       am,
 			Resource: creel.NewResource(1024, 1),

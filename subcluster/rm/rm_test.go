@@ -13,7 +13,7 @@ import (
 
 var start = time.Unix(1_700_000_000, 0).UTC()
 
-// world drives a machine the way doors do: it launches AMs at once and
+// world drives a machine the way handlers do: it launches AMs at once and
 // keeps the response ids.
 type world struct {
 	t         testing.TB

@@ -25,7 +25,7 @@ import (
 // allocate calls, of all AMs together: an AM's heartbeat is AMs / rate.
 type AllocOptions struct {
 	Options
-	Client, Scheduler, Tracker string // host:port of the doors
+	Client, Scheduler, Tracker string // host:port of each protocol
 
 	Nodes      int
 	First      int

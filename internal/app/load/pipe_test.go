@@ -357,13 +357,13 @@ func severalCalls(t *testing.T, p Plan) {
 			len(calls),
 		)
 	}
-	for ticket, said := range calls {
+	for ticket, body := range calls {
 		want := string(rune('a'+ticket%3)) + "12!"
 		if ticket == 7 {
 			want = want[:3]
 		}
-		if said != want {
-			t.Errorf("ticket %d: %q, want %q", ticket, said, want)
+		if body != want {
+			t.Errorf("ticket %d: %q, want %q", ticket, body, want)
 		}
 	}
 }

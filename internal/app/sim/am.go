@@ -49,7 +49,7 @@ func newAM(n *node, id creel.ContainerID, job int, exit func(int32)) *am {
 		user:    j.User,
 		play: workload.NewAM(
 			j,
-			w.audit.masters,
+			w.audit.ams,
 			w.cfg.Durations,
 		),
 		held:  map[creel.ContainerID]started{},

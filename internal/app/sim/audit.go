@@ -17,8 +17,8 @@ import (
 // auditor watches from outside what must never happen, and counts. It decides
 // nothing.
 type auditor struct {
-	w       *World
-	masters workload.AMConfig
+	w   *World
+	ams workload.AMConfig
 
 	apps       map[creel.ApplicationID]*applied
 	containers map[creel.ContainerID]history
@@ -40,14 +40,14 @@ type auditor struct {
 
 // applied is one application as the world has seen it.
 type applied struct {
-	job     int
-	taken   bool      // a router said so
-	home    *cluster  // where its AM was launched
-	ended   time.Time // at its home
-	state   creel.ApplicationState
-	played  int // attempts that were told that they have finished
-	masters int // processes of AMs now
-	master  *am // the latest
+	job    int
+	taken  bool      // a router said so
+	home   *cluster  // where its AM was launched
+	ended  time.Time // at its home
+	state  creel.ApplicationState
+	played int // attempts that were told that they have finished
+	ams    int // processes of AMs now
+	am     *am // the latest
 }
 
 // history is what has happened to a container, each at most once.
@@ -64,7 +64,7 @@ const (
 func (a *auditor) init(w *World) {
 	*a = auditor{
 		w:          w,
-		masters:    workload.DefaultAMConfig(),
+		ams:        workload.DefaultAMConfig(),
 		apps:       map[creel.ApplicationID]*applied{},
 		containers: map[creel.ContainerID]history{},
 		running:    map[creel.ContainerID]struct{}{},
@@ -188,14 +188,14 @@ func (a *auditor) noUAMs(id creel.ApplicationID) {
 func (a *auditor) amBegins(m *am) {
 	a.living++
 	app := a.apps[m.attempt.Application]
-	app.masters++
-	app.master = m
+	app.ams++
+	app.am = m
 	a.moved = a.w.now
 }
 
 func (a *auditor) amEnds(m *am) {
 	a.living--
-	a.apps[m.attempt.Application].masters--
+	a.apps[m.attempt.Application].ams--
 }
 
 // played: an AM was told that it has finished; no other may be.
@@ -387,7 +387,7 @@ func (a *auditor) stuck() {
 				app.job,
 				nameOf(app.home),
 				app.taken,
-				app.masters,
+				app.ams,
 			)
 			for _, c := range a.w.clusters {
 				if v, ok := c.m.App(id); ok {
@@ -400,7 +400,7 @@ func (a *auditor) stuck() {
 					)
 				}
 			}
-			left = append(left, text+a.waitsFor(app.master)+")")
+			left = append(left, text+a.waitsFor(app.am)+")")
 		}
 	}
 	a.breach("nothing has moved for %v; %d jobs have not ended: %s", a.w.patience(), a.awaited, list(left))

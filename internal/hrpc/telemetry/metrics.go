@@ -45,11 +45,11 @@ type stat struct {
 	read func(hrpc.Stats) float64
 }
 
-// NewMetrics makes the counters of the services' methods. door names the port
+// NewMetrics makes the counters of the services' methods. port names the port, in the label door
 // they are served on, as a label. Set Server before the first scrape to have the
 // server's own figures too.
-func NewMetrics(door string, services []hrpc.Service) *Metrics {
-	labels := prometheus.Labels{"door": door}
+func NewMetrics(port string, services []hrpc.Service) *Metrics {
+	labels := prometheus.Labels{"door": port}
 	desc := func(name, help string, by ...string) *prometheus.Desc {
 		return prometheus.NewDesc("creel_rpc_"+name, help, by, labels)
 	}

@@ -15,7 +15,7 @@ type Member struct {
 	ID      creel.SubclusterID
 	Epoch   int64
 	Terms   Terms
-	Recover time.Time // until then containers of the life before may still be found
+	Recover time.Time // until then containers of the epoch before may still be found
 
 	held   creel.Resource
 	ends   time.Time

@@ -59,7 +59,7 @@ type Request struct {
 	Holds  creel.Resource // the cap in force at the member
 	Uses   creel.Resource // containers and reservations
 	Needs  creel.Resource // use and what applications wait for
-	// Recovering says that containers of the life before may not be counted in
+	// Recovering says that containers of the epoch before may not be counted in
 	// Uses yet: the cap is not lowered.
 	Recovering bool
 }
@@ -122,7 +122,7 @@ func (r *Record) Plan(shares map[creel.SubclusterID]creel.Resource) (changed boo
 }
 
 // Ask answers a request at a time of the store's clock and changes the record
-// accordingly. A request of an earlier life is refused with creel.ErrStale.
+// accordingly. A request of an earlier epoch is refused with creel.ErrStale.
 func (r *Record) Ask(now time.Time, q Request, t Terms) (Grant, error) {
 	r.expire(now, t)
 	i, known := slices.BinarySearchFunc(r.Holders, q.Member, func(h Holder, m creel.SubclusterID) int {

@@ -38,7 +38,7 @@ type Keeper struct {
 	Turn    Turn
 	Every   time.Duration // between rounds: how long a queue waits for more
 	Terms   escrow.Terms
-	Recover time.Duration // after the start, in which containers of the life before may appear
+	Recover time.Duration // after the start, in which containers of the epoch before may appear
 	Log     *slog.Logger
 
 	Counts KeeperCounts
@@ -47,7 +47,7 @@ type Keeper struct {
 	version  int64 // of caps told to the machine
 	started  time.Time
 	ctx      context.Context // of Run: a turn that was asked for is waited for, or we end
-	recovers bool            // it began with applications of the life before
+	recovers bool            // it began with applications of the epoch before
 }
 
 // KeeperCounts are for metrics.

@@ -23,7 +23,7 @@ import (
 
 // Config says what a Farm plays. Zero values take the defaults in brackets.
 type Config struct {
-	Tracker string         // host:port of the ResourceManager's tracker door
+	Tracker string         // host:port of the ResourceManager's resource tracker
 	Nodes   int            // how many
 	First   int            // number of the first node, so that farms beside each other differ [0]
 	Total   creel.Resource // of each node [8192 MB, 8 cores]
@@ -157,7 +157,7 @@ func (f *Farm) Run(ctx context.Context) error {
 		)
 	}
 	server := hrpc.Config{
-		Services: []hrpc.Service{yarnrpc.ContainerManagementProtocolService(&door{farm: f})},
+		Services: []hrpc.Service{yarnrpc.ContainerManagementProtocolService(&handler{farm: f})},
 		Tokens:   f.checkNMToken, ErrorOf: yarnrpc.ErrorOf, Logger: f.log, MaxConnections: 100_000,
 	}
 	for _, l := range f.listeners {

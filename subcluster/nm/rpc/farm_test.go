@@ -181,8 +181,8 @@ func (s *stage) until(what string, ok func() bool) {
 	}
 }
 
-// door is the node's door to an AM with a token signed by a key.
-func (s *stage) door(k token.Key, a creel.AttemptID, node creel.NodeID) yarnrpc.ContainerManagementProtocolClient {
+// asAM calls the node as an AM with a token signed by a key.
+func (s *stage) asAM(k token.Key, a creel.AttemptID, node creel.NodeID) yarnrpc.ContainerManagementProtocolClient {
 	t := token.NewMac(k).NM(token.NM{Attempt: a, Node: node, User: "bob"}, s.node.String())
 	return yarnrpc.NewContainerManagementProtocolClient(s.client, s.node.String(), hrpc.Login{
 		User:       a.String(),
@@ -218,8 +218,8 @@ func start(t *pb.TokenProto) *pb.StartContainersRequestProto {
 func TestAContainerFromItsTokenToItsEnd(t *testing.T) {
 	s := play(t, &tracker{})
 	<-s.farm.Ready()
-	ctx, door := t.Context(), s.door(key, attempt, s.node)
-	r, err := door.StartContainers(ctx, start(s.container(1, nil)))
+	ctx, client := t.Context(), s.asAM(key, attempt, s.node)
+	r, err := client.StartContainers(ctx, start(s.container(1, nil)))
 	if err != nil || len(r.GetSucceededRequests()) != 1 {
 		t.Fatalf("start: %v, %v", r, err)
 	}
@@ -229,10 +229,10 @@ func TestAContainerFromItsTokenToItsEnd(t *testing.T) {
 		func() bool { return s.status(id).GetState() == pb.ContainerStateProto_C_RUNNING },
 	)
 	// The same token again is no second container.
-	if r, err := door.StartContainers(ctx, start(s.container(1, nil))); err != nil || len(r.GetFailedRequests()) != 1 {
+	if r, err := client.StartContainers(ctx, start(s.container(1, nil))); err != nil || len(r.GetFailedRequests()) != 1 {
 		t.Errorf("started twice: %v, %v", r, err)
 	}
-	if _, err := door.StopContainers(
+	if _, err := client.StopContainers(
 		ctx,
 		&pb.StopContainersRequestProto{ContainerId: []*pb.ContainerIdProto{pb.FromContainerID(id)}},
 	); err != nil {
@@ -253,13 +253,13 @@ func TestTokensThatANodeRefuses(t *testing.T) {
 	ctx := t.Context()
 	other := token.Key{ID: 8, Secret: []byte("another")}
 	forged := token.Key{ID: key.ID, Secret: []byte("a guess")}
-	for name, door := range map[string]yarnrpc.ContainerManagementProtocolClient{
-		"a key that nobody told it":      s.door(other, attempt, s.node),
-		"a password that is a guess":     s.door(forged, attempt, s.node),
-		"another node's token":           s.door(key, attempt, creel.NodeID{Host: "127.0.0.1", Port: 1}),
+	for name, client := range map[string]yarnrpc.ContainerManagementProtocolClient{
+		"a key that nobody told it":      s.asAM(other, attempt, s.node),
+		"a password that is a guess":     s.asAM(forged, attempt, s.node),
+		"another node's token":           s.asAM(key, attempt, creel.NodeID{Host: "127.0.0.1", Port: 1}),
 		"no token but a name to call by": yarnrpc.NewContainerManagementProtocolClient(s.client, s.node.String(), hrpc.Login{User: attempt.String()}),
 	} {
-		if _, err := door.StartContainers(
+		if _, err := client.StartContainers(
 			ctx,
 			start(s.container(1, nil)),
 		); !errors.Is(err, creel.ErrInvalidToken) &&
@@ -267,18 +267,18 @@ func TestTokensThatANodeRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	door := s.door(key, attempt, s.node)
+	client := s.asAM(key, attempt, s.node)
 	tampered := s.container(2, nil)
 	tampered.Password[0] ^= 1
-	if _, err := door.StartContainers(ctx, start(tampered)); !errors.Is(err, creel.ErrInvalidToken) {
+	if _, err := client.StartContainers(ctx, start(tampered)); !errors.Is(err, creel.ErrInvalidToken) {
 		t.Errorf("a tampered container token: %v", err)
 	}
 	for name, change := range map[string]func(*token.Container){
-		"another life of the ResourceManager": func(c *token.Container) { c.RMIdentifier = identifier - 1 },
-		"a token that has expired":            func(c *token.Container) { c.Expires = time.Now().Add(-time.Minute) },
-		"another application":                 func(c *token.Container) { c.ID.Attempt.Application.ID = 99 },
+		"another epoch of the ResourceManager": func(c *token.Container) { c.RMIdentifier = identifier - 1 },
+		"a token that has expired":             func(c *token.Container) { c.Expires = time.Now().Add(-time.Minute) },
+		"another application":                  func(c *token.Container) { c.ID.Attempt.Application.ID = 99 },
 	} {
-		r, err := door.StartContainers(ctx, start(s.container(3, change)))
+		r, err := client.StartContainers(ctx, start(s.container(3, change)))
 		if err != nil || len(r.GetFailedRequests()) != 1 {
 			t.Errorf("%s: %v, %v", name, r, err)
 		}
@@ -291,8 +291,8 @@ func TestTokensThatANodeRefuses(t *testing.T) {
 func TestOrdersOfTheTracker(t *testing.T) {
 	s := play(t, &tracker{})
 	<-s.farm.Ready()
-	ctx, door, id := t.Context(), s.door(key, attempt, s.node), creel.NewContainerID(attempt, 0, 1)
-	if r, err := door.StartContainers(ctx, start(s.container(1, nil))); err != nil || len(r.GetFailedRequests()) != 0 {
+	ctx, client, id := t.Context(), s.asAM(key, attempt, s.node), creel.NewContainerID(attempt, 0, 1)
+	if r, err := client.StartContainers(ctx, start(s.container(1, nil))); err != nil || len(r.GetFailedRequests()) != 0 {
 		t.Fatalf("start: %v, %v", r, err)
 	}
 	// Resync: it registers again, with its container, which runs on.
@@ -317,9 +317,9 @@ func TestOrdersOfTheTracker(t *testing.T) {
 		defer s.mu.Unlock()
 		return s.order == nil
 	})
-	if _, err := door.StartContainers(ctx, start(s.container(2, nil))); err == nil {
+	if _, err := client.StartContainers(ctx, start(s.container(2, nil))); err == nil {
 		s.until("it refuses containers", func() bool {
-			r, err := door.StartContainers(ctx, start(s.container(3, nil)))
+			r, err := client.StartContainers(ctx, start(s.container(3, nil)))
 			return err != nil || len(r.GetFailedRequests()) == 1
 		})
 	}
@@ -328,8 +328,8 @@ func TestOrdersOfTheTracker(t *testing.T) {
 func TestANodeThatIsRefusedStaysAway(t *testing.T) {
 	s := play(t, &tracker{refuse: "not you"})
 	s.until("it has asked", func() bool { return s.heard() == 1 })
-	door := s.door(key, attempt, s.node)
-	if _, err := door.StartContainers(t.Context(), start(s.container(1, nil))); err == nil {
+	client := s.asAM(key, attempt, s.node)
+	if _, err := client.StartContainers(t.Context(), start(s.container(1, nil))); err == nil {
 		t.Error("a node that was refused starts a container")
 	}
 	s.mu.Lock()

@@ -53,7 +53,7 @@ func listen(cfg Config) ([]creel.NodeID, []net.Listener, error) {
 
 // loopbackOnly closes connections that came to another address than a loopback
 // one. The socket's tie to the loopback interface already sees to that; this is
-// the second lock on the same door.
+// a second guard against the same.
 type loopbackOnly struct{ net.Listener }
 
 func (l loopbackOnly) Accept() (net.Conn, error) {

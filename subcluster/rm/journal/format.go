@@ -25,7 +25,7 @@ const (
 
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
-	blockMark  = []byte{0xC7, 0xEE, 0x1B, 0x10}
+	blockMagic = []byte{0xC7, 0xEE, 0x1B, 0x10}
 )
 
 // header opens a segment. The salt enters each checksum of the segment, so that
@@ -72,7 +72,7 @@ func decodeHeader(b []byte) (header, error) {
 
 // seal completes a block whose body stands at buf[frameBytes:].
 func seal(buf []byte, number uint64, salt uint32) {
-	copy(buf, blockMark)
+	copy(buf, blockMagic)
 	binary.LittleEndian.PutUint64(buf[4:], number)
 	binary.LittleEndian.PutUint32(buf[12:], uint32(len(buf)-frameBytes))
 	binary.LittleEndian.PutUint32(buf[16:], checksum(buf, salt))
@@ -85,7 +85,7 @@ func checksum(block []byte, salt uint32) uint32 {
 // openBlock returns the body of the block at the start of b and the block's
 // whole length, or ok false.
 func openBlock(b []byte, salt uint32) (number uint64, body []byte, ok bool) {
-	if len(b) < frameBytes || !bytes.Equal(b[:4], blockMark) {
+	if len(b) < frameBytes || !bytes.Equal(b[:4], blockMagic) {
 		return 0, nil, false
 	}
 	length := uint64(binary.LittleEndian.Uint32(b[12:]))
@@ -102,7 +102,7 @@ func openBlock(b []byte, salt uint32) (number uint64, body []byte, ok bool) {
 // nextBlock finds the first readable block at or after the start of b.
 func nextBlock(b []byte, salt uint32) (at int, ok bool) {
 	for at < len(b) {
-		i := bytes.Index(b[at:], blockMark)
+		i := bytes.Index(b[at:], blockMagic)
 		if i < 0 {
 			return 0, false
 		}

@@ -421,7 +421,7 @@ func TestACrashBetweenTheBaseAndTheRemovalOfTheOldResurrectsNothing(t *testing.T
 	}
 }
 
-// The law: whatever is committed, compacted and reopened, the journal holds
+// The property: whatever is committed, compacted and reopened, the journal holds
 // what a plain map holds.
 func TestAJournalIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -431,7 +431,7 @@ func TestAJournalIsAMap(t *testing.T) {
 		}
 		defer os.RemoveAll(dir)
 		opts := Options{SegmentBytes: 300, CompactBytes: 600, WithoutSync: true}
-		twin := map[string]string{}
+		model := map[string]string{}
 		for range rapid.IntRange(1, 4).Draw(t, "lives") {
 			j, err := Open(dir, opts)
 			if err != nil {
@@ -444,12 +444,12 @@ func TestAJournalIsAMap(t *testing.T) {
 						key := rapid.StringMatching("[a-d]{1,2}").Draw(t, "key")
 						if rapid.Bool().Draw(t, "delete") {
 							tx.Delete(key)
-							delete(twin, key)
+							delete(model, key)
 							continue
 						}
 						value := rapid.StringN(0, 40, -1).Draw(t, "value")
 						tx.Put(key, []byte(value))
-						twin[key] = value
+						model[key] = value
 					}
 				})
 				if err != nil {
@@ -470,8 +470,8 @@ func TestAJournalIsAMap(t *testing.T) {
 		if err := j.Each(func(k string, v []byte) error { got[k] = string(v); return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if !maps.Equal(got, twin) {
-			t.Fatalf("journal %v, map %v", got, twin)
+		if !maps.Equal(got, model) {
+			t.Fatalf("journal %v, map %v", got, model)
 		}
 	})
 }

@@ -72,7 +72,7 @@ func parseFilter(r *http.Request) (f appFilter, err error) {
 		f.limit = int(min(n, 1<<31))
 	}
 	for _, p := range []struct {
-		name, said string // as asked and as YARN names it in its errors
+		name, yarn string // as asked and as YARN names it in its errors
 		to         **int64
 	}{{"startedTimeBegin", "startedTimeBegin", &f.startedBegin}, {"startedTimeEnd", "startedTimeEnd", &f.startedEnd},
 		{"finishedTimeBegin", "finishTimeBegin", &f.finishedBegin}, {"finishedTimeEnd", "finishTimeEnd", &f.finishedEnd}} {
@@ -82,10 +82,10 @@ func parseFilter(r *http.Request) (f appFilter, err error) {
 		}
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {
-			return f, badRequest(cause + p.said + " value must be a number!")
+			return f, badRequest(cause + p.yarn + " value must be a number!")
 		}
 		if n < 0 {
-			return f, badRequest(cause + p.said + " must be greater than 0")
+			return f, badRequest(cause + p.yarn + " must be greater than 0")
 		}
 		*p.to = &n
 	}

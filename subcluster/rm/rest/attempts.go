@@ -154,7 +154,7 @@ func (h *Handler) attempt(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// web is this door's own address as links name it.
+// web is this handler's own address as links name it.
 func (h *Handler) web(r *http.Request) string { return r.Host }
 
 // containers lists the containers of an attempt that have not ended.

@@ -52,7 +52,7 @@ func (h *Handler) infoBody(r *http.Request) []byte {
 	})
 }
 
-// Metrics are a cluster's figures as both this door and a federation's heartbeat
+// Metrics are a cluster's figures as both this handler and a federation's heartbeat
 // tell them.
 func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
 	n := func(states ...creel.NodeState) (sum int64) {

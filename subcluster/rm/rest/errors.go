@@ -23,7 +23,7 @@ const (
 	classWeb           = "javax.ws.rs.WebApplicationException"
 )
 
-// refusal is an error with the status and class YARN's web door gives it.
+// refusal is an error with the status and class YARN's web application gives it.
 type refusal struct {
 	status         int
 	class, message string

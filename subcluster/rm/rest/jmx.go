@@ -322,13 +322,13 @@ func processBeans(started time.Time) []bean {
 	)
 	threads := bean{name: "java.lang:type=Threading", class: "sun.management.ThreadImpl"}
 	threads.set("ThreadCount", runtime.NumGoroutine())
-	life := bean{name: "java.lang:type=Runtime", class: "sun.management.RuntimeImpl"}
-	life.set("StartTime", started.UnixMilli())
-	life.set("Uptime", time.Since(started).Milliseconds())
-	life.set("VmName", runtime.Version())
+	process := bean{name: "java.lang:type=Runtime", class: "sun.management.RuntimeImpl"}
+	process.set("StartTime", started.UnixMilli())
+	process.set("Uptime", time.Since(started).Milliseconds())
+	process.set("VmName", runtime.Version())
 	system := bean{name: "java.lang:type=OperatingSystem", class: "sun.management.OperatingSystemImpl"}
 	system.set("AvailableProcessors", runtime.NumCPU())
 	system.set("Arch", runtime.GOARCH)
 	system.set("Name", runtime.GOOS)
-	return []bean{jvm, memory, threads, life, system}
+	return []bean{jvm, memory, threads, process, system}
 }

@@ -129,8 +129,8 @@ func redirect(w http.ResponseWriter, r *http.Request, target *url.URL, rest stri
 // forward asks the AM. Our own mark in Via finds an AM whose page is
 // this proxy's, which would go round for ever.
 func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView, target *url.URL, rest string) {
-	mark := "1.1 creel-" + strconv.FormatInt(h.s.Started().UnixMilli(), 36)
-	if strings.Contains(r.Header.Get("Via"), mark) {
+	via := "1.1 creel-" + strconv.FormatInt(h.s.Started().UnixMilli(), 36)
+	if strings.Contains(r.Header.Get("Via"), via) {
 		sentence(w, http.StatusLoopDetected, "The AM of "+a.ID.String()+" names this proxy as its page.")
 		return
 	}
@@ -149,7 +149,7 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView,
 					p.Out.Header[name] = v
 				}
 			}
-			p.Out.Header.Set("Via", mark)
+			p.Out.Header.Set("Via", via)
 			p.Out.AddCookie(
 				&http.Cookie{Name: "proxy-user", Value: url.QueryEscape(user)},
 			) // AMs' filters read who looks from it

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
 
-// cluster is a ResourceManager with two simulated nodes and its web door, over
+// cluster is a ResourceManager with two simulated nodes and its REST API, over
 // real sockets.
 type cluster struct {
 	t      *testing.T

@@ -287,9 +287,9 @@ func (w *pair) heartbeat(id creel.NodeID, response int32, statuses []*pb.Contain
 	return answer
 }
 
-// TestADoorThatRemembersIsADoorThatDoesNot: whatever nodes say, in whatever
+// TestHeartbeatsDecodeTheSameWithAndWithoutMemory: whatever nodes say, in whatever
 // order, the machine hears, answers and becomes the same.
-func TestADoorThatRemembersIsADoorThatDoesNot(t *testing.T) {
+func TestHeartbeatsDecodeTheSameWithAndWithoutMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &pair{t: t, p: newHeartbeats(), now: time.Unix(1_700_000_000, 0), allocate: map[creel.AttemptID]int32{},
 			response: map[creel.NodeID]int32{}, on: map[creel.NodeID][]*pb.ContainerStatusProto{}}

@@ -107,7 +107,7 @@ func TestANodeThatLies(t *testing.T) {
 	register(creel.NewResource(4096, 8))
 
 	// Containers that nobody granted, of an application that is not there, of
-	// another life, of another node: the node is told to end them and no AM
+	// another epoch, of another node: the node is told to end them and no AM
 	// hears of them.
 	_, amrm := c.launchUnmanaged("bob", nil)
 	am := c.amClient(amrm)
@@ -302,9 +302,9 @@ func TestAStaleAttempt(t *testing.T) {
 	c.untilState("bob", id, pb.YarnApplicationStateProto_RUNNING)
 }
 
-// Ids of a life that was never, or is yet to come: YARN passes over a release
+// Ids of an epoch that was never, or is yet to come: YARN passes over a release
 // of what is not there, refuses an update in the answer, and does not know the
-// container at the client's door. What is there stays.
+// container at the client protocol. What is there stays.
 func TestContainersOfAnotherEpoch(t *testing.T) {
 	c := start(t, config())
 	c.nodes(1, nil)

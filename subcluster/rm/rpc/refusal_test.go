@@ -138,7 +138,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 	}
 
 	// On the node: the token of one container does not start another.
-	node := c.nodeDoor(a.GetNmTokens()[0])
+	node := c.nodeClient(a.GetNmTokens()[0])
 	bad := granted[0].GetContainerToken().CloneVT()
 	bad.Password[3] ^= 1
 	if _, err := node.StartContainers(

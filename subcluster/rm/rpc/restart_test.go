@@ -156,9 +156,9 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 	am := yarnrpc.NewApplicationMasterProtocolClient(m.c, m.cfg.At.Scheduler, login(started.token))
 	must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{Host: new("h")}))
 	a := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: ask(1, 512, 4)}))
-	doors := map[creel.NodeID]yarnrpc.ContainerManagementProtocolClient{}
+	nodes := map[creel.NodeID]yarnrpc.ContainerManagementProtocolClient{}
 	for _, nt := range a.GetNmTokens() {
-		doors[pb.ToNodeID(nt.GetNodeId())] = yarnrpc.NewContainerManagementProtocolClient(
+		nodes[pb.ToNodeID(nt.GetNodeId())] = yarnrpc.NewContainerManagementProtocolClient(
 			m.c,
 			pb.ToNodeID(nt.GetNodeId()).String(),
 			login(token.FromProto(nt.GetToken())),
@@ -167,7 +167,7 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 	granted := a.GetAllocatedContainers()
 	for _, ct := range granted {
 		must(
-			doors[pb.ToNodeID(ct.GetNodeId())].StartContainers(
+			nodes[pb.ToNodeID(ct.GetNodeId())].StartContainers(
 				ctx,
 				&pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{
 					{
@@ -180,7 +180,7 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 	}
 	last := a.GetResponseId()
 
-	for life := 1; life <= 3; life++ {
+	for epoch := 1; epoch <= 3; epoch++ {
 		m.kill()
 		m.start()
 		// The AM finds out, registers again and goes on.
@@ -188,7 +188,7 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 			return am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: &last})
 		})
 		if !errors.Is(err, creel.ErrNotRegistered) {
-			t.Fatalf("life %d: the first allocate was answered %v", life, err)
+			t.Fatalf("epoch %d: the first allocate was answered %v", epoch, err)
 		}
 		must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{Host: new("h")}))
 		last = 0
@@ -204,24 +204,24 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 				break
 			}
 			if len(list) > len(granted)+1 || ctx.Err() != nil {
-				t.Fatalf("life %d: %d containers", life, len(list))
+				t.Fatalf("epoch %d: %d containers", epoch, len(list))
 			}
 			time.Sleep(time.Millisecond)
 		}
-		// New ones carry the epoch of this life.
+		// New ones carry the epoch of this process.
 		var fresh *pb.ContainerProto
 		for asked := ask(2, 128, 1); fresh == nil; asked = nil {
 			a := must(am.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: &last, Ask: asked}))
 			last = a.GetResponseId()
 			if len(a.GetCompletedContainerStatuses()) > 0 {
-				t.Fatalf("life %d: a container ended: %v", life, a.GetCompletedContainerStatuses())
+				t.Fatalf("epoch %d: a container ended: %v", epoch, a.GetCompletedContainerStatuses())
 			}
 			for _, ct := range a.GetAllocatedContainers() {
 				fresh = ct
 			}
 		}
-		if got := pb.ToContainerID(fresh.GetId()).Epoch(); got != int64(life) {
-			t.Errorf("life %d: a new container has epoch %d", life, got)
+		if got := pb.ToContainerID(fresh.GetId()).Epoch(); got != int64(epoch) {
+			t.Errorf("epoch %d: a new container has epoch %d", epoch, got)
 		}
 		r := must(
 			am.Allocate(
@@ -231,7 +231,7 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 		)
 		last = r.GetResponseId()
 		if n := len(r.GetCompletedContainerStatuses()); n != 1 {
-			t.Errorf("life %d: releasing one ended %d", life, n)
+			t.Errorf("epoch %d: releasing one ended %d", epoch, n)
 		}
 	}
 	select {
@@ -256,7 +256,7 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	// What was answered as final is final in the next life too.
+	// What was answered as final is final in the next epoch too.
 	m.kill()
 	m.start()
 	report, err := again(m, func() (*pb.GetApplicationReportResponseProto, error) {
@@ -264,7 +264,7 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 	})
 	if err != nil || report.GetApplicationReport().GetYarnApplicationState() != pb.YarnApplicationStateProto_FINISHED ||
 		report.GetApplicationReport().GetFinalApplicationStatus() != pb.FinalApplicationStatusProto_APP_SUCCEEDED {
-		t.Errorf("after the last life: %v, %v", report, err)
+		t.Errorf("after the last epoch: %v, %v", report, err)
 	}
 }
 

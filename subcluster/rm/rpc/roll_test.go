@@ -16,7 +16,7 @@ import (
 
 // Keys roll while an AM works. It is handed new tokens and new connections
 // with them are served, nodes learn the keys, and nothing stops; a token of a
-// key that is gone opens no door. (That a key is honoured for its grace is a
+// key that is gone authenticates nothing. (That a key is honoured for its grace is a
 // matter of time and so proved in package token, with its time given.)
 func TestKeysRollUnderARunningAM(t *testing.T) {
 	cfg := config()
@@ -56,7 +56,7 @@ func TestKeysRollUnderARunningAM(t *testing.T) {
 		for len(a.GetAllocatedContainers()) == 0 {
 			a = heartbeat(am, nil)
 		}
-		r, err := c.nodeDoor(node).
+		r, err := c.nodeClient(node).
 			StartContainers(ctx, &pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{
 				{
 					ContainerLaunchContext: &pb.ContainerLaunchContextProto{},

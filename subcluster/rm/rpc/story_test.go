@@ -235,8 +235,8 @@ func ask(priority, mb, count int) []*pb.ResourceRequestProto {
 	}
 }
 
-// nodeDoor is a NodeManager as the AM reaches it with the tokens it got.
-func (c *cluster) nodeDoor(p *pb.NMTokenProto) yarnrpc.ContainerManagementProtocolClient {
+// nodeClient is a NodeManager as the AM reaches it with the tokens it got.
+func (c *cluster) nodeClient(p *pb.NMTokenProto) yarnrpc.ContainerManagementProtocolClient {
 	return yarnrpc.NewContainerManagementProtocolClient(
 		c.client,
 		pb.ToNodeID(p.GetNodeId()).String(),
@@ -308,9 +308,9 @@ func TestAnApplicationFromSubmissionToItsEnd(t *testing.T) {
 				len(answer.GetNmTokens()) == 0 {
 				t.Fatalf("asked for 4: %v", answer)
 			}
-			doors := map[creel.NodeID]yarnrpc.ContainerManagementProtocolClient{}
+			nodes := map[creel.NodeID]yarnrpc.ContainerManagementProtocolClient{}
 			for _, nt := range answer.GetNmTokens() {
-				doors[pb.ToNodeID(nt.GetNodeId())] = c.nodeDoor(nt)
+				nodes[pb.ToNodeID(nt.GetNodeId())] = c.nodeClient(nt)
 			}
 			codes := []string{"0", "3", "", ""}
 			for i, ct := range answer.GetAllocatedContainers() {
@@ -322,7 +322,7 @@ func TestAnApplicationFromSubmissionToItsEnd(t *testing.T) {
 					}
 				}
 				r := must(
-					doors[pb.ToNodeID(ct.GetNodeId())].StartContainers(
+					nodes[pb.ToNodeID(ct.GetNodeId())].StartContainers(
 						ctx,
 						&pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{
 							{ContainerLaunchContext: launch, ContainerToken: ct.GetContainerToken()}}},
@@ -334,7 +334,7 @@ func TestAnApplicationFromSubmissionToItsEnd(t *testing.T) {
 			}
 			third, fourth := answer.GetAllocatedContainers()[2], answer.GetAllocatedContainers()[3]
 			must(
-				doors[pb.ToNodeID(third.GetNodeId())].StopContainers(
+				nodes[pb.ToNodeID(third.GetNodeId())].StopContainers(
 					ctx,
 					&pb.StopContainersRequestProto{ContainerId: []*pb.ContainerIdProto{third.GetId()}},
 				),

@@ -32,7 +32,7 @@ const (
 
 // meta is what each start of the ResourceManager leaves to the next.
 type meta struct {
-	Lives  int64 `json:"lives"`            // how often it has started
+	Starts int64 `json:"lives"`            // how often it has started
 	Member int64 `json:"member,omitempty"` // its newest epoch as a member of a federation
 }
 

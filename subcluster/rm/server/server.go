@@ -130,7 +130,7 @@ func (s *Server) open() error {
 			return err
 		}
 		apps, disowned = k.apps, k.disowned
-		if mc.Epoch += k.meta.Lives; mc.Epoch >= 1<<23 {
+		if mc.Epoch += k.meta.Starts; mc.Epoch >= 1<<23 {
 			return fmt.Errorf("resource manager: epoch %d does not fit into container ids", mc.Epoch)
 		}
 		if k.secrets != nil {
@@ -141,7 +141,7 @@ func (s *Server) open() error {
 		if err := s.tokens.restore(s.cfg, k.tokenKeys, k.tokens); err != nil {
 			return err
 		}
-		k.meta.Lives++
+		k.meta.Starts++
 		s.meta = k.meta
 		if err := s.putStart(k.meta); err != nil {
 			return err

@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel/subcluster/nm"
 )
 
-// door is ContainerManagementProtocol of all nodes of a Farm.
-type door struct {
+// handler is ContainerManagementProtocol of all nodes of a Farm.
+type handler struct {
 	yarnrpc.UnimplementedContainerManagementProtocol
 	farm *Farm
 }
@@ -66,7 +66,7 @@ func visitorOf(ctx context.Context) *visitor {
 	return v
 }
 
-func (d *door) StartContainers(
+func (d *handler) StartContainers(
 	ctx context.Context,
 	req *pb.StartContainersRequestProto,
 ) (*pb.StartContainersResponseProto, error) {
@@ -118,7 +118,7 @@ func refuse(kind error, format string, args ...any) error {
 	return &creel.Error{Kind: kind, What: fmt.Sprintf(format, args...)}
 }
 
-func (d *door) start(v *visitor, now time.Time, id token.Container, launch *pb.ContainerLaunchContextProto) error {
+func (d *handler) start(v *visitor, now time.Time, id token.Container, launch *pb.ContainerLaunchContextProto) error {
 	switch {
 	case id.ID.Attempt.Application != v.id.Attempt.Application:
 		return refuse(
@@ -196,7 +196,7 @@ func mine(v *visitor, id creel.ContainerID, verb string) error {
 	return nil
 }
 
-func (d *door) StopContainers(
+func (d *handler) StopContainers(
 	ctx context.Context,
 	req *pb.StopContainersRequestProto,
 ) (*pb.StopContainersResponseProto, error) {
@@ -217,7 +217,7 @@ func (d *door) StopContainers(
 	return out, nil
 }
 
-func (d *door) GetContainerStatuses(
+func (d *handler) GetContainerStatuses(
 	ctx context.Context,
 	req *pb.GetContainerStatusesRequestProto,
 ) (*pb.GetContainerStatusesResponseProto, error) {
@@ -242,7 +242,7 @@ func (d *door) GetContainerStatuses(
 }
 
 // update gives containers the sizes of new tokens.
-func (d *door) update(
+func (d *handler) update(
 	ctx context.Context,
 	tokens []*pb.TokenProto,
 ) (succeeded []*pb.ContainerIdProto, failed []*pb.ContainerExceptionMapProto, err error) {
@@ -267,7 +267,7 @@ func (d *door) update(
 	return succeeded, failed, nil
 }
 
-func (d *door) IncreaseContainersResource(
+func (d *handler) IncreaseContainersResource(
 	ctx context.Context,
 	req *pb.IncreaseContainersResourceRequestProto,
 ) (*pb.IncreaseContainersResourceResponseProto, error) {
@@ -275,7 +275,7 @@ func (d *door) IncreaseContainersResource(
 	return &pb.IncreaseContainersResourceResponseProto{SucceededRequests: ok, FailedRequests: failed}, err
 }
 
-func (d *door) UpdateContainer(
+func (d *handler) UpdateContainer(
 	ctx context.Context,
 	req *pb.ContainerUpdateRequestProto,
 ) (*pb.ContainerUpdateResponseProto, error) {
@@ -283,7 +283,7 @@ func (d *door) UpdateContainer(
 	return &pb.ContainerUpdateResponseProto{SucceededRequests: ok, FailedRequests: failed}, err
 }
 
-func (d *door) SignalToContainer(
+func (d *handler) SignalToContainer(
 	ctx context.Context,
 	req *pb.SignalContainerRequestProto,
 ) (*pb.SignalContainerResponseProto, error) {
