@@ -89,7 +89,7 @@ var rules = map[string]rule{
 	"internal/workload":       {pure: true, imports: []string{".", "policies"}},
 	"internal/yarnpb":         {imports: []string{"."}},
 	"internal/workers":        {},
-	"internal/awake":          {pure: true},
+	"internal/awake":          {},
 	"internal/hugepages":      {},
 	"internal/query":          {},
 	"internal/allow":          {},
@@ -113,7 +113,9 @@ var rules = map[string]rule{
 		imports: []string{"."},
 	},
 	"subcluster/remote": {
-		imports: []string{".", "subcluster", "internal/hrpc", data, "internal/yarnrpc", "internal/token"},
+		imports: []string{
+			".", "subcluster", "internal/awake", "internal/hrpc", data, "internal/yarnrpc", "internal/token",
+		},
 	},
 	"subcluster/rm/journal": {imports: []string{".", "subcluster/rm"}},
 	"subcluster/rm/server": {
@@ -163,7 +165,9 @@ var rules = map[string]rule{
 	},
 	"statestore/redis": {imports: []string{".", "subcluster", "statestore", "internal/workers"}},
 	"amrmproxy/server": {
-		imports: []string{".", "subcluster", "policies", "amrmproxy", "internal/hrpc", data, "internal/workers"},
+		imports: []string{
+			".", "subcluster", "policies", "amrmproxy", "internal/awake", "internal/hrpc", data, "internal/workers",
+		},
 	},
 	"amrmproxy/remote": {
 		imports: []string{".", "subcluster", "amrmproxy/server", "internal/hrpc", data, "internal/yarnrpc"},
@@ -234,7 +238,7 @@ var rules = map[string]rule{
 	"internal/app/daemon/federation": {imports: []string{"*"}},
 	"internal/app/demo":              {imports: []string{"*"}},
 	"statestore/storetest":           {imports: []string{".", "subcluster", "statestore"}},
-	"statestore/watch":               {imports: []string{".", "subcluster", "statestore"}},
+	"statestore/watch":               {imports: []string{".", "subcluster", "statestore", "internal/awake"}},
 	"statestore/cache":               {imports: []string{".", "statestore"}},
 	"statestore/rebuild":             {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/reconcile":           {imports: []string{".", "subcluster", "statestore"}},

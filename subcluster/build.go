@@ -167,21 +167,30 @@ func freeze(previous *View, records Records, members []known, now time.Time) *Fr
 		f.Reason = fmt.Sprintf("members are coming back: %d here, %d still missing", alive, missing)
 		return &f
 	}
+	well := 0 // when the last of them was
+	for i := range members {
+		if s, _ := stateAt(&members[i].Record, newest); s.Alive() {
+			well++
+		}
+	}
 	if before {
 		f := *previous.Freeze
-		f.ThawBy = time.Time{}
+		if well >= 2 || forgotten > 0 {
+			f.ThawBy = time.Time{}
+			return &f
+		}
+		if f.ThawBy.IsZero() { // nobody fell silent together with it: one lease of grace
+			f.ThawBy = now.Add(lease)
+		}
+		if now.After(f.ThawBy) {
+			return nil
+		}
 		return &f
 	}
 	if forgotten > 0 && len(records.Members) == 0 && aliveIn(previous) > 0 {
 		return &Freeze{
 			At:     previous.At,
 			Reason: "the store has no record of any member: it came back empty, or it is not the store we knew",
-		}
-	}
-	well := 0
-	for i := range members {
-		if s, _ := stateAt(&members[i].Record, newest); s.Alive() {
-			well++
 		}
 	}
 	if well < 2 {
@@ -249,6 +258,18 @@ func status(previous *View, f *Freeze, k *known, asOf, now time.Time) Status {
 	}
 	s.Load = l
 	return s
+}
+
+// Unseen is a view after gap, by the store's clock, in which nobody read the
+// store: it or the reader stood still. The Build that follows lets members that
+// were alive then be what they were, until one lease after the first is back.
+func Unseen(previous *View, gap time.Duration) *View {
+	v := *previous
+	v.Freeze = &Freeze{
+		At:     previous.At,
+		Reason: fmt.Sprintf("the store was not read for %s: it or this process stood still", short(gap)),
+	}
+	return &v
 }
 
 // Unreachable is the view after a failed read of the store: what was known,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy"
+	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/workers"
 	"github.com/creelrm/creel/internal/yarnpb"
@@ -66,7 +67,10 @@ type Config struct {
 	StoreTime   time.Duration // bounds reading a record, and saving one, 5 s
 	Mailbox     int           // events waiting for one session before its AM is told "busy", 64
 	MaxSessions int           // 100,000
-	Logger      *slog.Logger  // nil: silent
+	// Clock is the time by which sessions wait and expire. Its owner runs it.
+	// nil counts pauses of this process against AMs and members.
+	Clock  *awake.Clock
+	Logger *slog.Logger // nil: silent
 }
 
 func (c Config) withDefaults() Config {

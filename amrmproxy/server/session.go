@@ -103,7 +103,7 @@ func (d *session) run(ctx context.Context) {
 		case <-timer.C:
 			d.step(ctx, amrmproxy.Tick{})
 		}
-		timer.Reset(time.Until(d.driver.Wake()))
+		timer.Reset(d.server.cfg.Clock.Until(d.driver.Wake()))
 	}
 }
 
@@ -151,7 +151,7 @@ func (d *session) take(ctx context.Context, m message) {
 func (d *session) step(ctx context.Context, e amrmproxy.Event) {
 	seen := d.server.seen()
 	d.driver.See(seen.view, seen.table)
-	d.perform(ctx, d.driver.Step(time.Now(), e))
+	d.perform(ctx, d.driver.Step(d.server.cfg.Clock.Now(), e))
 }
 
 func (d *session) perform(ctx context.Context, actions []amrmproxy.Action) {

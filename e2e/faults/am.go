@@ -113,7 +113,8 @@ func (m *am) more(f *federation, n int) {
 		case errors.Is(err, creel.ErrBusy), errors.Is(err, creel.ErrUnavailable):
 			return false
 		case err != nil:
-			m.t.Fatalf("allocate of %s: %v", m.app, err)
+			m.t.Errorf("allocate of %s: %v", m.app, err)
+			return true
 		}
 		asked = true
 		m.lastID = r.GetResponseId()
@@ -125,6 +126,37 @@ func (m *am) more(f *federation, n int) {
 			m.has[id] = true
 		}
 		return len(m.has) >= want
+	})
+}
+
+// keepCalling sends heartbeats until stop is called, as an AM does whatever happens
+// to others; nobody else may use the AM meanwhile.
+func (m *am) keepCalling(f *federation) (stop func()) {
+	end, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			m.more(f, 0)
+			select {
+			case <-end:
+				return
+			case <-time.After(500 * time.Millisecond):
+			}
+		}
+	}()
+	return func() { close(end); <-done }
+}
+
+// finish ends the application as its AM does.
+func (m *am) finish(f *federation) {
+	m.t.Helper()
+	f.await("the AM of "+m.app+" finishes", func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		r, err := m.am.FinishApplicationMaster(ctx, &pb.FinishApplicationMasterRequestProto{
+			FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
+		})
+		return err == nil && r.GetIsUnregistered()
 	})
 }
 

@@ -50,9 +50,17 @@ const (
 // settings are more of its ResourceManagers'.
 func found(t *testing.T, url, parameters string, settings ...string) *federation {
 	t.Helper()
+	return foundWith(t, url, parameters, nil, settings...)
+}
+
+// foundWith is found, with more settings of the proxy too.
+func foundWith(t *testing.T, url, parameters string, ofProxy []string, settings ...string) *federation {
+	t.Helper()
 	f := &federation{t: t}
 	url += "?timeout=300ms&max_wait=" + patience.String() + "&" + parameters
-	f.proxy = f.start("proxy", "proxy", "yarn.nodemanager.amrmproxy.address=127.0.0.1:0", "creel.store.url="+url)
+	f.proxy = f.start("proxy", "proxy", append([]string{
+		"yarn.nodemanager.amrmproxy.address=127.0.0.1:0", "creel.store.url=" + url,
+	}, ofProxy...)...)
 	for i := range 2 {
 		m := &member{id: fmt.Sprintf("sc-%d", i+1)}
 		m.rm = f.start("rm-"+m.id, "rm", append([]string{

@@ -5,6 +5,7 @@ package faults
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -137,4 +138,93 @@ func TestAPausedResourceManagerBlamesNobody(t *testing.T) {
 		}
 		m.rm.WaitLine(t, "this process did not run")
 	}
+}
+
+// The router, the proxy, the store, and all three at once are stopped for longer
+// than anybody may be silent: three leases of a member, and twice what an AM may
+// be at the proxy. AMs go on calling meanwhile. Afterwards nobody is blamed: no
+// member was marked lost, no AM given up, and every application finishes.
+func TestAPausedRouterProxyOrStoreBlamesNobody(t *testing.T) {
+	server := redistest.Start(t)
+	const expiry = stall / 2
+	f := foundWith(t, server.URL(), "",
+		[]string{"yarn.am.liveness-monitor.expiry-interval-ms=" + strconv.FormatInt(expiry.Milliseconds(), 10)})
+	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
+	t.Cleanup(func() { client.Close() })
+	both := func(daemons ...*daemon) (stop, run func()) {
+		send := func(s syscall.Signal) func() {
+			return func() {
+				for _, d := range daemons {
+					d.Signal(s)
+				}
+			}
+		}
+		return send(syscall.SIGSTOP), send(syscall.SIGCONT)
+	}
+	stopRouter, runRouter := both(f.router)
+	stopProxy, runProxy := both(f.proxy)
+	for _, paused := range []struct {
+		name      string
+		stop, run func()
+	}{
+		{"router", stopRouter, runRouter},
+		{"proxy", stopProxy, runProxy},
+		{"store", server.Pause, server.Resume},
+		{
+			"all three", func() { stopRouter(); stopProxy(); server.Pause() },
+			func() { server.Resume(); runProxy(); runRouter() },
+		},
+	} {
+		if !t.Run(paused.name, func(t *testing.T) {
+			f := *f
+			f.t = t
+			ams := make([]*am, 3)
+			for i := range ams {
+				id := f.newID()
+				f.submitSoon(id)
+				ams[i] = f.am(client, id)
+				if err := ams[i].register(); err != nil {
+					t.Fatal(err)
+				}
+				ams[i].more(&f, 2)
+			}
+			stops := make([]func(), len(ams))
+			for i, m := range ams {
+				stops[i] = m.keepCalling(&f)
+			}
+			paused.stop()
+			time.Sleep(stall)
+			paused.run()
+			for end := time.Now().Add(2 * lease); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+				for _, s := range f.view().Subclusters {
+					if !strings.EqualFold(s.State, "active") {
+						t.Errorf("%s became %s: %s", s.ID, s.State, s.Reason)
+					}
+				}
+			}
+			for i, m := range ams {
+				if s := f.state(f.router, m.app); s != "RUNNING" {
+					t.Errorf("%s is %q after the pause", m.app, s)
+				}
+				stops[i]()
+				m.more(&f, 2)
+				m.finish(&f)
+			}
+			for _, m := range ams {
+				f.await(m.app+" has finished", func() bool { return f.state(f.router, m.app) == "FINISHED" })
+			}
+			f.submitSoon(f.newID())
+			for _, d := range []*daemon{f.router, f.proxy} {
+				for _, blame := range []string{"state=lost", "state=LOST", "the AM has been silent"} {
+					if out := d.Output(); strings.Contains(out, blame) {
+						t.Errorf("%s says %q", d.Name, blame)
+					}
+				}
+			}
+		}) {
+			return
+		}
+	}
+	f.router.WaitLine(t, "this process did not run")
+	f.proxy.WaitLine(t, "this process did not run")
 }

@@ -10,7 +10,8 @@
 // by more than Tolerance is a pause, by the monotonic clock or by the wall clock:
 // the one stands still while a virtual machine does, and the other may be set
 // forward, which is no silence of others either. A wall clock that is set back is
-// no pause. The package reads no clock: the caller gives time.Now().
+// no pause. A Watch reads no clock: its caller gives time.Now(). A Clock is one
+// that stands still for the pauses of its process, for all who wait in it.
 package awake
 
 import "time"

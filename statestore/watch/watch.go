@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -41,7 +42,9 @@ type Config struct {
 	OnChange func(statestore.Change)
 	// OnView, if given, is called with each new view. It must not block.
 	OnView func(*subcluster.View)
-	Log    *slog.Logger // nil: silent
+	// Clock tells our own pauses from the store's silence. Its owner runs it.
+	Clock *awake.Clock
+	Log   *slog.Logger // nil: silent
 }
 
 // Watcher is the loop. Make one with New, run it with Run.
@@ -52,6 +55,7 @@ type Watcher struct {
 	kick   chan struct{}
 	reads  atomic.Int64
 	failed atomic.Int64
+	good   atomic.Pointer[time.Time] // last good read, by cfg.Clock
 }
 
 // New makes a Watcher. Its View is nil until the first read.
@@ -70,6 +74,16 @@ func New(source Source, cfg Config) *Watcher {
 
 // View is the latest view, nil before the first. It is never changed.
 func (w *Watcher) View() *subcluster.View { return w.view.Load() }
+
+// Age is how long ago the store was last read well, in time in which this
+// process was awake; ok is false before the first such read.
+func (w *Watcher) Age() (age time.Duration, ok bool) {
+	at := w.good.Load()
+	if at == nil {
+		return 0, false
+	}
+	return w.cfg.Clock.Now().Sub(*at), true
+}
 
 // Reads of the store so far, and how many of them failed.
 func (w *Watcher) Reads() (all, failed int64) { return w.reads.Load(), w.failed.Load() }
@@ -99,6 +113,12 @@ func (w *Watcher) Run(ctx context.Context) error {
 		w.refresh(ctx)
 		timer.Reset(jitter(w.cfg.Poll))
 	}
+}
+
+// longest is the most that lies between two good reads in a row while both this
+// process and the store run.
+func (w *Watcher) longest() time.Duration {
+	return w.cfg.Poll + w.cfg.Poll/5 + w.cfg.Timeout + awake.Tolerance
 }
 
 func jitter(d time.Duration) time.Duration { return d - d/5 + rand.N(2*d/5+1) }
@@ -132,9 +152,13 @@ func (w *Watcher) refresh(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
 	defer cancel()
 	w.reads.Add(1)
-	before := w.view.Load()
+	before, paused := w.view.Load(), w.cfg.Clock.Paused()
 	records, err := w.source.Records(limited)
 	if ctx.Err() != nil {
+		return
+	}
+	if err != nil && w.cfg.Clock.Paused() > paused {
+		w.Kick() // its time ran out while we did not run: that says nothing about the store
 		return
 	}
 	if err != nil {
@@ -146,8 +170,18 @@ func (w *Watcher) refresh(ctx context.Context) {
 		w.publish(before, subcluster.Unreachable(before, err.Error()))
 		return
 	}
+	now := w.cfg.Clock.Now()
+	w.good.Store(&now)
 	w.vet(before, &records)
-	w.publish(before, subcluster.Build(before, records, records.Now))
+	previous := before
+	if before != nil && before.Freeze == nil {
+		// Nobody looked for that long: the store stood still and took no
+		// heartbeats, or we did. Who was well then has a lease to show that it is.
+		if gap := records.Now.Sub(before.At); gap > w.longest() {
+			previous = subcluster.Unseen(before, gap)
+		}
+	}
+	w.publish(before, subcluster.Build(previous, records, records.Now))
 }
 
 // vet puts the policy we have in the place of one that does not validate.

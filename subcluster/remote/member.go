@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/sony/gobreaker/v2"
@@ -41,6 +42,7 @@ type Config struct {
 	Changed   func(creel.SubclusterID, Kind, string) // a breaker's new state, for logs; may be nil
 
 	Interceptors []hrpc.ClientInterceptor // of calls by Hadoop RPC: traces
+	Clock        *awake.Clock             // tells our own pauses from a member's silence; its owner runs it
 }
 
 func (c Config) withDefaults() Config {
@@ -115,7 +117,7 @@ func (p *Pool) Member(m *subcluster.Status) *Member {
 			Name: fmt.Sprintf("%s/%s", m.ID, kind), Timeout: p.conf.OpenFor,
 			ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= p.conf.Trips },
 			IsSuccessful: func(err error) bool { return !silent(err) },
-			IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
+			IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) || errors.As(err, new(*slept)) },
 			OnStateChange: func(_ string, _, to gobreaker.State) {
 				if p.conf.Changed != nil {
 					p.conf.Changed(m.ID, kind, to.String())
@@ -133,6 +135,12 @@ func silent(err error) bool {
 	var status *StatusError
 	return err != nil && !errors.As(err, &remote) && !errors.As(err, &status)
 }
+
+// slept is the failure of a call during which this process was paused: no breaker
+// counts it against the member.
+type slept struct{ error }
+
+func (s *slept) Unwrap() error { return s.error }
 
 // Member calls one subcluster.
 type Member struct {
@@ -207,7 +215,14 @@ func (m *Member) guard(ctx context.Context, kind Kind, call func(ctx context.Con
 		ctx, cancel = context.WithTimeout(ctx, most)
 		defer cancel()
 	}
-	_, err := m.breakers[kind].Execute(func() (struct{}, error) { return struct{}{}, call(ctx) })
+	_, err := m.breakers[kind].Execute(func() (struct{}, error) {
+		paused := m.pool.conf.Clock.Paused()
+		err := call(ctx)
+		if silent(err) && m.pool.conf.Clock.Paused() > paused {
+			err = &slept{err} // its time ran out while we did not run
+		}
+		return struct{}{}, err
+	})
 	switch {
 	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
 		return &Unavailable{

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster"
@@ -119,6 +120,47 @@ func (c *changes) seen() []string {
 
 // A member that is not there is left alone after some silences, one kind of
 // call by itself, and comes back by itself when it is there again.
+// Calls whose time ran out while this process was stopped open no breaker; the
+// same calls without a pause do.
+func TestACallThatWasSleptThroughIsNotTheMembersFault(t *testing.T) {
+	silence := make(chan struct{})
+	at, _ := rpcServer(t, "127.0.0.1:0", clientProtocol, "getClusterMetrics",
+		func(context.Context, []byte) ([]byte, error) { <-silence; return nil, nil })
+	t.Cleanup(func() { close(silence) })
+	var ahead atomic.Int64
+	clock := awake.NewClock(func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = clock.Run(ctx) })
+	defer func() { cancel(); wg.Wait() }()
+	c := Config{Trips: 2, OpenFor: time.Hour, Clock: clock}
+	c.Deadlines[Read] = 20 * time.Millisecond
+	p := pool(t, c)
+	m := member(p, subcluster.Addresses{Client: at})
+	call := func(asleep bool) {
+		if asleep {
+			time.AfterFunc(5*time.Millisecond, func() { ahead.Add(int64(time.Minute)) })
+		}
+		_, err := m.Client(t.Context(), Read, "ann", "getClusterMetrics", nil)
+		var u *Unavailable
+		if !errors.As(err, &u) || !u.Sent {
+			t.Errorf("a silent member: %v", err)
+		}
+	}
+	for range 4 {
+		call(true)
+	}
+	if open := m.Open(); len(open) > 0 {
+		t.Errorf("our own pauses opened %v", open)
+	}
+	for range 2 {
+		call(false)
+	}
+	if open := m.Open(); !slices.Equal(open, []Kind{Read}) {
+		t.Errorf("silence of the member opened %v", open)
+	}
+}
+
 func TestBreakerOpensAndCloses(t *testing.T) {
 	at := closedAddress(t)
 	var noted changes

@@ -106,7 +106,8 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Watcher = watch.New(store, watch.Config{Poll: c.Poll, Validate: ValidPolicy, Log: c.Log})
+	clock := newClock(&p.Service, c.Log)
+	p.Watcher = watch.New(store, watch.Config{Poll: c.Poll, Validate: ValidPolicy, Log: c.Log, Clock: clock})
 	view := p.Watcher.View
 	calls := remote.New(view, c.User, hrpc.ClientConfig{Logger: c.Log, Interceptors: c.Interceptors})
 	p.OnClose(calls.Close)
@@ -123,6 +124,7 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 		CallTime:    c.CallTime,
 		Mailbox:     c.Mailbox,
 		MaxSessions: c.Sessions,
+		Clock:       clock,
 		Logger:      c.Log,
 	})
 	if err != nil {

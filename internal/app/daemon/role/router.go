@@ -111,8 +111,10 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		}
 	}()
 	known := cache.New(store, cache.Config{Size: c.Homes})
+	clock := newClock(&r.Service, c.Log)
+	c.Remote.Clock = clock
 	r.Watcher = watch.New(store, watch.Config{
-		Poll: c.Poll, Validate: ValidPolicy, Log: c.Log, OnChange: known.Changed,
+		Poll: c.Poll, Validate: ValidPolicy, Log: c.Log, OnChange: known.Changed, Clock: clock,
 	})
 	pool := newPool(c)
 	r.OnClose(pool.Close)

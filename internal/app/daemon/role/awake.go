@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/app/daemon/health"
+	"github.com/creelrm/creel/internal/awake"
+)
+
+// newClock is the time in which a daemon is awake, with the task that runs it.
+func newClock(s *daemon.Service, log *slog.Logger) *awake.Clock {
+	c := awake.NewClock(time.Now, log)
+	s.Add("clock", c.Run)
+	countPauses(s.Health, c.Paused)
+	return c
+}
+
+// countPauses publishes how long a daemon did not run.
+func countPauses(h *health.Health, paused func() time.Duration) {
+	h.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "creel_process_paused_seconds_total",
+		Help: "Time in which this process did not run, and for which it judged nobody.",
+	}, func() float64 { return paused().Seconds() }))
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package awake_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/creelrm/creel/internal/awake"
+)
+
+// The clock stands still for the pauses of its process, whoever reads it first
+// afterwards, and goes on as time does otherwise.
+func TestTheClockStandsStillForAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var ahead time.Duration
+		c := awake.NewClock(func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			return time.Now().Add(ahead)
+		}, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := c.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		start := c.Now()
+		time.Sleep(10 * time.Second)
+		if d := c.Now().Sub(start); d != 10*time.Second || c.Paused() != 0 {
+			t.Fatalf("after 10 s awake the clock has gone %v, with pauses of %v", d, c.Paused())
+		}
+		mu.Lock()
+		ahead = time.Minute
+		mu.Unlock()
+		if d := c.Now().Sub(start); d < 10*time.Second || d > 10*time.Second+awake.Interval {
+			t.Fatalf("a pause of a minute moved the clock to %v", d)
+		}
+		if d := time.Minute - c.Paused(); d < 0 || d > awake.Interval {
+			t.Fatalf("the pause of a minute is taken for %v", c.Paused())
+		}
+		left := c.Until(start.Add(20 * time.Second))
+		time.Sleep(left)
+		if d := c.Now().Sub(start); d != 20*time.Second {
+			t.Fatalf("the clock shows %v where it promised 20 s", d)
+		}
+		mu.Lock()
+		ahead = 0 // set back
+		mu.Unlock()
+		if d := c.Now().Sub(start); d < 20*time.Second {
+			t.Fatalf("the clock went back to %v", d)
+		}
+		cancel()
+		wg.Wait()
+	})
+}
+
+func TestWithoutAClockThereAreNoPauses(t *testing.T) {
+	var c *awake.Clock
+	if d := time.Since(c.Now()); d > time.Minute || c.Paused() != 0 {
+		t.Fatalf("off by %v, pauses of %v", d, c.Paused())
+	}
+}
