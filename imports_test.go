@@ -66,7 +66,7 @@ var rules = map[string]rule{
 	"subcluster/rm/durability": {pure: true},
 	"subcluster/rm/codec": {
 		pure:    true,
-		imports: []string{".", "subcluster/rm", "subcluster/rm/queues", data},
+		imports: []string{".", "subcluster", "subcluster/rm", "subcluster/rm/queues", "internal/token", data},
 		others:  protobuf,
 	},
 	"subcluster/rm/sched/amounts":   {pure: true, imports: []string{"."}},

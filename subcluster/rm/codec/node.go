@@ -4,6 +4,7 @@ package codec
 
 import (
 	"slices"
+	"time"
 
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
@@ -83,4 +84,77 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 		}
 		out.Utilization = use
 	}
+}
+
+// NodeKeys are the master keys that a node must learn, nil for those it has.
+type NodeKeys struct{ Container, NM *pb.MasterKeyProto }
+
+// RegisterNodeResponse writes the answer to a node's registration. identifier is
+// the ResourceManager's, its start in ms; version the Hadoop release it says it is.
+func RegisterNodeResponse(
+	a *rm.NodeRegistered,
+	keys NodeKeys,
+	identifier int64,
+	version string,
+) *pb.RegisterNodeManagerResponseProto {
+	r := &pb.RegisterNodeManagerResponseProto{
+		ContainerTokenMasterKey: keys.Container,
+		NmTokenMasterKey:        keys.NM,
+		NodeAction:              new(pb.NodeActionProto(a.Action)),
+		RmIdentifier:            &identifier,
+		RmVersion:               &version,
+	}
+	if a.Diagnostics != "" {
+		r.DiagnosticsMessage = &a.Diagnostics
+	}
+	if a.Override {
+		r.Resource = pb.FromResource(a.Resource)
+	}
+	return r
+}
+
+// NodeHeartbeatResponse writes the answer to a node's heartbeat: what it has to
+// do, and in which time to call again. mint begins to mint tokens of an
+// application, for containers that change size.
+func NodeHeartbeatResponse(
+	a *rm.NodeAnswer,
+	keys NodeKeys,
+	interval time.Duration,
+	mint func(creel.ApplicationID) (t *Mint, done func()),
+) *pb.NodeHeartbeatResponseProto {
+	r := &pb.NodeHeartbeatResponseProto{
+		ResponseId:              &a.ResponseID,
+		NodeAction:              new(pb.NodeActionProto(a.Action)),
+		NextHeartBeatInterval:   new(interval.Milliseconds()),
+		ContainerTokenMasterKey: keys.Container,
+		NmTokenMasterKey:        keys.NM,
+	}
+	if a.Diagnostics != "" {
+		r.DiagnosticsMessage = &a.Diagnostics
+	}
+	for _, c := range a.Cleanup {
+		r.ContainersToCleanup = append(r.ContainersToCleanup, pb.FromContainerID(c))
+	}
+	for _, app := range a.Apps {
+		r.ApplicationsToCleanup = append(r.ApplicationsToCleanup, pb.FromApplicationID(app))
+	}
+	for _, c := range a.Forget {
+		r.ContainersToBeRemovedFromNm = append(r.ContainersToBeRemovedFromNm, pb.FromContainerID(c))
+	}
+	for i := range a.Update {
+		g := &a.Update[i]
+		t, done := mint(g.ID.Attempt.Application)
+		r.ContainersToUpdate = append(r.ContainersToUpdate, t.granted(g))
+		done()
+	}
+	for _, signal := range a.Signals {
+		r.ContainersToSignal = append(r.ContainersToSignal, &pb.SignalContainerRequestProto{
+			ContainerId: pb.FromContainerID(signal.Container),
+			Command:     new(pb.SignalContainerCommandProto(signal.Command)),
+		})
+	}
+	if a.Override {
+		r.Resource = pb.FromResource(a.Resource)
+	}
+	return r
 }

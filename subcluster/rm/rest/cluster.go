@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
@@ -52,60 +52,6 @@ func (h *Handler) infoBody(r *http.Request) []byte {
 	})
 }
 
-// Metrics are a cluster's figures as both this handler and a federation's heartbeat
-// tell them.
-func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
-	n := func(states ...creel.NodeState) (sum int64) {
-		for _, s := range states {
-			sum += int64(v.Nodes[s])
-		}
-		return sum
-	}
-	m := subcluster.ClusterMetrics{
-		AppsSubmitted:         v.AppsSubmitted,
-		AppsCompleted:         v.AppsCompleted,
-		AppsPending:           v.AppsPending,
-		AppsRunning:           v.AppsRunning,
-		AppsFailed:            v.AppsFailed,
-		AppsKilled:            v.AppsKilled,
-		ReservedMB:            v.Reserved.MemoryMB,
-		AvailableMB:           v.Available.MemoryMB,
-		AllocatedMB:           v.Used.MemoryMB,
-		PendingMB:             v.Pending.MemoryMB,
-		ReservedVirtualCores:  v.Reserved.VCores,
-		AvailableVirtualCores: v.Available.VCores,
-		AllocatedVirtualCores: v.Used.VCores,
-		PendingVirtualCores:   v.Pending.VCores,
-		ContainersAllocated: int64(
-			v.Containers,
-		),
-		ContainersReserved:   int64(v.ReservedContainers),
-		ContainersPending:    int64(v.PendingContainers),
-		TotalMB:              v.Total.MemoryMB,
-		TotalVirtualCores:    v.Total.VCores,
-		SchedulerBusyPercent: -1,
-		TotalNodes: n(
-			creel.NodeRunning,
-			creel.NodeUnhealthy,
-			creel.NodeDecommissioned,
-			creel.NodeLost,
-			creel.NodeRebooted,
-			creel.NodeDecommissioning,
-			creel.NodeShutdown,
-		),
-		LostNodes: n(
-			creel.NodeLost,
-		),
-		UnhealthyNodes:       n(creel.NodeUnhealthy),
-		DecommissioningNodes: n(creel.NodeDecommissioning),
-		DecommissionedNodes:  n(creel.NodeDecommissioned),
-		RebootedNodes:        n(creel.NodeRebooted),
-		ActiveNodes:          n(creel.NodeRunning),
-		ShutdownNodes:        n(creel.NodeShutdown),
-	}
-	return m
-}
-
 func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 	if h.give(w, r, &h.metricsDoc) {
 		return
@@ -120,7 +66,7 @@ func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 		return
 	}
-	m := Metrics(&v)
+	m := codec.Metrics(&v)
 	m.UtilizedMB, m.UtilizedVirtualCores = use.memoryMB, int64(use.cpu)
 	m.UtilizedMBPercent = int64(percentOf(float64(use.memoryMB), float64(use.physicalMB)))
 	m.UtilizedVirtualCoresPercent = int64(percentOf(use.cpu, float64(use.physicalCores)))
@@ -355,7 +301,7 @@ func (h *Handler) nodeFields(w *writer, n *rm.NodeView) {
 	w.Text("id", n.ID.String())
 	w.Text("nodeHostName", n.ID.Host)
 	w.Text("nodeHTTPAddress", http)
-	w.Int("lastHealthUpdate", millis(n.LastHeartbeat))
+	w.Int("lastHealthUpdate", millis(n.LastBeat))
 	w.Text("version", n.Version)
 	w.Text("healthReport", n.HealthReport)
 	w.Int("numContainers", int64(n.Containers))

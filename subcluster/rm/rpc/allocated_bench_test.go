@@ -8,6 +8,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
@@ -32,7 +33,7 @@ func BenchmarkEncodeAllocated(b *testing.B) {
 	}, &amounts.Shape{
 		Resource: creel.NewResource(128, 1),
 	}
-	var a server.Allocated
+	var a codec.Allocated
 	for i := range 10 {
 		id := creel.ContainerID{Attempt: who.Attempt, ID: int64(i)}
 		a.Granted = append(a.Granted, rm.Grant{ID: id, Place: place, Shape: shape, Priority: 1})

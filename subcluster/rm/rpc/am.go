@@ -5,12 +5,10 @@ package rpc
 import (
 	"context"
 
-	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
-	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
@@ -35,39 +33,14 @@ func (h *amHandler) RegisterApplicationMaster(
 	req *pb.RegisterApplicationMasterRequestProto,
 ) (*pb.RegisterApplicationMasterResponseProto, error) {
 	id := tokenOf(ctx).Attempt
-	registered := h.s.RegisterAM(&rm.RegisterAM{
-		Attempt:     id,
-		Host:        req.GetHost(),
-		Port:        req.GetRpcPort(),
-		TrackingURL: req.GetTrackingUrl(),
-		Constraints: len(req.GetPlacementConstraints()) > 0,
-	})
+	registered := h.s.RegisterAM(codec.RegisterAM(id, req))
 	return later(
 		ctx,
 		h.s,
-		server.Then(registered, func(r server.RegisteredAM) *pb.RegisterApplicationMasterResponseProto {
-			out := &pb.RegisterApplicationMasterResponseProto{
-				MaximumCapability:      pb.FromResource(r.MaxAllocation),
-				Queue:                  new(string(r.Queue)),
-				SchedulerResourceTypes: []pb.SchedulerResourceTypes{pb.SchedulerResourceTypes_MEMORY},
-				Application_ACLs:       codec.ContextOf(r.App.Context).GetAmContainerSpec().GetApplication_ACLs(),
-				ResourceTypes:          resourceTypes(h.s),
-			}
-			if !r.MemoryOnly {
-				out.SchedulerResourceTypes = append(out.SchedulerResourceTypes, pb.SchedulerResourceTypes_CPU)
-			}
-			t, finish := newTokens(h.s, id.Application)
+		server.Then(registered, func(r codec.RegisteredAM) *pb.RegisterApplicationMasterResponseProto {
+			t, finish := h.s.Mint(id.Application)
 			defer finish()
-			for i := range r.Previous {
-				out.ContainersFromPreviousAttempts = append(
-					out.ContainersFromPreviousAttempts,
-					t.container(&r.Previous[i]),
-				)
-			}
-			for _, at := range r.NMTokens {
-				out.NmTokensFromPreviousAttempts = append(out.NmTokensFromPreviousAttempts, t.nm(id, at.Node))
-			}
-			return out
+			return codec.RegisterAMResponse(&r, id, t, resourceTypes(h.s))
 		}),
 	)
 }
@@ -76,20 +49,13 @@ func (h *amHandler) FinishApplicationMaster(
 	ctx context.Context,
 	req *pb.FinishApplicationMasterRequestProto,
 ) (*pb.FinishApplicationMasterResponseProto, error) {
-	finish := h.s.FinishAM(&rm.FinishAM{
-		Attempt:     tokenOf(ctx).Attempt,
-		Status:      creel.FinalStatus(req.GetFinalApplicationStatus()),
-		Diagnostics: req.GetDiagnostics(),
-		TrackingURL: req.GetTrackingUrl(),
-	})
-	return later(ctx, h.s, server.Then(finish, func(unregistered bool) *pb.FinishApplicationMasterResponseProto {
-		return &pb.FinishApplicationMasterResponseProto{IsUnregistered: &unregistered}
-	}))
+	finish := h.s.FinishAM(codec.FinishAM(tokenOf(ctx).Attempt, req))
+	return later(ctx, h.s, server.Then(finish, codec.FinishAMResponse))
 }
 
 func (h *amHandler) Allocate(ctx context.Context, req *pb.AllocateRequestProto) (*pb.AllocateResponseProto, error) {
 	who, reply := tokenOf(ctx), hrpc.LaterSending(ctx)
-	h.s.Allocate(who.Attempt, codec.Allocate(req), func(a *server.Allocated, err error) {
+	h.s.Allocate(who.Attempt, codec.Allocate(req), func(a *codec.Allocated, err error) {
 		if err != nil {
 			reply(nil, err)
 			return
@@ -97,4 +63,10 @@ func (h *amHandler) Allocate(ctx context.Context, req *pb.AllocateRequestProto) 
 		reply(encodeAllocated(h.s, who, a), nil)
 	})
 	return nil, hrpc.ErrLater
+}
+
+func encodeAllocated(s *server.Server, who token.AMRM, a *codec.Allocated) *pb.AllocateResponseProto {
+	t, finish := s.Mint(who.Attempt.Application)
+	defer finish()
+	return codec.AllocateResponse(a, who.Attempt, t, s.NewerAMRMToken(who))
 }

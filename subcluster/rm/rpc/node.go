@@ -4,7 +4,6 @@ package rpc
 
 import (
 	"context"
-	"time"
 
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
@@ -51,20 +50,8 @@ func (h *nodeHandler) RegisterNodeManager(
 	}
 	return later(ctx, h.s, server.Then(register, func(a rm.NodeRegistered) *pb.RegisterNodeManagerResponseProto {
 		container, nm := h.s.NodeKeys(nil, nil)
-		r := &pb.RegisterNodeManagerResponseProto{
-			ContainerTokenMasterKey: container,
-			NmTokenMasterKey:        nm,
-			NodeAction:              new(pb.NodeActionProto(a.Action)),
-			RmIdentifier:            new(h.s.Started().UnixMilli()),
-			RmVersion:               new(server.Version),
-		}
-		if a.Diagnostics != "" {
-			r.DiagnosticsMessage = &a.Diagnostics
-		}
-		if a.Override {
-			r.Resource = pb.FromResource(a.Resource)
-		}
-		return r
+		return codec.RegisterNodeResponse(&a, codec.NodeKeys{Container: container, NM: nm},
+			h.s.Started().UnixMilli(), server.Version)
 	}))
 }
 
@@ -76,49 +63,12 @@ func (h *nodeHandler) heartbeat(ctx context.Context, b *heartbeat) error {
 		if err != nil {
 			reply(nil, err)
 		} else {
-			r := h.encodeHeartbeat(a)
-			r.ContainerTokenMasterKey, r.NmTokenMasterKey = container, nm
-			reply(r, nil)
+			keys := codec.NodeKeys{Container: container, NM: nm}
+			reply(codec.NodeHeartbeatResponse(a, keys, h.s.HeartbeatInterval(), h.s.Mint), nil)
 		}
 		h.heartbeats.put(b)
 	})
 	return hrpc.ErrLater
-}
-
-func (h *nodeHandler) encodeHeartbeat(a *rm.NodeAnswer) *pb.NodeHeartbeatResponseProto {
-	r := &pb.NodeHeartbeatResponseProto{
-		ResponseId:            &a.ResponseID,
-		NodeAction:            new(pb.NodeActionProto(a.Action)),
-		NextHeartBeatInterval: new(int64(h.s.HeartbeatInterval() / time.Millisecond)),
-	}
-	if a.Diagnostics != "" {
-		r.DiagnosticsMessage = &a.Diagnostics
-	}
-	for _, c := range a.Cleanup {
-		r.ContainersToCleanup = append(r.ContainersToCleanup, pb.FromContainerID(c))
-	}
-	for _, app := range a.Apps {
-		r.ApplicationsToCleanup = append(r.ApplicationsToCleanup, pb.FromApplicationID(app))
-	}
-	for _, c := range a.Forget {
-		r.ContainersToBeRemovedFromNm = append(r.ContainersToBeRemovedFromNm, pb.FromContainerID(c))
-	}
-	for i := range a.Update {
-		g := &a.Update[i]
-		t, finish := newTokens(h.s, g.ID.Attempt.Application)
-		r.ContainersToUpdate = append(r.ContainersToUpdate, t.container(g))
-		finish()
-	}
-	for _, signal := range a.Signals {
-		r.ContainersToSignal = append(r.ContainersToSignal, &pb.SignalContainerRequestProto{
-			ContainerId: pb.FromContainerID(signal.Container),
-			Command:     new(pb.SignalContainerCommandProto(signal.Command)),
-		})
-	}
-	if a.Override {
-		r.Resource = pb.FromResource(a.Resource)
-	}
-	return r
 }
 
 func (h *nodeHandler) UnRegisterNodeManager(

@@ -3,43 +3,37 @@
 package server
 
 import (
-	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
 )
 
-// RegisteredAM is the answer to an AM that registers.
-type RegisteredAM struct {
-	rm.Registered
-	App rm.AppView
-}
-
 // RegisterAM registers an attempt's AM.
-func (s *Server) RegisterAM(r *rm.RegisterAM) Op[RegisteredAM] {
-	return Op[RegisteredAM]{
+func (s *Server) RegisterAM(r *rm.RegisterMaster) Op[codec.RegisteredAM] {
+	return Op[codec.RegisteredAM]{
 		name:   "registerApplicationMaster",
 		target: r.Attempt.String(),
-		Run: func(m *rm.Machine, now time.Time) func() (RegisteredAM, error) {
-			registered, err := m.RegisterAM(now, r)
+		Run: func(m *rm.Machine, now time.Time) func() (codec.RegisteredAM, error) {
+			registered, err := m.RegisterMaster(now, r)
 			if err != nil {
-				return Failed[RegisteredAM](err)
+				return Failed[codec.RegisteredAM](err)
 			}
 			a, _ := m.App(r.Attempt.Application)
-			return Done(RegisteredAM{Registered: registered, App: a})
+			return Done(codec.RegisteredAM{Registered: registered, App: a})
 		},
 	}
 }
 
 // FinishAM takes an AM's last word; the answer reports whether its application
 // has been unregistered, which it may ask until it has.
-func (s *Server) FinishAM(f *rm.FinishAM) Op[bool] {
+func (s *Server) FinishAM(f *rm.FinishMaster) Op[bool] {
 	return Op[bool]{
 		name:   "finishApplicationMaster",
 		target: f.Attempt.String(),
 		Run: func(m *rm.Machine, now time.Time) func() (bool, error) {
-			finished, err := m.FinishAM(now, f)
+			finished, err := m.FinishMaster(now, f)
 			if err != nil {
 				return Failed[bool](err)
 			}
@@ -48,40 +42,17 @@ func (s *Server) FinishAM(f *rm.FinishAM) Op[bool] {
 	}
 }
 
-// Allocated is the answer to an AM's heartbeat.
-type Allocated struct {
-	rm.Answer
-	Nodes []rm.NodeView // of Answer.UpdatedNodes, in their order
-	Now   time.Time
-}
-
 // Allocate performs an AM's heartbeat. Answer is called once: in the caller's
 // goroutine, before Allocate returns, when nobody else owned the machine, else
 // in a responder.
-func (s *Server) Allocate(attempt creel.AttemptID, r *rm.AllocateRequest, answer func(*Allocated, error)) {
+func (s *Server) Allocate(attempt creel.AttemptID, r *rm.AllocateRequest, answer func(*codec.Allocated, error)) {
 	s.metrics.Allocates.Add(1)
 	err := s.call(func(m *rm.Machine, now time.Time) func() {
 		a, err := m.Allocate(now, attempt, r)
 		if err != nil {
 			return func() { answer(nil, err) }
 		}
-		// The machine writes into this answer again at the next call: the
-		// responder works on a copy of what it points at.
-		out := &Allocated{Answer: *a, Now: now}
-		out.Granted, out.Completed, out.Updated = slices.Clone(
-			a.Granted,
-		), slices.Clone(
-			a.Completed,
-		), slices.Clone(
-			a.Updated,
-		)
-		out.UpdateErrors, out.FromPrevious = slices.Clone(a.UpdateErrors), slices.Clone(a.FromPrevious)
-		out.Rejected, out.UpdatedNodes = slices.Clone(a.Rejected), slices.Clone(a.UpdatedNodes)
-		out.NMTokens, out.Preempt = slices.Clone(a.NMTokens), slices.Clone(a.Preempt)
-		for _, u := range out.UpdatedNodes {
-			n, _ := m.Node(u.ID)
-			out.Nodes = append(out.Nodes, n)
-		}
+		out := codec.TakeAllocated(m, now, a)
 		return func() { answer(out, nil) }
 	})
 	if err != nil {

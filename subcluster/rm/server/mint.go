@@ -3,11 +3,9 @@
 package server
 
 import (
-	"time"
-
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/token"
-	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
 )
 
 // minter holds expanded keys; each belongs to one goroutine at a time.
@@ -24,9 +22,11 @@ func (m *minter) use(k *keySet) {
 
 // Mint begins to mint tokens for one application; the caller calls done when it
 // has finished. A Mint belongs to one goroutine.
-func (s *Server) Mint(app creel.ApplicationID) (t *Mint, done func()) { return s.secrets.mint(app) }
+func (s *Server) Mint(app creel.ApplicationID) (t *codec.Mint, done func()) {
+	return s.secrets.mint(app)
+}
 
-func (s *secrets) mint(app creel.ApplicationID) (t *Mint, done func()) {
+func (s *secrets) mint(app creel.ApplicationID) (t *codec.Mint, done func()) {
 	m := s.minters.Get().(*minter)
 	m.use(s.keys.Load())
 	s.mu.RLock()
@@ -35,48 +35,25 @@ func (s *secrets) mint(app creel.ApplicationID) (t *Mint, done func()) {
 		about = &s.noApp
 	}
 	s.mu.RUnlock()
-	return &Mint{s: s, m: m, about: about}, func() { s.minters.Put(m) }
+	return &codec.Mint{
+		NMKey:        m.nm,
+		ContainerKey: m.container,
+		User:         about.user,
+		Logs:         about.logs,
+		Expiry:       s.expiry,
+		RM:           s.rm,
+		Service:      s.serviceOf,
+	}, func() { s.minters.Put(m) }
 }
 
-// Mint mints tokens of one application's containers and nodes.
-type Mint struct {
-	s     *secrets
-	m     *minter
-	about *appSecrets
-}
-
-func (t *Mint) service(node creel.NodeID) string {
-	t.s.mu.RLock()
-	service := t.s.services[node]
-	t.s.mu.RUnlock()
+// service returns a node's ip:port as tokens name it, the node's own name until
+// it is known.
+func (s *secrets) service(node creel.NodeID) string {
+	s.mu.RLock()
+	service := s.services[node]
+	s.mu.RUnlock()
 	if service == "" {
 		return node.String()
 	}
 	return service
-}
-
-// NM returns what an AM shows to a node.
-func (t *Mint) NM(a creel.AttemptID, node creel.NodeID) token.Token {
-	return t.m.nm.NM(token.NM{Attempt: a, Node: node, User: t.about.user}, t.service(node))
-}
-
-// Container returns what an AM shows to a node to start one container.
-func (t *Mint) Container(g *rm.Grant) token.Token {
-	created := time.UnixMilli(g.Created)
-	return t.m.container.Container(token.Container{
-		ID:                  g.ID,
-		Node:                g.Node,
-		User:                t.about.user,
-		Resource:            g.Resource,
-		Expires:             created.Add(t.s.expiry),
-		RMIdentifier:        t.s.rm,
-		Priority:            g.Priority,
-		Created:             created,
-		Logs:                t.about.logs,
-		AM:                  g.AM,
-		Execution:           g.ExecutionType,
-		Version:             g.Version,
-		AllocationRequestID: g.AllocationRequestID,
-		Tags:                g.Tags,
-	}, t.service(g.Node))
 }

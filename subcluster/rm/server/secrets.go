@@ -48,6 +48,8 @@ type secrets struct {
 	services map[creel.NodeID]string  // ip:port of nodes, for the service of tokens
 	noApp    appSecrets
 
+	serviceOf func(creel.NodeID) string // service, bound once and not for each answer
+
 	expiry time.Duration // of container tokens
 	rm     int64         // our start time, ms
 }
@@ -82,6 +84,7 @@ func newSecrets(now time.Time, cfg Config) *secrets {
 		expiry:    cfg.Machine.ContainerExpiry,
 		rm:        now.UnixMilli(),
 	}
+	s.serviceOf = s.service
 	s.minters.New = func() any { return new(minter) }
 	s.publish()
 	return s

@@ -22,7 +22,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/creelrm/creel/subcluster/rm"
-	"github.com/creelrm/creel/subcluster/rm/rest"
+	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
@@ -214,29 +214,10 @@ func (m *Membership) publishKeys(ctx context.Context, d *server.Server, log *slo
 
 // probe tells how a ResourceManager of this process is.
 func probe(d *server.Server) remote.Probe {
-	var last int64
-	var at time.Time
+	var loads codec.Loads
 	return func(ctx context.Context) ([]byte, error) {
 		var load subcluster.Load
-		err := d.Query(ctx, func(m *rm.Machine, now time.Time) {
-			v := m.Cluster()
-			load.Metrics = rest.Metrics(&v)
-			if s := now.Sub(at).Seconds(); s > 0 && !at.IsZero() {
-				load.Metrics.ContainersPerSecond = int64(float64(v.Granted-last) / s)
-			}
-			last, at = v.Granted, now
-			for q := range m.Queues {
-				load.Queues = append(load.Queues, subcluster.QueueLoad{
-					Queue:       q.Path,
-					Capacity:    q.Guaranteed,
-					Used:        q.Used,
-					Pending:     q.Pending,
-					Free:        q.Max.Sub(q.Used).Min(v.Available).Max(creel.Resource{}),
-					AppsPending: int64(q.PendingApps),
-					AppsRunning: int64(q.ActiveApps),
-				})
-			}
-		})
+		err := d.Query(ctx, func(m *rm.Machine, now time.Time) { load = loads.Next(m, now) })
 		if err != nil {
 			return nil, fmt.Errorf("its state cannot be read: %w", err)
 		}

@@ -1,25 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rpc
+package codec
 
 import (
-	"github.com/creelrm/creel/internal/token"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
-	"github.com/creelrm/creel/subcluster/rm/codec"
-	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// encodeAllocated writes the answer to an allocate call, minting its tokens.
-func encodeAllocated(s *server.Server, who token.AMRM, a *server.Allocated) *pb.AllocateResponseProto {
-	t, finish := newTokens(s, who.Attempt.Application)
-	defer finish()
+// Allocated is the answer to an AM's heartbeat, apart from the machine.
+type Allocated struct {
+	rm.Answer
+	Nodes []rm.NodeView // of Answer.UpdatedNodes, in their order
+	Now   time.Time
+}
+
+// TakeAllocated copies an answer of the machine, which writes into it again at
+// the next call. The owner of the machine calls it.
+func TakeAllocated(m *rm.Machine, now time.Time, a *rm.Answer) *Allocated {
+	out := &Allocated{Answer: *a, Now: now}
+	out.Granted, out.Completed = slices.Clone(a.Granted), slices.Clone(a.Completed)
+	out.Updated, out.UpdateErrors = slices.Clone(a.Updated), slices.Clone(a.UpdateErrors)
+	out.FromPrevious, out.Rejected = slices.Clone(a.FromPrevious), slices.Clone(a.Rejected)
+	out.UpdatedNodes, out.NMTokens = slices.Clone(a.UpdatedNodes), slices.Clone(a.NMTokens)
+	out.Preempt = slices.Clone(a.Preempt)
+	for _, u := range out.UpdatedNodes {
+		n, _ := m.Node(u.ID)
+		out.Nodes = append(out.Nodes, n)
+	}
+	return out
+}
+
+// AllocateResponse writes the answer to an allocate call, minting its tokens.
+// newer is the AMRM token that replaces the caller's, or nil. The answer must
+// live as long as the message, which points into it.
+func AllocateResponse(
+	a *Allocated,
+	attempt creel.AttemptID,
+	t *Mint,
+	newer *pb.TokenProto,
+) *pb.AllocateResponseProto {
 	r := &pb.AllocateResponseProto{
 		ResponseId:          &a.ResponseID,
 		Limit:               pb.FromResource(a.Headroom),
 		NumClusterNodes:     &a.Answer.Nodes,
 		ApplicationPriority: pb.FromPriority(a.Priority),
-		AmRmToken:           s.NewerAMRMToken(who),
+		AmRmToken:           newer,
 		EnhancedHeadroom: &pb.EnhancedHeadroomProto{
 			TotalPendingCount: &a.PendingContainers,
 			TotalActiveCores:  &a.ActiveCores,
@@ -39,12 +68,12 @@ func encodeAllocated(s *server.Server, who token.AMRM, a *server.Allocated) *pb.
 		}
 	}
 	for _, at := range a.NMTokens {
-		r.NmTokens = append(r.NmTokens, t.nm(who.Attempt, at.Node))
+		r.NmTokens = append(r.NmTokens, t.nmToken(attempt, at.Node))
 	}
 	for i := range a.FromPrevious {
 		r.ContainersFromPreviousAttempts = append(
 			r.ContainersFromPreviousAttempts,
-			t.container(&a.FromPrevious[i]),
+			t.granted(&a.FromPrevious[i]),
 		)
 	}
 	for i := range a.Updated {
@@ -53,7 +82,7 @@ func encodeAllocated(s *server.Server, who token.AMRM, a *server.Allocated) *pb.
 			r.UpdatedContainers,
 			&pb.UpdatedContainerProto{
 				UpdateType: new(pb.ContainerUpdateTypeProto(u.Kind)),
-				Container:  t.container(&u.Grant),
+				Container:  t.granted(&u.Grant),
 			},
 		)
 	}
@@ -75,7 +104,7 @@ func encodeAllocated(s *server.Server, who token.AMRM, a *server.Allocated) *pb.
 			Reason: pb.RejectionReasonProto_RRP_COULD_NOT_PLACE_ON_NODE.Enum(), Request: request})
 	}
 	for i, u := range a.UpdatedNodes {
-		n := codec.NodeReport(&a.Nodes[i], a.Now)
+		n := NodeReport(&a.Nodes[i], a.Now)
 		n.NodeId = pb.FromNodeID(u.ID)
 		n.NodeUpdateType = new(pb.NodeUpdateTypeProto(u.Kind))
 		r.UpdatedNodes = append(r.UpdatedNodes, n)
@@ -92,7 +121,7 @@ func encodeAllocated(s *server.Server, who token.AMRM, a *server.Allocated) *pb.
 
 // completed returns the completion of a container as its AM is told: the node's
 // own message where there is one, so that fields we do not know survive.
-func (t *tokens) completed(c *rm.Completed) *pb.ContainerStatusProto {
+func (t *Mint) completed(c *rm.Completed) *pb.ContainerStatusProto {
 	if s, ok := c.Message.(*pb.ContainerStatusProto); ok && s.GetExitStatus() == c.ExitStatus &&
 		s.GetState() == pb.ContainerStateProto_C_COMPLETE {
 		return s

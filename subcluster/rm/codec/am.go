@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// RegisterAM returns an AM's registration as the machine takes it. Who registers
+// is told by its token.
+func RegisterAM(attempt creel.AttemptID, r *pb.RegisterApplicationMasterRequestProto) *rm.RegisterMaster {
+	return &rm.RegisterMaster{
+		Attempt:     attempt,
+		Host:        r.GetHost(),
+		Port:        r.GetRpcPort(),
+		TrackingURL: r.GetTrackingUrl(),
+		Constraints: len(r.GetPlacementConstraints()) > 0,
+	}
+}
+
+// RegisteredAM is the answer to an AM that registers.
+type RegisteredAM struct {
+	rm.Registered
+	App rm.AppView
+}
+
+// RegisterAMResponse writes the answer to a registration, minting its tokens.
+// types are the kinds of resource that the ResourceManager knows.
+func RegisterAMResponse(
+	r *RegisteredAM,
+	attempt creel.AttemptID,
+	t *Mint,
+	types []*pb.ResourceTypeInfoProto,
+) *pb.RegisterApplicationMasterResponseProto {
+	out := &pb.RegisterApplicationMasterResponseProto{
+		MaximumCapability:      pb.FromResource(r.MaxAllocation),
+		Queue:                  new(string(r.Queue)),
+		SchedulerResourceTypes: []pb.SchedulerResourceTypes{pb.SchedulerResourceTypes_MEMORY},
+		Application_ACLs:       ContextOf(r.App.Context).GetAmContainerSpec().GetApplication_ACLs(),
+		ResourceTypes:          types,
+	}
+	if !r.MemoryOnly {
+		out.SchedulerResourceTypes = append(out.SchedulerResourceTypes, pb.SchedulerResourceTypes_CPU)
+	}
+	for i := range r.Previous {
+		out.ContainersFromPreviousAttempts = append(out.ContainersFromPreviousAttempts, t.granted(&r.Previous[i]))
+	}
+	for _, at := range r.NMTokens {
+		out.NmTokensFromPreviousAttempts = append(out.NmTokensFromPreviousAttempts, t.nmToken(attempt, at.Node))
+	}
+	return out
+}
+
+// FinishAM returns an AM's last call as the machine takes it.
+func FinishAM(attempt creel.AttemptID, r *pb.FinishApplicationMasterRequestProto) *rm.FinishMaster {
+	return &rm.FinishMaster{
+		Attempt:     attempt,
+		Status:      creel.FinalStatus(r.GetFinalApplicationStatus()),
+		Diagnostics: r.GetDiagnostics(),
+		TrackingURL: r.GetTrackingUrl(),
+	}
+}
+
+// FinishAMResponse writes the answer to an AM's last call, which it repeats until
+// it is unregistered.
+func FinishAMResponse(unregistered bool) *pb.FinishApplicationMasterResponseProto {
+	return &pb.FinishApplicationMasterResponseProto{IsUnregistered: &unregistered}
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// Metrics returns a cluster's figures as both the REST protocol and the member's
+// heartbeat to the federation show them.
+func Metrics(v *rm.ClusterView) subcluster.ClusterMetrics {
+	n := func(states ...creel.NodeState) (sum int64) {
+		for _, s := range states {
+			sum += int64(v.Nodes[s])
+		}
+		return sum
+	}
+	return subcluster.ClusterMetrics{
+		AppsSubmitted:         v.AppsSubmitted,
+		AppsCompleted:         v.AppsCompleted,
+		AppsPending:           v.AppsPending,
+		AppsRunning:           v.AppsRunning,
+		AppsFailed:            v.AppsFailed,
+		AppsKilled:            v.AppsKilled,
+		ReservedMB:            v.Reserved.MemoryMB,
+		AvailableMB:           v.Available.MemoryMB,
+		AllocatedMB:           v.Used.MemoryMB,
+		PendingMB:             v.Pending.MemoryMB,
+		ReservedVirtualCores:  v.Reserved.VCores,
+		AvailableVirtualCores: v.Available.VCores,
+		AllocatedVirtualCores: v.Used.VCores,
+		PendingVirtualCores:   v.Pending.VCores,
+		ContainersAllocated: int64(
+			v.Containers,
+		),
+		ContainersReserved:   int64(v.ReservedContainers),
+		ContainersPending:    int64(v.PendingContainers),
+		TotalMB:              v.Total.MemoryMB,
+		TotalVirtualCores:    v.Total.VCores,
+		SchedulerBusyPercent: -1,
+		TotalNodes: n(
+			creel.NodeRunning,
+			creel.NodeUnhealthy,
+			creel.NodeDecommissioned,
+			creel.NodeLost,
+			creel.NodeRebooted,
+			creel.NodeDecommissioning,
+			creel.NodeShutdown,
+		),
+		LostNodes: n(
+			creel.NodeLost,
+		),
+		UnhealthyNodes:       n(creel.NodeUnhealthy),
+		DecommissioningNodes: n(creel.NodeDecommissioning),
+		DecommissionedNodes:  n(creel.NodeDecommissioned),
+		RebootedNodes:        n(creel.NodeRebooted),
+		ActiveNodes:          n(creel.NodeRunning),
+		ShutdownNodes:        n(creel.NodeShutdown),
+	}
+}
+
+// Loads makes the load that a ResourceManager reports as a member of a
+// federation. The zero value is ready.
+type Loads struct {
+	granted int64     // containers, when it was asked before,
+	at      time.Time // which was then
+}
+
+// Next returns the load now. The rate of grants is that since the last call, 0 at
+// the first.
+func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
+	v := m.Cluster()
+	load := subcluster.Load{Metrics: Metrics(&v)}
+	if s := now.Sub(l.at).Seconds(); s > 0 && !l.at.IsZero() {
+		load.Metrics.ContainersPerSecond = int64(float64(v.Granted-l.granted) / s)
+	}
+	l.granted, l.at = v.Granted, now
+	for q := range m.Queues {
+		load.Queues = append(load.Queues, subcluster.QueueLoad{
+			Queue:       q.Path,
+			Capacity:    q.Guaranteed,
+			Used:        q.Used,
+			Pending:     q.Pending,
+			Free:        q.Max.Sub(q.Used).Min(v.Available).Max(creel.Resource{}),
+			AppsPending: int64(q.PendingApps),
+			AppsRunning: int64(q.ActiveApps),
+		})
+	}
+	return load
+}
