@@ -139,12 +139,14 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 
 // onReplayed takes the answer that a member gave to the proxy before us. Its
 // completions are told, for the AM may not know them, and to hear of one twice
-// does no harm. Its grants are not: they may run already, and those that do not
-// expire. Then the call that is due is made.
+// does no harm. So are its tokens for nodes, which a ResourceManager gives once.
+// Its grants are not: they may run already, and those that do not expire. Then
+// the call that is due is made.
 func (s *Session) onReplayed(m *member, under *Send, r *yarnpb.AllocateResponseProto) {
 	m.answered()
 	m.replay, m.responseID = false, r.GetResponseId()
 	s.keepCompletions(m, r)
+	s.out.NmTokens = append(s.out.NmTokens, r.NmTokens...)
 	if len(r.CompletedContainerStatuses) > 0 {
 		m.completions = toDeliver
 		s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, r.CompletedContainerStatuses...)

@@ -5,6 +5,7 @@ package sim
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -12,9 +13,10 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/workload"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/nm"
 )
 
-// am drives a workload.Master on its node: it registers with the proxy of
+// am drives a workload.AM on its node: it registers with the proxy of
 // its subcluster, asks, starts its tasks' containers on their nodes, and
 // finishes. It is internal/app/load's Master in virtual time.
 type am struct {
@@ -29,7 +31,8 @@ type am struct {
 
 	responseID int32
 	steps      workload.Steps // what the next allocate says
-	held       map[creel.ContainerID]started
+	held       map[creel.ContainerID]*pb.ContainerProto
+	nmTokens   map[creel.NodeID]*pb.TokenProto
 	told       map[creel.ContainerID]int // whose end it knows, and in which epoch of the proxy it was told
 	asked      map[int32][]time.Time     // per priority, when each container still wanted was asked for
 }
@@ -52,9 +55,10 @@ func newAM(n *node, id creel.ContainerID, job int, exit func(int32)) *am {
 			w.audit.ams,
 			w.cfg.Durations,
 		),
-		held:  map[creel.ContainerID]started{},
-		told:  map[creel.ContainerID]int{},
-		asked: map[int32][]time.Time{},
+		held:     map[creel.ContainerID]*pb.ContainerProto{},
+		nmTokens: map[creel.NodeID]*pb.TokenProto{},
+		told:     map[creel.ContainerID]int{},
+		asked:    map[int32][]time.Time{},
 	}
 }
 
@@ -99,11 +103,12 @@ func (m *am) register(then func()) {
 			},
 			reply,
 		)
-	}, func(_ *pb.RegisterApplicationMasterResponseProto, err error) {
+	}, func(answer *pb.RegisterApplicationMasterResponseProto, err error) {
 		switch {
 		case m.dead:
 		case err == nil:
 			m.responseID = 0
+			m.take(answer.GetNmTokensFromPreviousAttempts())
 			m.w.mark("registered", int64(m.attempt.Application.ID), int64(m.attempt.Attempt))
 			m.say(m.play.Registered())
 			then()
@@ -218,16 +223,20 @@ func (m *am) allocated(answer *pb.AllocateResponseProto) {
 		delete(m.held, id)
 		ended = append(ended, workload.Ended{Container: id, Exit: s.GetExitStatus()})
 	}
+	m.take(answer.GetNmTokens())
 	var grants []workload.Grant
 	for _, c := range answer.GetAllocatedContainers() {
-		start := startOf(c)
-		g := workload.Grant{Container: start.grant.ID, Node: start.grant.Node, Priority: start.grant.Priority}
+		g := workload.Grant{
+			Container: pb.ToContainerID(c.GetId()),
+			Node:      pb.ToNodeID(c.GetNodeId()),
+			Priority:  c.GetPriority().GetPriority(),
+		}
 		m.w.mark("grant", g.Container.ID, int64(g.Priority))
 		m.w.audit.grantTold(m, g.Container)
 		if m.w.cfg.Log != nil {
 			m.w.say("%s is given %s", m.attempt, g.Container)
 		}
-		m.held[g.Container] = start
+		m.held[g.Container] = c
 		grants = append(grants, g)
 		times := m.asked[g.Priority]
 		m.w.audit.wanted(m, g, len(times))
@@ -251,18 +260,22 @@ func (m *am) start(starts []workload.Start) {
 	}
 	for _, s := range starts {
 		id := s.Grant.Container
-		task := m.held[id]
-		task.run, task.exit, task.user = s.Duration, s.Exit, m.user
+		request := startRequest(m.held[id], s.Duration, s.Exit)
 		n := m.w.nodes[s.Grant.Node]
+		visitor := m.nmTokens[s.Grant.Node]
+		m.w.audit.check(visitor != nil, "%s was given %s, and no NMToken of its node", m.attempt, id)
 		call(
 			m.w,
 			m.at.host,
 			n.host,
 			10*time.Second,
-			func(reply func(bool, error)) { reply(true, n.startContainer(task)) },
-			func(_ bool, err error) {
+			func(reply func(*pb.StartContainersResponseProto, error)) { reply(n.startContainers(visitor, request)) },
+			func(answer *pb.StartContainersResponseProto, err error) {
 				if m.dead {
 					return
+				}
+				if f := answer.GetFailedRequests(); len(f) > 0 {
+					err = errors.New(f[0].GetException().GetMessage())
 				}
 				if err != nil {
 					m.w.mark("not started", id.ID, 0)
@@ -275,6 +288,26 @@ func (m *am) start(starts []workload.Start) {
 			},
 		)
 	}
+}
+
+// take keeps the tokens for nodes that came with an answer.
+func (m *am) take(tokens []*pb.NMTokenProto) {
+	for _, t := range tokens {
+		m.nmTokens[pb.ToNodeID(t.GetNodeId())] = t.GetToken()
+	}
+}
+
+// startRequest has a container run for a time and end with a code.
+func startRequest(c *pb.ContainerProto, run time.Duration, exit int32) *pb.StartContainersRequestProto {
+	env := func(key string, n int64) *pb.StringStringMapProto {
+		return &pb.StringStringMapProto{Key: &key, Value: new(strconv.FormatInt(n, 10))}
+	}
+	return &pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{{
+		ContainerToken: c.GetContainerToken(),
+		ContainerLaunchContext: &pb.ContainerLaunchContextProto{Environment: []*pb.StringStringMapProto{
+			env(nm.EnvMillis, run.Milliseconds()), env(nm.EnvExit, int64(exit)),
+		}},
+	}}}
 }
 
 func (m *am) carryOn() {

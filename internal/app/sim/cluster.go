@@ -3,16 +3,13 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
-	pb "github.com/creelrm/creel/internal/yarnpb"
-	"github.com/creelrm/creel/router"
-	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/durability"
 )
 
@@ -31,6 +28,7 @@ type cluster struct {
 	index int
 	conf  rm.Config
 	kept  journal
+	keys  keys
 	nodes []*node
 
 	// Of one epoch.
@@ -45,23 +43,15 @@ type cluster struct {
 	gate       durability.Gate[func()]  // which answers wait for which
 	actions    []rm.Action
 	registered bool // as a member
-	granted    int64
-	grantedAt  time.Time
+	loads      codec.Loads
+	users      map[creel.ApplicationID]string // of the applications it knows
 	report     rm.NodeReport
-	ask        rm.AllocateRequest
-}
-
-// journal is what is durable of a ResourceManager.
-type journal struct {
-	epochs   int64
-	apps     map[creel.ApplicationID]rm.AppRecord
-	attempts map[creel.AttemptID]rm.AttemptRecord
-	disowned map[creel.ApplicationID]int64
+	use        rm.NodeUse
 }
 
 func newCluster(w *World, index int) (*cluster, error) {
 	id := creel.SubclusterID(fmt.Sprintf("sc-%d", index+1))
-	c := &cluster{w: w, id: id, index: index, host: w.host("the ResourceManager of "+string(id), index),
+	c := &cluster{w: w, id: id, index: index, keys: newKeys(w.cfg.Seed, index), host: w.host("the ResourceManager of "+string(id), index),
 		kept: journal{
 			apps:     map[creel.ApplicationID]rm.AppRecord{},
 			attempts: map[creel.AttemptID]rm.AttemptRecord{},
@@ -100,8 +90,8 @@ func (c *cluster) open() error {
 		return err
 	}
 	c.watch = rm.NewAuditor(c.m, 0) // full audits come by the auditor's own count
-	c.nextApp, c.tick, c.registered, c.granted, c.grantedAt = 0, 0, false, 0, time.Time{}
-	c.good = map[creel.AttemptID]bool{}
+	c.nextApp, c.tick, c.registered, c.loads = 0, 0, false, codec.Loads{}
+	c.good, c.users = map[creel.AttemptID]bool{}, map[creel.ApplicationID]string{}
 	c.tx, c.flying, c.gate = nil, nil, durability.Gate[func()]{}
 	if records := c.kept.replay(); len(records)+len(c.kept.disowned) > 0 {
 		if err := c.m.Recover(&rm.Recover{Apps: records, Disowned: c.kept.refused()}); err != nil {
@@ -109,6 +99,7 @@ func (c *cluster) open() error {
 		}
 		for _, a := range records {
 			c.w.audit.recovered(c, a)
+			c.users[a.Submission.ID] = a.Submission.User
 			for _, t := range a.Attempts {
 				if !a.State.Ended() && !t.State.Ended() {
 					c.good[t.ID] = true
@@ -119,76 +110,6 @@ func (c *cluster) open() error {
 	c.turn(nil)
 	w.on(c.host, time.Duration(c.index)*time.Millisecond, c.heartbeats)
 	return nil
-}
-
-// replay gives the journal's records as the next epoch finds them.
-func (j *journal) replay() []rm.AppRecord {
-	out := make([]rm.AppRecord, 0, len(j.apps))
-	for _, a := range j.apps {
-		out = append(out, a)
-	}
-	slices.SortFunc(out, func(a, b rm.AppRecord) int { return a.Submission.ID.Compare(b.Submission.ID) })
-	var attempts []rm.AttemptRecord
-	for _, t := range j.attempts {
-		attempts = append(attempts, t)
-	}
-	slices.SortFunc(attempts, func(a, b rm.AttemptRecord) int { return a.ID.Compare(b.ID) })
-	for i := range out {
-		a := &out[i]
-		a.Submitted, a.Started, a.Finished, a.Lifetime = ms(a.Submitted), ms(a.Started), ms(a.Finished), ms(a.Lifetime)
-		a.Attempts = slices.Clone(a.Attempts)
-		at, _ := slices.BinarySearchFunc(
-			attempts,
-			a.Submission.ID,
-			func(t rm.AttemptRecord, id creel.ApplicationID) int { return t.ID.Application.Compare(id) },
-		)
-		for ; at < len(attempts) && attempts[at].ID.Application == a.Submission.ID; at++ {
-			t := attempts[at]
-			t.Started, t.Finished = ms(t.Started), ms(t.Finished)
-			k := slices.IndexFunc(a.Attempts, func(o rm.AttemptRecord) bool { return o.ID.Attempt >= t.ID.Attempt })
-			switch {
-			case k < 0:
-				a.Attempts = append(a.Attempts, t)
-			case a.Attempts[k].ID == t.ID:
-				a.Attempts[k] = t
-			default:
-				a.Attempts = slices.Insert(a.Attempts, k, t)
-			}
-		}
-	}
-	return out
-}
-
-// refused returns what was disowned, in order.
-func (j *journal) refused() (out []rm.Disowned) {
-	for id, claim := range j.disowned {
-		out = append(out, rm.Disowned{App: id, Claim: claim})
-	}
-	slices.SortFunc(out, func(a, b rm.Disowned) int { return a.App.Compare(b.App) })
-	return out
-}
-
-// ms is a time as the journal keeps it.
-func ms(t time.Time) time.Time { return t.Truncate(time.Millisecond) }
-
-// put makes an action's record durable.
-func (j *journal) put(a rm.Action) {
-	switch a := a.(type) {
-	case rm.SaveApp:
-		if a.Deleted {
-			delete(j.apps, a.Record.Submission.ID)
-			return
-		}
-		j.apps[a.Record.Submission.ID] = a.Record
-	case rm.SaveAttempt:
-		j.attempts[a.Record.ID] = a.Record
-	case rm.SaveDisowned:
-		if a.Deleted {
-			delete(j.disowned, a.Disowned.App)
-			return
-		}
-		j.disowned[a.Disowned.App] = a.Disowned.Claim
-	}
 }
 
 // down kills the process. Of the transactions under way the first few may have
@@ -294,278 +215,4 @@ func (c *cluster) commit() {
 	for _, run := range free {
 		run()
 	}
-}
-
-// launch starts an AM on its node, trying again while the node does not
-// answer, as long as the attempt lives.
-func (c *cluster) launch(a rm.LaunchAM, began time.Time, pause time.Duration) {
-	w := c.w
-	told := func(err error) {
-		w.mark("launched", int64(a.Attempt.Application.ID), int64(a.Attempt.Attempt))
-		c.turn(func(m *rm.Machine) {
-			if err != nil {
-				m.AMLaunchFailed(
-					w.now,
-					a.Attempt,
-					"Error launching "+a.Attempt.String()+". Got exception: "+err.Error(),
-				)
-			} else {
-				m.AMLaunched(w.now, a.Attempt)
-			}
-		})
-	}
-	if !c.good[a.Attempt] {
-		told(errors.New("the attempt is over"))
-		return
-	}
-	n := w.nodes[a.Container.Node]
-	job := a.Context.(*submission).job
-	start := started{
-		grant:   a.Container,
-		rm:      c.start.UnixMilli(),
-		expires: w.now.Add(w.cfg.Expiry),
-		user:    a.User,
-		job:     job,
-		am:      true,
-	}
-	call(
-		w,
-		c.host,
-		n.host,
-		10*time.Second,
-		func(reply func(bool, error)) { reply(true, n.startContainer(start)) },
-		func(_ bool, err error) {
-			switch {
-			case err == nil:
-				told(nil)
-			case !errors.Is(err, creel.ErrUnavailable) && !errors.Is(err, creel.ErrBusy):
-				told(err)
-			case w.now.Sub(began) > launchTime:
-				told(err)
-			default:
-				w.on(c.host, pause, func() { c.launch(a, began, min(2*pause, 10*time.Second)) })
-			}
-		},
-	)
-}
-
-func (c *cluster) stopAM(a rm.StopAM) {
-	n := c.w.nodes[a.Node]
-	call(c.w, c.host, n.host, 20*time.Second, func(reply func(bool, error)) {
-		n.stopContainer(a.Container)
-		reply(true, nil)
-	}, func(bool, error) {})
-}
-
-// heartbeats keep the membership alive, as the agent beside a ResourceManager does.
-func (c *cluster) heartbeats() {
-	w := c.w
-	w.on(c.host, w.cfg.MemberHeartbeat, c.heartbeats)
-	load, err := c.load()
-	if err != nil {
-		w.audit.breach("%s cannot tell its load: %v", c.id, err)
-		return
-	}
-	start := c.start.UnixMilli()
-	first := !c.registered
-	call(w, c.host, w.storeAt, max(w.cfg.MemberHeartbeat, time.Second), func(reply func(bool, error)) {
-		var err error
-		if first {
-			err = w.store.Register(
-				w.now,
-				subcluster.Member{ID: c.id, Epoch: start, Lease: w.cfg.Lease, Capability: string(load), Version: "sim",
-					Addresses: subcluster.Addresses{Client: string(c.id) + ":8032", Scheduler: string(c.id) + ":8030"}},
-			)
-		} else {
-			err = w.store.Heartbeat(w.now, subcluster.Heartbeat{ID: c.id, Epoch: start, Load: load})
-		}
-		reply(true, err)
-	}, func(_ bool, err error) {
-		switch {
-		case err == nil && first:
-			c.registered = true
-		case errors.Is(err, creel.ErrNotRegistered):
-			c.registered = false
-		case errors.Is(err, creel.ErrStale):
-			w.audit.breach("%s was told that a later epoch of it exists: %v", c.id, err)
-		}
-	})
-}
-
-// load is what the member reports of itself.
-func (c *cluster) load() ([]byte, error) {
-	v := c.m.Cluster()
-	load := subcluster.Load{Metrics: metrics(&v)}
-	if s := c.w.now.Sub(c.grantedAt).Seconds(); s > 0 && !c.grantedAt.IsZero() {
-		load.Metrics.ContainersPerSecond = int64(float64(v.Granted-c.granted) / s)
-	}
-	c.granted, c.grantedAt = v.Granted, c.w.now
-	for q := range c.m.Queues {
-		load.Queues = append(
-			load.Queues,
-			subcluster.QueueLoad{
-				Queue:    q.Path,
-				Capacity: q.Guaranteed,
-				Used:     q.Used,
-				Pending:  q.Pending,
-				Free: q.Max.Sub(q.Used).
-					Min(v.Available).
-					Max(creel.Resource{}),
-				AppsPending: int64(q.PendingApps),
-				AppsRunning: int64(q.ActiveApps),
-			},
-		)
-	}
-	return load.JSON()
-}
-
-// What a ResourceManager answers. Each is what subcluster/rm/rpc does at the machine for a call.
-
-func (c *cluster) submit(s *rm.Submission, reply func(bool, error)) {
-	c.turn(func(m *rm.Machine) {
-		if _, known := m.App(s.ID); !known {
-			fresh := *s
-			if err := m.Submit(c.w.now, &fresh); err != nil {
-				reply(false, err)
-				return
-			}
-			c.w.mark("submitted", int64(s.ID.ID), c.number)
-		}
-		c.gate.Hold(func() { reply(true, nil) })
-	})
-}
-
-// disown answers a router when the refusal, or the application that is here, is
-// durable.
-func (c *cluster) disown(id creel.ApplicationID, claim int64, reply func(router.Standing, error)) {
-	c.turn(func(m *rm.Machine) {
-		known, err := m.Disown(c.w.now, id, claim)
-		switch {
-		case err != nil:
-			reply(0, err)
-		case known:
-			c.gate.Hold(func() { reply(router.Running, nil) })
-		default:
-			c.w.mark("disowned", int64(id.ID), claim)
-			c.gate.Hold(func() { reply(router.Disowned, nil) })
-		}
-	})
-}
-
-func noSuchApp(id creel.ApplicationID) error {
-	return &creel.Error{
-		Kind: creel.ErrApplicationNotFound,
-		What: "Application with id '" + id.String() + "' doesn't exist in RM.",
-	}
-}
-
-func (c *cluster) app(id creel.ApplicationID) (rm.AppView, error) {
-	v, ok := c.m.App(id)
-	if !ok {
-		return v, noSuchApp(id)
-	}
-	return v, nil
-}
-
-func (c *cluster) kill(id creel.ApplicationID, why string, reply func(bool, error)) {
-	c.turn(func(m *rm.Machine) { reply(m.Kill(c.w.now, id, why)) })
-}
-
-// holds refuses who has no good token.
-func (c *cluster) holds(a creel.AttemptID) error {
-	if !c.good[a] {
-		return &creel.Error{Kind: creel.ErrInvalidToken, What: a.String() + " not found in AMRMTokenSecretManager."}
-	}
-	return nil
-}
-
-func (c *cluster) registerAM(
-	a creel.AttemptID,
-	req *pb.RegisterApplicationMasterRequestProto,
-) (out *pb.RegisterApplicationMasterResponseProto, err error) {
-	if err := c.holds(a); err != nil {
-		return nil, err
-	}
-	c.turn(func(m *rm.Machine) {
-		var r rm.Registered
-		r, err = m.RegisterAM(
-			c.w.now,
-			&rm.RegisterAM{
-				Attempt:     a,
-				Host:        req.GetHost(),
-				Port:        req.GetRpcPort(),
-				TrackingURL: req.GetTrackingUrl(),
-			},
-		)
-		if err == nil {
-			out = c.encodeRegistered(&r)
-		}
-	})
-	return out, err
-}
-
-func (c *cluster) allocate(a creel.AttemptID, req *pb.AllocateRequestProto) (out *pb.AllocateResponseProto, err error) {
-	if err := c.holds(a); err != nil {
-		return nil, err
-	}
-	decodeAllocate(req, &c.ask)
-	c.turn(func(m *rm.Machine) {
-		var answer *rm.Answer
-		answer, err = m.Allocate(c.w.now, a, &c.ask)
-		if err == nil {
-			out = c.encodeAnswer(answer)
-			for i := range answer.Completed {
-				c.w.mark("completion sent", answer.Completed[i].ID.ID, c.number)
-				if c.w.cfg.Log != nil {
-					c.w.say("%s tells the completion of %s, answer %d", c.id, answer.Completed[i].ID, answer.ResponseID)
-				}
-			}
-			c.w.audit.answered(c, answer)
-		}
-	})
-	return out, err
-}
-
-func (c *cluster) finishAM(
-	a creel.AttemptID,
-	req *pb.FinishApplicationMasterRequestProto,
-) (out *pb.FinishApplicationMasterResponseProto, err error) {
-	if err := c.holds(a); err != nil {
-		return nil, err
-	}
-	c.turn(func(m *rm.Machine) {
-		var done bool
-		done, err = m.FinishAM(
-			c.w.now,
-			&rm.FinishAM{
-				Attempt:     a,
-				Status:      creel.FinalStatus(req.GetFinalApplicationStatus()),
-				Diagnostics: req.GetDiagnostics(),
-			},
-		)
-		if done {
-			c.w.audit.finished(c, a)
-		}
-		out = &pb.FinishApplicationMasterResponseProto{IsUnregistered: &done}
-	})
-	return out, err
-}
-
-func (c *cluster) registerNode(
-	req *pb.RegisterNodeManagerRequestProto,
-) (out *pb.RegisterNodeManagerResponseProto, err error) {
-	event := decodeRegisterNode(req)
-	c.turn(func(m *rm.Machine) {
-		var r rm.NodeRegistered
-		if r, err = m.RegisterNode(c.w.now, &event); err == nil {
-			out = c.encodeNodeRegistered(&r)
-		}
-	})
-	return out, err
-}
-
-func (c *cluster) heartbeat(req *pb.NodeHeartbeatRequestProto) (out *pb.NodeHeartbeatResponseProto) {
-	decodeReport(req, &c.report)
-	c.turn(func(m *rm.Machine) { out = c.encodeHeartbeat(m.NodeHeartbeat(c.w.now, &c.report)) })
-	return out
 }

@@ -3,13 +3,16 @@
 package sim
 
 import (
+	"crypto/hmac"
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/nm"
-	"github.com/creelrm/creel/subcluster/rm"
 )
 
 // eager is how soon a node sends a heartbeat after a container has ended.
@@ -20,9 +23,9 @@ type node struct {
 	*host
 	w       *World
 	of      *cluster
+	address string // host:port
 	m       *nm.Node
 	jobs    map[creel.ContainerID]*process
-	scripts map[creel.ContainerID]started
 	calling bool
 	soon    bool  // a heartbeat is due before its time
 	due     int64 // of the next call, ns; 0 for none
@@ -30,17 +33,8 @@ type node struct {
 	backoff time.Duration
 }
 
-// started says what to start: a task for a time, or an AM.
-type started struct {
-	grant   rm.Grant
-	rm      int64 // epoch of the ResourceManager that gave it, by its start in ms
-	expires time.Time
-	user    string
-	run     time.Duration
-	exit    int32
-	am      bool
-	job     int // of an AM
-}
+// envJob names the job that an AM plays, in its launch context.
+const envJob = "CREEL_SIM_JOB"
 
 // process is a container's simulated process.
 type process struct {
@@ -54,8 +48,8 @@ func newNode(c *cluster, i int) *node {
 		host:    c.w.host(id.Host, c.index),
 		w:       c.w,
 		of:      c,
+		address: id.String(),
 		jobs:    map[creel.ContainerID]*process{},
-		scripts: map[creel.ContainerID]started{},
 	}
 	n.m = nm.New(nm.Config{ID: id, HTTPPort: 8042, Total: c.w.cfg.NodeSize, Version: "sim"})
 	c.w.nodes[id] = n
@@ -153,14 +147,13 @@ func (n *node) perform(a nm.Action) {
 	case nm.Localize:
 		_ = n.step(nm.Localized{ID: a.Container.ID}) // news of the executor is never refused
 	case nm.Launch:
-		n.launch(a.Container)
+		n.launch(a)
 	case nm.Kill:
 		if p := n.jobs[a.ID]; p != nil {
 			n.exited(a.ID, p, int32(128+a.Signal))
 		}
 	case nm.Cleanup:
 		delete(n.jobs, a.ID)
-		delete(n.scripts, a.ID)
 		n.hurry()
 	case nm.Register:
 		n.wake(n.w.now)
@@ -181,20 +174,29 @@ func (n *node) hurry() {
 	n.wake(n.w.now.Add(eager))
 }
 
-func (n *node) launch(c *nm.Container) {
-	p, script := &process{}, n.scripts[c.ID]
-	delete(n.scripts, c.ID)
-	n.jobs[c.ID] = p
-	n.w.mark("start", c.ID.ID, n.number)
-	n.w.audit.processStarted(c.ID)
-	_ = n.step(nm.Launched{ID: c.ID}) // see perform
-	id := c.ID
-	if script.am {
-		p.play = newAM(n, id, script.job, func(code int32) { n.exited(id, p, code) })
+func (n *node) launch(a nm.Launch) {
+	id, p := a.Container.ID, &process{}
+	n.jobs[id] = p
+	n.w.mark("start", id.ID, n.number)
+	n.w.audit.processStarted(id)
+	_ = n.step(nm.Launched{ID: id}) // see perform
+	if a.Container.AM {
+		p.play = newAM(n, id, jobOf(a.Launch), func(code int32) { n.exited(id, p, code) })
 		p.play.begin()
 		return
 	}
-	n.w.after(script.run, func() { n.exited(id, p, script.exit) })
+	script := nm.ReadScript(a.Launch, time.Second)
+	n.w.after(script.Run, func() { n.exited(id, p, script.Code) })
+}
+
+// jobOf finds the job that an AM plays in its launch context.
+func jobOf(l *pb.ContainerLaunchContextProto) (job int) {
+	for _, e := range l.GetEnvironment() {
+		if e.GetKey() == envJob {
+			job, _ = strconv.Atoi(e.GetValue()) // written by router.go
+		}
+	}
+	return job
 }
 
 // exited ends a process once, whoever is first: its time, its AM or its killer.
@@ -211,32 +213,66 @@ func (n *node) exited(id creel.ContainerID, p *process, code int32) {
 	_ = n.step(nm.Exited{ID: id, Code: code}) // see perform
 }
 
-// The ContainerManagementProtocol.
-
-func (n *node) startContainer(s started) error {
-	id := s.grant.ID
-	n.scripts[id] = s
-	err := n.step(
-		nm.Start{RM: s.rm, Expires: s.expires, Container: nm.Container{
-			ID:        id,
-			User:      s.user,
-			Resource:  s.grant.Resource,
-			Priority:  s.grant.Priority,
-			Version:   s.grant.Version,
-			Execution: s.grant.ExecutionType,
-			AM:        s.am,
-			RequestID: s.grant.AllocationRequestID,
-			Created:   time.UnixMilli(s.grant.Created).UTC(),
-		}},
-	)
+// visitor checks the NMToken with which somebody comes to the node.
+func (n *node) visitor(t *pb.TokenProto) (token.NM, error) {
+	id, err := token.ParseNM(t.GetIdentifier())
 	if err != nil {
-		delete(n.scripts, id)
+		return id, err
 	}
-	return err
+	password, err := n.m.CheckNM(id, t.GetIdentifier())
+	if err == nil && !hmac.Equal(password, t.GetPassword()) {
+		err = &creel.Error{Kind: creel.ErrInvalidToken, What: "NMToken of " + id.Attempt.String()}
+	}
+	return id, err
 }
 
-func (n *node) stopContainer(
-	id creel.ContainerID,
-) {
-	_ = n.step(nm.Stop{ID: id})
-} // one that is gone already is no failure
+// startContainers is what nm/rpc makes of the call of that name.
+func (n *node) startContainers(
+	visitor *pb.TokenProto,
+	req *pb.StartContainersRequestProto,
+) (*pb.StartContainersResponseProto, error) {
+	who, err := n.visitor(visitor)
+	if err != nil {
+		return nil, err
+	}
+	out := &pb.StartContainersResponseProto{}
+	for _, r := range req.GetStartContainerRequest() {
+		id, err := n.m.CheckContainer(token.FromProto(r.GetContainerToken()))
+		if err != nil {
+			return nil, err // a forged token fails the whole call
+		}
+		start, err := nm.StartOf(who, id, r.GetContainerLaunchContext())
+		if err == nil {
+			err = n.step(start)
+		}
+		if errors.Is(err, creel.ErrUnavailable) {
+			return nil, err
+		}
+		if err != nil {
+			out.FailedRequests = append(out.FailedRequests, &pb.ContainerExceptionMapProto{
+				ContainerId: pb.FromContainerID(id.ID),
+				Exception:   &pb.SerializedExceptionProto{Message: new(err.Error())},
+			})
+			continue
+		}
+		out.SucceededRequests = append(out.SucceededRequests, pb.FromContainerID(id.ID))
+	}
+	return out, nil
+}
+
+func (n *node) stopContainers(
+	visitor *pb.TokenProto,
+	req *pb.StopContainersRequestProto,
+) (*pb.StopContainersResponseProto, error) {
+	who, err := n.visitor(visitor)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range req.GetContainerId() {
+		id := pb.ToContainerID(p)
+		if nm.MayTouch(who, id, "stop") == nil {
+			_ = n.step(nm.Stop{ID: id}) // one that is gone already is no failure
+		}
+	}
+	return &pb.StopContainersResponseProto{}, nil
+}

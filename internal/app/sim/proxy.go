@@ -229,7 +229,7 @@ func (s *session) send(a amrmproxy.Send) {
 	c, as := s.w.cluster(a.Member), s.attempt
 	if a.Token != nil {
 		var err error
-		if as, err = holderOf(a.Token); err != nil {
+		if as, err = c.caller(a.Token); err != nil {
 			s.w.audit.breach("%s shows a token of nobody to %s: %v", s.attempt, a.Member, err)
 			return
 		}

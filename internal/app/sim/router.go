@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/subcluster"
-	"github.com/creelrm/creel/subcluster/rm"
 )
 
 // forwardTime bounds a call of a router to a member, submitTime a submission.
@@ -78,20 +79,15 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 		Queue:       job.Queue,
 		Size:        amSize,
 	}
-	request := &rm.Submission{
-		ID:      app,
-		User:    job.User,
-		Name:    job.Name,
-		Type:    "MAPREDUCE",
-		Queue:   string(job.Queue),
-		Context: s,
-		AM: rm.Ask{
-			ResourceName:        "*",
-			Resource:            amSize,
-			Count:               1,
-			ExecutionType:       creel.Guaranteed,
-			AllocationRequestID: -1,
-		},
+	request := &pb.ApplicationSubmissionContextProto{
+		ApplicationId:   pb.FromApplicationID(app),
+		ApplicationName: &job.Name,
+		ApplicationType: new("MAPREDUCE"),
+		Queue:           new(string(job.Queue)),
+		Resource:        pb.FromResource(amSize),
+		AmContainerSpec: &pb.ContainerLaunchContextProto{Environment: []*pb.StringStringMapProto{
+			{Key: new(envJob), Value: new(strconv.Itoa(s.job))},
+		}},
 	}
 	var outcome router.Outcome
 	r.w.start(r.host, submitTime, func(f *flow) {
@@ -101,9 +97,7 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 			f,
 			what,
 			func(_ context.Context, id creel.SubclusterID, claim int64) (router.Verdict, error) {
-				s := *request
-				s.Claim = claim
-				return t.forward(id, &s)
+				return t.forward(id, job.User, request, claim)
 			},
 		)
 	}, func() { reply(outcome) })
@@ -119,9 +113,14 @@ func step[T any](t *task, to *host, serve func(reply func(T, error))) (T, error)
 
 // forward hands the submission to a member, and reads what became of it as
 // router/server does.
-func (t *task) forward(id creel.SubclusterID, s *rm.Submission) (router.Verdict, error) {
+func (t *task) forward(
+	id creel.SubclusterID,
+	user string,
+	app *pb.ApplicationSubmissionContextProto,
+	claim int64,
+) (router.Verdict, error) {
 	c := t.r.w.cluster(id)
-	_, err := step(t, c.host, func(reply func(bool, error)) { c.submit(s, reply) })
+	_, err := step(t, c.host, func(reply func(bool, error)) { c.submit(user, app, claim, reply) })
 	var silent *netError
 	switch {
 	case err == nil:

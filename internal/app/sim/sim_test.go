@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/internal/workload/traces"
+	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
@@ -251,7 +252,12 @@ func harmHome(w *World, app creel.ApplicationID) {
 
 func harmUAM(w *World, app creel.ApplicationID) {
 	c := w.clusters[0]
-	c.submit(&rm.Submission{ID: app, User: "ann", Queue: "prod", Unmanaged: true}, func(bool, error) {})
+	c.submit("ann", &pb.ApplicationSubmissionContextProto{
+		ApplicationId:   pb.FromApplicationID(app),
+		Queue:           new("prod"),
+		UnmanagedAm:     new(true),
+		AmContainerSpec: &pb.ContainerLaunchContextProto{},
+	}, 0, func(bool, error) {})
 	w.audit.noUAMs(app)
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/creelrm/creel/amrmproxy/stored"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/statestore"
-	"github.com/creelrm/creel/subcluster/rm"
 )
 
 // clients is amrmproxy.Clients: the calls that launching and killing UAMs needs,
@@ -27,17 +26,7 @@ func (c clients) Submit(
 ) error {
 	to := c.f.w.cluster(member)
 	_, err := ask(c.f, to.host, memberTime, func(reply func(bool, error)) {
-		to.submit(&rm.Submission{
-			ID:             pb.ToApplicationID(app.GetApplicationId()),
-			User:           user,
-			Name:           app.GetApplicationName(),
-			Type:           "YARN",
-			Queue:          app.GetQueue(),
-			Unmanaged:      app.GetUnmanagedAm(),
-			KeepContainers: app.GetKeepContainersAcrossApplicationAttempts(),
-			MaxAttempts:    int(app.GetMaxAppAttempts()),
-			HasPriority:    app.GetPriority() != nil,
-		}, reply)
+		to.submit(user, app, 0, reply)
 	})
 	return err
 }
@@ -50,20 +39,7 @@ func (c clients) Report(
 ) (*pb.ApplicationReportProto, error) {
 	to := c.f.w.cluster(member)
 	return ask(c.f, to.host, memberTime, func(reply func(*pb.ApplicationReportProto, error)) {
-		v, err := to.app(app)
-		if err != nil {
-			reply(nil, err)
-			return
-		}
-		r := &pb.ApplicationReportProto{
-			User:                        &v.User,
-			YarnApplicationState:        new(pb.YarnApplicationStateProto(v.State)),
-			CurrentApplicationAttemptId: pb.FromAttemptID(v.Attempt),
-		}
-		if v.Token {
-			r.AmRmToken = tokenOf(v.Attempt)
-		}
-		reply(r, nil)
+		reply(to.applicationReport(app))
 	})
 }
 

@@ -4,7 +4,6 @@ package rpc
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -34,31 +33,16 @@ func (f *Farm) checkNMToken(identifier []byte) ([]byte, hrpc.Identity, error) {
 	}
 	n := f.byID[id.Node]
 	if n == nil {
-		return nil, hrpc.Identity{}, refuse(
-			creel.ErrInvalidToken,
-			"Given NMToken for application : %s is not valid for current node manager. The token is for %s",
-			id.Attempt,
-			id.Node,
-		)
+		return nil, hrpc.Identity{}, nm.WrongNode(id)
 	}
 	n.mu.Lock()
-	key := token.KeyFrom(n.m.NMKey(id.Attempt, id.KeyID))
+	password, err := n.m.CheckNM(id, identifier)
 	n.mu.Unlock()
-	if key.IsZero() {
-		return nil, hrpc.Identity{}, refuse(
-			creel.ErrInvalidToken,
-			"Given NMToken for application : %s seems to have been generated illegally: key %d is not known",
-			id.Attempt,
-			id.KeyID,
-		)
+	if err != nil {
+		return nil, hrpc.Identity{}, err
 	}
-	return key.Password(
-			identifier,
-		), hrpc.Identity{
-			User:      id.Attempt.String(),
-			TokenKind: token.KindNM,
-			Value:     &visitor{node: n, id: id},
-		}, nil
+	who := hrpc.Identity{User: id.Attempt.String(), TokenKind: token.KindNM, Value: &visitor{node: n, id: id}}
+	return password, who, nil
 }
 
 func visitorOf(ctx context.Context) *visitor {
@@ -86,93 +70,19 @@ func (d *handler) StartContainers(
 	return out, nil
 }
 
-// verify checks a container token's signature and node.
+// verify checks a container token.
 func (n *node) verify(t token.Token) (token.Container, error) {
-	id, err := token.ParseContainer(t.Identifier)
-	if err != nil {
-		return id, err
-	}
 	n.mu.Lock()
-	key := token.KeyFrom(n.m.ContainerKey(id.KeyID))
-	n.mu.Unlock()
-	switch {
-	case key.IsZero() || !key.Verify(t.Identifier, t.Password):
-		return id, refuse(
-			creel.ErrInvalidToken,
-			"Given Container %s seems to have an illegally generated token.",
-			id.ID,
-		)
-	case id.Node != n.m.ID():
-		return id, refuse(
-			creel.ErrInvalidToken,
-			"Given Container %s identifier is not valid for current Node manager. Expected : %s Found : %s",
-			id.ID,
-			n.m.ID(),
-			id.Node,
-		)
-	}
-	return id, nil
-}
-
-func refuse(kind error, format string, args ...any) error {
-	return &creel.Error{Kind: kind, What: fmt.Sprintf(format, args...)}
+	defer n.mu.Unlock()
+	return n.m.CheckContainer(t)
 }
 
 func (d *handler) start(v *visitor, now time.Time, id token.Container, launch *pb.ContainerLaunchContextProto) error {
-	switch {
-	case id.ID.Attempt.Application != v.id.Attempt.Application:
-		return refuse(
-			creel.ErrNotPermitted,
-			"Unauthorized request to start container.\nNMToken for application attempt : %s was used for starting container with container token issued for application attempt : %s",
-			v.id.Attempt,
-			id.ID.Attempt,
-		)
-	case len(launch.GetServiceData()) > 0 && !knownServices(launch):
-		return yarnrpc.Throw(
-			yarnrpc.ClassInvalidAuxService,
-			refuse(creel.ErrInvalidRequest, "The auxService:%s does not exist", launch.GetServiceData()[0].GetKey()),
-		)
+	start, err := nm.StartOf(v.id, id, launch)
+	if err == nil {
+		err = v.node.step(now, start)
 	}
-	if tokens := launch.GetTokens(); len(tokens) > 0 {
-		if _, err := token.ParseCredentials(tokens); err != nil {
-			return err
-		}
-	}
-	for _, r := range launch.GetLocalResources() {
-		if v := r.GetValue(); v.GetResource() == nil || v.Type == nil || v.Visibility == nil {
-			return refuse(
-				creel.ErrInvalidRequest,
-				"Null resource URL, type or visibility for local resource %s",
-				r.GetKey(),
-			)
-		}
-	}
-	c := nm.Container{
-		ID:        id.ID,
-		User:      id.User,
-		Resource:  id.Resource,
-		Priority:  id.Priority,
-		Version:   id.Version,
-		Execution: id.Execution,
-		AM:        id.AM,
-		RequestID: id.AllocationRequestID,
-		Created:   id.Created,
-	}
-	err := v.node.step(
-		now,
-		nm.Start{Container: c, Launch: launch, RM: id.RMIdentifier, Expires: id.Expires, NMKey: v.id.KeyID},
-	)
 	return told(err)
-}
-
-// knownServices: a simulated node plays the shuffle service, which does nothing.
-func knownServices(launch *pb.ContainerLaunchContextProto) bool {
-	for _, s := range launch.GetServiceData() {
-		if s.GetKey() != "mapreduce_shuffle" && s.GetKey() != "spark_shuffle" {
-			return false
-		}
-	}
-	return true
 }
 
 func failure(id creel.ContainerID, err error) *pb.ContainerExceptionMapProto {
@@ -180,20 +90,6 @@ func failure(id creel.ContainerID, err error) *pb.ContainerExceptionMapProto {
 		ContainerId: pb.FromContainerID(id),
 		Exception:   yarnrpc.ToSerialized(told(err)),
 	}
-}
-
-// mine tells whether a container belongs to the visitor's application.
-func mine(v *visitor, id creel.ContainerID, verb string) error {
-	if id.Attempt.Application != v.id.Attempt.Application {
-		return refuse(
-			creel.ErrNotPermitted,
-			"%s attempted to %s non-application container : %s",
-			v.id.Attempt,
-			verb,
-			id,
-		)
-	}
-	return nil
 }
 
 func (d *handler) StopContainers(
@@ -204,7 +100,7 @@ func (d *handler) StopContainers(
 	out := &pb.StopContainersResponseProto{}
 	for _, p := range req.GetContainerId() {
 		id := pb.ToContainerID(p)
-		err := mine(v, id, "stop")
+		err := nm.MayTouch(v.id, id, "stop")
 		if err == nil {
 			err = v.node.step(now, nm.Stop{ID: id})
 		}
@@ -225,7 +121,7 @@ func (d *handler) GetContainerStatuses(
 	out := &pb.GetContainerStatusesResponseProto{}
 	for _, p := range req.GetContainerId() {
 		id := pb.ToContainerID(p)
-		err := mine(v, id, "get status for")
+		err := nm.MayTouch(v.id, id, "get status for")
 		var status *pb.ContainerStatusProto
 		if err == nil {
 			v.node.mu.Lock()
@@ -252,7 +148,7 @@ func (d *handler) update(
 		if err != nil {
 			return nil, nil, err
 		}
-		if err = mine(v, id.ID, "update"); err == nil {
+		if err = nm.MayTouch(v.id, id.ID, "update"); err == nil {
 			err = v.node.step(
 				now,
 				nm.Resize{ID: id.ID, Version: id.Version, Resource: id.Resource, Execution: id.Execution},
@@ -288,7 +184,7 @@ func (d *handler) SignalToContainer(
 	req *pb.SignalContainerRequestProto,
 ) (*pb.SignalContainerResponseProto, error) {
 	v, id := visitorOf(ctx), pb.ToContainerID(req.GetContainerId())
-	if err := mine(v, id, "signal"); err != nil {
+	if err := nm.MayTouch(v.id, id, "signal"); err != nil {
 		return nil, err
 	}
 	v.node.mu.Lock()
@@ -307,6 +203,8 @@ func told(err error) error {
 		return err
 	}
 	switch e.Kind {
+	case nm.ErrAuxService:
+		return yarnrpc.Throw(yarnrpc.ClassInvalidAuxService, err)
 	case creel.ErrUnavailable:
 		return yarnrpc.Throw(yarnrpc.ClassNodeNotYetReady, err)
 	case creel.ErrStale:

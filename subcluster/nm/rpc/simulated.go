@@ -4,7 +4,6 @@ package rpc
 
 import (
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,46 +27,6 @@ type Started struct {
 // killed: then stop is called and exit has no effect any more. Hook and stop
 // must not block; exit may be called from any goroutine, also from the hook.
 type Hook func(s Started, exit func(code int32, diagnostic string)) (stop func())
-
-// The environment of a launch context steers a simulated container.
-const (
-	EnvMillis = "CREEL_SIM_MS"   // how long it runs
-	EnvExit   = "CREEL_SIM_EXIT" // the code it ends with, 0 when absent
-)
-
-// script is what a simulated container does.
-type script struct {
-	run  time.Duration
-	code int32
-}
-
-// read finds the script in a launch context: the environment, else a command
-// "sleep N" (seconds) anywhere in the command line, else the given time.
-func read(l *pb.ContainerLaunchContextProto, otherwise time.Duration) script {
-	s := script{run: otherwise}
-	words := strings.Fields(strings.Join(l.GetCommand(), " "))
-	for i, w := range words {
-		if w != "sleep" || i+1 == len(words) {
-			continue
-		}
-		if sec, err := strconv.ParseFloat(words[i+1], 64); err == nil && sec >= 0 && sec < 1e9 {
-			s.run = time.Duration(sec * float64(time.Second))
-		}
-	}
-	for _, e := range l.GetEnvironment() {
-		n, err := strconv.ParseInt(e.GetValue(), 10, 32)
-		if err != nil {
-			continue
-		}
-		switch e.GetKey() {
-		case EnvMillis:
-			s.run = time.Duration(max(n, 0)) * time.Millisecond
-		case EnvExit:
-			s.code = int32(n)
-		}
-	}
-	return s
-}
 
 // node is one simulated node: the machine, and the executor that only lets
 // time pass. The lock covers both and is never held over I/O.
@@ -177,9 +136,9 @@ func (n *node) launch(now time.Time, a nm.Launch, calls []func()) []func() {
 			call()
 		}
 	}
-	s := read(a.Launch, n.farm.cfg.RunTime)
+	s := nm.ReadScript(a.Launch, n.farm.cfg.RunTime)
 	timed := func() {
-		n.farm.timers.at(now.Add(s.run), func(time.Time) { end(s.code, exitText(s.code)) })
+		n.farm.timers.at(now.Add(s.Run), func(time.Time) { end(s.Code, exitText(s.Code)) })
 	}
 	hook := n.farm.cfg.OnStart
 	if hook == nil {

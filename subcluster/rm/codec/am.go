@@ -10,8 +10,8 @@ import (
 
 // RegisterAM returns an AM's registration as the machine takes it. Who registers
 // is told by its token.
-func RegisterAM(attempt creel.AttemptID, r *pb.RegisterApplicationMasterRequestProto) *rm.RegisterMaster {
-	return &rm.RegisterMaster{
+func RegisterAM(attempt creel.AttemptID, r *pb.RegisterApplicationMasterRequestProto) *rm.RegisterAM {
+	return &rm.RegisterAM{
 		Attempt:     attempt,
 		Host:        r.GetHost(),
 		Port:        r.GetRpcPort(),
@@ -54,8 +54,8 @@ func RegisterAMResponse(
 }
 
 // FinishAM returns an AM's last call as the machine takes it.
-func FinishAM(attempt creel.AttemptID, r *pb.FinishApplicationMasterRequestProto) *rm.FinishMaster {
-	return &rm.FinishMaster{
+func FinishAM(attempt creel.AttemptID, r *pb.FinishApplicationMasterRequestProto) *rm.FinishAM {
+	return &rm.FinishAM{
 		Attempt:     attempt,
 		Status:      creel.FinalStatus(r.GetFinalApplicationStatus()),
 		Diagnostics: r.GetDiagnostics(),

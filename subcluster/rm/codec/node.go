@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
 )
@@ -88,6 +89,18 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 
 // NodeKeys are the master keys that a node must learn, nil for those it has.
 type NodeKeys struct{ Container, NM *pb.MasterKeyProto }
+
+// KeysFor returns which of the keys that sign containers' and nodes' tokens a node
+// must learn that says which it knows.
+func KeysFor(container, nm token.Key, knownContainer, knownNM *pb.MasterKeyProto) (k NodeKeys) {
+	if knownContainer == nil || knownContainer.GetKeyId() != container.ID {
+		k.Container = container.Proto()
+	}
+	if knownNM == nil || knownNM.GetKeyId() != nm.ID {
+		k.NM = nm.Proto()
+	}
+	return k
+}
 
 // RegisterNodeResponse writes the answer to a node's registration. identifier is
 // the ResourceManager's, its start in ms; version the Hadoop release it says it is.

@@ -47,7 +47,7 @@ func (t *Mint) Container(g *rm.Grant) token.Token {
 		Priority:            g.Priority,
 		Created:             created,
 		Logs:                t.Logs,
-		Master:              g.Master,
+		AM:                  g.AM,
 		Execution:           g.ExecutionType,
 		Version:             g.Version,
 		AllocationRequestID: g.AllocationRequestID,

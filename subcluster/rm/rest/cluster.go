@@ -301,7 +301,7 @@ func (h *Handler) nodeFields(w *writer, n *rm.NodeView) {
 	w.Text("id", n.ID.String())
 	w.Text("nodeHostName", n.ID.Host)
 	w.Text("nodeHTTPAddress", http)
-	w.Int("lastHealthUpdate", millis(n.LastBeat))
+	w.Int("lastHealthUpdate", millis(n.LastHeartbeat))
 	w.Text("version", n.Version)
 	w.Text("healthReport", n.HealthReport)
 	w.Int("numContainers", int64(n.Containers))

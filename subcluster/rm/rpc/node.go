@@ -49,21 +49,18 @@ func (h *nodeHandler) RegisterNodeManager(
 		}, nil
 	}
 	return later(ctx, h.s, server.Then(register, func(a rm.NodeRegistered) *pb.RegisterNodeManagerResponseProto {
-		container, nm := h.s.NodeKeys(nil, nil)
-		return codec.RegisterNodeResponse(&a, codec.NodeKeys{Container: container, NM: nm},
-			h.s.Started().UnixMilli(), server.Version)
+		return codec.RegisterNodeResponse(&a, h.s.NodeKeys(nil, nil), h.s.Started().UnixMilli(), server.Version)
 	}))
 }
 
 // heartbeat is nodeHeartbeat.
 func (h *nodeHandler) heartbeat(ctx context.Context, b *heartbeat) error {
 	reply := hrpc.Later(ctx)
-	container, nm := h.s.NodeKeys(b.GetLastKnownContainerTokenMasterKey(), b.GetLastKnownNmTokenMasterKey())
+	keys := h.s.NodeKeys(b.GetLastKnownContainerTokenMasterKey(), b.GetLastKnownNmTokenMasterKey())
 	h.s.Heartbeat(&b.report, b.taken, func(a *rm.NodeAnswer, err error) {
 		if err != nil {
 			reply(nil, err)
 		} else {
-			keys := codec.NodeKeys{Container: container, NM: nm}
 			reply(codec.NodeHeartbeatResponse(a, keys, h.s.HeartbeatInterval(), h.s.Mint), nil)
 		}
 		h.heartbeats.put(b)

@@ -14,6 +14,7 @@ import (
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/nm"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -317,8 +318,8 @@ func TestAnApplicationFromSubmissionToItsEnd(t *testing.T) {
 				launch := &pb.ContainerLaunchContextProto{Command: []string{"sleep 3600"}}
 				if codes[i] != "" {
 					launch.Environment = []*pb.StringStringMapProto{
-						{Key: new(nmrpc.EnvMillis), Value: new("1")},
-						{Key: new(nmrpc.EnvExit), Value: &codes[i]},
+						{Key: new(nm.EnvMillis), Value: new("1")},
+						{Key: new(nm.EnvExit), Value: &codes[i]},
 					}
 				}
 				r := must(

@@ -11,12 +11,12 @@ import (
 )
 
 // RegisterAM registers an attempt's AM.
-func (s *Server) RegisterAM(r *rm.RegisterMaster) Op[codec.RegisteredAM] {
+func (s *Server) RegisterAM(r *rm.RegisterAM) Op[codec.RegisteredAM] {
 	return Op[codec.RegisteredAM]{
 		name:   "registerApplicationMaster",
 		target: r.Attempt.String(),
 		Run: func(m *rm.Machine, now time.Time) func() (codec.RegisteredAM, error) {
-			registered, err := m.RegisterMaster(now, r)
+			registered, err := m.RegisterAM(now, r)
 			if err != nil {
 				return Failed[codec.RegisteredAM](err)
 			}
@@ -28,12 +28,12 @@ func (s *Server) RegisterAM(r *rm.RegisterMaster) Op[codec.RegisteredAM] {
 
 // FinishAM takes an AM's last word; the answer reports whether its application
 // has been unregistered, which it may ask until it has.
-func (s *Server) FinishAM(f *rm.FinishMaster) Op[bool] {
+func (s *Server) FinishAM(f *rm.FinishAM) Op[bool] {
 	return Op[bool]{
 		name:   "finishApplicationMaster",
 		target: f.Attempt.String(),
 		Run: func(m *rm.Machine, now time.Time) func() (bool, error) {
-			finished, err := m.FinishMaster(now, f)
+			finished, err := m.FinishAM(now, f)
 			if err != nil {
 				return Failed[bool](err)
 			}

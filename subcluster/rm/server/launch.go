@@ -6,24 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
-	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
-)
-
-// What the ResourceManager adds to an AM's environment.
-const (
-	envProxyBase  = "APPLICATION_WEB_PROXY_BASE"
-	envSubmitTime = "APP_SUBMIT_TIME_ENV"
 )
 
 // launcher starts and stops AMs on their nodes, a bounded number at a time.
@@ -137,7 +129,9 @@ func (s *Server) launchAM(a rm.LaunchAM) {
 // start tries to start an AM until it is accepted, refused, unwanted, or the
 // time is over.
 func (l *launcher) start(ctx context.Context, a rm.LaunchAM) error {
-	request, err := l.request(a)
+	t, finish := l.s.Mint(a.Attempt.Application)
+	request, err := codec.StartAM(&a, t, l.s.secrets.amrmToken(a.Attempt))
+	finish()
 	if err != nil {
 		return err
 	}
@@ -163,13 +157,10 @@ func (l *launcher) start(ctx context.Context, a rm.LaunchAM) error {
 }
 
 // refusal returns the node's reason not to start the one container asked for, if
-// any. That it runs already is none: the answer to an earlier call was lost.
+// any.
 func refusal(answer *pb.StartContainersResponseProto, id creel.ContainerID) error {
-	for _, f := range answer.GetFailedRequests() {
-		if pb.ToContainerID(f.GetContainerId()) == id &&
-			!strings.Contains(f.GetException().GetMessage(), "already is running on this node") {
-			return yarnrpc.FromSerialized(f.GetException())
-		}
+	if e := codec.StartRefusal(answer, id); e != nil {
+		return yarnrpc.FromSerialized(e)
 	}
 	return nil
 }
@@ -188,43 +179,6 @@ func (l *launcher) node(a creel.AttemptID, node creel.NodeID) yarnrpc.ContainerM
 			Service:    nm.Service,
 		},
 	})
-}
-
-// request is the AM's launch context as the client sent it, with its token
-// and two variables added.
-func (l *launcher) request(a rm.LaunchAM) (*pb.StartContainersRequestProto, error) {
-	c := codec.ContextOf(a.Context)
-	if c == nil {
-		return nil, fmt.Errorf("%s has no submission context", a.Attempt)
-	}
-	spec := c.GetAmContainerSpec().CloneVT()
-	var credentials token.Credentials
-	if len(spec.GetTokens()) > 0 {
-		var err error
-		if credentials, err = token.ParseCredentials(spec.GetTokens()); err != nil {
-			return nil, err
-		}
-	}
-	spec.Tokens = credentials.With("", l.s.secrets.amrmToken(a.Attempt)).Append(nil)
-	spec.Environment = setEnv(spec.Environment, envProxyBase, "/proxy/"+a.Attempt.Application.String())
-	spec.Environment = setEnv(spec.Environment, envSubmitTime, strconv.FormatInt(codec.Millis(a.Submitted), 10))
-	grant := a.Container
-	grant.AM = true
-	t, finish := l.s.Mint(a.Attempt.Application)
-	defer finish()
-	return &pb.StartContainersRequestProto{StartContainerRequest: []*pb.StartContainerRequestProto{{
-		ContainerLaunchContext: spec, ContainerToken: t.Container(&grant).Proto(),
-	}}}, nil
-}
-
-func setEnv(env []*pb.StringStringMapProto, key, value string) []*pb.StringStringMapProto {
-	for _, e := range env {
-		if e.GetKey() == key {
-			e.Value = &value
-			return env
-		}
-	}
-	return append(env, &pb.StringStringMapProto{Key: &key, Value: &value})
 }
 
 // stop ends an AM's container. That it is gone already is no failure, and

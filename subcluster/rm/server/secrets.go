@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm/codec"
 )
 
 // keySet is what minting and checking need of the master keys at a moment. It
@@ -206,18 +207,6 @@ func (s *secrets) checkAMRM(identifier []byte) ([]byte, hrpc.Identity, error) {
 	return password, hrpc.Identity{User: id.Attempt.String(), TokenKind: token.KindAMRM, Value: id}, err
 }
 
-// keysFor are the master keys a node must learn, nil for those it has.
-func (s *secrets) keysFor(container, nm *pb.MasterKeyProto) (newContainer, newNM *pb.MasterKeyProto) {
-	k := s.keys.Load()
-	if container == nil || container.GetKeyId() != k.contTell.ID {
-		newContainer = k.contTell.Proto()
-	}
-	if nm == nil || nm.GetKeyId() != k.nmTell.ID {
-		newNM = k.nmTell.Proto()
-	}
-	return newContainer, newNM
-}
-
 // AMRMKeys returns the keys whose AMRM tokens are accepted now, the one in use
 // and the one to come: what a federation's proxies must know to check them.
 func (s *Server) AMRMKeys() token.Ring { return s.secrets.keys.Load().amrm }
@@ -239,7 +228,9 @@ func (s *Server) CheckDelegation(identifier []byte) ([]byte, hrpc.Identity, erro
 	return s.tokens.check(identifier)
 }
 
-// NodeKeys returns the master keys that a node must learn, nil for those it has.
-func (s *Server) NodeKeys(container, nm *pb.MasterKeyProto) (newContainer, newNM *pb.MasterKeyProto) {
-	return s.secrets.keysFor(container, nm)
+// NodeKeys returns the master keys that a node must learn which says what it
+// knows.
+func (s *Server) NodeKeys(container, nm *pb.MasterKeyProto) codec.NodeKeys {
+	k := s.secrets.keys.Load()
+	return codec.KeysFor(k.contTell, k.nmTell, container, nm)
 }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nm
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	pb "github.com/creelrm/creel/internal/yarnpb"
+)
+
+// The environment of a launch context steers a simulated container.
+const (
+	EnvMillis = "CREEL_SIM_MS"   // how long it runs
+	EnvExit   = "CREEL_SIM_EXIT" // the code it ends with, 0 when absent
+)
+
+// Script is what a simulated container does: it runs for a time and ends with a
+// code.
+type Script struct {
+	Run  time.Duration
+	Code int32
+}
+
+// ReadScript finds the script in a launch context: the environment, else a
+// command "sleep N" (seconds) anywhere in the command line, else the given time.
+func ReadScript(l *pb.ContainerLaunchContextProto, otherwise time.Duration) Script {
+	s := Script{Run: otherwise}
+	words := strings.Fields(strings.Join(l.GetCommand(), " "))
+	for i, w := range words {
+		if w != "sleep" || i+1 == len(words) {
+			continue
+		}
+		if sec, err := strconv.ParseFloat(words[i+1], 64); err == nil && sec >= 0 && sec < 1e9 {
+			s.Run = time.Duration(sec * float64(time.Second))
+		}
+	}
+	for _, e := range l.GetEnvironment() {
+		n, err := strconv.ParseInt(e.GetValue(), 10, 32)
+		if err != nil {
+			continue
+		}
+		switch e.GetKey() {
+		case EnvMillis:
+			s.Run = time.Duration(max(n, 0)) * time.Millisecond
+		case EnvExit:
+			s.Code = int32(n)
+		}
+	}
+	return s
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/token"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+var (
+	attempt = creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1700000000000, ID: 7}, Attempt: 1}
+	node    = creel.NodeID{Host: "n1", Port: 8041}
+)
+
+func mintOf(user string) *Mint {
+	return &Mint{
+		NMKey:        token.NewMac(token.Key{ID: 2, Secret: []byte("nm")}),
+		ContainerKey: token.NewMac(token.Key{ID: 3, Secret: []byte("container")}),
+		User:         user,
+		Expiry:       time.Minute,
+		RM:           42,
+		Service:      creel.NodeID.String,
+	}
+}
+
+func grantOf(id int64) rm.Grant {
+	return rm.Grant{
+		ID:      creel.ContainerID{Attempt: attempt, ID: id},
+		Place:   &rm.Place{Node: node, HTTPAddress: "n1:8042"},
+		Shape:   &amounts.Shape{Resource: creel.NewResource(1024, 2)},
+		Created: 1000,
+	}
+}
+
+func TestAContainerTokenSaysWhatWasGrantedAndUntilWhenItMayBeStarted(t *testing.T) {
+	g := grantOf(9)
+	made := mintOf("ann").Container(&g)
+	id, err := token.ParseContainer(made.Identifier)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch {
+	case id.ID != g.ID, id.Node != node, id.User != "ann", id.RMIdentifier != 42, id.KeyID != 3, id.AM:
+		t.Errorf("the token says %+v", id)
+	case !id.Resource.Equal(g.Resource), !id.Expires.Equal(time.UnixMilli(1000).Add(time.Minute)):
+		t.Errorf("the token says %+v", id)
+	}
+	if !(token.Key{ID: 3, Secret: []byte("container")}).Verify(made.Identifier, made.Password) {
+		t.Error("the token is not signed with the key for containers")
+	}
+}
+
+func TestAnAnswerIsApartFromTheMachines(t *testing.T) {
+	machine := rm.Answer{ResponseID: 3, Granted: []rm.Grant{grantOf(1)}, NMTokens: []*rm.Place{{Node: node}}}
+	out := AllocateResponse(TakeAllocated(nil, time.Time{}, &machine), attempt, mintOf("ann"), nil)
+	machine.Granted[0] = grantOf(2) // the machine's next answer
+	machine.ResponseID = 4
+	if got := pb.ToContainerID(out.GetAllocatedContainers()[0].GetId()); got.ID != 1 || out.GetResponseId() != 3 {
+		t.Errorf("answer %d grants %s", out.GetResponseId(), got)
+	}
+	if len(out.GetNmTokens()) != 1 || pb.ToNodeID(out.GetNmTokens()[0].GetNodeId()) != node {
+		t.Errorf("tokens for nodes: %v", out.GetNmTokens())
+	}
+}
+
+func TestACompletionIsTheNodesOwnMessage(t *testing.T) {
+	told := &pb.ContainerStatusProto{State: pb.ContainerStateProto_C_COMPLETE.Enum(), ExitStatus: new(int32(3))}
+	told.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 1})
+	c := rm.Completed{ID: grantOf(1).ID, Shape: grantOf(1).Shape, ExitStatus: 3, Message: told}
+	if got := mintOf("ann").completed(&c); got != told {
+		t.Error("a field that we do not know is lost")
+	}
+	c.ExitStatus = -100 // the ResourceManager knows better
+	if got := mintOf("ann").completed(&c); got == told || got.GetExitStatus() != -100 {
+		t.Errorf("told %v", got)
+	}
+}
+
+func TestANodeLearnsOnlyTheKeysItLacks(t *testing.T) {
+	container, nm := token.Key{ID: 3, Secret: []byte("c")}, token.Key{ID: 2, Secret: []byte("n")}
+	if k := KeysFor(container, nm, nil, nil); k.Container.GetKeyId() != 3 || k.NM.GetKeyId() != 2 {
+		t.Errorf("a new node learns %v", k)
+	}
+	if k := KeysFor(container, nm, container.Proto(), token.Key{ID: 1, Secret: []byte("o")}.Proto()); k.Container != nil ||
+		k.NM.GetKeyId() != 2 {
+		t.Errorf("a node with one old key learns %v", k)
+	}
+}
+
+func TestAStartThatIsRepeatedIsNoRefusal(t *testing.T) {
+	id := grantOf(1).ID
+	answer := func(text string) *pb.StartContainersResponseProto {
+		return &pb.StartContainersResponseProto{FailedRequests: []*pb.ContainerExceptionMapProto{{
+			ContainerId: pb.FromContainerID(id),
+			Exception:   &pb.SerializedExceptionProto{Message: &text},
+		}}}
+	}
+	if StartRefusal(answer("Container "+id.String()+" already is running on this node!!"), id) != nil {
+		t.Error("a start whose answer was lost is taken for a failure")
+	}
+	if StartRefusal(answer("the token has expired"), id) == nil {
+		t.Error("a refused start counts as done")
+	}
+	if StartRefusal(answer("the token has expired"), grantOf(2).ID) != nil {
+		t.Error("another container's refusal is this one's")
+	}
+}
+
+func TestALoadTellsTheRateSinceTheLast(t *testing.T) {
+	conf := rm.Defaults()
+	m, err := rm.New(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.UnixMilli(1_000_000)
+	var l Loads
+	first := l.Next(m, now)
+	l.granted -= 50
+	if second := l.Next(m, now.Add(5*time.Second)); first.Metrics.ContainersPerSecond != 0 ||
+		second.Metrics.ContainersPerSecond != 10 || len(second.Queues) == 0 {
+		t.Errorf("%+v, then %+v", first.Metrics, second.Metrics)
+	}
+}
