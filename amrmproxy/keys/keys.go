@@ -175,6 +175,13 @@ func (c *Cache) Refresh(ctx context.Context) error {
 	return now.err
 }
 
+// Last is when the last reading of the store began, and how it went; the zero time
+// before the first.
+func (c *Cache) Last() (began time.Time, err error) {
+	last := c.last.Load()
+	return last.began, last.err
+}
+
 // read is one reading; the turn is held.
 func (c *Cache) read(ctx context.Context) error {
 	view := c.view()

@@ -25,7 +25,8 @@
 //	{creel:17}:r rh re    the same for reservations
 //
 // There are 64 shards. A bucket of 64 applications is below Redis'
-// hash-max-listpack-entries, which keeps it as one compact block.
+// hash-max-listpack-entries, which keeps it as one compact block. {creel:c}:probe is
+// written by Health and expires by itself.
 //
 // # When Redis is ill
 //

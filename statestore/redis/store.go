@@ -26,6 +26,8 @@ type Store struct {
 	cluster *goredis.ClusterClient // nil unless a cluster
 	channel string
 
+	sentinels bool // name the primary
+
 	identity atomic.Pointer[string] // of the store we know; nil before the first contact
 	opening  chan struct{}          // one at a time makes first contact
 	policies atomic.Pointer[policySet]
@@ -91,6 +93,7 @@ func Open(cfg Config) (*Store, error) {
 			},
 		)
 	case "sentinel":
+		s.sentinels = true
 		s.client = goredis.NewFailoverClient(
 			&goredis.FailoverOptions{
 				MasterName:            t.master,

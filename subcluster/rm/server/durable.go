@@ -20,6 +20,21 @@ type durable struct {
 
 	reported atomic.Uint64 // transactions that the journal says are durable
 	failed   atomic.Pointer[error]
+	waits    atomic.Int64 // transactions on their way to the disk
+	moved    atomic.Int64 // ns since 1970 when waits last rose from 0, or fell
+}
+
+// JournalWait is how long the journal has made no progress with what it was
+// given, 0 if it has nothing to do; kept reports whether there is a journal.
+func (s *Server) JournalWait() (wait time.Duration, kept bool) {
+	d := &s.durable
+	if d.journal == nil {
+		return 0, false
+	}
+	if d.waits.Load() == 0 {
+		return 0, true
+	}
+	return time.Since(time.Unix(0, d.moved.Load())), true
 }
 
 // fail ends the server: it can no longer keep what it promises.
@@ -39,7 +54,12 @@ func (s *Server) commit() {
 	number, free := d.gate.EndTurn(written, s.free)
 	s.free = free
 	if written {
+		if d.waits.Add(1) == 1 {
+			d.moved.Store(time.Now().UnixNano())
+		}
 		d.journal.Commit(&d.tx, func(err error) {
+			d.moved.Store(time.Now().UnixNano())
+			d.waits.Add(-1)
 			if err != nil {
 				d.failed.CompareAndSwap(nil, &err)
 			} else {

@@ -23,7 +23,21 @@ import (
 type Health struct {
 	ready    atomic.Bool
 	checks   []check
+	depends  []dependency
 	registry *prometheus.Registry
+}
+
+// State is how a dependency is.
+type State struct {
+	Text string // in words, with its age
+	Warn bool   // it serves, and somebody should look
+	Err  error  // why the daemon cannot do all that it is for; nil if it can
+}
+
+// dependency is one line of /readyz?verbose that /readyz does not ask for.
+type dependency struct {
+	name string
+	look func() State
 }
 
 // check is one line of /readyz?verbose.
@@ -48,6 +62,14 @@ func (h *Health) SetReady(ready bool) { h.ready.Store(ready) }
 
 // Check adds a condition of readiness; ok must not block.
 func (h *Health) Check(name string, ok func() error) { h.checks = append(h.checks, check{name, ok}) }
+
+// Depend adds a dependency, which /readyz?verbose tells and is judged by. /readyz
+// alone is not: while the store is ill a daemon still serves what it knows, and
+// whoever balances load by readiness should not take all of them away at once.
+// look must not block.
+func (h *Health) Depend(name string, look func() State) {
+	h.depends = append(h.depends, dependency{name, look})
+}
 
 // Register adds figures to /metrics. It panics on a name that is there already.
 func (h *Health) Register(c prometheus.Collector) { h.registry.MustRegister(c) }
@@ -97,8 +119,21 @@ func (h *Health) readyz(w http.ResponseWriter, r *http.Request) {
 	for _, c := range h.checks {
 		line(c.name, c.ok())
 	}
+	_, verbose := r.URL.Query()["verbose"]
+	if verbose {
+		for _, d := range h.depends {
+			switch s := d.look(); {
+			case s.Err != nil:
+				line(d.name, s.Err)
+			case s.Warn:
+				fmt.Fprintf(&text, "[!] %s: %s\n", d.name, s.Text)
+			default:
+				fmt.Fprintf(&text, "[+] %s: %s\n", d.name, s.Text)
+			}
+		}
+	}
 	w.WriteHeader(status)
-	if _, verbose := r.URL.Query()["verbose"]; verbose || status != http.StatusOK {
+	if verbose || status != http.StatusOK {
 		fmt.Fprint(w, text.String())
 		return
 	}

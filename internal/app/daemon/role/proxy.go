@@ -142,6 +142,9 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 		}
 		return nil
 	})
+	dependOnStore(&p.Service, store, c.Log)
+	dependOnView(p.Health, p.Watcher)
+	dependOnKeys(p.Health, amrmKeys)
 	p.countSessions()
 
 	p.Add("view", p.Watcher.Run)

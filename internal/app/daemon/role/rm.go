@@ -122,6 +122,10 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 	r.Health.Counter("creel_rm_launches_total", "AMs started.", m.Launches.Load)
 	countPauses(r.Health, func() time.Duration { return time.Duration(m.Paused.Load()) })
 
+	dependOnJournal(r.Health, r.Server)
+	if c.Membership != nil {
+		dependOnStore(&r.Service, c.Membership.Store, c.Log)
+	}
 	mux := chi.NewRouter()
 	r.Health.Mount(mux)
 	rest.New(r.Server, c.REST).Mount(mux)

@@ -141,6 +141,8 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		}
 		return nil
 	})
+	dependOnStore(&r.Service, store, c.Log)
+	dependOnView(r.Health, r.Watcher)
 	r.countSubmissions()
 
 	r.addRebuild(store, pool, c.Log)

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/creelrm/creel/amrmproxy/keys"
+	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/app/daemon/health"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/watch"
+	"github.com/creelrm/creel/subcluster/rm/server"
+)
+
+// How often a store's health is looked at, and the time of one look.
+const (
+	storeLookEvery = 10 * time.Second
+	storeLookTime  = 5 * time.Second
+)
+
+// staleAfter is the age from which a view, or what was last read of the store, is
+// too old to be called ready by. It is time in which this process was awake.
+const staleAfter = 3 * storeLookEvery
+
+// checkable is a store whose health can be looked at; the one in memory has none.
+type checkable interface {
+	Health(ctx context.Context) ([]statestore.Finding, error)
+}
+
+// looked is what a look at the store found.
+type looked struct {
+	at    time.Time
+	found []statestore.Finding
+	err   error
+}
+
+// storeHealth looks at the store's health, logs what is new, and tells the latest.
+type storeHealth struct {
+	store checkable
+	log   *slog.Logger
+	last  atomic.Pointer[looked]
+}
+
+// dependOnStore adds the task that looks at the store's health, its metrics, and
+// its line of readiness.
+func dependOnStore(s *daemon.Service, store statestore.Store, log *slog.Logger) {
+	c, ok := store.(checkable)
+	if !ok {
+		s.Health.Depend("store", func() health.State { return health.State{Text: "in the memory of this process"} })
+		return
+	}
+	h := &storeHealth{store: c, log: log}
+	s.Add("store health", h.run)
+	s.Health.Depend("store", h.state)
+	s.Health.Gauge("creel_store_reachable", "1 if the state store answered the last look at its health.",
+		func() float64 {
+			if l := h.last.Load(); l == nil || l.err != nil {
+				return 0
+			}
+			return 1
+		})
+	for _, name := range statestore.Findings {
+		s.Health.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name:        "creel_store_problem",
+			Help:        "1 while the state store has the problem.",
+			ConstLabels: prometheus.Labels{"problem": name},
+		}, func() float64 { return h.has(name) }))
+	}
+}
+
+func (h *storeHealth) has(name string) float64 {
+	if l := h.last.Load(); l != nil {
+		for _, f := range l.found {
+			if f.Name == name {
+				return 1
+			}
+		}
+	}
+	return 0
+}
+
+func (h *storeHealth) run(ctx context.Context) error {
+	tick := time.NewTicker(storeLookEvery)
+	defer tick.Stop()
+	for {
+		h.look(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// look looks once. A finding is told when it comes, and when it goes.
+func (h *storeHealth) look(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, storeLookTime)
+	defer cancel()
+	now := &looked{}
+	now.found, now.err = h.store.Health(limited)
+	if ctx.Err() != nil {
+		return
+	}
+	now.at = time.Now()
+	before := h.last.Load()
+	if now.err != nil {
+		if before == nil || before.err == nil {
+			h.log.Warn("state store: it does not answer", "error", now.err, "try", "see that it runs and can be reached")
+		}
+		if before != nil {
+			now.found = before.found // nothing is known to have got better
+		}
+		h.last.Store(now)
+		return
+	}
+	for _, f := range now.found {
+		if before == nil || !has(before.found, f.Name) {
+			h.log.Warn("state store: "+f.What, "problem", f.Name, "try", f.Try)
+		}
+	}
+	if before != nil {
+		for _, f := range before.found {
+			if !has(now.found, f.Name) {
+				h.log.Info("state store: the problem is over", "problem", f.Name)
+			}
+		}
+	}
+	h.last.Store(now)
+}
+
+func has(found []statestore.Finding, name string) bool {
+	for _, f := range found {
+		if f.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *storeHealth) state() health.State {
+	l := h.last.Load()
+	if l == nil {
+		return health.State{Err: errors.New("it has not been looked at yet")}
+	}
+	if l.err != nil {
+		return health.State{Err: l.err}
+	}
+	out := health.State{Text: "looked at " + ago(time.Since(l.at))}
+	var stops, warnings []string
+	for _, f := range l.found {
+		if f.Stop {
+			stops = append(stops, f.What+"; "+f.Try)
+		} else {
+			warnings = append(warnings, f.What+"; "+f.Try)
+		}
+	}
+	switch {
+	case len(stops) > 0:
+		out.Err = errors.New(strings.Join(stops, " | "))
+	case len(warnings) > 0:
+		out.Warn, out.Text = true, strings.Join(warnings, " | ")+"; "+out.Text
+	}
+	return out
+}
+
+func ago(d time.Duration) string { return d.Round(100*time.Millisecond).String() + " ago" }
+
+// dependOnView adds the lines of the view, and of the members in it.
+func dependOnView(h *health.Health, w *watch.Watcher) {
+	h.Depend("view", func() health.State { return viewState(w) })
+	h.Depend("members", func() health.State {
+		v := w.View()
+		if v == nil {
+			return health.State{Err: watch.ErrNoView}
+		}
+		var away []string
+		for i := range v.Members {
+			if m := &v.Members[i]; !m.State.Alive() {
+				away = append(away, fmt.Sprintf("%s is %s (%s)", m.ID, m.State, m.Reason))
+			}
+		}
+		all := fmt.Sprintf("%d of %d alive", len(v.Members)-len(away), len(v.Members))
+		if len(away) > 0 {
+			return health.State{Warn: true, Text: all + ": " + strings.Join(away, ", ")}
+		}
+		return health.State{Text: all}
+	})
+}
+
+func viewState(w *watch.Watcher) health.State {
+	v := w.View()
+	age, ok := w.Age()
+	switch {
+	case v == nil || !ok:
+		return health.State{Err: watch.ErrNoView}
+	case v.Freeze != nil:
+		return health.State{Err: fmt.Errorf("frozen: %s; last read %s", v.Freeze.Reason, ago(age))}
+	case age > staleAfter:
+		return health.State{Err: fmt.Errorf("it was last read %s", ago(age))}
+	}
+	return health.State{Text: fmt.Sprintf("serial %d, read %s", v.Serial, ago(age))}
+}
+
+// dependOnKeys adds the line of the keys by which a proxy knows AMs.
+func dependOnKeys(h *health.Health, c *keys.Cache) {
+	h.Depend("token keys", func() health.State {
+		began, err := c.Last()
+		switch {
+		case began.IsZero():
+			return health.State{Err: errors.New("they have not been read yet")}
+		case err != nil: // AMs whose keys are known go on
+			return health.State{Warn: true, Text: "not all could be read: " + err.Error()}
+		}
+		return health.State{Text: "read " + ago(time.Since(began))}
+	})
+}
+
+// dependOnJournal adds the line of a ResourceManager's journal.
+func dependOnJournal(h *health.Health, s *server.Server) {
+	h.Depend("journal", func() health.State {
+		wait, kept := s.JournalWait()
+		switch {
+		case !kept:
+			return health.State{Text: "nothing is kept: creel.rm.data is not set"}
+		case wait > staleAfter:
+			return health.State{Err: fmt.Errorf("the disk has taken nothing for %s", wait.Round(100*time.Millisecond))}
+		}
+		return health.State{Text: fmt.Sprintf("waited %s for the disk", wait.Round(time.Millisecond))}
+	})
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+// Finding is something about a store that an operator should change, and that
+// calls do not show, or not before it is too late.
+type Finding struct {
+	Name string // one of the Findings
+	Stop bool   // what needs a new home or a saved record cannot be served; else it is a warning
+	What string // what is wrong, with the server's own figures
+	Try  string // what to do
+}
+
+// Findings are the names that a store's health may name, and that metrics carry.
+var Findings = []string{NotWritable, Evicts, NotPersistent, FewReplicas, NearlyFull}
+
+// The names.
+const (
+	NotWritable   = "not_writable"   // it is read-only, full, cannot write to its disk, or has too few replicas in step
+	Evicts        = "evicts"         // it throws records away when its memory is full
+	NotPersistent = "not_persistent" // a restart loses all records
+	FewReplicas   = "few_replicas"   // the loss of one server loses records
+	NearlyFull    = "nearly_full"    // it will refuse claims soon
+)

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/creelrm/creel/statestore"
+)
+
+// fullAt is the part of maxmemory from which a server is called nearly full.
+const fullAt = 0.9
+
+// Health looks at how each primary is set up and whether it takes writes, and
+// returns what an operator should change, each finding once. The error is of kind
+// creel.ErrUnavailable if a server does not answer. It reads INFO, and asks for
+// the setting `save` where the user may (+config|get); it writes one key that
+// expires by itself.
+func (s *Store) Health(ctx context.Context) ([]statestore.Finding, error) {
+	var mu sync.Mutex
+	var all []statestore.Finding
+	look := func(ctx context.Context, c *goredis.Client) error {
+		text, err := c.Info(ctx).Result() // of all sections: one exchange, and every Redis knows it
+		if err != nil {
+			return err
+		}
+		saves, err := c.ConfigGet(ctx, "save").Result()
+		if err != nil && !isAnswer(err) {
+			return err
+		}
+		save, known := saves["save"]
+		found := judge(facts(text), save, known, s.replicasWanted())
+		mu.Lock()
+		all = append(all, found...)
+		mu.Unlock()
+		return nil
+	}
+	var err error
+	if s.cluster != nil {
+		err = s.cluster.ForEachMaster(ctx, look)
+	} else if c, ok := s.client.(*goredis.Client); ok {
+		err = look(ctx, c)
+	}
+	if err != nil {
+		return nil, s.translate(err)
+	}
+	if err := s.client.Set(ctx, s.control("probe"), "1", time.Minute).Err(); isAnswer(err) {
+		all = append(all, notWritable(firstLine(s.translate(err).Error())))
+	} else if err != nil {
+		return nil, s.translate(err)
+	}
+	slices.SortFunc(all, func(a, b statestore.Finding) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(all, func(a, b statestore.Finding) bool { return a.Name == b.Name }), nil
+}
+
+// isAnswer reports whether a server refused, so that it is there.
+func isAnswer(err error) bool {
+	var answer goredis.Error
+	return errors.As(err, &answer)
+}
+
+// replicasWanted is how many replicas each primary should have.
+func (s *Store) replicasWanted() int {
+	if s.cluster != nil || s.sentinels {
+		return max(1, s.cfg.Wait)
+	}
+	return s.cfg.Wait
+}
+
+func notWritable(why string) statestore.Finding {
+	return statestore.Finding{
+		Name: statestore.NotWritable, Stop: true, What: "the state store takes no writes: " + why,
+		Try: "point creel.store.url at the primary, or give the server memory, disk or replicas",
+	}
+}
+
+// facts reads the text of INFO.
+func facts(text string) map[string]string {
+	out := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// judge decides what is wrong with a server, from its INFO and its setting save
+// (known: the user may read it). replicas is how many it should have.
+func judge(info map[string]string, save string, known bool, replicas int) (out []statestore.Finding) {
+	number := func(name string) int64 {
+		n, _ := strconv.ParseInt(info[name], 10, 64) // a figure that an old server lacks is 0
+		return n
+	}
+	if info["role"] == "slave" {
+		out = append(out, notWritable("the server is a replica of "+info["master_host"]+":"+info["master_port"]))
+	}
+	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
+		out = append(out, statestore.Finding{
+			Name: statestore.Evicts,
+			What: "the state store throws records away when its memory is full: maxmemory-policy is " + policy,
+			Try:  "set maxmemory-policy to noeviction",
+		})
+	}
+	snapshots := save != ""
+	if !known { // a server with the default rule has saved within an hour of a change
+		late := time.Since(time.Unix(number("rdb_last_save_time"), 0)) > 70*time.Minute
+		snapshots = number("rdb_changes_since_last_save") == 0 || !late
+	}
+	switch {
+	case number("aof_enabled") == 0 && !snapshots:
+		out = append(out, statestore.Finding{
+			Name: statestore.NotPersistent,
+			What: "the state store keeps nothing over a restart: neither the append-only file nor snapshots are on",
+			Try:  "set appendonly yes",
+		})
+	case info["aof_last_write_status"] == "err", info["rdb_last_bgsave_status"] == "err":
+		out = append(out, statestore.Finding{
+			Name: statestore.NotPersistent,
+			What: "the state store's last write to its disk failed",
+			Try:  "see the disk of the server, and its log",
+		})
+	}
+	if have := number("connected_slaves"); info["role"] != "slave" && have < int64(replicas) {
+		out = append(out, statestore.Finding{
+			Name: statestore.FewReplicas,
+			What: fmt.Sprintf("a primary of the state store has %d replicas, of %d that there should be", have, replicas),
+			Try:  "start the missing replica; until then the loss of one server loses records",
+		})
+	}
+	if most := number("maxmemory"); most > 0 && float64(number("used_memory")) >= fullAt*float64(most) {
+		out = append(out, statestore.Finding{
+			Name: statestore.NearlyFull,
+			What: fmt.Sprintf("the state store uses %d of %d bytes", number("used_memory"), most),
+			Try:  "raise maxmemory; claims are refused when it is full",
+		})
+	}
+	return out
+}
