@@ -123,8 +123,8 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 		return "the view does not know it"
 	case !m.State.Alive():
 		return "it is " + m.State.String() + ": " + m.Reason
-	case !r.UAM && m.State != subcluster.StateActive:
-		return "it is " + m.State.String() + " and has no UAM yet"
+	case m.State != subcluster.StateActive:
+		return "it is " + m.State.String() + ", and not home"
 	}
 	return cannotHold(m, d.group.Size, d.group.Label)
 }

@@ -5,6 +5,7 @@ package policies
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -54,17 +55,16 @@ func TestSplits(t *testing.T) {
 		{"home only", split("home", ""), Group{Count: 10, Size: gig}, reach2(0, 100), "sc-a 10"},
 		{"home only, and what others hold comes home", split("home", ""), Group{Count: 10, Size: gig, Held: []Share{{"sc-b", 4}}}, reach2(0, 100), "sc-a 10"},
 		{"broadcast asks everybody for all", split("broadcast", ""), Group{Count: 10, Size: gig}, reach2(0, 100), "sc-a 10, sc-b 10"},
-		{"ours shares by room", split("balanced", ""), Group{Count: 10, Size: gig}, reach2(70, 30), "sc-a 7, sc-b 3"},
-		{"ours rounds by largest remainder", split("balanced", ""), Group{Count: 3, Size: gig}, reach2(50, 50), "sc-a 2, sc-b 1"},
-		{"ours never asks more than there is room for, while there is some", split("balanced", ""), Group{Count: 10, Size: gig}, reach2(2, 30), "sc-a 1, sc-b 9"},
-		{"ours lets the rest wait by size", split("balanced", ""), Group{Count: 40, Size: gig}, reach2(10, 10), "sc-a 20, sc-b 20"},
+		{"ours stays at home while it fits", split("balanced", ""), Group{Count: 10, Size: gig}, reach2(10, 30), "sc-a 10"},
+		{"ours: what is over goes where the application is", split("balanced", ""), Group{Count: 10, Size: gig}, reach2(2, 30), "sc-a 2, sc-b 8"},
+		{"ours lets what fits nowhere wait by size", split("balanced", ""), Group{Count: 40, Size: gig}, reach2(10, 10), "sc-a 20, sc-b 20"},
 		{"ours takes places first", split("balanced", ""), Group{Count: 10, Size: gig, Places: onB}, reach2(60, 0), "sc-a 6, sc-b 4"},
 		{"ours: pending takes room away", split("balanced", ""), Group{Count: 4, Size: gig},
 			[]Reach{{Member: "sc-a", Home: true, Headroom: gigs(10), Known: true, Pending: 10}, {Member: "sc-b", UAM: true, Headroom: gigs(10), Known: true}}, "sc-b 4"},
-		{"ours starts no UAM for one container", split("balanced", ""), Group{Count: 1, Size: gig},
-			[]Reach{{Member: "sc-a", Home: true, Headroom: gigs(5), Known: true}, {Member: "sc-b"}}, "sc-a 1"},
-		{"ours starts one when home is full", split("balanced", ""), Group{Count: 1, Size: gig},
+		{"ours starts a UAM when home is full", split("balanced", ""), Group{Count: 1, Size: gig},
 			[]Reach{{Member: "sc-a", Home: true, Known: true}, {Member: "sc-b"}}, "sc-b 1"},
+		{"ours starts none for fewer than the document says", split("balanced", `,"twinAt":4`), Group{Count: 3, Size: gig},
+			[]Reach{{Member: "sc-a", Home: true, Known: true}, {Member: "sc-b"}}, "sc-a 3"},
 		{"held asks stay where they are", split("balanced", ""), Group{Count: 10, Size: gig, Held: []Share{{"sc-a", 2}, {"sc-b", 8}}}, reach2(90, 10), "sc-a 2, sc-b 8"},
 		{"only what is new is placed", split("balanced", ""), Group{Count: 12, Size: gig, Held: []Share{{"sc-a", 2}, {"sc-b", 8}}}, reach2(90, 0), "sc-a 4, sc-b 8"},
 		{"fewer wanted: taken back in proportion", split("balanced", ""), Group{Count: 5, Size: gig, Held: []Share{{"sc-a", 2}, {"sc-b", 8}}}, reach2(90, 0), "sc-a 1, sc-b 4"},
@@ -99,19 +99,74 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-func TestADrainingMemberGetsNoUAMButKeepsOne(t *testing.T) {
+func TestADrainingMemberGetsNoContainersOfApplicationsThatSpanThere(t *testing.T) {
 	b := member("sc-b", 90_000)
 	b.State, b.Reason = subcluster.StateDraining, "drained: ann"
 	v := view(member("sc-a", 10_000), b)
-	r := []Reach{{Member: "sc-a", Home: true, Known: true}, {Member: "sc-b"}}
-	plan, _ := Default().Split(v, "root.a", Group{Count: 4, Size: gig}, r, seeded(1))
-	if show(plan.Shares) != "sc-a 4" || !strings.Contains(plan.Reason.String(), "no UAM yet") {
-		t.Errorf("%s\n%s", show(plan.Shares), plan.Reason)
+	for _, uam := range []bool{false, true} {
+		r := []Reach{{Member: "sc-a", Home: true, Known: true}, {Member: "sc-b", UAM: uam, Known: uam, Headroom: gigs(10)}}
+		g := Group{Count: 4, Size: gig, Held: []Share{{"sc-b", 3}}}
+		plan, _ := Default().Split(v, "root.a", g, r, seeded(1))
+		if show(plan.Shares) != "sc-a 4" || !strings.Contains(plan.Reason.String(), "it is draining, and not home") {
+			t.Errorf("UAM %v: %s\n%s", uam, show(plan.Shares), plan.Reason)
+		}
 	}
-	r[1] = Reach{Member: "sc-b", UAM: true, Known: true, Headroom: gigs(10)}
-	if plan, _ = Default().Split(v, "root.a", Group{Count: 4, Size: gig}, r, seeded(1)); show(plan.Shares) != "sc-b 4" {
-		t.Errorf("%s\n%s", show(plan.Shares), plan.Reason)
+	r := []Reach{{Member: "sc-a", Closed: true}, {Member: "sc-b", Home: true, Known: true, Headroom: gigs(10)}}
+	if plan, _ := Default().Split(v, "root.a", Group{Count: 4, Size: gig}, r, seeded(1)); show(plan.Shares) != "sc-b 4" {
+		t.Errorf("an application at home there: %s\n%s", show(plan.Shares), plan.Reason)
 	}
+}
+
+// The bound of issue "home first": an application is in at most one member more
+// than what is over takes to hold, of the size of the smallest that was used, and
+// never in more new ones than the root of that.
+func TestAnApplicationSpansToTheFewestMembersThatHoldIt(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 100).Draw(t, "members")
+		most := rapid.SampledFrom([]int64{3, 40, 1000}).Draw(t, "most room")
+		var members []subcluster.Status
+		var reach []Reach
+		for i := range n {
+			id := creel.SubclusterID(fmt.Sprintf("sc-%03d", i))
+			members = append(members, member(id, rapid.Int64Range(0, most).Draw(t, "free")*1024))
+			reach = append(reach, Reach{Member: id, Home: i == 0})
+		}
+		g := Group{Count: rapid.Int64Range(1, 2000).Draw(t, "count"), Size: gig}
+		plan, err := Default().Split(view(members...), "root.a", g, reach, seeded(rapid.Uint64().Draw(t, "seed")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		room := func(i int) int64 {
+			d := splitDecision{view: view(members...), queue: "root.a", group: g, reach: reach,
+				local: make([]int64, n), reasons: make([]Candidate, n)}
+			return d.room(i)
+		}
+		at := map[creel.SubclusterID]int64{}
+		for _, s := range plan.Shares {
+			at[s.Member] = s.Count
+		}
+		if home := min(g.Count, room(0)); at["sc-000"] < home {
+			t.Fatalf("home has room for %d of %d and got %d", room(0), g.Count, at["sc-000"])
+		}
+		over, smallest, spanned, untouched := g.Count-min(g.Count, room(0)), int64(0), int64(0), int64(0)
+		for i := 1; i < n; i++ {
+			if at[reach[i].Member] == 0 {
+				untouched = max(untouched, room(i))
+				continue
+			}
+			if spanned++; smallest == 0 || room(i) < smallest {
+				smallest = room(i)
+			}
+		}
+		if spanned > 0 && (spanned-1)*smallest >= over {
+			t.Fatalf("%d over in %d members, the smallest with room for %d", over, spanned, smallest)
+		}
+		if bound := int64(math.Ceil(math.Sqrt(float64(over)))); spanned > bound {
+			t.Fatalf("%d over in %d new members, the bound is %d", over, spanned, bound)
+		} else if spanned < bound && untouched > 0 && at["sc-000"] > room(0) {
+			t.Fatalf("%d wait at home while a member has room for %d", at["sc-000"]-room(0), untouched)
+		}
+	})
 }
 
 // An invariant of all splits: nothing is lost, nobody closed gets anything unless
