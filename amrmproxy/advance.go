@@ -87,12 +87,20 @@ func (s *Session) unstick() {
 		}
 		star := g.star()
 		for _, m := range s.members {
-			if c := star.at[m]; c != nil && c.share > 0 && !c.since.IsZero() && s.now.Sub(c.since) > s.cfg.StuckAfter {
+			if c := star.at[m]; c != nil && c.share > 0 && !c.since.IsZero() && s.now.Sub(c.since) > s.patience(m, g) {
 				c.since = s.now
 				s.split(g, m)
 			}
 		}
 	}
+}
+
+// patience is how long asks of a group may wait in a member.
+func (s *Session) patience(m *member, g *group) time.Duration {
+	if m.limit != nil && g.size.MemoryMB > 0 && resource(m.limit).MemoryMB < g.size.MemoryMB {
+		return s.cfg.StuckAfter / 30
+	}
+	return s.cfg.StuckAfter
 }
 
 func (s *Session) splitDirty() {
@@ -150,6 +158,9 @@ func (s *Session) split(g *group, stuck *member) {
 		}
 	}
 	plan, err := s.policy.Split(s.view, s.record.Queue, ask, reach, s.rnd)
+	if stuck != nil && plan.Waiting > 0 && plan.Waiting >= g.star().at[stuck].share {
+		return // there is no room elsewhere either: it keeps its place in the queue where it is
+	}
 	g.reason, g.hedged = plan.Reason, plan.Hedged
 	if err != nil {
 		s.refuseWaiting(err)

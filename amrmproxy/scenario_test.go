@@ -3,6 +3,7 @@
 package amrmproxy
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -263,11 +264,12 @@ func (sc *scenario) open(r *Record) {
 	}
 }
 
+// byHeadroom is the policy of scenarios that name none: an ask goes to every
+// member with room, so that few lines show many members at work.
+const byHeadroom = `{"split":{"policy":"locality","headroomAlpha":1}}`
+
 func (sc *scenario) policy() policies.Policy {
-	if sc.doc == "" {
-		return policies.Default()
-	}
-	p, err := policies.Parse([]byte(sc.doc))
+	p, err := policies.Parse([]byte(cmp.Or(sc.doc, byHeadroom)))
 	if err != nil {
 		sc.t.Fatal(err)
 	}

@@ -56,9 +56,10 @@ type Reach struct {
 // shares add up to more than Group.Count: whoever grants first wins, and the
 // session lowers the others. For all others they add up to it exactly.
 type Plan struct {
-	Shares []Share // by member, those with 0 left out
-	Hedged bool
-	Reason Reason
+	Shares  []Share // by member, those with 0 left out
+	Hedged  bool
+	Waiting int64 // of what was placed anew, how many fit nowhere now; 0 from policies that do not look for room
+	Reason  Reason
 }
 
 // Split shares a group over the members within reach, of which exactly one is

@@ -77,6 +77,7 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 		tell(before-n, "span to %s, at the cost of a UAM each (at most %d for so many)", strings.Join(names, ", "), most)
 	}
 	tell(n, "wait, fitting nowhere now")
+	d.waiting = n
 	b.wait(d, n)
 	return strings.Join(said, "; ")
 }

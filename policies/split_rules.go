@@ -33,6 +33,7 @@ type splitDecision struct {
 	open    []int // who may get containers, ascending; never empty
 	shares  []int64
 	local   []int64 // containers wanted on a place that member has
+	waiting int64   // see Plan
 	reasons []Candidate
 }
 
@@ -93,6 +94,7 @@ func splitGroup(
 	} else {
 		plan.Reason.Because = d.sticky(rule, rnd)
 	}
+	plan.Waiting = d.waiting
 	for i, n := range d.shares {
 		d.reasons[i].Score = float64(n)
 		if n > 0 {

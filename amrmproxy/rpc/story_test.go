@@ -62,6 +62,9 @@ var secret = []statestore.Key{{ID: 1, Secret: []byte("a secret of the cluster, l
 
 func secrets(context.Context) ([]statestore.Key, error) { return secret, nil }
 
+// byHeadroom shares asks over every member with room, also what fits at home.
+const byHeadroom = `{"split":{"policy":"locality","headroomAlpha":1}}`
+
 // found starts a federation; nodes says how many nodes of 8 GB each member has.
 func found(t testing.TB, policy string, nodes ...int) *federation {
 	t.Helper()
@@ -572,7 +575,7 @@ func TestBroadcastGivesNoMoreThanWasAsked(t *testing.T) {
 }
 
 func TestAProxyIsReplacedInTheMiddle(t *testing.T) {
-	f := found(t, `{"split":{"policy":"balanced"}}`, 1, 2)
+	f := found(t, byHeadroom, 1, 2)
 	first := f.proxy()
 	m := f.submit("sc-a", first)
 	m.register()
@@ -647,7 +650,7 @@ func TestAKilledApplicationLeavesNoUAM(t *testing.T) {
 }
 
 func TestTheHomeRestartsUnderARunningAM(t *testing.T) {
-	f := found(t, `{"split":{"policy":"balanced"}}`, 2, 2)
+	f := found(t, byHeadroom, 2, 2)
 	// With a journal, so that its keys and applications outlive it.
 	f.rms["sc-a"].stopRM()
 	f.rms["sc-a"].cfg.Dir = t.TempDir()

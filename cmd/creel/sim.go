@@ -34,6 +34,7 @@ type simFlags struct {
 	nodes       int
 	cores       int64
 	faults      bool
+	split       string
 	seed        uint64
 	seeds       int
 	parallel    int
@@ -74,6 +75,7 @@ printed as the command that repeats it.`,
 		false,
 		"lose, delay and double messages, cut off and restart subclusters, restart proxies and routers",
 	)
+	fl.StringVar(&f.split, "split", "", "how asks are split: home-first or by-headroom; drawn from the seed with --faults, else home-first")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of everything that is drawn")
 	fl.IntVar(&f.seeds, "seeds", 1, "run so many seeds, from --seed on")
 	fl.IntVar(&f.parallel, "parallel", 1, "run so many seeds at a time")
@@ -134,6 +136,16 @@ func (f *simFlags) config(seed uint64) (sim.Config, error) {
 		Queues:      queues,
 		Policies:    []sim.Policy{{Queue: "root.research", Document: string(skewed)}},
 		AuditEvery:  f.audit,
+	}
+	switch f.split {
+	case "home-first":
+		c.Split = sim.HomeFirst
+	case "by-headroom":
+		c.Split = sim.ByHeadroom
+	case "":
+		if f.faults {
+			c.Split = sim.DrawSplit(seed)
+		}
 	}
 	if f.faults {
 		// Heartbeats as often as faults need to be noticed; without any they only cost time.
@@ -196,6 +208,8 @@ func (f *simFlags) valid() error {
 		return usage(errors.New("--speed must be above 0"))
 	case f.cores < 1 || f.cores > 1024:
 		return usage(errors.New("--cores must be 1 to 1,024"))
+	case !slices.Contains([]string{"", "home-first", "by-headroom"}, f.split):
+		return usage(errors.New("--split is home-first or by-headroom"))
 	case f.seeds > 1 && (f.log != "" || f.summary != ""):
 		return usage(errors.New("--log and --summary are of one seed; leave out --seeds"))
 	}
@@ -215,6 +229,9 @@ func (f *simFlags) command(seed uint64) string {
 	}
 	if f.faults {
 		b.WriteString(" --faults")
+	}
+	if f.split != "" {
+		b.WriteString(" --split " + f.split)
 	}
 	return b.String()
 }
@@ -286,6 +303,7 @@ func (f *simFlags) tell(out io.Writer, r simRun, always bool) bool {
 			r.result.Events,
 			float64(r.result.Events)/r.wall.Seconds(),
 		)
+		fmt.Fprintf(out, "records       %.2f of an application in all ResourceManagers together\n", r.result.Records())
 		fmt.Fprintf(out, "hash          %016x\n", r.result.Hash)
 		fmt.Fprintln(out, faultsText(r.result.Faults))
 	}

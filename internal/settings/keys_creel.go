@@ -211,7 +211,8 @@ var creelProxyKeys = []Setting{
 		Key:     "creel.proxy.move-asks-after",
 		Type:    Duration,
 		Default: "30s",
-		Doc:     "How long asks wait at a subcluster that grants nothing before they are tried elsewhere.",
+		Doc: "How long asks wait at a subcluster that grants nothing before they are tried elsewhere; " +
+			"a tenth of it where the subcluster says that it has no room.",
 	},
 	{Key: "creel.proxy.inbox", Type: Int, Default: "64", Doc: "Events that may wait for one attempt."},
 }

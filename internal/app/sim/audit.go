@@ -552,6 +552,7 @@ func (w *World) result() *Result {
 	for _, c := range w.clusters {
 		s := SubclusterResult{ID: c.id, Nodes: len(c.nodes), Containers: c.m.Cluster().Granted}
 		for v := range c.m.Apps {
+			s.Records++
 			if !v.Unmanaged {
 				s.Applications++
 			}

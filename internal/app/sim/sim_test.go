@@ -107,7 +107,7 @@ func faulty(t testing.TB, seed uint64) Config {
 	c := day(t, seed, 9*time.Hour, 9*time.Hour+slice, *nodes)
 	c.NodeSize = creel.NewResource(4096, 4)
 	c.NodeHeartbeat, c.MemberHeartbeat, c.Lease, c.Poll = 10*time.Second, 5*time.Second, 15*time.Second, 5*time.Second
-	c.Faults = DefaultFaults(seed, slice)
+	c.Faults, c.Split = DefaultFaults(seed, slice), DrawSplit(seed)
 	return c
 }
 

@@ -28,6 +28,7 @@ type Config struct {
 	Routers     int            // [2]
 	Queues      queues.Spec    // of each subcluster
 	Policies    []Policy
+	Split       string  // of all queues, as a policy document's "split" [HomeFirst]
 	Faults      *Faults // nil: none
 
 	NodeHeartbeat   time.Duration // between heartbeats of a node; and it sends one when a container ends [30 s]
@@ -39,12 +40,6 @@ type Config struct {
 
 	AuditEvery int       // events between two full audits of every ResourceManager [1,000,000]
 	Log        io.Writer // gets the event log as text; nil for none
-}
-
-// Policy is a policy document of a queue.
-type Policy struct {
-	Queue    creel.QueuePath
-	Document string
 }
 
 func (c *Config) validate() error {
@@ -138,7 +133,11 @@ func New(cfg Config) (*World, error) {
 	})
 	w.storeAt = w.host("store", outside)
 	w.user = w.host("clients", outside)
-	for _, p := range cfg.Policies {
+	documents, err := cfg.documents()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range documents {
 		if _, err := w.store.PutPolicy(
 			w.now,
 			statestore.PolicyWrite{Queue: p.Queue, Document: []byte(p.Document), Author: "sim"},
@@ -320,9 +319,20 @@ type Result struct {
 // SubclusterResult is one subcluster's part.
 type SubclusterResult struct {
 	ID           creel.SubclusterID
-	Applications int
+	Applications int // whose home it is
+	Records      int // of applications, UAMs among them
 	Containers   int64
 	Nodes        int
+}
+
+// Records is how many records of an application all ResourceManagers hold
+// together, on average: 1 where nobody spans.
+func (r *Result) Records() float64 {
+	homes, all := 0, 0
+	for _, s := range r.Subclusters {
+		homes, all = homes+s.Applications, all+s.Records
+	}
+	return float64(all) / max(1, float64(homes))
 }
 
 // Good tells whether every application reached its end once and nothing broke.
