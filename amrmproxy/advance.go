@@ -95,10 +95,12 @@ func (s *Session) unstick() {
 	}
 }
 
-// patience is how long asks of a group may wait in a member.
+// patience is how long asks of a group may wait in a member. One that has said
+// that it has no room is left after a heartbeat or so, by a policy that knows where
+// there is some.
 func (s *Session) patience(m *member, g *group) time.Duration {
-	if m.limit != nil && g.size.MemoryMB > 0 && resource(m.limit).MemoryMB < g.size.MemoryMB {
-		return s.cfg.StuckAfter / 30
+	if g.rooms && m.limit != nil && g.size.MemoryMB > 0 && resource(m.limit).MemoryMB < g.size.MemoryMB {
+		return s.cfg.StuckAfter / 100
 	}
 	return s.cfg.StuckAfter
 }
@@ -161,7 +163,7 @@ func (s *Session) split(g *group, stuck *member) {
 	if stuck != nil && plan.Waiting > 0 && plan.Waiting >= g.star().at[stuck].share {
 		return // there is no room elsewhere either: it keeps its place in the queue where it is
 	}
-	g.reason, g.hedged = plan.Reason, plan.Hedged
+	g.reason, g.hedged, g.rooms = plan.Reason, plan.Hedged, plan.Rooms
 	if err != nil {
 		s.refuseWaiting(err)
 		return

@@ -33,8 +33,8 @@ type Config struct {
 	// of it moves to others. 10 s.
 	SlowAfter time.Duration
 	// StuckAfter is how long an ask may wait in a member without a grant
-	// before others are tried; a tenth of it where the member says that it has
-	// no room. 30 s.
+	// before others are tried; a hundredth of it where the member says that it
+	// has no room and the policy looks for room. 30 s.
 	StuckAfter time.Duration
 	// AMExpiry is how long a silent AM keeps its UAMs: YARN's
 	// yarn.am.liveness-monitor.expiry-interval-ms. 10 min.

@@ -54,6 +54,7 @@ type group struct {
 	strict bool
 
 	hedged bool
+	rooms  bool // the policy looks for room, see policies.Plan
 	dirty  bool // needs a split
 	unsent int  // grants accepted and not yet told to the AM
 	reason policies.Reason

@@ -58,7 +58,8 @@ type Reach struct {
 type Plan struct {
 	Shares  []Share // by member, those with 0 left out
 	Hedged  bool
-	Waiting int64 // of what was placed anew, how many fit nowhere now; 0 from policies that do not look for room
+	Rooms   bool  // the policy looks for room: asks at a member that has none are worth placing anew soon
+	Waiting int64 // of what was placed anew, how many fit nowhere now
 	Reason  Reason
 }
 

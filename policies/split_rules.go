@@ -94,6 +94,7 @@ func splitGroup(
 	} else {
 		plan.Reason.Because = d.sticky(rule, rnd)
 	}
+	_, plan.Rooms = rule.(balancedSplit)
 	plan.Waiting = d.waiting
 	for i, n := range d.shares {
 		d.reasons[i].Score = float64(n)

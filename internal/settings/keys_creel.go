@@ -212,7 +212,7 @@ var creelProxyKeys = []Setting{
 		Type:    Duration,
 		Default: "30s",
 		Doc: "How long asks wait at a subcluster that grants nothing before they are tried elsewhere; " +
-			"a tenth of it where the subcluster says that it has no room.",
+			"a hundredth of it where the subcluster says that it has no room and the split is balanced.",
 	},
 	{Key: "creel.proxy.inbox", Type: Int, Default: "64", Doc: "Events that may wait for one attempt."},
 }

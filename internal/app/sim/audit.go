@@ -432,12 +432,15 @@ func (a *auditor) waitsFor(m *am) string {
 
 // surplus: what ResourceManagers grant is what AMs are told of. A fault, or an
 // ask that was moved for one, may make grants that nobody wants any more;
-// without faults there are none. Asks that are repeated while their grants are on
-// their way show here.
+// without faults there are none, unless the split moves asks from members that
+// are full. Asks that are repeated while their grants are on their way show here.
 func (a *auditor) surplus() {
 	most := int64(0)
-	if a.w.cfg.Faults != nil {
+	switch {
+	case a.w.cfg.Faults != nil:
 		most = a.granted/10 + 50
+	case a.w.cfg.Split != ByHeadroom:
+		most = a.granted/50 + 1
 	}
 	a.check(
 		a.granted-a.told <= most,

@@ -112,7 +112,9 @@ func faulty(t testing.TB, seed uint64) Config {
 }
 
 func TestAQuietMorning(t *testing.T) {
-	r := run(t, day(t, 1, 9*time.Hour, 9*time.Hour+5*time.Minute, 10))
+	c := day(t, 1, 9*time.Hour, 9*time.Hour+5*time.Minute, 10)
+	c.Split = ByHeadroom
+	r := run(t, c)
 	if !r.Good() || r.Finished != r.Submitted || len(r.Faults) != 0 {
 		t.Fatalf("%d of %d finished: %v", r.Finished, r.Submitted, r.Broken)
 	}
@@ -135,11 +137,42 @@ func TestAQuietMorning(t *testing.T) {
 // and an ask that is said again then is granted again.
 func TestACrowdedMorningGrantsNothingTooMuch(t *testing.T) {
 	c := day(t, 1, 9*time.Hour, 9*time.Hour+10*time.Minute, 10)
-	c.NodeSize, c.NodeHeartbeat = creel.NewResource(4096, 4), 10*time.Second
+	c.NodeSize, c.NodeHeartbeat, c.Split = creel.NewResource(4096, 4), 10*time.Second, ByHeadroom
 	if r := run(t, c); !r.Good() || Quantile(r.Waits, 0.9) < 5*time.Second {
 		t.Fatalf("%d of %d finished, grants took %v: %v",
 			r.Finished, r.Submitted, Quantile(r.Waits, 0.9), r.Broken)
 	}
+}
+
+// Home first: an application is where it has to be, and its grants are as soon
+// there as with every ask shared over all members.
+func TestHomeFirstHoldsFewRecordsAndGrantsAsSoon(t *testing.T) {
+	runs := map[string]*Result{}
+	for _, split := range []string{HomeFirst, ByHeadroom} {
+		c := day(t, 1, 9*time.Hour, 9*time.Hour+20*time.Minute, 20)
+		c.Split, c.Subclusters = split, 10
+		runs[split] = run(t, c)
+		if r := runs[split]; !r.Good() {
+			t.Fatalf("%s: %d of %d finished: %v", split, r.Finished, r.Submitted, r.Broken)
+		}
+	}
+	home, all := runs[HomeFirst], runs[ByHeadroom]
+	t.Logf("records an application %.2f and %.2f; ask to grant %v and %v on average, p50 %v and %v, p99 %v and %v",
+		home.Records(), all.Records(), mean(home.Waits), mean(all.Waits),
+		Quantile(home.Waits, 0.5), Quantile(all.Waits, 0.5), Quantile(home.Waits, 0.99), Quantile(all.Waits, 0.99))
+	if home.Records() > 1.3 || home.Records() > all.Records()/2 {
+		t.Errorf("%.2f records an application, %.2f with every ask shared", home.Records(), all.Records())
+	}
+	if p, q := mean(home.Waits), mean(all.Waits); p > q {
+		t.Errorf("grants took %v, %v with every ask shared", p, q)
+	}
+}
+
+func mean(of []time.Duration) (m time.Duration) {
+	for _, d := range of {
+		m += d / time.Duration(len(of))
+	}
+	return m
 }
 
 // Many seeds, each with everything that can go wrong. `creel sim --seeds` runs
