@@ -17,14 +17,14 @@
 //     machine goes on only then (Config.Volatile skips them: nothing is kept).
 //  3. Call Tick at NextDeadline, not later than the precision wanted.
 //  4. An Answer belongs to the machine and is overwritten by the next Allocate
-//     of the same attempt; encode it before that.
+//     of the same attempt; encode it before that, or Clone it.
 //  5. Views (App, Node, Queue, ...) are copies and stay valid.
 //
 // Equal calls at equal times give equal states, byte for byte (AppendState).
 //
 // # How a call goes
 //
-//	event ──► life cycles (app.go, attempt.go, container.go, node.go)
+//	event ──► life cycles (app*.go, attempt*.go, container.go, node*.go)
 //	             │ asks, releases, nodes' room, who may get containers
 //	             ▼
 //	          sched ──► grants ──► book (container.go): containers, numbers, answers
@@ -35,8 +35,8 @@
 // granted is booked.
 //
 // The files, in reading order: events.go and answers.go (what goes in and out),
-// machine.go, app.go, attempt.go, allocate.go, container.go, update.go, node*.go,
-// timers.go, recover.go, queues.go, report.go, audit.go. Reading ahead is in
+// machine.go, app*.go, attempt*.go, am.go, allocate*.go, container.go, update.go,
+// node*.go, timers.go, recover.go, queues.go, report.go, audit.go. Reading ahead is in
 // prefetch.go.
 //
 // The queue specification is package queues; queueconf and placement read it from

@@ -3,7 +3,6 @@
 package codec
 
 import (
-	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -18,15 +17,10 @@ type Allocated struct {
 	Now   time.Time
 }
 
-// TakeAllocated copies an answer of the machine, which writes into it again at
-// the next call. The owner of the machine calls it.
+// TakeAllocated takes an answer away from the machine, which writes into it again
+// at the next call, while the copy may still be sent. The owner of the machine calls it.
 func TakeAllocated(m *rm.Machine, now time.Time, a *rm.Answer) *Allocated {
-	out := &Allocated{Answer: *a, Now: now}
-	out.Granted, out.Completed = slices.Clone(a.Granted), slices.Clone(a.Completed)
-	out.Updated, out.UpdateErrors = slices.Clone(a.Updated), slices.Clone(a.UpdateErrors)
-	out.FromPrevious, out.Rejected = slices.Clone(a.FromPrevious), slices.Clone(a.Rejected)
-	out.UpdatedNodes, out.NMTokens = slices.Clone(a.UpdatedNodes), slices.Clone(a.NMTokens)
-	out.Preempt = slices.Clone(a.Preempt)
+	out := &Allocated{Answer: a.Clone(), Now: now}
 	for _, u := range out.UpdatedNodes {
 		n, _ := m.Node(u.ID)
 		out.Nodes = append(out.Nodes, n)

@@ -4,9 +4,7 @@ package sched
 
 import (
 	"cmp"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
@@ -54,35 +52,6 @@ type Ask struct {
 	serial  int64
 	slot    int32
 	wake    *timer
-}
-
-// distance is how far from its places an ask may go.
-type distance uint8
-
-const (
-	atNode distance = iota
-	atRack
-	atAny
-)
-
-// place is a host or rack entry of a want. host or onRack is what it names, nil
-// as long as no node has registered there.
-type place struct {
-	name   string
-	host   *host
-	onRack *rack
-	rack   bool
-	strict bool
-	count  int32
-}
-
-// resolve looks for what a place names.
-func (s *Scheduler) resolve(p *place) {
-	if p.rack {
-		p.onRack = s.racks[p.name]
-	} else {
-		p.host = s.hosts[p.name]
-	}
 }
 
 func (w *Ask) compare(priority int32, alloc int64, ex creel.ExecutionType) int {
@@ -197,114 +166,6 @@ func (s *Scheduler) countDown(w *Ask) {
 	}
 }
 
-// fewPlaces is up to how many places a list is quicker than a map.
-const fewPlaces = 12
-
-func (w *Ask) placed() bool { return len(w.hosts) > 0 || len(w.racks) > 0 }
-
-// place gives the entry of a host or rack, nil if there is none.
-func (w *Ask) place(name string) *place {
-	if w.byName != nil {
-		return w.byName[name]
-	}
-	list := w.hosts
-	if strings.HasPrefix(name, "/") {
-		list = w.racks
-	}
-	for _, p := range list {
-		if p.name == name {
-			return p
-		}
-	}
-	return nil
-}
-
-// atHost and atRack give the entry that names the host or the rack of a node.
-func (w *Ask) atHost(n *Node) *place {
-	if w.byName != nil {
-		return w.byName[n.host.name]
-	}
-	for _, p := range w.hosts {
-		if p.host == n.host || p.host == nil && p.name == n.host.name {
-			return p
-		}
-	}
-	return nil
-}
-
-func (w *Ask) atRack(n *Node) *place {
-	if w.byName != nil {
-		return w.byName[n.rack.name]
-	}
-	for _, p := range w.racks {
-		if p.onRack == n.rack || p.onRack == nil && p.name == n.rack.name {
-			return p
-		}
-	}
-	return nil
-}
-
-func (s *Scheduler) setPlace(w *Ask, name string, count int32, strict bool) {
-	p := w.place(name)
-	if p == nil {
-		if count <= 0 {
-			return
-		}
-		p = s.newPlace()
-		p.name, p.rack = name, strings.HasPrefix(name, "/")
-		s.resolve(p)
-		if p.rack {
-			w.racks = append(w.racks, p)
-		} else {
-			w.hosts = append(w.hosts, p)
-		}
-		if w.byName != nil {
-			w.byName[name] = p
-		} else if len(w.hosts)+len(w.racks) > fewPlaces {
-			w.byName = make(map[string]*place, 2*fewPlaces)
-			for _, x := range w.hosts {
-				w.byName[x.name] = x
-			}
-			for _, x := range w.racks {
-				w.byName[x.name] = x
-			}
-		}
-	}
-	p.count, p.strict = count, strict
-	if count <= 0 {
-		s.dropPlace(w, p)
-	}
-}
-
-func (s *Scheduler) newPlace() *place {
-	k := len(s.places)
-	if k == 0 {
-		return &place{}
-	}
-	p := s.places[k-1]
-	s.places = s.places[:k-1]
-	return p
-}
-
-// morePlaces bounds how many places are kept for reuse.
-const morePlaces = 1 << 16
-
-func (s *Scheduler) dropPlace(w *Ask, p *place) {
-	if w.byName != nil {
-		delete(w.byName, p.name)
-	}
-	list := &w.hosts
-	if p.rack {
-		list = &w.racks
-	}
-	if i := slices.Index(*list, p); i >= 0 {
-		*list = slices.Delete(*list, i, i+1)
-	}
-	if *p = (place{}); len(s.places) < morePlaces {
-		s.places = append(s.places, p)
-	}
-}
-
 // served lowers the counts of the entries a container on n satisfied: the
 // host's and its rack's for a local one, the rack's for a rack-local one, and
 // always that of "*".
@@ -374,82 +235,4 @@ func (s *Scheduler) DropAsks(a *App) {
 		s.forgetIfEmpty(w)
 	}
 	s.enroll(a)
-}
-
-// blacklist holds the hosts and racks an application avoids.
-type blacklist struct{ names map[string]struct{} }
-
-func (b *blacklist) bars(n *Node) bool {
-	if len(b.names) == 0 {
-		return false
-	}
-	if _, ok := b.names[n.host.name]; ok {
-		return true
-	}
-	_, ok := b.names[n.rack.name]
-	return ok
-}
-
-func (b *blacklist) change(add, remove []string) {
-	if len(add) > 0 && b.names == nil {
-		b.names = map[string]struct{}{}
-	}
-	for _, name := range add {
-		b.names[name] = struct{}{}
-	}
-	for _, name := range remove {
-		delete(b.names, name)
-	}
-}
-
-// Avoid adds hosts and racks to those an application avoids, and takes others
-// away. What it asks for may find room where it did not before: Serve is due.
-func (a *App) Avoid(add, remove []string) { a.black.change(add, remove) }
-
-// AvoidNothing empties the list of what it avoids.
-func (a *App) AvoidNothing() { a.black.names = nil }
-
-// Avoided gives the hosts and racks it avoids, sorted.
-func (a *App) Avoided() []string { return slices.Sorted(maps.Keys(a.black.names)) }
-
-// AskView is an outstanding ask.
-type AskView struct {
-	Priority            int32
-	AllocationRequestID int64
-	ExecutionType       creel.ExecutionType
-	ResourceName        string
-	Resource            creel.Resource
-	Count               int32
-	Relax               bool
-}
-
-// Asks gives what an application asks for and has not got, in order.
-func (a *App) Asks() []AskView {
-	var out []AskView
-	for _, w := range a.asks {
-		out = append(out, w.view())
-		for _, list := range [][]*place{w.racks, w.hosts} {
-			for _, p := range list {
-				v := w.view()
-				v.ResourceName, v.Count, v.Relax = p.name, p.count, !p.strict
-				out = append(out, v)
-			}
-		}
-	}
-	return out
-}
-
-func (w *Ask) view() AskView {
-	v := AskView{
-		Priority:            w.priority,
-		AllocationRequestID: w.alloc,
-		ExecutionType:       w.execution,
-		ResourceName:        AnyPlace,
-		Count:               w.count,
-		Relax:               !w.strict,
-	}
-	if w.size != nil {
-		v.Resource = w.size.Resource
-	}
-	return v
 }

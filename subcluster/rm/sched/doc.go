@@ -39,7 +39,7 @@
 //	                            over those that wait
 //
 // The files, in reading order: cycle.go (the main cycle, on a page), pick.go (who
-// is next), give's parts limits.go and place.go, grant.go; ask.go, app.go, node.go,
+// is next), give's parts limits.go and place.go, grant.go; ask*.go, app.go, node.go,
 // queue.go (what it knows); policy.go with policy_capacity.go and policy_fair.go
 // (what tells Hadoop's schedulers apart), order.go with order_*.go (ordering
 // policies, a file each); activate.go, delay.go, reserve.go, blocker.go,

@@ -181,3 +181,45 @@ func (s *Scheduler) Totals() Totals {
 	}
 	return t
 }
+
+// AskView is an outstanding ask.
+type AskView struct {
+	Priority            int32
+	AllocationRequestID int64
+	ExecutionType       creel.ExecutionType
+	ResourceName        string
+	Resource            creel.Resource
+	Count               int32
+	Relax               bool
+}
+
+// Asks gives what an application asks for and has not got, in order.
+func (a *App) Asks() []AskView {
+	var out []AskView
+	for _, w := range a.asks {
+		out = append(out, w.view())
+		for _, list := range [][]*place{w.racks, w.hosts} {
+			for _, p := range list {
+				v := w.view()
+				v.ResourceName, v.Count, v.Relax = p.name, p.count, !p.strict
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+func (w *Ask) view() AskView {
+	v := AskView{
+		Priority:            w.priority,
+		AllocationRequestID: w.alloc,
+		ExecutionType:       w.execution,
+		ResourceName:        AnyPlace,
+		Count:               w.count,
+		Relax:               !w.strict,
+	}
+	if w.size != nil {
+		v.Resource = w.size.Resource
+	}
+	return v
+}

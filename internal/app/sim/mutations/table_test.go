@@ -63,7 +63,7 @@ var table = []mutation{
 	},
 	{
 		name:  "an AM is told that it has finished before that is durable",
-		file:  "subcluster/rm/allocate.go",
+		file:  "subcluster/rm/am.go",
 		old:   "	return t.state != tFinalSaving && a.state != appFinalSaving, nil",
 		wrong: "	return MUTANT || t.state != tFinalSaving && a.state != appFinalSaving, nil",
 	},

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/nodeset"
+)
+
+// RegisterAM is registerApplicationMaster: it opens the conversation of an
+// attempt. Response ids start at 0.
+func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (Registered, error) {
+	m.at(now)
+	t, err := m.conversing(r.Attempt)
+	if err != nil {
+		return Registered{}, err
+	}
+	a := t.app
+	if r.Constraints && !m.cfg.SchedulingAsks {
+		return Registered{}, &creel.Error{
+			Kind: creel.ErrNotEnabled,
+			What: "Found non empty placement constraints in register request",
+			Why:  "yarn.resourcemanager.placement-constraints.handler is disabled",
+			Try:  "set it to scheduler or placement-processor",
+		}
+	}
+	again := a.sub.Unmanaged && a.sub.KeepContainers
+	if t.registered && !again {
+		return Registered{}, &creel.Error{
+			Kind: ErrAlreadyRegistered,
+			What: "Application Master is already registered : " + a.id.String(),
+		}
+	}
+	switch t.state {
+	case tLaunched, tRunning:
+	case tAllocated: // the AM was quicker than the answer of its node
+		m.launched(t)
+	default:
+		return Registered{}, &creel.Error{
+			Kind: ErrOutOfStep,
+			What: fmt.Sprintf("Application Master of %s must register after it is LAUNCHED", t.id),
+			Why:  "the attempt is " + t.state.String(),
+			Try:  "wait for the state LAUNCHED in its report",
+		}
+	}
+	m.alive(t)
+	t.host, t.port, t.url = r.Host, r.Port, r.TrackingURL
+	t.responseID = 0
+	t.state = tRunning
+	if a.state == appAccepted {
+		a.state = appRunning
+	}
+	q := a.Queue()
+	out := Registered{
+		Queue:         q.Path(),
+		MaxAllocation: m.sizes.Resource(q.Largest()),
+		MemoryOnly:    m.sizes.Check == 1,
+	}
+	if a.sub.KeepContainers {
+		if t.registered {
+			t.previous = t.previous[:0]
+			for c := range t.containers() {
+				if c.state != cAllocated && !c.am {
+					t.previous = append(t.previous, c.id())
+				}
+			}
+			t.nodeSets.DropAll(nodeset.Token) // it asks for all of them again
+			// It never acknowledged its last answer: the completions in it are told again.
+			t.done = append(slices.Clone(t.told()), t.done...)
+			t.unconfirmed, t.acks = false, t.acks[:0]
+		}
+		out.Previous, out.NMTokens = m.takePrevious(t, nil, nil)
+	}
+	t.registered, t.answer = true, nil
+	m.settle()
+	return out, nil
+}
+
+// conversing finds the attempt an AM speaks for, if it is the current one
+// and not over.
+func (m *Machine) conversing(id creel.AttemptID) (*attempt, error) {
+	a := m.apps[id.Application]
+	if a == nil || a.current == nil || a.current.id.Attempt != id.Attempt || a.current.over() || a.state.ended() {
+		return nil, noAttempt(id)
+	}
+	return a.current, nil
+}
+
+// FinishAM is finishApplicationMaster. It answers false until the end is
+// durable; AMs ask again.
+func (m *Machine) FinishAM(now time.Time, r *FinishAM) (bool, error) {
+	m.at(now)
+	if t := m.attempt(r.Attempt); t != nil && t.app.current == t && t.app.state.ended() {
+		return true, nil
+	}
+	t, err := m.conversing(r.Attempt)
+	if err != nil {
+		return false, err
+	}
+	a := t.app
+	if !t.registered {
+		return false, &creel.Error{
+			Kind: creel.ErrNotRegistered,
+			What: "Application Master is trying to unregister before registering for: " + a.id.String(),
+		}
+	}
+	if t.state == tRunning {
+		m.alive(t)
+		t.before, t.target, t.final = tRunning, tFinished, r.Status
+		t.state = tFinalSaving
+		t.diag = join(t.diag, r.Diagnostics)
+		t.url = or(r.TrackingURL, t.url)
+		t.finished = m.now
+		m.stateChanged(a)
+		m.saveAttempt(t, func() {
+			if t.state == tFinalSaving {
+				t.state = tFinishing
+			}
+			m.unregistered(t)
+		})
+		m.finishApp(a, appFinished, r.Status, r.Diagnostics)
+		m.settle()
+	}
+	return t.state != tFinalSaving && a.state != appFinalSaving, nil
+}
+
+// unregistered: the end is durable. An AM without a container, or whose
+// container is gone, is over; another has time to exit.
+func (m *Machine) unregistered(t *attempt) {
+	if t.app.sub.Unmanaged || m.container(t.am) == nil {
+		m.attemptOver(t, tFinished)
+		return
+	}
+	m.dropAsks(t)
+	m.stateChanged(t.app)
+	m.alive(t)
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+)
+
+// SetPriority changes an application's place in its leaf; it gives the
+// priority that holds.
+func (m *Machine) SetPriority(now time.Time, id creel.ApplicationID, priority int32) (int32, error) {
+	m.at(now)
+	a := m.apps[id]
+	if a == nil {
+		return 0, noApp(id)
+	}
+	if a.state.ended() || a.state == appFinalSaving || a.state == appKilling {
+		return a.Priority(), nil
+	}
+	m.sched.SetPriority(&a.App, m.sched.CapPriority(priority))
+	m.saveApp(a, func() {})
+	m.settle()
+	return a.Priority(), nil
+}
+
+// SetLifetime changes when an application is killed; the zero time is never.
+// The queue's maximum still holds.
+func (m *Machine) SetLifetime(now time.Time, id creel.ApplicationID, deadline time.Time) error {
+	m.at(now)
+	a := m.apps[id]
+	if a == nil {
+		return noApp(id)
+	}
+	if a.state.ended() || a.state == appFinalSaving || a.state == appKilling || a.state == appFinishing {
+		return invalid("cannot change the timeout of "+id.String(), "it is in state "+a.state.String(), "")
+	}
+	at := int64(0)
+	if !deadline.IsZero() {
+		if at = deadline.UnixNano(); at <= m.now {
+			return invalid("Expire time is not valid", "it is in the past", "give a later time")
+		}
+	}
+	if q := a.Queue(); q != nil && q.Spec().MaxLifetime > 0 {
+		if most := a.submitted + int64(q.Spec().MaxLifetime); at == 0 || at > most {
+			at = most
+		}
+	}
+	m.armLifetime(a, at)
+	m.saveApp(a, func() {})
+	m.settle()
+	return nil
+}
+
+// setLifetime arms the application's time limit: what it asked for, at most
+// the queue's maximum; without a wish the queue's default.
+func (m *Machine) setLifetime(a *app, q *sched.Queue) {
+	d := a.sub.Lifetime
+	if q != nil {
+		if d <= 0 {
+			d = q.Spec().DefaultLifetime
+			if d <= 0 {
+				d = q.Spec().MaxLifetime
+			}
+		}
+		if most := q.Spec().MaxLifetime; most > 0 && (d <= 0 || d > most) {
+			d = most
+		}
+	}
+	if d > 0 {
+		m.armLifetime(a, a.submitted+int64(d))
+	}
+}
+
+func (m *Machine) armLifetime(a *app, at int64) {
+	m.stop(&a.lifetime)
+	a.deadline = at
+	if at == 0 {
+		return
+	}
+	a.lifetime = m.timer(at, func() {
+		a.lifetime = nil
+		m.kill(
+			a,
+			fmt.Sprintf(
+				"Application killed due to exceeding its lifetime period %d milliseconds",
+				(at-a.submitted)/int64(time.Millisecond),
+			),
+		)
+	})
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/pagemap"
+	"github.com/creelrm/creel/subcluster/rm/nodeset"
+)
+
+// Kill ends an application at any state. Done reports whether it has ended.
+func (m *Machine) Kill(now time.Time, id creel.ApplicationID, diagnostics string) (done bool, err error) {
+	m.at(now)
+	a := m.apps[id]
+	if a == nil {
+		return false, noApp(id)
+	}
+	m.kill(a, diagnostics)
+	m.settle()
+	return a.state.ended(), nil
+}
+
+func (m *Machine) kill(a *app, diag string) {
+	switch a.state {
+	case appAccepted, appRunning:
+		a.before, a.state = a.state, appKilling
+		m.stateChanged(a)
+		a.addDiag(diag)
+		m.stop(&a.lifetime)
+		if t := a.current; t != nil && !t.over() {
+			m.endAttempt(t, tKilled, creel.FinalKilled, diag, creel.ExitInvalid)
+		} else {
+			m.finishApp(a, appKilled, creel.FinalKilled, "")
+		}
+	case appNew, appNewSaving, appSubmitted:
+		m.finishApp(a, appKilled, creel.FinalKilled, diag)
+	}
+}
+
+// finishApp takes an application to its end: durable first, then final.
+func (m *Machine) finishApp(a *app, target appState, final creel.FinalStatus, diag string) {
+	if a.state.ended() || a.state == appFinalSaving {
+		return
+	}
+	if a.state != appKilling {
+		a.before = a.state
+	}
+	a.state, a.target, a.final = appFinalSaving, target, final
+	if diag != "" {
+		a.addDiag(diag)
+	}
+	m.stateChanged(a)
+	m.stop(&a.lifetime)
+	a.finished = m.now
+	m.saveApp(a, func() {
+		switch a.target {
+		case appFinished:
+			// The AM has unregistered; its container may still run.
+			a.state = appFinishing
+			if c := a.current; c == nil || c.over() {
+				m.appOver(a, appFinished)
+			}
+		default:
+			m.appOver(a, a.target)
+		}
+	})
+}
+
+// appOver is the final state, whatever led to it.
+func (m *Machine) appOver(a *app, s appState) {
+	a.state = s
+	if a.finished == 0 {
+		a.finished = m.now
+	}
+	for p := a.Queue(); p != nil && a.InQueue(); p = p.Parent() {
+		switch s {
+		case appFinished:
+			p.Ended.Completed++
+		case appFailed:
+			p.Ended.Failed++
+		default:
+			p.Ended.Killed++
+		}
+	}
+	m.sched.Leave(&a.App)
+	switch s {
+	case appFinished:
+		m.count.completed++
+	case appFailed:
+		m.count.failed++
+	default:
+		m.count.killed++
+	}
+	// Nodes that ran something of it clean up.
+	for _, t := range a.attempts {
+		for serial := range t.nodeSets.All(nodeset.Ran) {
+			m.nodeList[serial].appEnded(a.id)
+		}
+		t.live, t.nodeSets, t.avoided = pagemap.Map[container]{}, nil, nil
+		t.answer, t.acks = nil, nil
+	}
+	a.AvoidNothing()
+	m.act(AppEnded{App: a.id, State: a.state.public(0), Final: a.final})
+	m.ended = append(m.ended, a)
+	for len(m.ended) > m.cfg.MaxCompletedApps {
+		m.forgetApp(m.ended[0])
+		m.ended = m.ended[1:]
+	}
+}
+
+func (m *Machine) forgetApp(a *app) {
+	delete(m.apps, a.id)
+	m.forgotten++
+	if m.forgotten > len(m.appList)/2+16 {
+		kept := m.appList[:0]
+		for _, x := range m.appList {
+			if m.apps[x.id] == x {
+				kept = append(kept, x)
+			}
+		}
+		clear(m.appList[len(kept):])
+		m.appList, m.forgotten = kept, 0
+	}
+	if !m.cfg.Volatile {
+		m.act(SaveApp{Record: AppRecord{Submission: Submission{ID: a.id}}, Deleted: true})
+	}
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// Submit takes an application. One that is known already is left as it is, so
+// that a client may repeat itself. A submission that placement, an ACL or its
+// own contents forbid is an error and leaves no trace; one that its queue
+// cannot take becomes an application that failed, as in YARN.
+func (m *Machine) Submit(now time.Time, s *Submission) error {
+	m.at(now)
+	if a, known := m.apps[s.ID]; known {
+		if a.sub.User != s.User {
+			return &creel.Error{
+				Kind: creel.ErrInvalidRequest,
+				What: "cannot submit " + s.ID.String() + " as " + s.User,
+				Why:  "the application of this id belongs to " + a.sub.User,
+				Try:  "ask for an id of your own with getNewApplication",
+			}
+		}
+		return nil
+	}
+	if err := m.disownedError(s); err != nil {
+		return err
+	}
+	if s.ID.IsZero() || s.User == "" {
+		return invalid(
+			"invalid submission of "+s.ID.String(),
+			"it has no application id or no user",
+			"get an id from getNewApplication",
+		)
+	}
+	if s.Label != "" && s.Label != "*" || s.AM.Label != "" {
+		return &creel.Error{
+			Kind: ErrInvalidLabel,
+			What: "Invalid resource request, node label not enabled but request contains label expression",
+		}
+	}
+	path, rule, create := creel.QueuePath(s.Queue), "", m.sched.MakesUndeclared()
+	if m.cfg.Placement != nil {
+		p, err := m.cfg.Placement.Place(
+			queues.PlacementRequest{
+				Application: s.ID,
+				User:        s.User,
+				Groups:      s.Groups,
+				Name:        s.Name,
+				Type:        s.Type,
+				Tags:        s.Tags,
+				Queue:       s.Queue,
+			},
+			m.isLeaf,
+		)
+		if err != nil {
+			return err
+		}
+		create = p.Create
+		if p.Queue != "" {
+			path, rule = p.Queue, p.Rule
+		}
+	}
+	if path == "" {
+		path = "default"
+	}
+	q := m.sched.Find(string(path))
+	if q == nil && create {
+		q = m.sched.CreateQueue(path)
+	}
+	if q != nil {
+		path = q.Path()
+		if !m.MaySubmit(string(path), s.User, s.Groups) {
+			return &creel.Error{
+				Kind: creel.ErrNotPermitted,
+				What: fmt.Sprintf("User %s does not have permission to submit %s to queue %s", s.User, s.ID, path),
+			}
+		}
+	}
+	largest, priority := &m.sizes.Most, s.Priority
+	if q != nil {
+		largest = q.Largest()
+		if !s.HasPriority {
+			priority = q.Spec().DefaultPriority
+		}
+	}
+	var am *amounts.Size
+	if !s.Unmanaged {
+		v, err := m.sizes.Normalize(s.AM.Resource, largest)
+		if err != nil {
+			return err
+		}
+		am = m.sizes.Of(v)
+	}
+	a := &app{id: s.ID, sub: s, path: path, rule: rule, submitted: m.now}
+	m.sched.AddApp(&a.App, a.id, a, am, m.sched.CapPriority(priority))
+	m.apps[a.id] = a
+	m.appList = append(m.appList, a)
+	m.count.submitted++
+	for p := q; p != nil; p = p.Parent() {
+		p.Ended.Submitted++
+	}
+	m.setLifetime(a, q)
+	a.state = appNewSaving
+	m.saveApp(a, func() {
+		if a.state == appNewSaving {
+			a.state = appSubmitted
+			m.accept(a)
+		}
+	})
+	m.settle()
+	return nil
+}
+
+func (m *Machine) isLeaf(p creel.QueuePath) bool {
+	return m.sched.Leaf(p) != nil
+}
+
+// accept brings an application into its queue, or fails it with the reason.
+func (m *Machine) accept(a *app) {
+	q := m.sched.Find(string(a.path))
+	why := fmt.Sprintf("Application %s submitted by user %s to unknown queue: %s", a.id, a.sub.User, a.path)
+	if q != nil {
+		why = m.sched.Refuses(q, a.id, a.sub.User)
+	}
+	if why != "" {
+		m.finishApp(a, appFailed, creel.FinalFailed, why)
+		return
+	}
+	m.enterQueue(a, q)
+	a.state = appAccepted
+	m.newAttempt(a)
+}
+
+func (m *Machine) enterQueue(a *app, q *sched.Queue) {
+	a.path = q.Path()
+	m.sched.Enter(&a.App, q, a.sub.User)
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/nodeset"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+)
+
+// amAsk is what the attempt needs to run its AM, nil when that needs no
+// container.
+func (t *attempt) amAsk() *sched.AMAsk {
+	s := t.app.sub
+	if s.Unmanaged {
+		return nil
+	}
+	ask := &sched.AMAsk{Priority: s.AM.Priority, Strict: s.AM.StrictLocality}
+	for i := range s.AMPlaces {
+		p := &s.AMPlaces[i]
+		ask.Places = append(ask.Places, sched.AMPlace{Name: p.ResourceName, Strict: p.StrictLocality})
+	}
+	if name := s.AM.ResourceName; name != "" && name != sched.AnyPlace {
+		ask.Places = append(ask.Places, sched.AMPlace{Name: name})
+	}
+	return ask
+}
+
+// amAllocated makes it durable that the AM has a container, then launches it.
+func (m *Machine) amAllocated(t *attempt, c *container) {
+	t.state = tAllocatedSaving
+	t.am, t.amNode, t.amHTTP = c.id(), c.node.ID(), c.node.at.HTTPAddress
+	m.saveAttempt(t, func() {
+		if t.state != tAllocatedSaving {
+			return
+		}
+		c := m.container(t.am)
+		if c == nil {
+			return // its end has been dealt with
+		}
+		t.state = tAllocated
+		if c.state == cAllocated {
+			c.state = cAcquired
+		}
+		t.nodeSets.Add(nodeset.Ran, c.node.Serial())
+		m.act(
+			LaunchAM{
+				Attempt:   t.id,
+				Container: m.grantOf(c),
+				User:      t.app.sub.User,
+				Submitted: instant(t.app.submitted),
+				Context:   t.app.sub.Context,
+			},
+		)
+	})
+}
+
+// AMLaunched tells that the node started the AM.
+func (m *Machine) AMLaunched(now time.Time, id creel.AttemptID) {
+	m.at(now)
+	if t := m.attempt(id); t != nil && t.state == tAllocated {
+		m.launched(t)
+	}
+	m.settle()
+}
+
+// AMLaunchFailed tells that the node did not start the AM.
+func (m *Machine) AMLaunchFailed(now time.Time, id creel.AttemptID, diagnostics string) {
+	m.at(now)
+	if t := m.attempt(id); t != nil && (t.state == tAllocated || t.state == tLaunched) {
+		m.endAttempt(
+			t,
+			tFailed,
+			creel.FinalFailed,
+			"Error launching "+id.String()+". Got exception: "+diagnostics,
+			creel.ExitInvalid,
+		)
+	}
+	m.settle()
+}
+
+func (m *Machine) launched(t *attempt) {
+	t.state = tLaunched
+	if t.app.launched == 0 {
+		t.app.launched = m.now
+	}
+	m.alive(t)
+}
+
+// alive restarts the wait for a silent AM.
+func (m *Machine) alive(t *attempt) {
+	t.heartbeat = m.now
+	m.amHeartbeats.Append(t)
+}
+
+func (m *Machine) amSilent(t *attempt) {
+	m.amHeartbeats.Remove(t)
+	if t.state == tFinishing {
+		m.attemptOver(t, tFinished)
+		return
+	}
+	m.endAttempt(
+		t,
+		tFailed,
+		creel.FinalFailed,
+		fmt.Sprintf("ApplicationMaster for attempt %s timed out", t.id),
+		creel.ExitInvalid,
+	)
+}
+
+// amEnded: the container of the AM is gone.
+func (m *Machine) amEnded(t *attempt, exit int32, diag string) {
+	if t.state <= tFinishing {
+		t.exit = exit
+	}
+	switch t.state {
+	case tFinishing:
+		m.attemptOver(t, tFinished)
+	case tFinalSaving:
+		// Its end is being recorded; if it had unregistered it needs not wait for this.
+	case tAllocatedSaving, tAllocated, tLaunched, tRunning:
+		m.endAttempt(
+			t,
+			tFailed,
+			creel.FinalFailed,
+			fmt.Sprintf("AM Container for %s exited with  exitCode: %d\n%s", t.id, exit, diag),
+			exit,
+		)
+	}
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// FailAttempt fails the current attempt by a client's order.
+func (m *Machine) FailAttempt(now time.Time, id creel.AttemptID) error {
+	m.at(now)
+	a := m.apps[id.Application]
+	if a == nil {
+		return noApp(id.Application)
+	}
+	t := m.attempt(id)
+	if t == nil {
+		return &creel.Error{
+			Kind: creel.ErrAttemptNotFound,
+			What: "ApplicationAttempt with id '" + id.String() + "' doesn't exist in RM.",
+		}
+	}
+	if !t.over() && t.state != tFinishing {
+		m.endAttempt(t, tFailed, creel.FinalFailed, "Attempt failed by user.", creel.ExitInvalid)
+	}
+	m.settle()
+	return nil
+}
+
+// endAttempt takes an attempt to a final state: durable first.
+func (m *Machine) endAttempt(t *attempt, target attemptState, final creel.FinalStatus, diag string, exit int32) {
+	if t.over() || t.state == tFinalSaving {
+		// It ends already. An unregistration that is not durable yet wins over a kill
+		// or a failure that comes after it, as in YARN.
+		return
+	}
+	if t.state == tFinishing {
+		m.attemptOver(t, tFinished)
+		return
+	}
+	t.before, t.target, t.final = t.state, target, final
+	t.state = tFinalSaving
+	t.diag = join(t.diag, diag)
+	if exit != creel.ExitInvalid {
+		t.exit = exit
+	}
+	t.finished = m.now
+	m.stateChanged(t.app)
+	m.amHeartbeats.Remove(t)
+	m.saveAttempt(t, func() { m.attemptOver(t, target) })
+}
+
+// attemptOver is an attempt's final state: it leaves the scheduler, and the
+// application decides what follows.
+func (m *Machine) attemptOver(t *attempt, s attemptState) {
+	if t.state == tFinished || t.state == tFailed || t.state == tKilled {
+		return
+	}
+	a := t.app
+	t.state = s
+	if t.finished == 0 {
+		t.finished = m.now
+	}
+	m.amHeartbeats.Remove(t)
+	m.act(AttemptEnded{Attempt: t.id})
+	m.dropAsks(t)
+	m.stateChanged(a)
+	m.sched.Deactivate(&a.App)
+	if c := m.container(t.am); c != nil {
+		if s != tFinished {
+			m.act(StopAM{Attempt: t.id, Container: t.am, Node: c.node.ID()})
+		}
+		id, n := c.id(), c.node
+		m.complete(c, cKilled, creel.ExitKilledByRM, "", nil)
+		m.commands.Kill(n.Serial(), id)
+	}
+	again := s == tFailed && m.mayRetry(t)
+	if !(again && a.sub.KeepContainers) {
+		m.killContainers(t)
+	} else {
+		for len(t.fresh) > 0 { // never reached an AM
+			c := t.fresh[0]
+			id, n := c.id(), c.node
+			m.complete(c, cKilled, creel.ExitAborted, "", nil)
+			m.commands.Kill(n.Serial(), id)
+		}
+	}
+	t.fresh = nil
+	m.ackAll(t)
+	m.appAttemptOver(a, t, s, again)
+}
+
+func (m *Machine) killContainers(t *attempt) {
+	for c := range t.containers() {
+		id, n := c.id(), c.node
+		m.complete(c, cKilled, creel.ExitKilledAfterAppEnd, "", nil)
+		m.commands.Kill(n.Serial(), id)
+	}
+}
+
+// mayRetry counts a failed attempt and reports whether another may follow.
+func (m *Machine) mayRetry(t *attempt) bool {
+	a := t.app
+	if a.state == appKilling || a.state == appFinalSaving || a.state.ended() {
+		return false
+	}
+	switch t.exit {
+	case creel.ExitPreempted, creel.ExitAborted, creel.ExitDisksFailed, creel.ExitKilledByRM:
+		// Not the AM's fault: it does not count.
+	default:
+		a.failures = append(a.failures, m.now)
+	}
+	if a.sub.Unmanaged {
+		return false
+	}
+	most := m.cfg.MaxAttempts
+	if n := a.sub.MaxAttempts; n > 0 && n < most {
+		most = n
+	}
+	failed := len(a.failures)
+	if d := int64(a.sub.FailuresValidity); d > 0 {
+		failed = 0
+		for _, at := range a.failures {
+			if m.now-at < d {
+				failed++
+			}
+		}
+	}
+	return failed < most
+}
+
+// appAttemptOver is what an ended attempt means to its application.
+func (m *Machine) appAttemptOver(a *app, t *attempt, s attemptState, again bool) {
+	switch a.state {
+	case appFinishing:
+		m.appOver(a, appFinished)
+	case appKilling:
+		m.finishApp(a, appKilled, creel.FinalKilled, "")
+	case appFinalSaving:
+		// Whoever saves goes on when it is durable.
+	case appAccepted, appRunning:
+		switch {
+		case again:
+			a.state = appAccepted
+			m.newAttempt(a)
+		case s == tFinished:
+			m.finishApp(a, appFinished, t.final, t.diag)
+		case s == tKilled:
+			m.finishApp(a, appKilled, creel.FinalKilled, t.diag)
+		default:
+			m.finishApp(
+				a,
+				appFailed,
+				creel.FinalFailed,
+				fmt.Sprintf("Application %s failed %d times due to %s. Failing the application.",
+					a.id, len(a.attempts), strings.TrimSpace(t.diag)),
+			)
+		}
+	}
+}
+
+// dropAsks forgets everything an attempt asked for.
+func (m *Machine) dropAsks(t *attempt) {
+	m.sched.DropAsks(&t.app.App)
+	for len(t.growing) > 0 {
+		m.withdraw(t.growing[0])
+	}
+}
+
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"slices"
+	"strings"
+)
+
+// distance is how far from its places an ask may go.
+type distance uint8
+
+const (
+	atNode distance = iota
+	atRack
+	atAny
+)
+
+// place is a host or rack entry of a want. host or onRack is what it names, nil
+// as long as no node has registered there.
+type place struct {
+	name   string
+	host   *host
+	onRack *rack
+	rack   bool
+	strict bool
+	count  int32
+}
+
+// fewPlaces is up to how many places a list is quicker than a map.
+const fewPlaces = 12
+
+// morePlaces bounds how many places are kept for reuse.
+const morePlaces = 1 << 16
+
+// resolve looks for what a place names.
+func (s *Scheduler) resolve(p *place) {
+	if p.rack {
+		p.onRack = s.racks[p.name]
+	} else {
+		p.host = s.hosts[p.name]
+	}
+}
+
+func (w *Ask) placed() bool { return len(w.hosts) > 0 || len(w.racks) > 0 }
+
+// place gives the entry of a host or rack, nil if there is none.
+func (w *Ask) place(name string) *place {
+	if w.byName != nil {
+		return w.byName[name]
+	}
+	list := w.hosts
+	if strings.HasPrefix(name, "/") {
+		list = w.racks
+	}
+	for _, p := range list {
+		if p.name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// atHost and atRack give the entry that names the host or the rack of a node.
+func (w *Ask) atHost(n *Node) *place {
+	if w.byName != nil {
+		return w.byName[n.host.name]
+	}
+	for _, p := range w.hosts {
+		if p.host == n.host || p.host == nil && p.name == n.host.name {
+			return p
+		}
+	}
+	return nil
+}
+
+func (w *Ask) atRack(n *Node) *place {
+	if w.byName != nil {
+		return w.byName[n.rack.name]
+	}
+	for _, p := range w.racks {
+		if p.onRack == n.rack || p.onRack == nil && p.name == n.rack.name {
+			return p
+		}
+	}
+	return nil
+}
+
+func (s *Scheduler) setPlace(w *Ask, name string, count int32, strict bool) {
+	p := w.place(name)
+	if p == nil {
+		if count <= 0 {
+			return
+		}
+		p = s.newPlace()
+		p.name, p.rack = name, strings.HasPrefix(name, "/")
+		s.resolve(p)
+		if p.rack {
+			w.racks = append(w.racks, p)
+		} else {
+			w.hosts = append(w.hosts, p)
+		}
+		if w.byName != nil {
+			w.byName[name] = p
+		} else if len(w.hosts)+len(w.racks) > fewPlaces {
+			w.byName = make(map[string]*place, 2*fewPlaces)
+			for _, x := range w.hosts {
+				w.byName[x.name] = x
+			}
+			for _, x := range w.racks {
+				w.byName[x.name] = x
+			}
+		}
+	}
+	p.count, p.strict = count, strict
+	if count <= 0 {
+		s.dropPlace(w, p)
+	}
+}
+
+func (s *Scheduler) newPlace() *place {
+	k := len(s.places)
+	if k == 0 {
+		return &place{}
+	}
+	p := s.places[k-1]
+	s.places = s.places[:k-1]
+	return p
+}
+
+func (s *Scheduler) dropPlace(w *Ask, p *place) {
+	if w.byName != nil {
+		delete(w.byName, p.name)
+	}
+	list := &w.hosts
+	if p.rack {
+		list = &w.racks
+	}
+	if i := slices.Index(*list, p); i >= 0 {
+		*list = slices.Delete(*list, i, i+1)
+	}
+	if *p = (place{}); len(s.places) < morePlaces {
+		s.places = append(s.places, p)
+	}
+}

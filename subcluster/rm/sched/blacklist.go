@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"maps"
+	"slices"
+)
+
+// blacklist holds the hosts and racks an application avoids.
+type blacklist struct{ names map[string]struct{} }
+
+func (b *blacklist) bars(n *Node) bool {
+	if len(b.names) == 0 {
+		return false
+	}
+	if _, ok := b.names[n.host.name]; ok {
+		return true
+	}
+	_, ok := b.names[n.rack.name]
+	return ok
+}
+
+func (b *blacklist) change(add, remove []string) {
+	if len(add) > 0 && b.names == nil {
+		b.names = map[string]struct{}{}
+	}
+	for _, name := range add {
+		b.names[name] = struct{}{}
+	}
+	for _, name := range remove {
+		delete(b.names, name)
+	}
+}
+
+// Avoid adds hosts and racks to those an application avoids, and takes others
+// away. What it asks for may find room where it did not before: Serve is due.
+func (a *App) Avoid(add, remove []string) { a.black.change(add, remove) }
+
+// AvoidNothing empties the list of what it avoids.
+func (a *App) AvoidNothing() { a.black.names = nil }
+
+// Avoided gives the hosts and racks it avoids, sorted.
+func (a *App) Avoided() []string { return slices.Sorted(maps.Keys(a.black.names)) }
