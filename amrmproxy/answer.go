@@ -174,7 +174,7 @@ func (s *Session) keepWanted(m *member, r *yarnpb.AllocateResponseProto) {
 		o := &heldContainer{by: m, id: c.GetId()}
 		s.held.live[id] = o
 		g := s.ledger.of(c)
-		wanted := g == nil || g.granted(m, c.GetNodeId().GetHost(), s.now)
+		wanted := g == nil && !s.unasked(m) || g != nil && g.granted(m, c.GetNodeId().GetHost(), s.now)
 		if wanted && s.phase == phaseRunning {
 			o.untold = true
 			kept = append(kept, c)

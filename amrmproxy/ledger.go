@@ -79,6 +79,7 @@ type cell struct {
 	carried      bool  // the request under way carries it
 	prior        int64 // what the member held before that: as many grants in the answer may have come before the ask
 	lazy         bool  // table exceeds share only by such grants: correcting at once would over-grant again
+	unsure       bool  // such grants may as well have come after the ask: the member may hold less than table
 	hold         bool  // the member refused it: not again until the AM speaks of the line
 	since        time.Time
 }
@@ -303,10 +304,23 @@ func (l *ledger) collect(m *member, quiet bool) []*yarnpb.ResourceRequestProto {
 			a.NumContainers = proto.Int32(int32(min(c.share, 1<<31-1)))
 			out = append(out, a)
 			c.prior = max(c.table, 0)
-			c.table, c.body, c.carried, c.lazy, c.unconfirmed = c.share, ln.body, true, false, false
+			c.table, c.body, c.carried, c.lazy, c.unconfirmed, c.unsure = c.share, ln.body, true, false, false, false
 		}
 	}
 	return out
+}
+
+// settled reports whether the member has been told all its asks and has refused
+// none.
+func (l *ledger) settled(m *member) bool {
+	for _, g := range l.groups {
+		for _, ln := range g.lines {
+			if c := ln.at[m]; c != nil && (c.hold || c.carried || ln.ask != nil && c.differs(ln.body, true)) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // differs reports whether collect would give anything.
@@ -326,7 +340,7 @@ func (c *cell) differs(body int, quiet bool) bool {
 	case c.share > 0 && c.body != body:
 		return true
 	case c.table == c.share:
-		return false
+		return c.unsure && c.share > 0
 	case c.lazy && c.table > c.share && c.share > 0:
 		return quiet
 	}
@@ -367,7 +381,7 @@ func (c *cell) lower() {
 	switch {
 	case c.carried && c.prior > 0:
 		c.prior-- // granted before the ask arrived, and then forgotten by it
-		c.lazy = true
+		c.lazy, c.unsure = true, true
 	case c.table > 0:
 		c.table--
 	}

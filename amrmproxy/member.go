@@ -117,5 +117,5 @@ func (m *member) failed(now time.Time, c *Config) {
 // answered books a call that the member answered.
 func (m *member) answered() {
 	m.pause, m.retryAt, m.badSince = 0, time.Time{}, time.Time{}
-	m.again, m.under = false, nil
+	m.again, m.under, m.replay = false, nil, false
 }

@@ -40,8 +40,9 @@ type modelRM struct {
 	ended      []*yarnpb.ContainerIdProto
 	live       map[creel.ContainerID]bool
 	away       bool // refuses connections
-	fetched    bool // the last answer arrived
+	fetched    bool // the last answer has arrived
 	used       bool // the application id was used and ended here
+	prompt     bool // grants what it is asked for in the answer to the ask, as creel's does
 }
 
 func (r *modelRM) register() (*yarnpb.RegisterApplicationMasterResponseProto, error) {
@@ -84,6 +85,9 @@ func (r *modelRM) allocate(a *yarnpb.AllocateRequestProto) (*yarnpb.AllocateResp
 	for _, c := range a.Release {
 		r.end(containerID(c))
 	}
+	if r.prompt {
+		r.schedule(1 << 20)
+	}
 	r.lastID = nextID(r.lastID)
 	r.last = &yarnpb.AllocateResponseProto{
 		ResponseId:          proto.Int32(r.lastID),
@@ -97,7 +101,7 @@ func (r *modelRM) allocate(a *yarnpb.AllocateRequestProto) (*yarnpb.AllocateResp
 			&yarnpb.ContainerStatusProto{ContainerId: c, ExitStatus: proto.Int32(0)},
 		)
 	}
-	r.ready, r.ended = nil, nil
+	r.ready, r.ended, r.fetched = nil, nil, false
 	return r.last.CloneVT(), nil
 }
 
@@ -267,7 +271,7 @@ func (w *world) carry(a Send) Event {
 		e.Err = creel.ErrAttemptNotFound
 	case a.Allocate != nil:
 		e.Allocate, e.Err = r.allocate(a.Allocate)
-		r.fetched = fate != 1
+		r.fetched = r.fetched || e.Err == nil && fate != 1
 		if fate == 1 {
 			return Answered{Member: a.Member, Seq: a.Seq, Err: creel.ErrUnavailable}
 		}
@@ -469,6 +473,8 @@ func TestTheAMGetsWhatItAskedForAndNoMore(t *testing.T) {
 					free:  rapid.IntRange(0, 12).Draw(t, "free"),
 					table: map[int32]int{},
 					live:  map[creel.ContainerID]bool{},
+
+					prompt: rapid.Bool().Draw(t, "prompt"),
 				},
 			)
 		}

@@ -59,6 +59,7 @@ type Session struct {
 	saveAt   time.Time
 	removed  bool // the record is to go, or gone
 	restored bool // another proxy had this very attempt before
+	spoken   bool // the AM has said what it wants, all of it, since it registered here
 
 	// The conversation with the AM.
 	heard        time.Time // its last call
@@ -73,6 +74,7 @@ type Session struct {
 	progress     *float32
 	priority     *yarnpb.PriorityProto
 	schedules    []*yarnpb.SchedulingRequestProto
+	scheduled    bool // the AM has made such requests, which no group stands for
 	registers    []uint64
 	answer       *yarnpb.RegisterApplicationMasterResponseProto // home's, until told
 	told         *yarnpb.RegisterApplicationMasterResponseProto // the answer the AM got
@@ -166,6 +168,19 @@ func (s *Session) Reasons() []policies.Reason {
 		}
 	}
 	return out
+}
+
+// Asked returns how many containers a member is asked for as far as the session
+// knows, and whether the two agree: nothing is under way to the member, and
+// nothing waits to be told to it. For audits.
+func (s *Session) Asked(id creel.SubclusterID) (n int64, settled bool) {
+	i := slices.IndexFunc(s.members, func(m *member) bool { return m.id == id })
+	if i < 0 {
+		return 0, false
+	}
+	m := s.members[i]
+	settled = s.phase == phaseRunning && m.state == memberUp && !m.busy && !m.again && !m.replay
+	return s.ledger.outstanding(m), settled && s.ledger.settled(m)
 }
 
 func (s *Session) member(id creel.SubclusterID) *member {
@@ -400,6 +415,14 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 			s.withdraw(g)
 		}
 	}
+	// Constraints between containers can only be kept by one scheduler, so
+	// these asks stay at home.
+	s.schedules = append(s.schedules, req.GetSchedulingRequests()...)
+	s.scheduled = s.scheduled || len(req.GetSchedulingRequests()) > 0
+	if !s.spoken {
+		s.spoken = true
+		s.withdrawUnasked()
+	}
 	for _, id := range req.GetRelease() {
 		s.release(id)
 	}
@@ -425,9 +448,6 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 		m.updates = append(m.updates, u)
 		m.news = true
 	}
-	// Constraints between containers can only be kept by one scheduler, so
-	// these asks stay at home.
-	s.schedules = append(s.schedules, req.GetSchedulingRequests()...)
 	s.progress = req.Progress
 	if s.amRequest != nil && req.TrackingUrl == nil {
 		req.TrackingUrl = s.amRequest.TrackingUrl // home has not heard the last one yet
@@ -485,6 +505,27 @@ func (s *Session) withdraw(g *group) {
 		s.release(c.GetId())
 	}
 	g.need = max(0, g.need)
+}
+
+// unasked reports whether a grant that serves no group is none that the AM waits
+// for: it was asked for by a session before this one, or so long ago that the
+// group is forgotten. What the AM still wanted it said again when it registered.
+func (s *Session) unasked(m *member) bool {
+	return s.spoken && (!m.home || s.restored && !s.scheduled)
+}
+
+// withdrawUnasked gives back what came before the AM said what it wants, and is
+// not among that.
+func (s *Session) withdrawUnasked() {
+	s.out.AllocatedContainers = slices.DeleteFunc(s.out.AllocatedContainers, func(c *yarnpb.ContainerProto) bool {
+		o := s.held.live[containerID(c.GetId())]
+		if o == nil || s.ledger.of(c) != nil || !s.unasked(o.by) {
+			return false
+		}
+		o.surplus, o.untold = true, false
+		s.release(c.GetId())
+		return true
+	})
 }
 
 // onFinish finishes the attempt at home and every UAM at once.
