@@ -15,7 +15,8 @@ import (
 // way: calls put into it leave together when an answer is taken that has not
 // come yet. It costs neither a goroutine nor a lock for a call, which is what a
 // load generator wants; who needs one answer calls a [Peer]. One goroutine may
-// Put and Flush while another one calls Receive.
+// Put and Flush while another one calls Receive; only that other one may Close,
+// the first breaks the connection off.
 type Pipe struct {
 	cc     *clientConn
 	out    []byte
@@ -58,7 +59,12 @@ func (cc *clientConn) end(err error) {
 	cc.fr.dropBuffer()
 }
 
-// Close ends the connection; answers that have not been taken are lost.
+// Break ends the connection for whoever calls Receive, who then closes it. Any
+// goroutine may call it.
+func (p *Pipe) Break() { p.cc.nc.Close() }
+
+// Close ends the connection; answers that have not been taken are lost. No other
+// goroutine may be in a call of the pipe: what it reads into is given back.
 func (p *Pipe) Close() {
 	p.unhook()
 	p.cc.end(ErrClosed)

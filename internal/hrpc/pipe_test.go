@@ -119,3 +119,43 @@ func TestAPipeHasNoIntegrity(t *testing.T) {
 		t.Errorf("%v; want that a pipe has none", err)
 	}
 }
+
+// One goroutine breaks a pipe off while another takes answers: that one sees an
+// error, and reads nothing that was given back. Closing it there did that, and
+// a generator of load died of it at its end.
+func TestAPipeIsBrokenOffWhileAnAnswerIsAwaited(t *testing.T) {
+	s := start(t, echoConfig())
+	request, err := proto.Marshal(text("word"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		p := openPipe(t, t.Context(), s, alice)
+		taken, ended := make(chan struct{}, 1), make(chan error)
+		go func() {
+			for {
+				if _, _, _, err := p.Receive(); err != nil {
+					ended <- err
+					return
+				}
+				select {
+				case taken <- struct{}{}:
+				default:
+				}
+			}
+		}()
+		for i := range int32(500) {
+			if p.Put(i, "echo", request) != nil || p.Flush() != nil {
+				break
+			}
+			if i == 20 {
+				<-taken
+				p.Break()
+			}
+		}
+		var broken *TransportError
+		if err := <-ended; !errors.As(err, &broken) {
+			t.Fatalf("a pipe that was broken off: %v", err)
+		}
+	}
+}

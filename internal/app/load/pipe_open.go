@@ -146,7 +146,7 @@ func (l *openLane) put(id int32, ticket int64) {
 		err = l.pipe.Put(id, l.kind.method, body)
 	}
 	if err != nil {
-		l.pipe.Close() // the reader sees it
+		l.pipe.Break() // the reader sees it
 	}
 }
 
@@ -154,7 +154,7 @@ func (l *openLane) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.pipe != nil && l.pipe.Flush() != nil {
-		l.pipe.Close()
+		l.pipe.Break()
 	}
 }
 
