@@ -64,6 +64,11 @@ var rules = map[string]rule{
 		},
 	},
 	"subcluster/rm/durability": {pure: true},
+	// The turn of a ResourceManager's owner, for the daemon and the simulator.
+	"subcluster/rm/turn": {
+		pure:    true,
+		imports: []string{".", "subcluster/rm", "subcluster/rm/codec", "subcluster/rm/durability", data},
+	},
 	"subcluster/rm/codec": {
 		pure:    true,
 		imports: []string{".", "subcluster", "subcluster/rm", "subcluster/rm/queues", "internal/token", data},
@@ -125,7 +130,7 @@ var rules = map[string]rule{
 			"subcluster/rm",
 			"subcluster/rm/queues",
 			"subcluster/rm/codec",
-			"subcluster/rm/durability",
+			"subcluster/rm/turn",
 			"subcluster/rm/journal",
 			"internal/hrpc",
 			data,
@@ -208,7 +213,7 @@ var rules = map[string]rule{
 		imports: []string{
 			".",
 			"subcluster",
-			"subcluster/rm/durability",
+			"subcluster/rm/turn",
 			"subcluster/rm",
 			"subcluster/rm/codec",
 			"subcluster/rm/queues",

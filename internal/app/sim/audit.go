@@ -110,7 +110,7 @@ func (a *auditor) accepted(s *submission, home creel.SubclusterID) {
 	a.submits = append(a.submits, a.w.now.Sub(s.due))
 	is, err := a.w.store.Home(a.w.now, s.app)
 	if c := a.w.cluster(home); c != nil {
-		_, kept := c.kept.apps[s.app]
+		_, kept := c.kept.app(s.app)
 		a.check(kept, "%s is taken by %s, and its journal does not know", s.app, home)
 	}
 	a.check(err == nil && is == home, "a router says that %s lives in %s, the store says %s (%v)", s.app, home, is, err)
@@ -123,7 +123,7 @@ func (a *auditor) launched(c *cluster, l rm.LaunchAM) {
 	app := a.apps[l.Attempt.Application]
 	a.check(app.home == nil || app.home == c, "%s runs in %s and in %s", l.Attempt.Application, nameOf(app.home), c.id)
 	app.home = c
-	_, kept := c.kept.attempts[l.Attempt]
+	_, kept := c.kept.attempt(l.Attempt)
 	a.check(kept, "%s is launched in %s, and its journal does not know", l.Attempt, c.id)
 	is, err := a.w.store.Home(a.w.now, l.Attempt.Application)
 	a.check(err == nil && is == c.id, "%s is launched in %s, its home is %s (%v)", l.Attempt, c.id, is, err)
@@ -274,7 +274,7 @@ func (a *auditor) sessionOver(s *session, why string) {
 // finished: an AM is told that it has finished only when its ResourceManager
 // would know after a restart.
 func (a *auditor) finished(c *cluster, id creel.AttemptID) {
-	t, ok := c.kept.attempts[id]
+	t, ok := c.kept.attempt(id)
 	a.check(
 		ok && t.Final != creel.FinalUndefined,
 		"%s is told that it has finished, and the journal of %s does not know",

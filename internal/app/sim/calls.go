@@ -3,6 +3,8 @@
 package sim
 
 import (
+	"time"
+
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/router"
@@ -25,33 +27,32 @@ func (c *cluster) submit(
 		return
 	}
 	s.Claim = claim
-	c.turn(func(m *rm.Machine) {
-		if _, known := m.App(s.ID); !known {
-			if err := m.Submit(c.w.now, &s); err != nil {
-				reply(false, err)
-				return
-			}
+	c.post(func(m *rm.Machine, now time.Time) func() {
+		if v, known := m.App(s.ID); !known || v.User != user {
+			err = m.Submit(now, &s)
+		}
+		if err == nil {
 			c.users[s.ID] = user
 			c.w.mark("submitted", int64(s.ID.ID), c.number)
 		}
-		c.gate.Hold(func() { reply(true, nil) })
+		c.owner.Hold(func() { reply(err == nil, err) })
+		return nil
 	})
 }
 
 // disown answers a router when the refusal, or the application that is here, is
 // durable.
 func (c *cluster) disown(id creel.ApplicationID, claim int64, reply func(router.Standing, error)) {
-	c.turn(func(m *rm.Machine) {
-		known, err := m.Disown(c.w.now, id, claim)
-		switch {
-		case err != nil:
-			reply(0, err)
-		case known:
-			c.gate.Hold(func() { reply(router.Running, nil) })
-		default:
+	c.post(func(m *rm.Machine, now time.Time) func() {
+		known, err := m.Disown(now, id, claim)
+		standing := router.Disowned
+		if known {
+			standing = router.Running
+		} else if err == nil {
 			c.w.mark("disowned", int64(id.ID), claim)
-			c.gate.Hold(func() { reply(router.Disowned, nil) })
 		}
+		c.owner.Hold(func() { reply(standing, err) })
+		return nil
 	})
 }
 
@@ -62,26 +63,34 @@ func noSuchApp(id creel.ApplicationID) error {
 	}
 }
 
-// applicationReport is what an application's owner is told of it.
-func (c *cluster) applicationReport(id creel.ApplicationID) (*pb.ApplicationReportProto, error) {
-	v, ok := c.m.App(id)
-	if !ok {
-		return nil, noSuchApp(id)
-	}
-	r := codec.Cluster{ID: string(c.id)}.Report(&v, c.w.now, true)
-	if v.Token {
-		r.AmRmToken = c.keys.amrm.AMRM(v.Attempt).Proto()
-	}
-	return r, nil
+// applicationReport tells an application's owner of it.
+func (c *cluster) applicationReport(id creel.ApplicationID, reply func(*pb.ApplicationReportProto, error)) {
+	c.post(func(m *rm.Machine, now time.Time) func() {
+		v, ok := m.App(id)
+		return func() {
+			if !ok {
+				reply(nil, noSuchApp(id))
+				return
+			}
+			r := codec.Cluster{ID: string(c.id)}.Report(&v, now, true)
+			if v.Token {
+				r.AmRmToken = c.keys.amrm.AMRM(v.Attempt).Proto()
+			}
+			reply(r, nil)
+		}
+	})
 }
 
 func (c *cluster) kill(id creel.ApplicationID, why string, reply func(bool, error)) {
-	c.turn(func(m *rm.Machine) { reply(m.Kill(c.w.now, id, why)) })
+	c.post(func(m *rm.Machine, now time.Time) func() {
+		ended, err := m.Kill(now, id, why)
+		return func() { reply(ended, err) }
+	})
 }
 
-// holds refuses who has no good token.
+// holds refuses who has no valid token.
 func (c *cluster) holds(a creel.AttemptID) error {
-	if !c.good[a] {
+	if !c.live.Has(a) {
 		return &creel.Error{Kind: creel.ErrInvalidToken, What: a.String() + " not found in AMRMTokenSecretManager."}
 	}
 	return nil
@@ -90,81 +99,97 @@ func (c *cluster) holds(a creel.AttemptID) error {
 func (c *cluster) registerAM(
 	a creel.AttemptID,
 	req *pb.RegisterApplicationMasterRequestProto,
-) (out *pb.RegisterApplicationMasterResponseProto, err error) {
-	if err := c.holds(a); err != nil {
-		return nil, err
-	}
-	c.turn(func(m *rm.Machine) {
-		var r rm.Registered
-		if r, err = m.RegisterAM(c.w.now, codec.RegisterAM(a, req)); err == nil {
-			app, _ := m.App(a.Application)
+	reply func(*pb.RegisterApplicationMasterResponseProto, error),
+) {
+	c.post(func(m *rm.Machine, now time.Time) func() {
+		registered, err := m.RegisterAM(now, codec.RegisterAM(a, req))
+		app, _ := m.App(a.Application)
+		return func() {
+			if err != nil {
+				reply(nil, err)
+				return
+			}
 			t, done := c.mint(a.Application)
-			out = codec.RegisterAMResponse(&codec.RegisteredAM{Registered: r, App: app}, a, t, nil)
+			out := codec.RegisterAMResponse(&codec.RegisteredAM{Registered: registered, App: app}, a, t, nil)
 			done()
+			reply(out, nil)
 		}
 	})
-	return out, err
 }
 
-func (c *cluster) allocate(a creel.AttemptID, req *pb.AllocateRequestProto) (out *pb.AllocateResponseProto, err error) {
-	if err := c.holds(a); err != nil {
-		return nil, err
-	}
-	c.turn(func(m *rm.Machine) {
-		var answer *rm.Answer
-		if answer, err = m.Allocate(c.w.now, a, codec.Allocate(req)); err != nil {
-			return
-		}
-		t, done := c.mint(a.Application)
-		out = codec.AllocateResponse(codec.TakeAllocated(m, c.w.now, answer), a, t, nil)
-		done()
-		for i := range answer.Completed {
-			c.w.mark("completion sent", answer.Completed[i].ID.ID, c.number)
-			if c.w.cfg.Log != nil {
-				c.w.say("%s tells the completion of %s, answer %d", c.id, answer.Completed[i].ID, answer.ResponseID)
-			}
+func (c *cluster) allocate(
+	a creel.AttemptID,
+	req *pb.AllocateRequestProto,
+	reply func(*pb.AllocateResponseProto, error),
+) {
+	c.post(func(m *rm.Machine, now time.Time) func() {
+		answer, err := m.Allocate(now, a, codec.Allocate(req))
+		if err != nil {
+			return func() { reply(nil, err) }
 		}
 		c.w.audit.answered(c, answer)
+		taken := codec.TakeAllocated(m, now, answer)
+		return func() {
+			for i := range taken.Completed {
+				c.w.mark("completion sent", taken.Completed[i].ID.ID, c.number)
+				if c.w.cfg.Log != nil {
+					c.w.say("%s tells the completion of %s, answer %d", c.id, taken.Completed[i].ID, taken.ResponseID)
+				}
+			}
+			t, done := c.mint(a.Application)
+			out := codec.AllocateResponse(taken, a, t, nil)
+			done()
+			reply(out, nil)
+		}
 	})
-	return out, err
 }
 
 func (c *cluster) finishAM(
 	a creel.AttemptID,
 	req *pb.FinishApplicationMasterRequestProto,
-) (out *pb.FinishApplicationMasterResponseProto, err error) {
-	if err := c.holds(a); err != nil {
-		return nil, err
-	}
-	c.turn(func(m *rm.Machine) {
-		var unregistered bool
-		if unregistered, err = m.FinishAM(c.w.now, codec.FinishAM(a, req)); unregistered {
-			c.w.audit.finished(c, a)
+	reply func(*pb.FinishApplicationMasterResponseProto, error),
+) {
+	c.post(func(m *rm.Machine, now time.Time) func() {
+		unregistered, err := m.FinishAM(now, codec.FinishAM(a, req))
+		return func() {
+			if err != nil {
+				reply(nil, err)
+				return
+			}
+			if unregistered {
+				c.w.audit.finished(c, a)
+			}
+			reply(codec.FinishAMResponse(unregistered), nil)
 		}
-		out = codec.FinishAMResponse(unregistered)
 	})
-	return out, err
 }
 
 func (c *cluster) registerNode(
 	req *pb.RegisterNodeManagerRequestProto,
-) (out *pb.RegisterNodeManagerResponseProto, err error) {
-	event := codec.RegisterNode(req)
-	c.turn(func(m *rm.Machine) {
-		var r rm.NodeRegistered
-		if r, err = m.RegisterNode(c.w.now, &event); err == nil {
-			out = codec.RegisterNodeResponse(&r, c.nodeKeys(nil, nil), c.start.UnixMilli(), "sim")
+	reply func(*pb.RegisterNodeManagerResponseProto, error),
+) {
+	c.post(func(m *rm.Machine, now time.Time) func() {
+		event := codec.RegisterNode(req)
+		registered, err := m.RegisterNode(now, &event)
+		return func() {
+			if err != nil {
+				reply(nil, err)
+				return
+			}
+			reply(codec.RegisterNodeResponse(&registered, c.nodeKeys(nil, nil), c.start.UnixMilli(), "sim"), nil)
 		}
 	})
-	return out, err
 }
 
-func (c *cluster) heartbeat(req *pb.NodeHeartbeatRequestProto) (out *pb.NodeHeartbeatResponseProto) {
-	codec.NodeHeartbeat(req, &c.report, &c.use)
+func (c *cluster) heartbeat(
+	req *pb.NodeHeartbeatRequestProto,
+	reply func(*pb.NodeHeartbeatResponseProto, error),
+) {
 	keys := c.nodeKeys(req.GetLastKnownContainerTokenMasterKey(), req.GetLastKnownNmTokenMasterKey())
-	c.turn(func(m *rm.Machine) {
-		answer := *m.NodeHeartbeat(c.w.now, &c.report) // the message points into it
-		out = codec.NodeHeartbeatResponse(&answer, keys, c.w.cfg.NodeHeartbeat, c.mint)
+	c.post(func(m *rm.Machine, now time.Time) func() {
+		codec.NodeHeartbeat(req, &c.report, &c.use)
+		answer := *m.NodeHeartbeat(now, &c.report) // the message points into it
+		out := codec.NodeHeartbeatResponse(&answer, keys, c.w.cfg.NodeHeartbeat, c.mint)
+		return func() { reply(out, nil) }
 	})
-	return out
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
-	"github.com/creelrm/creel/subcluster/rm/durability"
+	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
 const (
@@ -32,17 +32,19 @@ type cluster struct {
 	nodes []*node
 
 	// Of one epoch.
-	m          *rm.Machine
-	watch      *rm.Auditor // of what each event changes
+	m          *rm.Machine // the owner's
+	owner      turn.Owner
+	live       turn.Live   // whose tokens are valid
+	watch      *rm.Auditor // of what each turn changes
 	start      time.Time
 	nextApp    int32
-	good       map[creel.AttemptID]bool // whose tokens are good
-	tick       int64                    // when the machine's next Tick is set, 0 for none
-	tx         []rm.Action              // saves of this turn
-	flying     [][]rm.Action            // transactions on their way to the disk
-	gate       durability.Gate[func()]  // which answers wait for which
-	actions    []rm.Action
-	registered bool // as a member
+	box        []turn.Event // what waits for the owner
+	held       bool         // the owner is held up, or in a turn
+	tick       int64        // when the next turn without an event is due, 0 for never
+	tx         transaction  // of this turn
+	flying     []transaction
+	durable    uint64 // transactions that are on the disk
+	registered bool   // as a member
 	loads      codec.Loads
 	users      map[creel.ApplicationID]string // of the applications it knows
 	report     rm.NodeReport
@@ -51,12 +53,14 @@ type cluster struct {
 
 func newCluster(w *World, index int) (*cluster, error) {
 	id := creel.SubclusterID(fmt.Sprintf("sc-%d", index+1))
-	c := &cluster{w: w, id: id, index: index, keys: newKeys(w.cfg.Seed, index), host: w.host("the ResourceManager of "+string(id), index),
-		kept: journal{
-			apps:     map[creel.ApplicationID]rm.AppRecord{},
-			attempts: map[creel.AttemptID]rm.AttemptRecord{},
-			disowned: map[creel.ApplicationID]int64{},
-		}}
+	c := &cluster{
+		w:     w,
+		id:    id,
+		index: index,
+		keys:  newKeys(w.cfg.Seed, index),
+		host:  w.host("the ResourceManager of "+string(id), index),
+		kept:  journal{entries: map[string][]byte{}},
+	}
 	c.conf = rm.Defaults()
 	c.conf.MinAllocation = creel.NewResource(128, 1)
 	c.conf.MaxAllocation = creel.NewResource(8192, 4).Min(w.cfg.NodeSize)
@@ -91,23 +95,23 @@ func (c *cluster) open() error {
 	}
 	c.watch = rm.NewAuditor(c.m, 0) // full audits come by the auditor's own count
 	c.nextApp, c.tick, c.registered, c.loads = 0, 0, false, codec.Loads{}
-	c.good, c.users = map[creel.AttemptID]bool{}, map[creel.ApplicationID]string{}
-	c.tx, c.flying, c.gate = nil, nil, durability.Gate[func()]{}
-	if records := c.kept.replay(); len(records)+len(c.kept.disowned) > 0 {
-		if err := c.m.Recover(&rm.Recover{Apps: records, Disowned: c.kept.refused()}); err != nil {
+	c.owner, c.live, c.users = turn.Owner{Machine: c.m}, turn.Live{}, map[creel.ApplicationID]string{}
+	c.box, c.held, c.tx, c.flying, c.durable = nil, false, nil, nil, 0
+	r, err := c.kept.replay(&c.owner.Records)
+	if err != nil {
+		return err
+	}
+	if len(r.Apps)+len(r.Disowned) > 0 {
+		if err := c.m.Recover(r); err != nil {
 			return err
 		}
-		for _, a := range records {
-			c.w.audit.recovered(c, a)
-			c.users[a.Submission.ID] = a.Submission.User
-			for _, t := range a.Attempts {
-				if !a.State.Ended() && !t.State.Ended() {
-					c.good[t.ID] = true
-				}
-			}
+		for i := range r.Apps {
+			c.w.audit.recovered(c, r.Apps[i])
+			c.users[r.Apps[i].Submission.ID] = r.Apps[i].Submission.User
+			c.live.Recovered(&r.Apps[i])
 		}
 	}
-	c.turn(nil)
+	c.turn(0)
 	w.on(c.host, time.Duration(c.index)*time.Millisecond, c.heartbeats)
 	return nil
 }
@@ -117,9 +121,7 @@ func (c *cluster) open() error {
 func (c *cluster) down() {
 	w := c.w
 	for range w.rnd.IntN(len(c.flying) + 1) {
-		for _, a := range c.flying[0] {
-			c.kept.put(a)
-		}
+		c.kept.put(c.flying[0])
 		c.flying = c.flying[1:]
 	}
 	w.crash(c.host)
@@ -132,87 +134,105 @@ func (c *cluster) comeBack() {
 	}
 }
 
-// turn is what the owner of the machine does: an event, then the actions of it.
-func (c *cluster) turn(event func(m *rm.Machine)) {
-	if event != nil {
-		event(c.m)
+// heldUp is the most that an owner is held up: what arrives meanwhile shares a
+// turn.
+const heldUp = 20 * time.Millisecond
+
+// post gives the owner an event. It runs at once, unless the owner is held up.
+func (c *cluster) post(e turn.Event) {
+	c.box = append(c.box, e)
+	switch {
+	case c.held:
+	case c.w.faulty && c.w.chance(c.w.faults.Busy):
+		c.hold(time.Duration(c.w.rnd.Int64N(int64(heldUp))))
+	default:
+		c.turn(0)
 	}
-	c.actions = c.m.Actions(c.actions[:0])
-	for i := 0; i < len(c.actions); i++ {
-		switch a := c.actions[i].(type) {
-		case rm.SaveApp:
-			c.keep(a, a.Seq)
-		case rm.SaveAttempt:
-			c.keep(a, a.Seq)
-		case rm.SaveDisowned:
-			c.keep(a, a.Seq)
-		case rm.LaunchAM:
-			c.good[a.Attempt] = true
-			c.w.audit.launched(c, a)
-			if !a.Unmanaged {
-				c.launch(a, c.w.now, 100*time.Millisecond)
-			}
-		case rm.StopAM:
-			c.stopAM(a)
-		case rm.AttemptEnded:
-			delete(c.good, a.Attempt)
-		case rm.AppEnded:
-			c.w.audit.appEnded(c, a)
+}
+
+// hold has the owner's next turn come later.
+func (c *cluster) hold(d time.Duration) {
+	c.held = true
+	c.w.on(c.host, d, func() {
+		c.held = false
+		c.turn(0)
+	})
+}
+
+// turn is a turn of the owner, as subcluster/rm/server has it: turn.Owner says
+// what happens in it.
+func (c *cluster) turn(paused time.Duration) {
+	now, events := c.w.now, c.box
+	c.held, c.box = true, nil // what performing posts comes after this
+	c.owner.Begin(now, paused, c.durable)
+	for first := true; first || len(events) > 0; first = false {
+		n := min(len(events), turn.MaxEvents)
+		for _, e := range events[:n] {
+			c.owner.Take(now, e)
+		}
+		events = events[n:]
+		ended := c.owner.End(&c.tx, c.perform)
+		if ended.Err != nil {
+			c.w.audit.breach("%s cannot write a record: %v", c.id, ended.Err)
+		}
+		c.w.audit.changed(c)
+		c.commit(ended.Commit)
+		for _, answer := range ended.Answers {
+			answer()
 		}
 	}
-	clear(c.actions)
-	c.w.audit.changed(c)
-	c.commit()
+	if c.held = false; len(c.box) > 0 {
+		c.hold(0)
+	}
 	if d := c.m.NextDeadline(); !d.IsZero() && (c.tick == 0 || d.UnixNano() < c.tick) {
 		c.arm(d)
 	}
 }
 
-// keep puts a save into the transaction of this turn.
-func (c *cluster) keep(a rm.Action, seq uint64) {
-	c.tx = append(c.tx, a)
-	c.gate.Saved(seq)
+// perform performs an action of the machine but for its saves.
+func (c *cluster) perform(action rm.Action) {
+	c.live.Perform(action)
+	switch a := action.(type) {
+	case rm.LaunchAM:
+		c.w.audit.launched(c, a)
+		if !a.Unmanaged {
+			c.launch(a, &turn.Launch{Until: c.w.now.Add(launchTime)})
+		}
+	case rm.StopAM:
+		c.stopAM(a)
+	case rm.AppEnded:
+		c.w.audit.appEnded(c, a)
+	}
 }
 
 func (c *cluster) arm(d time.Time) {
 	at := d.UnixNano()
 	c.tick = at
-	epoch := c.epoch
-	c.w.at(d, func() {
-		if c.epoch != epoch || !c.up || c.tick != at {
+	c.w.on(c.host, d.Sub(c.w.now), func() {
+		if c.tick != at {
 			return
 		}
 		c.tick = 0
 		if d := c.m.NextDeadline(); !d.IsZero() && !d.After(c.w.now) {
 			c.w.mark("tick", c.number, 0)
-			c.turn(func(m *rm.Machine) { m.Tick(c.w.now) })
+			c.turn(0)
 		} else if !d.IsZero() {
 			c.arm(d)
 		}
 	})
 }
 
-// commit sends what this turn saved to the journal, as one transaction; answers
-// leave by the same gate as the daemon's.
-func (c *cluster) commit() {
-	number, free := c.gate.EndTurn(len(c.tx) > 0, nil)
-	if number > 0 {
-		saves := c.tx
-		c.tx = nil
-		c.flying = append(c.flying, saves)
-		c.w.on(c.host, commitTime, func() {
-			for _, a := range saves {
-				c.kept.put(a)
-			}
-			c.flying = c.flying[1:]
-			seq, free, _ := c.gate.Durable(number, nil)
-			c.turn(func(m *rm.Machine) { m.Saved(c.w.now, seq) })
-			for _, run := range free {
-				run()
-			}
-		})
+// commit sends a turn's transaction to the journal.
+func (c *cluster) commit(number uint64) {
+	if number == 0 {
+		return
 	}
-	for _, run := range free {
-		run()
-	}
+	tx := c.tx
+	c.tx = nil
+	c.flying = append(c.flying, tx)
+	c.w.on(c.host, commitTime, func() {
+		c.kept.put(tx)
+		c.flying, c.durable = c.flying[1:], number
+		c.turn(0)
+	})
 }

@@ -13,12 +13,17 @@
 // node, a proxy, a router, the store, a client) is what can be up or down and
 // be cut off from others; call carries a request between two of them and the
 // answer back, late, twice or never as the faults have it. Around each machine
-// lies the driver that fulfils the duties its package names. Of the daemons' own
-// are the proxy's (amrmproxy.Driver, Recording, LaunchUAM, DropUAM), the gate of
-// a ResourceManager's answers (subcluster/rm/durability) and the submission
-// (router.Submitter). Still mirrored here are the turn and the codecs of
-// subcluster/rm/server and subcluster/rm/codec, the pacing of subcluster/nm/rpc,
-// and statestore/watch: a fault in those is not seen.
+// lies the driver that fulfils the duties its package names, and the daemons run
+// the same code: the proxy's (amrmproxy.Driver, Recording, LaunchUAM, DropUAM), the
+// ResourceManager's turn, its journal's records and the start of AMs
+// (subcluster/rm/turn), the translation of messages and minting of tokens
+// (subcluster/rm/codec), what a node checks of a caller (subcluster/nm), and the
+// submission (router.Submitter). A message between two hosts is the protobuf that
+// goes over the wire. The simulator's own are the event heap, the network, faults,
+// clients and AMs, the auditor, and the loops that post and perform. Still mirrored
+// are the pacing of subcluster/nm/rpc and statestore/watch: a fault in those is
+// not seen. Master keys do not roll, and AMs are not asked for their tokens by
+// their proxy.
 //
 // What waits for answers runs as a coroutine (iter.Pull, flow.go), so that
 // virtual time passes between any two of its steps and a router can die there.

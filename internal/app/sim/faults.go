@@ -6,8 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
-
-	"github.com/creelrm/creel/subcluster/rm"
 )
 
 // Faults are what may go wrong, all drawn from the seed.
@@ -18,6 +16,7 @@ type Faults struct {
 	Delay  time.Duration // the most that one takes longer
 
 	Stale   float64 // a message takes up to 25 s longer: its caller may have given up and called again
+	Busy    float64 // an event finds the owner of a ResourceManager held up, and shares a turn with what follows
 	Orphans bool    // a request is served though its caller has given up
 
 	Step float64 // a router dies before or after a step of a submission
@@ -68,6 +67,9 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	if has() {
 		f.Twice = 0.2 * rnd.Float64()
 	}
+	if has() {
+		f.Busy = 0.05 * rnd.Float64()
+	}
 	return f
 }
 
@@ -113,7 +115,7 @@ func (w *World) planFaults() {
 		case i < len(w.clusters):
 			if c := w.clusters[i]; c.up && !w.asleep(c.host) {
 				w.audit.fault("subclusters paused")
-				w.pause(c.host, d, func() { c.turn(func(m *rm.Machine) { m.Paused(w.now, d) }) })
+				w.pause(c.host, d, func() { c.turn(d) })
 			}
 		case i < len(w.clusters)+len(w.proxies):
 			if p := w.proxies[i-len(w.clusters)]; p.up && !w.asleep(p.host) {

@@ -3,87 +3,82 @@
 package sim
 
 import (
+	"maps"
 	"slices"
-	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
-// journal is what is durable of a ResourceManager.
+// journal is what is durable of a ResourceManager: the bytes that the daemon
+// writes.
 type journal struct {
-	epochs   int64
-	apps     map[creel.ApplicationID]rm.AppRecord
-	attempts map[creel.AttemptID]rm.AttemptRecord
-	disowned map[creel.ApplicationID]int64
+	epochs  int64
+	entries map[string][]byte
 }
 
-// replay gives the journal's records as the next epoch finds them.
-func (j *journal) replay() []rm.AppRecord {
-	out := make([]rm.AppRecord, 0, len(j.apps))
-	for _, a := range j.apps {
-		out = append(out, a)
+// write is one entry of a transaction; nil bytes delete it.
+type write struct {
+	key   string
+	value []byte
+}
+
+// transaction implements turn.Tx.
+type transaction []write
+
+func (t *transaction) Put(key string, value []byte) { *t = append(*t, write{key, value}) }
+func (t *transaction) Delete(key string)            { *t = append(*t, write{key: key}) }
+func (t *transaction) Len() int                     { return len(*t) }
+
+// put makes a transaction durable.
+func (j *journal) put(t transaction) {
+	for _, w := range t {
+		if w.value == nil {
+			delete(j.entries, w.key)
+		} else {
+			j.entries[w.key] = w.value
+		}
 	}
-	slices.SortFunc(out, func(a, b rm.AppRecord) int { return a.Submission.ID.Compare(b.Submission.ID) })
-	var attempts []rm.AttemptRecord
-	for _, t := range j.attempts {
-		attempts = append(attempts, t)
+}
+
+// replay reads everything, as the next epoch finds it.
+func (j *journal) replay(into *turn.Records) (*rm.Recover, error) {
+	for _, key := range slices.Sorted(maps.Keys(j.entries)) {
+		if _, err := into.Read(key, j.entries[key]); err != nil {
+			return nil, err
+		}
 	}
-	slices.SortFunc(attempts, func(a, b rm.AttemptRecord) int { return a.ID.Compare(b.ID) })
-	for i := range out {
-		a := &out[i]
-		a.Submitted, a.Started, a.Finished, a.Lifetime = ms(a.Submitted), ms(a.Started), ms(a.Finished), ms(a.Lifetime)
-		a.Attempts = slices.Clone(a.Attempts)
-		at, _ := slices.BinarySearchFunc(
-			attempts,
-			a.Submission.ID,
-			func(t rm.AttemptRecord, id creel.ApplicationID) int { return t.ID.Application.Compare(id) },
-		)
-		for ; at < len(attempts) && attempts[at].ID.Application == a.Submission.ID; at++ {
-			t := attempts[at]
-			t.Started, t.Finished = ms(t.Started), ms(t.Finished)
-			k := slices.IndexFunc(a.Attempts, func(o rm.AttemptRecord) bool { return o.ID.Attempt >= t.ID.Attempt })
-			switch {
-			case k < 0:
-				a.Attempts = append(a.Attempts, t)
-			case a.Attempts[k].ID == t.ID:
-				a.Attempts[k] = t
-			default:
-				a.Attempts = slices.Insert(a.Attempts, k, t)
+	return into.Recovered(), nil
+}
+
+// app returns an application as a restart would find it.
+func (j *journal) app(id creel.ApplicationID) (rm.AppRecord, bool) {
+	return j.read(turn.AppKey(id))
+}
+
+// attempt returns an attempt as a restart would find it.
+func (j *journal) attempt(id creel.AttemptID) (rm.AttemptRecord, bool) {
+	a, _ := j.read(turn.AppKey(id.Application), turn.AttemptKey(id))
+	for _, t := range a.Attempts {
+		if t.ID == id {
+			return t, true
+		}
+	}
+	return rm.AttemptRecord{}, false
+}
+
+func (j *journal) read(keys ...string) (rm.AppRecord, bool) {
+	var r turn.Records
+	for _, key := range keys {
+		if value := j.entries[key]; value != nil {
+			if _, err := r.Read(key, value); err != nil {
+				return rm.AppRecord{}, false
 			}
 		}
 	}
-	return out
-}
-
-// refused returns what was disowned, in order.
-func (j *journal) refused() (out []rm.Disowned) {
-	for id, claim := range j.disowned {
-		out = append(out, rm.Disowned{App: id, Claim: claim})
+	if a := r.Recovered().Apps; len(a) > 0 {
+		return a[0], true
 	}
-	slices.SortFunc(out, func(a, b rm.Disowned) int { return a.App.Compare(b.App) })
-	return out
-}
-
-// ms is a time as the journal keeps it.
-func ms(t time.Time) time.Time { return t.Truncate(time.Millisecond) }
-
-// put makes an action's record durable.
-func (j *journal) put(a rm.Action) {
-	switch a := a.(type) {
-	case rm.SaveApp:
-		if a.Deleted {
-			delete(j.apps, a.Record.Submission.ID)
-			return
-		}
-		j.apps[a.Record.Submission.ID] = a.Record
-	case rm.SaveAttempt:
-		j.attempts[a.Record.ID] = a.Record
-	case rm.SaveDisowned:
-		if a.Deleted {
-			delete(j.disowned, a.Disowned.App)
-			return
-		}
-		j.disowned[a.Disowned.App] = a.Disowned.Claim
-	}
+	return rm.AppRecord{}, false
 }

@@ -6,32 +6,30 @@ import (
 	"errors"
 	"time"
 
-	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
+	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
-// launch starts an AM on its node, trying again while the node does not
-// answer, as long as the attempt lives.
-func (c *cluster) launch(a rm.LaunchAM, began time.Time, pause time.Duration) {
+// launch starts an AM on its node, trying again as turn.Launch has it, as long as
+// the attempt lives.
+func (c *cluster) launch(a rm.LaunchAM, tries *turn.Launch) {
 	w := c.w
 	told := func(err error) {
 		w.mark("launched", int64(a.Attempt.Application.ID), int64(a.Attempt.Attempt))
-		c.turn(func(m *rm.Machine) {
+		c.post(func(m *rm.Machine, now time.Time) func() {
 			if err != nil {
-				m.AMLaunchFailed(
-					w.now,
-					a.Attempt,
-					"Error launching "+a.Attempt.String()+". Got exception: "+err.Error(),
-				)
+				text := "Error launching " + a.Attempt.String() + ". Got exception: " + err.Error()
+				m.AMLaunchFailed(now, a.Attempt, text)
 			} else {
-				m.AMLaunched(w.now, a.Attempt)
+				m.AMLaunched(now, a.Attempt)
 			}
+			return nil
 		})
 	}
-	if !c.good[a.Attempt] {
-		told(errors.New("the attempt is over"))
+	if !c.live.Has(a.Attempt) {
+		told(turn.ErrAttemptOver)
 		return
 	}
 	n := w.nodes[a.Container.Node]
@@ -51,18 +49,14 @@ func (c *cluster) launch(a rm.LaunchAM, began time.Time, pause time.Duration) {
 		func(reply func(*pb.StartContainersResponseProto, error)) { reply(n.startContainers(visitor, request)) },
 		func(answer *pb.StartContainersResponseProto, err error) {
 			if e := codec.StartRefusal(answer, a.Container.ID); e != nil {
-				err = errors.New(e.GetMessage())
+				told(errors.New(e.GetMessage()))
+				return
 			}
-			switch {
-			case err == nil:
-				told(nil)
-			case !errors.Is(err, creel.ErrUnavailable) && !errors.Is(err, creel.ErrBusy):
-				told(err)
-			case w.now.Sub(began) > launchTime:
-				told(err)
-			default:
-				w.on(c.host, pause, func() { c.launch(a, began, min(2*pause, 10*time.Second)) })
+			if pause, again := tries.Again(w.now, err); again {
+				w.on(c.host, pause, func() { c.launch(a, tries) })
+				return
 			}
+			told(err)
 		},
 	)
 }

@@ -87,7 +87,7 @@ func (n *node) call() {
 			n.host,
 			n.of.host,
 			10*time.Second,
-			func(reply func(*pb.RegisterNodeManagerResponseProto, error)) { reply(n.of.registerNode(req)) },
+			func(reply func(*pb.RegisterNodeManagerResponseProto, error)) { n.of.registerNode(req, reply) },
 			func(a *pb.RegisterNodeManagerResponseProto, err error) {
 				n.called(began, nm.Registered{Answer: a}, err)
 			},
@@ -100,7 +100,7 @@ func (n *node) call() {
 		n.host,
 		n.of.host,
 		10*time.Second,
-		func(reply func(*pb.NodeHeartbeatResponseProto, error)) { reply(n.of.heartbeat(req), nil) },
+		func(reply func(*pb.NodeHeartbeatResponseProto, error)) { n.of.heartbeat(req, reply) },
 		func(a *pb.NodeHeartbeatResponseProto, err error) { n.called(began, nm.Answered{Answer: a}, err) },
 	)
 }

@@ -239,29 +239,36 @@ func (s *session) send(a amrmproxy.Send) {
 	}
 	switch {
 	case a.Register != nil:
-		sendTo(s, c, a, func() (*pb.RegisterApplicationMasterResponseProto, error) {
-			return c.registerAM(as, a.Register)
-		}, func(e *amrmproxy.Answered, r *pb.RegisterApplicationMasterResponseProto) { e.Register = r })
+		sendTo(s, c, as, a, c.registerAM, a.Register,
+			func(e *amrmproxy.Answered, r *pb.RegisterApplicationMasterResponseProto) { e.Register = r })
 	case a.Allocate != nil:
-		sendTo(s, c, a, func() (*pb.AllocateResponseProto, error) {
-			return c.allocate(as, a.Allocate)
-		}, func(e *amrmproxy.Answered, r *pb.AllocateResponseProto) { e.Allocate = r })
+		sendTo(s, c, as, a, c.allocate, a.Allocate,
+			func(e *amrmproxy.Answered, r *pb.AllocateResponseProto) { e.Allocate = r })
 	default:
-		sendTo(s, c, a, func() (*pb.FinishApplicationMasterResponseProto, error) {
-			return c.finishAM(as, a.Finish)
-		}, func(e *amrmproxy.Answered, r *pb.FinishApplicationMasterResponseProto) { e.Finish = r })
+		sendTo(s, c, as, a, c.finishAM, a.Finish,
+			func(e *amrmproxy.Answered, r *pb.FinishApplicationMasterResponseProto) { e.Finish = r })
 	}
 }
 
-// sendTo makes a session's call to a member and brings back the answer.
-func sendTo[T any](
+// sendTo makes a session's call to a member as an attempt, and brings back the
+// answer.
+func sendTo[Q, T any](
 	s *session,
 	c *cluster,
+	as creel.AttemptID,
 	a amrmproxy.Send,
-	serve func() (T, error),
+	serve func(creel.AttemptID, Q, func(T, error)),
+	req Q,
 	set func(*amrmproxy.Answered, T),
 ) {
-	call(s.w, s.proxy.host, c.host, memberTime, func(reply func(T, error)) { reply(serve()) }, func(r T, err error) {
+	call(s.w, s.proxy.host, c.host, memberTime, func(reply func(T, error)) {
+		if err := c.holds(as); err != nil {
+			var none T
+			reply(none, err)
+			return
+		}
+		serve(as, req, reply)
+	}, func(r T, err error) {
 		e := amrmproxy.Answered{Member: a.Member, Seq: a.Seq, Err: err}
 		if err != nil {
 			s.w.say("%s to %s: %v", s.attempt, a.Member, err)

@@ -39,7 +39,7 @@ func (c clients) Report(
 ) (*pb.ApplicationReportProto, error) {
 	to := c.f.w.cluster(member)
 	return ask(c.f, to.host, memberTime, func(reply func(*pb.ApplicationReportProto, error)) {
-		reply(to.applicationReport(app))
+		to.applicationReport(app, reply)
 	})
 }
 

@@ -2,8 +2,8 @@
 
 // Package durability decides which answers of a ResourceManager may leave, and
 // when: an answer that tells of something that happened waits until the
-// machine's saves of it are in the journal. The daemon (rm/server) and the
-// simulator run the same Gate.
+// machine's saves of it are in the journal. Package turn is its driver, for the daemon and the
+// simulator.
 //
 // What the driver does, each turn:
 //

@@ -16,8 +16,9 @@
 // connection of an AM that calls while nobody owns the machine (owner.go).
 //
 // What a client is told has happened is durable: submissions and final states
-// are answered after the journal's sync. What waits for what is decided by
-// package durability, which the simulator runs too (durable.go).
+// are answered after the journal's sync. The order of a turn, what is saved and what
+// waits for it are decided by package turn, which the simulator runs too
+// (owner.go, durable.go).
 //
 // The Go API, in reading order: op.go (how a call is made), applications.go,
 // am.go, nodes.go, admin.go, delegation.go; access.go (who may do what); mint.go

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/creelrm/creel/subcluster/rm/durability"
 	"github.com/creelrm/creel/subcluster/rm/journal"
 )
 
@@ -16,7 +15,6 @@ import (
 type durable struct {
 	journal *journal.Journal // nil: nothing is kept
 	tx      journal.Tx       // of this turn
-	gate    durability.Gate[func()]
 
 	reported atomic.Uint64 // transactions that the journal says are durable
 	failed   atomic.Pointer[error]
@@ -43,17 +41,11 @@ func (s *Server) fail(err error) {
 	s.box.poke()
 }
 
-// whenSaved runs an answer when everything the machine has so far asked to be
-// saved is durable. Events call it.
-func (s *Server) whenSaved(run func()) { s.durable.gate.Hold(run) }
-
-// commit hands what this turn wants kept to the journal, as one transaction.
-func (s *Server) commit() {
+// commit hands what this turn wants kept to the journal, as one transaction of
+// that number, unless it is 0.
+func (s *Server) commit(number uint64) {
 	d := &s.durable
-	written := d.tx.Len() > 0 && d.journal != nil
-	number, free := d.gate.EndTurn(written, s.free)
-	s.free = free
-	if written {
+	if number > 0 {
 		if d.waits.Add(1) == 1 {
 			d.moved.Store(time.Now().UnixNano())
 		}
@@ -69,19 +61,6 @@ func (s *Server) commit() {
 		})
 	}
 	d.tx.Reset()
-}
-
-// settle takes over what has become durable: the machine goes on, and those who
-// waited are answered.
-func (s *Server) settle(now time.Time) {
-	seq, free, news := s.durable.gate.Durable(s.durable.reported.Load(), s.free)
-	s.free = free
-	if !news {
-		return
-	}
-	s.changed = true
-	s.moves.Add(1)
-	s.m.Saved(now, seq)
 }
 
 // commitStart makes the record of this start durable before anyone can see it.

@@ -4,8 +4,6 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
+	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
 // launcher starts and stops AMs on their nodes, a bounded number at a time.
@@ -86,10 +85,8 @@ func (l *launcher) run(ctx context.Context) {
 	_ = l.client.Close()
 }
 
-// launchAM makes an attempt's token valid and, unless the AM is unmanaged, has it
-// started.
+// launchAM has an attempt's AM started, unless it is unmanaged.
 func (s *Server) launchAM(a rm.LaunchAM) {
-	s.secrets.addAttempt(a.Attempt)
 	if a.Unmanaged {
 		return
 	}
@@ -137,19 +134,20 @@ func (l *launcher) start(ctx context.Context, a rm.LaunchAM) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.s.cfg.LaunchTime)
 	defer cancel()
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
+	for launch := (turn.Launch{Until: time.Now().Add(l.s.cfg.LaunchTime)}); ; {
 		if !l.s.secrets.alive(a.Attempt) {
-			return fmt.Errorf("the attempt is over")
+			return turn.ErrAttemptOver
 		}
 		answer, err := l.node(a.Attempt, a.Container.Node).StartContainers(ctx, request)
-		switch {
-		case err == nil:
+		if err == nil {
 			return refusal(answer, a.Container.ID)
-		case !errors.Is(err, creel.ErrUnavailable) && !errors.Is(err, creel.ErrBusy):
+		}
+		pause, again := launch.Again(time.Now(), err)
+		if !again {
 			return err
 		}
 		select {
-		case <-time.After(wait):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return err
 		}
@@ -206,11 +204,4 @@ func (l *launcher) stop(a rm.StopAM) {
 			)
 		}
 	})
-}
-
-// alive reports whether an attempt's tokens are valid.
-func (s *secrets) alive(id creel.AttemptID) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.attempts[id]
 }

@@ -5,15 +5,14 @@ package server
 import (
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
 // event is something for the owner to do. It must not block. What it
 // returns, if anything, is run by a responder afterwards.
-type event func(m *rm.Machine, now time.Time) (after func())
+type event = turn.Event
 
 // mailbox is what waits for the owner.
 type mailbox struct {

@@ -57,7 +57,7 @@ func Begin[T any](s *Server, who Caller, o Op[T], finish func(T, error)) {
 	err := s.box.post(func(m *rm.Machine, now time.Time) func() {
 		answer := o.Run(m, now)
 		if o.name != "" {
-			s.changed = true
+			s.owner.Changed()
 		} else {
 			s.reads++
 		}
@@ -69,7 +69,7 @@ func Begin[T any](s *Server, who Caller, o Op[T], finish func(T, error)) {
 			finish(t, err)
 		}
 		if o.durable {
-			s.whenSaved(last)
+			s.owner.Hold(last)
 			return nil
 		}
 		return last

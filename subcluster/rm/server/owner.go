@@ -11,17 +11,15 @@ import (
 
 	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/turn"
 )
-
-// batchEvents bounds how many events the machine takes in before their answers
-// leave: enough to share a wake-up, few enough not to be felt.
-const batchEvents = 256
 
 // ownership says who owns the machine and everything that is the owner's: who
 // holds the lock, one goroutine at a time. Who unlocks it looks into the mailbox
 // once more, so that who found it locked need not wake anybody.
 type ownership struct {
 	sync.Mutex
+	turn.Owner
 	events []event   // of the turn
 	armed  time.Time // when own wakes at the latest; zero: never
 	calls  bool      // the owner is a caller of call,
@@ -44,7 +42,7 @@ func (s *Server) own(ctx context.Context) error {
 			}
 		}
 		wait := awake.Interval // comes round, so that a pause of our own is seen
-		if o.armed = s.m.NextDeadline(); !o.armed.IsZero() {
+		if o.armed = s.owner.Machine.NextDeadline(); !o.armed.IsZero() {
 			wait = min(wait, max(time.Until(o.armed), time.Millisecond))
 		}
 		o.Unlock()
@@ -93,7 +91,7 @@ func (s *Server) call(e event) error {
 	}()
 	o.calls = true
 	_, err := s.takeAll()
-	next := s.m.NextDeadline()
+	next := s.owner.Machine.NextDeadline()
 	sooner := !next.IsZero() && (o.armed.IsZero() || next.Before(o.armed))
 	answer := o.answer
 	o.calls, o.answer = false, nil
@@ -114,31 +112,25 @@ func (s *Server) turn(events []event) error {
 		return *failed
 	}
 	now := time.Now()
-	if d := s.awake.Observe(now); d > 0 {
-		s.m.Paused(now, d)
+	d := s.awake.Observe(now)
+	if d > 0 {
 		s.metrics.Paused.Add(int64(d))
 		s.log.Warn("this process did not run; nobody is judged by that time", "for", d)
 	}
-	s.settle(now)
-	if deadline := s.m.NextDeadline(); !deadline.IsZero() && !now.Before(deadline) {
-		s.m.Tick(now)
-		s.changed = true
+	if s.owner.Begin(now, d, s.durable.reported.Load()) {
 		s.moves.Add(1)
 	}
 	for first := true; first || len(events) > 0; first = false {
-		n := min(len(events), batchEvents)
+		n := min(len(events), turn.MaxEvents)
 		s.reads = 0
 		for _, e := range events[:n] {
-			if after := e(s.m, now); after != nil {
-				s.free = append(s.free, after)
-			}
+			s.owner.Take(now, e)
 		}
 		events = events[n:]
 		if s.reads < n {
 			s.moves.Add(1) // before anyone is answered who could look for the move
 		}
-		s.act()
-		s.respond()
+		s.respond(s.end())
 		if n > 0 {
 			now = time.Now()
 		}
@@ -146,56 +138,52 @@ func (s *Server) turn(events []event) error {
 	return nil
 }
 
-// act performs the machine's actions. Performing may give rise to more only
-// through later events.
-func (s *Server) act() {
-	s.actions = s.m.Actions(s.actions[:0])
-	for _, a := range s.actions {
-		if _, hint := a.(rm.News); !hint { // progress and the like: no change that lists show
-			s.changed = true
-		}
-		switch a := a.(type) {
-		case rm.SaveApp:
-			s.saveApp(a)
-		case rm.SaveAttempt:
-			s.saveAttempt(a)
-		case rm.SaveDisowned:
-			s.saveDisowned(a)
-		case rm.LaunchAM:
-			s.launchAM(a)
-		case rm.StopAM:
-			s.launcher.stop(a)
-		case rm.AppEnded:
-			s.secrets.forgetApp(a.App)
-		case rm.AttemptEnded:
-			s.secrets.forgetAttempt(a.Attempt)
-		case rm.News:
-		}
+// end performs what a batch comes to, and returns the answers that may leave.
+func (s *Server) end() []func() {
+	ended := s.owner.End(&s.durable.tx, s.perform)
+	if ended.Err != nil {
+		s.fail(ended.Err)
 	}
-	clear(s.actions)
-	if s.changed {
-		s.changed = false
+	if ended.Changed {
 		s.changes.Add(1) // before anyone is answered who could look for the change
 	}
-	s.commit()
+	s.commit(ended.Commit)
+	return ended.Answers
+}
+
+// perform performs an action of the machine but for its saves.
+func (s *Server) perform(action rm.Action) {
+	switch a := action.(type) {
+	case rm.SaveApp:
+		if a.Deleted {
+			s.secrets.forgetApp(a.Record.Submission.ID)
+		}
+	case rm.LaunchAM:
+		s.secrets.perform(a)
+		s.launchAM(a)
+	case rm.StopAM:
+		s.launcher.stop(a)
+	case rm.AppEnded:
+		s.secrets.forgetApp(a.App)
+	case rm.AttemptEnded:
+		s.secrets.perform(a)
+	}
 }
 
 // respond hands finished answers to the responders, a few at a time so that
 // every core takes part. A full queue holds the owner back, which fills the
 // mailbox, which tells callers to come again. A caller that owns the machine
 // keeps a single answer for itself.
-func (s *Server) respond() {
+func (s *Server) respond(answers []func()) {
 	const chunk = 16
-	if o := &s.owner; o.calls && o.answer == nil && len(s.free) == 1 {
-		o.answer, s.free[0], s.free = s.free[0], nil, s.free[:0]
+	if o := &s.owner; o.calls && o.answer == nil && len(answers) == 1 {
+		o.answer, answers = answers[0], nil
 	}
-	for out := s.free; len(out) > 0; {
+	for out := answers; len(out) > 0; {
 		n := min(chunk, len(out))
 		s.answers <- append([]func(){}, out[:n]...)
 		out = out[n:]
 	}
-	clear(s.free)
-	s.free = s.free[:0]
 }
 
 func (s *Server) responder() {

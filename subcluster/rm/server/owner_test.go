@@ -57,7 +57,7 @@ func TestACallerOwnsTheMachineForATurn(t *testing.T) {
 	}
 
 	// A node that must send a heartbeat gives the machine something to do in time.
-	if !s.m.NextDeadline().IsZero() {
+	if !s.owner.Machine.NextDeadline().IsZero() {
 		t.Fatal("an empty machine has a deadline")
 	}
 	node := func(m *rm.Machine, now time.Time) func() {
@@ -73,7 +73,7 @@ func TestACallerOwnsTheMachineForATurn(t *testing.T) {
 	if !s.poked() {
 		t.Error("nobody will wake for the node's end")
 	}
-	s.owner.armed = s.m.NextDeadline()
+	s.owner.armed = s.owner.Machine.NextDeadline()
 	call(answer("two"))
 	if len(answered) != 2 || s.poked() {
 		t.Errorf("answered %q; the owner knows the deadline", answered)

@@ -15,7 +15,9 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
+	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
 // keySet is what minting and checking need of the master keys at a moment. It
@@ -45,8 +47,8 @@ type secrets struct {
 
 	mu       sync.RWMutex
 	apps     map[creel.ApplicationID]*appSecrets
-	attempts map[creel.AttemptID]bool // whose AMRM tokens are good
-	services map[creel.NodeID]string  // ip:port of nodes, for the service of tokens
+	live     turn.Live               // whose AMRM tokens are valid
+	services map[creel.NodeID]string // ip:port of nodes, for the service of tokens
 	noApp    appSecrets
 
 	serviceOf func(creel.NodeID) string // service, bound once and not for each answer
@@ -80,7 +82,6 @@ func newSecrets(now time.Time, cfg Config) *secrets {
 		container: token.NewKeys(nodes, now, rnd),
 		rnd:       rnd,
 		apps:      map[creel.ApplicationID]*appSecrets{},
-		attempts:  map[creel.AttemptID]bool{},
 		services:  map[creel.NodeID]string{},
 		expiry:    cfg.Machine.ContainerExpiry,
 		rm:        now.UnixMilli(),
@@ -155,16 +156,27 @@ func (s *secrets) forgetApp(id creel.ApplicationID) {
 	delete(s.apps, id)
 }
 
-func (s *secrets) addAttempt(id creel.AttemptID) {
+// perform follows an action of the machine that makes an attempt's token valid or
+// invalid.
+func (s *secrets) perform(a rm.Action) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.attempts[id] = true
+	s.live.Perform(a)
 }
 
-func (s *secrets) forgetAttempt(id creel.AttemptID) {
+// recovered makes the tokens of a recovered application valid again.
+func (s *secrets) recovered(a *rm.AppRecord) {
+	s.addApp(a.Submission.ID, a.Submission.User, codec.ContextOf(a.Submission.Context))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.attempts, id)
+	s.live.Recovered(a)
+}
+
+// alive reports whether an attempt's tokens are valid.
+func (s *secrets) alive(id creel.AttemptID) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.live.Has(id)
 }
 
 func (s *secrets) setService(id creel.NodeID, service string) {
@@ -194,10 +206,7 @@ func (s *secrets) checkAMRM(identifier []byte) ([]byte, hrpc.Identity, error) {
 	if err != nil {
 		return nil, hrpc.Identity{}, err
 	}
-	s.mu.RLock()
-	known := s.attempts[id.Attempt]
-	s.mu.RUnlock()
-	if !known {
+	if !s.alive(id.Attempt) {
 		return nil, hrpc.Identity{}, &creel.Error{
 			Kind: creel.ErrInvalidToken,
 			What: id.Attempt.String() + " not found in AMRMTokenSecretManager.",

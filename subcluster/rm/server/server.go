@@ -31,17 +31,12 @@ type Server struct {
 	start time.Time // our identifier towards nodes, in ms
 
 	// The owner's: see owner.go.
-	m        *rm.Machine
-	owner    ownership
-	box      mailbox
-	durable  durable
-	free     []func() // answers that may leave
-	actions  []rm.Action
-	changed  bool                          // since changes was last counted up
-	reads    int                           // events of this batch that changed nothing
-	awake    awake.Watch                   // finds pauses of this process
-	meta     meta                          // as in the journal
-	attempts map[creel.ApplicationID]int32 // attempts with a record in the journal
+	owner   ownership
+	box     mailbox
+	durable durable
+	reads   int         // events of this batch that changed nothing
+	awake   awake.Watch // finds pauses of this process
+	meta    meta        // as in the journal
 
 	answers chan []func() // to the responders
 	stopped chan struct{} // closed when nobody owns the machine any more
@@ -80,16 +75,15 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg = cfg.withDefaults()
 	s := &Server{
-		cfg:      cfg,
-		log:      cfg.Logger,
-		start:    time.Now(),
-		answers:  make(chan []func(), 256),
-		stopped:  make(chan struct{}),
-		ready:    make(chan struct{}),
-		box:      mailbox{limit: cfg.Mailbox, wake: make(chan struct{}, 1)},
-		access:   newAccess(cfg),
-		attempts: map[creel.ApplicationID]int32{},
-		nodes:    newNodes(cfg),
+		cfg:     cfg,
+		log:     cfg.Logger,
+		start:   time.Now(),
+		answers: make(chan []func(), 256),
+		stopped: make(chan struct{}),
+		ready:   make(chan struct{}),
+		box:     mailbox{limit: cfg.Mailbox, wake: make(chan struct{}, 1)},
+		access:  newAccess(cfg),
+		nodes:   newNodes(cfg),
 	}
 	s.addresses.Store(&Addresses{Web: "127.0.0.1:8088"})
 	s.secrets = newSecrets(s.start, cfg)
@@ -118,18 +112,15 @@ func (s *Server) open() error {
 	mc.Epoch = s.cfg.Epoch
 	mc.AdminACL = s.cfg.AdminACL
 	mc.Volatile = s.cfg.Dir == ""
-	var apps []rm.AppRecord
-	var disowned []rm.Disowned
+	var k kept
 	if !mc.Volatile {
 		var err error
 		if s.durable.journal, err = journal.Open(s.cfg.Dir, journal.Options{}); err != nil {
 			return err
 		}
-		k, err := s.replay()
-		if err != nil {
+		if k, err = s.replay(); err != nil {
 			return err
 		}
-		apps, disowned = k.apps, k.disowned
 		if mc.Epoch += k.meta.Starts; mc.Epoch >= 1<<23 {
 			return fmt.Errorf("resource manager: epoch %d does not fit into container ids", mc.Epoch)
 		}
@@ -148,32 +139,19 @@ func (s *Server) open() error {
 		}
 	}
 	var err error
-	if s.m, err = rm.New(mc); err != nil {
+	s.owner.Volatile = mc.Volatile
+	if s.owner.Machine, err = rm.New(mc); err != nil {
 		return err
 	}
-	if len(apps) > 0 || len(disowned) > 0 {
-		if err := s.m.Recover(&rm.Recover{Apps: apps, Disowned: disowned}); err != nil {
-			return fmt.Errorf("resource manager: recovering %d applications: %w", len(apps), err)
+	if r := k.recover; r != nil && len(r.Apps)+len(r.Disowned) > 0 {
+		if err := s.owner.Machine.Recover(r); err != nil {
+			return fmt.Errorf("resource manager: recovering %d applications: %w", len(r.Apps), err)
 		}
-		for _, a := range apps {
-			s.restoreTokens(a)
+		for i := range r.Apps {
+			s.secrets.recovered(&r.Apps[i])
 		}
 	}
 	return nil
-}
-
-// restoreTokens makes the tokens of a recovered application valid again.
-func (s *Server) restoreTokens(a rm.AppRecord) {
-	sub := a.Submission
-	s.secrets.addApp(sub.ID, sub.User, codec.ContextOf(sub.Context))
-	if a.State.Ended() {
-		return
-	}
-	for _, attempt := range a.Attempts {
-		if !attempt.State.Ended() {
-			s.secrets.addAttempt(attempt.ID)
-		}
-	}
 }
 
 // SetAddresses tells at which host:port the protocols are served. Empty ones

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package turn
+
+import (
+	"errors"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Between two tries to start an AM, at first and at last.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 10 * time.Second
+)
+
+// ErrAttemptOver ends the start of an AM whose attempt has ended meanwhile.
+var ErrAttemptOver = errors.New("the attempt is over")
+
+// Launch is the start of one AM: tried until its node takes it or refuses it, or
+// the time is over.
+type Launch struct {
+	Until time.Time // no try begins later
+
+	pause time.Duration
+}
+
+// Again returns the pause before the next try, or false when the error is what
+// became of the start. A node that does not answer, or that is registering, is
+// tried again; the start may have been taken, and is then not taken twice.
+func (l *Launch) Again(now time.Time, err error) (pause time.Duration, again bool) {
+	if !errors.Is(err, creel.ErrUnavailable) && !errors.Is(err, creel.ErrBusy) || !now.Before(l.Until) {
+		return 0, false
+	}
+	pause = min(max(l.pause, firstPause), l.Until.Sub(now))
+	l.pause = min(2*max(l.pause, firstPause), lastPause)
+	return pause, true
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package turn
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
+)
+
+// Keys of the machine's records in the journal. Nothing depends on their order.
+const (
+	keyApp     = "app/"      // app/<application>
+	keyAttempt = "attempt/"  // attempt/<application>/<number>
+	keyDisown  = "disowned/" // disowned/<application>: the claim's number
+)
+
+// Tx is a transaction of the journal.
+type Tx interface {
+	Put(key string, value []byte)
+	Delete(key string)
+	Len() int
+}
+
+// Records translates between the machine's saves and the journal. The zero value
+// is ready.
+type Records struct {
+	last map[creel.ApplicationID]int32 // number of the last attempt with a record
+
+	apps     []rm.AppRecord // read, with
+	index    map[creel.ApplicationID]int
+	attempts []rm.AttemptRecord
+	disowned []rm.Disowned
+}
+
+// save puts an action's record into a transaction. It returns the number of the
+// save, 0 for an action that saves nothing and for one that is not waited for.
+func (r *Records) save(tx Tx, action rm.Action) (seq uint64, err error) {
+	switch a := action.(type) {
+	case rm.SaveApp:
+		return r.saveApp(tx, a)
+	case rm.SaveAttempt:
+		value, err := json.Marshal(attemptToValue(a.Record))
+		if err != nil {
+			return 0, fmt.Errorf("resource manager: saving %s: %w", a.Record.ID, err)
+		}
+		r.saw(a.Record.ID)
+		tx.Put(AttemptKey(a.Record.ID), value)
+		return a.Seq, nil
+	case rm.SaveDisowned:
+		key := keyDisown + a.Disowned.App.String()
+		if a.Deleted {
+			tx.Delete(key)
+			return 0, nil
+		}
+		tx.Put(key, strconv.AppendInt(nil, a.Disowned.Claim, 10))
+		return a.Seq, nil
+	}
+	return 0, nil
+}
+
+func (r *Records) saveApp(tx Tx, a rm.SaveApp) (seq uint64, err error) {
+	id := a.Record.Submission.ID
+	if a.Deleted {
+		tx.Delete(AppKey(id))
+		for n := int32(1); n <= r.last[id]; n++ {
+			tx.Delete(AttemptKey(creel.AttemptID{Application: id, Attempt: n}))
+		}
+		delete(r.last, id)
+		return 0, nil
+	}
+	value, err := encodeApp(a.Record)
+	if err != nil {
+		return 0, fmt.Errorf("resource manager: saving %s: %w", id, err)
+	}
+	tx.Put(AppKey(id), value)
+	return a.Seq, nil
+}
+
+func (r *Records) saw(id creel.AttemptID) {
+	if r.last == nil {
+		r.last = map[creel.ApplicationID]int32{}
+	}
+	r.last[id.Application] = max(r.last[id.Application], id.Attempt)
+}
+
+// Read takes one entry of the journal, in any order; it reports false for a key
+// that is no record of the machine's.
+func (r *Records) Read(key string, value []byte) (known bool, err error) {
+	switch {
+	case strings.HasPrefix(key, keyApp):
+		var a rm.AppRecord
+		if a, err = decodeApp(value); err == nil {
+			if r.index == nil {
+				r.index = map[creel.ApplicationID]int{}
+			}
+			r.index[a.Submission.ID] = len(r.apps)
+			r.apps = append(r.apps, a)
+		}
+	case strings.HasPrefix(key, keyAttempt):
+		var v attemptValue
+		if err = json.Unmarshal(value, &v); err == nil {
+			r.attempts = append(r.attempts, v.record())
+		}
+	case strings.HasPrefix(key, keyDisown):
+		var d rm.Disowned
+		if d.App, err = creel.ParseApplicationID(strings.TrimPrefix(key, keyDisown)); err == nil {
+			d.Claim, err = strconv.ParseInt(string(value), 10, 64)
+		}
+		r.disowned = append(r.disowned, d)
+	default:
+		return false, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", key, err)
+	}
+	return true, err
+}
+
+// Recovered returns what was read, as a machine recovers it: applications with
+// their attempts, in the order of their ids.
+func (r *Records) Recovered() *rm.Recover {
+	for _, a := range r.attempts {
+		if i, ok := r.index[a.ID.Application]; ok {
+			r.saw(a.ID)
+			r.apps[i].Attempts = putAttempt(r.apps[i].Attempts, a)
+		}
+	}
+	out := &rm.Recover{Apps: r.apps, Disowned: r.disowned}
+	r.apps, r.index, r.attempts, r.disowned = nil, nil, nil, nil
+	slices.SortFunc(out.Apps, func(a, b rm.AppRecord) int { return a.Submission.ID.Compare(b.Submission.ID) })
+	slices.SortFunc(out.Disowned, func(a, b rm.Disowned) int { return a.App.Compare(b.App) })
+	return out
+}
+
+// putAttempt replaces the attempt of the same number, or puts it in its place.
+func putAttempt(list []rm.AttemptRecord, a rm.AttemptRecord) []rm.AttemptRecord {
+	for i := range list {
+		switch {
+		case list[i].ID == a.ID:
+			list[i] = a
+			return list
+		case list[i].ID.Attempt > a.ID.Attempt:
+			return append(list[:i], append([]rm.AttemptRecord{a}, list[i:]...)...)
+		}
+	}
+	return append(list, a)
+}
+
+// appValue is an application in the journal: this as JSON, and behind it the
+// submission message as it came, so that fields we do not know survive.
+type appValue struct {
+	User        string         `json:"user"`
+	Groups      []string       `json:"groups,omitempty"`
+	Submitted   int64          `json:"submitted"`
+	Queue       string         `json:"queue"`
+	Priority    int32          `json:"priority"`
+	HasPriority bool           `json:"hasPriority,omitempty"`
+	State       int32          `json:"state"`
+	Final       int32          `json:"final"`
+	Diagnostics string         `json:"diagnostics,omitempty"`
+	Started     int64          `json:"started,omitempty"`
+	Finished    int64          `json:"finished,omitempty"`
+	Lifetime    int64          `json:"lifetime,omitempty"`
+	Attempts    []attemptValue `json:"attempts,omitempty"`
+}
+
+type attemptValue struct {
+	ID          creel.AttemptID   `json:"id"`
+	AM          creel.ContainerID `json:"master,omitzero"`
+	Node        creel.NodeID      `json:"node,omitzero"`
+	Started     int64             `json:"started,omitempty"`
+	State       int32             `json:"state"`
+	Final       int32             `json:"final"`
+	Diagnostics string            `json:"diagnostics,omitempty"`
+	TrackingURL string            `json:"trackingUrl,omitempty"`
+	ExitStatus  int32             `json:"exitStatus,omitempty"`
+	Finished    int64             `json:"finished,omitempty"`
+}
+
+func attemptToValue(a rm.AttemptRecord) attemptValue {
+	return attemptValue{
+		ID:          a.ID,
+		AM:          a.AM,
+		Node:        a.Node,
+		Started:     codec.Millis(a.Started),
+		State:       int32(a.State),
+		Final:       int32(a.Final),
+		Diagnostics: a.Diagnostics,
+		TrackingURL: a.TrackingURL,
+		ExitStatus:  a.ExitStatus,
+		Finished:    codec.Millis(a.Finished),
+	}
+}
+
+func (v attemptValue) record() rm.AttemptRecord {
+	return rm.AttemptRecord{
+		ID:          v.ID,
+		AM:          v.AM,
+		Node:        v.Node,
+		Started:     codec.Time(v.Started),
+		State:       creel.AttemptState(v.State),
+		Final:       creel.FinalStatus(v.Final),
+		Diagnostics: v.Diagnostics,
+		TrackingURL: v.TrackingURL,
+		ExitStatus:  v.ExitStatus,
+		Finished:    codec.Time(v.Finished),
+	}
+}
+
+// encodeApp writes an application for the journal.
+func encodeApp(r rm.AppRecord) ([]byte, error) {
+	v := appValue{
+		User:        r.Submission.User,
+		Groups:      r.Submission.Groups,
+		Submitted:   codec.Millis(r.Submitted),
+		Queue:       string(r.Queue),
+		Priority:    r.Submission.Priority,
+		HasPriority: r.Submission.HasPriority,
+		State:       int32(r.State),
+		Final:       int32(r.Final),
+		Diagnostics: r.Diagnostics,
+		Started:     codec.Millis(r.Started),
+		Finished:    codec.Millis(r.Finished),
+		Lifetime:    codec.Millis(r.Lifetime),
+	}
+	for _, a := range r.Attempts {
+		v.Attempts = append(v.Attempts, attemptToValue(a))
+	}
+	head, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	c, _ := r.Submission.Context.(*pb.ApplicationSubmissionContextProto)
+	if c == nil {
+		return nil, fmt.Errorf("application %s has no submission context", r.Submission.ID)
+	}
+	out := binary.AppendUvarint(make([]byte, 0, len(head)+c.SizeVT()+binary.MaxVarintLen32), uint64(len(head)))
+	out = append(out, head...)
+	size := c.SizeVT()
+	n := len(out)
+	out = append(out, make([]byte, size)...)
+	_, err = c.MarshalToSizedBufferVT(out[n:])
+	return out, err
+}
+
+// decodeApp reads what encodeApp wrote.
+func decodeApp(b []byte) (rm.AppRecord, error) {
+	n, w := binary.Uvarint(b)
+	if w <= 0 || n > uint64(len(b)-w) {
+		return rm.AppRecord{}, errors.New("the record is shorter than it says")
+	}
+	var v appValue
+	if err := json.Unmarshal(b[w:w+int(n)], &v); err != nil {
+		return rm.AppRecord{}, err
+	}
+	c := new(pb.ApplicationSubmissionContextProto)
+	if err := c.UnmarshalVT(b[w+int(n):]); err != nil {
+		return rm.AppRecord{}, err
+	}
+	s, err := codec.Submission(c, v.User, v.Groups)
+	if err != nil {
+		return rm.AppRecord{}, err
+	}
+	s.Priority, s.HasPriority = v.Priority, v.HasPriority
+	r := rm.AppRecord{
+		Submission:  s,
+		Submitted:   codec.Time(v.Submitted),
+		Queue:       creel.QueuePath(v.Queue),
+		State:       creel.ApplicationState(v.State),
+		Final:       creel.FinalStatus(v.Final),
+		Diagnostics: v.Diagnostics,
+		Started:     codec.Time(v.Started),
+		Finished:    codec.Time(v.Finished),
+		Lifetime:    codec.Time(v.Lifetime),
+	}
+	for _, a := range v.Attempts {
+		r.Attempts = append(r.Attempts, a.record())
+	}
+	return r, nil
+}
+
+// AppKey and AttemptKey name the records of an application and of an attempt.
+func AppKey(id creel.ApplicationID) string { return keyApp + id.String() }
+
+// AttemptKey is as AppKey.
+func AttemptKey(id creel.AttemptID) string {
+	return keyAttempt + id.Application.String() + "/" + strconv.Itoa(int(id.Attempt))
+}
