@@ -222,7 +222,9 @@ func aliveIn(v *View) int {
 // status turns a record into what the view shows. In a freeze each member is
 // seen as of the freeze, unless it has beaten since.
 func status(previous *View, f *Freeze, k *known, asOf, now time.Time) Status {
-	s := Status{Member: k.Member, Draining: k.Draining, Age: max(0, now.Sub(k.Heartbeat))}
+	s := Status{
+		Member: k.Member, Draining: k.Draining, Age: max(0, now.Sub(k.Heartbeat)), Forgotten: k.forgotten,
+	}
 	s.State, s.Reason = stateAt(&k.Record, now)
 	switch {
 	case f != nil && (k.forgotten || !s.State.Alive()) && s.State != StateDeregistered:

@@ -32,7 +32,9 @@ type Status struct {
 	Age      time.Duration // since its last heartbeat (or registration), store's clock
 	Draining string        // who asked for a drain and why, "" if nobody
 	Since    time.Time     // store's clock when the view first saw this state
-	Load     Load
+	// Forgotten: the store had a record of it and has none any more.
+	Forgotten bool
+	Load      Load
 	// LoadError says why the last report could not be read; Load is then the
 	// last one that could.
 	LoadError string

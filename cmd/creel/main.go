@@ -73,6 +73,7 @@ Start with: creel demo`,
 		nodeCommand(),
 		subclusterCommand(),
 		policyCommand(),
+		storeCommand(),
 		configCommand(),
 		versionCommand(),
 	)

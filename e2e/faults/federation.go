@@ -26,6 +26,8 @@ type federation struct {
 	members []*member
 	proxy   *daemon
 	router  *daemon
+
+	storeURL string // with the parameters that all were given
 }
 
 type member struct {
@@ -85,19 +87,26 @@ func foundWith(t *testing.T, url, parameters string, ofProxy []string, settings 
 		)
 		f.members = append(f.members, m)
 	}
-	f.router = f.start(
-		"router",
+	f.storeURL = url
+	f.router = f.startRouter("router", url)
+	f.await(
+		"the router sees both members and all nodes",
+		func() bool { return len(f.active()) == 2 && f.nodes(f.router) == 4 },
+	)
+	return f
+}
+
+// startRouter starts a router over a store.
+func (f *federation) startRouter(name, url string) *daemon {
+	f.t.Helper()
+	return f.start(
+		name,
 		"router",
 		"creel.store.url="+url,
 		"yarn.router.clientrm.address=127.0.0.1:0",
 		"yarn.router.rmadmin.address=127.0.0.1:0",
 		"yarn.router.webapp.address=127.0.0.1:0",
 	)
-	f.await(
-		"the router sees both members and all nodes",
-		func() bool { return len(f.active()) == 2 && f.nodes(f.router) == 4 },
-	)
-	return f
 }
 
 // start runs one daemon until the test ends.

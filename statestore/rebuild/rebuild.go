@@ -6,10 +6,14 @@
 // home.
 //
 // Every router runs it; a lease lets one at a time work. A member that was in
-// the federation when the store was last whole and has not deregistered must
-// answer, whatever its state was: a list that lacks one member is no evidence.
-// To give a member up for good that will never answer, start all routers anew
-// on the empty store.
+// the federation when the store was last whole, and has neither deregistered nor
+// been removed, must answer, whatever its state was: a list that lacks one member
+// is no evidence. A router that was started on the empty store knows no member but
+// those that have registered again; ResourceManagers, proxies and other routers
+// run a Witness, which tells the store whom they knew, and the router waits for
+// them (Config.Settle). A new federation is an empty store too, and is asked the
+// same. AcceptMissing gives up a member that will never answer (creel store
+// rebuild --accept-missing).
 //
 // Where two members claim an application the rule of statestore.Rebuild
 // decides, an audit line is written, and the application is ended at the
@@ -24,6 +28,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -39,6 +44,11 @@ type Store interface {
 	// claims again; it may be repeated until it returns no error.
 	Reopen(ctx context.Context, collect func(context.Context) ([]statestore.Home, error)) ([]statestore.Conflict, error)
 
+	// Remember tells whoever rebuilds of members that must be asked; Remembered is
+	// what was told, and which members need not answer.
+	Remember(ctx context.Context, members []subcluster.Member) error
+	Remembered(ctx context.Context) (members []subcluster.Member, missing []creel.SubclusterID, err error)
+
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error)
 	Release(ctx context.Context, l statestore.Lease) error
 	PutPolicy(ctx context.Context, w statestore.PolicyWrite) (subcluster.Policy, error)
@@ -53,8 +63,11 @@ type Config struct {
 	// not there, or has ended, is success.
 	End func(ctx context.Context, m *subcluster.Status, app creel.ApplicationID) error
 
-	Name    string        // of this process, as holder of the lease
-	Every   time.Duration // between looks at the store, 1s
+	Name  string        // of this process, as holder of the lease
+	Every time.Duration // between looks at the store, 1s
+	// Settle is how long one that never saw the store whole waits for those that
+	// did, five times Every.
+	Settle  time.Duration
 	Timeout time.Duration // of one rebuilding, 1m
 	Log     *slog.Logger  // nil: silent
 }
@@ -64,6 +77,24 @@ type Rebuilder struct {
 	cfg    Config
 	store  Store
 	before *subcluster.View // the last view of a store that was whole
+	since  time.Time        // when the store was first found lost; zero while it is whole
+
+	trouble atomic.Pointer[string] // why the store gives no homes now; nil while it does
+}
+
+// Witness is a loop that rebuilds nothing: while the store is lost it tells which
+// members it knew. Processes that are no routers run it.
+func Witness(store Store, view func() *subcluster.View, every time.Duration) *Rebuilder {
+	return New(store, Config{View: view, Every: every})
+}
+
+// Trouble is why the store gives no homes now, "" while it does. It may be called
+// at any time.
+func (r *Rebuilder) Trouble() string {
+	if t := r.trouble.Load(); t != nil {
+		return *t
+	}
+	return ""
 }
 
 // New makes a Rebuilder.
@@ -73,6 +104,9 @@ func New(store Store, cfg Config) *Rebuilder {
 	}
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = time.Minute
+	}
+	if cfg.Settle <= 0 {
+		cfg.Settle = 5 * cfg.Every
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -86,7 +120,9 @@ func (r *Rebuilder) Run(ctx context.Context) error {
 	defer tick.Stop()
 	reported := ""
 	for {
-		if trouble := r.look(ctx); trouble == nil {
+		trouble := r.look(ctx)
+		r.tell(trouble)
+		if trouble == nil {
 			reported = ""
 		} else if text := trouble.Error(); text != reported && ctx.Err() == nil {
 			reported = text
@@ -112,10 +148,25 @@ func (r *Rebuilder) look(ctx context.Context) error {
 		return nil // it is ill, which others tell; there is nothing to rebuild yet
 	}
 	if !lost {
+		r.since = time.Time{}
 		if view != nil && view.Freeze == nil {
 			r.before = view
 		}
 		return nil
+	}
+	if r.since.IsZero() {
+		r.since = time.Now()
+	}
+	if r.before != nil {
+		if err := r.remember(ctx); err != nil {
+			return err
+		}
+	}
+	if r.cfg.Ask == nil {
+		return nil // a witness
+	}
+	if r.before == nil && time.Since(r.since) < r.cfg.Settle {
+		return nil // those who knew the store have this long to say so
 	}
 	lease, err := r.store.Acquire(ctx, "rebuild", r.cfg.Name, r.cfg.Timeout)
 	if errors.Is(err, creel.ErrConflict) {
@@ -132,13 +183,68 @@ func (r *Rebuilder) look(ctx context.Context) error {
 	return r.rebuild(statestore.Under(ctx, lease))
 }
 
+// tell keeps why the store gives no homes, for readiness.
+func (r *Rebuilder) tell(trouble error) {
+	if r.since.IsZero() {
+		r.trouble.Store(nil)
+		return
+	}
+	text := "the store came back empty, and the ResourceManagers are asked what they run"
+	if trouble != nil {
+		text += ": " + trouble.Error()
+	}
+	r.trouble.Store(&text)
+}
+
+// remember tells the store whom we knew, once somebody has begun to rebuild it.
+func (r *Rebuilder) remember(ctx context.Context) error {
+	var known []subcluster.Member
+	for _, m := range r.members() {
+		known = append(known, m.Member)
+	}
+	err := r.store.Remember(ctx, known)
+	if errors.Is(err, creel.ErrConflict) {
+		return nil // nobody has begun
+	}
+	return err
+}
+
+// asked are the members that must answer: ours, and those that others told of.
+func (r *Rebuilder) asked(ctx context.Context) ([]*subcluster.Status, error) {
+	told, missing, err := r.store.Remembered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := r.members()
+	for _, m := range told {
+		if !slices.ContainsFunc(out, func(o *subcluster.Status) bool { return o.ID == m.ID }) &&
+			!r.deregistered(m.ID) {
+			out = append(out, &subcluster.Status{Member: m})
+		}
+	}
+	return slices.DeleteFunc(out, func(m *subcluster.Status) bool { return slices.Contains(missing, m.ID) }), nil
+}
+
+// deregistered reports whether a member left after others knew it.
+func (r *Rebuilder) deregistered(id creel.SubclusterID) bool {
+	m, ok := r.cfg.View().Member(id)
+	return ok && m.State == subcluster.StateDeregistered
+}
+
 // rebuild does it once.
 func (r *Rebuilder) rebuild(ctx context.Context) error {
-	members := r.members()
+	members, err := r.asked(ctx)
+	if err != nil {
+		return err
+	}
 	r.cfg.Log.Warn("state store came back empty, asking the ResourceManagers what they run", "members", len(members))
 	var resolved []statestore.Conflict
 	found := 0
 	overruled, err := r.store.Reopen(ctx, func(ctx context.Context) ([]statestore.Home, error) {
+		members, err = r.asked(ctx) // no claim is served any more, and those who could have told so have
+		if err != nil {
+			return nil, err
+		}
 		reports, err := r.collect(ctx, members)
 		if err != nil {
 			return nil, err
@@ -174,7 +280,8 @@ func (r *Rebuilder) rebuild(ctx context.Context) error {
 	return nil
 }
 
-// members are all that must answer.
+// members are all that we know and that must answer. One that the store did not
+// have while it was whole was removed.
 func (r *Rebuilder) members() []*subcluster.Status {
 	var out []*subcluster.Status
 	for _, v := range []*subcluster.View{r.cfg.View(), r.before} { // newer addresses first
@@ -183,6 +290,9 @@ func (r *Rebuilder) members() []*subcluster.Status {
 		}
 		for i := range v.Members {
 			m := &v.Members[i]
+			if was, ok := r.before.Member(m.ID); ok && was.Forgotten && m.Forgotten || r.deregistered(m.ID) {
+				continue
+			}
 			if m.State != subcluster.StateDeregistered &&
 				!slices.ContainsFunc(out, func(o *subcluster.Status) bool { return o.ID == m.ID }) {
 				out = append(out, m)
@@ -203,7 +313,8 @@ func (r *Rebuilder) collect(ctx context.Context, members []*subcluster.Status) (
 		wg.Go(func() {
 			apps, err := r.cfg.Ask(ctx, m)
 			if err != nil {
-				errs[i] = fmt.Errorf("%s must say what it runs: %w", m.ID, err)
+				errs[i] = fmt.Errorf(
+					"%s must say what it runs, or be given up (creel store rebuild --accept-missing %s): %w", m.ID, m.ID, err)
 			}
 			reports[i] = statestore.Report{Member: m.ID, Applications: apps}
 		})

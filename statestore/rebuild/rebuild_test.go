@@ -204,3 +204,106 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 			r.Policies[0].Author == "alice"
 	})
 }
+
+// The store is emptied while every router is down. A router that starts then has
+// never seen it whole: it waits for those who have, and asks whom they knew, also a
+// member that has not registered again. A member that was removed, and one that an
+// operator gave up, need not answer.
+func TestARouterThatNeverSawTheStoreWholeAsksWhomOthersKnew(t *testing.T) {
+	server := redistest.Start(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	open := func() *redis.Store {
+		s, err := redis.Open(redis.Config{URL: server.URL(), Confirm: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	rms := &managers{
+		asked:  map[creel.SubclusterID]int{},
+		silent: map[creel.SubclusterID]bool{"sc-2": true, "sc-gone": true},
+		run: map[creel.SubclusterID][]statestore.ReportedApplication{
+			"sc-2": {{ID: storetest.App(2), Attempt: 1, Submitted: time.Unix(1_700_000_000, 0)}},
+		},
+	}
+	router := func(s *redis.Store, log *text) (stop func(), view func() *subcluster.View) {
+		ctx, cancel := context.WithCancel(ctx)
+		w := watch.New(s, watch.Config{Poll: 20 * time.Millisecond})
+		r := rebuild.New(s, rebuild.Config{View: w.View, Ask: rms.ask, End: rms.end, Name: "router",
+			Every: 20 * time.Millisecond, Settle: 500 * time.Millisecond, Log: slog.New(slog.NewTextHandler(log, nil))})
+		var mine sync.WaitGroup
+		mine.Go(func() { _ = w.Run(ctx) })
+		mine.Go(func() { _ = r.Run(ctx) })
+		return func() { cancel(); mine.Wait() }, w.View
+	}
+	register := func(s *redis.Store, ids ...creel.SubclusterID) {
+		for _, id := range ids {
+			if err := s.Register(ctx, subcluster.Member{ID: id, Lease: time.Hour, Epoch: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// A new federation: nobody gives homes until its members were asked.
+	first, member := open(), open()
+	var log text
+	stop, _ := router(first, &log)
+	if _, _, err := first.Claim(ctx, storetest.App(1), "sc-1"); !errors.Is(err, creel.ErrUnavailable) {
+		t.Fatalf("in a store that nobody confirmed a claim gave %v", err)
+	}
+	register(member, "sc-1")
+	until(t, "the new store is open", func() bool { _, _, err := first.Claim(ctx, storetest.App(1), "sc-1"); return err == nil })
+	stop()
+
+	// A ResourceManager's witness sees it whole, with a member that is removed.
+	register(member, "sc-2", "sc-removed", "sc-gone")
+	w := watch.New(member, watch.Config{Poll: 20 * time.Millisecond})
+	wg.Go(func() { _ = w.Run(ctx) })
+	wg.Go(func() { _ = rebuild.Witness(member, w.View, 20*time.Millisecond).Run(ctx) })
+	until(t, "the witness sees four", func() bool { v := w.View(); return v != nil && len(v.Members) == 4 })
+	if err := member.Deregister(ctx, "sc-removed", 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := member.RemoveMember(ctx, "sc-removed"); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond)
+	if err := member.AcceptMissing(ctx, "sc-2"); !errors.Is(err, creel.ErrConflict) {
+		t.Errorf("giving up a member of a whole store is answered %v", err)
+	}
+
+	server.Do("FLUSHALL")
+	register(member, "sc-1")
+	second := open()
+	log = text{}
+	stop, _ = router(second, &log)
+	defer stop()
+	asked := func(id creel.SubclusterID) int { rms.mu.Lock(); defer rms.mu.Unlock(); return rms.asked[id] }
+	until(t, "the members that only the witness knew are asked", func() bool { return asked("sc-2") > 1 && asked("sc-gone") > 1 })
+	if _, _, err := second.Claim(ctx, storetest.App(2), "sc-1"); !errors.Is(err, creel.ErrUnavailable) {
+		t.Fatalf("while sc-2 has not answered a claim gave %v", err)
+	}
+	rms.mu.Lock()
+	rms.silent["sc-2"] = false
+	rms.mu.Unlock()
+	time.Sleep(200 * time.Millisecond)
+	if strings.Contains(log.String(), "state store rebuilt") {
+		t.Fatal("it was rebuilt without sc-gone")
+	}
+	if err := member.AcceptMissing(ctx, "sc-gone"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "a claim is served again, by what sc-2 said", func() bool {
+		home, _, err := second.Claim(ctx, storetest.App(2), "sc-1")
+		if err == nil && home != "sc-2" {
+			t.Fatalf("its home is %s", home)
+		}
+		return err == nil
+	})
+	if asked("sc-removed") > 0 {
+		t.Error("a member that was removed had to answer")
+	}
+}

@@ -12,6 +12,7 @@
 // +wait +time +info, and for a cluster +cluster.
 //
 //	{creel:c}:meta        hash: id, schema, state, pv (newest policy version)
+//	{creel:c}:known       hash by member: told for a rebuilding that is under way
 //	{creel:c}:guard       hash: newest token of each lease; each shard has one too
 //	{creel:c}:m e b r l d x   hashes by member: record, epoch, heartbeat, registered,
 //	                      load, drain, deregistered
@@ -47,7 +48,9 @@
 //	                  statestore/rebuild) has written back what the
 //	                  ResourceManagers report. Members register again at their
 //	                  next heartbeat. A process that is newly started on an empty
-//	                  store takes it for a new one: it cannot know better.
+//	                  store cannot know better: with Config.Confirm, which all
+//	                  daemons set, it waits for Reopen too, else it takes the
+//	                  store for a new one.
 //
 // # What a failover may lose
 //

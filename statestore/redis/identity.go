@@ -5,10 +5,13 @@ package redis
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"strconv"
 	"time"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
 )
 
 // A store has an identity, made by whoever opens an empty one, and each shard
@@ -16,7 +19,9 @@ import (
 // application a second home, so it is refused until Reopen has written the homes
 // that the ResourceManagers report. A rebuilt store has a new identity, and only
 // that is adopted by those who knew the one before: an empty store that a
-// newcomer has opened meanwhile, knowing no better, is not. States:
+// newcomer has opened meanwhile, knowing no better, is not. With Config.Confirm a
+// newcomer opens it in the state rebuilding, so that it too is asked for first.
+// States:
 const (
 	stateMaking  = "making"     // shards are being given it: an empty store is opened
 	stateReady   = "ready"      // made by opening an empty store
@@ -59,7 +64,7 @@ func (s *Store) known(ctx context.Context) (string, error) {
 		if err := s.writeIdentity(ctx, id, "nx"); err != nil {
 			return "", err
 		}
-		if _, err := s.write(ctx, stateScript, []string{s.control("meta")}, id, stateReady); err != nil {
+		if _, err := s.write(ctx, stateScript, []string{s.control("meta"), s.control("known")}, id, stateReady); err != nil {
 			return "", err
 		}
 	}
@@ -69,13 +74,17 @@ func (s *Store) known(ctx context.Context) (string, error) {
 
 // openMeta reads identity, schema and state, and makes them if there are none.
 func (s *Store) openMeta(ctx context.Context) (id, schema, is string, err error) {
+	first := stateMaking
+	if s.cfg.Confirm {
+		first = stateRebuild
+	}
 	list, err := s.write(
 		ctx,
 		openScript,
 		[]string{s.control("meta")},
 		rand.Text(),
 		strconv.Itoa(statestore.SchemaVersion),
-		stateMaking,
+		first,
 	)
 	if err != nil {
 		return "", "", "", err
@@ -180,6 +189,11 @@ func (s *Store) Lost(ctx context.Context) (bool, error) {
 
 // CheckSchema implements statestore.Schema.
 func (s *Store) CheckSchema(ctx context.Context) error {
+	if _, schema, state, err := s.openMeta(ctx); err != nil {
+		return err
+	} else if state == stateRebuild {
+		return statestore.ReadableSchema(schema) // its homes come later
+	}
 	if _, err := s.known(ctx); err != nil {
 		return err
 	}
@@ -236,11 +250,69 @@ func (s *Store) Reopen(
 	if err := s.writeIdentity(ctx, id, ""); err != nil {
 		return conflicts, err
 	}
-	if list, err := s.write(ctx, stateScript, []string{s.control("meta")}, id, stateRebuilt); err != nil {
+	list, err = s.write(ctx, stateScript, []string{s.control("meta"), s.control("known")}, id, stateRebuilt)
+	if err != nil {
 		return conflicts, err
-	} else if list[0] != "OK" {
+	}
+	if list[0] != "OK" {
 		return conflicts, came("it was replaced again while it was rebuilt")
 	}
 	s.identity.Store(&id)
 	return conflicts, nil
+}
+
+// Remember tells whoever rebuilds the store of members that the caller knew while
+// it was whole. It is for a store that is Lost, and forgotten once that is rebuilt.
+func (s *Store) Remember(ctx context.Context, members []subcluster.Member) error {
+	args := make([]any, 0, 2*len(members))
+	for _, m := range members {
+		b, err := json.Marshal(m)
+		if err != nil {
+			return err
+		}
+		args = append(args, string(m.ID), string(b))
+	}
+	return s.remember(ctx, args)
+}
+
+// AcceptMissing gives up a member for the rebuilding that is under way: it need not
+// answer, and what it alone runs may be given a second home. The error is of kind
+// creel.ErrConflict if the store waits for no rebuilding.
+func (s *Store) AcceptMissing(ctx context.Context, id creel.SubclusterID) error {
+	return s.remember(ctx, []any{string(id), ""})
+}
+
+func (s *Store) remember(ctx context.Context, args []any) error {
+	list, err := s.write(
+		ctx, rememberScript, []string{s.control("meta"), s.control("known")}, append([]any{stateRebuild}, args...)...,
+	)
+	if err == nil && list[0] != "OK" {
+		return &creel.Error{
+			Kind: creel.ErrConflict,
+			What: "the state store is not being rebuilt",
+			Why:  "it knows its homes",
+		}
+	}
+	return err
+}
+
+// Remembered is what others told for the rebuilding that is under way: members that
+// must answer, and those that need not.
+func (s *Store) Remembered(ctx context.Context) (members []subcluster.Member, missing []creel.SubclusterID, err error) {
+	v, err := s.do(ctx, command("HGETALL", s.control("known")))
+	if err != nil {
+		return nil, nil, err
+	}
+	for id, text := range stringMap(v) {
+		var m subcluster.Member
+		switch {
+		case text == "":
+			missing = append(missing, creel.SubclusterID(id))
+		case json.Unmarshal([]byte(text), &m) != nil:
+			return nil, nil, surprise(text)
+		default:
+			members = append(members, m)
+		}
+	}
+	return members, missing, nil
 }

@@ -140,8 +140,14 @@ func (s *Store) RemoveMember(ctx context.Context, id creel.SubclusterID) error {
 // Records implements statestore.Members. Policies travel only when they have
 // changed since the last read.
 func (s *Store) Records(ctx context.Context) (subcluster.Records, error) {
-	if _, err := s.known(ctx); err != nil && s.identity.Load() == nil {
-		return subcluster.Records{}, err
+	if s.identity.Load() == nil { // members are there before homes are
+		_, schema, _, err := s.openMeta(ctx)
+		if err == nil {
+			err = statestore.ReadableSchema(schema)
+		}
+		if err != nil {
+			return subcluster.Records{}, err
+		}
 	}
 	have := s.policies.Load()
 	if have == nil {

@@ -342,9 +342,22 @@ return {ARGV[5], m[2] or ARGV[6]}`)
 if ARGV[6] == 'nx' then redis.call('HSETNX', KEYS[1], '@', ARGV[5]) else redis.call('HSET', KEYS[1], '@', ARGV[5]) end
 return {'OK'}`)
 
-	// KEYS meta; ARGV[5] identity, [6] state.
+	// KEYS meta, known; ARGV[5] identity, [6] state. What others told for a
+	// rebuilding is over with it.
 	stateScript = newScript(guard + `
 if redis.call('HGET', KEYS[2], 'id') ~= ARGV[5] then return {'OTHER'} end
 redis.call('HSET', KEYS[2], 'state', ARGV[6])
+redis.call('DEL', KEYS[3])
+return {'OK'}`)
+
+	// KEYS meta, known; ARGV[5] the state in which it may be told, then member and
+	// record, "" for one that need not answer, which nobody takes back.
+	rememberScript = newScript(guard + `
+if redis.call('HGET', KEYS[2], 'state') ~= ARGV[5] then return {'NOT'} end
+for i = 6, #ARGV, 2 do
+  if ARGV[i + 1] == '' or redis.call('HGET', KEYS[3], ARGV[i]) ~= '' then
+    redis.call('HSET', KEYS[3], ARGV[i], ARGV[i + 1])
+  end
+end
 return {'OK'}`)
 )

@@ -47,6 +47,11 @@ type Config struct {
 	// MaxWait bounds a call whose context has no deadline: 10s.
 	MaxWait time.Duration
 
+	// Confirm keeps a store that is found empty from giving homes until Reopen:
+	// it may be one that was emptied, and what runs must be asked first. Without
+	// it an empty store is taken for a new one.
+	Confirm bool
+
 	MaxBatch int // calls in one pipeline: 256
 	MaxQueue int // calls that wait for a pipeline, for each server: 16384
 	Flights  int // pipelines under way at once, for each server: 2, with Wait 16

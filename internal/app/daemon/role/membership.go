@@ -19,6 +19,7 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer/escrow"
 	rebalance "github.com/creelrm/creel/policies/rebalancer/server"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/creelrm/creel/subcluster/rm"
@@ -121,6 +122,10 @@ func hostOf(configured string) (string, error) {
 	return os.Hostname()
 }
 
+// witnessPoll is how often a ResourceManager reads which other members there are,
+// beside what the store's subscription tells it.
+const witnessPoll = 10 * time.Second
+
 // join adds to a ResourceManager the tasks that keep it a member.
 func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 	bound.Proxy = m.Proxy
@@ -145,6 +150,9 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 			Addresses: bound,
 		},
 	}
+	others := watch.New(m.Store, watch.Config{Poll: witnessPoll})
+	r.Add("other members", others.Run)
+	addWitness(&r.Service, m.Store, others.View)
 	r.Add("membership", func(ctx context.Context) error { return stay(ctx, agent, log) })
 	keeper := &rebalance.Keeper{
 		ID:      m.ID,

@@ -147,6 +147,7 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	dependOnKeys(p.Health, amrmKeys)
 	p.countSessions()
 
+	addWitness(&p.Service, store, view)
 	p.Add("view", p.Watcher.Run)
 	p.Add("token keys", func(ctx context.Context) error { return amrmKeys.Run(ctx, time.Second) })
 	p.Add("sessions", p.Proxy.Run)

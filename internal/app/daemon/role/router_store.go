@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/app/daemon/health"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/rebuild"
@@ -34,7 +36,7 @@ func (r *Router) addRebuild(store statestore.Store, pool *remote.Pool, log *slog
 	if err != nil {
 		host = "router"
 	}
-	r.Add("store rebuild", rebuild.New(s, rebuild.Config{
+	loop := rebuild.New(s, rebuild.Config{
 		View: r.Watcher.View,
 		Name: fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()),
 		Log:  log,
@@ -42,7 +44,22 @@ func (r *Router) addRebuild(store statestore.Store, pool *remote.Pool, log *slog
 		End: func(ctx context.Context, m *subcluster.Status, app creel.ApplicationID) error {
 			return killAt(ctx, pool.Member(m), app)
 		},
-	}).Run)
+	})
+	r.Add("store rebuild", loop.Run)
+	r.Health.Depend("homes", func() health.State {
+		if t := loop.Trouble(); t != "" {
+			return health.State{Err: errors.New(t)}
+		}
+		return health.State{Text: "the store gives them"}
+	})
+}
+
+// addWitness adds the loop of a daemon that is no router, which tells the members
+// it knew to whoever rebuilds a store that came back empty.
+func addWitness(s *daemon.Service, store statestore.Store, view func() *subcluster.View) {
+	if lost, ok := store.(rebuild.Store); ok {
+		s.Add("store witness", rebuild.Witness(lost, view, time.Second).Run)
+	}
 }
 
 // addTidy adds the loop of a router that lets the store forget what has ended.

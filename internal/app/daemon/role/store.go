@@ -79,6 +79,7 @@ func storeConfig(s *settings.Settings) (conf redis.Config, memory bool, err erro
 		Wait:        s.Int("creel.store.wait-replicas"),
 		WaitTimeout: s.Duration("creel.store.wait-timeout"),
 		Validate:    ValidPolicy,
+		Confirm:     true,
 		Log:         slog.Default(),
 	}, false, nil
 }

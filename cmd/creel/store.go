@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/rebuild"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/spf13/cobra"
+)
+
+func storeCommand() *cobra.Command {
+	return daily("store", "look after the state store", storeRebuild())
+}
+
+// storeRebuild gives up members for a rebuilding that waits for them.
+func storeRebuild() *cobra.Command {
+	var f policyFlags
+	var missing []string
+	c := &cobra.Command{
+		Use: "rebuild", Short: "go on rebuilding without a member that will never answer", Args: noArguments,
+		Long: `A state store that came back empty gives no homes until every member that any
+router, proxy or ResourceManager knew has said what it runs. This gives up a
+member that never will. What that member runs may then be started a second time
+by a client that repeats its submission: be sure that it is gone.`,
+	}
+	f.register(c)
+	c.Flags().StringSliceVar(&missing, "accept-missing", nil, "`MEMBER` that need not answer; may be repeated")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if len(missing) == 0 {
+			return usage(errors.New("name the members to give up: --accept-missing MEMBER; the routers' logs name them"))
+		}
+		for _, id := range missing {
+			if err := subcluster.ValidID(creel.SubclusterID(id)); err != nil {
+				return usage(err)
+			}
+		}
+		return f.with(c.Context(), func(ctx context.Context, store statestore.Store) error {
+			s, ok := store.(interface {
+				rebuild.Store
+				AcceptMissing(ctx context.Context, id creel.SubclusterID) error
+			})
+			if !ok {
+				return usage(errors.New("this store cannot be rebuilt"))
+			}
+			for _, id := range missing {
+				if err := s.AcceptMissing(ctx, creel.SubclusterID(id)); err != nil {
+					return err
+				}
+				fmt.Fprintf(c.OutOrStdout(), "%s need not answer\n", id)
+			}
+			return nil
+		})
+	}
+	return c
+}
