@@ -65,6 +65,12 @@ var creelStoreKeys = []Setting{
 }
 
 var creelRMKeys = []Setting{
+	{
+		Key:  "creel.rm.proxy.hosts",
+		Type: List,
+		Doc: "Hosts from which the web proxy fetches AMs' pages besides those on which the AMs run " +
+			"(Spark's SPARK_PUBLIC_DNS, say); * is any.",
+	},
 	{Key: "creel.rm.data", Type: Path, Doc: "The directory of the journal; empty: nothing survives a restart."},
 	{
 		Key:     "creel.rm.journal.sync",

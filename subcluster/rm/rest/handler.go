@@ -31,6 +31,8 @@ type Config struct {
 	StaticUser string // hadoop.http.staticuser.user: who asks without a name, dr.who
 	LoginUser  string // who runs this process; the operating system's user when empty
 	MaxBody    int64  // bytes of a request, 8 MiB
+	// ProxyHosts are hosts of AMs' pages besides those on which they run; * is any.
+	ProxyHosts []string
 	// Resources are the names of resource types beyond memory and vcores.
 	Resources    []string
 	MaxContainer creel.Resource // largest container, told to new applications
@@ -125,8 +127,8 @@ func (h *Handler) Mount(r chi.Router) {
 		w.Header().Set("Content-Type", "text/plain;charset=utf-8")
 		io.WriteString(w, "I am Active!") // an error here is the client's going away
 	})
-	r.HandleFunc("/proxy/{appid}", h.proxy)
-	r.HandleFunc("/proxy/{appid}/*", h.proxy)
+	r.With(h.identify).HandleFunc("/proxy/{appid}", h.proxy)
+	r.With(h.identify).HandleFunc("/proxy/{appid}/*", h.proxy)
 	r.Get("/cluster", h.page)
 	r.Get("/cluster/app/{appid}", h.appPage)
 }

@@ -3,15 +3,19 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"html/template"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -39,7 +43,7 @@ var passed = []string{
 // ams talks to AMs. It waits long for nobody: an AM that hangs must
 // not hold a browser for ever.
 var ams = &http.Transport{
-	DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+	DialContext:           (&net.Dialer{Timeout: 10 * time.Second, Control: notForbidden}).DialContext,
 	ResponseHeaderTimeout: 60 * time.Second,
 	IdleConnTimeout:       30 * time.Second,
 	MaxIdleConnsPerHost:   4,
@@ -59,13 +63,24 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var a rm.AppView
-	known := false
-	if err := h.read(r.Context(), func(m *rm.Machine, _ time.Time) { a, known = m.App(id) }); err != nil {
+	var attempt rm.AttemptView
+	known, viewable, who := false, false, h.caller(r)
+	err = h.read(r.Context(), func(m *rm.Machine, _ time.Time) {
+		if a, known = m.App(id); known {
+			attempt, _ = m.Attempt(a.Attempt)
+			viewable = h.s.MayView(m, who, &a)
+		}
+	})
+	switch {
+	case err != nil:
 		sentence(w, http.StatusServiceUnavailable, err.Error())
 		return
-	}
-	if !known {
+	case !known:
 		sentence(w, http.StatusNotFound, "Application "+id.String()+" could not be found in RM or history server")
+		return
+	case !viewable:
+		sentence(w, http.StatusForbidden,
+			"User "+who.User+" does not have privilege to see application "+id.String()+", nor its pages.")
 		return
 	}
 	rest := ""
@@ -86,6 +101,10 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 	case a.State.Ended():
 		redirect(w, r, target, rest)
 	default:
+		if why := h.strange(r.Context(), target.Hostname(), cmp.Or(attempt.AMNode.Host, a.Host)); why != "" {
+			sentence(w, http.StatusForbidden, "The AM of "+id.String()+" says its page is at "+target.String()+": "+why)
+			return
+		}
 		h.forward(w, r, &a, target, rest)
 	}
 }
@@ -103,6 +122,59 @@ func amURL(text string) (*url.URL, error) {
 }
 
 var errNoAddress = &refusal{message: "no http address"}
+
+// strange says why a page is not fetched: an AM is its user's program, and names
+// whatever address it likes as its page. The proxy goes to the host the AM runs on
+// (am; what an unmanaged one registered with, "" if nothing) and to those of
+// creel.rm.proxy.hosts; never to an address that means something only here.
+func (h *Handler) strange(ctx context.Context, host, am string) string {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	of := func(name string) []netip.Addr {
+		found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+		if err != nil {
+			return nil // who cannot be found is not reached either
+		}
+		for i := range found {
+			found[i] = found[i].Unmap()
+		}
+		return found
+	}
+	at := of(host)
+	if slices.ContainsFunc(at, forbidden) {
+		return "addresses of this link alone, such as those of a cloud's metadata, are not fetched."
+	}
+	for _, name := range h.conf.ProxyHosts {
+		if name == "*" || strings.EqualFold(name, host) {
+			return ""
+		}
+	}
+	if am == "" || strings.EqualFold(am, host) {
+		return ""
+	}
+	for _, a := range of(am) {
+		if slices.Contains(at, a) {
+			return ""
+		}
+	}
+	return "it runs on " + am + ", and pages are fetched from there alone; name other hosts in creel.rm.proxy.hosts."
+}
+
+// forbidden reports whether no page is fetched from an address.
+func forbidden(a netip.Addr) bool {
+	a = a.Unmap()
+	return a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified()
+}
+
+// notForbidden refuses a connection after the name was resolved: what a name
+// means may have changed since strange looked.
+func notForbidden(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err == nil && forbidden(at.Addr()) {
+		err = &refusal{message: "addresses of this link alone are not fetched"}
+	}
+	return err
+}
 
 // under adds what the client asked for below the target.
 func under(target *url.URL, r *http.Request, rest string) *url.URL {
@@ -172,8 +244,17 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView,
 	p.ServeHTTP(w, r)
 }
 
+// pageHeaders are on the ResourceManager's own pages, as on the router's: nothing
+// of elsewhere runs in them, and no other site shows them in a frame.
+func pageHeaders(w http.ResponseWriter) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'self'")
+	header["X-Frame-Options"], header["X-Content-Type-Options"] = sameOrigin, noSniff
+}
+
 // sentence is a page of one line.
 func sentence(w http.ResponseWriter, status int, s string) {
+	pageHeaders(w)
 	w.Header().Set("Content-Type", "text/html;charset=utf-8")
 	w.WriteHeader(status)
 	io.WriteString(
@@ -218,6 +299,7 @@ func (h *Handler) page(w http.ResponseWriter, r *http.Request) {
 		sentence(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
+	pageHeaders(w)
 	w.Header().Set("Content-Type", "text/html;charset=utf-8")
 	pages.Execute(w, data) // an error here is the client's going away
 }
@@ -245,6 +327,7 @@ func (h *Handler) appPage(w http.ResponseWriter, r *http.Request) {
 	case !known:
 		sentence(w, http.StatusNotFound, "Application not found: "+id.String())
 	default:
+		pageHeaders(w)
 		w.Header().Set("Content-Type", "text/html;charset=utf-8")
 		pages.ExecuteTemplate(w, "app", data) // an error here is the client's going away
 	}

@@ -10,6 +10,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -99,7 +100,7 @@ func start(t *testing.T, change func(*server.Config)) *cluster {
 	background(t, "resource manager", func(ctx context.Context) error { return s.Run(ctx, ports.Run) })
 	<-s.Ready()
 	mux := chi.NewRouter()
-	rest.New(s, rest.Config{MaxContainer: cfg.Machine.MaxAllocation, MaxBody: 1 << 20, Properties: func() []rest.Property {
+	rest.New(s, rest.Config{MaxContainer: cfg.Machine.MaxAllocation, MaxBody: 1 << 20, ProxyHosts: []string{"127.0.0.1"}, Properties: func() []rest.Property {
 		return []rest.Property{
 			{Name: "a", Value: "<1>", Source: "yarn-site.xml"},
 			{Name: "b", Value: "2", Final: true, Source: "default"},
@@ -458,6 +459,41 @@ func TestAnApplicationByREST(t *testing.T) {
 	); r.status != 302 ||
 		r.head.Get("Location") != page.URL+"/ui/deep?x=1" {
 		t.Errorf("the page of the dead: %d %v", r.status, r.head)
+	}
+}
+
+// An AM is its user's program: what it names as its page is fetched from the host
+// it runs on (127.1.0.1 and so on here) and from hosts the operator names, never
+// from an address of this link alone, and for nobody who may not see it.
+func TestPagesOfAMsAreFetchedFromTheirHostsAlone(t *testing.T) {
+	c := start(t, func(cfg *server.Config) { cfg.ACLs = true })
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "page") }))
+	defer page.Close()
+	_, port, err := net.SplitHostPort(page.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []struct {
+		story, url, user string
+		status           int
+		says             string
+	}{
+		{"a host that the operator names", page.URL, "alice", 200, "page"},
+		{"who may not see the application", page.URL, "mallory", 403, "User mallory does not have privilege"},
+		{"another host than its own", "http://localhost:" + port, "alice", 403, "name other hosts in creel.rm.proxy.hosts"},
+		{"a cloud's metadata", "http://169.254.169.254/latest", "alice", 403, "this link alone"},
+		{"the same, written for IPv6", "http://[::ffff:169.254.169.254]/latest", "alice", 403, "this link alone"},
+	} {
+		id := c.submit("alice", a.story, "")
+		c.register(a.url)
+		c.until("it runs", func() bool { return c.get(base+"/apps/"+id+"/state", "state") == "RUNNING" })
+		r := c.call("GET", "/proxy/"+id+"/?user.name="+a.user, "")
+		if r.status != a.status || !strings.Contains(r.body, a.says) {
+			t.Errorf("%s: %d %s", a.story, r.status, r.body)
+		}
+		if r.status == 403 && r.head.Get("Content-Security-Policy") == "" {
+			t.Errorf("%s: a page of the ResourceManager without its headers: %v", a.story, r.head)
+		}
 	}
 }
 

@@ -55,6 +55,7 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 		Web:   s.Listen("yarn.resourcemanager.webapp.address", "yarn.resourcemanager.bind-host"),
 		REST: rest.Config{
 			StaticUser:   s.String("hadoop.http.staticuser.user"),
+			ProxyHosts:   s.List("creel.rm.proxy.hosts"),
 			MaxBody:      s.Bytes("creel.http.max-request-size"),
 			MaxContainer: conf.Machine.MaxAllocation,
 			Properties:   func() []rest.Property { return properties(s) },
