@@ -163,65 +163,16 @@ func (w *Watcher) refresh(ctx context.Context) {
 	}
 	if err != nil {
 		w.failed.Add(1)
-		if before == nil {
-			w.cfg.Log.Warn("state store cannot be read, there is no view yet", "error", err)
-			return
-		}
-		w.publish(before, subcluster.Unreachable(before, err.Error()))
+	} else {
+		now := w.cfg.Clock.Now()
+		w.good.Store(&now)
+	}
+	next := subcluster.Observer{Longest: w.longest(), Validate: w.cfg.Validate}.Observe(before, records, err)
+	if next == nil {
+		w.cfg.Log.Warn("state store cannot be read, there is no view yet", "error", err)
 		return
 	}
-	now := w.cfg.Clock.Now()
-	w.good.Store(&now)
-	w.vet(before, &records)
-	previous := before
-	if before != nil && before.Freeze == nil {
-		// Nobody looked for that long: the store stood still and took no
-		// heartbeats, or we did. Who was well then has a lease to show that it is.
-		if gap := records.Now.Sub(before.At); gap > w.longest() {
-			previous = subcluster.Unseen(before, gap)
-		}
-	}
-	w.publish(before, subcluster.Build(previous, records, records.Now))
-}
-
-// vet puts the policy we have in the place of one that does not validate.
-func (w *Watcher) vet(before *subcluster.View, records *subcluster.Records) {
-	if w.cfg.Validate == nil {
-		return
-	}
-	copied := false
-	for i := 0; i < len(records.Policies); i++ {
-		p := records.Policies[i]
-		var have subcluster.Policy
-		var ok bool
-		if before != nil {
-			have, ok = before.Policies.At(p.Queue)
-		}
-		if len(p.Document) == 0 || ok && have.Version == p.Version {
-			continue
-		}
-		err := w.cfg.Validate(p.Queue, p.Document)
-		if err == nil {
-			continue
-		}
-		if !copied { // the store may share its slices
-			records.Policies, records.Problems, copied = slices.Clone(
-				records.Policies,
-			), slices.Clone(
-				records.Problems,
-			), true
-		}
-		records.Problems = append(
-			records.Problems,
-			fmt.Sprintf("policy of %q, version %d, is not used: %v", p.Queue, p.Version, err),
-		)
-		if ok {
-			records.Policies[i] = have
-		} else {
-			records.Policies = slices.Delete(records.Policies, i, i+1)
-			i--
-		}
-	}
+	w.publish(before, next)
 }
 
 func (w *Watcher) publish(before, next *subcluster.View) {

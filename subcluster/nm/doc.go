@@ -11,14 +11,15 @@
 //     asker gets; the machine is then unchanged.
 //  2. On [Register] send Registration to the ResourceManager, and Step its
 //     answer as [Registered].
-//  3. While Active, send Heartbeat at the interval the last answer gave, one at a
-//     time, and Step the answer as [Answered]. An answer that never came is
-//     repaired by sending the same Heartbeat again.
+//  3. While Active, send Heartbeat when [Pace] says so, one at a time, and Step the
+//     answer as [Answered]. An answer that never came is repaired by sending the
+//     same Heartbeat again.
 //  4. On [Localize], [Launch], [Kill] and [Cleanup] make the executor do so, and
 //     Step what comes of it: [Localized], [Launched], [Exited].
 //  5. Step [Tick] at NextDeadline.
 //
-// Tokens are verified before an event is made; the master keys the
+// Tokens are verified before an event is made (CheckNM, CheckContainer, StartOf);
+// the master keys the
 // ResourceManager gave are kept here, see ContainerKey and NMKey.
 //
 // Containers pass LOCALIZING, SCHEDULED, RUNNING and DONE; KILLING when somebody

@@ -17,13 +17,16 @@
 // the same code: the proxy's (amrmproxy.Driver, Recording, LaunchUAM, DropUAM), the
 // ResourceManager's turn, its journal's records and the start of AMs
 // (subcluster/rm/turn), the translation of messages and minting of tokens
-// (subcluster/rm/codec), what a node checks of a caller (subcluster/nm), and the
-// submission (router.Submitter). A message between two hosts is the protobuf that
-// goes over the wire. The simulator's own are the event heap, the network, faults,
-// clients and AMs, the auditor, and the loops that post and perform. Still mirrored
-// are the pacing of subcluster/nm/rpc and statestore/watch: a fault in those is
-// not seen. Master keys do not roll, and AMs are not asked for their tokens by
-// their proxy.
+// (subcluster/rm/codec), a node's pace and what it checks of a caller
+// (subcluster/nm), what follows from a read of the store (subcluster.Observer), and
+// the router's submission, memory of homes and assumed load (package router). A
+// message between two hosts is the protobuf that goes over the wire.
+//
+// The simulator's own are the event heap, the network, faults, clients and AMs, the
+// auditor, and the loops that post and perform. It does not simulate the store's
+// subscription, a member's epoch as the store gives it (subcluster/remote takes
+// it; here it is the time of the start), master keys that roll, the check of an
+// AM's token by its proxy, and questions to routers about an application's home.
 //
 // What waits for answers runs as a coroutine (iter.Pull, flow.go), so that
 // virtual time passes between any two of its steps and a router can die there.

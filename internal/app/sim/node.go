@@ -26,11 +26,8 @@ type node struct {
 	address string // host:port
 	m       *nm.Node
 	jobs    map[creel.ContainerID]*process
-	calling bool
-	soon    bool  // a heartbeat is due before its time
-	due     int64 // of the next call, ns; 0 for none
+	pace    nm.Pace
 	tick    int64
-	backoff time.Duration
 }
 
 // envJob names the job that an AM plays, in its launch context.
@@ -49,6 +46,7 @@ func newNode(c *cluster, i int) *node {
 		w:       c.w,
 		of:      c,
 		address: id.String(),
+		pace:    nm.Pace{Eager: eager},
 		jobs:    map[creel.ContainerID]*process{},
 	}
 	n.m = nm.New(nm.Config{ID: id, HTTPPort: 8042, Total: c.w.cfg.NodeSize, Version: "sim"})
@@ -58,20 +56,16 @@ func newNode(c *cluster, i int) *node {
 	return n
 }
 
-// wake sets the time of the next call, if that is earlier than what is set.
+// wake has the node call at a time, if that is earlier than what is set.
 func (n *node) wake(at time.Time) {
-	ns := at.UnixNano()
-	if n.calling || n.due != 0 && ns >= n.due {
-		return
+	if n.pace.Wake(at) {
+		n.w.push(at, n)
 	}
-	n.due = ns
-	n.w.push(at, n)
 }
 
-// run is a wake whose time has come, unless an earlier one was set since.
+// run is the timer of a call.
 func (n *node) run() {
-	if !n.calling && n.due == n.w.now.UnixNano() {
-		n.calling, n.due = true, 0
+	if n.pace.Fire(n.w.now) {
 		n.call()
 	}
 }
@@ -107,23 +101,14 @@ func (n *node) call() {
 
 // called: the call has an end, and the next its time.
 func (n *node) called(began time.Time, e nm.Event, err error) {
-	n.calling = false
-	next := began.Add(n.m.Interval())
-	if err != nil {
-		n.backoff = min(max(2*n.backoff, 100*time.Millisecond), 2*time.Second)
-		next = n.w.now.Add(n.backoff)
-	} else {
-		n.backoff = 0
-		n.step(e)
-		if n.soon {
-			next = n.w.now.Add(eager)
-		}
-		n.soon = false
+	n.pace.Ended()
+	interval := n.m.Interval()
+	if err == nil {
+		_ = n.step(e) // an answer is never refused
 	}
-	if !n.m.Active() {
-		next = n.w.now
+	if at, set := n.pace.Next(began, n.w.now, interval, err == nil); set {
+		n.w.push(at, n)
 	}
-	n.wake(next)
 }
 
 // step gives an event to the machine and performs what it orders.
@@ -158,20 +143,16 @@ func (n *node) perform(a nm.Action) {
 	case nm.Register:
 		n.wake(n.w.now)
 	case nm.Halt:
+		n.pace.Halt()
 		n.w.audit.breach("node %s was told to stop: %s", n.name, a.Reason)
 	}
 }
 
 // hurry brings the next heartbeat forward, for a container has ended.
 func (n *node) hurry() {
-	if !n.m.Active() {
-		return
+	if at, set := n.pace.Hurry(n.w.now, n.m.Active()); set {
+		n.w.push(at, n)
 	}
-	if n.calling {
-		n.soon = true
-		return
-	}
-	n.wake(n.w.now.Add(eager))
 }
 
 func (n *node) launch(a nm.Launch) {

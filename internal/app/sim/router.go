@@ -27,8 +27,10 @@ const (
 type gateway struct {
 	*host
 	watcher
-	w     *World
-	tries uint64
+	w       *World
+	tries   uint64
+	memory  *router.Memory
+	assumed router.Assumed
 }
 
 func newRouter(w *World, index int) *gateway {
@@ -37,7 +39,13 @@ func newRouter(w *World, index int) *gateway {
 	return r
 }
 
-func (r *gateway) start() { r.watcher.start() }
+// remembered is how many homes a router remembers: few, so that it forgets some.
+const remembered = 64
+
+func (r *gateway) start() {
+	r.memory, r.assumed = router.NewMemory(remembered), router.Assumed{}
+	r.watcher.start()
+}
 
 // newApplication has a member give out an application id.
 func (r *gateway) newApplication(reply func(creel.ApplicationID, error)) {
@@ -78,6 +86,9 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 		Type:        "MAPREDUCE",
 		Queue:       job.Queue,
 		Size:        amSize,
+		Assumed: func(id creel.SubclusterID) (int64, creel.Resource) {
+			return r.assumed.Of(r.view, id)
+		},
 	}
 	request := &pb.ApplicationSubmissionContextProto{
 		ApplicationId:   pb.FromApplicationID(app),
@@ -100,7 +111,18 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 				return t.forward(id, job.User, request, claim)
 			},
 		)
-	}, func() { reply(outcome) })
+	}, func() {
+		r.memory.Put(outcome)
+		if outcome.Err == nil {
+			r.assumed.Add(r.view, outcome.Home, amSize)
+		}
+		if home, ok := r.memory.Home(app); ok {
+			is, err := r.w.store.Home(r.w.now, app)
+			r.w.audit.check(err == nil && is == home,
+				"%s remembers that %s lives in %s, the store says %s (%v)", r.name, app, home, is, err)
+		}
+		reply(outcome)
+	})
 }
 
 var amSize = creel.NewResource(512, 1)

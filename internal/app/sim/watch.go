@@ -10,8 +10,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// watcher keeps a process's view of the federation: it reads the store now
-// and then, as statestore/watch does.
+// watcher keeps a process's view of the federation: it reads the store now and
+// then. What follows from a read is subcluster.Observer's to say, for
+// statestore/watch too; the store's subscription is not simulated.
 type watcher struct {
 	w     *World
 	at    *host
@@ -32,15 +33,13 @@ func (v *watcher) read() {
 		w,
 		v.at,
 		w.storeAt,
-		5*time.Second,
+		readTime,
 		func(reply func(subcluster.Records, error)) { reply(w.store.Records(w.now), nil) },
 		func(r subcluster.Records, err error) {
-			switch {
-			case err == nil:
-				v.view = subcluster.Build(v.view, r, r.Now)
-				v.table = policies.NewTable(v.table, v.view.Policies)
-			case v.view != nil:
-				v.view = subcluster.Unreachable(v.view, err.Error())
+			o := subcluster.Observer{Longest: w.cfg.Poll + w.cfg.Poll/5 + readTime, Validate: validate}
+			if next := o.Observe(v.view, r, err); next != nil {
+				v.view = next
+				v.table = policies.NewTable(v.table, next.Policies)
 			}
 		},
 	)
@@ -50,4 +49,13 @@ func (v *watcher) read() {
 func (v *watcher) policy(q creel.QueuePath) policies.Policy {
 	p, _ := v.table.For(q)
 	return p
+}
+
+// readTime bounds a read of the store.
+const readTime = 5 * time.Second
+
+// validate refuses a policy document that no process can use.
+func validate(_ creel.QueuePath, document []byte) error {
+	_, err := policies.Parse(document)
+	return err
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/workload"
-	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
@@ -127,10 +126,7 @@ func New(cfg Config) (*World, error) {
 		secret: []statestore.Key{{ID: 1, Secret: []byte("the simulated cluster's secret, of no worth")}},
 	}
 	w.audit.init(w)
-	w.store = statestore.NewState("sim", func(_ creel.QueuePath, document []byte) error {
-		_, err := policies.Parse(document)
-		return err
-	})
+	w.store = statestore.NewState("sim", validate)
 	w.storeAt = w.host("store", outside)
 	w.user = w.host("clients", outside)
 	documents, err := cfg.documents()

@@ -111,7 +111,7 @@ func New(cfg Config) (*Farm, error) {
 			f.Close()
 			return nil, err
 		}
-		n := &node{farm: f, m: nm.New(c), jobs: map[creel.ContainerID]*job{}}
+		n := &node{farm: f, m: nm.New(c), pace: nm.Pace{Eager: cfg.Eager}, jobs: map[creel.ContainerID]*job{}}
 		f.nodes = append(f.nodes, n)
 		f.byID[id] = n
 	}
@@ -207,19 +207,19 @@ func (f *Farm) sender(ctx context.Context, t yarnrpc.ResourceTrackerClient) {
 	}
 }
 
-// wake sets the time of the node's next call, if that is earlier than what is
-// set. The caller holds the lock.
+// wake has the node call at a time, if that is earlier than what is set. The
+// caller holds the lock.
 func (n *node) wake(at time.Time) {
-	if n.halted || n.calling || (!n.due.IsZero() && !at.Before(n.due)) {
-		return
+	if n.pace.Wake(at) {
+		n.set(at)
 	}
-	n.due = at
-	n.farm.timers.at(at, func(now time.Time) {
+}
+
+// set sets a timer that the pace asked for.
+func (n *node) set(at time.Time) {
+	n.farm.timers.at(at, func(time.Time) {
 		n.mu.Lock()
-		fire := !n.calling && !n.halted && n.due.Equal(at)
-		if fire {
-			n.calling, n.due = true, time.Time{}
-		}
+		fire := n.pace.Fire(at)
 		n.mu.Unlock()
 		if fire {
 			n.farm.heartbeats <- n // room for every node, and a node is in it once
@@ -227,17 +227,10 @@ func (n *node) wake(at time.Time) {
 	})
 }
 
-// schedule has the node call at its next time, or soon when it must register.
-func (n *node) schedule(now time.Time) { n.wake(now) }
-
 // soon brings the next heartbeat forward, for a container has ended.
 func (n *node) soon(now time.Time) {
-	if e := n.farm.cfg.Eager; e > 0 && n.m.Active() {
-		if n.calling {
-			n.eager = true
-			return
-		}
-		n.wake(now.Add(e))
+	if at, set := n.pace.Hurry(now, n.m.Active()); set {
+		n.set(at)
 	}
 }
 
@@ -263,29 +256,23 @@ func (n *node) heartbeat(ctx context.Context, t yarnrpc.ResourceTrackerClient) {
 		event = nm.Registered{Answer: answer}
 	}
 	n.mu.Lock()
-	n.calling = false
-	next := now.Add(n.m.Interval())
+	n.pace.Ended()
+	interval := n.m.Interval()
 	var calls []func()
 	if err != nil {
 		if ctx.Err() == nil {
 			n.farm.metrics.HeartbeatErrors.Add(1)
 			n.farm.log.Debug("heartbeat failed", "node", n.m.ID().String(), "error", err)
 		}
-		// The same heartbeat is sent again, less and less often while nobody answers.
-		n.backoff = min(max(2*n.backoff, 100*time.Millisecond), 2*time.Second)
-		next = time.Now().Add(n.backoff)
 	} else {
-		n.backoff = 0
 		calls, _ = n.locked(time.Now(), event, nil)
 		if !active && n.m.Active() {
 			n.farm.registered()
 		}
-		if n.eager {
-			next = time.Now().Add(n.farm.cfg.Eager)
-		}
-		n.eager = false
 	}
-	n.wake(next)
+	if at, set := n.pace.Next(now, time.Now(), interval, err == nil); set {
+		n.set(at)
+	}
 	n.mu.Unlock()
 	for _, call := range calls {
 		call()

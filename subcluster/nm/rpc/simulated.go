@@ -33,15 +33,11 @@ type Hook func(s Started, exit func(code int32, diagnostic string)) (stop func()
 type node struct {
 	farm *Farm
 
-	mu      sync.Mutex
-	m       *nm.Node
-	jobs    map[creel.ContainerID]*job
-	calling bool // a call to the ResourceManager is on its way
-	eager   bool // a heartbeat is due before its time
-	halted  bool
-	due     time.Time // of the next heartbeat
-	tick    time.Time // of the machine's next deadline, when one is set
-	backoff time.Duration
+	mu   sync.Mutex
+	m    *nm.Node
+	jobs map[creel.ContainerID]*job
+	pace nm.Pace
+	tick time.Time // of the machine's next deadline, when one is set
 }
 
 // job is a container's simulated process.
@@ -113,9 +109,9 @@ func (n *node) perform(now time.Time, a nm.Action, calls []func()) []func() {
 		}
 	case nm.Register:
 		n.farm.metrics.Resyncs.Add(1)
-		n.schedule(now)
+		n.wake(now)
 	case nm.Halt:
-		n.halted = true
+		n.pace.Halt()
 		n.farm.log.Info("node was told to stop", "node", n.m.ID().String(), "reason", a.Reason)
 	case nm.AppEnded:
 	}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subcluster
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Observer says what follows from each read of the store. It is a value: what is
+// known from one read to the next is the view.
+type Observer struct {
+	// Longest is the most that lies between two good reads in a row while both this
+	// process and the store run; 0 for no bound.
+	Longest time.Duration
+	// Validate, if given, is asked of each policy that is new to the view: a
+	// document that it refuses does not replace the one we have.
+	Validate func(queue creel.QueuePath, document []byte) error
+}
+
+// Observe returns the view that follows from one read, which gave records or an
+// error. A store that cannot be read leaves the members as they were seen, and the
+// view says so; it is nil when there was none before.
+func (o Observer) Observe(before *View, records Records, err error) *View {
+	switch {
+	case err != nil && before == nil:
+		return nil
+	case err != nil:
+		return Unreachable(before, err.Error())
+	}
+	if o.Validate != nil {
+		vet(before, &records, o.Validate)
+	}
+	previous := before
+	if before != nil && before.Freeze == nil && o.Longest > 0 {
+		// Nobody looked for that long: the store stood still and took no
+		// heartbeats, or we did. Who was well then has a lease to show that it is.
+		if gap := records.Now.Sub(before.At); gap > o.Longest {
+			previous = Unseen(before, gap)
+		}
+	}
+	return Build(previous, records, records.Now)
+}
+
+// vet puts the policy we have in the place of one that does not validate.
+func vet(before *View, records *Records, validate func(creel.QueuePath, []byte) error) {
+	copied := false
+	for i := 0; i < len(records.Policies); i++ {
+		p := records.Policies[i]
+		var have Policy
+		var ok bool
+		if before != nil {
+			have, ok = before.Policies.At(p.Queue)
+		}
+		if len(p.Document) == 0 || ok && have.Version == p.Version {
+			continue
+		}
+		err := validate(p.Queue, p.Document)
+		if err == nil {
+			continue
+		}
+		if !copied { // the store may share its slices
+			records.Policies, records.Problems = slices.Clone(records.Policies), slices.Clone(records.Problems)
+			copied = true
+		}
+		records.Problems = append(
+			records.Problems,
+			fmt.Sprintf("policy of %q, version %d, is not used: %v", p.Queue, p.Version, err),
+		)
+		if ok {
+			records.Policies[i] = have
+		} else {
+			records.Policies = slices.Delete(records.Policies, i, i+1)
+			i--
+		}
+	}
+}
