@@ -1030,7 +1030,7 @@ var routerKeys = []Setting{
 		Key:     "yarn.router.asc-interceptor-max-size",
 		Type:    Bytes,
 		Default: "1MB",
-		Doc:     "Bytes of the largest submission that the router takes.",
+		Doc:     "Bytes of the largest submission that a router or a ResourceManager takes.",
 	},
 	{
 		Key:     "yarn.router.deregister.subcluster.enabled",

@@ -222,7 +222,6 @@ var notInForce = []inactive{
 		"yarn.router.interceptor.allow-partial-result.enable",
 		"yarn.router.partial-result.enabled",
 	}},
-	{NotYet, "the largest request of all is ipc.maximum.data.length", []string{"yarn.router.asc-interceptor-max-size"}},
 	{NotYet, "a member long silent stays in the list, as lost", []string{
 		"yarn.router.deregister.subcluster.enabled",
 		"yarn.router.subcluster.heartbeat.expiration.time",

@@ -94,6 +94,10 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, &creel.Error{Kind: creel.ErrInvalidRequest, What: why})
 		return
 	}
+	if err := h.server.CheckSize(app, len(q.body)); err != nil {
+		fail(w, r, err)
+		return
+	}
 	sub := policies.Submission{
 		Application: app,
 		Name:        doc.Name,

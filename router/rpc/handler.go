@@ -234,6 +234,9 @@ func (h *Handler) submit(ctx context.Context, request []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := h.server.CheckSize(sub.Application, len(request)); err != nil {
+		return nil, err
+	}
 	var answer []byte
 	out := h.server.Submit(ctx, sub, func(ctx context.Context, m *remote.Member, claim int64) error {
 		a, err := m.Client(ctx, remote.Write, sub.User, "submitApplication", yarnrpc.WithClaim(request, claim))

@@ -43,7 +43,9 @@ type Config struct {
 	SubmitTime time.Duration
 	// MaxTries bounds the members that a submission is offered to; 0 is all.
 	MaxTries int
-	Log      *slog.Logger // slog.Default if nil
+	// MaxSubmission bounds a submission, in bytes as its client sent it; 0: nothing does.
+	MaxSubmission int64
+	Log           *slog.Logger // slog.Default if nil
 }
 
 // Server is safe for concurrent use.
@@ -138,6 +140,20 @@ func (s *Server) Member(id creel.SubclusterID) (*remote.Member, error) {
 		}
 	}
 	return s.conf.Pool.Member(status), nil
+}
+
+// CheckSize refuses a submission that is larger than the router takes, with an error of
+// kind creel.ErrInvalidRequest. size is in bytes, as the client sent it.
+func (s *Server) CheckSize(app creel.ApplicationID, size int) error {
+	if most := s.conf.MaxSubmission; most > 0 && int64(size) > most {
+		return &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "the submission of " + app.String() + " is too large",
+			Why:  fmt.Sprintf("it has %d bytes, the limit is %d", size, most),
+			Try:  "put large things into files that the containers load, or raise yarn.router.asc-interceptor-max-size",
+		}
+	}
+	return nil
 }
 
 // Submit finds a home for a submission and forwards it there, under the number

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -15,7 +16,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/codec"
 )
 
-// maxSubmission bounds a submission message, in bytes.
+// maxSubmission bounds a submission message, in bytes, where Config does not.
 const maxSubmission = 32 << 20
 
 // NewApplicationIDs takes n ids that nobody had before, in a row, and returns
@@ -37,8 +38,9 @@ func (s *Server) NewApplicationIDs(n int) (creel.ApplicationID, error) {
 // none did.
 func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, claim int64) Op[struct{}] {
 	sub, err := codec.Submission(c, who.User, s.access.groupsOf(who.User))
-	if size := c.SizeVT(); err == nil && size > maxSubmission {
-		err = codec.Invalid("the submission of %s has %d bytes, the limit is %d", sub.ID, size, maxSubmission)
+	most := cmp.Or(s.cfg.MaxSubmission, maxSubmission)
+	if size := c.SizeVT(); err == nil && int64(size) > most {
+		err = codec.Invalid("the submission of %s has %d bytes, the limit is %d", sub.ID, size, most)
 	}
 	sub.Claim = claim
 	if tokens := c.GetAmContainerSpec().GetTokens(); err == nil && len(tokens) > 0 {

@@ -19,6 +19,10 @@ type Config struct {
 	// Dir holds the journal; empty keeps nothing beyond the process.
 	Dir string
 
+	// MaxSubmission bounds a submission's message, in bytes; 0 is 32 MB. It is
+	// yarn.router.asc-interceptor-max-size, as at routers.
+	MaxSubmission int64
+
 	ClusterID string    // yarn.resourcemanager.cluster-id, shown in reports
 	Machine   rm.Config // ClusterTimestamp and Epoch are set by the server
 	Epoch     int64     // yarn.resourcemanager.epoch: of the first start; each restart adds one

@@ -99,3 +99,69 @@ func unmanaged(id *yarnpb.ApplicationIdProto) *yarnpb.ApplicationSubmissionConte
 		Priority:        yarnpb.FromPriority(0),
 	}
 }
+
+// A submission over yarn.router.asc-interceptor-max-size is refused by routers and
+// ResourceManagers, by RPC as by REST, with its size and the limit; one below is taken.
+func TestASubmissionOverItsLimitIsRefusedEverywhere(t *testing.T) {
+	dir := t.TempDir()
+	s, err := federation.Settings(dir, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, closeStore, err := role.OpenStore(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeStore()
+	fed, err := federation.New(t.Context(), federation.Config{
+		Subclusters: 1, Nodes: 1, Routers: 1,
+		NodeSize: creel.NewResource(8192, 8), NodeHeartbeat: 50 * time.Millisecond,
+		Dir: dir, Store: store, Settings: s, Lease: time.Minute, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fed.Close()
+	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
+	defer client.Close()
+	for at, entry := range fed.Entries() {
+		if entry.Role != "router" && entry.Role != "rm" {
+			continue
+		}
+		rpc := yarnrpc.NewApplicationClientProtocolClient(client, entry.Addresses["client"], hrpc.Login{User: "alice"})
+		for _, size := range []int{7 << 20, 900 << 10} {
+			fresh, err := rpc.GetNewApplication(t.Context(), &yarnpb.GetNewApplicationRequestProto{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := unmanaged(fresh.GetApplicationId())
+			c.AmContainerSpec.Command = []string{strings.Repeat("x", size)}
+			_, err = rpc.SubmitApplication(t.Context(), &yarnpb.SubmitApplicationRequestProto{ApplicationSubmissionContext: c})
+			if refused := err != nil && strings.Contains(err.Error(), "the limit is 1048576"); refused != (size > 1<<20) {
+				t.Errorf("%s %d by RPC: %d bytes are answered %.200v", entry.Role, at, size, err)
+			}
+			fresh, err = rpc.GetNewApplication(t.Context(), &yarnpb.GetNewApplicationRequestProto{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			doc := fmt.Sprintf(`{"application-id":%q,"application-type":"TEST","unmanaged-AM":true,"am-container-spec":
+				{"commands":{"command":%q}},"resource":{"memory":128,"vCores":1}}`,
+				yarnpb.ToApplicationID(fresh.GetApplicationId()), strings.Repeat("x", size))
+			resp, err := http.Post("http://"+entry.Addresses["web"]+"/ws/v1/cluster/apps?user.name=alice",
+				"application/json", strings.NewReader(doc))
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			want := http.StatusAccepted
+			if size > 1<<20 {
+				want = http.StatusBadRequest
+			}
+			if err != nil || resp.StatusCode != want ||
+				(want != http.StatusAccepted && !strings.Contains(string(body), "the limit is 1048576")) {
+				t.Errorf("%s %d by REST: %d bytes are answered %d %.200s (%v)", entry.Role, at, size, resp.StatusCode, body, err)
+			}
+		}
+	}
+}

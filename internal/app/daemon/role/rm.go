@@ -49,6 +49,7 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 		return RMConfig{}, err
 	}
 	conf.Dir = s.String("creel.rm.data")
+	conf.MaxSubmission = s.Bytes("yarn.router.asc-interceptor-max-size")
 	c := RMConfig{
 		RM:    conf,
 		Ports: ports,

@@ -40,6 +40,7 @@ type RouterConfig struct {
 	Policy             policies.Policy // of queues without a document
 	Remote             remote.Config   // how members are called; KindOf is set here
 	SubmitTime         time.Duration   // of one submission, over all members it tries
+	MaxSubmission      int64           // bytes
 	MaxTries           int             // subclusters that one submission is offered to at most
 	Homes, Decisions   int             // remembered
 	Dashboard          bool
@@ -64,21 +65,22 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 	}
 	const bind = "yarn.router.bind-host"
 	c := RouterConfig{
-		Client:       s.Listen("yarn.router.clientrm.address", bind),
-		Admin:        s.Listen("yarn.router.rmadmin.address", bind),
-		Web:          s.Listen("yarn.router.webapp.address", bind),
-		Poll:         s.Duration("creel.store.poll-interval"),
-		HomeTTL:      s.Duration("creel.store.home-ttl"),
-		Policy:       policy,
-		SubmitTime:   s.Duration("creel.router.submit-timeout"),
-		MaxTries:     1 + max(s.Int("yarn.router.submit.retry"), 0),
-		Homes:        s.Int("creel.router.home-cache"),
-		Decisions:    s.Int("creel.router.decisions-kept"),
-		Dashboard:    s.Bool("creel.router.dashboard"),
-		AllowedHosts: s.List("creel.http.allowed-hosts"),
-		RPC:          RPCLimits(s, "yarn.resourcemanager.client.thread-count"),
-		WebServer:    webSettings(s),
-		Log:          slog.Default(),
+		Client:        s.Listen("yarn.router.clientrm.address", bind),
+		Admin:         s.Listen("yarn.router.rmadmin.address", bind),
+		Web:           s.Listen("yarn.router.webapp.address", bind),
+		Poll:          s.Duration("creel.store.poll-interval"),
+		HomeTTL:       s.Duration("creel.store.home-ttl"),
+		Policy:        policy,
+		SubmitTime:    s.Duration("creel.router.submit-timeout"),
+		MaxSubmission: s.Bytes("yarn.router.asc-interceptor-max-size"),
+		MaxTries:      1 + max(s.Int("yarn.router.submit.retry"), 0),
+		Homes:         s.Int("creel.router.home-cache"),
+		Decisions:     s.Int("creel.router.decisions-kept"),
+		Dashboard:     s.Bool("creel.router.dashboard"),
+		AllowedHosts:  s.List("creel.http.allowed-hosts"),
+		RPC:           RPCLimits(s, "yarn.resourcemanager.client.thread-count"),
+		WebServer:     webSettings(s),
+		Log:           slog.Default(),
 		Remote: remote.Config{
 			User:         s.String("creel.router.proxy-user"),
 			Interceptors: tracing.ClientInterceptors(s),
@@ -123,17 +125,18 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		homes = c.Wrap(homes)
 	}
 	r.Server = server.New(server.Config{
-		View:       r.Watcher.View,
-		Policy:     c.Policy,
-		Homes:      homes,
-		Pool:       pool,
-		Kept:       c.Decisions,
-		Seed:       cmp.Or(c.Seed, rand.Uint64()),
-		Log:        c.Log,
-		SubmitTime: c.SubmitTime,
-		MaxTries:   c.MaxTries,
-		Known:      routerrpc.Known,
-		Disown:     routerrpc.Disown,
+		View:          r.Watcher.View,
+		Policy:        c.Policy,
+		Homes:         homes,
+		Pool:          pool,
+		Kept:          c.Decisions,
+		Seed:          cmp.Or(c.Seed, rand.Uint64()),
+		Log:           c.Log,
+		SubmitTime:    c.SubmitTime,
+		MaxTries:      c.MaxTries,
+		MaxSubmission: c.MaxSubmission,
+		Known:         routerrpc.Known,
+		Disown:        routerrpc.Disown,
 	})
 	r.Health.Check("view of the federation", func() error {
 		if r.Watcher.View() == nil {
