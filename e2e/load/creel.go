@@ -7,45 +7,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/process"
+	"github.com/creelrm/creel/e2e/rm"
 )
-
-// binary is the creel binary, built once for all tests of this process.
-var binary struct {
-	sync.Once
-	dir string
-	err error
-}
-
-// creel is the path of the binary.
-func creel(t testing.TB) string {
-	t.Helper()
-	b := &binary
-	b.Do(func() {
-		if b.dir, b.err = os.MkdirTemp("", "creel-bin-"); b.err != nil {
-			return
-		}
-		if out, err := exec.Command("go", "build", "-o", filepath.Join(b.dir, "creel"), "github.com/creelrm/creel/cmd/creel").
-			CombinedOutput(); err != nil {
-			b.err = fmt.Errorf("go build: %w\n%s", err, out)
-		}
-	})
-	if b.err != nil {
-		t.Fatal(b.err)
-	}
-	return filepath.Join(b.dir, "creel")
-}
 
 // daemon is a process of the creel binary.
 type daemon struct {
@@ -62,7 +35,7 @@ func startDaemon(t testing.TB, role string, conf hadoop.Conf, args ...string) *d
 	t.Helper()
 	d := &daemon{dir: t.TempDir()}
 	conf.Write(t, filepath.Join(d.dir, "conf"))
-	d.args = append([]string{creel(t), role, "--conf", filepath.Join(d.dir, "conf")}, args...)
+	d.args = append([]string{rm.Binary(t), role, "--conf", filepath.Join(d.dir, "conf")}, args...)
 	d.start(t)
 	t.Cleanup(func() { d.End(t) })
 	return d
@@ -151,7 +124,7 @@ type latency struct {
 // load runs "creel load ARGS..." to its end.
 func load(ctx context.Context, t testing.TB, args ...string) (r result, code int, message string) {
 	t.Helper()
-	c := exec.CommandContext(ctx, creel(t), append([]string{"load"}, args...)...)
+	c := exec.CommandContext(ctx, rm.Binary(t), append([]string{"load"}, args...)...)
 	var out, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &out, &stderr
 	err := c.Run()

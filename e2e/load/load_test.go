@@ -3,41 +3,24 @@
 package load
 
 import (
-	"encoding/json"
-	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/rm"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if binary.dir != "" {
-		os.RemoveAll(binary.dir)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { rm.Main(m) }
 
 // activeNodes is how many nodes a ResourceManager says it has.
-func activeNodes(t *testing.T, web string) int64 {
+func activeNodes(t *testing.T, web string) int {
 	t.Helper()
-	answer, err := http.Get("http://" + web + "/ws/v1/cluster/metrics")
-	if err != nil {
-		t.Fatal(err)
+	m, ok := clusterMetrics("http://" + web + "/ws/v1/cluster/")
+	if !ok {
+		t.Fatal("the ResourceManager gives no metrics")
 	}
-	defer answer.Body.Close()
-	var m struct {
-		ClusterMetrics struct {
-			ActiveNodes int64 `json:"activeNodes"`
-		} `json:"clusterMetrics"`
-	}
-	if err := json.NewDecoder(answer.Body).Decode(&m); err != nil {
-		t.Fatal(err)
-	}
-	return m.ClusterMetrics.ActiveNodes
+	return m.ActiveNodes
 }
 
 // Every kind of load against a ResourceManager of ours: so many requests as

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/health"
@@ -80,10 +78,8 @@ func NewNodes(c NodesConfig) (_ *Nodes, err error) {
 	n.Health.Counter("creel_nm_heartbeat_errors_total", "Heartbeats that failed.", m.HeartbeatErrors.Load)
 	n.Health.Counter("creel_nm_containers_started_total", "Containers started.", m.Started.Load)
 	n.Health.Counter("creel_nm_containers_finished_total", "Containers that completed.", m.Finished.Load)
-	mux := chi.NewRouter()
-	n.Health.Mount(mux)
 	addresses := map[string]string{}
 	n.Entries = []daemon.Entry{daemon.NewEntry("nm", addresses)}
-	addresses["web"], err = addWeb(&n.Service, "web port of the nodes", c.Web, mux, c.WebServer)
+	addresses["web"], err = addHealthWeb(&n.Service, "web port of the nodes", c.Web, c.WebServer)
 	return n, err
 }

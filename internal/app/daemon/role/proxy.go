@@ -12,8 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/creelrm/creel/amrmproxy"
 	"github.com/creelrm/creel/amrmproxy/keys"
 	"github.com/creelrm/creel/amrmproxy/remote"
@@ -158,9 +156,7 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	p.Add("scheduler server", func(ctx context.Context) error { return handler.Run(ctx, listener) })
 	addresses := map[string]string{"proxy": listener.Addr().String()}
 	p.Entries = []daemon.Entry{daemon.NewEntry("proxy", addresses)}
-	mux := chi.NewRouter()
-	p.Health.Mount(mux)
-	addresses["web"], err = addWeb(&p.Service, "web port of the proxy", c.Web, mux, c.WebServer)
+	addresses["web"], err = addHealthWeb(&p.Service, "web port of the proxy", c.Web, c.WebServer)
 	return p, err
 }
 

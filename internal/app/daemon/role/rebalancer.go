@@ -15,7 +15,6 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer"
 	rebalance "github.com/creelrm/creel/policies/rebalancer/server"
 	"github.com/creelrm/creel/statestore"
-	"github.com/go-chi/chi/v5"
 )
 
 // RebalancerConfig is all that a rebalancer needs besides its store.
@@ -75,9 +74,7 @@ func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, err
 		"The same, of the queue that lacks most.",
 		part(&n.ErrorWorst),
 	)
-	mux := chi.NewRouter()
-	r.Health.Mount(mux)
-	web, err := addWeb(&r.Service, "web", c.Web, mux, c.WebServer)
+	web, err := addHealthWeb(&r.Service, "web", c.Web, c.WebServer)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/go-chi/chi/v5"
 )
 
 // webSettings is what all web ports take from settings.
@@ -28,6 +29,13 @@ func addWeb(d *daemon.Service, name, address string, h http.Handler, c webserver
 	}
 	d.Add("web server", webserver.Task(l, h, c))
 	return l.Addr().String(), nil
+}
+
+// addHealthWeb is addWeb for a daemon that has nothing to show but its health.
+func addHealthWeb(d *daemon.Service, name, address string, c webserver.Config) (bound string, err error) {
+	mux := chi.NewRouter()
+	d.Health.Mount(mux)
+	return addWeb(d, name, address, mux, c)
 }
 
 // AddProfiles adds /debug/pprof on a port of its own where creel.debug.address
