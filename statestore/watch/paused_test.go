@@ -88,7 +88,7 @@ func TestAReadThatWasSleptThroughIsMadeAgain(t *testing.T) {
 		p.stop.Store(true)
 		time.Sleep(1300 * time.Millisecond)
 		synctest.Wait()
-		if age, ok := w.Age(); p.stop.Load() || !ok || age > time.Second {
+		if age, ok := w.Age(); p.stop.Load() || !ok || age > 2*time.Second {
 			t.Errorf("the last good read is %v old (%v); stopped: %v", age, ok, !p.stop.Load())
 		}
 		cancel()
