@@ -337,9 +337,9 @@ var table = []mutation{
 	{
 		name:     "a member that is drained gets new UAMs",
 		file:     "policies/split_rules.go",
-		old:      "	case !r.UAM && m.State != subcluster.StateActive:\n",
-		wrong:    "	case !MUTANT && !r.UAM && m.State != subcluster.StateActive:\n",
-		caughtBy: "policies TestADrainingMemberGetsNoTwinButKeepsOne",
+		old:      "	case m.State != subcluster.StateActive:\n",
+		wrong:    "	case !MUTANT && m.State != subcluster.StateActive:\n",
+		caughtBy: "policies TestADrainingMemberGetsNoContainersOfApplicationsThatSpanThere",
 	},
 	{
 		name:     "a node is judged by a time in which the ResourceManager itself stood still",
