@@ -60,7 +60,8 @@ var creelStoreKeys = []Setting{
 	{
 		Key:  "creel.cluster.secret-file",
 		Type: Path,
-		Doc:  "A file with the secret that seals tokens in the store; empty: one is made and kept in the store.",
+		Doc: "A file with the secret that seals tokens in the store; it is made where there is none, and has to be " +
+			"the same for all daemons; empty: one is made and kept in the store.",
 	},
 }
 

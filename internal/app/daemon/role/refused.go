@@ -154,13 +154,13 @@ var refusals = []refusal{
 		key: "creel.cluster.secret-file", roles: []settings.Role{settings.RM, settings.Proxy},
 		example: "/nowhere/secret",
 		why:     "the secret that seals tokens in the store cannot be used",
-		try:     "make a file of at least 16 random bytes, the same for all daemons, or leave the setting out",
+		try:     "name a file of at least 16 random bytes, the same for all daemons (one that does not exist is made), or leave the setting out",
 		refused: func(s *settings.Settings) (bool, string) {
 			file := s.String("creel.cluster.secret-file")
 			if file == "" {
 				return false, ""
 			}
-			_, err := readSecret(file)
+			_, err := secretFrom(file)
 			var p *settings.Problem
 			if errors.As(err, &p) {
 				return true, p.Why

@@ -111,7 +111,7 @@ func storeError(s *settings.Settings, err error) error {
 // from a file, or one that the first to ask makes and keeps in the store.
 func clusterSecret(store statestore.Keys, file string) (func(context.Context) ([]statestore.Key, error), error) {
 	if file != "" {
-		b, err := readSecret(file)
+		b, err := secretFrom(file)
 		if err != nil {
 			return nil, err
 		}
@@ -134,19 +134,6 @@ func clusterSecret(store statestore.Keys, file string) (func(context.Context) ([
 			}
 		}
 	}, nil
-}
-
-// readSecret reads creel.cluster.secret-file.
-func readSecret(file string) ([]byte, error) {
-	b, err := os.ReadFile(file)
-	switch {
-	case err != nil:
-		err = &settings.Problem{Key: "creel.cluster.secret-file", Origin: file, Why: fileReason(err)}
-	case len(b) < 16:
-		err = &settings.Problem{Key: "creel.cluster.secret-file", Origin: file,
-			Why: fmt.Sprintf("it holds %d bytes", len(b)), Try: "give it at least 16 random ones"}
-	}
-	return b, err
 }
 
 // fileReason is why a file cannot be read, without its name.

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/creelrm/creel/internal/settings"
+)
+
+// minSecret is how many bytes a secret must have, 128 bits at least.
+const minSecret = 16
+
+// secretFrom reads creel.cluster.secret-file, and makes it where there is none:
+// 256 random bits, as text that can be copied, for its owner's eyes alone (0600). It is
+// never put into the store.
+func secretFrom(file string) ([]byte, error) {
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = makeSecret(file); err == nil {
+			b, err = os.ReadFile(file)
+		}
+	}
+	switch {
+	case err != nil:
+		err = &settings.Problem{Key: "creel.cluster.secret-file", Origin: file, Why: fileReason(err)}
+	case len(b) < minSecret:
+		err = &settings.Problem{Key: "creel.cluster.secret-file", Origin: file,
+			Why: fmt.Sprintf("it holds %d bytes", len(b)), Try: "give it at least 16 random ones, or remove it: one is made"}
+	}
+	return b, err
+}
+
+// makeSecret makes the file whole or not at all. Of daemons that start at the
+// same moment the first one's stays.
+func makeSecret(file string) error {
+	temporary, err := os.CreateTemp(filepath.Dir(file), ".secret-*") // its mode is 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name())
+	random := make([]byte, 32)
+	if _, err := rand.Read(random); err != nil {
+		temporary.Close()
+		return err
+	}
+	_, err = temporary.WriteString(hex.EncodeToString(random))
+	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(temporary.Name(), file); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestASecretFileIsMadeOnceForAllThatStartTogether(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secret")
+	var wg sync.WaitGroup
+	secrets := make([][]byte, 8)
+	for i := range secrets {
+		wg.Go(func() {
+			b, err := secretFrom(file)
+			if err != nil {
+				t.Error(err)
+			}
+			secrets[i] = b
+		})
+	}
+	wg.Wait()
+	for _, b := range secrets {
+		if len(b) != 64 || !bytes.Equal(b, secrets[0]) {
+			t.Fatalf("secrets %q", secrets)
+		}
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("%v, %v", info, err)
+	}
+	left, err := os.ReadDir(filepath.Dir(file))
+	if err != nil || len(left) != 1 {
+		t.Fatalf("files left: %v, %v", left, err)
+	}
+}
+
+func TestASecretFileThatIsNoSecretIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	short := filepath.Join(dir, "short")
+	if err := os.WriteFile(short, []byte("abc"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, says := range map[string]string{
+		short:                              "it holds 3 bytes",
+		filepath.Join(dir, "none", "none"): "no such file or directory",
+	} {
+		if _, err := secretFrom(file); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", file, err, says)
+		}
+	}
+}
