@@ -165,8 +165,11 @@ var rules = map[string]rule{
 			"internal/allow",
 		},
 	},
+	"subcluster/nm/server": {imports: []string{".", "subcluster/nm", data, "internal/token"}},
 	"subcluster/nm/rpc": {
-		imports: []string{".", "subcluster/nm", "internal/hrpc", data, "internal/yarnrpc", "internal/token"},
+		imports: []string{
+			".", "subcluster/nm", "subcluster/nm/server", "internal/hrpc", data, "internal/yarnrpc", "internal/token",
+		},
 	},
 	"statestore/redis": {imports: []string{".", "subcluster", "statestore", "internal/workers"}},
 	"amrmproxy/server": {

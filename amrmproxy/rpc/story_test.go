@@ -29,6 +29,7 @@ import (
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
+	nmserver "github.com/creelrm/creel/subcluster/nm/server"
 	"github.com/creelrm/creel/subcluster/rm"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
 	rmserver "github.com/creelrm/creel/subcluster/rm/server"
@@ -111,8 +112,7 @@ func found(t testing.TB, policy string, nodes ...int) *federation {
 				Tracker: c.d.Addresses().Tracker,
 				Nodes:   n,
 				First:   i * 100,
-				Eager:   time.Millisecond,
-				RunTime: time.Hour,
+				Config:  nmserver.Config{Eager: time.Millisecond, RunTime: time.Hour},
 			},
 		)
 		if err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/statestore"
-	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
+	nmserver "github.com/creelrm/creel/subcluster/nm/server"
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
@@ -87,7 +87,7 @@ func (r *replay) close() {
 
 // onStart takes the containers of AMs: it plays the job whose number
 // stands in the environment, with the token its ResourceManager gave it.
-func (r *replay) onStart(s nmrpc.Started, exit func(code int32, diagnostic string)) (stop func()) {
+func (r *replay) onStart(s nmserver.Started, exit func(code int32, diagnostic string)) (stop func()) {
 	if !s.AM {
 		return nil
 	}

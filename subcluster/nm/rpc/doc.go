@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rpc runs NodeManagers: the machine of package nm with a clock, the
-// tracker protocol towards the ResourceManager, and ContainerManagementProtocol
-// towards AMs.
-//
-// [Farm] plays many simulated nodes in one process. Their containers run no
-// program: they last as long as their launch context says ([EnvMillis], or a
-// command "sleep N"), unless a [Hook] takes them, as simulated AMs do.
-// Everything else is as on a real node: tokens are checked, orders of the
-// ResourceManager followed, exit codes reported.
+// Package rpc carries the protocols of simulated NodeManagers: the tracker
+// protocol towards the ResourceManager, and ContainerManagementProtocol towards
+// AMs. What nodes do is in nm/server; here is no state.
 //
 // Every node has a NodeID of its own that leads to this process. On Linux the
 // nodes are addresses 127.x.y.z that share one port, with one listening socket

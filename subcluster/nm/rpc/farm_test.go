@@ -18,6 +18,7 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/nm/rpc"
+	nmserver "github.com/creelrm/creel/subcluster/nm/server"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -149,11 +150,10 @@ func play(t *testing.T, k *tracker) *stage {
 	background(t, func(ctx context.Context) error { return server.Run(ctx, l) })
 	farm, err := rpc.New(
 		rpc.Config{
-			Tracker:   l.Addr().String(),
-			Nodes:     1,
-			RunTime:   time.Hour,
-			KillDelay: time.Millisecond,
-			PortEach:  true,
+			Tracker:  l.Addr().String(),
+			Nodes:    1,
+			PortEach: true,
+			Config:   nmserver.Config{RunTime: time.Hour, KillDelay: time.Millisecond},
 		},
 	)
 	if err != nil {

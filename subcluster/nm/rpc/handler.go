@@ -12,17 +12,18 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/nm"
+	"github.com/creelrm/creel/subcluster/nm/server"
 )
 
 // handler is ContainerManagementProtocol of all nodes of a Farm.
 type handler struct {
 	yarnrpc.UnimplementedContainerManagementProtocol
-	farm *Farm
+	farm *server.Farm
 }
 
 // visitor is who is at the other end, by its NMToken.
 type visitor struct {
-	node *node
+	node *server.Node
 	id   token.NM
 }
 
@@ -31,13 +32,11 @@ func (f *Farm) checkNMToken(identifier []byte) ([]byte, hrpc.Identity, error) {
 	if err != nil {
 		return nil, hrpc.Identity{}, err
 	}
-	n := f.byID[id.Node]
+	n := f.Node(id.Node)
 	if n == nil {
 		return nil, hrpc.Identity{}, nm.WrongNode(id)
 	}
-	n.mu.Lock()
-	password, err := n.m.CheckNM(id, identifier)
-	n.mu.Unlock()
+	password, err := n.CheckNM(id, identifier)
 	if err != nil {
 		return nil, hrpc.Identity{}, err
 	}
@@ -57,7 +56,7 @@ func (d *handler) StartContainers(
 	v, now := visitorOf(ctx), time.Now()
 	out := &pb.StartContainersResponseProto{}
 	for _, r := range req.GetStartContainerRequest() {
-		id, err := v.node.verify(token.FromProto(r.GetContainerToken()))
+		id, err := v.node.CheckContainer(token.FromProto(r.GetContainerToken()))
 		if err != nil {
 			return nil, err // a forged token fails the whole call
 		}
@@ -70,17 +69,10 @@ func (d *handler) StartContainers(
 	return out, nil
 }
 
-// verify checks a container token.
-func (n *node) verify(t token.Token) (token.Container, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.m.CheckContainer(t)
-}
-
 func (d *handler) start(v *visitor, now time.Time, id token.Container, launch *pb.ContainerLaunchContextProto) error {
 	start, err := nm.StartOf(v.id, id, launch)
 	if err == nil {
-		err = v.node.step(now, start)
+		err = v.node.Do(now, start)
 	}
 	return told(err)
 }
@@ -102,7 +94,7 @@ func (d *handler) StopContainers(
 		id := pb.ToContainerID(p)
 		err := nm.MayTouch(v.id, id, "stop")
 		if err == nil {
-			err = v.node.step(now, nm.Stop{ID: id})
+			err = v.node.Do(now, nm.Stop{ID: id})
 		}
 		if err != nil {
 			out.FailedRequests = append(out.FailedRequests, failure(id, err))
@@ -124,9 +116,7 @@ func (d *handler) GetContainerStatuses(
 		err := nm.MayTouch(v.id, id, "get status for")
 		var status *pb.ContainerStatusProto
 		if err == nil {
-			v.node.mu.Lock()
-			status, err = v.node.m.Status(id)
-			v.node.mu.Unlock()
+			status, err = v.node.Status(id)
 		}
 		if err != nil {
 			out.FailedRequests = append(out.FailedRequests, failure(id, err))
@@ -144,12 +134,12 @@ func (d *handler) update(
 ) (succeeded []*pb.ContainerIdProto, failed []*pb.ContainerExceptionMapProto, err error) {
 	v, now := visitorOf(ctx), time.Now()
 	for _, p := range tokens {
-		id, err := v.node.verify(token.FromProto(p))
+		id, err := v.node.CheckContainer(token.FromProto(p))
 		if err != nil {
 			return nil, nil, err
 		}
 		if err = nm.MayTouch(v.id, id.ID, "update"); err == nil {
-			err = v.node.step(
+			err = v.node.Do(
 				now,
 				nm.Resize{ID: id.ID, Version: id.Version, Resource: id.Resource, Execution: id.Execution},
 			)
@@ -187,12 +177,7 @@ func (d *handler) SignalToContainer(
 	if err := nm.MayTouch(v.id, id, "signal"); err != nil {
 		return nil, err
 	}
-	v.node.mu.Lock()
-	calls := v.node.perform(time.Now(), nm.SignalContainer{ID: id, Command: req.GetCommand()}, nil)
-	v.node.mu.Unlock()
-	for _, call := range calls {
-		call()
-	}
+	v.node.Signal(time.Now(), id, req.GetCommand())
 	return &pb.SignalContainerResponseProto{}, nil
 }
 

@@ -25,6 +25,7 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
+	nmserver "github.com/creelrm/creel/subcluster/nm/server"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/queueconf"
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -124,15 +125,17 @@ func start(t *testing.T, change func(*server.Config)) *cluster {
 		nmrpc.Config{
 			Tracker: s.Addresses().Tracker,
 			Nodes:   2,
-			Eager:   time.Millisecond,
-			RunTime: time.Hour,
-			OnStart: func(s nmrpc.Started, _ func(int32, string)) func() {
-				if creds, err := token.ParseCredentials(s.Launch.GetTokens()); err == nil && s.AM {
-					if am, ok := creds.OfKind(token.KindAMRM); ok {
-						c.ams <- am
+			Config: nmserver.Config{
+				Eager:   time.Millisecond,
+				RunTime: time.Hour,
+				OnStart: func(s nmserver.Started, _ func(int32, string)) func() {
+					if creds, err := token.ParseCredentials(s.Launch.GetTokens()); err == nil && s.AM {
+						if am, ok := creds.OfKind(token.KindAMRM); ok {
+							c.ams <- am
+						}
 					}
-				}
-				return func() {}
+					return func() {}
+				},
 			},
 		},
 	)

@@ -20,6 +20,7 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
+	nmserver "github.com/creelrm/creel/subcluster/nm/server"
 	"github.com/creelrm/creel/subcluster/rm/rpc"
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
@@ -128,9 +129,7 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 		nmrpc.Config{
 			Tracker: m.cfg.At.Tracker,
 			Nodes:   3,
-			Eager:   time.Millisecond,
-			RunTime: time.Hour,
-			OnStart: hook(ams),
+			Config:  nmserver.Config{Eager: time.Millisecond, RunTime: time.Hour, OnStart: hook(ams)},
 		},
 	)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/nm"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
+	nmserver "github.com/creelrm/creel/subcluster/nm/server"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/rpc"
@@ -104,7 +105,11 @@ func background(t testing.TB, what string, run func(context.Context) error) (sto
 // nodes adds simulated nodes and waits until they serve.
 func (c *cluster) nodes(n int, change func(*nmrpc.Config)) {
 	c.t.Helper()
-	cfg := nmrpc.Config{Tracker: c.s.Addresses().Tracker, Nodes: n, Eager: time.Millisecond, RunTime: time.Hour}
+	cfg := nmrpc.Config{
+		Tracker: c.s.Addresses().Tracker,
+		Nodes:   n,
+		Config:  nmserver.Config{Eager: time.Millisecond, RunTime: time.Hour},
+	}
 	if change != nil {
 		change(&cfg)
 	}
@@ -203,15 +208,15 @@ func (c *cluster) untilState(
 
 // startedAM is an AM's container that started on a simulated node.
 type startedAM struct {
-	nmrpc.Started
+	nmserver.Started
 	token token.Token
 	exit  func(int32, string)
 	gone  chan struct{}
 }
 
 // hook hands the test the containers of AMs as they start on simulated nodes.
-func hook(ams chan *startedAM) nmrpc.Hook {
-	return func(s nmrpc.Started, exit func(int32, string)) func() {
+func hook(ams chan *startedAM) nmserver.Hook {
+	return func(s nmserver.Started, exit func(int32, string)) func() {
 		if !s.AM {
 			return nil
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
+	nmserver "github.com/creelrm/creel/subcluster/nm/server"
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
@@ -34,7 +35,7 @@ type Config struct {
 	NodeHeartbeat        time.Duration // told to nodes [1 s]
 	Eager                time.Duration // a node sends a heartbeat this soon after a container completed
 	RunTime              time.Duration // of containers that do not say [10 ms]
-	OnStart              nmrpc.Hook
+	OnStart              nmserver.Hook
 	Dir                  string // journals, a directory for each subcluster; "" keeps nothing
 	Store                statestore.Store
 	Settings             *settings.Settings
@@ -206,12 +207,14 @@ func (f *Federation) addSubcluster(ctx context.Context, i int) error {
 		Tracker: rm.Address("tracker"),
 		Nodes:   c.Nodes,
 		First:   i * c.Nodes,
-		Total:   c.NodeSize,
-		RunTime: c.RunTime,
-		OnStart: c.OnStart,
-		Eager:   c.Eager,
-		Seed:    uint64(i + 1),
-		Logger:  c.Log,
+		Config: nmserver.Config{
+			Total:   c.NodeSize,
+			RunTime: c.RunTime,
+			OnStart: c.OnStart,
+			Eager:   c.Eager,
+			Seed:    uint64(i + 1),
+			Logger:  c.Log,
+		},
 	}}
 	if c.ChangeNodes != nil {
 		c.ChangeNodes(i, &farm.Farm)

@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/settings"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
+	nmserver "github.com/creelrm/creel/subcluster/nm/server"
 )
 
 // NodesConfig is all that the simulated NodeManagers of one process need.
@@ -33,11 +34,13 @@ func NodesSettings(s *settings.Settings) (NodesConfig, error) {
 		Farm: nmrpc.Config{
 			Tracker:     s.Address("yarn.resourcemanager.resource-tracker.address"),
 			Nodes:       s.Int("creel.nm.simulate"),
-			Total:       creel.NewResource(s.Long("creel.nm.simulate.memory-mb"), s.Long("creel.nm.simulate.vcores")),
 			Connections: s.Int("creel.nm.simulate.connections"),
-			RunTime:     s.Duration("creel.nm.simulate.run-time"),
-			Seed:        uint64(time.Now().UnixNano()),
-			Logger:      slog.Default(),
+			Config: nmserver.Config{
+				Total:   creel.NewResource(s.Long("creel.nm.simulate.memory-mb"), s.Long("creel.nm.simulate.vcores")),
+				RunTime: s.Duration("creel.nm.simulate.run-time"),
+				Seed:    uint64(time.Now().UnixNano()),
+				Logger:  slog.Default(),
+			},
 		},
 	}
 	if c.Farm.Nodes <= 0 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rpc
+package server
 
 import (
 	"strconv"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/nm"
 )
@@ -28,9 +29,10 @@ type Started struct {
 // must not block; exit may be called from any goroutine, also from the hook.
 type Hook func(s Started, exit func(code int32, diagnostic string)) (stop func())
 
-// node is one simulated node: the machine, and the executor that only lets
-// time pass. The lock covers both and is never held over I/O.
-type node struct {
+// Node is one simulated node: the machine, and the executor that only lets
+// time pass. Any goroutine may call it. The lock covers both and is never held over
+// I/O.
+type Node struct {
 	farm *Farm
 
 	mu   sync.Mutex
@@ -46,9 +48,9 @@ type job struct {
 	stop  func() // of the hook that took it
 }
 
-// step gives an event to the machine and performs what it orders. calls are
-// hook functions that must run after the lock is released.
-func (n *node) step(now time.Time, e nm.Event) error {
+// Do gives an event to the machine and performs what it orders. The error is the
+// machine's refusal.
+func (n *Node) Do(now time.Time, e nm.Event) error {
 	n.mu.Lock()
 	calls, err := n.locked(now, e, nil)
 	n.mu.Unlock()
@@ -58,7 +60,40 @@ func (n *node) step(now time.Time, e nm.Event) error {
 	return err
 }
 
-func (n *node) locked(now time.Time, e nm.Event, calls []func()) ([]func(), error) {
+// Signal sends a signal to a container's process, if there is one.
+func (n *Node) Signal(now time.Time, id creel.ContainerID, command pb.SignalContainerCommandProto) {
+	n.mu.Lock()
+	calls := n.perform(now, nm.SignalContainer{ID: id, Command: command}, nil)
+	n.mu.Unlock()
+	for _, call := range calls {
+		call()
+	}
+}
+
+// Status of a container, see nm.Node.
+func (n *Node) Status(id creel.ContainerID) (*pb.ContainerStatusProto, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.m.Status(id)
+}
+
+// CheckNM returns the password of an NMToken, see nm.Node.
+func (n *Node) CheckNM(id token.NM, identifier []byte) ([]byte, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.m.CheckNM(id, identifier)
+}
+
+// CheckContainer returns what a container token says, see nm.Node.
+func (n *Node) CheckContainer(t token.Token) (token.Container, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.m.CheckContainer(t)
+}
+
+// locked is Do under the lock. calls are hook functions that must run after it is
+// released.
+func (n *Node) locked(now time.Time, e nm.Event, calls []func()) ([]func(), error) {
 	actions, err := n.m.Step(now, e)
 	// Performing may step again, which reuses the machine's slice.
 	todo := append([]nm.Action(nil), actions...)
@@ -67,17 +102,17 @@ func (n *node) locked(now time.Time, e nm.Event, calls []func()) ([]func(), erro
 	}
 	if d := n.m.NextDeadline(); !d.IsZero() && !d.Equal(n.tick) {
 		n.tick = d
-		n.farm.timers.at(d, func(now time.Time) { _ = n.step(now, nm.Tick{}) })
+		n.farm.timers.at(d, func(now time.Time) { _ = n.Do(now, nm.Tick{}) })
 	}
 	return calls, err
 }
 
-func (n *node) perform(now time.Time, a nm.Action, calls []func()) []func() {
+func (n *Node) perform(now time.Time, a nm.Action, calls []func()) []func() {
 	switch a := a.(type) {
 	case nm.Localize:
 		id := a.Container.ID
 		if d := n.farm.cfg.LocalizeTime; d > 0 {
-			n.farm.timers.at(now.Add(d), func(now time.Time) { _ = n.step(now, nm.Localized{ID: id}) })
+			n.farm.timers.at(now.Add(d), func(now time.Time) { _ = n.Do(now, nm.Localized{ID: id}) })
 			return calls
 		}
 		calls, _ = n.locked(now, nm.Localized{ID: id}, calls)
@@ -118,7 +153,7 @@ func (n *node) perform(now time.Time, a nm.Action, calls []func()) []func() {
 	return calls
 }
 
-func (n *node) launch(now time.Time, a nm.Launch, calls []func()) []func() {
+func (n *Node) launch(now time.Time, a nm.Launch, calls []func()) []func() {
 	c, j := a.Container, &job{}
 	n.jobs[c.ID] = j
 	n.farm.metrics.Started.Add(1)
@@ -173,7 +208,7 @@ func exitText(code int32) string {
 }
 
 // exited ends a job once, whoever is first: its time, its hook or its killer.
-func (n *node) exited(
+func (n *Node) exited(
 	now time.Time,
 	id creel.ContainerID,
 	j *job,

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/nm"
+)
+
+// Config says how the nodes of a Farm are. Zero values take the defaults in
+// brackets.
+type Config struct {
+	Total    creel.Resource // of each node [8192 MB, 8 cores]
+	HTTPPort int32          // reported as the node's web port [8042]
+
+	RunTime      time.Duration // of containers that do not say [1 s]
+	LocalizeTime time.Duration // before a container runs [0]
+	OnStart      Hook
+	// Eager sends a heartbeat this soon after a container has ended instead of waiting for
+	// the next heartbeat's time. 0 waits, as Hadoop's nodes do.
+	Eager       time.Duration
+	MaxInFlight int           // calls to the tracker on their way at once [512]
+	KillDelay   time.Duration // SIGTERM to SIGKILL [250 ms]
+	Seed        uint64        // spreads the first heartbeats
+	Logger      *slog.Logger
+}
+
+// Tracker calls the ResourceManager, as ResourceTracker's client does. Calls end
+// with their context.
+type Tracker interface {
+	RegisterNodeManager(
+		context.Context,
+		*pb.RegisterNodeManagerRequestProto,
+	) (*pb.RegisterNodeManagerResponseProto, error)
+	NodeHeartbeat(context.Context, *pb.NodeHeartbeatRequestProto) (*pb.NodeHeartbeatResponseProto, error)
+}
+
+// Metrics are counts since the start.
+type Metrics struct {
+	Heartbeats, HeartbeatErrors, Resyncs, Registered, Started, Finished atomic.Int64
+}
+
+// Farm plays simulated nodes: Run registers them and sends their heartbeats.
+type Farm struct {
+	cfg     Config
+	log     *slog.Logger
+	timers  *timers
+	metrics Metrics
+
+	nodes      []*Node
+	byID       map[creel.NodeID]*Node
+	heartbeats chan *Node // due for a call
+	ready      chan struct{}
+	waiting    atomic.Int64 // nodes that have not registered yet
+}
+
+// New makes nodes of these names. It starts no goroutine.
+func New(cfg Config, ids []creel.NodeID) (*Farm, error) {
+	if cfg.Total.IsZero() {
+		cfg.Total = creel.NewResource(8192, 8)
+	}
+	cfg.HTTPPort = cmp.Or(cfg.HTTPPort, 8042)
+	cfg.RunTime = cmp.Or(cfg.RunTime, time.Second)
+	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 512)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	f := &Farm{
+		cfg: cfg, log: cfg.Logger, timers: newTimers(), byID: make(map[creel.NodeID]*Node, len(ids)),
+		heartbeats: make(chan *Node, len(ids)), ready: make(chan struct{}),
+	}
+	f.waiting.Store(int64(len(ids)))
+	for _, id := range ids {
+		c := nm.Config{ID: id, HTTPPort: cfg.HTTPPort, Total: cfg.Total, Version: "3.4.2", KillDelay: cfg.KillDelay}
+		if err := c.Validate(); err != nil {
+			return nil, err
+		}
+		n := &Node{farm: f, m: nm.New(c), pace: nm.Pace{Eager: cfg.Eager}, jobs: map[creel.ContainerID]*job{}}
+		f.nodes = append(f.nodes, n)
+		f.byID[id] = n
+	}
+	return f, nil
+}
+
+// IDs are the nodes' names.
+func (f *Farm) IDs() []creel.NodeID {
+	ids := make([]creel.NodeID, len(f.nodes))
+	for i, n := range f.nodes {
+		ids[i] = n.m.ID()
+	}
+	return ids
+}
+
+// Node of a name; nil if it is none of the farm's.
+func (f *Farm) Node(id creel.NodeID) *Node { return f.byID[id] }
+
+// Ready is closed when every node has registered once.
+func (f *Farm) Ready() <-chan struct{} { return f.ready }
+
+// Metrics are counts since the start.
+func (f *Farm) Metrics() *Metrics { return &f.metrics }
+
+// Run registers the nodes and plays them until the context ends; they share the
+// trackers. The nodes then vanish, as machines do whose power fails: nothing is
+// unregistered.
+func (f *Farm) Run(ctx context.Context, trackers []Tracker) {
+	var work sync.WaitGroup
+	defer work.Wait()
+	work.Go(func() { f.timers.run(ctx) })
+	for i := range f.cfg.MaxInFlight {
+		work.Go(func() { f.sender(ctx, trackers[i%len(trackers)]) })
+	}
+	// Registrations are spread over a second, and with them all later heartbeats.
+	rnd := rand.New(rand.NewPCG(f.cfg.Seed, 1))
+	start := time.Now()
+	for _, n := range f.nodes {
+		delay := time.Duration(rnd.Int64N(int64(min(time.Second, time.Duration(len(f.nodes))*time.Millisecond))))
+		n.mu.Lock()
+		n.wake(start.Add(delay))
+		n.mu.Unlock()
+	}
+	<-ctx.Done()
+}
+
+// sender makes the calls of nodes whose time has come, one at a time.
+func (f *Farm) sender(ctx context.Context, t Tracker) {
+	for {
+		select {
+		case n := <-f.heartbeats:
+			n.heartbeat(ctx, t)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// wake has the node call at a time, if that is earlier than what is set. The
+// caller holds the lock.
+func (n *Node) wake(at time.Time) {
+	if n.pace.Wake(at) {
+		n.set(at)
+	}
+}
+
+// set sets a timer that the pace asked for.
+func (n *Node) set(at time.Time) {
+	n.farm.timers.at(at, func(time.Time) {
+		n.mu.Lock()
+		fire := n.pace.Fire(at)
+		n.mu.Unlock()
+		if fire {
+			n.farm.heartbeats <- n // room for every node, and a node is in it once
+		}
+	})
+}
+
+// soon brings the next heartbeat forward, for a container has ended.
+func (n *Node) soon(now time.Time) {
+	if at, set := n.pace.Hurry(now, n.m.Active()); set {
+		n.set(at)
+	}
+}
+
+// heartbeat makes one call: a registration or a heartbeat.
+func (n *Node) heartbeat(ctx context.Context, t Tracker) {
+	now := time.Now()
+	n.mu.Lock()
+	active := n.m.Active()
+	var event nm.Event
+	var err error
+	if active {
+		request := n.m.Heartbeat(now)
+		n.mu.Unlock()
+		var answer *pb.NodeHeartbeatResponseProto
+		answer, err = t.NodeHeartbeat(ctx, request)
+		n.farm.metrics.Heartbeats.Add(1)
+		event = nm.Answered{Answer: answer}
+	} else {
+		request := n.m.Registration(now)
+		n.mu.Unlock()
+		var answer *pb.RegisterNodeManagerResponseProto
+		answer, err = t.RegisterNodeManager(ctx, request)
+		event = nm.Registered{Answer: answer}
+	}
+	n.mu.Lock()
+	n.pace.Ended()
+	interval := n.m.Interval()
+	var calls []func()
+	if err != nil {
+		if ctx.Err() == nil {
+			n.farm.metrics.HeartbeatErrors.Add(1)
+			n.farm.log.Debug("heartbeat failed", "node", n.m.ID().String(), "error", err)
+		}
+	} else {
+		calls, _ = n.locked(time.Now(), event, nil)
+		if !active && n.m.Active() {
+			n.farm.registered()
+		}
+	}
+	if at, set := n.pace.Next(now, time.Now(), interval, err == nil); set {
+		n.set(at)
+	}
+	n.mu.Unlock()
+	for _, call := range calls {
+		call()
+	}
+}
+
+func (f *Farm) registered() {
+	f.metrics.Registered.Add(1)
+	if f.waiting.Add(-1) == 0 {
+		close(f.ready)
+	}
+}
