@@ -74,7 +74,12 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 			n -= give(i, n)
 			names = append(names, string(d.reach[i].Member))
 		}
-		tell(before-n, "span to %s, at the cost of a UAM each (at most %d for so many)", strings.Join(names, ", "), most)
+		tell(
+			before-n,
+			"span to %s, at the cost of a UAM each (at most %d for so many)",
+			strings.Join(names, ", "),
+			most,
+		)
 	}
 	tell(n, "wait, fitting nowhere now")
 	d.waiting = n

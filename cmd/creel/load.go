@@ -161,7 +161,8 @@ func loadAlloc() *cobra.Command {
 	c.Flags().
 		Float64Var(&containers, "rate", 0, "ask for `N` containers a second in all; 0: AMs call as fast as they are answered")
 	c.Flags().StringVar(&o.Client, "client", "127.0.0.1:8032", "`ADDRESS` for clients")
-	c.Flags().StringVar(&o.Scheduler, "scheduler", "127.0.0.1:8030", "`ADDRESS` of the ResourceManager's scheduler or of a proxy")
+	c.Flags().
+		StringVar(&o.Scheduler, "scheduler", "127.0.0.1:8030", "`ADDRESS` of the ResourceManager's scheduler or of a proxy")
 	c.Flags().StringVar(&o.Tracker, "tracker", "127.0.0.1:8031", "`ADDRESS` of the ResourceManager's resource tracker")
 	c.Flags().IntVar(&o.Nodes, "nodes", 1000, "play `N` nodes")
 	c.Flags().IntVar(&o.First, "first", 0, "number of the first node")

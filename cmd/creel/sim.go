@@ -75,7 +75,12 @@ printed as the command that repeats it.`,
 		false,
 		"lose, delay and double messages, cut off and restart subclusters, restart proxies and routers",
 	)
-	fl.StringVar(&f.split, "split", "", "how asks are split: home-first or by-headroom; drawn from the seed with --faults, else home-first")
+	fl.StringVar(
+		&f.split,
+		"split",
+		"",
+		"how asks are split: home-first or by-headroom; drawn from the seed with --faults, else home-first",
+	)
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of everything that is drawn")
 	fl.IntVar(&f.seeds, "seeds", 1, "run so many seeds, from --seed on")
 	fl.IntVar(&f.parallel, "parallel", 1, "run so many seeds at a time")
@@ -149,7 +154,8 @@ func (f *simFlags) config(seed uint64) (sim.Config, error) {
 	}
 	if f.faults {
 		// Heartbeats as often as faults need to be noticed; without any they only cost time.
-		c.NodeHeartbeat, c.MemberHeartbeat, c.Lease, c.Poll = 10*time.Second, 5*time.Second, 15*time.Second, 5*time.Second
+		c.NodeHeartbeat, c.MemberHeartbeat = 10*time.Second, 5*time.Second
+		c.Lease, c.Poll = 15*time.Second, 5*time.Second
 		c.Faults = sim.DefaultFaults(seed, jobs[len(jobs)-1].Submit+time.Minute)
 		if f.audit == 0 {
 			c.AuditEvery = 20_000
@@ -399,7 +405,8 @@ func (f *simFlags) summarise(r simRun) *simSummary {
 		Faults:   r.result.Faults,
 	}
 	a := &s.Applications
-	a.Submitted, a.Finished, a.Failed, a.Lost, a.Doubled = r.result.Submitted, r.result.Finished, r.result.Failed, r.result.Lost, r.result.Doubled
+	a.Submitted, a.Finished, a.Failed = r.result.Submitted, r.result.Finished, r.result.Failed
+	a.Lost, a.Doubled = r.result.Lost, r.result.Doubled
 	s.Containers.Granted = r.result.Granted
 	s.Containers.PerSecond = float64(r.result.Granted) / r.result.Virtual.Seconds()
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -33,7 +33,9 @@ by a client that repeats its submission: be sure that it is gone.`,
 	c.Flags().StringSliceVar(&missing, "accept-missing", nil, "`MEMBER` that need not answer; may be repeated")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if len(missing) == 0 {
-			return usage(errors.New("name the members to give up: --accept-missing MEMBER; the routers' logs name them"))
+			return usage(
+				errors.New("name the members to give up: --accept-missing MEMBER; the routers' logs name them"),
+			)
 		}
 		for _, id := range missing {
 			if err := subcluster.ValidID(creel.SubclusterID(id)); err != nil {

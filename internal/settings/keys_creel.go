@@ -43,7 +43,12 @@ var creelStoreKeys = []Setting{
 		Type: String,
 		Doc:  "This member's name in the federation; empty: yarn.resourcemanager.cluster-id.",
 	},
-	{Key: "creel.membership.beat-interval", Type: Duration, Default: "1s", Doc: "The time between a member's heartbeats."},
+	{
+		Key:     "creel.membership.beat-interval",
+		Type:    Duration,
+		Default: "1s",
+		Doc:     "The time between a member's heartbeats.",
+	},
 	{
 		Key:  "creel.http.allowed-hosts",
 		Type: List,

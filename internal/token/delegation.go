@@ -314,7 +314,10 @@ func (d *Delegations) newKey(now time.Time, rnd *rand.Rand) (before, made *Deleg
 		d.keys[old.ID] = old
 		id, before = old.ID+1, &old
 	}
-	k := DelegationKey{Key: Key{ID: id, Secret: NewSecret(rnd)}, Expires: now.Add(d.lifetimes.KeyUpdate + d.lifetimes.Max)}
+	k := DelegationKey{
+		Key:     Key{ID: id, Secret: NewSecret(rnd)},
+		Expires: now.Add(d.lifetimes.KeyUpdate + d.lifetimes.Max),
+	}
 	d.keys[id], d.current, d.roll = k, NewMac(k.Key), now.Add(d.lifetimes.KeyUpdate)
 	return before, &k
 }

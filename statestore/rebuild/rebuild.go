@@ -314,7 +314,11 @@ func (r *Rebuilder) collect(ctx context.Context, members []*subcluster.Status) (
 			apps, err := r.cfg.Ask(ctx, m)
 			if err != nil {
 				errs[i] = fmt.Errorf(
-					"%s must say what it runs, or be given up (creel store rebuild --accept-missing %s): %w", m.ID, m.ID, err)
+					"%s must say what it runs, or be given up (creel store rebuild --accept-missing %s): %w",
+					m.ID,
+					m.ID,
+					err,
+				)
 			}
 			reports[i] = statestore.Report{Member: m.ID, Applications: apps}
 		})

@@ -133,8 +133,12 @@ func judge(info map[string]string, save string, known bool, replicas int) (out [
 	if have := number("connected_slaves"); info["role"] != "slave" && have < int64(replicas) {
 		out = append(out, statestore.Finding{
 			Name: statestore.FewReplicas,
-			What: fmt.Sprintf("a primary of the state store has %d replicas, of %d that there should be", have, replicas),
-			Try:  "start the missing replica; until then the loss of one server loses records",
+			What: fmt.Sprintf(
+				"a primary of the state store has %d replicas, of %d that there should be",
+				have,
+				replicas,
+			),
+			Try: "start the missing replica; until then the loss of one server loses records",
 		})
 	}
 	if most := number("maxmemory"); most > 0 && float64(number("used_memory")) >= fullAt*float64(most) {

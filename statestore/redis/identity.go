@@ -64,7 +64,13 @@ func (s *Store) known(ctx context.Context) (string, error) {
 		if err := s.writeIdentity(ctx, id, "nx"); err != nil {
 			return "", err
 		}
-		if _, err := s.write(ctx, stateScript, []string{s.control("meta"), s.control("known")}, id, stateReady); err != nil {
+		if _, err := s.write(
+			ctx,
+			stateScript,
+			[]string{s.control("meta"), s.control("known")},
+			id,
+			stateReady,
+		); err != nil {
 			return "", err
 		}
 	}

@@ -114,7 +114,8 @@ func (p *Pool) Member(m *subcluster.Status) *Member {
 	for k := range made.breakers {
 		kind := Kind(k)
 		made.breakers[k] = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
-			Name: fmt.Sprintf("%s/%s", m.ID, kind), Timeout: p.conf.OpenFor,
+			Name:         fmt.Sprintf("%s/%s", m.ID, kind),
+			Timeout:      p.conf.OpenFor,
 			ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= p.conf.Trips },
 			IsSuccessful: func(err error) bool { return !silent(err) },
 			IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) || errors.As(err, new(*slept)) },

@@ -86,10 +86,12 @@ func (m *Machine) Tick(now time.Time) {
 		m.timers.Remove(t)
 		t.fire()
 	}
-	for m.cfg.NodeExpiry > 0 && m.nodeHeartbeats.First != nil && m.nodeHeartbeats.First.heartbeat+int64(m.cfg.NodeExpiry) <= m.now {
+	for m.cfg.NodeExpiry > 0 && m.nodeHeartbeats.First != nil &&
+		m.nodeHeartbeats.First.heartbeat+int64(m.cfg.NodeExpiry) <= m.now {
 		m.nodeLost(m.nodeHeartbeats.First)
 	}
-	for m.cfg.AMExpiry > 0 && m.amHeartbeats.First != nil && m.amHeartbeats.First.heartbeat+int64(m.cfg.AMExpiry) <= m.now {
+	for m.cfg.AMExpiry > 0 && m.amHeartbeats.First != nil &&
+		m.amHeartbeats.First.heartbeat+int64(m.cfg.AMExpiry) <= m.now {
 		m.amSilent(m.amHeartbeats.First)
 	}
 	for m.cfg.ContainerExpiry > 0 {

@@ -170,7 +170,11 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 // heartbeats has the nodes send heartbeats until stop is called. They are the background of this
 // load: on one connection, and all that are due within two milliseconds
 // together, they leave the machine to the AMs.
-func (a *allocation) heartbeats(ctx context.Context, clients []*hrpc.Client, warmup time.Duration) (m *meter, stop func()) {
+func (a *allocation) heartbeats(
+	ctx context.Context,
+	clients []*hrpc.Client,
+	warmup time.Duration,
+) (m *meter, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	m = newMeter(nil)
 	plan := Plan{

@@ -140,7 +140,8 @@ func (f *fleet) enter(ctx context.Context, n *fleetNode) error {
 	if answer.GetNodeAction() == pb.NodeActionProto_SHUTDOWN {
 		return fmt.Errorf("node %s was told to shut down: %s", n.id, answer.GetDiagnosticsMessage())
 	}
-	n.heartbeat.LastKnownContainerTokenMasterKey, n.heartbeat.LastKnownNmTokenMasterKey = answer.GetContainerTokenMasterKey(), answer.GetNmTokenMasterKey()
+	n.heartbeat.LastKnownContainerTokenMasterKey = answer.GetContainerTokenMasterKey()
+	n.heartbeat.LastKnownNmTokenMasterKey = answer.GetNmTokenMasterKey()
 	f.registered.Add(1)
 	return nil
 }
@@ -197,7 +198,8 @@ func (f *fleet) piped(target hrpc.Target) piped {
 			n := f.nodes[slot]
 			if id, ok := plainAnswer(body); ok {
 				n.answer = id
-				n.status.ContainersStatuses, n.ended = n.status.ContainersStatuses[:len(n.status.ContainersStatuses)-n.ended], 0
+				all := n.status.ContainersStatuses
+				n.status.ContainersStatuses, n.ended = all[:len(all)-n.ended], 0
 				return nil
 			}
 			var answer pb.NodeHeartbeatResponseProto

@@ -56,7 +56,10 @@ func (c *cluster) caller(t *pb.TokenProto) (creel.AttemptID, error) {
 		return creel.AttemptID{}, err
 	}
 	if !hmac.Equal(c.keys.amrm.Key().Password(t.GetIdentifier()), t.GetPassword()) {
-		return creel.AttemptID{}, &creel.Error{Kind: creel.ErrInvalidToken, What: "AMRM token of " + id.Attempt.String()}
+		return creel.AttemptID{}, &creel.Error{
+			Kind: creel.ErrInvalidToken,
+			What: "AMRM token of " + id.Attempt.String(),
+		}
 	}
 	return id.Attempt, nil
 }

@@ -114,7 +114,13 @@ func (h *storeHealth) look(ctx context.Context) {
 	before := h.last.Load()
 	if now.err != nil {
 		if before == nil || before.err == nil {
-			h.log.Warn("state store: it does not answer", "error", now.err, "try", "see that it runs and can be reached")
+			h.log.Warn(
+				"state store: it does not answer",
+				"error",
+				now.err,
+				"try",
+				"see that it runs and can be reached",
+			)
 		}
 		if before != nil {
 			now.found = before.found // nothing is known to have got better

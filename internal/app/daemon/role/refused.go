@@ -151,7 +151,8 @@ var refusals = []refusal{
 		},
 	},
 	{
-		key: "creel.cluster.secret-file", roles: []settings.Role{settings.RM, settings.Proxy},
+		key:     "creel.cluster.secret-file",
+		roles:   []settings.Role{settings.RM, settings.Proxy},
 		example: "/nowhere/secret",
 		why:     "the secret that seals tokens in the store cannot be used",
 		try:     "name a file of at least 16 random bytes, the same for all daemons (one that does not exist is made), or leave the setting out",

@@ -31,8 +31,15 @@ func secretFrom(file string) ([]byte, error) {
 	case err != nil:
 		err = &settings.Problem{Key: "creel.cluster.secret-file", Origin: file, Why: fileReason(err)}
 	case len(b) < minSecret:
-		err = &settings.Problem{Key: "creel.cluster.secret-file", Origin: file,
-			Why: fmt.Sprintf("it holds %d bytes", len(b)), Try: "give it at least 16 random ones, or remove it: one is made"}
+		err = &settings.Problem{
+			Key:    "creel.cluster.secret-file",
+			Origin: file,
+			Why: fmt.Sprintf(
+				"it holds %d bytes",
+				len(b),
+			),
+			Try: "give it at least 16 random ones, or remove it: one is made",
+		}
 	}
 	return b, err
 }
