@@ -113,6 +113,8 @@ func policyCommand() *cobra.Command {
 		policySet(),
 		policyHistory(),
 		policyRollback(),
+		policyTry(),
+		policyView(),
 	)
 }
 
