@@ -248,7 +248,12 @@ func (t *trial) read(submission, asks, document, view string) error {
 		if err != nil {
 			return usage(fmt.Errorf("--view: %s: %w", m.ID, err))
 		}
-		members[i] = subcluster.Status{Member: subcluster.Member{ID: m.ID}, State: state, Reason: "by the file", Load: load}
+		members[i] = subcluster.Status{
+			Member: subcluster.Member{ID: m.ID},
+			State:  state,
+			Reason: "by the file",
+			Load:   load,
+		}
 	}
 	t.view = subcluster.NewView(time.Time{}, members, nil)
 	return nil

@@ -82,7 +82,19 @@ func TestAPolicyIsTriedWithoutDoingAnything(t *testing.T) {
 		}
 	}
 	nobody := file("nobody.json", `{"members":[{"id":"east","state":"lost"}]}`)
-	if text = run(exitOK, "try", "--view", nobody, "--policy", eastern, "--submission", job); !strings.Contains(text, "no home: ") {
+	if text = run(
+		exitOK,
+		"try",
+		"--view",
+		nobody,
+		"--policy",
+		eastern,
+		"--submission",
+		job,
+	); !strings.Contains(
+		text,
+		"no home: ",
+	) {
 		t.Errorf("nobody is alive: %s", text)
 	}
 
@@ -123,11 +135,33 @@ func TestAPolicyIsTriedWithoutDoingAnything(t *testing.T) {
 	if err := closeStore(); err != nil {
 		t.Fatal(err)
 	}
-	if text := run(exitOK, "try", "--submission", job, "--store", url); !strings.Contains(text, "policy of root\nhome: weighted chose west") {
+	if text := run(
+		exitOK,
+		"try",
+		"--submission",
+		job,
+		"--store",
+		url,
+	); !strings.Contains(
+		text,
+		"policy of root\nhome: weighted chose west",
+	) {
 		t.Errorf("live: %s", text)
 	}
 	kept := file("kept.json", run(exitOK, "view", "--store", url))
-	if text := run(exitOK, "try", "--view", kept, "--policy", eastern, "--submission", job); !strings.Contains(text, "chose east") {
+	if text := run(
+		exitOK,
+		"try",
+		"--view",
+		kept,
+		"--policy",
+		eastern,
+		"--submission",
+		job,
+	); !strings.Contains(
+		text,
+		"chose east",
+	) {
 		t.Errorf("a live view that was kept: %s", text)
 	}
 }
