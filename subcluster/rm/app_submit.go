@@ -18,7 +18,11 @@ import (
 // cannot take becomes an application that failed, as in YARN.
 func (m *Machine) Submit(now time.Time, s *Submission) error {
 	m.at(now)
+	refused := m.disownedError(s)
 	if a, known := m.apps[s.ID]; known {
+		if refused != nil && a.uam() {
+			return refused // its router must not take this for the home
+		}
 		if a.sub.User != s.User {
 			return &creel.Error{
 				Kind: creel.ErrInvalidRequest,
@@ -29,8 +33,8 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 		}
 		return nil
 	}
-	if err := m.disownedError(s); err != nil {
-		return err
+	if refused != nil {
+		return refused
 	}
 	if s.ID.IsZero() || s.User == "" {
 		return invalid(

@@ -41,10 +41,11 @@ func (m *Machine) Disown(now time.Time, id creel.ApplicationID, claim int64) (kn
 			"",
 		)
 	}
-	if m.apps[id] != nil {
+	before := claim <= m.disowned.claims[id]
+	if a := m.apps[id]; a != nil && !(before && a.uam()) {
 		return true, nil
 	}
-	if claim <= m.disowned.claims[id] {
+	if before {
 		return false, nil
 	}
 	m.putDisowned(id, claim)
@@ -59,6 +60,11 @@ func (m *Machine) Disown(now time.Time, id creel.ApplicationID, claim int64) (kn
 	}
 	return false, nil
 }
+
+// uam reports whether an application came without a claim and unmanaged, as UAMs
+// of proxies do. Where the application was disowned before, it is one: that of the
+// home it moved to, and neither a late forward nor a late question is about it.
+func (a *app) uam() bool { return a.sub.Unmanaged && a.sub.Claim == 0 }
 
 func (m *Machine) putDisowned(id creel.ApplicationID, claim int64) {
 	if m.disowned.claims == nil {

@@ -72,6 +72,21 @@ func TestAnUnmanagedAMOfAProxyMayComeToAMemberThatDisownedTheApplication(t *test
 	if err := w.m.Submit(w.now, &Submission{ID: id, User: "u", Queue: "default", Unmanaged: true}); err != nil {
 		t.Error(err)
 	}
+	// The forward that lay in a socket is no repeat of it: were it answered with
+	// success, its router would take this member for the home.
+	late := Submission{
+		ID: id, User: "u", Queue: "default", Claim: 3,
+		AM: Ask{ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 1},
+	}
+	if err := w.m.Submit(w.now, &late); !errors.Is(err, creel.ErrApplicationNotFound) {
+		t.Errorf("the late forward is answered %v", err)
+	}
+	if known, err := w.m.Disown(w.now, id, 3); known || err != nil {
+		t.Errorf("a late question about the claim that was disowned: known %v, %v", known, err)
+	}
+	if err := w.m.Submit(w.now, &Submission{ID: id, User: "u", Queue: "default", Unmanaged: true}); err != nil {
+		t.Errorf("the proxy's repeat is answered %v", err)
+	}
 }
 
 func TestOnlySoManyDisownedApplicationsAreRemembered(t *testing.T) {

@@ -28,10 +28,7 @@ func (c *cluster) submit(
 	}
 	s.Claim = claim
 	c.post(func(m *rm.Machine, now time.Time) func() {
-		if v, known := m.App(s.ID); !known || v.User != user {
-			err = m.Submit(now, &s)
-		}
-		if err == nil {
+		if err = m.Submit(now, &s); err == nil {
 			c.users[s.ID] = user
 			c.w.mark("submitted", int64(s.ID.ID), c.number)
 		}

@@ -54,10 +54,11 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, cla
 			if err != nil {
 				return Failed[struct{}](err)
 			}
-			if a, known := m.App(sub.ID); known && a.User == sub.User {
+			if _, known := m.App(sub.ID); known { // the secrets of what is here stay
+				if err := m.Submit(now, &sub); err != nil {
+					return Failed[struct{}](err)
+				}
 				return Done(struct{}{})
-			} else if known {
-				return Failed[struct{}](m.Submit(now, &sub)) // says whose it is
 			}
 			s.secrets.addApp(sub.ID, sub.User, c)
 			if err := m.Submit(now, &sub); err != nil {
