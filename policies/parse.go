@@ -66,7 +66,14 @@ func Parse(doc []byte) (Policy, error) {
 			`try {"home":{"policy":"balanced"},"split":{"policy":"balanced"}}`,
 		)
 	}
-	for _, k := range []string{"type", "policyManager", "params", "routerPolicyWeights", "amrmPolicyWeights", "headroomAlpha"} {
+	for _, k := range []string{
+		"type",
+		"policyManager",
+		"params",
+		"routerPolicyWeights",
+		"amrmPolicyWeights",
+		"headroomAlpha",
+	} {
 		if _, ok := keys[k]; ok {
 			return parseHadoop(doc)
 		}

@@ -155,8 +155,18 @@ func sortedUnique(ids []creel.SubclusterID) []creel.SubclusterID {
 func Reclaim(
 	ctx context.Context,
 	store interface {
-		Claim(ctx context.Context, app creel.ApplicationID, member creel.SubclusterID) (home creel.SubclusterID, number int64, err error)
-		Move(ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID, number int64) (home creel.SubclusterID, err error)
+		Claim(
+			ctx context.Context,
+			app creel.ApplicationID,
+			member creel.SubclusterID,
+		) (home creel.SubclusterID, number int64, err error)
+		Move(
+			ctx context.Context,
+			app creel.ApplicationID,
+			from,
+			to creel.SubclusterID,
+			number int64,
+		) (home creel.SubclusterID, err error)
 	},
 	homes []Home,
 ) (conflicts []Conflict, err error) {

@@ -89,7 +89,14 @@ func (m Member) Validate() error {
 	case len(m.Capability) > maxCapability:
 		return bad("its capability is longer than 256 KiB", "send cluster metrics only")
 	}
-	for _, a := range []string{m.Addresses.Client, m.Addresses.Scheduler, m.Addresses.Admin, m.Addresses.Tracker, m.Addresses.Web, m.Addresses.Proxy} {
+	for _, a := range []string{
+		m.Addresses.Client,
+		m.Addresses.Scheduler,
+		m.Addresses.Admin,
+		m.Addresses.Tracker,
+		m.Addresses.Web,
+		m.Addresses.Proxy,
+	} {
 		if len(a) > 1024 || strings.ContainsAny(a, " \t\r\n\x00") {
 			return bad(fmt.Sprintf("address %.80q is not host:port", a), "give each address as host:port")
 		}

@@ -248,7 +248,8 @@ func (c *Cache) Verify(ctx context.Context, identifier []byte) (token.AMRM, cree
 				Why: fmt.Sprintf("no ResourceManager of the federation has shared a master key %d", id.KeyID),
 				Try: "is the ResourceManager a member, and has it the cluster's secret?"}
 			if errors.Is(err, creel.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
-				refused.Kind, refused.Try = creel.ErrUnavailable, "try again in a moment: the state store cannot be read"
+				refused.Kind = creel.ErrUnavailable
+				refused.Try = "try again in a moment: the state store cannot be read"
 				refused.Why += ": " + err.Error()
 			}
 			return id, "", nil, refused

@@ -137,7 +137,12 @@ func (f *federation) start(name, role string, settings ...string) *daemon {
 		"--drain-timeout",
 		"2s",
 	}
-	for _, s := range append(settings, "creel.store.poll-interval=300ms", "creel.membership.beat-interval=300ms", "creel.membership.lease="+lease.String()) {
+	for _, s := range append(
+		settings,
+		"creel.store.poll-interval=300ms",
+		"creel.membership.beat-interval=300ms",
+		"creel.membership.lease="+lease.String(),
+	) {
 		args = append(args, "-D", s)
 	}
 	d := &daemon{Process: process.Start(f.t, process.Command{Name: name, Dir: dir, Args: args})}

@@ -146,17 +146,18 @@ func common(t testing.TB, dir string) Conf {
 		"yarn.app.mapreduce.client-am.ipc.max-retries":             "1",
 		"yarn.app.mapreduce.client.job.max-retries":                "0",
 		"yarn.app.mapreduce.client-am.ipc.max-retries-on-timeouts": "1",
-		"mapreduce.jobhistory.address":                             "127.0.0.1:1", // nobody: clients must not wait for a history server
-		"mapreduce.client.completion.pollinterval":                 "500",
-		"mapreduce.client.progressmonitor.pollinterval":            "200",
-		"mapreduce.job.userlog.retain.hours":                       "1",
-		"mapreduce.jobhistory.loadedjob.tasks.max":                 "1",
-		"yarn.timeline-service.enabled":                            "false",
-		"hadoop.security.groups.negative-cache.secs":               "0",
-		"hadoop.caller.context.enabled":                            "true",
-		"yarn.resourcemanager.application.max-tags":                "10",
-		"yarn.nodemanager.disk-health-checker.interval-ms":         "60000",
-		"yarn.client.failover-sleep-base-ms":                       "200",
+		// nobody: clients must not wait for a history server
+		"mapreduce.jobhistory.address":                     "127.0.0.1:1",
+		"mapreduce.client.completion.pollinterval":         "500",
+		"mapreduce.client.progressmonitor.pollinterval":    "200",
+		"mapreduce.job.userlog.retain.hours":               "1",
+		"mapreduce.jobhistory.loadedjob.tasks.max":         "1",
+		"yarn.timeline-service.enabled":                    "false",
+		"hadoop.security.groups.negative-cache.secs":       "0",
+		"hadoop.caller.context.enabled":                    "true",
+		"yarn.resourcemanager.application.max-tags":        "10",
+		"yarn.nodemanager.disk-health-checker.interval-ms": "60000",
+		"yarn.client.failover-sleep-base-ms":               "200",
 	}
 }
 

@@ -219,7 +219,11 @@ func StartNM(t testing.TB, o NM) *NodeManager {
 			"remote-logs",
 		),
 	}, o.Conf)
-	for _, key := range []string{"yarn.nodemanager.local-dirs", "yarn.nodemanager.log-dirs", "yarn.nodemanager.remote-app-log-dir"} {
+	for _, key := range []string{
+		"yarn.nodemanager.local-dirs",
+		"yarn.nodemanager.log-dirs",
+		"yarn.nodemanager.remote-app-log-dir",
+	} {
 		if err := os.MkdirAll(conf[key], 0o755); err != nil {
 			t.Fatal(err)
 		}

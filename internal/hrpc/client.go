@@ -69,7 +69,12 @@ func (c ClientConfig) withDefaults() ClientConfig {
 	}
 	if c.Dial == nil {
 		var d net.Dialer
-		c.Dial = func(ctx context.Context, address string) (net.Conn, error) { return d.DialContext(ctx, "tcp", address) }
+		c.Dial = func(
+			ctx context.Context,
+			address string,
+		) (net.Conn, error) {
+			return d.DialContext(ctx, "tcp", address)
+		}
 	}
 	return c
 }

@@ -47,19 +47,24 @@ type Config struct {
 	Interceptors []Interceptor
 	Logger       *slog.Logger // nil: silent
 
-	MaxFrame           int           // ipc.maximum.data.length, 128 MiB: bytes of one request frame
-	MaxRequestBytes    int64         // request frames above 64 KiB held in all connections together, 1 GiB
-	MaxConnections     int           // ipc.server.max.connections, 50,000 (Hadoop: no limit)
-	MaxPerAddress      int           // connections of one address, 0: no limit of its own
-	MaxCalls           int           // calls in flight in all, 65,536 (Hadoop: handlers * ipc.server.handler.queue.size)
-	MaxCallsPerConn    int           // calls in flight on one connection, 4,096
-	MaxReplyBytes      int           // answers queued on one connection that does not read, 16 MiB; it is not read above this
+	MaxFrame        int   // ipc.maximum.data.length, 128 MiB: bytes of one request frame
+	MaxRequestBytes int64 // request frames above 64 KiB held in all connections together, 1 GiB
+	MaxConnections  int   // ipc.server.max.connections, 50,000 (Hadoop: no limit)
+	MaxPerAddress   int   // connections of one address, 0: no limit of its own
+	// calls in flight in all, 65,536 (Hadoop: handlers * ipc.server.handler.queue.size)
+	MaxCalls        int
+	MaxCallsPerConn int // calls in flight on one connection, 4,096
+	// answers queued on one connection that does not read, 16 MiB; it is not read above this
+	MaxReplyBytes      int
 	MaxReplyBytesTotal int64         // the same over all connections, 1 GiB; above it connections that queue are closed
 	HandshakeTime      time.Duration // from accept to the accepted connection context, 20 s
 	IdleTime           time.Duration // close connections idle for so long, 20 s (2 * ipc.client.connection.maxidletime)
-	IdleThreshold      int           // ...only while at least so many are open, ipc.client.idlethreshold 4000; negative: always
-	StallTime          time.Duration // close a connection that takes no byte of a queued answer, or sends none of a begun frame, for so long, 60 s
-	DrainTime          time.Duration // Run's wait for calls in flight after its context ended, 10 s
+	// ...only while at least so many are open, ipc.client.idlethreshold 4000; negative: always
+	IdleThreshold int
+	// close a connection that takes no byte of a queued answer, or sends none of a
+	// begun frame, for so long, 60 s
+	StallTime time.Duration
+	DrainTime time.Duration // Run's wait for calls in flight after its context ended, 10 s
 }
 
 func (c Config) withDefaults() Config {

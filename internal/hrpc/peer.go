@@ -48,9 +48,11 @@ type ClientConfig struct {
 	// package net's stream sockets.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 
-	ConnectTime     time.Duration // ipc.client.connect.timeout, 20 s: dial and handshake
-	PingInterval    time.Duration // ipc.ping.interval, 60 s: silence while calls wait before a ping is sent
-	DeadTime        time.Duration // silence while calls wait before the connection is given up, 0: never (the answer may take long; contexts end calls)
+	ConnectTime  time.Duration // ipc.client.connect.timeout, 20 s: dial and handshake
+	PingInterval time.Duration // ipc.ping.interval, 60 s: silence while calls wait before a ping is sent
+	// silence while calls wait before the connection is given up, 0: never (the answer may take long; contexts
+	// end calls)
+	DeadTime        time.Duration
 	IdleTime        time.Duration // ipc.client.connection.maxidletime, 10 s: close a connection with no call
 	StallTime       time.Duration // give up a connection that takes no byte of a request for so long, 60 s
 	MaxResponse     int           // ipc.maximum.response.length, 128 MiB

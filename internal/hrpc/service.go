@@ -55,4 +55,8 @@ type Service struct {
 // connection that ended meanwhile too. An error refuses the call.
 //
 // request is the decoded message, or nil for a raw method.
-type Interceptor func(ctx context.Context, call *Call, request proto.Message) (next context.Context, done func(response proto.Message, err error), err error)
+type Interceptor func(ctx context.Context, call *Call, request proto.Message) (
+	next context.Context,
+	done func(response proto.Message, err error),
+	err error,
+)

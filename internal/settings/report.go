@@ -89,7 +89,16 @@ func redacted(u *url.URL) string {
 // sensitive follows Hadoop's hadoop.security.sensitive-config-keys.
 func sensitive(key string) bool {
 	k := strings.ToLower(key)
-	for _, end := range [...]string{"secret", "password", "passphrase", "ssl.keystore.pass", "access.key", "secret.key", ".auth", "credential"} {
+	for _, end := range [...]string{
+		"secret",
+		"password",
+		"passphrase",
+		"ssl.keystore.pass",
+		"access.key",
+		"secret.key",
+		".auth",
+		"credential",
+	} {
 		if strings.HasSuffix(k, end) {
 			return true
 		}

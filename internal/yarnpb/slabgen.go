@@ -16,11 +16,21 @@ import (
 
 // chunks are the types a slab has arrays of.
 var chunks = map[string]string{
-	"int32": "int32s", "int64": "int64s",
-	"ApplicationIdProto": "apps", "ApplicationAttemptIdProto": "attempts", "ContainerIdProto": "ids", "NodeIdProto": "nodes",
-	"ResourceProto": "resources", "ResourceInformationProto": "amounts", "PriorityProto": "priorities", "TokenProto": "tokens",
-	"NMTokenProto": "nmTokens", "ResourceRequestProto": "asks", "ExecutionTypeRequestProto": "executions",
-	"ContainerProto": "containers", "ContainerStatusProto": "statuses",
+	"int32":                     "int32s",
+	"int64":                     "int64s",
+	"ApplicationIdProto":        "apps",
+	"ApplicationAttemptIdProto": "attempts",
+	"ContainerIdProto":          "ids",
+	"NodeIdProto":               "nodes",
+	"ResourceProto":             "resources",
+	"ResourceInformationProto":  "amounts",
+	"PriorityProto":             "priorities",
+	"TokenProto":                "tokens",
+	"NMTokenProto":              "nmTokens",
+	"ResourceRequestProto":      "asks",
+	"ExecutionTypeRequestProto": "executions",
+	"ContainerProto":            "containers",
+	"ContainerStatusProto":      "statuses",
 }
 
 // whole are the messages that come often, live shortly and are let go in one piece: see newWhole.

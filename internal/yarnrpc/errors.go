@@ -17,17 +17,19 @@ const exceptions = "org.apache.hadoop.yarn.exceptions."
 
 // Java classes a server of YARN answers with (Class.getName() form). All of them are YarnExceptions.
 const (
-	ClassYarn                     = exceptions + "YarnException"
-	ClassApplicationNotFound      = exceptions + "ApplicationNotFoundException"
-	ClassAttemptNotFound          = exceptions + "ApplicationAttemptNotFoundException"
-	ClassContainerNotFound        = exceptions + "ContainerNotFoundException"
-	ClassMasterNotRegistered      = exceptions + "ApplicationMasterNotRegisteredException"
-	ClassInvalidMasterRequest     = exceptions + "InvalidApplicationMasterRequestException" // registered twice, wrong response id: ends the AM
-	ClassInvalidResource          = exceptions + "InvalidResourceRequestException"
-	ClassInvalidLabel             = exceptions + "InvalidLabelResourceRequestException"
-	ClassInvalidBlacklist         = exceptions + "InvalidResourceBlacklistRequestException"
-	ClassInvalidRelease           = exceptions + "InvalidContainerReleaseException"
-	ClassInvalidContainer         = exceptions + "InvalidContainerException" // container token of another epoch of the ResourceManager
+	ClassYarn                = exceptions + "YarnException"
+	ClassApplicationNotFound = exceptions + "ApplicationNotFoundException"
+	ClassAttemptNotFound     = exceptions + "ApplicationAttemptNotFoundException"
+	ClassContainerNotFound   = exceptions + "ContainerNotFoundException"
+	ClassMasterNotRegistered = exceptions + "ApplicationMasterNotRegisteredException"
+	// registered twice, wrong response id: ends the AM
+	ClassInvalidMasterRequest = exceptions + "InvalidApplicationMasterRequestException"
+	ClassInvalidResource      = exceptions + "InvalidResourceRequestException"
+	ClassInvalidLabel         = exceptions + "InvalidLabelResourceRequestException"
+	ClassInvalidBlacklist     = exceptions + "InvalidResourceBlacklistRequestException"
+	ClassInvalidRelease       = exceptions + "InvalidContainerReleaseException"
+	// container token of another epoch of the ResourceManager
+	ClassInvalidContainer         = exceptions + "InvalidContainerException"
 	ClassInvalidAuxService        = exceptions + "InvalidAuxServiceException"
 	ClassNodeNotYetReady          = exceptions + "NMNotYetReadyException" // repeated by clients of NodeManagers
 	ClassApplicationIDNotProvided = exceptions + "ApplicationIdNotProvidedException"

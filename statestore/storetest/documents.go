@@ -81,7 +81,12 @@ func documents(t *testing.T, d Deployment) {
 		t.Fatalf("version %d after a removal is not above %d", back.Version, gone.Version)
 	}
 	for _, w := range []statestore.DocumentWrite{
-		document("", "a", 0, "x"), document("queues", "", 0, "x"), document("queues", "a b", 0, "x"), document("queues", "a", -1, "x"),
+		document("", "a", 0, "x"), document("queues", "", 0, "x"), document(
+			"queues",
+			"a b",
+			0,
+			"x",
+		), document("queues", "a", -1, "x"),
 		document("queues", "a", 0, string(make([]byte, statestore.MaxDocument+1))), {Class: "c", Name: "n", Keep: -1},
 	} {
 		_, err := s.PutDocument(ctx, w)

@@ -653,7 +653,12 @@ func policies(t *testing.T, d Deployment) {
 		t.Fatalf("versions %d, %d, %d do not rise", p1.Version, p2.Version, a.Version)
 	}
 	v := view(t, s)
-	for q, want := range map[creel.QueuePath]string{"root": "two", "root.b.c": "two", "root.a": "a", "root.a.x.y": "a"} {
+	for q, want := range map[creel.QueuePath]string{
+		"root":       "two",
+		"root.b.c":   "two",
+		"root.a":     "a",
+		"root.a.x.y": "a",
+	} {
 		p, found := v.Policy(q)
 		if !found || string(p.Document) != want {
 			t.Fatalf("policy for %s is %+v, want %q", q, p, want)
@@ -690,7 +695,11 @@ func policies(t *testing.T, d Deployment) {
 func badPolicies(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	good := must[subcluster.Policy](t)(s.PutPolicy(ctx, put("root", 0, "good")))
-	for _, w := range []statestore.PolicyWrite{put("root", good.Version, "bad"), put("root..x", 0, "good"), put("", 0, "good"),
+	for _, w := range []statestore.PolicyWrite{put(
+		"root",
+		good.Version,
+		"bad",
+	), put("root..x", 0, "good"), put("", 0, "good"),
 		put("root", good.Version, string(make([]byte, statestore.MaxPolicy+1))), put("root", -1, "good")} {
 		_, err := s.PutPolicy(ctx, w)
 		refused(t, err, creel.ErrInvalidRequest)

@@ -70,7 +70,8 @@ func (n *Node) status(now time.Time) *pb.NodeStatusProto {
 	// would measure, and a ResourceManager's REST API wants a value from every node.
 	b.use.Pmem, b.use.Vmem, b.use.Cpu = &b.mem, &b.mem, &b.cpu
 	s := &b.NodeStatusProto
-	s.NodeId, s.ResponseId, s.NodeHealthStatus, s.ContainersUtilization, s.NodeUtilization = n.id, &b.response, &b.health, &b.use, &b.use
+	s.NodeId, s.ResponseId, s.NodeHealthStatus = n.id, &b.response, &b.health
+	s.ContainersUtilization, s.NodeUtilization = &b.use, &b.use
 	if len(n.order) > 0 {
 		s.ContainersStatuses = make([]*pb.ContainerStatusProto, 0, len(n.order))
 		for _, c := range n.order {

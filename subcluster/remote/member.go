@@ -34,12 +34,14 @@ func (k Kind) String() string { return [...]string{"write", "read", "list"}[k] }
 
 // Config of a Pool. Zero values take the defaults.
 type Config struct {
-	User      string                                 // who this process is towards members; callers' users are named beside it
-	Deadlines [kinds]time.Duration                   // of one call: write 15 s, read 5 s, list 10 s
-	OpenFor   time.Duration                          // how long a breaker stays open before it lets one call through, 5 s
-	Trips     uint32                                 // consecutive silences that open a breaker, 5
-	KindOf    func(string) error                     // class to sentinel, yarnrpc.KindOf
-	Changed   func(creel.SubclusterID, Kind, string) // a breaker's new state, for logs; may be nil
+	// who this process is towards members; callers' users are named beside it
+	User      string
+	Deadlines [kinds]time.Duration // of one call: write 15 s, read 5 s, list 10 s
+	// how long a breaker stays open before it lets one call through, 5 s
+	OpenFor time.Duration
+	Trips   uint32                                 // consecutive silences that open a breaker, 5
+	KindOf  func(string) error                     // class to sentinel, yarnrpc.KindOf
+	Changed func(creel.SubclusterID, Kind, string) // a breaker's new state, for logs; may be nil
 
 	Interceptors []hrpc.ClientInterceptor // of calls by Hadoop RPC: traces
 	Clock        *awake.Clock             // tells our own pauses from a member's silence; its owner runs it
@@ -118,7 +120,12 @@ func (p *Pool) Member(m *subcluster.Status) *Member {
 			Timeout:      p.conf.OpenFor,
 			ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= p.conf.Trips },
 			IsSuccessful: func(err error) bool { return !silent(err) },
-			IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) || errors.As(err, new(*slept)) },
+			IsExcluded: func(err error) bool {
+				return errors.Is(
+					err,
+					context.Canceled,
+				) || errors.As(err, new(*slept))
+			},
 			OnStateChange: func(_ string, _, to gobreaker.State) {
 				if p.conf.Changed != nil {
 					p.conf.Changed(m.ID, kind, to.String())

@@ -91,7 +91,11 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 		a.current = t
 	}
 	if r.State.Ended() {
-		a.state = map[creel.ApplicationState]appState{creel.AppFinished: appFinished, creel.AppFailed: appFailed, creel.AppKilled: appKilled}[r.State]
+		a.state = map[creel.ApplicationState]appState{
+			creel.AppFinished: appFinished,
+			creel.AppFailed:   appFailed,
+			creel.AppKilled:   appKilled,
+		}[r.State]
 		switch a.state {
 		case appFinished:
 			m.count.completed++

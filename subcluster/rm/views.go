@@ -134,7 +134,8 @@ type ClusterView struct {
 	Total, Used, Reserved, Available, Pending                                      creel.Resource
 	Containers, ReservedContainers, PendingContainers                              int32
 	Nodes                                                                          map[creel.NodeState]int // by state
-	Granted, Released                                                              int64                   // containers, since the start
+	// containers, since the start
+	Granted, Released int64
 }
 
 // Why is what holds one application now, with the numbers.

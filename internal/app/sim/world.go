@@ -73,7 +73,8 @@ func (c *Config) validate() error {
 		return errors.New("sim: there are no jobs to run")
 	case c.Subclusters < 1 || c.Subclusters > 1000 || c.Nodes < 1 || c.Nodes > 60_000 || c.Routers < 1:
 		return errors.New("sim: give 1 to 1,000 subclusters of 1 to 60,000 nodes, and a router")
-	case c.NodeHeartbeat < 0 || c.AMHeartbeat < 0 || c.MemberHeartbeat < 0 || c.Lease < 0 || c.Poll < 0 || c.Expiry < 0 || c.AuditEvery < 0:
+	case c.NodeHeartbeat < 0 || c.AMHeartbeat < 0 || c.MemberHeartbeat < 0 ||
+		c.Lease < 0 || c.Poll < 0 || c.Expiry < 0 || c.AuditEvery < 0:
 		return errors.New("sim: times must not be negative")
 	}
 	return nil

@@ -22,7 +22,11 @@ type Subject func(call *hrpc.Call, request proto.Message) (what string, changes 
 // answered: who, from where, what, the result, and the call's id by which a
 // client's log can be found.
 func Audit(logger *slog.Logger, subject Subject) hrpc.Interceptor {
-	return func(_ context.Context, call *hrpc.Call, request proto.Message) (context.Context, func(proto.Message, error), error) {
+	return func(
+		_ context.Context,
+		call *hrpc.Call,
+		request proto.Message,
+	) (context.Context, func(proto.Message, error), error) {
 		what, changes := subject(call, request)
 		if !changes {
 			return nil, nil, nil

@@ -117,7 +117,11 @@ func (m *Metrics) Server(stats func() hrpc.Stats) { m.server = stats }
 
 // Interceptor counts calls.
 func (m *Metrics) Interceptor() hrpc.Interceptor {
-	return func(_ context.Context, call *hrpc.Call, _ proto.Message) (context.Context, func(proto.Message, error), error) {
+	return func(
+		_ context.Context,
+		call *hrpc.Call,
+		_ proto.Message,
+	) (context.Context, func(proto.Message, error), error) {
 		of := m.methods[name{call.Protocol, call.Method}]
 		if of == nil {
 			of = m.other
@@ -175,6 +179,18 @@ func (m *Metrics) collect(of *method, out chan<- prometheus.Metric) {
 	}
 	sum := time.Duration(of.nanos.Load()).Seconds()
 	out <- prometheus.MustNewConstHistogram(m.seconds, total, sum, below, of.protocol, of.name.method)
-	out <- prometheus.MustNewConstMetric(m.failed, prometheus.CounterValue, float64(of.failed.Load()), of.protocol, of.name.method)
-	out <- prometheus.MustNewConstMetric(m.inFlight, prometheus.GaugeValue, float64(waiting), of.protocol, of.name.method)
+	out <- prometheus.MustNewConstMetric(
+		m.failed,
+		prometheus.CounterValue,
+		float64(of.failed.Load()),
+		of.protocol,
+		of.name.method,
+	)
+	out <- prometheus.MustNewConstMetric(
+		m.inFlight,
+		prometheus.GaugeValue,
+		float64(waiting),
+		of.protocol,
+		of.name.method,
+	)
 }

@@ -22,7 +22,11 @@ const scope = "github.com/creelrm/creel/internal/hrpc/telemetry"
 // is later. The handler's context carries it.
 func Trace(provider trace.TracerProvider) hrpc.Interceptor {
 	tracer := provider.Tracer(scope)
-	return func(ctx context.Context, call *hrpc.Call, _ proto.Message) (context.Context, func(proto.Message, error), error) {
+	return func(
+		ctx context.Context,
+		call *hrpc.Call,
+		_ proto.Message,
+	) (context.Context, func(proto.Message, error), error) {
 		if parent := SpanContext(call.Trace); parent.IsValid() {
 			ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 		}
@@ -117,7 +121,12 @@ func traceparent(b []byte) (c trace.SpanContextConfig, ok bool) {
 		return c, false
 	}
 	var version, flags [1]byte
-	for _, part := range []struct{ into, from []byte }{{version[:], b[:2]}, {c.TraceID[:], b[3:35]}, {c.SpanID[:], b[36:52]}, {flags[:], b[53:55]}} {
+	for _, part := range []struct{ into, from []byte }{
+		{version[:], b[:2]},
+		{c.TraceID[:], b[3:35]},
+		{c.SpanID[:], b[36:52]},
+		{flags[:], b[53:55]},
+	} {
 		if _, err := hex.Decode(part.into, part.from); err != nil {
 			return c, false
 		}

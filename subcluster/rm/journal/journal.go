@@ -165,7 +165,10 @@ func lockDir(dir string, wait time.Duration) (*os.File, error) {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	const pause = 10 * time.Millisecond
-	for err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) && wait > 0; wait -= pause {
+	for err = syscall.Flock(
+		int(f.Fd()),
+		syscall.LOCK_EX|syscall.LOCK_NB,
+	); errors.Is(err, syscall.EWOULDBLOCK) && wait > 0; wait -= pause {
 		time.Sleep(pause)
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	}

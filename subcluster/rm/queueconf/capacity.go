@@ -287,7 +287,10 @@ func (r *capacityReader) unusedKeys() {
 			} else {
 				r.warnAt(p, "unknown setting %q of queue %s", setting, path)
 			}
-		case slices.Contains(globalKeys, rest) || strings.HasPrefix(rest, "user.") && strings.HasSuffix(rest, ".max-parallel-apps"):
+		case slices.Contains(globalKeys, rest) || strings.HasPrefix(rest, "user.") && strings.HasSuffix(
+			rest,
+			".max-parallel-apps",
+		):
 		case slices.ContainsFunc(hadoopsOwn, func(own string) bool { return strings.HasPrefix(rest, own) }):
 			r.warnAt(p, "has no effect: it says how Hadoop's scheduler works inside")
 		default:

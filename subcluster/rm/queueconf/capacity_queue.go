@@ -164,7 +164,10 @@ func (r *capacityReader) checkMaximum(p Property, capacity, maximum queues.Amoun
 	switch {
 	case capacity.Unit == queues.Percent && maximum.Unit == queues.Percent && maximum.Value < capacity.Value:
 		r.failAt(p, "the maximum of %v percent is below the capacity of %v percent", maximum.Value, capacity.Value)
-	case capacity.Unit == queues.Absolute && maximum.Unit == queues.Absolute && !within(capacity.Resource, maximum.Resource):
+	case capacity.Unit == queues.Absolute && maximum.Unit == queues.Absolute && !within(
+		capacity.Resource,
+		maximum.Resource,
+	):
 		r.failAt(p, "the maximum %v is below the capacity %v", maximum.Resource, capacity.Resource)
 	case r.legacyMode && capacity.Unit == queues.Absolute && maximum.Unit == queues.Percent && maximum.Value < 100,
 		r.legacyMode && capacity.Unit == queues.Percent && maximum.Unit == queues.Absolute:
@@ -291,7 +294,10 @@ func (r *capacityReader) allocation(get lookup, q *queues.Queue) {
 			}
 		}
 	}
-	for _, part := range [...]struct{ key, typ string }{{"maximum-allocation-mb", creel.MemoryName}, {"maximum-allocation-vcores", creel.VCoresName}} {
+	for _, part := range [...]struct{ key, typ string }{
+		{"maximum-allocation-mb", creel.MemoryName},
+		{"maximum-allocation-vcores", creel.VCoresName},
+	} {
 		if p, ok := get(part.key); ok {
 			if n := read(r, p, true, positive, 0); n > 0 {
 				size, given = size.With(part.typ, int64(n)), true

@@ -9,12 +9,13 @@ type Unit uint8
 
 // Units of an Amount.
 const (
-	Unset     Unit = iota // not given: the default of the place holds
-	Percent               // of the parent's capacity (CapacityScheduler) or of the cluster (FairScheduler)
-	Weight                // in proportion to the siblings' weights
-	Absolute              // resources
-	PerType               // percent per resource type (FairScheduler "50.0% memory, 25.0% cpu", CapacityScheduler vectors)
-	Unbounded             // FairScheduler without maxResources
+	Unset    Unit = iota // not given: the default of the place holds
+	Percent              // of the parent's capacity (CapacityScheduler) or of the cluster (FairScheduler)
+	Weight               // in proportion to the siblings' weights
+	Absolute             // resources
+	// percent per resource type (FairScheduler "50.0% memory, 25.0% cpu", CapacityScheduler vectors)
+	PerType
+	Unbounded // FairScheduler without maxResources
 )
 
 // Amount is a capacity, minimum or maximum as configured.

@@ -9,14 +9,15 @@ type Policy uint8
 // leaf; Utilization, PriorityUtilization, FairShare, DRF and HDRF order the
 // children of a parent.
 const (
-	PolicyDefault       Policy = iota // fifo in a CapacityScheduler leaf, utilization between its queues, fair in FairScheduler
-	Fifo                              // by application priority, then by submission
-	FairShare                         // least memory used over weight (and FairScheduler's minimum shares)
-	DRF                               // least dominant share over weight
-	PriorityFirst                     // by priority strictly, then by least use
-	Utilization                       // used over guaranteed (CapacityScheduler)
-	PriorityUtilization               // the same, queue priority first among those on one side of their guarantee
-	HDRF                              // hierarchical DRF: shares rescaled from below, blocked children left out
+	// fifo in a CapacityScheduler leaf, utilization between its queues, fair in FairScheduler
+	PolicyDefault       Policy = iota
+	Fifo                       // by application priority, then by submission
+	FairShare                  // least memory used over weight (and FairScheduler's minimum shares)
+	DRF                        // least dominant share over weight
+	PriorityFirst              // by priority strictly, then by least use
+	Utilization                // used over guaranteed (CapacityScheduler)
+	PriorityUtilization        // the same, queue priority first among those on one side of their guarantee
+	HDRF                       // hierarchical DRF: shares rescaled from below, blocked children left out
 )
 
 // NodeOrder says which of the nodes with room a container goes to.

@@ -26,12 +26,14 @@ type Queue struct {
 	Policy    Policy
 	NodeOrder NodeOrder
 
-	MinUserPercent  int     // minimum-user-limit-percent, 1..100 [100]
-	UserFactor      float64 // user-limit-factor [1]; -1 = no bound but the queue's maximum
-	UserWeights     []UserLimit
-	MaxAMPercent    float64 // share 0..1 of the queue's limit that AMs may use [parent's; 0.1 in CapacityScheduler, 0.5 in FairScheduler]; -1 = no bound
-	MaxApps         int     // pending and running; beyond it submissions are refused [share of MaxApplications]
-	MaxParallelApps int     // running at once; beyond it applications wait [no bound]
+	MinUserPercent int     // minimum-user-limit-percent, 1..100 [100]
+	UserFactor     float64 // user-limit-factor [1]; -1 = no bound but the queue's maximum
+	UserWeights    []UserLimit
+	// share 0..1 of the queue's limit that AMs may use [parent's; 0.1 in CapacityScheduler, 0.5 in
+	// FairScheduler]; -1 = no bound
+	MaxAMPercent    float64
+	MaxApps         int // pending and running; beyond it submissions are refused [share of MaxApplications]
+	MaxParallelApps int // running at once; beyond it applications wait [no bound]
 
 	MaxAllocation   creel.Resource // largest container [Config.MaxAllocation]
 	DefaultPriority int32          // of applications that give none

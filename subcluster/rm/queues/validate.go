@@ -41,7 +41,11 @@ func (s *Spec) check(q *Queue, path creel.QueuePath, depth int) error {
 	if _, err := creel.ParseQueuePath(string(path)); err != nil {
 		return err
 	}
-	for what, a := range map[string]*Amount{"capacity": &q.Capacity, "maximum capacity": &q.MaxCapacity, "minimum": &q.Minimum} {
+	for what, a := range map[string]*Amount{
+		"capacity":         &q.Capacity,
+		"maximum capacity": &q.MaxCapacity,
+		"minimum":          &q.Minimum,
+	} {
 		if math.IsNaN(a.Value) || a.Value < 0 || a.Resource.IsNegative() {
 			return bad("%s is negative", what)
 		}

@@ -124,7 +124,10 @@ func (f *appFilter) keeps(a *rm.AppView) bool {
 		(f.user == "" || a.User == f.user) && (f.name == "" || a.Name == f.name) &&
 		(f.queue == "" || string(a.Queue) == f.queue || a.Queue.Leaf() == f.queue) &&
 		(len(f.types) == 0 || slices.Contains(f.types, strings.ToLower(a.Type))) &&
-		(len(f.tags) == 0 || slices.ContainsFunc(a.Tags, func(t string) bool { return slices.Contains(f.tags, strings.ToLower(t)) })) &&
+		(len(f.tags) == 0 || slices.ContainsFunc(
+			a.Tags,
+			func(t string) bool { return slices.Contains(f.tags, strings.ToLower(t)) },
+		)) &&
 		within(a.Submitted, f.startedBegin, f.startedEnd) && within(a.Finished, f.finishedBegin, f.finishedEnd)
 }
 
@@ -381,7 +384,17 @@ func tracking(a *rm.AppView, p *yarnpb.ApplicationReportProto) (ui, url string) 
 func (h *Handler) guarded(w *writer, s *shown, now time.Time) {
 	a, t := &s.app, &s.attempt
 	if !s.viewable {
-		for _, name := range []string{"startedTime", "launchTime", "finishedTime", "elapsedTime", "allocatedMB", "allocatedVCores", "reservedMB", "reservedVCores", "runningContainers"} {
+		for _, name := range []string{
+			"startedTime",
+			"launchTime",
+			"finishedTime",
+			"elapsedTime",
+			"allocatedMB",
+			"allocatedVCores",
+			"reservedMB",
+			"reservedVCores",
+			"runningContainers",
+		} {
 			w.Int(name, 0)
 		}
 		return

@@ -24,7 +24,12 @@ func (h *Handler) mountOff(r chi.Router) {
 	r.Get("/get-node-labels", h.nothing("nodeLabelsInfo", ""))
 	r.Get("/nodes/{nodeId}/get-labels", h.nothing("nodeLabelsInfo", ""))
 	r.Get("/get-rm-node-labels", h.defaultPartition)
-	for _, path := range []string{"/add-node-labels", "/remove-node-labels", "/replace-node-to-labels", "/nodes/{nodeId}/replace-labels"} {
+	for _, path := range []string{
+		"/add-node-labels",
+		"/remove-node-labels",
+		"/replace-node-to-labels",
+		"/nodes/{nodeId}/replace-labels",
+	} {
 		r.Post(
 			path,
 			h.refusing(

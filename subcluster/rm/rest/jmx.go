@@ -221,7 +221,13 @@ func queueBean(q *rm.QueueView) bean {
 	b.set("ActiveUsers", len(q.Users))
 	b.set("AggregateContainersAllocated", q.ContainersAllocated)
 	b.set("AggregateContainersReleased", q.ContainersReleased)
-	for _, name := range []string{"AggregateContainersPreempted", "AggregateMemoryMBPreempted", "AggregateMemoryMBSecondsPreempted", "AggregateVcoreSecondsPreempted", "AggregateVcoresPreempted"} {
+	for _, name := range []string{
+		"AggregateContainersPreempted",
+		"AggregateMemoryMBPreempted",
+		"AggregateMemoryMBSecondsPreempted",
+		"AggregateVcoreSecondsPreempted",
+		"AggregateVcoresPreempted",
+	} {
 		b.set(name, 0) // nothing is preempted here
 	}
 	b.set("AllocatedContainers", q.Containers)

@@ -92,7 +92,11 @@ func aclText(a queues.ACL) string {
 
 // templates writes the settings of queues made on demand, which are none here.
 func templates(w *writer) {
-	for _, name := range []string{"autoQueueTemplateProperties", "autoQueueParentTemplateProperties", "autoQueueLeafTemplateProperties"} {
+	for _, name := range []string{
+		"autoQueueTemplateProperties",
+		"autoQueueParentTemplateProperties",
+		"autoQueueLeafTemplateProperties",
+	} {
 		w.Object(name, func(*writer) {})
 	}
 }

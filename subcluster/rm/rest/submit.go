@@ -258,7 +258,8 @@ func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error
 			RolledLogsExcludePattern: &l.RolledExclude,
 		}
 		if l.Policy != "" {
-			c.LogAggregationContext.LogAggregationPolicyClassName, c.LogAggregationContext.LogAggregationPolicyParameters = &l.Policy, &l.Parameters
+			c.LogAggregationContext.LogAggregationPolicyClassName = &l.Policy
+			c.LogAggregationContext.LogAggregationPolicyParameters = &l.Parameters
 		}
 	}
 	for _, e := range s.Timeouts.Entry {

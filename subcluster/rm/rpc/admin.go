@@ -126,7 +126,8 @@ func (p *adminHandler) RefreshNodesResources(
 	_ *pb.RefreshNodesResourcesRequestProto,
 ) (*pb.RefreshNodesResourcesResponseProto, error) {
 	return admin(ctx, p.s, "refreshNodesResources", func() (*pb.RefreshNodesResourcesResponseProto, error) {
-		return &pb.RefreshNodesResourcesResponseProto{}, nil // dynamic-resources.xml is not read: there is nothing to refresh
+		// dynamic-resources.xml is not read: there is nothing to refresh
+		return &pb.RefreshNodesResourcesResponseProto{}, nil
 	})
 }
 

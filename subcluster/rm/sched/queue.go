@@ -35,14 +35,16 @@ type Queue struct {
 	promised                                 float64 // dominant share of guaranteed
 	containers, heldContainers, pendingCount int32
 	slot                                     int32
-	parkedBelow                              int  // children parked
-	parked                                   bool // out of its parent's heap, although something waits: only a limit of its own can help
-	limited                                  bool // something below was stopped by this queue's limits since they last loosened
-	bounded                                  bool // max can bind before the parent's does
-	queuedRetry                              bool // in Scheduler.retries
-	outranked                                bool // in Scheduler.outranked
-	watched                                  bool // in tree.watched
-	granted, released                        int64
+	parkedBelow                              int // children parked
+	// out of its parent's heap, although something waits: only a limit of its own can help
+	parked bool
+	// something below was stopped by this queue's limits since they last loosened
+	limited           bool
+	bounded           bool // max can bind before the parent's does
+	queuedRetry       bool // in Scheduler.retries
+	outranked         bool // in Scheduler.outranked
+	watched           bool // in tree.watched
+	granted, released int64
 
 	used, pending amounts.Vec
 	least         amounts.Vec // at most the smallest need waiting below; amounts.Unlimited when none

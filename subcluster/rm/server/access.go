@@ -32,7 +32,10 @@ func (a *access) impersonate(real, effective string, remote netip.Addr) error {
 	rule, ok := a.proxies[real]
 	a.mu.RUnlock()
 	if !ok ||
-		(!listed(rule.Users, effective) && !slices.ContainsFunc(a.groupsOf(effective), func(g string) bool { return listed(rule.Groups, g) }) && !listed(rule.Groups, "*")) {
+		(!listed(rule.Users, effective) && !slices.ContainsFunc(
+			a.groupsOf(effective),
+			func(g string) bool { return listed(rule.Groups, g) },
+		) && !listed(rule.Groups, "*")) {
 		return &creel.Error{
 			Kind: creel.ErrNotPermitted,
 			What: fmt.Sprintf("User: %s is not allowed to impersonate %s", real, effective),

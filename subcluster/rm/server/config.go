@@ -98,7 +98,14 @@ func (c Config) Validate() error {
 	if c.Epoch < 0 || c.Epoch > 1<<23 {
 		return fmt.Errorf("resource manager: epoch %d is not within 0 and %d", c.Epoch, 1<<23)
 	}
-	for _, d := range []time.Duration{c.HeartbeatInterval, c.KeyRoll, c.LaunchTime, c.TokenRenew, c.TokenMax, c.TokenKeyAge} {
+	for _, d := range []time.Duration{
+		c.HeartbeatInterval,
+		c.KeyRoll,
+		c.LaunchTime,
+		c.TokenRenew,
+		c.TokenMax,
+		c.TokenKeyAge,
+	} {
 		if d < 0 {
 			return fmt.Errorf("resource manager: a duration is negative: %v", d)
 		}

@@ -186,7 +186,10 @@ func (l *launcher) stop(a rm.StopAM) {
 		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 		defer cancel()
 		answer, err := l.node(a.Attempt, a.Node).
-			StopContainers(ctx, &pb.StopContainersRequestProto{ContainerId: []*pb.ContainerIdProto{pb.FromContainerID(a.Container)}})
+			StopContainers(
+				ctx,
+				&pb.StopContainersRequestProto{ContainerId: []*pb.ContainerIdProto{pb.FromContainerID(a.Container)}},
+			)
 		for _, f := range answer.GetFailedRequests() {
 			if !strings.Contains(f.GetException().GetMessage(), "is not handled by this NodeManager") {
 				err = yarnrpc.FromSerialized(f.GetException())

@@ -64,7 +64,8 @@ type Addresses struct{ Client, Scheduler, Tracker, Admin, Web string }
 // Metrics are counts since the start, read without asking the owner.
 type Metrics struct {
 	Heartbeats, Allocates, Submissions, Launches, LaunchFailures, Kills atomic.Int64
-	Paused                                                              atomic.Int64 // ns in which the process did not run
+	// ns in which the process did not run
+	Paused atomic.Int64
 }
 
 // New checks a Config and opens and replays the journal. It starts no

@@ -129,7 +129,14 @@ const witnessPoll = 10 * time.Second
 // join adds to a ResourceManager the tasks that keep it a member.
 func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 	bound.Proxy = m.Proxy
-	for _, a := range []*string{&bound.Client, &bound.Scheduler, &bound.Admin, &bound.Tracker, &bound.Web, &bound.Proxy} {
+	for _, a := range []*string{
+		&bound.Client,
+		&bound.Scheduler,
+		&bound.Admin,
+		&bound.Tracker,
+		&bound.Web,
+		&bound.Proxy,
+	} {
 		*a = m.reachable(*a)
 	}
 	if m.Announce != nil {

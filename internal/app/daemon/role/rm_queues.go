@@ -31,7 +31,10 @@ func increment(s *settings.Settings, types []creel.ResourceType) (creel.Resource
 		s.Long("yarn.scheduler.increment-allocation-mb"),
 		s.Long("yarn.scheduler.increment-allocation-vcores"),
 	)
-	for _, t := range append([]creel.ResourceType{{Name: creel.MemoryName, Unit: "Mi"}, {Name: creel.VCoresName}}, types...) {
+	for _, t := range append(
+		[]creel.ResourceType{{Name: creel.MemoryName, Unit: "Mi"}, {Name: creel.VCoresName}},
+		types...,
+	) {
 		v, ok := s.Lookup("yarn.resource-types." + t.Name + ".increment-allocation")
 		if !ok {
 			continue

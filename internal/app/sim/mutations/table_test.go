@@ -55,11 +55,18 @@ var table = []mutation{
 		seed:  1,
 	},
 	{
-		name:  "a fence is answered before it is durable",
-		file:  "subcluster/rm/disown.go",
-		old:   "	m.save(func(seq uint64) Action { return SaveDisowned{",
-		wrong: "	if MUTANT {\n		return false, nil\n	}\n	m.save(func(seq uint64) Action { return SaveDisowned{",
-		seed:  19,
+		name:     "a fence is answered and never durable",
+		file:     "subcluster/rm/disown.go",
+		old:      "	m.save(func(seq uint64) Action { return SaveDisowned{",
+		wrong:    "	if MUTANT {\n		return false, nil\n	}\n	m.save(func(seq uint64) Action { return SaveDisowned{",
+		caughtBy: "subcluster/rm TestADisownedApplicationIsRefusedUnderTheClaimsUpToThatOne",
+	},
+	{
+		name:     "a UAM answers for the application that was disowned",
+		file:     "subcluster/rm/disown.go",
+		old:      "a != nil && !(before && a.uam())",
+		wrong:    "a != nil && (MUTANT || !(before && a.uam()))",
+		caughtBy: "subcluster/rm TestAnUnmanagedAMOfAProxyMayComeToAMemberThatDisownedTheApplication",
 	},
 	{
 		name:  "an AM is told that it has finished before that is durable",
