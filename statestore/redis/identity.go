@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"time"
 
@@ -36,6 +37,29 @@ func came(why string) error {
 	)
 }
 
+// rebuilding is the error of a store whose homes are being written back, to one
+// that never saw it whole.
+type rebuilding struct{ error }
+
+func (e rebuilding) Unwrap() error { return e.error }
+
+// whole is known for calls that can wait: a store that is new, or was emptied, gives
+// homes in some seconds, and a client that came a moment too early had to repeat
+// itself. It waits as long as do does.
+func (s *Store) whole(ctx context.Context) (string, error) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(s.cfg.MaxWait)
+	}
+	const pause = 250 * time.Millisecond
+	for {
+		id, err := s.known(ctx)
+		if err == nil || !errors.As(err, new(rebuilding)) || time.Until(deadline) <= pause || !sleep(ctx, pause) {
+			return id, err
+		}
+	}
+}
+
 // known is the identity of the store; at first contact it opens the store.
 func (s *Store) known(ctx context.Context) (string, error) {
 	if p := s.identity.Load(); p != nil {
@@ -59,7 +83,7 @@ func (s *Store) known(ctx context.Context) (string, error) {
 	}
 	switch state {
 	case stateRebuild:
-		return "", came("its homes are being written back")
+		return "", rebuilding{came("its homes are being written back")}
 	case stateMaking:
 		if err := s.writeIdentity(ctx, id, "nx"); err != nil {
 			return "", err

@@ -191,7 +191,7 @@ func (s *Store) write(ctx context.Context, sc *script, keys []string, args ...an
 // writeShard runs a guarded script on a shard of the store we know.
 func (s *Store) writeShard(ctx context.Context, n int64, sc *script, keys []string, args ...any) ([]any, error) {
 	for try := 0; ; try++ {
-		id, err := s.known(ctx)
+		id, err := s.whole(ctx)
 		if err != nil {
 			return nil, err
 		}
