@@ -157,9 +157,11 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 			Addresses: bound,
 		},
 	}
-	others := watch.New(m.Store, watch.Config{Poll: witnessPoll})
-	r.Add("other members", others.Run)
-	addWitness(&r.Service, m.Store, others.View)
+	if canBeLost(m.Store) {
+		others := watch.New(m.Store, watch.Config{Poll: witnessPoll})
+		r.Add("other members", others.Run)
+		addWitness(&r.Service, m.Store, others.View)
+	}
 	r.Add("membership", func(ctx context.Context) error { return stay(ctx, agent, log) })
 	keeper := &rebalance.Keeper{
 		ID:      m.ID,

@@ -161,7 +161,7 @@ var refusals = []refusal{
 			if file == "" {
 				return false, ""
 			}
-			_, err := secretFrom(file)
+			err := checkSecret(file)
 			var p *settings.Problem
 			if errors.As(err, &p) {
 				return true, p.Why

@@ -21,12 +21,29 @@ const minSecret = 16
 // 256 random bits, as text that can be copied, for its owner's eyes alone (0600). It is
 // never put into the store.
 func secretFrom(file string) ([]byte, error) {
-	b, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = makeSecret(file); err == nil {
-			b, err = os.ReadFile(file)
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		if err := makeSecret(file); err != nil {
+			return nil, &settings.Problem{Key: "creel.cluster.secret-file", Origin: file, Why: fileReason(err)}
 		}
 	}
+	return readSecret(file)
+}
+
+// checkSecret returns why secretFrom would fail, as far as that can be told without
+// making the file: who checks a configuration may not be who runs the daemon.
+func checkSecret(file string) error {
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		_, err := readSecret(file)
+		return err
+	}
+	if _, err := os.Stat(filepath.Dir(file)); err != nil {
+		return &settings.Problem{Key: "creel.cluster.secret-file", Origin: file, Why: fileReason(err)}
+	}
+	return nil
+}
+
+func readSecret(file string) ([]byte, error) {
+	b, err := os.ReadFile(file)
 	switch {
 	case err != nil:
 		err = &settings.Problem{Key: "creel.cluster.secret-file", Origin: file, Why: fileReason(err)}
@@ -34,11 +51,8 @@ func secretFrom(file string) ([]byte, error) {
 		err = &settings.Problem{
 			Key:    "creel.cluster.secret-file",
 			Origin: file,
-			Why: fmt.Sprintf(
-				"it holds %d bytes",
-				len(b),
-			),
-			Try: "give it at least 16 random ones, or remove it: one is made",
+			Why:    fmt.Sprintf("it holds %d bytes", len(b)),
+			Try:    "give it at least 16 random ones, or remove it: one is made",
 		}
 	}
 	return b, err

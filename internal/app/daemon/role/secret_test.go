@@ -53,5 +53,20 @@ func TestASecretFileThatIsNoSecretIsRefused(t *testing.T) {
 		if _, err := secretFrom(file); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", file, err, says)
 		}
+		if err := checkSecret(file); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s checked: %v, want %q", file, err, says)
+		}
+	}
+}
+
+// Who checks a configuration, as another user perhaps, leaves no file behind that
+// the daemon then cannot read.
+func TestCheckingAConfigurationMakesNoSecret(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := checkSecret(file); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("the file was made: %v", err)
 	}
 }
