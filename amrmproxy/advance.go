@@ -99,7 +99,7 @@ func (s *Session) unstick() {
 // that it has no room is left after a heartbeat or so, by a policy that knows where
 // there is some.
 func (s *Session) patience(m *member, g *group) time.Duration {
-	if g.rooms && m.limit != nil && g.size.MemoryMB > 0 && resource(m.limit).MemoryMB < g.size.MemoryMB {
+	if g.rooms && m.limit != nil && g.size.MemoryMB > 0 && m.limit.GetMemory() < g.size.MemoryMB {
 		return s.cfg.StuckAfter / 100
 	}
 	return s.cfg.StuckAfter
