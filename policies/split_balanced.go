@@ -36,10 +36,10 @@ func (balancedSplit) from(w Weights, _ float64, uamAt int64) splitRule {
 }
 
 func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
-	var said []string
+	var parts []string
 	tell := func(n int64, format string, args ...any) {
 		if n > 0 {
-			said = append(said, fmt.Sprintf("%d ", n)+fmt.Sprintf(format, args...))
+			parts = append(parts, fmt.Sprintf("%d ", n)+fmt.Sprintf(format, args...))
 		}
 	}
 	local := d.placeLocal(n)
@@ -84,7 +84,7 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 	tell(n, "wait, fitting nowhere now")
 	d.waiting = n
 	b.wait(d, n)
-	return strings.Join(said, "; ")
+	return strings.Join(parts, "; ")
 }
 
 // inside are the open members other than home that cost nothing new, since the
@@ -106,7 +106,8 @@ func (b balancedSplit) inside(d *splitDecision, rooms []int64) []int {
 // that many applications that decide on the same view do not all take the same.
 // Where none does, the largest is filled and the search goes on. The bound, the
 // root of n rounded up, keeps crumbs of room in a hundred members from making a
-// hundred UAMs.
+// hundred UAMs in one decision; asks that still wait are decided again, and may
+// span further then.
 func (b balancedSplit) span(d *splitDecision, rooms []int64, n int64, rnd *rand.Rand) (chosen []int, most int) {
 	most = int(math.Ceil(math.Sqrt(float64(n))))
 	var left []int

@@ -117,8 +117,7 @@ func TestADrainingMemberGetsNoContainersOfApplicationsThatSpanThere(t *testing.T
 	}
 }
 
-// The bound of issue "home first": an application is in at most one member more
-// than what is over takes to hold, of the size of the smallest that was used, and
+// An application is in at most one member more than what is over takes to hold, of the size of the smallest that was used, and
 // never in more new ones than the root of that.
 func TestAnApplicationSpansToTheFewestMembersThatHoldIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -150,15 +150,13 @@ which may have label, strict and places ({"name": "host7", "count": 3,
 		if err := t.read(submission, asks, document, view); err != nil {
 			return err
 		}
-		if t.view == nil || document == "" && view == "" {
+		if view == "" {
 			err := f.with(c.Context(), func(ctx context.Context, store statestore.Store) error {
 				live, err := liveView(ctx, store)
 				if err != nil {
 					return err
 				}
-				if t.view == nil {
-					t.view = live
-				}
+				t.view = live
 				if document != "" {
 					return nil
 				}
@@ -179,7 +177,7 @@ which may have label, strict and places ({"name": "host7", "count": 3,
 	fl := c.Flags()
 	fl.StringVar(&submission, "submission", "", "the submission, a `FILE` of JSON; - is standard input")
 	fl.StringVar(&asks, "asks", "", "the AM's asks, a `FILE` of JSON")
-	fl.StringVar(&document, "policy", "", "decide by the document in `FILE`; else by the one that holds for the queue")
+	fl.StringVar(&document, "policy", "", "decide by the document in `FILE`; else by the one that holds for the queue, with --view by the default")
 	fl.StringVar(&view, "view", "", "decide on the view in `FILE`, see creel policy view; else on the live one")
 	fl.Uint64Var(&seed, "seed", 1, "of policies that draw; the same seed draws the same")
 	return c
