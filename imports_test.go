@@ -201,14 +201,20 @@ var rules = map[string]rule{
 			"policies",
 			"router",
 			"router/server",
+			"router/operator",
+			"statestore",
 			"internal/hrpc",
 			data,
 			"internal/yarnrpc",
 			"internal/token",
 		},
 	},
+	"router/operator": {imports: []string{".", "subcluster", "policies", "statestore"}},
 	"router/rest": {
-		imports: []string{".", "internal/allow", "subcluster", "subcluster/remote", "policies", "router", "router/server"},
+		imports: []string{
+			".", "internal/allow", "subcluster", "subcluster/remote", "policies", "router", "router/server",
+			"router/operator", "statestore",
+		},
 	},
 	"router/dash": {imports: []string{".", "subcluster", "router", "router/server"}},
 	"internal/app/sim": {

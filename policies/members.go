@@ -24,7 +24,8 @@ func (p Policy) CheckMembers(known []creel.SubclusterID) error {
 		return nil
 	}
 	var unknown []string
-	for _, w := range []Weights{p.homeRule().given(), weightsOf(p.split)} {
+	home, split := p.Weights()
+	for _, w := range []Weights{home, split} {
 		for id := range w {
 			if !slices.Contains(known, id) && !slices.Contains(unknown, string(id)) {
 				unknown = append(unknown, string(id))
@@ -45,6 +46,10 @@ func (p Policy) CheckMembers(known []creel.SubclusterID) error {
 		"the subclusters are "+strings.Join(ids, ", "),
 	)
 }
+
+// Weights are those that the policy gives to members, of its home and of its split;
+// nil for rules that go by something else. Read only.
+func (p Policy) Weights() (home, split Weights) { return p.homeRule().given(), weightsOf(p.split) }
 
 // homeRule returns the rule, also of the zero Policy.
 func (p Policy) homeRule() homeRule {

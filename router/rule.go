@@ -128,7 +128,6 @@ const (
 	Everywhere              // to all; told who took it
 	Chosen                  // to the home that the policy chooses
 	ByRouter                // answered by the router itself
-	Unserved                // refused, with a reason
 )
 
 var routeTexts = [...]string{
@@ -141,7 +140,6 @@ var routeTexts = [...]string{
 	Everywhere: "all members, each told",
 	Chosen:     "the home that the policy chooses",
 	ByRouter:   "the router itself",
-	Unserved:   "refused",
 }
 
 func (r Route) String() string { return routeTexts[r] }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/creelrm/creel/internal/allow"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/server"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
@@ -20,8 +21,10 @@ const base = "/ws/v1/cluster"
 
 // Config of a Handler; zero values take the defaults.
 type Config struct {
-	Started time.Time    // told as the age of this router
-	Log     *slog.Logger // gets a line of audit for each call that changes something; slog.Default if nil
+	Started time.Time // told as the age of this router
+	// Operator makes administrators' changes; without one their paths are not served.
+	Operator *operator.Operator
+	Log      *slog.Logger // gets a line of audit for each call that changes something; slog.Default if nil
 }
 
 // Handler serves the router's documents over a server.

@@ -106,7 +106,7 @@ func (h *Handler) audit(next http.Handler) http.Handler {
 		case status >= 300:
 			result = "failure"
 		}
-		target := strings.TrimPrefix(r.URL.Path, base)
+		target := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, base), "/api/v1")
 		if at := seen.Header().Get("Location"); at != "" { // of a submission, the application
 			target = at[strings.LastIndexByte(at, '/')+1:]
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -27,8 +28,11 @@ var openapi []byte
 // native mounts creel's own API.
 func (h *Handler) native(r chi.Router) {
 	r.Route("/api/v1", func(r chi.Router) {
-		r.Use(secure, middleware.GetHead)
+		r.Use(secure, h.audit, middleware.GetHead)
 		r.Get("/subclusters", h.subclusters)
+		if h.conf.Operator != nil {
+			h.operate(r)
+		}
 		r.Get("/apps/{appid}/why", h.why)
 		r.Get("/counts", h.counts)
 		r.Get("/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
@@ -36,9 +40,21 @@ func (h *Handler) native(r chi.Router) {
 			w.Write(openapi) // an error here is the client's going away
 		})
 		r.NotFound(func(w http.ResponseWriter, r *http.Request) {
-			problem(w, http.StatusNotFound, "no such path", "see /api/v1/subclusters and /api/v1/apps/{id}/why")
+			problem(w, http.StatusNotFound, "no such path", "see /api/v1/openapi.json")
 		})
 	})
+}
+
+// operate mounts the changes that administrators make.
+func (h *Handler) operate(r chi.Router) {
+	r.Put("/subclusters/{id}/drain", h.drain)
+	r.Delete("/subclusters/{id}/drain", h.undrain)
+	r.Post("/subclusters/{id}/deregister", h.deregister)
+	r.Delete("/subclusters/{id}", h.remove)
+	r.Get("/policies", h.listPolicies)
+	r.Get("/policies/{queue}", h.policy)
+	r.Put("/policies/{queue}", h.putPolicy)
+	r.Get("/policies/{queue}/history", h.policyHistory)
 }
 
 // problem is an error of the native API (RFC 9457).
@@ -69,6 +85,7 @@ type SubclusterDoc struct {
 	Epoch      int64                     `json:"epoch"`
 	Version    string                    `json:"version,omitempty"`
 	Draining   string                    `json:"draining,omitempty"`
+	Drain      *operator.Drained         `json:"drain,omitempty"`
 	Addresses  subcluster.Addresses      `json:"addresses"`
 	Metrics    subcluster.ClusterMetrics `json:"metrics"`
 	CutOff     []string                  `json:"cut_off,omitempty"` // kinds of call whose breaker is open here
@@ -102,6 +119,7 @@ func (h *Handler) subclusters(w http.ResponseWriter, _ *http.Request) {
 			Epoch:      m.Epoch,
 			Version:    m.Version,
 			Draining:   m.Draining,
+			Drain:      operator.DrainOf(m),
 			Addresses:  m.Addresses,
 			Metrics:    m.Load.Metrics,
 		}

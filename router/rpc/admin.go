@@ -16,22 +16,24 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
 // AdminHandler serves ResourceManagerAdministrationProtocol over a server. Who
-// may administer is for each member to say: calls go there in the caller's
-// name. The calls about the federation's own records are not enabled here;
-// creel's own commands do that.
+// may administer members is for each of them to say: calls go there in the caller's
+// name. The calls about the federation's own records (federation.go) are for the
+// operator to permit.
 type AdminHandler struct {
 	yarnrpc.UnimplementedResourceManagerAdministrationProtocol
-	server *server.Server
+	server   *server.Server
+	operator *operator.Operator
 }
 
 // AdminService is the protocol's table for an hrpc server.
-func AdminService(s *server.Server) hrpc.Service {
-	h := &AdminHandler{server: s}
+func AdminService(s *server.Server, o *operator.Operator) hrpc.Service {
+	h := &AdminHandler{server: s, operator: o}
 	table := yarnrpc.ResourceManagerAdministrationProtocolService(h)
 	for name, named := range broadcasts {
 		table.Methods[name] = hrpc.Method{Raw: h.broadcast(name, named)}
@@ -132,6 +134,11 @@ func (h *AdminHandler) broadcast(method string, only func([]byte) (string, error
 		parts, err := h.asked(ctx, method, member, func(*remote.Member) ([]byte, error) { return request, nil })
 		if err != nil {
 			return nil, err
+		}
+		if method == "refreshAdminAcls" && member == "" {
+			if err := h.operator.Refresh(); err != nil {
+				return nil, err
+			}
 		}
 		return parts[0].Value, nil
 	}

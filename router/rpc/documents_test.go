@@ -17,7 +17,7 @@ import (
 // Every method of the protocols is documented with its route, and what the
 // documents send home or everywhere is sent so.
 func TestEveryMethodIsDocumented(t *testing.T) {
-	for protocol, service := range map[string]hrpc.Service{"RPC": Service(nil), "RPC admin": AdminService(nil)} {
+	for protocol, service := range map[string]hrpc.Service{"RPC": Service(nil), "RPC admin": AdminService(nil, nil)} {
 		documented := map[string]router.Route{}
 		for _, d := range router.Documents {
 			if d.Protocol != protocol {

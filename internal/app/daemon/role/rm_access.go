@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
@@ -67,4 +68,10 @@ func groupsOf(s *settings.Settings) func(user string) []string {
 		}
 		return server.SystemGroups(user)
 	}
+}
+
+// administrators reads yarn.admin.acl, with groups as groupsOf finds them.
+func administrators(s *settings.Settings) func(user string) bool {
+	acl, groups := queues.ParseACL(s.String("yarn.admin.acl")), groupsOf(s)
+	return func(user string) bool { return acl.All || acl.Allows(user, groups(user)) }
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/dash"
+	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/rest"
 	routerrpc "github.com/creelrm/creel/router/rpc"
 	"github.com/creelrm/creel/router/server"
@@ -49,6 +50,10 @@ type RouterConfig struct {
 	WebServer          webserver.Config
 	Log                *slog.Logger
 	Seed               uint64 // of what policies draw; 0: any
+	// MayAdmin reports whether a user may change the federation; nil: everybody may.
+	// ReloadAdmin reads it anew.
+	MayAdmin    func(user string) bool
+	ReloadAdmin func() (func(user string) bool, error)
 	// Wrap stands between the router and the homes of the store; nil: nothing
 	// does. Tests stop a submission there.
 	Wrap func(router.Homes) router.Homes
@@ -87,6 +92,14 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 			OpenFor:      s.Duration("creel.router.breaker.open-time"),
 			Trips:        uint32(s.Int("creel.router.breaker.failures")),
 		},
+	}
+	c.MayAdmin = administrators(s)
+	c.ReloadAdmin = func() (func(string) bool, error) {
+		fresh, err := s.Reload()
+		if err != nil {
+			return nil, err
+		}
+		return administrators(fresh), nil
 	}
 	if c.RPC.MaxCalls == 0 { // nobody set Hadoop's keys
 		c.RPC.MaxCalls = s.Int("creel.router.client.max-calls")
@@ -138,6 +151,9 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Known:         routerrpc.Known,
 		Disown:        routerrpc.Disown,
 	})
+	changes := operator.New(operator.Config{
+		View: r.Watcher.View, Store: store, Admin: c.MayAdmin, Reload: c.ReloadAdmin, Known: r.knows,
+	})
 	r.Health.Check("view of the federation", func() error {
 		if r.Watcher.View() == nil {
 			return watch.ErrNoView
@@ -169,7 +185,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		"yarn.router.rmadmin.address",
 		c.Admin,
 		c,
-		routerrpc.AdminService(r.Server),
+		routerrpc.AdminService(r.Server, changes),
 	)
 	if err != nil {
 		return nil, err
@@ -177,7 +193,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	mux := chi.NewRouter()
 	mux.Use(rest.KnownHosts(c.AllowedHosts))
 	r.Health.Mount(mux)
-	rest.New(r.Server, rest.Config{Started: time.Now(), Log: c.Log}).Mount(mux)
+	rest.New(r.Server, rest.Config{Started: time.Now(), Log: c.Log, Operator: changes}).Mount(mux)
 	if c.Dashboard {
 		if err := dash.Mount(mux); err != nil {
 			return nil, err
@@ -185,6 +201,15 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	}
 	addresses["web"], err = addWeb(&r.Service, "yarn.router.webapp.address", c.Web, mux, c.WebServer)
 	return r, err
+}
+
+// knows asks a member whether it has an application.
+func (r *Router) knows(ctx context.Context, id creel.SubclusterID, app creel.ApplicationID) (bool, error) {
+	m, err := r.Server.Member(id)
+	if err != nil {
+		return false, err
+	}
+	return routerrpc.Known(ctx, m, app)
 }
 
 // newPool makes the connections to members.

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Mode says what a drain waits for. In each the member gets no new applications,
+// no new UAMs, and no new containers of applications that span into it.
+type Mode string
+
+// The modes.
+const (
+	// Stop asks for that and nothing else: what is there goes on.
+	Stop Mode = "stop"
+	// Finish is over when nothing is left there.
+	Finish Mode = "finish"
+)
+
+// ParseMode reads a mode; "" is Stop.
+func ParseMode(text string) (Mode, error) {
+	switch text {
+	case "", string(Stop):
+		return Stop, nil
+	case string(Finish):
+		return Finish, nil
+	}
+	e := &creel.Error{
+		Kind: creel.ErrInvalidRequest,
+		What: fmt.Sprintf("no mode of a drain is called %.40q", text),
+		Try:  "stop, or finish",
+	}
+	if text == "move" {
+		e.What, e.Why = "a drain cannot move applications yet", "what waits in a member stays in it"
+	}
+	return "", e
+}
+
+// Drained is how far a drain is. It is empty for a member that nobody drains.
+type Drained struct {
+	Mode   Mode   `json:"mode"`
+	By     string `json:"by,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// What the member still had at its last heartbeat.
+	Running    int64 `json:"running"`
+	Waiting    int64 `json:"waiting"`
+	Containers int64 `json:"containers"`
+	// Done reports whether nothing is left: no application, no container. Only a
+	// member that is alive can say so.
+	Done bool `json:"done"`
+}
+
+// The store keeps one line of a drain, for people: "finish, by alice: new disks".
+// What somebody else wrote there is the reason of a Stop.
+func drainLine(mode Mode, user, reason string) string {
+	line := string(mode)
+	if user != "" {
+		line += ", by " + user
+	}
+	if reason != "" {
+		line += ": " + reason
+	}
+	return line
+}
+
+// DrainOf reads how far the drain of a member is; nil if nobody drains it.
+func DrainOf(m *subcluster.Status) *Drained {
+	if m.Draining == "" {
+		return nil
+	}
+	head, reason, _ := strings.Cut(m.Draining, ": ")
+	word, by, _ := strings.Cut(head, ", by ")
+	d := &Drained{Mode: Mode(word), By: by, Reason: reason}
+	if d.Mode != Stop && d.Mode != Finish {
+		d.Mode, d.By, d.Reason = Stop, "", m.Draining
+	}
+	load := &m.Load.Metrics
+	d.Running, d.Waiting, d.Containers = load.AppsRunning, load.AppsPending, load.ContainersAllocated
+	d.Done = m.State == subcluster.StateDraining && d.Running+d.Waiting+d.Containers == 0
+	return d
+}
+
+// Drain stops new work for a member. A second one changes its mode and reason.
+func (o *Operator) Drain(ctx context.Context, user string, id creel.SubclusterID, mode Mode, reason string) error {
+	if err := o.allow(user, "drain "+string(id)); err != nil {
+		return err
+	}
+	if strings.ContainsFunc(reason, func(r rune) bool { return r < ' ' }) || strings.Contains(user, ": ") {
+		return &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "the reason of a drain is one line of text",
+			Try:  "leave out line breaks",
+		}
+	}
+	return o.conf.Store.Drain(ctx, id, drainLine(mode, user, reason))
+}
+
+// Undrain gives a member new work again.
+func (o *Operator) Undrain(ctx context.Context, user string, id creel.SubclusterID) error {
+	if err := o.allow(user, "end the drain of "+string(id)); err != nil {
+		return err
+	}
+	return o.conf.Store.Drain(ctx, id, "")
+}
+
+// Deregister says goodbye for a member that has stopped without doing so, so that
+// nobody waits for it any more. One that still sends heartbeats keeps its place
+// (creel.ErrConflict): it would register again with the next.
+func (o *Operator) Deregister(ctx context.Context, user string, id creel.SubclusterID) error {
+	if err := o.allow(user, "deregister "+string(id)); err != nil {
+		return err
+	}
+	m, ok := o.conf.View().Member(id)
+	if !ok {
+		return noMember(id)
+	}
+	if m.State.Alive() {
+		return &creel.Error{
+			Kind: creel.ErrConflict,
+			What: fmt.Sprintf("subcluster %s is not deregistered", id),
+			Why: fmt.Sprintf(
+				"its last heartbeat came %v ago, and with the next it would register again",
+				m.Age.Round(100*time.Millisecond),
+			),
+			Try: "stop its ResourceManager or agent, or drain it: `creel subcluster drain " + string(id) + "`",
+		}
+	}
+	return o.conf.Store.Deregister(ctx, id, m.Epoch)
+}
+
+// Silent are the members that sent no heartbeat within their lease and did not
+// say goodbye, by id: those that Deregister would take.
+func (o *Operator) Silent() (ids []creel.SubclusterID) {
+	view := o.conf.View()
+	if view == nil {
+		return nil
+	}
+	for i := range view.Members {
+		switch view.Members[i].State {
+		case subcluster.StateSuspect, subcluster.StateLost:
+			ids = append(ids, view.Members[i].ID)
+		}
+	}
+	return ids
+}
+
+// Remove deletes the record of a member that has deregistered, or was silent for
+// three leases. Its applications' homes stay: they are found again if it returns.
+func (o *Operator) Remove(ctx context.Context, user string, id creel.SubclusterID) error {
+	if err := o.allow(user, "remove "+string(id)); err != nil {
+		return err
+	}
+	return o.conf.Store.RemoveMember(ctx, id)
+}
+
+func noMember(id creel.SubclusterID) error {
+	return &creel.Error{
+		Kind: creel.ErrInvalidRequest,
+		What: fmt.Sprintf("there is no subcluster %.80q", string(id)),
+		Try:  "see `creel subcluster list`",
+	}
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Store is what an Operator needs of the state store.
+type Store interface {
+	Drain(ctx context.Context, id creel.SubclusterID, reason string) error
+	Deregister(ctx context.Context, id creel.SubclusterID, epoch int64) error
+	RemoveMember(ctx context.Context, id creel.SubclusterID) error
+	Records(ctx context.Context) (subcluster.Records, error)
+	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
+	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
+	statestore.Policies
+}
+
+// Config of an Operator. View and Store are required.
+type Config struct {
+	View  func() *subcluster.View
+	Store Store
+	// Admin reports whether a user may change the federation; nil: everybody may.
+	Admin func(user string) bool
+	// Reload reads anew who may; nil: nothing is read again.
+	Reload func() (admin func(user string) bool, err error)
+	// Known asks a member whether it has an application; an error means that it
+	// could not be asked. Without it no application's record is deleted.
+	Known func(ctx context.Context, member creel.SubclusterID, app creel.ApplicationID) (bool, error)
+}
+
+// Operator is safe for concurrent use.
+type Operator struct {
+	conf  Config
+	admin atomic.Pointer[func(user string) bool]
+}
+
+// New makes an operator.
+func New(conf Config) *Operator {
+	o := &Operator{conf: conf}
+	o.admin.Store(&conf.Admin)
+	return o
+}
+
+// Refresh reads anew who administers, as `yarn rmadmin -refreshAdminAcls` asks for.
+func (o *Operator) Refresh() error {
+	if o.conf.Reload == nil {
+		return nil
+	}
+	admin, err := o.conf.Reload()
+	if err == nil {
+		o.admin.Store(&admin)
+	}
+	return err
+}
+
+// allow refuses users who are no administrators, with creel.ErrNotPermitted.
+func (o *Operator) allow(user, what string) error {
+	if admin := *o.admin.Load(); admin == nil || admin(user) {
+		return nil
+	}
+	if user == "" {
+		user = "a caller without a name"
+	}
+	return &creel.Error{
+		Kind: creel.ErrNotPermitted,
+		What: fmt.Sprintf("%s may not %s", user, what),
+		Why:  "it changes the federation, and yarn.admin.acl of this router does not name that user",
+		Try:  "ask as an administrator (--user, HADOOP_USER_NAME), or change yarn.admin.acl",
+	}
+}
+
+// Forget deletes the record of an application's home, as `yarn routeradmin
+// -application --delete` asks for. An application that its home still has keeps it
+// (creel.ErrConflict): without the record a repeat of its submission would run it a
+// second time.
+func (o *Operator) Forget(ctx context.Context, user string, app creel.ApplicationID) error {
+	what := "delete the record of " + app.String()
+	if err := o.allow(user, what); err != nil {
+		return err
+	}
+	home, err := o.conf.Store.Home(ctx, app)
+	if err != nil {
+		return err
+	}
+	if o.conf.Known == nil {
+		return &creel.Error{Kind: creel.ErrUnavailable, What: "cannot " + what, Why: "its home cannot be asked for it"}
+	}
+	switch has, err := o.conf.Known(ctx, home, app); {
+	case err != nil:
+		return &creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: "cannot " + what,
+			Why:  fmt.Sprintf("its home %s does not say whether it still has it: %v", home, err),
+			Try:  "again when that subcluster answers",
+		}
+	case has:
+		return &creel.Error{
+			Kind: creel.ErrConflict,
+			What: "cannot " + what,
+			Why:  fmt.Sprintf("its home %s still has it, and a repeat of its submission would run it twice", home),
+			Try:  "kill it first; records of what has ended go by themselves (creel.store.home-ttl)",
+		}
+	}
+	return o.conf.Store.Forget(ctx, app, home, 0)
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Policies are those of the store that have not been removed, by queue.
+func (o *Operator) Policies(ctx context.Context) ([]subcluster.Policy, error) {
+	records, err := o.conf.Store.Records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return records.Policies, nil
+}
+
+// Policy returns the document that holds for a queue, which may be that of a queue
+// above, or a version of the queue's own; creel.ErrQueueNotFound if there is none.
+func (o *Operator) Policy(ctx context.Context, q creel.QueuePath, version int64) (subcluster.Policy, error) {
+	return PolicyAt(ctx, o.conf.Store, q, version)
+}
+
+// PolicyReader reads policies of a store, or of a router.
+type PolicyReader interface {
+	Records(ctx context.Context) (subcluster.Records, error)
+	PolicyHistory(ctx context.Context, q creel.QueuePath, before int64, limit int) ([]subcluster.Policy, error)
+}
+
+// PolicyAt is Operator.Policy for whoever reads the store itself.
+func PolicyAt(ctx context.Context, r PolicyReader, q creel.QueuePath, version int64) (subcluster.Policy, error) {
+	if version == 0 {
+		records, err := r.Records(ctx)
+		if err != nil {
+			return subcluster.Policy{}, err
+		}
+		_, at := policies.NewTable(nil, subcluster.NewPolicies(records.Policies)).For(q)
+		for _, p := range records.Policies {
+			if p.Queue == at && at != "" {
+				return p, nil
+			}
+		}
+		return subcluster.Policy{}, &creel.Error{
+			Kind: creel.ErrQueueNotFound,
+			What: fmt.Sprintf("no document holds for %s", q),
+			Why:  "its policies are those of creel.router.policy and creel.proxy.policy",
+			Try:  "write one with `creel policy set`",
+		}
+	}
+	// The history is asked for what is older than the next version.
+	found, err := r.PolicyHistory(ctx, q, version+1, 1)
+	if err != nil {
+		return subcluster.Policy{}, err
+	}
+	if len(found) == 0 || found[0].Version != version {
+		return subcluster.Policy{}, &creel.Error{
+			Kind: creel.ErrQueueNotFound,
+			What: fmt.Sprintf("queue %s has no version %d", q, version),
+			Try:  fmt.Sprintf("see `creel policy history %s`", q),
+		}
+	}
+	return found[0], nil
+}
+
+// PolicyHistory lists versions of a queue's own policy, newest first, below before
+// (0: from the newest).
+func (o *Operator) PolicyHistory(
+	ctx context.Context,
+	q creel.QueuePath,
+	before int64,
+	limit int,
+) ([]subcluster.Policy, error) {
+	return o.conf.Store.PolicyHistory(ctx, q, before, limit)
+}
+
+// PutPolicy writes a queue's policy in the name of a user, who is its author. A
+// document that gives weight only to members that do not exist would decide
+// nothing and is refused, unless anyMember.
+func (o *Operator) PutPolicy(
+	ctx context.Context,
+	user string,
+	w statestore.PolicyWrite,
+	anyMember bool,
+) (subcluster.Policy, error) {
+	if err := o.allow(user, "change the policy of "+string(w.Queue)); err != nil {
+		return subcluster.Policy{}, err
+	}
+	w.Author = user
+	if err := CheckPolicy(ctx, o.conf.Store, w.Document, anyMember); err != nil {
+		return subcluster.Policy{}, err
+	}
+	return o.conf.Store.PutPolicy(ctx, w)
+}
+
+// Write is PutPolicy over whatever the queue's newest version is.
+func (o *Operator) Write(ctx context.Context, user string, w statestore.PolicyWrite) (subcluster.Policy, error) {
+	now, err := Current(ctx, o.conf.Store, w.Queue)
+	if err != nil {
+		return now, err
+	}
+	w.Expect = now.Version
+	return o.PutPolicy(ctx, user, w, false)
+}
+
+// CheckPolicy refuses a document that no router could read, or (unless anyMember)
+// that gives weight to members which the store does not know.
+func CheckPolicy(ctx context.Context, r PolicyReader, document []byte, anyMember bool) error {
+	if len(document) == 0 {
+		return nil // a removal
+	}
+	policy, err := policies.Parse(document)
+	if err != nil || anyMember {
+		return err
+	}
+	records, err := r.Records(ctx)
+	if err != nil {
+		return err
+	}
+	known := make([]creel.SubclusterID, len(records.Members))
+	for i := range records.Members {
+		known[i] = records.Members[i].ID
+	}
+	return policy.CheckMembers(known)
+}
+
+// Current returns the newest version of a queue's own policy and its document; 0
+// and nil if it has none or it was removed.
+func Current(ctx context.Context, r PolicyReader, q creel.QueuePath) (subcluster.Policy, error) {
+	found, err := r.PolicyHistory(ctx, q, 0, 1)
+	if err != nil || len(found) == 0 {
+		return subcluster.Policy{Queue: q}, err
+	}
+	return found[0], nil
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/router/operator"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/go-chi/chi/v5"
+)
+
+// maxOrder bounds the body of a change: a policy document and what is around it.
+const maxOrder = 1 << 20
+
+// problemStatus is the HTTP status of each kind of error in the native API.
+var problemStatus = []struct {
+	kind   error
+	status int
+	title  string
+}{
+	{creel.ErrNotPermitted, http.StatusForbidden, "not permitted"},
+	{creel.ErrConflict, http.StatusConflict, "conflict"},
+	{creel.ErrStale, http.StatusConflict, "conflict"},
+	{creel.ErrNotRegistered, http.StatusConflict, "conflict"},
+	{creel.ErrQueueNotFound, http.StatusNotFound, "not found"},
+	{creel.ErrApplicationNotFound, http.StatusNotFound, "not found"},
+	{creel.ErrInvalidRequest, http.StatusBadRequest, "invalid request"},
+}
+
+// problemOf writes an error of the native API.
+func problemOf(w http.ResponseWriter, err error) {
+	var full *creel.Error
+	if errors.As(err, &full) && full.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(full.RetryAfter.Seconds())))))
+	}
+	for _, p := range problemStatus {
+		if errors.Is(err, p.kind) {
+			problem(w, p.status, p.title, err.Error())
+			return
+		}
+	}
+	problem(w, http.StatusServiceUnavailable, "unavailable", err.Error())
+}
+
+// order reads the body of a change, {} for none. A change must come as JSON: a form
+// of another site's page cannot send that without asking first.
+func order(w http.ResponseWriter, r *http.Request, into any) bool {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		problem(w, http.StatusUnsupportedMediaType, "not JSON",
+			"a change is sent with Content-Type: application/json, {} if there is nothing to say")
+		return false
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxOrder))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil && err != io.EOF {
+		problem(w, http.StatusBadRequest, "invalid request", "the body is not what this path takes: "+err.Error())
+		return false
+	}
+	return true
+}
+
+func memberParam(r *http.Request) creel.SubclusterID {
+	return creel.SubclusterID(chi.URLParam(r, "id"))
+}
+
+// drain stops new work for a member: PUT of a DrainOrder.
+func (h *Handler) drain(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Mode   string `json:"mode"`
+		Reason string `json:"reason"`
+	}
+	if !order(w, r, &in) {
+		return
+	}
+	mode, err := operator.ParseMode(in.Mode)
+	if err == nil {
+		err = h.conf.Operator.Drain(r.Context(), caller(r), memberParam(r), mode, in.Reason)
+	}
+	done(w, err, map[string]string{"id": string(memberParam(r)), "draining": string(mode)})
+}
+
+func (h *Handler) undrain(w http.ResponseWriter, r *http.Request) {
+	err := h.conf.Operator.Undrain(r.Context(), caller(r), memberParam(r))
+	done(w, err, map[string]string{"id": string(memberParam(r))})
+}
+
+func (h *Handler) deregister(w http.ResponseWriter, r *http.Request) {
+	var in struct{}
+	if !order(w, r, &in) {
+		return
+	}
+	err := h.conf.Operator.Deregister(r.Context(), caller(r), memberParam(r))
+	done(w, err, map[string]string{"id": string(memberParam(r))})
+}
+
+func (h *Handler) remove(w http.ResponseWriter, r *http.Request) {
+	err := h.conf.Operator.Remove(r.Context(), caller(r), memberParam(r))
+	done(w, err, map[string]string{"id": string(memberParam(r))})
+}
+
+func done(w http.ResponseWriter, err error, what any) {
+	if err != nil {
+		problemOf(w, err)
+		return
+	}
+	answer(w, what)
+}
+
+// PolicyDoc is a version of a queue's policy.
+type PolicyDoc struct {
+	Queue    creel.QueuePath `json:"queue"`
+	Version  int64           `json:"version"`
+	Home     string          `json:"home,omitempty"`
+	Split    string          `json:"split,omitempty"`
+	Author   string          `json:"author,omitempty"`
+	Comment  string          `json:"comment,omitempty"`
+	Time     time.Time       `json:"time"`
+	Document json.RawMessage `json:"document,omitempty"`
+	Removed  bool            `json:"removed,omitempty"`
+}
+
+// PolicyDocOf describes a version; its document as it was written, if that is JSON.
+func PolicyDocOf(p subcluster.Policy) PolicyDoc {
+	d := PolicyDoc{
+		Queue:   p.Queue,
+		Version: p.Version,
+		Author:  p.Author,
+		Comment: p.Comment,
+		Time:    p.Time,
+		Removed: len(p.Document) == 0,
+	}
+	if parsed, err := policies.Parse(p.Document); err == nil && !d.Removed {
+		d.Home, d.Split = parsed.HomeName(), parsed.SplitName()
+	}
+	if json.Valid(p.Document) {
+		d.Document = p.Document
+	}
+	return d
+}
+
+// PoliciesDoc is a list of versions.
+type PoliciesDoc struct {
+	Policies []PolicyDoc `json:"policies"`
+}
+
+func policiesDoc(list []subcluster.Policy) PoliciesDoc {
+	doc := PoliciesDoc{Policies: []PolicyDoc{}}
+	for _, p := range list {
+		doc.Policies = append(doc.Policies, PolicyDocOf(p))
+	}
+	return doc
+}
+
+// PolicyOrder asks for a new version of a queue's policy. A null document removes
+// it, so that the one above holds.
+type PolicyOrder struct {
+	Document  json.RawMessage `json:"document"`
+	Expect    int64           `json:"expect"` // the newest version of the queue's own, 0 for none
+	Comment   string          `json:"comment"`
+	AnyMember bool            `json:"any_member"`
+}
+
+// queueParam is the queue of a path; "*" is what holds for queues without another.
+func queueParam(w http.ResponseWriter, r *http.Request) (creel.QueuePath, bool) {
+	text, err := url.PathUnescape(chi.URLParam(r, "queue"))
+	if err == nil && text == "*" {
+		return "*", true
+	}
+	var q creel.QueuePath
+	if err == nil {
+		q, err = creel.ParseQueuePath(text)
+	}
+	if err != nil || !q.IsFull() {
+		problem(w, http.StatusBadRequest, "invalid queue", "policies are written for whole paths, such as root.prod, or *")
+		return "", false
+	}
+	return q, true
+}
+
+// number reads a query's number, or the one that holds without it.
+func number(r *http.Request, name string, otherwise int64) (int64, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: name + " is no number from 0 up",
+		}
+	}
+	return n, nil
+}
+
+func (h *Handler) listPolicies(w http.ResponseWriter, r *http.Request) {
+	list, err := h.conf.Operator.Policies(r.Context())
+	done(w, err, policiesDoc(list))
+}
+
+func (h *Handler) policy(w http.ResponseWriter, r *http.Request) {
+	q, ok := queueParam(w, r)
+	if !ok {
+		return
+	}
+	version, err := number(r, "version", 0)
+	var p subcluster.Policy
+	if err == nil {
+		p, err = h.conf.Operator.Policy(r.Context(), q, version)
+	}
+	done(w, err, PolicyDocOf(p))
+}
+
+func (h *Handler) policyHistory(w http.ResponseWriter, r *http.Request) {
+	q, ok := queueParam(w, r)
+	if !ok {
+		return
+	}
+	limit, err := number(r, "limit", 20)
+	before, err2 := number(r, "before", 0)
+	var list []subcluster.Policy
+	if err = errors.Join(err, err2); err == nil {
+		list, err = h.conf.Operator.PolicyHistory(r.Context(), q, before, int(min(limit, statestore.MaxPage)))
+	}
+	done(w, err, policiesDoc(list))
+}
+
+func (h *Handler) putPolicy(w http.ResponseWriter, r *http.Request) {
+	q, ok := queueParam(w, r)
+	if !ok {
+		return
+	}
+	var in PolicyOrder
+	if !order(w, r, &in) {
+		return
+	}
+	if string(in.Document) == "null" {
+		in.Document = nil
+	}
+	p, err := h.conf.Operator.PutPolicy(r.Context(), caller(r), statestore.PolicyWrite{
+		Queue: q, Expect: in.Expect, Document: in.Document, Comment: in.Comment,
+	}, in.AnyMember)
+	done(w, err, PolicyDocOf(p))
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/router/routertest"
+)
+
+const asRoot, asAlice = "?user.name=root", "?user.name=alice"
+
+// An administrator drains a member: its router shows how far it is, nobody else may
+// do it, new applications go elsewhere, and after the end of the drain they come back.
+func TestAnAdministratorDrainsAMember(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2})
+	web, other := f.Routers[0].Web, f.Routers[1].Web
+	apps := submitEverywhere(t, f, web)
+	const path = "/api/v1/subclusters/sc-a/drain"
+	order := `{"mode":"finish","reason":"new disks"}`
+
+	if r := call(t, web, "PUT", path+asAlice, order); r.status != 403 || !strings.Contains(r.body, "yarn.admin.acl") {
+		t.Errorf("alice, who is no administrator: %d %s", r.status, r.body)
+	}
+	if r := call(t, web, "PUT", path+asRoot, order, "Content-Type", "text/plain"); r.status != 415 {
+		t.Errorf("what another site's page can send: %d %s", r.status, r.body)
+	}
+	if r := call(t, web, "PUT", path+asRoot, `{"mode":"move"}`); r.status != 400 {
+		t.Errorf("a mode that is not built: %d %s", r.status, r.body)
+	}
+	if r := call(t, web, "PUT", "/api/v1/subclusters/nope/drain"+asRoot, order); r.status != 400 {
+		t.Errorf("a member that is not there: %d %s", r.status, r.body)
+	}
+	if r := call(t, web, "PUT", path+asRoot, order); r.status != 200 {
+		t.Fatalf("drain: %d %s", r.status, r.body)
+	}
+	member := func(web string) map[string]any {
+		list := at(t, call(t, web, "GET", "/api/v1/subclusters", "").body, "subclusters").([]any)
+		return list[0].(map[string]any)
+	}
+	f.Until("both routers see it drain, with what is left", func() bool {
+		for _, web := range []string{web, other} {
+			m := member(web)
+			drain, _ := m["drain"].(map[string]any)
+			if m["state"] != "draining" || drain["mode"] != "finish" || drain["by"] != "root" ||
+				drain["reason"] != "new disks" || drain["done"] != false || drain["running"].(float64)+drain["waiting"].(float64) == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	for i := range 20 {
+		if id, home := submit(t, f, web, fmt.Sprint("later ", i), "default"); home.ID != "sc-b" {
+			t.Fatalf("%s went to the member that is drained", id)
+		}
+	}
+	if r := call(t, web, "PUT", base+"/apps/"+apps["sc-a"]+"/state"+asAlice, `{"state":"KILLED"}`); r.status >= 300 {
+		t.Fatalf("kill: %d %s", r.status, r.body)
+	}
+	for _, app := range at(t, call(t, web, "GET", base+"/apps?states=ACCEPTED,RUNNING", "").body, "apps", "app").([]any) {
+		id := app.(map[string]any)["id"].(string)
+		if r := call(t, f.Members[0].WebAddress, "GET", base+"/apps/"+id, ""); r.status == 200 {
+			call(t, web, "PUT", base+"/apps/"+id+"/state"+asAlice, `{"state":"KILLED"}`)
+		}
+	}
+	f.Until("nothing is left in it", func() bool { return member(web)["drain"].(map[string]any)["done"] == true })
+
+	if r := call(t, web, "DELETE", path+asAlice, ""); r.status != 403 {
+		t.Errorf("alice ends the drain: %d %s", r.status, r.body)
+	}
+	if r := call(t, web, "DELETE", path+asRoot, ""); r.status != 200 {
+		t.Fatalf("undrain: %d %s", r.status, r.body)
+	}
+	f.Until("it is back", func() bool { return member(web)["state"] == "active" && member(web)["drain"] == nil })
+	submitEverywhere(t, f, web)
+}
+
+// A member that still sends heartbeats is neither deregistered nor removed.
+func TestAMemberThatLivesKeepsItsPlace(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2})
+	web := f.Routers[0].Web
+	if r := call(t, web, "POST", "/api/v1/subclusters/sc-a/deregister"+asRoot, "{}"); r.status != 409 ||
+		!strings.Contains(r.body, "last heartbeat") {
+		t.Errorf("deregister: %d %s", r.status, r.body)
+	}
+	if r := call(t, web, "DELETE", "/api/v1/subclusters/sc-a"+asRoot, ""); r.status != 409 {
+		t.Errorf("remove: %d %s", r.status, r.body)
+	}
+	if r := call(t, web, "POST", "/api/v1/subclusters/sc-a/deregister"+asAlice, "{}"); r.status != 403 {
+		t.Errorf("by alice: %d %s", r.status, r.body)
+	}
+}
+
+// Policies are written through a router: with the version they replace, by
+// administrators, and only if they can decide something.
+func TestPoliciesAreWrittenThroughARouter(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2})
+	web := f.Routers[0].Web
+	const path = "/api/v1/policies/root.other"
+	put := func(user, body string, status int, words string) reply {
+		t.Helper()
+		r := call(t, web, "PUT", path+user, body)
+		if r.status != status || !strings.Contains(r.body, words) {
+			t.Fatalf("put %s: %d %s, want %d with %q", body, r.status, r.body, status, words)
+		}
+		return r
+	}
+	const toA, toB = `{"home":{"policy":"weighted","weights":{"sc-a":1}}}`, `{"home":{"policy":"weighted","weights":{"sc-b":1}}}`
+	if r := call(t, web, "GET", path, ""); r.status != 404 {
+		t.Errorf("before there is one: %d %s", r.status, r.body)
+	}
+	put(asAlice, `{"document":`+toA+`}`, 403, "yarn.admin.acl")
+	put(asRoot, `{"document":{"home":{"policy":"weighted","weights":{"nowhere":1}}}}`, 400, "no subcluster is called so")
+	put(asRoot, `{"document":{"hom":{}}}`, 400, "unknown field")
+	put(asRoot, `{"documents":{}}`, 400, "documents")
+	first := put(asRoot, `{"document":`+toA+`,"comment":"the first"}`, 200, `"author":"root"`)
+	version := at(t, first.body, "version").(float64)
+	put(asRoot, `{"document":`+toB+`}`, 409, "version")
+	f.Until("what it says is done", func() bool {
+		_, home := submit(t, f, web, "to a", "other")
+		return home.ID == "sc-a"
+	})
+	put(asRoot, fmt.Sprintf(`{"document":%s,"expect":%.0f}`, toB, version), 200, "weighted")
+	if r := call(t, web, "GET", path+"/history", ""); len(at(t, r.body, "policies").([]any)) != 2 {
+		t.Errorf("history: %s", r.body)
+	}
+	if r := call(t, web, "GET", "/api/v1/policies/root.other.deep", ""); at(t, r.body, "queue") != "root.other" {
+		t.Errorf("of a queue below: %s", r.body)
+	}
+	if r := call(t, web, "GET", fmt.Sprintf("%s?version=%.0f", path, version), ""); at(t, r.body, "comment") != "the first" {
+		t.Errorf("an earlier version: %s", r.body)
+	}
+	if r := call(t, web, "GET", "/api/v1/policies", ""); len(at(t, r.body, "policies").([]any)) != 1 {
+		t.Errorf("list: %s", r.body)
+	}
+	if r := call(t, web, "PUT", "/api/v1/policies/other"+asRoot, `{"document":`+toA+`}`); r.status != 400 {
+		t.Errorf("half a path: %d %s", r.status, r.body)
+	}
+}

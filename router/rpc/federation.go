@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// The calls of `yarn routeradmin`, about the federation's own records (Hadoop 3.4,
+// ResourceManagerAdministrationProtocol). Its client prints the texts as they come.
+
+// GetFederationSubClusters lists the members by Hadoop's names of states.
+func (h *AdminHandler) GetFederationSubClusters(
+	context.Context,
+	*yarnpb.GetSubClustersRequestProto,
+) (*yarnpb.GetSubClustersResponseProto, error) {
+	view := h.server.View()
+	if view == nil {
+		return nil, missingError("the subclusters", "this router has not read the state store yet")
+	}
+	out := &yarnpb.GetSubClustersResponseProto{}
+	for i := range view.Members {
+		m := &view.Members[i]
+		out.SubClusters = append(out.SubClusters, &yarnpb.FederationSubClusterProto{
+			SubClusterId:      proto.String(string(m.ID)),
+			LastHeartBeatTime: proto.String(lastHeartbeat(view, m)),
+			SubClusterState:   proto.String(m.State.Hadoop()),
+		})
+	}
+	return out, nil
+}
+
+// lastHeartbeat is when a member's last heartbeat came, by the store's clock, as
+// Java prints a date.
+func lastHeartbeat(view *subcluster.View, m *subcluster.Status) string {
+	return view.At.Add(-m.Age).UTC().Format(time.UnixDate)
+}
+
+// DeregisterSubCluster takes a member out that is silent, or all that are. Hadoop
+// documents just that and does the opposite: with no name it takes out all that are
+// well.
+func (h *AdminHandler) DeregisterSubCluster(
+	ctx context.Context,
+	req *yarnpb.DeregisterSubClusterRequestProto,
+) (*yarnpb.DeregisterSubClusterResponseProto, error) {
+	ids := []creel.SubclusterID{creel.SubclusterID(req.GetSubClusterId())}
+	if strings.TrimSpace(req.GetSubClusterId()) == "" {
+		ids = h.operator.Silent()
+	}
+	out := &yarnpb.DeregisterSubClusterResponseProto{}
+	for _, id := range ids {
+		view := h.server.View()
+		result, info, state, at := "SUCCESS", "it sends no heartbeats, and was taken out", subcluster.StateDeregistered, ""
+		m, known := view.Member(id)
+		if known {
+			at = lastHeartbeat(view, m)
+		}
+		if err := h.operator.Deregister(ctx, user(ctx), id); err != nil {
+			if !known || errors.Is(err, creel.ErrNotPermitted) {
+				return nil, err
+			}
+			result, info, state = "FAILED", err.Error(), m.State
+		}
+		out.DeregisterSubClusters = append(out.DeregisterSubClusters, &yarnpb.DeregisterSubClustersProto{
+			SubClusterId:      proto.String(string(id)),
+			DeregisterState:   proto.String(result),
+			LastHeartBeatTime: proto.String(at),
+			Information:       proto.String(info),
+			SubClusterState:   proto.String(state.Hadoop()),
+		})
+	}
+	return out, nil
+}
+
+// SaveFederationQueuePolicy writes a queue's policy as a document of Hadoop's.
+func (h *AdminHandler) SaveFederationQueuePolicy(
+	ctx context.Context,
+	req *yarnpb.SaveFederationQueuePolicyRequestProto,
+) (*yarnpb.SaveFederationQueuePolicyResponseProto, error) {
+	w := proto.CloneOf(req.GetFederationQueueWeight())
+	w.Queue = proto.String(req.GetQueue())
+	if req.PolicyManagerClassName != nil {
+		w.PolicyManagerClassName = req.PolicyManagerClassName
+	}
+	message, err := h.savePolicies(ctx, []*yarnpb.FederationQueueWeightProto{w})
+	return &yarnpb.SaveFederationQueuePolicyResponseProto{Message: &message}, err
+}
+
+// BatchSaveFederationQueuePolicies writes policies of many queues. All are checked
+// before the first is written.
+func (h *AdminHandler) BatchSaveFederationQueuePolicies(
+	ctx context.Context,
+	req *yarnpb.BatchSaveFederationQueuePoliciesRequestProto,
+) (*yarnpb.BatchSaveFederationQueuePoliciesResponseProto, error) {
+	message, err := h.savePolicies(ctx, req.GetFederationQueueWeights())
+	return &yarnpb.BatchSaveFederationQueuePoliciesResponseProto{Message: &message}, err
+}
+
+func (h *AdminHandler) savePolicies(ctx context.Context, list []*yarnpb.FederationQueueWeightProto) (string, error) {
+	writes := make([]statestore.PolicyWrite, len(list))
+	for i, w := range list {
+		q, err := wholePath(w.GetQueue())
+		if err != nil {
+			return "", err
+		}
+		document, err := hadoopPolicy(q, w)
+		if err != nil {
+			return "", err
+		}
+		if _, err := policies.Parse(document); err != nil {
+			return "", err
+		}
+		writes[i] = statestore.PolicyWrite{Queue: q, Document: document, Comment: "yarn routeradmin"}
+	}
+	var saved []string
+	for _, w := range writes {
+		p, err := h.operator.Write(ctx, user(ctx), w)
+		if err != nil {
+			if len(saved) > 0 {
+				err = fmt.Errorf("%w; saved before it: %s", err, strings.Join(saved, ", "))
+			}
+			return "", err
+		}
+		saved = append(saved, fmt.Sprintf("%s is at version %d", p.Queue, p.Version))
+	}
+	return "saved: " + strings.Join(saved, ", "), nil
+}
+
+// wholePath reads the name of a queue; Hadoop's tools write it with its root or
+// without.
+func wholePath(text string) (creel.QueuePath, error) {
+	if text == "*" {
+		return "*", nil
+	}
+	q, err := creel.ParseQueuePath(text)
+	if err == nil && !q.IsFull() {
+		q = creel.RootQueue.Child(text)
+	}
+	return q, err
+}
+
+// weighty are the policy managers of Hadoop whose weights mean something.
+var weighty = []string{"", "WeightedLocality", "PriorityBroadcast", "WeightedHome"}
+
+// hadoopPolicy makes the document of a policy manager with weights, as
+// policies.Parse reads it.
+func hadoopPolicy(q creel.QueuePath, w *yarnpb.FederationQueueWeightProto) ([]byte, error) {
+	class := w.GetPolicyManagerClassName()
+	name := strings.TrimSuffix(class[strings.LastIndexByte(class, '.')+1:], "PolicyManager")
+	if !slices.Contains(weighty, name) {
+		return nil, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: fmt.Sprintf("the policy of %s is not saved", q),
+			Why:  fmt.Sprintf("the policy manager %.120q takes no weights", class),
+			Try: "set yarn.federation.policy-manager of the client to the class of WeightedLocalityPolicyManager, " +
+				"PriorityBroadcastPolicyManager or WeightedHomePolicyManager, or use `creel policy set`",
+		}
+	}
+	router, err := weights(q, "router", w.GetRouterWeight())
+	if err != nil {
+		return nil, err
+	}
+	amrm, err := weights(q, "AMRM", w.GetAmrmWeight())
+	if err != nil {
+		return nil, err
+	}
+	params := map[string]any{"routerPolicyWeights": router, "amrmPolicyWeights": amrm}
+	if alpha := strings.TrimSpace(w.GetHeadRoomAlpha()); alpha != "" {
+		params["headroomAlpha"] = alpha
+	}
+	return json.Marshal(map[string]any{"type": class, "queue": q, "params": params})
+}
+
+// weights reads "SC-1:0.7,SC-2:0.3".
+func weights(q creel.QueuePath, whose, text string) (map[string]float64, error) {
+	out := map[string]float64{}
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		id, number, ok := strings.Cut(part, ":")
+		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if id = strings.TrimSpace(id); !ok || err != nil || id == "" {
+			return nil, &creel.Error{
+				Kind: creel.ErrInvalidRequest,
+				What: fmt.Sprintf("the policy of %s is not saved", q),
+				Why:  fmt.Sprintf("its %s weights have %.80q", whose, part),
+				Try:  "write them as SC-1:0.7,SC-2:0.3",
+			}
+		}
+		out[id] = v
+	}
+	return out, nil
+}
+
+// ListFederationQueuePolicies lists queues' own policies by name, a page of them.
+// A policy without weights is told by its name instead.
+func (h *AdminHandler) ListFederationQueuePolicies(
+	ctx context.Context,
+	req *yarnpb.QueryFederationQueuePoliciesRequestProto,
+) (*yarnpb.QueryFederationQueuePoliciesResponseProto, error) {
+	list, err := h.operator.Policies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wanted := req.GetQueues()
+	if q := req.GetQueue(); q != "" {
+		wanted = append(slices.Clone(wanted), q)
+	}
+	list = slices.DeleteFunc(list, func(p subcluster.Policy) bool {
+		return len(p.Document) == 0 || len(wanted) > 0 && !slices.Contains(wanted, string(p.Queue))
+	})
+	size, page := int(req.GetPageSize()), int(req.GetCurrentPage())
+	if size <= 0 {
+		size = 10 // Hadoop's default
+	}
+	pages := (len(list) + size - 1) / size
+	if page <= 0 {
+		page = 1
+	}
+	if page > max(pages, 1) {
+		return nil, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: fmt.Sprintf("there is no page %d of the policies", page),
+			Why:  fmt.Sprintf("%d policies are %d pages of %d", len(list), pages, size),
+		}
+	}
+	out := &yarnpb.QueryFederationQueuePoliciesResponseProto{
+		TotalSize: proto.Int32(int32(len(list))), TotalPage: proto.Int32(int32(pages)),
+		CurrentPage: proto.Int32(int32(page)), PageSize: proto.Int32(int32(size)),
+	}
+	for _, p := range list[min(len(list), (page-1)*size):min(len(list), page*size)] {
+		w := &yarnpb.FederationQueueWeightProto{Queue: proto.String(string(p.Queue))}
+		parsed, err := policies.Parse(p.Document)
+		home, split := "unreadable", "unreadable"
+		if err == nil {
+			homeWeights, splitWeights := parsed.Weights()
+			home, split = weightText(homeWeights, parsed.HomeName()), weightText(splitWeights, parsed.SplitName())
+		}
+		w.RouterWeight, w.AmrmWeight = &home, &split
+		out.FederationQueueWeights = append(out.FederationQueueWeights, w)
+	}
+	return out, nil
+}
+
+func weightText(w policies.Weights, name string) string {
+	if len(w) == 0 {
+		return "(" + name + ")"
+	}
+	var parts []string
+	for id, v := range w {
+		parts = append(parts, string(id)+":"+strconv.FormatFloat(v, 'g', -1, 64))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ",")
+}
+
+// DeleteFederationPoliciesByQueues removes queues' own policies: those above hold.
+func (h *AdminHandler) DeleteFederationPoliciesByQueues(
+	ctx context.Context,
+	req *yarnpb.DeleteFederationQueuePoliciesRequestProto,
+) (*yarnpb.DeleteFederationQueuePoliciesResponseProto, error) {
+	var removed []string
+	for _, text := range req.GetQueues() {
+		q, err := wholePath(text)
+		if err == nil {
+			_, err = h.operator.Write(ctx, user(ctx), statestore.PolicyWrite{Queue: q, Comment: "yarn routeradmin"})
+		}
+		if err != nil {
+			return nil, err
+		}
+		removed = append(removed, string(q))
+	}
+	return &yarnpb.DeleteFederationQueuePoliciesResponseProto{
+		Message: proto.String("removed: " + strings.Join(removed, ", ")),
+	}, nil
+}
+
+// DeleteFederationApplication deletes the record of an application's home.
+func (h *AdminHandler) DeleteFederationApplication(
+	ctx context.Context,
+	req *yarnpb.DeleteFederationApplicationRequestProto,
+) (*yarnpb.DeleteFederationApplicationResponseProto, error) {
+	app, err := creel.ParseApplicationID(req.GetApplication())
+	if err == nil {
+		err = h.operator.Forget(ctx, user(ctx), app)
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.server.Forget(app)
+	return &yarnpb.DeleteFederationApplicationResponseProto{
+		Message: proto.String("the record of " + app.String() + " is deleted"),
+	}, nil
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc_test
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/router/routertest"
+)
+
+const weightedLocality = "org.apache.hadoop.yarn.server.federation.policies.manager.WeightedLocalityPolicyManager"
+
+// The seven calls of yarn routeradmin, by an administrator and by somebody else.
+func TestTheFederationsRecordsByHadoopsCalls(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2})
+	ctx := t.Context()
+	root, alice := f.AdminOf(f.Routers[0], "root"), f.AdminOf(f.Routers[0], "alice")
+
+	members := must(root.GetFederationSubClusters(ctx, &pb.GetSubClustersRequestProto{}))(t).GetSubClusters()
+	if len(members) != 2 || members[0].GetSubClusterState() != "SC_RUNNING" || members[1].GetSubClusterId() != "sc-b" {
+		t.Errorf("subclusters: %v", members)
+	}
+	all := must(root.DeregisterSubCluster(ctx, &pb.DeregisterSubClusterRequestProto{}))(t)
+	if n := len(all.GetDeregisterSubClusters()); n != 0 {
+		t.Errorf("all that are silent: %d of a federation in which everybody is well", n)
+	}
+	one := must(root.DeregisterSubCluster(ctx, &pb.DeregisterSubClusterRequestProto{SubClusterId: proto.String("sc-a")}))(t)
+	if d := one.GetDeregisterSubClusters(); len(d) != 1 || d[0].GetDeregisterState() != "FAILED" ||
+		!strings.Contains(d[0].GetInformation(), "last heartbeat") {
+		t.Errorf("one that is well: %v", d)
+	}
+	for _, id := range []string{"nowhere"} {
+		if _, err := root.DeregisterSubCluster(ctx, &pb.DeregisterSubClusterRequestProto{SubClusterId: &id}); err == nil {
+			t.Errorf("%s is deregistered", id)
+		}
+	}
+
+	weights := func(queue, router, manager string) *pb.FederationQueueWeightProto {
+		return &pb.FederationQueueWeightProto{
+			Queue: &queue, RouterWeight: &router, AmrmWeight: &router, HeadRoomAlpha: proto.String("1.0"),
+			PolicyManagerClassName: &manager,
+		}
+	}
+	save := func(queue, router, manager string) *pb.SaveFederationQueuePolicyRequestProto {
+		return &pb.SaveFederationQueuePolicyRequestProto{
+			Queue: &queue, FederationQueueWeight: weights(queue, router, manager), PolicyManagerClassName: &manager,
+		}
+	}
+	if _, err := alice.SaveFederationQueuePolicy(ctx, save("root.other", "sc-a:1", weightedLocality)); err == nil ||
+		!strings.Contains(err.Error(), "yarn.admin.acl") {
+		t.Errorf("alice saves a policy: %v", err)
+	}
+	for _, bad := range []*pb.SaveFederationQueuePolicyRequestProto{
+		save("root.other", "sc-a", weightedLocality),
+		save("root.other", "nowhere:1", weightedLocality),
+		save("root.other", "sc-a:1", "UniformBroadcastPolicyManager"),
+	} {
+		if m, err := root.SaveFederationQueuePolicy(ctx, bad); err == nil {
+			t.Errorf("saved: %v", m)
+		}
+	}
+	said := must(root.SaveFederationQueuePolicy(ctx, save("root.other", "sc-a:0.7,sc-b:0.3", weightedLocality)))(t)
+	if !strings.HasPrefix(said.GetMessage(), "saved: root.other is at version ") {
+		t.Errorf("save: %s", said.GetMessage())
+	}
+	if _, err := root.BatchSaveFederationQueuePolicies(ctx, &pb.BatchSaveFederationQueuePoliciesRequestProto{
+		FederationQueueWeights: []*pb.FederationQueueWeightProto{
+			weights("root.default", "sc-b:1", weightedLocality), weights("other", "sc-b:", weightedLocality),
+		},
+	}); err == nil {
+		t.Error("a batch with one that is wrong is saved")
+	}
+	must(root.BatchSaveFederationQueuePolicies(ctx, &pb.BatchSaveFederationQueuePoliciesRequestProto{
+		FederationQueueWeights: []*pb.FederationQueueWeightProto{
+			weights("root.default", "sc-b:1", weightedLocality), weights("other", "sc-b:1", weightedLocality),
+		},
+	}))(t)
+	query := &pb.QueryFederationQueuePoliciesRequestProto{PageSize: proto.Int32(1), CurrentPage: proto.Int32(2)}
+	page := must(root.ListFederationQueuePolicies(ctx, query))(t)
+	if w := page.GetFederationQueueWeights(); page.GetTotalPage() != 2 || page.GetTotalSize() != 2 || len(w) != 1 ||
+		w[0].GetQueue() != "root.other" || w[0].GetRouterWeight() != "sc-b:1" {
+		t.Errorf("the second page: %v", page)
+	}
+	must(root.DeleteFederationPoliciesByQueues(ctx,
+		&pb.DeleteFederationQueuePoliciesRequestProto{Queues: []string{"root.other"}}))(t)
+	rest := must(root.ListFederationQueuePolicies(ctx, &pb.QueryFederationQueuePoliciesRequestProto{}))(t)
+	if rest.GetTotalSize() != 1 {
+		t.Errorf("after one is removed: %v", rest)
+	}
+
+	id, home := submit(t, f, f.Routers[0], "lives")
+	forget := &pb.DeleteFederationApplicationRequestProto{Application: proto.String(id.String())}
+	if m, err := root.DeleteFederationApplication(ctx, forget); err == nil || !strings.Contains(err.Error(), string(home.ID)) {
+		t.Errorf("the record of an application that lives is deleted: %v, %v", m, err)
+	}
+}
