@@ -80,6 +80,7 @@ type Try struct {
 	Claimed bool            // the home came from an earlier claim
 	Claim   int64           // number of the claim that it was forwarded under
 	Verdict Verdict
+	Until   time.Time // an unclear home may be left then at the earliest; zero: nobody knows
 	Err     error
 }
 
@@ -102,6 +103,13 @@ type Submitter struct {
 	Policy func(view *subcluster.View, queue creel.QueuePath) policies.Policy
 	Homes  Homes
 	Disown Disown
+	// Absences counts for members that cannot disown, which are left after
+	// UnclearWait; nil: they never are.
+	Absences    Absences
+	UnclearWait time.Duration
+	// Now is time.Now, without mercy for our own pauses; nil: claims do not grow
+	// old, and no Try has an Until.
+	Now func() time.Time
 	// Rand gives the random source of one submission.
 	Rand func() *rand.Rand
 	// MaxTries bounds the members a submission is offered to; 0 is all.
@@ -119,6 +127,7 @@ type claim struct {
 	home   creel.SubclusterID
 	number int64
 	alone  bool
+	asked  time.Time // when we began to ask the store for it
 }
 
 // Submit finds the application a home and forwards the submission to it.
@@ -129,7 +138,7 @@ type claim struct {
 //  3. Forward under the claim's number.
 //  4. On failure find out whether the home may be left: it may if the call was
 //     the only one there can be and it surely failed, or if the member disowned
-//     the application under our claim.
+//     the application under our claim, or has not known it for UnclearWait.
 func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward Forward) Outcome {
 	out := Outcome{Application: sub.Application, User: sub.User, Queue: sub.Queue}
 	rnd := s.Rand()
@@ -153,6 +162,10 @@ func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward
 		}
 		if at, err = s.claim(ctx, sub.Application, at, chosen); err != nil {
 			return out.fail(err)
+		}
+		if s.tooOld(at.asked) {
+			at.home = "" // we were paused: what it is now, a new claim tells
+			continue
 		}
 		out.Home = at.home
 		try := Try{Member: at.home, Claim: at.number}
@@ -193,17 +206,21 @@ func (s *Submitter) claim(
 	left claim,
 	chosen creel.SubclusterID,
 ) (claim, error) {
+	var asked time.Time
+	if s.Now != nil {
+		asked = s.Now()
+	}
 	if left.home != "" {
 		home, err := s.Homes.Move(ctx, app, left.home, chosen, left.number)
 		switch {
 		case err == nil:
-			return claim{home, left.number + 1, true}, nil
+			return claim{home, left.number + 1, true, asked}, nil
 		case !errors.Is(err, creel.ErrConflict):
 			return left, err
 		}
 	}
 	home, number, err := s.Homes.Claim(ctx, app, chosen)
-	return claim{home, number, number == 1}, err
+	return claim{home, number, number == 1, asked}, err
 }
 
 // fence turns the failure of a call that may still arrive, or that is not the
@@ -213,19 +230,16 @@ func (s *Submitter) fence(ctx context.Context, app creel.ApplicationID, at claim
 	standing, err := s.Disown(ctx, at.home, app, at.number)
 	switch {
 	case err != nil:
+		if s.Absences != nil {
+			s.Absences.Unanswered(app)
+		}
 		try.Verdict, try.Err = Unclear, errors.Join(try.Err, err)
 		return try, false
 	case standing == Running:
 		try.Verdict, try.Err = Accepted, nil
 		return try, false
 	case standing == Absent:
-		try.Verdict = Unclear
-		try.Err = errors.Join(try.Err, &creel.Error{
-			Kind: creel.ErrUnavailable,
-			What: fmt.Sprintf("%s does not know %s and cannot refuse it for later", at.home, app),
-			Why:  "its ResourceManager is not creel's, and a submission may still be on its way to it",
-		})
-		return try, false
+		return s.absent(app, at, try)
 	}
 	if try.Verdict != Refused || try.Err == nil {
 		try.Verdict = Refused

@@ -26,6 +26,7 @@ type homes struct {
 	at     map[creel.ApplicationID]creel.SubclusterID
 	number map[creel.ApplicationID]int64
 	lost   bool
+	pause  func() // called once, after a claim was made and before its answer is read
 }
 
 var errStore = &creel.Error{Kind: creel.ErrUnavailable, What: "state store unavailable", RetryAfter: time.Second}
@@ -47,10 +48,15 @@ func (h *homes) Claim(
 		h.at[app] = m
 	}
 	h.number[app]++
+	home, number := h.at[app], h.number[app]
 	if err := h.answer(); err != nil {
 		return "", 0, err
 	}
-	return h.at[app], h.number[app], nil
+	if pause := h.pause; pause != nil {
+		h.pause = nil
+		pause()
+	}
+	return home, number, nil
 }
 
 func (h *homes) Move(
@@ -123,6 +129,18 @@ type world struct {
 	view    *subcluster.View
 	rnd     *rand.Rand
 	meet    func() // called in the middle of a forward: another router's turn
+	now     time.Time
+	waits   [2]*router.Waits // of two routers
+}
+
+// absences are those of one of the routers.
+type absences struct {
+	w *world
+	*router.Waits
+}
+
+func (a absences) Absent(app creel.ApplicationID, home creel.SubclusterID, number int64, surely bool) time.Duration {
+	return a.Waits.Absent(a.w.now, app, home, number, surely)
 }
 
 func newWorld(seed uint64) *world {
@@ -130,6 +148,8 @@ func newWorld(seed uint64) *world {
 		store:   &homes{at: map[creel.ApplicationID]creel.SubclusterID{}, number: map[creel.ApplicationID]int64{}},
 		members: map[creel.SubclusterID]*member{},
 		rnd:     rand.New(rand.NewPCG(seed, 0)),
+		now:     time.Unix(1_700_000_000, 0),
+		waits:   [2]*router.Waits{router.NewWaits(), router.NewWaits()},
 	}
 	for _, id := range []creel.SubclusterID{"sc-a", "sc-b", "sc-c"} {
 		w.members[id] = newMember()
@@ -203,7 +223,7 @@ func (w *world) disown(
 	return router.Disowned, nil
 }
 
-func (w *world) submitter() *router.Submitter {
+func (w *world) submitter(number int) *router.Submitter {
 	uniform, err := policies.Parse([]byte(`{"home":{"policy":"uniform"}}`))
 	if err != nil {
 		panic(err)
@@ -212,11 +232,15 @@ func (w *world) submitter() *router.Submitter {
 		View:   func() *subcluster.View { return w.view },
 		Policy: func(*subcluster.View, creel.QueuePath) policies.Policy { return uniform },
 		Homes:  w.store, Disown: w.disown, Rand: func() *rand.Rand { return w.rnd },
+		Absences: absences{w, w.waits[number]}, UnclearWait: router.UnclearWait, Now: func() time.Time { return w.now },
 	}
 }
 
-func (w *world) submit(t testing.TB) router.Outcome {
-	return w.submitter().Submit(t.Context(), policies.Submission{Application: app, Queue: "default"}, w.forward)
+func (w *world) submit(t testing.TB) router.Outcome { return w.through(t, 0) }
+
+// through submits through one of the two routers.
+func (w *world) through(t testing.TB, number int) router.Outcome {
+	return w.submitter(number).Submit(t.Context(), policies.Submission{Application: app, Queue: "default"}, w.forward)
 }
 
 func (w *world) places() (n int) {
@@ -363,6 +387,93 @@ func TestAHadoopHomeIsNotLeftWhileASubmissionMayBeOnItsWay(t *testing.T) {
 	}
 }
 
+// hadoopThatRefuses is a world of Hadoop's ResourceManagers in which a submission
+// got no answer and its home, which never reads it, refuses repeats.
+func hadoopThatRefuses(t *testing.T) (w *world, home creel.SubclusterID) {
+	t.Helper()
+	w = newWorld(8)
+	for _, m := range w.members {
+		m.hadoop, m.stalled = true, true
+	}
+	home = w.submit(t).Home
+	for _, m := range w.members {
+		m.stalled, m.waiting = false, nil
+	}
+	w.members[home].refuses = true
+	return w, home
+}
+
+// still checks that a submission waits for its home, and says till when.
+func still(t *testing.T, w *world, out router.Outcome, home creel.SubclusterID, till time.Time) {
+	t.Helper()
+	try := out.Tries[len(out.Tries)-1]
+	if !errors.Is(out.Err, creel.ErrUnavailable) || out.Home != home || try.Verdict != router.Unclear ||
+		!try.Until.Equal(till) || !strings.Contains(out.Err.Error(), till.UTC().Format(time.RFC3339)) {
+		t.Fatalf("%+v, want a wait until %v", out, till)
+	}
+}
+
+func TestAHadoopHomeIsLeftWhenItHasNotKnownTheApplicationForLongEnough(t *testing.T) {
+	w, home := hadoopThatRefuses(t)
+	till := w.now.Add(router.UnclearWait)
+	still(t, w, w.submit(t), home, till)
+	w.now = till.Add(-time.Second)
+	still(t, w, w.submit(t), home, till)
+	w.now = till
+	out := w.submit(t)
+	if out.Err != nil || out.Home == home || w.places() != 1 || w.store.at[app] != out.Home {
+		t.Fatalf("%+v", out)
+	}
+}
+
+func TestTheWaitForAHadoopHomeBeginsAnewWhenItFallsSilentOrAnotherRouterClaims(t *testing.T) {
+	for name, disturb := range map[string]func(t *testing.T, w *world, home creel.SubclusterID){
+		"it cannot be asked": func(t *testing.T, w *world, home creel.SubclusterID) {
+			w.members[home].dead = true
+			w.submit(t)
+			w.members[home].dead = false
+		},
+		"a repeat got no answer": func(t *testing.T, w *world, home creel.SubclusterID) {
+			m := w.members[home]
+			m.stalled = true
+			w.submit(t)
+			m.stalled, m.waiting = false, nil
+		},
+		"another router claimed": func(t *testing.T, w *world, home creel.SubclusterID) { w.through(t, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, home := hadoopThatRefuses(t)
+			w.submit(t)
+			w.now = w.now.Add(router.UnclearWait)
+			disturb(t, w, home)
+			till := w.now.Add(router.UnclearWait)
+			still(t, w, w.submit(t), home, till)
+			w.now = till
+			if out := w.submit(t); out.Err != nil || out.Home == home || w.places() != 1 {
+				t.Fatalf("%+v", out)
+			}
+		})
+	}
+}
+
+// A router is paused between the claim and the forward for as long as another
+// waits for a Hadoop home and leaves it. Hadoop's ResourceManagers know no claims,
+// so it is the router that must not send what is too old.
+func TestARouterThatWasPausedWithAClaimClaimsAgain(t *testing.T) {
+	w, home := hadoopThatRefuses(t)
+	w.store.pause = func() {
+		w.through(t, 1)
+		w.now = w.now.Add(router.UnclearWait)
+		if out := w.through(t, 1); out.Err != nil || out.Home == home {
+			t.Errorf("the other router: %+v", out)
+		}
+		w.members[home].refuses = false
+	}
+	if out := w.submit(t); out.Err != nil || out.Home == home || w.places() != 1 {
+		t.Fatalf("%d places, %+v", w.places(), out)
+	}
+}
+
 // One router claimed and is paused before it forwards; another finds the home
 // refusing and leaves it. What the first forwards at last is refused, and it
 // follows to the new home.
@@ -399,7 +510,7 @@ func TestOneHomeWhateverHappens(t *testing.T) {
 		for _, id := range ids {
 			w.members[id].hadoop = rapid.IntRange(0, 3).Draw(t, "hadoop") == 0
 		}
-		events := []string{"dead", "deaf", "stalled", "wake", "refuses", "store", "see", "well"}
+		events := []string{"dead", "deaf", "stalled", "wake", "refuses", "store", "see", "well", "long"}
 		event := func() {
 			m := w.members[rapid.SampledFrom(ids).Draw(t, "member")]
 			switch rapid.SampledFrom(events).Draw(t, "event") {
@@ -418,21 +529,26 @@ func TestOneHomeWhateverHappens(t *testing.T) {
 				w.store.lost = true
 			case "see":
 				w.see()
+			case "long":
+				w.now = w.now.Add(router.UnclearWait)
 			case "well":
 				m.dead, m.deaf, m.refuses = false, false, false
 				m.wake()
 			}
 		}
 		submit := func() router.Outcome {
-			return w.submitter().Submit(context.Background(), policies.Submission{Application: app}, w.forward)
+			return w.submitter(rapid.IntRange(0, 1).Draw(t, "router")).Submit(context.Background(), policies.Submission{Application: app}, w.forward)
 		}
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			event()
-			if rapid.Bool().Draw(t, "race") {
+			switch rapid.IntRange(0, 2).Draw(t, "race") {
+			case 1:
 				w.meet = func() { event(); submit() }
+			case 2:
+				w.store.pause = func() { event(); submit(); event(); submit() }
 			}
 			out := submit()
-			w.meet = nil
+			w.meet, w.store.pause = nil, nil
 			if out.Err == nil && w.members[out.Home].runs[app] == 0 {
 				t.Fatalf("success without running: %+v", out)
 			}
@@ -458,7 +574,7 @@ func TestNoTimeLeftIsSaidBeforeAnythingIsClaimed(t *testing.T) {
 	w := newWorld(6)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	out := w.submitter().Submit(ctx, policies.Submission{Application: app}, w.forward)
+	out := w.submitter(0).Submit(ctx, policies.Submission{Application: app}, w.forward)
 	if !errors.Is(out.Err, creel.ErrUnavailable) || len(w.store.at) != 0 {
 		t.Fatalf("%+v, %v", out, w.store.at)
 	}

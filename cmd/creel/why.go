@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/creelrm/creel/router/rest"
 	"github.com/spf13/cobra"
@@ -58,6 +59,9 @@ func appWhy() *cobra.Command {
 					fmt.Fprintf(w, ": %s", t.Error)
 				}
 				fmt.Fprintln(w)
+				if !t.Until.IsZero() {
+					fmt.Fprintf(w, "waits at %s until %s at the earliest\n", t.Member, t.Until.Format(time.RFC3339))
+				}
 				if t.Reason != nil {
 					fmt.Fprintln(w, t.Reason.String())
 				}

@@ -157,6 +157,13 @@ var creelRouterKeys = []Setting{
 		Doc:     "How long a submission may take over all subclusters that it tries.",
 	},
 	{
+		Key:     "creel.router.unclear-wait",
+		Type:    Duration,
+		Default: "2m",
+		Doc: "How long a Hadoop ResourceManager must have answered that it does not know an application, before " +
+			"the application may leave it after a submission that got no answer.",
+	},
+	{
 		Key:     "creel.router.list-timeout",
 		Type:    Duration,
 		Default: "5s",

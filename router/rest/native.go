@@ -148,6 +148,7 @@ type TryDoc struct {
 	Member  creel.SubclusterID `json:"member"`
 	Verdict string             `json:"verdict"`
 	Claimed bool               `json:"claimed_before,omitempty"`
+	Until   time.Time          `json:"waits_until,omitzero"` // an unclear home may be left then at the earliest
 	Error   string             `json:"error,omitempty"`
 	Reason  *policies.Reason   `json:"reason,omitempty"`
 }
@@ -219,7 +220,7 @@ func (h *Handler) mayView(r *http.Request, app creel.ApplicationID, out router.O
 func tries(out router.Outcome) []TryDoc {
 	docs := []TryDoc{}
 	for _, t := range out.Tries {
-		doc := TryDoc{Member: t.Member, Verdict: t.Verdict.String(), Claimed: t.Claimed}
+		doc := TryDoc{Member: t.Member, Verdict: t.Verdict.String(), Claimed: t.Claimed, Until: t.Until.UTC()}
 		if t.Err != nil {
 			doc.Error = t.Err.Error()
 		}

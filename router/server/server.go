@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
@@ -45,7 +47,10 @@ type Config struct {
 	MaxTries int
 	// MaxSubmission bounds a submission, in bytes as its client sent it; 0: nothing does.
 	MaxSubmission int64
-	Log           *slog.Logger // slog.Default if nil
+	// UnclearWait is for members that cannot disown: see router.UnclearWait, which is the default.
+	UnclearWait time.Duration
+	Clock       *awake.Clock // in which it is counted; its owner runs it; nil: time.Now
+	Log         *slog.Logger // slog.Default if nil
 }
 
 // Server is safe for concurrent use.
@@ -62,6 +67,8 @@ type Server struct {
 
 	assumedLock sync.Mutex
 	assumed     router.Assumed
+
+	absences absences
 }
 
 // Counts are running totals since the start.
@@ -79,6 +86,7 @@ func New(conf Config) *Server {
 		conf.Log = slog.Default()
 	}
 	s := &Server{conf: conf, memory: router.NewMemory(conf.Kept)}
+	s.absences = absences{clock: conf.Clock, waits: router.NewWaits()}
 	s.seed.Store(conf.Seed)
 	s.policies.Store(policies.EmptyTable(conf.Policy))
 	s.submitter = router.Submitter{
@@ -88,6 +96,10 @@ func New(conf Config) *Server {
 		Disown:   s.disown,
 		MaxTries: conf.MaxTries,
 		Rand:     s.random,
+
+		Absences:    &s.absences,
+		UnclearWait: cmp.Or(conf.UnclearWait, router.UnclearWait),
+		Now:         time.Now,
 	}
 	return s
 }
@@ -203,6 +215,35 @@ func (s *Server) Submit(
 	s.memory.Put(out)
 	s.memoryLock.Unlock()
 	return out
+}
+
+// absences are router.Waits for any number of submissions at once, in time in
+// which this process was awake.
+type absences struct {
+	clock *awake.Clock
+
+	mu    sync.Mutex
+	waits *router.Waits
+}
+
+// Absent implements router.Absences.
+func (a *absences) Absent(
+	app creel.ApplicationID,
+	home creel.SubclusterID,
+	number int64,
+	surely bool,
+) time.Duration {
+	now := a.clock.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.waits.Absent(now, app, home, number, surely)
+}
+
+// Unanswered implements router.Absences.
+func (a *absences) Unanswered(app creel.ApplicationID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.waits.Unanswered(app)
 }
 
 // verdict reads from an error what became of a call.

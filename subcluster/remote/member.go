@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -76,6 +77,7 @@ type Pool struct {
 func NewPool(conf Config) *Pool {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil // members are named by address; a web proxy of the environment is not meant for them
+	transport.DialContext = dial
 	transport.MaxIdleConnsPerHost = 64
 	transport.DisableCompression = true // routers stand near members: packing lists costs both more than sending them
 	conf = conf.withDefaults()
@@ -83,7 +85,10 @@ func NewPool(conf Config) *Pool {
 		conf:    conf,
 		members: map[creel.SubclusterID]*Member{},
 		rpc: hrpc.NewClient(
-			hrpc.ClientConfig{KindOf: conf.KindOf, ConnectTime: 5 * time.Second, Interceptors: conf.Interceptors},
+			hrpc.ClientConfig{
+				KindOf: conf.KindOf, ConnectTime: 5 * time.Second, Interceptors: conf.Interceptors,
+				Dial: func(ctx context.Context, address string) (net.Conn, error) { return dial(ctx, "tcp", address) },
+			},
 		),
 		http: &http.Client{
 			Transport:     transport,

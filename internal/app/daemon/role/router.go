@@ -41,6 +41,7 @@ type RouterConfig struct {
 	Policy             policies.Policy // of queues without a document
 	Remote             remote.Config   // how members are called; KindOf is set here
 	SubmitTime         time.Duration   // of one submission, over all members it tries
+	UnclearWait        time.Duration   // for a member that cannot disown, see router.UnclearWait
 	MaxSubmission      int64           // bytes
 	MaxTries           int             // subclusters that one submission is offered to at most
 	Homes, Decisions   int             // remembered
@@ -77,6 +78,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		HomeTTL:       s.Duration("creel.store.home-ttl"),
 		Policy:        policy,
 		SubmitTime:    s.Duration("creel.router.submit-timeout"),
+		UnclearWait:   s.Duration("creel.router.unclear-wait"),
 		MaxSubmission: s.Bytes("yarn.router.asc-interceptor-max-size"),
 		MaxTries:      1 + max(s.Int("yarn.router.submit.retry"), 0),
 		Homes:         s.Int("creel.router.home-cache"),
@@ -146,6 +148,8 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Seed:          cmp.Or(c.Seed, rand.Uint64()),
 		Log:           c.Log,
 		SubmitTime:    c.SubmitTime,
+		UnclearWait:   c.UnclearWait,
+		Clock:         clock,
 		MaxTries:      c.MaxTries,
 		MaxSubmission: c.MaxSubmission,
 		Known:         routerrpc.Known,
