@@ -262,7 +262,7 @@ var rules = map[string]rule{
 	"statestore/redis/redistest": {imports: []string{"internal/programs"}},
 	"internal/workload/traces":   {},
 	"router/server": {
-		imports: []string{".", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc"},
+		imports: []string{".", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc", "internal/awake"},
 	},
 	"router/routertest": {imports: []string{"*"}},
 	"cmd/creel":         {imports: []string{"*"}},
