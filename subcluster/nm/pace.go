@@ -64,7 +64,8 @@ func (p *Pace) Ended() { p.calling = false }
 
 // Next returns the time of the next call after one that began at a time and has
 // ended, and was answered or not; false when a timer is set for an earlier one.
-// The same heartbeat is sent again, less and less often while nobody answers.
+// It is never before now: an answer may take longer than the interval. The same
+// heartbeat is sent again, less and less often while nobody answers.
 func (p *Pace) Next(began, now time.Time, interval time.Duration, answered bool) (at time.Time, set bool) {
 	switch {
 	case !answered:
@@ -75,7 +76,9 @@ func (p *Pace) Next(began, now time.Time, interval time.Duration, answered bool)
 		at = now.Add(p.Eager)
 	default:
 		p.backoff = 0
-		at = began.Add(interval)
+		if at = began.Add(interval); at.Before(now) {
+			at = now
+		}
 	}
 	return at, p.Wake(at)
 }

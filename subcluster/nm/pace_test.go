@@ -51,6 +51,20 @@ func TestAHeartbeatComesSoonAfterAContainerHasEnded(t *testing.T) {
 	}
 }
 
+// Its driver's timers never lie in the past: one that did would fire at another time
+// than the one that is due, and the node would never call again.
+func TestAfterALateAnswerTheNextCallIsDueNow(t *testing.T) {
+	var p nm.Pace
+	now := time.Unix(1000, 0)
+	p.Wake(now)
+	p.Fire(now)
+	p.Ended()
+	late := now.Add(3 * time.Second)
+	if at, set := p.Next(now, late, time.Second, true); !set || !at.Equal(late) || !p.Fire(late) {
+		t.Errorf("the next at %v, %v", at, set)
+	}
+}
+
 func TestASilentResourceManagerIsCalledLessAndLessOften(t *testing.T) {
 	var p nm.Pace
 	now := time.Unix(1000, 0)
