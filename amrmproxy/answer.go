@@ -273,9 +273,9 @@ func (s *Session) onError(m *member, err error) {
 	under := m.under
 	if n, ok := expectedID(err); ok && under.Allocate != nil {
 		// Its counter is not ours: another proxy has called, or its answer was lost.
-		// What it answered that proxy last may not have reached the AM: it
-		// is asked for once more.
-		if m.replay = under.Allocate.GetResponseId() == unknownID && n > 0; m.replay {
+		// What it answered that proxy last may not have reached the AM: it is asked
+		// for once more, and again if a late call of that proxy comes in between.
+		if m.replay = n > 0; m.replay {
 			n--
 		}
 		under.Allocate.ResponseId = proto.Int32(n)
