@@ -310,6 +310,19 @@ func (l *ledger) collect(m *member, quiet bool) []*yarnpb.ResourceRequestProto {
 	return out
 }
 
+// settled reports whether the member has been told all its asks and has refused
+// none.
+func (l *ledger) settled(m *member) bool {
+	for _, g := range l.groups {
+		for _, ln := range g.lines {
+			if c := ln.at[m]; c != nil && (c.hold || c.carried || ln.ask != nil && c.differs(ln.body, true)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // differs reports whether collect would give anything.
 func (l *ledger) differs(m *member, quiet bool) bool {
 	for _, g := range l.groups {

@@ -170,6 +170,19 @@ func (s *Session) Reasons() []policies.Reason {
 	return out
 }
 
+// Asked returns how many containers a member is asked for as far as the session
+// knows, and whether the two agree: nothing is under way to the member, and
+// nothing waits to be told to it. The simulator compares it with the member.
+func (s *Session) Asked(id creel.SubclusterID) (n int64, settled bool) {
+	i := slices.IndexFunc(s.members, func(m *member) bool { return m.id == id })
+	if i < 0 {
+		return 0, false
+	}
+	m := s.members[i]
+	settled = s.phase == phaseRunning && m.state == memberUp && !m.busy && !m.again && !m.replay
+	return s.ledger.outstanding(m), settled && s.ledger.settled(m)
+}
+
 func (s *Session) member(id creel.SubclusterID) *member {
 	i, ok := slices.BinarySearchFunc(
 		s.members,

@@ -35,6 +35,7 @@ type am struct {
 	nmTokens   map[creel.NodeID]*pb.TokenProto
 	told       map[creel.ContainerID]int // whose end it knows, and in which epoch of the proxy it was told
 	asked      map[int32][]time.Time     // per priority, when each container still wanted was asked for
+	stalled    time.Time                 // until then it does not speak
 }
 
 // callTime bounds an AM's call to its proxy.
@@ -141,6 +142,10 @@ func (m *am) say(s workload.Steps) {
 // round is one turn of the AM: say what there is to say, at once if
 // something changed, else at the next heartbeat.
 func (m *am) round() {
+	if m.w.now.Before(m.stalled) {
+		m.later(m.stalled.Sub(m.w.now), m.round)
+		return
+	}
 	if m.steps.Finish && len(m.steps.Asks)+len(m.steps.Releases) == 0 {
 		m.finish()
 		return
@@ -195,6 +200,9 @@ func (m *am) allocate(s workload.Steps) {
 		switch {
 		case m.dead:
 		case err == nil:
+			for _, c := range s.Releases {
+				m.w.audit.givenBack(m, c)
+			}
 			m.allocated(answer)
 		case errors.Is(err, creel.ErrNotRegistered):
 			// Register, and ask for everything anew; what was to be given back still is.
@@ -250,9 +258,36 @@ func (m *am) allocated(answer *pb.AllocateResponseProto) {
 	m.start(next.Starts)
 }
 
+// unheard has the AM give up a task whose container is gone, when it has heard of
+// that from nobody for longer than a ResourceManager takes to notice, as
+// MapReduce's does (mapreduce.task.timeout). It is the only way out where the
+// ResourceManager, or the proxy, was restarted and so knows of no such container;
+// known says that both did when the container went. One that was paused gives
+// containers their whole time again.
+func (m *am) unheard(id creel.ContainerID, of *cluster, known bool) {
+	rm, proxy, gone := of.epoch, m.proxy.epoch, m.w.now
+	m.later(m.w.cfg.Expiry+5*time.Minute, func() {
+		if _, waits := m.held[id]; !waits {
+			return
+		}
+		m.w.audit.check(!known || of.epoch != rm || m.proxy.epoch != proxy || of.paused.After(gone),
+			"%s is gone from %s, and its AM was never told of its completion", id, of.id)
+		m.w.audit.fault("tasks given up")
+		m.say(m.play.StartFailed(id))
+	})
+}
+
 // start starts tasks on their nodes, all at once; those that do not start are
 // given back and asked for anew. The AM goes on when every node has answered.
 func (m *am) start(starts []workload.Start) {
+	starts = slices.DeleteFunc(starts, func(s workload.Start) bool {
+		if !m.w.faulty || !m.w.chance(m.w.faults.Fickle) {
+			return false
+		}
+		m.w.audit.fault("containers given back")
+		m.say(m.play.StartFailed(s.Grant.Container))
+		return true
+	})
 	open := len(starts)
 	if open == 0 {
 		m.carryOn()

@@ -283,6 +283,55 @@ func (a *auditor) finished(c *cluster, id creel.AttemptID) {
 	)
 }
 
+// disowned: a router is told that an application is here, or is refused for ever,
+// only when that would be known after a restart.
+func (a *auditor) disowned(c *cluster, id creel.ApplicationID, claim int64, here bool) {
+	_, known := c.kept.app(id)
+	a.check(known || !here && c.kept.disowned(id) >= claim,
+		"a router is told that %s is in %s (%v), refused up to claim %d, and the journal does not know",
+		id, c.id, here, claim)
+}
+
+// givenBack: a container that its AM gave back, and was answered, ends; long
+// before it would for nobody having started it. What a proxy was told and had not
+// passed on when it died is forgotten: then it is that which ends it. And a start
+// that arrives late makes a node run what has ended: a ResourceManager that is
+// restarted then takes it for alive, and it ends with its application.
+func (a *auditor) givenBack(m *am, id creel.ContainerID) {
+	c := a.w.clusters[id.Epoch()/epochStep-1]
+	proxy, rm := m.proxy.epoch, c.epoch
+	a.w.after(releaseTime, func() {
+		over := a.containers[id]&wasTold != 0
+		if m.dead || m.proxy.epoch != proxy || !c.up || over && c.epoch != rm {
+			return
+		}
+		_, live := c.m.Container(id)
+		a.check(!live, "%s was given back by its AM %v ago, and %s still has it", id, releaseTime, c.id)
+	})
+}
+
+// releaseTime is how long a release may take: longer than anything is down, cut
+// off or paused, and shorter than a container waits for its start.
+const releaseTime = 4 * time.Minute
+
+// answered is what was asked of a ResourceManager when it gave an answer.
+type answered struct {
+	id      int32 // of the answer
+	pending int64
+}
+
+// asked: what a session believes to have asked of a member is what the member's
+// ResourceManager knew when it answered, unless there is more to be said.
+func (a *auditor) asked(s *session, c *cluster, then answered, id int32) {
+	if s.closed || s.driver.Session() == nil || then.id != id {
+		return
+	}
+	if n, settled := s.driver.Session().Asked(c.id); settled {
+		a.check(then.pending >= n,
+			"%s believes that %s was asked for %d containers; it knows of %d", s.attempt, c.id, n, then.pending)
+	}
+}
+
 func (a *auditor) released(id creel.ContainerID) { a.containers[id] |= wasReleased }
 
 // completionTold: an end is told once by one proxy. One that comes after it cannot

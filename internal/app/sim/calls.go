@@ -48,7 +48,12 @@ func (c *cluster) disown(id creel.ApplicationID, claim int64, reply func(router.
 		} else if err == nil {
 			c.w.mark("disowned", int64(id.ID), claim)
 		}
-		c.owner.Hold(func() { reply(standing, err) })
+		c.owner.Hold(func() {
+			if err == nil {
+				c.w.audit.disowned(c, id, claim, known)
+			}
+			reply(standing, err)
+		})
 		return nil
 	})
 }
@@ -123,6 +128,10 @@ func (c *cluster) allocate(
 		answer, err := m.Allocate(now, a, codec.Allocate(req))
 		if err != nil {
 			return func() { reply(nil, err) }
+		}
+		if !answer.Duplicate {
+			app, _ := m.App(a.Application)
+			c.answers[a] = answered{answer.ResponseID, int64(app.PendingCount)}
 		}
 		c.w.audit.answered(c, answer)
 		taken := codec.TakeAllocated(m, now, answer)

@@ -43,8 +43,9 @@ type cluster struct {
 	tick       int64        // when the next turn without an event is due, 0 for never
 	tx         transaction  // of this turn
 	flying     []transaction
-	durable    uint64 // transactions that are on the disk
-	registered bool   // as a member
+	durable    uint64                       // transactions that are on the disk
+	registered bool                         // as a member
+	answers    map[creel.AttemptID]answered // to the last allocate of each
 	loads      codec.Loads
 	users      map[creel.ApplicationID]string // of the applications it knows
 	report     rm.NodeReport
@@ -95,6 +96,7 @@ func (c *cluster) open() error {
 	}
 	c.watch = rm.NewAuditor(c.m, 0) // full audits come by the auditor's own count
 	c.nextApp, c.tick, c.registered, c.loads = 0, 0, false, codec.Loads{}
+	c.answers = map[creel.AttemptID]answered{}
 	c.owner, c.live, c.users = turn.Owner{Machine: c.m}, turn.Live{}, map[creel.ApplicationID]string{}
 	c.box, c.held, c.tx, c.flying, c.durable = nil, false, nil, nil, 0
 	r, err := c.kept.replay(&c.owner.Records)

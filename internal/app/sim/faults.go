@@ -3,9 +3,14 @@
 package sim
 
 import (
+	"hash/fnv"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
+
+	"github.com/creelrm/creel"
 )
 
 // Faults are what may go wrong, all drawn from the seed.
@@ -30,58 +35,70 @@ type Faults struct {
 	Pause      time.Duration // a process stands still for up to 20 s, and goes on
 
 	Twice float64 // a user sends a submission through two routers at the same moment
+
+	Nodes  time.Duration // a node is killed with all that runs on it, and comes back after a while
+	Stalls time.Duration // every fourth AM stands still for up to 20 s
+	Kills  time.Duration // an administrator kills a UAM in its member
+	Store  time.Duration // the store does not answer for a while
+	Fickle float64       // an AM gives a container back that it was just given, and asks again
 }
 
 // longestPause of a process: longer than callers wait for it.
 const longestPause = 20 * time.Second
 
-// DefaultFaults are drawn so that a run over the given time meets each kind
-// several times. How bad the network is differs from seed to seed, and whether
-// messages outlive their callers' patience at all.
+// DefaultFaults draws the faults of a seed's run over the given time: which kinds
+// exist in it, and how often each comes. A seed with few kinds gets further into what
+// each of them does than one in which everything fails at once. Each kind has a source
+// of its own, so that a kind that is added moves no other.
 func DefaultFaults(seed uint64, span time.Duration) *Faults {
-	rnd := rand.New(rand.NewPCG(seed, 0xfa017))
 	few := func(n float64) time.Duration { return time.Duration(float64(span) / n) }
-	f := &Faults{
-		Loss:       0.004 * rnd.Float64(),
-		Double:     0.004 * rnd.Float64(),
-		Late:       0.01 * rnd.Float64(),
-		Delay:      time.Duration(1+rnd.IntN(4000)) * time.Millisecond,
-		Step:       0.05 * rnd.Float64(),
-		Subcluster: few(4),
-		Proxy:      few(4),
-		Router:     few(3),
-		Partition:  few(3),
-		Down:       time.Duration(1+rnd.IntN(60)) * time.Second,
+	f := &Faults{Down: time.Duration(1+source(seed, "down").IntN(60)) * time.Second}
+	// In most seeds: what every network and every rollout does.
+	draw := func(kind string, of, in int, set func(rnd *rand.Rand)) {
+		if rnd := source(seed, kind); rnd.IntN(in) < of {
+			set(rnd)
+		}
 	}
-	rnd = rand.New(rand.NewPCG(seed, 0xad7e))
-	has := func() bool { return rnd.IntN(2) == 0 }
-	if has() {
-		f.Orphans = true
-	}
-	if has() {
-		f.Stale = 0.01 * rnd.Float64()
-	}
-	if has() {
-		f.Pause = few(6)
-	}
-	if has() {
-		f.Twice = 0.2 * rnd.Float64()
-	}
-	if has() {
-		f.Busy = 0.05 * rnd.Float64()
-	}
+	draw("loss", 3, 4, func(rnd *rand.Rand) { f.Loss = 0.004 * rnd.Float64() })
+	draw("double", 3, 4, func(rnd *rand.Rand) { f.Double = 0.004 * rnd.Float64() })
+	draw("late", 3, 4, func(rnd *rand.Rand) {
+		f.Late, f.Delay = 0.01*rnd.Float64(), time.Duration(1+rnd.IntN(4000))*time.Millisecond
+	})
+	draw("step", 3, 4, func(rnd *rand.Rand) { f.Step = 0.05 * rnd.Float64() })
+	draw("subcluster", 3, 4, func(*rand.Rand) { f.Subcluster = few(4) })
+	draw("proxy", 3, 4, func(*rand.Rand) { f.Proxy = few(4) })
+	draw("router", 3, 4, func(*rand.Rand) { f.Router = few(3) })
+	draw("partition", 3, 4, func(*rand.Rand) { f.Partition = few(3) })
+	// In every second one.
+	draw("orphans", 1, 2, func(*rand.Rand) { f.Orphans = true })
+	draw("stale", 1, 2, func(rnd *rand.Rand) { f.Stale = 0.01 * rnd.Float64() })
+	draw("pause", 1, 2, func(*rand.Rand) { f.Pause = few(6) })
+	draw("twice", 1, 2, func(rnd *rand.Rand) { f.Twice = 0.2 * rnd.Float64() })
+	draw("busy", 1, 2, func(rnd *rand.Rand) { f.Busy = 0.05 * rnd.Float64() })
+	draw("nodes", 1, 2, func(*rand.Rand) { f.Nodes = few(8) })
+	draw("stalls", 1, 2, func(*rand.Rand) { f.Stalls = few(8) })
+	draw("kills", 1, 2, func(*rand.Rand) { f.Kills = few(8) })
+	draw("store", 1, 2, func(*rand.Rand) { f.Store = few(2) })
+	draw("fickle", 1, 2, func(rnd *rand.Rand) { f.Fickle = 0.1 * rnd.Float64() })
 	return f
 }
 
+// source is a kind's own random source in a seed.
+func source(seed uint64, kind string) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(kind)) // never fails
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
 // planFaults sets the times of all faults of the run beforehand, from their own
-// source, so that what happens in between does not move them.
+// sources, so that what happens in between does not move them.
 func (w *World) planFaults() {
 	f, last := &w.faults, w.cfg.Jobs[len(w.cfg.Jobs)-1].Submit+warmUp+time.Minute
-	rnd := rand.New(rand.NewPCG(w.cfg.Seed, 0xbad))
-	plan := func(mean time.Duration, do func(which uint64, down time.Duration)) {
+	plan := func(kind string, mean time.Duration, do func(which uint64, down time.Duration)) {
 		if mean <= 0 {
 			return
 		}
+		rnd := source(w.cfg.Seed, "times of "+kind)
 		for at := warmUp; ; {
 			at += time.Duration(-math.Log(1-rnd.Float64()) * float64(mean))
 			if at >= last {
@@ -92,14 +109,14 @@ func (w *World) planFaults() {
 		}
 	}
 	w.at(origin.Add(warmUp), func() { w.faulty = true })
-	plan(f.Subcluster, func(which uint64, down time.Duration) {
+	plan("subcluster", f.Subcluster, func(which uint64, down time.Duration) {
 		if c := w.clusters[which%uint64(len(w.clusters))]; c.up {
 			w.audit.fault("subclusters restarted")
 			c.down()
 			w.after(down, c.comeBack)
 		}
 	})
-	plan(f.Proxy, func(which uint64, down time.Duration) {
+	plan("proxy", f.Proxy, func(which uint64, down time.Duration) {
 		if p := w.proxies[which%uint64(len(w.proxies))]; p.up {
 			w.audit.fault("proxies restarted")
 			w.crash(p.host)
@@ -109,7 +126,7 @@ func (w *World) planFaults() {
 			})
 		}
 	})
-	plan(f.Pause, func(which uint64, down time.Duration) {
+	plan("pause", f.Pause, func(which uint64, down time.Duration) {
 		d := time.Second + down%longestPause
 		switch i := int(which % uint64(len(w.clusters)+len(w.proxies)+len(w.routers))); {
 		case i < len(w.clusters):
@@ -129,12 +146,37 @@ func (w *World) planFaults() {
 			}
 		}
 	})
-	plan(f.Router, func(which uint64, down time.Duration) {
+	plan("nodes", f.Nodes, func(which uint64, down time.Duration) {
+		c := w.clusters[which%uint64(len(w.clusters))]
+		if n := c.nodes[which>>8%uint64(len(c.nodes))]; n.up {
+			w.audit.fault("nodes killed")
+			n.kill()
+			w.after(down, n.comeBack)
+		}
+	})
+	plan("stalls", f.Stalls, func(which uint64, down time.Duration) {
+		until := w.now.Add(time.Second + down%longestPause)
+		for i, id := range w.audit.ids {
+			if m := w.audit.apps[id].am; m != nil && !m.dead && uint64(i)%4 == which%4 {
+				w.audit.fault("AMs stalled")
+				m.stalled = until
+			}
+		}
+	})
+	plan("kills", f.Kills, func(which uint64, _ time.Duration) { w.killUAM(which) })
+	plan("store", f.Store, func(_ uint64, down time.Duration) {
+		if w.storeAt.up {
+			w.audit.fault("store down")
+			w.crash(w.storeAt)
+			w.after(down, func() { w.boot(w.storeAt) })
+		}
+	})
+	plan("router", f.Router, func(which uint64, down time.Duration) {
 		if r := w.routers[which%uint64(len(w.routers))]; r.up {
 			w.killRouter(r, down)
 		}
 	})
-	plan(f.Partition, func(which uint64, down time.Duration) {
+	plan("partition", f.Partition, func(which uint64, down time.Duration) {
 		site := int(which % uint64(len(w.cut)))
 		if w.cut[site] {
 			return
@@ -153,6 +195,35 @@ func (w *World) planFaults() {
 
 // calm ends the faults of the network, so that what is left can come to its end.
 func (w *World) calm() { w.faulty = false }
+
+// killUAM kills one of the UAMs that run, as an administrator of its member may.
+func (w *World) killUAM(which uint64) {
+	c := w.clusters[which%uint64(len(w.clusters))]
+	var uams []creel.ApplicationID
+	for v := range c.m.Apps {
+		if v.Unmanaged && !v.State.Ended() {
+			uams = append(uams, v.ID)
+		}
+	}
+	if !c.up || w.asleep(c.host) || len(uams) == 0 {
+		return
+	}
+	id := uams[which>>8%uint64(len(uams))]
+	w.audit.fault("UAMs killed")
+	w.say("the UAM of %s in %s is killed", id, c.id)
+	app := w.audit.apps[id]
+	if m := app.am; m != nil && !m.dead {
+		// A proxy that took the session over knows of the containers that this
+		// UAM's registration named, so it is told apart by its epoch.
+		s := w.proxies[m.proxy.home.index].sessions[m.attempt]
+		for _, held := range slices.SortedFunc(maps.Keys(m.held), creel.ContainerID.Compare) {
+			if held.Epoch()/epochStep-1 == int64(c.index) {
+				m.unheard(held, c, s != nil && m.proxy.epoch == 0)
+			}
+		}
+	}
+	c.kill(id, "killed by an administrator", func(bool, error) {})
+}
 
 func (w *World) killRouter(r *gateway, down time.Duration) {
 	w.audit.fault("routers restarted")

@@ -5,6 +5,7 @@ package sim
 import (
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm"
@@ -66,6 +67,12 @@ func (j *journal) attempt(id creel.AttemptID) (rm.AttemptRecord, bool) {
 		}
 	}
 	return rm.AttemptRecord{}, false
+}
+
+// disowned returns the claim up to which an application is refused, 0 for none.
+func (j *journal) disowned(id creel.ApplicationID) int64 {
+	claim, _ := strconv.ParseInt(string(j.entries["disowned/"+id.String()]), 10, 64) // none is 0
+	return claim
 }
 
 func (j *journal) read(keys ...string) (rm.AppRecord, bool) {

@@ -6,6 +6,8 @@ import (
 	"crypto/hmac"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,6 +26,7 @@ type node struct {
 	w       *World
 	of      *cluster
 	address string // host:port
+	conf    nm.Config
 	m       *nm.Node
 	jobs    map[creel.ContainerID]*process
 	pace    nm.Pace
@@ -49,7 +52,8 @@ func newNode(c *cluster, i int) *node {
 		pace:    nm.Pace{Eager: eager},
 		jobs:    map[creel.ContainerID]*process{},
 	}
-	n.m = nm.New(nm.Config{ID: id, HTTPPort: 8042, Total: c.w.cfg.NodeSize, Version: "sim"})
+	n.conf = nm.Config{ID: id, HTTPPort: 8042, Total: c.w.cfg.NodeSize, Version: "sim"}
+	n.m = nm.New(n.conf)
 	c.w.nodes[id] = n
 	// Registrations are spread, and with them all later heartbeats.
 	n.wake(c.w.now.Add(time.Duration(c.w.rnd.Int64N(int64(min(time.Second, c.w.cfg.NodeHeartbeat))))))
@@ -178,6 +182,34 @@ func jobOf(l *pb.ContainerLaunchContextProto) (job int) {
 		}
 	}
 	return job
+}
+
+// kill ends the node's process and all that runs on it.
+func (n *node) kill() {
+	n.w.crash(n.host)
+	known := n.of.up && n.m.RM() == n.of.start.UnixMilli()
+	for _, c := range n.m.Containers() { // ended ones too: who has been told of them?
+		if m := n.w.audit.apps[c.ID.Attempt.Application].am; m != nil && !m.dead {
+			m.unheard(c.ID, n.of, known)
+		}
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(n.jobs), creel.ContainerID.Compare) {
+		if p := n.jobs[id]; !p.ended {
+			p.ended = true
+			if p.play != nil {
+				p.play.die()
+			}
+			n.w.audit.processEnded(id)
+		}
+	}
+	clear(n.jobs)
+	n.m = nm.New(n.conf)
+	n.pace, n.tick = nm.Pace{Eager: eager}, 0
+}
+
+func (n *node) comeBack() {
+	n.w.boot(n.host)
+	n.wake(n.w.now)
 }
 
 // exited ends a process once, whoever is first: its time, its AM or its killer.

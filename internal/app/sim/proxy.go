@@ -276,5 +276,8 @@ func sendTo[Q, T any](
 			set(&e, r)
 		}
 		s.step(e)
+		if e.Allocate != nil {
+			s.w.audit.asked(s, c, c.answers[as], e.Allocate.GetResponseId())
+		}
 	})
 }
