@@ -73,7 +73,13 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (Registered, error) {
 			t.done = append(slices.Clone(t.told()), t.done...)
 			t.unconfirmed, t.acks = false, t.acks[:0]
 		}
+		repeated := t.registered
 		out.Previous, out.NMTokens = m.takePrevious(t, nil, nil)
+		if repeated {
+			// This call may be an earlier one that came late, and its answer reach
+			// nobody: its tokens are given with the next grants, too.
+			t.nodeSets.DropAll(nodeset.Token)
+		}
 	}
 	t.registered, t.answer = true, nil
 	m.settle()

@@ -65,6 +65,27 @@ func TestANodeThatRegistersAgainKeepsACompletionThatIsOwed(t *testing.T) {
 	w.audit()
 }
 
+// A registration that its proxy sent twice may come once more after the first allocate,
+// and nobody hears the answer. The tokens for nodes in it are not lost.
+func TestTokensGivenToARegistrationThatCameTwiceAreGivenWithGrantsToo(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("n1", 8192, 8, "")
+	am := w.submit("ann", "default", func(s *Submission) { s.Unmanaged, s.KeepContainers = true, true })
+	w.register(am)
+	if got := w.asks(am, ask(1, "*", 1024, 1, 1)); len(got.Granted) != 1 || len(got.NMTokens) != 1 {
+		t.Fatalf("granted %v with tokens for %v", got.Granted, got.NMTokens)
+	}
+	if late := w.register(am); len(late.NMTokens) != 1 {
+		t.Errorf("who registers again gets tokens for %v", late.NMTokens)
+	}
+	for _, want := range []int{1, 0} {
+		if got := w.asks(am, ask(1, "*", 1024, 1, 1)); len(got.Granted) != 1 || len(got.NMTokens) != want {
+			t.Errorf("granted %v with tokens for %v, want %d", got.Granted, got.NMTokens, want)
+		}
+	}
+	w.audit()
+}
+
 // A UAM that registers again, after its proxy died, never acknowledged its
 // last answer: the ends in it are told again.
 func TestAnUnmanagedAMThatRegistersAgainIsToldAgain(t *testing.T) {
