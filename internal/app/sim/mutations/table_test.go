@@ -242,8 +242,8 @@ var table = []mutation{
 	{
 		name:     "a claim that repeats another is believed to be alone",
 		file:     "router/submit.go",
-		old:      "	return claim{home, number, number == 1}, err\n",
-		wrong:    "	return claim{home, number, MUTANT || number == 1}, err\n",
+		old:      "	return claim{home, number, number == 1, asked}, err\n",
+		wrong:    "	return claim{home, number, MUTANT || number == 1, asked}, err\n",
 		caughtBy: "router TestOneHomeWhateverHappens",
 	},
 
