@@ -3,11 +3,8 @@
 package faults
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -21,79 +18,6 @@ import (
 // (creel.router.submit-timeout and the member's own deadline, 10 s), so that the
 // router gives up while the submission still lies in the member's socket.
 const stall = 12 * time.Second
-
-// A ResourceManager is stopped while submissions are on their way to it, and
-// goes on when their router has given them up. It then reads them. Each
-// application runs in one subcluster all the same, and each client that repeats
-// as it is told is answered success. No ResourceManager ends anybody's work
-// because of the pause.
-func TestAStalledResourceManagerDoublesNothing(t *testing.T) {
-	server := redistest.Start(t)
-	f := found(t, server.URL(), "")
-	const clients, each = 8, 8
-	ids := make([]string, clients*each)
-	for i := range ids {
-		ids[i] = f.newID()
-	}
-	stalled := f.members[0].rm
-	var sent atomic.Int32
-	var repeated atomic.Int32
-	var wg sync.WaitGroup
-	half := make(chan struct{})
-	for c := range clients {
-		wg.Go(func() {
-			for k := range each {
-				id := ids[c*each+k]
-				if sent.Add(1) == clients*2 {
-					close(half)
-				}
-				for {
-					a := f.submit(id)
-					if a.code == http.StatusAccepted {
-						break
-					}
-					if a.code != http.StatusServiceUnavailable {
-						t.Errorf("the submission of %s was answered %+v", id, a)
-						return
-					}
-					repeated.Add(1)
-					time.Sleep(200 * time.Millisecond)
-				}
-			}
-		})
-	}
-	<-half
-	stalled.Signal(syscall.SIGSTOP)
-	time.Sleep(stall)
-	stalled.Signal(syscall.SIGCONT)
-	wg.Wait()
-	f.await("both members are active again", func() bool { return len(f.active()) == 2 })
-	doubled, lost := 0, 0
-	places := map[string]int{}
-	for _, id := range ids {
-		homes := f.homes(id)
-		switch len(homes) {
-		case 0:
-			lost++
-			t.Errorf("%s is nowhere", id)
-		case 1:
-			places[homes[0]]++
-			if s := f.state(f.router, id); s != "ACCEPTED" && s != "RUNNING" {
-				t.Errorf("%s is %s", id, s)
-			}
-		default:
-			doubled++
-			t.Errorf("%s runs in %v", id, homes)
-		}
-	}
-	t.Logf(
-		"%d applications, %d doubled, %d lost; clients were told %d times to repeat; %v",
-		len(ids), doubled, lost, repeated.Load(), places,
-	)
-	if repeated.Load() == 0 && places[f.members[0].id] == 0 {
-		t.Error("the stall met no submission: the test proves nothing")
-	}
-}
 
 // Both ResourceManagers are stopped for twice as long as AMs and nodes may be
 // silent. On waking they have heard nobody for that time, and know whose fault it

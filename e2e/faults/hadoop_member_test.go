@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"github.com/creelrm/creel/e2e/hadoop"
+)
+
+// hadoopRM starts a ResourceManager of Hadoop's, which knows of no fence, with a
+// node of creel's.
+func hadoopRM(f *federation, name string) far {
+	theirs := hadoop.StartRM(f.t, hadoop.RM{Name: name, Conf: hadoop.Conf{
+		"yarn.am.liveness-monitor.expiry-interval-ms": "900000",
+	}})
+	f.startNode("nm-"+name, theirs.Tracker)
+	return far{Process: theirs.Process, client: theirs.Client, web: theirs.Web}
+}

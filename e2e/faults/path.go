@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// path is a way over the network to one port, on which bytes can be made late:
+// in either direction, in their order within a connection. A connection is made
+// at once, as one is whose packets are late only later.
+type path struct {
+	address string
+	to      string
+	wait    sync.WaitGroup
+
+	mu     sync.Mutex
+	late   [2]time.Duration // what is read now arrives so much later
+	until  time.Time        // or then, if that is later
+	conns  map[net.Conn]bool
+	closed bool
+}
+
+// The directions of a path.
+const (
+	thither = iota // requests
+	hither         // answers
+)
+
+// newPath opens a path to a port until the test ends.
+func newPath(t testing.TB, to string) *path {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &path{address: l.Addr().String(), to: to, conns: map[net.Conn]bool{}}
+	p.wait.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.wait.Go(func() { p.carry(in) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		p.mu.Lock()
+		p.closed = true
+		for c := range p.conns {
+			c.Close()
+		}
+		p.mu.Unlock()
+		p.wait.Wait()
+	})
+	return p
+}
+
+// slow makes a direction late by d from now on; 0 ends that, for what comes then.
+func (p *path) slow(direction int, d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.late[direction] = d
+}
+
+// cut loses what is sent within the next d; it is sent again, and arrives then.
+func (p *path) cut(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.until = time.Now().Add(d)
+}
+
+func (p *path) carry(in net.Conn) {
+	out, err := net.Dial("tcp", p.to)
+	if err != nil {
+		in.Close()
+		return
+	}
+	p.mu.Lock()
+	if p.closed {
+		in.Close()
+		out.Close()
+	}
+	p.conns[in], p.conns[out] = true, true
+	p.mu.Unlock()
+	var both sync.WaitGroup
+	both.Go(func() { p.pump(out, in, thither) })
+	both.Go(func() { p.pump(in, out, hither) })
+	both.Wait()
+	p.mu.Lock()
+	delete(p.conns, in)
+	delete(p.conns, out)
+	p.mu.Unlock()
+	in.Close()
+	out.Close()
+}
+
+// piece is what was read at once, nil at the end.
+type piece struct {
+	due   time.Time
+	bytes []byte
+}
+
+// pump carries one direction of a connection to its end, which is late too.
+func (p *path) pump(to, from net.Conn, direction int) {
+	pieces := make(chan piece, 1024)
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		defer close(pieces)
+		b := make([]byte, 32<<10)
+		for {
+			n, err := from.Read(b)
+			p.mu.Lock()
+			due := time.Now().Add(p.late[direction])
+			if p.until.After(due) {
+				due = p.until
+			}
+			p.mu.Unlock()
+			if n > 0 {
+				pieces <- piece{due, append([]byte(nil), b[:n]...)}
+			}
+			if err != nil {
+				pieces <- piece{due: due}
+				return
+			}
+		}
+	})
+	for piece := range pieces {
+		p.mu.Lock()
+		closed := p.closed
+		p.mu.Unlock()
+		if !closed {
+			time.Sleep(time.Until(piece.due))
+		}
+		if piece.bytes != nil {
+			_, _ = to.Write(piece.bytes) // one that is gone reads no more
+		} else if half, ok := to.(*net.TCPConn); ok {
+			_ = half.CloseWrite()
+		}
+	}
+	reader.Wait()
+}
