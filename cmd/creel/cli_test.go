@@ -104,6 +104,16 @@ func small(t *testing.T) *federation.Federation {
 	return fed
 }
 
+// eventually waits until something holds.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not within 20 s: ", what)
+		}
+	}
+}
+
 func TestWhatPeopleTypeEveryDay(t *testing.T) {
 	fed := small(t)
 	s := shell{t, "http://" + fed.Routers[0].Address("web")}
@@ -138,6 +148,24 @@ func TestWhatPeopleTypeEveryDay(t *testing.T) {
 	}
 	other.shows(exitOK, "app status "+id, id, "mine", "prod")
 	s.shows(exitOK, "app list", id, "mine")
+
+	// A member is drained, shown, given back; one that lives keeps its place.
+	s.shows(exitUsage, "subcluster drain sc-2 --mode away", "stop, or finish")
+	s.shows(exitUsage, "subcluster drain sc-2 --mode move", "yet")
+	s.shows(exitOK, "subcluster drain sc-2 --reason disks", "gets no new work")
+	eventually(t, "the drain is seen", func() bool {
+		return strings.Contains(s.run(exitOK, "subcluster", "show", "sc-2"), "draining (drained: stop, by ")
+	})
+	eventually(t, "its nodes are told", func() bool {
+		return strings.Contains(s.run(exitOK, "subcluster", "show", "sc-2"), "3 active")
+	})
+	s.shows(exitOK, "subcluster show sc-2", "(disks): 0 applications run")
+	s.shows(exitNotFound, "subcluster show sc-9", "there are sc-1, sc-2")
+	s.shows(exitOK, "subcluster undrain sc-2", "new work again")
+	s.shows(exitConflict, "subcluster deregister sc-2", "last heartbeat")
+	s.shows(exitConflict, "subcluster remove sc-2")
+	s.shows(exitOK, "policy set root.prod {}", "is at version")
+	s.shows(exitOK, "policy view", `"sc-2"`, "totalMB")
 	s.shows(exitOK, "app list --queue research", "ID")
 	s.shows(exitOK, "app why "+id, "sc-")
 	var doc map[string]any

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/router/rest"
 	"github.com/spf13/cobra"
 )
 
@@ -218,45 +217,6 @@ func queueCommand() *cobra.Command {
 	}
 	f.register(c)
 	return daily("queue", "list queues", c)
-}
-
-func subclusterCommand() *cobra.Command {
-	var f clientFlags
-	var watch bool
-	c := &cobra.Command{Use: "list", Short: "list the members of the federation", Args: noArguments}
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return repeat(c, watch, func() error {
-			var doc rest.SubclustersDoc
-			if _, err := f.call(c.Context(), http.MethodGet, "/api/v1/subclusters", nil, nil, &doc); err != nil {
-				return err
-			}
-			if doc.Frozen != "" {
-				fmt.Fprintln(c.ErrOrStderr(), "creel: the view is frozen:", doc.Frozen)
-			}
-			type sub = rest.SubclusterDoc
-			n := func(v func(sub) int64) func(sub) string {
-				return func(s sub) string { return strconv.FormatInt(v(s), 10) }
-			}
-			return printList(c.OutOrStdout(), f.printer, doc.Subclusters, []column[sub]{
-				{"ID", false, func(s sub) string { return string(s.ID) }},
-				{"STATE", false, func(s sub) string { return s.State }},
-				{"REASON", false, func(s sub) string { return s.Reason }},
-				{"NODES", false, n(func(s sub) int64 { return s.Metrics.ActiveNodes })},
-				{"APPS", false, n(func(s sub) int64 { return s.Metrics.AppsRunning })},
-				{"PENDING", false, n(func(s sub) int64 { return s.Metrics.AppsPending })},
-				{"CONTAINERS", false, n(func(s sub) int64 { return s.Metrics.ContainersAllocated })},
-				{"USED-MB", false, n(func(s sub) int64 { return s.Metrics.AllocatedMB })},
-				{"TOTAL-MB", false, n(func(s sub) int64 { return s.Metrics.TotalMB })},
-				{"EPOCH", true, n(func(s sub) int64 { return s.Epoch })},
-				{"VERSION", true, func(s sub) string { return s.Version }},
-				{"WEB", true, func(s sub) string { return s.Addresses.Web }},
-				{"CUT-OFF", true, func(s sub) string { return strings.Join(s.CutOff, ",") }},
-			})
-		})
-	}
-	f.register(c)
-	c.Flags().BoolVar(&watch, "watch", false, "list again every two seconds")
-	return daily("subcluster", "list the members of the federation", c)
 }
 
 // setStates puts --state into a query; a state that YARN does not have is a

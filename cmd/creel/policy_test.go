@@ -12,20 +12,44 @@ import (
 
 	"github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/router/rest"
+	"github.com/creelrm/creel/router/routertest"
 	"github.com/creelrm/creel/statestore/redis/redistest"
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Policies as people change them: write, look, refuse what is wrong, go back.
+// Policies as people change them, through a router and past it in the store: write,
+// look, refuse what is wrong, go back.
 func TestPolicyCommands(t *testing.T) {
-	store := "redis://" + redistest.Start(t).Addr
-	try := func(want int, args ...string) string {
+	t.Run("through a router", func(t *testing.T) {
+		f := routertest.Start(t, routertest.Options{Routers: 1})
+		try := policyCommands(t, "--server", f.Routers[0].Web, "--user", "root")
+		policyStory(t, try)
+		alice := policyCommands(t, "--server", f.Routers[0].Web, "--user", "alice")
+		if out := alice(exitNotPermitted, "set", "root.a", "{}"); !strings.Contains(out, "yarn.admin.acl") {
+			t.Errorf("alice is told %q", out)
+		}
+		weightsStory(t, try, "sc-a")
+	})
+	t.Run("in the store", func(t *testing.T) {
+		store := "redis://" + redistest.Start(t).Addr
+		try := policyCommands(t, "--store", store)
+		policyStory(t, try)
+		try(exitOK, "set", "root.c", weighted("eest")) // as long as there is no member
+		registerEast(t, store)
+		weightsStory(t, try, "east")
+	})
+}
+
+// policyCommands runs commands of creel policy with flags behind them.
+func policyCommands(t *testing.T, flags ...string) func(want int, args ...string) string {
+	return func(want int, args ...string) string {
 		t.Helper()
 		var out bytes.Buffer
 		root := rootCommand()
 		root.SetOut(&out)
 		root.SetErr(&out)
-		root.SetArgs(append(append([]string{"policy"}, args...), "--store", store))
+		root.SetArgs(append(append([]string{"policy"}, args...), flags...))
 		err := root.ExecuteContext(t.Context())
 		if err != nil {
 			out.WriteString(err.Error())
@@ -35,6 +59,10 @@ func TestPolicyCommands(t *testing.T) {
 		}
 		return out.String()
 	}
+}
+
+func policyStory(t *testing.T, try func(want int, args ...string) string) {
+	t.Helper()
 	has := func(text string, wanted ...string) {
 		t.Helper()
 		for _, w := range wanted {
@@ -57,7 +85,7 @@ func TestPolicyCommands(t *testing.T) {
 	has(try(exitConflict, "set", "root.a", `{}`, "--expect", "0"), "somebody changed it")
 	try(exitOK, "set", "root.a", `{"home":{"policy":"load"},"split":{"policy":"home"}}`)
 
-	var versions []policyDoc
+	var versions []rest.PolicyDoc
 	if err := json.Unmarshal([]byte(try(exitOK, "history", "root.a", "-o", "json")), &versions); err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +103,30 @@ func TestPolicyCommands(t *testing.T) {
 	try(exitNotFound, "get", "root.a")
 	has(try(exitOK, "history", "root.a"), "(removed)", "rollback to version")
 
-	// Weights are checked against the members, as soon as there are any.
-	weighted := func(id string) string { return `{"home":{"policy":"weighted","weights":{"` + id + `":1}}}` }
-	try(exitOK, "set", "root.c", weighted("eest"))
+	try(exitOK, "set", "root.b", `{}`)
+	try(exitOK, "rollback", "root.b")
+	try(exitNotFound, "get", "root.b")
+}
+
+func weighted(id string) string { return `{"home":{"policy":"weighted","weights":{"` + id + `":1}}}` }
+
+// Weights are checked against the members, of whom one is there.
+func weightsStory(t *testing.T, try func(want int, args ...string) string, member string) {
+	t.Helper()
+	for _, args := range [][]string{{}, {"--dry-run"}} {
+		out := try(exitUsage, append([]string{"set", "root.d", weighted("eest")}, args...)...)
+		for _, want := range []string{"eest", "the subclusters are " + member, "--any-member"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("no %q in %s", want, out)
+			}
+		}
+	}
+	try(exitOK, "set", "root.d", weighted("eest"), "--any-member")
+	try(exitOK, "set", "root.d", weighted(member))
+}
+
+func registerEast(t *testing.T, store string) {
+	t.Helper()
 	defaults, err := settings.Load(settings.Sources{Defines: []string{"creel.store.url=" + store}})
 	if err != nil {
 		t.Fatal(err)
@@ -94,12 +143,4 @@ func TestPolicyCommands(t *testing.T) {
 	if err := closeStore(); err != nil {
 		t.Fatal(err)
 	}
-	has(try(exitUsage, "set", "root.c", weighted("eest")), "eest", "the subclusters are east", "--any-member")
-	has(try(exitUsage, "set", "root.c", weighted("eest"), "--dry-run"), "eest")
-	try(exitOK, "set", "root.c", weighted("eest"), "--any-member")
-	try(exitOK, "set", "root.c", weighted("east"))
-
-	try(exitOK, "set", "root.b", `{}`)
-	try(exitOK, "rollback", "root.b")
-	try(exitNotFound, "get", "root.b")
 }

@@ -16,22 +16,10 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/spf13/cobra"
 )
-
-// viewDoc is a view of the federation as a file: what `creel policy view` writes
-// and `creel policy try --view` reads.
-type viewDoc struct {
-	Members []viewMember `json:"members"`
-}
-
-type viewMember struct {
-	ID     creel.SubclusterID `json:"id"`
-	State  string             `json:"state"` // active [default], draining, suspect, lost, deregistered
-	Report json.RawMessage    `json:"report,omitempty"`
-}
 
 // submissionDoc is an application that asks for a home.
 type submissionDoc struct {
@@ -88,18 +76,14 @@ func policyView() *cobra.Command {
 		Args:  noArguments,
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return f.with(c.Context(), func(ctx context.Context, store statestore.Store) error {
-			view, err := liveView(ctx, store)
+		return f.with(c.Context(), func(ctx context.Context, from policySource) error {
+			view, err := from.view(ctx)
 			if err != nil {
 				return err
 			}
-			doc := viewDoc{Members: []viewMember{}}
-			for _, m := range view.Members {
-				report, err := m.Load.JSON()
-				if err != nil {
-					return err
-				}
-				doc.Members = append(doc.Members, viewMember{ID: m.ID, State: m.State.String(), Report: report})
+			doc, err := rest.ViewDocOf(view)
+			if err != nil {
+				return err
 			}
 			e := json.NewEncoder(c.OutOrStdout())
 			e.SetIndent("", "  ")
@@ -108,14 +92,6 @@ func policyView() *cobra.Command {
 	}
 	f.register(c)
 	return c
-}
-
-func liveView(ctx context.Context, store statestore.Store) (*subcluster.View, error) {
-	records, err := store.Records(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return subcluster.Build(nil, records, records.Now), nil
 }
 
 func policyTry() *cobra.Command {
@@ -151,8 +127,8 @@ which may have label, strict and places ({"name": "host7", "count": 3,
 			return err
 		}
 		if view == "" {
-			err := f.with(c.Context(), func(ctx context.Context, store statestore.Store) error {
-				live, err := liveView(ctx, store)
+			err := f.with(c.Context(), func(ctx context.Context, from policySource) error {
+				live, err := from.view(ctx)
 				if err != nil {
 					return err
 				}
@@ -229,29 +205,13 @@ func (t *trial) read(submission, asks, document, view string) error {
 	if view == "" {
 		return nil
 	}
-	var v viewDoc
+	var v rest.ViewDoc
 	if err := t.parse("--view", view, &v); err != nil {
 		return err
 	}
-	members := make([]subcluster.Status, len(v.Members))
-	for i, m := range v.Members {
-		if err := subcluster.ValidID(m.ID); err != nil {
-			return usage(fmt.Errorf("--view: %w", err))
-		}
-		load, err := subcluster.ParseLoad(m.Report)
-		if err != nil {
-			return usage(fmt.Errorf("--view: %s: %w", m.ID, err))
-		}
-		state, err := stateNamed(m.State)
-		if err != nil {
-			return usage(fmt.Errorf("--view: %s: %w", m.ID, err))
-		}
-		members[i] = subcluster.Status{
-			Member: subcluster.Member{ID: m.ID},
-			State:  state,
-			Reason: "by the file",
-			Load:   load,
-		}
+	members, err := viewMembers(v, "by the file")
+	if err != nil {
+		return usage(fmt.Errorf("--view: %w", err))
 	}
 	t.view = subcluster.NewView(time.Time{}, members, nil)
 	return nil

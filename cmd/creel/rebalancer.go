@@ -61,7 +61,7 @@ var planColumns = []column[planLine]{
 func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
 
 func rebalancerPlan() *cobra.Command {
-	var f policyFlags
+	var f storeFlags
 	c := &cobra.Command{
 		Use: "plan", Short: "show the plan in force: shares of the whole federation, by queue", Args: noArguments,
 	}
@@ -118,7 +118,7 @@ var escrowColumns = []column[escrowLine]{
 }
 
 func rebalancerEscrow() *cobra.Command {
-	var f policyFlags
+	var f storeFlags
 	c := &cobra.Command{
 		Use: "escrow", Short: "show who holds which part of federation-wide maxima", Args: noArguments,
 	}

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/rebuild"
 	"github.com/creelrm/creel/subcluster"
@@ -20,7 +22,7 @@ func storeCommand() *cobra.Command {
 
 // storeRebuild gives up members for a rebuilding that waits for them.
 func storeRebuild() *cobra.Command {
-	var f policyFlags
+	var f storeFlags
 	var missing []string
 	c := &cobra.Command{
 		Use: "rebuild", Short: "go on rebuilding without a member that will never answer", Args: noArguments,
@@ -60,4 +62,39 @@ by a client that repeats its submission: be sure that it is gone.`,
 		})
 	}
 	return c
+}
+
+// storeFlags are what the commands take that speak to the state store itself: who
+// may reach it may do what they do.
+type storeFlags struct {
+	confFlags
+	printer printer
+}
+
+func (f *storeFlags) register(c *cobra.Command) {
+	f.confFlags.register(c)
+	f.setting(c.Flags(), "store", "creel.store.url", "state store `URL`")
+	c.Flags().StringVarP(&f.printer.format, "output", "o", "table", outputUsage)
+}
+
+// with opens the store for one command.
+func (f *storeFlags) with(ctx context.Context, do func(ctx context.Context, store statestore.Store) error) error {
+	if err := f.printer.check(); err != nil {
+		return err
+	}
+	s, err := f.load()
+	if err != nil {
+		return err
+	}
+	if s.String("creel.store.url") == "memory" {
+		return usage(errors.New(
+			"the store \"memory\" lives inside of a daemon: name the federation's with --store redis://HOST:PORT"))
+	}
+	store, closeStore, err := role.OpenStore(ctx, s)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	return errors.Join(do(ctx, store), closeStore())
 }

@@ -33,6 +33,7 @@ func TestClients(t *testing.T) {
 		t.Fatalf("CREEL_CASES=%s: give all, or nothing for the usual cases", which)
 	}
 	clients.Run(t, c)
+	t.Run("routeradmin", func(t *testing.T) { routerAdmin(t, f) })
 	if t.Failed() {
 		return
 	}

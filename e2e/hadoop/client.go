@@ -24,6 +24,7 @@ const (
 	QueueCLI          = cli + "QueueCLI"
 	ClusterCLI        = cli + "ClusterCLI"
 	RMAdminCLI        = cli + "RMAdminCLI"
+	RouterCLI         = cli + "RouterCLI" // yarn routeradmin
 	TopCLI            = cli + "TopCLI"
 	LogsCLI           = cli + "LogsCLI"
 	NodeAttributesCLI = cli + "NodeAttributesCLI"

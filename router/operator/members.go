@@ -53,9 +53,14 @@ type Drained struct {
 	Waiting    int64 `json:"waiting"`
 	Containers int64 `json:"containers"`
 	// Done reports whether nothing is left: no application, no container. Only a
-	// member that is alive can say so.
+	// member that is alive can say so, and only when it has been drained for settle.
 	Done bool `json:"done"`
 }
+
+// settle is how long after the begin of a drain a member's reports are believed to
+// have all that was on its way to it: a router's next look at the store (2 s), a
+// submission that it forwards meanwhile, and the heartbeat that tells of it.
+const settle = 10 * time.Second
 
 // The store keeps one line of a drain, for people: "finish, by alice: new disks".
 // What somebody else wrote there is the reason of a Stop.
@@ -70,8 +75,8 @@ func drainLine(mode Mode, user, reason string) string {
 	return line
 }
 
-// DrainOf reads how far the drain of a member is; nil if nobody drains it.
-func DrainOf(m *subcluster.Status) *Drained {
+// DrainOf reads how far the drain of a member of a view is; nil if nobody drains it.
+func DrainOf(view *subcluster.View, m *subcluster.Status) *Drained {
 	if m.Draining == "" {
 		return nil
 	}
@@ -83,7 +88,8 @@ func DrainOf(m *subcluster.Status) *Drained {
 	}
 	load := &m.Load.Metrics
 	d.Running, d.Waiting, d.Containers = load.AppsRunning, load.AppsPending, load.ContainersAllocated
-	d.Done = m.State == subcluster.StateDraining && d.Running+d.Waiting+d.Containers == 0
+	d.Done = m.State == subcluster.StateDraining && view.At.Sub(m.Since) >= settle &&
+		d.Running+d.Waiting+d.Containers == 0
 	return d
 }
 

@@ -5,6 +5,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies"
@@ -12,13 +13,14 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Policies are those of the store that have not been removed, by queue.
+// Policies are the newest versions of the store, by queue; one without a document
+// was removed. The list is the caller's own.
 func (o *Operator) Policies(ctx context.Context) ([]subcluster.Policy, error) {
 	records, err := o.conf.Store.Records(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return records.Policies, nil
+	return slices.Clone(records.Policies), nil // the store's own list is shared
 }
 
 // Policy returns the document that holds for a queue, which may be that of a queue

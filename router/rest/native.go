@@ -33,6 +33,7 @@ func (h *Handler) native(r chi.Router) {
 		if h.conf.Operator != nil {
 			h.operate(r)
 		}
+		r.Get("/view", h.view)
 		r.Get("/apps/{appid}/why", h.why)
 		r.Get("/counts", h.counts)
 		r.Get("/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
@@ -119,7 +120,7 @@ func (h *Handler) subclusters(w http.ResponseWriter, _ *http.Request) {
 			Epoch:      m.Epoch,
 			Version:    m.Version,
 			Draining:   m.Draining,
-			Drain:      operator.DrainOf(m),
+			Drain:      operator.DrainOf(view, m),
 			Addresses:  m.Addresses,
 			Metrics:    m.Load.Metrics,
 		}

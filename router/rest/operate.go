@@ -118,6 +118,42 @@ func done(w http.ResponseWriter, err error, what any) {
 	answer(w, what)
 }
 
+// ViewDoc is what policies see of the federation, as a document.
+type ViewDoc struct {
+	Members []ViewMember `json:"members"`
+}
+
+// ViewMember is a member of a ViewDoc.
+type ViewMember struct {
+	ID     creel.SubclusterID `json:"id"`
+	State  string             `json:"state"` // active if it is not given
+	Report json.RawMessage    `json:"report,omitempty"`
+}
+
+// ViewDocOf describes a view.
+func ViewDocOf(view *subcluster.View) (ViewDoc, error) {
+	doc := ViewDoc{Members: []ViewMember{}}
+	for i := range view.Members {
+		m := &view.Members[i]
+		report, err := m.Load.JSON()
+		if err != nil {
+			return doc, err
+		}
+		doc.Members = append(doc.Members, ViewMember{ID: m.ID, State: m.State.String(), Report: report})
+	}
+	return doc, nil
+}
+
+func (h *Handler) view(w http.ResponseWriter, _ *http.Request) {
+	view := h.server.View()
+	if view == nil {
+		problem(w, http.StatusServiceUnavailable, "no view yet", "the router has not read the state store")
+		return
+	}
+	doc, err := ViewDocOf(view)
+	done(w, err, doc)
+}
+
 // PolicyDoc is a version of a queue's policy.
 type PolicyDoc struct {
 	Queue    creel.QueuePath `json:"queue"`

@@ -65,7 +65,10 @@ func TestAnAdministratorDrainsAMember(t *testing.T) {
 			call(t, web, "PUT", base+"/apps/"+id+"/state"+asAlice, `{"state":"KILLED"}`)
 		}
 	}
-	f.Until("nothing is left in it", func() bool { return member(web)["drain"].(map[string]any)["done"] == true })
+	f.Until("nothing is left in it", func() bool {
+		drain := member(web)["drain"].(map[string]any)
+		return drain["running"].(float64)+drain["waiting"].(float64) == 0
+	})
 
 	if r := call(t, web, "DELETE", path+asAlice, ""); r.status != 403 {
 		t.Errorf("alice ends the drain: %d %s", r.status, r.body)

@@ -65,7 +65,8 @@ func (h *AdminHandler) DeregisterSubCluster(
 	out := &yarnpb.DeregisterSubClusterResponseProto{}
 	for _, id := range ids {
 		view := h.server.View()
-		result, info, state, at := "SUCCESS", "it sends no heartbeats, and was taken out", subcluster.StateDeregistered, ""
+		result, info := "SUCCESS", "it sends no heartbeats, and was taken out"
+		state, at := subcluster.StateDeregistered, ""
 		m, known := view.Member(id)
 		if known {
 			at = lastHeartbeat(view, m)

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/user"
+	"strconv"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/router/operator"
+	"github.com/creelrm/creel/router/rest"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/spf13/cobra"
+)
+
+// policyFlags are what the commands that read and write policies take. They speak
+// to a router, which asks who they are; with --store to the state store itself,
+// for when no router runs: who may reach it may change policies.
+type policyFlags struct {
+	clientFlags
+	conf confFlags
+}
+
+func (f *policyFlags) register(c *cobra.Command) {
+	f.clientFlags.register(c)
+	f.conf.register(c)
+	c.Flags().Func("store", "past the routers, in the state store at `URL`", func(value string) error {
+		if value == "memory" {
+			return errors.New("the store \"memory\" lives inside of a daemon: ask its router")
+		}
+		f.conf.flags = append(f.conf.flags, settings.Flag{Name: "--store", Key: "creel.store.url", Value: value})
+		return nil
+	})
+}
+
+// policySource is where policies are.
+type policySource interface {
+	operator.PolicyReader
+	view(ctx context.Context) (*subcluster.View, error)
+	// put writes a version. Unless anyMember, weights for members that do not exist
+	// are refused.
+	put(ctx context.Context, w statestore.PolicyWrite, anyMember bool) (subcluster.Policy, error)
+}
+
+// with finds the source for one command.
+func (f *policyFlags) with(ctx context.Context, do func(ctx context.Context, from policySource) error) error {
+	if len(f.conf.flags) > 0 {
+		past := storeFlags{confFlags: f.conf, printer: f.printer}
+		return past.with(ctx, func(ctx context.Context, store statestore.Store) error {
+			return do(ctx, storePolicies{store})
+		})
+	}
+	if err := f.printer.check(); err != nil {
+		return err
+	}
+	return do(ctx, routerPolicies{&f.clientFlags})
+}
+
+// storePolicies are those of a store.
+type storePolicies struct{ statestore.Store }
+
+// author is who writes past the routers, for the history.
+func author() string {
+	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}
+
+func (s storePolicies) view(ctx context.Context) (*subcluster.View, error) {
+	records, err := s.Records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return subcluster.Build(nil, records, records.Now), nil
+}
+
+func (s storePolicies) put(ctx context.Context, w statestore.PolicyWrite, anyMember bool) (subcluster.Policy, error) {
+	if err := checkMembers(ctx, s, w.Document, anyMember); err != nil {
+		return subcluster.Policy{}, err
+	}
+	w.Author = author()
+	return s.PutPolicy(ctx, w)
+}
+
+// checkMembers refuses weights for members that are not there as a usage error that
+// names the flag.
+func checkMembers(ctx context.Context, from policySource, document []byte, anyMember bool) error {
+	err := operator.CheckPolicy(ctx, from, document, anyMember)
+	if errors.Is(err, creel.ErrInvalidRequest) {
+		return usage(fmt.Errorf("%w; --any-member writes it all the same", err))
+	}
+	return err
+}
+
+// routerPolicies are those that a router tells.
+type routerPolicies struct{ f *clientFlags }
+
+func policyOf(d rest.PolicyDoc) subcluster.Policy {
+	return subcluster.Policy{
+		Queue: d.Queue, Version: d.Version, Document: d.Document, Author: d.Author, Comment: d.Comment, Time: d.Time,
+	}
+}
+
+func (r routerPolicies) list(ctx context.Context, path string, q url.Values) ([]subcluster.Policy, error) {
+	var doc rest.PoliciesDoc
+	if _, err := r.f.call(ctx, http.MethodGet, path, q, nil, &doc); err != nil {
+		return nil, err
+	}
+	var out []subcluster.Policy
+	for _, p := range doc.Policies {
+		out = append(out, policyOf(p))
+	}
+	return out, nil
+}
+
+// Records are the policies and the members' names.
+func (r routerPolicies) Records(ctx context.Context) (out subcluster.Records, err error) {
+	view, err := r.view(ctx)
+	if err != nil {
+		return out, err
+	}
+	for i := range view.Members {
+		out.Members = append(out.Members, subcluster.Record{Member: view.Members[i].Member})
+	}
+	out.Policies = view.Policies.All()
+	return out, nil
+}
+
+func policyPath(q creel.QueuePath) string { return "/api/v1/policies/" + url.PathEscape(string(q)) }
+
+func (r routerPolicies) PolicyHistory(
+	ctx context.Context,
+	q creel.QueuePath,
+	before int64,
+	limit int,
+) ([]subcluster.Policy, error) {
+	return r.list(ctx, policyPath(q)+"/history",
+		url.Values{"before": {strconv.FormatInt(before, 10)}, "limit": {strconv.Itoa(limit)}})
+}
+
+func (r routerPolicies) view(ctx context.Context) (*subcluster.View, error) {
+	var doc rest.ViewDoc
+	if _, err := r.f.call(ctx, http.MethodGet, "/api/v1/view", nil, nil, &doc); err != nil {
+		return nil, err
+	}
+	list, err := r.list(ctx, "/api/v1/policies", nil)
+	if err != nil {
+		return nil, err
+	}
+	members, err := viewMembers(doc, "as the router sees it")
+	if err != nil {
+		return nil, fmt.Errorf("the router's view: %w", err)
+	}
+	return subcluster.NewView(time.Time{}, members, list), nil
+}
+
+func (r routerPolicies) put(ctx context.Context, w statestore.PolicyWrite, anyMember bool) (subcluster.Policy, error) {
+	document := json.RawMessage(w.Document)
+	if len(document) == 0 {
+		document = json.RawMessage("null")
+	}
+	var made rest.PolicyDoc
+	if err := checkMembers(ctx, r, w.Document, anyMember); err != nil {
+		return subcluster.Policy{}, err
+	}
+	_, err := r.f.call(ctx, http.MethodPut, policyPath(w.Queue), nil, rest.PolicyOrder{
+		Document: document, Expect: w.Expect, Comment: w.Comment, AnyMember: anyMember,
+	}, &made)
+	return policyOf(made), err
+}
+
+// viewMembers reads the members of a view as a document has them.
+func viewMembers(doc rest.ViewDoc, reason string) ([]subcluster.Status, error) {
+	members := make([]subcluster.Status, len(doc.Members))
+	for i, m := range doc.Members {
+		if err := subcluster.ValidID(m.ID); err != nil {
+			return nil, err
+		}
+		load, err := subcluster.ParseLoad(m.Report)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.ID, err)
+		}
+		state, err := stateNamed(m.State)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.ID, err)
+		}
+		members[i] = subcluster.Status{Member: subcluster.Member{ID: m.ID}, State: state, Reason: reason, Load: load}
+	}
+	return members, nil
+}

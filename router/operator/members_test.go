@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package operator_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel/router/operator"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// A drain is done when the member says that nothing is left, and when that was said
+// late enough to know of all that was on its way as the drain began.
+func TestADrainIsDoneWhenNothingIsLeft(t *testing.T) {
+	began := time.Unix(1_700_000_000, 0)
+	view := func(line string, state subcluster.State, after time.Duration, running int64) *operator.Drained {
+		m := subcluster.Status{Member: subcluster.Member{ID: "a"}, Draining: line, State: state, Since: began}
+		m.Load.Metrics.AppsRunning = running
+		v := subcluster.NewView(began.Add(after), []subcluster.Status{m}, nil)
+		return operator.DrainOf(v, &v.Members[0])
+	}
+	const draining = subcluster.StateDraining
+	if d := view("", subcluster.StateActive, time.Hour, 0); d != nil {
+		t.Errorf("nobody drains it: %+v", d)
+	}
+	for what, c := range map[string]struct {
+		got  *operator.Drained
+		want operator.Drained
+	}{
+		"just begun":         {view("finish, by ann: disks", draining, time.Second, 0), operator.Drained{Mode: "finish", By: "ann", Reason: "disks"}},
+		"something runs":     {view("finish, by ann", draining, time.Hour, 2), operator.Drained{Mode: "finish", By: "ann", Running: 2}},
+		"nothing is left":    {view("stop: a: b", draining, time.Hour, 0), operator.Drained{Mode: "stop", Reason: "a: b", Done: true}},
+		"it fell silent":     {view("stop", subcluster.StateSuspect, time.Hour, 0), operator.Drained{Mode: "stop"}},
+		"somebody else's":    {view("by hand: x", draining, time.Hour, 0), operator.Drained{Mode: "stop", Reason: "by hand: x", Done: true}},
+		"a mode not of ours": {view("move, by ann", draining, time.Hour, 1), operator.Drained{Mode: "stop", Reason: "move, by ann", Running: 1}},
+	} {
+		if *c.got != c.want {
+			t.Errorf("%s: %+v, want %+v", what, *c.got, c.want)
+		}
+	}
+}
