@@ -30,6 +30,7 @@ var (
 	ErrNotRegistered       = errors.New("application master not registered")
 	ErrNoSubcluster        = errors.New("no active subcluster")
 	ErrStale               = errors.New("stale")
+	ErrReadOnly            = errors.New("read-only")
 )
 
 // Error is a failure told in full: its kind for programs, and for people what

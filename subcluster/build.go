@@ -234,21 +234,31 @@ func status(previous *View, f *Freeze, k *known, asOf, now time.Time) Status {
 		s.State, s.Reason = StateLost, "the store has no record of it any more"
 	}
 	before, ok := previous.Member(k.ID)
+	s.readLoad(k, before, ok)
+	if s.State == StateActive && s.Load.Refusing != "" {
+		s.State, s.Reason = StateDraining, "it takes no new applications: "+s.Load.Refusing
+	}
 	s.Since = now
 	if ok && before.State == s.State && before.Epoch == s.Epoch {
 		s.Since = before.Since
 	}
+	return s
+}
+
+// readLoad takes the load from the record, or from the view before where that is
+// the same or better.
+func (s *Status) readLoad(k *known, before *Status, ok bool) {
 	s.loadText = k.Load
 	if s.loadText == "" {
 		s.loadText = k.Capability
 	}
 	if ok && before.loadText == s.loadText {
 		s.Load, s.LoadError = before.Load, before.LoadError
-		return s
+		return
 	}
 	if k.Parsed != nil && k.Load != "" {
 		s.Load = *k.Parsed
-		return s
+		return
 	}
 	l, err := ParseLoad([]byte(s.loadText))
 	if err != nil {
@@ -256,10 +266,9 @@ func status(previous *View, f *Freeze, k *known, asOf, now time.Time) Status {
 		if ok {
 			s.Load = before.Load
 		}
-		return s
+		return
 	}
 	s.Load = l
-	return s
 }
 
 // Unseen is a view after gap, by the store's clock, in which nobody read the

@@ -131,6 +131,28 @@ func TestAMemberIsAliveByItsLastHeartbeat(t *testing.T) {
 	`)
 }
 
+func TestAMemberThatTakesNothingNewDrainsUntilItDoesAgain(t *testing.T) {
+	build := func(before *subcluster.View, refusing string) *subcluster.View {
+		load, err := (&subcluster.Load{Refusing: refusing}).JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return subcluster.Build(before, subcluster.Records{Now: t0, Members: []subcluster.Record{
+			{Member: subcluster.Member{ID: "a", Epoch: 1}, Heartbeat: t0, Load: string(load)},
+		}}, t0)
+	}
+	v := build(nil, "")
+	for _, step := range []struct {
+		refusing string
+		state    subcluster.State
+	}{{"its disk is full", subcluster.StateDraining}, {"", subcluster.StateActive}} {
+		v = build(v, step.refusing)
+		if m, _ := v.Member("a"); m.State != step.state || !strings.Contains(m.Reason, step.refusing) {
+			t.Errorf("when it says %q it is %s: %s", step.refusing, m.State, m.Reason)
+		}
+	}
+}
+
 func TestMembersThatFallSilentTogetherFreezeTheView(t *testing.T) {
 	play(t, `
 		heartbeat a b c

@@ -31,6 +31,8 @@ type Heartbeat struct {
 type Load struct {
 	Metrics ClusterMetrics
 	Queues  []QueueLoad // sorted by queue, then label; nil from a Hadoop ResourceManager
+	// Refusing says why the member takes no new applications, empty when it does.
+	Refusing string
 }
 
 // ClusterMetrics has the fields of Hadoop's clusterMetrics. Memory is in MB.
@@ -149,7 +151,8 @@ type loadJSON struct {
 }
 
 type creelJSON struct {
-	Queues []queueJSON `json:"queues,omitempty"`
+	Refusing string      `json:"refusing,omitempty"`
+	Queues   []queueJSON `json:"queues,omitempty"`
 }
 
 type queueJSON struct {
@@ -191,8 +194,8 @@ func (j resourceJSON) resource() creel.Resource {
 // JSON writes the load in the shape ParseLoad and Hadoop read.
 func (l *Load) JSON() ([]byte, error) {
 	var c *creelJSON
-	if len(l.Queues) > 0 {
-		c = &creelJSON{}
+	if len(l.Queues) > 0 || l.Refusing != "" {
+		c = &creelJSON{Refusing: l.Refusing}
 		for _, q := range l.Queues {
 			c.Queues = append(
 				c.Queues,
@@ -253,6 +256,7 @@ func ParseLoad(data []byte) (Load, error) {
 	if j.Creel == nil {
 		return l, nil
 	}
+	l.Refusing = fmt.Sprintf("%.200s", j.Creel.Refusing)
 	for _, q := range j.Creel.Queues {
 		path, err := creel.ParseQueuePath(q.Queue)
 		if err != nil {

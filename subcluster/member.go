@@ -131,7 +131,7 @@ type State int32
 const (
 	StateUnknown      State = iota
 	StateActive             // alive: may become a home, may be asked
-	StateDraining           // alive, gets no new homes and no new unmanaged AMs
+	StateDraining           // alive, gets no new homes and no new unmanaged AMs: drained, or refusing them
 	StateSuspect            // its lease ran out: no new work
 	StateLost               // silent for three leases
 	StateDeregistered       // it said goodbye

@@ -60,6 +60,21 @@ func (f *daemonFlags) takeOver(fl *pflag.FlagSet) {
 	)
 }
 
+// acceptEmpty has --accept-empty set creel.membership.accept-empty.
+func (f *daemonFlags) acceptEmpty(fl *pflag.FlagSet) {
+	fl.BoolFunc(
+		"accept-empty",
+		"start on an empty journal though the store has applications of this member, whose state is lost then",
+		func(value string) error {
+			f.flags = append(
+				f.flags,
+				settings.Flag{Name: "--accept-empty", Key: "creel.membership.accept-empty", Value: value},
+			)
+			return nil
+		},
+	)
+}
+
 // run runs a service in the way that all daemons are run.
 func (f *daemonFlags) run(ctx context.Context, s *settings.Settings, d *daemon.Service, array bool) error {
 	if err := role.AddProfiles(d, s); err != nil {
@@ -246,6 +261,7 @@ func rmCommand() *cobra.Command {
 	f.setting(fl, "data", "creel.rm.data", "keep the journal in `DIR`; without it nothing survives a restart")
 	f.setting(fl, "subcluster", "creel.subcluster.id", "join the federation as `ID`")
 	f.takeOver(fl)
+	f.acceptEmpty(fl)
 	f.setting(fl, "store", "creel.store.url", "state store `URL` of the federation to join")
 	return c
 }

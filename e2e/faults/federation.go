@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,10 @@ type member struct {
 type daemon struct {
 	*process.Process
 	at map[string]string // addresses, from the ready file
+
+	role     string
+	settings []string
+	command  process.Command
 }
 
 // lease is how long a member may be silent; short, so that an illness outlives
@@ -58,14 +63,27 @@ func found(t *testing.T, url, parameters string, settings ...string) *federation
 // foundWith is found, with more settings of the proxy too.
 func foundWith(t *testing.T, url, parameters string, ofProxy []string, settings ...string) *federation {
 	t.Helper()
+	return foundAs(t, url, layout{parameters: parameters, ofProxy: ofProxy, ofRM: func(string) []string { return settings }})
+}
+
+// layout says what a federation is made of; the zero value is that of found.
+type layout struct {
+	members    int    // 2
+	parameters string // of the store's URL, beside ours
+	ofProxy    []string
+	ofRM       func(id string) []string
+}
+
+// foundAs starts a federation over a store.
+func foundAs(t *testing.T, url string, l layout) *federation {
+	t.Helper()
 	f := &federation{t: t}
-	url += "?timeout=300ms&max_wait=" + patience.String() + "&" + parameters
-	f.proxy = f.start("proxy", "proxy", append([]string{
-		"yarn.nodemanager.amrmproxy.address=127.0.0.1:0", "creel.store.url=" + url,
-	}, ofProxy...)...)
-	for i := range 2 {
+	url += "?timeout=300ms&max_wait=" + patience.String() + "&" + l.parameters
+	f.storeURL = url
+	f.proxy = f.startProxy("proxy", l.ofProxy...)
+	for i := range max(l.members, 2) {
 		m := &member{id: fmt.Sprintf("sc-%d", i+1)}
-		m.rm = f.start("rm-"+m.id, "rm", append([]string{
+		settings := []string{
 			"creel.store.url=" + url,
 			"creel.subcluster.id=" + m.id,
 			fmt.Sprintf("yarn.resourcemanager.epoch=%d", 1000*(i+1)),
@@ -75,7 +93,11 @@ func foundWith(t *testing.T, url, parameters string, ofProxy []string, settings 
 			"yarn.resourcemanager.admin.address=127.0.0.1:0",
 			"yarn.resourcemanager.webapp.address=127.0.0.1:0",
 			"yarn.resourcemanager.nodemanagers.heartbeat-interval-ms=100",
-		}, settings...)...)
+		}
+		if l.ofRM != nil {
+			settings = append(settings, l.ofRM(m.id)...)
+		}
+		m.rm = f.start("rm-"+m.id, "rm", settings...)
 		m.nodes = f.start(
 			"nm-"+m.id,
 			"nm",
@@ -87,13 +109,20 @@ func foundWith(t *testing.T, url, parameters string, ofProxy []string, settings 
 		)
 		f.members = append(f.members, m)
 	}
-	f.storeURL = url
 	f.router = f.startRouter("router", url)
 	f.await(
-		"the router sees both members and all nodes",
-		func() bool { return len(f.active()) == 2 && f.nodes(f.router) == 4 },
+		"the router sees all members and all nodes",
+		func() bool { return len(f.active()) == len(f.members) && f.nodes(f.router) == 2*len(f.members) },
 	)
 	return f
+}
+
+// startProxy starts a proxy over the store.
+func (f *federation) startProxy(name string, settings ...string) *daemon {
+	f.t.Helper()
+	return f.start(name, "proxy", append([]string{
+		"yarn.nodemanager.amrmproxy.address=127.0.0.1:0", "creel.store.url=" + f.storeURL,
+	}, settings...)...)
 }
 
 // startRouter starts a router over a store.
@@ -109,8 +138,16 @@ func (f *federation) startRouter(name, url string) *daemon {
 	)
 }
 
-// start runs one daemon until the test ends.
+// start runs one daemon until the test ends, and waits until it serves.
 func (f *federation) start(name, role string, settings ...string) *daemon {
+	f.t.Helper()
+	d := f.spawn(name, role, settings...)
+	d.awaitReady(f.t)
+	return d
+}
+
+// spawn runs one daemon until the test ends, whether or not it comes to serve.
+func (f *federation) spawn(name, role string, settings ...string) *daemon {
 	f.t.Helper()
 	dir := f.t.TempDir()
 	u := hadoop.OSUser(f.t)
@@ -126,33 +163,86 @@ func (f *federation) start(name, role string, settings ...string) *daemon {
 		f.t,
 		filepath.Join(dir, "conf"),
 	)
-	ready := filepath.Join(dir, "ready")
-	args := []string{
-		rm.Binary(f.t),
-		role,
+	d := &daemon{role: role, settings: settings}
+	d.command = process.Command{Name: name, Dir: dir}
+	d.run(f.t)
+	return d
+}
+
+// run starts the process of a daemon.
+func (d *daemon) run(t testing.TB, more ...string) {
+	t.Helper()
+	if err := os.Remove(d.ready()); err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	d.command.Args = []string{
+		rm.Binary(t),
+		d.role,
 		"--conf",
-		filepath.Join(dir, "conf"),
+		filepath.Join(d.command.Dir, "conf"),
 		"--ready-file",
-		ready,
+		d.ready(),
 		"--drain-timeout",
 		"2s",
 	}
-	for _, s := range append(
-		settings,
-		"creel.store.poll-interval=300ms",
-		"creel.membership.beat-interval=300ms",
-		"creel.membership.lease="+lease.String(),
+	for _, s := range slices.Concat(
+		d.settings,
+		[]string{
+			"creel.store.poll-interval=300ms",
+			"creel.membership.beat-interval=300ms",
+			"creel.membership.lease=" + lease.String(),
+		},
+		more,
 	) {
-		args = append(args, "-D", s)
+		d.command.Args = append(d.command.Args, "-D", s)
 	}
-	d := &daemon{Process: process.Start(f.t, process.Command{Name: name, Dir: dir, Args: args})}
-	var entry struct{ Addresses map[string]string }
-	d.Await(f.t, "the ready file", func() bool {
-		b, err := os.ReadFile(ready)
-		return err == nil && json.Unmarshal(b, &entry) == nil
+	d.Process = process.Start(t, d.command)
+}
+
+func (d *daemon) ready() string { return filepath.Join(d.command.Dir, "ready") }
+
+// awaitReady waits until the daemon serves, and remembers where.
+func (d *daemon) awaitReady(t testing.TB) {
+	t.Helper()
+	var entry struct {
+		PID       int
+		Addresses map[string]string
+	}
+	d.Await(t, "the ready file", func() bool {
+		b, err := os.ReadFile(d.ready())
+		return err == nil && json.Unmarshal(b, &entry) == nil && entry.PID == d.PID()
 	})
 	d.at = entry.Addresses
-	return d
+}
+
+// ports are the settings of the addresses that a daemon's ready file tells.
+var ports = map[string]string{
+	"yarn.resourcemanager.address":                  "client",
+	"yarn.resourcemanager.scheduler.address":        "scheduler",
+	"yarn.resourcemanager.resource-tracker.address": "tracker",
+	"yarn.resourcemanager.admin.address":            "admin",
+	"yarn.resourcemanager.webapp.address":           "web",
+	"yarn.router.clientrm.address":                  "client",
+	"yarn.router.rmadmin.address":                   "admin",
+	"yarn.router.webapp.address":                    "web",
+	"yarn.nodemanager.amrmproxy.address":            "proxy",
+}
+
+// again starts a daemon that has ended, at the addresses that it had.
+func (d *daemon) again(t testing.TB, more ...string) {
+	t.Helper()
+	d.keepPorts()
+	d.run(t, more...)
+	d.awaitReady(t)
+}
+
+// keepPorts has the next start listen where this one did.
+func (d *daemon) keepPorts() {
+	for i, s := range d.settings {
+		if key, value, _ := strings.Cut(s, "="); value == "127.0.0.1:0" && d.at[ports[key]] != "" {
+			d.settings[i] = key + "=" + d.at[ports[key]]
+		}
+	}
 }
 
 func (f *federation) await(what string, cond func() bool) {

@@ -63,6 +63,13 @@ var creelStoreKeys = []Setting{
 		Doc:     "Take the name of a member that is alive, which then is none any more (--take-over).",
 	},
 	{
+		Key:     "creel.membership.accept-empty",
+		Type:    Bool,
+		Default: "false",
+		Doc: "Start on an empty journal though the store has applications of this member, whose state is lost then" +
+			" (--accept-empty).",
+	},
+	{
 		Key:  "creel.cluster.secret-file",
 		Type: Path,
 		Doc: "A file with the secret that seals tokens in the store; it is made where there is none, and has to be " +

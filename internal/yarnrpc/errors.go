@@ -36,6 +36,8 @@ const (
 	ClassProfilesNotEnabled       = exceptions + "ResourceProfilesNotEnabledException"
 	ClassFeatureNotEnabled        = exceptions + "YARNFeatureNotEnabledException"
 	classIOException              = "java.io.IOException"
+	// Thrown to the user by every client, and repeated by none; not an IOException, which some repeat.
+	ClassReadOnly = "java.lang.IllegalStateException"
 )
 
 // answers says which class a kind is answered with; the first kind found in an error wins. Kinds that are not here
@@ -53,6 +55,7 @@ var answers = []struct {
 	{creel.ErrNotPermitted, hrpc.ClassAccessControl},
 	{creel.ErrInvalidToken, hrpc.ClassInvalidToken},
 	{creel.ErrNotEnabled, ClassFeatureNotEnabled},
+	{creel.ErrReadOnly, ClassReadOnly},
 	{creel.ErrStandby, hrpc.ClassStandby},
 	{creel.ErrBusy, hrpc.ClassRetriable},
 	{creel.ErrUnavailable, hrpc.ClassRetriable},

@@ -262,7 +262,7 @@ func verdict(err error) router.Verdict {
 		}
 		return router.Refused
 	case errors.As(err, &status):
-		if status.Code >= 500 && status.Code != 503 {
+		if status.Code >= 500 && status.Code != 503 && status.Code != 507 { // 507: its disk is full
 			return router.Unclear
 		}
 		return router.Refused

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // compacted is the result of copying all live entries out of sealed segments.
@@ -24,11 +25,16 @@ type compacted struct {
 // move is one copied entry: where it was and where it is now.
 type move struct{ from, to place }
 
-// maybeCompact starts the copy when more than half of all bytes are dead. The
+// maybeCompact starts the copy when more than half of all bytes are dead, on a full
+// disk also of a small journal. The
 // copier reads sealed files only; what is committed meanwhile goes to a new
 // segment behind the base, and the index tells which copies have become stale.
 func (j *Journal) maybeCompact() error {
-	if j.compact != nil || j.bytes < j.opts.CompactBytes {
+	least := j.opts.CompactBytes
+	if j.Room().Full {
+		least = min(least, compactFull)
+	}
+	if j.compact != nil || j.bytes < least || time.Now().Before(j.compactAfter) {
 		return nil
 	}
 	j.mu.Lock()
@@ -40,12 +46,21 @@ func (j *Journal) maybeCompact() error {
 	j.mu.Unlock()
 	old := append([]uint64(nil), j.segments...)
 	if err := j.roll(old[len(old)-1] + 1); err != nil {
-		return err
+		return j.compactLater(err)
 	}
 	after := j.next
 	done := make(chan compacted, 1)
 	j.compact = done
 	go func() { done <- j.copyLive(old, entries, after) }()
+	return nil
+}
+
+// compactLater puts a compaction off that found no room; another error is returned.
+func (j *Journal) compactLater(err error) error {
+	if !noRoom(err) {
+		return err
+	}
+	j.compactAfter = time.Now().Add(compactAgain)
 	return nil
 }
 
@@ -91,8 +106,10 @@ func (j *Journal) copyLive(old []uint64, entries map[string]place, after uint64)
 func (j *Journal) finishCompaction(r compacted) error {
 	j.compact = nil
 	if r.err != nil {
-		err := fmt.Errorf("journal: compaction: %w", r.err)
-		j.fail(err)
+		err := j.compactLater(fmt.Errorf("journal: compaction: %w", r.err))
+		if err != nil {
+			j.fail(err)
+		}
 		return err
 	}
 	last := r.old[len(r.old)-1]
@@ -136,13 +153,18 @@ func writeBase(
 	dir string,
 	id, after uint64,
 	each func(put func(key string, value []byte) error) error,
-) (string, []int64, error) {
+) (_ string, _ []int64, failed error) {
 	tmp := filepath.Join(dir, segmentName(id)+".tmp")
 	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
 	if err != nil {
 		return "", nil, err
 	}
-	defer f.Close()
+	defer func() {
+		f.Close()
+		if failed != nil { // leave no half copy on a full disk
+			os.Remove(tmp)
+		}
+	}()
 	w := bufio.NewWriterSize(f, 1<<20)
 	if _, err := w.Write(make([]byte, headerBytes)); err != nil {
 		return "", nil, err

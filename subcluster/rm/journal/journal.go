@@ -27,6 +27,9 @@ type Options struct {
 	LockWait      time.Duration // for another process that has the directory open; 5 s
 	WithoutSync   bool          // for measurement: acknowledge what the kernel has
 	CommitObserve func(transactions int, bytes int)
+	ReserveBytes  int64         // of disk for the time when there is no other room; 8 MiB, negative for none
+	RoomEvery     time.Duration // a full disk is looked at again so often; 1 s
+	RoomObserve   func(Room)    // called by Run and Open when the disk is full, and when it is not any more
 }
 
 // Journal is a durable map. Commit may be called from any goroutine; Run owns
@@ -37,10 +40,11 @@ type Journal struct {
 	lock    *os.File
 	sync    func(*os.File) error // replaced by tests to fail
 	started atomic.Bool
+	room    atomic.Pointer[Room]
 
 	mu      sync.Mutex // guards what follows; never held over I/O
-	room    sync.Cond
-	pending []byte // a block in the making: frame space and operations
+	written sync.Cond  // what was pending is on its way
+	pending []byte     // a block in the making: frame space and operations
 	waiting []func(error)
 	broken  error
 	index   map[string]place
@@ -57,6 +61,9 @@ type Journal struct {
 	compact  chan compacted // result of a running compaction, else nil
 	flushed  time.Time      // end of the last flush
 	took     time.Duration  // and how long it lasted
+	reserve  int64          // bytes of the reserve that are left
+
+	compactAfter time.Time // no compaction before: one found no room
 }
 
 // Tx collects operations that become durable together or not at all.
@@ -96,6 +103,10 @@ func Open(dir string, opts Options) (*Journal, error) {
 	if opts.CompactBytes <= 0 {
 		opts.CompactBytes = 32 << 20
 	}
+	if opts.ReserveBytes == 0 {
+		opts.ReserveBytes = 8 << 20
+	}
+	opts.RoomEvery = cmp.Or(opts.RoomEvery, roomEvery)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
@@ -108,7 +119,7 @@ func Open(dir string, opts Options) (*Journal, error) {
 	if opts.WithoutSync {
 		j.sync = func(*os.File) error { return nil }
 	}
-	j.room.L = &j.mu
+	j.written.L = &j.mu
 	if err := j.open(); err != nil {
 		lock.Close()
 		return nil, err
@@ -127,15 +138,30 @@ func (j *Journal) open() error {
 			return err
 		}
 	}
+	if err := j.openReserve(); err != nil {
+		return err
+	}
 	last, err := j.replay()
 	if err != nil {
 		return err
 	}
+	if err := j.openActive(last); err != nil {
+		return err
+	}
+	whole, err := j.fillReserve()
+	if err == nil && !whole {
+		j.setRoom(true, false)
+	}
+	return err
+}
+
+// openActive opens the segment that is written to, making one where there is none.
+func (j *Journal) openActive(last scan) error {
 	switch {
 	case len(j.segments) == 0:
-		return j.roll(1)
+		return j.firstRoll(1)
 	case last.header.kind == kindBase: // a base is complete: never append to it
-		return j.roll(j.segments[len(j.segments)-1] + 1)
+		return j.firstRoll(j.segments[len(j.segments)-1] + 1)
 	}
 	id := j.segments[len(j.segments)-1]
 	f, err := os.OpenFile(filepath.Join(j.dir, segmentName(id)), os.O_RDWR, 0o600)
@@ -148,12 +174,22 @@ func (j *Journal) open() error {
 			return fmt.Errorf("journal: cutting the torn tail of %s: %w", f.Name(), err)
 		}
 	}
-	if _, err := f.Seek(last.good, 0); err != nil {
-		f.Close()
-		return err
-	}
 	j.active, j.header, j.size = f, last.header, last.good
 	return nil
+}
+
+// firstRoll is roll, on a full disk with what the reserve still holds.
+func (j *Journal) firstRoll(id uint64) error {
+	for {
+		err := j.roll(id)
+		if !noRoom(err) {
+			return err
+		}
+		cut, failed := j.cutReserve(0)
+		if !cut {
+			return errors.Join(err, failed)
+		}
+	}
 }
 
 // lockDir makes this process the only one that has the directory open. It waits
@@ -232,7 +268,7 @@ func (j *Journal) Len() int {
 func (j *Journal) Commit(tx *Tx, done func(error)) {
 	j.mu.Lock()
 	for j.broken == nil && len(j.waiting) > 0 && len(j.pending)+len(tx.ops) > j.opts.PendingBytes {
-		j.room.Wait()
+		j.written.Wait()
 	}
 	if err := j.broken; err != nil || len(tx.ops) > maxBlockBytes/2 {
 		j.mu.Unlock()
@@ -284,26 +320,36 @@ func (j *Journal) Run(ctx context.Context) (err error) {
 	var spare []byte
 	var called []func(error)
 	defer func() { err = errors.Join(err, j.close(err)) }()
+	look := time.NewTicker(j.opts.RoomEvery)
+	defer look.Stop()
 	for {
 		select {
 		case <-j.wake:
+		case <-look.C:
+			if !j.Room().Full {
+				continue
+			}
+			if err := j.regain(); err != nil {
+				return err
+			}
+			continue
 		case r := <-j.compact:
 			if err := j.finishCompaction(r); err != nil {
 				return err
 			}
 			continue
 		case <-ctx.Done():
-			return j.flush(&spare, &called)
+			return j.flush(ctx, &spare, &called)
 		}
 		j.gather(ctx)
-		if err := j.flush(&spare, &called); err != nil {
+		if err := j.flush(ctx, &spare, &called); err != nil {
 			return err
 		}
 	}
 }
 
 // flush writes one block with everything pending, syncs, and answers.
-func (j *Journal) flush(spare *[]byte, called *[]func(error)) error {
+func (j *Journal) flush(ctx context.Context, spare *[]byte, called *[]func(error)) error {
 	j.mu.Lock()
 	if len(j.waiting) == 0 {
 		j.mu.Unlock()
@@ -311,11 +357,11 @@ func (j *Journal) flush(spare *[]byte, called *[]func(error)) error {
 	}
 	block, waiting := j.pending, j.waiting
 	j.pending, j.waiting = j.emptyBlock(*spare), (*called)[:0]
-	j.room.Broadcast()
+	j.written.Broadcast()
 	j.mu.Unlock()
 
 	began := time.Now()
-	err := j.write(block)
+	err := j.write(ctx, block)
 	if err != nil {
 		j.fail(err)
 	}
@@ -342,21 +388,25 @@ func (j *Journal) emptyBlock(spare []byte) []byte {
 	return append(spare[:0], make([]byte, frameBytes)...)
 }
 
-func (j *Journal) write(block []byte) error {
+// write makes one block durable. On a full disk it waits for room until the
+// context ends.
+func (j *Journal) write(ctx context.Context, block []byte) error {
 	if len(block) == frameBytes {
 		return nil
 	}
-	if j.size >= j.opts.SegmentBytes {
-		if err := j.roll(j.segments[len(j.segments)-1] + 1); err != nil {
+	for {
+		err := j.tryWrite(block)
+		if noRoom(err) {
+			err = j.makeRoom(ctx, len(block), err)
+		} else if err == nil {
+			break
+		}
+		if err != nil {
 			return err
 		}
 	}
-	seal(block, j.next, j.header.salt)
-	if _, err := j.active.Write(block); err != nil {
-		return fmt.Errorf("journal: writing %s: %w", j.active.Name(), err)
-	}
-	if err := j.sync(j.active); err != nil {
-		return fmt.Errorf("journal: syncing %s: %w", j.active.Name(), err)
+	if r := j.Room(); r.Waits {
+		j.setRoom(true, false)
 	}
 	at := j.size + frameBytes
 	j.next++
@@ -366,6 +416,31 @@ func (j *Journal) write(block []byte) error {
 	defer j.mu.Unlock()
 	id := j.segments[len(j.segments)-1]
 	return eachOp(block[frameBytes:], func(o op) { j.apply(o, id, at) })
+}
+
+// tryWrite writes a block behind the last one. When there is no room for it,
+// nothing of it stays.
+func (j *Journal) tryWrite(block []byte) error {
+	if j.size >= j.opts.SegmentBytes {
+		if err := j.roll(j.segments[len(j.segments)-1] + 1); err != nil {
+			return err
+		}
+	}
+	seal(block, j.next, j.header.salt)
+	_, err := j.active.WriteAt(block, j.size)
+	if err == nil {
+		err = j.sync(j.active)
+	}
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("journal: writing %s: %w", j.active.Name(), err)
+	if noRoom(err) {
+		if cut := j.active.Truncate(j.size); cut != nil {
+			return fmt.Errorf("%v; and taking back what was written failed: %w", err, cut)
+		}
+	}
+	return err
 }
 
 // apply brings the index up to date with one operation of a block whose body
@@ -392,7 +467,7 @@ func (j *Journal) roll(id uint64) error {
 	}
 	_, err = f.Write(h.encode())
 	if err = errors.Join(err, f.Sync(), syncDir(j.dir)); err != nil {
-		f.Close()
+		err = errors.Join(err, f.Close(), os.Remove(f.Name()))
 		return fmt.Errorf("journal: starting %s: %w", f.Name(), err)
 	}
 	if j.active != nil {
@@ -411,7 +486,7 @@ func (j *Journal) fail(err error) {
 	if j.broken == nil {
 		j.broken = err
 	}
-	j.room.Broadcast()
+	j.written.Broadcast()
 }
 
 func (j *Journal) close(cause error) error {

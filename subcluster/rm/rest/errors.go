@@ -71,6 +71,8 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 			errors.Is(err, creel.ErrContainerNotFound),
 			errors.Is(err, creel.ErrNodeNotFound):
 			e.status, e.class = http.StatusNotFound, classNotFound
+		case errors.Is(err, creel.ErrReadOnly):
+			e.status = http.StatusInsufficientStorage
 		case errors.Is(err, creel.ErrNotPermitted):
 			e.status, e.class = http.StatusForbidden, classForbidden
 		case errors.Is(err, creel.ErrInvalidRequest),

@@ -34,7 +34,7 @@ func (s *Server) NewApplicationIDs(n int) (creel.ApplicationID, error) {
 }
 
 // Submit submits an application; the answer comes when it is durable. A known id
-// changes nothing. claim is the number under which a router forwarded it, 0 if
+// changes nothing; on a full disk only such are taken. claim is the number under which a router forwarded it, 0 if
 // none did.
 func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, claim int64) Op[struct{}] {
 	sub, err := codec.Submission(c, who.User, s.access.groupsOf(who.User))
@@ -59,6 +59,9 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, cla
 					return Failed[struct{}](err)
 				}
 				return Done(struct{}{})
+			}
+			if err := s.readOnly(); err != nil {
+				return Failed[struct{}](err)
 			}
 			s.secrets.addApp(sub.ID, sub.User, c)
 			if err := m.Submit(now, &sub); err != nil {
@@ -146,6 +149,7 @@ func (s *Server) FailAttempt(who Caller, id creel.AttemptID) Op[struct{}] {
 func (s *Server) Move(who Caller, id creel.ApplicationID, queue string) Op[struct{}] {
 	return Op[struct{}]{
 		durable: true,
+		grows:   true,
 		name:    "moveApplicationAcrossQueues",
 		target:  id.String(),
 		Run: func(m *rm.Machine, now time.Time) func() (struct{}, error) {
@@ -170,6 +174,7 @@ func (s *Server) Move(who Caller, id creel.ApplicationID, queue string) Op[struc
 func (s *Server) SetPriority(who Caller, id creel.ApplicationID, priority int32) Op[int32] {
 	return Op[int32]{
 		durable: true,
+		grows:   true,
 		name:    "updateApplicationPriority",
 		target:  id.String(),
 		Run: func(m *rm.Machine, now time.Time) func() (int32, error) {
@@ -197,6 +202,7 @@ var endOfTime = time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC)
 func (s *Server) SetLifetimes(who Caller, id creel.ApplicationID, expiries []string) Op[struct{}] {
 	return Op[struct{}]{
 		durable: true,
+		grows:   true,
 		name:    "updateApplicationTimeouts",
 		target:  id.String(),
 		Run: func(m *rm.Machine, now time.Time) func() (struct{}, error) {

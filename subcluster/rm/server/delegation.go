@@ -119,6 +119,7 @@ func (g *delegation) check(identifier []byte) ([]byte, hrpc.Identity, error) {
 func (s *Server) IssueToken(who Caller, renewer string) Op[token.Token] {
 	return Op[token.Token]{
 		durable: true,
+		grows:   true,
 		name:    "getDelegationToken",
 		target:  renewer,
 		Run: func(_ *rm.Machine, now time.Time) func() (token.Token, error) {
@@ -140,6 +141,7 @@ func (s *Server) IssueToken(who Caller, renewer string) Op[token.Token] {
 func (s *Server) RenewToken(who Caller, t token.Token) Op[time.Time] {
 	return Op[time.Time]{
 		durable: true,
+		grows:   true,
 		name:    "renewDelegationToken",
 		Run: func(_ *rm.Machine, now time.Time) func() (time.Time, error) {
 			s.tokens.mu.Lock()

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -63,15 +64,26 @@ func (s *Server) commit(number uint64) {
 	d.tx.Reset()
 }
 
-// commitStart makes the record of this start durable before anyone can see it.
-func (s *Server) commitStart() error {
+// commitStart makes the record of this start durable before anyone can see it. On
+// a full disk without a reserve it waits: to end would only be to start again.
+func (s *Server) commitStart(ctx context.Context) error {
 	done := make(chan error, 1)
 	s.durable.journal.Commit(&s.durable.tx, func(err error) { done <- err })
 	defer s.durable.tx.Reset()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(time.Minute):
-		return errors.New("resource manager: the journal did not answer for a minute")
+	minutes := time.NewTicker(time.Minute)
+	defer minutes.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+			return nil
+		case <-minutes.C:
+			if !s.JournalRoom().Waits {
+				return errors.New("resource manager: the journal did not answer for a minute")
+			}
+			s.log.Error("the ResourceManager cannot begin to serve: the disk of its journal is full",
+				"dir", s.cfg.Dir, "try", freeRoom)
+		}
 	}
 }

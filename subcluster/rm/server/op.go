@@ -18,6 +18,7 @@ type Op[T any] struct {
 	Run func(m *rm.Machine, now time.Time) func() (T, error)
 
 	durable bool   // answered only when what it did is in the journal
+	grows   bool   // asks for a record that nothing else needs: refused while the disk is full
 	name    string // of what changes something: it leaves an audit line
 	target  string // for that line
 	again   *bool  // set by Run when this was done before and is audited: no line
@@ -27,6 +28,7 @@ type Op[T any] struct {
 func Then[T, U any](o Op[T], f func(T) U) Op[U] {
 	return Op[U]{
 		durable: o.durable,
+		grows:   o.grows,
 		name:    o.name,
 		target:  o.target,
 		again:   o.again,
@@ -55,7 +57,12 @@ func Done[T any](t T) func() (T, error) { return func() (T, error) { return t, n
 // the Op cannot be taken.
 func Begin[T any](s *Server, who Caller, o Op[T], finish func(T, error)) {
 	err := s.box.post(func(m *rm.Machine, now time.Time) func() {
-		answer := o.Run(m, now)
+		var answer func() (T, error)
+		if err := s.readOnly(); err != nil && o.grows {
+			answer = Failed[T](err)
+		} else {
+			answer = o.Run(m, now)
+		}
 		if o.name != "" {
 			s.owner.Changed()
 		} else {

@@ -35,6 +35,9 @@ func (s *Server) putStart(m meta) error {
 	return s.putSecrets()
 }
 
+// FirstStart reports whether there is a journal and nothing was in it.
+func (s *Server) FirstStart() bool { return s.durable.journal != nil && s.meta.Starts == 1 }
+
 // MemberEpoch returns the epoch that this ResourceManager, or the one whose
 // journal it took over, last had as a member of a federation; 0 for none. Call it
 // before Run.

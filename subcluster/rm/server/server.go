@@ -116,7 +116,7 @@ func (s *Server) open() error {
 	var k kept
 	if !mc.Volatile {
 		var err error
-		if s.durable.journal, err = journal.Open(s.cfg.Dir, journal.Options{}); err != nil {
+		if s.durable.journal, err = journal.Open(s.cfg.Dir, journal.Options{RoomObserve: s.roomChanged}); err != nil {
 			return err
 		}
 		if k, err = s.replay(); err != nil {
@@ -238,7 +238,7 @@ func (s *Server) Run(ctx context.Context, protocols ...func(context.Context) err
 	var last sync.WaitGroup
 	if s.durable.journal != nil {
 		last.Go(func() { ended(s.durable.journal.Run(journalCtx)) })
-		if err := s.commitStart(); err != nil {
+		if err := s.commitStart(ctx); err != nil {
 			stopJournal()
 			last.Wait()
 			return err

@@ -230,11 +230,31 @@ func dependOnKeys(h *health.Health, c *keys.Cache) {
 	})
 }
 
-// dependOnJournal adds the line of a ResourceManager's journal.
+// dependOnJournal adds the line of a ResourceManager's journal, and its figures.
 func dependOnJournal(h *health.Health, s *server.Server) {
+	if free, kept := s.JournalFree(); kept {
+		h.Gauge("creel_rm_journal_full", "1 while the disk of the journal is full and new applications are refused.",
+			func() float64 {
+				if s.JournalRoom().Full {
+					return 1
+				}
+				return 0
+			})
+		h.Gauge("creel_rm_journal_free_bytes", "Bytes left on the disk of the journal, beside its reserve.",
+			func() float64 {
+				if now, ok := s.JournalFree(); ok {
+					free = now
+				}
+				return float64(free)
+			})
+	}
 	h.Depend("journal", func() health.State {
 		wait, kept := s.JournalWait()
+		room := s.JournalRoom()
 		switch {
+		case room.Full:
+			return health.State{Err: fmt.Errorf("its disk is full since %s, %d bytes of the reserve are left: "+
+				"running applications go on, new ones are refused", ago(time.Since(room.Since)), room.Reserve)}
 		case !kept:
 			return health.State{Text: "nothing is kept: creel.rm.data is not set"}
 		case wait > staleAfter:

@@ -42,6 +42,9 @@ type Membership struct {
 	Announce func(subcluster.Addresses) subcluster.Addresses
 	// TakeOver takes the name of a member that is alive.
 	TakeOver bool
+	// AcceptEmpty lets a ResourceManager serve whose journal is empty though the
+	// store has applications of it.
+	AcceptEmpty bool
 }
 
 func membershipSettings(
@@ -62,7 +65,10 @@ func membershipSettings(
 		return nil, err
 	}
 	return &Membership{
-		TakeOver:  s.Bool("creel.membership.take-over"),
+		TakeOver: s.Bool("creel.membership.take-over"),
+
+		AcceptEmpty: s.Bool("creel.membership.accept-empty"),
+
 		ID:        id,
 		Store:     store,
 		Secret:    secret,
@@ -238,6 +244,7 @@ func probe(d *server.Server) remote.Probe {
 		if err != nil {
 			return nil, fmt.Errorf("its state cannot be read: %w", err)
 		}
+		load.Refusing = d.Refusing()
 		return load.JSON()
 	}
 }

@@ -114,7 +114,14 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 	if r.Server, ports, err = rmrpc.Open(c.RM, c.Ports); err != nil {
 		return nil, err
 	}
-	run := func(ctx context.Context) error { return r.Server.Run(ctx, ports.Run) }
+	run := func(ctx context.Context) error {
+		if c.Membership != nil && r.Server.FirstStart() {
+			if err := c.Membership.emptyStart(ctx, c.RM.Dir, c.Log); err != nil {
+				return err
+			}
+		}
+		return r.Server.Run(ctx, ports.Run)
+	}
 	r.AddSelfClosing("resource manager", run, func() error { return errors.Join(ports.Close(), r.Server.Close()) })
 	r.Reload = r.Server.RefreshQueues
 	m := r.Server.Metrics()

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+)
+
+// emptyStart is asked before a ResourceManager with an empty journal serves. An
+// empty journal is right for a member that is new, and for one none of whose
+// applications lives any more. For any other it means that a disk was replaced or
+// is not mounted, or that the directory is another: to serve would be to forget
+// what runs there, so somebody has to say so first.
+func (m *Membership) emptyStart(ctx context.Context, dir string, log *slog.Logger) error {
+	living, one, err := livingAt(ctx, m.Store, m.ID)
+	for ; err != nil; living, one, err = livingAt(ctx, m.Store, m.ID) {
+		log.Warn("the journal is empty, and the store cannot be asked whether it may be", "dir", dir, "error", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+	if living == 0 {
+		return nil
+	}
+	if m.AcceptEmpty {
+		log.Warn("the journal is empty, and was accepted: the applications of this member are lost",
+			"subcluster", m.ID, "dir", dir, "applications", living)
+		return nil
+	}
+	return &creel.Error{
+		Kind: creel.ErrConflict,
+		What: fmt.Sprintf("the ResourceManager of %s does not serve: its journal %s is empty", m.ID, dir),
+		Why:  fmt.Sprintf("the state store has %d living applications of %s, such as %s", living, m.ID, one),
+		Try: "mount the disk with its journal, or name the right directory by --data (creel.rm.data); if the journal is " +
+			"lost for good, start once with --accept-empty (creel.membership.accept-empty=true): their state is gone",
+	}
+}
+
+// livingAt counts the applications that a member is the home of and that have not
+// ended, and returns one of them.
+func livingAt(
+	ctx context.Context,
+	store statestore.Homes,
+	id creel.SubclusterID,
+) (count int, one creel.ApplicationID, err error) {
+	for cursor := ""; ; {
+		page, next, err := store.HomesAt(ctx, id, cursor, statestore.MaxPage)
+		if err != nil {
+			return 0, one, err
+		}
+		for _, h := range page {
+			if h.Ends.IsZero() {
+				count, one = count+1, h.Application
+			}
+		}
+		if cursor = next; next == "" {
+			return count, one, nil
+		}
+	}
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// A disk that is full must not end the process, which would only find it full
+// again at its next start. So a part of the disk is taken while there is room: the
+// reserve, a file beside the segments. When a write finds no room the reserve is
+// cut by a step and the write is repeated. What runs can so be ended in good order,
+// and whoever owns the journal is told to ask no more of it than that (see Room).
+// When the reserve is used up transactions wait, unanswered. Once there is room for
+// twice the reserve again it is made whole, and the journal is as before.
+
+const (
+	reserveName  = "reserve"
+	reserveSteps = 8               // in so many cuts it is used up
+	roomEvery    = time.Second     // a full disk is looked at again so often
+	compactAgain = 1 * time.Minute // after a compaction that found no room
+	compactFull  = 1 << 20         // on a full disk so many bytes are worth a compaction
+)
+
+// Room is how much a journal may still write.
+type Room struct {
+	Full    bool      // a write found no room, and the reserve is not whole again
+	Since   time.Time // when that began
+	Reserve int64     // bytes left of the reserve
+	Waits   bool      // the reserve is used up: transactions wait for room
+}
+
+// Room may be called from any goroutine.
+func (j *Journal) Room() Room {
+	if r := j.room.Load(); r != nil {
+		return *r
+	}
+	return Room{}
+}
+
+// setRoom publishes a change, and has Options.RoomObserve see it.
+func (j *Journal) setRoom(full, waits bool) {
+	before := j.Room()
+	now := Room{Full: full, Since: before.Since, Reserve: j.reserve, Waits: waits}
+	switch {
+	case !full:
+		now.Since = time.Time{}
+	case !before.Full:
+		now.Since = time.Now()
+	}
+	if now == before {
+		return
+	}
+	j.room.Store(&now)
+	if j.opts.RoomObserve != nil && (now.Full != before.Full || now.Waits != before.Waits) {
+		j.opts.RoomObserve(now)
+	}
+}
+
+// noRoom reports whether a write failed because the disk, or what we may use of
+// it, is full.
+func noRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// openReserve finds the reserve, and makes it whole when there is room.
+func (j *Journal) openReserve() error {
+	if j.opts.ReserveBytes < 0 {
+		return nil
+	}
+	info, err := os.Stat(filepath.Join(j.dir, reserveName))
+	switch {
+	case err == nil:
+		j.reserve = info.Size()
+	case !errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
+}
+
+// fillReserve makes the reserve whole. It reports false when there is no room for
+// it.
+func (j *Journal) fillReserve() (bool, error) {
+	if j.opts.ReserveBytes < 0 || j.reserve == j.opts.ReserveBytes {
+		return true, nil
+	}
+	f, err := os.OpenFile(filepath.Join(j.dir, reserveName), os.O_CREATE|os.O_RDWR, 0o600)
+	if err == nil {
+		err = allocate(f, j.opts.ReserveBytes)
+		if err != nil { // a part of it may be there
+			err = errors.Join(err, f.Truncate(j.reserve))
+		}
+		err = errors.Join(err, f.Sync(), f.Close())
+	}
+	switch {
+	case noRoom(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("journal: making the reserve: %w", err)
+	}
+	j.reserve = j.opts.ReserveBytes
+	return true, nil
+}
+
+// allocate gives a file its size and the room for it on the disk.
+func allocate(f *os.File, size int64) error {
+	if err := f.Truncate(size); err != nil { // it may have been larger
+		return err
+	}
+	err := syscall.Fallocate(int(f.Fd()), 0, 0, size)
+	if !errors.Is(err, syscall.EOPNOTSUPP) && !errors.Is(err, syscall.ENOSYS) {
+		return err
+	}
+	zeros := make([]byte, 1<<20)
+	for at := int64(0); at < size; at += int64(len(zeros)) {
+		if _, err := f.WriteAt(zeros[:min(int64(len(zeros)), size-at)], at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutReserve gives n bytes of the reserve, and at least a step, back to the disk.
+// It reports false when nothing is left of it.
+func (j *Journal) cutReserve(n int) (bool, error) {
+	if j.reserve <= 0 {
+		return false, nil
+	}
+	j.reserve = max(0, j.reserve-max(j.opts.ReserveBytes/reserveSteps, int64(n)))
+	f, err := os.OpenFile(filepath.Join(j.dir, reserveName), os.O_RDWR, 0o600)
+	if err != nil {
+		return false, fmt.Errorf("journal: %w", err)
+	}
+	if err := errors.Join(f.Truncate(j.reserve), f.Sync(), f.Close()); err != nil {
+		return false, fmt.Errorf("journal: cutting the reserve: %w", err)
+	}
+	return true, nil
+}
+
+// makeRoom is called when a write of n bytes found no room. It returns nil when
+// the write shall be repeated: after a cut of the reserve, or a while later. The
+// error is that of the write when the context has ended and nothing is left.
+func (j *Journal) makeRoom(ctx context.Context, n int, full error) error {
+	cut, err := j.cutReserve(n)
+	if err != nil {
+		return errors.Join(full, err)
+	}
+	j.setRoom(true, !cut)
+	if cut {
+		return nil
+	}
+	timer := time.NewTimer(j.opts.RoomEvery)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case r := <-j.compact: // it may have made room
+		return j.finishCompaction(r)
+	case <-ctx.Done():
+		return full
+	}
+}
+
+// regain looks whether a full disk has room again: for the reserve, and for as
+// much beside it.
+func (j *Journal) regain() error {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(j.dir, &fs); err != nil {
+		return fmt.Errorf("journal: %s: %w", j.dir, err)
+	}
+	if int64(fs.Bavail)*fs.Bsize < 2*j.opts.ReserveBytes-j.reserve {
+		return nil
+	}
+	whole, err := j.fillReserve()
+	if err == nil && whole {
+		j.compactAfter = time.Time{}
+		j.setRoom(false, false)
+	}
+	return err
+}
+
+// Free is how many bytes the disk of the journal has left for us.
+func (j *Journal) Free() (int64, error) {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(j.dir, &fs); err != nil {
+		return 0, fmt.Errorf("journal: %s: %w", j.dir, err)
+	}
+	return int64(fs.Bavail) * fs.Bsize, nil
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"fmt"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/journal"
+)
+
+// On a full disk a ResourceManager is read-only: it answers reads, serves the AMs
+// and nodes it has, and keeps what becomes of them on the journal's reserve. It
+// takes no application, no token and no wish that would only make the journal grow,
+// until there is room again. Kills, ends and routers' questions are always taken.
+
+// freeRoom is what people are told to try.
+const freeRoom = "free room on it, or make it larger; the ResourceManager goes on by itself then"
+
+// JournalRoom returns how full the disk of the journal is; zero where nothing is
+// kept.
+func (s *Server) JournalRoom() journal.Room {
+	if s.durable.journal == nil {
+		return journal.Room{}
+	}
+	return s.durable.journal.Room()
+}
+
+// JournalFree returns how many bytes the disk of the journal has left; kept reports
+// whether there is a journal.
+func (s *Server) JournalFree() (free int64, kept bool) {
+	if s.durable.journal == nil {
+		return 0, false
+	}
+	free, err := s.durable.journal.Free()
+	return free, err == nil
+}
+
+// Refusing returns why new applications are not taken, empty when they are.
+func (s *Server) Refusing() string {
+	if !s.JournalRoom().Full {
+		return ""
+	}
+	return "the disk of its journal is full"
+}
+
+// readOnly is the error of what is refused on a full disk, nil when there is room.
+func (s *Server) readOnly() error {
+	why := s.Refusing()
+	if why == "" {
+		return nil
+	}
+	return &creel.Error{
+		Kind: creel.ErrReadOnly,
+		What: fmt.Sprintf("the ResourceManager %s is read-only", s.cfg.ClusterID),
+		Why:  why + ": it serves the applications it has, and takes nothing new",
+		Try:  "submit to another subcluster, or have its administrator make room on that disk",
+	}
+}
+
+// roomChanged logs what becomes of the room for the journal.
+func (s *Server) roomChanged(r journal.Room) {
+	args := []any{"dir", s.cfg.Dir, "reserve_bytes", r.Reserve, "try", freeRoom}
+	switch {
+	case r.Waits:
+		s.log.Error("the disk of the journal is full and its reserve is used up: whatever needs a record waits", args...)
+	case r.Full:
+		s.log.Error("the disk of the journal is full: running applications go on, new ones are refused", args...)
+	default:
+		s.log.Warn("the disk of the journal has room again: new applications are taken", args[:4]...)
+	}
+}
