@@ -63,7 +63,11 @@ func found(t *testing.T, url, parameters string, settings ...string) *federation
 // foundWith is found, with more settings of the proxy too.
 func foundWith(t *testing.T, url, parameters string, ofProxy []string, settings ...string) *federation {
 	t.Helper()
-	return foundAs(t, url, layout{parameters: parameters, ofProxy: ofProxy, ofRM: func(string) []string { return settings }})
+	return foundAs(t, url, layout{
+		parameters: parameters,
+		ofProxy:    ofProxy,
+		ofRM:       func(string) []string { return settings },
+	})
 }
 
 // layout says what a federation is made of; the zero value is that of found.
