@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -227,8 +228,16 @@ func (h *Handler) anyone(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
+	if strings.HasSuffix(r.URL.Path, "/apps/new-application") {
+		if id, err := creel.ParseApplicationID(string(applicationID.Find(answer.body))); err == nil {
+			h.server.Gave(id, 1, "")
+		}
+	}
 	pass(w, r, answer)
 }
+
+// applicationID finds the id in an answer of any format.
+var applicationID = regexp.MustCompile(`application_\d+_\d+`)
 
 // named forwards to the member that the call names, in its query or its body,
 // as a change of one scheduler's configuration must.

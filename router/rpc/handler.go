@@ -33,6 +33,7 @@ func Service(s *server.Server) hrpc.Service {
 	h := &Handler{server: s}
 	h.ids = ids{
 		users: map[string]*userIDs{},
+		gave:  func(first creel.ApplicationID, n int) { s.Gave(first, n, "") },
 		fetch: func(ctx context.Context, user string, request []byte) ([]byte, error) {
 			return server.Any(ctx, s, func(ctx context.Context, m *remote.Member) ([]byte, error) {
 				return m.Client(ctx, remote.Read, user, "getNewApplication", request)
@@ -71,6 +72,20 @@ func Known(ctx context.Context, m *remote.Member, app creel.ApplicationID) (bool
 		return false, nil
 	}
 	return false, err
+}
+
+// NewID has a member give out an application id; it is what a server's Config
+// wants.
+func NewID(ctx context.Context, m *remote.Member) (creel.ApplicationID, error) {
+	answer, err := m.Client(ctx, remote.Read, "", "getNewApplication", nil)
+	if err != nil {
+		return creel.ApplicationID{}, err
+	}
+	var made yarnpb.GetNewApplicationResponseProto
+	if err := made.UnmarshalVT(answer); err != nil {
+		return creel.ApplicationID{}, err
+	}
+	return yarnpb.ToApplicationID(made.GetApplicationId()), nil
 }
 
 // Disown asks a member to refuse an application under claims up to a number,

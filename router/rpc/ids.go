@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -37,6 +38,7 @@ const (
 type ids struct {
 	// fetch asks any member in the name of a user.
 	fetch func(ctx context.Context, user string, request []byte) ([]byte, error)
+	gave  func(first creel.ApplicationID, n int) // told of ids before anybody has them
 
 	mu    sync.Mutex
 	users map[string]*userIDs
@@ -161,6 +163,9 @@ func (s *ids) fill(user string, u *userIDs) {
 		var answers []*pb.GetNewApplicationResponseProto
 		if err == nil {
 			got := yarnrpc.TakeBlock(&first)
+			if s.gave != nil {
+				s.gave(pb.ToApplicationID(first.GetApplicationId()), got)
+			}
 			u.next, u.left, u.since = &first, got, time.Now()
 			waiting = waiting[:min(len(waiting), got)]
 			for range waiting {

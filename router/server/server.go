@@ -30,6 +30,9 @@ type Config struct {
 	// Known asks a member whether it knows an application; an error means that
 	// it could not be asked.
 	Known func(ctx context.Context, m *remote.Member, app creel.ApplicationID) (bool, error)
+	// NewID has a member give out an application id; nil: submissions' ids are
+	// not checked against what members gave out.
+	NewID func(ctx context.Context, m *remote.Member) (creel.ApplicationID, error)
 	// Disown has a member refuse an application under claims up to a number,
 	// unless it has it; see router.Disown.
 	Disown func(ctx context.Context, m *remote.Member, app creel.ApplicationID, claim int64) (router.Standing, error)
@@ -69,6 +72,7 @@ type Server struct {
 	assumed     router.Assumed
 
 	absences absences
+	given    given
 }
 
 // Counts are running totals since the start.
@@ -176,6 +180,10 @@ func (s *Server) Submit(
 	forward func(ctx context.Context, m *remote.Member, claim int64) error,
 ) router.Outcome {
 	s.counts.Submitted.Add(1)
+	if err := s.checkGiven(ctx, sub.Application); err != nil {
+		s.counts.Failed.Add(1)
+		return router.Outcome{Application: sub.Application, User: sub.User, Queue: sub.Queue, Err: err}
+	}
 	began := time.Now()
 	view := s.View()
 	sub.Assumed = func(id creel.SubclusterID) (int64, creel.Resource) {

@@ -31,6 +31,11 @@ func TestWhatASubmissionMayNotSay(t *testing.T) {
 		change            func(*pb.ApplicationSubmissionContextProto)
 	}{
 		{"no id", yarnrpc.ClassApplicationIDNotProvided, "", func(s *pb.ApplicationSubmissionContextProto) { s.ApplicationId = nil }},
+		{"an id above those that were given out", yarnrpc.ClassYarn, "never given out", func(s *pb.ApplicationSubmissionContextProto) {
+			s.ApplicationId = &pb.ApplicationIdProto{
+				ClusterTimestamp: s.ApplicationId.ClusterTimestamp, Id: new(s.ApplicationId.GetId() + 100),
+			}
+		}},
 		{"no launch context", yarnrpc.ClassYarn, "am_container_spec", func(s *pb.ApplicationSubmissionContextProto) { s.AmContainerSpec = nil }},
 		{"no size", yarnrpc.ClassInvalidResource, "no resources", func(s *pb.ApplicationSubmissionContextProto) { s.Resource = nil }},
 		{"too large", yarnrpc.ClassInvalidResource, "", func(s *pb.ApplicationSubmissionContextProto) {

@@ -33,6 +33,20 @@ func (s *Server) NewApplicationIDs(n int) (creel.ApplicationID, error) {
 	return id, nil
 }
 
+// checkGiven refuses an id of this start that was not given out. Those of other
+// starts are other members', or from before a restart.
+func (s *Server) checkGiven(id creel.ApplicationID) error {
+	if given := s.nextApp.Load(); id.ClusterTimestamp == s.start.UnixMilli() && id.ID > given {
+		return &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: fmt.Sprintf("application id %s was never given out", id),
+			Why:  fmt.Sprintf("this ResourceManager has given out %d ids since its start", given),
+			Try:  "ask for an id with getNewApplication",
+		}
+	}
+	return nil
+}
+
 // Submit submits an application; the answer comes when it is durable. A known id
 // changes nothing; on a full disk only such are taken. claim is the number under which a router forwarded it, 0 if
 // none did.
@@ -41,6 +55,9 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, cla
 	most := cmp.Or(s.cfg.MaxSubmission, maxSubmission)
 	if size := c.SizeVT(); err == nil && int64(size) > most {
 		err = codec.Invalid("the submission of %s has %d bytes, the limit is %d", sub.ID, size, most)
+	}
+	if err == nil {
+		err = s.checkGiven(sub.ID)
 	}
 	sub.Claim = claim
 	if tokens := c.GetAmContainerSpec().GetTokens(); err == nil && len(tokens) > 0 {

@@ -153,6 +153,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		MaxTries:      c.MaxTries,
 		MaxSubmission: c.MaxSubmission,
 		Known:         routerrpc.Known,
+		NewID:         routerrpc.NewID,
 		Disown:        routerrpc.Disown,
 	})
 	changes := operator.New(operator.Config{

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// given is what this router knows of the application ids that members gave out.
+// A member numbers them from 1 at each of its starts, and the start is in the id:
+// what is not above a number that was given has been given, too.
+type given struct {
+	mu     sync.RWMutex
+	starts map[int64]highest // by cluster timestamp
+}
+
+type highest struct {
+	number int32
+	member creel.SubclusterID // who gave it, "" if that is not known
+}
+
+// startsMost bounds the starts of members that are known; beyond, all are learnt anew.
+const startsMost = 4096
+
+// askTime is how long a member may take to tell its newest number.
+const askTime = 2 * time.Second
+
+// Gave takes note that a member gave out n ids from first on; member is "" where
+// that is not known.
+func (s *Server) Gave(first creel.ApplicationID, n int, member creel.SubclusterID) {
+	g := &s.given
+	last := first.ID + int32(n) - 1
+	g.mu.RLock()
+	known, there := g.starts[first.ClusterTimestamp]
+	g.mu.RUnlock()
+	if there && known.number >= last && (known.member != "" || member == "") {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	known = g.starts[first.ClusterTimestamp]
+	known.number = max(known.number, last)
+	if member != "" {
+		known.member = member
+	}
+	if g.starts == nil || len(g.starts) >= startsMost {
+		g.starts = map[int64]highest{}
+	}
+	g.starts[first.ClusterTimestamp] = known
+}
+
+// checkGiven refuses an application id that no member gave out, with an error of
+// kind creel.ErrInvalidRequest. It refuses what is surely wrong and nothing else: a
+// number above the one that the member of its start gives us now. An id of a
+// start that no member has now may be from before a restart, and is taken. Nobody
+// is asked about what came through this router.
+func (s *Server) checkGiven(ctx context.Context, app creel.ApplicationID) error {
+	if app.ID <= 0 || app.ClusterTimestamp <= 0 {
+		return neverGiven(app, "ids are numbered from 1, and name the start of a ResourceManager")
+	}
+	s.given.mu.RLock()
+	known, there := s.given.starts[app.ClusterTimestamp]
+	s.given.mu.RUnlock()
+	if there && app.ID <= known.number || s.conf.NewID == nil {
+		return nil
+	}
+	if _, repeated := s.HomeSeen(app); repeated {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	var newest creel.ApplicationID
+	for _, p := range Ask(ctx, s, func(ctx context.Context, m *remote.Member) (creel.ApplicationID, error) {
+		if there && known.member != "" && m.ID != known.member {
+			return creel.ApplicationID{}, nil
+		}
+		return s.conf.NewID(ctx, m)
+	}) {
+		if p.Err == nil && !p.Value.IsZero() {
+			s.Gave(p.Value, 1, p.Member)
+			if p.Value.ClusterTimestamp == app.ClusterTimestamp {
+				newest = p.Value
+			}
+		}
+	}
+	if newest.IsZero() || app.ID < newest.ID {
+		return nil
+	}
+	return neverGiven(app, fmt.Sprintf("the ResourceManager of that start has given out %d ids", newest.ID-1))
+}
+
+func neverGiven(app creel.ApplicationID, why string) error {
+	return &creel.Error{
+		Kind: creel.ErrInvalidRequest,
+		What: fmt.Sprintf("application id %s was never given out", app),
+		Why:  why,
+		Try:  "ask for an id with getNewApplication",
+	}
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/router/routertest"
+)
+
+// Who makes up an id above what its member gave out would take the one that
+// somebody else is to get. It is refused, before any home is recorded, as what
+// Hadoop's clients tell their user and do not repeat. Ids that a member gave out
+// past this router, or in an earlier start, are taken.
+func TestAnIDThatNoMemberGaveOutIsNotTaken(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol.name, func(t *testing.T) {
+			f := routertest.Start(t, routertest.Options{})
+			r := f.Routers[0]
+			submit := func(id creel.ApplicationID) error { return protocol.submit(t.Context(), f, r, id) }
+			past := f.Members[0].NewApplicationID()
+			forged := past
+			forged.ID += 100
+			err := submit(forged)
+			if err == nil || !strings.Contains(err.Error(), "never given out") {
+				t.Fatalf("a forged id is answered %v", err)
+			}
+			var told *hrpc.RemoteError
+			if protocol.name == "RPC" && (!errors.As(err, &told) || told.Class != yarnrpc.ClassYarn) {
+				t.Errorf("clients are told %v", err)
+			}
+			if protocol.name == "REST" && !strings.HasPrefix(err.Error(), "400") {
+				t.Errorf("clients are told %v", err)
+			}
+			if home, err := f.Store.Home(t.Context(), forged); err == nil {
+				t.Errorf("a forged id has the home %s", home)
+			}
+			earlier := past
+			earlier.ClusterTimestamp -= 86_400_000
+			earlier.ID = 4711
+			for what, id := range map[string]creel.ApplicationID{
+				"given past this router": past, "given before a restart": earlier, "given by this router": newID(t, f, r),
+			} {
+				if err := submit(id); err != nil {
+					t.Errorf("an id %s: %v", what, err)
+				}
+				if err := submit(id); err != nil {
+					t.Errorf("a repeat of an id %s: %v", what, err)
+				}
+			}
+		})
+	}
+}
