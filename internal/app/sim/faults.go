@@ -39,7 +39,12 @@ type Faults struct {
 	Nodes  time.Duration // a node is killed with all that runs on it, and comes back after a while
 	Stalls time.Duration // every fourth AM stands still for up to 20 s
 	Kills  time.Duration // an administrator kills a UAM in its member
-	Store  time.Duration // the store does not answer for a while
+	Store  time.Duration // the store is down for a while
+	Slow   time.Duration // the store answers nothing for up to 20 s, and serves then what has come
+	Fails  time.Duration // calls of the store fail for a while; some of them have been done
+	Locked time.Duration // the store is read only for a while
+	Loses  time.Duration // the store fails over, and has lost what it acknowledged last
+	Empty  time.Duration // the store comes back empty, and is rebuilt
 	Fickle float64       // an AM gives a container back that it was just given, and asks again
 }
 
@@ -79,6 +84,12 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("stalls", 1, 2, func(*rand.Rand) { f.Stalls = few(8) })
 	draw("kills", 1, 2, func(*rand.Rand) { f.Kills = few(8) })
 	draw("store", 1, 2, func(*rand.Rand) { f.Store = few(2) })
+	draw("slow", 1, 3, func(*rand.Rand) { f.Slow = few(3) })
+	draw("fails", 1, 3, func(*rand.Rand) { f.Fails = few(3) })
+	draw("locked", 1, 3, func(*rand.Rand) { f.Locked = few(3) })
+	// In few: what is checked of a store that has lost writes is less.
+	draw("loses", 1, 12, func(*rand.Rand) { f.Loses = few(2) })
+	draw("empty", 1, 12, func(*rand.Rand) { f.Empty = few(1.5) })
 	draw("fickle", 1, 2, func(rnd *rand.Rand) { f.Fickle = 0.1 * rnd.Float64() })
 	return f
 }
@@ -169,6 +180,30 @@ func (w *World) planFaults() {
 			w.audit.fault("store down")
 			w.crash(w.storeAt)
 			w.after(down, func() { w.boot(w.storeAt) })
+		}
+	})
+	plan("slow", f.Slow, func(_ uint64, down time.Duration) {
+		if w.storeAt.up && !w.asleep(w.storeAt) {
+			w.audit.fault("store paused")
+			w.pause(w.storeAt, time.Second+down%longestPause, func() {})
+		}
+	})
+	plan("fails", f.Fails, func(_ uint64, down time.Duration) {
+		w.audit.fault("store failing")
+		w.fallIll(failing, down)
+	})
+	plan("locked", f.Locked, func(_ uint64, down time.Duration) {
+		w.audit.fault("store read only")
+		w.fallIll(readOnly, down)
+	})
+	plan("loses", f.Loses, func(_ uint64, down time.Duration) {
+		w.audit.fault("store losing writes")
+		w.loseWrites(down % (10 * time.Second))
+	})
+	plan("empty", f.Empty, func(uint64, time.Duration) {
+		if !w.rebuilding {
+			w.audit.fault("store emptied")
+			w.empty()
 		}
 	})
 	plan("router", f.Router, func(which uint64, down time.Duration) {

@@ -23,17 +23,16 @@ func (c *cluster) heartbeats() {
 	start := c.start.UnixMilli()
 	first := !c.registered
 	call(w, c.host, w.storeAt, max(w.cfg.MemberHeartbeat, time.Second), func(reply func(bool, error)) {
-		var err error
-		if first {
-			err = w.store.Register(
+		reply(atStore(w, true, func() (bool, error) {
+			if !first {
+				return true, w.store.Heartbeat(w.now, subcluster.Heartbeat{ID: c.id, Epoch: start, Load: load})
+			}
+			return true, w.store.Register(
 				w.now,
 				subcluster.Member{ID: c.id, Epoch: start, Lease: w.cfg.Lease, Capability: string(load), Version: "sim",
 					Addresses: subcluster.Addresses{Client: string(c.id) + ":8032", Scheduler: string(c.id) + ":8030"}},
 			)
-		} else {
-			err = w.store.Heartbeat(w.now, subcluster.Heartbeat{ID: c.id, Epoch: start, Load: load})
-		}
-		reply(true, err)
+		}))
 	}, func(_ bool, err error) {
 		switch {
 		case err == nil && first:

@@ -117,9 +117,7 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 			r.assumed.Add(r.view, outcome.Home, amSize)
 		}
 		if home, ok := r.memory.Home(app); ok {
-			is, err := r.w.store.Home(r.w.now, app)
-			r.w.audit.check(err == nil && is == home,
-				"%s remembers that %s lives in %s, the store says %s (%v)", r.name, app, home, is, err)
+			r.w.audit.homeOf(app, home, r.name)
 		}
 		reply(outcome)
 	})
@@ -179,8 +177,10 @@ func (h homes) Claim(
 		number int64
 	}
 	c, err := step(h.t, w.storeAt, func(reply func(claim, error)) {
-		home, number, err := w.store.Claim(w.now, app, member)
-		reply(claim{home, number}, err)
+		reply(placing(w, true, func() (claim, error) {
+			home, number, err := w.store.Claim(w.now, app, member)
+			return claim{home, number}, err
+		}))
 	})
 	return c.home, c.number, err
 }
@@ -193,12 +193,16 @@ func (h homes) Move(
 ) (creel.SubclusterID, error) {
 	w := h.t.r.w
 	return step(h.t, w.storeAt, func(reply func(creel.SubclusterID, error)) {
-		is, _, err := w.store.Move(w.now, app, from, to, number)
-		reply(is, err)
+		reply(placing(w, true, func() (creel.SubclusterID, error) {
+			is, _, err := w.store.Move(w.now, app, from, to, number)
+			return is, err
+		}))
 	})
 }
 
 func (h homes) Home(_ context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
 	w := h.t.r.w
-	return step(h.t, w.storeAt, func(reply func(creel.SubclusterID, error)) { reply(w.store.Home(w.now, app)) })
+	return step(h.t, w.storeAt, func(reply func(creel.SubclusterID, error)) {
+		reply(placing(w, false, func() (creel.SubclusterID, error) { return w.store.Home(w.now, app) }))
+	})
 }

@@ -60,21 +60,25 @@ type records struct{ f *flow }
 
 func (r records) SaveUAMRecord(_ context.Context, s statestore.UAMRecord) (int64, error) {
 	w := r.f.w
-	return ask(r.f, w.storeAt, storeTime, func(reply func(int64, error)) { reply(w.store.SaveUAMRecord(s)) })
+	return ask(r.f, w.storeAt, storeTime, func(reply func(int64, error)) {
+		reply(atStore(w, true, func() (int64, error) { return w.store.SaveUAMRecord(s) }))
+	})
 }
 
 func (r records) UAMRecordsOf(_ context.Context, app creel.ApplicationID) ([]statestore.UAMRecord, error) {
 	w := r.f.w
 	return ask(r.f, w.storeAt, storeTime, func(reply func([]statestore.UAMRecord, error)) {
-		reply(w.store.UAMRecordsOf(app), nil)
+		reply(atStore(w, false, func() ([]statestore.UAMRecord, error) { return w.store.UAMRecordsOf(app), nil }))
 	})
 }
 
 func (r records) DropUAMRecord(_ context.Context, a creel.AttemptID) error {
 	w := r.f.w
 	_, err := ask(r.f, w.storeAt, storeTime, func(reply func(bool, error)) {
-		w.store.DropUAMRecord(a)
-		reply(true, nil)
+		reply(atStore(w, true, func() (bool, error) {
+			w.store.DropUAMRecord(a)
+			return true, nil
+		}))
 	})
 	return err
 }

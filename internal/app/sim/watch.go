@@ -34,7 +34,9 @@ func (v *watcher) read() {
 		v.at,
 		w.storeAt,
 		readTime,
-		func(reply func(subcluster.Records, error)) { reply(w.store.Records(w.now), nil) },
+		func(reply func(subcluster.Records, error)) {
+			reply(atStore(w, false, func() (subcluster.Records, error) { return w.store.Records(w.now), nil }))
+		},
 		func(r subcluster.Records, err error) {
 			o := subcluster.Observer{Longest: w.cfg.Poll + w.cfg.Poll/5 + readTime, Validate: validate}
 			if next := o.Observe(v.view, r, err); next != nil {

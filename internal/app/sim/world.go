@@ -94,18 +94,22 @@ type World struct {
 	hash   uint64
 	line   []byte
 
-	cut      []bool // sites cut off from all others
-	hosts    []*host
-	store    *statestore.State
-	storeAt  *host
-	secret   []statestore.Key
-	clusters []*cluster
-	proxies  []*proxy
-	routers  []*gateway
-	user     *host // who submits
-	nodes    map[creel.NodeID]*node
-	audit    auditor
-	stopped  bool
+	cut        []bool // sites cut off from all others
+	hosts      []*host
+	store      *statestore.State
+	storeAt    *host
+	ill        illness // of the store
+	lost       bool    // the store has lost writes that it had acknowledged
+	emptied    int     // times
+	rebuilding bool    // its homes are being asked for
+	secret     []statestore.Key
+	clusters   []*cluster
+	proxies    []*proxy
+	routers    []*gateway
+	user       *host // who submits
+	nodes      map[creel.NodeID]*node
+	audit      auditor
+	stopped    bool
 }
 
 // origin is when every virtual run begins: the first day of FB-2009 in its own
@@ -130,17 +134,8 @@ func New(cfg Config) (*World, error) {
 	w.store = statestore.NewState("sim", validate)
 	w.storeAt = w.host("store", outside)
 	w.user = w.host("clients", outside)
-	documents, err := cfg.documents()
-	if err != nil {
+	if err := w.putPolicies(); err != nil {
 		return nil, err
-	}
-	for _, p := range documents {
-		if _, err := w.store.PutPolicy(
-			w.now,
-			statestore.PolicyWrite{Queue: p.Queue, Document: []byte(p.Document), Author: "sim"},
-		); err != nil {
-			return nil, fmt.Errorf("sim: policy of %s: %w", p.Queue, err)
-		}
 	}
 	for i := range cfg.Subclusters {
 		c, err := newCluster(w, i)

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+)
+
+// illness is how the store serves calls.
+type illness uint8
+
+const (
+	well     illness = iota
+	failing          // most calls fail at once; some of these have been done
+	readOnly         // every change fails
+)
+
+// atStore has the store serve a call, which is a change or a read. A change that
+// fails may have been made, as package statestore warns.
+func atStore[T any](w *World, change bool, do func() (T, error)) (T, error) {
+	var none T
+	sick := func(why string) (T, error) { return none, statestore.Unavailable(why, time.Second) }
+	switch w.ill {
+	case readOnly:
+		if change {
+			return sick("the store is read only")
+		}
+	case failing:
+		if w.chance(0.4) {
+			return sick("the store fails")
+		}
+		if w.chance(0.4) {
+			_, _ = do() // done, and nobody is told
+			return sick("the store failed after it had served the call")
+		}
+	}
+	return do()
+}
+
+// placing is atStore for calls about homes, which wait while the store is rebuilt.
+func placing[T any](w *World, change bool, do func() (T, error)) (T, error) {
+	if w.rebuilding {
+		var none T
+		return none, statestore.Unavailable("the store came back empty", time.Second)
+	}
+	return atStore(w, change, do)
+}
+
+// fallIll has the store be ill for a time.
+func (w *World) fallIll(how illness, d time.Duration) {
+	if w.ill == well {
+		w.ill = how
+		w.mark("store ill", int64(how), d.Milliseconds())
+		w.after(d, func() { w.ill = well; w.mark("store well", int64(how), 0) })
+	}
+}
+
+// loseWrites has the store fail over to a replica that lacks what the primary
+// acknowledged in the time d from now. It may lack anything that was written then,
+// and who wrote it was told that it is safe: see auditor.forgetful.
+func (w *World) loseWrites(d time.Duration) {
+	snapshot, err := w.store.Snapshot()
+	if err != nil {
+		w.audit.breach("the store has no snapshot: %v", err)
+		return
+	}
+	w.after(d, func() {
+		w.lost = true
+		w.mark("writes lost", d.Milliseconds(), 0)
+		w.say("the store fails over, and has lost the writes of %v", d)
+		if err := w.store.Restore(snapshot); err != nil {
+			w.audit.breach("the store cannot be restored: %v", err)
+		}
+	})
+}
+
+// empty has the store come back with nothing. Homes are neither told nor given out
+// until each ResourceManager has said what it runs. That is statestore/rebuild's
+// work, whose loop and questions are not simulated: all are asked at one moment, once
+// all are up and reached.
+func (w *World) empty() {
+	w.lost, w.rebuilding = true, true
+	w.emptied++
+	w.mark("emptied", int64(w.emptied), 0)
+	w.say("the store comes back empty")
+	*w.store = *statestore.NewState(fmt.Sprintf("sim-%d", w.emptied), validate)
+	w.after(time.Second, w.rebuild)
+}
+
+func (w *World) rebuild() {
+	if slices.ContainsFunc(w.clusters, func(c *cluster) bool {
+		return !c.up || w.asleep(c.host) || w.apart(w.storeAt, c.host)
+	}) {
+		w.after(time.Second, w.rebuild)
+		return
+	}
+	var reports []statestore.Report
+	for _, c := range w.clusters {
+		r := statestore.Report{Member: c.id}
+		for v := range c.m.Apps {
+			r.Applications = append(r.Applications, statestore.ReportedApplication{
+				ID: v.ID, Unmanaged: v.Unmanaged, Ended: v.State.Ended(),
+				Attempt: v.Attempt.Attempt, Submitted: v.Submitted,
+			})
+		}
+		reports = append(reports, r)
+	}
+	homes, conflicts := statestore.Rebuild(reports)
+	for _, h := range homes {
+		if _, _, err := w.store.Claim(w.now, h.Application, h.Home); err != nil {
+			w.audit.breach("the home of %s cannot be written back: %v", h.Application, err)
+		}
+	}
+	for _, c := range conflicts {
+		for _, other := range c.Others {
+			w.say("%s is ended in %s: %s", c.Application, other, c.Rule)
+			w.cluster(other).kill(c.Application, "it is at home in "+string(c.Home), func(bool, error) {})
+		}
+	}
+	if err := w.putPolicies(); err != nil {
+		w.audit.breach("%v", err)
+	}
+	w.rebuilding = false
+	w.mark("rebuilt", int64(len(homes)), int64(len(conflicts)))
+}
+
+// putPolicies writes the run's policy documents into the store.
+func (w *World) putPolicies() error {
+	documents, err := w.cfg.documents()
+	if err != nil {
+		return err
+	}
+	for _, p := range documents {
+		write := statestore.PolicyWrite{Queue: p.Queue, Document: []byte(p.Document), Author: "sim"}
+		if _, err := w.store.PutPolicy(w.now, write); err != nil {
+			return fmt.Errorf("sim: policy of %s: %w", p.Queue, err)
+		}
+	}
+	return nil
+}
+
+// forgetful: the store has lost acknowledged writes in this run. What hangs on them
+// is not promised then (package statestore/redis, "What a failover may lose"), and not
+// checked: that an application has one home and is played once, that a home or a UAM
+// record that was acted on is in the store, and that a session gives way only to a
+// later one. All that ResourceManagers and proxies promise by themselves still is:
+// what their journals hold, containers once each, limits, and that everything ends.
+func (a *auditor) forgetful() bool { return a.w.lost }
+
+// homeOf: the store knows of an application's home.
+func (a *auditor) homeOf(id creel.ApplicationID, is creel.SubclusterID, who string) {
+	if a.forgetful() {
+		return
+	}
+	home, err := a.w.store.Home(a.w.now, id)
+	a.check(err == nil && home == is, "%s says that %s lives in %s, the store says %s (%v)", who, id, is, home, err)
+}
