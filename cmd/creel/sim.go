@@ -12,7 +12,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -20,9 +19,11 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/internal/app/demo"
 	"github.com/creelrm/creel/internal/app/sim"
+	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/internal/workload/traces"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // simFlags are the simulator's.
@@ -40,6 +41,9 @@ type simFlags struct {
 	parallel    int
 	audit       int
 	repeat      bool
+	uneven      bool
+	search      time.Duration
+	corpus      string
 	log         string
 	summary     string
 }
@@ -62,8 +66,14 @@ printed as the command that repeats it.`,
   creel sim --faults --seeds 100 --hours 9-9.25 --nodes 20`,
 		RunE: func(c *cobra.Command, _ []string) error { return runSim(&f, c.OutOrStdout()) },
 	}
-	fl := c.Flags()
-	fl.StringVar(&f.trace, "trace", traces.FB2009, "recorded day: a built-in `NAME` or a file with SWIM's columns")
+	f.define(c.Flags())
+	return c
+}
+
+// define adds the flags. The lines of a corpus have the same.
+func (f *simFlags) define(fl *pflag.FlagSet) {
+	fl.StringVar(&f.trace, "trace", traces.FB2009, "recorded day: a built-in `NAME` or a file with SWIM's columns; or a made one: "+
+		strings.Join(workload.Shapes(), ", "))
 	fl.StringVar(&f.hours, "hours", "0-24", "part of the day, `FROM-TO`")
 	fl.Float64Var(&f.speed, "speed", 1, "compression of submissions and of tasks' durations")
 	fl.IntVar(&f.subclusters, "subclusters", 3, "subclusters")
@@ -93,7 +103,10 @@ printed as the command that repeats it.`,
 	fl.BoolVar(&f.repeat, "repeat", false, "run each seed twice and compare the hashes")
 	fl.StringVar(&f.log, "log", "", "write the event log as text to `FILE`")
 	fl.StringVar(&f.summary, "summary", "", "write the figures as JSON to `FILE`")
-	return c
+	fl.BoolVar(&f.uneven, "uneven", false, "the second subcluster has a half of the nodes, the third a third")
+	fl.StringVar(&f.corpus, "corpus", "", "run what each line of `FILE` says: flags of this command, and behind # what they found")
+	fl.DurationVar(&f.search, "search", 0,
+		"with --faults: for so long run drawn seeds on drawn days and sizes, from --seed on if it is given")
 }
 
 // simSummary is demo's summary with the virtual time beside the wall's.
@@ -139,6 +152,7 @@ func (f *simFlags) config(seed uint64) (sim.Config, error) {
 		Nodes:       f.nodes,
 		NodeSize:    creel.NewResource(1024*f.cores, f.cores),
 		Queues:      queues,
+		Uneven:      f.uneven,
 		Policies:    []sim.Policy{{Queue: "root.research", Document: string(skewed)}},
 		AuditEvery:  f.audit,
 	}
@@ -216,6 +230,10 @@ func (f *simFlags) valid() error {
 		return usage(errors.New("--cores must be 1 to 1,024"))
 	case !slices.Contains([]string{"", "home-first", "by-headroom"}, f.split):
 		return usage(errors.New("--split is home-first or by-headroom"))
+	case (f.corpus != "" || f.search != 0) && (f.seeds > 1 || f.log != "" || f.summary != "" || f.repeat):
+		return usage(errors.New("--corpus and --search go with --seed, --parallel and --faults alone"))
+	case f.search < 0 || f.search > 0 && !f.faults:
+		return usage(errors.New("--search is a time above 0, and looks for what breaks with --faults"))
 	case f.seeds > 1 && (f.log != "" || f.summary != ""):
 		return usage(errors.New("--log and --summary are of one seed; leave out --seeds"))
 	}
@@ -223,15 +241,20 @@ func (f *simFlags) valid() error {
 }
 
 // command is how one seed is repeated.
-func (f *simFlags) command(seed uint64) string {
+func (f *simFlags) command(seed uint64) string { return "creel sim " + f.options(seed) }
+
+func (f *simFlags) options(seed uint64) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "creel sim --seed %d --hours %s", seed, f.hours)
+	fmt.Fprintf(&b, "--seed %d --hours %s", seed, f.hours)
 	if f.trace != traces.FB2009 {
 		fmt.Fprintf(&b, " --trace %s", f.trace)
 	}
 	fmt.Fprintf(&b, " --speed %v --subclusters %d --nodes %d --cores %d", f.speed, f.subclusters, f.nodes, f.cores)
 	if f.audit != 0 {
 		fmt.Fprintf(&b, " --audit-every %d", f.audit)
+	}
+	if f.uneven {
+		b.WriteString(" --uneven")
 	}
 	if f.faults {
 		b.WriteString(" --faults")
@@ -247,6 +270,12 @@ func runSim(f *simFlags, out io.Writer) error {
 		return err
 	}
 	debug.SetGCPercent(400) // little lives, much is made: memory for time
+	if f.corpus != "" {
+		return f.runCorpus(out)
+	}
+	if f.search > 0 {
+		return f.runSearch(out)
+	}
 	if f.seeds > 1 {
 		return f.runSeeds(out)
 	}
@@ -333,68 +362,6 @@ func faultsText(faults map[string]int64) string {
 		return "faults        none"
 	}
 	return "faults        " + strings.Join(kinds, ", ")
-}
-
-// runSeeds runs many seeds, some at a time, and tells of those that fail.
-func (f *simFlags) runSeeds(out io.Writer) error {
-	began := time.Now()
-	seeds := make(chan uint64)
-	results := make(chan simRun)
-	var wg sync.WaitGroup
-	for range min(f.parallel, f.seeds) {
-		wg.Go(func() {
-			for seed := range seeds {
-				results <- f.run(seed, nil)
-			}
-		})
-	}
-	go func() {
-		for i := range f.seeds {
-			seeds <- f.seed + uint64(i)
-		}
-		close(seeds)
-		wg.Wait()
-		close(results)
-	}()
-	var bad []uint64
-	var failed error
-	var events, granted, checked int64
-	applications := 0
-	faults := map[string]int64{}
-	for r := range results {
-		if r.err != nil {
-			failed = errors.Join(failed, r.err)
-			continue
-		}
-		events, granted, checked = events+r.result.Events, granted+r.result.Granted, checked+r.result.Checked
-		applications += r.result.Submitted
-		for k, n := range r.result.Faults {
-			faults[k] += n
-		}
-		if !f.tell(out, r, false) || f.repeat && !f.same(out, r) {
-			bad = append(bad, r.seed)
-		}
-	}
-	if failed != nil {
-		return failed
-	}
-	slices.Sort(bad)
-	fmt.Fprintf(
-		out,
-		"%d seeds, %d applications, %d containers, %d events, %d checks in %.1f s\n",
-		f.seeds,
-		applications,
-		granted,
-		events,
-		checked,
-		time.Since(began).Seconds(),
-	)
-	fmt.Fprintln(out, faultsText(faults))
-	if len(bad) > 0 {
-		return &coded{exitGeneral, fmt.Errorf("%d of %d seeds failed: %v", len(bad), f.seeds, bad)}
-	}
-	fmt.Fprintln(out, "verdict: good. Each application reached its end exactly once; no invariant was broken.")
-	return nil
 }
 
 func (f *simFlags) summarise(r simRun) *simSummary {

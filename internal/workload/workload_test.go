@@ -281,3 +281,43 @@ func FuzzReadSWIM(f *testing.F) {
 		}
 	})
 }
+
+// A made day has jobs from its beginning to its end, in order, and the same again for
+// the same seed; the shapes differ in what they are bent to.
+func TestMadeDaysHaveTheirShape(t *testing.T) {
+	p := workload.Plan{
+		To: 15 * time.Minute, Speed: 1, Machines: 30, BlockSize: 64 << 20, MaxTasks: 4000, Users: 12, Seed: 7,
+		Queues: []workload.Share{{Queue: "root.a", Weight: 1}},
+	}
+	made := map[string][]workload.Job{}
+	largest, longest := map[string]int{}, map[string]time.Duration{}
+	for _, shape := range workload.Shapes() {
+		jobs, err := p.Made(shape)
+		again, _ := p.Made(shape)
+		if err != nil || len(jobs) < 15 || !reflect.DeepEqual(jobs, again) {
+			t.Fatalf("%s: %d jobs, %v", shape, len(jobs), err)
+		}
+		made[shape] = jobs
+		for i, j := range jobs {
+			if i > 0 && j.Submit < jobs[i-1].Submit || j.Submit > p.To || j.Maps < 1 {
+				t.Errorf("%s: job %d at %v with %d maps", shape, i, j.Submit, j.Maps)
+			}
+			largest[shape], longest[shape] = max(largest[shape], j.Tasks()), max(longest[shape], j.Floor)
+		}
+		if last := jobs[len(jobs)-1].Submit; last < p.To-3*time.Minute-time.Second {
+			t.Errorf("%s ends at %v", shape, last)
+		}
+	}
+	if largest["tiny"] != 1 || largest["giant"] < 6*p.Machines || largest["tail"] < 20 || len(made["tiny"]) < 400 {
+		t.Errorf("the largest jobs %v, %d tiny ones", largest, len(made["tiny"]))
+	}
+	if longest["services"] < 8*time.Minute || longest["tail"] >= time.Second {
+		t.Errorf("the longest floors %v", longest)
+	}
+	if gap := made["bursts"][12].Submit - made["bursts"][11].Submit; gap < 118*time.Second {
+		t.Errorf("a burst %v after another", gap)
+	}
+	if _, err := p.Made("yesterday"); err == nil {
+		t.Error("a day that nobody made")
+	}
+}

@@ -5,6 +5,7 @@ package demo
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ import (
 
 // Day says which part of which recorded day is played, and on how much.
 type Day struct {
-	Trace       string  // a built-in name or a file with SWIM's columns
+	Trace       string  // a recorded day's built-in name, one of workload.Shapes, or a file with SWIM's columns
 	Hours       string  // FROM-TO
 	Speed       float64 // compression of time; 0 makes it last about two minutes, and is set by Plan
 	Subclusters int
@@ -41,10 +42,6 @@ func (d *Day) Plan() ([]workload.Job, *workload.Durations, error) {
 	if d.Speed == 0 {
 		d.Speed = (b - a) * 3600 / demoSeconds
 	}
-	day, err := readTrace(d.Trace, workload.ReadSWIM)
-	if err != nil {
-		return nil, nil, settings.Invalid(err)
-	}
 	durations, err := readTrace(traces.Yahoo, workload.ReadAttempts)
 	if err != nil {
 		return nil, nil, err
@@ -66,7 +63,14 @@ func (d *Day) Plan() ([]workload.Job, *workload.Durations, error) {
 			{Queue: "root.default", Weight: 20},
 		},
 	}
-	jobs, err := p.Jobs(day)
+	var jobs []workload.Job
+	if slices.Contains(workload.Shapes(), d.Trace) {
+		jobs, err = p.Made(d.Trace)
+	} else if day, unread := readTrace(d.Trace, workload.ReadSWIM); unread != nil {
+		err = unread
+	} else {
+		jobs, err = p.Jobs(day)
+	}
 	if err != nil {
 		return nil, nil, settings.Invalid(err)
 	}

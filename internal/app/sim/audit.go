@@ -407,6 +407,20 @@ func (a *auditor) records() string {
 	return list(left)
 }
 
+// recordDropped: the last UAM record of an application goes when no UAM of it is left,
+// unless a launch that nobody waits for any more may still arrive.
+func (a *auditor) recordDropped(id creel.AttemptID) {
+	late := a.w.faults.Orphans || a.w.faults.Stale > 0
+	if late || a.forgetful() || len(a.w.store.UAMRecordsOf(id.Application)) > 0 {
+		return
+	}
+	for _, c := range a.w.clusters {
+		if v, ok := c.m.App(id.Application); c.up && ok && v.Unmanaged {
+			a.check(v.State.Ended(), "the UAM record of %s goes, and its UAM in %s is %s", id, c.id, v.State)
+		}
+	}
+}
+
 func liveApps(c *cluster) string {
 	var left []string
 	for v := range c.m.Apps {

@@ -73,7 +73,11 @@ func newCluster(w *World, index int) (*cluster, error) {
 	if err := c.open(); err != nil {
 		return nil, err
 	}
-	for i := range w.cfg.Nodes {
+	count := w.cfg.Nodes
+	if w.cfg.Uneven {
+		count = max(1, count/(index+1))
+	}
+	for i := range count {
 		c.nodes = append(c.nodes, newNode(c, i))
 	}
 	return c, nil

@@ -77,6 +77,7 @@ func (r records) DropUAMRecord(_ context.Context, a creel.AttemptID) error {
 	_, err := ask(r.f, w.storeAt, storeTime, func(reply func(bool, error)) {
 		reply(atStore(w, true, func() (bool, error) {
 			w.store.DropUAMRecord(a)
+			w.audit.recordDropped(a)
 			return true, nil
 		}))
 	})

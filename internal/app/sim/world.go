@@ -23,6 +23,7 @@ type Config struct {
 
 	Subclusters int            // [3]
 	Nodes       int            // of each subcluster [200]
+	Uneven      bool           // the second subcluster has a half of them, the third a third
 	NodeSize    creel.Resource // [8192 MB, 8 cores]
 	Routers     int            // [2]
 	Queues      queues.Spec    // of each subcluster
