@@ -249,7 +249,8 @@ func (a *auditor) launching(s *session, member creel.SubclusterID, phase string)
 	kept := err == nil && slices.ContainsFunc(record.UAMs, func(m statestore.UAM) bool {
 		return m.Member == member && (phase == "" || m.Phase == phase)
 	})
-	a.check(kept || a.forgetful(), "%s uses its UAM in %s (%s), and the store does not know: %v", s.attempt, member, phase, err)
+	a.check(kept || a.forgetful(),
+		"%s uses its UAM in %s (%s), and the store does not know: %v", s.attempt, member, phase, err)
 }
 
 // registered: an AM is told that it is registered only when a restarted proxy
