@@ -195,7 +195,7 @@ var rules = map[string]rule{
 	},
 	"router/rpc": {
 		imports: []string{
-			".",
+			".", "statestore/kills",
 			"subcluster",
 			"subcluster/remote",
 			"policies",
@@ -212,7 +212,7 @@ var rules = map[string]rule{
 	"router/operator": {imports: []string{".", "subcluster", "policies", "statestore"}},
 	"router/rest": {
 		imports: []string{
-			".", "internal/allow", "subcluster", "subcluster/remote", "policies", "router", "router/server",
+			".", "statestore/kills", "internal/allow", "subcluster", "subcluster/remote", "policies", "router", "router/server",
 			"router/operator", "statestore",
 		},
 	},
@@ -257,12 +257,13 @@ var rules = map[string]rule{
 	"statestore/cache":               {imports: []string{".", "statestore"}},
 	"statestore/rebuild":             {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/reconcile":           {imports: []string{".", "subcluster", "statestore"}},
+	"statestore/kills":               {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/tidy":                {imports: []string{".", "subcluster", "statestore"}},
 
 	"statestore/redis/redistest": {imports: []string{"internal/programs"}},
 	"internal/workload/traces":   {},
 	"router/server": {
-		imports: []string{".", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc", "internal/awake"},
+		imports: []string{".", "statestore/kills", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc", "internal/awake"},
 	},
 	"router/routertest": {imports: []string{"*"}},
 	"cmd/creel":         {imports: []string{"*"}},

@@ -66,6 +66,10 @@ func appWhy() *cobra.Command {
 					fmt.Fprintln(w, t.Reason.String())
 				}
 			}
+			for _, k := range doc.Kills {
+				fmt.Fprintf(w, "%s asked %.0f s ago to kill it: %s did not answer, and is told when it does\n",
+					k.User, k.AgeSeconds, doc.Home)
+			}
 			if doc.Note != "" {
 				fmt.Fprintln(w, doc.Note)
 			}

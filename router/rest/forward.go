@@ -4,6 +4,7 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/statestore/kills"
 	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/go-chi/chi/v5"
 )
@@ -170,10 +172,12 @@ func aboutApp(w http.ResponseWriter, r *http.Request) (creel.ApplicationID, *req
 
 // home forwards a call about one application.
 func (h *Handler) home(w http.ResponseWriter, r *http.Request) {
-	app, q, ok := aboutApp(w, r)
-	if !ok {
-		return
+	if app, q, ok := aboutApp(w, r); ok {
+		h.atHome(w, r, app, q)
 	}
+}
+
+func (h *Handler) atHome(w http.ResponseWriter, r *http.Request, app creel.ApplicationID, q *request) {
 	answer, _, err := server.AtHome(r.Context(), h.server, app, q.at)
 	if err != nil {
 		fail(w, r, notFoundText(err, app))
@@ -182,18 +186,83 @@ func (h *Handler) home(w http.ResponseWriter, r *http.Request) {
 	pass(w, r, answer)
 }
 
-// setState kills: at home, and then every UAM.
+// setState kills: at home, and then every UAM. A kill whose home does not answer is
+// on record.
 func (h *Handler) setState(w http.ResponseWriter, r *http.Request) {
 	app, q, ok := aboutApp(w, r)
 	if !ok {
 		return
 	}
-	answer, err := server.Kill(r.Context(), h.server, app, q.at)
-	if err != nil {
-		fail(w, r, notFoundText(err, app))
+	if !kill(q.body) { // another state, which the home refuses
+		h.atHome(w, r, app, q)
 		return
 	}
-	pass(w, r, answer)
+	k := kills.Kill{Application: app, User: caller(r), Diagnostics: "Application killed by user " + caller(r)}
+	answer, later, err := server.Kill(r.Context(), h.server, k, q.at)
+	switch {
+	case err != nil:
+		fail(w, r, notFoundText(err, app))
+	case later:
+		write(w, r, http.StatusAccepted, []byte(`{"state":"KILLING"}`))
+	default:
+		pass(w, r, answer)
+	}
+}
+
+// kill reports whether a body asks for the state KILLED, in JSON or XML.
+func kill(body []byte) bool {
+	if v := get(body, "state"); v != nil {
+		return text(v) == "KILLED"
+	}
+	_, after, _ := strings.Cut(string(body), "<state>")
+	return strings.HasPrefix(strings.TrimSpace(after), "KILLED")
+}
+
+// report asks for an application's document at its home. While the home does not
+// answer, the user gets the last one that went through this router, which says so.
+func (h *Handler) report(w http.ResponseWriter, r *http.Request) {
+	app, q, ok := aboutApp(w, r)
+	if !ok {
+		return
+	}
+	if q.method != http.MethodGet {
+		h.atHome(w, r, app, q)
+		return
+	}
+	answer, _, err := server.AtHome(r.Context(), h.server, app, q.at)
+	switch {
+	case err == nil:
+		kind := answer.head.Get("Content-Type")
+		if strings.HasPrefix(kind, "application/json") && answer.status == http.StatusOK {
+			h.server.Saw(app, q.user, server.REST, answer.body)
+		}
+		pass(w, r, answer)
+		return
+	case errors.Is(err, creel.ErrUnavailable):
+		if last, age, ok := h.server.Seen(app, q.user, server.REST); ok {
+			if doc, ok := withDiagnostics(last, server.AsOf(age, err)); ok {
+				write(w, r, http.StatusOK, doc)
+				return
+			}
+		}
+	}
+	fail(w, r, notFoundText(err, app))
+}
+
+// withDiagnostics puts words before the diagnostics of an application's document.
+func withDiagnostics(doc []byte, words string) ([]byte, bool) {
+	var outer, inner map[string]json.RawMessage
+	if json.Unmarshal(doc, &outer) != nil || json.Unmarshal(outer["app"], &inner) != nil {
+		return nil, false
+	}
+	said := text(inner["diagnostics"])
+	var err error
+	if inner["diagnostics"], err = json.Marshal(words + said); err == nil {
+		if outer["app"], err = json.Marshal(inner); err == nil {
+			doc, err = json.Marshal(outer)
+		}
+	}
+	return doc, err == nil
 }
 
 // signal goes to whoever runs the container: home first.

@@ -68,6 +68,8 @@ func (h *Handler) handler(doc router.Document) http.HandlerFunc {
 	switch doc.Name {
 	case "GET /apps":
 		return h.apps
+	case "* /apps/{appid}":
+		return h.report
 	case "GET /nodes":
 		return h.nodes
 	case "GET /nodes/{nodeId}":

@@ -141,7 +141,14 @@ type WhyDoc struct {
 	Queue       creel.QueuePath     `json:"queue,omitempty"`
 	View        int64               `json:"view,omitempty"`
 	Tries       []TryDoc            `json:"tries"`
+	Kills       []KillDoc           `json:"kills,omitempty"` // that wait for the home
 	Note        string              `json:"note,omitempty"`
+}
+
+// KillDoc is a kill that the application's home could not be told of yet.
+type KillDoc struct {
+	User       string  `json:"user"`
+	AgeSeconds float64 `json:"age_s"`
 }
 
 // TryDoc is one member a submission was offered to.
@@ -173,6 +180,13 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	doc := WhyDoc{Application: app, Home: out.Home, Tries: []TryDoc{}}
 	if home != nil {
 		doc.Home = home.ID
+	}
+	waiting, err := h.server.KillsOf(r.Context(), app)
+	if err != nil {
+		doc.Note = "whether somebody asked to kill it is not known now: " + err.Error()
+	}
+	for _, k := range waiting {
+		doc.Kills = append(doc.Kills, KillDoc{User: k.User, AgeSeconds: k.Age.Seconds()})
 	}
 	if !known {
 		doc.Note = "submitted through another router, or too long ago: only the home is known here"

@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/statestore/kills"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -52,6 +53,7 @@ func Service(s *server.Server) hrpc.Service {
 	table.Methods["getNewApplication"] = hrpc.Method{Raw: h.newApplication, Inline: true}
 	table.Methods["submitApplication"] = hrpc.Method{Raw: h.submit}
 	table.Methods["forceKillApplication"] = hrpc.Method{Raw: h.kill}
+	table.Methods["getApplicationReport"] = hrpc.Method{Raw: h.report}
 	return table
 }
 
@@ -335,20 +337,78 @@ func Submission(c *yarnpb.ApplicationSubmissionContextProto, user string) (polic
 	return s, nil
 }
 
-// kill ends an application everywhere.
+// kill ends an application everywhere. One whose home does not answer is on record:
+// its client is told that it is not dead yet, and asks again.
 func (h *Handler) kill(ctx context.Context, request []byte) ([]byte, error) {
+	var r yarnpb.KillApplicationRequestProto
 	app, err := killed(request)
+	if err == nil {
+		err = r.UnmarshalVT(request)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return server.Kill(ctx, h.server, app, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+	k := kills.Kill{Application: app, User: user(ctx), Diagnostics: r.GetDiagnostics()}
+	answer, later, err := server.Kill(ctx, h.server, k, func(ctx context.Context, m *remote.Member) ([]byte, error) {
 		return m.Client(ctx, remote.Write, user(ctx), "forceKillApplication", request)
 	})
+	if err != nil || !later {
+		return answer, err
+	}
+	return proto.Marshal(&yarnpb.KillApplicationResponseProto{IsKillCompleted: proto.Bool(false)})
+}
+
+// KillAt asks a member to kill an application in a user's name, and reports whether
+// it has ended there; it is what the loop over recorded kills makes.
+func KillAt(ctx context.Context, m *remote.Member, k kills.Kill) (ended bool, err error) {
+	request, err := proto.Marshal(&yarnpb.KillApplicationRequestProto{
+		ApplicationId: yarnpb.FromApplicationID(k.Application),
+		Diagnostics:   proto.String(k.Diagnostics),
+	})
+	if err != nil {
+		return false, err
+	}
+	b, err := m.Client(ctx, remote.Write, k.User, "forceKillApplication", request)
+	if err != nil {
+		return false, err
+	}
+	var done yarnpb.KillApplicationResponseProto
+	err = parse(b, &done)
+	return done.GetIsKillCompleted(), err
 }
 
 var killed = appOf(
 	func(r *yarnpb.KillApplicationRequestProto) *yarnpb.ApplicationIdProto { return r.GetApplicationId() },
 )
+
+// report asks the home of an application for its report. While the home does not
+// answer, the user gets the last one that went through this router, which says so.
+func (h *Handler) report(ctx context.Context, request []byte) ([]byte, error) {
+	app, err := forwards["getApplicationReport"].app(request)
+	if err != nil {
+		return nil, err
+	}
+	answer, _, err := server.AtHome(ctx, h.server, app, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+		return m.Client(ctx, remote.Read, user(ctx), "getApplicationReport", request)
+	})
+	if err == nil {
+		h.server.Saw(app, user(ctx), server.RPC, answer)
+		return answer, nil
+	}
+	if !errors.Is(err, creel.ErrUnavailable) {
+		return nil, err
+	}
+	last, age, ok := h.server.Seen(app, user(ctx), server.RPC)
+	if !ok {
+		return nil, err
+	}
+	var r yarnpb.GetApplicationReportResponseProto
+	if parse(last, &r) != nil || r.GetApplicationReport() == nil {
+		return nil, err
+	}
+	r.ApplicationReport.Diagnostics = proto.String(server.AsOf(age, err) + r.ApplicationReport.GetDiagnostics())
+	return proto.Marshal(&r)
+}
 
 // missingError is what a merged answer becomes when no member answered.
 func missingError(what string, text string) error {

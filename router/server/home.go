@@ -120,31 +120,6 @@ func unknown(err error) bool {
 	return errors.Is(err, creel.ErrApplicationNotFound) || errors.As(err, &status) && status.Code == http.StatusNotFound
 }
 
-// Kill ends an application at its home, and then wherever it may have a UAM: a
-// member that does not know the application has nothing to end. The answer is
-// the home's, and so is the error. A UAM that this misses ends all the same:
-// its proxy drops it when home says that the attempt is over.
-func Kill[T any](
-	ctx context.Context,
-	s *Server,
-	app creel.ApplicationID,
-	call func(ctx context.Context, m *remote.Member) (T, error),
-) (T, error) {
-	answer, home, err := AtHome(ctx, s, app, call)
-	if err != nil {
-		return answer, err
-	}
-	Ask(ctx, s, func(ctx context.Context, m *remote.Member) (bool, error) {
-		if m.ID == home.ID {
-			return true, nil
-		}
-		_, err := call(ctx, m)
-		return err == nil, nil
-	})
-	s.counts.Killed.Add(1)
-	return answer, nil
-}
-
 // AtHolder calls the home of a container's application, and if that does not
 // know the container the other members, until one does. The error is home's.
 func AtHolder[T any](

@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/statestore/kills"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 )
@@ -52,8 +53,11 @@ type Config struct {
 	MaxSubmission int64
 	// UnclearWait is for members that cannot disown: see router.UnclearWait, which is the default.
 	UnclearWait time.Duration
-	Clock       *awake.Clock // in which it is counted; its owner runs it; nil: time.Now
-	Log         *slog.Logger // slog.Default if nil
+	// Kills keeps those for later that an application's home could not be told of;
+	// nil: they are an error.
+	Kills kills.Store
+	Clock *awake.Clock // in which it is counted; its owner runs it; nil: time.Now
+	Log   *slog.Logger // slog.Default if nil
 }
 
 // Server is safe for concurrent use.
@@ -73,6 +77,7 @@ type Server struct {
 
 	absences absences
 	given    given
+	seen     seen
 }
 
 // Counts are running totals since the start.
@@ -89,7 +94,7 @@ func New(conf Config) *Server {
 	if conf.Log == nil {
 		conf.Log = slog.Default()
 	}
-	s := &Server{conf: conf, memory: router.NewMemory(conf.Kept)}
+	s := &Server{conf: conf, memory: router.NewMemory(conf.Kept), seen: seen{most: conf.Kept}}
 	s.absences = absences{clock: conf.Clock, waits: router.NewWaits()}
 	s.seed.Store(conf.Seed)
 	s.policies.Store(policies.EmptyTable(conf.Policy))

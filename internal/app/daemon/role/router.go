@@ -29,7 +29,9 @@ import (
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/cache"
+	"github.com/creelrm/creel/statestore/kills"
 	"github.com/creelrm/creel/statestore/watch"
+	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -155,6 +157,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Known:         routerrpc.Known,
 		NewID:         routerrpc.NewID,
 		Disown:        routerrpc.Disown,
+		Kills:         store,
 	})
 	changes := operator.New(operator.Config{
 		View: r.Watcher.View, Store: store, Admin: c.MayAdmin, Reload: c.ReloadAdmin, Known: r.knows,
@@ -172,6 +175,12 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	r.addRebuild(store, pool, c.Log)
 	r.addTidy(store, c.HomeTTL, pool, c.Log)
 	r.addReconcile(store, pool, c.Log)
+	r.Add("recorded kills", kills.New(store, kills.Config{
+		View: r.Watcher.View, Log: c.Log,
+		Kill: func(ctx context.Context, m *subcluster.Status, k kills.Kill) (bool, error) {
+			return routerrpc.KillAt(ctx, pool.Member(m), k)
+		},
+	}).Run)
 	r.Add("view", r.Watcher.Run)
 	addresses := map[string]string{}
 	r.Entries = []daemon.Entry{daemon.NewEntry("router", addresses)}

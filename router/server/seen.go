@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Form is an encoding of an application's report.
+type Form int
+
+// The forms that are remembered.
+const (
+	RPC Form = iota
+	REST
+)
+
+// seenMost bounds one report that is remembered, in bytes.
+const seenMost = 16 << 10
+
+// seen are the last reports of applications that went through this router, so that
+// their users are told something while the home does not answer. What a report shows
+// depends on who asks, so each is kept for its user. The oldest leave first.
+type seen struct {
+	mu    sync.Mutex
+	most  int
+	order []seenKey // a ring
+	next  int
+	byKey map[seenKey]report
+}
+
+type seenKey struct {
+	app  creel.ApplicationID
+	user string
+	form Form
+}
+
+type report struct {
+	at   time.Time
+	body []byte
+}
+
+// Saw remembers an application's report as its home gave it to a user.
+func (s *Server) Saw(app creel.ApplicationID, user string, form Form, body []byte) {
+	if len(body) > seenMost {
+		return
+	}
+	c := &s.seen
+	key := seenKey{app, user, form}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byKey == nil {
+		c.byKey = map[seenKey]report{}
+	}
+	before, there := c.byKey[key]
+	if !there {
+		if len(c.order) < c.most {
+			c.order = append(c.order, key)
+		} else {
+			delete(c.byKey, c.order[c.next])
+			c.order[c.next] = key
+			c.next = (c.next + 1) % c.most
+		}
+	}
+	if !bytes.Equal(before.body, body) {
+		before.body = bytes.Clone(body)
+	}
+	before.at = time.Now()
+	c.byKey[key] = before
+}
+
+// Seen returns the last report of an application that a user got through this
+// router, and its age.
+func (s *Server) Seen(app creel.ApplicationID, user string, form Form) (body []byte, age time.Duration, ok bool) {
+	c := &s.seen
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, ok := c.byKey[seenKey{app, user, form}]
+	return r.body, time.Now().Sub(r.at), ok
+}
+
+// AsOf are the words before a report that is not the home's present one.
+func AsOf(age time.Duration, err error) string {
+	return fmt.Sprintf("This is what was known %v ago; since then: %v. ", age.Round(time.Second), err)
+}
