@@ -87,7 +87,10 @@ func Record(ctx context.Context, s Store, k Kill) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.PutDocument(ctx, statestore.DocumentWrite{Class: class, Name: name, Data: data, Author: k.User, Quiet: true})
+	_, err = s.PutDocument(
+		ctx,
+		statestore.DocumentWrite{Class: class, Name: name, Data: data, Author: k.User, Quiet: true},
+	)
 	if errors.Is(err, creel.ErrConflict) {
 		return nil // recorded meanwhile
 	}
@@ -195,7 +198,14 @@ func (l *Loop) round(ctx context.Context) error {
 // carryOut makes the call at the home, if that is alive, and reports whether the
 // kill is over. The error is the store's.
 func (l *Loop) carryOut(ctx context.Context, view *subcluster.View, k Kill) (done bool, err error) {
-	attrs := []any{"application", k.Application.String(), "user", k.User, "asked_before", k.Age.Round(time.Second).String()}
+	attrs := []any{
+		"application",
+		k.Application.String(),
+		"user",
+		k.User,
+		"asked_before",
+		k.Age.Round(time.Second).String(),
+	}
 	home, err := l.store.Home(ctx, k.Application)
 	if errors.Is(err, creel.ErrApplicationNotFound) {
 		l.cfg.Log.Info("a recorded kill is over: the application's record is gone", attrs...)
