@@ -254,6 +254,7 @@ var rules = map[string]rule{
 	"internal/app/demo":              {imports: []string{"*"}},
 	"statestore/storetest":           {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/watch":               {imports: []string{".", "subcluster", "statestore", "internal/awake"}},
+	"statestore/signed":              {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/cache":               {imports: []string{".", "statestore"}},
 	"statestore/rebuild":             {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/reconcile":           {imports: []string{".", "subcluster", "statestore"}},

@@ -45,6 +45,10 @@ type Member struct {
 	// Version is the software behind the addresses, for people ("creel 1.0",
 	// "hadoop 3.4.2").
 	Version string `json:"version,omitempty"`
+
+	// Signature is that of the fields above under the cluster's secret, see
+	// Signer; "" where there is none in a file.
+	Signature string `json:"signature,omitempty"`
 }
 
 // DefaultLease of a member that names none. It sends heartbeats three times as often.

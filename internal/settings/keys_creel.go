@@ -72,8 +72,9 @@ var creelStoreKeys = []Setting{
 	{
 		Key:  "creel.cluster.secret-file",
 		Type: Path,
-		Doc: "A file with the secret that seals tokens in the store; it is made where there is none, and has to be " +
-			"the same for all daemons; empty: one is made and kept in the store.",
+		Doc: "A file with the secret that seals tokens in the store and signs members there: routers and proxies that " +
+			"have it believe no others. It is made where there is none, and has to be the same for all daemons; empty: " +
+			"one is made and kept in the store, and nothing is signed.",
 	},
 }
 

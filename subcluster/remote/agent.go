@@ -46,6 +46,8 @@ type Agent struct {
 	// Leave deregisters at the end of Run, for a planned stop. Without it the
 	// member stays, suspect after its lease, as after a crash.
 	Leave bool
+	// Signer signs the record and the heartbeats; nil: they are not.
+	Signer *subcluster.Signer
 }
 
 // Run takes an epoch, registers and sends heartbeats until ctx ends. It returns
@@ -94,6 +96,7 @@ func (a *Agent) Run(ctx context.Context) error {
 type membership struct {
 	epoch      int64 // 0 until the store gave one
 	registered bool
+	sequence   int64 // of heartbeats in the epoch
 }
 
 // tell logs a change of trouble, not each heartbeat of it.
@@ -134,11 +137,18 @@ func (a *Agent) heartbeat(ctx context.Context, is *membership, timeout time.Dura
 	if !is.registered {
 		m := a.Member
 		m.Epoch, m.Capability = is.epoch, string(load)
+		if a.Signer != nil {
+			m = a.Signer.Member(m)
+		}
 		if err := a.Store.Register(ctx, m); err != nil {
 			return err
 		}
 		is.registered = true
 		return nil
+	}
+	if a.Signer != nil {
+		is.sequence++
+		load = a.Signer.Load(a.Member.ID, is.epoch, is.sequence, load)
 	}
 	return a.Store.Heartbeat(ctx, subcluster.Heartbeat{ID: a.Member.ID, Epoch: is.epoch, Load: load})
 }

@@ -19,6 +19,7 @@ import (
 type AgentConfig struct {
 	Member    subcluster.Member // its Epoch is given by the store
 	TakeOver  bool              // takes the name of a member that is alive
+	Signer    *subcluster.Signer
 	Heartbeat time.Duration
 	Log       *slog.Logger
 }
@@ -34,7 +35,12 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 		return AgentConfig{}, s.Problem("creel.subcluster.id", err.Error(),
 			"name the member: --subcluster ID or creel.subcluster.id")
 	}
+	signer, err := signerOf(s.String("creel.cluster.secret-file"))
+	if err != nil {
+		return AgentConfig{}, err
+	}
 	return AgentConfig{
+		Signer:    signer,
 		TakeOver:  s.Bool("creel.membership.take-over"),
 		Heartbeat: s.Duration("creel.membership.beat-interval"),
 		Log:       slog.Default(),
@@ -63,6 +69,7 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 		Logger:   c.Log,
 		Member:   c.Member,
 		TakeOver: c.TakeOver,
+		Signer:   c.Signer,
 	}
 	s := &daemon.Service{Entries: []daemon.Entry{daemon.NewEntry("agent", map[string]string{})}}
 	s.Add("membership", agent.Run)

@@ -42,6 +42,7 @@ type Membership struct {
 	Announce func(subcluster.Addresses) subcluster.Addresses
 	// TakeOver takes the name of a member that is alive.
 	TakeOver bool
+	Signer   *subcluster.Signer // of its record and heartbeats; nil: they are not signed
 	// AcceptEmpty lets a ResourceManager serve whose journal is empty though the
 	// store has applications of it.
 	AcceptEmpty bool
@@ -64,7 +65,12 @@ func membershipSettings(
 	if err != nil {
 		return nil, err
 	}
+	signer, err := signerOf(s.String("creel.cluster.secret-file"))
+	if err != nil {
+		return nil, err
+	}
 	return &Membership{
+		Signer:   signer,
 		TakeOver: s.Bool("creel.membership.take-over"),
 
 		AcceptEmpty: s.Bool("creel.membership.accept-empty"),
@@ -156,6 +162,7 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 		Previous: r.Server.MemberEpoch(),
 		Keep:     r.Server.KeepMemberEpoch,
 		TakeOver: m.TakeOver,
+		Signer:   m.Signer,
 		Member: subcluster.Member{
 			ID:        m.ID,
 			Lease:     m.Lease,

@@ -105,7 +105,12 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 		return nil, err
 	}
 	clock := newClock(&p.Service, c.Log)
-	p.Watcher = watch.New(store, watch.Config{Poll: c.Poll, Validate: ValidPolicy, Log: c.Log, Clock: clock})
+	signer, err := signerOf(c.SecretFile)
+	if err != nil {
+		return nil, err
+	}
+	members := members(&p.Service, store, signer, c.Log)
+	p.Watcher = watch.New(members, watch.Config{Poll: c.Poll, Validate: ValidPolicy, Log: c.Log, Clock: clock})
 	view := p.Watcher.View
 	calls := remote.New(view, c.User, hrpc.ClientConfig{Logger: c.Log, Interceptors: c.Interceptors})
 	p.OnClose(calls.Close)

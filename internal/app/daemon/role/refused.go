@@ -152,9 +152,9 @@ var refusals = []refusal{
 	},
 	{
 		key:     "creel.cluster.secret-file",
-		roles:   []settings.Role{settings.RM, settings.Proxy},
+		roles:   []settings.Role{settings.RM, settings.Proxy, settings.Router, settings.Agent},
 		example: "/nowhere/secret",
-		why:     "the secret that seals tokens in the store cannot be used",
+		why:     "the secret that seals tokens and signs members in the store cannot be used",
 		try:     "name a file of at least 16 random bytes, the same for all daemons (one that does not exist is made), or leave the setting out",
 		refused: func(s *settings.Settings) (bool, string) {
 			file := s.String("creel.cluster.secret-file")

@@ -39,14 +39,15 @@ import (
 type RouterConfig struct {
 	Client, Admin, Web string // addresses to listen on
 	Poll               time.Duration
-	HomeTTL            time.Duration   // for which an ended application's home is remembered
-	Policy             policies.Policy // of queues without a document
-	Remote             remote.Config   // how members are called; KindOf is set here
-	SubmitTime         time.Duration   // of one submission, over all members it tries
-	UnclearWait        time.Duration   // for a member that cannot disown, see router.UnclearWait
-	MaxSubmission      int64           // bytes
-	MaxTries           int             // subclusters that one submission is offered to at most
-	Homes, Decisions   int             // remembered
+	HomeTTL            time.Duration      // for which an ended application's home is remembered
+	Policy             policies.Policy    // of queues without a document
+	Signer             *subcluster.Signer // of the members that are believed; nil: all are
+	Remote             remote.Config      // how members are called; KindOf is set here
+	SubmitTime         time.Duration      // of one submission, over all members it tries
+	UnclearWait        time.Duration      // for a member that cannot disown, see router.UnclearWait
+	MaxSubmission      int64              // bytes
+	MaxTries           int                // subclusters that one submission is offered to at most
+	Homes, Decisions   int                // remembered
 	Dashboard          bool
 	AllowedHosts       []string // names under which browsers may come over loopback
 	RPC                hrpc.Config
@@ -71,8 +72,13 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 	if err != nil {
 		return RouterConfig{}, err
 	}
+	signer, err := signerOf(s.String("creel.cluster.secret-file"))
+	if err != nil {
+		return RouterConfig{}, err
+	}
 	const bind = "yarn.router.bind-host"
 	c := RouterConfig{
+		Signer:        signer,
 		Client:        s.Listen("yarn.router.clientrm.address", bind),
 		Admin:         s.Listen("yarn.router.rmadmin.address", bind),
 		Web:           s.Listen("yarn.router.webapp.address", bind),
@@ -132,7 +138,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	known := cache.New(store, cache.Config{Size: c.Homes})
 	clock := newClock(&r.Service, c.Log)
 	c.Remote.Clock = clock
-	r.Watcher = watch.New(store, watch.Config{
+	r.Watcher = watch.New(members(&r.Service, store, c.Signer, c.Log), watch.Config{
 		Poll: c.Poll, Validate: ValidPolicy, Log: c.Log, OnChange: known.Changed, Clock: clock,
 	})
 	pool := newPool(c)

@@ -8,10 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 
+	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/signed"
+	"github.com/creelrm/creel/statestore/watch"
+	"github.com/creelrm/creel/subcluster"
 )
 
 // minSecret is how many bytes a secret must have, 128 bits at least.
@@ -27,6 +33,33 @@ func secretFrom(file string) ([]byte, error) {
 		}
 	}
 	return readSecret(file)
+}
+
+// signerOf makes what signs and checks members under the secret of a file; nil
+// if there is no file.
+func signerOf(file string) (*subcluster.Signer, error) {
+	if file == "" {
+		return nil, nil
+	}
+	secret, err := secretFrom(file)
+	if err != nil {
+		return nil, err
+	}
+	return subcluster.NewSigner(secret)
+}
+
+// members is where a daemon reads members from: the store, or of the store what
+// was signed.
+func members(s *daemon.Service, store statestore.Store, signer *subcluster.Signer, log *slog.Logger) watch.Source {
+	refused := func() int64 { return 0 }
+	var source watch.Source = store
+	if signer != nil {
+		reader := signed.New(store, signer, log)
+		source, refused = reader, reader.Refused
+	}
+	s.Health.Gauge("creel_members_refused", "Members in the state store that are not signed under the cluster's secret.",
+		func() float64 { return float64(refused()) })
+	return source
 }
 
 // checkSecret returns why secretFrom would fail, as far as that can be told without

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subcluster
+
+import (
+	"bytes"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/creelrm/creel"
+)
+
+// Signer signs and checks what members write into the store, under the cluster's
+// secret: HMAC-SHA256 with a key derived for this purpose alone (HKDF-SHA256, RFC
+// 5869). It is safe for concurrent use.
+type Signer struct{ key []byte }
+
+// NewSigner makes the Signer of a cluster's secret.
+func NewSigner(secret []byte) (*Signer, error) {
+	key, err := hkdf.Key(sha256.New, secret, nil, "creel member v1", sha256.Size)
+	return &Signer{key}, err
+}
+
+// mac is over a purpose and parts, each with its length before it.
+func (s *Signer) mac(purpose string, parts ...string) string {
+	h := hmac.New(sha256.New, s.key)
+	var length [8]byte
+	for _, p := range append([]string{purpose}, parts...) {
+		binary.BigEndian.PutUint64(length[:], uint64(len(p)))
+		h.Write(length[:])
+		h.Write([]byte(p))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func (s *Signer) memberMAC(m *Member) string {
+	a := &m.Addresses
+	return s.mac("member", string(m.ID), strconv.FormatInt(m.Epoch, 10), a.Client, a.Scheduler, a.Admin, a.Tracker,
+		a.Web, a.Proxy, m.Capability, m.Lease.String(), m.Version)
+}
+
+// Member returns the record with its signature.
+func (s *Signer) Member(m Member) Member {
+	m.Signature = s.memberMAC(&m)
+	return m
+}
+
+// GoodMember reports whether a record was signed under this secret.
+func (s *Signer) GoodMember(m *Member) bool {
+	return hmac.Equal([]byte(m.Signature), []byte(s.memberMAC(m)))
+}
+
+// loadMark begins a signed load: a field that readers of loads skip. Its value is
+// "sequence:signature".
+const loadMark = `{"creelSigned":"`
+
+func (s *Signer) loadMAC(id creel.SubclusterID, epoch int64, sequence, load string) string {
+	return s.mac("heartbeat", string(id), strconv.FormatInt(epoch, 10), sequence, load)
+}
+
+// Load returns the load of a heartbeat, a JSON object, with its signature in it.
+// sequence rises with each heartbeat of an epoch.
+func (s *Signer) Load(id creel.SubclusterID, epoch, sequence int64, load []byte) []byte {
+	load = bytes.TrimSpace(load)
+	if len(load) < 2 || load[0] != '{' {
+		return load
+	}
+	number := strconv.FormatInt(sequence, 10)
+	rest := load[1:]
+	out := append([]byte(loadMark), number+":"+s.loadMAC(id, epoch, number, string(rest))+`"`...)
+	if bytes.TrimSpace(rest)[0] != '}' {
+		out = append(out, ',')
+	}
+	return append(out, rest...)
+}
+
+// GoodLoad reports whether a load was signed under this secret for a member and
+// its epoch, and returns its number in the sequence.
+func (s *Signer) GoodLoad(id creel.SubclusterID, epoch int64, load string) (sequence int64, ok bool) {
+	mark, marked := strings.CutPrefix(load, loadMark)
+	value, rest, ended := strings.Cut(mark, `"`)
+	number, signature, both := strings.Cut(value, ":")
+	sequence, err := strconv.ParseInt(number, 10, 64)
+	if !marked || !ended || !both || err != nil {
+		return 0, false
+	}
+	rest = strings.TrimPrefix(rest, ",")
+	return sequence, hmac.Equal([]byte(signature), []byte(s.loadMAC(id, epoch, number, rest)))
+}
