@@ -111,6 +111,7 @@ var rules = map[string]rule{
 	"policies/rebalancer/server": {
 		imports: []string{
 			".", "subcluster", "subcluster/rm", "statestore", "policies/rebalancer", "policies/rebalancer/escrow",
+			"internal/awake",
 		},
 	},
 	"policies/rebalancer/escrow": {
@@ -256,7 +257,7 @@ var rules = map[string]rule{
 	"statestore/watch":               {imports: []string{".", "subcluster", "statestore", "internal/awake"}},
 	"statestore/signed":              {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/cache":               {imports: []string{".", "statestore"}},
-	"statestore/rebuild":             {imports: []string{".", "subcluster", "statestore"}},
+	"statestore/rebuild":             {imports: []string{".", "subcluster", "statestore", "internal/awake"}},
 	"statestore/reconcile":           {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/kills":               {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/tidy":                {imports: []string{".", "subcluster", "statestore"}},

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -69,6 +70,9 @@ type Config struct {
 	// did, five times Every.
 	Settle  time.Duration
 	Timeout time.Duration // of one rebuilding, 1m
+	// Clock is what Settle is counted in: a pause of ours is no time in which we
+	// listened. Its owner runs it; nil: time.Now.
+	Clock *awake.Clock
 	Log     *slog.Logger  // nil: silent
 }
 
@@ -155,7 +159,7 @@ func (r *Rebuilder) look(ctx context.Context) error {
 		return nil
 	}
 	if r.since.IsZero() {
-		r.since = time.Now()
+		r.since = r.cfg.Clock.Now()
 	}
 	if r.before != nil {
 		if err := r.remember(ctx); err != nil {
@@ -165,7 +169,7 @@ func (r *Rebuilder) look(ctx context.Context) error {
 	if r.cfg.Ask == nil {
 		return nil // a witness
 	}
-	if r.before == nil && time.Since(r.since) < r.cfg.Settle {
+	if r.before == nil && r.cfg.Clock.Now().Sub(r.since) < r.cfg.Settle {
 		return nil // those who knew the store have this long to say so
 	}
 	lease, err := r.store.Acquire(ctx, "rebuild", r.cfg.Name, r.cfg.Timeout)

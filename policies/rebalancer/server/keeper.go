@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/policies/rebalancer/escrow"
 	"github.com/creelrm/creel/statestore"
@@ -40,6 +41,8 @@ type Keeper struct {
 	Terms   escrow.Terms
 	Recover time.Duration // after the start, in which containers of the epoch before may appear
 	Log     *slog.Logger
+
+	Clock awake.Held // in which leases run out; the zero value will do
 
 	Counts KeeperCounts
 
@@ -70,7 +73,7 @@ type kept struct {
 // Run holds and renews until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
 	k.queues = map[creel.QueuePath]*kept{}
-	k.started, k.ctx = time.Now(), ctx
+	k.started, k.ctx = k.Clock.Now(), ctx
 	if err := k.Turn(k.ctx, func(m *rm.Machine, _ time.Time) {
 		for a := range m.Apps {
 			k.recovers = k.recovers || !a.State.Ended()
@@ -116,7 +119,7 @@ func (k *Keeper) round(ctx context.Context) error {
 	}
 	for try := 0; ; try++ {
 		// 2. The time that leases count from, before anything is read.
-		sent := time.Now()
+		sent := k.Clock.Now()
 		// 3. In one turn of the machine: what is used and in force.
 		if err := k.ask(sent); err != nil {
 			return err
@@ -172,7 +175,7 @@ func (k *Keeper) readTree(ctx context.Context) error {
 			err := k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
 				uses, _, _ := m.QueueUse(q.Path)
 				x.maximum, x.tree = q.Maximum, tree.Version
-				x.member.Begin(time.Now(), uses)
+				x.member.Begin(k.Clock.Now(), uses)
 				k.set(m, now, q.Path, x)
 			})
 			if err != nil {
@@ -200,7 +203,7 @@ func (k *Keeper) ask(sent time.Time) error {
 			uses, needs, _ := m.QueueUse(path)
 			q.request = q.member.Ask(sent, uses, needs)
 			// The cap in force is that of this moment, not of sent.
-			q.request.Holds = q.member.Cap(time.Now()).Min(q.request.Holds)
+			q.request.Holds = q.member.Cap(k.Clock.Now()).Min(q.request.Holds)
 		}
 	})
 }
@@ -290,7 +293,7 @@ func (k *Keeper) force() error {
 	err := k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
 		for path, q := range k.queues {
 			k.set(m, now, path, q)
-			held += q.member.Cap(time.Now()).MemoryMB
+			held += q.member.Cap(k.Clock.Now()).MemoryMB
 			s, _ := q.member.Short()
 			short += s.MemoryMB
 		}
@@ -306,7 +309,7 @@ func (k *Keeper) force() error {
 // as far from now as by ours.
 func (k *Keeper) set(m *rm.Machine, now time.Time, path creel.QueuePath, q *kept) {
 	k.version++
-	ours := time.Now()
+	ours := k.Clock.Now()
 	short, reason := q.member.Short()
 	m.SetQueueCap(now, rm.QueueCap{
 		Queue: path, Cap: q.member.Cap(ours), Until: now.Add(q.member.Ends().Sub(ours)), Version: k.version,

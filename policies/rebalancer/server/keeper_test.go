@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,7 +30,8 @@ type member struct {
 	reply  int32
 	keeper *Keeper
 	stop   context.CancelFunc
-	cut    bool // it does not reach the store
+	cut    bool         // it does not reach the store
+	slept  atomic.Int64 // ns for which its machine stood still, by the wall clock alone
 }
 
 type federation struct {
@@ -108,6 +110,12 @@ func newFederation(t *testing.T, n int, maximumMB int64, terms escrow.Terms) *fe
 		x.keeper = &Keeper{
 			ID: id, Epoch: 1, Store: cuttable{f.store, x}, Turn: x.turn, Every: 100 * time.Millisecond, Terms: terms,
 			Log: slog.New(slog.DiscardHandler),
+		}
+		x.keeper.Clock.Read = func() time.Time {
+			if slept := time.Duration(x.slept.Load()); slept > 0 {
+				return time.Now().Round(0).Add(slept)
+			}
+			return time.Now()
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		x.stop = cancel
@@ -249,6 +257,31 @@ func TestAMemberThatIsCutOffKeepsItsCapUntilItsLeaseEnds(t *testing.T) {
 		a.cut = false
 		a.mu.Unlock()
 		f.pass(2*time.Second, 8)
+	})
+}
+
+// A machine sleeps with a cap in its hands, and its monotonic clock with it. On
+// waking the lease is over for everybody, and so it is for the member, though it
+// does not reach the store.
+func TestACapIsNotHeldLongerBecauseItsMachineSlept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFederation(t, 2, 8*1024, quick)
+		defer f.close()
+		a := f.members[0]
+		f.pass(time.Second, 8)
+		a.want(t, 2)
+		f.pass(time.Second, 8)
+		a.mu.Lock()
+		a.cut = true
+		a.mu.Unlock()
+		a.slept.Store(int64(time.Minute))
+		f.pass(200*time.Millisecond, 8) // a round of the keeper
+		before, _ := f.uses()
+		a.want(t, 1)
+		f.pass(200*time.Millisecond, 8)
+		if each, _ := f.uses(); each[0] != before[0] || each[0] == 0 {
+			t.Fatalf("after its sleep the member uses %v GiB, before %v", each, before)
+		}
 	})
 }
 

@@ -178,7 +178,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	dependOnView(r.Health, r.Watcher)
 	r.countSubmissions()
 
-	r.addRebuild(store, pool, c.Log)
+	r.addRebuild(store, pool, clock, c.Log)
 	r.addTidy(store, c.HomeTTL, pool, c.Log)
 	r.addReconcile(store, pool, c.Log)
 	r.Add("recorded kills", kills.New(store, kills.Config{

@@ -16,6 +16,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/health"
+	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/rebuild"
@@ -27,7 +28,7 @@ import (
 
 // addRebuild adds the loop of a router that writes homes back into a store which
 // came back empty. The store in memory cannot: it goes with its process.
-func (r *Router) addRebuild(store statestore.Store, pool *remote.Pool, log *slog.Logger) {
+func (r *Router) addRebuild(store statestore.Store, pool *remote.Pool, clock *awake.Clock, log *slog.Logger) {
 	s, ok := store.(rebuild.Store)
 	if !ok {
 		return
@@ -37,10 +38,11 @@ func (r *Router) addRebuild(store statestore.Store, pool *remote.Pool, log *slog
 		host = "router"
 	}
 	loop := rebuild.New(s, rebuild.Config{
-		View: r.Watcher.View,
-		Name: fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()),
-		Log:  log,
-		Ask:  reported(pool),
+		View:  r.Watcher.View,
+		Name:  fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()),
+		Log:   log,
+		Clock: clock,
+		Ask:   reported(pool),
 		End: func(ctx context.Context, m *subcluster.Status, app creel.ApplicationID) error {
 			return killAt(ctx, pool.Member(m), app)
 		},
