@@ -73,7 +73,7 @@ type Config struct {
 	// Clock is what Settle is counted in: a pause of ours is no time in which we
 	// listened. Its owner runs it; nil: time.Now.
 	Clock *awake.Clock
-	Log     *slog.Logger  // nil: silent
+	Log   *slog.Logger // nil: silent
 }
 
 // Rebuilder is the loop. Make one with New, run it with Run.
