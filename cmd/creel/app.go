@@ -77,12 +77,15 @@ func appCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "app",
 		Aliases: []string{"application"},
-		Short:   "list, submit, watch and explain applications",
+		Short:   "list, submit, watch, change and explain applications",
 		GroupID: "daily",
 		Args:    noArguments,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(appList(), appStatus(), appSubmit(), appKill(), appWait(), appWhy())
+	c.AddCommand(
+		appList(), appStatus(), appSubmit(), appKill(), appWait(), appWhy(),
+		appMove(), appPriority(), appLifetime(), appAttempts(), appContainers(), appSignal(),
+	)
 	return c
 }
 
@@ -159,7 +162,10 @@ func (f *clientFlags) app(ctx context.Context, id creel.ApplicationID) (appDoc, 
 
 func appStatus() *cobra.Command {
 	var f clientFlags
-	c := &cobra.Command{Use: "status ID", Short: "show one application", Args: exactly(1, "one application id")}
+	c := &cobra.Command{
+		Use: "status ID", Short: "show one application", Args: exactly(1, "one application id"),
+		ValidArgsFunction: f.appIDs,
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		id, err := appArgument(args[0])
 		if err != nil {
@@ -264,7 +270,10 @@ func appSubmit() *cobra.Command {
 
 func appKill() *cobra.Command {
 	var f clientFlags
-	c := &cobra.Command{Use: "kill ID...", Short: "kill applications, wherever they run", Args: cobra.MinimumNArgs(1)}
+	c := &cobra.Command{
+		Use: "kill ID...", Short: "kill applications, wherever they run", Args: cobra.MinimumNArgs(1),
+		ValidArgsFunction: f.appIDs,
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		for _, a := range args {
 			id, err := appArgument(a)
@@ -299,7 +308,7 @@ func appWait() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "wait ID",
 		Short: "wait until an application reaches a state",
-		Args:  exactly(1, "one application id"),
+		Args:  exactly(1, "one application id"), ValidArgsFunction: f.appIDs,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		id, err := appArgument(args[0])

@@ -167,6 +167,52 @@ func TestWhatPeopleTypeEveryDay(t *testing.T) {
 	s.shows(exitOK, "policy set root.prod {}", "is at version")
 	s.shows(exitOK, "policy view", `"sc-2"`, "totalMB")
 	s.shows(exitOK, "app list --queue research", "ID")
+
+	// What an application is made of, and what changes it.
+	eventually(t, "its attempt is there", func() bool {
+		return strings.Contains(s.run(exitOK, "app", "attempts", id), "appattempt_")
+	})
+	eventually(t, "its AM runs", func() bool {
+		return strings.Contains(s.run(exitOK, "app", "containers", id, "-o", "wide"), "container_")
+	})
+	s.shows(exitOK, "app lifetime "+id+" 2h", "lives until")
+	s.shows(exitUsage, "app lifetime "+id+" soon", "90m or 2h")
+	s.shows(exitOK, "app priority "+id+" 0", "priority 0")
+	s.shows(exitUsage, "app priority "+id+" high", "no number")
+	s.shows(exitOK, "app move "+id+" root.research", "is in root.research")
+	s.shows(exitOK, "app status "+id, "research")
+	container := strings.Fields(s.run(exitOK, "app", "containers", id, "-o", "name"))[0]
+	s.shows(exitOK, "app signal "+container+" output_thread_dump", "is sent OUTPUT_THREAD_DUMP")
+	s.shows(exitUsage, "app signal "+container+" HUP", "GRACEFUL_SHUTDOWN")
+	s.shows(exitOK, "queue show research", "root.research")
+	s.shows(exitNotFound, "queue show nowhere", "queue list")
+	node := strings.Fields(s.run(exitOK, "node", "list", "-o", "name"))[0]
+	s.shows(exitOK, "node show "+node, node, "RUNNING")
+	s.shows(exitNotFound, "node show nowhere:1", "nowhere")
+
+	// A shell completes what there is.
+	complete := func(want string, words ...string) {
+		t.Helper()
+		var out bytes.Buffer
+		root := rootCommand()
+		root.SetOut(&out)
+		root.SetArgs(append([]string{"__complete"}, words...))
+		if err := root.ExecuteContext(t.Context()); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%v completes to %q, %v; want %q", words, &out, err, want)
+		}
+	}
+	complete(id+"\tmine", "app", "kill", "--server", s.server, "")
+	complete("sc-2\tactive", "subcluster", "drain", "--server", s.server, "sc-")
+	complete("root.research\n", "policy", "get", "--server", s.server, "root.r")
+	complete(":4", "app", "why", "--server", "127.0.0.1:1", "") // nothing, and no error in a shell
+	root := rootCommand()
+	root.SetArgs([]string{"app", "lst"})
+	if err := root.ExecuteContext(
+		t.Context(),
+	); exitCode(err) != exitUsage ||
+		!strings.Contains(err.Error(), "did you mean list?") {
+		t.Errorf("a misspelt command: %v", err)
+	}
 	s.shows(exitOK, "app why "+id, "sc-")
 	var doc map[string]any
 	if out := s.run(

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -54,7 +55,25 @@ func daily(use, short string, children ...*cobra.Command) *cobra.Command {
 	return c
 }
 
+var nodeColumns = []column[nodeDoc]{
+	{"ID", false, func(n nodeDoc) string { return n.ID }},
+	{"SUBCLUSTER", false, func(n nodeDoc) string { return n.Subcluster }},
+	{"STATE", false, func(n nodeDoc) string { return n.State }},
+	{"RACK", false, func(n nodeDoc) string { return n.Rack }},
+	{"CONTAINERS", false, func(n nodeDoc) string { return strconv.FormatInt(n.Containers, 10) }},
+	{"USED-MB", false, func(n nodeDoc) string { return strconv.FormatInt(n.UsedMB, 10) }},
+	{"FREE-MB", false, func(n nodeDoc) string { return strconv.FormatInt(n.AvailMB, 10) }},
+	{"USED-VCORES", true, func(n nodeDoc) string { return strconv.FormatInt(n.UsedCores, 10) }},
+	{"FREE-VCORES", true, func(n nodeDoc) string { return strconv.FormatInt(n.AvailCores, 10) }},
+	{"WEB", true, func(n nodeDoc) string { return n.HTTP }},
+	{"HEALTH", true, func(n nodeDoc) string { return n.HealthReport }},
+}
+
 func nodeCommand() *cobra.Command {
+	return daily("node", "list and show nodes", nodeList(), nodeShow())
+}
+
+func nodeList() *cobra.Command {
 	var f clientFlags
 	var states []string
 	var watch bool
@@ -74,22 +93,7 @@ func nodeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			n := func(v func(nodeDoc) int64) func(nodeDoc) string {
-				return func(d nodeDoc) string { return strconv.FormatInt(v(d), 10) }
-			}
-			err = printList(c.OutOrStdout(), f.printer, doc.Nodes.Node, []column[nodeDoc]{
-				{"ID", false, func(n nodeDoc) string { return n.ID }},
-				{"SUBCLUSTER", false, func(n nodeDoc) string { return n.Subcluster }},
-				{"STATE", false, func(n nodeDoc) string { return n.State }},
-				{"RACK", false, func(n nodeDoc) string { return n.Rack }},
-				{"CONTAINERS", false, n(func(d nodeDoc) int64 { return d.Containers })},
-				{"USED-MB", false, n(func(d nodeDoc) int64 { return d.UsedMB })},
-				{"FREE-MB", false, n(func(d nodeDoc) int64 { return d.AvailMB })},
-				{"USED-VCORES", true, n(func(d nodeDoc) int64 { return d.UsedCores })},
-				{"FREE-VCORES", true, n(func(d nodeDoc) int64 { return d.AvailCores })},
-				{"WEB", true, func(n nodeDoc) string { return n.HTTP }},
-				{"HEALTH", true, func(n nodeDoc) string { return n.HealthReport }},
-			})
+			err = printList(c.OutOrStdout(), f.printer, doc.Nodes.Node, nodeColumns)
 			if err != nil {
 				return err
 			}
@@ -99,7 +103,7 @@ func nodeCommand() *cobra.Command {
 	f.register(c)
 	c.Flags().StringSliceVar(&states, "state", nil, "only these `STATES`, by YARN's names")
 	c.Flags().BoolVar(&watch, "watch", false, "list again every two seconds")
-	return daily("node", "list nodes", c)
+	return c
 }
 
 // queueDoc is one queue of YARN's scheduler document, of either scheduler.
@@ -176,47 +180,63 @@ func flatten(path string, q map[string]any, out []queueDoc) []queueDoc {
 	return out
 }
 
+func percentOf(v func(queueDoc) float64) func(queueDoc) string {
+	return func(d queueDoc) string { return strconv.FormatFloat(v(d), 'f', 1, 64) + "%" }
+}
+
+func wholeOf(v func(queueDoc) float64) func(queueDoc) string {
+	return func(d queueDoc) string { return strconv.FormatFloat(v(d), 'f', 0, 64) }
+}
+
+var queueColumns = []column[queueDoc]{
+	{"QUEUE", false, func(q queueDoc) string { return q.Path }},
+	{"STATE", false, func(q queueDoc) string { return q.State }},
+	{"GUARANTEED", false, percentOf(func(q queueDoc) float64 { return q.Capacity })},
+	{"MAX", false, percentOf(func(q queueDoc) float64 { return q.MaxCapacity })},
+	{"USED", false, percentOf(func(q queueDoc) float64 { return q.Used })},
+	{"USED-MB", true, wholeOf(func(q queueDoc) float64 { return q.UsedMB })},
+	{"USED-VCORES", true, wholeOf(func(q queueDoc) float64 { return q.UsedVCores })},
+	{"APPS", false, wholeOf(func(q queueDoc) float64 { return q.Apps })},
+	{"CONTAINERS", false, wholeOf(func(q queueDoc) float64 { return q.Containers })},
+}
+
 func queueCommand() *cobra.Command {
+	return daily("queue", "list and show queues", queueList(), queueShow())
+}
+
+// queueList reads all queues, parents before children.
+func (f *clientFlags) queueList(ctx context.Context) ([]queueDoc, http.Header, error) {
+	var doc struct {
+		Scheduler struct {
+			Info map[string]any `json:"schedulerInfo"`
+		} `json:"scheduler"`
+	}
+	head, err := f.call(ctx, http.MethodGet, "/ws/v1/cluster/scheduler", nil, nil, &doc)
+	if err != nil {
+		return nil, head, err
+	}
+	info := doc.Scheduler.Info
+	if root, ok := info["rootQueue"].(map[string]any); ok {
+		info = root
+	}
+	return flatten("", info, nil), head, nil
+}
+
+func queueList() *cobra.Command {
 	var f clientFlags
 	c := &cobra.Command{Use: "list", Short: "list queues with their use over all subclusters", Args: noArguments}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		var doc struct {
-			Scheduler struct {
-				Info map[string]any `json:"schedulerInfo"`
-			} `json:"scheduler"`
-		}
-		head, err := f.call(c.Context(), http.MethodGet, "/ws/v1/cluster/scheduler", nil, nil, &doc)
+		list, head, err := f.queueList(c.Context())
 		if err != nil {
 			return err
 		}
-		info := doc.Scheduler.Info
-		if root, ok := info["rootQueue"].(map[string]any); ok {
-			info = root
-		}
-		percent := func(v func(queueDoc) float64) func(queueDoc) string {
-			return func(d queueDoc) string { return strconv.FormatFloat(v(d), 'f', 1, 64) + "%" }
-		}
-		whole := func(v func(queueDoc) float64) func(queueDoc) string {
-			return func(d queueDoc) string { return strconv.FormatFloat(v(d), 'f', 0, 64) }
-		}
-		err = printList(c.OutOrStdout(), f.printer, flatten("", info, nil), []column[queueDoc]{
-			{"QUEUE", false, func(q queueDoc) string { return q.Path }},
-			{"STATE", false, func(q queueDoc) string { return q.State }},
-			{"GUARANTEED", false, percent(func(q queueDoc) float64 { return q.Capacity })},
-			{"MAX", false, percent(func(q queueDoc) float64 { return q.MaxCapacity })},
-			{"USED", false, percent(func(q queueDoc) float64 { return q.Used })},
-			{"USED-MB", true, whole(func(q queueDoc) float64 { return q.UsedMB })},
-			{"USED-VCORES", true, whole(func(q queueDoc) float64 { return q.UsedVCores })},
-			{"APPS", false, whole(func(q queueDoc) float64 { return q.Apps })},
-			{"CONTAINERS", false, whole(func(q queueDoc) float64 { return q.Containers })},
-		})
-		if err != nil {
+		if err := printList(c.OutOrStdout(), f.printer, list, queueColumns); err != nil {
 			return err
 		}
 		return partialExit(c, head)
 	}
 	f.register(c)
-	return daily("queue", "list queues", c)
+	return c
 }
 
 // setStates puts --state into a query; a state that YARN does not have is a

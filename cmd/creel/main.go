@@ -10,9 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/creelrm/creel/internal/app/daemon/build"
 	"github.com/creelrm/creel/internal/app/daemon/logs"
 )
 
@@ -45,6 +47,7 @@ picks a home subcluster; an AM-RM proxy spreads the application's asks over many
 ResourceManagers. Every part speaks Hadoop's own protocols.
 
 Start with: creel demo`,
+		Version:       build.Read().Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noArguments,
@@ -82,10 +85,15 @@ Start with: creel demo`,
 
 // noArguments refuses stray words with the exit code of a usage mistake.
 func noArguments(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage(fmt.Errorf("%q is not a command of %q; see %s --help", args[0], c.CommandPath(), c.CommandPath()))
+	if len(args) == 0 {
+		return nil
 	}
-	return nil
+	see := fmt.Sprintf("see %s --help", c.CommandPath())
+	c.SuggestionsMinimumDistance = 2
+	if like := c.SuggestionsFor(args[0]); len(like) > 0 {
+		see = "did you mean " + strings.Join(like, " or ") + "? " + see
+	}
+	return usage(fmt.Errorf("%q is not a command of %q; %s", args[0], c.CommandPath(), see))
 }
 
 // exactly wants n arguments, with the exit code of a usage mistake otherwise.

@@ -96,7 +96,7 @@ func policyGet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "get QUEUE",
 		Short: "print a queue's policy document, its own or the one it inherits",
-		Args:  exactly(1, "one queue"),
+		Args:  exactly(1, "one queue"), ValidArgsFunction: f.queues,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		q, err := queueArgument(args[0])
@@ -250,7 +250,7 @@ func policyHistory() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "history QUEUE",
 		Short: "list the versions of a queue's policy, newest first",
-		Args:  exactly(1, "one queue"),
+		Args:  exactly(1, "one queue"), ValidArgsFunction: f.queues,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		q, err := queueArgument(args[0])
@@ -283,7 +283,7 @@ func policyRollback() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rollback QUEUE",
 		Short: "put an earlier version of a queue's policy in force again, as a new one",
-		Args:  exactly(1, "one queue"),
+		Args:  exactly(1, "one queue"), ValidArgsFunction: f.queues,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		q, err := queueArgument(args[0])

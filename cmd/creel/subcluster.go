@@ -104,7 +104,7 @@ func subclusterShow() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show ID",
 		Short: "show one member: its state, addresses, load, and how far a drain is",
-		Args:  exactly(1, "one subcluster"),
+		Args:  exactly(1, "one subcluster"), ValidArgsFunction: f.memberIDs,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		id, err := memberArgument(args[0])
@@ -175,7 +175,7 @@ func subclusterDrain() *cobra.Command {
 		Long: `What runs in the member goes on. With --mode finish the command waits until
 nothing is left there, and says how far it is; it can be stopped and given again.`,
 		Example: "  creel subcluster drain east --mode finish --reason \"new disks\"",
-		Args:    exactly(1, "one subcluster"),
+		Args:    exactly(1, "one subcluster"), ValidArgsFunction: f.memberIDs,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		id, err := memberArgument(args[0])
@@ -241,7 +241,13 @@ func (f *clientFlags) drained(c *cobra.Command, id creel.SubclusterID, timeout t
 // memberOrder is a command that is one call about one member.
 func memberOrder(use, short, long, said, method, suffix string, body any) *cobra.Command {
 	var f clientFlags
-	c := &cobra.Command{Use: use + " ID", Short: short, Long: long, Args: exactly(1, "one subcluster")}
+	c := &cobra.Command{
+		Use:               use + " ID",
+		Short:             short,
+		Long:              long,
+		Args:              exactly(1, "one subcluster"),
+		ValidArgsFunction: f.memberIDs,
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		id, err := memberArgument(args[0])
 		if err != nil {

@@ -25,7 +25,7 @@ func appWhy() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "why ID",
 		Short: "explain where an application runs, and what it waits for",
-		Args:  exactly(1, "one application id"),
+		Args:  exactly(1, "one application id"), ValidArgsFunction: f.appIDs,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		id, err := appArgument(args[0])

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/spf13/cobra"
+)
+
+// The commands that change an application, or look into it. All are YARN's REST
+// calls, so they work on a router and on a plain ResourceManager.
+
+func appPath(id creel.ApplicationID) string { return "/ws/v1/cluster/apps/" + id.String() }
+
+// appChange is a command that puts one document to an application.
+func appChange(
+	use, short, example string,
+	names string,
+	what func(value string) (path string, body any, said string, err error),
+) *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{Use: use, Short: short, Example: example, Args: exactly(2, names), ValidArgsFunction: f.appIDs}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		id, err := appArgument(args[0])
+		if err != nil {
+			return err
+		}
+		path, body, said, err := what(args[1])
+		if err != nil {
+			return usage(err)
+		}
+		if _, err := f.call(c.Context(), http.MethodPut, appPath(id)+path, nil, body, nil); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%s %s\n", id, said)
+		return nil
+	}
+	f.register(c)
+	return c
+}
+
+func appMove() *cobra.Command {
+	return appChange("move ID QUEUE", "move an application to another queue of its home",
+		"  creel app move application_1700000000000_0001 root.research", "an application id and a queue",
+		func(queue string) (string, any, string, error) {
+			_, err := creel.ParseQueuePath(queue)
+			return "/queue", map[string]string{"queue": queue}, "is in " + queue, err
+		})
+}
+
+func appPriority() *cobra.Command {
+	return appChange("priority ID NUMBER", "change an application's priority; higher goes first",
+		"", "an application id and a number",
+		func(text string) (string, any, string, error) {
+			n, err := strconv.ParseInt(text, 10, 32)
+			if err != nil || n < 0 {
+				return "", nil, "", fmt.Errorf("priority %q is no number from 0 up", text)
+			}
+			return "/priority", map[string]int64{"priority": n}, fmt.Sprintf("has priority %d", n), nil
+		})
+}
+
+func appLifetime() *cobra.Command {
+	return appChange("lifetime ID DURATION", "have an application killed so long from now",
+		"  creel app lifetime application_1700000000000_0001 2h", "an application id and a duration",
+		func(text string) (string, any, string, error) {
+			d, err := time.ParseDuration(text)
+			if err != nil || d <= 0 {
+				return "", nil, "", fmt.Errorf("duration %q is not like 90m or 2h", text)
+			}
+			at := time.Now().Add(d)
+			return "/timeout", map[string]any{"timeout": map[string]string{
+				"type": "LIFETIME", "expiryTime": at.Format("2006-01-02T15:04:05.000-0700"),
+			}}, "lives until " + at.Format(time.RFC3339) + " at most", nil
+		})
+}
+
+// attemptDoc is an attempt as YARN lists it.
+type attemptDoc struct {
+	Number    int64  `json:"id"`
+	ID        string `json:"appAttemptId"`
+	State     string `json:"appAttemptState"`
+	Started   int64  `json:"startTime"`
+	Finished  int64  `json:"finishedTime"`
+	Container string `json:"containerId"`
+	Node      string `json:"nodeId"`
+	Logs      string `json:"logsLink"`
+}
+
+func (f *clientFlags) attempts(c *cobra.Command, id creel.ApplicationID) ([]attemptDoc, error) {
+	var doc struct {
+		Attempts struct {
+			Attempt []attemptDoc `json:"appAttempt"`
+		} `json:"appAttempts"`
+	}
+	_, err := f.call(c.Context(), http.MethodGet, appPath(id)+"/appattempts", nil, nil, &doc)
+	return doc.Attempts.Attempt, err
+}
+
+func appAttempts() *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{
+		Use: "attempts ID", Short: "list an application's attempts", Args: exactly(1, "one application id"),
+		ValidArgsFunction: f.appIDs,
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		id, err := appArgument(args[0])
+		if err != nil {
+			return err
+		}
+		list, err := f.attempts(c, id)
+		if err != nil {
+			return err
+		}
+		return printList(c.OutOrStdout(), f.printer, list, []column[attemptDoc]{
+			{"ATTEMPT", false, func(a attemptDoc) string { return a.ID }},
+			{"STATE", false, func(a attemptDoc) string { return a.State }},
+			{"STARTED", false, func(a attemptDoc) string { return moment(a.Started) }},
+			{"FINISHED", false, func(a attemptDoc) string { return moment(a.Finished) }},
+			{"NODE", false, func(a attemptDoc) string { return a.Node }},
+			{"CONTAINER", true, func(a attemptDoc) string { return a.Container }},
+			{"LOGS", true, func(a attemptDoc) string { return a.Logs }},
+		})
+	}
+	f.register(c)
+	return c
+}
+
+// moment is a time in ms as people read it; "-" for none.
+func moment(ms int64) string {
+	if ms <= 0 {
+		return "-"
+	}
+	return time.UnixMilli(ms).Format(time.RFC3339)
+}
+
+// containerDoc is a container as YARN lists it, which writes these numbers as texts.
+type containerDoc struct {
+	ID       string      `json:"containerId"`
+	State    string      `json:"containerState"`
+	Node     string      `json:"nodeId"`
+	MemoryMB json.Number `json:"allocatedMB"`
+	VCores   json.Number `json:"allocatedVCores"`
+	Priority json.Number `json:"priority"`
+	Started  json.Number `json:"startedTime"`
+	Log      string      `json:"logUrl"`
+}
+
+func appContainers() *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{
+		Use:   "containers ID",
+		Short: "list the containers of an application's last attempt, in all subclusters",
+		Args:  exactly(1, "one application id"), ValidArgsFunction: f.appIDs,
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		id, err := appArgument(args[0])
+		if err != nil {
+			return err
+		}
+		attempts, err := f.attempts(c, id)
+		if err != nil {
+			return err
+		}
+		var last attemptDoc
+		for _, a := range attempts {
+			if a.Number >= last.Number {
+				last = a
+			}
+		}
+		// A list of one comes without brackets from Hadoop's servers.
+		var doc struct {
+			Container list[containerDoc] `json:"container"`
+		}
+		if last.ID != "" {
+			path := appPath(id) + "/appattempts/" + last.ID + "/containers"
+			if _, err := f.call(c.Context(), http.MethodGet, path, nil, nil, &doc); err != nil {
+				return err
+			}
+		}
+		return printList(c.OutOrStdout(), f.printer, doc.Container, []column[containerDoc]{
+			{"CONTAINER", false, func(d containerDoc) string { return d.ID }},
+			{"STATE", false, func(d containerDoc) string { return d.State }},
+			{"NODE", false, func(d containerDoc) string { return d.Node }},
+			{"MEMORY-MB", false, func(d containerDoc) string { return d.MemoryMB.String() }},
+			{"VCORES", false, func(d containerDoc) string { return d.VCores.String() }},
+			{"STARTED", false, func(d containerDoc) string {
+				ms, err := d.Started.Int64()
+				if err != nil {
+					return "-"
+				}
+				return moment(ms)
+			}},
+			{"PRIORITY", true, func(d containerDoc) string { return d.Priority.String() }},
+			{"LOG", true, func(d containerDoc) string { return d.Log }},
+		})
+	}
+	f.register(c)
+	return c
+}
+
+// list reads a JSON list, or the one element that stands without brackets.
+type list[T any] []T
+
+func (l *list[T]) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '{' {
+		*l = make(list[T], 1)
+		return json.Unmarshal(b, &(*l)[0])
+	}
+	return json.Unmarshal(b, (*[]T)(l))
+}
+
+// signals are what YARN sends to containers.
+var signals = []string{"OUTPUT_THREAD_DUMP", "GRACEFUL_SHUTDOWN", "FORCEFUL_SHUTDOWN"}
+
+func appSignal() *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{
+		Use:   "signal CONTAINER SIGNAL",
+		Short: "send a signal to a container: " + strings.Join(signals, ", "),
+		Args:  exactly(2, "a container id and a signal"),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return signals, cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		id, err := creel.ParseContainerID(args[0])
+		if err != nil {
+			return usage(err)
+		}
+		signal := strings.ToUpper(args[1])
+		known := false
+		for _, s := range signals {
+			known = known || s == signal
+		}
+		if !known {
+			return usage(fmt.Errorf("no signal is called %q; there are %s", args[1], strings.Join(signals, ", ")))
+		}
+		path := "/ws/v1/cluster/containers/" + url.PathEscape(id.String()) + "/signal/" + signal
+		if _, err := f.call(c.Context(), http.MethodPost, path, nil, struct{}{}, nil); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%s is sent %s\n", id, signal)
+		return nil
+	}
+	f.register(c)
+	return c
+}
+
+// nodeShow prints one node.
+func nodeShow() *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{Use: "show ID", Short: "show one node", Args: exactly(1, "one node id, HOST:PORT")}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var doc struct {
+			Node nodeDoc `json:"node"`
+		}
+		path := "/ws/v1/cluster/nodes/" + url.PathEscape(args[0])
+		if _, err := f.call(c.Context(), http.MethodGet, path, nil, nil, &doc); err != nil {
+			return err
+		}
+		n := doc.Node
+		return printOne(c.OutOrStdout(), f.printer, n, n.ID, func(w io.Writer) error {
+			for _, col := range nodeColumns {
+				fmt.Fprintf(w, "%-12s %s\n", strings.ToLower(col.title), col.text(n))
+			}
+			return nil
+		})
+	}
+	f.register(c)
+	return c
+}
+
+// queueShow prints one queue and what is below it.
+func queueShow() *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{
+		Use: "show QUEUE", Short: "show one queue and those below it", Args: exactly(1, "one queue"),
+		ValidArgsFunction: f.queues,
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		all, head, err := f.queueList(c.Context())
+		if err != nil {
+			return err
+		}
+		path := args[0]
+		if path != "root" && !strings.HasPrefix(path, "root.") {
+			path = "root." + path
+		}
+		var found []queueDoc
+		for _, q := range all {
+			if q.Path == path || strings.HasPrefix(q.Path, path+".") {
+				found = append(found, q)
+			}
+		}
+		if len(found) == 0 {
+			return &coded{exitNotFound, fmt.Errorf("there is no queue %s; see `creel queue list`", args[0])}
+		}
+		if err := printList(c.OutOrStdout(), f.printer, found, queueColumns); err != nil {
+			return err
+		}
+		return partialExit(c, head)
+	}
+	f.register(c)
+	return c
+}
