@@ -99,7 +99,8 @@ var rules = map[string]rule{
 	"internal/query":          {},
 	"internal/allow":          {},
 	"internal/programs":       {}, // what tests run beside creel
-	"internal/hrpc":           {imports: []string{"internal/workers"}},
+	"internal/readable":       {},
+	"internal/hrpc":           {imports: []string{"internal/readable", "internal/workers"}},
 	"internal/hrpc/telemetry": {imports: []string{"internal/hrpc"}},
 	"internal/yarnrpc":        {imports: []string{".", "internal/hrpc", data}},
 	"internal/settings":       {imports: []string{"policies"}}, // whose names are choices

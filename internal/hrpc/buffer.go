@@ -7,6 +7,7 @@ import "sync"
 // Buffers come in a few sizes, each with its pool. The smallest is what an
 // active connection reads into; an idle connection has none.
 const (
+	tinyBuffer   = 2 << 10 // of what a connection reads first: who is there
 	smallBuffer  = 16 << 10
 	mediumBuffer = 64 << 10
 	bigBuffer    = 256 << 10
@@ -15,12 +16,16 @@ const (
 )
 
 var (
+	tinyBuffers   = sync.Pool{New: func() any { return new([tinyBuffer]byte) }}
 	smallBuffers  = sync.Pool{New: func() any { return new([smallBuffer]byte) }}
 	mediumBuffers = sync.Pool{New: func() any { return new([mediumBuffer]byte) }}
 	bigBuffers    = sync.Pool{New: func() any { return new([bigBuffer]byte) }}
 	largeBuffers  = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
 	hugeBuffers   = sync.Pool{New: func() any { return new([hugeBuffer]byte) }}
 )
+
+// getTiny returns an empty buffer of the smallest size.
+func getTiny() []byte { return tinyBuffers.Get().(*[tinyBuffer]byte)[:0] }
 
 // getBuffer returns an empty buffer with room for at least n bytes.
 func getBuffer(n int) []byte {
@@ -43,6 +48,8 @@ func getBuffer(n int) []byte {
 // sizes (grown by append, or larger than the pools keep) are left to the GC.
 func putBuffer(b []byte) {
 	switch cap(b) {
+	case tinyBuffer:
+		tinyBuffers.Put((*[tinyBuffer]byte)(b[:tinyBuffer]))
 	case smallBuffer:
 		smallBuffers.Put((*[smallBuffer]byte)(b[:smallBuffer]))
 	case mediumBuffer:

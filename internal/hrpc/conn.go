@@ -20,7 +20,7 @@ type conn struct {
 	s      *Server
 	nc     net.Conn
 	remote netip.AddrPort
-	ctx    context.Context // of its calls
+	ctx    context.Context // of its calls; until the handshake is done that of the server
 	cancel context.CancelFunc
 	fr     frameReader
 	w      writer
@@ -110,6 +110,7 @@ func (c *conn) serve() {
 		err = c.drawOn(c.s.shares.join(c.remote.Addr(), c.who.User))
 	}
 	if err == nil {
+		c.ctx, c.cancel = context.WithCancel(c.ctx)
 		c.ready.Store(true)
 		err = c.readCalls()
 	}
@@ -144,7 +145,9 @@ func (c *conn) serve() {
 // close ends the connection and forgets its calls: their answers go nowhere.
 func (c *conn) close() {
 	c.nc.Close()
-	c.cancel()
+	if c.cancel != nil {
+		c.cancel()
+	}
 	c.w.fail(net.ErrClosed)
 	c.fr.dropBuffer()
 	c.dropInner()

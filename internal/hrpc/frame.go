@@ -47,7 +47,8 @@ func (b *budget) give(n int64) {
 }
 
 // frameReader cuts frames from a socket. It reads when the socket is ready and
-// not before, so that a connection that waits between frames owns no buffer.
+// not before, so that a connection that waits between frames owns no buffer, and
+// one that waits within a frame of which little has come owns little more than that.
 // A large frame's buffer grows with the bytes that came, not with the length
 // that was announced.
 type frameReader struct {
@@ -55,6 +56,7 @@ type frameReader struct {
 	onRead func(fd uintptr) bool // readReady, bound once
 
 	buf    []byte // nil while idle; buf[r:w] is not consumed yet
+	parked bool   // buf is as long as what it holds, while the rest of the frame is waited for
 	r, w   int
 	err    error   // of the last read
 	shared *budget // for buffers above mediumBuffer
@@ -79,14 +81,28 @@ func (f *frameReader) init(conn net.Conn, shared *budget) error {
 // readReady takes what the socket has. Returning false means "call me when the
 // socket has something".
 func (f *frameReader) readReady(fd uintptr) bool {
-	if f.buf == nil {
+	switch {
+	case f.buf == nil && f.bytes == 0:
+		b := getTiny()
+		f.buf = b[:cap(b)]
+	case f.buf == nil:
 		b := getBuffer(smallBuffer)
 		f.buf = b[:cap(b)]
+	case f.parked:
+		b := getBuffer(smallBuffer)
+		b = b[:cap(b)]
+		f.w = copy(b, f.buf[f.r:f.w])
+		f.buf, f.r, f.parked = b, 0, false
 	}
 	n, again, err := readSocket(fd, f.buf[f.w:])
 	if again {
-		if f.r == f.w {
+		switch {
+		case f.r == f.w:
 			f.dropBuffer()
+		case len(f.buf) <= smallBuffer && f.w-f.r <= maxParked:
+			b := append([]byte(nil), f.buf[f.r:f.w]...)
+			putBuffer(f.buf)
+			f.buf, f.r, f.w, f.parked = b, 0, len(b), true
 		}
 		return false
 	}
@@ -102,7 +118,12 @@ func (f *frameReader) readReady(fd uintptr) bool {
 	return true
 }
 
+// maxParked is the most of an incomplete frame that is copied out of the buffer it
+// was read into, in bytes: a sixteenth of the smallest buffer.
+const maxParked = smallBuffer / 16
+
 func (f *frameReader) dropBuffer() {
+	f.parked = false
 	if f.buf != nil {
 		putBuffer(f.buf)
 		f.buf = nil
@@ -116,7 +137,7 @@ func (f *frameReader) dropBuffer() {
 
 // fill blocks for at least one more byte.
 func (f *frameReader) fill() error {
-	if f.buf != nil && f.w == len(f.buf) {
+	if f.buf != nil && f.w == len(f.buf) && !f.parked {
 		return errFrameSize // callers make room first
 	}
 	f.err = nil
@@ -132,8 +153,8 @@ func (f *frameReader) room(size int) error {
 	if f.r == f.w && len(f.buf) > smallBuffer {
 		f.dropBuffer() // a large frame is done with
 	}
-	if f.buf == nil || f.r+size <= len(f.buf) {
-		return nil
+	if f.buf == nil || f.parked || f.r+size <= len(f.buf) {
+		return nil // a parked buffer is replaced when bytes come
 	}
 	if f.r > 0 {
 		f.w = copy(f.buf, f.buf[f.r:f.w])

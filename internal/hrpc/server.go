@@ -6,13 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/creelrm/creel/internal/readable"
 	"github.com/creelrm/creel/internal/workers"
 )
 
@@ -204,11 +204,12 @@ func (s *Server) admit(nc net.Conn) {
 		s.refuse(nc, busy)
 		return
 	}
-	c.ctx, c.cancel = context.WithCancel(s.base)
+	c.ctx = s.base
 	s.wg.Add(1)
 	go func() {
 		defer s.wg.Done()
 		defer s.forget(c)
+		_ = readable.Wait(c.fr.raw) // serve finds the same error
 		c.serve()
 	}()
 }
@@ -259,7 +260,14 @@ func linger(nc net.Conn) {
 		half.CloseWrite()
 	}
 	nc.SetReadDeadline(time.Now().Add(lingerTime))
-	io.CopyN(io.Discard, nc, 1<<20)
+	var b [512]byte // io.Discard would take 8 KiB for as long as the peer says nothing
+	for n, most := 0, 1<<20; n < most; {
+		m, err := nc.Read(b[:])
+		if err != nil {
+			return
+		}
+		n += m
+	}
 }
 
 // drain ends reading on all connections and bounds the wait for their calls.

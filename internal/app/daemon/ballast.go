@@ -2,7 +2,12 @@
 
 package daemon
 
-import "os"
+import (
+	"os"
+	"runtime"
+	"runtime/metrics"
+	"time"
+)
 
 // ballastSize lets a daemon's heap grow to twice this before the collector
 // runs, however little is alive.
@@ -20,5 +25,41 @@ func Ballast() (release func()) {
 		return func() {}
 	}
 	held := make([]byte, ballastSize)
-	return func() { held[0] = 0 }
+	stop := make(chan struct{})
+	go collectStacks(stop)
+	return func() {
+		close(stop)
+		held[0] = 0
+	}
+}
+
+// smallStacks need no collection of their own, in bytes.
+const smallStacks = 8 << 20
+
+// collectStacks runs the collector when the stacks of goroutines have grown by
+// a quarter since it last did. Only the collector cuts a stack that was deep for a
+// moment, as that of each new connection is; and with the ballast it may not run
+// for minutes while thousands connect (e2e/faults, strangers).
+func collectStacks(stop <-chan struct{}) {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
+	stacks := func() uint64 {
+		metrics.Read(sample)
+		return sample[0].Value.Uint64()
+	}
+	last := max(stacks(), smallStacks)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		if now := stacks(); now > last+last/4 {
+			runtime.GC()
+			last = max(stacks(), smallStacks)
+		} else if now < last {
+			last = max(now, smallStacks)
+		}
+	}
 }

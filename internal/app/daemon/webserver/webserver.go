@@ -20,16 +20,21 @@ type Config struct {
 	IdleTimeout       time.Duration // of a connection between two requests [2 min]
 	DrainTime         time.Duration // for answers on their way at the end [5 s]
 	RefuseAnonymous   bool          // 403 to who gives no user.name and no cookie
+	MaxConnections    int           // 503 above [20,000]
 }
 
 // Task serves handler on a listener until its context ends; then answers on
 // their way have the drain time. It closes the listener.
 func Task(l net.Listener, handler http.Handler, c Config) func(context.Context) error {
+	first := cmp.Or(c.ReadHeaderTimeout, 10*time.Second)
 	server := &http.Server{
-		Handler:           identify(handler, c.RefuseAnonymous),
-		ReadHeaderTimeout: cmp.Or(c.ReadHeaderTimeout, 10*time.Second),
+		Handler:           boundBodies(identify(handler, c.RefuseAnonymous), first),
+		ReadHeaderTimeout: first,
 		IdleTimeout:       cmp.Or(c.IdleTimeout, 2*time.Minute),
 		MaxHeaderBytes:    64 << 10,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c)
+		},
 	}
 	return func(ctx context.Context) error {
 		ended := make(chan struct{})
@@ -41,7 +46,7 @@ func Task(l net.Listener, handler http.Handler, c Config) func(context.Context) 
 				server.Close()
 			}
 		})
-		err := server.Serve(l)
+		err := server.Serve(newListener(l, first, cmp.Or(c.MaxConnections, 20_000)))
 		if !stop() {
 			<-ended // Serve returns when the listener is closed; connections are closed after it
 		}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/internal/hrpc"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/statestore/redis/redistest"
+)
+
+// A stranger is a connection of which nothing good comes: what it sends before it
+// falls silent.
+type stranger struct {
+	name  string
+	sends []byte
+}
+
+// greeting is what a client without tokens sends until its first call: recorded, so
+// that strangers know it, too.
+func greeting(t *testing.T, dial func(c *hrpc.Client, address string)) []byte {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
+	defer client.Close()
+	go dial(client, l.Addr().String())
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	head := make([]byte, 7+4)
+	if _, err := io.ReadFull(c, head); err != nil {
+		t.Fatal(err)
+	}
+	rest := make([]byte, binary.BigEndian.Uint32(head[7:])) // the connection context
+	if _, err := io.ReadFull(c, rest); err != nil {
+		t.Fatal(err)
+	}
+	return append(head, rest...)
+}
+
+// strangersOf are those of an RPC port, and those of a web port. Half of each are
+// idle from the start.
+func strangersOf(t *testing.T) (rpc, web []stranger) {
+	t.Helper()
+	simple := greeting(t, func(c *hrpc.Client, address string) {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		p := yarnrpc.NewApplicationClientProtocolClient(c, address, hrpc.Login{User: "stranger"})
+		_, _ = p.GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{}) // nobody answers
+	})
+	large := binary.BigEndian.AppendUint32(nil, 120<<20)
+	sasl := []byte("hrpc\x09\x00\xdf")
+	idle := stranger{name: "idle"}
+	rpc = []stranger{
+		idle, {"a large frame", slices.Concat(simple, large, []byte("begun"))},
+		idle, {"half a SASL header", slices.Concat(sasl, binary.BigEndian.AppendUint32(nil, 60_000), make([]byte, 100))},
+		idle, {"half a greeting", simple[:len(simple)/2]},
+		idle, {"greeted and silent", simple},
+		idle, {"three bytes", []byte("hrp")},
+	}
+	web = []stranger{
+		idle, {"slow headers", []byte("GET /ws/v1/cluster/apps HTTP/1.1\r\nHost: localhost\r\nX-")},
+		idle, {"a slow body", []byte("POST /ws/v1/cluster/apps?user.name=stranger HTTP/1.1\r\nHost: localhost\r\n" +
+			"Content-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{\"application-id\":")},
+		idle, {"one byte", []byte("G")},
+	}
+	return rpc, web
+}
+
+// crowd opens n connections, in turn to each of the addresses, and keeps them.
+func crowd(t *testing.T, n int, d *daemon, rpc, web []stranger) {
+	t.Helper()
+	var at []string
+	for name, address := range d.at {
+		if name != "debug" {
+			at = append(at, address)
+		}
+	}
+	slices.Sort(at)
+	for i := range n {
+		address := at[i%len(at)]
+		kinds := rpc
+		if address == d.at["web"] {
+			kinds = web
+		}
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatalf("connection %d: %v", i, err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if _, err := c.Write(kinds[i/len(at)%len(kinds)].sends); err != nil {
+			t.Fatalf("connection %d: %v", i, err)
+		}
+	}
+}
+
+// honest is a call of 1 MB through the router to a ResourceManager, and one of an AM
+// through the proxy.
+func (f *federation) honest(client *hrpc.Client, m *am) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	id, err := creel.ParseApplicationID(f.newID())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	router := yarnrpc.NewApplicationClientProtocolClient(
+		client, f.router.at["client"], hrpc.Login{User: hadoop.OSUser(f.t)})
+	_, err = router.SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{
+		ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
+			ApplicationId:   pb.FromApplicationID(id),
+			ApplicationName: proto.String("story"),
+			Queue:           proto.String("default"),
+			UnmanagedAm:     proto.Bool(true),
+			Resource:        pb.FromResource(creel.NewResource(256, 1)),
+			AmContainerSpec: &pb.ContainerLaunchContextProto{Environment: []*pb.StringStringMapProto{
+				{Key: proto.String("X"), Value: proto.String(strings.Repeat("x", 1<<20))},
+			}},
+		},
+	})
+	if err != nil {
+		f.t.Fatalf("an honest submission of 1 MB: %v", err)
+	}
+	if a := f.kill(f.router, id.String()); a.code != http.StatusOK && a.code != http.StatusAccepted {
+		f.t.Fatalf("its end: %+v", a)
+	}
+	m.more(f, 0)
+}
+
+// resident is the highest resident memory of a while, after what was used for a
+// moment was given back.
+func resident(t *testing.T, d *daemon) int64 {
+	t.Helper()
+	var most int64
+	for range 20 {
+		most = max(most, d.RSS(t))
+		time.Sleep(50 * time.Millisecond)
+	}
+	return most
+}
+
+// Ten thousand strangers hang on all ports of one process together, half of them
+// idle, half of them hostile. It holds at most 64 MB more than without them, and
+// honest calls of 1 MB succeed meanwhile.
+func TestTenThousandStrangersCostLittleMemory(t *testing.T) {
+	const crowdSize, most = 10_000, 64 << 20
+	server := redistest.Start(t)
+	f := foundAs(t, server.URL(), layout{
+		ofRM: func(string) []string {
+			return []string{"yarn.router.asc-interceptor-max-size=8MB", "creel.debug.address=127.0.0.1:0"}
+		},
+		ofProxy: []string{"creel.debug.address=127.0.0.1:0"},
+	})
+	f.router.Stop()
+	f.router = f.start("router-2", "router", append(f.router.settings,
+		"yarn.router.asc-interceptor-max-size=8MB", "creel.debug.address=127.0.0.1:0")...)
+	f.await("the router sees its members", func() bool { return len(f.active()) == 2 })
+	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
+	t.Cleanup(func() { client.Close() })
+	id := f.newID()
+	f.submitSoon(id)
+	m := f.am(client, id)
+	if err := m.register(); err != nil {
+		t.Fatal(err)
+	}
+	m.more(f, 1)
+	for range 4 { // the memory of honest calls is not the strangers'
+		f.honest(client, m)
+	}
+	rpc, web := strangersOf(t)
+	for _, victim := range []*daemon{f.members[0].rm, f.router, f.proxy} {
+		t.Run(victim.Name, func(t *testing.T) {
+			f := *f
+			f.t = t
+			before := resident(t, victim)
+			collect(t, victim) // what honest calls left there is no stranger's
+			crowd(t, crowdSize, victim, rpc, web)
+			with := resident(t, victim)
+			f.honest(client, m)
+			with = max(with, resident(t, victim))
+			t.Logf("%d strangers: %d MB resident before, %d MB with them", crowdSize, before>>20, with>>20)
+			if with-before > most {
+				t.Errorf("they cost %d MB, want at most %d", (with-before)>>20, most>>20)
+			}
+		})
+	}
+}
+
+// collect has a daemon with a debug port run its collector.
+func collect(t *testing.T, d *daemon) {
+	t.Helper()
+	resp, err := http.Get("http://" + d.at["debug"] + "/debug/pprof/heap?gc=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("the collector of %s: %s, %v", d.Name, resp.Status, err)
+	}
+}
+
+// A connection that sends half of its headers, or half of a body, is ended when the
+// time of creel.http.read-header-timeout is over.
+func TestSlowHeadersAndBodiesEndAsTheSettingSays(t *testing.T) {
+	server := redistest.Start(t)
+	f := found(t, server.URL(), "", "creel.http.read-header-timeout=1s")
+	_, slow := strangersOf(t)
+	for _, s := range slow {
+		t.Run(s.name, func(t *testing.T) {
+			c, err := net.Dial("tcp", f.members[0].rm.at["web"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := c.Write(bytes.Replace(s.sends, []byte("1000000"), []byte("100"), 1)); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			c.SetReadDeadline(began.Add(9 * time.Second)) // the default is 10 s
+			if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatal("it was not ended")
+			}
+			if took := time.Since(began); took < 500*time.Millisecond {
+				t.Errorf("it was ended after %v", took)
+			}
+		})
+	}
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webserver
+
+import (
+	"io"
+	"net/http"
+	"time"
+)
+
+// slowest is how slowly a body may come, in bytes a second, beyond the time that
+// headers have; maxBodyTime bounds bodies that do not say how long they are.
+const (
+	slowest     = 64 << 10
+	maxBodyTime = time.Minute
+)
+
+// connKey is where a request's context has its connection.
+type connKey struct{}
+
+// boundBodies ends connections whose bodies come too slowly: a handler that waits
+// for one, and the server, which reads what a handler left, would hang otherwise.
+func boundBodies(next http.Handler, first time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(connKey{}).(*conn); ok {
+			c.prove()
+		}
+		if r.Body == nil || r.ContentLength == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		limit := maxBodyTime
+		if r.ContentLength > 0 {
+			limit = first + time.Duration(min(r.ContentLength, 1<<32))*time.Second/slowest
+		}
+		control := http.NewResponseController(w)
+		if control.SetReadDeadline(time.Now().Add(limit)) == nil {
+			bound := *r // the server has to find its own body in its own request
+			bound.Body = &boundBody{r.Body, control}
+			r = &bound
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// boundBody takes the limit away when the body is here: the server goes on reading
+// while the request is served, to see the client go.
+type boundBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func (b *boundBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.control.SetReadDeadline(time.Time{}) // an error here is the client's going away
+	}
+	return n, err
+}

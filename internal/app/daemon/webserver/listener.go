@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webserver
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/creelrm/creel/internal/readable"
+)
+
+// maxUnproven is how many connections of a port may be there that have not sent a
+// whole request's headers within unproven. Honest ones do within a round trip; a
+// thousand that come at once may need a moment.
+const (
+	maxUnproven = 1024
+	unproven    = 250 * time.Millisecond
+)
+
+// listener gives connections to an http.Server when their first byte has come. A
+// server's connection has two buffers and a deep stack; one of which nothing comes
+// has neither here. It also bounds how many there are: a new one above the limit is
+// refused, and the oldest that has proved nothing gives way to a new one.
+type listener struct {
+	net.Listener
+	wait time.Duration // for the first byte
+	most int           // connections, waiting and served
+
+	ready chan net.Conn
+	ended chan struct{} // closed when nobody accepts any more
+	tasks sync.WaitGroup
+
+	mu   sync.Mutex
+	open map[*conn]struct{}
+	new  list.List // *conn, those that are unproven, the oldest first
+	done bool
+}
+
+// conn is a connection that is counted.
+type conn struct {
+	net.Conn
+	l      *listener
+	once   sync.Once
+	proved atomic.Bool
+	born   time.Time
+
+	served bool          // something has come; guarded by l.mu
+	place  *list.Element // in l.new; guarded by l.mu
+}
+
+func (c *conn) Close() error {
+	c.once.Do(func() {
+		c.l.mu.Lock()
+		delete(c.l.open, c)
+		c.leave()
+		c.l.mu.Unlock()
+	})
+	return c.Conn.Close()
+}
+
+// leave takes a connection from the unproven. The lock is held.
+func (c *conn) leave() {
+	if c.place != nil {
+		c.l.new.Remove(c.place)
+		c.place = nil
+	}
+}
+
+// prove is called when the headers of a request are here.
+func (c *conn) prove() {
+	if c.proved.CompareAndSwap(false, true) {
+		c.l.mu.Lock()
+		c.leave()
+		c.l.mu.Unlock()
+	}
+}
+
+func newListener(l net.Listener, wait time.Duration, most int) *listener {
+	out := &listener{
+		Listener: l,
+		wait:     wait,
+		most:     most,
+		ready:    make(chan net.Conn),
+		ended:    make(chan struct{}),
+		open:     map[*conn]struct{}{},
+	}
+	out.tasks.Go(out.accept)
+	return out
+}
+
+// Accept returns the next connection of which something has come.
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.ready:
+		return c, nil
+	case <-l.ended:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends the listener and all connections of which nothing has come.
+func (l *listener) Close() error {
+	err := l.Listener.Close()
+	l.mu.Lock()
+	if l.done {
+		l.mu.Unlock()
+		return err
+	}
+	l.done = true
+	for c := range l.open {
+		if !c.served {
+			c.Conn.Close() // its goroutine does the rest
+		}
+	}
+	l.mu.Unlock()
+	close(l.ended)
+	l.tasks.Wait()
+	return err
+}
+
+func (l *listener) accept() {
+	pause := 5 * time.Millisecond
+	for {
+		nc, err := l.Listener.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			slog.Warn("web port: accept failed", "address", l.Addr(), "error", err, "pause", pause)
+			select {
+			case <-l.ended:
+				return
+			case <-time.After(pause):
+			}
+			pause = min(2*pause, time.Second)
+			continue
+		}
+		pause = 5 * time.Millisecond
+		c := &conn{Conn: nc, l: l, born: time.Now()}
+		if !l.admit(c) {
+			continue
+		}
+		l.tasks.Go(func() { l.await(c) })
+	}
+}
+
+// admit counts a connection, or refuses it above the limit.
+func (l *listener) admit(c *conn) bool {
+	l.mu.Lock()
+	many := len(l.open)
+	if !l.done && many < l.most {
+		l.open[c] = struct{}{}
+		c.place = l.new.PushBack(c)
+		for l.new.Len() > maxUnproven {
+			oldest := l.new.Front().Value.(*conn)
+			if c.born.Sub(oldest.born) < unproven {
+				break
+			}
+			oldest.leave()
+			oldest.Conn.Close() // who serves it finds it closed, and forgets it
+		}
+		l.mu.Unlock()
+		return true
+	}
+	l.mu.Unlock()
+	why := fmt.Sprintf("this port has %d connections, its limit: try again later\n", many)
+	c.Conn.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)) // a new socket takes it at once
+	fmt.Fprintf(c.Conn, "HTTP/1.1 %d %s\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: text/plain\r\n"+
+		"Content-Length: %d\r\n\r\n%s", http.StatusServiceUnavailable, "Service Unavailable", len(why), why)
+	c.Conn.Close()
+	return false
+}
+
+// await hands a connection over when its first byte is here.
+func (l *listener) await(c *conn) {
+	c.Conn.SetReadDeadline(time.Now().Add(l.wait))
+	if !awaitByte(c.Conn) || !l.handOver(c) {
+		c.Close()
+	}
+}
+
+// awaitByte keeps the stack flat while it waits: nothing that needs more is called
+// before.
+func awaitByte(nc net.Conn) bool {
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return true
+	}
+	raw, err := sc.SyscallConn()
+	return err == nil && readable.Wait(raw) == nil
+}
+
+func (l *listener) handOver(c *conn) bool {
+	c.Conn.SetReadDeadline(time.Time{})
+	l.mu.Lock()
+	c.served = true
+	l.mu.Unlock()
+	select {
+	case l.ready <- c:
+		return true
+	case <-l.ended:
+		return false
+	}
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webserver
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// serve runs a port for a test.
+func serve(t *testing.T, h http.HandlerFunc, c Config) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- Task(l, h, c)(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
+}
+
+func dial(t *testing.T, address, says string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if _, err := io.WriteString(c, says); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Whoever sends nothing, half of its headers or half of its body is hung up on when
+// the time for headers is over; the handler that waits for the body learns it.
+func TestSlowHeadersAndSlowBodiesEnd(t *testing.T) {
+	read := make(chan error, 1)
+	address := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, err := io.Copy(io.Discard, r.Body)
+		read <- err
+	}, Config{ReadHeaderTimeout: 300 * time.Millisecond})
+	for name, says := range map[string]string{
+		"nothing":      "",
+		"half headers": "GET / HTTP/1.1\r\nHost: x\r\nX-",
+		"half a body":  "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf",
+	} {
+		c := dial(t, address, says)
+		c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		began := time.Now()
+		if _, err := io.Copy(io.Discard, c); err != nil && strings.Contains(err.Error(), "timeout") {
+			t.Errorf("%s: it was not hung up on", name)
+		}
+		if took := time.Since(began); took < 100*time.Millisecond {
+			t.Errorf("%s: it was hung up on after %v", name, took)
+		}
+	}
+	if err := <-read; err == nil {
+		t.Error("the handler did not learn that the body ended early")
+	}
+}
+
+// A request that lasts longer than its body may take is served to its end.
+func TestTheTimeOfABodyIsNotThatOfItsRequest(t *testing.T) {
+	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			t.Error(err)
+		}
+		select {
+		case <-r.Context().Done():
+			t.Error("the request was ended")
+		case <-time.After(500 * time.Millisecond):
+		}
+		fmt.Fprint(w, "served")
+	}, Config{ReadHeaderTimeout: 100 * time.Millisecond})
+	resp, err := http.Post("http://"+address, "text/plain", strings.NewReader("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b, err := io.ReadAll(resp.Body); err != nil || string(b) != "served" {
+		t.Errorf("the answer is %q, %v", b, err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestAboveTheLimitOfConnectionsTheReasonIsTold(t *testing.T) {
+	address := serve(t, func(http.ResponseWriter, *http.Request) {}, Config{MaxConnections: 3})
+	for range 3 {
+		dial(t, address, "")
+	}
+	time.Sleep(50 * time.Millisecond) // accepted
+	c := dial(t, address, "")
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" ||
+		!strings.Contains(string(b), "3 connections, its limit") {
+		t.Errorf("it was told %d %q, %v", resp.StatusCode, b, err)
+	}
+}
+
+// Connections that prove nothing give way, the oldest first; one whose request was
+// served stays.
+func TestThoseThatProveNothingGiveWay(t *testing.T) {
+	address := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "x") }, Config{})
+	honest := dial(t, address, "")
+	get := func() error {
+		if _, err := io.WriteString(honest, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			return err
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(honest), nil)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	}
+	if err := get(); err != nil {
+		t.Fatal(err)
+	}
+	first := dial(t, address, "")
+	for range maxUnproven - 1 {
+		dial(t, address, "")
+	}
+	time.Sleep(2 * unproven)
+	dial(t, address, "")
+	first.SetReadDeadline(time.Now().Add(5 * time.Second))
+	if _, err := first.Read(make([]byte, 1)); err == nil || strings.Contains(err.Error(), "timeout") {
+		t.Errorf("the oldest was not given up: %v", err)
+	}
+	if err := get(); err != nil {
+		t.Errorf("the honest one was: %v", err)
+	}
+}
