@@ -246,7 +246,7 @@ var rules = map[string]rule{
 	"internal/app/daemon":           {imports: []string{"internal/app/daemon/health"}},
 	"internal/app/daemon/build":     {},
 	"internal/app/daemon/health":    {imports: []string{"internal/app/daemon/build"}},
-	"internal/app/daemon/webserver": {imports: []string{"internal/query"}},
+	"internal/app/daemon/webserver": {imports: []string{"internal/query", "internal/readable"}},
 	"internal/app/daemon/logs":      {imports: []string{"internal/settings"}},
 	"internal/app/daemon/tracing": {
 		imports: []string{"internal/app/daemon/build", "internal/hrpc", "internal/hrpc/telemetry", "internal/settings"},
