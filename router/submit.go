@@ -177,7 +177,16 @@ func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward
 		try.Verdict, try.Err = forward(ctx, at.home, at.number)
 		mayLeave := at.alone && (try.Verdict == NotSent || try.Verdict == Refused)
 		if !mayLeave && try.Verdict != Accepted && !hopeless(try) {
+			refused := try.Verdict == Refused
 			try, mayLeave = s.fence(ctx, sub.Application, at, try)
+			if refused && try.Verdict == Accepted {
+				// It has the application, and refused ours: another user's, or one that
+				// came meanwhile. What it says to a repeat is its word.
+				if try.Verdict, try.Err = forward(ctx, at.home, at.number); try.Verdict == Refused {
+					out.Tries = append(out.Tries, try)
+					return out.fail(try.Err)
+				}
+			}
 		}
 		out.Tries = append(out.Tries, try)
 		switch {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
+	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router/routertest"
 )
@@ -55,4 +56,25 @@ func TestAnIDThatNoMemberGaveOutIsNotTaken(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The id of somebody's application again, by another user: the home refuses it,
+// and that it has the application is no success for that user.
+func TestAnotherUsersIDIsAConflictThatNamesTheOwner(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{})
+	r := f.Routers[0]
+	id := newID(t, f, r)
+	if err := byRPC(t.Context(), f, r, id); err != nil {
+		t.Fatal(err)
+	}
+	_, err := f.As(r, "bob").SubmitApplication(t.Context(),
+		&pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: routertest.Context(id, "story")})
+	if err == nil || !strings.Contains(err.Error(), "belongs to alice") {
+		t.Errorf("by RPC it is answered %v", err)
+	}
+	err = postAs(t.Context(), r.Web, "bob", id)
+	if err == nil || !strings.HasPrefix(err.Error(), "400") || !strings.Contains(err.Error(), "belongs to alice") {
+		t.Errorf("by REST it is answered %v", err)
+	}
+	once(t, f, id)
 }

@@ -35,6 +35,10 @@ func byREST(ctx context.Context, _ *routertest.Federation, r *routertest.Router,
 }
 
 func post(ctx context.Context, address string, id creel.ApplicationID) error {
+	return postAs(ctx, address, "alice", id)
+}
+
+func postAs(ctx context.Context, address, user string, id creel.ApplicationID) error {
 	body := fmt.Sprintf(
 		`{"application-id":%q,"application-name":"story","application-type":"TEST","unmanaged-AM":true,"queue":"default","resource":{"memory":128,"vCores":1},"am-container-spec":{}}`,
 		id,
@@ -42,7 +46,7 @@ func post(ctx context.Context, address string, id creel.ApplicationID) error {
 	req, err := http.NewRequestWithContext(
 		ctx,
 		"POST",
-		"http://"+address+"/ws/v1/cluster/apps?user.name=alice",
+		"http://"+address+"/ws/v1/cluster/apps?user.name="+user,
 		strings.NewReader(body),
 	)
 	if err != nil {

@@ -782,7 +782,7 @@ func TestBadInput(t *testing.T) {
 		`{"state":"KILLED"}`,
 		"Content-Type",
 		"text/plain",
-	); r.status != 503 ||
+	); r.status != 415 ||
 		!strings.Contains(r.body, "Content-Type") {
 		t.Errorf("text as a body: %d %s", r.status, r.body)
 	}

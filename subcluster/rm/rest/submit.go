@@ -51,7 +51,7 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request, to any) error {
 	kind := r.Header.Get("Content-Type")
 	if !sendsXML(r) && !strings.Contains(kind, "json") {
 		return &refusal{
-			http.StatusServiceUnavailable,
+			http.StatusUnsupportedMediaType, // Hadoop's 503 is what clients repeat
 			classWeb,
 			"a body of type " + strconv.Quote(
 				kind,
