@@ -17,11 +17,13 @@ import (
 type Faults struct {
 	Loss   float64       // of messages: the request or the answer never arrives
 	Double float64       // a request arrives twice
+	Again  float64       // a request arrives once more up to five minutes later
 	Late   float64       // a message takes up to Delay longer
 	Delay  time.Duration // the most that one takes longer
 
 	Stale   float64 // a message takes up to 25 s longer: its caller may have given up and called again
 	Busy    float64 // an event finds the owner of a ResourceManager held up, and shares a turn with what follows
+	Ordered bool    // messages of a connection keep their order, so that one that is late holds up the others
 	Orphans bool    // a request is served though its caller has given up
 
 	Step float64 // a router dies before or after a step of a submission
@@ -30,7 +32,7 @@ type Faults struct {
 	Subcluster time.Duration // a ResourceManager is killed, and starts again from its journal
 	Proxy      time.Duration // a proxy is killed, and carries on from what is saved
 	Router     time.Duration // a router is killed
-	Partition  time.Duration // a subcluster is cut off
+	Partition  time.Duration // a subcluster is cut off, both ways or one, or from one other site
 	Down       time.Duration // the most that one of them is gone
 	Pause      time.Duration // a process stands still for up to 20 s, and goes on
 
@@ -45,6 +47,7 @@ type Faults struct {
 	Locked time.Duration // the store is read only for a while
 	Loses  time.Duration // the store fails over, and has lost what it acknowledged last
 	Empty  time.Duration // the store comes back empty, and is rebuilt
+	Users  time.Duration // a user kills or moves, or an administrator drains, reloads queues or changes the policy
 	Fickle float64       // an AM gives a container back that it was just given, and asks again
 }
 
@@ -77,6 +80,9 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	// In every second one.
 	draw("orphans", 1, 2, func(*rand.Rand) { f.Orphans = true })
 	draw("stale", 1, 2, func(rnd *rand.Rand) { f.Stale = 0.01 * rnd.Float64() })
+	draw("again", 1, 2, func(rnd *rand.Rand) { f.Again = 0.002 * rnd.Float64() })
+	draw("ordered", 1, 2, func(*rand.Rand) { f.Ordered = true })
+	draw("users", 1, 2, func(*rand.Rand) { f.Users = few(10) })
 	draw("pause", 1, 2, func(*rand.Rand) { f.Pause = few(6) })
 	draw("twice", 1, 2, func(rnd *rand.Rand) { f.Twice = 0.2 * rnd.Float64() })
 	draw("busy", 1, 2, func(rnd *rand.Rand) { f.Busy = 0.05 * rnd.Float64() })
@@ -182,6 +188,7 @@ func (w *World) planFaults() {
 			w.after(down, func() { w.boot(w.storeAt) })
 		}
 	})
+	plan("users", f.Users, w.meddle)
 	plan("slow", f.Slow, func(_ uint64, down time.Duration) {
 		if w.storeAt.up && !w.asleep(w.storeAt) {
 			w.audit.fault("store paused")
@@ -211,20 +218,44 @@ func (w *World) planFaults() {
 			w.killRouter(r, down)
 		}
 	})
-	plan("partition", f.Partition, func(which uint64, down time.Duration) {
-		site := int(which % uint64(len(w.cut)))
-		if w.cut[site] {
-			return
+	plan("partition", f.Partition, w.partition)
+}
+
+// partition cuts some of the ways from and to a site for a while.
+func (w *World) partition(which uint64, down time.Duration) {
+	n := len(w.clusters)
+	site := int(which % uint64(n))
+	other := int(which>>16%uint64(n+1)) - 1 // or outside
+	shape := []string{"both ways", "one way", "the other way", "from one site"}[which>>8%4]
+	var cut []int
+	for s := outside; s < n; s++ {
+		to, from := w.between(site, s), w.between(s, site)
+		switch {
+		case s == site:
+		case shape == "both ways", shape == "from one site" && s == other:
+			cut = append(cut, to, from)
+		case shape == "one way":
+			cut = append(cut, to)
+		case shape == "the other way":
+			cut = append(cut, from)
 		}
-		w.audit.fault("partitions")
-		w.cut[site] = true
-		w.mark("cut", int64(site), 0)
-		w.say("sc-%d is cut off", site+1)
-		w.after(down, func() {
-			w.cut[site] = false
-			w.mark("mended", int64(site), 0)
-			w.say("sc-%d is reached again", site+1)
-		})
+	}
+	cut = slices.DeleteFunc(cut, func(way int) bool { return w.cuts[way] }) // another's, that ends by itself
+	if len(cut) == 0 {
+		return
+	}
+	w.audit.fault("partitions")
+	w.mark("cut", int64(site), int64(len(cut)))
+	w.say("sc-%d is cut off, %s (%d ways)", site+1, shape, len(cut))
+	for _, way := range cut {
+		w.cuts[way] = true
+	}
+	w.after(down, func() {
+		for _, way := range cut {
+			w.cuts[way] = false
+		}
+		w.mark("mended", int64(site), int64(len(cut)))
+		w.say("sc-%d is reached again", site+1)
 	})
 }
 

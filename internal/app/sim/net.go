@@ -100,13 +100,37 @@ func (w *World) boot(h *host) {
 	w.say("%s is up", h.name)
 }
 
-// apart tells whether messages between two hosts are lost.
-func (w *World) apart(a, b *host) bool {
-	return a.site != b.site && (a.site >= 0 && w.cut[a.site] || b.site >= 0 && w.cut[b.site])
+// between is the place in World.cuts of the way from one site to another.
+func (w *World) between(from, to int) int { return (from+1)*(len(w.clusters)+1) + to + 1 }
+
+// apart tells whether messages from one host to another are lost.
+func (w *World) apart(from, to *host) bool {
+	return from.site != to.site && w.cuts[w.between(from.site, to.site)]
+}
+
+// lane is a connection: what goes over it one way arrives in its order, where a seed
+// has it so. A process that is started again makes another.
+type lane struct {
+	from, to           int64
+	fromEpoch, toEpoch int
+}
+
+// inOrder returns when a message arrives that would arrive at a time by itself.
+func (w *World) inOrder(from, to *host, at time.Time) time.Time {
+	if !w.faults.Ordered {
+		return at
+	}
+	l := lane{from.number, to.number, from.epoch, to.epoch}
+	ns := max(at.UnixNano(), w.lanes[l])
+	w.lanes[l] = ns
+	return time.Unix(0, ns).UTC()
 }
 
 // staleDelay is the most that a message is late beyond all callers' patience.
 const staleDelay = 25 * time.Second
+
+// latest is the most that a message is served again after it was.
+const latest = 5 * time.Minute
 
 // delay of one message.
 func (w *World) delay() time.Duration {
@@ -143,13 +167,17 @@ func call[T any](
 		finish: finish,
 	}
 	to.takeOff(x)
-	if x.dropped() {
+	if x.dropped(from, to) {
 		x.lost()
 		return
 	}
-	x.travel()
-	if w.faulty && w.chance(w.faults.Double) {
-		w.after(w.delay()+w.delay(), func() {
+	x.travel(from, to)
+	if w.faulty && (w.chance(w.faults.Double) || w.chance(w.faults.Again)) {
+		late := w.delay() + w.delay()
+		if w.faults.Again > 0 {
+			late += time.Duration(w.rnd.Int64N(int64(latest)))
+		}
+		w.after(late, func() {
 			if to.up && !w.asleep(to) && !w.apart(from, to) {
 				w.mark("again", from.number, to.number)
 				serve(func(T, error) {})
@@ -199,26 +227,26 @@ func (x *exchange[T]) run() {
 func (x *exchange[T]) reply(t T, err error) {
 	switch {
 	case x.to.epoch != x.callee || x.over || x.answered:
-	case x.dropped():
+	case x.dropped(x.to, x.from):
 		x.lost()
 	default:
 		x.answered, x.answer, x.err = true, t, err
-		x.travel()
+		x.travel(x.to, x.from)
 	}
 }
 
 // travel sends the request, or the answer, on its way. One that comes after the
 // caller's patience has ended still comes.
-func (x *exchange[T]) travel() {
-	at := x.w.now.Add(x.w.delay())
+func (x *exchange[T]) travel(from, to *host) {
+	at := x.w.inOrder(from, to, x.w.now.Add(x.w.delay()))
 	x.w.push(at, x)
 	if at.After(x.giveUp) {
 		x.w.at(x.giveUp, func() { x.fail(errTimeout) })
 	}
 }
 
-func (x *exchange[T]) dropped() bool {
-	return x.w.apart(x.from, x.to) || x.w.faulty && x.w.chance(x.w.faults.Loss)
+func (x *exchange[T]) dropped(from, to *host) bool {
+	return x.w.apart(from, to) || x.w.faulty && x.w.chance(x.w.faults.Loss)
 }
 
 func (x *exchange[T]) lost() {

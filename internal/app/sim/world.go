@@ -95,7 +95,8 @@ type World struct {
 	hash   uint64
 	line   []byte
 
-	cut        []bool // sites cut off from all others
+	cuts       []bool         // from one site to another, see between
+	lanes      map[lane]int64 // when the latest message of a connection arrives
 	hosts      []*host
 	store      *statestore.State
 	storeAt    *host
@@ -127,7 +128,8 @@ func New(cfg Config) (*World, error) {
 		rnd:    rand.New(rand.NewPCG(cfg.Seed, 0x5eed)),
 		now:    origin,
 		hash:   offset64,
-		cut:    make([]bool, cfg.Subclusters),
+		cuts:   make([]bool, (cfg.Subclusters+1)*(cfg.Subclusters+1)),
+		lanes:  map[lane]int64{},
 		nodes:  map[creel.NodeID]*node{},
 		secret: []statestore.Key{{ID: 1, Secret: []byte("the simulated cluster's secret, of no worth")}},
 	}

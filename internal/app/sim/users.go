@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// meddle has a user or an administrator do something that they may do at any time:
+// kill an application, move it to another queue, drain a member for a while, turn the
+// queues' capacities about, or change how asks are split.
+func (w *World) meddle(which uint64, d time.Duration) {
+	c := w.clusters[which>>8%uint64(len(w.clusters))]
+	switch which % 5 {
+	case 0:
+		if id, ok := w.someApp(c, which>>16); ok {
+			w.audit.fault("applications killed by their users")
+			w.say("%s is killed by its user", id)
+			c.kill(id, "killed by its user", func(bool, error) {})
+		}
+	case 1:
+		id, ok := w.someApp(c, which>>16)
+		if leaves := c.leaves(); ok && len(leaves) > 1 {
+			to := leaves[which>>32%uint64(len(leaves))]
+			w.audit.fault("applications moved to another queue")
+			c.post(func(m *rm.Machine, now time.Time) func() {
+				_ = m.Move(now, id, to) // a full queue may refuse
+				return nil
+			})
+		}
+	case 2:
+		w.audit.fault("members drained")
+		w.drain(c, "maintenance")
+		w.after(2*d, func() { w.drain(c, "") })
+	case 3:
+		if c.up && !w.asleep(c.host) {
+			w.audit.fault("queues reloaded")
+			c.reload()
+		}
+	case 4:
+		w.audit.fault("policies changed")
+		split := []string{HomeFirst, ByHeadroom}[which>>8%2]
+		w.changePolicy(`{"split":` + split + `}`)
+	}
+}
+
+// someApp picks one of the applications that run at home in a member.
+func (w *World) someApp(c *cluster, which uint64) (creel.ApplicationID, bool) {
+	var all []creel.ApplicationID
+	for v := range c.m.Apps {
+		if !v.Unmanaged && !v.State.Ended() {
+			all = append(all, v.ID)
+		}
+	}
+	if !c.up || w.asleep(c.host) || len(all) == 0 {
+		return creel.ApplicationID{}, false
+	}
+	return all[which%uint64(len(all))], true
+}
+
+// leaves are the paths of the queues that take applications.
+func (c *cluster) leaves() (out []string) {
+	for q := range c.m.Queues {
+		if q.Leaf {
+			out = append(out, string(q.Path))
+		}
+	}
+	return out
+}
+
+// drain marks a member, or with no reason takes the mark away.
+func (w *World) drain(c *cluster, reason string) {
+	if err := w.store.Drain(c.id, reason); err != nil {
+		w.say("%s is not drained: %v", c.id, err) // it has not registered with this store yet
+	}
+}
+
+// reload has the queues below root exchange their capacities.
+func (c *cluster) reload() {
+	spec := c.conf.Queues
+	spec.Root.Children = slices.Clone(spec.Root.Children)
+	children := spec.Root.Children
+	for i := range len(children) / 2 {
+		a, b := &children[i], &children[len(children)-1-i]
+		a.Capacity, b.Capacity = b.Capacity, a.Capacity
+	}
+	c.conf.Queues = spec
+	c.post(func(m *rm.Machine, now time.Time) func() {
+		if err := m.ReloadQueues(now, spec); err != nil {
+			c.w.audit.breach("%s refuses its queues: %v", c.id, err)
+		}
+		return nil
+	})
+}
+
+// changePolicy replaces root's policy document.
+func (w *World) changePolicy(document string) {
+	write := statestore.PolicyWrite{Queue: "root", Document: []byte(document), Author: "sim"}
+	for _, p := range w.store.Records(w.now).Policies {
+		if p.Queue == "root" {
+			write.Expect = p.Version
+		}
+	}
+	if _, err := w.store.PutPolicy(w.now, write); err != nil {
+		w.audit.breach("the policy is refused: %v", err)
+	}
+}
