@@ -263,7 +263,7 @@ func (a *auditor) registered(s *session) {
 // sessionOver: a session gives way only to another proxy's, or to that of a
 // later attempt. Saves that outlive the proxy that made them may look like one.
 func (a *auditor) sessionOver(s *session, why string) {
-	if why != "superseded" || a.w.faults.Stale > 0 || a.forgetful() {
+	if why != "superseded" || a.w.faults.Stale > 0 || a.w.faults.Again > 0 || a.forgetful() {
 		return
 	}
 	records := a.w.store.UAMRecordsOf(s.attempt.Application)
@@ -396,7 +396,7 @@ func (a *auditor) clean() bool {
 // the record looked for where messages come beyond all patience: the first save
 // may arrive once more after the removal, and goes when the store is tidied.
 func (a *auditor) records() string {
-	if a.w.faults.Stale > 0 || a.forgetful() {
+	if a.w.faults.Stale > 0 || a.w.faults.Again > 0 || a.forgetful() {
 		return ""
 	}
 	var left []string
@@ -411,7 +411,7 @@ func (a *auditor) records() string {
 // recordDropped: the last UAM record of an application goes when no UAM of it is left,
 // unless a launch that nobody waits for any more may still arrive.
 func (a *auditor) recordDropped(id creel.AttemptID) {
-	late := a.w.faults.Orphans || a.w.faults.Stale > 0
+	late := a.w.faults.Orphans || a.w.faults.Stale > 0 || a.w.faults.Again > 0
 	if late || a.forgetful() || len(a.w.store.UAMRecordsOf(id.Application)) > 0 {
 		return
 	}

@@ -28,6 +28,11 @@ func (c *cluster) submit(
 	}
 	s.Claim = claim
 	c.post(func(m *rm.Machine, now time.Time) func() {
+		if _, known := m.App(s.ID); !known && c.disk >= onReserve {
+			return func() {
+				reply(false, &creel.Error{Kind: creel.ErrReadOnly, What: string(c.id) + " is read-only: its disk is full"})
+			}
+		}
 		if err = m.Submit(now, &s); err == nil {
 			c.users[s.ID] = user
 			c.w.mark("submitted", int64(s.ID.ID), c.number)

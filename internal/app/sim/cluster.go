@@ -28,6 +28,7 @@ type cluster struct {
 	index int
 	conf  rm.Config
 	kept  journal
+	disk  disk // under the journal
 	keys  keys
 	nodes []*node
 
@@ -38,11 +39,12 @@ type cluster struct {
 	watch      *rm.Auditor // of what each turn changes
 	start      time.Time
 	nextApp    int32
-	box        []turn.Event // what waits for the owner
-	held       bool         // the owner is held up, or in a turn
-	tick       int64        // when the next turn without an event is due, 0 for never
-	tx         transaction  // of this turn
-	flying     []transaction
+	box        []turn.Event                 // what waits for the owner
+	held       bool                         // the owner is held up, or in a turn
+	tick       int64                        // when the next turn without an event is due, 0 for never
+	tx         transaction                  // of this turn
+	flying     []commit                     // on their way to the disk, in order
+	synced     time.Time                    // when the last of them is on it
 	durable    uint64                       // transactions that are on the disk
 	registered bool                         // as a member
 	answers    map[creel.AttemptID]answered // to the last allocate of each
@@ -102,7 +104,7 @@ func (c *cluster) open() error {
 	c.nextApp, c.tick, c.registered, c.loads = 0, 0, false, codec.Loads{}
 	c.answers = map[creel.AttemptID]answered{}
 	c.owner, c.live, c.users = turn.Owner{Machine: c.m}, turn.Live{}, map[creel.ApplicationID]string{}
-	c.box, c.held, c.tx, c.flying, c.durable = nil, false, nil, nil, 0
+	c.box, c.held, c.tx, c.flying, c.durable, c.synced = nil, false, nil, nil, 0, time.Time{}
 	r, err := c.kept.replay(&c.owner.Records)
 	if err != nil {
 		return err
@@ -123,11 +125,15 @@ func (c *cluster) open() error {
 }
 
 // down kills the process. Of the transactions under way the first few may have
-// reached the disk, though nobody was told.
+// reached the disk, though nobody was told. The others are gone: the journal cuts off
+// what was torn, and each is written as a whole or not at all.
 func (c *cluster) down() {
 	w := c.w
 	for range w.rnd.IntN(len(c.flying) + 1) {
-		c.kept.put(c.flying[0])
+		if c.disk == full {
+			break
+		}
+		c.kept.put(c.flying[0].transaction)
 		c.flying = c.flying[1:]
 	}
 	w.crash(c.host)
@@ -228,17 +234,65 @@ func (c *cluster) arm(d time.Time) {
 	})
 }
 
-// commit sends a turn's transaction to the journal.
+// disk is how a disk serves a journal's writes.
+type disk uint8
+
+const (
+	quick     disk = iota
+	slow           // a sync takes up to two seconds
+	onReserve      // it is full, and what must be written is written on the journal's reserve
+	full           // the reserve is used up: transactions wait for room
+)
+
+// commit is a transaction with its number.
+type commit struct {
+	transaction
+	number uint64
+}
+
+const (
+	slowest   = 2 * time.Second // of the syncs of a slow disk
+	roomEvery = time.Second     // a full disk is looked at again so often
+)
+
+// commit sends a turn's transaction to the journal. Transactions become durable in
+// their order.
 func (c *cluster) commit(number uint64) {
 	if number == 0 {
 		return
 	}
-	tx := c.tx
+	c.flying = append(c.flying, commit{c.tx, number})
 	c.tx = nil
-	c.flying = append(c.flying, tx)
-	c.w.on(c.host, commitTime, func() {
-		c.kept.put(tx)
-		c.flying, c.durable = c.flying[1:], number
-		c.turn(0)
-	})
+	took := commitTime
+	if c.disk == slow {
+		took += time.Duration(c.w.rnd.Int64N(int64(slowest)))
+	}
+	if at := c.w.now.Add(took); at.After(c.synced) {
+		c.synced = at
+	}
+	c.w.on(c.host, c.synced.Sub(c.w.now), c.sync)
+}
+
+// sync has the first transaction on its way reach the disk.
+func (c *cluster) sync() {
+	if c.disk == full {
+		c.w.on(c.host, roomEvery, c.sync)
+		return
+	}
+	first := c.flying[0]
+	c.flying = c.flying[1:]
+	c.kept.put(first.transaction)
+	c.durable = first.number
+	c.turn(0)
+}
+
+// wear has the disk be bad for a time.
+func (c *cluster) wear(how disk, d time.Duration) {
+	if c.disk != quick {
+		return
+	}
+	c.disk = how
+	c.w.mark("disk", c.number, int64(how))
+	c.w.say("the disk of %s is bad: %d", c.id, how)
+	c.w.after(d, func() { c.disk = quick; c.w.mark("disk", c.number, 0) })
 }

@@ -47,6 +47,7 @@ type Faults struct {
 	Locked time.Duration // the store is read only for a while
 	Loses  time.Duration // the store fails over, and has lost what it acknowledged last
 	Empty  time.Duration // the store comes back empty, and is rebuilt
+	Disk   time.Duration // the disk of a ResourceManager's journal is slow, or full, for a while
 	Users  time.Duration // a user kills or moves, or an administrator drains, reloads queues or changes the policy
 	Fickle float64       // an AM gives a container back that it was just given, and asks again
 }
@@ -83,6 +84,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("again", 1, 2, func(rnd *rand.Rand) { f.Again = 0.002 * rnd.Float64() })
 	draw("ordered", 1, 2, func(*rand.Rand) { f.Ordered = true })
 	draw("users", 1, 2, func(*rand.Rand) { f.Users = few(10) })
+	draw("disk", 1, 2, func(*rand.Rand) { f.Disk = few(4) })
 	draw("pause", 1, 2, func(*rand.Rand) { f.Pause = few(6) })
 	draw("twice", 1, 2, func(rnd *rand.Rand) { f.Twice = 0.2 * rnd.Float64() })
 	draw("busy", 1, 2, func(rnd *rand.Rand) { f.Busy = 0.05 * rnd.Float64() })
@@ -187,6 +189,11 @@ func (w *World) planFaults() {
 			w.crash(w.storeAt)
 			w.after(down, func() { w.boot(w.storeAt) })
 		}
+	})
+	plan("disk", f.Disk, func(which uint64, down time.Duration) {
+		how := slow + disk(which>>8%3)
+		w.audit.fault([]string{"disks slow", "disks full, with a reserve", "disks full"}[how-slow])
+		w.clusters[which%uint64(len(w.clusters))].wear(how, down)
 	})
 	plan("users", f.Users, w.meddle)
 	plan("slow", f.Slow, func(_ uint64, down time.Duration) {

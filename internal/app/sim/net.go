@@ -172,18 +172,22 @@ func call[T any](
 		return
 	}
 	x.travel(from, to)
-	if w.faulty && (w.chance(w.faults.Double) || w.chance(w.faults.Again)) {
-		late := w.delay() + w.delay()
-		if w.faults.Again > 0 {
-			late += time.Duration(w.rnd.Int64N(int64(latest)))
-		}
-		w.after(late, func() {
-			if to.up && !w.asleep(to) && !w.apart(from, to) {
-				w.mark("again", from.number, to.number)
-				serve(func(T, error) {})
-			}
-		})
+}
+
+// copy has a request that was served be served once more. It stands for a caller that
+// called again though its first call was on its way: creel's clients send nothing
+// twice by themselves, and nobody repeats what was refused.
+func (x *exchange[T]) copy() {
+	late := x.w.delay() + x.w.delay()
+	if x.w.faults.Again > 0 {
+		late += time.Duration(x.w.rnd.Int64N(int64(latest)))
 	}
+	x.w.after(late, func() {
+		if x.err == nil && x.to.up && !x.w.asleep(x.to) && !x.w.apart(x.from, x.to) {
+			x.w.mark("again", x.from.number, x.to.number)
+			x.serve(func(T, error) {})
+		}
+	})
 }
 
 // exchange is a flight and both of its messages: it waits in the heap first as
@@ -221,6 +225,9 @@ func (x *exchange[T]) run() {
 		x.arrived, x.callee = true, x.to.epoch
 		x.w.mark("call", x.from.number, x.to.number)
 		x.serve(x.reply)
+		if x.w.faulty && (x.w.chance(x.w.faults.Double) || x.w.chance(x.w.faults.Again)) {
+			x.copy()
+		}
 	}
 }
 
