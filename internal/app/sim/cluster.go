@@ -28,7 +28,8 @@ type cluster struct {
 	index int
 	conf  rm.Config
 	kept  journal
-	disk  disk // under the journal
+	skew  time.Duration // of its machine's clock, from its start on: what was monotonic before is not after
+	disk  disk          // under the journal
 	keys  keys
 	nodes []*node
 
@@ -89,14 +90,17 @@ func newCluster(w *World, index int) (*cluster, error) {
 func (c *cluster) open() error {
 	w := c.w
 	// Start times stamp application ids and keep them apart over the federation.
-	c.start = w.now.Truncate(time.Millisecond)
+	epoch, err := w.store.NextEpoch(w.now, c.id, 0, true)
+	if err != nil {
+		return err
+	}
+	c.start = time.UnixMilli(epoch).UTC()
 	for slices.ContainsFunc(w.clusters, func(o *cluster) bool { return o != c && o.start.Equal(c.start) }) {
 		c.start = c.start.Add(time.Millisecond)
 	}
 	conf := c.conf
 	conf.ClusterTimestamp, conf.Epoch = c.start.UnixMilli(), conf.Epoch+c.kept.epochs
 	c.kept.epochs++
-	var err error
 	if c.m, err = rm.New(conf); err != nil {
 		return err
 	}
@@ -139,7 +143,18 @@ func (c *cluster) down() {
 	w.crash(c.host)
 }
 
+// now is what the clock of its machine says.
+func (c *cluster) now() time.Time { return c.w.now.Add(c.skew) }
+
+// mostSkew is how wrong a clock is at most. Of more than the ten minutes that a
+// container waits for its start, nodes would refuse tokens as expired, as Hadoop's do.
+const mostSkew = 5 * time.Minute
+
 func (c *cluster) comeBack() {
+	if c.w.faults.Clocks {
+		c.skew = time.Duration(c.w.rnd.Int64N(int64(2*mostSkew))) - mostSkew
+		c.w.audit.fault("clocks set")
+	}
 	c.w.boot(c.host)
 	if err := c.open(); err != nil {
 		c.w.audit.breach("%s cannot start again: %v", c.id, err)
@@ -174,7 +189,7 @@ func (c *cluster) hold(d time.Duration) {
 // turn is a turn of the owner, as subcluster/rm/server has it: turn.Owner says
 // what happens in it.
 func (c *cluster) turn(paused time.Duration) {
-	now, events := c.w.now, c.box
+	now, events := c.now(), c.box
 	c.held, c.box = true, nil // what performing posts comes after this
 	c.owner.Begin(now, paused, c.durable)
 	for first := true; first || len(events) > 0; first = false {
@@ -208,7 +223,7 @@ func (c *cluster) perform(action rm.Action) {
 	case rm.LaunchAM:
 		c.w.audit.launched(c, a)
 		if !a.Unmanaged {
-			c.launch(a, &turn.Launch{Until: c.w.now.Add(launchTime)})
+			c.launch(a, &turn.Launch{Until: c.now().Add(launchTime)})
 		}
 	case rm.StopAM:
 		c.stopAM(a)
@@ -220,12 +235,12 @@ func (c *cluster) perform(action rm.Action) {
 func (c *cluster) arm(d time.Time) {
 	at := d.UnixNano()
 	c.tick = at
-	c.w.on(c.host, d.Sub(c.w.now), func() {
+	c.w.on(c.host, d.Sub(c.now()), func() {
 		if c.tick != at {
 			return
 		}
 		c.tick = 0
-		if d := c.m.NextDeadline(); !d.IsZero() && !d.After(c.w.now) {
+		if d := c.m.NextDeadline(); !d.IsZero() && !d.After(c.now()) {
 			c.w.mark("tick", c.number, 0)
 			c.turn(0)
 		} else if !d.IsZero() {

@@ -24,12 +24,40 @@
 //
 // The simulator's own are the event heap, the network, faults, clients and AMs, the
 // auditor, and the loops that post and perform. It does not simulate the store's
-// subscription, a member's epoch as the store gives it (subcluster/remote takes
-// it; here it is the time of the start), master keys that roll, the check of an
-// AM's token by its proxy, and questions to routers about an application's home.
+// subscription, master keys that roll, the check of an AM's token by its proxy,
+// questions to routers about an application's home, the loops of statestore/rebuild,
+// reconcile and tidy (what rebuild decides it does: see World.rebuild), and members of
+// an older version.
 //
 // What waits for answers runs as a coroutine (iter.Pull, flow.go), so that
 // virtual time passes between any two of its steps and a router can die there.
+//
+// # What goes wrong
+//
+// Each seed draws which of these kinds exist in it (DefaultFaults), for a seed with few
+// of them gets further into each:
+//
+//   - messages: lost, late within their callers' patience and beyond it, served though
+//     their caller has given up, served again up to five minutes later, in the order of
+//     their connection or in none;
+//   - ways: a site cut off both ways, one way, or from one other site;
+//   - ResourceManagers, proxies, routers, nodes and the store killed, and started again;
+//     routers killed before or after any step of a submission;
+//   - ResourceManagers, proxies, routers and the store paused for up to 20 s, AMs too;
+//   - the store failing before or after it has done what was asked, read only, failing
+//     over with the loss of its last writes, emptied and rebuilt;
+//   - journals on slow and full disks; a kill loses any number of the transactions that
+//     were on their way to it, the latest first;
+//   - a ResourceManager that starts again with its clock set by up to five minutes. All
+//     else has one clock, for the daemons' run on monotonic time and theirs never jump;
+//   - one submission through two routers at the same moment, and two routers that move
+//     one home;
+//   - AMs that give containers back, UAMs and applications killed, applications moved,
+//     members drained, queues reloaded, policies changed.
+//
+// Not drawn: two processes alive as one component at once (a ResourceManager's journal
+// has a lock, the store's epochs fence members; a proxy's record does, which orphaned
+// saves try), nodes that are paused, and drift of clocks.
 //
 // # What it checks
 //
@@ -39,6 +67,11 @@
 // no UAM outlives its application for longer than a silent AM
 // may live; and what the event changed in a ResourceManager still adds up, by
 // its own rm.Auditor. Every so often, and at the end, each ResourceManager's
-// own Audit runs over everything it has. At the end nothing may be left: no application
-// unfinished, no container, no session, no UAM record.
+// own Audit runs over everything it has. What is acted on is durable: an answer to a
+// submission, a fence or a finished AM is in the journal, a UAM that is launched or
+// registered in the store. What was given back ends, what a session believes to have
+// asked for its member knows, no more is granted than was asked, and what died is told.
+// At the end nothing may be left: no application unfinished, no container, no session,
+// no UAM record. Of a store that has lost acknowledged writes less is promised, and less
+// is checked: auditor.forgetful says what.
 package sim

@@ -23,6 +23,7 @@ type Faults struct {
 
 	Stale   float64 // a message takes up to 25 s longer: its caller may have given up and called again
 	Busy    float64 // an event finds the owner of a ResourceManager held up, and shares a turn with what follows
+	Clocks  bool    // a ResourceManager that starts again finds its clock set by up to five minutes, either way
 	Ordered bool    // messages of a connection keep their order, so that one that is late holds up the others
 	Orphans bool    // a request is served though its caller has given up
 
@@ -85,6 +86,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("ordered", 1, 2, func(*rand.Rand) { f.Ordered = true })
 	draw("users", 1, 2, func(*rand.Rand) { f.Users = few(10) })
 	draw("disk", 1, 2, func(*rand.Rand) { f.Disk = few(4) })
+	draw("clocks", 1, 3, func(*rand.Rand) { f.Clocks = true })
 	draw("pause", 1, 2, func(*rand.Rand) { f.Pause = few(6) })
 	draw("twice", 1, 2, func(rnd *rand.Rand) { f.Twice = 0.2 * rnd.Float64() })
 	draw("busy", 1, 2, func(rnd *rand.Rand) { f.Busy = 0.05 * rnd.Float64() })

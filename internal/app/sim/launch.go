@@ -52,7 +52,7 @@ func (c *cluster) launch(a rm.LaunchAM, tries *turn.Launch) {
 				told(errors.New(e.GetMessage()))
 				return
 			}
-			if pause, again := tries.Again(w.now, err); again {
+			if pause, again := tries.Again(c.now(), err); again {
 				w.on(c.host, pause, func() { c.launch(a, tries) })
 				return
 			}

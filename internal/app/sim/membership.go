@@ -14,7 +14,7 @@ import (
 func (c *cluster) heartbeats() {
 	w := c.w
 	w.on(c.host, w.cfg.MemberHeartbeat, c.heartbeats)
-	report := c.loads.Next(c.m, w.now)
+	report := c.loads.Next(c.m, c.now())
 	load, err := report.JSON()
 	if err != nil {
 		w.audit.breach("%s cannot tell its load: %v", c.id, err)

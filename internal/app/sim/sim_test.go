@@ -291,7 +291,7 @@ func harmUAM(w *World, app creel.ApplicationID) {
 		UnmanagedAm:     new(true),
 		AmContainerSpec: &pb.ContainerLaunchContextProto{},
 	}, 0, func(bool, error) {})
-	w.now = w.now.Add(w.cfg.Expiry + time.Minute)
+	w.now = w.now.Add(w.cfg.Expiry + 2*time.Minute)
 	w.audit.noUAMs(app)
 }
 
