@@ -44,7 +44,7 @@ func TestADisownedApplicationIsRefusedUnderTheClaimsUpToThatOne(t *testing.T) {
 	}
 
 	next := newWorld(t, durable)
-	if err := next.m.Recover(&Recover{Disowned: saved}); err != nil {
+	if err := next.m.Recover(next.now, &Recover{Disowned: saved}); err != nil {
 		t.Fatal(err)
 	}
 	for name, m := range map[string]*Machine{"the process that said so": w.m, "its successor": next.m} {

@@ -3,6 +3,8 @@
 package rm
 
 import (
+	"time"
+
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/nodeset"
 	"github.com/creelrm/creel/subcluster/rm/sched"
@@ -11,8 +13,10 @@ import (
 
 // Recover brings applications back after a restart, before anything else
 // happens: ended ones into history, the others to where they wait for their
-// AMs to register again and for nodes to report their containers.
-func (m *Machine) Recover(r *Recover) error {
+// AMs to register again and for nodes to report their containers. All of them have
+// their whole time for that from now on, whenever they were submitted.
+func (m *Machine) Recover(now time.Time, r *Recover) error {
+	m.at(now)
 	for i := range r.Apps {
 		if err := m.recoverApp(&r.Apps[i]); err != nil {
 			return err

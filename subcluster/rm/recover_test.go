@@ -18,7 +18,7 @@ func TestAnAMThatItsNodeDoesNotKnowIsStartedAnewAtOnce(t *testing.T) {
 	am := creel.ContainerID{Attempt: first, ID: 1}
 	restarted := func(running ...NodeContainer) (*world, AppView) {
 		w := newWorld(t, func(c *Config) { c.Epoch = 1 })
-		err := w.m.Recover(&Recover{Apps: []AppRecord{
+		err := w.m.Recover(w.now, &Recover{Apps: []AppRecord{
 			{
 				Submission: Submission{
 					ID:    id,
@@ -74,5 +74,33 @@ func TestAnAMThatItsNodeDoesNotKnowIsStartedAnewAtOnce(t *testing.T) {
 	w.register(first)
 	if view, _ := w.m.App(id); view.State != creel.AppRunning {
 		t.Errorf("its AM registered and it is %v", view.State)
+	}
+}
+
+// However long ago an application was submitted, its AM has its whole time to be heard
+// of after a restart: that nobody heard of it before is the ResourceManager's doing.
+func TestARestartGivesTheAMsOfOldApplicationsTheirWholeTime(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
+	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
+	first := creel.AttemptID{Application: id, Attempt: 1}
+	submitted := w.now
+	w.now = w.now.Add(time.Hour)
+	if err := w.m.Recover(w.now, &Recover{Apps: []AppRecord{{
+		Submission: Submission{ID: id, User: "u", Queue: "default", Unmanaged: true},
+		Submitted:  submitted,
+		Queue:      "root.default",
+		Attempts:   []AttemptRecord{{ID: first, Started: submitted, ExitStatus: creel.ExitInvalid}},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, after := range []struct {
+		d    time.Duration
+		ends bool
+	}{{0, false}, {9 * time.Minute, false}, {2 * time.Minute, true}} {
+		w.now = w.now.Add(after.d)
+		w.m.Tick(w.now)
+		if v, _ := w.m.App(id); v.State.Ended() != after.ends {
+			t.Errorf("%v after the restart it is %s", w.now.Sub(submitted)-time.Hour, v.State)
+		}
 	}
 }

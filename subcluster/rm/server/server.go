@@ -145,7 +145,7 @@ func (s *Server) open() error {
 		return err
 	}
 	if r := k.recover; r != nil && len(r.Apps)+len(r.Disowned) > 0 {
-		if err := s.owner.Machine.Recover(r); err != nil {
+		if err := s.owner.Machine.Recover(time.Now(), r); err != nil {
 			return fmt.Errorf("resource manager: recovering %d applications: %w", len(r.Apps), err)
 		}
 		for i := range r.Apps {

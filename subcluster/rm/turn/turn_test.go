@@ -67,7 +67,7 @@ func (w *world) open() {
 			w.t.Fatal(key, known, err)
 		}
 	}
-	if err := m.Recover(w.owner.Records.Recovered()); err != nil {
+	if err := m.Recover(w.now, w.owner.Records.Recovered()); err != nil {
 		w.t.Fatal(err)
 	}
 	w.disk.tx, w.disk.flying, w.disk.durable = map[string][]byte{}, nil, 0
