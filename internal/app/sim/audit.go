@@ -4,6 +4,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -140,6 +141,14 @@ func (a *auditor) appEnded(c *cluster, e rm.AppEnded) {
 	app := a.apps[e.App]
 	v, _ := c.m.App(e.App)
 	if v.Unmanaged {
+		// A proxy that dies before its AM's next call takes with it what had died here.
+		if m := app.am; m != nil && !m.dead {
+			for _, held := range slices.SortedFunc(maps.Keys(m.held), creel.ContainerID.Compare) {
+				if held.Epoch()/epochStep-1 == int64(c.index) {
+					m.unheard(held, c, false)
+				}
+			}
+		}
 		return
 	}
 	a.ends(c, e.App, app, e.State)

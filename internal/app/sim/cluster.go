@@ -114,7 +114,7 @@ func (c *cluster) open() error {
 		return err
 	}
 	if len(r.Apps)+len(r.Disowned) > 0 {
-		if err := c.m.Recover(r); err != nil {
+		if err := c.m.Recover(c.now(), r); err != nil {
 			return err
 		}
 		for i := range r.Apps {
