@@ -176,14 +176,15 @@ func call[T any](
 
 // copy has a request that was served be served once more. It stands for a caller that
 // called again though its first call was on its way: creel's clients send nothing
-// twice by themselves, and nobody repeats what was refused.
+// twice by themselves, and nobody repeats what was refused. It goes with the process
+// whose socket it lies in.
 func (x *exchange[T]) copy() {
 	late := x.w.delay() + x.w.delay()
 	if x.w.faults.Again > 0 {
 		late += time.Duration(x.w.rnd.Int64N(int64(latest)))
 	}
 	x.w.after(late, func() {
-		if x.err == nil && x.to.up && !x.w.asleep(x.to) && !x.w.apart(x.from, x.to) {
+		if x.err == nil && x.to.epoch == x.callee && x.to.up && !x.w.asleep(x.to) && !x.w.apart(x.from, x.to) {
 			x.w.mark("again", x.from.number, x.to.number)
 			x.serve(func(T, error) {})
 		}
