@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package allow answers OPTIONS for the REST servers of routers and
-// ResourceManagers: what a path can do.
+// Package allow is what the REST servers of routers and ResourceManagers permit: it
+// answers OPTIONS (what a path can do), and refuses names of hosts that are not ours.
 package allow
 
 import (

@@ -52,7 +52,7 @@ var creelStoreKeys = []Setting{
 	{
 		Key:  "creel.http.allowed-hosts",
 		Type: List,
-		Doc: "Names of this host under which browsers may reach the router over loopback, beside localhost and addresses;" +
+		Doc: "Names of this host under which browsers may reach a router or ResourceManager over loopback, beside localhost and addresses;" +
 			" * is any.",
 	},
 	{Key: "creel.membership.lease", Type: Duration, Default: "10s", Doc: "A member silent for so long is not alive."},

@@ -8,13 +8,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/routertest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	rmserver "github.com/creelrm/creel/subcluster/rm/server"
@@ -109,40 +107,6 @@ func TestBrowsersAreToldWhatNotToDo(t *testing.T) {
 	}
 }
 
-// Over loopback a page of another site cannot read our answers by having its
-// own name resolve to us.
-func TestAnotherNameForLoopbackIsRefused(t *testing.T) {
-	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	try := func(host string, names ...string) int {
-		s := httptest.NewServer(rest.KnownHosts(names)(ok))
-		defer s.Close()
-		req, err := http.NewRequestWithContext(t.Context(), "GET", s.URL, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Host = host
-		res, err := s.Client().Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		return res.StatusCode
-	}
-	for _, host := range []string{"127.0.0.1:8088", "localhost", "localhost:8088", "LOCALHOST.", "[::1]:8088", "10.1.2.3", "a.localhost"} {
-		if got := try(host); got != 204 {
-			t.Errorf("%s: %d", host, got)
-		}
-	}
-	for _, host := range []string{"evil.example", "evil.example:8088", "127.0.0.1.evil.example", "localhost.evil.example"} {
-		if got := try(host, "router.example"); got != http.StatusMisdirectedRequest {
-			t.Errorf("%s: %d", host, got)
-		}
-	}
-	if try("Router.Example:8088", "router.example") != 204 || try("evil.example", "*") != 204 {
-		t.Error("a name that is allowed is refused")
-	}
-}
-
 // lines collects what a logger writes.
 type lines struct {
 	mu  sync.Mutex
@@ -230,5 +194,47 @@ func TestWhyObeysViewACLs(t *testing.T) {
 	); r.status != 200 || strings.Contains(r.body, `"candidates"`) ||
 		!strings.Contains(r.body, "does not answer now") {
 		t.Errorf("another, with home away: %d %s", r.status, r.body)
+	}
+}
+
+// A member's own line of audit names the client that the router forwarded for; it
+// believes nobody else's word. And its web port has no names that are not its own.
+func TestAMemberAuditsTheRoutersClient(t *testing.T) {
+	log := &lines{}
+	f := routertest.Start(t, routertest.Options{Members: 1, Routers: 1, Change: func(_ int, c *rmserver.Config) {
+		c.Logger = slog.New(slog.NewJSONHandler(log, nil))
+	}})
+	member := f.Members[0].WebAddress
+	id, _ := submit(t, f, f.Routers[0].Web, "one", "default")
+	const priority = `{"priority":1}`
+	call(t, f.Routers[0].Web, "PUT", base+"/apps/"+id+"/priority?user.name=alice", priority)
+	call(t, member, "PUT", base+"/apps/"+id+"/priority?user.name=alice", `{"priority":2}`, "X-Forwarded-For", "10.9.8.7")
+	var got []any
+	log.mu.Lock()
+	for line := range strings.Lines(log.buf.String()) {
+		if strings.Contains(line, "updateApplicationPriority") {
+			var fields map[string]any
+			if err := json.Unmarshal([]byte(line), &fields); err != nil {
+				t.Error(err)
+			}
+			got = append(got, fields["forwarded_for"])
+		}
+	}
+	log.mu.Unlock()
+	if len(got) != 2 || got[0] != "127.0.0.1" || got[1] != nil {
+		t.Errorf("forwarded_for in two lines of audit: %v\n%s", got, log.buf.String())
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+member+base+"/info", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = "evil.example"
+	res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("under another name: %d", res.StatusCode)
 	}
 }

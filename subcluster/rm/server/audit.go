@@ -18,6 +18,8 @@ type Caller struct {
 	RealUser string // who acts for User, or ""
 	Remote   netip.AddrPort
 	Request  string // request id for the audit line, or ""
+	// Forwarded is the client's address by the word of RealUser, a router; or none.
+	Forwarded netip.Addr
 }
 
 // Audit writes the line that every change leaves: who, from where, what, to
@@ -32,6 +34,9 @@ func (s *Server) Audit(who Caller, operation, target string, err error) {
 	)
 	if who.RealUser != "" {
 		attrs = append(attrs, slog.String("realUser", who.RealUser))
+	}
+	if who.Forwarded.IsValid() {
+		attrs = append(attrs, slog.String("forwarded_for", who.Forwarded.String()))
 	}
 	if target != "" {
 		attrs = append(attrs, slog.String("target", target))

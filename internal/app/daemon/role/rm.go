@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/allow"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/health"
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
@@ -25,13 +26,15 @@ import (
 
 // RMConfig is all that a ResourceManager needs.
 type RMConfig struct {
-	RM         server.Config
-	Ports      rmrpc.Config // where its protocols listen
-	Web        string       // address to listen on
-	REST       rest.Config
-	WebServer  webserver.Config
-	Membership *Membership // nil: it is alone
-	Log        *slog.Logger
+	RM    server.Config
+	Ports rmrpc.Config // where its protocols listen
+	Web   string       // address to listen on
+	REST  rest.Config
+	// AllowedHosts are names under which browsers may come over loopback.
+	AllowedHosts []string
+	WebServer    webserver.Config
+	Membership   *Membership // nil: it is alone
+	Log          *slog.Logger
 }
 
 // Member reports whether the settings of a ResourceManager make it a member of
@@ -51,9 +54,10 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 	conf.Dir = s.String("creel.rm.data")
 	conf.MaxSubmission = s.Bytes("yarn.router.asc-interceptor-max-size")
 	c := RMConfig{
-		RM:    conf,
-		Ports: ports,
-		Web:   s.Listen("yarn.resourcemanager.webapp.address", "yarn.resourcemanager.bind-host"),
+		RM:           conf,
+		Ports:        ports,
+		Web:          s.Listen("yarn.resourcemanager.webapp.address", "yarn.resourcemanager.bind-host"),
+		AllowedHosts: s.List("creel.http.allowed-hosts"),
 		REST: rest.Config{
 			StaticUser:   s.String("hadoop.http.staticuser.user"),
 			ProxyHosts:   s.List("creel.rm.proxy.hosts"),
@@ -136,6 +140,7 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 		dependOnStore(&r.Service, c.Membership.Store, c.Log)
 	}
 	mux := chi.NewRouter()
+	mux.Use(allow.KnownHosts(c.AllowedHosts))
 	r.Health.Mount(mux)
 	rest.New(r.Server, c.REST).Mount(mux)
 	web, err := addWeb(&r.Service, "yarn.resourcemanager.webapp.address", c.Web, mux, c.WebServer)

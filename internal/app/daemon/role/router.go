@@ -13,6 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/allow"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/health"
 	"github.com/creelrm/creel/internal/app/daemon/tracing"
@@ -211,7 +212,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		return nil, err
 	}
 	mux := chi.NewRouter()
-	mux.Use(rest.KnownHosts(c.AllowedHosts))
+	mux.Use(allow.KnownHosts(c.AllowedHosts))
 	r.Health.Mount(mux)
 	rest.New(r.Server, rest.Config{Started: time.Now(), Log: c.Log, Operator: changes}).Mount(mux)
 	if c.Dashboard {
