@@ -195,9 +195,7 @@ func remote(r *http.Request) netip.AddrPort {
 func (h *Handler) caller(r *http.Request) server.Caller {
 	user, real := h.who(r)
 	c := server.Caller{User: user, RealUser: real, Remote: remote(r), Request: r.Header.Get("X-Request-Id")}
-	if real != "" { // a router, which may act for others: identify has asked
-		c.Forwarded, _ = netip.ParseAddr(r.Header.Get("X-Forwarded-For"))
-	}
+	c.Forwarded, _ = netip.ParseAddr(r.Header.Get("X-Forwarded-For"))
 	return c
 }
 

@@ -18,7 +18,7 @@ type Caller struct {
 	RealUser string // who acts for User, or ""
 	Remote   netip.AddrPort
 	Request  string // request id for the audit line, or ""
-	// Forwarded is the client's address by the word of RealUser, a router; or none.
+	// Forwarded is the client's address by the word of a router, at Remote; or none.
 	Forwarded netip.Addr
 }
 
