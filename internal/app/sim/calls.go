@@ -30,7 +30,10 @@ func (c *cluster) submit(
 	c.post(func(m *rm.Machine, now time.Time) func() {
 		if _, known := m.App(s.ID); !known && c.disk >= onReserve {
 			return func() {
-				reply(false, &creel.Error{Kind: creel.ErrReadOnly, What: string(c.id) + " is read-only: its disk is full"})
+				reply(
+					false,
+					&creel.Error{Kind: creel.ErrReadOnly, What: string(c.id) + " is read-only: its disk is full"},
+				)
 			}
 		}
 		if err = m.Submit(now, &s); err == nil {
