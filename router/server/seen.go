@@ -81,7 +81,7 @@ func (s *Server) Seen(app creel.ApplicationID, user string, form Form) (body []b
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r, ok := c.byKey[seenKey{app, user, form}]
-	return r.body, time.Now().Sub(r.at), ok
+	return r.body, time.Since(r.at), ok
 }
 
 // AsOf are the words before a report that is not the home's present one.
