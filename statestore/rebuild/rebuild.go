@@ -53,6 +53,7 @@ type Store interface {
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error)
 	Release(ctx context.Context, l statestore.Lease) error
 	PutPolicy(ctx context.Context, w statestore.PolicyWrite) (subcluster.Policy, error)
+	Drain(ctx context.Context, id creel.SubclusterID, reason string) error
 }
 
 // Config of a Rebuilder. View, Ask and End are required.
@@ -80,8 +81,9 @@ type Config struct {
 type Rebuilder struct {
 	cfg    Config
 	store  Store
-	before *subcluster.View // the last view of a store that was whole
-	since  time.Time        // when the store was first found lost; zero while it is whole
+	before *subcluster.View              // the last view of a store that was whole
+	since  time.Time                     // when the store was first found lost; zero while it is whole
+	drains map[creel.SubclusterID]string // to be put back once their members have registered
 
 	trouble atomic.Pointer[string] // why the store gives no homes now; nil while it does
 }
@@ -153,6 +155,7 @@ func (r *Rebuilder) look(ctx context.Context) error {
 	}
 	if !lost {
 		r.since = time.Time{}
+		r.drain(ctx)
 		if view != nil && view.Freeze == nil {
 			r.before = view
 		}
@@ -348,10 +351,30 @@ func (r *Rebuilder) end(
 	r.cfg.Log.Warn("audit", "action", "end", "application", app.String(), "subcluster", id, "result", "success")
 }
 
-// putBack writes the policies that were there, unless somebody wrote new ones.
+// drain puts drains back whose members have registered by now.
+func (r *Rebuilder) drain(ctx context.Context) {
+	for id, reason := range r.drains {
+		switch err := r.store.Drain(ctx, id, reason); {
+		case errors.Is(err, creel.ErrUnavailable), errors.Is(err, creel.ErrInvalidRequest):
+			continue // not yet
+		case err != nil:
+			r.cfg.Log.Error("drain not put back", "subcluster", id, "error", err)
+		}
+		delete(r.drains, id)
+	}
+}
+
+// putBack writes the policies that were there, unless somebody wrote new ones, and
+// the drains.
 func (r *Rebuilder) putBack(ctx context.Context) {
 	if r.before == nil {
 		return
+	}
+	r.drains = map[creel.SubclusterID]string{}
+	for i := range r.before.Members {
+		if m := &r.before.Members[i]; m.Draining != "" && m.State != subcluster.StateDeregistered {
+			r.drains[m.ID] = m.Draining
+		}
 	}
 	for _, p := range r.before.Policies.All() {
 		_, err := r.store.PutPolicy(ctx, statestore.PolicyWrite{

@@ -145,15 +145,18 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
+	if err := stores[0].Drain(ctx, "sc-2", "stop, by alice"); err != nil {
+		t.Fatal(err)
+	}
 	for i, home := range []creel.SubclusterID{"sc-1", "sc-2"} {
 		if _, number, err := stores[i].Claim(ctx, storetest.App(i+1), home); err != nil || number != 1 {
 			t.Fatal(number, err)
 		}
 	}
 	for _, view := range views {
-		until(t, "the routers see both members and the policy", func() bool {
+		until(t, "the routers see both members, the drain and the policy", func() bool {
 			v := view()
-			return v != nil && len(v.Active()) == 2 && len(v.Policies.All()) == 1
+			return v != nil && len(v.Members) == 2 && len(v.Active()) == 1 && len(v.Policies.All()) == 1
 		})
 	}
 	reads := func() int { rms.mu.Lock(); defer rms.mu.Unlock(); return rms.asked["sc-1"] }
@@ -202,6 +205,14 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 		r, err := stores[0].Records(ctx)
 		return err == nil && len(r.Policies) == 1 && string(r.Policies[0].Document) == "{}" &&
 			r.Policies[0].Author == "alice"
+	})
+	time.Sleep(50 * time.Millisecond) // the member registers later than the homes are back
+	if err := stores[1].Register(ctx, members[1]); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the drain is back", func() bool {
+		r, err := stores[0].Records(ctx)
+		return err == nil && len(r.Members) == 1 && r.Members[0].Draining == "stop, by alice"
 	})
 }
 
