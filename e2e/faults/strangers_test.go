@@ -164,7 +164,7 @@ func resident(t *testing.T, d *daemon) int64 {
 
 // Ten thousand strangers hang on all ports of one process together, half of them
 // idle, half of them hostile, and honest calls of 1 MB succeed meanwhile. They are to
-// cost 64 MB; 41 to 69 were seen, by how much garbage of the burst is still resident
+// cost 64 MB; 48 to 69 were seen, by how much garbage of the burst is still resident
 // when it is measured, so the line is drawn at 80. It was 87 to 94 once.
 func TestTenThousandStrangersCostLittleMemory(t *testing.T) {
 	const crowdSize, most = 10_000, 80 << 20
