@@ -23,6 +23,10 @@ const (
 // seenMost bounds one report that is remembered, in bytes.
 const seenMost = 16 << 10
 
+// seenBytes bounds all that are remembered: who asks is a name that anybody can give.
+// Beyond, all are learnt anew.
+const seenBytes = 32 << 20
+
 // seen are the last reports of applications that went through this router, so that
 // their users are told something while the home does not answer. What a report shows
 // depends on who asks, so each is kept for its user. The oldest leave first.
@@ -32,6 +36,7 @@ type seen struct {
 	order []seenKey // a ring
 	next  int
 	byKey map[seenKey]report
+	bytes int // of all bodies
 }
 
 type seenKey struct {
@@ -54,20 +59,22 @@ func (s *Server) Saw(app creel.ApplicationID, user string, form Form, body []byt
 	key := seenKey{app, user, form}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byKey == nil {
-		c.byKey = map[seenKey]report{}
+	if c.byKey == nil || c.bytes > seenBytes {
+		c.byKey, c.order, c.next, c.bytes = map[seenKey]report{}, nil, 0, 0
 	}
 	before, there := c.byKey[key]
 	if !there {
 		if len(c.order) < c.most {
 			c.order = append(c.order, key)
 		} else {
+			c.bytes -= len(c.byKey[c.order[c.next]].body)
 			delete(c.byKey, c.order[c.next])
 			c.order[c.next] = key
 			c.next = (c.next + 1) % c.most
 		}
 	}
 	if !bytes.Equal(before.body, body) {
+		c.bytes += len(body) - len(before.body)
 		before.body = bytes.Clone(body)
 	}
 	before.at = time.Now()
