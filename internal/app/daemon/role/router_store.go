@@ -18,7 +18,9 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/health"
 	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/yarnpb"
+	routerrpc "github.com/creelrm/creel/router/rpc"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/kills"
 	"github.com/creelrm/creel/statestore/rebuild"
 	"github.com/creelrm/creel/statestore/reconcile"
 	"github.com/creelrm/creel/statestore/tidy"
@@ -144,25 +146,13 @@ func applicationsOf(ctx context.Context, m *remote.Member) ([]statestore.Reporte
 
 // killAt kills an application at a member, and waits until it has ended.
 func killAt(ctx context.Context, m *remote.Member, app creel.ApplicationID) error {
-	request, err := proto.Marshal(
-		&yarnpb.KillApplicationRequestProto{
-			ApplicationId: yarnpb.FromApplicationID(app),
-			Diagnostics:   proto.String("its home is another subcluster"),
-		},
-	)
-	if err != nil {
-		return err
-	}
+	k := kills.Kill{Application: app, Diagnostics: "its home is another subcluster"}
 	for {
-		b, err := m.Client(ctx, remote.Write, "", "forceKillApplication", request)
+		ended, err := routerrpc.KillAt(ctx, m, k)
 		if errors.Is(err, creel.ErrApplicationNotFound) {
 			return nil
 		}
-		if err != nil {
-			return err
-		}
-		var done yarnpb.KillApplicationResponseProto
-		if err := proto.Unmarshal(b, &done); err != nil || done.GetIsKillCompleted() {
+		if err != nil || ended {
 			return err
 		}
 		select {
