@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
-	"os/user"
 	"strconv"
 	"time"
 
@@ -34,7 +32,7 @@ type policyFlags struct {
 func (f *policyFlags) register(c *cobra.Command) {
 	f.clientFlags.register(c)
 	f.conf.register(c)
-	c.Flags().Func("store", "past the routers, in the state store at `URL`", func(value string) error {
+	c.Flags().Func("store", "past the routers, in the state store at `URL`, with the settings of --conf and -D", func(value string) error {
 		if value == "memory" {
 			return errors.New("the store \"memory\" lives inside of a daemon: ask its router")
 		}
@@ -57,7 +55,7 @@ func (f *policyFlags) with(ctx context.Context, do func(ctx context.Context, fro
 	if len(f.conf.flags) > 0 {
 		past := storeFlags{confFlags: f.conf, printer: f.printer}
 		return past.with(ctx, func(ctx context.Context, store statestore.Store) error {
-			return do(ctx, storePolicies{store})
+			return do(ctx, storePolicies{store, f.user})
 		})
 	}
 	if err := f.printer.check(); err != nil {
@@ -66,18 +64,11 @@ func (f *policyFlags) with(ctx context.Context, do func(ctx context.Context, fro
 	return do(ctx, routerPolicies{&f.clientFlags})
 }
 
-// storePolicies are those of a store.
-type storePolicies struct{ statestore.Store }
-
-// author is who writes past the routers, for the history.
-func author() string {
-	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
-		return name
-	}
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return ""
+// storePolicies are those of a store. Who writes past the routers is named in the
+// history, and not asked.
+type storePolicies struct {
+	statestore.Store
+	author string
 }
 
 func (s storePolicies) view(ctx context.Context) (*subcluster.View, error) {
@@ -92,7 +83,7 @@ func (s storePolicies) put(ctx context.Context, w statestore.PolicyWrite, anyMem
 	if err := checkMembers(ctx, s, w.Document, anyMember); err != nil {
 		return subcluster.Policy{}, err
 	}
-	w.Author = author()
+	w.Author = s.author
 	return s.PutPolicy(ctx, w)
 }
 
