@@ -15,6 +15,9 @@ import (
 )
 
 func (s *Session) onSaw(e Saw) {
+	if v := s.view; v != nil && e.View != nil && v.Store != "" && e.View.Store != v.Store {
+		s.changed() // the store came back empty, and has no record of us
+	}
 	s.view, s.policy = e.View, e.Policy
 	if e.View != nil {
 		for i := range e.View.Members {
@@ -258,10 +261,11 @@ func (s *Session) onDropped(e Dropped) {
 	}
 	m.pause = 0
 	m.badSince = time.Time{}
-	s.gone(m)
 	if s.phase < phaseFinishing {
-		m.state, m.retryAt = memberFailed, s.now.Add(s.cfg.UAMRetry)
+		s.uamGone(m, "the UAM in "+string(m.id)+" was killed: it could not be used")
+		return
 	}
+	s.gone(m)
 }
 
 // advance makes the next call to a member, if one is due and none under way.
@@ -331,7 +335,7 @@ func (s *Session) send(m *member, what *Send) {
 
 // heartbeatTo calls a registered member when it is due.
 func (s *Session) heartbeatTo(m *member) {
-	if m.completions != delivered && s.phase == phaseRunning {
+	if m.delivery != delivered && s.phase == phaseRunning {
 		return
 	}
 	if m.again && m.under != nil && m.under.Allocate != nil {
@@ -433,9 +437,12 @@ func (s *Session) answerAllocate() {
 		}
 	}
 	for _, m := range s.members {
-		if m.completions == toDeliver {
-			m.completions = inAnswer
+		if m.delivery == toDeliver {
+			m.delivery = inAnswer
 		}
+	}
+	if s.recorded == toDeliver {
+		s.recorded = inAnswer
 	}
 	s.lastID = nextID(s.waitID)
 	r.ResponseId = proto.Int32(s.lastID)

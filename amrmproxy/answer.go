@@ -113,8 +113,8 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 	}
 	s.keepWanted(m, r)
 	s.keepCompletions(m, r)
-	if m.completions = delivered; len(r.CompletedContainerStatuses) > 0 && s.phase == phaseRunning {
-		m.completions = toDeliver
+	if m.delivery = delivered; s.phase == phaseRunning && m.saysOnce(r) {
+		m.delivery = toDeliver
 	}
 	s.ledger.landed(m)
 	for _, c := range r.GetContainersFromPreviousAttempts() {
@@ -137,19 +137,18 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 	}
 }
 
-// onReplayed takes the answer that a member gave to the proxy before us. Its
-// completions are told, for the AM may not know them, and to hear of one twice
-// does no harm. So are its tokens for nodes, which a ResourceManager gives once.
-// Its grants are not: they may run already, and those that do not expire. Then
-// the call that is due is made.
+// onReplayed takes the answer that a member gave to the proxy before us. What it says
+// is told, for the AM may not know it, and to hear of it twice does no harm. Its grants
+// are not: they may run already, and those that do not expire. Then the call that is
+// due is made.
 func (s *Session) onReplayed(m *member, under *Send, r *yarnpb.AllocateResponseProto) {
 	m.answered()
 	m.replay, m.responseID = false, r.GetResponseId()
 	s.keepCompletions(m, r)
-	s.out.NmTokens = append(s.out.NmTokens, r.NmTokens...)
-	if len(r.CompletedContainerStatuses) > 0 {
-		m.completions = toDeliver
-		s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, r.CompletedContainerStatuses...)
+	r.AllocatedContainers = nil
+	if m.saysOnce(r) {
+		m.delivery = toDeliver
+		s.out = absorb(s.out, r, m.home)
 		s.homeAnswered = s.homeAnswered || m.home
 	}
 	under.Allocate.ResponseId = proto.Int32(m.responseID)
@@ -354,13 +353,22 @@ func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
 	s.uamGone(m, "the UAM in "+string(m.id)+" is gone: "+err.Error())
 }
 
-// uamGone tells the AM of the containers that died with a UAM.
+// uamGone tells the AM of the containers that died with a UAM. The record keeps what
+// it may not know, for no member does any more; it is written with the UAM's removal.
 func (s *Session) uamGone(m *member, why string) {
+	var last []*yarnpb.ContainerStatusProto
+	if s.recorded == inAnswer { // another UAM is gone since a moment ago
+		last = s.last.CompletedContainerStatuses
+	}
 	for _, id := range s.held.of(m) {
 		o := s.held.live[id]
 		if s.completed(id, nil) {
 			s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, lostStatus(o.id, why))
 		}
+	}
+	if untold := slices.Concat(last, s.out.CompletedContainerStatuses); len(untold) > 0 {
+		s.record.Completions, s.recorded = keepCompletions(untold), toDeliver
+		s.changed()
 	}
 	for _, g := range s.ledger.groups {
 		for _, ln := range g.lines {
@@ -372,6 +380,18 @@ func (s *Session) uamGone(m *member, why string) {
 	m.state = memberFailed
 	m.retryAt = s.now.Add(s.cfg.UAMRetry)
 	m.release, m.updates, m.limit, m.nodes, m.enhanced = nil, nil, nil, nil, nil
+}
+
+// tellRecorded tells the AM of completions that the proxy before us had on record.
+func (s *Session) tellRecorded(completions []*yarnpb.ContainerStatusProto) {
+	if len(completions) == 0 {
+		return
+	}
+	s.record.Completions, s.recorded = completions, toDeliver
+	for _, st := range completions {
+		s.held.complete(containerID(st.GetContainerId()))
+	}
+	s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, completions...)
 }
 
 // onRefused: the member understood and will not.

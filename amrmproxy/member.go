@@ -25,17 +25,30 @@ const (
 	memberGone                           // ended
 )
 
-// delivery is how far the completions in a member's last answer have come. The next
-// call to a member tells its ResourceManager that they have arrived, and then
-// nobody knows them any more: it must wait until the AM has them, or a
-// proxy that dies in between takes them with it.
+// delivery is how far a member's last answer has come. The next call to the member
+// acknowledges it, and then its ResourceManager forgets what it said only once. So
+// where it said such things the next call waits until the AM has them, or a proxy
+// that dies in between takes them with it (docs/adr/0015-unacknowledged-answers.md).
 type delivery int
 
 const (
-	delivered delivery = iota // there are none, or the AM has sent a heartbeat since it was told
-	toDeliver                 // they wait for the AM's next answer
-	inAnswer                  // they are in the answer given last
+	delivered delivery = iota // nothing is said only once, or the AM has sent a heartbeat since it was told
+	toDeliver                 // it waits for the AM's next answer
+	inAnswer                  // it is in the answer given last
 )
+
+// saysOnce reports whether an answer has what its ResourceManager will not say again
+// once it is acknowledged. Completions a UAM is told again when it registers anew, and
+// tokens for nodes it gets anew then; who speaks to a home cannot register again, and
+// is only repeated the last answer. Grants do not count: nobody can tell whether the
+// AM has them, so that they are never told twice and expire.
+func (m *member) saysOnce(r *yarnpb.AllocateResponseProto) bool {
+	if len(r.CompletedContainerStatuses) > 0 {
+		return true
+	}
+	return m.home && len(r.NmTokens)+len(r.UpdatedContainers)+len(r.UpdateErrors)+
+		len(r.ContainersFromPreviousAttempts)+len(r.RejectedSchedulingRequests) > 0
+}
 
 // member is one subcluster as the session uses it. At any time at most one
 // call to it is under way.
@@ -62,12 +75,12 @@ type member struct {
 	closed   bool      // as the last split saw it
 	tries    int
 
-	responseID  int32
-	called      bool // the AM has called since our last call to the member
-	news        bool // there is something to tell
-	quiet       bool // the last answer granted nothing
-	replay      bool // the call under way asks for the last answer again
-	completions delivery
+	responseID int32
+	called     bool // the AM has called since our last call to the member
+	news       bool // there is something to tell
+	quiet      bool // the last answer granted nothing
+	replay     bool // the call under way asks for the last answer again
+	delivery   delivery
 
 	release            []*yarnpb.ContainerIdProto
 	blackAdd, blackDel []string

@@ -25,6 +25,26 @@ type Record struct {
 
 	UAMs   []UAM // by member
 	Ending bool  // the AM has finished or died; UAMs are only to be ended
+
+	// Completions that no member will tell again, since their UAM is gone, and that
+	// the AM may not have been told of.
+	Completions []*yarnpb.ContainerStatusProto
+}
+
+// mostCompletions bounds Record.Completions, whose record a store takes up to 1 MB of.
+const mostCompletions = 5000
+
+// keepCompletions returns the record's form of completions: without what is only read
+// by people.
+func keepCompletions(of []*yarnpb.ContainerStatusProto) []*yarnpb.ContainerStatusProto {
+	of = of[max(0, len(of)-mostCompletions):]
+	out := make([]*yarnpb.ContainerStatusProto, len(of))
+	for i, st := range of {
+		out[i] = &yarnpb.ContainerStatusProto{
+			ContainerId: st.ContainerId, State: st.State, ExitStatus: st.ExitStatus, ExecutionType: st.ExecutionType,
+		}
+	}
+	return out
 }
 
 // UAM is the unmanaged AM in one member. Without a token it is intended or under
@@ -56,6 +76,8 @@ type recordJSON struct {
 	Answer   []byte             `json:"answer,omitempty"`
 	Ending   bool               `json:"ending,omitempty"`
 	UAMs     []uamJSON          `json:"twins,omitempty"`
+
+	Completions [][]byte `json:"completions,omitempty"`
 }
 
 type uamJSON struct {
@@ -89,6 +111,13 @@ func (r *Record) MarshalBinary() ([]byte, error) {
 			}
 		}
 		j.UAMs = append(j.UAMs, tj)
+	}
+	for _, st := range r.Completions {
+		b, err := st.MarshalVT()
+		if err != nil {
+			return nil, err
+		}
+		j.Completions = append(j.Completions, b)
 	}
 	return json.Marshal(j)
 }
@@ -139,6 +168,13 @@ func (r *Record) UnmarshalBinary(b []byte) error {
 			}
 		}
 		out.UAMs = append(out.UAMs, t)
+	}
+	for _, b := range j.Completions {
+		st := &yarnpb.ContainerStatusProto{}
+		if err := st.UnmarshalVT(b); err != nil {
+			return bad(err)
+		}
+		out.Completions = append(out.Completions, st)
 	}
 	*r = out
 	return nil

@@ -37,7 +37,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scenarios print into t
 //	rm sc-a finished=true | err=notregistered
 //	launched sc-b | launchfailed sc-b | dropped sc-b [err]
 //	saved | savefailed stale
-//	view sc-a:100,sc-b:lost
+//	view sc-a:100,sc-b:lost [store=x]
 //	tick 250ms
 //	ended
 //
@@ -194,6 +194,9 @@ func (sc *scenario) command(line string) string {
 		return sc.step(SaveFailed{save.Number, err})
 	case "view":
 		sc.see(words[1])
+		for _, w := range words[2:] {
+			sc.view.Store = strings.TrimPrefix(w, "store=")
+		}
 		return sc.step(Saw{sc.view, sc.policy()})
 	case "tick":
 		d, err := time.ParseDuration(words[1])
@@ -532,6 +535,9 @@ func (sc *scenario) show(a Action) string {
 		}
 		if a.Record.Ending {
 			text += " ending"
+		}
+		for _, c := range a.Record.Completions {
+			text += fmt.Sprintf(" done=%s(%d)", sc.named(c.ContainerId), c.GetExitStatus())
 		}
 		return text
 	case Send:

@@ -73,6 +73,7 @@ type Session struct {
 	amRequest    *yarnpb.AllocateRequestProto  // the AM's last message, for home
 	progress     *float32
 	priority     *yarnpb.PriorityProto
+	recorded     delivery // of record.Completions
 	schedules    []*yarnpb.SchedulingRequestProto
 	scheduled    bool // the AM has made such requests, which no group stands for
 	registers    []uint64
@@ -132,6 +133,7 @@ func (s *Session) restore(r *Record) {
 	s.record.User = s.user
 	if s.restored = r.Attempt == s.attempt; s.restored {
 		s.record.Register, s.record.Answer, s.record.Ending = r.Register, r.Answer, r.Ending
+		s.tellRecorded(r.Completions)
 	}
 	s.gen = 1
 	if s.restored {
@@ -384,17 +386,26 @@ func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 		)
 		return
 	}
-	for _, m := range s.members {
-		if m.completions == inAnswer {
-			m.completions = delivered
-		}
-	}
+	s.heardAnswer()
 	// A home whose last answer came too late for the last heartbeat is not called
 	// for this one: what it said is the answer.
-	s.waiting, s.waitID, s.began, s.homeAnswered = append(s.waiting, call), id, s.now, s.home.completions == toDeliver
+	s.waiting, s.waitID, s.began, s.homeAnswered = append(s.waiting, call), id, s.now, s.home.delivery == toDeliver
 	s.take(req)
 	for _, m := range s.members {
 		m.called = true
+	}
+}
+
+// heardAnswer: the AM has the answer given last.
+func (s *Session) heardAnswer() {
+	for _, m := range s.members {
+		if m.delivery == inAnswer {
+			m.delivery = delivered
+		}
+	}
+	if s.recorded == inAnswer {
+		s.recorded, s.record.Completions = delivered, nil
+		s.changed()
 	}
 }
 

@@ -39,7 +39,7 @@ func (s *Session) Wake() time.Time {
 		case m.state == memberNone || m.state == memberGone:
 		case s.now.Before(m.retryAt):
 			sooner(m.retryAt)
-		case m.state != memberUp || s.phase != phaseRunning || m.completions != delivered:
+		case m.state != memberUp || s.phase != phaseRunning || m.delivery != delivered:
 		case m.news || !m.home && s.ledger.outstanding(m) > 0:
 			sooner(m.sent.Add(s.cfg.UAMHeartbeat))
 		}

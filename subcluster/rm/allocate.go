@@ -175,6 +175,8 @@ func (m *Machine) releaseAll(t *attempt, ids []creel.ContainerID) {
 		if c != nil {
 			list[n] = c
 			n++
+		} else {
+			m.releaseLater(t, ids[i])
 		}
 	}
 	m.prefetchCompletions(list[:n])
@@ -183,6 +185,27 @@ func (m *Machine) releaseAll(t *attempt, ids []creel.ContainerID) {
 			m.release(c)
 		}
 	}
+}
+
+// mostReleased bounds the releases that wait for a node of an earlier epoch's container.
+const mostReleased = 10_000
+
+// releaseLater takes a release of a container of an earlier epoch whose node has not
+// registered yet: it is released when the node reports it. Hadoop's scheduler keeps such
+// releases too (SchedulerApplicationAttempt.getPendingRelease).
+func (m *Machine) releaseLater(t *attempt, id creel.ContainerID) {
+	of := m.attempt(id.Attempt)
+	if of == nil || of.app != t.app || !of.recovered || id == of.am || id.Epoch() >= m.cfg.Epoch ||
+		len(of.released) >= mostReleased {
+		return
+	}
+	if _, known := of.endedBefore[id.ID]; known {
+		return
+	}
+	if of.released == nil {
+		of.released = map[int64]struct{}{}
+	}
+	of.released[id.ID] = struct{}{}
 }
 
 // keepScheduling keeps the latest of each (priority, allocation request id).

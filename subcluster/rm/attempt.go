@@ -98,6 +98,7 @@ type attempt struct {
 	host, url         string
 	port              int32
 	endedBefore       map[int64]struct{} // containers of earlier epochs that were recovered or ended
+	released          map[int64]struct{} // others of earlier epochs, given back before their nodes reported them
 	am                creel.ContainerID
 	amNode            creel.NodeID
 	amHTTP            string

@@ -38,7 +38,6 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 			"recover into a new machine",
 		)
 	}
-	m.at(r.Submitted)
 	a := &app{
 		id:        s.ID,
 		sub:       &s,
@@ -225,6 +224,10 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	} else {
 		t.amHTTP = n.at.HTTPAddress
 	}
+	if _, released := t.released[c.seq]; released {
+		delete(t.released, c.seq)
+		m.release(c)
+	}
 	return true
 }
 
@@ -247,6 +250,7 @@ func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 		t.endedBefore = map[int64]struct{}{}
 	}
 	t.endedBefore[k.ID.ID] = struct{}{}
+	delete(t.released, k.ID.ID)
 	if k.ID == t.am {
 		m.commands.Forget(n.Serial(), k.ID)
 		m.amEnded(t, k.ExitStatus, k.Diagnostics)

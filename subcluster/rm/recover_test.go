@@ -77,6 +77,69 @@ func TestAnAMThatItsNodeDoesNotKnowIsStartedAnewAtOnce(t *testing.T) {
 	}
 }
 
+// An AM gives a container back before its node has registered with the
+// ResourceManager that was restarted: it ends when the node reports it.
+func TestAContainerGivenBackBeforeItsNodeIsBackEndsWithTheNodesReport(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
+	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
+	first := creel.AttemptID{Application: id, Attempt: 1}
+	if err := w.m.Recover(w.now, &Recover{Apps: []AppRecord{{
+		Submission: Submission{ID: id, User: "u", Queue: "default", Unmanaged: true},
+		Submitted:  w.now,
+		Queue:      "root.default",
+		Attempts:   []AttemptRecord{{ID: first, Started: w.now, ExitStatus: creel.ExitInvalid}},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	w.register(first)
+	given, kept := creel.ContainerID{Attempt: first, ID: 2}, creel.ContainerID{Attempt: first, ID: 3}
+	w.allocate(first, AllocateRequest{Release: []creel.ContainerID{given}})
+	node := creel.NodeID{Host: "n", Port: 1}
+	running := func(id creel.ContainerID) NodeContainer {
+		return NodeContainer{ID: id, Resource: creel.NewResource(1024, 1), State: creel.ContainerRunning}
+	}
+	if _, err := w.m.RegisterNode(w.now, &RegisterNode{
+		ID: node, Resource: creel.NewResource(8192, 8), Containers: []NodeContainer{running(given), running(kept)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.responses[node] = 0 // as registered
+	w.audit()
+	if got := w.heartbeat(node).Cleanup; len(got) != 1 || got[0] != given {
+		t.Errorf("its node is to kill %v, want %s", got, given)
+	}
+	if _, live := w.m.Container(kept); !live {
+		t.Error("the container that its AM kept is gone")
+	}
+	done := w.allocate(first, AllocateRequest{}).Completed
+	if len(done) != 1 || done[0].ID != given || done[0].ExitStatus != creel.ExitAborted {
+		t.Errorf("its AM is told of %v, want the end of %s", done, given)
+	}
+	w.audit()
+}
+
+// A clock that was set back between two epochs does not hold the new one up: who is
+// silent is given up as long after the restart as ever.
+func TestAClockSetBackBeforeARestartDoesNotHoldUpTheExpiryOfAMs(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Epoch = 1 })
+	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
+	first := creel.AttemptID{Application: id, Attempt: 1}
+	submitted := w.now.Add(5 * time.Minute) // by the clock as it was
+	if err := w.m.Recover(w.now, &Recover{Apps: []AppRecord{{
+		Submission: Submission{ID: id, User: "u", Queue: "default", Unmanaged: true},
+		Submitted:  submitted,
+		Queue:      "root.default",
+		Attempts:   []AttemptRecord{{ID: first, Started: submitted, ExitStatus: creel.ExitInvalid}},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(11 * time.Minute)
+	w.m.Tick(w.now)
+	if v, _ := w.m.App(id); !v.State.Ended() {
+		t.Errorf("eleven minutes after the restart its silent AM is %s", v.State)
+	}
+}
+
 // However long ago an application was submitted, its AM has its whole time to be heard
 // of after a restart: that nobody heard of it before is the ResourceManager's doing.
 func TestARestartGivesTheAMsOfOldApplicationsTheirWholeTime(t *testing.T) {
