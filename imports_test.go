@@ -119,6 +119,11 @@ var rules = map[string]rule{
 		pure:    true,
 		imports: []string{"."},
 	},
+	// Which subcluster has which host: the table, and who publishes and follows it.
+	"subcluster/resolver": {pure: true, imports: []string{".", "subcluster"}},
+	"subcluster/resolver/server": {
+		imports: []string{".", "subcluster", "statestore", "subcluster/resolver"},
+	},
 	"subcluster/remote": {
 		imports: []string{
 			".", "subcluster", "internal/awake", "internal/hrpc", data, "internal/yarnrpc", "internal/token",

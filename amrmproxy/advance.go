@@ -100,9 +100,15 @@ func (s *Session) unstick() {
 
 // patience is how long asks of a group may wait in a member. One that has said
 // that it has no room is left after a heartbeat or so, by a policy that knows where
-// there is some.
+// there is some; after a while where the asks' places are (3 s by default, as Spark
+// waits for them).
 func (s *Session) patience(m *member, g *group) time.Duration {
 	if g.rooms && m.limit != nil && g.size.MemoryMB > 0 && m.limit.GetMemory() < g.size.MemoryMB {
+		for _, ln := range g.lines {
+			if ln.name != anywhere && ln.want > 0 && slices.Contains(s.owners(ln.name), m.id) {
+				return s.cfg.StuckAfter / 10
+			}
+		}
 		return s.cfg.StuckAfter / 100
 	}
 	return s.cfg.StuckAfter
@@ -133,6 +139,7 @@ func (s *Session) split(g *group, stuck *member) {
 			Home:   m.home,
 			UAM:    m.inUse() && !m.home,
 			Closed: m.closed || slices.Contains(g.barred, m) && !m.home,
+			Stuck:  m == stuck || slices.Contains(g.left, m),
 		}
 		if m.limit != nil {
 			r.Known, r.Headroom = true, resource(m.limit)
@@ -165,6 +172,9 @@ func (s *Session) split(g *group, stuck *member) {
 	plan, err := s.policy.Split(s.view, s.record.Queue, ask, reach, s.rnd)
 	if stuck != nil && plan.Waiting > 0 && plan.Waiting >= g.star().at[stuck].share {
 		return // there is no room elsewhere either: it keeps its place in the queue where it is
+	}
+	if stuck != nil && len(ask.Places) > 0 && !slices.Contains(g.left, stuck) {
+		g.left = append(g.left, stuck)
 	}
 	g.reason, g.hedged, g.rooms = plan.Reason, plan.Hedged, plan.Rooms
 	if err != nil {

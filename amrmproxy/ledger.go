@@ -59,6 +59,7 @@ type group struct {
 	unsent int  // grants accepted and not yet told to the AM
 	reason policies.Reason
 	barred []*member // refused this group's size
+	left   []*member // asks waited there for their places too long; until it grants, or the AM names other places
 	empty  time.Time // since when nothing of it is left anywhere
 }
 
@@ -163,6 +164,7 @@ func (g *group) line(name string) *line {
 	i, ok := slices.BinarySearchFunc(g.lines, name, func(l *line, n string) int { return cmp.Compare(l.name, n) })
 	if !ok {
 		g.lines = slices.Insert(g.lines, i, &line{name: name, at: map[*member]*cell{}})
+		g.left = nil
 	}
 	return g.lines[i]
 }
@@ -395,6 +397,9 @@ func (g *group) granted(m *member, host string, now time.Time) bool {
 	before := c.share
 	c.lower()
 	c.since = now
+	if i := slices.Index(g.left, m); i >= 0 {
+		g.left = slices.Delete(g.left, i, i+1)
+	}
 	if c.share > 0 {
 		c.share--
 	}

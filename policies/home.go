@@ -114,6 +114,7 @@ func excludedText(all []Candidate) string {
 // rule.
 func filterHomes(d *homeDecision, tried []creel.SubclusterID) {
 	known := queueKnownSomewhere(d)
+	here, strict := d.sub.onPlaces()
 	d.exclude(func(i int) string {
 		m := d.status(i)
 		switch {
@@ -127,11 +128,43 @@ func filterHomes(d *homeDecision, tried []creel.SubclusterID) {
 		if why := cannotHold(m, d.sub.Size, d.sub.Label); why != "" {
 			return why
 		}
+		if strict && !slices.Contains(here, m.ID) {
+			return fmt.Sprintf("the AM may run on %s alone, and it is not there", quoted(d.sub.Places))
+		}
 		if known && !hasQueue(m, d.sub.Queue) {
 			return fmt.Sprintf("it has no queue %q", d.sub.Queue)
 		}
 		return ""
 	})
+}
+
+// onPlaces returns the members that have one of the submission's hosts, or of its
+// racks if no host is known, if nothing else will do and somebody is known to have
+// one.
+func (s *Submission) onPlaces() (here []creel.SubclusterID, strict bool) {
+	if !s.Strict || s.Where == nil {
+		return nil, false
+	}
+	var racks []creel.SubclusterID
+	for _, p := range s.Places {
+		if isRack(p) {
+			racks = append(racks, s.Where(p)...)
+		} else {
+			here = append(here, s.Where(p)...)
+		}
+	}
+	if len(here) == 0 {
+		here = racks
+	}
+	return here, len(here) > 0
+}
+
+func quoted(names []string) string {
+	const most = 3
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%q and %d more", names[:most], more)
+	}
+	return fmt.Sprintf("%q", names)
 }
 
 // cannotHold says why no node of the member could ever run a container of that

@@ -45,6 +45,7 @@ type Reach struct {
 	Home   bool
 	UAM    bool // a UAM is already registered there
 	Closed bool // slow, lost, refused the UAM: gets nothing new, and what it holds moves away
+	Stuck  bool // the group has waited there too long: it is no longer worth its places
 	// Headroom is the limit of the member's last answer to this application;
 	// Known is false before the first.
 	Headroom creel.Resource

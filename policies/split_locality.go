@@ -61,21 +61,31 @@ func (l localitySplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 }
 
 // placeLocal places up to n containers where their places are, as far as the
-// members do not hold them already, and tells how many.
+// members do not hold them already, and tells how many. Hosts come first, then
+// racks; of members that have a place home first, as far as there is room, for all
+// others cost a UAM. Members in which the group has waited too long are left out,
+// unless only its places will do.
 func (d *splitDecision) placeLocal(n int64) int64 {
-	if !d.anyLocal() {
-		return 0
-	}
-	weights := make([]float64, len(d.reach))
-	caps := make([]int64, len(d.reach))
-	for _, i := range d.open {
-		caps[i] = max(0, d.local[i]-d.shares[i])
-		weights[i] = float64(caps[i])
-	}
 	var placed int64
-	for i, more := range apportion(n, weights, caps) {
-		d.shares[i] += more
-		placed += more
+	for _, wanted := range [][]int64{d.hosts, d.racks} {
+		caps := make([]int64, len(d.reach))
+		weights := make([]float64, len(d.reach))
+		for _, i := range d.worthwhile() {
+			caps[i] = max(0, wanted[i]-d.shares[i])
+		}
+		if h := d.home; caps[h] > 0 {
+			k := min(caps[h], n-placed, max(0, d.room(h)-d.newHere(h)))
+			d.shares[h] += k
+			caps[h] -= k
+			placed += k
+		}
+		for i := range caps {
+			weights[i] = float64(caps[i])
+		}
+		for i, more := range apportion(n-placed, weights, caps) {
+			d.shares[i] += more
+			placed += more
+		}
 	}
 	return placed
 }

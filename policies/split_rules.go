@@ -32,7 +32,8 @@ type splitDecision struct {
 	home    int
 	open    []int // who may get containers, ascending; never empty
 	shares  []int64
-	local   []int64 // containers wanted on a place that member has
+	hosts   []int64 // containers wanted on a host that member has
+	racks   []int64 // containers wanted on a rack that it has and not all others have too
 	waiting int64   // see Plan
 	reasons []Candidate
 }
@@ -55,7 +56,8 @@ func splitGroup(
 		}
 	}
 	d := &splitDecision{view: view, queue: queue, group: g, reach: reach, home: -1,
-		shares: make([]int64, len(reach)), local: make([]int64, len(reach)), reasons: make([]Candidate, len(reach))}
+		shares: make([]int64, len(reach)), hosts: make([]int64, len(reach)), racks: make([]int64, len(reach)),
+		reasons: make([]Candidate, len(reach))}
 	for i, r := range reach {
 		d.reasons[i].Member = r.Member
 		if r.Home {
@@ -112,7 +114,7 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 	if r.Closed {
 		return "it does not answer, or refused the UAM"
 	}
-	if d.group.Strict && d.local[i] == 0 && d.anyLocal() {
+	if d.group.Strict && !d.hasPlace(i) {
 		return "it has none of the places that are insisted on"
 	}
 	if r.Home {
@@ -132,35 +134,57 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 	return cannotHold(m, d.group.Size, d.group.Label)
 }
 
-// countLocal counts for each member how many containers are wanted on its
-// places. A host and its rack both name the same containers, so the larger
-// kind counts, not the sum: racks begin with a slash.
+// countLocal counts for each member how many containers are wanted on its hosts
+// and on its racks. A host and its rack both name the same containers. A rack
+// that all members have, /default-rack mostly, tells none from the others.
 func (d *splitDecision) countLocal() {
-	for i, r := range d.reach {
-		var hosts, racks int64
-		for _, p := range d.group.Places {
-			if !slices.Contains(p.Members, r.Member) {
+	for _, p := range d.group.Places {
+		of := d.hosts
+		if isRack(p.Name) {
+			if of = d.racks; d.everywhere(p.Members) {
 				continue
 			}
-			if len(p.Name) > 0 && p.Name[0] == '/' {
-				racks += p.Count
-			} else {
-				hosts += p.Count
+		}
+		for i, r := range d.reach {
+			if slices.Contains(p.Members, r.Member) {
+				of[i] += p.Count
 			}
 		}
-		d.local[i] = max(hosts, racks)
 	}
 }
 
-func (d *splitDecision) anyLocal() bool {
-	return slices.ContainsFunc(d.local, func(n int64) bool { return n > 0 })
+// worthwhile are the open members whose places count.
+func (d *splitDecision) worthwhile() []int {
+	return slices.DeleteFunc(slices.Clone(d.open), func(i int) bool { return !d.group.Strict && d.reach[i].Stuck })
 }
+
+func isRack(name string) bool { return len(name) > 0 && name[0] == '/' }
+
+func (d *splitDecision) everywhere(members []creel.SubclusterID) bool {
+	return !slices.ContainsFunc(d.reach, func(r Reach) bool { return !slices.Contains(members, r.Member) })
+}
+
+// hasPlace reports whether the member has one of the places of the group, or nobody
+// is known to have any.
+func (d *splitDecision) hasPlace(i int) bool {
+	known := false
+	for _, p := range d.group.Places {
+		if slices.Contains(p.Members, d.reach[i].Member) {
+			return true
+		}
+		known = known || len(p.Members) > 0
+	}
+	return !known
+}
+
+// localAt is how many of the group's containers are wanted on places of a member.
+func (d *splitDecision) localAt(i int) int64 { return max(d.hosts[i], d.racks[i]) }
 
 // sticky keeps what members hold, and only places what is new or was held by
 // somebody now closed. What is too much is taken back in proportion.
 func (d *splitDecision) sticky(rule splitRule, rnd *rand.Rand) string {
 	var kept int64
-	enoughLocal := sum(d.local, d.open) >= d.group.Count
+	enoughLocal := sum(d.hosts, d.worthwhile()) >= d.group.Count
 	for _, h := range d.group.Held {
 		i := slices.IndexFunc(d.reach, func(r Reach) bool { return r.Member == h.Member })
 		if i < 0 || !slices.Contains(d.open, i) {
@@ -171,7 +195,7 @@ func (d *splitDecision) sticky(rule splitRule, rnd *rand.Rand) string {
 			n = 0
 		}
 		if enoughLocal && usesPlaces(rule) {
-			n = min(n, d.local[i]) // its places have gone: let them move to where they are
+			n = min(n, d.hosts[i]) // its places have gone: let them move to where they are
 		}
 		d.shares[i] = max(n, 0)
 		kept += d.shares[i]
@@ -219,7 +243,7 @@ func (d *splitDecision) room(i int) int64 {
 		free = f.Sub(pending)
 	}
 	n := fitting(free, d.group.Size)
-	d.reasons[i].Numbers = words("room for %d, %d pending, %d local", n, r.Pending, d.local[i])
+	d.reasons[i].Numbers = words("room for %d, %d pending, %d local", n, r.Pending, d.localAt(i))
 	return max(0, n-r.Pending)
 }
 

@@ -137,7 +137,7 @@ func TestAnApplicationSpansToTheFewestMembersThatHoldIt(t *testing.T) {
 		}
 		room := func(i int) int64 {
 			d := splitDecision{view: view(members...), queue: "root.a", group: g, reach: reach,
-				local: make([]int64, n), reasons: make([]Candidate, n)}
+				hosts: make([]int64, n), racks: make([]int64, n), reasons: make([]Candidate, n)}
 			return d.room(i)
 		}
 		at := map[creel.SubclusterID]int64{}

@@ -33,6 +33,9 @@ type Load struct {
 	Queues  []QueueLoad // sorted by queue, then label; nil from a Hadoop ResourceManager
 	// Refusing says why the member takes no new applications, empty when it does.
 	Refusing string
+	// Nodes is the digest of the list of nodes that the member has published, empty
+	// when it has not; see subcluster/resolver.
+	Nodes string
 }
 
 // ClusterMetrics has the fields of Hadoop's clusterMetrics. Memory is in MB.
@@ -152,6 +155,7 @@ type loadJSON struct {
 
 type creelJSON struct {
 	Refusing string      `json:"refusing,omitempty"`
+	Nodes    string      `json:"nodes,omitempty"`
 	Queues   []queueJSON `json:"queues,omitempty"`
 }
 
@@ -194,8 +198,8 @@ func (j resourceJSON) resource() creel.Resource {
 // JSON writes the load in the shape ParseLoad and Hadoop read.
 func (l *Load) JSON() ([]byte, error) {
 	var c *creelJSON
-	if len(l.Queues) > 0 || l.Refusing != "" {
-		c = &creelJSON{Refusing: l.Refusing}
+	if len(l.Queues) > 0 || l.Refusing != "" || l.Nodes != "" {
+		c = &creelJSON{Refusing: l.Refusing, Nodes: l.Nodes}
 		for _, q := range l.Queues {
 			c.Queues = append(
 				c.Queues,
@@ -256,7 +260,7 @@ func ParseLoad(data []byte) (Load, error) {
 	if j.Creel == nil {
 		return l, nil
 	}
-	l.Refusing = fmt.Sprintf("%.200s", j.Creel.Refusing)
+	l.Refusing, l.Nodes = fmt.Sprintf("%.200s", j.Creel.Refusing), fmt.Sprintf("%.64s", j.Creel.Nodes)
 	for _, q := range j.Creel.Queues {
 		path, err := creel.ParseQueuePath(q.Queue)
 		if err != nil {

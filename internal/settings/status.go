@@ -226,7 +226,6 @@ var notInForce = []inactive{
 		"yarn.router.deregister.subcluster.enabled",
 		"yarn.router.subcluster.heartbeat.expiration.time",
 	}},
-	{NotYet, "hosts are not known to belong to a member", []string{"yarn.federation.machine-list"}},
 	{NotYet, "a change is on disk before it is acted on, and one write carries all that waits", []string{
 		"creel.rm.journal.sync",
 		"creel.rm.journal.batch",

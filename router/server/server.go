@@ -26,6 +26,7 @@ import (
 // Config of a Server. View, Homes, Pool, Known and Disown are required.
 type Config struct {
 	View  func() *subcluster.View
+	Where policies.Where // finds the members that have a host or rack; nil: nobody can
 	Homes router.Homes
 	Pool  *remote.Pool
 	// Known asks a member whether it knows an application; an error means that
@@ -191,6 +192,7 @@ func (s *Server) Submit(
 	}
 	began := time.Now()
 	view := s.View()
+	sub.Where = s.conf.Where
 	sub.Assumed = func(id creel.SubclusterID) (int64, creel.Resource) {
 		s.assumedLock.Lock()
 		defer s.assumedLock.Unlock()

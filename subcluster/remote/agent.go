@@ -6,9 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -151,25 +149,4 @@ func (a *Agent) heartbeat(ctx context.Context, is *membership, timeout time.Dura
 		load = a.Signer.Load(a.Member.ID, is.epoch, is.sequence, load)
 	}
 	return a.Store.Heartbeat(ctx, subcluster.Heartbeat{ID: a.Member.ID, Epoch: is.epoch, Load: load})
-}
-
-// WebProbe probes any ResourceManager by its REST server at host:port.
-func WebProbe(address string) Probe {
-	client := &http.Client{Transport: &http.Transport{Proxy: nil, MaxIdleConns: 2}}
-	return func(ctx context.Context) ([]byte, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/ws/v1/cluster/metrics", nil)
-		if err != nil {
-			return nil, err
-		}
-		req.Header.Set("Accept", "application/json")
-		resp, err := client.Do(req)
-		if err != nil {
-			return nil, err
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return nil, fmt.Errorf("its metrics answer %s", resp.Status)
-		}
-		return io.ReadAll(io.LimitReader(resp.Body, 4<<20))
-	}
 }

@@ -511,27 +511,3 @@ func TestWebAddress(t *testing.T) {
 		t.Errorf("no address: %v", err)
 	}
 }
-
-func TestWebProbe(t *testing.T) {
-	var code atomic.Int64
-	code.Store(http.StatusOK)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/ws/v1/cluster/metrics" || r.Header.Get("Accept") != "application/json" {
-			t.Errorf("asked for %s as %s", r.URL.Path, r.Header.Get("Accept"))
-		}
-		w.WriteHeader(int(code.Load()))
-		fmt.Fprint(w, `{"clusterMetrics":{"activeNodes":3}}`)
-	}))
-	probe := WebProbe(server.Listener.Addr().String())
-	if b, err := probe(context.Background()); err != nil || !strings.Contains(string(b), `"activeNodes":3`) {
-		t.Errorf("%s, %v", b, err)
-	}
-	code.Store(http.StatusServiceUnavailable)
-	if _, err := probe(context.Background()); err == nil || !strings.Contains(err.Error(), "503") {
-		t.Errorf("a standby: %v", err)
-	}
-	server.Close()
-	if _, err := probe(context.Background()); err == nil {
-		t.Error("an answer from nobody")
-	}
-}

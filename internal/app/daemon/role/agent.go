@@ -3,6 +3,7 @@
 package role
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
+	places "github.com/creelrm/creel/subcluster/resolver"
+	resolver "github.com/creelrm/creel/subcluster/resolver/server"
 )
 
 // AgentConfig is all that the agent of a Hadoop ResourceManager needs besides
@@ -62,9 +65,17 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 // NewAgent assembles the agent of a Hadoop ResourceManager that does not know
 // us: it watches that one's web port and keeps its membership alive.
 func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
+	web := func() *remote.WebMember { return &remote.WebMember{Address: c.Member.Addresses.Web, Log: c.Log} }
+	nodes := &resolver.Publisher{
+		Member: c.Member.ID, Store: store, Log: c.Log,
+		Every: 30 * time.Second, Linger: 20, Verify: 2, // its list of nodes costs it much
+		Read: func(ctx context.Context) (places.Nodes, error) { return web().Racks(ctx) },
+	}
+	member := web()
+	member.Nodes = nodes.Digest
 	agent := &remote.Agent{
 		Store:    store,
-		Probe:    remote.WebProbe(c.Member.Addresses.Web),
+		Probe:    member.Probe,
 		Every:    c.Heartbeat,
 		Logger:   c.Log,
 		Member:   c.Member,
@@ -73,5 +84,6 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 	}
 	s := &daemon.Service{Entries: []daemon.Entry{daemon.NewEntry("agent", map[string]string{})}}
 	s.Add("membership", agent.Run)
+	s.Add("published nodes", nodes.Run)
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"sync/atomic"
@@ -22,6 +23,8 @@ import (
 	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
+	places "github.com/creelrm/creel/subcluster/resolver"
+	resolver "github.com/creelrm/creel/subcluster/resolver/server"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/server"
@@ -154,9 +157,18 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, log *slog.Logger) {
 	if m.Announce != nil {
 		bound = m.Announce(bound)
 	}
+	nodes := &resolver.Publisher{
+		Member: m.ID, Store: m.Store, Log: log,
+		Read: func(ctx context.Context) (places.Nodes, error) {
+			out := places.Nodes{}
+			err := r.Server.Query(ctx, func(m *rm.Machine, _ time.Time) { maps.Insert(out, m.Racks) })
+			return out, err
+		},
+	}
+	r.Add("published nodes", nodes.Run)
 	agent := &remote.Agent{
 		Store:    m.Store,
-		Probe:    probe(r.Server),
+		Probe:    probe(r.Server, nodes.Digest),
 		Every:    m.Heartbeat,
 		Logger:   log,
 		Previous: r.Server.MemberEpoch(),
@@ -243,7 +255,7 @@ func (m *Membership) publishKeys(ctx context.Context, d *server.Server, log *slo
 }
 
 // probe tells how a ResourceManager of this process is.
-func probe(d *server.Server) remote.Probe {
+func probe(d *server.Server, nodes func() string) remote.Probe {
 	var loads codec.Loads
 	return func(ctx context.Context) ([]byte, error) {
 		var load subcluster.Load
@@ -251,7 +263,7 @@ func probe(d *server.Server) remote.Probe {
 		if err != nil {
 			return nil, fmt.Errorf("its state cannot be read: %w", err)
 		}
-		load.Refusing = d.Refusing()
+		load.Refusing, load.Nodes = d.Refusing(), nodes()
 		return load.JSON()
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/watch"
+	resolver "github.com/creelrm/creel/subcluster/resolver/server"
 )
 
 // ProxyConfig is all that an AM-RM proxy needs besides its store.
@@ -45,6 +46,7 @@ type ProxyConfig struct {
 	SecretFile   string
 	RPC          hrpc.Config
 	WebServer    webserver.Config
+	Machines     *resolver.MachineList    // overrules what members publish of their nodes
 	Interceptors []hrpc.ClientInterceptor // of calls to members
 	Log          *slog.Logger
 }
@@ -62,7 +64,12 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 	if err != nil {
 		return ProxyConfig{}, err
 	}
+	machines, err := machineList(s)
+	if err != nil {
+		return ProxyConfig{}, err
+	}
 	return ProxyConfig{
+		Machines: machines,
 		Name:     fmt.Sprintf("%s/%d", host, os.Getpid()),
 		Address:  s.Listen("yarn.nodemanager.amrmproxy.address", "yarn.nodemanager.bind-host"),
 		Web:      "127.0.0.1:0",
@@ -115,7 +122,9 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	calls := remote.New(view, c.User, hrpc.ClientConfig{Logger: c.Log, Interceptors: c.Interceptors})
 	p.OnClose(calls.Close)
 	records := &stored.Records{Records: store, Secrets: secret, Random: rand.Reader}
+	hosts := addResolver(&p.Service, store, view, c.Machines, c.Log)
 	p.Proxy, err = server.New(server.Config{
+		Where:       hosts.Where,
 		Name:        c.Name,
 		Driver:      amrmproxy.DriverConfig{Session: c.Session},
 		Policy:      c.Policy,

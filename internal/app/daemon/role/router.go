@@ -34,6 +34,7 @@ import (
 	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
+	resolver "github.com/creelrm/creel/subcluster/resolver/server"
 )
 
 // RouterConfig is all that a router needs besides its store.
@@ -59,6 +60,7 @@ type RouterConfig struct {
 	// ReloadAdmin reads it anew.
 	MayAdmin    func(user string) bool
 	ReloadAdmin func() (func(user string) bool, error)
+	Machines    *resolver.MachineList // overrules what members publish of their nodes
 	// Wrap stands between the router and the homes of the store; nil: nothing
 	// does. Tests stop a submission there.
 	Wrap func(router.Homes) router.Homes
@@ -77,9 +79,14 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 	if err != nil {
 		return RouterConfig{}, err
 	}
+	machines, err := machineList(s)
+	if err != nil {
+		return RouterConfig{}, err
+	}
 	const bind = "yarn.router.bind-host"
 	c := RouterConfig{
 		Signer:        signer,
+		Machines:      machines,
 		Client:        s.Listen("yarn.router.clientrm.address", bind),
 		Admin:         s.Listen("yarn.router.rmadmin.address", bind),
 		Web:           s.Listen("yarn.router.webapp.address", bind),
@@ -148,8 +155,10 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	if c.Wrap != nil {
 		homes = c.Wrap(homes)
 	}
+	hosts := addResolver(&r.Service, store, r.Watcher.View, c.Machines, c.Log)
 	r.Server = server.New(server.Config{
 		View:          r.Watcher.View,
+		Where:         hosts.Where,
 		Policy:        c.Policy,
 		Homes:         homes,
 		Pool:          pool,

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"log/slog"
+
+	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+	resolver "github.com/creelrm/creel/subcluster/resolver/server"
+)
+
+// machineList reads the list that overrules what members publish of their nodes.
+func machineList(s *settings.Settings) (*resolver.MachineList, error) {
+	const key = "yarn.federation.machine-list"
+	list, err := resolver.OpenMachineList(s.String(key))
+	if err != nil {
+		return nil, s.Problem(key, err.Error(), "give a file of lines: host, subcluster, rack; or take the key out")
+	}
+	return list, nil
+}
+
+// addResolver adds the task that knows which subcluster has which host.
+func addResolver(
+	s *daemon.Service,
+	store statestore.Store,
+	view func() *subcluster.View,
+	list *resolver.MachineList,
+	log *slog.Logger,
+) *resolver.Follower {
+	f := &resolver.Follower{Store: store, View: view, List: list, Log: log}
+	s.Health.Gauge("creel_resolver_hosts", "Hosts whose subcluster is known.", func() float64 { return float64(f.Hosts()) })
+	s.Health.Counter("creel_resolver_reads_total", "Lists of nodes that were read from the state store.", f.Reads)
+	s.Add("hosts of the members", f.Run)
+	return f
+}

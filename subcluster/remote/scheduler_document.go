@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Bounds of a scheduler's document that is believed.
+const (
+	maxSchedulerQueues = 20_000
+	maxSchedulerDepth  = 64
+)
+
+// ParseScheduler reads the queues of Hadoop's /ws/v1/cluster/scheduler, as JSON, of
+// the default partition: of the CapacityScheduler (a queue's guarantee is its
+// effective minimum) and of the FairScheduler (its steady fair share). A queue's Free
+// is what its maximum leaves of it, not what the cluster has. The FIFO scheduler has
+// no queues. The error is an *creel.Error of kind creel.ErrInvalidRequest.
+func ParseScheduler(data []byte) ([]subcluster.QueueLoad, error) {
+	var doc struct {
+		Scheduler struct{ SchedulerInfo json.RawMessage }
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, unreadableDocument("scheduler", err)
+	}
+	var head struct {
+		Type      string
+		RootQueue *fairQueue
+	}
+	if err := json.Unmarshal(doc.Scheduler.SchedulerInfo, &head); err != nil {
+		return nil, unreadableDocument("scheduler", err)
+	}
+	var out []subcluster.QueueLoad
+	var err error
+	switch head.Type {
+	case "capacityScheduler":
+		var root capacityQueue
+		if err := json.Unmarshal(doc.Scheduler.SchedulerInfo, &root); err != nil {
+			return nil, unreadableDocument("scheduler", err)
+		}
+		err = root.add(&out, "", 0)
+	case "fairScheduler":
+		if head.RootQueue != nil {
+			err = head.RootQueue.add(&out, 0)
+		}
+	case "fifoScheduler":
+	default:
+		err = fmt.Errorf("its scheduler is a %.60q", head.Type)
+	}
+	if err != nil {
+		return nil, unreadableDocument("scheduler", err)
+	}
+	slices.SortFunc(out, func(a, b subcluster.QueueLoad) int { return strings.Compare(string(a.Queue), string(b.Queue)) })
+	for i := 1; i < len(out); i++ {
+		if out[i].Queue == out[i-1].Queue {
+			return nil, unreadableDocument("scheduler", fmt.Errorf("queue %q is there twice", out[i].Queue))
+		}
+	}
+	return out, nil
+}
+
+// resourceInfo is Hadoop's ResourceInfo; numbers may be missing.
+type resourceInfo struct {
+	Memory               int64
+	VCores               int64
+	ResourceInformations struct {
+		ResourceInformation list[struct {
+			Name  string
+			Value int64
+		}]
+	}
+}
+
+func (r *resourceInfo) resource() creel.Resource {
+	out := creel.Resource{MemoryMB: r.Memory, VCores: r.VCores}
+	for _, i := range r.ResourceInformations.ResourceInformation {
+		if i.Name != "memory-mb" && i.Name != "vcores" && i.Name != "" {
+			out = out.With(i.Name, i.Value)
+		}
+	}
+	return out
+}
+
+func pathOf(s string) (creel.QueuePath, error) {
+	p, err := creel.ParseQueuePath(s)
+	if err != nil {
+		return "", fmt.Errorf("queue %.100q: %w", s, err)
+	}
+	return p, nil
+}
+
+func room(out []subcluster.QueueLoad, depth int) error {
+	if len(out) >= maxSchedulerQueues || depth > maxSchedulerDepth {
+		return fmt.Errorf("it has more than %d queues, or levels than %d", maxSchedulerQueues, maxSchedulerDepth)
+	}
+	return nil
+}
+
+// capacityQueue is a queue of the CapacityScheduler; yarn-rest.md 7.8.
+type capacityQueue struct {
+	QueueName  string
+	Queues     *struct{ Queue list[capacityQueue] }
+	Capacities struct {
+		QueueCapacitiesByPartition list[struct {
+			PartitionName                              string
+			EffectiveMinResource, EffectiveMaxResource resourceInfo
+		}]
+	}
+	ResourcesUsed resourceInfo
+	Resources     struct {
+		ResourceUsagesByPartition list[struct {
+			PartitionName string
+			Used, Pending resourceInfo
+		}]
+	}
+	NumActiveApplications, NumPendingApplications int64
+}
+
+func (q *capacityQueue) add(out *[]subcluster.QueueLoad, parent string, depth int) error {
+	if err := room(*out, depth); err != nil {
+		return err
+	}
+	name := q.QueueName[strings.LastIndexByte(q.QueueName, '.')+1:] // older ones write the path here
+	if parent != "" {
+		name = parent + "." + name
+	}
+	path, err := pathOf(name)
+	if err != nil {
+		return err
+	}
+	load := subcluster.QueueLoad{
+		Queue: path, Used: q.ResourcesUsed.resource(),
+		AppsPending: q.NumPendingApplications, AppsRunning: q.NumActiveApplications,
+	}
+	for i := range q.Resources.ResourceUsagesByPartition {
+		if u := &q.Resources.ResourceUsagesByPartition[i]; u.PartitionName == "" {
+			load.Used, load.Pending = u.Used.resource(), u.Pending.resource()
+		}
+	}
+	for i := range q.Capacities.QueueCapacitiesByPartition {
+		if c := &q.Capacities.QueueCapacitiesByPartition[i]; c.PartitionName == "" {
+			load.Capacity = c.EffectiveMinResource.resource()
+			load.Free = c.EffectiveMaxResource.resource().Sub(load.Used).Max(creel.Resource{})
+		}
+	}
+	at := len(*out)
+	*out = append(*out, load)
+	if q.Queues == nil {
+		return nil
+	}
+	for i := range q.Queues.Queue {
+		child := len(*out)
+		if err := q.Queues.Queue[i].add(out, name, depth+1); err != nil {
+			return err
+		}
+		// Parents tell no pending amount and no applications; they have their children's.
+		if p, c := &(*out)[at], &(*out)[child]; true {
+			if q.Resources.ResourceUsagesByPartition == nil {
+				p.Pending = p.Pending.Add(c.Pending)
+			}
+			p.AppsPending += c.AppsPending
+			p.AppsRunning += c.AppsRunning
+		}
+	}
+	return nil
+}
+
+// fairQueue is a queue of the FairScheduler; yarn-rest.md 7.9.
+type fairQueue struct {
+	QueueName                                                         string // the whole path
+	MaxResources, UsedResources, DemandResources, SteadyFairResources resourceInfo
+	ChildQueues                                                       *struct{ Queue list[fairQueue] }
+	NumActiveApps, NumPendingApps                                     int64
+}
+
+func (q *fairQueue) add(out *[]subcluster.QueueLoad, depth int) error {
+	if err := room(*out, depth); err != nil {
+		return err
+	}
+	path, err := pathOf(q.QueueName)
+	if err != nil {
+		return err
+	}
+	used := q.UsedResources.resource()
+	at := len(*out)
+	*out = append(*out, subcluster.QueueLoad{
+		Queue:       path,
+		Capacity:    q.SteadyFairResources.resource(),
+		Used:        used,
+		Pending:     q.DemandResources.resource().Sub(used).Max(creel.Resource{}),
+		Free:        q.MaxResources.resource().Sub(used).Max(creel.Resource{}),
+		AppsPending: q.NumPendingApps,
+		AppsRunning: q.NumActiveApps,
+	})
+	if q.ChildQueues == nil {
+		return nil
+	}
+	for i := range q.ChildQueues.Queue {
+		child := len(*out)
+		if err := q.ChildQueues.Queue[i].add(out, depth+1); err != nil {
+			return err
+		}
+		(*out)[at].AppsPending += (*out)[child].AppsPending
+		(*out)[at].AppsRunning += (*out)[child].AppsRunning
+	}
+	return nil
+}

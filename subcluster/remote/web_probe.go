@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// queuesEvery is how often a Hadoop ResourceManager is asked for its scheduler's
+// document, which costs it more than its metrics.
+const queuesEvery = 5 * time.Second
+
+// WebMember reads any ResourceManager by its REST server: what a ResourceManager of
+// ours would report by itself. Its methods are not to be called at the same time.
+type WebMember struct {
+	Address string // host:port
+	// Nodes, if given, is the digest of its nodes as they are published.
+	Nodes func() string
+	Log   *slog.Logger // nil: silent
+
+	queues  []subcluster.QueueLoad
+	asked   time.Time // for the queues
+	trouble string
+}
+
+var webClient = &http.Client{Transport: &http.Transport{Proxy: nil, MaxIdleConns: 4}}
+
+func (w *WebMember) get(ctx context.Context, path string, most int64) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.Address+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := webClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s", path, resp.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	if err == nil && int64(len(body)) > most {
+		err = fmt.Errorf("%s answers more than %d bytes", path, most)
+	}
+	return body, err
+}
+
+// Probe is a Probe: its cluster metrics, and the queues as they were a few seconds
+// ago at most. A scheduler whose document is not understood has no queues; that is
+// said once.
+func (w *WebMember) Probe(ctx context.Context) ([]byte, error) {
+	metrics, err := w.get(ctx, "/ws/v1/cluster/metrics", 4<<20)
+	if err != nil {
+		return nil, err
+	}
+	load, err := subcluster.ParseLoad(metrics)
+	if err != nil {
+		return nil, err
+	}
+	if now := time.Now(); now.Sub(w.asked) >= queuesEvery {
+		w.asked = now
+		queues, err := w.readQueues(ctx)
+		if err == nil {
+			w.queues = queues
+		}
+		w.tell(err)
+	}
+	load.Queues = slices.Clone(w.queues)
+	free := load.Metrics.Available().Max(creel.Resource{})
+	for i := range load.Queues {
+		q := &load.Queues[i].Free
+		q.MemoryMB, q.VCores = min(q.MemoryMB, free.MemoryMB), min(q.VCores, free.VCores)
+	}
+	if w.Nodes != nil {
+		load.Nodes = w.Nodes()
+	}
+	return load.JSON()
+}
+
+func (w *WebMember) tell(err error) {
+	now := ""
+	if err != nil {
+		now = err.Error()
+	}
+	if now != "" && now != w.trouble && w.Log != nil {
+		w.Log.Warn("the ResourceManager's queues are as they were", "error", now)
+	}
+	w.trouble = now
+}
+
+func (w *WebMember) readQueues(ctx context.Context) ([]subcluster.QueueLoad, error) {
+	body, err := w.get(ctx, "/ws/v1/cluster/scheduler", 64<<20)
+	if err != nil {
+		return nil, err
+	}
+	return ParseScheduler(body)
+}
+
+// goneStates are those of nodes that do not come back by themselves.
+var goneStates = map[string]bool{"DECOMMISSIONED": true, "SHUTDOWN": true, "LOST": true}
+
+// Racks are its hosts by rack.
+func (w *WebMember) Racks(ctx context.Context) (map[string]string, error) {
+	body, err := w.get(ctx, "/ws/v1/cluster/nodes", 256<<20)
+	if err != nil {
+		return nil, err
+	}
+	var doc struct {
+		Nodes *struct {
+			Node list[struct {
+				Rack, State, NodeHostName string
+			}]
+		}
+	}
+	if err := json.Unmarshal(body, &doc); err != nil {
+		return nil, unreadableDocument("nodes", err)
+	}
+	racks := map[string]string{}
+	if doc.Nodes == nil {
+		return racks, nil
+	}
+	for _, n := range doc.Nodes.Node {
+		if !goneStates[n.State] {
+			racks[n.NodeHostName] = n.Rack
+		}
+	}
+	return racks, nil
+}
+
+func unreadableDocument(which string, err error) error {
+	return &creel.Error{
+		Kind: creel.ErrInvalidRequest,
+		What: "the ResourceManager's " + which + " cannot be read",
+		Why:  err.Error(),
+		Try:  "see whether its web address is that of a ResourceManager",
+	}
+}
+
+// list reads what Hadoop writes as an array, or, where there is one element, as that
+// element alone.
+type list[T any] []T
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *list[T]) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '[' {
+		return json.Unmarshal(data, (*[]T)(l))
+	}
+	var one T
+	if err := json.Unmarshal(data, &one); err != nil {
+		return err
+	}
+	*l = list[T]{one}
+	return nil
+}

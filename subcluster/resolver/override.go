@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolver
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Override is a line of a machine list: the host belongs to the member, whatever is
+// published.
+type Override struct {
+	Host, Rack string // Rack may be empty: then the host says nothing of racks
+	Member     creel.SubclusterID
+}
+
+// ParseMachineList reads Hadoop's machine list (yarn.federation.machine-list): a line
+// of "host, subcluster, rack" for each node; empty lines and lines that begin with #
+// are passed over. The error, an *creel.Error of kind creel.ErrInvalidRequest, names
+// the line.
+func ParseMachineList(text string) ([]Override, error) {
+	var out []Override
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		fields := strings.Split(line, ",")
+		for i := range fields {
+			fields[i] = strings.TrimSpace(fields[i])
+		}
+		bad := func(why string) ([]Override, error) {
+			return nil, &creel.Error{
+				Kind: creel.ErrInvalidRequest,
+				What: fmt.Sprintf("machine list, line %d: %.80q", number, line),
+				Why:  why,
+				Try:  "write: host, subcluster, rack",
+			}
+		}
+		if len(fields) != 3 {
+			return bad(fmt.Sprintf("it has %d fields, not 3", len(fields)))
+		}
+		o := Override{Host: fields[0], Member: creel.SubclusterID(fields[1]), Rack: fields[2]}
+		if !goodName(o.Host) {
+			return bad("its host is no name")
+		}
+		if err := subcluster.ValidID(o.Member); err != nil {
+			return bad(err.Error())
+		}
+		if o.Rack != "" && !goodName(o.Rack) {
+			return bad("its rack is no name")
+		}
+		if len(out) == MaxHosts {
+			return bad(fmt.Sprintf("there are more than %d hosts", MaxHosts))
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
