@@ -248,6 +248,13 @@ var rules = map[string]rule{
 	"internal/app/load": {
 		imports: []string{".", "internal/hrpc", data, "internal/yarnrpc", "internal/token", "internal/workload"},
 	},
+	// The distributed shell of `creel run`: its AM, on simulated nodes and on real ones.
+	"internal/app/shell": {
+		imports: []string{
+			".", "internal/app/load", "internal/hrpc", data, "internal/yarnrpc", "internal/token", "internal/workload",
+			"subcluster/nm/server",
+		},
+	},
 	"internal/app/daemon":           {imports: []string{"internal/app/daemon/health"}},
 	"internal/app/daemon/build":     {},
 	"internal/app/daemon/health":    {imports: []string{"internal/app/daemon/build"}},

@@ -32,15 +32,15 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// shell runs commands as a user types them.
-type shell struct {
+// typed runs commands as a user types them.
+type typed struct {
 	t      *testing.T
 	server string
 }
 
 // run returns what a command prints, and fails the test when its exit code is
 // another than wanted.
-func (s shell) run(want int, args ...string) string {
+func (s typed) run(want int, args ...string) string {
 	s.t.Helper()
 	var out bytes.Buffer
 	root := rootCommand()
@@ -61,7 +61,7 @@ func (s shell) run(want int, args ...string) string {
 	return out.String()
 }
 
-func (s shell) shows(want int, command string, texts ...string) string {
+func (s typed) shows(want int, command string, texts ...string) string {
 	s.t.Helper()
 	out := s.run(want, strings.Fields(command)...)
 	for _, text := range texts {
@@ -116,8 +116,8 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 func TestWhatPeopleTypeEveryDay(t *testing.T) {
 	fed := small(t)
-	s := shell{t, "http://" + fed.Routers[0].Address("web")}
-	other := shell{t, "http://" + fed.Routers[1].Address("web")}
+	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	other := typed{t, "http://" + fed.Routers[1].Address("web")}
 
 	s.shows(exitOK, "subcluster list", "sc-1", "sc-2", "active")
 	if out := s.shows(exitOK, "node list -o name"); len(strings.Fields(out)) != 6 {
@@ -238,7 +238,7 @@ func TestWhatPeopleTypeEveryDay(t *testing.T) {
 
 func TestExitCodesAndErrorsThatHelp(t *testing.T) {
 	fed := small(t)
-	s := shell{t, "http://" + fed.Routers[0].Address("web")}
+	s := typed{t, "http://" + fed.Routers[0].Address("web")}
 	s.shows(exitNotFound, "app status application_1_0001", "application_1_0001")
 	s.shows(exitNotFound, "app kill application_1_0001", "application_1_0001")
 	s.shows(exitUsage, "app status nonsense", "nonsense")
@@ -249,7 +249,7 @@ func TestExitCodesAndErrorsThatHelp(t *testing.T) {
 	id := strings.TrimSpace(s.run(exitOK, "app", "submit", "--queue", "nowhere", "-o", "name", "--", "true"))
 	s.run(exitOK, "app", "wait", "--for", "state=FAILED", id)
 	s.shows(exitOK, "app status "+id, "nowhere")
-	nobody := shell{t, "http://127.0.0.1:1"}
+	nobody := typed{t, "http://127.0.0.1:1"}
 	nobody.shows(exitUnreachable, "app list", "127.0.0.1:1")
 	s.run(exitUsage, "ready")
 }
@@ -318,7 +318,7 @@ func TestUpForScripts(t *testing.T) {
 	if roles["router"] != 2 || roles["rm"] != 2 || roles["proxy"] != 2 {
 		t.Errorf("the entries are %v; want two routers, two ResourceManagers, two proxies", roles)
 	}
-	shell{t, web}.shows(exitOK, "subcluster list", "sc-1", "sc-2")
+	typed{t, web}.shows(exitOK, "subcluster list", "sc-1", "sc-2")
 	for _, file := range []string{"client-conf/yarn-site.xml", "nodes-of-sc-1/yarn-site.xml", "nodes-of-sc-2/core-site.xml"} {
 		if _, err := os.Stat(filepath.Join(dir, "data", file)); err != nil {
 			t.Errorf("a configuration directory is missing: %v", err)

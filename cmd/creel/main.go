@@ -62,6 +62,8 @@ Start with: creel demo`,
 	root.AddCommand(
 		demoCommand(),
 		upCommand(),
+		runCommand(),
+		runAMCommand(),
 		readyCommand(),
 		simCommand(),
 		loadCommand(),

@@ -3,21 +3,55 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router/rest"
+	"github.com/creelrm/creel/subcluster"
 	"github.com/spf13/cobra"
 )
 
 // whyDoc is everything that explains an application's place: the router's
-// decision, and what holds it now at its home.
-type whyDoc struct {
-	rest.WhyDoc
-	State string `json:"state"`
-	Waits string `json:"waits,omitempty"` // the home's own word of what holds it
+// decision, and what holds it now in each member.
+type whyDoc struct{ rest.WhyDoc }
+
+// why asks for it: a router, or a plain ResourceManager of ours, which tells
+// what it knows.
+func (f *clientFlags) why(ctx context.Context, id creel.ApplicationID) (whyDoc, error) {
+	var doc struct {
+		whyDoc
+		Wait       *subcluster.Wait `json:"wait"`
+		Containers int32            `json:"containers"`
+	}
+	_, err := f.call(ctx, http.MethodGet, "/api/v1/apps/"+id.String()+"/why", nil, nil, &doc)
+	if err == nil && doc.Home == "" && doc.Waits == nil {
+		doc.Note = "this is a ResourceManager: it knows nothing of the federation"
+		doc.Waits = []rest.MemberWait{{Home: true, AppWait: subcluster.AppWait{
+			Application: id, State: doc.State, Queue: doc.Queue, Containers: doc.Containers, Wait: doc.Wait,
+		}}}
+	}
+	return doc.whyDoc, err
+}
+
+// waits is a line for each member where something holds the application.
+func (d whyDoc) waits() []string {
+	var lines []string
+	for _, m := range d.Waits {
+		if m.Wait == nil || m.Wait.Text == "" {
+			continue
+		}
+		at := ""
+		if m.Member != "" {
+			at = " at " + string(m.Member)
+		}
+		lines = append(lines, fmt.Sprintf("waits%s (%s): %s", at, m.Wait.Code, m.Wait.Sentence()))
+	}
+	return lines
 }
 
 func appWhy() *cobra.Command {
@@ -32,53 +66,72 @@ func appWhy() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var doc whyDoc
-		if _, err := f.call(
-			c.Context(),
-			http.MethodGet,
-			"/api/v1/apps/"+id.String()+"/why",
-			nil,
-			nil,
-			&doc.WhyDoc,
-		); err != nil {
+		doc, err := f.why(c.Context(), id)
+		if err != nil {
 			return err
 		}
-		if a, err := f.app(c.Context(), id); err == nil {
-			doc.State, doc.Waits = a.State, a.Diagnostics
-		} else {
-			doc.State = "unknown: " + err.Error()
-		}
-		return printOne(c.OutOrStdout(), f.printer, doc, id.String(), func(w io.Writer) error {
-			fmt.Fprintf(w, "%s is %s, home %s, queue %s\n", id, doc.State, doc.Home, doc.Queue)
-			for i, t := range doc.Tries {
-				fmt.Fprintf(w, "try %d: %s, %s", i+1, t.Member, t.Verdict)
-				if t.Claimed {
-					fmt.Fprint(w, ", claimed earlier")
-				}
-				if t.Error != "" {
-					fmt.Fprintf(w, ": %s", t.Error)
-				}
-				fmt.Fprintln(w)
-				if !t.Until.IsZero() {
-					fmt.Fprintf(w, "waits at %s until %s at the earliest\n", t.Member, t.Until.Format(time.RFC3339))
-				}
-				if t.Reason != nil {
-					fmt.Fprintln(w, t.Reason.String())
-				}
-			}
-			for _, k := range doc.Kills {
-				fmt.Fprintf(w, "%s asked %.0f s ago to kill it: %s did not answer, and is told when it does\n",
-					k.User, k.AgeSeconds, doc.Home)
-			}
-			if doc.Note != "" {
-				fmt.Fprintln(w, doc.Note)
-			}
-			if doc.Waits != "" {
-				fmt.Fprintln(w, doc.Waits)
-			}
+		return printOne(c.OutOrStdout(), f.printer, doc.WhyDoc, id.String(), func(w io.Writer) error {
+			doc.write(w, f.printer.format == "wide")
 			return nil
 		})
 	}
 	f.register(c)
 	return c
+}
+
+func (d whyDoc) write(w io.Writer, wide bool) {
+	state := d.State
+	if state == "" {
+		state = "in a state that is not known now"
+	}
+	fmt.Fprintf(w, "%s is %s", d.Application, state)
+	if d.Home != "" {
+		fmt.Fprintf(w, ", home %s", d.Home)
+	}
+	fmt.Fprintf(w, ", queue %s\n", d.Queue)
+	lines := d.waits()
+	for _, line := range lines {
+		fmt.Fprintln(w, line)
+	}
+	for i, m := range d.Waits {
+		switch {
+		case m.Error != "":
+			fmt.Fprintf(w, "%s does not say: %s\n", m.Member, m.Error)
+		case len(lines) == 0 && i == 0 && m.Diagnostics != "":
+			fmt.Fprintln(w, strings.TrimSpace(m.Diagnostics))
+		case len(lines) == 0 && i == 0 && m.State == creel.AppRunning.String():
+			fmt.Fprintln(w, "it waits for nothing: it has all it asked for")
+		}
+		if n := m.Wait; n != nil && n.Nodes != nil {
+			c := n.Nodes
+			fmt.Fprintf(w, "nodes at %s: %d open; %d too small, %d blacklisted, %d full, %d reserved, %d elsewhere\n",
+				m.Member, c.Open, c.TooSmall, c.Blacklisted, c.Full, c.Reserved, c.Elsewhere)
+		}
+		if len(d.Waits) > 1 && (wide || m.Containers > 0) {
+			fmt.Fprintf(w, "%s: %s, %d containers\n", m.Member, m.State, m.Containers)
+		}
+	}
+	for i, t := range d.Tries {
+		fmt.Fprintf(w, "try %d: %s, %s", i+1, t.Member, t.Verdict)
+		if t.Claimed {
+			fmt.Fprint(w, ", claimed earlier")
+		}
+		if t.Error != "" {
+			fmt.Fprintf(w, ": %s", t.Error)
+		}
+		fmt.Fprintln(w)
+		if !t.Until.IsZero() {
+			fmt.Fprintf(w, "waits at %s until %s at the earliest\n", t.Member, t.Until.Format(time.RFC3339))
+		}
+		if t.Reason != nil {
+			fmt.Fprintln(w, t.Reason.String())
+		}
+	}
+	for _, k := range d.Kills {
+		fmt.Fprintf(w, "%s asked %.0f s ago to kill it: %s did not answer, and is told when it does\n",
+			k.User, k.AgeSeconds, d.Home)
+	}
+	if d.Note != "" {
+		fmt.Fprintln(w, d.Note)
+	}
 }

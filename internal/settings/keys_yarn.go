@@ -918,7 +918,7 @@ var proxyKeys = []Setting{
 		Key:     "yarn.nodemanager.amrmproxy.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Read for YARN's sake: creel's proxy is a daemon of its own.",
+		Doc:     "Whether AMs that simulated nodes play (creel run) call the proxy; ours is a daemon of its own.",
 	},
 	{
 		Key:     "yarn.nodemanager.amrmproxy.address",

@@ -81,9 +81,6 @@ var notInForce = []inactive{
 		"yarn.resourcemanager.decommissioning-nodes-watcher.poll-interval-secs",
 		"yarn.resourcemanager.delegation.token.remove-scan-interval",
 	}},
-	{WithoutEffect, "creel's proxy is a daemon of its own, which runs where it is started", []string{
-		"yarn.nodemanager.amrmproxy.enabled",
-	}},
 	{WithoutEffect, "a ResourceManager is a member where creel.store.url names a store", []string{
 		"yarn.federation.enabled",
 	}},

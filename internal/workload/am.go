@@ -34,8 +34,9 @@ type Grant struct {
 
 // Ended is a container that completed with an exit status; 0 is success.
 type Ended struct {
-	Container creel.ContainerID
-	Exit      int32
+	Container   creel.ContainerID
+	Exit        int32
+	Diagnostics string // what its node or its ResourceManager says of it
 }
 
 // Start tells the caller to run a task in a granted container for a time.
@@ -55,6 +56,8 @@ type Steps struct {
 	Releases []creel.ContainerID
 	Finish   bool // all tasks are done, or one failed too often
 	Failed   bool // with Finish: the job failed
+	// Diagnostics is what the AM says at its end; "" for a line of its driver's.
+	Diagnostics string
 }
 
 // AMConfig shapes how an AM asks.
@@ -226,7 +229,7 @@ func (m *AM) end(e Ended, s *Steps) {
 func (m *AM) StartFailed(c creel.ContainerID) Steps {
 	var s Steps
 	if _, ok := m.running[c]; ok {
-		m.end(Ended{c, creel.ExitAborted}, &s)
+		m.end(Ended{Container: c, Exit: creel.ExitAborted}, &s)
 		s.Releases = append(s.Releases, c)
 	}
 	return m.settle(s)

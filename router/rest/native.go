@@ -134,10 +134,13 @@ func (h *Handler) subclusters(w http.ResponseWriter, _ *http.Request) {
 	answer(w, doc)
 }
 
-// WhyDoc tells how an application got its home.
+// WhyDoc tells how an application got its home, and what it waits for now.
 type WhyDoc struct {
 	Application creel.ApplicationID `json:"application"`
 	Home        creel.SubclusterID  `json:"home"`
+	State       string              `json:"state,omitempty"` // at its home, by YARN's names
+	Submission  string              `json:"submission,omitempty"`
+	Waits       []MemberWait        `json:"waits"` // at home first, then where it has an unmanaged AM
 	Queue       creel.QueuePath     `json:"queue,omitempty"`
 	View        int64               `json:"view,omitempty"`
 	Tries       []TryDoc            `json:"tries"`
@@ -159,52 +162,6 @@ type TryDoc struct {
 	Until   time.Time          `json:"waits_until,omitzero"` // an unclear home may be left then at the earliest
 	Error   string             `json:"error,omitempty"`
 	Reason  *policies.Reason   `json:"reason,omitempty"`
-}
-
-func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
-	app, err := creel.ParseApplicationID(chi.URLParam(r, "appid"))
-	if err != nil {
-		problem(w, http.StatusBadRequest, "invalid application id", err.Error())
-		return
-	}
-	out, known := h.server.Decision(app)
-	home, err := h.server.Home(r.Context(), app)
-	if err != nil && !known {
-		status := http.StatusServiceUnavailable
-		if errors.Is(err, creel.ErrApplicationNotFound) {
-			status = http.StatusNotFound
-		}
-		problem(w, status, "application not found", err.Error())
-		return
-	}
-	doc := WhyDoc{Application: app, Home: out.Home, Tries: []TryDoc{}}
-	if home != nil {
-		doc.Home = home.ID
-	}
-	waiting, err := h.server.KillsOf(r.Context(), app)
-	if err != nil {
-		doc.Note = "whether somebody asked to kill it is not known now: " + err.Error()
-	}
-	for _, k := range waiting {
-		doc.Kills = append(doc.Kills, KillDoc{User: k.User, AgeSeconds: k.Age.Seconds()})
-	}
-	if !known {
-		doc.Note = "submitted through another router, or too long ago: only the home is known here"
-		answer(w, doc)
-		return
-	}
-	switch may, err := h.mayView(r, app, out); {
-	case err != nil:
-		doc.Note = "how it was chosen is told to those who may view the application, and its home, which knows them, " +
-			"does not answer now: " + err.Error()
-	case !may:
-		problem(w, http.StatusForbidden, "not permitted",
-			"how an application's home was chosen is told to its user, and to those who may view it")
-		return
-	default:
-		doc.Queue, doc.View, doc.Tries = out.Queue, out.View, tries(out)
-	}
-	answer(w, doc)
 }
 
 // mayView reports whether the caller may view an application: its user may, and
@@ -230,21 +187,6 @@ func (h *Handler) mayView(r *http.Request, app creel.ApplicationID, out router.O
 		return false, err
 	}
 	return whole(get(get(shown.body, "app"), "startedTime")) > 0, nil
-}
-
-func tries(out router.Outcome) []TryDoc {
-	docs := []TryDoc{}
-	for _, t := range out.Tries {
-		doc := TryDoc{Member: t.Member, Verdict: t.Verdict.String(), Claimed: t.Claimed, Until: t.Until.UTC()}
-		if t.Err != nil {
-			doc.Error = t.Err.Error()
-		}
-		if t.Reason.Policy != "" {
-			doc.Reason = &t.Reason
-		}
-		docs = append(docs, doc)
-	}
-	return docs
 }
 
 func (h *Handler) counts(w http.ResponseWriter, _ *http.Request) {

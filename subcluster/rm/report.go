@@ -16,7 +16,13 @@ func (m *Machine) App(id creel.ApplicationID) (AppView, bool) {
 	if a == nil {
 		return AppView{}, false
 	}
-	return *m.appView(a), true
+	v := *m.appView(a)
+	if v.State == creel.AppAccepted && v.Waits == "" {
+		if w, _ := m.Why(id); w.Limit != sched.LimitUnregistered && w.Limit != sched.LimitNone {
+			v.Waits = w.Sentence()
+		}
+	}
+	return v, true
 }
 
 // Apps calls yield for each application in order of submission, until it says
@@ -76,6 +82,9 @@ func (m *Machine) newAppView(a *app) *AppView {
 		Pending:      m.sizes.Resource(&pending),
 		PendingCount: pendingCount,
 		AMUsed:       m.sizes.Resource(&amUsed),
+	}
+	if v.State == creel.AppAccepted && a.InQueue() && !a.Activated() {
+		v.Waits = m.sched.Why(&a.App).Sentence()
 	}
 	v.Ending = a.state.ending()
 	v.Over = a.state.ended() && !a.InQueue() && containers == 0

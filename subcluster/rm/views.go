@@ -22,14 +22,17 @@ type AppView struct {
 	Internal    string // RMAppState: finer, KILLING and FINAL_SAVING besides
 	Final       creel.FinalStatus
 	Diagnostics string
-	Progress    float32
-	Unmanaged   bool
-	Submitted   time.Time
-	Launched    time.Time // first launch of an AM; zero before
-	Finished    time.Time // zero while it runs
-	Deadline    time.Time // lifetime; zero = unlimited
-	Label       string
-	Placed      string // rule that chose the queue
+	// Waits is what holds it before its AM starts: in lists only while it waits to
+	// be let in, since to look at all nodes for each would take too long.
+	Waits     string
+	Progress  float32
+	Unmanaged bool
+	Submitted time.Time
+	Launched  time.Time // first launch of an AM; zero before
+	Finished  time.Time // zero while it runs
+	Deadline  time.Time // lifetime; zero = unlimited
+	Label     string
+	Placed    string // rule that chose the queue
 
 	Attempt     creel.AttemptID // current; zero before the first
 	Host        string          // the AM's, "" unknown

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,15 +24,33 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// AM drives a workload.AM over real protocols: it registers, asks,
-// starts its tasks' containers on their nodes, and finishes.
+// Job decides what an AM does: a [workload.AM], or the distributed shell's.
+type Job interface {
+	// Registered is the first event, and the one after the ResourceManager forgot the AM.
+	Registered() workload.Steps
+	// Allocated carries the answer to one allocate call.
+	Allocated(grants []workload.Grant, ended []workload.Ended) workload.Steps
+	// StartFailed tells that a container could not be started at its node.
+	StartFailed(c creel.ContainerID) workload.Steps
+	// Outstanding is how many containers the AM still wants and has.
+	Outstanding() (wants, holds int)
+}
+
+// AM drives a Job over real protocols: it registers, asks, starts its tasks'
+// containers on their nodes, and finishes.
 type AM struct {
 	Client    *hrpc.Client // shared by all AMs of a process
 	Scheduler string       // address of ApplicationMasterProtocol
 	Attempt   creel.AttemptID
 	Token     token.Token // AMRM token
-	Play      *workload.AM
+	Play      Job
 	Heartbeat time.Duration // between allocate calls while there is nothing to say; 100 ms if zero
+	// Launch is what a task's container runs; nil has simulated nodes let its time pass.
+	Launch func(workload.Start) *yarnpb.ContainerLaunchContextProto
+	// Share is how much of the job is done, from 0 to 1; nil tells a half.
+	Share func() float32
+	// NotStarted hears why a container did not start, before the Job is told; nil for none.
+	NotStarted func(c creel.ContainerID, reason string)
 	// Observe hears of each grant; nil for none.
 	Observe func(Observation)
 
@@ -66,7 +85,7 @@ func (m *AM) Run(ctx context.Context) error {
 		held:     map[creel.ContainerID]*yarnpb.ContainerProto{},
 		asked:    map[int32][]time.Time{},
 		slots:    make(chan struct{}, launchers),
-		failures: make(chan creel.ContainerID),
+		failures: make(chan notStarted),
 	}
 	r.heartbeat = cmp.Or(m.Heartbeat, 100*time.Millisecond)
 	steps, err := r.register(ctx)
@@ -84,6 +103,10 @@ func (m *AM) Run(ctx context.Context) error {
 			return r.finish(ctx, steps)
 		}
 		steps, err = r.allocate(ctx, steps)
+		if errors.Is(err, creel.ErrInvalidRequest) || errors.Is(err, creel.ErrInvalidResource) {
+			// What was asked for is refused for good: the application has failed, and its end says why.
+			return r.finish(ctx, workload.Steps{Failed: true, Diagnostics: "the ask was refused: " + plain(err)})
+		}
 		if err != nil {
 			return err
 		}
@@ -122,7 +145,13 @@ type amRun struct {
 
 	starting sync.WaitGroup // calls to nodes on their way
 	slots    chan struct{}  // one for each of them
-	failures chan creel.ContainerID
+	failures chan notStarted
+}
+
+// notStarted is a container that its node did not start.
+type notStarted struct {
+	container creel.ContainerID
+	reason    string
 }
 
 // register may be told to wait: the attempt is not there yet, or the
@@ -171,9 +200,16 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
+func (r *amRun) share() float32 {
+	if r.Share == nil {
+		return 0.5
+	}
+	return r.Share()
+}
+
 // allocate makes one call and acts on its answer.
 func (r *amRun) allocate(ctx context.Context, s workload.Steps) (workload.Steps, error) {
-	req := &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(r.responseID), Progress: proto.Float32(0.5)}
+	req := &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(r.responseID), Progress: proto.Float32(r.share())}
 	now := time.Now()
 	for _, a := range s.Asks {
 		req.Ask = append(
@@ -233,7 +269,7 @@ func (r *amRun) allocate(ctx context.Context, s workload.Steps) (workload.Steps,
 	for _, c := range answer.GetCompletedContainerStatuses() {
 		id := yarnpb.ToContainerID(c.GetContainerId())
 		delete(r.held, id)
-		ended = append(ended, workload.Ended{Container: id, Exit: c.GetExitStatus()})
+		ended = append(ended, workload.Ended{Container: id, Exit: c.GetExitStatus(), Diagnostics: c.GetDiagnostics()})
 	}
 	arrived := time.Now()
 	grants := make([]workload.Grant, 0, len(answer.GetAllocatedContainers()))
@@ -290,60 +326,96 @@ func (r *amRun) start(ctx context.Context, starts []workload.Start) {
 }
 
 // startFailed books a container that did not start, and those behind it.
-func (r *amRun) startFailed(c creel.ContainerID) workload.Steps {
-	s := r.Play.StartFailed(c)
+func (r *amRun) startFailed(c notStarted) workload.Steps {
+	s := r.tell(c)
 	for {
 		select {
 		case c := <-r.failures:
-			next := r.Play.StartFailed(c)
+			next := r.tell(c)
 			// Of several asks at one priority the last is the one that holds.
 			s.Asks = append(slices.DeleteFunc(s.Asks, func(a workload.Ask) bool {
 				return slices.ContainsFunc(next.Asks, func(b workload.Ask) bool { return a.Priority == b.Priority })
 			}), next.Asks...)
 			s.Releases = append(s.Releases, next.Releases...)
 			s.Finish, s.Failed = s.Finish || next.Finish, s.Failed || next.Failed
+			s.Diagnostics = cmp.Or(next.Diagnostics, s.Diagnostics)
 		default:
 			return s
 		}
 	}
 }
 
+func (r *amRun) tell(c notStarted) workload.Steps {
+	if r.NotStarted != nil {
+		r.NotStarted(c.container, c.reason)
+	}
+	return r.Play.StartFailed(c.container)
+}
+
+// plain is what a server said, without the names of classes before it.
+func plain(err error) string {
+	text := err.Error()
+	var remote *hrpc.RemoteError
+	if errors.As(err, &remote) {
+		text = remote.Message
+	}
+	for {
+		class, rest, ok := strings.Cut(text, ": ")
+		if !ok || strings.ContainsAny(class, " \n") || !strings.Contains(class, ".") {
+			return text
+		}
+		text = rest
+	}
+}
+
 // startCall prepares the call that starts tasks on one node; it gives those
 // that did not start.
-func (r *amRun) startCall(node creel.NodeID, batch []workload.Start) func(context.Context) []creel.ContainerID {
+func (r *amRun) startCall(node creel.NodeID, batch []workload.Start) func(context.Context) []notStarted {
 	req := &yarnpb.StartContainersRequestProto{}
 	for _, s := range batch {
+		launch := r.Launch
+		if launch == nil {
+			launch = timed
+		}
 		req.StartContainerRequest = append(req.StartContainerRequest, &yarnpb.StartContainerRequestProto{
-			ContainerToken: r.held[s.Grant.Container].GetContainerToken(),
-			ContainerLaunchContext: &yarnpb.ContainerLaunchContextProto{
-				Command: []string{"sleep " + strconv.FormatFloat(s.Duration.Seconds(), 'f', 3, 64)},
-				Environment: []*yarnpb.StringStringMapProto{
-					{
-						Key:   proto.String("CREEL_SIM_MS"),
-						Value: proto.String(strconv.FormatInt(s.Duration.Milliseconds(), 10)),
-					},
-					{Key: proto.String("CREEL_SIM_EXIT"), Value: proto.String(strconv.Itoa(int(s.Exit)))},
-				}}})
+			ContainerToken:         r.held[s.Grant.Container].GetContainerToken(),
+			ContainerLaunchContext: launch(s),
+		})
 	}
 	client := yarnrpc.NewContainerManagementProtocolClient(
 		r.Client,
 		node.String(),
 		login(r.Attempt.String(), r.nodes[node]),
 	)
-	return func(ctx context.Context) (failed []creel.ContainerID) {
+	return func(ctx context.Context) (failed []notStarted) {
 		answer, err := client.StartContainers(ctx, req)
 		if err != nil {
 			text := err.Error()
 			r.last.Store(&text)
 			for _, s := range batch {
-				failed = append(failed, s.Grant.Container)
+				failed = append(failed, notStarted{s.Grant.Container, text})
 			}
 			return failed
 		}
 		for _, f := range answer.GetFailedRequests() {
-			failed = append(failed, yarnpb.ToContainerID(f.GetContainerId()))
+			reason := cmp.Or(f.GetException().GetMessage(), "its node gave no reason")
+			failed = append(failed, notStarted{yarnpb.ToContainerID(f.GetContainerId()), reason})
 		}
 		return failed
+	}
+}
+
+// timed has a simulated node let a task's time pass.
+func timed(s workload.Start) *yarnpb.ContainerLaunchContextProto {
+	return &yarnpb.ContainerLaunchContextProto{
+		Command: []string{"sleep " + strconv.FormatFloat(s.Duration.Seconds(), 'f', 3, 64)},
+		Environment: []*yarnpb.StringStringMapProto{
+			{
+				Key:   proto.String("CREEL_SIM_MS"),
+				Value: proto.String(strconv.FormatInt(s.Duration.Milliseconds(), 10)),
+			},
+			{Key: proto.String("CREEL_SIM_EXIT"), Value: proto.String(strconv.Itoa(int(s.Exit)))},
+		},
 	}
 }
 
@@ -357,9 +429,10 @@ func (r *amRun) finish(ctx context.Context, s workload.Steps) error {
 		}
 	}
 	status := yarnpb.FinalApplicationStatusProto_APP_SUCCEEDED
-	diagnostics := ""
+	diagnostics := s.Diagnostics
 	if s.Failed {
-		status, diagnostics = yarnpb.FinalApplicationStatusProto_APP_FAILED, "a task failed too often"
+		status = yarnpb.FinalApplicationStatusProto_APP_FAILED
+		diagnostics = cmp.Or(diagnostics, "a task failed too often")
 	}
 	req := &yarnpb.FinishApplicationMasterRequestProto{
 		FinalApplicationStatus: status.Enum(),

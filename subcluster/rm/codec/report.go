@@ -101,10 +101,13 @@ func (c Cluster) Report(a *rm.AppView, now time.Time, viewable bool) *pb.Applica
 // to call, YARN says so.
 func diagnosis(a *rm.AppView) string {
 	launched := a.Token || !a.Launched.IsZero() && a.Attempt.Attempt == 1
-	if a.Diagnostics == "" && a.State == creel.AppAccepted && launched {
+	switch {
+	case a.Diagnostics != "" || a.State != creel.AppAccepted:
+		return a.Diagnostics
+	case launched:
 		return "AM container is launched, waiting for AM container to Register with RM"
 	}
-	return a.Diagnostics
+	return a.Waits
 }
 
 // originalURL is the AM's own page. An AM that ended without one has our

@@ -350,7 +350,7 @@ func diagnosis(a *rm.AppView, t *rm.AttemptView) string {
 	if text := onItsWay(t); text != "" {
 		return text
 	}
-	return t.Diagnostics
+	return cmp.Or(a.Waits, t.Diagnostics)
 }
 
 func onItsWay(t *rm.AttemptView) string {

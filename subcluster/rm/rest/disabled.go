@@ -160,11 +160,7 @@ func (h *Handler) appActivities(w http.ResponseWriter, r *http.Request) {
 	}
 	h.reply(w, r, http.StatusOK, "appActivities", rooted, func(w *writer) {
 		w.Text("applicationId", id.String())
-		text := why.Text
-		if why.Try != "" {
-			text += " Try: " + why.Try
-		}
-		w.Text("diagnostic", text)
+		w.Text("diagnostic", why.Sentence())
 		w.Int("timestamp", at.UnixMilli())
 		w.Text("dateTime", at.UTC().Format("Mon Jan 02 15:04:05 MST 2006"))
 	})

@@ -121,6 +121,7 @@ func (h *Handler) Mount(r chi.Router) {
 	// the end or as a HEAD they are found below the mount.
 	r.With(h.identify).Get("/ws/v1/cluster/info", h.info)
 	r.With(h.identify).Get("/ws/v1/cluster/metrics", h.metrics)
+	r.With(h.identify).Get("/api/v1/apps/{appid}/why", h.why)
 	r.Get("/jmx", h.jmx)
 	r.Get("/conf", h.configuration)
 	r.Get("/isActive", func(w http.ResponseWriter, r *http.Request) {

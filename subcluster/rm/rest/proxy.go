@@ -318,7 +318,7 @@ func (h *Handler) appPage(w http.ResponseWriter, r *http.Request) {
 	err = h.read(r.Context(), func(m *rm.Machine, _ time.Time) {
 		if data.App, known = m.App(id); known {
 			why, _ := m.Why(id)
-			data.Why = why.Text
+			data.Why = why.Sentence()
 		}
 	})
 	switch {

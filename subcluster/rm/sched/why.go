@@ -4,6 +4,7 @@ package sched
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
@@ -29,6 +30,7 @@ const (
 	LimitBlacklist                 // all nodes with room are on the blacklist
 	LimitReservation               // a node is reserved for it and fills up
 	LimitLabel                     // no node has the label
+	LimitOrder                     // others are before it in the order of its queue
 )
 
 var limits = [...]string{
@@ -47,22 +49,36 @@ var limits = [...]string{
 	"blacklist",
 	"reservation",
 	"label",
+	"order",
 }
 
 func (l Limit) String() string { return limits[l] }
 
+// Code is the limit as documents name it: "AM limit" is am_limit.
+func (l Limit) Code() string { return strings.ReplaceAll(strings.ToLower(limits[l]), " ", "_") }
+
 // Why is what holds an application back now, with the numbers.
 type Why struct {
 	Limit      Limit
-	Where      creel.QueuePath // the queue whose limit it is
-	User       string          // whose limit it is
-	Used       creel.Resource  // measured against the limit
-	Bound      creel.Resource  // the limit
-	Need       creel.Resource  // of the ask looked at
-	Count, Max int             // for limits in numbers of applications; nodes looked at for LimitRoom
+	Where      creel.QueuePath     // the queue whose limit it is
+	User       string              // whose limit it is
+	Used       creel.Resource      // measured against the limit
+	Bound      creel.Resource      // the limit
+	Need       creel.Resource      // of the ask looked at
+	Count, Max int                 // for limits in numbers of applications; nodes looked at for LimitRoom
+	Nodes      NodeCounts          // by what keeps the ask off them; zero unless no node fits
+	Before     creel.ApplicationID // who waits before it, where that holds it
 	Ask        AskView
 	Text       string // one sentence
 	Try        string // what would have to change
+}
+
+// Sentence is what holds it and what would have to change; "" if nothing does.
+func (w Why) Sentence() string {
+	if w.Text == "" || w.Try == "" {
+		return w.Text
+	}
+	return w.Text + " To change that: " + w.Try + "."
 }
 
 // Why tells what holds back an application in a queue, with the numbers of the
@@ -111,11 +127,12 @@ func (s *Scheduler) whyNotActive(a *App, w *Why) {
 		w.Try = "wait until an application ends, ask for a smaller AM, or raise the queue's share for AMs (maximum-am-resource-percent, maxAMShare)"
 	default:
 		// It may start, but others are first in line.
-		w.Limit, w.Text = LimitAM, fmt.Sprintf(
+		w.Limit, w.Text = LimitOrder, fmt.Sprintf(
 			"Others are first in line in queue %s: %d applications wait to start.",
 			a.queue.path,
 			a.queue.leaf.pendingApps,
 		)
+		w.Try = "wait until those before it have started, or raise its priority"
 	}
 }
 
@@ -183,6 +200,7 @@ func (s *Scheduler) whyAsk(a *App, k *Ask, w *Why) {
 		have := q.used
 		have.Add(&q.held)
 		w.Limit, w.Where, w.Used, w.Bound = LimitQueue, q.path, s.sizes.Resource(&have), s.sizes.Resource(&q.max)
+		w.Before = b.app.id
 		w.Text = fmt.Sprintf(
 			"Queue %s uses %s of at most %s; %s is before it and waits there for %s, which smaller asks may not pass.",
 			q.path,
@@ -197,8 +215,15 @@ func (s *Scheduler) whyAsk(a *App, k *Ask, w *Why) {
 	s.whyNoNode(a, k, w)
 }
 
-// nodeTally counts the nodes by what keeps an ask off them.
+// nodeTally counts the nodes that pass each clause; held ones passed all.
 type nodeTally struct{ takes, large, allowed, room, held int }
+
+// NodeCounts counts nodes by the first clause that keeps an ask off them.
+type NodeCounts struct {
+	Open                        int // that take containers at all
+	TooSmall, Blacklisted, Full int // even when empty; by the application; now
+	Reserved, Elsewhere         int // with room: kept for others; not where the ask wants to be
+}
 
 func (s *Scheduler) whyNoNode(a *App, k *Ask, w *Why) {
 	var t nodeTally
@@ -226,6 +251,10 @@ func (s *Scheduler) whyNoNode(a *App, k *Ask, w *Why) {
 		}
 	}
 	w.Used, w.Count, w.Max = s.sizes.Resource(&best), t.room, t.takes
+	w.Nodes = NodeCounts{
+		Open: t.takes, TooSmall: t.takes - t.large, Blacklisted: t.large - t.allowed, Full: t.allowed - t.room,
+		Reserved: t.held, Elsewhere: t.room - t.held,
+	}
 	switch {
 	case t.takes == 0:
 		w.Limit, w.Text, w.Try = LimitNoNode, "No node is running.", "start a NodeManager"

@@ -6,6 +6,7 @@
 package federation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -203,7 +204,7 @@ func (f *Federation) addSubcluster(ctx context.Context, i int) error {
 	if c.Nodes == 0 {
 		return nil
 	}
-	farm := role.NodesConfig{Web: anyPort, Farm: nmrpc.Config{
+	farm := role.NodesConfig{Web: anyPort, Scheduler: cmp.Or(proxyAt, rm.Address("scheduler")), Farm: nmrpc.Config{
 		Tracker: rm.Address("tracker"),
 		Nodes:   c.Nodes,
 		First:   i * c.Nodes,

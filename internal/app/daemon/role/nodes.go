@@ -11,6 +11,7 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/health"
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
+	"github.com/creelrm/creel/internal/app/shell"
 	"github.com/creelrm/creel/internal/settings"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	nmserver "github.com/creelrm/creel/subcluster/nm/server"
@@ -18,7 +19,9 @@ import (
 
 // NodesConfig is all that the simulated NodeManagers of one process need.
 type NodesConfig struct {
-	Farm      nmrpc.Config
+	Farm nmrpc.Config
+	// Scheduler is where the AMs of `creel run`, which simulated nodes play, find their scheduler or proxy.
+	Scheduler string
 	Web       string // address to listen on
 	WebServer webserver.Config
 }
@@ -30,6 +33,7 @@ func NodesSettings(s *settings.Settings) (NodesConfig, error) {
 	}
 	c := NodesConfig{
 		Web:       "127.0.0.1:0",
+		Scheduler: s.Address("yarn.resourcemanager.scheduler.address"),
 		WebServer: webSettings(s),
 		Farm: nmrpc.Config{
 			Tracker:     s.Address("yarn.resourcemanager.resource-tracker.address"),
@@ -42,6 +46,9 @@ func NodesSettings(s *settings.Settings) (NodesConfig, error) {
 				Logger:  slog.Default(),
 			},
 		},
+	}
+	if s.Bool("yarn.nodemanager.amrmproxy.enabled") {
+		c.Scheduler = s.Address("yarn.nodemanager.amrmproxy.address")
 	}
 	if c.Farm.Nodes <= 0 {
 		return c, s.Problem("creel.nm.simulate", "creel's NodeManagers are simulated ones only",
@@ -64,6 +71,17 @@ func NewNodes(c NodesConfig) (_ *Nodes, err error) {
 			err = errors.Join(err, n.Close())
 		}
 	}()
+	hook := shell.NewHook(c.Scheduler)
+	n.OnClose(hook.Close)
+	first := c.Farm.OnStart
+	c.Farm.OnStart = func(s nmserver.Started, exit func(int32, string)) func() {
+		if first != nil {
+			if stop := first(s, exit); stop != nil {
+				return stop
+			}
+		}
+		return hook.OnStart(s, exit)
+	}
 	if n.Farm, err = nmrpc.New(c.Farm); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/daemon/federation"
+	"github.com/creelrm/creel/internal/hrpc"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+)
+
+func TestRunWatchesACommandToItsEnd(t *testing.T) {
+	fed := small(t)
+	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	shows := func(want int, args []string, texts ...string) {
+		t.Helper()
+		out := s.run(want, args...)
+		for _, text := range texts {
+			if !strings.Contains(out, text) {
+				t.Errorf("creel %s does not show %q:\n%s", strings.Join(args, " "), text, out)
+			}
+		}
+	}
+	shows(0, []string{"run", "--containers", "5", "--memory", "512m", "--", "sleep", "0.2"},
+		"is submitted to queue default", "SUCCEEDED after", "5 of 5 containers ended with exit code 0",
+		"nothing was executed")
+	shows(8, []string{"run", "--containers", "2", "--", "sh", "-c", "exit 3"},
+		"FAILED after", "2 of 2 containers failed", "exit code 3")
+	shows(8, []string{"run", "--containers", "2", "--env", "CREEL_SIM_EXIT=9", "--", "date"}, "exit code 9")
+	shows(8, []string{"run", "--memory", "99g", "--", "date"}, "FAILED after", "the ask was refused: Invalid resource request",
+		"maximum allowed allocation")
+	shows(8, []string{"run", "--containers", "50", "--memory", "4g", "--timeout", "4s", "--", "sleep", "60"},
+		"no_node_has_room", "needs <memory:4096, vCores:1>", "is killed: it had not ended after 4s", "KILLED after")
+	for _, bad := range [][]string{
+		{"run"}, {"run", "--containers", "0", "--", "x"}, {"run", "--memory", "1q", "--", "x"}, {"run", "--env", "x", "--", "x"},
+		{"run", "--program", "node:creel", "--", "x"}, {"run", "--program", "hdfs:///creel", "--", "x"},
+		{"run", "--program", "/nowhere/creel", "--", "x"},
+	} {
+		s.run(exitUsage, bad...)
+	}
+	var doc runResult
+	out := s.run(0, "run", "-o", "json", "--quiet", "--", "true")
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || doc.FinalStatus != "SUCCEEDED" || doc.ID == "" {
+		t.Errorf("as JSON: %s, %v", out, err)
+	}
+	id := strings.TrimSpace(s.run(0, "run", "--detach", "--", "sleep", "1"))
+	s.run(0, "app", "wait", id)
+}
+
+// The AMs of a queue may use a part of it: who waits for that is told so, with
+// the numbers, in the same sentence by every surface of every router.
+func TestEverySurfaceTellsOfTheLimitOfAMs(t *testing.T) {
+	fed := small(t)
+	s := typed{t, "http://" + fed.Routers[0].Address("web")}
+	other := typed{t, "http://" + fed.Routers[1].Address("web")}
+	var ids []string
+	for range 20 {
+		ids = append(ids, strings.TrimSpace(s.run(0, "app", "submit", "--env", "CREEL_SIM_MS=600000", "--", "sleep", "600")))
+	}
+	waiting := 0
+	for _, id := range ids {
+		var doc, again whyDoc
+		eventually(t, id+" is accepted", func() bool {
+			doc = whyDoc{}
+			if err := json.Unmarshal([]byte(s.run(0, "app", "why", "-o", "json", id)), &doc); err != nil {
+				t.Fatal(err)
+			}
+			return doc.State == "ACCEPTED" && doc.Waits[0].Wait != nil
+		})
+		w := doc.Waits[0].Wait
+		if w.Code == "am_not_registered" {
+			continue
+		}
+		waiting++
+		const mb = creel.MemoryName
+		if w.Code != "am_limit" || w.Queue != "root.default" || w.Needs[mb] != 1024 || w.Limit[mb] <= 0 ||
+			w.Used[mb]+w.Needs[mb] <= w.Limit[mb] || w.Unlock == "" {
+			t.Fatalf("%s waits for %+v", id, w)
+		}
+		if err := json.Unmarshal([]byte(other.run(0, "app", "why", "-o", "json", id)), &again); err != nil {
+			t.Fatal(err)
+		}
+		if again.Waits[0].Wait.Sentence() != w.Sentence() || again.Home != doc.Home {
+			t.Errorf("another router says %+v, not %+v", again.Waits[0].Wait, w)
+		}
+		s.shows(0, "app why "+id, "(am_limit): "+w.Sentence(), "home "+string(doc.Home))
+		s.shows(0, "app status "+id, w.Sentence())
+		if got := diagnosticsByRPC(t, fed, id); got != w.Sentence() {
+			t.Errorf("by RPC the diagnostics are %q, not %q", got, w.Sentence())
+		}
+	}
+	if waiting < 4 {
+		t.Errorf("%d of 20 applications wait for the limit of AMs: the test shows nothing", waiting)
+	}
+	home := typed{t, "http://" + fed.RMs[0].Address("web")}
+	found := false
+	for _, id := range ids { // a plain ResourceManager explains too
+		var out strings.Builder
+		root := rootCommand()
+		root.SetOut(&out)
+		root.SetArgs([]string{"app", "why", id, "--server", home.server})
+		if root.Execute() == nil && strings.Contains(out.String(), "am_limit") {
+			found = true
+		}
+	}
+	if !found {
+		t.Error("the ResourceManager itself explains none of them")
+	}
+}
+
+func diagnosticsByRPC(t *testing.T, fed *federation.Federation, id string) string {
+	t.Helper()
+	app, err := creel.ParseApplicationID(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
+	defer client.Close()
+	var f clientFlags
+	f.register(rootCommand())
+	c := yarnrpc.NewApplicationClientProtocolClient(client, fed.Routers[0].Address("client"), hrpc.Login{User: f.user})
+	r, err := c.GetApplicationReport(context.Background(),
+		&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(app)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.GetApplicationReport().GetDiagnostics()
+}

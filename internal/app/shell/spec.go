@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shell
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+)
+
+// EnvSpec is the variable of the AM's environment that holds the Spec.
+const EnvSpec = "CREEL_SHELL"
+
+// Bounds of a Spec: what one AM and one message carry.
+const (
+	MaxContainers = 100_000
+	maxSpec       = 64 << 10
+)
+
+// Spec is what `creel run` runs.
+type Spec struct {
+	// Command is a program with its arguments, or one line for the shell.
+	Command    []string          `json:"command"`
+	Containers int               `json:"containers"`
+	MemoryMB   int64             `json:"memory_mb"` // of each container
+	VCores     int64             `json:"vcores"`
+	Env        map[string]string `json:"env,omitempty"` // of each container
+	// Scheduler is where the AM finds its scheduler or proxy, with $NAMES of its node's environment; "" is what the
+	// node's configuration says.
+	Scheduler string `json:"scheduler,omitempty"`
+}
+
+// Check returns what is wrong with a Spec.
+func (s Spec) Check() error {
+	switch {
+	case len(s.Command) == 0 || strings.TrimSpace(s.Command[0]) == "":
+		return fmt.Errorf("no command is given")
+	case s.Containers < 1 || s.Containers > MaxContainers:
+		return fmt.Errorf("%d containers: give 1 to %d", s.Containers, MaxContainers)
+	case s.MemoryMB < 1 || s.VCores < 1:
+		return fmt.Errorf("a container of %d MB and %d vcores: give at least 1 of each", s.MemoryMB, s.VCores)
+	}
+	for _, word := range s.Command {
+		if strings.ContainsAny(word, "\x00\n\r") {
+			return fmt.Errorf("the command has line ends, which a NodeManager's launch script cannot hold; put it into a file")
+		}
+	}
+	for name := range s.Env {
+		if name == "" || strings.ContainsAny(name, "= \x00\n") {
+			return fmt.Errorf("%q is no name of an environment variable", name)
+		}
+	}
+	if n := len(s.Encode()); n > maxSpec {
+		return fmt.Errorf("the command and its environment are %d bytes, more than %d", n, maxSpec)
+	}
+	return nil
+}
+
+// Encode is the Spec as the environment carries it: in letters that no launch
+// script changes.
+func (s Spec) Encode() string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // texts and numbers only
+	}
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// Decode reads what Encode wrote.
+func Decode(text string) (s Spec, err error) {
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	if err != nil {
+		return s, fmt.Errorf("%s is not what creel run writes: %w", EnvSpec, err)
+	}
+	return s, s.Check()
+}
+
+// Size is the size of each container.
+func (s Spec) Size() creel.Resource { return creel.NewResource(s.MemoryMB, s.VCores) }
+
+// line is the command as the shell of a node reads it: several words are kept
+// apart as they were given, one is a line of its own.
+func (s Spec) line() string {
+	if len(s.Command) == 1 {
+		return s.Command[0]
+	}
+	words := make([]string, len(s.Command))
+	for i, w := range s.Command {
+		words[i] = Quote(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// Quote writes a word so that a shell reads it as it is.
+func Quote(word string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
+	if word != "" && strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// inQuotes writes text for the double quotes into which a NodeManager's launch
+// script puts a command.
+var inQuotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`")
+
+// Logs are where a NodeManager finds a container's output.
+const Logs = " 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
+
+// launch is what each container runs. On simulated nodes, which execute nothing,
+// its environment says how the command would end, as far as the command tells.
+func (s Spec) launch(simulated bool) *pb.ContainerLaunchContextProto {
+	env := map[string]string{}
+	if simulated {
+		if code, ok := exitCode(s.line()); ok {
+			env["CREEL_SIM_EXIT"] = strconv.Itoa(code)
+		}
+	}
+	for k, v := range s.Env {
+		env[k] = v
+	}
+	l := &pb.ContainerLaunchContextProto{Command: []string{inQuotes.Replace("( "+s.line()+" )") + Logs}}
+	names := make([]string, 0, len(env))
+	for k := range env {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	for _, k := range names {
+		v := env[k]
+		if !simulated {
+			v = inQuotes.Replace(v)
+		}
+		l.Environment = append(l.Environment, &pb.StringStringMapProto{Key: proto.String(k), Value: proto.String(v)})
+	}
+	return l
+}
+
+// exitCode is the exit code of a command that is nothing but its end: "false",
+// "exit 3", and the same by "sh -c".
+func exitCode(line string) (int, bool) {
+	line = strings.TrimPrefix(strings.TrimPrefix(line, "ba"), "sh -c ")
+	words := strings.Fields(strings.Trim(line, `'"`))
+	switch {
+	case len(words) == 1 && words[0] == "false":
+		return 1, true
+	case len(words) == 2 && words[0] == "exit":
+		n, err := strconv.ParseUint(words[1], 10, 8)
+		return int(n), err == nil
+	}
+	return 0, false
+}

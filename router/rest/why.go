@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
+	"github.com/go-chi/chi/v5"
+)
+
+// MemberWait is how an application stands in one member.
+type MemberWait struct {
+	Member creel.SubclusterID `json:"member"`
+	Home   bool               `json:"home,omitempty"`
+	subcluster.AppWait
+	Error string `json:"error,omitempty"` // why the member did not say
+}
+
+func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
+	app, err := creel.ParseApplicationID(chi.URLParam(r, "appid"))
+	if err != nil {
+		problem(w, http.StatusBadRequest, "invalid application id", err.Error())
+		return
+	}
+	out, known := h.server.Decision(app)
+	home, err := h.server.Home(r.Context(), app)
+	if err != nil && !known {
+		status := http.StatusServiceUnavailable
+		if errors.Is(err, creel.ErrApplicationNotFound) {
+			status = http.StatusNotFound
+		}
+		problem(w, status, "application not found", err.Error())
+		return
+	}
+	doc := WhyDoc{Application: app, Home: out.Home, Tries: []TryDoc{}, Waits: []MemberWait{}}
+	if home != nil {
+		doc.Home = home.ID
+	}
+	waiting, err := h.server.KillsOf(r.Context(), app)
+	if err != nil {
+		doc.Note = "whether somebody asked to kill it is not known now: " + err.Error()
+	}
+	for _, k := range waiting {
+		doc.Kills = append(doc.Kills, KillDoc{User: k.User, AgeSeconds: k.Age.Seconds()})
+	}
+	if home != nil {
+		doc.Waits, err = h.waits(r, app, home)
+		if len(doc.Waits) > 0 {
+			doc.State, doc.Queue = doc.Waits[0].State, doc.Waits[0].Queue
+		}
+		if err != nil {
+			doc.Note = "what it waits for is told by its home, which does not answer now: " + err.Error()
+		}
+	}
+	if !known {
+		doc.Note = "submitted through another router, or too long ago: how its home was chosen is not known here"
+		answer(w, doc)
+		return
+	}
+	switch may, err := h.mayView(r, app, out); {
+	case err != nil:
+		doc.Note = "how it was chosen is told to those who may view the application, and its home, which knows them, " +
+			"does not answer now: " + err.Error()
+	case !may:
+		problem(w, http.StatusForbidden, "not permitted",
+			"how an application's home was chosen is told to its user, and to those who may view it")
+		return
+	default:
+		doc.Queue, doc.View, doc.Tries = out.Queue, out.View, tries(out)
+		if n := len(out.Tries); n > 0 {
+			doc.Submission = out.Tries[n-1].Verdict.String()
+		}
+	}
+	answer(w, doc)
+}
+
+// waits asks the home how the application stands, and where its AM runs every
+// other member too, which may have containers of it.
+func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.Member) ([]MemberWait, error) {
+	ask := func(ctx context.Context, m *remote.Member) (*subcluster.AppWait, error) { return h.standing(ctx, r, app, m) }
+	at, m, err := server.AtHome(r.Context(), h.server, app, ask)
+	if m != nil {
+		home = m
+	}
+	if err != nil {
+		return []MemberWait{{Member: home.ID, Home: true, Error: err.Error(),
+			AppWait: subcluster.AppWait{Application: app}}}, err
+	}
+	out := []MemberWait{{Member: home.ID, Home: true, AppWait: *at}}
+	if at.State != creel.AppRunning.String() {
+		return out, nil
+	}
+	for _, p := range server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (*subcluster.AppWait, error) {
+		if m.ID == home.ID {
+			return nil, nil
+		}
+		at, err := ask(ctx, m)
+		var refused *remote.StatusError
+		if errors.As(err, &refused) && refused.Code == http.StatusNotFound {
+			return nil, nil // nothing of it is there
+		}
+		return at, err
+	}) {
+		switch {
+		case p.Err != nil:
+			out = append(out, MemberWait{Member: p.Member, Error: p.Err.Error(),
+				AppWait: subcluster.AppWait{Application: app}})
+		case p.Value != nil:
+			out = append(out, MemberWait{Member: p.Member, AppWait: *p.Value})
+		}
+	}
+	return out, nil
+}
+
+// standing asks one member. One that does not know our document (Hadoop's) is
+// asked for its report: what it says of an application that waits are its
+// diagnostics.
+func (h *Handler) standing(
+	ctx context.Context,
+	r *http.Request,
+	app creel.ApplicationID,
+	m *remote.Member,
+) (*subcluster.AppWait, error) {
+	get := func(path string) (reply, error) {
+		q := &request{method: http.MethodGet, path: path, user: caller(r), head: forwardHeaders(r, "application/json")}
+		if r.URL.RawQuery != "" {
+			q.path += "?" + r.URL.RawQuery // which says who asks
+		}
+		return q.at(ctx, m)
+	}
+	said, err := get("/api/v1/apps/" + app.String() + "/why")
+	var refused *remote.StatusError
+	if err == nil {
+		var at subcluster.AppWait
+		if err := json.Unmarshal(said.body, &at); err == nil && at.Application == app {
+			return &at, nil
+		}
+	} else if !errors.As(err, &refused) || refused.Code != http.StatusNotFound {
+		return nil, err
+	}
+	said, err = get(base + "/apps/" + app.String())
+	if err != nil {
+		return nil, err
+	}
+	var doc struct {
+		App struct {
+			State, Queue, User, Diagnostics string
+			Containers                      int32 `json:"runningContainers"`
+			Unmanaged                       bool  `json:"unmanagedApplication"`
+		} `json:"app"`
+	}
+	if err := json.Unmarshal(said.body, &doc); err != nil {
+		return nil, fmt.Errorf("%s answered what is no report: %w", m.ID, err)
+	}
+	a := doc.App
+	at := &subcluster.AppWait{
+		Application: app, State: a.State, Queue: creel.QueuePath(a.Queue), User: a.User, Unmanaged: a.Unmanaged,
+		Containers: max(a.Containers, 0), Diagnostics: a.Diagnostics,
+	}
+	if a.State == creel.AppAccepted.String() && a.Diagnostics != "" {
+		at.Wait = &subcluster.Wait{Code: "diagnostics", Queue: at.Queue, Text: a.Diagnostics}
+	}
+	return at, nil
+}
+
+func tries(out router.Outcome) []TryDoc {
+	docs := []TryDoc{}
+	for _, t := range out.Tries {
+		doc := TryDoc{Member: t.Member, Verdict: t.Verdict.String(), Claimed: t.Claimed, Until: t.Until.UTC()}
+		if t.Err != nil {
+			doc.Error = t.Err.Error()
+		}
+		if t.Reason.Policy != "" {
+			doc.Reason = &t.Reason
+		}
+		docs = append(docs, doc)
+	}
+	return slices.Clip(docs)
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+)
+
+// why serves creel's own document of what holds one application here, with its
+// numbers; routers put those of all members together. Who may not view the
+// application is refused as everywhere.
+func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
+	id, err := appOf(r)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	doc := subcluster.AppWait{Application: id}
+	err = h.ask(r, func(m *rm.Machine, _ time.Time) error {
+		a, ok := m.App(id)
+		if !ok {
+			return noApp(id)
+		}
+		if err := h.inside(m, r, &a); err != nil {
+			return err
+		}
+		y, _ := m.Why(id)
+		doc.State, doc.Queue, doc.User, doc.Diagnostics = a.State.String(), a.Queue, a.User, a.Diagnostics
+		doc.Unmanaged, doc.Containers = a.Unmanaged, a.Containers
+		if y.Limit != sched.LimitNone {
+			doc.Wait = waitOf(y)
+		}
+		return nil
+	})
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	b, err := json.Marshal(doc)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	w.Header()["Content-Type"] = asJSON
+	w.Write(append(b, '\n')) // an error here is the client's going away
+}
+
+// waitOf writes a reason by its fields, those that its kind has.
+func waitOf(y rm.Why) *subcluster.Wait {
+	w := &subcluster.Wait{
+		Code: y.Limit.Code(), Queue: y.Where, Asked: y.Waiting, Text: y.Text, Unlock: y.Try, Before: y.Before,
+		Needs: subcluster.AmountsOf(y.Need), Used: subcluster.AmountsOf(y.Used), Limit: subcluster.AmountsOf(y.Bound),
+	}
+	switch y.Limit {
+	case sched.LimitParallelApps:
+		w.Used = subcluster.Amounts{subcluster.Applications: int64(y.Count)}
+		w.Limit = subcluster.Amounts{subcluster.Applications: int64(y.Max)}
+		w.Needs = subcluster.Amounts{subcluster.Applications: 1}
+		w.User = y.User
+	case sched.LimitUser, sched.LimitUserAM:
+		w.User = y.User
+	}
+	if y.Nodes != (sched.NodeCounts{}) {
+		w.Nodes = (*subcluster.NodeCounts)(&y.Nodes)
+	}
+	return w
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subcluster
+
+import (
+	"github.com/creelrm/creel"
+)
+
+// Wait is what an application waits for in one member, as the ResourceManager
+// there knows it at this moment. Numbers are fields; Text and UnlocksWhen say the
+// same to people.
+type Wait struct {
+	Code  string          `json:"code"`            // queue_limit, user_limit, am_limit, no_node_has_room, ...
+	Queue creel.QueuePath `json:"queue,omitempty"` // whose limit it is
+	User  string          `json:"user,omitempty"`  // whose limit it is within the queue
+
+	Limit Amounts `json:"limit,omitempty"` // the limit, in each unit it is in
+	Used  Amounts `json:"used,omitempty"`  // of it
+	Needs Amounts `json:"needs,omitempty"` // what one more needs
+
+	Nodes  *NodeCounts         `json:"nodes,omitempty"` // where no node fits
+	Before creel.ApplicationID `json:"before,omitzero"` // who is before it in the order
+	Asked  int32               `json:"asked,omitempty"` // containers asked for and not given
+	Text   string              `json:"text"`            // one sentence
+	Unlock string              `json:"unlocks_when"`    // what would have to change
+}
+
+// NodeCounts are the nodes of a member by what first keeps an ask off them.
+type NodeCounts struct {
+	Open        int `json:"open"`        // that take containers at all
+	TooSmall    int `json:"too_small"`   // even when empty
+	Blacklisted int `json:"blacklisted"` // by the application
+	Full        int `json:"full"`        // not enough room now
+	Reserved    int `json:"reserved"`    // with room, kept for others
+	Elsewhere   int `json:"elsewhere"`   // with room, and not where the ask wants to be
+}
+
+// Amounts are amounts by their unit: "memory-mb", "vcores", another resource
+// type, or "applications".
+type Amounts map[string]int64
+
+// Applications is the unit of limits that count applications.
+const Applications = "applications"
+
+// AmountsOf writes a resource by its types; nil for none of any.
+func AmountsOf(r creel.Resource) Amounts {
+	if r.IsZero() {
+		return nil
+	}
+	a := Amounts{creel.MemoryName: r.MemoryMB, creel.VCoresName: r.VCores}
+	for _, o := range r.Others {
+		a[o.Name] = o.Value
+	}
+	return a
+}
+
+// Sentence is the wait in words: what holds it, and what would have to change.
+func (w Wait) Sentence() string {
+	if w.Unlock == "" {
+		return w.Text
+	}
+	return w.Text + " To change that: " + w.Unlock + "."
+}
+
+// AppWait is how an application stands in one member: /api/v1/apps/ID/why of a
+// ResourceManager of ours.
+type AppWait struct {
+	Application creel.ApplicationID `json:"application"`
+	State       string              `json:"state"` // by YARN's names
+	Queue       creel.QueuePath     `json:"queue"`
+	User        string              `json:"user"`
+	Unmanaged   bool                `json:"unmanaged,omitempty"` // held by a proxy for an application that lives elsewhere
+	Containers  int32               `json:"containers"`          // it has here
+	Diagnostics string              `json:"diagnostics,omitempty"`
+	Wait        *Wait               `json:"wait,omitempty"` // nil: nothing holds it
+}
