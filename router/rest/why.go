@@ -87,7 +87,9 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 // waits asks the home how the application stands, and where its AM runs every
 // other member too, which may have containers of it.
 func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.Member) ([]MemberWait, error) {
-	ask := func(ctx context.Context, m *remote.Member) (*subcluster.AppWait, error) { return h.standing(ctx, r, app, m) }
+	ask := func(ctx context.Context, m *remote.Member) (*subcluster.AppWait, error) {
+		return h.standing(ctx, r, app, m)
+	}
 	at, m, err := server.AtHome(r.Context(), h.server, app, ask)
 	if m != nil {
 		home = m
