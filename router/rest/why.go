@@ -102,7 +102,7 @@ func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.M
 	if at.State != creel.AppRunning.String() {
 		return out, nil
 	}
-	for _, p := range server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (*subcluster.AppWait, error) {
+	elsewhere := func(ctx context.Context, m *remote.Member) (*subcluster.AppWait, error) {
 		if m.ID == home.ID {
 			return nil, nil
 		}
@@ -112,7 +112,8 @@ func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.M
 			return nil, nil // nothing of it is there
 		}
 		return at, err
-	}) {
+	}
+	for _, p := range server.Ask(r.Context(), h.server, elsewhere) {
 		switch {
 		case p.Err != nil:
 			out = append(out, MemberWait{Member: p.Member, Error: p.Err.Error(),

@@ -131,11 +131,11 @@ func TestWordsReachTheCommandAsTheyWereGiven(t *testing.T) {
 			t.Fatalf("%q does not keep its output", command)
 		}
 		// As a NodeManager's launch script has it.
-		got, err := exec.Command("bash", "-c", `exec /bin/bash -c "`+line+`"`).Output()
+		got, err := exec.Command("/bin/bash", "-c", `exec /bin/bash -c "`+line+`"`).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := exec.Command(words[0], words[1:]...).Output()
+		want, err := exec.Command("/bin/bash", "-c", quoted(words)).Output()
 		if err != nil || string(got) != string(want) {
 			t.Errorf("%q prints %q, not %q, %v", words, got, want, err)
 		}
@@ -191,4 +191,13 @@ func TestAnAMWithoutItsEnvironmentSaysWhatIsMissing(t *testing.T) {
 	expect("HADOOP_TOKEN_FILE_LOCATION")
 	read = func(string) ([]byte, error) { return []byte("HDTS\x00\x00\x00"), nil }
 	expect("no AMRM token")
+}
+
+// quoted writes words for a shell in the plainest way, for comparison.
+func quoted(words []string) string {
+	var out []string
+	for _, w := range words {
+		out = append(out, "'"+strings.ReplaceAll(w, "'", `'"'"'`)+"'")
+	}
+	return strings.Join(out, " ")
 }
