@@ -129,6 +129,12 @@ func OtherUAMRecord(a creel.AttemptID, is, expected int64) error {
 		"UAM record of "+a.String()+" not saved", "its revision is %d, not %d", is, expected)
 }
 
+// DroppedUAMRecord says that the record was dropped, or that of a later attempt.
+func DroppedUAMRecord(a creel.AttemptID) error {
+	return failf(creel.ErrConflict, "stop serving the attempt",
+		"UAM record of "+a.String()+" not saved", "it was dropped: the attempt is over")
+}
+
 // OtherPolicy says that a policy was written meanwhile.
 func OtherPolicy(q creel.QueuePath, is, expected int64) error {
 	return failf(creel.ErrConflict, "read the policy and try again on that version",

@@ -22,6 +22,7 @@ type snapshot struct {
 	Homes        []snapshotHome               `json:"homes,omitempty"`
 	Reservations []ReservationHome            `json:"reservations,omitempty"`
 	UAMRecords   []UAMRecord                  `json:"spreads,omitempty"`
+	Dropped      []creel.AttemptID            `json:"dropped,omitempty"`  // see State.dropped
 	Policies     []subcluster.Policy          `json:"policies,omitempty"` // all kept versions, by queue then version
 	Version      int64                        `json:"version,omitempty"`
 	Documents    []keptDocument               `json:"documents,omitempty"` // all kept versions
@@ -61,6 +62,10 @@ func (t *State) Snapshot() ([]byte, error) {
 		s.UAMRecords = append(s.UAMRecords, l...)
 	}
 	slices.SortFunc(s.UAMRecords, func(a, b UAMRecord) int { return a.Attempt.Compare(b.Attempt) })
+	for app, attempt := range t.dropped {
+		s.Dropped = append(s.Dropped, creel.AttemptID{Application: app, Attempt: attempt})
+	}
+	slices.SortFunc(s.Dropped, creel.AttemptID.Compare)
 	for _, h := range t.policies {
 		s.Policies = append(s.Policies, h...)
 	}
@@ -128,6 +133,9 @@ func (t *State) Restore(data []byte) error {
 			return bad("snapshot refused", "it has two UAM records of %s", sp.Attempt)
 		}
 		n.uams[sp.Attempt.Application] = slices.Insert(list, i, sp)
+	}
+	for _, a := range s.Dropped {
+		n.dropped[a.Application] = a.Attempt
 	}
 	for _, p := range s.Policies {
 		n.policies[p.Queue] = append(n.policies[p.Queue], p)

@@ -26,6 +26,7 @@ type State struct {
 	apps         homeTable[creel.ApplicationID]
 	reservations homeTable[creel.ReservationID]
 	uams         map[creel.ApplicationID][]UAMRecord // sorted by attempt
+	dropped      map[creel.ApplicationID]int32       // latest attempt whose UAM record was dropped
 	policies     map[creel.QueuePath][]subcluster.Policy
 	version      int64 // newest of any policy
 	documents    map[string]*documentClass
@@ -44,6 +45,7 @@ func NewState(identity string, valid Validate) *State {
 		apps:         newHomeTable(creel.ApplicationID.Compare),
 		reservations: newHomeTable(creel.ReservationID.Compare),
 		uams:         map[creel.ApplicationID][]UAMRecord{},
+		dropped:      map[creel.ApplicationID]int32{},
 		policies:     map[creel.QueuePath][]subcluster.Policy{},
 		documents:    map[string]*documentClass{},
 		leases:       map[string]Lease{},
@@ -204,6 +206,7 @@ func (t *State) Claim(
 	if _, there := t.apps.of[app]; there {
 		if _, ok := t.apps.find(now, app); !ok {
 			delete(t.uams, app) // they go with the record that is over
+			delete(t.dropped, app)
 		}
 	}
 	home, number = t.apps.claim(now, app, member)
@@ -289,6 +292,7 @@ func (t *State) Sweep(now time.Time, limit int) (int, error) {
 	apps := t.apps.over(now, limit)
 	for _, id := range apps {
 		delete(t.uams, id)
+		delete(t.dropped, id)
 	}
 	return len(apps) + len(t.reservations.over(now, limit-len(apps))), nil
 }
@@ -409,6 +413,8 @@ func (t *State) SaveUAMRecord(s UAMRecord) (int64, error) {
 		return is, nil // the repeat of a lost answer
 	case is != s.Revision:
 		return 0, OtherUAMRecord(s.Attempt, is, s.Revision)
+	case !ok && s.Attempt.Attempt <= t.dropped[s.Attempt.Application]:
+		return 0, DroppedUAMRecord(s.Attempt)
 	case ok:
 		list[i] = next
 	default:
@@ -438,6 +444,7 @@ func (t *State) UAMRecordsOf(app creel.ApplicationID) []UAMRecord {
 
 // DropUAMRecord: see UAMRecords.
 func (t *State) DropUAMRecord(a creel.AttemptID) {
+	t.dropped[a.Application] = max(t.dropped[a.Application], a.Attempt)
 	list := t.uams[a.Application]
 	i, ok := slices.BinarySearchFunc(list, a, compareAttempt)
 	if !ok {

@@ -140,7 +140,9 @@ type ReservationHome struct {
 type UAMRecords interface {
 	// SaveUAMRecord writes a record if the stored revision is s.Revision (0: none
 	// yet) and returns the new revision, one higher. creel.ErrConflict if
-	// another proxy wrote meanwhile; the same content again is success.
+	// another proxy wrote meanwhile; the same content again is success. A record that
+	// was dropped is not made again, nor one of an earlier attempt: a save that
+	// arrives late is creel.ErrConflict, for DroppedFor at least.
 	SaveUAMRecord(ctx context.Context, s UAMRecord) (revision int64, err error)
 	// UAMRecord finds one; creel.ErrAttemptNotFound.
 	UAMRecord(ctx context.Context, a creel.AttemptID) (UAMRecord, error)
@@ -149,6 +151,10 @@ type UAMRecords interface {
 	// DropUAMRecord removes one; it may be gone already.
 	DropUAMRecord(ctx context.Context, a creel.AttemptID) error
 }
+
+// DroppedFor is how long a store knows at least that a UAM record was dropped: longer
+// than a message may be under way.
+const DroppedFor = time.Hour
 
 // UAMRecord says where an attempt has UAMs, and carries what a restarted proxy
 // needs. Secrets in it are sealed (Seal) before they come here.

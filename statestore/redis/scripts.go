@@ -115,7 +115,9 @@ if ARGV[9] ~= '' then redis.call('PUBLISH', ARGV[9], 'h ' .. ARGV[10]) end
 return {'OK'}`)
 )
 
-// UAMRecords. KEYS[2] hash of the application: "<attempt>" and "<attempt>r".
+// UAMRecords. KEYS[2] hash of the application: "<attempt>" and "<attempt>r", and in
+// "dr" the latest attempt whose record was dropped. Where that is all the hash has it
+// expires. Its name ends in r, which earlier versions take for a revision.
 var (
 	// ARGV[5] attempt, [6] expected revision, [7] record.
 	saveUAMRecordScript = newScript(guard + `
@@ -123,12 +125,21 @@ local is = tonumber(redis.call('HGET', KEYS[2], ARGV[5] .. 'r') or '0')
 local expect = tonumber(ARGV[6])
 if is == expect + 1 and redis.call('HGET', KEYS[2], ARGV[5]) == ARGV[7] then touch() return {'OK', is} end
 if is ~= expect then touch() return {'OTHER', is} end
+if is == 0 then
+  local dropped = redis.call('HGET', KEYS[2], 'dr')
+  if dropped and tonumber(ARGV[5]) <= tonumber(dropped) then touch() return {'DROPPED'} end
+  if dropped then redis.call('PERSIST', KEYS[2]) end
+end
 redis.call('HSET', KEYS[2], ARGV[5], ARGV[7], ARGV[5] .. 'r', expect + 1)
 return {'OK', expect + 1}`)
 
+	// ARGV[5] attempt, [6] ms for which it is known that it was dropped.
 	dropUAMRecordScript = newScript(allowOOM + guard + `
 touch()
 redis.call('HDEL', KEYS[2], ARGV[5], ARGV[5] .. 'r')
+local dropped = tonumber(redis.call('HGET', KEYS[2], 'dr') or '0')
+redis.call('HSET', KEYS[2], 'dr', math.max(dropped, tonumber(ARGV[5])))
+if redis.call('HLEN', KEYS[2]) == 1 then redis.call('PEXPIRE', KEYS[2], ARGV[6]) end
 return {'OK'}`)
 )
 

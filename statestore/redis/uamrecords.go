@@ -36,6 +36,8 @@ func (s *Store) SaveUAMRecord(ctx context.Context, sp statestore.UAMRecord) (int
 		return num(at(list, 1)), nil
 	case "OTHER":
 		return 0, statestore.OtherUAMRecord(sp.Attempt, num(at(list, 1)), sp.Revision)
+	case "DROPPED":
+		return 0, statestore.DroppedUAMRecord(sp.Attempt)
 	}
 	return 0, surprise(list)
 }
@@ -90,7 +92,8 @@ func (s *Store) UAMRecordsOf(ctx context.Context, app creel.ApplicationID) ([]st
 // DropUAMRecord implements statestore.UAMRecords.
 func (s *Store) DropUAMRecord(ctx context.Context, a creel.AttemptID) error {
 	n, key := s.uamRecordKey(a.Application)
-	_, err := s.writeShard(ctx, n, dropUAMRecordScript, []string{key}, a.Attempt)
+	_, err := s.writeShard(ctx, n, dropUAMRecordScript, []string{key}, a.Attempt,
+		statestore.DroppedFor.Milliseconds())
 	return err
 }
 

@@ -71,6 +71,7 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"reservations have homes too", reservations},
 		{"a UAM record has revisions", uamRecords},
 		{"UAM records go with their application", uamRecordsGo},
+		{"a UAM record that was dropped is not made again by a late save", lateUAMRecord},
 		{"policies have versions, history and rollback", policies},
 		{"a bad policy never replaces a good one", badPolicies},
 		{"a policy version never falls", policyVersions},
@@ -612,6 +613,30 @@ func uamRecords(t *testing.T, d Deployment) {
 	ok(t, s.DropUAMRecord(ctx, Attempt(1, 1)))
 	same(t, "records left", len(must[[]statestore.UAMRecord](t)(s.UAMRecordsOf(ctx, App(1)))), 2)
 	same(t, "records of another", len(must[[]statestore.UAMRecord](t)(s.UAMRecordsOf(ctx, App(2)))), 0)
+}
+
+func lateUAMRecord(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	revision := must[int64](t)
+	same(t, "revision", revision(s.SaveUAMRecord(ctx, uamRecord(1, 2, 0, "running"))), 1)
+	ok(t, s.DropUAMRecord(ctx, Attempt(1, 2)))
+	for _, late := range []statestore.UAMRecord{
+		uamRecord(1, 2, 0, "running"), uamRecord(1, 2, 1, "running"), uamRecord(1, 1, 0, "launching"),
+	} {
+		_, err := s.SaveUAMRecord(ctx, late)
+		refused(t, err, creel.ErrConflict)
+	}
+	ok(t, s.DropUAMRecord(ctx, Attempt(1, 1))) // an earlier one takes nothing back
+	_, err := s.SaveUAMRecord(ctx, uamRecord(1, 2, 0, "running"))
+	refused(t, err, creel.ErrConflict)
+	same(t, "records", len(must[[]statestore.UAMRecord](t)(s.UAMRecordsOf(ctx, App(1)))), 0)
+	same(t, "revision", revision(s.SaveUAMRecord(ctx, uamRecord(1, 3, 0, "running"))), 1)
+	same(t, "revision", revision(s.SaveUAMRecord(ctx, uamRecord(1, 3, 1, "running"))), 2)
+	all := must[[]statestore.UAMRecord](t)(s.UAMRecordsOf(ctx, App(1)))
+	if len(all) != 1 || all[0].Attempt.Attempt != 3 || all[0].Revision != 2 {
+		t.Fatalf("of a later attempt the records are %+v", all)
+	}
+	same(t, "revision", revision(s.SaveUAMRecord(ctx, uamRecord(2, 1, 0, "running"))), 1)
 }
 
 func uamRecordsGo(t *testing.T, d Deployment) {

@@ -401,11 +401,9 @@ func (a *auditor) clean() bool {
 
 // records lists applications of which the store still has a UAM record, though
 // their proxy has lived on: one that died while it ended UAMs leaves them to
-// their ResourceManager's patience, and the record to that of the home. Nor is
-// the record looked for where messages come beyond all patience: the first save
-// may arrive once more after the removal, and goes when the store is tidied.
+// their ResourceManager's patience, and the record to that of the home.
 func (a *auditor) records() string {
-	if a.w.faults.Stale > 0 || a.w.faults.Again > 0 || a.forgetful() {
+	if a.forgetful() {
 		return ""
 	}
 	var left []string

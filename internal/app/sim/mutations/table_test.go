@@ -173,6 +173,12 @@ var table = []mutation{
 		caughtBy: "amrmproxy TestScenarios/uam_dies_and_proxy",
 	},
 	{
+		name:  "a save that arrives late makes a record again that was dropped",
+		file:  "statestore/state.go",
+		old:   "	case !ok && s.Attempt.Attempt <= t.dropped",
+		wrong: "	case !MUTANT && !ok && s.Attempt.Attempt <= t.dropped",
+	},
+	{
 		name:     "a store that came back empty is not given the record",
 		file:     "amrmproxy/advance.go",
 		old:      "	if v := s.view; v != nil &&",
