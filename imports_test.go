@@ -235,6 +235,7 @@ var rules = map[string]rule{
 			"subcluster/rm/queues",
 			"subcluster/nm",
 			"policies",
+			"policies/rebalancer",
 			"statestore",
 			"router",
 			"amrmproxy",

@@ -3,6 +3,7 @@
 package policies
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 
@@ -14,6 +15,11 @@ import (
 // was sent there since the last heartbeat, and takes the better of two drawn at
 // random (power of two choices), so that routers that see the same view do not
 // all run to the same member.
+//
+// With a plan of the rebalancer the members in which the queue has not used what it
+// is entitled to go before the others, and the score is that deficit, less what was
+// sent there since the last heartbeat. Room still comes first: nothing waits in one
+// member for an entitlement while another has room, unless all are full.
 type balancedHome struct{ weights Weights }
 
 func (balancedHome) name() string { return "balanced" }
@@ -32,6 +38,7 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 		_, _, total, _ := room(d.status(i), d.sub.Queue, d.sub.Label)
 		federation = federation.Add(total)
 	}
+	plan := planFor(d.view, d.sub.Queue, d.sub.Label)
 	anyRoom := false
 	roomy := make([]bool, len(d.all))
 	for _, i := range d.in {
@@ -52,8 +59,12 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 			return ""
 		})
 	}
+	by := ""
+	if plan.speaks() {
+		by = b.preferEntitled(d, plan)
+	}
 	if len(d.in) == 1 {
-		return d.in[0], "it alone is left"
+		return d.in[0], by + "it alone is left"
 	}
 	first := rnd.IntN(len(d.in))
 	second := rnd.IntN(len(d.in) - 1)
@@ -63,13 +74,42 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	drawn := []int{d.in[min(first, second)], d.in[max(first, second)]}
 	best := d.best(drawn)
 	other := drawn[0] + drawn[1] - best
-	return best, "the better of two drawn, " + score(
+	return best, by + "the better of two drawn, " + score(
 		d.all[best].Score,
 	) + " against " + score(
 		d.all[other].Score,
 	) + " of " + string(
 		d.all[other].Member,
 	)
+}
+
+// preferEntitled leaves out the members in which the queue has used what the plan
+// entitles it to, as long as there is another, and scores the others by what is left.
+// It returns how the reason begins, "" when no member is left that way.
+func (b balancedHome) preferEntitled(d *homeDecision, plan planned) string {
+	entitled, used, any := make([]float64, len(d.all)), make([]float64, len(d.all)), false
+	least := part(d.sub.Size, plan.plan.Total)
+	for _, i := range d.in {
+		_, assumed := d.assumed(i)
+		entitled[i], used[i] = plan.deficit(d.status(i), assumed)
+		any = any || entitled[i]-used[i] > least
+	}
+	if !any {
+		return ""
+	}
+	d.exclude(func(i int) string {
+		if entitled[i]-used[i] > least {
+			return ""
+		}
+		return fmt.Sprintf("by the plan the queue has used its entitlement there, %.1f%% of %.1f%% of the federation, "+
+			"and not elsewhere", 100*used[i], 100*entitled[i])
+	})
+	for _, i := range d.in {
+		c := &d.all[i]
+		c.Score = (entitled[i] - used[i]) * b.weights.of(c.Member)
+		c.Numbers.entitled, c.Numbers.used = entitled[i], used[i]
+	}
+	return "by the plan the queue is entitled to more there; "
 }
 
 func score(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }

@@ -36,6 +36,7 @@ type Numbers struct {
 	of                     string // "queue" or "cluster"
 	free, pending, assumed creel.Resource
 	apps                   int64
+	entitled, used         float64 // of the federation, by the plan; 0 without one
 }
 
 // words makes Numbers whose text is already written.
@@ -49,10 +50,12 @@ func (n Numbers) String() string {
 	if n.of == "" {
 		return n.text
 	}
-	return n.of + " free " + n.free.String() + ", pending " + n.pending.String() + ", assumed " + n.assumed.String() + " of " + strconv.FormatInt(
-		n.apps,
-		10,
-	) + " applications"
+	text := n.of + " free " + n.free.String() + ", pending " + n.pending.String() + ", assumed " + n.assumed.String() +
+		" of " + strconv.FormatInt(n.apps, 10) + " applications"
+	if n.entitled > 0 {
+		text += fmt.Sprintf(", entitled to %.1f%%, using %.1f%% of the federation", 100*n.entitled, 100*n.used)
+	}
+	return text
 }
 
 // MarshalJSON writes String's.

@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/creelrm/creel"
 )
 
 // balancedSplit is ours: home first, span on need. Every member in which an
@@ -21,6 +23,11 @@ import (
 //     those with most room first.
 //  4. What is over still goes to new members, as few as hold it (span).
 //  5. What fits nowhere waits, at home and where the application is by then.
+//
+// With a plan of the rebalancer, and a queue that wants more than it is entitled to,
+// another step comes before 2: home is asked for what is left of the queue's
+// entitlement there, then the members with the largest deficits (entitled less used)
+// for theirs. And with any plan what waits, waits where the deficits are.
 //
 // Room is what fits beside everything that is pending there: the last headroom
 // that the member answered, or what the view shows free for the queue.
@@ -55,6 +62,14 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 		rooms[i] -= k
 		return k
 	}
+	plan := planFor(d.view, d.queue, d.group.Label)
+	if plan.speaks() && plan.queue.Contended() && n > 0 {
+		text, placed := b.byEntitlement(d, plan, rooms, n)
+		if placed > 0 {
+			parts = append(parts, text)
+		}
+		n -= placed
+	}
 	if slices.Contains(d.open, d.home) {
 		k := give(d.home, n)
 		tell(k, "at home")
@@ -83,8 +98,109 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 	}
 	tell(n, "wait, fitting nowhere now")
 	d.waiting = n
-	b.wait(d, n)
+	if n > 0 && !(plan.speaks() && b.waitByEntitlement(d, plan, n)) {
+		b.wait(d, n)
+	}
 	return strings.Join(parts, "; ")
+}
+
+// deficits are how many containers of the group the queue should still get in each
+// open member by the plan.
+func (d *splitDecision) deficits(plan planned) []int64 {
+	out := make([]int64, len(d.reach))
+	for _, i := range d.open {
+		if m, ok := d.view.Member(d.reach[i].Member); ok {
+			entitled, used := plan.deficit(m, creel.Resource{})
+			out[i] = plan.containers(entitled-used, d.group.Size)
+		}
+	}
+	return out
+}
+
+// byEntitlement gives home what fits there within the queue's entitlement, then the
+// members with the largest deficits, of which as few new ones as span allows. It
+// returns what it placed, and in words where.
+func (b balancedSplit) byEntitlement(d *splitDecision, plan planned, rooms []int64, n int64) (string, int64) {
+	deficits := d.deficits(plan)
+	order := slices.Clone(d.open)
+	slices.SortStableFunc(order, func(x, y int) int {
+		if home := cmp.Compare(btoi(y == d.home), btoi(x == d.home)); home != 0 {
+			return home
+		}
+		return cmp.Compare(deficits[y], deficits[x])
+	})
+	placed, fresh, most := int64(0), 0, int(math.Ceil(math.Sqrt(float64(n))))
+	var at []string
+	for _, i := range order {
+		k := min(n-placed, rooms[i], deficits[i])
+		if k <= 0 {
+			continue
+		}
+		if i != d.home && !d.reach[i].UAM && d.shares[i] == 0 {
+			if fresh == most || k < b.uamAt {
+				continue // a UAM for these is not worth its cost
+			}
+			fresh++
+		}
+		d.shares[i] += k
+		rooms[i] -= k
+		placed += k
+		at = append(at, fmt.Sprintf("%d at %s", k, d.reach[i].Member))
+	}
+	return fmt.Sprintf("by the plan, within the queue's entitlement (%.1f%% of the federation): %s",
+		100*plan.queue.Entitled, strings.Join(at, ", ")), placed
+}
+
+// waitByEntitlement shares n containers that fit nowhere over the members in which
+// the queue should still get something, in proportion: home, those where the
+// application is, and of others as few as span allows, the largest first. What the
+// queue already waits for there counts as got, as far as that leaves anything. It
+// reports whether there was such a member.
+func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64) bool {
+	deficits, most := d.deficits(plan), int(math.Ceil(math.Sqrt(float64(n))))
+	net, any := slices.Clone(deficits), false
+	for _, i := range d.open {
+		if m, ok := d.view.Member(d.reach[i].Member); ok && net[i] > 0 {
+			if load := m.Load.Find(plan.queue.Queue); load != nil {
+				net[i] -= plan.containers(part(load.Pending, plan.plan.Total), d.group.Size)
+			}
+			any = any || net[i] > 0
+		}
+	}
+	if any {
+		deficits = net
+	}
+	order := slices.DeleteFunc(slices.Clone(d.open), func(i int) bool { return deficits[i] <= 0 })
+	if len(order) == 0 || slices.ContainsFunc(order, func(i int) bool { return d.reach[i].Stuck }) {
+		return false // what waits where it is entitled to something keeps its place there
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(deficits[y], deficits[x]) })
+	weights, fresh := make([]float64, len(d.reach)), 0
+	for _, i := range order {
+		if i != d.home && !d.reach[i].UAM && d.shares[i] == 0 {
+			if fresh == most || n < b.uamAt {
+				continue
+			}
+			fresh++
+		}
+		weights[i] = float64(deficits[i]) * max(b.weights.of(d.reach[i].Member), 1e-9)
+	}
+	more := apportion(n, weights, nil)
+	if sum(more, nil) == 0 {
+		return false
+	}
+	for i := range more {
+		d.shares[i] += more[i]
+	}
+	d.waiting = 0 // it is worth moving there, though it waits there too
+	return true
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // inside are the open members other than home that cost nothing new, since the

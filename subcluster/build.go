@@ -27,6 +27,7 @@ type Records struct {
 	Members  []Record
 	Policies []Policy // latest version of each queue, removed ones included
 	Problems []string // what the store could not read, for people
+	Plan     *Plan    // the rebalancer's, as far as it is known; the watcher reads it for itself
 }
 
 // lostAfter leases of silence a suspect member is lost.
@@ -74,6 +75,9 @@ func Build(previous *View, records Records, storeNow time.Time) *View {
 	v.Members = make([]Status, 0, len(known))
 	for i := range known {
 		v.Members = append(v.Members, status(previous, v.Freeze, &known[i], asOf, storeNow))
+	}
+	if v.Freeze == nil { // else use is not known, and a deficit would be a guess
+		v.Plan = records.Plan.inForce(storeNow)
 	}
 	v.seal()
 	return v
@@ -294,6 +298,6 @@ func Unreachable(previous *View, why string) *View {
 		f.ThawBy = time.Time{}
 	}
 	f.Reason = "the state store does not answer: " + why
-	v.Freeze = &f
+	v.Freeze, v.Plan = &f, nil
 	return &v
 }

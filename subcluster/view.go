@@ -18,6 +18,7 @@ type View struct {
 	Store    string    // identity of the store; it changes if the store came back empty
 	Members  []Status  // sorted by ID
 	Policies Policies
+	Plan     *Plan    // the rebalancer's while its lease lasts, else nil: decide without one
 	Freeze   *Freeze  // nil unless all members fell silent together
 	Problems []string // what the store could not read, for people
 

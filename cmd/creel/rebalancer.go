@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/policies/rebalancer/escrow"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
 	"github.com/spf13/cobra"
 )
 
@@ -76,7 +77,7 @@ func rebalancerPlan() *cobra.Command {
 			if !ok {
 				return &coded{exitNotFound, fmt.Errorf("no rebalancer has published a plan: start creel rebalancer")}
 			}
-			var plan rebalancer.Published
+			var plan subcluster.Plan
 			if err := json.Unmarshal(doc.Data, &plan); err != nil {
 				return fmt.Errorf("the plan cannot be read: %w", err)
 			}

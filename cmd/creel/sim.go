@@ -42,6 +42,7 @@ type simFlags struct {
 	audit       int
 	repeat      bool
 	uneven      bool
+	rebalancer  bool
 	search      time.Duration
 	corpus      string
 	log         string
@@ -104,6 +105,7 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 	fl.StringVar(&f.log, "log", "", "write the event log as text to `FILE`")
 	fl.StringVar(&f.summary, "summary", "", "write the figures as JSON to `FILE`")
 	fl.BoolVar(&f.uneven, "uneven", false, "the second subcluster has a half of the nodes, the third a third")
+	fl.BoolVar(&f.rebalancer, "rebalancer", false, "publish plans every 10 s, which routers and proxies follow")
 	fl.StringVar(&f.corpus, "corpus", "", "run what each line of `FILE` says: flags of this command, and behind # what they found")
 	fl.DurationVar(&f.search, "search", 0,
 		"with --faults: for so long run drawn seeds on drawn days and sizes, from --seed on if it is given")
@@ -153,6 +155,7 @@ func (f *simFlags) config(seed uint64) (sim.Config, error) {
 		NodeSize:    creel.NewResource(1024*f.cores, f.cores),
 		Queues:      queues,
 		Uneven:      f.uneven,
+		Rebalancer:  f.rebalancer,
 		Policies:    []sim.Policy{{Queue: "root.research", Document: string(skewed)}},
 		AuditEvery:  f.audit,
 	}
@@ -255,6 +258,9 @@ func (f *simFlags) options(seed uint64) string {
 	}
 	if f.uneven {
 		b.WriteString(" --uneven")
+	}
+	if f.rebalancer {
+		b.WriteString(" --rebalancer")
 	}
 	if f.faults {
 		b.WriteString(" --faults")

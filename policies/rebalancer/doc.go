@@ -11,9 +11,12 @@
 //     rebalancer.
 //   - Guarantees and weights: Planner computes from the members' reports what
 //     each queue is entitled to in the federation and how much of that in each
-//     member, and the leader publishes it. Escrow makes room by it: a member
-//     beyond its share gives way to one below its own. Without a plan shares are
-//     even.
+//     member, and the leader publishes it as a subcluster.Plan with a lease.
+//     Routers and proxies have it in their view while the lease lasts: balanced
+//     homes go to members in which the queue has not used its entitlement, and
+//     balanced splits ask and wait there. Escrow makes room by it: a member beyond
+//     its share gives way to one below its own. Without a plan shares are even,
+//     and homes and splits are decided by room alone.
 //
 // # What the driver does (package server)
 //
@@ -30,7 +33,7 @@
 //     maximum.
 //   - Entitlements keep guarantees, or an equal part of each where more is
 //     guaranteed than there is; they sum to what there is or is wanted, and grow
-//     with weight.
+//     with weight. At each queue of the tree, among the queues right below it.
 //   - The same input gives the same entitlements, and weights that differ by
 //     less than the dead band stay. No weight changes by more than the step.
 //   - Rounded shares sum to the rounded sum (Round).
@@ -38,16 +41,14 @@
 // # What is not built yet
 //
 // Built: the queue tree as a document (maximum, guarantee, weight), escrow of
-// maxima in creel's ResourceManagers, plans, shares of maxima by plan, one
-// leader and its successor.
+// maxima in creel's ResourceManagers, plans over the tree, shares of maxima by
+// plan, homes and splits by plan, one leader and its successor.
 //
-// Not yet: home and split policies do not read the published weights. Queue
-// capacities are not changed in members (neither ours nor Hadoop's), preemption
-// budgets are not given, waiting applications are not moved, Hadoop's
-// ResourceManagers are not given caps, user limits are not held in escrow.
-// Entitlements are of leaf queues side by side: guarantees and weights of
-// parents do not bind them yet; maxima of parents do, by their own escrow.
+// Not yet: queue capacities are not changed in members (neither ours nor
+// Hadoop's), preemption budgets are not given, waiting applications are not moved,
+// Hadoop's ResourceManagers are not given caps, user limits are not held in escrow.
 // Amounts are of the default partition, maxima are absolute, and of several
-// resource types the dominant one counts in plans. A member that comes back is
-// not filled slowly, but by the step limit of weights.
+// resource types the dominant one counts in plans. All that waits is taken to be
+// able to run in any member that has its queue. A member that comes back is not
+// filled slowly, but by the step limit of weights.
 package rebalancer

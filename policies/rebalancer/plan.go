@@ -3,12 +3,8 @@
 package rebalancer
 
 import (
-	"cmp"
-	"fmt"
 	"math"
 	"slices"
-
-	"github.com/creelrm/creel"
 )
 
 // Input of a plan: what the members' reports and the queue tree say, as arrays
@@ -17,15 +13,28 @@ import (
 // different shape compare (see Share).
 type Input struct {
 	Members []float64 // capacity of each
+	Parents []Parent  // queues with queues below them but root; one stands after its own parent
 	Leaves  []Leaf
 	Pairs   []Pair // by leaf, then member
 }
 
+// Parent is a queue with queues below it.
+type Parent struct {
+	Above     int32   // 1 + its own parent's index in Input.Parents, 0 for root
+	Guarantee float64 // of the federation; at least what its children are guaranteed counts
+	Weight    float64 // of what is beyond guarantees
+	Maximum   float64 // math.Inf(1) for none
+}
+
 // Leaf is a queue without queues below it.
 type Leaf struct {
+	Above     int32   // 1 + its parent's index in Input.Parents, 0 for root
 	Guarantee float64 // of the federation
 	Weight    float64 // of what is beyond guarantees
 	Maximum   float64 // math.Inf(1) for none
+	// Wants is what it wants in all, for a leaf whose waiting demand can go to any of
+	// its members and so counts in each of its pairs; 0: the sum of its pairs' demands.
+	Wants float64
 }
 
 // Pair is what one leaf has and wants in one member.
@@ -59,6 +68,7 @@ type Planner struct {
 	norms  []float64
 	order  []int32 // pairs by member
 	starts []int32 // of each member in order
+	placed []float64
 	level  []levelEntry
 	basins []basin
 }
@@ -74,7 +84,7 @@ func (p *Planner) Plan(in *Input, warm []float64) Plan {
 	}
 	entitled := p.entitle(in)
 	p.index(in)
-	p.begin(in, warm)
+	p.begin(in, entitled, warm)
 	out := Plan{Entitled: entitled}
 	for out.Sweeps < p.Sweeps {
 		out.Sweeps++
@@ -85,121 +95,9 @@ func (p *Planner) Plan(in *Input, warm []float64) Plan {
 			break
 		}
 	}
+	p.bindParents(in)
 	out.Given = slices.Clone(p.given)
 	return out
-}
-
-// entitle is stage 1: guarantees first, as far as they are wanted, then what is
-// left by weight up to demand and maximum: the level L with the sum of
-// min(want, max(guaranteed, weight*L)) equal to what there is.
-func (p *Planner) entitle(in *Input) []float64 {
-	want := make([]float64, len(in.Leaves))
-	for i := range in.Pairs {
-		want[in.Pairs[i].Leaf] += in.Pairs[i].Demand
-	}
-	total := 0.0
-	for _, c := range in.Members {
-		total += c
-	}
-	p.level = p.level[:0]
-	for i := range in.Leaves {
-		l := &in.Leaves[i]
-		want[i] = min(want[i], l.Maximum)
-		p.level = append(p.level, levelEntry{floor: min(want[i], l.Guarantee), ceiling: want[i], weight: l.weight()})
-	}
-	floors := 0.0
-	for i := range p.level {
-		floors += p.level[i].floor
-	}
-	if floors > total { // more is guaranteed than there is: everybody gets less in proportion
-		for i := range p.level {
-			p.level[i].floor *= total / floors
-		}
-	}
-	level := waterLevel(p.level, total)
-	out := make([]float64, len(in.Leaves))
-	for i := range p.level {
-		out[i] = p.level[i].at(level)
-	}
-	return out
-}
-
-func (l *Leaf) weight() float64 {
-	switch {
-	case l.Weight > 0:
-		return l.Weight
-	case l.Guarantee > 0:
-		return l.Guarantee
-	}
-	return 1e-6
-}
-
-// levelEntry is one that water is filled into: from floor to ceiling, weight
-// wide.
-type levelEntry struct{ floor, ceiling, weight float64 }
-
-func (e *levelEntry) at(level float64) float64 { return min(e.ceiling, max(e.floor, e.weight*level)) }
-
-// waterLevel finds the level at which the entries together hold the amount, or
-// +Inf when all are full before. The floors fit into the amount.
-func waterLevel(entries []levelEntry, amount float64) float64 {
-	floors, full := 0.0, 0.0
-	for i := range entries {
-		floors += entries[i].floor
-		full += entries[i].ceiling
-	}
-	if full <= amount {
-		return math.Inf(1)
-	}
-	if floors >= amount {
-		return 0
-	}
-	// Newton's steps on a piecewise linear, concave-then-flat function: from a
-	// level that is too low each step stays too low and at least one entry leaves
-	// the active set, so it ends; in practice after four or five.
-	low, high := 0.0, math.Inf(1)
-	level := 0.0
-	for range 64 {
-		sum, slope, next := 0.0, 0.0, math.Inf(1)
-		for i := range entries {
-			e := &entries[i]
-			switch w := e.weight * level; {
-			case w >= e.ceiling:
-				sum += e.ceiling
-			case w >= e.floor:
-				sum += w
-				slope += e.weight
-			default:
-				sum += e.floor
-				if e.weight > 0 {
-					next = min(next, e.floor/e.weight)
-				}
-			}
-		}
-		rest := amount - sum
-		if math.Abs(rest) <= 1e-9*amount {
-			return level
-		}
-		if rest > 0 {
-			low = level
-		} else {
-			high = level
-		}
-		switch {
-		case slope > 0:
-			level += rest / slope
-		case rest > 0:
-			level = next
-		}
-		if !(level > low && level < high) {
-			if math.IsInf(high, 1) {
-				level = max(next, low*2)
-				continue
-			}
-			level = (low + high) / 2
-		}
-	}
-	return low
 }
 
 // index orders the pairs by member.
@@ -222,17 +120,18 @@ func (p *Planner) index(in *Input) {
 }
 
 // begin splits each leaf's weight over its members: as it received in the plan
-// before, else as it demands.
-func (p *Planner) begin(in *Input, warm []float64) {
+// before, else where it could best be, else as it demands.
+func (p *Planner) begin(in *Input, entitled, warm []float64) {
 	p.given, p.split = resize(p.given, len(in.Pairs)), resize(p.split, len(in.Pairs))
 	p.sums, p.before = resize(p.sums, len(in.Leaves)), resize(p.before, len(in.Leaves))
 	clear(p.sums)
 	clear(p.before)
+	p.place(in, entitled)
 	of := func(i int) float64 {
 		if len(warm) == len(in.Pairs) && warm[i] > 0 {
 			return warm[i]
 		}
-		return in.Pairs[i].Demand
+		return p.placed[i]
 	}
 	for i := range in.Pairs {
 		p.sums[in.Pairs[i].Leaf] += of(i)
@@ -250,6 +149,40 @@ func (p *Planner) begin(in *Input, warm []float64) {
 	}
 }
 
+// place finds where leaves whose waiting demand can go anywhere should have their
+// entitlement: what runs stays, as far as they are entitled to it, and what they are
+// entitled to beyond goes where that leaves room, in proportion. Where every leaf is
+// in every member this is exact: entitlements sum to no more than there is, so the
+// parts fit. Leaves that want something in particular members begin with that.
+func (p *Planner) place(in *Input, entitled []float64) {
+	p.placed = resize(p.placed, len(in.Pairs))
+	uses, rooms, room := make([]float64, len(in.Leaves)), slices.Clone(in.Members), make([]float64, len(in.Leaves))
+	for i := range in.Pairs {
+		uses[in.Pairs[i].Leaf] += in.Pairs[i].Use
+	}
+	for i := range in.Pairs {
+		x := &in.Pairs[i]
+		p.placed[i] = x.Use
+		if u := uses[x.Leaf]; u > entitled[x.Leaf] {
+			p.placed[i] *= entitled[x.Leaf] / u
+		}
+		rooms[x.Member] -= p.placed[i]
+	}
+	for i := range in.Pairs {
+		x := &in.Pairs[i]
+		room[x.Leaf] += max(0, rooms[x.Member])
+	}
+	for i := range in.Pairs {
+		x := &in.Pairs[i]
+		switch need := entitled[x.Leaf] - uses[x.Leaf]; {
+		case in.Leaves[x.Leaf].Wants == 0:
+			p.placed[i] = x.Demand
+		case need > 0 && room[x.Leaf] > 0:
+			p.placed[i] += need * max(0, rooms[x.Member]) / room[x.Leaf]
+		}
+	}
+}
+
 // least is the smallest part of its weight that a leaf keeps in a member, so
 // that it can come back.
 const least = 1e-7
@@ -264,7 +197,7 @@ func (p *Planner) fill(in *Input, entitled []float64, m int) {
 		p.basins[j] = basin{
 			width: max(entitled[pair.Leaf]*p.split[i], 1e-12),
 			// The parts of a maximum sum to it, so that no sum can be above it.
-			ceiling: min(pair.Demand, in.Leaves[pair.Leaf].Maximum*p.split[i]),
+			ceiling: min(pair.Demand, in.Leaves[pair.Leaf].most()*p.split[i]),
 		}
 	}
 	level := fillLevel(p.basins, in.Members[m])
@@ -354,66 +287,4 @@ func resize[T any](s []T, n int) []T {
 		return make([]T, n)
 	}
 	return s[:n]
-}
-
-// Round makes whole amounts of shares by the largest remainder: the sum is the
-// rounded sum, and no share that was above zero stays at zero for ever: rest
-// carries what was rounded away to the next call.
-func Round(shares []float64, unit float64, rest []float64) []int64 {
-	out := make([]int64, len(shares))
-	sum, whole := 0.0, int64(0)
-	type remainder struct {
-		part float64
-		at   int
-	}
-	left := make([]remainder, 0, len(shares))
-	for i, s := range shares {
-		x := s / unit
-		sum += x
-		if rest != nil {
-			x += rest[i]
-		}
-		out[i] = max(int64(math.Floor(x)), 0)
-		whole += out[i]
-		left = append(left, remainder{x - float64(out[i]), i})
-	}
-	slices.SortFunc(
-		left,
-		func(a, b remainder) int { return cmp.Or(cmp.Compare(b.part, a.part), cmp.Compare(a.at, b.at)) },
-	)
-	for n := int64(math.Round(sum)) - whole; n > 0 && len(left) > 0; n-- {
-		i := left[0].at
-		out[i]++
-		left = append(left[1:], remainder{left[0].part - 1, i})
-	}
-	if rest != nil {
-		for i, s := range shares {
-			rest[i] += s/unit - float64(out[i])
-		}
-	}
-	return out
-}
-
-// Share is an amount as a part of the federation by its dominant type.
-func Share(r, total creel.Resource) float64 {
-	s := r.Dominant(total)
-	if math.IsInf(s, 0) || math.IsNaN(s) {
-		return 1
-	}
-	return s
-}
-
-// reason says in words what a leaf is entitled to and why not to more.
-func reason(l *Leaf, want, entitled float64) string {
-	switch {
-	case want == 0:
-		return "it wants nothing"
-	case entitled >= l.Maximum:
-		return "its maximum in the federation"
-	case entitled >= want*(1-1e-9):
-		return "all it wants"
-	case entitled <= l.Guarantee:
-		return "its guarantee"
-	}
-	return fmt.Sprintf("its guarantee and a part of what others leave, by weight %.4g", l.weight())
 }

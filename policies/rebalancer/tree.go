@@ -12,14 +12,15 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
 )
 
 // Where the store keeps the documents of this package (statestore.Documents).
 const (
 	TreeClass   = "queues" // the federation's queue tree
 	TreeName    = "federation"
-	PlanClass   = "plan"
-	PlanName    = "current"
+	PlanClass   = subcluster.PlanClass
+	PlanName    = subcluster.PlanName
 	EscrowClass = "escrow" // a record for each queue with a maximum, by path
 )
 
@@ -42,6 +43,8 @@ type Queue struct {
 	// Maximum is what the queue may use in all members together, kept by escrow;
 	// zero for none. Types that the document leaves out have Unbounded.
 	Maximum creel.Resource
+	// Optout: routers, proxies and escrow do not follow the plan for this queue.
+	Optout bool
 }
 
 // Unbounded stands for the amount of a type that a maximum does not name. Sums
@@ -73,6 +76,7 @@ type queueJSON struct {
 	Guarantee map[string]json.RawMessage `json:"guarantee,omitempty"`
 	Weight    *float64                   `json:"weight,omitempty"`
 	Maximum   map[string]json.RawMessage `json:"maximum,omitempty"`
+	Optout    bool                       `json:"optout,omitempty"`
 }
 
 // ParseTree reads the document:
@@ -107,7 +111,7 @@ func ParseTree(data []byte, version int64) (*Tree, error) {
 		if !path.IsFull() || path == creel.RootQueue {
 			return nil, refuse("%q is not a full path below root", q.Queue)
 		}
-		e := Queue{Path: path}
+		e := Queue{Path: path, Optout: q.Optout}
 		if e.Guarantee, err = amounts(q.Guarantee, 0); err != nil {
 			return nil, refuse("guarantee of %s: %v", path, err)
 		}

@@ -27,8 +27,16 @@ type Source interface {
 	Watch(ctx context.Context, notify func(statestore.Change)) error
 }
 
+// Documents is where a Watcher reads the rebalancer's plan.
+type Documents interface {
+	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
+}
+
 // Config of a Watcher.
 type Config struct {
+	// Plan, if given, is where the rebalancer's plan is read: when a new one is heard
+	// of, and otherwise only each unheard.
+	Plan Documents
 	// Poll is the time between reads when nothing is heard; each pause differs
 	// from it by up to a fifth. 1s. It is what heartbeats and loads are seen with.
 	Poll time.Duration
@@ -56,7 +64,16 @@ type Watcher struct {
 	reads  atomic.Int64
 	failed atomic.Int64
 	good   atomic.Pointer[time.Time] // last good read, by cfg.Clock
+
+	news     atomic.Bool // a plan was heard of that has not been read
+	plan     *subcluster.Plan
+	planRead time.Time // by cfg.Clock
+	planBad  int64     // version of the last one that could not be read
 }
+
+// unheard is how long the plan is not read again when none is heard of: for when
+// the subscription is lost. It is well below the lease of a plan at its default.
+const unheard = 10 * time.Second
 
 // New makes a Watcher. Its View is nil until the first read.
 func New(source Source, cfg Config) *Watcher {
@@ -130,7 +147,11 @@ func (w *Watcher) listen(ctx context.Context) {
 			if w.cfg.OnChange != nil {
 				w.cfg.OnChange(c)
 			}
-			if c.Kind != statestore.ChangeHome {
+			plan := c.Kind == statestore.ChangeDocuments && c.Class == subcluster.PlanClass
+			if plan || c.Kind == statestore.ChangeResync {
+				w.news.Store(true)
+			}
+			if c.Kind != statestore.ChangeHome && (plan || c.Kind != statestore.ChangeDocuments) {
 				w.Kick()
 			}
 		})
@@ -166,6 +187,7 @@ func (w *Watcher) refresh(ctx context.Context) {
 	} else {
 		now := w.cfg.Clock.Now()
 		w.good.Store(&now)
+		records.Plan = w.readPlan(limited)
 	}
 	next := subcluster.Observer{Longest: w.longest(), Validate: w.cfg.Validate}.Observe(before, records, err)
 	if next == nil {
@@ -173,6 +195,37 @@ func (w *Watcher) refresh(ctx context.Context) {
 		return
 	}
 	w.publish(before, next)
+}
+
+// readPlan returns the rebalancer's plan as it is known. One that cannot be read
+// leaves the one before, which holds until its lease is over.
+func (w *Watcher) readPlan(ctx context.Context) *subcluster.Plan {
+	now := w.cfg.Clock.Now()
+	if w.cfg.Plan == nil || !w.news.Load() && now.Sub(w.planRead) < unheard {
+		return w.plan
+	}
+	w.news.Store(false)
+	set, err := w.cfg.Plan.Documents(ctx, subcluster.PlanClass)
+	if err != nil {
+		w.news.Store(true)
+		return w.plan
+	}
+	w.planRead = now
+	d, ok := set.Find(subcluster.PlanName)
+	switch {
+	case !ok:
+		w.plan = nil
+	case w.plan != nil && w.plan.Version == d.Version || w.planBad == d.Version:
+	default:
+		plan, err := subcluster.ParsePlan(d.Data, d.Version, d.Time)
+		if err != nil {
+			w.planBad = d.Version
+			w.cfg.Log.Warn("the rebalancer's plan is not followed", "version", d.Version, "error", err)
+			break
+		}
+		w.plan = plan
+	}
+	return w.plan
 }
 
 func (w *Watcher) publish(before, next *subcluster.View) {

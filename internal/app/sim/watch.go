@@ -35,7 +35,11 @@ func (v *watcher) read() {
 		w.storeAt,
 		readTime,
 		func(reply func(subcluster.Records, error)) {
-			reply(atStore(w, false, func() (subcluster.Records, error) { return w.store.Records(w.now), nil }))
+			reply(atStore(w, false, func() (subcluster.Records, error) {
+				records := w.store.Records(w.now)
+				records.Plan = w.plan()
+				return records, nil
+			}))
 		},
 		func(r subcluster.Records, err error) {
 			o := subcluster.Observer{Longest: w.cfg.Poll + w.cfg.Poll/5 + readTime, Validate: validate}

@@ -12,6 +12,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
@@ -30,6 +31,7 @@ type Config struct {
 	Policies    []Policy
 	Split       string  // of all queues, as a policy document's "split" [HomeFirst]
 	Faults      *Faults // nil: none
+	Rebalancer  bool    // plans are published, and routers and proxies follow them
 
 	NodeHeartbeat   time.Duration // between heartbeats of a node; and it sends one when a container ends [30 s]
 	AMHeartbeat     time.Duration // between allocates of an AM with nothing to say [1 s]
@@ -108,7 +110,8 @@ type World struct {
 	clusters   []*cluster
 	proxies    []*proxy
 	routers    []*gateway
-	user       *host // who submits
+	user       *host            // who submits
+	parsed     *subcluster.Plan // the newest plan that anybody read
 	nodes      map[creel.NodeID]*node
 	audit      auditor
 	stopped    bool
@@ -156,6 +159,10 @@ func New(cfg Config) (*World, error) {
 	}
 	for _, r := range w.routers {
 		r.start()
+	}
+	if cfg.Rebalancer {
+		p := &planner{w: w, at: w.host("the rebalancer", outside)}
+		w.on(p.at, planEvery, p.start)
 	}
 	w.submitAll()
 	if cfg.Faults != nil {

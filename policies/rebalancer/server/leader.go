@@ -21,6 +21,9 @@ import (
 // LeaseName is the lease whose holder publishes plans.
 const LeaseName = "rebalancer"
 
+// planRounds is how many intervals a plan is followed after it was written.
+const planRounds = 3
+
 // LeaderStore is what a Leader needs of the state store.
 type LeaderStore interface {
 	KeeperStore
@@ -46,7 +49,7 @@ type Leader struct {
 	lease   statestore.Lease
 	view    *subcluster.View
 	planner rebalancer.Planner
-	before  *rebalancer.Published
+	before  *subcluster.Plan
 }
 
 // LeaderCounts are for metrics.
@@ -137,14 +140,16 @@ func (l *Leader) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in, queues, members, _ := rebalancer.Read(l.view, tree)
-	if len(members) == 0 {
+	r := rebalancer.Read(l.view, tree)
+	if len(r.Members) == 0 {
 		return nil // nobody to plan for
 	}
-	p := l.planner.Plan(in, nil)
-	out := rebalancer.Publish(in, p, queues, members, l.before, l.Shaping)
-	out.Term, out.Tree = l.lease.Token, tree.Version
-	data, err := json.Marshal(&out)
+	out := rebalancer.Publish(r, l.planner.Plan(&r.Input, nil), l.before, l.Shaping)
+	out.Term = l.lease.Token
+	if !l.DryRun {
+		out.LeaseMS = (planRounds * l.Every).Milliseconds()
+	}
+	data, err := json.Marshal(out)
 	if err != nil {
 		return err
 	}
@@ -159,14 +164,14 @@ func (l *Leader) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.before = &out
+	l.before = out
 	l.Counts.Plans.Add(1)
 	l.Counts.ErrorMean.Store(math.Float64bits(out.Error.Mean))
 	l.Counts.ErrorWorst.Store(math.Float64bits(out.Error.Worst))
 	if l.DryRun {
 		return nil
 	}
-	return l.shares(ctx, tree, &out)
+	return l.shares(ctx, tree, out)
 }
 
 func (l *Leader) tree(ctx context.Context) (*rebalancer.Tree, error) {
@@ -183,13 +188,13 @@ func (l *Leader) tree(ctx context.Context) (*rebalancer.Tree, error) {
 // shares writes into the escrow records by which shares members make room for
 // each other. Caps are not touched: members take and give them by themselves. A
 // record that a member wrote meanwhile is left for the next plan.
-func (l *Leader) shares(ctx context.Context, tree *rebalancer.Tree, plan *rebalancer.Published) error {
+func (l *Leader) shares(ctx context.Context, tree *rebalancer.Tree, plan *subcluster.Plan) error {
 	set, err := l.Store.Documents(ctx, rebalancer.EscrowClass)
 	if err != nil {
 		return err
 	}
 	for _, d := range set.Documents {
-		q, planned := tree.Find(creel.QueuePath(d.Name)), plan.Find(creel.QueuePath(d.Name))
+		q, planned := tree.Find(creel.QueuePath(d.Name)), plan.Queue(creel.QueuePath(d.Name))
 		if q == nil || planned == nil || !q.Bounded() {
 			continue
 		}
@@ -200,7 +205,7 @@ func (l *Leader) shares(ctx context.Context, tree *rebalancer.Tree, plan *rebala
 		if record.Source != set.Source {
 			continue // members settle it first
 		}
-		if !record.Plan(planned.EscrowShares(q.Maximum)) {
+		if !record.Plan(rebalancer.EscrowShares(plan, planned, q.Maximum)) {
 			continue
 		}
 		data, err := json.Marshal(record)

@@ -40,7 +40,7 @@ func (x *member) report(t *testing.T, store *statestore.Memory) {
 	}
 }
 
-func published(t *testing.T, store *statestore.Memory) (p rebalancer.Published, by string) {
+func published(t *testing.T, store *statestore.Memory) (p subcluster.Plan, by string) {
 	t.Helper()
 	set, err := store.Documents(t.Context(), rebalancer.PlanClass)
 	if err != nil {
@@ -87,7 +87,7 @@ func TestOneLeadsAndTheOtherTakesOver(t *testing.T) {
 		if by != "a" || a.Counts.Leads.Load() != 1 || b.Counts.Leads.Load() != 0 {
 			t.Fatalf("the plan is by %q; a leads: %d, b leads: %d", by, a.Counts.Leads.Load(), b.Counts.Leads.Load())
 		}
-		q := p.Find("root.default")
+		q := p.Queue("root.default")
 		// 8 GiB of two times 64 is a sixteenth of the federation.
 		if q == nil || math.Abs(q.Entitled-1.0/16) > 1e-9 || q.Members[0].Weight < 0.9 {
 			t.Fatalf("plan of the queue: %+v", q)

@@ -117,7 +117,9 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 		return nil, err
 	}
 	members := members(&p.Service, store, signer, c.Log)
-	p.Watcher = watch.New(members, watch.Config{Poll: c.Poll, Validate: ValidPolicy, Log: c.Log, Clock: clock})
+	p.Watcher = watch.New(members, watch.Config{
+		Poll: c.Poll, Plan: store, Validate: ValidPolicy, Log: c.Log, Clock: clock,
+	})
 	view := p.Watcher.View
 	calls := remote.New(view, c.User, hrpc.ClientConfig{Logger: c.Log, Interceptors: c.Interceptors})
 	p.OnClose(calls.Close)

@@ -147,7 +147,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	clock := newClock(&r.Service, c.Log)
 	c.Remote.Clock = clock
 	r.Watcher = watch.New(members(&r.Service, store, c.Signer, c.Log), watch.Config{
-		Poll: c.Poll, Validate: ValidPolicy, Log: c.Log, OnChange: known.Changed, Clock: clock,
+		Poll: c.Poll, Plan: store, Validate: ValidPolicy, Log: c.Log, OnChange: known.Changed, Clock: clock,
 	})
 	pool := newPool(c)
 	r.OnClose(pool.Close)

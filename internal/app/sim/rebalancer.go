@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// planEvery is the time between two plans, and planLease how long one is followed:
+// the daemon's defaults.
+const planEvery, planLease = 10 * time.Second, 30 * time.Second
+
+// planner publishes plans: the decisions of a rebalancer that leads alone. Its
+// lease and escrow are not simulated.
+type planner struct {
+	w       *World
+	at      *host
+	planner rebalancer.Planner
+	view    *subcluster.View
+	before  *subcluster.Plan
+	plans   int
+}
+
+func (p *planner) start() {
+	p.w.on(p.at, planEvery, p.start)
+	w := p.w
+	call(w, p.at, w.storeAt, readTime,
+		func(reply func(subcluster.Records, error)) {
+			reply(atStore(w, false, func() (subcluster.Records, error) { return w.store.Records(w.now), nil }))
+		},
+		func(r subcluster.Records, err error) {
+			if err != nil {
+				return
+			}
+			p.view = subcluster.Build(p.view, r, r.Now)
+			p.publish(p.view)
+		})
+}
+
+func (p *planner) publish(view *subcluster.View) {
+	w := p.w
+	r := rebalancer.Read(view, &rebalancer.Tree{})
+	if len(r.Members) == 0 {
+		return
+	}
+	out := rebalancer.Publish(r, p.planner.Plan(&r.Input, nil), p.before, rebalancer.Shaping{})
+	out.LeaseMS = planLease.Milliseconds()
+	data, err := json.Marshal(out)
+	if err != nil {
+		w.audit.breach("a plan cannot be written: %v", err)
+		return
+	}
+	call(w, p.at, w.storeAt, readTime, func(reply func(bool, error)) {
+		reply(atStore(w, true, func() (bool, error) {
+			set, err := w.store.Documents(w.now, subcluster.PlanClass)
+			if err != nil {
+				return false, err
+			}
+			is, _ := set.Find(subcluster.PlanName)
+			_, err = w.store.PutDocument(w.now, statestore.DocumentWrite{
+				Class: subcluster.PlanClass, Name: subcluster.PlanName, Expect: is.Version, Data: data,
+			})
+			return err == nil, err
+		}))
+	}, func(written bool, _ error) {
+		if written {
+			p.before = out
+			p.plans++
+		}
+	})
+}
+
+// plan reads the plan beside the records, parsed once for each version, as the
+// processes of a daemon each do.
+func (w *World) plan() *subcluster.Plan {
+	set, err := w.store.Documents(w.now, subcluster.PlanClass)
+	if err != nil {
+		return nil
+	}
+	d, ok := set.Find(subcluster.PlanName)
+	if !ok {
+		return nil
+	}
+	if w.parsed == nil || w.parsed.Version != d.Version {
+		if w.parsed, err = subcluster.ParsePlan(d.Data, d.Version, d.Time); err != nil {
+			w.audit.breach("%v", err)
+		}
+	}
+	return w.parsed
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+	"pgregory.net/rapid"
+)
+
+// planAt gives a view of given records with a plan that was written at a time.
+func planAt(t interface{ Fatal(...any) }, view *subcluster.View, queues ...subcluster.QueuePlan) *subcluster.Plan {
+	p := subcluster.Plan{LeaseMS: 30_000, Queues: queues}
+	for i := range view.Members {
+		m := &view.Members[i]
+		p.Total = p.Total.Add(m.Load.Metrics.Total())
+		p.Members = append(p.Members, subcluster.MemberSize{Member: m.ID})
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := subcluster.ParsePlan(data, 1, view.At)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// drawFederation draws members in which root.q and root.other run, and the plan of root.q.
+func drawFederation(t *rapid.T) (*subcluster.View, subcluster.QueuePlan) {
+	const each = 100 << 10
+	n := rapid.IntRange(1, 5).Draw(t, "members")
+	q := subcluster.QueuePlan{Queue: "root.q"}
+	var members []subcluster.Status
+	for i := range n {
+		id := creel.SubclusterID(fmt.Sprintf("sc-%d", i))
+		used := int64(rapid.IntRange(0, 100).Draw(t, "used")) << 10
+		free := int64(rapid.IntRange(0, 100).Draw(t, "free")) << 10
+		load := subcluster.Load{
+			Metrics: subcluster.ClusterMetrics{TotalMB: each, TotalVirtualCores: 100, AvailableMB: free, AvailableVirtualCores: free >> 10},
+			Queues: []subcluster.QueueLoad{{
+				Queue: "root.q", Used: creel.NewResource(used, used>>10), Free: creel.NewResource(free, free>>10),
+				Pending: creel.NewResource(int64(rapid.IntRange(0, 50).Draw(t, "pending"))<<10, 0),
+			}},
+		}
+		members = append(members, subcluster.Status{
+			Member: subcluster.Member{ID: id}, State: subcluster.StateActive, Load: load,
+		})
+		given := float64(rapid.IntRange(0, 100).Draw(t, "given")) / 100 / float64(n)
+		if given > 0 {
+			q.Members = append(q.Members, subcluster.MemberPlan{Member: id, Given: given})
+			q.Entitled += given
+		}
+		q.Uses += float64(used) / each / float64(n)
+	}
+	q.Wants = q.Entitled * float64(rapid.IntRange(1, 3).Draw(t, "wants"))
+	return subcluster.NewView(time.Unix(1000, 0), members, nil), q
+}
+
+func drawReach(t *rapid.T, view *subcluster.View) []Reach {
+	var out []Reach
+	for i := range view.Members {
+		out = append(out, Reach{Member: view.Members[i].ID, Home: i == 0, UAM: i > 0 && rapid.Bool().Draw(t, "uam")})
+	}
+	return out
+}
+
+// A plan that says nothing of the queue decides nothing: of another queue, of a
+// queue that does not follow it, of another partition, or none.
+func TestAPlanThatSaysNothingChangesNoDecision(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		view, q := drawFederation(t)
+		reach := drawReach(t, view)
+		g := Group{Count: int64(rapid.IntRange(1, 200).Draw(t, "count")), Size: creel.NewResource(1024, 1)}
+		label := ""
+		out, other := q, q
+		out.Optout, other.Queue = true, "root.else"
+		plan := rapid.SampledFrom([]*subcluster.Plan{
+			planAt(t, view, other), planAt(t, view, out), planAt(t, view, subcluster.QueuePlan{Queue: "root.q"}),
+		}).Draw(t, "plan")
+		if rapid.Bool().Draw(t, "label") {
+			label, plan = "gpu", planAt(t, view, q)
+		}
+		g.Label = label
+		decide := func(p *subcluster.Plan) []any {
+			v := *view
+			v.Plan = p
+			s := Submission{Queue: "root.q", Size: creel.NewResource(1024, 1), Label: label}
+			home, because, err := Default().Home(&v, s, nil, seeded(1))
+			split, err2 := Default().Split(&v, "root.q", g, reach, seeded(1))
+			return []any{home, because, fmt.Sprint(err), split, fmt.Sprint(err2)}
+		}
+		if with, without := decide(plan), decide(nil); !reflect.DeepEqual(with, without) {
+			t.Fatalf("with the plan %+v\nwithout %+v", with, without)
+		}
+	})
+}
+
+// The balanced home takes a member with room in which the queue is still entitled
+// to something, if there is one.
+func TestHomesGoWhereTheQueueIsStillEntitledToSomething(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		view, q := drawFederation(t)
+		view.Plan = planAt(t, view, q)
+		size := creel.NewResource(1024, 1)
+		home, why, err := Default().Home(view, Submission{Queue: "q", Size: size}, nil, seeded(1))
+		if err != nil {
+			t.Skip(err)
+		}
+		type at struct{ room, entitled bool }
+		of := map[creel.SubclusterID]at{}
+		anyRoom, any := false, false
+		for i := range view.Members {
+			m := &view.Members[i]
+			l := &m.Load.Queues[0]
+			net := l.Free.Sub(l.Pending)
+			entitled, used := planned{view.Plan, &q}.deficit(m, creel.Resource{})
+			of[m.ID] = at{size.Fits(net) && !net.IsZero(), entitled-used > part(size, view.Plan.Total)}
+			anyRoom = anyRoom || of[m.ID].room
+		}
+		for _, x := range of {
+			any = any || x.entitled && (x.room || !anyRoom)
+		}
+		if anyRoom && !of[home].room {
+			t.Fatalf("%s has no room and others have:\n%v", home, why)
+		}
+		if any && len(q.Members) > 0 {
+			if !of[home].entitled {
+				t.Fatalf("the queue has used its entitlement at %s and not elsewhere:\n%v", home, why)
+			}
+			if !strings.Contains(why.Because, "by the plan") {
+				t.Fatalf("the reason does not say so: %v", why)
+			}
+		}
+	})
+}
+
+// A split loses no container. What a queue that wants more than it is entitled to is
+// given by the plan fits into room and entitlement, at home first; and what fits
+// nowhere waits where it is entitled to something.
+func TestSplitsKeepToEntitlementsFirst(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		view, q := drawFederation(t)
+		view.Plan = planAt(t, view, q)
+		reach := drawReach(t, view)
+		g := Group{Count: int64(rapid.IntRange(1, 300).Draw(t, "count")), Size: creel.NewResource(1024, 1)}
+		plan, err := Default().Split(view, "root.q", g, reach, seeded(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shares, sum := map[creel.SubclusterID]int64{}, int64(0)
+		for _, s := range plan.Shares {
+			shares[s.Member] = s.Count
+			sum += s.Count
+		}
+		if sum != g.Count {
+			t.Fatalf("%d of %d are asked for", sum, g.Count)
+		}
+		room := func(i int) int64 {
+			l := &view.Members[i].Load.Queues[0]
+			return max(0, fitting(l.Free.Sub(l.Pending), g.Size))
+		}
+		deficit := func(i int) int64 {
+			p := planned{view.Plan, &q}
+			if len(q.Members) == 0 {
+				return 0
+			}
+			entitled, used := p.deficit(&view.Members[i], creel.Resource{})
+			return p.containers(entitled-used, g.Size)
+		}
+		if q.Contended() {
+			if least := min(g.Count, room(0), deficit(0)); shares[view.Members[0].ID] < least {
+				t.Fatalf("home is asked for %d, and %d are within its room and entitlement:\n%v",
+					shares[view.Members[0].ID], least, plan.Reason)
+			}
+		}
+		all := int64(0)
+		for i := range view.Members {
+			all += room(i)
+		}
+		if all > 0 || len(q.Members) == 0 {
+			return
+		}
+		for i := range view.Members {
+			if deficit(i) > 0 { // then nothing waits where there is none
+				for j := range view.Members {
+					if deficit(j) == 0 && shares[view.Members[j].ID] > 0 {
+						t.Fatalf("%d wait at %s, where the queue has used its entitlement:\n%v",
+							shares[view.Members[j].ID], view.Members[j].ID, plan.Reason)
+					}
+				}
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancer
+
+import (
+	"math"
+	"slices"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Reading is the input of a plan and what its indexes mean.
+type Reading struct {
+	Input
+	Queues  []creel.QueuePath    // of Input.Leaves
+	Above   []creel.QueuePath    // of Input.Parents
+	Members []creel.SubclusterID // of Input.Members
+	Total   creel.Resource       // what shares are parts of
+	Tree    *Tree
+}
+
+// Read makes the input of a plan from a view: the leaf queues of active members
+// with creel's queue figures, and the queues above them. Members without such
+// figures (Hadoop's) are left out, and so are labels. What a queue waits for is
+// counted once and may run in any of its members: proxies ask elsewhere for what
+// waits, and routers choose homes for what comes.
+func Read(view *subcluster.View, tree *Tree) *Reading {
+	r := &Reading{Tree: tree}
+	var status []*subcluster.Status
+	for i := range view.Members {
+		m := &view.Members[i]
+		if m.State == subcluster.StateActive && len(m.Load.Queues) > 0 {
+			status = append(status, m)
+			r.Members = append(r.Members, m.ID)
+			r.Total = r.Total.Add(m.Load.Metrics.Total())
+		}
+	}
+	for _, m := range status {
+		r.Input.Members = append(r.Input.Members, Share(m.Load.Metrics.Total(), r.Total))
+	}
+	guarantees := r.findQueues(status)
+	for _, path := range r.Above {
+		q := Parent{Above: r.above(path)}
+		q.Guarantee, q.Weight, q.Maximum = r.promises(path, guarantees[path])
+		r.Parents = append(r.Parents, q)
+	}
+	for l, path := range r.Queues {
+		leaf := Leaf{Above: r.above(path)}
+		leaf.Guarantee, leaf.Weight, leaf.Maximum = r.promises(path, guarantees[path])
+		pending := 0.0
+		for _, m := range status {
+			if load := m.Load.Find(path); load != nil {
+				pending += Share(load.Pending, r.Total)
+				leaf.Wants += Share(load.Used, r.Total)
+			}
+		}
+		leaf.Wants += pending
+		r.Leaves = append(r.Leaves, leaf)
+		for m, s := range status {
+			load := s.Load.Find(path)
+			if load == nil {
+				continue
+			}
+			use := Share(load.Used, r.Total)
+			if want := min(use+pending, r.Input.Members[m]); want > 0 {
+				r.Pairs = append(r.Pairs, Pair{Leaf: int32(l), Member: int32(m), Demand: want, Use: use})
+			}
+		}
+	}
+	return r
+}
+
+// findQueues lists the leaves and the parents of the members, and returns what
+// their files guarantee each, summed.
+func (r *Reading) findQueues(status []*subcluster.Status) map[creel.QueuePath]creel.Resource {
+	guarantees, parents := map[creel.QueuePath]creel.Resource{}, map[creel.QueuePath]bool{}
+	for _, m := range status {
+		for i := range m.Load.Queues {
+			q := &m.Load.Queues[i]
+			if q.Label != "" || q.Queue == creel.RootQueue {
+				continue
+			}
+			guarantees[q.Queue] = guarantees[q.Queue].Add(q.Capacity)
+			for at := q.Queue.Parent(); at != "" && at != creel.RootQueue && !parents[at]; at = at.Parent() {
+				parents[at] = true
+			}
+		}
+	}
+	for path := range parents {
+		r.Above = append(r.Above, path)
+	}
+	for path := range guarantees {
+		if !parents[path] {
+			r.Queues = append(r.Queues, path)
+		}
+	}
+	slices.Sort(r.Above) // a path is above those that it begins
+	slices.Sort(r.Queues)
+	return guarantees
+}
+
+// above is 1 + the index of a queue's parent, 0 for root.
+func (r *Reading) above(path creel.QueuePath) int32 {
+	i, ok := slices.BinarySearch(r.Above, path.Parent())
+	if !ok {
+		return 0
+	}
+	return int32(i + 1)
+}
+
+// promises are what the tree says of a queue; fromFiles is the members' guarantee.
+func (r *Reading) promises(path creel.QueuePath, fromFiles creel.Resource) (guarantee, weight, maximum float64) {
+	guarantee, maximum = Share(fromFiles, r.Total), math.Inf(1)
+	q := r.Tree.Find(path)
+	if q == nil {
+		return guarantee, 0, maximum
+	}
+	if !q.Guarantee.IsZero() {
+		guarantee = Share(q.Guarantee, r.Total)
+	}
+	if q.Bounded() {
+		maximum = Share(q.Maximum.Min(r.Total), r.Total)
+		if q.Maximum.VCores >= r.Total.VCores {
+			maximum = Share(creel.Resource{MemoryMB: q.Maximum.MemoryMB}, r.Total) // only memory binds
+		}
+	}
+	return guarantee, q.Weight, maximum
+}

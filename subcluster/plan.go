@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subcluster
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Where the store keeps the plan (statestore.Documents).
+const (
+	PlanClass = "plan"
+	PlanName  = "current"
+)
+
+// Plan is what the rebalancer published: what each leaf queue is entitled to in the
+// whole federation, and how much of that in each member. Shares are parts of the
+// federation's dominant resource type. It is immutable once it is read.
+type Plan struct {
+	Version int64     `json:"-"` // of its document in the store
+	At      time.Time `json:"-"` // store's clock when it was written
+
+	Term int64 `json:"term"` // token of the leader's lease
+	Tree int64 `json:"tree"` // version of the queue tree it follows
+	// LeaseMS is how long it is followed after At, in milliseconds of the store's
+	// clock; 0: it is for people, nobody follows it.
+	LeaseMS int64          `json:"lease_ms"`
+	Total   creel.Resource `json:"total"`   // what the shares are parts of
+	Members []MemberSize   `json:"members"` // by id
+	Queues  []QueuePlan    `json:"queues"`  // by path
+	Error   PlanError      `json:"error"`
+
+	leaves map[string]int // index of the queue with that leaf name; -1 for several
+}
+
+// MemberSize is a member that a plan counts with.
+type MemberSize struct {
+	Member creel.SubclusterID `json:"member"`
+	Share  float64            `json:"share"`
+}
+
+// QueuePlan is one leaf queue's part of a plan.
+type QueuePlan struct {
+	Queue    creel.QueuePath `json:"queue"`
+	Wants    float64         `json:"wants"`
+	Uses     float64         `json:"uses"`
+	Entitled float64         `json:"entitled"`
+	Reason   string          `json:"reason"`
+	// Optout: the queue tree says that routers, proxies and escrow do not follow
+	// the plan for this queue.
+	Optout bool `json:"optout,omitempty"`
+	// Members are those in which it has a part, by id; none for a queue that wants nothing.
+	Members []MemberPlan `json:"members,omitempty"`
+}
+
+// MemberPlan is what of a queue's entitlement is in one member. The weights of a
+// queue that wants something sum to 1.
+type MemberPlan struct {
+	Member creel.SubclusterID `json:"member"`
+	Given  float64            `json:"given"`
+	Weight float64            `json:"weight"`
+}
+
+// PlanError tells how far use was from entitlement when the plan was made.
+type PlanError struct {
+	Mean  float64 `json:"mean"`
+	Worst float64 `json:"worst"`
+}
+
+// ParsePlan reads a plan as the store has it.
+func ParsePlan(data []byte, version int64, at time.Time) (*Plan, error) {
+	p := &Plan{}
+	if err := json.Unmarshal(data, p); err != nil {
+		return nil, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "the rebalancer's plan cannot be read",
+			Why:  err.Error(),
+			Try:  "run rebalancers of the same version as routers and proxies; until then all decide without a plan",
+		}
+	}
+	p.Version, p.At = version, at
+	p.leaves = make(map[string]int, len(p.Queues))
+	for i := range p.Queues {
+		name := p.Queues[i].Queue.Leaf()
+		if _, twice := p.leaves[name]; twice {
+			i = -1
+		}
+		p.leaves[name] = i
+	}
+	return p, nil
+}
+
+// Ends is when the plan's lease is over, by the store's clock.
+func (p *Plan) Ends() time.Time { return p.At.Add(time.Duration(p.LeaseMS) * time.Millisecond) }
+
+// inForce is the plan if its lease is not over at a moment of the store's clock.
+func (p *Plan) inForce(now time.Time) *Plan {
+	if p == nil || !now.Before(p.Ends()) {
+		return nil
+	}
+	return p
+}
+
+// Queue returns what the plan has for a queue, by its full path or, as clients may
+// send it, by its leaf alone; nil for nothing, or on a nil plan.
+func (p *Plan) Queue(q creel.QueuePath) *QueuePlan {
+	if p == nil {
+		return nil
+	}
+	if !q.IsFull() {
+		if i, ok := p.leaves[string(q)]; ok && i >= 0 {
+			return &p.Queues[i]
+		}
+		return nil
+	}
+	i, ok := slices.BinarySearchFunc(p.Queues, q, func(e QueuePlan, q creel.QueuePath) int {
+		return strings.Compare(string(e.Queue), string(q))
+	})
+	if !ok {
+		return nil
+	}
+	return &p.Queues[i]
+}
+
+// Knows reports whether the plan counts with a member.
+func (p *Plan) Knows(id creel.SubclusterID) bool {
+	_, ok := slices.BinarySearchFunc(p.Members, id, func(e MemberSize, id creel.SubclusterID) int {
+		return strings.Compare(string(e.Member), string(id))
+	})
+	return ok
+}
+
+// Given is what of the queue's entitlement is in a member, as a share of the federation.
+func (q *QueuePlan) Given(id creel.SubclusterID) float64 {
+	i, ok := slices.BinarySearchFunc(q.Members, id, func(e MemberPlan, id creel.SubclusterID) int {
+		return strings.Compare(string(e.Member), string(id))
+	})
+	if !ok {
+		return 0
+	}
+	return q.Members[i].Given
+}
+
+// Contended reports whether the queue wants more than it is entitled to.
+func (q *QueuePlan) Contended() bool { return q.Entitled < q.Wants*(1-1e-6) }
