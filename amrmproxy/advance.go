@@ -149,7 +149,7 @@ func (s *Session) split(g *group, stuck *member) {
 			r.Pending -= c.share // placed anew
 		}
 		if m == stuck {
-			r.Known, r.Headroom, r.Stuck = true, creel.Resource{}, true
+			r.Known, r.Headroom = true, creel.Resource{}
 		}
 		reach = append(reach, r)
 	}

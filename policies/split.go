@@ -51,7 +51,6 @@ type Reach struct {
 	Headroom creel.Resource
 	Known    bool
 	Pending  int64 // containers asked for there and not granted, over all groups
-	Stuck    bool  // what is placed anew has waited there for long
 }
 
 // Plan is how a group is split. For a policy that hedges (broadcast) the
