@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -124,6 +125,33 @@ func TestMixed(t *testing.T) {
 		client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t)
 		for _, s := range f.Subclusters {
 			AwaitState(t, s.Addresses.Web, id, "KILLED")
+		}
+	})
+
+	// MapReduce over two sites: home is with us, and of the data half, or all, is on the
+	// node of Hadoop's cluster. Its agent published that node.
+	t.Run("maps_run_where_their_data_is", func(t *testing.T) {
+		for _, hosts := range [][]string{
+			slices.Concat(slices.Repeat([]string{ours.address}, 5), slices.Repeat([]string{other.address}, 5)),
+			slices.Repeat([]string{other.address}, 10),
+		} {
+			client := hadoop.Client{Conf: f.ClientConf(0)}.Setup(t)
+			out := client.Run(t, "PlacedJob", append([]string{"default", "1500"}, hosts...)...).OK(t).Stdout
+			var local, all int
+			if at := strings.Index(out, "ran on their hosts: "); at < 0 {
+				t.Fatalf("the job says nothing:\n%s", out)
+			} else if _, err := fmt.Sscanf(out[at:], "ran on their hosts: %d of %d", &local, &all); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d of %d maps ran where their data is", local, all)
+			if all != len(hosts) || local < 9 {
+				t.Errorf("%d of %d maps ran where their data is, want 9 of 10", local, all)
+			}
+		}
+		// Policies know the queues of Hadoop's cluster too.
+		view := f.Creel(t, "policy", "view", "--server", "http://"+web)
+		if n := strings.Count(view, `root.other`); n < 2 {
+			t.Errorf("policies see root.other in %d members, not in 2:\n%s", n, view)
 		}
 	})
 

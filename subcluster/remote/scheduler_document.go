@@ -57,7 +57,10 @@ func ParseScheduler(data []byte) ([]subcluster.QueueLoad, error) {
 	if err != nil {
 		return nil, unreadableDocument("scheduler", err)
 	}
-	slices.SortFunc(out, func(a, b subcluster.QueueLoad) int { return strings.Compare(string(a.Queue), string(b.Queue)) })
+	slices.SortFunc(
+		out,
+		func(a, b subcluster.QueueLoad) int { return strings.Compare(string(a.Queue), string(b.Queue)) },
+	)
 	for i := 1; i < len(out); i++ {
 		if out[i].Queue == out[i-1].Queue {
 			return nil, unreadableDocument("scheduler", fmt.Errorf("queue %q is there twice", out[i].Queue))

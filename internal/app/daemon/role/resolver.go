@@ -31,7 +31,11 @@ func addResolver(
 	log *slog.Logger,
 ) *resolver.Follower {
 	f := &resolver.Follower{Store: store, View: view, List: list, Log: log}
-	s.Health.Gauge("creel_resolver_hosts", "Hosts whose subcluster is known.", func() float64 { return float64(f.Hosts()) })
+	s.Health.Gauge(
+		"creel_resolver_hosts",
+		"Hosts whose subcluster is known.",
+		func() float64 { return float64(f.Hosts()) },
+	)
 	s.Health.Counter("creel_resolver_reads_total", "Lists of nodes that were read from the state store.", f.Reads)
 	s.Add("hosts of the members", f.Run)
 	return f
