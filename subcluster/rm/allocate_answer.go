@@ -53,6 +53,7 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 		FromPrevious: out.FromPrevious[:0],
 		UpdatedNodes: out.UpdatedNodes[:0],
 		NMTokens:     out.NMTokens[:0],
+		Preempt:      out.Preempt[:0],
 	}
 	t.responseID = (t.responseID + 1) & 0x7fffffff
 	out.ResponseID = t.responseID
@@ -89,6 +90,9 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	_, out.PendingContainers = t.app.Pending()
 	out.ActiveCores = int32(min(total.VCores, 1<<31-1))
 	t.newsSent = false
+	if len(t.victims) > 0 {
+		m.underNotice(t, out)
+	}
 	return out
 }
 

@@ -29,7 +29,10 @@ type Answer struct {
 	// PendingContainers and ActiveCores fill EnhancedHeadroom.
 	PendingContainers int32
 	ActiveCores       int32
-	Preempt           []creel.ContainerID // place for a later issue of preemption: always empty now
+	// Preempt are its containers that will be killed soon, for others, by id; all of
+	// them in each answer. With Negotiable it may give back others in their place.
+	Preempt    []creel.ContainerID
+	Negotiable *Negotiable
 }
 
 // Grant is a container given to an attempt: all a server needs to write a

@@ -69,6 +69,8 @@ type app struct {
 	deadline                      int64
 	lifetime                      *timer
 	failures                      []int64  // times of failures that count
+	lost                          losses   // to preemption
+	lastLoss                      string   // who took it, in one sentence
 	last                          *AppView // once it is over and somebody looked
 }
 

@@ -90,8 +90,9 @@ type attempt struct {
 	nodes       []NodeUpdate
 
 	scheduling        []SchedulingAsk
-	growing           []*growth // increases that wait for room
-	avoided           []string  // what it avoided when it was over
+	growing           []*growth    // increases that wait for room
+	victims           []*container // under notice, in no order
+	avoided           []string     // what it avoided when it was over
 	final             creel.FinalStatus
 	diag              string
 	exit              int32
@@ -209,10 +210,15 @@ func (m *Machine) newAttempt(a *app) {
 func (m *Machine) inherit(t, prev *attempt) {
 	for c := range prev.containers() {
 		c.more().owner = t
+		if c.extra.victim != nil {
+			c.extra.victimSlot = int32(len(t.victims))
+			t.victims = append(t.victims, c)
+		}
 		if c.state != cAllocated {
 			t.previous = append(t.previous, c.id())
 		}
 	}
+	prev.victims = nil
 	t.done = append(t.done, prev.done...)
 }
 

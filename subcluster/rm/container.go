@@ -75,6 +75,9 @@ type containerExtra struct {
 	from    *amounts.Size // size before an increase that its node has not taken over
 	timer   *timer
 	growing *growth // an increase that waits for room
+
+	victim     *sched.Victim // it is under notice; see preempt.go
+	victimSlot int32         // its place in attempt.victims
 }
 
 // more gives its extra, to be changed.
@@ -192,6 +195,11 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 	n.take(c)
 	c.origin.live.Drop(c.seq)
 	m.sched.Release(&t.app.App, &n.Node, size)
+	if x := c.extra; x != nil && x.victim != nil {
+		v := x.victim
+		m.pardon(c)
+		m.sched.Lost(v)
+	}
 	m.count.containers--
 	m.count.released++
 	if c.state == cAllocated {

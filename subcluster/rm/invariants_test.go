@@ -171,6 +171,7 @@ type run struct {
 	first  Config
 	used   map[creel.QueuePath]amounts.Vec
 	near   *Auditor
+	watch  func([]Action) // nil: nobody looks
 }
 
 // logged is a call of the machine with its time.
@@ -185,7 +186,11 @@ func (r *run) do(what string, call func(m *Machine, now time.Time)) {
 	r.log = append(r.log, logged{r.w.now, what, call})
 	call(r.w.m, r.w.now)
 	r.after()
-	for _, a := range r.w.m.Actions(nil) {
+	actions := r.w.m.Actions(nil)
+	if r.watch != nil {
+		r.watch(actions)
+	}
+	for _, a := range actions {
 		if l, ok := a.(LaunchAM); ok && !l.Unmanaged {
 			r.do("launched", func(m *Machine, now time.Time) { m.AMLaunched(now, l.Attempt) })
 		}
@@ -465,8 +470,10 @@ func (r *run) drawAsks() []Ask {
 	return asks
 }
 
-func newRun(t *rapid.T, tb testing.TB) *run {
-	spec, first := drawQueues(t), Config{}
+func newRun(t *rapid.T, tb testing.TB) *run { return newRunOf(t, tb, drawQueues(t)) }
+
+func newRunOf(t *rapid.T, tb testing.TB, spec queues.Spec) *run {
+	first := Config{}
 	types := rapid.SampledFrom([][]creel.ResourceType{nil, {{Name: "yarn.io/gpu"}}, {{Name: "yarn.io/gpu"}, {Name: "disk", Unit: "Gi"}}}).
 		Draw(t, "types")
 	w := newWorld(tb, func(c *Config) {

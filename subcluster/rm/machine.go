@@ -109,6 +109,7 @@ func New(cfg Config) (*Machine, error) {
 		Increment:     cfg.Increment,
 		Queues:        cfg.Queues,
 		ReservedNodes: cfg.ReservedNodes,
+		Containers:    containersOf{m},
 	})
 	if err != nil {
 		return nil, err

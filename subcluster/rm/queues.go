@@ -18,6 +18,7 @@ func (m *Machine) ReloadQueues(now time.Time, spec queues.Spec) error {
 		return err
 	}
 	m.cfg.Queues = spec
+	m.preempt()
 	m.settle()
 	return nil
 }

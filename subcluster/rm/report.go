@@ -110,8 +110,10 @@ func (m *Machine) newAppView(a *app) *AppView {
 	v.ResourceSeconds, v.PreemptedSeconds = list[:n:n], list[n:]
 	for i := range v.ResourceSeconds {
 		v.ResourceSeconds[i] = TypeAmount{m.sizes.Names[i], seconds.At(i) / 1000}
-		v.PreemptedSeconds[i] = TypeAmount{m.sizes.Names[i], 0}
+		v.PreemptedSeconds[i] = TypeAmount{m.sizes.Names[i], a.lost.overTime.At(i) / 1000}
 	}
+	v.Preempted = m.sizes.Resource(&a.lost.amount)
+	v.PreemptedContainers, v.PreemptedAMs = a.lost.containers, a.lost.ams
 	return v
 }
 

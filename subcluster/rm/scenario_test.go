@@ -423,6 +423,9 @@ func (s *scene) actions() {
 			s.say("%s ended: %s, %s", s.apps[a.App], a.State, a.Final)
 		case AttemptEnded:
 			s.say("attempt %s is over", s.rename(a.Attempt.String()))
+		case Preempted:
+			s.say("%s of %s, %s old, for the %s of %s in %s", a.What, s.container(a.Container), a.Age, a.Rule,
+				s.apps[a.For], a.ForQueue)
 		case News:
 			s.say("%s has news", s.apps[a.Attempt.Application])
 		}
@@ -459,10 +462,52 @@ func (s *scene) set(o map[string]string) {
 			s.cfg.SchedulingAsks = v == "on"
 		case "userapps":
 			q.UserMaxAppsDefault = int(number(v))
+		case "priorities":
+			q.MaxClusterPriority = int32(number(v))
 		default:
-			s.t.Fatalf("unknown setting %q", k)
+			if !s.preemption(&q.Preemption, k, v) {
+				s.t.Fatalf("unknown setting %q", k)
+			}
 		}
 	}
+}
+
+// preemption sets one of its settings; "preempt" first gives Hadoop's defaults.
+func (s *scene) preemption(p *queues.Preemption, k, v string) bool {
+	switch k {
+	case "preempt":
+		wait := 15 * time.Second
+		*p = queues.Preemption{
+			On: true, ObserveOnly: v == "observe", Interval: 3 * time.Second, Wait: wait,
+			PerRound: 0.1, IgnoredOver: 0.1, Termination: 0.2, IntraFrom: 0.5, IntraMost: 0.2, Utilization: 0.8,
+		}
+	case "round":
+		p.PerRound = number(v)
+	case "zone":
+		p.IgnoredOver = number(v)
+	case "termination":
+		p.Termination = number(v)
+	case "takewait":
+		p.Wait, _ = time.ParseDuration(v)
+	case "victims":
+		p.Victims = map[string]queues.Victims{"newest": queues.Newest, "least-work": queues.LeastWork}[v]
+	case "utilization":
+		p.Utilization = number(v)
+	case "within":
+		p.IntraQueue = true
+		p.IntraFirst = map[string]queues.IntraOrder{
+			"user": queues.IntraUserLimitFirst, "priority": queues.IntraPriorityFirst,
+		}[v]
+	case "withinmost":
+		p.IntraMost = number(v)
+	case "withinfrom":
+		p.IntraFrom = number(v)
+	case "withoutdrf":
+		p.ConservativeDRF = v == "off"
+	default:
+		return false
+	}
+	return true
 }
 
 // perUser places an application below a queue, in a queue named for its user.
@@ -546,6 +591,15 @@ func (s *scene) queue(spec *queues.Spec, path string, o map[string]string) {
 			q.Policy = map[string]queues.Policy{"fifo": queues.Fifo, "fair": queues.FairShare, "drf": queues.DRF, "hdrf": queues.HDRF, "priority": queues.PriorityFirst, "utilization": queues.Utilization, "priority-utilization": queues.PriorityUtilization}[v]
 		case "priority":
 			q.Priority = int32(number(v))
+		case "keeps":
+			q.PreemptionDisabled = v == "all" || v == "yes"
+			q.IntraPreemptionDisabled = v == "within"
+		case "mintime":
+			q.MinSharePreemption, _ = time.ParseDuration(v)
+		case "fairtime":
+			q.FairSharePreemption, _ = time.ParseDuration(v)
+		case "fairat":
+			q.FairSharePreemptionAt = number(v)
 		case "lifetime":
 			q.MaxLifetime, _ = time.ParseDuration(v)
 		case "largest":
@@ -650,6 +704,17 @@ func (s *scene) answer(out *Answer) {
 	}
 	for _, g := range out.FromPrevious {
 		s.say("came back %s on %s", s.container(g.ID), g.Node.Host)
+	}
+	if len(out.Preempt) > 0 {
+		var ids []string
+		for _, id := range out.Preempt {
+			ids = append(ids, s.container(id))
+		}
+		others := "those"
+		if n := out.Negotiable; n != nil {
+			others = fmt.Sprintf("or others of %d times %s", n.Count, brief(n.Each))
+		}
+		s.say("is to give back %s, %s", strings.Join(ids, " "), others)
 	}
 	for _, n := range out.UpdatedNodes {
 		s.say("node %s is %s", n.ID.Host, [...]string{"usable", "unusable", "being decommissioned"}[n.Kind])

@@ -21,7 +21,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 			}
 			b = fmt.Appendf(
 				b,
-				"  container %s owner=%s size=%v state=%s version=%d created=%d reason=%d\n",
+				"  container %s owner=%s size=%v state=%s version=%d created=%d reason=%d notice=%v\n",
 				c.id(),
 				c.owner().id,
 				m.sizeOf(c).V,
@@ -29,6 +29,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 				c.rare().version,
 				c.created,
 				c.reason,
+				c.rare().victim != nil,
 			)
 		}
 	}

@@ -81,6 +81,7 @@ func (m *Machine) Paused(now time.Time, d time.Duration) {
 func (m *Machine) Tick(now time.Time) {
 	m.at(now)
 	m.sched.Tick()
+	m.preempt()
 	for m.timers.Len() > 0 && m.timers.Top().at <= m.now {
 		t := m.timers.Top()
 		m.timers.Remove(t)

@@ -67,7 +67,7 @@ func (m *Machine) update(t *attempt, u *Update) {
 func (m *Machine) resizeContainer(t *attempt, c *container, u *Update, s *amounts.Size) {
 	if u.Kind == Decrease {
 		m.sched.Resize(&t.app.App, &c.node.Node, m.sizeOf(c), s)
-		c.size = s.Number
+		m.setSize(c, s)
 		m.updated(t, c, Decrease)
 		c.node.updates = append(c.node.updates, m.grantOf(c))
 		return
@@ -102,7 +102,7 @@ type growth struct {
 func (m *Machine) grown(x *growth) {
 	t, c, from := x.attempt, x.c, x.From
 	m.forget(x)
-	c.size = x.To.Number
+	m.setSize(c, x.To)
 	m.updated(t, c, Increase)
 	if m.cfg.AutoUpdate {
 		c.node.updates = append(c.node.updates, m.grantOf(c))
@@ -114,7 +114,7 @@ func (m *Machine) grown(x *growth) {
 		// Never brought to the node: back to what it had.
 		more.timer, more.from = nil, nil
 		m.sched.Resize(&t.app.App, &c.node.Node, m.sizeOf(c), from)
-		c.size = from.Number
+		m.setSize(c, from)
 		more.version++
 		c.node.updates = append(c.node.updates, m.grantOf(c))
 	})

@@ -56,7 +56,10 @@ type AppView struct {
 	ClusterShare     float64      // percent of the cluster
 	ResourceSeconds  []TypeAmount // per type in MiB*s, vcore*s, ...
 	PreemptedSeconds []TypeAmount
-	Context          any
+	Preempted        creel.Resource // of containers taken back from it
+	// Containers taken back from it, without and with an AM.
+	PreemptedContainers, PreemptedAMs int32
+	Context                           any
 }
 
 // TypeAmount is an amount of one resource type.

@@ -104,11 +104,7 @@ func AllocateResponse(
 		r.UpdatedNodes = append(r.UpdatedNodes, n)
 	}
 	if len(a.Preempt) > 0 {
-		strict := &pb.StrictPreemptionContractProto{}
-		for _, c := range a.Preempt {
-			strict.Container = append(strict.Container, &pb.PreemptionContainerProto{Id: pb.FromContainerID(c)})
-		}
-		r.Preempt = &pb.PreemptionMessageProto{StrictContract: strict}
+		r.Preempt = preemption(a.Answer.Preempt, a.Answer.Negotiable)
 	}
 	return r
 }

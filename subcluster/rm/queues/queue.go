@@ -42,12 +42,12 @@ type Queue struct {
 
 	AutoCreate *AutoCreate // leaf queues made on demand below this one
 
-	// There is no preemption yet; these are kept for it and for reports.
-	PreemptionDisabled      bool
-	IntraPreemptionDisabled bool
-	MinSharePreemption      time.Duration
-	FairSharePreemption     time.Duration
-	FairSharePreemptionAt   float64
+	// Preemption; Spec.Preemption says whether there is any.
+	PreemptionDisabled      bool          // nothing is taken from the queue for others
+	IntraPreemptionDisabled bool          // nothing within the leaf
+	MinSharePreemption      time.Duration // below its minimum for so long, it may take [the parent's; never]
+	FairSharePreemption     time.Duration // the same for its fair share
+	FairSharePreemptionAt   float64       // below this share of its fair share [the parent's; 0.5]
 
 	// Settings keeps the keys of this queue that have no field here, for reports.
 	Settings []Setting

@@ -57,6 +57,8 @@ type Spec struct {
 	MaxClusterPriority int32
 	// ReservationsOff forbids reserving a node for a container too big for it now.
 	ReservationsOff bool
+
+	Preemption Preemption // how containers are taken back [off]
 }
 
 // UserLimit is a bound or weight for one user.

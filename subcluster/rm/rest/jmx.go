@@ -221,15 +221,11 @@ func queueBean(q *rm.QueueView) bean {
 	b.set("ActiveUsers", len(q.Users))
 	b.set("AggregateContainersAllocated", q.ContainersAllocated)
 	b.set("AggregateContainersReleased", q.ContainersReleased)
-	for _, name := range []string{
-		"AggregateContainersPreempted",
-		"AggregateMemoryMBPreempted",
-		"AggregateMemoryMBSecondsPreempted",
-		"AggregateVcoreSecondsPreempted",
-		"AggregateVcoresPreempted",
-	} {
-		b.set(name, 0) // nothing is preempted here
-	}
+	b.set("AggregateContainersPreempted", q.ContainersPreempted)
+	b.set("AggregateMemoryMBPreempted", q.Preempted.MemoryMB)
+	b.set("AggregateMemoryMBSecondsPreempted", q.PreemptedSeconds.MemoryMB)
+	b.set("AggregateVcoreSecondsPreempted", q.PreemptedSeconds.VCores)
+	b.set("AggregateVcoresPreempted", q.Preempted.VCores)
 	b.set("AllocatedContainers", q.Containers)
 	b.set("AllocatedMB", q.Used.MemoryMB)
 	b.set("AllocatedVCores", q.Used.VCores)

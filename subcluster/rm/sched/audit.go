@@ -57,8 +57,8 @@ func (c *Audit) Node(n *Node, used amounts.Vec, above bool) {
 	}
 	free := n.total
 	free.Sub(&used)
-	if !free.Is(&n.free) || n.held != (n.hold != nil) {
-		c.fail("node %s: free %v reserved %v, containers say %v %v", n.id, n.free, n.held, free, n.hold != nil)
+	if held := n.hold != nil || len(n.kept) > 0; !free.Is(&n.free) || n.held != held {
+		c.fail("node %s: free %v reserved %v, containers say %v %v", n.id, n.free, n.held, free, held)
 	}
 	if !above && !s.sizes.Fits(&used, &n.total) {
 		c.fail("node %s: used %v above total %v", n.id, used, n.total)
@@ -201,6 +201,7 @@ func (c *Audit) Everything() {
 		}
 	}
 	c.order()
+	c.preemption()
 }
 
 func (c *Audit) queue(q *Queue) {

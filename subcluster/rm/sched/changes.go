@@ -157,7 +157,7 @@ func (c *Audit) Unserved(a *App) {
 			continue
 		}
 		for _, n := range c.s.nodes {
-			if n.use != Open || n.hold != nil || !c.s.sizes.Fits(&w.size.V, &n.free) {
+			if n.use != Open || n.held || !c.s.sizes.Fits(&w.size.V, &n.free) {
 				continue
 			}
 			if _, barred := a.black.names[n.host.name]; barred {

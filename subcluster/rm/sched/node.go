@@ -18,7 +18,7 @@ type Node struct {
 	serial  int32       // its place in Scheduler.nodes
 	use     Use
 	dirty   bool // in Scheduler.dirtyNodes
-	held    bool // it is reserved: hold is set
+	held    bool // it is reserved: hold or kept is set
 	changed bool // in Changes.Nodes
 
 	rack *rack
@@ -33,6 +33,7 @@ type nodeRest struct {
 	total     amounts.Vec
 	rackSlot  int
 	increases []*Increase // of containers here, that wait for room
+	kept      []*claim    // whom preemption keeps room for: the node is held
 }
 
 // Use says what a node may be used for.

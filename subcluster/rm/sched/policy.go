@@ -35,6 +35,10 @@ type policy interface {
 	amLimit(s *Scheduler, q *Queue, set shareSet) (all, one amounts.Vec)
 	holdsTheLine() bool // asks may not pass one that waits for a queue's maximum; see blocker.go
 
+	// Preemption.
+	shortfall(r *round) // sets who is in need and who has too much
+	within() bool       // it may also be between applications of one leaf
+
 	// Asks.
 	priority(p int32) int32              // of applications, for the one asked for
 	patience(s *Scheduler, w *Ask) int64 // opportunities to pass up before the ask may go beyond its level

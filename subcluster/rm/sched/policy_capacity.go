@@ -90,6 +90,8 @@ func (p *capacityPolicy) patience(s *Scheduler, w *Ask) int64 {
 	return int64(math.Floor(beyond)) + 1
 }
 
+func (p *capacityPolicy) within() bool { return true }
+
 func (p *capacityPolicy) byPartition() bool { return true }
 
 func (p *capacityPolicy) promise(s *Scheduler, q *Queue) float64 {

@@ -70,6 +70,8 @@ func (p *fairPolicy) amLimit(s *Scheduler, q *Queue, set shareSet) (all, one amo
 	return scaleUp(&base, q.maxAM, &amounts.Vec{}, s.sizes.N), amounts.Unlimited
 }
 
+func (p *fairPolicy) within() bool { return false }
+
 func (p *fairPolicy) byPartition() bool { return false }
 
 // promise is the queue's fair share of the memory.

@@ -88,6 +88,17 @@ type Queue struct {
 	// Ended counts the applications of the queue and those below it. It is the
 	// owner's: the scheduler does not look at it.
 	Ended AppCounts
+
+	// Lost counts the containers that were taken back from the queue and those
+	// below it. It is the owner's, too.
+	Lost LossCounts
+}
+
+// LossCounts are containers taken back.
+type LossCounts struct {
+	Containers int64
+	Amount     amounts.Vec
+	OverTime   amounts.Vec // times the milliseconds that they ran
 }
 
 // AppCounts are applications by how they ended.

@@ -57,6 +57,7 @@ func (s *Scheduler) Reload(spec queues.Spec) error {
 		}
 	}
 	s.resize()
+	s.setPreemption(spec.Preemption)
 	return nil
 }
 

@@ -47,6 +47,9 @@ type QueueView struct {
 	MaxAMPercent                            float64
 	Users                                   []UserView // of a leaf, by name
 	ContainersAllocated, ContainersReleased int64
+	ContainersPreempted                     int64          // taken back for others
+	Preempted                               creel.Resource // of them
+	PreemptedSeconds                        creel.Resource // times the seconds that they ran
 }
 
 // UserView is a user within a leaf queue.
@@ -100,7 +103,14 @@ func (s *Scheduler) View(q *Queue) QueueView {
 		ActiveApps:          int32(q.running),
 		ContainersAllocated: q.granted,
 		ContainersReleased:  q.released,
+		ContainersPreempted: q.Lost.Containers,
+		Preempted:           s.sizes.Resource(&q.Lost.Amount),
 	}
+	seconds := q.Lost.OverTime
+	for i := 0; i < s.sizes.N; i++ {
+		seconds.Set(i, seconds.At(i)/1000)
+	}
+	v.PreemptedSeconds = s.sizes.Resource(&seconds)
 	v.PendingApps = v.Apps - v.ActiveApps
 	v.Spec.Children = nil
 	if q.parent != nil {

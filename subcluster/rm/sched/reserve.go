@@ -91,7 +91,13 @@ func (s *Scheduler) lacks(size *amounts.Size, n *Node) float64 {
 // fulfil gives a reserved node to its reservation if it has filled up, and
 // reports whether the node is free for others now.
 func (s *Scheduler) fulfil(n *Node) bool {
+	if len(n.kept) > 0 {
+		s.serveKept(n)
+	}
 	h := n.hold
+	if h == nil {
+		return !n.held
+	}
 	if s.sizes.Fits(&h.size.V, &n.free) {
 		if w, a := h.ask, h.ask.app; s.try(w, n) {
 			s.enroll(a)
@@ -109,7 +115,7 @@ func (s *Scheduler) reserve(w *Ask, n *Node, at distance) {
 }
 
 func (s *Scheduler) unreserve(h *reservation) {
-	h.ask.hold, h.node.hold, h.node.held = nil, nil, false
+	h.ask.hold, h.node.hold, h.node.held = nil, nil, len(h.node.kept) > 0
 	s.reserved--
 	s.chargeReserved(h.ask.app, h.size, -1)
 	s.reindex(h.node)

@@ -17,7 +17,8 @@ type Config struct {
 	MaxAllocation creel.Resource // largest
 	Increment     creel.Resource // sizes are whole multiples of it; zero = MinAllocation
 	Queues        queues.Spec
-	ReservedNodes float64 // share 0..1 of nodes that may be reserved at once, at least one node
+	ReservedNodes float64    // share 0..1 of nodes that may be reserved at once, at least one node
+	Containers    Containers // whom preemption asks; nil: there is none, whatever Queues says
 }
 
 // Scheduler decides who gets what where. It has one owner; see the package
@@ -69,6 +70,10 @@ type Scheduler struct {
 	scratchA   []*App
 	prefetched int32 // what was read ahead, so that it is not left out
 	changes    *Changes
+
+	preempt    *preemption // nil: off
+	containers Containers  // whom it asks
+	lastOrders []Order     // of preemption that was turned off
 }
 
 // New builds a scheduler from a configuration it checks.
@@ -105,6 +110,8 @@ func New(cfg *Config) (*Scheduler, error) {
 	s.policy = policyOf(&spec)
 	s.tree = tree{spec: &spec, byPath: map[creel.QueuePath]*Queue{}, names: map[string]*Queue{}, version: 1}
 	s.tree.root = s.addQueue(&spec.Root, nil)
+	s.containers = cfg.Containers
+	s.setPreemption(spec.Preemption)
 	return s, nil
 }
 

@@ -26,8 +26,12 @@ func (s *Scheduler) AppendState(b []byte) []byte {
 		if n.hold != nil {
 			b = fmt.Appendf(b, " held=%s:%d", n.hold.ask.app.id, n.hold.ask.priority)
 		}
+		for _, c := range n.kept {
+			b = fmt.Appendf(b, " kept=%s:%d", c.app.id, c.count)
+		}
 		b = append(b, '\n')
 	}
+	b = s.appendPreemption(b)
 	for _, q := range s.tree.all {
 		q.sized()
 		b = fmt.Appendf(

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// preemption returns what an AM is told of its containers under notice: a strict
+// contract names those that will be killed, a negotiable one says what they come to
+// as well, as FairScheduler and CapacityScheduler do.
+func preemption(ids []creel.ContainerID, n *rm.Negotiable) *pb.PreemptionMessageProto {
+	list := make([]*pb.PreemptionContainerProto, len(ids))
+	for i, id := range ids {
+		list[i] = &pb.PreemptionContainerProto{Id: pb.FromContainerID(id)}
+	}
+	if n == nil {
+		return &pb.PreemptionMessageProto{StrictContract: &pb.StrictPreemptionContractProto{Container: list}}
+	}
+	return &pb.PreemptionMessageProto{Contract: &pb.PreemptionContractProto{
+		Container: list,
+		Resource: []*pb.PreemptionResourceRequestProto{{Resource: &pb.ResourceRequestProto{
+			Priority:      &pb.PriorityProto{Priority: new(int32(-1))},
+			ResourceName:  new("*"),
+			Capability:    pb.FromResource(n.Each),
+			NumContainers: &n.Count,
+		}}},
+	}}
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// containersOf lets the scheduler's preemption see containers; see sched.Containers.
+type containersOf struct{ m *Machine }
+
+// Apps calls yield for every application in order of submission.
+func (k containersOf) Apps(yield func(*sched.App) bool) {
+	for _, a := range k.m.appList {
+		if k.m.apps[a.id] == a && a.InQueue() && !yield(&a.App) {
+			return
+		}
+	}
+}
+
+// Newest appends the live containers of an application that are not under notice,
+// the newest first.
+func (k containersOf) Newest(a *sched.App, out []sched.Container) []sched.Container {
+	begin := len(out)
+	for _, t := range ofSched(a).attempts {
+		for c := range t.live.All() {
+			if c.rare().victim == nil && c.rare().growing == nil {
+				out = append(out, sched.Container{
+					Owner: c, Node: &c.node.Node, Size: k.m.sizeOf(c), Created: c.created, AM: c.am,
+				})
+			}
+		}
+	}
+	slices.Reverse(out[begin:])
+	return out
+}
+
+// preempt does what the scheduler decided about victims.
+func (m *Machine) preempt() {
+	for _, o := range m.sched.Orders() {
+		c, _ := o.Victim.Owner.(*container)
+		if c == nil {
+			continue // it has ended meanwhile
+		}
+		switch o.Kind {
+		case sched.Notice:
+			m.notice(c, o.Victim)
+		case sched.Pardon:
+			m.act(m.preempted(c, Pardoned))
+			m.pardon(c)
+		case sched.Kill:
+			m.takeBack(c)
+		}
+	}
+}
+
+// notice puts a container under notice: its AM is told by its next answer.
+func (m *Machine) notice(c *container, v *sched.Victim) {
+	t := c.owner()
+	x := c.more()
+	x.victim, x.victimSlot = v, int32(len(t.victims))
+	t.victims = append(t.victims, c)
+	m.act(m.preempted(c, Noticed))
+	if !c.am {
+		m.news(t)
+	}
+}
+
+// pardon takes a container from those under notice.
+func (m *Machine) pardon(c *container) {
+	x, t := c.extra, c.owner()
+	last := len(t.victims) - 1
+	t.victims[x.victimSlot] = t.victims[last]
+	t.victims[x.victimSlot].extra.victimSlot = x.victimSlot
+	t.victims[last] = nil
+	t.victims = t.victims[:last]
+	x.victim = nil
+}
+
+// takeBack kills a container whose time is over, and counts what it cost.
+func (m *Machine) takeBack(c *container) {
+	a, v := c.owner().app, &m.sizeOf(c).V
+	what := m.preempted(c, TakenBack)
+	m.act(what)
+	a.lost.count(v, m.ms()-c.created, c.am)
+	for q := a.Queue(); q != nil; q = q.Parent() {
+		q.Lost.Containers++
+		q.Lost.Amount.Add(v)
+		q.Lost.OverTime.AddTimes(v, m.ms()-c.created)
+	}
+	a.lastLoss = fmt.Sprintf("Queue %s had less than its %s: container %s of %s was taken back for %s.",
+		what.ForQueue, what.Rule, what.Container, what.Resource, what.For)
+	id, n := c.id(), c.node
+	m.complete(c, cKilled, creel.ExitPreempted, "Container preempted by scheduler", nil)
+	m.commands.Kill(n.Serial(), id)
+}
+
+// losses are what an application lost to preemption.
+type losses struct {
+	amount, overTime amounts.Vec // of its containers; times milliseconds of their lives
+	containers, ams  int32
+}
+
+func (l *losses) count(v *amounts.Vec, ms int64, am bool) {
+	l.amount.Add(v)
+	l.overTime.AddTimes(v, max(ms, 0))
+	if am {
+		l.ams++
+	} else {
+		l.containers++
+	}
+}
+
+// PreemptedWhat is what became of a victim.
+type PreemptedWhat string
+
+// What becomes of victims.
+const (
+	Noticed   PreemptedWhat = "notice"
+	Pardoned  PreemptedWhat = "pardon"
+	TakenBack PreemptedWhat = "kill"
+)
+
+// Preempted tells of a victim, for the audit log: the machine has done it already.
+type Preempted struct {
+	What      PreemptedWhat
+	Container creel.ContainerID
+	Node      creel.NodeID
+	Resource  creel.Resource
+	Queue     creel.QueuePath // that loses it
+	User      string
+	Rule      sched.Rule
+	For       creel.ApplicationID // whose ask it is taken back for
+	ForQueue  creel.QueuePath
+	AM        bool
+	Age       time.Duration
+	By        time.Time // when it is killed
+}
+
+func (Preempted) action() {}
+
+func (m *Machine) preempted(c *container, what PreemptedWhat) Preempted {
+	v, a := c.extra.victim, c.owner().app
+	return Preempted{
+		What: what, Container: c.id(), Node: c.node.ID(), Resource: m.sizeOf(c).Resource, Queue: a.path,
+		User: a.sub.User, Rule: v.Rule, For: v.For.ID(), ForQueue: v.ForQueue(), AM: c.am,
+		Age: time.Duration(m.ms()-c.created) * time.Millisecond, By: instant(v.By),
+	}
+}
+
+// Negotiable says that an AM may give back other containers than those named, as
+// long as they come to this: CapacityScheduler takes what is newest then.
+type Negotiable struct {
+	Each  creel.Resource // the smallest container
+	Count int32          // of them
+}
+
+// underNotice fills in what an AM is told: in every answer, all of its containers
+// that are under notice now.
+func (m *Machine) underNotice(t *attempt, out *Answer) {
+	var sum amounts.Vec
+	for _, c := range t.victims {
+		out.Preempt = append(out.Preempt, c.id())
+		sum.Add(&m.sizeOf(c).V)
+	}
+	slices.SortFunc(out.Preempt, func(a, b creel.ContainerID) int { return a.Compare(b) })
+	if !m.sched.Negotiates() {
+		return
+	}
+	least := m.sizes.Least
+	n := int64(1)
+	for i := 0; i < m.sizes.Check; i++ {
+		if x := least.At(i); x > 0 {
+			n = max(n, (sum.At(i)+x-1)/x)
+		}
+	}
+	out.Negotiable = &Negotiable{Each: m.sizes.Resource(&least), Count: int32(min(n, 1<<31-1))}
+}
+
+// setSize changes what a container has, also as a victim.
+func (m *Machine) setSize(c *container, to *amounts.Size) {
+	c.size = to.Number
+	if v := c.rare().victim; v != nil {
+		v.Size = to
+	}
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"pgregory.net/rapid"
+)
+
+func drawPreemption(t *rapid.T) queues.Preemption {
+	part := rapid.SampledFrom([]float64{0.1, 0.3, 1})
+	return queues.Preemption{
+		On:              true,
+		Interval:        time.Duration(rapid.SampledFrom([]int{500, 3000}).Draw(t, "interval")) * time.Millisecond,
+		Wait:            time.Duration(rapid.SampledFrom([]int{0, 2, 15}).Draw(t, "wait")) * time.Second,
+		PerRound:        part.Draw(t, "round"),
+		IgnoredOver:     rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "zone"),
+		Termination:     part.Draw(t, "termination"),
+		ConservativeDRF: rapid.Bool().Draw(t, "conservative"),
+		IntraQueue:      rapid.Bool().Draw(t, "within"),
+		IntraFirst: rapid.SampledFrom(
+			[]queues.IntraOrder{queues.IntraUserLimitFirst, queues.IntraPriorityFirst}).Draw(t, "withinFirst"),
+		IntraFrom:   rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "withinFrom"),
+		IntraMost:   part.Draw(t, "withinMost"),
+		Utilization: rapid.SampledFrom([]float64{0.2, 0.8}).Draw(t, "utilization"),
+		Victims:     rapid.SampledFrom([]queues.Victims{queues.Newest, queues.LeastWork}).Draw(t, "victims"),
+	}
+}
+
+// keepSome draws the queues from which nothing is taken, and FairScheduler's times.
+func keepSome(t *rapid.T, q *queues.Queue) {
+	q.PreemptionDisabled = rapid.IntRange(0, 5).Draw(t, "keeps") == 0
+	q.IntraPreemptionDisabled = rapid.IntRange(0, 3).Draw(t, "keepsWithin") == 0
+	q.MinSharePreemption = time.Duration(rapid.SampledFrom([]int{0, 2}).Draw(t, "minTime")) * time.Second
+	q.FairSharePreemption = time.Duration(rapid.SampledFrom([]int{0, 1, 5}).Draw(t, "fairTime")) * time.Second
+	q.FairSharePreemptionAt = rapid.SampledFrom([]float64{0, 1}).Draw(t, "fairAt")
+	for i := range q.Children {
+		keepSome(t, &q.Children[i])
+	}
+}
+
+// sentences checks what is promised of victims, action by action.
+type sentences struct {
+	r       *run
+	open    map[creel.ContainerID]Preempted
+	notices int
+	kills   int
+	pardons int
+}
+
+func (k *sentences) fail(format string, args ...any) {
+	k.r.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), k.r.w.m.AppendState(nil))
+}
+
+func (k *sentences) see(actions []Action) {
+	m := k.r.w.m
+	killed := map[creel.QueuePath]*amounts.Vec{}
+	ams := false
+	made := false
+	for _, a := range actions {
+		p, ok := a.(Preempted)
+		if !ok {
+			continue
+		}
+		switch p.What {
+		case Noticed:
+			k.notices++
+			made = true
+			if _, twice := k.open[p.Container]; twice {
+				k.fail("%s is under notice twice", p.Container)
+			}
+			k.open[p.Container] = p
+			if v, _ := m.App(p.For); v.PendingCount == 0 || v.State.Ended() {
+				k.fail("%s is taken for %s, which asks for nothing", p.Container, p.For)
+			}
+			inter := p.Queue != p.ForQueue
+			for q := m.sched.Find(string(p.Queue)); q != nil; q = q.Parent() {
+				if q.Spec().PreemptionDisabled && inter && (q.IsLeaf() || m.cfg.Queues.Scheduler == queues.FairScheduler) {
+					k.fail("%s is taken from %s, which keeps what it has", p.Container, p.Queue)
+				}
+				if q.IsLeaf() && !inter && q.Spec().IntraPreemptionDisabled {
+					k.fail("%s is taken within %s, which keeps what it has", p.Container, p.Queue)
+				}
+			}
+		case Pardoned, TakenBack:
+			if _, there := k.open[p.Container]; !there {
+				k.fail("%s of %s without a notice", p.What, p.Container)
+			}
+			delete(k.open, p.Container)
+			if p.What == Pardoned {
+				k.pardons++
+				continue
+			}
+			k.kills++
+			if p.By.After(k.r.w.now) {
+				k.fail("%s is killed before its time", p.Container)
+			}
+			ams = ams || p.AM
+			if p.Queue != p.ForQueue {
+				if killed[p.Queue] == nil {
+					killed[p.Queue] = &amounts.Vec{}
+				}
+				killed[p.Queue].Add(new(m.sizes.Vec(p.Resource)))
+			}
+		}
+	}
+	for id := range k.open {
+		if m.container(id) == nil {
+			delete(k.open, id) // it has ended by itself
+		}
+	}
+	if m.cfg.Queues.Scheduler == queues.FairScheduler {
+		return
+	}
+	for path, lost := range killed {
+		q := m.sched.Find(string(path))
+		after, guaranteed := q.Used(), m.sizes.Vec(m.sched.View(q).Guaranteed)
+		before := after
+		before.Add(lost)
+		for i := 0; !ams && i < m.sizes.Check; i++ {
+			if before.At(i) > guaranteed.At(i) && after.At(i) < guaranteed.At(i) {
+				k.fail("%s loses %v and has %v of its guarantee of %v", path, *lost, after, guaranteed)
+			}
+		}
+	}
+	if made {
+		var under amounts.Vec
+		claims := map[string]bool{}
+		for _, p := range k.open {
+			under.Add(new(m.sizes.Vec(p.Resource)))
+			claims[p.For.String()+p.Node.String()] = true
+		}
+		total, _ := m.sched.Total()
+		for i := 0; len(claims) > 1 && i < m.sizes.Check; i++ {
+			if most := int64(m.cfg.Queues.Preemption.PerRound * float64(total.At(i))); under.At(i) > most {
+				k.fail("%v is under notice, of at most %d of type %d", under, most, i)
+			}
+		}
+	}
+}
+
+// TestPreemptionKeepsItsPromises: nobody is taken below a guarantee or from a queue
+// that keeps what it has; no more is under notice than a round allows; each victim
+// serves an ask that waits; every notice ends in a kill or a pardon; and equal events
+// give equal victims.
+func TestPreemptionKeepsItsPromises(t *testing.T) {
+	notices := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		spec := drawQueues(rt)
+		spec.Preemption = drawPreemption(rt)
+		keepSome(rt, &spec.Root)
+		r := newRunOf(rt, t, spec)
+		k := &sentences{r: r, open: map[creel.ContainerID]Preempted{}}
+		r.watch = k.see
+		for range rapid.IntRange(10, 80).Draw(rt, "steps") {
+			r.step()
+			r.tick(0)
+		}
+		r.tick(40 * time.Second)
+		for id, p := range k.open {
+			if late := r.w.now.Sub(p.By); late > 2*spec.Preemption.Interval {
+				k.fail("%s is under notice %s after its time", id, late)
+			}
+		}
+		notices += k.notices
+		again := newWorld(t, func(c *Config) { *c = r.first })
+		for _, l := range r.log {
+			l.call(again.m, l.at)
+		}
+		if a, b := r.w.m.AppendState(nil), again.m.AppendState(nil); !bytes.Equal(a, b) {
+			rt.Fatalf("a replay gave another state:\n%s\n---\n%s", a, b)
+		}
+	})
+	if notices == 0 {
+		t.Error("no container was ever put under notice")
+	}
+}
+
+// tick lets time pass, deadline by deadline.
+func (r *run) tick(d time.Duration) {
+	until := r.w.now.Add(d)
+	for n := 0; n < 200; n++ {
+		next := r.w.m.NextDeadline()
+		if next.IsZero() || next.After(until) {
+			break
+		}
+		if next.After(r.w.now) {
+			r.w.now = next
+		}
+		r.do("tick", func(m *Machine, now time.Time) { m.Tick(now) })
+	}
+	if r.w.now.Before(until) {
+		r.w.now = until
+	}
+}
+
+// TestQueuesThatTradeRoomFindRest: queues that always want more, whatever their sizes
+// of containers, stop taking from each other.
+func TestQueuesThatTradeRoomFindRest(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		share := rapid.IntRange(1, 9).Draw(rt, "share") * 10
+		fair := rapid.Bool().Draw(rt, "fair")
+		p := drawPreemption(rt)
+		p.Wait, p.Utilization = min(p.Wait, 3*time.Second), 0.1
+		keep := rapid.SampledFrom([]float64{0, 0.1}).Draw(rt, "zone")
+		p.IgnoredOver = keep
+		w := newWorld(t, func(c *Config) {
+			c.Queues.Preemption = p
+			amount := queues.PercentOf
+			if fair {
+				c.Queues.Scheduler, amount = queues.FairScheduler, queues.WeightOf
+				c.Queues.Root.FairSharePreemption, c.Queues.Root.FairSharePreemptionAt = time.Second, 1
+			}
+			c.Queues.Root.Children = nil
+			for i, s := range []int{share, 100 - share} {
+				c.Queues.Root.Children = append(c.Queues.Root.Children, queues.Queue{
+					Name: string(rune('a' + i)), Capacity: amount(float64(s)), UserFactor: -1, MaxAMPercent: 1,
+				})
+			}
+		})
+		nodes := rapid.IntRange(1, 4).Draw(rt, "nodes")
+		for i := range nodes {
+			w.node(fmt.Sprintf("h%d", i), int64(rapid.IntRange(2, 16).Draw(rt, "mb"))*1024, 64, "")
+		}
+		var apps []creel.AttemptID
+		var sizes []int64
+		for i := range 2 {
+			apps = append(apps, w.unmanaged("u", "root."+string(rune('a'+i))))
+			sizes = append(sizes, int64(rapid.IntRange(1, 6).Draw(rt, "size"))*1024)
+		}
+		kills, last := 0, 0
+		for round := range 400 {
+			i := round % 2
+			w.asks(apps[i], ask(1, "*", sizes[i], 1, 50))
+			w.now = w.now.Add(500 * time.Millisecond)
+			w.m.Tick(w.now)
+			for _, a := range w.m.Actions(nil) {
+				if x, ok := a.(Preempted); ok && x.What == TakenBack {
+					kills++
+					last = round
+				}
+			}
+			if err := w.m.Audit(); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		if last > 300 {
+			rt.Fatalf("%d kills, the last in round %d of 400\n%s", kills, last, w.m.AppendState(nil))
+		}
+	})
+}

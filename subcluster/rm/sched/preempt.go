@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// Preemption takes containers back from those that use more than is theirs, for
+// those that wait with less. It is one more thing that happens at a deadline:
+//
+//  1. A round, every Preemption.Interval, asks the policy what is short and what
+//     may be taken (preempt_capacity.go, preempt_fair.go, preempt_intra.go). If
+//     nobody waits it ends there.
+//  2. Claims of former rounds are looked at again: those no longer needed are
+//     dropped, and their victims pardoned.
+//  3. Asks that wait and are due make new claims: so many containers of one ask,
+//     on one node, and the containers there that must end for it
+//     (preempt_choose.go). There is no victim without such an ask.
+//  4. Claims that have waited Preemption.Wait have their victims killed.
+//
+// What a victim leaves is kept for the claim (preempt_keep.go). Nothing outside
+// rounds looks at any of this unless a node is held.
+type preemption struct {
+	cfg    queues.Preemption
+	from   Containers
+	timer  *timer
+	claims []*claim // oldest first
+	orders []Order  // since the last Orders
+	short  map[*Queue]*shortage
+	last   Observed
+	memory chooserMemory
+}
+
+// Containers is what the scheduler asks its owner for when something is short:
+// the scheduler knows containers as amounts alone.
+type Containers interface {
+	// Apps calls yield for every application, in one order.
+	Apps(yield func(*App) bool)
+	// Newest appends the live containers of an application that are not victims,
+	// the newest first.
+	Newest(a *App, out []Container) []Container
+}
+
+// Container is a container as a candidate for being taken back.
+type Container struct {
+	Owner   any // the owner's own
+	Node    *Node
+	Size    *amounts.Size
+	Created int64 // ms since the epoch
+	AM      bool
+}
+
+// Rule says by which rule a container is taken back.
+type Rule uint8
+
+// Rules of preemption.
+const (
+	RuleGuarantee   Rule = iota + 1 // a queue has less than its guarantee, and asks
+	RuleMinShare                    // the same of FairScheduler's minimum share
+	RuleFairShare                   // and of its fair share
+	RuleUserLimit                   // a user of the leaf has less than the user limit
+	RuleAppPriority                 // an application of the leaf has a higher priority
+)
+
+func (r Rule) String() string {
+	return [...]string{"", "guarantee", "minimum share", "fair share", "user limit", "application priority"}[r]
+}
+
+// Victim is a container that is to be taken back. Its AM has been told, or will
+// be by its next answer.
+type Victim struct {
+	App     *App
+	Node    *Node
+	Size    *amounts.Size // changed by the owner when the container's is
+	Owner   any           // what Containers gave; nil when the container has ended
+	Created int64         // ms since the epoch
+	AM      bool
+	For     *App // whose ask it is taken back for
+	Rule    Rule
+	Since   int64 // ns since the epoch
+	By      int64 // when it is killed, ns since the epoch
+	claim   *claim
+}
+
+// Order is what the owner has to do about a victim.
+type Order struct {
+	Kind   OrderKind
+	Victim *Victim
+}
+
+// OrderKind is what is to be done.
+type OrderKind uint8
+
+// Orders about victims: every Notice is followed by a Kill or a Pardon, unless
+// the container ends before.
+const (
+	Notice OrderKind = iota // tell its AM
+	Pardon                  // it is not needed any more
+	Kill
+)
+
+// Observed is what the last round found, for reports.
+type Observed struct {
+	At      int64       // ns since the epoch; 0 = there was none
+	Due     amounts.Vec // what queues have too much, as far as others are short
+	Allowed amounts.Vec // what may be under notice at once
+	Chosen  int         // victims that were or, observing only, would have been chosen
+}
+
+// setPreemption takes over what the queue specification says.
+func (s *Scheduler) setPreemption(cfg queues.Preemption) {
+	p := s.preempt
+	if !cfg.On || s.containers == nil {
+		if p != nil {
+			s.dropClaims(func(*claim) bool { return true })
+			s.stop(&p.timer)
+			s.lastOrders, s.preempt = p.orders, nil
+		}
+		return
+	}
+	if p == nil {
+		p = &preemption{from: s.containers, short: map[*Queue]*shortage{}}
+		s.preempt = p
+	}
+	p.cfg = cfg
+	s.stop(&p.timer)
+	p.timer = s.timer(s.now+p.interval(), s.preemptRound)
+}
+
+func (p *preemption) interval() int64 { return int64(max(p.cfg.Interval, 100*time.Millisecond)) }
+
+// Orders gives what is to be done about victims since the last call, in order. It
+// is due after Tick and Reload, before anything else changes; the slice is
+// overwritten by what follows.
+func (s *Scheduler) Orders() []Order {
+	if s.preempt == nil {
+		out := s.lastOrders
+		s.lastOrders = nil
+		return out
+	}
+	out := s.preempt.orders
+	s.preempt.orders = s.preempt.orders[:0]
+	return out
+}
+
+func (p *preemption) order(k OrderKind, v *Victim) { p.orders = append(p.orders, Order{k, v}) }
+
+// round is what one round knows.
+type round struct {
+	s       *Scheduler
+	p       *preemption
+	needs   []need // in the order in which they are served
+	budgets map[*Queue]*budget
+	over    []*budget // of budgets, in the order in which they lose
+	bounded bool
+	allowed amounts.Vec // when bounded: what may be under notice in all
+	taken   amounts.Vec // what is
+	claimed map[*Ask]int32
+	byUser  map[*user]*amounts.Vec // what claims give a user
+	dry     bool                   // nobody is told
+	made    []*claim               // by this round
+}
+
+// need is what a leaf, or within a leaf an application, is due and asks for.
+type need struct {
+	queue *Queue
+	app   *App // nil: all of the leaf
+	rest  amounts.Vec
+	rule  Rule
+}
+
+// budget is what may be taken from a leaf, or from an application or user of one.
+type budget struct {
+	queue  *Queue
+	hard   amounts.Vec // never more
+	soft   amounts.Vec // no more in this round, but for the container that reaches it
+	types  uint32      // of which there is too much; bit i for type i
+	least  uint32      // of which there is just enough: hard is what is above the guarantee
+	ams    amounts.Vec // of it, what may be AMs
+	strict bool        // nothing of the other types
+}
+
+func (s *Scheduler) newRound() *round {
+	return &round{
+		s: s, p: s.preempt, budgets: map[*Queue]*budget{}, claimed: map[*Ask]int32{},
+		byUser: map[*user]*amounts.Vec{},
+	}
+}
+
+// preemptRound is what happens at the deadline.
+func (s *Scheduler) preemptRound() {
+	p := s.preempt
+	p.timer = s.timer(s.now+p.interval(), s.preemptRound)
+	if s.waiting == 0 && len(p.claims) == 0 {
+		clear(p.short)
+		p.last = Observed{At: s.now}
+		return
+	}
+	r := s.newRound()
+	s.policy.shortfall(r)
+	r.review()
+	r.dry = p.cfg.ObserveOnly
+	r.claimAll()
+	r.within()
+	p.last.Chosen = 0
+	for _, c := range r.made {
+		p.last.Chosen += len(c.victims)
+	}
+	if !r.dry {
+		r.notify()
+		r.kill()
+	}
+}
+
+// review drops the claims that are needed no longer, the youngest first in doubt,
+// and counts what the others take.
+func (r *round) review() {
+	s := r.s
+	s.dropClaims(func(c *claim) bool {
+		if !c.valid(s) {
+			return true
+		}
+		if len(c.victims) == 0 {
+			return c.keepUntil <= s.now // what was freed waits for the rest of its time
+		}
+		if c.rule == RuleUserLimit || c.rule == RuleAppPriority {
+			return !r.stillWithin(c)
+		}
+		n := r.needOf(c.queue)
+		if n == nil || !n.due(s, &c.size.V) || !r.takeAll(c.victims) {
+			return true
+		}
+		n.rest.AddTimes(&c.size.V, -int64(c.count))
+		r.count(c)
+		return false
+	})
+}
+
+// count adds up what claims take, and for whom.
+func (r *round) count(c *claim) {
+	for _, v := range c.victims {
+		r.taken.Add(&v.Size.V)
+	}
+	r.claimed[c.ask] += c.count
+	u := r.byUser[c.app.user]
+	if u == nil {
+		u = &amounts.Vec{}
+		r.byUser[c.app.user] = u
+	}
+	u.AddTimes(&c.size.V, int64(c.count))
+}
+
+func (r *round) needOf(q *Queue) *need {
+	for i := range r.needs {
+		if r.needs[i].queue == q && r.needs[i].app == nil {
+			return &r.needs[i]
+		}
+	}
+	return nil
+}
+
+// due reports whether one more container of a size is within what is short: of
+// every type it has something of, something is.
+func (n *need) due(s *Scheduler, size *amounts.Vec) bool {
+	for i := 0; i < s.sizes.Check; i++ {
+		if size.At(i) > 0 && n.rest.At(i) <= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// takes reports whether a container of a size may be taken from the budget at
+// all, and soon whether in this round.
+func (b *budget) takes(s *Scheduler, size *amounts.Vec) (may, soon bool) {
+	for i := 0; i < s.sizes.Check; i++ {
+		x := size.At(i)
+		if b.least>>i&1 != 0 && x > b.hard.At(i) {
+			return false, false
+		}
+		if b.types>>i&1 == 0 {
+			if b.strict && x > 0 {
+				return false, false
+			}
+			continue
+		}
+		if x > b.hard.At(i) {
+			return false, false
+		}
+		may = may || x > 0
+		soon = soon || x > 0 && b.soft.At(i) > 0
+	}
+	return may, soon
+}
+
+func (b *budget) take(size *amounts.Vec, sign int64) {
+	b.hard.AddTimes(size, -sign)
+	b.soft.AddTimes(size, -sign)
+}
+
+// takeAll takes victims of an earlier round from their budgets, all or none.
+func (r *round) takeAll(victims []*Victim) bool {
+	for i, v := range victims {
+		b := r.budgets[v.App.queue]
+		may := false
+		if b != nil && v.App.inQueue {
+			may, _ = b.takes(r.s, &v.Size.V)
+		}
+		if !may {
+			for _, u := range victims[:i] {
+				r.budgets[u.App.queue].take(&u.Size.V, -1)
+			}
+			return false
+		}
+		b.take(&v.Size.V, 1)
+	}
+	return true
+}
+
+// notify tells of the victims of new claims.
+func (r *round) notify() {
+	for _, c := range r.made {
+		r.p.claims = append(r.p.claims, c)
+		for _, v := range c.victims {
+			r.p.order(Notice, v)
+		}
+	}
+}
+
+// kill ends those whose time is over.
+func (r *round) kill() {
+	for _, c := range r.p.claims {
+		if c.until > r.s.now {
+			continue
+		}
+		for _, v := range c.victims {
+			r.p.order(Kill, v)
+		}
+	}
+}
+
+// waitsFor reports whether the application still asks for containers of an ask.
+func (a *App) stillAsks(w *Ask) bool {
+	return a.waits && w.count > 0 && w.size != nil && a.ask(w.priority, w.alloc, w.execution, false) == w
+}
+
+// Preempting gives the settings of preemption in force, and whether there is any.
+func (s *Scheduler) Preempting() (queues.Preemption, bool) {
+	if s.preempt == nil {
+		return queues.Preemption{}, false
+	}
+	return s.preempt.cfg, true
+}
+
+// Negotiates reports whether AMs may give back other containers than the victims:
+// rounds look at amounts, so that victims are pardoned then.
+func (s *Scheduler) Negotiates() bool { return s.policy.within() }
+
+// ForQueue is the queue that a victim is taken back for.
+func (v *Victim) ForQueue() creel.QueuePath { return v.claim.queue.path }

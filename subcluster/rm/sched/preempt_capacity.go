@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// ideal is a queue in the ideal assignment of CapacityScheduler's preemption:
+// what it would have if the cluster were shared anew, by guarantees first. It
+// follows ProportionalCapacityPreemptionPolicy, with an exact level in place of
+// its rounds.
+type ideal struct {
+	q         *Queue
+	kids      []*ideal
+	used      amounts.Vec
+	want      amounts.Vec // used and asked for, as far as its maximum and user limits let it
+	untouched amounts.Vec // above the guarantee, and not to be taken
+	share     amounts.Vec // the ideal
+}
+
+// shortfall finds what leaves are short of their ideal and what others have
+// above it.
+func (p *capacityPolicy) shortfall(r *round) {
+	s, cfg := r.s, &r.p.cfg
+	root := s.idealOf(s.tree.root, false)
+	root.share = s.total
+	s.assign(root)
+	var leaves []*ideal
+	var walk func(x *ideal)
+	walk = func(x *ideal) {
+		if x.q.leaf != nil {
+			leaves = append(leaves, x)
+		}
+		for _, k := range x.kids {
+			walk(k)
+		}
+	}
+	walk(root)
+	var due amounts.Vec
+	for _, x := range leaves {
+		if n := (need{queue: x.q, rule: RuleGuarantee, rest: x.lacks(s)}); !n.rest.IsZero() {
+			r.needs = append(r.needs, n)
+			continue
+		}
+		b := x.excess(s, cfg.IgnoredOver)
+		if b == nil {
+			continue
+		}
+		b.strict = cfg.ConservativeDRF
+		r.over, r.budgets[x.q] = append(r.over, b), b
+		for i := 0; i < s.sizes.Check; i++ {
+			if b.types>>i&1 != 0 {
+				due.Set(i, due.At(i)+b.hard.At(i))
+			}
+		}
+	}
+	// Of all that is due, so much a round; and of that, what does not end by itself.
+	part := 1.0
+	r.bounded = true
+	for i := 0; i < s.sizes.Check; i++ {
+		r.allowed.Set(i, int64(cfg.PerRound*float64(s.total.At(i))))
+		if d := due.At(i); d > 0 {
+			part = min(part, float64(r.allowed.At(i))/float64(d))
+		}
+	}
+	for _, b := range r.over {
+		for i := 0; i < s.sizes.Check; i++ {
+			b.soft.Set(i, int64(math.Ceil(float64(b.hard.At(i))*part*cfg.Termination)))
+		}
+	}
+	r.p.last = Observed{At: s.now, Due: due, Allowed: r.allowed}
+	s.inOrder(r)
+}
+
+// inOrder puts those in need in the order of service: by the priority of their
+// queues, then by use; and those with too much by how far they are above.
+func (s *Scheduler) inOrder(r *round) {
+	ratio := func(q *Queue) float64 { return useRank(q).ratio }
+	slices.SortStableFunc(r.needs, func(a, b need) int {
+		return cmp.Or(
+			cmp.Compare(b.queue.spec.Priority, a.queue.spec.Priority),
+			cmp.Compare(ratio(a.queue), ratio(b.queue)), cmp.Compare(a.queue.serial, b.queue.serial),
+		)
+	})
+	slices.SortStableFunc(r.over, func(a, b *budget) int {
+		return cmp.Or(cmp.Compare(ratio(b.queue), ratio(a.queue)), cmp.Compare(a.queue.serial, b.queue.serial))
+	})
+}
+
+// idealOf gathers what a queue and those below it have and want. kept says that
+// a queue above may not lose what it has above its guarantee.
+func (s *Scheduler) idealOf(q *Queue, kept bool) *ideal {
+	q.sized()
+	x := &ideal{q: q, used: q.used}
+	kept = q.spec.PreemptionDisabled
+	if q.leaf != nil {
+		x.want = q.used
+		if q.pendingCount > 0 {
+			want := s.wanted(q)
+			x.want.Add(&want)
+		}
+		if kept {
+			x.untouched = above(s, &q.used, &q.guaranteed)
+		}
+	}
+	for _, c := range q.children {
+		if c.containers == 0 && c.pendingCount == 0 {
+			continue
+		}
+		k := s.idealOf(c, kept)
+		x.kids = append(x.kids, k)
+		x.want.Add(&k.want)
+		x.untouched.Add(&k.untouched)
+	}
+	if q.leaf == nil && q.parent != nil {
+		over := above(s, &q.used, &q.guaranteed)
+		x.untouched.Min(&over)
+	}
+	most := q.max
+	if q.cap != nil {
+		s.limitByCap(q, &most)
+	}
+	most.Max(&q.used) // it may have shrunk
+	x.want.Min(&most)
+	return x
+}
+
+// wanted is what a leaf asks for, as far as its users may have it.
+func (s *Scheduler) wanted(q *Queue) amounts.Vec {
+	var sum amounts.Vec
+	for _, u := range q.leaf.userList {
+		if u.apps.Len() == 0 {
+			continue
+		}
+		var want amounts.Vec
+		for _, a := range u.apps.Items {
+			want.Add(&a.pending)
+		}
+		if limit, has := s.userPotential(u); has {
+			limit = above(s, &limit, &u.used)
+			want.Min(&limit)
+		}
+		sum.Add(&want)
+	}
+	return sum
+}
+
+// userPotential is what a user may come to: user limits grow with what the leaf
+// uses, up to this part of its guarantee at least.
+func (s *Scheduler) userPotential(u *user) (amounts.Vec, bool) {
+	limit, has := s.policy.userLimit(s, u)
+	if !has {
+		return limit, false
+	}
+	q := u.q.sized()
+	part := max(q.leaf.percent, u.weight/max(q.leaf.weights, u.weight)) * u.weight
+	if q.leaf.factor >= 0 {
+		part = min(part, q.leaf.factor*u.weight)
+	}
+	for i := 0; i < s.sizes.N; i++ {
+		limit.Set(i, max(limit.At(i), int64(float64(q.guaranteed.At(i))*part)))
+	}
+	return limit, true
+}
+
+// userMayHave reports whether a user may still come to something more than they
+// have and claims give them.
+func (s *Scheduler) userMayHave(u *user, claimed *amounts.Vec) bool {
+	limit, has := s.userPotential(u)
+	if !has {
+		return true
+	}
+	for i := 0; i < s.sizes.Check; i++ {
+		have := u.used.At(i)
+		if claimed != nil {
+			have += claimed.At(i)
+		}
+		if have > 0 && have >= limit.At(i) && limit.At(i) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// assign shares what a queue has among its children, down to the leaves.
+func (s *Scheduler) assign(x *ideal) {
+	if len(x.kids) == 0 {
+		return
+	}
+	for i := 0; i < s.sizes.Check; i++ {
+		s.level(x, i)
+	}
+	for _, k := range x.kids {
+		s.assign(k)
+	}
+}
+
+// level shares one type. Each child has what it uses of its guarantee, and what
+// may not be taken from it; what is left rises in proportion to the guarantees,
+// of a child until it has what it wants, or its guarantee where it has used no
+// more until now: nothing is taken from a queue for one that has its own.
+func (s *Scheduler) level(x *ideal, i int) {
+	least := func(k *ideal) int64 {
+		return min(k.used.At(i), k.q.guaranteed.At(i)+k.untouched.At(i))
+	}
+	most := func(k *ideal) int64 {
+		return max(least(k), min(k.want.At(i), max(k.q.guaranteed.At(i), k.used.At(i))))
+	}
+	left := x.share.At(i)
+	var byWeight, without []*ideal
+	for _, k := range x.kids {
+		k.share.Set(i, least(k))
+		left -= least(k)
+		if k.q.guaranteed.At(i) > 0 {
+			byWeight = append(byWeight, k)
+		} else {
+			without = append(without, k)
+		}
+	}
+	left = rise(byWeight, i, left, least, most, func(k *ideal) float64 { return float64(k.q.guaranteed.At(i)) })
+	rise(without, i, left, least, most, func(*ideal) float64 { return 1 })
+}
+
+// rise raises children to one level of share over weight, between their least and
+// most, so far as left lasts, and gives what is left after it.
+func rise(
+	kids []*ideal, i int, left int64, least, most func(*ideal) int64, weight func(*ideal) float64,
+) int64 {
+	if left <= 0 || len(kids) == 0 {
+		return max(left, 0)
+	}
+	at := func(k *ideal, level float64) int64 {
+		v := min(weight(k)*level, float64(most(k)))
+		return max(int64(v+1e-6), least(k))
+	}
+	needs := func(level float64) int64 {
+		sum := int64(0)
+		for _, k := range kids {
+			sum += at(k, level) - least(k)
+		}
+		return sum
+	}
+	hi := 0.0
+	for _, k := range kids {
+		hi = max(hi, float64(most(k))/weight(k))
+	}
+	level := hi
+	if needs(hi) > left {
+		lo := 0.0
+		for range 60 {
+			if mid := (lo + hi) / 2; needs(mid) <= left {
+				lo = mid
+			} else {
+				hi = mid
+			}
+		}
+		level = lo
+	}
+	for _, k := range kids {
+		v := at(k, level)
+		left -= v - least(k)
+		k.share.Set(i, v)
+	}
+	return left
+}
+
+// lacks is what a leaf is short of its ideal.
+func (x *ideal) lacks(s *Scheduler) amounts.Vec {
+	var v amounts.Vec
+	for i := 0; i < s.sizes.Check; i++ {
+		v.Set(i, max(0, x.share.At(i)-x.used.At(i)))
+	}
+	return v
+}
+
+// excess is what may be taken from a leaf, nil for nothing: what it has above its
+// ideal, and never of its guarantee, if it is far enough above that.
+func (x *ideal) excess(s *Scheduler, ignored float64) *budget {
+	g := &x.q.guaranteed
+	if x.q.spec.PreemptionDisabled {
+		return nil
+	}
+	zone := *g
+	for i := 0; i < s.sizes.N; i++ {
+		zone.Set(i, int64(float64(g.At(i))*(1+ignored)))
+	}
+	if s.sizes.Dominant(&x.used, &s.total) <= s.sizes.Dominant(&zone, &s.total) {
+		return nil
+	}
+	b := &budget{queue: x.q}
+	for i := 0; i < s.sizes.Check; i++ {
+		floor := max(x.share.At(i), min(x.want.At(i), g.At(i)))
+		if v := x.used.At(i) - floor; v > 0 {
+			b.hard.Set(i, v)
+			b.types |= 1 << i
+		} else if v := x.used.At(i) - g.At(i); v >= 0 {
+			b.hard.Set(i, v)
+			b.least |= 1 << i
+		}
+	}
+	if b.types == 0 {
+		return nil
+	}
+	// AMs are kept as far as the queue's share for AMs of its guarantee goes.
+	if l := x.q.leaf; x.q.maxAM >= 0 {
+		keep := scaleUp(g, x.q.maxAM, &amounts.Vec{}, s.sizes.N)
+		b.ams = above(s, &l.amUsed, &keep)
+	}
+	return b
+}
+
+// above is what v has more than w, of each type.
+func above(s *Scheduler, v, w *amounts.Vec) amounts.Vec {
+	var out amounts.Vec
+	for i := 0; i < s.sizes.N; i++ {
+		out.Set(i, max(0, v.At(i)-w.At(i)))
+	}
+	return out
+}

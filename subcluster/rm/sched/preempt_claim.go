@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"slices"
+
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// claimAll makes claims for all that are in need, as far as budgets last.
+func (r *round) claimAll() {
+	if len(r.needs) == 0 || len(r.over) == 0 {
+		return
+	}
+	ch := r.chooser(r.candidates())
+	for i := range r.needs {
+		r.claimFor(&r.needs[i], ch)
+	}
+}
+
+// claimFor makes claims for the asks of one in need, in the order of service.
+func (r *round) claimFor(n *need, ch *chooser) {
+	for _, a := range n.queue.leaf.waitingApps() {
+		if n.app != nil && n.app != a {
+			continue
+		}
+		for _, w := range a.asks {
+			if w.size == nil || w.count <= r.claimed[w] {
+				continue
+			}
+			for want := w.count - r.claimed[w]; want > 0; {
+				if !n.due(r.s, &w.size.V) ||
+					n.rule != RuleAppPriority && !r.s.userMayHave(a.user, r.byUser[a.user]) {
+					break
+				}
+				c := ch.claim(r, n, w, want)
+				if c == nil {
+					break
+				}
+				want -= c.count
+			}
+		}
+	}
+}
+
+// waitingApps are the applications of a leaf that wait, in the order of service.
+func (l *leafState) waitingApps() []*App {
+	var list []*App
+	for _, u := range l.userList {
+		list = append(list, u.apps.Items...)
+	}
+	if len(list) > 1 {
+		less := list[0].queue.ordering.apps
+		slices.SortStableFunc(list, func(a, b *App) int {
+			switch {
+			case less(a, b):
+				return -1
+			case less(b, a):
+				return 1
+			}
+			return int(a.seq - b.seq)
+		})
+	}
+	return list
+}
+
+// book makes a claim of victims that were chosen, whose budgets they are taken
+// from already.
+func (r *round) book(n *need, w *Ask, node *Node, count int32, chosen []*candidate) *claim {
+	s := r.s
+	c := &claim{
+		queue: n.queue, app: w.app, ask: w, size: w.size, node: node, count: count, rule: n.rule,
+		until: s.now + int64(r.p.cfg.Wait),
+	}
+	for _, k := range chosen {
+		c.victims = append(c.victims, &Victim{
+			App: k.app, Node: node, Size: k.Size, Owner: k.Owner, Created: k.Created, AM: k.AM,
+			For: w.app, Rule: n.rule, Since: s.now, By: c.until, claim: c,
+		})
+	}
+	n.rest.AddTimes(&w.size.V, -int64(count))
+	r.count(c)
+	r.made = append(r.made, c)
+	return c
+}
+
+// mayTake reports whether so much more may be under notice. A first claim
+// always may be, or a small cluster would never give anything back.
+func (r *round) mayTake(v *amounts.Vec) bool {
+	return !r.bounded || r.taken.IsZero() || r.s.sizes.FitsPlus(&r.taken, v, &r.allowed)
+}
+
+// mayUse reports whether an ask could ever be placed on a node, as far as the
+// places that it names and avoids go.
+func (w *Ask) mayUse(n *Node) bool {
+	if w.app.black.bars(n) {
+		return false
+	}
+	if !w.strict {
+		return true
+	}
+	if p := w.atHost(n); p != nil {
+		return w.rackAsked(n)
+	}
+	p := w.atRack(n)
+	return p != nil && !p.strict
+}
+
+// picky: places that it names or avoids decide where it may go.
+func (w *Ask) picky() bool { return w.strict || len(w.app.black.names) > 0 }

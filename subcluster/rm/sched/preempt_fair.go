@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"math"
+	"time"
+
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// shortage is since when a leaf of FairScheduler has been below what it is due,
+// in ns; 0 = it is not.
+type shortage struct{ minimum, fair int64 }
+
+// shortfall finds the leaves that have been below their minimum or fair share for
+// longer than their timeouts, and those above their fair share, as long as the
+// cluster is used above the threshold.
+func (p *fairPolicy) shortfall(r *round) {
+	s, cfg := r.s, &r.p.cfg
+	s.refreshShares(inDecisions)
+	full := s.sizes.Dominant(&s.tree.root.used, &s.total) > cfg.Utilization
+	var due amounts.Vec
+	for _, q := range s.tree.all {
+		if q.leaf == nil || q.removed {
+			continue
+		}
+		q.sized()
+		share := &q.shares[inDecisions].share
+		if q.pendingCount > 0 && q.users.Len() > 0 {
+			n := s.starving(r, q, share)
+			if full && n.rule != 0 {
+				r.needs = append(r.needs, n)
+				continue
+			}
+		} else {
+			delete(r.p.short, q)
+		}
+		if !full || !q.preemptible() {
+			continue
+		}
+		b := &budget{queue: q}
+		for i := 0; i < s.sizes.Check; i++ {
+			if v := q.used.At(i) - share.At(i); v > 0 {
+				b.hard.Set(i, v)
+				b.types |= 1 << i
+			}
+		}
+		if b.types != 0 {
+			b.soft, b.ams = b.hard, b.hard
+			r.over, r.budgets[q] = append(r.over, b), b
+			due.Add(&b.hard)
+		}
+	}
+	r.p.last = Observed{At: s.now, Due: due, Allowed: due}
+	s.inOrder(r)
+}
+
+// starving keeps since when a leaf has been short, and gives what it may take
+// now; no rule for nothing.
+func (s *Scheduler) starving(r *round, q *Queue, share *amounts.Vec) need {
+	h := r.p.short[q]
+	if h == nil {
+		h = &shortage{}
+		r.p.short[q] = h
+	}
+	want := s.wanted(q)
+	want.Add(&q.used)
+	minTime, fairTime, at := q.timeouts()
+	var fair amounts.Vec
+	for i := 0; i < s.sizes.Check; i++ {
+		fair.Set(i, int64(float64(share.At(i))*at))
+	}
+	least := q.minimum
+	n := need{queue: q}
+	for _, rule := range []struct {
+		due   *amounts.Vec
+		since *int64
+		time  time.Duration
+		rule  Rule
+	}{{&fair, &h.fair, fairTime, RuleFairShare}, {&least, &h.minimum, minTime, RuleMinShare}} {
+		rule.due.Min(&want)
+		lacks := above(s, rule.due, &q.used)
+		if lacks.IsZero() {
+			*rule.since = 0
+			continue
+		}
+		if *rule.since == 0 {
+			*rule.since = s.now
+		}
+		if s.now-*rule.since >= int64(rule.time) {
+			n.rest.Max(&lacks)
+			n.rule = rule.rule
+		}
+	}
+	return n
+}
+
+// timeouts are those of the nearest queue that has one.
+func (q *Queue) timeouts() (minimum, fair time.Duration, at float64) {
+	for ; q != nil; q = q.parent {
+		if minimum == 0 {
+			minimum = q.spec.MinSharePreemption
+		}
+		if fair == 0 {
+			fair = q.spec.FairSharePreemption
+		}
+		if at == 0 {
+			at = q.spec.FairSharePreemptionAt
+		}
+	}
+	if minimum == 0 {
+		minimum = math.MaxInt64
+	}
+	if fair == 0 {
+		fair = math.MaxInt64
+	}
+	if at == 0 {
+		at = 0.5
+	}
+	return minimum, fair, at
+}
+
+// preemptible: neither it nor a queue above it forbids that something is taken.
+func (q *Queue) preemptible() bool {
+	for ; q != nil; q = q.parent {
+		if q.spec.PreemptionDisabled {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// within takes containers back between users and applications of one leaf, where
+// intra-queue preemption is on.
+func (r *round) within() {
+	s, cfg := r.s, &r.p.cfg
+	if !cfg.IntraQueue || !s.policy.within() {
+		return
+	}
+	for _, q := range s.tree.all {
+		if q.leaf != nil && !q.removed && q.pendingCount > 0 && q.users.Len() > 0 && s.looksWithin(q, cfg) {
+			r.withinLeaf(q)
+		}
+	}
+}
+
+// looksWithin: the leaf may be looked into, and uses enough of its guarantee.
+func (s *Scheduler) looksWithin(q *Queue, cfg *queues.Preemption) bool {
+	if q.spec.IntraPreemptionDisabled {
+		return false
+	}
+	g := &q.sized().guaranteed
+	return s.sizes.Dominant(&q.used, &s.total) >= cfg.IntraFrom*s.sizes.Dominant(g, &s.total)
+}
+
+// withinLeaf serves the applications that wait, in the order of service, from
+// those of lower priority, or of users who have more than the user limit.
+func (r *round) withinLeaf(q *Queue) {
+	s, cfg := r.s, &r.p.cfg
+	var under amounts.Vec
+	for _, c := range r.p.claims {
+		if c.queue == q && (c.rule == RuleUserLimit || c.rule == RuleAppPriority) {
+			for _, v := range c.victims {
+				under.Add(&v.Size.V)
+			}
+		}
+	}
+	var rest amounts.Vec // what may still be under notice within the leaf
+	for i := 0; i < s.sizes.Check; i++ {
+		rest.Set(i, int64(cfg.IntraMost*float64(q.guaranteed.At(i)))-under.At(i))
+	}
+	first, second := RuleUserLimit, RuleAppPriority
+	if cfg.IntraFirst == queues.IntraPriorityFirst {
+		first, second = second, first
+	}
+	for _, rule := range []Rule{first, second} {
+		for _, a := range q.leaf.waitingApps() {
+			r.withinFor(q, a, rule, &rest, under.IsZero())
+		}
+	}
+}
+
+// withinFor serves one application by one rule.
+func (r *round) withinFor(q *Queue, a *App, rule Rule, rest *amounts.Vec, first bool) {
+	s := r.s
+	var budgets []*budget
+	var losers []*App
+	byUser := map[*user]*budget{}
+	r.p.from.Apps(func(x *App) bool {
+		if x.queue != q || !x.inQueue || x == a || x.containers == 0 {
+			return true
+		}
+		b := s.loses(x, a, rule, byUser)
+		if b != nil {
+			b.soft = *rest
+			losers, budgets = append(losers, x), append(budgets, b)
+		}
+		return true
+	})
+	if len(losers) == 0 {
+		return
+	}
+	order := map[*App]*budget{}
+	for i, x := range losers {
+		order[x] = budgets[i]
+	}
+	servedLast(losers)
+	var list []candidate
+	for _, x := range losers {
+		list = r.addContainers(list, x, order[x])
+	}
+	n := need{queue: q, app: a, rule: rule, rest: a.pending}
+	if rule == RuleUserLimit {
+		limit, _ := s.policy.userLimit(s, a.user)
+		n.rest = above(s, &limit, &a.user.used)
+	}
+	// What is within the bound of the leaf, and one container if nothing is under
+	// notice, or a small leaf would never give anything.
+	w := a.firstAsk()
+	if w == nil {
+		return
+	}
+	if !first {
+		n.rest.Min(rest)
+	}
+	before := len(r.made)
+	r.claimFor(&n, r.chooser(list))
+	for _, c := range r.made[before:] {
+		for _, v := range c.victims {
+			rest.Sub(&v.Size.V)
+		}
+	}
+}
+
+// loses gives what an application may lose to another of its leaf by a rule, nil
+// for nothing.
+func (s *Scheduler) loses(x, a *App, rule Rule, byUser map[*user]*budget) *budget {
+	b := &budget{queue: x.queue}
+	switch rule {
+	case RuleAppPriority:
+		if x.priority >= a.priority || x.user != a.user && !s.userMayHave(a.user, nil) {
+			return nil
+		}
+		b.hard = x.used
+	case RuleUserLimit:
+		if x.user == a.user || !s.userMayHave(a.user, nil) {
+			return nil
+		}
+		if of := byUser[x.user]; of != nil {
+			return of
+		}
+		limit, _ := s.policy.userLimit(s, x.user)
+		b.hard = above(s, &x.user.used, &limit)
+		byUser[x.user] = b
+	}
+	for i := 0; i < s.sizes.Check; i++ {
+		if b.hard.At(i) > 0 {
+			b.types |= 1 << i
+		}
+	}
+	if b.types == 0 {
+		return nil
+	}
+	return b
+}
+
+// stillWithin reports whether a claim within a leaf still follows from its rule.
+func (r *round) stillWithin(c *claim) bool {
+	s := r.s
+	if !r.p.cfg.IntraQueue || !s.looksWithin(c.queue, &r.p.cfg) {
+		return false
+	}
+	byUser := map[*user]*budget{}
+	for _, v := range c.victims {
+		if v.App.queue != c.queue || !v.App.inQueue {
+			return false
+		}
+		b := s.loses(v.App, c.app, c.rule, byUser)
+		if b == nil {
+			return false
+		}
+		if may, _ := b.takes(s, &v.Size.V); !may {
+			return false
+		}
+		b.take(&v.Size.V, 1)
+	}
+	r.count(c)
+	return true
+}
+
+func (a *App) firstAsk() *Ask {
+	for _, w := range a.asks {
+		if w.count > 0 && w.size != nil {
+			return w
+		}
+	}
+	return nil
+}

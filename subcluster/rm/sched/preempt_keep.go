@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
+
+// claim is room on one node that is taken back for one ask, and kept for it once
+// it is free: for its application first, then for its queue, until the round
+// after the next. Who lost it cannot ask for it again meanwhile.
+type claim struct {
+	queue     *Queue
+	app       *App
+	ask       *Ask
+	size      *amounts.Size
+	node      *Node
+	count     int32     // containers of the ask
+	victims   []*Victim // whose containers have not ended
+	rule      Rule
+	until     int64 // when they are killed
+	freed     bool  // the first has ended: the node is held
+	keepUntil int64 // ns; of one without victims left
+}
+
+// valid reports whether the claim still serves what it was made for.
+func (c *claim) valid(s *Scheduler) bool {
+	a := c.app
+	if c.node.use != Open || c.queue.removed || !a.inQueue || a.queue != c.queue {
+		return false
+	}
+	if len(c.victims) == 0 {
+		return true // the room is there: it is for the queue, if not for the ask
+	}
+	return a.stillAsks(c.ask) && c.ask.size == c.size &&
+		(c.rule == RuleAppPriority || s.userMayHave(a.user, nil))
+}
+
+// Lost says that the container of a victim has ended, killed or by itself; it is
+// due right after Release. What it leaves is kept for whom it was claimed for.
+func (s *Scheduler) Lost(v *Victim) {
+	v.Owner = nil
+	c := v.claim
+	for i, x := range c.victims {
+		if x == v {
+			c.victims = append(c.victims[:i], c.victims[i+1:]...)
+			break
+		}
+	}
+	if s.preempt == nil || c.node.use != Open {
+		return
+	}
+	c.keepUntil = s.now + s.preempt.interval()
+	if !c.freed {
+		c.freed = true
+		c.node.kept = append(c.node.kept, c)
+		c.node.held = true
+		s.reindex(c.node)
+	}
+	s.roomOn(c.node)
+}
+
+// serveKept gives the room that is kept on a node to those it is kept for.
+func (s *Scheduler) serveKept(n *Node) {
+	for i := 0; i < len(n.kept); i++ {
+		c := n.kept[i]
+		a, w := c.app, c.ask
+		for c.count > 0 && a.stillAsks(w) && s.sizes.Fits(&w.size.V, &n.free) {
+			if !w.strict {
+				s.endDelay(w)
+				w.level = atAny // this room is for it, near or not
+			}
+			if !s.try(w, n) {
+				break
+			}
+			c.count--
+		}
+		s.enroll(a)
+		if c.count > 0 && len(c.victims) == 0 && !a.stillAsks(w) && !c.queue.removed {
+			s.order()
+			for c.count > 0 && c.queue.hasReady() && s.pick(c.queue, n) {
+				c.count--
+			}
+			c.count = 0
+		}
+		if c.count > 0 || len(c.victims) > 0 {
+			continue
+		}
+		s.unkeep(c)
+		i--
+	}
+}
+
+// unkeep lets others have what was kept for a claim.
+func (s *Scheduler) unkeep(c *claim) {
+	if !c.freed {
+		return
+	}
+	c.freed = false
+	n := c.node
+	for i, x := range n.kept {
+		if x == c {
+			n.kept = append(n.kept[:i], n.kept[i+1:]...)
+			break
+		}
+	}
+	n.held = n.hold != nil || len(n.kept) > 0
+	s.reindex(n)
+	s.roomOn(n)
+}
+
+// dropClaims drops the claims of which gone says so, asked once of each, the
+// oldest first.
+func (s *Scheduler) dropClaims(gone func(*claim) bool) {
+	p := s.preempt
+	stay := p.claims[:0]
+	for _, c := range p.claims {
+		served := len(c.victims) == 0 && !c.freed
+		if !served && !gone(c) {
+			stay = append(stay, c)
+			continue
+		}
+		for _, v := range c.victims {
+			p.order(Pardon, v)
+		}
+		s.unkeep(c)
+	}
+	clear(p.claims[len(stay):])
+	p.claims = stay
+}
