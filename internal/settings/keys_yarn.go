@@ -14,6 +14,7 @@ var sections = []section{
 	{"ResourceManager: tokens, access and state", rmSecurityKeys},
 	{"Scheduler", schedulerKeys},
 	{"FairScheduler", fairKeys},
+	{"Preemption", preemptionKeys},
 	{"NodeManager", nmKeys},
 	{"AM-RM proxy", proxyKeys},
 	{"Router", routerKeys},
@@ -748,18 +749,6 @@ var fairKeys = []Setting{
 		Type:    Bool,
 		Default: "true",
 		Doc:     "Whether submissions may make queues that the file does not name.",
-	},
-	{
-		Key:     "yarn.scheduler.fair.preemption",
-		Type:    Bool,
-		Default: "false",
-		Doc:     "Whether containers are taken back for queues below their share.",
-	},
-	{
-		Key:     "yarn.scheduler.fair.preemption.cluster-utilization-threshold",
-		Type:    Float,
-		Default: "0.8",
-		Doc:     "How full the cluster must be before that.",
 	},
 	{
 		Key:     "yarn.scheduler.fair.sizebasedweight",

@@ -32,7 +32,6 @@ const (
 	oneRM     = "one ResourceManager serves a subcluster; a second is refused at its start"
 	anyOrigin = "no page of another origin may read the web ports"
 	steady    = "nodes send heartbeats at one interval, which grows only under load"
-	noPreempt = "no container is taken back from a queue over its share"
 	twoKeys   = "its key changes at the interval of AMRM tokens, " +
 		"yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs"
 )
@@ -162,9 +161,15 @@ var notInForce = []inactive{
 		"yarn.resourcemanager.nodemanagers.heartbeat-interval-slowdown-factor",
 		"creel.rm.heartbeat-interval-max",
 	}},
-	{NotYet, noPreempt, []string{
-		"yarn.scheduler.fair.preemption",
-		"yarn.scheduler.fair.preemption.cluster-utilization-threshold",
+	{NotYet, "what large asks need is cleared on any node, reserved or not", []string{
+		preemption + "select_based_on_reserved_containers",
+	}},
+	{NotYet, "what is reserved counts once", []string{
+		preemption + "additional_res_balance_based_on_reserved_containers",
+	}},
+	{NotYet, "nothing is taken from a queue for one that has its guarantee", []string{
+		preemption + "preemption-to-balance-queue-after-satisfied.enabled",
+		preemption + "preemption-to-balance-queue-after-satisfied.max-wait-before-kill",
 	}},
 	{NotYet, twoKeys, []string{
 		"yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs",

@@ -489,8 +489,6 @@ func (s *scene) preemption(p *queues.Preemption, k, v string) bool {
 		p.Termination = number(v)
 	case "takewait":
 		p.Wait, _ = time.ParseDuration(v)
-	case "victims":
-		p.Victims = map[string]queues.Victims{"newest": queues.Newest, "least-work": queues.LeastWork}[v]
 	case "utilization":
 		p.Utilization = number(v)
 	case "within":
@@ -594,6 +592,8 @@ func (s *scene) queue(spec *queues.Spec, path string, o map[string]string) {
 		case "keeps":
 			q.PreemptionDisabled = v == "all" || v == "yes"
 			q.IntraPreemptionDisabled = v == "within"
+		case "victims":
+			q.Victims = map[string]queues.Victims{"newest": queues.Newest, "least-work": queues.LeastWork}[v]
 		case "mintime":
 			q.MinSharePreemption, _ = time.ParseDuration(v)
 		case "fairtime":

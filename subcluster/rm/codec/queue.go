@@ -26,7 +26,7 @@ func QueueInfo(q *rm.QueueView, scheduler queues.Scheduler) *pb.QueueInfoProto {
 		CurrentCapacity:      percent(q.UsedCapacity),
 		State:                &state,
 		AccessibleNodeLabels: []string{"*"},
-		PreemptionDisabled:   new(true),
+		PreemptionDisabled:   &q.PreemptionDisabled,
 		SchedulerType:        &name,
 		Weight:               percent(-1),
 		MaxParallelApps:      new(int32(min(q.Spec.MaxParallelApps, 1<<31-1))),
@@ -50,7 +50,7 @@ func QueueInfo(q *rm.QueueView, scheduler queues.Scheduler) *pb.QueueInfoProto {
 			PendingContainers:   new(int64(q.PendingContainers)),
 			ReservedContainers:  new(int64(q.ReservedContainers)),
 		},
-		IntraQueuePreemptionDisabled: new(true),
+		IntraQueuePreemptionDisabled: &q.IntraPreemptionDisabled,
 	}
 	if q.Spec.MaxParallelApps == 0 {
 		info.MaxParallelApps = new(int32(1<<31 - 1))

@@ -265,7 +265,8 @@ func (r *capacityReader) unusedKeys() {
 		switch {
 		case !ok:
 			if path, isOrder := strings.CutPrefix(name, nodeOrderPrefix); isOrder {
-				if path, isOrder = strings.CutSuffix(path, ".node-order"); isOrder && !r.paths[creel.QueuePath(path)] {
+				path = strings.TrimSuffix(path, ".preemption.victims")
+				if path = strings.TrimSuffix(path, ".node-order"); !r.paths[creel.QueuePath(path)] {
 					r.warnAt(p, "there is no queue %s", path)
 				}
 			}

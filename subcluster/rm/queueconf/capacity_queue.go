@@ -19,6 +19,8 @@ type inherited struct {
 	state           creel.QueueState
 	maxLifetime     time.Duration
 	defaultLifetime time.Duration
+
+	keeps, keepsWithin bool // preemption is disabled
 }
 
 // confLookup finds one setting of a queue.
@@ -38,7 +40,12 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inherited) queues.Qu
 	leaf := len(r.children[path]) == 0 && !managed && !flexible
 	q := r.settings(path, get, leaf, parent)
 	q.Name = path.Leaf()
-	q.AutoCreate = r.autoCreate(path, get)
+	if q.AutoCreate = r.autoCreate(path, get); q.AutoCreate != nil {
+		for _, made := range []*queues.Queue{&q.AutoCreate.Leaf, &q.AutoCreate.Parent} {
+			made.PreemptionDisabled = made.PreemptionDisabled || q.PreemptionDisabled
+			made.IntraPreemptionDisabled = made.IntraPreemptionDisabled || q.IntraPreemptionDisabled
+		}
+	}
 
 	for _, name := range r.keys[string(path)] {
 		if kept(name) {
@@ -60,7 +67,10 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inherited) queues.Qu
 		}
 	}
 
-	down := inherited{state: q.State, maxLifetime: q.MaxLifetime, defaultLifetime: q.DefaultLifetime}
+	down := inherited{
+		state: q.State, maxLifetime: q.MaxLifetime, defaultLifetime: q.DefaultLifetime,
+		keeps: q.PreemptionDisabled, keepsWithin: q.IntraPreemptionDisabled,
+	}
 	for _, name := range r.children[path] {
 		q.Children = append(q.Children, r.queue(path.Child(name), down))
 	}
@@ -82,8 +92,9 @@ func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, p
 		MaxCapacity:     setting(r, get, "maximum-capacity", r.maximum, queues.Amount{}),
 		Policy:          setting(r, get, "ordering-policy", orderingPolicy(leaf), queues.PolicyDefault),
 
-		PreemptionDisabled:      setting(r, get, "disable_preemption", parseBool, false),
-		IntraPreemptionDisabled: setting(r, get, "intra-queue-preemption.disable_preemption", parseBool, false),
+		PreemptionDisabled:      setting(r, get, "disable_preemption", parseBool, parent.keeps),
+		IntraPreemptionDisabled: setting(
+			r, get, "intra-queue-preemption.disable_preemption", parseBool, parent.keepsWithin),
 	}
 	r.access(path, get, &q)
 	r.state(path, get, &q, parent)

@@ -7,35 +7,34 @@ import "time"
 // Preemption says whether and how containers are taken back from those that
 // use more than is theirs, for those that wait with less. The zero value is off.
 type Preemption struct {
-	On          bool          // CapacityScheduler: scheduler.monitor.enable; FairScheduler: yarn.scheduler.fair.preemption
+	On          bool          // scheduler.monitor.enable, yarn.scheduler.fair.preemption
 	ObserveOnly bool          // decisions are counted, nobody is told and nothing is killed
 	Interval    time.Duration // between two looks at what is short
 	Wait        time.Duration // from the AM's notice to the kill
 
 	// CapacityScheduler.
-	PerRound         float64 // share 0..1 of the cluster that may be under notice at once
-	IgnoredOver      float64 // a queue up to this share above its guarantee loses nothing
-	Termination      float64 // share 0..1 of what is due that one wait takes; the rest is expected to end by itself
-	ConservativeDRF  bool    // nothing is taken of a type of which the queue has not too much
-	IntraQueue       bool    // also between users and applications of one leaf
-	IntraFirst       IntraOrder
-	IntraFrom        float64 // share of its guarantee that a leaf uses before it is looked into
-	IntraMost        float64 // share of a leaf's guarantee that may be under notice within it
-	IntraIgnoredOver float64 // of an application, above what it is due; kept for reports
+	PerRound             float64 // share 0..1 of the cluster that may be under notice at once
+	IgnoredOver          float64 // a queue up to this share above its guarantee loses nothing
+	Termination          float64 // share 0..1 of what is due that one wait takes; the rest is expected to end by itself
+	ConservativeDRF      bool    // nothing is taken of a type of which the queue has not too much
+	IntraQueue           bool    // also between users and applications of one leaf
+	IntraFirst           IntraOrder
+	IntraFrom            float64 // share of its guarantee that a leaf uses before it is looked into
+	IntraMost            float64 // share of a leaf's guarantee that may be under notice within it
+	IntraConservativeDRF bool    // as ConservativeDRF, within a leaf
 
 	// FairScheduler.
 	Utilization float64 // nothing is taken back while the cluster is used no more than this share
-
-	Victims Victims
 }
 
-// Victims says which containers are taken first.
+// Victims says which containers a queue loses first.
 type Victims uint8
 
 // Orders of victims: Hadoop's, and the one that loses the least work.
 const (
-	Newest    Victims = iota // of the application that is served last, the newest container
-	LeastWork                // least time times size, whole nodes in one step for large asks
+	VictimsDefault Victims = iota // the parent's; Newest at the root
+	Newest                        // of the application that is served last, the newest container
+	LeastWork                     // least time times size, whole nodes in one step for large asks
 )
 
 // IntraOrder says what decides first within a leaf.

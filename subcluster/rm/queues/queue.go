@@ -48,6 +48,7 @@ type Queue struct {
 	MinSharePreemption      time.Duration // below its minimum for so long, it may take [the parent's; never]
 	FairSharePreemption     time.Duration // the same for its fair share
 	FairSharePreemptionAt   float64       // below this share of its fair share [the parent's; 0.5]
+	Victims                 Victims       // what the queue loses first [the parent's; Newest]
 
 	// Settings keeps the keys of this queue that have no field here, for reports.
 	Settings []Setting

@@ -28,7 +28,8 @@
 //  4. After any change, and before it changes anything else that depends on it, it
 //     calls Schedule and books what was granted: the amounts are charged already,
 //     and each is to be released once (Release).
-//  5. It calls Tick at NextDeadline.
+//  5. It calls Tick at NextDeadline, and does what Orders says about containers
+//     that are taken back.
 //
 // # How it decides
 //
@@ -44,6 +45,7 @@
 // (what tells Hadoop's schedulers apart), order.go with order_*.go (ordering
 // policies, a file each); activate.go, delay.go, reserve.go, blocker.go,
 // waiting.go, increase.go, cap.go (what holds asks back and lets them go on);
+// preempt.go, then preempt_*.go (how containers are taken back for those who wait);
 // charge.go, queue_sizes.go, fairshare.go (sums); reload.go, dynamic.go, move.go
 // (the tree changes); why.go, whatif.go, report.go, audit.go (questions).
 // Reading ahead is in prefetch.go; amounts and nodeindex are packages of their own.

@@ -152,18 +152,19 @@ func (p *preemption) order(k OrderKind, v *Victim) { p.orders = append(p.orders,
 
 // round is what one round knows.
 type round struct {
-	s       *Scheduler
-	p       *preemption
-	needs   []need // in the order in which they are served
-	budgets map[*Queue]*budget
-	over    []*budget // of budgets, in the order in which they lose
-	bounded bool
-	allowed amounts.Vec // when bounded: what may be under notice in all
-	taken   amounts.Vec // what is
-	claimed map[*Ask]int32
-	byUser  map[*user]*amounts.Vec // what claims give a user
-	dry     bool                   // nobody is told
-	made    []*claim               // by this round
+	s         *Scheduler
+	p         *preemption
+	needs     []need // in the order in which they are served
+	budgets   map[*Queue]*budget
+	over      []*budget // of budgets, in the order in which they lose
+	bounded   bool
+	allowed   amounts.Vec // when bounded: what may be under notice in all
+	taken     amounts.Vec // what is
+	claimed   map[*Ask]int32
+	byUser    map[*user]*amounts.Vec // what claims give a user
+	dry       bool                   // nobody is told
+	leastWork bool                   // a queue with too much loses what has run least
+	made      []*claim               // by this round
 }
 
 // need is what a leaf, or within a leaf an application, is due and asks for.

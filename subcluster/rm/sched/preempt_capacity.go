@@ -27,7 +27,7 @@ type ideal struct {
 // above it.
 func (p *capacityPolicy) shortfall(r *round) {
 	s, cfg := r.s, &r.p.cfg
-	root := s.idealOf(s.tree.root, false)
+	root := s.idealOf(s.tree.root)
 	root.share = s.total
 	s.assign(root)
 	var leaves []*ideal
@@ -92,19 +92,17 @@ func (s *Scheduler) inOrder(r *round) {
 	})
 }
 
-// idealOf gathers what a queue and those below it have and want. kept says that
-// a queue above may not lose what it has above its guarantee.
-func (s *Scheduler) idealOf(q *Queue, kept bool) *ideal {
+// idealOf gathers what a queue and those below it have and want.
+func (s *Scheduler) idealOf(q *Queue) *ideal {
 	q.sized()
 	x := &ideal{q: q, used: q.used}
-	kept = q.spec.PreemptionDisabled
 	if q.leaf != nil {
 		x.want = q.used
 		if q.pendingCount > 0 {
 			want := s.wanted(q)
 			x.want.Add(&want)
 		}
-		if kept {
+		if q.spec.PreemptionDisabled {
 			x.untouched = above(s, &q.used, &q.guaranteed)
 		}
 	}
@@ -112,7 +110,7 @@ func (s *Scheduler) idealOf(q *Queue, kept bool) *ideal {
 		if c.containers == 0 && c.pendingCount == 0 {
 			continue
 		}
-		k := s.idealOf(c, kept)
+		k := s.idealOf(c)
 		x.kids = append(x.kids, k)
 		x.want.Add(&k.want)
 		x.untouched.Add(&k.untouched)

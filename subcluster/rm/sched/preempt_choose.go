@@ -37,7 +37,8 @@ func (r *round) candidates() []candidate {
 		for _, a := range apps {
 			list = r.addContainers(list, a, b)
 		}
-		if r.p.cfg.Victims == queues.LeastWork {
+		if b.queue.losesLeast() {
+			r.leastWork = true
 			slices.SortStableFunc(list[begin:], func(x, y candidate) int { return cmp.Compare(y.Created, x.Created) })
 		}
 	}
@@ -84,7 +85,7 @@ type chooserMemory struct {
 
 // chooser finds room for asks among candidates: first a node where one container
 // is enough, in the order of the candidates; then the node where the fewest are.
-// With LeastWork it is always the node where the least work is lost.
+// Of queues with LeastWork it is always the node where the least work is lost.
 type chooser struct {
 	r       *round
 	list    []candidate
@@ -128,10 +129,8 @@ func (ch *chooser) room(n *Node) *amounts.Vec {
 // claim makes one claim for an ask, nil if there is nothing to take that would
 // serve it.
 func (ch *chooser) claim(r *round, n *need, w *Ask, want int32) *claim {
-	if r.p.cfg.Victims != queues.LeastWork {
-		if c := ch.single(r, n, w, want, false); c != nil {
-			return c
-		}
+	if c := ch.single(r, n, w, want, false); c != nil {
+		return c
 	}
 	if c := ch.bundle(r, n, w, want); c != nil {
 		return c
@@ -149,7 +148,7 @@ func (ch *chooser) single(r *round, n *need, w *Ask, want int32, ams bool) *clai
 	}
 	for ; from < len(ch.list); from++ {
 		k := &ch.list[from]
-		if k.used || k.AM != ams || k.app == w.app || !w.mayUse(k.Node) {
+		if k.used || k.AM != ams || k.app == w.app || !w.mayUse(k.Node) || !ams && k.budget.queue.losesLeast() {
 			continue
 		}
 		if _, soon := k.budget.takes(s, &k.Size.V); !soon {
@@ -327,14 +326,24 @@ func (ch *chooser) clear(r *round, w *Ask, node *Node) ([]*candidate, float64) {
 	cost := 0.0
 	for _, k := range list {
 		age := float64(max(s.ms()-k.Created, 1))
-		if r.p.cfg.Victims == queues.LeastWork {
+		if r.leastWork {
 			cost += age * s.sizes.Dominant(&k.Size.V, &s.total)
 		} else {
 			cost = max(cost, age)
 		}
 	}
-	if r.p.cfg.Victims != queues.LeastWork {
+	if !r.leastWork {
 		cost += float64(len(list)) * 1e15
 	}
 	return list, cost
+}
+
+// losesLeast reports whether the nearest queue that says so has LeastWork.
+func (q *Queue) losesLeast() bool {
+	for ; q != nil; q = q.parent {
+		if v := q.spec.Victims; v != queues.VictimsDefault {
+			return v == queues.LeastWork
+		}
+	}
+	return false
 }

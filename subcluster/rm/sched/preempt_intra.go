@@ -59,7 +59,7 @@ func (r *round) withinLeaf(q *Queue) {
 
 // withinFor serves one application by one rule.
 func (r *round) withinFor(q *Queue, a *App, rule Rule, rest *amounts.Vec, first bool) {
-	s := r.s
+	s, cfg := r.s, &r.p.cfg
 	var budgets []*budget
 	var losers []*App
 	byUser := map[*user]*budget{}
@@ -69,7 +69,7 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest *amounts.Vec, first 
 		}
 		b := s.loses(x, a, rule, byUser)
 		if b != nil {
-			b.soft = *rest
+			b.soft, b.strict = *rest, cfg.IntraConservativeDRF
 			losers, budgets = append(losers, x), append(budgets, b)
 		}
 		return true

@@ -49,7 +49,10 @@ type QueueView struct {
 	ContainersAllocated, ContainersReleased int64
 	ContainersPreempted                     int64          // taken back for others
 	Preempted                               creel.Resource // of them
-	PreemptedSeconds                        creel.Resource // times the seconds that they ran
+	// Nothing is taken from it for others, or between its users and applications: also
+	// because nothing is taken from anybody.
+	PreemptionDisabled, IntraPreemptionDisabled bool
+	PreemptedSeconds                            creel.Resource // times the seconds that they ran
 }
 
 // UserView is a user within a leaf queue.
@@ -106,6 +109,9 @@ func (s *Scheduler) View(q *Queue) QueueView {
 		ContainersPreempted: q.Lost.Containers,
 		Preempted:           s.sizes.Resource(&q.Lost.Amount),
 	}
+	p := s.preempt
+	v.PreemptionDisabled = p == nil || q.spec.PreemptionDisabled
+	v.IntraPreemptionDisabled = p == nil || !p.cfg.IntraQueue || q.spec.IntraPreemptionDisabled
 	seconds := q.Lost.OverTime
 	for i := 0; i < s.sizes.N; i++ {
 		seconds.Set(i, seconds.At(i)/1000)

@@ -10,6 +10,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/rm"
 )
 
 // Caller is who asks, as far as anyone can know.
@@ -58,4 +59,25 @@ func (s *Server) Audit(who Caller, operation, target string, err error) {
 func denied(format string, args ...any) error {
 	e := hrpc.Errorf(hrpc.ClassAccessControl, format, args...)
 	return yarnrpc.Throw(yarnrpc.ClassYarn, &creel.Error{Kind: creel.ErrNotPermitted, What: e.Error()})
+}
+
+// auditVictim writes the line that every container under notice leaves, and what
+// became of it: whose it is, by which rule, for whom.
+func (s *Server) auditVictim(p rm.Preempted) {
+	s.log.LogAttrs(context.Background(), slog.LevelInfo, "audit",
+		slog.String("user", p.User),
+		slog.String("operation", "Preempt Container"),
+		slog.String("target", p.Container.String()),
+		slog.String("what", string(p.What)),
+		slog.String("rule", p.Rule.String()),
+		slog.String("queue", string(p.Queue)),
+		slog.String("for", p.For.String()),
+		slog.String("for_queue", string(p.ForQueue)),
+		slog.String("node", p.Node.String()),
+		slog.String("resource", p.Resource.String()),
+		slog.Duration("age", p.Age),
+		slog.Time("by", p.By),
+		slog.Bool("am", p.AM),
+		slog.String("result", "SUCCESS"),
+	)
 }

@@ -167,6 +167,8 @@ func (s *Server) perform(action rm.Action) {
 		s.secrets.forgetApp(a.App)
 	case rm.AttemptEnded:
 		s.secrets.perform(a)
+	case rm.Preempted:
+		s.auditVictim(a)
 	}
 }
 

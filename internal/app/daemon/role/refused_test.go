@@ -115,16 +115,16 @@ func TestTheCheckReadsWhatTheDaemonReads(t *testing.T) {
 // What is not in force yet is told to the daemons that it is about, once it has
 // another value than the default.
 func TestSettingsNotInForceAreWarningsOfTheDaemonsTheyAreAbout(t *testing.T) {
-	s := minimal(t, "yarn.scheduler.fair.preemption=true", "yarn.router.webapp.proxy.enable=true")
-	if w := s.WarningsFor(settings.RM); len(w) != 1 || !strings.Contains(w[0], "yarn.scheduler.fair.preemption=true") ||
-		!strings.Contains(w[0], "no container is taken back") {
+	s := minimal(t, "yarn.resourcemanager.application.max-tags=3", "yarn.router.webapp.proxy.enable=true")
+	if w := s.WarningsFor(settings.RM); len(w) != 1 || !strings.Contains(w[0], "yarn.resourcemanager.application.max-tags=3") ||
+		!strings.Contains(w[0], "the limit is Hadoop's default") {
 		t.Errorf("an rm is told %q", w)
 	}
 	if w := s.WarningsFor(settings.Router); len(w) != 0 {
 		t.Errorf("a router is told %q: the one value is the default, the other is not its own", w)
 	}
 	for _, p := range properties(s) {
-		if p.Name == "yarn.scheduler.fair.preemption" && !strings.Contains(p.Source, "not in force yet") {
+		if p.Name == "yarn.resourcemanager.application.max-tags" && !strings.Contains(p.Source, "not in force yet") {
 			t.Errorf("/conf says %q of it", p.Source)
 		}
 	}

@@ -75,7 +75,7 @@ func QueueConfig(s *settings.Settings, reload bool) (queueconf.Config, error) {
 		if err != nil {
 			return queueconf.Config{}, err
 		}
-		return queueconf.ReadFair(path, data, opt)
+		return withPreemption(s, nil)(queueconf.ReadFair(path, data, opt))
 	}
 	read := s.CapacityScheduler
 	if reload {
@@ -98,5 +98,5 @@ func QueueConfig(s *settings.Settings, reload bool) (queueconf.Config, error) {
 			}
 		}
 	}
-	return queueconf.ReadCapacity(props, opt)
+	return withPreemption(s, found)(queueconf.ReadCapacity(props, opt))
 }

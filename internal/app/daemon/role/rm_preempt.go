@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/subcluster/rm/queueconf"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+const monitor = "yarn.resourcemanager.monitor.capacity.preemption."
+
+// fairInterval is how often FairScheduler looks at who is short: Hadoop's default of
+// yarn.scheduler.fair.update-interval-ms.
+const fairInterval = 500 * time.Millisecond
+
+// preemptionConfig is how containers are taken back, by the scheduler named.
+func preemptionConfig(s *settings.Settings, file []settings.Property) (queues.Preemption, error) {
+	f := overrides{s: s, file: map[string]settings.Property{}}
+	for _, p := range file {
+		if strings.HasPrefix(p.Name, monitor) {
+			f.file[p.Name] = p
+		}
+	}
+	policies := s.String("yarn.resourcemanager.scheduler.monitor.policies")
+	p := queues.Preemption{
+		On: s.Bool("yarn.resourcemanager.scheduler.monitor.enable") &&
+			strings.Contains(policies, "ProportionalCapacityPreemptionPolicy"),
+		ObserveOnly:          f.flag("observe_only"),
+		Interval:             f.time("monitoring_interval"),
+		Wait:                 f.time("max_wait_before_kill"),
+		PerRound:             f.number("total_preemption_per_round"),
+		IgnoredOver:          f.number("max_ignored_over_capacity"),
+		Termination:          f.number("natural_termination_factor"),
+		ConservativeDRF:      f.flag("conservative-drf"),
+		IntraQueue:           f.flag("intra-queue-preemption.enabled"),
+		IntraFrom:            f.number("intra-queue-preemption.minimum-threshold"),
+		IntraMost:            f.number("intra-queue-preemption.max-allowable-limit"),
+		IntraConservativeDRF: f.flag("intra-queue-preemption.conservative-drf"),
+		Utilization:          s.Float("yarn.scheduler.fair.preemption.cluster-utilization-threshold"),
+	}
+	if f.text("intra-queue-preemption.preemption-order-policy") == "priority_first" {
+		p.IntraFirst = queues.IntraPriorityFirst
+	}
+	fairOn, fairWait := s.Bool("yarn.scheduler.fair.preemption"), s.Duration("yarn.scheduler.fair.waitTimeBeforeKill")
+	if fairScheduler(s) {
+		p.On, p.ObserveOnly, p.IntraQueue = fairOn, false, false
+		p.Interval, p.Wait, p.Termination = fairInterval, fairWait, 1
+	}
+	return p, f.err
+}
+
+// overrides reads settings of which the queue file may say otherwise.
+type overrides struct {
+	s    *settings.Settings
+	file map[string]settings.Property
+	err  error
+}
+
+func (f *overrides) read(key string, parse func(string) error) {
+	p, ok := f.file[monitor+key]
+	if !ok {
+		return
+	}
+	if err := parse(strings.TrimSpace(p.Value)); err != nil && f.err == nil {
+		f.err = &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: p.Where() + ": " + p.Name + ": " + strconv.Quote(p.Value) + " cannot be read",
+			Try:  "write it as creel config explain " + p.Name + " says",
+		}
+	}
+}
+
+func (f *overrides) flag(key string) bool {
+	v := f.s.Bool(monitor + key)
+	f.read(key, func(text string) (err error) { v, err = strconv.ParseBool(text); return err })
+	return v
+}
+
+func (f *overrides) number(key string) float64 {
+	v := f.s.Float(monitor + key)
+	f.read(key, func(text string) (err error) { v, err = strconv.ParseFloat(text, 64); return err })
+	return v
+}
+
+func (f *overrides) time(key string) time.Duration {
+	v := f.s.Duration(monitor + key)
+	f.read(key, func(text string) error {
+		ms, err := strconv.ParseInt(text, 10, 64)
+		v = time.Duration(ms) * time.Millisecond
+		return err
+	})
+	return v
+}
+
+func (f *overrides) text(key string) string {
+	v := f.s.String(monitor + key)
+	f.read(key, func(text string) error { v = text; return nil })
+	return v
+}
+
+// victimsOf sets which containers queues lose first, as creel.scheduler.QUEUE.preemption.victims
+// of the site files says; a queue file says it of CapacityScheduler itself.
+func victimsOf(s *settings.Settings, file []settings.Property, q *queues.Queue, path string) {
+	key := "creel.scheduler." + path + ".preemption.victims"
+	text := ""
+	for _, v := range s.Matching("creel.scheduler.**.preemption.victims") {
+		if v.Key == key {
+			text = v.Text
+		}
+	}
+	for _, p := range file {
+		if p.Name == key {
+			text = strings.TrimSpace(p.Value)
+		}
+	}
+	switch text {
+	case "newest":
+		q.Victims = queues.Newest
+	case "least-work":
+		q.Victims = queues.LeastWork
+	}
+	for i := range q.Children {
+		victimsOf(s, file, &q.Children[i], path+"."+q.Children[i].Name)
+	}
+}
+
+// withPreemption adds to what a queue file says how containers are taken back.
+func withPreemption(
+	s *settings.Settings, file []settings.Property,
+) func(queueconf.Config, error) (queueconf.Config, error) {
+	return func(q queueconf.Config, err error) (queueconf.Config, error) {
+		if err != nil {
+			return q, err
+		}
+		victimsOf(s, file, &q.Queues.Root, "root")
+		q.Queues.Preemption, err = preemptionConfig(s, file)
+		return q, err
+	}
+}
