@@ -92,7 +92,7 @@ func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, p
 		MaxCapacity:     setting(r, get, "maximum-capacity", r.maximum, queues.Amount{}),
 		Policy:          setting(r, get, "ordering-policy", orderingPolicy(leaf), queues.PolicyDefault),
 
-		PreemptionDisabled:      setting(r, get, "disable_preemption", parseBool, parent.keeps),
+		PreemptionDisabled: setting(r, get, "disable_preemption", parseBool, parent.keeps),
 		IntraPreemptionDisabled: setting(
 			r, get, "intra-queue-preemption.disable_preemption", parseBool, parent.keepsWithin),
 	}
