@@ -80,15 +80,31 @@ func joinPreempt(a, b *yarnpb.PreemptionMessageProto) *yarnpb.PreemptionMessageP
 	if a.StrictContract == nil {
 		a.StrictContract = b.StrictContract
 	} else if b.StrictContract != nil {
-		join(&a.StrictContract.Container, a.StrictContract.Container, b.StrictContract.Container)
+		joinVictims(&a.StrictContract.Container, b.StrictContract.Container)
 	}
 	if a.Contract == nil {
 		a.Contract = b.Contract
 	} else if b.Contract != nil {
-		join(&a.Contract.Container, a.Contract.Container, b.Contract.Container)
+		joinVictims(&a.Contract.Container, b.Contract.Container)
 		join(&a.Contract.Resource, a.Contract.Resource, b.Contract.Resource)
 	}
 	return a
+}
+
+// joinVictims adds containers that are not in the list yet: a ResourceManager names
+// all that it wants back in each of its answers.
+func joinVictims(at *[]*yarnpb.PreemptionContainerProto, more []*yarnpb.PreemptionContainerProto) {
+	seen := make(map[creel.ContainerID]bool, len(*at))
+	list := (*at)[:len(*at):len(*at)]
+	for _, c := range list {
+		seen[yarnpb.ToContainerID(c.GetId())] = true
+	}
+	for _, c := range more {
+		if c.GetId() == nil || !seen[yarnpb.ToContainerID(c.GetId())] {
+			list = append(list, c)
+		}
+	}
+	*at = list
 }
 
 // addResource adds b to a in place, type by type; a must not be shared. Java

@@ -164,7 +164,10 @@ type round struct {
 	byUser    map[*user]*amounts.Vec // what claims give a user
 	dry       bool                   // nobody is told
 	leastWork bool                   // a queue with too much loses what has run least
-	made      []*claim               // by this round
+	chosen    map[any]bool           // owners of containers that this round took
+	loss      map[*App]*amounts.Vec  // under notice, by who loses it
+	userLoss  map[*user]*amounts.Vec
+	made      []*claim // by this round
 }
 
 // need is what a leaf, or within a leaf an application, is due and asks for.
@@ -189,7 +192,8 @@ type budget struct {
 func (s *Scheduler) newRound() *round {
 	return &round{
 		s: s, p: s.preempt, budgets: map[*Queue]*budget{}, claimed: map[*Ask]int32{},
-		byUser: map[*user]*amounts.Vec{},
+		byUser: map[*user]*amounts.Vec{}, chosen: map[any]bool{},
+		loss: map[*App]*amounts.Vec{}, userLoss: map[*user]*amounts.Vec{},
 	}
 }
 
@@ -246,14 +250,21 @@ func (r *round) review() {
 func (r *round) count(c *claim) {
 	for _, v := range c.victims {
 		r.taken.Add(&v.Size.V)
+		sumOf(r.loss, v.App).Add(&v.Size.V)
+		sumOf(r.userLoss, v.App.user).Add(&v.Size.V)
 	}
 	r.claimed[c.ask] += c.count
-	u := r.byUser[c.app.user]
-	if u == nil {
-		u = &amounts.Vec{}
-		r.byUser[c.app.user] = u
+	sumOf(r.byUser, c.app.user).AddTimes(&c.size.V, int64(c.count))
+}
+
+// sumOf is the sum kept for somebody, to be changed.
+func sumOf[K comparable](of map[K]*amounts.Vec, k K) *amounts.Vec {
+	v := of[k]
+	if v == nil {
+		v = &amounts.Vec{}
+		of[k] = v
 	}
-	u.AddTimes(&c.size.V, int64(c.count))
+	return v
 }
 
 func (r *round) needOf(q *Queue) *need {

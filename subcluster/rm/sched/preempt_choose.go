@@ -68,7 +68,7 @@ func servedLast(apps []*App) {
 func (r *round) addContainers(list []candidate, a *App, b *budget) []candidate {
 	found := r.p.from.Newest(a, r.p.memory.found[:0])
 	for _, c := range found {
-		if may, _ := b.takes(r.s, &c.Size.V); may && c.Node.use == Open && !c.Node.held {
+		if may, _ := b.takes(r.s, &c.Size.V); may && !r.chosen[c.Owner] && c.Node.use == Open && !c.Node.held {
 			list = append(list, candidate{Container: c, app: a, budget: b})
 		}
 	}
@@ -102,7 +102,7 @@ func (r *round) chooser(list []candidate) *chooser {
 		r: r, list: list, free: map[*Node]*amounts.Vec{}, cursors: map[*amounts.Size]int{},
 		heaps: map[*amounts.Size]*bundles{},
 	}
-	for _, c := range r.p.claims {
+	for _, c := range slices.Concat(r.p.claims, r.made) {
 		// What is free there is counted on already, so far as the victims do not suffice.
 		if len(c.victims) == 0 {
 			continue

@@ -74,6 +74,7 @@ func (r *round) book(n *need, w *Ask, node *Node, count int32, chosen []*candida
 		until: s.now + int64(r.p.cfg.Wait),
 	}
 	for _, k := range chosen {
+		r.chosen[k.Owner] = true
 		c.victims = append(c.victims, &Victim{
 			App: k.app, Node: node, Size: k.Size, Owner: k.Owner, Created: k.Created, AM: k.AM,
 			For: w.app, Rule: n.rule, Since: s.now, By: c.until, claim: c,

@@ -67,7 +67,7 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest *amounts.Vec, first 
 		if x.queue != q || !x.inQueue || x == a || x.containers == 0 {
 			return true
 		}
-		b := s.loses(x, a, rule, byUser)
+		b := r.loses(x, a, rule, byUser)
 		if b != nil {
 			b.soft, b.strict = *rest, cfg.IntraConservativeDRF
 			losers, budgets = append(losers, x), append(budgets, b)
@@ -111,14 +111,15 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest *amounts.Vec, first 
 
 // loses gives what an application may lose to another of its leaf by a rule, nil
 // for nothing.
-func (s *Scheduler) loses(x, a *App, rule Rule, byUser map[*user]*budget) *budget {
+func (r *round) loses(x, a *App, rule Rule, byUser map[*user]*budget) *budget {
+	s := r.s
 	b := &budget{queue: x.queue}
 	switch rule {
 	case RuleAppPriority:
 		if x.priority >= a.priority || x.user != a.user && !s.userMayHave(a.user, nil) {
 			return nil
 		}
-		b.hard = x.used
+		b.hard = above(s, &x.used, sumOf(r.loss, x))
 	case RuleUserLimit:
 		if x.user == a.user || !s.userMayHave(a.user, nil) {
 			return nil
@@ -127,6 +128,7 @@ func (s *Scheduler) loses(x, a *App, rule Rule, byUser map[*user]*budget) *budge
 			return of
 		}
 		limit, _ := s.policy.userLimit(s, x.user)
+		limit.Add(sumOf(r.userLoss, x.user))
 		b.hard = above(s, &x.user.used, &limit)
 		byUser[x.user] = b
 	}
@@ -152,7 +154,7 @@ func (r *round) stillWithin(c *claim) bool {
 		if v.App.queue != c.queue || !v.App.inQueue {
 			return false
 		}
-		b := s.loses(v.App, c.app, c.rule, byUser)
+		b := r.loses(v.App, c.app, c.rule, byUser)
 		if b == nil {
 			return false
 		}
