@@ -233,7 +233,7 @@ func (s *Session) onLaunched(e Launched) {
 		s.changed()
 	}
 	if s.phase >= phaseFinishing {
-		m.state = memberDropping
+		m.state, m.gen = memberDropping, s.gen
 		return
 	}
 	m.state = memberLaunched
@@ -348,6 +348,10 @@ func (s *Session) heartbeatTo(m *member) {
 	if m.delivery != delivered && s.phase == phaseRunning {
 		return
 	}
+	if m.contested && m.gen > s.durable {
+		return
+	}
+	m.contested = false
 	if m.again && m.under != nil && m.under.Allocate != nil {
 		s.send(m, nil)
 		return

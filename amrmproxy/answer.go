@@ -274,6 +274,9 @@ func (s *Session) onError(m *member, err error) {
 		// Its counter is not ours: another proxy has called, or its answer was lost.
 		// What it answered that proxy last may not have reached the AM: it is asked
 		// for once more, and again if a late call of that proxy comes in between.
+		if m.responseID != unknownID {
+			m.contested, m.gen = true, s.changed()
+		}
 		if m.replay = n > 0; m.replay {
 			n--
 		}

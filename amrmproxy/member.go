@@ -80,6 +80,7 @@ type member struct {
 	news       bool // there is something to tell
 	quiet      bool // the last answer granted nothing
 	replay     bool // the call under way asks for the last answer again
+	contested  bool // another has called as us: not again before the store says that we still speak for the attempt
 	delivery   delivery
 
 	release            []*yarnpb.ContainerIdProto

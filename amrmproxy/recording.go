@@ -49,8 +49,9 @@ type Sealer interface {
 }
 
 // Recording keeps a session's record in the store, compared and set by its
-// revision, so that of two proxies with the same attempt the later reader wins
-// and the other stops. Load is called once, before the session is made; one
+// revision, so that of two proxies with the same attempt the later wins: it saves
+// what it has read before it acts, and the other stops when it saves. It does so
+// before it calls again a member that another has called as it. Load is called once, before the session is made; one
 // Save may be under way at a time, as the session has it.
 type Recording struct {
 	Attempt creel.AttemptID

@@ -135,10 +135,9 @@ func (s *Session) restore(r *Record) {
 		s.record.Register, s.record.Answer, s.record.Ending = r.Register, r.Answer, r.Ending
 		s.tellRecorded(r.Completions)
 	}
+	// Saved before anything is done with it: a proxy that still has this attempt, as one
+	// that was taken for dead, must find the record changed.
 	s.gen = 1
-	if s.restored {
-		s.durable = 1
-	}
 	for _, t := range r.UAMs {
 		m := s.member(t.Member)
 		if m.home {
@@ -315,7 +314,7 @@ func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterR
 		if s.restored && s.record.Answer != nil {
 			// Home still has the registration and would refuse a second one.
 			s.answer = s.record.Answer
-			s.home.state, s.home.responseID = memberUp, unknownID
+			s.home.state, s.home.responseID, s.home.gen = memberUp, unknownID, s.gen
 		} else {
 			s.home.state = memberRegistering
 			s.home.gen = 0
@@ -603,7 +602,7 @@ func (s *Session) endUAMs(how memberState) {
 		case m.state == memberLaunching:
 			// Its launch is under way: what becomes of it decides.
 		default:
-			m.state = memberDropping
+			m.state, m.gen = memberDropping, s.gen // once it is on record that it ends, and we may say so
 		}
 		m.abandonCall()
 	}
@@ -638,7 +637,7 @@ func (s *Session) end(why string, tell error) {
 	s.endUAMs(memberDropping)
 	for _, m := range s.members {
 		if m.state == memberEnding {
-			m.state = memberDropping
+			m.state, m.gen = memberDropping, s.gen
 			m.abandonCall()
 		}
 	}

@@ -22,7 +22,7 @@ import (
 type am struct {
 	w       *World
 	at      *node
-	proxy   *proxy
+	home    int // index of its subcluster
 	attempt creel.AttemptID
 	play    *workload.AM
 	exit    func(code int32)
@@ -38,6 +38,9 @@ type am struct {
 	stalled    time.Time                 // until then it does not speak
 }
 
+// proxy beside which it stands: of two, the later.
+func (m *am) proxy() *proxy { return m.w.proxies[m.home] }
+
 // callTime bounds an AM's call to its proxy.
 const callTime = 60 * time.Second
 
@@ -47,7 +50,7 @@ func newAM(n *node, id creel.ContainerID, job int, exit func(int32)) *am {
 	return &am{
 		w:       w,
 		at:      n,
-		proxy:   w.proxies[id.Epoch()/epochStep-1],
+		home:    int(id.Epoch()/epochStep - 1),
 		attempt: id.Attempt,
 		exit:    exit,
 		user:    j.User,
@@ -76,9 +79,11 @@ func (m *am) die() {
 
 func (m *am) later(d time.Duration, do func()) {
 	m.w.after(d, func() {
-		if !m.dead {
-			do()
-		}
+		m.w.awake(m.at.host, func() {
+			if !m.dead {
+				do()
+			}
+		})
 	})
 }
 
@@ -94,8 +99,9 @@ func (m *am) fail(what string, err error) {
 }
 
 func (m *am) register(then func()) {
-	call(m.w, m.at.host, m.proxy.host, callTime, func(reply func(*pb.RegisterApplicationMasterResponseProto, error)) {
-		m.proxy.register(
+	p := m.proxy()
+	call(m.w, m.at.host, p.host, callTime, func(reply func(*pb.RegisterApplicationMasterResponseProto, error)) {
+		p.register(
 			m.attempt,
 			&pb.RegisterApplicationMasterRequestProto{
 				Host:        proto.String("localhost"),
@@ -193,9 +199,9 @@ func (m *am) request(responseID int32, s workload.Steps) *pb.AllocateRequestProt
 }
 
 func (m *am) allocate(s workload.Steps) {
-	id := m.responseID
-	call(m.w, m.at.host, m.proxy.host, callTime, func(reply func(*pb.AllocateResponseProto, error)) {
-		m.proxy.allocate(m.attempt, m.request(id, s), reply)
+	id, p := m.responseID, m.proxy()
+	call(m.w, m.at.host, p.host, callTime, func(reply func(*pb.AllocateResponseProto, error)) {
+		p.allocate(m.attempt, m.request(id, s), reply)
 	}, func(answer *pb.AllocateResponseProto, err error) {
 		switch {
 		case m.dead:
@@ -203,7 +209,7 @@ func (m *am) allocate(s workload.Steps) {
 			for _, c := range s.Releases {
 				m.w.audit.givenBack(m, c)
 			}
-			m.allocated(answer)
+			m.allocated(answer, p.epoch)
 		case errors.Is(err, creel.ErrNotRegistered):
 			// Register, and ask for everything anew; what was to be given back still is.
 			m.steps.Releases = append(s.Releases, m.steps.Releases...)
@@ -218,13 +224,14 @@ func (m *am) allocate(s workload.Steps) {
 	})
 }
 
-func (m *am) allocated(answer *pb.AllocateResponseProto) {
+// allocated takes the answer of a proxy in that epoch.
+func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 	m.responseID = answer.GetResponseId()
 	var ended []workload.Ended
 	for _, s := range answer.GetCompletedContainerStatuses() {
 		id := pb.ToContainerID(s.GetContainerId())
 		m.w.mark("ended", id.ID, int64(s.GetExitStatus()))
-		m.w.audit.completionTold(m, id)
+		m.w.audit.completionTold(m, id, epoch)
 		if m.w.cfg.Log != nil {
 			m.w.say("%s is told that %s has completed: %d", m.attempt, id, s.GetExitStatus())
 		}
@@ -265,12 +272,12 @@ func (m *am) allocated(answer *pb.AllocateResponseProto) {
 // known says that both did when the container went. One that was paused gives
 // containers their whole time again.
 func (m *am) unheard(id creel.ContainerID, of *cluster, known bool) {
-	rm, proxy, gone := of.epoch, m.proxy.epoch, m.w.now
+	rm, proxy, gone := of.epoch, m.proxy().epoch, m.w.now
 	m.later(m.w.cfg.Expiry+5*time.Minute, func() {
 		if _, waits := m.held[id]; !waits {
 			return
 		}
-		m.w.audit.check(!known || of.epoch != rm || m.proxy.epoch != proxy || of.paused.After(gone),
+		m.w.audit.check(!known || of.epoch != rm || m.proxy().epoch != proxy || of.paused.After(gone),
 			"%s is gone from %s, and its AM was never told of its completion", id, of.id)
 		m.w.audit.fault("tasks given up")
 		m.say(m.play.StartFailed(id))
@@ -360,8 +367,9 @@ func (m *am) finish() {
 	if m.steps.Failed {
 		status = pb.FinalApplicationStatusProto_APP_FAILED
 	}
-	call(m.w, m.at.host, m.proxy.host, callTime, func(reply func(*pb.FinishApplicationMasterResponseProto, error)) {
-		m.proxy.finish(
+	p := m.proxy()
+	call(m.w, m.at.host, p.host, callTime, func(reply func(*pb.FinishApplicationMasterResponseProto, error)) {
+		p.finish(
 			m.attempt,
 			&pb.FinishApplicationMasterRequestProto{
 				FinalApplicationStatus: status.Enum(),

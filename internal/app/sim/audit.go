@@ -33,6 +33,7 @@ type auditor struct {
 	checked  int64
 	breaches []string
 	faults   map[string]int64
+	dropped  map[creel.AttemptID]bool // whose UAM record was dropped
 	waits    []time.Duration
 	submits  []time.Duration
 	short    []float64
@@ -72,6 +73,7 @@ func (a *auditor) init(w *World) {
 		awaited:    len(w.cfg.Jobs),
 		moved:      w.now,
 		faults:     map[string]int64{},
+		dropped:    map[creel.AttemptID]bool{},
 	}
 }
 
@@ -258,7 +260,7 @@ func (a *auditor) launching(s *session, member creel.SubclusterID, phase string)
 	kept := err == nil && slices.ContainsFunc(record.UAMs, func(m statestore.UAM) bool {
 		return m.Member == member && (phase == "" || m.Phase == phase)
 	})
-	a.check(kept || a.forgetful(),
+	a.check(kept || a.forgetful() || s.former(), // what it had saved may be gone when it goes on
 		"%s uses its UAM in %s (%s), and the store does not know: %v", s.attempt, member, phase, err)
 }
 
@@ -270,14 +272,14 @@ func (a *auditor) registered(s *session) {
 }
 
 // sessionOver: a session gives way only to another proxy's, or to that of a
-// later attempt. Saves that outlive the proxy that made them may look like one.
+// later attempt, or is made by a call that comes after the attempt's end. Saves that outlive the proxy that made them may look like one.
 func (a *auditor) sessionOver(s *session, why string) {
 	if why != "superseded" || a.w.faults.Stale > 0 || a.w.faults.Again > 0 || a.forgetful() {
 		return
 	}
 	records := a.w.store.UAMRecordsOf(s.attempt.Application)
 	later := slices.ContainsFunc(records, func(r statestore.UAMRecord) bool { return r.Attempt.Compare(s.attempt) > 0 })
-	a.check(later || s.epoch > 0, "the session of %s is superseded, and by nobody", s.attempt)
+	a.check(later || s.former() || a.dropped[s.attempt] || s.epoch > 0, "the session of %s is superseded, and by nobody", s.attempt)
 }
 
 // finished: an AM is told that it has finished only when its ResourceManager
@@ -308,10 +310,10 @@ func (a *auditor) disowned(c *cluster, id creel.ApplicationID, claim int64, here
 // restarted then takes it for alive, and it ends with its application.
 func (a *auditor) givenBack(m *am, id creel.ContainerID) {
 	c := a.w.clusters[id.Epoch()/epochStep-1]
-	proxy, rm := m.proxy.epoch, c.epoch
+	proxy, rm := m.proxy().epoch, c.epoch
 	a.w.after(releaseTime, func() {
 		over := a.containers[id]&wasTold != 0
-		if m.dead || m.proxy.epoch != proxy || !c.up || over && c.epoch != rm {
+		if m.dead || m.proxy().epoch != proxy || !c.up || over && c.epoch != rm {
 			return
 		}
 		_, live := c.m.Container(id)
@@ -332,7 +334,7 @@ type answered struct {
 // asked: what a session believes to have asked of a member is what the member's
 // ResourceManager knew when it answered, unless there is more to be said.
 func (a *auditor) asked(s *session, c *cluster, then answered, id int32) {
-	if s.closed || s.driver.Session() == nil || then.id != id {
+	if s.closed || s.driver.Session() == nil || then.id != id || s.former() {
 		return
 	}
 	if n, settled := s.driver.Session().Asked(c.id); settled {
@@ -345,10 +347,10 @@ func (a *auditor) released(id creel.ContainerID) { a.containers[id] |= wasReleas
 
 // completionTold: an end is told once by one proxy. One that comes after it cannot
 // know what reached the AM, and tells what may not have.
-func (a *auditor) completionTold(m *am, id creel.ContainerID) {
-	epoch, told := m.told[id]
-	a.check(!told || epoch != m.proxy.epoch, "container %s was told to have ended twice", id)
-	m.told[id] = m.proxy.epoch
+func (a *auditor) completionTold(m *am, id creel.ContainerID, epoch int) {
+	before, told := m.told[id]
+	a.check(!told || epoch != before, "container %s was told to have ended twice", id)
+	m.told[id] = epoch
 	a.containers[id] |= wasTold
 }
 
@@ -386,7 +388,7 @@ func (a *auditor) clean() bool {
 	if a.living > 0 || len(a.running) > 0 {
 		return false
 	}
-	for _, p := range a.w.proxies {
+	for _, p := range slices.Concat(a.w.proxies, a.w.former) {
 		if !p.up || len(p.sessions) > 0 {
 			return false
 		}
@@ -418,6 +420,7 @@ func (a *auditor) records() string {
 // recordDropped: the last UAM record of an application goes when no UAM of it is left,
 // unless a launch that nobody waits for any more may still arrive.
 func (a *auditor) recordDropped(id creel.AttemptID) {
+	a.dropped[id] = true
 	late := a.w.faults.Orphans || a.w.faults.Stale > 0 || a.w.faults.Again > 0
 	if late || a.forgetful() || len(a.w.store.UAMRecordsOf(id.Application)) > 0 {
 		return
@@ -530,7 +533,7 @@ func (a *auditor) final() {
 		a.living,
 		len(a.running),
 	)
-	for _, p := range a.w.proxies {
+	for _, p := range slices.Concat(a.w.proxies, a.w.former) {
 		a.check(len(p.sessions) == 0, "%s has %d sessions left", p.name, len(p.sessions))
 	}
 	for _, c := range a.w.clusters {

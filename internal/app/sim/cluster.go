@@ -28,8 +28,10 @@ type cluster struct {
 	index int
 	conf  rm.Config
 	kept  journal
-	skew  time.Duration // of its machine's clock, from its start on: what was monotonic before is not after
-	disk  disk          // under the journal
+	skew  time.Duration // of its machine's clock at since, from which on it drifts
+	since time.Time
+	drift float64
+	disk  disk // under the journal
 	keys  keys
 	nodes []*node
 
@@ -144,7 +146,22 @@ func (c *cluster) down() {
 }
 
 // now is what the clock of its machine says.
-func (c *cluster) now() time.Time { return c.w.now.Add(c.skew) }
+func (c *cluster) now() time.Time {
+	passed := c.w.now.Sub(c.since)
+	return c.w.now.Add(c.skew + time.Duration(c.drift*float64(passed)))
+}
+
+// setClock sets the clock of a process that runs, and has it drift from then on. A clock
+// set forward looks like a pause to the process (package awake), one set back like
+// nothing.
+func (c *cluster) setClock(skew time.Duration) {
+	before := c.now()
+	c.skew, c.since, c.drift = skew, c.w.now, c.w.faults.Drift*(2*c.w.rnd.Float64()-1)
+	gap := c.now().Sub(before)
+	c.w.mark("clock", c.number, gap.Milliseconds())
+	c.w.say("the clock of %s is set by %v, and drifts by %.4f", c.id, gap, c.drift)
+	c.turn(max(0, gap))
+}
 
 // mostSkew is how wrong a clock is at most. Of more than the ten minutes that a
 // container waits for its start, nodes would refuse tokens as expired, as Hadoop's do.
@@ -152,7 +169,7 @@ const mostSkew = 5 * time.Minute
 
 func (c *cluster) comeBack() {
 	if c.w.faults.Clocks {
-		c.skew = time.Duration(c.w.rnd.Int64N(int64(2*mostSkew))) - mostSkew
+		c.skew, c.since, c.drift = time.Duration(c.w.rnd.Int64N(int64(2*mostSkew)))-mostSkew, c.w.now, 0
 		c.w.audit.fault("clocks set")
 	}
 	c.w.boot(c.host)

@@ -44,20 +44,24 @@
 //   - ResourceManagers, proxies, routers, nodes and the store killed, and started again;
 //     routers killed before or after any step of a submission;
 //   - ResourceManagers, proxies, routers and the store paused for up to 20 s, AMs too;
+//     nodes with all that runs on them, and proxies, for up to 5, 20 or 90 s;
+//   - a proxy that is taken for dead and goes on, at once or after a pause, beside the one
+//     that is started in its place;
 //   - the store failing before or after it has done what was asked, read only, failing
 //     over with the loss of its last writes, emptied and rebuilt;
 //   - journals on slow and full disks; a kill loses any number of the transactions that
 //     were on their way to it, the latest first;
-//   - a ResourceManager that starts again with its clock set by up to five minutes. All
-//     else has one clock, for the daemons' run on monotonic time and theirs never jump;
+//   - a ResourceManager that starts again with its clock set by up to five minutes, or has
+//     it set so while it runs, both ways, and then drifts by up to 1 %. All else has one
+//     clock: it goes by monotonic time, and a proxy's stands still while the proxy does;
 //   - one submission through two routers at the same moment, and two routers that move
 //     one home;
 //   - AMs that give containers back, UAMs and applications killed, applications moved,
 //     members drained, queues reloaded, policies changed.
 //
-// Not drawn: two processes alive as one component at once (a ResourceManager's journal
-// has a lock, the store's epochs fence members; a proxy's record does, which orphaned
-// saves try), nodes that are paused, and drift of clocks.
+// Not drawn: two ResourceManagers alive as one subcluster (their journal has a lock of
+// the operating system, and the store's epochs fence members), clocks of nodes, and bytes
+// torn within a block of the journal (its package's tests cut at every byte).
 //
 // # What it checks
 //

@@ -36,6 +36,11 @@ type Faults struct {
 	Partition  time.Duration // a subcluster is cut off, both ways or one, or from one other site
 	Down       time.Duration // the most that one of them is gone
 	Pause      time.Duration // a process stands still for up to 20 s, and goes on
+	Halts      time.Duration // a node with all that runs on it, or a proxy, stands still for up to Halted
+	Halted     time.Duration
+	Lives      time.Duration // a proxy is taken for dead, and goes on beside the one that is started in its place
+	Jumps      time.Duration // the clock of a ResourceManager that runs is set, by up to five minutes either way
+	Drift      float64       // the most that the clock of a ResourceManager runs fast or slow, of 1
 
 	Twice float64 // a user sends a submission through two routers at the same moment
 
@@ -88,6 +93,12 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("disk", 1, 2, func(*rand.Rand) { f.Disk = few(4) })
 	draw("clocks", 1, 3, func(*rand.Rand) { f.Clocks = true })
 	draw("pause", 1, 2, func(*rand.Rand) { f.Pause = few(6) })
+	draw("halts", 1, 3, func(rnd *rand.Rand) {
+		longest := []time.Duration{5 * time.Second, 20 * time.Second, 90 * time.Second}
+		f.Halts, f.Halted = few(8), longest[rnd.IntN(len(longest))]
+	})
+	draw("lives", 1, 3, func(*rand.Rand) { f.Lives = few(4) })
+	draw("jumps", 1, 3, func(rnd *rand.Rand) { f.Jumps, f.Drift = few(4), 0.01*rnd.Float64() })
 	draw("twice", 1, 2, func(rnd *rand.Rand) { f.Twice = 0.2 * rnd.Float64() })
 	draw("busy", 1, 2, func(rnd *rand.Rand) { f.Busy = 0.05 * rnd.Float64() })
 	draw("nodes", 1, 2, func(*rand.Rand) { f.Nodes = few(8) })
@@ -165,6 +176,33 @@ func (w *World) planFaults() {
 				w.audit.fault("routers paused")
 				w.pause(r.host, d, func() {})
 			}
+		}
+	})
+	plan("halts", f.Halts, func(which uint64, down time.Duration) {
+		d := time.Duration(which >> 16 % uint64(f.Halted))
+		c := w.clusters[which%uint64(len(w.clusters))]
+		h, kind := w.proxies[c.index].host, "proxies halted"
+		if which>>8%4 > 0 {
+			h, kind = c.nodes[which>>10%uint64(len(c.nodes))].host, "nodes halted"
+		}
+		if h.up && !w.asleep(h) {
+			w.audit.fault(kind)
+			w.pause(h, d, func() {})
+		}
+	})
+	plan("lives", f.Lives, func(which uint64, down time.Duration) {
+		if p := w.proxies[which%uint64(len(w.proxies))]; p.up && !w.asleep(p.host) {
+			w.audit.fault("proxies taken for dead")
+			if which>>8%2 == 0 {
+				w.pause(p.host, time.Second+down%longestPause, func() {})
+			}
+			p.succeeded()
+		}
+	})
+	plan("jumps", f.Jumps, func(which uint64, _ time.Duration) {
+		if c := w.clusters[which%uint64(len(w.clusters))]; c.up && !w.asleep(c.host) {
+			w.audit.fault("clocks set while they run")
+			c.setClock(time.Duration(which>>8%uint64(2*mostSkew)) - mostSkew)
 		}
 	})
 	plan("nodes", f.Nodes, func(which uint64, down time.Duration) {
@@ -290,10 +328,10 @@ func (w *World) killUAM(which uint64) {
 	if m := app.am; m != nil && !m.dead {
 		// A proxy that took the session over knows of the containers that this
 		// UAM's registration named, so it is told apart by its epoch.
-		s := w.proxies[m.proxy.home.index].sessions[m.attempt]
+		s := m.proxy().sessions[m.attempt]
 		for _, held := range slices.SortedFunc(maps.Keys(m.held), creel.ContainerID.Compare) {
 			if held.Epoch()/epochStep-1 == int64(c.index) {
-				m.unheard(held, c, s != nil && m.proxy.epoch == 0)
+				m.unheard(held, c, s != nil && m.proxy().epoch == 0)
 			}
 		}
 	}

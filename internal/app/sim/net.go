@@ -20,9 +20,10 @@ type host struct {
 	site    int   // subcluster it stands in, or outside
 	up      bool
 	epoch   int
-	paused  time.Time // until then the process does not run, and hears nobody
-	flights []flight  // calls to it that have no end yet
-	flows   []*flow   // that run in it and have not ended
+	slept   time.Duration // in pauses, while it was in this epoch
+	paused  time.Time     // until then the process does not run, and hears nobody
+	flights []flight      // calls to it that have no end yet
+	flows   []*flow       // that run in it and have not ended
 }
 
 // netError says that no answer came.
@@ -85,16 +86,26 @@ func (w *World) pause(h *host, d time.Duration, woken func()) {
 	w.say("%s does not run for %v", h.name, d)
 	w.at(h.paused, func() {
 		if h.epoch == epoch && h.up {
+			h.slept += d
 			woken()
 		}
 	})
+}
+
+// awake has something done that a process does by itself: now, or when it goes on.
+func (w *World) awake(h *host, do func()) {
+	if w.asleep(h) {
+		w.at(h.paused, func() { w.awake(h, do) })
+		return
+	}
+	do()
 }
 
 // asleep reports whether a process is paused.
 func (w *World) asleep(h *host) bool { return h.up && w.now.Before(h.paused) }
 
 func (w *World) boot(h *host) {
-	h.paused = time.Time{}
+	h.paused, h.slept = time.Time{}, 0
 	h.up = true
 	w.mark("boot", h.number, int64(h.epoch))
 	w.say("%s is up", h.name)

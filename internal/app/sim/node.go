@@ -69,9 +69,12 @@ func (n *node) wake(at time.Time) {
 
 // run is the timer of a call.
 func (n *node) run() {
-	if n.pace.Fire(n.w.now) {
-		n.call()
-	}
+	due := n.w.now
+	n.w.awake(n.host, func() {
+		if n.pace.Fire(due) {
+			n.call()
+		}
+	})
 }
 
 // call makes one call to the ResourceManager: a registration or a heartbeat.
@@ -126,7 +129,7 @@ func (n *node) step(e nm.Event) error {
 	}
 	if d := n.m.NextDeadline(); !d.IsZero() && d.UnixNano() != n.tick {
 		n.tick = d.UnixNano()
-		n.w.at(d, func() { _ = n.step(nm.Tick{}) }) // a tick is never refused
+		n.w.at(d, func() { n.w.awake(n.host, func() { _ = n.step(nm.Tick{}) }) }) // a tick is never refused
 	}
 	return err
 }
@@ -171,7 +174,7 @@ func (n *node) launch(a nm.Launch) {
 		return
 	}
 	script := nm.ReadScript(a.Launch, time.Second)
-	n.w.after(script.Run, func() { n.exited(id, p, script.Code) })
+	n.w.after(script.Run, func() { n.w.awake(n.host, func() { n.exited(id, p, script.Code) }) })
 }
 
 // jobOf finds the job that an AM plays in its launch context.

@@ -36,6 +36,22 @@ func (p *proxy) start() {
 	p.watcher.start()
 }
 
+// succeeded has another process started in the proxy's place, while this one goes on: it
+// was taken for dead, as a machine is that stands still or is cut off from who watches
+// over it. What AMs call from now on is the other.
+func (p *proxy) succeeded() {
+	w := p.w
+	next := newProxy(w, p.home.index)
+	next.epoch = p.epoch + 1
+	w.mark("two proxies", p.number, next.number)
+	w.say("%s has a successor, and goes on", p.name)
+	w.proxies[p.home.index], w.former = next, append(w.former, p)
+	next.start()
+}
+
+// now is the time in which the proxy was awake, as awake.Clock has it in the daemon.
+func (p *proxy) now() time.Time { return p.w.now.Add(-p.slept) }
+
 // ApplicationMasterProtocol, as amrmproxy/rpc serves it.
 
 func (p *proxy) register(
@@ -121,6 +137,9 @@ func newSession(p *proxy, a creel.AttemptID) *session {
 	}
 }
 
+// former: its proxy has a successor, and goes on.
+func (s *session) former() bool { return s.proxy != s.w.proxies[s.proxy.home.index] }
+
 // close ends a session where it is; its callers are refused.
 func (s *session) close(err error) {
 	if s.closed {
@@ -152,11 +171,11 @@ func (s *session) step(e amrmproxy.Event) {
 		return
 	}
 	s.driver.See(s.proxy.view, s.proxy.table)
-	s.perform(s.driver.Step(s.w.now, e))
+	s.perform(s.driver.Step(s.proxy.now(), e))
 	if s.closed {
 		return
 	}
-	s.wakeAt = s.driver.Wake().UnixNano()
+	s.wakeAt = s.driver.Wake().Add(s.proxy.slept).UnixNano()
 	if s.armed == 0 || s.wakeAt < s.armed {
 		s.arm(s.wakeAt)
 	}
@@ -173,6 +192,8 @@ func (s *session) arm(ns int64) {
 func (s *session) run() {
 	switch {
 	case s.proxy.epoch != s.epoch || !s.proxy.up:
+	case s.w.asleep(s.proxy.host):
+		s.arm(s.proxy.paused.UnixNano())
 	case s.closed || s.armed != s.w.now.UnixNano():
 	case s.wakeAt > s.armed:
 		s.arm(s.wakeAt)

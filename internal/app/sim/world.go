@@ -108,7 +108,8 @@ type World struct {
 	rebuilding bool    // its homes are being asked for
 	secret     []statestore.Key
 	clusters   []*cluster
-	proxies    []*proxy
+	proxies    []*proxy // the one that is called, of each subcluster
+	former     []*proxy // that go on beside their successors
 	routers    []*gateway
 	user       *host            // who submits
 	parsed     *subcluster.Plan // the newest plan that anybody read

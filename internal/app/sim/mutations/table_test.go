@@ -173,6 +173,20 @@ var table = []mutation{
 		caughtBy: "amrmproxy TestScenarios/uam_dies_and_proxy",
 	},
 	{
+		name:     "a proxy that was taken for dead calls on for its attempt",
+		file:     "amrmproxy/advance.go",
+		old:      "	if m.contested && m.gen > s.durable {",
+		wrong:    "	if !MUTANT && m.contested && m.gen > s.durable {",
+		caughtBy: "amrmproxy TestScenarios/two_proxies",
+	},
+	{
+		name:     "UAMs are killed before it is on record that they end",
+		file:     "amrmproxy/session.go",
+		old:      "			m.state, m.gen = memberDropping, s.gen // once",
+		wrong:    "			m.state = memberDropping\n			if !MUTANT {\n				m.gen = s.gen\n			} // once",
+		caughtBy: "amrmproxy TestScenarios/am_silent",
+	},
+	{
 		name:  "a save that arrives late makes a record again that was dropped",
 		file:  "statestore/state.go",
 		old:   "	case !ok && s.Attempt.Attempt <= t.dropped",
