@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +33,7 @@ type appDoc struct {
 	TrackingURL string  `json:"trackingUrl"`
 	Diagnostics string  `json:"diagnostics"`
 	Type        string  `json:"applicationType"`
+	Tags        string  `json:"applicationTags"`
 	Priority    any     `json:"priority"`
 	Started     int64   `json:"startedTime"`
 	Finished    int64   `json:"finishedTime"`
@@ -70,6 +73,7 @@ var appColumns = []column[appDoc]{
 	{"ELAPSED", false, func(a appDoc) string {
 		return (time.Duration(a.Elapsed) * time.Millisecond).Round(time.Second).String()
 	}},
+	{"TAGS", true, func(a appDoc) string { return a.Tags }},
 	{"TRACKING-URL", true, func(a appDoc) string { return a.TrackingURL }},
 }
 
@@ -84,7 +88,7 @@ func appCommand() *cobra.Command {
 	}
 	c.AddCommand(
 		appList(), appStatus(), appSubmit(), appKill(), appWait(), appWhy(),
-		appMove(), appPriority(), appLifetime(), appAttempts(), appContainers(), appSignal(),
+		appLogs(), appMove(), appPriority(), appLifetime(), appAttempts(), appContainers(), appSignal(),
 	)
 	return c
 }
@@ -92,12 +96,14 @@ func appCommand() *cobra.Command {
 func appList() *cobra.Command {
 	var f clientFlags
 	var states []string
-	var user, queue string
+	var user, queue, name, kind, order string
+	var tags []string
+	var since time.Duration
 	var limit int
 	var watch bool
 	c := &cobra.Command{Use: "list", Short: "list applications of all subclusters", Args: noArguments}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return repeat(c, watch, func() error {
+		return repeat(c, watch, func(out io.Writer) error {
 			q := url.Values{}
 			if err := setStates(q, states, creel.ParseApplicationState); err != nil {
 				return err
@@ -108,8 +114,18 @@ func appList() *cobra.Command {
 			if queue != "" {
 				q.Set("queue", queue)
 			}
-			if limit > 0 {
-				q.Set("limit", strconv.Itoa(limit))
+			if kind != "" {
+				q.Set("applicationTypes", kind)
+			}
+			if len(tags) > 0 {
+				q.Set("applicationTags", strings.Join(tags, ","))
+			}
+			if since > 0 {
+				q.Set("startedTimeBegin", strconv.FormatInt(time.Now().Add(-since).UnixMilli(), 10))
+			}
+			by, err := appOrder(order)
+			if err != nil {
+				return err
 			}
 			q.Set("deSelects", "resourceRequests")
 			var doc struct {
@@ -121,7 +137,12 @@ func appList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := printList(c.OutOrStdout(), f.printer, doc.Apps.App, appColumns); err != nil {
+			apps := slices.DeleteFunc(doc.Apps.App, func(a appDoc) bool { return !strings.Contains(a.Name, name) })
+			slices.SortStableFunc(apps, by)
+			if limit > 0 { // after the order, so that those left out are the last
+				apps = apps[:min(limit, len(apps))]
+			}
+			if err := printList(out, f.printer, apps, appColumns); err != nil {
 				return err
 			}
 			return partialExit(c, head)
@@ -132,24 +153,14 @@ func appList() *cobra.Command {
 	c.Flags().StringVar(&user, "of", "", "only applications of this `USER`")
 	c.Flags().StringVar(&queue, "queue", "", "only applications in this `QUEUE`")
 	c.Flags().IntVar(&limit, "limit", 0, "at most `N`")
-	c.Flags().BoolVar(&watch, "watch", false, "list again every two seconds")
+	c.Flags().StringVar(&name, "name", "", "only those with this `TEXT` in their name")
+	c.Flags().StringVar(&kind, "type", "", "only those of this `TYPE`")
+	c.Flags().StringSliceVar(&tags, "tag", nil, "only those with one of these `TAGS`")
+	c.Flags().DurationVar(&since, "since", 0, "only those that started within this `TIME`, such as 2h")
+	c.Flags().StringVar(&order, "sort", "state",
+		"`ORDER`: state (those that have not ended first, newest first), started, name, user, queue, memory, containers")
+	c.Flags().BoolVar(&watch, "watch", false, watchUsage)
 	return c
-}
-
-// repeat runs once, or every two seconds until the context ends.
-func repeat(c *cobra.Command, watch bool, f func() error) error {
-	for {
-		err := f()
-		if !watch || err != nil {
-			return err
-		}
-		select {
-		case <-c.Context().Done():
-			return nil
-		case <-time.After(2 * time.Second):
-		}
-		fmt.Fprintln(c.OutOrStdout())
-	}
 }
 
 func (f *clientFlags) app(ctx context.Context, id creel.ApplicationID) (appDoc, error) {
@@ -158,6 +169,26 @@ func (f *clientFlags) app(ctx context.Context, id creel.ApplicationID) (appDoc, 
 	}
 	_, err := f.call(ctx, http.MethodGet, "/ws/v1/cluster/apps/"+id.String(), nil, nil, &doc)
 	return doc.App, err
+}
+
+// appOrder is an order of applications; equals come newest first.
+func appOrder(name string) (func(a, b appDoc) int, error) {
+	newest := func(a, b appDoc) int { return cmp.Or(cmp.Compare(b.Started, a.Started), cmp.Compare(b.ID, a.ID)) }
+	first := map[string]func(a, b appDoc) int{
+		"state": func(a, b appDoc) int {
+			return cmp.Compare(min(a.Finished, 1), min(b.Finished, 1))
+		},
+		"started":    func(_, _ appDoc) int { return 0 },
+		"name":       func(a, b appDoc) int { return cmp.Compare(a.Name, b.Name) },
+		"user":       func(a, b appDoc) int { return cmp.Compare(a.User, b.User) },
+		"queue":      func(a, b appDoc) int { return cmp.Compare(a.Queue, b.Queue) },
+		"memory":     func(a, b appDoc) int { return cmp.Compare(b.MemoryMB, a.MemoryMB) },
+		"containers": func(a, b appDoc) int { return cmp.Compare(b.Containers, a.Containers) },
+	}[name]
+	if first == nil {
+		return nil, usage(fmt.Errorf("--sort %s: use state, started, name, user, queue, memory or containers", name))
+	}
+	return func(a, b appDoc) int { return cmp.Or(first(a, b), newest(a, b)) }, nil
 }
 
 func appStatus() *cobra.Command {
@@ -193,7 +224,7 @@ func appSubmit() *cobra.Command {
 	var f clientFlags
 	var name, queue, file, kind string
 	var memory, vcores int64
-	var env []string
+	var env, tags []string
 	c := &cobra.Command{
 		Use:   "submit [-- COMMAND...]",
 		Short: "submit a command as an application's AM, or a submission document",
@@ -225,6 +256,7 @@ func appSubmit() *cobra.Command {
 				"application-name": name,
 				"queue":            queue,
 				"application-type": kind,
+				"application-tags": map[string]any{"tag": tags},
 				"resource":         map[string]int64{"memory": memory, "vCores": vcores},
 				"am-container-spec": map[string]any{
 					"commands":    map[string]string{"command": strings.Join(args, " ")},
@@ -265,6 +297,7 @@ func appSubmit() *cobra.Command {
 	c.Flags().Int64Var(&memory, "memory", 1024, "memory of the AM in `MiB`")
 	c.Flags().Int64Var(&vcores, "vcores", 1, "virtual cores of the AM")
 	c.Flags().StringArrayVar(&env, "env", nil, "environment `NAME=VALUE` of the AM")
+	c.Flags().StringSliceVar(&tags, "tag", nil, "the application's `TAGS`, for app list --tag")
 	return c
 }
 

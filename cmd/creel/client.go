@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,25 +26,45 @@ import (
 type clientFlags struct {
 	server  string
 	user    string
+	context string
 	timeout time.Duration
 	printer printer
 }
 
 func (f *clientFlags) register(c *cobra.Command) {
-	server := os.Getenv("CREEL_SERVER")
-	if server == "" {
-		server = "http://127.0.0.1:8089"
+	fl := c.Flags()
+	fl.StringVar(&f.server, "server", "",
+		"web `URL` of a router or ResourceManager (default $CREEL_SERVER, the context's, or "+defaultServer+")")
+	fl.StringVar(&f.user, "user", "", "act as `NAME` (default $HADOOP_USER_NAME, the context's, or who you are)")
+	fl.StringVar(&f.context, "context", "", "the `NAME` of a context, see creel context (default $CREEL_CONTEXT)")
+	fl.DurationVar(&f.timeout, "request-timeout", 30*time.Second, "give up a request after this long")
+	fl.StringVarP(&f.printer.format, "output", "o", "table", outputUsage)
+}
+
+// defaultServer is where `creel up` and a router by YARN's ports serve.
+const defaultServer = "http://127.0.0.1:8089"
+
+// resolve fills in what no flag said: from the environment, the context, or the
+// defaults, in this order.
+func (f *clientFlags) resolve() error {
+	if f.server != "" && f.user != "" {
+		return nil
 	}
-	name := os.Getenv("HADOOP_USER_NAME")
-	if name == "" {
+	at, err := currentContext(f.context)
+	if err != nil {
+		return err
+	}
+	if f.context == "" { // a context named by a flag is meant before the environment
+		f.server = cmp.Or(f.server, os.Getenv("CREEL_SERVER"))
+		f.user = cmp.Or(f.user, os.Getenv("HADOOP_USER_NAME"))
+	}
+	f.server = cmp.Or(f.server, at.Server, defaultServer)
+	if f.user = cmp.Or(f.user, at.User); f.user == "" {
 		if u, err := user.Current(); err == nil {
-			name = u.Username
+			f.user = u.Username
 		}
 	}
-	c.Flags().StringVar(&f.server, "server", server, "web `URL` of a router or ResourceManager (or $CREEL_SERVER)")
-	c.Flags().StringVar(&f.user, "user", name, "act as `NAME` (or $HADOOP_USER_NAME)")
-	c.Flags().DurationVar(&f.timeout, "request-timeout", 30*time.Second, "give up a request after this long")
-	c.Flags().StringVarP(&f.printer.format, "output", "o", "table", outputUsage)
+	return nil
 }
 
 // call makes one request and reads the JSON answer into out, if not nil. The
@@ -54,7 +75,7 @@ func (f *clientFlags) call(
 	query url.Values,
 	in, out any,
 ) (http.Header, error) {
-	if err := f.printer.check(); err != nil {
+	if err := errors.Join(f.printer.check(), f.resolve()); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -70,7 +71,8 @@ var nodeColumns = []column[nodeDoc]{
 }
 
 func nodeCommand() *cobra.Command {
-	return daily("node", "list and show nodes", nodeList(), nodeShow())
+	return daily("node", "list, show, drain and decommission nodes", nodeList(), nodeShow(),
+		nodeDrain(), nodeDecommission(), nodeRecommission())
 }
 
 func nodeList() *cobra.Command {
@@ -79,7 +81,7 @@ func nodeList() *cobra.Command {
 	var watch bool
 	c := &cobra.Command{Use: "list", Short: "list the nodes of all subclusters", Args: noArguments}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return repeat(c, watch, func() error {
+		return repeat(c, watch, func(out io.Writer) error {
 			q := url.Values{}
 			if err := setStates(q, states, creel.ParseNodeState); err != nil {
 				return err
@@ -93,7 +95,7 @@ func nodeList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = printList(c.OutOrStdout(), f.printer, doc.Nodes.Node, nodeColumns)
+			err = printList(out, f.printer, doc.Nodes.Node, nodeColumns)
 			if err != nil {
 				return err
 			}
@@ -102,7 +104,7 @@ func nodeList() *cobra.Command {
 	}
 	f.register(c)
 	c.Flags().StringSliceVar(&states, "state", nil, "only these `STATES`, by YARN's names")
-	c.Flags().BoolVar(&watch, "watch", false, "list again every two seconds")
+	c.Flags().BoolVar(&watch, "watch", false, watchUsage)
 	return c
 }
 
@@ -201,7 +203,8 @@ var queueColumns = []column[queueDoc]{
 }
 
 func queueCommand() *cobra.Command {
-	return daily("queue", "list and show queues", queueList(), queueShow())
+	return daily("queue", "list, show, stop and start queues", queueList(), queueShow(), queueTree(), queueACL(),
+		queueState("stop", "STOPPED"), queueState("start", "RUNNING"))
 }
 
 // queueList reads all queues, parents before children.

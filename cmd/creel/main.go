@@ -7,8 +7,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -28,14 +30,31 @@ func main() {
 func run(ctx context.Context, args []string) int {
 	root := rootCommand()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	ran, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
 	if !errors.Is(err, errSilent) {
-		fmt.Fprintln(root.ErrOrStderr(), "creel:", err)
+		printError(root.ErrOrStderr(), ran, err)
 	}
 	return exitCode(err)
+}
+
+// printError writes an error as the command's output is written: a line, or with
+// -o json a document.
+func printError(w io.Writer, ran *cobra.Command, err error) {
+	if ran != nil {
+		if o := ran.Flags().Lookup("output"); o != nil && o.Value.String() == "json" {
+			type failure struct {
+				Message  string `json:"message"`
+				ExitCode int    `json:"exit_code"`
+			}
+			// An error of the standard error stream can be told to nobody.
+			json.NewEncoder(w).Encode(map[string]failure{"error": {err.Error(), exitCode(err)}})
+			return
+		}
+	}
+	fmt.Fprintln(w, "creel:", err)
 }
 
 func rootCommand() *cobra.Command {
@@ -79,7 +98,9 @@ Start with: creel demo`,
 		subclusterCommand(),
 		policyCommand(),
 		storeCommand(),
+		adminCommand(),
 		configCommand(),
+		contextCommand(),
 		versionCommand(),
 	)
 	return root

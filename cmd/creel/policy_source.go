@@ -52,6 +52,9 @@ type policySource interface {
 
 // with finds the source for one command.
 func (f *policyFlags) with(ctx context.Context, do func(ctx context.Context, from policySource) error) error {
+	if err := f.resolve(); err != nil {
+		return err
+	}
 	if len(f.conf.flags) > 0 {
 		past := storeFlags{confFlags: f.conf, printer: f.printer}
 		return past.with(ctx, func(ctx context.Context, store statestore.Store) error {

@@ -123,7 +123,9 @@ func diagnosticsByRPC(t *testing.T, fed *federation.Federation, id string) strin
 	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
 	defer client.Close()
 	var f clientFlags
-	f.register(rootCommand())
+	if err := f.resolve(); err != nil {
+		t.Fatal(err)
+	}
 	c := yarnrpc.NewApplicationClientProtocolClient(client, fed.Routers[0].Address("client"), hrpc.Login{User: f.user})
 	r, err := c.GetApplicationReport(context.Background(),
 		&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(app)})

@@ -37,7 +37,7 @@ func subclusterList() *cobra.Command {
 	var watch bool
 	c := &cobra.Command{Use: "list", Short: "list the members of the federation", Args: noArguments}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return repeat(c, watch, func() error {
+		return repeat(c, watch, func(out io.Writer) error {
 			var doc rest.SubclustersDoc
 			if _, err := f.call(c.Context(), http.MethodGet, "/api/v1/subclusters", nil, nil, &doc); err != nil {
 				return err
@@ -49,7 +49,7 @@ func subclusterList() *cobra.Command {
 			n := func(v func(sub) int64) func(sub) string {
 				return func(s sub) string { return strconv.FormatInt(v(s), 10) }
 			}
-			return printList(c.OutOrStdout(), f.printer, doc.Subclusters, []column[sub]{
+			return printList(out, f.printer, doc.Subclusters, []column[sub]{
 				{"ID", false, func(s sub) string { return string(s.ID) }},
 				{"STATE", false, func(s sub) string { return s.State }},
 				{"REASON", false, func(s sub) string { return s.Reason }},
@@ -67,7 +67,7 @@ func subclusterList() *cobra.Command {
 		})
 	}
 	f.register(c)
-	c.Flags().BoolVar(&watch, "watch", false, "list again every two seconds")
+	c.Flags().BoolVar(&watch, "watch", false, watchUsage)
 	return c
 }
 

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+)
+
+// adminFlags say where ResourceManagerAdministrationProtocol is served: by a
+// router, which passes an order on to all members or to one, or by a
+// ResourceManager itself.
+type adminFlags struct {
+	conf       confFlags
+	address    string
+	user       string
+	subcluster string
+	timeout    time.Duration
+}
+
+func (f *adminFlags) register(c *cobra.Command) {
+	f.conf.register(c)
+	fl := c.Flags()
+	fl.StringVar(&f.address, "admin", "",
+		"admin `ADDRESS` of a router or ResourceManager (default yarn.resourcemanager.admin.address of --conf)")
+	fl.StringVar(&f.user, "user", "", "act as `NAME` (default $HADOOP_USER_NAME, the context's, or who you are)")
+	fl.StringVar(&f.subcluster, "subcluster", "", "only the member `ID`; else all of them")
+	fl.DurationVar(&f.timeout, "request-timeout", time.Minute, "give up after this long")
+}
+
+// do makes one call.
+func (f *adminFlags) do(
+	ctx context.Context,
+	call func(context.Context, yarnrpc.ResourceManagerAdministrationProtocolClient) error,
+) error {
+	who := clientFlags{server: "none", user: f.user}
+	if err := who.resolve(); err != nil {
+		return err
+	}
+	at := f.address
+	if at == "" {
+		s, err := f.conf.load()
+		if err != nil {
+			return err
+		}
+		at = s.Address("yarn.resourcemanager.admin.address")
+	}
+	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	err := call(ctx, yarnrpc.NewResourceManagerAdministrationProtocolClient(client, at, hrpc.Login{User: who.user}))
+	var lost *hrpc.TransportError
+	var refused *hrpc.RemoteError
+	switch {
+	case errors.As(err, &lost), errors.Is(err, context.DeadlineExceeded):
+		return &coded{exitUnreachable, fmt.Errorf("%s: %w; name another with --admin, or a directory with --conf", at, err)}
+	case errors.As(err, &refused):
+		return &coded{cmp.Or(exitCode(err), exitGeneral), errors.New(refused.Message)}
+	}
+	return err
+}
+
+// member is the subcluster in a request; nil for all.
+func (f *adminFlags) member() *string {
+	if f.subcluster == "" {
+		return nil
+	}
+	return proto.String(f.subcluster)
+}
+
+func (f *adminFlags) everywhere() string { return cmp.Or(f.subcluster, "all members") }
+
+func adminCommand() *cobra.Command {
+	type client = yarnrpc.ResourceManagerAdministrationProtocolClient
+	refresh := func(use, short string, call func(context.Context, client, *string) error) *cobra.Command {
+		var f adminFlags
+		c := &cobra.Command{Use: use, Short: short, Args: noArguments}
+		c.RunE = func(c *cobra.Command, _ []string) error {
+			err := f.do(c.Context(), func(ctx context.Context, at client) error { return call(ctx, at, f.member()) })
+			if err == nil {
+				fmt.Fprintf(c.OutOrStdout(), "%s: done at %s\n", use, f.everywhere())
+			}
+			return err
+		}
+		f.register(c)
+		return c
+	}
+	return daily("admin", "have ResourceManagers read their files again",
+		refresh("refresh-queues", "read the queue files again", func(ctx context.Context, at client, m *string) error {
+			_, err := at.RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{SubClusterId: m})
+			return err
+		}),
+		refresh("refresh-nodes", "read the lists of hosts again", func(ctx context.Context, at client, m *string) error {
+			_, err := at.RefreshNodes(ctx, &pb.RefreshNodesRequestProto{SubClusterId: m})
+			return err
+		}),
+		refresh("refresh-acls", "read who administers, and who may act for others, again",
+			func(ctx context.Context, at client, m *string) error {
+				_, one := at.RefreshAdminAcls(ctx, &pb.RefreshAdminAclsRequestProto{SubClusterId: m})
+				_, two := at.RefreshSuperUserGroupsConfiguration(
+					ctx, &pb.RefreshSuperUserGroupsConfigurationRequestProto{SubClusterId: m})
+				return errors.Join(one, two)
+			}),
+	)
+}
+
+// nodeChange is a command that edits the list of hosts to decommission, and has
+// the ResourceManager read it.
+func nodeChange(use, short string, graceful, out bool) *cobra.Command {
+	var f adminFlags
+	var file string
+	var patience time.Duration
+	c := &cobra.Command{
+		Use: use + " HOST...", Short: short, Args: cobra.MinimumNArgs(1),
+		Long: short + `.
+
+YARN's ResourceManagers decommission the hosts in a file of their own,
+yarn.resourcemanager.nodes.exclude-path. The command changes that file, on this
+machine or a shared file system, and has the ResourceManager read it.`,
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if file == "" {
+			s, err := f.conf.load()
+			if err != nil {
+				return err
+			}
+			if file = s.String("yarn.resourcemanager.nodes.exclude-path"); file == "" {
+				return usage(errors.New("no list of hosts is known: set yarn.resourcemanager.nodes.exclude-path in --conf DIR, or give --exclude-file"))
+			}
+		}
+		for i, h := range args {
+			args[i], _, _ = strings.Cut(h, ":") // YARN decommissions hosts, not ports
+		}
+		changed, err := editHosts(file, args, out)
+		if err != nil {
+			return err
+		}
+		req := &pb.RefreshNodesRequestProto{SubClusterId: f.member()}
+		if graceful {
+			req.DecommissionType = pb.DecommissionTypeProto_GRACEFUL.Enum()
+			req.DecommissionTimeout = proto.Int32(int32(patience.Seconds()))
+		}
+		err = f.do(c.Context(), func(ctx context.Context, at yarnrpc.ResourceManagerAdministrationProtocolClient) error {
+			_, err := at.RefreshNodes(ctx, req)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("%s is changed, and was not read: %w; repeat with creel admin refresh-nodes", file, err)
+		}
+		_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d of %d hosts changed in %s\n", use, changed, len(args), file)
+		return err
+	}
+	f.register(c)
+	c.Flags().StringVar(&file, "exclude-file", "", "the `FILE` of hosts (default yarn.resourcemanager.nodes.exclude-path)")
+	if graceful {
+		c.Flags().DurationVar(&patience, "timeout", time.Hour, "decommission it with what still runs after this long")
+	}
+	return c
+}
+
+func nodeDrain() *cobra.Command {
+	return nodeChange("drain", "give hosts no new containers, and decommission them when theirs have ended", true, true)
+}
+
+func nodeDecommission() *cobra.Command {
+	return nodeChange("decommission", "take hosts out now; their containers are lost", false, true)
+}
+
+func nodeRecommission() *cobra.Command {
+	return nodeChange("recommission", "take hosts in again", false, false)
+}
+
+// editHosts adds hosts to a file of one host a line, or removes them. It returns
+// how many were not as wanted before.
+func editHosts(file string, hosts []string, add bool) (changed int, err error) {
+	b, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	lines := strings.Split(strings.TrimRight(string(b), "\n"), "\n")
+	for _, h := range hosts {
+		at := slices.IndexFunc(lines, func(line string) bool { return strings.TrimSpace(line) == h })
+		if (at >= 0) == add {
+			continue
+		}
+		changed++
+		if add {
+			lines = append(lines, h)
+		} else {
+			lines = slices.Delete(lines, at, at+1)
+		}
+	}
+	text := strings.TrimLeft(strings.Join(lines, "\n")+"\n", "\n")
+	return changed, replaceFile(file, []byte(text), 0o644)
+}
+
+// queueState is a command that stops or starts a queue in capacity-scheduler.xml.
+func queueState(use, state string) *cobra.Command {
+	var f adminFlags
+	c := &cobra.Command{
+		Use: use + " QUEUE", Short: map[string]string{
+			"stop":  "have a queue take no new applications; those it has go on",
+			"start": "have a stopped queue take applications again",
+		}[use],
+		Long: `Sets yarn.scheduler.capacity.QUEUE.state in capacity-scheduler.xml of --conf DIR,
+which must be the ResourceManager's own, and has it read the file. To keep new
+applications from a queue in the whole federation, give its policy no member.`,
+		Args: exactly(1, "one queue"),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		q, err := creel.ParseQueuePath(args[0])
+		if err != nil {
+			return usage(err)
+		}
+		if !q.IsFull() {
+			q = creel.RootQueue.Child(args[0])
+		}
+		if f.conf.dir == "" {
+			return usage(errors.New("say whose queues: --conf DIR, the ResourceManager's configuration"))
+		}
+		file := filepath.Join(f.conf.dir, "capacity-scheduler.xml")
+		if err := setProperty(file, "yarn.scheduler.capacity."+string(q)+".state", state); err != nil {
+			return err
+		}
+		err = f.do(c.Context(), func(ctx context.Context, at yarnrpc.ResourceManagerAdministrationProtocolClient) error {
+			_, err := at.RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{SubClusterId: f.member()})
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("%s is changed, and was not taken: %w; mend it and repeat with creel admin refresh-queues", file, err)
+		}
+		_, err = fmt.Fprintf(c.OutOrStdout(), "queue %s is %s at %s\n", q, state, f.everywhere())
+		return err
+	}
+	f.register(c)
+	return c
+}
+
+// setProperty sets one property of a Hadoop configuration file and leaves the
+// rest of it as it is.
+func setProperty(file, key, value string) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return usage(err)
+	}
+	var text bytes.Buffer
+	if err := xml.EscapeText(&text, []byte(value)); err != nil {
+		return err
+	}
+	if at := bytes.Index(b, []byte("<name>"+key+"</name>")); at >= 0 {
+		open := bytes.Index(b[at:], []byte("<value>"))
+		end := bytes.Index(b[at:], []byte("</value>"))
+		if open < 0 || end < open || bytes.Contains(b[at:at+end], []byte("</property>")) {
+			return usage(fmt.Errorf("%s: property %s has no value where one is expected; edit it by hand", file, key))
+		}
+		b = slices.Concat(b[:at+open+len("<value>")], text.Bytes(), b[at+end:])
+	} else {
+		end := bytes.LastIndex(b, []byte("</configuration>"))
+		if end < 0 {
+			return usage(fmt.Errorf("%s is no Hadoop configuration file", file))
+		}
+		property := fmt.Sprintf("  <property><name>%s</name><value>%s</value></property>\n", key, &text)
+		b = slices.Concat(b[:end], []byte(property), b[end:])
+	}
+	return replaceFile(file, b, 0o644)
+}
+
+// queueTree prints the queues as a tree.
+func queueTree() *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{Use: "tree", Short: "show the queues as a tree over all subclusters", Args: noArguments}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		list, head, err := f.queueList(c.Context())
+		if err != nil {
+			return err
+		}
+		columns := slices.Clone(queueColumns)
+		columns[0].text = func(q queueDoc) string {
+			at := strings.LastIndexByte(q.Path, '.')
+			return strings.Repeat("  ", strings.Count(q.Path, ".")) + q.Path[at+1:]
+		}
+		if f.printer.format == "name" {
+			columns = queueColumns
+		}
+		if err := printList(c.OutOrStdout(), f.printer, list, columns); err != nil {
+			return err
+		}
+		return partialExit(c, head)
+	}
+	f.register(c)
+	return c
+}
+
+// aclDoc is what a user may do with a queue.
+type aclDoc struct {
+	Queue     string `json:"queue"`
+	User      string `json:"user"`
+	Operation string `json:"operation"`
+	Allowed   bool   `json:"allowed"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+func queueACL() *cobra.Command {
+	var f clientFlags
+	var of string
+	c := &cobra.Command{
+		Use: "acl QUEUE", Short: "say what a user may do with a queue", Args: exactly(1, "one queue"),
+		ValidArgsFunction: f.queues,
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := f.resolve(); err != nil {
+			return err
+		}
+		who := cmp.Or(of, f.user)
+		var list []aclDoc
+		for _, operation := range []string{"SUBMIT_APPLICATIONS", "ADMINISTER_QUEUE"} {
+			var doc struct {
+				Allowed     flexibleBool `json:"allowed"`
+				Diagnostics string       `json:"diagnostics"`
+			}
+			q := url.Values{"user": {who}, "queue-acl-type": {operation}}
+			path := "/ws/v1/cluster/queues/" + url.PathEscape(args[0]) + "/access"
+			if _, err := f.call(c.Context(), "GET", path, q, nil, &doc); err != nil {
+				return err
+			}
+			list = append(list, aclDoc{args[0], who, operation, bool(doc.Allowed), doc.Diagnostics})
+		}
+		return printList(c.OutOrStdout(), f.printer, list, []column[aclDoc]{
+			{"OPERATION", false, func(d aclDoc) string { return d.Operation }},
+			{"USER", false, func(d aclDoc) string { return d.User }},
+			{"QUEUE", false, func(d aclDoc) string { return d.Queue }},
+			{"ALLOWED", false, func(d aclDoc) string { return map[bool]string{true: "yes", false: "no"}[d.Allowed] }},
+			{"REASON", false, func(d aclDoc) string { return d.Reason }},
+		})
+	}
+	f.register(c)
+	c.Flags().StringVar(&of, "of", "", "of this `USER` (default: you)")
+	return c
+}
+
+// flexibleBool reads true, or "true" as YARN's JSON has it.
+type flexibleBool bool
+
+func (f *flexibleBool) UnmarshalJSON(b []byte) error {
+	*f = strings.Trim(string(b), `"`) == "true"
+	return nil
+}

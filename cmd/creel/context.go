@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+)
+
+// contextDoc names a server and who one is there.
+type contextDoc struct {
+	Name    string `yaml:"-"                json:"name"`
+	Server  string `yaml:"server"           json:"server"`
+	User    string `yaml:"user,omitempty"   json:"user,omitempty"`
+	Current bool   `yaml:"-"                json:"current"`
+}
+
+// contextsFile is the file of all contexts: $CREEL_CONTEXTS, or creel/contexts.yaml
+// in the user's configuration directory.
+type contextsFile struct {
+	Current  string                `yaml:"current,omitempty"`
+	Contexts map[string]contextDoc `yaml:"contexts"`
+}
+
+func contextsPath() (string, error) {
+	if at := os.Getenv("CREEL_CONTEXTS"); at != "" {
+		return at, nil
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", nil // a daemon's account may have none
+	}
+	return filepath.Join(dir, "creel", "contexts.yaml"), nil
+}
+
+// readContexts reads the file; one that is not there has no contexts.
+func readContexts() (contextsFile, string, error) {
+	var f contextsFile
+	at, err := contextsPath()
+	if err != nil || at == "" {
+		return f, at, err
+	}
+	b, err := os.ReadFile(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, at, nil
+	}
+	if err == nil {
+		err = yaml.Unmarshal(b, &f)
+	}
+	if err != nil {
+		return f, at, usage(fmt.Errorf("the contexts in %s cannot be read: %w", at, err))
+	}
+	return f, at, nil
+}
+
+// currentContext is the one of a name, else $CREEL_CONTEXT's, else the current
+// one; an empty one if there is none.
+func currentContext(name string) (contextDoc, error) {
+	f, at, err := readContexts()
+	if err != nil {
+		return contextDoc{}, err
+	}
+	name = cmp.Or(name, os.Getenv("CREEL_CONTEXT"))
+	found, ok := f.Contexts[cmp.Or(name, f.Current)]
+	if !ok && name != "" {
+		return found, &coded{exitNotFound, fmt.Errorf("there is no context %q in %s; see creel context list", name, at)}
+	}
+	return found, nil
+}
+
+func (f contextsFile) write(at string) error {
+	b, err := yaml.Marshal(f)
+	if err != nil {
+		return err
+	}
+	if at == "" {
+		return usage(errors.New("you have no configuration directory: name a file in $CREEL_CONTEXTS"))
+	}
+	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+		return err
+	}
+	return replaceFile(at, b, 0o600)
+}
+
+// replaceFile writes a file so that nobody reads half of it.
+func replaceFile(at string, b []byte, mode os.FileMode) error {
+	part := at + ".new"
+	if err := os.WriteFile(part, b, mode); err != nil {
+		return err
+	}
+	return os.Rename(part, at)
+}
+
+func contextCommand() *cobra.Command {
+	return daily("context", "name the federations you speak to",
+		contextList(), contextChange("set NAME", "write a context: --server, --user", func(f *contextsFile, d contextDoc) error {
+			if d.Server == "" {
+				return usage(errors.New("say where its router is: --server URL"))
+			}
+			if f.Contexts == nil {
+				f.Contexts = map[string]contextDoc{}
+			}
+			f.Contexts[d.Name] = d
+			f.Current = cmp.Or(f.Current, d.Name)
+			return nil
+		}), contextChange("use NAME", "make a context the current one", func(f *contextsFile, d contextDoc) error {
+			f.Current = d.Name
+			return f.has(d.Name)
+		}), contextChange("remove NAME", "remove a context", func(f *contextsFile, d contextDoc) error {
+			if err := f.has(d.Name); err != nil {
+				return err
+			}
+			delete(f.Contexts, d.Name)
+			if f.Current == d.Name {
+				f.Current = ""
+			}
+			return nil
+		}))
+}
+
+func (f *contextsFile) has(name string) error {
+	if _, ok := f.Contexts[name]; !ok {
+		return &coded{exitNotFound, fmt.Errorf("there is no context %q; see creel context list", name)}
+	}
+	return nil
+}
+
+func contextList() *cobra.Command {
+	var p printer
+	c := &cobra.Command{Use: "list", Short: "list the contexts", Args: noArguments}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := p.check(); err != nil {
+			return err
+		}
+		f, _, err := readContexts()
+		if err != nil {
+			return err
+		}
+		var list []contextDoc
+		for name, d := range f.Contexts {
+			d.Name, d.Current = name, name == f.Current
+			list = append(list, d)
+		}
+		slices.SortFunc(list, func(a, b contextDoc) int { return cmp.Compare(a.Name, b.Name) })
+		return printList(c.OutOrStdout(), p, list, []column[contextDoc]{
+			{"NAME", false, func(d contextDoc) string { return d.Name }},
+			{"CURRENT", false, func(d contextDoc) string { return map[bool]string{true: "*"}[d.Current] }},
+			{"SERVER", false, func(d contextDoc) string { return d.Server }},
+			{"USER", false, func(d contextDoc) string { return d.User }},
+		})
+	}
+	c.Flags().StringVarP(&p.format, "output", "o", "table", outputUsage)
+	return c
+}
+
+// contextChange is a command that changes the file.
+func contextChange(use, short string, change func(*contextsFile, contextDoc) error) *cobra.Command {
+	var d contextDoc
+	c := &cobra.Command{Use: use, Short: short, Args: exactly(1, "the name of a context")}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		d.Name = args[0]
+		f, at, err := readContexts()
+		if err != nil {
+			return err
+		}
+		if err := change(&f, d); err != nil {
+			return err
+		}
+		if err := f.write(at); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(c.OutOrStdout(), "context %s: %s\n", d.Name, strings.Fields(use)[0])
+		return err
+	}
+	if strings.HasPrefix(use, "set") {
+		c.Flags().StringVar(&d.Server, "server", "", "web `URL` of its router")
+		c.Flags().StringVar(&d.User, "user", "", "act as `NAME` there")
+	}
+	return c
+}

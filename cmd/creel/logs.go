@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/creelrm/creel"
+)
+
+// maxLog bounds what is read of one file of a container's log.
+const maxLog = 64 << 20
+
+func appLogs() *cobra.Command {
+	var f clientFlags
+	var container, file string
+	c := &cobra.Command{
+		Use:   "logs ID",
+		Short: "print the logs of an application's containers, from the nodes that ran them",
+		Long: `Prints the logs of the containers of the last attempt that the ResourceManagers
+still know: the AM's and those that run, or --container one of them. A node keeps
+the logs of a container that ended as long as its yarn.nodemanager.log.retain-seconds
+says. Where logs are aggregated, those of an ended application are in the file system
+of yarn.nodemanager.remote-app-log-dir: yarn logs -applicationId ID reads them
+there. Simulated nodes execute nothing and have no logs.`,
+		Args: exactly(1, "one application id"), ValidArgsFunction: f.appIDs,
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		id, err := appArgument(args[0])
+		if err != nil {
+			return err
+		}
+		list, err := f.logged(c, id, container)
+		if err != nil {
+			return err
+		}
+		failed := 0
+		for _, at := range list {
+			if err := f.containerLogs(c.Context(), c.OutOrStdout(), at, file); err != nil {
+				failed++
+				fmt.Fprintf(c.ErrOrStderr(), "creel: the logs of %s: %v\n", at.ID, err)
+			}
+		}
+		switch {
+		case failed == len(list):
+			return &coded{exitNotFound, errSilent}
+		case failed > 0:
+			return &coded{exitPartial, errSilent}
+		}
+		return nil
+	}
+	f.register(c)
+	c.Flags().StringVar(&container, "container", "", "only the container `ID`")
+	c.Flags().StringVar(&file, "file", "", "only the log `NAME`, such as stderr")
+	return c
+}
+
+// logAt is a container and the web address of its node.
+type logAt struct{ ID, Web string }
+
+// logged are the containers that are known, with their nodes' web addresses.
+func (f *clientFlags) logged(c *cobra.Command, id creel.ApplicationID, only string) ([]logAt, error) {
+	attempts, err := f.attempts(c, id)
+	if err != nil {
+		return nil, err
+	}
+	var last attemptDoc
+	for _, a := range attempts {
+		if a.Number >= last.Number {
+			last = a
+		}
+	}
+	var found []logAt
+	if last.Container != "" {
+		found = append(found, logAt{last.Container, webOf(last.Logs)})
+	}
+	if last.ID != "" {
+		var doc struct {
+			Container list[containerDoc] `json:"container"`
+		}
+		path := appPath(id) + "/appattempts/" + last.ID + "/containers"
+		_, err := f.call(c.Context(), http.MethodGet, path, nil, nil, &doc)
+		if err != nil && exitCode(err) != exitNotFound {
+			return nil, err
+		}
+		for _, d := range doc.Container {
+			found = append(found, logAt{d.ID, webOf(d.Log)})
+		}
+	}
+	if only != "" {
+		found = slices.DeleteFunc(found, func(at logAt) bool { return at.ID != only })
+	}
+	slices.SortFunc(found, func(a, b logAt) int { return strings.Compare(a.ID, b.ID) })
+	found = slices.CompactFunc(found, func(a, b logAt) bool { return a.ID == b.ID })
+	if len(found) == 0 {
+		what := "no container of " + id.String()
+		if only != "" {
+			what = "no container " + only + " of the last attempt of " + id.String()
+		}
+		return nil, &coded{exitNotFound, fmt.Errorf(
+			"%s is known any more: the node that ran it is not on record; if logs are aggregated, yarn logs reads them", what)}
+	}
+	return found, nil
+}
+
+// webOf is the node's address in a link to its logs.
+func webOf(link string) string {
+	if strings.HasPrefix(link, "//") {
+		link = "http:" + link
+	}
+	u, err := url.Parse(link)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// containerLogs prints the files of one container, as its NodeManager serves them.
+func (f *clientFlags) containerLogs(ctx context.Context, out io.Writer, at logAt, only string) error {
+	if at.Web == "" {
+		return errors.New("the address of its node is not known")
+	}
+	b, err := f.node(ctx, at.Web, "/ws/v1/node/containers/"+at.ID+"/logs")
+	if err != nil {
+		return err
+	}
+	files, err := logFiles(b)
+	if err != nil {
+		return err
+	}
+	printed := false
+	for _, name := range files {
+		if only != "" && name != only {
+			continue
+		}
+		b, err := f.node(ctx, at.Web, "/ws/v1/node/containerlogs/"+at.ID+"/"+url.PathEscape(name))
+		if err != nil {
+			return err
+		}
+		printed = true
+		fmt.Fprintf(out, "==> %s %s on %s <==\n%s", at.ID, name, at.Web, b)
+		if len(b) > 0 && b[len(b)-1] != '\n' {
+			fmt.Fprintln(out)
+		}
+	}
+	if !printed && only != "" {
+		return fmt.Errorf("it has no log %q; it has %s", only, strings.Join(files, ", "))
+	}
+	return nil
+}
+
+// logFiles are the names in a NodeManager's answer, whose lists of one element
+// come without brackets.
+func logFiles(b []byte) (names []string, err error) {
+	type file struct {
+		Name string `json:"fileName"`
+	}
+	type info struct {
+		Files list[file] `json:"containerLogInfo"`
+	}
+	var wrapped struct {
+		Info list[info] `json:"containerLogsInfo"`
+	}
+	var bare list[info]
+	if json.Unmarshal(b, &wrapped) != nil || len(wrapped.Info) == 0 {
+		if err := json.Unmarshal(b, &bare); err != nil {
+			return nil, fmt.Errorf("its node answered what is no list of logs: %w", err)
+		}
+		wrapped.Info = bare
+	}
+	for _, i := range wrapped.Info {
+		for _, n := range i.Files {
+			names = append(names, n.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// node asks a NodeManager's web server.
+func (f *clientFlags) node(ctx context.Context, web, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, min(f.timeout, 30*time.Second))
+	defer cancel()
+	q := url.Values{"user.name": {f.user}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+web+path+"?"+q.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json, text/plain")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("its node does not answer at %s: %w; simulated nodes have no logs", web, errors.Unwrap(err))
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxLog))
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("its node at %s has them no more: %w", web, answerError(resp.StatusCode, b))
+	}
+	return b, nil
+}
