@@ -44,6 +44,9 @@ func policyCommand() *cobra.Command {
 		policyList(),
 		policyGet(),
 		policySet(),
+		policyApply(),
+		policyDiff(),
+		policyPreview(),
 		policyHistory(),
 		policyRollback(),
 		policyTry(),
@@ -301,6 +304,9 @@ func policyRollback() *cobra.Command {
 			w := statestore.PolicyWrite{Queue: q, Expect: found[0].Version}
 			switch {
 			case to != 0:
+				if to < 0 { // so many versions back
+					to = max(found[0].Version+to, 1)
+				}
 				old, err := operator.PolicyAt(ctx, from, q, to)
 				if err != nil {
 					return err
@@ -315,6 +321,6 @@ func policyRollback() *cobra.Command {
 		})
 	}
 	f.register(c)
-	c.Flags().Int64Var(&to, "to", 0, "the `VERSION` to return to (default: the one before)")
+	c.Flags().Int64Var(&to, "to", 0, "the `VERSION` to return to, -1 for the one before (the default), -2 for the one before that")
 	return c
 }

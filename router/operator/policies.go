@@ -140,3 +140,17 @@ func Current(ctx context.Context, r PolicyReader, q creel.QueuePath) (subcluster
 	}
 	return found[0], nil
 }
+
+// MayPreview refuses users who may not see what others submitted, which a preview
+// of a policy is made of.
+func (o *Operator) MayPreview(user string) error {
+	if admin := *o.admin.Load(); admin == nil || admin(user) {
+		return nil
+	}
+	return &creel.Error{
+		Kind: creel.ErrNotPermitted,
+		What: fmt.Sprintf("%q may not see what was submitted to a queue", user),
+		Why:  "others' names are in it, and yarn.admin.acl of this router does not name that user",
+		Try:  "ask as an administrator (--user, HADOOP_USER_NAME), or change yarn.admin.acl",
+	}
+}

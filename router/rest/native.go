@@ -56,6 +56,7 @@ func (h *Handler) operate(r chi.Router) {
 	r.Get("/policies/{queue}", h.policy)
 	r.Put("/policies/{queue}", h.putPolicy)
 	r.Get("/policies/{queue}/history", h.policyHistory)
+	r.Get("/policies/{queue}/submissions", h.submissions)
 }
 
 // problem is an error of the native API (RFC 9457).

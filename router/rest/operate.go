@@ -290,3 +290,45 @@ func (h *Handler) putPolicy(w http.ResponseWriter, r *http.Request) {
 	}, in.AnyMember)
 	done(w, err, PolicyDocOf(p))
 }
+
+// SubmissionDoc is an application that was submitted, and the home it got.
+type SubmissionDoc struct {
+	Queue    creel.QueuePath    `json:"queue"`
+	User     string             `json:"user,omitempty"`
+	Name     string             `json:"name,omitempty"`
+	Type     string             `json:"type,omitempty"`
+	Tags     []string           `json:"tags,omitempty"`
+	MemoryMB int64              `json:"memory_mb"` // of the AM's container
+	VCores   int64              `json:"vcores"`
+	Label    string             `json:"label,omitempty"`
+	ID       string             `json:"id"`
+	Home     creel.SubclusterID `json:"home"`
+}
+
+// SubmissionsDoc are the last submissions of a queue, oldest first.
+type SubmissionsDoc struct {
+	Submissions []SubmissionDoc `json:"submissions"`
+}
+
+// maxPreview bounds the submissions that are told at once.
+const maxPreview = 1000
+
+// submissions tells what was submitted to a queue through this router, to be
+// decided again under another policy.
+func (h *Handler) submissions(w http.ResponseWriter, r *http.Request) {
+	q, ok := queueParam(w, r)
+	if !ok {
+		return
+	}
+	limit, err := number(r, "limit", maxPreview)
+	doc := SubmissionsDoc{Submissions: []SubmissionDoc{}}
+	if err = errors.Join(err, h.conf.Operator.MayPreview(caller(r))); err == nil {
+		for _, s := range h.server.Recent(q, int(min(limit, maxPreview))) {
+			doc.Submissions = append(doc.Submissions, SubmissionDoc{
+				Queue: s.Queue, User: s.User, Name: s.Name, Type: s.Type, Tags: s.Tags, Label: s.Label,
+				MemoryMB: s.Size.MemoryMB, VCores: s.Size.VCores, ID: s.Application.String(), Home: s.Home,
+			})
+		}
+	}
+	done(w, err, doc)
+}

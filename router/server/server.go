@@ -71,6 +71,7 @@ type Server struct {
 	unlisted  unlisted
 
 	memoryLock sync.RWMutex
+	recent     *router.Recent // under memoryLock
 	memory     *router.Memory
 
 	assumedLock sync.Mutex
@@ -95,7 +96,10 @@ func New(conf Config) *Server {
 	if conf.Log == nil {
 		conf.Log = slog.Default()
 	}
-	s := &Server{conf: conf, memory: router.NewMemory(conf.Kept), seen: seen{most: conf.Kept}}
+	s := &Server{
+		conf: conf, memory: router.NewMemory(conf.Kept), seen: seen{most: conf.Kept},
+		recent: router.NewRecent(min(conf.Kept, maxRecent)),
+	}
 	s.absences = absences{clock: conf.Clock, waits: router.NewWaits()}
 	s.seed.Store(conf.Seed)
 	s.policies.Store(policies.EmptyTable(conf.Policy))
@@ -146,6 +150,18 @@ func (s *Server) random() *rand.Rand {
 
 // View is the federation as this router sees it now; it may be nil at first.
 func (s *Server) View() *subcluster.View { return s.conf.View() }
+
+// maxRecent bounds the submissions that are kept to be decided again, about 300
+// bytes each.
+const maxRecent = 10_000
+
+// Recent returns the last submissions to a queue through this router that got a
+// home, oldest first, at most that many.
+func (s *Server) Recent(queue creel.QueuePath, most int) []router.Submitted {
+	s.memoryLock.RLock()
+	defer s.memoryLock.RUnlock()
+	return s.recent.Of(queue, most)
+}
 
 // Counts are the running totals.
 func (s *Server) Counts() *Counts { return &s.counts }
@@ -228,6 +244,9 @@ func (s *Server) Submit(
 	}
 	s.memoryLock.Lock()
 	s.memory.Put(out)
+	if out.Err == nil {
+		s.recent.Add(sub, out.Home)
+	}
 	s.memoryLock.Unlock()
 	return out
 }

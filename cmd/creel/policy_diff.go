@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/router/operator"
+	"github.com/creelrm/creel/router/rest"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+func policyDiff() *cobra.Command {
+	var f policyFlags
+	var file string
+	var version, with int64
+	c := &cobra.Command{
+		Use:   "diff QUEUE",
+		Short: "compare a queue's policy with a file, or two of its versions",
+		Example: `  creel policy diff root.prod --file new.json
+  creel policy diff root.prod --version 3`,
+		Args: exactly(1, "one queue"), ValidArgsFunction: f.queues,
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		q, err := queueArgument(args[0])
+		if err != nil {
+			return err
+		}
+		if (file == "") == (version == 0) {
+			return usage(errors.New("say with what: --file FILE, or --version N"))
+		}
+		return f.with(c.Context(), func(ctx context.Context, from policySource) error {
+			right, err := operator.PolicyAt(ctx, from, q, with)
+			if err != nil {
+				return err
+			}
+			a, b := fmt.Sprintf("%s version %d", right.Queue, right.Version), file
+			left := right.Document
+			if version != 0 {
+				old, err := operator.PolicyAt(ctx, from, q, version)
+				if err != nil {
+					return err
+				}
+				a, b = fmt.Sprintf("%s version %d", old.Queue, old.Version), a
+				left = old.Document
+			} else {
+				t := trial{in: c.InOrStdin()}
+				doc, err := t.file("--file", file)
+				if err != nil {
+					return err
+				}
+				if _, err := policies.Parse(doc); err != nil {
+					return usage(err)
+				}
+				right.Document = doc
+			}
+			return printDiff(c.OutOrStdout(), a, b, left, right.Document)
+		})
+	}
+	f.register(c)
+	c.Flags().StringVar(&file, "file", "", "the document in `FILE`; - is standard input")
+	c.Flags().Int64Var(&version, "version", 0, "an earlier `VERSION`")
+	c.Flags().Int64Var(&with, "with", 0, "with --version, compare with this `VERSION` instead of the one in force")
+	return c
+}
+
+// printDiff compares documents by the lines of their indented form.
+func printDiff(w io.Writer, a, b string, left, right []byte) error {
+	lines := func(document []byte) []string {
+		var any any
+		if json.Unmarshal(document, &any) != nil {
+			return strings.Split(strings.TrimRight(string(document), "\n"), "\n")
+		}
+		text, err := json.MarshalIndent(any, "", "  ") // with its keys in order
+		if err != nil || len(document) == 0 {
+			return nil
+		}
+		return strings.Split(string(text), "\n")
+	}
+	x, y := lines(left), lines(right)
+	if slices.Equal(x, y) {
+		_, err := fmt.Fprintf(w, "%s and %s are the same\n", a, b)
+		return err
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "--- %s\n+++ %s\n", a, b)
+	// The longest common lines, by the table that a document of some dozen lines affords.
+	common := make([][]int, len(x)+1)
+	for i := range common {
+		common[i] = make([]int, len(y)+1)
+	}
+	for i := len(x) - 1; i >= 0; i-- {
+		for j := len(y) - 1; j >= 0; j-- {
+			if common[i][j] = max(common[i+1][j], common[i][j+1]); x[i] == y[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			}
+		}
+	}
+	for i, j := 0, 0; i < len(x) || j < len(y); {
+		switch {
+		case i < len(x) && j < len(y) && x[i] == y[j]:
+			fmt.Fprintf(&out, "  %s\n", x[i])
+			i, j = i+1, j+1
+		case j == len(y) || i < len(x) && common[i+1][j] >= common[i][j+1]:
+			fmt.Fprintf(&out, "- %s\n", x[i])
+			i++
+		default:
+			fmt.Fprintf(&out, "+ %s\n", y[j])
+			j++
+		}
+	}
+	_, err := out.WriteTo(w)
+	return err
+}
+
+func policyApply() *cobra.Command {
+	var f policyFlags
+	var comment string
+	var dryRun, anyMember bool
+	c := &cobra.Command{
+		Use:   "apply FILE",
+		Short: "make the policies of many queues as a file says; those that are so already stay",
+		Long: `The file is JSON, - for standard input: {"root.prod": DOCUMENT, "root.test": null}.
+A queue with null has its own document removed; queues that are not in the file
+stay as they are. With --dry-run nothing is written, and what would be is shown.`,
+		Args: exactly(1, "one file"),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		t := trial{in: c.InOrStdin()}
+		var wanted map[creel.QueuePath]json.RawMessage
+		if err := t.parse("FILE", args[0], &wanted); err != nil {
+			return err
+		}
+		var queues []creel.QueuePath
+		for q, document := range wanted {
+			if _, err := queueArgument(string(q)); err != nil {
+				return err
+			}
+			if string(document) == "null" {
+				wanted[q] = nil
+			} else if _, err := policies.Parse(document); err != nil {
+				return usage(fmt.Errorf("queue %s: %w", q, err))
+			}
+			queues = append(queues, q)
+		}
+		slices.Sort(queues)
+		return f.with(c.Context(), func(ctx context.Context, from policySource) error {
+			for _, q := range queues { // all are checked before the first is written
+				if err := checkMembers(ctx, from, wanted[q], anyMember); err != nil {
+					return err
+				}
+			}
+			changed := 0
+			for _, q := range queues {
+				now, err := operator.Current(ctx, from, q)
+				if err != nil {
+					return err
+				}
+				if shown(now.Document) == shown(wanted[q]) {
+					continue
+				}
+				changed++
+				if dryRun {
+					a, b := fmt.Sprintf("%s version %d", q, now.Version), fmt.Sprintf("%s as in %s", q, args[0])
+					if err := printDiff(c.OutOrStdout(), a, b, now.Document, wanted[q]); err != nil {
+						return err
+					}
+					continue
+				}
+				w := statestore.PolicyWrite{Queue: q, Expect: now.Version, Document: wanted[q], Comment: comment}
+				if err := put(ctx, c, from, f.printer, w, anyMember); err != nil {
+					return err
+				}
+			}
+			if f.printer.format != "table" {
+				return nil
+			}
+			verb := map[bool]string{true: "would change", false: "changed"}[dryRun]
+			_, err := fmt.Fprintf(c.OutOrStdout(), "%d of %d queues %s\n", changed, len(queues), verb)
+			return err
+		})
+	}
+	f.register(c)
+	c.Flags().StringVar(&comment, "comment", "", "why, for the history")
+	c.Flags().BoolVar(&anyMember, "any-member", false, "also if it gives weight to subclusters that do not exist yet")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "check and show, but change nothing")
+	return c
+}
+
+// previewDoc is how the last submissions of a queue would be spread.
+type previewDoc struct {
+	Queue       creel.QueuePath `json:"queue"`
+	Submissions int             `json:"submissions"`
+	Moved       int             `json:"moved"`    // that the new policy sends elsewhere than the one in force
+	Homeless    int             `json:"homeless"` // for which the new policy finds no home
+	Members     []previewMember `json:"members"`
+}
+
+type previewMember struct {
+	Member creel.SubclusterID `json:"member"`
+	Were   int                `json:"were"`  // that it took
+	Now    int                `json:"now"`   // that the policy in force would send it now
+	After  int                `json:"after"` // that the new one would
+}
+
+func policyPreview() *cobra.Command {
+	var f policyFlags
+	var file string
+	var last int
+	var seed uint64
+	c := &cobra.Command{
+		Use:   "preview QUEUE",
+		Short: "decide a queue's last submissions again under a new document: homes before and after",
+		Long: `Takes the last submissions of the queue that the router remembers, up to 1,000, and
+decides them one after another on the members as they are now: by the policy in
+force, and by the new one. What was decided counts as sent, as in a router. A
+queue of which the router has seen nothing has no preview.`,
+		Example: "  creel policy preview root.prod --policy new.json",
+		Args:    exactly(1, "one queue"), ValidArgsFunction: f.queues,
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		q, err := queueArgument(args[0])
+		if err != nil {
+			return err
+		}
+		t := trial{in: c.InOrStdin()}
+		b, err := t.file("--policy", file)
+		if err != nil {
+			return err
+		}
+		fresh, err := policies.Parse(b)
+		if err != nil {
+			return usage(err)
+		}
+		if len(f.conf.flags) > 0 {
+			return usage(errors.New("submissions are known to routers, not to the store: leave out --store"))
+		}
+		return f.with(c.Context(), func(ctx context.Context, from policySource) error {
+			view, err := from.view(ctx)
+			if err != nil {
+				return err
+			}
+			var seen rest.SubmissionsDoc
+			_, err = f.call(ctx, http.MethodGet, policyPath(q)+"/submissions",
+				url.Values{"limit": {strconv.Itoa(last)}}, nil, &seen)
+			if err != nil {
+				return err
+			}
+			if len(seen.Submissions) == 0 {
+				return &coded{exitNotFound, fmt.Errorf("the router at %s has seen no submission to %s since its start", f.server, q)}
+			}
+			held, _ := policies.NewTable(nil, view.Policies).For(q)
+			doc, err := preview(view, q, seen.Submissions, held, fresh, seed)
+			if err != nil {
+				return err
+			}
+			return printOne(c.OutOrStdout(), f.printer, doc, string(q), doc.write)
+		})
+	}
+	f.register(c)
+	fl := c.Flags()
+	fl.StringVar(&file, "policy", "", "the new document, a `FILE`; - is standard input")
+	fl.IntVar(&last, "last", 1000, "at most the last `N` submissions")
+	fl.Uint64Var(&seed, "seed", 1, "of policies that draw; the same seed draws the same")
+	return c
+}
+
+// preview decides submissions under two policies.
+func preview(
+	view *subcluster.View,
+	q creel.QueuePath,
+	seen []rest.SubmissionDoc,
+	held, fresh policies.Policy,
+	seed uint64,
+) (previewDoc, error) {
+	doc := previewDoc{Queue: q, Submissions: len(seen)}
+	count := map[creel.SubclusterID]*previewMember{}
+	member := func(id creel.SubclusterID) *previewMember {
+		if count[id] == nil {
+			count[id] = &previewMember{Member: id}
+		}
+		return count[id]
+	}
+	for _, m := range view.Members {
+		member(m.ID)
+	}
+	now, after := decider(view, held, seed), decider(view, fresh, seed)
+	for _, s := range seen {
+		id, err := creel.ParseApplicationID(s.ID)
+		if err != nil {
+			return doc, err
+		}
+		sub := policies.Submission{
+			Application: id, Name: s.Name, User: s.User, Type: s.Type, Queue: s.Queue, Tags: s.Tags, Label: s.Label,
+			Size: creel.NewResource(s.MemoryMB, s.VCores),
+		}
+		member(s.Home).Were++
+		a, b := now(sub), after(sub)
+		if a != "" {
+			member(a).Now++
+		}
+		if b == "" {
+			doc.Homeless++
+			continue
+		}
+		member(b).After++
+		if a != b {
+			doc.Moved++
+		}
+	}
+	for _, m := range count {
+		doc.Members = append(doc.Members, *m)
+	}
+	slices.SortFunc(doc.Members, func(a, b previewMember) int { return strings.Compare(string(a.Member), string(b.Member)) })
+	return doc, nil
+}
+
+// decider decides one submission after another; what it decided counts as sent.
+func decider(view *subcluster.View, p policies.Policy, seed uint64) func(policies.Submission) creel.SubclusterID {
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	type sent struct {
+		apps int64
+		size creel.Resource
+	}
+	assumed := map[creel.SubclusterID]sent{}
+	return func(s policies.Submission) creel.SubclusterID {
+		s.Assumed = func(id creel.SubclusterID) (int64, creel.Resource) { return assumed[id].apps, assumed[id].size }
+		home, _, err := p.Home(view, s, nil, rnd)
+		if err != nil {
+			return ""
+		}
+		was := assumed[home]
+		assumed[home] = sent{was.apps + 1, was.size.Add(s.Size)}
+		return home
+	}
+}
+
+func (d previewDoc) write(w io.Writer) error {
+	fmt.Fprintf(w, "the last %d submissions to %s: %d would have another home, %d none\n",
+		d.Submissions, d.Queue, d.Moved, d.Homeless)
+	n := func(v func(previewMember) int) func(previewMember) string {
+		return func(m previewMember) string { return strconv.Itoa(v(m)) }
+	}
+	return printList(w, printer{format: "table"}, d.Members, []column[previewMember]{
+		{"MEMBER", false, func(m previewMember) string { return string(m.Member) }},
+		{"WERE", false, n(func(m previewMember) int { return m.Were })},
+		{"IN-FORCE", false, n(func(m previewMember) int { return m.Now })},
+		{"NEW", false, n(func(m previewMember) int { return m.After })},
+	})
+}
