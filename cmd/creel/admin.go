@@ -47,11 +47,10 @@ func (f *adminFlags) register(c *cobra.Command) {
 	fl.DurationVar(&f.timeout, "request-timeout", time.Minute, "give up after this long")
 }
 
+type adminClient = yarnrpc.ResourceManagerAdministrationProtocolClient
+
 // do makes one call.
-func (f *adminFlags) do(
-	ctx context.Context,
-	call func(context.Context, yarnrpc.ResourceManagerAdministrationProtocolClient) error,
-) error {
+func (f *adminFlags) do(ctx context.Context, call func(context.Context, adminClient) error) error {
 	who := clientFlags{server: "none", user: f.user}
 	if err := who.resolve(); err != nil {
 		return err
@@ -91,7 +90,7 @@ func (f *adminFlags) member() *string {
 func (f *adminFlags) everywhere() string { return cmp.Or(f.subcluster, "all members") }
 
 func adminCommand() *cobra.Command {
-	type client = yarnrpc.ResourceManagerAdministrationProtocolClient
+	type client = adminClient
 	refresh := func(use, short string, call func(context.Context, client, *string) error) *cobra.Command {
 		var f adminFlags
 		c := &cobra.Command{Use: use, Short: short, Args: noArguments}
@@ -110,10 +109,11 @@ func adminCommand() *cobra.Command {
 			_, err := at.RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{SubClusterId: m})
 			return err
 		}),
-		refresh("refresh-nodes", "read the lists of hosts again", func(ctx context.Context, at client, m *string) error {
-			_, err := at.RefreshNodes(ctx, &pb.RefreshNodesRequestProto{SubClusterId: m})
-			return err
-		}),
+		refresh("refresh-nodes", "read the lists of hosts again",
+			func(ctx context.Context, at client, m *string) error {
+				_, err := at.RefreshNodes(ctx, &pb.RefreshNodesRequestProto{SubClusterId: m})
+				return err
+			}),
 		refresh("refresh-acls", "read who administers, and who may act for others, again",
 			func(ctx context.Context, at client, m *string) error {
 				_, one := at.RefreshAdminAcls(ctx, &pb.RefreshAdminAclsRequestProto{SubClusterId: m})
@@ -160,7 +160,7 @@ machine or a shared file system, and has the ResourceManager read it.`,
 			req.DecommissionType = pb.DecommissionTypeProto_GRACEFUL.Enum()
 			req.DecommissionTimeout = proto.Int32(int32(patience.Seconds()))
 		}
-		err = f.do(c.Context(), func(ctx context.Context, at yarnrpc.ResourceManagerAdministrationProtocolClient) error {
+		err = f.do(c.Context(), func(ctx context.Context, at adminClient) error {
 			_, err := at.RefreshNodes(ctx, req)
 			return err
 		})
@@ -242,7 +242,7 @@ applications from a queue in the whole federation, give its policy no member.`,
 		if err := setProperty(file, "yarn.scheduler.capacity."+string(q)+".state", state); err != nil {
 			return err
 		}
-		err = f.do(c.Context(), func(ctx context.Context, at yarnrpc.ResourceManagerAdministrationProtocolClient) error {
+		err = f.do(c.Context(), func(ctx context.Context, at adminClient) error {
 			_, err := at.RefreshQueues(ctx, &pb.RefreshQueuesRequestProto{SubClusterId: f.member()})
 			return err
 		})

@@ -54,12 +54,11 @@ func (f *clientFlags) resolve() error {
 	if err != nil {
 		return err
 	}
-	if f.context == "" { // a context named by a flag is meant before the environment
-		f.server = cmp.Or(f.server, os.Getenv("CREEL_SERVER"))
-		f.user = cmp.Or(f.user, os.Getenv("HADOOP_USER_NAME"))
+	if f.context != "" { // one named by a flag is meant before the environment
+		f.server, f.user = cmp.Or(f.server, at.Server), cmp.Or(f.user, at.User)
 	}
-	f.server = cmp.Or(f.server, at.Server, defaultServer)
-	if f.user = cmp.Or(f.user, at.User); f.user == "" {
+	f.server = cmp.Or(f.server, os.Getenv("CREEL_SERVER"), at.Server, defaultServer)
+	if f.user = cmp.Or(f.user, os.Getenv("HADOOP_USER_NAME"), at.User); f.user == "" {
 		if u, err := user.Current(); err == nil {
 			f.user = u.Username
 		}

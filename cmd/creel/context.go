@@ -101,30 +101,37 @@ func replaceFile(at string, b []byte, mode os.FileMode) error {
 }
 
 func contextCommand() *cobra.Command {
+	set := func(f *contextsFile, d contextDoc) error {
+		if d.Server == "" {
+			return usage(errors.New("say where its router is: --server URL"))
+		}
+		if f.Contexts == nil {
+			f.Contexts = map[string]contextDoc{}
+		}
+		f.Contexts[d.Name] = d
+		f.Current = cmp.Or(f.Current, d.Name)
+		return nil
+	}
+	use := func(f *contextsFile, d contextDoc) error {
+		f.Current = d.Name
+		return f.has(d.Name)
+	}
+	remove := func(f *contextsFile, d contextDoc) error {
+		if err := f.has(d.Name); err != nil {
+			return err
+		}
+		delete(f.Contexts, d.Name)
+		if f.Current == d.Name {
+			f.Current = ""
+		}
+		return nil
+	}
 	return daily("context", "name the federations you speak to",
-		contextList(), contextChange("set NAME", "write a context: --server, --user", func(f *contextsFile, d contextDoc) error {
-			if d.Server == "" {
-				return usage(errors.New("say where its router is: --server URL"))
-			}
-			if f.Contexts == nil {
-				f.Contexts = map[string]contextDoc{}
-			}
-			f.Contexts[d.Name] = d
-			f.Current = cmp.Or(f.Current, d.Name)
-			return nil
-		}), contextChange("use NAME", "make a context the current one", func(f *contextsFile, d contextDoc) error {
-			f.Current = d.Name
-			return f.has(d.Name)
-		}), contextChange("remove NAME", "remove a context", func(f *contextsFile, d contextDoc) error {
-			if err := f.has(d.Name); err != nil {
-				return err
-			}
-			delete(f.Contexts, d.Name)
-			if f.Current == d.Name {
-				f.Current = ""
-			}
-			return nil
-		}))
+		contextList(),
+		contextChange("set NAME", "write a context: --server, --user", set),
+		contextChange("use NAME", "make a context the current one", use),
+		contextChange("remove NAME", "remove a context", remove),
+	)
 }
 
 func (f *contextsFile) has(name string) error {

@@ -101,6 +101,7 @@ Start with: creel demo`,
 		adminCommand(),
 		configCommand(),
 		contextCommand(),
+		referenceCommand(),
 		versionCommand(),
 	)
 	return root

@@ -294,7 +294,11 @@ func policyRollback() *cobra.Command {
 			return err
 		}
 		return f.with(c.Context(), func(ctx context.Context, from policySource) error {
-			found, err := from.PolicyHistory(ctx, q, 0, 2)
+			back := 1
+			if to < 0 {
+				back = int(min(-to, 100))
+			}
+			found, err := from.PolicyHistory(ctx, q, 0, back+1)
 			if err != nil {
 				return err
 			}
@@ -303,17 +307,16 @@ func policyRollback() *cobra.Command {
 			}
 			w := statestore.PolicyWrite{Queue: q, Expect: found[0].Version}
 			switch {
-			case to != 0:
-				if to < 0 { // so many versions back
-					to = max(found[0].Version+to, 1)
-				}
+			case to > 0:
 				old, err := operator.PolicyAt(ctx, from, q, to)
 				if err != nil {
 					return err
 				}
 				w.Document, w.Comment = old.Document, fmt.Sprintf("rollback to version %d", to)
-			case len(found) > 1:
-				w.Document, w.Comment = found[1].Document, fmt.Sprintf("rollback to version %d", found[1].Version)
+			case len(found) > back:
+				w.Document, w.Comment = found[back].Document, fmt.Sprintf("rollback to version %d", found[back].Version)
+			case back > len(found):
+				return &coded{exitNotFound, fmt.Errorf("queue %s has %d versions; see `creel policy history %s`", q, len(found), q)}
 			default:
 				w.Comment = "rollback to none" // the first version is undone by removing it
 			}

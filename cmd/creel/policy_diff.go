@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -327,7 +328,7 @@ func preview(
 	for _, m := range count {
 		doc.Members = append(doc.Members, *m)
 	}
-	slices.SortFunc(doc.Members, func(a, b previewMember) int { return strings.Compare(string(a.Member), string(b.Member)) })
+	slices.SortFunc(doc.Members, func(a, b previewMember) int { return cmp.Compare(a.Member, b.Member) })
 	return doc, nil
 }
 

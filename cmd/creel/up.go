@@ -175,8 +175,10 @@ Hadoop clients  export HADOOP_CONF_DIR=%s
                 yarn node -list
 REST            curl -s http://%s/ws/v1/cluster/metrics
 Spark           spark-submit --master yarn --deploy-mode cluster ...
-creel           creel subcluster list --server http://%s
-`, nodes, web, clients, web, web)
+A first command creel run --server http://%s --containers 10 -- sleep 2
+Why it waits    creel app why ID --server http://%s
+Members         creel subcluster list --server http://%s
+`, nodes, web, clients, web, web, web, web)
 }
 
 // nodeConf writes a directory for Hadoop's NodeManagers of one subcluster:
