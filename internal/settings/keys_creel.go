@@ -336,6 +336,18 @@ var creelDaemonKeys = []Setting{
 		Doc:     "Bytes of the largest body that a request over HTTP may have.",
 	},
 	{
+		Key:     "creel.http.max-connections",
+		Type:    Int,
+		Default: "20000",
+		Doc:     "Connections of one web port; more are answered 503.",
+	},
+	{
+		Key:     "creel.http.max-connections-per-address",
+		Type:    Int,
+		Default: "0",
+		Doc:     "Connections of one remote address to a web port; 0: half of creel.http.max-connections.",
+	},
+	{
 		Key:     "creel.http.read-header-timeout",
 		Type:    Duration,
 		Default: "10s",

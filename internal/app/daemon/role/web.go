@@ -16,6 +16,8 @@ func webSettings(s *settings.Settings) webserver.Config {
 	return webserver.Config{
 		ReadHeaderTimeout: s.Duration("creel.http.read-header-timeout"),
 		IdleTimeout:       s.Duration("hadoop.http.idle_timeout.ms"),
+		MaxConnections:    s.Int("creel.http.max-connections"),
+		MaxPerAddress:     s.Int("creel.http.max-connections-per-address"),
 		RefuseAnonymous:   !s.Bool("hadoop.http.authentication.simple.anonymous.allowed"),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -33,6 +34,7 @@ type listener struct {
 	net.Listener
 	wait time.Duration // for the first byte
 	most int           // connections, waiting and served
+	each int           // of one remote address
 
 	ready chan net.Conn
 	ended chan struct{} // closed when nobody accepts any more
@@ -40,6 +42,7 @@ type listener struct {
 
 	mu   sync.Mutex
 	open map[*conn]struct{}
+	from map[netip.Addr]int // how many of open an address has
 	new  list.List // *conn, those that are unproven, the oldest first
 	done bool
 }
@@ -51,6 +54,7 @@ type conn struct {
 	once   sync.Once
 	proved atomic.Bool
 	born   time.Time
+	from   netip.Addr
 
 	served bool          // something has come; guarded by l.mu
 	place  *list.Element // in l.new; guarded by l.mu
@@ -60,6 +64,9 @@ func (c *conn) Close() error {
 	c.once.Do(func() {
 		c.l.mu.Lock()
 		delete(c.l.open, c)
+		if c.l.from[c.from]--; c.l.from[c.from] <= 0 {
+			delete(c.l.from, c.from)
+		}
 		c.leave()
 		c.l.mu.Unlock()
 	})
@@ -83,14 +90,16 @@ func (c *conn) prove() {
 	}
 }
 
-func newListener(l net.Listener, wait time.Duration, most int) *listener {
+func newListener(l net.Listener, wait time.Duration, most, each int) *listener {
 	out := &listener{
 		Listener: l,
 		wait:     wait,
 		most:     most,
+		each:     each,
 		ready:    make(chan net.Conn),
 		ended:    make(chan struct{}),
 		open:     map[*conn]struct{}{},
+		from:     map[netip.Addr]int{},
 	}
 	out.tasks.Go(out.accept)
 	return out
@@ -144,7 +153,7 @@ func (l *listener) accept() {
 			continue
 		}
 		pause = 5 * time.Millisecond
-		c := &conn{Conn: nc, l: l, born: time.Now()}
+		c := &conn{Conn: nc, l: l, born: time.Now(), from: addressOf(nc)}
 		if !l.admit(c) {
 			continue
 		}
@@ -155,9 +164,10 @@ func (l *listener) accept() {
 // admit counts a connection, or refuses it above the limit.
 func (l *listener) admit(c *conn) bool {
 	l.mu.Lock()
-	many := len(l.open)
-	if !l.done && many < l.most {
+	many, mine := len(l.open), l.from[c.from]
+	if !l.done && many < l.most && mine < l.each {
 		l.open[c] = struct{}{}
+		l.from[c.from]++
 		c.place = l.new.PushBack(c)
 		for l.new.Len() > maxUnproven {
 			oldest := l.new.Front().Value.(*conn)
@@ -172,11 +182,22 @@ func (l *listener) admit(c *conn) bool {
 	}
 	l.mu.Unlock()
 	why := fmt.Sprintf("this port has %d connections, its limit: try again later\n", many)
+	if many < l.most {
+		why = fmt.Sprintf("%s has %d connections to this port, the limit of one address: close some\n", c.from, mine)
+	}
 	c.Conn.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)) // a new socket takes it at once
 	fmt.Fprintf(c.Conn, "HTTP/1.1 %d %s\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: text/plain\r\n"+
 		"Content-Length: %d\r\n\r\n%s", http.StatusServiceUnavailable, "Service Unavailable", len(why), why)
 	c.Conn.Close()
 	return false
+}
+
+// addressOf returns the remote address without its port.
+func addressOf(c net.Conn) netip.Addr {
+	if a, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return a.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
 }
 
 // await hands a connection over when its first byte is here.

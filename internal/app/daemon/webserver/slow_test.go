@@ -99,7 +99,7 @@ func TestTheTimeOfABodyIsNotThatOfItsRequest(t *testing.T) {
 }
 
 func TestAboveTheLimitOfConnectionsTheReasonIsTold(t *testing.T) {
-	address := serve(t, func(http.ResponseWriter, *http.Request) {}, Config{MaxConnections: 3})
+	address := serve(t, func(http.ResponseWriter, *http.Request) {}, Config{MaxConnections: 3, MaxPerAddress: 9})
 	for range 3 {
 		dial(t, address, "")
 	}
@@ -114,6 +114,48 @@ func TestAboveTheLimitOfConnectionsTheReasonIsTold(t *testing.T) {
 	if err != nil || resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" ||
 		!strings.Contains(string(b), "3 connections, its limit") {
 		t.Errorf("it was told %d %q, %v", resp.StatusCode, b, err)
+	}
+}
+
+// One address that has all it may have leaves room for the others.
+func TestAnAddressHasALimitOfItsOwn(t *testing.T) {
+	address := serve(t, func(http.ResponseWriter, *http.Request) {}, Config{MaxConnections: 4})
+	for range 2 {
+		dial(t, address, "")
+	}
+	time.Sleep(50 * time.Millisecond) // accepted
+	get := func(c net.Conn) (int, string) {
+		c.SetDeadline(time.Now().Add(10 * time.Second))
+		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n") // a refusal may have closed it already
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(b)
+	}
+	third := dial(t, address, "")
+	time.Sleep(50 * time.Millisecond)
+	third.SetDeadline(time.Now().Add(10 * time.Second))
+	resp, err := http.ReadResponse(bufio.NewReader(third), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b, _ := io.ReadAll(resp.Body); resp.StatusCode != 503 || !strings.Contains(string(b), "127.0.0.1 has 2") {
+		t.Errorf("its third connection was told %d %q", resp.StatusCode, b)
+	}
+	other, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if code, text := get(other); code != http.StatusOK {
+		t.Errorf("another address was told %d %q", code, text)
 	}
 }
 

@@ -21,6 +21,7 @@ type Config struct {
 	DrainTime         time.Duration // for answers on their way at the end [5 s]
 	RefuseAnonymous   bool          // 403 to who gives no user.name and no cookie
 	MaxConnections    int           // 503 above [20,000]
+	MaxPerAddress     int           // of one remote address, 503 above [half of MaxConnections]
 }
 
 // Task serves handler on a listener until its context ends; then answers on
@@ -46,7 +47,8 @@ func Task(l net.Listener, handler http.Handler, c Config) func(context.Context) 
 				server.Close()
 			}
 		})
-		err := server.Serve(newListener(l, first, cmp.Or(c.MaxConnections, 20_000)))
+		most := cmp.Or(c.MaxConnections, 20_000)
+		err := server.Serve(newListener(l, first, most, cmp.Or(c.MaxPerAddress, (most+1)/2)))
 		if !stop() {
 			<-ended // Serve returns when the listener is closed; connections are closed after it
 		}
