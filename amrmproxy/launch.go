@@ -60,27 +60,39 @@ func ownerOf(
 		return "", fmt.Errorf("who owns %s: %w", app, err)
 	}
 	if report.GetUser() == "" {
-		return "", &creel.Error{
-			Kind: creel.ErrUnavailable,
-			What: "the home does not say who owns " + app.String(),
-			Try:  "try again",
-		}
+		return "", noOwner(app)
 	}
 	return report.GetUser(), nil
 }
 
+func noOwner(app creel.ApplicationID) error {
+	return &creel.Error{
+		Kind: creel.ErrUnavailable,
+		What: "the home does not say who owns " + app.String(),
+		Try:  "try again",
+	}
+}
+
 // LaunchUAM launches a UAM by the steps of Hadoop's UnmanagedAMLauncher:
-// submit, wait until the attempt is launched, read its token from the report.
+// submit, wait until the attempt is launched, read its token from the report. The
+// UAM has the type, tags and priority that home reports of the application, so that
+// queues of its member order it as home's do, and operators find it by them.
 // It may be repeated: a ResourceManager takes the same id twice without change.
 // ctx bounds it.
 func LaunchUAM(ctx context.Context, c Clients, sleep Sleep, l Launch) (Launched, error) {
 	out := Launched{Member: l.Member}
-	user, err := ownerOf(ctx, c, l.Home, l.Application, l.User)
-	if err != nil {
-		return out, err
+	origin, err := c.Report(ctx, l.Home, l.User, l.Application)
+	switch {
+	case err != nil && l.User == "":
+		return out, fmt.Errorf("who owns %s: %w", l.Application, err)
+	case err != nil:
+		origin = &yarnpb.ApplicationReportProto{User: proto.String(l.User)} // home is away: the UAM goes without
+	case origin.GetUser() == "":
+		return out, noOwner(l.Application)
 	}
+	user := origin.GetUser()
 	out.User = user
-	if err := c.Submit(ctx, l.Member, user, submissionContext(l)); err != nil {
+	if err := c.Submit(ctx, l.Member, user, submissionContext(l, origin)); err != nil {
 		return out, fmt.Errorf("submit the UAM to %s: %w", l.Member, err)
 	}
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
@@ -119,8 +131,11 @@ func LaunchUAM(ctx context.Context, c Clients, sleep Sleep, l Launch) (Launched,
 	}
 }
 
-// submissionContext is the submission of a UAM.
-func submissionContext(l Launch) *yarnpb.ApplicationSubmissionContextProto {
+// submissionContext is the submission of a UAM of the application that origin reports.
+func submissionContext(
+	l Launch,
+	origin *yarnpb.ApplicationReportProto,
+) *yarnpb.ApplicationSubmissionContextProto {
 	return &yarnpb.ApplicationSubmissionContextProto{
 		ApplicationId:                           yarnpb.FromApplicationID(l.Application),
 		ApplicationName:                         proto.String(l.Name),
@@ -128,7 +143,9 @@ func submissionContext(l Launch) *yarnpb.ApplicationSubmissionContextProto {
 		UnmanagedAm:                             proto.Bool(true),
 		AmContainerSpec:                         &yarnpb.ContainerLaunchContextProto{},
 		Resource:                                yarnpb.FromResource(creel.Resource{MemoryMB: 1024, VCores: 1}),
-		Priority:                                yarnpb.FromPriority(0),
+		ApplicationType:                         origin.ApplicationType,
+		ApplicationTags:                         origin.GetApplicationTags(),
+		Priority:                                yarnpb.FromPriority(origin.GetPriority().GetPriority()),
 		KeepContainersAcrossApplicationAttempts: proto.Bool(true),
 		MaxAppAttempts:                          proto.Int32(1),
 	}

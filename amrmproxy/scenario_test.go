@@ -137,8 +137,7 @@ func (sc *scenario) command(line string) string {
 				sc.attempt = int32(sc.int(v))
 			}
 		}
-		sc.open(sc.stored)
-		return ""
+		return sc.open(sc.stored)
 	case "am":
 		return sc.step(sc.am(words[1], words[2:]))
 	case "rm":
@@ -250,10 +249,13 @@ func (sc *scenario) start(words []string) {
 			sc.t.Fatalf("unknown option %q", w)
 		}
 	}
-	sc.open(nil)
+	if out := sc.open(nil); out != "" {
+		sc.t.Fatalf("a new session acts at once: %s", out)
+	}
 }
 
-func (sc *scenario) open(r *Record) {
+// open begins a session, and returns what it does at once.
+func (sc *scenario) open(r *Record) string {
 	s, err := NewSession(Options{
 		Attempt: creel.AttemptID{Application: app, Attempt: sc.attempt}, Home: sc.home, User: "ann", Record: r,
 		Where: func(name string) []creel.SubclusterID { return sc.where[name] }, Rand: rand.New(rand.NewPCG(1, 2)),
@@ -262,9 +264,7 @@ func (sc *scenario) open(r *Record) {
 		sc.t.Fatal(err)
 	}
 	sc.s, sc.saving = s, nil
-	if out := sc.step(Saw{sc.view, sc.policy()}); out != "" {
-		sc.t.Fatalf("a new session acts at once: %s", out)
-	}
+	return sc.step(Saw{sc.view, sc.policy()})
 }
 
 // byHeadroom is the policy of scenarios that name none: an ask goes to every

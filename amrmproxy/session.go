@@ -52,14 +52,15 @@ type Session struct {
 	held      containers
 	blacklist map[string]bool
 
-	record   Record
-	gen      uint64 // of record; rises with each change
-	durable  uint64 // generation known to be durable
-	saving   uint64 // generation under way, 0 for none
-	saveAt   time.Time
-	removed  bool // the record is to go, or gone
-	restored bool // another proxy had this very attempt before
-	spoken   bool // the AM has said what it wants, all of it, since it registered here
+	record    Record
+	gen       uint64 // of record; rises with each change
+	durable   uint64 // generation known to be durable
+	saving    uint64 // generation under way, 0 for none
+	saveAt    time.Time
+	removed   bool // the record is to go, or gone
+	restored  bool // another proxy had this very attempt before
+	inherited bool // it was ending when that one went, and home may not have been told
+	spoken    bool // the AM has said what it wants, all of it, since it registered here
 
 	// The conversation with the AM.
 	heard        time.Time // its last call
@@ -151,6 +152,7 @@ func (s *Session) restore(r *Record) {
 	}
 	if s.record.Ending {
 		s.end("it was ending when its proxy went", nil)
+		s.inherited = s.restored
 	}
 }
 
@@ -565,6 +567,15 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 		)
 		return
 	case phaseRunning, phaseFinishing:
+	case phaseOver:
+		if s.inherited && s.finished == nil {
+			// The proxy before this one died over the AM's goodbye. Home may not have heard it,
+			// and would begin another attempt of an application that is done.
+			s.inherited = false
+			s.home.state, s.home.responseID = memberUp, unknownID
+			break
+		}
+		fallthrough
 	default:
 		if s.finished.GetIsUnregistered() {
 			s.do(Reply{Call: call, Finish: s.finished}) // its answer was lost
@@ -613,6 +624,13 @@ func (s *Session) onEnded(why string) {
 	if s.phase >= phaseOver {
 		return
 	}
+	// A goodbye to what is over has nothing left to do: it was heard before, and its answer
+	// was lost.
+	s.finished = &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)}
+	for _, call := range s.finishes {
+		s.do(Reply{Call: call, Finish: s.finished})
+	}
+	s.finishes = nil
 	s.end(
 		why,
 		&creel.Error{
