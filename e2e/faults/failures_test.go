@@ -51,6 +51,15 @@ var failures = []failure{
 		promise: "no member is lost, no AM given up; every application finishes",
 	},
 	{
+		test:    "TestRandomFaultsLoseAndDoubleNothing",
+		what:    "any of these parts dies or stands still, two at once: ResourceManagers, routers, proxies, nodes, the store",
+		users:   "calls wait, or are told to come again",
+		log:     "this process did not run",
+		metric:  "creel_process_paused_seconds_total",
+		alert:   "CreelProcessPaused",
+		promise: "every application that was taken finishes, once, in its first attempt; nothing is left behind",
+	},
+	{
 		test:    "TestWhatArrivesLateDoublesNothing",
 		what:    "a submission or a question arrives when its router has given it up",
 		users:   "503 with Retry-After, and success when they repeat",

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// soakUsers live one application after the other, each.
+const soakUsers = 12
+
+// Faults drawn from a seed happen to every part of a federation of processes, two at
+// once, while users submit and AMs work: processes die and stand still, the store is
+// slow, stands still and fails over. When they are over, every application that was
+// begun has finished, once, at its one home, in its first attempt; no AM was given a
+// container twice, or given up; and no ResourceManager has an application left.
+//
+// CREEL_SOAK is for how long (2m), CREEL_SEED repeats the order of the faults.
+func TestRandomFaultsLoseAndDoubleNothing(t *testing.T) {
+	d := 2 * time.Minute
+	if text := os.Getenv("CREEL_SOAK"); text != "" {
+		var err error
+		if d, err = time.ParseDuration(text); err != nil {
+			t.Fatalf("CREEL_SOAK=%s: %v", text, err)
+		}
+	}
+	seed := uint64(time.Now().Unix())
+	if text := os.Getenv("CREEL_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("CREEL_SEED=%s: %v", text, err)
+		}
+	}
+	t.Logf("to repeat: CREEL_SOAK=%v CREEL_SEED=%d go test -count=1 -run RandomFaults ./e2e/faults", d, seed)
+	s := newSoak(t)
+	s.submitSoon(s.newID()) // a new store gives no home at first
+
+	var users sync.WaitGroup
+	for user := range soakUsers {
+		users.Go(func() {
+			rnd := rand.New(rand.NewPCG(seed, 2+uint64(user)))
+			for {
+				if id, err := s.live(rnd); err != nil {
+					t.Errorf("%s: %v", id, err)
+				}
+				select {
+				case <-s.healed:
+					return
+				default:
+				}
+			}
+		})
+	}
+	s.rage(seed, d)
+	users.Wait()
+	s.audit()
+	t.Logf("%d applications finished; calls were made again %d times", len(s.done), s.repeated.Load())
+	if len(s.done) < int(d.Seconds())/10*soakUsers/4 {
+		t.Errorf("only %d applications finished: the federation stood still", len(s.done))
+	}
+}
+
+// audit asks the ResourceManagers themselves.
+func (s *soak) audit() {
+	s.t.Helper()
+	for _, id := range s.done {
+		homes := s.homes(id)
+		if len(homes) != 1 {
+			s.t.Errorf("%s is at home in %v", id, homes)
+			continue
+		}
+		var doc struct {
+			App struct{ State, FinalStatus string }
+		}
+		call(s.t, s.member(homes[0]).rm, http.MethodGet, "/ws/v1/cluster/apps/"+id, nil, &doc)
+		if doc.App.State != "FINISHED" || doc.App.FinalStatus != "SUCCEEDED" {
+			s.t.Errorf("%s at %s is %s, %s", id, homes[0], doc.App.State, doc.App.FinalStatus)
+		}
+		if n := s.attempts(homes[0], id); n != 1 {
+			s.t.Errorf("%s is in attempt %d", id, n)
+		}
+	}
+	for _, m := range s.members {
+		var left int
+		s.await("the UAMs at "+m.id+" have ended", func() bool {
+			var doc struct {
+				ClusterMetrics struct{ AppsRunning, AppsPending int }
+			}
+			a := call(s.t, m.rm, http.MethodGet, "/ws/v1/cluster/metrics", nil, &doc)
+			left = doc.ClusterMetrics.AppsRunning + doc.ClusterMetrics.AppsPending
+			return a.code == http.StatusOK && left <= 1 // the first submission of all has no AM
+		})
+	}
+	for _, r := range s.routers {
+		for line := range strings.Lines(page(s.t, r, "/metrics")) {
+			if strings.HasPrefix(line, "creel_router_reconcile_ended_total") && !strings.HasSuffix(line, " 0\n") {
+				s.t.Errorf("%s says %s", r.Name, line)
+			}
+		}
+	}
+}
