@@ -43,7 +43,7 @@ type listener struct {
 	mu   sync.Mutex
 	open map[*conn]struct{}
 	from map[netip.Addr]int // how many of open an address has
-	new  list.List // *conn, those that are unproven, the oldest first
+	new  list.List          // *conn, those that are unproven, the oldest first
 	done bool
 }
 
