@@ -204,7 +204,7 @@ var queueColumns = []column[queueDoc]{
 
 func queueCommand() *cobra.Command {
 	return daily("queue", "list, show, stop and start queues", queueList(), queueShow(), queueTree(), queueACL(),
-		queueState("stop", "STOPPED"), queueState("start", "RUNNING"))
+		queueState("stop", "STOPPED"), queueState("start", "RUNNING"), queuePreempt())
 }
 
 // queueList reads all queues, parents before children.

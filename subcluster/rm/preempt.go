@@ -146,7 +146,11 @@ type Preempted struct {
 func (Preempted) action() {}
 
 func (m *Machine) preempted(c *container, what PreemptedWhat) Preempted {
-	v, a := c.extra.victim, c.owner().app
+	return m.describe(c, c.extra.victim, what)
+}
+
+func (m *Machine) describe(c *container, v *sched.Victim, what PreemptedWhat) Preempted {
+	a := c.owner().app
 	return Preempted{
 		What: what, Container: c.id(), Node: c.node.ID(), Resource: m.sizeOf(c).Resource, Queue: a.path,
 		User: a.sub.User, Rule: v.Rule, For: v.For.ID(), ForQueue: v.ForQueue(), AM: c.am,
@@ -189,4 +193,34 @@ func (m *Machine) setSize(c *container, to *amounts.Size) {
 	if v := c.rare().victim; v != nil {
 		v.Size = to
 	}
+}
+
+// Plan is what preemption would do for a queue in the next round.
+type Plan struct {
+	On      bool // preemption is on; if not, this is what its settings would do
+	Victims []Planned
+}
+
+// Planned is one victim of a plan.
+type Planned struct {
+	Preempted
+	UnderNotice bool // its AM has been told already
+}
+
+// PlanPreemption tells what the next round would take back for a queue and those
+// below it: who would lose what, for whom, and when. It changes nothing.
+// ErrQueueNotFound.
+func (m *Machine) PlanPreemption(queue string) (Plan, error) {
+	q := m.sched.Find(queue)
+	if q == nil {
+		return Plan{}, noQueue(queue)
+	}
+	p := m.sched.PlanPreemption(q)
+	out := Plan{On: p.On, Victims: []Planned{}}
+	for i, v := range p.Victims {
+		if c, live := v.Owner.(*container); live {
+			out.Victims = append(out.Victims, Planned{m.describe(c, v, Noticed), i < p.Under})
+		}
+	}
+	return out, nil
 }

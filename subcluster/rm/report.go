@@ -345,6 +345,7 @@ func (m *Machine) Cluster() ClusterView {
 		Nodes:              map[creel.NodeState]int{},
 		Granted:            m.count.granted,
 		Released:           m.count.released,
+		Preempted:          m.sched.Root().Lost.Containers,
 	}
 	for _, n := range m.nodeList {
 		v.Nodes[creel.NodeState(n.state)]++

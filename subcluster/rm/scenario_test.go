@@ -3,6 +3,7 @@
 package rm
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -318,6 +319,18 @@ func (s *scene) line(line string) {
 			s.queue(&q, args[0], options(args[1:]))
 		}
 		s.bad(m.ReloadQueues(w.now, q))
+	case "plan":
+		before := m.AppendState(nil)
+		p, err := m.PlanPreemption(args[0])
+		if !s.bad(err) {
+			s.say("preemption is on: %v", p.On)
+		}
+		for _, v := range p.Victims {
+			s.say("would take %s for %s in %s, told already: %v", s.container(v.Container), s.apps[v.For], v.ForQueue, v.UnderNotice)
+		}
+		if after := m.AppendState(nil); !bytes.Equal(before, after) {
+			s.t.Fatalf("the plan changed the state:\n%s", diff(string(before), string(after)))
+		}
 	case "stop":
 		s.bad(m.SetQueueState(w.now, creel.QueuePath(args[0]), creel.QueueStopped))
 	case "why":

@@ -142,6 +142,7 @@ type ClusterView struct {
 	Nodes                                                                          map[creel.NodeState]int // by state
 	// containers, since the start
 	Granted, Released int64
+	Preempted         int64 // of them, taken back for others
 }
 
 // Why is what holds one application now, with the numbers.

@@ -4,6 +4,8 @@ package rm
 
 import (
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched"
@@ -24,6 +26,9 @@ func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 	switch {
 	case a.state.ended():
 		w.Text = "It has ended: " + a.diag
+		if a.lost.containers+a.lost.ams > 0 {
+			w.Text += " " + a.lastLoss
+		}
 	case a.state == appNewSaving || a.state == appFinalSaving || a.state == appNew:
 		w.Limit, w.Text = sched.LimitSaving, "Its state is being made durable."
 	case !a.InQueue():
@@ -37,5 +42,34 @@ func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 	default:
 		w.Text = "Nothing: it has all it asked for."
 	}
+	if !a.state.ended() {
+		w.Text = strings.TrimSpace(w.Text + m.whyPreempted(a))
+	}
 	return w, true
+}
+
+// whyPreempted tells what is taken back for an application, what it is to give back,
+// and what it lost last; each sentence begins with a space.
+func (m *Machine) whyPreempted(a *app) string {
+	text := ""
+	if of := m.sched.TakenFor(&a.App); len(of) > 0 {
+		loser := of[0].App
+		n := 0
+		for _, v := range of {
+			if v.App == loser {
+				n++
+			}
+		}
+		text += fmt.Sprintf(" Of queue %s, which has more than is its own, %d containers of %s are asked for,"+
+			" and will be killed at %s.", loser.Queue().Path(), n, loser.ID(), instant(of[0].By).Format(time.TimeOnly))
+	}
+	if t := a.current; t != nil && len(t.victims) > 0 {
+		v := t.victims[0].extra.victim
+		text += fmt.Sprintf(" %d of its containers are to be given back by %s: queue %s has less than its %s.",
+			len(t.victims), instant(v.By).Format(time.TimeOnly), v.ForQueue(), v.Rule)
+	}
+	if a.lastLoss != "" {
+		text += " " + a.lastLoss
+	}
+	return text
 }

@@ -626,7 +626,8 @@ func (w *World) result() *Result {
 	}
 	r.Lost = r.Submitted - ended
 	for _, c := range w.clusters {
-		s := SubclusterResult{ID: c.id, Nodes: len(c.nodes), Containers: c.m.Cluster().Granted}
+		s := SubclusterResult{ID: c.id, Nodes: len(c.nodes), Containers: c.m.Cluster().Granted,
+			Preempted: c.m.Cluster().Preempted}
 		for v := range c.m.Apps {
 			s.Records++
 			if !v.Unmanaged {

@@ -325,6 +325,7 @@ type SubclusterResult struct {
 	Applications int // whose home it is
 	Records      int // of applications, UAMs among them
 	Containers   int64
+	Preempted    int64 // of them, taken back for others
 	Nodes        int
 }
 

@@ -122,6 +122,7 @@ func (h *Handler) Mount(r chi.Router) {
 	r.With(h.identify).Get("/ws/v1/cluster/info", h.info)
 	r.With(h.identify).Get("/ws/v1/cluster/metrics", h.metrics)
 	r.With(h.identify).Get("/api/v1/apps/{appid}/why", h.why)
+	r.With(h.identify).Get("/api/v1/queues/{queue}/preempt", h.preemption)
 	r.Get("/jmx", h.jmx)
 	r.Get("/conf", h.configuration)
 	r.Get("/isActive", func(w http.ResponseWriter, r *http.Request) {

@@ -18,7 +18,11 @@ type shortage struct{ minimum, fair int64 }
 // cluster is used above the threshold.
 func (p *fairPolicy) shortfall(r *round) {
 	s, cfg := r.s, &r.p.cfg
-	s.refreshShares(inDecisions)
+	set := inDecisions
+	if r.dry {
+		set = inViews // who looks changes no decision
+	}
+	s.refreshShares(set)
 	full := s.sizes.Dominant(&s.tree.root.used, &s.total) > cfg.Utilization
 	var due amounts.Vec
 	for _, q := range s.tree.all {
@@ -26,7 +30,7 @@ func (p *fairPolicy) shortfall(r *round) {
 			continue
 		}
 		q.sized()
-		share := &q.shares[inDecisions].share
+		share := &q.shares[set].share
 		if q.pendingCount > 0 && q.users.Len() > 0 {
 			n := s.starving(r, q, share)
 			if full && n.rule != 0 {
@@ -88,7 +92,7 @@ func (s *Scheduler) starving(r *round, q *Queue, share *amounts.Vec) need {
 		if *rule.since == 0 {
 			*rule.since = s.now
 		}
-		if s.now-*rule.since >= int64(rule.time) {
+		if s.now-*rule.since >= int64(rule.time) || r.dry && rule.time < math.MaxInt64 {
 			n.rest.Max(&lacks)
 			n.rule = rule.rule
 		}

@@ -62,16 +62,20 @@ func (s *Scheduler) Lost(v *Victim) {
 func (s *Scheduler) serveKept(n *Node) {
 	for i := 0; i < len(n.kept); i++ {
 		c := n.kept[i]
-		a, w := c.app, c.ask
+		a, w, relaxed := c.app, c.ask, false
 		for c.count > 0 && a.stillAsks(w) && s.sizes.Fits(&w.size.V, &n.free) {
-			if !w.strict {
+			if !w.strict && w.placed() {
 				s.endDelay(w)
-				w.level = atAny // this room is for it, near or not
+				w.level, relaxed = atAny, true // this room is for it, near or not
 			}
 			if !s.try(w, n) {
 				break
 			}
 			c.count--
+		}
+		if relaxed && a.stillAsks(w) {
+			s.endDelay(w) // elsewhere it waits for a place of its own, from now on
+			s.retry(a.queue)
 		}
 		s.enroll(a)
 		if c.count > 0 && len(c.victims) == 0 && !a.stillAsks(w) && !c.queue.removed {

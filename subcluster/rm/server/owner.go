@@ -168,6 +168,9 @@ func (s *Server) perform(action rm.Action) {
 	case rm.AttemptEnded:
 		s.secrets.perform(a)
 	case rm.Preempted:
+		if a.What == rm.TakenBack {
+			s.metrics.Preempted.Add(1)
+		}
 		s.auditVictim(a)
 	}
 }

@@ -63,7 +63,7 @@ type Addresses struct{ Client, Scheduler, Tracker, Admin, Web string }
 
 // Metrics are counts since the start, read without asking the owner.
 type Metrics struct {
-	Heartbeats, Allocates, Submissions, Launches, LaunchFailures, Kills atomic.Int64
+	Heartbeats, Allocates, Submissions, Launches, LaunchFailures, Kills, Preempted atomic.Int64
 	// ns in which the process did not run
 	Paused atomic.Int64
 }

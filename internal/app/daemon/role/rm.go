@@ -132,6 +132,7 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 	r.Health.Counter("creel_rm_node_heartbeats_total", "Heartbeats of nodes.", m.Heartbeats.Load)
 	r.Health.Counter("creel_rm_allocates_total", "Allocate calls of AMs.", m.Allocates.Load)
 	r.Health.Counter("creel_rm_submissions_total", "Applications submitted.", m.Submissions.Load)
+	r.Health.Counter("creel_rm_preempted_containers_total", "Containers taken back for others.", m.Preempted.Load)
 	r.Health.Counter("creel_rm_launches_total", "AMs started.", m.Launches.Load)
 	countPauses(r.Health, func() time.Duration { return time.Duration(m.Paused.Load()) })
 

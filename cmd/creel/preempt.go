@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/creelrm/creel/subcluster"
+	"github.com/spf13/cobra"
+)
+
+// queuePreempt tells what would be taken back for a queue.
+func queuePreempt() *cobra.Command {
+	var f clientFlags
+	var dry bool
+	c := &cobra.Command{
+		Use:   "preempt --dry-run QUEUE",
+		Short: "tell what would be taken back from others for a queue",
+		Long: `Asks a ResourceManager of creel's what its next round would take back for a queue
+that has less than is its own: container by container, who loses it, the work
+lost, who gets it, and when. Nothing is changed. A router does not answer this.`,
+		Args: exactly(1, "one queue"), ValidArgsFunction: f.queues,
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if !dry {
+			return &coded{exitUsage, errors.New(
+				"containers are taken back by the ResourceManager alone, as its settings say; give --dry-run")}
+		}
+		var doc subcluster.Preemption
+		path := "/api/v1/queues/" + url.PathEscape(args[0]) + "/preempt"
+		if _, err := f.call(c.Context(), http.MethodGet, path, nil, nil, &doc); err != nil {
+			return err
+		}
+		return printOne(c.OutOrStdout(), f.printer, doc, string(doc.Queue), func(w io.Writer) error {
+			writePreemption(w, &doc)
+			return nil
+		})
+	}
+	c.Flags().BoolVar(&dry, "dry-run", false, "only tell")
+	f.register(c)
+	return c
+}
+
+func writePreemption(w io.Writer, doc *subcluster.Preemption) {
+	if !doc.On {
+		fmt.Fprintln(w, "Preemption is off. This is what its settings would do:")
+	}
+	if len(doc.Victims) == 0 {
+		fmt.Fprintf(w, "Nothing would be taken back for %s.\n", doc.Queue)
+		return
+	}
+	var memory, cores int64
+	for _, v := range doc.Victims {
+		state := "would be told, and killed at"
+		if v.UnderNotice {
+			state = "is told, and killed at"
+		}
+		am := ""
+		if v.AM {
+			am = ", an AM"
+		}
+		fmt.Fprintf(w, "%s%s of %s in %s, on %s, %d MiB for %s\n  %s %s, for the %s of %s in %s\n",
+			v.Container, am, v.User, v.Queue, v.Node, v.Resource["memory-mb"], time.Duration(v.Ran*float64(time.Second)).
+				Round(time.Second), state, v.Kill.Local().Format(time.TimeOnly), v.Rule, v.For, v.ForQueue)
+		memory += v.MemorySeconds
+		cores += v.VCoreSeconds
+	}
+	fmt.Fprintf(w, "%d containers; lost are %.1f GiB-hours and %.1f vcore-hours.\n",
+		len(doc.Victims), float64(memory)/1024/3600, float64(cores)/3600)
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+// preemptWorld is a full cluster: so many queues with an application each, which
+// between them hold every container, of 1 GiB.
+func preemptWorld(b *testing.B, nodes, perNode, leaves int, p queues.Preemption) (*world, []creel.AttemptID) {
+	b.Helper()
+	w := newWorld(b, func(c *Config) {
+		c.Volatile = true
+		c.Queues.Preemption = p
+		c.Queues.Root.Children = nil
+		for i := range leaves {
+			c.Queues.Root.Children = append(c.Queues.Root.Children, queues.Queue{
+				Name: fmt.Sprintf("q%d", i), Capacity: queues.WeightOf(1), UserFactor: -1, MaxAMPercent: 1,
+			})
+		}
+		c.Queues.MaxApplications = 10 * leaves
+	})
+	for i := range nodes {
+		w.node(fmt.Sprintf("n%d", i), int64(perNode)*1024, int64(perNode), "")
+	}
+	var apps []creel.AttemptID
+	for i := range leaves {
+		apps = append(apps, w.unmanaged("u", fmt.Sprintf("root.q%d", i)))
+	}
+	return w, apps
+}
+
+var benchPreemption = queues.Preemption{
+	On: true, Interval: time.Second, Wait: 15 * time.Second, PerRound: 1, IgnoredOver: 0.1, Termination: 1,
+}
+
+// BenchmarkPreemptIdle is a round in which nobody is short: nobody waits, or one does
+// that has its guarantee; 10,000 queues and 1,500,000 containers.
+func BenchmarkPreemptIdle(b *testing.B) {
+	w, apps := preemptWorld(b, 30_000, 50, 10_000, benchPreemption)
+	for _, id := range apps {
+		w.asks(id, ask(1, "*", 1024, 1, 150))
+	}
+	round := func(b *testing.B) {
+		for b.Loop() {
+			w.now = w.now.Add(time.Second)
+			w.m.Tick(w.now)
+		}
+		if n := w.m.sched.Victims(); n != 0 {
+			b.Fatalf("%d victims where nobody is short", n)
+		}
+	}
+	b.Run("nobody-waits", round)
+	w.asks(apps[0], ask(1, "*", 1024, 1, 10))
+	b.Run("one-waits", round)
+}
+
+// BenchmarkPreemptWave chooses 39,000 victims of 300,000 containers on 20,000 nodes.
+func BenchmarkPreemptWave(b *testing.B) {
+	for _, kind := range []queues.Victims{queues.Newest, queues.LeastWork} {
+		b.Run(map[queues.Victims]string{queues.Newest: "newest", queues.LeastWork: "least-work"}[kind], func(b *testing.B) {
+			for range b.N {
+				b.StopTimer()
+				w, apps := preemptWorld(b, 20_000, 15, 100, benchPreemption)
+				w.m.Spec().Root.Victims = kind
+				each := 300_000 / 87
+				for _, id := range apps[:87] {
+					w.asks(id, ask(1, "*", 1024, 1, int32(each+1)))
+				}
+				for _, id := range apps[87:] {
+					w.asks(id, ask(1, "*", 1024, 1, 3000))
+				}
+				w.now = w.now.Add(time.Second)
+				b.StartTimer()
+				w.m.Tick(w.now)
+				b.StopTimer()
+				b.ReportMetric(float64(w.m.sched.Victims()), "victims")
+			}
+		})
+	}
+}
+
+// BenchmarkPreemptOnAndIdle is the cost of a grant and a release with rounds on, beside
+// the same with them off.
+func BenchmarkPreemptOnAndIdle(b *testing.B) {
+	for _, on := range []bool{false, true} {
+		b.Run(fmt.Sprintf("on=%v", on), func(b *testing.B) {
+			p := benchPreemption
+			p.On = on
+			w, apps := preemptWorld(b, 500, 50, 2, p)
+			pairs := 0
+			for b.Loop() {
+				w.now = w.now.Add(time.Second)
+				w.m.Tick(w.now)
+				out := w.asks(apps[0], ask(1, "*", 1024, 1, 5000))
+				ids := make([]creel.ContainerID, len(out.Granted))
+				for i := range out.Granted {
+					ids[i] = out.Granted[i].ID
+				}
+				pairs += len(ids)
+				w.release(apps[0], ids...)
+			}
+			b.ReportMetric(float64(pairs)/b.Elapsed().Seconds(), "pairs/s")
+		})
+	}
+}

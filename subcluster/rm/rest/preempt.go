@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/go-chi/chi/v5"
+)
+
+// preemption serves creel's own document of what would be taken back for one queue,
+// to those who may administer it: it names others' applications.
+func (h *Handler) preemption(w http.ResponseWriter, r *http.Request) {
+	who := h.caller(r)
+	var doc subcluster.Preemption
+	err := h.ask(r, func(m *rm.Machine, _ time.Time) error {
+		q, known := m.Queue(chi.URLParam(r, "queue"))
+		if !known {
+			return &creel.Error{Kind: creel.ErrQueueNotFound, What: "Unknown queue: " + chi.URLParam(r, "queue")}
+		}
+		if h.s.ACLs() && !h.s.IsAdmin(who.User) &&
+			!m.MayAdminister(string(q.Path), who.User, h.s.Groups(who.User)) {
+			return &creel.Error{
+				Kind: creel.ErrNotPermitted,
+				What: "User " + who.User + " may not see what would be taken back for queue " + string(q.Path),
+				Try:  "ask as one who may administer the queue",
+			}
+		}
+		p, err := m.PlanPreemption(string(q.Path))
+		doc = subcluster.Preemption{Queue: q.Path, On: p.On, Victims: []subcluster.Victim{}}
+		for i := range p.Victims {
+			v := &p.Victims[i]
+			seconds := v.Age.Seconds()
+			doc.Victims = append(doc.Victims, subcluster.Victim{
+				Container: v.Container, User: v.User, Queue: v.Queue, Node: v.Node.String(),
+				Resource: subcluster.AmountsOf(v.Resource), AM: v.AM, For: v.For, ForQueue: v.ForQueue,
+				Rule: v.Rule.String(), UnderNotice: v.UnderNotice, Kill: v.By, Ran: seconds,
+				MemorySeconds: int64(float64(v.Resource.MemoryMB) * seconds),
+				VCoreSeconds:  int64(float64(v.Resource.VCores) * seconds),
+			})
+		}
+		return err
+	})
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	b, err := json.Marshal(doc)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	w.Header()["Content-Type"] = asJSON
+	w.Write(append(b, '\n')) // an error here is the client's going away
+}
