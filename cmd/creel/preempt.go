@@ -64,9 +64,10 @@ func writePreemption(w io.Writer, doc *subcluster.Preemption) {
 		if v.AM {
 			am = ", an AM"
 		}
+		ran := time.Duration(v.Ran * float64(time.Second)).Round(time.Second)
 		fmt.Fprintf(w, "%s%s of %s in %s, on %s, %d MiB for %s\n  %s %s, for the %s of %s in %s\n",
-			v.Container, am, v.User, v.Queue, v.Node, v.Resource["memory-mb"], time.Duration(v.Ran*float64(time.Second)).
-				Round(time.Second), state, v.Kill.Local().Format(time.TimeOnly), v.Rule, v.For, v.ForQueue)
+			v.Container, am, v.User, v.Queue, v.Node, v.Resource["memory-mb"], ran,
+			state, v.Kill.Local().Format(time.TimeOnly), v.Rule, v.For, v.ForQueue)
 		memory += v.MemorySeconds
 		cores += v.VCoreSeconds
 	}

