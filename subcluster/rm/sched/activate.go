@@ -50,7 +50,7 @@ func (s *Scheduler) activateApps(q *Queue) {
 	for l.pending.Len() > 0 {
 		u := l.pending.Top()
 		a := u.pending.Top()
-		limit, where := s.mayActivate(a)
+		limit, where := s.mayActivate(a, inDecisions)
 		if limit == LimitNone {
 			s.dequeue(a)
 			s.Activate(a)
@@ -72,7 +72,7 @@ func (s *Scheduler) activateApps(q *Queue) {
 
 // mayActivate gives the limit that keeps a's AM from starting, and the
 // queue whose limit it is.
-func (s *Scheduler) mayActivate(a *App) (Limit, *Queue) {
+func (s *Scheduler) mayActivate(a *App, set shareSet) (Limit, *Queue) {
 	for q := a.queue; q != nil; q = q.parent {
 		if q.maxRunning > 0 && q.running >= q.maxRunning {
 			return LimitParallelApps, q
@@ -87,7 +87,7 @@ func (s *Scheduler) mayActivate(a *App) (Limit, *Queue) {
 		return LimitNone, nil
 	}
 	q := a.queue
-	all, one := s.amLimit(q, inDecisions)
+	all, one := s.amLimit(q, set)
 	with := q.leaf.amUsed
 	with.Add(&a.amSize.V)
 	// One AM may always start, or a small queue would never run anything.

@@ -97,7 +97,7 @@ func (s *Scheduler) Why(a *App) Why {
 }
 
 func (s *Scheduler) whyNotActive(a *App, w *Why) {
-	limit, q := s.mayActivate(a)
+	limit, q := s.mayActivate(a, inViews)
 	w.Limit = limit
 	if a.amSize != nil {
 		w.Need = a.amSize.Resource
