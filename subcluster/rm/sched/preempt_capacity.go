@@ -27,6 +27,14 @@ type ideal struct {
 // above it.
 func (p *capacityPolicy) shortfall(r *round) {
 	s, cfg := r.s, &r.p.cfg
+	r.bounded = true
+	for i := 0; i < s.sizes.Check; i++ {
+		r.allowed.Set(i, int64(cfg.PerRound*float64(s.total.At(i))))
+	}
+	r.p.last = Observed{At: s.now, Allowed: r.allowed}
+	if !s.anyBelow() {
+		return // no ideal is above a guarantee that is used up
+	}
 	root := s.idealOf(s.tree.root)
 	root.share = s.total
 	s.assign(root)
@@ -61,9 +69,7 @@ func (p *capacityPolicy) shortfall(r *round) {
 	}
 	// Of all that is due, so much a round; and of that, what does not end by itself.
 	part := 1.0
-	r.bounded = true
 	for i := 0; i < s.sizes.Check; i++ {
-		r.allowed.Set(i, int64(cfg.PerRound*float64(s.total.At(i))))
 		if d := due.At(i); d > 0 {
 			part = min(part, float64(r.allowed.At(i))/float64(d))
 		}
@@ -73,8 +79,19 @@ func (p *capacityPolicy) shortfall(r *round) {
 			b.soft.Set(i, int64(math.Ceil(float64(b.hard.At(i))*part*cfg.Termination)))
 		}
 	}
-	r.p.last = Observed{At: s.now, Due: due, Allowed: r.allowed}
+	r.p.last.Due = due
 	s.inOrder(r)
+}
+
+// anyBelow reports whether a leaf that asks for something has less than its
+// guarantee of some type.
+func (s *Scheduler) anyBelow() bool {
+	for _, q := range s.tree.all {
+		if q.pendingCount > 0 && q.leaf != nil && !s.sizes.Fits(&q.sized().guaranteed, &q.used) {
+			return true
+		}
+	}
+	return false
 }
 
 // inOrder puts those in need in the order of service: by the priority of their
