@@ -271,15 +271,17 @@ func (a *auditor) registered(s *session) {
 	a.check(err == nil || a.forgetful(), "%s is told that it is registered, and the store does not know: %v", s.attempt, err)
 }
 
-// sessionOver: a session gives way only to another proxy's, or to that of a
-// later attempt, or is made by a call that comes after the attempt's end. Saves that outlive the proxy that made them may look like one.
+// sessionOver: a session gives way only to another proxy's, or to that of a later
+// attempt, or is made by a call that comes after the attempt's end. Saves that outlive
+// the proxy that made them may look like one.
 func (a *auditor) sessionOver(s *session, why string) {
 	if why != "superseded" || a.w.faults.Stale > 0 || a.w.faults.Again > 0 || a.forgetful() {
 		return
 	}
 	records := a.w.store.UAMRecordsOf(s.attempt.Application)
 	later := slices.ContainsFunc(records, func(r statestore.UAMRecord) bool { return r.Attempt.Compare(s.attempt) > 0 })
-	a.check(later || s.former() || a.dropped[s.attempt] || s.epoch > 0, "the session of %s is superseded, and by nobody", s.attempt)
+	gives := later || s.former() || a.dropped[s.attempt] || s.epoch > 0
+	a.check(gives, "the session of %s is superseded, and by nobody", s.attempt)
 }
 
 // finished: an AM is told that it has finished only when its ResourceManager
