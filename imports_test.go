@@ -216,11 +216,11 @@ var rules = map[string]rule{
 			"internal/token",
 		},
 	},
-	"router/operator": {imports: []string{".", "subcluster", "policies", "statestore"}},
+	"router/operator": {imports: []string{".", "subcluster", "policies", "policies/rebalancer", "statestore"}},
 	"router/rest": {
 		imports: []string{
 			".", "statestore/kills", "internal/allow", "subcluster", "subcluster/remote", "policies", "router", "router/server",
-			"router/operator", "statestore",
+			"router/operator", "statestore", "policies/rebalancer",
 		},
 	},
 	"router/dash": {imports: []string{".", "subcluster", "router", "router/server"}},

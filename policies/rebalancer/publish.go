@@ -73,6 +73,30 @@ func Publish(r *Reading, p Plan, before *subcluster.Plan, s Shaping) *subcluster
 	return out
 }
 
+// Changed reports whether what was read differs from the plan before by so much that
+// the next plan should not wait for its time: a member or a queue more or less, or a
+// queue that wants or uses a hundredth of the federation more or less.
+func Changed(r *Reading, before *subcluster.Plan) bool {
+	const far = 0.01
+	if before == nil || before.Tree != r.Tree.Version || len(before.Queues) != len(r.Queues) ||
+		!slices.EqualFunc(before.Members, r.Members, func(a subcluster.MemberSize, id creel.SubclusterID) bool {
+			return a.Member == id
+		}) {
+		return true
+	}
+	uses := make([]float64, len(r.Queues))
+	for i := range r.Pairs {
+		uses[r.Pairs[i].Leaf] += r.Pairs[i].Use
+	}
+	for l, path := range r.Queues {
+		q := &before.Queues[l]
+		if q.Queue != path || math.Abs(q.Uses-uses[l]) > far || math.Abs(min(1, q.Wants)-min(1, r.Leaves[l].Wants)) > far {
+			return true
+		}
+	}
+	return false
+}
+
 // shape keeps weights near those of the plan before, if it had some.
 func shape(weights []float64, before *subcluster.QueuePlan, members []creel.SubclusterID, s Shaping) {
 	if before == nil || len(before.Members) == 0 {

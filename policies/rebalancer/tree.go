@@ -7,8 +7,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/creelrm/creel"
@@ -43,6 +45,10 @@ type Queue struct {
 	// Maximum is what the queue may use in all members together, kept by escrow;
 	// zero for none. Types that the document leaves out have Unbounded.
 	Maximum creel.Resource
+	// GuaranteePercent and MaximumPercent say that the amounts above are so much of
+	// what the federation has; 0: they are absolute. Who writes the document puts the
+	// amounts in (Resolve), and the rebalancer when the federation grows or shrinks.
+	GuaranteePercent, MaximumPercent float64
 	// Optout: routers, proxies and escrow do not follow the plan for this queue.
 	Optout bool
 }
@@ -72,11 +78,11 @@ type treeJSON struct {
 }
 
 type queueJSON struct {
-	Queue     string                     `json:"queue"`
-	Guarantee map[string]json.RawMessage `json:"guarantee,omitempty"`
-	Weight    *float64                   `json:"weight,omitempty"`
-	Maximum   map[string]json.RawMessage `json:"maximum,omitempty"`
-	Optout    bool                       `json:"optout,omitempty"`
+	Queue     string          `json:"queue"`
+	Guarantee json.RawMessage `json:"guarantee,omitempty"`
+	Weight    *float64        `json:"weight,omitempty"`
+	Maximum   json.RawMessage `json:"maximum,omitempty"`
+	Optout    bool            `json:"optout,omitempty"`
 }
 
 // ParseTree reads the document:
@@ -85,8 +91,9 @@ type queueJSON struct {
 //	  "guarantee": {"memory": 1048576, "vCores": 256},
 //	  "maximum": {"memory": 4194304}}]}
 //
-// Memory is in MB; further types go by their name. Unknown keys, amounts below
-// zero and queues named twice are refused.
+// Memory is in MB; further types go by their name. "40%", or {"percent": 40} with
+// the amounts that it was when the document was written, is a part of the federation.
+// Unknown keys, amounts below zero and queues named twice are refused.
 func ParseTree(data []byte, version int64) (*Tree, error) {
 	refuse := func(why string, args ...any) error {
 		return &creel.Error{
@@ -112,10 +119,10 @@ func ParseTree(data []byte, version int64) (*Tree, error) {
 			return nil, refuse("%q is not a full path below root", q.Queue)
 		}
 		e := Queue{Path: path, Optout: q.Optout}
-		if e.Guarantee, err = amounts(q.Guarantee, 0); err != nil {
+		if e.Guarantee, e.GuaranteePercent, err = amounts(q.Guarantee, 0); err != nil {
 			return nil, refuse("guarantee of %s: %v", path, err)
 		}
-		if e.Maximum, err = amounts(q.Maximum, Unbounded); err != nil {
+		if e.Maximum, e.MaximumPercent, err = amounts(q.Maximum, Unbounded); err != nil {
 			return nil, refuse("maximum of %s: %v", path, err)
 		}
 		if q.Weight != nil {
@@ -138,21 +145,41 @@ func ParseTree(data []byte, version int64) (*Tree, error) {
 }
 
 // amounts reads {"memory": 1, "vCores": 2, "gpu": 3}; memory and vcores that are
-// left out are rest.
-func amounts(m map[string]json.RawMessage, rest int64) (creel.Resource, error) {
+// left out are rest. Or "40%", or {"percent": 40} with or without amounts.
+func amounts(data json.RawMessage, rest int64) (r creel.Resource, percent float64, err error) {
+	if len(data) == 0 || string(data) == "null" {
+		return r, 0, nil
+	}
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		number, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
+		percent, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if !ok || err != nil {
+			return r, 0, fmt.Errorf("%q is no part of the federation, such as \"40%%\"", text)
+		}
+		return r, percent, checkPercent(percent)
+	}
+	m := map[string]json.RawMessage{}
+	if json.Unmarshal(data, &m) != nil {
+		return r, 0, fmt.Errorf("%s is neither \"40%%\" nor {\"memory\": MB, \"vCores\": N}", data)
+	}
+	if p, ok := m["percent"]; ok {
+		if err := json.Unmarshal(p, &percent); err != nil {
+			return r, 0, fmt.Errorf("percent is %s, no number", p)
+		}
+		if err := checkPercent(percent); err != nil {
+			return r, 0, err
+		}
+		delete(m, "percent")
+	}
 	if len(m) == 0 {
-		return creel.Resource{}, nil
+		return r, percent, nil
 	}
-	r := creel.NewResource(rest, rest)
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	r = creel.NewResource(rest, rest)
+	for _, name := range slices.Sorted(maps.Keys(m)) {
 		var v int64
 		if err := json.Unmarshal(m[name], &v); err != nil || v < 0 || v >= Unbounded {
-			return r, fmt.Errorf("%s is %s, not a whole amount of 0 or more", name, m[name])
+			return r, 0, fmt.Errorf("%s is %s, not a whole amount of 0 or more", name, m[name])
 		}
 		switch strings.ToLower(name) {
 		case "memory", creel.MemoryName:
@@ -163,5 +190,12 @@ func amounts(m map[string]json.RawMessage, rest int64) (creel.Resource, error) {
 			r = r.With(name, v)
 		}
 	}
-	return r, nil
+	return r, percent, nil
+}
+
+func checkPercent(p float64) error {
+	if !(p > 0 && p <= 100) {
+		return fmt.Errorf("%v%% is not above 0 and at most 100", p)
+	}
+	return nil
 }

@@ -22,6 +22,7 @@ type Store interface {
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
 	statestore.Policies
+	statestore.Documents
 }
 
 // Config of an Operator. View and Store are required.

@@ -57,6 +57,11 @@ func (h *Handler) operate(r chi.Router) {
 	r.Put("/policies/{queue}", h.putPolicy)
 	r.Get("/policies/{queue}/history", h.policyHistory)
 	r.Get("/policies/{queue}/submissions", h.submissions)
+	r.Get("/queues", h.queueTree)
+	r.Put("/queues", h.putQueueTree)
+	r.Get("/queues/history", h.queueTreeHistory)
+	r.Get("/rebalancer", h.rebalancer)
+	r.Put("/rebalancer/paused", h.pauseRebalancer)
 }
 
 // problem is an error of the native API (RFC 9457).

@@ -46,6 +46,7 @@ type Leader struct {
 
 	Counts LeaderCounts
 
+	queues  atomic.Pointer[[]subcluster.QueuePlan] // of the plan that was published last
 	lease   statestore.Lease
 	view    *subcluster.View
 	planner rebalancer.Planner
@@ -58,21 +59,37 @@ type LeaderCounts struct {
 	ErrorMean, ErrorWorst        atomic.Uint64 // bits of float64
 }
 
+// Queues are those of the plan that this leader published last, for metrics; none
+// while another leads. They are not to be changed.
+func (l *Leader) Queues() []subcluster.QueuePlan {
+	if q := l.queues.Load(); q != nil && l.Counts.Leads.Load() == 1 {
+		return *q
+	}
+	return nil
+}
+
+// lookEvery is how often a leader looks for what has changed: a plan is not made
+// before its time for less.
+const lookEvery = time.Second
+
 // Run leads whenever it can, until ctx ends; then it gives the lease back.
 func (l *Leader) Run(ctx context.Context) error {
-	tick := time.NewTicker(min(l.Every, l.Lease/3))
+	tick := time.NewTicker(min(l.Every, l.Lease/3, lookEvery))
 	defer tick.Stop()
 	var planned time.Time
 	told := ""
 	for {
 		now := ""
-		if err := l.lead(ctx); err == nil && time.Since(planned) >= l.Every {
-			planned = time.Now()
-			if err := l.plan(ctx); err != nil && ctx.Err() == nil {
+		if err := l.lead(ctx); err == nil {
+			made, err := l.plan(ctx, time.Since(planned) >= l.Every)
+			if made || err != nil {
+				planned = time.Now()
+			}
+			if err != nil && ctx.Err() == nil {
 				l.Counts.Failed.Add(1)
 				now = err.Error()
 			}
-		} else if err != nil && !errors.Is(err, creel.ErrConflict) && ctx.Err() == nil {
+		} else if !errors.Is(err, creel.ErrConflict) && ctx.Err() == nil {
 			now = err.Error()
 		}
 		if now != told && now != "" {
@@ -127,22 +144,30 @@ func (l *Leader) resign(ctx context.Context) {
 	l.Counts.Leads.Store(0)
 }
 
-// plan makes one plan and publishes it under the lease.
-func (l *Leader) plan(ctx context.Context) error {
+// plan makes one plan and publishes it under the lease, if it is due or what queues
+// want has changed by much since the last one. It reports whether it did.
+func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 	ctx, cancel := context.WithTimeout(statestore.Under(ctx, l.lease), max(l.Every, time.Second))
 	defer cancel()
 	records, err := l.Store.Records(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	l.view = subcluster.Build(l.view, records, records.Now)
 	tree, err := l.tree(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	r := rebalancer.Read(l.view, tree)
-	if len(r.Members) == 0 {
-		return nil // nobody to plan for
+	if len(r.Members) == 0 || !due && !rebalancer.Changed(r, l.before) {
+		return false, nil // nobody to plan for, or nothing to say
+	}
+	control, err := l.Store.Documents(ctx, rebalancer.ControlClass)
+	if err != nil {
+		return false, err
+	}
+	if _, paused := control.Find(rebalancer.PauseName); paused {
+		return true, nil
 	}
 	out := rebalancer.Publish(r, l.planner.Plan(&r.Input, nil), l.before, l.Shaping)
 	out.Term = l.lease.Token
@@ -151,27 +176,52 @@ func (l *Leader) plan(ctx context.Context) error {
 	}
 	data, err := json.Marshal(out)
 	if err != nil {
-		return err
+		return false, err
 	}
 	set, err := l.Store.Documents(ctx, rebalancer.PlanClass)
 	if err != nil {
-		return err
+		return false, err
 	}
 	is, _ := set.Find(rebalancer.PlanName)
 	_, err = l.Store.PutDocument(ctx, statestore.DocumentWrite{
 		Class: rebalancer.PlanClass, Name: rebalancer.PlanName, Expect: is.Version, Data: data, Author: l.Name, Keep: 8,
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
-	l.before = out
 	l.Counts.Plans.Add(1)
 	l.Counts.ErrorMean.Store(math.Float64bits(out.Error.Mean))
 	l.Counts.ErrorWorst.Store(math.Float64bits(out.Error.Worst))
-	if l.DryRun {
+	l.queues.Store(&out.Queues)
+	err = l.log(ctx, &control, out)
+	l.before = out
+	if err != nil || l.DryRun {
+		return true, err
+	}
+	return true, l.shares(ctx, tree, out)
+}
+
+// log adds to the record of what plans changed.
+func (l *Leader) log(ctx context.Context, control *statestore.DocumentSet, plan *subcluster.Plan) error {
+	var log rebalancer.Decisions
+	d, known := control.Find(rebalancer.DecisionsName)
+	if known {
+		if err := json.Unmarshal(d.Data, &log); err != nil {
+			l.Log.Warn("the record of the rebalancer's decisions cannot be read and begins anew", "error", err)
+		}
+	}
+	if !log.Add(l.before, plan, control.Now) {
 		return nil
 	}
-	return l.shares(ctx, tree, out)
+	data, err := json.Marshal(log)
+	if err != nil {
+		return err
+	}
+	_, err = l.Store.PutDocument(ctx, statestore.DocumentWrite{
+		Class: rebalancer.ControlClass, Name: rebalancer.DecisionsName, Expect: d.Version, Data: data, Author: l.Name,
+		Quiet: true,
+	})
+	return err
 }
 
 func (l *Leader) tree(ctx context.Context) (*rebalancer.Tree, error) {
@@ -179,10 +229,29 @@ func (l *Leader) tree(ctx context.Context) (*rebalancer.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d, ok := set.Find(rebalancer.TreeName); ok {
-		return rebalancer.ParseTree(d.Data, d.Version)
+	d, ok := set.Find(rebalancer.TreeName)
+	if !ok {
+		return &rebalancer.Tree{}, nil
 	}
-	return &rebalancer.Tree{}, nil
+	tree, err := rebalancer.ParseTree(d.Data, d.Version)
+	if err != nil {
+		return nil, err
+	}
+	// Percentages follow the federation's size, by more than a hundredth at a time.
+	total := rebalancer.Total(l.view)
+	if total.IsZero() || l.DryRun || !tree.Resolve(total, 0.01) {
+		return tree, nil
+	}
+	data, err := tree.Encode()
+	if err != nil {
+		return nil, err
+	}
+	made, err := l.Store.PutDocument(ctx, statestore.DocumentWrite{
+		Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Expect: d.Version, Data: data,
+		Author: l.Name, Comment: "percentages of a federation of " + total.String(), Keep: statestore.KeptVersions,
+	})
+	tree.Version = made.Version
+	return tree, err
 }
 
 // shares writes into the escrow records by which shares members make room for

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancer
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Where the store keeps what is beside the plan. It is a class of its own, since
+// routers and proxies read all of the plan's.
+const (
+	ControlClass  = "rebalancer"
+	PauseName     = "pause"     // Pause, while plans are paused
+	DecisionsName = "decisions" // Decisions
+)
+
+// Pause says that no plan is to be published. The last one holds until its lease is
+// over; then everything is decided without one.
+type Pause struct {
+	By     string    `json:"by"`
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at"` // store's clock
+}
+
+// Decision is a change of one queue's entitlement from one plan to the next.
+type Decision struct {
+	At     time.Time       `json:"at"` // store's clock at the plan
+	Term   int64           `json:"term"`
+	Queue  creel.QueuePath `json:"queue"`
+	Was    float64         `json:"was"` // entitlement, of the federation
+	Is     float64         `json:"is"`
+	Wants  float64         `json:"wants"`
+	Uses   float64         `json:"uses"`
+	Reason string          `json:"reason"`
+	Moved  string          `json:"moved,omitempty"` // the member whose weight changed most, and how
+}
+
+// Decisions is the log of the newest, newest first.
+type Decisions struct {
+	Decisions []Decision `json:"decisions"`
+}
+
+// keptDecisions bounds the log.
+const keptDecisions = 256
+
+// Add puts in what changed from one plan, which may be nil, to the next: entitlements
+// or weights by more than a hundredth of the federation. It reports whether anything
+// did.
+func (d *Decisions) Add(before, now *subcluster.Plan, at time.Time) (changed bool) {
+	const far = 0.01
+	var fresh []Decision
+	for i := range now.Queues {
+		q := &now.Queues[i]
+		was := before.Queue(q.Queue)
+		if was == nil {
+			was = &subcluster.QueuePlan{}
+		}
+		moved, by := "", far
+		for _, m := range q.Members {
+			if change := m.Given - was.Given(m.Member); math.Abs(change) > by {
+				by = math.Abs(change)
+				moved = fmt.Sprintf("%s %.1f%% to %.1f%%", m.Member, 100*was.Given(m.Member), 100*m.Given)
+			}
+		}
+		if math.Abs(q.Entitled-was.Entitled) <= far && moved == "" {
+			continue
+		}
+		fresh = append(fresh, Decision{
+			At: at, Term: now.Term, Queue: q.Queue, Was: was.Entitled, Is: q.Entitled, Wants: q.Wants, Uses: q.Uses,
+			Reason: q.Reason, Moved: moved,
+		})
+	}
+	all := append(fresh, d.Decisions...)
+	d.Decisions = all[:min(len(all), keptDecisions)]
+	return len(fresh) > 0
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancer
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Resolve puts in the amounts of percentages, of a federation with total. It reports
+// whether an amount changed by more than tolerance, a part of itself; then all did.
+func (t *Tree) Resolve(total creel.Resource, tolerance float64) (changed bool) {
+	of := func(percent float64) creel.Resource {
+		return total.Scale(int64(math.Round(percent*1000)), 100_000)
+	}
+	far := func(was, is creel.Resource) bool {
+		differs := func(a, b int64) bool { return math.Abs(float64(a-b)) > tolerance*float64(max(a, b)) }
+		return was.IsZero() != is.IsZero() || differs(was.MemoryMB, is.MemoryMB) || differs(was.VCores, is.VCores)
+	}
+	for i := range t.Queues {
+		q := &t.Queues[i]
+		changed = changed || q.GuaranteePercent > 0 && far(q.Guarantee, of(q.GuaranteePercent)) ||
+			q.MaximumPercent > 0 && far(q.Maximum, of(q.MaximumPercent))
+	}
+	for i := range t.Queues {
+		q := &t.Queues[i]
+		if q.GuaranteePercent > 0 && changed {
+			q.Guarantee = of(q.GuaranteePercent)
+		}
+		if q.MaximumPercent > 0 && changed {
+			q.Maximum = of(q.MaximumPercent)
+		}
+	}
+	return changed
+}
+
+// Encode writes the document that ParseTree reads.
+func (t *Tree) Encode() ([]byte, error) {
+	write := func(r creel.Resource, percent float64) (json.RawMessage, error) {
+		if r.IsZero() && percent == 0 {
+			return nil, nil
+		}
+		m := map[string]any{}
+		if percent > 0 {
+			m["percent"] = percent
+		}
+		if r.MemoryMB < Unbounded && !r.IsZero() {
+			m["memory"] = r.MemoryMB
+		}
+		if r.VCores < Unbounded && !r.IsZero() {
+			m["vCores"] = r.VCores
+		}
+		for _, a := range r.Others {
+			m[a.Name] = a.Value
+		}
+		return json.Marshal(m)
+	}
+	doc := treeJSON{Queues: []queueJSON{}}
+	for i := range t.Queues {
+		q := &t.Queues[i]
+		out := queueJSON{Queue: string(q.Path), Optout: q.Optout}
+		if q.Weight > 0 {
+			out.Weight = &q.Weight
+		}
+		var err error
+		if out.Guarantee, err = write(q.Guarantee, q.GuaranteePercent); err != nil {
+			return nil, err
+		}
+		if out.Maximum, err = write(q.Maximum, q.MaximumPercent); err != nil {
+			return nil, err
+		}
+		doc.Queues = append(doc.Queues, out)
+	}
+	return json.Marshal(doc)
+}
+
+// Check refuses a tree that promises what cannot be kept: queues next to each other
+// that are guaranteed more than the queue above them, or than there is; a maximum
+// above that of a queue above, or a guarantee above one. total is what the federation
+// has, zero if that is not known.
+func (t *Tree) Check(total creel.Resource) error {
+	refuse := func(why, try string, args ...any) error {
+		return &creel.Error{
+			Kind: creel.ErrInvalidRequest, What: "the federation's queue tree is refused",
+			Why: fmt.Sprintf(why, args...), Try: try,
+		}
+	}
+	sums, percents := map[creel.QueuePath]creel.Resource{}, map[creel.QueuePath]float64{}
+	for i := range t.Queues {
+		q := &t.Queues[i]
+		above := q.Path.Parent()
+		sums[above] = sums[above].Add(q.Guarantee)
+		percents[above] += q.GuaranteePercent
+		if q.Bounded() && !q.Guarantee.Fits(q.Maximum) || q.MaximumPercent > 0 && q.GuaranteePercent > q.MaximumPercent {
+			return refuse("the maximum of %s is below its guarantee", "raise it, or lower the guarantee", q.Path)
+		}
+		for ; above != "" && above != creel.RootQueue; above = above.Parent() {
+			p := t.Find(above)
+			if p == nil {
+				continue
+			}
+			if q.MaximumPercent > p.MaximumPercent && p.MaximumPercent > 0 ||
+				q.Bounded() && p.Bounded() && !q.Maximum.Fits(p.Maximum) {
+				return refuse("the maximum of %s is above that of %s", "lower it, or leave it out: the one above binds",
+					q.Path, above)
+			}
+			if p.Bounded() && !q.Guarantee.Fits(p.Maximum) {
+				return refuse("%s is guaranteed %s, and the maximum of %s is %s", "lower the guarantee",
+					q.Path, q.Guarantee, above, p.Maximum)
+			}
+		}
+	}
+	for i := range t.Queues { // in the order of the document, so that the same error comes each time
+		above := t.Queues[i].Path.Parent()
+		if percents[above] > 100+1e-9 {
+			return refuse("the queues below %s are guaranteed %.4g%% of the federation together", "lower some to 100%% in all",
+				above, percents[above])
+		}
+		switch p := t.Find(above); {
+		case p != nil && !p.Guarantee.IsZero() && !sums[above].Fits(p.Guarantee):
+			return refuse("the queues below %s are guaranteed %s together, and it is guaranteed %s",
+				"raise its guarantee, or lower theirs", above, sums[above], p.Guarantee)
+		case above == creel.RootQueue && !total.IsZero() && !sums[above].Fits(total.Add(creel.NewResource(1024, 1))):
+			return refuse("the queues below root are guaranteed %s together, and the federation has %s",
+				"lower some guarantees", sums[above], total)
+		}
+	}
+	return nil
+}
+
+// Total is what the members of a view have together, those that are silent for a
+// while included: a percentage does not shrink with each pause.
+func Total(view *subcluster.View) (total creel.Resource) {
+	if view == nil {
+		return total
+	}
+	for i := range view.Members {
+		m := &view.Members[i]
+		if m.State != subcluster.StateDeregistered && m.State != subcluster.StateLost {
+			total = total.Add(m.Load.Metrics.Total())
+		}
+	}
+	return total
+}
+
+// QueueState is one queue of the federation as it is: what the document says of it,
+// what the members' own files say, and where the two differ.
+type QueueState struct {
+	Queue creel.QueuePath `json:"queue"`
+	// From says where guarantee and maximum come from: "document" or "members".
+	From      string  `json:"from"`
+	Guarantee Amounts `json:"guarantee"`
+	Percent   float64 `json:"percent"` // the guarantee, of the federation's dominant type
+	Weight    float64 `json:"weight,omitempty"`
+	Maximum   Amounts `json:"maximum,omitempty"` // none without one
+	Optout    bool    `json:"optout,omitempty"`
+	// Files is what the members' files guarantee, summed; Members the same by member.
+	Files   Amounts                        `json:"files"`
+	Members map[creel.SubclusterID]Amounts `json:"members"`
+	Drift   []string                       `json:"drift,omitempty"`
+}
+
+// Amounts are a resource as documents have it: memory in MB, vCores, and further
+// types by their name. Types without a bound are left out.
+type Amounts map[string]int64
+
+func amountsOf(r creel.Resource) Amounts {
+	a := Amounts{}
+	if r.MemoryMB < Unbounded {
+		a["memory"] = r.MemoryMB
+	}
+	if r.VCores < Unbounded {
+		a["vCores"] = r.VCores
+	}
+	for _, o := range r.Others {
+		a[o.Name] = o.Value
+	}
+	return a
+}
+
+// Compare lists the queues of the document and of the members, by path.
+func Compare(view *subcluster.View, t *Tree) []QueueState {
+	r := Read(view, t)
+	paths := slices.Concat(r.Above, r.Queues)
+	for i := range t.Queues {
+		paths = append(paths, t.Queues[i].Path)
+	}
+	slices.Sort(paths)
+	total, reporting := Total(view), 0
+	for i := range view.Members {
+		if m := &view.Members[i]; len(m.Load.Queues) > 0 && m.State != subcluster.StateDeregistered {
+			reporting++
+		}
+	}
+	out := []QueueState{}
+	for _, path := range slices.Compact(paths) {
+		s := QueueState{Queue: path, From: "members", Members: map[creel.SubclusterID]Amounts{}}
+		var files creel.Resource
+		for i := range view.Members {
+			m := &view.Members[i]
+			if load := m.Load.Find(path); load != nil && m.State != subcluster.StateDeregistered {
+				s.Members[m.ID] = amountsOf(load.Capacity)
+				files = files.Add(load.Capacity)
+			}
+		}
+		guarantee := files
+		if q := t.Find(path); q != nil {
+			s.From, s.Weight, s.Optout = "document", q.Weight, q.Optout
+			if !q.Guarantee.IsZero() {
+				guarantee = q.Guarantee
+			}
+			if q.Bounded() {
+				s.Maximum = amountsOf(q.Maximum)
+			}
+			if n := len(s.Members); n < reporting {
+				s.Drift = append(s.Drift, fmt.Sprintf("%d of %d members have no such queue", reporting-n, reporting))
+			}
+			if is, want := Share(files, total), Share(guarantee, total); len(s.Members) > 0 && math.Abs(is-want) > 0.005 {
+				s.Drift = append(s.Drift, fmt.Sprintf(
+					"members' files guarantee %.1f%% of the federation, the document %.1f%%", 100*is, 100*want))
+			}
+		}
+		s.Guarantee, s.Files, s.Percent = amountsOf(guarantee), amountsOf(files), 100*Share(guarantee, total)
+		out = append(out, s)
+	}
+	return out
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// QueueTree is the federation's queue tree: the document, of version 0 when there is
+// none and all is derived from the members' files, and the queues as they are.
+type QueueTree struct {
+	Document statestore.Document
+	Queues   []rebalancer.QueueState
+}
+
+// QueueTreeWrite asks for a new version of the document.
+type QueueTreeWrite struct {
+	Document []byte // empty removes it
+	Expect   int64  // the version that is to be replaced, 0 for none
+	Comment  string
+	DryRun   bool // check and show, but write nothing
+}
+
+// QueueTree reads the tree.
+func (o *Operator) QueueTree(ctx context.Context) (QueueTree, error) {
+	d, err := o.document(ctx, rebalancer.TreeClass, rebalancer.TreeName)
+	if err != nil {
+		return QueueTree{}, err
+	}
+	return o.compare(d)
+}
+
+func (o *Operator) compare(d statestore.Document) (QueueTree, error) {
+	tree, view := &rebalancer.Tree{}, o.conf.View()
+	if len(d.Data) > 0 {
+		var err error
+		if tree, err = rebalancer.ParseTree(d.Data, d.Version); err != nil {
+			return QueueTree{Document: d}, err
+		}
+	}
+	if view == nil {
+		return QueueTree{}, noView("the federation's queues")
+	}
+	return QueueTree{d, rebalancer.Compare(view, tree)}, nil
+}
+
+func noView(what string) error {
+	return &creel.Error{
+		Kind: creel.ErrUnavailable, What: what + " are not known",
+		Why: "this router has not read the state store yet", Try: "again in a moment",
+	}
+}
+
+// document reads one; without data and of version 0 if there is none.
+func (o *Operator) document(ctx context.Context, class, name string) (statestore.Document, error) {
+	set, err := o.conf.Store.Documents(ctx, class)
+	if err != nil {
+		return statestore.Document{}, err
+	}
+	d, _ := set.Find(name)
+	return d, nil
+}
+
+// PutQueueTree writes the tree in the name of a user. Percentages are written with the
+// amounts that they are now. A tree that promises more than there is, or a child more
+// than its parent, is refused with creel.ErrInvalidRequest; another version than
+// expected with creel.ErrConflict.
+func (o *Operator) PutQueueTree(ctx context.Context, user string, w QueueTreeWrite) (QueueTree, error) {
+	if !w.DryRun {
+		if err := o.allow(user, "change the federation's queue tree"); err != nil {
+			return QueueTree{}, err
+		}
+	}
+	data := w.Document
+	if len(data) > 0 {
+		tree, err := rebalancer.ParseTree(data, 0)
+		if err != nil {
+			return QueueTree{}, err
+		}
+		total := rebalancer.Total(o.conf.View())
+		if tree.Resolve(total, 0); total.IsZero() {
+			for i := range tree.Queues {
+				if q := &tree.Queues[i]; q.GuaranteePercent+q.MaximumPercent > 0 {
+					return QueueTree{}, noView("what percentages are of")
+				}
+			}
+		}
+		if err := tree.Check(total); err != nil {
+			return QueueTree{}, err
+		}
+		if data, err = tree.Encode(); err != nil {
+			return QueueTree{}, err
+		}
+	}
+	if w.DryRun {
+		is, err := o.document(ctx, rebalancer.TreeClass, rebalancer.TreeName)
+		if err == nil && is.Version != w.Expect {
+			err = statestore.OtherDocument(rebalancer.TreeClass, rebalancer.TreeName, is.Version, w.Expect)
+		}
+		if err != nil {
+			return QueueTree{}, err
+		}
+		return o.compare(statestore.Document{Data: data, Version: is.Version})
+	}
+	made, err := o.conf.Store.PutDocument(ctx, statestore.DocumentWrite{
+		Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Expect: w.Expect, Data: data,
+		Author: user, Comment: w.Comment, Keep: statestore.KeptVersions,
+	})
+	if err != nil {
+		return QueueTree{}, err
+	}
+	return o.compare(made)
+}
+
+// QueueTreeHistory lists versions, newest first, below before (0: from the newest).
+func (o *Operator) QueueTreeHistory(ctx context.Context, before int64, limit int) ([]statestore.Document, error) {
+	return o.conf.Store.DocumentHistory(ctx, rebalancer.TreeClass, rebalancer.TreeName, before, limit)
+}
+
+// Rebalancer is what the rebalancer does: the plan that holds or held last, what it
+// would be by what this router sees now, whether plans are paused, and what changed.
+type Rebalancer struct {
+	InForce   bool                  `json:"in_force"` // the plan is followed now
+	Plan      *subcluster.Plan      `json:"plan,omitempty"`
+	Next      *subcluster.Plan      `json:"next,omitempty"`
+	Paused    *rebalancer.Pause     `json:"paused,omitempty"`
+	Decisions []rebalancer.Decision `json:"decisions"`
+}
+
+// Rebalancer reads it.
+func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
+	out := &Rebalancer{Decisions: []rebalancer.Decision{}}
+	view := o.conf.View()
+	if view == nil {
+		return nil, noView("plans")
+	}
+	d, err := o.document(ctx, subcluster.PlanClass, subcluster.PlanName)
+	if err != nil {
+		return nil, err
+	}
+	if len(d.Data) > 0 {
+		if out.Plan, err = subcluster.ParsePlan(d.Data, d.Version, d.Time); err != nil {
+			return nil, err
+		}
+		out.InForce = view.At.Before(out.Plan.Ends())
+	}
+	control, err := o.conf.Store.Documents(ctx, rebalancer.ControlClass)
+	if err != nil {
+		return nil, err
+	}
+	if d, ok := control.Find(rebalancer.PauseName); ok {
+		out.Paused = &rebalancer.Pause{}
+		if err := json.Unmarshal(d.Data, out.Paused); err != nil {
+			return nil, err
+		}
+		out.Paused.At = d.Time
+	}
+	if d, ok := control.Find(rebalancer.DecisionsName); ok {
+		var log rebalancer.Decisions
+		if err := json.Unmarshal(d.Data, &log); err != nil {
+			return nil, err
+		}
+		out.Decisions = log.Decisions
+	}
+	if d, err = o.document(ctx, rebalancer.TreeClass, rebalancer.TreeName); err != nil {
+		return nil, err
+	}
+	tree := &rebalancer.Tree{}
+	if len(d.Data) > 0 {
+		if tree, err = rebalancer.ParseTree(d.Data, d.Version); err != nil {
+			return nil, err
+		}
+	}
+	if r := rebalancer.Read(view, tree); len(r.Members) > 0 {
+		out.Next = rebalancer.Publish(r, (&rebalancer.Planner{}).Plan(&r.Input, nil), out.Plan, rebalancer.Shaping{})
+	}
+	return out, nil
+}
+
+// PauseRebalancer stops plans from being published, or lets them be again.
+func (o *Operator) PauseRebalancer(ctx context.Context, user string, paused bool, reason string) error {
+	if err := o.allow(user, "pause or resume the rebalancer"); err != nil {
+		return err
+	}
+	w := statestore.DocumentWrite{
+		Class: rebalancer.ControlClass, Name: rebalancer.PauseName, Author: user, Comment: reason,
+		Keep: statestore.KeptVersions,
+	}
+	if paused {
+		var err error
+		if w.Data, err = json.Marshal(rebalancer.Pause{By: user, Reason: reason}); err != nil {
+			return err
+		}
+	}
+	for range 3 {
+		is, err := o.document(ctx, w.Class, w.Name)
+		if err != nil {
+			return err
+		}
+		w.Expect = is.Version
+		if _, err = o.conf.Store.PutDocument(ctx, w); !errors.Is(err, creel.ErrConflict) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: others pause or resume it at the same time", creel.ErrConflict)
+}
