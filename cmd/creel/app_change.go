@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -286,11 +287,19 @@ func nodeShow() *cobra.Command {
 // queueShow prints one queue and what is below it.
 func queueShow() *cobra.Command {
 	var f clientFlags
+	var federation bool
 	c := &cobra.Command{
-		Use: "show QUEUE", Short: "show one queue and those below it", Args: exactly(1, "one queue"),
+		Use: "show QUEUE", Short: "show one queue and those below it, or what holds for all in the whole federation",
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: f.queues,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if federation == (len(args) == 1) {
+			return usage(errors.New("give one of: a queue, --federation"))
+		}
+		if federation {
+			return f.showTree(c)
+		}
 		all, head, err := f.queueList(c.Context())
 		if err != nil {
 			return err
@@ -314,5 +323,6 @@ func queueShow() *cobra.Command {
 		return partialExit(c, head)
 	}
 	f.register(c)
+	c.Flags().BoolVar(&federation, "federation", false, "what holds for queues in the whole federation")
 	return c
 }

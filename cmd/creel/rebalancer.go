@@ -5,8 +5,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon"
@@ -14,6 +19,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/policies/rebalancer/escrow"
+	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/spf13/cobra"
@@ -36,7 +42,8 @@ func rebalancerCommand() *cobra.Command {
 			})
 		})
 	f.setting(c.Flags(), "store", "creel.store.url", storeUsage)
-	c.AddCommand(rebalancerPlan(), rebalancerEscrow())
+	c.AddCommand(rebalancerPlan(), rebalancerEscrow(), rebalancerWhy(), rebalancerHistory(), rebalancerPause(true),
+		rebalancerPause(false))
 	return c
 }
 
@@ -62,37 +69,176 @@ var planColumns = []column[planLine]{
 func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
 
 func rebalancerPlan() *cobra.Command {
-	var f storeFlags
+	var f policyFlags
+	var dryRun bool
 	c := &cobra.Command{
 		Use: "plan", Short: "show the plan in force: shares of the whole federation, by queue", Args: noArguments,
 	}
 	f.register(c)
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "the plan that would be made of what the router sees now")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return f.with(c.Context(), func(ctx context.Context, store statestore.Store) error {
-			set, err := store.Documents(ctx, rebalancer.PlanClass)
-			if err != nil {
-				return err
+		if len(f.conf.flags) > 0 {
+			if dryRun {
+				return usage(errors.New("--dry-run asks a router: leave out --store"))
 			}
-			doc, ok := set.Find(rebalancer.PlanName)
-			if !ok {
-				return &coded{exitNotFound, fmt.Errorf("no rebalancer has published a plan: start creel rebalancer")}
-			}
-			var plan subcluster.Plan
-			if err := json.Unmarshal(doc.Data, &plan); err != nil {
-				return fmt.Errorf("the plan cannot be read: %w", err)
-			}
-			var lines []planLine
-			for _, q := range plan.Queues {
-				l := planLine{Queue: q.Queue, Wants: q.Wants, Uses: q.Uses, Entitled: q.Entitled, Reason: q.Reason}
-				var parts []string
-				for _, m := range q.Members {
-					parts = append(parts, fmt.Sprintf("%s %.0f%%", m.Member, 100*m.Weight))
+			past := storeFlags{confFlags: f.conf, printer: f.printer}
+			return past.with(c.Context(), func(ctx context.Context, store statestore.Store) error {
+				set, err := store.Documents(ctx, rebalancer.PlanClass)
+				if err != nil {
+					return err
 				}
-				l.Members = strings.Join(parts, ", ")
-				lines = append(lines, l)
+				doc, ok := set.Find(rebalancer.PlanName)
+				if !ok {
+					return errNoPlan
+				}
+				plan, err := subcluster.ParsePlan(doc.Data, doc.Version, doc.Time)
+				if err != nil {
+					return err
+				}
+				return printPlan(c, f.printer, plan)
+			})
+		}
+		state, err := f.rebalancer(c.Context())
+		if err != nil {
+			return err
+		}
+		plan := state.Plan
+		if dryRun {
+			plan = state.Next
+		}
+		if plan == nil {
+			return errNoPlan
+		}
+		if err := printPlan(c, f.printer, plan); err != nil || f.printer.format != "table" || dryRun {
+			return err
+		}
+		switch text := c.OutOrStdout(); {
+		case state.Paused != nil:
+			fmt.Fprintf(text, "paused by %s since %s: %s\n", state.Paused.By, state.Paused.At.Format(time.RFC3339),
+				state.Paused.Reason)
+		case !state.InForce:
+			fmt.Fprintln(text, "its lease is over: everything is decided without it")
+		}
+		return nil
+	}
+	return c
+}
+
+var errNoPlan = &coded{exitNotFound, errors.New("no rebalancer has published a plan: start creel rebalancer")}
+
+func (f *clientFlags) rebalancer(ctx context.Context) (state operator.Rebalancer, err error) {
+	_, err = f.call(ctx, http.MethodGet, "/api/v1/rebalancer", nil, nil, &state)
+	return state, err
+}
+
+func printPlan(c *cobra.Command, p printer, plan *subcluster.Plan) error {
+	var lines []planLine
+	for _, q := range plan.Queues {
+		l := planLine{Queue: q.Queue, Wants: q.Wants, Uses: q.Uses, Entitled: q.Entitled, Reason: q.Reason}
+		var parts []string
+		for _, m := range q.Members {
+			parts = append(parts, fmt.Sprintf("%s %.0f%%", m.Member, 100*m.Weight))
+		}
+		l.Members = strings.Join(parts, ", ")
+		lines = append(lines, l)
+	}
+	return printList(c.OutOrStdout(), p, lines, planColumns)
+}
+
+func rebalancerWhy() *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{
+		Use: "why QUEUE", Short: "why a queue is entitled to what it is, and where", Args: exactly(1, "one queue"),
+		ValidArgsFunction: f.queues,
+	}
+	f.register(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		state, err := f.rebalancer(c.Context())
+		if err != nil {
+			return err
+		}
+		if state.Plan == nil {
+			return errNoPlan
+		}
+		var found *subcluster.QueuePlan
+		for i := range state.Plan.Queues {
+			if q := &state.Plan.Queues[i]; string(q.Queue) == args[0] || string(q.Queue) == "root."+args[0] {
+				found = q
 			}
-			return printList(c.OutOrStdout(), f.printer, lines, planColumns)
+		}
+		if found == nil {
+			return &coded{exitNotFound, fmt.Errorf("the plan has no leaf queue %s; see `creel rebalancer plan`", args[0])}
+		}
+		return printOne(c.OutOrStdout(), f.printer, found, string(found.Queue), func(w io.Writer) error {
+			fmt.Fprintf(w, "%s is entitled to %s of the federation: %s\n", found.Queue, percent(found.Entitled), found.Reason)
+			fmt.Fprintf(w, "it wants %s and uses %s\n", percent(found.Wants), percent(found.Uses))
+			for _, m := range found.Members {
+				fmt.Fprintf(w, "  %s in %s\n", percent(m.Given), m.Member)
+			}
+			shown := 0
+			for _, d := range state.Decisions {
+				if d.Queue == found.Queue && shown < 5 {
+					shown++
+					fmt.Fprintf(w, "%s: %s to %s, %s\n", d.At.Format(time.TimeOnly), percent(d.Was), percent(d.Is), d.Reason)
+				}
+			}
+			return nil
 		})
+	}
+	return c
+}
+
+var decisionColumns = []column[rebalancer.Decision]{
+	{"TIME", false, func(d rebalancer.Decision) string { return d.At.Format(time.RFC3339) }},
+	{"TERM", true, func(d rebalancer.Decision) string { return strconv.FormatInt(d.Term, 10) }},
+	{"QUEUE", false, func(d rebalancer.Decision) string { return string(d.Queue) }},
+	{"WAS", false, func(d rebalancer.Decision) string { return percent(d.Was) }},
+	{"IS", false, func(d rebalancer.Decision) string { return percent(d.Is) }},
+	{"WANTS", false, func(d rebalancer.Decision) string { return percent(d.Wants) }},
+	{"USES", false, func(d rebalancer.Decision) string { return percent(d.Uses) }},
+	{"MOVED", false, func(d rebalancer.Decision) string { return d.Moved }},
+	{"REASON", false, func(d rebalancer.Decision) string { return d.Reason }},
+}
+
+func rebalancerHistory() *cobra.Command {
+	var f clientFlags
+	var limit int
+	c := &cobra.Command{
+		Use: "history", Short: "list what plans changed, newest first", Args: noArguments,
+	}
+	f.register(c)
+	c.Flags().IntVar(&limit, "limit", 40, "at most `N` changes")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if limit < 1 {
+			return usage(fmt.Errorf("--limit %d: at least 1", limit))
+		}
+		state, err := f.rebalancer(c.Context())
+		if err != nil {
+			return err
+		}
+		return printList(c.OutOrStdout(), f.printer, state.Decisions[:min(limit, len(state.Decisions))], decisionColumns)
+	}
+	return c
+}
+
+func rebalancerPause(pause bool) *cobra.Command {
+	var f clientFlags
+	var reason string
+	c := &cobra.Command{Use: "resume", Short: "let plans be published again", Args: noArguments}
+	if pause {
+		c.Use, c.Short = "pause", "stop publishing plans: when the last one's lease is over all is decided without one"
+	}
+	f.register(c)
+	if pause {
+		c.Flags().StringVar(&reason, "reason", "", "why, for others")
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		order := map[string]any{"paused": pause, "reason": reason}
+		if _, err := f.call(c.Context(), http.MethodPut, "/api/v1/rebalancer/paused", nil, order, nil); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(c.OutOrStdout(), map[bool]string{true: "paused", false: "resumed"}[pause])
+		return err
 	}
 	return c
 }

@@ -21,9 +21,12 @@
 // # What the driver does (package server)
 //
 //  1. Read makes the input from a view and the queue tree; Planner.Plan computes;
-//     Publish shapes what came out by the plan before. At each interval, by the
-//     one process that holds the lease "rebalancer".
-//  2. A plan is written under that lease: a deposed leader's is refused.
+//     Publish shapes what came out by the plan before. At each interval, and sooner
+//     when what queues want or use changed by much, by the one process that holds the
+//     lease "rebalancer". Not while a document says that plans are paused.
+//  2. What a plan changed is added to the record of decisions; percentages of the
+//     queue tree are written anew when the federation's size changed.
+//  3. A plan is written under that lease: a deposed leader's is refused.
 //
 // # Invariants
 //
@@ -40,15 +43,16 @@
 //
 // # What is not built yet
 //
-// Built: the queue tree as a document (maximum, guarantee, weight), escrow of
+// Built: the queue tree as a document (maximum, guarantee, weight, absolute or in
+// percent, opt-out), its commands through the routers (router/operator), escrow of
 // maxima in creel's ResourceManagers, plans over the tree, shares of maxima by
 // plan, homes and splits by plan, one leader and its successor.
 //
 // Not yet: queue capacities are not changed in members (neither ours nor
 // Hadoop's), preemption budgets are not given, waiting applications are not moved,
 // Hadoop's ResourceManagers are not given caps, user limits are not held in escrow.
-// Amounts are of the default partition, maxima are absolute, and of several
-// resource types the dominant one counts in plans. All that waits is taken to be
+// Drift between the document and members' files is shown and not mended. Amounts
+// are of the default partition, and of several resource types the dominant one counts in plans. All that waits is taken to be
 // able to run in any member that has its queue. A member that comes back is not
 // filled slowly, but by the step limit of weights.
 package rebalancer

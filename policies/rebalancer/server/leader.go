@@ -47,6 +47,7 @@ type Leader struct {
 	Counts LeaderCounts
 
 	queues  atomic.Pointer[[]subcluster.QueuePlan] // of the plan that was published last
+	escrow  atomic.Pointer[[]QueueEscrow]
 	lease   statestore.Lease
 	view    *subcluster.View
 	planner rebalancer.Planner
@@ -63,6 +64,20 @@ type LeaderCounts struct {
 // while another leads. They are not to be changed.
 func (l *Leader) Queues() []subcluster.QueuePlan {
 	if q := l.queues.Load(); q != nil && l.Counts.Leads.Load() == 1 {
+		return *q
+	}
+	return nil
+}
+
+// QueueEscrow is how much of a queue's maximum members hold together, and need.
+type QueueEscrow struct {
+	Queue       string
+	Held, Needs creel.Resource
+}
+
+// Escrow is that of each queue with a maximum at the last plan, as Queues is.
+func (l *Leader) Escrow() []QueueEscrow {
+	if q := l.escrow.Load(); q != nil && l.Counts.Leads.Load() == 1 {
 		return *q
 	}
 	return nil
@@ -262,6 +277,8 @@ func (l *Leader) shares(ctx context.Context, tree *rebalancer.Tree, plan *subclu
 	if err != nil {
 		return err
 	}
+	var use []QueueEscrow
+	defer func() { l.escrow.Store(&use) }()
 	for _, d := range set.Documents {
 		q, planned := tree.Find(creel.QueuePath(d.Name)), plan.Queue(creel.QueuePath(d.Name))
 		if q == nil || planned == nil || !q.Bounded() {
@@ -271,6 +288,11 @@ func (l *Leader) shares(ctx context.Context, tree *rebalancer.Tree, plan *subclu
 		if err := json.Unmarshal(d.Data, record); err != nil {
 			return err
 		}
+		sum := QueueEscrow{Queue: d.Name}
+		for i := range record.Holders {
+			sum.Held, sum.Needs = sum.Held.Add(record.Holders[i].Cap), sum.Needs.Add(record.Holders[i].Needs)
+		}
+		use = append(use, sum)
 		if record.Source != set.Source {
 			continue // members settle it first
 		}

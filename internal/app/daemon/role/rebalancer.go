@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/health"
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
@@ -74,6 +76,7 @@ func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, err
 		"The same, of the queue that lacks most.",
 		part(&n.ErrorWorst),
 	)
+	r.Health.Register(queueShares{r.Leader})
 	web, err := addHealthWeb(&r.Service, "web", c.Web, c.WebServer)
 	if err != nil {
 		return nil, err
@@ -81,4 +84,41 @@ func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, err
 	r.Entries = []daemon.Entry{daemon.NewEntry("rebalancer", map[string]string{"web": web})}
 	r.Add("rebalancer", r.Leader.Run)
 	return r, nil
+}
+
+// queueShares are the metrics of each queue in the plan that was published last.
+type queueShares struct{ leader *rebalance.Leader }
+
+var (
+	queueEntitled = prometheus.NewDesc("creel_rebalancer_queue_entitled_ratio",
+		"What the queue is entitled to, of the federation.", []string{"queue"}, nil)
+	queueUsed = prometheus.NewDesc("creel_rebalancer_queue_used_ratio",
+		"What the queue uses, of the federation.", []string{"queue"}, nil)
+	queueWanted = prometheus.NewDesc("creel_rebalancer_queue_wanted_ratio",
+		"What the queue uses and waits for, of the federation.", []string{"queue"}, nil)
+	queueHeld = prometheus.NewDesc("creel_rebalancer_escrow_held_bytes",
+		"Memory that members hold of the queue's maximum.", []string{"queue"}, nil)
+	queueAsked = prometheus.NewDesc("creel_rebalancer_escrow_asked_bytes",
+		"Memory that members need of the queue's maximum.", []string{"queue"}, nil)
+)
+
+func (q queueShares) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{queueEntitled, queueUsed, queueWanted, queueHeld, queueAsked} {
+		out <- d
+	}
+}
+
+func (q queueShares) Collect(out chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, queue string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, queue)
+	}
+	for _, p := range q.leader.Queues() {
+		gauge(queueEntitled, p.Entitled, string(p.Queue))
+		gauge(queueUsed, p.Uses, string(p.Queue))
+		gauge(queueWanted, p.Wants, string(p.Queue))
+	}
+	for _, e := range q.leader.Escrow() {
+		gauge(queueHeld, float64(e.Held.MemoryMB)*(1<<20), e.Queue)
+		gauge(queueAsked, float64(e.Needs.MemoryMB)*(1<<20), e.Queue)
+	}
 }

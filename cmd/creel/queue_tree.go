@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/router/rest"
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+)
+
+const queueTreePath = "/api/v1/queues"
+
+// treeColumns are the federation's queues as they are.
+var treeColumns = []column[rebalancer.QueueState]{
+	{"QUEUE", false, func(q rebalancer.QueueState) string { return string(q.Queue) }},
+	{"FROM", false, func(q rebalancer.QueueState) string { return q.From }},
+	{"GUARANTEE", false, func(q rebalancer.QueueState) string { return fmt.Sprintf("%.1f%%", q.Percent) }},
+	{"WEIGHT", false, func(q rebalancer.QueueState) string {
+		if q.Weight == 0 {
+			return "by guarantee"
+		}
+		return strconv.FormatFloat(q.Weight, 'g', 4, 64)
+	}},
+	{"MAXIMUM", false, func(q rebalancer.QueueState) string { return amountsText(q.Maximum) }},
+	{"FOLLOWS", false, func(q rebalancer.QueueState) string {
+		if q.Optout {
+			return "no"
+		}
+		return "yes"
+	}},
+	{"DRIFT", false, func(q rebalancer.QueueState) string { return strings.Join(q.Drift, "; ") }},
+}
+
+func amountsText(a rebalancer.Amounts) string {
+	if len(a) == 0 {
+		return "none"
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		unit := ""
+		if name == "memory" {
+			unit = " MB"
+		}
+		parts = append(parts, fmt.Sprintf("%s %d%s", name, a[name], unit))
+	}
+	return strings.Join(parts, ", ")
+}
+
+var treeVersionColumns = []column[rest.QueueTreeDoc]{
+	{"VERSION", false, func(d rest.QueueTreeDoc) string { return strconv.FormatInt(d.Version, 10) }},
+	{"TIME", false, func(d rest.QueueTreeDoc) string { return d.Time.Format(time.RFC3339) }},
+	{"AUTHOR", false, func(d rest.QueueTreeDoc) string { return d.Author }},
+	{"COMMENT", false, func(d rest.QueueTreeDoc) string { return d.Comment }},
+	{"DOCUMENT", true, func(d rest.QueueTreeDoc) string { return shown(d.Document) }},
+}
+
+func (f *clientFlags) queueTree(ctx context.Context) (doc rest.QueueTreeDoc, err error) {
+	_, err = f.call(ctx, http.MethodGet, queueTreePath, nil, nil, &doc)
+	return doc, err
+}
+
+func (f *clientFlags) queueTrees(ctx context.Context, before int64, limit int) ([]rest.QueueTreeDoc, error) {
+	var doc rest.QueueTreesDoc
+	_, err := f.call(ctx, http.MethodGet, queueTreePath+"/history", url.Values{
+		"before": {strconv.FormatInt(before, 10)}, "limit": {strconv.Itoa(limit)},
+	}, nil, &doc)
+	return doc.Versions, err
+}
+
+// queueTreeVersion finds one version of the document.
+func (f *clientFlags) queueTreeVersion(ctx context.Context, version int64) (rest.QueueTreeDoc, error) {
+	found, err := f.queueTrees(ctx, version+1, 1)
+	if err == nil && (len(found) == 0 || found[0].Version != version) {
+		err = &coded{exitNotFound, fmt.Errorf("the queue tree has no version %d: see `creel queue history`", version)}
+	}
+	if err != nil {
+		return rest.QueueTreeDoc{}, err
+	}
+	return found[0], nil
+}
+
+// readTree reads a document in YAML, of which JSON is a part, and checks as much as
+// can be without the federation.
+func readTree(file string, in io.Reader) (json.RawMessage, error) {
+	var data []byte
+	var err error
+	if file == "-" {
+		data, err = io.ReadAll(io.LimitReader(in, 1<<20))
+	} else {
+		data, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, usage(err)
+	}
+	var doc any
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, usage(fmt.Errorf("%s: %w", file, err))
+	}
+	out, err := json.Marshal(doc)
+	if err != nil {
+		return nil, usage(fmt.Errorf("%s: %w", file, err))
+	}
+	tree, err := rebalancer.ParseTree(out, 0)
+	if err == nil {
+		err = tree.Check(creel.Resource{})
+	}
+	if err != nil {
+		return nil, usage(fmt.Errorf("%s: %w", file, err))
+	}
+	return out, nil
+}
+
+// differences tells which queues of a tree are other than before.
+func differences(before, after []rebalancer.QueueState) (lines []string) {
+	text := func(q rebalancer.QueueState) string {
+		var cells []string
+		for _, c := range treeColumns[1:6] {
+			cells = append(cells, strings.ToLower(c.title)+" "+c.text(q))
+		}
+		return string(q.Queue) + ": " + strings.Join(cells, ", ")
+	}
+	was, is := map[creel.QueuePath]string{}, map[creel.QueuePath]string{}
+	var paths []creel.QueuePath
+	for _, q := range before {
+		was[q.Queue] = text(q)
+		paths = append(paths, q.Queue)
+	}
+	for _, q := range after {
+		is[q.Queue] = text(q)
+		paths = append(paths, q.Queue)
+	}
+	slices.Sort(paths)
+	for _, p := range slices.Compact(paths) {
+		if was[p] == is[p] {
+			continue
+		}
+		if was[p] != "" {
+			lines = append(lines, "- "+was[p])
+		}
+		if is[p] != "" {
+			lines = append(lines, "+ "+is[p])
+		}
+	}
+	return lines
+}
+
+func (f *clientFlags) putTree(c *cobra.Command, order rest.QueueTreeOrder, before []rebalancer.QueueState) error {
+	var made rest.QueueTreeDoc
+	if order.Document == nil {
+		order.Document = json.RawMessage("null")
+	}
+	if _, err := f.call(c.Context(), http.MethodPut, queueTreePath, nil, order, &made); err != nil {
+		return err
+	}
+	return printOne(c.OutOrStdout(), f.printer, made, strconv.FormatInt(made.Version, 10), func(w io.Writer) error {
+		for _, line := range differences(before, made.Queues) {
+			fmt.Fprintln(w, line)
+		}
+		for _, q := range made.Queues {
+			for _, d := range q.Drift {
+				fmt.Fprintf(w, "drift of %s: %s\n", q.Queue, d)
+			}
+		}
+		text := fmt.Sprintf("the queue tree is at version %d; the one before was %d", made.Version, order.Expect)
+		if order.DryRun {
+			text = fmt.Sprintf("nothing was written: version %d holds", order.Expect)
+		}
+		_, err := fmt.Fprintln(w, text)
+		return err
+	})
+}
+
+func queueApply() *cobra.Command {
+	var f clientFlags
+	var file, comment string
+	var expect int64
+	var dryRun, remove bool
+	c := &cobra.Command{
+		Use:   "apply",
+		Short: "write what queues are guaranteed and may use in the whole federation",
+		Long: `Writes the federation's queue tree from a document in YAML or JSON:
+
+  queues:
+    - queue: root.research
+      guarantee: 30%               of the federation, or {memory: MB, vCores: N}
+      weight: 2                    of what is left beyond guarantees
+      maximum: 45%
+    - queue: root.batch
+      optout: true                 homes, splits and escrow do not follow the plan
+
+What it leaves out is as the members' files say, summed.`,
+		Args: noArguments,
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		order := rest.QueueTreeOrder{Comment: comment, DryRun: dryRun}
+		if (file == "") != remove {
+			return usage(errors.New("give one of: -f FILE, --remove"))
+		}
+		if !remove {
+			var err error
+			if order.Document, err = readTree(file, c.InOrStdin()); err != nil {
+				return err
+			}
+		}
+		now, err := f.queueTree(c.Context())
+		if err != nil {
+			return err
+		}
+		order.Expect = now.Version
+		if c.Flags().Changed("expect") {
+			order.Expect = expect // another version is refused by the store
+		}
+		return f.putTree(c, order, now.Queues)
+	}
+	f.register(c)
+	c.Flags().StringVarP(&file, "file", "f", "", "read the document from `FILE`, - for standard input")
+	c.Flags().StringVar(&comment, "comment", "", "why, for the history")
+	c.Flags().Int64Var(&expect, "expect", 0, "only if the document is at this `VERSION`, 0 for none")
+	c.Flags().BoolVar(&remove, "remove", false, "remove the document: all is as the members' files say")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "check and show, but change nothing")
+	return c
+}
+
+// showTree prints the federation's queues as they are.
+func (f *clientFlags) showTree(c *cobra.Command) error {
+	doc, err := f.queueTree(c.Context())
+	if err != nil {
+		return err
+	}
+	if err := printList(c.OutOrStdout(), f.printer, doc.Queues, treeColumns); err != nil || f.printer.format != "table" {
+		return err
+	}
+	text := fmt.Sprintf("document version %d, by %s", doc.Version, doc.Author)
+	if len(doc.Document) == 0 {
+		text = "there is no document: all is derived from the members' own files"
+	}
+	_, err = fmt.Fprintln(c.OutOrStdout(), text)
+	return err
+}
+
+func queueHistory() *cobra.Command {
+	var f clientFlags
+	var limit int
+	c := &cobra.Command{
+		Use: "history", Short: "list the versions of the federation's queue tree, newest first", Args: noArguments,
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if limit < 1 {
+			return usage(fmt.Errorf("--limit %d: at least 1", limit))
+		}
+		list, err := f.queueTrees(c.Context(), 0, limit)
+		if err != nil {
+			return err
+		}
+		return printList(c.OutOrStdout(), f.printer, list, treeVersionColumns)
+	}
+	f.register(c)
+	c.Flags().IntVar(&limit, "limit", 20, "at most `N` versions")
+	return c
+}
+
+func queueDiff() *cobra.Command {
+	var f clientFlags
+	var file string
+	c := &cobra.Command{
+		Use:   "diff [VERSION]",
+		Short: "compare the federation's queue tree with an earlier version, or with a document (-f)",
+		Args:  cobra.MaximumNArgs(1),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		now, err := f.queueTree(c.Context())
+		if err != nil {
+			return err
+		}
+		var document json.RawMessage
+		switch {
+		case file != "" && len(args) == 0:
+			document, err = readTree(file, c.InOrStdin())
+		case file == "" && len(args) == 1:
+			version, bad := strconv.ParseInt(args[0], 10, 64)
+			if bad != nil || version < 1 {
+				return usage(fmt.Errorf("version %q is no number from 1 up", args[0]))
+			}
+			var old rest.QueueTreeDoc
+			old, err = f.queueTreeVersion(c.Context(), version)
+			document = old.Document
+		default:
+			return usage(errors.New("give one of: a version, -f FILE"))
+		}
+		if err != nil {
+			return err
+		}
+		if document == nil {
+			document = json.RawMessage("null")
+		}
+		var other rest.QueueTreeDoc
+		order := rest.QueueTreeOrder{Document: document, Expect: now.Version, DryRun: true}
+		if _, err := f.call(c.Context(), http.MethodPut, queueTreePath, nil, order, &other); err != nil {
+			return err
+		}
+		var out bytes.Buffer
+		for _, line := range differences(now.Queues, other.Queues) {
+			fmt.Fprintln(&out, line)
+		}
+		_, err = out.WriteTo(c.OutOrStdout())
+		return err
+	}
+	f.register(c)
+	c.Flags().StringVarP(&file, "file", "f", "", "compare with the document in `FILE`, - for standard input")
+	return c
+}
+
+func queueRollback() *cobra.Command {
+	var f clientFlags
+	var to int64
+	c := &cobra.Command{
+		Use:   "rollback",
+		Short: "put an earlier version of the federation's queue tree in force again, as a new one",
+		Args:  noArguments,
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		now, err := f.queueTree(c.Context())
+		if err != nil {
+			return err
+		}
+		found, err := f.queueTrees(c.Context(), 0, 2)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return &coded{exitNotFound, errors.New("there never was a document")}
+		}
+		order := rest.QueueTreeOrder{Expect: now.Version, Comment: "rollback to none"}
+		var old rest.QueueTreeDoc
+		switch {
+		case to != 0:
+			if old, err = f.queueTreeVersion(c.Context(), to); err != nil {
+				return err
+			}
+		case len(found) > 1:
+			old = found[1]
+		}
+		if old.Version != 0 {
+			order.Document, order.Comment = old.Document, fmt.Sprintf("rollback to version %d", old.Version)
+		}
+		return f.putTree(c, order, now.Queues)
+	}
+	f.register(c)
+	c.Flags().Int64Var(&to, "to", 0, "the `VERSION` to return to (default: the one before)")
+	return c
+}

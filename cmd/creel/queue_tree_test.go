@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/router/routertest"
+)
+
+// The federation's queue tree as people change it: derived at first, checked, shown
+// before it is written, refused to others and over another version, compared, put
+// back. And the rebalancer is asked what it would plan, paused and resumed.
+func TestQueueTreeCommands(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2})
+	as := func(user string, want int, args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		root := rootCommand()
+		root.SetOut(&out)
+		root.SetErr(&out)
+		root.SetArgs(append(args, "--server", f.Routers[0].Web, "--user", user))
+		err := root.ExecuteContext(t.Context())
+		if err != nil {
+			out.WriteString(err.Error())
+		}
+		if got := exitCode(err); got != want {
+			t.Fatalf("creel %v: exit code %d, want %d\n%s", args, got, want, &out)
+		}
+		return out.String()
+	}
+	file := func(text string) string {
+		name := filepath.Join(t.TempDir(), "federation.yaml")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	has := func(text string, wanted ...string) {
+		t.Helper()
+		for _, w := range wanted {
+			if !strings.Contains(text, w) {
+				t.Errorf("no %q in\n%s", w, text)
+			}
+		}
+	}
+	f.Until("the members report their queues", func() bool {
+		return strings.Contains(as("root", exitOK, "queue", "show", "--federation"), "root.default")
+	})
+	has(as("root", exitOK, "queue", "show", "--federation"), "there is no document", "members")
+	has(as("root", exitUsage, "queue", "apply", "-f", file("queues:\n- queue: root.default\n  maximun: 40%\n")), "maximun")
+	has(as("root", exitUsage, "queue", "apply", "-f",
+		file("queues:\n- {queue: root.default, guarantee: 70%}\n- {queue: root.b, guarantee: 40%}\n")), "110%")
+	first := file("queues:\n- queue: root.default\n  weight: 2\n  maximum: 40%\n")
+	has(as("root", exitOK, "queue", "apply", "-f", first, "--dry-run"), "nothing was written", "+ root.default", "weight 2")
+	has(as("root", exitOK, "queue", "show", "--federation"), "there is no document")
+	has(as("alice", exitNotPermitted, "queue", "apply", "-f", first), "yarn.admin.acl")
+	has(as("root", exitOK, "queue", "apply", "-f", first, "--comment", "less"), "the one before was 0", "memory")
+	has(as("root", exitOK, "queue", "show", "--federation"), "document version", "by root")
+	has(as("root", exitConflict, "queue", "apply", "-f", first, "--expect", "7"), "its version is")
+	second := file("queues:\n- {queue: root.default, optout: true}\n- {queue: root.nowhere, guarantee: 10%}\n")
+	has(as("root", exitOK, "queue", "diff", "-f", second), "- root.default", "+ root.nowhere")
+	has(as("root", exitOK, "queue", "apply", "-f", second), "drift of root.nowhere", "have no such queue")
+	has(as("root", exitOK, "queue", "history"), "less", "root")
+	has(as("root", exitOK, "queue", "rollback"), "+ root.default", "weight 2")
+	has(as("root", exitOK, "queue", "history"), "rollback to version")
+	has(as("root", exitOK, "queue", "apply", "--remove"), "- root.default")
+	has(as("root", exitOK, "queue", "show", "--federation"), "there is no document")
+
+	has(as("root", exitNotFound, "rebalancer", "plan"), "creel rebalancer")
+	has(as("root", exitOK, "rebalancer", "plan", "--dry-run"), "root.default", "it wants nothing")
+	has(as("alice", exitNotPermitted, "rebalancer", "pause"), "yarn.admin.acl")
+	has(as("root", exitOK, "rebalancer", "pause", "--reason", "new racks"), "paused")
+	has(as("root", exitOK, "rebalancer", "resume"), "resumed")
+	as("root", exitOK, "rebalancer", "history")
+}
