@@ -45,7 +45,12 @@ func drawFederation(t *rapid.T) (*subcluster.View, subcluster.QueuePlan) {
 		used := int64(rapid.IntRange(0, 100).Draw(t, "used")) << 10
 		free := int64(rapid.IntRange(0, 100).Draw(t, "free")) << 10
 		load := subcluster.Load{
-			Metrics: subcluster.ClusterMetrics{TotalMB: each, TotalVirtualCores: 100, AvailableMB: free, AvailableVirtualCores: free >> 10},
+			Metrics: subcluster.ClusterMetrics{
+				TotalMB:               each,
+				TotalVirtualCores:     100,
+				AvailableMB:           free,
+				AvailableVirtualCores: free >> 10,
+			},
 			Queues: []subcluster.QueueLoad{{
 				Queue: "root.q", Used: creel.NewResource(used, used>>10), Free: creel.NewResource(free, free>>10),
 				Pending: creel.NewResource(int64(rapid.IntRange(0, 50).Draw(t, "pending"))<<10, 0),

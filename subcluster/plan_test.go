@@ -42,8 +42,11 @@ func TestAPlanIsInTheViewForItsLease(t *testing.T) {
 		}
 	}
 	first := Build(nil, Records{Now: at, Members: record(at), Plan: plan}, at)
-	silent := Build(first, Records{Now: at.Add(29 * time.Second), Members: record(at.Add(-10 * time.Minute)), Plan: plan},
-		at.Add(29*time.Second))
+	silent := Build(
+		first,
+		Records{Now: at.Add(29 * time.Second), Members: record(at.Add(-10 * time.Minute)), Plan: plan},
+		at.Add(29*time.Second),
+	)
 	if silent.Freeze == nil || silent.Plan != nil {
 		t.Errorf("all members are silent: freeze %v, plan %v", silent.Freeze, silent.Plan)
 	}

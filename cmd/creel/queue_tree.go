@@ -244,7 +244,13 @@ func (f *clientFlags) showTree(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := printList(c.OutOrStdout(), f.printer, doc.Queues, treeColumns); err != nil || f.printer.format != "table" {
+	if err := printList(
+		c.OutOrStdout(),
+		f.printer,
+		doc.Queues,
+		treeColumns,
+	); err != nil ||
+		f.printer.format != "table" {
 		return err
 	}
 	text := fmt.Sprintf("document version %d, by %s", doc.Version, doc.Author)

@@ -167,10 +167,19 @@ func rebalancerWhy() *cobra.Command {
 			}
 		}
 		if found == nil {
-			return &coded{exitNotFound, fmt.Errorf("the plan has no leaf queue %s; see `creel rebalancer plan`", args[0])}
+			return &coded{
+				exitNotFound,
+				fmt.Errorf("the plan has no leaf queue %s; see `creel rebalancer plan`", args[0]),
+			}
 		}
 		return printOne(c.OutOrStdout(), f.printer, found, string(found.Queue), func(w io.Writer) error {
-			fmt.Fprintf(w, "%s is entitled to %s of the federation: %s\n", found.Queue, percent(found.Entitled), found.Reason)
+			fmt.Fprintf(
+				w,
+				"%s is entitled to %s of the federation: %s\n",
+				found.Queue,
+				percent(found.Entitled),
+				found.Reason,
+			)
 			fmt.Fprintf(w, "it wants %s and uses %s\n", percent(found.Wants), percent(found.Uses))
 			for _, m := range found.Members {
 				fmt.Fprintf(w, "  %s in %s\n", percent(m.Given), m.Member)
@@ -179,7 +188,14 @@ func rebalancerWhy() *cobra.Command {
 			for _, d := range state.Decisions {
 				if d.Queue == found.Queue && shown < 5 {
 					shown++
-					fmt.Fprintf(w, "%s: %s to %s, %s\n", d.At.Format(time.TimeOnly), percent(d.Was), percent(d.Is), d.Reason)
+					fmt.Fprintf(
+						w,
+						"%s: %s to %s, %s\n",
+						d.At.Format(time.TimeOnly),
+						percent(d.Was),
+						percent(d.Is),
+						d.Reason,
+					)
 				}
 			}
 			return nil
@@ -216,7 +232,12 @@ func rebalancerHistory() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printList(c.OutOrStdout(), f.printer, state.Decisions[:min(limit, len(state.Decisions))], decisionColumns)
+		return printList(
+			c.OutOrStdout(),
+			f.printer,
+			state.Decisions[:min(limit, len(state.Decisions))],
+			decisionColumns,
+		)
 	}
 	return c
 }

@@ -52,7 +52,8 @@
 // Hadoop's), preemption budgets are not given, waiting applications are not moved,
 // Hadoop's ResourceManagers are not given caps, user limits are not held in escrow.
 // Drift between the document and members' files is shown and not mended. Amounts
-// are of the default partition, and of several resource types the dominant one counts in plans. All that waits is taken to be
-// able to run in any member that has its queue. A member that comes back is not
-// filled slowly, but by the step limit of weights.
+// are of the default partition, and of several resource types the dominant one
+// counts in plans. All that waits is taken to be able to run in any member that
+// has its queue. A member that comes back is not filled slowly, but by the step
+// limit of weights.
 package rebalancer

@@ -96,7 +96,8 @@ func (t *Tree) Check(total creel.Resource) error {
 		above := q.Path.Parent()
 		sums[above] = sums[above].Add(q.Guarantee)
 		percents[above] += q.GuaranteePercent
-		if q.Bounded() && !q.Guarantee.Fits(q.Maximum) || q.MaximumPercent > 0 && q.GuaranteePercent > q.MaximumPercent {
+		if q.Bounded() && !q.Guarantee.Fits(q.Maximum) ||
+			q.MaximumPercent > 0 && q.GuaranteePercent > q.MaximumPercent {
 			return refuse("the maximum of %s is below its guarantee", "raise it, or lower the guarantee", q.Path)
 		}
 		for ; above != "" && above != creel.RootQueue; above = above.Parent() {
@@ -106,8 +107,12 @@ func (t *Tree) Check(total creel.Resource) error {
 			}
 			if q.MaximumPercent > p.MaximumPercent && p.MaximumPercent > 0 ||
 				q.Bounded() && p.Bounded() && !q.Maximum.Fits(p.Maximum) {
-				return refuse("the maximum of %s is above that of %s", "lower it, or leave it out: the one above binds",
-					q.Path, above)
+				return refuse(
+					"the maximum of %s is above that of %s",
+					"lower it, or leave it out: the one above binds",
+					q.Path,
+					above,
+				)
 			}
 			if p.Bounded() && !q.Guarantee.Fits(p.Maximum) {
 				return refuse("%s is guaranteed %s, and the maximum of %s is %s", "lower the guarantee",
@@ -118,8 +123,12 @@ func (t *Tree) Check(total creel.Resource) error {
 	for i := range t.Queues { // in the order of the document, so that the same error comes each time
 		above := t.Queues[i].Path.Parent()
 		if percents[above] > 100+1e-9 {
-			return refuse("the queues below %s are guaranteed %.4g%% of the federation together", "lower some to 100%% in all",
-				above, percents[above])
+			return refuse(
+				"the queues below %s are guaranteed %.4g%% of the federation together",
+				"lower some to 100%% in all",
+				above,
+				percents[above],
+			)
 		}
 		switch p := t.Find(above); {
 		case p != nil && !p.Guarantee.IsZero() && !sums[above].Fits(p.Guarantee):
@@ -220,7 +229,14 @@ func Compare(view *subcluster.View, t *Tree) []QueueState {
 			if n := len(s.Members); n < reporting {
 				s.Drift = append(s.Drift, fmt.Sprintf("%d of %d members have no such queue", reporting-n, reporting))
 			}
-			if is, want := Share(files, total), Share(guarantee, total); len(s.Members) > 0 && math.Abs(is-want) > 0.005 {
+			if is, want := Share(
+				files,
+				total,
+			), Share(
+				guarantee,
+				total,
+			); len(s.Members) > 0 &&
+				math.Abs(is-want) > 0.005 {
 				s.Drift = append(s.Drift, fmt.Sprintf(
 					"members' files guarantee %.1f%% of the federation, the document %.1f%%", 100*is, 100*want))
 			}

@@ -51,7 +51,10 @@ func TestPercentagesFollowTheFederation(t *testing.T) {
 	if err := tree.Check(creel.NewResource(1000, 100)); err != nil {
 		t.Fatal(err)
 	}
-	if q := tree.Find("root.a"); !q.Maximum.Equal(creel.NewResource(400, 40)) || !q.Guarantee.Equal(creel.NewResource(200, 20)) {
+	if q := tree.Find(
+		"root.a",
+	); !q.Maximum.Equal(creel.NewResource(400, 40)) ||
+		!q.Guarantee.Equal(creel.NewResource(200, 20)) {
 		t.Fatalf("%+v", q)
 	}
 	if tree.Resolve(creel.NewResource(1005, 100), 0.01) {

@@ -21,12 +21,21 @@ func (p *Planner) entitle(in *Input) []float64 {
 	}
 	for i := range in.Parents {
 		q := &in.Parents[i]
-		nodes[1+i] = node{above: q.Above, guarantee: q.Guarantee, weight: weight(q.Weight, q.Guarantee), maximum: q.Maximum}
+		nodes[1+i] = node{
+			above:     q.Above,
+			guarantee: q.Guarantee,
+			weight:    weight(q.Weight, q.Guarantee),
+			maximum:   q.Maximum,
+		}
 	}
 	for i := range in.Leaves {
 		q := &in.Leaves[i]
 		nodes[first+i] = node{
-			above: q.Above, guarantee: q.Guarantee, weight: weight(q.Weight, q.Guarantee), maximum: q.Maximum, want: q.Wants,
+			above:     q.Above,
+			guarantee: q.Guarantee,
+			weight:    weight(q.Weight, q.Guarantee),
+			maximum:   q.Maximum,
+			want:      q.Wants,
 		}
 	}
 	for i := range in.Pairs {

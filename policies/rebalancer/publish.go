@@ -51,7 +51,10 @@ func Publish(r *Reading, p Plan, before *subcluster.Plan, s Shaping) *subcluster
 			normalise(weights)
 			for m, id := range r.Members {
 				if given[m] > 0 || weights[m] > 0 {
-					q.Members = append(q.Members, subcluster.MemberPlan{Member: id, Given: given[m], Weight: weights[m]})
+					q.Members = append(
+						q.Members,
+						subcluster.MemberPlan{Member: id, Given: given[m], Weight: weights[m]},
+					)
 				}
 			}
 		}
@@ -90,7 +93,8 @@ func Changed(r *Reading, before *subcluster.Plan) bool {
 	}
 	for l, path := range r.Queues {
 		q := &before.Queues[l]
-		if q.Queue != path || math.Abs(q.Uses-uses[l]) > far || math.Abs(min(1, q.Wants)-min(1, r.Leaves[l].Wants)) > far {
+		if q.Queue != path || math.Abs(q.Uses-uses[l]) > far ||
+			math.Abs(min(1, q.Wants)-min(1, r.Leaves[l].Wants)) > far {
 			return true
 		}
 	}
@@ -104,9 +108,13 @@ func shape(weights []float64, before *subcluster.QueuePlan, members []creel.Subc
 	}
 	for m, id := range members {
 		was := 0.0
-		i, ok := slices.BinarySearchFunc(before.Members, id, func(b subcluster.MemberPlan, id creel.SubclusterID) int {
-			return strings.Compare(string(b.Member), string(id))
-		})
+		i, ok := slices.BinarySearchFunc(
+			before.Members,
+			id,
+			func(b subcluster.MemberPlan, id creel.SubclusterID) int {
+				return strings.Compare(string(b.Member), string(id))
+			},
+		)
 		if ok {
 			was = before.Members[i].Weight
 		}

@@ -39,8 +39,14 @@ func crowded(seed uint64) Config {
 			for j := range q.jobs {
 				i := len(c.Jobs)
 				c.Jobs = append(c.Jobs, workload.Job{
-					Index: i, Name: fmt.Sprintf("job%d", i), Queue: q.queue, User: fmt.Sprintf("user%d", i%4), Maps: q.maps,
-					Submit: time.Duration(minute)*time.Minute + time.Duration(j)*10*time.Second, Seed: seed, Speed: 1,
+					Index:  i,
+					Name:   fmt.Sprintf("job%d", i),
+					Queue:  q.queue,
+					User:   fmt.Sprintf("user%d", i%4),
+					Maps:   q.maps,
+					Submit: time.Duration(minute)*time.Minute + time.Duration(j)*10*time.Second,
+					Seed:   seed,
+					Speed:  1,
 				})
 			}
 		}
