@@ -397,6 +397,12 @@ func (s *Session) tellRecorded(completions []*yarnpb.ContainerStatusProto) {
 	s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, completions...)
 }
 
+// unknownToken reports whether a ResourceManager knows no attempt of the token: the
+// attempt is over there.
+func unknownToken(err error) bool {
+	return errors.Is(err, creel.ErrInvalidToken) && strings.Contains(err.Error(), "not found in AMRMTokenSecretManager")
+}
+
 // onRefused: the member understood and will not.
 func (s *Session) onRefused(m *member, under *Send, err error) {
 	switch {
@@ -404,6 +410,8 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 		s.refuseRegistration(err)
 	case under.Register != nil:
 		s.dropUAM(m)
+	case under.Finish != nil && m.home && unknownToken(err):
+		s.onUnknownAttempt(m, under, err)
 	case under.Finish != nil && m.home:
 		for _, c := range s.finishes {
 			s.refuse(c, err)
@@ -415,8 +423,7 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 		a := under.Allocate
 		groups := s.ledger.refused(m)
 		m.release = append(a.Release, m.release...)
-		if m.home && errors.Is(err, creel.ErrInvalidToken) &&
-			strings.Contains(err.Error(), "not found in AMRMTokenSecretManager") {
+		if m.home && unknownToken(err) {
 			s.end("its home knows the attempt no more", err)
 			return
 		}

@@ -158,8 +158,11 @@ func (s *soak) patient(what string, try func() (bool, error)) error {
 	var last error
 	for {
 		ok, err := try()
-		if ok || err != nil && errors.Is(err, errFinal) {
-			return err
+		if ok {
+			return nil
+		}
+		if errors.Is(err, errFinal) {
+			return fmt.Errorf("%s: %w", what, err)
 		}
 		last = err
 		s.repeated.Add(1)
