@@ -3,6 +3,7 @@
 package role
 
 import (
+	"context"
 	"log/slog"
 	"math"
 	"sync/atomic"
@@ -17,6 +18,8 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer"
 	rebalance "github.com/creelrm/creel/policies/rebalancer/server"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/watch"
+	"github.com/creelrm/creel/subcluster"
 )
 
 // RebalancerConfig is all that a rebalancer needs besides its store.
@@ -26,6 +29,7 @@ type RebalancerConfig struct {
 	Lease     time.Duration
 	MaxChange float64 // of a weight in one plan
 	DryRun    bool
+	Signer    *subcluster.Signer // who did not sign under its secret is not believed; nil: everybody is
 	Web       string // address to listen on
 	WebServer webserver.Config
 	Log       *slog.Logger
@@ -37,7 +41,12 @@ func RebalancerSettings(s *settings.Settings) (RebalancerConfig, error) {
 	if err != nil {
 		return RebalancerConfig{}, err
 	}
+	signer, err := signerOf(s.String("creel.cluster.secret-file"))
+	if err != nil {
+		return RebalancerConfig{}, err
+	}
 	return RebalancerConfig{
+		Signer:    signer,
 		Name:      "rebalancer-" + host,
 		Every:     s.Duration("creel.rebalancer.interval"),
 		Lease:     s.Duration("creel.rebalancer.lease"),
@@ -55,11 +64,19 @@ type Rebalancer struct {
 	Leader *rebalance.Leader
 }
 
+// believed is a store whose members are those that watch.Source tells of.
+type believed struct {
+	statestore.Store
+	members watch.Source
+}
+
+func (b believed) Records(ctx context.Context) (subcluster.Records, error) { return b.members.Records(ctx) }
+
 // NewRebalancer assembles a rebalancer over a store.
 func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, error) {
 	r := &Rebalancer{Service: daemon.Service{Health: health.New()}}
 	r.Leader = &rebalance.Leader{
-		Name: c.Name, Store: store, Every: c.Every, Lease: c.Lease, DryRun: c.DryRun, Log: c.Log,
+		Name: c.Name, Store: believed{store, members(&r.Service, store, c.Signer, c.Log)}, Every: c.Every, Lease: c.Lease, DryRun: c.DryRun, Log: c.Log,
 		Shaping: rebalancer.Shaping{Step: c.MaxChange},
 	}
 	n := &r.Leader.Counts
