@@ -30,7 +30,7 @@ type RebalancerConfig struct {
 	MaxChange float64 // of a weight in one plan
 	DryRun    bool
 	Signer    *subcluster.Signer // who did not sign under its secret is not believed; nil: everybody is
-	Web       string // address to listen on
+	Web       string             // address to listen on
 	WebServer webserver.Config
 	Log       *slog.Logger
 }
@@ -70,7 +70,9 @@ type believed struct {
 	members watch.Source
 }
 
-func (b believed) Records(ctx context.Context) (subcluster.Records, error) { return b.members.Records(ctx) }
+func (b believed) Records(ctx context.Context) (subcluster.Records, error) {
+	return b.members.Records(ctx)
+}
 
 // NewRebalancer assembles a rebalancer over a store.
 func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, error) {
