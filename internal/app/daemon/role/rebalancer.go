@@ -77,8 +77,9 @@ func (b believed) Records(ctx context.Context) (subcluster.Records, error) {
 // NewRebalancer assembles a rebalancer over a store.
 func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, error) {
 	r := &Rebalancer{Service: daemon.Service{Health: health.New()}}
+	known := believed{store, members(&r.Service, store, c.Signer, c.Log)}
 	r.Leader = &rebalance.Leader{
-		Name: c.Name, Store: believed{store, members(&r.Service, store, c.Signer, c.Log)}, Every: c.Every, Lease: c.Lease, DryRun: c.DryRun, Log: c.Log,
+		Name: c.Name, Store: known, Every: c.Every, Lease: c.Lease, DryRun: c.DryRun, Log: c.Log,
 		Shaping: rebalancer.Shaping{Step: c.MaxChange},
 	}
 	n := &r.Leader.Counts
