@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package creel_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var updateStatus = flag.Bool("update", false, "rewrite docs/status.md and the table of README.md")
+
+// The states of a feature.
+const (
+	works   = "works"
+	partial = "in part"
+	absent  = "not there"
+)
+
+// feature is something that users of YARN, or of its federation, would look for.
+type feature struct {
+	area, what, state string
+	lacks             string   // of one that works in part
+	proofs            []string // package.Test; a feature that works has one, and what is absent none
+}
+
+// features are the rows of docs/status.md.
+var features = []feature{
+	{"submission", "submit, report, list and kill by Hadoop RPC: `yarn`, MapReduce and Spark, unmodified", works, "",
+		[]string{"e2e/federation.TestClients"}},
+	{"submission", "the same by REST", partial, "activities, label mappings and others are answered by one random member",
+		[]string{"e2e/federation.TestClients", "e2e/rest.TestPublicClientLibrary"}},
+	{"submission", "an application runs once, in one place, whatever dies, stalls or comes late", works, "",
+		[]string{"e2e/faults.TestWhatArrivesLateDoublesNothing", "e2e/faults.TestRandomFaultsLoseAndDoubleNothing"}},
+	{"submission", "a kill while its home is away is kept and made", works, "", []string{"statestore/kills.TestAKillWaitsForItsHome"}},
+	{"submission", "a move, a priority, a lifetime while its home is away", absent, "", nil},
+	{"submission", "delegation tokens of the router; reservations", absent, "", nil},
+	{"submission", "`creel run`: a command in containers, watched to its end", works, "",
+		[]string{"e2e/federation.TestRun", "cmd/creel.TestRunWatchesACommandToItsEnd"}},
+	{"submission", "`creel app why`: what it waits for, in numbers", partial,
+		"only the router that took the submission knows how its home was chosen, until it restarts",
+		[]string{"cmd/creel.TestEverySurfaceTellsOfTheLimitOfAMs", "e2e/newcomer.TestTheFirstHour"}},
+
+	{"asks", "an AM's asks go to many subclusters, home first", works, "",
+		[]string{"e2e/federation.TestClients", "policies.TestAnApplicationSpansToTheFewestMembersThatHoldIt"}},
+	{"asks", "where its data is: hosts and racks of all members, Hadoop's too", works, "", []string{"e2e/federation.TestMixed"}},
+	{"asks", "a proxy that dies is followed by another, and nothing is lost", works, "",
+		[]string{"e2e/federation.TestFaults", "e2e/faults.TestRandomFaultsLoseAndDoubleNothing"}},
+	{"asks", "idle members are given back; a UAM that died is made again", absent, "", nil},
+	{"asks", "node labels, placement constraints over members", absent, "", nil},
+
+	{"policies", "homes and splits by document for each queue: try, preview, diff, apply, history, rollback", works, "",
+		[]string{"e2e/newcomer.TestTheFirstHour", "cmd/creel.TestPolicyCommands"}},
+	{"policies", "two policies side by side in `creel sim`", absent, "", nil},
+
+	{"members", "creel's ResourceManagers: join, restart, leave, signed records", works, "",
+		[]string{"e2e/federation.TestFaults", "e2e/faults.TestAPoisonedMemberOfRedisIsNotBelieved"}},
+	{"members", "Hadoop's ResourceManagers behind `creel agent`", partial,
+		"an application at home there needs an AM that reaches its ResourceManager without our proxy; no HA pairs",
+		[]string{"e2e/federation.TestMixed", "e2e/faults.TestWhatArrivesLateDoublesNothing"}},
+	{"members", "drain, undrain, deregister, remove; `yarn routeradmin`", partial, "a drain does not move what runs or waits",
+		[]string{"e2e/federation.TestClients", "e2e/newcomer.TestTheFirstHour", "router/operator.TestADrainIsDoneWhenNothingIsLeft"}},
+
+	{"ResourceManager", "Hadoop's clients, NodeManagers and AMs; restart from its journal", works, "",
+		[]string{"e2e/rm.TestUsersDoWhatTheyDoWithHadoop", "e2e/rm.TestJobsOutliveTheResourceManager"}},
+	{"ResourceManager", "CapacityScheduler and FairScheduler: shares, limits, placement rules as Hadoop's", partial,
+		"queues that mix percent, weight and absolute; `scheduler-conf`",
+		[]string{"e2e/scheduler.TestCapacitySharesAreThoseOfARealResourceManager",
+			"e2e/scheduler.TestFairSharesAreThoseOfARealResourceManager",
+			"e2e/scheduler.TestPlacementIsThatOfARealResourceManager"}},
+	{"ResourceManager", "preemption, of both schedulers and within a queue", partial,
+		"reserved containers, balance above guarantees, partitions, a budget for the federation",
+		[]string{"e2e/rm.TestAQueueBelowItsGuaranteeTakesFromHadoopsJobs"}},
+	{"ResourceManager", "node labels and attributes, placement constraints", absent, "", nil},
+	{"ResourceManager", "an HA pair, Kerberos, TLS: asked for, they stop the start", absent, "", nil},
+	{"ResourceManager", "a full disk makes it read-only, not ended", works, "",
+		[]string{"e2e/faults.TestAFullDiskMakesAResourceManagerReadOnly"}},
+
+	{"rebalancer", "a queue's maximum for the whole federation, held exactly", partial,
+		"Hadoop's ResourceManagers have no part of it; not for users",
+		[]string{"policies/rebalancer/escrow.TestEveryOrderOfMessages"}},
+	{"rebalancer", "guarantees and weights for the whole federation, followed by homes and splits", partial,
+		"capacities of queues in members stay as they are; waiting applications are not moved",
+		[]string{"internal/app/sim.TestFollowingThePlanBringsQueuesNearerToTheirEntitlement",
+			"policies/rebalancer.TestEntitlementsOverATreeAreThoseOfTheExactAnswer"}},
+	{"rebalancer", "its queue tree as a document: apply, diff, history, rollback", works, "", []string{"cmd/creel.TestQueueTreeCommands"}},
+
+	{"operation", "the store dies, stalls, fails over, comes back empty", works, "",
+		[]string{"e2e/faults.TestWhenTheStoreIsIll", "e2e/faults.TestWhenTheStoreFailsOver",
+			"e2e/faults.TestAStoreEmptiedWhileAllRoutersAreDownDoublesNothing"}},
+	{"operation", "settings: in force, without effect, not yet, or they stop the start", works, "",
+		[]string{"internal/settings.TestReferencePageIsUpToDate"}},
+	{"operation", "a dashboard", partial, "one page", []string{"e2e/dash.TestTheDashboardLives"}},
+	{"operation", "metrics, alert rules", works, "", []string{"e2e/deploy.TestAlertRulesHoldAgainstRecordedSeries"}},
+	{"operation", "compose", partial, "its services were run as it says, without a container engine",
+		[]string{"e2e/deploy.TestTheServicesRunAndTheTourWorks"}},
+	{"operation", "Helm, systemd, packages", absent, "", nil},
+}
+
+// Every proof is a test that is there, and the pages say what the table says.
+func TestTheStatusIsThatOfTheTests(t *testing.T) {
+	for _, f := range features {
+		if (f.state == absent) != (len(f.proofs) == 0) || (f.state == partial) != (f.lacks != "") {
+			t.Errorf("%s: what is %s has %d proofs and lacks %q", f.what, f.state, len(f.proofs), f.lacks)
+		}
+		for _, p := range f.proofs {
+			dir, test, _ := strings.Cut(p, ".")
+			if !declares(t, dir, test) {
+				t.Errorf("%s: there is no %s in %s", f.what, test, dir)
+			}
+		}
+	}
+	page("docs/status.md", statusPage)(t)
+	page("README.md", func(was []byte) []byte {
+		const begin, end = "<!-- status -->\n", "<!-- end of status -->\n"
+		before, rest, ok := bytes.Cut(was, []byte(begin))
+		_, after, closed := bytes.Cut(rest, []byte(end))
+		if !ok || !closed {
+			t.Fatalf("README.md has no place between %q and %q", begin, end)
+		}
+		return bytes.Join([][]byte{before, []byte(begin), statusTable(), []byte(end), after}, nil)
+	})(t)
+}
+
+// page returns the check that a file is what it is made to.
+func page(path string, made func(was []byte) []byte) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Helper()
+		was, err := os.ReadFile(path)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		want := made(was)
+		if bytes.Equal(was, want) {
+			return
+		}
+		if !*updateStatus {
+			t.Errorf("%s is not what status_test.go says: go test . -run TestTheStatus -update", path)
+		} else if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// declares reports whether the tests of a folder have a function.
+func declares(t *testing.T, dir, test string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	function := regexp.MustCompile(`(?m)^func ` + regexp.QuoteMeta(test) + `\(`)
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if function.Match(b) {
+			return true
+		}
+	}
+	return false
+}
+
+func statusPage([]byte) []byte {
+	var b bytes.Buffer
+	b.WriteString("# What works\n\nMade from the table in status_test.go, which checks that each test is there: " +
+		"`go test . -run TestTheStatus -update`.\n\n| part | what | state | what it lacks | tests |\n| --- | --- | --- | --- | --- |\n")
+	for _, f := range features {
+		tests := make([]string, len(f.proofs))
+		for i, p := range f.proofs {
+			dir, test, _ := strings.Cut(p, ".")
+			tests[i] = fmt.Sprintf("[%s](../%s)", test, dir)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", f.area, f.what, f.state, f.lacks, strings.Join(tests, ", "))
+	}
+	return b.Bytes()
+}
+
+// statusTable is the short form: for each part what works, what works in part, and
+// what is not there.
+func statusTable() []byte {
+	var areas []string
+	of := map[string]map[string][]string{}
+	for _, f := range features {
+		if of[f.area] == nil {
+			areas, of[f.area] = append(areas, f.area), map[string][]string{}
+		}
+		what := f.what
+		if f.lacks != "" {
+			what += " (lacks: " + f.lacks + ")"
+		}
+		of[f.area][f.state] = append(of[f.area][f.state], what)
+	}
+	var b bytes.Buffer
+	b.WriteString("| part | works | works in part | not there |\n| --- | --- | --- | --- |\n")
+	for _, a := range areas {
+		row := of[a]
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", a, strings.Join(row[works], "; "), strings.Join(row[partial], "; "),
+			strings.Join(row[absent], "; "))
+	}
+	return b.Bytes()
+}
