@@ -95,9 +95,9 @@ var features = []feature{
 			"e2e/faults.TestAStoreEmptiedWhileAllRoutersAreDownDoublesNothing"}},
 	{"operation", "settings: in force, without effect, not yet, or they stop the start", works, "",
 		[]string{"internal/settings.TestReferencePageIsUpToDate"}},
-	{"operation", "a dashboard", partial, "one page", []string{"e2e/dash.TestTheDashboardLives"}},
+	{"operation", "a dashboard", partial, "it is one page", []string{"e2e/dash.TestTheDashboardLives"}},
 	{"operation", "metrics, alert rules", works, "", []string{"e2e/deploy.TestAlertRulesHoldAgainstRecordedSeries"}},
-	{"operation", "compose", partial, "its services were run as it says, without a container engine",
+	{"operation", "compose", partial, "it was not up on a container engine yet; its services were run as it says",
 		[]string{"e2e/deploy.TestTheServicesRunAndTheTourWorks"}},
 	{"operation", "Helm, systemd, packages", absent, "", nil},
 }
