@@ -50,7 +50,14 @@ type check struct {
 // and of the process.
 func New() *Health {
 	h := &Health{registry: prometheus.NewRegistry()}
+	is := build.Read()
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "creel_build_info", Help: "1, labelled with what this process was built from.",
+		ConstLabels: prometheus.Labels{"version": is.Version, "commit": is.Commit, "go": is.Go},
+	})
+	info.Set(1)
 	h.registry.MustRegister(
+		info,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -87,7 +94,8 @@ func (h *Health) Counter(name, help string, f func() int64) {
 	))
 }
 
-// Mount puts /livez, /readyz, /version and /metrics on a router.
+// Mount puts /livez, /readyz, /version and /metrics on a router, and /prom, where
+// Hadoop's daemons have their figures.
 func (h *Health) Mount(r chi.Router) {
 	r.Get("/livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	r.Get("/readyz", h.readyz)
@@ -97,7 +105,9 @@ func (h *Health) Mount(r chi.Router) {
 	})
 	// GET only: a HEAD route here makes chi's GetHead take HEAD of any subrouter's
 	// own /metrics, such as /ws/v1/cluster/metrics, for one that has a handler.
-	r.Method(http.MethodGet, "/metrics", promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{}))
+	figures := promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{})
+	r.Method(http.MethodGet, "/metrics", figures)
+	r.Method(http.MethodGet, "/prom", figures)
 }
 
 func (h *Health) readyz(w http.ResponseWriter, r *http.Request) {

@@ -182,6 +182,7 @@ func ago(d time.Duration) string { return d.Round(100*time.Millisecond).String()
 
 // dependOnView adds the lines of the view, and of the members in it.
 func dependOnView(h *health.Health, w *watch.Watcher) {
+	h.Register(viewFigures{w})
 	h.Depend("view", func() health.State { return viewState(w) })
 	h.Depend("members", func() health.State {
 		v := w.View()

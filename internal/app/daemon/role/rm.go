@@ -135,13 +135,14 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 	r.Health.Counter("creel_rm_preempted_containers_total", "Containers taken back for others.", m.Preempted.Load)
 	r.Health.Counter("creel_rm_launches_total", "AMs started.", m.Launches.Load)
 	countPauses(r.Health, func() time.Duration { return time.Duration(m.Paused.Load()) })
+	r.Health.Register(newSubclusterFigures(r.Server.Query))
 
 	dependOnJournal(r.Health, r.Server)
 	if c.Membership != nil {
 		dependOnStore(&r.Service, c.Membership.Store, c.Log)
 	}
 	mux := chi.NewRouter()
-	mux.Use(allow.KnownHosts(c.AllowedHosts))
+	mux.Use(r.Health.Requests, allow.KnownHosts(c.AllowedHosts))
 	r.Health.Mount(mux)
 	rest.New(r.Server, c.REST).Mount(mux)
 	web, err := addWeb(&r.Service, "yarn.resourcemanager.webapp.address", c.Web, mux, c.WebServer)

@@ -221,7 +221,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		return nil, err
 	}
 	mux := chi.NewRouter()
-	mux.Use(allow.KnownHosts(c.AllowedHosts))
+	mux.Use(r.Health.Requests, allow.KnownHosts(c.AllowedHosts))
 	r.Health.Mount(mux)
 	rest.New(r.Server, rest.Config{Started: time.Now(), Log: c.Log, Operator: changes}).Mount(mux)
 	if c.Dashboard {

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// requestBuckets are the upper bounds of latencies, in seconds, as those of RPC.
+var requestBuckets = []float64{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}
+
+// otherRoute is the label of requests that no route took.
+const otherRoute = "none"
+
+// Requests measures the requests of a router: use it before the router has routes.
+// They are counted by route, never by path, so that no client can add to the series.
+func (h *Health) Requests(next http.Handler) http.Handler {
+	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "creel_http_request_duration_seconds", Buckets: requestBuckets,
+		Help: "Time from a request's headers to the end of its answer.",
+	}, []string{"method", "route", "code"})
+	inFlight := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "creel_http_requests_in_flight", Help: "Requests that wait for the end of their answer.",
+	})
+	h.Register(seconds)
+	h.Register(inFlight)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		inFlight.Inc()
+		answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		defer func() {
+			inFlight.Dec()
+			route := otherRoute
+			if c := chi.RouteContext(r.Context()); c != nil && c.RoutePattern() != "" {
+				route = c.RoutePattern()
+			}
+			seconds.WithLabelValues(methodOf(r.Method), route, class(answer.Status())).Observe(time.Since(began).Seconds())
+		}()
+		next.ServeHTTP(answer, r)
+	})
+}
+
+// methodOf is a method as a label: one of HTTP's, or "other".
+func methodOf(m string) string {
+	switch m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions,
+		http.MethodPatch:
+		return m
+	}
+	return "other"
+}
+
+// class is a status as a label: "2xx".
+func class(status int) string {
+	if status == 0 {
+		status = http.StatusOK // nothing was written
+	}
+	return strconv.Itoa(status/100) + "xx"
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore/watch"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+func figure(name, help string, by ...string) *prometheus.Desc {
+	return prometheus.NewDesc("creel_"+name, help, by, nil)
+}
+
+// viewFigures tell of the federation as a router or a proxy sees it.
+type viewFigures struct{ of *watch.Watcher }
+
+var (
+	membersByState = figure("members", "Members of the federation by state.", "state")
+	viewAge        = figure("view_age_seconds", "Time since the state store was last read well, in which this process ran.")
+	viewFrozen     = figure("view_frozen", "1 while all members are silent together, and the view is as it was before.")
+	policyVersion  = figure("policies_version", "The newest version among the policies in force.")
+)
+
+// Describe implements prometheus.Collector.
+func (viewFigures) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{membersByState, viewAge, viewFrozen, policyVersion} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector. Without a view there is nothing to tell.
+func (f viewFigures) Collect(out chan<- prometheus.Metric) {
+	v := f.of.View()
+	age, ok := f.of.Age()
+	if v == nil || !ok {
+		return
+	}
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	count := map[subcluster.State]int{}
+	for i := range v.Members {
+		count[v.Members[i].State]++
+	}
+	for _, s := range []subcluster.State{
+		subcluster.StateActive, subcluster.StateDraining, subcluster.StateSuspect, subcluster.StateLost,
+		subcluster.StateDeregistered,
+	} {
+		gauge(membersByState, float64(count[s]), s.String())
+	}
+	gauge(viewAge, age.Seconds())
+	frozen := 0.0
+	if v.Freeze != nil {
+		frozen = 1
+	}
+	gauge(viewFrozen, frozen)
+	var newest int64
+	for _, p := range v.Policies.All() {
+		newest = max(newest, p.Version)
+	}
+	gauge(policyVersion, float64(newest))
+}
+
+// subclusterFigures tell of a ResourceManager's subcluster. They are read from its
+// machine when they are scraped.
+type subclusterFigures struct {
+	query func(context.Context, func(m *rm.Machine, now time.Time)) error
+}
+
+func newSubclusterFigures(
+	query func(context.Context, func(m *rm.Machine, now time.Time)) error,
+) prometheus.Collector {
+	return subclusterFigures{query}
+}
+
+var (
+	rmApplications = figure("rm_applications", "Applications by state; those that ended count since the start.", "state")
+	rmNodes        = figure("rm_nodes", "Nodes by state.", "state")
+	rmContainers   = figure("rm_containers", "Containers: allocated, reserved, pending.", "state")
+	rmMemory       = figure("rm_memory_bytes", "Memory of the subcluster: total, used, reserved, pending.", "kind")
+	rmVCores       = figure("rm_vcores", "Cores of the subcluster: total, used, reserved, pending.", "kind")
+	rmQueueMemory  = figure("rm_queue_memory_bytes", "Memory of a queue: guaranteed, used, pending.", "queue", "kind")
+	rmQueueApps    = figure("rm_queue_applications", "Applications of a queue: running, waiting.", "queue", "state")
+)
+
+// Describe implements prometheus.Collector.
+func (subclusterFigures) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		rmApplications, rmNodes, rmContainers, rmMemory, rmVCores, rmQueueMemory, rmQueueApps,
+	} {
+		out <- d
+	}
+}
+
+// scrapeTime bounds how long a scrape waits for the machine.
+const scrapeTime = 5 * time.Second
+
+// Collect implements prometheus.Collector. A machine that does not answer in time
+// tells nothing.
+func (f subclusterFigures) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
+	defer cancel()
+	var cluster rm.ClusterView
+	var queues []rm.QueueView
+	if f.query(ctx, func(m *rm.Machine, _ time.Time) {
+		cluster = m.Cluster()
+		for q := range m.Queues {
+			queues = append(queues, q)
+		}
+	}) != nil {
+		return
+	}
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	const mb = 1 << 20
+	for state, n := range map[string]int64{
+		"pending": cluster.AppsPending, "running": cluster.AppsRunning, "finished": cluster.AppsCompleted,
+		"failed": cluster.AppsFailed, "killed": cluster.AppsKilled,
+	} {
+		gauge(rmApplications, float64(n), state)
+	}
+	for s := creel.NodeNew; s <= creel.NodeShutdown; s++ {
+		gauge(rmNodes, float64(cluster.Nodes[s]), s.String())
+	}
+	for state, n := range map[string]int32{
+		"allocated": cluster.Containers, "reserved": cluster.ReservedContainers, "pending": cluster.PendingContainers,
+	} {
+		gauge(rmContainers, float64(n), state)
+	}
+	for kind, r := range map[string]creel.Resource{
+		"total": cluster.Total, "used": cluster.Used, "reserved": cluster.Reserved, "pending": cluster.Pending,
+	} {
+		gauge(rmMemory, float64(r.MemoryMB)*mb, kind)
+		gauge(rmVCores, float64(r.VCores), kind)
+	}
+	for i := range queues {
+		q := &queues[i]
+		for kind, r := range map[string]creel.Resource{
+			"guaranteed": q.Guaranteed, "used": q.Used, "pending": q.Pending,
+		} {
+			gauge(rmQueueMemory, float64(r.MemoryMB)*mb, string(q.Path), kind)
+		}
+		gauge(rmQueueApps, float64(q.ActiveApps), string(q.Path), "running")
+		gauge(rmQueueApps, float64(q.PendingApps), string(q.Path), "waiting")
+	}
+}
