@@ -88,11 +88,31 @@ func (f *daemonFlags) run(ctx context.Context, s *settings.Settings, d *daemon.S
 		}
 		defer stop()
 	}
+	reloadLogLevel(s, d)
 	return daemon.Serve(ctx, d, daemon.Options{
 		ReadyFile: f.readyFile,
 		Array:     array,
 		Drain:     s.Duration("creel.drain-timeout"),
 	})
+}
+
+// reloadLogLevel has SIGHUP read creel.log.level again, before what else the service
+// reloads.
+func reloadLogLevel(s *settings.Settings, d *daemon.Service) {
+	rest := d.Reload
+	d.Reload = func(ctx context.Context) error {
+		fresh, err := s.Reload()
+		if err != nil {
+			return err
+		}
+		if err := logs.SetLevel(fresh.String("creel.log.level")); err != nil {
+			return err
+		}
+		if rest == nil {
+			return nil
+		}
+		return rest(ctx)
+	}
 }
 
 // closed releases a service that is not started because of err.

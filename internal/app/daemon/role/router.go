@@ -178,6 +178,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	changes := operator.New(operator.Config{
 		View: r.Watcher.View, Store: store, Admin: c.MayAdmin, Reload: c.ReloadAdmin, Known: r.knows,
 	})
+	r.Reload = func(context.Context) error { return changes.Refresh() }
 	r.Health.Check("view of the federation", func() error {
 		if r.Watcher.View() == nil {
 			return watch.ErrNoView
