@@ -147,7 +147,8 @@ type story struct {
 	repeated atomic.Int32
 }
 
-// tell sends half of n submissions, runs fault, and sends the others at once. It
+// tell sends a quarter of n submissions, runs fault, and sends the others at once: each
+// member is to get some while its fault lasts. It
 // returns when all were taken and the fault is over.
 func (s *story) tell(n int, fault func()) {
 	s.t.Helper()
@@ -174,10 +175,10 @@ func (s *story) tell(n int, fault func()) {
 			})
 		}
 	}
-	send(s.ids[:n/2])
+	send(s.ids[:n/4])
 	wg.Go(fault)
 	time.Sleep(20 * time.Millisecond)
-	send(s.ids[n/2:])
+	send(s.ids[n/4:])
 	wg.Wait()
 }
 
