@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
@@ -84,13 +85,19 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	answer(w, doc)
 }
 
+// waitsTime bounds how long members are asked how an application stands: who asks why
+// it waits is not to wait himself for a member that stands still.
+const waitsTime = 2 * time.Second
+
 // waits asks the home how the application stands, and where its AM runs every
 // other member too, which may have containers of it.
 func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.Member) ([]MemberWait, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), waitsTime)
+	defer cancel()
 	ask := func(ctx context.Context, m *remote.Member) (*subcluster.AppWait, error) {
 		return h.standing(ctx, r, app, m)
 	}
-	at, m, err := server.AtHome(r.Context(), h.server, app, ask)
+	at, m, err := server.AtHome(ctx, h.server, app, ask)
 	if m != nil {
 		home = m
 	}
@@ -113,7 +120,7 @@ func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.M
 		}
 		return at, err
 	}
-	for _, p := range server.Ask(r.Context(), h.server, elsewhere) {
+	for _, p := range server.Ask(ctx, h.server, elsewhere) {
 		switch {
 		case p.Err != nil:
 			out = append(out, MemberWait{Member: p.Member, Error: p.Err.Error(),
