@@ -66,6 +66,9 @@ func (l localitySplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 // others cost a UAM. Members in which the group has waited too long are left out,
 // unless only its places will do.
 func (d *splitDecision) placeLocal(n int64) int64 {
+	if len(d.group.Places) == 0 {
+		return 0
+	}
 	var placed int64
 	for _, wanted := range [][]int64{d.hosts, d.racks} {
 		caps := make([]int64, len(d.reach))

@@ -184,7 +184,7 @@ func (d *splitDecision) localAt(i int) int64 { return max(d.hosts[i], d.racks[i]
 // somebody now closed. What is too much is taken back in proportion.
 func (d *splitDecision) sticky(rule splitRule, rnd *rand.Rand) string {
 	var kept int64
-	enoughLocal := sum(d.hosts, d.worthwhile()) >= d.group.Count
+	enoughLocal := len(d.group.Places) > 0 && sum(d.hosts, d.worthwhile()) >= d.group.Count
 	for _, h := range d.group.Held {
 		i := slices.IndexFunc(d.reach, func(r Reach) bool { return r.Member == h.Member })
 		if i < 0 || !slices.Contains(d.open, i) {
