@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -113,6 +114,11 @@ func (f *Follower) round(ctx context.Context, has map[creel.SubclusterID]followe
 			}
 		}
 		nodes, err := f.read(ctx, m)
+		if errors.Is(err, creel.ErrInvalidRequest) {
+			problem = err
+			has[m.ID] = followed{m.Load.Nodes, has[m.ID].nodes} // what cannot be read is not read again
+			continue
+		}
 		if err != nil {
 			problem = err
 			break // the others at the next round: the store may be ill

@@ -191,6 +191,38 @@ func TestNodesThatNoHeartbeatNamesAreNotBelieved(t *testing.T) {
 	})
 }
 
+// A member that publishes what cannot be read keeps nobody from knowing the others'
+// hosts, and costs one read.
+func TestAMemberWhoseNodesCannotBeReadHidesNobodyElses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := statestore.NewMemory(statestore.NewState("m", nil), time.Now)
+		var members []subcluster.Status
+		for id, data := range map[creel.SubclusterID][]byte{
+			"sc-0": []byte("junk"), "sc-1": resolver.Nodes{"n1": "/r1"}.Encode(),
+		} {
+			if _, err := store.PutDocument(t.Context(), statestore.DocumentWrite{
+				Class: resolver.Class(id), Name: resolver.Document, Data: data,
+			}); err != nil {
+				t.Fatal(err)
+			}
+			s := subcluster.Status{Member: subcluster.Member{ID: id}, State: subcluster.StateActive}
+			s.Load.Nodes = resolver.Digest(data)
+			members = append(members, s)
+		}
+		view := subcluster.NewView(time.Now(), members, nil)
+		f := &server.Follower{Store: store, View: func() *subcluster.View { return view }}
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() { _ = f.Run(ctx) })
+		time.Sleep(time.Minute)
+		if got := f.Where("n1"); !slices.Equal(got, []creel.SubclusterID{"sc-1"}) || f.Reads() != 2 {
+			t.Errorf("n1 is at %v after %d reads", got, f.Reads())
+		}
+		cancel()
+		group.Wait()
+	})
+}
+
 func TestAMachineListOverrulesAndIsReadAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "list")
 	write := func(text string, at int) {
