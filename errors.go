@@ -31,6 +31,7 @@ var (
 	ErrNoSubcluster        = errors.New("no active subcluster")
 	ErrStale               = errors.New("stale")
 	ErrReadOnly            = errors.New("read-only")
+	ErrIncomplete          = errors.New("incomplete") // a part of the answer is missing, and no part is wanted
 )
 
 // Error is a failure told in full: its kind for programs, and for people what

@@ -220,10 +220,7 @@ var notInForce = []inactive{
 	{NotYet, "the rules of the queue file choose the queue", []string{"yarn.scheduler.queue-placement-rules"}},
 	{NotYet, "queues are read from the files", []string{"yarn.scheduler.configuration.store.class"}},
 	{NotYet, "a container may get none of it", []string{"yarn.resource-types.**.minimum-allocation"}},
-	{NotYet, "a partial list is given, with headers that name who is missing", []string{
-		"yarn.router.interceptor.allow-partial-result.enable",
-		"yarn.router.partial-result.enabled",
-	}},
+	{NotYet, "a UAM without its home's report is listed", []string{"yarn.router.partial-result.enabled"}},
 	{NotYet, "a member long silent stays in the list, as lost", []string{
 		"yarn.router.deregister.subcluster.enabled",
 		"yarn.router.subcluster.heartbeat.expiration.time",

@@ -42,6 +42,8 @@ type Options struct {
 	Trips uint32
 	// OpenFor is how long a breaker stays open, 1 s.
 	OpenFor time.Duration
+	// GivesParts allows lists by RPC without a member that does not answer.
+	GivesParts bool
 	// Log is the routers'; nil drops it.
 	Log *slog.Logger
 	// Breaker is told of a breaker's new state; may be nil.
@@ -179,7 +181,7 @@ func (f *Federation) changeMember(i int, c *role.RMConfig, o Options) {
 func (f *Federation) changeRouter(i int, c *role.RouterConfig, o Options) {
 	c.Wrap = func(h router.Homes) router.Homes { return homes{h, f.Routers[i]} }
 	c.RPC.DrainTime, c.WebServer.DrainTime = time.Millisecond, time.Nanosecond
-	c.Seed, c.Log = 1, o.Log
+	c.Seed, c.Log, c.GivesParts = 1, o.Log, o.GivesParts
 	c.Remote.Trips, c.Remote.OpenFor, c.Remote.Changed = o.Trips, o.OpenFor, o.Breaker
 	c.Remote.Deadlines = [3]time.Duration{time.Minute, time.Minute, time.Minute}
 }

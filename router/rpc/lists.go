@@ -25,7 +25,10 @@ func parse(b []byte, m proto.Message) error {
 
 // ask puts one request to all members and parses their answers. When none
 // answers, the first refusal is the error: an exception every member agrees on
-// is the caller's.
+// is the caller's. A message has no place for who is missing, so an answer without
+// a member that should have given its part is an error of kind
+// creel.ErrIncomplete, unless the router's settings allow it; a member that is
+// lost is not expected to answer (Hadoop's router leaves it out too).
 func ask[T any, M interface {
 	*T
 	proto.Message
@@ -42,15 +45,30 @@ func ask[T any, M interface {
 		answer := M(new(T))
 		return answer, parse(b, answer)
 	})
-	present, missing := router.Present(parts)
-	if len(present) > 0 {
-		return parts, nil
-	}
+	var silent []router.Missing
+	var refusal error
 	for _, p := range parts {
-		var silent *remote.Unavailable
-		if p.Err != nil && !errors.As(p.Err, &silent) {
-			return nil, p.Err
+		switch {
+		case p.Err == nil, errors.Is(p.Err, server.ErrLost):
+		case errors.Is(p.Err, creel.ErrUnavailable):
+			silent = append(silent, router.Missing{Member: p.Member, Reason: p.Err.Error()})
+		case refusal == nil:
+			refusal = p.Err
 		}
+	}
+	present, missing := router.Present(parts)
+	switch {
+	case len(present) > 0 && len(silent) > 0 && !h.server.GivesParts():
+		return nil, &creel.Error{
+			Kind: creel.ErrIncomplete,
+			What: method + " has no answer of every subcluster",
+			Why:  "missing: " + router.MissingText(silent),
+			Try:  "try again later; yarn.router.interceptor.allow-partial-result.enable=true gives what there is",
+		}
+	case len(present) > 0:
+		return parts, nil
+	case refusal != nil:
+		return nil, refusal
 	}
 	return nil, missingError(method, router.MissingText(missing))
 }

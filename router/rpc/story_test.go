@@ -283,10 +283,38 @@ func TestOneCluster(t *testing.T) {
 	}
 }
 
+// A message has no place to say that it is a part: a list that lacks a member is an error that
+// names it, and one that no client repeats, unless parts are allowed.
+func TestAListWithoutAMemberIsAnErrorThatNamesIt(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Routers: 1, OpenFor: 50 * time.Millisecond})
+	ctx := t.Context()
+	c := f.As(f.Routers[0], "alice")
+	gone := f.Members[0]
+	gone.Cut()
+	for name, err := range map[string]error{
+		"applications": second(c.GetApplications(ctx, &pb.GetApplicationsRequestProto{})),
+		"nodes":        second(c.GetClusterNodes(ctx, &pb.GetClusterNodesRequestProto{})),
+		"metrics":      second(c.GetClusterMetrics(ctx, &pb.GetClusterMetricsRequestProto{})),
+		"a queue": second(c.GetQueueInfo(ctx,
+			&pb.GetQueueInfoRequestProto{QueueName: new("root.default")})),
+	} {
+		var answered *hrpc.RemoteError
+		if !errors.As(err, &answered) || answered.Class != yarnrpc.ClassYarn ||
+			!strings.Contains(err.Error(), string(gone.ID)) || strings.Contains(err.Error(), string(f.Members[1].ID)) {
+			t.Errorf("%s without %s: %v", name, gone.ID, err)
+		}
+	}
+	gone.Mend()
+	f.Until("all answer", func() bool {
+		_, err := c.GetApplications(ctx, &pb.GetApplicationsRequestProto{})
+		return err == nil
+	})
+}
+
 // While a member is away the rest goes on; what only it can answer is an error
 // that clients retry, never "not found".
 func TestWhileAMemberIsAway(t *testing.T) {
-	f := routertest.Start(t, routertest.Options{OpenFor: 50 * time.Millisecond})
+	f := routertest.Start(t, routertest.Options{OpenFor: 50 * time.Millisecond, GivesParts: true})
 	ctx := t.Context()
 	c := f.As(f.Routers[0], "alice")
 	apps := submitEverywhere(t, f, f.Routers[0])

@@ -16,6 +16,13 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
+// ErrLost is in place of the answer of a member that is lost: it was not asked.
+var ErrLost = errors.New("lost")
+
+// GivesParts reports whether a list without a member that does not answer is given
+// by RPC, where nothing says that it is a part.
+func (s *Server) GivesParts() bool { return s.conf.GivesParts }
+
 // Ask puts a question to every member that may answer, all at once, and gives
 // an answer or an error for each, in order of id. Members that are lost are
 // answered for without being called: what they had is missing, and said so.
@@ -38,7 +45,7 @@ func Ask[T any](
 	for i := range parts {
 		status, _ := view.Member(parts[i].Member)
 		if status.State == subcluster.StateLost {
-			parts[i].Err = fmt.Errorf("lost: %s", status.Reason)
+			parts[i].Err = fmt.Errorf("%w: %s", ErrLost, status.Reason)
 			continue
 		}
 		m := s.conf.Pool.Member(status)

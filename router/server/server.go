@@ -57,8 +57,10 @@ type Config struct {
 	// Kills keeps those for later that an application's home could not be told of;
 	// nil: they are an error.
 	Kills kills.Store
-	Clock *awake.Clock // in which it is counted; its owner runs it; nil: time.Now
-	Log   *slog.Logger // slog.Default if nil
+	// GivesParts allows lists by RPC without the members that did not answer.
+	GivesParts bool
+	Clock      *awake.Clock // in which it is counted; its owner runs it; nil: time.Now
+	Log        *slog.Logger // slog.Default if nil
 }
 
 // Server is safe for concurrent use.

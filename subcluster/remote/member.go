@@ -121,9 +121,11 @@ func (p *Pool) Member(m *subcluster.Status) *Member {
 	for k := range made.breakers {
 		kind := Kind(k)
 		made.breakers[k] = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
-			Name:         fmt.Sprintf("%s/%s", m.ID, kind),
-			Timeout:      p.conf.OpenFor,
-			ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= p.conf.Trips },
+			Name:    fmt.Sprintf("%s/%s", m.ID, kind),
+			Timeout: p.conf.OpenFor,
+			ReadyToTrip: func(c gobreaker.Counts) bool {
+				return c.ConsecutiveFailures >= p.conf.Trips || made.stalled[k].Load()
+			},
 			IsSuccessful: func(err error) bool { return !silent(err) },
 			IsExcluded: func(err error) bool {
 				return errors.Is(
@@ -161,6 +163,9 @@ type Member struct {
 	pool      *Pool
 	addresses subcluster.Addresses
 	breakers  [kinds]*gobreaker.CircuitBreaker[struct{}]
+
+	// the last call waited for its whole deadline: the member takes calls and stands still
+	stalled [kinds]atomic.Bool
 
 	clientHosts []string     // of the client port, one or an HA pair
 	active      atomic.Int32 // index of the host that answered last
@@ -220,10 +225,14 @@ func (m *Member) Open() (open []Kind) {
 	return open
 }
 
-// guard runs a call under its kind's breaker and deadline.
+// guard runs a call under its kind's breaker and deadline. One list that waited for
+// its whole deadline opens the breaker: a member that stands still costs the lists of
+// everybody their deadline once, not each time.
 func (m *Member) guard(ctx context.Context, kind Kind, call func(ctx context.Context) error) error {
 	most := m.pool.conf.Deadlines[kind]
-	if sooner, ok := ctx.Deadline(); !ok || time.Until(sooner) > most {
+	sooner, ok := ctx.Deadline()
+	whole := !ok || time.Until(sooner) > most
+	if whole {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, most)
 		defer cancel()
@@ -234,6 +243,7 @@ func (m *Member) guard(ctx context.Context, kind Kind, call func(ctx context.Con
 		if silent(err) && m.pool.conf.Clock.Paused() > paused {
 			err = &slept{err} // its time ran out while we did not run
 		}
+		m.stalled[kind].Store(kind == List && whole && errors.Is(err, context.DeadlineExceeded))
 		return struct{}{}, err
 	})
 	switch {

@@ -300,6 +300,37 @@ func TestDeadlineOfEachKind(t *testing.T) {
 	}
 }
 
+// A member that takes calls and stands still costs lists their deadline once: the next ones are told at
+// once, while calls of other kinds, and lists whose caller had less time, open nothing so soon.
+func TestAListThatWaitedInVainOpensItsBreakerAtOnce(t *testing.T) {
+	hold := make(chan struct{})
+	at, _ := rpcServer(t, "127.0.0.1:0", clientProtocol, "getApplications",
+		func(context.Context, []byte) ([]byte, error) { <-hold; return nil, nil })
+	t.Cleanup(func() { close(hold) })
+	deadlines := [kinds]time.Duration{100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond}
+	m := member(pool(t, Config{Deadlines: deadlines, OpenFor: time.Hour}), subcluster.Addresses{Client: at})
+	call := func(ctx context.Context, k Kind) error {
+		_, err := m.Client(ctx, k, "ann", "getApplications", nil)
+		return err
+	}
+	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	for _, err := range []error{call(t.Context(), Write), call(t.Context(), Read), call(short, List)} {
+		if open := m.Open(); err == nil || len(open) > 0 {
+			t.Errorf("after one call without an answer (%v): open %v", err, open)
+		}
+	}
+	if err := call(t.Context(), List); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a list: %v", err)
+	}
+	if open := m.Open(); !slices.Equal(open, []Kind{List}) {
+		t.Errorf("after a list that waited in vain: open %v", open)
+	}
+	if err := call(t.Context(), List); err == nil || !strings.Contains(err.Error(), "cut off") {
+		t.Errorf("the next list: %v", err)
+	}
+}
+
 func TestDefaultsOfAPool(t *testing.T) {
 	c := Config{}.withDefaults()
 	if c.Deadlines != [kinds]time.Duration{15 * time.Second, 5 * time.Second, 10 * time.Second} ||

@@ -48,6 +48,7 @@ type RouterConfig struct {
 	SubmitTime         time.Duration      // of one submission, over all members it tries
 	UnclearWait        time.Duration      // for a member that cannot disown, see router.UnclearWait
 	MaxSubmission      int64              // bytes
+	GivesParts         bool               // lists by RPC without the members that did not answer
 	MaxTries           int                // subclusters that one submission is offered to at most
 	Homes, Decisions   int                // remembered
 	Dashboard          bool
@@ -96,6 +97,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		SubmitTime:    s.Duration("creel.router.submit-timeout"),
 		UnclearWait:   s.Duration("creel.router.unclear-wait"),
 		MaxSubmission: s.Bytes("yarn.router.asc-interceptor-max-size"),
+		GivesParts:    s.Bool("yarn.router.interceptor.allow-partial-result.enable"),
 		MaxTries:      1 + max(s.Int("yarn.router.submit.retry"), 0),
 		Homes:         s.Int("creel.router.home-cache"),
 		Decisions:     s.Int("creel.router.decisions-kept"),
@@ -174,6 +176,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		NewID:         routerrpc.NewID,
 		Disown:        routerrpc.Disown,
 		Kills:         store,
+		GivesParts:    c.GivesParts,
 	})
 	changes := operator.New(operator.Config{
 		View: r.Watcher.View, Store: store, Admin: c.MayAdmin, Reload: c.ReloadAdmin, Known: r.knows,
