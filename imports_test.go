@@ -67,7 +67,7 @@ var rules = map[string]rule{
 	// The turn of a ResourceManager's owner, for the daemon and the simulator.
 	"subcluster/rm/turn": {
 		pure:    true,
-		imports: []string{".", "subcluster/rm", "subcluster/rm/codec", "subcluster/rm/durability", data},
+		imports: []string{"internal/awake", ".", "subcluster/rm", "subcluster/rm/codec", "subcluster/rm/durability", data},
 	},
 	"subcluster/rm/codec": {
 		pure:    true,

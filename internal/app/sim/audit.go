@@ -375,6 +375,29 @@ func (a *auditor) changed(c *cluster) {
 	}
 }
 
+// passing is how the time of a ResourceManager's machine passes: what it was told at
+// latest, and that of some time ago.
+type passing struct {
+	told, then time.Time
+	since      time.Time // when it was told then
+}
+
+// timePasses: while a ResourceManager runs, its time passes about as fast as the true one,
+// whatever is done to its clock, or its deadlines come late by as much as that.
+func (a *auditor) timePasses(c *cluster, now time.Time) {
+	p := &c.passing
+	if now.After(p.told) {
+		p.told = now
+	}
+	passed := a.w.now.Sub(p.since)
+	if !p.since.IsZero() && passed < time.Minute {
+		return
+	}
+	slow := p.told.Sub(p.then) < passed-passed/8
+	a.check(p.since.IsZero() || !slow, "of %v only %v have passed for %s", passed, p.told.Sub(p.then), c.id)
+	p.then, p.since = p.told, a.w.now
+}
+
 // full has every ResourceManager look at everything it has.
 func (a *auditor) full() {
 	for _, c := range a.w.clusters {

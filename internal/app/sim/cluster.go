@@ -55,6 +55,8 @@ type cluster struct {
 	users      map[creel.ApplicationID]string // of the applications it knows
 	report     rm.NodeReport
 	use        rm.NodeUse
+	read       time.Time // when its time was made last
+	passing    passing   // of its time
 }
 
 func newCluster(w *World, index int) (*cluster, error) {
@@ -109,6 +111,7 @@ func (c *cluster) open() error {
 	c.watch = rm.NewAuditor(c.m, 0) // full audits come by the auditor's own count
 	c.nextApp, c.tick, c.registered, c.loads = 0, 0, false, codec.Loads{}
 	c.answers = map[creel.AttemptID]answered{}
+	c.read, c.passing = w.now, passing{}
 	c.owner, c.live, c.users = turn.Owner{Machine: c.m}, turn.Live{}, map[creel.ApplicationID]string{}
 	c.box, c.held, c.tx, c.flying, c.durable, c.synced = nil, false, nil, nil, 0, time.Time{}
 	r, err := c.kept.replay(&c.owner.Records)
@@ -145,8 +148,15 @@ func (c *cluster) down() {
 	w.crash(c.host)
 }
 
-// now is what the clock of its machine says.
+// now is the time that its machine is told, as the daemon makes it of its clocks.
 func (c *cluster) now() time.Time {
+	passed := c.w.now.Sub(c.read)
+	c.read = c.w.now
+	return c.owner.Time.Step(passed, c.clock())
+}
+
+// clock is what the wall clock of its host says.
+func (c *cluster) clock() time.Time {
 	passed := c.w.now.Sub(c.since)
 	return c.w.now.Add(c.skew + time.Duration(c.drift*float64(passed)))
 }
@@ -155,9 +165,9 @@ func (c *cluster) now() time.Time {
 // set forward looks like a pause to the process (package awake), one set back like
 // nothing.
 func (c *cluster) setClock(skew time.Duration) {
-	before := c.now()
+	before := c.clock()
 	c.skew, c.since, c.drift = skew, c.w.now, c.w.faults.Drift*(2*c.w.rnd.Float64()-1)
-	gap := c.now().Sub(before)
+	gap := c.clock().Sub(before)
 	c.w.mark("clock", c.number, gap.Milliseconds())
 	c.w.say("the clock of %s is set by %v, and drifts by %.4f", c.id, gap, c.drift)
 	c.turn(max(0, gap))
@@ -207,6 +217,7 @@ func (c *cluster) hold(d time.Duration) {
 // what happens in it.
 func (c *cluster) turn(paused time.Duration) {
 	now, events := c.now(), c.box
+	c.w.audit.timePasses(c, now)
 	c.held, c.box = true, nil // what performing posts comes after this
 	c.owner.Begin(now, paused, c.durable)
 	for first := true; first || len(events) > 0; first = false {

@@ -70,7 +70,8 @@
 // and told once each; no node and no queue is above its limit after a grant;
 // no UAM outlives its application for longer than a silent AM
 // may live; and what the event changed in a ResourceManager still adds up, by
-// its own rm.Auditor. Every so often, and at the end, each ResourceManager's
+// its own rm.Auditor. A ResourceManager's time passes while it runs, whatever is done to
+// its clock. Every so often, and at the end, each ResourceManager's
 // own Audit runs over everything it has. What is acted on is durable: an answer to a
 // submission, a fence or a finished AM is in the journal, a UAM that is launched or
 // registered in the store. What was given back ends, what a session believes to have

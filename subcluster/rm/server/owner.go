@@ -43,7 +43,7 @@ func (s *Server) own(ctx context.Context) error {
 		}
 		wait := awake.Interval // comes round, so that a pause of our own is seen
 		if o.armed = s.owner.Machine.NextDeadline(); !o.armed.IsZero() {
-			wait = min(wait, max(time.Until(o.armed), time.Millisecond))
+			wait = min(wait, max(o.armed.Sub(s.now(time.Now())), time.Millisecond))
 		}
 		o.Unlock()
 		if !s.box.empty() {
@@ -105,14 +105,32 @@ func (s *Server) call(e event) error {
 	return nil
 }
 
+// now is the time that the machine is told. It goes on when the wall clock is set back.
+func (s *Server) now(read time.Time) time.Time {
+	wall := read
+	if s.wall != nil {
+		wall = s.wall(read)
+	}
+	now := s.owner.Time.Now(read, wall)
+	ahead, before := s.owner.Time.Ahead(wall), s.ahead
+	if s.ahead = ahead; ahead-before > backTold {
+		s.log.Warn("the clock of this machine was set back; times go on as if it were not, a tenth slower until it has "+
+			"caught up", "ahead", ahead.Round(time.Millisecond))
+	}
+	return now
+}
+
+// backTold is how far a clock has to be set back for that to be told.
+const backTold = time.Second
+
 // turn is one round: what became durable, what time brought, what was posted,
 // and then the actions of all of it.
 func (s *Server) turn(events []event) error {
 	if failed := s.durable.failed.Load(); failed != nil {
 		return *failed
 	}
-	now := time.Now()
-	d := s.awake.Observe(now)
+	read := time.Now()
+	now, d := s.now(read), s.awake.Observe(read)
 	if d > 0 {
 		s.metrics.Paused.Add(int64(d))
 		s.log.Warn("this process did not run; nobody is judged by that time", "for", d)
@@ -132,7 +150,7 @@ func (s *Server) turn(events []event) error {
 		}
 		s.respond(s.end())
 		if n > 0 {
-			now = time.Now()
+			now = s.now(time.Now())
 		}
 	}
 	return nil

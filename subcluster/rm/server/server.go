@@ -34,9 +34,11 @@ type Server struct {
 	owner   ownership
 	box     mailbox
 	durable durable
-	reads   int         // events of this batch that changed nothing
-	awake   awake.Watch // finds pauses of this process
-	meta    meta        // as in the journal
+	reads   int                            // events of this batch that changed nothing
+	awake   awake.Watch                    // finds pauses of this process
+	wall    func(read time.Time) time.Time // what the wall clock says; nil: what was read. Tests set it
+	ahead   time.Duration                  // of the wall clock, when last seen
+	meta    meta                           // as in the journal
 
 	answers chan []func() // to the responders
 	stopped chan struct{} // closed when nobody owns the machine any more
@@ -145,7 +147,7 @@ func (s *Server) open() error {
 		return err
 	}
 	if r := k.recover; r != nil && len(r.Apps)+len(r.Disowned) > 0 {
-		if err := s.owner.Machine.Recover(time.Now(), r); err != nil {
+		if err := s.owner.Machine.Recover(s.now(time.Now()), r); err != nil {
 			return fmt.Errorf("resource manager: recovering %d applications: %w", len(r.Apps), err)
 		}
 		for i := range r.Apps {

@@ -5,6 +5,7 @@ package turn
 import (
 	"time"
 
+	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/durability"
 )
@@ -23,6 +24,9 @@ type Event func(m *rm.Machine, now time.Time) (answer func())
 type Owner struct {
 	Machine *rm.Machine
 	Records Records
+	// Time makes the now of all turns. The machine takes moments of the wall clock, and
+	// would hold every deadline up for as long as that is behind what it was.
+	Time awake.Steady
 	// Volatile is set where nothing is kept: no answer waits.
 	Volatile bool
 

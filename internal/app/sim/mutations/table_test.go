@@ -404,6 +404,13 @@ var table = []mutation{
 		caughtBy: "subcluster/rm TestAPauseOfOurOwnIsNotCountedAgainstNodesAndAMs",
 	},
 	{
+		name:  "a clock that is set back holds the time still",
+		file:  "internal/awake/steady.go",
+		old:   "		at = at.Add(-min(ahead, passed/slew))\n",
+		wrong: "		if at = at.Add(-min(ahead, passed/slew)); MUTANT {\n			at = s.at\n		}\n",
+		seed:  4,
+	},
+	{
 		name:     "a pause of the process is not seen",
 		file:     "internal/awake/awake.go",
 		old:      "		if gap > Interval+Tolerance {\n",

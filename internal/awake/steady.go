@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package awake
+
+import "time"
+
+// Steady makes the time of a process whose deadlines are moments of the wall clock:
+// it never goes back, and never stands still while the process runs. A wall clock that
+// is set forward is followed at once; that looks like a pause (see [Watch]), for which
+// everybody has grace. One that is set back is not: the time goes on by the monotonic
+// clock, slower by a tenth until the wall clock has caught up, so that a deadline comes
+// late by a tenth of its length at most, and not by as much as the clock was set. The
+// zero value is ready. It has one owner.
+type Steady struct {
+	read time.Time // of the last Now
+	at   time.Time
+}
+
+// slew is the part of the time by which a Steady that is ahead of the wall clock goes
+// slower. It is more than any clock drifts by.
+const slew = 10
+
+// Now is the time as of a time.Now() of its caller, and of what the wall clock said then:
+// the same reading, but in tests.
+func (s *Steady) Now(read, wall time.Time) time.Time {
+	var passed time.Duration
+	if !s.read.IsZero() {
+		passed = read.Sub(s.read)
+	}
+	if passed < 0 {
+		return s.at // an earlier reading, told late
+	}
+	s.read = read
+	return s.Step(passed, wall)
+}
+
+// Step is Now for one that has no monotonic clock beside its wall clock: passed is what
+// that clock would say since the last Step.
+func (s *Steady) Step(passed time.Duration, wall time.Time) time.Time {
+	wall = wall.Round(0)
+	at := s.at.Add(max(0, passed))
+	if ahead := at.Sub(wall); s.at.IsZero() || ahead <= 0 {
+		at = wall
+	} else {
+		at = at.Add(-min(ahead, passed/slew))
+	}
+	s.at = at
+	return at
+}
+
+// Ahead is how far the time is ahead of a wall clock that was set back, 0 if it is not.
+func (s *Steady) Ahead(wall time.Time) time.Duration {
+	return max(0, s.at.Sub(wall.Round(0)))
+}
