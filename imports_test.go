@@ -202,7 +202,7 @@ var rules = map[string]rule{
 	},
 	"router/rpc": {
 		imports: []string{
-			".", "statestore/kills",
+			".", "statestore/intents",
 			"subcluster",
 			"subcluster/remote",
 			"policies",
@@ -219,7 +219,7 @@ var rules = map[string]rule{
 	"router/operator": {imports: []string{".", "subcluster", "policies", "policies/rebalancer", "statestore"}},
 	"router/rest": {
 		imports: []string{
-			".", "statestore/kills", "internal/allow", "subcluster", "subcluster/remote", "policies", "router", "router/server",
+			".", "statestore/intents", "internal/allow", "subcluster", "subcluster/remote", "policies", "router", "router/server",
 			"router/operator", "statestore", "policies/rebalancer",
 		},
 	},
@@ -273,13 +273,13 @@ var rules = map[string]rule{
 	"statestore/cache":               {imports: []string{".", "statestore"}},
 	"statestore/rebuild":             {imports: []string{".", "subcluster", "statestore", "internal/awake"}},
 	"statestore/reconcile":           {imports: []string{".", "subcluster", "statestore"}},
-	"statestore/kills":               {imports: []string{".", "subcluster", "statestore"}},
+	"statestore/intents":             {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/tidy":                {imports: []string{".", "subcluster", "statestore"}},
 
 	"statestore/redis/redistest": {imports: []string{"internal/programs"}},
 	"internal/workload/traces":   {},
 	"router/server": {
-		imports: []string{".", "statestore/kills", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc", "internal/awake"},
+		imports: []string{".", "statestore/intents", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc", "internal/awake"},
 	},
 	"router/routertest": {imports: []string{"*"}},
 	"cmd/creel":         {imports: []string{"*"}},

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -127,9 +128,14 @@ func (d whyDoc) write(w io.Writer, wide bool) {
 			fmt.Fprintln(w, t.Reason.String())
 		}
 	}
-	for _, k := range d.Kills {
-		fmt.Fprintf(w, "%s asked %.0f s ago to kill it: %s did not answer, and is told when it does\n",
-			k.User, k.AgeSeconds, d.Home)
+	for _, a := range d.Asked {
+		at := cmp.Or(a.Member, d.Home)
+		if a.Refused != "" {
+			fmt.Fprintf(w, "%s asked to %s: %s refused it %.0f s ago: %s\n", a.User, a.What, at, a.AgeSeconds, a.Refused)
+			continue
+		}
+		fmt.Fprintf(w, "%s asked %.0f s ago to %s: %s did not answer, and is told when it does\n",
+			a.User, a.AgeSeconds, a.What, at)
 	}
 	if d.Note != "" {
 		fmt.Fprintln(w, d.Note)

@@ -16,7 +16,6 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
-	"github.com/creelrm/creel/statestore/kills"
 	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/go-chi/chi/v5"
 )
@@ -170,11 +169,18 @@ func aboutApp(w http.ResponseWriter, r *http.Request) (creel.ApplicationID, *req
 	return app, q, true
 }
 
-// home forwards a call about one application.
+// home forwards a call about one application. A change reaches every part of it, and is
+// kept while its home is away.
 func (h *Handler) home(w http.ResponseWriter, r *http.Request) {
-	if app, q, ok := aboutApp(w, r); ok {
-		h.atHome(w, r, app, q)
+	app, q, ok := aboutApp(w, r)
+	if !ok {
+		return
 	}
+	if i, doc, ok := changeOf(r, app, q); ok {
+		h.change(w, r, i, q, doc)
+		return
+	}
+	h.atHome(w, r, app, q)
 }
 
 func (h *Handler) atHome(w http.ResponseWriter, r *http.Request, app creel.ApplicationID, q *request) {
@@ -184,38 +190,6 @@ func (h *Handler) atHome(w http.ResponseWriter, r *http.Request, app creel.Appli
 		return
 	}
 	pass(w, r, answer)
-}
-
-// setState kills: at home, and then every UAM. A kill whose home does not answer is
-// on record.
-func (h *Handler) setState(w http.ResponseWriter, r *http.Request) {
-	app, q, ok := aboutApp(w, r)
-	if !ok {
-		return
-	}
-	if !kill(q.body) { // another state, which the home refuses
-		h.atHome(w, r, app, q)
-		return
-	}
-	k := kills.Kill{Application: app, User: caller(r), Diagnostics: "Application killed by user " + caller(r)}
-	answer, later, err := server.Kill(r.Context(), h.server, k, q.at)
-	switch {
-	case err != nil:
-		fail(w, r, notFoundText(err, app))
-	case later:
-		write(w, r, http.StatusAccepted, []byte(`{"state":"KILLING"}`))
-	default:
-		pass(w, r, answer)
-	}
-}
-
-// kill reports whether a body asks for the state KILLED, in JSON or XML.
-func kill(body []byte) bool {
-	if v := get(body, "state"); v != nil {
-		return text(v) == "KILLED"
-	}
-	_, after, _ := strings.Cut(string(body), "<state>")
-	return strings.HasPrefix(strings.TrimSpace(after), "KILLED")
 }
 
 // report asks for an application's document at its home. While the home does not

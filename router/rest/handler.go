@@ -82,10 +82,8 @@ func (h *Handler) handler(doc router.Document) http.HandlerFunc {
 	switch doc.Route {
 	case router.Merged:
 		return h.merged(doc.Type)
-	case router.AtHome:
+	case router.AtHome, router.AtHomeAll:
 		return h.home
-	case router.AtHomeAll:
-		return h.setState
 	case router.AtOwner:
 		return h.atNode
 	case router.ByName:

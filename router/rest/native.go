@@ -150,14 +150,18 @@ type WhyDoc struct {
 	Queue       creel.QueuePath     `json:"queue,omitempty"`
 	View        int64               `json:"view,omitempty"`
 	Tries       []TryDoc            `json:"tries"`
-	Kills       []KillDoc           `json:"kills,omitempty"` // that wait for the home
+	Asked       []AskedDoc          `json:"asked,omitempty"` // what users asked that waits for a member, or was refused
 	Note        string              `json:"note,omitempty"`
 }
 
-// KillDoc is a kill that the application's home could not be told of yet.
-type KillDoc struct {
-	User       string  `json:"user"`
-	AgeSeconds float64 `json:"age_s"`
+// AskedDoc is what a user asked while the member that must do it was away.
+type AskedDoc struct {
+	User       string             `json:"user"`
+	Verb       string             `json:"verb"`             // kill, move, priority, timeouts, fail
+	What       string             `json:"what"`             // in words
+	Member     creel.SubclusterID `json:"member,omitempty"` // none: the home
+	Refused    string             `json:"refused,omitempty"`
+	AgeSeconds float64            `json:"age_s"` // since it was asked, or refused
 }
 
 // TryDoc is one member a submission was offered to.

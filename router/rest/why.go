@@ -47,12 +47,13 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	if home != nil {
 		doc.Home = home.ID
 	}
-	waiting, err := h.server.KillsOf(r.Context(), app)
+	asked, err := h.server.IntentsOf(r.Context(), app)
 	if err != nil {
-		doc.Note = "whether somebody asked to kill it is not known now: " + err.Error()
+		doc.Note = "whether users asked for changes that wait is not known now: " + err.Error()
 	}
-	for _, k := range waiting {
-		doc.Kills = append(doc.Kills, KillDoc{User: k.User, AgeSeconds: k.Age.Seconds()})
+	for _, i := range asked {
+		doc.Asked = append(doc.Asked, AskedDoc{User: i.User, Verb: string(i.Verb), What: i.String(), Member: i.Member,
+			Refused: i.Refused, AgeSeconds: i.Age.Seconds()})
 	}
 	if home != nil {
 		doc.Waits, err = h.waits(r, app, home)

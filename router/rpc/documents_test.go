@@ -17,6 +17,10 @@ import (
 // Every method of the protocols is documented with its route, and what the
 // documents send home or everywhere is sent so.
 func TestEveryMethodIsDocumented(t *testing.T) {
+	changed := map[string]bool{}
+	for _, c := range changes {
+		changed[c.method] = true
+	}
 	for protocol, service := range map[string]hrpc.Service{"RPC": Service(nil), "RPC admin": AdminService(nil, nil)} {
 		documented := map[string]router.Route{}
 		for _, d := range router.Documents {
@@ -28,6 +32,9 @@ func TestEveryMethodIsDocumented(t *testing.T) {
 				t.Errorf("%s: no method %s", protocol, d.Name)
 			}
 			if _, ok := forwards[d.Name]; ok != (d.Route == router.AtHome) {
+				t.Errorf("%s %s is documented as %s", protocol, d.Name, d.Route)
+			}
+			if ok := changed[d.Name]; ok != (d.Route == router.AtHomeAll) {
 				t.Errorf("%s %s is documented as %s", protocol, d.Name, d.Route)
 			}
 			if _, ok := broadcasts[d.Name]; ok != (d.Route == router.Everywhere) {

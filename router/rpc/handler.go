@@ -18,7 +18,6 @@ import (
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
-	"github.com/creelrm/creel/statestore/kills"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -52,7 +51,9 @@ func Service(s *server.Server) hrpc.Service {
 	}
 	table.Methods["getNewApplication"] = hrpc.Method{Raw: h.newApplication, Inline: true}
 	table.Methods["submitApplication"] = hrpc.Method{Raw: h.submit}
-	table.Methods["forceKillApplication"] = hrpc.Method{Raw: h.kill}
+	for verb, c := range changes {
+		table.Methods[c.method] = hrpc.Method{Raw: h.change(verb, c)}
+	}
 	table.Methods["getApplicationReport"] = hrpc.Method{Raw: h.report}
 	return table
 }
@@ -128,18 +129,6 @@ var forwards = map[string]struct {
 			return r.GetApplicationId()
 		}),
 	},
-	"failApplicationAttempt": {
-		remote.Write,
-		appOf(func(r *yarnpb.FailApplicationAttemptRequestProto) *yarnpb.ApplicationIdProto {
-			return r.GetApplicationAttemptId().GetApplicationId()
-		}),
-	},
-	"moveApplicationAcrossQueues": {
-		remote.Write,
-		appOf(func(r *yarnpb.MoveApplicationAcrossQueuesRequestProto) *yarnpb.ApplicationIdProto {
-			return r.GetApplicationId()
-		}),
-	},
 	"getApplicationAttemptReport": {
 		remote.Read,
 		appOf(func(r *yarnpb.GetApplicationAttemptReportRequestProto) *yarnpb.ApplicationIdProto {
@@ -149,18 +138,6 @@ var forwards = map[string]struct {
 	"getApplicationAttempts": {
 		remote.Read,
 		appOf(func(r *yarnpb.GetApplicationAttemptsRequestProto) *yarnpb.ApplicationIdProto {
-			return r.GetApplicationId()
-		}),
-	},
-	"updateApplicationPriority": {
-		remote.Write,
-		appOf(func(r *yarnpb.UpdateApplicationPriorityRequestProto) *yarnpb.ApplicationIdProto {
-			return r.GetApplicationId()
-		}),
-	},
-	"updateApplicationTimeouts": {
-		remote.Write,
-		appOf(func(r *yarnpb.UpdateApplicationTimeoutsRequestProto) *yarnpb.ApplicationIdProto {
 			return r.GetApplicationId()
 		}),
 	},
@@ -336,50 +313,6 @@ func Submission(c *yarnpb.ApplicationSubmissionContextProto, user string) (polic
 	}
 	return s, nil
 }
-
-// kill ends an application everywhere. One whose home does not answer is on record:
-// its client is told that it is not dead yet, and asks again.
-func (h *Handler) kill(ctx context.Context, request []byte) ([]byte, error) {
-	var r yarnpb.KillApplicationRequestProto
-	app, err := killed(request)
-	if err == nil {
-		err = r.UnmarshalVT(request)
-	}
-	if err != nil {
-		return nil, err
-	}
-	k := kills.Kill{Application: app, User: user(ctx), Diagnostics: r.GetDiagnostics()}
-	answer, later, err := server.Kill(ctx, h.server, k, func(ctx context.Context, m *remote.Member) ([]byte, error) {
-		return m.Client(ctx, remote.Write, user(ctx), "forceKillApplication", request)
-	})
-	if err != nil || !later {
-		return answer, err
-	}
-	return proto.Marshal(&yarnpb.KillApplicationResponseProto{IsKillCompleted: proto.Bool(false)})
-}
-
-// KillAt asks a member to kill an application in a user's name, and reports whether
-// it has ended there; it is what the loop over recorded kills makes.
-func KillAt(ctx context.Context, m *remote.Member, k kills.Kill) (ended bool, err error) {
-	request, err := proto.Marshal(&yarnpb.KillApplicationRequestProto{
-		ApplicationId: yarnpb.FromApplicationID(k.Application),
-		Diagnostics:   proto.String(k.Diagnostics),
-	})
-	if err != nil {
-		return false, err
-	}
-	b, err := m.Client(ctx, remote.Write, k.User, "forceKillApplication", request)
-	if err != nil {
-		return false, err
-	}
-	var done yarnpb.KillApplicationResponseProto
-	err = parse(b, &done)
-	return done.GetIsKillCompleted(), err
-}
-
-var killed = appOf(
-	func(r *yarnpb.KillApplicationRequestProto) *yarnpb.ApplicationIdProto { return r.GetApplicationId() },
-)
 
 // report asks the home of an application for its report. While the home does not
 // answer, the user gets the last one that went through this router, which says so.

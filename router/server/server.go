@@ -18,7 +18,7 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
-	"github.com/creelrm/creel/statestore/kills"
+	"github.com/creelrm/creel/statestore/intents"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 )
@@ -54,9 +54,9 @@ type Config struct {
 	MaxSubmission int64
 	// UnclearWait is for members that cannot disown: see router.UnclearWait, which is the default.
 	UnclearWait time.Duration
-	// Kills keeps those for later that an application's home could not be told of;
-	// nil: they are an error.
-	Kills kills.Store
+	// Intents keeps for later what users asked of an application whose home does not
+	// answer; nil: that is an error.
+	Intents intents.Store
 	// GivesParts allows lists by RPC without the members that did not answer.
 	GivesParts bool
 	Clock      *awake.Clock // in which it is counted; its owner runs it; nil: time.Now

@@ -30,7 +30,7 @@ import (
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/cache"
-	"github.com/creelrm/creel/statestore/kills"
+	"github.com/creelrm/creel/statestore/intents"
 	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -175,7 +175,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Known:         routerrpc.Known,
 		NewID:         routerrpc.NewID,
 		Disown:        routerrpc.Disown,
-		Kills:         store,
+		Intents:       store,
 		GivesParts:    c.GivesParts,
 	})
 	changes := operator.New(operator.Config{
@@ -195,10 +195,10 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	r.addRebuild(store, pool, clock, c.Log)
 	r.addTidy(store, c.HomeTTL, pool, c.Log)
 	r.addReconcile(store, pool, c.Log)
-	r.Add("recorded kills", kills.New(store, kills.Config{
+	r.Add("recorded intents", intents.New(store, intents.Config{
 		View: r.Watcher.View, Log: c.Log,
-		Kill: func(ctx context.Context, m *subcluster.Status, k kills.Kill) (bool, error) {
-			return routerrpc.KillAt(ctx, pool.Member(m), k)
+		Do: func(ctx context.Context, m *subcluster.Status, i intents.Intent) (bool, error) {
+			return routerrpc.CarryOut(ctx, pool.Member(m), i)
 		},
 	}).Run)
 	r.Add("view", r.Watcher.Run)

@@ -20,7 +20,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 	routerrpc "github.com/creelrm/creel/router/rpc"
 	"github.com/creelrm/creel/statestore"
-	"github.com/creelrm/creel/statestore/kills"
+	"github.com/creelrm/creel/statestore/intents"
 	"github.com/creelrm/creel/statestore/rebuild"
 	"github.com/creelrm/creel/statestore/reconcile"
 	"github.com/creelrm/creel/statestore/tidy"
@@ -146,9 +146,9 @@ func applicationsOf(ctx context.Context, m *remote.Member) ([]statestore.Reporte
 
 // killAt kills an application at a member, and waits until it has ended.
 func killAt(ctx context.Context, m *remote.Member, app creel.ApplicationID) error {
-	k := kills.Kill{Application: app, Diagnostics: "its home is another subcluster"}
+	kill := intents.Intent{Application: app, Verb: intents.Kill, Diagnostics: "its home is another subcluster"}
 	for {
-		ended, err := routerrpc.KillAt(ctx, m, k)
+		ended, err := routerrpc.CarryOut(ctx, m, kill)
 		if errors.Is(err, creel.ErrApplicationNotFound) {
 			return nil
 		}

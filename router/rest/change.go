@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/statestore/intents"
+)
+
+// changeOf reads a call that changes an application, and the document that answers it
+// if it has to wait for the home. What it cannot read is for the home to refuse.
+func changeOf(r *http.Request, app creel.ApplicationID, q *request) (i intents.Intent, answer any, ok bool) {
+	i = intents.Intent{Application: app, User: caller(r)}
+	if q.method != http.MethodPut {
+		return i, nil, false
+	}
+	b := q.body
+	switch path.Base(r.URL.Path) {
+	case "state":
+		i.Verb, i.Diagnostics = intents.Kill, "Application killed by user "+i.User
+		return i, map[string]string{"state": "KILLING"}, element(b, "state") == "KILLED"
+	case "queue":
+		i.Verb, i.Queue = intents.Move, element(b, "queue")
+		return i, map[string]string{"queue": i.Queue}, i.Queue != ""
+	case "priority":
+		level, err := strconv.ParseInt(element(b, "priority"), 10, 32)
+		i.Verb, i.Level = intents.Priority, int32(level)
+		return i, map[string]int32{"priority": i.Level}, err == nil
+	case "timeout":
+		if t := get(b, "timeout"); t != nil {
+			b = t
+		}
+		kind, at := element(b, "type"), element(b, "expiryTime")
+		i.Verb, i.Expiry = intents.Timeouts, map[string]string{kind: at}
+		doc := map[string]map[string]string{"timeout": {"type": kind, "expiryTime": at}}
+		return i, doc, kind != "" && at != ""
+	}
+	return i, nil, false
+}
+
+// element is the text of a field of a small document, in JSON or XML.
+func element(body []byte, name string) string {
+	if v := get(body, name); v != nil {
+		return text(v)
+	}
+	_, after, _ := strings.Cut(string(body), "<"+name+">")
+	value, _, closed := strings.Cut(after, "</"+name+">")
+	if !closed {
+		return ""
+	}
+	return strings.TrimSpace(value)
+}
+
+// change makes a change at home and wherever the application has a part. One whose home
+// does not answer is on record, and answered with 202 (Accepted).
+func (h *Handler) change(w http.ResponseWriter, r *http.Request, i intents.Intent, q *request, doc any) {
+	answer, later, err := server.Change(r.Context(), h.server, i, q.at)
+	switch {
+	case err != nil:
+		fail(w, r, notFoundText(err, i.Application))
+	case later:
+		body, err := json.Marshal(doc)
+		if err != nil {
+			fail(w, r, err)
+			return
+		}
+		write(w, r, http.StatusAccepted, body)
+	default:
+		pass(w, r, answer)
+	}
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/router/routertest"
+)
+
+// While its home is away an application can be killed, by REST and by RPC: its user is
+// told that it will be, through any router, by the last report, and by why. When the
+// home is back it is killed there, also if the router that took the kill is gone.
+func TestAnApplicationIsKilledWhileItsHomeIsAway(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2})
+	one, two := f.Routers[0].Web, f.Routers[1].Web
+	id, home := submit(t, f, one, "to be killed", "default")
+	app, err := creel.ParseApplicationID(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = base + "/apps/"
+	if r := call(t, one, "GET", path+id+asAlice, ""); at(t, r.body, "app", "name") != "to be killed" {
+		t.Fatalf("before: %d %s", r.status, r.body)
+	}
+	home.Cut()
+
+	r := call(t, one, "GET", path+id+asAlice, "")
+	if r.status != 200 || !strings.Contains(at(t, r.body, "app", "diagnostics").(string), "This is what was known") {
+		t.Errorf("what alice saw before: %d %s", r.status, r.body)
+	}
+	if r := call(t, one, "GET", path+id+"?user.name=bob", ""); r.status != 503 {
+		t.Errorf("what bob never saw: %d %s", r.status, r.body)
+	}
+	if r := call(t, one, "PUT", path+id+"/state", `{"state":"KILLED"}`); r.status != 503 {
+		t.Errorf("a kill by nobody: %d %s", r.status, r.body)
+	}
+	if r := call(t, one, "PUT", path+id+"/state"+asAlice, `{"state":"FINISHED"}`); r.status != 503 {
+		t.Errorf("another state: %d %s", r.status, r.body)
+	}
+	for range 2 {
+		r := call(t, one, "PUT", path+id+"/state"+asAlice, `{"state":"KILLED"}`)
+		if r.status != 202 || at(t, r.body, "state") != "KILLING" {
+			t.Fatalf("kill: %d %s", r.status, r.body)
+		}
+	}
+	answer, err := f.As(f.Routers[1], "alice").ForceKillApplication(t.Context(), &pb.KillApplicationRequestProto{
+		ApplicationId: pb.FromApplicationID(app), Diagnostics: proto.String("enough"),
+	})
+	if err != nil || answer.GetIsKillCompleted() {
+		t.Fatalf("kill by RPC through the other: %v, %v", answer, err)
+	}
+	if r := call(t, two, "GET", "/api/v1/apps/"+id+"/why", ""); !strings.Contains(r.body, `"asked":[{"user":"alice","verb":"kill"`) {
+		t.Errorf("why: %s", r.body)
+	}
+	if v, ok := home.App(t.Context(), app); !ok || v.State.Ended() {
+		t.Fatalf("the home, of which nobody heard: %v %v", ok, v.State)
+	}
+
+	f.Routers[0].Kill()
+	home.Mend()
+	f.Until("its home kills it", func() bool {
+		v, ok := home.App(t.Context(), app)
+		return ok && v.State == creel.AppKilled
+	})
+	f.Until("nothing waits any more", func() bool {
+		return !strings.Contains(call(t, two, "GET", "/api/v1/apps/"+id+"/why", "").body, "asked")
+	})
+}
+
+// While its home is away an application can be moved, given another priority and another lifetime, by REST and
+// by RPC. What the home refuses when it is back is told by why.
+func TestAnApplicationIsChangedWhileItsHomeIsAway(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2})
+	one, two := f.Routers[0].Web, f.Routers[1].Web
+	id, home := submit(t, f, one, "to be moved", "default")
+	app, err := creel.ParseApplicationID(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := base + "/apps/" + id
+	home.Cut()
+	expiry := time.Now().Add(3 * time.Hour).UTC().Format("2006-01-02T15:04:05.000-0700")
+	for _, c := range []struct{ verb, body, want string }{
+		{"/queue", `{"queue":"other"}`, `{"queue":"other"}`},
+		{"/timeout", `{"timeout":{"type":"LIFETIME","expiryTime":"` + expiry + `"}}`,
+			`{"timeout":{"expiryTime":"` + expiry + `","type":"LIFETIME"}}`},
+	} {
+		if r := call(t, one, "PUT", path+c.verb+asAlice, c.body); r.status != 202 || r.body != c.want {
+			t.Errorf("%s: %d %s", c.verb, r.status, r.body)
+		}
+	}
+	if r := call(t, one, "PUT", path+"/priority"+asAlice, `{"priority":"much"}`); r.status != 503 {
+		t.Errorf("a priority that is no number: %d %s", r.status, r.body)
+	}
+	p, err := f.As(f.Routers[1], "alice").UpdateApplicationPriority(t.Context(), &pb.UpdateApplicationPriorityRequestProto{
+		ApplicationId: pb.FromApplicationID(app), ApplicationPriority: pb.FromPriority(7),
+	})
+	if err != nil || p.GetApplicationPriority().GetPriority() != 7 {
+		t.Errorf("priority by RPC: %v, %v", p, err)
+	}
+	_, err = f.As(f.Routers[1], "bob").MoveApplicationAcrossQueues(t.Context(), &pb.MoveApplicationAcrossQueuesRequestProto{
+		ApplicationId: pb.FromApplicationID(app), TargetQueue: proto.String("nowhere"),
+	})
+	if err != nil {
+		t.Errorf("another's move to nowhere, which only the home can refuse: %v", err)
+	}
+	why := call(t, two, "GET", "/api/v1/apps/"+id+"/why", "").body
+	for _, what := range []string{"move to queue other", "change the priority to 7", "change the timeout LIFETIME to " + expiry,
+		"move to queue nowhere"} {
+		if !strings.Contains(why, what) {
+			t.Errorf("why lacks %q: %s", what, why)
+		}
+	}
+
+	f.Routers[0].Kill()
+	home.Mend()
+	f.Until("its home does it all", func() bool {
+		v, ok := home.App(t.Context(), app)
+		return ok && v.Queue == "root.other" && v.Priority == 7 && time.Until(v.Deadline) > 2*time.Hour
+	})
+	f.Until("the refusal is told, and nothing else", func() bool {
+		why := call(t, two, "GET", "/api/v1/apps/"+id+"/why", "").body
+		return strings.Contains(why, `"what":"move to queue nowhere","refused":"`) && !strings.Contains(why, "to queue other")
+	})
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/statestore/intents"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// change is a call that changes an application: it reaches every part of it, and is
+// kept while its home is away.
+type change struct {
+	method string
+	// read gives what a request asks for; the application is 0 if it names none.
+	read func(request []byte) (intents.Intent, error)
+	// request is the call for what was read.
+	request func(app *yarnpb.ApplicationIdProto, i intents.Intent) proto.Message
+	// kept answers a call that waits for the home.
+	kept func(i intents.Intent) proto.Message
+}
+
+// readAs parses a request and lets fill take from it what is asked.
+func readAs[T any, M interface {
+	vt[T]
+	GetApplicationId() *yarnpb.ApplicationIdProto
+}](fill func(M, *intents.Intent)) func([]byte) (intents.Intent, error) {
+	return func(request []byte) (i intents.Intent, err error) {
+		m := M(new(T))
+		if err := m.UnmarshalVT(request); err != nil {
+			return i, badMessage(err)
+		}
+		i.Application = yarnpb.ToApplicationID(m.GetApplicationId())
+		fill(m, &i)
+		return i, nil
+	}
+}
+
+var changes = map[intents.Verb]change{
+	intents.Kill: {
+		"forceKillApplication",
+		readAs(func(r *yarnpb.KillApplicationRequestProto, i *intents.Intent) { i.Diagnostics = r.GetDiagnostics() }),
+		func(app *yarnpb.ApplicationIdProto, i intents.Intent) proto.Message {
+			return &yarnpb.KillApplicationRequestProto{ApplicationId: app, Diagnostics: proto.String(i.Diagnostics)}
+		},
+		// The client asks again until it is true.
+		func(intents.Intent) proto.Message {
+			return &yarnpb.KillApplicationResponseProto{IsKillCompleted: proto.Bool(false)}
+		},
+	},
+	intents.Move: {
+		"moveApplicationAcrossQueues",
+		readAs(func(r *yarnpb.MoveApplicationAcrossQueuesRequestProto, i *intents.Intent) {
+			i.Queue = r.GetTargetQueue()
+		}),
+		func(app *yarnpb.ApplicationIdProto, i intents.Intent) proto.Message {
+			return &yarnpb.MoveApplicationAcrossQueuesRequestProto{ApplicationId: app, TargetQueue: proto.String(i.Queue)}
+		},
+		func(intents.Intent) proto.Message { return &yarnpb.MoveApplicationAcrossQueuesResponseProto{} },
+	},
+	intents.Priority: {
+		"updateApplicationPriority",
+		readAs(func(r *yarnpb.UpdateApplicationPriorityRequestProto, i *intents.Intent) {
+			i.Level = r.GetApplicationPriority().GetPriority()
+		}),
+		func(app *yarnpb.ApplicationIdProto, i intents.Intent) proto.Message {
+			return &yarnpb.UpdateApplicationPriorityRequestProto{
+				ApplicationId: app, ApplicationPriority: &yarnpb.PriorityProto{Priority: proto.Int32(i.Level)},
+			}
+		},
+		func(i intents.Intent) proto.Message {
+			return &yarnpb.UpdateApplicationPriorityResponseProto{
+				ApplicationPriority: &yarnpb.PriorityProto{Priority: proto.Int32(i.Level)},
+			}
+		},
+	},
+	intents.Timeouts: {
+		"updateApplicationTimeouts",
+		readAs(func(r *yarnpb.UpdateApplicationTimeoutsRequestProto, i *intents.Intent) {
+			i.Expiry = map[string]string{}
+			for _, t := range r.GetApplicationTimeouts() {
+				i.Expiry[strings.TrimPrefix(t.GetApplicationTimeoutType().String(), timeoutPrefix)] = t.GetExpireTime()
+			}
+		}),
+		func(app *yarnpb.ApplicationIdProto, i intents.Intent) proto.Message {
+			return &yarnpb.UpdateApplicationTimeoutsRequestProto{ApplicationId: app, ApplicationTimeouts: expiries(i)}
+		},
+		func(i intents.Intent) proto.Message {
+			return &yarnpb.UpdateApplicationTimeoutsResponseProto{ApplicationTimeouts: expiries(i)}
+		},
+	},
+	intents.Fail: {
+		"failApplicationAttempt",
+		func(request []byte) (i intents.Intent, err error) {
+			var r yarnpb.FailApplicationAttemptRequestProto
+			if err := r.UnmarshalVT(request); err != nil {
+				return i, badMessage(err)
+			}
+			i.Application = yarnpb.ToApplicationID(r.GetApplicationAttemptId().GetApplicationId())
+			i.Attempt = r.GetApplicationAttemptId().GetAttemptId()
+			return i, nil
+		},
+		func(app *yarnpb.ApplicationIdProto, i intents.Intent) proto.Message {
+			return &yarnpb.FailApplicationAttemptRequestProto{ApplicationAttemptId: &yarnpb.ApplicationAttemptIdProto{
+				ApplicationId: app, AttemptId: proto.Int32(i.Attempt),
+			}}
+		},
+		func(intents.Intent) proto.Message { return &yarnpb.FailApplicationAttemptResponseProto{} },
+	},
+}
+
+// timeoutPrefix stands before the name of a timeout's type on the wire; intents have
+// the name that REST has.
+const timeoutPrefix = "APP_TIMEOUT_"
+
+func expiries(i intents.Intent) (out []*yarnpb.ApplicationUpdateTimeoutMapProto) {
+	for kind, at := range i.Expiry {
+		number, ok := yarnpb.ApplicationTimeoutTypeProto_value[timeoutPrefix+kind]
+		if !ok {
+			continue // of a newer client than this router
+		}
+		out = append(out, &yarnpb.ApplicationUpdateTimeoutMapProto{
+			ApplicationTimeoutType: yarnpb.ApplicationTimeoutTypeProto(number).Enum(), ExpireTime: proto.String(at),
+		})
+	}
+	return out
+}
+
+// change serves a call that changes an application. The members get the request as it
+// came; what is kept for later is what this router understands of it.
+func (h *Handler) change(verb intents.Verb, c change) hrpc.RawHandler {
+	return func(ctx context.Context, request []byte) ([]byte, error) {
+		i, err := c.read(request)
+		if err != nil {
+			return nil, err
+		}
+		if i.Application.IsZero() {
+			return nil, &creel.Error{
+				Kind: creel.ErrInvalidRequest,
+				What: "the request names no application",
+				Try:  "set its application id",
+			}
+		}
+		i.Verb, i.User = verb, user(ctx)
+		answer, later, err := server.Change(ctx, h.server, i, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+			return m.Client(ctx, remote.Write, user(ctx), c.method, request)
+		})
+		if err != nil || !later {
+			return answer, err
+		}
+		return proto.Marshal(c.kept(i))
+	}
+}
+
+// CarryOut asks a member to do what was kept, in its user's name, and reports whether
+// it is done there: a kill is when the application has ended. It is what the loop over
+// recorded intents makes.
+func CarryOut(ctx context.Context, m *remote.Member, i intents.Intent) (done bool, err error) {
+	c, ok := changes[i.Verb]
+	if !ok {
+		return false, &creel.Error{Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("%q is no verb of this router", i.Verb)}
+	}
+	request, err := proto.Marshal(c.request(yarnpb.FromApplicationID(i.Application), i))
+	if err != nil {
+		return false, err
+	}
+	b, err := m.Client(ctx, remote.Write, i.User, c.method, request)
+	if err != nil || i.Verb != intents.Kill {
+		return err == nil, err
+	}
+	var killed yarnpb.KillApplicationResponseProto
+	err = parse(b, &killed)
+	return killed.GetIsKillCompleted(), err
+}

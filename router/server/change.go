@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore/intents"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// recordTime bounds the writing down of an intent whose member did not answer.
+const recordTime = 5 * time.Second
+
+// Change does what a user wants of an application at its home, and then wherever it
+// has a part: a kill at every member, as one that does not know the application has
+// nothing to end; a move or a priority at those in which it has a UAM. The answer is
+// the home's, and so is the error.
+//
+// A home that does not answer leaves the intent on record (later), and routers carry
+// it out when the home is back. What the other members have is killed at once; each of
+// them asks whether the user may. Another member that does not take a move or a
+// priority now has it on record too; a UAM that a kill misses ends all the same: its
+// proxy drops it when home says that the attempt is over.
+func Change[T any](
+	ctx context.Context,
+	s *Server,
+	i intents.Intent,
+	call func(ctx context.Context, m *remote.Member) (T, error),
+) (answer T, later bool, err error) {
+	answer, home, err := AtHome(ctx, s, i.Application, call)
+	if err != nil {
+		if s.conf.Intents == nil || !errors.Is(err, creel.ErrUnavailable) {
+			return answer, false, err
+		}
+		// The caller's time may be over with the home's silence.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+		defer cancel()
+		if intents.Record(ctx, s.conf.Intents, i) != nil {
+			return answer, false, err // what the home did is the better answer
+		}
+		later = true
+		s.conf.Log.Warn("what a user asked waits for the application's home", "application", i.Application.String(),
+			"user", i.User, "intent", i.String(), "error", err)
+	}
+	if i.Verb == intents.Kill {
+		Ask(ctx, s, func(ctx context.Context, m *remote.Member) (bool, error) {
+			if home != nil && m.ID == home.ID {
+				return true, nil
+			}
+			_, err := call(ctx, m)
+			return err == nil, nil
+		})
+		s.counts.Killed.Add(1)
+	} else if !later && s.conf.Intents != nil {
+		s.elsewhere(ctx, i, home.ID, func(ctx context.Context, m *remote.Member) error {
+			_, err := call(ctx, m)
+			return err
+		})
+	}
+	return answer, later, nil
+}
+
+// elsewhere carries out at the members that have a UAM of the application what its
+// home has done. One that is silent is told later; one that refuses keeps its UAM as
+// it is, which the log says: the application's user was told what the home said.
+func (s *Server) elsewhere(
+	ctx context.Context,
+	i intents.Intent,
+	home creel.SubclusterID,
+	call func(ctx context.Context, m *remote.Member) error,
+) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer cancel()
+	others, err := intents.Others(ctx, s.conf.Intents, i, home)
+	for _, id := range others {
+		m, err := s.Member(id)
+		if err == nil {
+			err = call(ctx, m)
+		}
+		if err == nil || unknown(err) {
+			continue
+		}
+		if errors.Is(err, creel.ErrUnavailable) {
+			i.Member = id
+			err = intents.Record(ctx, s.conf.Intents, i)
+		}
+		if err != nil {
+			s.conf.Log.Warn("a part of an application stays as it was", "application", i.Application.String(),
+				"subcluster", string(id), "user", i.User, "intent", i.String(), "error", err)
+		}
+	}
+	if err != nil {
+		s.conf.Log.Warn("where else an application has parts is not known: they stay as they were", "application",
+			i.Application.String(), "user", i.User, "intent", i.String(), "error", err)
+	}
+}
+
+// IntentsOf are what users asked of an application and waits, or was refused lately.
+func (s *Server) IntentsOf(ctx context.Context, app creel.ApplicationID) ([]intents.Intent, error) {
+	if s.conf.Intents == nil {
+		return nil, nil
+	}
+	return intents.Waiting(ctx, s.conf.Intents, app)
+}

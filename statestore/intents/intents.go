@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package intents remembers what users asked of an application while a member that
+// must do it was away: to kill it, to move it to another queue, to change its priority
+// or its lifetime, to fail an attempt. Routers carry it out when the member is back.
+//
+// An intent is one document of the state store for each application, user, verb and
+// member, so that the answer "it will be done" holds whatever happens to the router
+// that gave it; a later word of the same user takes the place of the earlier one.
+// Every router carries intents out: it makes the call at the member in the user's
+// name, until the member says that it is done, or that it does not know the
+// application, or refuses. Each verb is made twice without harm, so no lease is
+// needed. The member decides whether the user may: nothing is decided here. A refusal
+// stays on record for RefusedFor, so that the user can be told.
+//
+// A state store that comes back empty has lost what was recorded: the user asks
+// again.
+package intents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+)
+
+// class of the documents, named APPLICATION/USER/VERB for the home, and
+// APPLICATION/USER/VERB/MEMBER for another member.
+const class = "intents"
+
+// most bounds the intents that are recorded at a time.
+const most = 10_000
+
+// tries bounds how often a record that others write at the same time is written.
+const tries = 5
+
+// RefusedFor is how long a refused intent can be read, by the store's clock.
+const RefusedFor = time.Hour
+
+// Store is what the package needs of a state store.
+type Store interface {
+	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
+	UAMRecordsOf(ctx context.Context, app creel.ApplicationID) ([]statestore.UAMRecord, error)
+	PutDocument(ctx context.Context, w statestore.DocumentWrite) (statestore.Document, error)
+	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
+}
+
+// Verb is what is to be done.
+type Verb string
+
+// The verbs.
+const (
+	Kill     Verb = "kill"
+	Move     Verb = "move"     // to Queue
+	Priority Verb = "priority" // to Level
+	Timeouts Verb = "timeouts" // to Expiry
+	Fail     Verb = "fail"     // of Attempt
+)
+
+// everywhere reports whether a verb is for every member that has a part of the
+// application. A kill is not: UAMs end when their home says that the attempt is over.
+func (v Verb) everywhere() bool { return v == Move || v == Priority }
+
+// Intent is one thing that waits for a member.
+type Intent struct {
+	Application creel.ApplicationID `json:"-"`
+	Verb        Verb                `json:"-"`
+	User        string              `json:"-"`
+	Member      creel.SubclusterID  `json:"-"` // "": the home
+
+	Diagnostics string            `json:"diagnostics,omitempty"` // of a kill, as the user said it
+	Queue       string            `json:"queue,omitempty"`
+	Level       int32             `json:"level,omitempty"`
+	Expiry      map[string]string `json:"expiry,omitempty"` // type of timeout to an ISO 8601 time
+	Attempt     int32             `json:"attempt,omitempty"`
+
+	Refused string        `json:"refused,omitempty"` // why the member will not
+	Asked   time.Time     `json:"-"`                 // or refused; store's clock
+	Age     time.Duration `json:"-"`                 // since then, by the store's clock
+}
+
+func (i *Intent) String() string {
+	switch i.Verb {
+	case Move:
+		return "move to queue " + i.Queue
+	case Priority:
+		return fmt.Sprintf("change the priority to %d", i.Level)
+	case Timeouts:
+		var parts []string
+		for _, kind := range slices.Sorted(maps.Keys(i.Expiry)) {
+			parts = append(parts, kind+" to "+i.Expiry[kind])
+		}
+		return "change the timeout " + strings.Join(parts, ", ")
+	case Fail:
+		return fmt.Sprintf("fail attempt %d", i.Attempt)
+	}
+	return string(i.Verb)
+}
+
+func (i *Intent) name() string {
+	name := i.Application.String() + "/" + i.User + "/" + string(i.Verb)
+	if i.Member != "" {
+		name += "/" + string(i.Member)
+	}
+	return name
+}
+
+// Record keeps an intent until it is carried out. The same again is success; another
+// word of the user on the same matter takes its place. A user without a name and an
+// application without a home are refused: nobody could say later whether the one may,
+// nor where the other is.
+func Record(ctx context.Context, s Store, i Intent) error {
+	refuse := func(kind error, why, try string, after time.Duration) error {
+		return &creel.Error{
+			Kind: kind, What: fmt.Sprintf("that %s is to %s is not kept for later", i.Application, &i),
+			Why: why, Try: try, RetryAfter: after,
+		}
+	}
+	if i.User == "" || strings.Contains(i.User, "/") {
+		return refuse(creel.ErrInvalidRequest, "it came without a user's name", "give one (user.name, HADOOP_USER_NAME)", 0)
+	}
+	if _, err := s.Home(ctx, i.Application); err != nil {
+		return err
+	}
+	data, err := json.Marshal(&i)
+	if err != nil {
+		return err
+	}
+	for range tries {
+		var set statestore.DocumentSet
+		if set, err = s.Documents(ctx, class); err != nil {
+			return err
+		}
+		before, _ := set.Find(i.name())
+		if before.Version == 0 && len(set.Documents) >= most {
+			return refuse(creel.ErrBusy, fmt.Sprintf("%d of such wait for their members already", len(set.Documents)),
+				"again when the member answers", 30*time.Second)
+		}
+		if string(data) == string(before.Data) {
+			return nil
+		}
+		_, err = s.PutDocument(ctx, statestore.DocumentWrite{
+			Class: class, Name: i.name(), Expect: before.Version, Data: data, Author: i.User, Quiet: true,
+		})
+		if !errors.Is(err, creel.ErrConflict) {
+			break
+		}
+	}
+	return err
+}
+
+// Waiting are the intents on record of one application, oldest first; of all for a
+// zero id.
+func Waiting(ctx context.Context, s Store, app creel.ApplicationID) ([]Intent, error) {
+	set, err := s.Documents(ctx, class)
+	if err != nil {
+		return nil, err
+	}
+	var out []Intent
+	for d := range byTime(set) {
+		if i, err := read(d, set.Now); err == nil && (app.IsZero() || i.Application == app) {
+			out = append(out, i)
+		}
+	}
+	return out, nil
+}
+
+// byTime gives the documents in the order in which they were written.
+func byTime(set statestore.DocumentSet) func(func(*statestore.Document) bool) {
+	slices.SortStableFunc(set.Documents, func(a, b statestore.Document) int { return int(a.Version - b.Version) })
+	return func(yield func(*statestore.Document) bool) {
+		for k := range set.Documents {
+			if !yield(&set.Documents[k]) {
+				return
+			}
+		}
+	}
+}
+
+func read(d *statestore.Document, now time.Time) (Intent, error) {
+	parts := strings.Split(d.Name, "/")
+	if len(parts) < 3 || len(parts) > 4 {
+		return Intent{}, fmt.Errorf("the name %q is not APPLICATION/USER/VERB[/MEMBER]", d.Name)
+	}
+	app, err := creel.ParseApplicationID(parts[0])
+	if err != nil {
+		return Intent{}, err
+	}
+	i := Intent{
+		Application: app, User: parts[1], Verb: Verb(parts[2]), Asked: d.Time, Age: max(0, now.Sub(d.Time)),
+	}
+	if len(parts) == 4 {
+		i.Member = creel.SubclusterID(parts[3])
+	}
+	return i, json.Unmarshal(d.Data, &i)
+}

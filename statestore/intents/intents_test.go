@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intents_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/intents"
+	"github.com/creelrm/creel/subcluster"
+)
+
+var app = creel.ApplicationID{ClusterTimestamp: 1_700_000_000_000, ID: 7}
+
+// federation is a store with one application at home in "a", and a home that
+// answers as it is told.
+type federation struct {
+	store *statestore.Memory
+
+	mu     sync.Mutex // the loop runs beside the test
+	state  subcluster.State
+	asked  []intents.Intent
+	at     []creel.SubclusterID // of each
+	answer func() (bool, error)
+}
+
+func start(t *testing.T) (*federation, context.Context) {
+	t.Helper()
+	f := &federation{
+		store: statestore.NewMemory(statestore.NewState("test", nil), time.Now),
+		state: subcluster.StateActive,
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() { cancel(); synctest.Wait() })
+	if _, _, err := f.store.Claim(ctx, app, "a"); err != nil {
+		t.Fatal(err)
+	}
+	loop := intents.New(f.store, intents.Config{
+		View: func() *subcluster.View {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return subcluster.NewView(time.Now(), []subcluster.Status{
+				{Member: subcluster.Member{ID: "a"}, State: f.state},
+				{Member: subcluster.Member{ID: "b"}, State: subcluster.StateActive},
+			}, nil)
+		},
+		Do: func(_ context.Context, m *subcluster.Status, i intents.Intent) (bool, error) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			i.Asked, i.Age = time.Time{}, 0
+			f.asked, f.at = append(f.asked, i), append(f.at, m.ID)
+			return f.answer()
+		},
+	})
+	go func() { _ = loop.Run(ctx) }()
+	return f, ctx
+}
+
+func kill(user, diagnostics string) intents.Intent {
+	return intents.Intent{Application: app, User: user, Verb: intents.Kill, Diagnostics: diagnostics}
+}
+
+func waiting(t *testing.T, f *federation) int {
+	t.Helper()
+	list, err := intents.Waiting(t.Context(), f.store, app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// is sets the home's state and its answer.
+func (f *federation) is(state subcluster.State, answer func() (bool, error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state = state
+	if answer != nil {
+		f.answer = answer
+	}
+}
+
+// calls are those that the home got.
+func (f *federation) calls() []intents.Intent {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.asked)
+}
+
+// A kill waits as long as its home is away, an hour if it must, is made in the user's
+// name until the home says that the application ended, and is then forgotten.
+func TestAKillWaitsForItsHome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, ctx := start(t)
+		f.is(subcluster.StateLost, func() (bool, error) { return len(f.asked) >= 3, nil })
+		for range 2 { // the second is a repeat
+			if err := intents.Record(ctx, f.store, kill("ann", "enough")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Hour)
+		if list, err := intents.Waiting(ctx, f.store, app); err != nil || len(list) != 1 || list[0].User != "ann" ||
+			list[0].Age < time.Hour || len(f.calls()) != 0 {
+			t.Fatalf("after an hour without the home: %+v, %v, asked %d times", list, err, len(f.calls()))
+		}
+		f.is(subcluster.StateDraining, nil)
+		time.Sleep(time.Minute)
+		asked := f.calls()
+		if n := waiting(t, f); n != 0 || len(asked) != 3 || asked[0].User != "ann" || asked[0].Diagnostics != "enough" {
+			t.Errorf("after the home came back: %d wait, asked %+v", n, asked)
+		}
+	})
+}
+
+// What the home does not know, refuses, or nobody has a record of is not asked for
+// ever; silence is.
+func TestAKillEndsWithTheHomesWord(t *testing.T) {
+	for what, c := range map[string]struct {
+		err  error
+		left int
+	}{
+		"it does not know it": {&creel.Error{Kind: creel.ErrApplicationNotFound}, 0},
+		"it is silent":        {&creel.Error{Kind: creel.ErrUnavailable}, 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, ctx := start(t)
+				f.is(subcluster.StateActive, func() (bool, error) { return false, c.err })
+				for _, user := range []string{"ann", "bob"} { // the one's refusal is not the other's
+					if err := intents.Record(ctx, f.store, kill(user, "")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(time.Minute)
+				if n := waiting(t, f); n != 2*c.left {
+					t.Errorf("%d wait, want %d", n, 2*c.left)
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f, ctx := start(t)
+		f.is(subcluster.StateLost, nil)
+		if err := intents.Record(ctx, f.store, kill("ann", "")); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.store.Forget(ctx, app, "a", 0); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if n := waiting(t, f); n != 0 {
+			t.Errorf("%d wait for an application without a record", n)
+		}
+		unknown := intents.Intent{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, User: "ann", Verb: intents.Kill}
+		if err := intents.Record(ctx, f.store, unknown); !errors.Is(err, creel.ErrApplicationNotFound) {
+			t.Errorf("a kill of what nobody knows: %v", err)
+		}
+		if err := intents.Record(ctx, f.store, kill("", "")); !errors.Is(err, creel.ErrInvalidRequest) {
+			t.Errorf("a kill by nobody: %v", err)
+		}
+	})
+}
+
+// A refusal can be read for an hour, and is asked for no more.
+func TestARefusalIsToldForAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, ctx := start(t)
+		f.is(subcluster.StateActive, func() (bool, error) {
+			return false, &creel.Error{Kind: creel.ErrNotPermitted, What: "bob may not"}
+		})
+		if err := intents.Record(ctx, f.store, kill("bob", "")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(59 * time.Minute)
+		list, err := intents.Waiting(ctx, f.store, app)
+		if err != nil || len(list) != 1 || list[0].Refused != "bob may not" || len(f.calls()) != 1 {
+			t.Fatalf("%+v, %v; asked %d times", list, err, len(f.calls()))
+		}
+		time.Sleep(2 * time.Minute)
+		if n := waiting(t, f); n != 0 {
+			t.Errorf("%d are told after more than an hour", n)
+		}
+	})
+}
+
+// A user's later word takes the place of the earlier one; words on other matters, and of other
+// users, stand beside it, and are carried out in the order in which they came.
+func TestTheLastWordCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, ctx := start(t)
+		f.is(subcluster.StateLost, func() (bool, error) { return true, nil })
+		said := []intents.Intent{
+			{User: "ann", Verb: intents.Move, Queue: "root.a"},
+			{User: "ann", Verb: intents.Priority, Level: 3},
+			{User: "bob", Verb: intents.Move, Queue: "root.b"},
+			{User: "ann", Verb: intents.Move, Queue: "root.c"},
+			{User: "ann", Verb: intents.Timeouts, Expiry: map[string]string{"LIFETIME": "2026-01-01T00:00:00.000+0000"}},
+		}
+		for i := range said {
+			said[i].Application = app
+			if err := intents.Record(ctx, f.store, said[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.is(subcluster.StateActive, nil)
+		time.Sleep(time.Minute)
+		if asked := f.calls(); !reflect.DeepEqual(asked, said[1:]) {
+			t.Errorf("carried out: %+v", asked)
+		}
+		if n := waiting(t, f); n != 0 {
+			t.Errorf("%d wait still", n)
+		}
+	})
+}
+
+// What the home has done is done where the application has UAMs too, each in its own time.
+func TestAMoveReachesTheUAMs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, ctx := start(t)
+		f.is(subcluster.StateActive, func() (bool, error) { return true, nil })
+		_, err := f.store.SaveUAMRecord(ctx, statestore.UAMRecord{
+			Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "a",
+			UAMs: []statestore.UAM{{Member: "b", Phase: "running"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range []intents.Intent{
+			{Application: app, User: "ann", Verb: intents.Move, Queue: "root.x"},
+			{Application: app, User: "ann", Verb: intents.Fail, Attempt: 1},
+		} {
+			if err := intents.Record(ctx, f.store, i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		var told []string
+		for k, i := range f.calls() {
+			told = append(told, string(f.at[k])+": "+i.String())
+		}
+		want := []string{"a: move to queue root.x", "a: fail attempt 1", "b: move to queue root.x"}
+		if n := waiting(t, f); n != 0 || !slices.Equal(told, want) {
+			t.Errorf("%d wait; told %q, want %q", n, told, want)
+		}
+	})
+}

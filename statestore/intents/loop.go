@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Config of a Loop. View and Do are required.
+type Config struct {
+	View func() *subcluster.View // nil at first
+	// Do asks a member to do what a user wants, in the user's name, and reports
+	// whether it is done there. creel.ErrUnavailable: the member did not answer;
+	// any other error is its refusal.
+	Do    func(ctx context.Context, m *subcluster.Status, i Intent) (done bool, err error)
+	Every time.Duration // between rounds [5 s]
+	Log   *slog.Logger  // nil: silent
+}
+
+// Loop carries out what is recorded. Make one with New, run it with Run.
+type Loop struct {
+	store Store
+	cfg   Config
+}
+
+// New makes a Loop.
+func New(store Store, cfg Config) *Loop {
+	if cfg.Every <= 0 {
+		cfg.Every = 5 * time.Second
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Loop{store: store, cfg: cfg}
+}
+
+// Run goes on until ctx ends, then returns nil.
+func (l *Loop) Run(ctx context.Context) error {
+	tick := time.NewTicker(l.cfg.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := l.round(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, creel.ErrUnavailable) {
+				l.cfg.Log.Warn("what users asked while members were away is not carried out", "error", err)
+			}
+		}
+	}
+}
+
+// round tries each intent once, oldest first.
+func (l *Loop) round(ctx context.Context) error {
+	view := l.cfg.View()
+	if view == nil {
+		return nil
+	}
+	set, err := l.store.Documents(ctx, class)
+	if err != nil {
+		return err
+	}
+	for d := range byTime(set) {
+		i, err := read(d, set.Now)
+		if err != nil {
+			l.cfg.Log.Warn("a recorded intent cannot be read, and goes", "name", d.Name, "error", err)
+			l.write(ctx, d, nil)
+			continue
+		}
+		if i.Refused != "" {
+			if i.Age > RefusedFor {
+				l.write(ctx, d, nil)
+			}
+			continue
+		}
+		if err := l.carryOut(ctx, view, d, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// carryOut makes the call at the member, if that is alive. The error is the store's.
+func (l *Loop) carryOut(ctx context.Context, view *subcluster.View, d *statestore.Document, i Intent) error {
+	attrs := []any{
+		"application", i.Application.String(), "user", i.User, "intent", i.String(),
+		"asked_before", i.Age.Round(time.Second).String(),
+	}
+	home, err := l.store.Home(ctx, i.Application)
+	if errors.Is(err, creel.ErrApplicationNotFound) {
+		l.cfg.Log.Info("a recorded intent is over: the application's record is gone", attrs...)
+		l.write(ctx, d, nil)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	at := home
+	if i.Member != "" {
+		at = i.Member
+	}
+	m, ok := view.Member(at)
+	if !ok || !m.State.Alive() {
+		return nil
+	}
+	attrs = append(attrs, "subcluster", string(at))
+	done, err := l.cfg.Do(ctx, m, i)
+	switch {
+	case errors.Is(err, creel.ErrUnavailable):
+	case errors.Is(err, creel.ErrApplicationNotFound):
+		l.cfg.Log.Info("a recorded intent is over: the subcluster does not know the application", attrs...)
+		l.write(ctx, d, nil)
+	case err != nil:
+		l.cfg.Log.Warn("a recorded intent is refused by the subcluster that must carry it out",
+			append(attrs, "error", err)...)
+		i.Refused = err.Error()
+		l.write(ctx, d, &i)
+	case done:
+		if i.Member == "" {
+			if err := Elsewhere(ctx, l.store, i, home); err != nil {
+				return err // before the record of it goes
+			}
+		}
+		l.cfg.Log.Info("a recorded intent is carried out", attrs...)
+		l.write(ctx, d, nil)
+	}
+	return nil
+}
+
+// Elsewhere records an intent that its home has carried out for every other member
+// in which the application has a part, if its verb is for those too.
+func Elsewhere(ctx context.Context, s Store, i Intent, home creel.SubclusterID) error {
+	others, err := Others(ctx, s, i, home)
+	for _, id := range others {
+		i.Member = id
+		err = errors.Join(err, Record(ctx, s, i))
+	}
+	return err
+}
+
+// Others are the members besides the home that an intent is for: those in which the
+// application has a UAM, and none for verbs that the home alone carries out.
+func Others(ctx context.Context, s Store, i Intent, home creel.SubclusterID) (ids []creel.SubclusterID, err error) {
+	if !i.Verb.everywhere() {
+		return nil, nil
+	}
+	records, err := s.UAMRecordsOf(ctx, i.Application)
+	if err != nil || len(records) == 0 {
+		return nil, err
+	}
+	for _, u := range records[len(records)-1].UAMs { // of the newest attempt
+		if u.Member != home {
+			ids = append(ids, u.Member)
+		}
+	}
+	return ids, nil
+}
+
+// write writes a record again, or drops it for nil; one that was written meanwhile
+// stays as it is.
+func (l *Loop) write(ctx context.Context, d *statestore.Document, i *Intent) {
+	w := statestore.DocumentWrite{Class: class, Name: d.Name, Expect: d.Version, Quiet: true, Author: d.Author}
+	var err error
+	if i != nil {
+		w.Data, err = json.Marshal(i)
+	}
+	if err == nil {
+		_, err = l.store.PutDocument(ctx, w)
+	}
+	if err != nil && !errors.Is(err, creel.ErrConflict) && ctx.Err() == nil {
+		l.cfg.Log.Warn("the record of an intent stays as it was", "name", d.Name, "error", err)
+	}
+}
