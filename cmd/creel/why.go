@@ -131,7 +131,15 @@ func (d whyDoc) write(w io.Writer, wide bool) {
 	for _, a := range d.Asked {
 		at := cmp.Or(a.Member, d.Home)
 		if a.Refused != "" {
-			fmt.Fprintf(w, "%s asked to %s: %s refused it %.0f s ago: %s\n", a.User, a.What, at, a.AgeSeconds, a.Refused)
+			fmt.Fprintf(
+				w,
+				"%s asked to %s: %s refused it %.0f s ago: %s\n",
+				a.User,
+				a.What,
+				at,
+				a.AgeSeconds,
+				a.Refused,
+			)
 			continue
 		}
 		fmt.Fprintf(w, "%s asked %.0f s ago to %s: %s did not answer, and is told when it does\n",

@@ -56,7 +56,16 @@ func TestAnApplicationIsKilledWhileItsHomeIsAway(t *testing.T) {
 	if err != nil || answer.GetIsKillCompleted() {
 		t.Fatalf("kill by RPC through the other: %v, %v", answer, err)
 	}
-	if r := call(t, two, "GET", "/api/v1/apps/"+id+"/why", ""); !strings.Contains(r.body, `"asked":[{"user":"alice","verb":"kill"`) {
+	if r := call(
+		t,
+		two,
+		"GET",
+		"/api/v1/apps/"+id+"/why",
+		"",
+	); !strings.Contains(
+		r.body,
+		`"asked":[{"user":"alice","verb":"kill"`,
+	) {
 		t.Errorf("why: %s", r.body)
 	}
 	if v, ok := home.App(t.Context(), app); !ok || v.State.Ended() {
@@ -99,15 +108,17 @@ func TestAnApplicationIsChangedWhileItsHomeIsAway(t *testing.T) {
 	if r := call(t, one, "PUT", path+"/priority"+asAlice, `{"priority":"much"}`); r.status != 503 {
 		t.Errorf("a priority that is no number: %d %s", r.status, r.body)
 	}
-	p, err := f.As(f.Routers[1], "alice").UpdateApplicationPriority(t.Context(), &pb.UpdateApplicationPriorityRequestProto{
-		ApplicationId: pb.FromApplicationID(app), ApplicationPriority: pb.FromPriority(7),
-	})
+	p, err := f.As(f.Routers[1], "alice").
+		UpdateApplicationPriority(t.Context(), &pb.UpdateApplicationPriorityRequestProto{
+			ApplicationId: pb.FromApplicationID(app), ApplicationPriority: pb.FromPriority(7),
+		})
 	if err != nil || p.GetApplicationPriority().GetPriority() != 7 {
 		t.Errorf("priority by RPC: %v, %v", p, err)
 	}
-	_, err = f.As(f.Routers[1], "bob").MoveApplicationAcrossQueues(t.Context(), &pb.MoveApplicationAcrossQueuesRequestProto{
-		ApplicationId: pb.FromApplicationID(app), TargetQueue: proto.String("nowhere"),
-	})
+	_, err = f.As(f.Routers[1], "bob").
+		MoveApplicationAcrossQueues(t.Context(), &pb.MoveApplicationAcrossQueuesRequestProto{
+			ApplicationId: pb.FromApplicationID(app), TargetQueue: proto.String("nowhere"),
+		})
 	if err != nil {
 		t.Errorf("another's move to nowhere, which only the home can refuse: %v", err)
 	}
@@ -127,6 +138,7 @@ func TestAnApplicationIsChangedWhileItsHomeIsAway(t *testing.T) {
 	})
 	f.Until("the refusal is told, and nothing else", func() bool {
 		why := call(t, two, "GET", "/api/v1/apps/"+id+"/why", "").body
-		return strings.Contains(why, `"what":"move to queue nowhere","refused":"`) && !strings.Contains(why, "to queue other")
+		return strings.Contains(why, `"what":"move to queue nowhere","refused":"`) &&
+			!strings.Contains(why, "to queue other")
 	})
 }

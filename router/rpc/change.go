@@ -63,7 +63,10 @@ var changes = map[intents.Verb]change{
 			i.Queue = r.GetTargetQueue()
 		}),
 		func(app *yarnpb.ApplicationIdProto, i intents.Intent) proto.Message {
-			return &yarnpb.MoveApplicationAcrossQueuesRequestProto{ApplicationId: app, TargetQueue: proto.String(i.Queue)}
+			return &yarnpb.MoveApplicationAcrossQueuesRequestProto{
+				ApplicationId: app,
+				TargetQueue:   proto.String(i.Queue),
+			}
 		},
 		func(intents.Intent) proto.Message { return &yarnpb.MoveApplicationAcrossQueuesResponseProto{} },
 	},
@@ -151,9 +154,14 @@ func (h *Handler) change(verb intents.Verb, c change) hrpc.RawHandler {
 			}
 		}
 		i.Verb, i.User = verb, user(ctx)
-		answer, later, err := server.Change(ctx, h.server, i, func(ctx context.Context, m *remote.Member) ([]byte, error) {
-			return m.Client(ctx, remote.Write, user(ctx), c.method, request)
-		})
+		answer, later, err := server.Change(
+			ctx,
+			h.server,
+			i,
+			func(ctx context.Context, m *remote.Member) ([]byte, error) {
+				return m.Client(ctx, remote.Write, user(ctx), c.method, request)
+			},
+		)
 		if err != nil || !later {
 			return answer, err
 		}
@@ -167,7 +175,10 @@ func (h *Handler) change(verb intents.Verb, c change) hrpc.RawHandler {
 func CarryOut(ctx context.Context, m *remote.Member, i intents.Intent) (done bool, err error) {
 	c, ok := changes[i.Verb]
 	if !ok {
-		return false, &creel.Error{Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("%q is no verb of this router", i.Verb)}
+		return false, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: fmt.Sprintf("%q is no verb of this router", i.Verb),
+		}
 	}
 	request, err := proto.Marshal(c.request(yarnpb.FromApplicationID(i.Application), i))
 	if err != nil {

@@ -124,7 +124,12 @@ func Record(ctx context.Context, s Store, i Intent) error {
 		}
 	}
 	if i.User == "" || strings.Contains(i.User, "/") {
-		return refuse(creel.ErrInvalidRequest, "it came without a user's name", "give one (user.name, HADOOP_USER_NAME)", 0)
+		return refuse(
+			creel.ErrInvalidRequest,
+			"it came without a user's name",
+			"give one (user.name, HADOOP_USER_NAME)",
+			0,
+		)
 	}
 	if _, err := s.Home(ctx, i.Application); err != nil {
 		return err

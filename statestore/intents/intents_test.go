@@ -158,7 +158,11 @@ func TestAKillEndsWithTheHomesWord(t *testing.T) {
 		if n := waiting(t, f); n != 0 {
 			t.Errorf("%d wait for an application without a record", n)
 		}
-		unknown := intents.Intent{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, User: "ann", Verb: intents.Kill}
+		unknown := intents.Intent{
+			Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1},
+			User:        "ann",
+			Verb:        intents.Kill,
+		}
 		if err := intents.Record(ctx, f.store, unknown); !errors.Is(err, creel.ErrApplicationNotFound) {
 			t.Errorf("a kill of what nobody knows: %v", err)
 		}
@@ -201,7 +205,11 @@ func TestTheLastWordCounts(t *testing.T) {
 			{User: "ann", Verb: intents.Priority, Level: 3},
 			{User: "bob", Verb: intents.Move, Queue: "root.b"},
 			{User: "ann", Verb: intents.Move, Queue: "root.c"},
-			{User: "ann", Verb: intents.Timeouts, Expiry: map[string]string{"LIFETIME": "2026-01-01T00:00:00.000+0000"}},
+			{
+				User:   "ann",
+				Verb:   intents.Timeouts,
+				Expiry: map[string]string{"LIFETIME": "2026-01-01T00:00:00.000+0000"},
+			},
 		}
 		for i := range said {
 			said[i].Application = app
