@@ -33,7 +33,7 @@ type feature struct {
 var features = []feature{
 	{"submission", "submit, report, list and kill by Hadoop RPC: `yarn`, MapReduce and Spark, unmodified", works, "",
 		[]string{"e2e/federation.TestClients"}},
-	{"submission", "the same by REST", partial, "activities, label mappings and others are answered by one random member",
+	{"submission", "the same by REST", partial, "label mappings are answered by one random member",
 		[]string{"e2e/federation.TestClients", "e2e/rest.TestPublicClientLibrary"}},
 	{"submission", "an application runs once, in one place, whatever dies, stalls or comes late", works, "",
 		[]string{"e2e/faults.TestWhatArrivesLateDoublesNothing", "e2e/faults.TestRandomFaultsLoseAndDoubleNothing"}},

@@ -17,7 +17,22 @@ const (
 	setting  = "a setting"
 )
 
+var overview = slices.Concat(
+	fields(First, "schedulerType", "schedulingResourceType"),
+	merged("ResourceInfo, the smallest", "minimumAllocation"),
+	merged("ResourceInfo, the largest", "maximumAllocation"),
+	fields(Max, "applicationPriority", "schedulerBusy"),
+	fields(Sum, "rmDispatcherEventQueueSize", "schedulerDispatcherEventQueueSize"),
+)
+
 var restTypes = []Type{
+	{"queue access document", slices.Concat(
+		[]Field{{Name: "allowed", Rule: Any}},
+		fields(First, "user", "subClusterId"),
+		[]Field{{Name: "diagnostics", Rule: Prefer, Of: ""}},
+	)},
+	{"scheduler overview document", slices.Concat(merged("SchedulerOverviewInfo", "scheduler"), overview)},
+	{"SchedulerOverviewInfo", overview},
 	{"clusterInfo document", merged("ClusterInfo", "clusterInfo")},
 	{"ClusterInfo", slices.Concat(
 		fields(Router, "id", "startedOn", "state", "haState"),
@@ -80,6 +95,19 @@ var restTypes = []Type{
 		fields(Max, "maximumAllocation"),
 		fields(Min, "minimumAllocation"),
 		fields(First, "name", "units", "resourceType", "attributes", "tags"),
+	)},
+	{"ResourceInfo, the smallest", slices.Concat(
+		fields(Min, "memory", "vCores"),
+		merged("ResourceInformations, the smallest", "resourceInformations"),
+	)},
+	{
+		"ResourceInformations, the smallest",
+		[]Field{joined("resourceInformation", "ResourceInformation, the smallest", "name")},
+	},
+	{"ResourceInformation, the smallest", slices.Concat(
+		fields(Min, "value", "minimumAllocation"),
+		fields(Max, "maximumAllocation"),
+		fields(First, "name", "units", "resourceType", "attributes"),
 	)},
 	{"ResourceInfo, the largest", slices.Concat(
 		fields(Max, "memory", "vCores"),

@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -298,8 +299,8 @@ func (h *Handler) named(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, &creel.Error{
 			Kind: creel.ErrInvalidRequest,
 			What: "the call names no subcluster",
-			Why:  "it changes one member's configuration",
-			Try:  "set subClusterId in it",
+			Why:  "it is about one member's scheduler",
+			Try:  "set subClusterId in its query",
 		})
 		return
 	}
@@ -338,14 +339,19 @@ func subclusterOf(body []byte) string {
 	return strings.TrimSpace(id)
 }
 
-// atNode forwards a change of a node to the member that has it.
+// atNode forwards a call about a node to the member that has it. Where the path has no
+// node the query may, or it names the member.
 func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
+	node := cmp.Or(chi.URLParam(r, "nodeId"), r.URL.Query().Get("nodeId"))
+	if node == "" {
+		h.named(w, r)
+		return
+	}
 	q, err := read(w, r)
 	if err != nil {
 		fail(w, r, err)
 		return
 	}
-	node := chi.URLParam(r, "nodeId")
 	look := &request{
 		method: http.MethodGet,
 		path:   base + "/nodes/" + node,

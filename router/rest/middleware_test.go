@@ -96,6 +96,56 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 	}
 }
 
+// What a scheduler says of itself or of a node is not a random member's word: it is merged, or comes from the member
+// that has the node, or from the one that the call names; a call that names none is told so.
+func TestNoDocumentOfASchedulerIsARandomMembers(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Routers: 1, Change: func(i int, c *rmserver.Config) {
+		c.Machine.Queues.Root.Submit = queues.ACL{Users: []string{"alice"}}
+		if i == 0 { // alice may do nothing there
+			c.ACLs, c.Machine.Queues.Root.Submit, c.Machine.Queues.Root.Admin = true, queues.ACL{}, queues.ACL{}
+		}
+	}})
+	web := f.Routers[0].Web
+	get := func(path string) reply { return call(t, web, "GET", base+path, "") }
+
+	if r := get("/scheduler-overview?user.name=alice"); r.status != 200 ||
+		at(t, r.body, "schedulerType") != "Capacity Scheduler" ||
+		at(
+			t,
+			r.body,
+			"minimumAllocation",
+			"memory",
+		) != "128" || at(t, r.body, "maximumAllocation", "memory") != "8192" {
+		t.Errorf("overview: %d %s", r.status, r.body)
+	}
+	for range 5 {
+		r := get("/queues/root.default/access?user=alice&user.name=root")
+		if r.status != 200 || at(t, r.body, "allowed") != "true" || at(t, r.body, "user") != "alice" {
+			t.Errorf("a queue that one member lets alice use: %d %s", r.status, r.body)
+		}
+	}
+	for _, m := range f.Members {
+		nodes := call(t, m.WebAddress, "GET", base+"/nodes?user.name=alice", "")
+		id := at(t, nodes.body, "nodes", "node").([]any)[0].(map[string]any)["id"].(string)
+		for _, path := range []string{"/scheduler/activities?user.name=alice&nodeId=" + id, "/nodes/" + id + "/get-labels?user.name=alice"} {
+			if r := get(path); r.status != 200 {
+				t.Errorf("%s of %s: %d %s", path, m.ID, r.status, r.body)
+			}
+		}
+	}
+	for _, path := range []string{"/scheduler/activities", "/scheduler/bulk-activities", "/scheduler-conf", "/scheduler-conf/version"} {
+		if r := get(path + "?user.name=alice"); r.status != 400 || !strings.Contains(r.body, "subClusterId") {
+			t.Errorf("%s of nobody: %d %s", path, r.status, r.body)
+		}
+	}
+	if r := get("/scheduler/activities?user.name=alice&subClusterId=sc-b"); r.status != 200 {
+		t.Errorf("activities of a member: %d %s", r.status, r.body)
+	}
+	if r := get("/scheduler/activities?user.name=alice&nodeId=nowhere:1"); r.status != 404 {
+		t.Errorf("activities of a node of nobody: %d %s", r.status, r.body)
+	}
+}
+
 // Documents are not guessed at nor framed by other sites.
 func TestBrowsersAreToldWhatNotToDo(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1})
@@ -208,7 +258,15 @@ func TestAMemberAuditsTheRoutersClient(t *testing.T) {
 	id, _ := submit(t, f, f.Routers[0].Web, "one", "default")
 	const priority = `{"priority":1}`
 	call(t, f.Routers[0].Web, "PUT", base+"/apps/"+id+"/priority?user.name=alice", priority)
-	call(t, member, "PUT", base+"/apps/"+id+"/priority?user.name=alice", `{"priority":2}`, "X-Forwarded-For", "nonsense")
+	call(
+		t,
+		member,
+		"PUT",
+		base+"/apps/"+id+"/priority?user.name=alice",
+		`{"priority":2}`,
+		"X-Forwarded-For",
+		"nonsense",
+	)
 	var got []any
 	log.mu.Lock()
 	for line := range strings.Lines(log.buf.String()) {
