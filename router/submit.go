@@ -31,6 +31,15 @@ type Homes interface {
 		number int64,
 	) (home creel.SubclusterID, err error)
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
+	// Absent returns for how long a home that cannot disown has answered that it does
+	// not know the application, now that it answered so after a call under a claim.
+	Absent(
+		ctx context.Context,
+		app creel.ApplicationID,
+		home creel.SubclusterID,
+		number int64,
+		surely bool,
+	) (waited time.Duration, err error)
 }
 
 // Verdict is what became of a call to a member, as far as it can be known.
@@ -103,10 +112,11 @@ type Submitter struct {
 	Policy func(view *subcluster.View, queue creel.QueuePath) policies.Policy
 	Homes  Homes
 	Disown Disown
-	// Absences counts for members that cannot disown, which are left after
-	// UnclearWait; nil: they never are.
-	Absences    Absences
+	// UnclearWait is after how long a member that cannot disown is left; 0: it never is.
 	UnclearWait time.Duration
+	// Paused reports whether this process stood still within the last SocketLife, so that
+	// what it sent before may still leave its machine; nil: it never did.
+	Paused func() bool
 	// Now is time.Now, without mercy for our own pauses; nil: claims do not grow
 	// old, and no Try has an Until.
 	Now func() time.Time
@@ -238,17 +248,14 @@ func (s *Submitter) claim(
 func (s *Submitter) fence(ctx context.Context, app creel.ApplicationID, at claim, try Try) (_ Try, mayLeave bool) {
 	standing, err := s.Disown(ctx, at.home, app, at.number)
 	switch {
-	case err != nil:
-		if s.Absences != nil {
-			s.Absences.Unanswered(app)
-		}
+	case err != nil: // a Hadoop home's wait begins anew, since nobody tells of this claim's end
 		try.Verdict, try.Err = Unclear, errors.Join(try.Err, err)
 		return try, false
 	case standing == Running:
 		try.Verdict, try.Err = Accepted, nil
 		return try, false
 	case standing == Absent:
-		return s.absent(app, at, try)
+		return s.absent(ctx, app, at, try)
 	}
 	if try.Verdict != Refused || try.Err == nil {
 		try.Verdict = Refused

@@ -27,6 +27,12 @@ type homes struct {
 	number map[creel.ApplicationID]int64
 	lost   bool
 	pause  func() // called once, after a claim was made and before its answer is read
+
+	// Of Absent.
+	now     func() time.Time
+	from    int64 // the first claim that was told of
+	told    map[int64]bool
+	unclear map[int64]time.Time // when the call of a claim may have been on its way at latest; 0 for any that was told
 }
 
 var errStore = &creel.Error{Kind: creel.ErrUnavailable, What: "state store unavailable", RetryAfter: time.Second}
@@ -70,10 +76,48 @@ func (h *homes) Move(
 	}
 	h.at[app] = to
 	h.number[app]++
+	h.told = nil
 	if err := h.answer(); err != nil {
 		return "", err
 	}
 	return to, nil
+}
+
+// Absent is as slow and as plain as its words: the wait is since the last moment at which
+// a call may have been on its way, of all claims up to the highest that was told of.
+func (h *homes) Absent(
+	_ context.Context,
+	app creel.ApplicationID,
+	home creel.SubclusterID,
+	number int64,
+	surely bool,
+) (time.Duration, error) {
+	if h.at[app] != home {
+		return 0, &creel.Error{Kind: creel.ErrConflict}
+	}
+	if h.told == nil { // of the ends before nobody told: they count as unclear now
+		h.told, h.unclear, h.from = map[int64]bool{}, map[int64]time.Time{0: h.now()}, number
+	}
+	for n := h.from; n < number; n++ {
+		if _, seen := h.unclear[n]; !seen && !h.told[n] {
+			h.unclear[n] = h.now()
+		}
+	}
+	h.told[number] = true
+	delete(h.unclear, number)
+	if !surely {
+		h.unclear[0] = h.now() // whichever it was
+	}
+	var last time.Time
+	for _, at := range h.unclear {
+		if at.After(last) {
+			last = at
+		}
+	}
+	if err := h.answer(); err != nil {
+		return 0, err
+	}
+	return h.now().Sub(last), nil
 }
 
 func (h *homes) Home(_ context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
@@ -130,17 +174,7 @@ type world struct {
 	rnd     *rand.Rand
 	meet    func() // called in the middle of a forward: another router's turn
 	now     time.Time
-	waits   [2]*router.Waits // of two routers
-}
-
-// absences are those of one of the routers.
-type absences struct {
-	w *world
-	*router.Waits
-}
-
-func (a absences) Absent(app creel.ApplicationID, home creel.SubclusterID, number int64, surely bool) time.Duration {
-	return a.Waits.Absent(a.w.now, app, home, number, surely)
+	paused  bool // the routers' processes were, a moment ago
 }
 
 func newWorld(seed uint64) *world {
@@ -149,8 +183,8 @@ func newWorld(seed uint64) *world {
 		members: map[creel.SubclusterID]*member{},
 		rnd:     rand.New(rand.NewPCG(seed, 0)),
 		now:     time.Unix(1_700_000_000, 0),
-		waits:   [2]*router.Waits{router.NewWaits(), router.NewWaits()},
 	}
+	w.store.now = func() time.Time { return w.now }
 	for _, id := range []creel.SubclusterID{"sc-a", "sc-b", "sc-c"} {
 		w.members[id] = newMember()
 	}
@@ -232,7 +266,8 @@ func (w *world) submitter(number int) *router.Submitter {
 		View:   func() *subcluster.View { return w.view },
 		Policy: func(*subcluster.View, creel.QueuePath) policies.Policy { return uniform },
 		Homes:  w.store, Disown: w.disown, Rand: func() *rand.Rand { return w.rnd },
-		Absences: absences{w, w.waits[number]}, UnclearWait: router.UnclearWait, Now: func() time.Time { return w.now },
+		UnclearWait: router.UnclearWait, Now: func() time.Time { return w.now },
+		Paused: func() bool { return w.paused },
 	}
 }
 
@@ -426,7 +461,22 @@ func TestAHadoopHomeIsLeftWhenItHasNotKnownTheApplicationForLongEnough(t *testin
 	}
 }
 
-func TestTheWaitForAHadoopHomeBeginsAnewWhenItFallsSilentOrAnotherRouterClaims(t *testing.T) {
+// The repeats of one client go through two routers in turn. They wait for one home, and
+// the wait is the store's: neither begins the other's anew.
+func TestRepeatsThatAlternateBetweenTwoRoutersShareOneWait(t *testing.T) {
+	w, home := hadoopThatRefuses(t)
+	till := w.now.Add(router.UnclearWait)
+	for i := 0; w.now.Before(till); i++ {
+		still(t, w, w.through(t, i%2), home, till)
+		w.now = w.now.Add(10 * time.Second)
+	}
+	out := w.through(t, 1)
+	if out.Err != nil || out.Home == home || w.places() != 1 || w.store.at[app] != out.Home {
+		t.Fatalf("%+v", out)
+	}
+}
+
+func TestTheWaitForAHadoopHomeBeginsAnewWhenACallMayStillBeOnItsWay(t *testing.T) {
 	for name, disturb := range map[string]func(t *testing.T, w *world, home creel.SubclusterID){
 		"it cannot be asked": func(t *testing.T, w *world, home creel.SubclusterID) {
 			w.members[home].dead = true
@@ -439,7 +489,16 @@ func TestTheWaitForAHadoopHomeBeginsAnewWhenItFallsSilentOrAnotherRouterClaims(t
 			w.submit(t)
 			m.stalled, m.waiting = false, nil
 		},
-		"another router claimed": func(t *testing.T, w *world, home creel.SubclusterID) { w.through(t, 1) },
+		"another router died with a claim": func(t *testing.T, w *world, home creel.SubclusterID) {
+			if _, _, err := w.store.Claim(t.Context(), app, home); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"this router was paused": func(t *testing.T, w *world, home creel.SubclusterID) {
+			w.paused = true
+			w.submit(t)
+			w.paused = false
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, home := hadoopThatRefuses(t)

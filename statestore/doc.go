@@ -32,10 +32,13 @@
 //     the store repeated that claim by itself). Only Move changes a home, by
 //     compare-and-set: it needs the right old home and the newest number, so
 //     nobody can have claimed the old home since its mover looked; else
-//     creel.ErrConflict comes with the home that is. Forget is for those who heard from the home's ResourceManager that
-//     the application ended: the record stays, and Claim still returns it,
-//     until its time to live is over by the store's clock; then the
-//     application is unknown. Sweep frees what is over.
+//     creel.ErrConflict comes with the home that is. Absent counts for how long
+//     a home that cannot promise to refuse an application has not known it,
+//     by the store's clock, whichever routers ask. Forget is for those who
+//     heard from the home's ResourceManager that the application ended: the
+//     record stays, and Claim still returns it, until its time to live is over
+//     by the store's clock; then the application is unknown. Sweep frees what
+//     is over.
 //  3. Reservations have homes by the same promises.
 //  4. UAMRecord. A record for each attempt says in which subclusters it has
 //     UAMs, with all that a restarted proxy needs to carry on.

@@ -15,6 +15,8 @@ type homeTable[ID comparable] struct {
 	of      map[ID]placed
 	at      map[creel.SubclusterID][]ID // each sorted by compare
 	ending  []end[ID]                   // sorted by time, then id
+
+	absences map[ID]*absence // of homes that cannot disown; they go with the home
 }
 
 type placed struct {
@@ -29,7 +31,9 @@ type end[ID comparable] struct {
 }
 
 func newHomeTable[ID comparable](compare func(a, b ID) int) homeTable[ID] {
-	return homeTable[ID]{compare: compare, of: map[ID]placed{}, at: map[creel.SubclusterID][]ID{}}
+	return homeTable[ID]{
+		compare: compare, of: map[ID]placed{}, at: map[creel.SubclusterID][]ID{}, absences: map[ID]*absence{},
+	}
 }
 
 // find gives what is there at now; what is over is not.
@@ -49,6 +53,7 @@ func (t *homeTable[ID]) claim(now time.Time, id ID, member creel.SubclusterID) (
 		return p.home, p.number
 	}
 	t.drop(id) // what is over makes place
+	delete(t.absences, id)
 	t.put(id, placed{home: member, number: 1, claimed: now.Truncate(time.Second)})
 	return member, 1
 }
@@ -112,6 +117,7 @@ func (t *homeTable[ID]) move(
 		return p.home, false, false
 	}
 	t.drop(id)
+	delete(t.absences, id)
 	p.home = to
 	p.number++
 	t.put(id, p)
@@ -169,6 +175,7 @@ func (t *homeTable[ID]) over(now time.Time, limit int) []ID {
 	var gone []ID
 	for len(gone) < limit && len(t.ending) > 0 && !now.Before(t.ending[0].at) {
 		gone = append(gone, t.ending[0].id)
+		delete(t.absences, t.ending[0].id)
 		t.drop(t.ending[0].id)
 	}
 	return gone

@@ -233,6 +233,22 @@ func (m *Memory) Move(
 	return is, err
 }
 
+// Absent implements Homes.
+func (m *Memory) Absent(
+	ctx context.Context,
+	app creel.ApplicationID,
+	home creel.SubclusterID,
+	number int64,
+	surely bool,
+) (time.Duration, error) {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
+	return t.Absent(now, app, home, number, surely)
+}
+
 // Home implements Homes.
 func (m *Memory) Home(_ context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
 	t, now, unlock := m.read()

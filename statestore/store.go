@@ -74,6 +74,20 @@ type Homes interface {
 		from, to creel.SubclusterID,
 		number int64,
 	) (creel.SubclusterID, error)
+	// Absent takes note that a home which cannot disown (Hadoop's ResourceManagers, and
+	// creel's before fences) answered that it does not know the application, after a call
+	// under the claim of that number; surely: that call was refused, or never arrived. It
+	// returns for how long the home has answered so, by the store's clock: since the last
+	// call that got no answer, and since each claim of which nobody has told the end was
+	// seen to be overtaken, whichever routers made them. A move begins it anew.
+	// creel.ErrConflict if the application lives elsewhere.
+	Absent(
+		ctx context.Context,
+		app creel.ApplicationID,
+		home creel.SubclusterID,
+		number int64,
+		surely bool,
+	) (waited time.Duration, err error)
 	// Home finds it; creel.ErrApplicationNotFound.
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	// Forget starts the end of a record whose home (which must match, else

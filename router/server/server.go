@@ -79,9 +79,9 @@ type Server struct {
 	assumedLock sync.Mutex
 	assumed     router.Assumed
 
-	absences absences
-	given    given
-	seen     seen
+	pauses pauses
+	given  given
+	seen   seen
 }
 
 // Counts are running totals since the start.
@@ -102,7 +102,7 @@ func New(conf Config) *Server {
 		conf: conf, memory: router.NewMemory(conf.Kept), seen: seen{most: conf.Kept},
 		recent: router.NewRecent(min(conf.Kept, maxRecent)),
 	}
-	s.absences = absences{clock: conf.Clock, waits: router.NewWaits()}
+	s.pauses.clock = conf.Clock
 	s.seed.Store(conf.Seed)
 	s.policies.Store(policies.EmptyTable(conf.Policy))
 	s.submitter = router.Submitter{
@@ -113,8 +113,8 @@ func New(conf Config) *Server {
 		MaxTries: conf.MaxTries,
 		Rand:     s.random,
 
-		Absences:    &s.absences,
 		UnclearWait: cmp.Or(conf.UnclearWait, router.UnclearWait),
+		Paused:      s.pauses.lately,
 		Now:         time.Now,
 	}
 	return s
@@ -253,33 +253,25 @@ func (s *Server) Submit(
 	return out
 }
 
-// absences are router.Waits for any number of submissions at once, in time in
-// which this process was awake.
-type absences struct {
+// pauses tells whether this process stood still lately.
+type pauses struct {
 	clock *awake.Clock
 
 	mu    sync.Mutex
-	waits *router.Waits
+	total time.Duration // when last looked
+	found time.Time     // when it was seen to have grown, by the clock
 }
 
-// Absent implements router.Absences.
-func (a *absences) Absent(
-	app creel.ApplicationID,
-	home creel.SubclusterID,
-	number int64,
-	surely bool,
-) time.Duration {
-	now := a.clock.Now()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.waits.Absent(now, app, home, number, surely)
-}
-
-// Unanswered implements router.Absences.
-func (a *absences) Unanswered(app creel.ApplicationID) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.waits.Unanswered(app)
+// lately reports whether what this process sent before a pause may still leave its
+// machine, whose kernel may have stood still with it.
+func (p *pauses) lately() bool {
+	total, now := p.clock.Paused(), p.clock.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if total > p.total {
+		p.total, p.found = total, now
+	}
+	return !p.found.IsZero() && now.Sub(p.found) < router.SocketLife
 }
 
 // verdict reads from an error what became of a call.

@@ -28,6 +28,13 @@ type Source interface {
 		from, to creel.SubclusterID,
 		number int64,
 	) (creel.SubclusterID, error)
+	Absent(
+		ctx context.Context,
+		app creel.ApplicationID,
+		home creel.SubclusterID,
+		number int64,
+		surely bool,
+	) (time.Duration, error)
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
 }
@@ -126,6 +133,17 @@ func (h *Homes) Claim(
 		h.memory.put(app, is, now)
 	}
 	return is, number, err
+}
+
+// Absent goes to the store.
+func (h *Homes) Absent(
+	ctx context.Context,
+	app creel.ApplicationID,
+	home creel.SubclusterID,
+	number int64,
+	surely bool,
+) (time.Duration, error) {
+	return h.source.Absent(ctx, app, home, number, surely)
 }
 
 // Move goes to the store; the home that is, is remembered.

@@ -95,6 +95,27 @@ func moveApp(
 	return is, statestore.OtherHome(app, from, is)
 }
 
+// Absent implements statestore.Homes.
+func (s *Store) Absent(
+	ctx context.Context,
+	app creel.ApplicationID,
+	home creel.SubclusterID,
+	number int64,
+	surely bool,
+) (time.Duration, error) {
+	if err := statestore.CheckApplication(app); err != nil {
+		return 0, err
+	}
+	is, waited, err := s.apps().absent(ctx, ofApp(app), home, number, surely)
+	switch {
+	case err != nil || is == home:
+		return waited, err
+	case is == "":
+		return 0, statestore.NoHome(app)
+	}
+	return 0, statestore.OtherHome(app, home, is)
+}
+
 // Home implements statestore.Homes.
 func (s *Store) Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
 	is, err := s.apps().find(ctx, ofApp(app))

@@ -206,6 +206,44 @@ func (t table) move(
 	return "", false, surprise(list)
 }
 
+// absent returns for how long a home has answered that it does not know an application,
+// and the home that is, "" if there is none.
+func (t table) absent(
+	ctx context.Context,
+	p place,
+	home creel.SubclusterID,
+	number int64,
+	surely bool,
+) (is creel.SubclusterID, waited time.Duration, err error) {
+	sure := 0
+	if surely {
+		sure = 1
+	}
+	list, err := t.write(
+		ctx,
+		p.n,
+		absentScript,
+		[]string{t.bucket(p)},
+		p.field,
+		string(home),
+		number,
+		sure,
+		statestore.MostOpenClaims,
+	)
+	if err != nil {
+		return "", 0, err
+	}
+	switch list[0] {
+	case "NONE":
+		return "", 0, nil
+	case "OTHER":
+		return creel.SubclusterID(str(at(list, 1))), 0, nil
+	case "WAITED":
+		return home, time.Duration(num(at(list, 1))) * time.Millisecond, nil
+	}
+	return "", 0, surprise(list)
+}
+
 func (t table) channel() string {
 	if t.publish {
 		return t.s.channel

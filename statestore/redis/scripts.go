@@ -47,7 +47,9 @@ local ms = math.floor(us / 1000)
 
 // Homes. KEYS[2] bucket, ARGV[5] field in it; a value is
 // "home claimed-seconds [ends-ms]". The field with an n behind it is the number
-// of the newest claim; it is not there while that is 1.
+// of the newest claim; it is not there while that is 1. The one with a w behind it is
+// what a home that cannot disown has answered: "since-ms told number:seen-ms ...",
+// decimal (statestore.Homes.Absent).
 var (
 	// KEYS[3] index of the member; ARGV[6] member, [7] id in the index. Answers
 	// 1 if it made the home, else the home's value and the claim's number.
@@ -75,7 +77,7 @@ if not v then redis.call('ZREM', KEYS[3], ARGV[7]) return 0 end
 local ends = string.match(v, ' %x+ (%x+)$')
 if not ends then redis.call('ZREM', KEYS[3], ARGV[7]) return 0 end
 if v ~= ARGV[6] or ms < tonumber(ends, 16) then return 0 end
-redis.call('HDEL', KEYS[2], ARGV[5], ARGV[5] .. 'n')
+redis.call('HDEL', KEYS[2], ARGV[5], ARGV[5] .. 'n', ARGV[5] .. 'w')
 redis.call('ZREM', KEYS[3], ARGV[7])
 redis.call('ZREM', KEYS[4], ARGV[7])
 redis.call('UNLINK', KEYS[5])
@@ -94,10 +96,47 @@ if home ~= ARGV[6] then touch() return {'OTHER', home} end
 local n = tonumber(redis.call('HGET', KEYS[2], ARGV[5] .. 'n') or '1')
 if ARGV[11] ~= '0' and n ~= tonumber(ARGV[11]) then touch() return {'OTHER', home} end
 redis.call('HSET', KEYS[2], ARGV[5], ARGV[7] .. rest, ARGV[5] .. 'n', n + 1)
+redis.call('HDEL', KEYS[2], ARGV[5] .. 'w')
 redis.call('ZREM', KEYS[3], ARGV[8])
 redis.call('ZADD', KEYS[4], 0, ARGV[8])
 if ARGV[9] ~= '' then redis.call('PUBLISH', ARGV[9], 'h ' .. ARGV[10]) end
 return {'IS', ARGV[7]}`)
+
+	// ARGV[6] home, [7] claim's number, [8] "1" if its call surely ended, [9] most open
+	// claims. It is absence.tell of package statestore.
+	absentScript = newScript(guard + clock + `
+local v = redis.call('HGET', KEYS[2], ARGV[5])
+if not v then touch() return {'NONE'} end
+local home, ends = string.match(v, '^(%S+) %x+ ?(%x*)$')
+if ends ~= '' and ms >= tonumber(ends, 16) then touch() return {'NONE'} end
+if home ~= ARGV[6] then touch() return {'OTHER', home} end
+local number, most = tonumber(ARGV[7]), tonumber(ARGV[9])
+local since, told, open = ms, number, {}
+local w = redis.call('HGET', KEYS[2], ARGV[5] .. 'w')
+if w then
+  local a, b, rest = string.match(w, '^(%d+) (%d+)(.*)$')
+  since, told = tonumber(a), tonumber(b)
+  for n, seen in string.gmatch(rest, ' (%d+):(%d+)') do open[#open + 1] = {tonumber(n), tonumber(seen)} end
+end
+if number - told - 1 + #open > most then
+  since, told, open = ms, number, {}
+end
+while told < number do
+  if told + 1 < number then open[#open + 1] = {told + 1, ms} end
+  told = told + 1
+end
+if ARGV[8] ~= '1' then since = ms end
+local from, out = since, {}
+for _, o in ipairs(open) do
+  if o[1] ~= number then
+    out[#out + 1] = string.format(' %.0f:%.0f', o[1], o[2])
+    if o[2] > from then from = o[2] end
+  end
+end
+redis.call('HSET', KEYS[2], ARGV[5] .. 'w', string.format('%.0f %.0f', since, told) .. table.concat(out))
+local waited = ms - from
+if waited < 0 then waited = 0 end
+return {'WAITED', waited}`)
 
 	// KEYS[3] ended; ARGV[6] home, [7] ttl ms, [8] id, [9] channel or "",
 	// [10] id as people write it.

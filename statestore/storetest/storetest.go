@@ -64,6 +64,7 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"a member is removed only when it is gone", removal},
 		{"a claim has one winner", claims},
 		{"claims and moves of an application are numbered", numberedClaims},
+		{"the wait for a home that cannot disown is kept with it", absences},
 		{"a move is a compare-and-set", moves},
 		{"a forgotten home stays until its time is over", forgets},
 		{"a home's applications are listed by cursor", listing},
@@ -354,6 +355,55 @@ func claims(t *testing.T, d Deployment) {
 		"sc-3",
 	)
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-1")
+}
+
+// absences: the wait for a home that cannot disown is kept with the home, whoever tells.
+func absences(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	const second = time.Second
+	absent := func(number int64, surely bool, from, to time.Duration) {
+		t.Helper()
+		waited, err := s.Absent(ctx, App(1), "sc-1", number, surely)
+		ok(t, err)
+		if waited < from || waited > to {
+			t.Errorf("claim %d, surely %v: waited %v, want %v to %v", number, surely, waited, from, to)
+		}
+	}
+	_, err := s.Absent(ctx, App(1), "sc-1", 1, true)
+	refused(t, err, creel.ErrApplicationNotFound)
+	for range 20 {
+		_, _, err := s.Claim(ctx, App(1), "sc-1")
+		ok(t, err)
+	}
+	_, err = s.Absent(ctx, App(1), "sc-2", 1, true)
+	refused(t, err, creel.ErrConflict)
+	const tick, soon = 300 * time.Millisecond, 250 * time.Millisecond
+	absent(2, true, 0, soon) // it begins with the first that is told
+	d.Advance(tick)
+	absent(3, true, tick, second)
+	d.Advance(tick)
+	absent(4, false, 0, soon) // a call without an answer
+	d.Advance(tick)
+	absent(5, true, tick, second)
+	absent(7, true, 0, soon) // nobody told of the sixth
+	absent(6, true, tick, second)
+	d.Advance(tick)
+	absent(8, true, 2*tick, 2*second)
+	absent(10, true, 0, soon)
+	absent(9, false, 0, soon)
+	d.Advance(tick)
+	absent(11, true, tick, second)
+	absent(20, true, 0, soon) // eight are open, and count from now
+	_, err = s.Move(ctx, App(1), "sc-1", "sc-2", 0)
+	ok(t, err)
+	_, err = s.Move(ctx, App(1), "sc-2", "sc-1", 0)
+	ok(t, err)
+	d.Advance(tick)
+	absent(22, true, 0, soon) // a move begins it anew
+	d.Advance(tick)
+	absent(22+2+statestore.MostOpenClaims, true, 0, soon) // more open ones than are remembered
+	d.Advance(tick)
+	absent(23+2+statestore.MostOpenClaims, true, tick, second)
 }
 
 // numberedClaims: the call that made the record has number 1, each later claim

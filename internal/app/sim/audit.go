@@ -25,6 +25,7 @@ type auditor struct {
 	containers map[creel.ContainerID]history
 	running    map[creel.ContainerID]struct{} // processes
 	awaited    int                            // jobs that have not ended
+	open       int                            // of them, those that users have begun with
 	living     int                            // AMs whose process runs
 	moved      time.Time                      // when something last got on
 
@@ -101,6 +102,12 @@ func (a *auditor) over() bool { return a.awaited == 0 }
 
 // Applications.
 
+// due: a user begins with a job. A day may have hours without one.
+func (a *auditor) due() {
+	a.open++
+	a.moved = a.w.now
+}
+
 func (a *auditor) named(s *submission) {
 	a.check(a.apps[s.app] == nil, "the id %s was given out twice", s.app)
 	a.apps[s.app] = &applied{job: s.job}
@@ -166,6 +173,7 @@ func (a *auditor) ends(c *cluster, id creel.ApplicationID, app *applied, state c
 	a.moved = a.w.now
 	if app.ended.IsZero() {
 		a.awaited--
+		a.open--
 		a.w.after(a.w.cfg.Expiry+time.Minute, func() { a.noUAMs(id) })
 	}
 	app.ended, app.state, app.home = a.w.now, state, c

@@ -26,7 +26,9 @@ func (c *cluster) submit(
 		reply(false, err)
 		return
 	}
-	s.Claim = claim
+	if !c.old { // it reads no field that it does not know
+		s.Claim = claim
+	}
 	c.post(func(m *rm.Machine, now time.Time) func() {
 		if _, known := m.App(s.ID); !known && c.disk >= onReserve {
 			return func() {
@@ -49,6 +51,18 @@ func (c *cluster) submit(
 // durable.
 func (c *cluster) disown(id creel.ApplicationID, claim int64, reply func(router.Standing, error)) {
 	c.post(func(m *rm.Machine, now time.Time) func() {
+		if c.old {
+			_, known := m.App(id)
+			c.owner.Hold(func() {
+				if known {
+					reply(router.Running, nil)
+				} else {
+					c.w.audit.fault("absent from a member that cannot disown")
+					reply(router.Absent, nil)
+				}
+			})
+			return nil
+		}
 		known, err := m.Disown(now, id, claim)
 		standing := router.Disowned
 		if known {

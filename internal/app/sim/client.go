@@ -23,7 +23,7 @@ type submission struct {
 func (w *World) submitAll() {
 	for i := range w.cfg.Jobs {
 		s := &submission{w: w, job: i, due: w.now.Add(warmUp + w.cfg.Jobs[i].Submit)}
-		w.at(s.due, s.begin)
+		w.at(s.due, func() { w.audit.due(); s.begin() })
 	}
 }
 

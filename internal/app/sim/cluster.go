@@ -32,6 +32,7 @@ type cluster struct {
 	since time.Time
 	drift float64
 	disk  disk // under the journal
+	old   bool // of a version before fences, until it is started again as this one
 	keys  keys
 	nodes []*node
 
@@ -181,6 +182,11 @@ func (c *cluster) comeBack() {
 	if c.w.faults.Clocks {
 		c.skew, c.since, c.drift = time.Duration(c.w.rnd.Int64N(int64(2*mostSkew)))-mostSkew, c.w.now, 0
 		c.w.audit.fault("clocks set")
+	}
+	if c.old && c.w.rnd.IntN(2) == 0 {
+		c.old = false
+		c.w.audit.fault("members upgraded")
+		c.w.say("%s is upgraded", c.id)
 	}
 	c.w.boot(c.host)
 	if err := c.open(); err != nil {

@@ -25,9 +25,8 @@
 // The simulator's own are the event heap, the network, faults, clients and AMs, the
 // auditor, and the loops that post and perform. It does not simulate the store's
 // subscription, master keys that roll, the check of an AM's token by its proxy,
-// questions to routers about an application's home, the loops of statestore/rebuild,
-// reconcile and tidy (what rebuild decides it does: see World.rebuild), and members of
-// an older version.
+// questions to routers about an application's home, and the loops of statestore/rebuild,
+// reconcile and tidy (what rebuild decides it does: see World.rebuild).
 //
 // What waits for answers runs as a coroutine (iter.Pull, flow.go), so that
 // virtual time passes between any two of its steps and a router can die there.
@@ -54,6 +53,8 @@
 //   - a ResourceManager that starts again with its clock set by up to five minutes, or has
 //     it set so while it runs, both ways, and then drifts by up to 1 %. All else has one
 //     clock: it goes by monotonic time, and a proxy's stands still while the proxy does;
+//   - members of a version without fences, as Hadoop's are: they cannot disown, and read no
+//     claims; until they are started again as this version;
 //   - one submission through two routers at the same moment, and two routers that move
 //     one home;
 //   - AMs that give containers back, UAMs and applications killed, applications moved,

@@ -27,6 +27,7 @@ type Faults struct {
 	Ordered bool    // messages of a connection keep their order, so that one that is late holds up the others
 	Orphans bool    // a request is served though its caller has given up
 
+	Old  float64 // of the members are of a version that has no fences, until they are upgraded
 	Step float64 // a router dies before or after a step of a submission
 
 	// Mean times between two faults of each kind; 0 for never.
@@ -100,6 +101,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("lives", 1, 3, func(*rand.Rand) { f.Lives = few(4) })
 	draw("jumps", 1, 3, func(rnd *rand.Rand) { f.Jumps, f.Drift = few(4), 0.01*rnd.Float64() })
 	draw("twice", 1, 2, func(rnd *rand.Rand) { f.Twice = 0.2 * rnd.Float64() })
+	draw("old", 1, 4, func(*rand.Rand) { f.Old = 0.5 })
 	draw("busy", 1, 2, func(rnd *rand.Rand) { f.Busy = 0.05 * rnd.Float64() })
 	draw("nodes", 1, 2, func(*rand.Rand) { f.Nodes = few(8) })
 	draw("stalls", 1, 2, func(*rand.Rand) { f.Stalls = few(8) })
@@ -139,6 +141,9 @@ func (w *World) planFaults() {
 			which, down := rnd.Uint64(), time.Duration(rnd.Int64N(int64(f.Down)))
 			w.at(origin.Add(at), func() { do(which, down) })
 		}
+	}
+	for rnd, i := source(w.cfg.Seed, "old members"), 0; i < len(w.clusters); i++ {
+		w.clusters[i].old = rnd.Float64() < f.Old
 	}
 	w.at(origin.Add(warmUp), func() { w.faulty = true })
 	plan("subcluster", f.Subcluster, func(which uint64, down time.Duration) {

@@ -77,6 +77,10 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 		Homes:  homes{t},
 		Disown: t.disown,
 		Rand:   func() *rand.Rand { return rand.New(rand.NewPCG(r.w.cfg.Seed+uint64(r.number), seed)) },
+
+		UnclearWait: router.UnclearWait,
+		Now:         func() time.Time { return r.w.now },
+		Paused:      func() bool { return r.slept > 0 && r.w.now.Sub(r.paused) < router.SocketLife },
 	}
 	job := &r.w.cfg.Jobs[s.job]
 	what := policies.Submission{
@@ -196,6 +200,21 @@ func (h homes) Move(
 		reply(placing(w, true, func() (creel.SubclusterID, error) {
 			is, _, err := w.store.Move(w.now, app, from, to, number)
 			return is, err
+		}))
+	})
+}
+
+func (h homes) Absent(
+	_ context.Context,
+	app creel.ApplicationID,
+	home creel.SubclusterID,
+	number int64,
+	surely bool,
+) (time.Duration, error) {
+	w := h.t.r.w
+	return step(h.t, w.storeAt, func(reply func(time.Duration, error)) {
+		reply(placing(w, true, func() (time.Duration, error) {
+			return w.store.Absent(w.now, app, home, number, surely)
 		}))
 	})
 }

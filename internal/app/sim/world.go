@@ -243,7 +243,7 @@ func (w *World) Run() *Result {
 		}
 		switch {
 		case !w.audit.over():
-			if w.now.Sub(w.audit.moved) > w.patience() {
+			if w.audit.open > 0 && w.now.Sub(w.audit.moved) > w.patience() {
 				w.audit.stuck()
 			}
 			continue

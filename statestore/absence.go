@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statestore
+
+import (
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// absence is for how long a home that cannot disown an application has answered that it
+// does not know it: see Homes.Absent. It is by the store's clock, and the store's, so that
+// it does not matter which routers ask.
+type absence struct {
+	since time.Time // of the latest answer that followed a call without one
+	told  int64     // the highest claim that was told of
+	open  []openClaim
+}
+
+// openClaim is a claim below told of which nobody has told how its call ended.
+type openClaim struct {
+	number int64
+	seen   time.Time // when a later one was told of
+}
+
+// MostOpenClaims is how many calls of which nobody has told the end are remembered one
+// by one. With more the wait begins anew.
+const MostOpenClaims = 8
+
+// tell takes note of an answer and returns for how long the home has answered so since
+// the last call that may still be on its way.
+func (a *absence) tell(now time.Time, number int64, surely bool) time.Duration {
+	if a.told == 0 {
+		*a = absence{since: now, told: number}
+	}
+	if number-a.told-1+int64(len(a.open)) > MostOpenClaims {
+		*a = absence{since: now, told: number}
+	}
+	for ; a.told < number; a.told++ {
+		if a.told+1 < number {
+			a.open = append(a.open, openClaim{a.told + 1, now})
+		}
+	}
+	a.open = slices.DeleteFunc(a.open, func(o openClaim) bool { return o.number == number })
+	if !surely {
+		a.since = now
+	}
+	from := a.since
+	for _, o := range a.open {
+		if o.seen.After(from) {
+			from = o.seen
+		}
+	}
+	return max(0, now.Sub(from))
+}
+
+// absent is Homes.Absent for one kind of ids.
+func (t *homeTable[ID]) absent(
+	now time.Time,
+	id ID,
+	home creel.SubclusterID,
+	number int64,
+	surely bool,
+) (is creel.SubclusterID, waited time.Duration) {
+	p, ok := t.find(now, id)
+	if !ok || p.home != home {
+		return p.home, 0
+	}
+	a := t.absences[id]
+	if a == nil {
+		a = &absence{}
+		t.absences[id] = a
+	}
+	return home, a.tell(now, number, surely)
+}
+
+// Absent: see Homes.
+func (t *State) Absent(
+	now time.Time,
+	app creel.ApplicationID,
+	home creel.SubclusterID,
+	number int64,
+	surely bool,
+) (time.Duration, error) {
+	if err := CheckApplication(app); err != nil {
+		return 0, err
+	}
+	is, waited := t.apps.absent(now, app, home, number, surely)
+	switch is {
+	case home:
+		return waited, nil
+	case "":
+		return 0, NoHome(app)
+	}
+	return 0, OtherHome(app, home, is)
+}
