@@ -232,6 +232,7 @@ var rules = map[string]rule{
 			"subcluster/rm/turn",
 			"subcluster/rm",
 			"subcluster/rm/codec",
+			"subcluster/rm/journal", // its bytes, in memory
 			"subcluster/rm/queues",
 			"subcluster/nm",
 			"policies",

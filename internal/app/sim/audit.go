@@ -194,7 +194,7 @@ func (a *auditor) noUAMs(id creel.ApplicationID) {
 	for _, c := range a.w.clusters {
 		if v, ok := c.m.App(id); !c.up || !ok || !v.Unmanaged || v.State.Ended() {
 			continue
-		} else if recovered := a.w.now.Sub(c.start); recovered < patience {
+		} else if recovered := a.w.now.Sub(c.began); recovered < patience {
 			a.w.after(patience-recovered, func() { a.noUAMs(id) })
 		} else {
 			a.check(false, "%s has ended, and its UAM in %s is still %s", id, c.id, v.State)

@@ -41,7 +41,8 @@ type cluster struct {
 	owner      turn.Owner
 	live       turn.Live   // whose tokens are valid
 	watch      *rm.Auditor // of what each turn changes
-	start      time.Time
+	start      time.Time   // by the store's clock
+	began      time.Time
 	nextApp    int32
 	box        []turn.Event                 // what waits for the owner
 	held       bool                         // the owner is held up, or in a turn
@@ -68,7 +69,10 @@ func newCluster(w *World, index int) (*cluster, error) {
 		index: index,
 		keys:  newKeys(w.cfg.Seed, index),
 		host:  w.host("the ResourceManager of "+string(id), index),
-		kept:  journal{entries: map[string][]byte{}},
+		kept: journal{
+			entries: map[string][]byte{},
+			rnd:     source(w.cfg.Seed, "crashes of "+string(id)),
+		},
 	}
 	c.conf = rm.Defaults()
 	c.conf.MinAllocation = creel.NewResource(128, 1)
@@ -95,11 +99,11 @@ func newCluster(w *World, index int) (*cluster, error) {
 func (c *cluster) open() error {
 	w := c.w
 	// Start times stamp application ids and keep them apart over the federation.
-	epoch, err := w.store.NextEpoch(w.now, c.id, 0, true)
+	epoch, err := w.store.NextEpoch(w.storeClock(), c.id, 0, true)
 	if err != nil {
 		return err
 	}
-	c.start = time.UnixMilli(epoch).UTC()
+	c.start, c.began = time.UnixMilli(epoch).UTC(), w.now
 	for slices.ContainsFunc(w.clusters, func(o *cluster) bool { return o != c && o.start.Equal(c.start) }) {
 		c.start = c.start.Add(time.Millisecond)
 	}
@@ -136,7 +140,7 @@ func (c *cluster) open() error {
 
 // down kills the process. Of the transactions under way the first few may have
 // reached the disk, though nobody was told. The others are gone: the journal cuts off
-// what was torn, and each is written as a whole or not at all.
+// what of their bytes was written.
 func (c *cluster) down() {
 	w := c.w
 	for range w.rnd.IntN(len(c.flying) + 1) {
@@ -146,6 +150,7 @@ func (c *cluster) down() {
 		c.kept.put(c.flying[0].transaction)
 		c.flying = c.flying[1:]
 	}
+	c.kept.tear(c.flying)
 	w.crash(c.host)
 }
 

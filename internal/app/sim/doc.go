@@ -49,10 +49,14 @@
 //   - the store failing before or after it has done what was asked, read only, failing
 //     over with the loss of its last writes, emptied and rebuilt;
 //   - journals on slow and full disks; a kill loses any number of the transactions that
-//     were on their way to it, the latest first;
+//     were on their way to it, the latest first, and leaves of the block that was being
+//     written any prefix of its bytes, with zeros or nothing behind it (journal.Image,
+//     which reads them as the daemon reads its files);
 //   - a ResourceManager that starts again with its clock set by up to five minutes, or has
-//     it set so while it runs, both ways, and then drifts by up to 1 %. All else has one
-//     clock: it goes by monotonic time, and a proxy's stands still while the proxy does;
+//     it set so while it runs, both ways, and then drifts by up to 1 %. The
+//     clock of each node is wrong by up to four minutes and set at any time, that of the
+//     store by two. All else goes by monotonic time, and a proxy's stands still while the
+//     proxy does;
 //   - members of a version without fences, as Hadoop's are: they cannot disown, and read no
 //     claims; until they are started again as this version;
 //   - one submission through two routers at the same moment, and two routers that move
@@ -61,8 +65,7 @@
 //     members drained, queues reloaded, policies changed.
 //
 // Not drawn: two ResourceManagers alive as one subcluster (their journal has a lock of
-// the operating system, and the store's epochs fence members), clocks of nodes, and bytes
-// torn within a block of the journal (its package's tests cut at every byte).
+// the operating system, and the store's epochs fence members).
 //
 // # What it checks
 //

@@ -41,6 +41,8 @@ type Faults struct {
 	Halted     time.Duration
 	Lives      time.Duration // a proxy is taken for dead, and goes on beside the one that is started in its place
 	Jumps      time.Duration // the clock of a ResourceManager that runs is set, by up to five minutes either way
+	StoreJumps time.Duration // the clock of the store is set, by up to two minutes either way
+	NodeClocks time.Duration // clocks of nodes are wrong by up to four minutes, and are set at that
 	Drift      float64       // the most that the clock of a ResourceManager runs fast or slow, of 1
 
 	Twice float64 // a user sends a submission through two routers at the same moment
@@ -100,6 +102,8 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	})
 	draw("lives", 1, 3, func(*rand.Rand) { f.Lives = few(4) })
 	draw("jumps", 1, 3, func(rnd *rand.Rand) { f.Jumps, f.Drift = few(4), 0.01*rnd.Float64() })
+	draw("store jumps", 1, 3, func(*rand.Rand) { f.StoreJumps = few(3) })
+	draw("node clocks", 1, 3, func(*rand.Rand) { f.NodeClocks = few(20) })
 	draw("twice", 1, 2, func(rnd *rand.Rand) { f.Twice = 0.2 * rnd.Float64() })
 	draw("old", 1, 4, func(*rand.Rand) { f.Old = 0.5 })
 	draw("busy", 1, 2, func(rnd *rand.Rand) { f.Busy = 0.05 * rnd.Float64() })
@@ -210,6 +214,25 @@ func (w *World) planFaults() {
 			c.setClock(time.Duration(which>>8%uint64(2*mostSkew)) - mostSkew)
 		}
 	})
+	plan("store jumps", f.StoreJumps, func(which uint64, _ time.Duration) {
+		w.audit.fault("clocks of the store set")
+		w.storeSkew = wrong(which, 2*time.Minute)
+		w.mark("store clock", w.storeSkew.Milliseconds(), 0)
+	})
+	if rnd := source(w.cfg.Seed, "node clocks"); f.NodeClocks > 0 {
+		for _, c := range w.clusters {
+			for _, n := range c.nodes {
+				n.skew = wrong(rnd.Uint64(), mostNodeSkew)
+			}
+		}
+	}
+	plan("times of node clocks", f.NodeClocks, func(which uint64, _ time.Duration) {
+		c := w.clusters[which%uint64(len(w.clusters))]
+		n := c.nodes[which>>8%uint64(len(c.nodes))]
+		w.audit.fault("clocks of nodes set")
+		n.skew = wrong(which>>16, mostNodeSkew)
+		w.mark("node clock", n.number, n.skew.Milliseconds())
+	})
 	plan("nodes", f.Nodes, func(which uint64, down time.Duration) {
 		c := w.clusters[which%uint64(len(w.clusters))]
 		if n := c.nodes[which>>8%uint64(len(c.nodes))]; n.up {
@@ -272,6 +295,15 @@ func (w *World) planFaults() {
 	})
 	plan("partition", f.Partition, w.partition)
 }
+
+// wrong draws by how much a clock is wrong.
+func wrong(drawn uint64, most time.Duration) time.Duration {
+	return time.Duration(drawn%uint64(2*most)) - most
+}
+
+// mostNodeSkew is how wrong the clock of a node is at most: with that of its
+// ResourceManager less than the ten minutes for which a container's token holds.
+const mostNodeSkew = 4 * time.Minute
 
 // partition cuts some of the ways from and to a site for a while.
 func (w *World) partition(which uint64, down time.Duration) {

@@ -3,20 +3,26 @@
 package sim
 
 import (
+	"bytes"
+	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm"
+	files "github.com/creelrm/creel/subcluster/rm/journal"
 	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
 // journal is what is durable of a ResourceManager: the bytes that the daemon
-// writes.
+// writes, in the form of its files.
 type journal struct {
 	epochs  int64
-	entries map[string][]byte
+	entries map[string][]byte // what the bytes say, for the auditor
+	image   files.Image
+	rnd     *rand.Rand // of what a crash leaves
 }
 
 // write is one entry of a transaction; nil bytes delete it.
@@ -32,8 +38,22 @@ func (t *transaction) Put(key string, value []byte) { *t = append(*t, write{key,
 func (t *transaction) Delete(key string)            { *t = append(*t, write{key: key}) }
 func (t *transaction) Len() int                     { return len(*t) }
 
+// tx is the transaction as the daemon hands it to its journal.
+func (t transaction) tx() *files.Tx {
+	var tx files.Tx
+	for _, w := range t {
+		if w.value == nil {
+			tx.Delete(w.key)
+		} else {
+			tx.Put(w.key, w.value)
+		}
+	}
+	return &tx
+}
+
 // put makes a transaction durable.
 func (j *journal) put(t transaction) {
+	j.image.Write(j.image.Block(t.tx()), true)
 	for _, w := range t {
 		if w.value == nil {
 			delete(j.entries, w.key)
@@ -43,12 +63,46 @@ func (j *journal) put(t transaction) {
 	}
 }
 
+// tear writes what a crash leaves of transactions that were being written together: some
+// of their bytes, with zeros or with nothing behind them.
+func (j *journal) tear(under []commit) {
+	if len(under) == 0 {
+		return
+	}
+	var txs []*files.Tx
+	for _, c := range under[:1+j.rnd.IntN(len(under))] {
+		txs = append(txs, c.tx())
+	}
+	block := j.image.Block(txs...)
+	cut := j.rnd.IntN(len(block))
+	if whole := block[cut:]; j.rnd.IntN(2) == 0 && bytes.ContainsFunc(whole, func(r rune) bool { return r != 0 }) {
+		clear(whole) // the file was longer already, and these pages had not come
+		cut = len(block)
+	}
+	j.image.Write(block[:cut], false)
+}
+
+// compactFrom is the size from which a journal is compacted at a start.
+const compactFrom = 1 << 20
+
 // replay reads everything, as the next epoch finds it.
 func (j *journal) replay(into *turn.Records) (*rm.Recover, error) {
-	for _, key := range slices.Sorted(maps.Keys(j.entries)) {
-		if _, err := into.Read(key, j.entries[key]); err != nil {
+	entries, err := j.image.Open()
+	if err != nil {
+		return nil, err
+	}
+	if !maps.EqualFunc(entries, j.entries, bytes.Equal) {
+		return nil, fmt.Errorf("the journal has %d entries, and %d are durable", len(entries), len(j.entries))
+	}
+	var all transaction
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		if _, err := into.Read(key, entries[key]); err != nil {
 			return nil, err
 		}
+		all.Put(key, entries[key])
+	}
+	if j.image.Len() > compactFrom {
+		j.image.Compact(all.tx())
 	}
 	return into.Recovered(), nil
 }

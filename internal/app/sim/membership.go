@@ -25,7 +25,7 @@ func (c *cluster) heartbeats() {
 	call(w, c.host, w.storeAt, max(w.cfg.MemberHeartbeat, time.Second), func(reply func(bool, error)) {
 		reply(atStore(w, true, func() (bool, error) {
 			if !first {
-				return true, w.store.Heartbeat(w.now, subcluster.Heartbeat{ID: c.id, Epoch: start, Load: load})
+				return true, w.store.Heartbeat(w.storeClock(), subcluster.Heartbeat{ID: c.id, Epoch: start, Load: load})
 			}
 			return true, w.store.Register(
 				w.now,

@@ -30,6 +30,7 @@ type node struct {
 	m       *nm.Node
 	jobs    map[creel.ContainerID]*process
 	pace    nm.Pace
+	skew    time.Duration // of its wall clock; what it waits for goes by the monotonic one
 	tick    int64
 }
 
@@ -82,7 +83,7 @@ func (n *node) call() {
 	began := n.w.now
 	n.w.mark("heartbeat", n.number, int64(n.m.Len()))
 	if !n.m.Active() {
-		req := n.m.Registration(began)
+		req := n.m.Registration(began.Add(n.skew))
 		call(
 			n.w,
 			n.host,
@@ -120,7 +121,11 @@ func (n *node) called(began time.Time, e nm.Event, err error) {
 
 // step gives an event to the machine and performs what it orders.
 func (n *node) step(e nm.Event) error {
-	actions, err := n.m.Step(n.w.now, e)
+	now := n.w.now
+	if _, start := e.(nm.Start); start {
+		now = now.Add(n.skew) // which looks at a token's expiry
+	}
+	actions, err := n.m.Step(now, e)
 	if len(actions) > 0 {
 		// Performing steps again, which reuses the machine's slice.
 		for _, a := range append([]nm.Action(nil), actions...) {

@@ -31,7 +31,7 @@ func (p *planner) start() {
 	w := p.w
 	call(w, p.at, w.storeAt, readTime,
 		func(reply func(subcluster.Records, error)) {
-			reply(atStore(w, false, func() (subcluster.Records, error) { return w.store.Records(w.now), nil }))
+			reply(atStore(w, false, func() (subcluster.Records, error) { return w.store.Records(w.storeClock()), nil }))
 		},
 		func(r subcluster.Records, err error) {
 			if err != nil {
@@ -57,12 +57,12 @@ func (p *planner) publish(view *subcluster.View) {
 	}
 	call(w, p.at, w.storeAt, readTime, func(reply func(bool, error)) {
 		reply(atStore(w, true, func() (bool, error) {
-			set, err := w.store.Documents(w.now, subcluster.PlanClass)
+			set, err := w.store.Documents(w.storeClock(), subcluster.PlanClass)
 			if err != nil {
 				return false, err
 			}
 			is, _ := set.Find(subcluster.PlanName)
-			_, err = w.store.PutDocument(w.now, statestore.DocumentWrite{
+			_, err = w.store.PutDocument(w.storeClock(), statestore.DocumentWrite{
 				Class: subcluster.PlanClass, Name: subcluster.PlanName, Expect: is.Version, Data: data,
 			})
 			return err == nil, err
@@ -78,7 +78,7 @@ func (p *planner) publish(view *subcluster.View) {
 // plan reads the plan beside the records, parsed once for each version, as the
 // processes of a daemon each do.
 func (w *World) plan() *subcluster.Plan {
-	set, err := w.store.Documents(w.now, subcluster.PlanClass)
+	set, err := w.store.Documents(w.storeClock(), subcluster.PlanClass)
 	if err != nil {
 		return nil
 	}

@@ -182,7 +182,7 @@ func (h homes) Claim(
 	}
 	c, err := step(h.t, w.storeAt, func(reply func(claim, error)) {
 		reply(placing(w, true, func() (claim, error) {
-			home, number, err := w.store.Claim(w.now, app, member)
+			home, number, err := w.store.Claim(w.storeClock(), app, member)
 			return claim{home, number}, err
 		}))
 	})
@@ -198,7 +198,7 @@ func (h homes) Move(
 	w := h.t.r.w
 	return step(h.t, w.storeAt, func(reply func(creel.SubclusterID, error)) {
 		reply(placing(w, true, func() (creel.SubclusterID, error) {
-			is, _, err := w.store.Move(w.now, app, from, to, number)
+			is, _, err := w.store.Move(w.storeClock(), app, from, to, number)
 			return is, err
 		}))
 	})
@@ -214,7 +214,7 @@ func (h homes) Absent(
 	w := h.t.r.w
 	return step(h.t, w.storeAt, func(reply func(time.Duration, error)) {
 		reply(placing(w, true, func() (time.Duration, error) {
-			return w.store.Absent(w.now, app, home, number, surely)
+			return w.store.Absent(w.storeClock(), app, home, number, surely)
 		}))
 	})
 }
@@ -222,6 +222,6 @@ func (h homes) Absent(
 func (h homes) Home(_ context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
 	w := h.t.r.w
 	return step(h.t, w.storeAt, func(reply func(creel.SubclusterID, error)) {
-		reply(placing(w, false, func() (creel.SubclusterID, error) { return w.store.Home(w.now, app) }))
+		reply(placing(w, false, func() (creel.SubclusterID, error) { return w.store.Home(w.storeClock(), app) }))
 	})
 }

@@ -42,6 +42,9 @@ func atStore[T any](w *World, change bool, do func() (T, error)) (T, error) {
 	return do()
 }
 
+// storeClock is what the clock of the store's machine says.
+func (w *World) storeClock() time.Time { return w.now.Add(w.storeSkew) }
+
 // placing is atStore for calls about homes, which wait while the store is rebuilt.
 func placing[T any](w *World, change bool, do func() (T, error)) (T, error) {
 	if w.rebuilding {
@@ -112,7 +115,7 @@ func (w *World) rebuild() {
 	}
 	homes, conflicts := statestore.Rebuild(reports)
 	for _, h := range homes {
-		if _, _, err := w.store.Claim(w.now, h.Application, h.Home); err != nil {
+		if _, _, err := w.store.Claim(w.storeClock(), h.Application, h.Home); err != nil {
 			w.audit.breach("the home of %s cannot be written back: %v", h.Application, err)
 		}
 	}
@@ -137,7 +140,7 @@ func (w *World) putPolicies() error {
 	}
 	for _, p := range documents {
 		write := statestore.PolicyWrite{Queue: p.Queue, Document: []byte(p.Document), Author: "sim"}
-		if _, err := w.store.PutPolicy(w.now, write); err != nil {
+		if _, err := w.store.PutPolicy(w.storeClock(), write); err != nil {
 			return fmt.Errorf("sim: policy of %s: %w", p.Queue, err)
 		}
 	}
@@ -157,6 +160,6 @@ func (a *auditor) homeOf(id creel.ApplicationID, is creel.SubclusterID, who stri
 	if a.forgetful() {
 		return
 	}
-	home, err := a.w.store.Home(a.w.now, id)
+	home, err := a.w.store.Home(a.w.storeClock(), id)
 	a.check(err == nil && home == is, "%s says that %s lives in %s, the store says %s (%v)", who, id, is, home, err)
 }

@@ -101,12 +101,12 @@ func (c *cluster) reload() {
 // changePolicy replaces root's policy document.
 func (w *World) changePolicy(document string) {
 	write := statestore.PolicyWrite{Queue: "root", Document: []byte(document), Author: "sim"}
-	for _, p := range w.store.Records(w.now).Policies {
+	for _, p := range w.store.Records(w.storeClock()).Policies {
 		if p.Queue == "root" {
 			write.Expect = p.Version
 		}
 	}
-	if _, err := w.store.PutPolicy(w.now, write); err != nil {
+	if _, err := w.store.PutPolicy(w.storeClock(), write); err != nil {
 		w.audit.breach("the policy is refused: %v", err)
 	}
 }

@@ -36,7 +36,7 @@ func (v *watcher) read() {
 		readTime,
 		func(reply func(subcluster.Records, error)) {
 			reply(atStore(w, false, func() (subcluster.Records, error) {
-				records := w.store.Records(w.now)
+				records := w.store.Records(w.storeClock())
 				records.Plan = w.plan()
 				return records, nil
 			}))

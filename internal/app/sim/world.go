@@ -103,9 +103,10 @@ type World struct {
 	store      *statestore.State
 	storeAt    *host
 	ill        illness // of the store
-	lost       bool    // the store has lost writes that it had acknowledged
-	emptied    int     // times
-	rebuilding bool    // its homes are being asked for
+	storeSkew  time.Duration
+	lost       bool // the store has lost writes that it had acknowledged
+	emptied    int  // times
+	rebuilding bool // its homes are being asked for
 	secret     []statestore.Key
 	clusters   []*cluster
 	proxies    []*proxy // the one that is called, of each subcluster

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+// Image is a journal's segment as bytes in memory, in the form and by the rules of the
+// files: what a crash left of it is cut off, or refused, as Open does. The simulator
+// keeps the journals of its ResourceManagers in them. The zero value is empty. It has one
+// owner.
+type Image struct {
+	bytes []byte
+	next  uint64 // number of the next block
+}
+
+// imageSalt is any: bytes that look like a block are never in values here by chance.
+const imageSalt = 0x5eed
+
+// Block makes the next block, of transactions that become durable together.
+func (i *Image) Block(txs ...*Tx) []byte {
+	block := make([]byte, frameBytes)
+	for _, tx := range txs {
+		block = append(block, tx.ops...)
+	}
+	seal(block, max(i.next, 1), imageSalt)
+	return block
+}
+
+// Write puts bytes of a block down: all of them once they are synced, or what a crash left
+// of them.
+func (i *Image) Write(block []byte, all bool) {
+	if len(i.bytes) == 0 {
+		i.bytes, i.next = header{kind: kindLog, salt: imageSalt, first: 1}.encode(), 1
+	}
+	if i.bytes = append(i.bytes, block...); all {
+		i.next++
+	}
+}
+
+// Open reads the journal as the next start finds it, and cuts off what was torn. Damage
+// that no crash explains is an error. The entries are its caller's.
+func (i *Image) Open() (entries map[string][]byte, err error) {
+	entries = map[string][]byte{}
+	if len(i.bytes) == 0 {
+		return entries, nil
+	}
+	s, err := scanSegment(i.bytes, func(body []byte, _ int64) error {
+		return eachOp(body, func(o op) {
+			if o.code == opPut {
+				entries[string(o.key)] = append([]byte{}, o.value...)
+			} else {
+				delete(entries, string(o.key))
+			}
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	i.bytes, i.next = i.bytes[:s.good], s.header.first+s.blocks
+	return entries, nil
+}
+
+// Len is the number of its bytes.
+func (i *Image) Len() int { return len(i.bytes) }
+
+// Compact begins the journal anew with what lives, as one block.
+func (i *Image) Compact(entries *Tx) {
+	*i = Image{}
+	i.Write(i.Block(entries), true)
+}
