@@ -134,7 +134,7 @@ var failures = []failure{
 		test:    "TestTenThousandStrangersCostLittleMemory",
 		what:    "10,000 idle and hostile connections hang on the ports of one process",
 		users:   "nothing; calls of 1 MB succeed",
-		promise: "at most 80 MB more are resident",
+		promise: "at most 64 MB more are resident",
 	},
 	{
 		test:    "TestSlowHeadersAndBodiesEndAsTheSettingSays",

@@ -432,3 +432,106 @@ func TestTenThousandHalfOpenConnectionsCostLittle(t *testing.T) {
 	}
 	eventually(t, "all are gone", func() bool { return s.memory(t).connections <= 1 })
 }
+
+// One address sends most of each of many frames that are small, none of which would
+// be refused alone. Together they get no more than its share; requests of another
+// address, small and large, are served.
+func TestManySmallFramesTogetherAreBounded(t *testing.T) {
+	const limit, many = 8 << 20, 400
+	cfg := echoConfig()
+	cfg.MaxFrame = 2 << 20
+	cfg.MaxRequestBytes = limit
+	s := start(t, cfg)
+	for i := range many {
+		size := []int{6_000, 40_000, 60_000}[i%3]
+		frame := callFrame(t, 1, "echo", strings.Repeat("x", size))
+		nc := dialRaw(t, s.address)
+		nc.Write(append(helloOf("mallory"+string(rune('a'+i%20))), frame[:len(frame)*3/4]...))
+	}
+	eventually(t, "much is held or refused", func() bool { st := s.Stats(); return st.Busy > 0 })
+	time.Sleep(50 * time.Millisecond) // for what is above the share to show
+	if n := s.Stats().RequestBytes; n > limit/2 || n < limit/4 {
+		t.Errorf("one address holds %d bytes, its share is %d", n, limit/2)
+	}
+	other, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).Dial("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for id, size := range []int{5_000, 100_000, 1_000_000} {
+		go other.Write(append(map[bool][]byte{true: helloAlice()}[id == 0],
+			callFrame(t, int32(id), "apart", strings.Repeat("y", size))...))
+		if h, rest := readFrame(t, other); h.status != statusSuccess || len(rest) < size {
+			t.Fatalf("a request of %d bytes of another address: %+v %s", size, h, h.message)
+		}
+	}
+}
+
+// Requests that are being served count as well, until they are answered.
+func TestRequestsBeingServedAreCounted(t *testing.T) {
+	cfg := echoConfig()
+	cfg.MaxFrame = 64 << 10
+	cfg.MaxRequestBytes = 1 << 20
+	cfg.Services[0].Methods["park"] = Method{NewRequest: newText, Serve: (&parked{}).serve, Inline: true}
+	for _, method := range []string{"never", "park"} {
+		s := start(t, cfg)
+		nc := dialRaw(t, s.address)
+		nc.Write(helloAlice())
+		for id := range int32(12) { // 360,000 bytes; a user may have 262,144
+			nc.Write(callFrame(t, id, method, strings.Repeat("x", 30_000)))
+		}
+		if h, _ := readFrame(t, nc); h.callID < 5 || string(h.class) != ClassRetriable {
+			t.Errorf("%s: the first answer is %+v %s", method, h, h.class)
+		}
+		eventually(t, "some are held", func() bool { n := s.Stats().CallsInFlight; return n >= 5 && n <= 8 })
+		if n := s.Stats().RequestBytes; n < 5*30_000 || n > 256<<10+64<<10 { // and the buffer that is being read
+			t.Errorf("%s: %d bytes are held", method, n)
+		}
+		nc.Write(callFrame(t, 99, "echo", "small"))
+		for {
+			h, _ := readFrame(t, nc)
+			if h.callID == 99 && h.status == statusSuccess {
+				break
+			}
+			if string(h.class) != ClassRetriable {
+				t.Fatalf("a small request: %+v", h)
+			}
+		}
+		nc.Close()
+		if method == "never" {
+			eventually(t, "nothing is held", func() bool { return s.Stats().RequestBytes == 0 })
+		}
+	}
+}
+
+// The goroutine of a connection that has served and falls silent gives its stack
+// back; what comes afterwards is served, and a stop of the server drains as ever.
+func TestASilentConnectionGivesItsStackBack(t *testing.T) {
+	cfg := echoConfig()
+	cfg.HandshakeTime = 400 * time.Millisecond // so that the sweeper looks often
+	s := start(t, cfg, func(s *Server) { s.shallow = 100 * time.Millisecond })
+	nc := dialRaw(t, s.address)
+	nc.Write(append(helloAlice(), callFrame(t, 1, "echo", "deep")...))
+	readFrame(t, nc)
+	deep := func() bool {
+		s.Server.mu.Lock()
+		defer s.Server.mu.Unlock()
+		for c := range s.Server.conns {
+			return c.deep.Load()
+		}
+		return true
+	}
+	half := callFrame(t, 2, "echo", strings.Repeat("x", 5_000))
+	for _, sent := range [][]byte{nil, half[:3_000]} {
+		nc.Write(sent)
+		eventually(t, "the stack is given back", func() bool { return !deep() })
+		if len(sent) == 0 {
+			nc.Write(callFrame(t, 3, "echo", "deep again"))
+			readFrame(t, nc)
+		}
+	}
+	nc.Write(half[3_000:])
+	if h, _ := readFrame(t, nc); h.callID != 2 || h.status != statusSuccess {
+		t.Errorf("after a half frame and a pause: %+v", h)
+	}
+}

@@ -47,10 +47,11 @@ type Config struct {
 	Interceptors []Interceptor
 	Logger       *slog.Logger // nil: silent
 
-	MaxFrame        int   // ipc.maximum.data.length, 128 MiB: bytes of one request frame
-	MaxRequestBytes int64 // request frames above 64 KiB held in all connections together, 1 GiB
-	MaxConnections  int   // ipc.server.max.connections, 50,000 (Hadoop: no limit)
-	MaxPerAddress   int   // connections of one address, 0: no limit of its own
+	MaxFrame int // ipc.maximum.data.length, 128 MiB: bytes of one request frame
+	// of requests that are not complete or not answered, above 1 KiB each, in all connections together, 1 GiB
+	MaxRequestBytes int64
+	MaxConnections  int // ipc.server.max.connections, 50,000 (Hadoop: no limit)
+	MaxPerAddress   int // connections of one address, 0: no limit of its own
 	// calls in flight in all, 65,536 (Hadoop: handlers * ipc.server.handler.queue.size)
 	MaxCalls        int
 	MaxCallsPerConn int // calls in flight on one connection, 4,096

@@ -12,10 +12,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/creelrm/creel/internal/readable"
 )
 
 // conn is a server's connection. Its goroutine reads, serves inline calls and
-// ends it; everything without a lock or an atomic is that goroutine's.
+// ends it; everything without a lock or an atomic is that goroutine's. The goroutine
+// gives way to a new one, whose stack is as small as can be, where it may wait for
+// long.
 type conn struct {
 	s      *Server
 	nc     net.Conn
@@ -31,8 +35,11 @@ type conn struct {
 	partial atomic.Bool   // waits within a frame
 	began   atomic.Uint32 // s.epoch when that frame was first waited for
 	whole   bool          // a frame was completed since then
-	share   *share        // of the bytes of unread requests; nil during the handshake
+	deep    atomic.Bool   // its goroutine has served, and has the stack of that
+	share   *share        // of the bytes of requests
 
+	stage    stage
+	sasl     *saslExchange // nil without SASL and after the handshake
 	who      *Identity
 	protocol string // of the connection context
 	seal     *integrity
@@ -89,12 +96,14 @@ func fatalf(callID int32, detail Detail, class, format string, args ...any) *fat
 	return &fatal{says: e, callID: callID, retry: -1}
 }
 
-// drawOn has what the connection holds of unread requests counted as its user's.
+// drawOn has what the connection holds of requests counted as that of a holder.
 func (c *conn) drawOn(one *share) error {
-	c.share = one
 	held := c.fr.held + c.held
 	c.fr.shared.give(held)
-	c.fr.shared = &one.budget
+	if c.share != nil {
+		c.s.shares.leave(c.share)
+	}
+	c.share, c.fr.shared = one, &one.budget
 	if !one.take(held) {
 		c.fr.held, c.held = 0, 0
 		return errOverBudget
@@ -102,18 +111,39 @@ func (c *conn) drawOn(one *share) error {
 	return nil
 }
 
-// serve is the life of a connection.
-func (c *conn) serve() {
-	defer c.close()
+// run is the goroutine of a connection: it waits for bytes, on a stack that nothing
+// has grown yet, and serves them. It ends with the connection, or when another one
+// has taken over.
+func (c *conn) run() {
+	_ = readable.Wait(c.fr.raw) // the next read finds the same error
+	if c.serve() {
+		go c.run()
+		return
+	}
+	c.close()
+	c.s.forget(c)
+	c.s.wg.Done()
+}
+
+// serve serves what comes. It reports whether more is to be waited for on a stack
+// of its own: before the first call, and when none has come for a while.
+func (c *conn) serve() (again bool) {
+	c.fr.restart = true
+	c.deep.Store(false)
 	err := c.handshake()
-	if err == nil {
-		err = c.drawOn(c.s.shares.join(c.remote.Addr(), c.who.User))
+	if err == nil && !c.ready.Load() {
+		if err = c.drawOn(c.s.shares.join(c.remote.Addr(), c.who.User)); err == nil {
+			c.ctx, c.cancel = context.WithCancel(c.ctx)
+			c.ready.Store(true)
+		}
 	}
 	if err == nil {
-		c.ctx, c.cancel = context.WithCancel(c.ctx)
-		c.ready.Store(true)
 		err = c.readCalls()
 	}
+	if err == errNothingYet {
+		return true
+	}
+	c.fr.restart = false
 	if c.ready.Load() && c.s.draining.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
 		c.nc.SetReadDeadline(time.Time{})
 		c.s.wg.Add(1)
@@ -122,7 +152,10 @@ func (c *conn) serve() {
 			c.drain()
 			c.nc.Close()
 		}()
-		err = c.readCalls() // sees the peer go, tells others that we are busy
+		for err != nil && errors.Is(err, os.ErrDeadlineExceeded) { // the sweeper's, late
+			c.nc.SetReadDeadline(time.Time{})
+			err = c.readCalls() // sees the peer go, tells others that we are busy
+		}
 	}
 	var f *fatal
 	if errors.As(err, &f) {
@@ -135,11 +168,28 @@ func (c *conn) serve() {
 		if c.waitWritten(time.Now().Add(lingerTime)) {
 			linger(c.nc)
 		}
-		return
+		return false
 	}
 	if err != nil && err != io.EOF {
 		c.s.cfg.Logger.Debug("connection ended", "remote", c.remote, "error", err)
 	}
+	return false
+}
+
+// giveWay has a goroutine that waits on a deep stack replaced by one on a small one.
+// It may be called at any time.
+func (c *conn) giveWay() { c.nc.SetReadDeadline(time.Unix(1, 0)) }
+
+// gaveWay reports whether err means that giveWay was called, and undoes it.
+func (c *conn) gaveWay(err error) bool {
+	if c.s.draining.Load() || !errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	c.nc.SetReadDeadline(time.Time{})
+	if c.s.draining.Load() { // it may be this one's deadline that went
+		c.nc.SetReadDeadline(time.Unix(1, 0))
+	}
+	return true
 }
 
 // close ends the connection and forgets its calls: their answers go nowhere.
@@ -182,6 +232,10 @@ func (c *conn) readCalls() error {
 		if err := c.packet(frame); err != nil {
 			return err
 		}
+		if c.fr.restart {
+			c.fr.restart = false
+			c.deep.Store(true)
+		}
 		if len(c.batch) > smallBuffer*3/4 {
 			if err := c.flush(); err != nil {
 				return err
@@ -207,6 +261,9 @@ func (c *conn) pause() error {
 		c.partial.Store(p)
 	}
 	err := c.fr.more()
+	if err == errNothingYet || err != nil && c.gaveWay(err) {
+		return errNothingYet
+	}
 	c.touch()
 	if errors.Is(err, errOverBudget) {
 		return c.refuseFrame()
@@ -260,19 +317,25 @@ func (c *conn) refuseFrame() error {
 		return errOverBudget
 	}
 	c.s.stats.busy.Add(1)
-	c.batch = appendErrorFrame(c.batch, h.callID, h.retryCount, string(h.clientID),
-		Busy("the server holds %d bytes of requests already, %d of this user here: try again later",
-			c.s.requests.used.Load(), c.share.used.Load()))
+	c.batch = appendErrorFrame(c.batch, h.callID, h.retryCount, string(h.clientID), c.overBudget())
 	if err := c.flush(); err != nil {
 		return err
 	}
+	c.fr.restart = false
 	for left := c.fr.skip(); left > 0; left = c.fr.skipMore(left) {
-		if err := c.fr.fill(); err != nil {
+		if err := c.fr.fill(); err != nil && !c.gaveWay(err) {
 			return err
+		} else if err == nil {
+			c.touch()
 		}
-		c.touch()
 	}
 	return nil
+}
+
+// overBudget is what a call is told that does not fit in what may be held.
+func (c *conn) overBudget() *Error {
+	return Busy("the server holds %d bytes of requests already, %d of this user here: try again later",
+		c.s.requests.used.Load(), c.share.used.Load())
 }
 
 // touch notes that bytes came.
@@ -323,8 +386,12 @@ func (c *conn) waitWritten(deadline time.Time) bool {
 	return false
 }
 
-// begin counts a call that is answered by another goroutine or later.
-func (c *conn) begin() {
+// begin counts a call that is answered by another goroutine or later, and what it
+// holds meanwhile.
+func (c *conn) begin(bytes int) {
+	if bytes > uncounted {
+		c.share.force(int64(bytes))
+	}
 	c.mu.Lock()
 	if !c.gone {
 		c.inFlight.Add(1)
@@ -333,7 +400,10 @@ func (c *conn) begin() {
 	c.mu.Unlock()
 }
 
-func (c *conn) end() {
+func (c *conn) end(bytes int) {
+	if bytes > uncounted {
+		c.share.give(int64(bytes))
+	}
 	c.mu.Lock()
 	if !c.gone {
 		c.s.inFlight.Add(-1)

@@ -38,6 +38,9 @@ func readyConn(t testing.TB, cfg Config) *conn {
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	t.Cleanup(c.cancel)
 	c.who = &Identity{User: "alice"}
+	if err := c.drawOn(s.shares.join(c.remote.Addr(), "alice")); err != nil {
+		t.Fatal(err)
+	}
 	return c
 }
 

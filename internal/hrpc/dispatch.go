@@ -116,6 +116,12 @@ func (c *conn) dispatch(callID int32, rest []byte, h *requestHeader) error {
 		c.answer(callID, Errorf(ClassInvalidProtobuf, "%s.%s: the request message is cut off", svc.protocol, m.name))
 		return nil
 	}
+	// What the frame's own buffer took is given back when the next one is waited for.
+	if n := int64(len(body)); n > uncounted && !c.share.fits(n-c.fr.held) {
+		c.s.stats.busy.Add(1)
+		c.answer(callID, c.overBudget())
+		return nil
+	}
 	call := c.spare
 	if call == nil || !m.Inline {
 		call = &Call{}
@@ -241,7 +247,7 @@ func (c *conn) serveInline(call *Call, body []byte) {
 // serveApart serves a call on a goroutine of its own.
 func (c *conn) serveApart(call *Call, body []byte) {
 	call.counted = true
-	c.begin()
+	c.begin(call.RequestBytes)
 	request, err := call.decode(body)
 	if err != nil {
 		call.finish(outcome{err: err})
@@ -346,7 +352,7 @@ func (c *Call) takeLater() {
 	c.taken = true
 	if !c.counted {
 		c.counted = true
-		c.conn.begin()
+		c.conn.begin(c.RequestBytes)
 	}
 }
 
@@ -373,7 +379,7 @@ func (c *Call) finish(out outcome) {
 		c.conn.w.post(b, c.conn.inFlight.Load() > 1)
 	}
 	putBuffer(b)
-	c.conn.end()
+	c.conn.end(c.RequestBytes)
 }
 
 // encode tells the interceptors and appends the answer's frame.

@@ -15,6 +15,7 @@ import (
 var (
 	errFrameSize  = errors.New("frame length is out of bounds")
 	errOverBudget = errors.New("too many request bytes are held already")
+	errNothingYet = errors.New("the socket has nothing yet")
 )
 
 // budget is a number of bytes that connections share. What is taken from it is
@@ -46,11 +47,25 @@ func (b *budget) give(n int64) {
 	}
 }
 
+// fits reports whether n bytes could be taken now.
+func (b *budget) fits(n int64) bool {
+	for ; b != nil; b = b.from {
+		if b.used.Load()+n > b.limit {
+			return false
+		}
+	}
+	return true
+}
+
+// force takes n bytes that are held whatever the limit is.
+func (b *budget) force(n int64) { b.give(-n) }
+
 // frameReader cuts frames from a socket. It reads when the socket is ready and
 // not before, so that a connection that waits between frames owns no buffer, and
 // one that waits within a frame of which little has come owns little more than that.
 // A large frame's buffer grows with the bytes that came, not with the length
-// that was announced.
+// that was announced. What is owned while the rest of a frame is waited for is
+// taken from a budget, but for the little that every connection may have.
 type frameReader struct {
 	raw    syscall.RawConn
 	onRead func(fd uintptr) bool // readReady, bound once
@@ -59,9 +74,12 @@ type frameReader struct {
 	parked bool   // buf is as long as what it holds, while the rest of the frame is waited for
 	r, w   int
 	err    error   // of the last read
-	shared *budget // for buffers above mediumBuffer
+	shared *budget // for buffers above uncounted
 	held   int64   // bytes taken from shared
 	bytes  uint64  // read in all
+
+	// restart has reads that find nothing return errNothingYet instead of waiting.
+	restart bool
 }
 
 func (f *frameReader) init(conn net.Conn, shared *budget) error {
@@ -96,15 +114,11 @@ func (f *frameReader) readReady(fd uintptr) bool {
 	}
 	n, again, err := readSocket(fd, f.buf[f.w:])
 	if again {
-		switch {
-		case f.r == f.w:
-			f.dropBuffer()
-		case len(f.buf) <= smallBuffer && f.w-f.r <= maxParked:
-			b := append([]byte(nil), f.buf[f.r:f.w]...)
-			putBuffer(f.buf)
-			f.buf, f.r, f.w, f.parked = b, 0, len(b), true
+		f.err = f.park()
+		if f.err == nil && f.restart {
+			f.err = errNothingYet
 		}
-		return false
+		return f.err != nil
 	}
 	switch {
 	case err != nil:
@@ -118,9 +132,43 @@ func (f *frameReader) readReady(fd uintptr) bool {
 	return true
 }
 
-// maxParked is the most of an incomplete frame that is copied out of the buffer it
-// was read into, in bytes: a sixteenth of the smallest buffer.
-const maxParked = smallBuffer / 16
+const (
+	// maxParked is the most of an incomplete frame that is copied out of the buffer it
+	// was read into, in bytes.
+	maxParked = smallBuffer / 4
+	// uncounted is what each connection, and each call, may hold beside all budgets, in bytes.
+	uncounted = 1 << 10
+)
+
+// park makes what is held as small as it can be while the socket has nothing, and
+// counts it.
+func (f *frameReader) park() error {
+	switch {
+	case f.r == f.w:
+		f.dropBuffer()
+		return nil
+	case len(f.buf) <= smallBuffer && f.w-f.r <= maxParked:
+		b := append([]byte(nil), f.buf[f.r:f.w]...)
+		putBuffer(f.buf)
+		f.buf, f.r, f.w, f.parked = b, 0, len(b), true
+	}
+	if len(f.buf) <= uncounted {
+		return nil
+	}
+	return f.count(int64(len(f.buf)))
+}
+
+// count has n bytes taken from the budget in place of what was.
+func (f *frameReader) count(n int64) error {
+	switch more := n - f.held; {
+	case more < 0:
+		f.shared.give(-more)
+	case !f.shared.take(more):
+		return errOverBudget
+	}
+	f.held = n
+	return nil
+}
 
 func (f *frameReader) dropBuffer() {
 	f.parked = false
@@ -171,13 +219,9 @@ func (f *frameReader) room(size int) error {
 		b = getBuffer(n)
 		b = b[:cap(b)]
 	}
-	if len(b) > mediumBuffer {
-		more := int64(len(b)) - f.held
-		if !f.shared.take(more) {
-			putBuffer(b)
-			return errOverBudget
-		}
-		f.held += more
+	if err := f.count(int64(len(b))); err != nil {
+		putBuffer(b)
+		return err
 	}
 	copy(b, f.buf[:f.w])
 	putBuffer(f.buf)
@@ -239,8 +283,8 @@ func (f *frameReader) more() error {
 	return err
 }
 
-// take waits for n bytes and consumes them.
-func (f *frameReader) take(n int) ([]byte, error) {
+// peek waits for n bytes and returns them; they stay.
+func (f *frameReader) peek(n int) ([]byte, error) {
 	for f.w-f.r < n {
 		if err := f.room(n); err != nil {
 			return nil, err
@@ -249,9 +293,7 @@ func (f *frameReader) take(n int) ([]byte, error) {
 			return nil, err
 		}
 	}
-	b := f.buf[f.r : f.r+n]
-	f.r += n
-	return b, nil
+	return f.buf[f.r : f.r+n], nil
 }
 
 // partial tells whether a part of a frame is here.

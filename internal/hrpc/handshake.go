@@ -15,22 +15,62 @@ const httpAnswer = "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nConnec
 // errHTTP ends a connection of somebody who came with a browser.
 var errHTTP = errors.New("HTTP on an RPC port")
 
+// stage is what a connection's handshake waits for.
+type stage byte
+
+const (
+	stageHeader stage = iota
+	stageSasl
+	stageContext
+	stageDone
+)
+
+// saslExchange is where a server's half of the SASL exchange stands.
+type saslExchange struct {
+	offered bool // NEGOTIATE was answered
+	asked   bool // CHALLENGE was sent, RESPONSE is due
+	nonce   string
+	proven  *Identity // when it is over: who has a token
+}
+
 // handshake reads everything before the first call: the connection header, the
-// SASL exchange, the connection context.
+// SASL exchange, the connection context. After errNothingYet it may be called
+// again, and goes on where it stood.
 func (c *conn) handshake() error {
+	for {
+		var err error
+		switch c.stage {
+		case stageHeader:
+			err = c.beginHandshake()
+		case stageSasl:
+			err = c.readSasl()
+		case stageContext:
+			err = c.readContext()
+		case stageDone:
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (c *conn) beginHandshake() error {
 	auth, err := c.readHeader()
 	if err != nil {
 		return err
 	}
 	switch auth {
 	case authSasl:
-		return c.readSasl()
+		c.stage, c.sasl = stageSasl, &saslExchange{}
+		return nil
 	case authNone:
 		if !c.s.cfg.Simple {
 			return fatalf(idUnauthorized, DetailFatalUnauthorized, ClassAccessControl,
 				"SIMPLE authentication is not enabled here, TOKEN is: connect with a token")
 		}
-		return c.readContext(nil)
+		c.stage = stageContext
+		return nil
 	}
 	return fatalf(
 		idUnauthorized,
@@ -43,7 +83,7 @@ func (c *conn) handshake() error {
 
 // readHeader reads the seven bytes: "hrpc", version, service class, auth.
 func (c *conn) readHeader() (auth byte, err error) {
-	b, err := c.fr.take(4)
+	b, err := c.fr.peek(4)
 	if err != nil {
 		return 0, err
 	}
@@ -55,23 +95,26 @@ func (c *conn) readHeader() (auth byte, err error) {
 		linger(c.nc)
 		return 0, errHTTP
 	default:
-		if b, err = c.fr.take(1); err != nil || b[0] < rpcVersion {
+		if b, err = c.fr.peek(5); err == errNothingYet {
+			return 0, err
+		} else if err != nil || b[4] < rpcVersion {
 			return 0, errors.New("the first bytes are not a Hadoop RPC header")
 		}
 		return 0, fatalf(idUnauthorized, DetailFatalVersionMismatch, ClassVersionMismatch,
 			"the first bytes are not a Hadoop RPC header: %q", magic)
 	}
-	if b, err = c.fr.take(3); err != nil {
+	if b, err = c.fr.peek(7); err != nil {
 		return 0, err
 	}
-	if v := b[0]; v != rpcVersion {
+	if v := b[4]; v != rpcVersion {
 		if v < rpcVersion { // such a client would not understand our answer
 			return 0, errors.New("the client speaks an older Hadoop RPC")
 		}
 		return 0, fatalf(idUnauthorized, DetailFatalVersionMismatch, ClassVersionMismatch,
 			"this server speaks RPC version %d, the client %d", rpcVersion, v)
 	}
-	return b[2], nil
+	c.fr.r += len(b)
+	return b[6], nil
 }
 
 // open decodes the front of a client's packet and checks what is the same
@@ -107,9 +150,8 @@ func (h *requestHeader) fatalf(detail Detail, class, format string, args ...any)
 	return f
 }
 
-// readContext reads the connection context and settles who is there. proven is
-// the identity SASL proved, or nil.
-func (c *conn) readContext(proven *Identity) error {
+// readContext reads the connection context and settles who is there.
+func (c *conn) readContext() error {
 	var frame []byte
 	var err error
 	if c.seal != nil {
@@ -120,9 +162,18 @@ func (c *conn) readContext(proven *Identity) error {
 	if err != nil {
 		return err
 	}
-	return c.acceptContext(frame, proven)
+	var proven *Identity
+	if c.sasl != nil {
+		proven = c.sasl.proven
+	}
+	if err := c.acceptContext(frame, proven); err != nil {
+		return err
+	}
+	c.stage, c.sasl = stageDone, nil
+	return nil
 }
 
+// acceptContext settles who is there. proven is the identity that SASL proved, or nil.
 func (c *conn) acceptContext(frame []byte, proven *Identity) error {
 	var h requestHeader
 	rest, err := h.open(frame)
@@ -185,12 +236,9 @@ func (s *Server) impersonate(who *Identity, c *conn) error {
 	return s.cfg.Impersonate(who.RealUser, who.User, c.remote.Addr())
 }
 
-// readSasl is the server's half of the SASL exchange, up to and including the
-// connection context.
+// readSasl is the server's half of the SASL exchange.
 func (c *conn) readSasl() error {
-	offered := false // NEGOTIATE was answered
-	asked := false   // CHALLENGE was sent, RESPONSE is due
-	nonce := ""
+	x := c.sasl
 	qop := qopAuth
 	if c.s.cfg.Integrity {
 		qop = qopInt
@@ -223,40 +271,42 @@ func (c *conn) readSasl() error {
 			if err := c.sayOf(&saslMessage{state: saslSuccess}); err != nil {
 				return err
 			}
-			return c.readContext(nil)
+			c.stage = stageContext
+			return nil
 		}
 		switch {
-		case m.state == saslNegotiate && offered:
+		case m.state == saslNegotiate && x.offered:
 			return denied(ClassAccessControl, "a second NEGOTIATE")
 
-		case m.state == saslNegotiate, m.state == saslInitiate && !offered:
-			offered, nonce = true, c.s.newNonce()
-			if err := c.sayOf(c.s.offers(challengeText(nonce, qop))); err != nil {
+		case m.state == saslNegotiate, m.state == saslInitiate && !x.offered:
+			x.offered, x.nonce = true, c.s.newNonce()
+			if err := c.sayOf(c.s.offers(challengeText(x.nonce, qop))); err != nil {
 				return err
 			}
 
-		case m.state == saslInitiate && !asked:
+		case m.state == saslInitiate && !x.asked:
 			if len(m.auths) != 1 {
 				return denied(ClassSasl, "INITIATE names %d methods instead of one", len(m.auths))
 			}
 			a := m.auths[0]
 			if c.s.cfg.Simple && a.method == "SIMPLE" && a.mechanism == "" {
-				return c.readContext(nil)
+				c.stage = stageContext
+				return nil
 			}
 			if a.method != "TOKEN" || a.mechanism != "DIGEST-MD5" {
 				return denied(ClassAccessControl, "%s by %q is not offered here", a.method, a.mechanism)
 			}
 			if len(m.token) > 0 {
-				return c.finishToken(&h, string(m.token), nonce, qop)
+				return c.finishToken(&h, string(m.token), qop)
 			}
-			asked = true
-			text := challengeText(nonce, qop)
+			x.asked = true
+			text := challengeText(x.nonce, qop)
 			if err := c.sayOf(&saslMessage{state: saslChallenge, token: []byte(text), hasToken: true}); err != nil {
 				return err
 			}
 
-		case m.state == saslResponse && asked:
-			return c.finishToken(&h, string(m.token), nonce, qop)
+		case m.state == saslResponse && x.asked:
+			return c.finishToken(&h, string(m.token), qop)
 
 		default:
 			return denied(ClassSasl, "SASL state %d is out of order", m.state)
@@ -283,9 +333,9 @@ func (s *Server) offers(challenge string) *saslMessage {
 	return m
 }
 
-// finishToken verifies the client's response and goes on to the context.
-func (c *conn) finishToken(h *requestHeader, text, nonce, qop string) error {
-	a, err := parseResponse(text, nonce, qop)
+// finishToken verifies the client's response; the context comes next.
+func (c *conn) finishToken(h *requestHeader, text, qop string) error {
+	a, err := parseResponse(text, c.sasl.nonce, qop)
 	if err != nil {
 		return h.fatalf(DetailFatalUnauthorized, ClassSasl, "%v", err)
 	}
@@ -318,7 +368,8 @@ func (c *conn) finishToken(h *requestHeader, text, nonce, qop string) error {
 		}
 		c.w.wrap = func(dst, plain []byte) []byte { return appendWrapped(dst, plain, c.seal, false) }
 	}
-	return c.readContext(&who)
+	c.sasl.proven, c.stage = &who, stageContext
+	return nil
 }
 
 func randomNonce() string {

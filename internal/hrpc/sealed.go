@@ -89,7 +89,7 @@ func (c *conn) openSealed(h *requestHeader, rest []byte) error {
 		return h.fatalf(DetailFatalUnauthorized, ClassSasl, "%v", err)
 	}
 	c.inner = growBuffer(c.inner, len(plain))
-	if size := int64(cap(c.inner)); size > mediumBuffer && size > c.held {
+	if size := int64(cap(c.inner)); size > c.held {
 		if !c.fr.shared.take(size - c.held) {
 			return errOverBudget
 		}

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/creelrm/creel/internal/readable"
 	"github.com/creelrm/creel/internal/workers"
 )
 
@@ -21,6 +20,7 @@ type Server struct {
 	cfg      Config
 	services map[string]*service
 	newNonce func() string // of DIGEST-MD5 challenges
+	shallow  time.Duration // shallowTime
 
 	base     context.Context // ends when the server is stopped hard
 	hardStop context.CancelFunc
@@ -64,7 +64,7 @@ type counters struct {
 type Stats struct {
 	Connections   int    // open now
 	CallsInFlight int64  // accepted and not answered, without those served inline right now
-	RequestBytes  int64  // held of frames above 64 KiB
+	RequestBytes  int64  // held of requests that are not complete, or not answered, above 1 KiB each
 	ReplyBytes    int64  // queued on connections that do not read
 	Accepted      uint64 // connections since the start
 	Refused       uint64 // connections above a limit
@@ -86,6 +86,7 @@ func NewServer(cfg Config) (*Server, error) {
 		cfg:        cfg,
 		services:   map[string]*service{},
 		newNonce:   randomNonce,
+		shallow:    shallowTime,
 		workers:    workers.New(work.do),
 		requests:   requests,
 		shares:     newShares(requests, cfg.MaxFrame),
@@ -205,13 +206,9 @@ func (s *Server) admit(nc net.Conn) {
 		return
 	}
 	c.ctx = s.base
+	_ = c.drawOn(s.shares.join(address, "")) // it holds nothing yet
 	s.wg.Add(1)
-	go func() {
-		defer s.wg.Done()
-		defer s.forget(c)
-		_ = readable.Wait(c.fr.raw) // serve finds the same error
-		c.serve()
-	}()
+	go c.run()
 }
 
 func (s *Server) forget(c *conn) {
@@ -292,6 +289,11 @@ func (s *Server) drain() {
 // the defaults the largest frame may come at 450 kB a second.
 const slowFrames = 5
 
+// shallowTime is how long a connection may say nothing until the stack that its
+// calls have grown is given back: longer than two heartbeats of an AM or a node are
+// apart.
+const shallowTime = 3 * time.Second
+
 // sweep closes connections that overstay a time limit. It runs on ticks, so
 // that a connection needs no timer of its own.
 func (s *Server) sweep(ctx context.Context) {
@@ -300,6 +302,7 @@ func (s *Server) sweep(ctx context.Context) {
 	ticks := func(d time.Duration) uint32 { return uint32(d/tick) + 1 }
 	handshake, idle, stall := ticks(s.cfg.HandshakeTime), ticks(s.cfg.IdleTime), ticks(s.cfg.StallTime)
 	slowest := ticks(slowFrames * s.cfg.StallTime)
+	shallow := ticks(s.shallow)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	type verdict struct {
@@ -307,6 +310,7 @@ func (s *Server) sweep(ctx context.Context) {
 		why string
 	}
 	var condemned []verdict
+	var deep []*conn
 	for {
 		select {
 		case <-ctx.Done():
@@ -314,7 +318,7 @@ func (s *Server) sweep(ctx context.Context) {
 		case <-ticker.C:
 		}
 		now := s.epoch.Add(1)
-		condemned = condemned[:0]
+		condemned, deep = condemned[:0], deep[:0]
 		s.mu.Lock()
 		crowded := len(s.conns) >= s.cfg.IdleThreshold
 		for c := range s.conns {
@@ -324,15 +328,20 @@ func (s *Server) sweep(ctx context.Context) {
 				if now-c.born > handshake {
 					condemned = append(condemned, verdict{c, "the handshake took too long"})
 				}
-			case c.partial.Load():
-				if quiet > stall || now-c.began.Load() > slowest {
-					condemned = append(condemned, verdict{c, "a frame was begun and not ended"})
-				}
+			case c.partial.Load() && (quiet > stall || now-c.began.Load() > slowest):
+				condemned = append(condemned, verdict{c, "a frame was begun and not ended"})
 			case crowded && quiet > idle && c.idle():
 				condemned = append(condemned, verdict{c, "idle"})
+			case quiet > shallow && c.deep.Load():
+				deep = append(deep, c)
 			}
 		}
 		s.mu.Unlock()
+		for _, c := range deep {
+			if !s.draining.Load() {
+				c.giveWay()
+			}
+		}
 		for _, v := range condemned {
 			s.cfg.Logger.Debug("connection closed", "remote", v.c.remote, "why", v.why)
 			v.c.nc.Close()

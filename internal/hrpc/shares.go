@@ -8,12 +8,15 @@ import (
 )
 
 // A user at an address may hold a quarter of what all connections together may
-// hold of unread requests, and an address a half, whatever names it gives its
+// hold of requests, and an address a half, whatever names it gives its
 // users: so nobody can shut the others out by announcing large frames. Both may
 // always hold two frames of the largest size, as far as there is room for all.
+// Those of an address whose handshake is not over have little: an honest one holds
+// some hundred bytes for a moment.
 const (
 	userShare    = 4
 	addressShare = 2
+	unknownBytes = 8 << 20
 )
 
 // shares splits a budget among those who are connected.
@@ -41,7 +44,8 @@ func newShares(all *budget, maxFrame int) *shares {
 	return &shares{all: all, maxFrame: int64(maxFrame), of: map[holder]*share{}}
 }
 
-// join returns the share that a new connection draws on. Whoever joins leaves.
+// join returns the share that a connection draws on, with no user while its
+// handshake lasts. Whoever joins leaves.
 func (s *shares) join(address netip.Addr, user string) *share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,6 +57,9 @@ func (s *shares) enter(h holder, from *budget, part int64) *share {
 	one := s.of[h]
 	if one == nil {
 		limit := min(max(s.all.limit/part, 2*s.maxFrame), s.all.limit)
+		if h.user == "@" {
+			limit = min(limit, unknownBytes)
+		}
 		one = &share{holder: h, budget: budget{limit: limit, from: from}}
 		s.of[h] = one
 	}

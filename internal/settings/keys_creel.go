@@ -303,7 +303,7 @@ var creelDaemonKeys = []Setting{
 		Key:     "creel.ipc.server.max-request-memory",
 		Type:    Bytes,
 		Default: "1g",
-		Doc:     "Bytes of large requests held on one port.",
+		Doc:     "Bytes held on one port of requests that are incomplete or being served, above 1 KB each; an address may hold half.",
 	},
 	{
 		Key:     "creel.ipc.server.max-reply-bytes",

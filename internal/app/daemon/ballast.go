@@ -4,7 +4,7 @@ package daemon
 
 import (
 	"os"
-	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"time"
 )
@@ -37,7 +37,9 @@ func Ballast() (release func()) {
 const smallStacks = 8 << 20
 
 // collectStacks runs the collector when the stacks of goroutines have grown by
-// a quarter since it last did. Only the collector cuts a stack that was deep for a
+// a quarter since it last did, and gives the system what is free then: the ballast
+// has the runtime keep it, and what a burst of connections needed for a moment would
+// be resident for good. Only the collector cuts a stack that was deep for a
 // moment, as that of each new connection is; and with the ballast it may not run
 // for minutes while thousands connect (e2e/faults, strangers).
 func collectStacks(stop <-chan struct{}) {
@@ -56,7 +58,7 @@ func collectStacks(stop <-chan struct{}) {
 		case <-tick.C:
 		}
 		if now := stacks(); now > last+last/4 {
-			runtime.GC()
+			debug.FreeOSMemory()
 			last = max(stacks(), smallStacks)
 		} else if now < last {
 			last = max(now, smallStacks)

@@ -22,8 +22,9 @@ type connKey struct{}
 // for one, and the server, which reads what a handler left, would hang otherwise.
 func boundBodies(next http.Handler, first time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, ok := r.Context().Value(connKey{}).(*conn); ok {
-			c.prove()
+		c, _ := r.Context().Value(connKey{}).(*conn)
+		if c != nil {
+			c.came()
 		}
 		if r.Body == nil || r.ContentLength == 0 {
 			next.ServeHTTP(w, r)
@@ -36,8 +37,10 @@ func boundBodies(next http.Handler, first time.Duration) http.Handler {
 		control := http.NewResponseController(w)
 		if control.SetReadDeadline(time.Now().Add(limit)) == nil {
 			bound := *r // the server has to find its own body in its own request
-			bound.Body = &boundBody{r.Body, control}
+			body := &boundBody{ReadCloser: r.Body, control: control, conn: c}
+			bound.Body = body
 			r = &bound
+			defer body.left()
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -48,11 +51,25 @@ func boundBodies(next http.Handler, first time.Duration) http.Handler {
 type boundBody struct {
 	io.ReadCloser
 	control *http.ResponseController
+	conn    *conn // nil if its listener is another
+	ended   bool
+}
+
+// left is called when the handler has returned: the server reads what it left.
+func (b *boundBody) left() {
+	if b.conn != nil && !b.ended {
+		b.conn.waited()
+	}
 }
 
 func (b *boundBody) Read(p []byte) (int, error) {
+	if b.conn != nil && !b.ended {
+		b.conn.waited()
+		defer b.conn.came()
+	}
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
+		b.ended = true
 		b.control.SetReadDeadline(time.Time{}) // an error here is the client's going away
 	}
 	return n, err

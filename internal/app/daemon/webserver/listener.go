@@ -11,28 +11,30 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/creelrm/creel/internal/readable"
 )
 
-// maxUnproven is how many connections of a port may be there that have not sent a
-// whole request's headers within unproven. Honest ones do within a round trip; a
-// thousand that come at once may need a moment.
+// maxQuiet is how many connections of a port may be there that the server waits for:
+// for the headers of a first or of another request, or for more of a body. Above it
+// those that have been waited for longest are closed, when that was for longer than
+// quietTime: honest ones that begin need a round trip, and many that come at once a
+// moment more.
 const (
-	maxUnproven = 1024
-	unproven    = 250 * time.Millisecond
+	maxQuiet  = 512
+	quietTime = 250 * time.Millisecond
 )
 
-// listener gives connections to an http.Server when their first byte has come. A
-// server's connection has two buffers and a deep stack; one of which nothing comes
+// listener gives connections to an http.Server when the headers of their first request
+// have come. A
+// server's connection has two buffers and a deep stack; one of which none comes
 // has neither here. It also bounds how many there are: a new one above the limit is
-// refused, and the oldest that has proved nothing gives way to a new one.
+// refused, and the one that has been waited for longest gives way to others.
 type listener struct {
 	net.Listener
-	wait time.Duration // for the first byte
+	wait time.Duration // for the headers of the first request
 	most int           // connections, waiting and served
 	each int           // of one remote address
 
@@ -40,24 +42,25 @@ type listener struct {
 	ended chan struct{} // closed when nobody accepts any more
 	tasks sync.WaitGroup
 
-	mu   sync.Mutex
-	open map[*conn]struct{}
-	from map[netip.Addr]int // how many of open an address has
-	new  list.List          // *conn, those that are unproven, the oldest first
-	done bool
+	mu    sync.Mutex
+	open  map[*conn]struct{}
+	from  map[netip.Addr]int // how many of open an address has
+	quiet list.List          // *conn, those that are waited for, the longest first
+	done  bool
 }
 
 // conn is a connection that is counted.
 type conn struct {
 	net.Conn
-	l      *listener
-	once   sync.Once
-	proved atomic.Bool
-	born   time.Time
-	from   netip.Addr
+	l    *listener
+	once sync.Once
+	from netip.Addr
 
-	served bool          // something has come; guarded by l.mu
-	place  *list.Element // in l.new; guarded by l.mu
+	// Guarded by l.mu.
+	closed bool
+	served bool          // a request has come
+	place  *list.Element // in l.quiet
+	since  time.Time     // it is there
 }
 
 func (c *conn) Close() error {
@@ -68,25 +71,56 @@ func (c *conn) Close() error {
 			delete(c.l.from, c.from)
 		}
 		c.leave()
+		c.closed = true
 		c.l.mu.Unlock()
 	})
 	return c.Conn.Close()
 }
 
-// leave takes a connection from the unproven. The lock is held.
+// leave takes a connection from the quiet. The lock is held.
 func (c *conn) leave() {
 	if c.place != nil {
-		c.l.new.Remove(c.place)
+		c.l.quiet.Remove(c.place)
 		c.place = nil
 	}
 }
 
-// prove is called when the headers of a request are here.
-func (c *conn) prove() {
-	if c.proved.CompareAndSwap(false, true) {
-		c.l.mu.Lock()
-		c.leave()
-		c.l.mu.Unlock()
+// enter makes a connection the last of the quiet. The lock is held.
+func (c *conn) enter() {
+	c.leave()
+	if c.closed {
+		return
+	}
+	c.since = time.Now()
+	c.place = c.l.quiet.PushBack(c)
+	for c.l.quiet.Len() > maxQuiet {
+		longest := c.l.quiet.Front().Value.(*conn)
+		if c.since.Sub(longest.since) < quietTime {
+			break
+		}
+		longest.leave()
+		longest.Conn.Close() // who serves it finds it closed, and forgets it
+	}
+}
+
+// waited is called when the server begins to wait for bytes of a connection.
+func (c *conn) waited() {
+	c.l.mu.Lock()
+	c.enter()
+	c.l.mu.Unlock()
+}
+
+// came is called when they are here.
+func (c *conn) came() {
+	c.l.mu.Lock()
+	c.leave()
+	c.l.mu.Unlock()
+}
+
+// state is an http.Server's ConnState.
+func state(nc net.Conn, s http.ConnState) {
+	if c, ok := nc.(*conn); ok && s == http.StateIdle {
+		c.waited()
 	}
 }
 
@@ -105,7 +139,7 @@ func newListener(l net.Listener, wait time.Duration, most, each int) *listener {
 	return out
 }
 
-// Accept returns the next connection of which something has come.
+// Accept returns the next connection of which a request has come.
 func (l *listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.ready:
@@ -115,7 +149,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends the listener and all connections of which nothing has come.
+// Close ends the listener and all connections of which no request has come.
 func (l *listener) Close() error {
 	err := l.Listener.Close()
 	l.mu.Lock()
@@ -153,7 +187,7 @@ func (l *listener) accept() {
 			continue
 		}
 		pause = 5 * time.Millisecond
-		c := &conn{Conn: nc, l: l, born: time.Now(), from: addressOf(nc)}
+		c := &conn{Conn: nc, l: l, from: addressOf(nc)}
 		if !l.admit(c) {
 			continue
 		}
@@ -168,15 +202,7 @@ func (l *listener) admit(c *conn) bool {
 	if !l.done && many < l.most && mine < l.each {
 		l.open[c] = struct{}{}
 		l.from[c.from]++
-		c.place = l.new.PushBack(c)
-		for l.new.Len() > maxUnproven {
-			oldest := l.new.Front().Value.(*conn)
-			if c.born.Sub(oldest.born) < unproven {
-				break
-			}
-			oldest.leave()
-			oldest.Conn.Close() // who serves it finds it closed, and forgets it
-		}
+		c.enter()
 		l.mu.Unlock()
 		return true
 	}
@@ -200,23 +226,23 @@ func addressOf(c net.Conn) netip.Addr {
 	return netip.Addr{}
 }
 
-// await hands a connection over when its first byte is here.
+// await hands a connection over when the headers of its first request are here.
 func (l *listener) await(c *conn) {
 	c.Conn.SetReadDeadline(time.Now().Add(l.wait))
-	if !awaitByte(c.Conn) || !l.handOver(c) {
+	if !awaitRequest(c.Conn) || !l.handOver(c) {
 		c.Close()
 	}
 }
 
-// awaitByte keeps the stack flat while it waits: nothing that needs more is called
+// awaitRequest keeps the stack flat while it waits: nothing that needs more is called
 // before.
-func awaitByte(nc net.Conn) bool {
+func awaitRequest(nc net.Conn) bool {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {
 		return true
 	}
 	raw, err := sc.SyscallConn()
-	return err == nil && readable.Wait(raw) == nil
+	return err == nil && readable.WaitForRequest(raw) == nil
 }
 
 func (l *listener) handOver(c *conn) bool {

@@ -159,35 +159,48 @@ func TestAnAddressHasALimitOfItsOwn(t *testing.T) {
 	}
 }
 
-// Connections that prove nothing give way, the oldest first; one whose request was
-// served stays.
-func TestThoseThatProveNothingGiveWay(t *testing.T) {
-	address := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "x") }, Config{})
-	honest := dial(t, address, "")
-	get := func() error {
-		if _, err := io.WriteString(honest, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-			return err
+// Connections that are waited for give way, the longest first: those that say
+// nothing, those that have been served and say no more, those that sent half a body.
+// One whose request is being served stays.
+func TestThoseThatAreWaitedForGiveWay(t *testing.T) {
+	finish := make(chan struct{})
+	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return
 		}
-		resp, err := http.ReadResponse(bufio.NewReader(honest), nil)
-		if err == nil {
-			resp.Body.Close()
+		if r.URL.Path == "/long" {
+			<-finish
 		}
-		return err
+		fmt.Fprint(w, "x")
+	}, Config{})
+	const get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+	served := dial(t, address, "POST /long HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
+	quiet := []net.Conn{
+		dial(t, address, ""),
+		dial(t, address, get),
+		dial(t, address, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf"),
 	}
-	if err := get(); err != nil {
+	if _, err := http.ReadResponse(bufio.NewReader(quiet[1]), nil); err != nil {
 		t.Fatal(err)
 	}
-	first := dial(t, address, "")
-	for range maxUnproven - 1 {
+	time.Sleep(50 * time.Millisecond) // all are waited for
+	for range maxQuiet - len(quiet) {
 		dial(t, address, "")
 	}
-	time.Sleep(2 * unproven)
-	dial(t, address, "")
-	first.SetReadDeadline(time.Now().Add(5 * time.Second))
-	if _, err := first.Read(make([]byte, 1)); err == nil || strings.Contains(err.Error(), "timeout") {
-		t.Errorf("the oldest was not given up: %v", err)
+	time.Sleep(2 * quietTime)
+	for range quiet {
+		dial(t, address, "")
 	}
-	if err := get(); err != nil {
-		t.Errorf("the honest one was: %v", err)
+	for i, c := range quiet {
+		c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		if _, err := io.Copy(io.Discard, c); err != nil && strings.Contains(err.Error(), "timeout") {
+			t.Errorf("%d was not given up: %v", i, err)
+		}
 	}
+	close(finish)
+	resp, err := http.ReadResponse(bufio.NewReader(served), nil)
+	if err != nil {
+		t.Fatalf("the one that was being served was given up: %v", err)
+	}
+	resp.Body.Close()
 }

@@ -33,6 +33,7 @@ func Task(l net.Listener, handler http.Handler, c Config) func(context.Context) 
 		ReadHeaderTimeout: first,
 		IdleTimeout:       cmp.Or(c.IdleTimeout, 2*time.Minute),
 		MaxHeaderBytes:    64 << 10,
+		ConnState:         state,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, c)
 		},

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package readable
+
+import (
+	"bytes"
+	"sync"
+	"syscall"
+)
+
+// longHeaders are not waited for to their end, in bytes.
+const longHeaders = 8 << 10
+
+var headers = sync.Pool{New: func() any { return new([longHeaders]byte) }}
+
+// WaitForRequest is Wait for a server of HTTP/1: it returns when all headers of a
+// request are here, or what is here cannot be one, so that whoever sends a part of
+// them costs no more than who sends nothing.
+func WaitForRequest(raw syscall.RawConn) error {
+	if err := Wait(raw); err != nil { // the stack of those that say nothing stays small
+		return err
+	}
+	return raw.Read(peekHeaders)
+}
+
+// peekHeaders reports whether there is no use in waiting for more.
+func peekHeaders(fd uintptr) bool {
+	b := headers.Get().(*[longHeaders]byte)
+	defer headers.Put(b)
+	for {
+		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		switch {
+		case err == syscall.EINTR:
+			continue
+		case err == syscall.EAGAIN:
+			return false
+		case err != nil || n <= 0 || n == len(b):
+			return true
+		}
+		return complete(b[:n])
+	}
+}
+
+// complete reports whether b has the end of a request's headers, or never will.
+func complete(b []byte) bool {
+	if b[0] < 'A' || b[0] > 'Z' {
+		return true // no method: a TLS client, for one, is to be told at once
+	}
+	return bytes.Contains(b, []byte("\n\r\n")) || bytes.Contains(b, []byte("\n\n"))
+}
