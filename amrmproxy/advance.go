@@ -71,8 +71,12 @@ func (s *Session) onTick() {
 		s.home.state, s.home.busy, s.home.again = memberNone, false, false
 	}
 	if len(s.finishes) > 0 && s.now.Sub(s.began) > s.cfg.RegisterWait {
+		silent := &creel.Error{Kind: creel.ErrUnavailable, What: "home does not answer", Try: "try again"}
+		if s.blind {
+			s.unblind(silent)
+		}
 		for _, c := range s.finishes {
-			s.refuse(c, &creel.Error{Kind: creel.ErrUnavailable, What: "home does not answer", Try: "try again"})
+			s.refuse(c, silent)
 		}
 		s.finishes = nil
 	}
@@ -300,7 +304,7 @@ func (s *Session) advance(m *member) {
 			},
 		)
 	case memberLaunched:
-		if s.phase == phaseNew {
+		if s.phase == phaseNew || s.blind {
 			return // attached again once the AM is here
 		}
 		m.state = memberRegistering

@@ -249,6 +249,10 @@ func (s *Session) takeBack(id creel.ContainerID, lists ...*[]*yarnpb.ContainerPr
 func (s *Session) onFinished(m *member, r *yarnpb.FinishApplicationMasterResponseProto) {
 	if m.home {
 		s.finished = r
+		if s.blind && r.GetIsUnregistered() {
+			s.blind = false
+			s.finishUAMs()
+		}
 		return
 	}
 	if r.GetIsUnregistered() {
@@ -319,6 +323,14 @@ func (s *Session) onNotRegistered(m *member, under *Send) {
 		return
 	}
 	m.answered()
+	if m.home && s.blind {
+		s.unblind(&creel.Error{
+			Kind: creel.ErrNotRegistered,
+			What: "Application Master is trying to unregister before registering for: " + s.attempt.Application.String(),
+			Try:  "Let AM re-register",
+		})
+		return
+	}
 	if a := under.Allocate; a != nil {
 		s.keepUnsent(m, a)
 	}
@@ -343,7 +355,7 @@ func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
 	if m.home {
 		if under.Finish != nil {
 			// It has forgotten the application: it took the finish before.
-			s.finished = &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)}
+			s.onFinished(m, &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)})
 			return
 		}
 		s.end("its home says that the attempt is over: "+err.Error(), err)
@@ -412,6 +424,8 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 		s.dropUAM(m)
 	case under.Finish != nil && m.home && unknownToken(err):
 		s.onUnknownAttempt(m, under, err)
+	case under.Finish != nil && m.home && s.blind:
+		s.unblind(err)
 	case under.Finish != nil && m.home:
 		for _, c := range s.finishes {
 			s.refuse(c, err)

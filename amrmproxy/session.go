@@ -60,6 +60,7 @@ type Session struct {
 	removed   bool // the record is to go, or gone
 	restored  bool // another proxy had this very attempt before
 	inherited bool // it was ending when that one went, and home may not have been told
+	blind     bool // the AM finishes, and whether it was registered only home knows
 	spoken    bool // the AM has said what it wants, all of it, since it registered here
 
 	// The conversation with the AM.
@@ -266,7 +267,7 @@ func (s *Session) settle() {
 
 // save emits the record when it has changed and none is under way.
 func (s *Session) save() {
-	if s.phase == phaseNew || s.saving != 0 || s.gen == s.durable || s.now.Before(s.saveAt) {
+	if s.phase == phaseNew || s.blind || s.saving != 0 || s.gen == s.durable || s.now.Before(s.saveAt) {
 		return
 	}
 	s.saving = s.gen
@@ -544,17 +545,8 @@ func (s *Session) withdrawUnasked() {
 func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterRequestProto) {
 	switch s.phase {
 	case phaseNew:
-		if !s.restored || s.record.Answer == nil {
-			s.refuse(
-				call,
-				&creel.Error{
-					Kind: creel.ErrNotRegistered,
-					What: "Application Master is trying to unregister before registering for: " + s.attempt.Application.String(),
-					Try:  "Let AM re-register",
-				},
-			)
-			return
-		}
+		// Without a record it may have finished with the proxy before this one: home knows.
+		s.blind = !s.restored || s.record.Answer == nil
 		s.home.state, s.home.responseID = memberUp, unknownID
 	case phaseRegistering:
 		s.refuse(
@@ -592,10 +584,26 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 	}
 	s.home.abandonCall()
 	s.phase, s.why = phaseFinishing, "the AM has finished"
+	if !s.blind {
+		s.finishUAMs()
+	}
+}
+
+// finishUAMs has every UAM finish, as the AM has.
+func (s *Session) finishUAMs() {
 	s.record.Ending = true
 	s.changed()
 	s.refuseWaiting(s.over())
 	s.endUAMs(memberEnding)
+}
+
+// unblind undoes a finish of an AM of which we knew nothing, and home no end.
+func (s *Session) unblind(err error) {
+	for _, c := range s.finishes {
+		s.refuse(c, err)
+	}
+	s.finishes, s.blind, s.phase = nil, false, phaseNew
+	s.home.state, s.home.busy, s.home.again = memberNone, false, false
 }
 
 // endUAMs brings every UAM to its end: by a finish where it can still be

@@ -605,6 +605,17 @@ func TestAProxyIsReplacedInTheMiddle(t *testing.T) {
 	if s := second.Stats(); s.Launches != 0 {
 		t.Errorf("the second proxy launched %d UAMs", s.Launches)
 	}
+	// The answer to the goodbye was lost with the second proxy; the third knows nothing of
+	// the AM, and asks its home.
+	second.stop()
+	m.connect(f.proxy().address)
+	m.finish()
+	if _, err := m.am.RegisterApplicationMaster(context.Background(), &pb.RegisterApplicationMasterRequestProto{
+		Host: proto.String("am"),
+	}); !errors.Is(err, creel.ErrAttemptNotFound) {
+		t.Errorf("a registration after the end is answered %v", err)
+	}
+	m.noRecords()
 }
 
 func TestALostSecondaryHasItsAsksMoved(t *testing.T) {

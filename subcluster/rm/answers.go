@@ -186,7 +186,10 @@ type AppEnded struct {
 }
 
 // AttemptEnded tells that an attempt's tokens are void.
-type AttemptEnded struct{ Attempt creel.AttemptID }
+type AttemptEnded struct {
+	Attempt  creel.AttemptID
+	Finished bool // its AM said so
+}
 
 // News tells that an attempt has something to fetch that did not come from its
 // own call: containers granted when room appeared, or containers ended. Sent

@@ -66,7 +66,7 @@ func (m *Machine) attemptOver(t *attempt, s attemptState) {
 		t.finished = m.now
 	}
 	m.amHeartbeats.Remove(t)
-	m.act(AttemptEnded{Attempt: t.id})
+	m.act(AttemptEnded{Attempt: t.id, Finished: s == tFinished})
 	m.dropAsks(t)
 	m.stateChanged(a)
 	m.sched.Deactivate(&a.App)

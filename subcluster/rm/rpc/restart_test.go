@@ -265,6 +265,20 @@ func TestKilledInTheMiddleNothingIsLost(t *testing.T) {
 		report.GetApplicationReport().GetFinalApplicationStatus() != pb.FinalApplicationStatusProto_APP_SUCCEEDED {
 		t.Errorf("after the last epoch: %v, %v", report, err)
 	}
+	// Nobody may have told the AM: it says goodbye again, on another connection, and hears
+	// that it has been heard. Its application is over for anything else.
+	done, err := again(m, func() (*pb.FinishApplicationMasterResponseProto, error) {
+		return am.FinishApplicationMaster(ctx, &pb.FinishApplicationMasterRequestProto{
+			FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
+		})
+	})
+	if err != nil || !done.GetIsUnregistered() {
+		t.Errorf("the goodbye, repeated to the last epoch, is answered %v, %v", done, err)
+	}
+	if _, err := am.RegisterApplicationMaster(ctx,
+		&pb.RegisterApplicationMasterRequestProto{Host: new("h")}); !errors.Is(err, creel.ErrAttemptNotFound) {
+		t.Errorf("a registration after the end is answered %v", err)
+	}
 }
 
 // Whatever was acknowledged before a kill at any moment is there afterwards.

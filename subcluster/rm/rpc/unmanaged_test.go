@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -88,6 +89,17 @@ func TestAnUnmanagedAM(t *testing.T) {
 		t.Error("an unmanaged AM is not unregistered at once")
 	}
 	c.untilState("bob", id, pb.YarnApplicationStateProto_FINISHED)
+	// The answer, and its connection, may have been lost.
+	other := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
+	defer other.Close()
+	am = yarnrpc.NewApplicationMasterProtocolClient(other, c.s.Addresses().Scheduler, login(amrm))
+	if done, err := am.FinishApplicationMaster(ctx,
+		&pb.FinishApplicationMasterRequestProto{}); err != nil || !done.GetIsUnregistered() {
+		t.Errorf("a goodbye that is repeated on another connection is answered %v, %v", done, err)
+	}
+	if _, err := am.Allocate(ctx, &pb.AllocateRequestProto{}); !errors.Is(err, creel.ErrAttemptNotFound) {
+		t.Errorf("a heartbeat after the end is answered %v", err)
+	}
 }
 
 func TestAnUnmanagedAMThatKeepsContainersComesBack(t *testing.T) {

@@ -48,6 +48,7 @@ type secrets struct {
 	mu       sync.RWMutex
 	apps     map[creel.ApplicationID]*appSecrets
 	live     turn.Live               // whose AMRM tokens are valid
+	finished finished                // and those that were until a moment ago
 	services map[creel.NodeID]string // ip:port of nodes, for the service of tokens
 	noApp    appSecrets
 
@@ -83,6 +84,7 @@ func newSecrets(now time.Time, cfg Config) *secrets {
 		rnd:       rnd,
 		apps:      map[creel.ApplicationID]*appSecrets{},
 		services:  map[creel.NodeID]string{},
+		finished:  finished{grace: cfg.Machine.AMExpiry},
 		expiry:    cfg.Machine.ContainerExpiry,
 		rm:        now.UnixMilli(),
 	}
@@ -162,6 +164,9 @@ func (s *secrets) perform(a rm.Action) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.live.Perform(a)
+	if e, ok := a.(rm.AttemptEnded); ok && e.Finished {
+		s.finished.add(e.Attempt, time.Now())
+	}
 }
 
 // recovered makes the tokens of a recovered application valid again.
@@ -170,6 +175,11 @@ func (s *secrets) recovered(a *rm.AppRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.live.Recovered(a)
+	for i := range a.Attempts {
+		if t := &a.Attempts[i]; t.State == creel.AttemptFinished {
+			s.finished.add(t.ID, t.Finished)
+		}
+	}
 }
 
 // alive reports whether an attempt's tokens are valid.
@@ -199,14 +209,22 @@ func (s *secrets) newerAMRM(held token.AMRM) *pb.TokenProto {
 	return s.amrmToken(held.Attempt).Proto()
 }
 
+// mayCall reports whether an attempt's AM may log in: it is alive, or has finished
+// a moment ago, and may not know yet.
+func (s *secrets) mayCall(id creel.AttemptID) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.live.Has(id) || s.finished.has(id, time.Now())
+}
+
 // checkAMRM finds the password of an AMRM token: its key must be the current or
-// the next one, and its attempt alive.
+// the next one, and its attempt alive or just finished.
 func (s *secrets) checkAMRM(identifier []byte) ([]byte, hrpc.Identity, error) {
 	id, err := token.ParseAMRM(identifier)
 	if err != nil {
 		return nil, hrpc.Identity{}, err
 	}
-	if !s.alive(id.Attempt) {
+	if !s.mayCall(id.Attempt) {
 		return nil, hrpc.Identity{}, &creel.Error{
 			Kind: creel.ErrInvalidToken,
 			What: id.Attempt.String() + " not found in AMRMTokenSecretManager.",
