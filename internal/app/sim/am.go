@@ -272,11 +272,12 @@ func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 // known says that both did when the container went. One that was paused gives
 // containers their whole time again.
 func (m *am) unheard(id creel.ContainerID, of *cluster, known bool) {
-	rm, proxy, gone := of.epoch, m.proxy().epoch, m.w.now
+	rm, proxy, gone := m.w.clusters[of.index].epoch, m.proxy().epoch, m.w.now
 	m.later(m.w.cfg.Expiry+5*time.Minute, func() {
 		if _, waits := m.held[id]; !waits {
 			return
 		}
+		of := m.w.clusters[of.index]
 		m.w.audit.check(!known || of.epoch != rm || m.proxy().epoch != proxy || of.paused.After(gone),
 			"%s is gone from %s, and its AM was never told of its completion", id, of.id)
 		m.w.audit.fault("tasks given up")

@@ -130,7 +130,7 @@ func (a *auditor) launched(c *cluster, l rm.LaunchAM) {
 		return
 	}
 	app := a.apps[l.Attempt.Application]
-	a.check(a.forgetful() || app.home == nil || app.home == c,
+	a.check(a.forgetful() || app.home == nil || app.home.index == c.index,
 		"%s runs in %s and in %s", l.Attempt.Application, nameOf(app.home), c.id)
 	app.home = c
 	_, kept := c.kept.attempt(l.Attempt)
@@ -168,7 +168,7 @@ func (a *auditor) appEnded(c *cluster, e rm.AppEnded) {
 
 func (a *auditor) ends(c *cluster, id creel.ApplicationID, app *applied, state creel.ApplicationState) {
 	// A restart may find the end of an application undone and end it again.
-	a.check(a.forgetful() || app.home == nil || app.home == c,
+	a.check(a.forgetful() || app.home == nil || app.home.index == c.index,
 		"%s ended in %s, and runs in %s", id, c.id, nameOf(app.home))
 	a.moved = a.w.now
 	if app.ended.IsZero() {
@@ -344,7 +344,7 @@ type answered struct {
 // asked: what a session believes to have asked of a member is what the member's
 // ResourceManager knew when it answered, unless there is more to be said.
 func (a *auditor) asked(s *session, c *cluster, then answered, id int32) {
-	if s.closed || s.driver.Session() == nil || then.id != id || s.former() {
+	if s.closed || s.driver.Session() == nil || then.id != id || s.former() || c.gone {
 		return
 	}
 	if n, settled := s.driver.Session().Asked(c.id); settled {
@@ -404,6 +404,11 @@ func (a *auditor) timePasses(c *cluster, now time.Time) {
 	slow := p.told.Sub(p.then) < passed-passed/8
 	a.check(p.since.IsZero() || !slow, "of %v only %v have passed for %s", passed, p.told.Sub(p.then), c.id)
 	p.then, p.since = p.told, a.w.now
+}
+
+// fenced: a ResourceManager whose name was taken is a member no more.
+func (a *auditor) fenced(c *cluster, err error) {
+	a.check(err != nil || !c.gone || a.forgetful(), "%s was taken over, and is taken for the member", c.name)
 }
 
 // full has every ResourceManager look at everything it has.

@@ -4,6 +4,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,6 +33,7 @@ type cluster struct {
 	since time.Time
 	drift float64
 	disk  disk // under the journal
+	gone  bool // the journal is a later life's, which was started while this one lived
 	old   bool // of a version before fences, until it is started again as this one
 	keys  keys
 	nodes []*node
@@ -143,7 +145,14 @@ func (c *cluster) open() error {
 // what of their bytes was written.
 func (c *cluster) down() {
 	w := c.w
-	for range w.rnd.IntN(len(c.flying) + 1) {
+	c.leaveDisk(w.rnd.IntN(len(c.flying) + 1))
+	w.crash(c.host)
+}
+
+// leaveDisk ends what is on its way to the disk: so many transactions have come there, and
+// of the next some bytes.
+func (c *cluster) leaveDisk(whole int) {
+	for range whole {
 		if c.disk == full {
 			break
 		}
@@ -151,7 +160,43 @@ func (c *cluster) down() {
 		c.flying = c.flying[1:]
 	}
 	c.kept.tear(c.flying)
-	w.crash(c.host)
+}
+
+// longestAfterlife is how long a process goes on at most that was taken for dead: then who
+// watches over it ends it.
+const longestAfterlife = 5 * time.Minute
+
+// succeeded has another process started in the ResourceManager's place, with --take-over,
+// while this one goes on: its machine was taken for dead, and the volume with its journal
+// was given to another, with the address. Whoever calls from now on calls the other; what
+// lies in this one's sockets it serves when it runs. It ends when it finds that it cannot
+// write any more.
+func (c *cluster) succeeded() {
+	w := c.w
+	next := &cluster{
+		w: w, id: c.id, index: c.index, conf: c.conf, keys: c.keys, nodes: c.nodes, old: c.old,
+		host: w.host(c.name, c.index),
+		skew: c.skew, since: c.since, drift: c.drift,
+	}
+	c.leaveDisk(w.lives.IntN(len(c.flying) + 1))
+	next.kept = c.kept
+	c.gone, c.kept.entries = true, maps.Clone(c.kept.entries)
+	next.epoch = c.epoch + 1
+	w.mark("two ResourceManagers", c.number, next.number)
+	w.say("%s has a successor, and goes on", c.name)
+	w.clusters[c.index] = next
+	for _, n := range c.nodes {
+		n.of = next
+	}
+	for _, p := range slices.Concat(w.proxies, w.former) {
+		if p.home == c {
+			p.home = next
+		}
+	}
+	if err := next.open(); err != nil {
+		w.audit.breach("%s cannot be taken over: %v", c.id, err)
+	}
+	w.on(c.host, longestAfterlife, func() { w.crash(c.host) })
 }
 
 // now is the time that its machine is told, as the daemon makes it of its clocks.
@@ -329,6 +374,11 @@ func (c *cluster) commit(number uint64) {
 
 // sync has the first transaction on its way reach the disk.
 func (c *cluster) sync() {
+	if c.gone {
+		c.w.say("%s ends: its journal is gone", c.name)
+		c.w.crash(c.host)
+		return
+	}
 	if c.disk == full {
 		c.w.on(c.host, roomEvery, c.sync)
 		return

@@ -52,6 +52,9 @@
 //     were on their way to it, the latest first, and leaves of the block that was being
 //     written any prefix of its bytes, with zeros or nothing behind it (journal.Image,
 //     which reads them as the daemon reads its files);
+//   - a ResourceManager that is taken for dead and goes on, at once or after a pause, beside
+//     the one that is started in its place with its journal: it serves what lies in its
+//     sockets, is a member no more, and ends when it finds that it cannot write;
 //   - a ResourceManager that starts again with its clock set by up to five minutes, or has
 //     it set so while it runs, both ways, and then drifts by up to 1 %. The
 //     clock of each node is wrong by up to four minutes and set at any time, that of the
@@ -63,9 +66,6 @@
 //     one home;
 //   - AMs that give containers back, UAMs and applications killed, applications moved,
 //     members drained, queues reloaded, policies changed.
-//
-// Not drawn: two ResourceManagers alive as one subcluster (their journal has a lock of
-// the operating system, and the store's epochs fence members).
 //
 // # What it checks
 //

@@ -40,6 +40,7 @@ type Faults struct {
 	Halts      time.Duration // a node with all that runs on it, or a proxy, stands still for up to Halted
 	Halted     time.Duration
 	Lives      time.Duration // a proxy is taken for dead, and goes on beside the one that is started in its place
+	RMLives    time.Duration // so is a ResourceManager, by its machine, and its journal is another's
 	Jumps      time.Duration // the clock of a ResourceManager that runs is set, by up to five minutes either way
 	StoreJumps time.Duration // the clock of the store is set, by up to two minutes either way
 	NodeClocks time.Duration // clocks of nodes are wrong by up to four minutes, and are set at that
@@ -101,6 +102,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 		f.Halts, f.Halted = few(8), longest[rnd.IntN(len(longest))]
 	})
 	draw("lives", 1, 3, func(*rand.Rand) { f.Lives = few(4) })
+	draw("lives of ResourceManagers", 1, 3, func(*rand.Rand) { f.RMLives = few(4) })
 	draw("jumps", 1, 3, func(rnd *rand.Rand) { f.Jumps, f.Drift = few(4), 0.01*rnd.Float64() })
 	draw("store jumps", 1, 3, func(*rand.Rand) { f.StoreJumps = few(3) })
 	draw("node clocks", 1, 3, func(*rand.Rand) { f.NodeClocks = few(20) })
@@ -206,6 +208,16 @@ func (w *World) planFaults() {
 				w.pause(p.host, time.Second+down%longestPause, func() {})
 			}
 			p.succeeded()
+		}
+	})
+	plan("lives of ResourceManagers", f.RMLives, func(which uint64, down time.Duration) {
+		if c := w.clusters[which%uint64(len(w.clusters))]; c.up && !w.asleep(c.host) {
+			w.audit.fault("ResourceManagers taken for dead")
+			if which>>8%4 > 0 {
+				d := time.Second + down%longestPause
+				w.pause(c.host, d, func() { c.turn(d) })
+			}
+			c.succeeded()
 		}
 	})
 	plan("jumps", f.Jumps, func(which uint64, _ time.Duration) {

@@ -13,6 +13,9 @@ import (
 // heartbeats keep the membership alive, as the agent beside a ResourceManager does.
 func (c *cluster) heartbeats() {
 	w := c.w
+	if c.gone && !c.registered {
+		return // it has left the federation
+	}
 	w.on(c.host, w.cfg.MemberHeartbeat, c.heartbeats)
 	report := c.loads.Next(c.m, c.now())
 	load, err := report.JSON()
@@ -25,19 +28,25 @@ func (c *cluster) heartbeats() {
 	call(w, c.host, w.storeAt, max(w.cfg.MemberHeartbeat, time.Second), func(reply func(bool, error)) {
 		reply(atStore(w, true, func() (bool, error) {
 			if !first {
-				return true, w.store.Heartbeat(w.storeClock(), subcluster.Heartbeat{ID: c.id, Epoch: start, Load: load})
+				err := w.store.Heartbeat(w.storeClock(), subcluster.Heartbeat{ID: c.id, Epoch: start, Load: load})
+				w.audit.fenced(c, err)
+				return true, err
 			}
-			return true, w.store.Register(
-				w.now,
+			err := w.store.Register(
+				w.storeClock(),
 				subcluster.Member{ID: c.id, Epoch: start, Lease: w.cfg.Lease, Capability: string(load), Version: "sim",
 					Addresses: subcluster.Addresses{Client: string(c.id) + ":8032", Scheduler: string(c.id) + ":8030"}},
 			)
+			w.audit.fenced(c, err)
+			return true, err
 		}))
 	}, func(_ bool, err error) {
 		switch {
 		case err == nil && first:
 			c.registered = true
 		case errors.Is(err, creel.ErrNotRegistered):
+			c.registered = false
+		case errors.Is(err, creel.ErrStale) && c.gone:
 			c.registered = false
 		case errors.Is(err, creel.ErrStale):
 			w.audit.breach("%s was told that a later epoch of it exists: %v", c.id, err)

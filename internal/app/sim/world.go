@@ -89,6 +89,7 @@ type World struct {
 	faults Faults
 	faulty bool // faults happen now
 	rnd    *rand.Rand
+	lives  *rand.Rand // of ResourceManagers beside each other
 
 	now    time.Time
 	events heap
@@ -131,6 +132,7 @@ func New(cfg Config) (*World, error) {
 	w := &World{
 		cfg:    cfg,
 		rnd:    rand.New(rand.NewPCG(cfg.Seed, 0x5eed)),
+		lives:  source(cfg.Seed, "two ResourceManagers"),
 		now:    origin,
 		hash:   offset64,
 		cuts:   make([]bool, (cfg.Subclusters+1)*(cfg.Subclusters+1)),
