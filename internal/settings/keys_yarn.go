@@ -560,6 +560,31 @@ var rmLifeKeys = []Setting{
 	},
 	{Key: "yarn.node-labels.enabled", Type: Bool, Default: "false", Doc: "Whether node labels are served."},
 	{
+		Key:     "yarn.node-labels.configuration-type",
+		Type:    Enum,
+		Default: "centralized",
+		Choices: []string{"centralized", "distributed", "delegated-centralized"},
+		Doc:     "Who gives nodes their labels: administrators' calls, the nodes themselves, or a provider.",
+	},
+	{
+		Key:  "yarn.resourcemanager.node-labels.am.default-node-label-expression",
+		Type: String,
+		Doc:  "The label of AMs whose submission names none.",
+	},
+	{
+		Key:     "yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation",
+		Type:    Bool,
+		Default: "false",
+		Doc:     "Whether AMs may run on nodes that a label lends.",
+	},
+	{
+		Key:  "yarn.node-labels.exclusive-enforced-partitions",
+		Type: List,
+		Doc:  "Labels to whose nodes applications are bound by their queue.",
+	},
+	{Key: "yarn.node-labels.fs-store.root-dir", Type: String, Doc: "Where Hadoop keeps labels."},
+	{Key: "yarn.node-labels.fs-store.impl.class", Type: Class, Doc: "How Hadoop keeps labels."},
+	{
 		Key:     "yarn.resourcemanager.proxy.timeout.enabled",
 		Type:    Bool,
 		Default: "true",

@@ -210,7 +210,16 @@ var notInForce = []inactive{
 	}},
 	{NotYet, "reservations are refused", []string{"yarn.resourcemanager.reservation-system.enable"}},
 	{NotYet, "resource profiles are refused", []string{"yarn.resourcemanager.resource-profiles.enabled"}},
-	{NotYet, "every node is in the default partition", []string{"yarn.node-labels.enabled"}},
+	{NotYet, "AMs are not placed on nodes that a label lends", []string{
+		"yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation",
+	}},
+	{NotYet, "asks alone say on which label's nodes they go", []string{
+		"yarn.node-labels.exclusive-enforced-partitions",
+	}},
+	{WithoutEffect, "labels are kept in the journal, creel.rm.data", []string{
+		"yarn.node-labels.fs-store.root-dir",
+		"yarn.node-labels.fs-store.impl.class",
+	}},
 	{NotYet, "containers may be granted at once after a restart", []string{
 		"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms",
 		"creel.rm.recovery-wait",

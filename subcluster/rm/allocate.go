@@ -71,10 +71,16 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 		m.releaseAll(t, rest[:k])
 		rest = rest[k:]
 	}
+	labels := m.askedLabels
 	var last *sched.Ask
 	for i := range r.Asks {
 		k := &r.Asks[i]
+		label := ""
+		if len(labels) > 0 {
+			label = labels[i]
+		}
 		last = m.sched.Request(&a.App, last, &sched.Request{
+			Label:               label,
 			Priority:            k.Priority,
 			Count:               k.Count,
 			AllocationRequestID: k.AllocationRequestID,
@@ -104,6 +110,11 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 // gives the normalized sizes of its asks.
 func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]amounts.Vec, error) {
 	largest := t.app.Queue().Largest()
+	labels, err := m.askLabels(t, r.Asks)
+	if err != nil {
+		return nil, err
+	}
+	m.askedLabels = labels
 	sizes := m.normalized[:0]
 	for i := range r.Asks {
 		q := &r.Asks[i]
@@ -114,12 +125,6 @@ func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]amounts.Vec, 
 					"Invalid resource request, requested number of containers < 0, numContainers=%d",
 					q.Count,
 				),
-			}
-		}
-		if q.Label != "" && q.Label != "*" {
-			return nil, &creel.Error{
-				Kind: ErrInvalidLabel,
-				What: "Invalid resource request, node label not enabled but request contains label expression",
 			}
 		}
 		var v amounts.Vec

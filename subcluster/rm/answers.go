@@ -115,6 +115,7 @@ type NodeRegistered struct {
 	Diagnostics string
 	Resource    creel.Resource // set when it overrides the node's own
 	Override    bool
+	LabelsTaken bool // the labels that it reported are in force
 }
 
 // NodeAnswer is the answer to a NodeReport. It belongs to the machine and is
@@ -131,6 +132,7 @@ type NodeAnswer struct {
 	Signals     []Signal
 	Resource    creel.Resource // set with Override: the node's new size
 	Override    bool
+	LabelsTaken bool // as NodeRegistered's
 }
 
 // Action is something the caller has to do. Exactly the types below.
@@ -156,6 +158,13 @@ type SaveDisowned struct {
 	Seq      uint64
 	Disowned Disowned
 	Deleted  bool
+}
+
+// SaveLabels makes the labels of the cluster and of nodes durable, replacing those
+// before; then Saved(Seq) is due.
+type SaveLabels struct {
+	Seq    uint64
+	Labels Labels
 }
 
 // LaunchAM starts an AM in its container; AMLaunched or
@@ -199,6 +208,7 @@ type News struct{ Attempt creel.AttemptID }
 func (SaveApp) action()      {}
 func (SaveAttempt) action()  {}
 func (SaveDisowned) action() {}
+func (SaveLabels) action()   {}
 func (LaunchAM) action()     {}
 func (StopAM) action()       {}
 func (AppEnded) action()     {}

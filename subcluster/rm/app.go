@@ -65,7 +65,8 @@ type app struct {
 	rule  string
 	path  creel.QueuePath // where it was sent, also when there is no such queue
 
-	submitted, launched, finished int64 // ns
+	submitted, launched, finished int64  // ns
+	amLabel                       string // of the AM's ask
 	deadline                      int64
 	lifetime                      *timer
 	failures                      []int64  // times of failures that count

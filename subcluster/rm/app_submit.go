@@ -43,10 +43,9 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 			"get an id from getNewApplication",
 		)
 	}
-	if s.Label != "" && s.Label != "*" || s.AM.Label != "" {
-		return &creel.Error{
-			Kind: ErrInvalidLabel,
-			What: "Invalid resource request, node label not enabled but request contains label expression",
+	if m.cfg.Labels == LabelsOff {
+		if _, err := m.amLabel(s, ""); err != nil {
+			return err
 		}
 	}
 	path, rule, create := creel.QueuePath(s.Queue), "", m.sched.MakesUndeclared()
@@ -92,6 +91,11 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 		largest = q.Largest()
 		if !s.HasPriority {
 			priority = q.Spec().DefaultPriority
+		}
+	}
+	if q != nil && !s.Unmanaged {
+		if _, err := m.amLabel(s, path); err != nil {
+			return err
 		}
 	}
 	var am *amounts.Size

@@ -203,7 +203,7 @@ func (m *Machine) newAttempt(a *app) {
 		t.state = tScheduled
 	}
 	m.stateChanged(a)
-	m.sched.Enqueue(&a.App, t.amAsk())
+	m.sched.Enqueue(&a.App, m.amAsk(t))
 }
 
 // inherit hands the living containers of an ended attempt to the next one.

@@ -13,7 +13,7 @@ import (
 
 // amAsk is what the attempt needs to run its AM, nil when that needs no
 // container.
-func (t *attempt) amAsk() *sched.AMAsk {
+func (m *Machine) amAsk(t *attempt) *sched.AMAsk {
 	s := t.app.sub
 	if s.Unmanaged {
 		return nil
@@ -23,6 +23,8 @@ func (t *attempt) amAsk() *sched.AMAsk {
 		p := &s.AMPlaces[i]
 		ask.Places = append(ask.Places, sched.AMPlace{Name: p.ResourceName, Strict: p.StrictLocality})
 	}
+	ask.Label, _ = m.amLabel(s, t.app.Queue().Path()) // checked when it was submitted
+	t.app.amLabel = ask.Label
 	if name := s.AM.ResourceName; name != "" && name != sched.AnyPlace {
 		ask.Places = append(ask.Places, sched.AMPlace{Name: name})
 	}

@@ -93,14 +93,21 @@ func (c *auditor) app(a *app) {
 	if was := c.m.appView(a); was.Over && !reflect.DeepEqual(was, c.m.newAppView(a)) {
 		c.fail("%s was over and has changed: %+v, now %+v", a.id, was, c.m.newAppView(a))
 	}
-	var used amounts.Vec
-	containers := int32(0)
+	holds := map[string]sched.Holding{}
 	for _, t := range a.attempts {
 		owns := false
 		for k := range t.containers() {
 			owns = true
-			used.Add(&c.m.sizeOf(k).V)
-			containers++
+			label := ""
+			if k.node != nil {
+				label = k.node.Label()
+			} else {
+				c.fail("container %s is on no node", k.id())
+			}
+			h := holds[label]
+			h.Used.Add(&c.m.sizeOf(k).V)
+			h.Containers++
+			holds[label] = h
 		}
 		if t.over() && t != a.current && owns {
 			c.fail("%s is %s and owns containers", t.id, t.state)
@@ -109,5 +116,5 @@ func (c *auditor) app(a *app) {
 	if may := a.mayGet(); may != a.Open() && a.InQueue() {
 		c.fail("%s is %s: the scheduler may give it containers %v, should be %v", a.id, a.state, a.Open(), may)
 	}
-	c.sched.App(&a.App, used, containers)
+	c.sched.App(&a.App, holds)
 }

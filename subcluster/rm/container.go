@@ -70,6 +70,7 @@ type container struct {
 type containerExtra struct {
 	owner   *attempt // who is told of its completion, if not origin: a later attempt that kept it
 	alloc   int64    // allocation request id
+	label   string   // of its ask
 	version int32
 	tags    []string
 	from    *amounts.Size // size before an increase that its node has not taken over
@@ -161,6 +162,9 @@ func (m *Machine) granted(g *sched.Grant) {
 	if g.AllocationRequestID != 0 {
 		c.more().alloc = g.AllocationRequestID
 	}
+	if g.Label != "" {
+		c.more().label = g.Label
+	}
 	m.attach(c, m.nodeList[g.Node.Serial()])
 	m.launchSerial++
 	c.wait = m.launchSerial
@@ -206,9 +210,9 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 		t.unfresh(c)
 	}
 	id, am, was, priority := c.id(), c.am, c.state, c.priority
-	alloc := int64(0)
+	alloc, label := int64(0), ""
 	if was == cAllocated {
-		alloc = c.rare().alloc
+		alloc, label = c.rare().alloc, c.rare().label
 	}
 	done := Completed{
 		ID:          id,
@@ -225,7 +229,7 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 	case was == cAllocated && !am && !t.over():
 		// Its AM never heard of it: the ask stands again.
 		if t.schedulable() {
-			m.sched.Restore(&t.app.App, size, priority, alloc, done.Execution)
+			m.sched.Restore(&t.app.App, size, priority, alloc, done.Execution, label)
 		}
 	case am:
 		m.amEnded(t, exit, diagnostics)

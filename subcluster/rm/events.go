@@ -25,11 +25,11 @@ type Submission struct {
 
 	Claim            int64 // under which a router forwarded it, 0 if none did
 	Unmanaged        bool
-	KeepContainers   bool          // keep_containers_across_application_attempts
-	MaxAttempts      int           // 0 = Config.MaxAttempts, which also caps it
-	FailuresValidity time.Duration // attempt_failures_validity_interval; <= 0 = every failure counts
-	Lifetime         time.Duration // APP_TIMEOUT_LIFETIME; 0 = the queue's default
-	Label            string        // default node label expression; only "" is enabled
+	KeepContainers   bool            // keep_containers_across_application_attempts
+	MaxAttempts      int             // 0 = Config.MaxAttempts, which also caps it
+	FailuresValidity time.Duration   // attempt_failures_validity_interval; <= 0 = every failure counts
+	Lifetime         time.Duration   // APP_TIMEOUT_LIFETIME; 0 = the queue's default
+	Label            LabelExpression // of asks that say nothing of labels
 
 	// Context is the server's own: the submission message. The machine keeps it
 	// and hands it back in actions and views, untouched.
@@ -75,7 +75,7 @@ type Ask struct {
 	StrictLocality      bool // relax_locality = false
 	ExecutionType       creel.ExecutionType
 	EnforceExecution    bool
-	Label               string
+	Label               LabelExpression
 }
 
 // SchedulingAsk is one SchedulingRequest: parsed and kept; placed once
@@ -132,6 +132,8 @@ type RegisterNode struct {
 	HealthReport string
 	Containers   []NodeContainer       // live and lately finished ones
 	Applications []creel.ApplicationID // with state on the node
+	Labels       []string              // that the node reports of itself, with HasLabels
+	HasLabels    bool
 }
 
 // NodeContainer is one container as a registering node reports it (NMContainerStatus).
@@ -159,6 +161,8 @@ type NodeReport struct {
 	Containers   []ContainerStatus // live ones, and finished ones not yet acknowledged
 	KeepAlive    []creel.ApplicationID
 	Increased    []creel.ContainerID // acknowledged increases
+	Labels       []string            // that the node reports of itself, with HasLabels
+	HasLabels    bool
 	// Utilization as the node measures it; nil = not reported this time.
 	Utilization *NodeUse
 }
@@ -197,6 +201,7 @@ type Decommission struct {
 type Recover struct {
 	Apps     []AppRecord
 	Disowned []Disowned // oldest first
+	Labels   Labels
 }
 
 // AppRecord is what must survive of an application: the content of Save

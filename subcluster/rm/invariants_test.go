@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,10 +85,11 @@ func unserved(m *Machine) error {
 // queue may stand above its maximum when the cluster or the maximum shrank;
 // then it must not grow.
 func (r *run) bounds(m *Machine) error {
+	moved := strings.Contains(r.log[len(r.log)-1].what, "label") // containers changed partitions, limits or not
 	for _, q := range m.sched.Queues() {
 		most, bounded := q.Max()
 		was, used := r.used[q.Path()], q.Used()
-		for i := 0; bounded && i < m.sizes.Check; i++ {
+		for i := 0; bounded && !moved && i < m.sizes.Check; i++ {
 			if used.At(i) > most.At(i) && used.At(i) > was.At(i) {
 				return fmt.Errorf("queue %s grew from %v to %v, above its maximum %v", q.Path(), was, used, most)
 			}
@@ -172,6 +174,9 @@ type run struct {
 	used   map[creel.QueuePath]amounts.Vec
 	near   *Auditor
 	watch  func([]Action) // nil: nobody looks
+
+	labelled bool                       // asks name labels
+	seen     map[creel.ContainerID]bool // containers whose place was looked at
 }
 
 // logged is a call of the machine with its time.
@@ -207,6 +212,9 @@ func (r *run) after() {
 	}
 	if err := r.bounds(m); err != nil {
 		r.t.Fatalf("after %s: %v\n%s", r.log[len(r.log)-1].what, err, m.AppendState(nil))
+	}
+	if r.labelled {
+		r.labels(m)
 	}
 }
 
@@ -453,6 +461,9 @@ func (r *run) drawAsks() []Ask {
 	n := int32(rapid.IntRange(0, 12).Draw(t, "count"))
 	strict := rapid.IntRange(0, 3).Draw(t, "strict") == 0
 	asks := []Ask{{Priority: p, ResourceName: "*", Resource: size, Count: n, StrictLocality: strict}}
+	if r.labelled {
+		asks[0].Label = LabelExpression{rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "label"), true}
+	}
 	for range rapid.IntRange(0, 2).Draw(t, "hosts") {
 		h := rapid.IntRange(0, 8).Draw(t, "host")
 		asks = append(
@@ -477,7 +488,7 @@ func newRunOf(t *rapid.T, tb testing.TB, spec queues.Spec) *run {
 	types := rapid.SampledFrom([][]creel.ResourceType{nil, {{Name: "yarn.io/gpu"}}, {{Name: "yarn.io/gpu"}, {Name: "disk", Unit: "Gi"}}}).
 		Draw(t, "types")
 	w := newWorld(tb, func(c *Config) {
-		c.Queues, c.ResourceTypes = spec, types
+		c.Queues, c.ResourceTypes, c.Labels = spec, types, LabelsByCall
 		first = *c
 	})
 	return &run{

@@ -54,6 +54,10 @@ type Machine struct {
 	ended     []*app // oldest first
 	disowned  disownedTable
 
+	labels      labelStore // as calls made them; they are in force when they are durable
+	inForce     labelStore
+	askedLabels []string // of the asks of the call under way
+
 	// Containers.
 	containerPool slab.Pool[container]
 	spare         []*container
@@ -115,6 +119,8 @@ func New(cfg Config) (*Machine, error) {
 		return nil, err
 	}
 	m.sizes = m.sched.Sizes()
+	m.labels.put(&Labels{})
+	m.inForce.put(&Labels{})
 	m.timers = intrusive.Heap[*timer]{
 		Less: func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq },
 		Slot: func(t *timer) *int32 { return &t.slot },

@@ -81,6 +81,7 @@ func (m *Machine) newNode(id creel.NodeID, rack string) *node {
 	m.nodes[id] = n
 	m.nodeList = append(m.nodeList, n)
 	m.commands.AddNode()
+	m.labelNode(n)
 	return n
 }
 

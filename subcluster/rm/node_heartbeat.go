@@ -62,8 +62,19 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 		}
 	}
 	m.sched.Heartbeat(&n.Node)
+	var taken bool
+	var why string
+	if r.HasLabels && m.cfg.Labels == LabelsByNode {
+		if err := m.nodeReported(r.ID, r.Labels); err != nil {
+			why = err.Error()
+		} else {
+			taken = true
+		}
+	}
 	m.settle()
-	return m.answerNode(n)
+	out := m.answerNode(n)
+	out.LabelsTaken, out.Diagnostics = taken, why
+	return out
 }
 
 func (m *Machine) answerNode(n *node) *NodeAnswer {

@@ -44,6 +44,14 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	} else {
 		m.sched.SetRack(&n.Node, r.Rack)
 	}
+	out := NodeRegistered{}
+	if r.HasLabels && m.cfg.Labels == LabelsByNode {
+		if err := m.nodeReported(r.ID, r.Labels); err != nil {
+			out.Diagnostics = err.Error() // Hadoop's NodeManagers log it and go on
+		} else {
+			out.LabelsTaken = true
+		}
+	}
 	if n.registrations++; n.registrations > 1 {
 		m.voidTokens(n)
 	}
@@ -56,7 +64,6 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 	n.updates, n.signals = nil, nil
 	wasDraining := n.state == nodeDraining
 	m.setNodeState(n, nodeState(0)) // out of the sums while its containers are sorted out
-	out := NodeRegistered{}
 	if n.override {
 		total := n.Total()
 		out.Resource, out.Override = m.sizes.Resource(&total), true

@@ -17,6 +17,10 @@ import (
 // their whole time for that from now on, whenever they were submitted.
 func (m *Machine) Recover(now time.Time, r *Recover) error {
 	m.at(now)
+	if m.cfg.Labels != LabelsOff {
+		m.labels.put(&r.Labels)
+		m.putLabels(&r.Labels)
+	}
 	for i := range r.Apps {
 		if err := m.recoverApp(&r.Apps[i]); err != nil {
 			return err
@@ -136,6 +140,11 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 			m.awaited[t.amNode] = append(m.awaited[t.amNode], t)
 		}
 		m.stateChanged(a)
+		if !s.Unmanaged {
+			label, _ := m.amLabel(&s, a.Queue().Path()) // one that is wrong now: it runs on
+			a.amLabel = label
+			m.sched.SetAMLabel(&a.App, label)
+		}
 		m.sched.Activate(&a.App)
 		m.alive(t)
 	case t.state == tFinished:

@@ -71,7 +71,8 @@ func (m *Machine) newAppView(a *app) *AppView {
 		Submitted:    instant(a.submitted),
 		Launched:     instant(a.launched),
 		Deadline:     instant(a.deadline),
-		Label:        s.Label,
+		Label:        s.Label.Text,
+		AMLabel:      a.amLabel,
 		Placed:       a.rule,
 		Port:         -1,
 		Context:      s.Context,
@@ -99,6 +100,9 @@ func (m *Machine) newAppView(a *app) *AppView {
 		}
 		v.Token = s.Unmanaged && t.state == tLaunched
 		v.InScheduler = a.InQueue() && (t.schedulable() || t.state == tFinishing)
+		if v.InScheduler {
+			v.Partitions = m.sched.UseByPartition(&a.App)
+		}
 		v.Partitioned = v.InScheduler && m.sched.ByPartition()
 	}
 	if a.InQueue() {
@@ -282,6 +286,7 @@ func (m *Machine) nodeView(n *node) NodeView {
 		Containers:     n.count,
 		Utilization:    n.use,
 		DecommissionBy: instant(n.leaveBy),
+		Label:          m.LabelOf(n.ID()),
 	}
 	if a := n.Reserved(); a != nil {
 		v.Reserved = creel.ContainerID{Attempt: ofSched(a).current.id}
@@ -337,6 +342,9 @@ func (m *Machine) Cluster() ClusterView {
 		Total:              m.sizes.Resource(&t.Total),
 		Used:               m.sizes.Resource(&t.Used),
 		Reserved:           m.sizes.Resource(&t.Reserved),
+		AllTotal:           m.sizes.Resource(&t.AllTotal),
+		AllUsed:            m.sizes.Resource(&t.AllUsed),
+		AllReserved:        m.sizes.Resource(&t.AllReserved),
 		Available:          m.sizes.Resource(&t.Available),
 		Pending:            m.sizes.Resource(&t.Pending),
 		Containers:         m.count.containers,

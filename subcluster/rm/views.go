@@ -15,6 +15,8 @@ type AppView struct {
 	User        string
 	Name        string
 	Type        string
+	AMLabel     string               // of the AM's ask
+	Partitions  []sched.PartitionUse // what it has and asks for by label, without one first; while it is in its queue
 	Tags        []string
 	Queue       creel.QueuePath
 	Priority    int32
@@ -125,6 +127,7 @@ type NodeView struct {
 	Reserved       creel.ContainerID // zero = not reserved; otherwise the application's attempt and sequence 0
 	Utilization    NodeUse
 	DecommissionBy time.Time
+	Label          string // "" for none
 }
 
 // QueueView is a queue as the scheduler sees it, with what became of its
@@ -137,9 +140,12 @@ type QueueView struct {
 // ClusterView is the whole subcluster in numbers.
 type ClusterView struct {
 	AppsSubmitted, AppsCompleted, AppsPending, AppsRunning, AppsFailed, AppsKilled int64
-	Total, Used, Reserved, Available, Pending                                      creel.Resource
-	Containers, ReservedContainers, PendingContainers                              int32
-	Nodes                                                                          map[creel.NodeState]int // by state
+	// Of nodes without a label, and of all.
+	Total, Used, Reserved, Available, Pending creel.Resource
+	AllTotal, AllUsed, AllReserved            creel.Resource
+
+	Containers, ReservedContainers, PendingContainers int32
+	Nodes                                             map[creel.NodeState]int // by state
 	// containers, since the start
 	Granted, Released int64
 	Preempted         int64 // of them, taken back for others

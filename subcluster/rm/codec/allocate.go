@@ -18,7 +18,7 @@ func decodeAsk(r *pb.ResourceRequestProto) rm.Ask {
 		StrictLocality:      !r.GetRelaxLocality(),
 		ExecutionType:       creel.ExecutionType(r.GetExecutionTypeRequest().GetExecutionType()),
 		EnforceExecution:    r.GetExecutionTypeRequest().GetEnforceExecutionType(),
-		Label:               r.GetNodeLabelExpression(),
+		Label:               labelExpression(r.NodeLabelExpression),
 	}
 }
 
@@ -66,4 +66,12 @@ func Allocate(r *pb.AllocateRequestProto) *rm.AllocateRequest {
 		})
 	}
 	return out
+}
+
+// labelExpression reads an optional label expression.
+func labelExpression(text *string) rm.LabelExpression {
+	if text == nil {
+		return rm.LabelExpression{}
+	}
+	return rm.LabelExpression{Text: *text, Given: true}
 }

@@ -41,6 +41,7 @@ func RegisterNode(r *pb.RegisterNodeManagerRequestProto) rm.RegisterNode {
 			Tags:                c.GetAllocationTags(),
 		})
 	}
+	out.Labels, out.HasLabels = labels(r.GetNodeLabels())
 	for _, a := range r.GetRunningApplications() {
 		out.Applications = append(out.Applications, pb.ToApplicationID(a))
 	}
@@ -69,6 +70,7 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 		}
 		out.Containers = append(out.Containers, told)
 	}
+	out.Labels, out.HasLabels = labels(r.GetNodeLabels())
 	for _, a := range s.GetKeepAliveApplications() {
 		out.KeepAlive = append(out.KeepAlive, pb.ToApplicationID(a))
 	}
@@ -85,6 +87,14 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 		}
 		out.Utilization = use
 	}
+}
+
+// labels reads what a node reports of its labels, if it does.
+func labels(l *pb.NodeLabelsProto) (names []string, reported bool) {
+	for _, n := range l.GetNodeLabels() {
+		names = append(names, n.GetName())
+	}
+	return names, l != nil
 }
 
 // NodeKeys are the master keys that a node must learn, nil for those it has.
@@ -122,6 +132,9 @@ func RegisterNodeResponse(
 	}
 	if a.Override {
 		r.Resource = pb.FromResource(a.Resource)
+	}
+	if a.LabelsTaken {
+		r.AreNodeLabelsAcceptedByRM = &a.LabelsTaken
 	}
 	return r
 }
@@ -165,6 +178,9 @@ func NodeHeartbeatResponse(
 			ContainerId: pb.FromContainerID(signal.Container),
 			Command:     new(pb.SignalContainerCommandProto(signal.Command)),
 		})
+	}
+	if a.LabelsTaken {
+		r.AreNodeLabelsAcceptedByRM = &a.LabelsTaken
 	}
 	if a.Override {
 		r.Resource = pb.FromResource(a.Resource)

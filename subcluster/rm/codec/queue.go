@@ -25,7 +25,7 @@ func QueueInfo(q *rm.QueueView, scheduler queues.Scheduler) *pb.QueueInfoProto {
 		MaximumCapacity:      percent(q.MaxCapacity),
 		CurrentCapacity:      percent(q.UsedCapacity),
 		State:                &state,
-		AccessibleNodeLabels: []string{"*"},
+		AccessibleNodeLabels: q.Labels,
 		PreemptionDisabled:   &q.PreemptionDisabled,
 		SchedulerType:        &name,
 		Weight:               percent(-1),
@@ -76,6 +76,25 @@ func QueueInfo(q *rm.QueueView, scheduler queues.Scheduler) *pb.QueueInfoProto {
 			),
 			ConfiguredMaxCapacity: pb.FromResource(configured(q.Spec.MaxCapacity)),
 		}},
+	}
+	if q.DefaultLabel != "" {
+		info.DefaultNodeLabelExpression = &q.DefaultLabel
+	}
+	for i := range q.Partitions {
+		if p := &q.Partitions[i]; p.Accessible {
+			info.QueueConfigurationsMap = append(info.QueueConfigurationsMap, &pb.QueueConfigurationsMapProto{
+				PartitionName: &p.Label,
+				QueueConfigurations: &pb.QueueConfigurationsProto{
+					Capacity: percent(p.Capacity), AbsoluteCapacity: percent(p.AbsCapacity),
+					MaxCapacity: percent(p.MaxCapacity), AbsoluteMaxCapacity: percent(p.AbsMaxCapacity),
+					MaxAMPercentage:       percent(p.MaxAMPercent),
+					EffectiveMinCapacity:  pb.FromResource(p.Guaranteed),
+					EffectiveMaxCapacity:  pb.FromResource(p.Max),
+					ConfiguredMinCapacity: pb.FromResource(configured(p.Spec.Capacity)),
+					ConfiguredMaxCapacity: pb.FromResource(configured(p.Spec.MaxCapacity)),
+				},
+			})
+		}
 	}
 	return info
 }

@@ -60,9 +60,9 @@ func (c Cluster) Report(a *rm.AppView, now time.Time, viewable bool) *pb.Applica
 		r.AppNodeLabelExpression = &a.Label
 	} else if message.GetNodeLabelExpression() == "" {
 		r.AppNodeLabelExpression = new("<Not set>")
-		if !a.Unmanaged {
-			r.AmNodeLabelExpression = new("<DEFAULT_PARTITION>")
-		}
+	}
+	if !a.Unmanaged {
+		r.AmNodeLabelExpression = new(cmp.Or(a.AMLabel, rm.DefaultPartition))
 	}
 	if !viewable {
 		r.Host, r.RpcPort, r.TrackingUrl, r.OriginalTrackingUrl = new(

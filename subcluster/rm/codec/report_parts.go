@@ -81,6 +81,9 @@ func NodeReport(n *rm.NodeView, now time.Time) *pb.NodeReportProto {
 			Cpu:  &u.NodeCPU,
 		},
 	}
+	if n.Label != "" {
+		r.NodeLabels = []string{n.Label}
+	}
 	if !n.DecommissionBy.IsZero() {
 		r.DecommissioningTimeout = new(uint32(max(n.DecommissionBy.Sub(now)/time.Second, 0)))
 	}

@@ -38,7 +38,7 @@ func Submission(c *pb.ApplicationSubmissionContextProto, user string, groups []s
 		Unmanaged:      c.GetUnmanagedAm(),
 		KeepContainers: c.GetKeepContainersAcrossApplicationAttempts(),
 		MaxAttempts:    int(c.GetMaxAppAttempts()),
-		Label:          c.GetNodeLabelExpression(),
+		Label:          appLabel(c),
 		Context:        c,
 	}
 	if c.GetApplicationId() == nil || s.ID.IsZero() {
@@ -101,6 +101,14 @@ func Submission(c *pb.ApplicationSubmissionContextProto, user string, groups []s
 		return s, nil
 	}
 	return s, amAsks(c, &s)
+}
+
+// appLabel reads the label of asks that name none.
+func appLabel(c *pb.ApplicationSubmissionContextProto) rm.LabelExpression {
+	if c == nil {
+		return rm.LabelExpression{}
+	}
+	return labelExpression(c.NodeLabelExpression)
 }
 
 // amAsks reads the size of the AM's container: one request for any

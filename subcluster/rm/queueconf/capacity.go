@@ -341,8 +341,6 @@ var queueSettings = []string{
 
 // keptSettings are understood by Hadoop and kept for reports; nothing here acts on them yet.
 var keptSettings = []string{
-	"accessible-node-labels",
-	"default-node-label-expression",
 	"acl_application_max_priority",
 	"reservable",
 	"average-capacity",
@@ -373,12 +371,12 @@ var familySettings = []string{
 }
 
 func known(setting string) bool {
-	return slices.Contains(queueSettings, setting) || kept(setting) ||
+	return slices.Contains(queueSettings, setting) || kept(setting) || isLabelSetting(setting) ||
 		slices.ContainsFunc(familySettings, func(f string) bool { return strings.HasPrefix(setting, f) })
 }
 
 func kept(setting string) bool {
-	return slices.Contains(keptSettings, setting) || strings.HasPrefix(setting, "accessible-node-labels.")
+	return slices.Contains(keptSettings, setting) || strings.HasPrefix(setting, labelPrefix) && !isLabelSetting(setting)
 }
 
 // confSplit cuts "x.y.capacity" into the queue part "x.y" and the setting.

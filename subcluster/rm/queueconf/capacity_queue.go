@@ -40,6 +40,7 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inherited) queues.Qu
 	leaf := len(r.children[path]) == 0 && !managed && !flexible
 	q := r.settings(path, get, leaf, parent)
 	q.Name = path.Leaf()
+	r.labels(path, get, r.keys[string(path)], &q)
 	if q.AutoCreate = r.autoCreate(path, get); q.AutoCreate != nil {
 		for _, made := range []*queues.Queue{&q.AutoCreate.Leaf, &q.AutoCreate.Parent} {
 			made.PreemptionDisabled = made.PreemptionDisabled || q.PreemptionDisabled
@@ -50,11 +51,7 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inherited) queues.Qu
 	for _, name := range r.keys[string(path)] {
 		if kept(name) {
 			q.Settings = append(q.Settings, queues.Setting{Key: name, Value: own[name].Value})
-			why := "kept and not used yet"
-			if strings.Contains(name, "label") {
-				why = "node labels are kept and not used yet"
-			}
-			r.warnAt(own[name], "%s", why)
+			r.warnAt(own[name], "kept and not used yet")
 		}
 	}
 	if p, ok := get("capacity"); path == creel.RootQueue {

@@ -241,10 +241,8 @@ creel.scheduler.root.p.leaf.node-order = pack
 		DefaultLifetime:         time.Minute,
 		PreemptionDisabled:      true,
 		IntraPreemptionDisabled: true,
-		Settings: []queues.Setting{
-			{Key: "accessible-node-labels", Value: "gpu"},
-			{Key: "accessible-node-labels.gpu.capacity", Value: "50"},
-		},
+		Labels:                  []string{"gpu"},
+		Shares:                  []queues.LabelShare{{Label: "gpu", Capacity: queues.PercentOf(50)}},
 	}
 	if !reflect.DeepEqual(*leaf, want) {
 		t.Errorf("leaf\n got %+v\nwant %+v", *leaf, want)
@@ -462,7 +460,7 @@ root.queues = a
 root.a.capacity = 100
 root.a.capcity = 50
 root.b.capacity = 50
-root.a.accessible-node-labels.gpu.capacity = 20
+root.a.accessible-node-labels.gpu.capaciti = 20
 schedule-asynchronously.enable = true
 node-localty-delay = 3
 root.a.x.y.maximum-capacity = 3
@@ -471,7 +469,7 @@ creel.scheduler.root.nowhere.node-order = pack
 	want := []string{
 		`cs.xml:3: yarn.scheduler.capacity.root.a.capcity: unknown setting "capcity" of queue root.a; did you mean capacity?`,
 		`cs.xml:4: yarn.scheduler.capacity.root.b.capacity: queue root.b is not listed in root.queues; it does not exist`,
-		`cs.xml:5: yarn.scheduler.capacity.root.a.accessible-node-labels.gpu.capacity: node labels are kept and not used yet`,
+		`cs.xml:5: yarn.scheduler.capacity.root.a.accessible-node-labels.gpu.capaciti: kept and not used yet`,
 		`cs.xml:6: yarn.scheduler.capacity.schedule-asynchronously.enable: has no effect: it says how Hadoop's scheduler works inside`,
 		`cs.xml:7: yarn.scheduler.capacity.node-localty-delay: unknown setting; did you mean yarn.scheduler.capacity.node-locality-delay?`,
 		`cs.xml:8: yarn.scheduler.capacity.root.a.x.y.maximum-capacity: queue root.a.x.y is not listed in root.a.queues; it does not exist`,

@@ -50,6 +50,11 @@ type Queue struct {
 	FairSharePreemptionAt   float64       // below this share of its fair share [the parent's; 0.5]
 	Victims                 Victims       // what the queue loses first [the parent's; Newest]
 
+	// Node labels; see labels.go.
+	Labels       []string     // accessible-node-labels; empty, not nil: none [the parent's; the root: every label]
+	Shares       []LabelShare // of the partitions of labels, by label
+	DefaultLabel string       // of asks that name none [the parent's]
+
 	// Settings keeps the keys of this queue that have no field here, for reports.
 	Settings []Setting
 }

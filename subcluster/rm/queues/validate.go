@@ -25,7 +25,16 @@ func (s *Spec) Validate() error {
 			)
 		}
 	}
-	return s.check(&s.Root, creel.RootQueue, 0)
+	if err := s.check(&s.Root, creel.RootQueue, 0); err != nil {
+		return err
+	}
+	for _, label := range s.LabelNames() {
+		part := s.Partition(label)
+		if err := part.check(&part.Root, creel.RootQueue, 0); err != nil {
+			return fmt.Errorf("capacities of node label %s: %w", label, err)
+		}
+	}
+	return nil
 }
 
 func (s *Spec) check(q *Queue, path creel.QueuePath, depth int) error {

@@ -286,7 +286,7 @@ func (h *Handler) appFields(w *writer, s *shown, now time.Time, deselect map[str
 			h.resource(w, "capability", k.Resource)
 			w.Int("numContainers", int64(k.Count))
 			w.Bool("relaxLocality", k.Relax)
-			w.Text("nodeLabelExpression", "")
+			w.Text("nodeLabelExpression", k.Label)
 			w.Object("executionTypeRequest", func(w *writer) {
 				w.Text("executionType", k.ExecutionType.String())
 				w.Bool("enforceExecutionType", false)
@@ -299,16 +299,23 @@ func (h *Handler) appFields(w *writer, s *shown, now time.Time, deselect map[str
 	w.Bool("unmanagedApplication", a.Unmanaged)
 	w.OptText("appNodeLabelExpression", a.Label)
 	if !a.Unmanaged && !deselect["amNodeLabelExpression"] {
-		w.Text("amNodeLabelExpression", amLabel(a))
+		w.Text("amNodeLabelExpression", a.AMLabel)
 	}
 	if a.Partitioned && !deselect["resourceInfo"] {
 		w.Object("resourceInfo", func(w *writer) {
-			w.List("resourceUsagesByPartition", 1, func(w *writer, _ int) {
-				w.Text("partitionName", "")
-				h.resource(w, "used", a.Used)
-				h.resource(w, "reserved", a.ReservedRes)
-				h.resource(w, "pending", a.Pending)
-				h.resource(w, "amUsed", a.AMUsed)
+			uses := a.Partitions
+			if len(uses) == 0 {
+				uses = []sched.PartitionUse{
+					{Used: a.Used, Reserved: a.ReservedRes, Pending: a.Pending, AMUsed: a.AMUsed},
+				}
+			}
+			w.List("resourceUsagesByPartition", len(uses), func(w *writer, i int) {
+				u := &uses[i]
+				w.Text("partitionName", u.Label)
+				h.resource(w, "used", u.Used)
+				h.resource(w, "reserved", u.Reserved)
+				h.resource(w, "pending", u.Pending)
+				h.resource(w, "amUsed", u.AMUsed)
 				h.resource(w, "amLimit", creel.Resource{}) // limits are queues'
 				h.resource(w, "userAmLimit", creel.Resource{})
 			})
@@ -329,17 +336,6 @@ func timeoutFields(w *writer, p *yarnpb.ApplicationReportProto) {
 	w.Text("type", "LIFETIME")
 	w.Text("expiryTime", cmp.Or(t.GetExpireTime(), "UNLIMITED"))
 	w.Int("remainingTimeInSeconds", t.GetRemainingTime())
-}
-
-// amLabel is the label expression of the AM's container.
-func amLabel(a *rm.AppView) string {
-	c, _ := a.Context.(*yarnpb.ApplicationSubmissionContextProto)
-	for _, ask := range c.GetAmContainerResourceRequest() {
-		if e := ask.GetNodeLabelExpression(); e != "" {
-			return e
-		}
-	}
-	return ""
 }
 
 // diagnosis is what YARN says of an application whose AM is on its way.

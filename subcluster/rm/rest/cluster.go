@@ -106,9 +106,9 @@ func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 		w.Int("shutdownNodes", m.ShutdownNodes)
 		w.Int("containerAssignedPerSecond", m.ContainersPerSecond)
 		if !fair { // FairScheduler knows no partitions
-			h.resource(w, "totalUsedResourcesAcrossPartition", v.Used)
-			h.resource(w, "totalClusterResourcesAcrossPartition", v.Total)
-			h.resource(w, "totalReservedResourcesAcrossPartition", v.Reserved)
+			h.resource(w, "totalUsedResourcesAcrossPartition", v.AllUsed)
+			h.resource(w, "totalClusterResourcesAcrossPartition", v.AllTotal)
+			h.resource(w, "totalReservedResourcesAcrossPartition", v.AllReserved)
 			w.Int("totalAllocatedContainersAcrossPartition", m.ContainersAllocated)
 		} else {
 			w.Int("totalAllocatedContainersAcrossPartition", 0)
@@ -315,6 +315,9 @@ func (h *Handler) nodeFields(w *writer, n *rm.NodeView) {
 	w.Int("usedMemoryOpportGB", u.OpportunisticMB)
 	w.Int("usedVirtualCoresOpport", int64(u.OpportunisticVCores))
 	w.Int("numQueuedContainers", int64(u.OpportunisticQueued))
+	if n.Label != "" {
+		w.Texts("nodeLabels", []string{n.Label})
+	}
 	w.Object("allocationTags", func(*writer) {})
 	w.Object("resourceUtilization", func(w *writer) {
 		w.Int("nodePhysicalMemoryMB", int64(u.NodePhysicalMB))

@@ -7,38 +7,16 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/go-chi/chi/v5"
 )
 
 // What this ResourceManager does not do, answered as YARN answers when it is
-// switched off: node labels, reservations, a scheduler configuration that can
+// switched off: reservations, a scheduler configuration that can
 // be changed by calls, recorded scheduling activities, and delegation tokens,
 // which YARN gives out over the web to Kerberos callers only.
 
 func (h *Handler) mountOff(r chi.Router) {
-	// Node labels: the reads are those of a cluster without any.
-	r.Get("/get-node-to-labels", h.nothing("nodeToLabelsInfo", "nodeToLabels"))
-	r.Get("/label-mappings", h.nothing("labelsToNodesInfo", "labelsToNodes"))
-	r.Get("/get-node-labels", h.nothing("nodeLabelsInfo", ""))
-	r.Get("/nodes/{nodeId}/get-labels", h.nothing("nodeLabelsInfo", ""))
-	r.Get("/get-rm-node-labels", h.defaultPartition)
-	for _, path := range []string{
-		"/add-node-labels",
-		"/remove-node-labels",
-		"/replace-node-to-labels",
-		"/nodes/{nodeId}/replace-labels",
-	} {
-		r.Post(
-			path,
-			h.refusing(
-				badRequest(
-					"java.io.IOException: Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled",
-				),
-			),
-		)
-	}
 	// Reservations.
 	noReservations := badRequest(cause + "Reservation is not enabled. Please enable & try again")
 	r.Post(
@@ -94,36 +72,8 @@ func (h *Handler) mountOff(r chi.Router) {
 	r.Delete("/delegation-token", kerberos)
 }
 
-// nothing answers a question about labels where there are none.
-func (h *Handler) nothing(root, field string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		h.reply(w, r, http.StatusOK, root, mapped, func(w *writer) {
-			if field != "" {
-				w.Null(field)
-			}
-		})
-	}
-}
-
 func (h *Handler) refusing(err error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { h.refuse(w, r, err) }
-}
-
-// defaultPartition is the one label that every cluster has.
-func (h *Handler) defaultPartition(w http.ResponseWriter, r *http.Request) {
-	var v rm.ClusterView
-	if err := h.read(r.Context(), func(m *rm.Machine, _ time.Time) { v = m.Cluster() }); err != nil {
-		h.refuse(w, r, err)
-		return
-	}
-	h.reply(w, r, http.StatusOK, "nodeLabelsInfo", mapped, func(w *writer) {
-		w.List("nodeLabelInfo", 1, func(w *writer, _ int) {
-			w.Text("name", "<DEFAULT_PARTITION>")
-			w.Bool("exclusivity", true)
-			w.Object("partitionInfo", func(w *writer) { h.resource(w, "resourceAvailable", v.Total) })
-			w.Int("activeNMs", int64(v.Nodes[creel.NodeRunning]))
-		})
-	})
 }
 
 const notRecorded = "scheduling activities are not recorded; /ws/v1/cluster/scheduler/app-activities/<application id> says what holds an application back"

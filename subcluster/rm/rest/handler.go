@@ -114,6 +114,7 @@ func (h *Handler) Mount(r chi.Router) {
 		r.Get("/apps/{appid}/timeouts/{type}", h.timeout)
 		r.Put("/apps/{appid}/timeout", h.setTimeout)
 		r.Post("/containers/{containerid}/signal/{command}", h.signal)
+		h.mountLabels(r)
 		h.mountOff(r)
 	})
 	// What dashboards poll has a way past the mount, which costs these more than

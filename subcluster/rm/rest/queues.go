@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
 // percents of a queue are told as 0..100.
@@ -29,7 +30,7 @@ func (h *Handler) bounded(w *writer, name string, v creel.Resource, b bounds) {
 }
 
 // vector writes a configured capacity type by type.
-func (h *Handler) vector(w *writer, q *rm.QueueView) {
+func (h *Handler) vector(w *writer, q *sched.QueueView) {
 	c := q.Spec.Capacity
 	names := append([]string{creel.MemoryName, creel.VCoresName}, h.conf.Resources...)
 	value := func(i int) string {
@@ -155,7 +156,7 @@ func children(q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) []*rm.Queu
 	return out
 }
 
-func weightOf(q *rm.QueueView) float64 {
+func weightOf(q *sched.QueueView) float64 {
 	if q.Spec.Capacity.Unit == queues.Weight {
 		return q.Spec.Capacity.Value
 	}
@@ -185,9 +186,9 @@ func (h *Handler) capacityRoot(w *writer, q *rm.QueueView, all map[creel.QueuePa
 	percent(w, "capacity", q.Capacity)
 	percent(w, "usedCapacity", q.UsedCapacity)
 	percent(w, "maxCapacity", q.MaxCapacity)
-	w.Float("weight", weightOf(q))
+	w.Float("weight", weightOf(&q.QueueView))
 	w.Float("normalizedWeight", q.NormalizedWeight)
-	h.vector(w, q)
+	h.vector(w, &q.QueueView)
 	w.Text("queueName", q.Path.Leaf())
 	w.Text("queuePath", string(q.Path))
 	w.Int("maxParallelApps", parallel(q))
@@ -203,6 +204,7 @@ func (h *Handler) capacityRoot(w *writer, q *rm.QueueView, all map[creel.QueuePa
 	w.Text("queueType", queueType(q))
 	w.Text("creationMethod", creation(q))
 	w.Text("autoCreationEligibility", eligibility(q))
+	w.OptText("defaultNodeLabelExpression", q.DefaultLabel)
 	templates(w)
 }
 
@@ -239,29 +241,43 @@ func leafClass(queues []*rm.QueueView, class string) func(i int) string {
 }
 
 func (h *Handler) capacities(w *writer, q *rm.QueueView, b bounds) {
+	parts := partitionsOf(q)
 	w.Object("capacities", func(w *writer) {
-		w.List("queueCapacitiesByPartition", 1, func(w *writer, _ int) {
-			w.Text("partitionName", "")
-			h.vector(w, q)
-			percent(w, "capacity", q.Capacity)
-			percent(w, "usedCapacity", q.UsedCapacity)
-			percent(w, "maxCapacity", q.MaxCapacity)
-			percent(w, "absoluteCapacity", q.AbsCapacity)
-			percent(w, "absoluteUsedCapacity", q.AbsUsed)
-			percent(w, "absoluteMaxCapacity", q.AbsMaxCapacity)
+		w.List("queueCapacitiesByPartition", len(parts), func(w *writer, i int) {
+			p := &parts[i]
+			w.Text("partitionName", p.Label)
+			h.vector(w, &p.QueueView)
+			percent(w, "capacity", p.Capacity)
+			percent(w, "usedCapacity", p.UsedCapacity)
+			percent(w, "maxCapacity", p.MaxCapacity)
+			percent(w, "absoluteCapacity", p.AbsCapacity)
+			percent(w, "absoluteUsedCapacity", p.AbsUsed)
+			percent(w, "absoluteMaxCapacity", p.AbsMaxCapacity)
 			share := 0.0 // a parent has no AMs of its own
 			if q.Leaf {
-				share = q.MaxAMPercent
+				share = p.MaxAMPercent
 			}
 			percent(w, "maxAMLimitPercentage", share)
-			w.Float("weight", weightOf(q))
-			w.Float("normalizedWeight", q.NormalizedWeight)
-			h.bounded(w, "configuredMinResource", q.Spec.Capacity.Resource, b)
-			h.bounded(w, "configuredMaxResource", q.Spec.MaxCapacity.Resource, b)
-			h.resource(w, "effectiveMinResource", q.Guaranteed)
-			h.resource(w, "effectiveMaxResource", q.Max)
+			w.Float("weight", weightOf(&p.QueueView))
+			w.Float("normalizedWeight", p.NormalizedWeight)
+			h.bounded(w, "configuredMinResource", p.Spec.Capacity.Resource, b)
+			h.bounded(w, "configuredMaxResource", p.Spec.MaxCapacity.Resource, b)
+			h.resource(w, "effectiveMinResource", p.Guaranteed)
+			h.resource(w, "effectiveMaxResource", p.Max)
 		})
 	})
+}
+
+// partitionsOf are the rows of a queue: the nodes without a label, then those of the
+// labels that it may use, and of those that lent it something.
+func partitionsOf(q *rm.QueueView) []sched.PartitionView {
+	out := []sched.PartitionView{{QueueView: q.QueueView}}
+	for i := range q.Partitions {
+		if p := &q.Partitions[i]; p.Accessible || !p.Used.IsZero() {
+			out = append(out, *p)
+		}
+	}
+	return out
 }
 
 func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
@@ -272,7 +288,7 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	percent(w, "absoluteCapacity", q.AbsCapacity)
 	percent(w, "absoluteMaxCapacity", q.AbsMaxCapacity)
 	percent(w, "absoluteUsedCapacity", q.AbsUsed)
-	w.Float("weight", weightOf(q))
+	w.Float("weight", weightOf(&q.QueueView))
 	w.Float("normalizedWeight", q.NormalizedWeight)
 	w.Int("numApplications", int64(q.Apps))
 	w.Int("maxParallelApps", parallel(q))
@@ -282,20 +298,22 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	h.capacityChildren(w, q, all, b)
 	h.resource(w, "resourcesUsed", q.Used)
 	w.Bool("hideReservationQueues", false)
-	w.Texts("nodeLabels", []string{"*"})
+	w.Texts("nodeLabels", q.Labels)
 	w.Int("allocatedContainers", int64(q.Containers))
 	w.Int("reservedContainers", int64(q.ReservedContainers))
 	w.Int("pendingContainers", int64(q.PendingContainers))
 	h.capacities(w, q, b)
 	w.Object("resources", func(w *writer) {
-		w.List("resourceUsagesByPartition", 1, func(w *writer, _ int) {
-			w.Text("partitionName", "")
-			h.resource(w, "used", q.Used)
-			h.resource(w, "reserved", q.Reserved)
-			h.resource(w, "pending", q.Pending)
-			h.resource(w, "amUsed", q.AMUsed)
-			h.resource(w, "amLimit", q.AMLimit)
-			h.resource(w, "userAmLimit", q.UserAMLimit)
+		parts := partitionsOf(q)
+		w.List("resourceUsagesByPartition", len(parts), func(w *writer, i int) {
+			p := &parts[i]
+			w.Text("partitionName", p.Label)
+			h.resource(w, "used", p.Used)
+			h.resource(w, "reserved", p.Reserved)
+			h.resource(w, "pending", p.Pending)
+			h.resource(w, "amUsed", p.AMUsed)
+			h.resource(w, "amLimit", p.AMLimit)
+			h.resource(w, "userAmLimit", p.UserAMLimit)
 		})
 	})
 	h.resource(w, "minEffectiveCapacity", q.Guaranteed)
@@ -314,13 +332,14 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	w.Text("queueType", queueType(q))
 	w.Text("creationMethod", creation(q))
 	w.Text("autoCreationEligibility", eligibility(q))
+	w.OptText("defaultNodeLabelExpression", q.DefaultLabel)
 	templates(w)
 	if !q.Leaf {
 		return
 	}
 	w.Int("numActiveApplications", int64(q.ActiveApps))
 	w.Int("numPendingApplications", int64(q.PendingApps))
-	w.Int("numContainers", int64(q.Containers))
+	w.Int("numContainers", int64(q.AllContainers))
 	w.Int("maxApplications", int64(q.MaxApps))
 	w.Int("maxApplicationsPerUser", int64(q.MaxAppsPerUser))
 	w.Float("userLimit", float64(q.MinUserPercent))

@@ -733,7 +733,7 @@ func TestBadInput(t *testing.T) {
 		{"POST", base + "/apps", `{"application-id":"application_1_0001","resource":{"memory":1,"vCores":99}}`, 400, "BadRequestException", "more cores than configured"},
 		{"POST", base + "/apps", `{"application-id":"application_1_0001","am-container-spec":{"credentials":{"tokens":{"entry":[{"key":"a","value":"!"}]}}}}`, 400, "BadRequestException", "credentials"},
 		{"POST", base + "/reservation/new-reservation", `{}`, 503, "YarnRuntimeException", "reservation"},
-		{"POST", base + "/add-node-labels", `{}`, 400, "BadRequestException", "yarn.node-labels.enabled"},
+		{"POST", base + "/add-node-labels", `{}`, 401, "AuthorizationException", "not authorized"},
 	} {
 		r := c.call(b.method, b.path, b.body, "Accept", "application/json")
 		var doc struct {

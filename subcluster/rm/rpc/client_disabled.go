@@ -11,29 +11,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// Labels, attributes and profiles are not enabled; YARN's answers for that are
+// Attributes and profiles are not enabled; YARN's answers for that are
 // empty lists, and an exception for profiles.
-
-func (c *clientHandler) GetNodeToLabels(
-	context.Context,
-	*pb.GetNodesToLabelsRequestProto,
-) (*pb.GetNodesToLabelsResponseProto, error) {
-	return &pb.GetNodesToLabelsResponseProto{}, nil
-}
-
-func (c *clientHandler) GetLabelsToNodes(
-	context.Context,
-	*pb.GetLabelsToNodesRequestProto,
-) (*pb.GetLabelsToNodesResponseProto, error) {
-	return &pb.GetLabelsToNodesResponseProto{}, nil
-}
-
-func (c *clientHandler) GetClusterNodeLabels(
-	context.Context,
-	*pb.GetClusterNodeLabelsRequestProto,
-) (*pb.GetClusterNodeLabelsResponseProto, error) {
-	return &pb.GetClusterNodeLabelsResponseProto{}, nil
-}
 
 func (c *clientHandler) GetClusterNodeAttributes(
 	context.Context,

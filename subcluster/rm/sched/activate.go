@@ -10,7 +10,19 @@ package sched
 // then; nil if its AM needs no container.
 func (s *Scheduler) Enqueue(a *App, am *AMAsk) {
 	a.am = am
+	if am != nil {
+		s.SetAMLabel(a, am.Label)
+	}
 	s.enqueue(a)
+}
+
+// SetAMLabel says in which partition the AM of an application that is not activated
+// counts against the limits on AMs.
+func (s *Scheduler) SetAMLabel(a *App, label string) {
+	a.amPart = nil
+	if p := s.partitionOr(label); p != s {
+		a.amPart = s.appIn(a, p)
+	}
 }
 
 func (s *Scheduler) enqueue(a *App) {
@@ -47,6 +59,7 @@ func (s *Scheduler) dequeue(a *App) {
 func (s *Scheduler) activateApps(q *Queue) {
 	l := q.leaf
 	var aside []*user
+	var passed []*App
 	for l.pending.Len() > 0 {
 		u := l.pending.Top()
 		a := u.pending.Top()
@@ -54,6 +67,16 @@ func (s *Scheduler) activateApps(q *Queue) {
 		if limit == LimitNone {
 			s.dequeue(a)
 			s.Activate(a)
+			continue
+		}
+		if len(s.parts) > 0 && (limit == LimitAM || limit == LimitUserAM) {
+			// The limit is of one partition: AMs of others may start.
+			if u.pending.Remove(a); u.pending.Len() == 0 {
+				l.pending.Remove(u)
+			} else {
+				l.pending.Fix(u)
+			}
+			passed = append(passed, a)
 			continue
 		}
 		if limit == LimitUserAM || where == nil {
@@ -66,6 +89,14 @@ func (s *Scheduler) activateApps(q *Queue) {
 	for _, u := range aside {
 		if u.pending.Len() > 0 && u.pendSlot == 0 {
 			l.pending.Push(u)
+		}
+	}
+	for _, a := range passed {
+		u := a.user
+		if u.pending.Push(a); u.pendSlot == 0 {
+			l.pending.Push(u)
+		} else {
+			l.pending.Fix(u)
 		}
 	}
 }
@@ -86,16 +117,21 @@ func (s *Scheduler) mayActivate(a *App, set shareSet) (Limit, *Queue) {
 	if a.amSize == nil {
 		return LimitNone, nil
 	}
+	size := a.amSize
+	if a.amPart != nil {
+		a = a.amPart
+		s = a.queue.s
+	}
 	q := a.queue
 	all, one := s.amLimit(q, set)
 	with := q.leaf.amUsed
-	with.Add(&a.amSize.V)
+	with.Add(&size.V)
 	// One AM may always start, or a small queue would never run anything.
 	if !s.sizes.Fits(&with, &all) && !q.leaf.amUsed.IsZero() {
 		return LimitAM, q
 	}
 	with = a.user.amUsed
-	with.Add(&a.amSize.V)
+	with.Add(&size.V)
 	if !s.sizes.Fits(&with, &one) && !a.user.amUsed.IsZero() {
 		return LimitUserAM, q
 	}
@@ -126,6 +162,10 @@ func (s *Scheduler) Activate(a *App) {
 func (s *Scheduler) setRunning(a *App) {
 	s.appChanged(a)
 	a.activated = true
+	for _, x := range a.parts {
+		x.activated = true
+		x.queue.s.enroll(x)
+	}
 	a.user.running++
 	for q := a.queue; q != nil; q = q.parent {
 		q.running++
@@ -142,9 +182,13 @@ func (s *Scheduler) setRunning(a *App) {
 }
 
 func (s *Scheduler) chargeAM(a *App, sign int64) {
-	a.queue.leaf.amUsed.AddTimes(&a.amSize.V, sign)
-	a.user.amUsed.AddTimes(&a.amSize.V, sign)
-	a.amUsed.AddTimes(&a.amSize.V, sign)
+	v := &a.amSize.V
+	if a.amPart != nil {
+		a = a.amPart
+	}
+	a.queue.leaf.amUsed.AddTimes(v, sign)
+	a.user.amUsed.AddTimes(v, sign)
+	a.amUsed.AddTimes(v, sign)
 }
 
 // Deactivate takes an application out of those that run, or of the line.
@@ -155,6 +199,14 @@ func (s *Scheduler) Deactivate(a *App) {
 	}
 	s.appChanged(a)
 	a.activated = false
+	for _, x := range a.parts {
+		x.activated = false
+		x.queue.s.enroll(x)
+	}
+	if s.main != nil {
+		s.enroll(a) // applications are counted in the default partition
+		return
+	}
 	a.user.running--
 	blocked := false
 	for q := a.queue; q != nil; q = q.parent {

@@ -38,8 +38,11 @@ type App struct {
 	am                     *AMAsk        // what its AM asks for as soon as it is activated
 	held, amUsed           amounts.Vec
 
-	id    creel.ApplicationID
-	owner any
+	id     creel.ApplicationID
+	owner  any
+	parts  []*App // of it in other partitions, where it asks or has had something
+	main   *App   // whose part it is; nil in the default partition
+	amPart *App   // where its AM is asked for, nil for the default partition
 }
 
 // AMAsk is what an application asks for to run its AM: one container of the
@@ -48,6 +51,7 @@ type AMAsk struct {
 	Priority int32
 	Strict   bool // only at the places listed
 	Places   []AMPlace
+	Label    string // of the partition that it is to run in
 }
 
 // AMPlace is a host or rack where an AM would like to run.
@@ -109,6 +113,13 @@ func (s *Scheduler) Enter(a *App, q *Queue, user string) {
 // Leave takes an application out of its queue: one that asks for nothing, has
 // nothing and is not activated, or moves.
 func (s *Scheduler) Leave(a *App) {
+	for _, x := range a.parts {
+		x.queue.s.leave(x)
+	}
+	s.leave(a)
+}
+
+func (s *Scheduler) leave(a *App) {
 	if !a.inQueue {
 		return
 	}
@@ -133,6 +144,9 @@ func (s *Scheduler) SetOpen(a *App, open bool) {
 	if a.open == open {
 		return
 	}
+	for _, x := range a.parts {
+		x.queue.s.SetOpen(x, open)
+	}
 	s.appChanged(a)
 	a.open = open
 	if !open {
@@ -151,6 +165,9 @@ func (a *App) runnable() bool { return a.activated && a.open }
 
 // SetPriority changes an application's place in its leaf.
 func (s *Scheduler) SetPriority(a *App, priority int32) {
+	for _, x := range a.parts {
+		x.queue.s.SetPriority(x, priority)
+	}
 	a.priority = priority
 	if a.slot != 0 {
 		a.user.apps.Fix(a)
@@ -212,6 +229,9 @@ func (s *Scheduler) enroll(a *App) {
 func (s *Scheduler) setWaits(a *App, waits bool) {
 	s.appChanged(a)
 	a.waits = waits
+	if waits {
+		s.mayBorrow(a)
+	}
 	u, q := a.user, a.queue
 	l := q.leaf
 	if waits {
@@ -282,13 +302,40 @@ func (a *App) Priority() int32 { return a.priority }
 func (a *App) AMSize() *amounts.Size { return a.amSize }
 
 // Used is what its containers hold, and how many they are.
-func (a *App) Used() (amounts.Vec, int32) { return a.used, a.containers }
+func (a *App) Used() (amounts.Vec, int32) {
+	used, count := a.used, a.containers
+	for _, x := range a.parts {
+		used.Add(&x.used)
+		count += x.containers
+	}
+	return used, count
+}
 
 // Pending is what it asks for and has not got, and in how many containers.
-func (a *App) Pending() (amounts.Vec, int32) { return a.pending, a.pendingCount }
+func (a *App) Pending() (amounts.Vec, int32) {
+	pending, count := a.pending, a.pendingCount
+	for _, x := range a.parts {
+		pending.Add(&x.pending)
+		count += x.pendingCount
+	}
+	return pending, count
+}
 
 // Reserved is what is reserved for it, and on how many nodes.
-func (a *App) Reserved() (amounts.Vec, int32) { return a.held, a.heldContainers }
+func (a *App) Reserved() (amounts.Vec, int32) {
+	held, count := a.held, a.heldContainers
+	for _, x := range a.parts {
+		held.Add(&x.held)
+		count += x.heldContainers
+	}
+	return held, count
+}
 
 // AMUsed is what its AM holds, or is about to.
-func (a *App) AMUsed() amounts.Vec { return a.amUsed }
+func (a *App) AMUsed() amounts.Vec {
+	used := a.amUsed
+	for _, x := range a.parts {
+		used.Add(&x.amUsed)
+	}
+	return used
+}

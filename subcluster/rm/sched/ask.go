@@ -23,7 +23,8 @@ type Request struct {
 	AllocationRequestID int64
 	ResourceName        string // host, rack or "*"; "" is "*"
 	ExecutionType       creel.ExecutionType
-	StrictLocality      bool // relax_locality = false
+	StrictLocality      bool   // relax_locality = false
+	Label               string // of the partition asked in: one that there is; all entries of a key have that of "*"
 }
 
 // Ask is one scheduler key of an application: what it still asks for at one
@@ -81,8 +82,13 @@ func (s *Scheduler) Request(a *App, last *Ask, r *Request, v *amounts.Vec) *Ask 
 	if ex == 0 {
 		ex = creel.Guaranteed
 	}
+	if (len(s.parts) > 0 || r.Label != "") && s.main == nil {
+		if p := s.partitionFor(a, r); p != s {
+			return p.Request(s.appIn(a, p), last, r, v)
+		}
+	}
 	w := last
-	if w == nil || w.compare(r.Priority, r.AllocationRequestID, ex) != 0 {
+	if w == nil || w.app != a || w.compare(r.Priority, r.AllocationRequestID, ex) != 0 {
 		if w = a.ask(r.Priority, r.AllocationRequestID, ex, r.Count > 0); w == nil {
 			return nil
 		}
@@ -94,7 +100,7 @@ func (s *Scheduler) Request(a *App, last *Ask, r *Request, v *amounts.Vec) *Ask 
 		w.strict = r.StrictLocality
 		size := w.size
 		if r.Count > 0 || size == nil {
-			size = s.sizes.Of(*v)
+			size = s.sizeOf(*v)
 		}
 		s.setCount(w, r.Count, size)
 		if w.hold != nil && (w.count == 0 || w.hold.size != w.size) {
@@ -109,20 +115,76 @@ func (s *Scheduler) Request(a *App, last *Ask, r *Request, v *amounts.Vec) *Ask 
 	return w
 }
 
+// partitionFor gives the partition that an entry is for. One of "*" takes its key out
+// of all others, as a key has one label.
+func (s *Scheduler) partitionFor(a *App, r *Request) *Scheduler {
+	to := s.partitionOr(r.Label)
+	if r.ResourceName != AnyPlace && r.ResourceName != "" || len(a.parts) == 0 && to == s {
+		return to
+	}
+	ex := r.ExecutionType
+	if ex == 0 {
+		ex = creel.Guaranteed
+	}
+	if w := a.ask(r.Priority, r.AllocationRequestID, ex, false); w != nil && to != s {
+		s.dropAsk(w)
+	}
+	for _, x := range a.parts {
+		if p := x.queue.s; p != to {
+			if w := x.ask(r.Priority, r.AllocationRequestID, ex, false); w != nil {
+				p.dropAsk(w)
+				p.enroll(x)
+			}
+		}
+	}
+	return to
+}
+
+// AskLabel is the label of what an application asks for at a key now, "" for none.
+func (a *App) AskLabel(priority int32, alloc int64, ex creel.ExecutionType) string {
+	if ex == 0 {
+		ex = creel.Guaranteed
+	}
+	for _, x := range a.parts {
+		if x.ask(priority, alloc, ex, false) != nil {
+			return x.queue.s.label
+		}
+	}
+	return ""
+}
+
+// sizeOf gives the one Size of an amount.
+func (s *Scheduler) sizeOf(v amounts.Vec) *amounts.Size {
+	if s.main != nil {
+		return s.main.sizes.Of(v)
+	}
+	return s.sizes.Of(v)
+}
+
 // Enroll brings an application to where it belongs in the order of service after
 // its requests changed.
-func (s *Scheduler) Enroll(a *App) { s.enroll(a) }
+func (s *Scheduler) Enroll(a *App) {
+	s.enroll(a)
+	for _, x := range a.parts {
+		x.queue.s.enroll(x)
+	}
+}
 
 // askForAM turns what an application's AM needs into an ask.
 func (s *Scheduler) askForAM(a *App) {
 	am := a.am
 	a.am = nil
+	size := a.amSize
+	if a.amPart != nil {
+		a = a.amPart
+		s = a.queue.s
+	}
 	w := a.ask(am.Priority, -1, creel.Guaranteed, true)
 	w.am, w.strict = true, am.Strict
 	for i := range am.Places {
 		s.setPlace(w, am.Places[i].Name, 1, am.Places[i].Strict)
 	}
-	s.setCount(w, 1, a.amSize)
+	s.setCount(w, 1, size)
 }
 
 // setCount sets what is outstanding, here and up the tree.
@@ -198,8 +260,14 @@ func (s *Scheduler) lower(w *Ask, p *place) {
 }
 
 // Restore has an application ask again for a container that was granted to it and
-// ended before it heard of it.
-func (s *Scheduler) Restore(a *App, size *amounts.Size, priority int32, alloc int64, ex creel.ExecutionType) {
+// ended before it heard of it. label is that of its Grant.
+func (s *Scheduler) Restore(
+	a *App, size *amounts.Size, priority int32, alloc int64, ex creel.ExecutionType, label string,
+) {
+	if label != "" {
+		p := s.partitionOr(label)
+		a, s = s.appIn(a, p), p
+	}
 	w := a.ask(priority, alloc, ex, true)
 	if w.size != nil && w.count > 0 {
 		size = w.size
@@ -207,6 +275,7 @@ func (s *Scheduler) Restore(a *App, size *amounts.Size, priority int32, alloc in
 	s.setCount(w, w.count+1, size)
 	s.enroll(a)
 	s.retry(a.queue)
+	s.mayBorrow(a)
 }
 
 func (s *Scheduler) forgetIfEmpty(w *Ask) bool {
@@ -228,11 +297,17 @@ func (s *Scheduler) forgetIfEmpty(w *Ask) bool {
 // not been asked for yet.
 func (s *Scheduler) DropAsks(a *App) {
 	a.am = nil
+	for _, x := range a.parts {
+		x.queue.s.DropAsks(x)
+	}
 	for len(a.asks) > 0 {
-		w := a.asks[len(a.asks)-1]
-		s.setCount(w, 0, w.size)
-		w.byName, w.hosts, w.racks = nil, nil, nil
-		s.forgetIfEmpty(w)
+		s.dropAsk(a.asks[len(a.asks)-1])
 	}
 	s.enroll(a)
+}
+
+func (s *Scheduler) dropAsk(w *Ask) {
+	s.setCount(w, 0, w.size)
+	w.byName, w.hosts, w.racks = nil, nil, nil
+	s.forgetIfEmpty(w)
 }

@@ -26,17 +26,34 @@ type Audit struct {
 	perQueue map[*Queue]*sums
 	perUser  map[*user]*sums
 
+	parts map[*Scheduler]*Audit // of other partitions
+
 	total                     amounts.Vec
 	active, reserved, waiting int
 }
 
 // Audit begins an audit.
 func (s *Scheduler) Audit() *Audit {
-	return &Audit{s: s, perQueue: map[*Queue]*sums{}, perUser: map[*user]*sums{}}
+	c := &Audit{s: s, perQueue: map[*Queue]*sums{}, perUser: map[*user]*sums{}}
+	for _, p := range s.parts {
+		if c.parts == nil {
+			c.parts = map[*Scheduler]*Audit{}
+		}
+		c.parts[p] = p.Audit()
+	}
+	return c
 }
 
 // Err gives all breaches found, joined; nil for none.
-func (c *Audit) Err() error { return errors.Join(c.errs...) }
+func (c *Audit) Err() error {
+	errs := slices.Clone(c.errs)
+	for _, p := range c.s.parts {
+		if err := c.parts[p].Err(); err != nil {
+			errs = append(errs, fmt.Errorf("partition %s: %w", p.label, err))
+		}
+	}
+	return errors.Join(errs...)
+}
 
 func (c *Audit) fail(format string, args ...any) {
 	if len(c.errs) < 20 {
@@ -47,6 +64,10 @@ func (c *Audit) fail(format string, args ...any) {
 // Node checks one node, whose containers hold used. above says that they may
 // hold more than it has: it shrank, or came with them.
 func (c *Audit) Node(n *Node, used amounts.Vec, above bool) {
+	if n.of != c.s {
+		c.parts[n.of].Node(n, used, above)
+		return
+	}
 	s := c.s
 	if n.use != Off {
 		c.active++
@@ -107,8 +128,35 @@ func add[K comparable](to map[K]*sums, k K, s *sums) {
 	t.begun += s.begun
 }
 
-// App checks one application, whose containers hold used.
-func (c *Audit) App(a *App, used amounts.Vec, containers int32) {
+// Holding is what containers of an application hold.
+type Holding struct {
+	Used       amounts.Vec
+	Containers int32
+}
+
+// App checks one application; holds are what its containers hold by the label of
+// their nodes, "" for none.
+func (c *Audit) App(a *App, holds map[string]Holding) {
+	known := 0
+	for _, x := range a.parts {
+		p := x.queue.s
+		h, has := holds[p.label]
+		if has {
+			known++
+		}
+		c.parts[p].app(x, h.Used, h.Containers)
+	}
+	h, has := holds[""]
+	if has {
+		known++
+	}
+	if known != len(holds) {
+		c.fail("%s: has containers in %d partitions, %d known", a.id, len(holds), known)
+	}
+	c.app(a, h.Used, h.Containers)
+}
+
+func (c *Audit) app(a *App, used amounts.Vec, containers int32) {
 	s := sums{apps: 1, used: used, containers: containers}
 	for i, w := range a.asks {
 		if i > 0 && a.asks[i-1].compare(w.priority, w.alloc, w.execution) >= 0 {
@@ -163,11 +211,15 @@ func (c *Audit) App(a *App, used amounts.Vec, containers int32) {
 	if a.begun {
 		s.begun = 1
 	}
-	if a.activated {
+	if a.activated && a.main == nil {
 		s.running = 1
-		if a.amSize != nil {
-			s.am = a.amSize.V
-		}
+	}
+	if of := a.whole(); of.activated && of.amSize != nil && (of.amPart == a || of.amPart == nil && of == a) {
+		s.am = of.amSize.V
+	}
+	if of := a.whole(); a.activated != of.activated || a.open != of.open || a.priority != of.priority {
+		c.fail("%s: activated %v, open %v, priority %d, should be %v, %v, %d",
+			a.id, a.activated, a.open, a.priority, of.activated, of.open, of.priority)
 	}
 	c.waiting += s.waitingApps
 	for q := a.queue; q != nil; q = q.parent {
@@ -180,6 +232,9 @@ func (c *Audit) App(a *App, used amounts.Vec, containers int32) {
 // orders.
 func (c *Audit) Everything() {
 	s := c.s
+	for _, p := range s.parts {
+		c.parts[p].Everything()
+	}
 	if !c.total.Is(&s.total) || c.active != s.active || c.reserved != s.reserved {
 		c.fail("cluster: total %v active %d reserved %d, nodes say %v %d %d",
 			s.total, s.active, s.reserved, c.total, c.active, c.reserved)
@@ -189,6 +244,9 @@ func (c *Audit) Everything() {
 	}
 	growing := 0
 	for _, n := range s.nodes {
+		if n == nil {
+			continue
+		}
 		growing += len(n.increases)
 	}
 	if growing != s.growing {

@@ -53,10 +53,12 @@ func (f *fixture) used() amounts.Vec {
 	return v
 }
 
+func (f *fixture) holds() map[string]Holding { return map[string]Holding{"": {f.used(), 2}} }
+
 func (f *fixture) full() error {
 	c := f.s.Audit()
 	c.Node(&f.node, f.used(), false)
-	c.App(&f.app, f.used(), 2)
+	c.App(&f.app, f.holds())
 	c.Everything()
 	c.Unserved(&f.app)
 	return c.Err()
@@ -68,7 +70,7 @@ func (f *fixture) changed(k *Changes) error {
 		c.Node(n, f.used(), false)
 	}
 	for _, a := range k.Apps {
-		c.App(a, f.used(), 2)
+		c.App(a, f.holds())
 		c.Around(a, k)
 	}
 	k.Done()
@@ -145,7 +147,7 @@ func TestIncreasesComeFirstWhenRoomAppears(t *testing.T) {
 	}
 	c := s.Audit()
 	c.Node(&f.node, x.To.V, false)
-	c.App(&f.app, x.To.V, 1)
+	c.App(&f.app, map[string]Holding{"": {x.To.V, 1}})
 	c.Everything()
 	if err := c.Err(); err != nil {
 		t.Error(err)

@@ -35,10 +35,20 @@ func (b *blacklist) change(add, remove []string) {
 
 // Avoid adds hosts and racks to those an application avoids, and takes others
 // away. What it asks for may find room where it did not before: Serve is due.
-func (a *App) Avoid(add, remove []string) { a.black.change(add, remove) }
+func (a *App) Avoid(add, remove []string) {
+	a.black.change(add, remove)
+	for _, x := range a.parts {
+		x.black = a.black
+	}
+}
 
 // AvoidNothing empties the list of what it avoids.
-func (a *App) AvoidNothing() { a.black.names = nil }
+func (a *App) AvoidNothing() {
+	a.black.names = nil
+	for _, x := range a.parts {
+		x.black = a.black
+	}
+}
 
 // Avoided gives the hosts and racks it avoids, sorted.
 func (a *App) Avoided() []string { return slices.Sorted(maps.Keys(a.black.names)) }

@@ -18,6 +18,9 @@ type Changes struct {
 // Watch has changes noted from now on. There is one watcher at a time.
 func (s *Scheduler) Watch() *Changes {
 	s.changes = &Changes{used: map[*Queue]amounts.Vec{}}
+	for _, p := range s.parts {
+		p.changes = s.changes
+	}
 	return s.changes
 }
 
@@ -42,7 +45,10 @@ func (s *Scheduler) nodeChanged(n *Node) {
 }
 
 func (s *Scheduler) appChanged(a *App) {
-	if s.changes != nil && !a.changed {
+	if s.changes == nil {
+		return
+	}
+	if a = a.whole(); !a.changed {
 		a.changed = true
 		s.changes.Apps = append(s.changes.Apps, a)
 	}
@@ -51,6 +57,9 @@ func (s *Scheduler) appChanged(a *App) {
 // Around checks what an application that changed changes: its user, and its
 // queues up to the root. App has checked the application itself.
 func (c *Audit) Around(a *App, k *Changes) {
+	for _, x := range a.parts {
+		c.parts[x.queue.s].Around(x, k)
+	}
 	if !a.inQueue {
 		return
 	}
@@ -65,7 +74,8 @@ func (c *Audit) Around(a *App, k *Changes) {
 // when the cluster or the maximum shrank.
 func (c *Audit) bound(q *Queue, k *Changes) {
 	was := k.used[q]
-	for i := 0; q.sized().bounded && i < c.s.sizes.Check; i++ {
+	lends := c.s.main != nil && !c.s.exclusive // without asking for maxima
+	for i := 0; q.sized().bounded && !lends && i < c.s.sizes.Check; i++ {
 		if q.used.At(i) > q.max.At(i) && q.used.At(i) > was.At(i) {
 			c.fail("queue %s grew from %v to %v, above its maximum %v", q.path, was, q.used, q.max)
 		}
@@ -149,6 +159,10 @@ func inOrder[T any](c *Audit, q *Queue, h *intrusive.Heap[T], x T) {
 // asks for which its limits and some node would admit, and which nobody before it
 // holds back. It looks at all nodes for each ask, the slow and obvious way.
 func (c *Audit) Unserved(a *App) {
+	for _, x := range a.parts {
+		c.parts[x.queue.s].Unserved(x)
+	}
+	c.unlent(a)
 	if !a.waits || c.behindBlocker(a) {
 		return
 	}
@@ -157,7 +171,7 @@ func (c *Audit) Unserved(a *App) {
 			continue
 		}
 		for _, n := range c.s.nodes {
-			if n.use != Open || n.held || !c.s.sizes.Fits(&w.size.V, &n.free) {
+			if n == nil || n.use != Open || n.held || !c.s.sizes.Fits(&w.size.V, &n.free) {
 				continue
 			}
 			if _, barred := a.black.names[n.host.name]; barred {
@@ -183,6 +197,25 @@ func (c *Audit) Unserved(a *App) {
 					anywhere,
 				)
 				return
+			}
+		}
+	}
+}
+
+// unlent checks that nothing lies idle in shared partitions that an ask without a
+// label and without places could have.
+func (c *Audit) unlent(a *App) {
+	for _, w := range a.asks {
+		if !w.borrows() || w.strict || w.placed() {
+			continue
+		}
+		for _, p := range c.s.parts {
+			for _, n := range p.nodes {
+				if n != nil && !p.exclusive && n.roomy() && c.s.sizes.Fits(&w.size.V, &n.free) && !a.black.bars(n) {
+					c.fail("%s waits for %v at priority %d while %s of label %s would lend %v",
+						a.id, w.size.V, w.priority, n.id, p.label, n.free)
+					return
+				}
 			}
 		}
 	}

@@ -7,6 +7,9 @@ import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
 // Charge books a container that is on a node already, limits or not: one that
 // ran before this ResourceManager started.
 func (s *Scheduler) Charge(a *App, n *Node, size *amounts.Size) {
+	if len(s.parts) > 0 {
+		s, a = s.on(a, n)
+	}
 	n.free.AddTimes(&size.V, -1)
 	s.reindex(n)
 	s.charge(a, size, 1)
@@ -16,6 +19,9 @@ func (s *Scheduler) Charge(a *App, n *Node, size *amounts.Size) {
 // Release gives back what a container held. Its room and its share are offered
 // to those that wait by the next Schedule.
 func (s *Scheduler) Release(a *App, n *Node, size *amounts.Size) {
+	if len(s.parts) > 0 {
+		s, a = s.on(a, n)
+	}
 	n.free.Add(&size.V)
 	s.reindex(n)
 	s.roomOn(n)
@@ -25,6 +31,9 @@ func (s *Scheduler) Release(a *App, n *Node, size *amounts.Size) {
 
 // Resize changes what a container holds, limits or not.
 func (s *Scheduler) Resize(a *App, n *Node, from, to *amounts.Size) {
+	if len(s.parts) > 0 {
+		s, a = s.on(a, n)
+	}
 	s.charge(a, from, -1)
 	n.free.Add(&from.V)
 	s.charge(a, to, 1)
@@ -85,6 +94,10 @@ func (s *Scheduler) UsedOverTime(a *App) amounts.Vec {
 	v := a.seconds
 	if dt := s.ms() - a.accrued; dt > 0 && a.containers > 0 {
 		v.AddTimes(&a.used, dt)
+	}
+	for _, x := range a.parts {
+		more := x.queue.s.UsedOverTime(x)
+		v.Add(&more)
 	}
 	return v
 }

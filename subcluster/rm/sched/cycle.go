@@ -35,6 +35,10 @@ func (s *Scheduler) Schedule() []Grant {
 			}
 			continue
 		}
+		// 5. The nodes of labels: each partition decides for itself.
+		if len(s.parts) > 0 && s.partitionsDue() {
+			continue
+		}
 		grants := s.grants
 		s.grants = s.grants[:0]
 		return grants
@@ -45,6 +49,9 @@ func (s *Scheduler) Schedule() []Grant {
 func (s *Scheduler) offer(n *Node) {
 	if n.use != Open {
 		return
+	}
+	if s.main != nil && !s.exclusive {
+		s.main.lendable = append(s.main.lendable, n)
 	}
 	// 1. Containers here that are to become larger come before new ones.
 	if s.growing > 0 {
@@ -80,6 +87,10 @@ func (s *Scheduler) next(q *Queue, n *Node) bool {
 // before, so that nobody is passed whom this call has made room for, and after
 // it, to get what was granted.
 func (s *Scheduler) Serve(a *App) {
+	for _, x := range a.parts {
+		x.queue.s.Serve(x)
+	}
+	s.mayBorrow(a)
 	s.enroll(a) // its user counts as active while limits are looked at
 	if q := s.blockedAbove(a); q != nil {
 		s.retry(q) // in order, as some may not pass others

@@ -64,6 +64,7 @@ func (s *Scheduler) relax(w *Ask) {
 	}
 	s.wait(w)
 	s.retry(w.app.queue)
+	s.mayBorrow(w.app)
 }
 
 // endDelay forgets the wait: a local container was given, or the ask is gone.

@@ -39,6 +39,12 @@
 //	                            tree order
 //	                            over those that wait
 //
+// Nodes' labels divide the cluster: each partition is a Scheduler of its own over its
+// nodes, with the label's capacities; the owner calls the default partition's, which
+// leads to the others (partition.go). What is idle of a shared partition is lent to
+// asks without a label (lend.go). No ask with a label gets a container outside its
+// partition, and no ask without one gets one in an exclusive partition.
+//
 // The files, in reading order: cycle.go (the main cycle, on a page), pick.go (who
 // is next), give's parts limits.go and place.go, grant.go; ask*.go, app.go, node.go,
 // queue.go (what it knows); policy.go with policy_capacity.go and policy_fair.go
@@ -47,7 +53,7 @@
 // waiting.go, increase.go, cap.go (what holds asks back and lets them go on);
 // preempt.go, then preempt_*.go (how containers are taken back for those who wait);
 // charge.go, queue_sizes.go, fairshare.go (sums); reload.go, dynamic.go, move.go
-// (the tree changes); why.go, whatif.go, report.go, audit.go (questions).
+// (the tree changes); partition.go, lend.go (labels of nodes); why.go, whatif.go, report.go, audit.go (questions).
 // Reading ahead is in prefetch.go; amounts and nodeindex are packages of their own.
 //
 // Sources: sharing follows Hadoop's documented CapacityScheduler and FairScheduler

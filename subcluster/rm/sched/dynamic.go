@@ -126,6 +126,11 @@ func (s *Scheduler) removeQueue(q *Queue) {
 			break
 		}
 	}
+	for _, x := range s.parts {
+		if c := x.tree.byPath[q.path]; c != nil {
+			x.removeQueue(c)
+		}
+	}
 	if p.dynamic && len(p.children) == 0 {
 		s.removeQueue(p)
 	}

@@ -18,7 +18,8 @@ type Grant struct {
 	Priority            int32
 	ExecutionType       creel.ExecutionType
 	Reason              Reason
-	AM                  bool // it is for the application's AM
+	AM                  bool   // it is for the application's AM
+	Label               string // of the ask: "" also for what a shared partition lends
 }
 
 // Reason says why a container went where it did.

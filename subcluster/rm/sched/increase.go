@@ -21,11 +21,12 @@ type Increase struct {
 // is no room, or a limit is in the way, it waits: it is tried again, before all
 // other asks, when room appears on its node, and then comes as a Grant.
 func (s *Scheduler) Increase(x *Increase) bool {
-	if s.grow(x) {
+	p := x.Node.of
+	if p.grow(x) {
 		return true
 	}
 	x.Node.increases = append(x.Node.increases, x)
-	s.growing++
+	p.growing++
 	return false
 }
 
@@ -33,10 +34,14 @@ func (s *Scheduler) Increase(x *Increase) bool {
 func (s *Scheduler) grow(x *Increase) bool {
 	more := amounts.Size{V: x.To.V}
 	more.V.Sub(&x.From.V)
-	if !s.sizes.Fits(&more.V, &x.Node.free) || s.admit(x.App, &more, nil).limit != LimitNone {
+	a := x.App
+	if s.main != nil {
+		a = s.main.appIn(a, s)
+	}
+	if !s.sizes.Fits(&more.V, &x.Node.free) || s.admit(a, &more, nil).limit != LimitNone {
 		return false
 	}
-	s.Resize(x.App, x.Node, x.From, x.To)
+	s.Resize(a, x.Node, x.From, x.To)
 	return true
 }
 
@@ -44,7 +49,7 @@ func (s *Scheduler) grow(x *Increase) bool {
 func (s *Scheduler) Withdraw(x *Increase) {
 	if i := slices.Index(x.Node.increases, x); i >= 0 {
 		x.Node.increases = slices.Delete(x.Node.increases, i, i+1)
-		s.growing--
+		x.Node.of.growing--
 	}
 }
 

@@ -76,6 +76,13 @@ func (s *Scheduler) queueLimit(q *Queue) amounts.Vec {
 // Headroom is what an application could still get, as its AM is told: what is
 // left of the queue's and the user's limit.
 func (s *Scheduler) Headroom(a *App) amounts.Vec {
+	if len(a.parts) > 0 {
+		return s.headroomByPartition(a)
+	}
+	return s.headroom(a)
+}
+
+func (s *Scheduler) headroom(a *App) amounts.Vec {
 	v := s.queueLimit(a.queue)
 	v.Sub(&a.queue.used)
 	if limit, has := s.policy.userLimit(s, a.user); has {
@@ -88,6 +95,25 @@ func (s *Scheduler) Headroom(a *App) amounts.Vec {
 		v.Set(i, max(min(v.At(i), s.total.At(i)-s.tree.root.used.At(i)), 0))
 	}
 	return v
+}
+
+// headroomByPartition is the sum over the partitions that the application asks in
+// now; of the default one if it asks for nothing.
+func (s *Scheduler) headroomByPartition(a *App) amounts.Vec {
+	var sum amounts.Vec
+	asks := len(a.asks) > 0
+	for _, x := range a.parts {
+		if len(x.asks) > 0 {
+			v := x.queue.s.headroom(x)
+			sum.Add(&v)
+			asks = true
+		}
+	}
+	if len(a.asks) > 0 || !asks {
+		v := s.headroom(a)
+		sum.Add(&v)
+	}
+	return sum
 }
 
 // amLimit is what AMs of a leaf may use together, and those of one user.

@@ -39,11 +39,29 @@ func (s *Scheduler) Move(a *App, to *Queue) error {
 			"",
 		)
 	}
+	if err := s.movable(a, to); err != nil {
+		return err
+	}
+	for _, x := range a.parts {
+		p := x.queue.s
+		if !p.exclusive {
+			continue // what it lends counts against no maximum
+		}
+		if err := p.movable(x, p.counterpart(to)); err != nil {
+			return err
+		}
+	}
+	s.move(a, to)
+	return nil
+}
+
+// movable refuses a move that would take a queue above its maximum.
+func (s *Scheduler) movable(a *App, to *Queue) error {
 	for p := to; p.parent != nil; p = p.parent {
 		if p.isAbove(a.queue) {
 			break // what it uses is counted there already
 		}
-		if p.sized().bounded && !s.within(p, &a.used, nil) {
+		if (a.containers > 0 || a.main == nil) && p.sized().bounded && !s.within(p, &a.used, nil) {
 			return invalid(
 				fmt.Sprintf("Moving %s to queue %s would break the maximum of %s", a.id, to.path, p.path),
 				fmt.Sprintf("it uses %s", s.sizes.Resource(&a.used)),
@@ -51,7 +69,6 @@ func (s *Scheduler) Move(a *App, to *Queue) error {
 			)
 		}
 	}
-	s.move(a, to)
 	return nil
 }
 
@@ -69,10 +86,14 @@ func (s *Scheduler) move(a *App, to *Queue) {
 	s.Deactivate(a)
 	from, user := a.queue, a.user.name
 	s.transfer(a, -1)
-	s.Leave(a)
+	s.leave(a)
 	s.freed(from)
 	s.touch(from)
 	s.Enter(a, to, user)
+	for _, x := range a.parts {
+		p := x.queue.s
+		p.move(x, p.counterpart(to))
+	}
 	s.transfer(a, 1)
 	s.touch(to)
 	switch {

@@ -34,6 +34,7 @@ type nodeRest struct {
 	rackSlot  int
 	increases []*Increase // of containers here, that wait for room
 	kept      []*claim    // whom preemption keeps room for: the node is held
+	of        *Scheduler  // its partition
 }
 
 // Use says what a node may be used for.
@@ -68,23 +69,31 @@ const defaultRack = "/default-rack"
 
 // AddNode makes a node known, empty and Off; its serial numbers begin with 0.
 func (s *Scheduler) AddNode(n *Node, id creel.NodeID, rack string) {
-	*n = Node{nodeRest: &nodeRest{id: id}, serial: int32(len(s.nodes))}
-	h := s.hosts[id.Host]
+	*n = Node{nodeRest: &nodeRest{id: id, of: s}, serial: int32(len(s.nodes))}
+	s.noNode()
+	s.nodes[n.serial] = n
+	s.toHost(n)
+	s.toRack(n, s.rack(rack))
+	for _, p := range s.parts {
+		p.noNode()
+	}
+}
+
+func (s *Scheduler) toHost(n *Node) {
+	h := s.hosts[n.id.Host]
 	if h == nil {
-		h = &host{name: id.Host}
+		h = &host{name: n.id.Host}
 		h.nodes = h.one[:0]
-		s.hosts[id.Host] = h
+		s.hosts[n.id.Host] = h
 	}
 	h.nodes = append(h.nodes, n)
 	n.host = h
-	s.nodes, s.room = append(s.nodes, n), append(s.room, -1)
-	s.links.AddNode()
-	s.rackLinks.AddNode()
-	s.toRack(n, s.rack(rack))
 }
 
 // SetRack moves a node that is Off or on to another rack.
-func (s *Scheduler) SetRack(n *Node, name string) {
+func (s *Scheduler) SetRack(n *Node, name string) { n.of.setRack(n, name) }
+
+func (s *Scheduler) setRack(n *Node, name string) {
 	if r := s.rack(name); r != n.rack {
 		s.fromRack(n)
 		s.toRack(n, r)
@@ -137,7 +146,9 @@ func (s *Scheduler) fromRack(n *Node) {
 
 // SetUse changes what a node may be used for. Containers on a node that goes Off
 // are the owner's to release.
-func (s *Scheduler) SetUse(n *Node, u Use) {
+func (s *Scheduler) SetUse(n *Node, u Use) { n.of.setUse(n, u) }
+
+func (s *Scheduler) setUse(n *Node, u Use) {
 	was := n.use
 	if was == u {
 		return
@@ -163,7 +174,9 @@ func (s *Scheduler) SetUse(n *Node, u Use) {
 
 // SetTotal changes a node's size; what its containers hold stays, even if it is
 // more.
-func (s *Scheduler) SetTotal(n *Node, v *amounts.Vec) {
+func (s *Scheduler) SetTotal(n *Node, v *amounts.Vec) { n.of.setTotal(n, v) }
+
+func (s *Scheduler) setTotal(n *Node, v *amounts.Vec) {
 	if n.use != Off {
 		s.total.Sub(&n.total)
 		s.total.Add(v)
@@ -206,6 +219,9 @@ func (s *Scheduler) roomOn(n *Node) {
 // Heartbeat counts a heartbeat of a node with room as an opportunity that asks
 // with a place in mind passed up; see delay.go.
 func (s *Scheduler) Heartbeat(n *Node) {
+	if len(s.parts) > 0 {
+		s = n.of
+	}
 	if s.delayed.Len() > 0 && n.roomy() && s.sizes.Fits(&s.sizes.Least, &n.free) {
 		s.opportunity()
 	}
@@ -283,5 +299,5 @@ func (n *Node) Reserved() *App {
 	if n.hold == nil {
 		return nil
 	}
-	return n.hold.ask.app
+	return n.hold.ask.app.whole()
 }

@@ -28,6 +28,7 @@ type policy interface {
 	) *queues.AutoCreate // the rule for making so many levels; nil: not to be made
 	keepsMade(q *queues.Queue) bool // queues made on demand may stay below q
 	removesOnlyStopped() bool       // a leaf must be stopped before it may go
+	knowsLabels() bool              // nodes' labels make partitions
 
 	// Limits.
 	userAdmits(s *Scheduler, u *user) bool               // the user may get one container more
@@ -68,6 +69,9 @@ func (s *Scheduler) userRefusal(a *App) verdict {
 // MakesUndeclared reports whether a submission may make its queue though no
 // placement rule says so.
 func (s *Scheduler) MakesUndeclared() bool { return s.policy.makesUndeclared() }
+
+// KnowsLabels reports whether nodes' labels make partitions: FairScheduler has none.
+func (s *Scheduler) KnowsLabels() bool { return s.policy.knowsLabels() }
 
 // ByPartition reports whether applications' use is told by partition.
 func (s *Scheduler) ByPartition() bool { return s.policy.byPartition() }

@@ -68,7 +68,8 @@ func servedLast(apps []*App) {
 func (r *round) addContainers(list []candidate, a *App, b *budget) []candidate {
 	found := r.p.from.Newest(a, r.p.memory.found[:0])
 	for _, c := range found {
-		if may, _ := b.takes(r.s, &c.Size.V); may && !r.chosen[c.Owner] && c.Node.use == Open && !c.Node.held {
+		n := c.Node
+		if may, _ := b.takes(r.s, &c.Size.V); may && !r.chosen[c.Owner] && n.of == r.s && n.use == Open && !n.held {
 			list = append(list, candidate{Container: c, app: a, budget: b})
 		}
 	}

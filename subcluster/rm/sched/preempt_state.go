@@ -56,7 +56,7 @@ func (c *Audit) preemption() {
 		}
 	}
 	for _, n := range c.s.nodes {
-		if kept[n] != len(n.kept) {
+		if n != nil && kept[n] != len(n.kept) {
 			c.fail("node %s: kept for %d claims, should be %d", n.id, len(n.kept), kept[n])
 		}
 	}

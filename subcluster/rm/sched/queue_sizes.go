@@ -20,6 +20,9 @@ func (s *Scheduler) resize() {
 		s.tree.root.reorder()
 	}
 	s.loosen()
+	if s.main != nil {
+		s.main.tree.stale = true // AMs of the partition that wait are in line there
+	}
 }
 
 // reorder ranks anew all that waits below q.

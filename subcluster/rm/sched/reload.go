@@ -31,7 +31,23 @@ func (s *Scheduler) Reload(spec queues.Spec) error {
 			return refuse(q, why)
 		}
 	}
-	s.tree.spec, s.policy = &spec, policy
+	s.merge(&spec, policy)
+	for _, p := range s.parts {
+		part := spec.Partition(p.label) // checked with the whole
+		p.merge(&part, policyOf(&part))
+		for _, q := range s.tree.all {
+			if q.dynamic {
+				p.counterpart(q)
+			}
+		}
+	}
+	s.setPreemption(spec.Preemption)
+	return nil
+}
+
+// merge takes a tree over that was checked.
+func (s *Scheduler) merge(spec *queues.Spec, policy policy) {
+	s.tree.spec, s.policy = spec, policy
 	s.tree.names = map[string]*Queue{}
 	old := s.tree.all
 	s.tree.all = nil
@@ -57,8 +73,6 @@ func (s *Scheduler) Reload(spec queues.Spec) error {
 		}
 	}
 	s.resize()
-	s.setPreemption(spec.Preemption)
-	return nil
 }
 
 // staysInUse tells what stands against what a new specification does to a

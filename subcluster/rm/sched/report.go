@@ -53,6 +53,41 @@ type QueueView struct {
 	// because nothing is taken from anybody.
 	PreemptionDisabled, IntraPreemptionDisabled bool
 	PreemptedSeconds                            creel.Resource // times the seconds that they ran
+
+	Labels        []string // that asks in the queue may name
+	DefaultLabel  string   // of asks that name none
+	AllContainers int32    // of all partitions
+
+	Partitions []PartitionView // of the labels that there are, by label; without the default one
+}
+
+// PartitionView is what a queue may use and does use of the nodes of a label.
+type PartitionView struct {
+	Label      string
+	Accessible bool // asks in the queue may name it
+	QueueView
+}
+
+// PartitionUse is what an application has and asks for on the nodes of a label.
+type PartitionUse struct {
+	Label                           string
+	Used, Reserved, Pending, AMUsed creel.Resource
+}
+
+// UseByPartition gives it for each label that the application ever asked for or had
+// something of, that without a label first; nil if it never named one.
+func (s *Scheduler) UseByPartition(a *App) []PartitionUse {
+	if len(a.parts) == 0 {
+		return nil
+	}
+	out := make([]PartitionUse, 0, 1+len(a.parts))
+	for _, x := range append([]*App{a}, a.parts...) {
+		out = append(out, PartitionUse{
+			Label: x.label(), Used: s.sizes.Resource(&x.used), Reserved: s.sizes.Resource(&x.held),
+			Pending: s.sizes.Resource(&x.pending), AMUsed: s.sizes.Resource(&x.amUsed),
+		})
+	}
+	return out
 }
 
 // UserView is a user within a leaf queue.
@@ -149,6 +184,21 @@ func (s *Scheduler) View(q *Queue) QueueView {
 		slices.SortFunc(v.Users, func(a, b UserView) int { return cmp.Compare(a.Name, b.Name) })
 	}
 	s.policy.report(s, q, &v)
+	v.AllContainers = q.containers
+	v.Labels = []string{queues.AnyLabel}
+	if s.main == nil && s.policy.knowsLabels() {
+		v.Labels, v.DefaultLabel = s.tree.spec.AccessibleLabels(q.path), s.tree.spec.DefaultLabel(q.path)
+	}
+	for _, p := range s.parts {
+		if c := p.tree.byPath[q.path]; c != nil {
+			v.Partitions = append(v.Partitions, PartitionView{
+				Label:      p.label,
+				Accessible: queues.Accesses(v.Labels, p.label),
+				QueueView:  p.View(c),
+			})
+			v.AllContainers += c.containers
+		}
+	}
 	return v
 }
 
@@ -169,6 +219,8 @@ type Totals struct {
 	ReservedNodes                             int // each for one container
 	Waiting                                   int // applications in line to be activated
 	Activated                                 int // applications
+
+	AllTotal, AllUsed, AllReserved amounts.Vec // of all partitions
 }
 
 // Totals gives them.
@@ -195,6 +247,12 @@ func (s *Scheduler) Totals() Totals {
 			t.Waiting += q.leaf.pendingApps
 		}
 	}
+	t.AllTotal, t.AllUsed, t.AllReserved = t.Total, t.Used, t.Reserved
+	for _, p := range s.parts {
+		t.AllTotal.Add(&p.total)
+		t.AllUsed.Add(&p.tree.root.used)
+		t.AllReserved.Add(&p.tree.root.held)
+	}
 	return t
 }
 
@@ -207,6 +265,7 @@ type AskView struct {
 	Resource            creel.Resource
 	Count               int32
 	Relax               bool
+	Label               string // of the partition asked in
 }
 
 // Asks gives what an application asks for and has not got, in order.
@@ -222,6 +281,9 @@ func (a *App) Asks() []AskView {
 			}
 		}
 	}
+	for _, x := range a.parts {
+		out = append(out, x.Asks()...)
+	}
 	return out
 }
 
@@ -233,6 +295,7 @@ func (w *Ask) view() AskView {
 		ResourceName:        AnyPlace,
 		Count:               w.count,
 		Relax:               !w.strict,
+		Label:               w.app.label(),
 	}
 	if w.size != nil {
 		v.Resource = w.size.Resource

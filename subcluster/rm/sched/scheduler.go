@@ -29,6 +29,15 @@ type Scheduler struct {
 	reservedNodes float64
 	now           int64 // ns since epoch, of the latest event
 
+	// Partitions; see partition.go.
+	parts     []*Scheduler // those of nodes with a label, by label; only the default one has them
+	main      *Scheduler   // the default partition's; nil in itself
+	label     string
+	exclusive bool
+	shared    int     // parts that are not exclusive
+	lendable  []*Node // of shared ones, with room that their own asks left
+	borrowers []*App  // that asked anew and wait
+
 	// Room.
 	nodes     []*Node         // by serial number, as are the next three
 	links     nodeindex.Links // places in the cluster's index
@@ -100,15 +109,8 @@ func New(cfg *Config) (*Scheduler, error) {
 		racks:         map[string]*rack{},
 		userRunning:   map[string]*int{},
 	}
-	s.index = nodeindex.New(&s.sizes, &s.links)
-	s.delayed = intrusive.Heap[*Ask]{
-		Less: func(a, b *Ask) bool { return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial },
-		Slot: func(w *Ask) *int32 { return &w.slot },
-	}
-	s.timers.init()
 	spec := cfg.Queues
-	s.policy = policyOf(&spec)
-	s.tree = tree{spec: &spec, byPath: map[creel.QueuePath]*Queue{}, names: map[string]*Queue{}, version: 1}
+	s.init(&spec)
 	s.tree.root = s.addQueue(&spec.Root, nil)
 	s.containers = cfg.Containers
 	s.setPreemption(spec.Preemption)
@@ -117,7 +119,12 @@ func New(cfg *Config) (*Scheduler, error) {
 
 // At takes note of the time of what comes next, in ns since the epoch. Time does
 // not run backwards: an earlier time counts as the latest seen.
-func (s *Scheduler) At(now int64) { s.now = max(s.now, now) }
+func (s *Scheduler) At(now int64) {
+	s.now = max(s.now, now)
+	for _, p := range s.parts {
+		p.now = s.now
+	}
+}
 
 func (s *Scheduler) ms() int64 { return s.now / 1e6 }
 
@@ -125,10 +132,24 @@ func (s *Scheduler) ms() int64 { return s.now / 1e6 }
 func (s *Scheduler) Sizes() *amounts.Sizes { return &s.sizes }
 
 // Total is what nodes that run containers have, and how many they are.
-func (s *Scheduler) Total() (amounts.Vec, int) { return s.total, s.active }
+func (s *Scheduler) Total() (amounts.Vec, int) {
+	total, active := s.total, s.active
+	for _, p := range s.parts {
+		total.Add(&p.total)
+		active += p.active
+	}
+	return total, active
+}
 
-// Waiting is the number of applications that may get containers and ask for some.
-func (s *Scheduler) Waiting() int { return s.waiting }
+// Waiting is the number of applications that may get containers and ask for some,
+// one that does in two partitions counted twice.
+func (s *Scheduler) Waiting() int {
+	waiting := s.waiting
+	for _, p := range s.parts {
+		waiting += p.waiting
+	}
+	return waiting
+}
 
 func invalid(what, why, try string) error {
 	return &creel.Error{Kind: creel.ErrInvalidRequest, What: what, Why: why, Try: try}

@@ -19,6 +19,9 @@ func (s *Scheduler) AppendState(b []byte) []byte {
 		s.growing,
 	)
 	for _, n := range s.nodes {
+		if n == nil {
+			continue
+		}
 		b = fmt.Appendf(b, "room %s rack=%s use=%d total=%v free=%v", n.id, n.rack.name, n.use, n.total, n.free)
 		if mask, cell, in := s.index.Cell(n.serial); in {
 			b = fmt.Appendf(b, " cell=%d/%d", mask, cell)
@@ -80,6 +83,10 @@ func (s *Scheduler) AppendState(b []byte) []byte {
 			b = append(b, '\n')
 		}
 	}
+	for _, p := range s.parts {
+		b = fmt.Appendf(b, "partition %s exclusive=%v\n", p.label, p.exclusive)
+		b = p.AppendState(b)
+	}
 	return b
 }
 
@@ -119,6 +126,10 @@ func (s *Scheduler) AppendApp(b []byte, a *App) []byte {
 			}
 		}
 		b = append(b, '\n')
+	}
+	for _, x := range a.parts {
+		b = fmt.Appendf(b, "  in partition %s\n", x.queue.s.label)
+		b = x.queue.s.AppendApp(b, x)
 	}
 	return b
 }

@@ -23,6 +23,9 @@ func (t *timers) init() {
 }
 
 func (s *Scheduler) timer(at int64, fire func()) *timer {
+	if s.main != nil {
+		s = s.main // one list of deadlines for all partitions
+	}
 	s.timers.seq++
 	t := &timer{at: at, seq: s.timers.seq, fire: fire}
 	s.timers.Push(t)
@@ -31,6 +34,9 @@ func (s *Scheduler) timer(at int64, fire func()) *timer {
 
 func (s *Scheduler) stop(t **timer) {
 	if *t != nil {
+		if s.main != nil {
+			s = s.main
+		}
 		s.timers.Remove(*t)
 		*t = nil
 	}

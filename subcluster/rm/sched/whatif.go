@@ -33,7 +33,7 @@ func (k *Sketch) Undo() {
 // change applies a change that moves a node in the index, and keeps what undoes
 // it. Where in its cell a node stands decides ties, so it is put back too.
 func (k *Sketch) change(n *Node, apply func(sign int64)) {
-	s := k.of
+	s := n.of
 	at := s.index.Position(n.serial)
 	var onRack nodeindex.Position
 	if n.rack.index != nil {
@@ -53,10 +53,22 @@ func (k *Sketch) change(n *Node, apply func(sign int64)) {
 // user and its queues, limits or not; back with sign -1, which is what preempting
 // a container would free.
 func (k *Sketch) Shift(a *App, n *Node, v amounts.Vec, sign int64) {
+	s := k.of
+	if n.of != s {
+		x := a.partIn(n.of)
+		if x == nil {
+			x = s.appIn(a, n.of)
+			k.undo = append(k.undo, func() {
+				n.of.leave(x)
+				a.parts = a.parts[:len(a.parts)-1]
+			})
+		}
+		s, a = n.of, x
+	}
 	k.change(n, func(by int64) {
 		by *= sign
 		n.free.AddTimes(&v, -by)
-		k.of.reindex(n)
+		s.reindex(n)
 		a.used.AddTimes(&v, by)
 		a.user.used.AddTimes(&v, by)
 		if a.user.waitingApps > 0 {
@@ -70,7 +82,7 @@ func (k *Sketch) Shift(a *App, n *Node, v amounts.Vec, sign int64) {
 
 // Resize thinks a node larger or smaller.
 func (k *Sketch) Resize(n *Node, to amounts.Vec) {
-	s := k.of
+	s := n.of
 	to.Sub(&n.total)
 	k.change(n, func(sign int64) {
 		n.total.AddTimes(&to, sign)
@@ -105,7 +117,7 @@ func (k *Sketch) Fits(a *App, r creel.Resource) (*Node, Limit, error) {
 	if err != nil {
 		return nil, LimitNone, err
 	}
-	w := Ask{app: a, size: s.sizes.Of(v)}
+	w := Ask{app: a, size: s.sizeOf(v)}
 	if verdict := s.admit(a, w.size, nil); verdict.limit != LimitNone {
 		return nil, verdict.limit, nil
 	}

@@ -92,6 +92,21 @@ func (s *Scheduler) Why(a *App) Why {
 		s.whyNotActive(a, &w)
 	case a.pendingCount > 0:
 		s.whyWaiting(a, &w)
+	default:
+		for _, x := range a.parts {
+			if x.pendingCount > 0 {
+				x.queue.s.whyWaiting(x, &w)
+				return x.queue.s.ofPartition(w)
+			}
+		}
+	}
+	return w
+}
+
+// ofPartition says in whose nodes it looked.
+func (s *Scheduler) ofPartition(w Why) Why {
+	if s.label != "" && w.Text != "" && w.Limit != LimitLabel {
+		w.Text = "On the nodes of label " + s.label + ": " + w.Text
 	}
 	return w
 }
@@ -117,7 +132,11 @@ func (s *Scheduler) whyNotActive(a *App, w *Why) {
 		w.Text = fmt.Sprintf("User %s runs %d applications of at most %d at once.", a.user.name, w.Count, w.Max)
 		w.Try = "wait until one ends, or raise the user's limit of parallel applications"
 	case LimitAM, LimitUserAM:
-		all, one := s.amLimit(q, inViews)
+		p := q.s
+		if a.amPart != nil {
+			a = a.amPart
+		}
+		all, one := p.amLimit(q, inViews)
 		used, who, bound := q.leaf.amUsed, "AMs in queue "+string(q.path), all
 		if limit == LimitUserAM {
 			used, who, bound = a.user.amUsed, "AMs of user "+a.user.name+" in queue "+string(q.path), one
@@ -125,6 +144,7 @@ func (s *Scheduler) whyNotActive(a *App, w *Why) {
 		w.Used, w.Bound = s.sizes.Resource(&used), s.sizes.Resource(&bound)
 		w.Text = fmt.Sprintf("%s use %s of at most %s; this one needs %s.", who, w.Used, w.Bound, w.Need)
 		w.Try = "wait until an application ends, ask for a smaller AM, or raise the queue's share for AMs (maximum-am-resource-percent, maxAMShare)"
+		*w = p.ofPartition(*w)
 	default:
 		// It may start, but others are first in line.
 		w.Limit, w.Text = LimitOrder, fmt.Sprintf(
@@ -229,7 +249,7 @@ func (s *Scheduler) whyNoNode(a *App, k *Ask, w *Why) {
 	var t nodeTally
 	best := amounts.Vec{}
 	for _, n := range s.nodes {
-		if n.use != Open {
+		if n == nil || n.use != Open {
 			continue
 		}
 		t.takes++
@@ -256,6 +276,9 @@ func (s *Scheduler) whyNoNode(a *App, k *Ask, w *Why) {
 		Reserved: t.held, Elsewhere: t.room - t.held,
 	}
 	switch {
+	case t.takes == 0 && s.label != "":
+		w.Limit, w.Text = LimitLabel, fmt.Sprintf("No running node has the label %s that it asks for.", s.label)
+		w.Try = "give a node the label (yarn rmadmin -replaceLabelsOnNode), or ask without it"
 	case t.takes == 0:
 		w.Limit, w.Text, w.Try = LimitNoNode, "No node is running.", "start a NodeManager"
 	case t.large == 0:

@@ -22,6 +22,7 @@ const (
 	keyApp     = "app/"      // app/<application>
 	keyAttempt = "attempt/"  // attempt/<application>/<number>
 	keyDisown  = "disowned/" // disowned/<application>: the claim's number
+	keyLabels  = "labels"
 )
 
 // Tx is a transaction of the journal.
@@ -40,6 +41,7 @@ type Records struct {
 	index    map[creel.ApplicationID]int
 	attempts []rm.AttemptRecord
 	disowned []rm.Disowned
+	labels   rm.Labels
 }
 
 // save puts an action's record into a transaction. It returns the number of the
@@ -63,6 +65,13 @@ func (r *Records) save(tx Tx, action rm.Action) (seq uint64, err error) {
 			return 0, nil
 		}
 		tx.Put(key, strconv.AppendInt(nil, a.Disowned.Claim, 10))
+		return a.Seq, nil
+	case rm.SaveLabels:
+		value, err := json.Marshal(labelsToValue(&a.Labels))
+		if err != nil {
+			return 0, fmt.Errorf("resource manager: saving the node labels: %w", err)
+		}
+		tx.Put(keyLabels, value)
 		return a.Seq, nil
 	}
 	return 0, nil
@@ -117,6 +126,11 @@ func (r *Records) Read(key string, value []byte) (known bool, err error) {
 			d.Claim, err = strconv.ParseInt(string(value), 10, 64)
 		}
 		r.disowned = append(r.disowned, d)
+	case key == keyLabels:
+		var v labelsValue
+		if err = json.Unmarshal(value, &v); err == nil {
+			r.labels = v.labels()
+		}
 	default:
 		return false, nil
 	}
@@ -135,8 +149,9 @@ func (r *Records) Recovered() *rm.Recover {
 			r.apps[i].Attempts = putAttempt(r.apps[i].Attempts, a)
 		}
 	}
-	out := &rm.Recover{Apps: r.apps, Disowned: r.disowned}
+	out := &rm.Recover{Apps: r.apps, Disowned: r.disowned, Labels: r.labels}
 	r.apps, r.index, r.attempts, r.disowned = nil, nil, nil, nil
+	r.labels = rm.Labels{}
 	slices.SortFunc(out.Apps, func(a, b rm.AppRecord) int { return a.Submission.ID.Compare(b.Submission.ID) })
 	slices.SortFunc(out.Disowned, func(a, b rm.Disowned) int { return a.App.Compare(b.App) })
 	return out

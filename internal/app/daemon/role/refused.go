@@ -178,6 +178,14 @@ var refusals = []refusal{
 			return address != "" && !webserver.Loopback(address), ""
 		},
 	},
+	{
+		key: "yarn.node-labels.configuration-type", roles: onRM, example: "delegated-centralized",
+		why: "creel asks no provider for labels: nodes would be open to asks that their labels keep off",
+		try: "set centralized and label nodes by yarn rmadmin -replaceLabelsOnNode, or distributed",
+		refused: func(s *settings.Settings) (bool, string) {
+			return s.String("yarn.node-labels.configuration-type") == "delegated-centralized", ""
+		},
+	},
 }
 
 // mayStart refuses settings with which a daemon of this role must not start,

@@ -132,6 +132,7 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	m.AutoUpdate = s.Bool("yarn.resourcemanager.auto-update.containers")
 	m.SchedulingAsks = s.String("yarn.resourcemanager.placement-constraints.handler") != "disabled"
 	m.AdminACL = queues.ParseACL(s.String("yarn.admin.acl"))
+	m.Labels, m.AMLabel = labelSource(s), s.String("yarn.resourcemanager.node-labels.am.default-node-label-expression")
 	q, err := QueueConfig(s, false)
 	if err != nil {
 		return m, settings.Invalid(err)
@@ -141,4 +142,20 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	}
 	m.Queues, m.Placement = q.Queues, q.Placement
 	return m, nil
+}
+
+// labelSource says who gives nodes their labels; a provider's is refused at the start.
+func labelSource(s *settings.Settings) rm.LabelSource {
+	distributed := s.String("yarn.node-labels.configuration-type") == "distributed"
+	switch {
+	case !s.Bool("yarn.node-labels.enabled"):
+		return rm.LabelsOff
+	case fairScheduler(s):
+		slog.Warn("FairScheduler knows no node labels, as in Hadoop: they are kept and shown, every node serves every "+
+			"queue, and asks that name a label are refused", "setting", "yarn.node-labels.enabled")
+	}
+	if distributed {
+		return rm.LabelsByNode
+	}
+	return rm.LabelsByCall
 }

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+)
+
+// LabelExpression is what an ask or a submission says of a label. Not given, a default
+// holds; given and empty, it is for nodes without a label.
+type LabelExpression struct {
+	Text  string
+	Given bool
+}
+
+// labelChecker finds the labels of asks in one queue and refuses wrong ones, as
+// Hadoop's SchedulerUtils does.
+type labelChecker struct {
+	m          *Machine
+	queue      creel.QueuePath
+	accessible []string
+	byDefault  string
+}
+
+func (m *Machine) labelChecker(queue creel.QueuePath) *labelChecker {
+	c := &labelChecker{m: m, queue: queue}
+	if spec := m.sched.Spec(); m.sched.KnowsLabels() {
+		c.accessible, c.byDefault = spec.AccessibleLabels(queue), spec.DefaultLabel(queue)
+	}
+	return c
+}
+
+// label gives the label of an ask at a place: what it says, or the first given default,
+// or the queue's. Only that of "*" may say something. One that there is not any more is
+// given with the error: what asked for it before waits for it.
+func (c *labelChecker) label(place string, say LabelExpression, defaults ...LabelExpression) (string, error) {
+	anywhere := place == sched.AnyPlace || place == ""
+	if !say.Given && anywhere {
+		for _, d := range defaults {
+			if d.Given {
+				say = d
+				break
+			}
+		}
+		if !say.Given {
+			say.Text = c.byDefault
+		}
+	}
+	label := strings.TrimSpace(say.Text)
+	switch {
+	case label == "":
+		return "", nil
+	case !anywhere:
+		return "", invalidLabel("Invalid resource request, queue=%s specified node label expression in a "+
+			"resource request has resource name = %s", c.queue.Leaf(), place)
+	case strings.Contains(label, "&&"):
+		return "", invalidLabel("Invalid resource request, queue=%s specified more than one node label in a node "+
+			"label expression, node label expression = %s", c.queue.Leaf(), label)
+	case !queues.Accesses(c.accessible, label):
+		return "", invalidLabel("Invalid resource request, queue=%s doesn't have permission to access all labels in "+
+			"resource request. labelExpression of resource request=%s. Queue labels=%s",
+			c.queue.Leaf(), label, strings.Join(c.accessible, ","))
+	}
+	if _, known := c.m.inForce.cluster[label]; !known {
+		return label, invalidLabel("Invalid label resource request, cluster do not contain , label= %s", label)
+	}
+	return label, nil
+}
+
+func invalidLabel(format string, args ...any) error {
+	return &creel.Error{Kind: ErrInvalidLabel, What: fmt.Sprintf(format, args...)}
+}
+
+// errLabelsUnused is the answer where labels are off.
+func errLabelsUnused() error {
+	return invalidLabel("Invalid resource request, node label not enabled but request contains label expression")
+}
+
+// amLabel is the label of an application's AM, in the queue it is placed in.
+func (m *Machine) amLabel(s *Submission, queue creel.QueuePath) (string, error) {
+	if m.cfg.Labels == LabelsOff {
+		if s.Label.Text != "" && s.Label.Text != "*" || s.AM.Label.Text != "" {
+			return "", errLabelsUnused()
+		}
+		return "", nil
+	}
+	c := m.labelChecker(queue)
+	forAMs := LabelExpression{m.cfg.AMLabel, m.cfg.AMLabel != ""}
+	label, err := c.label(sched.AnyPlace, s.AM.Label, s.Label, forAMs)
+	if err != nil {
+		return label, err
+	}
+	for i := range s.AMPlaces {
+		if _, err := c.label(s.AMPlaces[i].ResourceName, s.AMPlaces[i].Label); err != nil {
+			return "", err
+		}
+	}
+	return label, nil
+}
+
+// askLabels gives the labels of the asks of a call: those of hosts and racks have that
+// of "*" at the same key, in the call or as it stands.
+func (m *Machine) askLabels(t *attempt, asks []Ask) ([]string, error) {
+	out := m.askedLabels[:0]
+	if m.cfg.Labels == LabelsOff {
+		for i := range asks {
+			if l := asks[i].Label.Text; l != "" && l != "*" {
+				return nil, errLabelsUnused()
+			}
+		}
+		return out, nil
+	}
+	c := m.labelChecker(t.app.Queue().Path())
+	for i := range asks {
+		label, err := c.label(asks[i].ResourceName, asks[i].Label, t.app.sub.Label)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, label)
+	}
+	for i := range asks {
+		if k := &asks[i]; k.ResourceName != sched.AnyPlace && k.ResourceName != "" {
+			out[i] = labelOfKey(t, asks, out, k)
+		}
+	}
+	m.askedLabels = out
+	return out, nil
+}
+
+func labelOfKey(t *attempt, asks []Ask, labels []string, k *Ask) string {
+	for i := range asks {
+		x := &asks[i]
+		if (x.ResourceName == sched.AnyPlace || x.ResourceName == "") && x.Priority == k.Priority &&
+			x.AllocationRequestID == k.AllocationRequestID && x.ExecutionType == k.ExecutionType {
+			return labels[i]
+		}
+	}
+	return t.app.AskLabel(k.Priority, k.AllocationRequestID, k.ExecutionType)
+}

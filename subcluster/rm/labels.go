@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+)
+
+// LabelSource says who gives nodes their labels: yarn.node-labels.configuration-type.
+type LabelSource uint8
+
+// Sources of nodes' labels. Hadoop's third, delegated-centralized, is not there.
+const (
+	LabelsOff    LabelSource = iota // yarn.node-labels.enabled is false
+	LabelsByCall                    // centralized: administrators' calls
+	LabelsByNode                    // distributed: what each node reports
+)
+
+// DefaultPartition is how documents name the nodes without a label.
+const DefaultPartition = "<DEFAULT_PARTITION>"
+
+// Label is a node label of the cluster. One that is not exclusive lends what is idle
+// of its nodes to asks without a label.
+type Label struct {
+	Name      string
+	Exclusive bool
+}
+
+// NodeLabel is the label of a node; of all nodes of a host if its port is 0.
+type NodeLabel struct {
+	Node  creel.NodeID
+	Label string // "" for none
+}
+
+// Labels are the labels of the cluster and of nodes: what the journal keeps of them.
+type Labels struct {
+	Cluster []Label     // by name
+	Nodes   []NodeLabel // hosts, and nodes with a label of their own, also none
+}
+
+// labelStore is the same to look things up in.
+type labelStore struct {
+	cluster map[string]bool // exclusive
+	nodes   map[creel.NodeID]string
+}
+
+func (s *labelStore) put(l *Labels) {
+	s.cluster, s.nodes = map[string]bool{}, map[creel.NodeID]string{}
+	for _, c := range l.Cluster {
+		s.cluster[c.Name] = c.Exclusive
+	}
+	for _, n := range l.Nodes {
+		s.nodes[n.Node] = n.Label
+	}
+}
+
+func (s *labelStore) list() Labels {
+	var out Labels
+	for name, exclusive := range s.cluster {
+		out.Cluster = append(out.Cluster, Label{name, exclusive})
+	}
+	slices.SortFunc(out.Cluster, func(a, b Label) int { return strings.Compare(a.Name, b.Name) })
+	for id, label := range s.nodes {
+		out.Nodes = append(out.Nodes, NodeLabel{id, label})
+	}
+	slices.SortFunc(out.Nodes, func(a, b NodeLabel) int { return compareNodes(a.Node, b.Node) })
+	return out
+}
+
+func compareNodes(a, b creel.NodeID) int {
+	return cmp.Or(strings.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port))
+}
+
+// of is the label of a node: its own if it was given one, or none, else its host's.
+func (s *labelStore) of(id creel.NodeID) string {
+	if len(s.nodes) == 0 {
+		return ""
+	}
+	if label, own := s.nodes[id]; own {
+		return label
+	}
+	return s.nodes[creel.NodeID{Host: id.Host}]
+}
+
+// errLabelsOff and the errors below are in Hadoop's words.
+func (m *Machine) labelsOn() error {
+	if m.cfg.Labels == LabelsOff {
+		return &creel.Error{
+			Kind: creel.ErrNotEnabled,
+			What: "Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled",
+		}
+	}
+	return nil
+}
+
+func badLabel(format string, args ...any) error {
+	return &creel.Error{Kind: creel.ErrInvalidRequest, What: fmt.Sprintf(format, args...)}
+}
+
+const longestLabel = 255
+
+var labelForm = regexp.MustCompile(`^[0-9a-zA-Z][0-9a-zA-Z_-]*$`)
+
+// AddLabels makes labels known to the cluster. A label that is known stays as it is;
+// that it is to be exclusive, or not, cannot be changed.
+func (m *Machine) AddLabels(now time.Time, list []Label) error {
+	m.at(now)
+	if err := m.labelsOn(); err != nil {
+		return err
+	}
+	for i := range list {
+		l := &list[i]
+		l.Name = strings.TrimSpace(l.Name)
+		if l.Name == "" || len(l.Name) > longestLabel {
+			return badLabel("label added is empty or exceeds %d character(s)", longestLabel)
+		}
+		if !labelForm.MatchString(l.Name) {
+			return badLabel(
+				"label name should only contains {0-9, a-z, A-Z, -, _} and should not started with {-,_}, now it is= %s",
+				l.Name,
+			)
+		}
+		if exclusive, known := m.labels.cluster[l.Name]; known && exclusive != l.Exclusive {
+			return badLabel("Exclusivity cannot be modified for an existing label with : <%s:exclusivity=%v>",
+				l.Name, l.Exclusive)
+		}
+	}
+	for _, l := range list {
+		m.labels.cluster[l.Name] = l.Exclusive
+	}
+	m.labelsChanged()
+	return nil
+}
+
+// RemoveLabels takes labels away, from the cluster and from nodes; none of them if
+// one is not known or a queue names it.
+func (m *Machine) RemoveLabels(now time.Time, names []string) error {
+	m.at(now)
+	if err := m.labelsOn(); err != nil {
+		return err
+	}
+	for i, name := range names {
+		names[i] = strings.TrimSpace(name)
+		if name = names[i]; name == "" {
+			return badLabel("Label to be removed is null or empty")
+		}
+		if _, known := m.labels.cluster[name]; !known {
+			return badLabel(
+				"Node label=%s to be removed doesn't existed in cluster node labels collection.", name)
+		}
+		if q := m.sched.Spec().UserOf(name); q != "" {
+			return badLabel("Cannot remove label=%s, because queue=%s is using this label. "+
+				"Please remove label on queue before remove the label", name, q)
+		}
+	}
+	for _, name := range names {
+		delete(m.labels.cluster, name)
+	}
+	for id, label := range m.labels.nodes {
+		if slices.Contains(names, label) {
+			if m.labels.nodes[id] = ""; id.Port == 0 {
+				delete(m.labels.nodes, id)
+			}
+		}
+	}
+	m.labelsChanged()
+	return nil
+}
+
+// NodeLabels are the labels that a node shall have instead of those it has: one or
+// none. With port 0 they are for all nodes of the host.
+type NodeLabels struct {
+	Node   creel.NodeID
+	Labels []string
+}
+
+// ReplaceLabels gives nodes other labels, known or not, all or none of them; strict
+// refuses nodes that never registered.
+func (m *Machine) ReplaceLabels(now time.Time, list []NodeLabels, strict bool) error {
+	m.at(now)
+	if err := m.labelsOn(); err != nil {
+		return err
+	}
+	if m.cfg.Labels == LabelsByNode {
+		return badLabel(
+			"Error when invoke method=%s because of distributed node label configuration enabled.", "replaceLabelsOnNode")
+	}
+	if strict {
+		var unknown []string
+		for _, n := range list {
+			if !m.registered(n.Node) {
+				unknown = append(unknown, n.Node.String())
+			}
+		}
+		if len(unknown) > 0 {
+			return badLabel("Replace labels on node failed. Unknown Nodes:[%s]", strings.Join(unknown, ", "))
+		}
+	}
+	for i := range list {
+		if err := m.checkNodeLabels(&list[i]); err != nil {
+			return err
+		}
+	}
+	for i := range list {
+		n := &list[i]
+		label := ""
+		if len(n.Labels) > 0 {
+			label = n.Labels[0]
+		}
+		if n.Node.Port == 0 { // those of its nodes are the host's from now on
+			maps.DeleteFunc(m.labels.nodes, func(id creel.NodeID, _ string) bool { return id.Host == n.Node.Host })
+		}
+		if n.Node.Port != 0 || label != "" {
+			m.labels.nodes[n.Node] = label
+		}
+	}
+	m.labelsChanged()
+	return nil
+}
+
+func (m *Machine) registered(id creel.NodeID) bool {
+	if id.Port != 0 {
+		return m.nodes[id] != nil
+	}
+	return slices.ContainsFunc(m.nodeList, func(n *node) bool { return n.ID().Host == id.Host })
+}
+
+// checkNodeLabels trims the labels of a node, leaves out empty ones, and refuses more
+// than one and unknown ones.
+func (m *Machine) checkNodeLabels(n *NodeLabels) error {
+	labels := make([]string, 0, 1)
+	for _, l := range n.Labels {
+		if l = strings.TrimSpace(l); l != "" && !slices.Contains(labels, l) {
+			labels = append(labels, l)
+		}
+	}
+	n.Labels = labels
+	if len(labels) > 1 {
+		return badLabel("%d labels specified on host=%s, please note that we do not support specifying multiple "+
+			"labels on a single host for now.", len(labels), n.Node.Host)
+	}
+	for _, l := range labels {
+		if _, known := m.labels.cluster[l]; !known {
+			return badLabel("Not all labels being replaced contained by known label collections, please check"+
+				", new labels=[%s]", strings.Join(labels, ","))
+		}
+	}
+	return nil
+}
+
+// nodeReported takes the label that a node reports of itself; not while others give it.
+func (m *Machine) nodeReported(id creel.NodeID, labels []string) error {
+	n := NodeLabels{Node: id, Labels: labels}
+	if err := m.checkNodeLabels(&n); err != nil {
+		return err
+	}
+	label := ""
+	if len(n.Labels) > 0 {
+		label = n.Labels[0]
+	}
+	// Every node tells again when this ResourceManager has restarted: nothing to keep.
+	m.labels.nodes[id], m.inForce.nodes[id] = label, label
+	if n := m.nodes[id]; n != nil {
+		m.labelNode(n)
+	}
+	return nil
+}
+
+// labelsChanged has the labels kept, and then in force.
+func (m *Machine) labelsChanged() {
+	list := m.labels.list()
+	kept := list
+	if m.cfg.Labels == LabelsByNode {
+		kept.Nodes = nil
+	}
+	m.save(func(seq uint64) Action { return SaveLabels{Seq: seq, Labels: kept} }, func() { m.putLabels(&list) })
+	m.settle()
+}
+
+// putLabels puts labels in force.
+func (m *Machine) putLabels(l *Labels) {
+	m.inForce.put(l)
+	if !m.sched.KnowsLabels() {
+		return // labels are kept and shown
+	}
+	list := make([]sched.Partition, len(l.Cluster))
+	for i, c := range l.Cluster {
+		list[i] = sched.Partition{Label: c.Name, Exclusive: c.Exclusive}
+	}
+	if err := m.sched.SetPartitions(list); err != nil {
+		panic("partitions of queues that were checked: " + err.Error())
+	}
+	for _, n := range m.nodeList {
+		m.labelNode(n)
+	}
+}
+
+// labelNode brings a node into the partition of its label.
+func (m *Machine) labelNode(n *node) {
+	label := m.inForce.of(n.ID())
+	if n.Label() == label {
+		return
+	}
+	var held []sched.Held
+	for _, c := range n.live {
+		if c != nil {
+			held = append(held, sched.Held{App: &c.owner().app.App, Size: m.sizeOf(c)})
+		}
+	}
+	m.sched.SetLabel(&n.Node, label, held)
+}
+
+// LabelView is a label with what has it.
+type LabelView struct {
+	Label
+	Total  creel.Resource // of nodes that run containers
+	Active int            // of those nodes
+	Nodes  []creel.NodeID // that have it: also those that never registered, and hosts with port 0
+}
+
+// Labels gives the labels of the cluster by name, that of the nodes without one first.
+func (m *Machine) Labels() []LabelView {
+	out := []LabelView{{Label: Label{Name: "", Exclusive: true}}}
+	for _, l := range m.labels.list().Cluster {
+		out = append(out, LabelView{Label: l})
+	}
+	at := func(label string) *LabelView {
+		for i := range out {
+			if out[i].Name == label {
+				return &out[i]
+			}
+		}
+		return &out[0]
+	}
+	for _, n := range m.NodeLabels() {
+		v := at(n.Label)
+		v.Nodes = append(v.Nodes, n.Node)
+	}
+	for _, n := range m.nodeList {
+		if n.state.runs() {
+			v, total := at(m.labels.of(n.ID())), n.Total()
+			v.Total = v.Total.Add(m.sizes.Resource(&total))
+			v.Active++
+		}
+	}
+	return out
+}
+
+// NodeLabels gives the nodes that have a label, and the hosts that have one with port 0.
+func (m *Machine) NodeLabels() []NodeLabel {
+	labels := map[creel.NodeID]string{}
+	for id, label := range m.labels.nodes {
+		labels[id] = label
+	}
+	for _, n := range m.nodeList {
+		labels[n.ID()] = m.labels.of(n.ID())
+	}
+	var out []NodeLabel
+	for id, label := range labels {
+		if label != "" {
+			out = append(out, NodeLabel{id, label})
+		}
+	}
+	slices.SortFunc(out, func(a, b NodeLabel) int { return compareNodes(a.Node, b.Node) })
+	return out
+}
+
+// LabelOf is the label of a node, "" for none.
+func (m *Machine) LabelOf(id creel.NodeID) string { return m.labels.of(id) }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package queueconf
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+const (
+	labelList    = "accessible-node-labels"
+	labelPrefix  = labelList + "."
+	labelDefault = "default-node-label-expression"
+)
+
+// labelShares are the last parts of the keys of what a queue has of one label.
+var labelShares = []string{"capacity", "maximum-capacity", "maximum-am-resource-percent"}
+
+// isLabelSetting reports whether a setting of a queue is one about labels that is used.
+func isLabelSetting(setting string) bool {
+	if setting == labelList || setting == labelDefault {
+		return true
+	}
+	rest, ok := strings.CutPrefix(setting, labelPrefix)
+	label, what, _ := strings.Cut(rest, ".")
+	return ok && label != "" && slices.Contains(labelShares, what)
+}
+
+// labels reads which labels a queue may use and what it has of them.
+func (r *capacityReader) labels(path creel.QueuePath, get lookup, names []string, q *queues.Queue) {
+	if p, ok := get(labelList); ok {
+		q.Labels = splitList(p.Value)
+		switch {
+		case path == creel.RootQueue:
+			if !slices.Equal(q.Labels, []string{queues.AnyLabel}) {
+				r.warnAt(p, "has no effect: the root may use every label")
+			}
+			q.Labels = nil
+		case slices.Contains(q.Labels, queues.AnyLabel):
+			q.Labels = []string{queues.AnyLabel}
+		case q.Labels == nil:
+			q.Labels = []string{} // none, not the parent's
+		}
+	}
+	if p, ok := get(labelDefault); ok {
+		q.DefaultLabel = strings.TrimSpace(p.Value)
+		if strings.Contains(q.DefaultLabel, "&&") {
+			r.failAt(p, "%q names more than one label", q.DefaultLabel)
+		}
+	}
+	for _, name := range names {
+		rest, ok := strings.CutPrefix(name, labelPrefix)
+		label, what, _ := strings.Cut(rest, ".")
+		if !ok || !isLabelSetting(name) || what == "" {
+			continue
+		}
+		if q.Share(label) != nil {
+			continue // read with its first key
+		}
+		own := func(what string) (Property, bool) { return get(labelPrefix + label + "." + what) }
+		s := queues.LabelShare{
+			Label:        label,
+			Capacity:     setting(r, own, "capacity", r.capacity, queues.Amount{}),
+			MaxCapacity:  setting(r, own, "maximum-capacity", r.maximum, queues.Amount{}),
+			MaxAMPercent: setting(r, own, "maximum-am-resource-percent", share, 0),
+		}
+		if path == creel.RootQueue {
+			if p, ok := own("capacity"); ok && !isWhole(s.Capacity) {
+				r.failAt(p, "the root has 100 percent of every label; it cannot be given another capacity")
+			}
+			continue
+		}
+		if p, ok := own("maximum-capacity"); ok {
+			r.checkMaximum(p, s.Capacity, s.MaxCapacity)
+		}
+		q.Shares = append(q.Shares, s)
+	}
+	slices.SortFunc(q.Shares, func(a, b queues.LabelShare) int { return strings.Compare(a.Label, b.Label) })
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/go-chi/chi/v5"
+)
+
+// Node labels: who reads them sees all; who changes them must be an administrator.
+
+func (h *Handler) mountLabels(r chi.Router) {
+	r.Get("/get-node-to-labels", h.nodeToLabels)
+	r.Get("/label-mappings", h.labelsToNodes)
+	r.Get("/get-node-labels", h.clusterLabels)
+	r.Get("/get-rm-node-labels", h.partitions)
+	r.Get("/nodes/{nodeId}/get-labels", h.labelsOfNode)
+	r.Post("/add-node-labels", h.addLabels)
+	r.Post("/remove-node-labels", h.removeLabels)
+	r.Post("/replace-node-to-labels", h.replaceLabels)
+	r.Post("/nodes/{nodeId}/replace-labels", h.replaceLabelsOfNode)
+}
+
+func (h *Handler) labels(r *http.Request) (list []rm.LabelView, nodes []rm.NodeLabel, err error) {
+	err = h.read(r.Context(), func(m *rm.Machine, _ time.Time) { list, nodes = m.Labels(), m.NodeLabels() })
+	return list, nodes, err
+}
+
+func labelFields(w *writer, l rm.Label) {
+	w.Text("name", l.Name)
+	w.Bool("exclusivity", l.Exclusive)
+}
+
+func labelNamed(list []rm.LabelView, name string) rm.LabelView {
+	i := slices.IndexFunc(list, func(l rm.LabelView) bool { return l.Name == name })
+	if i < 0 {
+		return rm.LabelView{Label: rm.Label{Name: name, Exclusive: true}}
+	}
+	return list[i]
+}
+
+func (h *Handler) nodeToLabels(w http.ResponseWriter, r *http.Request) {
+	list, nodes, err := h.labels(r)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	h.reply(w, r, http.StatusOK, "nodeToLabelsInfo", mapped, func(w *writer) {
+		if len(nodes) == 0 {
+			w.Null("nodeToLabels")
+			return
+		}
+		w.Object("nodeToLabels", func(w *writer) {
+			w.List("entry", len(nodes), func(w *writer, i int) {
+				w.Text("key", nodes[i].Node.String())
+				w.Object("value", func(w *writer) {
+					w.List("nodeLabelInfo", 1, func(w *writer, _ int) {
+						labelFields(w, labelNamed(list, nodes[i].Label).Label)
+					})
+				})
+			})
+		})
+	})
+}
+
+func (h *Handler) labelsToNodes(w http.ResponseWriter, r *http.Request) {
+	list, _, err := h.labels(r)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	wanted := queryList(r, "labels")
+	list = slices.DeleteFunc(list, func(l rm.LabelView) bool {
+		return l.Name == "" || len(l.Nodes) == 0 || len(wanted) > 0 && !slices.Contains(wanted, l.Name)
+	})
+	h.reply(w, r, http.StatusOK, "labelsToNodesInfo", mapped, func(w *writer) {
+		if len(list) == 0 {
+			w.Null("labelsToNodes")
+			return
+		}
+		w.Object("labelsToNodes", func(w *writer) {
+			w.List("entry", len(list), func(w *writer, i int) {
+				l := &list[i]
+				w.Object("key", func(w *writer) { labelFields(w, l.Label) })
+				w.Object("value", func(w *writer) {
+					ids := make([]string, len(l.Nodes))
+					for k, id := range l.Nodes {
+						ids[k] = id.String()
+					}
+					w.Texts("nodes", ids)
+					w.Object("partitionInfo", func(w *writer) { h.resource(w, "resourceAvailable", l.Total) })
+				})
+			})
+		})
+	})
+}
+
+// queryList reads a parameter that may be repeated or a list with commas.
+func queryList(r *http.Request, name string) (out []string) {
+	for _, list := range r.URL.Query()[name] {
+		for item := range strings.SplitSeq(list, ",") {
+			if item = strings.TrimSpace(item); item != "" {
+				out = append(out, item)
+			}
+		}
+	}
+	return out
+}
+
+func (h *Handler) clusterLabels(w http.ResponseWriter, r *http.Request) {
+	list, _, err := h.labels(r)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	h.labelInfos(w, r, list[1:])
+}
+
+func (h *Handler) labelInfos(w http.ResponseWriter, r *http.Request, list []rm.LabelView) {
+	h.reply(w, r, http.StatusOK, "nodeLabelsInfo", mapped, func(w *writer) {
+		if len(list) > 0 {
+			w.List("nodeLabelInfo", len(list), func(w *writer, i int) { labelFields(w, list[i].Label) })
+		}
+	})
+}
+
+// partitions gives the labels with what their nodes have, that of the nodes without one
+// among them.
+func (h *Handler) partitions(w http.ResponseWriter, r *http.Request) {
+	list, _, err := h.labels(r)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	h.reply(w, r, http.StatusOK, "nodeLabelsInfo", mapped, func(w *writer) {
+		w.List("nodeLabelInfo", len(list), func(w *writer, i int) {
+			l := list[i]
+			if l.Name == "" {
+				l.Name = rm.DefaultPartition
+			}
+			labelFields(w, l.Label)
+			w.Object("partitionInfo", func(w *writer) { h.resource(w, "resourceAvailable", l.Total) })
+			w.Int("activeNMs", int64(l.Active))
+		})
+	})
+}
+
+func (h *Handler) labelsOfNode(w http.ResponseWriter, r *http.Request) {
+	id, err := labelledNode(param(r, "nodeId"))
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	list, nodes, err := h.labels(r)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	var out []rm.LabelView
+	for _, n := range nodes {
+		if n.Node == id {
+			out = append(out, labelNamed(list, n.Label))
+		}
+	}
+	h.labelInfos(w, r, out)
+}
+
+// labelledNode reads a node id; one without a port is every node of the host.
+func labelledNode(text string) (creel.NodeID, error) {
+	if !strings.Contains(text, ":") && text != "" {
+		return creel.NodeID{Host: text}, nil
+	}
+	id, err := creel.ParseNodeID(text)
+	if err != nil {
+		return id, illegal("Invalid NodeId [" + text + "]. Expected host:port")
+	}
+	return id, nil
+}
+
+// many is a JSON list of which one element may stand alone, as YARN's JSON has it.
+type many[T any] []T
+
+// UnmarshalJSON reads either.
+func (m *many[T]) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] != '[' {
+		var one T
+		if err := json.Unmarshal(b, &one); err != nil {
+			return err
+		}
+		*m = many[T]{one}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]T)(m))
+}
+
+func (h *Handler) addLabels(w http.ResponseWriter, r *http.Request) {
+	var doc struct {
+		Labels many[struct {
+			Name      string `json:"name" xml:"name"`
+			Exclusive *flag  `json:"exclusivity" xml:"exclusivity"`
+		}] `json:"nodeLabelInfo" xml:"nodeLabelInfo"`
+	}
+	if err := h.decode(w, r, &doc); err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	var list []rm.Label
+	for _, l := range doc.Labels {
+		list = append(list, rm.Label{Name: l.Name, Exclusive: l.Exclusive == nil || bool(*l.Exclusive)})
+	}
+	h.changeLabels(w, r, "add-node-labels", func() error { return h.s.AddLabels(r.Context(), list) })
+}
+
+func (h *Handler) removeLabels(w http.ResponseWriter, r *http.Request) {
+	names := queryList(r, "labels")
+	h.changeLabels(w, r, "remove-node-labels", func() error { return h.s.RemoveLabels(r.Context(), names) })
+}
+
+func (h *Handler) replaceLabels(w http.ResponseWriter, r *http.Request) {
+	var doc struct {
+		Nodes many[struct {
+			ID     string       `json:"nodeId" xml:"nodeId"`
+			Labels many[string] `json:"labels" xml:"labels"`
+		}] `json:"nodeToLabels" xml:"nodeToLabels"`
+	}
+	if err := h.decode(w, r, &doc); err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	var list []rm.NodeLabels
+	for _, n := range doc.Nodes {
+		id, err := labelledNode(n.ID)
+		if err != nil {
+			h.refuse(w, r, err)
+			return
+		}
+		list = append(list, rm.NodeLabels{Node: id, Labels: n.Labels})
+	}
+	h.changeLabels(w, r, "replace-node-to-labels", func() error { return h.s.ReplaceLabels(r.Context(), list, false) })
+}
+
+func (h *Handler) replaceLabelsOfNode(w http.ResponseWriter, r *http.Request) {
+	id, err := labelledNode(param(r, "nodeId"))
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	list := []rm.NodeLabels{{Node: id, Labels: queryList(r, "labels")}}
+	h.changeLabels(w, r, "nodes/nodeid/replace-labels", func() error {
+		return h.s.ReplaceLabels(r.Context(), list, false)
+	})
+}
+
+// changeLabels carries out a change of labels. The answer is empty.
+func (h *Handler) changeLabels(w http.ResponseWriter, r *http.Request, what string, change func() error) {
+	who := h.caller(r)
+	err := h.s.Administer(who, what, change)
+	switch {
+	case errors.Is(err, creel.ErrNotPermitted):
+		err = &refusal{
+			http.StatusUnauthorized, classAuthorization,
+			"User " + who.User + " not authorized for post to /ws/v1/cluster/" + what + " ",
+		}
+	case errors.Is(err, creel.ErrInvalidRequest), errors.Is(err, creel.ErrNotEnabled):
+		err = badRequest("java.io.IOException: " + err.Error())
+	}
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	w.Header()["Content-Type"] = contentType(r)
+	w.WriteHeader(http.StatusOK)
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+// A shared partition lends what the asks of its label leave: room on its nodes goes
+// to asks without a label, as long as it is idle. As in Hadoop the default
+// partition comes first, asks of the label come before those without one, AMs are
+// not placed on what is lent, and of who borrows no limit is asked but the room. What is
+// lent is charged to the queue and the user in the partition of the node. Hadoop has an ask pass up
+// as many heartbeats as there are nodes before it may borrow; here it may as soon as
+// no node of the default partition has room for it or its limits there are reached.
+//
+// Among queues the one that uses least of the partition borrows first, and within it
+// the first in its order that can. Containers are not taken back from borrowers yet.
+
+// mayBorrow notes an application of the default partition that waits.
+func (s *Scheduler) mayBorrow(a *App) {
+	if s.shared > 0 && a.waits {
+		s.borrowers = append(s.borrowers, a)
+	}
+}
+
+// lend gives what is idle in shared partitions to those who wait without a label:
+// what came free to anybody, what lay free to those who ask anew.
+func (s *Scheduler) lend() {
+	for _, n := range s.lendable {
+		for s.waiting > 0 && n.roomy() && n.of != s && !n.of.exclusive && s.lendOn(n) {
+		}
+	}
+	for _, a := range s.borrowers {
+		s.lendTo(a)
+	}
+	clear(s.lendable)
+	clear(s.borrowers)
+	s.lendable, s.borrowers = s.lendable[:0], s.borrowers[:0]
+}
+
+// lendOn gives one container on n to the first who can have one there.
+func (s *Scheduler) lendOn(n *Node) bool {
+	var tried []*Queue
+	for {
+		var next *Queue
+		least := 0.0
+		for _, q := range s.tree.all {
+			if q.leaf == nil || q.users.Len() == 0 || !s.sizes.Fits(&q.least, &n.free) || has(tried, q) {
+				continue
+			}
+			used := s.sizes.Dominant(&n.of.counterpart(q).used, &n.of.total)
+			if next == nil || used < least {
+				next, least = q, used
+			}
+		}
+		if next == nil {
+			return false
+		}
+		for _, u := range next.users.Items {
+			for _, a := range u.apps.Items {
+				for _, w := range a.asks {
+					if at, reason := s.reachLent(w, n); reason != ReasonNone {
+						s.grantLent(w, n, at, reason)
+						return true
+					}
+				}
+			}
+		}
+		tried = append(tried, next)
+	}
+}
+
+func has(list []*Queue, q *Queue) bool {
+	for _, x := range list {
+		if x == q {
+			return true
+		}
+	}
+	return false
+}
+
+// lendTo gives an application what shared partitions have idle, as far as it asks.
+func (s *Scheduler) lendTo(a *App) {
+	for i := 0; i < len(a.asks) && a.waits; i++ {
+		w := a.asks[i]
+		for w.count > 0 && a.waits {
+			n, at, reason := s.seekLent(w)
+			if n == nil {
+				break
+			}
+			s.grantLent(w, n, at, reason)
+		}
+		if i < len(a.asks) && a.asks[i] != w {
+			i-- // w is satisfied and gone
+		}
+	}
+}
+
+// borrows reports whether an ask may have what is lent.
+func (w *Ask) borrows() bool {
+	return w.count > 0 && w.size != nil && !w.am && w.app.waits && w.app.main == nil
+}
+
+// reachLent says how local a node of a shared partition is for w, ReasonNone if w may
+// not go there now. Places are compared by name: w knows hosts and racks of the
+// default partition.
+func (s *Scheduler) reachLent(w *Ask, n *Node) (distance, Reason) {
+	if !w.borrows() || !s.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) {
+		return 0, ReasonNone
+	}
+	if !w.placed() {
+		if w.strict {
+			return 0, ReasonNone
+		}
+		return atAny, OffSwitch
+	}
+	onRack := w.place(n.rack.name)
+	if w.place(n.host.name) != nil && (len(w.racks) == 0 || onRack != nil) {
+		return atNode, NodeLocal
+	}
+	if onRack != nil && !onRack.strict && (w.level >= atRack || len(w.hosts) == 0) {
+		return atRack, w.rackReason()
+	}
+	if w.strict || w.level < atAny {
+		return 0, ReasonNone
+	}
+	return atAny, Relaxed
+}
+
+// seekLent looks through the shared partitions, by label, for a node for w.
+func (s *Scheduler) seekLent(w *Ask) (*Node, distance, Reason) {
+	if !w.borrows() {
+		return nil, 0, ReasonNone
+	}
+	for _, p := range s.parts {
+		if p.exclusive || p.active == 0 {
+			continue
+		}
+		for _, x := range w.hosts {
+			if h := p.hosts[x.name]; h != nil {
+				for _, n := range h.nodes {
+					if at, reason := s.reachLent(w, n); n.roomy() && reason != ReasonNone {
+						return n, at, reason
+					}
+				}
+			}
+		}
+		for _, x := range w.racks {
+			if r := p.racks[x.name]; r != nil && !x.strict && (w.level >= atRack || len(w.hosts) == 0) {
+				if n := p.findOn(r, w); n != nil {
+					return n, atRack, w.rackReason()
+				}
+			}
+		}
+		if w.strict || w.placed() && w.level < atAny {
+			continue
+		}
+		if n := p.find(w); n != nil {
+			if w.placed() {
+				return n, atAny, Relaxed
+			}
+			return n, atAny, OffSwitch
+		}
+	}
+	return nil, 0, ReasonNone
+}
+
+// grantLent books the container that w gets on n, of a shared partition.
+func (s *Scheduler) grantLent(w *Ask, n *Node, at distance, reason Reason) {
+	a, size, p := w.app, w.size, n.of
+	if h := w.hold; h != nil && w.count == 1 {
+		s.unreserve(h)
+	}
+	s.grants = append(s.grants, Grant{
+		App: a, Node: n, Size: size, AllocationRequestID: w.alloc, Priority: w.priority,
+		ExecutionType: w.execution, Reason: reason,
+	})
+	n.free.Sub(&size.V)
+	p.reindex(n)
+	x := s.appIn(a, p)
+	p.charge(x, size, 1)
+	x.queue.granted++
+	if at == atNode {
+		s.lower(w, w.place(n.host.name))
+	}
+	if at <= atRack {
+		s.lower(w, w.place(n.rack.name))
+	}
+	s.countDown(w)
+	if at != atAny {
+		s.endDelay(w)
+	}
+	if w.count == 0 {
+		s.forgetIfEmpty(w)
+	}
+	s.enroll(a)
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"slices"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/nodeindex"
+)
+
+// A node label makes a partition of the cluster: a node has one label or none, and
+// belongs to one partition. Each partition is a Scheduler of its own over its nodes,
+// with the same queues, whose capacities are those of the label (queues.Partition);
+// the one that the owner calls is the default partition's and leads to the others.
+// So what a queue is guaranteed, may use at most, uses, waits for and lends to AMs, and
+// what a user may have, is by partition without another line in the decisions, and
+// where there is no label nothing is looked at but that there is none.
+//
+// An application that asks in a partition, or has a container there, has an App of
+// its own in it (App.parts), with its queue and user of that partition. Numbers of
+// applications, their activation and their priority are the default partition's.
+//
+// A shared partition (one that is not exclusive) lends what its own asks leave to
+// asks without a label: see lend.go.
+
+// Partition is what the owner tells of a label.
+type Partition struct {
+	Label     string
+	Exclusive bool // asks without the label never get its nodes
+}
+
+// SetPartitions tells the labels that there are; a label that is not among them any
+// more keeps its partition, without nodes, for those who ask there still.
+// FairScheduler knows no labels: it is given none.
+func (s *Scheduler) SetPartitions(list []Partition) error {
+	for _, x := range list {
+		p := s.partition(x.Label)
+		if p == nil {
+			var err error
+			if p, err = s.newPartition(x.Label); err != nil {
+				return err
+			}
+		}
+		if p.exclusive != x.Exclusive {
+			p.exclusive = x.Exclusive
+			p.roomEverywhere()
+		}
+	}
+	s.shared = 0
+	for _, p := range s.parts {
+		if !p.exclusive {
+			s.shared++
+		}
+	}
+	return nil
+}
+
+func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
+	spec := s.tree.spec.Partition(label)
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	p := &Scheduler{
+		sizes:         s.sizes, // only the default partition's makes new ones
+		label:         label,
+		exclusive:     true,
+		main:          s,
+		reservedNodes: s.reservedNodes,
+		now:           s.now,
+		hosts:         map[string]*host{},
+		racks:         map[string]*rack{},
+		userRunning:   map[string]*int{},
+		changes:       s.changes,
+	}
+	p.init(&spec)
+	p.tree.root = p.addQueue(&spec.Root, nil)
+	for _, q := range s.tree.all {
+		if q.dynamic {
+			p.counterpart(q)
+		}
+	}
+	for range s.nodes {
+		p.noNode()
+	}
+	s.parts = append(s.parts, p)
+	slices.SortFunc(s.parts, func(a, b *Scheduler) int {
+		if a.label < b.label {
+			return -1
+		}
+		return 1
+	})
+	return p, nil
+}
+
+// noNode makes place for a node that is in another partition.
+func (s *Scheduler) noNode() {
+	s.nodes, s.room = append(s.nodes, nil), append(s.room, -1)
+	s.links.AddNode()
+	s.rackLinks.AddNode()
+}
+
+// partition gives that of a label, nil for none; that without a label is s.
+func (s *Scheduler) partition(label string) *Scheduler {
+	if label == "" {
+		return s
+	}
+	for _, p := range s.parts {
+		if p.label == label {
+			return p
+		}
+	}
+	return nil
+}
+
+// partitionOr is partition for a label that there was, which may have no nodes now.
+func (s *Scheduler) partitionOr(label string) *Scheduler {
+	if p := s.partition(label); p != nil {
+		return p
+	}
+	p, err := s.newPartition(label)
+	if err != nil {
+		panic("partition of queues that were checked: " + err.Error())
+	}
+	return p
+}
+
+// Partitioned reports whether there are nodes' labels at all.
+func (s *Scheduler) Partitioned() bool { return len(s.parts) > 0 }
+
+// roomEverywhere has all room of a partition offered anew.
+func (s *Scheduler) roomEverywhere() {
+	for _, n := range s.nodes {
+		if n != nil && n.use == Open {
+			s.roomOn(n)
+		}
+	}
+}
+
+// counterpart gives the queue of a partition that is q of the default one. A queue
+// made on demand has nothing there.
+func (s *Scheduler) counterpart(q *Queue) *Queue {
+	if c := s.tree.byPath[q.path]; c != nil && !c.removed {
+		return c
+	}
+	above := s.counterpart(q.parent)
+	spec := &queues.Queue{
+		Name: q.name, Policy: q.orderBy, NodeOrder: q.nodes, Labels: []string{},
+		Capacity: queues.WeightOf(0), MaxCapacity: queues.PercentOf(0),
+	}
+	if q.leaf == nil {
+		spec.AutoCreate = &queues.AutoCreate{}
+	}
+	c := s.addQueue(spec, above)
+	c.dynamic = true
+	above.children = append(above.children, c)
+	above.sum()
+	s.resize()
+	return c
+}
+
+// appIn gives the App of an application of the default partition s in partition p,
+// and makes it when it is the first time.
+func (s *Scheduler) appIn(a *App, p *Scheduler) *App {
+	if x := a.partIn(p); x != nil {
+		return x
+	}
+	x := &App{
+		id: a.id, owner: a.owner, priority: a.priority, seq: a.seq, accrued: p.ms(),
+		main: a, open: a.open, activated: a.activated, black: a.black,
+	}
+	p.Enter(x, p.counterpart(a.queue), a.user.name)
+	a.parts = append(a.parts, x)
+	return x
+}
+
+// partIn gives the App of a in a partition, nil if it has nothing there.
+func (a *App) partIn(p *Scheduler) *App {
+	for _, x := range a.parts {
+		if x.queue.s == p {
+			return x
+		}
+	}
+	return nil
+}
+
+// on gives the partition of a node and the App that has a's containers there.
+func (s *Scheduler) on(a *App, n *Node) (*Scheduler, *App) {
+	if n.of == s {
+		return s, a
+	}
+	return n.of, s.appIn(a, n.of)
+}
+
+// label is that of the partition that a is of.
+func (a *App) label() string {
+	if a.main == nil {
+		return ""
+	}
+	return a.queue.s.label
+}
+
+// whole is the application itself, for one of its parts.
+func (a *App) whole() *App {
+	if a.main != nil {
+		return a.main
+	}
+	return a
+}
+
+// Held is a container on a node whose label changes.
+type Held struct {
+	App  *App
+	Size *amounts.Size
+}
+
+// SetLabel moves a node with the containers it holds to the partition of a label, "" for
+// the default one; to no other if the label is not known. What runs goes on: it is
+// charged to its queues and users there from now on, limits or not. AMs count
+// against the AM limit of the partition they were asked in. Schedule is due.
+func (s *Scheduler) SetLabel(n *Node, label string, held []Held) {
+	from, to := n.of, s.partition(label)
+	if to == nil || to == from {
+		return
+	}
+	if from.preempt != nil {
+		from.dropClaims(func(c *claim) bool { return c.node == n })
+	}
+	use := n.use
+	from.setUse(n, Off)
+	for i := range held {
+		h := &held[i]
+		p, x := s.on(h.App, n)
+		p.charge(x, h.Size, -1)
+	}
+	if n.dirty {
+		n.dirty = false
+		from.dirtyNodes = slices.DeleteFunc(from.dirtyNodes, func(x *Node) bool { return x == n })
+	}
+	from.growing -= len(n.increases)
+	from.fromRack(n)
+	n.host.nodes = slices.DeleteFunc(n.host.nodes, func(x *Node) bool { return x == n })
+	rack := n.rack.name
+	from.nodes[n.serial] = nil
+
+	n.of = to
+	to.nodes[n.serial] = n
+	to.growing += len(n.increases)
+	to.toHost(n)
+	to.toRack(n, to.rack(rack))
+	for i := range held {
+		h := &held[i]
+		p, x := s.on(h.App, n)
+		p.charge(x, h.Size, 1)
+		if s.changes != nil {
+			for q := x.queue; q != nil; q = q.parent {
+				s.changes.used[q] = q.used // no grant took it above its maximum
+			}
+		}
+	}
+	to.setUse(n, use)
+}
+
+// Label is the node's, "" for none.
+func (n *Node) Label() string { return n.of.label }
+
+// partitionsDue lets the other partitions decide what is due, gathers what they
+// granted, and lends what they leave. It reports whether the default partition has
+// something to decide after it.
+func (s *Scheduler) partitionsDue() bool {
+	for {
+		for _, p := range s.parts {
+			for _, g := range p.Schedule() {
+				g.App, g.Label = g.App.whole(), p.label
+				s.grants = append(s.grants, g)
+			}
+		}
+		if s.lend(); !slices.ContainsFunc(s.parts, (*Scheduler).due) {
+			break
+		}
+	}
+	return s.due()
+}
+
+// due reports whether Schedule has something to decide.
+func (s *Scheduler) due() bool {
+	return s.tree.stale || len(s.activate)+len(s.dirtyNodes)+len(s.retries) > 0
+}
+
+// init makes what is empty at first, for a tree of queues.
+func (s *Scheduler) init(spec *queues.Spec) {
+	s.index = nodeindex.New(&s.sizes, &s.links)
+	s.delayed.Less = func(a, b *Ask) bool {
+		return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial
+	}
+	s.delayed.Slot = func(w *Ask) *int32 { return &w.slot }
+	s.timers.init()
+	s.policy = policyOf(spec)
+	s.tree = tree{spec: spec, byPath: map[creel.QueuePath]*Queue{}, names: map[string]*Queue{}, version: 1}
+}

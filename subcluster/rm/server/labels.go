@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// AddLabels makes node labels known to the cluster, by an administrator's order. Like
+// its siblings below it returns when what it did is durable.
+func (s *Server) AddLabels(ctx context.Context, list []rm.Label) error {
+	return s.keptOrder(ctx, func(m *rm.Machine, now time.Time) error { return m.AddLabels(now, list) })
+}
+
+// RemoveLabels takes labels away, from the cluster and from nodes.
+func (s *Server) RemoveLabels(ctx context.Context, names []string) error {
+	return s.keptOrder(ctx, func(m *rm.Machine, now time.Time) error { return m.RemoveLabels(now, names) })
+}
+
+// ReplaceLabels gives nodes other labels; strict refuses nodes that never registered.
+func (s *Server) ReplaceLabels(ctx context.Context, list []rm.NodeLabels, strict bool) error {
+	return s.keptOrder(ctx, func(m *rm.Machine, now time.Time) error { return m.ReplaceLabels(now, list, strict) })
+}
+
+// keptOrder is order for what must be durable before it is answered.
+func (s *Server) keptOrder(ctx context.Context, f func(m *rm.Machine, now time.Time) error) error {
+	_, err := Do(ctx, s, Caller{}, Op[struct{}]{
+		durable: true,
+		Run: func(m *rm.Machine, now time.Time) func() (struct{}, error) {
+			err := f(m, now)
+			s.owner.Changed()
+			s.changes.Add(1)
+			s.moves.Add(1)
+			return Failed[struct{}](err)
+		},
+	})
+	return err
+}
