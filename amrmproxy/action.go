@@ -26,6 +26,7 @@ type Send struct {
 	Register *yarnpb.RegisterApplicationMasterRequestProto
 	Allocate *yarnpb.AllocateRequestProto
 	Finish   *yarnpb.FinishApplicationMasterRequestProto
+	Idle     bool // the finish is of a UAM that is given back
 }
 
 // Reply answers the AM's call of that number: one answer, or Err.

@@ -3,7 +3,9 @@
 package amrmproxy
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -23,6 +25,7 @@ func (s *Session) onSaw(e Saw) {
 		for i := range e.View.Members {
 			st := &e.View.Members[i]
 			m := s.member(st.ID)
+			m.once = strings.HasPrefix(st.Version, "hadoop")
 			m.lost = st.State == subcluster.StateLost || st.State == subcluster.StateDeregistered
 		}
 	}
@@ -46,8 +49,8 @@ func (s *Session) reopen() {
 
 func (s *Session) onTick() {
 	for _, m := range s.members {
-		if m.state == memberFailed && !s.now.Before(m.retryAt) {
-			m.state, m.tries = memberNone, 0
+		if m.state == memberFailed && !m.spent && !s.now.Before(m.retryAt) {
+			m.state, m.tries, m.out = memberNone, 0, ""
 		}
 	}
 	s.unstick()
@@ -231,6 +234,10 @@ func (s *Session) onLaunched(e Launched) {
 	if m.state != memberLaunching {
 		return
 	}
+	if e.Type != "" {
+		s.record.Type = e.Type
+	}
+	m.used = false
 	m.attempt, m.token, m.tries, m.pause, m.retryAt = e.Attempt, e.Token, 0, 0, time.Time{}
 	if e.User != "" && e.User != s.user {
 		s.user, s.record.User = e.User, e.User
@@ -250,6 +257,11 @@ const launchTries = 3
 func (s *Session) onLaunchFailed(e LaunchFailed) {
 	m := s.member(e.Member)
 	if m.state != memberLaunching {
+		return
+	}
+	if errors.Is(e.Err, ErrSpent) && s.phase < phaseFinishing {
+		m.spent = true
+		s.uamGone(m, e.Err.Error())
 		return
 	}
 	m.tries++
@@ -287,7 +299,7 @@ func (s *Session) advance(m *member) {
 	if m.busy || m.state == memberNone || m.state == memberGone || m.state == memberFailed || s.now.Before(m.retryAt) {
 		return
 	}
-	if m.gen > s.durable && m.state != memberUp && m.state != memberEnding {
+	if m.gen > s.durable && m.state != memberUp && (m.state != memberEnding || s.phase < phaseFinishing) {
 		return // what this rests on is not durable yet
 	}
 	switch m.state {
@@ -316,7 +328,7 @@ func (s *Session) advance(m *member) {
 	case memberUp:
 		s.heartbeatTo(m)
 	case memberEnding:
-		s.send(m, &Send{Finish: s.finishRequest()})
+		s.send(m, &Send{Finish: s.finishRequest(), Idle: s.phase < phaseFinishing})
 	case memberDropping:
 		m.busy, m.sent = true, s.now
 		s.do(Drop{Member: m.id, Home: s.home.id, Application: s.attempt.Application, User: s.user})
@@ -329,6 +341,12 @@ func uamName(home creel.SubclusterID) string { return "UnmanagedAM-" + string(ho
 func (s *Session) finishRequest() *yarnpb.FinishApplicationMasterRequestProto {
 	if s.finish != nil {
 		return s.finish
+	}
+	if s.phase < phaseFinishing {
+		return &yarnpb.FinishApplicationMasterRequestProto{
+			FinalApplicationStatus: yarnpb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
+			Diagnostics:            proto.String(idleWhy),
+		}
 	}
 	return &yarnpb.FinishApplicationMasterRequestProto{
 		FinalApplicationStatus: yarnpb.FinalApplicationStatusProto_APP_KILLED.Enum(),
@@ -414,6 +432,9 @@ func (s *Session) request(m *member) *yarnpb.AllocateRequestProto {
 		m.blackAdd, m.blackDel = nil, nil
 	}
 	m.called, m.news = false, false
+	if len(a.Ask)+len(a.Release)+len(a.UpdateRequests) > 0 {
+		m.worked = s.now
+	}
 	return a
 }
 

@@ -55,9 +55,11 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 	for _, c := range r.GetContainersFromPreviousAttempts() {
 		id := containerID(c.GetId())
 		if !s.held.knows(id) {
-			s.held.live[id] = &heldContainer{by: m, id: c.GetId()}
+			s.held.hold(id, &heldContainer{by: m, id: c.GetId()})
+			m.used = true
 		}
 	}
+	m.worked = s.now
 	switch {
 	case m.home && s.phase == phaseRegistering:
 		s.answer = r
@@ -119,7 +121,7 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 	s.ledger.landed(m)
 	for _, c := range r.GetContainersFromPreviousAttempts() {
 		if id := containerID(c.GetId()); !s.held.knows(id) {
-			s.held.live[id] = &heldContainer{by: m, id: c.GetId()}
+			s.held.hold(id, &heldContainer{by: m, id: c.GetId()})
 		}
 	}
 	if m.home {
@@ -171,11 +173,11 @@ func (s *Session) keepWanted(m *member, r *yarnpb.AllocateResponseProto) {
 			continue
 		}
 		o := &heldContainer{by: m, id: c.GetId()}
-		s.held.live[id] = o
+		s.held.hold(id, o)
 		g := s.ledger.of(c)
 		wanted := g == nil && !s.unasked(m) || g != nil && g.granted(m, c.GetNodeId().GetHost(), s.now)
 		if wanted && s.phase == phaseRunning {
-			o.untold = true
+			o.untold, m.used = true, true
 			kept = append(kept, c)
 			continue
 		}
@@ -209,14 +211,14 @@ func (s *Session) keepCompletions(m *member, r *yarnpb.AllocateResponseProto) {
 // to be told. It is not if it was told before, or never heard of the container.
 // arrived are grants of the answer that is being taken.
 func (s *Session) completed(id creel.ContainerID, arrived *[]*yarnpb.ContainerProto) bool {
-	c := s.held.live[id]
-	delete(s.held.live, id)
+	c := s.held.let(id)
 	if !s.held.complete(id) {
 		return false
 	}
 	if c == nil {
 		return true
 	}
+	c.by.worked = s.now
 	if c.untold {
 		s.takeBack(id, arrived, &s.out.AllocatedContainers)
 	}
@@ -253,6 +255,10 @@ func (s *Session) onFinished(m *member, r *yarnpb.FinishApplicationMasterRespons
 			s.blind = false
 			s.finishUAMs()
 		}
+		return
+	}
+	if r.GetIsUnregistered() && s.phase < phaseFinishing {
+		s.uamGone(m, idleWhy)
 		return
 	}
 	if r.GetIsUnregistered() {
@@ -361,11 +367,15 @@ func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
 		s.end("its home says that the attempt is over: "+err.Error(), err)
 		return
 	}
-	if m.state == memberEnding || m.state == memberDropping {
+	if s.phase >= phaseFinishing && (m.state == memberEnding || m.state == memberDropping) {
 		s.gone(m)
 		return
 	}
-	s.uamGone(m, "the UAM in "+string(m.id)+" is gone: "+err.Error())
+	why := "the UAM in " + string(m.id) + " is gone: " + err.Error()
+	if m.state == memberEnding {
+		why = idleWhy // the answer that said so was lost
+	}
+	s.uamGone(m, why)
 }
 
 // uamGone tells the AM of the containers that died with a UAM. The record keeps what
@@ -392,7 +402,7 @@ func (s *Session) uamGone(m *member, why string) {
 		g.dirty = true
 	}
 	s.gone(m)
-	m.state = memberFailed
+	m.state, m.out = memberFailed, why
 	m.retryAt = s.now.Add(s.cfg.UAMRetry)
 	m.release, m.updates, m.limit, m.nodes, m.enhanced = nil, nil, nil, nil, nil
 }

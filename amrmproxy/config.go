@@ -44,6 +44,14 @@ type Config struct {
 	Retry, RetryMost time.Duration
 	// UAMRetry is the pause after a UAM could not be started. 30 s.
 	UAMRetry time.Duration
+	// IdleAfter is how long a UAM may do nothing for its AM before it is given back.
+	// 60 s.
+	IdleAfter time.Duration
+	// Shuffling are the types of applications whose containers leave data on their
+	// nodes that others read when they have ended: it goes with the UAM, so where such
+	// a container has run the UAM stays until the application ends. An application of
+	// which the type is not known counts as one. MAPREDUCE, SPARK and TEZ.
+	Shuffling []string
 }
 
 // Validate fills in defaults and refuses what cannot work.
@@ -66,6 +74,7 @@ func (c *Config) Validate() error {
 		{"Retry", &c.Retry, 100 * time.Millisecond},
 		{"RetryMost", &c.RetryMost, 5 * time.Second},
 		{"UAMRetry", &c.UAMRetry, 30 * time.Second},
+		{"IdleAfter", &c.IdleAfter, time.Minute},
 	} {
 		if *d.at == 0 {
 			*d.at = d.def
@@ -78,6 +87,9 @@ func (c *Config) Validate() error {
 				Try:  "use a positive time",
 			}
 		}
+	}
+	if c.Shuffling == nil {
+		c.Shuffling = []string{"MAPREDUCE", "SPARK", "TEZ"}
 	}
 	if c.HomeWaitMost < c.HomeWait || c.RetryMost < c.Retry {
 		return &creel.Error{

@@ -73,6 +73,22 @@ func (c *containers) knows(id creel.ContainerID) bool {
 	return ok
 }
 
+// hold notes a container that has been granted.
+func (c *containers) hold(id creel.ContainerID, o *heldContainer) {
+	c.live[id] = o
+	o.by.live++
+}
+
+// let forgets a container that has ended, and returns what was known of it, or nil.
+func (c *containers) let(id creel.ContainerID) *heldContainer {
+	o := c.live[id]
+	if o != nil {
+		o.by.live--
+		delete(c.live, id)
+	}
+	return o
+}
+
 // of are the ids a member granted and which still live, sorted.
 func (c *containers) of(m *member) []creel.ContainerID {
 	var ids []creel.ContainerID

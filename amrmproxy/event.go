@@ -43,9 +43,11 @@ type Launched struct {
 	Attempt creel.AttemptID
 	Token   *yarnpb.TokenProto
 	User    string
+	Type    string // of the application as its home reports it; "" where home does not answer
 }
 
-// LaunchFailed ends a Launch without a UAM.
+// LaunchFailed ends a Launch without a UAM. Err of kind ErrSpent says that the member
+// takes no UAM of this application any more.
 type LaunchFailed struct {
 	Member creel.SubclusterID
 	Err    error

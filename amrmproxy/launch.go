@@ -3,6 +3,7 @@
 package amrmproxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,11 +74,17 @@ func noOwner(app creel.ApplicationID) error {
 	}
 }
 
+// ErrSpent is the kind of the error for a member that has had a UAM of the application,
+// and takes its id no second time.
+var ErrSpent = fmt.Errorf("%w: the application id was used", creel.ErrConflict)
+
 // LaunchUAM launches a UAM by the steps of Hadoop's UnmanagedAMLauncher:
 // submit, wait until the attempt is launched, read its token from the report. The
 // UAM has the type, tags and priority that home reports of the application, so that
 // queues of its member order it as home's do, and operators find it by them.
-// It may be repeated: a ResourceManager takes the same id twice without change.
+// It may be repeated: a ResourceManager takes the same id twice without change. One
+// that has ended is begun again, which Hadoop's ResourceManagers do not: the error is
+// of kind ErrSpent.
 // ctx bounds it.
 func LaunchUAM(ctx context.Context, c Clients, sleep Sleep, l Launch) (Launched, error) {
 	out := Launched{Member: l.Member}
@@ -91,8 +98,9 @@ func LaunchUAM(ctx context.Context, c Clients, sleep Sleep, l Launch) (Launched,
 		return out, noOwner(l.Application)
 	}
 	user := origin.GetUser()
-	out.User = user
-	if err := c.Submit(ctx, l.Member, user, submissionContext(l, origin)); err != nil {
+	out.User, out.Type = user, origin.GetApplicationType()
+	submission, after := submissionContext(l, origin), int32(0)
+	if err := c.Submit(ctx, l.Member, user, submission); err != nil {
 		return out, fmt.Errorf("submit the UAM to %s: %w", l.Member, err)
 	}
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
@@ -106,11 +114,18 @@ func LaunchUAM(ctx context.Context, c Clients, sleep Sleep, l Launch) (Launched,
 		}
 		switch state := creel.ApplicationState(report.GetYarnApplicationState()); {
 		case state.Ended():
-			return out, &creel.Error{
-				Kind: creel.ErrConflict,
-				What: fmt.Sprintf("the UAM in %s is %s", l.Member, state),
-				Why:  report.GetDiagnostics(),
-				Try:  "a ResourceManager takes an application id once",
+			last := report.GetCurrentApplicationAttemptId().GetAttemptId()
+			if last <= after {
+				return out, &creel.Error{
+					Kind: ErrSpent,
+					What: fmt.Sprintf("the UAM in %s is %s, and cannot be begun again", l.Member, state),
+					Why:  cmp.Or(report.GetDiagnostics(), "its ResourceManager takes an application id once"),
+				}
+			}
+			after = last
+			yarnpb.BeginAfter(submission, last)
+			if err := c.Submit(ctx, l.Member, user, submission); err != nil {
+				return out, fmt.Errorf("begin the UAM in %s again: %w", l.Member, err)
 			}
 		case state == creel.AppRunning:
 			return out, &creel.Error{

@@ -75,6 +75,13 @@ type member struct {
 	closed   bool      // as the last split saw it
 	tries    int
 
+	live   int       // containers it granted that have not ended
+	worked time.Time // when it last did something for the AM
+	used   bool      // the AM may have run a container there
+	once   bool      // a Hadoop ResourceManager, as the view says: it takes an application id once
+	spent  bool      // it has taken this one, and does not again
+	out    string    // why it has no UAM at this moment, for people
+
 	responseID int32
 	called     bool // the AM has called since our last call to the member
 	news       bool // there is something to tell

@@ -39,10 +39,12 @@ type modelRM struct {
 	ready      []*yarnpb.ContainerProto
 	ended      []*yarnpb.ContainerIdProto
 	live       map[creel.ContainerID]bool
-	away       bool // refuses connections
-	fetched    bool // the last answer has arrived
-	used       bool // the application id was used and ended here
-	prompt     bool // grants what it is asked for in the answer to the ask, as creel's does
+	away       bool                       // refuses connections
+	fetched    bool                       // the last answer has arrived
+	used       bool                       // the application id was used and ended here
+	hadoop     bool                       // and is then not taken again
+	killed     map[creel.ContainerID]bool // with a UAM
+	prompt     bool                       // grants what it is asked for in the answer to the ask, as creel's does
 }
 
 func (r *modelRM) register() (*yarnpb.RegisterApplicationMasterResponseProto, error) {
@@ -164,6 +166,10 @@ func (r *modelRM) restart() {
 func (r *modelRM) kill() {
 	r.restart()
 	r.free += len(r.live)
+	if r.killed == nil {
+		r.killed = map[creel.ContainerID]bool{}
+	}
+	maps.Copy(r.killed, r.live)
 	r.submitted, r.used, r.live, r.ended = false, true, map[creel.ContainerID]bool{}, nil
 }
 
@@ -188,6 +194,7 @@ type world struct {
 	waiting bool
 	calm    bool // no fault any more
 
+	kind       string // type of the application
 	stored     *Record
 	policy     policies.Policy
 	queue      []Event // what the AM says as soon as the session is at rest
@@ -195,6 +202,7 @@ type world struct {
 	registered bool
 	restarted  bool
 	excused    map[creel.ContainerID]bool // ends that a proxy took with it
+	uses       map[creel.SubclusterID]bool
 }
 
 func (w *world) rm(id creel.SubclusterID) *modelRM {
@@ -226,12 +234,16 @@ func (w *world) one(e Event) {
 		case Launch:
 			w.pending = append(w.pending, func() Event {
 				r := w.rm(a.Member)
-				if r.away || r.used {
+				switch {
+				case r.away:
 					return LaunchFailed{a.Member, creel.ErrUnavailable}
+				case r.used && r.hadoop:
+					return LaunchFailed{a.Member, ErrSpent}
 				}
 				r.submitted = true
 				return Launched{
 					Member:  a.Member,
+					Type:    w.kind,
 					Attempt: creel.AttemptID{Application: app, Attempt: 1},
 					Token:   &yarnpb.TokenProto{Identifier: []byte{1}, Password: []byte{1}},
 				}
@@ -265,6 +277,24 @@ func (w *world) carry(a Send) Event {
 		}
 		e.Register, e.Err = r.register()
 		if fate == 1 && r != w.home { // a second registration is the UAM's right, not the home's
+			return Answered{Member: a.Member, Seq: a.Seq, Err: creel.ErrUnavailable}
+		}
+	case a.Finish != nil && !r.submitted:
+		e.Err = creel.ErrAttemptNotFound
+	case a.Finish != nil && !r.registered:
+		e.Err = creel.ErrNotRegistered
+	case a.Finish != nil:
+		for _, id := range sorted(r.live) {
+			if w.has[id] {
+				w.t.Fatalf("%s is given back, and runs %v", r.id, id)
+			}
+		}
+		if w.kind != "YARN" && w.uses[r.id] || r.hadoop {
+			w.t.Fatalf("%s is given back, and was to be kept", r.id)
+		}
+		r.kill()
+		e.Finish = &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)}
+		if fate == 1 {
 			return Answered{Member: a.Member, Seq: a.Seq, Err: creel.ErrUnavailable}
 		}
 	case a.Allocate != nil && !r.submitted:
@@ -307,6 +337,7 @@ func (w *world) told(a Reply) {
 			w.t.Fatalf("%v was told twice", id)
 		}
 		w.seen[id], w.has[id] = true, true
+		w.uses[w.rms[id.Epoch()-1].id] = true
 		if w.want[p]--; w.want[p] < 0 {
 			w.t.Fatalf("over-granted at priority %d: %v", p, id)
 		}
@@ -384,6 +415,7 @@ func (w *world) restart() {
 func (w *world) open(r *Record) {
 	s, err := NewSession(
 		Options{
+			Config:  Config{IdleAfter: 2 * time.Second, UAMRetry: 5 * time.Second},
 			Attempt: creel.AttemptID{Application: app, Attempt: 1},
 			Home:    w.home.id,
 			User:    "ann",
@@ -438,6 +470,9 @@ func (w *world) view() *subcluster.View {
 	for _, r := range w.rms {
 		st := subcluster.Status{State: subcluster.StateActive}
 		st.ID = r.id
+		if r.hadoop {
+			st.Version = "hadoop"
+		}
 		st.Load.Metrics = subcluster.ClusterMetrics{
 			AvailableMB:           int64(r.free) * 1024,
 			AvailableVirtualCores: int64(r.free),
@@ -463,6 +498,8 @@ func TestTheAMGetsWhatItAskedForAndNoMore(t *testing.T) {
 			seen:    map[creel.ContainerID]bool{},
 			over:    map[creel.ContainerID]bool{},
 			excused: map[creel.ContainerID]bool{},
+			uses:    map[creel.SubclusterID]bool{},
+			kind:    rapid.SampledFrom([]string{"YARN", "MAPREDUCE", ""}).Draw(t, "type"),
 		}
 		for i := range rapid.IntRange(1, 3).Draw(t, "members") {
 			w.rms = append(
@@ -475,6 +512,7 @@ func TestTheAMGetsWhatItAskedForAndNoMore(t *testing.T) {
 					live:  map[creel.ContainerID]bool{},
 
 					prompt: rapid.Bool().Draw(t, "prompt"),
+					hadoop: rapid.IntRange(0, 3).Draw(t, "hadoop") == 0,
 				},
 			)
 		}
@@ -577,8 +615,11 @@ func (w *world) settle() {
 	}
 	live := 0
 	for _, r := range w.rms {
-		if r.used && w.restarted { // who granted these nobody remembered when the UAM was gone
-			maps.DeleteFunc(w.has, func(id creel.ContainerID, _ bool) bool { return id.Epoch() == r.epoch })
+		if r != w.home && r.submitted && len(r.live) == 0 && w.kind == "YARN" && !r.hadoop {
+			w.t.Fatalf("%s has a UAM that does nothing", r.id)
+		}
+		if w.restarted { // who granted these nobody remembered when the UAM was gone
+			maps.DeleteFunc(w.has, func(id creel.ContainerID, _ bool) bool { return r.killed[id] })
 		}
 		for _, id := range sorted(r.live) {
 			live++

@@ -17,6 +17,7 @@ type Record struct {
 	Home    creel.SubclusterID
 	Queue   creel.QueuePath
 	User    string
+	Type    string // as home reports it; "" while it is not known
 
 	// The AM's registration and its answer, for an AM that has to
 	// register again with a proxy that has forgotten it while the home has not.
@@ -72,6 +73,7 @@ type recordJSON struct {
 	Home     creel.SubclusterID `json:"home"`
 	Queue    creel.QueuePath    `json:"queue"`
 	User     string             `json:"user"`
+	Type     string             `json:"type,omitempty"`
 	Register []byte             `json:"register,omitempty"`
 	Answer   []byte             `json:"answer,omitempty"`
 	Ending   bool               `json:"ending,omitempty"`
@@ -88,7 +90,7 @@ type uamJSON struct {
 
 // MarshalBinary is the stored form, in the clear: the caller seals it.
 func (r *Record) MarshalBinary() ([]byte, error) {
-	j := recordJSON{Version: 1, Attempt: r.Attempt, Home: r.Home, Queue: r.Queue, User: r.User, Ending: r.Ending}
+	j := recordJSON{Version: 1, Attempt: r.Attempt, Home: r.Home, Queue: r.Queue, User: r.User, Type: r.Type, Ending: r.Ending}
 	var err error
 	if r.Register != nil {
 		if j.Register, err = r.Register.MarshalVT(); err != nil {
@@ -139,7 +141,7 @@ func (r *Record) UnmarshalBinary(b []byte) error {
 	if j.Version != 1 {
 		return bad(fmt.Errorf("its version is %d, this program reads 1", j.Version))
 	}
-	out := Record{Attempt: j.Attempt, Home: j.Home, Queue: j.Queue, User: j.User, Ending: j.Ending}
+	out := Record{Attempt: j.Attempt, Home: j.Home, Queue: j.Queue, User: j.User, Type: j.Type, Ending: j.Ending}
 	if j.Register != nil {
 		out.Register = &yarnpb.RegisterApplicationMasterRequestProto{}
 		if err := out.Register.UnmarshalVT(j.Register); err != nil {

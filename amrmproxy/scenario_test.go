@@ -35,9 +35,9 @@ var rewrite = flag.Bool("rewrite", false, "write what the scenarios print into t
 //	am allocate id=0 ask=1:*:10 ask=1:h1:4 release=sc-b/1 black=h9 update=sc-a/1 sched=3 url=x
 //	rm sc-a registered [kept=1,2] | grant=1:h1:5,1:h1:6 | done=5 limit=8 nodes=3 token priority=4
 //	rm sc-a finished=true | err=notregistered
-//	launched sc-b | launchfailed sc-b | dropped sc-b [err]
+//	launched sc-b [type=SPARK] | launchfailed sc-b [spent] | dropped sc-b [err]
 //	saved | savefailed stale
-//	view sc-a:100,sc-b:lost [store=x]
+//	view sc-a:100,sc-b:lost,sc-c:hadoop [store=x]
 //	tick 250ms
 //	ended
 //
@@ -143,9 +143,13 @@ func (sc *scenario) command(line string) string {
 	case "rm":
 		return sc.step(sc.rm(creel.SubclusterID(words[1]), words[2:]))
 	case "launched":
-		m := creel.SubclusterID(words[1])
+		m, kind := creel.SubclusterID(words[1]), ""
+		for _, w := range words[2:] {
+			kind = strings.TrimPrefix(w, "type=")
+		}
 		return sc.step(Launched{
 			Member:  m,
+			Type:    kind,
 			Attempt: creel.AttemptID{Application: app, Attempt: 1},
 			Token: &yarnpb.TokenProto{
 				Identifier: []byte(m),
@@ -155,7 +159,11 @@ func (sc *scenario) command(line string) string {
 			},
 		})
 	case "launchfailed":
-		return sc.step(LaunchFailed{Member: creel.SubclusterID(words[1]), Err: creel.ErrUnavailable})
+		err := creel.ErrUnavailable
+		if len(words) > 2 {
+			err = &creel.Error{Kind: ErrSpent, What: "the UAM in " + words[1] + " is KILLED, and cannot be begun again"}
+		}
+		return sc.step(LaunchFailed{Member: creel.SubclusterID(words[1]), Err: err})
 	case "dropped":
 		e := Dropped{Member: creel.SubclusterID(words[1])}
 		if len(words) > 2 {
@@ -295,6 +303,9 @@ func (sc *scenario) see(text string) {
 		case "draining":
 			st.State = subcluster.StateDraining
 		default:
+			if what == "hadoop" {
+				st.Version, what = "hadoop 3.4.2", "50"
+			}
 			n := sc.int(what)
 			st.Load.Metrics = subcluster.ClusterMetrics{
 				AvailableMB:           n * 1024,

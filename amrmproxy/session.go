@@ -132,7 +132,7 @@ func (s *Session) restore(r *Record) {
 	s.record.UAMs = slices.Clone(r.UAMs)
 	s.record.Queue = r.Queue
 	s.user = cmp.Or(s.user, r.User)
-	s.record.User = s.user
+	s.record.User, s.record.Type = s.user, r.Type
 	if s.restored = r.Attempt == s.attempt; s.restored {
 		s.record.Register, s.record.Answer, s.record.Ending = r.Register, r.Answer, r.Ending
 		s.tellRecorded(r.Completions)
@@ -145,6 +145,7 @@ func (s *Session) restore(r *Record) {
 		if m.home {
 			continue
 		}
+		m.used = true // what an AM ran there nobody remembers
 		m.attempt, m.token, m.gen, m.inherited = t.Attempt, t.Token, s.gen, !s.restored
 		m.state = memberPlanned
 		if t.Token != nil {
@@ -167,9 +168,18 @@ func (s *Session) Queue() creel.QueuePath { return s.record.Queue }
 func (s *Session) Reasons() []policies.Reason {
 	var out []policies.Reason
 	for _, g := range s.ledger.groups {
-		if g.need > 0 {
-			out = append(out, g.reason)
+		if g.need == 0 {
+			continue
 		}
+		r := g.reason
+		r.Candidates = slices.Clone(r.Candidates)
+		for i := range r.Candidates {
+			c := &r.Candidates[i]
+			if m := s.member(c.Member); m.state == memberFailed && c.Excluded != "" {
+				c.Excluded = m.out
+			}
+		}
+		out = append(out, r)
 	}
 	return out
 }
@@ -256,6 +266,7 @@ func (s *Session) settle() {
 	}
 	s.reopen()
 	s.splitDirty()
+	s.giveBack()
 	s.save()
 	for _, m := range s.members {
 		s.advance(m)

@@ -102,11 +102,12 @@ type Stats struct {
 	Sessions                         int // now
 	Allocates, Errors                uint64
 	Launches, LaunchFailures, Drops  uint64
+	Returns                          uint64 // idle UAMs given back
 	Calls, CallErrors, Saves, Busies uint64
 }
 
 type counters struct {
-	allocates, errors, launches, launchFailures, drops, calls, callErrors, saves, busies atomic.Uint64
+	allocates, errors, launches, launchFailures, drops, returns, calls, callErrors, saves, busies atomic.Uint64
 }
 
 // Server runs a session for each attempt.
@@ -171,6 +172,7 @@ func (s *Server) Stats() Stats {
 		Launches:       c.launches.Load(),
 		LaunchFailures: c.launchFailures.Load(),
 		Drops:          c.drops.Load(),
+		Returns:        c.returns.Load(),
 		Calls:          c.calls.Load(),
 		CallErrors:     c.callErrors.Load(),
 		Saves:          c.saves.Load(),

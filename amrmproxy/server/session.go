@@ -245,6 +245,10 @@ func (d *session) send(ctx context.Context, a amrmproxy.Send) {
 		default:
 			e.Finish, e.Err = m.Finish(ctx, to, a.Finish)
 		}
+		if a.Idle && e.Finish.GetIsUnregistered() {
+			d.server.count.returns.Add(1)
+			d.log.Info("idle UAM given back", "member", a.Member)
+		}
 		if e.Err != nil {
 			d.server.count.callErrors.Add(1)
 			d.log.Debug("a member did not answer well", "member", a.Member, "error", e.Err)

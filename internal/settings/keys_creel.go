@@ -241,6 +241,19 @@ var creelProxyKeys = []Setting{
 		Doc: "How long asks wait at a subcluster that grants nothing before they are tried elsewhere; " +
 			"a hundredth of it where the subcluster says that it has no room and the split is balanced.",
 	},
+	{
+		Key:     "creel.proxy.idle-uam-after",
+		Type:    Duration,
+		Default: "60s",
+		Doc:     "How long an unmanaged AM may hold and ask for nothing before its subcluster is given back.",
+	},
+	{
+		Key:     "creel.proxy.shuffling-types",
+		Type:    List,
+		Default: "MAPREDUCE,SPARK,TEZ",
+		Doc: "Types of applications whose ended containers leave data on their nodes that others read: " +
+			"a subcluster where one has run is given back only at the application's end.",
+	},
 	{Key: "creel.proxy.inbox", Type: Int, Default: "64", Doc: "Events that may wait for one attempt."},
 }
 

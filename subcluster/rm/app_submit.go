@@ -4,6 +4,7 @@ package rm
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -13,13 +14,14 @@ import (
 )
 
 // Submit takes an application. One that is known already is left as it is, so
-// that a client may repeat itself. A submission that placement, an ACL or its
+// that a client may repeat itself, but for a UAM that is begun again (Begins). A submission that placement, an ACL or its
 // own contents forbid is an error and leaves no trace; one that its queue
 // cannot take becomes an application that failed, as in YARN.
 func (m *Machine) Submit(now time.Time, s *Submission) error {
 	m.at(now)
 	refused := m.disownedError(s)
-	if a, known := m.apps[s.ID]; known {
+	before, known := m.apps[s.ID]
+	if a := before; known && !a.beginsAgain(s) {
 		if refused != nil && a.uam() {
 			return refused // its router must not take this for the home
 		}
@@ -109,7 +111,11 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 	a := &app{id: s.ID, sub: s, path: path, rule: rule, submitted: m.now}
 	m.sched.AddApp(&a.App, a.id, a, am, m.sched.CapPriority(priority))
 	m.apps[a.id] = a
-	m.appList = append(m.appList, a)
+	if known {
+		m.succeed(before, a)
+	} else {
+		m.appList = append(m.appList, a)
+	}
 	m.count.submitted++
 	for p := q; p != nil; p = p.Parent() {
 		p.Ended.Submitted++
@@ -124,6 +130,42 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 	})
 	m.settle()
 	return nil
+}
+
+// maxBeginnings bounds the attempts of a UAM that is begun again and again: each stays
+// in its record.
+const maxBeginnings = 1000
+
+// Begins reports whether a submission would begin something: its application is not
+// known, or is a UAM that has ended and that the submission begins again.
+func (m *Machine) Begins(s *Submission) bool {
+	a, known := m.apps[s.ID]
+	return !known || a.beginsAgain(s)
+}
+
+// beginsAgain reports whether s begins the next attempt of a UAM that has ended. A
+// proxy gives an idle UAM back, or loses it, and needs the member again. It names the
+// attempt that it knows to have ended, so that a submission that comes late, or twice,
+// begins nothing. Hadoop's ResourceManagers take an id once.
+func (a *app) beginsAgain(s *Submission) bool {
+	return s.After > 0 && int(s.After) == len(a.attempts) && len(a.attempts) < maxBeginnings &&
+		s.Unmanaged && s.Claim == 0 && a.uam() && a.state.ended() && !a.InQueue() && s.User == a.sub.User
+}
+
+// succeed puts a UAM in the place of the ended one of its id. Its attempts go on
+// counting, so that no container gets an id that one had before. None inherits: what
+// the ended one had has ended with it.
+func (m *Machine) succeed(before, a *app) {
+	a.attempts = before.attempts
+	for _, t := range a.attempts {
+		t.app, t.done = a, nil
+	}
+	if i := slices.Index(m.ended, before); i >= 0 {
+		m.ended = slices.Delete(m.ended, i, i+1)
+	}
+	if i := slices.Index(m.appList, before); i >= 0 {
+		m.appList[i] = a
+	}
 }
 
 func (m *Machine) isLeaf(p creel.QueuePath) bool {

@@ -27,10 +27,10 @@ func (c *cluster) submit(
 		return
 	}
 	if !c.old { // it reads no field that it does not know
-		s.Claim = claim
+		s.Claim, s.After = claim, pb.BeginsAfter(app)
 	}
 	c.post(func(m *rm.Machine, now time.Time) func() {
-		if _, known := m.App(s.ID); !known && c.disk >= onReserve {
+		if m.Begins(&s) && c.disk >= onReserve {
 			return func() {
 				reply(
 					false,

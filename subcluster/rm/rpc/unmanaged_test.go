@@ -209,3 +209,43 @@ func TestAnAMThatDiesIsStartedAgain(t *testing.T) {
 		t.Errorf("attempts: %v", attempts)
 	}
 }
+
+// A proxy gave its UAM back, and its AM needs this member again.
+func TestAnUnmanagedAMThatHasEndedIsBegunAgain(t *testing.T) {
+	cfg := config()
+	cfg.Dir = t.TempDir()
+	c := start(t, cfg)
+	c.nodes(1, nil)
+	ctx := t.Context()
+	id, amrm := c.launchUnmanaged("bob", nil)
+	first := c.amClient(amrm)
+	must(first.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
+	must(first.FinishApplicationMaster(ctx, &pb.FinishApplicationMasterRequestProto{
+		FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
+	}))
+	ended := c.untilState("bob", id, pb.YarnApplicationStateProto_FINISHED)
+	s := &pb.ApplicationSubmissionContextProto{
+		ApplicationId: pb.FromApplicationID(id), ApplicationName: new("again"), Queue: new("default"),
+	}
+	unmanaged(s)
+	pb.BeginAfter(s, ended.GetCurrentApplicationAttemptId().GetAttemptId())
+	must(c.as("bob").SubmitApplication(ctx, &pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: s}))
+	var fresh token.Token
+	c.until("it has a token of its second attempt", func() bool {
+		r := c.report("bob", id)
+		fresh = token.FromProto(r.GetAmRmToken())
+		return r.GetCurrentApplicationAttemptId().GetAttemptId() == 2 && len(fresh.Identifier) > 0
+	})
+	second := c.amClient(fresh)
+	must(second.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
+	a := must(second.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: ask(1, 128, 1)}))
+	if len(a.GetAllocatedContainers()) != 1 || len(a.GetNmTokens()) != 1 {
+		t.Fatalf("the second attempt asked for one container: %v", a)
+	}
+	if got := pb.ToContainerID(a.GetAllocatedContainers()[0].GetId()).Attempt.Attempt; got != 2 {
+		t.Errorf("its container is one of attempt %d", got)
+	}
+	if _, err := first.Allocate(ctx, &pb.AllocateRequestProto{ResponseId: new(int32(0))}); err == nil {
+		t.Error("the first attempt's token is still good")
+	}
+}

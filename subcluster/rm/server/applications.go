@@ -48,7 +48,7 @@ func (s *Server) checkGiven(id creel.ApplicationID) error {
 }
 
 // Submit submits an application; the answer comes when it is durable. A known id
-// changes nothing; on a full disk only such are taken. claim is the number under which a router forwarded it, 0 if
+// changes nothing, but for a UAM that is begun again; on a full disk only what changes nothing is taken. claim is the number under which a router forwarded it, 0 if
 // none did.
 func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, claim int64) Op[struct{}] {
 	sub, err := codec.Submission(c, who.User, s.access.groupsOf(who.User))
@@ -59,7 +59,7 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, cla
 	if err == nil {
 		err = s.checkGiven(sub.ID)
 	}
-	sub.Claim = claim
+	sub.Claim, sub.After = claim, pb.BeginsAfter(c)
 	if tokens := c.GetAmContainerSpec().GetTokens(); err == nil && len(tokens) > 0 {
 		_, err = token.ParseCredentials(tokens)
 	}
@@ -71,7 +71,7 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, cla
 			if err != nil {
 				return Failed[struct{}](err)
 			}
-			if _, known := m.App(sub.ID); known { // the secrets of what is here stay
+			if !m.Begins(&sub) { // the secrets of what is here stay
 				if err := m.Submit(now, &sub); err != nil {
 					return Failed[struct{}](err)
 				}

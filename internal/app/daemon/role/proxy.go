@@ -81,6 +81,8 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 			UAMHeartbeat: s.Duration("creel.proxy.beat-interval"),
 			SlowAfter:    s.Duration("creel.proxy.member-timeout"),
 			StuckAfter:   s.Duration("creel.proxy.move-asks-after"),
+			IdleAfter:    s.Duration("creel.proxy.idle-uam-after"),
+			Shuffling:    s.List("creel.proxy.shuffling-types"),
 			AMExpiry:     s.Duration("yarn.am.liveness-monitor.expiry-interval-ms"),
 		},
 		Poll:         s.Duration("creel.store.poll-interval"),
@@ -183,4 +185,6 @@ func (p *Proxy) countSessions() {
 		func() int64 { return int64(stats().Allocates) })
 	p.Health.Counter("creel_proxy_launches_total", "UAMs started.",
 		func() int64 { return int64(stats().Launches) })
+	p.Health.Counter("creel_proxy_returns_total", "Idle UAMs given back.",
+		func() int64 { return int64(stats().Returns) })
 }

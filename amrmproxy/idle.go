@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import "slices"
+
+const idleWhy = "the UAM there did nothing for its AM, and was given back"
+
+// giveBack ends the UAMs that have done nothing for their AM for Config.IdleAfter, so
+// that no ResourceManager carries applications it does nothing for. That it is meant
+// is on record first: a proxy that stood still, and whose attempt another speaks for by
+// now, must not end what that one uses (docs/adr/0016-two-proxies.md). What the AM asks
+// for meanwhile goes elsewhere; after Config.UAMRetry the member is one as any other.
+func (s *Session) giveBack() {
+	if s.phase != phaseRunning || !s.spoken {
+		return
+	}
+	for _, m := range s.members {
+		switch {
+		case m.home || m.state != memberUp || s.now.Sub(m.worked) < s.cfg.IdleAfter:
+		case m.live > 0 || s.ledger.outstanding(m) > 0:
+			m.worked = s.now // looked at again when it may have been idle for so long
+		case !s.keeps(m) && s.atRest(m):
+			m.state, m.gen = memberEnding, s.changed()
+		}
+	}
+}
+
+// keeps reports whether a UAM stays although it is idle: its nodes may have data that
+// other containers read, which goes with it, or the member would never take another.
+func (s *Session) keeps(m *member) bool {
+	return m.once || m.used && (s.record.Type == "" || slices.Contains(s.cfg.Shuffling, s.record.Type))
+}
+
+// atRest reports whether a member and the session agree about everything: nothing is
+// under way between the two, and nothing waits to be told to either.
+func (s *Session) atRest(m *member) bool {
+	return !m.busy && !m.again && !m.replay && !m.contested && !m.closed && m.badSince.IsZero() &&
+		m.delivery == delivered && len(m.release)+len(m.updates) == 0 && s.ledger.settled(m)
+}
