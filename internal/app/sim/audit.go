@@ -585,6 +585,15 @@ func (a *auditor) final() {
 	a.check(left == "", "the store still has UAM records of %s", left)
 }
 
+// typeOf is the type that a job's application says to be of. Every other one leaves no
+// data on its nodes for others, so that its idle UAMs are given back.
+func typeOf(job int) string {
+	if job%2 == 0 {
+		return "MAPREDUCE"
+	}
+	return "DISTRIBUTEDSHELL"
+}
+
 // entitlementEvery is how often queues' use is compared with what the whole
 // federation guarantees them.
 const entitlementEvery = 10 * time.Second

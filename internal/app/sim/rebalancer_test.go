@@ -65,19 +65,23 @@ func shortage(r *Result) (mean, p99 float64) {
 // Where load is skewed, queues lack less of what the whole federation guarantees
 // them when routers and proxies follow the rebalancer's plan.
 func TestFollowingThePlanBringsQueuesNearerToTheirEntitlement(t *testing.T) {
-	c := crowded(1)
-	without := run(t, c)
-	c.Rebalancer = true
-	with := run(t, c)
-	for _, r := range []*Result{without, with} {
-		if len(r.Broken) > 0 || r.Finished != len(c.Jobs) {
-			t.Fatalf("%d of %d finished, broken: %v", r.Finished, len(c.Jobs), r.Broken)
+	m0, m1 := 0.0, 0.0
+	for seed := range uint64(2) { // of one alone the figure is chance: 0.4 to 0.9
+		c := crowded(seed + 1)
+		without := run(t, c)
+		c.Rebalancer = true
+		with := run(t, c)
+		for _, r := range []*Result{without, with} {
+			if len(r.Broken) > 0 || r.Finished != len(c.Jobs) {
+				t.Fatalf("%d of %d finished, broken: %v", r.Finished, len(c.Jobs), r.Broken)
+			}
 		}
+		w0, p0 := shortage(without)
+		w1, p1 := shortage(with)
+		t.Logf("short by %.2f%% on average and %.1f%% at p99 without the plan, by %.2f%% and %.1f%% with it",
+			100*w0, 100*p0, 100*w1, 100*p1)
+		m0, m1 = m0+w0/2, m1+w1/2
 	}
-	m0, p0 := shortage(without)
-	m1, p1 := shortage(with)
-	t.Logf("short by %.2f%% on average and %.1f%% at p99 without the plan, by %.2f%% and %.1f%% with it",
-		100*m0, 100*p0, 100*m1, 100*p1)
 	if m1 > 0.75*m0 {
 		t.Errorf("queues lack %.2f%% of their entitlement with the plan and %.2f%% without", 100*m1, 100*m0)
 	}

@@ -87,7 +87,7 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 		Application: app,
 		Name:        job.Name,
 		User:        job.User,
-		Type:        "MAPREDUCE",
+		Type:        typeOf(s.job),
 		Queue:       job.Queue,
 		Size:        amSize,
 		Assumed: func(id creel.SubclusterID) (int64, creel.Resource) {
@@ -97,7 +97,7 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 	request := &pb.ApplicationSubmissionContextProto{
 		ApplicationId:   pb.FromApplicationID(app),
 		ApplicationName: &job.Name,
-		ApplicationType: new("MAPREDUCE"),
+		ApplicationType: new(typeOf(s.job)),
 		Queue:           new(string(job.Queue)),
 		Resource:        pb.FromResource(amSize),
 		AmContainerSpec: &pb.ContainerLaunchContextProto{Environment: []*pb.StringStringMapProto{
