@@ -216,14 +216,23 @@ var rules = map[string]rule{
 			"internal/token",
 		},
 	},
-	"router/operator": {imports: []string{".", "subcluster", "policies", "policies/rebalancer", "statestore"}},
+	"router/operator": {
+		imports: []string{
+			".", "subcluster", "policies", "policies/rebalancer", "policies/rebalancer/escrow", "statestore",
+		},
+	},
 	"router/rest": {
 		imports: []string{
 			".", "statestore/intents", "internal/allow", "subcluster", "subcluster/remote", "policies", "router", "router/server",
 			"router/operator", "statestore", "policies/rebalancer",
 		},
 	},
-	"router/dash": {imports: []string{".", "subcluster", "router", "router/server"}},
+	// The dashboard is a client of the API within its process: it knows the API's documents, and asks them by path.
+	"router/dash": {
+		imports: []string{
+			".", "subcluster", "policies", "policies/rebalancer", "router", "router/operator", "router/rest",
+		},
+	},
 	"internal/app/sim": {
 		pure: true,
 		imports: []string{

@@ -103,6 +103,8 @@ type Outcome struct {
 	Tries       []Try
 	View        int64 // serial of the view the last choice was made on
 	Err         error
+	// When it came to this router and was answered, of its clock; zero where nobody looked.
+	Received, Answered time.Time
 }
 
 // Submitter takes submissions. All its fields are set once, before use; it is

@@ -4,13 +4,11 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"slices"
@@ -21,10 +19,10 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/statestore"
-	"github.com/creelrm/creel/subcluster"
 )
 
 func policyDiff() *cobra.Command {
@@ -204,22 +202,6 @@ stay as they are. With --dry-run nothing is written, and what would be is shown.
 	return c
 }
 
-// previewDoc is how the last submissions of a queue would be spread.
-type previewDoc struct {
-	Queue       creel.QueuePath `json:"queue"`
-	Submissions int             `json:"submissions"`
-	Moved       int             `json:"moved"`    // that the new policy sends elsewhere than the one in force
-	Homeless    int             `json:"homeless"` // for which the new policy finds no home
-	Members     []previewMember `json:"members"`
-}
-
-type previewMember struct {
-	Member creel.SubclusterID `json:"member"`
-	Were   int                `json:"were"`  // that it took
-	Now    int                `json:"now"`   // that the policy in force would send it now
-	After  int                `json:"after"` // that the new one would
-}
-
 func policyPreview() *cobra.Command {
 	var f policyFlags
 	var file string
@@ -267,11 +249,14 @@ queue of which the router has seen nothing has no preview.`,
 				return &coded{exitNotFound, fmt.Errorf("the router at %s has seen no submission to %s since its start", f.server, q)}
 			}
 			held, _ := policies.NewTable(nil, view.Policies).For(q)
-			doc, err := preview(view, q, seen.Submissions, held, fresh, seed)
+			submitted, err := rest.SubmittedOf(seen.Submissions)
 			if err != nil {
 				return err
 			}
-			return printOne(c.OutOrStdout(), f.printer, doc, string(q), doc.write)
+			doc := router.NewPreview(view, q, submitted, held, fresh, seed)
+			return printOne(c.OutOrStdout(), f.printer, doc, string(q), func(w io.Writer) error {
+				return printPreview(w, doc)
+			})
 		})
 	}
 	f.register(c)
@@ -282,86 +267,17 @@ queue of which the router has seen nothing has no preview.`,
 	return c
 }
 
-// preview decides submissions under two policies.
-func preview(
-	view *subcluster.View,
-	q creel.QueuePath,
-	seen []rest.SubmissionDoc,
-	held, fresh policies.Policy,
-	seed uint64,
-) (previewDoc, error) {
-	doc := previewDoc{Queue: q, Submissions: len(seen)}
-	count := map[creel.SubclusterID]*previewMember{}
-	member := func(id creel.SubclusterID) *previewMember {
-		if count[id] == nil {
-			count[id] = &previewMember{Member: id}
-		}
-		return count[id]
-	}
-	for _, m := range view.Members {
-		member(m.ID)
-	}
-	now, after := decider(view, held, seed), decider(view, fresh, seed)
-	for _, s := range seen {
-		id, err := creel.ParseApplicationID(s.ID)
-		if err != nil {
-			return doc, err
-		}
-		sub := policies.Submission{
-			Application: id, Name: s.Name, User: s.User, Type: s.Type, Queue: s.Queue, Tags: s.Tags, Label: s.Label,
-			Size: creel.NewResource(s.MemoryMB, s.VCores),
-		}
-		member(s.Home).Were++
-		a, b := now(sub), after(sub)
-		if a != "" {
-			member(a).Now++
-		}
-		if b == "" {
-			doc.Homeless++
-			continue
-		}
-		member(b).After++
-		if a != b {
-			doc.Moved++
-		}
-	}
-	for _, m := range count {
-		doc.Members = append(doc.Members, *m)
-	}
-	slices.SortFunc(doc.Members, func(a, b previewMember) int { return cmp.Compare(a.Member, b.Member) })
-	return doc, nil
-}
-
-// decider decides one submission after another; what it decided counts as sent.
-func decider(view *subcluster.View, p policies.Policy, seed uint64) func(policies.Submission) creel.SubclusterID {
-	rnd := rand.New(rand.NewPCG(seed, 0))
-	type sent struct {
-		apps int64
-		size creel.Resource
-	}
-	assumed := map[creel.SubclusterID]sent{}
-	return func(s policies.Submission) creel.SubclusterID {
-		s.Assumed = func(id creel.SubclusterID) (int64, creel.Resource) { return assumed[id].apps, assumed[id].size }
-		home, _, err := p.Home(view, s, nil, rnd)
-		if err != nil {
-			return ""
-		}
-		was := assumed[home]
-		assumed[home] = sent{was.apps + 1, was.size.Add(s.Size)}
-		return home
-	}
-}
-
-func (d previewDoc) write(w io.Writer) error {
+// printPreview tells where submissions would go.
+func printPreview(w io.Writer, d router.Preview) error {
 	fmt.Fprintf(w, "the last %d submissions to %s: %d would have another home, %d none\n",
 		d.Submissions, d.Queue, d.Moved, d.Homeless)
-	n := func(v func(previewMember) int) func(previewMember) string {
-		return func(m previewMember) string { return strconv.Itoa(v(m)) }
+	n := func(v func(router.PreviewMember) int) func(router.PreviewMember) string {
+		return func(m router.PreviewMember) string { return strconv.Itoa(v(m)) }
 	}
-	return printList(w, printer{format: "table"}, d.Members, []column[previewMember]{
-		{"MEMBER", false, func(m previewMember) string { return string(m.Member) }},
-		{"WERE", false, n(func(m previewMember) int { return m.Were })},
-		{"IN-FORCE", false, n(func(m previewMember) int { return m.Now })},
-		{"NEW", false, n(func(m previewMember) int { return m.After })},
+	return printList(w, printer{format: "table"}, d.Members, []column[router.PreviewMember]{
+		{"MEMBER", false, func(m router.PreviewMember) string { return string(m.Member) }},
+		{"WERE", false, n(func(m router.PreviewMember) int { return m.Were })},
+		{"IN-FORCE", false, n(func(m router.PreviewMember) int { return m.Now })},
+		{"NEW", false, n(func(m router.PreviewMember) int { return m.After })},
 	})
 }

@@ -1,167 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package dash proves the dashboard in a real browser: Chromium, driven by its
-// DevTools protocol, looks at a router over members with simulated nodes.
+// DevTools protocol, looks at the pages of routers over members with simulated nodes,
+// over a hundred members that the store knows, and over none.
 package dash
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
+	"io"
+	"net/http"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/runtime"
-	"github.com/chromedp/chromedp"
-
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
-	"github.com/creelrm/creel/internal/programs"
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/routertest"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	rmserver "github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// browser opens a page in Chromium and collects what it complains of.
-type browser struct {
-	t   *testing.T
-	ctx context.Context
-
-	mu         sync.Mutex
-	complaints []string
-}
-
-func open(t *testing.T, url string) *browser {
+// api reads a document of the router, as scripts do.
+func api[T any](t *testing.T, web, path string) (doc T) {
 	t.Helper()
-	path, err := programs.Path("chromium")
+	resp, err := http.Get("http://" + web + path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := append(
-		chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path),
-		chromedp.NoSandbox,
-		chromedp.UserDataDir(t.TempDir()),
-		chromedp.WindowSize(1200, 1000),
-		chromedp.WSURLReadTimeout(2*time.Minute),
-	)
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(cancel)
-	b := &browser{t: t}
-	b.ctx, cancel = chromedp.NewContext(ctx, chromedp.WithListener(func(event any) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		switch e := event.(type) {
-		case *runtime.EventExceptionThrown:
-			b.complaints = append(b.complaints, fmt.Sprint(e.ExceptionDetails.Text, " ", e.ExceptionDetails.URL))
-		case *log.EventEntryAdded:
-			if e.Entry.Level == log.EntryLevelError {
-				b.complaints = append(b.complaints, e.Entry.Text+" "+e.Entry.URL)
-			}
-		}
-	}))
-	t.Cleanup(cancel)
-	if err := chromedp.Do(b.ctx, chromedp.Navigate(url)); err != nil {
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %s, %v", path, resp.Status, body, err)
+	}
+	if err := json.Unmarshal(body, &doc); err != nil {
 		t.Fatal(err)
 	}
-	return b
+	return doc
 }
 
-func (b *browser) eval(script string) string {
-	b.t.Helper()
-	out, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](script))
-	if err != nil {
-		b.t.Fatalf("%s: %v", script, err)
-	}
-	return out
-}
-
-func (b *browser) text(selector string) string {
-	b.t.Helper()
-	return b.eval(`(document.querySelector(` + strconv.Quote(selector) + `)?.innerText ?? "")`)
-}
-
-// rows is a table's body, cell by cell.
-func (b *browser) rows(table string) (out [][]string) {
-	b.t.Helper()
-	text := b.eval(
-		`JSON.stringify([...document.querySelectorAll(` + strconv.Quote(
-			table+" tbody tr",
-		) + `)].map(r => [...r.cells].map(c => c.innerText)))`,
-	)
-	if err := json.Unmarshal([]byte(text), &out); err != nil {
-		b.t.Fatal(err)
-	}
-	return out
-}
-
-func (b *browser) until(what string, ok func() bool) {
-	b.t.Helper()
-	for !ok() {
-		if err := b.t.Context().Err(); err != nil {
-			b.t.Fatalf("waiting until %s: %v", what, err)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-}
-
-// The page shows the subclusters, the applications and the containers as they
-// come and go, by itself.
-func TestTheDashboardLives(t *testing.T) {
-	f := routertest.Start(t, routertest.Options{Members: 3, Routers: 1, OpenFor: 50 * time.Millisecond})
-	r := f.Routers[0]
-	b := open(t, "http://"+r.Web+"/")
-	b.until("the page is live", func() bool { return strings.HasPrefix(b.text("#status"), "live, ") })
-	if title := b.eval("document.title"); title != "creel" {
-		t.Errorf("title %q", title)
-	}
-	subclusters := b.rows("#subclusters")
-	if len(subclusters) != 3 {
-		t.Fatalf("subclusters: %v", subclusters)
-	}
-	for i, row := range subclusters {
-		if row[0] != string(f.Members[i].ID) || row[1] != "active" || row[2] != "2" {
-			t.Errorf("subcluster: %v", row)
-		}
-	}
-	b.until("all nodes are counted", func() bool { return b.text("#nodes") == "6" })
-	if apps := b.rows("#apps"); len(apps) != 0 {
-		t.Errorf("applications before there are any: %v", apps)
-	}
-
-	// An application comes. Its name is no markup.
-	const name = `<img src=x onerror="document.title='fooled'">`
-	alice := f.As(r, "alice")
-	made, err := alice.GetNewApplication(t.Context(), &pb.GetNewApplicationRequestProto{})
+// submit submits an unmanaged application.
+func submit(t *testing.T, f *routertest.Federation, user, name string) creel.ApplicationID {
+	t.Helper()
+	as := f.As(f.Routers[0], user)
+	made, err := as.GetNewApplication(t.Context(), &pb.GetNewApplicationRequestProto{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := pb.ToApplicationID(made.GetApplicationId())
-	if _, err := alice.SubmitApplication(
-		t.Context(),
-		&pb.SubmitApplicationRequestProto{ApplicationSubmissionContext: routertest.Context(id, name)},
-	); err != nil {
+	if _, err := as.SubmitApplication(t.Context(), &pb.SubmitApplicationRequestProto{
+		ApplicationSubmissionContext: routertest.Context(id, name),
+	}); err != nil {
 		t.Fatal(err)
 	}
-	row := func() []string {
-		for _, r := range b.rows("#apps") {
-			if r[0] == id.String() {
-				return r
-			}
-		}
-		return make([]string, 7)
-	}
-	b.until("the page shows the application", func() bool { return row()[4] == "ACCEPTED" })
-	if got := row(); got[1] != name || got[2] != "alice" || got[3] != "root.default" {
-		t.Errorf("the application: %v", got)
-	}
+	return id
+}
 
-	// It runs, and takes containers.
+// run registers an application's AM and takes containers.
+func run(t *testing.T, f *routertest.Federation, id creel.ApplicationID, containers int) {
+	t.Helper()
 	am := amClient(t, f, id)
 	if _, err := am.RegisterApplicationMaster(
 		t.Context(),
@@ -171,69 +74,300 @@ func TestTheDashboardLives(t *testing.T) {
 	}
 	answer, err := am.Allocate(
 		t.Context(),
-		&pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: []*pb.ResourceRequestProto{
-			{
-				Priority:      pb.FromPriority(1),
-				ResourceName:  new("*"),
-				Capability:    pb.FromResource(creel.NewResource(512, 1)),
-				NumContainers: new(int32(5)),
-			},
-		}},
+		&pb.AllocateRequestProto{ResponseId: new(int32(0)), Ask: []*pb.ResourceRequestProto{{
+			Priority: pb.FromPriority(1), ResourceName: new("*"),
+			Capability: pb.FromResource(creel.NewResource(512, 1)), NumContainers: new(int32(containers)),
+		}}},
 	)
-	if err != nil || len(answer.GetAllocatedContainers()) != 5 {
+	if err != nil || len(answer.GetAllocatedContainers()) != containers {
 		t.Fatalf("%d containers, %v", len(answer.GetAllocatedContainers()), err)
-	}
-	b.until("the page shows five containers", func() bool {
-		return row()[4] == "RUNNING" && row()[6] == "5" && b.text("#containers") == "5" && b.text("#running") == "1"
-	})
-	points := func() int {
-		return len(strings.Fields(b.eval(`document.querySelector("#line").getAttribute("points")`)))
-	}
-	before := points()
-	b.until("the chart goes on", func() bool { return points() > before })
-
-	// A member falls silent for lists: the page says who is missing.
-	home, err := f.Store.Home(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Member(home).Web.Cut()
-	b.until("the page names who is missing", func() bool {
-		return strings.Contains(b.text("#partial"), string(home)) && len(b.rows("#apps")) == 0
-	})
-	f.Member(home).Web.Mend()
-	b.until("the application is back", func() bool { return row()[4] == "RUNNING" && b.text("#partial") == "" })
-
-	// It is killed.
-	if _, err := alice.ForceKillApplication(
-		t.Context(),
-		&pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)},
-	); err != nil {
-		t.Fatal(err)
-	}
-	b.until("the page shows the end", func() bool { return row()[4] == "KILLED" && b.text("#containers") == "0" })
-	if title := b.eval("document.title"); title != "creel" {
-		t.Errorf("a name was taken for markup: the title is %q", title)
-	}
-	b.mu.Lock()
-	if len(b.complaints) > 0 {
-		t.Errorf("the browser complains: %v", b.complaints)
-	}
-	b.mu.Unlock()
-
-	// The router dies: the page keeps what it knew and says that it is old.
-	r.Kill()
-	b.until(
-		"the page says that the router is gone",
-		func() bool { return strings.HasPrefix(b.text("#status"), "not answering since") },
-	)
-	if row()[4] != "KILLED" || len(b.rows("#subclusters")) != 3 {
-		t.Errorf("the page forgot: %v", b.rows("#apps"))
 	}
 }
 
+// The pages show what the API tells, and change by themselves as applications come,
+// run and end, as a member falls silent and as the router dies.
+func TestTheDashboardLives(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{
+		Members: 3, Routers: 1, OpenFor: 50 * time.Millisecond, Change: func(_ int, c *rmserver.Config) {
+			c.ACLs = true
+			c.Machine.Queues.Root.Admin = queues.ACL{} // else everybody may look into every application
+			for i := range c.Machine.Queues.Root.Children {
+				c.Machine.Queues.Root.Children[i].Admin = queues.ACL{}
+			}
+		},
+	})
+	r := f.Routers[0]
+	b := newBrowser(t)
+	b.open("http://" + r.Web + "/")
+	b.untilLive()
+	b.until("the overview tells of three members", func() bool {
+		return b.text("#sentence") == api[rest.OverviewDoc](t, r.Web, "/api/v1/overview").Sentence &&
+			strings.HasPrefix(b.text("#sentence"), "All 3 members are well. 0 applications run on 6 nodes")
+	})
+	if n := b.count("#matrix a"); n != 3 {
+		t.Errorf("%d members in the matrix", n)
+	}
+	if line := b.text("#command"); line != "creel subcluster list" {
+		t.Errorf("the command is %q", line)
+	}
+
+	// Applications come while the list is looked at. A name is no markup.
+	const name = `<img src=x onerror="document.title='fooled'">`
+	b.open("http://" + r.Web + "/apps?user.name=alice")
+	b.untilLive()
+	waits, id := submit(t, f, "bob", "waits"), submit(t, f, "alice", name)
+	run(t, f, id, 5)
+	row := func(id creel.ApplicationID) []string {
+		for _, r := range b.rows("#apps") {
+			if r[0] == id.String() {
+				return r
+			}
+		}
+		return make([]string, 11)
+	}
+	b.until("the list shows the application that runs", func() bool { return row(id)[4] == "RUNNING" })
+	b.until("and the other", func() bool { return row(waits)[4] == "ACCEPTED" })
+	if got := row(id); got[1] != name || got[2] != "alice" || got[3] != "root.default" || got[8] != "5" {
+		t.Errorf("the application: %q", got)
+	}
+	if rows := b.rows("#apps"); rows[0][0] != id.String() {
+		t.Errorf("what runs does not come first: %q", rows)
+	}
+	told := api[rest.AppsDoc](t, r.Web, "/api/v1/apps?user.name=alice")
+	for i, raw := range told.Applications {
+		var a rest.AppRow
+		if err := json.Unmarshal(raw, &a); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.rows("#apps")[i]; got[0] != a.ID || got[1] != a.Name || got[6] != string(a.Home) {
+			t.Errorf("row %d of the page is %q, of the API %+v", i, got, a)
+		}
+	}
+
+	// The search is reached by /, and stands in the address.
+	b.press("/")
+	if at := b.eval("document.activeElement.id"); at != "search" {
+		t.Errorf("/ goes to %q", at)
+	}
+	b.typeInto("#search", id.String())
+	b.submit("form.search")
+	b.until("the search has found it", func() bool { return len(b.rows("#apps")) == 1 && row(id)[0] != "" })
+	if at := b.eval("location.search"); at != "?q="+id.String() {
+		t.Errorf("the address is %q", at)
+	}
+
+	// Its own page, to its user: the headline, where it is, why it is there.
+	app := "/apps/" + id.String()
+	b.open("http://" + r.Web + app + "?user.name=alice")
+	b.untilLive()
+	why := api[rest.WhyDoc](t, r.Web, "/api/v1"+app+"/why?user.name=alice")
+	home := string(why.Home)
+	if got := b.rows("#spread"); got[0][0] != home || got[0][1] != "home" || !strings.Contains(got[0][2], "RUNNING") {
+		t.Errorf("spread: %q, home %s", got, home)
+	}
+	if got := b.rows(
+		"#candidates",
+	); len(got) != 3 || !strings.HasPrefix(got[0][0], home) ||
+		!strings.Contains(got[0][0], "chosen") {
+		t.Errorf("candidates: %q", got)
+	}
+	if text := b.text("#because"); !strings.Contains(text, why.Tries[0].Reason.Because) {
+		t.Errorf("because: %q", text)
+	}
+	if text := b.text(
+		"#timeline",
+	); !strings.Contains(text, "received by this router") ||
+		!strings.Contains(text, "submitted at "+home) {
+		t.Errorf("timeline: %q", text)
+	}
+	if got := b.rows("#containers"); len(got) != 5 {
+		t.Errorf("containers: %q", got)
+	}
+	b.axe("one application")
+	b.screenshot("application")
+
+	// Who may not view it is not told why it is there, as by the API.
+	b.open("http://" + r.Web + app + "?user.name=mallory")
+	if text := b.text("#because") + b.text("#candidates"); text != "" {
+		t.Errorf("mallory is told %q", text)
+	}
+	if text := b.text("#note"); !strings.Contains(text, "not permitted") {
+		t.Errorf("mallory is told nothing of rights: %q", text)
+	}
+	// His kill is refused in words; alice's is confirmed and done.
+	b.confirm("#kill")
+	b.until("mallory is refused", func() bool { return b.text("dialog .warning") != "" })
+
+	// A member falls silent: what is known of it stays, with its age.
+	b.open("http://" + r.Web + "/apps?user.name=alice")
+	b.untilLive()
+	f.Member(why.Home).Web.Cut()
+	b.until("the page names who is missing", func() bool { return strings.Contains(b.text(".partial"), home) })
+	if got := row(id); !strings.Contains(got[4], "ago") {
+		t.Errorf("what is old is not marked: %q", got)
+	}
+	f.Member(why.Home).Web.Mend()
+	b.until("the application is back", func() bool { return row(id)[4] == "RUNNING" && b.text(".partial") == "" })
+
+	b.open("http://" + r.Web + app + "?user.name=alice")
+	b.untilLive()
+	b.confirm("#kill")
+	b.until(
+		"the page shows the end",
+		func() bool { return strings.HasPrefix(b.text("#headline"), "It has ended: KILLED") },
+	)
+	if title := b.eval("document.title"); title != id.String()+" · creel" {
+		t.Errorf("a name was taken for markup: the title is %q", title)
+	}
+	b.open("http://" + r.Web + "/")
+	b.untilLive()
+	b.until("the sums follow", func() bool { return b.text("#containers") == "0" && b.text("#running") == "1" })
+	if text := b.text("#waits"); !strings.Contains(text, waits.String()) {
+		t.Errorf("what waits: %q", text)
+	}
+	b.quiet(" 403 ") // mallory's kill
+
+	// The router dies: the page keeps what it knew and says that it is old.
+	r.Kill()
+	b.until("the page says that the router is gone", func() bool {
+		return strings.HasPrefix(b.text("#status"), "not answering since")
+	})
+	if n := b.count("#matrix a"); n != 3 {
+		t.Errorf("the page forgot: %d members", n)
+	}
+}
+
+// Every page, with three members and two queues, says what the API says; nothing on
+// it is out of reach for who uses a keyboard or a screen reader, by light and dark.
+func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 3, Routers: 1})
+	web := f.Routers[0].Web
+	for _, d := range []string{`{"home":{"policy":"balanced"}}`, `{"home":{"policy":"uniform"}}`} {
+		now, err := f.Store.PolicyHistory(t.Context(), "root.default", 0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := statestore.PolicyWrite{Queue: "root.default", Document: []byte(d), Author: "ann", Comment: "to try"}
+		if len(now) > 0 {
+			w.Expect = now[0].Version
+		}
+		if _, err := f.Store.PutPolicy(t.Context(), w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := submit(t, f, "alice", "one")
+	run(t, f, id, 3)
+	tree := func() rest.QueueTreeDoc { return api[rest.QueueTreeDoc](t, web, "/api/v1/queues") }
+	f.Until("the queue's use is told", func() bool {
+		doc := tree()
+		i := slices.IndexFunc(doc.Queues, func(q rebalancerQueue) bool { return q.Queue == "root.default" })
+		return i >= 0 && doc.Queues[i].UsedPercent > 0 && doc.Queues[i].Running == 1
+	})
+	b := newBrowser(t)
+	base := "http://" + web
+
+	b.open(base + "/queues?queue=root.default")
+	doc := tree()
+	rows := b.rows("#queues")
+	for _, q := range doc.Queues {
+		i := slices.IndexFunc(rows, func(r []string) bool { return r[0] == string(q.Queue) })
+		if i < 0 || rows[i][2] != percent(q.UsedPercent) || rows[i][3] != percent(q.Percent) ||
+			rows[i][5] != fmt.Sprint(q.Running) {
+			t.Errorf("queue %+v is not so in %q", q, rows)
+		}
+	}
+	if n := b.count("#queues tr.part"); n != 4 {
+		t.Errorf("%d parts of the open queue", n)
+	}
+	b.axe("queues")
+	b.screenshot("queues")
+
+	b.open(base + "/members")
+	members := api[rest.SubclustersDoc](t, web, "/api/v1/subclusters").Subclusters
+	for i, row := range b.rows("#members") {
+		if row[0] != string(members[i].ID) || row[1] != members[i].State ||
+			row[2] != fmt.Sprint(members[i].Metrics.ActiveNodes) {
+			t.Errorf("member %d is %q", i, row)
+		}
+	}
+	b.axe("members")
+	b.open(base + "/members/sc-a?state=RUNNING")
+	nodes := api[rest.NodesDoc](t, web, "/api/v1/nodes?subcluster=sc-a").Nodes
+	if got := b.rows("#nodes"); len(got) != 2 || got[0][0] != nodes[0].ID || got[1][0] != nodes[1].ID {
+		t.Errorf("nodes: %q", got)
+	}
+	b.axe("one member")
+
+	b.open(base + "/policies")
+	if got := b.rows(
+		"#policies",
+	); len(got) != 1 || got[0][0] != "root.default" || got[0][1] != "uniform" ||
+		got[0][4] != "ann" {
+		t.Errorf("policies: %q", got)
+	}
+	b.axe("policies")
+	b.open(base + "/policies/root.default?user.name=root")
+	if diff := b.text(
+		"#diff",
+	); !strings.Contains(diff, `-     "policy": "balanced"`) ||
+		!strings.Contains(diff, `+     "policy": "uniform"`) {
+		t.Errorf("diff: %q", diff)
+	}
+	b.typeInto("#draft", `{"home":{"policy":"priority","weights":{"sc-b":1}}}`)
+	b.submit("form.draft")
+	b.until("the preview is there", func() bool { return b.text("#preview") != "" })
+	if text := b.text("#preview"); !strings.HasPrefix(text, "Of 1 submissions") {
+		t.Errorf("preview: %q", text)
+	}
+	b.axe("one policy")
+	b.open(base + "/policies/root.default?user.name=bob&draft=" + `{"home":{"policy":"uniform"}}`)
+	if text := b.text("#preview-problem"); !strings.Contains(text, "may not see") {
+		t.Errorf("bob previews: %q", text)
+	}
+
+	b.open(base + "/rebalancer?user.name=root")
+	if text := b.text("#sentence"); !strings.HasPrefix(text, "No rebalancer has published") {
+		t.Errorf("rebalancer: %q", text)
+	}
+	b.axe("rebalancer")
+	b.confirm("#pause")
+	b.until(
+		"plans are paused",
+		func() bool { return strings.HasPrefix(b.text("#sentence"), "Plans are paused by root") },
+	)
+
+	b.open(base + "/operations?user.name=root")
+	if got := b.rows("#readiness"); len(got) < 3 || got[0][0] != "serving" || got[0][1] != "ready" {
+		t.Errorf("readiness: %q", got)
+	}
+	if text := b.text("#settings"); !strings.Contains(text, "yarn.admin.acl") {
+		t.Errorf("settings: %q", text)
+	}
+	b.axe("operations")
+	b.open(base + "/operations?user.name=bob")
+	if text := b.text("#settings"); text != "" {
+		t.Errorf("bob sees settings: %q", text)
+	}
+
+	// On a narrow screen nothing is wider than it.
+	b.narrow()
+	for _, path := range []string{"/", "/apps", "/apps/" + id.String(), "/queues", "/members", "/members/sc-a", "/policies", "/rebalancer", "/operations"} {
+		b.open(base + path)
+		if wide := b.eval("String(document.documentElement.scrollWidth)"); wide != "360" {
+			t.Errorf("%s is %s wide on a screen of 360", path, wide)
+		}
+	}
+	b.quiet()
+}
+
+func percent(v float64) string { return fmt.Sprintf("%.1f%%", v) }
+
 // amClient speaks for an unmanaged application with the token of its report.
-func amClient(t *testing.T, f *routertest.Federation, id creel.ApplicationID) yarnrpc.ApplicationMasterProtocolClient {
+func amClient(
+	t *testing.T,
+	f *routertest.Federation,
+	id creel.ApplicationID,
+) yarnrpc.ApplicationMasterProtocolClient {
 	t.Helper()
 	home, err := f.Store.Home(t.Context(), id)
 	if err != nil {

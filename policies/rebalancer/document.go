@@ -169,9 +169,29 @@ type QueueState struct {
 	Maximum   Amounts `json:"maximum,omitempty"` // none without one
 	Optout    bool    `json:"optout,omitempty"`
 	// Files is what the members' files guarantee, summed; Members the same by member.
-	Files   Amounts                        `json:"files"`
-	Members map[creel.SubclusterID]Amounts `json:"members"`
-	Drift   []string                       `json:"drift,omitempty"`
+	Files          Amounts                         `json:"files"`
+	Members        map[creel.SubclusterID]Amounts  `json:"members"`
+	Drift          []string                        `json:"drift,omitempty"`
+	QueueUse                                       // in all members that are alive, or were a moment ago
+	MaximumPercent float64                         `json:"maximum_percent,omitempty"`
+	Use            map[creel.SubclusterID]QueueUse `json:"use"` // the same by member, in percent of it
+}
+
+// QueueUse is what a queue has and waits for; percent are of the dominant type.
+type QueueUse struct {
+	Used           Amounts `json:"used"`
+	UsedPercent    float64 `json:"used_percent"`
+	PendingPercent float64 `json:"pending_percent"`
+	Running        int64   `json:"running"` // applications
+	Waiting        int64   `json:"waiting"`
+}
+
+// useOf describes a queue's figures against what they are parts of.
+func useOf(load *subcluster.QueueLoad, total creel.Resource) QueueUse {
+	return QueueUse{
+		Used: amountsOf(load.Used), UsedPercent: 100 * Share(load.Used, total),
+		PendingPercent: 100 * Share(load.Pending, total), Running: load.AppsRunning, Waiting: load.AppsPending,
+	}
 }
 
 // Amounts are a resource as documents have it: memory in MB, vCores, and further
@@ -208,15 +228,27 @@ func Compare(view *subcluster.View, t *Tree) []QueueState {
 	}
 	out := []QueueState{}
 	for _, path := range slices.Compact(paths) {
-		s := QueueState{Queue: path, From: "members", Members: map[creel.SubclusterID]Amounts{}}
+		s := QueueState{
+			Queue: path, From: "members", Members: map[creel.SubclusterID]Amounts{},
+			Use: map[creel.SubclusterID]QueueUse{},
+		}
 		var files creel.Resource
+		var all subcluster.QueueLoad
 		for i := range view.Members {
 			m := &view.Members[i]
 			if load := m.Load.Find(path); load != nil && m.State != subcluster.StateDeregistered {
 				s.Members[m.ID] = amountsOf(load.Capacity)
 				files = files.Add(load.Capacity)
+				if m.State == subcluster.StateLost {
+					continue // its last figures are no news
+				}
+				s.Use[m.ID] = useOf(load, m.Load.Metrics.Total())
+				all.Used, all.Pending = all.Used.Add(load.Used), all.Pending.Add(load.Pending)
+				all.AppsRunning += load.AppsRunning
+				all.AppsPending += load.AppsPending
 			}
 		}
+		s.QueueUse = useOf(&all, total)
 		guarantee := files
 		if q := t.Find(path); q != nil {
 			s.From, s.Weight, s.Optout = "document", q.Weight, q.Optout
@@ -224,7 +256,7 @@ func Compare(view *subcluster.View, t *Tree) []QueueState {
 				guarantee = q.Guarantee
 			}
 			if q.Bounded() {
-				s.Maximum = amountsOf(q.Maximum)
+				s.Maximum, s.MaximumPercent = amountsOf(q.Maximum), 100*Share(q.Maximum.Min(total), total)
 			}
 			if n := len(s.Members); n < reporting {
 				s.Drift = append(s.Drift, fmt.Sprintf("%d of %d members have no such queue", reporting-n, reporting))

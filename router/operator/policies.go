@@ -144,13 +144,22 @@ func Current(ctx context.Context, r PolicyReader, q creel.QueuePath) (subcluster
 // MayPreview refuses users who may not see what others submitted, which a preview
 // of a policy is made of.
 func (o *Operator) MayPreview(user string) error {
+	return o.maySee(user, "what was submitted to a queue", "others' names are in it")
+}
+
+// MayInspect refuses users who may not see this router's settings.
+func (o *Operator) MayInspect(user string) error {
+	return o.maySee(user, "this router's settings", "they tell of the machines")
+}
+
+func (o *Operator) maySee(user, what, why string) error {
 	if admin := *o.admin.Load(); admin == nil || admin(user) {
 		return nil
 	}
 	return &creel.Error{
 		Kind: creel.ErrNotPermitted,
-		What: fmt.Sprintf("%q may not see what was submitted to a queue", user),
-		Why:  "others' names are in it, and yarn.admin.acl of this router does not name that user",
+		What: fmt.Sprintf("%q may not see %s", user, what),
+		Why:  why + ", and yarn.admin.acl of this router does not name that user",
 		Try:  "ask as an administrator (--user, HADOOP_USER_NAME), or change yarn.admin.acl",
 	}
 }

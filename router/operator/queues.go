@@ -10,6 +10,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/escrow"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -130,9 +131,43 @@ func (o *Operator) QueueTreeHistory(ctx context.Context, before int64, limit int
 type Rebalancer struct {
 	InForce   bool                  `json:"in_force"` // the plan is followed now
 	Plan      *subcluster.Plan      `json:"plan,omitempty"`
+	PlanAge   float64               `json:"plan_age_s,omitempty"`
 	Next      *subcluster.Plan      `json:"next,omitempty"`
 	Paused    *rebalancer.Pause     `json:"paused,omitempty"`
 	Decisions []rebalancer.Decision `json:"decisions"`
+	Escrow    []Escrow              `json:"escrow,omitempty"`
+}
+
+// Escrow is what one member holds of a queue's federation-wide maximum.
+type Escrow struct {
+	Queue   creel.QueuePath    `json:"queue"`
+	Maximum subcluster.Amounts `json:"maximum"`
+	Member  creel.SubclusterID `json:"member"`
+	Cap     subcluster.Amounts `json:"cap"`
+	Needs   subcluster.Amounts `json:"needs"`
+	// LeaseSeconds is for how long it holds that yet, by the store's clock; 0: it is over.
+	LeaseSeconds float64 `json:"lease_s"`
+}
+
+// escrow reads who holds what.
+func (o *Operator) escrow(ctx context.Context) (out []Escrow, err error) {
+	set, err := o.conf.Store.Documents(ctx, rebalancer.EscrowClass)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range set.Documents {
+		var r escrow.Record
+		if err := json.Unmarshal(d.Data, &r); err != nil {
+			return nil, fmt.Errorf("the escrow record of %s cannot be read: %w", d.Name, err)
+		}
+		for _, h := range r.Holders {
+			out = append(out, Escrow{
+				r.Queue, subcluster.AmountsOf(r.Maximum), h.Member, subcluster.AmountsOf(h.Cap),
+				subcluster.AmountsOf(h.Needs), max(0, h.Ends.Sub(set.Now)).Seconds(),
+			})
+		}
+	}
+	return out, nil
 }
 
 // Rebalancer reads it.
@@ -150,7 +185,7 @@ func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 		if out.Plan, err = subcluster.ParsePlan(d.Data, d.Version, d.Time); err != nil {
 			return nil, err
 		}
-		out.InForce = view.At.Before(out.Plan.Ends())
+		out.InForce, out.PlanAge = view.At.Before(out.Plan.Ends()), max(0, view.At.Sub(out.Plan.At)).Seconds()
 	}
 	control, err := o.conf.Store.Documents(ctx, rebalancer.ControlClass)
 	if err != nil {
@@ -169,6 +204,9 @@ func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 			return nil, err
 		}
 		out.Decisions = log.Decisions
+	}
+	if out.Escrow, err = o.escrow(ctx); err != nil {
+		return nil, err
 	}
 	if d, err = o.document(ctx, rebalancer.TreeClass, rebalancer.TreeName); err != nil {
 		return nil, err

@@ -25,12 +25,18 @@ type Config struct {
 	// Operator makes administrators' changes; without one their paths are not served.
 	Operator *operator.Operator
 	Log      *slog.Logger // gets a line of audit for each call that changes something; slog.Default if nil
+	Version  string       // of this software
+	// Readiness and Settings are told as they are; nil: nothing is.
+	Readiness func() []ReadyLine
+	Settings  func() []SettingDoc
 }
 
 // Handler serves the router's documents over a server.
 type Handler struct {
-	server *server.Server
-	conf   Config
+	server     *server.Server
+	conf       Config
+	shownApps  shared[*AppRow]
+	shownNodes shared[*NodeRow]
 }
 
 // New makes a handler.
@@ -38,7 +44,12 @@ func New(s *server.Server, conf Config) *Handler {
 	if conf.Log == nil {
 		conf.Log = slog.Default()
 	}
-	return &Handler{server: s, conf: conf}
+	const apps = base + "/apps?deSelects=resourceRequests,timeouts,amNodeLabelExpression,appNodeLabelExpression,resourceInfo"
+	h := &Handler{server: s, conf: conf}
+	h.shownApps.ask = listOf(s, apps, "apps", "app", appRow)
+	h.shownApps.merge, h.shownNodes.merge = h.mergeRows, mergeNodes
+	h.shownNodes.ask = listOf(s, base+"/nodes?", "nodes", "node", nodeRow)
+	return h
 }
 
 // Mount puts the handler's routes on r: those of router.Documents below

@@ -30,6 +30,11 @@ func (h *Handler) native(r chi.Router) {
 	r.Route("/api/v1", func(r chi.Router) {
 		r.Use(secure, h.audit, middleware.GetHead)
 		r.Get("/subclusters", h.subclusters)
+		r.Get("/overview", h.overview)
+		r.Get("/system", h.system)
+		packed := r.With(middleware.Compress(5, "application/json"))
+		packed.Get("/apps", h.listApps)
+		packed.Get("/nodes", h.listNodes)
 		if h.conf.Operator != nil {
 			h.operate(r)
 		}
@@ -57,6 +62,7 @@ func (h *Handler) operate(r chi.Router) {
 	r.Put("/policies/{queue}", h.putPolicy)
 	r.Get("/policies/{queue}/history", h.policyHistory)
 	r.Get("/policies/{queue}/submissions", h.submissions)
+	r.Post("/policies/{queue}/preview", h.previewPolicy)
 	r.Get("/queues", h.queueTree)
 	r.Put("/queues", h.putQueueTree)
 	r.Get("/queues/history", h.queueTreeHistory)
@@ -129,11 +135,7 @@ func (h *Handler) subclusters(w http.ResponseWriter, _ *http.Request) {
 			Drain:      operator.DrainOf(view, m),
 			Addresses:  m.Addresses,
 			Metrics:    m.Load.Metrics,
-		}
-		if client, err := h.server.Member(m.ID); err == nil {
-			for _, k := range client.Open() {
-				sub.CutOff = append(sub.CutOff, k.String())
-			}
+			CutOff:     h.server.CutOff(m.ID),
 		}
 		doc.Subclusters = append(doc.Subclusters, sub)
 	}
@@ -149,6 +151,8 @@ type WhyDoc struct {
 	Waits       []MemberWait        `json:"waits"` // at home first, then where it has an unmanaged AM
 	Queue       creel.QueuePath     `json:"queue,omitempty"`
 	View        int64               `json:"view,omitempty"`
+	Received    time.Time           `json:"received,omitzero"` // by this router
+	Answered    time.Time           `json:"answered,omitzero"`
 	Tries       []TryDoc            `json:"tries"`
 	Asked       []AskedDoc          `json:"asked,omitempty"` // what users asked that waits for a member, or was refused
 	Note        string              `json:"note,omitempty"`
@@ -199,12 +203,13 @@ func (h *Handler) mayView(r *http.Request, app creel.ApplicationID, out router.O
 	return whole(get(get(shown.body, "app"), "startedTime")) > 0, nil
 }
 
-func (h *Handler) counts(w http.ResponseWriter, _ *http.Request) {
+func (h *Handler) counts(w http.ResponseWriter, _ *http.Request) { answer(w, h.countsDoc()) }
+
+func (h *Handler) countsDoc() map[string]int64 {
 	c := h.server.Counts()
-	answer(
-		w,
-		map[string]int64{"submitted": c.Submitted.Load(), "accepted": c.Accepted.Load(), "failed": c.Failed.Load(),
-			"moved": c.Moved.Load(), "partial": c.Partial.Load(), "killed": c.Killed.Load(),
-			"unlisted_fields": c.Unlisted.Load()},
-	)
+	return map[string]int64{
+		"submitted": c.Submitted.Load(), "accepted": c.Accepted.Load(), "failed": c.Failed.Load(),
+		"moved": c.Moved.Load(), "partial": c.Partial.Load(), "killed": c.Killed.Load(),
+		"unlisted_fields": c.Unlisted.Load(),
+	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
@@ -331,4 +332,48 @@ func (h *Handler) submissions(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	done(w, err, doc)
+}
+
+// SubmittedOf reads submissions as they were told.
+func SubmittedOf(docs []SubmissionDoc) ([]router.Submitted, error) {
+	out := make([]router.Submitted, len(docs))
+	for i, s := range docs {
+		id, err := creel.ParseApplicationID(s.ID)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = router.Submitted{Home: s.Home, Submission: policies.Submission{
+			Application: id, Name: s.Name, User: s.User, Type: s.Type, Queue: s.Queue, Tags: s.Tags, Label: s.Label,
+			Size: creel.NewResource(s.MemoryMB, s.VCores),
+		}}
+	}
+	return out, nil
+}
+
+// previewPolicy decides the last submissions to a queue again under a document, for
+// those who may see them. It changes nothing.
+func (h *Handler) previewPolicy(w http.ResponseWriter, r *http.Request) {
+	q, ok := queueParam(w, r)
+	if !ok {
+		return
+	}
+	var in struct {
+		Document json.RawMessage `json:"document"`
+	}
+	if !order(w, r, &in) {
+		return
+	}
+	err := h.conf.Operator.MayPreview(caller(r))
+	var fresh policies.Policy
+	if err == nil {
+		fresh, err = policies.Parse(in.Document)
+	}
+	if err == nil && h.server.View() == nil {
+		err = &creel.Error{Kind: creel.ErrUnavailable, What: "the router has not read the state store"}
+	}
+	if err != nil {
+		problemOf(w, err)
+		return
+	}
+	answer(w, h.server.Preview(q, fresh, maxPreview))
 }

@@ -79,6 +79,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 		return
 	default:
 		doc.Queue, doc.View, doc.Tries = out.Queue, out.View, tries(out)
+		doc.Received, doc.Answered = out.Received.UTC(), out.Answered.UTC()
 		if n := len(out.Tries); n > 0 {
 			doc.Submission = out.Tries[n-1].Verdict.String()
 		}

@@ -79,9 +79,10 @@ type Server struct {
 	assumedLock sync.Mutex
 	assumed     router.Assumed
 
-	pauses pauses
-	given  given
-	seen   seen
+	pauses  pauses
+	given   given
+	seen    seen
+	history history
 }
 
 // Counts are running totals since the start.
@@ -165,6 +166,13 @@ func (s *Server) Recent(queue creel.QueuePath, most int) []router.Submitted {
 	return s.recent.Of(queue, most)
 }
 
+// Preview decides the last submissions to a queue again under another policy, at
+// most that many. It does nothing else.
+func (s *Server) Preview(queue creel.QueuePath, fresh policies.Policy, most int) router.Preview {
+	view := s.View()
+	return router.NewPreview(view, queue, s.Recent(queue, most), s.policy(view, queue), fresh, 1)
+}
+
 // Counts are the running totals.
 func (s *Server) Counts() *Counts { return &s.counts }
 
@@ -233,6 +241,7 @@ func (s *Server) Submit(
 			return verdict(err), err
 		},
 	)
+	out.Received, out.Answered = began, time.Now()
 	if out.Err == nil {
 		s.counts.Accepted.Add(1)
 		s.assumedLock.Lock()

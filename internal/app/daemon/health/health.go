@@ -110,36 +110,47 @@ func (h *Health) Mount(r chi.Router) {
 	r.Method(http.MethodGet, "/prom", figures)
 }
 
-func (h *Health) readyz(w http.ResponseWriter, r *http.Request) {
-	var text strings.Builder
-	status := http.StatusOK
-	line := func(name string, err error) {
-		if err != nil {
-			status = http.StatusServiceUnavailable
-			fmt.Fprintf(&text, "[-] %s: %v\n", name, err)
-			return
-		}
-		fmt.Fprintf(&text, "[+] %s\n", name)
-	}
+// Line is one of /readyz?verbose.
+type Line struct {
+	Name string
+	State
+}
+
+// Lines are the conditions of readiness, and behind them the dependencies.
+func (h *Health) Lines() (conditions, dependencies []Line) {
 	var serving error
 	if !h.ready.Load() {
 		serving = errNotServing
 	}
-	line("serving", serving)
+	conditions = append(conditions, Line{"serving", State{Err: serving}})
 	for _, c := range h.checks {
-		line(c.name, c.ok())
+		conditions = append(conditions, Line{c.name, State{Err: c.ok()}})
 	}
+	for _, d := range h.depends {
+		dependencies = append(dependencies, Line{d.name, d.look()})
+	}
+	return conditions, dependencies
+}
+
+func (h *Health) readyz(w http.ResponseWriter, r *http.Request) {
+	var text strings.Builder
+	status := http.StatusOK
+	lines, dependencies := h.Lines()
 	_, verbose := r.URL.Query()["verbose"]
 	if verbose {
-		for _, d := range h.depends {
-			switch s := d.look(); {
-			case s.Err != nil:
-				line(d.name, s.Err)
-			case s.Warn:
-				fmt.Fprintf(&text, "[!] %s: %s\n", d.name, s.Text)
-			default:
-				fmt.Fprintf(&text, "[+] %s: %s\n", d.name, s.Text)
-			}
+		lines = append(lines, dependencies...)
+	}
+	for _, l := range lines {
+		switch {
+		case l.Err != nil:
+			status = http.StatusServiceUnavailable
+			fmt.Fprintf(&text, "[-] %s: %v\n", l.Name, l.Err)
+		case l.Warn:
+			fmt.Fprintf(&text, "[!] %s: %s\n", l.Name, l.Text)
+		case l.Text != "":
+			fmt.Fprintf(&text, "[+] %s: %s\n", l.Name, l.Text)
+		default:
+			fmt.Fprintf(&text, "[+] %s\n", l.Name)
 		}
 	}
 	w.WriteHeader(status)

@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/allow"
 	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/app/daemon/build"
 	"github.com/creelrm/creel/internal/app/daemon/health"
 	"github.com/creelrm/creel/internal/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
@@ -53,10 +54,12 @@ type RouterConfig struct {
 	Homes, Decisions   int                // remembered
 	Dashboard          bool
 	AllowedHosts       []string // names under which browsers may come over loopback
-	RPC                hrpc.Config
-	WebServer          webserver.Config
-	Log                *slog.Logger
-	Seed               uint64 // of what policies draw; 0: any
+	// Settings are those in force, for administrators to see; nil: none are told.
+	Settings  func() []rest.SettingDoc
+	RPC       hrpc.Config
+	WebServer webserver.Config
+	Log       *slog.Logger
+	Seed      uint64 // of what policies draw; 0: any
 	// MayAdmin reports whether a user may change the federation; nil: everybody may.
 	// ReloadAdmin reads it anew.
 	MayAdmin    func(user string) bool
@@ -113,6 +116,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 			Trips:        uint32(s.Int("creel.router.breaker.failures")),
 		},
 	}
+	c.Settings = func() []rest.SettingDoc { return settingsInForce(s) }
 	c.MayAdmin = administrators(s)
 	c.ReloadAdmin = func() (func(string) bool, error) {
 		fresh, err := s.Reload()
@@ -202,6 +206,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		},
 	}).Run)
 	r.Add("view", r.Watcher.Run)
+	r.Add("history", r.Server.Observe)
 	addresses := map[string]string{}
 	r.Entries = []daemon.Entry{daemon.NewEntry("router", addresses)}
 	addresses["client"], err = r.addRPC(
@@ -227,14 +232,44 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	mux := chi.NewRouter()
 	mux.Use(r.Health.Requests, allow.KnownHosts(c.AllowedHosts))
 	r.Health.Mount(mux)
-	rest.New(r.Server, rest.Config{Started: time.Now(), Log: c.Log, Operator: changes}).Mount(mux)
+	documents := rest.New(r.Server, rest.Config{
+		Started: time.Now(), Log: c.Log, Operator: changes, Version: build.Read().Version,
+		Readiness: r.readiness, Settings: c.Settings,
+	})
+	documents.Mount(mux)
+	var pages *dash.Dash
 	if c.Dashboard {
-		if err := dash.Mount(mux); err != nil {
-			return nil, err
-		}
+		api := chi.NewRouter()
+		documents.Mount(api)
+		pages = dash.New(api)
+		pages.Mount(mux)
 	}
 	addresses["web"], err = addWeb(&r.Service, "yarn.router.webapp.address", c.Web, mux, c.WebServer)
+	if pages != nil { // after the web server, so that its streams end before it waits for them
+		r.Add("dashboard", pages.Run)
+	}
 	return r, err
+}
+
+// settingsInForce lists what the router was configured with.
+func settingsInForce(s *settings.Settings) (out []rest.SettingDoc) {
+	for _, e := range s.Effective(false) {
+		out = append(out, rest.SettingDoc{Key: e.Key, Value: e.Value, Origin: e.Origin, Status: e.Status})
+	}
+	return out
+}
+
+// readiness tells the lines of /readyz?verbose.
+func (r *Router) readiness() (out []rest.ReadyLine) {
+	conditions, dependencies := r.Health.Lines()
+	for _, l := range append(conditions, dependencies...) {
+		line := rest.ReadyLine{Name: l.Name, OK: l.Err == nil, Warn: l.Warn, Text: l.Text}
+		if l.Err != nil {
+			line.Text = l.Err.Error()
+		}
+		out = append(out, line)
+	}
+	return out
 }
 
 // knows asks a member whether it has an application.

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dash
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// call is one look at a page: who looks, and what is asked of the API for it.
+type call struct {
+	d *Dash
+	r *http.Request
+}
+
+// param is a part of the page's path, decoded.
+func (c *call) param(name string) string {
+	text := chi.URLParam(c.r, name)
+	if plain, err := url.PathUnescape(text); err == nil {
+		return plain
+	}
+	return text
+}
+
+func (c *call) query(name string) string { return c.r.URL.Query().Get(name) }
+
+// user is who looks, "" where nobody said.
+func (c *call) user() string { return c.query("user.name") }
+
+// identity are the pairs of a query that say who asks.
+func identity(q url.Values) url.Values {
+	who := url.Values{}
+	for name, values := range q {
+		if name == "user.name" || strings.EqualFold(name, "doAs") {
+			who[name] = values
+		}
+	}
+	return who
+}
+
+// problem is an error as the API tells it.
+type problem struct {
+	Status int    `json:"-"`
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+}
+
+func (p *problem) Error() string { return p.Title + ": " + p.Detail }
+
+// get asks the API in the name of who looks, and reads its answer.
+func (c *call) get(path string, into any) error { return c.ask(http.MethodGet, path, nil, into) }
+
+// post asks what needs a body and changes nothing.
+func (c *call) post(path string, order, into any) error {
+	body, err := json.Marshal(order)
+	if err != nil {
+		return err
+	}
+	return c.ask(http.MethodPost, path, body, into)
+}
+
+func (c *call) ask(method, path string, body []byte, into any) error {
+	at, err := url.Parse(path)
+	if err != nil {
+		return err
+	}
+	q := at.Query()
+	for name, values := range identity(c.r.URL.Query()) {
+		q[name] = values
+	}
+	at.RawQuery = q.Encode()
+	r, err := http.NewRequestWithContext(c.r.Context(), method, at.String(), bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r = withoutRoute(r)
+	r.RemoteAddr, r.Host, r.RequestURI = c.r.RemoteAddr, c.r.Host, at.RequestURI()
+	r.Header.Set("Accept", "application/json")
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	a := &answer{head: http.Header{}, status: http.StatusOK}
+	c.d.api.ServeHTTP(a, r)
+	if a.status != http.StatusOK {
+		return a.problem()
+	}
+	if err := json.Unmarshal(a.body.Bytes(), into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// withoutRoute is a request that chi routes by its path: it would take the route of
+// the request from which this one was made for a part of it.
+func withoutRoute(r *http.Request) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), chi.RouteCtxKey, nil))
+}
+
+// answer takes in what the API writes.
+type answer struct {
+	head   http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header         { return a.head }
+func (a *answer) WriteHeader(status int)      { a.status = status }
+func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
+
+// problem reads an error of the native API or of YARN's.
+func (a *answer) problem() error {
+	var both struct {
+		problem
+		Remote struct {
+			Message string `json:"message"`
+		} `json:"RemoteException"`
+	}
+	if err := json.Unmarshal(a.body.Bytes(), &both); err != nil {
+		both.Detail = strings.TrimSpace(a.body.String())
+	}
+	p := &problem{Status: a.status, Title: both.Title, Detail: both.Detail}
+	if p.Detail == "" {
+		p.Detail = both.Remote.Message
+	}
+	if p.Title == "" {
+		p.Title = http.StatusText(a.status)
+	}
+	return p
+}
+
+// isStatus reports whether an error is an answer of that status.
+func isStatus(err error, status int) bool {
+	p, ok := err.(*problem)
+	return ok && p.Status == status
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dash
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/creelrm/creel/router/rest"
+)
+
+var appsPage = page{
+	path: "/apps", name: "apps", title: "Applications", section: "apps", load: loadApps,
+	command: func(c *call) string {
+		line := "creel app list"
+		for _, f := range [][2]string{{"state", "--state"}, {"queue", "--queue"}, {"user", "--of"}, {"type", "--type"}, {"q", "--name"}} {
+			if v := c.query(f[0]); v != "" {
+				line += " " + f[1] + " " + shellWord(v)
+			}
+		}
+		return line
+	},
+}
+
+// apps is a page of the list.
+type apps struct {
+	rest.AppsDoc
+	Rows       []rest.AppRow
+	Filter     map[string]string
+	Next, From string
+	Members    []string // that do not answer, in words
+	// GroupLinks are the addresses that show one group's applications.
+	GroupLinks []string
+}
+
+// States and Groupings are what the filter offers.
+func (*apps) States() []string {
+	return []string{"running", "waiting", "ended", "ACCEPTED", "FINISHED", "FAILED", "KILLED"}
+}
+
+// Groupings are the fields by which applications are counted.
+func (*apps) Groupings() []string { return []string{"queue", "user", "state", "home", "type"} }
+
+// appFilters are the parameters of the list, as the API has them.
+var appFilters = []string{"q", "state", "queue", "user", "type", "home", "outcome", "group"}
+
+func loadApps(c *call) (any, error) {
+	a := apps{Filter: map[string]string{}}
+	pairs := []string{"limit", "50"}
+	var kept []string // the filters of this page
+	for _, name := range appFilters {
+		if v := strings.TrimSpace(c.query(name)); v != "" {
+			a.Filter[name] = v
+			kept = append(kept, name, v)
+		}
+	}
+	pairs = append(append(pairs, kept...), "cursor", c.query("cursor"))
+	if err := c.get(withQuery("/api/v1/apps", pairs...), &a.AppsDoc); err != nil {
+		return nil, err
+	}
+	for _, raw := range a.Applications {
+		var row rest.AppRow
+		if err := json.Unmarshal(raw, &row); err != nil {
+			return nil, err
+		}
+		a.Rows = append(a.Rows, row)
+	}
+	if a.AppsDoc.Next != "" {
+		a.Next = withQuery("/apps", append(kept, "cursor", a.AppsDoc.Next)...)
+	}
+	if c.query("cursor") != "" {
+		a.From = withQuery("/apps", kept...)
+	}
+	by := a.Filter["group"]
+	for _, g := range a.Groups {
+		var of []string
+		for i := 0; i < len(kept); i += 2 {
+			if kept[i] != "group" && kept[i] != by {
+				of = append(of, kept[i], kept[i+1])
+			}
+		}
+		a.GroupLinks = append(a.GroupLinks, withQuery("/apps", append(of, by, g.Key)...))
+	}
+	for _, m := range a.Missing {
+		text := fmt.Sprintf("%s does not answer (%s)", m.Member, m.Reason)
+		if m.AgeSeconds >= 0 {
+			text += ", what is shown of it is " + age(m.AgeSeconds) + " old"
+		}
+		a.Members = append(a.Members, text)
+	}
+	return &a, nil
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dash
+
+import (
+	"fmt"
+	"html/template"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// functions are those of the templates.
+var functions = template.FuncMap{
+	"live":    func(name string) template.HTML { return template.HTML(beginMark + name + closeMark) },
+	"over":    func(name string) template.HTML { return template.HTML(endMark + name + closeMark) },
+	"memory":  func(mb any) (string, error) { n, err := whole(mb); return memory(n), err },
+	"number":  number,
+	"percent": percent,
+	"share":   share,
+	"age":     age,
+	"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05") },
+	"stamp":   stamp,
+	"millis":  func(ms any) (string, error) { n, err := whole(ms); return stamp(time.UnixMilli(n)), err },
+	"bar":     newBar,
+	"mark":    mark,
+	"add":     func(a, b int64) int64 { return a + b },
+	"hundred": func(v float64) float64 { return 100 * v },
+	"amounts": amounts,
+	// A queue in a path; "*" and the rest of a queue's alphabet stay as they are.
+	"pathqueue": func(q any) string { return fmt.Sprint(q) },
+}
+
+// amounts writes a resource by its types.
+func amounts(a subcluster.Amounts) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		switch {
+		case a[name] >= 1<<40: // no bound
+		case name == creel.MemoryName:
+			parts = append(parts, memory(a[name]))
+		default:
+			parts = append(parts, number(a[name])+" "+name)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// whole is a number as templates have it.
+func whole(n any) (int64, error) {
+	switch n := n.(type) {
+	case int64:
+		return n, nil
+	case figure:
+		return int64(n), nil
+	}
+	return 0, fmt.Errorf("%v is no whole number", n)
+}
+
+func percent(v any) (string, error) {
+	switch v := v.(type) {
+	case float64:
+		return strconv.FormatFloat(v, 'f', 1, 64) + "%", nil
+	case real:
+		return strconv.FormatFloat(float64(v), 'f', 1, 64) + "%", nil
+	}
+	return "", fmt.Errorf("%v is no share", v)
+}
+
+// memory writes MB in the unit that suits them.
+func memory(mb int64) string {
+	switch {
+	case mb >= 1<<20:
+		return strconv.FormatFloat(float64(mb)/(1<<20), 'f', 1, 64) + " TiB"
+	case mb >= 1<<10:
+		return strconv.FormatFloat(float64(mb)/(1<<10), 'f', 1, 64) + " GiB"
+	}
+	return strconv.FormatInt(mb, 10) + " MiB"
+}
+
+// number writes a whole number with its thousands apart.
+func number(n any) string {
+	text := fmt.Sprint(n)
+	digits := strings.TrimPrefix(text, "-")
+	var b strings.Builder
+	for i, c := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(c)
+	}
+	if digits != text {
+		return "-" + b.String()
+	}
+	return b.String()
+}
+
+// share is a part of a whole in percent, 0 of nothing.
+func share(part, whole int64) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return 100 * float64(part) / float64(whole)
+}
+
+// age writes seconds as people say them.
+func age(seconds float64) string {
+	switch d := time.Duration(seconds * float64(time.Second)); {
+	case d < 10*time.Second:
+		return strconv.FormatFloat(seconds, 'f', 1, 64) + " s"
+	case d < 2*time.Minute:
+		return strconv.Itoa(int(d.Seconds())) + " s"
+	case d < 2*time.Hour:
+		return strconv.Itoa(int(d.Minutes())) + " min"
+	case d < 48*time.Hour:
+		return strconv.Itoa(int(d.Hours())) + " h"
+	}
+	return strconv.Itoa(int(seconds/86400)) + " days"
+}
+
+// stamp writes a time with its date, "–" for none.
+func stamp(t time.Time) string {
+	if t.IsZero() || t.UnixMilli() <= 0 {
+		return "–"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05")
+}
+
+// mark is the class and the sign of a state: colour is never the only difference.
+func mark(state string) string {
+	switch strings.ToLower(state) {
+	case "active", "running", "good", "succeeded", "finished":
+		return "good"
+	case "draining", "suspect", "accepted", "submitted", "new", "new_saving", "warn", "decommissioning", "unhealthy":
+		return "warn"
+	case "lost", "failed", "bad":
+		return "bad"
+	}
+	return "plain"
+}
+
+// bar is a bullet bar in percent: what is used, behind it what waits, and marks for
+// the guarantee and the maximum.
+type bar struct {
+	Used, Pending      float64 // widths
+	Guarantee, Maximum float64 // places; -1: none
+	Label              string  // the same in words
+	Over               bool    // more is used than is guaranteed
+}
+
+func newBar(used, pending, guarantee, maximum float64) bar {
+	at := func(v float64) float64 { return math.Round(10*min(max(v, 0), 100)) / 10 }
+	b := bar{Used: at(used), Guarantee: -1, Maximum: -1, Over: guarantee > 0 && used > guarantee}
+	b.Pending = at(min(pending, 100-b.Used))
+	b.Label = fmt.Sprintf("%.1f%% used", used)
+	if pending > 0 {
+		b.Label += fmt.Sprintf(", %.1f%% asked for", pending)
+	}
+	if guarantee >= 0 {
+		b.Guarantee = at(guarantee)
+		b.Label += fmt.Sprintf(", %.1f%% guaranteed", guarantee)
+	}
+	if maximum > 0 && maximum < 100 {
+		b.Maximum = at(maximum)
+		b.Label += fmt.Sprintf(", %.1f%% at most", maximum)
+	}
+	return b
+}
+
+// chart is a line over time, drawn as SVG where the page is rendered.
+type chart struct {
+	Title, Unit string
+	Lines       []string // of points "x,y", one for each run of what is known
+	Top         string   // the value at its upper edge
+	Last        string   // the newest value, "not known" if it is not
+	Label       string
+	Minutes     float64
+}
+
+const (
+	chartWidth, chartHeight = 600.0, 110.0
+	chartSpan               = 120 // points
+)
+
+// newChart draws values of equal steps, oldest first; what is below zero is not known.
+func newChart(title, unit string, values []float64) chart {
+	c := chart{Title: title, Unit: unit, Last: "not known", Minutes: 10}
+	top := 1.0
+	for _, v := range values {
+		top = max(top, v)
+	}
+	c.Top = short(top)
+	var run []string
+	flush := func() {
+		if len(run) > 0 {
+			c.Lines = append(c.Lines, strings.Join(run, " "))
+		}
+		run = nil
+	}
+	for i, v := range values {
+		if v < 0 {
+			flush()
+			continue
+		}
+		x := chartWidth * float64(chartSpan-len(values)+i) / (chartSpan - 1)
+		run = append(run, fmt.Sprintf("%.1f,%.1f", x, chartHeight-4-(chartHeight-8)*v/top))
+	}
+	flush()
+	if n := len(values); n > 0 && values[n-1] >= 0 {
+		c.Last = short(values[n-1])
+	}
+	c.Label = fmt.Sprintf("%s over the last ten minutes: now %s, at most %s %s", title, c.Last, c.Top, unit)
+	return c
+}
+
+func short(v float64) string {
+	if v >= 100 || v == math.Trunc(v) {
+		return number(int64(math.Round(v)))
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64)
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dash
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+
+	"github.com/creelrm/creel/router/rest"
+)
+
+var overviewPage = page{
+	path: "/", name: "overview", title: "Overview", section: "overview", load: loadOverview,
+	command: func(*call) string { return "creel subcluster list" },
+}
+
+// overview is the federation at a glance.
+type overview struct {
+	rest.OverviewDoc
+	Containers, Submissions chart
+	Queues                  []queueBar
+	MoreQueues              int
+	Members                 []rest.SubclusterDoc
+	Frozen                  string
+}
+
+// queueBar is a queue's use against its guarantee.
+type queueBar struct {
+	Queue            string
+	Bar              bar
+	Running, Waiting int64
+	Drift            bool
+}
+
+// overviewQueues and overviewEvents bound what the first page shows.
+const (
+	overviewQueues = 12
+	overviewEvents = 12
+)
+
+func loadOverview(c *call) (any, error) {
+	var o overview
+	if err := c.get("/api/v1/overview", &o.OverviewDoc); err != nil {
+		return nil, err
+	}
+	var members rest.SubclustersDoc
+	if err := c.get("/api/v1/subclusters", &members); err != nil && !isStatus(err, http.StatusServiceUnavailable) {
+		return nil, err
+	}
+	o.Members, o.Frozen = members.Subclusters, members.Frozen
+	rates := func(of func(r rest.RateDoc) float64) (out []float64) {
+		for _, r := range o.Rates {
+			out = append(out, of(r))
+		}
+		return out
+	}
+	o.Containers = newChart(
+		"Containers a second",
+		"a second",
+		rates(func(r rest.RateDoc) float64 { return r.Containers }),
+	)
+	o.Submissions = newChart(
+		"Submissions a second", "a second", rates(func(r rest.RateDoc) float64 { return r.Submissions }),
+	)
+	var tree rest.QueueTreeDoc
+	if err := c.get("/api/v1/queues", &tree); err != nil && !isStatus(err, http.StatusServiceUnavailable) {
+		return nil, err
+	}
+	leaves := leavesOf(tree.Queues)
+	slices.SortStableFunc(leaves, func(a, b *queueNode) int {
+		return cmp.Compare(b.UsedPercent+b.PendingPercent, a.UsedPercent+a.PendingPercent)
+	})
+	for i, q := range leaves {
+		if i == overviewQueues {
+			o.MoreQueues = len(leaves) - i
+			break
+		}
+		o.Queues = append(o.Queues, queueBar{string(q.Queue), q.bar(), q.Running, q.Waiting, len(q.Drift) > 0})
+	}
+	o.Events = o.Events[:min(len(o.Events), overviewEvents)]
+	return &o, nil
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dash
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/rest"
+)
+
+var policiesPage = page{
+	path: "/policies", name: "policies", title: "Policies", section: "policies", load: loadPolicies,
+	command: func(*call) string { return "creel policy list" },
+}
+
+var policyPage = page{
+	path: "/policies/{queue}", name: "policy", title: "Policy", section: "policies", load: loadPolicy,
+	command: func(c *call) string { return "creel policy get " + shellWord(c.param("queue")) },
+}
+
+// policyList are all documents.
+type policyList struct {
+	Policies []rest.PolicyDoc
+	// Without are the queues that no document of their own is written for.
+	Without []string
+}
+
+func loadPolicies(c *call) (any, error) {
+	var doc rest.PoliciesDoc
+	if err := c.get("/api/v1/policies", &doc); err != nil {
+		return nil, err
+	}
+	list := policyList{Policies: doc.Policies}
+	own := map[string]bool{}
+	for _, p := range doc.Policies {
+		own[string(p.Queue)] = own[string(p.Queue)] || !p.Removed
+	}
+	var tree rest.QueueTreeDoc
+	if err := c.get("/api/v1/queues", &tree); err != nil && !isStatus(err, http.StatusServiceUnavailable) {
+		return nil, err
+	}
+	for _, q := range leavesOf(tree.Queues) {
+		if !own[string(q.Queue)] {
+			list.Without = append(list.Without, string(q.Queue))
+		}
+	}
+	return &list, nil
+}
+
+// policyView is one queue's policy: what holds, its history, and one version
+// against another.
+type policyView struct {
+	Queue     string
+	Effective *rest.PolicyDoc // nil: the settings' policies hold
+	Text      string          // of its document, indented
+	History   []rest.PolicyDoc
+	From, To  int64 // versions that are compared
+	Diff      []diffLine
+	Preview   *preview
+	Draft     string // the document that is previewed
+}
+
+func (p *policyView) title() string { return "Policy of " + p.Queue }
+
+// preview is what the last submissions would get under another document.
+type preview struct {
+	Problem string
+	router.Preview
+}
+
+// maxDraft bounds a document that is previewed in an address.
+const maxDraft = 16 << 10
+
+func loadPolicy(c *call) (any, error) {
+	p := policyView{Queue: c.param("queue"), Draft: c.query("draft")}
+	path := "/api/v1/policies/" + url.PathEscape(p.Queue)
+	var effective rest.PolicyDoc
+	switch err := c.get(path, &effective); {
+	case err == nil:
+		p.Effective, p.Text = &effective, indented(effective.Document)
+	case !isStatus(err, http.StatusNotFound):
+		return nil, err
+	}
+	var history rest.PoliciesDoc
+	if err := c.get(path+"/history?limit=50", &history); err != nil {
+		return nil, err
+	}
+	p.History = history.Policies
+	p.compare(c.query("from"), c.query("to"))
+	if p.Draft != "" {
+		p.Preview = c.preview(path, p.Draft)
+	} else {
+		p.Draft = p.Text
+	}
+	return &p, nil
+}
+
+// compare picks two versions of the history, the newest two unless told otherwise.
+func (p *policyView) compare(from, to string) {
+	if len(p.History) < 2 && from == "" {
+		return
+	}
+	find := func(text string, otherwise int) *rest.PolicyDoc {
+		n, err := strconv.ParseInt(text, 10, 64)
+		for i := range p.History {
+			if err == nil && p.History[i].Version == n {
+				return &p.History[i]
+			}
+		}
+		if otherwise < len(p.History) {
+			return &p.History[otherwise]
+		}
+		return nil
+	}
+	a, b := find(from, 1), find(to, 0)
+	if a == nil || b == nil {
+		return
+	}
+	p.From, p.To = a.Version, b.Version
+	p.Diff = diff(lines(a.Document), lines(b.Document))
+}
+
+// preview has the last submissions of the queue decided again under a document. Only
+// who may see them may ask.
+func (c *call) preview(path, draft string) *preview {
+	out := &preview{}
+	switch {
+	case len(draft) > maxDraft:
+		out.Problem = fmt.Sprintf("The document is longer than %d bytes: use creel policy preview.", maxDraft)
+	case !json.Valid([]byte(draft)):
+		out.Problem = "The document is no JSON."
+	default:
+		order := map[string]json.RawMessage{"document": json.RawMessage(draft)}
+		if err := c.post(path+"/preview", order, &out.Preview); err != nil {
+			out.Problem = err.Error()
+		}
+	}
+	return out
+}
+
+func indented(document []byte) string {
+	var b bytes.Buffer
+	if json.Indent(&b, document, "", "  ") != nil {
+		return string(document)
+	}
+	return b.String()
+}
+
+func lines(document []byte) []string {
+	if len(document) == 0 {
+		return nil
+	}
+	return strings.Split(indented(document), "\n")
+}
+
+// diffLine is a line of a comparison: ' ' in both, '-' before, '+' after.
+type diffLine struct {
+	Sign string
+	Text string
+}
+
+// maxDiff bounds the lines of a document that are compared.
+const maxDiff = 1000
+
+// diff finds the longest common lines, by the table that documents of some dozen
+// lines afford.
+func diff(x, y []string) (out []diffLine) {
+	x, y = x[:min(len(x), maxDiff)], y[:min(len(y), maxDiff)]
+	common := make([][]int, len(x)+1)
+	for i := range common {
+		common[i] = make([]int, len(y)+1)
+	}
+	for i := len(x) - 1; i >= 0; i-- {
+		for j := len(y) - 1; j >= 0; j-- {
+			if x[i] == y[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
+			}
+		}
+	}
+	for i, j := 0, 0; i < len(x) || j < len(y); {
+		switch {
+		case i < len(x) && j < len(y) && x[i] == y[j]:
+			out = append(out, diffLine{" ", x[i]})
+			i, j = i+1, j+1
+		case j == len(y) || i < len(x) && common[i+1][j] >= common[i][j+1]:
+			out = append(out, diffLine{"-", x[i]})
+			i++
+		default:
+			out = append(out, diffLine{"+", y[j]})
+			j++
+		}
+	}
+	return out
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dash
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/router/rest"
+)
+
+var queuesPage = page{
+	path: "/queues", name: "queues", title: "Queues", section: "queues", load: loadQueues,
+	command: func(*call) string { return "creel queue tree" },
+}
+
+// queueNode is a queue with what the page adds to it.
+type queueNode struct {
+	rebalancer.QueueState
+	Depth   int
+	Name    string
+	Leaf    bool
+	PerUnit []queuePart // by member
+}
+
+// queuePart is a queue in one member, in percent of that member.
+type queuePart struct {
+	Member creel.SubclusterID
+	Bar    bar
+	rebalancer.QueueUse
+}
+
+func (q *queueNode) bar() bar {
+	return newBar(q.UsedPercent, q.PendingPercent, q.Percent, q.MaximumPercent)
+}
+
+// Bar is the queue's bullet bar in percent of the federation.
+func (q *queueNode) Bar() bar { return q.bar() }
+
+// queues is the tree.
+type queues struct {
+	rest.QueueTreeDoc
+	Nodes   []*queueNode
+	Drifts  int
+	History []rest.QueueTreeDoc
+	Open    string // the queue whose members are shown
+}
+
+func loadQueues(c *call) (any, error) {
+	var q queues
+	if err := c.get("/api/v1/queues", &q.QueueTreeDoc); err != nil {
+		return nil, err
+	}
+	var members rest.SubclustersDoc
+	if err := c.get("/api/v1/subclusters", &members); err != nil {
+		return nil, err
+	}
+	total := map[creel.SubclusterID]creel.Resource{}
+	for _, m := range members.Subclusters {
+		total[m.ID] = m.Metrics.Total()
+	}
+	q.Nodes, q.Open = nodesOf(q.Queues), c.query("queue")
+	for _, n := range q.Nodes {
+		q.Drifts += min(len(n.Drift), 1)
+		if q.Open == string(n.Queue) {
+			n.PerUnit = perMember(n, total)
+		}
+	}
+	if q.Version > 0 {
+		var old rest.QueueTreesDoc
+		if err := c.get("/api/v1/queues/history?limit=10", &old); err != nil {
+			return nil, err
+		}
+		q.History = old.Versions
+	}
+	return &q, nil
+}
+
+// perMember are a queue's bars in each member that has it.
+func perMember(n *queueNode, total map[creel.SubclusterID]creel.Resource) (out []queuePart) {
+	for id, amounts := range n.Members {
+		use, alive := n.Use[id]
+		if !alive {
+			continue
+		}
+		guarantee := max(share(amounts["memory"], total[id].MemoryMB), share(amounts["vCores"], total[id].VCores))
+		out = append(out, queuePart{id, newBar(use.UsedPercent, use.PendingPercent, guarantee, -1), use})
+	}
+	slices.SortFunc(out, func(a, b queuePart) int { return cmp.Compare(a.Member, b.Member) })
+	return out
+}
+
+// nodesOf marks which queues are leaves and how deep each is.
+func nodesOf(states []rebalancer.QueueState) (out []*queueNode) {
+	for i, s := range states {
+		path := string(s.Queue)
+		out = append(out, &queueNode{
+			QueueState: s, Name: s.Queue.Leaf(), Depth: strings.Count(path, "."),
+			Leaf: i+1 == len(states) || !strings.HasPrefix(string(states[i+1].Queue), path+"."),
+		})
+	}
+	return out
+}
+
+func leavesOf(states []rebalancer.QueueState) (out []*queueNode) {
+	for _, n := range nodesOf(states) {
+		if n.Leaf {
+			out = append(out, n)
+		}
+	}
+	return out
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dash
+
+import (
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router/operator"
+	"github.com/creelrm/creel/subcluster"
+)
+
+var rebalancerPage = page{
+	path: "/rebalancer", name: "rebalancer", title: "Rebalancer", section: "rebalancer", load: loadRebalancer,
+	command: func(*call) string { return "creel rebalancer plan" },
+}
+
+// plans is what the rebalancer does.
+type plans struct {
+	operator.Rebalancer
+	Sentence string
+	Queues   []planRow
+	Next     bool // the rows are of what the next plan would be
+}
+
+// planRow is one queue of a plan, in percent of the federation.
+type planRow struct {
+	Queue                 creel.QueuePath
+	Uses, Wants, Entitled float64
+	Bar                   bar
+	Reason                string
+	Optout                bool
+	Members               []subcluster.MemberPlan
+}
+
+func loadRebalancer(c *call) (any, error) {
+	var p plans
+	if err := c.get("/api/v1/rebalancer", &p.Rebalancer); err != nil {
+		return nil, err
+	}
+	plan := p.Plan
+	switch {
+	case p.Paused != nil:
+		p.Sentence = "Plans are paused by " + p.Paused.By + " since " + stamp(p.Paused.At)
+		if p.Paused.Reason != "" {
+			p.Sentence += ": " + p.Paused.Reason
+		}
+		p.Sentence += "."
+	case plan == nil:
+		p.Sentence = "No rebalancer has published a plan: every member goes by its own files."
+	case p.InForce:
+		p.Sentence = "A plan is in force."
+	default:
+		p.Sentence = "The last plan's lease is over: everything is decided without it."
+	}
+	if plan == nil {
+		plan, p.Next = p.Rebalancer.Next, p.Rebalancer.Next != nil
+	}
+	if plan == nil {
+		return &p, nil
+	}
+	for _, q := range plan.Queues {
+		p.Queues = append(p.Queues, planRow{
+			q.Queue, 100 * q.Uses, 100 * q.Wants, 100 * q.Entitled,
+			newBar(100*q.Uses, 100*max(0, q.Wants-q.Uses), 100*q.Entitled, -1), q.Reason, q.Optout, q.Members,
+		})
+	}
+	return &p, nil
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dash
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Parts of a page that change stand between these, which browsers take for comments.
+// The templates write them by {{live "name"}} and {{over "name"}}.
+const (
+	beginMark = "<!--live:"
+	endMark   = "<!--over:"
+	closeMark = "-->"
+)
+
+// every is how often a page that somebody looks at is rendered anew.
+const every = time.Second
+
+// stream keeps one page fresh: it renders the page that ?at= names each second, in
+// the name of who asked for the stream, and sends the parts that have changed. What
+// members are asked for is shared by all streams (see router/rest).
+func (d *Dash) stream(w http.ResponseWriter, r *http.Request) {
+	at, err := url.Parse(r.URL.Query().Get("at"))
+	if err != nil || at.Scheme != "" || at.Host != "" || len(at.Path) == 0 || at.Path[0] != '/' {
+		http.Error(w, "at is no path of a page", http.StatusBadRequest)
+		return
+	}
+	q := at.Query()
+	for name, values := range identity(r.URL.Query()) {
+		q[name] = values
+	}
+	at.RawQuery = q.Encode()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	out := http.NewResponseController(w)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	var before map[string]string
+	for {
+		now, status, err := d.parts(r, at)
+		if err != nil || r.Context().Err() != nil {
+			return
+		}
+		var b bytes.Buffer
+		for name, html := range now {
+			if was, there := before[name]; before != nil && there && was != html {
+				line, _ := json.Marshal(map[string]string{"part": name, "html": html}) // texts: no error
+				fmt.Fprintf(&b, "event: part\ndata: %s\n\n", line)
+			}
+		}
+		if before == nil || status == http.StatusOK && len(before) != len(now) {
+			before = now
+		}
+		for name, html := range now {
+			before[name] = html
+		}
+		fmt.Fprintf(&b, "event: alive\ndata: %d\n\n", status)
+		if _, err := w.Write(b.Bytes()); err != nil || out.Flush() != nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-r.Context().Done():
+			return
+		case <-d.done:
+			return
+		}
+	}
+}
+
+// parts renders a page and cuts out of it what changes.
+func (d *Dash) parts(r *http.Request, at *url.URL) (map[string]string, int, error) {
+	look, err := http.NewRequestWithContext(r.Context(), http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	look.RemoteAddr, look.Host = r.RemoteAddr, r.Host
+	// The page is routed by its own address, not by the stream's.
+	a := &answer{head: http.Header{}, status: http.StatusOK}
+	d.pages.ServeHTTP(a, withoutRoute(look))
+	return cut(a.body.Bytes()), a.status, nil
+}
+
+func cut(html []byte) map[string]string {
+	out := map[string]string{}
+	for {
+		_, rest, ok := bytes.Cut(html, []byte(beginMark))
+		if !ok {
+			return out
+		}
+		name, rest, _ := bytes.Cut(rest, []byte(closeMark))
+		inner, rest, ok := bytes.Cut(rest, []byte(endMark+string(name)+closeMark))
+		if !ok {
+			return out
+		}
+		out[string(name)] = string(inner)
+		html = rest
+	}
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package router
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Preview is what the last submissions of a queue would get under another policy.
+type Preview struct {
+	Queue       creel.QueuePath `json:"queue"`
+	Submissions int             `json:"submissions"`
+	Moved       int             `json:"moved"`    // another home than under the policy in force
+	Homeless    int             `json:"homeless"` // no home at all
+	Members     []PreviewMember `json:"members"`
+}
+
+// PreviewMember counts submissions by their home.
+type PreviewMember struct {
+	Member creel.SubclusterID `json:"member"`
+	Were   int                `json:"were"`  // submitted there
+	Now    int                `json:"now"`   // under the policy in force
+	After  int                `json:"after"` // under the new one
+}
+
+// NewPreview decides submissions one after another on the members as they are in a
+// view: by the policy in force, and by a new one. What was decided counts as sent, as
+// in a router. The same seed draws the same.
+func NewPreview(
+	view *subcluster.View,
+	q creel.QueuePath,
+	seen []Submitted,
+	held, fresh policies.Policy,
+	seed uint64,
+) Preview {
+	doc := Preview{Queue: q, Submissions: len(seen)}
+	count := map[creel.SubclusterID]*PreviewMember{}
+	member := func(id creel.SubclusterID) *PreviewMember {
+		if count[id] == nil {
+			count[id] = &PreviewMember{Member: id}
+		}
+		return count[id]
+	}
+	for i := range view.Members {
+		member(view.Members[i].ID)
+	}
+	now, after := decider(view, held, seed), decider(view, fresh, seed)
+	for _, s := range seen {
+		member(s.Home).Were++
+		a, b := now(s.Submission), after(s.Submission)
+		if a != "" {
+			member(a).Now++
+		}
+		if b == "" {
+			doc.Homeless++
+			continue
+		}
+		member(b).After++
+		if a != b {
+			doc.Moved++
+		}
+	}
+	for _, m := range count {
+		doc.Members = append(doc.Members, *m)
+	}
+	slices.SortFunc(doc.Members, func(a, b PreviewMember) int { return cmp.Compare(a.Member, b.Member) })
+	return doc
+}
+
+// decider decides one submission after another; what it decided counts as sent.
+func decider(view *subcluster.View, p policies.Policy, seed uint64) func(policies.Submission) creel.SubclusterID {
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	type sent struct {
+		apps int64
+		size creel.Resource
+	}
+	assumed := map[creel.SubclusterID]sent{}
+	return func(s policies.Submission) creel.SubclusterID {
+		s.Assumed = func(id creel.SubclusterID) (int64, creel.Resource) { return assumed[id].apps, assumed[id].size }
+		home, _, err := p.Home(view, s, nil, rnd)
+		if err != nil {
+			return ""
+		}
+		was := assumed[home]
+		assumed[home] = sent{was.apps + 1, was.size.Add(s.Size)}
+		return home
+	}
+}

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+)
+
+// AppRow is an application in a list. Times are ms of its home's clock.
+type AppRow struct {
+	ID        string               `json:"id"`
+	Name      string               `json:"name"`
+	User      string               `json:"user"`
+	Queue     string               `json:"queue"`
+	Type      string               `json:"type"`
+	State     string               `json:"state"`
+	Outcome   string               `json:"outcome"`
+	Home      creel.SubclusterID   `json:"home"`
+	Elsewhere []creel.SubclusterID `json:"elsewhere,omitempty"` // where it has a UAM
+	Started   int64                `json:"started"`
+	Finished  int64                `json:"finished,omitempty"`
+	// Containers, memory and vcores are those of all members.
+	Containers int64  `json:"containers"`
+	MemoryMB   int64  `json:"memory_mb"`
+	VCores     int64  `json:"vcores"`
+	Priority   int64  `json:"priority"`
+	Waits      string `json:"waits_for,omitempty"` // what it waits for, while it waits for its start
+	// AgeSeconds is how old this is where its home does not answer now.
+	AgeSeconds float64 `json:"age_s,omitempty"`
+
+	id        creel.ApplicationID
+	from      creel.SubclusterID
+	unmanaged bool
+	at        time.Time // when its home gave it, if that was not now
+}
+
+// rank orders states: what runs, what waits, what has ended.
+func (a *AppRow) rank() int {
+	switch a.State {
+	case "RUNNING":
+		return 0
+	case "FINISHED", "FAILED", "KILLED":
+		return 2
+	}
+	return 1
+}
+
+// group is a rank's name, which a filter takes for a state.
+var group = [...]string{"running", "waiting", "ended"}
+
+func appRow(raw []byte, from creel.SubclusterID) *AppRow {
+	a := &AppRow{Home: from, from: from}
+	eachField(raw, func(name, v []byte) bool {
+		switch string(name) {
+		case "id":
+			a.ID = text(v)
+			a.id, _ = creel.ParseApplicationID(a.ID) // a member that names no id gives the zero one
+		case "name":
+			a.Name = text(v)
+		case "user":
+			a.User = text(v)
+		case "queue":
+			a.Queue = text(v)
+		case "applicationType":
+			a.Type = text(v)
+		case "state":
+			a.State = text(v)
+		case "finalStatus":
+			a.Outcome = text(v)
+		case "startedTime":
+			a.Started = whole(v)
+		case "finishedTime":
+			a.Finished = whole(v)
+		case "runningContainers":
+			a.Containers = max(whole(v), 0)
+		case "allocatedMB":
+			a.MemoryMB = max(whole(v), 0)
+		case "allocatedVCores":
+			a.VCores = max(whole(v), 0)
+		case "priority":
+			a.Priority = whole(v)
+		case "diagnostics":
+			a.Waits = text(v)
+		case "unmanagedApplication":
+			a.unmanaged = flag(v)
+		}
+		return true
+	})
+	if a.rank() != 1 {
+		a.Waits = ""
+	}
+	return a
+}
+
+// appRowFields reads what MergeApps needs of a row, and makes one of an application's
+// rows at its home and elsewhere.
+var appRowFields = router.AppFields[*AppRow]{
+	ID:        func(a *AppRow) creel.ApplicationID { return a.id },
+	Unmanaged: func(a *AppRow) bool { return a.unmanaged },
+	Start:     func(a *AppRow) int64 { return a.Started },
+	Join: func(same []router.Part[*AppRow]) *AppRow {
+		a := *same[0].Value
+		for _, p := range same[1:] {
+			a.Elsewhere = append(a.Elsewhere, p.Member)
+			a.Containers += p.Value.Containers
+			a.MemoryMB += p.Value.MemoryMB
+			a.VCores += p.Value.VCores
+		}
+		return &a
+	},
+}
+
+// mergeRows lists the applications of all members, each once: running ones first,
+// then those that wait, then those that have ended, the newest first in each.
+func (h *Handler) mergeRows(parts []held[*AppRow]) []*AppRow {
+	lists := make([]router.Part[[]*AppRow], len(parts))
+	for i := range parts {
+		lists[i] = router.Part[[]*AppRow]{Member: parts[i].Member, Value: parts[i].Items}
+		if parts[i].Err == nil {
+			continue
+		}
+		lists[i].Value = make([]*AppRow, len(parts[i].Items))
+		for j, a := range parts[i].Items {
+			old := *a
+			old.at = parts[i].At
+			lists[i].Value[j] = &old
+		}
+	}
+	rows, _ := router.MergeApps(lists, appRowFields, h.server.HomeSeen, 0)
+	for i, a := range rows {
+		home, ok := h.server.HomeSeen(a.id)
+		if !a.unmanaged || !ok || home == a.from {
+			continue
+		}
+		part := *a // of an application whose home has not given its list
+		part.Home, part.Elsewhere = home, append([]creel.SubclusterID{a.from}, a.Elsewhere...)
+		rows[i] = &part
+	}
+	slices.SortStableFunc(rows, func(a, b *AppRow) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.Started, a.Started), b.id.Compare(a.id))
+	})
+	return rows
+}
+
+// AppCounts are applications by what they do, and what they have.
+type AppCounts struct {
+	Running    int64 `json:"running"`
+	Waiting    int64 `json:"waiting"`
+	Ended      int64 `json:"ended"`
+	Containers int64 `json:"containers"`
+	MemoryMB   int64 `json:"memory_mb"`
+}
+
+func (c *AppCounts) add(a *AppRow) {
+	switch a.rank() {
+	case 0:
+		c.Running++
+	case 1:
+		c.Waiting++
+	default:
+		c.Ended++
+	}
+	if a.at.IsZero() { // what is old is in no sum of what is used
+		c.Containers += a.Containers
+		c.MemoryMB += a.MemoryMB
+	}
+}
+
+// AppGroup are the applications that have something in common.
+type AppGroup struct {
+	Key string `json:"key"`
+	AppCounts
+}
+
+// AppsDoc is a page of the federation's applications.
+type AppsDoc struct {
+	Applications []json.RawMessage `json:"apps"` // AppRow, or its fields that were asked for
+	Matching     AppCounts         `json:"matching"`
+	Groups       []AppGroup        `json:"groups,omitempty"`
+	Next         string            `json:"next,omitempty"` // the cursor of the next page
+	Missing      []missing         `json:"missing"`
+}
+
+// appFilter is what a query asks of a list of applications.
+type appFilter struct {
+	states      []string
+	queue       string
+	exact       [4]string // user, type, home, outcome
+	search      string
+	after       *AppRow // what the cursor points behind
+	limit       int
+	fields      []string
+	group       func(a *AppRow) string
+	wantsGroups bool
+}
+
+const maxAppPage = 1000
+
+// groupings are the fields by which applications are grouped.
+var groupings = map[string]func(a *AppRow) string{
+	"queue": func(a *AppRow) string { return a.Queue },
+	"user":  func(a *AppRow) string { return a.User },
+	"state": func(a *AppRow) string { return a.State },
+	"home":  func(a *AppRow) string { return string(a.Home) },
+	"type":  func(a *AppRow) string { return a.Type },
+}
+
+func invalid(what, try string) error {
+	return &creel.Error{Kind: creel.ErrInvalidRequest, What: what, Try: try}
+}
+
+func readAppFilter(q url.Values) (f appFilter, err error) {
+	f = appFilter{
+		queue:  q.Get("queue"),
+		exact:  [4]string{q.Get("user"), q.Get("type"), q.Get("home"), q.Get("outcome")},
+		search: strings.ToLower(strings.TrimSpace(q.Get("q"))),
+		limit:  50,
+	}
+	for s := range strings.SplitSeq(q.Get("state"), ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			f.states = append(f.states, strings.ToLower(s))
+		}
+	}
+	if text := q.Get("limit"); text != "" {
+		if f.limit, err = strconv.Atoi(text); err != nil || f.limit < 1 || f.limit > maxAppPage {
+			return f, invalid("limit is no number from 1 to 1000", "")
+		}
+	}
+	if by := q.Get("group"); by != "" {
+		if f.group, f.wantsGroups = groupings[by]; !f.wantsGroups {
+			return f, invalid("applications cannot be grouped by "+strconv.Quote(by), "queue, user, state, home or type")
+		}
+	}
+	if text := q.Get("fields"); text != "" {
+		f.fields = strings.Split(text, ",")
+	}
+	if text := q.Get("cursor"); text != "" {
+		if f.after, err = parseCursor(text); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+func parseCursor(text string) (*AppRow, error) {
+	bad := invalid("the cursor is not one of ours", "leave it out to begin anew")
+	parts := strings.SplitN(text, ".", 3)
+	if len(parts) != 3 {
+		return nil, bad
+	}
+	rank, err := strconv.Atoi(parts[0])
+	if err != nil || rank < 0 || rank > 2 {
+		return nil, bad
+	}
+	a := &AppRow{State: [...]string{"RUNNING", "ACCEPTED", "FINISHED"}[rank]}
+	if a.Started, err = strconv.ParseInt(parts[1], 10, 64); err != nil {
+		return nil, bad
+	}
+	if a.id, err = creel.ParseApplicationID(parts[2]); err != nil {
+		return nil, bad
+	}
+	return a, nil
+}
+
+func cursorAt(a *AppRow) string {
+	return strconv.Itoa(a.rank()) + "." + strconv.FormatInt(a.Started, 10) + "." + a.ID
+}
+
+func (f *appFilter) keeps(a *AppRow) bool {
+	if len(f.states) > 0 && !slices.Contains(f.states, strings.ToLower(a.State)) &&
+		!slices.Contains(f.states, group[a.rank()]) {
+		return false
+	}
+	if f.queue != "" && a.Queue != f.queue && !strings.HasPrefix(a.Queue, f.queue+".") &&
+		creel.QueuePath(a.Queue).Leaf() != f.queue {
+		return false
+	}
+	for i, is := range [...]string{a.User, a.Type, string(a.Home), a.Outcome} {
+		if f.exact[i] != "" && f.exact[i] != is {
+			return false
+		}
+	}
+	if f.search == "" {
+		return true
+	}
+	for _, text := range [...]string{a.ID, a.Name, a.User, a.Queue} {
+		if strings.Contains(strings.ToLower(text), f.search) {
+			return true
+		}
+	}
+	return false
+}
+
+// behind reports whether a row stands after the one of the cursor.
+func (f *appFilter) behind(a *AppRow) bool {
+	if f.after == nil {
+		return true
+	}
+	c := f.after
+	return cmp.Or(cmp.Compare(c.rank(), a.rank()), cmp.Compare(a.Started, c.Started), a.id.Compare(c.id)) < 0
+}
+
+// listApps serves a page of the federation's applications.
+func (h *Handler) listApps(w http.ResponseWriter, r *http.Request) {
+	f, err := readAppFilter(r.URL.Query())
+	var rows []*AppRow
+	var parts []held[*AppRow]
+	if err == nil {
+		rows, parts, err = h.shownApps.get(r.Context(), identity(r))
+	}
+	if err != nil {
+		problemOf(w, err)
+		return
+	}
+	doc := AppsDoc{Applications: []json.RawMessage{}, Missing: missingOf(parts, time.Now())}
+	groups := map[string]*AppGroup{}
+	var last *AppRow
+	for _, a := range rows {
+		if !f.keeps(a) {
+			continue
+		}
+		doc.Matching.add(a)
+		if f.wantsGroups {
+			key := f.group(a)
+			if groups[key] == nil {
+				groups[key] = &AppGroup{Key: key}
+			}
+			groups[key].add(a)
+		}
+		switch {
+		case !f.behind(a) || doc.Next != "":
+		case len(doc.Applications) == f.limit:
+			doc.Next = cursorAt(last)
+		default:
+			last = a
+			row := *a
+			if !a.at.IsZero() {
+				row.AgeSeconds = time.Since(a.at).Round(100 * time.Millisecond).Seconds()
+			}
+			raw, err := selectFields(&row, f.fields)
+			if err != nil {
+				problemOf(w, err)
+				return
+			}
+			doc.Applications = append(doc.Applications, raw)
+		}
+	}
+	for _, g := range groups {
+		doc.Groups = append(doc.Groups, *g)
+	}
+	slices.SortFunc(doc.Groups, func(a, b AppGroup) int {
+		return cmp.Or(cmp.Compare(b.Running+b.Waiting, a.Running+a.Waiting), cmp.Compare(b.Ended, a.Ended),
+			strings.Compare(a.Key, b.Key))
+	})
+	doc.Groups = doc.Groups[:min(len(doc.Groups), maxAppPage)]
+	answerTagged(w, r, doc)
+}
+
+// selectFields writes a row, or those of its fields that were asked for.
+func selectFields(a *AppRow, fields []string) (json.RawMessage, error) {
+	raw, err := json.Marshal(a)
+	if err != nil || fields == nil {
+		return raw, err
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, err
+	}
+	out := map[string]json.RawMessage{}
+	for _, name := range fields {
+		if v, ok := all[name]; ok {
+			out[name] = v
+		} else if !appRowNames[name] {
+			return nil, invalid("an application has no field "+strconv.Quote(name), "see AppRow in /api/v1/openapi.json")
+		}
+	}
+	return json.Marshal(out)
+}
+
+// appRowNames are the names of all fields of a row.
+var appRowNames = func() map[string]bool {
+	names := map[string]bool{}
+	raw, err := json.Marshal(AppRow{
+		Elsewhere: []creel.SubclusterID{"a"}, Finished: 1, Waits: "a", AgeSeconds: 1,
+	})
+	if err == nil {
+		eachField(raw, func(name, _ []byte) bool { names[string(name)] = true; return true })
+	}
+	return names
+}()
+
+// answerTagged answers with an ETag, and with nothing but it to who has the same
+// already.
+func answerTagged(w http.ResponseWriter, r *http.Request, doc any) {
+	var body bytes.Buffer
+	if err := json.NewEncoder(&body).Encode(doc); err != nil {
+		problemOf(w, err)
+		return
+	}
+	sum := sha256.Sum256(body.Bytes())
+	tag := `W/"` + hex.EncodeToString(sum[:12]) + `"`
+	w.Header().Set("ETag", tag)
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Add("Vary", "Cookie")
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(body.Bytes()) // an error here is the client's going away
+}
+
+// WaitGroup are applications that wait for the same.
+type WaitGroup struct {
+	Applications int64  `json:"apps"`
+	Queue        string `json:"queue"`
+	Text         string `json:"text"`    // of one of them
+	Example      string `json:"example"` // which
+}
+
+// digits are what differs between two sentences of one reason.
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// topWaits counts what waiting applications wait for, the most frequent first.
+func topWaits(rows []*AppRow, most int) []WaitGroup {
+	by := map[[2]string]*WaitGroup{}
+	for _, a := range rows {
+		if a.rank() != 1 {
+			continue
+		}
+		why := cmp.Or(a.Waits, "It waits, and its home does not say for what.")
+		key := [2]string{a.Queue, digits.ReplaceAllString(why, "#")}
+		if by[key] == nil {
+			by[key] = &WaitGroup{Queue: a.Queue, Text: why, Example: a.ID}
+		}
+		by[key].Applications++
+	}
+	out := []WaitGroup{}
+	for _, g := range by {
+		out = append(out, *g)
+	}
+	slices.SortFunc(out, func(a, b WaitGroup) int {
+		return cmp.Or(cmp.Compare(b.Applications, a.Applications), strings.Compare(a.Example, b.Example))
+	})
+	return out[:min(len(out), most)]
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// NodeRow is a node in a list.
+type NodeRow struct {
+	ID         string             `json:"id"`
+	Member     creel.SubclusterID `json:"subcluster"`
+	Rack       string             `json:"rack"`
+	State      string             `json:"state"`
+	Web        string             `json:"web,omitempty"`
+	Health     string             `json:"health,omitempty"` // what it says of its health, if it says anything
+	Containers int64              `json:"containers"`
+	UsedMB     int64              `json:"used_mb"`
+	FreeMB     int64              `json:"free_mb"`
+	UsedVCores int64              `json:"used_vcores"`
+	FreeVCores int64              `json:"free_vcores"`
+	// AgeSeconds is how old this is where its member does not answer now.
+	AgeSeconds float64 `json:"age_s,omitempty"`
+
+	at time.Time // when its member gave it, if that was not now
+}
+
+// mergeNodes lists the nodes of all members, by member and id.
+func mergeNodes(parts []held[*NodeRow]) (rows []*NodeRow) {
+	for i := range parts {
+		for _, n := range parts[i].Items {
+			if parts[i].Err != nil {
+				old := *n
+				old.at = parts[i].At
+				n = &old
+			}
+			rows = append(rows, n)
+		}
+	}
+	slices.SortFunc(rows, func(a, b *NodeRow) int {
+		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.ID, b.ID))
+	})
+	return rows
+}
+
+func nodeRow(raw []byte, from creel.SubclusterID) *NodeRow {
+	n := &NodeRow{Member: from}
+	eachField(raw, func(name, v []byte) bool {
+		switch string(name) {
+		case "id":
+			n.ID = text(v)
+		case "rack":
+			n.Rack = text(v)
+		case "state":
+			n.State = text(v)
+		case "nodeHTTPAddress":
+			n.Web = text(v)
+		case "healthReport":
+			n.Health = text(v)
+		case "numContainers":
+			n.Containers = whole(v)
+		case "usedMemoryMB":
+			n.UsedMB = whole(v)
+		case "availMemoryMB":
+			n.FreeMB = whole(v)
+		case "usedVirtualCores":
+			n.UsedVCores = whole(v)
+		case "availableVirtualCores":
+			n.FreeVCores = whole(v)
+		}
+		return true
+	})
+	return n
+}
+
+// NodesDoc is a page of nodes, by member and id.
+type NodesDoc struct {
+	Nodes    []NodeRow        `json:"nodes"`
+	Matching int64            `json:"matching"`
+	States   map[string]int64 `json:"states"` // of those that match but for their state
+	Next     string           `json:"next,omitempty"`
+	Missing  []missing        `json:"missing"`
+}
+
+// listNodes serves a page of the federation's nodes, or of one member's.
+func (h *Handler) listNodes(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	limit, err := number(r, "limit", 50)
+	if err == nil && (limit < 1 || limit > maxAppPage) {
+		err = invalid("limit is no number from 1 to 1000", "")
+	}
+	var all []*NodeRow
+	var parts []held[*NodeRow]
+	if err == nil {
+		all, parts, err = h.shownNodes.get(r.Context(), identity(r))
+	}
+	if err != nil {
+		problemOf(w, err)
+		return
+	}
+	doc := NodesDoc{Nodes: []NodeRow{}, States: map[string]int64{}}
+	only, state := creel.SubclusterID(q.Get("subcluster")), strings.ToUpper(q.Get("state"))
+	search, now := strings.ToLower(q.Get("q")), time.Now()
+	if only != "" {
+		parts = slices.DeleteFunc(slices.Clone(parts), func(p held[*NodeRow]) bool { return p.Member != only })
+	}
+	doc.Missing = missingOf(parts, now)
+	var rows []*NodeRow
+	for _, n := range all {
+		if only != "" && n.Member != only ||
+			search != "" && !strings.Contains(strings.ToLower(n.ID+" "+n.Rack), search) {
+			continue
+		}
+		if doc.States[n.State]++; state == "" || n.State == state {
+			rows = append(rows, n)
+		}
+	}
+	doc.Matching = int64(len(rows))
+	from := 0
+	if after, id, ok := strings.Cut(q.Get("cursor"), "/"); ok {
+		from, _ = slices.BinarySearchFunc(rows, nil, func(a *NodeRow, _ any) int {
+			if cmp.Or(cmp.Compare(string(a.Member), after), cmp.Compare(a.ID, id)) <= 0 {
+				return -1
+			}
+			return 1
+		})
+	} else if q.Get("cursor") != "" {
+		problemOf(
+			w,
+			invalid("the cursor "+strconv.Quote(q.Get("cursor"))+" is not one of ours", "leave it out to begin anew"),
+		)
+		return
+	}
+	for _, n := range rows[from:min(from+int(limit), len(rows))] {
+		row := *n
+		if !n.at.IsZero() {
+			row.AgeSeconds = now.Sub(n.at).Round(100 * time.Millisecond).Seconds()
+		}
+		doc.Nodes = append(doc.Nodes, row)
+	}
+	if from+len(doc.Nodes) < len(rows) {
+		last := doc.Nodes[len(doc.Nodes)-1]
+		doc.Next = string(last.Member) + "/" + last.ID
+	}
+	answerTagged(w, r, doc)
+}

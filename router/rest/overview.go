@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// OverviewDoc is the federation at a glance.
+type OverviewDoc struct {
+	State    router.Health             `json:"state"`
+	Sentence string                    `json:"sentence"`
+	Members  map[string]int            `json:"members"` // by state
+	Sum      subcluster.ClusterMetrics `json:"sum"`
+	Without  []LeftDoc                 `json:"without"` // members whose figures are in no sum
+	Rates    []RateDoc                 `json:"rates"`   // of the last ten minutes, oldest first
+	StepS    float64                   `json:"step_s"`
+	Waiting  []WaitGroup               `json:"waiting"` // what applications wait for, the most frequent first
+	Missing  []missing                 `json:"missing"` // members whose applications are not in waiting
+	Events   []EventDoc                `json:"events"`  // as this router saw them, newest first
+}
+
+// LeftDoc is a member whose figures are in no sum.
+type LeftDoc struct {
+	Member     creel.SubclusterID `json:"member"`
+	AgeSeconds float64            `json:"age_s"` // of its last heartbeat
+}
+
+// RateDoc is the mean of a step; -1 where it was not known.
+type RateDoc struct {
+	At          time.Time `json:"at"`
+	Containers  float64   `json:"containers_per_s"`
+	Submissions float64   `json:"submissions_per_s"`
+}
+
+// EventDoc is something that happened.
+type EventDoc struct {
+	At     time.Time          `json:"at"`
+	Kind   string             `json:"kind"`
+	Member creel.SubclusterID `json:"member,omitempty"`
+	Text   string             `json:"text"`
+}
+
+// maxWaits bounds the reasons that are told.
+const maxWaits = 10
+
+func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
+	s := router.Summarize(h.server.View())
+	doc := OverviewDoc{
+		State: s.State, Sentence: s.Sentence, Members: s.Members, Sum: s.Sum, Without: []LeftDoc{},
+		Rates: []RateDoc{}, StepS: router.HistoryStep.Seconds(), Waiting: []WaitGroup{}, Events: []EventDoc{},
+		Missing: []missing{},
+	}
+	for _, l := range s.Without {
+		doc.Without = append(doc.Without, LeftDoc{l.Member, l.Age.Seconds()})
+	}
+	for _, p := range h.server.History() {
+		doc.Rates = append(doc.Rates, RateDoc{p.At.UTC(), p.Containers, p.Submissions})
+	}
+	for _, e := range h.server.Events() {
+		doc.Events = append(doc.Events, EventDoc{e.At.UTC(), e.Kind, e.Member, e.Text})
+	}
+	if rows, parts, err := h.shownApps.get(r.Context(), identity(r)); err == nil {
+		doc.Waiting, doc.Missing = topWaits(rows, maxWaits), missingOf(parts, time.Now())
+	}
+	answer(w, doc)
+}
+
+// SystemDoc is this router: whether it is ready, what it depends on, its settings.
+type SystemDoc struct {
+	Version   string           `json:"version"`
+	Started   time.Time        `json:"started"`
+	Store     string           `json:"store,omitempty"`    // the store's identity
+	Problems  []string         `json:"problems,omitempty"` // what the store could not read
+	Readiness []ReadyLine      `json:"readiness"`
+	Counts    map[string]int64 `json:"counts"`
+	// Settings are told to administrators only.
+	Settings []SettingDoc `json:"settings,omitempty"`
+}
+
+// ReadyLine is a condition of readiness or a dependency.
+type ReadyLine struct {
+	Name string `json:"name"`
+	OK   bool   `json:"ok"`
+	Warn bool   `json:"warn,omitempty"`
+	Text string `json:"text,omitempty"`
+}
+
+// SettingDoc is a setting in force and where it comes from; secrets are masked.
+type SettingDoc struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"`
+	Status string `json:"status,omitempty"`
+}
+
+func (h *Handler) system(w http.ResponseWriter, r *http.Request) {
+	doc := SystemDoc{
+		Version: h.conf.Version, Started: h.conf.Started.UTC(), Readiness: []ReadyLine{}, Counts: h.countsDoc(),
+	}
+	if view := h.server.View(); view != nil {
+		doc.Store, doc.Problems = view.Store, view.Problems
+	}
+	if h.conf.Readiness != nil {
+		doc.Readiness = h.conf.Readiness()
+	}
+	if h.conf.Settings != nil && h.conf.Operator != nil && h.conf.Operator.MayInspect(caller(r)) == nil {
+		doc.Settings = h.conf.Settings()
+	}
+	answer(w, doc)
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+)
+
+// history is a router.History for any number of readers.
+type history struct {
+	mu sync.Mutex
+	router.History
+}
+
+// Observe takes note of the federation each second until ctx ends: what History and
+// Events tell. Its owner runs it; without it they are empty.
+func (s *Server) Observe(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		o := router.Observation{
+			Now: time.Now(), View: s.View(), Submissions: s.counts.Submitted.Load(),
+			Open: map[creel.SubclusterID][]string{},
+		}
+		if o.View != nil {
+			for i := range o.View.Members {
+				o.Open[o.View.Members[i].ID] = s.CutOff(o.View.Members[i].ID)
+			}
+		}
+		s.history.mu.Lock()
+		s.history.History.Observe(o)
+		s.history.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// History are the rates of the last ten minutes, oldest first.
+func (s *Server) History() []router.Point {
+	s.history.mu.Lock()
+	defer s.history.mu.Unlock()
+	return s.history.Points()
+}
+
+// Events are the last things that happened, newest first.
+func (s *Server) Events() []router.Event {
+	s.history.mu.Lock()
+	defer s.history.mu.Unlock()
+	return s.history.History.Events()
+}
+
+// CutOff are the kinds of call to a member that a breaker keeps this router from
+// making now.
+func (s *Server) CutOff(id creel.SubclusterID) (kinds []string) {
+	client, err := s.Member(id)
+	if err != nil {
+		return nil
+	}
+	for _, k := range client.Open() {
+		kinds = append(kinds, k.String())
+	}
+	return kinds
+}

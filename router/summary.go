@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package router
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Summary is the federation in one sentence and a few sums. Figures of members that
+// are lost are in no sum: Without names those members.
+type Summary struct {
+	State    Health
+	Sentence string
+	Members  map[string]int // by state
+	Sum      subcluster.ClusterMetrics
+	Without  []Left
+}
+
+// Health grades a Summary.
+type Health string
+
+// The grades.
+const (
+	Good Health = "good" // nothing to do
+	Warn Health = "warn" // it serves, and somebody should look
+	Bad  Health = "bad"  // a part of it does not serve
+)
+
+// Left is a member whose figures are in no sum.
+type Left struct {
+	Member creel.SubclusterID
+	Age    time.Duration // of its last heartbeat
+}
+
+// Counted reports whether a member's figures are in sums: it is alive, or was a
+// moment ago.
+func Counted(m *subcluster.Status) bool {
+	return m.State.Alive() || m.State == subcluster.StateSuspect
+}
+
+// Summarize reads a view, which may be nil.
+func Summarize(view *subcluster.View) Summary {
+	if view == nil {
+		return Summary{State: Bad, Sentence: "This router has not read the state store yet.", Members: map[string]int{}}
+	}
+	s := Summary{State: Good, Members: map[string]int{}}
+	by := map[subcluster.State][]string{}
+	for i := range view.Members {
+		m := &view.Members[i]
+		s.Members[m.State.String()]++
+		by[m.State] = append(by[m.State], string(m.ID))
+		switch {
+		case Counted(m):
+			s.Sum = addMetrics(s.Sum, &m.Load.Metrics)
+		case m.State != subcluster.StateDeregistered:
+			s.Without = append(s.Without, Left{m.ID, m.Age})
+		}
+	}
+	lost, suspect, draining := by[subcluster.StateLost], by[subcluster.StateSuspect], by[subcluster.StateDraining]
+	active := len(by[subcluster.StateActive])
+	known := len(view.Members) - len(by[subcluster.StateDeregistered])
+	sum := fmt.Sprintf("%s on %s, %d waiting.",
+		count(s.Sum.AppsRunning, "application runs", "applications run"),
+		count(s.Sum.ActiveNodes, "node", "nodes"), s.Sum.AppsPending)
+	switch {
+	case view.Freeze != nil:
+		s.State, s.Sentence = Bad, "The view is frozen: "+view.Freeze.Reason+"."
+	case known == 0:
+		s.State, s.Sentence = Warn, "No subcluster has registered yet."
+	case active == 0:
+		s.State, s.Sentence = Bad, fmt.Sprintf("None of %d members takes applications. %s", known, sum)
+	case len(lost) > 0:
+		s.State, s.Sentence = Bad, fmt.Sprintf("%s lost; the sums are without %s. %s",
+			names(lost), pick(len(lost), "it", "them"), sum)
+	case len(suspect) > 0:
+		s.State, s.Sentence = Warn, fmt.Sprintf("%s silent. %s", names(suspect), sum)
+	case len(draining) > 0:
+		s.State, s.Sentence = Warn, fmt.Sprintf("%s draining. %s", names(draining), sum)
+	case known == 1:
+		s.Sentence = "The one member is well. " + sum
+	default:
+		s.Sentence = fmt.Sprintf("All %d members are well. %s", known, sum)
+	}
+	return s
+}
+
+func pick(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func count(n int64, one, many string) string {
+	return fmt.Sprintf("%d %s", n, pick(int(n), one, many))
+}
+
+// names lists members up to three, with the verb.
+func names(ids []string) string {
+	const most = 3
+	text := strings.Join(ids[:min(len(ids), most)], ", ")
+	if more := len(ids) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text + pick(len(ids), " is", " are")
+}
+
+// addMetrics sums what can be summed of two members.
+func addMetrics(a subcluster.ClusterMetrics, b *subcluster.ClusterMetrics) subcluster.ClusterMetrics {
+	a.AppsSubmitted += b.AppsSubmitted
+	a.AppsCompleted += b.AppsCompleted
+	a.AppsPending += b.AppsPending
+	a.AppsRunning += b.AppsRunning
+	a.AppsFailed += b.AppsFailed
+	a.AppsKilled += b.AppsKilled
+	a.ReservedMB += b.ReservedMB
+	a.AvailableMB += b.AvailableMB
+	a.AllocatedMB += b.AllocatedMB
+	a.PendingMB += b.PendingMB
+	a.AvailableVirtualCores += b.AvailableVirtualCores
+	a.AllocatedVirtualCores += b.AllocatedVirtualCores
+	a.PendingVirtualCores += b.PendingVirtualCores
+	a.ContainersAllocated += b.ContainersAllocated
+	a.ContainersReserved += b.ContainersReserved
+	a.ContainersPending += b.ContainersPending
+	a.TotalMB += b.TotalMB
+	a.TotalVirtualCores += b.TotalVirtualCores
+	a.TotalNodes += b.TotalNodes
+	a.LostNodes += b.LostNodes
+	a.UnhealthyNodes += b.UnhealthyNodes
+	a.DecommissioningNodes += b.DecommissioningNodes
+	a.DecommissionedNodes += b.DecommissionedNodes
+	a.ActiveNodes += b.ActiveNodes
+	a.ContainersPerSecond += b.ContainersPerSecond
+	return a
+}
+
+// Event is something that happened to the federation as this router saw it.
+type Event struct {
+	At     time.Time // of this router's clock
+	Kind   string    // member, view, policy, breaker
+	Member creel.SubclusterID
+	Text   string
+}
+
+// HistoryStep is how much time a point of a History stands for.
+const HistoryStep = 5 * time.Second
+
+// historyPoints is ten minutes of them.
+const historyPoints = int(10 * time.Minute / HistoryStep)
+
+// historyEvents bounds the events that are kept.
+const historyEvents = 200
+
+// unknown is a point of time in which a figure was not known.
+const unknown = -1
+
+// History keeps the last minutes of a router: rates at each HistoryStep, and what
+// happened. It is pure and without locks, as Memory is.
+type History struct {
+	points []Point
+	events []Event
+
+	began       time.Time // of the step that is being observed
+	containers  float64   // summed over its observations
+	observed    int
+	submissions int64 // at its begin
+	states      map[creel.SubclusterID]string
+	open        map[creel.SubclusterID]string
+	frozen      bool
+	policies    int64
+	seen        bool
+}
+
+// Point is the mean of a step; -1 where it was not known.
+type Point struct {
+	At          time.Time // the end of the step
+	Containers  float64   // granted a second, as members told it
+	Submissions float64   // received a second, by this router
+}
+
+// Observation is what a History is told of a moment.
+type Observation struct {
+	Now         time.Time
+	View        *subcluster.View
+	Submissions int64                           // received since the start
+	Open        map[creel.SubclusterID][]string // kinds of call that a breaker cuts off
+}
+
+// Observe takes note of a moment, about once a second.
+func (h *History) Observe(o Observation) {
+	if h.began.IsZero() {
+		h.began, h.submissions = o.Now, o.Submissions
+	}
+	if o.View != nil {
+		h.compare(&o)
+		if o.View.Freeze == nil {
+			h.containers += float64(Summarize(o.View).Sum.ContainersPerSecond)
+			h.observed++
+		}
+	}
+	took := o.Now.Sub(h.began)
+	if took < HistoryStep {
+		return
+	}
+	p := Point{At: o.Now, Containers: unknown, Submissions: float64(o.Submissions-h.submissions) / took.Seconds()}
+	if h.observed > 0 {
+		p.Containers = h.containers / float64(h.observed)
+	}
+	if h.points = append(h.points, p); len(h.points) > historyPoints {
+		h.points = slices.Delete(h.points, 0, len(h.points)-historyPoints)
+	}
+	h.began, h.submissions, h.containers, h.observed = o.Now, o.Submissions, 0, 0
+}
+
+// compare takes note of what is other than at the last moment.
+func (h *History) compare(o *Observation) {
+	first := !h.seen
+	h.seen = true
+	event := func(kind string, id creel.SubclusterID, format string, values ...any) {
+		h.events = append(h.events, Event{o.Now, kind, id, fmt.Sprintf(format, values...)})
+		if len(h.events) > historyEvents {
+			h.events = slices.Delete(h.events, 0, len(h.events)-historyEvents)
+		}
+	}
+	states, open := map[creel.SubclusterID]string{}, map[creel.SubclusterID]string{}
+	for i := range o.View.Members {
+		m := &o.View.Members[i]
+		states[m.ID] = m.State.String()
+		switch was, known := h.states[m.ID]; {
+		case !known:
+			event("member", m.ID, "%s is %s", m.ID, m.State)
+		case was != m.State.String():
+			event("member", m.ID, "%s was %s and is %s: %s", m.ID, was, m.State, m.Reason)
+		}
+		open[m.ID] = strings.Join(o.Open[m.ID], ", ")
+		switch was := h.open[m.ID]; {
+		case open[m.ID] != "" && open[m.ID] != was:
+			event("breaker", m.ID, "calls of kind %s to %s are cut off", open[m.ID], m.ID)
+		case open[m.ID] == "" && was != "":
+			event("breaker", m.ID, "%s is called again", m.ID)
+		}
+	}
+	for id := range h.states {
+		if _, still := states[id]; !still {
+			event("member", id, "%s is no member any more", id)
+		}
+	}
+	switch frozen := o.View.Freeze != nil; {
+	case frozen && !h.frozen:
+		event("view", "", "the view froze: %s", o.View.Freeze.Reason)
+	case !frozen && h.frozen:
+		event("view", "", "the view is followed again")
+	}
+	if v := o.View.Policies.Version; !first && v != h.policies {
+		event("policy", "", "policies changed, to version %d", v)
+	}
+	h.states, h.open, h.frozen, h.policies = states, open, o.View.Freeze != nil, o.View.Policies.Version
+}
+
+// Points are the last ten minutes, oldest first.
+func (h *History) Points() []Point { return slices.Clone(h.points) }
+
+// Events are the last ones, newest first.
+func (h *History) Events() []Event {
+	out := slices.Clone(h.events)
+	slices.Reverse(out)
+	return out
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package router_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// viewOf has members a, b, … in states, each with ten running applications.
+func viewOf(states ...subcluster.State) *subcluster.View {
+	var members []subcluster.Status
+	for i, s := range states {
+		m := subcluster.Status{Member: subcluster.Member{ID: creel.SubclusterID('a' + byte(i))}, State: s, Age: time.Minute}
+		m.Load.Metrics.AppsRunning, m.Load.Metrics.ContainersPerSecond = 10, 4
+		members = append(members, m)
+	}
+	return subcluster.NewView(time.Unix(1_800_000_000, 0), members, nil)
+}
+
+func TestALostMembersFiguresAreInNoSum(t *testing.T) {
+	const active, lost = subcluster.StateActive, subcluster.StateLost
+	s := router.Summarize(viewOf(active, lost, subcluster.StateSuspect, subcluster.StateDeregistered))
+	if s.Sum.AppsRunning != 20 || len(s.Without) != 1 || s.Without[0].Member != "b" || s.Without[0].Age != time.Minute {
+		t.Errorf("summed %d, without %v", s.Sum.AppsRunning, s.Without)
+	}
+	frozen := viewOf(active, lost)
+	frozen.Freeze = &subcluster.Freeze{Reason: "it is dark"}
+	for what, c := range map[string]struct {
+		view  *subcluster.View
+		state router.Health
+		says  string
+	}{
+		"no view":    {nil, router.Bad, "has not read"},
+		"nobody":     {viewOf(), router.Warn, "No subcluster has registered"},
+		"all well":   {viewOf(active, active), router.Good, "All 2 members are well. 20 applications run"},
+		"one lost":   {viewOf(active, lost), router.Bad, "b is lost; the sums are without it. 10 applications"},
+		"many lost":  {viewOf(active, lost, lost, lost, lost, lost), router.Bad, "b, c, d and 2 more are lost"},
+		"none alive": {viewOf(lost, lost), router.Bad, "None of 2 members"},
+		"draining":   {viewOf(active, subcluster.StateDraining), router.Warn, "b is draining"},
+		"frozen":     {frozen, router.Bad, "frozen: it is dark"},
+	} {
+		if s := router.Summarize(c.view); s.State != c.state || !strings.Contains(s.Sentence, c.says) {
+			t.Errorf("%s: %s, %q", what, s.State, s.Sentence)
+		}
+	}
+}
+
+func TestHistoryKeepsTenMinutesOfRatesAndWhatChanged(t *testing.T) {
+	var h router.History
+	at := time.Unix(1_800_000_000, 0)
+	var submissions int64
+	pass := func(seconds int, view *subcluster.View, open map[creel.SubclusterID][]string) {
+		for range seconds {
+			h.Observe(router.Observation{Now: at, View: view, Submissions: submissions, Open: open})
+			at, submissions = at.Add(time.Second), submissions+3
+		}
+	}
+	both := viewOf(subcluster.StateActive, subcluster.StateActive)
+	pass(6, both, nil)
+	if p := h.Points(); len(p) != 1 || p[0].Containers != 8 || p[0].Submissions != 3 {
+		t.Fatalf("points: %+v", p)
+	}
+	frozen := viewOf(subcluster.StateActive, subcluster.StateLost)
+	frozen.Freeze = &subcluster.Freeze{Reason: "it is dark"}
+	pass(5, frozen, map[creel.SubclusterID][]string{"a": {"read"}})
+	if p := h.Points(); len(p) != 2 || p[1].Containers != -1 || p[1].Submissions != 3 {
+		t.Errorf("in a frozen view: %+v", p)
+	}
+	pass(700, both, nil)
+	if p := h.Points(); len(p) != 120 || p[119].At.Sub(p[0].At) != 119*router.HistoryStep {
+		t.Errorf("%d points", len(p))
+	}
+	var texts []string
+	for _, e := range h.Events() {
+		texts = append(texts, e.Kind+" "+e.Text)
+	}
+	all := strings.Join(texts, "\n")
+	for _, want := range []string{
+		"member a is active", "member b was active and is lost", "view the view froze: it is dark",
+		"breaker calls of kind read to a are cut off", "breaker a is called again", "view the view is followed again",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no event %q in\n%s", want, all)
+		}
+	}
+	if len(texts) != 8 || !strings.HasPrefix(texts[len(texts)-1], "member a is active") {
+		t.Errorf("events, newest first:\n%s", all)
+	}
+}
