@@ -312,10 +312,11 @@ func (o Outcome) fail(err error) Outcome {
 }
 
 // worst is the error to tell when every member has been tried: what a member
-// answered is worth more than that none was left.
+// answered is worth more than that none was left. That one will refuse what it did
+// not answer in time is no such answer: the same submission may succeed in a moment.
 func (o Outcome) worst(none error) error {
 	for _, t := range o.Tries {
-		if t.Verdict == Refused && t.Err != nil {
+		if t.Verdict == Refused && t.Err != nil && !errors.Is(t.Err, creel.ErrUnavailable) {
 			return t.Err
 		}
 	}

@@ -131,7 +131,7 @@ func (h *homes) Home(_ context.Context, app creel.ApplicationID) (creel.Subclust
 // answers are lost), stalled (calls lie in its sockets until it wakes), refusing,
 // or Hadoop's, which cannot disown.
 type member struct {
-	dead, deaf, stalled, refuses, malformed, hadoop bool
+	dead, deaf, stalled, loses, refuses, malformed, hadoop bool
 
 	runs     map[creel.ApplicationID]int
 	disowned map[creel.ApplicationID]int64
@@ -225,6 +225,8 @@ func (w *world) forward(_ context.Context, id creel.SubclusterID, claim int64) (
 	case m.stalled:
 		m.waiting = append(m.waiting, claim)
 		return router.Unclear, fmt.Errorf("%s: no answer in time", id)
+	case m.loses:
+		return router.Unclear, &creel.Error{Kind: creel.ErrUnavailable, What: string(id) + " did not answer"}
 	}
 	v, err := m.serve(claim)
 	if m.deaf {
@@ -368,6 +370,26 @@ func TestAHomeThatCannotBeAskedIsNotLeft(t *testing.T) {
 
 // The member was paused while the submission lay in its socket. It is asked as
 // soon as it wakes: what it disowned it refuses when it reads it afterwards.
+// Every member lost the submission and will refuse it if it comes after all: nobody
+// refused the application, and the client is to come again.
+func TestASubmissionThatAllMembersLostMayBeRepeated(t *testing.T) {
+	w := newWorld(3)
+	for _, m := range w.members {
+		m.loses = true
+	}
+	out := w.submit(t)
+	var full *creel.Error
+	if len(out.Tries) != 3 || !errors.As(out.Err, &full) || full.Kind != creel.ErrUnavailable || full.RetryAfter <= 0 {
+		t.Fatalf("%+v", out)
+	}
+	for _, m := range w.members {
+		m.loses = false
+	}
+	if out := w.submit(t); out.Err != nil || w.places() != 1 {
+		t.Fatalf("the repeat: %+v", out)
+	}
+}
+
 func TestASubmissionLeftInASocketRunsNowhereWhenItArrives(t *testing.T) {
 	w := newWorld(7)
 	for _, m := range w.members {

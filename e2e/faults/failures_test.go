@@ -69,6 +69,15 @@ var failures = []failure{
 		promise: "each application runs in one subcluster",
 	},
 	{
+		test:    "TestALostSubmissionLeavesAHadoopHomeAfterItsWait",
+		what:    "a submission to a Hadoop ResourceManager, or its answer, is lost",
+		users:   "503 with Retry-After until its home knows it, or has answered for creel.router.unclear-wait that it does not",
+		metric:  "creel_router_reconcile_found_total",
+		alert:   "CreelApplicationAwayFromHome",
+		breach:  true,
+		promise: "each application runs in one subcluster",
+	},
+	{
 		test:    "TestAPoisonedMemberOfRedisIsNotBelieved",
 		what:    "somebody writes a member of his own into the store",
 		users:   "nothing",

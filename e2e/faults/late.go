@@ -46,8 +46,9 @@ type far struct {
 	paths       []*path
 }
 
-// foundBehindPaths starts a federation of such members over a store.
-func foundBehindPaths(t *testing.T, url string, members []*farMember) *behindPaths {
+// foundBehindPaths starts a federation of such members over a store; settings are
+// more of its router's.
+func foundBehindPaths(t *testing.T, url string, members []*farMember, settings ...string) *behindPaths {
 	t.Helper()
 	f := &federation{t: t, storeURL: url + "?timeout=300ms&max_wait=" + patience.String()}
 	b := &behindPaths{federation: f, client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})}
@@ -69,13 +70,13 @@ func foundBehindPaths(t *testing.T, url string, members []*farMember) *behindPat
 		}
 		process.Start(t, process.Command{Name: "agent-" + m.name, Dir: t.TempDir(), Args: args})
 	}
-	f.router = f.start("router", "router",
-		"creel.store.url="+f.storeURL,
+	f.router = f.start("router", "router", append([]string{
+		"creel.store.url=" + f.storeURL,
 		"creel.router.policy=uniform",
 		"yarn.router.clientrm.address=127.0.0.1:0",
 		"yarn.router.rmadmin.address=127.0.0.1:0",
 		"yarn.router.webapp.address=127.0.0.1:0",
-	)
+	}, settings...)...)
 	f.await("the router sees all members and nodes", func() bool {
 		return len(f.active()) == len(members) && f.nodes(f.router) == len(members)
 	})
@@ -152,34 +153,46 @@ type story struct {
 // returns when all were taken and the fault is over.
 func (s *story) tell(n int, fault func()) {
 	s.t.Helper()
+	ids := s.newIDs(n)
+	var wg sync.WaitGroup
+	s.send(&wg, ids[:n/4], nil)
+	wg.Go(fault)
+	time.Sleep(20 * time.Millisecond)
+	s.send(&wg, ids[n/4:], nil)
+	wg.Wait()
+}
+
+// newIDs are n applications that the audit will look for.
+func (s *story) newIDs(n int) []string {
 	for range n {
 		s.ids = append(s.ids, s.newID())
 	}
-	var wg sync.WaitGroup
-	send := func(ids []string) {
-		for i, id := range ids {
-			wg.Go(func() {
-				how := manners[i%len(manners)]
-				for {
-					err := s.once(id, how.byRPC, how.managed)
-					if err == nil {
-						return
+	return s.ids[len(s.ids)-n:]
+}
+
+// send submits applications, each in its turn of manners, and repeats as it is told;
+// taken is called when one was.
+func (s *story) send(wg *sync.WaitGroup, ids []string, taken func(id string)) {
+	for i, id := range ids {
+		wg.Go(func() {
+			how := manners[i%len(manners)]
+			for {
+				err := s.once(id, how.byRPC, how.managed)
+				if err == nil {
+					if taken != nil {
+						taken(id)
 					}
-					if !errors.Is(err, creel.ErrUnavailable) {
-						s.t.Errorf("the submission of %s by %s was answered %v", id, how.name, err)
-						return
-					}
-					s.repeated.Add(1)
-					time.Sleep(500 * time.Millisecond)
+					return
 				}
-			})
-		}
+				if !errors.Is(err, creel.ErrUnavailable) {
+					s.t.Errorf("the submission of %s by %s was answered %v", id, how.name, err)
+					return
+				}
+				s.repeated.Add(1)
+				time.Sleep(500 * time.Millisecond)
+			}
+		})
 	}
-	send(s.ids[:n/4])
-	wg.Go(fault)
-	time.Sleep(20 * time.Millisecond)
-	send(s.ids[n/4:])
-	wg.Wait()
 }
 
 // once sends a submission; the error is of kind creel.ErrUnavailable if the
@@ -205,6 +218,16 @@ func (b *behindPaths) once(id string, byRPC, managed bool) error {
 // givenUp adds to at the members that the router says got a submission and did
 // not answer.
 func (s *story) givenUp(at map[string]bool) {
+	for _, members := range s.unclear() {
+		for _, m := range members {
+			at[m] = true
+		}
+	}
+}
+
+// unclear are the members by application of which the router says that they got its
+// submission and did not answer.
+func (s *story) unclear() map[string][]string {
 	type document struct {
 		Tries []struct{ Member, Verdict string }
 	}
@@ -214,13 +237,15 @@ func (s *story) givenUp(at map[string]bool) {
 		wg.Go(func() { call(s.t, s.router, http.MethodGet, "/api/v1/apps/"+id+"/why", nil, &whys[i]) })
 	}
 	wg.Wait()
-	for _, why := range whys {
+	out := map[string][]string{}
+	for i, why := range whys {
 		for _, try := range why.Tries {
 			if try.Verdict == "unclear" {
-				at[try.Member] = true
+				out[s.ids[i]] = append(out[s.ids[i]], try.Member)
 			}
 		}
 	}
+	return out
 }
 
 // audit counts at the ResourceManagers themselves where the applications are:

@@ -20,8 +20,10 @@ type path struct {
 	mu     sync.Mutex
 	late   [2]time.Duration // what is read now arrives so much later
 	until  time.Time        // or then, if that is later
+	loses  [2]bool          // what is read now never arrives
 	conns  map[net.Conn]bool
 	closed bool
+	listen net.Listener
 }
 
 // The directions of a path.
@@ -37,7 +39,7 @@ func newPath(t testing.TB, to string) *path {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &path{address: l.Addr().String(), to: to, conns: map[net.Conn]bool{}}
+	p := &path{address: l.Addr().String(), to: to, conns: map[net.Conn]bool{}, listen: l}
 	p.wait.Go(func() {
 		for {
 			in, err := l.Accept()
@@ -72,6 +74,29 @@ func (p *path) cut(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.until = time.Now().Add(d)
+}
+
+// lose has what is sent in a direction from now on never arrive.
+func (p *path) lose(direction int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loses[direction] = true
+}
+
+// heal ends that; connections that have lost something are over.
+func (p *path) heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loses = [2]bool{}
+	for c := range p.conns {
+		c.Close()
+	}
+}
+
+// refuse has all connections from now on refused, and ends those that are.
+func (p *path) refuse() {
+	p.listen.Close()
+	p.heal()
 }
 
 func (p *path) carry(in net.Conn) {
@@ -119,8 +144,9 @@ func (p *path) pump(to, from net.Conn, direction int) {
 			if p.until.After(due) {
 				due = p.until
 			}
+			lost := p.loses[direction]
 			p.mu.Unlock()
-			if n > 0 {
+			if n > 0 && !lost {
 				pieces <- piece{due, append([]byte(nil), b[:n]...)}
 			}
 			if err != nil {

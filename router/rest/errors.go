@@ -82,6 +82,8 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	var full *creel.Error
 	if errors.As(err, &full) && full.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(full.RetryAfter.Seconds())))))
+	} else if e.kind == creel.ErrUnavailable {
+		w.Header().Set("Retry-After", "1") // of several errors in one, or a member's silence
 	}
 	refuse(w, r, e.status, e.class, e.prefix+err.Error())
 }
