@@ -406,9 +406,12 @@ func (a *auditor) timePasses(c *cluster, now time.Time) {
 	p.then, p.since = p.told, a.w.now
 }
 
-// fenced: a ResourceManager whose name was taken is a member no more.
+// fenced: a ResourceManager whose successor was admitted as the member is one no more. err
+// is what the store says to a heartbeat or a registration.
 func (a *auditor) fenced(c *cluster, err error) {
-	a.check(err != nil || !c.gone || a.forgetful(), "%s was taken over, and is taken for the member", c.name)
+	c.admitted = c.admitted || err == nil
+	a.check(err != nil || !c.gone || !a.w.clusters[c.index].admitted || a.forgetful(),
+		"%s was taken over, and is taken for the member", c.name)
 }
 
 // full has every ResourceManager look at everything it has.

@@ -54,6 +54,7 @@ type cluster struct {
 	synced     time.Time                    // when the last of them is on it
 	durable    uint64                       // transactions that are on the disk
 	registered bool                         // as a member
+	admitted   bool                         // as the store has it
 	answers    map[creel.AttemptID]answered // to the last allocate of each
 	loads      codec.Loads
 	users      map[creel.ApplicationID]string // of the applications it knows
@@ -116,6 +117,7 @@ func (c *cluster) open() error {
 		return err
 	}
 	c.watch = rm.NewAuditor(c.m, 0) // full audits come by the auditor's own count
+	c.admitted = false
 	c.nextApp, c.tick, c.registered, c.loads = 0, 0, false, codec.Loads{}
 	c.answers = map[creel.AttemptID]answered{}
 	c.read, c.passing = w.now, passing{}

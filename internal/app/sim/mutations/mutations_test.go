@@ -249,6 +249,43 @@ func runSeeds(t testing.TB, binary string, number int, first, seeds uint64) (fai
 	return failed, why
 }
 
+// What catches a mutation.
+const (
+	bySeed     = "seed:"     // a run of the simulator
+	byProperty = "property:" // drawn cases, or all there are, against what must always hold
+	byScenario = "scenario:"
+)
+
+// exhaustive is a property that draws nothing, since it goes through everything.
+const exhaustive = "TestEveryOrderOfMessages"
+
+// kind says what catches a mutation, by the text of the test that the table names.
+func (m *mutation) kind(t testing.TB) string {
+	if m.caughtBy == "" {
+		return bySeed
+	}
+	pkg, name := m.test(t)
+	function, _, _ := strings.Cut(name, "/")
+	switch {
+	case pkg == sim: // a run under the auditor, of one seed
+		return bySeed
+	case function == exhaustive:
+		return byProperty
+	}
+	files, _ := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body, there := strings.Cut(string(b), "func "+function+"(")
+		if body, _, _ = strings.Cut(body, "\n}\n"); there && strings.Contains(body, "rapid.") {
+			return byProperty
+		}
+	}
+	return byScenario
+}
+
 // most seeds that are played to catch a mutation.
 const most = 25
 
@@ -302,10 +339,15 @@ func TestEachMutationIsCaught(t *testing.T) {
 	t.Logf("%d packages built in %.0f s", len(packages), time.Since(began).Seconds())
 	var mu sync.Mutex
 	var lines []string
+	by := map[string]int{}
 	t.Cleanup(func() {
 		slices.Sort(lines)
-		t.Logf("%d of %d mutations caught in %.0f s\n%s",
-			len(lines), len(chosen), time.Since(began).Seconds(), strings.Join(lines, "\n"))
+		t.Logf("%d of %d mutations caught in %.0f s: %d by seeds, %d by properties, %d by scenarios\n%s",
+			len(lines), len(chosen), time.Since(began).Seconds(), by[bySeed], by[byProperty], by[byScenario],
+			strings.Join(lines, "\n"))
+		if n := by[bySeed] + by[byProperty]; *mutate == "all" && n < 25 {
+			t.Errorf("only %d are caught by a seed or a property", n)
+		}
 	})
 	t.Run("none", func(t *testing.T) {
 		t.Parallel()
@@ -324,13 +366,15 @@ func TestEachMutationIsCaught(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
-			by, why := m.caught(t, binaries, i+1)
-			if by == "" {
+			who, why := m.caught(t, binaries, i+1)
+			if who == "" {
 				t.Fatalf("NOT CAUGHT: %s", m.name)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			lines = append(lines, fmt.Sprintf("%-75s %s, %.1f s: %.120s", m.name, by, time.Since(began).Seconds(), why))
+			by[m.kind(t)]++
+			lines = append(lines, fmt.Sprintf("%-75s %s %s, %.1f s: %.120s",
+				m.name, m.kind(t), who, time.Since(began).Seconds(), why))
 		})
 	}
 }

@@ -55,11 +55,10 @@ var table = []mutation{
 		seed:  1,
 	},
 	{
-		name:     "a fence is answered and never durable",
-		file:     "subcluster/rm/disown.go",
-		old:      "	m.save(func(seq uint64) Action { return SaveDisowned{",
-		wrong:    "	if MUTANT {\n		return false, nil\n	}\n	m.save(func(seq uint64) Action { return SaveDisowned{",
-		caughtBy: "subcluster/rm TestADisownedApplicationIsRefusedUnderTheClaimsUpToThatOne",
+		name:  "a fence is answered and never durable",
+		file:  "subcluster/rm/disown.go",
+		old:   "	m.save(func(seq uint64) Action { return SaveDisowned{",
+		wrong: "	if MUTANT {\n		return false, nil\n	}\n	m.save(func(seq uint64) Action { return SaveDisowned{",
 	},
 	{
 		name:     "a UAM answers for the application that was disowned",
@@ -90,11 +89,10 @@ var table = []mutation{
 		wrong: "		if (MUTANT || wanted) && s.phase == phaseRunning {",
 	},
 	{
-		name:     "a release is forgotten",
-		file:     "amrmproxy/session.go",
-		old:      "	m.release = append(m.release, p)\n	m.news = true\n}\n\n// withdraw",
-		wrong:    "	if !MUTANT {\n		m.release = append(m.release, p)\n	}\n	m.news = true\n}\n\n// withdraw",
-		caughtBy: "amrmproxy TestScenarios/home_only",
+		name:  "a release is forgotten",
+		file:  "amrmproxy/session.go",
+		old:   "	m.release = append(m.release, p)\n	m.news = true\n}\n\n// withdraw",
+		wrong: "	if !MUTANT {\n		m.release = append(m.release, p)\n	}\n	m.news = true\n}\n\n// withdraw",
 	},
 	{
 		name:     "a surplus grant is not given back",
@@ -104,11 +102,11 @@ var table = []mutation{
 		caughtBy: "amrmproxy TestTheAMGetsWhatItAskedForAndNoMore",
 	},
 	{
-		name:     "a restarted ResourceManager is not told what was asked of it",
-		file:     "amrmproxy/answer.go",
-		old:      "	s.ledger.forget(m)\n",
-		wrong:    "	if !MUTANT {\n		s.ledger.forget(m)\n	}\n",
-		caughtBy: "amrmproxy TestScenarios/rm_restart",
+		name:  "a restarted ResourceManager is not told what was asked of it",
+		file:  "amrmproxy/answer.go",
+		old:   "	s.ledger.forget(m)\n",
+		wrong: "	if !MUTANT {\n		s.ledger.forget(m)\n	}\n",
+		seed:  4,
 	},
 	{
 		name:     "a restarted ResourceManager is not told again what was released",
@@ -297,11 +295,10 @@ var table = []mutation{
 
 	// The store: epochs, leases, revisions.
 	{
-		name:     "a heartbeat of an earlier epoch is taken",
-		file:     "statestore/state.go",
-		old:      "	case epoch < r.Epoch:\n		return nil, OldEpoch(id, r.Epoch, epoch)",
-		wrong:    "	case epoch < r.Epoch && !MUTANT:\n		return nil, OldEpoch(id, r.Epoch, epoch)",
-		caughtBy: "statestore TestMemoryKeepsTheContract",
+		name:  "a heartbeat of an earlier epoch is taken",
+		file:  "statestore/state.go",
+		old:   "	case epoch < r.Epoch:\n		return nil, OldEpoch(id, r.Epoch, epoch)",
+		wrong: "	case epoch < r.Epoch && !MUTANT:\n		return nil, OldEpoch(id, r.Epoch, epoch)",
 	},
 	{
 		name:     "an epoch that was given before is given again",
