@@ -31,7 +31,7 @@ const stopGrace = 5 * time.Second
 // the service: all that it holds is released when Serve returns.
 //
 //  1. All tasks are started, in order.
-//  2. The ready file is written, and the addresses are logged.
+//  2. The ready file is written, the addresses are logged, systemd is told.
 //  3. First SIGINT or SIGTERM: the service is not ready any more, and its tasks
 //     are stopped in reverse order within the drain time.
 //  4. Second signal: the process exits at once.
@@ -50,6 +50,9 @@ func Serve(ctx context.Context, s *Service, o Options) error {
 
 	running := s.Start()
 	err := announce(s, o)
+	if err == nil {
+		notify("READY=1")
+	}
 	for err == nil {
 		select {
 		case err = <-running.Failed():
@@ -66,6 +69,7 @@ func Serve(ctx context.Context, s *Service, o Options) error {
 		err = nil
 	}
 
+	notify("STOPPING=1")
 	stopped := make(chan error, 1)
 	go func() { stopped <- running.Stop() }() // ends with this function, but for a task that hangs
 	select {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"log/slog"
+	"net"
+	"os"
+)
+
+// notify tells systemd how the service stands, as sd_notify(3) has it: READY=1 once
+// everything serves, STOPPING=1 at the end. Without NOTIFY_SOCKET in the environment,
+// which units of Type=notify have, there is nobody to tell.
+func notify(state string) {
+	name := os.Getenv("NOTIFY_SOCKET")
+	if name == "" {
+		return
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err == nil {
+		defer conn.Close()
+		_, err = conn.Write([]byte(state))
+	}
+	if err != nil {
+		slog.Warn("systemd is not told how the service stands", "state", state, "error", err)
+	}
+}
