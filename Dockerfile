@@ -4,9 +4,14 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags=-s -o /out/creel ./cmd/creel && mkdir /out/data
+ARG VERSION=
+RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -X github.com/creelrm/creel/internal/app/daemon/build.version=${VERSION}" \
+    -o /out/creel ./cmd/creel && mkdir /out/data
 
 FROM gcr.io/distroless/static-debian12:nonroot
+ARG VERSION=
+LABEL org.opencontainers.image.title=creel org.opencontainers.image.licenses=Apache-2.0 \
+      org.opencontainers.image.version=${VERSION}
 COPY --from=build /out/creel /usr/local/bin/creel
 COPY --from=build --chown=nonroot:nonroot /out/data /data
 ENTRYPOINT ["creel"]

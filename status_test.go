@@ -104,9 +104,11 @@ var features = []feature{
 		[]string{"internal/settings.TestReferencePageIsUpToDate"}},
 	{"operation", "a dashboard", partial, "it is one page", []string{"e2e/dash.TestTheDashboardLives"}},
 	{"operation", "metrics, alert rules", works, "", []string{"e2e/deploy.TestAlertRulesHoldAgainstRecordedSeries"}},
-	{"operation", "compose", partial, "it was not up on a container engine yet; its services were run as it says",
-		[]string{"e2e/deploy.TestTheServicesRunAndTheTourWorks"}},
-	{"operation", "Helm, systemd, packages", absent, "", nil},
+	{"operation", "compose: the image, the services, Prometheus, on a container engine", works, "",
+		[]string{"e2e/compose.TestComposeIsUp", "e2e/deploy.TestTheComposeFileFollowsItsSchema"}},
+	{"operation", "systemd units", partial, "systemd's own tool takes them; they were not started by systemd yet",
+		[]string{"e2e/deploy.TestSystemdTakesTheUnits", "internal/app/daemon.TestSystemdIsTold"}},
+	{"operation", "Helm, packages", absent, "", nil},
 }
 
 // Every proof is a test that is there, and the pages say what the table says.

@@ -3,11 +3,7 @@
 package deploy
 
 import (
-	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
-	"slices"
 	"testing"
 
 	"github.com/creelrm/creel/internal/programs"
@@ -32,19 +28,4 @@ func TestAlertRulesHoldAgainstRecordedSeries(t *testing.T) {
 			t.Errorf("promtool %v: %v\n%s", args, err, out)
 		}
 	}
-}
-
-// alertMetrics are the metrics of creel that alert rules ask for.
-func alertMetrics(t *testing.T) []string {
-	t.Helper()
-	rules, err := os.ReadFile(filepath.Join(prometheus, "alerts.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := regexp.MustCompile(`\bcreel_[a-z_]+`).FindAllString(string(rules), -1)
-	slices.Sort(names)
-	if names = slices.Compact(names); len(names) < 4 {
-		t.Fatalf("only %d metrics in alerts.yml: %v", len(names), names)
-	}
-	return names
 }

@@ -104,7 +104,7 @@ func TestDamagedCacheIsMadeAnew(t *testing.T) {
 	made := 0
 	get := func() string {
 		clear(verified) // as in the next process
-		return cached(t, "thing", []byte("recipe"), func(dir string) error {
+		return Cached(t, "thing", []byte("recipe"), func(dir string) error {
 			made++
 			return os.WriteFile(filepath.Join(dir, "a.jar"), []byte("whole"), 0o644)
 		})

@@ -31,7 +31,7 @@ func Helpers(t testing.TB, v Version) string {
 		all.Write(text)
 	}
 	all.WriteString(jars)
-	return cached(t, "helpers-"+string(v), []byte(all.String()), func(dir string) error {
+	return Cached(t, "helpers-"+string(v), []byte(all.String()), func(dir string) error {
 		return withTemp(nil, "x", func(path string) error {
 			args := []string{
 				tool(t, "javac"),
@@ -69,7 +69,7 @@ func PythonPath(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := cached(t, "python", requirements, func(dir string) error {
+	root := Cached(t, "python", requirements, func(dir string) error {
 		python, err := programs.Path("python3")
 		if err != nil {
 			t.Fatalf("the Spark and REST client tests need python3 with venv: %v", err)

@@ -66,7 +66,7 @@ func Jars(t testing.TB, v Version) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cached(t, "hadoop-"+string(v), text, func(dir string) error {
+	return Cached(t, "hadoop-"+string(v), text, func(dir string) error {
 		mvn := tool(t, "mvn")
 		tool(t, "javac")
 		t.Logf("fetching Hadoop %s, about 100 MB, once", v)
@@ -86,14 +86,14 @@ func Jars(t testing.TB, v Version) string {
 	})
 }
 
-// cached returns the directory of something that is made once: its name
+// Cached returns the directory of something that is made once: its name
 // carries a hash of what it is made from, so a change makes another. make
 // fills an empty directory, which takes its final name when it is complete.
 // Two processes that want the same thing at once wait for one of them.
 //
 // A finished directory is verified against the list of its files and their
 // sizes, and made anew when it was damaged.
-func cached(t testing.TB, name string, from []byte, make func(dir string) error) string {
+func Cached(t testing.TB, name string, from []byte, make func(dir string) error) string {
 	t.Helper()
 	root, err := CacheDir()
 	if err != nil {

@@ -392,6 +392,13 @@ var creelDaemonKeys = []Setting{
 		Choices: []string{"auto", "text", "json"},
 		Doc:     "How: auto is text on a terminal, JSON elsewhere.",
 	},
+	{
+		Key:     "creel.health.address",
+		Type:    Address,
+		Default: "127.0.0.1:0",
+		Doc: "Where a proxy, a rebalancer or simulated nodes answer /healthz, /readyz and /metrics; port 0: a free one, " +
+			"which the ready file names. ResourceManagers and routers answer on their web ports.",
+	},
 	{Key: "creel.debug.address", Type: Address, Doc: "Where /debug/pprof listens, on loopback; empty: nowhere."},
 	{Key: "creel.trace.endpoint", Type: URL, Doc: "Where OpenTelemetry traces are sent; empty: nowhere."},
 	{

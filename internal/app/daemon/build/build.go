@@ -19,6 +19,10 @@ type Info struct {
 	Arch     string `json:"arch"`
 }
 
+// version is set by the linker where there is no repository to read it from, as in an
+// image: -X github.com/creelrm/creel/internal/app/daemon/build.version=v1.2.3
+var version string
+
 // Read returns what the Go toolchain wrote into this binary.
 func Read() Info {
 	b := Info{Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
@@ -28,6 +32,9 @@ func Read() Info {
 	}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		b.Version = v
+	}
+	if version != "" {
+		b.Version = version
 	}
 	for _, s := range info.Settings {
 		switch s.Key {

@@ -32,7 +32,7 @@ func NodesSettings(s *settings.Settings) (NodesConfig, error) {
 		return NodesConfig{}, err
 	}
 	c := NodesConfig{
-		Web:       "127.0.0.1:0",
+		Web:       s.Address("creel.health.address"),
 		Scheduler: s.Address("yarn.resourcemanager.scheduler.address"),
 		WebServer: webSettings(s),
 		Farm: nmrpc.Config{

@@ -72,7 +72,7 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 		Machines: machines,
 		Name:     fmt.Sprintf("%s/%d", host, os.Getpid()),
 		Address:  s.Listen("yarn.nodemanager.amrmproxy.address", "yarn.nodemanager.bind-host"),
-		Web:      "127.0.0.1:0",
+		Web:      s.Address("creel.health.address"),
 		Policy:   policy,
 		CallTime: s.Duration("creel.proxy.call-timeout"),
 		Mailbox:  s.Int("creel.proxy.inbox"),

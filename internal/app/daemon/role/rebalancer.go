@@ -52,7 +52,7 @@ func RebalancerSettings(s *settings.Settings) (RebalancerConfig, error) {
 		Lease:     s.Duration("creel.rebalancer.lease"),
 		MaxChange: s.Float("creel.rebalancer.max-change") / 100,
 		DryRun:    s.Bool("creel.rebalancer.dry-run"),
-		Web:       "127.0.0.1:0",
+		Web:       s.Address("creel.health.address"),
 		WebServer: webSettings(s),
 		Log:       slog.Default(),
 	}, nil
