@@ -454,10 +454,15 @@ func (s *Session) answerAM() {
 	}
 }
 
-// waitedEnough: a heartbeat does not wait for a slow home when others have something.
+// homeAway reports whether home has not answered for so long that a heartbeat was
+// answered without it: the next do not wait for it again.
+func (s *Session) homeAway() bool { return s.home.shut(s.now, s.cfg.HomeWaitMost) }
+
+// waitedEnough: a heartbeat does not wait for a home that is away, nor for a slow one
+// when others have something.
 func (s *Session) waitedEnough() bool {
 	waited := s.now.Sub(s.began)
-	if waited >= s.cfg.HomeWaitMost {
+	if waited >= s.cfg.HomeWaitMost || s.homeAway() {
 		return true
 	}
 	some := len(s.out.AllocatedContainers)+len(s.out.CompletedContainerStatuses)+len(s.out.UpdatedContainers) > 0

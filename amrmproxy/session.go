@@ -441,7 +441,7 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 	}
 	// Constraints between containers can only be kept by one scheduler, so
 	// these asks stay at home.
-	s.schedules = append(s.schedules, req.GetSchedulingRequests()...)
+	s.schedule(req.GetSchedulingRequests())
 	s.scheduled = s.scheduled || len(req.GetSchedulingRequests()) > 0
 	if !s.spoken {
 		s.spoken = true
@@ -461,15 +461,14 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 		// it means nothing.
 		for _, m := range s.members {
 			if m.inUse() {
-				m.blackAdd = append(m.blackAdd, b.GetBlacklistAdditions()...)
-				m.blackDel = append(m.blackDel, b.GetBlacklistRemovals()...)
+				m.blacken(b)
 				m.news = true
 			}
 		}
 	}
 	for _, u := range req.GetUpdateRequests() {
 		m := s.granterOf(containerID(u.GetContainerId()))
-		m.updates = append(m.updates, u)
+		m.update(u)
 		m.news = true
 	}
 	s.progress = req.Progress
@@ -508,7 +507,9 @@ func (s *Session) release(p *yarnpb.ContainerIdProto) {
 	if o, ok := s.held.live[id]; ok {
 		o.released = true
 	}
-	m.release = append(m.release, p)
+	if !m.shut(s.now, s.cfg.HomeWaitMost) || !m.releases(id) { // it is looked for only while they pile up
+		m.release = append(m.release, p)
+	}
 	m.news = true
 }
 

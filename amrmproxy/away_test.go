@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/policies"
+)
+
+// Home is away for an hour. Its AM goes on: only its first heartbeat waits for home, and
+// what is kept for home's return does not grow with the hour.
+func TestAnHourWithoutHomeCostsNeitherTimeNorMemory(t *testing.T) {
+	for name, fails := range map[string]bool{"refusing": true, "silent": false} {
+		s, err := NewSession(Options{
+			Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "sc-a", User: "ann", Rand: rand.New(rand.NewPCG(1, 2)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, replied := time.Unix(1000, 0), uint64(0)
+		var step func(e Event)
+		step = func(e Event) {
+			var next []Event
+			for _, a := range s.Step(now, e) {
+				switch a := a.(type) {
+				case Save:
+					next = append(next, Saved{a.Number})
+				case Send:
+					if a.Register != nil {
+						next = append(next, Answered{Member: a.Member, Seq: a.Seq,
+							Register: &yarnpb.RegisterApplicationMasterResponseProto{Queue: proto.String("root.a")}})
+					} else if fails {
+						next = append(next, Answered{Member: a.Member, Seq: a.Seq, Err: creel.ErrUnavailable})
+					}
+				case Reply:
+					if a.Err != nil {
+						t.Fatalf("%s: refused: %v", name, a.Err)
+					}
+					replied = a.Call
+				}
+			}
+			for _, e := range next {
+				step(e)
+			}
+		}
+		step(Saw{nil, policies.Policy{}})
+		step(FromAM{Call: 1, Register: &yarnpb.RegisterApplicationMasterRequestProto{}})
+		slowest, slow := time.Duration(0), 0
+		for i := range 3600 {
+			names := []string{fmt.Sprintf("h%d", i%7)}
+			list := &yarnpb.ResourceBlacklistRequestProto{BlacklistAdditions: names}
+			if i%14 >= 7 {
+				list = &yarnpb.ResourceBlacklistRequestProto{BlacklistRemovals: names}
+			}
+			id := idProto(creel.NewContainerID(creel.AttemptID{Application: app, Attempt: 1}, 1, int64(i%5)))
+			call, began := uint64(i+2), now
+			step(FromAM{Call: call, Allocate: &yarnpb.AllocateRequestProto{
+				ResponseId: proto.Int32(int32(i)),
+				Ask: []*yarnpb.ResourceRequestProto{{
+					Priority: priority(int64(i % 3)), ResourceName: proto.String(anywhere),
+					NumContainers: proto.Int32(int32(i % 9)), Capability: gigabytes(1),
+				}},
+				Release:          []*yarnpb.ContainerIdProto{id},
+				BlacklistRequest: list,
+				UpdateRequests:   []*yarnpb.UpdateContainerRequestProto{{ContainerId: id}},
+				SchedulingRequests: []*yarnpb.SchedulingRequestProto{
+					{AllocationRequestId: proto.Int64(int64(i % 4)), Priority: priority(9)},
+				},
+			}})
+			for replied != call {
+				now = now.Add(50 * time.Millisecond)
+				step(Tick{})
+			}
+			if waited := now.Sub(began); waited > 0 {
+				slow++
+				slowest = max(slowest, waited)
+			}
+			now = now.Add(time.Second)
+			step(Tick{})
+		}
+		if slow > 4 || slowest > 3*time.Second+50*time.Millisecond {
+			t.Errorf("%s: %d of 3,600 heartbeats waited for home, %v at most; the first few may, 3 s", name, slow, slowest)
+		}
+		h := s.home
+		kept := map[string]int{
+			"releases": len(h.release), "blacklisted": len(h.blackAdd), "whitelisted": len(h.blackDel),
+			"updates": len(h.updates), "scheduling requests": len(s.schedules), "groups of asks": len(s.ledger.groups),
+			"held": len(s.held.live), "answers": len(s.out.CompletedContainerStatuses),
+		}
+		for what, n := range kept {
+			if n > 10 {
+				t.Errorf("%s: after an hour %d %s are kept", name, n, what)
+			}
+		}
+	}
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amrmproxy
+
+import (
+	"slices"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+)
+
+// What an AM says while a member is away waits for it. It is kept once for each thing
+// it is about, so that it grows with what there is and not with the hours.
+
+// blacken keeps a change of the blacklist: the last word about a name counts.
+func (m *member) blacken(b *yarnpb.ResourceBlacklistRequestProto) {
+	for _, name := range b.GetBlacklistAdditions() {
+		m.blackAdd, m.blackDel = lastWord(name, m.blackAdd, m.blackDel)
+	}
+	for _, name := range b.GetBlacklistRemovals() {
+		m.blackDel, m.blackAdd = lastWord(name, m.blackDel, m.blackAdd)
+	}
+}
+
+// lastWord puts a name into a list, and takes it out of the other.
+func lastWord(name string, in, other []string) (now, rest []string) {
+	if !slices.Contains(in, name) {
+		in = append(in, name)
+	}
+	if i := slices.Index(other, name); i >= 0 {
+		other = slices.Delete(other, i, i+1)
+	}
+	return in, other
+}
+
+// releases reports whether the member is to be told that a container is released.
+func (m *member) releases(id creel.ContainerID) bool {
+	return slices.ContainsFunc(m.release, func(o *yarnpb.ContainerIdProto) bool { return containerID(o) == id })
+}
+
+// update keeps a wish to change a container; a later one replaces an earlier.
+func (m *member) update(u *yarnpb.UpdateContainerRequestProto) {
+	id := containerID(u.GetContainerId())
+	i := slices.IndexFunc(m.updates, func(o *yarnpb.UpdateContainerRequestProto) bool {
+		return containerID(o.GetContainerId()) == id
+	})
+	if i >= 0 {
+		m.updates[i] = u
+		return
+	}
+	m.updates = append(m.updates, u)
+}
+
+// schedule keeps scheduling requests for home. They are absolute for each priority,
+// allocation and execution type, as asks are, so that a later one replaces an earlier.
+func (s *Session) schedule(requests []*yarnpb.SchedulingRequestProto) {
+	for _, r := range requests {
+		i := slices.IndexFunc(s.schedules, func(o *yarnpb.SchedulingRequestProto) bool {
+			return o.GetPriority().GetPriority() == r.GetPriority().GetPriority() &&
+				o.GetAllocationRequestId() == r.GetAllocationRequestId() &&
+				o.GetExecutionType().GetExecutionType() == r.GetExecutionType().GetExecutionType()
+		})
+		if i >= 0 {
+			s.schedules[i] = r
+			continue
+		}
+		s.schedules = append(s.schedules, r)
+	}
+}
