@@ -65,7 +65,7 @@ var features = []feature{
 	{"members", "creel's ResourceManagers: join, restart, leave, signed records", works, "",
 		[]string{"e2e/federation.TestFaults", "e2e/faults.TestAPoisonedMemberOfRedisIsNotBelieved"}},
 	{"members", "Hadoop's ResourceManagers behind `creel agent`", partial,
-		"an application at home there needs an AM that reaches its ResourceManager without our proxy; no HA pairs",
+		"no HA pairs; RPC protection by authentication alone for AMs that are at home there",
 		[]string{"e2e/federation.TestMixed", "e2e/faults.TestWhatArrivesLateDoublesNothing"}},
 	{"members", "drain, undrain, deregister, remove; `yarn routeradmin`", partial, "a drain does not move what runs or waits",
 		[]string{"e2e/federation.TestClients", "e2e/newcomer.TestTheFirstHour", "router/operator.TestADrainIsDoneWhenNothingIsLeft"}},

@@ -5,7 +5,8 @@
 // accepts (Publish), sealed with the cluster's secret, through the state store;
 // the proxies read them (Cache). The key that signed a token tells which member
 // is the attempt's home. So neither a NodeManager nor a second token stands
-// between.
+// between. A Hadoop ResourceManager shares no keys: its AMs log in there through the
+// proxy (Foreign, and Relay of amrmproxy/rpc).
 package keys
 
 import (
@@ -255,6 +256,16 @@ func (c *Cache) Verify(ctx context.Context, identifier []byte) (token.AMRM, cree
 			return id, "", nil, refused
 		}
 	}
+}
+
+// Foreign reports whether tokens of this key are of a home whose ResourceManager
+// shares no keys, as Hadoop's: it alone can check them.
+func (c *Cache) Foreign(key int32, home creel.SubclusterID) bool {
+	if _, _, ok := c.find(key); ok {
+		return false
+	}
+	_, shares := (*c.rings.Load())[home]
+	return !shares
 }
 
 // readAgain tells how long to wait before an unknown key is looked for again.

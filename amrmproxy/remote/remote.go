@@ -38,6 +38,7 @@ type Remote struct {
 type peer struct {
 	addresses string
 	token     string
+	login     *hrpc.RelayedLogin // in place of addresses and token
 	hosts     []yarnrpc.ApplicationMasterProtocolClient
 	used      int // the host that answered last
 	at        time.Time
@@ -76,6 +77,9 @@ func (r *Remote) addresses(member creel.SubclusterID) (subcluster.Addresses, err
 // to finds or makes the clients of an attempt at a member, one for each host of
 // its scheduler.
 func (r *Remote) to(to server.To) (*peer, error) {
+	if to.Login != nil {
+		return r.over(to), nil
+	}
 	a, err := r.addresses(to.Member)
 	if err != nil {
 		return nil, err
@@ -104,6 +108,47 @@ func (r *Remote) to(to server.To) (*peer, error) {
 	}
 	p.at = time.Now()
 	return p, nil
+}
+
+// over finds or makes the client of an attempt over the AM's own login at its home.
+func (r *Remote) over(to server.To) *peer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	of := r.peers[to.Attempt]
+	if of == nil {
+		of = map[creel.SubclusterID]*peer{}
+		r.peers[to.Attempt] = of
+	}
+	p := of[to.Member]
+	if p == nil || p.login != to.Login {
+		p = &peer{
+			login: to.Login,
+			hosts: []yarnrpc.ApplicationMasterProtocolClient{{Caller: to.Login.Peer()}},
+		}
+		of[to.Member] = p
+	}
+	p.at = time.Now()
+	return p
+}
+
+// Login begins an AM's login at a member that alone can check its token.
+func (r *Remote) Login(member creel.SubclusterID) (l *hrpc.RelayedLogin, err error) {
+	a, err := r.addresses(member)
+	if err != nil {
+		return nil, err
+	}
+	for host := range strings.SplitSeq(a.Scheduler, ",") { // one that is standby does not listen
+		l, err = r.client.Relay(strings.TrimSpace(host), yarnrpc.ApplicationMasterProtocolName)
+		if err == nil {
+			return l, nil
+		}
+	}
+	return nil, &creel.Error{
+		Kind: creel.ErrUnavailable,
+		What: fmt.Sprintf("the AM cannot log in at its home %s", member),
+		Why:  err.Error(),
+		Try:  "try again; is its ResourceManager up?",
+	}
 }
 
 // Forget lets go of what is kept for an attempt.

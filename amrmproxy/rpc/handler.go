@@ -22,8 +22,8 @@ type Verifier interface {
 }
 
 // NewServer serves ApplicationMasterProtocol to AMs, by AMRM token only. limits
-// are those of hrpc.Config; what is served and to whom is set here.
-func NewServer(s *server.Server, keys Verifier, limits hrpc.Config) (*hrpc.Server, error) {
+// are those of hrpc.Config; what is served and to whom is set here. relay may be nil.
+func NewServer(s *server.Server, keys Verifier, relay *Relay, limits hrpc.Config) (*hrpc.Server, error) {
 	h := &handler{server: s}
 	limits.Services = []hrpc.Service{
 		yarnrpc.Inline(
@@ -35,6 +35,9 @@ func NewServer(s *server.Server, keys Verifier, limits hrpc.Config) (*hrpc.Serve
 	}
 	limits.ErrorOf = errorOf
 	limits.Simple = false
+	if relay != nil {
+		limits.Relay = relay.login
+	}
 	limits.Tokens = func(identifier []byte) ([]byte, hrpc.Identity, error) {
 		id, home, password, err := keys.Verify(context.Background(), identifier)
 		if errors.Is(err, creel.ErrUnavailable) {

@@ -52,11 +52,12 @@ type federation struct {
 }
 
 type cluster struct {
-	d      *rmserver.Server
-	cfg    rmserver.Config
-	ports  rmrpc.Config
-	stopRM func()
-	nodes  int
+	d       *rmserver.Server
+	cfg     rmserver.Config
+	ports   rmrpc.Config
+	stopRM  func()
+	nodes   int
+	foreign bool // it shares no keys, as Hadoop's
 }
 
 var secret = []statestore.Key{{ID: 1, Secret: []byte("a secret of the cluster, long enough")}}
@@ -140,6 +141,9 @@ func (f *federation) startRM(id creel.SubclusterID) {
 	)
 	f.clean = append(f.clean, c.stopRM)
 	<-d.Ready()
+	if c.foreign {
+		return
+	}
 	if err := keys.Publish(context.Background(), f.store, id, d.AMRMKeys(), secret); err != nil {
 		f.t.Fatal(err)
 	}
@@ -238,9 +242,11 @@ func (f *federation) proxy() *proxy {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	known := keys.NewCache(f.store, secrets, f.seen)
 	handler, err := proxyrpc.NewServer(
 		p,
-		keys.NewCache(f.store, secrets, f.seen),
+		known,
+		&proxyrpc.Relay{Homes: f.store, Foreign: known.Foreign, Login: calls.Login},
 		hrpc.Config{DrainTime: time.Second},
 	)
 	if err != nil {

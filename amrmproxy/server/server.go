@@ -28,6 +28,7 @@ type To struct {
 	Member     creel.SubclusterID
 	Attempt    creel.AttemptID
 	Credential *hrpc.Credential
+	Login      *hrpc.RelayedLogin // the AM's own, in place of a credential
 }
 
 // Members makes the calls of ApplicationMasterProtocol to a member.
@@ -185,6 +186,9 @@ type Caller struct {
 	Attempt    creel.AttemptID
 	Home       creel.SubclusterID
 	Credential *hrpc.Credential // the token with its password, to speak to home with
+	// Login is the AM's own at its home, for a token whose password only home knows. It
+	// ends with the AM's connection.
+	Login *hrpc.RelayedLogin
 }
 
 // Call hands an AM's call to its session. reply is called once, from any

@@ -38,6 +38,7 @@ type session struct {
 	log     *slog.Logger
 
 	credential *hrpc.Credential
+	login      *hrpc.RelayedLogin
 	calls      map[uint64]func(proto.Message, error)
 	call       uint64
 	closed     bool
@@ -139,7 +140,7 @@ func (d *session) take(ctx context.Context, m message) {
 		return
 	}
 	if e, ok := m.event.(amrmproxy.FromAM); ok {
-		d.credential = m.from.Credential
+		d.credential, d.login = m.from.Credential, m.from.Login
 		d.call++
 		e.Call = d.call
 		d.calls[e.Call] = m.reply
@@ -221,8 +222,9 @@ func (d *session) load(ctx context.Context) {
 }
 
 func (d *session) send(ctx context.Context, a amrmproxy.Send) {
-	to := To{Member: a.Member, Attempt: d.attempt, Credential: d.credential}
+	to := To{Member: a.Member, Attempt: d.attempt, Credential: d.credential, Login: d.login}
 	if t := a.Token; t != nil {
+		to.Login = nil
 		to.Credential = &hrpc.Credential{
 			Identifier: t.GetIdentifier(),
 			Password:   t.GetPassword(),

@@ -113,6 +113,33 @@ func TestMixed(t *testing.T) {
 		}
 	})
 
+	// An AM at home with Hadoop, whose token no key of ours has signed: it logs in there
+	// through our proxy, and half of its maps run with us.
+	t.Run("hadoop_as_home", func(t *testing.T) {
+		f.StartProxy(t, "proxy-hadoop", other.address, nil)
+		hosts := slices.Concat(slices.Repeat([]string{ours.address}, 5), slices.Repeat([]string{other.address}, 5))
+		client := hadoop.Client{Conf: f.ClientConf(0)}.Setup(t)
+		run := client.Run(t, "PlacedJob", append([]string{"other", "1500"}, hosts...)...).OK(t)
+		var local, all int
+		if at := strings.Index(run.Stdout, "ran on their hosts: "); at < 0 {
+			t.Fatalf("the job says nothing:\n%s", run.Stdout)
+		} else if _, err := fmt.Sscanf(run.Stdout[at:], "ran on their hosts: %d of %d", &local, &all); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d of %d maps ran where their data is", local, all)
+		if all != len(hosts) || local < 9 {
+			t.Errorf("%d of %d maps ran where their data is, want 9 of 10", local, all)
+		}
+		id := regexp.MustCompile(`application_\d+_\d+`).FindString(run.All)
+		if at := f.Home(t, id); at != other {
+			t.Errorf("%q lives at %s", id, at.ID)
+		}
+		AwaitState(t, other.Addresses.Web, id, "FINISHED")
+		if home, _, err := Report(t, other.Addresses.Web, id); err != nil || home.FinalStatus != "SUCCEEDED" {
+			t.Errorf("its home reports %+v, %v", home, err)
+		}
+	})
+
 	// Killed by its user in the middle: nothing is left in Hadoop's cluster.
 	t.Run("kill_reaches_the_twin", func(t *testing.T) {
 		dir := t.TempDir()

@@ -137,6 +137,7 @@ type Peer struct {
 	target Target
 	key    connKey
 	conn   atomic.Pointer[clientConn] // the last one, usually alive
+	only   bool                       // there is no other: its login cannot be made again
 }
 
 // Target is what the Peer was made for.
@@ -265,6 +266,9 @@ func (p *Peer) encode(
 func (p *Peer) connect(ctx context.Context) (*clientConn, error) {
 	if cc := p.conn.Load(); cc != nil && cc.alive() {
 		return cc, nil
+	}
+	if p.only {
+		return nil, &TransportError{Op: "login", Address: p.target.Address, Sent: true, Err: errRelayEnded}
 	}
 	c := p.client
 	for {

@@ -48,6 +48,12 @@ func (cc *clientConn) sasl(token *Credential) (byToken bool, err error) {
 	if m.state == saslSuccess {
 		return false, nil
 	}
+	return cc.answerOffers(token, m, false)
+}
+
+// answerOffers takes the one of the server's offers that is by token. again says that
+// they are the second ones.
+func (cc *clientConn) answerOffers(token *Credential, m *saslMessage, again bool) (byToken bool, err error) {
 	if m.state != saslNegotiate {
 		return false, fmt.Errorf("hrpc: SASL: state %d instead of offers", m.state)
 	}
@@ -96,6 +102,9 @@ func (cc *clientConn) sasl(token *Credential) (byToken bool, err error) {
 	initiate.token = []byte(d.responseText())
 	if m, err = cc.ask(initiate); err != nil {
 		return false, err
+	}
+	if m.state == saslNegotiate && !again { // the server has another check it, whose challenge this is
+		return cc.answerOffers(token, m, true)
 	}
 	if m.state != saslSuccess || string(m.token) != "rspauth="+d.rspauth() {
 		return false, errors.New("hrpc: SASL: the server does not know the token's password")

@@ -30,6 +30,7 @@ type clientConn struct {
 	inner   []byte
 	ready   chan struct{} // closed when the handshake is over
 	refused error         // set before ready is closed: there is no connection
+	login   *RelayedLogin // whose connection it is, see relay.go; nil of calls of our own
 	dead    atomic.Bool
 	broken  atomic.Pointer[error] // writing failed
 
@@ -188,28 +189,9 @@ func (cc *clientConn) run() {
 
 // open dials and shakes hands.
 func (cc *clientConn) open() (op string, err error) {
-	ctx, cancel := context.WithTimeout(cc.client.base, cc.client.cfg.ConnectTime)
-	defer cancel()
-	nc, err := cc.client.cfg.Dial(ctx, cc.target.Address)
-	if err != nil {
+	if err := cc.dial(); err != nil {
 		return "dial", err
 	}
-	cc.mu.Lock()
-	dead := cc.cause
-	cc.nc = nc
-	cc.mu.Unlock()
-	if dead != nil {
-		nc.Close()
-		return "dial", dead
-	}
-	if err := cc.fr.init(nc, nil); err != nil {
-		return "dial", err
-	}
-	cc.w.init(nc, cc.fr.raw)
-	cc.w.stall, cc.w.wg = cc.client.cfg.StallTime, &cc.client.wg
-	cc.w.failed = cc.writeFailed
-	deadline, _ := ctx.Deadline()
-	nc.SetReadDeadline(deadline)
 	if err := cc.handshake(); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			err = fmt.Errorf("no answer within %v: %w", cc.client.cfg.ConnectTime, err)
@@ -217,6 +199,33 @@ func (cc *clientConn) open() (op string, err error) {
 		return "handshake", err
 	}
 	return "", nil
+}
+
+// dial opens the connection; what follows has the rest of ConnectTime.
+func (cc *clientConn) dial() error {
+	ctx, cancel := context.WithTimeout(cc.client.base, cc.client.cfg.ConnectTime)
+	defer cancel()
+	nc, err := cc.client.cfg.Dial(ctx, cc.target.Address)
+	if err != nil {
+		return err
+	}
+	cc.mu.Lock()
+	dead := cc.cause
+	cc.nc = nc
+	cc.mu.Unlock()
+	if dead != nil {
+		nc.Close()
+		return dead
+	}
+	if err := cc.fr.init(nc, nil); err != nil {
+		return err
+	}
+	cc.w.init(nc, cc.fr.raw)
+	cc.w.stall, cc.w.wg = cc.client.cfg.StallTime, &cc.client.wg
+	cc.w.failed = cc.writeFailed
+	deadline, _ := ctx.Deadline()
+	nc.SetReadDeadline(deadline)
+	return nil
 }
 
 // writeFailed leaves the reader a moment to find out why: a server that ends a
@@ -272,7 +281,7 @@ func (cc *clientConn) read() error {
 		}
 		lastBytes, lastSent = cc.fr.bytes, sent
 		switch {
-		case waiting == 0 && now.Sub(quietSince) >= cfg.IdleTime:
+		case waiting == 0 && cc.login == nil && now.Sub(quietSince) >= cfg.IdleTime:
 			if cc.retire() {
 				return errIdle
 			}

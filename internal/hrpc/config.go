@@ -26,6 +26,9 @@ type Config struct {
 	// Tokens refuses connections without SASL, as Hadoop's scheduler and NM ports do.
 	Simple bool
 	Tokens TokenFunc
+	// Relay, if set, is asked first: it returns a login at the server that issued the
+	// token, which checks the client in our place, and who the client then is; or nil.
+	Relay func(identifier []byte) (at *RelayedLogin, identity func() Identity, err error)
 
 	// Integrity demands auth-int of SASL clients and wraps every packet after
 	// it (hadoop.rpc.protection = integrity). Default: authentication only.

@@ -40,6 +40,7 @@ type conn struct {
 
 	stage    stage
 	sasl     *saslExchange // nil without SASL and after the handshake
+	upstream *RelayedLogin // where the login of this one was relayed to, or nil
 	who      *Identity
 	protocol string // of the connection context
 	seal     *integrity
@@ -195,6 +196,9 @@ func (c *conn) gaveWay(err error) bool {
 // close ends the connection and forgets its calls: their answers go nowhere.
 func (c *conn) close() {
 	c.nc.Close()
+	if c.upstream != nil {
+		c.upstream.Close()
+	}
 	if c.cancel != nil {
 		c.cancel()
 	}

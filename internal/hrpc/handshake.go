@@ -31,6 +31,11 @@ type saslExchange struct {
 	asked   bool // CHALLENGE was sent, RESPONSE is due
 	nonce   string
 	proven  *Identity // when it is over: who has a token
+
+	// Of a login that another server checks, see relay.go.
+	relay      *RelayedLogin
+	identifier []byte
+	identity   func() Identity
 }
 
 // handshake reads everything before the first call: the connection header, the
@@ -244,25 +249,9 @@ func (c *conn) readSasl() error {
 		qop = qopInt
 	}
 	for {
-		frame, err := c.fr.next(maxHandshakeFrame)
+		h, m, err := c.saslPacket()
 		if err != nil {
 			return err
-		}
-		var h requestHeader
-		rest, err := h.open(frame)
-		if err != nil {
-			return err
-		}
-		if h.callID != idSasl {
-			return h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "call id %d came before SASL was done", h.callID)
-		}
-		var m saslMessage
-		body, _, err := delimited(rest)
-		if err == nil {
-			err = m.decode(body)
-		}
-		if err != nil {
-			return h.fatalf(DetailFatalDeserializing, ClassRPCServer, "%v", err)
 		}
 		denied := func(class, format string, args ...any) error {
 			return h.fatalf(DetailFatalUnauthorized, class, format, args...)
@@ -275,6 +264,9 @@ func (c *conn) readSasl() error {
 			return nil
 		}
 		switch {
+		case x.relay != nil:
+			return c.finishRelay(&h, &m)
+
 		case m.state == saslNegotiate && x.offered:
 			return denied(ClassAccessControl, "a second NEGOTIATE")
 
@@ -314,6 +306,29 @@ func (c *conn) readSasl() error {
 	}
 }
 
+// saslPacket reads a SASL packet.
+func (c *conn) saslPacket() (h requestHeader, m saslMessage, err error) {
+	frame, err := c.fr.next(maxHandshakeFrame)
+	if err != nil {
+		return h, m, err
+	}
+	rest, err := h.open(frame)
+	if err != nil {
+		return h, m, err
+	}
+	if h.callID != idSasl {
+		return h, m, h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "call id %d came before SASL was done", h.callID)
+	}
+	body, _, err := delimited(rest)
+	if err == nil {
+		err = m.decode(body)
+	}
+	if err != nil {
+		return h, m, h.fatalf(DetailFatalDeserializing, ClassRPCServer, "%v", err)
+	}
+	return h, m, nil
+}
+
 // sayOf sends a SASL packet.
 func (c *conn) sayOf(m *saslMessage) error {
 	c.batch = appendSaslFrame(getBuffer(0), m, false)
@@ -339,14 +354,18 @@ func (c *conn) finishToken(h *requestHeader, text, qop string) error {
 	if err != nil {
 		return h.fatalf(DetailFatalUnauthorized, ClassSasl, "%v", err)
 	}
+	if c.s.cfg.Relay != nil {
+		at, identity, err := c.s.cfg.Relay(a.identifier)
+		if err != nil {
+			return h.refusedToken(err)
+		}
+		if at != nil {
+			return c.beginRelay(at, a.identifier, identity)
+		}
+	}
 	password, who, err := c.s.cfg.Tokens(a.identifier)
 	if err != nil {
-		class := ClassInvalidToken
-		var e *Error
-		if errors.As(err, &e) {
-			class, err = e.Class, errors.New(e.Message)
-		}
-		return h.fatalf(DetailFatalUnauthorized, class, "%v", err)
+		return h.refusedToken(err)
 	}
 	if !a.verify(password) {
 		return h.fatalf(
@@ -370,6 +389,16 @@ func (c *conn) finishToken(h *requestHeader, text, qop string) error {
 	}
 	c.sasl.proven, c.stage = &who, stageContext
 	return nil
+}
+
+// refusedToken answers a token that is not known, or cannot be looked up.
+func (h *requestHeader) refusedToken(err error) error {
+	class := ClassInvalidToken
+	var e *Error
+	if errors.As(err, &e) {
+		class, err = e.Class, errors.New(e.Message)
+	}
+	return h.fatalf(DetailFatalUnauthorized, class, "%v", err)
 }
 
 func randomNonce() string {

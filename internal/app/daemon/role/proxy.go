@@ -148,7 +148,12 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	}
 	amrmKeys := keys.NewCache(store, secret, view)
 	c.RPC.Interceptors = append(slices.Clone(c.RPC.Interceptors), telemetry.Audit(c.Log, yarnrpc.Audited))
-	handler, err := proxyrpc.NewServer(p.Proxy, amrmKeys, c.RPC)
+	handler, err := proxyrpc.NewServer(
+		p.Proxy,
+		amrmKeys,
+		&proxyrpc.Relay{Homes: store, Foreign: amrmKeys.Foreign, Login: calls.Login},
+		c.RPC,
+	)
 	if err != nil {
 		return nil, err
 	}
