@@ -119,14 +119,16 @@ func (e *engine) try(name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// run is try for what must succeed.
+// run is for what must succeed. It returns the standard output: the engine's warnings are on the other.
 func (e *engine) run(name string, args ...string) string {
 	e.t.Helper()
-	out, err := e.try(name, args...)
-	if err != nil {
-		e.t.Fatalf("%s %s: %v\n%s", filepath.Base(name), strings.Join(args, " "), err, out)
+	var out, warnings strings.Builder
+	cmd := e.command(name, args...)
+	cmd.Stdout, cmd.Stderr = &out, &warnings
+	if err := cmd.Run(); err != nil {
+		e.t.Fatalf("%s %s: %v\n%s%s", filepath.Base(name), strings.Join(args, " "), err, &out, &warnings)
 	}
-	return out
+	return out.String()
 }
 
 // up runs Compose over the files of the engine.
