@@ -165,8 +165,10 @@ func (s *Scheduler) sizeOf(v amounts.Vec) *amounts.Size {
 // its requests changed.
 func (s *Scheduler) Enroll(a *App) {
 	s.enroll(a)
-	for _, x := range a.parts {
-		x.queue.s.enroll(x)
+	if len(s.parts) > 0 {
+		for _, x := range a.parts {
+			x.queue.s.enroll(x)
+		}
 	}
 }
 

@@ -36,6 +36,9 @@ func (b *blacklist) change(add, remove []string) {
 // Avoid adds hosts and racks to those an application avoids, and takes others
 // away. What it asks for may find room where it did not before: Serve is due.
 func (a *App) Avoid(add, remove []string) {
+	if len(add)+len(remove) == 0 {
+		return
+	}
 	a.black.change(add, remove)
 	for _, x := range a.parts {
 		x.black = a.black

@@ -87,10 +87,12 @@ func (s *Scheduler) next(q *Queue, n *Node) bool {
 // before, so that nobody is passed whom this call has made room for, and after
 // it, to get what was granted.
 func (s *Scheduler) Serve(a *App) {
-	for _, x := range a.parts {
-		x.queue.s.Serve(x)
+	if len(s.parts) > 0 {
+		for _, x := range a.parts {
+			x.queue.s.Serve(x)
+		}
+		s.mayBorrow(a)
 	}
-	s.mayBorrow(a)
 	s.enroll(a) // its user counts as active while limits are looked at
 	if q := s.blockedAbove(a); q != nil {
 		s.retry(q) // in order, as some may not pass others

@@ -76,7 +76,7 @@ func (s *Scheduler) queueLimit(q *Queue) amounts.Vec {
 // Headroom is what an application could still get, as its AM is told: what is
 // left of the queue's and the user's limit.
 func (s *Scheduler) Headroom(a *App) amounts.Vec {
-	if len(a.parts) > 0 {
+	if len(s.parts) > 0 && len(a.parts) > 0 {
 		return s.headroomByPartition(a)
 	}
 	return s.headroom(a)
