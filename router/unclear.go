@@ -15,9 +15,9 @@ import (
 // answered that it does not know an application, before the application may
 // leave it after a submission that got no answer. It is more than the lease of a
 // member (30 s), in which a stop of it is noticed; than the longest life of our
-// unacknowledged bytes (SocketLife), after which the kernel drops them; and than the 14 s that a slow path was seen to take. What the kernel of
-// the other side holds is read when that member runs, and that it ran is what
-// its answers show.
+// unacknowledged bytes (SocketLife), after which the kernel drops them; and than
+// the 14 s that a slow path was seen to take. What the kernel of the other side
+// holds is read when that member runs, and that it ran is what its answers show.
 const UnclearWait = 2 * time.Minute
 
 // claimLife is how old a claim may be when a submission under it is sent. A
