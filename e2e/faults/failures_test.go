@@ -19,6 +19,7 @@ var update = flag.Bool("update", false, "rewrite docs/operations/failures.md")
 
 // failure is what a test of this package makes happen, and what it holds.
 type failure struct {
+	in      string // the package of its test, "" for this one
 	test    string // the function that proves it
 	what    string // fails
 	users   string // what they see
@@ -30,7 +31,7 @@ type failure struct {
 }
 
 // failures are the rows of docs/operations/failures.md: one for each test of this
-// package.
+// package, and for each story of the faults of e2e/federation.
 var failures = []failure{
 	{
 		test:    "TestAPausedResourceManagerBlamesNobody",
@@ -151,6 +152,51 @@ var failures = []failure{
 		users:   "the connection ends after creel.http.read-header-timeout",
 		promise: "nothing is held for longer",
 	},
+	{
+		in:      "e2e/federation",
+		test:    "TestRouterKilledBetweenAnyTwoSteps",
+		what:    "a router dies at any moment of a submission",
+		users:   "the connection breaks; the same submission to another router succeeds",
+		metric:  "up",
+		alert:   "CreelDaemonDown",
+		promise: "there is one application with one home",
+	},
+	{
+		in:      "e2e/federation",
+		test:    "TestFaults/router_killed_under_a_hadoop_client",
+		what:    "a router dies while Hadoop's client submits",
+		users:   "nothing: the client goes on with the next router",
+		metric:  "up",
+		alert:   "CreelDaemonDown",
+		promise: "the job succeeds",
+	},
+	{
+		in:      "e2e/federation",
+		test:    "TestFaults/proxies_killed",
+		what:    "all AM-RM proxies die amid a job, and are started again",
+		users:   "calls of AMs wait",
+		metric:  "up",
+		alert:   "CreelDaemonDown",
+		promise: "the job succeeds in its first attempt; no UAM is left",
+	},
+	{
+		in:      "e2e/federation",
+		test:    "TestFaults/home_restarted",
+		what:    "the home of a job is killed and started again with its journal",
+		users:   "calls to it wait",
+		metric:  "up",
+		alert:   "CreelDaemonDown",
+		promise: "the job succeeds in its first attempt; no UAM is left",
+	},
+	{
+		in:      "e2e/federation",
+		test:    "TestFaults/second_killed",
+		what:    "another member in which a job has containers dies, and stays away until the job has ended",
+		users:   "nothing: what it had and was asked for is asked for elsewhere",
+		metric:  "up",
+		alert:   "CreelDaemonDown",
+		promise: "the job succeeds in its first attempt; when the member is back no UAM is left",
+	},
 }
 
 const root = "../.."
@@ -174,6 +220,14 @@ func TestTheFailuresPageIsWhatTheTestsHold(t *testing.T) {
 				tests = append(tests, name)
 			}
 		}
+	}
+	told, err := os.ReadFile("../federation/faults_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests = append(tests, "TestRouterKilledBetweenAnyTwoSteps")
+	for _, m := range regexp.MustCompile(`(?m)^\t\t\{"(\w+)", \w+\},$`).FindAllSubmatch(told, -1) {
+		tests = append(tests, "TestFaults/"+string(m[1]))
 	}
 	alerts, err := os.ReadFile(root + "/deploy/prometheus/alerts.yml")
 	if err != nil {
@@ -250,7 +304,7 @@ func failuresPage() []byte {
 	var b bytes.Buffer
 	b.WriteString(`# Failures
 
-Made from the tests of e2e/faults, which make each of these happen to real processes:
+Made from the tests of e2e/faults, which with those of e2e/federation make each of these happen to real processes:
 ` + "`go test ./e2e/faults -run TestTheFailuresPage -update`" + `.
 
 | what fails | what users see | what operators see | what is promised | the test |
@@ -273,7 +327,12 @@ Made from the tests of e2e/faults, which make each of these happen to real proce
 		if see == nil {
 			see = []string{"nothing"}
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | `%s` |\n", f.what, f.users, strings.ReplaceAll(strings.Join(see, "; "), ":; ", ": "), f.promise, f.test)
+		test := "`" + f.test + "`"
+		if f.in != "" {
+			test += " of " + f.in
+		}
+		operators := strings.ReplaceAll(strings.Join(see, "; "), ":; ", ": ")
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", f.what, f.users, operators, f.promise, test)
 	}
 	return b.Bytes()
 }

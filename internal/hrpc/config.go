@@ -132,8 +132,11 @@ func (c Config) Validate() error {
 			}
 		}
 	}
-	for _, l := range []int64{int64(c.MaxFrame), c.MaxRequestBytes, int64(c.MaxConnections), int64(c.MaxPerAddress), int64(c.MaxCalls),
-		int64(c.MaxCallsPerConn), int64(c.MaxReplyBytes), c.MaxReplyBytesTotal, int64(c.HandshakeTime), int64(c.IdleTime), int64(c.StallTime), int64(c.DrainTime)} {
+	for _, l := range []int64{
+		int64(c.MaxFrame), c.MaxRequestBytes, int64(c.MaxConnections), int64(c.MaxPerAddress), int64(c.MaxCalls),
+		int64(c.MaxCallsPerConn), int64(c.MaxReplyBytes), c.MaxReplyBytesTotal,
+		int64(c.HandshakeTime), int64(c.IdleTime), int64(c.StallTime), int64(c.DrainTime),
+	} {
 		if l < 0 {
 			return fmt.Errorf("hrpc: a limit is negative (%d): use 0 for the default", l)
 		}
