@@ -215,7 +215,8 @@ func (b *browser) axe(what string) {
 		b.colours(scheme)
 		b.eval(`window.found = null;
 			axe.run(document).then(r => { window.found = JSON.stringify({
-				bad: r.violations.map(v => v.id + ": " + v.help + " at " + v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary).join("; ")),
+				bad: r.violations.map(v => v.id + ": " + v.help + " at " + 
+					v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary).join("; ")),
 				good: r.passes.length}); }).catch(e => { window.found = JSON.stringify({bad: [String(e)], good: 0}); }); ""`)
 		b.until("axe has looked", func() bool { return b.eval(`window.found ?? ""`) != "" })
 		var found struct {

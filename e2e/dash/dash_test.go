@@ -351,7 +351,10 @@ func TestEveryPageSaysWhatTheAPISays(t *testing.T) {
 
 	// On a narrow screen nothing is wider than it.
 	b.narrow()
-	for _, path := range []string{"/", "/apps", "/apps/" + id.String(), "/queues", "/members", "/members/sc-a", "/policies", "/rebalancer", "/operations"} {
+	for _, path := range []string{
+		"/", "/apps", "/apps/" + id.String(), "/queues", "/members", "/members/sc-a", "/policies", "/rebalancer",
+		"/operations",
+	} {
 		b.open(base + path)
 		if wide := b.eval("String(document.documentElement.scrollWidth)"); wide != "360" {
 			t.Errorf("%s is %s wide on a screen of 360", path, wide)

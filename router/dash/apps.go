@@ -14,7 +14,9 @@ var appsPage = page{
 	path: "/apps", name: "apps", title: "Applications", section: "apps", load: loadApps,
 	command: func(c *call) string {
 		line := "creel app list"
-		for _, f := range [][2]string{{"state", "--state"}, {"queue", "--queue"}, {"user", "--of"}, {"type", "--type"}, {"q", "--name"}} {
+		for _, f := range [][2]string{
+			{"state", "--state"}, {"queue", "--queue"}, {"user", "--of"}, {"type", "--type"}, {"q", "--name"},
+		} {
 			if v := c.query(f[0]); v != "" {
 				line += " " + f[1] + " " + shellWord(v)
 			}

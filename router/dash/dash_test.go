@@ -53,9 +53,11 @@ func TestEveryPageIsRenderedAndGuarded(t *testing.T) {
 	id := submit(t, f, name)
 	for path, says := range map[string]string{
 		"/": "All 2 members are well", "/apps": "Running first", "/apps?group=queue&state=waiting": "By queue",
-		"/apps/" + id + "?user.name=alice": "Policy <b>", "/queues": "root.default", "/queues?queue=root.default": "Its applications",
-		"/members": "sc-a", "/members/sc-a": "Nodes", "/policies": "Queues without", "/policies/root.default": "No document holds",
-		"/policies/*": "Policy of *", "/rebalancer": "No rebalancer", "/operations": "Readiness",
+		"/apps/" + id + "?user.name=alice": "Policy <b>", "/queues": "root.default",
+		"/queues?queue=root.default": "Its applications",
+		"/members":                   "sc-a", "/members/sc-a": "Nodes", "/policies": "Queues without",
+		"/policies/root.default": "No document holds",
+		"/policies/*":            "Policy of *", "/rebalancer": "No rebalancer", "/operations": "Readiness",
 	} {
 		resp, body := get(t, web+path)
 		if resp.StatusCode != http.StatusOK || !strings.Contains(body, says) ||
@@ -77,8 +79,9 @@ func TestEveryPageIsRenderedAndGuarded(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]int{
-		"/members/nobody": http.StatusNotFound, "/apps/x": http.StatusBadRequest, "/apps/application_1_0001": http.StatusNotFound,
-		"/apps?cursor=x": http.StatusBadRequest, "/dash/stream?at=http://x/": http.StatusBadRequest,
+		"/members/nobody": http.StatusNotFound, "/apps/x": http.StatusBadRequest,
+		"/apps/application_1_0001": http.StatusNotFound,
+		"/apps?cursor=x":           http.StatusBadRequest, "/dash/stream?at=http://x/": http.StatusBadRequest,
 	} {
 		if resp, body := get(t, web+path); resp.StatusCode != want {
 			t.Errorf("%s: %s, want %d:\n%s", path, resp.Status, want, body)
