@@ -90,7 +90,15 @@ type uamJSON struct {
 
 // MarshalBinary is the stored form, in the clear: the caller seals it.
 func (r *Record) MarshalBinary() ([]byte, error) {
-	j := recordJSON{Version: 1, Attempt: r.Attempt, Home: r.Home, Queue: r.Queue, User: r.User, Type: r.Type, Ending: r.Ending}
+	j := recordJSON{
+		Version: 1,
+		Attempt: r.Attempt,
+		Home:    r.Home,
+		Queue:   r.Queue,
+		User:    r.User,
+		Type:    r.Type,
+		Ending:  r.Ending,
+	}
 	var err error
 	if r.Register != nil {
 		if j.Register, err = r.Register.MarshalVT(); err != nil {

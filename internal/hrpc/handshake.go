@@ -317,7 +317,12 @@ func (c *conn) saslPacket() (h requestHeader, m saslMessage, err error) {
 		return h, m, err
 	}
 	if h.callID != idSasl {
-		return h, m, h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "call id %d came before SASL was done", h.callID)
+		return h, m, h.fatalf(
+			DetailFatalInvalidHeader,
+			ClassRPCServer,
+			"call id %d came before SASL was done",
+			h.callID,
+		)
 	}
 	body, _, err := delimited(rest)
 	if err == nil {

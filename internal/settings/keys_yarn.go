@@ -1088,7 +1088,11 @@ var federationKeys = []Setting{
 		Default: "1000",
 		Doc:     "Applications that one listing of the store returns.",
 	},
-	{Key: "yarn.federation.machine-list", Type: Path, Doc: "A file of lines: host, subcluster, rack; they overrule what members publish. It is read again when it changes."},
+	{
+		Key:  "yarn.federation.machine-list",
+		Type: Path,
+		Doc:  "A file of lines: host, subcluster, rack; they overrule what members publish. It is read again when it changes.",
+	},
 }
 
 var clientKeys = []Setting{

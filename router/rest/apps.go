@@ -242,7 +242,10 @@ func readAppFilter(q url.Values) (f appFilter, err error) {
 	}
 	if by := q.Get("group"); by != "" {
 		if f.group, f.wantsGroups = groupings[by]; !f.wantsGroups {
-			return f, invalid("applications cannot be grouped by "+strconv.Quote(by), "queue, user, state, home or type")
+			return f, invalid(
+				"applications cannot be grouped by "+strconv.Quote(by),
+				"queue, user, state, home or type",
+			)
 		}
 	}
 	if text := q.Get("fields"); text != "" {
@@ -385,7 +388,10 @@ func selectFields(a *AppRow, fields []string) (json.RawMessage, error) {
 		if v, ok := all[name]; ok {
 			out[name] = v
 		} else if !appRowNames[name] {
-			return nil, invalid("an application has no field "+strconv.Quote(name), "see AppRow in /api/v1/openapi.json")
+			return nil, invalid(
+				"an application has no field "+strconv.Quote(name),
+				"see AppRow in /api/v1/openapi.json",
+			)
 		}
 	}
 	return json.Marshal(out)

@@ -14,9 +14,10 @@ import (
 )
 
 // Submit takes an application. One that is known already is left as it is, so
-// that a client may repeat itself, but for a UAM that is begun again (Begins). A submission that placement, an ACL or its
-// own contents forbid is an error and leaves no trace; one that its queue
-// cannot take becomes an application that failed, as in YARN.
+// that a client may repeat itself, but for a UAM that is begun again (Begins). A
+// submission that placement, an ACL or its own contents forbid is an error and
+// leaves no trace; one that its queue cannot take becomes an application that
+// failed, as in YARN.
 func (m *Machine) Submit(now time.Time, s *Submission) error {
 	m.at(now)
 	refused := m.disownedError(s)

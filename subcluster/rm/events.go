@@ -25,7 +25,7 @@ type Submission struct {
 
 	Claim            int64 // under which a router forwarded it, 0 if none did
 	Unmanaged        bool
-	After            int32           // the attempt of a UAM that has ended, after which this begins the next; 0: the first
+	After            int32           // the ended attempt of a UAM, after which this begins the next; 0: none
 	KeepContainers   bool            // keep_containers_across_application_attempts
 	MaxAttempts      int             // 0 = Config.MaxAttempts, which also caps it
 	FailuresValidity time.Duration   // attempt_failures_validity_interval; <= 0 = every failure counts

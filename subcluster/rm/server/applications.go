@@ -48,8 +48,9 @@ func (s *Server) checkGiven(id creel.ApplicationID) error {
 }
 
 // Submit submits an application; the answer comes when it is durable. A known id
-// changes nothing, but for a UAM that is begun again; on a full disk only what changes nothing is taken. claim is the number under which a router forwarded it, 0 if
-// none did.
+// changes nothing, but for a UAM that is begun again; on a full disk only what changes
+// nothing is taken. claim is the number under which a router forwarded it, 0 if none
+// did.
 func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, claim int64) Op[struct{}] {
 	sub, err := codec.Submission(c, who.User, s.access.groupsOf(who.User))
 	most := cmp.Or(s.cfg.MaxSubmission, maxSubmission)

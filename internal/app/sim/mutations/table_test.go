@@ -91,8 +91,8 @@ var table = []mutation{
 	{
 		name:  "a release is forgotten",
 		file:  "amrmproxy/session.go",
-		old:   "	m.release = append(m.release, p)\n	m.news = true\n}\n\n// withdraw",
-		wrong: "	if !MUTANT {\n		m.release = append(m.release, p)\n	}\n	m.news = true\n}\n\n// withdraw",
+		old:   "		m.release = append(m.release, p)\n	}\n	m.news = true\n}\n\n// withdraw",
+		wrong: "		if !MUTANT {\n			m.release = append(m.release, p)\n		}\n	}\n	m.news = true\n}\n\n// withdraw",
 	},
 	{
 		name:     "a surplus grant is not given back",
