@@ -28,7 +28,6 @@ type engine struct {
 	compose string
 	env     []string
 	files   []string // of Compose
-	runs    int
 }
 
 // startEngine starts one, which ends with the test. What it made of networks goes with it.
