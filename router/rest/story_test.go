@@ -466,7 +466,7 @@ func TestBadInput(t *testing.T) {
 		{"PUT", "/apps/" + id + "/state", `{"state":"RUN"}`, 400, "Only 'KILLED'"},
 		{"PUT", "/apps/application_1_0001/state", `{"state":"KILLED"}`, 404, "not found"},
 		{"POST", "/containers/zz/signal/GRACEFUL_SHUTDOWN", "", 400, "zz"},
-		{"POST", "/add-node-labels", "{}", 400, "yarn.node-labels.enabled"},
+		{"POST", "/add-node-labels", "{}", 401, "not authorized"},
 		{"POST", "/nodes/gone:1/resource", "{}", 404, "is not found"},
 	} {
 		for _, accept := range []string{"application/json", "application/xml"} {
