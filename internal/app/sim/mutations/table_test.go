@@ -270,7 +270,8 @@ var table = []mutation{
 		file:  "subcluster/rm/disown.go",
 		old:   "	if !there || s.Claim > upTo || s.Claim == 0 && s.Unmanaged {",
 		wrong: "	if MUTANT || !there || s.Claim > upTo || s.Claim == 0 && s.Unmanaged {",
-		seed:  4,
+		// A member must stand still while a submission lies in its socket: too rare for 25 seeds.
+		caughtBy: "subcluster/rm TestADisownedApplicationIsRefusedUnderTheClaimsUpToThatOne",
 	},
 	{
 		name:     "a home is moved without compare-and-set",
