@@ -29,8 +29,9 @@ import (
 // A stranger is a connection of which nothing good comes: what it sends before it
 // falls silent.
 type stranger struct {
-	name  string
-	sends []byte
+	name   string
+	sends  []byte
+	served bool // what it sends is a whole request: its connection waits for the next one, longer than for a header
 }
 
 // greeting is what a client without tokens sends until its first call: recorded, so
@@ -75,19 +76,20 @@ func strangersOf(t *testing.T) (rpc, web []stranger) {
 	sasl := []byte("hrpc\x09\x00\xdf")
 	idle := stranger{name: "idle"}
 	rpc = []stranger{
-		idle, {"a large frame", slices.Concat(simple, large, []byte("begun"))},
-		idle, {"half a SASL header", slices.Concat(sasl, binary.BigEndian.AppendUint32(nil, 60_000), make([]byte, 100))},
-		idle, {"half a greeting", simple[:len(simple)/2]},
-		idle, {"greeted and silent", simple},
-		idle, {"three bytes", []byte("hrp")},
-		idle, {"half a small frame", slices.Concat(simple, binary.BigEndian.AppendUint32(nil, 9_000), make([]byte, 900))},
+		idle, {name: "a large frame", sends: slices.Concat(simple, large, []byte("begun"))},
+		idle, {name: "half a SASL header", sends: slices.Concat(sasl, binary.BigEndian.AppendUint32(nil, 60_000), make([]byte, 100))},
+		idle, {name: "half a greeting", sends: simple[:len(simple)/2]},
+		idle, {name: "greeted and silent", sends: simple},
+		idle, {name: "three bytes", sends: []byte("hrp")},
+		idle, {name: "half a small frame", sends: slices.Concat(simple, binary.BigEndian.AppendUint32(nil, 9_000), make([]byte, 900))},
 	}
 	web = []stranger{
-		idle, {"slow headers", []byte("GET /ws/v1/cluster/apps HTTP/1.1\r\nHost: localhost\r\nX-")},
-		idle, {"a slow body", []byte("POST /ws/v1/cluster/apps?user.name=stranger HTTP/1.1\r\nHost: localhost\r\n" +
+		idle, {name: "slow headers", sends: []byte("GET /ws/v1/cluster/apps HTTP/1.1\r\nHost: localhost\r\nX-")},
+		idle, {name: "a slow body", sends: []byte("POST /ws/v1/cluster/apps?user.name=stranger HTTP/1.1\r\nHost: localhost\r\n" +
 			"Content-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{\"application-id\":")},
-		idle, {"one byte", []byte("G")},
-		idle, {"a request, and nothing more", []byte("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")},
+		idle, {name: "one byte", sends: []byte("G")},
+		idle, {name: "a request, and nothing more", served: true,
+			sends: []byte("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")},
 	}
 	return rpc, web
 }
@@ -231,6 +233,9 @@ func TestSlowHeadersAndBodiesEndAsTheSettingSays(t *testing.T) {
 	f := found(t, server.URL(), "", "creel.http.read-header-timeout=1s")
 	_, slow := strangersOf(t)
 	for _, s := range slow {
+		if s.served {
+			continue
+		}
 		t.Run(s.name, func(t *testing.T) {
 			c, err := net.Dial("tcp", f.members[0].rm.at["web"])
 			if err != nil {
