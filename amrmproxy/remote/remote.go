@@ -89,11 +89,7 @@ func (r *Remote) to(to server.To) (*peer, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	of := r.peers[to.Attempt]
-	if of == nil {
-		of = map[creel.SubclusterID]*peer{}
-		r.peers[to.Attempt] = of
-	}
+	of := r.peersOf(to.Attempt)
 	p := of[to.Member]
 	if p == nil || p.addresses != a.Scheduler || p.token != string(to.Credential.Identifier) {
 		p = &peer{addresses: a.Scheduler, token: string(to.Credential.Identifier)}
@@ -110,15 +106,21 @@ func (r *Remote) to(to server.To) (*peer, error) {
 	return p, nil
 }
 
+// peersOf returns the clients of an attempt, to be changed. The lock is held.
+func (r *Remote) peersOf(attempt creel.AttemptID) map[creel.SubclusterID]*peer {
+	of := r.peers[attempt]
+	if of == nil {
+		of = map[creel.SubclusterID]*peer{}
+		r.peers[attempt] = of
+	}
+	return of
+}
+
 // over finds or makes the client of an attempt over the AM's own login at its home.
 func (r *Remote) over(to server.To) *peer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	of := r.peers[to.Attempt]
-	if of == nil {
-		of = map[creel.SubclusterID]*peer{}
-		r.peers[to.Attempt] = of
-	}
+	of := r.peersOf(to.Attempt)
 	p := of[to.Member]
 	if p == nil || p.login != to.Login {
 		p = &peer{
