@@ -36,10 +36,7 @@ func Change[T any](
 		if s.conf.Intents == nil || !errors.Is(err, creel.ErrUnavailable) {
 			return answer, false, err
 		}
-		// The caller's time may be over with the home's silence.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
-		defer cancel()
-		if intents.Record(ctx, s.conf.Intents, i) != nil {
+		if s.record(ctx, i) != nil {
 			return answer, false, err // what the home did is the better answer
 		}
 		later = true
@@ -64,6 +61,14 @@ func Change[T any](
 	return answer, later, nil
 }
 
+// record writes an intent down in a time of its own: the caller's may be over with the
+// silence of the member that the intent is for.
+func (s *Server) record(ctx context.Context, i intents.Intent) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer cancel()
+	return intents.Record(ctx, s.conf.Intents, i)
+}
+
 // elsewhere carries out at the members that have a UAM of the application what its
 // home has done. One that is silent is told later; one that refuses keeps its UAM as
 // it is, which the log says: the application's user was told what the home said.
@@ -86,7 +91,7 @@ func (s *Server) elsewhere(
 		}
 		if errors.Is(err, creel.ErrUnavailable) {
 			i.Member = id
-			err = intents.Record(ctx, s.conf.Intents, i)
+			err = s.record(ctx, i)
 		}
 		if err != nil {
 			s.conf.Log.Warn("a part of an application stays as it was", "application", i.Application.String(),
