@@ -10,8 +10,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router/routertest"
+	"github.com/creelrm/creel/statestore"
 )
 
 // While its home is away an application can be killed, by REST and by RPC: its user is
@@ -140,5 +143,47 @@ func TestAnApplicationIsChangedWhileItsHomeIsAway(t *testing.T) {
 		why := call(t, two, "GET", "/api/v1/apps/"+id+"/why", "").body
 		return strings.Contains(why, `"what":"move to queue nowhere","refused":"`) &&
 			!strings.Contains(why, "to queue other")
+	})
+}
+
+// A member that stands still while an application is moved moves its UAM when it goes on.
+func TestAMoveReachesAUAMWhoseMemberStoodStill(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2})
+	id, home := submit(t, f, f.Routers[0].Web, "to be moved", "default")
+	app, err := creel.ParseApplicationID(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := f.Members[0]
+	if other == home {
+		other = f.Members[1]
+	}
+	direct := yarnrpc.NewApplicationClientProtocolClient(f.RPC, other.Client.Address, hrpc.Login{User: "alice"})
+	if _, err := direct.SubmitApplication(t.Context(), &pb.SubmitApplicationRequestProto{
+		ApplicationSubmissionContext: routertest.Context(app, "its UAM"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Store.SaveUAMRecord(t.Context(), statestore.UAMRecord{
+		Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: home.ID,
+		UAMs: []statestore.UAM{{Member: other.ID, Phase: "running"}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	other.Mute()
+	if r := call(t, f.Routers[0].Web, "PUT", base+"/apps/"+id+"/queue"+asAlice, `{"queue":"other"}`); r.status != 200 {
+		t.Fatalf("move: %d %s", r.status, r.body)
+	}
+	if v, _ := home.App(t.Context(), app); v.Queue != "root.other" {
+		t.Errorf("at home it is in %s", v.Queue)
+	}
+	why := call(t, f.Routers[1].Web, "GET", "/api/v1/apps/"+id+"/why", "").body
+	if !strings.Contains(why, `"what":"move to queue other","member":"`+string(other.ID)+`"`) {
+		t.Errorf("the move is not on record for who stood still: %s", why)
+	}
+	other.Mend()
+	f.Until("its UAM is moved too", func() bool {
+		v, ok := other.App(t.Context(), app)
+		return ok && v.Queue == "root.other"
 	})
 }
