@@ -100,7 +100,9 @@ var rules = map[string]rule{
 	"internal/allow":          {},
 	"internal/programs":       {}, // what tests run beside creel
 	"internal/readable":       {},
-	"internal/hrpc":           {imports: []string{"internal/readable", "internal/workers"}},
+	"internal/seldom":         {},
+	"internal/rawjson":        {pure: true},
+	"internal/hrpc":           {imports: []string{"internal/readable", "internal/seldom", "internal/workers"}},
 	"internal/hrpc/telemetry": {imports: []string{"internal/hrpc"}},
 	"internal/yarnrpc":        {imports: []string{".", "internal/hrpc", data}},
 	"internal/settings":       {imports: []string{"policies"}}, // whose names are choices
@@ -223,7 +225,7 @@ var rules = map[string]rule{
 	},
 	"router/rest": {
 		imports: []string{
-			".", "statestore/intents", "internal/allow", "subcluster", "subcluster/remote", "policies", "router", "router/server",
+			".", "statestore/intents", "internal/allow", "internal/rawjson", "subcluster", "subcluster/remote", "policies", "router", "router/server",
 			"router/operator", "statestore", "policies/rebalancer",
 		},
 	},
@@ -269,7 +271,7 @@ var rules = map[string]rule{
 	"internal/app/daemon":           {imports: []string{"internal/app/daemon/health"}},
 	"internal/app/daemon/build":     {},
 	"internal/app/daemon/health":    {imports: []string{"internal/app/daemon/build"}},
-	"internal/app/daemon/webserver": {imports: []string{"internal/query", "internal/readable"}},
+	"internal/app/daemon/webserver": {imports: []string{"internal/query", "internal/readable", "internal/seldom"}},
 	"internal/app/daemon/logs":      {imports: []string{"internal/settings"}},
 	"internal/app/daemon/tracing": {
 		imports: []string{"internal/app/daemon/build", "internal/hrpc", "internal/hrpc/telemetry", "internal/settings"},

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/router"
 )
 
@@ -64,39 +65,39 @@ var group = [...]string{"running", "waiting", "ended"}
 
 func appRow(raw []byte, from creel.SubclusterID) *AppRow {
 	a := &AppRow{Home: from, from: from}
-	eachField(raw, func(name, v []byte) bool {
+	rawjson.EachField(raw, func(name, v []byte) bool {
 		switch string(name) {
 		case "id":
-			a.ID = text(v)
+			a.ID = rawjson.Text(v)
 			a.id, _ = creel.ParseApplicationID(a.ID) // a member that names no id gives the zero one
 		case "name":
-			a.Name = text(v)
+			a.Name = rawjson.Text(v)
 		case "user":
-			a.User = text(v)
+			a.User = rawjson.Text(v)
 		case "queue":
-			a.Queue = text(v)
+			a.Queue = rawjson.Text(v)
 		case "applicationType":
-			a.Type = text(v)
+			a.Type = rawjson.Text(v)
 		case "state":
-			a.State = text(v)
+			a.State = rawjson.Text(v)
 		case "finalStatus":
-			a.Outcome = text(v)
+			a.Outcome = rawjson.Text(v)
 		case "startedTime":
-			a.Started = whole(v)
+			a.Started = rawjson.Whole(v)
 		case "finishedTime":
-			a.Finished = whole(v)
+			a.Finished = rawjson.Whole(v)
 		case "runningContainers":
-			a.Containers = max(whole(v), 0)
+			a.Containers = max(rawjson.Whole(v), 0)
 		case "allocatedMB":
-			a.MemoryMB = max(whole(v), 0)
+			a.MemoryMB = max(rawjson.Whole(v), 0)
 		case "allocatedVCores":
-			a.VCores = max(whole(v), 0)
+			a.VCores = max(rawjson.Whole(v), 0)
 		case "priority":
-			a.Priority = whole(v)
+			a.Priority = rawjson.Whole(v)
 		case "diagnostics":
-			a.Waits = text(v)
+			a.Waits = rawjson.Text(v)
 		case "unmanagedApplication":
-			a.unmanaged = flag(v)
+			a.unmanaged = rawjson.Flag(v)
 		}
 		return true
 	})
@@ -404,7 +405,7 @@ var appRowNames = func() map[string]bool {
 		Elsewhere: []creel.SubclusterID{"a"}, Finished: 1, Waits: "a", AgeSeconds: 1,
 	})
 	if err == nil {
-		eachField(raw, func(name, _ []byte) bool { names[string(name)] = true; return true })
+		rawjson.EachField(raw, func(name, _ []byte) bool { names[string(name)] = true; return true })
 	}
 	return names
 }()

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/statestore/intents"
 )
@@ -34,7 +35,7 @@ func changeOf(r *http.Request, app creel.ApplicationID, q *request) (i intents.I
 		i.Verb, i.Level = intents.Priority, int32(level)
 		return i, map[string]int32{"priority": i.Level}, err == nil
 	case "timeout":
-		if t := get(b, "timeout"); t != nil {
+		if t := rawjson.Get(b, "timeout"); t != nil {
 			b = t
 		}
 		kind, at := element(b, "type"), element(b, "expiryTime")
@@ -47,8 +48,8 @@ func changeOf(r *http.Request, app creel.ApplicationID, q *request) (i intents.I
 
 // element is the text of a field of a small document, in JSON or XML.
 func element(body []byte, name string) string {
-	if v := get(body, name); v != nil {
-		return text(v)
+	if v := rawjson.Get(body, name); v != nil {
+		return rawjson.Text(v)
 	}
 	_, after, _ := strings.Cut(string(body), "<"+name+">")
 	value, _, closed := strings.Cut(after, "</"+name+">")

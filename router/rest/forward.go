@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -230,7 +231,7 @@ func withDiagnostics(doc []byte, words string) ([]byte, bool) {
 	if json.Unmarshal(doc, &outer) != nil || json.Unmarshal(outer["app"], &inner) != nil {
 		return nil, false
 	}
-	said := text(inner["diagnostics"])
+	said := rawjson.Text(inner["diagnostics"])
 	var err error
 	if inner["diagnostics"], err = json.Marshal(words + said); err == nil {
 		if outer["app"], err = json.Marshal(inner); err == nil {
@@ -325,11 +326,11 @@ func (h *Handler) named(w http.ResponseWriter, r *http.Request) {
 
 // subclusterOf is the subClusterId of a body, JSON or XML; "" without one.
 func subclusterOf(body []byte) string {
-	if v := get(body, "subClusterId"); v != nil {
-		return text(v)
+	if v := rawjson.Get(body, "subClusterId"); v != nil {
+		return rawjson.Text(v)
 	}
-	if v := get(get(body, "sched-conf"), "subClusterId"); v != nil {
-		return text(v)
+	if v := rawjson.Get(rawjson.Get(body, "sched-conf"), "subClusterId"); v != nil {
+		return rawjson.Text(v)
 	}
 	_, after, ok := strings.Cut(string(body), "<subClusterId>")
 	if !ok {

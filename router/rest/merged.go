@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -57,7 +58,7 @@ func lists(parts []router.Part[[]byte], root, name string) []router.Part[[][]byt
 	for i, p := range parts {
 		out[i] = router.Part[[][]byte]{Member: p.Member, Err: p.Err}
 		if p.Err == nil {
-			out[i].Value, out[i].Err = listAt(p.Value, root, name)
+			out[i].Value, out[i].Err = rawjson.ListAt(p.Value, root, name)
 		}
 	}
 	return out
@@ -68,11 +69,11 @@ func (h *Handler) appFields() router.AppFields[[]byte] {
 	merger := h.merger()
 	return router.AppFields[[]byte]{
 		ID: func(app []byte) creel.ApplicationID {
-			id, _ := creel.ParseApplicationID(text(get(app, "id"))) // a member that names no id gives the zero one
+			id, _ := creel.ParseApplicationID(rawjson.Text(rawjson.Get(app, "id"))) // a member that names no id gives the zero one
 			return id
 		},
-		Unmanaged: func(app []byte) bool { return flag(get(app, "unmanagedApplication")) },
-		Start:     func(app []byte) int64 { return whole(get(app, "startedTime")) },
+		Unmanaged: func(app []byte) bool { return rawjson.Flag(rawjson.Get(app, "unmanagedApplication")) },
+		Start:     func(app []byte) int64 { return rawjson.Whole(rawjson.Get(app, "startedTime")) },
 		Join: func(same []router.Part[[]byte]) []byte {
 			return merger.Merge("AppInfo", server.Weigh(h.server, same))
 		},
@@ -88,7 +89,7 @@ func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 	}
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit")) // members refuse a bad one
 	merged, _ := router.MergeApps(parts, h.appFields(), h.server.HomeSeen, limit)
-	write(w, r, http.StatusOK, join("apps", "app", merged, nil))
+	write(w, r, http.StatusOK, rawjson.Join("apps", "app", merged, nil))
 }
 
 // node is the bytes of one and where they came from.
@@ -114,20 +115,20 @@ func (h *Handler) nodes(w http.ResponseWriter, r *http.Request) {
 		}
 		names[&p.Member] = append([]byte(`,"subClusterId":`), name...)
 		for _, raw := range p.Value {
-			if get(raw, "id") != nil {
+			if rawjson.Get(raw, "id") != nil {
 				parts[i].Value = append(parts[i].Value, node{&p.Member, raw})
 			}
 		}
 	}
 	merged, _ := router.MergeNodes(parts, func(n node) creel.NodeID {
-		id, _ := creel.ParseNodeID(text(get(n.raw, "id")))
+		id, _ := creel.ParseNodeID(rawjson.Text(rawjson.Get(n.raw, "id")))
 		return id
-	}, func(n node) int64 { return whole(get(n.raw, "lastHealthUpdate")) })
+	}, func(n node) int64 { return rawjson.Whole(rawjson.Get(n.raw, "lastHealthUpdate")) })
 	list := make([][]byte, len(merged))
 	for i, n := range merged {
 		list[i] = n.raw
 	}
-	write(w, r, http.StatusOK, join("nodes", "node", list, func(i int) []byte { return names[merged[i].from] }))
+	write(w, r, http.StatusOK, rawjson.Join("nodes", "node", list, func(i int) []byte { return names[merged[i].from] }))
 }
 
 // node is the member's that heard of it last.
@@ -137,7 +138,7 @@ func (h *Handler) node(w http.ResponseWriter, r *http.Request) {
 	best := int64(-1)
 	present, _ := router.Present(parts)
 	for _, p := range present {
-		if heard := whole(get(get(p.Value, "node"), "lastHealthUpdate")); heard > best {
+		if heard := rawjson.Whole(rawjson.Get(rawjson.Get(p.Value, "node"), "lastHealthUpdate")); heard > best {
 			best, newest = heard, p.Value
 		}
 	}
@@ -174,7 +175,7 @@ func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	doc := h.merger().Merge("containers document", h.weighed(parts))
-	if inner := get(doc, "containers"); wantsXML(r) && inner == nil { // which 3.4's JSON leaves out
+	if inner := rawjson.Get(doc, "containers"); wantsXML(r) && inner == nil { // which 3.4's JSON leaves out
 		doc = append(append([]byte(`{"containers":`), doc...), '}')
 	}
 	write(w, r, http.StatusOK, doc)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/operator"
@@ -200,7 +201,7 @@ func (h *Handler) mayView(r *http.Request, app creel.ApplicationID, out router.O
 	if err != nil {
 		return false, err
 	}
-	return whole(get(get(shown.body, "app"), "startedTime")) > 0, nil
+	return rawjson.Whole(rawjson.Get(rawjson.Get(shown.body, "app"), "startedTime")) > 0, nil
 }
 
 func (h *Handler) counts(w http.ResponseWriter, _ *http.Request) { answer(w, h.countsDoc()) }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/rawjson"
 )
 
 // NodeRow is a node in a list.
@@ -52,28 +53,28 @@ func mergeNodes(parts []held[*NodeRow]) (rows []*NodeRow) {
 
 func nodeRow(raw []byte, from creel.SubclusterID) *NodeRow {
 	n := &NodeRow{Member: from}
-	eachField(raw, func(name, v []byte) bool {
+	rawjson.EachField(raw, func(name, v []byte) bool {
 		switch string(name) {
 		case "id":
-			n.ID = text(v)
+			n.ID = rawjson.Text(v)
 		case "rack":
-			n.Rack = text(v)
+			n.Rack = rawjson.Text(v)
 		case "state":
-			n.State = text(v)
+			n.State = rawjson.Text(v)
 		case "nodeHTTPAddress":
-			n.Web = text(v)
+			n.Web = rawjson.Text(v)
 		case "healthReport":
-			n.Health = text(v)
+			n.Health = rawjson.Text(v)
 		case "numContainers":
-			n.Containers = whole(v)
+			n.Containers = rawjson.Whole(v)
 		case "usedMemoryMB":
-			n.UsedMB = whole(v)
+			n.UsedMB = rawjson.Whole(v)
 		case "availMemoryMB":
-			n.FreeMB = whole(v)
+			n.FreeMB = rawjson.Whole(v)
 		case "usedVirtualCores":
-			n.UsedVCores = whole(v)
+			n.UsedVCores = rawjson.Whole(v)
 		case "availableVirtualCores":
-			n.FreeVCores = whole(v)
+			n.FreeVCores = rawjson.Whole(v)
 		}
 		return true
 	})

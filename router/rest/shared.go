@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -155,7 +156,7 @@ func listOf[T any](
 			if err != nil {
 				return nil, err
 			}
-			raw, err := listAt(doc, root, name)
+			raw, err := rawjson.ListAt(doc, root, name)
 			if err != nil {
 				return nil, err
 			}

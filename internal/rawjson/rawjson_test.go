@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rest
+package rawjson
 
 import (
 	"bytes"
@@ -20,15 +20,15 @@ func FuzzScanner(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		listed, _ := items(b)
+		listed, _ := Items(b)
 		var fields []string
 		var values [][]byte
-		isObject := eachField(b, func(name, value []byte) bool {
+		isObject := EachField(b, func(name, value []byte) bool {
 			fields, values = append(fields, string(name)), append(values, value)
 			return true
 		})
-		if _, err := listAt(b, "apps", "app"); err == nil {
-			get(b, "apps")
+		if _, err := ListAt(b, "apps", "app"); err == nil {
+			Get(b, "apps")
 		}
 		if !json.Valid(b) || !utf8.Valid(b) {
 			return // JSON is UTF-8; encoding/json mends what is not, and here it passes as it came
@@ -56,7 +56,7 @@ func FuzzScanner(f *testing.F) {
 				if err := d.Decode(&value); err != nil {
 					return
 				}
-				if i >= len(fields) || text([]byte(`"`+fields[i]+`"`)) != name || !bytes.Equal(values[i], value) {
+				if i >= len(fields) || Text([]byte(`"`+fields[i]+`"`)) != name || !bytes.Equal(values[i], value) {
 					t.Fatalf("%q: field %d is %q, want %q: %q", b, i, fields, name, value)
 				}
 			}
@@ -72,13 +72,13 @@ func TestListsAreFoundInEveryShape(t *testing.T) {
 		`{"other":[1,{"apps":2}],"apps":{"x":{},"app":[ {"id":"1"} ]}}`: {`{"id":"1"}`},
 		`{"apps":{}}`: nil, `{"apps":null}`: nil, `{"apps":""}`: nil, `{}`: nil, `{"apps":{"app":null}}`: nil, `{"apps":{"app":[]}}`: nil,
 	} {
-		got, err := listAt([]byte(doc), "apps", "app")
+		got, err := ListAt([]byte(doc), "apps", "app")
 		if err != nil || !slices.EqualFunc(got, want, func(a []byte, b string) bool { return string(a) == b }) {
 			t.Errorf("%s: %q, %v, want %q", doc, got, err, want)
 		}
 	}
 	for _, doc := range []string{``, `<html>`, `[]`, `{"apps":{"app":7}}`, `{"apps":{"app":[{"id":"1"}`} {
-		if got, err := listAt([]byte(doc), "apps", "app"); err == nil {
+		if got, err := ListAt([]byte(doc), "apps", "app"); err == nil {
 			t.Errorf("%s: %q", doc, got)
 		}
 	}

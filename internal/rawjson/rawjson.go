@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rawjson cuts JSON apart and joins it as the bytes that somebody sent: what
+// nobody looks at is neither decoded nor encoded, and fields that we do not know survive.
+// encoding/json went over the same bytes about five times, which was nearly all that a
+// list of applications cost (BenchmarkMergeApps, BenchmarkMergeNodes of router/rest).
+//
+// The scanner finds where values begin and end; it is not a validator. What it cuts out
+// is balanced, and of that who sent it is believed.
+package rawjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// skipSpace is the index of the first byte from i on that is no white space.
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skipString is the index after the string that begins at i, -1 when it does
+// not end.
+func skipString(b []byte, i int) int {
+	for i++; ; i++ {
+		n := bytes.IndexByte(b[i:], '"')
+		if n < 0 {
+			return -1
+		}
+		i += n
+		escapes := 0
+		for b[i-1-escapes] == '\\' { // it stops at the opening quote at the latest
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i + 1
+		}
+	}
+}
+
+// skipValue is the index after the value that begins at i, -1 when it does not
+// end or is none.
+func skipValue(b []byte, i int) int {
+	if i >= len(b) {
+		return -1
+	}
+	switch b[i] {
+	case '"':
+		return skipString(b, i)
+	case '{', '[':
+		for depth := 0; i < len(b); i++ {
+			switch b[i] {
+			case '"':
+				if i = skipString(b, i); i < 0 {
+					return -1
+				}
+				i--
+			case '{', '[':
+				depth++
+			case '}', ']':
+				if depth--; depth == 0 {
+					return i + 1
+				}
+			}
+		}
+		return -1
+	case ',', ':', '}', ']':
+		return -1
+	}
+	for i < len(b) {
+		switch b[i] {
+		case ',', '}', ']', ' ', '\n', '\t', '\r':
+			return i
+		}
+		i++
+	}
+	return i
+}
+
+// EachField calls f with the fields of the object in b, in their order, until f
+// returns false. The name is what stands between its quotes, escapes and all.
+// It reports whether b began as an object, up to where f ended it.
+func EachField(b []byte, f func(name, value []byte) bool) bool {
+	i := skipSpace(b, 0)
+	if i >= len(b) || b[i] != '{' {
+		return false
+	}
+	i = skipSpace(b, i+1)
+	if i < len(b) && b[i] == '}' {
+		return true
+	}
+	for {
+		if i >= len(b) || b[i] != '"' {
+			return false
+		}
+		end := skipString(b, i)
+		if end < 0 {
+			return false
+		}
+		name := b[i+1 : end-1]
+		i = skipSpace(b, end)
+		if i >= len(b) || b[i] != ':' {
+			return false
+		}
+		i = skipSpace(b, i+1)
+		if end = skipValue(b, i); end < 0 {
+			return false
+		}
+		if !f(name, b[i:end]) {
+			return true
+		}
+		i = skipSpace(b, end)
+		switch {
+		case i >= len(b):
+			return false
+		case b[i] == '}':
+			return true
+		case b[i] != ',':
+			return false
+		}
+		i = skipSpace(b, i+1)
+	}
+}
+
+// Items cuts a list apart; ok is false for anything else.
+func Items(b []byte) (out [][]byte, ok bool) {
+	i := skipSpace(b, 0)
+	if i >= len(b) || b[i] != '[' {
+		return nil, false
+	}
+	i = skipSpace(b, i+1)
+	if i < len(b) && b[i] == ']' {
+		return nil, true
+	}
+	for {
+		end := skipValue(b, i)
+		if end < 0 {
+			return nil, false
+		}
+		out = append(out, b[i:end])
+		i = skipSpace(b, end)
+		switch {
+		case i >= len(b):
+			return nil, false
+		case b[i] == ']':
+			return out, true
+		case b[i] != ',':
+			return nil, false
+		}
+		i = skipSpace(b, i+1)
+	}
+}
+
+// Get is a field's value as it stands, nil without one.
+func Get(b []byte, name string) (value []byte) {
+	EachField(b, func(n, v []byte) bool {
+		if string(n) == name {
+			value = v
+			return false
+		}
+		return true
+	})
+	return value
+}
+
+// Text is a text's content; of other values, what stands there.
+func Text(v []byte) string {
+	if len(v) < 2 || v[0] != '"' {
+		return string(v)
+	}
+	if bytes.IndexByte(v, '\\') < 0 {
+		return string(v[1 : len(v)-1])
+	}
+	var s string
+	if json.Unmarshal(v, &s) != nil {
+		return string(v)
+	}
+	return s
+}
+
+func Flag(v []byte) bool { return string(bytes.Trim(v, `"`)) == "true" }
+
+// Whole is a whole number, quoted or not; 0 when it is none.
+func Whole(v []byte) int64 {
+	n, err := strconv.ParseInt(string(bytes.Trim(v, `"`)), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// Empty reports whether a value stands for an empty list or object: YARN's JSON
+// writes them in all these ways, or leaves the field out.
+func Empty(v []byte) bool {
+	switch string(bytes.TrimSpace(v)) {
+	case "", "null", `""`:
+		return true
+	}
+	return false
+}
+
+// enter is the index of a field's value in the object that begins at i, -1
+// without one. What follows it is not looked at.
+func enter(b []byte, i int, name string) int {
+	if i = skipSpace(b, i); i >= len(b) || b[i] != '{' {
+		return -1
+	}
+	for i = skipSpace(b, i+1); i < len(b) && b[i] == '"'; i = skipSpace(b, i+1) {
+		end := skipString(b, i)
+		if end < 0 {
+			return -1
+		}
+		at := string(b[i+1:end-1]) == name
+		if i = skipSpace(b, end); i >= len(b) || b[i] != ':' {
+			return -1
+		}
+		i = skipSpace(b, i+1)
+		if at {
+			return i
+		}
+		if i = skipValue(b, i); i < 0 {
+			return -1
+		}
+		if i = skipSpace(b, i); i >= len(b) || b[i] != ',' {
+			return -1
+		}
+	}
+	return -1
+}
+
+// ListAt cuts apart the list at root.name of a document ({"apps":{"app":[...]}}),
+// which may be a single object, empty, null or missing. It goes over the bytes
+// once.
+func ListAt(doc []byte, root, name string) ([][]byte, error) {
+	if i := skipSpace(doc, 0); i >= len(doc) || doc[i] != '{' {
+		return nil, fmt.Errorf("it answered no JSON object: %.60q", doc)
+	}
+	i := enter(doc, 0, root)
+	if i < 0 {
+		return nil, nil
+	}
+	if i = enter(doc, i, name); i < 0 {
+		return nil, nil
+	}
+	if out, ok := Items(doc[i:]); ok {
+		return out, nil
+	}
+	end := skipValue(doc, i)
+	switch {
+	case end > 0 && Empty(doc[i:end]):
+		return nil, nil
+	case end > 0 && doc[i] == '{':
+		return [][]byte{doc[i:end]}, nil
+	}
+	return nil, fmt.Errorf("%s.%s is no list: %.60q", root, name, doc[i:])
+}
+
+// Join makes {"root":{"name":[...]}}, or {"root":{}} for an empty list, as a
+// ResourceManager writes it. after, if there is one, stands in each object
+// before its closing brace.
+func Join(root, name string, list [][]byte, after func(i int) []byte) []byte {
+	size := len(root) + len(name) + 16
+	for i := range list {
+		size += len(list[i]) + 1
+		if after != nil {
+			size += len(after(i))
+		}
+	}
+	b := append(make([]byte, 0, size), `{"`...)
+	b = append(append(b, root...), `":{`...)
+	if len(list) > 0 {
+		b = append(append(append(b, '"'), name...), `":[`...)
+		for i, item := range list {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			if after == nil {
+				b = append(b, item...)
+				continue
+			}
+			b = append(b, item[:len(item)-1]...)
+			b = append(append(b, after(i)...), '}')
+		}
+		b = append(b, ']')
+	}
+	return append(b, "}}"...)
+}
