@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/creelrm/creel/internal/seldom"
 	"github.com/creelrm/creel/internal/workers"
 )
 
@@ -41,6 +42,8 @@ type Server struct {
 	inFlight atomic.Int64
 	refusing atomic.Int64
 	stats    counters
+
+	refusedLine, slowLine seldom.Line
 }
 
 // service is a Service as dispatch wants it.
@@ -57,7 +60,7 @@ type method struct {
 }
 
 type counters struct {
-	accepted, refused, authFailed, calls, failed, busy, bytesIn atomic.Uint64
+	accepted, refused, slow, authFailed, calls, failed, busy, bytesIn atomic.Uint64
 }
 
 // Stats is what a server has done and holds, for observable instruments.
@@ -68,6 +71,7 @@ type Stats struct {
 	ReplyBytes    int64  // queued on connections that do not read
 	Accepted      uint64 // connections since the start
 	Refused       uint64 // connections above a limit
+	Slow          uint64 // connections ended that did not send in time what they began
 	AuthFailed    uint64 // handshakes ended as unauthorized
 	Calls         uint64 // calls dispatched, counted when their batch is done
 	Failed        uint64 // of these, answered with an error
@@ -116,6 +120,7 @@ func (s *Server) Stats() Stats {
 		ReplyBytes:    s.replies.used.Load(),
 		Accepted:      s.stats.accepted.Load(),
 		Refused:       s.stats.refused.Load(),
+		Slow:          s.stats.slow.Load(),
 		AuthFailed:    s.stats.authFailed.Load(),
 		Calls:         s.stats.calls.Load(),
 		Failed:        s.stats.failed.Load(),
@@ -231,6 +236,11 @@ const (
 // time the others are only closed, which clients take as "try again" too.
 func (s *Server) refuse(nc net.Conn, busy *Error) {
 	s.stats.refused.Add(1)
+	if count, write := s.refusedLine.Happened(time.Now()); write {
+		s.cfg.Logger.Warn("RPC port: connections were refused above a limit",
+			"count", count, "last_from", nc.RemoteAddr().String(), "why", busy.Message,
+			"try", "see who that is; more is allowed by creel.ipc.server.max-connections and -per-address")
+	}
 	if s.refusing.Add(1) > maxRefusing {
 		s.refusing.Add(-1)
 		nc.Close()
@@ -306,8 +316,9 @@ func (s *Server) sweep(ctx context.Context) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	type verdict struct {
-		c   *conn
-		why string
+		c    *conn
+		why  string
+		slow bool // it did not send in time what it began
 	}
 	var condemned []verdict
 	var deep []*conn
@@ -326,12 +337,12 @@ func (s *Server) sweep(ctx context.Context) {
 			switch {
 			case !c.ready.Load():
 				if now-c.born > handshake {
-					condemned = append(condemned, verdict{c, "the handshake took too long"})
+					condemned = append(condemned, verdict{c, "the handshake took too long", true})
 				}
 			case c.partial.Load() && (quiet > stall || now-c.began.Load() > slowest):
-				condemned = append(condemned, verdict{c, "a frame was begun and not ended"})
+				condemned = append(condemned, verdict{c, "a frame was begun and not ended", true})
 			case crowded && quiet > idle && c.idle():
-				condemned = append(condemned, verdict{c, "idle"})
+				condemned = append(condemned, verdict{c, "idle", false})
 			case quiet > shallow && c.deep.Load():
 				deep = append(deep, c)
 			}
@@ -344,7 +355,20 @@ func (s *Server) sweep(ctx context.Context) {
 		}
 		for _, v := range condemned {
 			s.cfg.Logger.Debug("connection closed", "remote", v.c.remote, "why", v.why)
+			if v.slow {
+				s.tooSlow(v.c, v.why)
+			}
 			v.c.nc.Close()
 		}
+	}
+}
+
+// tooSlow counts a connection that is ended since it did not send in time what it began.
+func (s *Server) tooSlow(c *conn, why string) {
+	s.stats.slow.Add(1)
+	if count, write := s.slowLine.Happened(time.Now()); write {
+		s.cfg.Logger.Warn("RPC port: connections were ended that did not send in time what they began",
+			"count", count, "last_from", c.remote.String(), "why", why,
+			"try", "see who that is, and keep strangers off the port")
 	}
 }

@@ -94,6 +94,11 @@ func NewMetrics(port string, services []hrpc.Service) *Metrics {
 		func(s hrpc.Stats) float64 { return float64(s.Refused) },
 	)
 	counter(
+		"connections_slow_total",
+		"Connections ended that did not send in time what they began.",
+		func(s hrpc.Stats) float64 { return float64(s.Slow) },
+	)
+	counter(
 		"auth_failed_total",
 		"Handshakes refused as unauthorized.",
 		func(s hrpc.Stats) float64 { return float64(s.AuthFailed) },

@@ -29,6 +29,10 @@ func addWeb(d *daemon.Service, name, address string, h http.Handler, c webserver
 	if err != nil {
 		return "", err
 	}
+	if c.Figures == nil {
+		c.Figures = webserver.NewFigures()
+		d.Health.Register(c.Figures)
+	}
 	d.Add("web server", webserver.Task(l, h, c))
 	return l.Addr().String(), nil
 }
@@ -50,7 +54,8 @@ func AddProfiles(d *daemon.Service, s *settings.Settings) error {
 	if !webserver.Loopback(address) { // mayStart has told why; `creel up` comes without it
 		return s.Problem("creel.debug.address", "it is not on loopback", "give 127.0.0.1:6060")
 	}
-	bound, err := addWeb(d, "creel.debug.address", address, webserver.Profiles(), webserver.Config{})
+	bound, err := addWeb(d, "creel.debug.address", address, webserver.Profiles(),
+		webserver.Config{Figures: webserver.NewFigures()}) // not those of the port that strangers find
 	if err == nil && len(d.Entries) > 0 {
 		d.Entries[0].Addresses["debug"] = bound
 	}

@@ -3,8 +3,10 @@
 package webserver
 
 import (
+	"errors"
 	"io"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -52,7 +54,8 @@ type boundBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 	conn    *conn // nil if its listener is another
-	ended   bool
+	ended   bool  // all of it is here
+	slow    bool  // its time was over first
 }
 
 // left is called when the handler has returned: the server reads what it left.
@@ -68,6 +71,10 @@ func (b *boundBody) Read(p []byte) (int, error) {
 		defer b.conn.came()
 	}
 	n, err := b.ReadCloser.Read(p)
+	if b.conn != nil && !b.slow && errors.Is(err, os.ErrDeadlineExceeded) {
+		b.slow = true
+		b.conn.l.told.tooSlow(b.conn, "its body took too long")
+	}
 	if err == io.EOF {
 		b.ended = true
 		b.control.SetReadDeadline(time.Time{}) // an error here is the client's going away

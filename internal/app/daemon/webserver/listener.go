@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -37,6 +38,7 @@ type listener struct {
 	wait time.Duration // for the headers of the first request
 	most int           // connections, waiting and served
 	each int           // of one remote address
+	told *Figures
 
 	ready chan net.Conn
 	ended chan struct{} // closed when nobody accepts any more
@@ -99,6 +101,9 @@ func (c *conn) enter() {
 			break
 		}
 		longest.leave()
+		if !longest.served {
+			c.l.told.tooSlow(longest, "no request had come, and there were many like it")
+		}
 		longest.Conn.Close() // who serves it finds it closed, and forgets it
 	}
 }
@@ -124,12 +129,13 @@ func state(nc net.Conn, s http.ConnState) {
 	}
 }
 
-func newListener(l net.Listener, wait time.Duration, most, each int) *listener {
+func newListener(l net.Listener, wait time.Duration, most, each int, told *Figures) *listener {
 	out := &listener{
 		Listener: l,
 		wait:     wait,
 		most:     most,
 		each:     each,
+		told:     told,
 		ready:    make(chan net.Conn),
 		ended:    make(chan struct{}),
 		open:     map[*conn]struct{}{},
@@ -207,13 +213,14 @@ func (l *listener) admit(c *conn) bool {
 		return true
 	}
 	l.mu.Unlock()
-	why := fmt.Sprintf("this port has %d connections, its limit: try again later\n", many)
+	why := fmt.Sprintf("this port has %d connections, its limit: try again later", many)
 	if many < l.most {
-		why = fmt.Sprintf("%s has %d connections to this port, the limit of one address: close some\n", c.from, mine)
+		why = fmt.Sprintf("%s has %d connections to this port, the limit of one address: close some", c.from, mine)
 	}
+	l.told.refused(c, why)
 	c.Conn.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)) // a new socket takes it at once
 	fmt.Fprintf(c.Conn, "HTTP/1.1 %d %s\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: text/plain\r\n"+
-		"Content-Length: %d\r\n\r\n%s", http.StatusServiceUnavailable, "Service Unavailable", len(why), why)
+		"Content-Length: %d\r\n\r\n%s\n", http.StatusServiceUnavailable, "Service Unavailable", len(why)+1, why)
 	c.Conn.Close()
 	return false
 }
@@ -229,20 +236,27 @@ func addressOf(c net.Conn) netip.Addr {
 // await hands a connection over when the headers of its first request are here.
 func (l *listener) await(c *conn) {
 	c.Conn.SetReadDeadline(time.Now().Add(l.wait))
-	if !awaitRequest(c.Conn) || !l.handOver(c) {
+	err := awaitRequest(c.Conn)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		l.told.tooSlow(c, "its headers took too long")
+	}
+	if err != nil || !l.handOver(c) {
 		c.Close()
 	}
 }
 
 // awaitRequest keeps the stack flat while it waits: nothing that needs more is called
 // before.
-func awaitRequest(nc net.Conn) bool {
+func awaitRequest(nc net.Conn) error {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {
-		return true
+		return nil
 	}
 	raw, err := sc.SyscallConn()
-	return err == nil && readable.WaitForRequest(raw) == nil
+	if err != nil {
+		return err
+	}
+	return readable.WaitForRequest(raw)
 }
 
 func (l *listener) handOver(c *conn) bool {

@@ -22,6 +22,7 @@ type Config struct {
 	RefuseAnonymous   bool          // 403 to who gives no user.name and no cookie
 	MaxConnections    int           // 503 above [20,000]
 	MaxPerAddress     int           // of one remote address, 503 above [half of MaxConnections]
+	Figures           *Figures      // of the port [of its own]
 }
 
 // Task serves handler on a listener until its context ends; then answers on
@@ -49,7 +50,11 @@ func Task(l net.Listener, handler http.Handler, c Config) func(context.Context) 
 			}
 		})
 		most := cmp.Or(c.MaxConnections, 20_000)
-		err := server.Serve(newListener(l, first, most, cmp.Or(c.MaxPerAddress, (most+1)/2)))
+		figures := c.Figures
+		if figures == nil {
+			figures = NewFigures()
+		}
+		err := server.Serve(newListener(l, first, most, cmp.Or(c.MaxPerAddress, (most+1)/2), figures))
 		if !stop() {
 			<-ended // Serve returns when the listener is closed; connections are closed after it
 		}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webserver
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/creelrm/creel/internal/seldom"
+)
+
+// Figures counts the connections of a web port that were not served to their end.
+// It is a prometheus.Collector.
+type Figures struct {
+	refusedCount, slowCount atomic.Uint64
+	refusedLine, slowLine   seldom.Line
+
+	refusedDesc, slowDesc *prometheus.Desc
+}
+
+// NewFigures returns figures that are all zero.
+func NewFigures() *Figures {
+	return &Figures{
+		refusedDesc: prometheus.NewDesc("creel_http_connections_refused_total",
+			"Connections above a limit.", nil, nil),
+		slowDesc: prometheus.NewDesc("creel_http_connections_slow_total",
+			"Connections ended that did not send in time what they began.", nil, nil),
+	}
+}
+
+// Describe is a prometheus.Collector's.
+func (f *Figures) Describe(out chan<- *prometheus.Desc) { out <- f.refusedDesc; out <- f.slowDesc }
+
+// Collect is a prometheus.Collector's.
+func (f *Figures) Collect(out chan<- prometheus.Metric) {
+	out <- prometheus.MustNewConstMetric(f.refusedDesc, prometheus.CounterValue, float64(f.refusedCount.Load()))
+	out <- prometheus.MustNewConstMetric(f.slowDesc, prometheus.CounterValue, float64(f.slowCount.Load()))
+}
+
+// refused counts a connection above a limit.
+func (f *Figures) refused(c *conn, why string) {
+	f.refusedCount.Add(1)
+	if count, write := f.refusedLine.Happened(time.Now()); write {
+		slog.Warn("web port: connections were refused above a limit",
+			"address", c.l.Addr().String(), "count", count, "last_from", c.from.String(), "why", why,
+			"try", "see who that is; more is allowed by creel.http.max-connections and -per-address")
+	}
+}
+
+// tooSlow counts a connection that is ended since it did not send in time what it
+// began.
+func (f *Figures) tooSlow(c *conn, why string) {
+	f.slowCount.Add(1)
+	if count, write := f.slowLine.Happened(time.Now()); write {
+		slog.Warn("web port: connections were ended that did not send in time what they began",
+			"address", c.l.Addr().String(), "count", count, "last_from", c.from.String(), "why", why,
+			"try", "see who that is, and keep strangers off the port")
+	}
+}

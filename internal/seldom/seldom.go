@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package seldom bounds how often something is logged that strangers can cause as
+// often as they like.
+package seldom
+
+import (
+	"sync"
+	"time"
+)
+
+// Every is how long a Line is silent after it was written.
+const Every = time.Minute
+
+// Line is one line of a log. The zero value has never been written. Any number of
+// goroutines may use it.
+type Line struct {
+	mu      sync.Mutex
+	written time.Time
+	count   int
+}
+
+// Happened counts what the line tells of, and reports whether it is to be written
+// now, with how often that happened since it was written last.
+func (l *Line) Happened(now time.Time) (count int, write bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count++
+	if !l.written.IsZero() && now.Sub(l.written) < Every {
+		return l.count, false
+	}
+	count, l.count, l.written = l.count, 0, now
+	return count, true
+}
