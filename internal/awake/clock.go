@@ -61,9 +61,16 @@ func (c *Clock) Now() time.Time {
 	}
 	now, pause := c.observe()
 	if pause > 0 {
-		c.log.Warn("this process did not run; nobody is judged by that time", "for", pause)
+		Tell(c.log, pause)
 	}
 	return now
+}
+
+// Tell logs that this process did not run for a time.
+func Tell(log *slog.Logger, pause time.Duration) {
+	log.Warn("this process did not run; nobody is judged by that time",
+		"for", pause.Round(time.Millisecond).String(),
+		"try", "look for stops, migrations, swapping and slow disks of its machine")
 }
 
 func (c *Clock) observe() (now time.Time, pause time.Duration) {

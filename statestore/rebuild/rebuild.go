@@ -264,7 +264,8 @@ func (r *Rebuilder) rebuild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.cfg.Log.Warn("state store rebuilt", "applications", found, "conflicts", len(resolved)+len(overruled))
+	r.cfg.Log.Warn("state store rebuilt", "applications", found, "conflicts", len(resolved)+len(overruled),
+		"try", "ask what emptied the store; see that it is persistent (docs/operations/redis.md)")
 	for _, c := range slices.Concat(resolved, overruled) {
 		r.cfg.Log.Warn(
 			"audit",

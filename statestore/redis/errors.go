@@ -158,3 +158,7 @@ func backoff(try int) time.Duration {
 	d := 5 * time.Millisecond << min(try, 6)
 	return d/2 + rand.N(d/2)
 }
+
+// Unanswered is how many calls the server could not answer so far: they were repeated,
+// or their time was over.
+func (s *Store) Unanswered() int64 { return s.counts.retries.Load() + s.counts.gaveUp.Load() }

@@ -133,7 +133,7 @@ func (s *Server) turn(events []event) error {
 	now, d := s.now(read), s.awake.Observe(read)
 	if d > 0 {
 		s.metrics.Paused.Add(int64(d))
-		s.log.Warn("this process did not run; nobody is judged by that time", "for", d)
+		awake.Tell(s.log, d)
 	}
 	if s.owner.Begin(now, d, s.durable.reported.Load()) {
 		s.moves.Add(1)

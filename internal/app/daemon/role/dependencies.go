@@ -21,10 +21,13 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// How often a store's health is looked at, and the time of one look.
+// How often a store's health is looked at, the time of one look, and how soon it is
+// looked at when a call of ours got no answer, and while it is not reachable: an outage
+// that clients felt is one that operators see.
 const (
 	storeLookEvery = 10 * time.Second
 	storeLookTime  = 5 * time.Second
+	storeLookSoon  = 500 * time.Millisecond
 )
 
 // staleAfter is the age from which a view, or what was last read of the store, is
@@ -34,6 +37,8 @@ const staleAfter = 3 * storeLookEvery
 // checkable is a store whose health can be looked at; the one in memory has none.
 type checkable interface {
 	Health(ctx context.Context) ([]statestore.Finding, error)
+	// Unanswered is how many calls got no answer so far.
+	Unanswered() int64
 }
 
 // looked is what a look at the store found.
@@ -89,14 +94,21 @@ func (h *storeHealth) has(name string) float64 {
 }
 
 func (h *storeHealth) run(ctx context.Context) error {
-	tick := time.NewTicker(storeLookEvery)
+	tick := time.NewTicker(storeLookSoon)
 	defer tick.Stop()
 	for {
+		before := h.store.Unanswered()
 		h.look(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
+		for looked := time.Now(); ; {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+			ill := h.last.Load() == nil || h.last.Load().err != nil
+			if ill || h.store.Unanswered() > before || time.Since(looked) >= storeLookEvery {
+				break
+			}
 		}
 	}
 }
