@@ -126,6 +126,7 @@ func (f *federation) kill(d *daemon, id string) answer {
 // reserve is used up too, what needs a record waits. When there is room again it is
 // as before, without anybody's doing.
 func TestAFullDiskMakesAResourceManagerReadOnly(t *testing.T) {
+	operatorsSee(t)
 	disk := newSmallDisk(t, 48<<20)
 	server := redistest.Start(t)
 	f := foundAs(t, server.URL(), layout{ofRM: func(id string) []string {
@@ -251,6 +252,7 @@ func TestAFullDiskMakesAResourceManagerReadOnly(t *testing.T) {
 // of it: the disk is not mounted. It serves nobody, and says what to do. With the
 // right directory it goes on with what it had. With --accept-empty it begins anew.
 func TestAnEmptyJournalIsNotServedUnasked(t *testing.T) {
+	operatorsSee(t)
 	server := redistest.Start(t)
 	data := filepath.Join(t.TempDir(), "journal")
 	f := foundAs(t, server.URL(), layout{ofRM: func(id string) []string {
@@ -273,6 +275,7 @@ func TestAnEmptyJournalIsNotServedUnasked(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatalf("it runs on an empty journal\n%s", m.rm.Tail(20))
 	}
+	time.Sleep(2 * step) // operators look
 	for _, want := range []string{"its journal " + dir + " is empty", "living applications of sc-1", "--accept-empty"} {
 		if out := m.rm.Output(); !strings.Contains(out, want) {
 			t.Errorf("it does not say %q but\n%s", want, out)

@@ -15,6 +15,7 @@ import (
 // never seen the store whole. Clients repeat all their submissions: each is answered
 // success, and runs where it ran before, once.
 func TestAStoreEmptiedWhileAllRoutersAreDownDoublesNothing(t *testing.T) {
+	operatorsSee(t)
 	server := redistest.Start(t)
 	f := found(t, server.URL(), "")
 	ids := make([]string, 60)

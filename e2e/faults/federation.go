@@ -201,6 +201,7 @@ func (d *daemon) run(t testing.TB, more ...string) {
 		d.command.Args = append(d.command.Args, "-D", s)
 	}
 	d.Process = process.Start(t, d.command)
+	started(d)
 }
 
 func (d *daemon) ready() string { return filepath.Join(d.command.Dir, "ready") }
@@ -217,6 +218,7 @@ func (d *daemon) awaitReady(t testing.TB) {
 		return err == nil && json.Unmarshal(b, &entry) == nil && entry.PID == d.PID()
 	})
 	d.at = entry.Addresses
+	serves(t, d)
 }
 
 // ports are the settings of the addresses that a daemon's ready file tells.

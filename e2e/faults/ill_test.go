@@ -118,6 +118,7 @@ func endure(t *testing.T, f *federation, client *hrpc.Client, ill illness) {
 // One server: it is slow, silent, cut off, gone, read-only, out of memory, and
 // comes back empty.
 func TestWhenTheStoreIsIll(t *testing.T) {
+	operatorsSee(t)
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	path := redistest.NewProxy(t, server.Addr)
 	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
@@ -154,6 +155,7 @@ func TestWhenTheStoreIsIll(t *testing.T) {
 
 // A primary with a replica under three Sentinels: the primary dies.
 func TestWhenTheStoreFailsOver(t *testing.T) {
+	operatorsSee(t)
 	s := redistest.StartSentinels(t)
 	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
 	t.Cleanup(func() { client.Close() })

@@ -59,6 +59,7 @@ func stopped(m far) {
 // same, each client that repeats as it is told is answered success, and no AM is
 // killed.
 func TestWhatArrivesLateDoublesNothing(t *testing.T) {
+	operatorsSee(t)
 	members := []*farMember{
 		{name: "requests-late", start: creelRM, fault: slow(thither)},
 		{name: "answers-late", start: creelRM, fault: slow(hither)},

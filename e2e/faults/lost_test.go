@@ -18,6 +18,7 @@ import (
 // creel.router.unclear-wait that it does not know them, and no sooner; meanwhile `why`
 // says for what they wait. Each runs in one subcluster.
 func TestALostSubmissionLeavesAHadoopHomeAfterItsWait(t *testing.T) {
+	operatorsSee(t)
 	const wait, patience = 6 * time.Second, 2 * time.Second
 	away := &farMember{name: "hadoop", start: hadoopRM}
 	members := []*farMember{away, {name: "well", start: creelRM}}

@@ -16,6 +16,7 @@ import (
 // has the cluster's secret goes on with the one that the member signed, and says
 // so; one that has not believes the record.
 func TestAPoisonedMemberOfRedisIsNotBelieved(t *testing.T) {
+	operatorsSee(t)
 	server := redistest.Start(t)
 	file := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(file, []byte("0123456789abcdef0123456789abcdef"), 0o600); err != nil {

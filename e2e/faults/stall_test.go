@@ -23,6 +23,7 @@ const stall = 12 * time.Second
 // silent. On waking they have heard nobody for that time, and know whose fault it
 // was: every application goes on, and so does every node.
 func TestAPausedResourceManagerBlamesNobody(t *testing.T) {
+	operatorsSee(t)
 	server := redistest.Start(t)
 	const expiry = stall / 2
 	ms := strconv.FormatInt(expiry.Milliseconds(), 10)
@@ -69,6 +70,7 @@ func TestAPausedResourceManagerBlamesNobody(t *testing.T) {
 // be at the proxy. AMs go on calling meanwhile. Afterwards nobody is blamed: no
 // member was marked lost, no AM given up, and every application finishes.
 func TestAPausedRouterProxyOrStoreBlamesNobody(t *testing.T) {
+	operatorsSee(t)
 	server := redistest.Start(t)
 	const expiry = stall / 2
 	f := foundWith(t, server.URL(), "",

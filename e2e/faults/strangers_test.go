@@ -170,6 +170,7 @@ func resident(t *testing.T, d *daemon) int64 {
 // idle, half of them hostile, and honest calls of 1 MB succeed meanwhile. They cost
 // at most 64 MB.
 func TestTenThousandStrangersCostLittleMemory(t *testing.T) {
+	operatorsSee(t)
 	const crowdSize, most = 10_000, 64 << 20
 	server := redistest.Start(t)
 	f := foundAs(t, server.URL(), layout{
@@ -229,6 +230,7 @@ func collect(t *testing.T, d *daemon) {
 // A connection that sends half of its headers, or half of a body, is ended when the
 // time of creel.http.read-header-timeout is over.
 func TestSlowHeadersAndBodiesEndAsTheSettingSays(t *testing.T) {
+	operatorsSee(t)
 	server := redistest.Start(t)
 	f := found(t, server.URL(), "", "creel.http.read-header-timeout=1s")
 	_, slow := strangersOf(t)
