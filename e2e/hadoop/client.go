@@ -24,7 +24,8 @@ const (
 	QueueCLI          = cli + "QueueCLI"
 	ClusterCLI        = cli + "ClusterCLI"
 	RMAdminCLI        = cli + "RMAdminCLI"
-	RouterCLI         = cli + "RouterCLI" // yarn routeradmin
+	RouterCLI         = cli + "RouterCLI"    // yarn routeradmin
+	SchedConfCLI      = cli + "SchedConfCLI" // yarn schedulerconf
 	TopCLI            = cli + "TopCLI"
 	LogsCLI           = cli + "LogsCLI"
 	NodeAttributesCLI = cli + "NodeAttributesCLI"

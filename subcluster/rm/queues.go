@@ -23,6 +23,13 @@ func (m *Machine) ReloadQueues(now time.Time, spec queues.Spec) error {
 	return nil
 }
 
+// CheckQueues reports what ReloadQueues would refuse, and changes nothing.
+func (m *Machine) CheckQueues(spec queues.Spec) error { return m.sched.CheckReload(&spec) }
+
+// PlaceBy has other rules choose the queues of submissions from now on; nil is the
+// queue that they name.
+func (m *Machine) PlaceBy(rules queues.Placement) { m.cfg.Placement = rules }
+
 // SetQueueState starts, stops or drains a queue. A stopped queue with
 // applications drains until they have ended.
 func (m *Machine) SetQueueState(now time.Time, path creel.QueuePath, s creel.QueueState) error {

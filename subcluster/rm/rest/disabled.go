@@ -12,9 +12,8 @@ import (
 )
 
 // What this ResourceManager does not do, answered as YARN answers when it is
-// switched off: reservations, a scheduler configuration that can
-// be changed by calls, recorded scheduling activities, and delegation tokens,
-// which YARN gives out over the web to Kerberos callers only.
+// switched off: reservations, recorded scheduling activities, and
+// delegation tokens, which YARN gives out over the web to Kerberos callers only.
 
 func (h *Handler) mountOff(r chi.Router) {
 	// Reservations.
@@ -33,23 +32,6 @@ func (h *Handler) mountOff(r chi.Router) {
 		r.Post(path, h.refusing(noReservations))
 	}
 	r.Get("/reservation/list", h.refusing(noReservations))
-	// Scheduler configuration.
-	immutable := func(s string) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) { h.text(w, r, http.StatusBadRequest, s) }
-	}
-	r.Get(
-		"/scheduler-conf",
-		immutable(
-			"This API only supports to retrieve scheduler configuration from a mutable-conf scheduler, underneath scheduler CapacityScheduler is not an instance of MutableConfScheduler",
-		),
-	)
-	r.Put("/scheduler-conf", immutable("Configuration change only supported by mutable configuration store."))
-	r.Post(
-		"/scheduler-conf/validate",
-		immutable("Configuration change validation only supported by MutableConfScheduler."),
-	)
-	r.Get("/scheduler-conf/version", immutable("Configuration Version only supported by MutableConfScheduler."))
-	r.Get("/scheduler-conf/format", immutable("Scheduler Configuration format only supported by MutableConfScheduler"))
 	// Activities.
 	r.Get("/scheduler/activities", h.activities)
 	r.Get("/scheduler/bulk-activities", h.refusing(badRequest(cause+notRecorded)))

@@ -115,6 +115,7 @@ func (h *Handler) Mount(r chi.Router) {
 		r.Put("/apps/{appid}/timeout", h.setTimeout)
 		r.Post("/containers/{containerid}/signal/{command}", h.signal)
 		h.mountLabels(r)
+		h.mountQueuesConf(r)
 		h.mountOff(r)
 	})
 	// What dashboards poll has a way past the mount, which costs these more than
@@ -124,6 +125,8 @@ func (h *Handler) Mount(r chi.Router) {
 	r.With(h.identify).Get("/ws/v1/cluster/metrics", h.metrics)
 	r.With(h.identify).Get("/api/v1/apps/{appid}/why", h.why)
 	r.With(h.identify).Get("/api/v1/queues/{queue}/preempt", h.preemption)
+	r.With(h.identify).Get("/api/v1/scheduler-conf/changes", h.confChanges)
+	r.With(h.identify).Post("/api/v1/scheduler-conf/changes/{version}/undo", h.undoConf)
 	r.Get("/jmx", h.jmx)
 	r.Get("/conf", h.configuration)
 	r.Get("/isActive", func(w http.ResponseWriter, r *http.Request) {

@@ -13,24 +13,10 @@ import (
 // that is wrong, changes the scheduler or the calculator, or takes away a queue
 // that is in use, is refused as a whole and the old one stays. Schedule is due.
 func (s *Scheduler) Reload(spec queues.Spec) error {
-	if err := spec.Validate(); err != nil {
+	if err := s.CheckReload(&spec); err != nil {
 		return err
 	}
-	if spec.Scheduler != s.tree.spec.Scheduler || spec.Calculator != s.tree.spec.Calculator {
-		return invalid(
-			"cannot reload the queues",
-			"the scheduler or its resource calculator would change",
-			"restart the ResourceManager for that",
-		)
-	}
 	policy := policyOf(&spec)
-	listed := map[creel.QueuePath]*queues.Queue{}
-	flatten(&spec.Root, creel.RootQueue, listed)
-	for _, q := range s.tree.all {
-		if why := q.staysInUse(listed, policy); why != "" {
-			return refuse(q, why)
-		}
-	}
 	s.merge(&spec, policy)
 	for _, p := range s.parts {
 		part := spec.Partition(p.label) // checked with the whole
@@ -42,6 +28,29 @@ func (s *Scheduler) Reload(spec queues.Spec) error {
 		}
 	}
 	s.setPreemption(spec.Preemption)
+	return nil
+}
+
+// CheckReload reports what Reload would refuse, and changes nothing.
+func (s *Scheduler) CheckReload(spec *queues.Spec) error {
+	if err := spec.Validate(); err != nil {
+		return err
+	}
+	if spec.Scheduler != s.tree.spec.Scheduler || spec.Calculator != s.tree.spec.Calculator {
+		return invalid(
+			"cannot reload the queues",
+			"the scheduler or its resource calculator would change",
+			"restart the ResourceManager for that",
+		)
+	}
+	policy := policyOf(spec)
+	listed := map[creel.QueuePath]*queues.Queue{}
+	flatten(&spec.Root, creel.RootQueue, listed)
+	for _, q := range s.tree.all {
+		if why := q.staysInUse(listed, policy); why != "" {
+			return refuse(q, why)
+		}
+	}
 	return nil
 }
 

@@ -21,16 +21,20 @@ func (s *Server) Administer(who Caller, name string, order func() error) (err er
 	return order()
 }
 
-// RefreshQueues reads the queues again and puts them in force.
+// RefreshQueues reads the queues, and the rules that choose one, again and puts
+// them in force. It is refused where calls change the queues: it would undo them.
 func (s *Server) RefreshQueues(ctx context.Context) error {
+	if s.cfg.Mutable != nil {
+		return mutableRefresh()
+	}
 	if s.cfg.ReloadQueues == nil {
 		return nil
 	}
-	spec, err := s.cfg.ReloadQueues()
+	q, err := s.cfg.ReloadQueues()
 	if err != nil {
 		return codec.Invalid("the queues could not be read: %v", err)
 	}
-	return s.order(ctx, func(m *rm.Machine, now time.Time) error { return m.ReloadQueues(now, spec) })
+	return s.setQueues(ctx, q)
 }
 
 // RefreshNodes reads the host lists again: unwanted nodes are decommissioned,

@@ -35,9 +35,11 @@ type Config struct {
 
 	// The Reload functions are called by the administrator's refresh calls. A nil
 	// function leaves what it would reload as it is.
-	ReloadQueues  func() (queues.Spec, error)
+	ReloadQueues  func() (Queues, error)
 	ReloadAdmin   func() (queues.ACL, error)
 	ReloadProxies func() (map[string]ProxyRule, error)
+	// Mutable lets calls change the queues; nil: they are those of the files.
+	Mutable *MutableQueues
 	// Hosts reads the files of yarn.resourcemanager.nodes.include-path and
 	// .exclude-path; nil admits every host. An empty Include admits all.
 	Hosts func() (Hosts, error)

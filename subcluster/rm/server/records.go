@@ -80,6 +80,7 @@ type kept struct {
 	secrets   []byte
 	tokenKeys []byte
 	tokens    [][]byte
+	conf      keptConf
 }
 
 // replay reads the journal: the machine's records, keys and tokens, and how often
@@ -97,6 +98,8 @@ func (s *Server) replay() (k kept, err error) {
 			k.tokenKeys = value
 		case strings.HasPrefix(key, keyToken):
 			k.tokens = append(k.tokens, value)
+		case strings.HasPrefix(key, keyConf):
+			return k.conf.read(key, value)
 		default:
 			return fmt.Errorf("key %q is not known: the journal is of a newer version", key)
 		}

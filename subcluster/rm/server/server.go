@@ -49,6 +49,7 @@ type Server struct {
 	nextApp atomic.Int32
 	metrics Metrics
 
+	conf      schedConf
 	access    *access
 	secrets   *secrets
 	tokens    *delegation
@@ -140,6 +141,9 @@ func (s *Server) open() error {
 		if err := s.putStart(k.meta); err != nil {
 			return err
 		}
+	}
+	if err := s.openConf(&k.conf, &mc); err != nil {
+		return err
 	}
 	var err error
 	s.owner.Volatile = mc.Volatile

@@ -151,6 +151,34 @@ var refusals = []refusal{
 		},
 	},
 	{
+		key: "yarn.scheduler.configuration.store.class", roles: onRM, example: "zk",
+		why: "creel has no such store: queues that calls have changed would not be the ones in force",
+		try: "set fs, which keeps changes in the journal, memory, or file",
+		refused: func(s *settings.Settings) (bool, string) {
+			store := s.String("yarn.scheduler.configuration.store.class")
+			return store == "zk" || store == "leveldb", ""
+		},
+	},
+	{
+		key: "yarn.scheduler.configuration.store.class", roles: onRM, example: "fs",
+		why: "without a directory for the journal, changes of queues would be lost in a restart",
+		try: "give one by --data DIR or creel.rm.data, or set memory",
+		refused: func(s *settings.Settings) (bool, string) {
+			return s.String("yarn.scheduler.configuration.store.class") == "fs" && s.String("creel.rm.data") == "", ""
+		},
+	},
+	{
+		key: "yarn.scheduler.configuration.mutation.acl-policy.class", roles: onRM, example: "com.example.OurPolicy",
+		why: "creel runs no classes: who may change queues would not be who it says",
+		try: "set org.apache.hadoop.yarn.server.resourcemanager.scheduler.DefaultConfigurationMutationACLPolicy or " +
+			"org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.conf.QueueAdminConfigurationMutationACLPolicy",
+		refused: func(s *settings.Settings) (bool, string) {
+			policy := mutationPolicy(s)
+			return policy != "DefaultConfigurationMutationACLPolicy" &&
+				policy != "QueueAdminConfigurationMutationACLPolicy", ""
+		},
+	},
+	{
 		key:     "creel.cluster.secret-file",
 		roles:   []settings.Role{settings.RM, settings.Proxy, settings.Router, settings.Agent},
 		example: "/nowhere/secret",

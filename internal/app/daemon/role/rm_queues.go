@@ -4,13 +4,16 @@ package role
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/subcluster/rm/queueconf"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // schedulerName is the class of the scheduler without its package.
@@ -49,8 +52,8 @@ func increment(s *settings.Settings, types []creel.ResourceType) (creel.Resource
 	return step, nil
 }
 
-// QueueConfig reads the queue file of the scheduler that is named.
-func QueueConfig(s *settings.Settings, reload bool) (queueconf.Config, error) {
+// queueOptions are what the site files say of the queues.
+func queueOptions(s *settings.Settings) queueconf.Options {
 	opt := queueconf.Options{
 		MaxAllocation: creel.NewResource(
 			s.Long("yarn.scheduler.maximum-allocation-mb"),
@@ -70,12 +73,17 @@ func QueueConfig(s *settings.Settings, reload bool) (queueconf.Config, error) {
 			opt.ResourceTypes = append(opt.ResourceTypes, creel.ResourceType{Name: name})
 		}
 	}
+	return opt
+}
+
+// QueueConfig reads the queue file of the scheduler that is named.
+func QueueConfig(s *settings.Settings, reload bool) (queueconf.Config, error) {
 	if fairScheduler(s) {
 		path, data, err := s.FairSchedulerFile()
 		if err != nil {
 			return queueconf.Config{}, err
 		}
-		return withPreemption(s, nil)(queueconf.ReadFair(path, data, opt))
+		return withPreemption(s, nil)(queueconf.ReadFair(path, data, queueOptions(s)))
 	}
 	read := s.CapacityScheduler
 	if reload {
@@ -85,6 +93,12 @@ func QueueConfig(s *settings.Settings, reload bool) (queueconf.Config, error) {
 	if err != nil {
 		return queueconf.Config{}, err
 	}
+	return capacityQueues(s, found)
+}
+
+// capacityQueues makes queues of the properties that describe them.
+func capacityQueues(s *settings.Settings, found []settings.Property) (queueconf.Config, error) {
+	opt := queueOptions(s)
 	props := make([]queueconf.Property, len(found))
 	for i, p := range found {
 		props[i] = queueconf.Property{Name: p.Name, Value: p.Value, File: p.File, Line: p.Line}
@@ -93,10 +107,47 @@ func QueueConfig(s *settings.Settings, reload bool) (queueconf.Config, error) {
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(s.Dir(), path)
 			}
+			var err error
 			if opt.MappingRules, err = os.ReadFile(path); err != nil {
 				return queueconf.Config{}, fmt.Errorf("%s: %s: %w", p.Where(), p.Name, err)
 			}
 		}
 	}
 	return withPreemption(s, found)(queueconf.ReadCapacity(props, opt))
+}
+
+// mutationPolicy is the last part of the class that says who may change queues.
+func mutationPolicy(s *settings.Settings) string {
+	class := s.String("yarn.scheduler.configuration.mutation.acl-policy.class")
+	return class[strings.LastIndexByte(class, '.')+1:]
+}
+
+// mutableQueues says how calls change the queues; nil: they are those of the files.
+func mutableQueues(s *settings.Settings) *server.MutableQueues {
+	store, history := s.String("yarn.scheduler.configuration.store.class"),
+		s.Int("yarn.scheduler.configuration.store.max-logs")
+	if store == "file" || fairScheduler(s) {
+		return nil
+	}
+	return &server.MutableQueues{
+		Kept:        store == "fs",
+		QueueAdmins: mutationPolicy(s) == "QueueAdminConfigurationMutationACLPolicy",
+		History:     history,
+		File: func() (map[string]string, error) {
+			found, err := s.ReloadCapacityScheduler()
+			out := make(map[string]string, len(found))
+			for _, p := range found {
+				out[p.Name] = p.Value
+			}
+			return out, err
+		},
+		Parse: func(values map[string]string) (server.Queues, error) {
+			found := make([]settings.Property, 0, len(values))
+			for _, name := range slices.Sorted(maps.Keys(values)) {
+				found = append(found, settings.Property{Name: name, Value: values[name]})
+			}
+			q, err := capacityQueues(s, found)
+			return server.Queues{Spec: q.Queues, Placement: q.Placement}, err
+		},
+	}
 }

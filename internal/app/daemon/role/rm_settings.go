@@ -60,10 +60,11 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 	if c.Rack, err = racks(s); err != nil {
 		return c, ports, err
 	}
-	c.ReloadQueues = func() (queues.Spec, error) {
+	c.ReloadQueues = func() (server.Queues, error) {
 		q, err := QueueConfig(s, true)
-		return q.Queues, err
+		return server.Queues{Spec: q.Queues, Placement: q.Placement}, err
 	}
+	c.Mutable = mutableQueues(s)
 	// Who may act for whom, and who administers, is read from
 	// the files anew; -D stays over them.
 	again := s.Reload

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
+	"github.com/creelrm/creel/subcluster/rm/queueconf"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+// Queues are a tree of queues and what chooses one of them for a submission.
+type Queues struct {
+	Spec      queues.Spec
+	Placement queues.Placement // nil: the queue named in the submission
+}
+
+// MutableQueues says how the queues' configuration is changed by calls
+// (yarn.scheduler.configuration.store.class). Its functions may be called by any
+// goroutine.
+type MutableQueues struct {
+	// Kept has changes outlive the process, in the journal, of which there must be one.
+	Kept bool
+	// File reads the properties that stand before the first change, and after a format.
+	File func() (map[string]string, error)
+	// Parse makes queues of properties, or says all that is wrong with them.
+	Parse func(map[string]string) (Queues, error)
+	// QueueAdmins lets who administers a queue change it; else the cluster's
+	// administrators alone may.
+	QueueAdmins bool
+	// History is how many changes are remembered, to be undone;
+	// yarn.scheduler.configuration.store.max-logs, 1000.
+	History int
+}
+
+// ConfChange is one change of the queues' configuration by a call.
+type ConfChange struct {
+	Version int64              `json:"version"` // of the configuration since it
+	Time    int64              `json:"time"`    // ms since 1970
+	User    string             `json:"user"`
+	What    string             `json:"what"` // update, format or undo
+	Keys    []queueconf.Change `json:"keys"`
+}
+
+// confState is the configuration at one version. It is replaced, never changed.
+type confState struct {
+	version int64
+	values  map[string]string
+	history []*ConfChange // oldest first
+}
+
+// schedConf is the configuration that calls may change.
+type schedConf struct {
+	mu    sync.Mutex // one change at a time; held while the journal writes
+	state atomic.Pointer[confState]
+}
+
+// Keys of the journal. Each property is an entry of its own, so that a change
+// writes what it changes.
+const (
+	keyConf        = "conf/"
+	keyConfVersion = keyConf + "version"
+	keyConfValue   = keyConf + "p/" // conf/p/<name>: the value
+	keyConfChange  = keyConf + "c/" // conf/c/<version>: a ConfChange
+)
+
+func confChangeKey(version int64) string { return fmt.Sprintf("%s%020d", keyConfChange, version) }
+
+// keptConf is what the journal holds of the configuration.
+type keptConf struct {
+	version int64 // 0: nothing
+	values  map[string]string
+	history []*ConfChange // sorted as the keys
+}
+
+func (k *keptConf) read(key string, value []byte) error {
+	if key == keyConfVersion {
+		n, err := strconv.ParseInt(string(value), 10, 64)
+		k.version = n
+		return err
+	}
+	if name, ok := strings.CutPrefix(key, keyConfValue); ok {
+		if k.values == nil {
+			k.values = map[string]string{}
+		}
+		k.values[name] = string(value)
+		return nil
+	}
+	if !strings.HasPrefix(key, keyConfChange) {
+		return fmt.Errorf("key %q is not known: the journal is of a newer version", key)
+	}
+	c := &ConfChange{}
+	if err := json.Unmarshal(value, c); err != nil {
+		return err
+	}
+	k.history = append(k.history, c)
+	return nil
+}
+
+// openConf takes over what the journal holds of the queues' configuration, before
+// there is a machine, or begins with that of the files.
+func (s *Server) openConf(k *keptConf, mc *rm.Config) error {
+	c := s.cfg.Mutable
+	switch {
+	case c == nil || !c.Kept:
+		if k.version > 0 {
+			s.log.Warn("queues that calls have changed are not in force: their configuration is in the journal, and "+
+				"another store is set", "setting", "yarn.scheduler.configuration.store.class", "version", k.version,
+				"try", "set it to fs for them to be in force")
+		}
+		if c == nil {
+			return nil
+		}
+	case s.cfg.Dir == "":
+		return errors.New("resource manager: a configuration of queues that is kept needs a journal")
+	case k.version > 0:
+		q, err := c.Parse(k.values)
+		if err != nil {
+			return &creel.Error{
+				Kind: creel.ErrInvalidRequest,
+				What: "the queues as calls have changed them, in the journal, cannot be had any more",
+				Why:  err.Error(),
+				Try: "take back the settings that changed since, or set " +
+					"yarn.scheduler.configuration.store.class=file for the queues of the files",
+			}
+		}
+		mc.Queues, mc.Placement = q.Spec, q.Placement
+		s.conf.state.Store(&confState{version: k.version, values: k.values, history: k.history})
+		return nil
+	}
+	values, err := c.File()
+	if err != nil {
+		return err
+	}
+	first := &confState{version: 1, values: values}
+	if c.Kept {
+		s.putConf(&confState{}, first, queueconf.Difference(nil, values))
+	}
+	s.conf.state.Store(first)
+	return nil
+}
+
+// putConf adds what leads from one state to another to this turn's transaction.
+func (s *Server) putConf(from, to *confState, changes []queueconf.Change) {
+	tx := &s.durable.tx
+	tx.Put(keyConfVersion, strconv.AppendInt(nil, to.version, 10))
+	for _, c := range changes {
+		if c.New == nil {
+			tx.Delete(keyConfValue + c.Name)
+		} else {
+			tx.Put(keyConfValue+c.Name, []byte(*c.New))
+		}
+	}
+	for _, h := range from.history {
+		if !slices.Contains(to.history, h) {
+			tx.Delete(confChangeKey(h.Version))
+		}
+	}
+	for _, h := range to.history { // after the deletions: a format begins again with the numbers
+		if slices.Contains(from.history, h) {
+			continue
+		}
+		value, err := json.Marshal(h)
+		if err != nil {
+			s.fail(err)
+		}
+		tx.Put(confChangeKey(h.Version), value)
+	}
+}
+
+// QueuesMutable reports whether calls may change the queues' configuration.
+func (s *Server) QueuesMutable() bool { return s.cfg.Mutable != nil }
+
+// QueuesConf returns the properties that describe the queues in force, and their
+// version; nil where calls may not change them. The map must not be changed.
+func (s *Server) QueuesConf() (map[string]string, int64) {
+	c := s.conf.state.Load()
+	if c == nil {
+		return nil, 0
+	}
+	return c.values, c.version
+}
+
+// QueuesHistory returns the changes that are remembered, oldest first. They must not
+// be changed.
+func (s *Server) QueuesHistory() []*ConfChange {
+	if c := s.conf.state.Load(); c != nil {
+		return c.history
+	}
+	return nil
+}
+
+// ValidateQueues returns the properties that a mutation would lead to, or why it
+// would be refused. Nothing changes.
+func (s *Server) ValidateQueues(ctx context.Context, m *queueconf.Mutation) (map[string]string, error) {
+	if s.cfg.Mutable == nil {
+		return nil, immutable()
+	}
+	now := s.conf.state.Load()
+	changes, err := m.Changes(now.values)
+	if err != nil {
+		return nil, err
+	}
+	values := queueconf.With(now.values, changes)
+	_, err = s.checkQueues(ctx, values)
+	return values, err
+}
+
+// MutateQueues changes the queues' configuration, or leaves it as it is. It returns
+// when the change is durable and in force.
+func (s *Server) MutateQueues(ctx context.Context, who Caller, m *queueconf.Mutation) error {
+	return s.changeConf(ctx, who, "update", m.String(), func() error { return s.mayMutate(ctx, who, m) },
+		func(now *confState) (*confState, []queueconf.Change, error) {
+			changes, err := m.Changes(now.values)
+			return now, changes, err
+		})
+}
+
+// FormatQueues goes back to the configuration of the files. Its version is 1 then,
+// and what was changed before is forgotten but for the format itself.
+func (s *Server) FormatQueues(ctx context.Context, who Caller) error {
+	return s.changeConf(ctx, who, "format", "", func() error { return s.mayMutateAll(who) },
+		func(now *confState) (*confState, []queueconf.Change, error) {
+			values, err := s.cfg.Mutable.File()
+			if err != nil {
+				return nil, nil, codec.Invalid("the queues could not be read: %v", err)
+			}
+			return &confState{values: now.values}, queueconf.Difference(now.values, values), nil
+		})
+}
+
+// UndoQueues takes one change back, named by its version, if nothing that it
+// changed has been changed again.
+func (s *Server) UndoQueues(ctx context.Context, who Caller, version int64) error {
+	return s.changeConf(ctx, who, "undo", "version "+strconv.FormatInt(version, 10),
+		func() error { return s.mayMutateAll(who) },
+		func(now *confState) (*confState, []queueconf.Change, error) {
+			for _, h := range now.history {
+				if h.Version == version {
+					changes, err := queueconf.Undo(now.values, h.Keys)
+					return now, changes, err
+				}
+			}
+			return nil, nil, &creel.Error{
+				Kind: creel.ErrInvalidRequest,
+				What: fmt.Sprintf("no change has version %d", version),
+				Try:  "see which are remembered in /api/v1/scheduler-conf/changes",
+			}
+		})
+}
+
+func immutable() error {
+	return &creel.Error{
+		Kind: creel.ErrNotEnabled,
+		What: "the queues are those of the files",
+		Try:  "set yarn.scheduler.configuration.store.class to fs or memory for calls to change them",
+	}
+}
+
+// notAdmin is YARN's word to who may not change what a mutation names.
+func notAdmin() error {
+	return &creel.Error{Kind: creel.ErrNotPermitted, What: "User is not admin of all modified queues."}
+}
+
+func (s *Server) mayMutateAll(who Caller) error {
+	if !s.access.isAdmin(who.User) {
+		return notAdmin()
+	}
+	return nil
+}
+
+// mayMutate applies the policy that is set. The administrators of a queue are asked
+// for where the queue is there; above one that is not, those of the nearest that is.
+func (s *Server) mayMutate(ctx context.Context, who Caller, m *queueconf.Mutation) error {
+	if !s.cfg.Mutable.QueueAdmins || len(m.Global) > 0 {
+		if err := s.mayMutateAll(who); err != nil || !s.cfg.Mutable.QueueAdmins {
+			return err
+		}
+	}
+	groups := s.access.groupsOf(who.User)
+	may := true
+	err := s.Query(ctx, func(machine *rm.Machine, _ time.Time) {
+		for _, path := range m.Queues() {
+			for {
+				if _, known := machine.Queue(path); known {
+					break
+				}
+				i := strings.LastIndexByte(path, '.')
+				if i < 0 {
+					break
+				}
+				path = path[:i]
+			}
+			may = may && machine.MayAdminister(path, who.User, groups)
+		}
+	})
+	if err == nil && !may {
+		err = notAdmin()
+	}
+	return err
+}
+
+// refused is why a configuration cannot be in force, in the words that YARN puts
+// before its own.
+func refused(err error) error {
+	return codec.Invalid("Failed to re-init queues : %s", strings.ReplaceAll(err.Error(), "\n", "; "))
+}
+
+// checkQueues makes queues of properties, if they could be in force now.
+func (s *Server) checkQueues(ctx context.Context, values map[string]string) (Queues, error) {
+	q, err := s.cfg.Mutable.Parse(values)
+	if err == nil {
+		asked := s.Query(ctx, func(m *rm.Machine, _ time.Time) { err = m.CheckQueues(q.Spec) })
+		if asked != nil {
+			return q, asked
+		}
+	}
+	if err != nil {
+		return q, refused(err)
+	}
+	return q, nil
+}
+
+// changeConf makes one change: of is told what is in force and returns what the change starts
+// from and what it changes. What is wrong is refused before anything is
+// written; what is right is written before it is in force. Where the queues have
+// moved in between and refuse it, the configuration before is written again.
+func (s *Server) changeConf(ctx context.Context, who Caller, what, target string, may func() error,
+	of func(now *confState) (from *confState, changes []queueconf.Change, err error)) (err error) {
+	if s.cfg.Mutable == nil {
+		return immutable()
+	}
+	defer func() { s.Audit(who, "scheduler-conf "+what, target, err) }()
+	if err := may(); err != nil {
+		return err
+	}
+	s.conf.mu.Lock()
+	defer s.conf.mu.Unlock()
+	now := s.conf.state.Load()
+	from, changes, err := of(now)
+	if err != nil {
+		return err
+	}
+	next := &confState{version: from.version + 1, values: queueconf.With(now.values, changes), history: from.history}
+	q, err := s.checkQueues(ctx, next.values)
+	if err != nil {
+		return err
+	}
+	if len(changes) > 0 {
+		next.history = append(next.history[:len(next.history):len(next.history)], &ConfChange{
+			Version: next.version, Time: time.Now().UnixMilli(), User: who.User, What: what, Keys: changes,
+		})
+		if over := len(next.history) - max(s.cfg.Mutable.History, 1); over > 0 {
+			next.history = next.history[over:]
+		}
+	}
+	// From here on it is done or not done, whether or not the caller waits.
+	ctx = context.WithoutCancel(ctx)
+	if err := s.writeConf(ctx, now, next, changes); err != nil {
+		return err
+	}
+	if err := s.setQueues(ctx, q); err != nil {
+		if back := s.writeConf(ctx, next, now, queueconf.Difference(next.values, now.values)); back != nil {
+			err = errors.Join(err, back)
+		}
+		return refused(err)
+	}
+	s.conf.state.Store(next)
+	return nil
+}
+
+// writeConf returns when the state is durable.
+func (s *Server) writeConf(ctx context.Context, from, to *confState, changes []queueconf.Change) error {
+	if !s.cfg.Mutable.Kept {
+		return nil
+	}
+	_, err := Do(ctx, s, Caller{}, Op[struct{}]{
+		durable: true, grows: true,
+		Run: func(*rm.Machine, time.Time) func() (struct{}, error) {
+			s.putConf(from, to, changes)
+			return Done(struct{}{})
+		},
+	})
+	return err
+}
+
+// setQueues puts queues in force.
+func (s *Server) setQueues(ctx context.Context, q Queues) error {
+	return s.order(ctx, func(m *rm.Machine, now time.Time) error {
+		if err := m.ReloadQueues(now, q.Spec); err != nil {
+			return err
+		}
+		m.PlaceBy(q.Placement)
+		return nil
+	})
+}
+
+// mutableRefresh refuses to read the files where calls change the queues, as YARN does.
+func mutableRefresh() error {
+	return yarnrpc.Throw(yarnrpc.ClassYarn, &creel.Error{
+		Kind: creel.ErrNotEnabled,
+		What: "java.io.IOException: Scheduler configuration is mutable. refreshQueues is not allowed in this scenario.",
+		Try:  "change the queues by yarn schedulerconf, or go back to those of the files by yarn schedulerconf -format",
+	})
+}
