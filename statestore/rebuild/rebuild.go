@@ -187,6 +187,10 @@ func (r *Rebuilder) look(ctx context.Context) error {
 		defer cancel()
 		_ = r.store.Release(bye, lease) // it runs out by itself otherwise
 	}()
+	// Between the question and the lease another process may have rebuilt it: a store that is whole is not taken down.
+	if lost, err = r.store.Lost(ctx); err != nil || !lost {
+		return nil // ill: others tell; whole: the next look says so
+	}
 	return r.rebuild(statestore.Under(ctx, lease))
 }
 
