@@ -121,6 +121,7 @@ func (r *capacityReader) globals(q *queues.Spec) {
 	r.minUserPercent = global(r, "minimum-user-limit-percent", userPercent, 100)
 	r.userFactor = global(r, "user-limit-factor", userFactor, 1)
 	r.legacyMode = global(r, "legacy-queue-mode.enabled", parseBool, true)
+	q.Vectors = !r.legacyMode
 	r.expireAfter = global(r, "auto-queue-creation-v2.queue-expiration-time", seconds, 300*time.Second)
 	q.UserMaxAppsDefault = global(r, "user.max-parallel-apps", positive, 0)
 	for _, name := range r.order {

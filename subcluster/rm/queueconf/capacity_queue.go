@@ -110,10 +110,11 @@ func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, p
 	return q
 }
 
-// capacity reads 12.5, 2w or [memory=1024,vcores=2].
+// capacity reads 12.5, 2w, [memory=1024,vcores=2], or without legacy mode
+// [memory=50%,vcores=2w].
 func (r *capacityReader) capacity(text string) (queues.Amount, error) {
 	if list, ok := bracketed(text); ok {
-		v, err := r.opt.parseVector(list)
+		v, err := r.opt.parseVector(list, !r.legacyMode)
 		if err != nil {
 			return queues.Amount{}, err
 		}
@@ -131,15 +132,19 @@ func (r *capacityReader) capacity(text string) (queues.Amount, error) {
 
 // maximum reads the same without weights; -1 is 100 percent.
 func (r *capacityReader) maximum(text string) (queues.Amount, error) {
+	weight := errors.New("a maximum cannot be a weight; write percent or [memory=..,vcores=..]")
 	if list, ok := bracketed(text); ok {
-		v, err := r.opt.parseVector(list)
+		v, err := r.opt.parseVector(list, !r.legacyMode)
+		if err == nil && len(v.weights) > 0 {
+			err = weight
+		}
 		if err != nil {
 			return queues.Amount{}, err
 		}
 		return v.amount(r.opt.typeNames(), unlimited), nil
 	}
 	if strings.HasSuffix(text, "w") {
-		return queues.Amount{}, errors.New("a maximum cannot be a weight; write percent or [memory=..,vcores=..]")
+		return queues.Amount{}, weight
 	}
 	if f, err := parseFloat(text); err == nil && f == -1 {
 		return queues.PercentOf(100), nil
@@ -168,8 +173,11 @@ func bracketed(text string) (string, bool) {
 	return "", false
 }
 
+// checkMaximum holds a maximum against the capacity. Without legacy mode a maximum below
+// it makes the guarantee smaller, whatever their units.
 func (r *capacityReader) checkMaximum(p Property, capacity, maximum queues.Amount) {
 	switch {
+	case !r.legacyMode:
 	case capacity.Unit == queues.Percent && maximum.Unit == queues.Percent && maximum.Value < capacity.Value:
 		r.failAt(p, "the maximum of %v percent is below the capacity of %v percent", maximum.Value, capacity.Value)
 	case capacity.Unit == queues.Absolute && maximum.Unit == queues.Absolute && !within(
@@ -177,8 +185,8 @@ func (r *capacityReader) checkMaximum(p Property, capacity, maximum queues.Amoun
 		maximum.Resource,
 	):
 		r.failAt(p, "the maximum %v is below the capacity %v", maximum.Resource, capacity.Resource)
-	case r.legacyMode && capacity.Unit == queues.Absolute && maximum.Unit == queues.Percent && maximum.Value < 100,
-		r.legacyMode && capacity.Unit == queues.Percent && maximum.Unit == queues.Absolute:
+	case capacity.Unit == queues.Absolute && maximum.Unit == queues.Percent && maximum.Value < 100,
+		capacity.Unit == queues.Percent && maximum.Unit == queues.Absolute:
 		r.failAt(p, "capacity and maximum-capacity must both be percentages or both be resources")
 	}
 }
@@ -290,7 +298,7 @@ func (r *capacityReader) allocation(get lookup, q *queues.Queue) {
 		if inner, ok := bracketed(list); ok {
 			list = inner
 		}
-		v, err := r.opt.parseVector(list)
+		v, err := r.opt.parseVector(list, false)
 		if err == nil && len(v.percents) > 0 {
 			err = errors.New("percentages are not possible here")
 		}
@@ -366,6 +374,15 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *queues.Queue, ge
 		p.Name = capacityPrefix + string(path.Child(child.Name)) + ".capacity"
 		return p
 	}
+	if !r.legacyMode {
+		for i := range q.Children {
+			if c := &q.Children[i]; c.Capacity.Unit == queues.Unset {
+				r.warn(at(c).File, at(c).Line, "queue %s has no capacity and gets none guaranteed", path.Child(c.Name))
+				c.Capacity = queues.PercentOf(0)
+			}
+		}
+		return
+	}
 	// A queue without a capacity, or with 0 percent, has nothing in whatever
 	// way its siblings are given theirs.
 	sum, total, units := 0.0, creel.Resource{}, map[queues.Unit]bool{}
@@ -398,8 +415,8 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *queues.Queue, ge
 	if len(units) > 1 {
 		r.failAt(
 			at(&q.Children[0]),
-			"the queues below %s mix percentages, weights and resources; use one of them for all",
-			path,
+			"the queues below %s mix percentages, weights and resources; use one of them for all, or %s",
+			path, vectorMode,
 		)
 		return
 	}
@@ -416,18 +433,18 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *queues.Queue, ge
 				math.Round(sum*1e4)/1e4,
 			)
 		}
-		if absoluteParent && path != creel.RootQueue && r.legacyMode {
+		if absoluteParent && path != creel.RootQueue {
 			r.failAt(at(&q.Children[0]), "%s is given in resources, so the queues below it must be", path)
 		}
 	case units[queues.Weight]:
-		if absoluteParent && path != creel.RootQueue && r.legacyMode {
+		if absoluteParent && path != creel.RootQueue {
 			r.failAt(at(&q.Children[0]), "%s is given in resources, so the queues below it must be", path)
 		}
 	case units[queues.Absolute]:
 		if path == creel.RootQueue {
 			break
 		}
-		if !absoluteParent && r.legacyMode {
+		if !absoluteParent {
 			r.failAt(at(&q.Children[0]), "the queues below %s are given in resources, so it must be", path)
 		} else if absoluteParent && !within(total, q.Capacity.Resource) {
 			r.failAt(

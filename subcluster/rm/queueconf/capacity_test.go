@@ -320,6 +320,51 @@ root.a.x.capacity = [memory=4096,vcores=2]
 	}
 }
 
+// Without legacy mode every mix is taken, of siblings and within a queue; what a maximum
+// cannot be it cannot be there either.
+func TestUnitsMixWithoutLegacyMode(t *testing.T) {
+	const off = "legacy-queue-mode.enabled = false\n"
+	c := readCapacity(t, off+`
+root.queues = a,b,c
+root.a.capacity = [memory=50%, vcores=2w, yarn.io/gpu=1]
+root.a.maximum-capacity = [memory=60%,vcores=9]
+root.b.capacity = 2w
+root.b.queues = x,y
+root.b.x.capacity = 70
+root.b.y.capacity = [memory=4Gi,vcores=1]
+root.c.capacity = 80
+root.c.maximum-capacity = 40`)
+	if !c.Queues.Vectors {
+		t.Error("the units of queues are not to be mixed")
+	}
+	a := queueAt(t, &c.Queues.Root, "root.a")
+	if want := []queues.TypeAmount{
+		{Type: "memory-mb", Unit: queues.Percent, Value: 50},
+		{Type: "vcores", Unit: queues.Weight, Value: 2},
+		{Type: "yarn.io/gpu", Unit: queues.Absolute, Value: 1},
+	}; a.Capacity.Unit != queues.Mixed || !reflect.DeepEqual(a.Capacity.Mixed, want) {
+		t.Errorf("capacity of a: %+v", a.Capacity)
+	}
+	if unit, v := a.MaxCapacity.Of("yarn.io/gpu"); unit != queues.Percent || v != 100 {
+		t.Errorf("a type that a maximum does not name is bounded by %v of unit %d", v, unit)
+	}
+	if y := queueAt(t, &c.Queues.Root, "root.b.y").Capacity; y.Unit != queues.Absolute || y.Resource.MemoryMB != 4096 {
+		t.Errorf("capacity of y: %+v", y)
+	}
+	for _, text := range []string{
+		off + "root.queues = a\nroot.a.capacity = 1w\nroot.a.maximum-capacity = 3w",
+		off + "root.queues = a\nroot.a.capacity = 1w\nroot.a.maximum-capacity = [memory=3w]",
+		off + "root.queues = a\nroot.a.capacity = 120",
+		off + "root.queues = a\nroot.a.capacity = [memory=xw]",
+		off + "root.queues = a\nroot.a.capacity = 1w\nroot.a.maximum-allocation = memory=2w",
+		"root.queues = a\nroot.a.capacity = [memory=2w,vcores=1]",
+	} {
+		if _, err := ReadCapacity(properties(text), cluster); err == nil {
+			t.Errorf("taken: %s", text)
+		}
+	}
+}
+
 func TestAutoCreatedQueues(t *testing.T) {
 	c := readCapacity(t, `
 root.queues = managed,flex
@@ -375,7 +420,7 @@ func TestWrongCapacityFilesNameEachLine(t *testing.T) {
 		{"sum", "\nroot.queues = a,b\nroot.a.capacity = 50\nroot.b.capacity = 40", []string{
 			"cs.xml:2: yarn.scheduler.capacity.root.a.capacity: the capacities of the queues below root sum to 90 percent, not to 100"}},
 		{"mixed", "\nroot.queues = a,b\nroot.a.capacity = 50\nroot.b.capacity = 2w", []string{
-			"cs.xml:2: yarn.scheduler.capacity.root.a.capacity: the queues below root mix percentages, weights and resources; use one of them for all"}},
+			"cs.xml:2: yarn.scheduler.capacity.root.a.capacity: the queues below root mix percentages, weights and resources; use one of them for all, or yarn.scheduler.capacity.legacy-queue-mode.enabled=false"}},
 		{"no queues", "\nroot.capacity = 100", []string{
 			"yarn.scheduler.capacity.root.queues: the root has no queues; list them, separated by commas"}},
 		{"twice", "\nroot.queues = a,a\nroot.a.capacity = 100", []string{
@@ -424,7 +469,7 @@ creel.scheduler.root.a.node-order = heap`, []string{
 		{"vectors", "\nroot.queues = a,b,c,d\nroot.a.capacity = [memory=1,memory-mb=2]\nroot.b.capacity = [coffee=1]\nroot.c.capacity = [memory=10%,vcores=1]\nroot.d.capacity = [memory]", []string{
 			`cs.xml:2: yarn.scheduler.capacity.root.a.capacity: resource type "memory-mb" is given twice`,
 			`cs.xml:3: yarn.scheduler.capacity.root.b.capacity: resource type "coffee" is not known; types are memory-mb, vcores, yarn.io/gpu`,
-			`cs.xml:4: yarn.scheduler.capacity.root.c.capacity: amounts and percentages are mixed; use one for all resource types`,
+			`cs.xml:4: yarn.scheduler.capacity.root.c.capacity: amounts and percentages are mixed; use one for all resource types, or yarn.scheduler.capacity.legacy-queue-mode.enabled=false`,
 			`cs.xml:5: yarn.scheduler.capacity.root.d.capacity: "memory" is not type=amount`}},
 		{"managed parent", "\nroot.queues = a\nroot.a.capacity = 100\nroot.a.auto-create-child-queue.enabled = true", []string{
 			"cs.xml:3: yarn.scheduler.capacity.root.a.auto-create-child-queue.enabled: the leaf queues to be made have no capacity; set yarn.scheduler.capacity.root.a.leaf-queue-template.capacity"}},

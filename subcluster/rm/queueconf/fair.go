@@ -385,7 +385,7 @@ func (r *fairReader) upper(text string) (queues.Amount, error) { return r.resour
 //	1024 mb, 2 vcores             50% memory, 25% cpu       50%
 func (r *fairReader) resources(text string, missing int64) (queues.Amount, error) {
 	if strings.Contains(text, "=") {
-		v, err := r.opt.parseVector(text)
+		v, err := r.opt.parseVector(text, false)
 		if err != nil {
 			return queues.Amount{}, err
 		}

@@ -14,6 +14,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
+// vectorMode is the setting that lets queues mix units.
+const vectorMode = capacityPrefix + "legacy-queue-mode.enabled=false"
+
 // confUnlimited is a bound that no cluster reaches.
 const unlimited = math.MaxInt64
 
@@ -127,16 +130,18 @@ func (o *Options) typeNames() []string {
 	return names
 }
 
-// confVector is a list of resource types, each with an amount or a percentage.
+// vector is a list of resource types, each with an amount, a percentage or a weight.
 type vector struct {
 	names    []string
 	amounts  map[string]int64
 	percents map[string]float64
+	weights  map[string]float64
 }
 
-// parseVector reads "memory-mb=1024, vcores=2" or "memory-mb=50%, vcores=25%".
-func (o *Options) parseVector(text string) (vector, error) {
-	v := vector{amounts: map[string]int64{}, percents: map[string]float64{}}
+// parseVector reads "memory-mb=1024, vcores=2" or "memory-mb=50%, vcores=25%", and where
+// vectors may be mixed "memory-mb=50%, vcores=2w, yarn.io/gpu=1".
+func (o *Options) parseVector(text string, mixed bool) (vector, error) {
+	v := vector{amounts: map[string]int64{}, percents: map[string]float64{}, weights: map[string]float64{}}
 	for _, item := range splitList(text) {
 		name, value, ok := strings.Cut(item, "=")
 		if !ok {
@@ -162,11 +167,17 @@ func (o *Options) parseVector(text string) (vector, error) {
 				return v, fmt.Errorf("%q is not a percentage", value)
 			}
 			v.percents[full] = p
-		case strings.HasSuffix(value, "w"):
+		case strings.HasSuffix(value, "w") && !mixed:
 			return v, fmt.Errorf(
-				"%q: a weight for a single resource type is not supported; give the queue one weight, such as 2w",
-				item,
+				"%q: a weight of one resource type needs %s; else give the queue one weight, such as 2w",
+				item, vectorMode,
 			)
+		case strings.HasSuffix(value, "w"):
+			w, err := parseFloat(strings.TrimSuffix(value, "w"))
+			if err != nil || w < 0 {
+				return v, fmt.Errorf("%q is not a weight", value)
+			}
+			v.weights[full] = w
 		default:
 			n, err := ParseAmount(value, unit)
 			if err != nil {
@@ -178,8 +189,8 @@ func (o *Options) parseVector(text string) (vector, error) {
 	if len(v.names) == 0 {
 		return v, errors.New("no resource is named")
 	}
-	if len(v.amounts) > 0 && len(v.percents) > 0 {
-		return v, errors.New("amounts and percentages are mixed; use one for all resource types")
+	if len(v.amounts) > 0 && len(v.percents) > 0 && !mixed {
+		return v, errors.New("amounts and percentages are mixed; use one for all resource types, or " + vectorMode)
 	}
 	return v, nil
 }
@@ -187,6 +198,26 @@ func (o *Options) parseVector(text string) (vector, error) {
 // amount turns a vector into an Amount; types that it does not name get the
 // missing value, or 100% when that is confUnlimited.
 func (v vector) amount(names []string, missing int64) queues.Amount {
+	if len(v.weights) > 0 || len(v.amounts) > 0 && len(v.percents) > 0 {
+		a := queues.Amount{Unit: queues.Mixed}
+		for _, n := range v.names {
+			t := queues.TypeAmount{Type: n, Unit: queues.Absolute, Value: float64(v.amounts[n])}
+			if p, ok := v.percents[n]; ok {
+				t.Unit, t.Value = queues.Percent, p
+			} else if w, ok := v.weights[n]; ok {
+				t.Unit, t.Value = queues.Weight, w
+			}
+			a.Mixed = append(a.Mixed, t)
+		}
+		if missing == unlimited {
+			for _, n := range names {
+				if !slices.Contains(v.names, n) {
+					a.Mixed = append(a.Mixed, queues.TypeAmount{Type: n, Unit: queues.Percent, Value: 100})
+				}
+			}
+		}
+		return a
+	}
 	if len(v.percents) > 0 {
 		a := queues.Amount{Unit: queues.PerType}
 		for _, n := range v.names {

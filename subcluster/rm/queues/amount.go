@@ -16,6 +16,7 @@ const (
 	// percent per resource type (FairScheduler "50.0% memory, 25.0% cpu", CapacityScheduler vectors)
 	PerType
 	Unbounded // FairScheduler without maxResources
+	Mixed     // per resource type a percentage, a weight or an amount; only with Spec.Vectors
 )
 
 // Amount is a capacity, minimum or maximum as configured.
@@ -24,12 +25,47 @@ type Amount struct {
 	Value    float64        // Percent 0..100, or the weight
 	Resource creel.Resource // Absolute
 	Types    []TypePercent  // PerType, in the order written
+	Mixed    []TypeAmount   // Mixed, in the order written
 }
 
 // TypePercent is a percentage of one resource type ("memory-mb", "vcores", ...).
 type TypePercent struct {
 	Type    string
 	Percent float64
+}
+
+// TypeAmount is what is said of one resource type: Percent, Weight, or Absolute in
+// the type's own unit.
+type TypeAmount struct {
+	Type  string
+	Unit  Unit
+	Value float64
+}
+
+// Of is what an amount says of one resource type; a type that a list does not name
+// has nothing, Absolute 0, and one of an amount that is not given is Unset.
+func (a *Amount) Of(name string) (Unit, float64) {
+	switch a.Unit {
+	case Percent, Weight:
+		return a.Unit, a.Value
+	case Absolute:
+		return Absolute, float64(a.Resource.Get(name))
+	case PerType:
+		for _, t := range a.Types {
+			if t.Type == name {
+				return Percent, t.Percent
+			}
+		}
+		return Absolute, 0
+	case Mixed:
+		for _, t := range a.Mixed {
+			if t.Type == name {
+				return t.Unit, t.Value
+			}
+		}
+		return Absolute, 0
+	}
+	return Unset, 0
 }
 
 // PercentOf, WeightOf and AbsoluteOf make Amounts.

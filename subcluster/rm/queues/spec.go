@@ -55,6 +55,10 @@ type Spec struct {
 
 	// MaxClusterPriority caps application priorities (yarn.cluster.max-application-priority).
 	MaxClusterPriority int32
+	// Vectors gives queues their parts type by type: first amounts, then percentages of
+	// what those leave, then weights of what is left; siblings may mix them, and one
+	// queue may. CapacityScheduler: legacy-queue-mode.enabled=false.
+	Vectors bool
 	// ReservationsOff forbids reserving a node for a container too big for it now.
 	ReservationsOff bool
 

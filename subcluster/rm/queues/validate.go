@@ -58,6 +58,14 @@ func (s *Spec) check(q *Queue, path creel.QueuePath, depth int) error {
 		if math.IsNaN(a.Value) || a.Value < 0 || a.Resource.IsNegative() {
 			return bad("%s is negative", what)
 		}
+		for _, t := range a.Mixed {
+			if math.IsNaN(t.Value) || t.Value < 0 {
+				return bad("%s of %s is negative", what, t.Type)
+			}
+		}
+		if a.Unit == Mixed && !s.Vectors {
+			return bad("%s is given in several units", what)
+		}
 		for _, t := range a.Types {
 			if math.IsNaN(t.Percent) || t.Percent < 0 {
 				return bad("%s of %s is negative", what, t.Type)
@@ -101,7 +109,7 @@ func (s *Spec) check(q *Queue, path creel.QueuePath, depth int) error {
 			return err
 		}
 	}
-	if s.Scheduler == CapacityScheduler && len(q.Children) > 0 {
+	if s.Scheduler == CapacityScheduler && len(q.Children) > 0 && !s.Vectors {
 		if percents > 0 && weights > 0 || percents > 0 && absolutes > 0 || weights > 0 && absolutes > 0 {
 			return bad("children mix percentages, weights and absolute resources")
 		}

@@ -33,25 +33,18 @@ func (h *Handler) bounded(w *writer, name string, v creel.Resource, b bounds) {
 func (h *Handler) vector(w *writer, q *sched.QueueView) {
 	c := q.Spec.Capacity
 	names := append([]string{creel.MemoryName, creel.VCoresName}, h.conf.Resources...)
+	// A number is kept in 32 bits and told in 64, as YARN does: 33.3 is 33.29999923706055.
+	number := func(v float64) []byte { return appendNumber(nil, float64(float32(v)), 64) }
 	value := func(i int) string {
-		switch c.Unit {
+		switch unit, v := c.Of(names[i]); unit {
 		case queues.Weight:
-			return string(append(appendFloat(nil, c.Value), 'w'))
+			return string(append(number(v), 'w'))
 		case queues.Absolute:
-			return string(appendFloat(nil, float64(c.Resource.Get(names[i]))))
-		case queues.PerType:
-			for _, t := range c.Types {
-				if t.Type == names[i] {
-					return string(append(appendFloat(nil, t.Percent), '%'))
-				}
-			}
-			return "0.0%"
+			return string(appendNumber(nil, v, 64))
+		case queues.Percent:
+			return string(append(number(v), '%'))
 		}
-		share := 100 * q.Capacity
-		if c.Unit == queues.Percent {
-			share = c.Value
-		}
-		return string(append(appendFloat(nil, share), '%'))
+		return string(append(number(100*q.Capacity), '%'))
 	}
 	text := "["
 	for i, name := range names {
@@ -169,7 +162,7 @@ func mode(q *rm.QueueView) string {
 		return "weight"
 	case queues.Absolute:
 		return "absolute"
-	case queues.PerType:
+	case queues.PerType, queues.Mixed:
 		return "mixed"
 	}
 	return "percentage"

@@ -269,15 +269,18 @@ func (w *writer) Float(name string, v float64) {
 	w.bare(name, func(b []byte) []byte { return appendFloat(b, v) })
 }
 
-func appendFloat(b []byte, v float64) []byte {
+func appendFloat(b []byte, v float64) []byte { return appendNumber(b, v, 32) }
+
+// appendNumber writes a number of so many bits as Java does.
+func appendNumber(b []byte, v float64, bits int) []byte {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return append(b, "0.0"...)
 	}
 	at := len(b)
 	if abs := math.Abs(v); abs != 0 && (abs >= 1e7 || abs < 1e-3) {
-		return appendScientific(b, v)
+		return appendScientific(b, v, bits)
 	}
-	b = strconv.AppendFloat(b, v, 'f', -1, 32)
+	b = strconv.AppendFloat(b, v, 'f', -1, bits)
 	for _, c := range b[at:] {
 		if c == '.' {
 			return b
@@ -287,8 +290,8 @@ func appendFloat(b []byte, v float64) []byte {
 }
 
 // appendScientific writes the very large and very small, as 1.0E7.
-func appendScientific(b []byte, v float64) []byte {
-	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'E', -1, 32), "E")
+func appendScientific(b []byte, v float64, bits int) []byte {
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'E', -1, bits), "E")
 	if !strings.Contains(mantissa, ".") {
 		mantissa += ".0"
 	}

@@ -26,8 +26,11 @@ func (p *capacityPolicy) inheritsOrder() bool { return false }
 func (p *capacityPolicy) amShare() float64 { return 0.1 }
 
 func (p *capacityPolicy) maxApps(q *Queue, all int) int {
+	if p.spec.Vectors && q.s.total.IsZero() {
+		return all // no share is known
+	}
 	most := int(float64(all) * q.absCap)
-	if q.dynamic || most == 0 {
+	if q.dynamic || most == 0 && !p.spec.Vectors {
 		most = max(most, 1)
 	}
 	return most
@@ -105,6 +108,11 @@ func (p *capacityPolicy) report(*Scheduler, *Queue, *QueueView) {}
 // size gives a queue its part of its parent's.
 func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 	q := c.parent
+	if p.spec.Vectors {
+		s.sizeVectors(q)
+		c.sizeShares()
+		return
+	}
 	a := &c.spec.Capacity
 	switch a.Unit {
 	case queues.Weight:

@@ -85,6 +85,8 @@ type Queue struct {
 	maxRunning int                   // 0 = no bound
 	idleTimer  *timer
 
+	vectorsOf int64 // version of the tree that the children were sized for; see sizeVectors
+
 	// Ended counts the applications of the queue and those below it. It is the
 	// owner's: the scheduler does not look at it.
 	Ended AppCounts

@@ -157,7 +157,7 @@ func (s *Scheduler) View(q *Queue) QueueView {
 	if q.parent != nil {
 		v.Parent = q.parent.path
 	}
-	if q.spec.Capacity.Unit == queues.Weight {
+	if q.spec.Capacity.Unit == queues.Weight && !s.tree.spec.Vectors {
 		v.NormalizedWeight = q.capFrac
 	}
 	for _, c := range q.children {
