@@ -10,6 +10,22 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
+// MayHavePriority reports why a user may not give an application in a queue a priority,
+// which is lowered to the cluster's largest first; nil if nothing stands against it.
+func (m *Machine) MayHavePriority(id creel.ApplicationID, path creel.QueuePath, user string, groups []string,
+	priority int32) error {
+	q := m.sched.Find(string(path))
+	if !m.cfg.ACLs || q == nil || q.Spec().MayHavePriority(user, groups, m.sched.CapPriority(priority)) {
+		return nil
+	}
+	return &creel.Error{
+		Kind: creel.ErrNotPermitted,
+		What: fmt.Sprintf("User %s (auth:SIMPLE) does not have permission to submit/update %s for %d",
+			user, id, m.sched.CapPriority(priority)),
+		Why: "acl_application_max_priority of queue " + string(path) + " allows less",
+	}
+}
+
 // SetPriority changes an application's place in its leaf; it gives the
 // priority that holds.
 func (m *Machine) SetPriority(now time.Time, id creel.ApplicationID, priority int32) (int32, error) {

@@ -93,7 +93,10 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 	if q != nil {
 		largest = q.Largest()
 		if !s.HasPriority {
-			priority = q.Spec().DefaultPriority
+			priority = q.Spec().DefaultPriorityOf(s.User, s.Groups, m.cfg.ACLs)
+		}
+		if err := m.MayHavePriority(s.ID, q.Path(), s.User, s.Groups, priority); err != nil {
+			return err
 		}
 	}
 	if q != nil && !s.Unmanaged {

@@ -37,6 +37,7 @@ type Config struct {
 	SchedulingAsks    bool          // yarn.resourcemanager.placement-constraints.handler is not "disabled"
 	ReservedNodes     float64       // share 0..1 of nodes that may be reserved at once [0.25, at least one node]
 	AdminACL          queues.ACL    // yarn.admin.acl
+	ACLs              bool          // yarn.acl.enable: limits of priorities hold
 
 	Labels  LabelSource // yarn.node-labels.enabled and .configuration-type [off]
 	AMLabel string      // yarn.node-labels.am.default-node-label-expression: of AMs whose submission names none

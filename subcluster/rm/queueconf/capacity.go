@@ -318,6 +318,7 @@ var queueSettings = []string{
 	"state",
 	"acl_submit_applications",
 	"acl_administer_queue",
+	"acl_application_max_priority",
 	"priority",
 	"default-application-priority",
 	"ordering-policy",
@@ -342,7 +343,6 @@ var queueSettings = []string{
 
 // keptSettings are understood by Hadoop and kept for reports; nothing here acts on them yet.
 var keptSettings = []string{
-	"acl_application_max_priority",
 	"reservable",
 	"average-capacity",
 	"reservation-window",

@@ -93,6 +93,11 @@ func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, p
 		IntraPreemptionDisabled: setting(
 			r, get, "intra-queue-preemption.disable_preemption", parseBool, parent.keepsWithin),
 	}
+	if p, ok := get("acl_application_max_priority"); ok && leaf {
+		q.PriorityLimits, q.PriorityACL = read(r, p, true, r.priorityLimits, nil), strings.TrimSpace(p.Value)
+	} else if ok {
+		r.warnAt(p, "has no effect: %s takes no applications itself", path)
+	}
 	r.access(path, get, &q)
 	r.state(path, get, &q, parent)
 	r.lifetimes(get, &q, parent)

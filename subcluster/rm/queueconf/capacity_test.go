@@ -365,6 +365,55 @@ root.c.maximum-capacity = 40`)
 	}
 }
 
+// Limits of priorities come with the lowest first, none above the cluster's largest.
+func TestLimitsOfPriorities(t *testing.T) {
+	opt := cluster
+	opt.MaxClusterPriority = 10
+	c, err := ReadCapacity(properties(`
+root.queues = a,b
+root.a.capacity = 50
+root.b.capacity = 50
+root.a.default-application-priority = 1
+root.a.acl_application_max_priority = [user=alice,al max_priority=7 default_priority=9] [group=staff max_priority=3]  [user=* max_priority=900 default_priority=2]
+root.b.acl_application_max_priority = *`), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := queueAt(t, &c.Queues.Root, "root.a")
+	want := []queues.PriorityLimit{
+		{Who: queues.ACL{Groups: []string{"staff"}}, Max: 3},
+		{Who: queues.ACL{Users: []string{"alice", "al"}}, Max: 7, Default: 7, HasDefault: true},
+		{Who: queues.ACL{All: true}, Max: 10, Default: 2, HasDefault: true},
+	}
+	if !reflect.DeepEqual(a.PriorityLimits, want) {
+		t.Errorf("limits %+v, want %+v", a.PriorityLimits, want)
+	}
+	if b := queueAt(t, &c.Queues.Root, "root.b"); b.PriorityLimits != nil || !b.MayHavePriority("eve", nil, 10) {
+		t.Errorf("no limits are %+v", b.PriorityLimits)
+	}
+	a.PriorityLimits = a.PriorityLimits[:2]
+	for _, k := range []struct {
+		user, group string
+		most, usual int32
+	}{{"al", "", 7, 7}, {"bob", "staff", 3, 1}, {"alice", "staff", 7, 7}, {"eve", "", -1, 1}} {
+		groups := []string{k.group}
+		if k.most >= 0 && !a.MayHavePriority(k.user, groups, k.most) || a.MayHavePriority(k.user, groups, k.most+1) {
+			t.Errorf("%s of %q may not have exactly %d", k.user, k.group, k.most)
+		}
+		if got := a.DefaultPriorityOf(k.user, groups, true); got != k.usual || a.DefaultPriorityOf(k.user, groups, false) != 1 {
+			t.Errorf("%s of %q has %d by default", k.user, k.group, got)
+		}
+	}
+	for _, text := range []string{
+		"user=a max_priority=1", "[user=a", "[max_priority=1]", "[user=a max_priority=x]", "[user=a most=1]", "[user=a default_priority=-1]",
+	} {
+		_, err := ReadCapacity(properties("root.queues = a\nroot.a.capacity = 100\nroot.a.acl_application_max_priority = "+text), cluster)
+		if err == nil || !strings.Contains(err.Error(), "acl_application_max_priority") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestAutoCreatedQueues(t *testing.T) {
 	c := readCapacity(t, `
 root.queues = managed,flex

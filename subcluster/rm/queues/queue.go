@@ -37,8 +37,11 @@ type Queue struct {
 
 	MaxAllocation   creel.Resource // largest container [Config.MaxAllocation]
 	DefaultPriority int32          // of applications that give none
-	MaxLifetime     time.Duration  // maximum-application-lifetime [no bound]
-	DefaultLifetime time.Duration  // default-application-lifetime [MaxLifetime]
+	// Of a leaf, the lowest maximum first; while ACLs are on.
+	PriorityLimits  []PriorityLimit
+	PriorityACL     string        // as written, for reports
+	MaxLifetime     time.Duration // maximum-application-lifetime [no bound]
+	DefaultLifetime time.Duration // default-application-lifetime [MaxLifetime]
 
 	AutoCreate *AutoCreate // leaf queues made on demand below this one
 

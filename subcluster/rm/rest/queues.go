@@ -66,7 +66,7 @@ func (h *Handler) vector(w *writer, q *sched.QueueView) {
 func acls(w *writer, q *rm.QueueView) {
 	list := []struct{ kind, acl string }{
 		{"ADMINISTER_QUEUE", aclText(q.Spec.Admin)},
-		{"APPLICATION_MAX_PRIORITY", "*"},
+		{"APPLICATION_MAX_PRIORITY", cmp.Or(q.Spec.PriorityACL, "*")},
 		{"SUBMIT_APP", aclText(q.Spec.Submit)},
 	}
 	w.Object("queueAcls", func(w *writer) {

@@ -197,6 +197,9 @@ func (s *Server) SetPriority(who Caller, id creel.ApplicationID, priority int32)
 		target:  id.String(),
 		Run: func(m *rm.Machine, now time.Time) func() (int32, error) {
 			a, err := s.modifiable(m, who, id)
+			if err == nil && !a.State.Ended() {
+				err = m.MayHavePriority(id, a.Queue, who.User, s.access.groupsOf(who.User), priority)
+			}
 			if err == nil && !a.State.Ended() { // of an ended application it changes nothing
 				_, err = m.SetPriority(now, id, priority)
 			}

@@ -114,7 +114,7 @@ func (s *Server) open() error {
 	mc := s.cfg.Machine
 	mc.ClusterTimestamp = s.start.UnixMilli()
 	mc.Epoch = s.cfg.Epoch
-	mc.AdminACL = s.cfg.AdminACL
+	mc.AdminACL, mc.ACLs = s.cfg.AdminACL, s.cfg.ACLs
 	mc.Volatile = s.cfg.Dir == ""
 	var k kept
 	if !mc.Volatile {
