@@ -266,7 +266,8 @@ func (o *operators) promtool(t *testing.T) {
 		if strings.HasSuffix(o.row.metric, "_total") {
 			after = values[len(values)-1]
 		}
-		fmt.Fprintf(&b, "  - series: '%s'\n    values: '%s %sx%d'\n", series, strings.Join(values, " "), after, lasts/step)
+		fmt.Fprintf(&b, "  - series: '%s'\n    values: '%s %sx%d'\n",
+			series, strings.Join(values, " "), after, lasts/step)
 	}
 	fires := 1
 	if o.row.breach {
@@ -276,7 +277,8 @@ func (o *operators) promtool(t *testing.T) {
 	if !strings.HasSuffix(o.row.metric, "_total") {
 		at += lasts // what counts an increase forgets it by then
 	}
-	fmt.Fprintf(&b, "  promql_expr_test:\n  - expr: '(count(ALERTS{alertname=\"%s\",alertstate=\"firing\"}) or vector(0)) > bool 0'\n"+
+	fmt.Fprintf(&b, "  promql_expr_test:\n"+
+		"  - expr: '(count(ALERTS{alertname=\"%s\",alertstate=\"firing\"}) or vector(0)) > bool 0'\n"+
 		"    eval_time: %s\n    exp_samples: [{labels: '{}', value: %d}]\n", o.row.alert, at, fires)
 	file := filepath.Join(t.TempDir(), "test.yml")
 	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {

@@ -69,7 +69,8 @@ func (h *Handler) appFields() router.AppFields[[]byte] {
 	merger := h.merger()
 	return router.AppFields[[]byte]{
 		ID: func(app []byte) creel.ApplicationID {
-			id, _ := creel.ParseApplicationID(rawjson.Text(rawjson.Get(app, "id"))) // a member that names no id gives the zero one
+			// A member that names no id gives the zero one.
+			id, _ := creel.ParseApplicationID(rawjson.Text(rawjson.Get(app, "id")))
 			return id
 		},
 		Unmanaged: func(app []byte) bool { return rawjson.Flag(rawjson.Get(app, "unmanagedApplication")) },

@@ -52,9 +52,12 @@ func (s attemptState) public(before attemptState) creel.AttemptState {
 	if s == tFinalSaving {
 		s = before
 	}
-	return [...]creel.AttemptState{creel.AttemptNew, creel.AttemptSubmitted, creel.AttemptScheduled, creel.AttemptAllocatedSaving, creel.AttemptAllocated,
+	return [...]creel.AttemptState{
+		creel.AttemptNew, creel.AttemptSubmitted, creel.AttemptScheduled,
+		creel.AttemptAllocatedSaving, creel.AttemptAllocated,
 		creel.AttemptAllocatedSaving, creel.AttemptLaunched, creel.AttemptRunning, 0, creel.AttemptFinishing,
-		creel.AttemptFinished, creel.AttemptFailed, creel.AttemptKilled}[s]
+		creel.AttemptFinished, creel.AttemptFailed, creel.AttemptKilled,
+	}[s]
 }
 
 // attempt is one attempt to run an application's AM. What each of its calls

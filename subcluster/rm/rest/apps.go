@@ -74,8 +74,12 @@ func parseFilter(r *http.Request) (f appFilter, err error) {
 	for _, p := range []struct {
 		name, yarn string // as asked and as YARN names it in its errors
 		to         **int64
-	}{{"startedTimeBegin", "startedTimeBegin", &f.startedBegin}, {"startedTimeEnd", "startedTimeEnd", &f.startedEnd},
-		{"finishedTimeBegin", "finishTimeBegin", &f.finishedBegin}, {"finishedTimeEnd", "finishTimeEnd", &f.finishedEnd}} {
+	}{
+		{"startedTimeBegin", "startedTimeBegin", &f.startedBegin},
+		{"startedTimeEnd", "startedTimeEnd", &f.startedEnd},
+		{"finishedTimeBegin", "finishTimeBegin", &f.finishedBegin},
+		{"finishedTimeEnd", "finishTimeEnd", &f.finishedEnd},
+	} {
 		s := q.Get(p.name)
 		if s == "" {
 			continue
@@ -417,9 +421,8 @@ func (h *Handler) guarded(w *writer, s *shown, now time.Time) {
 		w.Text("amRPCAddress", a.Host+":"+strconv.Itoa(int(a.Port)))
 	}
 	w.Text("masterNodeId", node)
-	mb, cores, reserved, reservedCores, containers := a.Used.MemoryMB, a.Used.VCores, a.ReservedRes.MemoryMB, a.ReservedRes.VCores, int64(
-		a.Containers,
-	)
+	mb, cores, containers := a.Used.MemoryMB, a.Used.VCores, int64(a.Containers)
+	reserved, reservedCores := a.ReservedRes.MemoryMB, a.ReservedRes.VCores
 	if !a.InScheduler {
 		none := int64(-1)
 		if a.Attempt.IsZero() {

@@ -129,7 +129,8 @@ func (h *Handler) queueAccess(w http.ResponseWriter, r *http.Request) {
 			return &refusal{
 				http.StatusForbidden,
 				classForbidden,
-				cause + "User=" + who.User + " doesn't haven access to queue=" + name + " so it cannot check ACLs for other users.",
+				cause + "User=" + who.User + " doesn't haven access to queue=" + name +
+					" so it cannot check ACLs for other users.",
 			}
 		}
 		switch {

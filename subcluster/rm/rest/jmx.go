@@ -168,8 +168,15 @@ func (h *Handler) machineBeans(m *rm.Machine, now time.Time) []bean {
 	for _, s := range []struct {
 		name  string
 		state creel.NodeState
-	}{{"NumActiveNMs", creel.NodeRunning}, {"NumDecommissionedNMs", creel.NodeDecommissioned}, {"NumDecommissioningNMs", creel.NodeDecommissioning}, {"NumLostNMs", creel.NodeLost},
-		{"NumRebootedNMs", creel.NodeRebooted}, {"NumShutdownNMs", creel.NodeShutdown}, {"NumUnhealthyNMs", creel.NodeUnhealthy}} {
+	}{
+		{"NumActiveNMs", creel.NodeRunning},
+		{"NumDecommissionedNMs", creel.NodeDecommissioned},
+		{"NumDecommissioningNMs", creel.NodeDecommissioning},
+		{"NumLostNMs", creel.NodeLost},
+		{"NumRebootedNMs", creel.NodeRebooted},
+		{"NumShutdownNMs", creel.NodeShutdown},
+		{"NumUnhealthyNMs", creel.NodeUnhealthy},
+	} {
 		c.set(s.name, v.Nodes[s.state])
 	}
 	use := h.usage(m, now)

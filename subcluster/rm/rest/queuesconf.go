@@ -223,7 +223,9 @@ func (h *Handler) undoConf(w http.ResponseWriter, r *http.Request) {
 		func(w http.ResponseWriter, r *http.Request) {
 			version, err := strconv.ParseInt(param(r, "version"), 10, 64)
 			if err != nil {
-				err = badRequest(strconv.Quote(param(r, "version")) + " is no version; see /api/v1/scheduler-conf/changes")
+				err = badRequest(
+					strconv.Quote(param(r, "version")) + " is no version; see /api/v1/scheduler-conf/changes",
+				)
 			} else {
 				err = h.s.UndoQueues(r.Context(), h.caller(r), version)
 			}

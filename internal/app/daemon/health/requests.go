@@ -40,7 +40,8 @@ func (h *Health) Requests(next http.Handler) http.Handler {
 			if c := chi.RouteContext(r.Context()); c != nil && c.RoutePattern() != "" {
 				route = c.RoutePattern()
 			}
-			seconds.WithLabelValues(methodOf(r.Method), route, class(answer.Status())).Observe(time.Since(began).Seconds())
+			seconds.WithLabelValues(methodOf(r.Method), route, class(answer.Status())).
+				Observe(time.Since(began).Seconds())
 		}()
 		next.ServeHTTP(answer, r)
 	})
