@@ -332,7 +332,8 @@ var rmAddressKeys = []Setting{
 	{
 		Key:  "yarn.web-proxy.address",
 		Type: Address,
-		Doc:  "Where the web proxy for AMs listens; empty: at the ResourceManager's web address.",
+		Doc: "The web proxy that tracking URLs name; empty: the ResourceManager's web address. The address of a " +
+			"router, where tracking URLs shall work for users who reach routers alone: it leads to AMs' pages too.",
 	},
 	{
 		Key:     "yarn.resourcemanager.ha.enabled",
@@ -1044,7 +1045,8 @@ var routerKeys = []Setting{
 		Key:     "yarn.router.webapp.proxy.enable",
 		Type:    Bool,
 		Default: "true",
-		Doc:     "Whether tracking URLs lead through the router.",
+		Doc: "Whether the router leads to AMs' pages, at /proxy/ID, through the web proxy of their home. " +
+			"Members' yarn.web-proxy.address makes tracking URLs name it.",
 	},
 	{
 		Key:     "yarn.router.webapp.connect-timeout",

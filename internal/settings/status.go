@@ -183,12 +183,6 @@ var notInForce = []inactive{
 		"yarn.router.webapp.https.address",
 	}},
 	{NotYet, "applications may be submitted over REST", []string{"yarn.webapp.enable-rest-app-submissions"}},
-	{NotYet, "the ResourceManager's web port leads to AMs", []string{"yarn.web-proxy.address"}},
-	{NotYet, "an AM that does not answer is given up on after a fixed time", []string{
-		"yarn.resourcemanager.proxy.timeout.enabled",
-		"yarn.resourcemanager.proxy.connection.timeout",
-	}},
-	{NotYet, "tracking URLs lead to the member's own web port", []string{"yarn.router.webapp.proxy.enable"}},
 	{NotYet, "an application may ask for yarn.resourcemanager.am.max-attempts at most", []string{
 		"yarn.resourcemanager.am.global.max-attempts",
 	}},

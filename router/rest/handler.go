@@ -26,6 +26,8 @@ type Config struct {
 	Operator *operator.Operator
 	Log      *slog.Logger // gets a line of audit for each call that changes something; slog.Default if nil
 	Version  string       // of this software
+	// Proxy is whether AMs' pages are reached through this router.
+	Proxy bool
 	// Readiness and Settings are told as they are; nil: nothing is.
 	Readiness func() []ReadyLine
 	Settings  func() []SettingDoc
@@ -73,6 +75,10 @@ func (h *Handler) Mount(r chi.Router) {
 		r.MethodNotAllowed(wrongMethod)
 	})
 	h.native(r)
+	if h.conf.Proxy {
+		r.HandleFunc("/proxy/{appid}", h.proxy)
+		r.HandleFunc("/proxy/{appid}/*", h.proxy)
+	}
 }
 
 // handler serves a document by its route; some have a handler of their own.

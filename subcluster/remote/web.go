@@ -38,6 +38,13 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("subcluster %s answered %d: %s", e.Member, e.Code, bytes.TrimSpace(body))
 }
 
+// WebAddress is the host:port of the member's web pages, of an HA pair the first one's;
+// "" if it has none.
+func (m *Member) WebAddress() string {
+	first, _, _ := strings.Cut(m.addresses.Web, ",")
+	return first
+}
+
 // Web calls the member's REST server. path starts with a slash and holds the
 // query. The answer is read whole. Codes of 300 and above come as *StatusError.
 func (m *Member) Web(
@@ -48,10 +55,10 @@ func (m *Member) Web(
 	body []byte,
 ) (answer []byte, head http.Header, err error) {
 	err = m.guard(ctx, kind, func(ctx context.Context) error {
-		if m.addresses.Web == "" {
+		host := m.WebAddress()
+		if host == "" {
 			return &Unavailable{Member: m.ID, Err: errors.New("it has no web address")}
 		}
-		host, _, _ := strings.Cut(m.addresses.Web, ",")
 		req, err := http.NewRequestWithContext(ctx, method, "http://"+host+path, bytes.NewReader(body))
 		if err != nil {
 			return &Unavailable{Member: m.ID, Err: err}

@@ -127,3 +127,26 @@ func TestALoadTellsTheRateSinceTheLast(t *testing.T) {
 		t.Errorf("%+v, then %+v", first.Metrics, second.Metrics)
 	}
 }
+
+// Tracking URLs lead through the web proxy that the operator names, else through the
+// ResourceManager; an unmanaged AM's page is not ours to proxy.
+func TestATrackingURLNamesTheWebProxy(t *testing.T) {
+	runs := rm.AppView{ID: attempt.Application, Attempt: attempt, State: creel.AppRunning, TrackingURL: "am:1"}
+	unmanaged := runs
+	unmanaged.Unmanaged = true
+	at := Cluster{Web: "rm:8088"}
+	behind := Cluster{Web: "rm:8088", Proxy: "router:8089"}
+	for _, c := range []struct {
+		cluster Cluster
+		app     rm.AppView
+		want    string
+	}{
+		{at, runs, "http://rm:8088/proxy/application_1700000000000_0007/"},
+		{behind, runs, "http://router:8089/proxy/application_1700000000000_0007/"},
+		{behind, unmanaged, "am:1"},
+	} {
+		if got := c.cluster.TrackingURL(&c.app); got != c.want {
+			t.Errorf("tracking URL %s, want %s", got, c.want)
+		}
+	}
+}

@@ -19,6 +19,8 @@ const notAvailable = "N/A"
 type Cluster struct {
 	ID  string // yarn.resourcemanager.cluster-id, or ""
 	Web string // host:port of the ResourceManager's web pages
+	// Proxy is the host:port of the web proxy that leads to AMs' pages; "": Web does.
+	Proxy string
 }
 
 func orNA(s string) string { return cmp.Or(s, notAvailable) }
@@ -122,16 +124,20 @@ func (c Cluster) originalURL(a *rm.AppView) string {
 // TrackingURL returns where a user's browser is sent: through our web proxy to the
 // AM's page, or to our own page of the application.
 func (c Cluster) TrackingURL(a *rm.AppView) string {
-	web := c.Web
 	switch {
 	case a.Unmanaged: // its page is not ours to proxy
 		return c.originalURL(a)
 	case a.State.Ended() && a.TrackingURL == "":
-		return fmt.Sprintf("http://%s/cluster/app/%s", web, a.ID)
+		return fmt.Sprintf("http://%s/cluster/app/%s", c.Web, a.ID)
 	case a.State.Ended() || !a.Attempt.IsZero():
-		return fmt.Sprintf("http://%s/proxy/%s/", web, a.ID)
+		return c.ProxyURL(a.ID)
 	}
 	return notAvailable
+}
+
+// ProxyURL returns where the web proxy serves an AM's page.
+func (c Cluster) ProxyURL(id creel.ApplicationID) string {
+	return fmt.Sprintf("http://%s/proxy/%s/", cmp.Or(c.Proxy, c.Web), id)
 }
 
 func timeout(a *rm.AppView, now time.Time) *pb.ApplicationTimeoutProto {

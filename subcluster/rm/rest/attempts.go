@@ -140,7 +140,9 @@ func (h *Handler) attempt(w http.ResponseWriter, r *http.Request) {
 		w.Int("rpcPort", int64(port))
 		tracking := cmp.Or(a.TrackingURL, "N/A")
 		if !app.Unmanaged {
-			tracking = "http://" + h.web(r) + "/proxy/" + app.ID.String() + "/"
+			links := h.s.Cluster()
+			links.Web = h.web(r)
+			tracking = links.ProxyURL(app.ID)
 		}
 		w.Text("trackingUrl", tracking)
 		w.Text("originalTrackingUrl", cmp.Or(a.TrackingURL, "N/A"))

@@ -33,6 +33,8 @@ type Config struct {
 	MaxBody    int64  // bytes of a request, 8 MiB
 	// ProxyHosts are hosts of AMs' pages besides those on which they run; * is any.
 	ProxyHosts []string
+	// ProxyTimeout is for how long the web proxy waits for an AM; 0: without end.
+	ProxyTimeout time.Duration
 	// Resources are the names of resource types beyond memory and vcores.
 	Resources    []string
 	MaxContainer creel.Resource // largest container, told to new applications
@@ -52,6 +54,7 @@ type Property struct {
 type Handler struct {
 	s    *server.Server
 	conf Config
+	ams  *http.Transport // of the web proxy
 	rate rate
 
 	making     locks
@@ -75,7 +78,7 @@ func New(s *server.Server, conf Config) *Handler {
 			conf.LoginUser = u.Username
 		}
 	}
-	return &Handler{s: s, conf: conf, making: locks{seed: maphash.MakeSeed()}}
+	return &Handler{s: s, conf: conf, ams: newAMs(conf.ProxyTimeout), making: locks{seed: maphash.MakeSeed()}}
 }
 
 // Mount puts the handler's routes on r.

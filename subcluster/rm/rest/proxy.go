@@ -38,16 +38,25 @@ var passed = []string{
 	"Origin",
 	"Access-Control-Request-Method",
 	"Access-Control-Request-Headers",
+	// A page may keep a web socket to its AM.
+	"Connection",
+	"Upgrade",
+	"Sec-Websocket-Key",
+	"Sec-Websocket-Version",
+	"Sec-Websocket-Protocol",
+	"Sec-Websocket-Extensions",
 }
 
-// ams talks to AMs. It waits long for nobody: an AM that hangs must
-// not hold a browser for ever.
-var ams = &http.Transport{
-	DialContext:           (&net.Dialer{Timeout: 10 * time.Second, Control: notForbidden}).DialContext,
-	ResponseHeaderTimeout: 60 * time.Second,
-	IdleConnTimeout:       30 * time.Second,
-	MaxIdleConnsPerHost:   4,
-	DisableCompression:    true,
+// newAMs makes what talks to AMs. An AM that hangs must not hold a browser for ever:
+// timeout bounds the wait for a connection and for the head of an answer; 0 does not.
+func newAMs(timeout time.Duration) *http.Transport {
+	return &http.Transport{
+		DialContext:           (&net.Dialer{Timeout: timeout, Control: notForbidden}).DialContext,
+		ResponseHeaderTimeout: timeout,
+		IdleConnTimeout:       30 * time.Second,
+		MaxIdleConnsPerHost:   4,
+		DisableCompression:    true,
+	}
 }
 
 func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
@@ -211,7 +220,7 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView,
 		user = name
 	}
 	p := httputil.ReverseProxy{
-		Transport: ams,
+		Transport: h.ams,
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL, p.Out.Host = under(target, r, rest), target.Host
 			in := p.Out.Header
@@ -228,6 +237,9 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView,
 		},
 		ModifyResponse: func(res *http.Response) error {
 			res.Header.Del("Set-Cookie") // a user's page has no cookies on our address
+			if to := res.Header.Get("Location"); to != "" {
+				res.Header.Set("Location", throughProxy(to, target, a.ID))
+			}
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
@@ -242,6 +254,31 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView,
 		},
 	}
 	p.ServeHTTP(w, r)
+}
+
+// throughProxy returns where a browser goes that the AM at target sends to a location:
+// to a page of the same server by way of the proxy, for that server is not reached from
+// everywhere; anywhere else as it stands.
+func throughProxy(location string, target *url.URL, id creel.ApplicationID) string {
+	to, err := target.Parse(location)
+	if err != nil || to.Scheme != target.Scheme || to.Host != target.Host {
+		return location
+	}
+	base := "/proxy/" + id.String()
+	path := to.EscapedPath()
+	// What the AM's page lies below is added again by the proxy.
+	if below := strings.TrimSuffix(target.EscapedPath(), "/"); below != "" {
+		var within bool
+		if path, within = strings.CutPrefix(path, below); !within || path != "" && path[0] != '/' {
+			return location
+		}
+	}
+	// An AM that knows of the proxy names its pages as browsers do.
+	if path != base && !strings.HasPrefix(path, base+"/") {
+		path = base + "/" + strings.TrimPrefix(path, "/")
+	}
+	out := url.URL{RawQuery: to.RawQuery, Fragment: to.Fragment}
+	return path + out.String()
 }
 
 // pageHeaders are on the ResourceManager's own pages, as on the router's: nothing

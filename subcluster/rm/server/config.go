@@ -24,6 +24,7 @@ type Config struct {
 	MaxSubmission int64
 
 	ClusterID string    // yarn.resourcemanager.cluster-id, shown in reports
+	WebProxy  string    // yarn.web-proxy.address, named by tracking URLs; "": the web address
 	Machine   rm.Config // ClusterTimestamp and Epoch are set by the server
 	Epoch     int64     // yarn.resourcemanager.epoch: of the first start; each restart adds one
 

@@ -193,7 +193,7 @@ func (s *Server) Addresses() Addresses { return *s.addresses.Load() }
 
 // Cluster returns what reports say of the cluster.
 func (s *Server) Cluster() codec.Cluster {
-	return codec.Cluster{ID: s.cfg.ClusterID, Web: s.addresses.Load().Web}
+	return codec.Cluster{ID: s.cfg.ClusterID, Web: s.addresses.Load().Web, Proxy: s.cfg.WebProxy}
 }
 
 // Started returns when this process began to be a ResourceManager; its

@@ -61,6 +61,7 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 		REST: rest.Config{
 			StaticUser:   s.String("hadoop.http.staticuser.user"),
 			ProxyHosts:   s.List("creel.rm.proxy.hosts"),
+			ProxyTimeout: proxyTimeout(s),
 			MaxBody:      s.Bytes("creel.http.max-request-size"),
 			MaxContainer: conf.Machine.MaxAllocation,
 			Properties:   func() []rest.Property { return properties(s) },
@@ -179,4 +180,13 @@ func AwaitNextStart(ctx context.Context) error {
 	case <-time.After(2 * time.Millisecond):
 		return nil
 	}
+}
+
+// proxyTimeout is for how long the web proxy waits for an AM; 0: without end.
+func proxyTimeout(s *settings.Settings) time.Duration {
+	wait := s.Duration("yarn.resourcemanager.proxy.connection.timeout")
+	if !s.Bool("yarn.resourcemanager.proxy.timeout.enabled") {
+		wait = 0
+	}
+	return wait
 }

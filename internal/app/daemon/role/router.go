@@ -53,6 +53,7 @@ type RouterConfig struct {
 	MaxTries           int                // subclusters that one submission is offered to at most
 	Homes, Decisions   int                // remembered
 	Dashboard          bool
+	WebProxy           bool     // AMs' pages are reached through the router
 	AllowedHosts       []string // names under which browsers may come over loopback
 	// Settings are those in force, for administrators to see; nil: none are told.
 	Settings  func() []rest.SettingDoc
@@ -105,6 +106,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		Homes:         s.Int("creel.router.home-cache"),
 		Decisions:     s.Int("creel.router.decisions-kept"),
 		Dashboard:     s.Bool("creel.router.dashboard"),
+		WebProxy:      s.Bool("yarn.router.webapp.proxy.enable"),
 		AllowedHosts:  s.List("creel.http.allowed-hosts"),
 		RPC:           RPCLimits(s, "yarn.resourcemanager.client.thread-count"),
 		WebServer:     webSettings(s),
@@ -234,7 +236,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	r.Health.Mount(mux)
 	documents := rest.New(r.Server, rest.Config{
 		Started: time.Now(), Log: c.Log, Operator: changes, Version: build.Read().Version,
-		Readiness: r.readiness, Settings: c.Settings,
+		Readiness: r.readiness, Settings: c.Settings, Proxy: c.WebProxy,
 	})
 	documents.Mount(mux)
 	var pages *dash.Dash

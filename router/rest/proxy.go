@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"context"
+	"errors"
+	"html/template"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/go-chi/chi/v5"
+)
+
+// The pages of AMs are reached through the router: it sends what it is asked below
+// /proxy/ID to the web proxy of the application's home, which knows where the AM is and
+// who may see it. So users need reach routers alone, whatever member they are in.
+
+// toHomes talks to the web proxies of members, which give an AM a minute.
+var toHomes = &http.Transport{
+	DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+	ResponseHeaderTimeout: 75 * time.Second,
+	IdleConnTimeout:       30 * time.Second,
+	MaxIdleConnsPerHost:   16,
+	DisableCompression:    true,
+}
+
+// proxy serves an AM's page.
+func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
+	text := chi.URLParam(r, "appid")
+	app, err := creel.ParseApplicationID(text)
+	if err != nil {
+		sentence(w, http.StatusBadRequest, "Error parsing application ID: "+text)
+		return
+	}
+	home, err := h.server.Home(r.Context(), app)
+	switch {
+	case errors.Is(err, creel.ErrApplicationNotFound):
+		sentence(w, http.StatusNotFound, "Application "+app.String()+" could not be found in any subcluster")
+		return
+	case err != nil:
+		away(w, "The home of "+app.String()+" cannot be told now: "+err.Error())
+		return
+	}
+	at := home.WebAddress()
+	if at == "" {
+		sentence(w, http.StatusBadGateway,
+			"Subcluster "+string(home.ID)+", the home of "+app.String()+", has published no web address.")
+		return
+	}
+	p := httputil.ReverseProxy{
+		Transport: toHomes,
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "http", at, at
+			// Neither the home nor the AM is shown what the browser keeps for the router.
+			p.Out.Header.Del("Cookie")
+			p.Out.Header.Del("Authorization")
+			p.Out.Header.Set("X-Forwarded-For", clientAddress(r))
+		},
+		ModifyResponse: func(answer *http.Response) error {
+			answer.Header.Del("Set-Cookie")
+			if to := answer.Header.Get("Location"); to != "" {
+				answer.Header.Set("Location", fromHome(to, at))
+			}
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			if r.Context().Err() == context.Canceled {
+				return // nobody is there to read
+			}
+			away(w, "Subcluster "+string(home.ID)+", the home of "+app.String()+", does not answer: "+err.Error())
+		},
+	}
+	p.ServeHTTP(w, r)
+}
+
+// fromHome returns where a browser goes that a member at an address sends to a location:
+// to the same path of this router instead of the member, anywhere else as it stands.
+func fromHome(location, at string) string {
+	to, err := url.Parse(location)
+	if err != nil || to.Host != at {
+		return location
+	}
+	here := url.URL{Path: to.Path, RawPath: to.RawPath, RawQuery: to.RawQuery, Fragment: to.Fragment}
+	if here.Path == "" {
+		here.Path = "/"
+	}
+	return here.String()
+}
+
+// away is a page that says what does not answer; browsers and programs may ask again.
+func away(w http.ResponseWriter, why string) {
+	w.Header().Set("Retry-After", "1")
+	sentence(w, http.StatusServiceUnavailable, why)
+}
+
+// sentence is a page of one line.
+func sentence(w http.ResponseWriter, status int, s string) {
+	head := w.Header()
+	head.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'self'")
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	// An error here is the client's going away.
+	io.WriteString(w, `<!doctype html><html lang="en"><title>creel router</title><h1>`+template.HTMLEscapeString(s)+"</h1>\n")
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/token"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/router/routertest"
+)
+
+// page is what an AM serves: what it was asked, a page that has moved, and a web socket
+// that says in capitals what it hears.
+func page(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/ui/old":
+		http.Redirect(w, r, "/ui/new?x=1", http.StatusFound)
+	case r.Header.Get("Upgrade") == "websocket":
+		conn, both, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		defer conn.Close()
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+			"Sec-Websocket-Accept: "+r.Header.Get("Sec-Websocket-Key")+"\r\n\r\n")
+		line, _ := both.ReadString('\n')
+		io.WriteString(conn, strings.ToUpper(line))
+	default:
+		w.Header().Set("Set-Cookie", "mine=1")
+		fmt.Fprintf(w, "%s cookie=%s auth=%s", r.URL, r.Header.Get("Cookie"), r.Header.Get("Authorization"))
+	}
+}
+
+// runsWithPage submits an application whose AM runs and has its pages at an address.
+func runsWithPage(t *testing.T, f *routertest.Federation, url string) (id string, home *routertest.Member) {
+	t.Helper()
+	id, home = submit(t, f, f.Routers[0].Web, "page", "default")
+	app, err := creel.ParseApplicationID(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rm := home.D.Addresses()
+	client := yarnrpc.NewApplicationClientProtocolClient(f.RPC, rm.Client, hrpc.Login{User: "alice"})
+	var am token.Token
+	f.Until("its AM may register", func() bool {
+		r, err := client.GetApplicationReport(t.Context(),
+			&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(app)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		am = token.FromProto(r.GetApplicationReport().GetAmRmToken())
+		return len(am.Identifier) > 0
+	})
+	speaks := yarnrpc.NewApplicationMasterProtocolClient(f.RPC, rm.Scheduler, hrpc.Login{Credential: &hrpc.Credential{
+		Identifier: am.Identifier, Password: am.Password, Kind: am.Kind, Service: am.Service,
+	}})
+	if _, err := speaks.RegisterApplicationMaster(t.Context(), &pb.RegisterApplicationMasterRequestProto{
+		Host: new("127.0.0.1"), RpcPort: new(int32(7)), TrackingUrl: &url,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return id, home
+}
+
+// Users who reach routers alone see the pages of their AMs there: as the AM serves them,
+// where it sends them, and by web sockets, without what their browser keeps for us.
+func TestPagesOfAMsAreReachedThroughTheRouter(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{})
+	am := httptest.NewServer(http.HandlerFunc(page))
+	defer am.Close()
+	id, home := runsWithPage(t, f, am.URL+"/ui")
+	web := f.Routers[1].Web // any of them
+
+	r := call(t, web, "GET", "/proxy/"+id+"/x%2Fy?q=1", "", "Cookie", "hadoop.auth=secret", "Authorization", "Basic secret")
+	if r.status != 200 || r.body != "/ui/x%2Fy?q=1 cookie=proxy-user=dr.who auth=" || r.head.Get("Set-Cookie") != "" {
+		t.Errorf("the page: %d %q %v", r.status, r.body, r.head)
+	}
+	r = call(t, web, "GET", "/proxy/"+id+"/new?x=1", "")
+	landed := r.body
+	if r = call(t, web, "GET", "/proxy/"+id+"/old", ""); r.status != 200 || r.body != landed {
+		t.Errorf("a page that has moved: %d %q, want %q", r.status, r.body, landed)
+	}
+	if said := overWebSocket(t, web, "/proxy/"+id+"/socket", "hello\n"); said != "HELLO\n" {
+		t.Errorf("a web socket says %q", said)
+	}
+	if r := call(t, web, "POST", "/proxy/"+id+"/", "{}"); r.status != 405 {
+		t.Errorf("posted through the proxy: %d %s", r.status, r.body)
+	}
+
+	for _, c := range []struct {
+		story, path string
+		status      int
+		says        string
+	}{
+		{"no application", "/proxy/nonsense", 400, "Error parsing application ID: nonsense"},
+		{"an unknown one", "/proxy/application_1_0001/", 404, "could not be found in any subcluster"},
+	} {
+		if r := call(t, web, "GET", c.path, ""); r.status != c.status || !strings.Contains(r.body, c.says) {
+			t.Errorf("%s: %d %s", c.story, r.status, r.body)
+		}
+	}
+
+	// Its end, and its home's absence.
+	am.Close()
+	if r := call(t, web, "GET", "/proxy/"+id+"/", ""); r.status != 502 || !strings.Contains(r.body, "does not answer") {
+		t.Errorf("an AM that does not answer: %d %s", r.status, r.body)
+	}
+	home.Cut()
+	r = call(t, web, "GET", "/proxy/"+id+"/", "")
+	if want := "Subcluster " + string(home.ID) + ", the home of " + id + ", does not answer"; r.status != 503 ||
+		!strings.Contains(r.body, want) || r.head.Get("Retry-After") == "" {
+		t.Errorf("while home is away: %d %s %v", r.status, r.body, r.head)
+	}
+}
+
+// overWebSocket asks for a web socket, says a line and returns the line it hears.
+func overWebSocket(t *testing.T, address, path, line string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-Websocket-Version: 13\r\nSec-Websocket-Key: a2V5\r\n\r\n", path, address)
+	in := bufio.NewReader(conn)
+	res, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != 101 || res.Header.Get("Sec-Websocket-Accept") != "a2V5" {
+		t.Fatalf("asked for a web socket: %s %v", res.Status, res.Header)
+	}
+	io.WriteString(conn, line)
+	heard, err := in.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return heard
+}
