@@ -83,6 +83,7 @@ type Rebuilder struct {
 	store  Store
 	before *subcluster.View              // the last view of a store that was whole
 	since  time.Time                     // when the store was first found lost; zero while it is whole
+	told   int                           // one more than the members that are asked, as last logged; 0: not yet
 	drains map[creel.SubclusterID]string // to be put back once their members have registered
 
 	trouble atomic.Pointer[string] // why the store gives no homes now; nil while it does
@@ -154,7 +155,7 @@ func (r *Rebuilder) look(ctx context.Context) error {
 		return nil // it is ill, which others tell; there is nothing to rebuild yet
 	}
 	if !lost {
-		r.since = time.Time{}
+		r.since, r.told = time.Time{}, 0
 		r.drain(ctx)
 		if view != nil && view.Freeze == nil {
 			r.before = view
@@ -220,11 +221,12 @@ func (r *Rebuilder) remember(ctx context.Context) error {
 	return err
 }
 
-// asked are the members that must answer: ours, and those that others told of.
-func (r *Rebuilder) asked(ctx context.Context) ([]*subcluster.Status, error) {
+// asked are the members that must answer: ours, and those that others told of; known is
+// whether anybody knew the store while it was whole.
+func (r *Rebuilder) asked(ctx context.Context) (members []*subcluster.Status, known bool, err error) {
 	told, missing, err := r.store.Remembered(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	out := r.members()
 	for _, m := range told {
@@ -233,7 +235,8 @@ func (r *Rebuilder) asked(ctx context.Context) ([]*subcluster.Status, error) {
 			out = append(out, &subcluster.Status{Member: m})
 		}
 	}
-	return slices.DeleteFunc(out, func(m *subcluster.Status) bool { return slices.Contains(missing, m.ID) }), nil
+	out = slices.DeleteFunc(out, func(m *subcluster.Status) bool { return slices.Contains(missing, m.ID) })
+	return out, r.before != nil || len(told) > 0, nil
 }
 
 // deregistered reports whether a member left after others knew it.
@@ -244,15 +247,18 @@ func (r *Rebuilder) deregistered(id creel.SubclusterID) bool {
 
 // rebuild does it once.
 func (r *Rebuilder) rebuild(ctx context.Context) error {
-	members, err := r.asked(ctx)
+	members, known, err := r.asked(ctx)
 	if err != nil {
 		return err
 	}
-	r.cfg.Log.Warn("state store came back empty, asking the ResourceManagers what they run", "members", len(members))
+	if r.told != len(members)+1 {
+		r.told = len(members) + 1
+		r.cfg.Log.Info("state store is empty, asking the ResourceManagers what they run", "members", len(members))
+	}
 	var resolved []statestore.Conflict
 	found := 0
 	overruled, err := r.store.Reopen(ctx, func(ctx context.Context) ([]statestore.Home, error) {
-		members, err = r.asked(ctx) // no claim is served any more, and those who could have told so have
+		members, known, err = r.asked(ctx) // no claim is served any more, and those who could have told so have
 		if err != nil {
 			return nil, err
 		}
@@ -267,6 +273,10 @@ func (r *Rebuilder) rebuild(ctx context.Context) error {
 	})
 	if err != nil {
 		return err
+	}
+	if !known && found == 0 {
+		r.cfg.Log.Info("state store is new: no process knew another, and no member has applications")
+		return nil
 	}
 	r.cfg.Log.Warn("state store rebuilt", "applications", found, "conflicts", len(resolved)+len(overruled),
 		"try", "ask what emptied the store; see that it is persistent (docs/operations/redis.md)")

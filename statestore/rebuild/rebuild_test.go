@@ -298,6 +298,13 @@ func TestARouterThatNeverSawTheStoreWholeAsksWhomOthersKnew(t *testing.T) {
 	}
 	register(member, "sc-1")
 	until(t, "the new store is open", func() bool { _, _, err := first.Claim(ctx, storetest.App(1), "sc-1"); return err == nil })
+	until(t, "it is told that the store is new", func() bool { return strings.Contains(log.String(), "state store is new") })
+	if strings.Contains(log.String(), "state store rebuilt") {
+		t.Errorf("a new store is taken for one that was lost: %s", log.String())
+	}
+	if n := strings.Count(log.String(), "asking the ResourceManagers"); n > 2 { // without a member, and with one
+		t.Errorf("that members are asked was told %d times", n)
+	}
 	stop()
 
 	// A ResourceManager's witness sees it whole, with a member that is removed.
