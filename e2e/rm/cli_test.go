@@ -74,6 +74,28 @@ RMAdminCLI -refreshServiceAcl
 RMAdminCLI -getGroups nobody
 RMAdminCLI -addToClusterNodeLabels gpu
 RMAdminCLI -updateNodeResource 127.0.0.2:1 4096 4
+NodeAttributesCLI -add 127.0.0.2:os=linux,kernel(string)=6.1-rc.2
+NodeAttributesCLI -add 127.0.0.3:os=linux,fast
+NodeAttributesCLI -add 127.0.0.9:os=other
+NodeAttributesCLI -add 127.0.0.9:os=else -failOnUnknownNodes
+NodeAttributesCLI -add 127.0.0.2:-os=linux
+NodeAttributesCLI -add 127.0.0.2:os=_linux
+NodeAttributesCLI -add 127.0.0.2:nm.yarn.io/os=linux
+NodeAttributesCLI -add 127.0.0.2:os(int)=1
+NodeAttributesCLI -list
+NodeAttributesCLI -nodestoattributes
+NodeAttributesCLI -nodestoattributes -nodes 127.0.0.2,127.0.0.8
+NodeAttributesCLI -attributestonodes
+NodeAttributesCLI -attributestonodes -attributes rm.yarn.io/os,rm.yarn.io/none
+ClusterCLI -lna
+NodeAttributesCLI -replace 127.0.0.2:os=bsd
+NodeAttributesCLI -remove 127.0.0.3:fast
+NodeAttributesCLI -remove 127.0.0.3:none
+NodeAttributesCLI -remove 127.0.0.9:os
+NodeAttributesCLI -replace 127.0.0.3:
+NodeAttributesCLI -list
+NodeAttributesCLI -nodestoattributes
+NodeAttributesCLI -attributestonodes
 NodeCLI -status 127.0.0.2:1
 `), "\n")
 
@@ -156,7 +178,7 @@ func ask(t *testing.T, s *stage) []printed {
 			// Which node had room first is chance.
 			all[i].Out = regexp.MustCompile(`127\.0\.0\.[23]`).ReplaceAllString(all[i].Out, "NODE")
 		}
-		if strings.Contains(all[i].Command, " -list") {
+		if strings.Contains(all[i].Command, " -list") || strings.Contains(all[i].Command, "stonodes") {
 			// Hadoop lists in the order of its hash tables.
 			lines := strings.Split(strings.TrimSpace(all[i].Out), "\n")
 			slices.Sort(lines)

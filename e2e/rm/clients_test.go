@@ -17,10 +17,11 @@ func cluster(t *testing.T, conf hadoop.Conf) (*Creel, *clients.Cluster) {
 	rm := Start(t, Options{Conf: conf})
 	c := &clients.Cluster{Conf: rm.Addresses.Conf(), Web: rm.Web, Logs: t.TempDir()}
 	for _, name := range []string{"nm1", "nm2"} {
-		nm := hadoop.StartNM(
-			t,
-			hadoop.NM{Name: name, RM: rm.Addresses, Conf: hadoop.Conf{"yarn.nodemanager.remote-app-log-dir": c.Logs}},
-		)
+		nm := hadoop.StartNM(t, hadoop.NM{Name: name, RM: rm.Addresses, Conf: hadoop.Conf{
+			"yarn.nodemanager.remote-app-log-dir":                                  c.Logs,
+			"yarn.nodemanager.node-attributes.provider":                            "config",
+			"yarn.nodemanager.node-attributes.provider.configured-node-attributes": "runtime,STRING,java-17",
+		}})
 		c.Nodes = append(c.Nodes, nm.ID)
 	}
 	return rm, c

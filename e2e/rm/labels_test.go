@@ -45,6 +45,18 @@ func TestNodeLabelsByHadoopsTools(t *testing.T) {
 		t.Errorf("the node's status: %s", out)
 	}
 
+	// Attributes: the nodes report one of their host, the administrator gives it another.
+	attributes := func(when string) {
+		t.Helper()
+		out := client.Run(t, hadoop.NodeAttributesCLI, "-nodestoattributes").OK(t).Stdout
+		if !strings.Contains(out, "nm.yarn.io/runtime") || !strings.Contains(out, "java-17") ||
+			!strings.Contains(out, "rm.yarn.io/zone") {
+			t.Errorf("%s: %s", when, out)
+		}
+	}
+	client.Run(t, hadoop.NodeAttributesCLI, "-add", "localhost:zone=a", "-failOnUnknownNodes").OK(t)
+	attributes("attributes of the host")
+
 	jar := filepath.Join(hadoop.Jars(t, hadoop.V342), "hadoop-yarn-applications-distributedshell-3.4.2.jar")
 	ports := func(more ...string) map[string]int {
 		t.Helper()
@@ -78,4 +90,8 @@ func TestNodeLabelsByHadoopsTools(t *testing.T) {
 	rm.Kill9()
 	rm.Restart(t)
 	labels("labels after a crash")
+	rm.Await(t, "the nodes", func() bool {
+		return strings.Contains(client.Run(t, hadoop.NodeCLI, "-list").OK(t).Stdout, "Total Nodes:2")
+	})
+	attributes("attributes after a crash")
 }

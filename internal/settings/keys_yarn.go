@@ -585,6 +585,8 @@ var rmLifeKeys = []Setting{
 	},
 	{Key: "yarn.node-labels.fs-store.root-dir", Type: String, Doc: "Where Hadoop keeps labels."},
 	{Key: "yarn.node-labels.fs-store.impl.class", Type: Class, Doc: "How Hadoop keeps labels."},
+	{Key: "yarn.node-attribute.fs-store.root-dir", Type: String, Doc: "Where Hadoop keeps node attributes."},
+	{Key: "yarn.node-attribute.fs-store.impl.class", Type: Class, Doc: "How Hadoop keeps node attributes."},
 	{
 		Key:     "yarn.resourcemanager.proxy.timeout.enabled",
 		Type:    Bool,

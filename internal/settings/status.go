@@ -210,9 +210,11 @@ var notInForce = []inactive{
 	{NotYet, "asks alone say on which label's nodes they go", []string{
 		"yarn.node-labels.exclusive-enforced-partitions",
 	}},
-	{WithoutEffect, "labels are kept in the journal, creel.rm.data", []string{
+	{WithoutEffect, "labels and attributes are kept in the journal, creel.rm.data", []string{
 		"yarn.node-labels.fs-store.root-dir",
 		"yarn.node-labels.fs-store.impl.class",
+		"yarn.node-attribute.fs-store.root-dir",
+		"yarn.node-attribute.fs-store.impl.class",
 	}},
 	{NotYet, "containers may be granted at once after a restart", []string{
 		"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms",
@@ -286,6 +288,7 @@ var families = []struct {
 	{"yarn.resourcemanager.", []Role{RM}},
 	{"yarn.scheduler.", []Role{RM}},
 	{"yarn.node-labels.", []Role{RM}},
+	{"yarn.node-attribute.", []Role{RM}},
 	{"yarn.resource-types", []Role{RM}},
 	{"yarn.log", []Role{RM}},
 	{"yarn.app.", []Role{RM}},

@@ -115,8 +115,11 @@ type NodeRegistered struct {
 	Diagnostics string
 	Resource    creel.Resource // set when it overrides the node's own
 	Override    bool
-	LabelsTaken bool // the labels that it reported are in force
+	Taken       Taken
 }
+
+// Taken says what of that which a node reported is in force.
+type Taken struct{ Labels, Attributes bool }
 
 // NodeAnswer is the answer to a NodeReport. It belongs to the machine and is
 // overwritten by the node's next report.
@@ -132,7 +135,7 @@ type NodeAnswer struct {
 	Signals     []Signal
 	Resource    creel.Resource // set with Override: the node's new size
 	Override    bool
-	LabelsTaken bool // as NodeRegistered's
+	Taken       Taken
 }
 
 // Action is something the caller has to do. Exactly the types below.
@@ -165,6 +168,13 @@ type SaveDisowned struct {
 type SaveLabels struct {
 	Seq    uint64
 	Labels Labels
+}
+
+// SaveAttributes makes the attributes that administrators gave to hosts durable,
+// replacing those before; then Saved(Seq) is due.
+type SaveAttributes struct {
+	Seq   uint64
+	Hosts []HostAttributes
 }
 
 // LaunchAM starts an AM in its container; AMLaunched or
@@ -205,12 +215,13 @@ type AttemptEnded struct {
 // once until its next Allocate; a hint for simulators and waiting servers.
 type News struct{ Attempt creel.AttemptID }
 
-func (SaveApp) action()      {}
-func (SaveAttempt) action()  {}
-func (SaveDisowned) action() {}
-func (SaveLabels) action()   {}
-func (LaunchAM) action()     {}
-func (StopAM) action()       {}
-func (AppEnded) action()     {}
-func (AttemptEnded) action() {}
-func (News) action()         {}
+func (SaveApp) action()        {}
+func (SaveAttempt) action()    {}
+func (SaveDisowned) action()   {}
+func (SaveLabels) action()     {}
+func (SaveAttributes) action() {}
+func (LaunchAM) action()       {}
+func (StopAM) action()         {}
+func (AppEnded) action()       {}
+func (AttemptEnded) action()   {}
+func (News) action()           {}

@@ -133,8 +133,15 @@ type RegisterNode struct {
 	HealthReport string
 	Containers   []NodeContainer       // live and lately finished ones
 	Applications []creel.ApplicationID // with state on the node
-	Labels       []string              // that the node reports of itself, with HasLabels
-	HasLabels    bool
+	Reported     Reported
+}
+
+// Reported is what a node says of itself and of its host, as far as it does.
+type Reported struct {
+	Labels        []string
+	Attributes    []Attribute
+	HasLabels     bool
+	HasAttributes bool
 }
 
 // NodeContainer is one container as a registering node reports it (NMContainerStatus).
@@ -162,8 +169,7 @@ type NodeReport struct {
 	Containers   []ContainerStatus // live ones, and finished ones not yet acknowledged
 	KeepAlive    []creel.ApplicationID
 	Increased    []creel.ContainerID // acknowledged increases
-	Labels       []string            // that the node reports of itself, with HasLabels
-	HasLabels    bool
+	Reported     Reported
 	// Utilization as the node measures it; nil = not reported this time.
 	Utilization *NodeUse
 }
@@ -203,6 +209,8 @@ type Recover struct {
 	Apps     []AppRecord
 	Disowned []Disowned // oldest first
 	Labels   Labels
+	// Attributes are those that administrators gave to hosts.
+	Attributes []HostAttributes
 }
 
 // AppRecord is what must survive of an application: the content of Save

@@ -56,6 +56,7 @@ type Machine struct {
 
 	labels      labelStore // as calls made them; they are in force when they are durable
 	inForce     labelStore
+	attributes  attributeStore
 	askedLabels []string // of the asks of the call under way
 
 	// Containers.
@@ -121,6 +122,7 @@ func New(cfg Config) (*Machine, error) {
 	m.sizes = m.sched.Sizes()
 	m.labels.put(&Labels{})
 	m.inForce.put(&Labels{})
+	m.attributes.put(nil)
 	m.timers = intrusive.Heap[*timer]{
 		Less: func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq },
 		Slot: func(t *timer) *int32 { return &t.slot },

@@ -62,19 +62,28 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 		}
 	}
 	m.sched.Heartbeat(&n.Node)
-	var taken bool
-	var why string
-	if r.HasLabels && m.cfg.Labels == LabelsByNode {
-		if err := m.nodeReported(r.ID, r.Labels); err != nil {
-			why = err.Error()
-		} else {
-			taken = true
-		}
-	}
+	taken, why := m.nodeSays(r.ID, &r.Reported)
 	m.settle()
 	out := m.answerNode(n)
-	out.LabelsTaken, out.Diagnostics = taken, why
+	out.Taken, out.Diagnostics = taken, why
 	return out
+}
+
+// nodeSays takes what a node reports of itself, and tells what was wrong with it.
+func (m *Machine) nodeSays(id creel.NodeID, r *Reported) (taken Taken, wrong string) {
+	if r.HasLabels && m.cfg.Labels == LabelsByNode {
+		err := m.nodeReported(id, r.Labels)
+		if taken.Labels = err == nil; err != nil {
+			wrong = err.Error()
+		}
+	}
+	if r.HasAttributes {
+		err := m.attributesReported(id, r.Attributes)
+		if taken.Attributes = err == nil; err != nil {
+			wrong = join(wrong, err.Error())
+		}
+	}
+	return taken, wrong
 }
 
 func (m *Machine) answerNode(n *node) *NodeAnswer {

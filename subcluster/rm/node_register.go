@@ -45,13 +45,8 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 		m.sched.SetRack(&n.Node, r.Rack)
 	}
 	out := NodeRegistered{}
-	if r.HasLabels && m.cfg.Labels == LabelsByNode {
-		if err := m.nodeReported(r.ID, r.Labels); err != nil {
-			out.Diagnostics = err.Error() // Hadoop's NodeManagers log it and go on
-		} else {
-			out.LabelsTaken = true
-		}
-	}
+	// Hadoop's NodeManagers log what is wrong and go on.
+	out.Taken, out.Diagnostics = m.nodeSays(r.ID, &r.Reported)
 	if n.registrations++; n.registrations > 1 {
 		m.voidTokens(n)
 	}

@@ -21,6 +21,7 @@ func (m *Machine) Recover(now time.Time, r *Recover) error {
 		m.labels.put(&r.Labels)
 		m.putLabels(&r.Labels)
 	}
+	m.attributes.put(r.Attributes)
 	for i := range r.Apps {
 		if err := m.recoverApp(&r.Apps[i]); err != nil {
 			return err

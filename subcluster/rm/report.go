@@ -287,6 +287,7 @@ func (m *Machine) nodeView(n *node) NodeView {
 		Utilization:    n.use,
 		DecommissionBy: instant(n.leaveBy),
 		Label:          m.LabelOf(n.ID()),
+		Attributes:     m.AttributesOf(n.ID()),
 	}
 	if a := n.Reserved(); a != nil {
 		v.Reserved = creel.ContainerID{Attempt: ofSched(a).current.id}

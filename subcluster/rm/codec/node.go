@@ -41,7 +41,7 @@ func RegisterNode(r *pb.RegisterNodeManagerRequestProto) rm.RegisterNode {
 			Tags:                c.GetAllocationTags(),
 		})
 	}
-	out.Labels, out.HasLabels = labels(r.GetNodeLabels())
+	out.Reported = reported(r.GetNodeLabels(), r.GetNodeAttributes())
 	for _, a := range r.GetRunningApplications() {
 		out.Applications = append(out.Applications, pb.ToApplicationID(a))
 	}
@@ -70,7 +70,7 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 		}
 		out.Containers = append(out.Containers, told)
 	}
-	out.Labels, out.HasLabels = labels(r.GetNodeLabels())
+	out.Reported = reported(r.GetNodeLabels(), r.GetNodeAttributes())
 	for _, a := range s.GetKeepAliveApplications() {
 		out.KeepAlive = append(out.KeepAlive, pb.ToApplicationID(a))
 	}
@@ -89,12 +89,16 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 	}
 }
 
-// labels reads what a node reports of its labels, if it does.
-func labels(l *pb.NodeLabelsProto) (names []string, reported bool) {
+// reported reads what a node says of its labels and attributes, if it does.
+func reported(l *pb.NodeLabelsProto, a *pb.NodeAttributesProto) (out rm.Reported) {
+	out.HasLabels, out.HasAttributes = l != nil, a != nil
 	for _, n := range l.GetNodeLabels() {
-		names = append(names, n.GetName())
+		out.Labels = append(out.Labels, n.GetName())
 	}
-	return names, l != nil
+	if list := a.GetNodeAttributes(); len(list) > 0 {
+		out.Attributes = Attributes(list)
+	}
+	return out
 }
 
 // NodeKeys are the master keys that a node must learn, nil for those it has.
@@ -133,8 +137,11 @@ func RegisterNodeResponse(
 	if a.Override {
 		r.Resource = pb.FromResource(a.Resource)
 	}
-	if a.LabelsTaken {
-		r.AreNodeLabelsAcceptedByRM = &a.LabelsTaken
+	if a.Taken.Labels {
+		r.AreNodeLabelsAcceptedByRM = &a.Taken.Labels
+	}
+	if a.Taken.Attributes {
+		r.AreNodeAttributesAcceptedByRM = &a.Taken.Attributes
 	}
 	return r
 }
@@ -179,8 +186,11 @@ func NodeHeartbeatResponse(
 			Command:     new(pb.SignalContainerCommandProto(signal.Command)),
 		})
 	}
-	if a.LabelsTaken {
-		r.AreNodeLabelsAcceptedByRM = &a.LabelsTaken
+	if a.Taken.Labels {
+		r.AreNodeLabelsAcceptedByRM = &a.Taken.Labels
+	}
+	if a.Taken.Attributes {
+		r.AreNodeAttributesAcceptedByRM = &a.Taken.Attributes
 	}
 	if a.Override {
 		r.Resource = pb.FromResource(a.Resource)

@@ -84,6 +84,7 @@ func NodeReport(n *rm.NodeView, now time.Time) *pb.NodeReportProto {
 	if n.Label != "" {
 		r.NodeLabels = []string{n.Label}
 	}
+	r.NodeAttributes = AttributeProtos(n.Attributes)
 	if !n.DecommissionBy.IsZero() {
 		r.DecommissioningTimeout = new(uint32(max(n.DecommissionBy.Sub(now)/time.Second, 0)))
 	}

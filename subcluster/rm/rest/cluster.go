@@ -331,7 +331,18 @@ func (h *Handler) nodeFields(w *writer, n *rm.NodeView) {
 		h.resource(w, "usedResource", n.Used)
 		h.resource(w, "availableResource", free)
 	}
-	w.Object("nodeAttributesInfo", func(*writer) {})
+	w.Object("nodeAttributesInfo", func(w *writer) {
+		if len(n.Attributes) == 0 {
+			return
+		}
+		w.List("nodeAttributeInfo", len(n.Attributes), func(w *writer, i int) {
+			a := &n.Attributes[i]
+			w.Text("prefix", a.Prefix)
+			w.Text("name", a.Name)
+			w.Text("type", "STRING")
+			w.Text("value", a.Value)
+		})
+	})
 	h.resource(w, "totalResource", n.Total)
 }
 

@@ -11,29 +11,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// Attributes and profiles are not enabled; YARN's answers for that are
-// empty lists, and an exception for profiles.
-
-func (c *clientHandler) GetClusterNodeAttributes(
-	context.Context,
-	*pb.GetClusterNodeAttributesRequestProto,
-) (*pb.GetClusterNodeAttributesResponseProto, error) {
-	return &pb.GetClusterNodeAttributesResponseProto{}, nil
-}
-
-func (c *clientHandler) GetAttributesToNodes(
-	context.Context,
-	*pb.GetAttributesToNodesRequestProto,
-) (*pb.GetAttributesToNodesResponseProto, error) {
-	return &pb.GetAttributesToNodesResponseProto{}, nil
-}
-
-func (c *clientHandler) GetNodesToAttributes(
-	context.Context,
-	*pb.GetNodesToAttributesRequestProto,
-) (*pb.GetNodesToAttributesResponseProto, error) {
-	return &pb.GetNodesToAttributesResponseProto{}, nil
-}
+// Profiles are not enabled; YARN's answer for that is an exception.
 
 var errProfiles = &creel.Error{
 	Kind: creel.ErrNotEnabled,

@@ -23,6 +23,7 @@ const (
 	keyAttempt = "attempt/"  // attempt/<application>/<number>
 	keyDisown  = "disowned/" // disowned/<application>: the claim's number
 	keyLabels  = "labels"
+	keyHosts   = "attributes" // of hosts
 )
 
 // Tx is a transaction of the journal.
@@ -42,6 +43,7 @@ type Records struct {
 	attempts []rm.AttemptRecord
 	disowned []rm.Disowned
 	labels   rm.Labels
+	hosts    []rm.HostAttributes
 }
 
 // save puts an action's record into a transaction. It returns the number of the
@@ -72,6 +74,13 @@ func (r *Records) save(tx Tx, action rm.Action) (seq uint64, err error) {
 			return 0, fmt.Errorf("resource manager: saving the node labels: %w", err)
 		}
 		tx.Put(keyLabels, value)
+		return a.Seq, nil
+	case rm.SaveAttributes:
+		value, err := json.Marshal(attributesToValue(a.Hosts))
+		if err != nil {
+			return 0, fmt.Errorf("resource manager: saving the node attributes: %w", err)
+		}
+		tx.Put(keyHosts, value)
 		return a.Seq, nil
 	}
 	return 0, nil
@@ -131,6 +140,11 @@ func (r *Records) Read(key string, value []byte) (known bool, err error) {
 		if err = json.Unmarshal(value, &v); err == nil {
 			r.labels = v.labels()
 		}
+	case key == keyHosts:
+		var v []hostAttributesValue
+		if err = json.Unmarshal(value, &v); err == nil {
+			r.hosts = attributesOf(v)
+		}
 	default:
 		return false, nil
 	}
@@ -149,9 +163,9 @@ func (r *Records) Recovered() *rm.Recover {
 			r.apps[i].Attempts = putAttempt(r.apps[i].Attempts, a)
 		}
 	}
-	out := &rm.Recover{Apps: r.apps, Disowned: r.disowned, Labels: r.labels}
+	out := &rm.Recover{Apps: r.apps, Disowned: r.disowned, Labels: r.labels, Attributes: r.hosts}
 	r.apps, r.index, r.attempts, r.disowned = nil, nil, nil, nil
-	r.labels = rm.Labels{}
+	r.labels, r.hosts = rm.Labels{}, nil
 	slices.SortFunc(out.Apps, func(a, b rm.AppRecord) int { return a.Submission.ID.Compare(b.Submission.ID) })
 	slices.SortFunc(out.Disowned, func(a, b rm.Disowned) int { return a.App.Compare(b.App) })
 	return out

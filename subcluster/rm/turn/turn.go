@@ -91,7 +91,7 @@ func (o *Owner) End(tx Tx, perform func(rm.Action)) (out Ended) {
 			o.changed = true
 		}
 		switch a.(type) {
-		case rm.SaveApp, rm.SaveAttempt, rm.SaveDisowned, rm.SaveLabels:
+		case rm.SaveApp, rm.SaveAttempt, rm.SaveDisowned, rm.SaveLabels, rm.SaveAttributes:
 			seq, err := o.Records.save(tx, a)
 			if err != nil && out.Err == nil {
 				out.Err = err

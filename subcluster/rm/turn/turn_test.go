@@ -244,3 +244,22 @@ func TestAStartIsTriedAgainWhileItsNodeIsSilentAndThereIsTime(t *testing.T) {
 		t.Error("a refusal is tried again")
 	}
 }
+
+// What administrators gave hosts is read from the journal as it was.
+func TestAttributesAreInTheJournal(t *testing.T) {
+	w := newWorld(t)
+	given := rm.Attribute{AttributeKey: rm.AttributeKey{Prefix: rm.AttributesByCall, Name: "os"}, Value: "bsd"}
+	w.turn(func(m *rm.Machine, now time.Time) func() {
+		list := []rm.HostAttributes{{Host: "h", Attributes: []rm.Attribute{given}}, {Host: "i"}}
+		if err := m.MapAttributes(now, rm.AddAttributes, list, false); err != nil {
+			t.Error(err)
+		}
+		return nil
+	})
+	w.disk.write()
+	w.open()
+	_, hosts := w.owner.Machine.Attributes()
+	if len(hosts) != 1 || hosts[0].Host != "h" || !slices.Equal(hosts[0].Attributes, []rm.Attribute{given}) {
+		t.Errorf("%v", hosts)
+	}
+}

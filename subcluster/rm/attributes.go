@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Prefixes of node attributes: who gives a host those.
+const (
+	AttributesByCall = "rm.yarn.io" // administrators' calls
+	AttributesByNode = "nm.yarn.io" // the NodeManagers of the host
+)
+
+// AttributeKey names a node attribute.
+type AttributeKey struct{ Prefix, Name string }
+
+// Attribute is a node attribute with its value, which may be empty. All are strings.
+type Attribute struct {
+	AttributeKey
+	Value string
+}
+
+// HostAttributes are attributes of all nodes of a host.
+type HostAttributes struct {
+	Host       string
+	Attributes []Attribute // by prefix and name
+}
+
+// AttributeOp says what becomes of the attributes that a host has.
+type AttributeOp uint8
+
+// Operations on attributes. Replacing leaves those of other prefixes alone.
+const (
+	ReplaceAttributes AttributeOp = iota + 1
+	AddAttributes
+	RemoveAttributes
+)
+
+// attributeStore has the attributes of hosts: lists that are replaced, never changed.
+// A host that once had some is in it until a restart, as in Hadoop.
+type attributeStore struct{ hosts map[string][]Attribute }
+
+func (s *attributeStore) put(list []HostAttributes) {
+	s.hosts = map[string][]Attribute{}
+	for i := range list {
+		s.change(ReplaceAttributes, AttributesByCall, &list[i])
+	}
+}
+
+// change carries an operation out on a host.
+func (s *attributeStore) change(op AttributeOp, prefix string, by *HostAttributes) {
+	next := map[AttributeKey]string{}
+	for _, a := range s.hosts[by.Host] {
+		if op != ReplaceAttributes || a.Prefix != prefix {
+			next[a.AttributeKey] = a.Value
+		}
+	}
+	for _, a := range by.Attributes {
+		if op == RemoveAttributes {
+			delete(next, a.AttributeKey)
+			continue
+		}
+		next[a.AttributeKey] = a.Value
+	}
+	list := make([]Attribute, 0, len(next))
+	for key, value := range next {
+		list = append(list, Attribute{key, value})
+	}
+	slices.SortFunc(list, func(a, b Attribute) int { return a.compare(b.AttributeKey) })
+	s.hosts[by.Host] = list
+}
+
+func (k AttributeKey) compare(b AttributeKey) int {
+	return cmp.Or(strings.Compare(k.Prefix, b.Prefix), strings.Compare(k.Name, b.Name))
+}
+
+// list gives the hosts by name.
+func (s *attributeStore) list() []HostAttributes {
+	var out []HostAttributes
+	for _, host := range slices.Sorted(maps.Keys(s.hosts)) {
+		out = append(out, HostAttributes{Host: host, Attributes: s.hosts[host]})
+	}
+	return out
+}
+
+// kept gives what calls gave to hosts, by name, for the journal.
+func (s *attributeStore) kept() []HostAttributes {
+	var out []HostAttributes
+	for _, h := range s.list() {
+		h.Attributes = slices.DeleteFunc(slices.Clone(h.Attributes), func(a Attribute) bool {
+			return a.Prefix != AttributesByCall
+		})
+		if len(h.Attributes) > 0 {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+var (
+	attributeName   = regexp.MustCompile(`^[0-9a-zA-Z][0-9a-zA-Z_-]*$`)
+	attributeValue  = regexp.MustCompile(`^[0-9a-zA-Z][0-9a-zA-Z_.-]*$`)
+	attributePrefix = regexp.MustCompile(`^[0-9a-zA-Z][0-9a-zA-Z_.-]*$`)
+)
+
+const longestAttribute = 255
+
+// checkAttribute trims an attribute and refuses a wrong one, in Hadoop's words.
+func checkAttribute(a *Attribute) error {
+	a.Prefix, a.Name, a.Value = strings.TrimSpace(a.Prefix), strings.TrimSpace(a.Name), strings.TrimSpace(a.Value)
+	switch {
+	case a.Name == "" || len(a.Name) > longestAttribute:
+		return badLabel("attribute name added is empty or exceeds %d character(s)", longestAttribute)
+	case !attributeName.MatchString(a.Name):
+		return badLabel("attribute name should only contains {0-9, a-z, A-Z, -, _} and should not started with "+
+			"{-,_}, now it is= %s", a.Name)
+	case len(a.Prefix) > longestAttribute:
+		return badLabel("Attribute value added exceeds %d character(s)", longestAttribute)
+	case !attributePrefix.MatchString(a.Prefix):
+		return badLabel("attribute value should only contains {0-9, a-z, A-Z, -, _,.} and should not started with "+
+			"{-,_}, now it is= %s", a.Prefix)
+	case len(a.Value) > longestAttribute:
+		return badLabel("Attribute value added exceeds %d character(s)", longestAttribute)
+	case a.Value != "" && !attributeValue.MatchString(a.Value):
+		return badLabel("attribute value should only contains {0-9, a-z, A-Z, -, _} and should not started with "+
+			"{-,_}, now it is= %s", a.Value)
+	}
+	return nil
+}
+
+// MapAttributes changes the attributes that administrators give to hosts, on all of
+// them or on none; strict refuses hosts of which no node ever registered. Attributes of
+// a call that removes need no value.
+func (m *Machine) MapAttributes(now time.Time, op AttributeOp, list []HostAttributes, strict bool) error {
+	m.at(now)
+	if op < ReplaceAttributes || op > RemoveAttributes {
+		return badLabel("Invalid operation %d specified in the mapAttributesToNodes request ", op)
+	}
+	var unknown []string
+	for i := range list {
+		h := &list[i]
+		if h.Host = strings.TrimSpace(h.Host); strict && !m.registered(creel.NodeID{Host: h.Host}) {
+			unknown = append(unknown, h.Host)
+			continue
+		}
+		for k := range h.Attributes {
+			if p := h.Attributes[k].Prefix; p != AttributesByCall {
+				return badLabel("Invalid Attribute Mapping for the node %s. Prefix should be %s", h.Host, AttributesByCall)
+			}
+		}
+	}
+	if len(unknown) > 0 {
+		return badLabel(" Following nodes does not exist : [%s]", strings.Join(unknown, ", "))
+	}
+	for i := range list {
+		for k := range list[i].Attributes {
+			if err := m.checkChange(op, list[i].Host, &list[i].Attributes[k]); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range list {
+		if len(list[i].Attributes) > 0 { // a host without any is left as it is, also by Hadoop's replace
+			m.attributes.change(op, AttributesByCall, &list[i])
+		}
+	}
+	kept := m.attributes.kept()
+	m.save(func(seq uint64) Action { return SaveAttributes{Seq: seq, Hosts: kept} }, func() {})
+	m.settle()
+	return nil
+}
+
+// checkChange checks an attribute that a call names; what it removes must be there.
+func (m *Machine) checkChange(op AttributeOp, host string, a *Attribute) error {
+	if err := checkAttribute(a); err != nil {
+		return err
+	}
+	has := func(b Attribute) bool { return b.AttributeKey == a.AttributeKey }
+	if op == RemoveAttributes && !slices.ContainsFunc(m.attributes.hosts[host], has) {
+		return badLabel("Node attribute [Prefix-%s :Name-%s] doesn't exist on node %s", a.Prefix, a.Name, host)
+	}
+	return nil
+}
+
+// attributesReported takes what a node reports of its host instead of what its nodes
+// reported before.
+func (m *Machine) attributesReported(id creel.NodeID, list []Attribute) error {
+	for i := range list {
+		if list[i].Prefix != AttributesByNode {
+			return badLabel("Reject invalid node attributes from host: %s, attributes in HB must have prefix %s",
+				id, AttributesByNode)
+		}
+		if err := checkAttribute(&list[i]); err != nil {
+			return err
+		}
+	}
+	// Every node tells again when this ResourceManager has restarted: nothing to keep.
+	m.attributes.change(ReplaceAttributes, AttributesByNode, &HostAttributes{Host: id.Host, Attributes: list})
+	return nil
+}
+
+// Attributes gives the keys that some host has, in order, and the hosts that have or had
+// attributes, by name.
+func (m *Machine) Attributes() (keys []AttributeKey, hosts []HostAttributes) {
+	hosts = m.attributes.list()
+	for _, h := range hosts {
+		for _, a := range h.Attributes {
+			keys = append(keys, a.AttributeKey)
+		}
+	}
+	slices.SortFunc(keys, AttributeKey.compare)
+	return slices.Compact(keys), hosts
+}
+
+// AttributesOf gives those of a node's host, to be read only.
+func (m *Machine) AttributesOf(id creel.NodeID) []Attribute { return m.attributes.hosts[id.Host] }

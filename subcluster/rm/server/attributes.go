@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/creelrm/creel/subcluster/rm"
+)
+
+// MapAttributes changes the attributes of hosts, by an administrator's order. It
+// returns when that is durable. strict refuses hosts of which no node registered.
+func (s *Server) MapAttributes(
+	ctx context.Context,
+	op rm.AttributeOp,
+	list []rm.HostAttributes,
+	strict bool,
+) error {
+	return s.keptOrder(ctx, func(m *rm.Machine, now time.Time) error { return m.MapAttributes(now, op, list, strict) })
+}
