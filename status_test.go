@@ -103,6 +103,8 @@ var features = []feature{
 		"capacities of queues in members stay as they are; waiting applications are not moved",
 		[]string{"internal/app/sim.TestFollowingThePlanBringsQueuesNearerToTheirEntitlement",
 			"policies/rebalancer.TestEntitlementsOverATreeAreThoseOfTheExactAnswer"}},
+	{"rebalancer", "a member that is new or back is filled slowly by homes and splits", works, "",
+		[]string{"internal/app/sim.TestAMemberThatComesIsFilledSlowly"}},
 	{"rebalancer", "its queue tree as a document: apply, diff, history, rollback", works, "", []string{"cmd/creel.TestQueueTreeCommands"}},
 
 	{"operation", "the store dies, stalls, fails over, comes back empty", works, "",

@@ -207,3 +207,71 @@ func TestSplitsKeepToEntitlementsFirst(t *testing.T) {
 		}
 	})
 }
+
+// starting is two members alike with room for 40 containers each, of which the second
+// starts slowly with a fifth of its hundred, and has so many in use.
+func starting(t *testing.T, used int64) *subcluster.View {
+	var members []subcluster.Status
+	for _, id := range []creel.SubclusterID{"sc-1", "sc-2"} {
+		members = append(members, subcluster.Status{
+			Member: subcluster.Member{ID: id}, State: subcluster.StateActive,
+			Load: subcluster.Load{Metrics: subcluster.ClusterMetrics{
+				TotalMB: 100 << 10, TotalVirtualCores: 100, AllocatedMB: used << 10, AllocatedVirtualCores: used,
+				AvailableMB: 40 << 10, AvailableVirtualCores: 40,
+			}},
+		})
+	}
+	view := subcluster.NewView(time.Unix(1000, 0), members, nil)
+	plan := planAt(t, view)
+	plan.SlowStartMS = 60_000
+	plan.Starts = []subcluster.MemberStart{{Member: "sc-1", Counts: 1}, {Member: "sc-2", Counts: 0.2}}
+	view.Plan = plan
+	return view
+}
+
+// A member that starts slowly is asked for what fits into its part, takes no home
+// beyond that, and nothing waits there.
+func TestAMemberThatStartsSlowlyGetsItsPart(t *testing.T) {
+	one := Group{Count: 60, Size: creel.NewResource(1024, 1)}
+	shares := func(used int64, known bool) map[creel.SubclusterID]int64 {
+		reach := []Reach{
+			{Member: "sc-1", Home: true, Known: true, Headroom: creel.NewResource(30<<10, 30)},
+			{Member: "sc-2", UAM: known, Known: known, Headroom: creel.NewResource(40<<10, 40)},
+		}
+		plan, err := Default().Split(starting(t, used), "root.q", one, reach, seeded(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[creel.SubclusterID]int64{}
+		for _, s := range plan.Shares {
+			out[s.Member] = s.Count
+		}
+		return out
+	}
+	for _, known := range []bool{false, true} {
+		if got := shares(15, known); got["sc-1"] != 55 || got["sc-2"] != 5 {
+			t.Errorf("sc-2 may have 20 containers and has 15; asked for are %v (headroom known: %t)", got, known)
+		}
+		if got := shares(25, known); got["sc-2"] != 0 {
+			t.Errorf("sc-2 may have 20 containers and has 25; asked for are %v (headroom known: %t)", got, known)
+		}
+	}
+	sub := Submission{Queue: "root.q", Size: creel.NewResource(1024, 1)}
+	for _, used := range []int64{15, 25} {
+		homes, why := map[creel.SubclusterID]int{}, ""
+		for seed := range uint64(20) {
+			home, reason, err := Default().Home(starting(t, used), sub, nil, seeded(seed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			homes[home]++
+			why = reason.String()
+		}
+		if used == 25 && (homes["sc-2"] > 0 || !strings.Contains(why, "starting slowly with 20% of its size")) {
+			t.Errorf("homes %v: it has more in use than its part\n%s", homes, why)
+		}
+		if homes["sc-1"] == 0 || used == 15 && homes["sc-1"] < 20 {
+			t.Errorf("homes %v: with %d in use", homes, used)
+		}
+	}
+}

@@ -247,16 +247,39 @@ func queueLoad(m *subcluster.Status, q creel.QueuePath, label string) *subcluste
 
 // room is what a member has for a queue and label: free now, waited for, and
 // the size of the whole. From the queue's own figures where the member reports
-// them, else from the cluster's.
-func room(m *subcluster.Status, q creel.QueuePath, label string) (free, pending, total creel.Resource, of string) {
+// them, else from the cluster's. A member that starts slowly by the plan has a part
+// of its size, and of that free what nobody uses.
+func room(
+	view *subcluster.View,
+	m *subcluster.Status,
+	q creel.QueuePath,
+	label string,
+) (free, pending, total creel.Resource, of string) {
 	total = m.Load.Metrics.Total()
+	free, pending, of = m.Load.Metrics.Available(), m.Load.Metrics.Pending(), "cluster"
 	if l := queueLoad(m, q, label); l != nil {
 		if total.IsZero() {
 			total = l.Capacity
 		}
-		return l.Free, l.Pending, total, "queue"
+		free, pending, of = l.Free, l.Pending, "queue"
 	}
-	return m.Load.Metrics.Available(), m.Load.Metrics.Pending(), total, "cluster"
+	if label == "" {
+		free = counting(view, m, free)
+		total = total.Scale(int64(view.Plan.Counts(m.ID)*1000), 1000)
+	}
+	return free, pending, total, of
+}
+
+// counting is what of the free counts of a member that may start slowly by the plan.
+func counting(view *subcluster.View, m *subcluster.Status, free creel.Resource) creel.Resource {
+	counts := view.Plan.Counts(m.ID)
+	if counts >= 1 {
+		return free
+	}
+	left := m.Load.Metrics.Total().Scale(int64(counts*1000), 1000).Sub(m.Load.Metrics.Allocated())
+	free.MemoryMB = min(free.MemoryMB, max(0, left.MemoryMB)) // further types: the members do not sum them up
+	free.VCores = min(free.VCores, max(0, left.VCores))
+	return free
 }
 
 // assumed is what was sent there since its last heartbeat. Applications of unknown
@@ -270,8 +293,7 @@ func (d *homeDecision) assumed(i int) (int64, creel.Resource) {
 	if apps > 0 && size.IsZero() {
 		each := d.sub.Size
 		if running := m.Load.Metrics.AppsRunning; running > 0 {
-			used := creel.Resource{MemoryMB: m.Load.Metrics.AllocatedMB, VCores: m.Load.Metrics.AllocatedVirtualCores}
-			each = each.Max(used.Scale(1, running))
+			each = each.Max(m.Load.Metrics.Allocated().Scale(1, running))
 		}
 		size = each.Scale(apps, 1)
 	}

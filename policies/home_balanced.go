@@ -5,6 +5,7 @@ package policies
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"github.com/creelrm/creel"
@@ -35,14 +36,14 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	}
 	var federation creel.Resource
 	for _, i := range d.in {
-		_, _, total, _ := room(d.status(i), d.sub.Queue, d.sub.Label)
+		_, _, total, _ := room(d.view, d.status(i), d.sub.Queue, d.sub.Label)
 		federation = federation.Add(total)
 	}
 	plan := planFor(d.view, d.sub.Queue, d.sub.Label)
 	anyRoom := false
 	roomy := make([]bool, len(d.all))
 	for _, i := range d.in {
-		free, pending, total, of := room(d.status(i), d.sub.Queue, d.sub.Label)
+		free, pending, total, of := room(d.view, d.status(i), d.sub.Queue, d.sub.Label)
 		apps, assumed := d.assumed(i)
 		net := free.Sub(pending).Sub(assumed)
 		roomy[i] = d.sub.Size.Fits(net) && !net.IsZero()
@@ -50,11 +51,22 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 		c := &d.all[i]
 		c.Score = netScore(net, total, federation) * scale(net, b.weights.of(c.Member))
 		c.Numbers = Numbers{of: of, free: free, pending: pending, assumed: assumed, apps: apps}
+		if d.slow(i) {
+			c.Numbers.starting = d.view.Plan.Counts(c.Member)
+		}
 	}
 	if anyRoom {
 		d.exclude(func(i int) string {
 			if !roomy[i] {
 				return "it is full while others have room (" + d.all[i].Numbers.String() + ")"
+			}
+			return ""
+		})
+	}
+	if slices.ContainsFunc(d.in, func(i int) bool { return roomy[i] || !d.slow(i) }) {
+		d.exclude(func(i int) string {
+			if !roomy[i] && d.slow(i) {
+				return "it starts slowly and has used its part (" + d.all[i].Numbers.String() + ")"
 			}
 			return ""
 		})
@@ -81,6 +93,11 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	) + " of " + string(
 		d.all[other].Member,
 	)
+}
+
+// slow reports whether the member starts slowly by the plan.
+func (d *homeDecision) slow(i int) bool {
+	return d.sub.Label == "" && d.view.Plan.Counts(d.all[i].Member) < 1
 }
 
 // preferEntitled leaves out the members in which the queue has used what the plan

@@ -37,6 +37,7 @@ type Numbers struct {
 	free, pending, assumed creel.Resource
 	apps                   int64
 	entitled, used         float64 // of the federation, by the plan; 0 without one
+	starting               float64 // the part of its size that it counts with by the plan; 0: all
 }
 
 // words makes Numbers whose text is already written.
@@ -54,6 +55,9 @@ func (n Numbers) String() string {
 		" of " + strconv.FormatInt(n.apps, 10) + " applications"
 	if n.entitled > 0 {
 		text += fmt.Sprintf(", entitled to %.1f%%, using %.1f%% of the federation", 100*n.entitled, 100*n.used)
+	}
+	if n.starting > 0 {
+		text += fmt.Sprintf(", starting slowly with %.0f%% of its size", 100*n.starting)
 	}
 	return text
 }

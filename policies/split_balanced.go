@@ -167,8 +167,10 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 			any = any || net[i] > 0
 		}
 	}
-	if any {
-		deficits = net
+	for _, i := range d.open {
+		if any || d.slow(i) {
+			deficits[i] = net[i]
+		}
 	}
 	order := slices.DeleteFunc(slices.Clone(d.open), func(i int) bool { return deficits[i] <= 0 })
 	if len(order) == 0 || slices.ContainsFunc(order, func(i int) bool { return d.reach[i].Stuck }) {
@@ -186,14 +188,29 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan planned, n int64
 		weights[i] = float64(deficits[i]) * max(b.weights.of(d.reach[i].Member), 1e-9)
 	}
 	more := apportion(n, weights, nil)
-	if sum(more, nil) == 0 {
+	for _, i := range order {
+		if d.slow(i) {
+			more[i] = min(more[i], deficits[i])
+		}
+	}
+	placed := sum(more, nil)
+	if placed == 0 {
 		return false
 	}
 	for i := range more {
 		d.shares[i] += more[i]
 	}
+	if n > placed {
+		b.wait(d, n-placed)
+	}
 	d.waiting = 0 // it is worth moving there, though it waits there too
 	return true
+}
+
+// slow reports whether the member starts slowly by the plan: it is asked for what fits
+// into its part, and for nothing that waits.
+func (d *splitDecision) slow(i int) bool {
+	return d.group.Label == "" && d.view.Plan.Counts(d.reach[i].Member) < 1
 }
 
 func btoi(b bool) int {
@@ -264,7 +281,7 @@ func (b balancedSplit) span(d *splitDecision, rooms []int64, n int64, rnd *rand.
 func (b balancedSplit) wait(d *splitDecision, n int64) {
 	weights := make([]float64, len(d.reach))
 	for _, i := range d.open {
-		if i == d.home || d.reach[i].UAM || d.shares[i] > 0 {
+		if i == d.home || !d.slow(i) && (d.reach[i].UAM || d.shares[i] > 0) {
 			weights[i] = d.size(i) * max(b.weights.of(d.reach[i].Member), 1e-9) /
 				float64(1+d.reach[i].Pending+d.shares[i])
 		}
@@ -291,5 +308,5 @@ func (d *splitDecision) size(i int) float64 {
 	if !ok {
 		return 1
 	}
-	return max(1, float64(fitting(m.Load.Metrics.Total(), d.group.Size)))
+	return max(1, float64(fitting(m.Load.Metrics.Total(), d.group.Size))*d.view.Plan.Counts(m.ID))
 }

@@ -234,13 +234,15 @@ func (d *splitDecision) rest() int {
 func (d *splitDecision) room(i int) int64 {
 	r := d.reach[i]
 	free := r.Headroom
-	if !r.Known {
-		m, ok := d.view.Member(r.Member)
-		if !ok {
-			return 0
-		}
-		f, pending, _, _ := room(m, d.queue, d.group.Label)
+	m, ok := d.view.Member(r.Member)
+	switch {
+	case !r.Known && !ok:
+		return 0
+	case !r.Known:
+		f, pending, _, _ := room(d.view, m, d.queue, d.group.Label)
 		free = f.Sub(pending)
+	case ok && d.group.Label == "" && !r.Home:
+		free = counting(d.view, m, free)
 	}
 	n := fitting(free, d.group.Size)
 	d.reasons[i].Numbers = words("room for %d, %d pending, %d local", n, r.Pending, d.localAt(i))

@@ -90,6 +90,11 @@ func (m ClusterMetrics) Total() creel.Resource {
 	return creel.Resource{MemoryMB: m.TotalMB, VCores: m.TotalVirtualCores}
 }
 
+// Allocated is what is in use.
+func (m ClusterMetrics) Allocated() creel.Resource {
+	return creel.Resource{MemoryMB: m.AllocatedMB, VCores: m.AllocatedVirtualCores}
+}
+
 // QueueLoad is a queue's figures in one member and one node label partition.
 type QueueLoad struct {
 	Queue       creel.QueuePath

@@ -4,6 +4,7 @@ package subcluster
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,10 @@ type Plan struct {
 	Members []MemberSize   `json:"members"` // by id
 	Queues  []QueuePlan    `json:"queues"`  // by path
 	Error   PlanError      `json:"error"`
+	// Starts are the sizes that members count with, of those that are away too, by id.
+	Starts      []MemberStart `json:"starts,omitempty"`
+	SlowStartMS int64         `json:"slow_start_ms,omitempty"` // time from nothing to all of a member's size
+	Began       time.Time     `json:"began,omitzero"`          // store's clock at the first plan of all
 
 	leaves map[string]int // index of the queue with that leaf name; -1 for several
 }
@@ -41,6 +46,35 @@ type Plan struct {
 type MemberSize struct {
 	Member creel.SubclusterID `json:"member"`
 	Share  float64            `json:"share"`
+}
+
+// MemberStart is how much of a member homes and splits count with.
+type MemberStart struct {
+	Member creel.SubclusterID `json:"member"`
+	Size   creel.Resource     `json:"size"`              // what it had when it was last seen
+	Counts float64            `json:"counts"`            // the part of Size that counts; 1: all
+	Why    StartsWhy          `json:"why,omitempty"`     // why not all
+	LeftMS int64              `json:"left_ms,omitempty"` // until all of it counts
+	Away   bool               `json:"away,omitempty"`    // it takes no applications now
+}
+
+// StartsWhy says why a member does not count with all of its size.
+type StartsWhy string
+
+// Why members start slowly.
+const (
+	StartsNew   StartsWhy = "it is new"
+	StartsBack  StartsWhy = "it was away"
+	StartsGrown StartsWhy = "it has got many nodes"
+)
+
+// Slow reports whether the member counts with a part of its size only.
+func (s *MemberStart) Slow() bool { return !s.Away && s.Counts < 1 }
+
+// String tells people.
+func (s *MemberStart) String() string {
+	return fmt.Sprintf("%s counts with %.0f%% of its size: %s; all of it in %s", s.Member, 100*s.Counts, s.Why,
+		(time.Duration(s.LeftMS) * time.Millisecond).Round(time.Second))
 }
 
 // QueuePlan is one leaf queue's part of a plan.
@@ -132,6 +166,35 @@ func (p *Plan) Knows(id creel.SubclusterID) bool {
 		return strings.Compare(string(e.Member), string(id))
 	})
 	return ok
+}
+
+// LeastCounts is the least part of its size that a member counts with.
+const LeastCounts = 0.1
+
+// Counts is the part of a member's size that homes and splits count with: 1, also on a
+// nil plan, unless it starts slowly. One that the plan does not know is new.
+func (p *Plan) Counts(id creel.SubclusterID) float64 {
+	slowStart := time.Duration(p.slowStartMS()) * time.Millisecond
+	if slowStart == 0 {
+		return 1
+	}
+	i, ok := slices.BinarySearchFunc(p.Starts, id, func(e MemberStart, id creel.SubclusterID) int {
+		return strings.Compare(string(e.Member), string(id))
+	})
+	switch {
+	case ok:
+		return max(LeastCounts, p.Starts[i].Counts)
+	case p.At.Sub(p.Began) < slowStart:
+		return 1 // the federation starts
+	}
+	return LeastCounts
+}
+
+func (p *Plan) slowStartMS() int64 {
+	if p == nil {
+		return 0
+	}
+	return p.SlowStartMS
 }
 
 // Given is what of the queue's entitlement is in a member, as a share of the federation.

@@ -112,6 +112,11 @@ func rebalancerPlan() *cobra.Command {
 		if err := printPlan(c, f.printer, plan); err != nil || f.printer.format != "table" || dryRun {
 			return err
 		}
+		for i := range plan.Starts {
+			if s := &plan.Starts[i]; s.Slow() {
+				fmt.Fprintln(c.OutOrStdout(), s)
+			}
+		}
 		switch text := c.OutOrStdout(); {
 		case state.Paused != nil:
 			fmt.Fprintf(text, "paused by %s since %s: %s\n", state.Paused.By, state.Paused.At.Format(time.RFC3339),
@@ -183,6 +188,11 @@ func rebalancerWhy() *cobra.Command {
 			fmt.Fprintf(w, "it wants %s and uses %s\n", percent(found.Wants), percent(found.Uses))
 			for _, m := range found.Members {
 				fmt.Fprintf(w, "  %s in %s\n", percent(m.Given), m.Member)
+			}
+			for i := range state.Plan.Starts {
+				if s := &state.Plan.Starts[i]; s.Slow() {
+					fmt.Fprintln(w, s)
+				}
 			}
 			shown := 0
 			for _, d := range state.Decisions {

@@ -264,7 +264,16 @@ var creelRebalancerKeys = []Setting{
 		Key:     "creel.rebalancer.max-change",
 		Type:    Percent,
 		Default: "10",
-		Doc:     "The most by which one plan changes a queue's share of a subcluster.",
+		Doc: "The most by which one plan changes the part of a queue's maximum that is for one subcluster; all at " +
+			"once where a subcluster is gone or has lost a fifth of what it had.",
+	},
+	{
+		Key:     "creel.rebalancer.slow-start",
+		Type:    Duration,
+		Default: "2m",
+		Doc: "In what time a subcluster that is new, was away or has got many nodes comes to count with all of its " +
+			"size in balanced homes and splits: at once with a tenth, then evenly more; 0: at once with all. In " +
+			"the first such time after the first plan all count with all.",
 	},
 	{
 		Key:     "creel.escrow.lease",

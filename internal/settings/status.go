@@ -236,12 +236,6 @@ var notInForce = []inactive{
 	{NotYet, "containers spread over nodes, but for queues with creel.scheduler.QUEUE.node-order", []string{
 		"creel.rm.node-order",
 	}},
-	{NotYet, "there is no rebalancer", []string{
-		"creel.rebalancer.interval",
-		"creel.rebalancer.lease",
-		"creel.rebalancer.max-change",
-		"creel.rebalancer.dry-run",
-	}},
 }
 
 // setStatus writes the table above into the rows.

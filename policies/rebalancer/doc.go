@@ -20,7 +20,8 @@
 //
 // # What the driver does (package server)
 //
-//  1. Read makes the input from a view and the queue tree; Planner.Plan computes;
+//  1. Read makes the input from a view and the queue tree, and SlowStart lets members
+//     that are new or back count with a part of their size; Planner.Plan computes;
 //     Publish shapes what came out by the plan before. At each interval, and sooner
 //     when what queues want or use changed by much, by the one process that holds the
 //     lease "rebalancer". Not while a document says that plans are paused.
@@ -54,6 +55,5 @@
 // Drift between the document and members' files is shown and not mended. Amounts
 // are of the default partition, and of several resource types the dominant one
 // counts in plans. All that waits is taken to be able to run in any member that
-// has its queue. A member that comes back is not filled slowly, but by the step
-// limit of weights.
+// has its queue.
 package rebalancer

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
@@ -14,7 +15,9 @@ import (
 // Shaping bounds how a plan may differ from the one before.
 type Shaping struct {
 	DeadBand float64 // weights that differ by less stay [0.01]
-	Step     float64 // the most by which a weight changes [0.1]
+	Step     float64 // the most by which a weight changes [0.1]; all at once where a member has shrunk
+	// SlowStart is the time from nothing to all of a member's size; see Reading.SlowStart.
+	SlowStart time.Duration
 }
 
 // Publish makes what is published of a plan, shaped by the one before, which may
@@ -26,9 +29,15 @@ func Publish(r *Reading, p Plan, before *subcluster.Plan, s Shaping) *subcluster
 	if s.Step <= 0 {
 		s.Step = 0.1
 	}
-	out := &subcluster.Plan{Tree: r.Tree.Version, Total: r.Total}
+	out := &subcluster.Plan{
+		Tree: r.Tree.Version, Total: r.Total, Starts: r.Starts, SlowStartMS: r.slowStart.Milliseconds(),
+		Began: r.began,
+	}
+	if before != nil && r.shrunk(before, sameSize) {
+		s.Step = 1 // what was in a member that is gone, or half of it is, goes elsewhere at once
+	}
 	for m, id := range r.Members {
-		out.Members = append(out.Members, subcluster.MemberSize{Member: id, Share: r.Input.Members[m]})
+		out.Members = append(out.Members, subcluster.MemberSize{Member: id, Share: r.Sizes[m]})
 	}
 	at, lacking := 0, 0
 	for l, path := range r.Queues {
@@ -77,14 +86,15 @@ func Publish(r *Reading, p Plan, before *subcluster.Plan, s Shaping) *subcluster
 }
 
 // Changed reports whether what was read differs from the plan before by so much that
-// the next plan should not wait for its time: a member or a queue more or less, or a
-// queue that wants or uses a hundredth of the federation more or less.
+// the next plan should not wait for its time: a member or a queue more or less, a
+// member that lost a tenth of what it had, or a queue that wants or uses a hundredth of
+// the federation more or less.
 func Changed(r *Reading, before *subcluster.Plan) bool {
 	const far = 0.01
 	if before == nil || before.Tree != r.Tree.Version || len(before.Queues) != len(r.Queues) ||
 		!slices.EqualFunc(before.Members, r.Members, func(a subcluster.MemberSize, id creel.SubclusterID) bool {
 			return a.Member == id
-		}) {
+		}) || r.shrunk(before, 0.1) {
 		return true
 	}
 	uses := make([]float64, len(r.Queues))

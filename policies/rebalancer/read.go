@@ -5,6 +5,7 @@ package rebalancer
 import (
 	"math"
 	"slices"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
@@ -16,8 +17,13 @@ type Reading struct {
 	Queues  []creel.QueuePath    // of Input.Leaves
 	Above   []creel.QueuePath    // of Input.Parents
 	Members []creel.SubclusterID // of Input.Members
+	Sizes   []float64            // of Input.Members, as parts of Total: with SlowStart they count with less
 	Total   creel.Resource       // what shares are parts of
 	Tree    *Tree
+
+	Starts    []subcluster.MemberStart // of SlowStart, by id
+	slowStart time.Duration
+	began     time.Time // store's clock, of the first plan
 }
 
 // Read makes the input of a plan from a view: the leaf queues of active members
@@ -39,6 +45,7 @@ func Read(view *subcluster.View, tree *Tree) *Reading {
 	for _, m := range status {
 		r.Input.Members = append(r.Input.Members, Share(m.Load.Metrics.Total(), r.Total))
 	}
+	r.Sizes = slices.Clone(r.Input.Members)
 	guarantees := r.findQueues(status)
 	for _, path := range r.Above {
 		q := Parent{Above: r.above(path)}

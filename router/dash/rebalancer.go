@@ -57,6 +57,11 @@ func loadRebalancer(c *call) (any, error) {
 	if plan == nil {
 		return &p, nil
 	}
+	for i := range plan.Starts {
+		if s := &plan.Starts[i]; s.Slow() {
+			p.Sentence += " " + s.String() + "."
+		}
+	}
 	for _, q := range plan.Queues {
 		p.Queues = append(p.Queues, planRow{
 			q.Queue, 100 * q.Uses, 100 * q.Wants, 100 * q.Entitled,

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies/rebalancer"
@@ -218,6 +219,9 @@ func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 		}
 	}
 	if r := rebalancer.Read(view, tree); len(r.Members) > 0 {
+		if out.Plan != nil {
+			r.SlowStart(view, out.Plan, time.Duration(out.Plan.SlowStartMS)*time.Millisecond)
+		}
 		out.Next = rebalancer.Publish(r, (&rebalancer.Planner{}).Plan(&r.Input, nil), out.Plan, rebalancer.Shaping{})
 	}
 	return out, nil

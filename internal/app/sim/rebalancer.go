@@ -48,6 +48,7 @@ func (p *planner) publish(view *subcluster.View) {
 	if len(r.Members) == 0 {
 		return
 	}
+	r.SlowStart(view, p.before, max(0, w.cfg.SlowStart))
 	out := rebalancer.Publish(r, p.planner.Plan(&r.Input, nil), p.before, rebalancer.Shaping{})
 	out.LeaseMS = planLease.Milliseconds()
 	data, err := json.Marshal(out)
@@ -55,21 +56,20 @@ func (p *planner) publish(view *subcluster.View) {
 		w.audit.breach("a plan cannot be written: %v", err)
 		return
 	}
-	call(w, p.at, w.storeAt, readTime, func(reply func(bool, error)) {
-		reply(atStore(w, true, func() (bool, error) {
+	call(w, p.at, w.storeAt, readTime, func(reply func(statestore.Document, error)) {
+		reply(atStore(w, true, func() (statestore.Document, error) {
 			set, err := w.store.Documents(w.storeClock(), subcluster.PlanClass)
 			if err != nil {
-				return false, err
+				return statestore.Document{}, err
 			}
 			is, _ := set.Find(subcluster.PlanName)
-			_, err = w.store.PutDocument(w.storeClock(), statestore.DocumentWrite{
+			return w.store.PutDocument(w.storeClock(), statestore.DocumentWrite{
 				Class: subcluster.PlanClass, Name: subcluster.PlanName, Expect: is.Version, Data: data,
 			})
-			return err == nil, err
 		}))
-	}, func(written bool, _ error) {
-		if written {
-			p.before = out
+	}, func(written statestore.Document, err error) {
+		if err == nil {
+			p.before, out.At = out, written.Time
 			p.plans++
 		}
 	})

@@ -86,3 +86,75 @@ func TestFollowingThePlanBringsQueuesNearerToTheirEntitlement(t *testing.T) {
 		t.Errorf("queues lack %.2f%% of their entitlement with the plan and %.2f%% without", 100*m1, 100*m0)
 	}
 }
+
+// filled is the part of a member that is in use, and that which the plan counts of it.
+type filled struct{ used, counted float64 }
+
+// joining plays a day on which the third member comes after seven minutes, to a
+// federation that waits for it, and tells every ten seconds from then how full it is.
+func joining(t *testing.T, slowStart time.Duration) (out []filled) {
+	c := crowded(1)
+	c.Rebalancer, c.SlowStart = true, slowStart
+	const comes, look, end = 7 * time.Minute, 10 * time.Second, 10 * time.Minute
+	for i := range c.Jobs { // work for twelve minutes, so that the others are full with it
+		c.Jobs[i].Submit = c.Jobs[i].Submit * 3 / 2
+	}
+	w, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	third := w.clusters[2]
+	w.at(origin.Add(warmUp-time.Second), func() {
+		third.down()
+		for _, n := range third.nodes {
+			n.kill()
+		}
+	})
+	w.at(origin.Add(warmUp+comes), func() {
+		third.comeBack()
+		for _, n := range third.nodes {
+			n.comeBack()
+		}
+	})
+	for at := comes; at < end; at += look {
+		w.at(origin.Add(warmUp+at), func() {
+			f := filled{counted: w.plan().Counts(third.id)}
+			if s := third.m.Cluster(); !s.Total.IsZero() {
+				f.used = float64(s.Used.MemoryMB) / float64(s.Total.MemoryMB)
+			}
+			out = append(out, f)
+		})
+	}
+	if r := w.Run(); len(r.Broken) > 0 || r.Finished+r.Failed != len(c.Jobs) {
+		t.Fatalf("%d of %d finished, broken: %v", r.Finished, len(c.Jobs), r.Broken)
+	}
+	return out
+}
+
+// A member that comes to a federation full of work is full at once where nobody
+// bounds that. With a slow start homes and splits give it more and more.
+func TestAMemberThatComesIsFilledSlowly(t *testing.T) {
+	mean := func(of []filled) (used float64) {
+		for _, f := range of {
+			used += f.used / float64(len(of))
+		}
+		return used
+	}
+	atOnce, slowly := joining(t, -1), joining(t, 0)
+	for i := range slowly {
+		t.Logf("%3d s: %3.0f%% used at once; slowly %3.0f%% used, %3.0f%% counted", 10*i, 100*atOnce[i].used,
+			100*slowly[i].used, 100*slowly[i].counted)
+		if c := slowly[i].counted; i > 0 && c < slowly[i-1].counted {
+			t.Errorf("%d s after it came it counts with %.2f, before that with %.2f", 10*i, c, slowly[i-1].counted)
+		}
+	}
+	if m := mean(atOnce[1:7]); m < 0.9 {
+		t.Errorf("in the first minute it is used to %.2f without a slow start: the others do not wait for it", m)
+	}
+	if m := mean(slowly[1:7]); m < 0.1 || m > 0.5 {
+		t.Errorf("in the first minute it is used to %.2f with a slow start", m)
+	}
+	if m := mean(slowly[13:]); m < 0.9 {
+		t.Errorf("after its slow start it is used to %.2f", m)
+	}
+}

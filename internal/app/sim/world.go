@@ -29,9 +29,10 @@ type Config struct {
 	Routers     int            // [2]
 	Queues      queues.Spec    // of each subcluster
 	Policies    []Policy
-	Split       string  // of all queues, as a policy document's "split" [HomeFirst]
-	Faults      *Faults // nil: none
-	Rebalancer  bool    // plans are published, and routers and proxies follow them
+	Split       string        // of all queues, as a policy document's "split" [HomeFirst]
+	Faults      *Faults       // nil: none
+	Rebalancer  bool          // plans are published, and routers and proxies follow them
+	SlowStart   time.Duration // of the rebalancer [2 min]; below 0: members count with all of their size at once
 
 	NodeHeartbeat   time.Duration // between heartbeats of a node; and it sends one when a container ends [30 s]
 	AMHeartbeat     time.Duration // between allocates of an AM with nothing to say [1 s]
@@ -56,6 +57,7 @@ func (c *Config) validate() error {
 	def(&c.Lease, 30*time.Second)
 	def(&c.Poll, 10*time.Second)
 	def(&c.Expiry, 10*time.Minute)
+	def(&c.SlowStart, 2*time.Minute)
 	if c.Subclusters == 0 {
 		c.Subclusters = 3
 	}

@@ -46,7 +46,7 @@ type Leader struct {
 
 	Counts LeaderCounts
 
-	queues  atomic.Pointer[[]subcluster.QueuePlan] // of the plan that was published last
+	last    atomic.Pointer[subcluster.Plan] // that was published
 	escrow  atomic.Pointer[[]QueueEscrow]
 	lease   statestore.Lease
 	view    *subcluster.View
@@ -63,8 +63,16 @@ type LeaderCounts struct {
 // Queues are those of the plan that this leader published last, for metrics; none
 // while another leads. They are not to be changed.
 func (l *Leader) Queues() []subcluster.QueuePlan {
-	if q := l.queues.Load(); q != nil && l.Counts.Leads.Load() == 1 {
-		return *q
+	if p := l.last.Load(); p != nil && l.Counts.Leads.Load() == 1 {
+		return p.Queues
+	}
+	return nil
+}
+
+// Starts are what members count with in that plan, as Queues are.
+func (l *Leader) Starts() []subcluster.MemberStart {
+	if p := l.last.Load(); p != nil && l.Counts.Leads.Load() == 1 {
+		return p.Starts
 	}
 	return nil
 }
@@ -174,6 +182,12 @@ func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 		return false, err
 	}
 	r := rebalancer.Read(l.view, tree)
+	if l.before == nil { // we have just begun to lead
+		if l.before, err = l.inherited(ctx); err != nil {
+			return false, err
+		}
+	}
+	r.SlowStart(l.view, l.before, l.Shaping.SlowStart)
 	if len(r.Members) == 0 || !due && !rebalancer.Changed(r, l.before) {
 		return false, nil // nobody to plan for, or nothing to say
 	}
@@ -198,22 +212,41 @@ func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 		return false, err
 	}
 	is, _ := set.Find(rebalancer.PlanName)
-	_, err = l.Store.PutDocument(ctx, statestore.DocumentWrite{
+	written, err := l.Store.PutDocument(ctx, statestore.DocumentWrite{
 		Class: rebalancer.PlanClass, Name: rebalancer.PlanName, Expect: is.Version, Data: data, Author: l.Name, Keep: 8,
 	})
 	if err != nil {
 		return false, err
 	}
+	out.At = written.Time
 	l.Counts.Plans.Add(1)
 	l.Counts.ErrorMean.Store(math.Float64bits(out.Error.Mean))
 	l.Counts.ErrorWorst.Store(math.Float64bits(out.Error.Worst))
-	l.queues.Store(&out.Queues)
+	l.last.Store(out)
 	err = l.log(ctx, &control, out)
 	l.before = out
 	if err != nil || l.DryRun {
 		return true, err
 	}
 	return true, l.shares(ctx, tree, out)
+}
+
+// inherited is the plan of the leader before, nil without one that can be read.
+func (l *Leader) inherited(ctx context.Context) (*subcluster.Plan, error) {
+	set, err := l.Store.Documents(ctx, rebalancer.PlanClass)
+	if err != nil {
+		return nil, err
+	}
+	d, ok := set.Find(rebalancer.PlanName)
+	if !ok {
+		return nil, nil
+	}
+	plan, err := subcluster.ParsePlan(d.Data, d.Version, d.Time)
+	if err != nil {
+		l.Log.Warn("the plan before cannot be read; this one is made without it", "error", err)
+		return nil, nil
+	}
+	return plan, nil
 }
 
 // log adds to the record of what plans changed.

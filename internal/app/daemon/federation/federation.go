@@ -292,6 +292,7 @@ func (f *Federation) addRebalancer(i int) error {
 	}
 	c.Name, c.Web, c.Log = fmt.Sprintf("rebalancer-%d", i+1), anyPort, f.conf.Log
 	if f.conf.PlanEvery > 0 {
+		c.SlowStart = time.Duration(float64(c.SlowStart) * float64(f.conf.PlanEvery) / float64(c.Every))
 		c.Every = f.conf.PlanEvery
 	}
 	d := newDaemon(fmt.Sprintf("rebalancer %d", i+1), f.failed, func() (*role.Rebalancer, error) {

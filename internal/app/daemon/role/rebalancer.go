@@ -27,7 +27,8 @@ type RebalancerConfig struct {
 	Name      string // tells rebalancers apart
 	Every     time.Duration
 	Lease     time.Duration
-	MaxChange float64 // of a weight in one plan
+	MaxChange float64       // of a weight in one plan
+	SlowStart time.Duration // from nothing to all of a member's size
 	DryRun    bool
 	Signer    *subcluster.Signer // who did not sign under its secret is not believed; nil: everybody is
 	Web       string             // address to listen on
@@ -51,6 +52,7 @@ func RebalancerSettings(s *settings.Settings) (RebalancerConfig, error) {
 		Every:     s.Duration("creel.rebalancer.interval"),
 		Lease:     s.Duration("creel.rebalancer.lease"),
 		MaxChange: s.Float("creel.rebalancer.max-change") / 100,
+		SlowStart: s.Duration("creel.rebalancer.slow-start"),
 		DryRun:    s.Bool("creel.rebalancer.dry-run"),
 		Web:       s.Address("creel.health.address"),
 		WebServer: webSettings(s),
@@ -80,7 +82,7 @@ func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, err
 	known := believed{store, members(&r.Service, store, c.Signer, c.Log)}
 	r.Leader = &rebalance.Leader{
 		Name: c.Name, Store: known, Every: c.Every, Lease: c.Lease, DryRun: c.DryRun, Log: c.Log,
-		Shaping: rebalancer.Shaping{Step: c.MaxChange},
+		Shaping: rebalancer.Shaping{Step: c.MaxChange, SlowStart: c.SlowStart},
 	}
 	n := &r.Leader.Counts
 	r.Health.Counter("creel_rebalancer_plans_total", "Plans published.", n.Plans.Load)
@@ -118,24 +120,30 @@ var (
 		"What the queue uses and waits for, of the federation.", []string{"queue"}, nil)
 	queueHeld = prometheus.NewDesc("creel_rebalancer_escrow_held_bytes",
 		"Memory that members hold of the queue's maximum.", []string{"queue"}, nil)
+	memberCounts = prometheus.NewDesc("creel_rebalancer_member_counts_ratio",
+		"The part of its size that homes and splits count with; below 1 it starts slowly, or is away.",
+		[]string{"subcluster"}, nil)
 	queueAsked = prometheus.NewDesc("creel_rebalancer_escrow_asked_bytes",
 		"Memory that members need of the queue's maximum.", []string{"queue"}, nil)
 )
 
 func (q queueShares) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queueEntitled, queueUsed, queueWanted, queueHeld, queueAsked} {
+	for _, d := range []*prometheus.Desc{queueEntitled, queueUsed, queueWanted, queueHeld, queueAsked, memberCounts} {
 		out <- d
 	}
 }
 
 func (q queueShares) Collect(out chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v float64, queue string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, queue)
+	gauge := func(d *prometheus.Desc, v float64, label string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, label)
 	}
 	for _, p := range q.leader.Queues() {
 		gauge(queueEntitled, p.Entitled, string(p.Queue))
 		gauge(queueUsed, p.Uses, string(p.Queue))
 		gauge(queueWanted, p.Wants, string(p.Queue))
+	}
+	for _, s := range q.leader.Starts() {
+		gauge(memberCounts, s.Counts, string(s.Member))
 	}
 	for _, e := range q.leader.Escrow() {
 		gauge(queueHeld, float64(e.Held.MemoryMB)*(1<<20), e.Queue)

@@ -103,6 +103,14 @@ func readBy(t *testing.T) map[string]bool {
 	n, err := NewNodes(nodes)
 	run(&n.Service, err)
 
+	plans, err := RebalancerSettings(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plans.Web = any
+	b, err := NewRebalancer(plans, db)
+	run(&b.Service, err)
+
 	agent, err := AgentSettings(s)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancer
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// sameSize: a member that has grown by less counts with all of it at once, and one that
+// has lost less has lost little.
+const sameSize = 0.2
+
+// SlowStart has members that are new, that were away or that have got many nodes
+// count with a part of their size, which grows to all of it in the time given; 0:
+// all count with all of it. What runs in a member stays entitled to it. One that is away
+// loses of its part as fast as it would have gained, so that a short absence costs
+// little; and one that loses nodes counts with what is left at once. Before is the
+// plan before, nil for none. From the first plan on all count with all of their size
+// for that time, since members and nodes of a federation that starts come one by one.
+// Time is that of the store's clock, and stands still while the view is frozen.
+func (r *Reading) SlowStart(view *subcluster.View, before *subcluster.Plan, over time.Duration) {
+	r.began, r.slowStart = view.At, over
+	if before != nil && !before.Began.IsZero() {
+		r.began = before.Began
+	}
+	r.Starts = starts(view, before, over, view.At.Sub(r.began) >= over)
+	uses := make([]float64, len(r.Members))
+	for i := range r.Pairs {
+		uses[r.Pairs[i].Member] += r.Pairs[i].Use
+	}
+	for m, id := range r.Members {
+		if i, ok := findStart(r.Starts, id); ok {
+			r.Input.Members[m] = min(r.Sizes[m], max(r.Sizes[m]*r.Starts[i].Counts, uses[m]))
+		}
+	}
+	for i := range r.Pairs {
+		x := &r.Pairs[i]
+		x.Demand = max(x.Use, min(x.Demand, r.Input.Members[x.Member]))
+	}
+}
+
+func findStart(starts []subcluster.MemberStart, id creel.SubclusterID) (int, bool) {
+	return slices.BinarySearchFunc(starts, id, func(s subcluster.MemberStart, id creel.SubclusterID) int {
+		return cmp.Compare(s.Member, id)
+	})
+}
+
+// starts are those of the members that take applications, and of those that are away.
+// Not slow, they count with all of their size.
+func starts(
+	view *subcluster.View,
+	before *subcluster.Plan,
+	over time.Duration,
+	slow bool,
+) (out []subcluster.MemberStart) {
+	gained, known := 0.0, []subcluster.MemberStart(nil)
+	if before != nil {
+		known = before.Starts
+		if passed := view.At.Sub(before.At); over > 0 && passed > 0 && view.Freeze == nil {
+			gained = min(1, float64(passed)/float64(over))
+		}
+	}
+	for i := range view.Members {
+		m := &view.Members[i]
+		s := subcluster.MemberStart{Member: m.ID, Size: m.Load.Metrics.Total(), Counts: 1}
+		at, ok := findStart(known, m.ID)
+		if m.State != subcluster.StateActive || s.Size.IsZero() {
+			if ok && m.State != subcluster.StateDeregistered {
+				s = known[at]
+				s.Counts, s.Why, s.Away = max(0, s.Counts-gained), subcluster.StartsBack, true
+				out = append(out, s)
+			}
+			continue
+		}
+		if over > 0 && slow && len(known) > 0 {
+			was := subcluster.MemberStart{Counts: subcluster.LeastCounts, Size: s.Size, Why: subcluster.StartsNew}
+			if ok {
+				was = known[at]
+			}
+			s.Counts, s.Why = resume(was, s.Size, gained)
+			s.Counts = max(s.Counts, subcluster.LeastCounts)
+		}
+		if s.Counts >= 1 {
+			s.Counts, s.Why = 1, ""
+		}
+		s.LeftMS = int64((1 - s.Counts) * float64(over.Milliseconds()))
+		out = append(out, s)
+	}
+	return out
+}
+
+// resume is what part of its size now a member counts with that counted with some
+// of what it had, after it has gained a part.
+func resume(
+	was subcluster.MemberStart,
+	size creel.Resource,
+	gained float64,
+) (counts float64, why subcluster.StartsWhy) {
+	same := Share(was.Size, size) // of what it has now
+	switch counts = was.Counts * same; {
+	case was.Away:
+		return counts, subcluster.StartsBack
+	case was.Why != "":
+		return counts + gained, was.Why
+	case same >= 1-sameSize:
+		return 1, ""
+	default:
+		return counts, subcluster.StartsGrown
+	}
+}
+
+// shrunk reports whether a member that the plan before counted with is gone, or has
+// lost more than a part of what it had.
+func (r *Reading) shrunk(before *subcluster.Plan, part float64) bool {
+	for i := range before.Starts {
+		was := &before.Starts[i]
+		if was.Away {
+			continue
+		}
+		at, ok := findStart(r.Starts, was.Member)
+		if !ok || r.Starts[at].Away || Share(r.Starts[at].Size, was.Size) < 1-part {
+			return true
+		}
+	}
+	return false
+}
