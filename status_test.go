@@ -33,8 +33,8 @@ type feature struct {
 var features = []feature{
 	{"submission", "submit, report, list and kill by Hadoop RPC: `yarn`, MapReduce and Spark, unmodified", works, "",
 		[]string{"e2e/federation.TestClients"}},
-	{"submission", "the same by REST", partial, "label mappings are answered by one random member",
-		[]string{"e2e/federation.TestClients", "e2e/rest.TestPublicClientLibrary"}},
+	{"submission", "the same by REST", partial, "reservations and who one is are answered by one random member",
+		[]string{"e2e/federation.TestClients", "e2e/rest.TestPublicClientLibrary", "e2e/rest.TestAFederationAnswersAsOneResourceManager"}},
 	{"submission", "an application runs once, in one place, whatever dies, stalls or comes late", works, "",
 		[]string{"e2e/faults.TestWhatArrivesLateDoublesNothing", "e2e/faults.TestRandomFaultsLoseAndDoubleNothing"}},
 	{"submission", "a kill, a move, a priority, a lifetime while its home is away is kept, and made when it is back", works, "",

@@ -113,7 +113,7 @@ func excludedText(all []Candidate) string {
 // filterHomes excludes who cannot be the home of this submission, whatever the
 // rule.
 func filterHomes(d *homeDecision, tried []creel.SubclusterID) {
-	known := queueKnownSomewhere(d)
+	known, fits := queueKnownSomewhere(d), fitsSomewhere(d)
 	here, strict := d.sub.onPlaces()
 	d.exclude(func(i int) string {
 		m := d.status(i)
@@ -125,7 +125,7 @@ func filterHomes(d *homeDecision, tried []creel.SubclusterID) {
 		case d.sub.Reserved != "" && m.ID != d.sub.Reserved:
 			return "the reservation is held by " + string(d.sub.Reserved)
 		}
-		if why := cannotHold(m, d.sub.Size, d.sub.Label); why != "" {
+		if why := cannotHold(m, d.sub.Size, d.sub.Label); why != "" && fits {
 			return why
 		}
 		if strict && !slices.Contains(here, m.ID) {
@@ -210,6 +210,16 @@ func missingType(size creel.Resource, q *subcluster.QueueLoad) string {
 		}
 	}
 	return ""
+}
+
+// fitsSomewhere keeps a size or label that no member with nodes has, whatever its state,
+// from excluding everybody: whether such an application is refused for good, or waits
+// for nodes to come, is the home's to say, whose limits the view does not have.
+func fitsSomewhere(d *homeDecision) bool {
+	return d.view == nil || slices.ContainsFunc(d.view.Members, func(m subcluster.Status) bool {
+		return m.State != subcluster.StateDeregistered && !m.Load.Metrics.Total().IsZero() &&
+			cannotHold(&m, d.sub.Size, d.sub.Label) == ""
+	})
 }
 
 // queueKnownSomewhere keeps a queue that only placement rules know from

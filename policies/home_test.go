@@ -278,9 +278,17 @@ func TestWhoCannotTakeItIsExcluded(t *testing.T) {
 	}
 	s = small
 	s.Size.MemoryMB = 200_000
-	if _, _, err = Default().Home(v, s, nil, seeded(1)); !errors.Is(err, creel.ErrNoSubcluster) ||
+	if id, reason, err = Default().Home(v, s, nil, seeded(1)); err != nil {
+		t.Errorf("larger than any cluster, which its home refuses or lets wait: %s %v\n%s", id, err, reason)
+	}
+	s.Size.MemoryMB = 60_000
+	lost := member("sc-lost", 90_000)
+	lost.State, lost.Load.Metrics.TotalMB = subcluster.StateLost, 100_000
+	small1, small2 := member("sc-1", 10), member("sc-2", 10)
+	small1.Load.Metrics.TotalMB, small2.Load.Metrics.TotalMB = 50_000, 50_000
+	if _, _, err = Default().Home(view(small1, small2, lost), s, nil, seeded(1)); !errors.Is(err, creel.ErrNoSubcluster) ||
 		!strings.Contains(err.Error(), "more than all it has") {
-		t.Errorf("larger than any cluster: %v", err)
+		t.Errorf("larger than all that is there now: %v", err)
 	}
 }
 

@@ -52,6 +52,10 @@ var restDocuments = []Document{
 	{"REST", "POST /remove-node-labels", Everywhere, "", ""},
 	{"REST", "POST /replace-node-to-labels", Everywhere, "", ""},
 	{"REST", "GET /nodes/{nodeId}/get-labels", AtOwner, "", ""},
+	{"REST", "GET /get-rm-node-labels", Merged, "node labels document", "Hadoop's router has none"},
+	{"REST", "GET /get-node-labels", Merged, "node labels document", ""},
+	{"REST", "GET /get-node-to-labels", Merged, "nodes to labels document", ""},
+	{"REST", "GET /label-mappings", Merged, "labels to nodes document", ""},
 	{"REST", "GET /scheduler-overview", Merged, "scheduler overview document", "Hadoop's router has none"},
 	{
 		"REST",
@@ -78,7 +82,7 @@ var restDocuments = []Document{
 		"GET /*",
 		AtAny,
 		"",
-		"what no other line names: label lists, userinfo, reservations",
+		"what no other line names: userinfo, reservations",
 	},
 }
 

@@ -107,7 +107,7 @@ func (s *system) vars() *strings.Replacer {
 	pairs := []string{"{none}", "application_1_0001"}
 	for name, id := range s.apps {
 		attempt := strings.Replace(id.String(), "application", "appattempt", 1) + "_000001"
-		container := strings.Replace(id.String(), "application", "container", 1) + "_01_000001"
+		container := strings.Replace(id.String(), "application", "container"+s.epochs[id], 1) + "_01_000001"
 		pairs = append(
 			pairs,
 			"{"+name+"}",
@@ -159,12 +159,7 @@ func (s *system) answer(t *testing.T, q request, accept string) facts {
 	if dir := os.Getenv("CREEL_REST_DUMP"); dir != "" { // to look at what came
 		os.WriteFile(filepath.Join(dir, s.name+"."+q.name+strings.ReplaceAll(accept, "/", ".")), b, 0o600)
 	}
-	_, port, _ := strings.Cut(s.Web, ":")
-	stamp := strconv.FormatInt(s.apps["running"].ClusterTimestamp, 10)
-	same := func(text string) string {
-		return strings.NewReplacer(stamp, "1111111111111", "localhost:"+port, "WEB", s.Web, "WEB").Replace(text)
-	}
-	text := same(string(b))
+	text := s.same(string(b))
 	kind := res.Header.Get("Content-Type")
 	f := facts{}
 	switch {
@@ -181,7 +176,7 @@ func (s *system) answer(t *testing.T, q request, accept string) facts {
 	}
 	f["STATUS"] = strconv.Itoa(res.StatusCode)
 	if l := res.Header.Get("Location"); l != "" {
-		f["LOCATION"] = same(l)
+		f["LOCATION"] = s.same(l)
 	}
 	if accept != "" && len(b) > 0 {
 		f["TYPE"], _, _ = strings.Cut(kind, ";")
@@ -207,7 +202,7 @@ func equal(a, b string) bool {
 	return ok1 && ok2 && (a[0] == '"') == (b[0] == '"') && math.Abs(x-y) <= 1e-5*math.Max(math.Abs(x), math.Abs(y))
 }
 
-func compare(t *testing.T, where, file string, known []*rule, theirs, ours facts) {
+func compare(t *testing.T, where, file string, known []*rule, name string, theirs, ours facts) {
 	t.Helper()
 	var found []string
 	for _, path := range slices.Sorted(maps.Keys(theirs)) {
@@ -216,7 +211,7 @@ func compare(t *testing.T, where, file string, known []*rule, theirs, ours facts
 		case !ok && !excused(known, missing, where+path):
 			found = append(found, fmt.Sprintf("missing  %s%s = %s", where, path, theirs[path]))
 		case ok && !equal(theirs[path], got) && !excused(known, differs, where+path):
-			found = append(found, fmt.Sprintf("differs  %s%s = %s, Hadoop has %s", where, path, got, theirs[path]))
+			found = append(found, fmt.Sprintf("differs  %s%s = %s, %s has %s", where, path, got, name, theirs[path]))
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(ours)) {
@@ -328,7 +323,7 @@ func compareAll(t *testing.T, theirs, ours *system, all []request, file string, 
 				}
 				where += ":xml"
 			}
-			compare(t, where, file, known, a, ours.answer(t, q, accept))
+			compare(t, where, file, known, theirs.name, a, ours.answer(t, q, accept))
 			fields += len(a)
 		}
 	}

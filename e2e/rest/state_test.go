@@ -8,6 +8,8 @@ package rest
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +34,15 @@ type system struct {
 
 	nodes []*node
 	apps  map[string]creel.ApplicationID // by name
+
+	// epochs stand in container ids, where the ResourceManager has one: "_e1000".
+	epochs map[creel.ApplicationID]string
+
+	// trackerOf and schedulerOf say which ResourceManager a node and an AM are of.
+	trackerOf   func(host string) string
+	schedulerOf func(id creel.ApplicationID) string
+	// same makes equal in an answer what differs between any two clusters.
+	same func(text string) string
 }
 
 // node is a simulated NodeManager: it speaks the tracker's protocol and runs
@@ -51,6 +62,13 @@ func newSystem(t *testing.T, name string, p *process.Process, a hadoop.Addresses
 		client:    hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}),
 		apps:      map[string]creel.ApplicationID{},
 	}
+	s.trackerOf = func(string) string { return s.Tracker }
+	s.schedulerOf = func(creel.ApplicationID) string { return s.Scheduler }
+	s.same = func(text string) string {
+		_, port, _ := strings.Cut(s.Web, ":")
+		stamp := strconv.FormatInt(s.apps["running"].ClusterTimestamp, 10)
+		return strings.NewReplacer(stamp, "1111111111111", "localhost:"+port, "WEB", s.Web, "WEB").Replace(text)
+	}
 	t.Cleanup(func() { s.client.Close() })
 	return s
 }
@@ -69,13 +87,13 @@ func must[T any](v T, err error) func(t *testing.T) T {
 	}
 }
 
-func (s *system) tracker() yarnrpc.ResourceTrackerClient {
-	return yarnrpc.NewResourceTrackerClient(s.client, s.Tracker, hrpc.Login{User: hadoop.OSUser(s.t)})
+func (s *system) tracker(host string) yarnrpc.ResourceTrackerClient {
+	return yarnrpc.NewResourceTrackerClient(s.client, s.trackerOf(host), hrpc.Login{User: hadoop.OSUser(s.t)})
 }
 
 func (s *system) addNode(host string) *node {
 	n := &node{id: creel.NodeID{Host: host, Port: 1}}
-	r := must(s.tracker().RegisterNodeManager(s.t.Context(), &pb.RegisterNodeManagerRequestProto{
+	r := must(s.tracker(host).RegisterNodeManager(s.t.Context(), &pb.RegisterNodeManagerRequestProto{
 		NodeId: pb.FromNodeID(
 			n.id,
 		),
@@ -112,7 +130,7 @@ func (s *system) status(n *node) *pb.NodeStatusProto {
 // heartbeats lets every node report once.
 func (s *system) heartbeats() {
 	for _, n := range s.nodes {
-		r := must(s.tracker().NodeHeartbeat(s.t.Context(), &pb.NodeHeartbeatRequestProto{
+		r := must(s.tracker(n.id.Host).NodeHeartbeat(s.t.Context(), &pb.NodeHeartbeatRequestProto{
 			NodeStatus:                       s.status(n),
 			LastKnownContainerTokenMasterKey: &pb.MasterKeyProto{KeyId: proto.Int32(0)},
 			LastKnownNmTokenMasterKey:        &pb.MasterKeyProto{KeyId: proto.Int32(0)},
@@ -188,7 +206,7 @@ func (s *system) amClient(user string, id creel.ApplicationID, host, url string)
 	})
 	am := yarnrpc.NewApplicationMasterProtocolClient(
 		s.client,
-		s.Scheduler,
+		s.schedulerOf(id),
 		hrpc.Login{
 			Credential: &hrpc.Credential{
 				Identifier: t.Identifier,
@@ -235,7 +253,7 @@ func (s *system) play() {
 	gone := s.addNode("127.0.0.4")
 	s.heartbeats()
 	must(
-		s.tracker().UnRegisterNodeManager(ctx, &pb.UnRegisterNodeManagerRequestProto{NodeId: pb.FromNodeID(gone.id)}),
+		s.tracker(gone.id.Host).UnRegisterNodeManager(ctx, &pb.UnRegisterNodeManagerRequestProto{NodeId: pb.FromNodeID(gone.id)}),
 	)(
 		s.t,
 	)

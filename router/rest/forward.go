@@ -205,9 +205,10 @@ func (h *Handler) report(w http.ResponseWriter, r *http.Request) {
 		h.atHome(w, r, app, q)
 		return
 	}
-	answer, _, err := server.AtHome(r.Context(), h.server, app, q.at)
+	answer, home, err := server.AtHome(r.Context(), h.server, app, q.at)
 	switch {
 	case err == nil:
+		answer.body = ofFederation(answer.body, h.server.Share(home.ID))
 		kind := answer.head.Get("Content-Type")
 		if strings.HasPrefix(kind, "application/json") && answer.status == http.StatusOK {
 			h.server.Saw(app, q.user, server.REST, answer.body)

@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -75,6 +76,10 @@ func (h *Handler) Mount(r chi.Router) {
 		r.MethodNotAllowed(wrongMethod)
 	})
 	h.native(r)
+	r.Get("/isActive", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		io.WriteString(w, "I am Active!") // as a ResourceManager says; an error here is the client's going away
+	})
 	if h.conf.Proxy {
 		r.HandleFunc("/proxy/{appid}", h.proxy)
 		r.HandleFunc("/proxy/{appid}/*", h.proxy)

@@ -3,9 +3,12 @@
 package rest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/creelrm/creel"
@@ -48,8 +51,26 @@ func (h *Handler) merged(typ string) http.HandlerFunc {
 		if !partial(w, r, parts) {
 			return
 		}
-		write(w, r, http.StatusOK, h.merger().Merge(typ, h.weighed(parts)))
+		write(w, r, http.StatusOK, rooted(r, h.merger().Merge(typ, h.weighed(parts)), xmlRoots[typ]))
 	}
+}
+
+// xmlRoots are the root elements of documents whose JSON has none.
+var xmlRoots = map[string]string{
+	"queue access document":       "rmQueueAclInfo",
+	"scheduler overview document": "scheduler",
+	"node labels document":        "nodeLabelsInfo",
+	"nodes to labels document":    "nodeToLabelsInfo",
+	"labels to nodes document":    "labelsToNodesInfo",
+	"containers document":         "containers",
+}
+
+// rooted puts a root around a document that shall be XML and has not got it.
+func rooted(r *http.Request, doc []byte, root string) []byte {
+	if root == "" || !wantsXML(r) || rawjson.Get(doc, root) != nil {
+		return doc
+	}
+	return fmt.Appendf(nil, `{%q:%s}`, root, doc)
 }
 
 // lists reads the list at root.name of each member's document.
@@ -81,12 +102,43 @@ func (h *Handler) appFields() router.AppFields[[]byte] {
 	}
 }
 
+// usage are the fields of an application that are percentages of its member's cluster.
+var usage = []string{"queueUsagePercentage", "clusterUsagePercentage"}
+
+// ofFederation puts an application's percentages of its member, whose part of the
+// federation is share, to those of the whole federation. The document is JSON or XML.
+func ofFederation(app []byte, share float64) []byte {
+	for _, name := range usage {
+		for _, around := range [][2]string{{`"` + name + `":`, ","}, {"<" + name + ">", "<"}} {
+			at := bytes.Index(app, []byte(around[0]))
+			if at < 0 {
+				continue
+			}
+			at += len(around[0])
+			length := bytes.IndexAny(app[at:], around[1]+"}")
+			if length < 0 {
+				continue
+			}
+			if v, err := strconv.ParseFloat(string(app[at:at+length]), 64); err == nil && v > 0 {
+				app = slices.Concat(app[:at], float(v*share), app[at+length:])
+			}
+		}
+	}
+	return app
+}
+
 // apps lists the applications of all members, each once; the limit holds for
 // the merged list.
 func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 	parts := lists(h.askJSON(r, remote.List), "apps", "app")
 	if !partial(w, r, parts) {
 		return
+	}
+	for _, p := range parts {
+		share := h.server.Share(p.Member)
+		for i := range p.Value {
+			p.Value[i] = ofFederation(p.Value[i], share)
+		}
 	}
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit")) // members refuse a bad one
 	merged, _ := router.MergeApps(parts, h.appFields(), h.server.HomeSeen, limit)
@@ -175,9 +227,6 @@ func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	doc := h.merger().Merge("containers document", h.weighed(parts))
-	if inner := rawjson.Get(doc, "containers"); wantsXML(r) && inner == nil { // which 3.4's JSON leaves out
-		doc = append(append([]byte(`{"containers":`), doc...), '}')
-	}
-	write(w, r, http.StatusOK, doc)
+	const typ = "containers document"
+	write(w, r, http.StatusOK, rooted(r, h.merger().Merge(typ, h.weighed(parts)), xmlRoots[typ]))
 }

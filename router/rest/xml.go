@@ -95,6 +95,7 @@ func xmlValue(b *bytes.Buffer, d *json.Decoder, name string) error {
 		}
 		b.WriteString("</" + name + ">")
 	case nil:
+		b.WriteString("<" + name + "/>")
 	default:
 		b.WriteString("<" + name + ">")
 		if err := xml.EscapeText(b, []byte(fmt.Sprint(v))); err != nil {

@@ -102,3 +102,21 @@ func Weigh[T any](s *Server, present []router.Part[T]) []router.Weighed[T] {
 	}
 	return out
 }
+
+// Share returns which part of the memory of all active members a member has, from 0 to 1;
+// 1 while that is not known.
+func (s *Server) Share(id creel.SubclusterID) float64 {
+	var own, all float64
+	view := s.View()
+	for _, active := range view.Active() {
+		m, _ := view.Member(active)
+		all += float64(m.Load.Metrics.TotalMB)
+		if active == id {
+			own = float64(m.Load.Metrics.TotalMB)
+		}
+	}
+	if all == 0 || own == 0 {
+		return 1
+	}
+	return own / all
+}

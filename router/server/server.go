@@ -204,6 +204,10 @@ func (s *Server) CheckSize(app creel.ApplicationID, size int) error {
 	return nil
 }
 
+// defaultQueue is that of a submission that names none, as at any ResourceManager: its
+// policy is the one that holds.
+const defaultQueue = "default"
+
 // Submit finds a home for a submission and forwards it there, under the number
 // of the claim.
 func (s *Server) Submit(
@@ -212,6 +216,7 @@ func (s *Server) Submit(
 	forward func(ctx context.Context, m *remote.Member, claim int64) error,
 ) router.Outcome {
 	s.counts.Submitted.Add(1)
+	sub.Queue = cmp.Or(sub.Queue, defaultQueue)
 	if err := s.checkGiven(ctx, sub.Application); err != nil {
 		s.counts.Failed.Add(1)
 		return router.Outcome{Application: sub.Application, User: sub.User, Queue: sub.Queue, Err: err}

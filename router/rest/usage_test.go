@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import "testing"
+
+// A percentage of a member becomes one of the federation; what is no percentage stays.
+func TestAnApplicationsUsageIsOfTheFederation(t *testing.T) {
+	for _, c := range []struct{ doc, want string }{
+		{`{"id":"a","clusterUsagePercentage":50.0,"x":1}`, `{"id":"a","clusterUsagePercentage":12.5,"x":1}`},
+		{`{"queueUsagePercentage":10}`, `{"queueUsagePercentage":2.5}`},
+		{`{"queueUsagePercentage":0.0,"clusterUsagePercentage":-1}`, `{"queueUsagePercentage":0.0,"clusterUsagePercentage":-1}`},
+		{`<app><queueUsagePercentage>10.0</queueUsagePercentage></app>`, `<app><queueUsagePercentage>2.5</queueUsagePercentage></app>`},
+		{`{"name":"\"clusterUsagePercentage\":50"}`, `{"name":"\"clusterUsagePercentage\":50"}`},
+		{`{"clusterUsagePercentage":`, `{"clusterUsagePercentage":`},
+		{``, ``},
+	} {
+		if got := string(ofFederation([]byte(c.doc), 0.25)); got != c.want {
+			t.Errorf("%s becomes %s, want %s", c.doc, got, c.want)
+		}
+	}
+}
