@@ -122,7 +122,7 @@ var rules = map[string]rule{
 		imports: []string{"."},
 	},
 	// Which subcluster has which host: the table, and who publishes and follows it.
-	"subcluster/resolver": {pure: true, imports: []string{".", "subcluster"}},
+	"subcluster/resolver": {pure: true, imports: []string{".", "subcluster", "statestore"}},
 	"subcluster/resolver/server": {
 		imports: []string{".", "subcluster", "statestore", "subcluster/resolver"},
 	},
@@ -242,6 +242,7 @@ var rules = map[string]rule{
 		imports: []string{
 			".",
 			"subcluster",
+			"subcluster/resolver",
 			"subcluster/rm/turn",
 			"subcluster/rm",
 			"subcluster/rm/codec",

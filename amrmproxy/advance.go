@@ -20,7 +20,10 @@ func (s *Session) onSaw(e Saw) {
 	if v := s.view; v != nil && e.View != nil && v.Store != "" && e.View.Store != v.Store {
 		s.changed() // the store came back empty, and has no record of us
 	}
-	s.view, s.policy = e.View, e.Policy
+	if e.Places != s.places {
+		s.ledger.placesChanged()
+	}
+	s.view, s.policy, s.places = e.View, e.Policy, e.Places
 	if e.View != nil {
 		for i := range e.View.Members {
 			st := &e.View.Members[i]
@@ -173,7 +176,10 @@ func (s *Session) split(g *group, stuck *member) {
 	}
 	for _, ln := range g.lines {
 		if ln.name != anywhere && ln.want > 0 {
-			ask.Places = append(ask.Places, policies.Place{Name: ln.name, Count: ln.want, Members: s.owners(ln.name)})
+			ask.Places = append(ask.Places, policies.Place{
+				Name: ln.name, Count: ln.want, Members: s.owners(ln.name),
+				Strict: strings.HasPrefix(ln.name, "/") && !ln.ask.GetRelaxLocality(),
+			})
 		}
 	}
 	plan, err := s.policy.Split(s.view, s.record.Queue, ask, reach, s.rnd)
@@ -200,10 +206,10 @@ func (s *Session) split(g *group, stuck *member) {
 }
 
 func (s *Session) owners(name string) []creel.SubclusterID {
-	if s.where == nil {
+	if s.places == nil {
 		return nil
 	}
-	return s.where(name)
+	return s.places.Where(name)
 }
 
 // plan wants a UAM: first the record says so, then it is launched.

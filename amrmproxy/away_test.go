@@ -51,7 +51,7 @@ func TestAnHourWithoutHomeCostsNeitherTimeNorMemory(t *testing.T) {
 				step(e)
 			}
 		}
-		step(Saw{nil, policies.Policy{}})
+		step(Saw{nil, policies.Policy{}, nil})
 		step(FromAM{Call: 1, Register: &yarnpb.RegisterApplicationMasterRequestProto{}})
 		slowest, slow := time.Duration(0), 0
 		for i := range 3600 {

@@ -37,14 +37,14 @@ type Driver struct {
 	cfg     DriverConfig
 	attempt creel.AttemptID
 	home    creel.SubclusterID
-	where   policies.Where
 	rnd     *rand.Rand
 
 	session *Session
 	early   []FromAM // came before there was a session
 	view    *subcluster.View
 	table   *policies.Table
-	shown   bool // the session has seen view and table for queue
+	places  Places
+	shown   bool // the session has seen view, table and places for queue
 	queue   creel.QueuePath
 
 	now     time.Time
@@ -60,7 +60,6 @@ type DriverOptions struct {
 	Config  DriverConfig
 	Attempt creel.AttemptID
 	Home    creel.SubclusterID // as the AM's token tells
-	Where   policies.Where
 	Rand    *rand.Rand
 }
 
@@ -68,7 +67,7 @@ type DriverOptions struct {
 // with what Recording.Load gave; what the AM says before that waits.
 func NewDriver(o DriverOptions) *Driver {
 	return &Driver{
-		cfg: o.Config.withDefaults(), attempt: o.Attempt, home: o.Home, where: o.Where, rnd: o.Rand,
+		cfg: o.Config.withDefaults(), attempt: o.Attempt, home: o.Home, rnd: o.Rand,
 	}
 }
 
@@ -103,11 +102,11 @@ func (Close) action()       {}
 // Session of the attempt; nil before Opened.
 func (d *Driver) Session() *Session { return d.session }
 
-// See shows the federation as it is now; it counts from the next Step. Both are
+// See shows the federation as it is now; it counts from the next Step. All are
 // shared and never written.
-func (d *Driver) See(view *subcluster.View, table *policies.Table) {
-	if d.view != view || d.table != table {
-		d.view, d.table, d.shown = view, table, false
+func (d *Driver) See(view *subcluster.View, table *policies.Table, places Places) {
+	if d.view != view || d.table != table || d.places != places {
+		d.view, d.table, d.places, d.shown = view, table, places, false
 	}
 }
 
@@ -158,7 +157,7 @@ func (d *Driver) open(o Opened) {
 	}
 	session, err := NewSession(Options{
 		Config: d.cfg.Session, Attempt: d.attempt, Home: d.home, User: user, Record: o.Record,
-		Where: d.where, Rand: d.rnd,
+		Rand: d.rnd,
 	})
 	if err != nil {
 		d.close(err)
@@ -205,7 +204,7 @@ func (d *Driver) step(e Event) {
 	if queue := d.session.Queue(); !d.shown || queue != d.queue {
 		d.shown, d.queue = true, queue
 		policy, _ := d.table.For(queue)
-		d.pass(d.session.Step(d.now, Saw{View: d.view, Policy: policy}))
+		d.pass(d.session.Step(d.now, Saw{View: d.view, Policy: policy, Places: d.places}))
 	}
 	d.pass(d.session.Step(d.now, e))
 	if d.over {

@@ -70,11 +70,19 @@ type SaveFailed struct {
 	Err    error
 }
 
-// Saw brings the view of the federation and the policy that holds for the
-// queue. Both are shared and never written.
+// Saw brings the view of the federation, the policy that holds for the queue, and
+// which member has which host. All are shared and never written.
 type Saw struct {
 	View   *subcluster.View
 	Policy policies.Policy
+	Places Places
+}
+
+// Places tells which members have the host or rack of a name; none when nobody knows
+// it. A value never changes: what members publish anew makes another (resolver.Table).
+// nil knows nothing.
+type Places interface {
+	Where(name string) []creel.SubclusterID
 }
 
 // Ended says that the application is over at its home (killed by a client,

@@ -204,6 +204,13 @@ func (g *group) held(members []*member) []policies.Share {
 	return out
 }
 
+// placesChanged has groups that name hosts and racks split anew: others may have them.
+func (l *ledger) placesChanged() {
+	for _, g := range l.groups {
+		g.dirty = g.dirty || len(g.lines) > 1
+	}
+}
+
 // keptEmpty is how long a group that nobody wants any more is remembered, to
 // know late grants as surplus.
 const keptEmpty = time.Minute

@@ -427,7 +427,7 @@ func (w *world) open(r *Record) {
 		w.t.Fatal(err)
 	}
 	w.s = s
-	w.step(Saw{w.view(), w.policy})
+	w.step(Saw{w.view(), w.policy, nil})
 }
 
 func (w *world) heartbeat() {

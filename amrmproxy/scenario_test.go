@@ -38,6 +38,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scenarios print into t
 //	launched sc-b [type=SPARK] | launchfailed sc-b [spent] | dropped sc-b [err]
 //	saved | savefailed stale
 //	view sc-a:100,sc-b:lost,sc-c:hadoop [store=x]
+//	where h1:sc-b h2:sc-a              all that is known of hosts and racks from now on
 //	tick 250ms
 //	ended
 //
@@ -54,7 +55,7 @@ type scenario struct {
 	stored  *Record
 	home    creel.SubclusterID
 	doc     string
-	where   map[string][]creel.SubclusterID
+	places  *where
 	view    *subcluster.View
 	attempt int32
 }
@@ -204,7 +205,13 @@ func (sc *scenario) command(line string) string {
 		for _, w := range words[2:] {
 			sc.view.Store = strings.TrimPrefix(w, "store=")
 		}
-		return sc.step(Saw{sc.view, sc.policy()})
+		return sc.step(Saw{sc.view, sc.policy(), sc.places})
+	case "where":
+		sc.places = &where{}
+		for _, w := range words[1:] {
+			sc.places.add(w)
+		}
+		return sc.step(Saw{sc.view, sc.policy(), sc.places})
 	case "tick":
 		d, err := time.ParseDuration(words[1])
 		if err != nil {
@@ -225,6 +232,22 @@ func (sc *scenario) command(line string) string {
 	return ""
 }
 
+// where is Places of a scenario.
+type where struct {
+	at map[string][]creel.SubclusterID
+}
+
+func (p *where) Where(name string) []creel.SubclusterID { return p.at[name] }
+
+// add takes a word as h1:sc-b.
+func (p *where) add(word string) {
+	name, m, _ := strings.Cut(word, ":")
+	if p.at == nil {
+		p.at = map[string][]creel.SubclusterID{}
+	}
+	p.at[name] = append(p.at[name], creel.SubclusterID(m))
+}
+
 var app = creel.ApplicationID{ClusterTimestamp: 7, ID: 1}
 
 func (sc *scenario) int(s string) int64 {
@@ -236,7 +259,7 @@ func (sc *scenario) int(s string) int64 {
 }
 
 func (sc *scenario) start(words []string) {
-	sc.where = map[string][]creel.SubclusterID{}
+	sc.places = &where{}
 	for _, w := range words {
 		k, v, _ := strings.Cut(w, "=")
 		switch k {
@@ -249,8 +272,7 @@ func (sc *scenario) start(words []string) {
 		case "doc":
 			sc.doc = v
 		case "where":
-			name, m, _ := strings.Cut(v, ":")
-			sc.where[name] = append(sc.where[name], creel.SubclusterID(m))
+			sc.places.add(v)
 		case "attempt":
 			sc.attempt = int32(sc.int(v))
 		default:
@@ -266,13 +288,13 @@ func (sc *scenario) start(words []string) {
 func (sc *scenario) open(r *Record) string {
 	s, err := NewSession(Options{
 		Attempt: creel.AttemptID{Application: app, Attempt: sc.attempt}, Home: sc.home, User: "ann", Record: r,
-		Where: func(name string) []creel.SubclusterID { return sc.where[name] }, Rand: rand.New(rand.NewPCG(1, 2)),
+		Rand: rand.New(rand.NewPCG(1, 2)),
 	})
 	if err != nil {
 		sc.t.Fatal(err)
 	}
 	sc.s, sc.saving = s, nil
-	return sc.step(Saw{sc.view, sc.policy()})
+	return sc.step(Saw{sc.view, sc.policy(), sc.places})
 }
 
 // byHeadroom is the policy of scenarios that name none: an ask goes to every

@@ -35,13 +35,13 @@ type Session struct {
 	cfg     Config
 	attempt creel.AttemptID
 	user    string
-	where   policies.Where
 	rnd     *rand.Rand
 
 	now    time.Time
 	acts   []Action
 	view   *subcluster.View
 	policy policies.Policy
+	places Places
 
 	phase     phase
 	endErr    error // what the AM is told after the end
@@ -97,9 +97,7 @@ type Options struct {
 	// this attempt when a proxy was restarted, of an earlier one when the
 	// AM was. Its UAMs are attached again.
 	Record *Record
-	// Where finds the members that have a host or rack; nil when nobody can.
-	Where policies.Where
-	Rand  *rand.Rand
+	Rand   *rand.Rand
 }
 
 // NewSession makes the session of an attempt that the proxy has not seen.
@@ -115,7 +113,7 @@ func NewSession(o Options) (*Session, error) {
 		}
 	}
 	s := &Session{
-		cfg: o.Config, attempt: o.Attempt, user: o.User, where: o.Where, rnd: o.Rand,
+		cfg: o.Config, attempt: o.Attempt, user: o.User, rnd: o.Rand,
 		held: newContainers(), blacklist: map[string]bool{}, out: &yarnpb.AllocateResponseProto{},
 		record: Record{Attempt: o.Attempt, Home: o.Home, User: o.User},
 	}

@@ -30,6 +30,9 @@ type Place struct {
 	Name    string
 	Count   int64
 	Members []creel.SubclusterID
+	// Strict is of a rack that stands beside its hosts (its line does not relax
+	// locality): by itself it will not do.
+	Strict bool
 }
 
 // Share is how many containers of a group one member is to be asked for, an

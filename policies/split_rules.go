@@ -164,17 +164,26 @@ func (d *splitDecision) everywhere(members []creel.SubclusterID) bool {
 	return !slices.ContainsFunc(d.reach, func(r Reach) bool { return !slices.Contains(members, r.Member) })
 }
 
-// hasPlace reports whether the member has one of the places of the group, or nobody
-// is known to have any.
+// hasPlace reports whether the member has one of the places of the group that will do,
+// or nobody is known to have any. Where only hosts will do and nobody knows one, their
+// racks tell where they may be.
 func (d *splitDecision) hasPlace(i int) bool {
-	known := false
-	for _, p := range d.group.Places {
-		if slices.Contains(p.Members, d.reach[i].Member) {
-			return true
+	for _, strict := range []bool{false, true} {
+		known := false
+		for _, p := range d.group.Places {
+			if p.Strict != strict {
+				continue
+			}
+			if slices.Contains(p.Members, d.reach[i].Member) {
+				return true
+			}
+			known = known || len(p.Members) > 0
 		}
-		known = known || len(p.Members) > 0
+		if known {
+			return false
+		}
 	}
-	return !known
+	return true
 }
 
 // localAt is how many of the group's containers are wanted on places of a member.

@@ -60,8 +60,9 @@ type Config struct {
 	Sealer  amrmproxy.Sealer
 	// View is the federation as it is now; it is read before each step.
 	View func() *subcluster.View
-	// Where finds the members that have a host or rack; may be nil.
-	Where policies.Where
+	// Places is which member has which host as it is now; it is read before each step.
+	// nil: nobody knows.
+	Places func() amrmproxy.Places
 
 	CallTime    time.Duration // bounds a call to a member, 10 s
 	LaunchTime  time.Duration // bounds a launch, 15 s
@@ -270,6 +271,14 @@ func (s *Server) forget(d *session) {
 		delete(s.sessions, d.attempt)
 	}
 	s.mu.Unlock()
+}
+
+// places is which member has which host as it is now.
+func (s *Server) places() amrmproxy.Places {
+	if s.cfg.Places == nil {
+		return nil
+	}
+	return s.cfg.Places()
 }
 
 // seen is the federation as it is now, with its policies read.

@@ -55,7 +55,6 @@ func newSession(s *Server, who Caller) *session {
 			Config:  s.cfg.Driver,
 			Attempt: who.Attempt,
 			Home:    who.Home,
-			Where:   s.cfg.Where,
 			Rand:    rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		}),
 		record: amrmproxy.Recording{
@@ -151,7 +150,7 @@ func (d *session) take(ctx context.Context, m message) {
 
 func (d *session) step(ctx context.Context, e amrmproxy.Event) {
 	seen := d.server.seen()
-	d.driver.See(seen.view, seen.table)
+	d.driver.See(seen.view, seen.table, d.server.places())
 	d.perform(ctx, d.driver.Step(d.server.cfg.Clock.Now(), e))
 }
 

@@ -173,6 +173,7 @@ func (f *simFlags) config(seed uint64) (sim.Config, error) {
 		// Heartbeats as often as faults need to be noticed; without any they only cost time.
 		c.NodeHeartbeat, c.MemberHeartbeat = 10*time.Second, 5*time.Second
 		c.Lease, c.Poll = 15*time.Second, 5*time.Second
+		c.Places = sim.DrawPlaces(seed)
 		c.Faults = sim.DefaultFaults(seed, jobs[len(jobs)-1].Submit+time.Minute)
 		if f.audit == 0 {
 			c.AuditEvery = 20_000

@@ -36,6 +36,8 @@ type am struct {
 	told       map[creel.ContainerID]int // whose end it knows, and in which epoch of the proxy it was told
 	asked      map[int32][]time.Time     // per priority, when each container still wanted was asked for
 	stalled    time.Time                 // until then it does not speak
+	wishes     map[int32]*wish           // per priority, where containers are wanted; nil for anywhere
+	lastSaid   map[int32]workload.Ask    // per priority
 }
 
 // proxy beside which it stands: of two, the later.
@@ -63,6 +65,8 @@ func newAM(n *node, id creel.ContainerID, job int, exit func(int32)) *am {
 		nmTokens: map[creel.NodeID]*pb.TokenProto{},
 		told:     map[creel.ContainerID]int{},
 		asked:    map[int32][]time.Time{},
+		wishes:   w.wishes(job),
+		lastSaid: map[int32]workload.Ask{},
 	}
 }
 
@@ -163,7 +167,7 @@ func (m *am) round() {
 		for len(times) < int(a.Count) {
 			times = append(times, m.w.now)
 		}
-		m.asked[a.Priority] = times[:a.Count]
+		m.asked[a.Priority], m.lastSaid[a.Priority] = times[:a.Count], a
 	}
 	for _, c := range said.Releases {
 		delete(m.held, c)
@@ -176,21 +180,7 @@ func (m *am) round() {
 func (m *am) request(responseID int32, s workload.Steps) *pb.AllocateRequestProto {
 	req := &pb.AllocateRequestProto{ResponseId: proto.Int32(responseID), Progress: proto.Float32(0.5)}
 	for _, a := range s.Asks {
-		req.Ask = append(
-			req.Ask,
-			&pb.ResourceRequestProto{
-				Priority:            pb.FromPriority(a.Priority),
-				ResourceName:        proto.String(a.Name),
-				Capability:          pb.FromResource(a.Size),
-				NumContainers:       proto.Int32(a.Count),
-				RelaxLocality:       proto.Bool(true),
-				AllocationRequestId: proto.Int64(-1),
-				ExecutionTypeRequest: &pb.ExecutionTypeRequestProto{
-					ExecutionType:        pb.ExecutionTypeProto_GUARANTEED.Enum(),
-					EnforceExecutionType: proto.Bool(false),
-				},
-			},
-		)
+		req.Ask = append(req.Ask, m.requests(a)...)
 	}
 	for _, c := range s.Releases {
 		req.Release = append(req.Release, pb.FromContainerID(c))
@@ -255,6 +245,7 @@ func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 		grants = append(grants, g)
 		times := m.asked[g.Priority]
 		m.w.audit.wanted(m, g, len(times))
+		m.w.audit.placed(m, g)
 		if len(times) > 0 {
 			m.w.audit.waits = append(m.w.audit.waits, m.w.now.Sub(times[0]))
 			m.asked[g.Priority] = times[1:]
@@ -262,6 +253,7 @@ func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 	}
 	next := m.play.Allocated(grants, ended)
 	m.say(next)
+	m.sayAgain(grants)
 	m.start(next.Starts)
 }
 

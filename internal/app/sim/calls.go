@@ -198,6 +198,7 @@ func (c *cluster) registerNode(
 ) {
 	c.post(func(m *rm.Machine, now time.Time) func() {
 		event := codec.RegisterNode(req)
+		event.Rack = c.w.nodes[event.ID].rack
 		registered, err := m.RegisterNode(now, &event)
 		return func() {
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/resolver"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/turn"
@@ -54,6 +55,8 @@ type cluster struct {
 	synced     time.Time                    // when the last of them is on it
 	durable    uint64                       // transactions that are on the disk
 	registered bool                         // as a member
+	places     *resolver.Publishing         // its nodes, for others
+	inRound    bool                         // of publishing them
 	admitted   bool                         // as the store has it
 	answers    map[creel.AttemptID]answered // to the last allocate of each
 	loads      codec.Loads
@@ -139,6 +142,8 @@ func (c *cluster) open() error {
 	}
 	c.turn(0)
 	w.on(c.host, time.Duration(c.index)*time.Millisecond, c.heartbeats)
+	c.places, c.inRound = &resolver.Publishing{Member: c.id, Linger: 120, Verify: 12}, false
+	w.on(c.host, publishEvery/2, c.publish)
 	return nil
 }
 

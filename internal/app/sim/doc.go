@@ -18,7 +18,8 @@
 // ResourceManager's turn, its journal's records and the start of AMs
 // (subcluster/rm/turn), the translation of messages and minting of tokens
 // (subcluster/rm/codec), a node's pace and what it checks of a caller
-// (subcluster/nm), what follows from a read of the store (subcluster.Observer), and
+// (subcluster/nm), what follows from a read of the store (subcluster.Observer), who
+// publishes and follows which member has which host (resolver.Publishing, Following), and
 // the router's submission, memory of homes and assumed load (package router). A
 // message between two hosts is the protobuf that goes over the wire.
 //
@@ -30,6 +31,9 @@
 //
 // What waits for answers runs as a coroutine (iter.Pull, flow.go), so that
 // virtual time passes between any two of its steps and a router can die there.
+//
+// In every second seed with faults a part of the AMs name hosts and racks of any member,
+// as Hadoop's AMRMClient does; a third of these insist on them.
 //
 // # What goes wrong
 //
@@ -80,6 +84,8 @@
 // submission, a fence or a finished AM is in the journal, a UAM that is launched or
 // registered in the store. What was given back ends, what a session believes to have
 // asked for its member knows, no more is granted than was asked, and what died is told.
+// An AM that insists on hosts or racks is given containers nowhere else, and a member is
+// asked for no place that its proxy knows to be another's.
 // At the end nothing may be left: no application unfinished, no container, no session,
 // no UAM record. Of a store that has lost acknowledged writes less is promised, and less
 // is checked: auditor.forgetful says what.

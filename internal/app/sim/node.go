@@ -27,6 +27,7 @@ type node struct {
 	of      *cluster
 	address string // host:port
 	conf    nm.Config
+	rack    string
 	m       *nm.Node
 	jobs    map[creel.ContainerID]*process
 	pace    nm.Pace
@@ -50,12 +51,13 @@ func newNode(c *cluster, i int) *node {
 		w:       c.w,
 		of:      c,
 		address: id.String(),
+		rack:    rackOf(c.index, i),
 		pace:    nm.Pace{Eager: eager},
 		jobs:    map[creel.ContainerID]*process{},
 	}
 	n.conf = nm.Config{ID: id, HTTPPort: 8042, Total: c.w.cfg.NodeSize, Version: "sim"}
 	n.m = nm.New(n.conf)
-	c.w.nodes[id] = n
+	c.w.nodes[id], c.w.hostsOf[id.Host] = n, n
 	// Registrations are spread, and with them all later heartbeats.
 	n.wake(c.w.now.Add(time.Duration(c.w.rnd.Int64N(int64(min(time.Second, c.w.cfg.NodeHeartbeat))))))
 	return n

@@ -12,6 +12,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/resolver"
 )
 
 // proxy is an AM-RM proxy: a session for each attempt that calls it.
@@ -22,17 +23,20 @@ type proxy struct {
 	home     *cluster // beside which it stands
 	sessions map[creel.AttemptID]*session
 	attempts map[creel.ApplicationID][]creel.AttemptID // with sessions
+	places   *resolver.Following                       // who has which host
+	inRound  bool                                      // of reading that
 }
 
 func newProxy(w *World, index int) *proxy {
 	p := &proxy{w: w, host: w.host(fmt.Sprintf("the proxy of sc-%d", index+1), index), home: w.clusters[index]}
-	p.watcher = watcher{w: w, at: p.host}
+	p.watcher = watcher{w: w, at: p.host, saw: p.follow}
 	return p
 }
 
 func (p *proxy) start() {
 	p.sessions = map[creel.AttemptID]*session{}
 	p.attempts = map[creel.ApplicationID][]creel.AttemptID{}
+	p.places, p.inRound = &resolver.Following{}, false
 	p.watcher.start()
 }
 
@@ -119,6 +123,7 @@ type session struct {
 	wakeAt  int64
 	armed   int64 // the timer that is set, ns; 0 for none
 	closed  bool
+	told    []*pb.AllocateRequestProto // to each member last
 }
 
 func newSession(p *proxy, a creel.AttemptID) *session {
@@ -134,6 +139,7 @@ func newSession(p *proxy, a creel.AttemptID) *session {
 		}),
 		recording: amrmproxy.Recording{Attempt: a, Proxy: "proxy-" + string(p.home.id)},
 		replies:   map[uint64]func(amrmproxy.Reply){},
+		told:      make([]*pb.AllocateRequestProto, len(p.w.clusters)),
 	}
 }
 
@@ -170,7 +176,7 @@ func (s *session) step(e amrmproxy.Event) {
 	if s.closed || s.proxy.epoch != s.epoch {
 		return
 	}
-	s.driver.See(s.proxy.view, s.proxy.table)
+	s.driver.See(s.proxy.view, s.proxy.table, s.proxy.places.Table())
 	s.perform(s.driver.Step(s.proxy.now(), e))
 	if s.closed {
 		return
@@ -258,6 +264,7 @@ func (s *session) send(a amrmproxy.Send) {
 			s.w.audit.launching(s, a.Member, "running")
 		}
 	}
+	s.w.audit.sent(s, c, a.Allocate)
 	switch {
 	case a.Register != nil:
 		sendTo(s, c, as, a, c.registerAM, a.Register,

@@ -107,16 +107,19 @@ func faulty(t testing.TB, seed uint64) Config {
 	c := day(t, seed, 9*time.Hour, 9*time.Hour+slice, *nodes)
 	c.NodeSize = creel.NewResource(4096, 4)
 	c.NodeHeartbeat, c.MemberHeartbeat, c.Lease, c.Poll = 10*time.Second, 5*time.Second, 15*time.Second, 5*time.Second
-	c.Faults, c.Split = DefaultFaults(seed, slice), DrawSplit(seed)
+	c.Faults, c.Split, c.Places = DefaultFaults(seed, slice), DrawSplit(seed), DrawPlaces(seed)
 	return c
 }
 
 func TestAQuietMorning(t *testing.T) {
 	c := day(t, 1, 9*time.Hour, 9*time.Hour+5*time.Minute, 10)
-	c.Split = ByHeadroom
+	c.Split, c.Places = ByHeadroom, 0.3
 	r := run(t, c)
-	if !r.Good() || r.Finished != r.Submitted || len(r.Faults) != 0 {
+	if !r.Good() || r.Finished != r.Submitted {
 		t.Fatalf("%d of %d finished: %v", r.Finished, r.Submitted, r.Broken)
+	}
+	if n := r.Faults["containers where they were wished for"]; n < 20 || len(r.Faults) != 1 {
+		t.Errorf("%d containers were where they were wished for; %v", n, r.Faults)
 	}
 	tasks := int64(0)
 	for _, s := range r.Subclusters {

@@ -18,6 +18,7 @@ type watcher struct {
 	at    *host
 	view  *subcluster.View
 	table *policies.Table
+	saw   func() // another view; nil for nobody to tell
 }
 
 // start begins with nothing seen; it is called at each boot.
@@ -46,6 +47,9 @@ func (v *watcher) read() {
 			if next := o.Observe(v.view, r, err); next != nil {
 				v.view = next
 				v.table = policies.NewTable(v.table, next.Policies)
+				if v.saw != nil {
+					v.saw()
+				}
 			}
 		},
 	)

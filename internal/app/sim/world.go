@@ -31,6 +31,7 @@ type Config struct {
 	Policies    []Policy
 	Split       string        // of all queues, as a policy document's "split" [HomeFirst]
 	Faults      *Faults       // nil: none
+	Places      float64       // of the applications name hosts and racks, relaxed or strict
 	Rebalancer  bool          // plans are published, and routers and proxies follow them
 	SlowStart   time.Duration // of the rebalancer [2 min]; below 0: members count with all of their size at once
 
@@ -118,6 +119,7 @@ type World struct {
 	user       *host            // who submits
 	parsed     *subcluster.Plan // the newest plan that anybody read
 	nodes      map[creel.NodeID]*node
+	hostsOf    map[string]*node
 	audit      auditor
 	stopped    bool
 }
@@ -132,15 +134,16 @@ func New(cfg Config) (*World, error) {
 		return nil, err
 	}
 	w := &World{
-		cfg:    cfg,
-		rnd:    rand.New(rand.NewPCG(cfg.Seed, 0x5eed)),
-		lives:  source(cfg.Seed, "two ResourceManagers"),
-		now:    origin,
-		hash:   offset64,
-		cuts:   make([]bool, (cfg.Subclusters+1)*(cfg.Subclusters+1)),
-		lanes:  map[lane]int64{},
-		nodes:  map[creel.NodeID]*node{},
-		secret: []statestore.Key{{ID: 1, Secret: []byte("the simulated cluster's secret, of no worth")}},
+		cfg:     cfg,
+		rnd:     rand.New(rand.NewPCG(cfg.Seed, 0x5eed)),
+		lives:   source(cfg.Seed, "two ResourceManagers"),
+		now:     origin,
+		hash:    offset64,
+		cuts:    make([]bool, (cfg.Subclusters+1)*(cfg.Subclusters+1)),
+		lanes:   map[lane]int64{},
+		nodes:   map[creel.NodeID]*node{},
+		hostsOf: map[string]*node{},
+		secret:  []statestore.Key{{ID: 1, Secret: []byte("the simulated cluster's secret, of no worth")}},
 	}
 	w.audit.init(w)
 	w.store = statestore.NewState("sim", validate)

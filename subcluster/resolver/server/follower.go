@@ -3,9 +3,8 @@
 package server
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync/atomic"
@@ -40,17 +39,14 @@ type Follower struct {
 // Where returns the subclusters that have the host or rack; see resolver.Table.
 func (f *Follower) Where(name string) []creel.SubclusterID { return f.table.Load().Where(name) }
 
+// Table is what is known now; nil knows nothing.
+func (f *Follower) Table() *resolver.Table { return f.table.Load() }
+
 // Hosts is how many hosts are known, and Reads how many documents were read.
 func (f *Follower) Hosts() int { return f.table.Load().Hosts() }
 
 // Reads see Hosts.
 func (f *Follower) Reads() int64 { return f.reads.Load() }
-
-// followed is a member's nodes as they were read.
-type followed struct {
-	digest string
-	nodes  resolver.Nodes
-}
 
 // Run follows until ctx ends, and returns nil.
 func (f *Follower) Run(ctx context.Context) error {
@@ -65,11 +61,11 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 	tick := time.NewTicker(f.Every)
 	defer tick.Stop()
-	has := map[creel.SubclusterID]followed{}
+	var is resolver.Following
 	logged := ""
 	for {
 		now := ""
-		if err := f.round(ctx, has); err != nil && ctx.Err() == nil {
+		if err := f.round(ctx, &is); err != nil && ctx.Err() == nil {
 			now = err.Error()
 		}
 		if now != logged && now != "" {
@@ -85,78 +81,21 @@ func (f *Follower) Run(ctx context.Context) error {
 }
 
 // round reads what the view says is new.
-func (f *Follower) round(ctx context.Context, has map[creel.SubclusterID]followed) error {
-	overrides, changed, problem := f.List.Read()
-	changed = changed || f.table.Load() == nil
-	view := f.View()
-	if view == nil {
-		if changed {
-			f.table.Store(resolver.NewTable(nil, overrides))
-		}
-		return problem
-	}
-	for id := range has {
-		if _, ok := view.Member(id); !ok {
-			delete(has, id)
-			changed = true
-		}
-	}
-	waited := false
-	for i := range view.Members {
-		m := &view.Members[i]
-		if m.Load.Nodes == "" || m.Load.Nodes == has[m.ID].digest {
-			continue // without a digest it has not published yet in its present epoch: what we have holds
-		}
-		if !waited && has[m.ID].digest != "" {
-			waited = true
-			if !sleep(ctx, rand.N(f.Jitter)) {
-				break
-			}
-		}
-		nodes, err := f.read(ctx, m)
-		if errors.Is(err, creel.ErrInvalidRequest) {
-			problem = err
-			has[m.ID] = followed{m.Load.Nodes, has[m.ID].nodes} // what cannot be read is not read again
-			continue
-		}
-		if err != nil {
-			problem = err
-			break // the others at the next round: the store may be ill
-		}
-		if nodes != nil {
-			has[m.ID] = followed{m.Load.Nodes, nodes}
-			changed = true
-		}
-	}
-	if changed {
-		members := make(map[creel.SubclusterID]resolver.Nodes, len(has))
-		for id, h := range has {
-			members[id] = h.nodes
-		}
-		f.table.Store(resolver.NewTable(members, overrides))
-	}
-	return problem
+func (f *Follower) round(ctx context.Context, is *resolver.Following) error {
+	list, changed, problem := f.List.Read()
+	err := is.Round(ctx, f.read, f.View(), list, changed, func(ctx context.Context) bool {
+		return sleep(ctx, rand.N(f.Jitter))
+	})
+	f.table.Store(is.Table())
+	return cmp.Or(err, problem)
 }
 
-// read fetches what a heartbeat named; nil if the store has another version of it:
-// then the next heartbeat names that one.
-func (f *Follower) read(ctx context.Context, m *subcluster.Status) (resolver.Nodes, error) {
+// read fetches a member's document; what the store does not tell in 2 s is read later.
+func (f *Follower) read(ctx context.Context, class string) (statestore.DocumentSet, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	f.reads.Add(1)
-	set, err := f.Store.Documents(ctx, resolver.Class(m.ID))
-	if err != nil {
-		return nil, fmt.Errorf("subcluster %s: %w", m.ID, err)
-	}
-	d, ok := set.Find(resolver.Document)
-	if !ok || resolver.Digest(d.Data) != m.Load.Nodes {
-		return nil, nil
-	}
-	nodes, err := resolver.Decode(d.Data)
-	if err != nil {
-		return nil, fmt.Errorf("subcluster %s: %w", m.ID, err)
-	}
-	return nodes, nil
+	return f.Store.Documents(ctx, class)
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {

@@ -3,7 +3,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -41,14 +40,6 @@ func (p *Publisher) Digest() string {
 	return ""
 }
 
-// publishing is what Run knows.
-type publishing struct {
-	nodes     resolver.Nodes
-	absent    map[string]int // rounds since a host of nodes was there
-	published []byte
-	rounds    int // since the store was looked at
-}
-
 // Run publishes until ctx ends, and returns nil.
 func (p *Publisher) Run(ctx context.Context) error {
 	if p.Every <= 0 {
@@ -65,7 +56,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 	tick := time.NewTicker(p.Every)
 	defer tick.Stop()
-	var is publishing
+	is := resolver.Publishing{Member: p.Member, Linger: p.Linger, Verify: p.Verify}
 	logged := ""
 	for {
 		now := ""
@@ -86,73 +77,17 @@ func (p *Publisher) Run(ctx context.Context) error {
 }
 
 // round brings what is published up to date.
-func (p *Publisher) round(ctx context.Context, is *publishing) error {
+func (p *Publisher) round(ctx context.Context, is *resolver.Publishing) error {
 	ctx, cancel := context.WithTimeout(ctx, max(p.Every, time.Second))
 	defer cancel()
 	there, err := p.Read(ctx)
 	if err != nil {
 		return fmt.Errorf("the nodes cannot be read: %w", err)
 	}
-	if is.nodes == nil {
-		if err := p.recall(ctx, is); err != nil {
-			return err
-		}
-	}
-	is.see(there, p.Linger)
-	encoded := is.nodes.Encode()
-	is.rounds++
-	if bytes.Equal(encoded, is.published) && is.rounds < p.Verify {
-		return nil
-	}
-	set, err := p.Store.Documents(ctx, resolver.Class(p.Member))
-	if err != nil {
+	if err := is.Round(ctx, p.Store, there); err != nil {
 		return err
 	}
-	stored, _ := set.Find(resolver.Document)
-	if !bytes.Equal(stored.Data, encoded) {
-		_, err := p.Store.PutDocument(ctx, statestore.DocumentWrite{
-			Class: resolver.Class(p.Member), Name: resolver.Document, Expect: stored.Version, Data: encoded,
-			Author: string(p.Member), Source: set.Source, Quiet: true,
-		})
-		if err != nil {
-			return err
-		}
-	}
-	is.published, is.rounds = encoded, 0
-	digest := resolver.Digest(encoded)
+	digest := is.Digest()
 	p.digest.Store(&digest)
 	return nil
-}
-
-// recall begins with what the process before this one published: its nodes are still
-// to register with us.
-func (p *Publisher) recall(ctx context.Context, is *publishing) error {
-	set, err := p.Store.Documents(ctx, resolver.Class(p.Member))
-	if err != nil {
-		return err
-	}
-	is.nodes, is.absent = resolver.Nodes{}, map[string]int{}
-	if d, ok := set.Find(resolver.Document); ok {
-		if nodes, err := resolver.Decode(d.Data); err == nil { // else it is written anew
-			is.nodes = nodes
-		}
-	}
-	return nil
-}
-
-// see takes over which hosts are there now.
-func (is *publishing) see(there resolver.Nodes, linger int) {
-	for host := range is.nodes {
-		if _, ok := there[host]; ok {
-			continue
-		}
-		if is.absent[host]++; is.absent[host] > linger {
-			delete(is.nodes, host)
-			delete(is.absent, host)
-		}
-	}
-	for host, rack := range there {
-		is.nodes[host] = rack
-		delete(is.absent, host)
-	}
 }

@@ -128,7 +128,7 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	records := &stored.Records{Records: store, Secrets: secret, Random: rand.Reader}
 	hosts := addResolver(&p.Service, store, view, c.Machines, c.Log)
 	p.Proxy, err = server.New(server.Config{
-		Where:       hosts.Where,
+		Places:      func() amrmproxy.Places { return hosts.Table() },
 		Name:        c.Name,
 		Driver:      amrmproxy.DriverConfig{Session: c.Session},
 		Policy:      c.Policy,

@@ -52,13 +52,14 @@ var table = []mutation{
 		file:  "amrmproxy/recording.go",
 		old:   "		r.unclear = append(r.unclear, e.Sealed)\n",
 		wrong: "		if !MUTANT {\n			r.unclear = append(r.unclear, e.Sealed)\n		}\n",
-		seed:  1,
+		seed:  5,
 	},
 	{
 		name:  "a fence is answered and never durable",
 		file:  "subcluster/rm/disown.go",
 		old:   "	m.save(func(seq uint64) Action { return SaveDisowned{",
 		wrong: "	if MUTANT {\n		return false, nil\n	}\n	m.save(func(seq uint64) Action { return SaveDisowned{",
+		seed:  1,
 	},
 	{
 		name:     "a UAM answers for the application that was disowned",
@@ -106,7 +107,7 @@ var table = []mutation{
 		file:  "amrmproxy/answer.go",
 		old:   "	s.ledger.forget(m)\n",
 		wrong: "	if !MUTANT {\n		s.ledger.forget(m)\n	}\n",
-		seed:  4,
+		seed:  1,
 	},
 	{
 		name:     "a restarted ResourceManager is not told again what was released",
@@ -154,7 +155,7 @@ var table = []mutation{
 		file:  "amrmproxy/advance.go",
 		old:   "	if m.delivery != delivered && s.phase == phaseRunning {\n",
 		wrong: "	if !MUTANT && m.delivery != delivered && s.phase == phaseRunning {\n",
-		seed:  2,
+		seed:  1,
 	},
 	{
 		name:     "home's tokens for nodes are acknowledged before the AM has them",
@@ -209,7 +210,7 @@ var table = []mutation{
 		file:  "amrmproxy/answer.go",
 		old:   "m.replay = n > 0; m.replay {",
 		wrong: "m.replay = !MUTANT && n > 0; m.replay {",
-		seed:  12,
+		seed:  8,
 	},
 	{
 		name:     "the AM is not told of the containers that died with a UAM",
@@ -232,7 +233,7 @@ var table = []mutation{
 		file:  "amrmproxy/driver.go",
 		old:   "	if errors.Is(e.Err, creel.ErrApplicationNotFound) || e.Err == nil && e.State.Ended() {",
 		wrong: "	if !MUTANT && (errors.Is(e.Err, creel.ErrApplicationNotFound) || e.Err == nil && e.State.Ended()) {",
-		seed:  8,
+		seed:  0,
 	},
 	{
 		name:     "an attempt that a later one has replaced goes on",
@@ -248,14 +249,14 @@ var table = []mutation{
 		file:  "amrmproxy/advance.go",
 		old:   "	if m.again && m.under != nil && m.under.Allocate != nil {\n",
 		wrong: "	if m.again = m.again && !MUTANT; m.again && m.under != nil && m.under.Allocate != nil {\n",
-		seed:  2,
+		seed:  0,
 	},
 	{
 		name:  "an AM's repeated call is answered as a new one",
 		file:  "amrmproxy/session.go",
 		old:   "	case nextID(id) == s.lastID && s.last != nil:\n",
 		wrong: "	case nextID(id) == s.lastID && MUTANT && len(s.waiting) == 0:\n	case nextID(id) == s.lastID && s.last != nil:\n",
-		seed:  2,
+		seed:  1,
 	},
 
 	// One home.
@@ -414,6 +415,43 @@ var table = []mutation{
 		old:      "		if gap > Interval+Tolerance {\n",
 		wrong:    "		if gap > Interval+Tolerance && !MUTANT {\n",
 		caughtBy: "internal/awake TestAGapThatTheLoopDidNotMakeIsAPause",
+	},
+
+	// Hosts and racks that AMs name.
+	{
+		name:  "members are asked for hosts that others have",
+		file:  "amrmproxy/ledger.go",
+		old:   "					if len(has) > 0 && !slices.Contains(has, m.id) {",
+		wrong: "					if !MUTANT && len(has) > 0 && !slices.Contains(has, m.id) {",
+		seed:  1,
+	},
+	{
+		name:  "an ask that insists on hosts goes to members without them",
+		file:  "policies/split_rules.go",
+		old:   "	if d.group.Strict && !d.hasPlace(i) {",
+		wrong: "	if !MUTANT && d.group.Strict && !d.hasPlace(i) {",
+		seed:  6,
+	},
+	{
+		name:  "a host that is insisted on is taken to be where its rack is",
+		file:  "policies/split_rules.go",
+		old:   "			if p.Strict != strict {",
+		wrong: "			if !MUTANT && p.Strict != strict {",
+		seed:  6,
+	},
+	{
+		name:     "asks stay where they are when their hosts become known elsewhere",
+		file:     "amrmproxy/advance.go",
+		old:      "	if e.Places != s.places {",
+		wrong:    "	if e.Places != s.places && !MUTANT {",
+		caughtBy: "amrmproxy TestScenarios/places_change",
+	},
+	{
+		name:  "an ask that insists on places is granted anywhere",
+		file:  "subcluster/rm/sched/place.go",
+		old:   "	if w.strict {\n		return 0, ReasonNone\n	}\n	s.delay(w)",
+		wrong: "	if w.strict && !MUTANT {\n		return 0, ReasonNone\n	}\n	s.delay(w)",
+		seed:  6,
 	},
 
 	// What a queue may use in all members together.

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel/internal/workload"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/resolver"
+)
+
+// DrawPlaces draws which part of a seed's applications names hosts and racks: none in
+// every second seed.
+func DrawPlaces(seed uint64) float64 {
+	rnd := source(seed, "places")
+	if rnd.IntN(2) == 0 {
+		return 0
+	}
+	return 0.6 * rnd.Float64()
+}
+
+// rackOf is the rack of a member's node: one that all members have, one that two have,
+// or one of the member's own.
+func rackOf(member, node int) string {
+	switch node % 4 {
+	case 0:
+		return "/default-rack"
+	case 1:
+		return fmt.Sprintf("/aisle-%d", member/2)
+	default:
+		return fmt.Sprintf("/rack-%d-%d", member+1, node%2)
+	}
+}
+
+// wish is where an AM wants its containers of one priority: any of the hosts, or of the
+// racks. strict insists on that.
+type wish struct {
+	hosts, racks []string
+	strict       bool
+}
+
+// wishes draws what a job's AM wishes for each of its priorities; each of its attempts
+// wishes the same.
+func (w *World) wishes(job int) map[int32]*wish {
+	rnd := rand.New(rand.NewPCG(w.cfg.Seed, uint64(job)<<8|0x91ace5))
+	if w.cfg.Places == 0 || rnd.Float64() >= w.cfg.Places {
+		return nil
+	}
+	out := map[int32]*wish{}
+	for _, p := range []int32{workload.FailedMapPriority, workload.ReducePriority, workload.MapPriority} {
+		if rnd.IntN(4) == 0 {
+			continue
+		}
+		h := &wish{strict: rnd.IntN(3) == 0}
+		some := func() *node {
+			c := w.clusters[rnd.IntN(len(w.clusters))]
+			return c.nodes[rnd.IntN(len(c.nodes))]
+		}
+		if kind := rnd.IntN(3); kind > 0 {
+			for range 1 + rnd.IntN(3) {
+				h.hosts = append(h.hosts, some().conf.ID.Host)
+			}
+			if !h.strict && rnd.IntN(8) == 0 {
+				h.hosts = append(h.hosts, "a-host-of-nobody")
+			}
+		} else {
+			h.racks = append(h.racks, some().rack)
+		}
+		if rnd.IntN(4) == 0 {
+			h.racks = append(h.racks, some().rack)
+		}
+		for _, names := range []*[]string{&h.hosts, &h.racks} {
+			slices.Sort(*names)
+			*names = slices.Compact(*names)
+		}
+		out[p] = h
+	}
+	return out
+}
+
+// takes reports whether a container on a node is where the wish wants it.
+func (h *wish) takes(n *node) bool {
+	return slices.Contains(h.hosts, n.conf.ID.Host) || slices.Contains(h.racks, n.rack)
+}
+
+// requests are an ask's lines, as Hadoop's AMRMClient writes them: the hosts, their
+// racks, the racks that are wished for, and the total. Where only the hosts will do,
+// the lines of their racks say that these will not.
+func (m *am) requests(a workload.Ask) []*pb.ResourceRequestProto {
+	line := func(name string, n int32, relax bool) *pb.ResourceRequestProto {
+		return &pb.ResourceRequestProto{
+			Priority:            pb.FromPriority(a.Priority),
+			ResourceName:        proto.String(name),
+			Capability:          pb.FromResource(a.Size),
+			NumContainers:       proto.Int32(n),
+			RelaxLocality:       proto.Bool(relax),
+			AllocationRequestId: proto.Int64(-1),
+			ExecutionTypeRequest: &pb.ExecutionTypeRequestProto{
+				ExecutionType:        pb.ExecutionTypeProto_GUARANTEED.Enum(),
+				EnforceExecutionType: proto.Bool(false),
+			},
+		}
+	}
+	h := m.wishes[a.Priority]
+	if h == nil {
+		return []*pb.ResourceRequestProto{line(a.Name, a.Count, true)}
+	}
+	each := a.Count // any of them will do
+	if n := int32(len(h.hosts)); !h.strict && n > 1 {
+		each = (a.Count + n - 1) / n
+	}
+	var out []*pb.ResourceRequestProto
+	onRack := map[string]int32{}
+	for _, host := range h.hosts {
+		out = append(out, line(host, each, true))
+		if n := m.w.hostsOf[host]; n != nil {
+			onRack[n.rack] = min(a.Count, onRack[n.rack]+each)
+		}
+	}
+	for _, rack := range h.racks {
+		delete(onRack, rack)
+		out = append(out, line(rack, a.Count, true))
+	}
+	for _, rack := range slices.Sorted(maps.Keys(onRack)) {
+		out = append(out, line(rack, onRack[rack], !h.strict))
+	}
+	return append(out, line(a.Name, a.Count, !h.strict))
+}
+
+// sayAgain has an AM that names places say how many it still wants there: with each
+// container that it is given the numbers of all its lines are less, as Hadoop's
+// AMRMClient has it.
+func (m *am) sayAgain(grants []workload.Grant) {
+	for _, g := range grants {
+		said := func(a workload.Ask) bool { return a.Priority == g.Priority }
+		if m.wishes[g.Priority] == nil || slices.ContainsFunc(m.steps.Asks, said) {
+			continue
+		}
+		last := m.lastSaid[g.Priority]
+		last.Count = int32(len(m.asked[g.Priority]))
+		m.say(workload.Steps{Asks: []workload.Ask{last}})
+	}
+}
+
+// documents is the state store's documents, from within a flow.
+type documents struct{ f *flow }
+
+func (d documents) Documents(_ context.Context, class string) (statestore.DocumentSet, error) {
+	w := d.f.w
+	return ask(d.f, w.storeAt, storeTime, func(reply func(statestore.DocumentSet, error)) {
+		reply(atStore(w, false, func() (statestore.DocumentSet, error) {
+			return w.store.Documents(w.storeClock(), class)
+		}))
+	})
+}
+
+func (d documents) PutDocument(_ context.Context, write statestore.DocumentWrite) (statestore.Document, error) {
+	w := d.f.w
+	return ask(d.f, w.storeAt, storeTime, func(reply func(statestore.Document, error)) {
+		reply(atStore(w, true, func() (statestore.Document, error) {
+			return w.store.PutDocument(w.storeClock(), write)
+		}))
+	})
+}
+
+const (
+	publishEvery = 5 * time.Second // a ResourceManager looks whether its hosts are as it published them
+	followTime   = 10 * time.Second
+	followJitter = 2 * time.Second // before a proxy reads a member's hosts again
+)
+
+// publish keeps the member's published hosts as they are, as resolver/server.Publisher does.
+func (c *cluster) publish() {
+	c.w.on(c.host, publishEvery, c.publish)
+	if c.inRound {
+		return
+	}
+	c.inRound = true
+	there, is := resolver.Nodes{}, c.places
+	maps.Insert(there, c.m.Racks)
+	c.w.start(c.host, publishEvery, func(f *flow) {
+		if err := is.Round(f, documents{f}, there); err != nil {
+			c.w.say("%s does not publish its hosts: %v", c.id, err)
+		}
+	}, func() { c.inRound = false })
+}
+
+// follow reads who has which host, where the view says that it is new, as
+// resolver/server.Follower does.
+func (p *proxy) follow() {
+	if p.inRound || !p.places.Behind(p.view) {
+		return
+	}
+	p.inRound = true
+	is, view := p.places, p.view
+	p.w.start(p.host, followTime, func(f *flow) {
+		err := is.Round(f, documents{f}.Documents, view, nil, false, func(ctx context.Context) bool {
+			return f.sleep(ctx, time.Duration(p.w.rnd.Int64N(int64(followJitter)))) == nil
+		})
+		if err != nil {
+			p.w.say("%s does not read who has which host: %v", p.name, err)
+		}
+	}, func() { p.inRound = false })
+}
+
+// placed: who insists on hosts or racks is given containers nowhere else.
+func (a *auditor) placed(m *am, g workload.Grant) {
+	h, n := m.wishes[g.Priority], a.w.nodes[g.Node]
+	if h == nil {
+		return
+	}
+	if h.takes(n) {
+		a.fault("containers where they were wished for")
+	}
+	a.check(!h.strict || h.takes(n), "%s insists on %v %v at priority %d, and was given %s on %s in %s",
+		m.attempt, h.hosts, h.racks, g.Priority, g.Container, n.conf.ID.Host, n.rack)
+}
+
+// sent: a proxy asks nobody for a place of whom it knows that he does not have it, and
+// asks for containers that only certain places will do for where one of these is, or at
+// home, where they wait while nobody may have them.
+func (a *auditor) sent(s *session, to *cluster, said *pb.AllocateRequestProto) {
+	if said == nil || a.w.cfg.Places == 0 || s.told[to.index] == said {
+		return // the same call again: what was known then holds for it
+	}
+	s.told[to.index] = said
+	table := s.proxy.places.Table()
+	elsewhere := func(name string) bool {
+		at := table.Where(name)
+		return len(at) > 0 && !slices.Contains(at, to.id)
+	}
+	m := a.apps[s.attempt.Application].am
+	for _, ask := range said.Ask {
+		h := m.wishes[ask.GetPriority().GetPriority()]
+		switch name := ask.GetResourceName(); {
+		case h == nil || ask.GetNumContainers() == 0:
+		case name != "*":
+			a.check(!elsewhere(name), "%s asks %s for %d containers on %s, which %v has",
+				s.attempt, to.id, ask.GetNumContainers(), name, table.Where(name))
+		case h.strict && to != s.proxy.home:
+			all := slices.Concat(h.hosts, h.racks)
+			here, known := false, false
+			for _, name := range all {
+				at := table.Where(name)
+				here, known = here || slices.Contains(at, to.id), known || len(at) > 0
+			}
+			a.check(here || !known, "%s asks %s for %d containers, insists on %v, and %s has none of these",
+				s.attempt, to.id, ask.GetNumContainers(), all, to.id)
+		}
+	}
+}

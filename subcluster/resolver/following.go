@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Following keeps the table of all members' hosts and racks, a round at a time. It has
+// one owner; the zero value knows nothing.
+type Following struct {
+	has   map[creel.SubclusterID]followed
+	table *Table
+}
+
+// followed is a member's nodes as they were read.
+type followed struct {
+	digest string
+	nodes  Nodes
+}
+
+// Read fetches the documents of a class (statestore.Documents).
+type Read func(ctx context.Context, class string) (statestore.DocumentSet, error)
+
+// Table is what is known now; nil before the first round that had a view or a list.
+func (f *Following) Table() *Table { return f.table }
+
+// Behind reports whether a round with this view would have something to do.
+func (f *Following) Behind(view *subcluster.View) bool {
+	if view == nil {
+		return false
+	}
+	if f.gone(view) {
+		return true
+	}
+	for i := range view.Members {
+		if f.behind(&view.Members[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// behind: a heartbeat names what we have not read. Without a digest it has not
+// published yet in its present epoch: what we have holds.
+func (f *Following) behind(m *subcluster.Status) bool {
+	return m.Load.Nodes != "" && m.Load.Nodes != f.has[m.ID].digest
+}
+
+func (f *Following) gone(view *subcluster.View) bool {
+	for id := range f.has {
+		if _, ok := view.Member(id); !ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Round reads what the view says is new, and makes the table anew where that changes
+// it, or where the machine list has changed. pause is called once before a member is
+// read that was read before, and may say that there is no time left. The error tells
+// what of the table is as it was.
+func (f *Following) Round(
+	ctx context.Context,
+	read Read,
+	view *subcluster.View,
+	list []Override,
+	listChanged bool,
+	pause func(context.Context) bool,
+) error {
+	changed := listChanged || f.table == nil
+	if view == nil {
+		if changed {
+			f.table = NewTable(nil, list)
+		}
+		return nil
+	}
+	if f.has == nil {
+		f.has = map[creel.SubclusterID]followed{}
+	}
+	for id := range f.has {
+		if _, ok := view.Member(id); !ok {
+			delete(f.has, id)
+			changed = true
+		}
+	}
+	var problem error
+	waited := false
+	for i := range view.Members {
+		m := &view.Members[i]
+		if !f.behind(m) {
+			continue
+		}
+		if !waited && f.has[m.ID].digest != "" {
+			if waited = true; !pause(ctx) {
+				break
+			}
+		}
+		nodes, err := f.read(ctx, read, m)
+		if errors.Is(err, creel.ErrInvalidRequest) {
+			problem = err
+			f.has[m.ID] = followed{m.Load.Nodes, f.has[m.ID].nodes} // what cannot be read is not read again
+			continue
+		}
+		if err != nil {
+			problem = err
+			break // the others at the next round: the store may be ill
+		}
+		if nodes != nil {
+			f.has[m.ID] = followed{m.Load.Nodes, nodes}
+			changed = true
+		}
+	}
+	if changed {
+		members := make(map[creel.SubclusterID]Nodes, len(f.has))
+		for id, h := range f.has {
+			members[id] = h.nodes
+		}
+		f.table = NewTable(members, list)
+	}
+	return problem
+}
+
+// read fetches what a heartbeat named; nil if the store has another version of it:
+// then the next heartbeat names that one.
+func (f *Following) read(ctx context.Context, read Read, m *subcluster.Status) (Nodes, error) {
+	set, err := read(ctx, Class(m.ID))
+	if err != nil {
+		return nil, fmt.Errorf("subcluster %s: %w", m.ID, err)
+	}
+	d, ok := set.Find(Document)
+	if !ok || Digest(d.Data) != m.Load.Nodes {
+		return nil, nil
+	}
+	nodes, err := Decode(d.Data)
+	if err != nil {
+		return nil, fmt.Errorf("subcluster %s: %w", m.ID, err)
+	}
+	return nodes, nil
+}
