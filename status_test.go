@@ -43,9 +43,8 @@ var features = []feature{
 	{"submission", "delegation tokens of the router; reservations", absent, "", nil},
 	{"submission", "`creel run`: a command in containers, watched to its end", works, "",
 		[]string{"e2e/federation.TestRun", "cmd/creel.TestRunWatchesACommandToItsEnd"}},
-	{"submission", "`creel app why`: what it waits for, in numbers", partial,
-		"only the router that took the submission knows how its home was chosen, until it restarts",
-		[]string{"cmd/creel.TestEverySurfaceTellsOfTheLimitOfAMs", "e2e/newcomer.TestTheFirstHour"}},
+	{"submission", "`creel app why`: why it is where it is and what it waits for, in numbers, the same at every router", works, "",
+		[]string{"router/rest.TestEveryRouterTellsHowAHomeWasChosen", "cmd/creel.TestEverySurfaceTellsOfTheLimitOfAMs", "e2e/newcomer.TestTheFirstHour"}},
 
 	{"asks", "an AM's asks go to many subclusters, home first", works, "",
 		[]string{"e2e/federation.TestClients", "policies.TestAnApplicationSpansToTheFewestMembersThatHoldIt"}},

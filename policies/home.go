@@ -36,22 +36,23 @@ type homeDecision struct {
 func (d *homeDecision) status(i int) *subcluster.Status { return &d.view.Members[i] }
 
 // exclude takes members out; why returns "" for those that stay.
-func (d *homeDecision) exclude(why func(i int) string) {
+func (d *homeDecision) exclude(why func(i int) (Exclusion, string)) {
 	d.in = slices.DeleteFunc(d.in, func(i int) bool {
-		d.all[i].Excluded = why(i)
-		return d.all[i].Excluded != ""
+		d.all[i].Code, d.all[i].Excluded = why(i)
+		return d.all[i].Code != ""
 	})
 }
 
 // chooseHome filters, lets the rule choose, and tells why.
 func chooseHome(
-	rule homeRule,
+	p Policy,
 	view *subcluster.View,
 	s Submission,
 	tried []creel.SubclusterID,
 	rnd *rand.Rand,
 ) (creel.SubclusterID, Reason, error) {
-	reason := Reason{Policy: rule.name()}
+	rule := p.homeRule()
+	reason := Reason{Policy: rule.name(), Version: p.version, PolicyOf: p.of}
 	weights, fallback := weightsInForce(rule.given(), view)
 	if fallback != "" {
 		rule = rule.with(weights)
@@ -115,26 +116,26 @@ func excludedText(all []Candidate) string {
 func filterHomes(d *homeDecision, tried []creel.SubclusterID) {
 	known, fits := queueKnownSomewhere(d), fitsSomewhere(d)
 	here, strict := d.sub.onPlaces()
-	d.exclude(func(i int) string {
+	d.exclude(func(i int) (Exclusion, string) {
 		m := d.status(i)
 		switch {
 		case m.State != subcluster.StateActive:
-			return "it is " + m.State.String() + ": " + m.Reason
+			return Exclusion(m.State.String()), "it is " + m.State.String() + ": " + m.Reason
 		case slices.Contains(tried, m.ID):
-			return "it was tried and did not take it"
+			return ExcludedTried, ExcludedTried.Text()
 		case d.sub.Reserved != "" && m.ID != d.sub.Reserved:
-			return "the reservation is held by " + string(d.sub.Reserved)
+			return ExcludedReservation, "the reservation is held by " + string(d.sub.Reserved)
 		}
-		if why := cannotHold(m, d.sub.Size, d.sub.Label); why != "" && fits {
-			return why
+		if code, why := cannotHold(m, d.sub.Size, d.sub.Label); code != "" && fits {
+			return code, why
 		}
 		if strict && !slices.Contains(here, m.ID) {
-			return fmt.Sprintf("the AM may run on %s alone, and it is not there", quoted(d.sub.Places))
+			return ExcludedPlace, fmt.Sprintf("the AM may run on %s alone, and it is not there", quoted(d.sub.Places))
 		}
 		if known && !hasQueue(m, d.sub.Queue) {
-			return fmt.Sprintf("it has no queue %q", d.sub.Queue)
+			return ExcludedQueue, fmt.Sprintf("it has no queue %q", d.sub.Queue)
 		}
-		return ""
+		return "", ""
 	})
 }
 
@@ -170,14 +171,14 @@ func quoted(names []string) string {
 // cannotHold says why no node of the member could ever run a container of that
 // size and label, "" if it may. A member that reports too little is believed
 // to be able.
-func cannotHold(m *subcluster.Status, size creel.Resource, label string) string {
+func cannotHold(m *subcluster.Status, size creel.Resource, label string) (Exclusion, string) {
 	if total := m.Load.Metrics.Total(); !total.IsZero() && label == "" {
 		if size.MemoryMB > total.MemoryMB || size.VCores > total.VCores {
-			return fmt.Sprintf("%v is more than all it has, %v", size, total)
+			return ExcludedTooLarge, fmt.Sprintf("%v is more than all it has, %v", size, total)
 		}
 	}
 	if len(m.Load.Queues) == 0 {
-		return ""
+		return "", ""
 	}
 	labelled := false
 	for i := range m.Load.Queues {
@@ -187,19 +188,19 @@ func cannotHold(m *subcluster.Status, size creel.Resource, label string) string 
 		}
 		labelled = true
 		if missing := missingType(size, q); missing == "" {
-			return ""
+			return "", ""
 		}
 	}
 	switch {
 	case !labelled && label != "":
-		return fmt.Sprintf("it has no node label %q", label)
+		return ExcludedLabel, fmt.Sprintf("it has no node label %q", label)
 	case !labelled:
-		return ""
+		return "", ""
 	}
 	for _, a := range size.Others {
-		return "it has no " + a.Name
+		return ExcludedResource, "it has no " + a.Name
 	}
-	return ""
+	return "", ""
 }
 
 // missingType is the first named resource type that the queue never has.
@@ -217,8 +218,8 @@ func missingType(size creel.Resource, q *subcluster.QueueLoad) string {
 // for nodes to come, is the home's to say, whose limits the view does not have.
 func fitsSomewhere(d *homeDecision) bool {
 	return d.view == nil || slices.ContainsFunc(d.view.Members, func(m subcluster.Status) bool {
-		return m.State != subcluster.StateDeregistered && !m.Load.Metrics.Total().IsZero() &&
-			cannotHold(&m, d.sub.Size, d.sub.Label) == ""
+		code, _ := cannotHold(&m, d.sub.Size, d.sub.Label)
+		return m.State != subcluster.StateDeregistered && !m.Load.Metrics.Total().IsZero() && code == ""
 	})
 }
 
@@ -323,11 +324,11 @@ func (w Weights) of(id creel.SubclusterID) float64 {
 
 // excludeWeightless takes out members of weight 0.
 func (d *homeDecision) excludeWeightless(w Weights) {
-	d.exclude(func(i int) string {
+	d.exclude(func(i int) (Exclusion, string) {
 		if w.of(d.all[i].Member) <= 0 {
-			return "the policy gives it no weight"
+			return ExcludedWeight, ExcludedWeight.Text()
 		}
-		return ""
+		return "", ""
 	})
 }
 

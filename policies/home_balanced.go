@@ -50,25 +50,25 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 		anyRoom = anyRoom || roomy[i]
 		c := &d.all[i]
 		c.Score = netScore(net, total, federation) * scale(net, b.weights.of(c.Member))
-		c.Numbers = Numbers{of: of, free: free, pending: pending, assumed: assumed, apps: apps}
+		c.Numbers = Numbers{Of: of, Free: free, Pending: pending, Assumed: assumed, Apps: apps}
 		if d.slow(i) {
-			c.Numbers.starting = d.view.Plan.Counts(c.Member)
+			c.Numbers.Starting = d.view.Plan.Counts(c.Member)
 		}
 	}
 	if anyRoom {
-		d.exclude(func(i int) string {
+		d.exclude(func(i int) (Exclusion, string) {
 			if !roomy[i] {
-				return "it is full while others have room (" + d.all[i].Numbers.String() + ")"
+				return ExcludedFull, ExcludedFull.Text() + " (" + d.all[i].Numbers.String() + ")"
 			}
-			return ""
+			return "", ""
 		})
 	}
 	if slices.ContainsFunc(d.in, func(i int) bool { return roomy[i] || !d.slow(i) }) {
-		d.exclude(func(i int) string {
+		d.exclude(func(i int) (Exclusion, string) {
 			if !roomy[i] && d.slow(i) {
-				return "it starts slowly and has used its part (" + d.all[i].Numbers.String() + ")"
+				return ExcludedStarting, ExcludedStarting.Text() + " (" + d.all[i].Numbers.String() + ")"
 			}
-			return ""
+			return "", ""
 		})
 	}
 	by := ""
@@ -114,17 +114,21 @@ func (b balancedHome) preferEntitled(d *homeDecision, plan planned) string {
 	if !any {
 		return ""
 	}
-	d.exclude(func(i int) string {
+	d.exclude(func(i int) (Exclusion, string) {
 		if entitled[i]-used[i] > least {
-			return ""
+			return "", ""
 		}
-		return fmt.Sprintf("by the plan the queue has used its entitlement there, %.1f%% of %.1f%% of the federation, "+
-			"and not elsewhere", 100*used[i], 100*entitled[i])
+		return ExcludedEntitlement, fmt.Sprintf(
+			"by the plan the queue has used its entitlement there, %.1f%% of %.1f%% of the federation, "+
+				"and not elsewhere",
+			100*used[i],
+			100*entitled[i],
+		)
 	})
 	for _, i := range d.in {
 		c := &d.all[i]
 		c.Score = (entitled[i] - used[i]) * b.weights.of(c.Member)
-		c.Numbers.entitled, c.Numbers.used = entitled[i], used[i]
+		c.Numbers.Entitled, c.Numbers.Used = entitled[i], used[i]
 	}
 	return "by the plan the queue is entitled to more there; "
 }

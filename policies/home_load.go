@@ -5,6 +5,8 @@ package policies
 import (
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/creelrm/creel"
 )
 
 // loadHome takes the member with the most available memory, less what was sent
@@ -27,7 +29,9 @@ func (l loadHome) choose(d *homeDecision, _ *rand.Rand) (int, string) {
 		apps, assumed := d.assumed(i)
 		available := d.status(i).Load.Metrics.AvailableMB
 		d.all[i].Score = float64(available - assumed.MemoryMB)
-		d.all[i].Numbers = words("available %d MB, assumed %d MB of %d applications", available, assumed.MemoryMB, apps)
+		d.all[i].Numbers = Numbers{
+			Of: "memory", Free: creel.Resource{MemoryMB: available}, Assumed: assumed, Apps: apps,
+		}
 	}
 	best := d.best(d.in)
 	return best, fmt.Sprintf("it has the most available memory, %.0f MB", d.all[best].Score)

@@ -239,19 +239,19 @@ func parseHadoop(doc []byte) (Policy, error) {
 	name := strings.TrimSuffix(class[strings.LastIndexByte(class, '.')+1:], "PolicyManager")
 	switch name {
 	case "UniformBroadcast":
-		return Policy{uniformHome{}, broadcastSplit{}}, nil
+		return Policy{home: uniformHome{}, split: broadcastSplit{}}, nil
 	case "HashBroadcast":
-		return Policy{hashHome{}, broadcastSplit{}}, nil
+		return Policy{home: hashHome{}, split: broadcastSplit{}}, nil
 	case "PriorityBroadcast":
-		return Policy{priorityHome{router}, broadcastSplit{}}, nil
+		return Policy{home: priorityHome{router}, split: broadcastSplit{}}, nil
 	case "WeightedLocality", "":
-		return Policy{localityHome{router}, localitySplit{amrm, alpha}}, nil
+		return Policy{home: localityHome{router}, split: localitySplit{amrm, alpha}}, nil
 	case "WeightedHome":
-		return Policy{weightedHome{router}, homeSplit{}}, nil
+		return Policy{home: weightedHome{router}, split: homeSplit{}}, nil
 	case "Home":
-		return Policy{uniformHome{}, homeSplit{}}, nil
+		return Policy{home: uniformHome{}, split: homeSplit{}}, nil
 	case "RejectAll":
-		return Policy{rejectHome{}, rejectSplit{}}, nil
+		return Policy{home: rejectHome{}, split: rejectSplit{}}, nil
 	}
 	return Policy{}, bad(
 		fmt.Sprintf("the policy manager %.120q is not known", class),

@@ -19,19 +19,19 @@ func TestDocumentsAreRead(t *testing.T) {
 	const pkg = "org.apache.hadoop.yarn.server.federation.policies.manager."
 	for doc, want := range map[string]Policy{
 		`{}`: Default(),
-		`{"home":{"policy":"hash"},"split":{"policy":"home"}}`:                                                                           {hashHome{}, homeSplit{}},
-		`{"home":{"policy":"weighted","weights":{"sc-a":0.7,"sc-b":0.3}}}`:                                                               {weightedHome{ab}, balancedSplit{}},
-		`{"split":{"policy":"locality","headroomAlpha":1}}`:                                                                              {balancedHome{}, localitySplit{alpha: 1}},
-		`{"split":{"twinAt":8}}`:                                                                                                         {balancedHome{}, balancedSplit{uamAt: 8}},
-		`{"type":"` + pkg + `UniformBroadcastPolicyManager","queue":"*"}`:                                                                {uniformHome{}, broadcastSplit{}},
-		`{"type":"HashBroadcastPolicyManager"}`:                                                                                          {hashHome{}, broadcastSplit{}},
-		`{"type":"HomePolicyManager","params":""}`:                                                                                       {uniformHome{}, homeSplit{}},
-		`{"type":"RejectAllPolicyManager","params":null}`:                                                                                {rejectHome{}, rejectSplit{}},
-		`{"type":"` + pkg + `PriorityBroadcastPolicyManager","params":{"routerPolicyWeights":` + entries + `}}`:                          {priorityHome{ab}, broadcastSplit{}},
-		`{"type":"WeightedHomePolicyManager","params":"{\"routerPolicyWeights\":{\"sc-a\":0.7,\"sc-b\":\"0.3\"}}"}`:                      {weightedHome{ab}, homeSplit{}},
-		`{"routerPolicyWeights":` + entries + `,"amrmPolicyWeights":{"entry":{"key":{"id":"sc-b"},"value":"1"}},"headroomAlpha":"0.25"}`: {localityHome{ab}, localitySplit{Weights{"sc-b": 1}, 0.25}},
+		`{"home":{"policy":"hash"},"split":{"policy":"home"}}`:                                                                           {home: hashHome{}, split: homeSplit{}},
+		`{"home":{"policy":"weighted","weights":{"sc-a":0.7,"sc-b":0.3}}}`:                                                               {home: weightedHome{ab}, split: balancedSplit{}},
+		`{"split":{"policy":"locality","headroomAlpha":1}}`:                                                                              {home: balancedHome{}, split: localitySplit{alpha: 1}},
+		`{"split":{"twinAt":8}}`:                                                                                                         {home: balancedHome{}, split: balancedSplit{uamAt: 8}},
+		`{"type":"` + pkg + `UniformBroadcastPolicyManager","queue":"*"}`:                                                                {home: uniformHome{}, split: broadcastSplit{}},
+		`{"type":"HashBroadcastPolicyManager"}`:                                                                                          {home: hashHome{}, split: broadcastSplit{}},
+		`{"type":"HomePolicyManager","params":""}`:                                                                                       {home: uniformHome{}, split: homeSplit{}},
+		`{"type":"RejectAllPolicyManager","params":null}`:                                                                                {home: rejectHome{}, split: rejectSplit{}},
+		`{"type":"` + pkg + `PriorityBroadcastPolicyManager","params":{"routerPolicyWeights":` + entries + `}}`:                          {home: priorityHome{ab}, split: broadcastSplit{}},
+		`{"type":"WeightedHomePolicyManager","params":"{\"routerPolicyWeights\":{\"sc-a\":0.7,\"sc-b\":\"0.3\"}}"}`:                      {home: weightedHome{ab}, split: homeSplit{}},
+		`{"routerPolicyWeights":` + entries + `,"amrmPolicyWeights":{"entry":{"key":{"id":"sc-b"},"value":"1"}},"headroomAlpha":"0.25"}`: {home: localityHome{ab}, split: localitySplit{Weights{"sc-b": 1}, 0.25}},
 		// {"headroomAlpha":"1.0"} in base64, as the store's bytes come through JSON.
-		`{"type":"WeightedLocalityPolicyManager","params":"eyJoZWFkcm9vbUFscGhhIjoiMS4wIn0="}`: {localityHome{}, localitySplit{alpha: 1}},
+		`{"type":"WeightedLocalityPolicyManager","params":"eyJoZWFkcm9vbUFscGhhIjoiMS4wIn0="}`: {home: localityHome{}, split: localitySplit{alpha: 1}},
 	} {
 		got, err := Parse([]byte(doc))
 		if err != nil {
@@ -94,7 +94,7 @@ func TestATableKeepsTheLastGoodDocument(t *testing.T) {
 	if len(second.Bad()) != 2 || NewTable(second, second.set) != second {
 		t.Errorf("bad: %q", second.Bad())
 	}
-	home := Policy{hashHome{}, homeSplit{}}
+	home := Policy{home: hashHome{}, split: homeSplit{}}
 	for _, b := range []*Table{EmptyTable(home), NewTable(EmptyTable(home), subcluster.NewPolicies([]subcluster.Policy{doc("root.a", 1, `{}`)}))} {
 		if p, at := b.For("root.b"); p.HomeName() != "hash" || p.SplitName() != "home" || at != "" {
 			t.Errorf("a queue without a document: %+v from %q", p, at)

@@ -43,8 +43,10 @@ type Submission struct {
 // Policy decides for one queue. The zero value is the default: balanced homes
 // and balanced splits.
 type Policy struct {
-	home  homeRule
-	split splitRule
+	home    homeRule
+	split   splitRule
+	version int64           // of the document in a Table that it is from; 0: none
+	of      creel.QueuePath // which that was written for
 }
 
 // Default is the policy of queues that nobody wrote a document for.
@@ -90,7 +92,7 @@ func (p Policy) Home(
 	tried []creel.SubclusterID,
 	rnd *rand.Rand,
 ) (creel.SubclusterID, Reason, error) {
-	return chooseHome(p.homeRule(), view, s, tried, rnd)
+	return chooseHome(p, view, s, tried, rnd)
 }
 
 // HomeName and SplitName are the names of the two rules, as in documents.

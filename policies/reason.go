@@ -14,61 +14,132 @@ import (
 // Reason tells why a decision fell as it did. It is kept for `creel app why`
 // and printed by String; as JSON its keys are stable.
 type Reason struct {
-	Policy     string             `json:"policy"`           // name of the rule: "balanced"
-	Chosen     creel.SubclusterID `json:"chosen,omitempty"` // the home; "" when nobody was, and for splits
-	Because    string             `json:"because"`          // one sentence
-	Candidates []Candidate        `json:"candidates"`       // every member of the view, by id
+	Policy     string             `json:"policy"`              // name of the rule: "balanced"
+	Version    int64              `json:"version,omitempty"`   // of the document that names it; 0: no document does
+	PolicyOf   creel.QueuePath    `json:"policy_of,omitempty"` // the queue that the document was written for
+	Chosen     creel.SubclusterID `json:"chosen,omitempty"`    // the home; "" when nobody was, and for splits
+	Because    string             `json:"because"`             // one sentence
+	Candidates []Candidate        `json:"candidates"`          // members of the view, by id
+	LeftOut    int                `json:"left_out,omitempty"`  // how many more there were, where not all are told
 }
 
 // Candidate is one member as the decision saw it.
 type Candidate struct {
 	Member   creel.SubclusterID `json:"member"`
-	Excluded string             `json:"excluded,omitempty"` // why it was out of the question; "" if it was in
+	Code     Exclusion          `json:"code,omitempty"`     // why a home was out of the question; "" if it was in
+	Excluded string             `json:"excluded,omitempty"` // the same in words
 	Score    float64            `json:"score"`              // larger is better, in the rule's own measure
 	Numbers  Numbers            `json:"numbers,omitzero"`   // what the score was made from
+}
+
+// Exclusion is the code of why a member could not be the home. A member that was not
+// active is excluded by the name of its state: draining, suspect, lost, deregistered.
+type Exclusion string
+
+// The other exclusions.
+const (
+	ExcludedTried       Exclusion = "tried"       // it was offered the submission, and did not take it
+	ExcludedReservation Exclusion = "reservation" // another member holds the reservation
+	ExcludedTooLarge    Exclusion = "too_large"   // the AM is larger than all the member has
+	ExcludedLabel       Exclusion = "no_label"    // it has no such node label
+	ExcludedResource    Exclusion = "no_resource" // it has nothing of a resource type that the AM needs
+	ExcludedPlace       Exclusion = "not_there"   // the AM may run on places alone that are elsewhere
+	ExcludedQueue       Exclusion = "no_queue"    // it has no such queue
+	ExcludedWeight      Exclusion = "no_weight"   // the policy gives it no weight
+	ExcludedFull        Exclusion = "full"        // it has no room while others have
+	ExcludedStarting    Exclusion = "starting"    // it starts slowly, and has used its part
+	ExcludedEntitlement Exclusion = "entitlement" // the queue has used there what the plan entitles it to
+)
+
+// Text is the exclusion in words, where the particulars are not known.
+func (e Exclusion) Text() string {
+	switch e {
+	case "":
+		return ""
+	case ExcludedTried:
+		return "it was tried and did not take it"
+	case ExcludedReservation:
+		return "another member holds the reservation"
+	case ExcludedTooLarge:
+		return "the AM is larger than all it has"
+	case ExcludedLabel:
+		return "it has no such node label"
+	case ExcludedResource:
+		return "it has nothing of a resource type that the AM needs"
+	case ExcludedPlace:
+		return "the AM may run on places alone that are elsewhere"
+	case ExcludedQueue:
+		return "it has no such queue"
+	case ExcludedWeight:
+		return "the policy gives it no weight"
+	case ExcludedFull:
+		return "it is full while others have room"
+	case ExcludedStarting:
+		return "it starts slowly and has used its part"
+	case ExcludedEntitlement:
+		return "by the plan the queue has used its entitlement there, and not elsewhere"
+	}
+	return "it was " + string(e)
 }
 
 // Numbers is what a score was made from. Thousands of reasons are made for one
 // that is read, so they are put into words only then.
 type Numbers struct {
-	text string // or:
-
-	of                     string // "queue" or "cluster"
-	free, pending, assumed creel.Resource
-	apps                   int64
-	entitled, used         float64 // of the federation, by the plan; 0 without one
-	starting               float64 // the part of its size that it counts with by the plan; 0: all
+	// Of says whose room the numbers are: "queue" or "cluster"; "memory" where the
+	// rule looks at the cluster's memory alone.
+	Of      string         `json:"of,omitempty"`
+	Free    creel.Resource `json:"free,omitzero"`
+	Pending creel.Resource `json:"pending,omitzero"`
+	// Assumed was sent there since its last heartbeat, for Apps applications.
+	Assumed creel.Resource `json:"assumed,omitzero"`
+	Apps    int64          `json:"assumed_apps,omitempty"`
+	// Entitled and Used are shares of the federation, by the plan; 0 without one.
+	Entitled float64 `json:"entitled,omitempty"`
+	Used     float64 `json:"used,omitempty"`
+	// Starting is the part of its size that it counts with by the plan; 0: all.
+	Starting float64 `json:"starting,omitempty"`
+	// Text is of rules that go by something else.
+	Text string `json:"text,omitempty"`
 }
 
 // words makes Numbers whose text is already written.
-func words(format string, args ...any) Numbers { return Numbers{text: fmt.Sprintf(format, args...)} }
+func words(format string, args ...any) Numbers { return Numbers{Text: fmt.Sprintf(format, args...)} }
 
 // IsZero tells that there are none.
-func (n Numbers) IsZero() bool { return n.text == "" && n.of == "" }
+func (n Numbers) IsZero() bool { return n.Text == "" && n.Of == "" }
 
 // String is empty without numbers.
 func (n Numbers) String() string {
-	if n.of == "" {
-		return n.text
+	switch n.Of {
+	case "":
+		return n.Text
+	case "memory":
+		return fmt.Sprintf(
+			"available %d MB, assumed %d MB of %d applications",
+			n.Free.MemoryMB,
+			n.Assumed.MemoryMB,
+			n.Apps,
+		)
 	}
-	text := n.of + " free " + n.free.String() + ", pending " + n.pending.String() + ", assumed " + n.assumed.String() +
-		" of " + strconv.FormatInt(n.apps, 10) + " applications"
-	if n.entitled > 0 {
-		text += fmt.Sprintf(", entitled to %.1f%%, using %.1f%% of the federation", 100*n.entitled, 100*n.used)
+	text := n.Of + " free " + n.Free.String() + ", pending " + n.Pending.String() + ", assumed " + n.Assumed.String() +
+		" of " + strconv.FormatInt(n.Apps, 10) + " applications"
+	if n.Entitled > 0 {
+		text += fmt.Sprintf(", entitled to %.1f%%, using %.1f%% of the federation", 100*n.Entitled, 100*n.Used)
 	}
-	if n.starting > 0 {
-		text += fmt.Sprintf(", starting slowly with %.0f%% of its size", 100*n.starting)
+	if n.Starting > 0 {
+		text += fmt.Sprintf(", starting slowly with %.0f%% of its size", 100*n.Starting)
 	}
 	return text
 }
 
-// MarshalJSON writes String's.
-func (n Numbers) MarshalJSON() ([]byte, error) { return json.Marshal(n.String()) }
-
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads an object, or the words alone that earlier versions wrote.
 func (n *Numbers) UnmarshalJSON(b []byte) error {
 	*n = Numbers{}
-	return json.Unmarshal(b, &n.text)
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &n.Text)
+	}
+	type plain Numbers
+	return json.Unmarshal(b, (*plain)(n))
 }
 
 // String is the reason on several lines, the decision first.
@@ -77,6 +148,9 @@ func (r Reason) String() string {
 	b.WriteString(r.Policy)
 	if r.Chosen != "" {
 		b.WriteString(" chose " + string(r.Chosen))
+	}
+	if r.Version != 0 {
+		fmt.Fprintf(&b, " (version %d of %s)", r.Version, r.PolicyOf)
 	}
 	b.WriteString(": " + r.Because)
 	for _, c := range r.Candidates {
@@ -89,6 +163,9 @@ func (r Reason) String() string {
 		if !c.Numbers.IsZero() {
 			b.WriteString(" (" + c.Numbers.String() + ")")
 		}
+	}
+	if r.LeftOut > 0 {
+		fmt.Fprintf(&b, "\n  %d more were in", r.LeftOut)
 	}
 	return b.String()
 }

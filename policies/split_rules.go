@@ -131,7 +131,8 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 	case m.State != subcluster.StateActive:
 		return "it is " + m.State.String() + ", and not home"
 	}
-	return cannotHold(m, d.group.Size, d.group.Label)
+	_, why := cannotHold(m, d.group.Size, d.group.Label)
+	return why
 }
 
 // countLocal counts for each member how many containers are wanted on its hosts

@@ -51,6 +51,7 @@ func NewTable(previous *Table, set subcluster.Policies) *Table {
 		p, err := Parse(doc.Document)
 		switch {
 		case err == nil:
+			p.version, p.of = doc.Version, doc.Queue
 			b.parsed[doc.Queue] = entry{doc.Version, p}
 		case ok:
 			b.parsed[doc.Queue] = before

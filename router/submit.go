@@ -23,12 +23,14 @@ type Homes interface {
 		ctx context.Context,
 		app creel.ApplicationID,
 		member creel.SubclusterID,
+		placement []byte,
 	) (home creel.SubclusterID, number int64, err error)
 	Move(
 		ctx context.Context,
 		app creel.ApplicationID,
 		from, to creel.SubclusterID,
 		number int64,
+		placement []byte,
 	) (home creel.SubclusterID, err error)
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	// Absent returns for how long a home that cannot disown has answered that it does
@@ -103,8 +105,8 @@ type Outcome struct {
 	Tries       []Try
 	View        int64 // serial of the view the last choice was made on
 	Err         error
-	// When it came to this router and was answered, of its clock; zero where nobody looked.
-	Received, Answered time.Time
+	// When it came to this router, by its clock; zero where nobody looked.
+	Received time.Time
 }
 
 // Submitter takes submissions. All its fields are set once, before use; it is
@@ -153,6 +155,9 @@ type claim struct {
 //     the application under our claim, or has not known it for UnclearWait.
 func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward Forward) Outcome {
 	out := Outcome{Application: sub.Application, User: sub.User, Queue: sub.Queue}
+	if s.Now != nil {
+		out.Received = s.Now()
+	}
 	rnd := s.Rand()
 	var tried []creel.SubclusterID
 	var at claim
@@ -172,7 +177,7 @@ func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward
 			}
 			return s.repeat(ctx, sub.Application, forward, out, fmt.Errorf("%w\n%s", err, reason))
 		}
-		if at, err = s.claim(ctx, sub.Application, at, chosen); err != nil {
+		if at, err = s.claim(ctx, &out, at, reason); err != nil {
 			return out.fail(err)
 		}
 		if s.tooOld(at.asked) {
@@ -221,18 +226,16 @@ func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward
 
 // claim makes chosen the home: by a claim if there is none to leave, else by a
 // move of the one that is left. Where another router was faster its home counts.
-func (s *Submitter) claim(
-	ctx context.Context,
-	app creel.ApplicationID,
-	left claim,
-	chosen creel.SubclusterID,
-) (claim, error) {
+// Why it was chosen goes with it.
+func (s *Submitter) claim(ctx context.Context, out *Outcome, left claim, reason policies.Reason) (claim, error) {
+	app, chosen := out.Application, reason.Chosen
 	var asked time.Time
 	if s.Now != nil {
 		asked = s.Now()
 	}
+	placement := out.placement(asked, reason).Encode()
 	if left.home != "" {
-		home, err := s.Homes.Move(ctx, app, left.home, chosen, left.number)
+		home, err := s.Homes.Move(ctx, app, left.home, chosen, left.number, placement)
 		switch {
 		case err == nil:
 			return claim{home, left.number + 1, true, asked}, nil
@@ -240,7 +243,7 @@ func (s *Submitter) claim(
 			return left, err
 		}
 	}
-	home, number, err := s.Homes.Claim(ctx, app, chosen)
+	home, number, err := s.Homes.Claim(ctx, app, chosen, placement)
 	return claim{home, number, number == 1, asked}, err
 }
 
@@ -282,7 +285,7 @@ func (s *Submitter) repeat(
 	if err != nil {
 		return out.fail(none)
 	}
-	home, number, err := s.Homes.Claim(ctx, app, home)
+	home, number, err := s.Homes.Claim(ctx, app, home, nil)
 	if err != nil {
 		return out.fail(err)
 	}

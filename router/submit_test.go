@@ -49,6 +49,7 @@ func (h *homes) Claim(
 	_ context.Context,
 	app creel.ApplicationID,
 	m creel.SubclusterID,
+	placement []byte,
 ) (creel.SubclusterID, int64, error) {
 	if _, there := h.at[app]; !there {
 		h.at[app] = m
@@ -70,6 +71,7 @@ func (h *homes) Move(
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
 	number int64,
+	placement []byte,
 ) (creel.SubclusterID, error) {
 	if h.at[app] != from || h.number[app] != number {
 		return h.at[app], &creel.Error{Kind: creel.ErrConflict}
@@ -512,7 +514,7 @@ func TestTheWaitForAHadoopHomeBeginsAnewWhenACallMayStillBeOnItsWay(t *testing.T
 			m.stalled, m.waiting = false, nil
 		},
 		"another router died with a claim": func(t *testing.T, w *world, home creel.SubclusterID) {
-			if _, _, err := w.store.Claim(t.Context(), app, home); err != nil {
+			if _, _, err := w.store.Claim(t.Context(), app, home, nil); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -618,7 +620,8 @@ func TestOneHomeWhateverHappens(t *testing.T) {
 			}
 		}
 		submit := func() router.Outcome {
-			return w.submitter(rapid.IntRange(0, 1).Draw(t, "router")).Submit(context.Background(), policies.Submission{Application: app}, w.forward)
+			return w.submitter(rapid.IntRange(0, 1).Draw(t, "router")).
+				Submit(context.Background(), policies.Submission{Application: app}, w.forward)
 		}
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			event()

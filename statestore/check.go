@@ -28,6 +28,14 @@ func CheckApplication(app creel.ApplicationID) error {
 	return nil
 }
 
+// CheckPlacement refuses placements that are too long to be kept.
+func CheckPlacement(placement []byte) error {
+	if len(placement) > MaxPlacement {
+		return bad("invalid placement", "it has %d bytes, more than %d", len(placement), MaxPlacement)
+	}
+	return nil
+}
+
 // CheckReservation refuses ids that cannot be stored.
 func CheckReservation(id creel.ReservationID) error {
 	if id.ClusterTimestamp <= 0 || id.ID < 0 {

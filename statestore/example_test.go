@@ -18,12 +18,12 @@ func Example() {
 	store := statestore.NewMemory(statestore.NewState("example", nil), time.Now)
 	app := creel.ApplicationID{ClusterTimestamp: 1_700_000_000_000, ID: 1}
 
-	home, number, _ := store.Claim(ctx, app, "sc-1")
+	home, number, _ := store.Claim(ctx, app, "sc-1", nil)
 	fmt.Println(home, number)
-	home, number, _ = store.Claim(ctx, app, "sc-2")
+	home, number, _ = store.Claim(ctx, app, "sc-2", nil)
 	fmt.Println(home, number)
 
-	home, _ = store.Move(ctx, app, "sc-1", "sc-2", 0)
+	home, _ = store.Move(ctx, app, "sc-1", "sc-2", 0, nil)
 	fmt.Println(home)
 	// Output:
 	// sc-1 1

@@ -23,6 +23,7 @@ type placed struct {
 	home          creel.SubclusterID
 	number        int64     // of the newest claim or move, from 1
 	claimed, ends time.Time // ends is zero while it lives
+	placement     []byte    // as the claim or the move gave it; nobody writes to it
 }
 
 type end[ID comparable] struct {
@@ -46,7 +47,12 @@ func (t *homeTable[ID]) find(now time.Time, id ID) (placed, bool) {
 }
 
 // claim returns the home and the number of this claim, 1 if it made the record.
-func (t *homeTable[ID]) claim(now time.Time, id ID, member creel.SubclusterID) (home creel.SubclusterID, number int64) {
+func (t *homeTable[ID]) claim(
+	now time.Time,
+	id ID,
+	member creel.SubclusterID,
+	placement []byte,
+) (home creel.SubclusterID, number int64) {
 	if p, ok := t.find(now, id); ok {
 		p.number++
 		t.of[id] = p
@@ -54,7 +60,9 @@ func (t *homeTable[ID]) claim(now time.Time, id ID, member creel.SubclusterID) (
 	}
 	t.drop(id) // what is over makes place
 	delete(t.absences, id)
-	t.put(id, placed{home: member, number: 1, claimed: now.Truncate(time.Second)})
+	t.put(id, placed{
+		home: member, number: 1, claimed: now.Truncate(time.Second), placement: slices.Clone(placement),
+	})
 	return member, 1
 }
 
@@ -106,6 +114,7 @@ func (t *homeTable[ID]) move(
 	id ID,
 	from, to creel.SubclusterID,
 	number int64,
+	placement []byte,
 ) (is creel.SubclusterID, moved, ok bool) {
 	p, found := t.find(now, id)
 	switch {
@@ -120,6 +129,7 @@ func (t *homeTable[ID]) move(
 	delete(t.absences, id)
 	p.home = to
 	p.number++
+	p.placement = slices.Clone(placement)
 	t.put(id, p)
 	return to, true, true
 }

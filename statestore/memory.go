@@ -205,13 +205,14 @@ func (m *Memory) Claim(
 	ctx context.Context,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
+	placement []byte,
 ) (home creel.SubclusterID, number int64, err error) {
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
 		return "", 0, err
 	}
 	defer unlock()
-	return t.Claim(now, app, member)
+	return t.Claim(now, app, member, placement)
 }
 
 // Move implements Homes.
@@ -220,13 +221,14 @@ func (m *Memory) Move(
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
 	number int64,
+	placement []byte,
 ) (creel.SubclusterID, error) {
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	is, moved, err := t.Move(now, app, from, to, number)
+	is, moved, err := t.Move(now, app, from, to, number, placement)
 	if moved {
 		m.tell(Change{Kind: ChangeHome, Application: app})
 	}
@@ -254,6 +256,13 @@ func (m *Memory) Home(_ context.Context, app creel.ApplicationID) (creel.Subclus
 	t, now, unlock := m.read()
 	defer unlock()
 	return t.Home(now, app)
+}
+
+// Placement implements Homes.
+func (m *Memory) Placement(_ context.Context, app creel.ApplicationID) ([]byte, error) {
+	t, now, unlock := m.read()
+	defer unlock()
+	return t.Placement(now, app)
 }
 
 // Forget implements Homes.

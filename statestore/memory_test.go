@@ -111,7 +111,7 @@ func fill(t testing.TB, c *clock) *statestore.State {
 	)
 	ok(state.Drain("sc-2", "x"))
 	for i := range 5 {
-		_, _, err := state.Claim(now, storetest.App(i), "sc-1")
+		_, _, err := state.Claim(now, storetest.App(i), "sc-1", nil)
 		ok(err)
 	}
 	ok(state.Forget(now, storetest.App(3), "sc-1", time.Minute))

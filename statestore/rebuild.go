@@ -159,6 +159,7 @@ func Reclaim(
 			ctx context.Context,
 			app creel.ApplicationID,
 			member creel.SubclusterID,
+			placement []byte,
 		) (home creel.SubclusterID, number int64, err error)
 		Move(
 			ctx context.Context,
@@ -166,12 +167,13 @@ func Reclaim(
 			from,
 			to creel.SubclusterID,
 			number int64,
+			placement []byte,
 		) (home creel.SubclusterID, err error)
 	},
 	homes []Home,
 ) (conflicts []Conflict, err error) {
 	for _, h := range homes {
-		is, _, e := store.Claim(ctx, h.Application, h.Home)
+		is, _, e := store.Claim(ctx, h.Application, h.Home, nil)
 		if e == nil && is != h.Home {
 			conflicts = append(
 				conflicts,
@@ -182,7 +184,7 @@ func Reclaim(
 					"the ResourceManagers' reports outrank a claim in the empty store",
 				},
 			)
-			_, e = store.Move(ctx, h.Application, is, h.Home, 0)
+			_, e = store.Move(ctx, h.Application, is, h.Home, 0, nil)
 		}
 		if e != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", h.Application, e))

@@ -196,11 +196,15 @@ func (t *State) Claim(
 	now time.Time,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
+	placement []byte,
 ) (home creel.SubclusterID, number int64, err error) {
 	if err := CheckApplication(app); err != nil {
 		return "", 0, err
 	}
 	if err := subcluster.ValidID(member); err != nil {
+		return "", 0, err
+	}
+	if err := CheckPlacement(placement); err != nil {
 		return "", 0, err
 	}
 	if _, there := t.apps.of[app]; there {
@@ -209,7 +213,7 @@ func (t *State) Claim(
 			delete(t.dropped, app)
 		}
 	}
-	home, number = t.apps.claim(now, app, member)
+	home, number = t.apps.claim(now, app, member, placement)
 	return home, number, nil
 }
 
@@ -219,6 +223,7 @@ func (t *State) Move(
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
 	number int64,
+	placement []byte,
 ) (is creel.SubclusterID, moved bool, err error) {
 	if err := CheckApplication(app); err != nil {
 		return "", false, err
@@ -226,7 +231,10 @@ func (t *State) Move(
 	if err := subcluster.ValidID(to); err != nil {
 		return "", false, err
 	}
-	is, moved, ok := t.apps.move(now, app, from, to, number)
+	if err := CheckPlacement(placement); err != nil {
+		return "", false, err
+	}
+	is, moved, ok := t.apps.move(now, app, from, to, number, placement)
 	switch {
 	case ok:
 		return is, moved, nil
@@ -243,6 +251,15 @@ func (t *State) Home(now time.Time, app creel.ApplicationID) (creel.SubclusterID
 		return "", NoHome(app)
 	}
 	return p.home, nil
+}
+
+// Placement: see Homes.
+func (t *State) Placement(now time.Time, app creel.ApplicationID) ([]byte, error) {
+	p, ok := t.apps.find(now, app)
+	if !ok {
+		return nil, NoHome(app)
+	}
+	return slices.Clone(p.placement), nil
 }
 
 // Forget: see Homes.
@@ -309,7 +326,7 @@ func (t *State) ClaimReservation(
 	if err := subcluster.ValidID(member); err != nil {
 		return "", false, err
 	}
-	home, number := t.reservations.claim(now, id, member)
+	home, number := t.reservations.claim(now, id, member, nil)
 	return home, number == 1, nil
 }
 
@@ -325,7 +342,7 @@ func (t *State) MoveReservation(
 	if err := subcluster.ValidID(to); err != nil {
 		return "", err
 	}
-	is, _, ok := t.reservations.move(now, id, from, to, 0)
+	is, _, ok := t.reservations.move(now, id, from, to, 0, nil)
 	switch {
 	case ok:
 		return is, nil

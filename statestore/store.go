@@ -58,21 +58,27 @@ type Homes interface {
 	// before. The first has 1, so 1 says that this very call made the record and
 	// nobody can have acted on it before. A repeat has a higher number, also of
 	// the same member, and also when the store repeated the call by itself.
+	// placement tells why the member was chosen, in the caller's own form; nil: it
+	// does not say. It is kept, in the same step, by the claim that makes the record.
 	Claim(
 		ctx context.Context,
 		app creel.ApplicationID,
 		member creel.SubclusterID,
+		placement []byte,
 	) (home creel.SubclusterID, number int64, err error)
 	// Move changes the home if it is from and the newest claim has number (0:
 	// whichever it has), and returns the home that is. So nobody can have
 	// claimed since the caller made sure that nothing will run at from. Without a
 	// number it is also success if the home is to already. Else creel.ErrConflict
 	// with the home, or creel.ErrApplicationNotFound. The move has the next number.
+	// Where it changes the home its placement takes the place of the one before, also
+	// if it is nil.
 	Move(
 		ctx context.Context,
 		app creel.ApplicationID,
 		from, to creel.SubclusterID,
 		number int64,
+		placement []byte,
 	) (creel.SubclusterID, error)
 	// Absent takes note that a home which cannot disown (Hadoop's ResourceManagers, and
 	// creel's before fences) answered that it does not know the application, after a call
@@ -90,6 +96,9 @@ type Homes interface {
 	) (waited time.Duration, err error)
 	// Home finds it; creel.ErrApplicationNotFound.
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
+	// Placement is what the claim or the move that made the home kept; nil if it kept
+	// nothing. It goes with the home: creel.ErrApplicationNotFound.
+	Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error)
 	// Forget starts the end of a record whose home (which must match, else
 	// creel.ErrConflict) reported that the application ended. The record and the
 	// UAM records go after ttl, 0 meaning now. A repeat never makes it live longer.
@@ -130,6 +139,9 @@ type Reservations interface {
 		limit int,
 	) (page []ReservationHome, next string, err error)
 }
+
+// MaxPlacement is the longest placement of an application, in bytes.
+const MaxPlacement = 2048
 
 // MaxPage is the longest page a listing gives.
 const MaxPage = 1000

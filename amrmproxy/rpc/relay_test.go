@@ -40,7 +40,7 @@ func TestAnAMLogsInAtAHomeThatSharesNoKeys(t *testing.T) {
 	f.makeForeign("sc-a")
 	at := f.proxy()
 	m := f.submit("sc-a", nil)
-	if _, _, err := f.store.Claim(t.Context(), m.app, "sc-a"); err != nil {
+	if _, _, err := f.store.Claim(t.Context(), m.app, "sc-a", nil); err != nil {
 		t.Fatal(err)
 	}
 	m.connect(at.address)
@@ -91,7 +91,7 @@ func TestWhoCannotLogInAtHomeCannotLogInAtTheProxy(t *testing.T) {
 	if err := register(m.cred.Password); !errors.Is(err, creel.ErrInvalidToken) {
 		t.Errorf("an application without a claim: %v, want an invalid token", err)
 	}
-	if _, _, err := f.store.Claim(t.Context(), m.app, "sc-a"); err != nil {
+	if _, _, err := f.store.Claim(t.Context(), m.app, "sc-a", nil); err != nil {
 		t.Fatal(err)
 	}
 	var refused *hrpc.RemoteError

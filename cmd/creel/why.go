@@ -128,6 +128,21 @@ func (d whyDoc) write(w io.Writer, wide bool) {
 			fmt.Fprintln(w, t.Reason.String())
 		}
 	}
+	if r := d.Rebalancer; r != nil {
+		fmt.Fprintf(
+			w,
+			"rebalancer: by plan %d %s is entitled to %.1f%% of the federation, uses %.1f%% and wants %.1f%%",
+			r.Plan,
+			r.Queue,
+			100*r.Entitled,
+			100*r.Uses,
+			100*r.Wants,
+		)
+		if r.Followed {
+			fmt.Fprintf(w, "; at %s it is to have %.1f%%, weight %.2f", d.Home, 100*r.AtHome, r.Weight)
+		}
+		fmt.Fprintln(w)
+	}
 	for _, a := range d.Asked {
 		at := cmp.Or(a.Member, d.Home)
 		if a.Refused != "" {

@@ -176,7 +176,7 @@ func TestTheDashboardLives(t *testing.T) {
 	}
 	if text := b.text(
 		"#timeline",
-	); !strings.Contains(text, "received by this router") ||
+	); !strings.Contains(text, "received by a router") ||
 		!strings.Contains(text, "submitted at "+home) {
 		t.Errorf("timeline: %q", text)
 	}

@@ -44,7 +44,7 @@ func TestKillInTheMiddleOfClaims(t *testing.T) {
 		for c := range callers / 2 {
 			wg.Go(func() {
 				for i := c; i < apps; i += callers / 2 {
-					is, number, err := s.Claim(t.Context(), storetest.App(i), members[r])
+					is, number, err := s.Claim(t.Context(), storetest.App(i), members[r], nil)
 					if err != nil {
 						t.Errorf("application %d: %v", i, err)
 						return

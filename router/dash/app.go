@@ -255,8 +255,8 @@ func (a *app) timeline() (out []moment) {
 	ms := func(at figure) time.Time { return time.UnixMilli(int64(at)) }
 	home := "clock of " + string(a.Why.Home)
 	if !a.Why.Received.IsZero() {
-		add("received by this router", "this router's clock", a.Why.Received)
-		add("accepted by its home, answered", "this router's clock", a.Why.Answered)
+		add("received by a router", "clock of the router that took it", a.Why.Received)
+		add("its home was claimed by it", "clock of the router that took it", a.Why.Claimed)
 	}
 	add("submitted at "+string(a.Why.Home), home, ms(a.Report.Started))
 	add("its AM was launched", home, ms(a.Report.Launched))

@@ -12,7 +12,6 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/policies"
-	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster"
@@ -151,12 +150,28 @@ type WhyDoc struct {
 	Submission  string              `json:"submission,omitempty"`
 	Waits       []MemberWait        `json:"waits"` // at home first, then where it has an unmanaged AM
 	Queue       creel.QueuePath     `json:"queue,omitempty"`
-	View        int64               `json:"view,omitempty"`
-	Received    time.Time           `json:"received,omitzero"` // by this router
-	Answered    time.Time           `json:"answered,omitzero"`
-	Tries       []TryDoc            `json:"tries"`
-	Asked       []AskedDoc          `json:"asked,omitempty"` // what users asked that waits for a member, or was refused
-	Note        string              `json:"note,omitempty"`
+	// Received and Claimed are when a router got the submission and asked the store for
+	// its home, by the clock of that router.
+	Received   time.Time       `json:"received,omitzero"`
+	Claimed    time.Time       `json:"claimed,omitzero"`
+	Tries      []TryDoc        `json:"tries"`
+	Rebalancer *RebalancerWord `json:"rebalancer,omitempty"`
+	Asked      []AskedDoc      `json:"asked,omitempty"` // what users asked that waits for a member, or was refused
+	Note       string          `json:"note,omitempty"`
+}
+
+// RebalancerWord is what the rebalancer's plan says of an application's queue. Parts are
+// shares of the federation, from 0 to 1.
+type RebalancerWord struct {
+	Plan     int64           `json:"plan"` // version
+	Queue    creel.QueuePath `json:"queue"`
+	Wants    float64         `json:"wants"`
+	Uses     float64         `json:"uses"`
+	Entitled float64         `json:"entitled"`
+	Reason   string          `json:"reason,omitempty"`
+	Followed bool            `json:"followed"` // by homes and splits
+	AtHome   float64         `json:"at_home"`  // of what it is entitled to, in the home
+	Weight   float64         `json:"weight"`   // of the home among the members, from 0 to 1
 }
 
 // AskedDoc is what a user asked while the member that must do it was away.
@@ -182,8 +197,8 @@ type TryDoc struct {
 // mayView reports whether the caller may view an application: its user may, and
 // who is shown its guarded fields by its home, which knows its ACLs. Of one
 // that no member has there are no ACLs, only its user.
-func (h *Handler) mayView(r *http.Request, app creel.ApplicationID, out router.Outcome) (bool, error) {
-	if user := caller(r); user != "" && user == out.User {
+func (h *Handler) mayView(r *http.Request, app creel.ApplicationID, user string) (bool, error) {
+	if who := caller(r); who != "" && who == user {
 		return true, nil
 	}
 	q := &request{

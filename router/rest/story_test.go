@@ -328,12 +328,9 @@ func TestAnApplicationThroughTwoRouters(t *testing.T) {
 		why.Tries[0].Verdict != "accepted" {
 		t.Errorf("why, at the router that chose: %+v, %v", why, err)
 	}
-	if err := json.Unmarshal(
-		[]byte(call(t, two, "GET", "/api/v1/apps/"+id+"/why", "").body),
-		&why,
-	); err != nil || why.Home != string(home.ID) ||
-		why.Note == "" {
-		t.Errorf("why, at the other: %+v, %v", why, err)
+	if here, there := call(t, one, "GET", "/api/v1/apps/"+id+"/why", "").body,
+		call(t, two, "GET", "/api/v1/apps/"+id+"/why", "").body; here != there {
+		t.Errorf("why, at the router that chose:\n%s\nat the other:\n%s", here, there)
 	}
 	node := at(t, call(t, one, "GET", base+"/nodes", "").body, "nodes", "node").([]any)[3].(map[string]any)["id"].(string)
 	if r := call(

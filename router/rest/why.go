@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,27 +65,88 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 			doc.Note = "what it waits for is told by its home, which does not answer now: " + err.Error()
 		}
 	}
-	if !known {
-		doc.Note = "submitted through another router, or too long ago: how its home was chosen is not known here"
-		answer(w, doc)
-		return
-	}
-	switch may, err := h.mayView(r, app, out); {
+	placed, kept, err := h.server.Placement(r.Context(), app)
+	switch {
 	case err != nil:
-		doc.Note = "how it was chosen is told to those who may view the application, and its home, which knows them, " +
-			"does not answer now: " + err.Error()
-	case !may:
-		problem(w, http.StatusForbidden, "not permitted",
-			"how an application's home was chosen is told to its user, and to those who may view it")
-		return
-	default:
-		doc.Queue, doc.View, doc.Tries = out.Queue, out.View, tries(out)
-		doc.Received, doc.Answered = out.Received.UTC(), out.Answered.UTC()
-		if n := len(out.Tries); n > 0 {
-			doc.Submission = out.Tries[n-1].Verdict.String()
+		doc.Note = "how its home was chosen is not known now: " + err.Error()
+	case !kept && !known:
+		doc.Note = "how its home was chosen is not known: it was claimed by an earlier version, or found at its home " +
+			"after the state store had come back empty"
+	}
+	if kept || known {
+		user := out.User
+		if kept {
+			user = placed.User
+		}
+		switch may, err := h.mayView(r, app, user); {
+		case err != nil:
+			doc.Note = "how it was chosen is told to those who may view the application, and its home, which knows them, " +
+				"does not answer now: " + err.Error()
+		case !may:
+			problem(w, http.StatusForbidden, "not permitted",
+				"how an application's home was chosen is told to its user, and to those who may view it")
+			return
+		case kept:
+			doc.place(placed, out)
+		default:
+			doc.Queue, doc.Tries, doc.Received = cmp.Or(doc.Queue, out.Queue), tries(out), out.Received.UTC()
+			if n := len(doc.Tries); n > 0 {
+				doc.Submission = doc.Tries[n-1].Verdict
+			}
 		}
 	}
+	doc.Rebalancer = rebalancerWord(h.server.View(), doc.Queue, doc.Home)
 	answer(w, doc)
+}
+
+// place tells how the home was chosen, as it is kept with the claim. Of the last try its
+// home tells: it has the application, or what the router that asks it knows of it.
+func (d *WhyDoc) place(p router.Placement, seen router.Outcome) {
+	d.Queue = cmp.Or(d.Queue, p.Queue)
+	d.Received, d.Claimed = p.Received.UTC(), p.Claimed.UTC()
+	d.Tries = make([]TryDoc, len(p.Tries))
+	for i := range p.Tries {
+		t := &p.Tries[i]
+		d.Tries[i] = TryDoc{Member: t.Member, Verdict: t.Verdict, Error: t.Err, Claimed: t.Claimed}
+		if t.Reason.Policy != "" {
+			d.Tries[i].Reason = &t.Reason
+		}
+	}
+	n := len(d.Tries)
+	if n == 0 {
+		return
+	}
+	last := &d.Tries[n-1]
+	last.Verdict = "claimed" // forwarded or not: whether it arrived only its home knows
+	if len(d.Waits) > 0 && d.Waits[0].Error == "" {
+		last.Verdict = router.Accepted.String()
+	} else if local := tries(seen); len(local) > 0 && local[len(local)-1].Member == last.Member {
+		last.Verdict, last.Error = local[len(local)-1].Verdict, local[len(local)-1].Error
+		last.Until = local[len(local)-1].Until
+	}
+	d.Submission = last.Verdict
+}
+
+// rebalancerWord is what the plan in force says of a queue; nil without a plan, or for
+// a queue that it does not know.
+func rebalancerWord(view *subcluster.View, queue creel.QueuePath, home creel.SubclusterID) *RebalancerWord {
+	if view == nil || view.Plan == nil {
+		return nil
+	}
+	q := view.Plan.Queue(queue)
+	if q == nil {
+		return nil
+	}
+	word := &RebalancerWord{
+		Plan: view.Plan.Version, Queue: q.Queue, Wants: q.Wants, Uses: q.Uses, Entitled: q.Entitled,
+		Reason: q.Reason, Followed: !q.Optout && len(q.Members) > 0,
+	}
+	for _, m := range q.Members {
+		if m.Member == home {
+			word.AtHome, word.Weight = m.Given, m.Weight
+		}
+	}
+	return word
 }
 
 // waitsTime bounds how long members are asked how an application stands: who asks why

@@ -23,7 +23,6 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
-	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
@@ -141,7 +140,22 @@ func Start(t testing.TB, o Options) *Federation {
 	}
 	for i, r := range f.Routers {
 		d := f.fed.Routers[i]
-		r.Server, r.Client, r.Admin, r.Web = d.Service.Server, d.Address("client"), d.Address("admin"), d.Address("web")
+		tell := func() {
+			r.Server, r.Client, r.Admin, r.Web = d.Service.Server, d.Address(
+				"client",
+			), d.Address(
+				"admin",
+			), d.Address(
+				"web",
+			)
+		}
+		tell()
+		r.start = func() {
+			if err := d.Start(); err != nil {
+				t.Fatal(err)
+			}
+			tell()
+		}
 		r.kill = func() {
 			if err := d.Stop(); err != nil {
 				t.Error(err)
@@ -179,7 +193,7 @@ func (f *Federation) changeMember(i int, c *role.RMConfig, o Options) {
 
 // changeRouter lets a router be held at a point and be ended at once.
 func (f *Federation) changeRouter(i int, c *role.RouterConfig, o Options) {
-	c.Wrap = func(h router.Homes) router.Homes { return homes{h, f.Routers[i]} }
+	c.Wrap = func(h server.Homes) server.Homes { return homes{h, f.Routers[i]} }
 	c.RPC.DrainTime, c.WebServer.DrainTime = time.Millisecond, time.Nanosecond
 	c.Seed, c.Log, c.GivesParts = 1, o.Log, o.GivesParts
 	c.Remote.Trips, c.Remote.OpenFor, c.Remote.Changed = o.Trips, o.OpenFor, o.Breaker
@@ -241,7 +255,7 @@ type Router struct {
 	Server        *server.Server
 	Client, Admin string // addresses
 	Web           string // address
-	kill          func()
+	kill, start   func()
 	point         atomic.Int32 // 1 + the Point at which to stop
 	reached       chan struct{}
 	dead          chan struct{}
@@ -262,9 +276,15 @@ func (r *Router) Kill() {
 	r.kill()
 }
 
+// Restart ends the router and starts another in its place, which remembers nothing.
+func (r *Router) Restart() {
+	r.kill()
+	r.start()
+}
+
 // homes passes to the store, by the points.
 type homes struct {
-	router.Homes
+	server.Homes
 	r *Router
 }
 
@@ -283,11 +303,12 @@ func (h homes) Claim(
 	ctx context.Context,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
+	placement []byte,
 ) (creel.SubclusterID, int64, error) {
 	if err := h.at(BeforeClaim); err != nil {
 		return "", 0, err
 	}
-	home, number, err := h.Homes.Claim(ctx, app, member)
+	home, number, err := h.Homes.Claim(ctx, app, member, placement)
 	if dead := h.at(AfterClaim); dead != nil {
 		return "", 0, dead
 	}
@@ -299,8 +320,9 @@ func (h homes) Move(
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
 	number int64,
+	placement []byte,
 ) (creel.SubclusterID, error) {
-	home, err := h.Homes.Move(ctx, app, from, to, number)
+	home, err := h.Homes.Move(ctx, app, from, to, number, placement)
 	if dead := h.at(AfterMove); dead != nil {
 		return "", dead
 	}

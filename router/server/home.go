@@ -86,6 +86,21 @@ func (s *Server) Decision(app creel.ApplicationID) (router.Outcome, bool) {
 	return s.memory.Outcome(app)
 }
 
+// Placement returns how an application's home was chosen, as it is kept with its claim,
+// whichever router took the submission; false if nothing is kept: the claim is of an
+// earlier version, or was made again after the store had been emptied.
+func (s *Server) Placement(ctx context.Context, app creel.ApplicationID) (router.Placement, bool, error) {
+	b, err := s.conf.Homes.Placement(ctx, app)
+	if err != nil || len(b) == 0 {
+		if errors.Is(err, creel.ErrApplicationNotFound) {
+			err = nil
+		}
+		return router.Placement{}, false, err
+	}
+	p, err := router.DecodePlacement(b)
+	return p, err == nil, err
+}
+
 // AtHome calls the home of an application, and returns its answer and which
 // member that is. A home that answers that it does not know the application may
 // have been left: what is remembered is dropped, the store is asked once more,

@@ -27,7 +27,7 @@ import (
 type Config struct {
 	View  func() *subcluster.View
 	Where policies.Where // finds the members that have a host or rack; nil: nobody can
-	Homes router.Homes
+	Homes Homes
 	Pool  *remote.Pool
 	// Known asks a member whether it knows an application; an error means that
 	// it could not be asked.
@@ -61,6 +61,14 @@ type Config struct {
 	GivesParts bool
 	Clock      *awake.Clock // in which it is counted; its owner runs it; nil: time.Now
 	Log        *slog.Logger // slog.Default if nil
+}
+
+// Homes is what a Server needs of the state store: see the promises of package
+// statestore.
+type Homes interface {
+	router.Homes
+	// Placement is what was kept with the claim; nil for nothing.
+	Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error)
 }
 
 // Server is safe for concurrent use.
@@ -246,7 +254,7 @@ func (s *Server) Submit(
 			return verdict(err), err
 		},
 	)
-	out.Received, out.Answered = began, time.Now()
+	out.Received = began
 	if out.Err == nil {
 		s.counts.Accepted.Add(1)
 		s.assumedLock.Lock()

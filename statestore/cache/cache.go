@@ -21,12 +21,14 @@ type Source interface {
 		ctx context.Context,
 		app creel.ApplicationID,
 		member creel.SubclusterID,
+		placement []byte,
 	) (home creel.SubclusterID, number int64, err error)
 	Move(
 		ctx context.Context,
 		app creel.ApplicationID,
 		from, to creel.SubclusterID,
 		number int64,
+		placement []byte,
 	) (creel.SubclusterID, error)
 	Absent(
 		ctx context.Context,
@@ -36,6 +38,7 @@ type Source interface {
 		surely bool,
 	) (time.Duration, error)
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
+	Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error)
 	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
 }
 
@@ -126,9 +129,10 @@ func (h *Homes) Claim(
 	ctx context.Context,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
+	placement []byte,
 ) (home creel.SubclusterID, number int64, err error) {
 	now := h.now()
-	is, number, err := h.source.Claim(ctx, app, member)
+	is, number, err := h.source.Claim(ctx, app, member, placement)
 	if err == nil {
 		h.memory.put(app, is, now)
 	}
@@ -146,15 +150,21 @@ func (h *Homes) Absent(
 	return h.source.Absent(ctx, app, home, number, surely)
 }
 
+// Placement goes to the store: few ask for it.
+func (h *Homes) Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error) {
+	return h.source.Placement(ctx, app)
+}
+
 // Move goes to the store; the home that is, is remembered.
 func (h *Homes) Move(
 	ctx context.Context,
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
 	number int64,
+	placement []byte,
 ) (creel.SubclusterID, error) {
 	now := h.now()
-	is, err := h.source.Move(ctx, app, from, to, number)
+	is, err := h.source.Move(ctx, app, from, to, number, placement)
 	switch {
 	case err == nil, errors.Is(err, creel.ErrConflict) && is != "":
 		h.memory.put(app, is, now)

@@ -54,7 +54,7 @@ func TestAHomeIsAskedOnceWhileFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaky()
 		h := cache.New(s, cache.Config{Fresh: time.Minute})
-		if _, _, err := s.Claim(t.Context(), storetest.App(1), "sc-1"); err != nil {
+		if _, _, err := s.Claim(t.Context(), storetest.App(1), "sc-1", nil); err != nil {
 			t.Fatal(err)
 		}
 		wants(t, h, 1, "sc-1")
@@ -62,25 +62,28 @@ func TestAHomeIsAskedOnceWhileFresh(t *testing.T) {
 		if s.lookups != 1 {
 			t.Fatalf("%d lookups", s.lookups)
 		}
-		if _, err := s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2", 0); err != nil {
+		if _, err := s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2", 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		wants(t, h, 1, "sc-1") // nobody told us
 		h.Changed(statestore.Change{Kind: statestore.ChangeHome, Application: storetest.App(1)})
 		time.Sleep(time.Nanosecond) // else the answer may be from before the change
 		wants(t, h, 1, "sc-2")
-		if _, err := s.Move(t.Context(), storetest.App(1), "sc-2", "sc-3", 0); err != nil {
+		if _, err := s.Move(t.Context(), storetest.App(1), "sc-2", "sc-3", 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Nanosecond)
 		h.Changed(statestore.Change{Kind: statestore.ChangeResync})
 		wants(t, h, 1, "sc-3")
-		if _, err := s.Move(t.Context(), storetest.App(1), "sc-3", "sc-4", 0); err != nil {
+		if _, err := s.Move(t.Context(), storetest.App(1), "sc-3", "sc-4", 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
 		wants(t, h, 1, "sc-4")
-		if is, err := h.Move(t.Context(), storetest.App(1), "sc-1", "sc-9", 0); !errors.Is(err, creel.ErrConflict) ||
+		if is, err := h.Move(t.Context(), storetest.App(1), "sc-1", "sc-9", 0, nil); !errors.Is(
+			err,
+			creel.ErrConflict,
+		) ||
 			is != "sc-4" {
 			t.Fatalf("move gave %q, %v", is, err)
 		}
@@ -92,7 +95,7 @@ func TestKnownHomesGoOnWhenTheStoreIsIll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaky()
 		h := cache.New(s, cache.Config{Fresh: time.Minute, Patience: 50 * time.Millisecond, Rest: time.Second})
-		if _, _, err := h.Claim(t.Context(), storetest.App(1), "sc-1"); err != nil {
+		if _, _, err := h.Claim(t.Context(), storetest.App(1), "sc-1", nil); err != nil {
 			t.Fatal(err)
 		}
 		s.ill = true
@@ -138,6 +141,7 @@ func TestTheCacheIsBounded(t *testing.T) {
 			t.Context(),
 			storetest.App(i),
 			creel.SubclusterID(fmt.Sprintf("sc-%d", i%7)),
+			nil,
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +162,7 @@ func TestAnAnswerFromBeforeAChangeIsNotFresh(t *testing.T) {
 		s := newShaky()
 		slow := &slow{Source: s, after: make(chan struct{})}
 		h := cache.New(slow, cache.Config{Fresh: time.Minute})
-		if _, _, err := s.Claim(t.Context(), storetest.App(1), "sc-1"); err != nil {
+		if _, _, err := s.Claim(t.Context(), storetest.App(1), "sc-1", nil); err != nil {
 			t.Fatal(err)
 		}
 		go func() {
@@ -167,7 +171,7 @@ func TestAnAnswerFromBeforeAChangeIsNotFresh(t *testing.T) {
 			}
 		}()
 		synctest.Wait() // the answer is on its way
-		if _, err := s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2", 0); err != nil {
+		if _, err := s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2", 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Millisecond)
@@ -199,7 +203,7 @@ func TestReadersBesideWritersSeeWholeHomes(t *testing.T) {
 	home := func(i int) creel.SubclusterID { return creel.SubclusterID(fmt.Sprintf("sc-%d", i%7)) }
 	const apps = 500
 	for i := range apps {
-		if _, _, err := h.Claim(t.Context(), storetest.App(i), home(i)); err != nil {
+		if _, _, err := h.Claim(t.Context(), storetest.App(i), home(i), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -227,7 +231,7 @@ func BenchmarkLookupFromCache(b *testing.B) {
 	h := cache.New(s, cache.Config{})
 	const apps = 50_000
 	for i := range apps {
-		if _, _, err := h.Claim(b.Context(), storetest.App(i), "sc-1"); err != nil {
+		if _, _, err := h.Claim(b.Context(), storetest.App(i), "sc-1", nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -40,7 +40,7 @@ func start(t *testing.T) (*federation, context.Context) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() { cancel(); synctest.Wait() })
-	if _, _, err := f.store.Claim(ctx, app, "a"); err != nil {
+	if _, _, err := f.store.Claim(ctx, app, "a", nil); err != nil {
 		t.Fatal(err)
 	}
 	loop := intents.New(f.store, intents.Config{

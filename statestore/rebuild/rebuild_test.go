@@ -177,7 +177,7 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, home := range []creel.SubclusterID{"sc-1", "sc-2"} {
-		if _, number, err := stores[i].Claim(ctx, storetest.App(i+1), home); err != nil || number != 1 {
+		if _, number, err := stores[i].Claim(ctx, storetest.App(i+1), home, nil); err != nil || number != 1 {
 			t.Fatal(number, err)
 		}
 	}
@@ -196,7 +196,7 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 
 	server.Do("FLUSHALL")
 	until(t, "sc-1 is asked", func() bool { return reads() > 2 })
-	if _, _, err := stores[1].Claim(ctx, storetest.App(1), "sc-2"); !errors.Is(err, creel.ErrUnavailable) {
+	if _, _, err := stores[1].Claim(ctx, storetest.App(1), "sc-2", nil); !errors.Is(err, creel.ErrUnavailable) {
 		t.Fatalf("while sc-2 has not answered a claim gave %v", err)
 	}
 	if strings.Contains(log.String(), "state store rebuilt") {
@@ -210,7 +210,7 @@ func TestALostStoreIsRebuiltFromWhatTheMembersRun(t *testing.T) {
 	for _, s := range stores {
 		for app, home := range want {
 			until(t, "a claim is served again", func() bool {
-				is, number, err := s.Claim(ctx, storetest.App(app), "sc-3")
+				is, number, err := s.Claim(ctx, storetest.App(app), "sc-3", nil)
 				if err == nil && (is != home || number == 1) {
 					t.Fatalf("application %d has home %q, claim number %d", app, is, number)
 				}
@@ -293,11 +293,15 @@ func TestARouterThatNeverSawTheStoreWholeAsksWhomOthersKnew(t *testing.T) {
 	first, member := open(), open()
 	var log text
 	stop, _ := router(first, &log)
-	if _, _, err := first.Claim(ctx, storetest.App(1), "sc-1"); !errors.Is(err, creel.ErrUnavailable) {
+	if _, _, err := first.Claim(ctx, storetest.App(1), "sc-1", nil); !errors.Is(err, creel.ErrUnavailable) {
 		t.Fatalf("in a store that nobody confirmed a claim gave %v", err)
 	}
 	register(member, "sc-1")
-	until(t, "the new store is open", func() bool { _, _, err := first.Claim(ctx, storetest.App(1), "sc-1"); return err == nil })
+	until(
+		t,
+		"the new store is open",
+		func() bool { _, _, err := first.Claim(ctx, storetest.App(1), "sc-1", nil); return err == nil },
+	)
 	until(t, "it is told that the store is new", func() bool { return strings.Contains(log.String(), "state store is new") })
 	if strings.Contains(log.String(), "state store rebuilt") {
 		t.Errorf("a new store is taken for one that was lost: %s", log.String())
@@ -331,8 +335,12 @@ func TestARouterThatNeverSawTheStoreWholeAsksWhomOthersKnew(t *testing.T) {
 	stop, _ = router(second, &log)
 	defer stop()
 	asked := func(id creel.SubclusterID) int { rms.mu.Lock(); defer rms.mu.Unlock(); return rms.asked[id] }
-	until(t, "the members that only the witness knew are asked", func() bool { return asked("sc-2") > 1 && asked("sc-gone") > 1 })
-	if _, _, err := second.Claim(ctx, storetest.App(2), "sc-1"); !errors.Is(err, creel.ErrUnavailable) {
+	until(
+		t,
+		"the members that only the witness knew are asked",
+		func() bool { return asked("sc-2") > 1 && asked("sc-gone") > 1 },
+	)
+	if _, _, err := second.Claim(ctx, storetest.App(2), "sc-1", nil); !errors.Is(err, creel.ErrUnavailable) {
 		t.Fatalf("while sc-2 has not answered a claim gave %v", err)
 	}
 	rms.mu.Lock()
@@ -346,7 +354,7 @@ func TestARouterThatNeverSawTheStoreWholeAsksWhomOthersKnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "a claim is served again, by what sc-2 said", func() bool {
-		home, _, err := second.Claim(ctx, storetest.App(2), "sc-1")
+		home, _, err := second.Claim(ctx, storetest.App(2), "sc-1", nil)
 		if err == nil && home != "sc-2" {
 			t.Fatalf("its home is %s", home)
 		}

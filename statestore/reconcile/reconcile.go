@@ -35,6 +35,7 @@ type Store interface {
 		app creel.ApplicationID,
 		from, to creel.SubclusterID,
 		number int64,
+		placement []byte,
 	) (creel.SubclusterID, error)
 }
 
@@ -227,7 +228,7 @@ func (l *Loop) look(
 		delete(found, p)
 	case Rehome:
 		log.Error("an application lives where it is not at home; its home record follows it")
-		if _, err := l.store.Move(ctx, p.app, home, p.at, 0); err != nil {
+		if _, err := l.store.Move(ctx, p.app, home, p.at, 0, nil); err != nil {
 			return fmt.Errorf("moving the home of %s: %w", p.app, err)
 		}
 		l.stats.Rehomed.Add(1)

@@ -61,7 +61,7 @@ func newFederation(t *testing.T) *federation {
 
 func (f *federation) claim(t *testing.T, n int32, home creel.SubclusterID) {
 	t.Helper()
-	if _, _, err := f.store.Claim(t.Context(), app(n), home); err != nil {
+	if _, _, err := f.store.Claim(t.Context(), app(n), home, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -156,7 +156,7 @@ func TestADifferenceOfOneRoundIsForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, to := range [][2]creel.SubclusterID{{"sc-1", "sc-2"}, {"sc-2", "sc-1"}} {
-			if _, err := f.store.Move(t.Context(), app(1), to[0], to[1], 0); err != nil {
+			if _, err := f.store.Move(t.Context(), app(1), to[0], to[1], 0, nil); err != nil {
 				t.Fatal(err)
 			}
 			if to[1] == "sc-2" {

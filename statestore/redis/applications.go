@@ -21,10 +21,11 @@ func (a anyIdentity) Claim(
 	ctx context.Context,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
+	placement []byte,
 ) (home creel.SubclusterID, number int64, err error) {
 	t := a.s.apps()
 	t.any = true
-	return claimApp(ctx, t, app, member)
+	return claimApp(ctx, t, app, member, placement)
 }
 
 func (a anyIdentity) Move(
@@ -32,10 +33,11 @@ func (a anyIdentity) Move(
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
 	number int64,
+	placement []byte,
 ) (creel.SubclusterID, error) {
 	t := a.s.apps()
 	t.any = true
-	return moveApp(ctx, t, app, from, to, number)
+	return moveApp(ctx, t, app, from, to, number, placement)
 }
 
 func claimApp(
@@ -43,6 +45,7 @@ func claimApp(
 	t table,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
+	placement []byte,
 ) (home creel.SubclusterID, number int64, err error) {
 	if err := statestore.CheckApplication(app); err != nil {
 		return "", 0, err
@@ -50,7 +53,10 @@ func claimApp(
 	if err := subcluster.ValidID(member); err != nil {
 		return "", 0, err
 	}
-	return t.claim(ctx, ofApp(app), member)
+	if err := statestore.CheckPlacement(placement); err != nil {
+		return "", 0, err
+	}
+	return t.claim(ctx, ofApp(app), member, placement)
 }
 
 // Claim implements statestore.Homes.
@@ -58,8 +64,9 @@ func (s *Store) Claim(
 	ctx context.Context,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
+	placement []byte,
 ) (home creel.SubclusterID, number int64, err error) {
-	return claimApp(ctx, s.apps(), app, member)
+	return claimApp(ctx, s.apps(), app, member, placement)
 }
 
 // Move implements statestore.Homes.
@@ -68,8 +75,9 @@ func (s *Store) Move(
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
 	number int64,
+	placement []byte,
 ) (creel.SubclusterID, error) {
-	return moveApp(ctx, s.apps(), app, from, to, number)
+	return moveApp(ctx, s.apps(), app, from, to, number, placement)
 }
 
 func moveApp(
@@ -78,6 +86,7 @@ func moveApp(
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
 	number int64,
+	placement []byte,
 ) (creel.SubclusterID, error) {
 	if err := statestore.CheckApplication(app); err != nil {
 		return "", err
@@ -85,7 +94,10 @@ func moveApp(
 	if err := subcluster.ValidID(to); err != nil {
 		return "", err
 	}
-	is, ok, err := t.move(ctx, ofApp(app), app.String(), from, to, number)
+	if err := statestore.CheckPlacement(placement); err != nil {
+		return "", err
+	}
+	is, ok, err := t.move(ctx, ofApp(app), app.String(), from, to, number, placement)
 	switch {
 	case err != nil || ok:
 		return is, err
@@ -123,6 +135,15 @@ func (s *Store) Home(ctx context.Context, app creel.ApplicationID) (creel.Subclu
 		err = statestore.NoHome(app)
 	}
 	return is, err
+}
+
+// Placement implements statestore.Homes.
+func (s *Store) Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error) {
+	placement, ok, err := s.apps().placed(ctx, ofApp(app))
+	if err == nil && !ok {
+		err = statestore.NoHome(app)
+	}
+	return placement, err
 }
 
 // Forget implements statestore.Homes.
@@ -191,7 +212,7 @@ func (s *Store) ClaimReservation(
 	if err := subcluster.ValidID(member); err != nil {
 		return "", false, err
 	}
-	home, number, err := s.reservations().claim(ctx, ofReservation(id), member)
+	home, number, err := s.reservations().claim(ctx, ofReservation(id), member, nil)
 	return home, number == 1, err
 }
 
@@ -207,7 +228,7 @@ func (s *Store) MoveReservation(
 	if err := subcluster.ValidID(to); err != nil {
 		return "", err
 	}
-	is, ok, err := s.reservations().move(ctx, ofReservation(id), id.String(), from, to, 0)
+	is, ok, err := s.reservations().move(ctx, ofReservation(id), id.String(), from, to, 0, nil)
 	switch {
 	case err != nil || ok:
 		return is, err

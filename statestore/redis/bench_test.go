@@ -3,6 +3,7 @@
 package redis_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -72,7 +73,7 @@ func BenchmarkClaims(b *testing.B) {
 	s := open(b, redis.Config{URL: redistest.Start(b).URL()})
 	bare := s.Client()
 	ctx := b.Context()
-	if _, _, err := s.Claim(ctx, storetest.App(0), "sc-1"); err != nil { // the server knows the script now
+	if _, _, err := s.Claim(ctx, storetest.App(0), "sc-1", nil); err != nil { // the server knows the script now
 		b.Fatal(err)
 	}
 	n := size("CREEL_BENCH_CLAIMS", 20_000)
@@ -83,7 +84,7 @@ func BenchmarkClaims(b *testing.B) {
 		for range 3 {
 			from := next()
 			rate, p99 := race(b, n, func(i int) error {
-				_, _, err := s.Claim(ctx, storetest.App(from+i), "sc-1")
+				_, _, err := s.Claim(ctx, storetest.App(from+i), "sc-1", nil)
 				return err
 			})
 			ours, p99s = append(ours, rate), append(p99s, float64(p99)/1e6)
@@ -121,6 +122,46 @@ func BenchmarkClaims(b *testing.B) {
 	}
 }
 
+// What it costs a claim to keep why the home was chosen, 250 bytes as of three members:
+// claims with and without, turn by turn in the same run, by 64 callers and by one. The
+// server's own time for a claim is told beside it.
+func BenchmarkPlacement(b *testing.B) {
+	server := redistest.Start(b)
+	s := open(b, redis.Config{URL: server.URL()})
+	ctx, n, at := b.Context(), size("CREEL_BENCH_CLAIMS", 10_000), 0
+	kinds := [2][]byte{nil, bytes.Repeat([]byte("p"), 250)}
+	for b.Loop() {
+		var rates, alone, spent [2][]float64
+		for range 5 {
+			for kind, placement := range kinds {
+				from := at
+				at += n
+				busy := info(server, "cpu", "used_cpu_user") + info(server, "cpu", "used_cpu_sys")
+				rate, _ := race(b, n, func(i int) error {
+					_, _, err := s.Claim(ctx, storetest.App(from+i), "sc-1", placement)
+					return err
+				})
+				busy = info(server, "cpu", "used_cpu_user") + info(server, "cpu", "used_cpu_sys") - busy
+				rates[kind], spent[kind] = append(rates[kind], rate), append(spent[kind], busy/float64(n)*1e6)
+			}
+		}
+		for i := range 2 * n { // turn by turn: what the machine does besides meets both
+			began := time.Now()
+			if _, _, err := s.Claim(ctx, storetest.App(at+i), "sc-1", kinds[i%2]); err != nil {
+				b.Fatal(err)
+			}
+			alone[i%2] = append(alone[i%2], float64(time.Since(began).Nanoseconds())/1000)
+		}
+		at += 2 * n
+		b.ReportMetric(median(alone[0]), "us/without")
+		b.ReportMetric(median(alone[1]), "us/with")
+		b.ReportMetric(median(rates[1])/median(rates[0]), "rate-of-without-64")
+		b.ReportMetric(median(spent[0]), "server-us/without")
+		b.ReportMetric(median(spent[1]), "server-us/with")
+		b.ReportMetric(0, "ns/op")
+	}
+}
+
 // A lookup that is not cached, against a bare GET of a string of the same size
 // in the same run, by one caller (medians of single calls) and by 64.
 func BenchmarkHome(b *testing.B) {
@@ -129,7 +170,7 @@ func BenchmarkHome(b *testing.B) {
 	ctx := b.Context()
 	const apps = 5000
 	for i := range apps {
-		if _, _, err := s.Claim(ctx, storetest.App(i), "sc-1"); err != nil {
+		if _, _, err := s.Claim(ctx, storetest.App(i), "sc-1", nil); err != nil {
 			b.Fatal(err)
 		}
 		if err := bare.Set(ctx, "bare"+strconv.Itoa(i), "sc-1 68000000", 0).Err(); err != nil {
@@ -187,7 +228,7 @@ func BenchmarkMemoryAndListing(b *testing.B) {
 	before := info(server, "memory", "used_memory")
 	race(b, n, func(i int) error {
 		m := creel.SubclusterID(fmt.Sprintf("subcluster-%02d", i%10))
-		_, _, err := s.Claim(ctx, storetest.App(i), m)
+		_, _, err := s.Claim(ctx, storetest.App(i), m, nil)
 		return err
 	})
 	each := (info(server, "memory", "used_memory") - before) / float64(n)
@@ -391,7 +432,7 @@ func BenchmarkDurability(b *testing.B) {
 				from, s := at, &settings[i]
 				at += n
 				rate, p99 := race(b, n, func(i int) error {
-					_, _, err := s.store.Claim(b.Context(), storetest.App(from+i), "sc-1")
+					_, _, err := s.store.Claim(b.Context(), storetest.App(from+i), "sc-1", nil)
 					return err
 				})
 				s.rates, s.p99s = append(s.rates, rate), append(s.p99s, float64(p99)/1e6)

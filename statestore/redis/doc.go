@@ -22,8 +22,9 @@
 //	{creel:17}:a:<block>  hash of up to 64 applications: home, claimed, ends
 //	{creel:17}:ah:<home>  sorted set: listing of a home in this shard
 //	{creel:17}:ae         sorted set: when forgotten ones go
+//	{creel:17}:ap:<block> hash of the same applications: why the home was chosen
 //	{creel:17}:as:<app>   hash: UAM records by attempt
-//	{creel:17}:r rh re    the same for reservations
+//	{creel:17}:r rh re    homes of reservations, as a, ah and ae
 //
 // There are 64 shards. A bucket of 64 applications is below Redis'
 // hash-max-listpack-entries, which keeps it as one compact block. {creel:c}:probe is

@@ -22,8 +22,8 @@ func (s *Store) ClaimCommand(app creel.ApplicationID, member creel.SubclusterID)
 		claimScript,
 		s.shard(p.n, "guard"),
 		id,
-		[]string{t.bucket(p), t.index(p.n, member)},
-		[]any{p.field, string(member), p.index},
+		[]string{t.bucket(p), t.index(p.n, member), t.placement(p)},
+		[]any{p.field, string(member), p.index, ""},
 	).args
 }
 

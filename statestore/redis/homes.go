@@ -60,7 +60,8 @@ func (t table) bucket(p place) string { return t.s.shard(p.n, t.kind+":"+p.block
 func (t table) index(n int64, m creel.SubclusterID) string {
 	return t.s.shard(n, t.kind+"h:"+string(m))
 }
-func (t table) ended(n int64) string { return t.s.shard(n, t.kind+"e") }
+func (t table) placement(p place) string { return t.s.shard(p.n, t.kind+"p:"+p.block) }
+func (t table) ended(n int64) string     { return t.s.shard(n, t.kind+"e") }
 
 // uamRecords is the key that goes with an application; reservations have none, but
 // scripts want a key in the slot.
@@ -120,16 +121,18 @@ func (t table) claim(
 	ctx context.Context,
 	p place,
 	member creel.SubclusterID,
+	placement []byte,
 ) (is creel.SubclusterID, number int64, err error) {
 	for {
 		list, err := t.write(
 			ctx,
 			p.n,
 			claimScript,
-			[]string{t.bucket(p), t.index(p.n, member)},
+			[]string{t.bucket(p), t.index(p.n, member), t.placement(p)},
 			p.field,
 			string(member),
 			p.index,
+			placement,
 		)
 		switch {
 		case err != nil:
@@ -162,7 +165,7 @@ func (t table) drop(ctx context.Context, p place, value string) (bool, error) {
 		ctx,
 		p.n,
 		dropScript,
-		[]string{t.bucket(p), t.ended(p.n), t.index(p.n, m), t.uamRecords(p)},
+		[]string{t.bucket(p), t.ended(p.n), t.index(p.n, m), t.uamRecords(p), t.placement(p)},
 		p.field,
 		value,
 		p.index,
@@ -180,12 +183,13 @@ func (t table) move(
 	name string,
 	from, to creel.SubclusterID,
 	number int64,
+	placement []byte,
 ) (is creel.SubclusterID, ok bool, err error) {
 	list, err := t.write(
 		ctx,
 		p.n,
 		moveScript,
-		[]string{t.bucket(p), t.index(p.n, from), t.index(p.n, to)},
+		[]string{t.bucket(p), t.index(p.n, from), t.index(p.n, to), t.placement(p)},
 		p.field,
 		string(from),
 		string(to),
@@ -193,6 +197,7 @@ func (t table) move(
 		t.channel(),
 		name,
 		number,
+		placement,
 	)
 	if err != nil {
 		return "", false, err
@@ -300,6 +305,19 @@ func (t table) find(ctx context.Context, p place) (creel.SubclusterID, error) {
 		return "", err
 	}
 	return h.member, nil
+}
+
+// placed returns what was kept of how an id's home was chosen, and whether it has one.
+func (t table) placed(ctx context.Context, p place) (placement []byte, ok bool, err error) {
+	is, err := t.find(ctx, p)
+	if err != nil || is == "" {
+		return nil, false, err
+	}
+	v, err := t.s.do(ctx, command("HGET", t.placement(p), p.field))
+	if err != nil || v == nil {
+		return nil, true, err
+	}
+	return []byte(str(v)), true, nil
 }
 
 // checkIdentity tells "there is none" from "the store forgot".

@@ -39,7 +39,7 @@ func ok(t *testing.T, err error) {
 
 func claimed(t *testing.T, s *redis.Store, app int, member, want creel.SubclusterID) {
 	t.Helper()
-	is, _, err := s.Claim(t.Context(), storetest.App(app), member)
+	is, _, err := s.Claim(t.Context(), storetest.App(app), member, nil)
 	if err != nil || is != want {
 		t.Fatalf("claim gave %q, %v; want %q", is, err, want)
 	}
@@ -73,7 +73,7 @@ func waits(t *testing.T, s *redis.Store, app int) {
 	ctx, cancel := context.WithTimeout(t.Context(), given)
 	defer cancel()
 	began := time.Now()
-	_, _, err := s.Claim(ctx, storetest.App(app), "sc-1")
+	_, _, err := s.Claim(ctx, storetest.App(app), "sc-1", nil)
 	unavailable(t, err, "")
 	// The last pause before the deadline is at most 320 ms, half of it chance;
 	// what is certain is that it did not give up at the first error.
@@ -110,7 +110,7 @@ func shortly(t *testing.T) context.Context {
 }
 
 func claimedSoon(t *testing.T, s *redis.Store, app int) {
-	if is, _, err := s.Claim(t.Context(), storetest.App(app), "sc-1"); err != nil || is != "sc-1" {
+	if is, _, err := s.Claim(t.Context(), storetest.App(app), "sc-1", nil); err != nil || is != "sc-1" {
 		t.Errorf("the claim that waited gave %q, %v", is, err)
 	}
 }
@@ -155,7 +155,7 @@ func refused(t *testing.T, s *redis.Store, app int, why string) {
 	t.Helper()
 	for given := 300 * time.Millisecond; ; given *= 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), given)
-		_, _, err := s.Claim(ctx, storetest.App(app), "sc-1")
+		_, _, err := s.Claim(ctx, storetest.App(app), "sc-1", nil)
 		cancel()
 		unavailable(t, err, "")
 		if strings.Contains(err.Error(), why) {
@@ -268,11 +268,11 @@ func TestAServerThatComesBackEmpty(t *testing.T) {
 
 	// Nothing is doubled, and nobody hears that an application does not exist.
 	for _, s := range []*redis.Store{a, b} {
-		_, _, err = s.Claim(t.Context(), storetest.App(1), "sc-2")
+		_, _, err = s.Claim(t.Context(), storetest.App(1), "sc-2", nil)
 		unavailable(t, err, "came back empty")
 		_, err = s.Home(t.Context(), storetest.App(1))
 		unavailable(t, err, "came back empty")
-		_, err = s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2", 0)
+		_, err = s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2", 0, nil)
 		unavailable(t, err, "came back empty")
 		_, err = s.UAMRecord(t.Context(), storetest.Attempt(1, 1))
 		unavailable(t, err, "came back empty")
@@ -342,13 +342,13 @@ func TestANewcomerOpensTheLostStoreFirst(t *testing.T) {
 	claimed(t, newcomer, 1, "sc-2", "sc-2") // it cannot know better
 	lost(t, newcomer, false)
 	lost(t, a, true)
-	_, _, err := a.Claim(t.Context(), storetest.App(2), "sc-2")
+	_, _, err := a.Claim(t.Context(), storetest.App(2), "sc-2", nil)
 	unavailable(t, err, "opened it as a new one")
 
 	conflicts, err := a.Reopen(t.Context(), func(ctx context.Context) ([]statestore.Home, error) {
 		// While the reports are collected nobody claims, the newcomer neither.
 		for _, s := range []*redis.Store{a, b, newcomer} {
-			_, _, err := s.Claim(t.Context(), storetest.App(3), "sc-2")
+			_, _, err := s.Claim(t.Context(), storetest.App(3), "sc-2", nil)
 			unavailable(t, err, "came back empty")
 		}
 		lost(t, b, true)
@@ -401,10 +401,10 @@ func TestNobodyClaimsWhileTheStoreIsRebuilt(t *testing.T) {
 	claimed(t, a, 1, "sc-1", "sc-1")
 	server.Do("FLUSHALL")
 	server.Do("HSET", "{creel:c}:meta", "id", "new", "schema", "1", "state", "rebuilding")
-	_, _, err := a.Claim(t.Context(), storetest.App(1), "sc-2")
+	_, _, err := a.Claim(t.Context(), storetest.App(1), "sc-2", nil)
 	unavailable(t, err, "came back empty")
 	fresh := open(t, redis.Config{URL: server.URL()})
-	_, _, err = fresh.Claim(t.Context(), storetest.App(1), "sc-2")
+	_, _, err = fresh.Claim(t.Context(), storetest.App(1), "sc-2", nil)
 	unavailable(t, err, "written back")
 	if _, err := fresh.Reopen(
 		t.Context(),
@@ -431,7 +431,7 @@ func TestAClusterThatLacksAPrimary(t *testing.T) {
 		if slot < low || slot >= high {
 			claimed(t, s, i, "sc-2", "sc-1")
 		} else if lost++; lost <= 4 {
-			_, _, err := s.Claim(shortly(t), storetest.App(i), "sc-2")
+			_, _, err := s.Claim(shortly(t), storetest.App(i), "sc-2", nil)
 			unavailable(t, err, "")
 		}
 	}
@@ -495,7 +495,7 @@ func TestUsersAndPermissions(t *testing.T) {
 	server.Do("CONFIG", "SET", "requirepass", "other")
 	s := open(t, redis.Config{URL: "redis://router:s3cret@" + server.Addr})
 	claimed(t, s, 1, "sc-1", "sc-1")
-	if is, err := s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2", 0); err != nil || is != "sc-2" {
+	if is, err := s.Move(t.Context(), storetest.App(1), "sc-1", "sc-2", 0, nil); err != nil || is != "sc-2" {
 		t.Fatalf("a move, which publishes, gave %q, %v", is, err)
 	}
 	for name, url := range map[string]string{
@@ -507,7 +507,7 @@ func TestUsersAndPermissions(t *testing.T) {
 			_, _, err := open(
 				t,
 				redis.Config{URL: url, MaxWait: time.Hour},
-			).Claim(t.Context(), storetest.App(1), "sc-1")
+			).Claim(t.Context(), storetest.App(1), "sc-1", nil)
 			if !errors.Is(err, creel.ErrNotPermitted) || strings.Contains(err.Error(), "s3cret") {
 				t.Fatalf("got %v", err)
 			}
@@ -539,7 +539,7 @@ func TestTLS(t *testing.T) {
 	s := open(t, redis.Config{URL: url, TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}})
 	claimed(t, s, 1, "sc-1", "sc-1")
 	untrusting := open(t, redis.Config{URL: url, MaxWait: time.Hour, Timeout: time.Minute})
-	_, _, err := untrusting.Claim(t.Context(), storetest.App(1), "sc-1")
+	_, _, err := untrusting.Claim(t.Context(), storetest.App(1), "sc-1", nil)
 	unavailable(t, err, "certificate")
 }
 

@@ -172,7 +172,7 @@ func (h *history) clients(t *testing.T, stores []*redis.Store, stop <-chan struc
 					asked := request{op: "claim", key: app.String(), a: m}
 					began, repeats := h.now(), s.Stats().Retries
 					unsure = h.do(c, asked, func() answer {
-						is, number, err := s.Claim(ctx, app, creel.SubclusterID(m))
+						is, number, err := s.Claim(ctx, app, creel.SubclusterID(m), nil)
 						a := outcome(t, string(is), 0, err)
 						a.number = number
 						return a
@@ -186,7 +186,7 @@ func (h *history) clients(t *testing.T, stores []*redis.Store, stop <-chan struc
 				case k < 7:
 					from, to := pick(), pick()
 					unsure = h.do(c, request{op: "move", key: app.String(), a: from, b: to}, func() answer {
-						is, err := s.Move(ctx, app, creel.SubclusterID(from), creel.SubclusterID(to), 0)
+						is, err := s.Move(ctx, app, creel.SubclusterID(from), creel.SubclusterID(to), 0, nil)
 						return outcome(t, string(is), 0, err)
 					}).unknown
 				case k < 8:

@@ -54,7 +54,7 @@ func TestTheClientLibrarySpeaksThroughTheStoresLog(t *testing.T) {
 			t.Fatalf("nothing was logged; the log is %q", out.String())
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), given)
-		if _, _, err := s.Claim(ctx, storetest.App(2), "sc-1"); err == nil {
+		if _, _, err := s.Claim(ctx, storetest.App(2), "sc-1", nil); err == nil {
 			t.Fatal("a dead server answered")
 		}
 		cancel()

@@ -49,9 +49,11 @@ local ms = math.floor(us / 1000)
 // "home claimed-seconds [ends-ms]". The field with an n behind it is the number
 // of the newest claim; it is not there while that is 1. The one with a w behind it is
 // what a home that cannot disown has answered: "since-ms told number:seen-ms ...",
-// decimal (statestore.Homes.Absent).
+// decimal (statestore.Homes.Absent). Placements lie in a hash of their own under the same
+// fields, since they are longer than what Redis keeps compact.
 var (
-	// KEYS[3] index of the member; ARGV[6] member, [7] id in the index. Answers
+	// KEYS[3] index of the member, [4] placements; ARGV[6] member, [7] id in the index,
+	// [8] placement or "". Answers
 	// 1 if it made the home, else the home's value and the claim's number.
 	claimScript = newScript(guard + `
 local v = redis.call('HGET', KEYS[2], ARGV[5])
@@ -67,9 +69,10 @@ end
 v = ARGV[6] .. ' ' .. string.format('%x', redis.call('TIME')[1])
 redis.call('HSET', KEYS[2], ARGV[5], v)
 redis.call('ZADD', KEYS[3], 0, ARGV[7])
+if ARGV[8] ~= '' then redis.call('HSET', KEYS[4], ARGV[5], ARGV[8]) end
 return 1`)
 
-	// KEYS[3] ended, [4] index of the home, [5] UAM records; ARGV[6] value as it was
+	// KEYS[3] ended, [4] index of the home, [5] UAM records, [6] placements; ARGV[6] value as it was
 	// read, [7] id. Removes what is over.
 	dropScript = newScript(allowOOM + guard + clock + `
 local v = redis.call('HGET', KEYS[2], ARGV[5])
@@ -81,10 +84,12 @@ redis.call('HDEL', KEYS[2], ARGV[5], ARGV[5] .. 'n', ARGV[5] .. 'w')
 redis.call('ZREM', KEYS[3], ARGV[7])
 redis.call('ZREM', KEYS[4], ARGV[7])
 redis.call('UNLINK', KEYS[5])
+redis.call('HDEL', KEYS[6], ARGV[5])
 return 1`)
 
-	// KEYS[3] index of from, [4] index of to; ARGV[6] from, [7] to, [8] id,
-	// [9] channel or "", [10] id as people write it, [11] number or 0.
+	// KEYS[3] index of from, [4] index of to, [5] placements; ARGV[6] from, [7] to, [8] id,
+	// [9] channel or "", [10] id as people write it, [11] number or 0,
+	// [12] placement or "".
 	moveScript = newScript(guard + clock + `
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if not v then touch() return {'NONE'} end
@@ -99,6 +104,11 @@ redis.call('HSET', KEYS[2], ARGV[5], ARGV[7] .. rest, ARGV[5] .. 'n', n + 1)
 redis.call('HDEL', KEYS[2], ARGV[5] .. 'w')
 redis.call('ZREM', KEYS[3], ARGV[8])
 redis.call('ZADD', KEYS[4], 0, ARGV[8])
+if ARGV[12] ~= '' then
+  redis.call('HSET', KEYS[5], ARGV[5], ARGV[12])
+else
+  redis.call('HDEL', KEYS[5], ARGV[5])
+end
 if ARGV[9] ~= '' then redis.call('PUBLISH', ARGV[9], 'h ' .. ARGV[10]) end
 return {'IS', ARGV[7]}`)
 

@@ -3,6 +3,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -109,6 +110,10 @@ func anyApp(t *rapid.T) creel.ApplicationID {
 	return App(rapid.SampledFrom([]int{1, 2, 65, 4097}).Draw(t, "application"))
 }
 
+func anyPlacement(t *rapid.T) []byte {
+	return rapid.SampledFrom([][]byte{nil, []byte("a"), bytes.Repeat([]byte("b"), 300)}).Draw(t, "placement")
+}
+
 func anyTTL(t *rapid.T) time.Duration {
 	return rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "ttl")
 }
@@ -160,9 +165,9 @@ func (m *model) remove(t *rapid.T) {
 
 func (m *model) claim(t *rapid.T) {
 	sc, tc := m.contexts(t)
-	app, id := anyApp(t), anyMember(t)
-	s, snumber, serr := m.store.Claim(sc, app, id)
-	w, wnumber, werr := m.reference.Claim(tc, app, id)
+	app, id, placement := anyApp(t), anyMember(t), anyPlacement(t)
+	s, snumber, serr := m.store.Claim(sc, app, id, placement)
+	w, wnumber, werr := m.reference.Claim(tc, app, id, placement)
 	alike(t, "claim", serr, werr)
 	equal(t, "claim", s, w)
 	equal(t, "number", snumber, wnumber)
@@ -172,8 +177,9 @@ func (m *model) move(t *rapid.T) {
 	sc, tc := m.contexts(t)
 	app, from, to := anyApp(t), anyMember(t), anyMember(t)
 	number := rapid.SampledFrom([]int64{0, 0, 1, 2, 3}).Draw(t, "number")
-	s, serr := m.store.Move(sc, app, from, to, number)
-	w, werr := m.reference.Move(tc, app, from, to, number)
+	placement := anyPlacement(t)
+	s, serr := m.store.Move(sc, app, from, to, number, placement)
+	w, werr := m.reference.Move(tc, app, from, to, number, placement)
 	alike(t, "move", serr, werr)
 	equal(t, "move", s, w)
 }
@@ -352,7 +358,14 @@ func (m *model) check(t *rapid.T) {
 					t.Fatal(err)
 				}
 				for _, h := range page {
-					lines = append(lines, fmt.Sprint(h.Application, h.Home, h.Ends.IsZero()))
+					placement, err := s.Placement(m.ctx, h.Application)
+					if err != nil {
+						t.Fatal(err)
+					}
+					lines = append(
+						lines,
+						fmt.Sprintf("%s %s %v %q", h.Application, h.Home, h.Ends.IsZero(), placement),
+					)
 				}
 				if cursor = next; next == "" {
 					break

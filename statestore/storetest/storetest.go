@@ -66,6 +66,7 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"claims and moves of an application are numbered", numberedClaims},
 		{"the wait for a home that cannot disown is kept with it", absences},
 		{"a move is a compare-and-set", moves},
+		{"why a home was chosen is kept with it and goes with it", placements},
 		{"a forgotten home stays until its time is over", forgets},
 		{"a home's applications are listed by cursor", listing},
 		{"a listing gives each application that stays exactly once", listingUnderChange},
@@ -342,19 +343,85 @@ func claims(t *testing.T, d Deployment) {
 	home := must[creel.SubclusterID](t)
 	_, err := s.Home(ctx, App(1))
 	refused(t, err, creel.ErrApplicationNotFound)
-	same(t, "winner", claimed[int64](t)(s.Claim(ctx, App(1), "sc-1")), "sc-1")
-	same(t, "winner of a repeat", claimed[int64](t)(s.Claim(ctx, App(1), "sc-1")), "sc-1")
-	same(t, "winner against another", claimed[int64](t)(s.Claim(ctx, App(1), "sc-2")), "sc-1")
+	same(t, "winner", claimed[int64](t)(s.Claim(ctx, App(1), "sc-1", nil)), "sc-1")
+	same(t, "winner of a repeat", claimed[int64](t)(s.Claim(ctx, App(1), "sc-1", nil)), "sc-1")
+	same(t, "winner against another", claimed[int64](t)(s.Claim(ctx, App(1), "sc-2", nil)), "sc-1")
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-1")
-	same(t, "winner of the next application", claimed[int64](t)(s.Claim(ctx, App(2), "sc-2")), "sc-2")
+	same(t, "winner of the next application", claimed[int64](t)(s.Claim(ctx, App(2), "sc-2", nil)), "sc-2")
 	other := creel.ApplicationID{ClusterTimestamp: 1700000000001, ID: 1}
 	same(
 		t,
 		"winner of the same number of another ResourceManager",
-		claimed[int64](t)(s.Claim(ctx, other, "sc-3")),
+		claimed[int64](t)(s.Claim(ctx, other, "sc-3", nil)),
 		"sc-3",
 	)
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-1")
+}
+
+// placements: the claim that makes the record keeps one, a repeat does not, and a move
+// that moves puts its own in place; the record's end is the placement's.
+func placements(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	kept := func(when, want string) {
+		t.Helper()
+		got, err := s.Placement(ctx, App(1))
+		ok(t, err)
+		same(t, "placement "+when, string(got), want)
+	}
+	claim := func(member creel.SubclusterID, placement string) {
+		t.Helper()
+		_, _, err := s.Claim(ctx, App(1), member, []byte(placement))
+		ok(t, err)
+	}
+	_, err := s.Placement(ctx, App(1))
+	refused(t, err, creel.ErrApplicationNotFound)
+	_, _, err = s.Claim(ctx, App(1), "sc-1", make([]byte, statestore.MaxPlacement+1))
+	refused(t, err, creel.ErrInvalidRequest)
+	_, err = s.Home(ctx, App(1))
+	refused(t, err, creel.ErrApplicationNotFound)
+
+	const binary = "most room\x00\xff\r\n"
+	claim("sc-1", binary)
+	kept("of the claim", binary)
+	claim("sc-2", "another router's")
+	kept("after a claim that found a home", binary)
+	for _, other := range []creel.ApplicationID{App(2), App(65)} { // neighbours in what Redis keeps together
+		_, _, err := s.Claim(ctx, other, "sc-1", nil)
+		ok(t, err)
+		none, err := s.Placement(ctx, other)
+		ok(t, err)
+		same(t, "length of the placement of a claim that gave none", len(none), 0)
+	}
+	_, err = s.Move(ctx, App(1), "sc-2", "sc-3", 0, []byte("too late"))
+	refused(t, err, creel.ErrConflict)
+	_, err = s.Move(ctx, App(1), "sc-1", "sc-2", 0, make([]byte, statestore.MaxPlacement+1))
+	refused(t, err, creel.ErrInvalidRequest)
+	kept("after moves that were refused", binary)
+	must[creel.SubclusterID](t)(s.Move(ctx, App(1), "sc-1", "sc-2", 0, []byte("sc-1 refused it")))
+	kept("of the move", "sc-1 refused it")
+	must[creel.SubclusterID](t)(s.Move(ctx, App(1), "sc-1", "sc-2", 0, []byte("a repeat")))
+	kept("after a repeat of the move", "sc-1 refused it")
+	must[creel.SubclusterID](t)(s.Move(ctx, App(1), "sc-2", "sc-3", 0, nil))
+	kept("after a move that gave none", "")
+	must[creel.SubclusterID](t)(s.Move(ctx, App(1), "sc-3", "sc-1", 0, make([]byte, statestore.MaxPlacement)))
+
+	ok(t, s.Forget(ctx, App(1), "sc-1", 100*time.Millisecond))
+	if got, err := s.Placement(ctx, App(1)); err == nil { // where the clock of the test is the wall's it may be over
+		same(t, "length of the placement while its home ends", len(got), statestore.MaxPlacement)
+	}
+	d.Advance(150 * time.Millisecond)
+	_, err = s.Placement(ctx, App(1))
+	refused(t, err, creel.ErrApplicationNotFound)
+	_, _, err = s.Claim(ctx, App(1), "sc-2", nil)
+	ok(t, err)
+	kept("of a new claim after the end, which gave none,", "")
+
+	claim("sc-2", "unused: the home is there")
+	ok(t, s.Forget(ctx, App(2), "sc-1", 0))
+	_, err = s.Sweep(ctx, 10)
+	ok(t, err)
+	_, err = s.Placement(ctx, App(2))
+	refused(t, err, creel.ErrApplicationNotFound)
 }
 
 // absences: the wait for a home that cannot disown is kept with the home, whoever tells.
@@ -372,7 +439,7 @@ func absences(t *testing.T, d Deployment) {
 	_, err := s.Absent(ctx, App(1), "sc-1", 1, true)
 	refused(t, err, creel.ErrApplicationNotFound)
 	for range 20 {
-		_, _, err := s.Claim(ctx, App(1), "sc-1")
+		_, _, err := s.Claim(ctx, App(1), "sc-1", nil)
 		ok(t, err)
 	}
 	_, err = s.Absent(ctx, App(1), "sc-2", 1, true)
@@ -394,9 +461,9 @@ func absences(t *testing.T, d Deployment) {
 	d.Advance(tick)
 	absent(11, true, tick, second)
 	absent(20, true, 0, soon) // eight are open, and count from now
-	_, err = s.Move(ctx, App(1), "sc-1", "sc-2", 0)
+	_, err = s.Move(ctx, App(1), "sc-1", "sc-2", 0, nil)
 	ok(t, err)
-	_, err = s.Move(ctx, App(1), "sc-2", "sc-1", 0)
+	_, err = s.Move(ctx, App(1), "sc-2", "sc-1", 0, nil)
 	ok(t, err)
 	d.Advance(tick)
 	absent(22, true, 0, soon) // a move begins it anew
@@ -412,7 +479,7 @@ func numberedClaims(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	claim := func(member, home creel.SubclusterID, number int64) {
 		t.Helper()
-		is, n, err := s.Claim(ctx, App(1), member)
+		is, n, err := s.Claim(ctx, App(1), member, nil)
 		ok(t, err)
 		same(t, "home", is, home)
 		same(t, "number", n, number)
@@ -420,7 +487,7 @@ func numberedClaims(t *testing.T, d Deployment) {
 	claim("sc-1", "sc-1", 1)
 	claim("sc-1", "sc-1", 2)
 	claim("sc-2", "sc-1", 3)
-	must[creel.SubclusterID](t)(s.Move(ctx, App(1), "sc-1", "sc-2", 0)) // 4
+	must[creel.SubclusterID](t)(s.Move(ctx, App(1), "sc-1", "sc-2", 0, nil)) // 4
 	claim("sc-2", "sc-2", 5)
 	ok(t, s.Forget(ctx, App(1), "sc-2", 0))
 	claim("sc-3", "sc-3", 1) // the id is used again
@@ -436,16 +503,16 @@ func numberedClaims(t *testing.T, d Deployment) {
 func moves(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	home := must[creel.SubclusterID](t)
-	_, err := s.Move(ctx, App(1), "sc-1", "sc-2", 0)
+	_, err := s.Move(ctx, App(1), "sc-1", "sc-2", 0, nil)
 	refused(t, err, creel.ErrApplicationNotFound)
-	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1"))
-	same(t, "home", home(s.Move(ctx, App(1), "sc-1", "sc-2", 0)), "sc-2")
-	same(t, "home after a repeat", home(s.Move(ctx, App(1), "sc-1", "sc-2", 0)), "sc-2")
-	is, err := s.Move(ctx, App(1), "sc-1", "sc-3", 0)
+	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1", nil))
+	same(t, "home", home(s.Move(ctx, App(1), "sc-1", "sc-2", 0, nil)), "sc-2")
+	same(t, "home after a repeat", home(s.Move(ctx, App(1), "sc-1", "sc-2", 0, nil)), "sc-2")
+	is, err := s.Move(ctx, App(1), "sc-1", "sc-3", 0, nil)
 	refused(t, err, creel.ErrConflict)
 	same(t, "home told with the conflict", is, "sc-2")
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-2")
-	same(t, "winner", claimed[int64](t)(s.Claim(ctx, App(1), "sc-1")), "sc-2")
+	same(t, "winner", claimed[int64](t)(s.Claim(ctx, App(1), "sc-1", nil)), "sc-2")
 	same(t, "applications at the old home", len(list(t, s, "sc-1", 10)), 0)
 	same(t, "applications at the new home", len(list(t, s, "sc-2", 10)), 1)
 }
@@ -454,24 +521,24 @@ func moves(t *testing.T, d Deployment) {
 // claimed since, who may have acted on the home.
 func movesUnderNumber(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
-	_, first, err := s.Claim(ctx, App(1), "sc-1")
+	_, first, err := s.Claim(ctx, App(1), "sc-1", nil)
 	ok(t, err)
-	_, second, err := s.Claim(ctx, App(1), "sc-1") // another router
+	_, second, err := s.Claim(ctx, App(1), "sc-1", nil) // another router
 	ok(t, err)
-	is, err := s.Move(ctx, App(1), "sc-1", "sc-2", first)
+	is, err := s.Move(ctx, App(1), "sc-1", "sc-2", first, nil)
 	refused(t, err, creel.ErrConflict)
 	same(t, "home told with the conflict", is, "sc-1")
-	is, err = s.Move(ctx, App(1), "sc-1", "sc-2", second)
+	is, err = s.Move(ctx, App(1), "sc-1", "sc-2", second, nil)
 	ok(t, err)
 	same(t, "home", is, "sc-2")
-	_, err = s.Move(ctx, App(1), "sc-1", "sc-2", second) // not a success: another may have made that move
+	_, err = s.Move(ctx, App(1), "sc-1", "sc-2", second, nil) // not a success: another may have made that move
 	refused(t, err, creel.ErrConflict)
-	_, third, err := s.Claim(ctx, App(1), "sc-1")
+	_, third, err := s.Claim(ctx, App(1), "sc-1", nil)
 	ok(t, err)
 	same(t, "number after a move", third, second+2)
-	_, err = s.Move(ctx, App(1), "sc-2", "sc-3", second+1) // of the move: there was a claim since
+	_, err = s.Move(ctx, App(1), "sc-2", "sc-3", second+1, nil) // of the move: there was a claim since
 	refused(t, err, creel.ErrConflict)
-	is, err = s.Move(ctx, App(1), "sc-2", "sc-3", third)
+	is, err = s.Move(ctx, App(1), "sc-2", "sc-3", third, nil)
 	ok(t, err)
 	same(t, "home", is, "sc-3")
 }
@@ -480,12 +547,12 @@ func forgets(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	home := must[creel.SubclusterID](t)
 	ok(t, s.Forget(ctx, App(9), "sc-1", time.Hour)) // unknown is gone already
-	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1"))
+	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1", nil))
 	refused(t, s.Forget(ctx, App(1), "sc-2", 0), creel.ErrConflict)
 
 	ok(t, s.Forget(ctx, App(1), "sc-1", time.Hour))
 	same(t, "home while it ends", home(s.Home(ctx, App(1))), "sc-1")
-	same(t, "winner while it ends", claimed[int64](t)(s.Claim(ctx, App(1), "sc-2")), "sc-1")
+	same(t, "winner while it ends", claimed[int64](t)(s.Claim(ctx, App(1), "sc-2", nil)), "sc-1")
 	if l := list(t, s, "sc-1", 10); len(l) != 1 || l[0].Ends.IsZero() || l[0].Claimed.IsZero() {
 		t.Fatalf("listing while it ends is %+v", l)
 	}
@@ -495,23 +562,28 @@ func forgets(t *testing.T, d Deployment) {
 	d.Advance(150 * time.Millisecond)
 	_, err := s.Home(ctx, App(1))
 	refused(t, err, creel.ErrApplicationNotFound)
-	_, err = s.Move(ctx, App(1), "sc-1", "sc-2", 0)
+	_, err = s.Move(ctx, App(1), "sc-1", "sc-2", 0, nil)
 	refused(t, err, creel.ErrApplicationNotFound)
 	ok(t, s.Forget(ctx, App(1), "sc-1", time.Hour))
 	same(t, "listed after the end", len(list(t, s, "sc-1", 10)), 0)
 	same(t, "freed", must[int](t)(s.Sweep(ctx, 10)), 1)
 	same(t, "freed again", must[int](t)(s.Sweep(ctx, 10)), 0)
 
-	same(t, "winner of a new claim", claimed[int64](t)(s.Claim(ctx, App(1), "sc-3")), "sc-3")
+	same(t, "winner of a new claim", claimed[int64](t)(s.Claim(ctx, App(1), "sc-3", nil)), "sc-3")
 	ok(t, s.Forget(ctx, App(1), "sc-3", 0))
-	same(t, "winner after an end at once, before any sweep,", claimed[int64](t)(s.Claim(ctx, App(1), "sc-4")), "sc-4")
+	same(
+		t,
+		"winner after an end at once, before any sweep,",
+		claimed[int64](t)(s.Claim(ctx, App(1), "sc-4", nil)),
+		"sc-4",
+	)
 	same(t, "freed though it was claimed again", must[int](t)(s.Sweep(ctx, 10)), 0)
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-4")
 	same(t, "listed at the former home", len(list(t, s, "sc-3", 10)), 0)
 	same(t, "listed at the new home", len(list(t, s, "sc-4", 10)), 1)
 
 	ok(t, s.Forget(ctx, App(1), "sc-4", time.Hour))
-	same(t, "home of an ending one that moved", home(s.Move(ctx, App(1), "sc-4", "sc-5", 0)), "sc-5")
+	same(t, "home of an ending one that moved", home(s.Move(ctx, App(1), "sc-4", "sc-5", 0, nil)), "sc-5")
 	if l := list(t, s, "sc-5", 10); len(l) != 1 || l[0].Ends.IsZero() {
 		t.Fatalf("an ending application that moved is listed as %+v", l)
 	}
@@ -547,7 +619,7 @@ func listing(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	const n = 500
 	for i := range n {
-		claimed[int64](t)(s.Claim(ctx, App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", i%2))))
+		claimed[int64](t)(s.Claim(ctx, App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", i%2)), nil))
 	}
 	for _, limit := range []int{1, 7, 100, statestore.MaxPage} {
 		for m, rest := range map[creel.SubclusterID]int{"sc-0": 0, "sc-1": 1} {
@@ -570,7 +642,7 @@ func listing(t *testing.T, d Deployment) {
 func listingUnderChange(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	for i := range 300 {
-		claimed[int64](t)(s.Claim(ctx, App(i), "sc-1"))
+		claimed[int64](t)(s.Claim(ctx, App(i), "sc-1", nil))
 	}
 	seen := map[creel.ApplicationID]int{}
 	cursor := ""
@@ -590,7 +662,7 @@ func listingUnderChange(t *testing.T, d Deployment) {
 			if turn%2 == 0 {
 				ok(t, s.Forget(ctx, even, "sc-1", 0))
 			} else {
-				claimed[int64](t)(s.Claim(ctx, even, "sc-1"))
+				claimed[int64](t)(s.Claim(ctx, even, "sc-1", nil))
 			}
 		}
 	}
@@ -611,7 +683,7 @@ func reservations(t *testing.T, d Deployment) {
 	refused(t, err, creel.ErrConflict)
 	same(t, "home", home(s.MoveReservation(ctx, id, "sc-1", "sc-2")), "sc-2")
 	same(t, "home", home(s.ReservationHome(ctx, id)), "sc-2")
-	claimed[int64](t)(s.Claim(ctx, App(1), "sc-2")) // an application is not a reservation
+	claimed[int64](t)(s.Claim(ctx, App(1), "sc-2", nil)) // an application is not a reservation
 	page, next, err := s.ReservationsAt(ctx, "sc-2", "", 10)
 	ok(t, err)
 	if len(page) != 1 || page[0].Reservation != id || page[0].Home != "sc-2" || next != "" {
@@ -691,7 +763,7 @@ func lateUAMRecord(t *testing.T, d Deployment) {
 
 func uamRecordsGo(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
-	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1"))
+	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1", nil))
 	must[int64](t)(s.SaveUAMRecord(ctx, uamRecord(1, 1, 0, "running")))
 	ok(t, s.Forget(ctx, App(1), "sc-1", 0))
 	same(t, "freed", must[int](t)(s.Sweep(ctx, 10)), 1)
@@ -845,11 +917,11 @@ func fences(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	home := must[creel.SubclusterID](t)
 	ok(t, s.Register(ctx, member("sc-1", 1)))
-	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1"))
+	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1", nil))
 	a := must[statestore.Lease](t)(s.Acquire(ctx, "rebalancer", "a", 50*time.Millisecond))
 	old := statestore.Under(ctx, a)
 	d.Advance(100 * time.Millisecond)
-	claimed[int64](t)(s.Claim(old, App(2), "sc-1")) // it ran out, but no later holder exists
+	claimed[int64](t)(s.Claim(old, App(2), "sc-1", nil)) // it ran out, but no later holder exists
 	b := must[statestore.Lease](t)(s.Acquire(ctx, "rebalancer", "b", time.Hour))
 	new := statestore.Under(ctx, b)
 	id := creel.ReservationID{ClusterTimestamp: 1, ID: 1}
@@ -858,8 +930,8 @@ func fences(t *testing.T, d Deployment) {
 		"Heartbeat":    func(ctx context.Context) error { return s.Heartbeat(ctx, subcluster.Heartbeat{ID: "sc-1", Epoch: 1}) },
 		"Drain":        func(ctx context.Context) error { return s.Drain(ctx, "sc-1", "x") },
 		"RemoveMember": func(ctx context.Context) error { return s.RemoveMember(ctx, "sc-9") },
-		"Claim":        func(ctx context.Context) error { _, _, err := s.Claim(ctx, App(3), "sc-1"); return err },
-		"Move":         func(ctx context.Context) error { _, err := s.Move(ctx, App(1), "sc-1", "sc-2", 0); return err },
+		"Claim":        func(ctx context.Context) error { _, _, err := s.Claim(ctx, App(3), "sc-1", nil); return err },
+		"Move":         func(ctx context.Context) error { _, err := s.Move(ctx, App(1), "sc-1", "sc-2", 0, nil); return err },
 		"Forget":       func(ctx context.Context) error { return s.Forget(ctx, App(2), "sc-1", time.Hour) },
 		"Sweep":        func(ctx context.Context) error { _, err := s.Sweep(ctx, 10); return err },
 		"ClaimReservation": func(ctx context.Context) error {
@@ -992,8 +1064,8 @@ func watching(t *testing.T, d Deployment) {
 	await(t, heard, kind(statestore.ChangeMembers))
 	p := must[subcluster.Policy](t)(s.PutPolicy(ctx, put("root", 0, "x")))
 	same(t, "version heard", await(t, heard, kind(statestore.ChangePolicies)).Version, p.Version)
-	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1"))
-	must[creel.SubclusterID](t)(s.Move(ctx, App(1), "sc-1", "sc-2", 0))
+	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1", nil))
+	must[creel.SubclusterID](t)(s.Move(ctx, App(1), "sc-1", "sc-2", 0, nil))
 	same(t, "application heard", await(t, heard, kind(statestore.ChangeHome)).Application, App(1))
 	ok(t, s.Deregister(ctx, "sc-1", 1))
 	await(t, heard, kind(statestore.ChangeMembers))
@@ -1005,8 +1077,8 @@ func twoProcesses(t *testing.T, d Deployment) {
 	}
 	a, b, ctx := d.Store, d.Again(t), t.Context()
 	heard := listen(t, b)
-	claimed[int64](t)(a.Claim(ctx, App(1), "sc-1"))
-	same(t, "winner at the other", claimed[int64](t)(b.Claim(ctx, App(1), "sc-2")), "sc-1")
+	claimed[int64](t)(a.Claim(ctx, App(1), "sc-1", nil))
+	same(t, "winner at the other", claimed[int64](t)(b.Claim(ctx, App(1), "sc-2", nil)), "sc-1")
 	ok(t, a.Register(ctx, member("sc-1", 2)))
 	refused(t, b.Register(ctx, member("sc-1", 1)), creel.ErrStale)
 	p := must[subcluster.Policy](t)(a.PutPolicy(ctx, put("root", 0, "x")))
@@ -1027,13 +1099,13 @@ func badArguments(t *testing.T, d Deployment) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) { refused(t, err, creel.ErrInvalidRequest) })
 	}
-	_, _, err := s.Claim(ctx, creel.ApplicationID{}, "sc-1")
+	_, _, err := s.Claim(ctx, creel.ApplicationID{}, "sc-1", nil)
 	bad("a zero application", err)
-	_, _, err = s.Claim(ctx, App(1), "")
+	_, _, err = s.Claim(ctx, App(1), "", nil)
 	bad("no member", err)
-	_, _, err = s.Claim(ctx, App(1), "sc 1\n")
+	_, _, err = s.Claim(ctx, App(1), "sc 1\n", nil)
 	bad("a member with spaces", err)
-	_, err = s.Move(ctx, App(1), "sc-1", "{x}", 0)
+	_, err = s.Move(ctx, App(1), "sc-1", "{x}", 0, nil)
 	bad("a member with braces", err)
 	bad("a negative time to live", s.Forget(ctx, App(1), "sc-1", -1))
 	bad("an endless time to live", s.Forget(ctx, App(1), "sc-1", statestore.MaxTTL+1))
@@ -1085,7 +1157,7 @@ func concurrentClaims(t *testing.T, d Deployment) {
 	for c := range callers {
 		go func() {
 			for i := range apps {
-				w, number, err := s.Claim(ctx, App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", c)))
+				w, number, err := s.Claim(ctx, App(i), creel.SubclusterID(fmt.Sprintf("sc-%d", c)), nil)
 				answers <- answer{i, w, number, err}
 			}
 		}()
@@ -1115,7 +1187,7 @@ func concurrentClaims(t *testing.T, d Deployment) {
 func endedContext(t *testing.T, d Deployment) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := d.Store.Claim(ctx, App(1), "sc-1"); err == nil {
+	if _, _, err := d.Store.Claim(ctx, App(1), "sc-1", nil); err == nil {
 		t.Fatal("a claim with an ended context succeeded")
 	}
 	_, err := d.Store.Home(t.Context(), App(1))

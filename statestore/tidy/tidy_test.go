@@ -30,11 +30,11 @@ func TestOnlyWhatEndedIsForgotten(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		store := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
 		for n := range int32(4) {
-			if _, _, err := store.Claim(ctx, app(n), "sc-1"); err != nil {
+			if _, _, err := store.Claim(ctx, app(n), "sc-1", nil); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, _, err := store.Claim(ctx, app(9), "sc-2"); err != nil {
+		if _, _, err := store.Claim(ctx, app(9), "sc-2", nil); err != nil {
 			t.Fatal(err)
 		}
 		var runs atomic.Pointer[[]statestore.ReportedApplication]
@@ -96,7 +96,7 @@ func TestOnlyWhatEndedIsForgotten(t *testing.T) {
 func TestOneOfManyTidies(t *testing.T) {
 	ctx := t.Context()
 	store := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
-	if _, _, err := store.Claim(ctx, app(1), "sc-1"); err != nil {
+	if _, _, err := store.Claim(ctx, app(1), "sc-1", nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.Acquire(ctx, "tidy", "another", time.Minute); err != nil {

@@ -174,6 +174,7 @@ func (h homes) Claim(
 	_ context.Context,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
+	placement []byte,
 ) (creel.SubclusterID, int64, error) {
 	w := h.t.r.w
 	type claim struct {
@@ -182,7 +183,7 @@ func (h homes) Claim(
 	}
 	c, err := step(h.t, w.storeAt, func(reply func(claim, error)) {
 		reply(placing(w, true, func() (claim, error) {
-			home, number, err := w.store.Claim(w.storeClock(), app, member)
+			home, number, err := w.store.Claim(w.storeClock(), app, member, placement)
 			return claim{home, number}, err
 		}))
 	})
@@ -194,11 +195,12 @@ func (h homes) Move(
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
 	number int64,
+	placement []byte,
 ) (creel.SubclusterID, error) {
 	w := h.t.r.w
 	return step(h.t, w.storeAt, func(reply func(creel.SubclusterID, error)) {
 		reply(placing(w, true, func() (creel.SubclusterID, error) {
-			is, _, err := w.store.Move(w.storeClock(), app, from, to, number)
+			is, _, err := w.store.Move(w.storeClock(), app, from, to, number, placement)
 			return is, err
 		}))
 	})

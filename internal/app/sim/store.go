@@ -115,7 +115,7 @@ func (w *World) rebuild() {
 	}
 	homes, conflicts := statestore.Rebuild(reports)
 	for _, h := range homes {
-		if _, _, err := w.store.Claim(w.storeClock(), h.Application, h.Home); err != nil {
+		if _, _, err := w.store.Claim(w.storeClock(), h.Application, h.Home, nil); err != nil {
 			w.audit.breach("the home of %s cannot be written back: %v", h.Application, err)
 		}
 	}

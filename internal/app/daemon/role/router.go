@@ -23,7 +23,6 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/policies"
-	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/dash"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/rest"
@@ -68,7 +67,7 @@ type RouterConfig struct {
 	Machines    *resolver.MachineList // overrules what members publish of their nodes
 	// Wrap stands between the router and the homes of the store; nil: nothing
 	// does. Tests stop a submission there.
-	Wrap func(router.Homes) router.Homes
+	Wrap func(server.Homes) server.Homes
 }
 
 // RouterSettings reads a router's configuration.
@@ -159,7 +158,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	})
 	pool := newPool(c)
 	r.OnClose(pool.Close)
-	var homes router.Homes = known
+	var homes server.Homes = known
 	if c.Wrap != nil {
 		homes = c.Wrap(homes)
 	}

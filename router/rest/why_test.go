@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/router/rest"
+	"github.com/creelrm/creel/router/routertest"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	rmserver "github.com/creelrm/creel/subcluster/rm/server"
+)
+
+func whyOf(t *testing.T, web, id string) (doc rest.WhyDoc, body string) {
+	t.Helper()
+	r := call(t, web, "GET", "/api/v1/apps/"+id+"/why?user.name=alice", "")
+	if err := json.Unmarshal([]byte(r.body), &doc); err != nil || r.status != 200 {
+		t.Fatalf("why: %d %s, %v", r.status, r.body, err)
+	}
+	return doc, r.body
+}
+
+// How a home was chosen is told by every router in the same words, also by one that has
+// been started since: an application that its first choice refused, under a policy of
+// which there is a version.
+func TestEveryRouterTellsHowAHomeWasChosen(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 3, Change: func(i int, c *rmserver.Config) {
+		c.Machine.Queues.Root.Submit = queues.ACL{Users: []string{"alice"}}
+		if i == 0 { // alice may do nothing there
+			c.ACLs, c.Machine.Queues.Root.Submit, c.Machine.Queues.Root.Admin = true, queues.ACL{}, queues.ACL{}
+		}
+	}})
+	policy, err := f.Store.PutPolicy(t.Context(), statestore.PolicyWrite{
+		Queue: "root", Document: []byte(`{"home":{"policy":"priority","weights":{"sc-a":3,"sc-b":2}}}`), Author: "root",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two := f.Routers[0], f.Routers[1]
+	f.Until("the router has the policy", func() bool { return one.Server.View().Policies.Version == policy.Version })
+	began := time.Now()
+	id, home := submit(t, f, one.Web, "one", "default")
+	if home.ID != "sc-b" {
+		t.Fatalf("its home is %s", home.ID)
+	}
+	doc, here := whyOf(t, one.Web, id)
+	if n := len(doc.Tries); n != 2 || doc.Submission != "accepted" || doc.Queue != "root.default" ||
+		doc.Received.Before(began.Add(-time.Second)) || doc.Claimed.Before(doc.Received) {
+		t.Fatalf("at the router that took it: %s", here)
+	}
+	first, last := doc.Tries[0], doc.Tries[1]
+	if first.Member != "sc-a" || first.Verdict != "refused" || !strings.Contains(first.Error, "alice") ||
+		last.Member != "sc-b" || last.Verdict != "accepted" || last.Reason == nil {
+		t.Errorf("tries: %s", here)
+	}
+	if r := last.Reason; r.Policy != "priority" || r.Version != policy.Version || r.PolicyOf != "root" ||
+		r.Chosen != "sc-b" {
+		t.Errorf("reason: %+v, the policy has version %d", r, policy.Version)
+	}
+	codes := map[creel.SubclusterID]policies.Exclusion{}
+	for _, c := range last.Reason.Candidates {
+		codes[c.Member] = c.Code
+	}
+	if len(codes) != 3 || codes["sc-a"] != policies.ExcludedTried || codes["sc-b"] != "" ||
+		codes["sc-c"] != policies.ExcludedWeight {
+		t.Errorf("candidates: %v", codes)
+	}
+	if _, there := whyOf(t, two.Web, id); there != here {
+		t.Errorf("at the router that took it:\n%s\nat the other:\n%s", here, there)
+	}
+	one.Restart()
+	f.Until(
+		"it sees the members again",
+		func() bool { v := one.Server.View(); return v != nil && len(v.Active()) == 3 },
+	)
+	if _, again := whyOf(t, one.Web, id); again != here {
+		t.Errorf("before its restart:\n%s\nafter it:\n%s", here, again)
+	}
+	if r := call(t, two.Web, "GET", "/api/v1/apps/"+id+"/why?user.name=root", ""); r.status != 200 {
+		t.Errorf("to an administrator: %d %s", r.status, r.body)
+	}
+
+	// It goes with the home. What its home tells is told all the same.
+	app, err := creel.ParseApplicationID(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Store.Forget(t.Context(), app, "sc-b", 0); err != nil {
+		t.Fatal(err)
+	}
+	two.Server.Forget(app)
+	if doc, body := whyOf(t, two.Web, id); len(doc.Tries) != 0 || doc.Home != "sc-b" || doc.Note == "" {
+		t.Errorf("after its home is forgotten: %s", body)
+	}
+}
