@@ -30,7 +30,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	m.alive(t)
 	switch {
 	case r.ResponseID == t.responseID:
-	case t.answer != nil && (r.ResponseID+1)&0x7fffffff == t.responseID:
+	case t.answer != nil && (r.ResponseID == t.answeredID || (r.ResponseID+1)&0x7fffffff == t.responseID):
 		t.answer.Duplicate = true
 		return t.answer, nil
 	default:

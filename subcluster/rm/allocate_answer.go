@@ -55,7 +55,10 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 		NMTokens:     out.NMTokens[:0],
 		Preempt:      out.Preempt[:0],
 	}
-	t.responseID = (t.responseID + 1) & 0x7fffffff
+	t.answeredID, t.responseID = t.responseID, (t.responseID+1)&0x7fffffff
+	if t.resumeAt != 0 {
+		t.responseID, t.resumeAt = t.resumeAt, 0
+	}
 	out.ResponseID = t.responseID
 	m.prefetchTokens(t)
 	for _, c := range t.fresh {

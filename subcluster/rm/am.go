@@ -49,6 +49,13 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (Registered, error) {
 	}
 	m.alive(t)
 	t.host, t.port, t.url = r.Host, r.Port, r.TrackingURL
+	if t.responseID > 0 {
+		// An AM's first call has the number 0. Its answer goes on beyond the numbers that
+		// were used before this registration: a call from then that arrives late, as one does
+		// that a paused proxy made, would be taken for the one of its number, and that one
+		// for its repeat, of which nothing is read. It names none that is used from now on.
+		t.resumeAt = (t.responseID + 2) & 0x7fffffff
+	}
 	t.responseID = 0
 	t.state = tRunning
 	if a.state == appAccepted {

@@ -70,8 +70,10 @@ type attempt struct {
 	registered    bool
 	newsSent      bool
 	inCall        bool
-	recovered     bool // it ran in an earlier epoch of this ResourceManager
-	responseID    int32
+	recovered     bool  // it ran in an earlier epoch of this ResourceManager
+	responseID    int32 // of the answer given last, and so of the next call
+	answeredID    int32 // of the call that answer was given to
+	resumeAt      int32 // the next answer gets this number, 0 for the one that follows
 	id            creel.AttemptID
 	heartbeat     int64
 	heartbeatLink intrusive.Link[*attempt]

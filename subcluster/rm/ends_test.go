@@ -109,3 +109,46 @@ func TestAnUnmanagedAMThatRegistersAgainIsToldAgain(t *testing.T) {
 	}
 	w.audit()
 }
+
+// A call that a UAM's proxy made before it died lies in a socket until the proxy's
+// successor has registered and counts at its number. It is not taken for the successor's,
+// whose asks would go unread as a repeat.
+func TestACallFromBeforeARegistrationIsNotTakenForOneFromBehindIt(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("n1", 16384, 16, "")
+	am := w.submit("ann", "default", func(s *Submission) { s.Unmanaged, s.KeepContainers = true, true })
+	w.register(am)
+	for range 5 {
+		w.allocate(am, AllocateRequest{})
+	}
+	const late = 5 // was never served
+	w.register(am)
+	call := func(id int32, asks ...Ask) (*Answer, error) {
+		return w.m.Allocate(w.now, am, &AllocateRequest{ResponseID: id, Asks: asks})
+	}
+	answer, err := call(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := call(0); err != nil || !again.Duplicate {
+		t.Errorf("the repeat of the first call gives %+v, %v", again, err)
+	}
+	for range 10 {
+		last := answer.ResponseID
+		for old := int32(1); old <= late; old++ {
+			if got, err := call(old); err == nil {
+				t.Fatalf("call %d of the proxy before is answered with %d", old, got.ResponseID)
+			}
+		}
+		if answer, err = call(last, ask(1, "*", 1024, 1, 1)); err != nil || answer.Duplicate {
+			t.Fatalf("call %d gives %+v, %v", last, answer, err)
+		}
+		if len(answer.Granted) != 1 {
+			t.Errorf("call %d was granted %v", last, answer.Granted)
+		}
+		if again, err := call(last); err != nil || !again.Duplicate {
+			t.Errorf("the repeat of call %d gives %+v, %v", last, again, err)
+		}
+	}
+	w.audit()
+}

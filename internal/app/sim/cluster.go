@@ -143,7 +143,9 @@ func (c *cluster) open() error {
 	c.turn(0)
 	w.on(c.host, time.Duration(c.index)*time.Millisecond, c.heartbeats)
 	c.places, c.inRound = &resolver.Publishing{Member: c.id, Linger: 120, Verify: 12}, false
-	w.on(c.host, publishEvery/2, c.publish)
+	if w.cfg.Places > 0 { // else nobody asks for hosts
+		w.on(c.host, publishEvery/2, c.publish)
+	}
 	return nil
 }
 

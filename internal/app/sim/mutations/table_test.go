@@ -259,6 +259,14 @@ var table = []mutation{
 		seed:  1,
 	},
 
+	{
+		name:     "the numbers of answers begin anew with each registration",
+		file:     "subcluster/rm/am.go",
+		old:      "	if t.responseID > 0 {\n",
+		wrong:    "	if t.responseID > 0 && !MUTANT {\n",
+		caughtBy: "subcluster/rm TestACallFromBeforeARegistrationIsNotTakenForOneFromBehindIt",
+	},
+
 	// One home.
 	{
 		name:  "a home is left without a fence",
