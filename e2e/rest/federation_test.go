@@ -33,7 +33,9 @@ func TestAFederationAnswersAsOneResourceManager(t *testing.T) {
 
 	many := newFederation(t, conf)
 	many.play()
-	compareAll(t, one, many, requests(t, requestLines), "testdata/federation-known.txt", rules(t, federationKnownLines))
+	known := rules(t, federationKnownLines)
+	compareRPC(t, one, many, "testdata/federation-known.txt", known)
+	compareAll(t, one, many, requests(t, requestLines), "testdata/federation-known.txt", known)
 }
 
 // newFederation starts three members with a node of the played state each. The

@@ -33,6 +33,10 @@ var names = []string{
 	"name",
 	"key",
 	"id",
+	"applicationId",
+	"application_attempt_id",
+	"container_id",
+	"nodeId",
 	"state",
 }
 
