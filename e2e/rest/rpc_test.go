@@ -48,7 +48,9 @@ func questions() []question {
 		of("label-nodes", client.GetLabelsToNodes, func(*system) *pb.GetLabelsToNodesRequestProto { return &pb.GetLabelsToNodesRequestProto{} }),
 		of("labels", client.GetClusterNodeLabels, func(*system) *pb.GetClusterNodeLabelsRequestProto { return &pb.GetClusterNodeLabelsRequestProto{} }),
 		of("types", client.GetResourceTypeInfo, func(*system) *pb.GetAllResourceTypeInfoRequestProto { return &pb.GetAllResourceTypeInfoRequestProto{} }),
-		of("attributes", client.GetClusterNodeAttributes, func(*system) *pb.GetClusterNodeAttributesRequestProto { return &pb.GetClusterNodeAttributesRequestProto{} }),
+		of("attributes", client.GetClusterNodeAttributes, func(*system) *pb.GetClusterNodeAttributesRequestProto {
+			return &pb.GetClusterNodeAttributesRequestProto{}
+		}),
 		of("attribute-nodes", client.GetAttributesToNodes, func(*system) *pb.GetAttributesToNodesRequestProto { return &pb.GetAttributesToNodesRequestProto{} }),
 		of("node-attributes", client.GetNodesToAttributes, func(*system) *pb.GetNodesToAttributesRequestProto { return &pb.GetNodesToAttributesRequestProto{} }),
 	}

@@ -22,7 +22,9 @@ func TestAReportsUsageIsOfTheFederation(t *testing.T) {
 			},
 		}}
 	}
-	for _, c := range []struct{ from, want *yarnpb.GetApplicationReportResponseProto }{
+	for _, c := range []struct {
+		from, want *yarnpb.GetApplicationReportResponseProto
+	}{
 		{report(50, 10), report(12.5, 2.5)},
 		{report(0, -1), report(0, -1)},
 		{&yarnpb.GetApplicationReportResponseProto{}, &yarnpb.GetApplicationReportResponseProto{}},
