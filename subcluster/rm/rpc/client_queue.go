@@ -32,7 +32,8 @@ func (c *clientHandler) GetQueueInfo(
 		if req.GetIncludeApplications() {
 			below := string(top.Path) + "."
 			for a := range m.Apps {
-				if (a.Queue == top.Path || strings.HasPrefix(string(a.Queue), below)) && !a.State.Ended() && s.MayView(m, who, a) {
+				in := a.Queue == top.Path || strings.HasPrefix(string(a.Queue), below)
+				if in && !a.State.Ended() && s.MayView(m, who, a) {
 					info.Applications = append(info.Applications, s.Cluster().Report(a, now, true))
 				}
 			}
