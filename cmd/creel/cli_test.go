@@ -72,8 +72,8 @@ func (s typed) shows(want int, command string, texts ...string) string {
 	return out
 }
 
-// small is a federation with three nodes in each of two subclusters.
-func small(t *testing.T) *federation.Federation {
+// small is a federation with three nodes in each of two subclusters, and so many rebalancers.
+func small(t *testing.T, rebalancers ...int) *federation.Federation {
 	dir := t.TempDir()
 	conf, err := federation.Settings(dir, "", nil)
 	if err != nil {
@@ -83,6 +83,8 @@ func small(t *testing.T) *federation.Federation {
 		Subclusters:   2,
 		Nodes:         3,
 		Routers:       2,
+		Rebalancers:   append(rebalancers, 0)[0],
+		PlanEvery:     200 * time.Millisecond,
 		NodeSize:      creel.NewResource(4096, 4),
 		NodeHeartbeat: 100 * time.Millisecond,
 		Eager:         10 * time.Millisecond,

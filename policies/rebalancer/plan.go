@@ -53,34 +53,42 @@ type Plan struct {
 
 // Options of a plan.
 type Options struct {
-	Sweeps int     // at most so many of stage 2 [40]
-	Stop   float64 // stop when no leaf's sum changes by more than this part [0.005]
+	Sweeps int     // at most so many of stage 2 [100]
+	Stop   float64 // stop when no leaf's sum changes by more than this part [0.0002]
 }
 
 // Planner computes plans and keeps its memory between them. It has one owner.
 type Planner struct {
 	Options
 
-	split  []float64 // by pair: the part of its leaf's weight that counts in the member
+	slots  []slot  // by member: sweeps run through them in order (BenchmarkPlan)
+	starts []int32 // of each member in slots
 	given  []float64
 	sums   []float64
 	before []float64
 	norms  []float64
-	order  []int32 // pairs by member
-	starts []int32 // of each member in order
+	most   []float64 // by leaf
 	placed []float64
 	level  []levelEntry
 	basins []basin
+}
+
+// slot is a pair as sweeps see it.
+type slot struct {
+	pair, leaf int32
+	demand     float64
+	split      float64 // the part of its leaf's weight that counts in the member
+	given      float64
 }
 
 // Plan computes one. warm, if it has the given of a former plan of the same
 // pairs, begins from there; it may be nil.
 func (p *Planner) Plan(in *Input, warm []float64) Plan {
 	if p.Sweeps <= 0 {
-		p.Sweeps = 40
+		p.Sweeps = 100
 	}
 	if p.Stop <= 0 {
-		p.Stop = 0.005
+		p.Stop = 0.0002
 	}
 	entitled := p.entitle(in)
 	p.index(in)
@@ -94,6 +102,10 @@ func (p *Planner) Plan(in *Input, warm []float64) Plan {
 		if p.settle(in) {
 			break
 		}
+	}
+	p.given = resize(p.given, len(in.Pairs))
+	for i := range p.slots {
+		p.given[p.slots[i].pair] = p.slots[i].given
 	}
 	p.bindParents(in)
 	out.Given = slices.Clone(p.given)
@@ -110,42 +122,55 @@ func (p *Planner) index(in *Input) {
 	for m := 1; m < len(p.starts); m++ {
 		p.starts[m] += p.starts[m-1]
 	}
-	p.order = resize(p.order, len(in.Pairs))
+	p.slots = resize(p.slots, len(in.Pairs))
 	next := slices.Clone(p.starts)
 	for i := range in.Pairs {
-		m := in.Pairs[i].Member
-		p.order[next[m]] = int32(i)
-		next[m]++
+		x := &in.Pairs[i]
+		p.slots[next[x.Member]] = slot{pair: int32(i), leaf: x.Leaf, demand: x.Demand}
+		next[x.Member]++
+	}
+	p.most = resize(p.most, len(in.Leaves))
+	for l := range in.Leaves {
+		p.most[l] = in.Leaves[l].most()
 	}
 }
 
 // begin splits each leaf's weight over its members: as it received in the plan
 // before, else where it could best be, else as it demands.
 func (p *Planner) begin(in *Input, entitled, warm []float64) {
-	p.given, p.split = resize(p.given, len(in.Pairs)), resize(p.split, len(in.Pairs))
 	p.sums, p.before = resize(p.sums, len(in.Leaves)), resize(p.before, len(in.Leaves))
 	clear(p.sums)
 	clear(p.before)
 	p.place(in, entitled)
-	of := func(i int) float64 {
-		if len(warm) == len(in.Pairs) && warm[i] > 0 {
-			return warm[i]
+	if len(warm) == len(in.Pairs) {
+		for i, given := range warm {
+			if given > 0 {
+				p.placed[i] = given
+			}
 		}
-		return p.placed[i]
 	}
 	for i := range in.Pairs {
-		p.sums[in.Pairs[i].Leaf] += of(i)
+		p.sums[in.Pairs[i].Leaf] += p.placed[i]
 	}
 	norm := p.norm(len(in.Leaves))
-	for i := range in.Pairs {
-		p.split[i] = least
-		if s := p.sums[in.Pairs[i].Leaf]; s > 0 {
-			p.split[i] = max(of(i)/s, least)
+	for i := range p.slots {
+		x := &p.slots[i]
+		x.split = least
+		if s := p.sums[x.leaf]; s > 0 {
+			x.split = max(p.placed[x.pair]/s, least)
 		}
-		norm[in.Pairs[i].Leaf] += p.split[i]
+		norm[x.leaf] += x.split
 	}
-	for i := range in.Pairs {
-		p.split[i] /= norm[in.Pairs[i].Leaf]
+	p.normalise()
+}
+
+// normalise has the splits of each leaf, which sum to norms, sum to 1.
+func (p *Planner) normalise() {
+	for l, n := range p.norms {
+		p.norms[l] = 1 / n
+	}
+	for i := range p.slots {
+		p.slots[i].split *= p.norms[p.slots[i].leaf]
 	}
 }
 
@@ -190,19 +215,19 @@ const least = 1e-7
 // fill is stage 2 for one member alone: it shares its capacity by the leaves'
 // weights as they are split now. What it gives is feasible at any time.
 func (p *Planner) fill(in *Input, entitled []float64, m int) {
-	pairs := p.order[p.starts[m]:p.starts[m+1]]
-	p.basins = resize(p.basins, len(pairs))
-	for j, i := range pairs {
-		pair := &in.Pairs[i]
+	slots := p.slots[p.starts[m]:p.starts[m+1]]
+	p.basins = resize(p.basins, len(slots))
+	for j := range slots {
+		x := &slots[j]
 		p.basins[j] = basin{
-			width: max(entitled[pair.Leaf]*p.split[i], 1e-12),
+			width: max(entitled[x.leaf]*x.split, 1e-12),
 			// The parts of a maximum sum to it, so that no sum can be above it.
-			ceiling: min(pair.Demand, in.Leaves[pair.Leaf].most()*p.split[i]),
+			ceiling: min(x.demand, p.most[x.leaf]*x.split),
 		}
 	}
 	level := fillLevel(p.basins, in.Members[m])
-	for j, i := range pairs {
-		p.given[i] = min(p.basins[j].ceiling, p.basins[j].width*level)
+	for j := range slots {
+		slots[j].given = min(p.basins[j].ceiling, p.basins[j].width*level)
 	}
 }
 
@@ -246,8 +271,8 @@ func fillLevel(basins []basin, amount float64) float64 {
 // moved any more.
 func (p *Planner) settle(in *Input) bool {
 	clear(p.sums)
-	for i := range in.Pairs {
-		p.sums[in.Pairs[i].Leaf] += p.given[i]
+	for i := range p.slots {
+		p.sums[p.slots[i].leaf] += p.slots[i].given
 	}
 	moved := 0.0
 	for l, s := range p.sums {
@@ -260,19 +285,17 @@ func (p *Planner) settle(in *Input) bool {
 		return true
 	}
 	norm := p.norm(len(in.Leaves))
-	for i := range in.Pairs {
-		l := in.Pairs[i].Leaf
-		if s := p.sums[l]; s > 0 {
-			x := p.given[i] / s / p.split[i]
+	for i := range p.slots {
+		x := &p.slots[i]
+		if s := p.sums[x.leaf]; s > 0 {
+			part := x.given / (s * x.split)
 			// To the power of 1.5, as x*sqrt(x): above it the sweeps stop improving, from 3
 			// on they diverge (measured).
-			p.split[i] = max(p.split[i]*x*math.Sqrt(x), least)
+			x.split = max(x.split*part*math.Sqrt(part), least)
 		}
-		norm[l] += p.split[i]
+		norm[x.leaf] += x.split
 	}
-	for i := range in.Pairs {
-		p.split[i] /= norm[in.Pairs[i].Leaf]
-	}
+	p.normalise()
 	return false
 }
 
