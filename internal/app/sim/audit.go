@@ -34,7 +34,8 @@ type auditor struct {
 	checked  int64
 	breaches []string
 	faults   map[string]int64
-	dropped  map[creel.AttemptID]bool // whose UAM record was dropped
+	granters map[creel.ContainerID]*cluster // which life of a ResourceManager granted it
+	dropped  map[creel.AttemptID]bool       // whose UAM record was dropped
 	waits    []time.Duration
 	submits  []time.Duration
 	short    []float64
@@ -48,9 +49,12 @@ type applied struct {
 	home   *cluster  // where its AM was launched
 	ended  time.Time // at its home
 	state  creel.ApplicationState
-	played int // attempts that were told that they have finished
-	ams    int // processes of AMs now
-	am     *am // the latest
+	played int            // attempts that were told that they have finished
+	ams    int            // processes of AMs now
+	am     *am            // the latest
+	begun  map[int32]bool // attempts whose AM has begun
+	spoke  int32          // the latest attempt that was told that it is registered
+	told   map[int]int64  // by member: the epoch of the last container that its AM was told of
 }
 
 // history is what has happened to a container, each at most once.
@@ -74,6 +78,7 @@ func (a *auditor) init(w *World) {
 		awaited:    len(w.cfg.Jobs),
 		moved:      w.now,
 		faults:     map[string]int64{},
+		granters:   map[creel.ContainerID]*cluster{},
 		dropped:    map[creel.AttemptID]bool{},
 	}
 }
@@ -203,10 +208,16 @@ func (a *auditor) noUAMs(id creel.ApplicationID) {
 	a.checked++
 }
 
+// amBegins: an attempt has one AM, also of two lives of a ResourceManager.
 func (a *auditor) amBegins(m *am) {
 	a.living++
 	app := a.apps[m.attempt.Application]
 	app.ams++
+	if app.begun == nil {
+		app.begun = map[int32]bool{}
+	}
+	a.check(!app.begun[m.attempt.Attempt], "the AM of %s begins a second time", m.attempt)
+	app.begun[m.attempt.Attempt] = true
 	app.am = m
 	a.moved = a.w.now
 }
@@ -236,6 +247,7 @@ func (a *auditor) answered(c *cluster, r *rm.Answer) {
 	if r.Duplicate || len(r.Granted) == 0 {
 		return
 	}
+	a.granting(c, r)
 	a.granted += int64(len(r.Granted))
 	a.moved = a.w.now
 	for i := range r.Granted {
@@ -253,7 +265,51 @@ func (a *auditor) answered(c *cluster, r *rm.Answer) {
 	a.check(ok && q.Used.Fits(q.Max), "queue %s of %s may use %s and uses %s", app.Queue, c.id, q.Max, q.Used)
 }
 
-func (a *auditor) grantTold(_ *am, id creel.ContainerID) { a.once(id, wasGranted, "granted") }
+// grantTold: an AM is told of each container once, and of those of a member in the order
+// of the lives of its ResourceManager: once it has one of a later life, none comes any
+// more of one that goes on beside that, or of one before.
+func (a *auditor) grantTold(m *am, id creel.ContainerID) {
+	a.once(id, wasGranted, "granted")
+	if m == nil {
+		return
+	}
+	app, of := a.apps[m.attempt.Application], int(id.Epoch()/epochStep)
+	if app.told == nil {
+		app.told = map[int]int64{}
+	}
+	a.check(id.Epoch() >= app.told[of], "%s is told of %s, and was told of one of life %d before",
+		m.attempt, id, app.told[of]%epochStep)
+	app.told[of] = id.Epoch()
+	a.speaks(m, "is given a container")
+}
+
+// speaks: once a later attempt is registered, an earlier one gets nothing more.
+func (a *auditor) speaks(m *am, what string) {
+	app := a.apps[m.attempt.Application]
+	a.check(app.spoke <= m.attempt.Attempt || a.forgetful(), "%s %s, and attempt %d is registered",
+		m.attempt, what, app.spoke)
+}
+
+// registeredAM: an AM is told that it is registered.
+func (a *auditor) registeredAM(m *am) {
+	a.speaks(m, "is told that it is registered")
+	app := a.apps[m.attempt.Application]
+	app.spoke = max(app.spoke, m.attempt.Attempt)
+}
+
+// granting: a container is of the life that grants it, so that two lives of a
+// ResourceManager beside each other never give out the same.
+func (a *auditor) granting(c *cluster, r *rm.Answer) {
+	if a.w.faults.RMLives == 0 {
+		return
+	}
+	for i := range r.Granted {
+		id := r.Granted[i].ID
+		by, known := a.granters[id]
+		a.check(!known || by == c, "%s is granted by two lives of %s", id, c.id)
+		a.granters[id] = c
+	}
+}
 
 // wanted: an AM is not told of more containers than it asks for.
 func (a *auditor) wanted(m *am, g workload.Grant, asked int) {

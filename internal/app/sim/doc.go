@@ -84,6 +84,9 @@
 // submission, a fence or a finished AM is in the journal, a UAM that is launched or
 // registered in the store. What was given back ends, what a session believes to have
 // asked for its member knows, no more is granted than was asked, and what died is told.
+// Where two lives of a ResourceManager go on beside each other, a container is granted by
+// one of them, an AM that was told of one of the later is told of none of the earlier, an
+// attempt's AM begins once, and an earlier attempt gets nothing once a later is registered.
 // An AM that insists on hosts or racks is given containers nowhere else, and a member is
 // asked for no place that its proxy knows to be another's.
 // At the end nothing may be left: no application unfinished, no container, no session,

@@ -303,6 +303,14 @@ var table = []mutation{
 		caughtBy: "router TestOneHomeWhateverHappens",
 	},
 
+	// Two lives of a ResourceManager beside each other.
+	{
+		name:  "two lives of a ResourceManager number their containers alike",
+		file:  "subcluster/rm/container.go",
+		old:   "creel.NewContainerID(t.id, m.cfg.Epoch, t.lastSeq)",
+		wrong: "creel.NewContainerID(t.id, map[bool]int64{true: m.cfg.Epoch / 1000 * 1000, false: m.cfg.Epoch}[MUTANT], t.lastSeq)",
+	},
+
 	// The store: epochs, leases, revisions.
 	{
 		name:  "a heartbeat of an earlier epoch is taken",
