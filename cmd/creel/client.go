@@ -172,7 +172,11 @@ func partialExit(c *cobra.Command, head http.Header) error {
 	if head.Get("X-Partial-Result") != "true" {
 		return nil
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "creel: partial: missing %s\n", head.Get("X-Missing-SubClusters"))
+	fmt.Fprintf(
+		c.ErrOrStderr(),
+		"creel: partial: missing %s\n",
+		strings.Join(head.Values("X-Missing-SubClusters"), ", "),
+	)
 	return &coded{exitPartial, errSilent}
 }
 

@@ -80,7 +80,7 @@ func (f *clientFlags) memberIDs(c *cobra.Command, args []string, typed string) (
 // queues completes queues by their whole paths.
 func (f *clientFlags) queues(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return f.completes(func(ctx context.Context) (out []string, err error) {
-		list, _, err := f.queueList(ctx)
+		list, _, err := f.queueSnapshot(ctx)
 		for _, q := range list {
 			out = append(out, q.Path)
 		}

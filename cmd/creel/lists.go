@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router/rest"
 	"github.com/spf13/cobra"
 )
 
@@ -75,6 +77,58 @@ func nodeCommand() *cobra.Command {
 		nodeDrain(), nodeDecommission(), nodeRecommission())
 }
 
+// nodeList reads all nodes from the snapshot that the viewers of a router share. Nodes in
+// states that are asked for, and those of a server that keeps none (a ResourceManager),
+// are asked for one by one. The header says which members are missing.
+func (f *clientFlags) nodeList(ctx context.Context, q url.Values) ([]nodeDoc, http.Header, error) {
+	var list []nodeDoc
+	page := url.Values{"limit": {"1000"}}
+	for len(q) == 0 {
+		var doc rest.NodesDoc
+		head, err := f.call(ctx, http.MethodGet, "/api/v1/nodes", page, nil, &doc)
+		if hasNoSuch(err) {
+			break
+		}
+		if err != nil {
+			return nil, head, err
+		}
+		for _, n := range doc.Nodes {
+			raw, err := json.Marshal(n)
+			if err != nil {
+				return nil, head, err
+			}
+			list = append(list, nodeDoc{
+				ID: n.ID, State: n.State, Rack: n.Rack, Subcluster: string(n.Member), HTTP: n.Web,
+				Containers: n.Containers, UsedMB: n.UsedMB, AvailMB: n.FreeMB, UsedCores: n.UsedVCores,
+				AvailCores: n.FreeVCores, HealthReport: n.Health, raw: raw,
+			})
+		}
+		for _, m := range doc.Missing {
+			head.Set("X-Partial-Result", "true")
+			if page.Get("cursor") == "" {
+				head.Add("X-Missing-SubClusters", string(m.Member))
+			}
+		}
+		if doc.Next == "" {
+			return list, head, nil
+		}
+		page.Set("cursor", doc.Next)
+	}
+	var doc struct {
+		Nodes struct {
+			Node []nodeDoc `json:"node"`
+		} `json:"nodes"`
+	}
+	head, err := f.call(ctx, http.MethodGet, "/ws/v1/cluster/nodes", q, nil, &doc)
+	return doc.Nodes.Node, head, err
+}
+
+// hasNoSuch reports whether a server answered that it has no such path.
+func hasNoSuch(err error) bool {
+	var code *coded
+	return errors.As(err, &code) && code.code == exitNotFound
+}
+
 func nodeList() *cobra.Command {
 	var f clientFlags
 	var states []string
@@ -86,20 +140,14 @@ func nodeList() *cobra.Command {
 			if err := setStates(q, states, creel.ParseNodeState); err != nil {
 				return err
 			}
-			var doc struct {
-				Nodes struct {
-					Node []nodeDoc `json:"node"`
-				} `json:"nodes"`
-			}
-			head, err := f.call(c.Context(), http.MethodGet, "/ws/v1/cluster/nodes", q, nil, &doc)
+			list, missing, err := f.nodeList(c.Context(), q)
 			if err != nil {
 				return err
 			}
-			err = printList(out, f.printer, doc.Nodes.Node, nodeColumns)
-			if err != nil {
+			if err := printList(out, f.printer, list, nodeColumns); err != nil {
 				return err
 			}
-			return partialExit(c, head)
+			return partialExit(c, missing)
 		})
 	}
 	f.register(c)
@@ -220,18 +268,46 @@ func (f *clientFlags) queueList(ctx context.Context) ([]queueDoc, http.Header, e
 	if err != nil {
 		return nil, head, err
 	}
-	info := doc.Scheduler.Info
+	return flattened(doc.Scheduler.Info), head, nil
+}
+
+func flattened(info map[string]any) []queueDoc {
 	if root, ok := info["rootQueue"].(map[string]any); ok {
 		info = root
 	}
-	return flatten("", info, nil), head, nil
+	return flatten("", info, nil)
+}
+
+// queueSnapshot is queueList from the snapshot that the viewers of a router share, where
+// the server keeps one: it is a second old at most.
+func (f *clientFlags) queueSnapshot(ctx context.Context) ([]queueDoc, http.Header, error) {
+	var doc struct {
+		Scheduler struct {
+			Info map[string]any `json:"schedulerInfo"`
+		} `json:"scheduler"`
+		Missing []struct {
+			Member string `json:"member"`
+		} `json:"missing"`
+	}
+	head, err := f.call(ctx, http.MethodGet, "/api/v1/scheduler", nil, nil, &doc)
+	switch {
+	case hasNoSuch(err):
+		return f.queueList(ctx)
+	case err != nil:
+		return nil, head, err
+	}
+	for _, m := range doc.Missing {
+		head.Set("X-Partial-Result", "true")
+		head.Add("X-Missing-SubClusters", m.Member)
+	}
+	return flattened(doc.Scheduler.Info), head, nil
 }
 
 func queueList() *cobra.Command {
 	var f clientFlags
 	c := &cobra.Command{Use: "list", Short: "list queues with their use over all subclusters", Args: noArguments}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		list, head, err := f.queueList(c.Context())
+		list, head, err := f.queueSnapshot(c.Context())
 		if err != nil {
 			return err
 		}

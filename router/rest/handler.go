@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -40,6 +41,8 @@ type Handler struct {
 	conf       Config
 	shownApps  shared[*AppRow]
 	shownNodes shared[*NodeRow]
+	// shownQueues has one row: the members' scheduler documents as one.
+	shownQueues shared[json.RawMessage]
 }
 
 // New makes a handler.
@@ -53,6 +56,7 @@ func New(s *server.Server, conf Config) *Handler {
 	h.shownApps.ask = listOf(s, apps, "apps", "app", appRow)
 	h.shownApps.merge, h.shownNodes.merge = h.mergeRows, mergeNodes
 	h.shownNodes.ask = listOf(s, base+"/nodes?", "nodes", "node", nodeRow)
+	h.shownQueues.ask, h.shownQueues.merge = schedulerOf(s), h.mergeQueues
 	return h
 }
 

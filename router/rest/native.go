@@ -35,6 +35,7 @@ func (h *Handler) native(r chi.Router) {
 		packed := r.With(middleware.Compress(5, "application/json"))
 		packed.Get("/apps", h.listApps)
 		packed.Get("/nodes", h.listNodes)
+		packed.Get("/scheduler", h.listQueues)
 		if h.conf.Operator != nil {
 			h.operate(r)
 		}

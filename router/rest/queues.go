@@ -3,14 +3,19 @@
 package rest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
 
+	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/operator"
+	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/remote"
 )
 
 // QueueTreeDoc is the federation's queue tree: a version of its document, and the
@@ -22,6 +27,62 @@ type QueueTreeDoc struct {
 	Time     time.Time               `json:"time"`
 	Document json.RawMessage         `json:"document,omitempty"`
 	Queues   []rebalancer.QueueState `json:"queues,omitempty"`
+}
+
+// SchedulerDoc is the members' queues as one, from a snapshot that all viewers share.
+type SchedulerDoc struct {
+	Scheduler json.RawMessage `json:"scheduler,omitempty"` // as in YARN's document; none if no member told
+	Missing   []missing       `json:"missing"`             // members whose figures are not in it
+}
+
+// schedulerOf asks every member for its scheduler document.
+func schedulerOf(s *server.Server) func(ctx context.Context, who string) []router.Part[[]json.RawMessage] {
+	return func(ctx context.Context, who string) []router.Part[[]json.RawMessage] {
+		return server.Ask(ctx, s, func(ctx context.Context, m *remote.Member) ([]json.RawMessage, error) {
+			head := http.Header{"Accept": {"application/json"}}
+			doc, _, err := m.Web(ctx, remote.List, http.MethodGet, base+"/scheduler?"+who, "", head, nil)
+			if err != nil {
+				return nil, err
+			}
+			if rawjson.Get(doc, "scheduler") == nil {
+				return nil, errors.New("it answered no scheduler document")
+			}
+			return []json.RawMessage{doc}, nil
+		})
+	}
+}
+
+// mergeQueues makes one document of those of the members that answered: what another
+// told before is in no sum.
+func (h *Handler) mergeQueues(parts []held[json.RawMessage]) []json.RawMessage {
+	var present []router.Part[[]byte]
+	for i := range parts {
+		if p := &parts[i]; p.Err == nil && len(p.Items) == 1 {
+			present = append(present, router.Part[[]byte]{Member: p.Member, Value: p.Items[0]})
+		}
+	}
+	if len(present) == 0 {
+		return nil
+	}
+	whole := h.merger().Merge("scheduler document", server.Weigh(h.server, present))
+	return []json.RawMessage{rawjson.Get(whole, "scheduler")}
+}
+
+// listQueues serves the shared snapshot of the queues.
+func (h *Handler) listQueues(w http.ResponseWriter, r *http.Request) {
+	rows, parts, err := h.shownQueues.get(r.Context(), identity(r))
+	if err != nil {
+		problemOf(w, err)
+		return
+	}
+	doc := SchedulerDoc{Missing: missingOf(parts, time.Now())}
+	for i := range doc.Missing {
+		doc.Missing[i].AgeSeconds = -1 // nothing of it is shown
+	}
+	if len(rows) > 0 {
+		doc.Scheduler = rows[0]
+	}
+	answerTagged(w, r, doc)
 }
 
 // QueueTreesDoc is a list of versions.
