@@ -64,7 +64,7 @@ func TestQueueTreeCommands(t *testing.T) {
 	has(as("root", exitConflict, "queue", "apply", "-f", first, "--expect", "7"), "its version is")
 	second := file("queues:\n- {queue: root.default, optout: true}\n- {queue: root.nowhere, guarantee: 10%}\n")
 	has(as("root", exitOK, "queue", "diff", "-f", second), "- root.default", "+ root.nowhere")
-	has(as("root", exitOK, "queue", "apply", "-f", second), "drift of root.nowhere", "have no such queue")
+	has(as("root", exitOK, "queue", "apply", "-f", second), "drift of root.nowhere", "without such a queue: sc-a, sc-b")
 	has(as("root", exitOK, "queue", "history"), "less", "root")
 	has(as("root", exitOK, "queue", "rollback"), "+ root.default", "weight 2")
 	has(as("root", exitOK, "queue", "history"), "rollback to version")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
@@ -212,6 +213,25 @@ func amountsOf(r creel.Resource) Amounts {
 	return a
 }
 
+// lacking tells which members have no such queue, "" if all have it.
+func lacking(reporting []creel.SubclusterID, have map[creel.SubclusterID]Amounts) string {
+	const named = 5
+	var without []string
+	for _, id := range reporting {
+		if _, ok := have[id]; !ok {
+			without = append(without, string(id))
+		}
+	}
+	more := ""
+	if n := len(without) - named; n > 0 {
+		without, more = without[:named], fmt.Sprintf(" and %d more", n)
+	}
+	if len(without) == 0 {
+		return ""
+	}
+	return "members without such a queue: " + strings.Join(without, ", ") + more
+}
+
 // Compare lists the queues of the document and of the members, by path.
 func Compare(view *subcluster.View, t *Tree) []QueueState {
 	r := Read(view, t)
@@ -220,10 +240,10 @@ func Compare(view *subcluster.View, t *Tree) []QueueState {
 		paths = append(paths, t.Queues[i].Path)
 	}
 	slices.Sort(paths)
-	total, reporting := Total(view), 0
+	total, reporting := Total(view), []creel.SubclusterID(nil)
 	for i := range view.Members {
 		if m := &view.Members[i]; len(m.Load.Queues) > 0 && m.State != subcluster.StateDeregistered {
-			reporting++
+			reporting = append(reporting, m.ID)
 		}
 	}
 	out := []QueueState{}
@@ -258,8 +278,8 @@ func Compare(view *subcluster.View, t *Tree) []QueueState {
 			if q.Bounded() {
 				s.Maximum, s.MaximumPercent = amountsOf(q.Maximum), 100*Share(q.Maximum.Min(total), total)
 			}
-			if n := len(s.Members); n < reporting {
-				s.Drift = append(s.Drift, fmt.Sprintf("%d of %d members have no such queue", reporting-n, reporting))
+			if text := lacking(reporting, s.Members); text != "" {
+				s.Drift = append(s.Drift, text)
 			}
 			if is, want := Share(
 				files,

@@ -4,11 +4,15 @@ package rebalancer
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
 )
 
 func TestTreesThatPromiseTooMuchAreRefused(t *testing.T) {
@@ -71,4 +75,47 @@ func TestPercentagesFollowTheFederation(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(again, tree) {
 		t.Fatalf("%s reads as %+v, %v; it was %+v", data, again, err, tree)
 	}
+}
+
+// Members without a queue of the document are named, those that left the federation are
+// not, and guarantees are compared as parts of it.
+func TestDriftNamesTheMembersThatLackAQueue(t *testing.T) {
+	var members []subcluster.Status
+	for i := range 8 {
+		m := subcluster.Status{State: subcluster.StateActive}
+		m.ID = creel.SubclusterID(fmt.Sprint("sc-", i))
+		m.Load.Metrics = subcluster.ClusterMetrics{TotalMB: 100 << 10, TotalVirtualCores: 100}
+		m.Load.Queues = []subcluster.QueueLoad{{Queue: "root.all", Capacity: creel.NewResource(50<<10, 50)}}
+		if i == 7 {
+			m.State = subcluster.StateDeregistered
+		}
+		if i == 0 {
+			m.Load.Queues = append(m.Load.Queues,
+				subcluster.QueueLoad{Queue: "root.first", Capacity: creel.NewResource(50<<10, 50)})
+		}
+		members = append(members, m)
+	}
+	tree, err := ParseTree([]byte(`{"queues": [
+		{"queue": "root.all", "guarantee": {"memory": 358400, "vCores": 350}},
+		{"queue": "root.first", "guarantee": {"memory": 51200, "vCores": 50}},
+		{"queue": "root.more", "weight": 1}]}`), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[creel.QueuePath][]string{
+		"root.first": {"members without such a queue: sc-1, sc-2, sc-3, sc-4, sc-5 and 1 more"},
+		"root.more":  {"members without such a queue: sc-0, sc-1, sc-2, sc-3, sc-4 and 2 more"},
+	}
+	compare := func() {
+		t.Helper()
+		for _, s := range Compare(subcluster.NewView(time.Unix(1000, 0), members, nil), tree) {
+			if !slices.Equal(s.Drift, want[s.Queue]) {
+				t.Errorf("drift of %s is %q, not %q", s.Queue, s.Drift, want[s.Queue])
+			}
+		}
+	}
+	compare()
+	members[3].Load.Queues[0].Capacity = creel.NewResource(20<<10, 20)
+	want["root.all"] = []string{"members' files guarantee 45.7% of the federation, the document 50.0%"}
+	compare()
 }
