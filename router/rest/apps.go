@@ -35,11 +35,12 @@ type AppRow struct {
 	Started   int64                `json:"started"`
 	Finished  int64                `json:"finished,omitempty"`
 	// Containers, memory and vcores are those of all members.
-	Containers int64  `json:"containers"`
-	MemoryMB   int64  `json:"memory_mb"`
-	VCores     int64  `json:"vcores"`
-	Priority   int64  `json:"priority"`
-	Waits      string `json:"waits_for,omitempty"` // what it waits for, while it waits for its start
+	Containers int64    `json:"containers"`
+	MemoryMB   int64    `json:"memory_mb"`
+	VCores     int64    `json:"vcores"`
+	Priority   int64    `json:"priority"`
+	Tags       []string `json:"tags,omitempty"`
+	Waits      string   `json:"waits_for,omitempty"` // what it waits for, while it waits for its start
 	// AgeSeconds is how old this is where its home does not answer now.
 	AgeSeconds float64 `json:"age_s,omitempty"`
 
@@ -94,6 +95,10 @@ func appRow(raw []byte, from creel.SubclusterID) *AppRow {
 			a.VCores = max(rawjson.Whole(v), 0)
 		case "priority":
 			a.Priority = rawjson.Whole(v)
+		case "applicationTags":
+			if text := rawjson.Text(v); text != "" {
+				a.Tags = strings.Split(text, ",")
+			}
 		case "diagnostics":
 			a.Waits = rawjson.Text(v)
 		case "unmanagedApplication":
@@ -201,6 +206,7 @@ type appFilter struct {
 	states      []string
 	queue       string
 	exact       [4]string // user, type, home, outcome
+	tags        []string  // one of them, in lower case as YARN keeps them; none: any
 	search      string
 	after       *AppRow // what the cursor points behind
 	limit       int
@@ -230,6 +236,11 @@ func readAppFilter(q url.Values) (f appFilter, err error) {
 		exact:  [4]string{q.Get("user"), q.Get("type"), q.Get("home"), q.Get("outcome")},
 		search: strings.ToLower(strings.TrimSpace(q.Get("q"))),
 		limit:  50,
+	}
+	for s := range strings.SplitSeq(q.Get("tag"), ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			f.tags = append(f.tags, strings.ToLower(s))
+		}
 	}
 	for s := range strings.SplitSeq(q.Get("state"), ",") {
 		if s = strings.TrimSpace(s); s != "" {
@@ -291,6 +302,11 @@ func (f *appFilter) keeps(a *AppRow) bool {
 	}
 	if f.queue != "" && a.Queue != f.queue && !strings.HasPrefix(a.Queue, f.queue+".") &&
 		creel.QueuePath(a.Queue).Leaf() != f.queue {
+		return false
+	}
+	if len(f.tags) > 0 && !slices.ContainsFunc(a.Tags, func(tag string) bool {
+		return slices.Contains(f.tags, strings.ToLower(strings.TrimSpace(tag)))
+	}) {
 		return false
 	}
 	for i, is := range [...]string{a.User, a.Type, string(a.Home), a.Outcome} {
@@ -403,6 +419,7 @@ var appRowNames = func() map[string]bool {
 	names := map[string]bool{}
 	raw, err := json.Marshal(AppRow{
 		Elsewhere: []creel.SubclusterID{"a"}, Finished: 1, Waits: "a", AgeSeconds: 1,
+		Tags: []string{"a"},
 	})
 	if err == nil {
 		rawjson.EachField(raw, func(name, _ []byte) bool { names[string(name)] = true; return true })
