@@ -70,9 +70,11 @@ var rules = map[string]rule{
 		imports: []string{"internal/awake", ".", "subcluster/rm", "subcluster/rm/codec", "subcluster/rm/durability", data},
 	},
 	"subcluster/rm/codec": {
-		pure:    true,
-		imports: []string{".", "subcluster", "subcluster/rm", "subcluster/rm/queues", "internal/token", data},
-		others:  protobuf,
+		pure: true,
+		imports: []string{
+			".", "subcluster", "subcluster/rm", "subcluster/rm/queues", "subcluster/rm/sched", "internal/token", data,
+		},
+		others: protobuf,
 	},
 	"subcluster/rm/sched/amounts":   {pure: true, imports: []string{"."}},
 	"subcluster/rm/sched/nodeindex": {pure: true, imports: []string{".", "subcluster/rm/sched/amounts"}},

@@ -64,8 +64,7 @@ var rpcTypes = []Type{
 			"num_reserved_containers", "memory_seconds", "vcore_seconds", "preempted_memory_seconds",
 			"preempted_vcore_seconds")),
 		merged("ResourceProto", "used_resources", "reserved_resources", "needed_resources"),
-		noted("of the whole federation: a member's percentage counts by its part of the memory of all",
-			fields(SumKnown, "queue_usage_percentage", "cluster_usage_percentage")),
+		fields(First, "queue_usage_percentage", "cluster_usage_percentage"),
 		[]Field{
 			joined("application_resource_usage_map", "StringLongMapProto", "key"),
 			joined("application_preempted_resource_usage_map", "StringLongMapProto", "key"),

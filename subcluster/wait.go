@@ -30,6 +30,7 @@ type NodeCounts struct {
 	Open        int `json:"open"`        // that take containers at all
 	TooSmall    int `json:"too_small"`   // even when empty
 	Blacklisted int `json:"blacklisted"` // by the application
+	Refused     int `json:"refused"`     // by its placement constraint
 	Full        int `json:"full"`        // not enough room now
 	Reserved    int `json:"reserved"`    // with room, kept for others
 	Elsewhere   int `json:"elsewhere"`   // with room, and not where the ask wants to be

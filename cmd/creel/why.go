@@ -105,8 +105,8 @@ func (d whyDoc) write(w io.Writer, wide bool) {
 		}
 		if n := m.Wait; n != nil && n.Nodes != nil {
 			c := n.Nodes
-			fmt.Fprintf(w, "nodes at %s: %d open; %d too small, %d blacklisted, %d full, %d reserved, %d elsewhere\n",
-				m.Member, c.Open, c.TooSmall, c.Blacklisted, c.Full, c.Reserved, c.Elsewhere)
+			fmt.Fprintf(w, "nodes at %s: %d open; %d too small, %d blacklisted, %d refused, %d full, %d reserved, %d elsewhere\n",
+				m.Member, c.Open, c.TooSmall, c.Blacklisted, c.Refused, c.Full, c.Reserved, c.Elsewhere)
 		}
 		if len(d.Waits) > 1 && (wide || m.Containers > 0) {
 			fmt.Fprintf(w, "%s: %s, %d containers\n", m.Member, m.State, m.Containers)

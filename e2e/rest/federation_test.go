@@ -18,9 +18,6 @@ import (
 //go:embed testdata/federation-known.txt
 var federationKnownLines string
 
-//go:embed testdata/federation-hadoop-known.txt
-var federationHadoopLines string
-
 // Three ResourceManagers behind a router answer as one that has all their nodes and
 // applications: every document and every change, in the same state. What differs
 // stands in testdata/federation-known.txt, each line with its reason.
@@ -33,31 +30,10 @@ func TestAFederationAnswersAsOneResourceManager(t *testing.T) {
 	one := newSystem(t, "one ResourceManager", single.Process, single.Addresses)
 	one.same = func(text string) string { return one.withoutIDs(strings.ReplaceAll(text, one.Web, "WEB")) }
 	one.play()
+
 	many := newFederation(t, conf)
 	many.play()
-	known := rules(t, federationKnownLines)
-	compareRPC(t, one, many, "testdata/federation-known.txt", known)
-	compareAll(t, one, many, requests(t, requestLines), "testdata/federation-known.txt", known)
-}
-
-// The same with Hadoop's ResourceManager as the one: what differs is what differs between
-// ResourceManagers (known.txt) or between one and many.
-func TestAFederationAnswersAsHadoopsResourceManager(t *testing.T) {
-	theirs := hadoop.StartRM(t, hadoop.RM{Conf: patient})
-	one := newSystem(t, "Hadoop", theirs.Process, theirs.Addresses)
-	_, port, _ := strings.Cut(one.Web, ":")
-	one.same = func(text string) string {
-		return one.withoutIDs(strings.NewReplacer("localhost:"+port, "WEB", one.Web, "WEB").Replace(text))
-	}
-	one.play()
-	many := newFederation(t, patient)
-	many.play()
-	known := rules(t, knownLines+federationKnownLines+federationHadoopLines)
-	for _, r := range known {
-		r.used = true // that each is needed is seen where two are compared
-	}
-	compareRPC(t, one, many, "testdata/federation-hadoop-known.txt", known)
-	compareAll(t, one, many, requests(t, requestLines), "testdata/federation-hadoop-known.txt", known)
+	compareAll(t, one, many, requests(t, requestLines), "testdata/federation-known.txt", rules(t, federationKnownLines))
 }
 
 // newFederation starts three members with a node of the played state each. The

@@ -33,10 +33,6 @@ var names = []string{
 	"name",
 	"key",
 	"id",
-	"applicationId",
-	"application_attempt_id",
-	"container_id",
-	"nodeId",
 	"state",
 }
 

@@ -548,6 +548,32 @@ var rmLifeKeys = []Setting{
 		Doc:     "Who serves scheduling requests with constraints.",
 	},
 	{
+		Key:     "yarn.resourcemanager.placement-constraints.retry-attempts",
+		Type:    Int,
+		Default: "3",
+		Doc:     "After how many calls of its AM the placement-processor rejects what it cannot place.",
+	},
+	{
+		Key:  "yarn.resourcemanager.placement-constraints.algorithm.class",
+		Type: Class,
+		Doc:  "How Hadoop's placement-processor chooses nodes.",
+	},
+	{
+		Key:  "yarn.resourcemanager.placement-constraints.algorithm.iterator",
+		Type: String,
+		Doc:  "In which order Hadoop's placement-processor takes requests.",
+	},
+	{
+		Key:  "yarn.resourcemanager.placement-constraints.algorithm.pool-size",
+		Type: Int,
+		Doc:  "Threads of Hadoop's placement-processor that choose nodes.",
+	},
+	{
+		Key:  "yarn.resourcemanager.placement-constraints.scheduler.pool-size",
+		Type: Int,
+		Doc:  "Threads of Hadoop's placement-processor that book containers.",
+	},
+	{
 		Key:     "yarn.resourcemanager.reservation-system.enable",
 		Type:    Bool,
 		Default: "false",

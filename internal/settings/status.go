@@ -210,6 +210,12 @@ var notInForce = []inactive{
 	{NotYet, "asks alone say on which label's nodes they go", []string{
 		"yarn.node-labels.exclusive-enforced-partitions",
 	}},
+	{WithoutEffect, "requests are placed by the scheduler, as they come, whichever handler is named", []string{
+		"yarn.resourcemanager.placement-constraints.algorithm.class",
+		"yarn.resourcemanager.placement-constraints.algorithm.iterator",
+		"yarn.resourcemanager.placement-constraints.algorithm.pool-size",
+		"yarn.resourcemanager.placement-constraints.scheduler.pool-size",
+	}},
 	{WithoutEffect, "labels and attributes are kept in the journal, creel.rm.data", []string{
 		"yarn.node-labels.fs-store.root-dir",
 		"yarn.node-labels.fs-store.impl.class",

@@ -321,11 +321,10 @@ func (h *Handler) report(ctx context.Context, request []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, home, err := server.AtHome(ctx, h.server, app, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+	answer, _, err := server.AtHome(ctx, h.server, app, func(ctx context.Context, m *remote.Member) ([]byte, error) {
 		return m.Client(ctx, remote.Read, user(ctx), "getApplicationReport", request)
 	})
 	if err == nil {
-		ofFederationAnswer(answer, h.server.Share(home.ID))
 		h.server.Saw(app, user(ctx), server.RPC, answer)
 		return answer, nil
 	}

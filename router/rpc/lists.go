@@ -94,12 +94,6 @@ func (h *Handler) GetApplications(
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range parts {
-		share := h.server.Share(p.Member)
-		for _, r := range p.Value.GetApplications() {
-			ofFederation(r, share)
-		}
-	}
 	limit := 0
 	if req.Limit != nil && req.GetLimit() < 1<<31 {
 		limit = int(req.GetLimit())
@@ -141,15 +135,7 @@ func (h *Handler) GetQueueInfo(
 	ctx context.Context,
 	req *yarnpb.GetQueueInfoRequestProto,
 ) (*yarnpb.GetQueueInfoResponseProto, error) {
-	parts, err := ask[yarnpb.GetQueueInfoResponseProto](ctx, h, remote.Read, "getQueueInfo", req)
-	if err != nil {
-		return nil, err
-	}
-	present, _ := router.Present(parts)
-	for _, p := range present {
-		ofFederationQueue(p.Value.GetQueueInfo(), h.server.Share(p.Member))
-	}
-	return merge(h.server, present), nil
+	return merged[yarnpb.GetQueueInfoResponseProto](ctx, h, remote.Read, "getQueueInfo", req)
 }
 
 // GetQueueUserAcls joins what the caller may do, by queue.

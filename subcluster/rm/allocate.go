@@ -4,7 +4,6 @@ package rm
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -89,19 +88,22 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 			StrictLocality:      k.StrictLocality,
 		}, &sizes[i])
 	}
-	if len(r.Scheduling) > 0 {
-		t.keepScheduling(r.Scheduling)
+	for i := range r.Scheduling {
+		m.place(t, &r.Scheduling[i], &sizes[len(r.Asks)+i])
 	}
 	for i := range r.Updates {
 		m.update(t, &r.Updates[i])
 	}
 	m.sched.Enroll(&a.App)
 	m.settle()
-	if len(r.Asks) > 0 || len(r.BlacklistRemove) > 0 {
+	if len(r.Asks)+len(r.Scheduling) > 0 || len(r.BlacklistRemove) > 0 {
 		m.sched.Serve(&a.App)
 		m.settle()
 	}
 	out := m.answerFor(t)
+	if len(t.placing) > 0 {
+		out.Rejected = m.giveUp(t, out.Rejected)
+	}
 	t.inCall = false
 	return out, nil
 }
@@ -137,6 +139,11 @@ func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]amounts.Vec, 
 		}
 		sizes = append(sizes, v)
 	}
+	if len(r.Scheduling) > 0 {
+		if sizes, err = m.checkScheduling(t, r.Scheduling, sizes); err != nil {
+			return nil, err
+		}
+	}
 	m.normalized = sizes
 	for _, name := range r.BlacklistAdd {
 		if name == sched.AnyPlace {
@@ -155,14 +162,6 @@ func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]amounts.Vec, 
 					),
 				}
 			}
-		}
-	}
-	if len(r.Scheduling) > 0 && !m.cfg.SchedulingAsks {
-		return nil, &creel.Error{
-			Kind: creel.ErrNotEnabled,
-			What: "Found non empty SchedulingRequest in AllocateRequest",
-			Why:  "yarn.resourcemanager.placement-constraints.handler is disabled",
-			Try:  "use resource requests, or set it to scheduler or placement-processor",
 		}
 	}
 	return sizes, nil
@@ -211,25 +210,4 @@ func (m *Machine) releaseLater(t *attempt, id creel.ContainerID) {
 		of.released = map[int64]struct{}{}
 	}
 	of.released[id.ID] = struct{}{}
-}
-
-// keepScheduling keeps the latest of each (priority, allocation request id).
-func (t *attempt) keepScheduling(asks []SchedulingAsk) {
-	for _, s := range asks {
-		same := func(x SchedulingAsk) bool {
-			return x.Priority == s.Priority && x.AllocationRequestID == s.AllocationRequestID &&
-				x.ExecutionType == s.ExecutionType &&
-				slices.Equal(x.Tags, s.Tags)
-		}
-		i := slices.IndexFunc(t.scheduling, same)
-		switch {
-		case s.Count <= 0 && i >= 0:
-			t.scheduling = slices.Delete(t.scheduling, i, i+1)
-		case s.Count <= 0:
-		case i >= 0:
-			t.scheduling[i] = s
-		default:
-			t.scheduling = append(t.scheduling, s)
-		}
-	}
 }

@@ -54,6 +54,7 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 		UpdatedNodes: out.UpdatedNodes[:0],
 		NMTokens:     out.NMTokens[:0],
 		Preempt:      out.Preempt[:0],
+		Rejected:     out.Rejected[:0],
 	}
 	t.answeredID, t.responseID = t.responseID, (t.responseID+1)&0x7fffffff
 	if t.resumeAt != 0 {

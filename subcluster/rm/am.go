@@ -20,7 +20,7 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (Registered, error) {
 		return Registered{}, err
 	}
 	a := t.app
-	if r.Constraints && !m.cfg.SchedulingAsks {
+	if len(r.Constraints) > 0 && m.cfg.Constraints == ConstraintsOff {
 		return Registered{}, &creel.Error{
 			Kind: creel.ErrNotEnabled,
 			What: "Found non empty placement constraints in register request",
@@ -48,6 +48,7 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (Registered, error) {
 		}
 	}
 	m.alive(t)
+	a.constrain(r.Constraints)
 	t.host, t.port, t.url = r.Host, r.Port, r.TrackingURL
 	if t.responseID > 0 {
 		// An AM's first call has the number 0. Its answer goes on beyond the numbers that

@@ -20,7 +20,7 @@ type Answer struct {
 	Updated      []Updated
 	UpdateErrors []UpdateError
 	FromPrevious []Grant // kept containers of earlier attempts that came back after registration
-	Rejected     []SchedulingAsk
+	Rejected     []Rejected
 	UpdatedNodes []NodeUpdate
 	NMTokens     []*Place // nodes this attempt needs a token for
 	Headroom     creel.Resource
@@ -108,6 +108,14 @@ const (
 	NodeResync
 	NodeStop // SHUTDOWN
 )
+
+// Rejected is a scheduling request that is given up, with the number of containers that
+// were not placed.
+type Rejected struct {
+	Ask     SchedulingAsk
+	Count   int32
+	NoPlace bool // its constraint refuses all nodes that are large enough; else they had no room
+}
 
 // NodeRegistered is the answer to RegisterNode.
 type NodeRegistered struct {

@@ -65,8 +65,9 @@ type app struct {
 	rule  string
 	path  creel.QueuePath // where it was sent, also when there is no such queue
 
-	submitted, launched, finished int64  // ns
-	amLabel                       string // of the AM's ask
+	submitted, launched, finished int64                        // ns
+	amLabel                       string                       // of the AM's ask
+	constraints                   map[string]*sched.Constraint // registered for a tag; nil before
 	deadline                      int64
 	lifetime                      *timer
 	failures                      []int64  // times of failures that count

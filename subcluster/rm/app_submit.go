@@ -114,6 +114,7 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 	}
 	a := &app{id: s.ID, sub: s, path: path, rule: rule, submitted: m.now}
 	m.sched.AddApp(&a.App, a.id, a, am, m.sched.CapPriority(priority))
+	m.sched.SetAppTags(&a.App, a.sub.Tags)
 	m.apps[a.id] = a
 	if known {
 		m.succeed(before, a)

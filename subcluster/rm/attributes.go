@@ -160,6 +160,8 @@ func (m *Machine) MapAttributes(now time.Time, op AttributeOp, list []HostAttrib
 	if len(unknown) > 0 {
 		return badLabel(" Following nodes does not exist : [%s]", strings.Join(unknown, ", "))
 	}
+	// A host without any is left as it is, also by Hadoop's replace.
+	list = slices.DeleteFunc(slices.Clone(list), func(h HostAttributes) bool { return len(h.Attributes) == 0 })
 	for i := range list {
 		for k := range list[i].Attributes {
 			if err := m.checkChange(op, list[i].Host, &list[i].Attributes[k]); err != nil {
@@ -168,12 +170,14 @@ func (m *Machine) MapAttributes(now time.Time, op AttributeOp, list []HostAttrib
 		}
 	}
 	for i := range list {
-		if len(list[i].Attributes) > 0 { // a host without any is left as it is, also by Hadoop's replace
-			m.attributes.change(op, AttributesByCall, &list[i])
-		}
+		m.attributes.change(op, AttributesByCall, &list[i])
 	}
 	kept := m.attributes.kept()
-	m.save(func(seq uint64) Action { return SaveAttributes{Seq: seq, Hosts: kept} }, func() {})
+	m.save(func(seq uint64) Action { return SaveAttributes{Seq: seq, Hosts: kept} }, func() {
+		for i := range list {
+			m.inForceOn(op, AttributesByCall, &list[i])
+		}
+	})
 	m.settle()
 	return nil
 }
@@ -203,8 +207,20 @@ func (m *Machine) attributesReported(id creel.NodeID, list []Attribute) error {
 		}
 	}
 	// Every node tells again when this ResourceManager has restarted: nothing to keep.
-	m.attributes.change(ReplaceAttributes, AttributesByNode, &HostAttributes{Host: id.Host, Attributes: list})
+	h := HostAttributes{Host: id.Host, Attributes: list}
+	m.attributes.change(ReplaceAttributes, AttributesByNode, &h)
+	m.inForceOn(ReplaceAttributes, AttributesByNode, &h)
 	return nil
+}
+
+// inForceOn has a change of a host's attributes in force: the scheduler places by it.
+func (m *Machine) inForceOn(op AttributeOp, prefix string, h *HostAttributes) {
+	m.placedBy.change(op, prefix, h)
+	values := map[string]string{}
+	for _, a := range m.placedBy.hosts[h.Host] {
+		values[a.Prefix+"/"+a.Name] = a.Value
+	}
+	m.sched.SetAttributes(h.Host, values)
 }
 
 // Attributes gives the keys that some host has, in order, and the hosts that have or had

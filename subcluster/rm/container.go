@@ -73,6 +73,7 @@ type containerExtra struct {
 	label   string   // of its ask
 	version int32
 	tags    []string
+	want    *sched.Want   // of its scheduling request; nil for others, and after a restart
 	from    *amounts.Size // size before an increase that its node has not taken over
 	timer   *timer
 	growing *growth // an increase that waits for room
@@ -165,6 +166,9 @@ func (m *Machine) granted(g *sched.Grant) {
 	if g.Label != "" {
 		c.more().label = g.Label
 	}
+	if g.Want != nil {
+		c.more().tags, c.more().want = g.Want.Tags, g.Want
+	}
 	m.attach(c, m.nodeList[g.Node.Serial()])
 	m.launchSerial++
 	c.wait = m.launchSerial
@@ -198,6 +202,9 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 	}
 	n.take(c)
 	c.origin.live.Drop(c.seq)
+	if x := c.extra; x != nil {
+		m.sched.Tag(&t.app.App, &n.Node, x.tags, -1)
+	}
 	m.sched.Release(&t.app.App, &n.Node, size)
 	if x := c.extra; x != nil && x.victim != nil {
 		v := x.victim
@@ -210,9 +217,11 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 		t.unfresh(c)
 	}
 	id, am, was, priority := c.id(), c.am, c.state, c.priority
+	var want *sched.Want
 	alloc, label := int64(0), ""
 	if was == cAllocated {
-		alloc, label = c.rare().alloc, c.rare().label
+		x := c.rare()
+		alloc, label, want = x.alloc, x.label, x.want
 	}
 	done := Completed{
 		ID:          id,
@@ -229,7 +238,8 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 	case was == cAllocated && !am && !t.over():
 		// Its AM never heard of it: the ask stands again.
 		if t.schedulable() {
-			m.sched.Restore(&t.app.App, size, priority, alloc, done.Execution, label)
+			m.sched.Restore(&t.app.App, size, priority, alloc, done.Execution, label, want)
+			m.placeAgain(t, want)
 		}
 	case am:
 		m.amEnded(t, exit, diagnostics)

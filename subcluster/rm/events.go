@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
 // Submission asks for an application (submitApplication).
@@ -49,7 +50,7 @@ type RegisterAM struct {
 	Host        string
 	Port        int32
 	TrackingURL string
-	Constraints bool // the request carries placement_constraints
+	Constraints []TagConstraint // of all its scheduling requests with a tag
 }
 
 // AllocateRequest is one heartbeat of an AM.
@@ -79,8 +80,14 @@ type Ask struct {
 	Label               LabelExpression
 }
 
-// SchedulingAsk is one SchedulingRequest: parsed and kept; placed once
-// constraints are (the handler is off by default and then refuses it).
+// TagConstraint is a placement constraint for scheduling requests with a tag. Hadoop keeps
+// those of one tag only.
+type TagConstraint struct {
+	Tags       []string
+	Constraint *sched.Constraint
+}
+
+// SchedulingAsk is one SchedulingRequest.
 type SchedulingAsk struct {
 	Priority            int32
 	AllocationRequestID int64
@@ -88,8 +95,9 @@ type SchedulingAsk struct {
 	Tags                []string
 	Count               int32
 	Resource            creel.Resource
-	Constrained         bool // it names a placement constraint
-	Message             any  // the server's message, handed back with a rejection
+	Constraint          *sched.Constraint // nil for none
+	Label               string            // that the constraint names
+	Message             any               // the server's message, handed back with a rejection
 }
 
 // UpdateKind is ContainerUpdateTypeProto.

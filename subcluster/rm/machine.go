@@ -56,8 +56,9 @@ type Machine struct {
 
 	labels      labelStore // as calls made them; they are in force when they are durable
 	inForce     labelStore
-	attributes  attributeStore
-	askedLabels []string // of the asks of the call under way
+	attributes  attributeStore // as calls made them
+	placedBy    attributeStore // in force
+	askedLabels []string       // of the asks of the call under way
 
 	// Containers.
 	containerPool slab.Pool[container]
@@ -123,6 +124,7 @@ func New(cfg Config) (*Machine, error) {
 	m.labels.put(&Labels{})
 	m.inForce.put(&Labels{})
 	m.attributes.put(nil)
+	m.placedBy.put(nil)
 	m.timers = intrusive.Heap[*timer]{
 		Less: func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq },
 		Slot: func(t *timer) *int32 { return &t.slot },

@@ -22,6 +22,9 @@ func (m *Machine) Recover(now time.Time, r *Recover) error {
 		m.putLabels(&r.Labels)
 	}
 	m.attributes.put(r.Attributes)
+	for i := range r.Attributes {
+		m.inForceOn(ReplaceAttributes, AttributesByCall, &r.Attributes[i])
+	}
 	for i := range r.Apps {
 		if err := m.recoverApp(&r.Apps[i]); err != nil {
 			return err
@@ -62,6 +65,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 		am = m.sizes.Of(v)
 	}
 	m.sched.AddApp(&a.App, a.id, a, am, m.sched.CapPriority(s.Priority))
+	m.sched.SetAppTags(&a.App, a.sub.Tags)
 	m.apps[a.id] = a
 	m.appList = append(m.appList, a)
 	m.count.submitted++
@@ -227,6 +231,7 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	}
 	t.endedBefore[k.ID.ID] = struct{}{} // it cannot be recovered twice
 	m.sched.Charge(&a.App, &n.Node, size)
+	m.sched.Tag(&a.App, &n.Node, k.Tags, 1)
 	m.attach(c, n)
 	owner.nodeSets.Add(nodeset.Ran, n.Serial())
 	if !c.am {

@@ -243,14 +243,6 @@ func (m *Machine) Asks(id creel.ApplicationID) []sched.AskView {
 	return a.App.Asks()
 }
 
-// SchedulingAsks gives the scheduling requests kept for an attempt.
-func (m *Machine) SchedulingAsks(id creel.AttemptID) []SchedulingAsk {
-	if t := m.attempt(id); t != nil {
-		return slices.Clone(t.scheduling)
-	}
-	return nil
-}
-
 // Node gives a node; false if it never registered.
 func (m *Machine) Node(id creel.NodeID) (NodeView, bool) {
 	n := m.nodes[id]
@@ -288,6 +280,7 @@ func (m *Machine) nodeView(n *node) NodeView {
 		DecommissionBy: instant(n.leaveBy),
 		Label:          m.LabelOf(n.ID()),
 		Attributes:     m.AttributesOf(n.ID()),
+		Tags:           m.sched.TagsOn(&n.Node),
 	}
 	if a := n.Reserved(); a != nil {
 		v.Reserved = creel.ContainerID{Attempt: ofSched(a).current.id}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what the machine does into testdata/*.txt")
@@ -268,13 +270,27 @@ func (s *scene) line(line string) {
 			args[0],
 			AllocateRequest{
 				Scheduling: []SchedulingAsk{
-					{Priority: int32(number(args[1])), Resource: size, Count: count, Tags: args[4:]},
+					s.schedulingAsk(int32(number(args[1])), size, count, args[4:]),
 				},
 			},
 		)
+	case "attributes":
+		var list []Attribute
+		for _, text := range args[1:] {
+			name, value, _ := strings.Cut(text, "=")
+			list = append(list, Attribute{AttributeKey{AttributesByCall, name}, value})
+		}
+		s.bad(m.MapAttributes(w.now, ReplaceAttributes, []HostAttributes{{args[0], list}}, true))
+	case "constrain":
+		_, err := m.RegisterAM(w.now, &RegisterAM{Attempt: s.attempt(args[0]), Host: "host", Constraints: []TagConstraint{
+			{Tags: []string{args[1]}, Constraint: s.constraint(args[2])},
+		}})
+		if !s.bad(err) {
+			s.w.ids[s.attempt(args[0])] = 0
+		}
 	case "kept":
-		for _, k := range m.SchedulingAsks(s.attempt(args[0])) {
-			s.say("scheduling request at priority %d: %s x%d %v", k.Priority, brief(k.Resource), k.Count, k.Tags)
+		for _, k := range m.Asks(s.attempt(args[0]).Application) {
+			s.say("scheduling request at priority %d: %s x%d %v %s", k.Priority, brief(k.Resource), k.Count, k.Tags, k.Constraint)
 		}
 	case "use":
 		id := creel.NodeID{Host: args[0], Port: 1}
@@ -472,7 +488,7 @@ func (s *scene) set(o map[string]string) {
 		case "placement":
 			s.cfg.Placement = perUser(v)
 		case "scheduling":
-			s.cfg.SchedulingAsks = v == "on"
+			s.cfg.Constraints = map[string]ConstraintHandler{"on": ConstraintsKept, "tried": ConstraintsTried}[v]
 		case "userapps":
 			q.UserMaxAppsDefault = int(number(v))
 		case "priorities":
@@ -483,6 +499,64 @@ func (s *scene) set(o map[string]string) {
 			}
 		}
 	}
+}
+
+// schedulingAsk reads tags, and a last word with a comma or "=" as the constraint.
+func (s *scene) schedulingAsk(priority int32, size creel.Resource, count int32, words []string) SchedulingAsk {
+	k := SchedulingAsk{Priority: priority, Resource: size, Count: count}
+	for _, word := range words {
+		if strings.ContainsAny(word, ",=|&") {
+			k.Constraint = s.constraint(word)
+		} else {
+			k.Tags = append(k.Tags, word)
+		}
+	}
+	return k
+}
+
+// constraint reads in,node,TAG; notin,rack,all/TAG; cardinality,node,TAG,MIN,MAX;
+// PREFIX/NAME=VALUE or !=; all of them joined by "&", or any by "|".
+func (s *scene) constraint(text string) *sched.Constraint {
+	for _, op := range []struct {
+		sign string
+		kind sched.ConstraintOp
+	}{{"|", sched.AnyOf}, {"&", sched.AllOf}} {
+		if parts := strings.Split(text, op.sign); len(parts) > 1 {
+			c := &sched.Constraint{Op: op.kind}
+			for _, p := range parts {
+				c.Parts = append(c.Parts, s.constraint(p))
+			}
+			return c
+		}
+	}
+	if key, value, ok := strings.Cut(text, "="); ok {
+		c := &sched.Constraint{Min: -1, Max: -1, NotEqual: strings.HasSuffix(key, "!")}
+		c.Targets = []sched.Target{{
+			Kind: sched.ByAttribute, Key: strings.TrimSuffix(key, "!"), Values: []string{value},
+		}}
+		return c
+	}
+	f := strings.Split(text, ",")
+	c := &sched.Constraint{Rack: f[1] == "rack"}
+	switch f[0] {
+	case "in":
+		c.Min, c.Max = 1, math.MaxInt32
+	case "cardinality":
+		c.Min, c.Max = int32(number(f[3])), int32(number(f[4]))
+	}
+	space, tag := "", f[2]
+	if i := strings.LastIndex(tag, "/"); i >= 0 {
+		space, tag = tag[:i], tag[i+1:]
+	}
+	t := sched.Target{Values: []string{tag}}
+	if id, ok := s.names[strings.TrimPrefix(space, "app-id/")]; ok {
+		space = "app-id/" + id.String()
+	}
+	if err := sched.ParseNamespace(space, &t); err != nil {
+		s.t.Fatal(err)
+	}
+	c.Targets = []sched.Target{t}
+	return c
 }
 
 // preemption sets one of its settings; "preempt" first gives Hadoop's defaults.
@@ -705,6 +779,13 @@ func (s *scene) answer(out *Answer) {
 		}
 		s.say("granted %s on %s, %s, %s", which, g.Node.Host, brief(g.Resource), g.Reason)
 		i = j
+	}
+	for _, r := range out.Rejected {
+		why := "COULD_NOT_SCHEDULE_ON_NODE"
+		if r.NoPlace {
+			why = "COULD_NOT_PLACE_ON_NODE"
+		}
+		s.say("rejected %d of %v: %s", r.Count, r.Ask.Tags, why)
 	}
 	for _, c := range out.Completed {
 		s.say("ended %s, exit %d: %s", s.container(c.ID), c.ExitStatus, c.Diagnostics)

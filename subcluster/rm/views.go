@@ -127,8 +127,9 @@ type NodeView struct {
 	Reserved       creel.ContainerID // zero = not reserved; otherwise the application's attempt and sequence 0
 	Utilization    NodeUse
 	DecommissionBy time.Time
-	Label          string      // "" for none
-	Attributes     []Attribute // of its host; not to be changed
+	Label          string           // "" for none
+	Attributes     []Attribute      // of its host; not to be changed
+	Tags           []sched.TagCount // allocation tags of its containers
 }
 
 // QueueView is a queue as the scheduler sees it, with what became of its

@@ -61,7 +61,8 @@ func Allocate(r *pb.AllocateRequestProto) *rm.AllocateRequest {
 			Tags:                s.GetAllocationTags(),
 			Count:               s.GetResourceSizing().GetNumAllocations(),
 			Resource:            pb.ToResource(s.GetResourceSizing().GetResources()),
-			Constrained:         s.GetPlacementConstraint() != nil,
+			Constraint:          constraint(s.GetPlacementConstraint()),
+			Label:               partitionOf(s.GetPlacementConstraint()),
 			Message:             s,
 		})
 	}

@@ -92,10 +92,8 @@ func AllocateResponse(
 			},
 		)
 	}
-	for _, ask := range a.Rejected {
-		request, _ := ask.Message.(*pb.SchedulingRequestProto)
-		r.RejectedSchedulingRequests = append(r.RejectedSchedulingRequests, &pb.RejectedSchedulingRequestProto{
-			Reason: pb.RejectionReasonProto_RRP_COULD_NOT_PLACE_ON_NODE.Enum(), Request: request})
+	for i := range a.Rejected {
+		r.RejectedSchedulingRequests = append(r.RejectedSchedulingRequests, rejected(&a.Rejected[i]))
 	}
 	for i, u := range a.UpdatedNodes {
 		n := NodeReport(&a.Nodes[i], a.Now)

@@ -16,7 +16,7 @@ func RegisterAM(attempt creel.AttemptID, r *pb.RegisterApplicationMasterRequestP
 		Host:        r.GetHost(),
 		Port:        r.GetRpcPort(),
 		TrackingURL: r.GetTrackingUrl(),
-		Constraints: len(r.GetPlacementConstraints()) > 0,
+		Constraints: tagConstraints(r.GetPlacementConstraints()),
 	}
 }
 

@@ -318,7 +318,15 @@ func (h *Handler) nodeFields(w *writer, n *rm.NodeView) {
 	if n.Label != "" {
 		w.Texts("nodeLabels", []string{n.Label})
 	}
-	w.Object("allocationTags", func(*writer) {})
+	w.Object("allocationTags", func(w *writer) {
+		if len(n.Tags) == 0 {
+			return
+		}
+		w.List("allocationTagInfo", len(n.Tags), func(w *writer, i int) {
+			w.Text("allocationTag", n.Tags[i].Tag)
+			w.Int("allocationsCount", int64(n.Tags[i].Count))
+		})
+	})
 	w.Object("resourceUtilization", func(w *writer) {
 		w.Int("nodePhysicalMemoryMB", int64(u.NodePhysicalMB))
 		w.Int("nodeVirtualMemoryMB", int64(u.NodeVirtualMB))

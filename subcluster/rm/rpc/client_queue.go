@@ -4,7 +4,6 @@ package rpc
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -30,10 +29,8 @@ func (c *clientHandler) GetQueueInfo(
 			children(s, m, info, &top, req.GetRecursive())
 		}
 		if req.GetIncludeApplications() {
-			below := string(top.Path) + "."
 			for a := range m.Apps {
-				in := a.Queue == top.Path || strings.HasPrefix(string(a.Queue), below)
-				if in && !a.State.Ended() && s.MayView(m, who, a) {
+				if a.Queue == top.Path && !a.State.Ended() && s.MayView(m, who, a) {
 					info.Applications = append(info.Applications, s.Cluster().Report(a, now, true))
 				}
 			}

@@ -32,6 +32,7 @@ type Request struct {
 // count and size; places name hosts and racks.
 type Ask struct {
 	app       *App
+	want      *Want         // of a scheduling request: its tags and constraint; nil for any other ask
 	size      *amounts.Size // of "*"; nil until it came
 	stops     *Queue        // whose maximum it waits for, so that nobody passes it
 	hold      *reservation
@@ -56,6 +57,14 @@ type Ask struct {
 }
 
 func (w *Ask) compare(priority int32, alloc int64, ex creel.ExecutionType) int {
+	c := w.compareKey(priority, alloc, ex)
+	if c == 0 && w.want != nil {
+		return 1 // scheduling requests come after the ask of their key
+	}
+	return c
+}
+
+func (w *Ask) compareKey(priority int32, alloc int64, ex creel.ExecutionType) int {
 	return cmp.Or(cmp.Compare(w.priority, priority), cmp.Compare(w.alloc, alloc), cmp.Compare(w.execution, ex))
 }
 
@@ -262,15 +271,20 @@ func (s *Scheduler) lower(w *Ask, p *place) {
 }
 
 // Restore has an application ask again for a container that was granted to it and
-// ended before it heard of it. label is that of its Grant.
+// ended before it heard of it. label and want are those of its Grant.
 func (s *Scheduler) Restore(
-	a *App, size *amounts.Size, priority int32, alloc int64, ex creel.ExecutionType, label string,
+	a *App, size *amounts.Size, priority int32, alloc int64, ex creel.ExecutionType, label string, want *Want,
 ) {
 	if label != "" {
 		p := s.partitionOr(label)
 		a, s = s.appIn(a, p), p
 	}
-	w := a.ask(priority, alloc, ex, true)
+	var w *Ask
+	if want == nil {
+		w = a.ask(priority, alloc, ex, true)
+	} else if w = a.wanting(&Request{Priority: priority, AllocationRequestID: alloc}, want); w == nil {
+		w = s.newWanting(a, priority, alloc, want)
+	}
 	if w.size != nil && w.count > 0 {
 		size = w.size
 	}
@@ -291,6 +305,9 @@ func (s *Scheduler) forgetIfEmpty(w *Ask) bool {
 	a := w.app
 	if i := slices.Index(a.asks, w); i >= 0 {
 		a.asks = slices.Delete(a.asks, i, i+1)
+	}
+	if w.want != nil {
+		s.constrained = slices.DeleteFunc(s.constrained, func(x *Ask) bool { return x == w })
 	}
 	return true
 }

@@ -156,10 +156,16 @@ func (c *Audit) App(a *App, holds map[string]Holding) {
 	c.app(a, h.Used, h.Containers)
 }
 
+// before reports whether w may stand before x: an ask before scheduling requests of its key.
+func (w *Ask) before(x *Ask) bool {
+	c := w.compareKey(x.priority, x.alloc, x.execution)
+	return c < 0 || c == 0 && x.want != nil
+}
+
 func (c *Audit) app(a *App, used amounts.Vec, containers int32) {
 	s := sums{apps: 1, used: used, containers: containers}
 	for i, w := range a.asks {
-		if i > 0 && a.asks[i-1].compare(w.priority, w.alloc, w.execution) >= 0 {
+		if i > 0 && !a.asks[i-1].before(w) {
 			c.fail("%s: asks out of order", a.id)
 		}
 		if w.count < 0 || w.count == 0 && !w.placed() {

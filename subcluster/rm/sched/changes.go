@@ -180,6 +180,9 @@ func (c *Audit) Unserved(a *App) {
 			if _, barred := a.black.names[n.rack.name]; barred {
 				continue
 			}
+			if !c.s.allows(w, n) {
+				continue
+			}
 			local := w.place(n.host.name) != nil && (len(w.racks) == 0 || w.place(n.rack.name) != nil)
 			onRack := w.place(n.rack.name) != nil && !w.place(n.rack.name).strict &&
 				(len(w.hosts) == 0 || w.level >= atRack)

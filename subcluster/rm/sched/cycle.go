@@ -35,7 +35,13 @@ func (s *Scheduler) Schedule() []Grant {
 			}
 			continue
 		}
-		// 5. The nodes of labels: each partition decides for itself.
+		// 5. Containers with tags started or ended: constraints are looked at again.
+		if s.tagsChanged {
+			s.tagsChanged = false
+			s.retryConstrained()
+			continue
+		}
+		// 6. The nodes of labels: each partition decides for itself.
 		if len(s.parts) > 0 && s.partitionsDue() {
 			continue
 		}

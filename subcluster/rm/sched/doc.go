@@ -51,6 +51,7 @@
 // (what tells Hadoop's schedulers apart), order.go with order_*.go (ordering
 // policies, a file each); activate.go, delay.go, reserve.go, blocker.go,
 // waiting.go, increase.go, cap.go (what holds asks back and lets them go on);
+// constraint.go, tags.go (scheduling requests);
 // preempt.go, then preempt_*.go (how containers are taken back for those who wait);
 // charge.go, queue_sizes.go, fairshare.go (sums); reload.go, dynamic.go, move.go
 // (the tree changes); partition.go, lend.go (labels of nodes); why.go, whatif.go, report.go, audit.go (questions).

@@ -19,6 +19,7 @@ type Grant struct {
 	ExecutionType       creel.ExecutionType
 	Reason              Reason
 	AM                  bool   // it is for the application's AM
+	Want                *Want  // of a scheduling request; nil for other asks
 	Label               string // of the ask: "" also for what a shared partition lends
 }
 
@@ -65,9 +66,13 @@ func (s *Scheduler) grant(w *Ask, n *Node, at distance, reason Reason) {
 		ExecutionType:       w.execution,
 		Reason:              reason,
 		AM:                  w.am,
+		Want:                w.want,
 	})
 	n.free.Sub(&size.V)
 	s.reindex(n)
+	if w.want != nil {
+		s.Tag(a, n, w.want.Tags, 1)
+	}
 	s.charge(a, size, 1)
 	a.queue.granted++
 	s.served(w, n, at)

@@ -95,7 +95,7 @@ func (s *Scheduler) lendTo(a *App) {
 
 // borrows reports whether an ask may have what is lent.
 func (w *Ask) borrows() bool {
-	return w.count > 0 && w.size != nil && !w.am && w.app.waits && w.app.main == nil
+	return w.count > 0 && w.size != nil && !w.am && w.want == nil && w.app.waits && w.app.main == nil
 }
 
 // reachLent says how local a node of a shared partition is for w, ReasonNone if w may

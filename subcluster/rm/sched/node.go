@@ -95,6 +95,7 @@ func (s *Scheduler) SetRack(n *Node, name string) { n.of.setRack(n, name) }
 
 func (s *Scheduler) setRack(n *Node, name string) {
 	if r := s.rack(name); r != n.rack {
+		s.moveTags(n, r.name)
 		s.fromRack(n)
 		s.toRack(n, r)
 	}
@@ -234,7 +235,7 @@ func (s *Scheduler) findIn(ix *nodeindex.Index, w *Ask) *Node {
 	need, black := &w.size.V, &w.app.black
 	at := ix.Find(need, nodeOrder(w.app.queue.nodes), func(i int32) bool {
 		n := s.nodes[i]
-		return s.sizes.Fits(need, &n.free) && !black.bars(n)
+		return s.sizes.Fits(need, &n.free) && !black.bars(n) && s.allows(w, n)
 	})
 	if at < 0 {
 		return nil

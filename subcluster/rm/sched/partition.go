@@ -286,7 +286,7 @@ func (s *Scheduler) partitionsDue() bool {
 
 // due reports whether Schedule has something to decide.
 func (s *Scheduler) due() bool {
-	return s.tree.stale || len(s.activate)+len(s.dirtyNodes)+len(s.retries) > 0
+	return s.tree.stale || s.tagsChanged || len(s.activate)+len(s.dirtyNodes)+len(s.retries) > 0
 }
 
 // init makes what is empty at first, for a tree of queues.

@@ -26,7 +26,7 @@ func (s *Scheduler) nodeFor(w *Ask, n *Node) (*Node, distance, Reason) {
 		}
 		return n, at, reason
 	}
-	if h := w.hold; h != nil && s.sizes.Fits(&w.size.V, &h.node.free) && h.node.use == Open {
+	if h := w.hold; h != nil && s.sizes.Fits(&w.size.V, &h.node.free) && h.node.use == Open && s.allows(w, h.node) {
 		return h.node, h.at, FromReservation
 	}
 	return s.seek(w)
@@ -81,6 +81,9 @@ func (s *Scheduler) seek(w *Ask) (*Node, distance, Reason) {
 
 // reach says how local n is for w, ReasonNone if w may not go there now.
 func (s *Scheduler) reach(w *Ask, n *Node) (distance, Reason) {
+	if !s.allows(w, n) {
+		return 0, ReasonNone
+	}
 	if w.hold != nil && w.hold.node == n {
 		return w.hold.at, FromReservation
 	}

@@ -29,6 +29,7 @@ type policy interface {
 	keepsMade(q *queues.Queue) bool // queues made on demand may stay below q
 	removesOnlyStopped() bool       // a leaf must be stopped before it may go
 	knowsLabels() bool              // nodes' labels make partitions
+	keepsConstraints() bool         // scheduling requests may wait for ever: Hadoop's handler named scheduler
 
 	// Limits.
 	userAdmits(s *Scheduler, u *user) bool               // the user may get one container more
@@ -75,3 +76,7 @@ func (s *Scheduler) KnowsLabels() bool { return s.policy.knowsLabels() }
 
 // ByPartition reports whether applications' use is told by partition.
 func (s *Scheduler) ByPartition() bool { return s.policy.byPartition() }
+
+// KeepsConstraints reports whether Hadoop's handler named scheduler serves scheduling
+// requests: under FairScheduler only its placement-processor does.
+func (s *Scheduler) KeepsConstraints() bool { return s.policy.keepsConstraints() }

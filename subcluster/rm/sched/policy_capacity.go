@@ -57,7 +57,8 @@ func (p *capacityPolicy) keepsMade(q *queues.Queue) bool { return !q.IsLeaf() }
 
 func (p *capacityPolicy) removesOnlyStopped() bool { return true }
 
-func (p *capacityPolicy) knowsLabels() bool { return true }
+func (p *capacityPolicy) knowsLabels() bool      { return true }
+func (p *capacityPolicy) keepsConstraints() bool { return true }
 
 // holdsTheLine is so since Hadoop's blocked headroom.
 func (p *capacityPolicy) holdsTheLine() bool { return true }

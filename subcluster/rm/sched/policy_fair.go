@@ -37,7 +37,8 @@ func (p *fairPolicy) keepsMade(*queues.Queue) bool { return true }
 
 func (p *fairPolicy) removesOnlyStopped() bool { return false }
 
-func (p *fairPolicy) knowsLabels() bool { return false }
+func (p *fairPolicy) knowsLabels() bool      { return false }
+func (p *fairPolicy) keepsConstraints() bool { return false }
 
 func (p *fairPolicy) userAdmits(*Scheduler, *user) bool { return true }
 

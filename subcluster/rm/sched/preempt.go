@@ -3,6 +3,7 @@
 package sched
 
 import (
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -358,7 +359,7 @@ func (r *round) kill() {
 
 // waitsFor reports whether the application still asks for containers of an ask.
 func (a *App) stillAsks(w *Ask) bool {
-	return a.waits && w.count > 0 && w.size != nil && a.ask(w.priority, w.alloc, w.execution, false) == w
+	return a.waits && w.count > 0 && w.size != nil && slices.Contains(a.asks, w)
 }
 
 // Preempting gives the settings of preemption in force, and whether there is any.

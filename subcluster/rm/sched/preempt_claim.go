@@ -30,6 +30,9 @@ func (r *round) claimFor(n *need, ch *chooser) {
 				continue
 			}
 			for want := w.count - r.claimed[w]; want > 0; {
+				if w.want != nil {
+					want = 1 // one more there may be against the constraint
+				}
 				if !n.due(r.s, &w.size.V) ||
 					n.rule != RuleAppPriority && !r.s.userMayHave(a.user, r.byUser[a.user]) {
 					break
@@ -95,7 +98,7 @@ func (r *round) mayTake(v *amounts.Vec) bool {
 // mayUse reports whether an ask could ever be placed on a node, as far as the
 // places that it names and avoids go.
 func (w *Ask) mayUse(n *Node) bool {
-	if w.app.black.bars(n) {
+	if w.app.black.bars(n) || !w.app.queue.s.allows(w, n) {
 		return false
 	}
 	if !w.strict {
@@ -108,5 +111,5 @@ func (w *Ask) mayUse(n *Node) bool {
 	return p != nil && !p.strict
 }
 
-// picky: places that it names or avoids decide where it may go.
-func (w *Ask) picky() bool { return w.strict || len(w.app.black.names) > 0 }
+// picky: places that it names or avoids decide where it may go, or a constraint.
+func (w *Ask) picky() bool { return w.strict || w.want != nil || len(w.app.black.names) > 0 }

@@ -265,7 +265,9 @@ type AskView struct {
 	Resource            creel.Resource
 	Count               int32
 	Relax               bool
-	Label               string // of the partition asked in
+	Label               string   // of the partition asked in
+	Tags                []string // of a scheduling request
+	Constraint          string   // of it, as text
 }
 
 // Asks gives what an application asks for and has not got, in order.
@@ -299,6 +301,12 @@ func (w *Ask) view() AskView {
 	}
 	if w.size != nil {
 		v.Resource = w.size.Resource
+	}
+	if w.want != nil {
+		v.Tags = w.want.Tags
+		if c := w.want.Constraint; c != nil {
+			v.Constraint = c.String()
+		}
 	}
 	return v
 }

@@ -72,6 +72,8 @@ type Scheduler struct {
 	timers     timers
 	grants     []Grant // of the cycle under way
 
+	wanting // scheduling requests; see tags.go
+
 	// Memory that is used again.
 	places     []*place // not in use
 	scratchQ   []*Queue

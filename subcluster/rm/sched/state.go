@@ -29,6 +29,9 @@ func (s *Scheduler) AppendState(b []byte) []byte {
 		if n.hold != nil {
 			b = fmt.Appendf(b, " held=%s:%d", n.hold.ask.app.id, n.hold.ask.priority)
 		}
+		for _, k := range s.whole().TagsOn(n) {
+			b = fmt.Appendf(b, " %s=%d", k.Tag, k.Count)
+		}
 		for _, c := range n.kept {
 			b = fmt.Appendf(b, " kept=%s:%d", c.app.id, c.count)
 		}
@@ -119,6 +122,9 @@ func (s *Scheduler) AppendApp(b []byte, a *App) []byte {
 		)
 		if w.size != nil {
 			b = fmt.Appendf(b, " size=%v", w.size.V)
+		}
+		if w.want != nil {
+			b = fmt.Appendf(b, " tags=%s constraint=%v", w.want.key, w.want.Constraint)
 		}
 		for _, list := range [][]*place{w.hosts, w.racks} {
 			for _, p := range list {

@@ -30,6 +30,7 @@ const (
 	LimitBlacklist                 // all nodes with room are on the blacklist
 	LimitReservation               // a node is reserved for it and fills up
 	LimitLabel                     // no node has the label
+	LimitConstraint                // its placement constraint refuses the nodes that it may use
 	LimitOrder                     // others are before it in the order of its queue
 )
 
@@ -49,6 +50,7 @@ var limits = [...]string{
 	"blacklist",
 	"reservation",
 	"label",
+	"placement constraint",
 	"order",
 }
 
@@ -236,18 +238,20 @@ func (s *Scheduler) whyAsk(a *App, k *Ask, w *Why) {
 }
 
 // nodeTally counts the nodes that pass each clause; held ones passed all.
-type nodeTally struct{ takes, large, allowed, room, held int }
+type nodeTally struct{ takes, large, allowed, admitted, room, held int }
 
 // NodeCounts counts nodes by the first clause that keeps an ask off them.
 type NodeCounts struct {
-	Open                        int // that take containers at all
-	TooSmall, Blacklisted, Full int // even when empty; by the application; now
-	Reserved, Elsewhere         int // with room: kept for others; not where the ask wants to be
+	Open                  int // that take containers at all
+	TooSmall, Blacklisted int // even when empty; by the application
+	Refused               int // by its placement constraint
+	Full                  int // now
+	Reserved, Elsewhere   int // with room: kept for others; not where the ask wants to be
 }
 
 func (s *Scheduler) whyNoNode(a *App, k *Ask, w *Why) {
 	var t nodeTally
-	best := amounts.Vec{}
+	best, refused := amounts.Vec{}, map[*Constraint]int{}
 	for _, n := range s.nodes {
 		if n == nil || n.use != Open {
 			continue
@@ -262,6 +266,13 @@ func (s *Scheduler) whyNoNode(a *App, k *Ask, w *Why) {
 			continue
 		}
 		t.allowed++
+		if k.want != nil {
+			if c := s.refused(k.want.Constraint, a.whole(), n); c != nil {
+				refused[c]++
+				continue
+			}
+		}
+		t.admitted++
 		if !s.sizes.Fits(&k.size.V, &n.free) {
 			continue
 		}
@@ -272,7 +283,8 @@ func (s *Scheduler) whyNoNode(a *App, k *Ask, w *Why) {
 	}
 	w.Used, w.Count, w.Max = s.sizes.Resource(&best), t.room, t.takes
 	w.Nodes = NodeCounts{
-		Open: t.takes, TooSmall: t.takes - t.large, Blacklisted: t.large - t.allowed, Full: t.allowed - t.room,
+		Open: t.takes, TooSmall: t.takes - t.large, Blacklisted: t.large - t.allowed, Full: t.admitted - t.room,
+		Refused:  t.allowed - t.admitted,
 		Reserved: t.held, Elsewhere: t.room - t.held,
 	}
 	switch {
@@ -289,14 +301,19 @@ func (s *Scheduler) whyNoNode(a *App, k *Ask, w *Why) {
 		w.Limit = LimitBlacklist
 		w.Text = fmt.Sprintf("All %d nodes that are large enough are on its blacklist.", t.large)
 		w.Try = "remove nodes from the blacklist"
+	case t.admitted == 0:
+		whyRefused(refused, t.allowed, w)
 	case t.room == 0:
 		w.Limit = LimitRoom
 		w.Text = fmt.Sprintf(
 			"It needs %s; none of the %d nodes it may use has that much free (most free of each type: %s).",
 			w.Need,
-			t.allowed,
+			t.admitted,
 			w.Used,
 		)
+		if n := t.allowed - t.admitted; n > 0 {
+			w.Text += fmt.Sprintf(" Its placement constraint %s refuses %d others.", k.want.Constraint, n)
+		}
 		w.Try = "wait until containers end, or add nodes"
 	case t.held == t.room:
 		w.Limit = LimitReservation

@@ -132,7 +132,10 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	m.DecommissionAfter = s.Duration("yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs")
 	m.MaxCompletedApps = s.Int("yarn.resourcemanager.max-completed-applications")
 	m.AutoUpdate = s.Bool("yarn.resourcemanager.auto-update.containers")
-	m.SchedulingAsks = s.String("yarn.resourcemanager.placement-constraints.handler") != "disabled"
+	m.Constraints = map[string]rm.ConstraintHandler{
+		"scheduler": rm.ConstraintsKept, "placement-processor": rm.ConstraintsTried,
+	}[s.String("yarn.resourcemanager.placement-constraints.handler")]
+	m.PlacementTries = s.Int("yarn.resourcemanager.placement-constraints.retry-attempts")
 	m.AdminACL = queues.ParseACL(s.String("yarn.admin.acl"))
 	m.Labels, m.AMLabel = labelSource(s), s.String("yarn.resourcemanager.node-labels.am.default-node-label-expression")
 	q, err := QueueConfig(s, false)

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"strings"
+
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+)
+
+// partitionKey is how a constraint on a node's label names what it looks at.
+const partitionKey = "yarn_node_partition/"
+
+func tagConstraints(list []*pb.PlacementConstraintMapEntryProto) []rm.TagConstraint {
+	var out []rm.TagConstraint
+	for _, e := range list {
+		out = append(out, rm.TagConstraint{
+			Tags: e.GetAllocationTags(), Constraint: constraint(e.GetPlacementConstraint()),
+		})
+	}
+	return out
+}
+
+// constraint reads a placement constraint. What Hadoop's scheduler does not know, such as
+// delayed alternatives, is satisfied nowhere, as there.
+func constraint(p *pb.PlacementConstraintProto) *sched.Constraint {
+	if p == nil {
+		return nil
+	}
+	if c := p.GetCompositeConstraint(); c != nil {
+		out := &sched.Constraint{}
+		switch c.GetCompositeType() {
+		case pb.CompositePlacementConstraintProto_AND:
+			out.Op = sched.AllOf
+		case pb.CompositePlacementConstraintProto_OR:
+			out.Op = sched.AnyOf
+		default:
+			return &sched.Constraint{Wrong: "Unsupported type of constraint: DelayedOr"}
+		}
+		for _, k := range c.GetChildConstraints() {
+			if part := constraint(k); part != nil {
+				out.Parts = append(out.Parts, part)
+			}
+		}
+		return out
+	}
+	c := p.GetSimpleConstraint()
+	if c == nil {
+		return nil
+	}
+	out := &sched.Constraint{
+		Rack:     c.GetScope() == "rack",
+		Min:      c.GetMinCardinality(),
+		Max:      c.GetMaxCardinality(),
+		NotEqual: c.GetAttributeOpCode() == pb.NodeAttributeOpCodeProto_NE,
+	}
+	for _, t := range c.GetTargetExpressions() {
+		target, err := target(t)
+		if err != nil {
+			out.Wrong = err.Error()
+		}
+		out.Targets = append(out.Targets, target)
+	}
+	return out
+}
+
+func target(t *pb.PlacementConstraintTargetProto) (sched.Target, error) {
+	out := sched.Target{Values: t.GetTargetValues(), Key: t.GetTargetKey()}
+	switch t.GetTargetType() {
+	case pb.PlacementConstraintTargetProto_NODE_ATTRIBUTE:
+		if out.Kind = sched.ByAttribute; out.Key == partitionKey {
+			out.Kind = sched.ByPartition
+		} else if !strings.Contains(out.Key, "/") {
+			out.Key = rm.AttributesByCall + "/" + out.Key
+		}
+	case pb.PlacementConstraintTargetProto_ALLOCATION_TAG:
+		return out, sched.ParseNamespace(t.GetTargetKey(), &out)
+	default:
+		out.Kind = sched.ByNothing
+	}
+	return out, nil
+}
+
+// partitionOf is the label in whose partition a request is asked: that of a single clause.
+func partitionOf(p *pb.PlacementConstraintProto) string {
+	for _, t := range p.GetSimpleConstraint().GetTargetExpressions() {
+		if t.GetTargetType() == pb.PlacementConstraintTargetProto_NODE_ATTRIBUTE &&
+			t.GetTargetKey() == partitionKey && len(t.GetTargetValues()) > 0 {
+			return t.GetTargetValues()[0]
+		}
+	}
+	return ""
+}
+
+// rejected writes a request that is given up, with the number of containers that it lacks.
+func rejected(r *rm.Rejected) *pb.RejectedSchedulingRequestProto {
+	reason := pb.RejectionReasonProto_RRP_COULD_NOT_SCHEDULE_ON_NODE
+	if r.NoPlace {
+		reason = pb.RejectionReasonProto_RRP_COULD_NOT_PLACE_ON_NODE
+	}
+	request := &pb.SchedulingRequestProto{}
+	if asked, ok := r.Ask.Message.(*pb.SchedulingRequestProto); ok {
+		request = asked.CloneVT()
+	}
+	if request.ResourceSizing == nil {
+		request.ResourceSizing = &pb.ResourceSizingProto{}
+	}
+	request.ResourceSizing.NumAllocations = &r.Count
+	return &pb.RejectedSchedulingRequestProto{Reason: &reason, Request: request}
+}

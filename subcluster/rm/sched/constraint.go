@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/creelrm/creel"
+)
+
+// Constraint says on which nodes the containers of an ask may go, as a tree. What holds
+// of a node is asked at each grant, of the containers that are there at that moment;
+// a container that runs is never moved. The rules are those of Hadoop 3.4's
+// PlacementConstraintsUtil, where they surprise, too.
+type Constraint struct {
+	Op    ConstraintOp
+	Parts []*Constraint // of AllOf and AnyOf
+
+	// Of a clause. Each target is looked at by itself, and all must hold.
+	Rack     bool // it counts containers of the node's rack, not of the node
+	Targets  []Target
+	Min, Max int32  // containers with the tags, both included; math.MaxInt32 for no bound
+	NotEqual bool   // attributes must not have the value
+	Wrong    string // why no node satisfies it: Hadoop's scheduler does not know it either
+}
+
+// ConstraintOp is what a constraint does with its parts.
+type ConstraintOp uint8
+
+// Kinds of constraint.
+const (
+	Clause ConstraintOp = iota
+	AllOf
+	AnyOf
+)
+
+// TargetKind is what a clause looks at.
+type TargetKind uint8
+
+// Kinds of target.
+const (
+	ByTag       TargetKind = iota // containers with allocation tags
+	ByAttribute                   // an attribute of the node's host
+	ByPartition                   // the node's label
+	ByNothing                     // SELF: Hadoop's scheduler does not look at it
+)
+
+// Target is what a clause looks at.
+type Target struct {
+	Kind      TargetKind
+	Namespace Namespace           // of tags: whose containers count
+	App       creel.ApplicationID // for OfApp
+	AppTag    string              // for OfTagged
+	Key       string              // attribute as PREFIX/NAME
+	Values    []string            // tags; values of attributes and labels, of which the first counts
+}
+
+// Namespace says whose containers a tag means.
+type Namespace uint8
+
+// Namespaces of allocation tags.
+const (
+	OfSelf    Namespace = iota // of the application that asks
+	OfOthers                   // of all others
+	OfAll                      // of all
+	OfApp                      // of one by its id
+	OfTagged                   // of those that have an application tag
+	numSpaces = iota
+)
+
+var spaces = [numSpaces]string{"self", "not-self", "all", "app-id", "app-tag"}
+
+// ParseNamespace reads a namespace as requests name it, "" for self, into a target.
+func ParseNamespace(text string, t *Target) error {
+	name, of, _ := strings.Cut(strings.TrimSpace(text), "/")
+	if name == "" {
+		name = spaces[OfSelf]
+	}
+	i := slices.Index(spaces[:], name)
+	if i < 0 {
+		return invalid("Invalid namespace prefix: "+name, "it is none of "+strings.Join(spaces[:], ", "),
+			"name one of them")
+	}
+	t.Namespace = Namespace(i)
+	switch t.Namespace {
+	case OfApp:
+		id, err := creel.ParseApplicationID(of)
+		if err != nil {
+			return err
+		}
+		t.App = id
+	case OfTagged:
+		if t.AppTag = of; of == "" {
+			return invalid("Invalid namespace: "+text, "it names no application tag", "write app-tag/TAG")
+		}
+	}
+	return nil
+}
+
+// Both is a constraint that asks for all of those given, nil for none.
+func Both(list ...*Constraint) *Constraint {
+	list = slices.DeleteFunc(slices.Clone(list), func(c *Constraint) bool { return c == nil })
+	switch len(list) {
+	case 0:
+		return nil
+	case 1:
+		return list[0]
+	}
+	return &Constraint{Op: AllOf, Parts: list}
+}
+
+// String is the constraint in the words of Hadoop's placement specifications.
+func (c *Constraint) String() string {
+	if c.Wrong != "" {
+		return c.Wrong
+	}
+	if c.Op != Clause {
+		parts := make([]string, len(c.Parts))
+		for i, p := range c.Parts {
+			parts[i] = p.String()
+		}
+		return map[ConstraintOp]string{AllOf: "and(", AnyOf: "or("}[c.Op] + strings.Join(parts, ":") + ")"
+	}
+	scope := "node"
+	if c.Rack {
+		scope = "rack"
+	}
+	parts := make([]string, len(c.Targets))
+	for i := range c.Targets {
+		t := &c.Targets[i]
+		what := strings.Join(t.Values, ",")
+		if t.Kind != ByTag {
+			op := "="
+			if c.NotEqual {
+				op = "!="
+			}
+			parts[i] = t.Key + op + what
+			continue
+		}
+		if t.Namespace != OfSelf {
+			of := spaces[t.Namespace]
+			switch t.Namespace {
+			case OfApp:
+				of += "/" + t.App.String()
+			case OfTagged:
+				of += "/" + t.AppTag
+			}
+			what = of + "/" + what
+		}
+		switch {
+		case c.Min == 0 && c.Max == 0:
+			parts[i] = "notin," + scope + "," + what
+		case c.Min == 1 && c.Max == math.MaxInt32:
+			parts[i] = "in," + scope + "," + what
+		case c.Max == math.MaxInt32:
+			parts[i] = fmt.Sprintf("cardinality,%s,%s,%d,", scope, what, c.Min)
+		default:
+			parts[i] = fmt.Sprintf("cardinality,%s,%s,%d,%d", scope, what, c.Min, c.Max)
+		}
+	}
+	return strings.Join(parts, ":")
+}
+
+// refused gives the clause of c that keeps an application off a node, nil if c admits
+// it. Of alternatives it is all of them, as none holds.
+func (s *Scheduler) refused(c *Constraint, a *App, n *Node) *Constraint {
+	switch {
+	case c == nil:
+		return nil
+	case c.Wrong != "":
+		return c
+	case c.Op == AllOf:
+		for _, p := range c.Parts {
+			if r := s.refused(p, a, n); r != nil {
+				return r
+			}
+		}
+		return nil
+	case c.Op == AnyOf:
+		for _, p := range c.Parts {
+			if s.refused(p, a, n) == nil {
+				return nil
+			}
+		}
+		return c
+	}
+	for i := range c.Targets {
+		if !s.meets(c, &c.Targets[i], a, n) {
+			return c
+		}
+	}
+	return nil
+}
+
+// meets reports whether one target of a clause holds on a node.
+func (s *Scheduler) meets(c *Constraint, t *Target, a *App, n *Node) bool {
+	switch t.Kind {
+	case ByTag:
+		// Of several tags the most frequent must reach the least number, and the rarest
+		// must not be above the largest: Hadoop's rule.
+		if c.Min <= 0 && c.Max == math.MaxInt32 {
+			return true
+		}
+		least, most := s.cardinality(t, a, n, c.Rack)
+		return (c.Min <= 0 || most >= c.Min) && (c.Max == math.MaxInt32 || least <= c.Max)
+	case ByPartition:
+		return n.of.label == first(t.Values)
+	case ByAttribute:
+		value, has := s.whole().attributes[n.id.Host][t.Key]
+		if !has {
+			return c.NotEqual
+		}
+		return (value == first(t.Values)) != c.NotEqual
+	}
+	return true
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+// whole is the default partition's scheduler, which has what is known of all nodes.
+func (s *Scheduler) whole() *Scheduler {
+	if s.main != nil {
+		return s.main
+	}
+	return s
+}
