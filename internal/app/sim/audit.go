@@ -216,7 +216,7 @@ func (a *auditor) amBegins(m *am) {
 	if app.begun == nil {
 		app.begun = map[int32]bool{}
 	}
-	a.check(!app.begun[m.attempt.Attempt], "the AM of %s begins a second time", m.attempt)
+	a.check(!app.begun[m.attempt.Attempt] || a.forgetful(), "the AM of %s begins a second time", m.attempt)
 	app.begun[m.attempt.Attempt] = true
 	app.am = m
 	a.moved = a.w.now
