@@ -120,7 +120,6 @@ func (m *am) register(then func()) {
 		case err == nil:
 			m.responseID = 0
 			m.take(answer.GetNmTokensFromPreviousAttempts())
-			m.w.audit.registeredAM(m)
 			m.w.mark("registered", int64(m.attempt.Application.ID), int64(m.attempt.Attempt))
 			m.say(m.play.Registered())
 			then()

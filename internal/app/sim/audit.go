@@ -53,8 +53,9 @@ type applied struct {
 	ams    int            // processes of AMs now
 	am     *am            // the latest
 	begun  map[int32]bool // attempts whose AM has begun
-	spoke  int32          // the latest attempt that was told that it is registered
 	told   map[int]int64  // by member: the epoch of the last container that its AM was told of
+	// registered is the latest attempt that a life of a ResourceManager has registered.
+	registered map[*cluster]int32
 }
 
 // history is what has happened to a container, each at most once.
@@ -280,21 +281,22 @@ func (a *auditor) grantTold(m *am, id creel.ContainerID) {
 	a.check(id.Epoch() >= app.told[of], "%s is told of %s, and was told of one of life %d before",
 		m.attempt, id, app.told[of]%epochStep)
 	app.told[of] = id.Epoch()
-	a.speaks(m, "is given a container")
 }
 
-// speaks: once a later attempt is registered, an earlier one gets nothing more.
-func (a *auditor) speaks(m *am, what string) {
-	app := a.apps[m.attempt.Application]
-	a.check(app.spoke <= m.attempt.Attempt || a.forgetful(), "%s %s, and attempt %d is registered",
-		m.attempt, what, app.spoke)
+// registers and serves: a life of a ResourceManager serves no attempt any more once it has
+// registered a later one. What it answered before may still come to the earlier AM.
+func (a *auditor) registers(c *cluster, t creel.AttemptID) {
+	a.serves(c, t)
+	app := a.apps[t.Application]
+	if app.registered == nil {
+		app.registered = map[*cluster]int32{}
+	}
+	app.registered[c] = t.Attempt
 }
 
-// registeredAM: an AM is told that it is registered.
-func (a *auditor) registeredAM(m *am) {
-	a.speaks(m, "is told that it is registered")
-	app := a.apps[m.attempt.Application]
-	app.spoke = max(app.spoke, m.attempt.Attempt)
+func (a *auditor) serves(c *cluster, t creel.AttemptID) {
+	later := a.apps[t.Application].registered[c]
+	a.check(later <= t.Attempt, "%s serves %s, and has registered attempt %d", c.id, t, later)
 }
 
 // granting: a container is of the life that grants it, so that two lives of a

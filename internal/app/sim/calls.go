@@ -128,6 +128,9 @@ func (c *cluster) registerAM(
 	c.post(func(m *rm.Machine, now time.Time) func() {
 		registered, err := m.RegisterAM(now, codec.RegisterAM(a, req))
 		app, _ := m.App(a.Application)
+		if err == nil {
+			c.w.audit.registers(c, a)
+		}
 		return func() {
 			if err != nil {
 				reply(nil, err)
@@ -156,6 +159,7 @@ func (c *cluster) allocate(
 			c.answers[a] = answered{answer.ResponseID, int64(app.PendingCount)}
 		}
 		c.w.audit.answered(c, answer)
+		c.w.audit.serves(c, a)
 		taken := codec.TakeAllocated(m, now, answer)
 		return func() {
 			for i := range taken.Completed {
