@@ -363,7 +363,9 @@ func (w *World) killUAM(which uint64) {
 	c := w.clusters[which%uint64(len(w.clusters))]
 	var uams []creel.ApplicationID
 	for v := range c.m.Apps {
-		if v.Unmanaged && !v.State.Ended() {
+		// A member of before fences takes an id once, as Hadoop's do: what insists on its
+		// places waits for ever once its UAM there is killed, which nobody can help.
+		if v.Unmanaged && !v.State.Ended() && !(c.old && w.audit.apps[v.ID].am.insists()) {
 			uams = append(uams, v.ID)
 		}
 	}

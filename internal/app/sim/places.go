@@ -87,6 +87,19 @@ func (w *World) wishes(job int) map[int32]*wish {
 	return out
 }
 
+// insists reports whether an AM wants containers that are of no use elsewhere.
+func (m *am) insists() bool {
+	if m == nil {
+		return false
+	}
+	for _, h := range m.wishes {
+		if h.strict {
+			return true
+		}
+	}
+	return false
+}
+
 // takes reports whether a container on a node is where the wish wants it.
 func (h *wish) takes(n *node) bool {
 	return slices.Contains(h.hosts, n.conf.ID.Host) || slices.Contains(h.racks, n.rack)
