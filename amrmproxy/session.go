@@ -663,7 +663,7 @@ func (s *Session) onEnded(why string) {
 // end leaves nothing to do but ending the UAMs.
 func (s *Session) end(why string, tell error) {
 	s.endErr = tell
-	s.phase, s.why = phaseOver, why
+	s.phase, s.why, s.blind = phaseOver, why, false
 	s.refuseAll(s.over())
 	if !s.record.Ending {
 		s.record.Ending = true

@@ -84,6 +84,13 @@ var table = []mutation{
 		caughtBy: "internal/app/sim TestACrowdedMorningGrantsNothingTooMuch",
 	},
 	{
+		name:     "a home that knows the attempt no more is taken to have heard its goodbye",
+		file:     "amrmproxy/answer.go",
+		old:      "		if under.Finish != nil && m.once {\n",
+		wrong:    "		if under.Finish != nil && (m.once || MUTANT) {\n",
+		caughtBy: "amrmproxy TestScenarios/finish_without_record",
+	},
+	{
 		name:  "surplus grants are kept",
 		file:  "amrmproxy/answer.go",
 		old:   "		if wanted && s.phase == phaseRunning {",
