@@ -217,10 +217,19 @@ func missingType(size creel.Resource, q *subcluster.QueueLoad) string {
 // from excluding everybody: whether such an application is refused for good, or waits
 // for nodes to come, is the home's to say, whose limits the view does not have.
 func fitsSomewhere(d *homeDecision) bool {
-	return d.view == nil || slices.ContainsFunc(d.view.Members, func(m subcluster.Status) bool {
-		code, _ := cannotHold(&m, d.sub.Size, d.sub.Label)
-		return m.State != subcluster.StateDeregistered && !m.Load.Metrics.Total().IsZero() && code == ""
-	})
+	if d.view == nil {
+		return true
+	}
+	for i := range d.view.Members {
+		m := &d.view.Members[i]
+		if m.State == subcluster.StateDeregistered || m.Load.Metrics.Total().IsZero() {
+			continue
+		}
+		if code, _ := cannotHold(m, d.sub.Size, d.sub.Label); code == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // queueKnownSomewhere keeps a queue that only placement rules know from

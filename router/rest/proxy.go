@@ -73,7 +73,9 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 			if r.Context().Err() == context.Canceled {
 				return // nobody is there to read
 			}
-			away(w, "Subcluster "+string(home.ID)+", the home of "+app.String()+", does not answer: "+err.Error())
+			h.conf.Log.Debug("web proxy", "application", app.String(), "subcluster", home.ID, "error", err)
+			away(w, "Subcluster "+string(home.ID)+", the home of "+app.String()+
+				", does not answer. Try again; `creel subcluster list` shows how it is.")
 		},
 	}
 	p.ServeHTTP(w, r)

@@ -107,12 +107,16 @@ func Weigh[T any](s *Server, present []router.Part[T]) []router.Weighed[T] {
 // 1 while that is not known.
 func (s *Server) Share(id creel.SubclusterID) float64 {
 	var own, all float64
-	view := s.View()
-	for _, active := range view.Active() {
-		m, _ := view.Member(active)
-		all += float64(m.Load.Metrics.TotalMB)
-		if active == id {
-			own = float64(m.Load.Metrics.TotalMB)
+	if view := s.View(); view != nil {
+		for i := range view.Members { // each report asks: without a list of those that are active
+			m := &view.Members[i]
+			if m.State != subcluster.StateActive {
+				continue
+			}
+			all += float64(m.Load.Metrics.TotalMB)
+			if m.ID == id {
+				own = float64(m.Load.Metrics.TotalMB)
+			}
 		}
 	}
 	if all == 0 || own == 0 {
