@@ -28,7 +28,11 @@ func (s *Session) onSaw(e Saw) {
 		for i := range e.View.Members {
 			st := &e.View.Members[i]
 			m := s.member(st.ID)
-			m.once = strings.HasPrefix(st.Version, "hadoop")
+			m.hadoop = strings.HasPrefix(st.Version, "hadoop")
+			if st.Load.BeginsAgain && !m.begins {
+				m.spent = false // it may have been of a version that took the id once
+			}
+			m.begins = st.Load.BeginsAgain
 			m.lost = st.State == subcluster.StateLost || st.State == subcluster.StateDeregistered
 		}
 	}

@@ -359,7 +359,7 @@ func (s *Session) keepUnsent(m *member, a *yarnpb.AllocateRequestProto) {
 // onUnknownAttempt: the member says that there is no such AM.
 func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
 	if m.home {
-		if under.Finish != nil && m.once {
+		if under.Finish != nil && m.hadoop {
 			// Hadoop's forgets an attempt as it takes its finish. Ours goes on to say that it
 			// has taken it; one that knows the attempt no more gave it up before.
 			s.onFinished(m, &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)})

@@ -78,8 +78,9 @@ type member struct {
 	live   int       // containers it granted that have not ended
 	worked time.Time // when it last did something for the AM
 	used   bool      // the AM may have run a container there
-	once   bool      // a Hadoop ResourceManager, as the view says: it takes an application id once
-	spent  bool      // it has taken this one, and does not again
+	hadoop bool      // a Hadoop ResourceManager, as the view says
+	begins bool      // it begins a UAM again that has ended, as its heartbeats say
+	spent  bool      // it has had a UAM of this application, and takes the id no second time
 	out    string    // why it has no UAM at this moment, for people
 
 	responseID int32

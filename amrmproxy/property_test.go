@@ -42,7 +42,8 @@ type modelRM struct {
 	away       bool                       // refuses connections
 	fetched    bool                       // the last answer has arrived
 	used       bool                       // the application id was used and ended here
-	hadoop     bool                       // and is then not taken again
+	once       bool                       // and is then not taken again
+	hadoop     bool                       // since it is Hadoop's, not an older one of creel
 	killed     map[creel.ContainerID]bool // with a UAM
 	prompt     bool                       // grants what it is asked for in the answer to the ask, as creel's does
 }
@@ -237,7 +238,7 @@ func (w *world) one(e Event) {
 				switch {
 				case r.away:
 					return LaunchFailed{a.Member, creel.ErrUnavailable}
-				case r.used && r.hadoop:
+				case r.used && r.once:
 					return LaunchFailed{a.Member, ErrSpent}
 				}
 				r.submitted = true
@@ -289,7 +290,7 @@ func (w *world) carry(a Send) Event {
 				w.t.Fatalf("%s is given back, and runs %v", r.id, id)
 			}
 		}
-		if w.kind != "YARN" && w.uses[r.id] || r.hadoop {
+		if w.kind != "YARN" && w.uses[r.id] || r.once {
 			w.t.Fatalf("%s is given back, and was to be kept", r.id)
 		}
 		r.kill()
@@ -470,9 +471,10 @@ func (w *world) view() *subcluster.View {
 	for _, r := range w.rms {
 		st := subcluster.Status{State: subcluster.StateActive}
 		st.ID = r.id
-		if r.hadoop {
+		if r.once && r.hadoop {
 			st.Version = "hadoop"
 		}
+		st.Load.BeginsAgain = !r.once
 		st.Load.Metrics = subcluster.ClusterMetrics{
 			AvailableMB:           int64(r.free) * 1024,
 			AvailableVirtualCores: int64(r.free),
@@ -512,7 +514,8 @@ func TestTheAMGetsWhatItAskedForAndNoMore(t *testing.T) {
 					live:  map[creel.ContainerID]bool{},
 
 					prompt: rapid.Bool().Draw(t, "prompt"),
-					hadoop: rapid.IntRange(0, 3).Draw(t, "hadoop") == 0,
+					once:   rapid.IntRange(0, 3).Draw(t, "once") == 0,
+					hadoop: rapid.Bool().Draw(t, "hadoop"),
 				},
 			)
 		}
@@ -615,7 +618,7 @@ func (w *world) settle() {
 	}
 	live := 0
 	for _, r := range w.rms {
-		if r != w.home && r.submitted && len(r.live) == 0 && w.kind == "YARN" && !r.hadoop {
+		if r != w.home && r.submitted && len(r.live) == 0 && w.kind == "YARN" && !r.once {
 			w.t.Fatalf("%s has a UAM that does nothing", r.id)
 		}
 		if w.restarted { // who granted these nobody remembered when the UAM was gone

@@ -37,7 +37,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scenarios print into t
 //	rm sc-a finished=true | err=notregistered
 //	launched sc-b [type=SPARK] | launchfailed sc-b [spent] | dropped sc-b [err]
 //	saved | savefailed stale
-//	view sc-a:100,sc-b:lost,sc-c:hadoop [store=x]
+//	view sc-a:100,sc-b:lost,sc-c:hadoop,sc-d:old [store=x]
 //	where h1:sc-b h2:sc-a              all that is known of hosts and racks from now on
 //	tick 250ms
 //	ended
@@ -325,8 +325,12 @@ func (sc *scenario) see(text string) {
 		case "draining":
 			st.State = subcluster.StateDraining
 		default:
-			if what == "hadoop" {
+			st.Load.BeginsAgain = what != "hadoop" && what != "old"
+			switch what {
+			case "hadoop":
 				st.Version, what = "hadoop 3.4.2", "50"
+			case "old":
+				what = "50"
 			}
 			n := sc.int(what)
 			st.Load.Metrics = subcluster.ClusterMetrics{

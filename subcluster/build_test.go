@@ -387,6 +387,7 @@ func FuzzParseLoad(f *testing.F) {
 		),
 	)
 	f.Add([]byte(`{"creel":{"queues":[{"queue":""}]}}`))
+	f.Add([]byte(`{"creel":{"nodes":"n","refusing":"no","beginsAgain":true}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l, err := subcluster.ParseLoad(data)
 		if err != nil {

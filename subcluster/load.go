@@ -36,6 +36,10 @@ type Load struct {
 	// Nodes is the digest of the list of nodes that the member has published, empty
 	// when it has not; see subcluster/resolver.
 	Nodes string
+	// BeginsAgain: the member begins a UAM again that has ended, where a submission names
+	// its last attempt (yarnpb.BeginAfter). One that does not say so takes an application
+	// id once, as Hadoop's ResourceManagers do and those of creel did.
+	BeginsAgain bool
 }
 
 // ClusterMetrics has the fields of Hadoop's clusterMetrics. Memory is in MB.
@@ -159,9 +163,10 @@ type loadJSON struct {
 }
 
 type creelJSON struct {
-	Refusing string      `json:"refusing,omitempty"`
-	Nodes    string      `json:"nodes,omitempty"`
-	Queues   []queueJSON `json:"queues,omitempty"`
+	Refusing    string      `json:"refusing,omitempty"`
+	Nodes       string      `json:"nodes,omitempty"`
+	BeginsAgain bool        `json:"beginsAgain,omitempty"`
+	Queues      []queueJSON `json:"queues,omitempty"`
 }
 
 type queueJSON struct {
@@ -203,8 +208,8 @@ func (j resourceJSON) resource() creel.Resource {
 // JSON writes the load in the shape ParseLoad and Hadoop read.
 func (l *Load) JSON() ([]byte, error) {
 	var c *creelJSON
-	if len(l.Queues) > 0 || l.Refusing != "" || l.Nodes != "" {
-		c = &creelJSON{Refusing: l.Refusing, Nodes: l.Nodes}
+	if len(l.Queues) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain {
+		c = &creelJSON{Refusing: l.Refusing, Nodes: l.Nodes, BeginsAgain: l.BeginsAgain}
 		for _, q := range l.Queues {
 			c.Queues = append(
 				c.Queues,
@@ -266,6 +271,7 @@ func ParseLoad(data []byte) (Load, error) {
 		return l, nil
 	}
 	l.Refusing, l.Nodes = fmt.Sprintf("%.200s", j.Creel.Refusing), fmt.Sprintf("%.64s", j.Creel.Nodes)
+	l.BeginsAgain = j.Creel.BeginsAgain
 	for _, q := range j.Creel.Queues {
 		path, err := creel.ParseQueuePath(q.Queue)
 		if err != nil {

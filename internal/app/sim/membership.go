@@ -18,7 +18,7 @@ func (c *cluster) heartbeats() {
 	}
 	w.on(c.host, w.cfg.MemberHeartbeat, c.heartbeats)
 	report := c.loads.Next(c.m, c.now())
-	report.Nodes = c.places.Digest()
+	report.Nodes, report.BeginsAgain = c.places.Digest(), report.BeginsAgain && !c.old
 	load, err := report.JSON()
 	if err != nil {
 		w.audit.breach("%s cannot tell its load: %v", c.id, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
@@ -125,6 +126,25 @@ func TestALoadTellsTheRateSinceTheLast(t *testing.T) {
 	if second := l.Next(m, now.Add(5*time.Second)); first.Metrics.ContainersPerSecond != 0 ||
 		second.Metrics.ContainersPerSecond != 10 || len(second.Queues) == 0 {
 		t.Errorf("%+v, then %+v", first.Metrics, second.Metrics)
+	}
+}
+
+// Proxies give idle UAMs back where they read this.
+func TestALoadSaysThatUAMsAreBegunAgain(t *testing.T) {
+	m, err := rm.New(rm.Defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := new(Loads).Next(m, time.UnixMilli(1_000_000))
+	text, err := load.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err := subcluster.ParseLoad(text); err != nil || !l.BeginsAgain {
+		t.Errorf("%s is read as %v, %v", text, l.BeginsAgain, err)
+	}
+	if l, err := subcluster.ParseLoad([]byte(`{"clusterMetrics":{},"creel":{"nodes":"n"}}`)); err != nil || l.BeginsAgain {
+		t.Errorf("a member that does not say so: %v, %v", l.BeginsAgain, err)
 	}
 }
 

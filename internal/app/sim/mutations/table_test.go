@@ -86,9 +86,23 @@ var table = []mutation{
 	{
 		name:     "a home that knows the attempt no more is taken to have heard its goodbye",
 		file:     "amrmproxy/answer.go",
-		old:      "		if under.Finish != nil && m.once {\n",
-		wrong:    "		if under.Finish != nil && (m.once || MUTANT) {\n",
+		old:      "		if under.Finish != nil && m.hadoop {\n",
+		wrong:    "		if under.Finish != nil && (m.hadoop || MUTANT) {\n",
 		caughtBy: "amrmproxy TestScenarios/finish_without_record",
+	},
+	{
+		name:     "an idle UAM is given back at a member that takes its id no second time",
+		file:     "amrmproxy/idle.go",
+		old:      "	return !m.begins || m.used",
+		wrong:    "	return !MUTANT && !m.begins || m.used",
+		caughtBy: "amrmproxy TestScenarios/idle_old",
+	},
+	{
+		name:     "a member that was upgraded is still taken for one that takes an id once",
+		file:     "amrmproxy/advance.go",
+		old:      "				m.spent = false // it may",
+		wrong:    "				m.spent = MUTANT && m.spent // it may",
+		caughtBy: "amrmproxy TestScenarios/idle_old",
 	},
 	{
 		name:  "surplus grants are kept",
