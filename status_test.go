@@ -72,7 +72,7 @@ var features = []feature{
 	{"ResourceManager", "Hadoop's clients, NodeManagers and AMs; restart from its journal", works, "",
 		[]string{"e2e/rm.TestUsersDoWhatTheyDoWithHadoop", "e2e/rm.TestJobsOutliveTheResourceManager"}},
 	{"ResourceManager", "CapacityScheduler and FairScheduler: shares, limits, placement rules as Hadoop's", partial,
-		"size-based weight, the AM limit of one user as Hadoop's, `workflow-priority-mappings`",
+		"`workflow-priority-mappings`",
 		[]string{"e2e/scheduler.TestCapacitySharesAreThoseOfARealResourceManager",
 			"e2e/scheduler.TestFairSharesAreThoseOfARealResourceManager",
 			"e2e/scheduler.TestPlacementIsThatOfARealResourceManager"}},

@@ -254,7 +254,7 @@ func compareQueue(t *testing.T, path string, h hadoopQueue, q rm.QueueView) {
 	if !q.Leaf {
 		return
 	}
-	near("minimum user limit", float64(q.MinUserPercent), h.UserLimit)
+	near("minimum user limit", q.MinUserPercent, h.UserLimit)
 	near("user limit factor", q.UserFactor, h.UserLimitFactor)
 	same("applications", q.MaxApps, h.MaxApplications)
 	same("applications of a user", q.MaxAppsPerUser, h.MaxApplicationsPerUser)

@@ -119,10 +119,11 @@ func drawQueues(t *rapid.T) queues.Spec {
 			MaxCapacity: most,
 			UserFactor: rapid.SampledFrom([]float64{0, 1, 2, -1}).
 				Draw(t, "factor"),
-			MinUserPercent: rapid.SampledFrom([]int{0, 25, 50}).Draw(t, "minUser"),
+			MinUserPercent: rapid.SampledFrom([]float64{0, 12.5, 50}).Draw(t, "minUser"),
 			MaxAMPercent: rapid.SampledFrom([]float64{0, 0.5, 1}).
 				Draw(t, "am"),
 			MaxParallelApps: rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "parallel"),
+			SizeWeight:      rapid.Bool().Draw(t, "sizeWeight"),
 			NodeOrder:       rapid.SampledFrom([]queues.NodeOrder{queues.Spread, queues.Pack}).Draw(t, "order"),
 			Policy: rapid.SampledFrom([]queues.Policy{queues.PolicyDefault, queues.Fifo, queues.FairShare, queues.DRF, queues.PriorityFirst}).
 				Draw(t, "policy"),

@@ -41,6 +41,7 @@ func keepSome(t *rapid.T, q *queues.Queue) {
 	q.MinSharePreemption = time.Duration(rapid.SampledFrom([]int{0, 2}).Draw(t, "minTime")) * time.Second
 	q.FairSharePreemption = time.Duration(rapid.SampledFrom([]int{0, 1, 5}).Draw(t, "fairTime")) * time.Second
 	q.FairSharePreemptionAt = rapid.SampledFrom([]float64{0, 1}).Draw(t, "fairAt")
+	q.MaxAMPercent = rapid.SampledFrom([]float64{0.5, 1, 1}).Draw(t, "room") // for more than an AM in each queue
 	q.Victims = rapid.SampledFrom([]queues.Victims{0, queues.Newest, queues.LeastWork}).Draw(t, "victims")
 	for i := range q.Children {
 		keepSome(t, &q.Children[i])
@@ -165,7 +166,7 @@ func TestPreemptionKeepsItsPromises(t *testing.T) {
 		r := newRunOf(rt, t, spec)
 		k := &sentences{r: r, open: map[creel.ContainerID]Preempted{}}
 		r.watch = k.see
-		for range rapid.IntRange(10, 80).Draw(rt, "steps") {
+		for range rapid.IntRange(30, 140).Draw(rt, "steps") {
 			r.step()
 			r.tick(0)
 		}
@@ -184,6 +185,7 @@ func TestPreemptionKeepsItsPromises(t *testing.T) {
 			rt.Fatalf("a replay gave another state:\n%s\n---\n%s", a, b)
 		}
 	})
+	t.Logf("%d notices", notices)
 	if notices == 0 {
 		t.Error("no container was ever put under notice")
 	}

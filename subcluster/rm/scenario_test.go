@@ -656,7 +656,7 @@ func (s *scene) queue(spec *queues.Spec, path string, o map[string]string) {
 		case "min":
 			q.Minimum = queues.AbsoluteOf(amount(v))
 		case "minuser":
-			q.MinUserPercent = int(number(v))
+			q.MinUserPercent = number(v)
 		case "factor":
 			q.UserFactor = number(v)
 		case "am":
@@ -679,6 +679,8 @@ func (s *scene) queue(spec *queues.Spec, path string, o map[string]string) {
 		case "keeps":
 			q.PreemptionDisabled = v == "all" || v == "yes"
 			q.IntraPreemptionDisabled = v == "within"
+		case "sizeweight":
+			q.SizeWeight = v == "yes"
 		case "victims":
 			q.Victims = map[string]queues.Victims{"newest": queues.Newest, "least-work": queues.LeastWork}[v]
 		case "mintime":

@@ -70,7 +70,7 @@ type capacityReader struct {
 	maxAMPercent    float64
 	maxQueueApps    int
 	maxParallelApps int
-	minUserPercent  int
+	minUserPercent  float64
 	userFactor      float64
 	expireAfter     time.Duration
 	legacyMode      bool
@@ -454,7 +454,7 @@ func share(text string) (float64, error) {
 	return cmp.Or(f, explicitZero), nil
 }
 
-func userPercent(text string) (int, error) {
+func userPercent(text string) (float64, error) {
 	f, err := parseFloat(text)
 	switch {
 	case err != nil:
@@ -462,7 +462,7 @@ func userPercent(text string) (int, error) {
 	case f < 0 || f > 100:
 		return 0, fmt.Errorf("%v is not a percentage from 0 to 100", f)
 	}
-	return max(1, int(f)), nil
+	return cmp.Or(f, explicitZero), nil
 }
 
 func userFactor(text string) (float64, error) {

@@ -89,6 +89,8 @@ func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, p
 		MaxCapacity:     setting(r, get, "maximum-capacity", r.maximum, queues.Amount{}),
 		Policy:          setting(r, get, "ordering-policy", orderingPolicy(leaf), queues.PolicyDefault),
 
+		SizeWeight: setting(r, get, "ordering-policy.fair.enable-size-based-weight", parseBool, false),
+
 		PreemptionDisabled: setting(r, get, "disable_preemption", parseBool, parent.keeps),
 		IntraPreemptionDisabled: setting(
 			r, get, "intra-queue-preemption.disable_preemption", parseBool, parent.keepsWithin),

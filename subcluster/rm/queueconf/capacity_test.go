@@ -193,7 +193,7 @@ root.p.maximum-application-lifetime = 3600
 root.p.default-application-lifetime = 60
 root.p.leaf.capacity = 100
 root.p.leaf.maximum-capacity = -1
-root.p.leaf.minimum-user-limit-percent = 25
+root.p.leaf.minimum-user-limit-percent = 12.5
 root.p.leaf.user-limit-factor = -1
 root.p.leaf.maximum-am-resource-percent = 0.5
 root.p.leaf.maximum-applications = 12
@@ -201,6 +201,7 @@ root.p.leaf.max-parallel-apps = 2
 root.p.leaf.priority = 3
 root.p.leaf.default-application-priority = 5
 root.p.leaf.ordering-policy = fair
+root.p.leaf.ordering-policy.fair.enable-size-based-weight = true
 root.p.leaf.acl_submit_applications = u1,u2 g1,g2
 root.p.leaf.acl_administer_queue =  g3
 root.p.leaf.maximum-allocation-mb = 4096
@@ -228,8 +229,9 @@ creel.scheduler.root.p.leaf.node-order = pack
 		Admin:                   queues.ACL{Groups: []string{"g3"}},
 		Priority:                3,
 		Policy:                  queues.FairShare,
+		SizeWeight:              true,
 		NodeOrder:               queues.Pack,
-		MinUserPercent:          25,
+		MinUserPercent:          12.5,
 		UserFactor:              -1,
 		UserWeights:             []queues.UserLimit{{User: "ann", Weight: 1.5}, {User: "bob", Weight: 0.5}},
 		MaxAMPercent:            0.5,

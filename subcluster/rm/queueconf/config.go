@@ -36,7 +36,7 @@ type Options struct {
 type FairOptions struct {
 	UserAsDefaultQueue    bool    // [true]
 	AllowUndeclaredPools  bool    // [true]
-	SizeBasedWeight       bool    // kept and reported
+	SizeBasedWeight       bool    // [false]
 	NodeLocalityThreshold float64 // [-1]
 	RackLocalityThreshold float64 // [-1]
 }

@@ -24,6 +24,7 @@ func ReadFair(file string, data []byte, opt Options) (Config, error) {
 	out := Config{Queues: queues.Spec{
 		Scheduler: queues.FairScheduler, Calculator: queues.Dominant, MaxClusterPriority: opt.MaxClusterPriority,
 		NodeLocalityThreshold: opt.Fair.NodeLocalityThreshold, RackLocalityThreshold: opt.Fair.RackLocalityThreshold,
+		SizeWeight:        opt.Fair.SizeBasedWeight,
 		NodeLocalityDelay: -1, RackLocalityAdditionalDelay: -1,
 	}}
 	doc := &element{name: "allocations"}

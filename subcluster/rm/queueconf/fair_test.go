@@ -300,3 +300,21 @@ func FuzzReadFair(f *testing.F) {
 		}
 	})
 }
+
+// yarn.scheduler.fair.sizebasedweight holds for every queue, those made on demand too.
+func TestSizeBasedWeightHoldsForTheTree(t *testing.T) {
+	opt := fairCluster
+	opt.Fair.SizeBasedWeight = true
+	for _, c := range []struct {
+		opt  Options
+		want bool
+	}{{opt, true}, {fairCluster, false}} {
+		got, err := ReadFair("fair.xml", []byte("<allocations><queue name=\"a\"/></allocations>"), c.opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Queues.SizeWeight != c.want {
+			t.Errorf("%v, want %v", got.Queues.SizeWeight, c.want)
+		}
+	}
+}

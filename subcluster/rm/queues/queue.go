@@ -25,8 +25,11 @@ type Queue struct {
 	Priority  int32            // order between queues (PriorityUtilization)
 	Policy    Policy
 	NodeOrder NodeOrder
+	// Between applications ordered by use, one that wants more may have more: use is divided
+	// by the binary logarithm of one more than the MiB that it has and wants.
+	SizeWeight bool
 
-	MinUserPercent int     // minimum-user-limit-percent, 1..100 [100]
+	MinUserPercent float64 // minimum-user-limit-percent, above 0, at most 100 [100]
 	UserFactor     float64 // user-limit-factor [1]; -1 = no bound but the queue's maximum
 	UserWeights    []UserLimit
 	// share 0..1 of the queue's limit that AMs may use [parent's; 0.1 in CapacityScheduler, 0.5 in

@@ -59,6 +59,8 @@ type Spec struct {
 	// what those leave, then weights of what is left; siblings may mix them, and one
 	// queue may. CapacityScheduler: legacy-queue-mode.enabled=false.
 	Vectors bool
+	// SizeWeight is Queue.SizeWeight of every queue: yarn.scheduler.fair.sizebasedweight.
+	SizeWeight bool
 	// ReservationsOff forbids reserving a node for a container too big for it now.
 	ReservationsOff bool
 

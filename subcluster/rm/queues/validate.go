@@ -80,7 +80,7 @@ func (s *Spec) check(q *Queue, path creel.QueuePath, depth int) error {
 		return bad("illegal maximum capacity of %g%%", q.MaxCapacity.Value)
 	}
 	if q.MinUserPercent < 0 || q.MinUserPercent > 100 {
-		return bad("minimum user limit percent is %d, not in 1..100", q.MinUserPercent)
+		return bad("minimum user limit percent is %g, not in 0..100", q.MinUserPercent)
 	}
 	if q.MaxAMPercent > 1 {
 		return bad("maximum share for application masters is %g, above 1", q.MaxAMPercent)

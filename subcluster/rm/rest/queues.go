@@ -335,7 +335,7 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	w.Int("numContainers", int64(q.AllContainers))
 	w.Int("maxApplications", int64(q.MaxApps))
 	w.Int("maxApplicationsPerUser", int64(q.MaxAppsPerUser))
-	w.Float("userLimit", float64(q.MinUserPercent))
+	w.Float("userLimit", float64(float32(q.MinUserPercent)))
 	w.Object("users", func(w *writer) {
 		w.List("user", len(q.Users), func(w *writer, i int) {
 			u := &q.Users[i]

@@ -35,7 +35,31 @@ func (s *Scheduler) enqueue(a *App) {
 	} else {
 		l.pending.Fix(u)
 	}
+	u.setInLine()
 	s.activateLater(a.queue)
+}
+
+// setInLine counts the user among those who have no application but in line; it follows
+// every change of that.
+func (u *user) setInLine() {
+	switch in := u.running == 0 && u.pending.Len() > 0; {
+	case in && !u.inLine:
+		u.q.leaf.inLine++
+		u.inLine = true
+	case !in && u.inLine:
+		u.q.leaf.inLine--
+		u.inLine = false
+	}
+}
+
+// wanting is how many users of a leaf want something: containers, or that the first of
+// their applications starts.
+func (q *Queue) wanting() int {
+	n := q.leaf.active
+	if main := q.s.main; main != nil {
+		q = main.tree.byPath[q.path]
+	}
+	return n + q.leaf.inLine
 }
 
 func (s *Scheduler) dequeue(a *App) {
@@ -45,6 +69,7 @@ func (s *Scheduler) dequeue(a *App) {
 	u, l := a.user, a.queue.leaf
 	l.pendingApps--
 	u.pending.Remove(a)
+	u.setInLine()
 	if u.pending.Len() == 0 {
 		if u.pendSlot != 0 {
 			l.pending.Remove(u)
@@ -118,21 +143,26 @@ func (s *Scheduler) mayActivate(a *App, set shareSet) (Limit, *Queue) {
 		return LimitNone, nil
 	}
 	size := a.amSize
+	first := a.queue.running == 0
 	if a.amPart != nil {
 		a = a.amPart
 		s = a.queue.s
 	}
 	q := a.queue
-	all, one := s.amLimit(q, set)
+	all, one := s.amLimit(q, a.user, set)
 	with := q.leaf.amUsed
 	with.Add(&size.V)
-	// One AM may always start, or a small queue would never run anything.
-	if !s.sizes.Fits(&with, &all) && !q.leaf.amUsed.IsZero() {
+	// One AM may always start, or a small queue would never run anything: one of the
+	// queue, not of each user.
+	if first = first || q.leaf.amUsed.IsZero(); first {
+		return LimitNone, nil
+	}
+	if !s.sizes.Fits(&with, &all) {
 		return LimitAM, q
 	}
 	with = a.user.amUsed
 	with.Add(&size.V)
-	if !s.sizes.Fits(&with, &one) && !a.user.amUsed.IsZero() {
+	if !s.sizes.Fits(&with, &one) {
 		return LimitUserAM, q
 	}
 	return LimitNone, nil
@@ -167,6 +197,7 @@ func (s *Scheduler) setRunning(a *App) {
 		x.queue.s.enroll(x)
 	}
 	a.user.running++
+	a.user.setInLine()
 	for q := a.queue; q != nil; q = q.parent {
 		q.running++
 	}
@@ -208,6 +239,7 @@ func (s *Scheduler) Deactivate(a *App) {
 		return
 	}
 	a.user.running--
+	a.user.setInLine()
 	blocked := false
 	for q := a.queue; q != nil; q = q.parent {
 		blocked = blocked || q.maxRunning > 0 && q.running >= q.maxRunning

@@ -205,7 +205,7 @@ func (s *Scheduler) enroll(a *App) {
 	a.least = least
 	u, q := a.user, a.queue
 	if a.slot == 0 {
-		a.ratio = q.ordering.share(a)
+		a.ratio = q.share(a)
 		u.apps.Push(a)
 		if u.slot == 0 {
 			q.users.Push(u)

@@ -223,6 +223,7 @@ func (s *Scheduler) setCount(w *Ask, count int32, size *amounts.Size) {
 		q.pending.Add(&delta)
 		q.pendingCount += d
 	}
+	a.demandChanged()
 }
 
 // countDown is setCount for one container less.
@@ -237,6 +238,7 @@ func (s *Scheduler) countDown(w *Ask) {
 		q.pending.AddTimes(v, -1)
 		q.pendingCount--
 	}
+	a.demandChanged()
 }
 
 // served lowers the counts of the entries a container on n satisfied: the

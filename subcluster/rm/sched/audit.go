@@ -315,7 +315,7 @@ func (c *Audit) leaf(q *Queue) {
 			q.path, l.apps, l.begun, l.amUsed, s.apps, s.begun, s.am)
 	}
 	var byActive amounts.Vec
-	active, limited, weights, allWeights := 0, 0, 0.0, 0.0
+	active, limited, inLine, weights, allWeights := 0, 0, 0, 0.0, 0.0
 	for _, u := range l.userList {
 		us := c.perUser[u]
 		if us == nil {
@@ -346,10 +346,16 @@ func (c *Audit) leaf(q *Queue) {
 		if u.limited {
 			limited++
 		}
+		if u.running == 0 && u.pending.Len() > 0 {
+			inLine++
+		}
 		limit, has := c.s.policy.userLimit(c.s, u)
 		if assured := q.sized().leaf.assured; has && u.weight == 1 && !c.s.sizes.Fits(&assured, &limit) {
 			c.fail("user %s of %s: %v is assured, above the limit of %v", u.name, q.path, assured, limit)
 		}
+	}
+	if inLine != l.inLine {
+		c.fail("queue %s: %d users with nothing but in line, in truth %d", q.path, l.inLine, inLine)
 	}
 	if math.Abs(weights-l.weights) > 1e-6 || math.Abs(allWeights-l.allWeights) > 1e-6 {
 		c.fail("queue %s: weights of users %v, active %v, in truth %v, %v",

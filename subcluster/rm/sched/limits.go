@@ -116,12 +116,13 @@ func (s *Scheduler) headroomByPartition(a *App) amounts.Vec {
 	return sum
 }
 
-// amLimit is what AMs of a leaf may use together, and those of one user.
-func (s *Scheduler) amLimit(q *Queue, set shareSet) (all, one amounts.Vec) {
+// amLimit is what AMs of a leaf may use together, and those of one user; nil: of one
+// whose weight is 1.
+func (s *Scheduler) amLimit(q *Queue, u *user, set shareSet) (all, one amounts.Vec) {
 	if q.maxAM < 0 {
 		return amounts.Unlimited, amounts.Unlimited
 	}
-	return s.policy.amLimit(s, q, set)
+	return s.policy.amLimit(s, q, u, set)
 }
 
 func scaleUp(v *amounts.Vec, f float64, step *amounts.Vec, n int) amounts.Vec {

@@ -2,7 +2,11 @@
 
 package sched
 
-import "github.com/creelrm/creel/subcluster/rm/queues"
+import (
+	"math"
+
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
 
 // ordering says who is next: among the applications of a leaf, and among the
 // children of a parent. Each ordering policy is one value, in a file of its own
@@ -36,12 +40,26 @@ type rank struct {
 	under  bool    // at most its guarantee
 }
 
-// share is what an application's use counts.
-func (o *ordering) share(a *App) float64 {
-	if o.use == nil {
+// share is what an application's use counts in the order of its leaf. By size-based
+// weight it is divided by the binary logarithm of one more than the MiB that the
+// application has and wants, as both of Hadoop's schedulers do: one that wants much may
+// have more before others are served.
+func (q *Queue) share(a *App) float64 {
+	if q.ordering.use == nil {
 		return 0
 	}
-	return o.use(a)
+	v := q.ordering.use(a)
+	if demand := a.used.Memory + a.pending.Memory; q.sizeWeight && demand > 0 {
+		v /= math.Log1p(float64(demand)) / math.Ln2
+	}
+	return v
+}
+
+// demandChanged moves an application that size-based weight orders.
+func (a *App) demandChanged() {
+	if a.queue.sizeWeight {
+		a.rerank()
+	}
 }
 
 // rankOf ranks a child of a queue with this ordering.
@@ -110,7 +128,7 @@ func (a *App) rerank() {
 	if a.slot == 0 || o.use == nil {
 		return
 	}
-	a.ratio = o.use(a)
+	a.ratio = a.queue.share(a)
 	u := a.user
 	u.apps.Fix(a)
 	u.q.users.Fix(u)

@@ -201,7 +201,7 @@ func (s *Scheduler) pickAsk(a *App, n *Node) (found, ended bool) {
 func (s *Scheduler) putBackLeaf(q *Queue, asideU, asideA int) {
 	for _, a := range s.scratchA[asideA:] {
 		if a.waits && a.slot == 0 {
-			a.ratio = q.ordering.share(a)
+			a.ratio = q.share(a)
 			a.user.apps.Push(a)
 			if a.user.slot != 0 {
 				q.users.Fix(a.user)

@@ -34,7 +34,9 @@ type policy interface {
 	// Limits.
 	userAdmits(s *Scheduler, u *user) bool               // the user may get one container more
 	userLimit(s *Scheduler, u *user) (amounts.Vec, bool) // what the user may use now; false: there is no limit
-	amLimit(s *Scheduler, q *Queue, set shareSet) (all, one amounts.Vec)
+	// amLimit is what AMs of a leaf may use together, and those of one user; nil: of
+	// one whose weight is 1.
+	amLimit(s *Scheduler, q *Queue, u *user, set shareSet) (all, one amounts.Vec)
 	holdsTheLine() bool // asks may not pass one that waits for a queue's maximum; see blocker.go
 
 	// Preemption.

@@ -39,7 +39,7 @@ func (p *capacityPolicy) maxApps(q *Queue, all int) int {
 func (p *capacityPolicy) maxUserApps(q *Queue) int {
 	most := q.leaf.maxApps
 	if f := q.factor(); f > 0 {
-		most = min(most, int(float64(most)*float64(q.minUserPercent())/100*f))
+		most = min(most, int(float64(most)*q.minUserPercent()/100*f))
 	}
 	return most
 }
@@ -176,24 +176,37 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 	}
 }
 
-// amLimit is a share of the larger of the queue's guarantee and its limit of the
-// moment.
-func (p *capacityPolicy) amLimit(s *Scheduler, q *Queue, _ shareSet) (all, one amounts.Vec) {
-	base := q.sized().guaranteed
-	limit := s.queueLimit(q)
-	for i := 0; i < s.sizes.N; i++ { // Hadoop's limit of the moment is in whole steps
-		if st := s.sizes.Step.At(i); st > 1 {
-			limit.Set(i, limit.At(i)/st*st)
+// amLimit is a share of the queue's limit of the moment if that is no less than its
+// guarantee in any type, else of the guarantee, as always on the nodes of a label. What
+// one user may have of it is the same share of the user's part of the guarantee: the
+// minimum percent, or an equal part for each user who wants something, times the user
+// limit factor; so one user may not take what the queue has beyond its guarantee.
+func (p *capacityPolicy) amLimit(s *Scheduler, q *Queue, u *user, _ shareSet) (all, one amounts.Vec) {
+	promised := q.sized().guaranteed
+	base := promised
+	if s.main == nil {
+		limit := s.queueLimit(q)
+		for i := 0; i < s.sizes.N; i++ { // Hadoop's limit of the moment is in whole steps
+			if st := s.sizes.Step.At(i); st > 1 {
+				limit.Set(i, limit.At(i)/st*st)
+			}
+		}
+		if s.sizes.Fits(&promised, &limit) {
+			base = limit
 		}
 	}
-	base.Max(&limit)
 	all = scaleUp(&base, q.maxAM, &s.sizes.Step, s.sizes.N)
-	users := max(q.leaf.weights, 1)
-	part := max(float64(q.minUserPercent())/100, 1/users)
-	if f := q.factor(); f > 0 {
+	part, f := 1.0, q.factor()
+	if f >= 0 {
+		part = max(q.leaf.percent, 1/float64(max(q.wanting(), 1)))
+		if u != nil {
+			part = min(part*u.weight, 1)
+		}
 		part *= f
 	}
-	one = scaleUp(&base, q.maxAM*part, &s.sizes.Step, s.sizes.N)
-	one.Min(&all)
+	one = scaleUp(&promised, q.maxAM*part, &s.sizes.Step, s.sizes.N)
+	if s.sizes.Dominant(&one, &s.total) > s.sizes.Dominant(&all, &s.total) {
+		one = all
+	}
 	return all, one
 }

@@ -63,7 +63,7 @@ func (p *fairPolicy) patience(s *Scheduler, w *Ask) int64 {
 
 // amLimit is a share of the queue's fair share, or of its maximum as long as
 // that is nothing; in any units, not in steps.
-func (p *fairPolicy) amLimit(s *Scheduler, q *Queue, set shareSet) (all, one amounts.Vec) {
+func (p *fairPolicy) amLimit(s *Scheduler, q *Queue, _ *user, set shareSet) (all, one amounts.Vec) {
 	s.refreshShares(set)
 	base := q.sized().shares[set].share
 	if base.IsZero() {

@@ -50,7 +50,7 @@ func (r *round) candidates() []candidate {
 func servedLast(apps []*App) {
 	for _, a := range apps {
 		if a.slot == 0 { // one that waits has its own up to date
-			a.ratio = a.queue.ordering.share(a)
+			a.ratio = a.queue.share(a)
 		}
 	}
 	slices.SortStableFunc(apps, func(a, b *App) int {

@@ -60,7 +60,9 @@ type Queue struct {
 	ordering *ordering     // who is next below it
 	orderBy  queues.Policy // as configured or inherited
 	nodes    queues.NodeOrder
-	spec     *queues.Queue
+	// of applications that the order compares by use, a large one weighs more
+	sizeWeight bool
+	spec       *queues.Queue
 
 	guaranteed, max  amounts.Vec
 	cap              *queueCap   // nil: no federation-wide maximum
@@ -113,6 +115,7 @@ type leafState struct {
 	active               int         // users with applications that wait for containers
 	weights              float64     // sum of their weights
 	allWeights           float64     // sum of all users'
+	inLine               int         // users of whom nothing is activated and something is in line
 	percent, factor      float64     // minimum percent, of one, and factor of the limit of one user
 	limitedUsers         int
 	pendingApps          int
@@ -140,6 +143,7 @@ type user struct {
 	pending        intrusive.Heap[*App] // not activated
 	total, running int
 	pendSlot       int32
+	inLine         bool // nothing is activated and something is in line
 }
 
 func (q *Queue) user(name string) *user {
@@ -275,6 +279,7 @@ func (q *Queue) configure() {
 		}
 	}
 	q.maxRunning = spec.MaxParallelApps
+	q.sizeWeight = spec.SizeWeight || s.tree.spec.SizeWeight
 	q.order()
 }
 

@@ -34,7 +34,7 @@ func (q *Queue) reorder() {
 	q.ready.Rebuild()
 	for _, u := range q.users.Items {
 		for _, a := range u.apps.Items {
-			a.ratio = q.ordering.share(a)
+			a.ratio = q.share(a)
 		}
 		u.apps.Rebuild()
 	}
@@ -138,7 +138,7 @@ func (s *Scheduler) sizeLeaf(q *Queue) {
 	l := q.leaf
 	l.assured = q.guaranteed
 	l.assured.Max(&s.sizes.Least)
-	l.percent, l.factor = float64(q.minUserPercent())/100, q.factor()
+	l.percent, l.factor = q.minUserPercent()/100, q.factor()
 	part := l.percent
 	if l.factor >= 0 {
 		part = min(part, l.factor)
@@ -155,7 +155,7 @@ func (s *Scheduler) sizeLeaf(q *Queue) {
 	l.maxUserApps = s.policy.maxUserApps(q)
 }
 
-func (q *Queue) minUserPercent() int {
+func (q *Queue) minUserPercent() float64 {
 	if q.spec.MinUserPercent <= 0 || q.spec.MinUserPercent > 100 {
 		return 100
 	}

@@ -194,7 +194,7 @@ func (q *Queue) relabel() {
 		}
 		u.apps.Less = less
 		for _, a := range u.apps.Items {
-			a.ratio = q.ordering.share(a)
+			a.ratio = q.share(a)
 		}
 		u.apps.Rebuild()
 	}

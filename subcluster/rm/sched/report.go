@@ -42,7 +42,7 @@ type QueueView struct {
 	MaxApps, MaxAppsPerUser                 int
 	AMLimit, UserAMLimit, AMUsed            creel.Resource
 	MaxAllocation                           creel.Resource
-	MinUserPercent                          int
+	MinUserPercent                          float64
 	UserFactor                              float64
 	MaxAMPercent                            float64
 	Users                                   []UserView // of a leaf, by name
@@ -164,7 +164,7 @@ func (s *Scheduler) View(q *Queue) QueueView {
 		v.Children = append(v.Children, c.path)
 	}
 	if l := q.leaf; l != nil {
-		all, one := s.amLimit(q, inViews)
+		all, one := s.amLimit(q, nil, inViews)
 		v.MaxApps, v.MaxAppsPerUser = l.maxApps, l.maxUserApps
 		v.AMLimit, v.UserAMLimit, v.AMUsed = within(all), within(one), s.sizes.Resource(&l.amUsed)
 		v.PendingApps = int32(l.pendingApps)

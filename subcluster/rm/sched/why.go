@@ -138,7 +138,7 @@ func (s *Scheduler) whyNotActive(a *App, w *Why) {
 		if a.amPart != nil {
 			a = a.amPart
 		}
-		all, one := p.amLimit(q, inViews)
+		all, one := p.amLimit(q, a.user, inViews)
 		used, who, bound := q.leaf.amUsed, "AMs in queue "+string(q.path), all
 		if limit == LimitUserAM {
 			used, who, bound = a.user.amUsed, "AMs of user "+a.user.name+" in queue "+string(q.path), one
