@@ -30,6 +30,9 @@ func (s *Store) ClaimCommand(app creel.ApplicationID, member creel.SubclusterID)
 // Client is the client below.
 func (s *Store) Client() goredis.UniversalClient { return s.client }
 
+// ReadAllNext is what a subscriber does that heard of a change of the members.
+func (s *Store) ReadAllNext() { s.readAllNext() }
+
 // Parsers for fuzzing.
 var (
 	ParseHome   = parseHome

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -70,7 +71,7 @@ func (s *Store) Register(ctx context.Context, m subcluster.Member) error {
 	list, err := s.write(
 		ctx,
 		registerScript,
-		s.controls("m", "e", "b", "r", "l", "x"),
+		s.controls("m", "e", "b", "r", "l", "x", "v"),
 		string(m.ID),
 		m.Epoch,
 		record,
@@ -99,7 +100,7 @@ func (s *Store) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
 	if err := statestore.CheckHeartbeat(b); err != nil {
 		return err
 	}
-	list, err := s.write(ctx, heartbeatScript, s.controls("e", "b", "l", "x", "m"), string(b.ID), b.Epoch, b.Load)
+	list, err := s.write(ctx, heartbeatScript, s.controls("e", "b", "l", "x", "m", "v", "lv"), string(b.ID), b.Epoch, b.Load)
 	return memberAnswer(list, err, b.ID, b.Epoch)
 }
 
@@ -108,7 +109,7 @@ func (s *Store) Drain(ctx context.Context, id creel.SubclusterID, reason string)
 	if err := statestore.CheckDrain(reason); err != nil {
 		return err
 	}
-	list, err := s.write(ctx, drainScript, s.controls("e", "d"), string(id), reason, s.channel)
+	list, err := s.write(ctx, drainScript, s.controls("e", "d", "v"), string(id), reason, s.channel)
 	if err == nil && list[0] == "NONE" {
 		return statestore.NoMember(id)
 	}
@@ -117,7 +118,7 @@ func (s *Store) Drain(ctx context.Context, id creel.SubclusterID, reason string)
 
 // Deregister implements statestore.Members.
 func (s *Store) Deregister(ctx context.Context, id creel.SubclusterID, epoch int64) error {
-	list, err := s.write(ctx, deregisterScript, s.controls("e", "x"), string(id), epoch, s.channel)
+	list, err := s.write(ctx, deregisterScript, s.controls("e", "x", "v"), string(id), epoch, s.channel)
 	return memberAnswer(list, err, id, epoch)
 }
 
@@ -126,7 +127,7 @@ func (s *Store) RemoveMember(ctx context.Context, id creel.SubclusterID) error {
 	list, err := s.write(
 		ctx,
 		removeScript,
-		s.controls("m", "e", "b", "r", "l", "d", "x"),
+		s.controls("m", "e", "b", "r", "l", "d", "x", "v", "lv"),
 		string(id),
 		subcluster.DefaultLease.Nanoseconds(),
 		s.channel,
@@ -137,8 +138,8 @@ func (s *Store) RemoveMember(ctx context.Context, id creel.SubclusterID) error {
 	return memberAnswer(list, err, id, 0)
 }
 
-// Records implements statestore.Members. Policies travel only when they have
-// changed since the last read.
+// Records implements statestore.Members. What has not changed since the last read
+// does not travel again.
 func (s *Store) Records(ctx context.Context) (subcluster.Records, error) {
 	if s.identity.Load() == nil { // members are there before homes are
 		_, schema, _, err := s.openMeta(ctx)
@@ -149,32 +150,89 @@ func (s *Store) Records(ctx context.Context) (subcluster.Records, error) {
 			return subcluster.Records{}, err
 		}
 	}
-	have := s.policies.Load()
-	if have == nil {
-		have = &policySet{version: "-"}
+	policies, before := s.policies.Load(), s.members.Load()
+	if policies == nil {
+		policies = &policySet{version: "-"}
 	}
-	v, err := s.do(
-		ctx,
-		reading(recordsScript, s.controls("meta", "m", "e", "b", "r", "l", "d", "x", "p"), have.version, have.identity),
-	)
+	members := before
+	if members == nil || members.identity != policies.identity || time.Since(members.read) > wholeEvery {
+		members = &memberSet{}
+	}
+	args := []any{policies.version, policies.identity, members.changes, members.loads}
+	for _, id := range members.uncounted {
+		args = append(args, id)
+	}
+	keys := s.controls("meta", "m", "e", "b", "r", "l", "d", "x", "v", "lv", "p")
+	v, err := s.do(ctx, reading(recordsScript, keys, args...))
 	if err != nil {
 		return subcluster.Records{}, err
 	}
 	list, _ := v.([]any)
-	if len(list) != 11 && len(list) != 12 {
+	if len(list) != 7 && len(list) != 8 {
 		return subcluster.Records{}, surprise(v)
 	}
 	out := subcluster.Records{Now: serverTime(list), Store: str(list[2])}
-	out.Members, out.Problems = parseMembers(list[4:11])
-	if len(list) == 12 {
-		next := &policySet{identity: out.Store, version: str(list[3])}
-		next.list, next.problems = parsePolicies(stringMap(list[11]))
-		s.policies.Store(next)
-		have = next
+	switch part, _ := list[6].([]any); len(part) {
+	case 2:
+		members = members.with(stringMap(part[0]), stringMap(part[1]), str(list[5]))
+	case 8:
+		members = wholeSet(part)
+		members.identity, members.changes, members.loads = out.Store, str(list[4]), str(list[5])
+	default:
+		return subcluster.Records{}, surprise(v)
 	}
-	out.Policies = have.list
-	out.Problems = append(out.Problems, have.problems...)
+	s.members.CompareAndSwap(before, members) // else all was asked for meanwhile, or somebody was faster
+	if len(list) == 8 {
+		policies = &policySet{identity: out.Store, version: str(list[3])}
+		policies.list, policies.problems = parsePolicies(stringMap(list[7]))
+		s.policies.Store(policies)
+	}
+	out.Members, out.Policies = members.list, policies.list
+	out.Problems = slices.Concat(members.problems, policies.problems)
 	return out, nil
+}
+
+// wholeEvery is how often all of the members is read though no change was heard of or
+// counted: changes by a creel that counts none, while the subscription was lost, or
+// counted twice alike by a store that failed over.
+const wholeEvery = 30 * time.Second
+
+// memberSet is what was read of all members. It is never changed.
+type memberSet struct {
+	identity       string
+	changes, loads string    // how far it is: counts of hash v
+	read           time.Time // when all of it was read
+	list           []subcluster.Record
+	problems       []string
+	uncounted      []string // members whose process does not count its changes
+}
+
+// wholeSet reads the hashes of the members, in the order of parseMembers, and hash v.
+func wholeSet(hashes []any) *memberSet {
+	m := &memberSet{read: time.Now()}
+	m.list, m.problems = parseMembers(hashes)
+	counting := stringMap(hashes[7])
+	for i := range m.list {
+		r := &m.list[i]
+		if counting[string(r.ID)] != strconv.FormatInt(r.Epoch, 10) {
+			m.uncounted = append(m.uncounted, string(r.ID))
+		}
+	}
+	return m
+}
+
+// with is the set after a read of what has changed: all heartbeats, some loads.
+func (m *memberSet) with(heartbeats, loads map[string]string, upTo string) *memberSet {
+	next := *m
+	next.loads, next.list = upTo, slices.Clone(m.list)
+	for i := range next.list {
+		r := &next.list[i]
+		r.Heartbeat = micros(heartbeats[string(r.ID)])
+		if load, ok := loads[string(r.ID)]; ok && load != r.Load {
+			r.Load, r.Parsed = load, nil
+		}
+	}
+	return &next
 }
 
 // parseMembers joins the hashes of the members: record, epoch, heartbeat, registered,

@@ -194,8 +194,14 @@ return {'OK'}`)
 
 // Members. Hashes by id: m record, e epoch, b last heartbeat us, r registered us,
 // l load, d drain reason, x deregistered.
+//
+// A read brings what has changed since the reader's last. Hash v counts the changes
+// of loads (field "@l") and all others but heartbeats ("@m"); sorted set lv has of each
+// member the count at which its load last changed. A creel of before counts nothing:
+// v also has by id the epoch of each member whose process counts, and readers ask for
+// the loads of all others by name.
 var (
-	// KEYS m e b r l x; ARGV[5] id, [6] epoch, [7] record, [8] channel.
+	// KEYS m e b r l x v; ARGV[5] id, [6] epoch, [7] record, [8] channel.
 	registerScript = newScript(guard + clock + `
 local e = redis.call('HGET', KEYS[3], ARGV[5])
 if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
@@ -206,6 +212,8 @@ redis.call('HSET', KEYS[3], ARGV[5], ARGV[6])
 redis.call('HSET', KEYS[4], ARGV[5], at)
 redis.call('HSET', KEYS[5], ARGV[5], at)
 redis.call('HDEL', KEYS[7], ARGV[5])
+redis.call('HSET', KEYS[8], ARGV[5], ARGV[6])
+redis.call('HINCRBY', KEYS[8], '@m', 1)
 redis.call('PUBLISH', ARGV[8], 'm')
 return {'OK'}`)
 
@@ -225,7 +233,7 @@ n = string.format('%d', n)
 redis.call('HSET', KEYS[6], ARGV[5], n)
 return {'OK', n}`)
 
-	// KEYS e b l x m; ARGV[5] id, [6] epoch, [7] load or "". A member whose
+	// KEYS e b l x m v lv; ARGV[5] id, [6] epoch, [7] load or "". A member whose
 	// record is gone, be it the record alone, registers again.
 	heartbeatScript = newScript(allowOOM + guard + clock + `
 local e = redis.call('HGET', KEYS[2], ARGV[5])
@@ -235,26 +243,31 @@ if e ~= ARGV[6] or redis.call('HEXISTS', KEYS[5], ARGV[5]) == 1 or redis.call('H
   return {'NONE'}
 end
 redis.call('HSET', KEYS[3], ARGV[5], string.format('%d', us))
-if ARGV[7] ~= '' then redis.call('HSET', KEYS[4], ARGV[5], ARGV[7]) end
+if ARGV[7] ~= '' and redis.call('HGET', KEYS[4], ARGV[5]) ~= ARGV[7] then
+  redis.call('HSET', KEYS[4], ARGV[5], ARGV[7])
+  redis.call('ZADD', KEYS[8], redis.call('HINCRBY', KEYS[7], '@l', 1), ARGV[5])
+end
 return {'OK'}`)
 
-	// KEYS e d; ARGV[5] id, [6] reason, [7] channel.
+	// KEYS e d v; ARGV[5] id, [6] reason, [7] channel.
 	drainScript = newScript(guard + `
 if redis.call('HEXISTS', KEYS[2], ARGV[5]) == 0 then touch() return {'NONE'} end
 if ARGV[6] == '' then redis.call('HDEL', KEYS[3], ARGV[5]) touch() else redis.call('HSET', KEYS[3], ARGV[5], ARGV[6]) end
+redis.call('HINCRBY', KEYS[4], '@m', 1)
 redis.call('PUBLISH', ARGV[7], 'm')
 return {'OK'}`)
 
-	// KEYS e x; ARGV[5] id, [6] epoch, [7] channel.
+	// KEYS e x v; ARGV[5] id, [6] epoch, [7] channel.
 	deregisterScript = newScript(allowOOM + guard + `
 local e = redis.call('HGET', KEYS[2], ARGV[5])
 if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
 if e ~= ARGV[6] then touch() return {'NONE'} end
 redis.call('HSET', KEYS[3], ARGV[5], '1')
+redis.call('HINCRBY', KEYS[4], '@m', 1)
 redis.call('PUBLISH', ARGV[7], 'm')
 return {'OK'}`)
 
-	// KEYS m e b r l d x; ARGV[5] id, [6] default lease ns, [7] channel.
+	// KEYS m e b r l d x v lv; ARGV[5] id, [6] default lease ns, [7] channel.
 	removeScript = newScript(allowOOM + guard + clock + `
 local m = redis.call('HGET', KEYS[2], ARGV[5])
 if not m then touch() return {'OK'} end
@@ -263,19 +276,33 @@ if redis.call('HEXISTS', KEYS[8], ARGV[5]) == 0 then
   if lease <= 0 then lease = tonumber(ARGV[6]) end
   if us - tonumber(redis.call('HGET', KEYS[4], ARGV[5]) or '0') <= 3 * lease / 1000 then touch() return {'OTHER'} end
 end
-for i = 2, 8 do redis.call('HDEL', KEYS[i], ARGV[5]) end
+for i = 2, 9 do redis.call('HDEL', KEYS[i], ARGV[5]) end
+redis.call('ZREM', KEYS[10], ARGV[5])
+redis.call('HINCRBY', KEYS[9], '@m', 1)
 redis.call('PUBLISH', ARGV[7], 'm')
 return {'OK'}`)
 
-	// KEYS meta m e b r l d x p; ARGV[1] policy version and [2] identity that
-	// the caller has: policies are left out if they are the same.
+	// KEYS meta m e b r l d x v lv p; ARGV[1] policy version and [2] identity that the
+	// caller has: policies are left out if they are the same. [3] and [4] the counts of
+	// v that it has: if the first is the same, heartbeats come and the loads that have
+	// changed, beside those of the members [5] and on; else, and if it is '', all.
 	recordsScript = newScript(noWrites + `
 local t = redis.call('TIME')
 local meta = redis.call('HMGET', KEYS[1], 'id', 'pv')
-local out = {t[1], t[2], meta[1] or '', meta[2] or '0'}
-for i = 2, 8 do out[#out + 1] = redis.call('HGETALL', KEYS[i]) end
+local v = redis.call('HMGET', KEYS[9], '@m', '@l')
+local out = {t[1], t[2], meta[1] or '', meta[2] or '0', v[1] or '0', v[2] or '0'}
+if meta[1] == ARGV[2] and (v[1] or '0') == ARGV[3] then
+  local ids = redis.call('ZRANGEBYSCORE', KEYS[10], '(' .. ARGV[4], '+inf')
+  for i = 5, #ARGV do ids[#ids + 1] = ARGV[i] end
+  local loads = {}
+  for i, id in ipairs(ids) do loads[2 * i - 1], loads[2 * i] = id, redis.call('HGET', KEYS[6], id) or '' end
+  out[7] = {redis.call('HGETALL', KEYS[4]), loads}
+else
+  out[7] = {}
+  for i = 2, 9 do out[7][i - 1] = redis.call('HGETALL', KEYS[i]) end
+end
 if meta[1] == ARGV[2] and (meta[2] or '0') == ARGV[1] then return out end
-out[#out + 1] = redis.call('HGETALL', KEYS[9])
+out[8] = redis.call('HGETALL', KEYS[11])
 return out`)
 )
 

@@ -31,13 +31,22 @@ func (s *Store) Watch(ctx context.Context, notify func(statestore.Change)) error
 			}
 			switch m := m.(type) {
 			case *goredis.Subscription:
+				s.readAllNext()
 				notify(statestore.Change{Kind: statestore.ChangeResync})
 			case *goredis.Message:
-				notify(parseChange(m.Payload))
+				change := parseChange(m.Payload)
+				if change.Kind == statestore.ChangeResync || change.Kind == statestore.ChangeMembers {
+					s.readAllNext()
+				}
+				notify(change)
 			}
 		}
 	}
 }
+
+// readAllNext lets the next Records read all of the members: who changed them may be
+// a creel of before, which does not count its changes.
+func (s *Store) readAllNext() { s.members.Store(&memberSet{}) }
 
 // parseChange reads a message: "m", "p <version>", "d <class> <version>" or "h <application>". What it
 // cannot read may be a newer creel's: anything may have changed.

@@ -129,18 +129,33 @@ func same(t *testing.T, got []string, want ...string) {
 func TestAgentRegistersAndSendsHeartbeats(t *testing.T) {
 	log := play(t, nil, func(b *recorder, _ <-chan error) {
 		time.Sleep(2500 * time.Millisecond)
-		same(t, b.take(), "0s epoch ", "0s register load", "1s heartbeat load", "2s heartbeat load")
+		same(t, b.take(), "0s epoch ", "0s register load", "1s heartbeat load", "2s heartbeat ")
 	})
 	if log != "" {
 		t.Errorf("logged %s", log)
 	}
 }
 
+// A load is sent again only when it is another, and each tenth time, for a store that
+// may have lost it.
+func TestAgentSendsALoadThatChanged(t *testing.T) {
+	play(t, nil, func(b *recorder, _ <-chan error) {
+		time.Sleep(22500 * time.Millisecond)
+		var sent []string
+		for _, line := range b.take() {
+			if at, ok := strings.CutSuffix(line, " heartbeat load"); ok {
+				sent = append(sent, at)
+			}
+		}
+		same(t, sent, "1s", "11s", "21s")
+	})
+}
+
 // Without a time of its own it sends three heartbeats a lease.
 func TestAgentSendsThreeHeartbeatsALease(t *testing.T) {
 	play(t, func(a *Agent) { a.Every = 0 }, func(b *recorder, _ <-chan error) {
 		time.Sleep(7 * time.Second)
-		same(t, b.take(), "0s epoch ", "0s register load", "3s heartbeat load", "6s heartbeat load")
+		same(t, b.take(), "0s epoch ", "0s register load", "3s heartbeat load", "6s heartbeat ")
 	})
 }
 
