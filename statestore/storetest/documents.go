@@ -98,7 +98,7 @@ func documents(t *testing.T, d Deployment) {
 	p := wrote(s.PutDocument(ctx, document("plan", "b", 0, "x")))
 	// What was written before may still be heard, late; what was written quietly never.
 	c := await(t, heard, func(c statestore.Change) bool {
-		return c.Kind == statestore.ChangeDocuments && c.Class != "queues"
+		return c.Kind == statestore.ChangeDocuments && c.Class != "queues" && c.Version != other.Version
 	})
 	same(t, "class heard", c.Class, "plan")
 	same(t, "version heard", c.Version, p.Version)
