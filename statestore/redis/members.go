@@ -100,7 +100,8 @@ func (s *Store) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
 	if err := statestore.CheckHeartbeat(b); err != nil {
 		return err
 	}
-	list, err := s.write(ctx, heartbeatScript, s.controls("e", "b", "l", "x", "m", "v", "lv"), string(b.ID), b.Epoch, b.Load)
+	keys := s.controls("e", "b", "l", "x", "m", "v", "lv")
+	list, err := s.write(ctx, heartbeatScript, keys, string(b.ID), b.Epoch, b.Load)
 	return memberAnswer(list, err, b.ID, b.Epoch)
 }
 
