@@ -37,6 +37,14 @@ type PlacementTry struct {
 	Reason  policies.Reason // empty Policy where Claimed
 }
 
+// Home is the member that it tells of, "" for none.
+func (p *Placement) Home() creel.SubclusterID {
+	if n := len(p.Tries); n > 0 {
+		return p.Tries[n-1].Member
+	}
+	return ""
+}
+
 // placement is what is kept with a claim that is made now.
 func (o *Outcome) placement(now time.Time, reason policies.Reason) *Placement {
 	p := Placement{User: o.User, Queue: o.Queue, Received: o.Received, Claimed: now}

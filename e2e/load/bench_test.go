@@ -21,6 +21,7 @@ type side struct {
 	pid                        int
 	client, scheduler, tracker string
 	web                        string
+	beside                     []int // processes that serve with it: Redis, ResourceManagers
 }
 
 // turns of each side, in alternation. The last is reported: Java's compiler has

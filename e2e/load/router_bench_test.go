@@ -3,13 +3,17 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/federation"
 	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/rm"
 )
 
 // members are loads of nodes that let routers see room.
@@ -53,7 +57,7 @@ func await(b *testing.B, r *daemon, client string, more ...string) {
 // router on a Redis, and waits until it takes submissions.
 func federated(b *testing.B) side {
 	b.Helper()
-	_, store := federation.StartRedis(b)
+	redis, store := federation.StartRedis(b)
 	conf := hadoop.Conf{
 		"creel.store.poll-interval":      "500ms",
 		"creel.membership.beat-interval": "500ms",
@@ -63,8 +67,9 @@ func federated(b *testing.B) side {
 		"hadoop.proxyuser." + username(b) + ".groups": "*",
 	}
 	var trackers []string
+	beside := []int{redis.PID()}
 	for i := range 2 {
-		rm := startRM(
+		member := startRM(
 			b,
 			conf.With(hadoop.Conf{"yarn.resourcemanager.epoch": fmt.Sprint(1000 * (i + 1))}),
 			"--subcluster",
@@ -72,7 +77,8 @@ func federated(b *testing.B) side {
 			"--store",
 			store,
 		)
-		trackers = append(trackers, rm.Addresses["tracker"])
+		trackers = append(trackers, member.Addresses["tracker"])
+		beside = append(beside, member.PID())
 	}
 	const any = "127.0.0.1:0"
 	router := startDaemon(
@@ -88,7 +94,10 @@ func federated(b *testing.B) side {
 		"--store",
 		store,
 	)
-	ours := side{name: "creel", pid: router.PID(), client: router.Addresses["client"], web: router.Addresses["web"]}
+	ours := side{
+		name: "creel", pid: router.PID(), beside: beside,
+		client: router.Addresses["client"], web: router.Addresses["web"],
+	}
 	members(b, trackers...)
 	await(b, router, ours.client)
 	return ours
@@ -146,6 +155,64 @@ func BenchmarkSubmissions(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkSubmissionsOfTwo is what a change costs a submission on Redis: this build
+// and the one at CREEL_BENCH_BASE (this one again where it is not set: the control), a
+// whole federation each, load in turns. Reported are medians of the ratios of a turn to the one
+// before it: of rates with 64 in flight, and of the processor time of Redis, both
+// ResourceManagers and the router for one submission.
+//
+//	git worktree add /tmp/base COMMIT && (cd /tmp/base && go build -o /tmp/creel.base ./cmd/creel)
+//	CREEL_BENCH_BASE=/tmp/creel.base go test ./e2e/load -run '^$' -bench SubmissionsOfTwo -benchtime 1x
+func BenchmarkSubmissionsOfTwo(b *testing.B) {
+	now := rm.Binary(b)
+	sides := make([]side, 2) // base, and this
+	for i, binary := range []string{cmp.Or(os.Getenv("CREEL_BENCH_BASE"), now), now} {
+		b.Setenv("CREEL_BINARY", binary)
+		sides[i] = federated(b)
+	}
+	const pairs = 20
+	var rates, cpus, redis, routers [2][]float64
+	for range pairs {
+		for i, s := range sides {
+			args := []string{
+				"submit", "--client", s.client, "--unmanaged", "--in-flight", "64", "--user", username(b),
+				"--duration", "2s", "--warmup", "300ms", "--pid", strconv.Itoa(s.pid),
+			}
+			for _, pid := range s.beside {
+				args = append(args, "--pid", strconv.Itoa(pid))
+			}
+			r := mustLoad(b, args...)
+			all := 0.0
+			for _, server := range r.Servers {
+				all += server.CPUMicros
+			}
+			rates[i], cpus[i] = append(rates[i], r.PerSecond), append(cpus[i], all)
+			routers[i], redis[i] = append(routers[i], r.Servers[0].CPUMicros), append(redis[i], r.Servers[1].CPUMicros)
+		}
+	}
+	ratio := func(of [2][]float64) float64 {
+		var out []float64
+		for i := range of[0] {
+			out = append(out, of[1][i]/of[0][i])
+		}
+		return median(out)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(rates[0]), "base/s")
+	b.ReportMetric(median(rates[1]), "this/s")
+	b.ReportMetric(ratio(rates), "x-rate")
+	b.ReportMetric(median(cpus[0]), "base-us")
+	b.ReportMetric(median(cpus[1]), "this-us")
+	b.ReportMetric(ratio(cpus), "x-cpu")
+	b.ReportMetric(ratio(routers), "x-router-cpu")
+	b.ReportMetric(ratio(redis), "x-redis-cpu")
+}
+
+func median(of []float64) float64 {
+	of = slices.Sorted(slices.Values(of))
+	return (of[(len(of)-1)/2] + of[len(of)/2]) / 2
 }
 
 // BenchmarkRouter compares routers over two ResourceManagers each: ours with

@@ -66,6 +66,9 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	placed, kept, err := h.server.Placement(r.Context(), app)
+	if kept && home != nil && placed.Home() != home.ID {
+		kept = false // a router from before placements moved it, and left this one
+	}
 	switch {
 	case err != nil:
 		doc.Note = "how its home was chosen is not known now: " + err.Error()

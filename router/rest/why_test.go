@@ -86,11 +86,25 @@ func TestEveryRouterTellsHowAHomeWasChosen(t *testing.T) {
 		t.Errorf("to an administrator: %d %s", r.status, r.body)
 	}
 
-	// It goes with the home. What its home tells is told all the same.
+	// A router from before placements may have moved it and left the placement as it was.
+	// That one tells of a home that is none any more.
 	app, err := creel.ParseApplicationID(id)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := f.Store.Move(t.Context(), app, "sc-b", "sc-c", 0, kept(t, f, app)); err != nil {
+		t.Fatal(err)
+	}
+	two.Server.Forget(app)
+	if doc, body := whyOf(t, two.Web, id); len(doc.Tries) != 0 || doc.Home != "sc-c" || doc.Note == "" {
+		t.Errorf("after an earlier version moved it: %s", body)
+	}
+	if _, err := f.Store.Move(t.Context(), app, "sc-c", "sc-b", 0, kept(t, f, app)); err != nil {
+		t.Fatal(err)
+	}
+	two.Server.Forget(app)
+
+	// It goes with the home. What its home tells is told all the same.
 	if err := f.Store.Forget(t.Context(), app, "sc-b", 0); err != nil {
 		t.Fatal(err)
 	}
@@ -98,4 +112,13 @@ func TestEveryRouterTellsHowAHomeWasChosen(t *testing.T) {
 	if doc, body := whyOf(t, two.Web, id); len(doc.Tries) != 0 || doc.Home != "sc-b" || doc.Note == "" {
 		t.Errorf("after its home is forgotten: %s", body)
 	}
+}
+
+func kept(t *testing.T, f *routertest.Federation, app creel.ApplicationID) []byte {
+	t.Helper()
+	b, err := f.Store.Placement(t.Context(), app)
+	if err != nil || len(b) == 0 {
+		t.Fatalf("kept: %d bytes, %v", len(b), err)
+	}
+	return b
 }

@@ -50,7 +50,8 @@ local ms = math.floor(us / 1000)
 // of the newest claim; it is not there while that is 1. The one with a w behind it is
 // what a home that cannot disown has answered: "since-ms told number:seen-ms ...",
 // decimal (statestore.Homes.Absent). Placements lie in a hash of their own under the same
-// fields, since they are longer than what Redis keeps compact.
+// fields, since they are longer than what Redis keeps compact. Routers from before placements
+// leave them behind when they drop a home; they go with the last home of the bucket.
 var (
 	// KEYS[3] index of the member, [4] placements; ARGV[6] member, [7] id in the index,
 	// [8] placement or "". Answers
@@ -69,7 +70,11 @@ end
 v = ARGV[6] .. ' ' .. string.format('%x', redis.call('TIME')[1])
 redis.call('HSET', KEYS[2], ARGV[5], v)
 redis.call('ZADD', KEYS[3], 0, ARGV[7])
-if ARGV[8] ~= '' then redis.call('HSET', KEYS[4], ARGV[5], ARGV[8]) end
+if ARGV[8] ~= '' then
+  redis.call('HSET', KEYS[4], ARGV[5], ARGV[8])
+else
+  redis.call('HDEL', KEYS[4], ARGV[5])
+end
 return 1`)
 
 	// KEYS[3] ended, [4] index of the home, [5] UAM records, [6] placements; ARGV[6] value as it was
@@ -84,7 +89,11 @@ redis.call('HDEL', KEYS[2], ARGV[5], ARGV[5] .. 'n', ARGV[5] .. 'w')
 redis.call('ZREM', KEYS[3], ARGV[7])
 redis.call('ZREM', KEYS[4], ARGV[7])
 redis.call('UNLINK', KEYS[5])
-redis.call('HDEL', KEYS[6], ARGV[5])
+if redis.call('EXISTS', KEYS[2]) == 1 then
+  redis.call('HDEL', KEYS[6], ARGV[5])
+else
+  redis.call('UNLINK', KEYS[6])
+end
 return 1`)
 
 	// KEYS[3] index of from, [4] index of to, [5] placements; ARGV[6] from, [7] to, [8] id,
