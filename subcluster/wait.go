@@ -75,3 +75,32 @@ type AppWait struct {
 	Diagnostics string              `json:"diagnostics,omitempty"`
 	Wait        *Wait               `json:"wait,omitempty"` // nil: nothing holds it
 }
+
+// AppLine is an application in a list of one member: an item of /api/v1/apps of a
+// ResourceManager of ours, and what a router shows of it. Times are ms of the member's
+// clock. Of who may not view an application, only what YARN shows of it is told.
+type AppLine struct {
+	ID         string   `json:"id"`
+	Name       string   `json:"name"`
+	User       string   `json:"user"`
+	Queue      string   `json:"queue"`
+	Type       string   `json:"type"`
+	State      string   `json:"state"`
+	Outcome    string   `json:"outcome"`
+	Started    int64    `json:"started"`
+	Finished   int64    `json:"finished,omitempty"`
+	Containers int64    `json:"containers"`
+	MemoryMB   int64    `json:"memory_mb"`
+	VCores     int64    `json:"vcores"`
+	Priority   int64    `json:"priority"`
+	Tags       []string `json:"tags,omitempty"`
+	Unmanaged  bool     `json:"unmanaged,omitempty"`
+	// Waits is the code of what it waits for (Wait.Code), "" for nothing; WaitsIn is the
+	// queue whose limit that is. Ask for AppWait for the numbers.
+	Waits   string `json:"waits_for,omitempty"`
+	WaitsIn string `json:"waits_in,omitempty"`
+}
+
+// CodeDiagnostics is the code of a wait that a member tells in a sentence only, as
+// Hadoop's do.
+const CodeDiagnostics = "diagnostics"

@@ -42,7 +42,8 @@ type appDoc struct {
 	MemoryMB    int64   `json:"allocatedMB"`
 	VCores      int64   `json:"allocatedVCores"`
 
-	raw json.RawMessage
+	waits string // the code of what it waits for
+	raw   json.RawMessage
 }
 
 func (a *appDoc) UnmarshalJSON(b []byte) error {
@@ -73,6 +74,7 @@ var appColumns = []column[appDoc]{
 	{"ELAPSED", false, func(a appDoc) string {
 		return (time.Duration(a.Elapsed) * time.Millisecond).Round(time.Second).String()
 	}},
+	{"WAITS-FOR", true, func(a appDoc) string { return a.waits }},
 	{"TAGS", true, func(a appDoc) string { return a.Tags }},
 	{"TRACKING-URL", true, func(a appDoc) string { return a.TrackingURL }},
 }
@@ -142,6 +144,11 @@ func appList() *cobra.Command {
 			if limit > 0 { // after the order, so that those left out are the last
 				apps = apps[:min(limit, len(apps))]
 			}
+			if f.printer.format == "wide" {
+				if err := f.waits(c.Context(), apps); err != nil {
+					return err
+				}
+			}
 			if err := printList(out, f.printer, apps, appColumns); err != nil {
 				return err
 			}
@@ -161,6 +168,38 @@ func appList() *cobra.Command {
 		"`ORDER`: state (those that have not ended first, newest first), started, name, user, queue, memory, containers")
 	c.Flags().BoolVar(&watch, "watch", false, watchUsage)
 	return c
+}
+
+// waits fills in what applications wait for, as creel's own list has it; a server of
+// Hadoop's has none, and says nothing.
+func (f *clientFlags) waits(ctx context.Context, apps []appDoc) error {
+	codes := map[string]string{}
+	for q := (url.Values{"state": {"running,waiting"}, "fields": {"id,waits_for"}, "limit": {"1000"}}); ; {
+		var page struct {
+			Apps []struct {
+				ID    string `json:"id"`
+				Waits string `json:"waits_for"`
+			} `json:"apps"`
+			Next string `json:"next"`
+		}
+		if _, err := f.call(ctx, http.MethodGet, "/api/v1/apps", q, nil, &page); err != nil {
+			if exitCode(err) == exitNotFound {
+				return nil
+			}
+			return err
+		}
+		for _, a := range page.Apps {
+			codes[a.ID] = a.Waits
+		}
+		if page.Next == "" {
+			break
+		}
+		q.Set("cursor", page.Next)
+	}
+	for i := range apps {
+		apps[i].waits = codes[apps[i].ID]
+	}
+	return nil
 }
 
 func (f *clientFlags) app(ctx context.Context, id creel.ApplicationID) (appDoc, error) {

@@ -5,6 +5,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,6 +101,42 @@ func TestEverySurfaceTellsOfTheLimitOfAMs(t *testing.T) {
 	if waiting < 4 {
 		t.Errorf("%d of 20 applications wait for the limit of AMs: the test shows nothing", waiting)
 	}
+	// Lists say the same by its code, of the router and of each ResourceManager.
+	byRouter := waitingFor(s, ids)
+	for _, id := range ids {
+		w := fetchWhy(t, s, id).Waits[0].Wait
+		if w == nil || byRouter[id] != w.Code {
+			t.Errorf("%s: the list says that it waits for %q, and why says %+v", id, byRouter[id], w)
+		}
+	}
+	byMembers := map[string]string{}
+	for _, rm := range fed.RMs {
+		maps.Copy(byMembers, waitingFor(typed{t, "http://" + rm.Address("web")}, ids))
+	}
+	if !maps.Equal(byRouter, byMembers) {
+		t.Errorf("the router says %v, the members say %v", byRouter, byMembers)
+	}
+	var overview struct {
+		Waiting []struct {
+			Apps        int
+			Queue, Code string
+		}
+	}
+	res, err := http.Get(s.server + "/api/v1/overview")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if err := json.NewDecoder(res.Body).Decode(&overview); err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]int{}
+	for _, w := range overview.Waiting {
+		counted[w.Queue+" "+w.Code] = w.Apps
+	}
+	if counted["root.default am_limit"] != waiting {
+		t.Errorf("%d wait for the limit, the overview has %v", waiting, counted)
+	}
 	home := typed{t, "http://" + fed.RMs[0].Address("web")}
 	found := false
 	for _, id := range ids { // a plain ResourceManager explains too
@@ -112,6 +151,31 @@ func TestEverySurfaceTellsOfTheLimitOfAMs(t *testing.T) {
 	if !found {
 		t.Error("the ResourceManager itself explains none of them")
 	}
+}
+
+// waitingFor reads the column of a wide list.
+func waitingFor(s typed, ids []string) map[string]string {
+	s.t.Helper()
+	lines := strings.Split(strings.TrimSpace(s.run(0, "app", "list", "-o", "wide")), "\n")
+	from := strings.Index(lines[0], "WAITS-FOR")
+	if from < 0 {
+		s.t.Fatalf("no such column: %s", lines[0])
+	}
+	out := map[string]string{}
+	for _, line := range lines[1:] {
+		if id := strings.Fields(line)[0]; slices.Contains(ids, id) {
+			out[id], _, _ = strings.Cut(line[min(from, len(line)):], " ")
+		}
+	}
+	return out
+}
+
+func fetchWhy(t *testing.T, s typed, id string) (doc whyDoc) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(s.run(0, "app", "why", "-o", "json", id)), &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
 }
 
 func diagnosticsByRPC(t *testing.T, fed *federation.Federation, id string) string {

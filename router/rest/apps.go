@@ -5,9 +5,12 @@ package rest
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -19,35 +22,26 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// AppRow is an application in a list. Times are ms of its home's clock.
+// AppRow is an application in a list. Times are ms of its home's clock; containers,
+// memory and vcores are those of all members.
 type AppRow struct {
-	ID        string               `json:"id"`
-	Name      string               `json:"name"`
-	User      string               `json:"user"`
-	Queue     string               `json:"queue"`
-	Type      string               `json:"type"`
-	State     string               `json:"state"`
-	Outcome   string               `json:"outcome"`
+	subcluster.AppLine
 	Home      creel.SubclusterID   `json:"home"`
 	Elsewhere []creel.SubclusterID `json:"elsewhere,omitempty"` // where it has a UAM
-	Started   int64                `json:"started"`
-	Finished  int64                `json:"finished,omitempty"`
-	// Containers, memory and vcores are those of all members.
-	Containers int64    `json:"containers"`
-	MemoryMB   int64    `json:"memory_mb"`
-	VCores     int64    `json:"vcores"`
-	Priority   int64    `json:"priority"`
-	Tags       []string `json:"tags,omitempty"`
-	Waits      string   `json:"waits_for,omitempty"` // what it waits for, while it waits for its start
+	// WaitsText is what its home says that it waits for, where that has no codes
+	// (Hadoop's): waits_for is "diagnostics" then.
+	WaitsText string `json:"waits_text,omitempty"`
 	// AgeSeconds is how old this is where its home does not answer now.
 	AgeSeconds float64 `json:"age_s,omitempty"`
 
-	id        creel.ApplicationID
-	from      creel.SubclusterID
-	unmanaged bool
-	at        time.Time // when its home gave it, if that was not now
+	id   creel.ApplicationID
+	from creel.SubclusterID
+	at   time.Time // when its home gave it, if that was not now
 }
 
 // rank orders states: what runs, what waits, what has ended.
@@ -64,13 +58,13 @@ func (a *AppRow) rank() int {
 // group is a rank's name, which a filter takes for a state.
 var group = [...]string{"running", "waiting", "ended"}
 
+// appRow reads an application of YARN's list, which has no codes.
 func appRow(raw []byte, from creel.SubclusterID) *AppRow {
 	a := &AppRow{Home: from, from: from}
 	rawjson.EachField(raw, func(name, v []byte) bool {
 		switch string(name) {
 		case "id":
 			a.ID = rawjson.Text(v)
-			a.id, _ = creel.ParseApplicationID(a.ID) // a member that names no id gives the zero one
 		case "name":
 			a.Name = rawjson.Text(v)
 		case "user":
@@ -100,23 +94,55 @@ func appRow(raw []byte, from creel.SubclusterID) *AppRow {
 				a.Tags = strings.Split(text, ",")
 			}
 		case "diagnostics":
-			a.Waits = rawjson.Text(v)
+			a.WaitsText = rawjson.Text(v)
 		case "unmanagedApplication":
-			a.unmanaged = rawjson.Flag(v)
+			a.Unmanaged = rawjson.Flag(v)
 		}
 		return true
 	})
-	if a.rank() != 1 {
-		a.Waits = ""
+	a.id, _ = creel.ParseApplicationID(a.ID) // a member that names no id gives the zero one
+	if a.rank() != 1 || a.WaitsText == "" {
+		a.WaitsText = ""
+	} else {
+		a.Waits = subcluster.CodeDiagnostics
 	}
 	return a
+}
+
+// listApplications asks every member for its applications: ours for the lines that are
+// made for this, others for YARN's list.
+func listApplications(s *server.Server) func(ctx context.Context, who string) []router.Part[[]*AppRow] {
+	const yarns = base + "/apps?deSelects=resourceRequests,timeouts," +
+		"amNodeLabelExpression,appNodeLabelExpression,resourceInfo"
+	return func(ctx context.Context, who string) []router.Part[[]*AppRow] {
+		return server.Ask(ctx, s, func(ctx context.Context, m *remote.Member) ([]*AppRow, error) {
+			head := http.Header{"Accept": {"application/json"}}
+			doc, _, err := m.Web(ctx, remote.List, http.MethodGet, "/api/v1/apps?"+who, "", head, nil)
+			var refused *remote.StatusError
+			if errors.As(err, &refused) && refused.Code == http.StatusNotFound {
+				return readList(ctx, m, yarns+"&"+who, "apps", "app", appRow)
+			}
+			if err != nil {
+				return nil, err
+			}
+			var lines struct{ Apps []*AppRow }
+			if err := json.Unmarshal(doc, &lines); err != nil {
+				return nil, fmt.Errorf("%s answered what is no list of applications: %w", m.ID, err)
+			}
+			for _, a := range lines.Apps {
+				a.Home, a.from = m.ID, m.ID
+				a.id, _ = creel.ParseApplicationID(a.ID)
+			}
+			return lines.Apps, nil
+		})
+	}
 }
 
 // appRowFields reads what MergeApps needs of a row, and makes one of an application's
 // rows at its home and elsewhere.
 var appRowFields = router.AppFields[*AppRow]{
 	ID:        func(a *AppRow) creel.ApplicationID { return a.id },
-	Unmanaged: func(a *AppRow) bool { return a.unmanaged },
+	Unmanaged: func(a *AppRow) bool { return a.Unmanaged },
 	Start:     func(a *AppRow) int64 { return a.Started },
 	Join: func(same []router.Part[*AppRow]) *AppRow {
 		a := *same[0].Value
@@ -149,7 +175,7 @@ func (h *Handler) mergeRows(parts []held[*AppRow]) []*AppRow {
 	rows, _ := router.MergeApps(lists, appRowFields, h.server.HomeSeen, 0)
 	for i, a := range rows {
 		home, ok := h.server.HomeSeen(a.id)
-		if !a.unmanaged || !ok || home == a.from {
+		if !a.Unmanaged || !ok || home == a.from {
 			continue
 		}
 		part := *a // of an application whose home has not given its list
@@ -281,7 +307,7 @@ func parseCursor(text string) (*AppRow, error) {
 	if err != nil || rank < 0 || rank > 2 {
 		return nil, bad
 	}
-	a := &AppRow{State: [...]string{"RUNNING", "ACCEPTED", "FINISHED"}[rank]}
+	a := &AppRow{AppLine: subcluster.AppLine{State: [...]string{"RUNNING", "ACCEPTED", "FINISHED"}[rank]}}
 	if a.Started, err = strconv.ParseInt(parts[1], 10, 64); err != nil {
 		return nil, bad
 	}
@@ -418,8 +444,10 @@ func selectFields(a *AppRow, fields []string) (json.RawMessage, error) {
 var appRowNames = func() map[string]bool {
 	names := map[string]bool{}
 	raw, err := json.Marshal(AppRow{
-		Elsewhere: []creel.SubclusterID{"a"}, Finished: 1, Waits: "a", AgeSeconds: 1,
-		Tags: []string{"a"},
+		AppLine: subcluster.AppLine{
+			Finished: 1, Waits: "a", WaitsIn: "a", Unmanaged: true, Tags: []string{"a"},
+		},
+		Elsewhere: []creel.SubclusterID{"a"}, WaitsText: "a", AgeSeconds: 1,
 	})
 	if err == nil {
 		rawjson.EachField(raw, func(name, _ []byte) bool { names[string(name)] = true; return true })
@@ -448,28 +476,30 @@ func answerTagged(w http.ResponseWriter, r *http.Request, doc any) {
 	w.Write(body.Bytes()) // an error here is the client's going away
 }
 
-// WaitGroup are applications that wait for the same.
+// WaitGroup are applications of one queue that wait for the same.
 type WaitGroup struct {
 	Applications int64  `json:"apps"`
 	Queue        string `json:"queue"`
-	Text         string `json:"text"`    // of one of them
-	Example      string `json:"example"` // which
+	Code         string `json:"code"`           // as /api/v1/apps/ID/why has it; "" where a home does not say
+	In           string `json:"in,omitempty"`   // the queue whose limit it is
+	Text         string `json:"text,omitempty"` // of one of them, where there is no code for it (diagnostics)
+	Example      string `json:"example"`        // which
 }
 
 // digits are what differs between two sentences of one reason.
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// topWaits counts what waiting applications wait for, the most frequent first.
+// topWaits counts what applications wait for before they run, the most frequent first.
 func topWaits(rows []*AppRow, most int) []WaitGroup {
-	by := map[[2]string]*WaitGroup{}
+	type reason struct{ queue, code, in, text string }
+	by := map[reason]*WaitGroup{}
 	for _, a := range rows {
 		if a.rank() != 1 {
 			continue
 		}
-		why := cmp.Or(a.Waits, "It waits, and its home does not say for what.")
-		key := [2]string{a.Queue, digits.ReplaceAllString(why, "#")}
+		key := reason{a.Queue, a.Waits, a.WaitsIn, digits.ReplaceAllString(a.WaitsText, "#")}
 		if by[key] == nil {
-			by[key] = &WaitGroup{Queue: a.Queue, Text: why, Example: a.ID}
+			by[key] = &WaitGroup{Queue: a.Queue, Code: a.Waits, In: a.WaitsIn, Text: a.WaitsText, Example: a.ID}
 		}
 		by[key].Applications++
 	}

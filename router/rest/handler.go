@@ -50,10 +50,8 @@ func New(s *server.Server, conf Config) *Handler {
 	if conf.Log == nil {
 		conf.Log = slog.Default()
 	}
-	const apps = base + "/apps?deSelects=resourceRequests,timeouts," +
-		"amNodeLabelExpression,appNodeLabelExpression,resourceInfo"
 	h := &Handler{server: s, conf: conf}
-	h.shownApps.ask = listOf(s, apps, "apps", "app", appRow)
+	h.shownApps.ask = listApplications(s)
 	h.shownApps.merge, h.shownNodes.merge = h.mergeRows, mergeNodes
 	h.shownNodes.ask = listOf(s, base+"/nodes?", "nodes", "node", nodeRow)
 	h.shownQueues.ask, h.shownQueues.merge = schedulerOf(s), h.mergeQueues

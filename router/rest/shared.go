@@ -151,22 +151,32 @@ func listOf[T any](
 ) func(ctx context.Context, who string) []router.Part[[]T] {
 	return func(ctx context.Context, who string) []router.Part[[]T] {
 		return server.Ask(ctx, s, func(ctx context.Context, m *remote.Member) ([]T, error) {
-			head := http.Header{"Accept": {"application/json"}}
-			doc, _, err := m.Web(ctx, remote.List, http.MethodGet, path+"&"+who, "", head, nil)
-			if err != nil {
-				return nil, err
-			}
-			raw, err := rawjson.ListAt(doc, root, name)
-			if err != nil {
-				return nil, err
-			}
-			out := make([]T, len(raw))
-			for i := range raw {
-				out[i] = read(raw[i], m.ID)
-			}
-			return out, nil
+			return readList(ctx, m, path+"&"+who, root, name, read)
 		})
 	}
+}
+
+// readList asks one member.
+func readList[T any](
+	ctx context.Context,
+	m *remote.Member,
+	path, root, name string,
+	read func(raw []byte, from creel.SubclusterID) T,
+) ([]T, error) {
+	head := http.Header{"Accept": {"application/json"}}
+	doc, _, err := m.Web(ctx, remote.List, http.MethodGet, path, "", head, nil)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := rawjson.ListAt(doc, root, name)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, len(raw))
+	for i := range raw {
+		out[i] = read(raw[i], m.ID)
+	}
+	return out, nil
 }
 
 // identity is what of a query says who asks, as members read it.

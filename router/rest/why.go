@@ -245,7 +245,7 @@ func (h *Handler) standing(
 		Containers: max(a.Containers, 0), Diagnostics: a.Diagnostics,
 	}
 	if a.State == creel.AppAccepted.String() && a.Diagnostics != "" {
-		at.Wait = &subcluster.Wait{Code: "diagnostics", Queue: at.Queue, Text: a.Diagnostics}
+		at.Wait = &subcluster.Wait{Code: subcluster.CodeDiagnostics, Queue: at.Queue, Text: a.Diagnostics}
 	}
 	return at, nil
 }

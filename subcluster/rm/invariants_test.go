@@ -13,6 +13,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"pgregory.net/rapid"
 )
@@ -79,6 +80,20 @@ func unserved(m *Machine) error {
 		}
 	}
 	return audit.Err()
+}
+
+// waitsAsWhySays holds what lists say of each application against what is said of it alone.
+func waitsAsWhySays(m *Machine) error {
+	var look sched.Look
+	for a := range m.Apps {
+		limit, where := m.Waits(a.ID, &look)
+		y, _ := m.Why(a.ID)
+		if !a.State.Ended() && (limit != y.Limit || limit != sched.LimitNone && where != y.Where) {
+			return fmt.Errorf("%s waits for %s of %s by the list, and for %s of %s (%s) by itself",
+				a.ID, limit, where, y.Limit, y.Where, y.Text)
+		}
+	}
+	return nil
 }
 
 // bounds checks that no allocation took a queue or a node above its limits. A
@@ -209,6 +224,9 @@ func (r *run) after() {
 		r.t.Fatalf("after %s: %v\n%s", r.log[len(r.log)-1].what, err, m.AppendState(nil))
 	}
 	if err := unserved(m); err != nil {
+		r.t.Fatalf("after %s: %v\n%s", r.log[len(r.log)-1].what, err, m.AppendState(nil))
+	}
+	if err := waitsAsWhySays(m); err != nil {
 		r.t.Fatalf("after %s: %v\n%s", r.log[len(r.log)-1].what, err, m.AppendState(nil))
 	}
 	if err := r.bounds(m); err != nil {

@@ -264,7 +264,7 @@ func TestAsksStayOnNodesOfTheirLabel(t *testing.T) {
 		ans, err := m.Allocate(w.now, id, r)
 		must(err)
 		w.ids[id] = ans.ResponseID
-		if err := errors.Join(m.Audit(), unserved(m)); err != nil {
+		if err := errors.Join(m.Audit(), unserved(m), waitsAsWhySays(m)); err != nil {
 			t.Fatal(err)
 		}
 		return append([]Grant(nil), ans.Granted...)

@@ -48,6 +48,26 @@ func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 	return w, true
 }
 
+// Waits is what Why says of an application, without words and numbers: the limit and
+// the queue whose it is. A list of many is one look.
+func (m *Machine) Waits(id creel.ApplicationID, l *sched.Look) (sched.Limit, creel.QueuePath) {
+	a := m.apps[id]
+	if a == nil || a.state.ended() {
+		return sched.LimitNone, ""
+	}
+	_, waiting := a.Pending()
+	switch {
+	case a.state == appNewSaving || a.state == appFinalSaving || a.state == appNew:
+		return sched.LimitSaving, a.path
+	case !a.InQueue():
+	case !a.Activated() || waiting > 0:
+		return m.sched.Waits(&a.App, l)
+	case a.current != nil && a.current.state != tRunning && a.current.state < tFinalSaving:
+		return sched.LimitUnregistered, a.path
+	}
+	return sched.LimitNone, a.path
+}
+
 // whyPreempted tells what is taken back for an application, what it is to give back,
 // and what it lost last; each sentence begins with a space.
 func (m *Machine) whyPreempted(a *app) string {

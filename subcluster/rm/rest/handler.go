@@ -126,6 +126,7 @@ func (h *Handler) Mount(r chi.Router) {
 	// the end or as a HEAD they are found below the mount.
 	r.With(h.identify).Get("/ws/v1/cluster/info", h.info)
 	r.With(h.identify).Get("/ws/v1/cluster/metrics", h.metrics)
+	r.With(h.identify).Get("/api/v1/apps", h.kept(h.lines))
 	r.With(h.identify).Get("/api/v1/apps/{appid}/why", h.why)
 	r.With(h.identify).Get("/api/v1/queues/{queue}/preempt", h.preemption)
 	r.With(h.identify).Get("/api/v1/scheduler-conf/changes", h.confChanges)

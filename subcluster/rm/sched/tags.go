@@ -322,7 +322,6 @@ func whyRefused(by map[*Constraint]int, of int, out *Why) {
 			worst = c
 		}
 	}
-	out.Limit = LimitConstraint
 	out.Text = fmt.Sprintf("Its placement constraint refuses all %d nodes that it may use: %q refuses %d of them.",
 		of, worst, by[worst])
 	if worst.Wrong != "" {

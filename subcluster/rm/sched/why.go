@@ -32,6 +32,7 @@ const (
 	LimitLabel                     // no node has the label
 	LimitConstraint                // its placement constraint refuses the nodes that it may use
 	LimitOrder                     // others are before it in the order of its queue
+	LimitNodes                     // some clause keeps its ask off every node; said in lists alone (Waits)
 )
 
 var limits = [...]string{
@@ -52,6 +53,7 @@ var limits = [...]string{
 	"label",
 	"placement constraint",
 	"order",
+	"no node fits",
 }
 
 func (l Limit) String() string { return limits[l] }
@@ -159,13 +161,19 @@ func (s *Scheduler) whyNotActive(a *App, w *Why) {
 }
 
 func (s *Scheduler) whyWaiting(a *App, w *Why) {
-	for _, k := range a.asks {
-		if k.count <= 0 || k.size == nil {
-			continue
-		}
+	if k := a.firstWaiting(); k != nil {
 		s.whyAsk(a, k, w)
-		return
 	}
+}
+
+// firstWaiting is the first ask that is outstanding, nil for none.
+func (a *App) firstWaiting() *Ask {
+	for _, k := range a.asks {
+		if k.count > 0 && k.size != nil {
+			return k
+		}
+	}
+	return nil
 }
 
 // whyAsk explains the first outstanding ask.
@@ -214,12 +222,8 @@ func (s *Scheduler) whyAsk(a *App, k *Ask, w *Why) {
 		w.Try = "wait until containers of the user end, or raise the queue's user-limit-factor or minimum-user-limit-percent"
 		return
 	}
-	for q := a.queue; q != nil; q = q.parent {
-		b := q.blocker
-		if b == nil || b == k || !s.waitsFor(b, q) {
-			continue
-		}
-		have := q.used
+	if q := s.heldAt(a, k); q != nil {
+		have, b := q.used, q.blocker
 		have.Add(&q.held)
 		w.Limit, w.Where, w.Used, w.Bound = LimitQueue, q.path, s.sizes.Resource(&have), s.sizes.Resource(&q.max)
 		w.Before = b.app.id
@@ -237,6 +241,16 @@ func (s *Scheduler) whyAsk(a *App, k *Ask, w *Why) {
 	s.whyNoNode(a, k, w)
 }
 
+// heldAt is the queue whose maximum another ask waits for, which k may not pass; nil for none.
+func (s *Scheduler) heldAt(a *App, k *Ask) *Queue {
+	for q := a.queue; q != nil; q = q.parent {
+		if b := q.blocker; b != nil && b != k && s.waitsFor(b, q) {
+			return q
+		}
+	}
+	return nil
+}
+
 // nodeTally counts the nodes that pass each clause; held ones passed all.
 type nodeTally struct{ takes, large, allowed, admitted, room, held int }
 
@@ -249,9 +263,9 @@ type NodeCounts struct {
 	Reserved, Elsewhere   int // with room: kept for others; not where the ask wants to be
 }
 
-func (s *Scheduler) whyNoNode(a *App, k *Ask, w *Why) {
-	var t nodeTally
-	best, refused := amounts.Vec{}, map[*Constraint]int{}
+// tally looks at every node for an ask. best is the most that is free, refused counts
+// nodes by the clause of a constraint that refuses them.
+func (s *Scheduler) tally(a *App, k *Ask, best *amounts.Vec, refused map[*Constraint]int) (t nodeTally) {
 	for _, n := range s.nodes {
 		if n == nil || n.use != Open {
 			continue
@@ -281,30 +295,53 @@ func (s *Scheduler) whyNoNode(a *App, k *Ask, w *Why) {
 			t.held++
 		}
 	}
+	return t
+}
+
+// limit is the first clause that no node passes.
+func (t nodeTally) limit(label string) Limit {
+	switch {
+	case t.takes == 0 && label != "":
+		return LimitLabel
+	case t.large == 0:
+		return LimitNoNode
+	case t.allowed == 0:
+		return LimitBlacklist
+	case t.admitted == 0:
+		return LimitConstraint
+	case t.room == 0:
+		return LimitRoom
+	case t.held == t.room:
+		return LimitReservation
+	}
+	return LimitLocality
+}
+
+func (s *Scheduler) whyNoNode(a *App, k *Ask, w *Why) {
+	best, refused := amounts.Vec{}, map[*Constraint]int{}
+	t := s.tally(a, k, &best, refused)
 	w.Used, w.Count, w.Max = s.sizes.Resource(&best), t.room, t.takes
 	w.Nodes = NodeCounts{
 		Open: t.takes, TooSmall: t.takes - t.large, Blacklisted: t.large - t.allowed, Full: t.admitted - t.room,
 		Refused:  t.allowed - t.admitted,
 		Reserved: t.held, Elsewhere: t.room - t.held,
 	}
+	w.Limit = t.limit(s.label)
 	switch {
 	case t.takes == 0 && s.label != "":
-		w.Limit, w.Text = LimitLabel, fmt.Sprintf("No running node has the label %s that it asks for.", s.label)
+		w.Text = fmt.Sprintf("No running node has the label %s that it asks for.", s.label)
 		w.Try = "give a node the label (yarn rmadmin -replaceLabelsOnNode), or ask without it"
 	case t.takes == 0:
-		w.Limit, w.Text, w.Try = LimitNoNode, "No node is running.", "start a NodeManager"
+		w.Text, w.Try = "No node is running.", "start a NodeManager"
 	case t.large == 0:
-		w.Limit = LimitNoNode
 		w.Text = fmt.Sprintf("It needs %s; none of the %d nodes has that much even when empty.", w.Need, t.takes)
 		w.Try = "ask for smaller containers or add larger nodes"
 	case t.allowed == 0:
-		w.Limit = LimitBlacklist
 		w.Text = fmt.Sprintf("All %d nodes that are large enough are on its blacklist.", t.large)
 		w.Try = "remove nodes from the blacklist"
 	case t.admitted == 0:
 		whyRefused(refused, t.allowed, w)
 	case t.room == 0:
-		w.Limit = LimitRoom
 		w.Text = fmt.Sprintf(
 			"It needs %s; none of the %d nodes it may use has that much free (most free of each type: %s).",
 			w.Need,
@@ -316,11 +353,9 @@ func (s *Scheduler) whyNoNode(a *App, k *Ask, w *Why) {
 		}
 		w.Try = "wait until containers end, or add nodes"
 	case t.held == t.room:
-		w.Limit = LimitReservation
 		w.Text = fmt.Sprintf("The %d nodes with room for %s are reserved for others.", t.room, w.Need)
 		w.Try = "wait for the reservations to be fulfilled"
 	case k.strict:
-		w.Limit = LimitLocality
 		w.Text = fmt.Sprintf(
 			"It takes only the places it names (%d hosts, %d racks), and none has room; %d other nodes have.",
 			len(k.hosts),
@@ -329,7 +364,6 @@ func (s *Scheduler) whyNoNode(a *App, k *Ask, w *Why) {
 		)
 		w.Try = "relax locality, or wait until containers there end"
 	default:
-		w.Limit = LimitLocality
 		left := int64(0)
 		if k.slot != 0 {
 			left = k.relaxAt - s.opps

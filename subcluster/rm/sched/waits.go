@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// mostTallies bounds how often one look goes through all nodes. Of an application after
+// that many others with a blacklist or a constraint it says LimitNodes; Why names the clause.
+const mostTallies = 64
+
+// Look is one look at many applications, between two events: asks of one size that any
+// node may serve are held off the nodes by the same clause, so nodes are looked at once for
+// all of them. The zero value is ready.
+type Look struct {
+	tallies map[tallied]nodeTally
+	looked  int
+}
+
+type tallied struct {
+	s    *Scheduler
+	size *amounts.Size
+}
+
+// Waits is what Why says, without its numbers: the limit and the queue whose it is. It
+// is for lists of thousands of applications.
+func (s *Scheduler) Waits(a *App, l *Look) (Limit, creel.QueuePath) {
+	switch {
+	case !a.activated:
+		limit, q := s.mayActivate(a, inViews)
+		if limit == LimitNone {
+			limit = LimitOrder
+		}
+		if q != nil {
+			return limit, q.path
+		}
+		return limit, a.queue.path
+	case a.pendingCount > 0:
+		return s.waitsAsk(a, l)
+	}
+	for _, x := range a.parts {
+		if x.pendingCount > 0 {
+			return x.queue.s.waitsAsk(x, l)
+		}
+	}
+	return LimitNone, a.queue.path
+}
+
+// waitsAsk looks at the first outstanding ask, as whyAsk does.
+func (s *Scheduler) waitsAsk(a *App, l *Look) (Limit, creel.QueuePath) {
+	k := a.firstWaiting()
+	switch {
+	case k == nil:
+		return LimitNone, a.queue.path
+	case k.hold != nil:
+		return LimitReservation, a.queue.path
+	}
+	if v := s.admit(a, k.size, nil); v.limit != LimitNone {
+		return v.limit, v.where.path
+	}
+	if q := s.heldAt(a, k); q != nil {
+		return LimitQueue, q.path
+	}
+	return s.waitsNode(a, k, l), a.queue.path
+}
+
+func (s *Scheduler) waitsNode(a *App, k *Ask, l *Look) Limit {
+	key, any := tallied{s, k.size}, len(k.app.black.names) == 0 && (k.want == nil || k.want.Constraint == nil)
+	if t, ok := l.tallies[key]; ok && any {
+		return t.limit(s.label)
+	}
+	if l.looked == mostTallies {
+		return LimitNodes
+	}
+	l.looked++
+	best := amounts.Vec{}
+	t := s.tally(a, k, &best, map[*Constraint]int{})
+	if any {
+		if l.tallies == nil {
+			l.tallies = map[tallied]nodeTally{}
+		}
+		l.tallies[key] = t
+	}
+	return t.limit(s.label)
+}
