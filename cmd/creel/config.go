@@ -111,7 +111,7 @@ and ends with the error with which the daemon would not start.`,
 		},
 	}
 	f.register(c)
-	c.Flags().StringVar(&role, "role", "", "also read what this `DAEMON` would: rm, nm, router, proxy or agent")
+	c.Flags().StringVar(&role, "role", "", "also read what this `DAEMON` would: rm, nm, router, proxy, rebalancer or agent")
 	for key, name := range map[string]string{
 		"creel.rm.data": "data", "creel.subcluster.id": "subcluster",
 		"creel.store.url": "store", "creel.nm.simulate": "simulate",

@@ -269,15 +269,16 @@ type Role string
 
 // The roles.
 const (
-	RM     Role = "rm"
-	NM     Role = "nm"
-	Router Role = "router"
-	Proxy  Role = "proxy"
-	Agent  Role = "agent"
+	RM         Role = "rm"
+	NM         Role = "nm"
+	Router     Role = "router"
+	Proxy      Role = "proxy"
+	Rebalancer Role = "rebalancer"
+	Agent      Role = "agent"
 )
 
 // Roles are all roles.
-var Roles = []Role{RM, NM, Router, Proxy, Agent}
+var Roles = []Role{RM, NM, Router, Proxy, Rebalancer, Agent}
 
 // families tells which roles a family of keys is about. A key of no family is
 // about all.
@@ -298,12 +299,13 @@ var families = []struct {
 	{"yarn.nodemanager.", []Role{NM}},
 	{"net.", []Role{RM}},
 	{"hadoop.security.group", []Role{RM}},
-	{"hadoop.http.", []Role{RM, Router, Proxy, NM}},
+	{"hadoop.http.", []Role{RM, Router, Proxy, Rebalancer, NM}},
 	{"creel.rm.", []Role{RM}},
 	{"creel.scheduler.", []Role{RM}},
 	{"creel.nm.", []Role{NM}},
 	{"creel.router.", []Role{Router}},
 	{"creel.proxy.", []Role{Proxy}},
+	{"creel.rebalancer.", []Role{Rebalancer}},
 }
 
 // concerns reports whether a key is about a role.

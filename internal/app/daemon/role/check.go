@@ -37,6 +37,9 @@ func Check(s *settings.Settings, role settings.Role) error {
 	case settings.Proxy:
 		_, err := ProxySettings(s)
 		return errors.Join(err, checkStore(s))
+	case settings.Rebalancer:
+		_, err := RebalancerSettings(s)
+		return errors.Join(err, checkStore(s))
 	case settings.NM:
 		_, err := NodesSettings(s)
 		return err

@@ -38,6 +38,9 @@ type RebalancerConfig struct {
 
 // RebalancerSettings reads a rebalancer's configuration.
 func RebalancerSettings(s *settings.Settings) (RebalancerConfig, error) {
+	if err := mayStart(s, settings.Rebalancer); err != nil {
+		return RebalancerConfig{}, err
+	}
 	host, err := hostOf("")
 	if err != nil {
 		return RebalancerConfig{}, err

@@ -28,6 +28,7 @@ type refusal struct {
 var (
 	onRM      = []settings.Role{settings.RM}
 	onServers = []settings.Role{settings.RM, settings.Router, settings.Proxy}
+	onWeb     = append(slices.Clone(onServers), settings.Rebalancer) // with a web port and no other
 )
 
 // is reports whether an enumeration or boolean has a value.
@@ -80,13 +81,13 @@ var refusals = []refusal{
 		},
 	},
 	{
-		key: "yarn.http.policy", roles: onServers, example: "HTTPS_ONLY",
+		key: "yarn.http.policy", roles: onWeb, example: "HTTPS_ONLY",
 		why:     "creel's web ports do not speak TLS: they would answer in the clear",
 		try:     "set HTTP_ONLY, and put a TLS proxy before them",
 		refused: is("yarn.http.policy", "HTTPS_ONLY"),
 	},
 	{
-		key: "creel.http.tls.certificate", roles: onServers, example: "/etc/creel/tls.crt",
+		key: "creel.http.tls.certificate", roles: onWeb, example: "/etc/creel/tls.crt",
 		why: "nothing reads it: web ports would answer in the clear",
 		try: "remove it, and put a TLS proxy before them",
 		refused: func(s *settings.Settings) (bool, string) {
@@ -94,7 +95,7 @@ var refusals = []refusal{
 		},
 	},
 	{
-		key: "creel.http.tls.key", roles: onServers, example: "/etc/creel/tls.key",
+		key: "creel.http.tls.key", roles: onWeb, example: "/etc/creel/tls.key",
 		why: "nothing reads it: web ports would answer in the clear",
 		try: "remove it, and put a TLS proxy before them",
 		refused: func(s *settings.Settings) (bool, string) {
@@ -102,7 +103,7 @@ var refusals = []refusal{
 		},
 	},
 	{
-		key: "hadoop.http.authentication.type", roles: onServers, example: "kerberos",
+		key: "hadoop.http.authentication.type", roles: onWeb, example: "kerberos",
 		why:     "creel's web ports know no SPNEGO: every web client would be taken at its word",
 		try:     "set simple, on a network that you trust",
 		refused: is("hadoop.http.authentication.type", "kerberos"),
@@ -180,7 +181,7 @@ var refusals = []refusal{
 	},
 	{
 		key:     "creel.cluster.secret-file",
-		roles:   []settings.Role{settings.RM, settings.Proxy, settings.Router, settings.Agent},
+		roles:   []settings.Role{settings.RM, settings.Proxy, settings.Router, settings.Rebalancer, settings.Agent},
 		example: "/nowhere/secret",
 		why:     "the secret that seals tokens and signs members in the store cannot be used",
 		try:     "name a file of at least 16 random bytes, the same for all daemons (one that does not exist is made), or leave the setting out",
