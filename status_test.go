@@ -122,7 +122,9 @@ var features = []feature{
 		[]string{"e2e/compose.TestComposeIsUp", "e2e/deploy.TestTheComposeFileFollowsItsSchema"}},
 	{"operation", "systemd units", partial, "systemd's own tool takes them; they were not started by systemd yet",
 		[]string{"e2e/deploy.TestSystemdTakesTheUnits", "internal/app/daemon.TestSystemdIsTold"}},
-	{"operation", "Helm, packages", absent, "", nil},
+	{"operation", "releases: archives, a Debian package, a bill of materials; the same commit gives the same bytes", works, "",
+		[]string{"e2e/deploy.TestARelease"}},
+	{"operation", "Helm", absent, "", nil},
 }
 
 // Every proof is a test that is there, and the pages say what the table says.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package deploy holds the files of deploy and docker-compose.yml against what reads
-// them: the Compose Specification's schema, and Prometheus' own tool. What the files
-// describe is started in e2e/compose.
+// them: the Compose Specification's schema, Prometheus' and systemd's own tools, and
+// dpkg, which installs the package of a release that is built here twice, of two
+// trees, to the same bytes. What docker-compose.yml describes is started in
+// e2e/compose.
 package deploy

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command release builds what a release of creel is made of, for each target: an archive (tar.gz) and, for Linux, a
+// Debian package, each with the binary, man pages, completions, sample configuration, units, dashboards and licences; a
+// bill of materials (CycloneDX); and the SHA-256 sums of all. From the root of a clone:
+//
+//	go -C deploy/release run . -out ../../dist
+//
+// The same commit gives the same bytes with the same Go, wherever it is built: paths are trimmed, nothing is linked
+// from the machine, and all files have the time of the commit. It is a module of its own, as what builds packages is
+// no part of the product.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	all := "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64"
+	out := flag.String("out", "../../dist", "write into this `DIR`, which is made")
+	source := flag.String("source", "../..", "the `DIR` of creel's module")
+	targets := flag.String("targets", all, "`OS/ARCH,...` to build for")
+	version := flag.String("version", "", "`VERSION` (default: the tag of the commit, else one made of its time and hash)")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "release: %q is not understood; see -help\n", flag.Args())
+		os.Exit(2)
+	}
+	if err := run(*source, *out, *version, strings.Split(*targets, ",")); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// release is what all targets have in common.
+type release struct {
+	source  string // directory of the module
+	out     string
+	version string    // v1.2.3
+	time    time.Time // of the commit
+	creel   string    // for this machine
+	pages   string    // directory with man pages and completions, which it wrote
+}
+
+func run(source, out, version string, targets []string) error {
+	r := &release{version: version}
+	var err error
+	if r.source, err = filepath.Abs(source); err != nil {
+		return err
+	}
+	if r.out, err = filepath.Abs(out); err != nil {
+		return err
+	}
+	if err := r.commit(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(r.out, 0o755); err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp("", "creel-release")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	r.creel, r.pages = filepath.Join(scratch, "creel"), filepath.Join(scratch, "pages")
+	if err := r.writePages(r.pages); err != nil {
+		return err
+	}
+	var made []string
+	for _, t := range targets {
+		goos, arch, ok := strings.Cut(t, "/")
+		if !ok {
+			return fmt.Errorf("target %q: expected OS/ARCH, such as linux/amd64", t)
+		}
+		files, err := r.target(scratch, goos, arch)
+		if err != nil {
+			return fmt.Errorf("%s: %w", t, err)
+		}
+		made = append(made, files...)
+	}
+	return writeSums(filepath.Join(r.out, "SHA256SUMS"), made)
+}
+
+// commit finds the time of the commit, and its version where none was given. SOURCE_DATE_EPOCH wins over the former, as
+// everywhere (https://reproducible-builds.org/specs/source-date-epoch/).
+func (r *release) commit() error {
+	epoch := os.Getenv("SOURCE_DATE_EPOCH")
+	if epoch == "" || r.version == "" {
+		head, err := r.git("log", "-1", "--format=%ct %H")
+		if err != nil {
+			return fmt.Errorf("%w: in a tree without git, set SOURCE_DATE_EPOCH and -version", err)
+		}
+		seconds, hash, _ := strings.Cut(head, " ")
+		if epoch == "" {
+			epoch = seconds
+		}
+		if err := r.fromGit(seconds, hash); err != nil {
+			return err
+		}
+	}
+	seconds, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil {
+		return fmt.Errorf("SOURCE_DATE_EPOCH is %q, no number of seconds", epoch)
+	}
+	r.time = time.Unix(seconds, 0).UTC()
+	if !strings.HasPrefix(r.version, "v") || len(r.version) < 2 || r.version[1] < '0' || r.version[1] > '9' {
+		return fmt.Errorf("version %q: expected one like v1.2.3", r.version)
+	}
+	return nil
+}
+
+// fromGit makes the version of a commit without a tag as Go's modules do, and refuses a tree that is not what was
+// committed: its bytes could not be made again.
+func (r *release) fromGit(seconds, hash string) error {
+	if r.version != "" {
+		return nil
+	}
+	changed, err := r.git("status", "--porcelain")
+	if err != nil {
+		return err
+	}
+	if changed != "" {
+		return fmt.Errorf("the tree differs from its commit; commit it, or name it with -version:\n%s", changed)
+	}
+	if tag, err := r.git("describe", "--tags", "--exact-match"); err == nil {
+		r.version = tag
+		return nil
+	}
+	at, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return fmt.Errorf("git says that the commit is of %q", seconds)
+	}
+	r.version = fmt.Sprintf("v0.0.0-%s-%.12s", time.Unix(at, 0).UTC().Format("20060102150405"), hash)
+	return nil
+}
+
+func (r *release) git(args ...string) (string, error) { return r.output(nil, "git", args...) }
+
+// output runs a program in the tree and returns what it prints; env nil is this process's.
+func (r *release) output(env []string, name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env, cmd.Stderr = r.source, env, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", filepath.Base(name), strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
