@@ -402,6 +402,93 @@ func BenchmarkHeartbeats(b *testing.B) {
 	}
 }
 
+// What one look of a router or proxy at 100 members costs Redis and the looker: at all of
+// them, at what has changed when nothing but heartbeats came, and when each tenth
+// member has another load. Turn by turn, in one run.
+func BenchmarkRecords(b *testing.B) {
+	server := redistest.Start(b)
+	writer := open(b, redis.Config{URL: server.URL()})
+	reader := open(b, redis.Config{URL: server.URL()})
+	ctx := b.Context()
+	const members = 100
+	load := func(used int) []byte {
+		l := subcluster.Load{}
+		for q := range 300 {
+			size := creel.Resource{MemoryMB: 1 << 20, VCores: 100}
+			used := creel.Resource{MemoryMB: int64(used), VCores: 1}
+			l.Queues = append(l.Queues, subcluster.QueueLoad{
+				Queue: creel.QueuePath(fmt.Sprintf("root.team%d", q)), Capacity: size, Used: used, Free: size.Sub(used),
+			})
+		}
+		text, err := l.JSON()
+		if err != nil {
+			b.Fatal(err)
+		}
+		return text
+	}
+	id := func(i int) creel.SubclusterID { return creel.SubclusterID(fmt.Sprintf("sc-%d", i)) }
+	beat := func(i, used int) {
+		if err := writer.Heartbeat(ctx, subcluster.Heartbeat{ID: id(i), Epoch: 1, Load: load(used)}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for i := range members {
+		if err := writer.Register(ctx, subcluster.Member{ID: id(i), Epoch: 1}); err != nil {
+			b.Fatal(err)
+		}
+		beat(i, 0)
+	}
+	var view *subcluster.View
+	look := func() {
+		records, err := reader.Records(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		view = subcluster.Build(view, records, records.Now)
+	}
+	busy := func() float64 { return info(server, "cpu", "used_cpu_user") + info(server, "cpu", "used_cpu_sys") }
+	type cost struct{ redis, own float64 }
+	spent := map[string]cost{}
+	measure := func(kind string, before, look func()) {
+		before()
+		r, o := busy(), ownCPU()
+		look()
+		spent[kind] = cost{spent[kind].redis + (busy()-r)*1e6, spent[kind].own + (ownCPU()-o)*1e6}
+	}
+	n := 0
+	for b.Loop() {
+		look()
+		clear(spent)
+		const times, often = 20, 100
+		for range times {
+			n++
+			measure("none", func() {}, func() {}) // the control: what asking for the times costs
+			measure("all", reader.ReadAllNext, look)
+			measure("heartbeats", func() {}, func() {
+				for range often { // else the control is as large as what is measured
+					look()
+				}
+			})
+			measure("a-tenth", func() {
+				for i := range members / 10 {
+					beat((10*i+n)%members, n)
+				}
+			}, look)
+		}
+		control := spent["none"]
+		delete(spent, "none")
+		for kind, c := range spent {
+			looks := float64(times)
+			if kind == "heartbeats" {
+				looks *= often
+			}
+			b.ReportMetric((c.redis-control.redis)/looks, kind+"-redis-us")
+			b.ReportMetric((c.own-control.own)/looks, kind+"-reader-us")
+		}
+		b.ReportMetric(0, "ns/op")
+	}
+}
+
 // What it costs to lose nothing: claims of 64 callers with each setting that
 // bounds or closes the loss, against none in the same run. Rounds alternate;
 // medians are told.
