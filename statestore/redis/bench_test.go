@@ -427,7 +427,7 @@ func BenchmarkRecords(b *testing.B) {
 		return text
 	}
 	id := func(i int) creel.SubclusterID { return creel.SubclusterID(fmt.Sprintf("sc-%d", i)) }
-	beat := func(i, used int) {
+	report := func(i, used int) {
 		if err := writer.Heartbeat(ctx, subcluster.Heartbeat{ID: id(i), Epoch: 1, Load: load(used)}); err != nil {
 			b.Fatal(err)
 		}
@@ -436,7 +436,7 @@ func BenchmarkRecords(b *testing.B) {
 		if err := writer.Register(ctx, subcluster.Member{ID: id(i), Epoch: 1}); err != nil {
 			b.Fatal(err)
 		}
-		beat(i, 0)
+		report(i, 0)
 	}
 	var view *subcluster.View
 	look := func() {
@@ -471,7 +471,7 @@ func BenchmarkRecords(b *testing.B) {
 			})
 			measure("a-tenth", func() {
 				for i := range members / 10 {
-					beat((10*i+n)%members, n)
+					report((10*i+n)%members, n)
 				}
 			}, look)
 		}
