@@ -65,6 +65,10 @@ type app struct {
 	rule  string
 	path  creel.QueuePath // where it was sent, also when there is no such queue
 
+	hold     Hold
+	released int64 // holds up to this number of a claim are over
+	moved    bool  // by a user, to another queue
+
 	submitted, launched, finished int64                        // ns
 	amLabel                       string                       // of the AM's ask
 	constraints                   map[string]*sched.Constraint // registered for a tag; nil before
@@ -106,7 +110,8 @@ func (s appState) public(before appState) creel.ApplicationState {
 
 // mayGet reports whether it may be given containers, as far as its life goes.
 func (a *app) mayGet() bool {
-	return a.current != nil && a.current.schedulable() && a.state != appKilling && a.state != appFinalSaving
+	return a.current != nil && a.current.schedulable() && a.hold.Claim == 0 &&
+		a.state != appKilling && a.state != appFinalSaving
 }
 
 // stateChanged tells the scheduler whether an application may be given
@@ -148,6 +153,9 @@ func (a *app) record() AppRecord {
 		Started:     instant(a.launched),
 		Finished:    instant(a.finished),
 		Lifetime:    instant(a.deadline),
+		Hold:        a.hold,
+		Released:    a.released,
+		Moved:       a.moved,
 	}
 	r.Submission.Priority, r.Submission.HasPriority = a.Priority(), true
 	if a.state == appFinalSaving {

@@ -37,6 +37,9 @@ func (m *Machine) SetPriority(now time.Time, id creel.ApplicationID, priority in
 	if a.state.ended() || a.state == appFinalSaving || a.state == appKilling {
 		return a.Priority(), nil
 	}
+	if err := a.changing("given a priority"); err != nil {
+		return 0, err
+	}
 	m.sched.SetPriority(&a.App, m.sched.CapPriority(priority))
 	m.saveApp(a, func() {})
 	m.settle()
@@ -53,6 +56,9 @@ func (m *Machine) SetLifetime(now time.Time, id creel.ApplicationID, deadline ti
 	}
 	if a.state.ended() || a.state == appFinalSaving || a.state == appKilling || a.state == appFinishing {
 		return invalid("cannot change the timeout of "+id.String(), "it is in state "+a.state.String(), "")
+	}
+	if err := a.changing("given a lifetime"); err != nil {
+		return err
 	}
 	at := int64(0)
 	if !deadline.IsZero() {
@@ -86,8 +92,12 @@ func (m *Machine) setLifetime(a *app, q *sched.Queue) {
 			d = most
 		}
 	}
-	if d > 0 {
-		m.armLifetime(a, a.submitted+int64(d))
+	at := a.submitted + int64(d)
+	if left := a.sub.Left; left > 0 && a.sub.Claim > 0 {
+		at = m.now + int64(left) // as its home before had it: clocks differ
+	}
+	if d > 0 || a.sub.Left > 0 {
+		m.armLifetime(a, at)
 	}
 }
 
@@ -99,6 +109,9 @@ func (m *Machine) armLifetime(a *app, at int64) {
 	}
 	a.lifetime = m.timer(at, func() {
 		a.lifetime = nil
+		if a.hold.Claim > 0 {
+			return // ReleaseHold, or its next home, ends it
+		}
 		m.kill(
 			a,
 			fmt.Sprintf(

@@ -17,6 +17,9 @@ func (m *Machine) Kill(now time.Time, id creel.ApplicationID, diagnostics string
 	if a == nil {
 		return false, noApp(id)
 	}
+	if err := a.changing("killed"); err != nil {
+		return false, err
+	}
 	m.kill(a, diagnostics)
 	m.settle()
 	return a.state.ended(), nil

@@ -113,6 +113,9 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 		am = m.sizes.Of(v)
 	}
 	a := &app{id: s.ID, sub: s, path: path, rule: rule, submitted: m.now}
+	if since := nanos(s.Since); since > 0 && since < m.now && s.Claim > 0 {
+		a.submitted = since
+	}
 	m.sched.AddApp(&a.App, a.id, a, am, m.sched.CapPriority(priority))
 	m.sched.SetAppTags(&a.App, a.sub.Tags)
 	m.apps[a.id] = a

@@ -24,6 +24,9 @@ func (m *Machine) FailAttempt(now time.Time, id creel.AttemptID) error {
 			What: "ApplicationAttempt with id '" + id.String() + "' doesn't exist in RM.",
 		}
 	}
+	if err := a.changing("failed"); err != nil {
+		return err
+	}
 	if !t.over() && t.state != tFinishing {
 		m.endAttempt(t, tFailed, creel.FinalFailed, "Attempt failed by user.", creel.ExitInvalid)
 	}

@@ -24,7 +24,11 @@ type Submission struct {
 	Priority    int32
 	HasPriority bool // false: the queue's default priority holds
 
-	Claim            int64 // under which a router forwarded it, 0 if none did
+	Claim int64 // under which a router forwarded it, 0 if none did
+	// Of an application that a router moves here: when it was submitted to its first home,
+	// by that one's clock, and what is left of its lifetime. Zero for all others.
+	Since            time.Time
+	Left             time.Duration
 	Unmanaged        bool
 	After            int32           // the ended attempt of a UAM, after which this begins the next; 0: none
 	KeepContainers   bool            // keep_containers_across_application_attempts
@@ -232,6 +236,9 @@ type AppRecord struct {
 	Diagnostics       string
 	Started, Finished time.Time
 	Lifetime          time.Time // deadline; zero = none
+	Hold              Hold
+	Released          int64 // holds up to this number of a claim are over
+	Moved             bool  // to another queue than it was sent to
 	Attempts          []AttemptRecord
 }
 

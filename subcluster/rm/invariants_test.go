@@ -248,7 +248,7 @@ func (r *run) step() {
 	t, w := r.t, r.w
 	w.now = w.now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
 	switch rapid.SampledFrom([]string{"node", "node", "submit", "submit", "ask", "ask", "ask", "ask", "release", "release", "end", "heartbeat", "heartbeat", "gone", "kill", "finish", "move",
-		"priority", "resize", "tick", "drain", "blacklist", "update", "reload", "fail", "state"}).
+		"priority", "resize", "tick", "drain", "blacklist", "update", "reload", "fail", "state", "hold", "hold"}).
 		Draw(t, "op") {
 	case "node":
 		r.serial++
@@ -337,6 +337,18 @@ func (r *run) step() {
 		if id, ok := r.pick(); ok && rapid.IntRange(0, 2).Draw(t, "really") == 0 {
 			fin := &FinishAM{Attempt: r.current(id), Status: creel.FinalSucceeded}
 			r.do("finish", func(m *Machine, now time.Time) { _, _ = m.FinishAM(now, fin) })
+		}
+	case "hold":
+		if id, ok := r.pick(); ok {
+			app, claim := id.Application, int64(rapid.IntRange(1, 20).Draw(t, "claim"))
+			switch rapid.IntRange(0, 3).Draw(t, "how") {
+			case 0:
+				r.do("release hold", func(m *Machine, now time.Time) { _ = m.ReleaseHold(now, app, claim) })
+			case 1:
+				r.do("drop held", func(m *Machine, now time.Time) { _ = m.DropHeld(now, app, claim) })
+			default:
+				r.do("hold", func(m *Machine, now time.Time) { _, _ = m.Hold(now, app, claim, "there") })
+			}
 		}
 	case "move":
 		if id, ok := r.pick(); ok {

@@ -88,6 +88,7 @@ type counts struct {
 	submitted, completed, failed, killed int64
 	granted, released                    int64
 	containers                           int32
+	held                                 int32 // applications
 }
 
 // New builds a machine from a configuration it checks.

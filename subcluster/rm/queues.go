@@ -61,10 +61,13 @@ func (m *Machine) Move(now time.Time, id creel.ApplicationID, to string) error {
 	case q == a.Queue():
 		return nil
 	}
+	if err := a.changing("moved to another queue"); err != nil {
+		return err
+	}
 	if err := m.sched.Move(&a.App, q); err != nil {
 		return err
 	}
-	a.path = q.Path()
+	a.path, a.moved = q.Path(), true
 	m.saveApp(a, func() {})
 	m.settle()
 	return nil

@@ -52,6 +52,8 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 		path:      r.Queue,
 		final:     r.Final,
 		diag:      r.Diagnostics,
+		released:  r.Released,
+		moved:     r.Moved,
 		submitted: nanos(r.Submitted),
 		launched:  nanos(r.Started),
 		finished:  nanos(r.Finished),
@@ -71,6 +73,9 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	m.count.submitted++
 	for i := range r.Attempts {
 		k := &r.Attempts[i]
+		if !s.Unmanaged && !k.State.Ended() && k.AM.ID == 0 {
+			break // it waited for a container, and nobody was told of it: it is made again
+		}
 		t := &attempt{
 			id:         k.ID,
 			app:        a,
@@ -137,6 +142,9 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	switch {
 	case t == nil:
 		m.newAttempt(a)
+		if a.hold = r.Hold; a.hold.Claim > 0 {
+			m.withhold(a)
+		}
 	case t.state == tLaunched:
 		if !s.Unmanaged && t.amNode != (creel.NodeID{}) {
 			if m.awaited == nil {

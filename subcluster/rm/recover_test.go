@@ -167,3 +167,30 @@ func TestARestartGivesTheAMsOfOldApplicationsTheirWholeTime(t *testing.T) {
 		}
 	}
 }
+
+// An attempt that waited for its AM's container when its application's record was saved
+// had started nothing: after a restart it waits again, and not for an AM that never ran.
+func TestAnAttemptThatWaitedForItsContainerWaitsAgainAfterARestart(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Volatile = false })
+	k := &kept{apps: map[creel.ApplicationID]AppRecord{}}
+	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
+	if err := w.m.Submit(w.now, &Submission{
+		ID: id, User: "u", Queue: "default",
+		AM: Ask{ResourceName: "*", Resource: creel.NewResource(1024, 1), Count: 1},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	k.take(w.now, w.m)
+	if _, err := w.m.SetPriority(w.now, id, 3); err != nil {
+		t.Fatal(err)
+	}
+	k.take(w.now, w.m)
+	next := k.successor(t)
+	node := &RegisterNode{ID: creel.NodeID{Host: "h", Port: 1}, Resource: creel.NewResource(8192, 8)}
+	if _, err := next.m.RegisterNode(next.now, node); err != nil {
+		t.Fatal(err)
+	}
+	if v, _ := next.m.App(id); v.Attempt.Attempt != 1 || v.Containers != 1 {
+		t.Errorf("after a restart its attempt %s has %d containers", v.Attempt, v.Containers)
+	}
+}

@@ -87,6 +87,10 @@ func (m *Machine) newAppView(a *app) *AppView {
 	if v.State == creel.AppAccepted && a.InQueue() && !a.Activated() {
 		v.Waits = m.sched.Why(&a.App).Sentence()
 	}
+	v.Held = a.hold
+	if a.hold.Claim > 0 {
+		v.Waits = a.holdText()
+	}
 	v.Ending = a.state.ending()
 	v.Over = a.state.ended() && !a.InQueue() && containers == 0
 	v.KillDone = a.state == appKilled
@@ -329,7 +333,7 @@ func (m *Machine) Cluster() ClusterView {
 	v := ClusterView{
 		AppsSubmitted:      m.count.submitted,
 		AppsCompleted:      m.count.completed,
-		AppsPending:        int64(t.Waiting),
+		AppsPending:        int64(t.Waiting) + int64(m.count.held),
 		AppsRunning:        int64(t.Activated),
 		AppsFailed:         m.count.failed,
 		AppsKilled:         m.count.killed,

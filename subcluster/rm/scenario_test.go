@@ -315,6 +315,15 @@ func (s *scene) line(line string) {
 	case "kill":
 		_, err := m.Kill(w.now, s.names[args[0]], "killed by the scenario")
 		s.bad(err)
+	case "hold":
+		h, err := m.Hold(w.now, s.names[args[0]], int64(number(args[1])), "sc-2, because sc-1 is drained")
+		if !s.bad(err) {
+			s.say("held in %s, %v of its lifetime left, moved between queues %v", h.App.Queue, h.Left, h.Moved)
+		}
+	case "letgo":
+		s.bad(m.ReleaseHold(w.now, s.names[args[0]], int64(number(args[1]))))
+	case "drop":
+		s.bad(m.DropHeld(w.now, s.names[args[0]], int64(number(args[1]))))
 	case "failattempt":
 		s.bad(m.FailAttempt(w.now, s.attempt(args[0])))
 	case "launchfailed":

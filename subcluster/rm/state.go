@@ -35,6 +35,9 @@ func (m *Machine) AppendState(b []byte) []byte {
 	}
 	for _, a := range m.appList {
 		b = fmt.Appendf(b, "app %s state=%s final=%s queue=%s\n", a.id, a.state, a.final, a.path)
+		if a.hold.Claim > 0 || a.released > 0 {
+			b = fmt.Appendf(b, "  held claim=%d released=%d\n", a.hold.Claim, a.released)
+		}
 		for _, t := range a.attempts {
 			b = fmt.Appendf(
 				b,

@@ -27,6 +27,7 @@ type AppView struct {
 	// Waits is what holds it before its AM starts: in lists only while it waits to
 	// be let in, since to look at all nodes for each would take too long.
 	Waits     string
+	Held      Hold
 	Progress  float32
 	Unmanaged bool
 	Submitted time.Time

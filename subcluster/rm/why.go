@@ -31,6 +31,8 @@ func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 		}
 	case a.state == appNewSaving || a.state == appFinalSaving || a.state == appNew:
 		w.Limit, w.Text = sched.LimitSaving, "Its state is being made durable."
+	case a.hold.Claim > 0:
+		w.Text = a.holdText()
 	case !a.InQueue():
 		w.Text = "It is being taken in."
 	case !a.Activated() || waiting > 0:

@@ -200,6 +200,10 @@ type appValue struct {
 	Started     int64          `json:"started,omitempty"`
 	Finished    int64          `json:"finished,omitempty"`
 	Lifetime    int64          `json:"lifetime,omitempty"`
+	Held        int64          `json:"held,omitempty"` // the number of a claim
+	HeldWhy     string         `json:"heldWhy,omitempty"`
+	Released    int64          `json:"released,omitempty"`
+	Moved       bool           `json:"moved,omitempty"`
 	Attempts    []attemptValue `json:"attempts,omitempty"`
 }
 
@@ -261,6 +265,10 @@ func encodeApp(r rm.AppRecord) ([]byte, error) {
 		Started:     codec.Millis(r.Started),
 		Finished:    codec.Millis(r.Finished),
 		Lifetime:    codec.Millis(r.Lifetime),
+		Held:        r.Hold.Claim,
+		HeldWhy:     r.Hold.Why,
+		Released:    r.Released,
+		Moved:       r.Moved,
 	}
 	for _, a := range r.Attempts {
 		v.Attempts = append(v.Attempts, attemptToValue(a))
@@ -311,6 +319,9 @@ func decodeApp(b []byte) (rm.AppRecord, error) {
 		Started:     codec.Time(v.Started),
 		Finished:    codec.Time(v.Finished),
 		Lifetime:    codec.Time(v.Lifetime),
+		Hold:        rm.Hold{Claim: v.Held, Why: v.HeldWhy},
+		Released:    v.Released,
+		Moved:       v.Moved,
 	}
 	for _, a := range v.Attempts {
 		r.Attempts = append(r.Attempts, a.record())

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// Hold is why an application is not scheduled although it could be: a router moves it
+// to another subcluster (docs/adr/0021-moving-waiting-applications.md).
+type Hold struct {
+	Claim int64  // the number of the claim under which it is held; 0: it is not
+	Why   string // where it goes, and because of what: "sc-2, because sc-1 is drained"
+}
+
+// Held is an application as its home holds it: what its next home needs besides the
+// submission message.
+type Held struct {
+	App   AppView
+	Moved bool          // between queues, after its submission: App.Queue holds, not what it asked for
+	Left  time.Duration // of its lifetime; 0: it has no limit
+}
+
+// Hold has an application wait, and nothing be given to it, until ReleaseHold or
+// DropHeld. It is refused for one that was ever granted a container, or has an unmanaged
+// AM: what runs is never moved. The number of the claim orders this call among others:
+// one at or below the number of a release, or of a disowning, comes too late. A repeat,
+// and one of a later claim, are success. The caller answers when everything the machine
+// has asked to save is durable.
+func (m *Machine) Hold(now time.Time, id creel.ApplicationID, claim int64, why string) (Held, error) {
+	m.at(now)
+	a := m.apps[id]
+	if a == nil {
+		return Held{}, noApp(id)
+	}
+	if err := m.mayHold(a, claim); err != nil {
+		return Held{}, err
+	}
+	if a.hold.Claim != claim {
+		begins := a.hold.Claim == 0
+		a.hold = Hold{Claim: claim, Why: why}
+		if begins {
+			m.withhold(a)
+		}
+		m.saveApp(a, func() {})
+		m.settle()
+	}
+	h := Held{App: *m.newAppView(a), Moved: a.moved}
+	if a.deadline > 0 {
+		h.Left = max(time.Millisecond, time.Duration(a.deadline-m.now))
+	}
+	return h, nil
+}
+
+// mayHold gives the reason why an application cannot be held under a claim; nil if it can.
+func (m *Machine) mayHold(a *app, claim int64) error {
+	no := func(kind error, why, try string) error {
+		return &creel.Error{Kind: kind, What: fmt.Sprintf("%s cannot be held", a.id), Why: why, Try: try}
+	}
+	late := max(a.released, m.disowned.claims[a.id])
+	switch t := a.current; {
+	case claim <= 0:
+		return no(creel.ErrInvalidRequest, "the number of a claim is needed", "")
+	case claim <= late:
+		return no(creel.ErrStale,
+			fmt.Sprintf("it is asked for under claim %d, and claims up to %d are over", claim, late), "")
+	case claim < a.hold.Claim:
+		return no(creel.ErrStale, fmt.Sprintf("it is held under claim %d already", a.hold.Claim), "")
+	case a.hold.Claim > 0:
+		return nil
+	case a.sub.Unmanaged:
+		return no(creel.ErrInvalidRequest, "its AM is unmanaged and runs elsewhere", "")
+	case a.state.ending():
+		return no(creel.ErrInvalidRequest, "it is "+a.state.String(), "")
+	case a.state < appAccepted:
+		return no(creel.ErrBusy, "it is being taken in", "again in a moment")
+	case t == nil || t.state != tScheduled || len(a.attempts) > 1:
+		return no(creel.ErrInvalidRequest, "it has been granted a container", "what runs is not moved")
+	}
+	return nil
+}
+
+// withhold takes what waits for its AM's container out of the scheduler's hands.
+func (m *Machine) withhold(a *app) {
+	m.count.held++
+	m.dropAsks(a.current)
+	m.stateChanged(a)
+	m.sched.Deactivate(&a.App)
+}
+
+// ReleaseHold lets an application that is held under a claim up to this number be
+// scheduled again, in its old place in line, and refuses holds up to that number from
+// then on. A lifetime that ended meanwhile ends it now. Repeats are success.
+func (m *Machine) ReleaseHold(now time.Time, id creel.ApplicationID, claim int64) error {
+	m.at(now)
+	a := m.apps[id]
+	if a == nil {
+		return noApp(id)
+	}
+	if a.state.ended() || claim <= a.released {
+		return nil
+	}
+	a.released = claim
+	if a.hold.Claim > 0 && a.hold.Claim <= claim {
+		a.hold = Hold{}
+		m.count.held--
+		m.stateChanged(a)
+		m.sched.Enqueue(&a.App, m.amAsk(a.current))
+		if a.deadline > 0 && a.lifetime == nil {
+			m.armLifetime(a, a.deadline)
+		}
+	}
+	m.saveApp(a, func() {})
+	m.settle()
+	return nil
+}
+
+// AnyClaim has DropHeld take an application out whatever the number that it is held under.
+const AnyClaim = int64(math.MaxInt64)
+
+// DropHeld takes an application out that is held under a claim up to this number, as its
+// new home has it, and disowns it up to that number. One that is not here is disowned
+// all the same; one that is not held, or under a later claim, is a conflict and stays.
+// The caller answers when everything the machine has asked to save is durable.
+func (m *Machine) DropHeld(now time.Time, id creel.ApplicationID, claim int64) error {
+	m.at(now)
+	a := m.apps[id]
+	if a == nil && claim == AnyClaim {
+		return nil
+	}
+	if a != nil {
+		if a.hold.Claim == 0 || a.hold.Claim > claim {
+			if claim <= m.disowned.claims[id] {
+				return nil // a repeat, and it came back since
+			}
+			return &creel.Error{
+				Kind: creel.ErrConflict,
+				What: fmt.Sprintf("%s is not dropped", id),
+				Why:  fmt.Sprintf("it is not held under claim %d or one before", claim),
+			}
+		}
+		if claim == AnyClaim {
+			claim = a.hold.Claim
+		}
+		m.drop(a)
+	}
+	_, err := m.Disown(now, id, claim)
+	m.settle()
+	return err
+}
+
+// drop forgets an application that is held: for this subcluster it was never here.
+func (m *Machine) drop(a *app) {
+	m.count.held--
+	m.count.submitted--
+	for p := a.Queue(); p != nil; p = p.Parent() {
+		p.Ended.Submitted--
+	}
+	m.stop(&a.lifetime)
+	m.sched.Leave(&a.App)
+	m.act(AttemptEnded{Attempt: a.current.id})
+	m.forgetApp(a)
+}
+
+// changing refuses to change an application that is held: its next home would not know
+// of it. Routers keep the order until the application has come there.
+func (a *app) changing(what string) error {
+	if a.hold.Claim == 0 {
+		return nil
+	}
+	return &creel.Error{
+		Kind:       creel.ErrUnavailable,
+		What:       fmt.Sprintf("%s cannot be %s now", a.id, what),
+		Why:        "it is being moved to " + a.hold.Why,
+		Try:        "again in a moment",
+		RetryAfter: time.Second,
+	}
+}
+
+func (a *app) holdText() string { return "It is being moved to " + a.hold.Why + "." }
