@@ -255,6 +255,7 @@ var rules = map[string]rule{
 			"policies/rebalancer",
 			"statestore",
 			"router",
+			"router/moves",
 			"amrmproxy",
 			"amrmproxy/stored",
 			"internal/token",
@@ -298,6 +299,7 @@ var rules = map[string]rule{
 	"router/server": {
 		imports: []string{".", "statestore/intents", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc", "internal/awake"},
 	},
+	"router/moves":      {imports: []string{".", "subcluster", "statestore", "router"}},
 	"router/routertest": {imports: []string{"*"}},
 	"cmd/creel":         {imports: []string{"*"}},
 }

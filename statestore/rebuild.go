@@ -26,6 +26,7 @@ type ReportedApplication struct {
 	Ended     bool      // it has reached its final state here
 	Attempt   int32     // of the newest attempt, 0 for none
 	Submitted time.Time // by that ResourceManager's clock
+	Held      int64     // the number of the claim under which it is held for a move; 0: it is not
 }
 
 // Conflict says that the home of an application had to be decided, and how. It
@@ -48,10 +49,11 @@ func (c Conflict) String() string {
 // An application with one managed report is at home there. Of several members
 // that claim it, the home is, each rule deciding what the one before left even:
 //
-//  1. one where it has not ended, before one where it has: work is kept;
-//  2. the one with the higher attempt: it got further;
-//  3. the one that accepted it first;
-//  4. the one whose name sorts first.
+//  1. one where it is not held for a move: whoever else has it got it from there;
+//  2. one where it has not ended, before one where it has: work is kept;
+//  3. the one with the higher attempt: it got further;
+//  4. the one that accepted it first;
+//  5. the one whose name sorts first.
 //
 // A subcluster with a UAM of an application is not its home. But an application may
 // itself have been submitted with one: where all its AMs are unmanaged the home
@@ -85,6 +87,7 @@ func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 		rule := ""
 		slices.SortStableFunc(managed, func(a, b claim) int {
 			return cmp.Or(
+				compareBool(a.Held > 0, b.Held > 0),
 				compareBool(a.Ended, b.Ended),
 				cmp.Compare(b.Attempt, a.Attempt),
 				a.Submitted.Compare(b.Submitted),
@@ -114,6 +117,8 @@ func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 			}
 			if rule == "" { // against the runner-up
 				switch {
+				case w.Held != o.Held && o.Held > 0:
+					rule = "it has moved there"
 				case w.Ended != o.Ended:
 					rule = "it has not ended there"
 				case w.Attempt != o.Attempt:

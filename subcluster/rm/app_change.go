@@ -95,6 +95,9 @@ func (m *Machine) setLifetime(a *app, q *sched.Queue) {
 	at := a.submitted + int64(d)
 	if left := a.sub.Left; left > 0 && a.sub.Claim > 0 {
 		at = m.now + int64(left) // as its home before had it: clocks differ
+		if q != nil && q.Spec().MaxLifetime > 0 {
+			at = min(at, m.now+int64(q.Spec().MaxLifetime))
+		}
 	}
 	if d > 0 || a.sub.Left > 0 {
 		m.armLifetime(a, at)

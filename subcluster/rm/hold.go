@@ -4,7 +4,6 @@ package rm
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -119,9 +118,6 @@ func (m *Machine) ReleaseHold(now time.Time, id creel.ApplicationID, claim int64
 	return nil
 }
 
-// AnyClaim has DropHeld take an application out whatever the number that it is held under.
-const AnyClaim = int64(math.MaxInt64)
-
 // DropHeld takes an application out that is held under a claim up to this number, as its
 // new home has it, and disowns it up to that number. One that is not here is disowned
 // all the same; one that is not held, or under a later claim, is a conflict and stays.
@@ -129,9 +125,6 @@ const AnyClaim = int64(math.MaxInt64)
 func (m *Machine) DropHeld(now time.Time, id creel.ApplicationID, claim int64) error {
 	m.at(now)
 	a := m.apps[id]
-	if a == nil && claim == AnyClaim {
-		return nil
-	}
 	if a != nil {
 		if a.hold.Claim == 0 || a.hold.Claim > claim {
 			if claim <= m.disowned.claims[id] {
@@ -142,9 +135,6 @@ func (m *Machine) DropHeld(now time.Time, id creel.ApplicationID, claim int64) e
 				What: fmt.Sprintf("%s is not dropped", id),
 				Why:  fmt.Sprintf("it is not held under claim %d or one before", claim),
 			}
-		}
-		if claim == AnyClaim {
-			claim = a.hold.Claim
 		}
 		m.drop(a)
 	}

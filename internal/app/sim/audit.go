@@ -51,6 +51,7 @@ type applied struct {
 	state  creel.ApplicationState
 	played int            // attempts that were told that they have finished
 	ams    int            // processes of AMs now
+	moves  bool           // it was held for a move once
 	am     *am            // the latest
 	begun  map[int32]bool // attempts whose AM has begun
 	told   map[int]int64  // by member: the epoch of the last container that its AM was told of
@@ -126,9 +127,11 @@ func (a *auditor) accepted(s *submission, home creel.SubclusterID) {
 	a.submits = append(a.submits, a.w.now.Sub(s.due))
 	if c := a.w.cluster(home); c != nil {
 		_, kept := c.kept.app(s.app)
-		a.check(kept, "%s is taken by %s, and its journal does not know", s.app, home)
+		a.check(kept || a.apps[s.app].moves, "%s is taken by %s, and its journal does not know", s.app, home)
 	}
-	a.homeOf(s.app, home, "a router")
+	if !a.apps[s.app].moves { // it may move while the answer is on its way
+		a.homeOf(s.app, home, "a router")
+	}
 }
 
 func (a *auditor) launched(c *cluster, l rm.LaunchAM) {

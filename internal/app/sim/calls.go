@@ -112,6 +112,19 @@ func (c *cluster) kill(id creel.ApplicationID, why string, reply func(bool, erro
 	})
 }
 
+// end is what a rebuilt store has done with an application that is at home elsewhere: it
+// is killed, or dropped where it is only held.
+func (c *cluster) end(id creel.ApplicationID, why string) {
+	c.post(func(m *rm.Machine, now time.Time) func() {
+		if v, ok := m.App(id); ok && v.Held.Claim > 0 {
+			_ = m.DropHeld(now, id, v.Held.Claim)
+		} else {
+			_, _ = m.Kill(now, id, why)
+		}
+		return nil
+	})
+}
+
 // holds refuses who has no valid token.
 func (c *cluster) holds(a creel.AttemptID) error {
 	if !c.live.Has(a) {

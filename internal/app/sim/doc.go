@@ -68,6 +68,8 @@
 //     claims; until they are started again as this version;
 //   - one submission through two routers at the same moment, and two routers that move
 //     one home;
+//   - in every second seed, waiting applications moved between members by drains and
+//     because others have room, given up, and carried on by two routers at once;
 //   - AMs that give containers back, UAMs and applications killed, applications moved,
 //     members drained, queues reloaded, policies changed.
 //

@@ -59,6 +59,7 @@ type Faults struct {
 	Empty  time.Duration // the store comes back empty, and is rebuilt
 	Disk   time.Duration // the disk of a ResourceManager's journal is slow, or full, for a while
 	Users  time.Duration // a user kills or moves, or an administrator drains, reloads queues or changes the policy
+	Moves  time.Duration // a member is drained by moving what waits in it; routers move what waits, if not 0
 	Fickle float64       // an AM gives a container back that it was just given, and asks again
 }
 
@@ -119,6 +120,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	// In few: what is checked of a store that has lost writes is less.
 	draw("loses", 1, 12, func(*rand.Rand) { f.Loses = few(2) })
 	draw("empty", 1, 12, func(*rand.Rand) { f.Empty = few(1.5) })
+	draw("moves", 1, 2, func(*rand.Rand) { f.Moves = few(6) })
 	draw("fickle", 1, 2, func(rnd *rand.Rand) { f.Fickle = 0.1 * rnd.Float64() })
 	return f
 }
@@ -276,6 +278,12 @@ func (w *World) planFaults() {
 		w.clusters[which%uint64(len(w.clusters))].wear(how, down)
 	})
 	plan("users", f.Users, w.meddle)
+	plan("moves", f.Moves, func(which uint64, down time.Duration) {
+		c := w.clusters[which%uint64(len(w.clusters))]
+		w.audit.fault("members drained by moving")
+		w.drain(c, "move")
+		w.after(2*down, func() { w.drain(c, "") })
+	})
 	plan("slow", f.Slow, func(_ uint64, down time.Duration) {
 		if w.storeAt.up && !w.asleep(w.storeAt) {
 			w.audit.fault("store paused")

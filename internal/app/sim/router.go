@@ -45,6 +45,7 @@ const remembered = 64
 func (r *gateway) start() {
 	r.memory, r.assumed = router.NewMemory(remembered), router.Assumed{}
 	r.watcher.start()
+	r.moveLoop()
 }
 
 // newApplication has a member give out an application id.
@@ -120,7 +121,7 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 		if outcome.Err == nil {
 			r.assumed.Add(r.view, outcome.Home, amSize)
 		}
-		if home, ok := r.memory.Home(app); ok {
+		if home, ok := r.memory.Home(app); ok && !r.w.audit.apps[app].moves {
 			r.w.audit.homeOf(app, home, r.name)
 		}
 		reply(outcome)

@@ -108,7 +108,7 @@ func (w *World) rebuild() {
 		for v := range c.m.Apps {
 			r.Applications = append(r.Applications, statestore.ReportedApplication{
 				ID: v.ID, Unmanaged: v.Unmanaged, Ended: v.State.Ended(),
-				Attempt: v.Attempt.Attempt, Submitted: v.Submitted,
+				Attempt: v.Attempt.Attempt, Submitted: v.Submitted, Held: v.Held.Claim,
 			})
 		}
 		reports = append(reports, r)
@@ -122,7 +122,7 @@ func (w *World) rebuild() {
 	for _, c := range conflicts {
 		for _, other := range c.Others {
 			w.say("%s is ended in %s: %s", c.Application, other, c.Rule)
-			w.cluster(other).kill(c.Application, "it is at home in "+string(c.Home), func(bool, error) {})
+			w.cluster(other).end(c.Application, "it is at home in "+string(c.Home))
 		}
 	}
 	if err := w.putPolicies(); err != nil {

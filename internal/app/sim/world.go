@@ -93,6 +93,7 @@ type World struct {
 	faulty bool // faults happen now
 	rnd    *rand.Rand
 	lives  *rand.Rand // of ResourceManagers beside each other
+	moving *rand.Rand // of moves of applications
 
 	now    time.Time
 	events heap
@@ -137,6 +138,7 @@ func New(cfg Config) (*World, error) {
 		cfg:     cfg,
 		rnd:     rand.New(rand.NewPCG(cfg.Seed, 0x5eed)),
 		lives:   source(cfg.Seed, "two ResourceManagers"),
+		moving:  movesOf(cfg.Seed),
 		now:     origin,
 		hash:    offset64,
 		cuts:    make([]bool, (cfg.Subclusters+1)*(cfg.Subclusters+1)),

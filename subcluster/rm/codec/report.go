@@ -66,6 +66,7 @@ func (c Cluster) Report(a *rm.AppView, now time.Time, viewable bool) *pb.Applica
 	if !a.Unmanaged {
 		r.AmNodeLabelExpression = new(cmp.Or(a.AMLabel, rm.DefaultPartition))
 	}
+	pb.SetHeld(r, a.Held.Claim)
 	if !viewable {
 		r.Host, r.RpcPort, r.TrackingUrl, r.OriginalTrackingUrl = new(
 			notAvailable,

@@ -5,6 +5,8 @@ package codec
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
@@ -159,5 +161,24 @@ func amAsks(c *pb.ApplicationSubmissionContextProto, s *rm.Submission) error {
 // ContextOf returns the submission message that a machine kept, or nil.
 func ContextOf(kept any) *pb.ApplicationSubmissionContextProto {
 	c, _ := kept.(*pb.ApplicationSubmissionContextProto)
+	return c
+}
+
+// Moving is the submission of an application that goes to another home: the message as it
+// came, so that fields we do not know survive, with the priority and, if a user changed
+// it, the queue of now.
+func Moving(h *rm.Held) *pb.ApplicationSubmissionContextProto {
+	c := h.App.Context.(*pb.ApplicationSubmissionContextProto)
+	queue, priority := h.Moved && c.GetQueue() != string(h.App.Queue), c.GetPriority().GetPriority() != h.App.Priority
+	if !queue && !priority {
+		return c
+	}
+	c = proto.Clone(c).(*pb.ApplicationSubmissionContextProto)
+	if queue {
+		c.Queue = new(string(h.App.Queue))
+	}
+	if priority {
+		c.Priority = pb.FromPriority(h.App.Priority)
+	}
 	return c
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm/server"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -401,7 +402,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err == nil {
-		_, err = do(h, r, h.s.Submit(h.caller(r), c, claimOf(r)))
+		_, err = do(h, r, h.s.Submit(h.caller(r), c, server.Forwarded{Claim: claimOf(r)}))
 		var e *refusal
 		if err != nil && !errors.As(err, &e) && !errors.Is(err, creel.ErrBusy) &&
 			!errors.Is(err, creel.ErrUnavailable) && !errors.Is(err, creel.ErrReadOnly) &&

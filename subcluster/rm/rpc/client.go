@@ -57,7 +57,9 @@ func (c *clientHandler) SubmitApplication(
 	ctx context.Context,
 	req *pb.SubmitApplicationRequestProto,
 ) (*pb.SubmitApplicationResponseProto, error) {
-	op := c.s.Submit(callerOf(ctx), req.GetApplicationSubmissionContext(), yarnrpc.ClaimOf(req))
+	from := server.Forwarded{Claim: yarnrpc.ClaimOf(req)}
+	from.Since, from.Left = yarnrpc.CarriedOf(req)
+	op := c.s.Submit(callerOf(ctx), req.GetApplicationSubmissionContext(), from)
 	return later(ctx, c.s, empty[pb.SubmitApplicationResponseProto](op))
 }
 

@@ -34,6 +34,11 @@ func (c *clientHandler) GetApplicationReport(
 			return yarnrpc.DisownedAnswer(claim)
 		}))
 	}
+	if verb, claim, reason := yarnrpc.HoldWanted(req); verb != yarnrpc.NoHoldVerb {
+		return later(ctx, s, server.Then(s.MoveAway(who, id, verb, claim, reason), func(c *yarnrpc.Carried) R {
+			return yarnrpc.HoldAnswer(verb, claim, c)
+		}))
+	}
 	key := server.ReportKey{App: id, User: who.User}
 	if body := s.KeptReport(key); body != nil {
 		return encoded(&pb.GetApplicationReportResponseProto{}, body), nil

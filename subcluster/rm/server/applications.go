@@ -12,6 +12,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
 )
@@ -47,11 +48,19 @@ func (s *Server) checkGiven(id creel.ApplicationID) error {
 	return nil
 }
 
+// Forwarded is what a router says of a submission: the number of the claim, 0 if it came
+// past the routers, and of one that comes from another home when it was submitted there
+// and what is left of its lifetime.
+type Forwarded struct {
+	Claim int64
+	Since time.Time
+	Left  time.Duration
+}
+
 // Submit submits an application; the answer comes when it is durable. A known id
 // changes nothing, but for a UAM that is begun again; on a full disk only what changes
-// nothing is taken. claim is the number under which a router forwarded it, 0 if none
-// did.
-func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, claim int64) Op[struct{}] {
+// nothing is taken.
+func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, from Forwarded) Op[struct{}] {
 	sub, err := codec.Submission(c, who.User, s.access.groupsOf(who.User))
 	most := cmp.Or(s.cfg.MaxSubmission, maxSubmission)
 	if size := c.SizeVT(); err == nil && int64(size) > most {
@@ -60,7 +69,8 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, cla
 	if err == nil {
 		err = s.checkGiven(sub.ID)
 	}
-	sub.Claim, sub.After = claim, pb.BeginsAfter(c)
+	sub.Claim, sub.After = from.Claim, pb.BeginsAfter(c)
+	sub.Since, sub.Left = from.Since, from.Left
 	if tokens := c.GetAmContainerSpec().GetTokens(); err == nil && len(tokens) > 0 {
 		_, err = token.ParseCredentials(tokens)
 	}
@@ -101,19 +111,73 @@ func (s *Server) Disown(who Caller, id creel.ApplicationID, claim int64) Op[bool
 		name:    "disownApplication",
 		target:  id.String(),
 		Run: func(m *rm.Machine, now time.Time) func() (bool, error) {
-			if !s.access.isRouter(who.User) {
-				return Failed[bool](&creel.Error{
-					Kind: creel.ErrNotPermitted,
-					What: who.User + " may not have " + id.String() + " disowned",
-					Why:  "only a router may: a user that acts for others, or an administrator",
-					Try:  "set hadoop.proxyuser.*.hosts and .users for the router's user, or add it to yarn.admin.acl",
-				})
+			if err := s.routersOnly(who, id.String()+" disowned"); err != nil {
+				return Failed[bool](err)
 			}
 			known, err := m.Disown(now, id, claim)
 			if err != nil {
 				return Failed[bool](err)
 			}
 			return Done(known)
+		},
+	}
+}
+
+// routersOnly refuses who may not speak for the federation.
+func (s *Server) routersOnly(who Caller, what string) error {
+	if s.access.isRouter(who.User) {
+		return nil
+	}
+	return &creel.Error{
+		Kind: creel.ErrNotPermitted,
+		What: who.User + " may not have " + what,
+		Why:  "only a router may: a user that acts for others, or an administrator",
+		Try:  "set hadoop.proxyuser.*.hosts and .users for the router's user, or add it to yarn.admin.acl",
+	}
+}
+
+// MoveAway does, durably, what a router needs of the home that an application leaves: it
+// holds it and gives what its next home needs, releases it, or drops it. See rm.Machine.Hold.
+func (s *Server) MoveAway(
+	who Caller,
+	id creel.ApplicationID,
+	verb yarnrpc.HoldVerb,
+	claim int64,
+	reason string,
+) Op[*yarnrpc.Carried] {
+	names := map[yarnrpc.HoldVerb]string{
+		yarnrpc.Hold: "holdApplication", yarnrpc.ReleaseHold: "releaseApplication", yarnrpc.DropHeld: "dropApplication",
+	}
+	type answer = *yarnrpc.Carried
+	return Op[answer]{
+		durable: true,
+		name:    names[verb],
+		target:  id.String(),
+		Run: func(m *rm.Machine, now time.Time) func() (answer, error) {
+			if err := s.routersOnly(who, id.String()+" moved"); err != nil {
+				return Failed[answer](err)
+			}
+			var err error
+			var held rm.Held
+			switch verb {
+			case yarnrpc.Hold:
+				if err = s.readOnly(); err == nil {
+					held, err = m.Hold(now, id, claim, reason)
+				}
+			case yarnrpc.ReleaseHold:
+				err = m.ReleaseHold(now, id, claim)
+			case yarnrpc.DropHeld:
+				err = m.DropHeld(now, id, claim)
+			}
+			if err != nil || verb != yarnrpc.Hold {
+				return func() (answer, error) { return nil, err }
+			}
+			return func() (answer, error) {
+				message, err := codec.Moving(&held).MarshalVT()
+				return &yarnrpc.Carried{
+					Message: message, User: held.App.User, Since: held.App.Submitted, Left: held.Left,
+				}, err
+			}
 		},
 	}
 }

@@ -75,6 +75,40 @@ var table = []mutation{
 		wrong: "	return MUTANT || t.state != tFinalSaving && a.state != appFinalSaving, nil",
 	},
 
+	// Moves of waiting applications.
+	{
+		name:  "what has a container is held for a move",
+		file:  "subcluster/rm/hold.go",
+		old:   "	case t == nil || t.state != tScheduled || len(a.attempts) > 1:\n",
+		wrong: "	case t == nil || !MUTANT && (t.state != tScheduled || len(a.attempts) > 1):\n",
+	},
+	{
+		name:     "a hold is answered before it is durable",
+		file:     "subcluster/rm/hold.go",
+		old:      "			m.withhold(a)\n		}\n		m.saveApp(a, func() {})\n",
+		wrong:    "			m.withhold(a)\n		}\n		if !MUTANT {\n			m.saveApp(a, func() {})\n		}\n",
+		caughtBy: "subcluster/rm TestAHoldItsReleaseAndADropSurviveARestart",
+	},
+	{
+		name:     "a hold that comes after its release is taken",
+		file:     "subcluster/rm/hold.go",
+		old:      "	case claim <= late:\n",
+		wrong:    "	case !MUTANT && claim <= late:\n",
+		caughtBy: "subcluster/rm TestAHoldItsReleaseAndADropSurviveARestart",
+	},
+	{
+		name:  "a move that is given up goes back without asking its next home",
+		file:  "router/move.go",
+		old:   "	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {\n	case err != nil:\n		return MoveLater, err.Error()\n	case standing == Running:\n		return r.arrived(ctx, m, number)\n",
+		wrong: "	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {\n	case MUTANT:\n	case err != nil:\n		return MoveLater, err.Error()\n	case standing == Running:\n		return r.arrived(ctx, m, number)\n",
+	},
+	{
+		name:  "the old home releases what its next home did not answer for",
+		file:  "router/move.go",
+		old:   "		return MoveLater, err.Error() // the next round looks where its home is\n",
+		wrong: "		if MUTANT {\n			return r.release(ctx, m, number+9, err.Error())\n		}\n		return MoveLater, err.Error() // the next round looks where its home is\n",
+	},
+
 	// What was asked for, granted, released.
 	{
 		name:     "a grant on its way is asked for again",

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// MoveTerms bound what is moved.
+type MoveTerms struct {
+	Loaded       bool          // waiting applications of loaded members are moved, not those of drained ones alone
+	PerMinute    int           // applications, over all members; 0: none
+	QueuePercent float64       // of what waits in a queue of a member, that leave it in a minute (not of a drain)
+	DeadBand     float64       // by how much the part in use of a loaded member is above that of a free one, 0 to 1
+	Again        time.Duration // in which an application is not moved a second time
+}
+
+// DefaultMoveTerms are the settings' defaults.
+func DefaultMoveTerms() MoveTerms {
+	return MoveTerms{PerMinute: 60, QueuePercent: 20, DeadBand: 0.2, Again: 10 * time.Minute}
+}
+
+// WaitingApplication is one that waits for its AM's container, as its home reports it.
+type WaitingApplication struct {
+	Application creel.ApplicationID
+	Home        creel.SubclusterID
+	Queue       creel.QueuePath
+	Submitted   time.Time
+}
+
+// PastMove is a move that was begun, and where it is or how it went.
+type PastMove struct {
+	Application creel.ApplicationID
+	From, To    creel.SubclusterID
+	Queue       creel.QueuePath
+	At          time.Time // store's clock
+	Under       bool      // it goes on
+}
+
+// MoveInput is what moves are chosen from.
+type MoveInput struct {
+	View    *subcluster.View
+	Now     time.Time                     // store's clock
+	Drained map[creel.SubclusterID]string // members that are to be empty, and why: "sc-1 is drained by alice (new disks)"
+	Waiting []WaitingApplication
+	Past    []PastMove
+	Optout  func(creel.QueuePath) bool // nil: no queue has opted out
+}
+
+// ChosenMove is one, with its reason.
+type ChosenMove struct {
+	Application creel.ApplicationID `json:"application"`
+	From        creel.SubclusterID  `json:"from"`
+	To          creel.SubclusterID  `json:"to"`
+	Queue       creel.QueuePath     `json:"queue"`
+	Why         string              `json:"why"`
+}
+
+// place is a member that could take applications.
+type place struct {
+	member *subcluster.Status
+	room   float64 // of its size that is free and that nobody waits for, less what is on its way there
+	each   float64 // of its size that one more application is taken to use
+}
+
+// ChooseMoves chooses which applications move now, and says in words what keeps others
+// where they are. It decides by what members report, and counts what is on its way.
+//
+//   - What waits in a drained member goes, the oldest first.
+//   - With terms.Loaded, what waits in a member in which more is in use, by the dead band,
+//     than in one that has room and nobody waiting: the youngest first, since it would
+//     wait longest.
+//
+// An application goes where most room is, among the members that take applications and
+// have its queue; what a drain moves goes where least waits if there is no room.
+func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []string) {
+	budget := terms.PerMinute
+	lately := map[creel.ApplicationID]bool{}
+	left := map[from]int{}
+	places := placesOf(in)
+	for _, p := range in.Past {
+		age := in.Now.Sub(p.At)
+		if p.Under || age < terms.Again {
+			lately[p.Application] = true
+		}
+		if p.Under || age < time.Minute {
+			budget--
+			left[from{p.From, p.Queue}]++
+		}
+		if p.Under {
+			taken(places, p.To)
+		}
+	}
+	var drained, loaded []WaitingApplication
+	count := map[from]int{}
+	for _, a := range in.Waiting {
+		count[from{a.Home, a.Queue}]++
+		switch _, empty := in.Drained[a.Home]; {
+		case lately[a.Application]:
+		case empty:
+			drained = append(drained, a)
+		case terms.Loaded:
+			loaded = append(loaded, a)
+		}
+	}
+	byAge := func(a, b WaitingApplication) int {
+		return cmp.Or(a.Submitted.Compare(b.Submitted), a.Application.Compare(b.Application))
+	}
+	slices.SortFunc(drained, byAge)
+	slices.SortFunc(loaded, func(a, b WaitingApplication) int { return byAge(b, a) })
+	note := func(format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); len(notes) < 20 && !slices.Contains(notes, text) {
+			notes = append(notes, text)
+		}
+	}
+	choose := func(a WaitingApplication, to *place, why string) {
+		chosen = append(chosen, ChosenMove{a.Application, a.Home, to.member.ID, a.Queue, why})
+		to.room -= to.each
+		budget--
+		left[from{a.Home, a.Queue}]++
+	}
+	for _, a := range drained {
+		to := best(places, a, func(*place) bool { return true })
+		switch {
+		case to == nil:
+			note("what waits in queue %s of %s stays: no other member that takes applications has that queue",
+				a.Queue, a.Home)
+		case budget <= 0:
+			note("%d a minute are moved, and the others later", terms.PerMinute)
+		default:
+			choose(a, to, in.Drained[a.Home])
+		}
+	}
+	for _, a := range loaded {
+		home, ok := in.View.Member(a.Home)
+		if !ok || !home.State.Alive() {
+			continue
+		}
+		use := inUse(home)
+		to := best(places, a, func(p *place) bool {
+			return p.room >= p.each && inUse(p.member)+terms.DeadBand <= use
+		})
+		key := from{a.Home, a.Queue}
+		switch most := int(terms.QueuePercent / 100 * float64(count[key])); {
+		case in.Optout != nil && in.Optout(a.Queue):
+			note("queue %s has opted out", a.Queue)
+		case to == nil:
+			note("what waits in queue %s of %s stays: no member with that queue has room and is used less by %.0f %%",
+				a.Queue, a.Home, 100*terms.DeadBand)
+		case budget <= 0:
+			note("%d a minute are moved, and the others later", terms.PerMinute)
+		case left[key] >= max(1, most):
+			note("of what waits in queue %s of %s, %.0f %% a minute are moved", a.Queue, a.Home, terms.QueuePercent)
+		default:
+			choose(a, to, fmt.Sprintf("%.0f %% of %s is in use and it waits there, %.0f %% of %s",
+				100*use, a.Home, 100*inUse(to.member), to.member.ID))
+		}
+	}
+	return chosen, notes
+}
+
+// from is a queue of a member.
+type from struct {
+	member creel.SubclusterID
+	queue  creel.QueuePath
+}
+
+// inUse is the part of a member that is in use, of the type of which most is.
+func inUse(m *subcluster.Status) float64 {
+	t, a := m.Load.Metrics.Total(), m.Load.Metrics.Available()
+	return 1 - min(part(a.MemoryMB, t.MemoryMB), part(a.VCores, t.VCores))
+}
+
+func part(of, all int64) float64 {
+	if all <= 0 {
+		return 0
+	}
+	return max(0, float64(of)/float64(all))
+}
+
+// placesOf are the members that take applications now.
+func placesOf(in *MoveInput) (out []place) {
+	if in.View == nil {
+		return nil
+	}
+	for i := range in.View.Members {
+		m := &in.View.Members[i]
+		if _, empty := in.Drained[m.ID]; empty || m.State != subcluster.StateActive || m.Load.Refusing != "" {
+			continue
+		}
+		c := &m.Load.Metrics
+		p := place{member: m, room: 1 - inUse(m), each: 0.01}
+		if c.AppsRunning > 0 {
+			p.each = min(1, inUse(m)/float64(c.AppsRunning))
+		}
+		p.each = max(p.each, 0.0001)
+		p.room -= float64(c.AppsPending) * p.each
+		out = append(out, p)
+	}
+	return out
+}
+
+func taken(places []place, to creel.SubclusterID) {
+	for i := range places {
+		if places[i].member.ID == to {
+			places[i].room -= places[i].each
+		}
+	}
+}
+
+// best is the place with most room among those that have the queue and are not the home.
+func best(places []place, a WaitingApplication, may func(*place) bool) (to *place) {
+	for i := range places {
+		p := &places[i]
+		if p.member.ID == a.Home || len(p.member.Load.Queues) > 0 && p.member.Load.Find(a.Queue) == nil || !may(p) {
+			continue
+		}
+		if to == nil || p.room > to.room {
+			to = p
+		}
+	}
+	return to
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// moveMember is a member of 100 GB with a part in use, and applications that wait.
+func moveMember(id creel.SubclusterID, state subcluster.State, used, running, waiting int64, queues ...creel.QueuePath) subcluster.Status {
+	m := subcluster.Status{Member: subcluster.Member{ID: id}, State: state}
+	m.Load.Metrics = subcluster.ClusterMetrics{
+		TotalMB: 100 << 10, AvailableMB: (100 - used) << 10, AppsRunning: running, AppsPending: waiting,
+		TotalVirtualCores: 100, AvailableVirtualCores: 100 - used,
+	}
+	for _, q := range queues {
+		m.Load.Queues = append(m.Load.Queues, subcluster.QueueLoad{Queue: q})
+	}
+	return m
+}
+
+func waitingIn(home creel.SubclusterID, queue creel.QueuePath, n int) (out []WaitingApplication) {
+	for i := range n {
+		out = append(out, WaitingApplication{
+			creel.ApplicationID{ClusterTimestamp: 1, ID: int32(i + 1)}, home, queue, time.Unix(int64(i), 0),
+		})
+	}
+	return out
+}
+
+func TestADrainMovesTheOldestFirstWithinItsBudgetToWhereRoomIs(t *testing.T) {
+	in := &MoveInput{
+		View: subcluster.NewView(time.Time{}, []subcluster.Status{
+			moveMember("sc-1", subcluster.StateDraining, 90, 9, 5, "root.a", "root.only"),
+			moveMember("sc-2", subcluster.StateActive, 10, 1, 0, "root.a"),
+			moveMember("sc-3", subcluster.StateActive, 95, 10, 3, "root.a"),
+			moveMember("sc-4", subcluster.StateLost, 0, 0, 0, "root.a", "root.only"),
+		}, nil),
+		Now: time.Unix(1000, 0), Drained: map[creel.SubclusterID]string{"sc-1": "sc-1 is drained"},
+		Waiting: waitingIn("sc-1", "root.a", 5),
+	}
+	in.Waiting = append(in.Waiting, WaitingApplication{
+		creel.ApplicationID{ClusterTimestamp: 2, ID: 1}, "sc-1", "root.only", time.Unix(0, 0)})
+	in.Past = []PastMove{
+		{Application: in.Waiting[0].Application, From: "sc-1", To: "sc-2", At: time.Unix(400, 0)}, // not again for ten minutes
+	}
+	in.Past[0].At = in.Now.Add(-5 * time.Minute)
+	terms := DefaultMoveTerms()
+	terms.PerMinute = 3
+	chosen, notes := ChooseMoves(in, terms)
+	if len(chosen) != 3 {
+		t.Fatalf("%v %q", chosen, notes)
+	}
+	for i, c := range chosen {
+		if c.Application.ID != int32(i+2) || c.To != "sc-2" || c.Why != "sc-1 is drained" {
+			t.Errorf("move %d is %+v", i, c)
+		}
+	}
+	text := strings.Join(notes, "\n")
+	for _, want := range []string{"root.only", "3 a minute"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("nothing is said of %q: %s", want, text)
+		}
+	}
+	// What was begun within the minute counts.
+	for i := range 3 {
+		in.Past = append(in.Past, PastMove{Application: creel.ApplicationID{ID: int32(50 + i)}, Under: true, To: "sc-2"})
+	}
+	if chosen, _ := ChooseMoves(in, terms); len(chosen) != 0 {
+		t.Errorf("above the budget: %v", chosen)
+	}
+}
+
+func TestALoadedMemberGivesTheYoungestToAFreeOneWithinADeadBand(t *testing.T) {
+	view := func(used, free int64) *subcluster.View {
+		return subcluster.NewView(time.Time{}, []subcluster.Status{
+			moveMember("sc-1", subcluster.StateActive, used, 10, 20, "root.a", "root.b"),
+			moveMember("sc-2", subcluster.StateActive, free, 10, 0, "root.a", "root.b"),
+		}, nil)
+	}
+	in := &MoveInput{View: view(100, 50), Now: time.Unix(1000, 0), Waiting: waitingIn("sc-1", "root.a", 20)}
+	terms := DefaultMoveTerms()
+	if chosen, _ := ChooseMoves(in, terms); len(chosen) != 0 {
+		t.Errorf("nobody asked for it: %v", chosen)
+	}
+	terms.Loaded = true
+	chosen, notes := ChooseMoves(in, terms)
+	if len(chosen) != 4 || chosen[0].Application.ID != 20 || chosen[0].To != "sc-2" {
+		t.Fatalf("a fifth of a queue a minute, the youngest first: %v %q", chosen, notes)
+	}
+	terms.QueuePercent = 100
+	if chosen, _ := ChooseMoves(in, terms); len(chosen) != 10 {
+		t.Errorf("%d are moved where ten have room", len(chosen))
+	}
+	in.Optout = func(q creel.QueuePath) bool { return q == "root.a" }
+	if chosen, notes := ChooseMoves(in, terms); len(chosen) != 0 || !strings.Contains(fmt.Sprint(notes), "opted out") {
+		t.Errorf("the queue has opted out: %v %q", chosen, notes)
+	}
+	in.Optout = nil
+	in.View = view(100, 85)
+	if chosen, _ := ChooseMoves(in, terms); len(chosen) != 0 {
+		t.Errorf("within the dead band: %v", chosen)
+	}
+	in.View = view(100, 50)
+	in.View.Members[1].Load.Metrics.AppsPending = 11
+	if chosen, _ := ChooseMoves(in, terms); len(chosen) != 0 {
+		t.Errorf("others wait there for the room: %v", chosen)
+	}
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package moves
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/subcluster"
+)
+
+// Patience is after how long a move that has not happened is given up.
+const Patience = 5 * time.Minute
+
+// mendEvery is how many rounds lie between two looks for holds without a record.
+const mendEvery = 15
+
+// Held is an application that a member holds, as its list says.
+type Held struct {
+	Application creel.ApplicationID
+	Claim       int64
+}
+
+// Config of a Loop. All but Choose, Lead, Over and Log is required.
+type Config[T any] struct {
+	Store Store
+	View  func() *subcluster.View // nil at first
+	Mover router.Mover[T]         // its Arrived is the loop's
+	// Lead reports whether this process may work now; done is called at the end of the
+	// round. nil: it may always.
+	Lead func(ctx context.Context) (_ context.Context, done func(), ok bool)
+	// Choose gives the moves that are to begin now. nil: none are.
+	Choose func(ctx context.Context, s Situation) ([]Record, error)
+	// Held has a member tell what it holds.
+	Held  func(ctx context.Context, m *subcluster.Status) ([]Held, error)
+	Over  func(Done)    // is told of each move that is over
+	Every time.Duration // between rounds [2 s]
+	Log   *slog.Logger  // nil: silent
+}
+
+// Situation is what moves are chosen from.
+type Situation struct {
+	View  *subcluster.View
+	Now   time.Time // store's clock
+	Moves []Record  // under way
+	Last  []Done    // newest first
+}
+
+// Loop carries moves out. Make one with New, run it with Run.
+type Loop[T any] struct {
+	cfg    Config[T]
+	rounds int
+	seen   map[place]bool // holds without a record, of the look before
+}
+
+type place struct {
+	app creel.ApplicationID
+	at  creel.SubclusterID
+}
+
+// New makes a Loop.
+func New[T any](cfg Config[T]) *Loop[T] {
+	if cfg.Every <= 0 {
+		cfg.Every = 2 * time.Second
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	l := &Loop[T]{cfg: cfg, seen: map[place]bool{}}
+	l.cfg.Mover.Arrived = l.arrived
+	return l
+}
+
+// Run goes on until ctx ends, then returns nil.
+func (l *Loop[T]) Run(ctx context.Context) error {
+	tick := time.NewTicker(l.cfg.Every)
+	defer tick.Stop()
+	told := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		now := ""
+		if err := l.Round(ctx); err != nil && ctx.Err() == nil {
+			now = err.Error()
+		}
+		if now != told && now != "" {
+			l.cfg.Log.Warn("waiting applications are not moved now", "error", now)
+		}
+		told = now
+	}
+}
+
+// Round begins what is chosen and carries each move on record as far as it gets, oldest
+// first. The error is the store's.
+func (l *Loop[T]) Round(ctx context.Context) error {
+	view := l.cfg.View()
+	if view == nil || view.Freeze != nil {
+		return nil // what is not known is no reason to move
+	}
+	if l.cfg.Lead != nil {
+		under, done, ok := l.cfg.Lead(ctx)
+		if !ok {
+			clear(l.seen) // what we saw is old when it is our turn again
+			return nil
+		}
+		defer done()
+		ctx = under
+	}
+	if err := l.begin(ctx, view); err != nil {
+		return err
+	}
+	all, now, err := All(ctx, l.cfg.Store)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := l.carry(ctx, view, r, now); err != nil {
+			return err
+		}
+	}
+	if l.rounds++; l.rounds%mendEvery == 0 {
+		l.mend(ctx, view, all)
+	}
+	return nil
+}
+
+// begin puts what is chosen on record.
+func (l *Loop[T]) begin(ctx context.Context, view *subcluster.View) error {
+	if l.cfg.Choose == nil {
+		return nil
+	}
+	s := Situation{View: view}
+	var err error
+	if s.Moves, s.Now, err = All(ctx, l.cfg.Store); err != nil {
+		return err
+	}
+	if s.Last, err = Last(ctx, l.cfg.Store); err != nil {
+		return err
+	}
+	chosen, err := l.cfg.Choose(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, r := range chosen {
+		if err := Begin(ctx, l.cfg.Store, r); err != nil && !errors.Is(err, creel.ErrConflict) {
+			return err
+		}
+	}
+	return nil
+}
+
+// carry carries one move on.
+func (l *Loop[T]) carry(ctx context.Context, view *subcluster.View, r Record, now time.Time) error {
+	if from, ok := view.Member(r.From); !ok || !from.State.Alive() {
+		return nil // what it holds waits with it
+	}
+	if r.GiveUp == "" && r.Arrived == 0 {
+		r.GiveUp = hindrance(view, &r)
+	}
+	became, why := l.cfg.Mover.Carry(ctx, r.Moving)
+	if became == router.MoveLater {
+		l.cfg.Log.Debug("a move waits", "application", r.Application.String(), "why", why)
+		return nil
+	}
+	over, there, err := end(ctx, l.cfg.Store, r, became == router.MoveDone, why, now)
+	if err != nil || !there {
+		return err
+	}
+	l.cfg.Log.Info("audit", "action", "move", "application", r.Application.String(), "from", string(r.From),
+		"to", string(r.To), "by", r.By, "reason", r.Why, "result", became.String(), "because", why)
+	if l.cfg.Over != nil {
+		l.cfg.Over(over)
+	}
+	return nil
+}
+
+// hindrance is why a move should be given up now; empty if nothing stands against it.
+func hindrance(view *subcluster.View, r *Record) string {
+	switch to, ok := view.Member(r.To); {
+	case !ok:
+		return fmt.Sprintf("%s is not in the federation any more", r.To)
+	case to.State != subcluster.StateActive:
+		return fmt.Sprintf("%s is %s", r.To, to.State)
+	case r.Age > Patience:
+		return fmt.Sprintf("it did not come to %s within %s", r.To, Patience)
+	}
+	return ""
+}
+
+// arrived is the Mover's: it writes down that the next home has the application. A record
+// that is gone is of a move that another router has ended.
+func (l *Loop[T]) arrived(ctx context.Context, m router.Moving, claim int64) error {
+	_, err := change(ctx, l.cfg.Store, m.Application, func(r *Record) { r.Arrived = claim })
+	return err
+}
+
+// mend looks for applications that are held, and on record nowhere, in two looks.
+func (l *Loop[T]) mend(ctx context.Context, view *subcluster.View, all []Record) {
+	moving := map[creel.ApplicationID]bool{}
+	for _, r := range all {
+		moving[r.Application] = true
+	}
+	seen := map[place]bool{}
+	for i := range view.Members {
+		m := &view.Members[i]
+		if !m.State.Alive() || m.Load.Metrics.AppsPending == 0 {
+			continue
+		}
+		held, err := l.cfg.Held(ctx, m)
+		if err != nil {
+			continue // it is looked at again
+		}
+		for _, h := range held {
+			p := place{h.Application, m.ID}
+			if moving[h.Application] {
+				continue
+			}
+			seen[p] = true
+			if !l.seen[p] {
+				continue
+			}
+			var others []creel.SubclusterID
+			for k := range view.Members {
+				if o := &view.Members[k]; o.ID != m.ID && o.State != subcluster.StateDeregistered {
+					others = append(others, o.ID)
+				}
+			}
+			done, what := l.cfg.Mover.Mend(ctx, h.Application, m.ID, h.Claim, others)
+			l.cfg.Log.Warn("an application is held for a move that nobody has on record",
+				"application", h.Application.String(), "subcluster", string(m.ID), "mended", done, "what", what)
+			if done {
+				delete(seen, p)
+			}
+		}
+	}
+	l.seen = seen
+}

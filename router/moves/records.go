@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package moves
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/statestore"
+)
+
+// Documents: one of class for each application that moves, by its id; one of doneClass.
+const (
+	class     = "moves"
+	doneClass = "moves-done"
+	doneName  = "last"
+)
+
+// Kept is how many moves that are over are remembered.
+const Kept = 500
+
+// most bounds the moves that are on record at a time.
+const most = 1000
+
+// tries bounds how often a record that others write at the same time is written.
+const tries = 5
+
+// Store is what the package needs of a state store.
+type Store interface {
+	PutDocument(ctx context.Context, w statestore.DocumentWrite) (statestore.Document, error)
+	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
+}
+
+// Record is a move on record.
+type Record struct {
+	router.Moving
+	Queue creel.QueuePath
+	By    string        // who asked for it: an administrator who drains, or "rebalancer"
+	Asked time.Time     // or last changed, by the store's clock
+	Age   time.Duration // since then, by the store's clock
+
+	version int64
+}
+
+// document is a Record in the store.
+type document struct {
+	From    creel.SubclusterID `json:"from"`
+	To      creel.SubclusterID `json:"to"`
+	Queue   creel.QueuePath    `json:"queue,omitempty"`
+	Why     string             `json:"why"`
+	Arrived int64              `json:"arrived,omitempty"`
+	GiveUp  string             `json:"give_up,omitempty"`
+}
+
+// Done is a move that is over.
+type Done struct {
+	Application creel.ApplicationID `json:"application"`
+	From        creel.SubclusterID  `json:"from"`
+	To          creel.SubclusterID  `json:"to"`
+	Queue       creel.QueuePath     `json:"queue,omitempty"`
+	By          string              `json:"by,omitempty"`
+	Why         string              `json:"why"`
+	Moved       bool                `json:"moved"`             // false: it stays at From
+	Because     string              `json:"because,omitempty"` // why it stays
+	At          time.Time           `json:"at"`                // store's clock
+}
+
+// All are the moves on record, oldest first, with the store's time.
+func All(ctx context.Context, s Store) ([]Record, time.Time, error) {
+	set, err := s.Documents(ctx, class)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	var out []Record
+	for i := range set.Documents {
+		d := &set.Documents[i]
+		app, err := creel.ParseApplicationID(d.Name)
+		var v document
+		if err == nil {
+			err = json.Unmarshal(d.Data, &v)
+		}
+		if err != nil {
+			return nil, set.Now, fmt.Errorf("the record of a move %q cannot be read: %w", d.Name, err)
+		}
+		out = append(out, Record{
+			Moving: router.Moving{
+				Application: app, From: v.From, To: v.To, Why: v.Why, Arrived: v.Arrived, GiveUp: v.GiveUp,
+			},
+			Queue: v.Queue, By: d.Author, Asked: d.Time, Age: max(0, set.Now.Sub(d.Time)), version: d.Version,
+		})
+	}
+	slices.SortStableFunc(out, func(a, b Record) int { return int(a.version - b.version) })
+	return out, set.Now, nil
+}
+
+// Of is the move of an application, false if it does not move.
+func Of(ctx context.Context, s Store, app creel.ApplicationID) (Record, bool, error) {
+	all, _, err := All(ctx, s)
+	i := slices.IndexFunc(all, func(r Record) bool { return r.Application == app })
+	if err != nil || i < 0 {
+		return Record{}, false, err
+	}
+	return all[i], true, nil
+}
+
+// Begin puts a move on record. One of an application that moves already is refused with
+// creel.ErrConflict.
+func Begin(ctx context.Context, s Store, r Record) error {
+	set, err := s.Documents(ctx, class)
+	if err != nil {
+		return err
+	}
+	if len(set.Documents) >= most {
+		return &creel.Error{
+			Kind: creel.ErrBusy, What: fmt.Sprintf("%s is not moved now", r.Application),
+			Why: fmt.Sprintf("%d applications move already", len(set.Documents)), Try: "again when they have",
+			RetryAfter: 10 * time.Second,
+		}
+	}
+	r.version = 0
+	return put(ctx, s, r)
+}
+
+func put(ctx context.Context, s Store, r Record) error {
+	data, err := json.Marshal(document{r.From, r.To, r.Queue, r.Why, r.Arrived, r.GiveUp})
+	if err == nil {
+		_, err = s.PutDocument(ctx, statestore.DocumentWrite{
+			Class: class, Name: r.Application.String(), Expect: r.version, Data: data, Author: r.By, Quiet: true, Keep: 1,
+		})
+	}
+	return err
+}
+
+// change writes a record again as edit makes it. It reports whether there is one.
+func change(ctx context.Context, s Store, app creel.ApplicationID, edit func(*Record)) (there bool, err error) {
+	for range tries {
+		var r Record
+		if r, there, err = Of(ctx, s, app); err != nil || !there {
+			return there, err
+		}
+		edit(&r)
+		if err = put(ctx, s, r); !errors.Is(err, creel.ErrConflict) {
+			break
+		}
+	}
+	return there, err
+}
+
+// GiveUp has a move that has not happened be given up, for a reason. It reports whether
+// the application was on record as moving.
+func GiveUp(ctx context.Context, s Store, app creel.ApplicationID, why string) (there bool, err error) {
+	return change(ctx, s, app, func(r *Record) { r.GiveUp = why })
+}
+
+// Last are the moves that are over, newest first.
+func Last(ctx context.Context, s Store) ([]Done, error) {
+	_, list, err := done(ctx, s)
+	slices.Reverse(list)
+	return list, err
+}
+
+// done reads the moves that are over, oldest first, with the version of the document.
+func done(ctx context.Context, s Store) (version int64, list []Done, err error) {
+	set, err := s.Documents(ctx, doneClass)
+	if err != nil {
+		return 0, nil, err
+	}
+	d, ok := set.Find(doneName)
+	if !ok {
+		return 0, nil, nil
+	}
+	if err := json.Unmarshal(d.Data, &list); err != nil {
+		list = nil // it begins anew
+	}
+	return d.Version, list, nil
+}
+
+// end takes a move off the record and remembers what became of it. It reports whether
+// it was there: another router may have ended it.
+func end(ctx context.Context, s Store, r Record, moved bool, because string, now time.Time) (over Done, there bool,
+	err error) {
+	over = Done{
+		Application: r.Application, From: r.From, To: r.To, Queue: r.Queue, By: r.By, Why: r.Why,
+		Moved: moved, Because: because, At: now,
+	}
+	for range tries {
+		var is Record
+		if is, there, err = Of(ctx, s, r.Application); err != nil || !there {
+			return over, there, err
+		}
+		_, err = s.PutDocument(ctx, statestore.DocumentWrite{
+			Class: class, Name: r.Application.String(), Expect: is.version, Author: r.By, Quiet: true, Keep: 1,
+		})
+		if !errors.Is(err, creel.ErrConflict) {
+			break
+		}
+	}
+	if err != nil {
+		return over, there, err
+	}
+	for range tries {
+		version, list, e := done(ctx, s)
+		if e != nil {
+			return over, there, e
+		}
+		list = append(list, over)
+		data, e := json.Marshal(list[max(0, len(list)-Kept):])
+		if e != nil {
+			return over, there, e
+		}
+		_, err = s.PutDocument(ctx, statestore.DocumentWrite{
+			Class: doneClass, Name: doneName, Expect: version, Data: data, Quiet: true, Keep: 1,
+		})
+		if !errors.Is(err, creel.ErrConflict) {
+			break
+		}
+	}
+	return over, there, err
+}
