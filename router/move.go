@@ -56,7 +56,13 @@ type Mover[T any] struct {
 	Release func(ctx context.Context, at creel.SubclusterID, app creel.ApplicationID, claim int64) error
 	Drop    func(ctx context.Context, at creel.SubclusterID, app creel.ApplicationID, claim int64) error
 	// Submit hands what was held to the next home, under the number of a claim.
-	Submit func(ctx context.Context, to creel.SubclusterID, app creel.ApplicationID, held T, claim int64) (Verdict, error)
+	Submit func(
+		ctx context.Context,
+		to creel.SubclusterID,
+		app creel.ApplicationID,
+		held T,
+		claim int64,
+	) (Verdict, error)
 	// Arrived writes into the record that the next home has taken it.
 	Arrived func(ctx context.Context, m Moving, claim int64) error
 	// Now is time.Now; it only dates the record of why the home was chosen.

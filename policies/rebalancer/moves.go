@@ -45,9 +45,10 @@ type PastMove struct {
 
 // MoveInput is what moves are chosen from.
 type MoveInput struct {
-	View    *subcluster.View
-	Now     time.Time                     // store's clock
-	Drained map[creel.SubclusterID]string // members that are to be empty, and why: "sc-1 is drained by alice (new disks)"
+	View *subcluster.View
+	Now  time.Time // store's clock
+	// Drained are the members that are to be empty, and why: "sc-1 is drained by alice (new disks)".
+	Drained map[creel.SubclusterID]string
 	Waiting []WaitingApplication
 	Past    []PastMove
 	Optout  func(creel.QueuePath) bool // nil: no queue has opted out

@@ -131,7 +131,8 @@ func put(ctx context.Context, s Store, r Record) error {
 	data, err := json.Marshal(document{r.From, r.To, r.Queue, r.Why, r.Arrived, r.GiveUp})
 	if err == nil {
 		_, err = s.PutDocument(ctx, statestore.DocumentWrite{
-			Class: class, Name: r.Application.String(), Expect: r.version, Data: data, Author: r.By, Quiet: true, Keep: 1,
+			Class: class, Name: r.Application.String(), Expect: r.version, Data: data, Author: r.By,
+			Quiet: true, Keep: 1,
 		})
 	}
 	return err

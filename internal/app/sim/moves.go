@@ -46,8 +46,8 @@ func (r *gateway) moveLoop() {
 		Store: storeDocuments{t},
 		View:  func() *subcluster.View { return r.view },
 		Mover: router.Mover[carried]{
-			Homes: homes{t}, Disown: t.disown, Hold: t.hold, Release: t.releaseHold, Drop: t.dropHeld, Submit: t.submitHeld,
-			Now: func() time.Time { return w.now },
+			Homes: homes{t}, Disown: t.disown, Hold: t.hold, Release: t.releaseHold, Drop: t.dropHeld,
+			Submit: t.submitHeld, Now: func() time.Time { return w.now },
 		},
 		Lead: func(ctx context.Context) (context.Context, func(), bool) {
 			return ctx, func() {}, w.moving.IntN(len(w.routers)) == 0
@@ -94,11 +94,14 @@ func (r *gateway) choose(t *task, s moves.Situation) (out []moves.Record, err er
 			Application: x.Application, From: x.From, To: x.To, Queue: x.Queue, At: x.At,
 		})
 	}
-	terms := rebalancer.MoveTerms{Loaded: true, PerMinute: 100, QueuePercent: 100, DeadBand: -1, Again: 30 * time.Second}
+	terms := rebalancer.MoveTerms{
+		Loaded: true, PerMinute: 100, QueuePercent: 100, DeadBand: -1, Again: 30 * time.Second,
+	}
 	chosen, _ := rebalancer.ChooseMoves(&in, terms)
 	for _, c := range chosen {
 		out = append(out, moves.Record{
-			Moving: router.Moving{Application: c.Application, From: c.From, To: c.To, Why: c.Why}, Queue: c.Queue, By: "sim",
+			Moving: router.Moving{Application: c.Application, From: c.From, To: c.To, Why: c.Why},
+			Queue:  c.Queue, By: "sim",
 		})
 	}
 	if r.w.moving.IntN(3) == 0 && len(s.Moves) > 0 {
@@ -122,7 +125,9 @@ func (d storeDocuments) PutDocument(_ context.Context, x statestore.DocumentWrit
 func (d storeDocuments) Documents(_ context.Context, class string) (statestore.DocumentSet, error) {
 	w := d.t.r.w
 	return step(d.t, w.storeAt, func(reply func(statestore.DocumentSet, error)) {
-		reply(atStore(w, false, func() (statestore.DocumentSet, error) { return w.store.Documents(w.storeClock(), class) }))
+		reply(atStore(w, false, func() (statestore.DocumentSet, error) {
+			return w.store.Documents(w.storeClock(), class)
+		}))
 	})
 }
 
