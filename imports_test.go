@@ -49,6 +49,7 @@ var rules = map[string]rule{
 			"internal/intrusive",
 			"internal/pagemap",
 			"internal/slab",
+			"internal/waits",
 			data,
 		},
 		others: protobuf,
@@ -61,6 +62,7 @@ var rules = map[string]rule{
 			"subcluster/rm/sched/amounts",
 			"subcluster/rm/sched/nodeindex",
 			"internal/intrusive",
+			"internal/waits",
 		},
 	},
 	"subcluster/rm/durability": {pure: true},
@@ -89,9 +91,10 @@ var rules = map[string]rule{
 	"router":                        {pure: true, imports: []string{".", "subcluster", "policies"}},
 	"amrmproxy": {
 		pure:    true,
-		imports: []string{".", "subcluster", "policies", data},
+		imports: []string{".", "subcluster", "policies", "internal/waits", data},
 		others:  protobuf,
 	},
+	"internal/waits":          {pure: true},
 	"internal/token":          {pure: true, imports: []string{".", data}, others: protobuf},
 	"internal/workload":       {pure: true, imports: []string{".", "policies"}},
 	"internal/yarnpb":         {imports: []string{"."}},
@@ -187,7 +190,8 @@ var rules = map[string]rule{
 	"statestore/redis": {imports: []string{".", "subcluster", "statestore", "internal/workers"}},
 	"amrmproxy/server": {
 		imports: []string{
-			".", "subcluster", "policies", "amrmproxy", "internal/awake", "internal/hrpc", data, "internal/workers",
+			".", "subcluster", "policies", "amrmproxy", "internal/awake", "internal/hrpc", data, "internal/waits",
+			"internal/workers",
 		},
 	},
 	"amrmproxy/remote": {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -177,6 +178,10 @@ func (s *Session) keepWanted(m *member, r *yarnpb.AllocateResponseProto) {
 		g := s.ledger.of(c)
 		wanted := g == nil && !s.unasked(m) || g != nil && g.granted(m, c.GetNodeId().GetHost(), s.now)
 		if wanted && s.phase == phaseRunning {
+			if g != nil {
+				s.waits.Add(time.Duration(s.now.UnixNano() - g.asked))
+				s.granted = true
+			}
 			o.untold, m.used = true, true
 			kept = append(kept, c)
 			continue

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/waits"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies"
 )
@@ -60,6 +61,7 @@ type group struct {
 	reason policies.Reason
 	barred []*member // refused this group's size
 	left   []*member // asks waited there for their places too long; until it grants, or the AM names other places
+	asked  int64     // when those that are needed were asked for, in the mean (waits.Since); ns
 	empty  time.Time // since when nothing of it is left anywhere
 }
 
@@ -124,7 +126,12 @@ func (l *ledger) of(c *yarnpb.ContainerProto) *group {
 // ask takes one line of the AM's request and gives its group. blank are
 // members whose tables are not known, since another proxy filled them. early
 // are grants for it that came before the ask did, and wait to be told.
-func (l *ledger) ask(a *yarnpb.ResourceRequestProto, blank []*member, early func(groupKey) int) *group {
+func (l *ledger) ask(
+	a *yarnpb.ResourceRequestProto,
+	blank []*member,
+	early func(groupKey) int,
+	now time.Time,
+) *group {
 	k := keyOfAsk(a)
 	g, i, ok := l.find(k)
 	if !ok {
@@ -153,6 +160,7 @@ func (l *ledger) ask(a *yarnpb.ResourceRequestProto, blank []*member, early func
 		ln.want = n
 		return g
 	}
+	g.asked = waits.Since(g.asked, now.UnixNano(), g.need, n-int64(g.unsent))
 	g.need = n - int64(g.unsent)
 	g.size = resource(a.GetCapability())
 	g.label = a.GetNodeLabelExpression()

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/waits"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/subcluster"
@@ -62,6 +63,10 @@ type Session struct {
 	inherited bool // it was ending when that one went, and home may not have been told
 	blind     bool // the AM finishes, and whether it was registered only home knows
 	spoken    bool // the AM has said what it wants, all of it, since it registered here
+
+	// From the AM's ask to the grant that came for it, since TakeWaits.
+	waits   waits.Histogram
+	granted bool
 
 	// The conversation with the AM.
 	heard        time.Time // its last call
@@ -208,6 +213,17 @@ func (s *Session) member(id creel.SubclusterID) *member {
 }
 
 func (s *Session) do(a Action) { s.acts = append(s.acts, a) }
+
+// TakeWaits gives how long the containers that came since the last call were asked for
+// before; false if none came.
+func (s *Session) TakeWaits() (waits.Histogram, bool) {
+	if !s.granted {
+		return waits.Histogram{}, false
+	}
+	h := s.waits
+	s.waits, s.granted = waits.Histogram{}, false
+	return h, true
+}
 
 // Step takes one event and gives what has to be done, in order. The slice is
 // valid until the next Step.
@@ -432,7 +448,7 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 		}
 	}
 	for _, a := range req.GetAsk() {
-		g := s.ledger.ask(a, blank, s.early)
+		g := s.ledger.ask(a, blank, s.early, s.now)
 		if g.need < 0 {
 			s.withdraw(g)
 		}

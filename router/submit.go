@@ -53,6 +53,8 @@ const (
 	Refused                 // the member answered no: it does not run there
 	NotSent                 // the call never reached the member
 	Unclear                 // it may have reached it; the answer was lost
+
+	Verdicts = iota // how many there are
 )
 
 func (v Verdict) String() string {

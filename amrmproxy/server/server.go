@@ -17,6 +17,7 @@ import (
 	"github.com/creelrm/creel/amrmproxy"
 	"github.com/creelrm/creel/internal/awake"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/waits"
 	"github.com/creelrm/creel/internal/workers"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies"
@@ -106,10 +107,26 @@ type Stats struct {
 	Launches, LaunchFailures, Drops  uint64
 	Returns                          uint64 // idle UAMs given back
 	Calls, CallErrors, Saves, Busies uint64
+	Waits                            waits.Histogram // of containers that came, from the AM's ask to the grant
 }
 
 type counters struct {
+	waitsLock sync.Mutex
+	waits     waits.Histogram
+
 	allocates, errors, launches, launchFailures, drops, returns, calls, callErrors, saves, busies atomic.Uint64
+}
+
+func (c *counters) addWaits(h *waits.Histogram) {
+	c.waitsLock.Lock()
+	defer c.waitsLock.Unlock()
+	c.waits.Merge(h)
+}
+
+func (c *counters) waited() waits.Histogram {
+	c.waitsLock.Lock()
+	defer c.waitsLock.Unlock()
+	return c.waits
 }
 
 // Server runs a session for each attempt.
@@ -179,6 +196,7 @@ func (s *Server) Stats() Stats {
 		CallErrors:     c.callErrors.Load(),
 		Saves:          c.saves.Load(),
 		Busies:         c.busies.Load(),
+		Waits:          c.waited(),
 	}
 }
 

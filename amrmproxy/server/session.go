@@ -151,7 +151,13 @@ func (d *session) take(ctx context.Context, m message) {
 func (d *session) step(ctx context.Context, e amrmproxy.Event) {
 	seen := d.server.seen()
 	d.driver.See(seen.view, seen.table, d.server.places())
-	d.perform(ctx, d.driver.Step(d.server.cfg.Clock.Now(), e))
+	actions := d.driver.Step(d.server.cfg.Clock.Now(), e)
+	if s := d.driver.Session(); s != nil {
+		if h, some := s.TakeWaits(); some {
+			d.server.count.addWaits(&h)
+		}
+	}
+	d.perform(ctx, actions)
 }
 
 func (d *session) perform(ctx context.Context, actions []amrmproxy.Action) {

@@ -5,9 +5,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,6 +35,15 @@ func TestRunWatchesACommandToItsEnd(t *testing.T) {
 	shows(0, []string{"run", "--containers", "5", "--memory", "512m", "--", "sleep", "0.2"},
 		"is submitted to queue default", "SUCCEEDED after", "5 of 5 containers ended with exit code 0",
 		"nothing was executed")
+	// Each of them waited from its ask to its grant, by its ResourceManager and by the proxy.
+	members, proxies := 0.0, 0.0
+	for i := range fed.RMs {
+		members += scraped(t, fed.RMs[i].Address("web"), "creel_rm_grant_wait_seconds_count")
+		proxies += scraped(t, fed.Proxies[i].Address("web"), "creel_proxy_grant_wait_seconds_count")
+	}
+	if members != 5 || proxies != 5 {
+		t.Errorf("5 containers were granted; %v waits are counted by ResourceManagers, %v by proxies", members, proxies)
+	}
 	shows(8, []string{"run", "--containers", "2", "--", "sh", "-c", "exit 3"},
 		"FAILED after", "2 of 2 containers failed", "exit code 3")
 	shows(8, []string{"run", "--containers", "2", "--env", "CREEL_SIM_EXIT=9", "--", "date"}, "exit code 9")
@@ -151,6 +162,34 @@ func TestEverySurfaceTellsOfTheLimitOfAMs(t *testing.T) {
 	if !found {
 		t.Error("the ResourceManager itself explains none of them")
 	}
+}
+
+// scraped is the sum of a figure over its labels.
+func scraped(t *testing.T, address, name string) (sum float64) {
+	t.Helper()
+	res, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for line := range strings.Lines(string(text)) {
+		if is, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && (is == name || strings.HasPrefix(is, name+"{")) {
+			v, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				t.Fatal(line, err)
+			}
+			found, sum = true, sum+v
+		}
+	}
+	if !found {
+		t.Errorf("%s has no %s", address, name)
+	}
+	return sum
 }
 
 // waitingFor reads the column of a wide list.

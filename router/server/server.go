@@ -97,6 +97,8 @@ type Server struct {
 type Counts struct {
 	Submitted, Accepted, Failed, Moved, Partial, Killed atomic.Int64
 	Unlisted                                            atomic.Int64 // fields that no merge rule lists
+	// MovedAfter counts members that were left, by what became of the call there.
+	MovedAfter [router.Verdicts]atomic.Int64
 }
 
 // New makes a server. It starts nothing.
@@ -265,6 +267,9 @@ func (s *Server) Submit(
 	}
 	if len(out.Tries) > 1 {
 		s.counts.Moved.Add(1)
+		for i := range out.Tries[:len(out.Tries)-1] {
+			s.counts.MovedAfter[out.Tries[i].Verdict].Add(1)
+		}
 	}
 	s.memoryLock.Lock()
 	s.memory.Put(out)

@@ -30,7 +30,7 @@ end
 var (
 	// KEYS documents history; ARGV[5] name, [6] expected version, [7] record or
 	// "", [8] versions kept, [9] source or "", [10] channel or "", [11] message.
-	putDocumentScript = newScript(guard + clock + runID + `
+	putDocumentScript = newScript("put_document", guard+clock+runID+`
 if ARGV[9] ~= '' and source() ~= ARGV[9] then touch() return {'SOURCE'} end
 local cur = redis.call('HGET', KEYS[2], ARGV[5])
 local version, replaced, rec = '0', '', ''
@@ -51,7 +51,7 @@ if ARGV[10] ~= '' then redis.call('PUBLISH', ARGV[10], ARGV[11] .. v) end
 return {'OK', new}`)
 
 	// KEYS documents.
-	documentsScript = newScript(noWrites + runID + `
+	documentsScript = newScript("documents", noWrites+runID+`
 local t = redis.call('TIME')
 return {t[1], t[2], source(), redis.call('HGETALL', KEYS[1])}`)
 )

@@ -504,6 +504,7 @@ func (s *Store) all(ctx context.Context, calls []*call) ([]any, error) {
 	if len(calls) == 0 {
 		return nil, nil
 	}
+	began := time.Now()
 	pipe := s.client.Pipeline()
 	cmds := make([]*goredis.Cmd, len(calls))
 	for i, c := range calls {
@@ -511,6 +512,9 @@ func (s *Store) all(ctx context.Context, calls []*call) ([]any, error) {
 	}
 	out := make([]any, len(calls))
 	_, broken := pipe.Exec(ctx)
+	if s.cfg.Observe != nil {
+		s.cfg.Observe("list", time.Since(began), broken)
+	}
 	for i, cmd := range cmds {
 		v, err := answered(cmd, broken)
 		if err != nil && err != goredis.Nil {

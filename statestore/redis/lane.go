@@ -288,6 +288,25 @@ var errNoReplicas = errors.New("not enough replicas acknowledged the change")
 // certainly has not happened: a second Move or Acquire could undo what came
 // after the first.
 func (s *Store) do(ctx context.Context, c *call) (any, error) {
+	if s.cfg.Observe == nil {
+		return s.repeat(ctx, c)
+	}
+	began := time.Now()
+	v, err := s.repeat(ctx, c)
+	s.cfg.Observe(c.operation(), time.Since(began), err)
+	return v, err
+}
+
+// operation is what a call is, as figures name it.
+func (c *call) operation() string {
+	if c.script != nil {
+		return c.script.name
+	}
+	name, _ := c.args[0].(string)
+	return strings.ToLower(name)
+}
+
+func (s *Store) repeat(ctx context.Context, c *call) (any, error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		deadline = time.Now().Add(s.cfg.MaxWait)

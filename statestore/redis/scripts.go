@@ -7,12 +7,12 @@ import (
 	"encoding/hex"
 )
 
-// script is a Lua script and the name that Redis knows it by.
-type script struct{ source, hash string }
+// script is a Lua script, the name that Redis knows it by, and the one people do.
+type script struct{ source, hash, name string }
 
-func newScript(source string) *script {
+func newScript(name, source string) *script {
 	sum := sha1.Sum([]byte(source))
-	return &script{source, hex.EncodeToString(sum[:])}
+	return &script{source, hex.EncodeToString(sum[:]), name}
 }
 
 // One script per promise. Every script that writes begins with the guard:
@@ -56,11 +56,11 @@ var (
 	// KEYS[3] index of the member, [4] placements; ARGV[6] member, [7] id in the index,
 	// [8] placement or "". Answers
 	// 1 if it made the home, else the home's value and the claim's number.
-	claimScript = newScript(guard + `
+	claimScript = newScript("claim", guard+`
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if v then
   local ends = string.match(v, ' %x+ (%x+)$')
-  if ends then ` + clock + `
+  if ends then `+clock+`
     if ms >= tonumber(ends, 16) then return {'OVER', v} end
   end
   local n = redis.call('HINCRBY', KEYS[2], ARGV[5] .. 'n', 1)
@@ -79,7 +79,7 @@ return 1`)
 
 	// KEYS[3] ended, [4] index of the home, [5] UAM records, [6] placements; ARGV[6] value as it was
 	// read, [7] id. Removes what is over.
-	dropScript = newScript(allowOOM + guard + clock + `
+	dropScript = newScript("drop", allowOOM+guard+clock+`
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if not v then redis.call('ZREM', KEYS[3], ARGV[7]) return 0 end
 local ends = string.match(v, ' %x+ (%x+)$')
@@ -99,7 +99,7 @@ return 1`)
 	// KEYS[3] index of from, [4] index of to, [5] placements; ARGV[6] from, [7] to, [8] id,
 	// [9] channel or "", [10] id as people write it, [11] number or 0,
 	// [12] placement or "".
-	moveScript = newScript(guard + clock + `
+	moveScript = newScript("move", guard+clock+`
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if not v then touch() return {'NONE'} end
 local home, rest = string.match(v, '^(%S+)( .*)$')
@@ -123,7 +123,7 @@ return {'IS', ARGV[7]}`)
 
 	// ARGV[6] home, [7] claim's number, [8] "1" if its call surely ended, [9] most open
 	// claims. It is absence.tell of package statestore.
-	absentScript = newScript(guard + clock + `
+	absentScript = newScript("absent", guard+clock+`
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if not v then touch() return {'NONE'} end
 local home, ends = string.match(v, '^(%S+) %x+ ?(%x*)$')
@@ -159,7 +159,7 @@ return {'WAITED', waited}`)
 
 	// KEYS[3] ended; ARGV[6] home, [7] ttl ms, [8] id, [9] channel or "",
 	// [10] id as people write it.
-	forgetScript = newScript(allowOOM + guard + clock + `
+	forgetScript = newScript("forget", allowOOM+guard+clock+`
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if not v then touch() return {'OK'} end
 local home, claimed, ends = string.match(v, '^(%S+) (%x+) ?(%x*)$')
@@ -178,7 +178,7 @@ return {'OK'}`)
 // expires. Its name ends in r, which earlier versions take for a revision.
 var (
 	// ARGV[5] attempt, [6] expected revision, [7] record.
-	saveUAMRecordScript = newScript(guard + `
+	saveUAMRecordScript = newScript("save_uamrecord", guard+`
 local is = tonumber(redis.call('HGET', KEYS[2], ARGV[5] .. 'r') or '0')
 local expect = tonumber(ARGV[6])
 if is == expect + 1 and redis.call('HGET', KEYS[2], ARGV[5]) == ARGV[7] then touch() return {'OK', is} end
@@ -192,7 +192,7 @@ redis.call('HSET', KEYS[2], ARGV[5], ARGV[7], ARGV[5] .. 'r', expect + 1)
 return {'OK', expect + 1}`)
 
 	// ARGV[5] attempt, [6] ms for which it is known that it was dropped.
-	dropUAMRecordScript = newScript(allowOOM + guard + `
+	dropUAMRecordScript = newScript("drop_uamrecord", allowOOM+guard+`
 touch()
 redis.call('HDEL', KEYS[2], ARGV[5], ARGV[5] .. 'r')
 local dropped = tonumber(redis.call('HGET', KEYS[2], 'dr') or '0')
@@ -211,7 +211,7 @@ return {'OK'}`)
 // the loads of all others by name.
 var (
 	// KEYS m e b r l x v; ARGV[5] id, [6] epoch, [7] record, [8] channel.
-	registerScript = newScript(guard + clock + `
+	registerScript = newScript("register", guard+clock+`
 local e = redis.call('HGET', KEYS[3], ARGV[5])
 if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
 if e and e ~= ARGV[6] then redis.call('HDEL', KEYS[6], ARGV[5]) end
@@ -228,7 +228,7 @@ return {'OK'}`)
 
 	// KEYS m e b x n; ARGV[5] id, [6] previous epoch, [7] "1" to take over, [8]
 	// default lease ns. n is the newest epoch given.
-	nextEpochScript = newScript(guard + clock + `
+	nextEpochScript = newScript("next_epoch", guard+clock+`
 local e = redis.call('HGET', KEYS[3], ARGV[5])
 local m = redis.call('HGET', KEYS[2], ARGV[5])
 if e and m and e ~= ARGV[6] and ARGV[7] ~= '1' and redis.call('HEXISTS', KEYS[5], ARGV[5]) == 0 then
@@ -244,7 +244,7 @@ return {'OK', n}`)
 
 	// KEYS e b l x m v lv; ARGV[5] id, [6] epoch, [7] load or "". A member whose
 	// record is gone, be it the record alone, registers again.
-	heartbeatScript = newScript(allowOOM + guard + clock + `
+	heartbeatScript = newScript("heartbeat", allowOOM+guard+clock+`
 local e = redis.call('HGET', KEYS[2], ARGV[5])
 if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
 if e ~= ARGV[6] or redis.call('HEXISTS', KEYS[5], ARGV[5]) == 1 or redis.call('HEXISTS', KEYS[6], ARGV[5]) == 0 then
@@ -259,7 +259,7 @@ end
 return {'OK'}`)
 
 	// KEYS e d v; ARGV[5] id, [6] reason, [7] channel.
-	drainScript = newScript(guard + `
+	drainScript = newScript("drain", guard+`
 if redis.call('HEXISTS', KEYS[2], ARGV[5]) == 0 then touch() return {'NONE'} end
 if ARGV[6] == '' then redis.call('HDEL', KEYS[3], ARGV[5]) touch() else redis.call('HSET', KEYS[3], ARGV[5], ARGV[6]) end
 redis.call('HINCRBY', KEYS[4], '@m', 1)
@@ -267,7 +267,7 @@ redis.call('PUBLISH', ARGV[7], 'm')
 return {'OK'}`)
 
 	// KEYS e x v; ARGV[5] id, [6] epoch, [7] channel.
-	deregisterScript = newScript(allowOOM + guard + `
+	deregisterScript = newScript("deregister", allowOOM+guard+`
 local e = redis.call('HGET', KEYS[2], ARGV[5])
 if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
 if e ~= ARGV[6] then touch() return {'NONE'} end
@@ -277,7 +277,7 @@ redis.call('PUBLISH', ARGV[7], 'm')
 return {'OK'}`)
 
 	// KEYS m e b r l d x v lv; ARGV[5] id, [6] default lease ns, [7] channel.
-	removeScript = newScript(allowOOM + guard + clock + `
+	removeScript = newScript("remove", allowOOM+guard+clock+`
 local m = redis.call('HGET', KEYS[2], ARGV[5])
 if not m then touch() return {'OK'} end
 if redis.call('HEXISTS', KEYS[8], ARGV[5]) == 0 then
@@ -295,7 +295,7 @@ return {'OK'}`)
 	// caller has: policies are left out if they are the same. [3] and [4] the counts of
 	// v that it has: if the first is the same, heartbeats come and the loads that have
 	// changed, beside those of the members [5] and on; else, and if it is '', all.
-	recordsScript = newScript(noWrites + `
+	recordsScript = newScript("records", noWrites+`
 local t = redis.call('TIME')
 local meta = redis.call('HMGET', KEYS[1], 'id', 'pv')
 local v = redis.call('HMGET', KEYS[9], '@m', '@l')
@@ -317,9 +317,10 @@ return out`)
 
 // Policies. Hash p by queue and list of history: "version us record".
 var putPolicyScript = newScript(
+	"put_policy",
 	// KEYS p meta history; ARGV[5] queue, [6] expected version, [7] record,
 	// [8] channel, [9] versions kept.
-	guard + clock + `
+	guard+clock+`
 local cur = redis.call('HGET', KEYS[2], ARGV[5])
 local is = cur and tonumber(string.match(cur, '^(%d+)')) or 0
 local expect = tonumber(ARGV[6])
@@ -344,7 +345,7 @@ return {'OK', rec}`)
 // Leases. Hash by name: "token expires-us holder".
 var (
 	// KEYS leases; ARGV[5] name, [6] holder, [7] ttl us.
-	acquireScript = newScript(guard + clock + `
+	acquireScript = newScript("acquire", guard+clock+`
 local cur = redis.call('HGET', KEYS[2], ARGV[5])
 local token, expires, holder = 0, 0, ''
 if cur then token, expires, holder = string.match(cur, '^(%d+) (%d+) (.*)$') end
@@ -360,7 +361,7 @@ redis.call('HSET', KEYS[1], ':' .. ARGV[5], string.format('%d', token))
 return {'OK', new}`)
 
 	// ARGV[8] token; ttl 0 releases.
-	renewScript = newScript(allowOOM + guard + clock + `
+	renewScript = newScript("renew", allowOOM+guard+clock+`
 local cur = redis.call('HGET', KEYS[2], ARGV[5])
 local token, holder = '0', ''
 if cur then token, holder = string.match(cur, '^(%d+) %d+ (.*)$') end
@@ -370,12 +371,12 @@ local new = string.format('%s %d ', token, us + tonumber(ARGV[7])) .. holder
 redis.call('HSET', KEYS[2], ARGV[5], new)
 return {'OK', new}`)
 
-	holderScript = newScript(noWrites + `
+	holderScript = newScript("holder", noWrites+`
 local t = redis.call('TIME')
 return {t[1], t[2], redis.call('HGET', KEYS[1], ARGV[1]) or ''}`)
 
 	// fence raises a lease's token in one slot. ARGV[5] field, [6] token.
-	fenceScript = newScript(guard + `
+	fenceScript = newScript("fence", guard+`
 local f = redis.call('HGET', KEYS[1], ARGV[5])
 if not f or tonumber(f) < tonumber(ARGV[6]) then redis.call('HSET', KEYS[1], ARGV[5], ARGV[6]) else touch() end
 return {'OK'}`)
@@ -384,7 +385,7 @@ return {'OK'}`)
 // Keys. Hash of a ring: "cur" id; id "created-us expires-ms secret".
 var (
 	// ARGV[5] expected id, [6] secret, [7] keep ms.
-	rotateScript = newScript(guard + clock + `
+	rotateScript = newScript("rotate", guard+clock+`
 local cur = tonumber(redis.call('HGET', KEYS[2], 'cur') or '0')
 local expect = tonumber(ARGV[5])
 if cur == expect + 1 then
@@ -408,18 +409,18 @@ local rec = string.format('%d 0 ', us) .. ARGV[6]
 redis.call('HSET', KEYS[2], 'cur', cur + 1, tostring(cur + 1), rec)
 return {'OK', cur + 1, rec}`)
 
-	keysScript = newScript(noWrites + `
+	keysScript = newScript("keys", noWrites+`
 local t = redis.call('TIME')
 return {t[1], t[2], redis.call('HGETALL', KEYS[1])}`)
 
-	timeScript = newScript(noWrites + `return redis.call('TIME')`)
+	timeScript = newScript("time", noWrites+`return redis.call('TIME')`)
 )
 
 // Identity and schema. Hash meta: id, schema, state, pv.
 var (
 	// KEYS meta; ARGV[5] identity for an empty store, [6] schema for it, [7] the
 	// state it starts in.
-	openScript = newScript(guard + `
+	openScript = newScript("open", guard+`
 local m = redis.call('HMGET', KEYS[2], 'id', 'schema', 'state')
 if m[1] and m[2] then return {m[1], m[2], m[3] or ''} end
 redis.call('HSET', KEYS[2], 'id', m[1] or ARGV[5], 'schema', m[2] or ARGV[6], 'state', m[3] or ARGV[7])
@@ -427,20 +428,20 @@ return {m[1] or ARGV[5], m[2] or ARGV[6], m[3] or ARGV[7]}`)
 
 	// KEYS meta; ARGV[5] identity for the rebuilt store, [6] schema if it has
 	// none, [7] the state meanwhile. A rebuilding that is under way goes on.
-	reopenScript = newScript(guard + `
+	reopenScript = newScript("reopen", guard+`
 local m = redis.call('HMGET', KEYS[2], 'id', 'schema', 'state')
 if m[1] and m[2] and m[3] == ARGV[7] then return {m[1], m[2]} end
 redis.call('HSET', KEYS[2], 'id', ARGV[5], 'schema', m[2] or ARGV[6], 'state', ARGV[7])
 return {ARGV[5], m[2] or ARGV[6]}`)
 
 	// ARGV[5] identity; [6] "nx" to spare shards that have one.
-	identityScript = newScript(guard + `
+	identityScript = newScript("identity", guard+`
 if ARGV[6] == 'nx' then redis.call('HSETNX', KEYS[1], '@', ARGV[5]) else redis.call('HSET', KEYS[1], '@', ARGV[5]) end
 return {'OK'}`)
 
 	// KEYS meta, known; ARGV[5] identity, [6] state. What others told for a
 	// rebuilding is over with it.
-	stateScript = newScript(guard + `
+	stateScript = newScript("state", guard+`
 if redis.call('HGET', KEYS[2], 'id') ~= ARGV[5] then return {'OTHER'} end
 redis.call('HSET', KEYS[2], 'state', ARGV[6])
 redis.call('DEL', KEYS[3])
@@ -448,7 +449,7 @@ return {'OK'}`)
 
 	// KEYS meta, known; ARGV[5] the state in which it may be told, then member and
 	// record, "" for one that need not answer, which nobody takes back.
-	rememberScript = newScript(guard + `
+	rememberScript = newScript("remember", guard+`
 if redis.call('HGET', KEYS[2], 'state') ~= ARGV[5] then return {'NOT'} end
 for i = 6, #ARGV, 2 do
   if ARGV[i + 1] == '' or redis.call('HGET', KEYS[3], ARGV[i]) ~= '' then

@@ -52,6 +52,11 @@ type Config struct {
 	// it an empty store is taken for a new one.
 	Confirm bool
 
+	// Observe is told of each operation that is over, with its repeats: a script by its
+	// name, another command by Redis' name for it, "list" for many reads in one. It must
+	// not block. nil: nobody is.
+	Observe func(operation string, took time.Duration, err error)
+
 	MaxBatch int // calls in one pipeline: 256
 	MaxQueue int // calls that wait for a pipeline, for each server: 16384
 	Flights  int // pipelines under way at once, for each server: 2, with Wait 16

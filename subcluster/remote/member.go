@@ -144,6 +144,18 @@ func (p *Pool) Member(m *subcluster.Status) *Member {
 	return made
 }
 
+// Breakers calls yield for each breaker of each member that was called, with its state:
+// closed, half-open or open.
+func (p *Pool) Breakers(yield func(id creel.SubclusterID, k Kind, state string)) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	for id, m := range p.members {
+		for k, b := range m.breakers {
+			yield(id, Kind(k), b.State().String())
+		}
+	}
+}
+
 // silent reports whether an error means that the member did not answer.
 func silent(err error) bool {
 	var remote *hrpc.RemoteError

@@ -177,6 +177,7 @@ func (m *Machine) granted(g *sched.Grant) {
 		m.amAllocated(t, c)
 		return
 	}
+	m.count.waits.Add(g.Waited)
 	t.fresh = append(t.fresh, c)
 	m.news(t)
 }

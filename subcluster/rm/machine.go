@@ -10,6 +10,7 @@ import (
 	"github.com/creelrm/creel/internal/intrusive"
 	"github.com/creelrm/creel/internal/pagemap"
 	"github.com/creelrm/creel/internal/slab"
+	"github.com/creelrm/creel/internal/waits"
 	"github.com/creelrm/creel/subcluster/rm/nodecommands"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
@@ -87,6 +88,7 @@ type Machine struct {
 type counts struct {
 	submitted, completed, failed, killed int64
 	granted, released                    int64
+	waits                                waits.Histogram // from ask to grant, AMs' own containers apart
 	containers                           int32
 	held                                 int32 // applications
 }

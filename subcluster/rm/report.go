@@ -350,6 +350,7 @@ func (m *Machine) Cluster() ClusterView {
 		PendingContainers:  t.PendingContainers,
 		Nodes:              map[creel.NodeState]int{},
 		Granted:            m.count.granted,
+		Waits:              m.count.waits,
 		Released:           m.count.released,
 		Preempted:          m.sched.Root().Lost.Containers,
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/waits"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
@@ -151,7 +152,8 @@ type ClusterView struct {
 	Nodes                                             map[creel.NodeState]int // by state
 	// containers, since the start
 	Granted, Released int64
-	Preempted         int64 // of them, taken back for others
+	Preempted         int64           // of them, taken back for others
+	Waits             waits.Histogram // of containers granted since the start, from ask to grant; AMs' own apart
 }
 
 // Why is what holds one application now, with the numbers.

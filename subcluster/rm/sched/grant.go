@@ -3,6 +3,8 @@
 package sched
 
 import (
+	"time"
+
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
@@ -18,9 +20,10 @@ type Grant struct {
 	Priority            int32
 	ExecutionType       creel.ExecutionType
 	Reason              Reason
-	AM                  bool   // it is for the application's AM
-	Want                *Want  // of a scheduling request; nil for other asks
-	Label               string // of the ask: "" also for what a shared partition lends
+	Waited              time.Duration // since it was asked for
+	AM                  bool          // it is for the application's AM
+	Want                *Want         // of a scheduling request; nil for other asks
+	Label               string        // of the ask: "" also for what a shared partition lends
 }
 
 // Reason says why a container went where it did.
@@ -65,6 +68,7 @@ func (s *Scheduler) grant(w *Ask, n *Node, at distance, reason Reason) {
 		Priority:            w.priority,
 		ExecutionType:       w.execution,
 		Reason:              reason,
+		Waited:              time.Duration(s.now - w.asked),
 		AM:                  w.am,
 		Want:                w.want,
 	})

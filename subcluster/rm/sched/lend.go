@@ -2,6 +2,8 @@
 
 package sched
 
+import "time"
+
 // A shared partition lends what the asks of its label leave: room on its nodes goes
 // to asks without a label, as long as it is idle. As in Hadoop the default
 // partition comes first, asks of the label come before those without one, AMs are
@@ -170,7 +172,7 @@ func (s *Scheduler) grantLent(w *Ask, n *Node, at distance, reason Reason) {
 	}
 	s.grants = append(s.grants, Grant{
 		App: a, Node: n, Size: size, AllocationRequestID: w.alloc, Priority: w.priority,
-		ExecutionType: w.execution, Reason: reason,
+		ExecutionType: w.execution, Reason: reason, Waited: time.Duration(s.now - w.asked),
 	})
 	n.free.Sub(&size.V)
 	p.reindex(n)

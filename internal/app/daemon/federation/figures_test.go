@@ -55,15 +55,24 @@ func TestFiguresTellWhatIs(t *testing.T) {
 	}{
 		{fed.Routers[0].Address("web"), []string{
 			`creel_members{state="active"} 2`, `creel_members{state="lost"} 0`, "creel_view_frozen 0", "creel_view_age_seconds ",
+			`creel_router_claims_moved_total{reason="refused"} 0`, `creel_router_claims_moved_total{reason="not_sent"} 0`,
+			`creel_router_claims_moved_total{reason="unclear"} 0`,
+			`creel_breaker_state{calls="read",state="closed",subcluster="sc-1"} 1`,
+			`creel_breaker_state{calls="list",state="open",subcluster="sc-2"} 0`,
 		}},
 		{fed.RMs[0].Address("web"), []string{
-			`creel_rm_nodes{state="RUNNING"} 3`, `creel_rm_applications{state="running"} 0`,
-			`creel_rm_memory_bytes{kind="total"} 2.5769803776e+10`, `creel_rm_vcores{kind="total"} 24`,
-			`creel_rm_queue_memory_bytes{kind="guaranteed",queue="root"} 2.5769803776e+10`,
-			`creel_rm_queue_applications{queue="root",state="waiting"} 0`, `creel_rm_containers{state="allocated"} 0`,
+			`creel_rm_nodes{state="RUNNING",subcluster="sc-1"} 3`,
+			`creel_rm_applications{state="running",subcluster="sc-1"} 0`,
+			`creel_rm_memory_bytes{kind="total",subcluster="sc-1"} 2.5769803776e+10`,
+			`creel_rm_vcores{kind="total",subcluster="sc-1"} 24`,
+			`creel_rm_queue_memory_bytes{kind="guaranteed",queue="root",subcluster="sc-1"} 2.5769803776e+10`,
+			`creel_rm_queue_applications{queue="root",state="waiting",subcluster="sc-1"} 0`,
+			`creel_rm_containers{state="allocated",subcluster="sc-1"} 0`,
+			`creel_rm_grant_wait_seconds_bucket{subcluster="sc-1",le="0.001"} 0`,
 		}},
 	} {
 		get(c.web, "/ws/v1/cluster/info")
+		get(c.web, "/ws/v1/cluster/metrics")
 		get(c.web, "/ws/v1/cluster/apps/application_1_0001")
 		get(c.web, "/no/such/path/as/this")
 		text := get(c.web, "/prom")

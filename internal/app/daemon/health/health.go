@@ -81,6 +81,11 @@ func (h *Health) Depend(name string, look func() State) {
 // Register adds figures to /metrics. It panics on a name that is there already.
 func (h *Health) Register(c prometheus.Collector) { h.registry.MustRegister(c) }
 
+// RegisterOf is Register with labels on all figures. An empty value is no label.
+func (h *Health) RegisterOf(labels prometheus.Labels, c prometheus.Collector) {
+	prometheus.WrapRegistererWith(labels, h.registry).MustRegister(c)
+}
+
 // Gauge publishes a figure that is read when it is scraped.
 func (h *Health) Gauge(name, help string, f func() float64) {
 	h.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f))

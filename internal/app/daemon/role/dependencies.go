@@ -63,6 +63,9 @@ func dependOnStore(s *daemon.Service, store statestore.Store, log *slog.Logger) 
 		s.Health.Depend("store", func() health.State { return health.State{Text: "in the memory of this process"} })
 		return
 	}
+	if counted, ok := store.(countedStore); ok {
+		s.Health.Register(counted.figures.took)
+	}
 	h := &storeHealth{store: c, log: log}
 	s.Add("store health", h.run)
 	s.Health.Depend("store", h.state)

@@ -9,8 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/waits"
 	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
@@ -68,6 +70,51 @@ func (f viewFigures) Collect(out chan<- prometheus.Metric) {
 	gauge(policyVersion, float64(newest))
 }
 
+// breakerFigures tell which calls to which members are cut off.
+type breakerFigures struct{ of *remote.Pool }
+
+var breakerState = figure("breaker_state", "1 for the state of the breaker of a member's calls: closed, half-open, open.",
+	"subcluster", "calls", "state")
+
+// Describe implements prometheus.Collector.
+func (breakerFigures) Describe(out chan<- *prometheus.Desc) { out <- breakerState }
+
+// Collect implements prometheus.Collector.
+func (f breakerFigures) Collect(out chan<- prometheus.Metric) {
+	f.of.Breakers(func(id creel.SubclusterID, k remote.Kind, state string) {
+		for _, s := range [...]string{"closed", "half-open", "open"} {
+			is := 0.0
+			if s == state {
+				is = 1
+			}
+			out <- prometheus.MustNewConstMetric(breakerState, prometheus.GaugeValue, is, string(id), k.String(), s)
+		}
+	})
+}
+
+// waitFigures tell how long containers were asked for before they were given.
+type waitFigures struct {
+	desc *prometheus.Desc
+	of   func() waits.Histogram
+}
+
+// Describe implements prometheus.Collector.
+func (f waitFigures) Describe(out chan<- *prometheus.Desc) { out <- f.desc }
+
+// Collect implements prometheus.Collector.
+func (f waitFigures) Collect(out chan<- prometheus.Metric) {
+	h := f.of()
+	out <- waitMetric(f.desc, &h)
+}
+
+func waitMetric(d *prometheus.Desc, h *waits.Histogram) prometheus.Metric {
+	count, sum, by := h.Buckets()
+	return prometheus.MustNewConstHistogram(d, count, sum, by)
+}
+
+var proxyWaits = figure("proxy_grant_wait_seconds",
+	"From an AM's ask to the grant of each container, by any member. An ask that is raised while it waits counts from the mean.")
+
 // subclusterFigures tell of a ResourceManager's subcluster. They are read from its
 // machine when they are scraped.
 type subclusterFigures struct {
@@ -87,13 +134,15 @@ var (
 	rmMemory       = figure("rm_memory_bytes", "Memory of the subcluster: total, used, reserved, pending.", "kind")
 	rmVCores       = figure("rm_vcores", "Cores of the subcluster: total, used, reserved, pending.", "kind")
 	rmQueueMemory  = figure("rm_queue_memory_bytes", "Memory of a queue: guaranteed, used, pending.", "queue", "kind")
-	rmQueueApps    = figure("rm_queue_applications", "Applications of a queue: running, waiting.", "queue", "state")
+	rmWaits        = figure("rm_grant_wait_seconds",
+		"From an ask to the grant of each container but AMs' own. An ask that is raised while it waits counts from the mean.")
+	rmQueueApps = figure("rm_queue_applications", "Applications of a queue: running, waiting.", "queue", "state")
 )
 
 // Describe implements prometheus.Collector.
 func (subclusterFigures) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		rmApplications, rmNodes, rmContainers, rmMemory, rmVCores, rmQueueMemory, rmQueueApps,
+		rmApplications, rmNodes, rmContainers, rmMemory, rmVCores, rmQueueMemory, rmQueueApps, rmWaits,
 	} {
 		out <- d
 	}
@@ -135,6 +184,7 @@ func (f subclusterFigures) Collect(out chan<- prometheus.Metric) {
 	} {
 		gauge(rmContainers, float64(n), state)
 	}
+	out <- waitMetric(rmWaits, &cluster.Waits)
 	for kind, r := range map[string]creel.Resource{
 		"total": cluster.Total, "used": cluster.Used, "reserved": cluster.Reserved, "pending": cluster.Pending,
 	} {

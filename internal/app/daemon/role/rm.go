@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/allow"
 	"github.com/creelrm/creel/internal/app/daemon"
@@ -35,6 +37,14 @@ type RMConfig struct {
 	WebServer    webserver.Config
 	Membership   *Membership // nil: it is alone
 	Log          *slog.Logger
+}
+
+// subcluster is what it is a member as, "" alone.
+func (c *RMConfig) subcluster() creel.SubclusterID {
+	if c.Membership == nil {
+		return ""
+	}
+	return c.Membership.ID
 }
 
 // Member reports whether the settings of a ResourceManager make it a member of
@@ -136,7 +146,7 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 	r.Health.Counter("creel_rm_preempted_containers_total", "Containers taken back for others.", m.Preempted.Load)
 	r.Health.Counter("creel_rm_launches_total", "AMs started.", m.Launches.Load)
 	countPauses(r.Health, func() time.Duration { return time.Duration(m.Paused.Load()) })
-	r.Health.Register(newSubclusterFigures(r.Server.Query))
+	r.Health.RegisterOf(prometheus.Labels{"subcluster": string(c.subcluster())}, newSubclusterFigures(r.Server.Query))
 
 	dependOnJournal(r.Health, r.Server)
 	if c.Membership != nil {

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/allow"
@@ -23,6 +25,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/dash"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/rest"
@@ -158,6 +161,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	})
 	pool := newPool(c)
 	r.OnClose(pool.Close)
+	r.Health.Register(breakerFigures{pool})
 	var homes server.Homes = known
 	if c.Wrap != nil {
 		homes = c.Wrap(homes)
@@ -326,5 +330,15 @@ func (r *Router) countSubmissions() {
 		{"unlisted_fields_total", "Fields of merged answers that no merge rule lists.", n.Unlisted.Load},
 	} {
 		r.Health.Counter("creel_router_"+c.name, c.help, c.load)
+	}
+	for v := range router.Verdict(router.Verdicts) {
+		if v == router.Accepted {
+			continue
+		}
+		r.Health.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name:        "creel_router_claims_moved_total",
+			Help:        "Members that a submission was moved away from, by what became of the call there.",
+			ConstLabels: prometheus.Labels{"reason": strings.ReplaceAll(v.String(), " ", "_")},
+		}, func() float64 { return float64(n.MovedAfter[v].Load()) }))
 	}
 }

@@ -49,10 +49,13 @@ func OpenStore(ctx context.Context, s *settings.Settings) (statestore.Store, fun
 		state := statestore.NewState("memory", ValidPolicy)
 		return statestore.NewMemory(state, time.Now), func() error { return nil }, nil
 	}
-	store, err := redis.Open(conf)
+	figures := newStoreFigures()
+	conf.Observe = figures.observe
+	opened, err := redis.Open(conf)
 	if err != nil {
 		return nil, nil, s.Problem("creel.store.url", err.Error(), "")
 	}
+	store := countedStore{opened, figures}
 	check, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if err := store.CheckSchema(check); err != nil {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package waits measures from ask to grant: how long a container was asked for before
+// it was given. ResourceManagers and proxies count by the same bounds.
+package waits
+
+import "time"
+
+// Bounds are the upper bounds of the buckets: from a grant in the same call to one that
+// a full queue held back for hours.
+var Bounds = [...]time.Duration{
+	time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
+	500 * time.Millisecond, time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute,
+	5 * time.Minute, 30 * time.Minute, 2 * time.Hour,
+}
+
+// Histogram counts waits. It has one owner.
+type Histogram struct {
+	Counts [len(Bounds) + 1]uint64 // by bucket; the last is above all bounds
+	Sum    time.Duration
+}
+
+// Add counts one wait. Below zero, after a clock was set back, is none.
+func (h *Histogram) Add(d time.Duration) {
+	d = max(d, 0)
+	i := 0
+	for i < len(Bounds) && d > Bounds[i] {
+		i++
+	}
+	h.Counts[i]++
+	h.Sum += d
+}
+
+// Merge adds what another counted.
+func (h *Histogram) Merge(o *Histogram) {
+	for i, n := range o.Counts {
+		h.Counts[i] += n
+	}
+	h.Sum += o.Sum
+}
+
+// Buckets are the counts as Prometheus has them: by upper bound in seconds, each with those
+// below it; and all.
+func (h *Histogram) Buckets() (count uint64, sum float64, by map[float64]uint64) {
+	by = make(map[float64]uint64, len(Bounds))
+	for i, n := range h.Counts {
+		count += n
+		if i < len(Bounds) {
+			by[Bounds[i].Seconds()] = count
+		}
+	}
+	return count, h.Sum.Seconds(), by
+}
+
+// Since is from when an ask counts after it was raised at now from waiting containers to
+// more, in the unit of now: the mean of when each of them was asked for. So waits of an ask
+// that an AM raises again and again are right in their sum.
+func Since(since, now int64, waiting, more int64) int64 {
+	if waiting <= 0 {
+		return now
+	}
+	if more <= waiting {
+		return since
+	}
+	return since + int64(float64(now-since)*float64(more-waiting)/float64(more))
+}

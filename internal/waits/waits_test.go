@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package waits
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// However asks are raised and served, the sum of the waits is that of containers each of
+// which had its own time, the oldest served first.
+func TestTheSumOfWaitsIsThatOfEachContainer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var each []int64 // when each waiting container was asked for
+		var now, since, exact int64
+		var h Histogram
+		for range rapid.IntRange(1, 50).Draw(t, "steps") {
+			now += rapid.Int64Range(0, 1e10).Draw(t, "later")
+			if n := rapid.IntRange(0, 20).Draw(t, "more"); n > 0 {
+				since = Since(since, now, int64(len(each)), int64(len(each)+n))
+				for range n {
+					each = append(each, now)
+				}
+			}
+			if rapid.Bool().Draw(t, "all served") {
+				for _, at := range each {
+					h.Add(time.Duration(now - since))
+					exact += now - at
+				}
+				each = each[:0]
+			}
+		}
+		if d := int64(h.Sum) - exact; d > 20*50*50 || d < -20*50*50 { // ns lost in means
+			t.Fatalf("the sum is %v, should be %v", h.Sum, time.Duration(exact))
+		}
+	})
+}
+
+func TestBuckets(t *testing.T) {
+	var h, all Histogram
+	for _, d := range []time.Duration{-time.Second, 0, time.Millisecond, 2 * time.Millisecond, time.Second, 3 * time.Hour} {
+		h.Add(d)
+	}
+	all.Merge(&h)
+	all.Merge(&h)
+	count, sum, by := all.Buckets()
+	if count != 12 || sum != 2*(0.003+1+3*3600) || by[0.001] != 6 || by[0.005] != 8 || by[1] != 10 || by[7200] != 10 {
+		t.Errorf("%d, %v, %v", count, sum, by)
+	}
+}
