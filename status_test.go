@@ -124,7 +124,8 @@ var features = []feature{
 		[]string{"e2e/deploy.TestSystemdTakesTheUnits", "internal/app/daemon.TestSystemdIsTold"}},
 	{"operation", "releases: archives, a Debian package, a bill of materials; the same commit gives the same bytes", works, "",
 		[]string{"e2e/deploy.TestARelease"}},
-	{"operation", "Helm", absent, "", nil},
+	{"operation", "a Helm chart", partial, "rendered, and read strictly by Kubernetes' types; it was not on a cluster yet",
+		[]string{"e2e/deploy.TestTheHelmChart", "e2e/deploy.TestTheHelmChartRefuses"}},
 }
 
 // Every proof is a test that is there, and the pages say what the table says.

@@ -129,8 +129,11 @@ func (r *release) fromGit(seconds, hash string) error {
 	if changed != "" {
 		return fmt.Errorf("the tree differs from its commit; commit it, or name it with -version:\n%s", changed)
 	}
-	if tag, err := r.git("describe", "--tags", "--exact-match"); err == nil {
-		r.version = tag
+	tags, err := r.git("tag", "--points-at", "HEAD", "--list", "v*", "--sort", "-version:refname")
+	if err != nil {
+		return err
+	}
+	if r.version, _, _ = strings.Cut(tags, "\n"); r.version != "" {
 		return nil
 	}
 	at, err := strconv.ParseInt(seconds, 10, 64)
