@@ -473,6 +473,17 @@ func (m *Memory) Keys(_ context.Context, ring string) ([]Key, error) {
 	return t.Keys(now, ring), nil
 }
 
+// KeysOf implements Keys.
+func (m *Memory) KeysOf(_ context.Context, rings []string) ([][]Key, error) {
+	t, now, unlock := m.read()
+	defer unlock()
+	out := make([][]Key, len(rings))
+	for i, ring := range rings {
+		out[i] = t.Keys(now, ring)
+	}
+	return out, nil
+}
+
 // RotateKey implements Keys.
 func (m *Memory) RotateKey(
 	ctx context.Context,
@@ -486,7 +497,11 @@ func (m *Memory) RotateKey(
 		return Key{}, err
 	}
 	defer unlock()
-	return t.RotateKey(now, ring, expect, secret, keep)
+	key, err := t.RotateKey(now, ring, expect, secret, keep)
+	if err == nil {
+		m.tell(Change{Kind: ChangeKeys})
+	}
+	return key, err
 }
 
 // CheckSchema implements Schema.

@@ -33,6 +33,7 @@ type State struct {
 	restored     int // snapshots restored so far
 	leases       map[string]Lease
 	rings        map[string][]Key // newest first
+	keyChanges   int64
 }
 
 // NewState makes an empty store. identity names it (subcluster.Records.Store);
@@ -173,7 +174,7 @@ func (t *State) RemoveMember(now time.Time, id creel.SubclusterID) error {
 
 // Records: see Members. Members are sorted by id, policies by queue.
 func (t *State) Records(now time.Time) subcluster.Records {
-	out := subcluster.Records{Now: now, Store: t.identity}
+	out := subcluster.Records{Now: now, Store: t.identity, KeyChanges: t.keyChanges}
 	for _, r := range t.members {
 		out.Members = append(out.Members, *r)
 	}
@@ -624,6 +625,7 @@ func (t *State) RotateKey(now time.Time, ring string, expect int32, secret []byt
 		}
 	}
 	t.rings[ring] = next
+	t.keyChanges++
 	return next[0], nil
 }
 

@@ -258,6 +258,8 @@ type Lease struct {
 type Keys interface {
 	// Keys of a ring that are valid, newest first; empty if there is no ring.
 	Keys(ctx context.Context, ring string) ([]Key, error)
+	// KeysOf are the Keys of several rings, in their order, at one moment.
+	KeysOf(ctx context.Context, rings []string) ([][]Key, error)
 	// RotateKey makes secret the current key with a number one higher, if the
 	// current one is expect (0: none). The one before stays for keep.
 	// creel.ErrConflict if another was faster: read Keys again. The same
@@ -311,6 +313,7 @@ const (
 	ChangeResync    ChangeKind = "resync"    // anything may have changed
 	ChangeMembers   ChangeKind = "members"   // registered, drained, deregistered, removed; not heartbeats
 	ChangePolicies  ChangeKind = "policies"  // a new version
+	ChangeKeys      ChangeKind = "keys"      // a ring has a new key
 	ChangeDocuments ChangeKind = "documents" // a new version in a class
 	ChangeHome      ChangeKind = "home"      // moved or forgotten; not claimed
 )

@@ -28,6 +28,9 @@ type Records struct {
 	Policies []Policy // latest version of each queue, removed ones included
 	Problems []string // what the store could not read, for people
 	Plan     *Plan    // the rebalancer's, as far as it is known; the watcher reads it for itself
+	// KeyChanges is another number once a ring of keys in the store has changed. A creel
+	// of before does not count what it changes.
+	KeyChanges int64
 }
 
 // lostAfter leases of silence a suspect member is lost.
@@ -62,7 +65,8 @@ func short(d time.Duration) string { return d.Round(100 * time.Millisecond).Stri
 // thaws when all those members are back, or one lease after the first of them
 // is.
 func Build(previous *View, records Records, storeNow time.Time) *View {
-	v := &View{Serial: 1, At: storeNow, Store: records.Store, Problems: records.Problems}
+	v := &View{Serial: 1, At: storeNow, Store: records.Store, Problems: records.Problems,
+		KeyChanges: records.KeyChanges}
 	if previous != nil {
 		v.Serial = previous.Serial + 1
 	}

@@ -22,6 +22,8 @@ type View struct {
 	Freeze   *Freeze  // nil unless all members fell silent together
 	Problems []string // what the store could not read, for people
 
+	KeyChanges int64 // see Records
+
 	index map[creel.SubclusterID]int
 }
 

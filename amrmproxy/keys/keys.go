@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,7 @@ import (
 // Rings is what publishing and reading keys needs of the store.
 type Rings interface {
 	Keys(ctx context.Context, ring string) ([]statestore.Key, error)
+	KeysOf(ctx context.Context, rings []string) ([][]statestore.Key, error)
 	RotateKey(ctx context.Context, ring string, expect int32, secret []byte, keep time.Duration) (statestore.Key, error)
 }
 
@@ -116,10 +118,23 @@ type Cache struct {
 	last atomic.Pointer[reading]
 }
 
-// reading is how one reading of the store went.
+// reading is how one reading of the store went, and of what view.
 type reading struct {
 	began time.Time
 	err   error
+	view  *subcluster.View
+}
+
+// unheard is how long what was read is believed when no change was heard of: a creel of
+// before does not count the keys that it changes.
+const unheard = 30 * time.Second
+
+// current reports whether the keys are those of a view, as far as is known.
+func (r *reading) current(now *subcluster.View) bool {
+	member := func(a, b subcluster.Status) bool { return a.ID == b.ID }
+	return r.err == nil && r.view != nil && now != nil && time.Since(r.began) < unheard &&
+		r.view.KeyChanges == now.KeyChanges && r.view.Store == now.Store &&
+		slices.EqualFunc(r.view.Members, now.Members, member)
 }
 
 // NewCache reads the keys of the view's members from the store. It is empty
@@ -135,13 +150,15 @@ func NewCache(
 	return c
 }
 
-// Run refreshes every period until ctx ends. An unknown key is looked for at
-// once, so the period only has to be shorter than a key's delay.
+// Run looks every period until ctx ends whether the view tells of other keys, and
+// refreshes then. An unknown key is looked for at once.
 func (c *Cache) Run(ctx context.Context, every time.Duration) error {
 	t := time.NewTicker(every)
 	defer t.Stop()
 	for {
-		_ = c.Refresh(ctx) // it is tried again; who needs a key that is missing is told
+		if !c.last.Load().current(c.view()) {
+			_ = c.Refresh(ctx) // it is tried again; who needs a key that is missing is told
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -168,8 +185,8 @@ func (c *Cache) Refresh(ctx context.Context) error {
 	if last := c.last.Load(); last.began.After(asked) {
 		return last.err
 	}
-	now := &reading{began: time.Now()}
-	now.err = c.read(ctx)
+	now := &reading{began: time.Now(), view: c.view()}
+	now.err = c.read(ctx, now.view)
 	if ctx.Err() == nil { // a reader that gave up says nothing about the store
 		c.last.Store(now)
 	}
@@ -184,8 +201,7 @@ func (c *Cache) Last() (began time.Time, err error) {
 }
 
 // read is one reading; the turn is held.
-func (c *Cache) read(ctx context.Context) error {
-	view := c.view()
+func (c *Cache) read(ctx context.Context, view *subcluster.View) error {
 	if view == nil {
 		return nil
 	}
@@ -195,10 +211,25 @@ func (c *Cache) read(ctx context.Context) error {
 	}
 	old := *c.rings.Load()
 	next := make(map[creel.SubclusterID]token.Ring, len(view.Members))
+	names := make([]string, len(view.Members))
+	for i := range view.Members {
+		names[i] = KeyRing(view.Members[i].ID)
+	}
+	all, err := c.store.KeysOf(ctx, names)
+	one := errors.Is(err, creel.ErrInvalidRequest) // a ring cannot be read: the others are, one at a time
+	if err != nil && !one {
+		return err
+	}
 	var errs []error
 	for i := range view.Members {
 		id := view.Members[i].ID
-		keys, err := c.store.Keys(ctx, KeyRing(id))
+		var keys []statestore.Key
+		var err error
+		if one {
+			keys, err = c.store.Keys(ctx, names[i])
+		} else {
+			keys = all[i]
+		}
 		if err == nil && len(keys) == 0 {
 			continue // a ResourceManager that shares none: Hadoop's
 		}

@@ -28,6 +28,17 @@ type illStore struct {
 	silent atomic.Bool
 }
 
+func (s *illStore) KeysOf(ctx context.Context, rings []string) ([][]statestore.Key, error) {
+	out := make([][]statestore.Key, len(rings))
+	var err error
+	for i, ring := range rings {
+		if out[i], err = s.Keys(ctx, ring); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 func (s *illStore) Keys(ctx context.Context, ring string) ([]statestore.Key, error) {
 	if s.silent.Load() {
 		<-ctx.Done()
@@ -132,4 +143,61 @@ func TestATokenIsNotRefusedForASilentStore(t *testing.T) {
 			t.Errorf("the next reading: %v", err)
 		}
 	})
+}
+
+// The store is read when it tells of a change, when a member comes, and each half minute
+// beside that; not by each proxy for each member each second.
+func TestKeysAreReadWhenTheyChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &counting{Store: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
+		var view atomic.Pointer[subcluster.View]
+		see := func(members ...creel.SubclusterID) {
+			records, err := store.Records(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range members {
+				records.Members = append(records.Members, subcluster.Record{Member: subcluster.Member{ID: id}})
+			}
+			view.Store(subcluster.Build(nil, records, records.Now))
+		}
+		cache := keys.NewCache(store, secrets, view.Load)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = cache.Run(ctx, time.Second) }()
+		reads := func(what string, wait time.Duration, want int64) {
+			t.Helper()
+			before := store.reads.Load()
+			time.Sleep(wait)
+			synctest.Wait()
+			if got := store.reads.Load() - before; got != want {
+				t.Errorf("%s: %d reads of the store, want %d", what, got, want)
+			}
+		}
+		reads("before there is a view", 5*time.Second, 0)
+		see("sc-1", "sc-2")
+		reads("the first view", 2*time.Second, 1)
+		see("sc-1", "sc-2")
+		reads("the same again", 10*time.Second, 0)
+		ring := token.Ring{{ID: 7, Secret: []byte("a secret of the ResourceManager")}}
+		if err := keys.Publish(ctx, store.Store, "sc-1", ring, secret); err != nil {
+			t.Fatal(err)
+		}
+		see("sc-1", "sc-2")
+		reads("a ring has changed", 2*time.Second, 1)
+		see("sc-1", "sc-2", "sc-3")
+		reads("a member came", 2*time.Second, 1)
+		reads("nothing was heard of", time.Minute, 2)
+	})
+}
+
+// counting counts the reads of rings.
+type counting struct {
+	statestore.Store
+	reads atomic.Int64
+}
+
+func (s *counting) KeysOf(ctx context.Context, rings []string) ([][]statestore.Key, error) {
+	s.reads.Add(1)
+	return s.Store.KeysOf(ctx, rings)
 }

@@ -169,11 +169,11 @@ func (s *Store) Records(ctx context.Context) (subcluster.Records, error) {
 		return subcluster.Records{}, err
 	}
 	list, _ := v.([]any)
-	if len(list) != 7 && len(list) != 8 {
+	if len(list) != 8 && len(list) != 9 {
 		return subcluster.Records{}, surprise(v)
 	}
-	out := subcluster.Records{Now: serverTime(list), Store: str(list[2])}
-	switch part, _ := list[6].([]any); len(part) {
+	out := subcluster.Records{Now: serverTime(list), Store: str(list[2]), KeyChanges: num(list[6])}
+	switch part, _ := list[7].([]any); len(part) {
 	case 2:
 		members = members.with(stringMap(part[0]), stringMap(part[1]), str(list[5]))
 	case 8:
@@ -183,9 +183,9 @@ func (s *Store) Records(ctx context.Context) (subcluster.Records, error) {
 		return subcluster.Records{}, surprise(v)
 	}
 	s.members.CompareAndSwap(before, members) // else all was asked for meanwhile, or somebody was faster
-	if len(list) == 8 {
+	if len(list) == 9 {
 		policies = &policySet{identity: out.Store, version: str(list[3])}
-		policies.list, policies.problems = parsePolicies(stringMap(list[7]))
+		policies.list, policies.problems = parsePolicies(stringMap(list[8]))
 		s.policies.Store(policies)
 	}
 	out.Members, out.Policies = members.list, policies.list

@@ -138,17 +138,42 @@ func (s *Store) fenced(ctx context.Context) error {
 
 // Keys implements statestore.Keys.
 func (s *Store) Keys(ctx context.Context, ring string) ([]statestore.Key, error) {
-	v, err := s.do(ctx, reading(keysScript, []string{s.control("k:" + ring)}))
+	rings, err := s.KeysOf(ctx, []string{ring})
+	if err != nil {
+		return nil, err
+	}
+	return rings[0], nil
+}
+
+// KeysOf implements statestore.Keys.
+func (s *Store) KeysOf(ctx context.Context, rings []string) ([][]statestore.Key, error) {
+	if len(rings) == 0 {
+		return nil, nil
+	}
+	keys := make([]string, len(rings))
+	for i, ring := range rings {
+		keys[i] = s.control("k:" + ring)
+	}
+	v, err := s.do(ctx, reading(keysScript, keys))
 	if err != nil {
 		return nil, err
 	}
 	list, _ := v.([]any)
-	if len(list) != 3 {
+	if len(list) != 2+len(rings) {
 		return nil, surprise(v)
 	}
-	now := serverTime(list)
-	var out []statestore.Key
-	for id, text := range stringMap(list[2]) {
+	out, now := make([][]statestore.Key, len(rings)), serverTime(list)
+	for i := range rings {
+		if out[i], err = parseRing(stringMap(list[2+i]), now); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// parseRing reads the keys of a ring that are valid, newest first.
+func parseRing(fields map[string]string, now time.Time) (out []statestore.Key, err error) {
+	for id, text := range fields {
 		if id == "cur" {
 			continue
 		}
@@ -208,7 +233,7 @@ func (s *Store) RotateKey(
 	if err := statestore.CheckTTL(keep); err != nil {
 		return statestore.Key{}, err
 	}
-	list, err := s.write(ctx, rotateScript, []string{s.control("k:" + ring)}, expect, secret, keep.Milliseconds())
+	list, err := s.write(ctx, rotateScript, s.controls("k:"+ring, "v"), expect, secret, keep.Milliseconds(), s.channel)
 	if err != nil {
 		return statestore.Key{}, err
 	}

@@ -298,20 +298,20 @@ return {'OK'}`)
 	recordsScript = newScript("records", noWrites+`
 local t = redis.call('TIME')
 local meta = redis.call('HMGET', KEYS[1], 'id', 'pv')
-local v = redis.call('HMGET', KEYS[9], '@m', '@l')
-local out = {t[1], t[2], meta[1] or '', meta[2] or '0', v[1] or '0', v[2] or '0'}
+local v = redis.call('HMGET', KEYS[9], '@m', '@l', '@k')
+local out = {t[1], t[2], meta[1] or '', meta[2] or '0', v[1] or '0', v[2] or '0', v[3] or '0'}
 if meta[1] == ARGV[2] and (v[1] or '0') == ARGV[3] then
   local ids = redis.call('ZRANGEBYSCORE', KEYS[10], '(' .. ARGV[4], '+inf')
   for i = 5, #ARGV do ids[#ids + 1] = ARGV[i] end
   local loads = {}
   for i, id in ipairs(ids) do loads[2 * i - 1], loads[2 * i] = id, redis.call('HGET', KEYS[6], id) or '' end
-  out[7] = {redis.call('HGETALL', KEYS[4]), loads}
+  out[8] = {redis.call('HGETALL', KEYS[4]), loads}
 else
-  out[7] = {}
-  for i = 2, 9 do out[7][i - 1] = redis.call('HGETALL', KEYS[i]) end
+  out[8] = {}
+  for i = 2, 9 do out[8][i - 1] = redis.call('HGETALL', KEYS[i]) end
 end
 if meta[1] == ARGV[2] and (meta[2] or '0') == ARGV[1] then return out end
-out[8] = redis.call('HGETALL', KEYS[11])
+out[9] = redis.call('HGETALL', KEYS[11])
 return out`)
 )
 
@@ -384,7 +384,8 @@ return {'OK'}`)
 
 // Keys. Hash of a ring: "cur" id; id "created-us expires-ms secret".
 var (
-	// ARGV[5] expected id, [6] secret, [7] keep ms.
+	// KEYS ring v; ARGV[5] expected id, [6] secret, [7] keep ms, [8] channel. Field "@k" of
+	// hash v counts the changes.
 	rotateScript = newScript("rotate", guard+clock+`
 local cur = tonumber(redis.call('HGET', KEYS[2], 'cur') or '0')
 local expect = tonumber(ARGV[5])
@@ -407,11 +408,15 @@ for i = 1, #all, 2 do
 end
 local rec = string.format('%d 0 ', us) .. ARGV[6]
 redis.call('HSET', KEYS[2], 'cur', cur + 1, tostring(cur + 1), rec)
+redis.call('HINCRBY', KEYS[3], '@k', 1)
+redis.call('PUBLISH', ARGV[8], 'k')
 return {'OK', cur + 1, rec}`)
 
 	keysScript = newScript("keys", noWrites+`
 local t = redis.call('TIME')
-return {t[1], t[2], redis.call('HGETALL', KEYS[1])}`)
+local out = {t[1], t[2]}
+for i = 1, #KEYS do out[i + 2] = redis.call('HGETALL', KEYS[i]) end
+return out`)
 
 	timeScript = newScript("time", noWrites+`return redis.call('TIME')`)
 )

@@ -48,13 +48,15 @@ func (s *Store) Watch(ctx context.Context, notify func(statestore.Change)) error
 // a creel of before, which does not count its changes.
 func (s *Store) readAllNext() { s.members.Store(&memberSet{}) }
 
-// parseChange reads a message: "m", "p <version>", "d <class> <version>" or "h <application>". What it
+// parseChange reads a message: "m", "k", "p <version>", "d <class> <version>" or "h <application>". What it
 // cannot read may be a newer creel's: anything may have changed.
 func parseChange(text string) statestore.Change {
 	word, rest, _ := strings.Cut(text, " ")
 	switch word {
 	case "m":
 		return statestore.Change{Kind: statestore.ChangeMembers}
+	case "k":
+		return statestore.Change{Kind: statestore.ChangeKeys}
 	case "p":
 		if v := num(rest); v > 0 {
 			return statestore.Change{Kind: statestore.ChangePolicies, Version: v}

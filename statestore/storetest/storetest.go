@@ -963,11 +963,20 @@ func keys(t *testing.T, d Deployment) {
 	ring := must[[]statestore.Key](t)
 	key := must[statestore.Key](t)
 	same(t, "keys of an empty ring", len(ring(s.Keys(ctx, "tokens"))), 0)
+	changes := func() int64 { return must[subcluster.Records](t)(s.Records(ctx)).KeyChanges }
+	before := changes()
+	heard := listen(t, s)
 	k1 := key(s.RotateKey(ctx, "tokens", 0, []byte("secret\x00one"), time.Hour))
+	await(t, heard, func(c statestore.Change) bool { return c.Kind == statestore.ChangeKeys })
+	if changes() == before {
+		t.Fatalf("%d changes of keys before one and after it", before)
+	}
+	before = changes()
 	same(t, "first id", k1.ID, 1)
 	same(t, "id of a repeat", key(s.RotateKey(ctx, "tokens", 0, []byte("secret\x00one"), time.Hour)).ID, 1)
 	_, err := s.RotateKey(ctx, "tokens", 0, []byte("another"), time.Hour)
 	refused(t, err, creel.ErrConflict)
+	same(t, "changes by a repeat and a refusal", changes(), before)
 	k2 := key(s.RotateKey(ctx, "tokens", 1, []byte("two"), 100*time.Millisecond))
 	all := ring(s.Keys(ctx, "tokens"))
 	if len(all) != 2 || all[0].ID != k2.ID || string(all[0].Secret) != "two" || !all[0].Expires.IsZero() ||
@@ -982,6 +991,12 @@ func keys(t *testing.T, d Deployment) {
 	key(s.RotateKey(ctx, "tokens", 2, []byte("three"), time.Hour))
 	same(t, "keys", len(ring(s.Keys(ctx, "tokens"))), 2)
 	same(t, "keys of another ring", len(ring(s.Keys(ctx, "other"))), 0)
+	key(s.RotateKey(ctx, "third", 0, []byte("four"), time.Hour))
+	several := must[[][]statestore.Key](t)(s.KeysOf(ctx, []string{"tokens", "other", "third"}))
+	if len(several) != 3 || len(several[0]) != 2 || len(several[1]) != 0 || string(several[2][0].Secret) != "four" {
+		t.Fatalf("keys of three rings are %+v", several)
+	}
+	same(t, "keys of no ring", len(must[[][]statestore.Key](t)(s.KeysOf(ctx, nil))), 0)
 
 	sealed := must[[]byte](
 		t,
