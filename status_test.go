@@ -124,6 +124,8 @@ var features = []feature{
 		[]string{"e2e/deploy.TestSystemdTakesTheUnits", "internal/app/daemon.TestSystemdIsTold"}},
 	{"operation", "releases: archives, a Debian package, a bill of materials; the same commit gives the same bytes", works, "",
 		[]string{"e2e/deploy.TestARelease"}},
+	{"operation", "the documents, also as a site: links are followed, commands are read, each alert has its section", works, "",
+		[]string{".TestLinksLeadSomewhere", "cmd/creel.TestTheDocumentsCallCommandsThatThereAre", "e2e/deploy.TestTheSite", "e2e/deploy.TestEveryAlertHasARunbook"}},
 	{"operation", "a Helm chart", partial, "rendered, and read strictly by Kubernetes' types; it was not on a cluster yet",
 		[]string{"e2e/deploy.TestTheHelmChart", "e2e/deploy.TestTheHelmChartRefuses"}},
 }

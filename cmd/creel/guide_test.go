@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -23,5 +24,57 @@ func TestTheGuideShowsAQueueTreeThatHolds(t *testing.T) {
 		if _, err := readTree("-", strings.NewReader(b[1])); err != nil {
 			t.Errorf("%s: %v", b[1], err)
 		}
+	}
+}
+
+// Every line of the documents that calls creel has a command and flags that there are, and as many arguments as it takes.
+func TestTheDocumentsCallCommandsThatThereAre(t *testing.T) {
+	pages := []string{"../../README.md"}
+	err := filepath.WalkDir("../../docs", func(path string, _ os.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" && !strings.Contains(path, "docs/reference/cli") {
+			pages = append(pages, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```")
+	call := regexp.MustCompile(`^(?:\w+=\$\()?(?:go run \./cmd/)?creel +(.*?)\)?$`)
+	word := regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`)
+	called := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range block.FindAllStringSubmatch(strings.ReplaceAll(string(text), "\\\n", " "), -1) {
+			for line := range strings.Lines(b[1]) {
+				line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
+				line, _, _ = strings.Cut(line, " |")
+				m := call.FindStringSubmatch(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(line), "&")))
+				if m == nil {
+					continue
+				}
+				called++
+				var args []string
+				for _, w := range word.FindAllString(m[1], -1) {
+					args = append(args, strings.Trim(w, `'"`))
+				}
+				c, rest, err := rootCommand().Find(args)
+				if err == nil {
+					err = c.ParseFlags(rest)
+				}
+				if err == nil {
+					err = c.ValidateArgs(c.Flags().Args())
+				}
+				if err != nil {
+					t.Errorf("%s: creel %s: %v", page, m[1], err)
+				}
+			}
+		}
+	}
+	if called < 50 {
+		t.Errorf("only %d calls were found", called)
 	}
 }

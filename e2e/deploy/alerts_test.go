@@ -4,12 +4,30 @@ package deploy
 
 import (
 	"os/exec"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/creelrm/creel/internal/programs"
 )
 
 const prometheus = root + "/deploy/prometheus"
+
+// Whoever is woken by an alert finds what to do, and the page speaks of no alert that is not there.
+func TestEveryAlertHasARunbook(t *testing.T) {
+	names := func(path, pattern string) (list []string) {
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(read(t, root, path)), -1) {
+			list = append(list, m[1])
+		}
+		slices.Sort(list)
+		return list
+	}
+	rules := names("deploy/prometheus/alerts.yml", `(?m)^ *- alert: (\w+)$`)
+	sections := names("docs/operations/alerts.md", `(?m)^## (\w+)$`)
+	if !slices.Equal(rules, sections) || len(rules) < 10 {
+		t.Errorf("alerts %q, sections of docs/operations/alerts.md %q", rules, sections)
+	}
+}
 
 // Prometheus' own tool reads the alert rules and the configuration, and holds the
 // rules against the recorded series beside them.
