@@ -182,6 +182,7 @@ func (s *Store) Records(ctx context.Context) (subcluster.Records, error) {
 	default:
 		return subcluster.Records{}, surprise(v)
 	}
+	members.parse(before)
 	s.members.CompareAndSwap(before, members) // else all was asked for meanwhile, or somebody was faster
 	if len(list) == 9 {
 		policies = &policySet{identity: out.Store, version: str(list[3])}
@@ -220,6 +221,29 @@ func wholeSet(hashes []any) *memberSet {
 		}
 	}
 	return m
+}
+
+// parse reads the loads that the set before has not, once for all who look through this
+// store. One that cannot be read is left to them, who say why.
+func (m *memberSet) parse(before *memberSet) {
+	at := map[creel.SubclusterID]*subcluster.Record{}
+	if before != nil {
+		for i := range before.list {
+			at[before.list[i].ID] = &before.list[i]
+		}
+	}
+	for i := range m.list {
+		r := &m.list[i]
+		if was := at[r.ID]; r.Parsed == nil && was != nil && was.Load == r.Load {
+			r.Parsed = was.Parsed
+		}
+		if r.Parsed != nil || r.Load == "" {
+			continue
+		}
+		if l, err := subcluster.ParseLoad([]byte(r.Load)); err == nil {
+			r.Parsed = &l
+		}
+	}
 }
 
 // with is the set after a read of what has changed: all heartbeats, some loads.

@@ -111,10 +111,20 @@ func TestWhatIsReadInPartsIsTheWhole(t *testing.T) {
 					t.Fatal(err)
 				}
 				got.Now, want.Now = time.Time{}, time.Time{}
+				got.Members, want.Members = unparsed(got.Members), unparsed(want.Members)
 				if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
 					t.Fatalf("read in parts:\n%s\nread as a whole:\n%s", g, w)
 				}
 			},
 		})
 	})
+}
+
+// unparsed copies records without what their loads were read as, which is an address.
+func unparsed(records []subcluster.Record) (out []subcluster.Record) {
+	for _, r := range records {
+		r.Parsed = nil
+		out = append(out, r)
+	}
+	return out
 }
