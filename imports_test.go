@@ -229,6 +229,7 @@ var rules = map[string]rule{
 	"router/operator": {
 		imports: []string{
 			".", "subcluster", "policies", "policies/rebalancer", "policies/rebalancer/escrow", "statestore",
+			"router", "router/moves",
 		},
 	},
 	"router/rest": {

@@ -204,7 +204,7 @@ func (r *Mover[T]) arrived(ctx context.Context, m Moving, number int64) (MoveEnd
 
 func (r *Mover[T]) drop(ctx context.Context, m Moving, number int64) (MoveEnd, string) {
 	switch err := r.Drop(ctx, m.From, m.Application, number); {
-	case errors.Is(err, creel.ErrConflict): // From runs it by a later claim
+	case errors.Is(err, creel.ErrInvalidRequest): // From has it by a later claim
 		return MoveStays, err.Error()
 	case err != nil:
 		return MoveLater, err.Error()

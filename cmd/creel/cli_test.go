@@ -152,8 +152,9 @@ func TestWhatPeopleTypeEveryDay(t *testing.T) {
 	s.shows(exitOK, "app list", id, "mine")
 
 	// A member is drained, shown, given back; one that lives keeps its place.
-	s.shows(exitUsage, "subcluster drain sc-2 --mode away", "stop, or finish")
-	s.shows(exitUsage, "subcluster drain sc-2 --mode move", "yet")
+	s.shows(exitUsage, "subcluster drain sc-2 --mode away", "stop, finish or move")
+	s.shows(exitUsage, "subcluster drain sc-2 --dry-run", "--mode move")
+	s.shows(exitOK, "subcluster drain sc-2 --mode move --dry-run", "")
 	s.shows(exitOK, "subcluster drain sc-2 --reason disks", "gets no new work")
 	eventually(t, "the drain is seen", func() bool {
 		return strings.Contains(s.run(exitOK, "subcluster", "show", "sc-2"), "draining (drained: stop, by ")

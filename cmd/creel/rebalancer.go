@@ -43,7 +43,7 @@ func rebalancerCommand() *cobra.Command {
 		})
 	f.setting(c.Flags(), "store", "creel.store.url", storeUsage)
 	c.AddCommand(rebalancerPlan(), rebalancerEscrow(), rebalancerWhy(), rebalancerHistory(), rebalancerPause(true),
-		rebalancerPause(false))
+		rebalancerPause(false), rebalancerMoves(), rebalancerRollback())
 	return c
 }
 
@@ -124,7 +124,7 @@ func rebalancerPlan() *cobra.Command {
 		case !state.InForce:
 			fmt.Fprintln(text, "its lease is over: everything is decided without it")
 		}
-		return nil
+		return printMoves(c, &f.clientFlags)
 	}
 	return c
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -169,11 +170,14 @@ func subclusterDrain() *cobra.Command {
 	var f clientFlags
 	var mode, reason string
 	var timeout time.Duration
+	var dryRun bool
 	c := &cobra.Command{
 		Use:   "drain ID",
 		Short: "give a member no new applications, and no new containers of those that span into it",
 		Long: `What runs in the member goes on. With --mode finish the command waits until
-nothing is left there, and says how far it is; it can be stopped and given again.`,
+nothing is left there, and says how far it is; it can be stopped and given again.
+With --mode move what waits there and was never granted a container is moved to
+other members meanwhile; --dry-run shows what would be. See creel rebalancer moves.`,
 		Example: "  creel subcluster drain east --mode finish --reason \"new disks\"",
 		Args:    exactly(1, "one subcluster"), ValidArgsFunction: f.memberIDs,
 	}
@@ -186,6 +190,16 @@ nothing is left there, and says how far it is; it can be stopped and given again
 		if err != nil {
 			return usage(err)
 		}
+		if dryRun {
+			if wanted != operator.Move {
+				return usage(errors.New("--dry-run shows what --mode move would move: give both"))
+			}
+			m, err := f.moves(c.Context(), id)
+			if err != nil {
+				return err
+			}
+			return printNext(c, f.printer, m)
+		}
 		order := map[string]string{"mode": string(wanted), "reason": reason}
 		if _, err := f.call(c.Context(), http.MethodPut, memberPath(id)+"/drain", nil, order, nil); err != nil {
 			return err
@@ -197,9 +211,12 @@ nothing is left there, and says how far it is; it can be stopped and given again
 		return f.drained(c, id, timeout)
 	}
 	f.register(c)
-	c.Flags().StringVar(&mode, "mode", "stop", "`MODE`: stop, or finish, which waits until nothing is left")
+	c.Flags().StringVar(&mode, "mode", "stop",
+		"`MODE`: stop; finish, which waits until nothing is left; or move, which has what waits moved meanwhile")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "with --mode move, show what would be moved, and do nothing")
 	c.Flags().StringVar(&reason, "reason", "", "why, one line, for whoever looks")
-	c.Flags().DurationVar(&timeout, "timeout", 0, "with --mode finish, stop waiting after this long (default: never)")
+	c.Flags().DurationVar(&timeout, "timeout", 0,
+		"with --mode finish or move, stop waiting after this long (default: never)")
 	return c
 }
 

@@ -299,6 +299,38 @@ var creelRebalancerKeys = []Setting{
 		Default: "1m",
 		Doc:     "How long after a restart a part is not lowered: until all nodes have said what they run.",
 	},
+	{
+		Key:     "creel.rebalancer.move.loaded",
+		Type:    Bool,
+		Default: "false",
+		Doc: "Whether routers move waiting applications out of subclusters that are loaded, to such with room. " +
+			"Drains with --mode move do so whatever this says. What has been granted a container is never moved.",
+	},
+	{
+		Key:     "creel.rebalancer.move.per-minute",
+		Type:    Int,
+		Default: "60",
+		Doc:     "How many applications are moved in a minute at most, in the whole federation.",
+	},
+	{
+		Key:     "creel.rebalancer.move.queue-percent",
+		Type:    Percent,
+		Default: "20",
+		Doc:     "Which part of what waits in a queue of a loaded subcluster is moved in a minute at most.",
+	},
+	{
+		Key:     "creel.rebalancer.move.dead-band",
+		Type:    Percent,
+		Default: "20",
+		Doc: "By how much of its size a subcluster must be in use more than another for applications to be moved " +
+			"from it to that one.",
+	},
+	{
+		Key:     "creel.rebalancer.move.again-after",
+		Type:    Duration,
+		Default: "10m",
+		Doc:     "In what time an application is not moved a second time.",
+	},
 	{Key: "creel.rebalancer.dry-run", Type: Bool, Default: "false", Doc: "Whether plans are only shown."},
 }
 

@@ -22,6 +22,8 @@ const (
 	Stop Mode = "stop"
 	// Finish is over when nothing is left there.
 	Finish Mode = "finish"
+	// Move is Finish, and what waits there is moved to other members meanwhile.
+	Move Mode = "move"
 )
 
 // ParseMode reads a mode; "" is Stop.
@@ -29,18 +31,14 @@ func ParseMode(text string) (Mode, error) {
 	switch text {
 	case "", string(Stop):
 		return Stop, nil
-	case string(Finish):
-		return Finish, nil
+	case string(Finish), string(Move):
+		return Mode(text), nil
 	}
-	e := &creel.Error{
+	return "", &creel.Error{
 		Kind: creel.ErrInvalidRequest,
 		What: fmt.Sprintf("no mode of a drain is called %.40q", text),
-		Try:  "stop, or finish",
+		Try:  "stop, finish or move",
 	}
-	if text == "move" {
-		e.What, e.Why = "a drain cannot move applications yet", "what waits in a member stays in it"
-	}
-	return "", e
 }
 
 // Drained is how far a drain is. It is empty for a member that nobody drains.
@@ -83,7 +81,7 @@ func DrainOf(view *subcluster.View, m *subcluster.Status) *Drained {
 	head, reason, _ := strings.Cut(m.Draining, ": ")
 	word, by, _ := strings.Cut(head, ", by ")
 	d := &Drained{Mode: Mode(word), By: by, Reason: reason}
-	if d.Mode != Stop && d.Mode != Finish {
+	if d.Mode != Stop && d.Mode != Finish && d.Mode != Move {
 		d.Mode, d.By, d.Reason = Stop, "", m.Draining
 	}
 	load := &m.Load.Metrics

@@ -33,7 +33,8 @@ func TestADrainIsDoneWhenNothingIsLeft(t *testing.T) {
 		"nothing is left":    {view("stop: a: b", draining, time.Hour, 0), operator.Drained{Mode: "stop", Reason: "a: b", Done: true}},
 		"it fell silent":     {view("stop", subcluster.StateSuspect, time.Hour, 0), operator.Drained{Mode: "stop"}},
 		"somebody else's":    {view("by hand: x", draining, time.Hour, 0), operator.Drained{Mode: "stop", Reason: "by hand: x", Done: true}},
-		"a mode not of ours": {view("move, by ann", draining, time.Hour, 1), operator.Drained{Mode: "stop", Reason: "move, by ann", Running: 1}},
+		"by moving":          {view("move, by ann: disks", draining, time.Hour, 1), operator.Drained{Mode: "move", By: "ann", Reason: "disks", Running: 1}},
+		"a mode not of ours": {view("leap, by ann", draining, time.Hour, 1), operator.Drained{Mode: "stop", Reason: "leap, by ann", Running: 1}},
 	} {
 		if *c.got != c.want {
 			t.Errorf("%s: %+v, want %+v", what, *c.got, c.want)

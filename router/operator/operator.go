@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -36,6 +37,9 @@ type Config struct {
 	// Known asks a member whether it has an application; an error means that it
 	// could not be asked. Without it no application's record is deleted.
 	Known func(ctx context.Context, member creel.SubclusterID, app creel.ApplicationID) (bool, error)
+	// Preview gives what would be moved now of that which waits, and what keeps the rest
+	// where it is; as if a member were drained by moving, if one is named.
+	Preview func(ctx context.Context, as creel.SubclusterID) ([]rebalancer.ChosenMove, []string, error)
 }
 
 // Operator is safe for concurrent use.

@@ -69,6 +69,8 @@ func (h *Handler) operate(r chi.Router) {
 	r.Get("/queues/history", h.queueTreeHistory)
 	r.Get("/rebalancer", h.rebalancer)
 	r.Put("/rebalancer/paused", h.pauseRebalancer)
+	r.Get("/moves", h.moves)
+	r.Post("/moves/undo", h.undoMoves)
 }
 
 // problem is an error of the native API (RFC 9457).

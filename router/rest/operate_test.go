@@ -27,8 +27,8 @@ func TestAnAdministratorDrainsAMember(t *testing.T) {
 	if r := call(t, web, "PUT", path+asRoot, order, "Content-Type", "text/plain"); r.status != 415 {
 		t.Errorf("what another site's page can send: %d %s", r.status, r.body)
 	}
-	if r := call(t, web, "PUT", path+asRoot, `{"mode":"move"}`); r.status != 400 {
-		t.Errorf("a mode that is not built: %d %s", r.status, r.body)
+	if r := call(t, web, "PUT", path+asRoot, `{"mode":"leap"}`); r.status != 400 {
+		t.Errorf("a mode that there is not: %d %s", r.status, r.body)
 	}
 	if r := call(t, web, "PUT", "/api/v1/subclusters/nope/drain"+asRoot, order); r.status != 400 {
 		t.Errorf("a member that is not there: %d %s", r.status, r.body)

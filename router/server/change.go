@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -20,11 +21,11 @@ const recordTime = 5 * time.Second
 // nothing to end; a move or a priority at those in which it has a UAM. The answer is
 // the home's, and so is the error.
 //
-// A home that does not answer leaves the intent on record (later), and routers carry
-// it out when the home is back. What the other members have is killed at once; each of
-// them asks whether the user may. Another member that does not take a move or a
-// priority now has it on record too; a UAM that a kill misses ends all the same: its
-// proxy drops it when home says that the attempt is over.
+// A home that does not answer, or from which the application is being moved, leaves the
+// intent on record (later), and routers carry it out when there is a home that can. What
+// the other members have is killed at once; each of them asks whether the user may. Another
+// member that does not take a move or a priority now has it on record too; a UAM that a kill
+// misses ends all the same: its proxy drops it when home says that the attempt is over.
 func Change[T any](
 	ctx context.Context,
 	s *Server,
@@ -33,7 +34,8 @@ func Change[T any](
 ) (answer T, later bool, err error) {
 	answer, home, err := AtHome(ctx, s, i.Application, call)
 	if err != nil {
-		if s.conf.Intents == nil || !errors.Is(err, creel.ErrUnavailable) {
+		away := errors.Is(err, creel.ErrUnavailable) || busy(err) && s.moving(ctx, i.Application)
+		if s.conf.Intents == nil || !away {
 			return answer, false, err
 		}
 		if s.record(ctx, i) != nil {
@@ -59,6 +61,12 @@ func Change[T any](
 		})
 	}
 	return answer, later, nil
+}
+
+// busy reports whether a member asks to come again, by RPC or by REST.
+func busy(err error) bool {
+	var status *remote.StatusError
+	return errors.Is(err, creel.ErrBusy) || errors.As(err, &status) && status.Code == http.StatusServiceUnavailable
 }
 
 // record writes an intent down in a time of its own: the caller's may be over with the

@@ -103,8 +103,8 @@ func (s *Server) Placement(ctx context.Context, app creel.ApplicationID) (router
 
 // AtHome calls the home of an application, and returns its answer and which
 // member that is. A home that answers that it does not know the application may
-// have been left: what is remembered is dropped, the store is asked once more,
-// and another home is called too.
+// have been left, or not have it yet: what is remembered is dropped, and whoever else
+// may have it is called too.
 func AtHome[T any](
 	ctx context.Context,
 	s *Server,
@@ -120,12 +120,34 @@ func AtHome[T any](
 		return answer, home, err
 	}
 	s.Forget(app)
-	again, homeErr := s.Home(ctx, app)
-	if homeErr != nil || again.ID == home.ID {
-		return answer, home, err
+	if s.conf.Elsewhere == nil {
+		again, homeErr := s.Home(ctx, app)
+		if homeErr != nil || again.ID == home.ID {
+			return answer, home, err
+		}
+		answer, err = call(ctx, again)
+		return answer, again, err
 	}
-	answer, err = call(ctx, again)
-	return answer, again, err
+	at, _, _ := s.conf.Elsewhere(ctx, app) // without it, the home's answer stands
+	for _, id := range at {
+		again, notThere := s.Member(id)
+		if notThere != nil || again.ID == home.ID {
+			continue
+		}
+		if other, e := call(ctx, again); e == nil || !unknown(e) {
+			return other, again, e
+		}
+	}
+	return answer, home, err
+}
+
+// moving reports whether an application is being moved to another home.
+func (s *Server) moving(ctx context.Context, app creel.ApplicationID) bool {
+	if s.conf.Elsewhere == nil {
+		return false
+	}
+	_, moving, err := s.conf.Elsewhere(ctx, app)
+	return err == nil && moving
 }
 
 // unknown reports whether a member answered that it does not know the

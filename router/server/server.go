@@ -57,6 +57,10 @@ type Config struct {
 	// Intents keeps for later what users asked of an application whose home does not
 	// answer; nil: that is an error.
 	Intents intents.Store
+	// Elsewhere gives the members that may have an application that its remembered home does
+	// not know, the likeliest first, past every cache, and whether it is being moved; nil:
+	// the home is asked again.
+	Elsewhere func(ctx context.Context, app creel.ApplicationID) (at []creel.SubclusterID, moving bool, err error)
 	// GivesParts allows lists by RPC without the members that did not answer.
 	GivesParts bool
 	Clock      *awake.Clock // in which it is counted; its owner runs it; nil: time.Now
@@ -253,7 +257,7 @@ func (s *Server) Submit(
 				defer cancel()
 			}
 			err = forward(ctx, m, claim)
-			return verdict(err), err
+			return VerdictOf(err), err
 		},
 	)
 	out.Received = began
@@ -301,8 +305,8 @@ func (p *pauses) lately() bool {
 	return !p.found.IsZero() && now.Sub(p.found) < router.SocketLife
 }
 
-// verdict reads from an error what became of a call.
-func verdict(err error) router.Verdict {
+// VerdictOf reads from an error what became of a call.
+func VerdictOf(err error) router.Verdict {
 	var silent *remote.Unavailable
 	var answered *hrpc.RemoteError
 	var status *remote.StatusError

@@ -19,10 +19,13 @@ type Config struct {
 	View func() *subcluster.View // nil at first
 	// Do asks a member to do what a user wants, in the user's name, and reports
 	// whether it is done there. creel.ErrUnavailable: the member did not answer;
-	// any other error is its refusal.
-	Do    func(ctx context.Context, m *subcluster.Status, i Intent) (done bool, err error)
-	Every time.Duration // between rounds [5 s]
-	Log   *slog.Logger  // nil: silent
+	// creel.ErrBusy: it asks to come again; any other error is its refusal.
+	Do func(ctx context.Context, m *subcluster.Status, i Intent) (done bool, err error)
+	// Moving reports whether an application is on its way to another home, which does not
+	// know it yet; nil: none is.
+	Moving func(ctx context.Context, app creel.ApplicationID) (bool, error)
+	Every  time.Duration // between rounds [5 s]
+	Log    *slog.Logger  // nil: silent
 }
 
 // Loop carries out what is recorded. Make one with New, run it with Run.
@@ -114,8 +117,13 @@ func (l *Loop) carryOut(ctx context.Context, view *subcluster.View, d *statestor
 	attrs = append(attrs, "subcluster", string(at))
 	done, err := l.cfg.Do(ctx, m, i)
 	switch {
-	case errors.Is(err, creel.ErrUnavailable):
+	case errors.Is(err, creel.ErrUnavailable), errors.Is(err, creel.ErrBusy): // later
 	case errors.Is(err, creel.ErrApplicationNotFound):
+		if l.cfg.Moving != nil {
+			if moving, err := l.cfg.Moving(ctx, i.Application); err != nil || moving {
+				return err
+			}
+		}
 		l.cfg.Log.Info("a recorded intent is over: the subcluster does not know the application", attrs...)
 		l.write(ctx, d, nil)
 	case err != nil:

@@ -156,7 +156,7 @@ func (l *Loop) Round(ctx context.Context) error {
 	found := map[place]bool{}
 	for at, list := range apps {
 		for _, a := range list {
-			if a.Ended || a.Unmanaged {
+			if a.Ended || a.Unmanaged || a.Held > 0 { // held: package router/moves
 				continue
 			}
 			if err := l.look(ctx, view, apps, place{a.ID, at}, found); err != nil {

@@ -65,10 +65,10 @@ func (m *Machine) mayHold(a *app, claim int64) error {
 	case claim <= 0:
 		return no(creel.ErrInvalidRequest, "the number of a claim is needed", "")
 	case claim <= late:
-		return no(creel.ErrStale,
+		return no(creel.ErrBusy,
 			fmt.Sprintf("it is asked for under claim %d, and claims up to %d are over", claim, late), "")
 	case claim < a.hold.Claim:
-		return no(creel.ErrStale, fmt.Sprintf("it is held under claim %d already", a.hold.Claim), "")
+		return no(creel.ErrBusy, fmt.Sprintf("it is held under claim %d already", a.hold.Claim), "")
 	case a.hold.Claim > 0:
 		return nil
 	case a.sub.Unmanaged:
@@ -120,7 +120,7 @@ func (m *Machine) ReleaseHold(now time.Time, id creel.ApplicationID, claim int64
 
 // DropHeld takes an application out that is held under a claim up to this number, as its
 // new home has it, and disowns it up to that number. One that is not here is disowned
-// all the same; one that is not held, or under a later claim, is a conflict and stays.
+// all the same; one that is not held, or under a later claim, stays, which is an error.
 // The caller answers when everything the machine has asked to save is durable.
 func (m *Machine) DropHeld(now time.Time, id creel.ApplicationID, claim int64) error {
 	m.at(now)
@@ -131,7 +131,7 @@ func (m *Machine) DropHeld(now time.Time, id creel.ApplicationID, claim int64) e
 				return nil // a repeat, and it came back since
 			}
 			return &creel.Error{
-				Kind: creel.ErrConflict,
+				Kind: creel.ErrInvalidRequest,
 				What: fmt.Sprintf("%s is not dropped", id),
 				Why:  fmt.Sprintf("it is not held under claim %d or one before", claim),
 			}

@@ -94,7 +94,7 @@ func TestAHoldItsReleaseAndADropSurviveARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		k.take(w.now, w.m)
-		if _, err := k.successor(t).m.Hold(w.now, id, 4, "late"); !errors.Is(err, creel.ErrStale) {
+		if _, err := k.successor(t).m.Hold(w.now, id, 4, "late"); !errors.Is(err, creel.ErrBusy) {
 			t.Errorf("a hold of the move that was given up is answered %v", err)
 		}
 	})

@@ -61,7 +61,7 @@ func (m *Machine) Waits(id creel.ApplicationID, l *sched.Look) (sched.Limit, cre
 	switch {
 	case a.state == appNewSaving || a.state == appFinalSaving || a.state == appNew:
 		return sched.LimitSaving, a.path
-	case !a.InQueue():
+	case a.hold.Claim > 0 || !a.InQueue():
 	case !a.Activated() || waiting > 0:
 		return m.sched.Waits(&a.App, l)
 	case a.current != nil && a.current.state != tRunning && a.current.state < tFinalSaving:

@@ -5,6 +5,7 @@ package role
 import (
 	"cmp"
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
@@ -25,6 +26,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/dash"
 	"github.com/creelrm/creel/router/operator"
@@ -67,6 +69,7 @@ type RouterConfig struct {
 	// ReloadAdmin reads it anew.
 	MayAdmin    func(user string) bool
 	ReloadAdmin func() (func(user string) bool, error)
+	Moves       rebalancer.MoveTerms  // what is moved of that which waits
 	Machines    *resolver.MachineList // overrules what members publish of their nodes
 	// Wrap stands between the router and the homes of the store; nil: nothing
 	// does. Tests stop a submission there.
@@ -102,6 +105,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		Policy:        policy,
 		SubmitTime:    s.Duration("creel.router.submit-timeout"),
 		UnclearWait:   s.Duration("creel.router.unclear-wait"),
+		Moves:         moveTerms(s),
 		MaxSubmission: s.Bytes("yarn.router.asc-interceptor-max-size"),
 		GivesParts:    s.Bool("yarn.router.interceptor.allow-partial-result.enable"),
 		MaxTries:      1 + max(s.Int("yarn.router.submit.retry"), 0),
@@ -162,11 +166,15 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	pool := newPool(c)
 	r.OnClose(pool.Close)
 	r.Health.Register(breakerFigures{pool})
-	var homes server.Homes = known
+	var homes, movers server.Homes = known, store
 	if c.Wrap != nil {
-		homes = c.Wrap(homes)
+		homes, movers = c.Wrap(homes), c.Wrap(movers)
 	}
 	hosts := addResolver(&r.Service, store, r.Watcher.View, c.Machines, c.Log)
+	moving := &mover{
+		store: store, homes: movers, pool: pool, view: r.Watcher.View, terms: c.Moves, log: c.Log,
+		name: "router-" + crand.Text(),
+	}
 	r.Server = server.New(server.Config{
 		View:          r.Watcher.View,
 		Where:         hosts.Where,
@@ -185,10 +193,12 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		NewID:         routerrpc.NewID,
 		Disown:        routerrpc.Disown,
 		Intents:       store,
+		Elsewhere:     moving.elsewhere,
 		GivesParts:    c.GivesParts,
 	})
 	changes := operator.New(operator.Config{
 		View: r.Watcher.View, Store: store, Admin: c.MayAdmin, Reload: c.ReloadAdmin, Known: r.knows,
+		Preview: moving.preview,
 	})
 	r.Reload = func(context.Context) error { return changes.Refresh() }
 	r.Health.Check("view of the federation", func() error {
@@ -209,7 +219,12 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Do: func(ctx context.Context, m *subcluster.Status, i intents.Intent) (bool, error) {
 			return routerrpc.CarryOut(ctx, pool.Member(m), i)
 		},
+		Moving: func(ctx context.Context, app creel.ApplicationID) (bool, error) {
+			_, moves, err := moving.elsewhere(ctx, app)
+			return moves, err
+		},
 	}).Run)
+	r.addMoves(moving)
 	r.Add("view", r.Watcher.Run)
 	r.Add("history", r.Server.Observe)
 	addresses := map[string]string{}

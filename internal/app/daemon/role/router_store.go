@@ -139,6 +139,7 @@ func applicationsOf(ctx context.Context, m *remote.Member) ([]statestore.Reporte
 				state == yarnpb.YarnApplicationStateProto_KILLED,
 			Attempt:   a.GetCurrentApplicationAttemptId().GetAttemptId(),
 			Submitted: time.UnixMilli(a.GetStartTime()),
+			Held:      yarnpb.HeldUnder(a),
 		})
 	}
 	return out, nil
@@ -148,7 +149,7 @@ func applicationsOf(ctx context.Context, m *remote.Member) ([]statestore.Reporte
 func killAt(ctx context.Context, m *remote.Member, app creel.ApplicationID) error {
 	kill := intents.Intent{Application: app, Verb: intents.Kill, Diagnostics: "its home is another subcluster"}
 	for {
-		ended, err := routerrpc.CarryOut(ctx, m, kill)
+		ended, err := routerrpc.End(ctx, m, app, func() (bool, error) { return routerrpc.CarryOut(ctx, m, kill) })
 		if errors.Is(err, creel.ErrApplicationNotFound) {
 			return nil
 		}

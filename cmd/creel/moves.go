@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/router/operator"
+	"github.com/creelrm/creel/router/rest"
+	"github.com/spf13/cobra"
+)
+
+// moves asks a router for the moves of waiting applications, and for those that would be
+// begun now: as if a member were drained by moving, if one is named.
+func (f *clientFlags) moves(ctx context.Context, drained creel.SubclusterID) (out operator.Moves, err error) {
+	query := url.Values{}
+	if drained != "" {
+		query.Set("drain", string(drained))
+	}
+	_, err = f.call(ctx, http.MethodGet, "/api/v1/moves", query, nil, &out)
+	return out, err
+}
+
+var chosenColumns = []column[rebalancer.ChosenMove]{
+	{"APPLICATION", false, func(m rebalancer.ChosenMove) string { return m.Application.String() }},
+	{"QUEUE", false, func(m rebalancer.ChosenMove) string { return string(m.Queue) }},
+	{"FROM", false, func(m rebalancer.ChosenMove) string { return string(m.From) }},
+	{"TO", false, func(m rebalancer.ChosenMove) string { return string(m.To) }},
+	{"REASON", false, func(m rebalancer.ChosenMove) string { return m.Why }},
+}
+
+// printNext prints what would be moved.
+func printNext(c *cobra.Command, p printer, m operator.Moves) error {
+	if err := printList(c.OutOrStdout(), p, m.Next, chosenColumns); err != nil || p.format != "table" {
+		return err
+	}
+	for _, text := range m.Notes {
+		fmt.Fprintln(c.OutOrStdout(), text)
+	}
+	return nil
+}
+
+// printMoves prints below a plan which waiting applications would be moved now.
+func printMoves(c *cobra.Command, f *clientFlags) error {
+	m, err := f.moves(c.Context(), "")
+	if err != nil || len(m.Next)+len(m.Under)+len(m.Notes) == 0 {
+		return err
+	}
+	fmt.Fprintf(c.OutOrStdout(), "%d waiting applications are being moved; to be moved next:\n", len(m.Under))
+	return printNext(c, f.printer, m)
+}
+
+// moveLine is a move as people read it.
+type moveLine struct {
+	rebalancer.ChosenMove
+	State string `json:"state"`
+	By    string `json:"by"`
+	At    string `json:"at"`
+}
+
+func moveLines(m operator.Moves) (out []moveLine) {
+	for _, u := range m.Under {
+		state := "is moved"
+		switch {
+		case u.Arrived:
+			state = "has arrived"
+		case u.GiveUp != "":
+			state = "is given up: " + u.GiveUp
+		}
+		out = append(out, moveLine{u.ChosenMove, state, u.By, fmt.Sprintf("%.0f s ago", u.AgeS)})
+	}
+	for _, d := range m.Last {
+		state := "moved"
+		if !d.Moved {
+			state = "stays: " + d.Because
+		}
+		out = append(out, moveLine{
+			rebalancer.ChosenMove{Application: d.Application, From: d.From, To: d.To, Queue: d.Queue, Why: d.Why},
+			state, d.By, d.At.Format(time.RFC3339),
+		})
+	}
+	return out
+}
+
+func rebalancerMoves() *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{
+		Use: "moves", Short: "list the moves of waiting applications: under way, and the last that are over",
+		Args: noArguments,
+	}
+	f.register(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		m, err := f.moves(c.Context(), "")
+		if err != nil {
+			return err
+		}
+		return printList(c.OutOrStdout(), f.printer, moveLines(m), []column[moveLine]{
+			{"APPLICATION", false, func(m moveLine) string { return m.Application.String() }},
+			{"FROM", false, func(m moveLine) string { return string(m.From) }},
+			{"TO", false, func(m moveLine) string { return string(m.To) }},
+			{"STATE", false, func(m moveLine) string { return m.State }},
+			{"WHEN", false, func(m moveLine) string { return m.At }},
+			{"BY", false, func(m moveLine) string { return m.By }},
+			{"QUEUE", true, func(m moveLine) string { return string(m.Queue) }},
+			{"REASON", false, func(m moveLine) string { return m.Why }},
+		})
+	}
+	return c
+}
+
+func rebalancerRollback() *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{
+		Use:   "rollback [APPLICATION...]",
+		Short: "undo moves of waiting applications: of those named, or of all within the last hour",
+		Long: `A move under way is given up. An application that has moved goes back, if it still
+waits: what has been granted a container is not moved.`,
+	}
+	f.register(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		for _, a := range args {
+			if _, err := creel.ParseApplicationID(a); err != nil {
+				return usage(err)
+			}
+		}
+		var out rest.UndoneDoc
+		order := map[string]any{"applications": args}
+		if _, err := f.call(c.Context(), http.MethodPost, "/api/v1/moves/undo", nil, order, &out); err != nil {
+			return err
+		}
+		return printList(c.OutOrStdout(), f.printer, out.Moves, []column[operator.Undone]{
+			{"APPLICATION", false, func(u operator.Undone) string { return u.Application.String() }},
+			{"RESULT", false, func(u operator.Undone) string { return u.Result }},
+		})
+	}
+	return c
+}

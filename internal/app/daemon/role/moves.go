@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/moves"
+	"github.com/creelrm/creel/router/operator"
+	routerrpc "github.com/creelrm/creel/router/rpc"
+	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// moveLease is how long a router that moves applications does so alone.
+const moveLease = 10 * time.Second
+
+// moveTerms reads what may be moved.
+func moveTerms(s *settings.Settings) rebalancer.MoveTerms {
+	return rebalancer.MoveTerms{
+		Loaded:       s.Bool("creel.rebalancer.move.loaded"),
+		PerMinute:    s.Int("creel.rebalancer.move.per-minute"),
+		QueuePercent: s.Float("creel.rebalancer.move.queue-percent"),
+		DeadBand:     s.Float("creel.rebalancer.move.dead-band") / 100,
+		Again:        s.Duration("creel.rebalancer.move.again-after"),
+	}
+}
+
+// mover moves waiting applications between members.
+type mover struct {
+	store statestore.Store
+	homes router.Homes // the store's, past every cache
+	pool  *remote.Pool
+	view  func() *subcluster.View
+	terms rebalancer.MoveTerms
+	name  string
+	log   *slog.Logger
+	over  [2]atomic.Int64 // moves that happened, and those that came to nothing
+}
+
+// addMoves adds the loop of a router that moves waiting applications.
+func (r *Router) addMoves(m *mover) {
+	loop := moves.New(moves.Config[*yarnrpc.Carried]{
+		Store: m.store, View: m.view, Mover: m.steps(r.Server), Lead: m.lead, Choose: m.choose, Held: m.held,
+		Over: m.count, Log: m.log,
+	})
+	r.Add("moves", loop.Run)
+	for i, result := range []string{"moved", "stays"} {
+		r.Health.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name:        "creel_router_moves_total",
+			Help:        "Waiting applications that this router moved to another subcluster, or that it let stay.",
+			ConstLabels: prometheus.Labels{"result": result},
+		}, func() float64 { return float64(m.over[i].Load()) }))
+	}
+}
+
+func (m *mover) count(d moves.Done) {
+	if d.Moved {
+		m.over[0].Add(1)
+	} else {
+		m.over[1].Add(1)
+	}
+}
+
+// member is the client of a member of the view.
+func (m *mover) member(id creel.SubclusterID) (*remote.Member, error) {
+	status, ok := m.view().Member(id)
+	if !ok {
+		return nil, &creel.Error{
+			Kind: creel.ErrUnavailable, What: fmt.Sprintf("subcluster %s is not in the view", id),
+			Try: "see `creel subcluster list`",
+		}
+	}
+	return m.pool.Member(status), nil
+}
+
+// steps are the calls of a move.
+func (m *mover) steps(s *server.Server) router.Mover[*yarnrpc.Carried] {
+	at := func(
+		do func(context.Context, *remote.Member, creel.ApplicationID, int64) error,
+	) func(context.Context, creel.SubclusterID, creel.ApplicationID, int64) error {
+		return func(ctx context.Context, id creel.SubclusterID, app creel.ApplicationID, claim int64) error {
+			to, err := m.member(id)
+			if err != nil {
+				return err
+			}
+			return do(ctx, to, app, claim)
+		}
+	}
+	return router.Mover[*yarnrpc.Carried]{
+		Homes: m.homes,
+		Disown: func(
+			ctx context.Context,
+			id creel.SubclusterID,
+			app creel.ApplicationID,
+			claim int64,
+		) (router.Standing, error) {
+			to, err := m.member(id)
+			if err != nil {
+				return 0, err
+			}
+			return routerrpc.Disown(ctx, to, app, claim)
+		},
+		Hold: func(
+			ctx context.Context,
+			id creel.SubclusterID,
+			app creel.ApplicationID,
+			claim int64,
+			why string,
+		) (*yarnrpc.Carried, error) {
+			from, err := m.member(id)
+			if err != nil {
+				return nil, err
+			}
+			return routerrpc.Hold(ctx, from, app, claim, why)
+		},
+		Release: at(routerrpc.Release),
+		Drop:    at(routerrpc.Drop),
+		Submit: func(
+			ctx context.Context,
+			id creel.SubclusterID,
+			app creel.ApplicationID,
+			held *yarnrpc.Carried,
+			claim int64,
+		) (router.Verdict, error) {
+			to, err := m.member(id)
+			if err != nil {
+				return router.NotSent, err
+			}
+			err = routerrpc.SubmitCarried(ctx, to, held, claim)
+			if err == nil {
+				s.Forget(app)
+			}
+			return server.VerdictOf(err), err
+		},
+		Now: time.Now,
+	}
+}
+
+// lead takes the lease under which one router at a time moves applications.
+func (m *mover) lead(ctx context.Context) (_ context.Context, done func(), ok bool) {
+	lease, err := m.store.Acquire(ctx, "moves", m.name, moveLease)
+	if err != nil {
+		return nil, nil, false // another does, or the store is away
+	}
+	bounded, cancel := context.WithTimeout(ctx, moveLease)
+	return bounded, func() {
+		cancel()
+		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = m.store.Release(bye, lease) // it runs out by itself otherwise
+	}, true
+}
+
+func (m *mover) held(ctx context.Context, s *subcluster.Status) ([]moves.Held, error) {
+	list, err := routerrpc.Waiting(ctx, m.pool.Member(s))
+	var out []moves.Held
+	for _, w := range list {
+		if w.Held > 0 {
+			out = append(out, moves.Held{Application: w.Application, Claim: w.Held})
+		}
+	}
+	return out, err
+}
+
+func (m *mover) choose(ctx context.Context, s moves.Situation) ([]moves.Record, error) {
+	chosen, _, err := m.chosen(ctx, s, "")
+	var out []moves.Record
+	for _, c := range chosen {
+		by := "rebalancer"
+		if member, ok := s.View.Member(c.From); ok {
+			if d := operator.DrainOf(s.View, member); d != nil {
+				by = d.By
+			}
+		}
+		out = append(out, moves.Record{
+			Moving: router.Moving{Application: c.Application, From: c.From, To: c.To, Why: c.Why},
+			Queue:  c.Queue, By: by,
+		})
+	}
+	return out, err
+}
+
+// chosen is what would be moved now; as if a member were drained by moving, if one is named.
+func (m *mover) chosen(
+	ctx context.Context,
+	s moves.Situation,
+	as creel.SubclusterID,
+) ([]rebalancer.ChosenMove, []string, error) {
+	in := rebalancer.MoveInput{View: s.View, Now: s.Now, Drained: map[creel.SubclusterID]string{}}
+	var notes []string
+	for i := range s.View.Members {
+		status := &s.View.Members[i]
+		switch d := operator.DrainOf(s.View, status); {
+		case d != nil && d.Mode == operator.Move:
+			in.Drained[status.ID] = fmt.Sprintf("%s is drained%s", status.ID, byWhom(d))
+		case status.ID == as:
+			in.Drained[status.ID] = fmt.Sprintf("%s is drained", status.ID)
+		}
+		_, drained := in.Drained[status.ID]
+		if !status.State.Alive() || status.Load.Metrics.AppsPending+status.Load.Metrics.AppsRunning == 0 ||
+			!drained && !m.terms.Loaded {
+			continue
+		}
+		list, err := routerrpc.Waiting(ctx, m.pool.Member(status))
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("%s does not say what waits there: %v", status.ID, err))
+			continue
+		}
+		for _, w := range list {
+			in.Waiting = append(in.Waiting, rebalancer.WaitingApplication{
+				Application: w.Application, Home: status.ID, Queue: w.Queue, Submitted: w.Submitted,
+			})
+		}
+	}
+	if len(in.Waiting) == 0 {
+		return nil, notes, nil
+	}
+	in.Past = past(s)
+	terms := m.terms
+	if terms.Loaded {
+		var err error
+		if in.Optout, terms.Loaded, err = m.allowed(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	chosen, more := rebalancer.ChooseMoves(&in, terms)
+	return chosen, append(notes, more...), nil
+}
+
+func byWhom(d *operator.Drained) string {
+	text := ""
+	if d.By != "" {
+		text = " by " + d.By
+	}
+	if d.Reason != "" {
+		text += " (" + d.Reason + ")"
+	}
+	return text
+}
+
+func past(s moves.Situation) (out []rebalancer.PastMove) {
+	for _, x := range s.Moves {
+		out = append(out, rebalancer.PastMove{
+			Application: x.Application, From: x.From, To: x.To, Queue: x.Queue, At: x.Asked, Under: true,
+		})
+	}
+	for _, x := range s.Last {
+		out = append(out, rebalancer.PastMove{
+			Application: x.Application, From: x.From, To: x.To, Queue: x.Queue, At: x.At,
+		})
+	}
+	return out
+}
+
+// allowed reads which queues have opted out, and whether plans are paused, which pauses
+// moves out of loaded members too.
+func (m *mover) allowed(ctx context.Context) (optout func(creel.QueuePath) bool, may bool, err error) {
+	control, err := m.store.Documents(ctx, rebalancer.ControlClass)
+	if err != nil {
+		return nil, false, err
+	}
+	if _, paused := control.Find(rebalancer.PauseName); paused {
+		return nil, false, nil
+	}
+	set, err := m.store.Documents(ctx, rebalancer.TreeClass)
+	if err != nil {
+		return nil, false, err
+	}
+	d, ok := set.Find(rebalancer.TreeName)
+	if !ok {
+		return nil, true, nil
+	}
+	tree, err := rebalancer.ParseTree(d.Data, d.Version)
+	if err != nil {
+		return nil, false, err
+	}
+	return func(q creel.QueuePath) bool {
+		x := tree.Find(q)
+		return x != nil && x.Optout
+	}, true, nil
+}
+
+// preview is what operator.Config wants.
+func (m *mover) preview(ctx context.Context, as creel.SubclusterID) ([]rebalancer.ChosenMove, []string, error) {
+	view := m.view()
+	if view == nil {
+		return nil, nil, &creel.Error{
+			Kind: creel.ErrUnavailable, What: "what would be moved is not known",
+			Why: "this router has not read the state store yet", Try: "again in a moment",
+		}
+	}
+	s := moves.Situation{View: view}
+	var err error
+	if s.Moves, s.Now, err = moves.All(ctx, m.store); err != nil {
+		return nil, nil, err
+	}
+	if s.Last, err = moves.Last(ctx, m.store); err != nil {
+		return nil, nil, err
+	}
+	return m.chosen(ctx, s, as)
+}
+
+// elsewhere are the members that may have an application that its home does not know:
+// the home of now, past every cache, and the two of a move.
+func (m *mover) elsewhere(
+	ctx context.Context,
+	app creel.ApplicationID,
+) (out []creel.SubclusterID, moving bool, err error) {
+	home, err := m.store.Home(ctx, app)
+	if err != nil && !errors.Is(err, creel.ErrApplicationNotFound) {
+		return nil, false, err
+	}
+	if err == nil {
+		out = append(out, home)
+	}
+	r, moving, err := moves.Of(ctx, m.store, app)
+	if moving {
+		for _, id := range []creel.SubclusterID{r.To, r.From} {
+			if !slices.Contains(out, id) {
+				out = append(out, id)
+			}
+		}
+	}
+	return out, moving, err
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/moves"
+)
+
+// Moves are the moves of waiting applications: those under way, those that are over,
+// newest first, and those that would be begun now.
+type Moves struct {
+	Under []MoveUnder             `json:"under"`
+	Last  []moves.Done            `json:"last"`
+	Next  []rebalancer.ChosenMove `json:"next"`
+	Notes []string                `json:"notes,omitempty"` // what keeps others where they are
+}
+
+// MoveUnder is a move under way.
+type MoveUnder struct {
+	rebalancer.ChosenMove
+	By      string  `json:"by,omitempty"`
+	AgeS    float64 `json:"age_s"` // since it was asked for, or last changed
+	Arrived bool    `json:"arrived"`
+	GiveUp  string  `json:"give_up,omitempty"`
+}
+
+// Moves reads them. What would be begun is given as if a member were drained by moving,
+// if one is named.
+func (o *Operator) Moves(ctx context.Context, as creel.SubclusterID) (out Moves, err error) {
+	if as != "" {
+		if _, ok := o.conf.View().Member(as); !ok {
+			return out, noMember(as)
+		}
+	}
+	under, _, err := moves.All(ctx, o.conf.Store)
+	if err != nil {
+		return out, err
+	}
+	out.Under, out.Next = []MoveUnder{}, []rebalancer.ChosenMove{}
+	for _, r := range under {
+		out.Under = append(out.Under, MoveUnder{
+			ChosenMove: rebalancer.ChosenMove{
+				Application: r.Application, From: r.From, To: r.To, Queue: r.Queue, Why: r.Why,
+			},
+			By: r.By, AgeS: r.Age.Seconds(), Arrived: r.Arrived > 0, GiveUp: r.GiveUp,
+		})
+	}
+	if out.Last, err = moves.Last(ctx, o.conf.Store); err != nil {
+		return out, err
+	}
+	if out.Last == nil {
+		out.Last = []moves.Done{}
+	}
+	if o.conf.Preview != nil {
+		next, notes, err := o.conf.Preview(ctx, as)
+		if err != nil {
+			return out, err
+		}
+		out.Next, out.Notes = append(out.Next, next...), notes
+	}
+	return out, nil
+}
+
+// Undone is what was undone of one application's move.
+type Undone struct {
+	Application creel.ApplicationID `json:"application"`
+	Result      string              `json:"result"`
+}
+
+// undoFor is how far back moves are undone that are not named.
+const undoFor = time.Hour
+
+// UndoMoves has applications go back to where they were: a move under way is given up, and
+// one that is over is made the other way, if the application still waits. Without any
+// named it is all under way, and all that moved within the last hour.
+func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.ApplicationID) ([]Undone, error) {
+	if err := o.allow(user, "undo moves of applications"); err != nil {
+		return nil, err
+	}
+	under, now, err := moves.All(ctx, o.conf.Store)
+	if err != nil {
+		return nil, err
+	}
+	last, err := moves.Last(ctx, o.conf.Store)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[creel.ApplicationID]bool{}
+	for _, a := range apps {
+		wanted[a] = true
+	}
+	out, seen := []Undone{}, map[creel.ApplicationID]bool{}
+	say := func(app creel.ApplicationID, format string, args ...any) {
+		seen[app] = true
+		out = append(out, Undone{app, fmt.Sprintf(format, args...)})
+	}
+	for _, r := range under {
+		if len(apps) > 0 && !wanted[r.Application] {
+			continue
+		}
+		if r.Arrived > 0 {
+			say(r.Application, "it has just come to %s: again in a moment", r.To)
+			continue
+		}
+		if _, err := moves.GiveUp(ctx, o.conf.Store, r.Application, "undone by "+user); err != nil {
+			return out, err
+		}
+		say(r.Application, "it stays in %s", r.From)
+	}
+	for _, d := range last {
+		switch {
+		case seen[d.Application], !d.Moved, len(apps) > 0 && !wanted[d.Application]:
+			continue
+		case len(apps) == 0 && now.Sub(d.At) > undoFor:
+			continue
+		}
+		home, ok := o.conf.View().Member(d.From)
+		if !ok || !home.State.Alive() || home.Draining != "" {
+			say(d.Application, "it stays in %s: %s takes no applications", d.To, d.From)
+			continue
+		}
+		err := moves.Begin(ctx, o.conf.Store, moves.Record{
+			Moving: router.Moving{
+				Application: d.Application, From: d.To, To: d.From, Why: "its move is undone by " + user,
+			},
+			Queue: d.Queue, By: user,
+		})
+		if err != nil {
+			return out, err
+		}
+		say(d.Application, "it goes back to %s, if it still waits", d.From)
+	}
+	for _, a := range apps {
+		if !seen[a] {
+			say(a, "no move of it is known")
+		}
+	}
+	return out, nil
+}

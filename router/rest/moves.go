@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"net/http"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router/operator"
+)
+
+// moves lists the moves of waiting applications, and what would be moved now; as if a
+// member were drained by moving, if ?drain= names one.
+func (h *Handler) moves(w http.ResponseWriter, r *http.Request) {
+	out, err := h.conf.Operator.Moves(r.Context(), creel.SubclusterID(r.URL.Query().Get("drain")))
+	done(w, err, out)
+}
+
+// UndoneDoc is what became of the moves that were to be undone.
+type UndoneDoc struct {
+	Moves []operator.Undone `json:"moves"`
+}
+
+// undoMoves has applications go back: POST of those that are meant, none for all.
+func (h *Handler) undoMoves(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Applications []string `json:"applications"`
+	}
+	if !order(w, r, &in) {
+		return
+	}
+	var apps []creel.ApplicationID
+	for _, text := range in.Applications {
+		id, err := creel.ParseApplicationID(text)
+		if err != nil {
+			problem(w, http.StatusBadRequest, "invalid request", err.Error())
+			return
+		}
+		apps = append(apps, id)
+	}
+	out, err := h.conf.Operator.UndoMoves(r.Context(), caller(r), apps)
+	done(w, err, UndoneDoc{out})
+}

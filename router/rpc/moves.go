@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// Hold has a member hold an application that waits, and gives what its next home needs.
+// It, Release, Drop and SubmitCarried are what a router.Mover wants.
+func Hold(
+	ctx context.Context,
+	m *remote.Member,
+	app creel.ApplicationID,
+	claim int64,
+	why string,
+) (*yarnrpc.Carried, error) {
+	return holdVerb(ctx, m, app, yarnrpc.Hold, claim, why)
+}
+
+// Release undoes Hold.
+func Release(ctx context.Context, m *remote.Member, app creel.ApplicationID, claim int64) error {
+	_, err := holdVerb(ctx, m, app, yarnrpc.ReleaseHold, claim, "")
+	return err
+}
+
+// Drop has a member forget an application that it holds.
+func Drop(ctx context.Context, m *remote.Member, app creel.ApplicationID, claim int64) error {
+	_, err := holdVerb(ctx, m, app, yarnrpc.DropHeld, claim, "")
+	return err
+}
+
+func holdVerb(
+	ctx context.Context,
+	m *remote.Member,
+	app creel.ApplicationID,
+	verb yarnrpc.HoldVerb,
+	claim int64,
+	why string,
+) (*yarnrpc.Carried, error) {
+	request, err := proto.Marshal(
+		&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
+	)
+	if err != nil {
+		return nil, err
+	}
+	request = yarnrpc.WithHold(request, verb, claim, why)
+	answer, err := m.Client(ctx, remote.Read, "", "getApplicationReport", request)
+	if err != nil {
+		return nil, err
+	}
+	c, done := yarnrpc.HoldDone(answer, verb, claim)
+	if !done {
+		return nil, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: fmt.Sprintf("%s cannot be moved", app),
+			Why:  fmt.Sprintf("the ResourceManager of %s holds no applications: it is not creel's, or older", m.ID),
+		}
+	}
+	return &c, nil
+}
+
+// SubmitCarried submits at a member what another one holds, in its user's name.
+func SubmitCarried(ctx context.Context, m *remote.Member, c *yarnrpc.Carried, claim int64) error {
+	_, err := m.Client(ctx, remote.Write, c.User, "submitApplication", yarnrpc.SubmissionOf(c, claim))
+	return err
+}
+
+// Waits is an application that waits for its AM's first container.
+type Waits struct {
+	Application creel.ApplicationID
+	Queue       creel.QueuePath
+	Submitted   time.Time
+	Held        int64 // the number of the claim under which it is held; 0: it is not
+}
+
+// Waiting lists what waits in a member.
+func Waiting(ctx context.Context, m *remote.Member) ([]Waits, error) {
+	request, err := proto.Marshal(&yarnpb.GetApplicationsRequestProto{
+		ApplicationStates: []yarnpb.YarnApplicationStateProto{yarnpb.YarnApplicationStateProto_ACCEPTED},
+	})
+	if err != nil {
+		return nil, err
+	}
+	b, err := m.Client(ctx, remote.List, "", "getApplications", request)
+	if err != nil {
+		return nil, err
+	}
+	var list yarnpb.GetApplicationsResponseProto
+	if err := parse(b, &list); err != nil {
+		return nil, err
+	}
+	var out []Waits
+	for _, a := range list.GetApplications() {
+		if a.GetUnmanagedApplication() || a.GetAppResource_Usage().GetNumUsedContainers() > 0 ||
+			a.GetCurrentApplicationAttemptId().GetAttemptId() > 1 {
+			continue
+		}
+		out = append(out, Waits{
+			yarnpb.ToApplicationID(a.GetApplicationId()), creel.QueuePath(a.GetQueue()),
+			time.UnixMilli(a.GetStartTime()), yarnpb.HeldUnder(a),
+		})
+	}
+	return out, nil
+}
+
+// End ends an application at a member that is not its home: what the member holds for a
+// move is dropped, anything else is killed. It reports whether that is done.
+func End(ctx context.Context, m *remote.Member, app creel.ApplicationID, kill func() (bool, error)) (bool, error) {
+	done, err := kill()
+	if !errors.Is(err, creel.ErrBusy) {
+		return done, err
+	}
+	request, err := proto.Marshal(
+		&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
+	)
+	if err != nil {
+		return false, err
+	}
+	b, err := m.Client(ctx, remote.Read, "", "getApplicationReport", request)
+	if err != nil {
+		return false, err
+	}
+	var r yarnpb.GetApplicationReportResponseProto
+	if err := parse(b, &r); err != nil {
+		return false, err
+	}
+	if claim := yarnpb.HeldUnder(r.GetApplicationReport()); claim > 0 {
+		return true, Drop(ctx, m, app, claim)
+	}
+	return false, nil // it was busy for another reason: again
+}
