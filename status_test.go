@@ -66,7 +66,7 @@ var features = []feature{
 	{"members", "Hadoop's ResourceManagers behind `creel agent`", partial,
 		"no HA pairs; RPC protection by authentication alone for AMs that are at home there",
 		[]string{"e2e/federation.TestMixed", "e2e/faults.TestWhatArrivesLateDoublesNothing"}},
-	{"members", "drain, undrain, deregister, remove; `yarn routeradmin`", partial, "a drain does not move what runs or waits",
+	{"members", "drain, undrain, deregister, remove; `yarn routeradmin`", partial, "a drain moves what waits, not what runs, and not out of or into Hadoop's ResourceManagers",
 		[]string{"e2e/federation.TestClients", "e2e/newcomer.TestTheFirstHour", "router/operator.TestADrainIsDoneWhenNothingIsLeft"}},
 
 	{"ResourceManager", "Hadoop's clients, NodeManagers and AMs; restart from its journal", works, "",
@@ -101,7 +101,7 @@ var features = []feature{
 		"Hadoop's ResourceManagers have no part of it; not for users",
 		[]string{"policies/rebalancer/escrow.TestEveryOrderOfMessages"}},
 	{"rebalancer", "guarantees and weights for the whole federation, followed by homes and splits", partial,
-		"capacities of queues in members stay as they are; waiting applications are not moved",
+		"capacities of queues in members stay as they are",
 		[]string{"internal/app/sim.TestFollowingThePlanBringsQueuesNearerToTheirEntitlement",
 			"policies/rebalancer.TestEntitlementsOverATreeAreThoseOfTheExactAnswer"}},
 	{"rebalancer", "a member that is new or back is filled slowly by homes and splits", works, "",

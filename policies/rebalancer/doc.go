@@ -29,6 +29,10 @@
 //     queue tree are written anew when the federation's size changed.
 //  3. A plan is written under that lease: a deposed leader's is refused.
 //
+// Which waiting applications move to another member is decided by ChooseMoves, which
+// routers ask: they can list and move them (router/moves), and drains need it where no
+// rebalancer runs.
+//
 // # Invariants
 //
 //   - A plan is feasible after every sweep: no member gives more than it has, no
@@ -47,11 +51,12 @@
 // Built: the queue tree as a document (maximum, guarantee, weight, absolute or in
 // percent, opt-out), its commands through the routers (router/operator), escrow of
 // maxima in creel's ResourceManagers, plans over the tree, shares of maxima by
-// plan, homes and splits by plan, one leader and its successor.
+// plan, homes and splits by plan, one leader and its successor, waiting applications
+// moved out of drained and loaded members.
 //
 // Not yet: queue capacities are not changed in members (neither ours nor
-// Hadoop's), preemption budgets are not given, waiting applications are not moved,
-// Hadoop's ResourceManagers are not given caps, user limits are not held in escrow.
+// Hadoop's), preemption budgets are not given, Hadoop's ResourceManagers are not given
+// caps, user limits are not held in escrow.
 // Drift between the document and members' files is shown and not mended. Amounts
 // are of the default partition, and of several resource types the dominant one
 // counts in plans. All that waits is taken to be able to run in any member that
