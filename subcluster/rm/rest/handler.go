@@ -131,6 +131,7 @@ func (h *Handler) Mount(r chi.Router) {
 	r.With(h.identify).Get("/api/v1/queues/{queue}/preempt", h.preemption)
 	r.With(h.identify).Get("/api/v1/scheduler-conf/changes", h.confChanges)
 	r.With(h.identify).Post("/api/v1/scheduler-conf/changes/{version}/undo", h.undoConf)
+	r.Get("/api/v1/openapi.json", h.openapi)
 	r.Get("/jmx", h.jmx)
 	r.Get("/conf", h.configuration)
 	r.Get("/isActive", func(w http.ResponseWriter, r *http.Request) {
