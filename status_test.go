@@ -118,7 +118,7 @@ var features = []feature{
 		[]string{"e2e/dash.TestTheDashboardLives", "e2e/dash.TestEveryPageSaysWhatTheAPISays",
 			"e2e/dash.TestAHundredMembersFitOnTheFirstPage", "e2e/dash.TestPagesWithoutMembersAndInAFrozenView"}},
 	{"operation", "metrics, alert rules", works, "", []string{"e2e/deploy.TestAlertRulesHoldAgainstRecordedSeries"}},
-	{"operation", "compose: the image, the services, Prometheus, on a container engine", works, "",
+	{"operation", "compose: the image, the services, Prometheus, a Hadoop ResourceManager beside them, on a container engine", works, "",
 		[]string{"e2e/compose.TestComposeIsUp", "e2e/deploy.TestTheComposeFileFollowsItsSchema"}},
 	{"operation", "systemd units", partial, "systemd's own tool takes them; they were not started by systemd yet",
 		[]string{"e2e/deploy.TestSystemdTakesTheUnits", "internal/app/daemon.TestSystemdIsTold"}},

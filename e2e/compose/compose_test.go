@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/process"
 )
 
@@ -58,6 +59,7 @@ func TestComposeIsUp(t *testing.T) {
 	f.tour()
 	f.dashboardsHaveData()
 	f.failures()
+	f.hadoop()
 }
 
 // federation is what Compose started, as its users see it.
@@ -284,4 +286,38 @@ func (f *federation) failures() {
 		out := f.sh(router, work+"creel app kill "+id+"\ncreel app wait --for state=KILLED "+id)
 		f.t.Logf("after the store was killed, through %s:\n%s", router, out)
 	}
+}
+
+// hadoop adds docker-compose.hadoop.yml: a ResourceManager of Hadoop's, which knows nothing of creel, becomes a member by
+// its agent, has its nodes counted, and runs what a policy sends there, AM and containers.
+func (f *federation) hadoop() {
+	f.t.Helper()
+	java, err := filepath.EvalSymlinks(program(f.t, "java"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	jvm := filepath.Dir(filepath.Dir(java))
+	etc, err := filepath.EvalSymlinks(filepath.Join(jvm, "lib", "jvm.cfg")) // on Debian, a link into /etc
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.env = append(f.env, "JAVA="+java, "JVM="+jvm, "JVM_ETC="+filepath.Dir(etc),
+		"JARS="+hadoop.Jars(f.t, hadoop.V342))
+	f.files = append(f.files, "docker-compose.hadoop.yml", "e2e/compose/hadoop.yml")
+	began := time.Now()
+	if out, err := f.try(f.engine.compose, f.composeArgs("up", "-d", "--no-build", "--wait", "--wait-timeout", "300",
+		"agent-hadoop", "nodes-hadoop")...); err != nil {
+		logs, _ := f.try(f.engine.compose, f.composeArgs("logs", "--tail", "30", "hadoop-rm", "agent-hadoop", "nodes-hadoop")...)
+		f.t.Fatalf("up with Hadoop: %v\n%s\n%s", err, out, logs)
+	}
+	f.awaitState("router-1", "sc-hadoop", "active")
+	f.awaitNodes("router-1", 650)
+	f.t.Logf("Hadoop's ResourceManager was a member after %v", time.Since(began).Round(time.Second))
+	out := f.sh("router-1", `creel policy set root.research '{"home":{"policy":"priority","weights":{"sc-hadoop":1}},"split":{"policy":"home"}}'
+creel run --queue research --containers 4 --memory 1g -- sleep 1
+creel app list --state FINISHED --queue research`)
+	if !strings.Contains(out, "sc-hadoop") {
+		f.t.Errorf("what the policy sends to Hadoop's ResourceManager is elsewhere:\n%s", out)
+	}
+	f.t.Logf("at Hadoop's ResourceManager:\n%s", out)
 }

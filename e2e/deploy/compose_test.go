@@ -5,6 +5,7 @@ package deploy
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,8 +29,8 @@ type service struct {
 	DependsOn map[string]any `yaml:"depends_on"`
 }
 
-func readCompose(t *testing.T) (compose, []byte) {
-	b, err := os.ReadFile(filepath.Join(root, "docker-compose.yml"))
+func readCompose(t *testing.T, name string) (compose, []byte) {
+	b, err := os.ReadFile(filepath.Join(root, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,10 +77,15 @@ func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
 
 func TestTheComposeFileFollowsItsSchema(t *testing.T) {
 	s := schema(t)
-	c, text := readCompose(t)
+	c, text := readCompose(t, "docker-compose.yml")
 	if err := validate(t, s, text); err != nil {
 		t.Fatal(err)
 	}
+	override, more := readCompose(t, "docker-compose.hadoop.yml")
+	if err := validate(t, s, more); err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(c.Services, override.Services)
 	broken := bytes.Replace(text, []byte("network_mode:"), []byte("network_mood:"), 1)
 	if err := validate(t, s, broken); err == nil {
 		t.Error("the schema takes a key that does not exist")
