@@ -148,6 +148,7 @@ var rules = map[string]rule{
 			"subcluster/rm/turn",
 			"subcluster/rm/journal",
 			"internal/hrpc",
+			"internal/hrpc/telemetry",
 			data,
 			"internal/yarnrpc",
 			"internal/token",
@@ -190,8 +191,8 @@ var rules = map[string]rule{
 	"statestore/redis": {imports: []string{".", "subcluster", "statestore", "internal/workers"}},
 	"amrmproxy/server": {
 		imports: []string{
-			".", "subcluster", "policies", "amrmproxy", "internal/awake", "internal/hrpc", data, "internal/waits",
-			"internal/workers",
+			".", "subcluster", "policies", "amrmproxy", "internal/awake", "internal/hrpc", "internal/hrpc/telemetry",
+			data, "internal/waits", "internal/workers", "internal/yarnrpc",
 		},
 	},
 	"amrmproxy/remote": {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
@@ -74,6 +75,8 @@ type Config struct {
 	// nil counts pauses of this process against AMs and members.
 	Clock  *awake.Clock
 	Logger *slog.Logger // nil: silent
+	// Traces takes the spans of applications whose submission was sampled; nil: none are made.
+	Traces trace.TracerProvider
 }
 
 func (c Config) withDefaults() Config {

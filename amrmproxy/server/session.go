@@ -10,11 +10,14 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/hrpc/telemetry"
+	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
 // message is what lies in a session's mailbox: an event, or a look at the session.
@@ -41,6 +44,8 @@ type session struct {
 	login      *hrpc.RelayedLogin
 	calls      map[uint64]func(proto.Message, error)
 	call       uint64
+	began      time.Time         // of the AM's first call
+	stages     *telemetry.Stages // of an application whose submission was sampled; nil otherwise
 	closed     bool
 	refusal    error // of calls that nobody has answered when it closes
 	cancel     context.CancelFunc
@@ -140,7 +145,12 @@ func (d *session) take(ctx context.Context, m message) {
 	}
 	if e, ok := m.event.(amrmproxy.FromAM); ok {
 		d.credential, d.login = m.from.Credential, m.from.Login
-		d.call++
+		if d.call++; d.call == 1 {
+			d.began = time.Now()
+		}
+		if len(e.Allocate.GetAsk())+len(e.Allocate.GetSchedulingRequests()) > 0 {
+			d.stages.Reached("proxy: first ask")
+		}
 		e.Call = d.call
 		d.calls[e.Call] = m.reply
 		m.event = e
@@ -194,8 +204,16 @@ func (d *session) answer(a amrmproxy.Reply) {
 		d.server.count.errors.Add(1)
 		reply(nil, a.Err)
 	case a.Register != nil:
+		if d.stages == nil {
+			d.stages = telemetry.NewStages(d.server.cfg.Traces, yarnrpc.TraceOf(a.Register), d.began,
+				attribute.String("creel.attempt", d.attempt.String()))
+			d.stages.Reached("proxy: register")
+		}
 		reply(a.Register, nil)
 	case a.Allocate != nil:
+		if len(a.Allocate.GetAllocatedContainers()) > 0 {
+			d.stages.Reached("proxy: first grant")
+		}
 		reply(a.Allocate, nil)
 	default:
 		reply(a.Finish, nil)
@@ -284,6 +302,7 @@ func (d *session) save(ctx context.Context, a amrmproxy.Save) {
 
 func (d *session) launch(ctx context.Context, a amrmproxy.Launch) {
 	d.server.count.launches.Add(1)
+	ctx = d.stages.Context(ctx)
 	d.children.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, d.server.cfg.LaunchTime)
 		defer cancel()

@@ -441,7 +441,12 @@ var creelDaemonKeys = []Setting{
 			"which the ready file names. ResourceManagers and routers answer on their web ports.",
 	},
 	{Key: "creel.debug.address", Type: Address, Doc: "Where /debug/pprof listens, on loopback; empty: nowhere."},
-	{Key: "creel.trace.endpoint", Type: URL, Doc: "Where OpenTelemetry traces are sent; empty: nowhere."},
+	{
+		Key:  "creel.trace.endpoint",
+		Type: URL,
+		Doc: "Where OpenTelemetry traces are sent, by OTLP over HTTP. Empty: where OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or " +
+			"OTEL_EXPORTER_OTLP_ENDPOINT say, else nowhere.",
+	},
 	{
 		Key:     "creel.trace.sample",
 		Type:    Float,

@@ -45,7 +45,9 @@ type Config struct {
 	Changed func(creel.SubclusterID, Kind, string) // a breaker's new state, for logs; may be nil
 
 	Interceptors []hrpc.ClientInterceptor // of calls by Hadoop RPC: traces
-	Clock        *awake.Clock             // tells our own pauses from a member's silence; its owner runs it
+	// Transport goes around the one of calls by REST: traces; nil: nothing does.
+	Transport func(http.RoundTripper) http.RoundTripper
+	Clock     *awake.Clock // tells our own pauses from a member's silence; its owner runs it
 }
 
 func (c Config) withDefaults() Config {
@@ -81,6 +83,10 @@ func NewPool(conf Config) *Pool {
 	transport.MaxIdleConnsPerHost = 64
 	transport.DisableCompression = true // routers stand near members: packing lists costs both more than sending them
 	conf = conf.withDefaults()
+	var around http.RoundTripper = transport
+	if conf.Transport != nil {
+		around = conf.Transport(transport)
+	}
 	return &Pool{
 		conf:    conf,
 		members: map[creel.SubclusterID]*Member{},
@@ -91,7 +97,7 @@ func NewPool(conf Config) *Pool {
 			},
 		),
 		http: &http.Client{
-			Transport:     transport,
+			Transport:     around,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}

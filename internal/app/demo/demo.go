@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon/federation"
 	"github.com/creelrm/creel/internal/app/daemon/role"
+	"github.com/creelrm/creel/internal/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/statestore"
@@ -55,6 +56,11 @@ func Run(ctx context.Context, c Config, done func(s *Summary, good bool) error) 
 	if err != nil {
 		return err
 	}
+	flush, err := tracing.SetUp(ctx, s, "demo")
+	if err != nil {
+		return err
+	}
+	defer flush()
 	store, closeStore, err := role.OpenStore(ctx, s)
 	if err != nil {
 		return err

@@ -17,6 +17,10 @@ import (
 
 const scope = "github.com/creelrm/creel/internal/hrpc/telemetry"
 
+// heartbeats are calls that come again and again, whatever there is to say: they have no
+// spans, whoever traces them.
+var heartbeats = map[string]bool{"allocate": true, "nodeHeartbeat": true}
+
 // Trace opens a span for each call a server serves, the child of the caller's
 // when the call brings one. It ends when the call is answered, also when that
 // is later. The handler's context carries it.
@@ -27,6 +31,9 @@ func Trace(provider trace.TracerProvider) hrpc.Interceptor {
 		call *hrpc.Call,
 		_ proto.Message,
 	) (context.Context, func(proto.Message, error), error) {
+		if heartbeats[call.Method] {
+			return nil, nil, nil
+		}
 		if parent := SpanContext(call.Trace); parent.IsValid() {
 			ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 		}
@@ -54,6 +61,9 @@ func Trace(provider trace.TracerProvider) hrpc.Interceptor {
 func TraceClient(provider trace.TracerProvider) hrpc.ClientInterceptor {
 	tracer := provider.Tracer(scope)
 	return func(ctx context.Context, target *hrpc.Target, method string, options *hrpc.CallOptions) func(error) {
+		if heartbeats[method] {
+			return nil
+		}
 		_, span := tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindClient))
 		if sc := span.SpanContext(); sc.IsValid() {
 			options.Trace = TraceInfo(sc)

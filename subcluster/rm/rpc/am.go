@@ -40,7 +40,9 @@ func (h *amHandler) RegisterApplicationMaster(
 		server.Then(registered, func(r codec.RegisteredAM) *pb.RegisterApplicationMasterResponseProto {
 			t, finish := h.s.Mint(id.Application)
 			defer finish()
-			return codec.RegisterAMResponse(&r, id, t, resourceTypes(h.s))
+			answer := codec.RegisterAMResponse(&r, id, t, resourceTypes(h.s))
+			yarnrpc.SetTrace(answer, yarnrpc.TraceOf(codec.ContextOf(r.App.Context)))
+			return answer
 		}),
 	)
 }

@@ -59,6 +59,7 @@ func (c *clientHandler) SubmitApplication(
 ) (*pb.SubmitApplicationResponseProto, error) {
 	from := server.Forwarded{Claim: yarnrpc.ClaimOf(req)}
 	from.Since, from.Left = yarnrpc.CarriedOf(req)
+	c.s.KeepTrace(ctx, req.GetApplicationSubmissionContext())
 	op := c.s.Submit(callerOf(ctx), req.GetApplicationSubmissionContext(), from)
 	return later(ctx, c.s, empty[pb.SubmitApplicationResponseProto](op))
 }

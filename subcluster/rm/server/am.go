@@ -20,6 +20,7 @@ func (s *Server) RegisterAM(r *rm.RegisterAM) Op[codec.RegisteredAM] {
 			if err != nil {
 				return Failed[codec.RegisteredAM](err)
 			}
+			s.traces.registered(r.Attempt.Application)
 			a, _ := m.App(r.Attempt.Application)
 			return Done(codec.RegisteredAM{Registered: registered, App: a})
 		},
@@ -52,6 +53,7 @@ func (s *Server) Allocate(attempt creel.AttemptID, r *rm.AllocateRequest, answer
 		if err != nil {
 			return func() { answer(nil, err) }
 		}
+		s.traces.allocated(attempt, r, a)
 		out := codec.TakeAllocated(m, now, a)
 		return func() { answer(out, nil) }
 	})

@@ -97,7 +97,11 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, fro
 				return Failed[struct{}](err)
 			}
 			s.metrics.Submissions.Add(1)
-			return Done(struct{}{})
+			s.traces.begin(sub.ID, c)
+			return func() (struct{}, error) {
+				s.traces.reached(sub.ID, stageJournal)
+				return struct{}{}, nil
+			}
 		},
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
@@ -22,6 +24,9 @@ type Config struct {
 	// MaxSubmission bounds a submission's message, in bytes; 0 is 32 MB. It is
 	// yarn.router.asc-interceptor-max-size, as at routers.
 	MaxSubmission int64
+
+	// Traces takes the spans of applications whose submission was sampled; nil: none are made.
+	Traces trace.TracerProvider
 
 	ClusterID string    // yarn.resourcemanager.cluster-id, shown in reports
 	WebProxy  string    // yarn.web-proxy.address, named by tracking URLs; "": the web address

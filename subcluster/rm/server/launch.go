@@ -96,6 +96,9 @@ func (s *Server) launchAM(a rm.LaunchAM) {
 			return // the ResourceManager sees to it when it starts again
 		}
 		s.metrics.Launches.Add(1)
+		if err == nil {
+			s.traces.reached(a.Attempt.Application, stageLaunch)
+		}
 		if err != nil {
 			s.metrics.LaunchFailures.Add(1)
 			s.log.Warn(

@@ -112,6 +112,7 @@ func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNod
 func (s *Server) Heartbeat(r *rm.NodeReport, taken func(rm.NodeAction), answer func(*rm.NodeAnswer, error)) {
 	s.metrics.Heartbeats.Add(1)
 	err := s.box.post(func(m *rm.Machine, now time.Time) func() {
+		s.traces.reported(r)
 		a := *m.NodeHeartbeat(now, r)
 		taken(a.Action)
 		a.Cleanup, a.Apps, a.Forget = slices.Clone(a.Cleanup), slices.Clone(a.Apps), slices.Clone(a.Forget)

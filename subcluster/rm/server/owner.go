@@ -178,10 +178,12 @@ func (s *Server) perform(action rm.Action) {
 		}
 	case rm.LaunchAM:
 		s.secrets.perform(a)
+		s.traces.launching(a)
 		s.launchAM(a)
 	case rm.StopAM:
 		s.launcher.stop(a)
 	case rm.AppEnded:
+		s.traces.ended(a.App)
 		s.secrets.forgetApp(a.App)
 	case rm.AttemptEnded:
 		s.secrets.perform(a)

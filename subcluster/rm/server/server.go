@@ -58,6 +58,7 @@ type Server struct {
 	documents documents
 	reports   reports
 	ended     ended
+	traces    traces
 	addresses atomic.Pointer[Addresses]
 }
 
@@ -89,6 +90,7 @@ func New(cfg Config) (*Server, error) {
 		access:  newAccess(cfg),
 		nodes:   newNodes(cfg),
 	}
+	s.traces.provider = cfg.Traces
 	s.addresses.Store(&Addresses{Web: "127.0.0.1:8088"})
 	s.secrets = newSecrets(s.start, cfg)
 	s.tokens = newDelegation(s.start, cfg)
@@ -157,6 +159,7 @@ func (s *Server) open() error {
 		for i := range r.Apps {
 			s.secrets.recovered(&r.Apps[i])
 		}
+		s.traces.resume(s.owner.Machine)
 	}
 	return nil
 }

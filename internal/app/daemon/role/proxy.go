@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"go.opentelemetry.io/otel/trace"
 	"log/slog"
 	"os"
 	"slices"
@@ -49,6 +50,7 @@ type ProxyConfig struct {
 	WebServer    webserver.Config
 	Machines     *resolver.MachineList    // overrules what members publish of their nodes
 	Interceptors []hrpc.ClientInterceptor // of calls to members
+	Traces       trace.TracerProvider     // of applications; nil: none
 	Log          *slog.Logger
 }
 
@@ -91,6 +93,7 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 		RPC:          RPCLimits(s, "yarn.nodemanager.amrmproxy.client.thread-count"),
 		WebServer:    webSettings(s),
 		Interceptors: tracing.ClientInterceptors(s),
+		Traces:       tracing.Provider(s),
 		Log:          slog.Default(),
 	}, nil
 }
@@ -143,6 +146,7 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 		MaxSessions: c.Sessions,
 		Clock:       clock,
 		Logger:      c.Log,
+		Traces:      c.Traces,
 	})
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/creelrm/creel/internal/allow"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/health"
+	"github.com/creelrm/creel/internal/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore"
@@ -62,6 +63,7 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 		return RMConfig{}, err
 	}
 	conf.Dir = s.String("creel.rm.data")
+	conf.Traces = tracing.Provider(s)
 	conf.MaxSubmission = s.Bytes("yarn.router.asc-interceptor-max-size")
 	c := RMConfig{
 		RM:           conf,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/allow"
@@ -64,7 +65,8 @@ type RouterConfig struct {
 	RPC       hrpc.Config
 	WebServer webserver.Config
 	Log       *slog.Logger
-	Seed      uint64 // of what policies draw; 0: any
+	Traces    trace.TracerProvider // of claims; nil: none
+	Seed      uint64               // of what policies draw; 0: any
 	// MayAdmin reports whether a user may change the federation; nil: everybody may.
 	// ReloadAdmin reads it anew.
 	MayAdmin    func(user string) bool
@@ -117,9 +119,11 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		RPC:           RPCLimits(s, "yarn.resourcemanager.client.thread-count"),
 		WebServer:     webSettings(s),
 		Log:           slog.Default(),
+		Traces:        tracing.Provider(s),
 		Remote: remote.Config{
 			User:         s.String("creel.router.proxy-user"),
 			Interceptors: tracing.ClientInterceptors(s),
+			Transport:    tracing.Transport(s),
 			OpenFor:      s.Duration("creel.router.breaker.open-time"),
 			Trips:        uint32(s.Int("creel.router.breaker.failures")),
 		},
@@ -169,6 +173,9 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	var homes, movers server.Homes = known, store
 	if c.Wrap != nil {
 		homes, movers = c.Wrap(homes), c.Wrap(movers)
+	}
+	if c.Traces != nil {
+		homes = tracedHomes{homes, c.Traces.Tracer("github.com/creelrm/creel/statestore")}
 	}
 	hosts := addResolver(&r.Service, store, r.Watcher.View, c.Machines, c.Log)
 	moving := &mover{

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/creelrm/creel/internal/app/daemon"
+	"github.com/creelrm/creel/internal/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/go-chi/chi/v5"
@@ -18,6 +19,7 @@ func webSettings(s *settings.Settings) webserver.Config {
 		IdleTimeout:       s.Duration("hadoop.http.idle_timeout.ms"),
 		MaxConnections:    s.Int("creel.http.max-connections"),
 		MaxPerAddress:     s.Int("creel.http.max-connections-per-address"),
+		Wrap:              tracing.Handler(s),
 		RefuseAnonymous:   !s.Bool("hadoop.http.authentication.simple.anonymous.allowed"),
 	}
 }
@@ -32,6 +34,9 @@ func addWeb(d *daemon.Service, name, address string, h http.Handler, c webserver
 	if c.Figures == nil {
 		c.Figures = webserver.NewFigures()
 		d.Health.Register(c.Figures)
+	}
+	if c.Wrap != nil {
+		h = c.Wrap(h)
 	}
 	d.Add("web server", webserver.Task(l, h, c))
 	return l.Addr().String(), nil

@@ -5,17 +5,23 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"os"
+	"strings"
 	"time"
 
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
+	api "go.opentelemetry.io/otel/trace"
 
 	"github.com/creelrm/creel/internal/app/daemon/build"
 	"github.com/creelrm/creel/internal/hrpc"
@@ -25,16 +31,28 @@ import (
 
 // On reports whether spans go anywhere. Where they do not, servers have no
 // interceptor for them, and calls pay nothing.
-func On(s *settings.Settings) bool { return s.String("creel.trace.endpoint") != "" }
+func On(s *settings.Settings) bool { return endpoint(s) != "" }
 
-// SetUp has this process's spans sent to creel.trace.endpoint, by OTLP over
+// endpoint is where spans go: creel.trace.endpoint, or what OpenTelemetry's own
+// variables of the environment name.
+func endpoint(s *settings.Settings) string {
+	if to := cmp.Or(s.String("creel.trace.endpoint"), os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")); to != "" {
+		return to
+	}
+	if base := os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); base != "" {
+		return strings.TrimSuffix(base, "/") + "/v1/traces"
+	}
+	return ""
+}
+
+// SetUp has this process's spans sent to that endpoint, by OTLP over
 // HTTP, until the returned function has sent the last of them. A caller that
 // brings a trace decides whether it is sampled; of the others creel.trace.sample is.
 func SetUp(ctx context.Context, s *settings.Settings, role string) (stop func(), err error) {
 	if !On(s) {
 		return func() {}, nil
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(s.String("creel.trace.endpoint")))
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint(s)))
 	if err != nil {
 		return nil, fmt.Errorf("creel.trace.endpoint: %w", err)
 	}
@@ -74,4 +92,60 @@ func ClientInterceptors(s *settings.Settings) []hrpc.ClientInterceptor {
 		return nil
 	}
 	return []hrpc.ClientInterceptor{telemetry.TraceClient(otel.GetTracerProvider())}
+}
+
+// Provider makes the spans of applications; nil where they go nowhere.
+func Provider(s *settings.Settings) api.TracerProvider {
+	if !On(s) {
+		return nil
+	}
+	return otel.GetTracerProvider()
+}
+
+// Handler goes around a web server: a span for each request that YARN's documents or
+// creel's own answer, the child of the caller's. The dashboard's stream, health and
+// figures have none: they are asked for again and again. nil where spans go nowhere.
+func Handler(s *settings.Settings) func(http.Handler) http.Handler {
+	if !On(s) {
+		return nil
+	}
+	return func(h http.Handler) http.Handler {
+		return otelhttp.NewHandler(h, "",
+			otelhttp.WithFilter(func(r *http.Request) bool { return documents(r.URL.Path) != "" }),
+			otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string {
+				return r.Method + " " + documents(r.URL.Path)
+			}))
+	}
+}
+
+// named are the documents that spans are named by.
+var named = map[string]bool{
+	"apps": true, "nodes": true, "scheduler": true, "metrics": true, "queues": true, "policies": true, "subclusters": true,
+	"overview": true, "rebalancer": true, "containers": true, "reservation": true,
+}
+
+// documents is what a path asks for, without what clients name in it; "" for nothing
+// that is traced.
+func documents(path string) string {
+	for _, base := range [...]string{"/ws/v1/cluster/", "/api/v1/"} {
+		if rest, ok := strings.CutPrefix(path, base); ok {
+			first, below, _ := strings.Cut(rest, "/")
+			switch {
+			case !named[first]:
+				return base + "..."
+			case below != "":
+				return base + first + "/..."
+			}
+			return base + first
+		}
+	}
+	return ""
+}
+
+// Transport goes around the client of members' web servers; nil where spans go nowhere.
+func Transport(s *settings.Settings) func(http.RoundTripper) http.RoundTripper {
+	if !On(s) {
+		return nil
+	}
+	return func(t http.RoundTripper) http.RoundTripper { return otelhttp.NewTransport(t) }
 }

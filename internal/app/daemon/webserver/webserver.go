@@ -16,13 +16,14 @@ import (
 
 // Config of a web port. Zero values take the defaults in brackets.
 type Config struct {
-	ReadHeaderTimeout time.Duration // for a client to send its headers [10 s]
-	IdleTimeout       time.Duration // of a connection between two requests [2 min]
-	DrainTime         time.Duration // for answers on their way at the end [5 s]
-	RefuseAnonymous   bool          // 403 to who gives no user.name and no cookie
-	MaxConnections    int           // 503 above [20,000]
-	MaxPerAddress     int           // of one remote address, 503 above [half of MaxConnections]
-	Figures           *Figures      // of the port [of its own]
+	ReadHeaderTimeout time.Duration                   // for a client to send its headers [10 s]
+	IdleTimeout       time.Duration                   // of a connection between two requests [2 min]
+	DrainTime         time.Duration                   // for answers on their way at the end [5 s]
+	RefuseAnonymous   bool                            // 403 to who gives no user.name and no cookie
+	MaxConnections    int                             // 503 above [20,000]
+	MaxPerAddress     int                             // of one remote address, 503 above [half of MaxConnections]
+	Wrap              func(http.Handler) http.Handler // around the handler of each port [nothing]
+	Figures           *Figures                        // of the port [of its own]
 }
 
 // Task serves handler on a listener until its context ends; then answers on

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Kept is the span in a context as it is kept with an application, so that what becomes
+// of it later, in other processes and after restarts, is drawn below that span. It is nil
+// where the span is not sampled, or there is none.
+func Kept(ctx context.Context) []byte {
+	sc := trace.SpanContextFromContext(ctx)
+	if !sc.IsValid() || !sc.IsSampled() {
+		return nil
+	}
+	return TraceInfo(sc).SpanContext
+}
+
+// Stages draws what an application goes through below the span that was kept with it:
+// a span for each stage, from the end of the one before, so that the tree shows where
+// the time went. All methods do nothing on nil, and may be called by anybody.
+type Stages struct {
+	tracer trace.Tracer
+	parent trace.SpanContext
+	attrs  []attribute.KeyValue
+
+	mu   sync.Mutex
+	last time.Time
+	seen map[string]bool
+}
+
+// NewStages begins at a moment. It is nil where kept is no sampled span, or without a
+// provider.
+func NewStages(p trace.TracerProvider, kept []byte, from time.Time, attrs ...attribute.KeyValue) *Stages {
+	c, ok := traceparent(kept)
+	if p == nil || !ok || !c.TraceFlags.IsSampled() {
+		return nil
+	}
+	return &Stages{
+		tracer: p.Tracer(scope), parent: trace.NewSpanContext(c), attrs: attrs, last: from, seen: map[string]bool{},
+	}
+}
+
+// Reached ends a stage, the first time that it is reached.
+func (s *Stages) Reached(stage string, attrs ...attribute.KeyValue) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen[stage] {
+		return
+	}
+	s.seen[stage] = true
+	now := time.Now()
+	_, span := s.tracer.Start(s.Context(context.Background()), stage, trace.WithTimestamp(s.last),
+		trace.WithAttributes(s.attrs...), trace.WithAttributes(attrs...))
+	span.End(trace.WithTimestamp(now))
+	s.last = now
+}
+
+// Skip counts a stage as reached, without a span: it was before a restart.
+func (s *Stages) Skip(stages ...string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, stage := range stages {
+		s.seen[stage] = true
+	}
+}
+
+// Context has the span that was kept, for calls that are made for the application.
+func (s *Stages) Context(ctx context.Context) context.Context {
+	if s == nil {
+		return ctx
+	}
+	return trace.ContextWithRemoteSpanContext(ctx, s.parent)
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc/telemetry"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
+)
+
+// Stages of an application in its trace, each from the end of the one before.
+const (
+	stageJournal   = "journal"         // its submission is durable
+	stageContainer = "AM container"    // its AM has a container
+	stageLaunch    = "launch AM"       // the node has taken it
+	stageRegister  = "register AM"     // the AM has registered
+	stageAsk       = "first ask"       // it asks for containers
+	stageGrant     = "first grant"     // and has got one
+	stageRuns      = "first container" // which its node reports as running
+	stageEnd       = "end"
+)
+
+// mostTraced bounds the applications that are followed at a time.
+const mostTraced = 10_000
+
+// traces follow the applications whose submission was sampled. Heartbeats pay one atomic
+// read while there are none.
+type traces struct {
+	provider trace.TracerProvider // nil: nobody collects spans
+	some     atomic.Int64         // applications that are followed
+
+	mu   sync.Mutex
+	apps map[creel.ApplicationID]*traced
+}
+
+type traced struct {
+	*telemetry.Stages
+	am atomic.Pointer[creel.ContainerID] // its AM's container, nil before it has one
+}
+
+// KeepTrace writes the span of a submission into it, so that the journal keeps it.
+func (s *Server) KeepTrace(ctx context.Context, c *pb.ApplicationSubmissionContextProto) {
+	if s.traces.provider != nil && c != nil {
+		yarnrpc.SetTrace(c, telemetry.Kept(ctx))
+	}
+}
+
+// begin follows an application that has a kept span.
+func (t *traces) begin(id creel.ApplicationID, c *pb.ApplicationSubmissionContextProto, skip ...string) {
+	if t.provider == nil || t.some.Load() >= mostTraced {
+		return
+	}
+	stages := telemetry.NewStages(t.provider, yarnrpc.TraceOf(c), time.Now(),
+		attribute.String("creel.application", id.String()))
+	if stages == nil {
+		return
+	}
+	stages.Skip(skip...)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.apps == nil {
+		t.apps = map[creel.ApplicationID]*traced{}
+	}
+	if t.apps[id] == nil {
+		t.some.Add(1)
+	}
+	t.apps[id] = &traced{Stages: stages}
+}
+
+// resume follows those that were followed before a restart. What an AM says again
+// then is not its first.
+func (t *traces) resume(m *rm.Machine) {
+	if t.provider == nil {
+		return
+	}
+	for a := range m.Apps {
+		switch {
+		case a.State.Ended():
+		case a.Launched.IsZero():
+			t.begin(a.ID, codec.ContextOf(a.Context), stageJournal)
+		default:
+			t.begin(a.ID, codec.ContextOf(a.Context), stageJournal, stageContainer, stageLaunch, stageRegister, stageAsk,
+				stageGrant, stageRuns)
+		}
+	}
+}
+
+func (t *traces) of(id creel.ApplicationID) *traced {
+	if t.some.Load() == 0 {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.apps[id]
+}
+
+// reached ends a stage of an application that is followed.
+func (t *traces) reached(id creel.ApplicationID, stage string, attrs ...attribute.KeyValue) {
+	if a := t.of(id); a != nil {
+		a.Reached(stage, attrs...)
+	}
+}
+
+func (t *traces) launching(a rm.LaunchAM) {
+	if app := t.of(a.Attempt.Application); app != nil {
+		app.am.Store(&a.Container.ID)
+		app.Reached(stageJournal) // whoever waits for the answer is told a moment later
+		app.Reached(stageContainer, attribute.String("creel.container", a.Container.ID.String()),
+			attribute.String("creel.node", a.Container.Node.String()))
+	}
+}
+
+// registered: an AM that speaks has been launched, also where its node's answer is still
+// on its way.
+func (t *traces) registered(id creel.ApplicationID) {
+	app := t.of(id)
+	if app == nil {
+		return
+	}
+	if app.am.Load() != nil {
+		app.Reached(stageLaunch)
+	}
+	app.Reached(stageRegister)
+}
+
+// allocated looks at what an AM asked and got.
+func (t *traces) allocated(attempt creel.AttemptID, r *rm.AllocateRequest, a *rm.Answer) {
+	app := t.of(attempt.Application)
+	if app == nil {
+		return
+	}
+	if len(r.Asks)+len(r.Scheduling) > 0 {
+		app.Reached(stageAsk)
+	}
+	if len(a.Granted) > 0 {
+		app.Reached(stageGrant, attribute.String("creel.container", a.Granted[0].ID.String()))
+	}
+}
+
+// reported looks for the first container of its own that an application runs.
+func (t *traces) reported(r *rm.NodeReport) {
+	if t.some.Load() == 0 {
+		return
+	}
+	for i := range r.Containers {
+		c := &r.Containers[i]
+		app := t.of(c.ID.Attempt.Application)
+		if app == nil || c.State == creel.ContainerNew {
+			continue
+		}
+		if am := app.am.Load(); am != nil && *am == c.ID {
+			continue
+		}
+		app.Reached(stageRuns, attribute.String("creel.container", c.ID.String()),
+			attribute.String("creel.node", r.ID.String()))
+	}
+}
+
+func (t *traces) ended(id creel.ApplicationID) {
+	app := t.of(id)
+	if app == nil {
+		return
+	}
+	app.Reached(stageEnd)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.apps[id]; ok {
+		delete(t.apps, id)
+		t.some.Add(-1)
+	}
+}
