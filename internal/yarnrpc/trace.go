@@ -11,7 +11,7 @@ import (
 // as W3C writes a traceparent, under which a ResourceManager of ours took the application,
 // and is kept in its journal with it. In a RegisterApplicationMasterResponseProto it tells
 // that to a proxy of ours.
-const fieldTrace protowire.Number = 15012
+const fieldTrace protowire.Number = 15020
 
 // SetTrace writes a kept span into a message of those two kinds; nil takes none away.
 func SetTrace(m proto.Message, kept []byte) {
