@@ -90,8 +90,8 @@ func (t *traces) resume(m *rm.Machine) {
 		case a.Launched.IsZero():
 			t.begin(a.ID, codec.ContextOf(a.Context), stageJournal)
 		default:
-			t.begin(a.ID, codec.ContextOf(a.Context), stageJournal, stageContainer, stageLaunch, stageRegister, stageAsk,
-				stageGrant, stageRuns)
+			t.begin(a.ID, codec.ContextOf(a.Context), stageJournal, stageContainer, stageLaunch, stageRegister,
+				stageAsk, stageGrant, stageRuns)
 		}
 	}
 }

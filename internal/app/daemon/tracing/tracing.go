@@ -120,8 +120,8 @@ func Handler(s *settings.Settings) func(http.Handler) http.Handler {
 
 // named are the documents that spans are named by.
 var named = map[string]bool{
-	"apps": true, "nodes": true, "scheduler": true, "metrics": true, "queues": true, "policies": true, "subclusters": true,
-	"overview": true, "rebalancer": true, "containers": true, "reservation": true,
+	"apps": true, "nodes": true, "scheduler": true, "metrics": true, "queues": true, "policies": true,
+	"subclusters": true, "overview": true, "rebalancer": true, "containers": true, "reservation": true,
 }
 
 // documents is what a path asks for, without what clients name in it; "" for nothing
