@@ -40,13 +40,14 @@ type AppRow struct {
 	AgeSeconds float64 `json:"age_s,omitempty"`
 
 	id   creel.ApplicationID
+	rank int // of its state
 	from creel.SubclusterID
 	at   time.Time // when its home gave it, if that was not now
 }
 
-// rank orders states: what runs, what waits, what has ended.
-func (a *AppRow) rank() int {
-	switch a.State {
+// rankOf orders states: what runs, what waits, what has ended.
+func rankOf(state string) int {
+	switch state {
 	case "RUNNING":
 		return 0
 	case "FINISHED", "FAILED", "KILLED":
@@ -101,7 +102,8 @@ func appRow(raw []byte, from creel.SubclusterID) *AppRow {
 		return true
 	})
 	a.id, _ = creel.ParseApplicationID(a.ID) // a member that names no id gives the zero one
-	if a.rank() != 1 || a.WaitsText == "" {
+	a.rank = rankOf(a.State)
+	if a.rank != 1 || a.WaitsText == "" {
 		a.WaitsText = ""
 	} else {
 		a.Waits = subcluster.CodeDiagnostics
@@ -132,6 +134,7 @@ func listApplications(s *server.Server) func(ctx context.Context, who string) []
 			for _, a := range lines.Apps {
 				a.Home, a.from = m.ID, m.ID
 				a.id, _ = creel.ParseApplicationID(a.ID)
+				a.rank = rankOf(a.State)
 			}
 			return lines.Apps, nil
 		})
@@ -183,7 +186,7 @@ func (h *Handler) mergeRows(parts []held[*AppRow]) []*AppRow {
 		rows[i] = &part
 	}
 	slices.SortStableFunc(rows, func(a, b *AppRow) int {
-		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.Started, a.Started), b.id.Compare(a.id))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.Started, a.Started), b.id.Compare(a.id))
 	})
 	return rows
 }
@@ -198,7 +201,7 @@ type AppCounts struct {
 }
 
 func (c *AppCounts) add(a *AppRow) {
-	switch a.rank() {
+	switch a.rank {
 	case 0:
 		c.Running++
 	case 1:
@@ -307,7 +310,7 @@ func parseCursor(text string) (*AppRow, error) {
 	if err != nil || rank < 0 || rank > 2 {
 		return nil, bad
 	}
-	a := &AppRow{AppLine: subcluster.AppLine{State: [...]string{"RUNNING", "ACCEPTED", "FINISHED"}[rank]}}
+	a := &AppRow{rank: rank}
 	if a.Started, err = strconv.ParseInt(parts[1], 10, 64); err != nil {
 		return nil, bad
 	}
@@ -318,12 +321,12 @@ func parseCursor(text string) (*AppRow, error) {
 }
 
 func cursorAt(a *AppRow) string {
-	return strconv.Itoa(a.rank()) + "." + strconv.FormatInt(a.Started, 10) + "." + a.ID
+	return strconv.Itoa(a.rank) + "." + strconv.FormatInt(a.Started, 10) + "." + a.ID
 }
 
 func (f *appFilter) keeps(a *AppRow) bool {
 	if len(f.states) > 0 && !slices.Contains(f.states, strings.ToLower(a.State)) &&
-		!slices.Contains(f.states, group[a.rank()]) {
+		!slices.Contains(f.states, group[a.rank]) {
 		return false
 	}
 	if f.queue != "" && a.Queue != f.queue && !strings.HasPrefix(a.Queue, f.queue+".") &&
@@ -357,7 +360,7 @@ func (f *appFilter) behind(a *AppRow) bool {
 		return true
 	}
 	c := f.after
-	return cmp.Or(cmp.Compare(c.rank(), a.rank()), cmp.Compare(a.Started, c.Started), a.id.Compare(c.id)) < 0
+	return cmp.Or(cmp.Compare(c.rank, a.rank), cmp.Compare(a.Started, c.Started), a.id.Compare(c.id)) < 0
 }
 
 // listApps serves a page of the federation's applications.
@@ -494,7 +497,7 @@ func topWaits(rows []*AppRow, most int) []WaitGroup {
 	type reason struct{ queue, code, in, text string }
 	by := map[reason]*WaitGroup{}
 	for _, a := range rows {
-		if a.rank() != 1 {
+		if a.rank != 1 {
 			continue
 		}
 		key := reason{a.Queue, a.Waits, a.WaitsIn, digits.ReplaceAllString(a.WaitsText, "#")}
