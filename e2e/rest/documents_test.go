@@ -202,16 +202,15 @@ func equal(a, b string) bool {
 	return ok1 && ok2 && (a[0] == '"') == (b[0] == '"') && math.Abs(x-y) <= 1e-5*math.Max(math.Abs(x), math.Abs(y))
 }
 
-func compare(t *testing.T, where, file string, known []*rule, name string, theirs, ours facts) {
-	t.Helper()
-	var found []string
+// differences are those of two answers that no rule excuses.
+func differences(known []*rule, where string, theirs, ours facts) (found []string) {
 	for _, path := range slices.Sorted(maps.Keys(theirs)) {
 		got, ok := ours[path]
 		switch {
 		case !ok && !excused(known, missing, where+path):
 			found = append(found, fmt.Sprintf("missing  %s%s = %s", where, path, theirs[path]))
 		case ok && !equal(theirs[path], got) && !excused(known, differs, where+path):
-			found = append(found, fmt.Sprintf("differs  %s%s = %s, %s has %s", where, path, got, name, theirs[path]))
+			found = append(found, fmt.Sprintf("differs  %s%s = %s, not %s", where, path, got, theirs[path]))
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(ours)) {
@@ -219,8 +218,13 @@ func compare(t *testing.T, where, file string, known []*rule, name string, their
 			found = append(found, fmt.Sprintf("extra    %s%s = %s", where, path, ours[path]))
 		}
 	}
-	if len(found) > 0 {
-		t.Errorf("%d differences that %s does not know:\n%s", len(found), file, strings.Join(found, "\n"))
+	return found
+}
+
+func compare(t *testing.T, where, file string, known []*rule, name string, theirs, ours facts) {
+	t.Helper()
+	if found := differences(known, where, theirs, ours); len(found) > 0 {
+		t.Errorf("%d differences from %s that %s does not know:\n%s", len(found), name, file, strings.Join(found, "\n"))
 	}
 }
 
@@ -327,10 +331,16 @@ func compareAll(t *testing.T, theirs, ours *system, all []request, file string, 
 			fields += len(a)
 		}
 	}
+	unused(t, file, known)
+	t.Logf("%d fields compared, %d rules", fields, len(known))
+}
+
+// unused reports rules that excuse nothing.
+func unused(t *testing.T, file string, known []*rule) {
+	t.Helper()
 	for _, r := range known {
 		if !r.used && r.kind != may {
 			t.Errorf("%s: %s | %s is no difference any more", file, r.pattern, r.kind)
 		}
 	}
-	t.Logf("%d fields compared, %d rules", fields, len(known))
 }

@@ -57,6 +57,7 @@ type app struct {
 	before   appState // the state that KILLING and FINAL_SAVING hide
 	target   appState // what follows FINAL_SAVING
 	progress float32
+	refused  bool // by its queue: it counts nowhere
 
 	id    creel.ApplicationID
 	sub   *Submission

@@ -92,7 +92,9 @@ func (m *Machine) appOver(a *app, s appState) {
 	case appFinished:
 		m.count.completed++
 	case appFailed:
-		m.count.failed++
+		if !a.refused {
+			m.count.failed++
+		}
 	default:
 		m.count.killed++
 	}

@@ -68,9 +68,8 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 		if err != nil {
 			return err
 		}
-		create = p.Create
 		if p.Queue != "" {
-			path, rule = p.Queue, p.Rule
+			path, rule, create = p.Queue, p.Rule, p.Create
 		}
 	}
 	if path == "" {
@@ -188,6 +187,11 @@ func (m *Machine) accept(a *app) {
 		why = m.sched.Refuses(q, a.id, a.sub.User)
 	}
 	if why != "" {
+		a.refused = true
+		m.count.submitted--
+		for p := q; p != nil; p = p.Parent() {
+			p.Ended.Submitted--
+		}
 		m.finishApp(a, appFailed, creel.FinalFailed, why)
 		return
 	}

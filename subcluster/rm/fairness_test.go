@@ -294,6 +294,7 @@ func TestQueueOrderAsDocumented(t *testing.T) {
 			}
 		}
 		c.Queues.Root.Children = []queues.Queue{leaf("small", 20), leaf("large", 80), leaf("filler", 0)}
+		c.Queues.Root.Children[2].MaxApps = 1
 	})
 	w.node("n", 10*1024, 10, "")
 	f := w.unmanaged("f", "root.filler")

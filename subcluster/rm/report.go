@@ -86,6 +86,9 @@ func (m *Machine) newAppView(a *app) *AppView {
 	}
 	if v.State == creel.AppAccepted && a.InQueue() && !a.Activated() {
 		v.Waits = m.sched.Why(&a.App).Sentence()
+		if am := a.AMSize(); am != nil {
+			v.InLine = am.Resource
+		}
 	}
 	v.Held = a.hold
 	if a.hold.Claim > 0 {
@@ -348,6 +351,8 @@ func (m *Machine) Cluster() ClusterView {
 		Containers:         m.count.containers,
 		ReservedContainers: int32(t.ReservedNodes),
 		PendingContainers:  t.PendingContainers,
+		InLine:             m.sizes.Resource(&t.InLine),
+		InLineContainers:   t.InLineContainers,
 		Nodes:              map[creel.NodeState]int{},
 		Granted:            m.count.granted,
 		Waits:              m.count.waits,

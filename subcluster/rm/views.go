@@ -54,6 +54,7 @@ type AppView struct {
 	Used             creel.Resource
 	ReservedRes      creel.Resource
 	Pending          creel.Resource
+	InLine           creel.Resource // of an application in line: what its AM needs
 	PendingCount     int32
 	AMUsed           creel.Resource
 	QueueShare       float64      // percent of the queue's guaranteed capacity in use by it
@@ -146,6 +147,8 @@ type ClusterView struct {
 	AppsSubmitted, AppsCompleted, AppsPending, AppsRunning, AppsFailed, AppsKilled int64
 	// Of nodes without a label, and of all.
 	Total, Used, Reserved, Available, Pending creel.Resource
+	InLine                                    creel.Resource // what AMs need whose applications wait to start
+	InLineContainers                          int32
 	AllTotal, AllUsed, AllReserved            creel.Resource
 
 	Containers, ReservedContainers, PendingContainers int32

@@ -91,6 +91,8 @@ func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, p
 
 		SizeWeight: setting(r, get, "ordering-policy.fair.enable-size-based-weight", parseBool, false),
 
+		PolicyName: setting(r, get, "ordering-policy", asWritten, ""),
+
 		PreemptionDisabled: setting(r, get, "disable_preemption", parseBool, parent.keeps),
 		IntraPreemptionDisabled: setting(
 			r, get, "intra-queue-preemption.disable_preemption", parseBool, parent.keepsWithin),
@@ -197,6 +199,8 @@ func (r *capacityReader) checkMaximum(p Property, capacity, maximum queues.Amoun
 		r.failAt(p, "capacity and maximum-capacity must both be percentages or both be resources")
 	}
 }
+
+func asWritten(text string) (string, error) { return strings.ToLower(text), nil }
 
 func orderingPolicy(leaf bool) func(string) (queues.Policy, error) {
 	return func(text string) (queues.Policy, error) {
@@ -483,7 +487,7 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get lookup) *queues.Au
 			r.failAt(p, "queue %s has queues of its own; leaf queues are made only below a queue without", path)
 		}
 		a := &queues.AutoCreate{
-			Depth: 1, KeepIdle: -1,
+			Depth: 1, KeepIdle: -1, Managed: true, OfLeaves: r.written(path, "leaf-queue-template."),
 			Max: setting(r, get, "auto-create-child-queue.max-queues", positive, 1000),
 		}
 		a.Leaf = r.settings(
@@ -507,10 +511,25 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get lookup) *queues.Au
 		Depth:    setting(r, get, "auto-queue-creation-v2.maximum-queue-depth", positive, 2),
 		Max:      setting(r, get, "auto-queue-creation-v2.max-queues", positive, 1000),
 		KeepIdle: r.expireAfter,
+		Any:      r.writtenTemplate(path, "template."), OfLeaves: r.writtenTemplate(path, "leaf-template."),
+		OfParents: r.writtenTemplate(path, "parent-template."),
 	}
 	if !setting(r, get, "auto-queue-creation-v2.queue-auto-removal.enable", parseBool, true) {
 		a.KeepIdle = -1
 	}
+	r.templates(path, get, a)
+	last, below := a, path
+	for range min(a.Depth, maxDepth) - 1 {
+		below = below.Child("*")
+		last.Below = &queues.AutoCreate{Depth: last.Depth - 1, Max: a.Max, KeepIdle: a.KeepIdle}
+		last = last.Below
+		r.templates(below, func(string) (Property, bool) { return Property{}, false }, last)
+	}
+	return a
+}
+
+// templates reads those of queues to be made right below path.
+func (r *capacityReader) templates(path creel.QueuePath, get lookup, a *queues.AutoCreate) {
 	// A made leaf may use what is idle: Hadoop lifts its user limit and the
 	// limit of its AMs unless the template says otherwise.
 	leaf := r.template(path, get, "leaf-template.")
@@ -532,7 +551,35 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get lookup) *queues.Au
 			q.Capacity = queues.WeightOf(1)
 		}
 	}
-	return a
+}
+
+// written are the settings of a queue below a prefix.
+func (r *capacityReader) written(path creel.QueuePath, prefix string) (out []queues.Setting) {
+	for _, key := range r.keys[string(path)] {
+		if name, ok := strings.CutPrefix(key, prefix); ok {
+			out = append(out, queues.Setting{Key: name, Value: r.perQueue[string(path)][key].Value})
+		}
+	}
+	return out
+}
+
+// writtenTemplate are the settings of a kind of queues to be made, those that hold for
+// many paths behind the queue's own.
+func (r *capacityReader) writtenTemplate(path creel.QueuePath, kind string) []queues.Setting {
+	kind = "auto-queue-creation-v2." + kind
+	out := r.written(path, kind)
+	parts := path.Parts()
+	for i := len(parts) - 1; i >= 1; i-- {
+		parts[i] = "*"
+		prefix := capacityPrefix + strings.Join(parts, ".") + "." + kind
+		for _, key := range r.order {
+			name, ok := strings.CutPrefix(key, prefix)
+			if ok && !slices.ContainsFunc(out, func(s queues.Setting) bool { return s.Key == name }) {
+				out = append(out, queues.Setting{Key: name, Value: r.props[key].Value})
+			}
+		}
+	}
+	return out
 }
 
 func prefixed(get lookup, prefix string) lookup {

@@ -229,6 +229,7 @@ creel.scheduler.root.p.leaf.node-order = pack
 		Admin:                   queues.ACL{Groups: []string{"g3"}},
 		Priority:                3,
 		Policy:                  queues.FairShare,
+		PolicyName:              "fair",
 		SizeWeight:              true,
 		NodeOrder:               queues.Pack,
 		MinUserPercent:          12.5,

@@ -19,12 +19,13 @@ type Queue struct {
 	Minimum     Amount // FairScheduler minResources [zero]
 	MaxChild    Amount // FairScheduler maxChildResources, for children without their own bound
 
-	State     creel.QueueState // [running]
-	Submit    ACL              // submit_applications; a right at an ancestor holds below
-	Admin     ACL              // administer_queue; the same
-	Priority  int32            // order between queues (PriorityUtilization)
-	Policy    Policy
-	NodeOrder NodeOrder
+	State      creel.QueueState // [running]
+	Submit     ACL              // submit_applications; a right at an ancestor holds below
+	Admin      ACL              // administer_queue; the same
+	Priority   int32            // order between queues (PriorityUtilization)
+	Policy     Policy
+	PolicyName string // as written, for reports
+	NodeOrder  NodeOrder
 	// Between applications ordered by use, one that wants more may have more: use is divided
 	// by the binary logarithm of one more than the MiB that it has and wants.
 	SizeWeight bool
@@ -71,11 +72,16 @@ type Setting struct{ Key, Value string }
 // AutoCreate lets placement make leaf queues (and, with Depth above 1, parents)
 // below a queue that does not list them.
 type AutoCreate struct {
-	Leaf     Queue         // template; Name and Children are ignored
-	Parent   Queue         // template of parents made on the way
-	Depth    int           // levels that may be made [1]
-	Max      int           // queues that may exist below [1000]
-	KeepIdle time.Duration // an empty made queue goes after this long [300 s]; negative = never
+	Leaf   Queue       // template; Name and Children are ignored
+	Parent Queue       // template of parents made on the way
+	Depth  int         // levels that may be made [1]
+	Max    int         // queues that may exist below [1000]
+	Below  *AutoCreate // of queues below a parent made on the way [this one]
+	// Managed: by auto-create-child-queue, not auto-queue-creation-v2.
+	Managed bool
+	// What is written of both kinds, of leaves alone and of parents alone, for reports.
+	Any, OfLeaves, OfParents []Setting
+	KeepIdle                 time.Duration // an empty made queue goes after this long [300 s]; negative = never
 }
 
 // IsLeaf reports whether a configured queue takes applications.

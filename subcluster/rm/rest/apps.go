@@ -148,7 +148,7 @@ func (h *Handler) show(m *rm.Machine, who server.Caller, a rm.AppView, deselect 
 	if !a.Attempt.IsZero() {
 		s.attempt, _ = m.Attempt(a.Attempt)
 	}
-	if a.PendingCount > 0 && !deselect["resourceRequests"] {
+	if (a.PendingCount > 0 || !a.InLine.IsZero()) && !deselect["resourceRequests"] {
 		s.asks = m.Asks(a.ID)
 	}
 	return s
@@ -314,7 +314,11 @@ func (h *Handler) appFields(w *writer, s *shown, now time.Time, deselect map[str
 				}
 			}
 			w.List("resourceUsagesByPartition", len(uses), func(w *writer, i int) {
-				u := &uses[i]
+				u := uses[i]
+				if len(uses) == 1 || u.Label == a.AMLabel { // an AM that waits to start asks for itself, too
+					u.Pending = u.Pending.Add(a.InLine)
+					u.AMUsed = u.AMUsed.Add(a.InLine)
+				}
 				w.Text("partitionName", u.Label)
 				h.resource(w, "used", u.Used)
 				h.resource(w, "reserved", u.Reserved)

@@ -29,6 +29,16 @@ func (h *Handler) bounded(w *writer, name string, v creel.Resource, b bounds) {
 	})
 }
 
+// configured writes an amount that is configured; where none is, YARN's nothing bears the
+// bounds of a container.
+func (h *Handler) configured(w *writer, name string, v creel.Resource, b bounds) {
+	if v.IsZero() {
+		h.bounded(w, name, v, b)
+	} else {
+		h.resource(w, name, v)
+	}
+}
+
 // vector writes a configured capacity type by type.
 func (h *Handler) vector(w *writer, q *sched.QueueView) {
 	c := q.Spec.Capacity
@@ -84,22 +94,56 @@ func aclText(a queues.ACL) string {
 	return strings.Join(a.Users, ",") + " " + strings.Join(a.Groups, ",")
 }
 
-// templates writes the settings of queues made on demand, which are none here.
-func templates(w *writer) {
-	for _, name := range []string{
-		"autoQueueTemplateProperties",
-		"autoQueueParentTemplateProperties",
-		"autoQueueLeafTemplateProperties",
-	} {
-		w.Object(name, func(*writer) {})
+// templates writes the settings of queues made on demand, as they are written.
+func templates(w *writer, q *rm.QueueView) {
+	a := q.Spec.AutoCreate
+	if a == nil || a.Managed || q.Dynamic {
+		a = &queues.AutoCreate{}
 	}
+	settingList(w, "autoQueueTemplateProperties", "", a.Any)
+	settingList(w, "autoQueueParentTemplateProperties", "", a.OfParents)
+	settingList(w, "autoQueueLeafTemplateProperties", "", a.OfLeaves)
+}
+
+// leafTemplate writes the settings of the leaves of a managed parent.
+func leafTemplate(w *writer, q *rm.QueueView) {
+	var list []queues.Setting
+	if a := q.Spec.AutoCreate; a != nil && a.Managed {
+		list = a.OfLeaves
+	}
+	settingList(w, "leafQueueTemplate", "leaf-queue-template.", list)
+}
+
+func settingList(w *writer, name, prefix string, list []queues.Setting) {
+	w.Object(name, func(w *writer) {
+		if len(list) > 0 {
+			w.List("property", len(list), func(w *writer, i int) {
+				w.Text("name", prefix+list[i].Key)
+				w.Text("value", list[i].Value)
+			})
+		}
+	})
 }
 
 func eligibility(q *rm.QueueView) string {
-	if q.Spec.AutoCreate != nil {
+	switch a := q.Spec.AutoCreate; {
+	case a != nil && a.Managed:
+		return "legacy"
+	case a != nil || q.Dynamic && !q.Leaf:
 		return "flexible"
 	}
 	return "off"
+}
+
+// orderName is the name of the order of what is below a queue.
+func orderName(q *rm.QueueView) string {
+	switch {
+	case q.Spec.PolicyName != "":
+		return q.Spec.PolicyName
+	case q.Leaf:
+		return "fifo"
+	}
+	return "utilization"
 }
 
 func parallel(q *rm.QueueView) int64 {
@@ -168,15 +212,62 @@ func mode(q *rm.QueueView) string {
 	return "percentage"
 }
 
-func creation(q *rm.QueueView) string {
-	if q.Dynamic {
+// byManaged reports whether a managed parent made the queue.
+func byManaged(q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) bool {
+	p := all[q.Parent]
+	return q.Dynamic && p != nil && p.Spec.AutoCreate != nil && p.Spec.AutoCreate.Managed
+}
+
+func creation(q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) string {
+	switch {
+	case byManaged(q, all):
+		return "dynamicLegacy"
+	case q.Dynamic:
 		return "dynamicFlexible"
 	}
 	return "static"
 }
 
+// share is the part of its parent that a queue is promised; one that has a weight has
+// none of its own, but where capacities are given type by type.
+func share(q *sched.QueueView) float64 {
+	if q.Spec.Capacity.Unit == queues.Weight && !q.Vectors {
+		return 0
+	}
+	return q.Capacity
+}
+
+// computed is an amount that is neither configured nor counted: under the calculator that
+// knows memory alone it has one core.
+func computed(q *sched.QueueView, r creel.Resource) creel.Resource {
+	if q.MemoryOnly {
+		return creel.NewResource(r.MemoryMB, min(r.MemoryMB, 1))
+	}
+	return r
+}
+
+// amountsOf are the amounts that are configured for a queue: a maximum that is not is the
+// parent's.
+func amountsOf(q *sched.QueueView, all map[creel.QueuePath]*rm.QueueView) (least, most creel.Resource) {
+	least, most = q.Spec.Capacity.Resource, q.Spec.MaxCapacity.Resource
+	if p := all[q.Parent]; p != nil && most.IsZero() && !least.IsZero() {
+		_, most = amountsOf(&p.QueueView, all)
+	}
+	return least, most
+}
+
+// effective are the amounts that a queue has: in a cluster without nodes those that are
+// configured.
+func effective(q *sched.QueueView, all map[creel.QueuePath]*rm.QueueView) (least, most creel.Resource) {
+	if root := all[creel.RootQueue]; root != nil && root.Max.IsZero() && !q.Vectors {
+		least, _ = amountsOf(q, all)
+		return least, q.Max
+	}
+	return q.Guaranteed, q.Max
+}
+
 func (h *Handler) capacityRoot(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
-	percent(w, "capacity", q.Capacity)
+	percent(w, "capacity", share(&q.QueueView))
 	percent(w, "usedCapacity", q.UsedCapacity)
 	percent(w, "maxCapacity", q.MaxCapacity)
 	w.Float("weight", weightOf(&q.QueueView))
@@ -187,18 +278,18 @@ func (h *Handler) capacityRoot(w *writer, q *rm.QueueView, all map[creel.QueuePa
 	w.Int("maxParallelApps", parallel(q))
 	w.Bool("isAbsoluteResource", q.Spec.Capacity.Unit == queues.Absolute)
 	h.capacityChildren(w, q, all, b)
-	h.capacities(w, q, b)
+	h.capacities(w, q, all, b)
 	h.health(w)
 	h.resource(w, "maximumAllocation", q.MaxAllocation)
 	acls(w, q)
 	w.Int("queuePriority", int64(q.Spec.Priority))
-	w.Text("orderingPolicyInfo", "utilization")
+	w.Text("orderingPolicyInfo", orderName(q))
 	w.Text("mode", mode(q))
 	w.Text("queueType", queueType(q))
-	w.Text("creationMethod", creation(q))
+	w.Text("creationMethod", creation(q, all))
 	w.Text("autoCreationEligibility", eligibility(q))
 	w.OptText("defaultNodeLabelExpression", q.DefaultLabel)
-	templates(w)
+	templates(w, q)
 }
 
 func queueType(q *rm.QueueView) string {
@@ -211,6 +302,9 @@ func queueType(q *rm.QueueView) string {
 func (h *Handler) capacityChildren(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
 	below := children(q, all)
 	if len(below) == 0 {
+		if !q.Leaf { // whose queues are made on demand
+			w.Object("queues", func(*writer) {})
+		}
 		return
 	}
 	w.Object("queues", func(w *writer) {
@@ -233,14 +327,14 @@ func leafClass(queues []*rm.QueueView, class string) func(i int) string {
 	}
 }
 
-func (h *Handler) capacities(w *writer, q *rm.QueueView, b bounds) {
+func (h *Handler) capacities(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
 	parts := partitionsOf(q)
 	w.Object("capacities", func(w *writer) {
 		w.List("queueCapacitiesByPartition", len(parts), func(w *writer, i int) {
 			p := &parts[i]
 			w.Text("partitionName", p.Label)
 			h.vector(w, &p.QueueView)
-			percent(w, "capacity", p.Capacity)
+			percent(w, "capacity", share(&p.QueueView))
 			percent(w, "usedCapacity", p.UsedCapacity)
 			percent(w, "maxCapacity", p.MaxCapacity)
 			percent(w, "absoluteCapacity", p.AbsCapacity)
@@ -253,29 +347,46 @@ func (h *Handler) capacities(w *writer, q *rm.QueueView, b bounds) {
 			percent(w, "maxAMLimitPercentage", share)
 			w.Float("weight", weightOf(&p.QueueView))
 			w.Float("normalizedWeight", p.NormalizedWeight)
-			h.bounded(w, "configuredMinResource", p.Spec.Capacity.Resource, b)
-			h.bounded(w, "configuredMaxResource", p.Spec.MaxCapacity.Resource, b)
-			h.resource(w, "effectiveMinResource", p.Guaranteed)
-			h.resource(w, "effectiveMaxResource", p.Max)
+			least, most := amountsOf(&p.QueueView, all)
+			h.configured(w, "configuredMinResource", least, b)
+			h.configured(w, "configuredMaxResource", most, b)
+			least, most = effective(&p.QueueView, all)
+			h.resource(w, "effectiveMinResource", least)
+			h.resource(w, "effectiveMaxResource", most)
 		})
 	})
 }
 
-// partitionsOf are the rows of a queue: the nodes without a label, then those of the
-// labels that it may use, and of those that lent it something.
+// partitionsOf are the rows of a queue's capacities: the nodes without a label, then those
+// of the labels that it has capacities for, and of those that lent it something.
 func partitionsOf(q *rm.QueueView) []sched.PartitionView {
 	out := []sched.PartitionView{{QueueView: q.QueueView}}
 	for i := range q.Partitions {
-		if p := &q.Partitions[i]; p.Accessible || !p.Used.IsZero() {
+		p := &q.Partitions[i]
+		own := q.Parent == "" || slices.ContainsFunc(q.Spec.Shares, func(s queues.LabelShare) bool {
+			return s.Label == p.Label
+		})
+		if p.Accessible && own || !p.Used.IsZero() {
 			out = append(out, *p)
 		}
 	}
 	return out
 }
 
+// usesOf are the rows of its use: of a parent those where something is used.
+func usesOf(q *rm.QueueView) []sched.PartitionView {
+	all := partitionsOf(q)
+	if q.Leaf {
+		return all
+	}
+	return slices.DeleteFunc(all, func(p sched.PartitionView) bool {
+		return p.Label != "" && p.Used.IsZero() && p.Pending.IsZero() && p.InLine.IsZero()
+	})
+}
+
 func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
 	w.Text("queuePath", string(q.Path))
-	percent(w, "capacity", q.Capacity)
+	percent(w, "capacity", share(&q.QueueView))
 	percent(w, "usedCapacity", q.UsedCapacity)
 	percent(w, "maxCapacity", q.MaxCapacity)
 	percent(w, "absoluteCapacity", q.AbsCapacity)
@@ -294,39 +405,43 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	w.Texts("nodeLabels", q.Labels)
 	w.Int("allocatedContainers", int64(q.Containers))
 	w.Int("reservedContainers", int64(q.ReservedContainers))
-	w.Int("pendingContainers", int64(q.PendingContainers))
-	h.capacities(w, q, b)
+	w.Int("pendingContainers", int64(q.PendingContainers+q.InLineContainers))
+	h.capacities(w, q, all, b)
 	w.Object("resources", func(w *writer) {
-		parts := partitionsOf(q)
+		parts := usesOf(q)
 		w.List("resourceUsagesByPartition", len(parts), func(w *writer, i int) {
 			p := &parts[i]
 			w.Text("partitionName", p.Label)
 			h.resource(w, "used", p.Used)
 			h.resource(w, "reserved", p.Reserved)
-			h.resource(w, "pending", p.Pending)
+			h.resource(w, "pending", p.Pending.Add(p.InLine))
+			if !q.Leaf {
+				return // AMs are counted where they run
+			}
 			h.resource(w, "amUsed", p.AMUsed)
-			h.resource(w, "amLimit", p.AMLimit)
-			h.resource(w, "userAmLimit", p.UserAMLimit)
+			h.resource(w, "amLimit", computed(&p.QueueView, p.AMLimit))
+			ofUser := creel.Resource{} // until there is one
+			if len(q.Users) > 0 {
+				ofUser = p.UserAMLimit
+			}
+			h.resource(w, "userAmLimit", computed(&p.QueueView, ofUser))
 		})
 	})
-	h.resource(w, "minEffectiveCapacity", q.Guaranteed)
-	h.resource(w, "maxEffectiveCapacity", q.Max)
+	least, most := effective(&q.QueueView, all)
+	h.resource(w, "minEffectiveCapacity", least)
+	h.resource(w, "maxEffectiveCapacity", most)
 	h.resource(w, "maximumAllocation", q.MaxAllocation)
 	acls(w, q)
 	w.Int("queuePriority", int64(q.Spec.Priority))
-	order := "utilization"
-	if q.Leaf {
-		order = "fifo"
-	}
-	w.Text("orderingPolicyInfo", order)
-	w.Bool("autoCreateChildQueueEnabled", false)
-	w.Object("leafQueueTemplate", func(*writer) {})
+	w.Text("orderingPolicyInfo", orderName(q))
+	w.Bool("autoCreateChildQueueEnabled", q.Spec.AutoCreate != nil && q.Spec.AutoCreate.Managed)
+	leafTemplate(w, q)
 	w.Text("mode", mode(q))
 	w.Text("queueType", queueType(q))
-	w.Text("creationMethod", creation(q))
+	w.Text("creationMethod", creation(q, all))
 	w.Text("autoCreationEligibility", eligibility(q))
 	w.OptText("defaultNodeLabelExpression", q.DefaultLabel)
-	templates(w)
+	templates(w, q)
 	if !q.Leaf {
 		return
 	}
@@ -339,20 +454,24 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	w.Object("users", func(w *writer) {
 		w.List("user", len(q.Users), func(w *writer, i int) {
 			u := &q.Users[i]
+			limit, ofAMs := u.Limit, u.AMLimit
+			if u.Running == 0 { // none was ever asked of the user
+				limit, ofAMs = creel.Resource{}, creel.Resource{}
+			}
 			w.Text("username", u.Name)
 			h.resource(w, "resourcesUsed", u.Used)
 			w.Int("numPendingApplications", int64(u.Pending))
 			w.Int("numActiveApplications", int64(u.Running))
 			h.resource(w, "AMResourceUsed", u.AMUsed)
-			h.resource(w, "userResourceLimit", u.Limit)
+			h.resource(w, "userResourceLimit", computed(&q.QueueView, limit))
 			w.Object("resources", func(w *writer) {
 				w.List("resourceUsagesByPartition", 1, func(w *writer, _ int) {
 					w.Text("partitionName", "")
-					h.resource(w, "used", u.Used)
+					h.resource(w, "used", u.Here)
 					h.resource(w, "reserved", creel.Resource{})
 					h.resource(w, "pending", creel.Resource{})
 					h.resource(w, "amUsed", u.AMUsed)
-					h.resource(w, "amLimit", q.AMLimit)
+					h.resource(w, "amLimit", computed(&q.QueueView, ofAMs))
 					h.resource(w, "userAmLimit", creel.Resource{})
 				})
 			})
@@ -362,13 +481,24 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	})
 	w.Float("userLimitFactor", q.UserFactor)
 	w.Float("configuredMaxAMResourceLimit", q.MaxAMPercent)
-	h.resource(w, "AMResourceLimit", q.AMLimit)
+	h.resource(w, "AMResourceLimit", computed(&q.QueueView, q.AMLimit))
 	h.resource(w, "usedAMResource", q.AMUsed)
-	h.resource(w, "userAMResourceLimit", q.UserAMLimit)
+	// As Hadoop's, that of the first user with an AM, and without users the queue's.
+	ofUser := q.AMLimit
+	if len(q.Users) > 0 {
+		ofUser = creel.Resource{}
+	}
+	for i := range q.Users {
+		if u := &q.Users[i]; u.Running > 0 {
+			ofUser = u.AMLimit
+			break
+		}
+	}
+	h.resource(w, "userAMResourceLimit", computed(&q.QueueView, ofUser))
 	w.Bool("preemptionDisabled", q.PreemptionDisabled)
 	w.Bool("intraQueuePreemptionDisabled", q.IntraPreemptionDisabled)
 	w.Int("defaultPriority", int64(q.Spec.DefaultPriority))
-	w.Bool("isAutoCreatedLeafQueue", q.Dynamic)
+	w.Bool("isAutoCreatedLeafQueue", byManaged(q, all))
 	w.Int("maxApplicationLifetime", lifeSeconds(q.Spec.MaxLifetime))
 	w.Int("defaultApplicationLifetime", lifeSeconds(cmp.Or(q.Spec.DefaultLifetime, q.Spec.MaxLifetime)))
 }

@@ -36,7 +36,23 @@ func (s *Scheduler) enqueue(a *App) {
 		l.pending.Fix(u)
 	}
 	u.setInLine()
+	a.countInLine(1)
 	s.activateLater(a.queue)
+}
+
+// countInLine adds (sign 1) or takes away (-1) what its AM needs to what is in line.
+func (a *App) countInLine(sign int64) {
+	if a.amSize == nil {
+		return
+	}
+	q := a.queue
+	if a.amPart != nil {
+		q = a.amPart.queue
+	}
+	for ; q != nil; q = q.parent {
+		q.inLine.AddTimes(&a.amSize.V, sign)
+		q.inLineCount += int32(sign)
+	}
 }
 
 // setInLine counts the user among those who have no application but in line; it follows
@@ -68,6 +84,7 @@ func (s *Scheduler) dequeue(a *App) {
 	}
 	u, l := a.user, a.queue.leaf
 	l.pendingApps--
+	a.countInLine(-1)
 	u.pending.Remove(a)
 	u.setInLine()
 	if u.pending.Len() == 0 {

@@ -83,7 +83,11 @@ func (s *Scheduler) Refuses(q *Queue, id creel.ApplicationID, user string) strin
 		return fmt.Sprintf("Queue %s already has %d applications, cannot accept submission of application: %s",
 			q.path, l.apps, id)
 	}
-	if u := l.byName[user]; u != nil && l.maxUserApps > 0 && u.total >= l.maxUserApps {
+	has := 0
+	if u := l.byName[user]; u != nil {
+		has = u.total
+	}
+	if l.maxUserApps >= 0 && has >= l.maxUserApps {
 		return fmt.Sprintf(
 			"Queue %s already has %d applications from user %s cannot accept submission of application: %s",
 			q.path,
@@ -96,7 +100,7 @@ func (s *Scheduler) Refuses(q *Queue, id creel.ApplicationID, user string) strin
 }
 
 // full reports whether a leaf has all the applications it may have.
-func (l *leafState) full() bool { return l.maxApps > 0 && l.apps >= l.maxApps }
+func (l *leafState) full() bool { return l.maxApps >= 0 && l.apps >= l.maxApps }
 
 // Enter puts an application of a user into a leaf.
 func (s *Scheduler) Enter(a *App, q *Queue, user string) {

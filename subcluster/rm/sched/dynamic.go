@@ -53,6 +53,9 @@ func (s *Scheduler) CreateQueue(path creel.QueuePath) *Queue {
 		template := auto.Leaf
 		if i < len(missing)-1 {
 			template = auto.Parent
+			if auto.Below != nil {
+				auto = auto.Below
+			}
 			template.AutoCreate = auto
 		}
 		template.Name, template.Children = name, nil

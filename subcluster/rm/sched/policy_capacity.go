@@ -29,8 +29,15 @@ func (p *capacityPolicy) maxApps(q *Queue, all int) int {
 	if p.spec.Vectors && q.s.total.IsZero() {
 		return all // no share is known
 	}
-	most := int(float64(all) * q.absCap)
-	if q.dynamic || most == 0 && !p.spec.Vectors {
+	part := q.absCap // the largest of all partitions
+	for _, p := range q.s.parts {
+		if c := p.tree.byPath[q.path]; c != nil {
+			part = max(part, c.sized().absCap)
+		}
+	}
+	most := int(float32(all) * float32(part)) // as Hadoop multiplies: 16.65 % of 10000 are 1665
+	if q.dynamic || q.s.total.IsZero() && q.absCap == 0 && q.spec.Capacity.Unit == queues.Absolute {
+		// Without nodes an amount has no share: applications come in and wait for nodes.
 		most = max(most, 1)
 	}
 	return most
@@ -38,13 +45,17 @@ func (p *capacityPolicy) maxApps(q *Queue, all int) int {
 
 func (p *capacityPolicy) maxUserApps(q *Queue) int {
 	most := q.leaf.maxApps
+	if most < 0 {
+		return most
+	}
 	if f := q.factor(); f > 0 {
-		most = min(most, int(float64(most)*q.minUserPercent()/100*f))
+		most = min(most, int(float32(most)*(float32(q.minUserPercent())/100)*float32(f)))
 	}
 	return most
 }
 
-func (p *capacityPolicy) makesUndeclared() bool { return false }
+// makesUndeclared: below a queue whose template allows it.
+func (p *capacityPolicy) makesUndeclared() bool { return true }
 
 func (p *capacityPolicy) template(above *queues.Queue, levels int) *queues.AutoCreate {
 	if t := above.AutoCreate; t != nil && levels <= max(t.Depth, 1) {
@@ -124,19 +135,16 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 		c.guaranteed = s.portion(q, &q.guaranteed, q.absCap, c.capFrac)
 	case queues.Absolute:
 		c.guaranteed = s.sizes.Vec(a.Resource)
-		for i := 0; i < s.sizes.N; i++ {
-			// More promised than there is: everybody gets less in proportion.
-			if q.fixed.At(i) > q.guaranteed.At(i) && q.fixed.At(i) > 0 {
-				c.guaranteed.Set(
-					i,
-					int64(float64(c.guaranteed.At(i))*float64(q.guaranteed.At(i))/float64(q.fixed.At(i))),
-				)
+		// More promised than there is, by the calculator's measure: everybody gets of each
+		// type in proportion, less or more.
+		if s.sizes.Dominant(&q.guaranteed, &s.total) < s.sizes.Dominant(&q.fixed, &s.total) {
+			for i := 0; i < s.sizes.N; i++ {
+				if sum := q.fixed.At(i); sum > 0 {
+					c.guaranteed.Set(i, int64(float64(c.guaranteed.At(i))*float64(q.guaranteed.At(i))/float64(sum)))
+				}
 			}
 		}
-		c.capFrac = s.sizes.Dominant(&c.guaranteed, &q.guaranteed)
-		if math.IsInf(c.capFrac, 1) {
-			c.capFrac = 0
-		}
+		c.capFrac = finite(s.sizes.Dominant(&c.guaranteed, &s.total) / s.sizes.Dominant(&q.guaranteed, &s.total))
 	case queues.PerType:
 		c.guaranteed = s.partByType(&q.guaranteed, a.Types)
 		c.capFrac = s.sizes.Dominant(&c.guaranteed, &q.guaranteed)
@@ -163,7 +171,7 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 			}
 		}
 		c.max.Min(&q.max)
-		c.maxFrac = finite(s.sizes.Dominant(&c.max, &q.max))
+		c.maxFrac = finite(s.sizes.Dominant(&c.max, &s.total) / s.sizes.Dominant(&q.max, &s.total))
 	case queues.PerType:
 		c.max = s.partByType(&q.max, b.Types)
 		c.maxFrac = finite(s.sizes.Dominant(&c.max, &q.max))
@@ -195,7 +203,8 @@ func (p *capacityPolicy) amLimit(s *Scheduler, q *Queue, u *user, _ shareSet) (a
 			base = limit
 		}
 	}
-	all = scaleUp(&base, q.maxAM, &s.sizes.Step, s.sizes.N)
+	share := written(q.maxAM)
+	all = scaleUp(&base, share, &s.sizes.Step, s.sizes.N)
 	part, f := 1.0, q.factor()
 	if f >= 0 {
 		part = max(q.leaf.percent, 1/float64(max(q.wanting(), 1)))
@@ -204,7 +213,7 @@ func (p *capacityPolicy) amLimit(s *Scheduler, q *Queue, u *user, _ shareSet) (a
 		}
 		part *= f
 	}
-	one = scaleUp(&promised, q.maxAM*part, &s.sizes.Step, s.sizes.N)
+	one = scaleUp(&promised, share*part, &s.sizes.Step, s.sizes.N)
 	if s.sizes.Dominant(&one, &s.total) > s.sizes.Dominant(&all, &s.total) {
 		one = all
 	}

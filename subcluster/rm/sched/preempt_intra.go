@@ -23,7 +23,7 @@ func (r *round) within() {
 
 // looksWithin: the leaf may be looked into, and uses enough of its guarantee.
 func (s *Scheduler) looksWithin(q *Queue, cfg *queues.Preemption) bool {
-	if q.spec.IntraPreemptionDisabled {
+	if q.keepsWithin() {
 		return false
 	}
 	g := &q.sized().guaranteed
@@ -174,4 +174,9 @@ func (a *App) firstAsk() *Ask {
 		}
 	}
 	return nil
+}
+
+// keepsWithin: nothing is taken within a leaf, nor within one that keeps what it has.
+func (q *Queue) keepsWithin() bool {
+	return q.spec.IntraPreemptionDisabled || q.spec.PreemptionDisabled
 }

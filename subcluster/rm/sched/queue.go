@@ -85,7 +85,10 @@ type Queue struct {
 	shares     [shareSets]fairShares // FairScheduler's
 	running    int                   // applications activated, here and below
 	maxRunning int                   // 0 = no bound
-	idleTimer  *timer
+	// of AMs whose applications are in line, in this partition
+	inLine      amounts.Vec
+	inLineCount int32
+	idleTimer   *timer
 
 	vectorsOf int64 // version of the tree that the children were sized for; see sizeVectors
 
@@ -126,7 +129,7 @@ type leafState struct {
 	apps                 int                   // pending and running
 	begun                int32                 // of those, the ones that have had a container
 	pending              intrusive.Heap[*user] // users with applications not activated yet
-	maxApps, maxUserApps int
+	maxApps, maxUserApps int                   // -1 = no bound
 }
 
 // user is one user of one leaf.

@@ -148,11 +148,22 @@ func (s *Scheduler) sizeLeaf(q *Queue) {
 	for i := 0; i < s.sizes.N; i++ {
 		l.assured.Set(i, int64(float64(l.assured.At(i))*part))
 	}
-	l.maxApps = q.spec.MaxApps
-	if all := s.tree.spec.MaxApplications; l.maxApps == 0 && all > 0 {
+	l.maxApps = -1
+	if all := s.tree.spec.MaxApplications; q.spec.MaxApps > 0 {
+		l.maxApps = q.spec.MaxApps
+	} else if all > 0 {
 		l.maxApps = s.policy.maxApps(q, all)
 	}
 	l.maxUserApps = s.policy.maxUserApps(q)
+}
+
+// written is a share as it was written: a zero is kept apart from what is not given as a
+// billionth.
+func written(f float64) float64 {
+	if f > 0 && f <= 1e-9 {
+		return 0
+	}
+	return f
 }
 
 func (q *Queue) minUserPercent() float64 {

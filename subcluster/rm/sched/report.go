@@ -21,31 +21,39 @@ type QueueView struct {
 	State    creel.QueueState
 	Spec     queues.Queue // as configured, without Children
 
-	Guaranteed, Max                         creel.Resource // of the cluster as it is now
-	Minimum                                 creel.Resource // FairScheduler: minResources
-	Used, Reserved                          creel.Resource
-	Pending                                 creel.Resource
-	Demand                                  creel.Resource // used and pending
-	FairShare                               creel.Resource // FairScheduler: instantaneous
-	SteadyShare                             creel.Resource // FairScheduler: if every queue were active
-	Capacity                                float64        // 0..1 of the parent
-	MaxCapacity                             float64        // 0..1 of the parent
-	AbsCapacity                             float64        // 0..1 of the cluster
-	AbsMaxCapacity                          float64
-	UsedCapacity                            float64 // used over guaranteed
-	AbsUsed                                 float64 // used over the cluster
-	NormalizedWeight                        float64
-	Containers                              int32
-	ReservedContainers                      int32
-	PendingContainers                       int32
-	Apps, PendingApps, ActiveApps           int32
-	MaxApps, MaxAppsPerUser                 int
-	AMLimit, UserAMLimit, AMUsed            creel.Resource
-	MaxAllocation                           creel.Resource
-	MinUserPercent                          float64
-	UserFactor                              float64
-	MaxAMPercent                            float64
-	Users                                   []UserView // of a leaf, by name
+	Guaranteed, Max               creel.Resource // of the cluster as it is now
+	Minimum                       creel.Resource // FairScheduler: minResources
+	Used, Reserved                creel.Resource
+	Pending                       creel.Resource
+	Demand                        creel.Resource // used and pending
+	FairShare                     creel.Resource // FairScheduler: instantaneous
+	SteadyShare                   creel.Resource // FairScheduler: if every queue were active
+	Capacity                      float64        // 0..1 of the parent
+	MaxCapacity                   float64        // 0..1 of the parent
+	AbsCapacity                   float64        // 0..1 of the cluster
+	AbsMaxCapacity                float64
+	UsedCapacity                  float64 // used over guaranteed
+	AbsUsed                       float64 // used over the cluster
+	NormalizedWeight              float64
+	Containers                    int32
+	ReservedContainers            int32
+	PendingContainers             int32
+	Apps, PendingApps, ActiveApps int32
+	MaxApps, MaxAppsPerUser       int
+	AMLimit, UserAMLimit, AMUsed  creel.Resource
+	MaxAllocation                 creel.Resource
+	MinUserPercent                float64
+	UserFactor                    float64
+	MaxAMPercent                  float64
+	Users                         []UserView // of a leaf, by name
+	// InLine is what AMs need whose applications wait to start: beyond Pending, which is
+	// what is asked for.
+	InLine           creel.Resource
+	InLineContainers int32
+	// Vectors: capacities are given type by type (Spec.Vectors).
+	Vectors bool
+	// MemoryOnly: the calculator compares memory alone.
+	MemoryOnly                              bool
 	ContainersAllocated, ContainersReleased int64
 	ContainersPreempted                     int64          // taken back for others
 	Preempted                               creel.Resource // of them
@@ -93,11 +101,21 @@ func (s *Scheduler) UseByPartition(a *App) []PartitionUse {
 // UserView is a user within a leaf queue.
 type UserView struct {
 	Name             string
-	Used, AMUsed     creel.Resource
+	Used             creel.Resource // of all partitions
+	Here             creel.Resource // of this one
+	AMUsed           creel.Resource
 	Limit            creel.Resource
-	Active           bool
+	AMLimit          creel.Resource
+	Active           bool  // wants a container, or has one more application in line
 	Pending, Running int32 // applications
 	Weight           float64
+}
+
+// usedCapacity is use over guarantee, or over a smallest container if that is more: by
+// the calculator's measure.
+func (s *Scheduler) usedCapacity(q *Queue) float64 {
+	have := max(q.promised, s.sizes.Dominant(&s.sizes.Least, &s.total))
+	return finite(s.sizes.Dominant(&q.used, &s.total) / have)
 }
 
 // View gives a queue as it stands.
@@ -128,25 +146,29 @@ func (s *Scheduler) View(q *Queue) QueueView {
 		MaxCapacity:         q.maxFrac,
 		AbsCapacity:         q.absCap,
 		AbsMaxCapacity:      q.absMax,
-		UsedCapacity:        finite(useRank(q).ratio),
+		UsedCapacity:        s.usedCapacity(q),
 		AbsUsed:             finite(s.sizes.Dominant(&q.used, &s.total)),
 		Containers:          q.containers,
 		ReservedContainers:  q.heldContainers,
 		PendingContainers:   q.pendingCount,
 		MaxAllocation:       s.sizes.Resource(&q.largest),
-		MinUserPercent:      q.minUserPercent(),
-		UserFactor:          q.factor(),
-		MaxAMPercent:        q.maxAM,
+		MinUserPercent:      written(q.minUserPercent()),
+		UserFactor:          written(q.factor()),
+		MaxAMPercent:        written(q.maxAM),
 		Apps:                int32(q.appsBelow()),
 		ActiveApps:          int32(q.running),
 		ContainersAllocated: q.granted,
 		ContainersReleased:  q.released,
 		ContainersPreempted: q.Lost.Containers,
+		InLine:              s.sizes.Resource(&q.inLine),
+		InLineContainers:    q.inLineCount,
+		Vectors:             s.tree.spec.Vectors,
+		MemoryOnly:          s.sizes.Check == 1,
 		Preempted:           s.sizes.Resource(&q.Lost.Amount),
 	}
 	p := s.preempt
 	v.PreemptionDisabled = p == nil || q.spec.PreemptionDisabled
-	v.IntraPreemptionDisabled = p == nil || !p.cfg.IntraQueue || q.spec.IntraPreemptionDisabled
+	v.IntraPreemptionDisabled = p == nil || !p.cfg.IntraQueue || q.keepsWithin()
 	seconds := q.Lost.OverTime
 	for i := 0; i < s.sizes.N; i++ {
 		seconds.Set(i, seconds.At(i)/1000)
@@ -170,12 +192,21 @@ func (s *Scheduler) View(q *Queue) QueueView {
 		v.PendingApps = int32(l.pendingApps)
 		for _, u := range l.userList {
 			limit, _ := s.policy.userLimit(s, u)
+			used := u.used
+			for _, p := range s.parts { // of all partitions
+				if c := p.tree.byPath[q.path]; c != nil && c.leaf.byName[u.name] != nil {
+					used.Add(&c.leaf.byName[u.name].used)
+				}
+			}
+			_, ofAMs := s.amLimit(q, u, inViews)
 			v.Users = append(v.Users, UserView{
 				Name:    u.name,
-				Used:    s.sizes.Resource(&u.used),
+				Used:    s.sizes.Resource(&used),
+				Here:    s.sizes.Resource(&u.used),
 				AMUsed:  s.sizes.Resource(&u.amUsed),
 				Limit:   s.sizes.Resource(&limit),
-				Active:  u.waitingApps > 0,
+				AMLimit: within(ofAMs),
+				Active:  u.waitingApps > 0 || u.running > 0 && u.pending.Len() > 0,
 				Pending: int32(u.pending.Len()),
 				Running: int32(u.running),
 				Weight:  u.weight,
@@ -215,6 +246,8 @@ func (s *Scheduler) Shares(a *App) (ofQueue, ofCluster float64) {
 // Totals are the whole cluster in amounts and numbers.
 type Totals struct {
 	Total, Used, Reserved, Available, Pending amounts.Vec
+	InLine                                    amounts.Vec // what AMs need that are in line
+	InLineContainers                          int32
 	PendingContainers                         int32
 	ReservedNodes                             int // each for one container
 	Waiting                                   int // applications in line to be activated
@@ -238,6 +271,8 @@ func (s *Scheduler) Totals() Totals {
 		Reserved:          root.held,
 		Available:         left,
 		Pending:           root.pending,
+		InLine:            root.inLine,
+		InLineContainers:  root.inLineCount,
 		PendingContainers: root.pendingCount,
 		ReservedNodes:     s.reserved,
 		Activated:         root.running,
@@ -273,6 +308,17 @@ type AskView struct {
 // Asks gives what an application asks for and has not got, in order.
 func (a *App) Asks() []AskView {
 	var out []AskView
+	if am := a.am; am != nil && a.amSize != nil && a.pendSlot != 0 { // in line to be asked for
+		v := AskView{
+			Priority: am.Priority, AllocationRequestID: -1, ExecutionType: creel.Guaranteed, ResourceName: AnyPlace,
+			Resource: a.amSize.Resource, Count: 1, Relax: !am.Strict, Label: am.Label,
+		}
+		out = append(out, v)
+		for _, p := range am.Places {
+			v.ResourceName, v.Relax = p.Name, !p.Strict
+			out = append(out, v)
+		}
+	}
 	for _, w := range a.asks {
 		out = append(out, w.view())
 		for _, list := range [][]*place{w.racks, w.hosts} {
