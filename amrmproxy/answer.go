@@ -370,7 +370,7 @@ func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
 			s.onFinished(m, &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)})
 			return
 		}
-		s.end("its home says that the attempt is over: "+err.Error(), err)
+		s.abandon("its home says that the attempt is over: "+err.Error(), err)
 		return
 	}
 	if s.phase >= phaseFinishing && (m.state == memberEnding || m.state == memberDropping) {
@@ -454,7 +454,7 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 		groups := s.ledger.refused(m)
 		m.release = append(a.Release, m.release...)
 		if m.home && unknownToken(err) {
-			s.end("its home knows the attempt no more", err)
+			s.abandon("its home knows the attempt no more", err)
 			return
 		}
 		if m.home {

@@ -50,6 +50,7 @@ type Driver struct {
 	now     time.Time
 	heard   time.Time // the AM's last call, or when home was asked last
 	asking  bool      // home is being asked
+	given   bool      // home gave the attempt up
 	over    bool      // the session is done
 	closeAt time.Time // then
 	acts    []Action
@@ -181,7 +182,9 @@ func (d *Driver) close(err error) {
 
 func (d *Driver) fromAM(e FromAM) {
 	if d.session != nil {
-		d.heard = d.now
+		if !d.given {
+			d.heard = d.now
+		}
 		d.step(e)
 		return
 	}
@@ -207,6 +210,10 @@ func (d *Driver) step(e Event) {
 		d.pass(d.session.Step(d.now, Saw{View: d.view, Policy: policy, Places: d.places}))
 	}
 	d.pass(d.session.Step(d.now, e))
+	if d.session.abandoned && !d.given {
+		d.given = true
+		d.askHome()
+	}
 	if d.over {
 		d.closeAt = d.now.Add(d.cfg.Linger)
 	}
@@ -233,6 +240,13 @@ func (d *Driver) tick() {
 	// home says that the application is over, its UAMs go now and not when they
 	// expire.
 	if d.session == nil || d.over || d.asking || d.now.Sub(d.heard) < d.cfg.SilentAfter {
+		return
+	}
+	d.askHome()
+}
+
+func (d *Driver) askHome() {
+	if d.asking {
 		return
 	}
 	d.asking, d.heard = true, d.now // the next question comes as much later

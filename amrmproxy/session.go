@@ -61,6 +61,7 @@ type Session struct {
 	removed   bool // the record is to go, or gone
 	restored  bool // another proxy had this very attempt before
 	inherited bool // it was ending when that one went, and home may not have been told
+	abandoned bool // home gave the attempt up, and the application may go on
 	blind     bool // the AM finishes, and whether it was registered only home knows
 	spoken    bool // the AM has said what it wants, all of it, since it registered here
 
@@ -239,6 +240,10 @@ func (s *Session) Step(now time.Time, e Event) []Action {
 	}
 	switch e := e.(type) {
 	case FromAM:
+		if s.abandoned {
+			s.refuse(e.Call, s.over())
+			break
+		}
 		s.heard = now
 		switch {
 		case e.Register != nil:
@@ -674,6 +679,21 @@ func (s *Session) onEnded(why string) {
 			Try:  "this AM should stop",
 		},
 	)
+}
+
+// abandon is for an attempt that its home has given up while its AM goes on, as one does
+// whose node was lost: the AM is told so. Its UAMs stay, as those of an AM that is silent
+// do, for they are the application's next attempt's: a member that takes an id once would
+// have none for that. The driver asks home whether the application is over.
+func (s *Session) abandon(why string, tell error) {
+	uams := slices.ContainsFunc(s.members, func(m *member) bool { return !m.home && m.inUse() })
+	if s.phase != phaseRunning || !uams {
+		s.end(why, tell)
+		return
+	}
+	s.abandoned, s.endErr, s.why = true, tell, why
+	s.refuseAll(s.over())
+	s.home.state = memberGone
 }
 
 // end leaves nothing to do but ending the UAMs.

@@ -125,6 +125,20 @@ var table = []mutation{
 		caughtBy: "amrmproxy TestScenarios/finish_without_record",
 	},
 	{
+		name:     "an attempt that home gave up takes its UAMs with it",
+		file:     "amrmproxy/session.go",
+		old:      "	if s.phase != phaseRunning || !uams {",
+		wrong:    "	if s.phase != phaseRunning || !uams || MUTANT {",
+		caughtBy: "amrmproxy TestTheUAMsOfAnAttemptThatWasGivenUpGoWithTheApplication",
+	},
+	{
+		name:     "an AM whose attempt home gave up is heard",
+		file:     "amrmproxy/session.go",
+		old:      "		if s.abandoned {",
+		wrong:    "		if s.abandoned && !MUTANT {",
+		caughtBy: "amrmproxy TestScenarios/home_says_over",
+	},
+	{
 		name:     "an idle UAM is given back at a member that takes its id no second time",
 		file:     "amrmproxy/idle.go",
 		old:      "	return !m.begins || m.used",
