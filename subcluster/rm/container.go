@@ -74,6 +74,7 @@ type containerExtra struct {
 	version int32
 	tags    []string
 	want    *sched.Want   // of its scheduling request; nil for others, and after a restart
+	insists sched.Insists // of its ask, until its AM has heard of it
 	from    *amounts.Size // size before an increase that its node has not taken over
 	timer   *timer
 	growing *growth // an increase that waits for room
@@ -169,6 +170,9 @@ func (m *Machine) granted(g *sched.Grant) {
 	if g.Want != nil {
 		c.more().tags, c.more().want = g.Want.Tags, g.Want
 	}
+	if g.Insists != 0 {
+		c.more().insists = g.Insists
+	}
 	m.attach(c, m.nodeList[g.Node.Serial()])
 	m.launchSerial++
 	c.wait = m.launchSerial
@@ -219,10 +223,11 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 	}
 	id, am, was, priority := c.id(), c.am, c.state, c.priority
 	var want *sched.Want
+	var insists sched.Insists
 	alloc, label := int64(0), ""
 	if was == cAllocated {
 		x := c.rare()
-		alloc, label, want = x.alloc, x.label, x.want
+		alloc, label, want, insists = x.alloc, x.label, x.want, x.insists
 	}
 	done := Completed{
 		ID:          id,
@@ -239,7 +244,7 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 	case was == cAllocated && !am && !t.over():
 		// Its AM never heard of it: the ask stands again.
 		if t.schedulable() {
-			m.sched.Restore(&t.app.App, size, priority, alloc, done.Execution, label, want)
+			m.sched.Restore(&t.app.App, &n.Node, size, priority, alloc, done.Execution, label, want, insists)
 			m.placeAgain(t, want)
 		}
 	case am:

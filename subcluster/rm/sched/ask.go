@@ -276,10 +276,11 @@ func (s *Scheduler) lower(w *Ask, p *place) {
 	}
 }
 
-// Restore has an application ask again for a container that was granted to it and
-// ended before it heard of it. label and want are those of its Grant.
+// Restore has an application ask again for a container that was granted to it on a node
+// and ended before it heard of it. label, want and insists are those of its Grant.
 func (s *Scheduler) Restore(
-	a *App, size *amounts.Size, priority int32, alloc int64, ex creel.ExecutionType, label string, want *Want,
+	a *App, n *Node, size *amounts.Size, priority int32, alloc int64, ex creel.ExecutionType,
+	label string, want *Want, insists Insists,
 ) {
 	if label != "" {
 		p := s.partitionOr(label)
@@ -287,7 +288,11 @@ func (s *Scheduler) Restore(
 	}
 	var w *Ask
 	if want == nil {
-		w = a.ask(priority, alloc, ex, true)
+		if w = a.ask(priority, alloc, ex, false); w == nil {
+			w = a.ask(priority, alloc, ex, true)
+			w.strict = insists != 0
+		}
+		s.insist(w, n, insists)
 	} else if w = a.wanting(&Request{Priority: priority, AllocationRequestID: alloc}, want); w == nil {
 		w = s.newWanting(a, priority, alloc, want)
 	}
@@ -298,6 +303,23 @@ func (s *Scheduler) Restore(
 	s.enroll(a)
 	s.retry(a.queue)
 	s.mayBorrow(a)
+}
+
+// insist has w name the places of a node again that a container of it had there.
+func (s *Scheduler) insist(w *Ask, n *Node, insists Insists) {
+	again := func(name string, strict bool) {
+		count := int32(1)
+		if p := w.place(name); p != nil {
+			count, strict = count+p.count, p.strict
+		}
+		s.setPlace(w, name, count, strict)
+	}
+	if insists&onHost != 0 {
+		again(n.host.name, false)
+	}
+	if insists&onRack != 0 {
+		again(n.rack.name, insists&rackStrict != 0)
+	}
 }
 
 func (s *Scheduler) forgetIfEmpty(w *Ask) bool {

@@ -24,6 +24,39 @@ type Grant struct {
 	AM                  bool          // it is for the application's AM
 	Want                *Want         // of a scheduling request; nil for other asks
 	Label               string        // of the ask: "" also for what a shared partition lends
+	Insists             Insists
+}
+
+// Insists says which of the places of a container's node its ask had named, where nothing
+// but its places will do for that ask; 0 for one that anything does for. Restore asks for
+// them again.
+type Insists uint8
+
+const (
+	insisted   Insists = 1 << iota // "*" is not relaxed
+	onHost                         // the host was named,
+	onRack                         // and the rack,
+	rackStrict                     // of which only named hosts will do
+)
+
+// insists is what w, which gets a container on n, has named of it.
+func (w *Ask) insists(n *Node, at distance) Insists {
+	if !w.strict {
+		return 0
+	}
+	i := insisted
+	if at == atNode && w.place(n.host.name) != nil {
+		i |= onHost
+	}
+	if at <= atRack {
+		if p := w.place(n.rack.name); p != nil {
+			i |= onRack
+			if p.strict {
+				i |= rackStrict
+			}
+		}
+	}
+	return i
 }
 
 // Reason says why a container went where it did.
@@ -71,6 +104,7 @@ func (s *Scheduler) grant(w *Ask, n *Node, at distance, reason Reason) {
 		Waited:              time.Duration(s.now - w.asked),
 		AM:                  w.am,
 		Want:                w.want,
+		Insists:             w.insists(n, at),
 	})
 	n.free.Sub(&size.V)
 	s.reindex(n)

@@ -125,6 +125,13 @@ var table = []mutation{
 		caughtBy: "amrmproxy TestScenarios/finish_without_record",
 	},
 	{
+		name:     "what ended before its AM heard of it is asked for again anywhere",
+		file:     "subcluster/rm/sched/ask.go",
+		old:      "			w.strict = insists != 0\n",
+		wrong:    "			w.strict = insists != 0 && !MUTANT\n",
+		caughtBy: "subcluster/rm TestScenarios/asks_again",
+	},
+	{
 		name:     "an attempt that home gave up takes its UAMs with it",
 		file:     "amrmproxy/session.go",
 		old:      "	if s.phase != phaseRunning || !uams {",
