@@ -190,8 +190,15 @@ func (s *Session) split(g *group, stuck *member) {
 	if stuck != nil && plan.Waiting > 0 && plan.Waiting >= g.star().at[stuck].share {
 		return // there is no room elsewhere either: it keeps its place in the queue where it is
 	}
-	if stuck != nil && len(ask.Places) > 0 && !slices.Contains(g.left, stuck) {
-		g.left = append(g.left, stuck)
+	if stuck != nil && len(ask.Places) > 0 {
+		if g.strict && slices.ContainsFunc(plan.Shares, func(sh policies.Share) bool {
+			return slices.ContainsFunc(g.left, func(m *member) bool { return m.id == sh.Member })
+		}) {
+			g.left = nil // all had their turn
+		}
+		if !slices.Contains(g.left, stuck) {
+			g.left = append(g.left, stuck)
+		}
 	}
 	g.reason, g.hedged, g.rooms = plan.Reason, plan.Hedged, plan.Rooms
 	if err != nil {

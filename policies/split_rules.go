@@ -90,6 +90,7 @@ func splitGroup(
 		d.open = []int{d.home}
 		d.reasons[d.home].Excluded = ""
 	}
+	d.inTurn()
 	if b, ok := rule.(broadcastSplit); ok {
 		plan.Hedged = len(d.open) > 1
 		plan.Reason.Because = b.all(d)
@@ -135,6 +136,32 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 	return why
 }
 
+// inTurn closes the members that have been asked for long, where only certain places will
+// do and nobody is known to have one of these: any member may, and each has its turn.
+func (d *splitDecision) inTurn() {
+	if !d.group.Strict || len(d.group.Places) == 0 || slices.ContainsFunc(d.group.Places, func(p Place) bool {
+		return !p.Strict && len(p.Members) > 0
+	}) {
+		return
+	}
+	left := slices.DeleteFunc(slices.Clone(d.open), func(i int) bool { return d.reach[i].Stuck })
+	if len(left) == 0 || len(left) == len(d.open) {
+		return
+	}
+	for _, i := range d.open {
+		if d.reach[i].Stuck {
+			d.reasons[i].Excluded = "it was asked for long, and nobody is known to have the places that are insisted on"
+		}
+	}
+	d.open = left
+}
+
+// tells reports whether a member publishes which hosts it has.
+func (d *splitDecision) tells(i int) bool {
+	m, ok := d.view.Member(d.reach[i].Member)
+	return ok && m.Load.Nodes != ""
+}
+
 // countLocal counts for each member how many containers are wanted on its hosts
 // and on its racks. A host and its rack both name the same containers. A rack
 // that all members have, /default-rack mostly, tells none from the others.
@@ -167,7 +194,7 @@ func (d *splitDecision) everywhere(members []creel.SubclusterID) bool {
 
 // hasPlace reports whether the member has one of the places of the group that will do,
 // or nobody is known to have any. Where only hosts will do and nobody knows one, their
-// racks tell where they may be.
+// racks tell where they may be; a member that does not tell its hosts may have them too.
 func (d *splitDecision) hasPlace(i int) bool {
 	for _, strict := range []bool{false, true} {
 		known := false
@@ -181,7 +208,7 @@ func (d *splitDecision) hasPlace(i int) bool {
 			known = known || len(p.Members) > 0
 		}
 		if known {
-			return false
+			return strict && !d.tells(i)
 		}
 	}
 	return true

@@ -125,6 +125,27 @@ var table = []mutation{
 		caughtBy: "amrmproxy TestScenarios/finish_without_record",
 	},
 	{
+		name:     "asks that insist on places of nobody go to and fro between two members",
+		file:     "policies/split_rules.go",
+		old:      "	if !d.group.Strict || len(d.group.Places) == 0 ||",
+		wrong:    "	if MUTANT || !d.group.Strict || len(d.group.Places) == 0 ||",
+		caughtBy: "policies TestAsksGoWhereTheirPlacesAre",
+	},
+	{
+		name:     "a member that does not tell its hosts is taken to have none",
+		file:     "policies/split_rules.go",
+		old:      "			return strict && !d.tells(i)\n",
+		wrong:    "			return strict && !d.tells(i) && !MUTANT\n",
+		caughtBy: "policies TestAsksGoWhereTheirPlacesAre",
+	},
+	{
+		name:     "members have their turn once, and never again",
+		file:     "amrmproxy/advance.go",
+		old:      "			g.left = nil // all had their turn\n",
+		wrong:    "			if !MUTANT {\n				g.left = nil // all had their turn\n			}\n",
+		caughtBy: "amrmproxy TestScenarios/unknown_places",
+	},
+	{
 		name:     "what ended before its AM heard of it is asked for again anywhere",
 		file:     "subcluster/rm/sched/ask.go",
 		old:      "			w.strict = insists != 0\n",
