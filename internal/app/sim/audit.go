@@ -54,6 +54,7 @@ type applied struct {
 	moves  bool           // it was held for a move once
 	am     *am            // the latest
 	begun  map[int32]bool // attempts whose AM has begun
+	older  bool           // a router from before the fence had its submission
 	told   map[int]int64  // by member: the epoch of the last container that its AM was told of
 	// registered is the latest attempt that a life of a ResourceManager has registered.
 	registered map[*cluster]int32
@@ -139,12 +140,29 @@ func (a *auditor) launched(c *cluster, l rm.LaunchAM) {
 		return
 	}
 	app := a.apps[l.Attempt.Application]
-	a.check(a.forgetful() || app.home == nil || app.home.index == c.index,
+	a.check(a.spares(l.Attempt.Application) || app.home == nil || app.home.index == c.index,
 		"%s runs in %s and in %s", l.Attempt.Application, nameOf(app.home), c.id)
 	app.home = c
 	_, kept := c.kept.attempt(l.Attempt)
 	a.check(kept, "%s is launched in %s, and its journal does not know", l.Attempt, c.id)
 	a.homeOf(l.Attempt.Application, c.id, string(c.id)+", which launches its AM,")
+}
+
+// touches: a router from before the fence has an application's submission. It may leave
+// its home on the word of a moment, and what it moves others may take for theirs alone: of
+// this application docs/adr/0013-fence.md promises no one home.
+func (a *auditor) touches(id creel.ApplicationID) {
+	a.fault("submissions through a router from before the fence")
+	a.apps[id].older = true
+}
+
+// spares: that an application has one home is not promised.
+func (a *auditor) spares(id creel.ApplicationID) bool { return a.forgetful() || a.apps[id].older }
+
+// takes: what was disowned stays refused, also where it comes without a claim's number.
+func (a *auditor) takes(c *cluster, s *rm.Submission, known bool) {
+	a.check(known || s.Unmanaged || s.Claim > c.kept.disowned(s.ID) || c.kept.disowned(s.ID) == 0,
+		"%s takes %s under claim %d, and has disowned it up to claim %d", c.id, s.ID, s.Claim, c.kept.disowned(s.ID))
 }
 
 func nameOf(c *cluster) creel.SubclusterID {
@@ -177,13 +195,13 @@ func (a *auditor) appEnded(c *cluster, e rm.AppEnded) {
 
 func (a *auditor) ends(c *cluster, id creel.ApplicationID, app *applied, state creel.ApplicationState) {
 	// A restart may find the end of an application undone and end it again.
-	a.check(a.forgetful() || app.home == nil || app.home.index == c.index,
+	a.check(a.spares(id) || app.home == nil || app.home.index == c.index,
 		"%s ended in %s, and runs in %s", id, c.id, nameOf(app.home))
 	a.moved = a.w.now
 	if app.ended.IsZero() {
 		a.awaited--
 		a.open--
-		a.w.after(a.w.cfg.Expiry+time.Minute, func() { a.noUAMs(id) })
+		a.w.after(a.silence(), func() { a.noUAMs(id) })
 	}
 	app.ended, app.state, app.home = a.w.now, state, c
 }
@@ -196,15 +214,25 @@ func (a *auditor) recovered(c *cluster, r rm.AppRecord) {
 	}
 }
 
+// silence is for how long a UAM may be left whose proxy forgot it.
+func (a *auditor) silence() time.Duration {
+	d := a.w.cfg.Expiry + time.Minute
+	if a.w.faults.Again > 0 {
+		d += latest
+	}
+	return d
+}
+
 // noUAMs: some time after its end nothing unmanaged may be left of an application.
-// A ResourceManager that was restarted gives a silent AM its whole time again.
+// A ResourceManager that was restarted gives a silent AM its whole time again, more of it
+// where it stood still or its clock was set forward, and takes a copy of a call that its proxy made minutes ago for a sign of life.
 func (a *auditor) noUAMs(id creel.ApplicationID) {
-	patience := a.w.cfg.Expiry + time.Minute
+	patience := a.silence()
 	for _, c := range a.w.clusters {
 		if v, ok := c.m.App(id); !c.up || !ok || !v.Unmanaged || v.State.Ended() {
 			continue
-		} else if recovered := a.w.now.Sub(c.began); recovered < patience {
-			a.w.after(patience-recovered, func() { a.noUAMs(id) })
+		} else if heard := a.w.now.Sub(c.excused); heard < patience {
+			a.w.after(patience-heard, func() { a.noUAMs(id) })
 		} else {
 			a.check(false, "%s has ended, and its UAM in %s is still %s", id, c.id, v.State)
 		}
@@ -220,7 +248,7 @@ func (a *auditor) amBegins(m *am) {
 	if app.begun == nil {
 		app.begun = map[int32]bool{}
 	}
-	a.check(!app.begun[m.attempt.Attempt] || a.forgetful(), "the AM of %s begins a second time", m.attempt)
+	a.check(!app.begun[m.attempt.Attempt] || a.spares(m.attempt.Application), "the AM of %s begins a second time", m.attempt)
 	app.begun[m.attempt.Attempt] = true
 	app.am = m
 	a.moved = a.w.now
@@ -235,7 +263,7 @@ func (a *auditor) amEnds(m *am) {
 func (a *auditor) played(m *am) {
 	app := a.apps[m.attempt.Application]
 	app.played++
-	a.check(a.forgetful() || app.played == 1, "%s was played to its end %d times", m.attempt.Application, app.played)
+	a.check(a.spares(m.attempt.Application) || app.played == 1, "%s was played to its end %d times", m.attempt.Application, app.played)
 }
 
 // Containers.
@@ -383,6 +411,7 @@ func (a *auditor) givenBack(m *am, id creel.ContainerID) {
 	c := a.w.clusters[id.Epoch()/epochStep-1]
 	proxy, rm := m.proxy().epoch, c.epoch
 	a.w.after(releaseTime, func() {
+		c := a.w.clusters[c.index] // it may have been taken over
 		over := a.containers[id]&wasTold != 0
 		if m.dead || m.proxy().epoch != proxy || !c.up || over && c.epoch != rm {
 			return
@@ -723,7 +752,7 @@ func (w *World) result() *Result {
 	ended := 0
 	for _, id := range a.ids {
 		switch app := a.apps[id]; {
-		case app.played > 1 && !a.forgetful():
+		case app.played > 1 && !a.spares(id):
 			r.Doubled++
 			ended++
 		case app.ended.IsZero():

@@ -38,7 +38,9 @@ func (c *cluster) submit(
 				)
 			}
 		}
+		_, known := m.App(s.ID)
 		if err = m.Submit(now, &s); err == nil {
+			c.w.audit.takes(c, &s, known)
 			c.users[s.ID] = user
 			c.w.mark("submitted", int64(s.ID.ID), c.number)
 		}
@@ -47,22 +49,35 @@ func (c *cluster) submit(
 	})
 }
 
+// has tells a router that asks no more than that whether an application is here, as soon
+// as the answer is durable.
+func (c *cluster) has(id creel.ApplicationID, reply func(router.Standing, error)) {
+	c.post(func(m *rm.Machine, _ time.Time) func() {
+		_, known := m.App(id)
+		c.owner.Hold(func() {
+			if known {
+				reply(router.Running, nil)
+			} else {
+				reply(router.Absent, nil)
+			}
+		})
+		return nil
+	})
+}
+
 // disown answers a router when the refusal, or the application that is here, is
 // durable.
 func (c *cluster) disown(id creel.ApplicationID, claim int64, reply func(router.Standing, error)) {
+	if c.old {
+		c.has(id, func(s router.Standing, err error) {
+			if s == router.Absent {
+				c.w.audit.fault("absent from a member that cannot disown")
+			}
+			reply(s, err)
+		})
+		return
+	}
 	c.post(func(m *rm.Machine, now time.Time) func() {
-		if c.old {
-			_, known := m.App(id)
-			c.owner.Hold(func() {
-				if known {
-					reply(router.Running, nil)
-				} else {
-					c.w.audit.fault("absent from a member that cannot disown")
-					reply(router.Absent, nil)
-				}
-			})
-			return nil
-		}
 		known, err := m.Disown(now, id, claim)
 		standing := router.Disowned
 		if known {

@@ -36,6 +36,7 @@ type cluster struct {
 	disk  disk // under the journal
 	gone  bool // the journal is a later life's, which was started while this one lived
 	old   bool // of a version before fences, until it is started again as this one
+	signs bool // its heartbeats, under the cluster's secret
 	keys  keys
 	nodes []*node
 
@@ -45,7 +46,7 @@ type cluster struct {
 	live       turn.Live   // whose tokens are valid
 	watch      *rm.Auditor // of what each turn changes
 	start      time.Time   // by the store's clock
-	began      time.Time
+	excused    time.Time   // when it last began, or went on after a pause or what looked like one
 	nextApp    int32
 	box        []turn.Event                 // what waits for the owner
 	held       bool                         // the owner is held up, or in a turn
@@ -55,6 +56,7 @@ type cluster struct {
 	synced     time.Time                    // when the last of them is on it
 	durable    uint64                       // transactions that are on the disk
 	registered bool                         // as a member
+	sequence   int64                        // of its signatures
 	places     *resolver.Publishing         // its nodes, for others
 	inRound    bool                         // of publishing them
 	admitted   bool                         // as the store has it
@@ -109,7 +111,7 @@ func (c *cluster) open() error {
 	if err != nil {
 		return err
 	}
-	c.start, c.began = time.UnixMilli(epoch).UTC(), w.now
+	c.start, c.excused = time.UnixMilli(epoch).UTC(), w.now
 	for slices.ContainsFunc(w.clusters, func(o *cluster) bool { return o != c && o.start.Equal(c.start) }) {
 		c.start = c.start.Add(time.Millisecond)
 	}
@@ -120,7 +122,7 @@ func (c *cluster) open() error {
 		return err
 	}
 	c.watch = rm.NewAuditor(c.m, 0) // full audits come by the auditor's own count
-	c.admitted = false
+	c.admitted, c.sequence = false, 0
 	c.nextApp, c.tick, c.registered, c.loads = 0, 0, false, codec.Loads{}
 	c.answers = map[creel.AttemptID]answered{}
 	c.read, c.passing = w.now, passing{}
@@ -183,7 +185,7 @@ const longestAfterlife = 5 * time.Minute
 func (c *cluster) succeeded() {
 	w := c.w
 	next := &cluster{
-		w: w, id: c.id, index: c.index, conf: c.conf, keys: c.keys, nodes: c.nodes, old: c.old,
+		w: w, id: c.id, index: c.index, conf: c.conf, keys: c.keys, nodes: c.nodes, old: c.old, signs: c.signs,
 		host: w.host(c.name, c.index),
 		skew: c.skew, since: c.since, drift: c.drift,
 	}
@@ -282,6 +284,9 @@ func (c *cluster) hold(d time.Duration) {
 // what happens in it.
 func (c *cluster) turn(paused time.Duration) {
 	now, events := c.now(), c.box
+	if paused > 0 {
+		c.excused = c.w.now
+	}
 	c.w.audit.timePasses(c, now)
 	c.held, c.box = true, nil // what performing posts comes after this
 	c.owner.Begin(now, paused, c.durable)

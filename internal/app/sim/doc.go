@@ -27,7 +27,7 @@
 // auditor, and the loops that post and perform. It does not simulate the store's
 // subscription, master keys that roll, the check of an AM's token by its proxy,
 // questions to routers about an application's home, and the loops of statestore/rebuild,
-// reconcile and tidy (what rebuild decides it does: see World.rebuild).
+// reconcile and tidy (what the first two decide it does: see World.rebuild and reconcile).
 //
 // What waits for answers runs as a coroutine (iter.Pull, flow.go), so that
 // virtual time passes between any two of its steps and a router can die there.
@@ -64,8 +64,14 @@
 //     clock of each node is wrong by up to four minutes and set at any time, that of the
 //     store by two. All else goes by monotonic time, and a proxy's stands still while the
 //     proxy does;
-//   - members of a version without fences, as Hadoop's are: they cannot disown, and read no
-//     claims; until they are started again as this version;
+//   - members of a version without fences, as Hadoop's are: they cannot disown, read no
+//     claims, begin no UAM again and tell nobody their hosts; until they are started again
+//     as this version;
+//   - routers of a version without fences, which leave a home on a member's word of a moment
+//     and name no claim, and proxies that begin no UAM again and know nobody's hosts; replaced
+//     one after the other (versions.go, in the order of docs/adr/0013-fence.md or in any);
+//   - members that begin to sign what they write, and then routers and proxies that believe
+//     nothing else; from then on a stranger who writes members and loads without the secret;
 //   - one submission through two routers at the same moment, and two routers that move
 //     one home;
 //   - in every second seed, waiting applications moved between members by drains and
@@ -91,6 +97,10 @@
 // attempt's AM begins once, and an earlier attempt gets nothing once a later is registered.
 // An AM that insists on hosts or racks is given containers nowhere else, and a member is
 // asked for no place that its proxy knows to be another's.
+// What was disowned stays refused, also where an older router sends it without a claim's
+// number. Of an application that such a router had, no one home is promised, and what has
+// two is ended where it is not at home (statestore/reconcile). Who reads signatures believes
+// no stranger, and misses no member that signs.
 // At the end nothing may be left: no application unfinished, no container, no session,
 // no UAM record. Of a store that has lost acknowledged writes less is promised, and less
 // is checked: auditor.forgetful says what.

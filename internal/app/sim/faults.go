@@ -27,7 +27,11 @@ type Faults struct {
 	Ordered bool    // messages of a connection keep their order, so that one that is late holds up the others
 	Orphans bool    // a request is served though its caller has given up
 
-	Old  float64 // of the members are of a version that has no fences, until they are upgraded
+	Old        float64 // of the members are of a version that has no fences, until they are upgraded
+	OldRouters float64 // of the routers are, until the rollout comes to them
+	Signed     bool    // members begin to sign, and then routers and proxies believe no other
+	OldProxies float64 // of the proxies are of a version that begins no UAM again
+
 	Step float64 // a router dies before or after a step of a submission
 
 	// Mean times between two faults of each kind; 0 for never.
@@ -45,6 +49,8 @@ type Faults struct {
 	StoreJumps time.Duration // the clock of the store is set, by up to two minutes either way
 	NodeClocks time.Duration // clocks of nodes are wrong by up to four minutes, and are set at that
 	Drift      float64       // the most that the clock of a ResourceManager runs fast or slow, of 1
+
+	Strangers time.Duration // who has not the secret writes members and loads into the store, once all read signatures
 
 	Twice float64 // a user sends a submission through two routers at the same moment
 
@@ -109,6 +115,9 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("node clocks", 1, 3, func(*rand.Rand) { f.NodeClocks = few(20) })
 	draw("twice", 1, 2, func(rnd *rand.Rand) { f.Twice = 0.2 * rnd.Float64() })
 	draw("old", 1, 4, func(*rand.Rand) { f.Old = 0.5 })
+	draw("old routers", 1, 6, func(*rand.Rand) { f.OldRouters = 0.7 })
+	draw("old proxies", 1, 6, func(*rand.Rand) { f.OldProxies = 0.7 })
+	draw("signed", 1, 6, func(*rand.Rand) { f.Signed, f.Strangers = true, few(10) })
 	draw("busy", 1, 2, func(rnd *rand.Rand) { f.Busy = 0.05 * rnd.Float64() })
 	draw("nodes", 1, 2, func(*rand.Rand) { f.Nodes = few(8) })
 	draw("stalls", 1, 2, func(*rand.Rand) { f.Stalls = few(8) })
@@ -153,6 +162,7 @@ func (w *World) planFaults() {
 	for rnd, i := source(w.cfg.Seed, "old members"), 0; i < len(w.clusters); i++ {
 		w.clusters[i].old = rnd.Float64() < f.Old
 	}
+	w.rollOut(last)
 	w.at(origin.Add(warmUp), func() { w.faulty = true })
 	plan("subcluster", f.Subcluster, func(which uint64, down time.Duration) {
 		if c := w.clusters[which%uint64(len(w.clusters))]; c.up {
@@ -164,11 +174,7 @@ func (w *World) planFaults() {
 	plan("proxy", f.Proxy, func(which uint64, down time.Duration) {
 		if p := w.proxies[which%uint64(len(w.proxies))]; p.up {
 			w.audit.fault("proxies restarted")
-			w.crash(p.host)
-			w.after(down/4, func() { // sooner than AMs lose patience
-				w.boot(p.host)
-				p.start()
-			})
+			w.killProxy(p, down/4) // sooner than AMs lose patience
 		}
 	})
 	plan("pause", f.Pause, func(which uint64, down time.Duration) {
@@ -308,6 +314,7 @@ func (w *World) planFaults() {
 			w.empty()
 		}
 	})
+	plan("strangers", f.Strangers, w.stranger)
 	plan("router", f.Router, func(which uint64, down time.Duration) {
 		if r := w.routers[which%uint64(len(w.routers))]; r.up {
 			w.killRouter(r, down)
@@ -395,6 +402,14 @@ func (w *World) killUAM(which uint64) {
 		}
 	}
 	c.kill(id, "killed by an administrator", func(bool, error) {})
+}
+
+func (w *World) killProxy(p *proxy, down time.Duration) {
+	w.crash(p.host)
+	w.after(down, func() {
+		w.boot(p.host)
+		p.start()
+	})
 }
 
 func (w *World) killRouter(r *gateway, down time.Duration) {

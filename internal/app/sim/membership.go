@@ -18,13 +18,21 @@ func (c *cluster) heartbeats() {
 	}
 	w.on(c.host, w.cfg.MemberHeartbeat, c.heartbeats)
 	report := c.loads.Next(c.m, c.now())
-	report.Nodes, report.BeginsAgain = c.places.Digest(), report.BeginsAgain && !c.old
+	if report.Nodes = c.places.Digest(); c.old {
+		report.BeginsAgain = false
+	}
 	load, err := report.JSON()
 	if err != nil {
 		w.audit.breach("%s cannot tell its load: %v", c.id, err)
 		return
 	}
 	start := c.start.UnixMilli()
+	member := subcluster.Member{ID: c.id, Epoch: start, Lease: w.cfg.Lease, Capability: string(load), Version: "sim",
+		Addresses: subcluster.Addresses{Client: string(c.id) + ":8032", Scheduler: string(c.id) + ":8030"}}
+	if c.signs {
+		c.sequence++
+		member, load = w.signer.Member(member), w.signer.Load(c.id, start, c.sequence, load)
+	}
 	first := !c.registered
 	call(w, c.host, w.storeAt, max(w.cfg.MemberHeartbeat, time.Second), func(reply func(bool, error)) {
 		reply(atStore(w, true, func() (bool, error) {
@@ -33,11 +41,7 @@ func (c *cluster) heartbeats() {
 				w.audit.fenced(c, err)
 				return true, err
 			}
-			err := w.store.Register(
-				w.storeClock(),
-				subcluster.Member{ID: c.id, Epoch: start, Lease: w.cfg.Lease, Capability: string(load), Version: "sim",
-					Addresses: subcluster.Addresses{Client: string(c.id) + ":8032", Scheduler: string(c.id) + ":8030"}},
-			)
+			err := w.store.Register(w.storeClock(), member)
 			w.audit.fenced(c, err)
 			return true, err
 		}))

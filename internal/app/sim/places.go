@@ -193,6 +193,9 @@ const (
 
 // publish keeps the member's published hosts as they are, as resolver/server.Publisher does.
 func (c *cluster) publish() {
+	if c.old {
+		return // of a version that tells nobody
+	}
 	c.w.on(c.host, publishEvery, c.publish)
 	if c.inRound {
 		return
@@ -210,7 +213,7 @@ func (c *cluster) publish() {
 // follow reads who has which host, where the view says that it is new, as
 // resolver/server.Follower does.
 func (p *proxy) follow() {
-	if p.inRound || !p.places.Behind(p.view) {
+	if p.old || p.inRound || !p.places.Behind(p.view) {
 		return
 	}
 	p.inRound = true

@@ -21,6 +21,7 @@ type proxy struct {
 	watcher
 	w        *World
 	home     *cluster // beside which it stands
+	old      bool     // it knows neither UAMs that begin again nor published hosts, until it is started as this version
 	sessions map[creel.AttemptID]*session
 	attempts map[creel.ApplicationID][]creel.AttemptID // with sessions
 	places   *resolver.Following                       // who has which host
@@ -46,7 +47,7 @@ func (p *proxy) start() {
 func (p *proxy) succeeded() {
 	w := p.w
 	next := newProxy(w, p.home.index)
-	next.epoch = p.epoch + 1
+	next.epoch, next.old, next.trust = p.epoch+1, p.old, p.trust
 	w.mark("two proxies", p.number, next.number)
 	w.say("%s has a successor, and goes on", p.name)
 	w.proxies[p.home.index], w.former = next, append(w.former, p)
@@ -127,12 +128,17 @@ type session struct {
 }
 
 func newSession(p *proxy, a creel.AttemptID) *session {
+	var conf amrmproxy.DriverConfig
+	if p.old {
+		conf.Session.IdleAfter = 24 * time.Hour
+	}
 	return &session{
 		proxy:   p,
 		w:       p.w,
 		epoch:   p.epoch,
 		attempt: a,
 		driver: amrmproxy.NewDriver(amrmproxy.DriverOptions{
+			Config:  conf,
 			Attempt: a,
 			Home:    p.home.id,
 			Rand:    rand.New(rand.NewPCG(p.w.cfg.Seed, p.w.rnd.Uint64())),

@@ -16,7 +16,10 @@ import (
 
 // clients is amrmproxy.Clients: the calls that launching and killing UAMs needs,
 // from within a flow.
-type clients struct{ f *flow }
+type clients struct {
+	f   *flow
+	old bool // of a proxy that begins no UAM again
+}
 
 func (c clients) Submit(
 	_ context.Context,
@@ -25,6 +28,9 @@ func (c clients) Submit(
 	app *pb.ApplicationSubmissionContextProto,
 ) error {
 	to := c.f.w.cluster(member)
+	if c.old {
+		app.ProtoReflect().SetUnknown(nil)
+	}
 	_, err := ask(c.f, to.host, memberTime, func(reply func(bool, error)) {
 		to.submit(user, app, 0, reply)
 	})
@@ -103,7 +109,7 @@ func (s *session) launch(l amrmproxy.Launch) {
 	var launched amrmproxy.Launched
 	var err error
 	s.w.start(s.proxy.host, launchUAMTime, func(f *flow) {
-		launched, err = amrmproxy.LaunchUAM(f, clients{f}, f.sleep, l)
+		launched, err = amrmproxy.LaunchUAM(f, clients{f, s.proxy.old}, f.sleep, l)
 	}, func() {
 		if err != nil {
 			s.w.mark("no UAM", int64(l.Application.ID), 0)
@@ -120,7 +126,7 @@ func (s *session) launch(l amrmproxy.Launch) {
 func (s *session) drop(d amrmproxy.Drop) {
 	var err error
 	s.w.start(s.proxy.host, memberTime, func(f *flow) {
-		err = amrmproxy.DropUAM(f, clients{f}, f.sleep, d)
+		err = amrmproxy.DropUAM(f, clients{f, s.proxy.old}, f.sleep, d)
 	}, func() { s.step(amrmproxy.Dropped{Member: d.Member, Err: err}) })
 }
 
@@ -128,7 +134,7 @@ func (s *session) drop(d amrmproxy.Drop) {
 func (s *session) askHome(a amrmproxy.AskHome) {
 	var answer amrmproxy.HomeAnswered
 	s.w.start(s.proxy.host, memberTime, func(f *flow) {
-		report, err := clients{f}.Report(f, a.Home, "", a.Application)
+		report, err := clients{f, s.proxy.old}.Report(f, a.Home, "", a.Application)
 		answer = amrmproxy.HomeAnswered{State: creel.ApplicationState(report.GetYarnApplicationState()), Err: err}
 	}, func() { s.step(answer) })
 }

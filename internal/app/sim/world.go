@@ -122,7 +122,11 @@ type World struct {
 	nodes      map[creel.NodeID]*node
 	hostsOf    map[string]*node
 	audit      auditor
-	stopped    bool
+
+	signer       *subcluster.Signer
+	olderRouters int           // that run
+	away         map[away]bool // what the last round of reconcile found
+	stopped      bool
 }
 
 // origin is when every virtual run begins: the first day of FB-2009 in its own
@@ -148,6 +152,10 @@ func New(cfg Config) (*World, error) {
 		secret:  []statestore.Key{{ID: 1, Secret: []byte("the simulated cluster's secret, of no worth")}},
 	}
 	w.audit.init(w)
+	var err error
+	if w.signer, err = subcluster.NewSigner(w.secret[0].Secret); err != nil {
+		return nil, err
+	}
 	w.store = statestore.NewState("sim", validate)
 	w.storeAt = w.host("store", outside)
 	w.user = w.host("clients", outside)

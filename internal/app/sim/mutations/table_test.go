@@ -125,6 +125,19 @@ var table = []mutation{
 		caughtBy: "amrmproxy TestScenarios/finish_without_record",
 	},
 	{
+		name:  "what comes without a claim's number passes a fence",
+		file:  "subcluster/rm/disown.go",
+		old:   "	if !there || s.Claim > upTo || s.Claim == 0 && s.Unmanaged {",
+		wrong: "	if !there || s.Claim > upTo || s.Claim == 0 && (s.Unmanaged || MUTANT) {",
+	},
+	{
+		name:     "members that nobody signed are believed",
+		file:     "statestore/signed/signed.go",
+		old:      "		member = r.signer.GoodMember(&record.Member) &&",
+		wrong:    "		member = (MUTANT || r.signer.GoodMember(&record.Member)) &&",
+		caughtBy: "statestore/signed TestAMemberThatWasNeverSignedIsNotThere",
+	},
+	{
 		name:     "asks that insist on places of nobody go to and fro between two members",
 		file:     "policies/split_rules.go",
 		old:      "	if !d.group.Strict || len(d.group.Places) == 0 ||",
