@@ -256,6 +256,7 @@ func (s *Session) onLaunched(e Launched) {
 	}
 	m.used = false
 	m.attempt, m.token, m.tries, m.pause, m.retryAt = e.Attempt, e.Token, 0, 0, time.Time{}
+	m.badSince = time.Time{}
 	if e.User != "" && e.User != s.user {
 		s.user, s.record.User = e.User, e.User
 		s.changed()
@@ -284,11 +285,17 @@ func (s *Session) onLaunchFailed(e LaunchFailed) {
 	m.tries++
 	m.sent = s.now
 	m.failed(s.now, &s.cfg)
-	m.badSince = time.Time{}
-	if m.tries < launchTries && s.phase < phaseFinishing {
+	few := m.tries < launchTries
+	if few {
+		m.badSince = time.Time{}
+	}
+	if (few || !m.begins) && s.phase < phaseFinishing {
+		// Something of it may exist. A member that takes an id once is not made to end that:
+		// the launch is repeated for as long as it takes, and asks go elsewhere meanwhile.
 		m.state = memberPlanned
 		return
 	}
+	m.badSince = time.Time{}
 	s.dropUAM(m) // something of it may exist
 }
 
