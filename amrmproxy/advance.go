@@ -512,7 +512,10 @@ func (s *Session) answerAllocate() {
 	if s.recorded == toDeliver {
 		s.recorded = inAnswer
 	}
-	s.lastID = nextID(s.waitID)
+	s.answeredID, s.lastID = s.waitID, nextID(s.waitID)
+	if s.resumeAt != 0 {
+		s.lastID, s.resumeAt = s.resumeAt, 0
+	}
 	r.ResponseId = proto.Int32(s.lastID)
 	if r.ApplicationPriority == nil {
 		r.ApplicationPriority = s.priority
@@ -546,6 +549,13 @@ func (s *Session) answerRegister() {
 	}
 	s.told, s.answer, s.attached, s.phase = r, nil, nil, phaseRunning
 	s.lastID, s.last = 0, nil
+	if s.restored {
+		// An AM's first call has the number 0, and takes the next from its answer: one that
+		// the AM is not likely to have used with the proxy before. A call to that one which
+		// arrives late would be taken for the one of its number, and that one, unread, for
+		// its repeat.
+		s.resumeAt = 2 + s.rnd.Int32N(1<<30)
+	}
 	for _, c := range s.registers {
 		s.do(Reply{Call: c, Register: r})
 	}

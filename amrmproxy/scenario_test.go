@@ -33,6 +33,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scenarios print into t
 //	restart [attempt=2]                a new session from the last saved record
 //	am register | finish
 //	am allocate id=0 ask=1:*:10 ask=1:h1:4 release=sc-b/1 black=h9 update=sc-a/1 sched=3 url=x
+//	am late id=1                       an allocate whose number is of a proxy before
 //	rm sc-a registered [kept=1,2] | grant=1:h1:5,1:h1:6 | done=5 limit=8 nodes=3 token priority=4
 //	rm sc-a finished=true | err=notregistered
 //	launched sc-b [type=SPARK] | launchfailed sc-b [spent] | dropped sc-b [err]
@@ -58,6 +59,7 @@ type scenario struct {
 	places  *where
 	view    *subcluster.View
 	attempt int32
+	before  int32 // numbers of answers are told as if they began at 1; -1 until there is one
 }
 
 func TestScenarios(t *testing.T) {
@@ -293,7 +295,7 @@ func (sc *scenario) open(r *Record) string {
 	if err != nil {
 		sc.t.Fatal(err)
 	}
-	sc.s, sc.saving = s, nil
+	sc.s, sc.saving, sc.before = s, nil, -1
 	return sc.step(Saw{sc.view, sc.policy(), sc.places})
 }
 
@@ -401,7 +403,11 @@ func (sc *scenario) am(what string, words []string) Event {
 		k, v, _ := strings.Cut(w, "=")
 		switch k {
 		case "id":
-			a.ResponseId = proto.Int32(int32(sc.int(v)))
+			id := int32(sc.int(v))
+			if id > 0 && sc.before > 0 && what != "late" {
+				id += sc.before
+			}
+			a.ResponseId = proto.Int32(id)
 		case "ask":
 			p := strings.Split(v, ":")
 			r := &yarnpb.ResourceRequestProto{
@@ -657,7 +663,10 @@ func (sc *scenario) request(a *yarnpb.AllocateRequestProto) string {
 }
 
 func (sc *scenario) response(r *yarnpb.AllocateResponseProto) string {
-	text := fmt.Sprintf(" id=%d", r.GetResponseId())
+	if sc.before < 0 {
+		sc.before = r.GetResponseId() - 1
+	}
+	text := fmt.Sprintf(" id=%d", r.GetResponseId()-sc.before)
 	for _, c := range r.AllocatedContainers {
 		text += " granted=" + sc.named(c.Id)
 		if len(c.ProtoReflect().GetUnknown()) == 0 {

@@ -75,7 +75,9 @@ type Session struct {
 	waitID       int32
 	began        time.Time // of that heartbeat, or of the registration or finish
 	homeAnswered bool      // home has answered since
-	lastID       int32
+	lastID       int32 // of the last answer, and so of the next call
+	answeredID   int32 // of the call that it was given to
+	resumeAt     int32 // the next answer gets this number, 0 for the one that follows
 	last         *yarnpb.AllocateResponseProto
 	out          *yarnpb.AllocateResponseProto // for the next answer
 	amRequest    *yarnpb.AllocateRequestProto  // the AM's last message, for home
@@ -400,7 +402,7 @@ func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 		s.waiting = append(s.waiting, call) // the same heartbeat again, while it is being answered
 		return
 	case id == s.lastID && len(s.waiting) == 0:
-	case nextID(id) == s.lastID && s.last != nil:
+	case id == s.answeredID && s.last != nil:
 		s.do(Reply{Call: call, Allocate: s.last})
 		return
 	default:

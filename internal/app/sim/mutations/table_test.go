@@ -125,10 +125,11 @@ var table = []mutation{
 		caughtBy: "amrmproxy TestScenarios/finish_without_record",
 	},
 	{
-		name:  "what comes without a claim's number passes a fence",
-		file:  "subcluster/rm/disown.go",
-		old:   "	if !there || s.Claim > upTo || s.Claim == 0 && s.Unmanaged {",
-		wrong: "	if !there || s.Claim > upTo || s.Claim == 0 && (s.Unmanaged || MUTANT) {",
+		name:     "the numbers of answers to an AM begin anew with each of its proxies",
+		file:     "amrmproxy/advance.go",
+		old:      "	if s.restored {\n		// An AM's first",
+		wrong:    "	if s.restored && !MUTANT {\n		// An AM's first",
+		caughtBy: "amrmproxy TestScenarios/late_call",
 	},
 	{
 		name:     "members that nobody signed are believed",
@@ -364,8 +365,8 @@ var table = []mutation{
 	{
 		name:  "an AM's repeated call is answered as a new one",
 		file:  "amrmproxy/session.go",
-		old:   "	case nextID(id) == s.lastID && s.last != nil:\n",
-		wrong: "	case nextID(id) == s.lastID && MUTANT && len(s.waiting) == 0:\n	case nextID(id) == s.lastID && s.last != nil:\n",
+		old:   "	case id == s.answeredID && s.last != nil:\n",
+		wrong: "	case id == s.answeredID && MUTANT && len(s.waiting) == 0:\n	case id == s.answeredID && s.last != nil:\n",
 		seed:  1,
 	},
 
