@@ -73,29 +73,6 @@ type place struct {
 	at  creel.SubclusterID
 }
 
-// Verdict is what to do with an application that lives at a member which is not
-// its home.
-type Verdict int
-
-// The verdicts.
-const (
-	Wait   Verdict = iota // the home did not answer: nobody can tell
-	End                   // the home has it, or had it: this is a second run
-	Rehome                // the home does not know it: the record is wrong
-)
-
-// Judge decides what becomes of an application that lives away from home, from
-// what its home said: whether it answered, and whether it knows the application.
-func Judge(answered, known bool) (Verdict, string) {
-	switch {
-	case !answered:
-		return Wait, "its home does not answer"
-	case known:
-		return End, "its home has it too"
-	}
-	return Rehome, "its home does not know it"
-}
-
 // New makes a Loop.
 func New(store Store, cfg Config) *Loop {
 	if cfg.Every <= 0 {
@@ -215,10 +192,10 @@ func (l *Loop) look(
 	known := slices.ContainsFunc(list, func(a statestore.ReportedApplication) bool {
 		return a.ID == p.app && !a.Unmanaged
 	})
-	verdict, why := Judge(answered, known)
+	verdict, why := statestore.JudgeAway(answered, known)
 	log := l.cfg.Log.With("application", p.app, "home", home, "lives", p.at, "why", why)
 	switch verdict {
-	case End:
+	case statestore.AwayEnd:
 		log.Error("an application runs in two subclusters; it is ended where it is not at home")
 		m, _ := view.Member(p.at)
 		if err := l.cfg.End(ctx, m, p.app); err != nil {
@@ -226,7 +203,7 @@ func (l *Loop) look(
 		}
 		l.stats.Ended.Add(1)
 		delete(found, p)
-	case Rehome:
+	case statestore.AwayRehome:
 		log.Error("an application lives where it is not at home; its home record follows it")
 		if _, err := l.store.Move(ctx, p.app, home, p.at, 0, nil); err != nil {
 			return fmt.Errorf("moving the home of %s: %w", p.app, err)

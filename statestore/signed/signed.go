@@ -9,12 +9,10 @@ package signed
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -33,27 +31,18 @@ const warnEvery = time.Minute
 // concurrent use. Make one with New.
 type Reader struct {
 	Store
-	signer *subcluster.Signer
-	log    *slog.Logger
+	log *slog.Logger
 
 	refused atomic.Int64
 
-	mu     sync.Mutex
-	good   map[creel.SubclusterID]*good
-	warned time.Time
-}
-
-// good is what was last believed of a member.
-type good struct {
-	member   subcluster.Member
-	load     string
-	parsed   *subcluster.Load
-	sequence int64
+	mu       sync.Mutex
+	believer *subcluster.Believer
+	warned   time.Time
 }
 
 // New makes a Reader.
 func New(store Store, signer *subcluster.Signer, log *slog.Logger) *Reader {
-	return &Reader{Store: store, signer: signer, log: log, good: map[creel.SubclusterID]*good{}}
+	return &Reader{Store: store, log: log, believer: subcluster.NewBeliever(signer)}
 }
 
 // Refused is of how many members something was refused at the last read.
@@ -68,24 +57,7 @@ func (r *Reader) Records(ctx context.Context) (subcluster.Records, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var refused []creel.SubclusterID
-	believed := make([]subcluster.Record, 0, len(records.Members))
-	for i := range records.Members {
-		record := records.Members[i]
-		member, load := r.believe(&record)
-		if !member || !load {
-			refused = append(refused, record.ID)
-		}
-		if r.good[record.ID] != nil {
-			believed = append(believed, record)
-		}
-	}
-	for id := range r.good {
-		if !slices.ContainsFunc(believed, func(m subcluster.Record) bool { return m.ID == id }) {
-			delete(r.good, id) // it was removed
-		}
-	}
-	records.Members = believed
+	records, refused := r.believer.Believe(records)
 	r.refused.Store(int64(len(refused)))
 	if now := time.Now(); len(refused) > 0 && now.Sub(r.warned) >= warnEvery {
 		r.warned = now
@@ -94,36 +66,4 @@ func (r *Reader) Records(ctx context.Context) (subcluster.Records, error) {
 				"writes into the store")
 	}
 	return records, nil
-}
-
-// believe replaces in a record what was not signed by what was before, and
-// reports what it found of its two parts. The lock is held.
-func (r *Reader) believe(record *subcluster.Record) (member, load bool) {
-	known := r.good[record.ID]
-	if known == nil || record.Member != known.member {
-		member = r.signer.GoodMember(&record.Member) && (known == nil || record.Epoch >= known.member.Epoch)
-		switch {
-		case !member && known == nil:
-			return false, true
-		case !member:
-			record.Member = known.member
-		case known == nil || record.Epoch != known.member.Epoch:
-			known = &good{member: record.Member}
-			r.good[record.ID] = known
-		default:
-			known.member = record.Member
-		}
-	} else {
-		member = true
-	}
-	if record.Load == "" || record.Load == known.load {
-		return member, true
-	}
-	sequence, load := r.signer.GoodLoad(record.ID, record.Epoch, record.Load)
-	if load = load && sequence > known.sequence; load {
-		known.load, known.parsed, known.sequence = record.Load, record.Parsed, sequence
-	} else {
-		record.Load, record.Parsed = known.load, known.parsed
-	}
-	return member, load
 }

@@ -4,15 +4,12 @@ package sim
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/statestore"
-	"github.com/creelrm/creel/statestore/reconcile"
-	"github.com/creelrm/creel/statestore/signed"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -142,8 +139,8 @@ func (w *World) stranger(which uint64, _ time.Duration) {
 	}
 	c := w.clusters[which>>8%uint64(len(w.clusters))]
 	w.audit.fault("loads of strangers")
-	beat := subcluster.Heartbeat{ID: c.id, Epoch: c.start.UnixMilli(), Load: load}
-	if err := w.store.Heartbeat(w.storeClock(), beat); err != nil {
+	said := subcluster.Heartbeat{ID: c.id, Epoch: c.start.UnixMilli(), Load: load}
+	if err := w.store.Heartbeat(w.storeClock(), said); err != nil {
 		w.say("a stranger's load is refused: %v", err)
 	}
 }
@@ -165,26 +162,15 @@ func (a *auditor) sees(v *watcher) {
 	a.check(missing == 0 || a.forgetful(), "%s does not believe %d members that sign", v.at.name, missing)
 }
 
-// trusted is the state store as who has the cluster's secret reads it.
+// trusted is what a process that has the cluster's secret believes of the state store.
 type trusted struct {
+	*subcluster.Believer
 	signer   *subcluster.Signer
-	reader   *signed.Reader
-	now      subcluster.Records
 	unsigned int // members that signed their record, and are not believed
 }
 
-func newTrusted(signer *subcluster.Signer) *trusted {
-	t := &trusted{signer: signer}
-	t.reader = signed.New(t, signer, slog.New(slog.DiscardHandler))
-	return t
-}
-
 func (t *trusted) believed(r subcluster.Records) subcluster.Records {
-	t.now = r
-	out, err := t.reader.Records(context.Background())
-	if err != nil {
-		panic(err) // Records never fails
-	}
+	out, _ := t.Believe(r)
 	t.unsigned = 0
 	for i := range r.Members {
 		m := &r.Members[i]
@@ -195,11 +181,6 @@ func (t *trusted) believed(r subcluster.Records) subcluster.Records {
 	}
 	return out
 }
-
-// Records and Watch make it a signed.Store.
-func (t *trusted) Records(context.Context) (subcluster.Records, error) { return t.now, nil }
-
-func (t *trusted) Watch(context.Context, func(statestore.Change)) error { return nil }
 
 // before makes a submission's core that of a router from before the fence: it believes
 // a member that does not know the application, sends no number of a claim, raises none
@@ -284,12 +265,12 @@ func (w *World) reconcile() {
 			}
 			its := w.cluster(home)
 			there, known := its.m.App(v.ID)
-			switch verdict, why := reconcile.Judge(serves(its), known && !there.Unmanaged); verdict {
-			case reconcile.End:
+			switch verdict, why := statestore.JudgeAway(serves(its), known && !there.Unmanaged); verdict {
+			case statestore.AwayEnd:
 				w.audit.fault("applications ended where they are not at home")
 				w.say("%s is ended in %s: %s", v.ID, c.id, why)
 				c.kill(v.ID, why, func(bool, error) {})
-			case reconcile.Rehome:
+			case statestore.AwayRehome:
 				w.audit.fault("homes that follow their applications")
 				w.say("%s is at home in %s now: %s", v.ID, c.id, why)
 				if _, _, err := w.store.Move(w.storeClock(), v.ID, home, c.id, 0, nil); err != nil {

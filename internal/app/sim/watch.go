@@ -27,7 +27,7 @@ type watcher struct {
 func (v *watcher) start() {
 	v.view, v.table, v.from = nil, nil, nil
 	if v.trust {
-		v.from = newTrusted(v.w.signer)
+		v.from = &trusted{Believer: subcluster.NewBeliever(v.w.signer), signer: v.w.signer}
 	}
 	v.read()
 }

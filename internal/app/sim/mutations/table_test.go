@@ -133,9 +133,9 @@ var table = []mutation{
 	},
 	{
 		name:     "members that nobody signed are believed",
-		file:     "statestore/signed/signed.go",
-		old:      "		member = r.signer.GoodMember(&record.Member) &&",
-		wrong:    "		member = (MUTANT || r.signer.GoodMember(&record.Member)) &&",
+		file:     "subcluster/believe.go",
+		old:      "		member = b.signer.GoodMember(&record.Member) &&",
+		wrong:    "		member = (MUTANT || b.signer.GoodMember(&record.Member)) &&",
 		caughtBy: "statestore/signed TestAMemberThatWasNeverSignedIsNotThere",
 	},
 	{
@@ -487,7 +487,7 @@ var table = []mutation{
 	},
 	{
 		name:     "the reconciler takes a silent home for one that knows nothing",
-		file:     "statestore/reconcile/reconcile.go",
+		file:     "statestore/away.go",
 		old:      "	case !answered:\n",
 		wrong:    "	case !answered && !MUTANT:\n",
 		caughtBy: "statestore/reconcile TestNothingIsDoneWhileTheHomeIsSilent",
