@@ -75,9 +75,9 @@ type Session struct {
 	waitID       int32
 	began        time.Time // of that heartbeat, or of the registration or finish
 	homeAnswered bool      // home has answered since
-	lastID       int32 // of the last answer, and so of the next call
-	answeredID   int32 // of the call that it was given to
-	resumeAt     int32 // the next answer gets this number, 0 for the one that follows
+	lastID       int32     // of the last answer, and so of the next call
+	answeredID   int32     // of the call that it was given to
+	resumeAt     int32     // the next answer gets this number, 0 for the one that follows
 	last         *yarnpb.AllocateResponseProto
 	out          *yarnpb.AllocateResponseProto // for the next answer
 	amRequest    *yarnpb.AllocateRequestProto  // the AM's last message, for home
