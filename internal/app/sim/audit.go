@@ -225,7 +225,8 @@ func (a *auditor) silence() time.Duration {
 
 // noUAMs: some time after its end nothing unmanaged may be left of an application.
 // A ResourceManager that was restarted gives a silent AM its whole time again, more of it
-// where it stood still or its clock was set forward, and takes a copy of a call that its proxy made minutes ago for a sign of life.
+// where it stood still or its clock was set forward, and takes a copy of a call that its
+// proxy made minutes ago for a sign of life.
 func (a *auditor) noUAMs(id creel.ApplicationID) {
 	patience := a.silence()
 	for _, c := range a.w.clusters {
@@ -248,7 +249,8 @@ func (a *auditor) amBegins(m *am) {
 	if app.begun == nil {
 		app.begun = map[int32]bool{}
 	}
-	a.check(!app.begun[m.attempt.Attempt] || a.spares(m.attempt.Application), "the AM of %s begins a second time", m.attempt)
+	a.check(!app.begun[m.attempt.Attempt] || a.spares(m.attempt.Application),
+		"the AM of %s begins a second time", m.attempt)
 	app.begun[m.attempt.Attempt] = true
 	app.am = m
 	a.moved = a.w.now
@@ -263,7 +265,8 @@ func (a *auditor) amEnds(m *am) {
 func (a *auditor) played(m *am) {
 	app := a.apps[m.attempt.Application]
 	app.played++
-	a.check(a.spares(m.attempt.Application) || app.played == 1, "%s was played to its end %d times", m.attempt.Application, app.played)
+	a.check(a.spares(m.attempt.Application) || app.played == 1,
+		"%s was played to its end %d times", m.attempt.Application, app.played)
 }
 
 // Containers.

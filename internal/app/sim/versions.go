@@ -174,7 +174,9 @@ func (t *trusted) believed(r subcluster.Records) subcluster.Records {
 	t.unsigned = 0
 	for i := range r.Members {
 		m := &r.Members[i]
-		there := slices.ContainsFunc(out.Members, func(o subcluster.Record) bool { return o.ID == m.ID && o.Epoch == m.Epoch })
+		there := slices.ContainsFunc(out.Members, func(o subcluster.Record) bool {
+			return o.ID == m.ID && o.Epoch == m.Epoch
+		})
 		if t.signer.GoodMember(&m.Member) && !there {
 			t.unsigned++
 		}
