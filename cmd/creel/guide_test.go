@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // The queue tree that the guide shows is one.
@@ -61,14 +63,7 @@ func TestTheDocumentsCallCommandsThatThereAre(t *testing.T) {
 				for _, w := range word.FindAllString(m[1], -1) {
 					args = append(args, strings.Trim(w, `'"`))
 				}
-				c, rest, err := rootCommand().Find(args)
-				if err == nil {
-					err = c.ParseFlags(rest)
-				}
-				if err == nil {
-					err = c.ValidateArgs(c.Flags().Args())
-				}
-				if err != nil {
+				if err := callable(args); err != nil {
 					t.Errorf("%s: creel %s: %v", page, m[1], err)
 				}
 			}
@@ -77,4 +72,48 @@ func TestTheDocumentsCallCommandsThatThereAre(t *testing.T) {
 	if called < 50 {
 		t.Errorf("only %d calls were found", called)
 	}
+}
+
+// So does every service of the compose files.
+func TestComposeCallsCommandsThatThereAre(t *testing.T) {
+	called := 0
+	for _, file := range []string{"docker-compose.yml", "docker-compose.hadoop.yml"} {
+		text, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var compose struct {
+			Services map[string]struct {
+				Image   string
+				Command []string
+			}
+		}
+		if err := yaml.Unmarshal(text, &compose); err != nil {
+			t.Fatal(err)
+		}
+		for name, s := range compose.Services {
+			if s.Image != "creel" {
+				continue
+			}
+			called++
+			if err := callable(s.Command); err != nil {
+				t.Errorf("%s: %s: %v", file, name, err)
+			}
+		}
+	}
+	if called < 14 {
+		t.Errorf("only %d services were found", called)
+	}
+}
+
+// callable returns what is wrong with a command line, without running it.
+func callable(args []string) error {
+	c, rest, err := rootCommand().Find(args)
+	if err == nil {
+		err = c.ParseFlags(rest)
+	}
+	if err == nil {
+		err = c.ValidateArgs(c.Flags().Args())
+	}
+	return err
 }

@@ -70,7 +70,7 @@ ones fare, and latency counts from then. Only loopback addresses are taken
 unless forced. cpu_s and cores of "generator" tell what the load itself cost.`,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(loadNodes(), loadAlloc(), loadSubmit(), loadReport(), loadREST())
+	c.AddCommand(loadNodes(), loadAlloc(), loadSubmit(), loadReport(), loadREST(), loadDay())
 	return c
 }
 

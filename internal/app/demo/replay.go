@@ -171,6 +171,40 @@ func (r *replay) observe(o load.Observation) {
 type submitter struct {
 	http    *http.Client
 	routers []string
+	// am is the variable of the AM's environment that tells it its job.
+	am func(j workload.Job, at int) (key, value string)
+}
+
+func newSubmitter(routers []string, am func(j workload.Job, at int) (key, value string)) *submitter {
+	return &submitter{
+		http:    &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second},
+		routers: routers, am: am,
+	}
+}
+
+// submitAll hands the jobs in at their times, and tells of each what became of it, from goroutines of its own. It
+// returns when all have been told of, or ctx is over.
+func (s *submitter) submitAll(ctx context.Context, jobs []workload.Job, began time.Time,
+	tell func(id creel.ApplicationID, due time.Time, err error)) {
+	limit := make(chan struct{}, 256)
+	var work sync.WaitGroup
+	defer work.Wait()
+	for i, j := range jobs {
+		due := began.Add(j.Submit)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Until(due)):
+		}
+		limit <- struct{}{}
+		work.Go(func() {
+			defer func() { <-limit }()
+			one, cancel := context.WithTimeout(ctx, 90*time.Second)
+			defer cancel()
+			id, err := s.submit(one, j, i)
+			tell(id, due, err)
+		})
+	}
 }
 
 func (s *submitter) post(ctx context.Context, router, path string, body []byte) (status int, answer []byte, err error) {
@@ -209,6 +243,7 @@ func (s *submitter) submit(ctx context.Context, j workload.Job, at int) (creel.A
 			}
 		}
 		if id != "" {
+			key, value := s.am(j, at)
 			doc, err := json.Marshal(
 				map[string]any{
 					"application-id":   id,
@@ -219,7 +254,7 @@ func (s *submitter) submit(ctx context.Context, j workload.Job, at int) (creel.A
 					"am-container-spec": map[string]any{
 						"commands": map[string]string{"command": "master"},
 						"environment": map[string]any{
-							"entry": []map[string]string{{"key": jobKey, "value": strconv.Itoa(at)}},
+							"entry": []map[string]string{{"key": key, "value": value}},
 						},
 					},
 				},
@@ -255,13 +290,12 @@ func (r *replay) play(ctx context.Context, fed *federation.Federation, c Config)
 		proxies = append(proxies, p.Address("proxy"))
 	}
 	r.schedule.Store(&proxies)
-	sub := &submitter{
-		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second},
-	}
-	defer sub.http.CloseIdleConnections()
+	var routers []string
 	for _, router := range fed.Routers {
-		sub.routers = append(sub.routers, router.Address("web"))
+		routers = append(routers, router.Address("web"))
 	}
+	sub := newSubmitter(routers, func(_ workload.Job, at int) (string, string) { return jobKey, strconv.Itoa(at) })
+	defer sub.http.CloseIdleConnections()
 	r.nodes = c.Day.Nodes
 	began := time.Now()
 	audit := newAuditor(fed, r.documents)
@@ -271,34 +305,21 @@ func (r *replay) play(ctx context.Context, fed *federation.Federation, c Config)
 	errs := make(chan error, 1)
 	r.submitting.Store(int64(len(r.jobs)))
 	work.Go(func() {
-		limit := make(chan struct{}, 256)
-		for i, j := range r.jobs {
-			due := began.Add(j.Submit)
-			select {
-			case <-playCtx.Done():
-				return
-			case <-time.After(time.Until(due)):
-			}
-			limit <- struct{}{}
-			work.Go(func() {
-				defer func() { <-limit; r.submitting.Add(-1) }()
-				one, cancel := context.WithTimeout(playCtx, 90*time.Second)
-				defer cancel()
-				id, err := sub.submit(one, j, i)
-				r.mu.Lock()
-				defer r.mu.Unlock()
-				if err != nil {
-					if len(r.troubles) < 20 {
-						r.troubles = append(r.troubles, err.Error())
-					}
-					return
+		sub.submitAll(playCtx, r.jobs, began, func(id creel.ApplicationID, due time.Time, err error) {
+			defer r.submitting.Add(-1)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if err != nil {
+				if len(r.troubles) < 20 {
+					r.troubles = append(r.troubles, err.Error())
 				}
-				r.accepted = append(r.accepted, id)
-				r.submits.RecordValue(
-					min(time.Since(due).Microseconds(), r.submits.HighestTrackableValue()),
-				) // always within range
-			})
-		}
+				return
+			}
+			r.accepted = append(r.accepted, id)
+			r.submits.RecordValue(
+				min(time.Since(due).Microseconds(), r.submits.HighestTrackableValue()),
+			) // always within range
+		})
 	})
 	if c.Faults {
 		last := r.jobs[len(r.jobs)-1].Submit
