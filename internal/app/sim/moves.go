@@ -153,7 +153,7 @@ func (t *task) hold(
 					reply(carried{}, err)
 					return
 				}
-				c.w.audit.held(c, app)
+				c.w.audit.held(c, app, claim)
 				reply(carried{codec.Moving(&held), held.App.User, held.App.Submitted, held.Left}, nil)
 			})
 			return nil
@@ -236,11 +236,12 @@ func (t *task) held(at creel.SubclusterID) ([]moves.Held, error) {
 
 // held: a router is told that an application is held only when a restart would hold it
 // too, and never of one that has begun there.
-func (a *auditor) held(c *cluster, id creel.ApplicationID) {
+func (a *auditor) held(c *cluster, id creel.ApplicationID, claim int64) {
 	app := a.apps[id]
 	app.moves = true
 	r, kept := c.kept.app(id)
-	a.check(kept && r.Hold.Claim > 0, "%s says that it holds %s, and its journal does not know", c.id, id)
+	over := c.kept.disowned(id) >= claim || r.Released >= claim // by the time that it is told
+	a.check(over || kept && r.Hold.Claim >= claim, "%s says that it holds %s, and its journal does not know", c.id, id)
 	// Another router may hold it again where it was, while it begins at its new home.
 	a.check(a.forgetful() || app.home == nil || app.home.index != c.index,
 		"%s is held in %s for a move, and has begun there", id, c.id)
