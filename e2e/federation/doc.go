@@ -7,6 +7,7 @@
 //
 //	TestClients                            client cases of package clients, through a router; all with CREEL_CASES=all
 //	TestFaults                             router, proxies, home, second killed while Hadoop works
+//	TestAMapReduceThatWaitsIsMovedOutOf…   a job that waits leaves a drained member, its client none the wiser
 //	TestMixed                              a real Hadoop ResourceManager as a member, by creel agent
 //	TestRouterKilledBetweenAnyTwoSteps     one application, one home; no Java, two seconds
 //	BenchmarkProxy                         what an allocate costs through the proxy

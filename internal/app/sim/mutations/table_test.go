@@ -81,6 +81,7 @@ var table = []mutation{
 		file:  "subcluster/rm/hold.go",
 		old:   "	case t == nil || t.state != tScheduled || len(a.attempts) > 1:\n",
 		wrong: "	case t == nil || !MUTANT && (t.state != tScheduled || len(a.attempts) > 1):\n",
+		seed:  1,
 	},
 	{
 		name:     "a hold is answered before it is durable",
@@ -101,12 +102,14 @@ var table = []mutation{
 		file:  "router/move.go",
 		old:   "	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {\n	case err != nil:\n		return MoveLater, err.Error()\n	case standing == Running:\n		return r.arrived(ctx, m, number)\n",
 		wrong: "	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {\n	case MUTANT:\n	case err != nil:\n		return MoveLater, err.Error()\n	case standing == Running:\n		return r.arrived(ctx, m, number)\n",
+		seed:  16,
 	},
 	{
 		name:  "the old home releases what its next home did not answer for",
 		file:  "router/move.go",
 		old:   "		return MoveLater, err.Error() // the next round looks where its home is\n",
 		wrong: "		if MUTANT {\n			return r.release(ctx, m, number+9, err.Error())\n		}\n		return MoveLater, err.Error() // the next round looks where its home is\n",
+		seed:  7,
 	},
 
 	// What was asked for, granted, released.
