@@ -67,7 +67,7 @@ var features = []feature{
 		"no HA pairs; RPC protection by authentication alone for AMs that are at home there",
 		[]string{"e2e/federation.TestMixed", "e2e/faults.TestWhatArrivesLateDoublesNothing"}},
 	{"members", "drain, undrain, deregister, remove; `yarn routeradmin`", partial, "a drain moves what waits, not what runs, and not out of or into Hadoop's ResourceManagers",
-		[]string{"e2e/federation.TestClients", "e2e/newcomer.TestTheFirstHour", "router/operator.TestADrainIsDoneWhenNothingIsLeft"}},
+		[]string{"e2e/federation.TestClients", "e2e/newcomer.TestTheFirstHour", "router/operator.TestADrainIsDoneWhenNothingIsLeft", "e2e/federation.TestAMapReduceThatWaitsIsMovedOutOfADrainedMember", "router/server.TestThirtyWaitingApplicationsLeaveADrainedMemberThoughARouterDies"}},
 
 	{"ResourceManager", "Hadoop's clients, NodeManagers and AMs; restart from its journal", works, "",
 		[]string{"e2e/rm.TestUsersDoWhatTheyDoWithHadoop", "e2e/rm.TestJobsOutliveTheResourceManager"}},

@@ -21,11 +21,6 @@ type MoveTerms struct {
 	Again        time.Duration // in which an application is not moved a second time
 }
 
-// DefaultMoveTerms are the settings' defaults.
-func DefaultMoveTerms() MoveTerms {
-	return MoveTerms{PerMinute: 60, QueuePercent: 20, DeadBand: 0.2, Again: 10 * time.Minute}
-}
-
 // WaitingApplication is one that waits for its AM's container, as its home reports it.
 type WaitingApplication struct {
 	Application creel.ApplicationID

@@ -12,6 +12,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
+// usualTerms are the settings' defaults.
+var usualTerms = MoveTerms{PerMinute: 60, QueuePercent: 20, DeadBand: 0.2, Again: 10 * time.Minute}
+
 // moveMember is a member of 100 GB with a part in use, and applications that wait.
 func moveMember(id creel.SubclusterID, state subcluster.State, used, running, waiting int64, queues ...creel.QueuePath) subcluster.Status {
 	m := subcluster.Status{Member: subcluster.Member{ID: id}, State: state}
@@ -51,7 +54,7 @@ func TestADrainMovesTheOldestFirstWithinItsBudgetToWhereRoomIs(t *testing.T) {
 		{Application: in.Waiting[0].Application, From: "sc-1", To: "sc-2", At: time.Unix(400, 0)}, // not again for ten minutes
 	}
 	in.Past[0].At = in.Now.Add(-5 * time.Minute)
-	terms := DefaultMoveTerms()
+	terms := usualTerms
 	terms.PerMinute = 3
 	chosen, notes := ChooseMoves(in, terms)
 	if len(chosen) != 3 {
@@ -85,7 +88,7 @@ func TestALoadedMemberGivesTheYoungestToAFreeOneWithinADeadBand(t *testing.T) {
 		}, nil)
 	}
 	in := &MoveInput{View: view(100, 50), Now: time.Unix(1000, 0), Waiting: waitingIn("sc-1", "root.a", 20)}
-	terms := DefaultMoveTerms()
+	terms := usualTerms
 	if chosen, _ := ChooseMoves(in, terms); len(chosen) != 0 {
 		t.Errorf("nobody asked for it: %v", chosen)
 	}
