@@ -60,6 +60,7 @@ func TestComposeIsUp(t *testing.T) {
 	f.dashboardsHaveData()
 	f.failures()
 	f.hadoop()
+	f.load()
 }
 
 // federation is what Compose started, as its users see it.
@@ -320,4 +321,23 @@ creel app list --state FINISHED --queue research`)
 		f.t.Errorf("what the policy sends to Hadoop's ResourceManager is elsewhere:\n%s", out)
 	}
 	f.t.Logf("at Hadoop's ResourceManager:\n%s", out)
+}
+
+// load adds the profile of that name: jobs of the recorded day arrive, of several users.
+func (f *federation) load() {
+	f.t.Helper()
+	f.up("--profile", "load", "up", "-d", "--no-build", "load")
+	web := f.address("router-2", "8089")
+	f.until("jobs of the recorded day", func() (bool, string) {
+		var doc struct{ Apps []struct{ Name, User string } }
+		seen := f.get(web+"/api/v1/apps?limit=1000", &doc)
+		users := map[string]bool{}
+		for _, a := range doc.Apps {
+			if strings.HasPrefix(a.Name, "job") {
+				users[a.User] = true
+			}
+		}
+		return len(users) >= 3, seen
+	})
+	f.up("--profile", "load", "stop", "load")
 }
