@@ -249,21 +249,25 @@ func (s *Scheduler) countDown(w *Ask) {
 // host's and its rack's for a local one, the rack's for a rack-local one, and
 // always that of "*".
 func (s *Scheduler) served(w *Ask, n *Node, at distance) {
+	hosts, racks := len(w.hosts), len(w.racks)
 	if w.placed() {
 		if at == atNode {
 			s.lower(w, w.atHost(n))
 		}
 		if at <= atRack {
-			named := len(w.racks) > 0
 			s.lower(w, w.atRack(n))
-			if named && len(w.racks) == 0 && len(w.hosts) > 0 {
-				s.retry(w.app.queue) // hosts whose racks were not named count now; see rackAsked
-			}
 		}
 	}
 	s.countDown(w)
 	if at != atAny {
 		s.endDelay(w)
+	}
+	// Without the last of its hosts an ask may go to its racks at once, without the last of
+	// both anywhere, and without the last rack to hosts whose racks were not named (see
+	// rackAsked): rooms that it passed up are tried.
+	if w.count > 0 && (hosts > 0 && len(w.hosts) == 0 || racks > 0 && len(w.racks) == 0) {
+		s.retry(w.app.queue)
+		s.mayBorrow(w.app)
 	}
 }
 

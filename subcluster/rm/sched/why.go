@@ -226,14 +226,13 @@ func (s *Scheduler) whyAsk(a *App, k *Ask, w *Why) {
 		have, b := q.used, q.blocker
 		have.Add(&q.held)
 		w.Limit, w.Where, w.Used, w.Bound = LimitQueue, q.path, s.sizes.Resource(&have), s.sizes.Resource(&q.max)
-		w.Before = b.app.id
+		before := "another ask of its own"
+		if b.app.id != a.id {
+			w.Before, before = b.app.id, b.app.id.String()
+		}
 		w.Text = fmt.Sprintf(
 			"Queue %s uses %s of at most %s; %s is before it and waits there for %s, which smaller asks may not pass.",
-			q.path,
-			w.Used,
-			w.Bound,
-			b.app.id,
-			b.size.Resource,
+			q.path, w.Used, w.Bound, before, b.size.Resource,
 		)
 		w.Try = "wait until containers of the queue end, or raise the queue's maximum"
 		return
