@@ -54,6 +54,7 @@ type applied struct {
 	moves  bool           // it was held for a move once
 	am     *am            // the latest
 	begun  map[int32]bool // attempts whose AM has begun
+	twice  bool           // one began a second time, where that is spared
 	older  bool           // a router from before the fence had its submission
 	told   map[int]int64  // by member: the epoch of the last container that its AM was told of
 	// registered is the latest attempt that a life of a ResourceManager has registered.
@@ -251,6 +252,7 @@ func (a *auditor) amBegins(m *am) {
 	}
 	a.check(!app.begun[m.attempt.Attempt] || a.spares(m.attempt.Application),
 		"the AM of %s begins a second time", m.attempt)
+	app.twice = app.twice || app.begun[m.attempt.Attempt]
 	app.begun[m.attempt.Attempt] = true
 	app.am = m
 	a.moved = a.w.now
@@ -435,9 +437,13 @@ type answered struct {
 }
 
 // asked: what a session believes to have asked of a member is what the member's
-// ResourceManager knew when it answered, unless there is more to be said.
+// ResourceManager knew when it answered, unless there is more to be said, or a store that
+// lost writes let two AMs of one attempt ask.
 func (a *auditor) asked(s *session, c *cluster, then answered, id int32) {
 	if s.closed || s.driver.Session() == nil || then.id != id || s.former() || c.gone {
+		return
+	}
+	if app := a.apps[s.attempt.Application]; app != nil && app.twice {
 		return
 	}
 	if n, settled := s.driver.Session().Asked(c.id); settled {
