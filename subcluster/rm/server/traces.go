@@ -114,8 +114,12 @@ func (t *traces) reached(id creel.ApplicationID, stage string, attrs ...attribut
 
 func (t *traces) launching(a rm.LaunchAM) {
 	if app := t.of(a.Attempt.Application); app != nil {
-		app.am.Store(&a.Container.ID)
 		app.Reached(stageJournal) // whoever waits for the answer is told a moment later
+		if a.Unmanaged {
+			return // an unmanaged AM runs in none
+		}
+		id := a.Container.ID
+		app.am.Store(&id)
 		app.Reached(stageContainer, attribute.String("creel.container", a.Container.ID.String()),
 			attribute.String("creel.node", a.Container.Node.String()))
 	}
