@@ -37,6 +37,10 @@ func (s *Session) onAnswered(e Answered) {
 		s.onRegistered(m, e.Register)
 	case e.Allocate != nil && under.Allocate != nil:
 		s.onAllocated(m, e.Allocate)
+		if b := m.behind; b != nil {
+			b.Allocate.ResponseId = proto.Int32(m.responseID)
+			m.under, m.behind, m.again = b, nil, true
+		}
 	case e.Finish != nil && under.Finish != nil:
 		s.onFinished(m, e.Finish)
 	default:
@@ -143,7 +147,8 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 // onReplayed takes the answer that a member gave to the proxy before us. What it says
 // is told, for the AM may not know it, and to hear of it twice does no harm. Its grants
 // are not: they may run already, and those that do not expire. Then the call that is
-// due is made.
+// due is made, behind one that says nothing: a late call of that proxy has the number
+// which is next, and if it comes before ours, ours is answered as its repeat, unread.
 func (s *Session) onReplayed(m *member, under *Send, r *yarnpb.AllocateResponseProto) {
 	m.answered()
 	m.replay, m.responseID = false, r.GetResponseId()
@@ -154,8 +159,15 @@ func (s *Session) onReplayed(m *member, under *Send, r *yarnpb.AllocateResponseP
 		s.out = absorb(s.out, r, m.home)
 		s.homeAnswered = s.homeAnswered || m.home
 	}
-	under.Allocate.ResponseId = proto.Int32(m.responseID)
-	m.under, m.again = under, true
+	if m.behind == nil {
+		m.behind = under
+	}
+	m.under, m.again = s.nothing(m.responseID), true
+}
+
+// nothing is a call that says nothing.
+func (s *Session) nothing(number int32) *Send {
+	return &Send{Allocate: &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(number), Progress: s.progress}}
 }
 
 // keepWanted leaves in the answer the grants that the AM wants; the others
@@ -284,8 +296,7 @@ func (s *Session) gone(m *member) {
 
 // onError decides what the lack of an answer means.
 func (s *Session) onError(m *member, err error) {
-	under := m.under
-	if n, ok := expectedID(err); ok && under.Allocate != nil {
+	if n, ok := expectedID(err); ok && m.under.Allocate != nil {
 		// Its counter is not ours: another proxy has called, or its answer was lost.
 		// What it answered that proxy last may not have reached the AM: it is asked
 		// for once more, and again if a late call of that proxy comes in between.
@@ -294,15 +305,18 @@ func (s *Session) onError(m *member, err error) {
 		}
 		if m.replay = n > 0; m.replay {
 			n--
+		} else if m.behind == nil { // a late call may have that number, too
+			m.behind, m.under = m.under, s.nothing(n)
 		}
-		under.Allocate.ResponseId = proto.Int32(n)
+		m.under.Allocate.ResponseId = proto.Int32(n)
 		m.responseID, m.again = n, true
 		return
 	}
 	switch {
 	case errors.Is(err, creel.ErrNotRegistered):
-		s.onNotRegistered(m, under)
+		s.onNotRegistered(m, m.said())
 	case errors.Is(err, creel.ErrAttemptNotFound), errors.Is(err, creel.ErrApplicationNotFound):
+		under := m.said()
 		m.answered()
 		s.onUnknownAttempt(m, under, err)
 	case errors.Is(err, creel.ErrInvalidRequest),
@@ -310,6 +324,7 @@ func (s *Session) onError(m *member, err error) {
 		errors.Is(err, creel.ErrNotEnabled),
 		errors.Is(err, creel.ErrNotPermitted),
 		errors.Is(err, creel.ErrInvalidToken):
+		under := m.said()
 		m.answered()
 		s.onRefused(m, under, err)
 	default:

@@ -66,6 +66,7 @@ type member struct {
 	seq      uint64
 	busy     bool
 	under    *Send // the call under way, or to be made again
+	behind   *Send // to be made when under, which says nothing, is answered; see onReplayed
 	again    bool  // under has to be sent again, exactly as it was: the member may have acted on it
 	sent     time.Time
 	retryAt  time.Time
@@ -123,7 +124,7 @@ func (m *member) abandonCall() {
 	if m.state != memberLaunching {
 		m.seq++
 	}
-	m.busy, m.again, m.under = false, false, nil
+	m.busy, m.again, m.under, m.behind = false, false, nil, nil
 	m.retryAt, m.pause = time.Time{}, 0
 }
 
@@ -134,6 +135,15 @@ func (m *member) failed(now time.Time, c *Config) {
 	if m.badSince.IsZero() {
 		m.badSince = m.sent
 	}
+}
+
+// said is what the member has to hear by the call under way or the one behind it.
+func (m *member) said() *Send {
+	said := m.under
+	if m.behind != nil {
+		said, m.behind = m.behind, nil
+	}
+	return said
 }
 
 // answered books a call that the member answered.
