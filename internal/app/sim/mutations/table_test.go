@@ -114,6 +114,13 @@ var table = []mutation{
 
 	// What was asked for, granted, released.
 	{
+		name:     "the first call after a replay says what there is to say",
+		file:     "amrmproxy/answer.go",
+		old:      "	m.under, m.again = s.nothing(m.responseID), true\n}",
+		wrong:    "	m.under, m.again = s.nothing(m.responseID), true\n	if MUTANT {\n		under.Allocate.ResponseId = proto.Int32(m.responseID)\n		m.under, m.behind = under, nil\n	}\n}",
+		caughtBy: "amrmproxy TestScenarios/proxy_restart",
+	},
+	{
 		name:     "a grant on its way is asked for again",
 		file:     "amrmproxy/ledger.go",
 		old:      "	case c.share > 0 && c.body != body:\n		return true",
