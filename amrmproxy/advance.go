@@ -412,6 +412,10 @@ func (s *Session) heartbeatTo(m *member) {
 	if s.phase != phaseRunning || !m.called && !s.due(m) {
 		return
 	}
+	if m.responseID == unknownID { // it is refused, and repeated as what it was
+		s.send(m, s.nothing(unknownID))
+		return
+	}
 	s.send(m, &Send{Allocate: s.request(m)})
 }
 

@@ -159,7 +159,7 @@ func (s *Session) onReplayed(m *member, under *Send, r *yarnpb.AllocateResponseP
 		s.out = absorb(s.out, r, m.home)
 		s.homeAnswered = s.homeAnswered || m.home
 	}
-	if m.behind == nil {
+	if m.behind == nil && !saysNothing(under.Allocate) {
 		m.behind = under
 	}
 	m.under, m.again = s.nothing(m.responseID), true
@@ -168,6 +168,11 @@ func (s *Session) onReplayed(m *member, under *Send, r *yarnpb.AllocateResponseP
 // nothing is a call that says nothing.
 func (s *Session) nothing(number int32) *Send {
 	return &Send{Allocate: &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(number), Progress: s.progress}}
+}
+
+func saysNothing(a *yarnpb.AllocateRequestProto) bool {
+	return len(a.Ask)+len(a.Release)+len(a.UpdateRequests)+len(a.SchedulingRequests) == 0 &&
+		a.BlacklistRequest == nil && a.TrackingUrl == nil
 }
 
 // keepWanted leaves in the answer the grants that the AM wants; the others
@@ -305,7 +310,7 @@ func (s *Session) onError(m *member, err error) {
 		}
 		if m.replay = n > 0; m.replay {
 			n--
-		} else if m.behind == nil { // a late call may have that number, too
+		} else if m.behind == nil && !saysNothing(m.under.Allocate) { // a late call may have that number, too
 			m.behind, m.under = m.under, s.nothing(n)
 		}
 		m.under.Allocate.ResponseId = proto.Int32(n)
