@@ -261,8 +261,9 @@ func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 // that from nobody for longer than a ResourceManager takes to notice, as
 // MapReduce's does (mapreduce.task.timeout). It is the only way out where the
 // ResourceManager, or the proxy, was restarted and so knows of no such container;
-// known says that both did when the container went. One that was paused gives
-// containers their whole time again.
+// known says that both did when the container went. A ResourceManager that was paused, or
+// whose clock was set forward, which looks like a pause to it, gives a container that was
+// not seen running its whole time again (Machine.Paused).
 func (m *am) unheard(id creel.ContainerID, of *cluster, known bool) {
 	rm, proxy, gone := m.w.clusters[of.index].epoch, m.proxy().epoch, m.w.now
 	m.later(m.w.cfg.Expiry+5*time.Minute, func() {
@@ -270,7 +271,8 @@ func (m *am) unheard(id creel.ContainerID, of *cluster, known bool) {
 			return
 		}
 		of := m.w.clusters[of.index]
-		m.w.audit.check(!known || of.epoch != rm || m.proxy().epoch != proxy || of.paused.After(gone),
+		m.w.audit.check(!known || of.epoch != rm || m.proxy().epoch != proxy ||
+			of.paused.After(gone) || of.excused.After(gone),
 			"%s is gone from %s, and its AM was never told of its completion", id, of.id)
 		m.w.audit.fault("tasks given up")
 		m.say(m.play.StartFailed(id))

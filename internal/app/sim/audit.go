@@ -202,7 +202,8 @@ func (a *auditor) ends(c *cluster, id creel.ApplicationID, app *applied, state c
 	if app.ended.IsZero() {
 		a.awaited--
 		a.open--
-		a.w.after(a.silence(), func() { a.noUAMs(id) })
+		ended := a.w.now
+		a.w.after(a.silence(), func() { a.noUAMs(id, ended) })
 	}
 	app.ended, app.state, app.home = a.w.now, state, c
 }
@@ -227,14 +228,23 @@ func (a *auditor) silence() time.Duration {
 // noUAMs: some time after its end nothing unmanaged may be left of an application.
 // A ResourceManager that was restarted gives a silent AM its whole time again, more of it
 // where it stood still or its clock was set forward, and takes a copy of a call that its
-// proxy made minutes ago for a sign of life.
-func (a *auditor) noUAMs(id creel.ApplicationID) {
-	patience := a.silence()
+// proxy made minutes ago for a sign of life. Where its clock was set back, its time goes
+// slower by a tenth until the clock has caught up (awake.Steady).
+func (a *auditor) noUAMs(id creel.ApplicationID, ended time.Time) {
 	for _, c := range a.w.clusters {
-		if v, ok := c.m.App(id); !c.up || !ok || !v.Unmanaged || v.State.Ended() {
+		v, ok := c.m.App(id)
+		if !c.up || !ok || !v.Unmanaged || v.State.Ended() {
 			continue
-		} else if heard := a.w.now.Sub(c.excused); heard < patience {
-			a.w.after(patience-heard, func() { a.noUAMs(id) })
+		}
+		since, patience := ended, a.silence()
+		if c.excused.After(since) {
+			since = c.excused
+		}
+		if c.setBack {
+			patience += a.w.cfg.Expiry / 9
+		}
+		if left := patience - a.w.now.Sub(since); left > 0 {
+			a.w.after(left, func() { a.noUAMs(id, ended) })
 		} else {
 			a.check(false, "%s has ended, and its UAM in %s is still %s", id, c.id, v.State)
 		}

@@ -47,6 +47,7 @@ type cluster struct {
 	watch      *rm.Auditor // of what each turn changes
 	start      time.Time   // by the store's clock
 	excused    time.Time   // when it last began, or went on after a pause or what looked like one
+	setBack    bool        // its clock was, while it ran
 	nextApp    int32
 	box        []turn.Event                 // what waits for the owner
 	held       bool                         // the owner is held up, or in a turn
@@ -111,7 +112,7 @@ func (c *cluster) open() error {
 	if err != nil {
 		return err
 	}
-	c.start, c.excused = time.UnixMilli(epoch).UTC(), w.now
+	c.start, c.excused, c.setBack = time.UnixMilli(epoch).UTC(), w.now, false
 	for slices.ContainsFunc(w.clusters, func(o *cluster) bool { return o != c && o.start.Equal(c.start) }) {
 		c.start = c.start.Add(time.Millisecond)
 	}
@@ -232,6 +233,7 @@ func (c *cluster) setClock(skew time.Duration) {
 	gap := c.clock().Sub(before)
 	c.w.mark("clock", c.number, gap.Milliseconds())
 	c.w.say("the clock of %s is set by %v, and drifts by %.4f", c.id, gap, c.drift)
+	c.setBack = c.setBack || gap < 0
 	c.turn(max(0, gap))
 }
 

@@ -287,15 +287,20 @@ func harmHome(w *World, app creel.ApplicationID) {
 }
 
 func harmUAM(w *World, app creel.ApplicationID) {
-	c := w.clusters[0]
-	c.submit("ann", &pb.ApplicationSubmissionContextProto{
+	launchUAM(w, app)
+	ended := w.now
+	w.now = w.now.Add(w.cfg.Expiry + 2*time.Minute)
+	w.audit.noUAMs(app, ended)
+}
+
+// launchUAM submits the UAM of an application that runs nowhere.
+func launchUAM(w *World, app creel.ApplicationID) {
+	w.clusters[0].submit("ann", &pb.ApplicationSubmissionContextProto{
 		ApplicationId:   pb.FromApplicationID(app),
 		Queue:           new("prod"),
 		UnmanagedAm:     new(true),
 		AmContainerSpec: &pb.ContainerLaunchContextProto{},
 	}, 0, func(bool, error) {})
-	w.now = w.now.Add(w.cfg.Expiry + 2*time.Minute)
-	w.audit.noUAMs(app)
 }
 
 func TestQuantile(t *testing.T) {
