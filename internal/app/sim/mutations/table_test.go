@@ -98,11 +98,11 @@ var table = []mutation{
 		caughtBy: "subcluster/rm TestAHoldItsReleaseAndADropSurviveARestart",
 	},
 	{
-		name:  "a move that is given up goes back without asking its next home",
-		file:  "router/move.go",
-		old:   "	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {\n	case err != nil:\n		return MoveLater, err.Error()\n	case standing == Running:\n		return r.arrived(ctx, m, number)\n",
-		wrong: "	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {\n	case MUTANT:\n	case err != nil:\n		return MoveLater, err.Error()\n	case standing == Running:\n		return r.arrived(ctx, m, number)\n",
-		seed:  16,
+		name:     "a move that is given up goes back without asking its next home",
+		file:     "router/move.go",
+		old:      "	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {\n	case err != nil:\n		return MoveLater, err.Error()\n	case standing == Running:\n		return r.arrived(ctx, m, number)\n",
+		wrong:    "	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {\n	case MUTANT:\n	case err != nil:\n		return MoveLater, err.Error()\n	case standing == Running:\n		return r.arrived(ctx, m, number)\n",
+		caughtBy: "router TestAMoveThatIsGivenUpAsksItsNextHomeFirst",
 	},
 	{
 		name:  "the old home releases what its next home did not answer for",

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package router_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+)
+
+// A move that is given up after its home has changed goes back only once the next home
+// has promised that it will not run the application: it may have taken it, unheard.
+func TestAMoveThatIsGivenUpAsksItsNextHomeFirst(t *testing.T) {
+	silent := &creel.Error{Kind: creel.ErrUnavailable, What: "sc-2 does not answer"}
+	for _, c := range []struct {
+		name     string
+		standing router.Standing
+		err      error
+		end      router.MoveEnd
+		home     creel.SubclusterID
+		told     []string
+	}{
+		{"it is silent", 0, silent, router.MoveLater, "sc-2", nil},
+		{"it has taken it", router.Running, nil, router.MoveDone, "sc-2", []string{"arrived", "drop at sc-1"}},
+		{"it promises", router.Disowned, nil, router.MoveStays, "sc-1", []string{"release at sc-1"}},
+		{"it cannot promise", router.Absent, nil, router.MoveLater, "sc-2", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := &homes{
+				at:     map[creel.ApplicationID]creel.SubclusterID{app: "sc-2"},
+				number: map[creel.ApplicationID]int64{app: 3},
+			}
+			var told []string
+			tell := func(what string) func(context.Context, creel.SubclusterID, creel.ApplicationID, int64) error {
+				return func(_ context.Context, at creel.SubclusterID, _ creel.ApplicationID, claim int64) error {
+					if claim <= 3 {
+						t.Errorf("%s under claim %d, which is older than the one that changed the home", what, claim)
+					}
+					told = append(told, what+" at "+string(at))
+					return nil
+				}
+			}
+			m := router.Mover[string]{
+				Homes: h,
+				Disown: func(_ context.Context, at creel.SubclusterID, _ creel.ApplicationID, _ int64) (router.Standing, error) {
+					if at != "sc-2" {
+						t.Errorf("%s is asked", at)
+					}
+					return c.standing, c.err
+				},
+				Hold: func(context.Context, creel.SubclusterID, creel.ApplicationID, int64, string) (string, error) {
+					return "the submission", nil
+				},
+				Release: tell("release"),
+				Drop:    tell("drop"),
+				Arrived: func(context.Context, router.Moving, int64) error { told = append(told, "arrived"); return nil },
+				Now:     time.Now,
+			}
+			end, why := m.Carry(t.Context(), router.Moving{
+				Application: app, From: "sc-1", To: "sc-2", Why: "sc-1 is drained", GiveUp: "it was undone",
+			})
+			if end != c.end || h.at[app] != c.home || !slices.Equal(told, c.told) {
+				t.Errorf("the move %v (%s), its home is %s, told %q; want %v, %s, %q", end, why, h.at[app], told, c.end, c.home, c.told)
+			}
+		})
+	}
+}
