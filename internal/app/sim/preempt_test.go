@@ -13,7 +13,8 @@ import (
 // A crowded morning, with faults, in which queues below their guarantee take from
 // others: every application ends as it must, and is audited as always.
 func TestACrowdedMorningWithPreemption(t *testing.T) {
-	for _, seed := range []uint64{1, 2} {
+	all := int64(0)
+	for _, seed := range []uint64{1, 2, 5} {
 		c := faulty(t, seed)
 		c.NodeSize = creel.NewResource(2048, 4)
 		c.Queues.Preemption = queues.Preemption{
@@ -29,8 +30,9 @@ func TestACrowdedMorningWithPreemption(t *testing.T) {
 			lost += s.Preempted
 		}
 		t.Logf("seed %d: %d containers were taken back; grants took %v at p99", seed, lost, Quantile(r.Waits, 0.99))
-		if seed == 1 && lost == 0 {
-			t.Error("nothing was taken back: the morning is not crowded")
-		}
+		all += lost
+	}
+	if all < 10 {
+		t.Errorf("%d containers were taken back on three mornings: they are not crowded", all)
 	}
 }

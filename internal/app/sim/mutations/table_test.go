@@ -118,7 +118,7 @@ var table = []mutation{
 		file:     "amrmproxy/answer.go",
 		old:      "	m.under, m.again = s.nothing(m.responseID), true\n}",
 		wrong:    "	m.under, m.again = s.nothing(m.responseID), true\n	if MUTANT {\n		under.Allocate.ResponseId = proto.Int32(m.responseID)\n		m.under, m.behind = under, nil\n	}\n}",
-		caughtBy: "amrmproxy TestScenarios/proxy_restart",
+		caughtBy: "amrmproxy TestScenarios/late_call_at_home",
 	},
 	{
 		name:     "a grant on its way is asked for again",
