@@ -79,6 +79,31 @@ func TestAForgottenUAMLivesLongerWhereTheClockWasSetBack(t *testing.T) {
 	}
 }
 
+// A router reads the store again before its last read has come back. What that brings then
+// is of a store that was, with a member's earlier life, and is not what it sees.
+func TestAReadThatWasOvertakenIsNotSeen(t *testing.T) {
+	w := quiet(t)
+	passes(w, 30*time.Second)
+	v := &w.routers[0].watcher
+	before := w.store.Records(w.storeClock())
+	again := before.Members[0].Member
+	again.Epoch++
+	if err := w.store.Register(w.storeClock(), again); err != nil {
+		t.Fatal(err)
+	}
+	v.reads += 2
+	v.answered(v.reads, w.store.Records(w.storeClock()), nil)
+	v.answered(v.reads-1, before, nil)
+	if got := v.view.Members[0].Epoch; got != again.Epoch {
+		t.Errorf("it sees life %d, after it saw %d", got, again.Epoch)
+	}
+	v.reads++
+	v.answered(v.reads, before, nil)
+	if got := v.view.Members[0].Epoch; got != before.Members[0].Epoch {
+		t.Errorf("it sees life %d, and the store has %d", got, before.Members[0].Epoch)
+	}
+}
+
 // quiet is a federation to which nobody has submitted anything yet.
 func quiet(t *testing.T) *World {
 	w, err := New(day(t, 1, 9*time.Hour, 9*time.Hour+time.Minute, 2))

@@ -21,6 +21,8 @@ type watcher struct {
 	view  *subcluster.View
 	table *policies.Table
 	saw   func() // another view; nil for nobody to tell
+
+	reads, seen int // begun, and the latest that was answered
 }
 
 // start begins with nothing seen; it is called at each boot.
@@ -35,6 +37,8 @@ func (v *watcher) start() {
 func (v *watcher) read() {
 	w := v.w
 	w.on(v.at, w.cfg.Poll-w.cfg.Poll/5+time.Duration(w.rnd.Int64N(int64(2*w.cfg.Poll/5)+1)), v.read)
+	v.reads++
+	number := v.reads
 	call(
 		w,
 		v.at,
@@ -47,21 +51,31 @@ func (v *watcher) read() {
 				return records, nil
 			}))
 		},
-		func(r subcluster.Records, err error) {
-			if v.from != nil && err == nil {
-				r = v.from.believed(r)
-			}
-			o := subcluster.Observer{Longest: w.cfg.Poll + w.cfg.Poll/5 + readTime, Validate: validate}
-			if next := o.Observe(v.view, r, err); next != nil {
-				v.view = next
-				w.audit.sees(v)
-				v.table = policies.NewTable(v.table, next.Policies)
-				if v.saw != nil {
-					v.saw()
-				}
-			}
-		},
+		func(r subcluster.Records, err error) { v.answered(number, r, err) },
 	)
+}
+
+// answered takes the end of a read. One that another has overtaken counts for nothing:
+// statestore/watch begins none before the last has ended, and so never reads what was
+// before what it has read.
+func (v *watcher) answered(number int, r subcluster.Records, err error) {
+	if number < v.seen {
+		return
+	}
+	v.seen = number
+	w := v.w
+	if v.from != nil && err == nil {
+		r = v.from.believed(r)
+	}
+	o := subcluster.Observer{Longest: w.cfg.Poll + w.cfg.Poll/5 + readTime, Validate: validate}
+	if next := o.Observe(v.view, r, err); next != nil {
+		v.view = next
+		w.audit.sees(v)
+		v.table = policies.NewTable(v.table, next.Policies)
+		if v.saw != nil {
+			v.saw()
+		}
+	}
 }
 
 // policy that holds for a queue.
