@@ -27,7 +27,7 @@ func (s *Session) onAnswered(e Answered) {
 		return
 	}
 	under := m.under
-	if m.replay && e.Allocate != nil && under.Allocate != nil {
+	if e.Allocate != nil && under.Allocate != nil && (m.replay || under.Allocate.GetResponseId() == unknownID) {
 		s.onReplayed(m, under, e.Allocate)
 		return
 	}
@@ -144,7 +144,8 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 	}
 }
 
-// onReplayed takes the answer that a member gave to the proxy before us. What it says
+// onReplayed takes the answer that a member gave to the proxy before us (to a call of no
+// number: what it answers before the first). What it says
 // is told, for the AM may not know it, and to hear of it twice does no harm. Its grants
 // are not: they may run already, and those that do not expire. Then the call that is
 // due is made, behind one that says nothing: a late call of that proxy has the number
