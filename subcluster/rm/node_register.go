@@ -90,14 +90,17 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistered, 
 
 // sortContainers compares what a registering node runs with what is known:
 // lost ones end, reported ends are taken over, unknown ones of living
-// applications are recovered and all others killed.
+// applications are recovered and all others killed. Lost is also what its AM, or the AM's
+// launch, may have begun to start: if the node's former life served that and its answer died
+// with it, another try here would run the container a second time. A start that comes to this
+// life after all is of an unknown container, and is killed at the next heartbeat.
 func (m *Machine) sortContainers(n *node, r *RegisterNode) {
 	reported := make(map[creel.ContainerID]bool, len(r.Containers))
 	for i := range r.Containers {
 		reported[r.Containers[i].ID] = true
 	}
 	for _, c := range n.live { // an end may cause others, of an attempt's: they leave holes
-		if c != nil && c.node == n && !reported[c.id()] && c.state >= cRunning {
+		if c != nil && c.node == n && !reported[c.id()] && c.state >= cAcquired {
 			m.complete(c, cKilled, creel.ExitAborted, "Container released on a *lost* node", nil)
 		}
 	}

@@ -634,4 +634,11 @@ var table = []mutation{
 		wrong:    "	if !MUTANT {\n		m.sched.SetCap(c)\n	}\n",
 		caughtBy: "subcluster/rm TestAQueueGrowsToItsCapAndNoFurther",
 	},
+	{
+		name:     "a start that a node's former life may have served is tried at the next",
+		file:     "subcluster/rm/node_register.go",
+		old:      "!reported[c.id()] && c.state >= cAcquired {\n",
+		wrong:    "!reported[c.id()] && (c.state >= cRunning || !MUTANT && c.state >= cAcquired) {\n",
+		caughtBy: "subcluster/rm TestScenarios/nodes-anew",
+	},
 }
