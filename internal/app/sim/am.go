@@ -190,7 +190,9 @@ func (m *am) request(responseID int32, s workload.Steps) *pb.AllocateRequestProt
 
 func (m *am) allocate(s workload.Steps) {
 	id, p := m.responseID, m.proxy()
+	var served int // the proxy's epoch then: it may be started anew while the answer lies in the AM's socket
 	call(m.w, m.at.host, p.host, callTime, func(reply func(*pb.AllocateResponseProto, error)) {
+		served = p.epoch
 		p.allocate(m.attempt, m.request(id, s), reply)
 	}, func(answer *pb.AllocateResponseProto, err error) {
 		switch {
@@ -199,7 +201,7 @@ func (m *am) allocate(s workload.Steps) {
 			for _, c := range s.Releases {
 				m.w.audit.givenBack(m, c)
 			}
-			m.allocated(answer, p.epoch)
+			m.allocated(answer, served)
 		case errors.Is(err, creel.ErrNotRegistered):
 			// Register, and ask for everything anew; what was to be given back still is.
 			m.steps.Releases = append(s.Releases, m.steps.Releases...)
