@@ -212,7 +212,7 @@ type exchange[T any] struct {
 	finish   func(T, error)
 	giveUp   time.Time
 	caller   int // epoch of the caller
-	callee   int // epoch of who got the request
+	callee   int // epoch of who got the request, or had not when the caller gave up
 	slot     int
 	arrived  bool
 	answered bool
@@ -228,7 +228,8 @@ func (x *exchange[T]) run() {
 	case x.answered:
 		x.end(x.answer, x.err)
 	case x.arrived || x.over && !x.w.faults.Orphans:
-	case !x.to.up && x.over:
+	case x.over && (!x.to.up || x.to.epoch != x.callee):
+		// Who gives up closes the connection, and one that the process of then had goes with it.
 	case !x.to.up:
 		x.w.after(x.w.delay(), func() { x.fail(errRefused) })
 	case x.w.asleep(x.to):
@@ -286,7 +287,9 @@ func (x *exchange[T]) end(t T, err error) {
 		x.w.at(x.from.paused, func() { x.end(t, err) })
 		return
 	}
-	x.over = true
+	if x.over = true; !x.arrived {
+		x.callee = x.to.epoch
+	}
 	if x.slot >= 0 {
 		x.to.land(x)
 	}
