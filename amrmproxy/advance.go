@@ -62,7 +62,9 @@ func (s *Session) onTick() {
 	}
 	s.unstick()
 	s.ledger.sweep(s.now)
-	if s.phase > phaseNew && s.phase < phaseOver && s.now.Sub(s.heard) > s.cfg.AMExpiry {
+	// Home gives up an AM after AMExpiry, too, and the next attempt takes these UAMs over: it
+	// has as long again to begin. An application that is over is heard of by asking home.
+	if s.phase > phaseNew && s.phase < phaseOver && s.now.Sub(s.heard) > 2*s.cfg.AMExpiry {
 		s.end("the AM has been silent for "+s.now.Sub(s.heard).String(), nil)
 	}
 	if s.phase == phaseRegistering && s.now.Sub(s.began) > s.cfg.RegisterWait && s.answer == nil {

@@ -36,8 +36,8 @@ type Config struct {
 	// before others are tried; a hundredth of it where the member says that it
 	// has no room and the policy looks for room. 30 s.
 	StuckAfter time.Duration
-	// AMExpiry is how long a silent AM keeps its UAMs: YARN's
-	// yarn.am.liveness-monitor.expiry-interval-ms. 10 min.
+	// AMExpiry is after how long home gives up a silent AM, YARN's
+	// yarn.am.liveness-monitor.expiry-interval-ms; its UAMs are kept for twice as long. 10 min.
 	AMExpiry time.Duration
 	// Retry is the first pause after a failed call; it doubles up to RetryMost.
 	// 100 ms and 5 s.
