@@ -69,3 +69,46 @@ func TestAMoveThatIsGivenUpAsksItsNextHomeFirst(t *testing.T) {
 		})
 	}
 }
+
+// The change of home whose answer was lost may have happened: the next home is then looked
+// for and served, and the old one lets go of the application only when that has it.
+func TestAMoveGoesOnWhereTheAnswerOfTheStoreWasLost(t *testing.T) {
+	h := &homes{
+		at:     map[creel.ApplicationID]creel.SubclusterID{app: "sc-1"},
+		number: map[creel.ApplicationID]int64{app: 1},
+	}
+	var told []string
+	tell := func(what string) func(context.Context, creel.SubclusterID, creel.ApplicationID, int64) error {
+		return func(_ context.Context, at creel.SubclusterID, _ creel.ApplicationID, _ int64) error {
+			told = append(told, what+" at "+string(at))
+			return nil
+		}
+	}
+	first := true
+	m := router.Mover[string]{
+		Homes: h,
+		Disown: func(context.Context, creel.SubclusterID, creel.ApplicationID, int64) (router.Standing, error) {
+			return router.Disowned, nil
+		},
+		Hold: func(context.Context, creel.SubclusterID, creel.ApplicationID, int64, string) (string, error) {
+			h.lost, first = first, false
+			return "the submission", nil
+		},
+		Submit: func(_ context.Context, to creel.SubclusterID, _ creel.ApplicationID, held string, _ int64) (router.Verdict, error) {
+			told = append(told, held+" to "+string(to))
+			return router.Accepted, nil
+		},
+		Release: tell("release"),
+		Drop:    tell("drop"),
+		Arrived: func(context.Context, router.Moving, int64) error { told = append(told, "arrived"); return nil },
+		Now:     time.Now,
+	}
+	move := router.Moving{Application: app, From: "sc-1", To: "sc-2", Why: "sc-1 is drained"}
+	if end, why := m.Carry(t.Context(), move); end != router.MoveLater || h.at[app] != "sc-2" || len(told) > 0 {
+		t.Fatalf("the move %v (%s), its home is %s, told %q; want it to go on, nobody told", end, why, h.at[app], told)
+	}
+	end, why := m.Carry(t.Context(), move)
+	if want := []string{"the submission to sc-2", "arrived", "drop at sc-1"}; end != router.MoveDone || !slices.Equal(told, want) {
+		t.Fatalf("the move %v (%s), told %q; want it done, %q", end, why, told, want)
+	}
+}

@@ -105,11 +105,11 @@ var table = []mutation{
 		caughtBy: "router TestAMoveThatIsGivenUpAsksItsNextHomeFirst",
 	},
 	{
-		name:  "the old home releases what its next home did not answer for",
-		file:  "router/move.go",
-		old:   "		return MoveLater, err.Error() // the next round looks where its home is\n",
-		wrong: "		if MUTANT {\n			return r.release(ctx, m, number+9, err.Error())\n		}\n		return MoveLater, err.Error() // the next round looks where its home is\n",
-		seed:  7,
+		name:     "the old home releases what its next home did not answer for",
+		file:     "router/move.go",
+		old:      "		return MoveLater, err.Error() // the next round looks where its home is\n",
+		wrong:    "		if MUTANT {\n			return r.release(ctx, m, number+9, err.Error())\n		}\n		return MoveLater, err.Error() // the next round looks where its home is\n",
+		caughtBy: "router TestAMoveGoesOnWhereTheAnswerOfTheStoreWasLost",
 	},
 
 	// What was asked for, granted, released.
