@@ -108,7 +108,7 @@ func TestAPausedProxyGivesUpNoAM(t *testing.T) {
 		if _, err := call(amrmproxy.FromAM{Allocate: &pb.AllocateRequestProto{ResponseId: proto.Int32(0)}}); err != nil {
 			t.Fatalf("after a pause of ours the AM hears %v", err)
 		}
-		time.Sleep(expiry - time.Second)
+		time.Sleep(2*expiry - time.Second) // as long again as its home waits
 		if n := p.Stats().Sessions; n != 1 {
 			t.Fatal("the session ended before its time")
 		}
