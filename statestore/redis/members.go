@@ -226,18 +226,18 @@ func wholeSet(hashes []any) *memberSet {
 // parse reads the loads that the set before has not, once for all who look through this
 // store. One that cannot be read is left to them, who say why.
 func (m *memberSet) parse(before *memberSet) {
-	at := map[creel.SubclusterID]*subcluster.Record{}
-	if before != nil {
-		for i := range before.list {
-			at[before.list[i].ID] = &before.list[i]
-		}
-	}
+	byID := func(r subcluster.Record, id creel.SubclusterID) int { return strings.Compare(string(r.ID), string(id)) }
 	for i := range m.list {
 		r := &m.list[i]
-		if was := at[r.ID]; r.Parsed == nil && was != nil && was.Load == r.Load {
-			r.Parsed = was.Parsed
-		}
 		if r.Parsed != nil || r.Load == "" {
+			continue
+		}
+		if before != nil {
+			if at, ok := slices.BinarySearchFunc(before.list, r.ID, byID); ok && before.list[at].Load == r.Load {
+				r.Parsed = before.list[at].Parsed
+			}
+		}
+		if r.Parsed != nil {
 			continue
 		}
 		if l, err := subcluster.ParseLoad([]byte(r.Load)); err == nil {
