@@ -34,7 +34,13 @@ func overMembers(t testing.TB, members ...http.HandlerFunc) *httptest.Server {
 		m.Addresses.Web = s.Listener.Addr().String()
 		all = append(all, m)
 	}
-	view := subcluster.NewView(time.Now(), all, nil)
+	return overStatuses(t, all)
+}
+
+// overStatuses serves the router's documents over a view of these members.
+func overStatuses(t testing.TB, members []subcluster.Status) *httptest.Server {
+	t.Helper()
+	view := subcluster.NewView(time.Now(), members, nil)
 	pool := remote.NewPool(remote.Config{User: "creel", KindOf: yarnrpc.KindOf})
 	t.Cleanup(func() { pool.Close() })
 	core := server.New(server.Config{

@@ -3,7 +3,6 @@
 package rest_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,14 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router/rest"
-	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster"
-	"github.com/creelrm/creel/subcluster/remote"
 )
 
 // However many look at the queues and the nodes of a hundred members, each member is asked
@@ -52,17 +46,7 @@ func TestViewersOfAHundredMembersShareOneSnapshot(t *testing.T) {
 		m.Load.Metrics.TotalMB = 1 << 20
 		members = append(members, m)
 	}
-	view := subcluster.NewView(time.Now(), members, nil)
-	pool := remote.NewPool(remote.Config{User: "creel", KindOf: yarnrpc.KindOf})
-	t.Cleanup(func() { pool.Close() })
-	core := server.New(server.Config{
-		View: func() *subcluster.View { return view }, Pool: pool,
-		Known: func(context.Context, *remote.Member, creel.ApplicationID) (bool, error) { return false, nil },
-	})
-	mux := chi.NewRouter()
-	rest.New(core, rest.Config{Started: time.Now()}).Mount(mux)
-	web := httptest.NewServer(mux)
-	t.Cleanup(web.Close)
+	web := overStatuses(t, members)
 	address := strings.TrimPrefix(web.URL, "http://")
 
 	began := time.Now()
