@@ -2,21 +2,12 @@
 
 package yarnrpc
 
-import (
-	"google.golang.org/protobuf/encoding/protowire"
+import pb "github.com/creelrm/creel/internal/yarnpb"
 
-	pb "github.com/creelrm/creel/internal/yarnpb"
-)
-
-// A router that takes thousands of submissions a second asks a
-// ResourceManager of ours for a block of application ids in one
-// getNewApplication. fieldBlock is not Hadoop's: in the request it says how many
-// ids are wanted, in the answer how many there are in a row, the first of which
-// stands where Hadoop has it. A ResourceManager that does not know the field
-// gives one id, as a client that does not know it gets.
-const fieldBlock protowire.Number = 15001
-
-// MaxBlock is how many ids one getNewApplication gives at most.
+// MaxBlock is how many ids one getNewApplication gives at most: a router that takes
+// thousands of submissions a second asks a ResourceManager of ours for a block of them.
+// A ResourceManager that does not know the field gives one id, as a client that does not
+// know it gets.
 const MaxBlock = 32
 
 // BlockRequest is an encoded GetNewApplicationRequestProto for n ids.
@@ -24,11 +15,7 @@ func BlockRequest(n int) []byte {
 	if n <= 1 {
 		return nil
 	}
-	return appendBlock(nil, n)
-}
-
-func appendBlock(b []byte, n int) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(b, fieldBlock, protowire.VarintType), uint64(n))
+	return pb.AppendNumber(nil, pb.FieldBlock, int64(n))
 }
 
 // BlockWanted is how many ids a request wants.
@@ -39,7 +26,7 @@ func BlockWanted(r *pb.GetNewApplicationRequestProto) int {
 // SetBlock notes in an answer that it gives n ids in a row.
 func SetBlock(r *pb.GetNewApplicationResponseProto, n int) {
 	if n > 1 {
-		r.ProtoReflect().SetUnknown(appendBlock(nil, n))
+		r.ProtoReflect().SetUnknown(BlockRequest(n))
 	}
 }
 
@@ -48,7 +35,7 @@ func TakeBlock(r *pb.GetNewApplicationResponseProto) int {
 	unknown := r.ProtoReflect().GetUnknown()
 	n := blockIn(unknown)
 	if n > 1 {
-		r.ProtoReflect().SetUnknown(without(unknown))
+		r.ProtoReflect().SetUnknown(pb.Without(unknown, pb.FieldBlock))
 	}
 	return n
 }
@@ -56,35 +43,5 @@ func TakeBlock(r *pb.GetNewApplicationResponseProto) int {
 // blockIn reads the number among fields that are not Hadoop's: 1 if there is
 // none, or none that makes sense.
 func blockIn(fields []byte) int {
-	for len(fields) > 0 {
-		num, typ, n := protowire.ConsumeTag(fields)
-		if n < 0 {
-			return 1
-		}
-		if num == fieldBlock && typ == protowire.VarintType {
-			v, _ := protowire.ConsumeVarint(fields[n:])
-			return int(min(max(v, 1), MaxBlock))
-		}
-		m := protowire.ConsumeFieldValue(num, typ, fields[n:])
-		if m < 0 {
-			return 1
-		}
-		fields = fields[n+m:]
-	}
-	return 1
-}
-
-// without copies fields but for the block's. They were parsed before.
-func without(fields []byte) (rest []byte) {
-	for len(fields) > 0 {
-		num, _, n := protowire.ConsumeField(fields)
-		if n < 0 {
-			return rest
-		}
-		if num != fieldBlock {
-			rest = append(rest, fields[:n]...)
-		}
-		fields = fields[n:]
-	}
-	return rest
+	return int(min(max(pb.NumberIn(fields, pb.FieldBlock), 1), MaxBlock))
 }

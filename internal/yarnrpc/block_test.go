@@ -30,7 +30,8 @@ func TestBlock(t *testing.T) {
 		{nil, 1}, {yarnrpc.BlockRequest(0), 1}, {yarnrpc.BlockRequest(1), 1}, {yarnrpc.BlockRequest(7), 7}, {yarnrpc.BlockRequest(1 << 40), yarnrpc.MaxBlock},
 		{strange, 1}, {append(bytes.Clone(strange), yarnrpc.BlockRequest(9)...), 9},
 		{protowire.AppendVarint(protowire.AppendTag(nil, 15001, protowire.VarintType), 0), 1},
-		{protowire.AppendVarint(protowire.AppendTag(nil, 15001, protowire.VarintType), 1<<63), yarnrpc.MaxBlock},
+		{protowire.AppendVarint(protowire.AppendTag(nil, 15001, protowire.VarintType), 1<<62), yarnrpc.MaxBlock},
+		{protowire.AppendVarint(protowire.AppendTag(nil, 15001, protowire.VarintType), 1<<63), 1}, // negative
 		{protowire.AppendBytes(protowire.AppendTag(nil, 15001, protowire.BytesType), []byte{9}), 1},
 	} {
 		if got := wanted(c.request); got != c.want {

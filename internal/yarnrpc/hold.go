@@ -10,29 +10,10 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Fields that are not Hadoop's, by which a router moves an application that waits from
-// one ResourceManager of ours to another (docs/adr/0021-moving-waiting-applications.md).
-// A ResourceManager that does not know them answers with a report, or that it does not
-// know the application, and a router sees that.
-//
-//   - fieldHold, fieldRelease, fieldDrop, in GetApplicationReportRequestProto: hold the
-//     application under the claim of this number, for the reason in fieldReason; release
-//     it; drop it. In the answer, which then has no report: that is done and durable.
-//   - fieldMessage, fieldUser, fieldSince, fieldLeft, in the answer to a hold: the
-//     submission message with the queue and priority of now, its user, when it was
-//     submitted and what is left of its lifetime, in ms.
-//   - fieldSince, fieldLeft, in SubmitApplicationRequestProto: the same of what comes
-//     from another home.
-const (
-	fieldHold    protowire.Number = 15005
-	fieldReason  protowire.Number = 15006
-	fieldRelease protowire.Number = 15007
-	fieldDrop    protowire.Number = 15008
-	fieldMessage protowire.Number = 15009
-	fieldUser    protowire.Number = 15010
-	fieldSince   protowire.Number = 15011
-	fieldLeft    protowire.Number = 15012
-)
+// By these a router moves an application that waits from one ResourceManager of ours to
+// another (docs/adr/0021-moving-waiting-applications.md). A ResourceManager that does not
+// know the fields answers with a report, or that it does not know the application, and a
+// router sees that.
 
 // HoldVerb is what is to be done with an application that moves.
 type HoldVerb int
@@ -45,14 +26,14 @@ const (
 	DropHeld
 )
 
-var holdFields = [...]protowire.Number{Hold: fieldHold, ReleaseHold: fieldRelease, DropHeld: fieldDrop}
+var holdFields = [...]protowire.Number{Hold: pb.FieldHold, ReleaseHold: pb.FieldRelease, DropHeld: pb.FieldDrop}
 
 // WithHold returns an encoded GetApplicationReportRequestProto that asks for a verb under
 // the number of a claim.
 func WithHold(request []byte, verb HoldVerb, claim int64, reason string) []byte {
-	out := appendNumber(request[:len(request):len(request)], holdFields[verb], claim)
+	out := pb.AppendNumber(request[:len(request):len(request)], holdFields[verb], claim)
 	if reason != "" {
-		out = appendText(out, fieldReason, reason)
+		out = pb.AppendText(out, pb.FieldReason, reason)
 	}
 	return out
 }
@@ -62,8 +43,8 @@ func WithHold(request []byte, verb HoldVerb, claim int64, reason string) []byte 
 func HoldWanted(r *pb.GetApplicationReportRequestProto) (verb HoldVerb, claim int64, reason string) {
 	unknown := r.ProtoReflect().GetUnknown()
 	for verb := Hold; verb <= DropHeld; verb++ {
-		if claim := numberIn(unknown, holdFields[verb]); claim > 0 {
-			return verb, claim, string(bytesIn(unknown, fieldReason))
+		if claim := pb.NumberIn(unknown, holdFields[verb]); claim > 0 {
+			return verb, claim, string(pb.BytesIn(unknown, pb.FieldReason))
 		}
 	}
 	return NoHoldVerb, 0, ""
@@ -79,10 +60,10 @@ type Carried struct {
 
 // HoldAnswer returns the answer that tells that a verb is done; c is nil but for Hold.
 func HoldAnswer(verb HoldVerb, claim int64, c *Carried) *pb.GetApplicationReportResponseProto {
-	b := appendNumber(nil, holdFields[verb], claim)
+	b := pb.AppendNumber(nil, holdFields[verb], claim)
 	if c != nil {
-		b = appendText(b, fieldMessage, string(c.Message))
-		b = appendText(b, fieldUser, c.User)
+		b = pb.AppendText(b, pb.FieldSubmission, c.Message)
+		b = pb.AppendText(b, pb.FieldUser, c.User)
 		b = appendTimes(b, c)
 	}
 	r := &pb.GetApplicationReportResponseProto{}
@@ -91,9 +72,9 @@ func HoldAnswer(verb HoldVerb, claim int64, c *Carried) *pb.GetApplicationReport
 }
 
 func appendTimes(b []byte, c *Carried) []byte {
-	b = appendNumber(b, fieldSince, c.Since.UnixMilli())
+	b = pb.AppendNumber(b, pb.FieldSince, c.Since.UnixMilli())
 	if c.Left > 0 {
-		b = appendNumber(b, fieldLeft, max(1, c.Left.Milliseconds()))
+		b = pb.AppendNumber(b, pb.FieldLifetime, max(1, c.Left.Milliseconds()))
 	}
 	return b
 }
@@ -101,10 +82,10 @@ func appendTimes(b []byte, c *Carried) []byte {
 // HoldDone reports whether an encoded answer to getApplicationReport tells that a verb is
 // done, and what goes with the application if it is held.
 func HoldDone(answer []byte, verb HoldVerb, claim int64) (c Carried, done bool) {
-	if numberIn(answer, holdFields[verb]) < claim {
+	if pb.NumberIn(answer, holdFields[verb]) < claim {
 		return Carried{}, false
 	}
-	c = Carried{Message: bytesIn(answer, fieldMessage), User: string(bytesIn(answer, fieldUser))}
+	c = Carried{Message: pb.BytesIn(answer, pb.FieldSubmission), User: string(pb.BytesIn(answer, pb.FieldUser))}
 	c.Since, c.Left = timesIn(answer)
 	return c, true
 }
@@ -125,34 +106,11 @@ func CarriedOf(r *pb.SubmitApplicationRequestProto) (since time.Time, left time.
 }
 
 func timesIn(b []byte) (since time.Time, left time.Duration) {
-	if ms := numberIn(b, fieldSince); ms > 0 {
+	if ms := pb.NumberIn(b, pb.FieldSince); ms > 0 {
 		since = time.UnixMilli(ms).UTC()
 	}
-	return since, time.Duration(min(numberIn(b, fieldLeft), mostLeft)) * time.Millisecond
+	return since, time.Duration(min(pb.NumberIn(b, pb.FieldLifetime), mostLeft)) * time.Millisecond
 }
 
 // mostLeft bounds a lifetime, in ms: what a Duration can hold.
 const mostLeft = int64(1<<63-1) / int64(time.Millisecond)
-
-func appendText(b []byte, field protowire.Number, s string) []byte {
-	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), s)
-}
-
-// bytesIn returns the last value of a field of bytes, nil if there is none.
-func bytesIn(fields []byte, field protowire.Number) (value []byte) {
-	for len(fields) > 0 {
-		num, typ, n := protowire.ConsumeTag(fields)
-		if n < 0 {
-			return nil
-		}
-		m := protowire.ConsumeFieldValue(num, typ, fields[n:])
-		if m < 0 {
-			return nil
-		}
-		if num == field && typ == protowire.BytesType {
-			value, _ = protowire.ConsumeBytes(fields[n:])
-		}
-		fields = fields[n+m:]
-	}
-	return value
-}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package yarnpb
+
+import "google.golang.org/protobuf/encoding/protowire"
+
+// Fields that are not Hadoop's, by which parts of creel tell each other what YARN's
+// messages have no place for. Hadoop keeps fields that it does not know and acts on
+// none, so each is made so that who ignores it does what is right without it. A number
+// is never given out again; Extensions says which message has which.
+const (
+	FieldBlock       protowire.Number = 15001
+	FieldClaim       protowire.Number = 15002
+	FieldDisown      protowire.Number = 15003
+	FieldAfter       protowire.Number = 15004
+	FieldHold        protowire.Number = 15005
+	FieldHeld        protowire.Number = 15005 // in another message than FieldHold
+	FieldReason      protowire.Number = 15006
+	FieldRelease     protowire.Number = 15007
+	FieldDrop        protowire.Number = 15008
+	FieldSubmission  protowire.Number = 15009
+	FieldUser        protowire.Number = 15010
+	FieldSince       protowire.Number = 15011
+	FieldLifetime    protowire.Number = 15012
+	FieldTraceparent protowire.Number = 15020
+)
+
+// Extension is a field of ours in one of YARN's messages.
+type Extension struct {
+	Number  protowire.Number
+	Message string // without its package
+	Meaning string
+}
+
+// Extensions are all of them: the table of docs/reference/wire.md.
+var Extensions = []Extension{
+	{FieldBlock, "GetNewApplicationRequestProto", "how many application ids a router wants at once; one is given without it"},
+	{FieldBlock, "GetNewApplicationResponseProto", "how many ids in a row are given, the first of which stands where Hadoop has it"},
+	{FieldClaim, "SubmitApplicationRequestProto", "the number of the claim under which a router forwards the submission"},
+	{FieldDisown, "GetApplicationReportRequestProto",
+		"refuse the application for ever under claims up to this number, unless it is there"},
+	{FieldDisown, "GetApplicationReportResponseProto", "that is done and durable; the answer then has no report"},
+	{FieldAfter, "ApplicationSubmissionContextProto",
+		"begin an unmanaged AM again whose attempt of this number has ended"},
+	{FieldHold, "GetApplicationReportRequestProto", "hold a waiting application for a move, under the claim of this number"},
+	{FieldReason, "GetApplicationReportRequestProto", "why it is held"},
+	{FieldRelease, "GetApplicationReportRequestProto", "release it: it does not move"},
+	{FieldDrop, "GetApplicationReportRequestProto", "drop it: its next home has it"},
+	{FieldHold, "GetApplicationReportResponseProto", "it is held, and that is durable; the answer then has no report"},
+	{FieldRelease, "GetApplicationReportResponseProto", "it is released, and that is durable"},
+	{FieldDrop, "GetApplicationReportResponseProto", "it is dropped, and that is durable"},
+	{FieldSubmission, "GetApplicationReportResponseProto", "of what is held: the submission, with the queue and priority of now"},
+	{FieldUser, "GetApplicationReportResponseProto", "of what is held: its user"},
+	{FieldSince, "GetApplicationReportResponseProto", "of what is held: when it was submitted, ms since 1970"},
+	{FieldLifetime, "GetApplicationReportResponseProto", "of what is held: what is left of its lifetime, in ms"},
+	{FieldSince, "SubmitApplicationRequestProto", "of what comes from another home: when it was submitted there"},
+	{FieldLifetime, "SubmitApplicationRequestProto", "of what comes from another home: what is left of its lifetime, in ms"},
+	{FieldHeld, "ApplicationReportProto", "the claim under which the application is held for a move"},
+	{FieldTraceparent, "ApplicationSubmissionContextProto",
+		"the span under which the application was taken, as W3C writes it; kept in the journal"},
+	{FieldTraceparent, "RegisterApplicationMasterResponseProto", "the same, for the proxy"},
+}
+
+// AppendNumber appends a field of ours with a number.
+func AppendNumber(b []byte, field protowire.Number, n int64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), uint64(n))
+}
+
+// AppendText appends a field of ours with a text, or bytes.
+func AppendText[T string | []byte](b []byte, field protowire.Number, text T) []byte {
+	b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(len(text)))
+	return append(b, text...)
+}
+
+// NumberIn returns the positive number in a field of ours among encoded fields, 0 if there
+// is none. Of several the last counts, as everywhere in protobuf: our word is behind
+// what a client may have put there.
+func NumberIn(fields []byte, field protowire.Number) (number int64) {
+	for len(fields) > 0 {
+		num, kind, value, n := cut(fields)
+		if n < 0 {
+			return 0
+		}
+		if num == field && kind == protowire.VarintType {
+			v, _ := protowire.ConsumeVarint(value)
+			number = max(int64(v), 0)
+		}
+		fields = fields[n:]
+	}
+	return number
+}
+
+// BytesIn returns the last value of a field of bytes, which points into fields; nil if
+// there is none.
+func BytesIn(fields []byte, field protowire.Number) (text []byte) {
+	for len(fields) > 0 {
+		num, kind, value, n := cut(fields)
+		if n < 0 {
+			return nil
+		}
+		if num == field && kind == protowire.BytesType {
+			text, _ = protowire.ConsumeBytes(value)
+		}
+		fields = fields[n:]
+	}
+	return text
+}
+
+// Without returns a copy of encoded fields but for one. They were parsed before.
+func Without(fields []byte, field protowire.Number) (rest []byte) {
+	for len(fields) > 0 {
+		num, _, n := protowire.ConsumeField(fields)
+		if n < 0 {
+			return rest
+		}
+		if num != field {
+			rest = append(rest, fields[:n]...)
+		}
+		fields = fields[n:]
+	}
+	return rest
+}
+
+// cut takes the first field off encoded ones; n is its size, negative if it is cut short.
+func cut(b []byte) (number protowire.Number, kind protowire.Type, value []byte, n int) {
+	number, kind, tag := protowire.ConsumeTag(b)
+	if tag < 0 {
+		return 0, 0, nil, tag
+	}
+	size := protowire.ConsumeFieldValue(number, kind, b[tag:])
+	if size < 0 {
+		return 0, 0, nil, size
+	}
+	return number, kind, b[tag : tag+size], tag + size
+}
