@@ -40,6 +40,8 @@ type Load struct {
 	// its last attempt (yarnpb.BeginAfter). One that does not say so takes an application
 	// id once, as Hadoop's ResourceManagers do and those of creel did.
 	BeginsAgain bool
+	// Labels are its node labels.
+	Labels Labels
 }
 
 // ClusterMetrics has the fields of Hadoop's clusterMetrics. Memory is in MB.
@@ -166,6 +168,7 @@ type creelJSON struct {
 	Refusing    string      `json:"refusing,omitempty"`
 	Nodes       string      `json:"nodes,omitempty"`
 	BeginsAgain bool        `json:"beginsAgain,omitempty"`
+	Labels      *labelsJSON `json:"labels,omitempty"`
 	Queues      []queueJSON `json:"queues,omitempty"`
 }
 
@@ -208,8 +211,8 @@ func (j resourceJSON) resource() creel.Resource {
 // JSON writes the load in the shape ParseLoad and Hadoop read.
 func (l *Load) JSON() ([]byte, error) {
 	var c *creelJSON
-	if len(l.Queues) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain {
-		c = &creelJSON{Refusing: l.Refusing, Nodes: l.Nodes, BeginsAgain: l.BeginsAgain}
+	if len(l.Queues) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain || l.Labels.Known {
+		c = &creelJSON{Refusing: l.Refusing, Nodes: l.Nodes, BeginsAgain: l.BeginsAgain, Labels: l.Labels.form()}
 		for _, q := range l.Queues {
 			c.Queues = append(
 				c.Queues,
@@ -272,6 +275,10 @@ func ParseLoad(data []byte) (Load, error) {
 	}
 	l.Refusing, l.Nodes = fmt.Sprintf("%.200s", j.Creel.Refusing), fmt.Sprintf("%.64s", j.Creel.Nodes)
 	l.BeginsAgain = j.Creel.BeginsAgain
+	var err error
+	if l.Labels, err = j.Creel.Labels.labels(); err != nil {
+		return bad(err.Error())
+	}
 	for _, q := range j.Creel.Queues {
 		path, err := creel.ParseQueuePath(q.Queue)
 		if err != nil {

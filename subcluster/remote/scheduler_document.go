@@ -124,13 +124,19 @@ type capacityQueue struct {
 		}]
 	}
 	NumActiveApplications, NumPendingApplications int64
+
+	NodeLabels                 list[string]
+	DefaultNodeLabelExpression string
 }
+
+// queueName is the last part of what older ones write the path in.
+func queueName(s string) string { return s[strings.LastIndexByte(s, '.')+1:] }
 
 func (q *capacityQueue) add(out *[]subcluster.QueueLoad, parent string, depth int) error {
 	if err := room(*out, depth); err != nil {
 		return err
 	}
-	name := q.QueueName[strings.LastIndexByte(q.QueueName, '.')+1:] // older ones write the path here
+	name := queueName(q.QueueName)
 	if parent != "" {
 		name = parent + "." + name
 	}

@@ -29,7 +29,8 @@ type WebMember struct {
 	Log   *slog.Logger // nil: silent
 
 	queues  []subcluster.QueueLoad
-	asked   time.Time // for the queues
+	labels  subcluster.Labels
+	asked   time.Time // for the two
 	trouble string
 }
 
@@ -70,13 +71,9 @@ func (w *WebMember) Probe(ctx context.Context) ([]byte, error) {
 	}
 	if now := time.Now(); now.Sub(w.asked) >= queuesEvery {
 		w.asked = now
-		queues, err := w.readQueues(ctx)
-		if err == nil {
-			w.queues = queues
-		}
-		w.tell(err)
+		w.tell(w.readScheduler(ctx))
 	}
-	load.Queues = slices.Clone(w.queues)
+	load.Queues, load.Labels = slices.Clone(w.queues), w.labels
 	free := load.Metrics.Available().Max(creel.Resource{})
 	for i := range load.Queues {
 		q := &load.Queues[i].Free
@@ -94,17 +91,31 @@ func (w *WebMember) tell(err error) {
 		now = err.Error()
 	}
 	if now != "" && now != w.trouble && w.Log != nil {
-		w.Log.Warn("the ResourceManager's queues are as they were", "error", now)
+		w.Log.Warn("the ResourceManager's queues and labels are as they were", "error", now)
 	}
 	w.trouble = now
 }
 
-func (w *WebMember) readQueues(ctx context.Context) ([]subcluster.QueueLoad, error) {
-	body, err := w.get(ctx, "/ws/v1/cluster/scheduler", 64<<20)
+// readScheduler reads its queues and labels. What cannot be read stays as it was.
+func (w *WebMember) readScheduler(ctx context.Context) error {
+	scheduler, err := w.get(ctx, "/ws/v1/cluster/scheduler", 64<<20)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return ParseScheduler(body)
+	queues, err := ParseScheduler(scheduler)
+	if err != nil {
+		return err
+	}
+	w.queues = queues
+	list, err := w.get(ctx, "/ws/v1/cluster/get-node-labels", 4<<20)
+	if err != nil {
+		return err
+	}
+	labels, err := ParseLabels(scheduler, list)
+	if err == nil {
+		w.labels = labels
+	}
+	return err
 }
 
 // goneStates are those of nodes that do not come back by themselves.
@@ -153,7 +164,7 @@ type list[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *list[T]) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] == '[' {
+	if len(data) > 0 && data[0] == '[' || string(data) == "null" {
 		return json.Unmarshal(data, (*[]T)(l))
 	}
 	var one T

@@ -108,8 +108,9 @@ func TestAHadoopResourceManagerIsReadByItsWebServer(t *testing.T) {
 	var code atomic.Int64
 	code.Store(http.StatusOK)
 	answers := map[string]string{
-		"/ws/v1/cluster/metrics":   `{"clusterMetrics":{"activeNodes":3,"availableMB":1000,"availableVirtualCores":2}}`,
-		"/ws/v1/cluster/scheduler": capacityDocument,
+		"/ws/v1/cluster/metrics":         `{"clusterMetrics":{"activeNodes":3,"availableMB":1000,"availableVirtualCores":2}}`,
+		"/ws/v1/cluster/scheduler":       capacityDocument,
+		"/ws/v1/cluster/get-node-labels": `{"nodeLabelInfo":[{"name":"gpu","exclusivity":true}]}`,
 		"/ws/v1/cluster/nodes": `{"nodes":{"node":[{"rack":"/r1","state":"RUNNING","nodeHostName":"n1"},
 			{"rack":"/r2","state":"UNHEALTHY","nodeHostName":"n2"},{"rack":"/r1","state":"LOST","nodeHostName":"n3"}]}}`,
 	}
@@ -126,7 +127,8 @@ func TestAHadoopResourceManagerIsReadByItsWebServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	load, err := subcluster.ParseLoad(text)
-	if err != nil || load.Metrics.ActiveNodes != 3 || load.Nodes != "d1" || len(load.Queues) != 4 {
+	if err != nil || load.Metrics.ActiveNodes != 3 || load.Nodes != "d1" || len(load.Queues) != 4 ||
+		load.Labels.Find("gpu") == nil {
 		t.Errorf("%s, %v", text, err)
 	}
 	if q, ok := load.Queue("root.default"); !ok || !q.Free.Equal(creel.NewResource(1000, 2)) {

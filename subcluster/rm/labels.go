@@ -319,6 +319,19 @@ func (m *Machine) labelNode(n *node) {
 	m.sched.SetLabel(&n.Node, label, held)
 }
 
+// ClusterLabels gives the labels in force whose nodes the scheduler sets apart, by name.
+func (m *Machine) ClusterLabels() []Label {
+	if !m.sched.KnowsLabels() || len(m.inForce.cluster) == 0 {
+		return nil
+	}
+	out := make([]Label, 0, len(m.inForce.cluster))
+	for name, exclusive := range m.inForce.cluster {
+		out = append(out, Label{name, exclusive})
+	}
+	slices.SortFunc(out, func(a, b Label) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
 // LabelView is a label with what has it.
 type LabelView struct {
 	Label

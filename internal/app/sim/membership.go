@@ -19,7 +19,7 @@ func (c *cluster) heartbeats() {
 	w.on(c.host, w.cfg.MemberHeartbeat, c.heartbeats)
 	report := c.loads.Next(c.m, c.now())
 	if report.Nodes = c.places.Digest(); c.old {
-		report.BeginsAgain = false
+		report.BeginsAgain, report.Labels = false, subcluster.Labels{}
 	}
 	load, err := report.JSON()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
@@ -168,5 +169,41 @@ func TestATrackingURLNamesTheWebProxy(t *testing.T) {
 		if got := c.cluster.TrackingURL(&c.app); got != c.want {
 			t.Errorf("tracking URL %s, want %s", got, c.want)
 		}
+	}
+}
+
+// Homes and splits go by what a ResourceManager publishes of its labels; one without
+// says that it has none.
+func TestALoadTellsTheLabels(t *testing.T) {
+	conf := rm.Defaults()
+	m, err := rm.New(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.UnixMilli(1_000_000)
+	if l := new(Loads).Next(m, now).Labels; !l.Known || len(l.Partitions)+len(l.Queues) != 0 {
+		t.Errorf("without labels it publishes %+v", l)
+	}
+	conf.Labels, conf.AMLabel = rm.LabelsByCall, "ssd"
+	leaf := &conf.Queues.Root.Children[0]
+	leaf.Labels, leaf.DefaultLabel = []string{"gpu"}, "gpu"
+	leaf.Shares = []queues.LabelShare{{Label: "gpu", Capacity: queues.PercentOf(100)}}
+	if m, err = rm.New(conf); err != nil {
+		t.Fatal(err)
+	}
+	err = m.Recover(now, &rm.Recover{Labels: rm.Labels{
+		Cluster: []rm.Label{{Name: "gpu", Exclusive: true}, {Name: "ssd"}},
+		Nodes:   []rm.NodeLabel{{Node: node, Label: "gpu"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := new(Loads).Next(m, now).Labels
+	if len(l.Partitions) != 2 || l.Partitions[0].Shared || !l.Partitions[1].Shared || l.AMs != "ssd" {
+		t.Errorf("its partitions are %+v", l)
+	}
+	path := creel.RootQueue.Child(leaf.Name)
+	if l.Default(path) != "gpu" || l.May(path, "ssd") || !l.May(path, "gpu") || len(l.Queues) != 1 {
+		t.Errorf("its queues say %+v", l.Queues)
 	}
 }

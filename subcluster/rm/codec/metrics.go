@@ -79,7 +79,15 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 		load.Metrics.ContainersPerSecond = int64(float64(v.Granted-l.granted) / s)
 	}
 	l.granted, l.at = v.Granted, now
+	load.Labels = subcluster.Labels{Known: true}
+	labels := m.ClusterLabels()
+	if len(labels) > 0 {
+		load.Labels.AMs = m.Config().AMLabel
+	}
 	for q := range m.Queues {
+		if len(labels) > 0 {
+			addLabels(&load.Labels, &q, labels)
+		}
 		load.Queues = append(load.Queues, subcluster.QueueLoad{
 			Queue:       q.Path,
 			Capacity:    q.Guaranteed,
@@ -91,4 +99,22 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 		})
 	}
 	return load
+}
+
+// addLabels adds what a queue has of labels: of the root's that is the partitions
+// themselves. Parents come before their children.
+func addLabels(l *subcluster.Labels, q *rm.QueueView, labels []rm.Label) {
+	l.Add(q.Path, q.Labels, q.DefaultLabel)
+	if q.Path != creel.RootQueue {
+		return
+	}
+	for _, label := range labels {
+		p := subcluster.Partition{Label: label.Name, Shared: !label.Exclusive}
+		for i := range q.Partitions {
+			if of := &q.Partitions[i]; of.Label == label.Name {
+				p.Total, p.Used, p.Pending = of.Guaranteed, of.Used, of.Pending
+			}
+		}
+		l.Partitions = append(l.Partitions, p)
+	}
 }
