@@ -220,18 +220,19 @@ func statusTable() []byte {
 		if of[f.area] == nil {
 			areas, of[f.area] = append(areas, f.area), map[string][]string{}
 		}
-		what := f.what
+		what := "• " + f.what
 		if f.lacks != "" {
-			what += " (lacks: " + f.lacks + ")"
+			what += " – *lacks: " + f.lacks + "*"
 		}
 		of[f.area][f.state] = append(of[f.area][f.state], what)
 	}
+	// A line for each thing: a cell of twelve of them in one paragraph is not read.
+	lines := func(of []string) string { return strings.Join(of, "<br>") }
 	var b bytes.Buffer
 	b.WriteString("| part | works | works in part | not there |\n| --- | --- | --- | --- |\n")
 	for _, a := range areas {
 		row := of[a]
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", a, strings.Join(row[works], "; "), strings.Join(row[partial], "; "),
-			strings.Join(row[absent], "; "))
+		fmt.Fprintf(&b, "| **%s** | %s | %s | %s |\n", a, lines(row[works]), lines(row[partial]), lines(row[absent]))
 	}
 	return b.Bytes()
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,8 @@ func demoCommand() *cobra.Command {
 		Long: `Starts three subclusters with simulated nodes, two routers and a proxy for each
 subcluster on loopback, submits a part of a recorded day over REST as a user
 would, and ends with a table and a verdict. Exit code 0 means that each
-application reached its final state exactly once and no invariant was broken.`,
+application reached its final state exactly once and no invariant was broken.
+A bad verdict leaves its evidence in a directory and says where.`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), c.OutOrStdout()) },
 	}
 	fl := c.Flags()
@@ -49,6 +51,8 @@ application reached its final state exactly once and no invariant was broken.`,
 	fl.Uint64Var(&day.Seed, "seed", 1, "seed of everything that is drawn")
 	fl.StringVar(&f.store, "store", "memory", "state store `URL`")
 	fl.BoolVar(&f.conf.Faults, "faults", false, "kill and restore a subcluster, a router and the rebalancer on the way")
+	fl.BoolVar(&f.conf.Compare, "compare", false,
+		"play the day without a rebalancer first, then with it, and tell the figures side by side")
 	fl.BoolVar(&f.conf.Keep, "keep", false, "stay up at the end")
 	fl.StringVar(&f.summary, "summary", "", "write the figures as JSON to `FILE`")
 	fl.BoolVar(&f.verbose, "verbose", false, "show the daemons' logs")
@@ -59,7 +63,8 @@ application reached its final state exactly once and no invariant was broken.`,
 func (f *demoFlags) run(ctx context.Context, out io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	f.conf.Out, f.conf.Log = out, slog.New(slog.DiscardHandler)
+	f.conf.Out, f.conf.Terminal = out, terminal(out)
+	f.conf.Repeat = strings.Join(append([]string{"creel"}, os.Args[1:]...), " ")
 	if f.verbose {
 		if err := logs.SetUp(logs.Config{}); err != nil {
 			return err

@@ -22,7 +22,10 @@ type auditor struct {
 	fed             *federation.Federation
 	ended, running  int64
 	checked, broken int64
-	errors          []float64 // shortfalls, one for each queue and look with demand
+	owed            map[creel.QueuePath]float64 // of the queues' guarantees, by dominant share, at the look before
+	errors          []float64                   // shortfalls, one for each queue and look that was owed something
+	looks, full     int                         // in all, and those at which hardly any room was left
+	inUse           float64                     // the sum of the looks' shares in use
 	texts           []string
 	each            []struct{ ended, running int64 } // last known, by subcluster
 
@@ -30,7 +33,11 @@ type auditor struct {
 	granted   []map[creel.QueuePath]creel.Resource // last known, by subcluster
 	maxima    int64                                // moments at which maxima were held against it
 	fullest   float64                              // the most that was used of one
+	also      func() error                         // asked at each look if it is not nil
 }
+
+// fullShare is the share of all room in use from which a look counts as full.
+const fullShare = 0.98
 
 func newAuditor(fed *federation.Federation, documents statestore.Documents) *auditor {
 	return &auditor{fed: fed, documents: documents, each: make([]struct{ ended, running int64 }, len(fed.RMs))}
@@ -51,7 +58,7 @@ type queueUse struct {
 // look asks all ResourceManagers once. One that is down keeps its last counts.
 func (a *auditor) look(ctx context.Context) {
 	queues := map[creel.QueuePath]*queueUse{}
-	var total creel.Resource
+	var total, used creel.Resource
 	for i, daemon := range a.fed.RMs {
 		ask, cancel := context.WithTimeout(ctx, 2*time.Second)
 		var broken error
@@ -67,7 +74,8 @@ func (a *auditor) look(ctx context.Context) {
 					running++
 				}
 			}
-			total = total.Add(m.Cluster().Total)
+			cluster := m.Cluster()
+			total, used = total.Add(cluster.Total), used.Add(cluster.Used)
 			for q := range m.Queues {
 				if !q.Leaf {
 					continue
@@ -98,12 +106,31 @@ func (a *auditor) look(ctx context.Context) {
 		a.ended += e.ended
 		a.running += e.running
 	}
-	for _, u := range queues {
-		entitled := u.guaranteed.Min(u.demand).Dominant(total)
-		if entitled <= 0 {
-			continue
+	if a.also != nil {
+		if err := a.also(); err != nil {
+			a.broke("%v", err)
 		}
-		a.errors = append(a.errors, max(0, entitled-u.used.Dominant(total))/entitled)
+	}
+	if share := used.Dominant(total); total.MemoryMB > 0 {
+		a.looks++
+		a.inUse += share
+		if share >= fullShare {
+			a.full++
+		}
+	}
+	a.shortfalls(queues, total)
+}
+
+// shortfalls holds what queues use against what they were owed at the look before and are
+// still owed: a container that was asked for a moment ago is not late.
+func (a *auditor) shortfalls(queues map[creel.QueuePath]*queueUse, total creel.Resource) {
+	before := a.owed
+	a.owed = make(map[creel.QueuePath]float64, len(queues))
+	for path, u := range queues {
+		a.owed[path] = u.guaranteed.Min(u.demand).Dominant(total)
+		if owed := min(before[path], a.owed[path]); owed > 0 {
+			a.errors = append(a.errors, max(0, owed-u.used.Dominant(total))/owed)
+		}
 	}
 }
 
@@ -113,6 +140,9 @@ func (a *auditor) fill(s *Summary, out io.Writer) {
 	s.Maximum.Checked, s.Maximum.Fullest = a.maxima, a.fullest
 	for _, text := range a.texts {
 		fmt.Fprintln(out, "broken:", text)
+	}
+	if a.looks > 0 {
+		s.Room.InUse, s.Room.Looks, s.Room.Full = a.inUse/float64(a.looks), a.looks, a.full
 	}
 	if len(a.errors) == 0 {
 		return

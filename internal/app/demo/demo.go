@@ -26,18 +26,48 @@ import (
 
 // Config of a demo.
 type Config struct {
-	Day     Day
-	Faults  bool      // kill and restore a subcluster, a router and the rebalancer on the way
-	Keep    bool      // stay up after the summary, until the context ends
-	Defines []string  // -D of the daemons
-	Out     io.Writer // progress and the verdict, for people
-	Log     *slog.Logger
+	Day      Day
+	Faults   bool         // kill and restore a subcluster, a router and the rebalancer on the way
+	Compare  bool         // play the day without a rebalancer before, and tell both figures
+	Keep     bool         // stay up after the summary, until the context ends
+	Defines  []string     // -D of the daemons
+	Out      io.Writer    // progress and the verdict, for people
+	Terminal bool         // Out is one: progress is a bar
+	Log      *slog.Logger // nil: a file that a bad verdict keeps
+	Repeat   string       // the command that plays this again
+
+	broken func() error // asked at each look, by tests
 }
 
 // Run plays the day and calls done with the figures and whether the verdict is
 // good, once, before it stays up. It returns the first error that keeps it from
-// a verdict; a bad verdict is none.
+// a verdict; a bad verdict is none, and leaves its evidence.
 func Run(ctx context.Context, c Config, done func(s *Summary, good bool) error) error {
+	if !c.Compare {
+		return c.run(ctx, 1, nil, done)
+	}
+	var without *Summary
+	alone := c
+	alone.Keep = false
+	fmt.Fprintln(c.Out, "without a rebalancer:")
+	err := alone.run(ctx, 0, nil, func(s *Summary, good bool) error {
+		if without = s; !good {
+			return done(s, good)
+		}
+		return nil
+	})
+	if err != nil || !without.good() {
+		return err
+	}
+	fmt.Fprintln(c.Out, "\nwith it:")
+	return c.run(ctx, 1, without, done)
+}
+
+// run plays the day once; without are the figures of the same day without a rebalancer,
+// if it was played.
+func (c *Config) run(
+	ctx context.Context, rebalancers int, without *Summary, done func(*Summary, bool) error,
+) error {
 	jobs, durations, err := c.Day.Plan()
 	if err != nil {
 		return err
@@ -46,7 +76,21 @@ func Run(ctx context.Context, c Config, done func(s *Summary, good bool) error) 
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	keep := false
+	defer func() {
+		if !keep {
+			os.RemoveAll(dir)
+		}
+	}()
+	log := c.Log
+	if log == nil {
+		file, err := openLog(dir)
+		if err != nil {
+			return err
+		}
+		defer file.close()
+		log = slog.New(slog.NewJSONHandler(file, nil))
+	}
 	s, err := federation.Settings(dir, "", append([]string{
 		"yarn.resourcemanager.max-completed-applications=1000000",
 		"yarn.resourcemanager.am.max-attempts=4",
@@ -74,7 +118,7 @@ func Run(ctx context.Context, c Config, done func(s *Summary, good bool) error) 
 		Subclusters:   c.Day.Subclusters,
 		Nodes:         c.Day.Nodes,
 		Routers:       2,
-		Rebalancers:   1,
+		Rebalancers:   rebalancers,
 		PlanEvery:     time.Second,
 		NodeSize:      nodeSize,
 		NodeHeartbeat: 500 * time.Millisecond,
@@ -84,7 +128,7 @@ func Run(ctx context.Context, c Config, done func(s *Summary, good bool) error) 
 		Store:         store,
 		Settings:      s,
 		Lease:         3 * time.Second,
-		Log:           c.Log,
+		Log:           log,
 	})
 	if err != nil {
 		return err
@@ -98,12 +142,20 @@ func Run(ctx context.Context, c Config, done func(s *Summary, good bool) error) 
 		return err
 	}
 	c.welcome(fed, jobs, time.Since(began))
-	sum, err := run.play(ctx, fed, c)
+	said := &remember{Writer: c.Out}
+	sum, err := run.play(ctx, fed, c, said)
 	if err != nil {
 		return err
 	}
-	sum.Trace, sum.Seed, sum.Speed = c.Day.Trace, c.Day.Seed, c.Day.Speed
-	if err := done(sum, sum.Print(c.Out)); err != nil {
+	sum.Trace, sum.Seed, sum.Speed, sum.Without = c.Day.Trace, c.Day.Seed, c.Day.Speed, without
+	good := sum.Print(c.Out)
+	if !good {
+		keep = true
+		if err := keepEvidence(c, dir, sum, said.lines); err != nil {
+			return err
+		}
+	}
+	if err := done(sum, good); err != nil {
 		return err
 	}
 	if c.Keep {

@@ -283,8 +283,8 @@ func (s *submitter) submit(ctx context.Context, j workload.Job, at int) (creel.A
 }
 
 // play submits all jobs at their times and waits until each has ended.
-func (r *replay) play(ctx context.Context, fed *federation.Federation, c Config) (*Summary, error) {
-	out := c.Out
+func (r *replay) play(ctx context.Context, fed *federation.Federation, c *Config, said io.Writer) (*Summary, error) {
+	out := &screen{out: said, terminal: c.Terminal}
 	var proxies []string
 	for _, p := range fed.Proxies {
 		proxies = append(proxies, p.Address("proxy"))
@@ -299,6 +299,7 @@ func (r *replay) play(ctx context.Context, fed *federation.Federation, c Config)
 	r.nodes = c.Day.Nodes
 	began := time.Now()
 	audit := newAuditor(fed, r.documents)
+	audit.also = c.broken
 	var work sync.WaitGroup
 	playCtx, endPlay := context.WithCancel(ctx)
 	defer endPlay()
@@ -335,6 +336,7 @@ func (r *replay) play(ctx context.Context, fed *federation.Federation, c Config)
 	err := r.follow(ctx, fed, audit, began, out, errs)
 	endPlay()
 	work.Wait()
+	out.done()
 	if err != nil {
 		return nil, err
 	}
@@ -347,7 +349,7 @@ func (r *replay) follow(
 	fed *federation.Federation,
 	audit *auditor,
 	began time.Time,
-	out io.Writer,
+	out *screen,
 	errs <-chan error,
 ) error {
 	tick := time.NewTicker(time.Second)
@@ -371,17 +373,10 @@ func (r *replay) follow(
 		r.mu.Lock()
 		accepted := len(r.accepted)
 		r.mu.Unlock()
-		fmt.Fprintf(
-			out,
-			"%4.0fs  %5d of %d submitted  %5d running  %5d ended  %8d containers  %6d/s\n",
-			time.Since(began).Seconds(),
-			accepted,
-			len(r.jobs),
-			running,
-			ended,
-			grants,
-			grants-before,
-		)
+		out.show(state{
+			after: time.Since(began), last: r.jobs[len(r.jobs)-1].Submit, jobs: len(r.jobs),
+			accepted: accepted, running: running, ended: ended, containers: grants, lastSeconds: grants - before,
+		})
 		before = grants
 		if r.submitting.Load() == 0 && ended >= int64(accepted) && r.playing.Load() == 0 {
 			return nil

@@ -29,7 +29,12 @@ type Summary struct {
 		P50 float64 `json:"p50"`
 		P99 float64 `json:"p99"`
 	} `json:"submit_ms"`
-	EntitlementError struct {
+	Room struct { // of all nodes together
+		InUse float64 `json:"in_use"` // on average, of one
+		Full  int     `json:"full"`   // looks at which hardly any was left
+		Looks int     `json:"looks"`
+	} `json:"room"`
+	EntitlementError struct { // of what queues had been owed for a second
 		Mean float64 `json:"mean"`
 		P99  float64 `json:"p99"`
 	} `json:"entitlement_error"`
@@ -46,6 +51,15 @@ type Summary struct {
 	Trace       string              `json:"trace"`
 	Seed        uint64              `json:"seed"`
 	Speed       float64             `json:"speed"`
+
+	Without *Summary `json:"without_rebalancer,omitempty"` // the same day played without one
+}
+
+// good reports whether each application reached its end exactly once and nothing was broken.
+func (s *Summary) good() bool {
+	a := &s.Applications
+	return a.Submitted > 0 && a.Finished+a.Failed == a.Submitted && a.Lost == 0 && a.Doubled == 0 &&
+		s.Invariants.Broken == 0
 }
 
 // Quantiles of a time, in milliseconds.
@@ -80,14 +94,15 @@ func (s *Summary) Print(w io.Writer) bool {
 		a.Doubled,
 	)
 	fmt.Fprintf(w, "containers    %d granted, %.0f a second\n", s.Containers.Granted, s.Containers.PerSecond)
-	fmt.Fprintf(w, "ask to grant  p50 %.1f ms, p99 %.1f ms, max %.0f ms\n", s.GrantMS.P50, s.GrantMS.P99, s.GrantMS.Max)
+	if room := &s.Room; room.Looks > 0 {
+		fmt.Fprintf(w, "room          %.0f%% in use on average; full, so that asks wait, at %d of %d looks\n",
+			100*room.InUse, room.Full, room.Looks)
+	}
+	fmt.Fprintf(w, "ask to grant  p50 %.1f ms, p99 %.1f ms, max %.0f ms, waiting for room included\n",
+		s.GrantMS.P50, s.GrantMS.P99, s.GrantMS.Max)
 	fmt.Fprintf(w, "submission    p50 %.1f ms, p99 %.1f ms\n", s.SubmitMS.P50, s.SubmitMS.P99)
-	fmt.Fprintf(
-		w,
-		"entitlement   queues were short of their federation-wide guarantee by %.1f%% on average, %.1f%% at p99\n",
-		100*s.EntitlementError.Mean,
-		100*s.EntitlementError.P99,
-	)
+	fmt.Fprintf(w, "entitlement   of what the federation guarantees, and was asked for, queues lacked %.1f%% on average, %.1f%% at p99\n",
+		100*s.EntitlementError.Mean, 100*s.EntitlementError.P99)
 	if m := &s.Maximum; m.Checked > 0 {
 		fmt.Fprintf(
 			w,
@@ -98,14 +113,30 @@ func (s *Summary) Print(w io.Writer) bool {
 	}
 	fmt.Fprintf(w, "invariants    %d checked, %d broken\n", s.Invariants.Checked, s.Invariants.Broken)
 	fmt.Fprintf(w, "wall          %.1f s\n\n", s.WallS)
-	good := a.Submitted > 0 && a.Finished+a.Failed == a.Submitted && a.Lost == 0 && a.Doubled == 0 &&
-		s.Invariants.Broken == 0
+	if o := s.Without; o != nil {
+		s.beside(w, o)
+	}
+	good := s.good()
 	if good {
 		fmt.Fprintln(w, "verdict: good. Each application reached its end exactly once; no invariant was broken.")
 	} else {
 		fmt.Fprintln(w, "verdict: BAD.")
 	}
 	return good
+}
+
+// beside tells what the rebalancer is for: the same day without it and with it.
+func (s *Summary) beside(w io.Writer, o *Summary) {
+	fmt.Fprintf(w, "%-36s %12s %12s\n", "the same day", "without it", "with it")
+	row := func(what, unit string, without, with float64) {
+		fmt.Fprintf(w, "%-36s %9.1f %-2s %9.1f %s\n", what, without, unit, with, unit)
+	}
+	row("guarantee lacked, on average", "%", 100*o.EntitlementError.Mean, 100*s.EntitlementError.Mean)
+	row("guarantee lacked, p99", "%", 100*o.EntitlementError.P99, 100*s.EntitlementError.P99)
+	row("ask to grant, p50", "ms", o.GrantMS.P50, s.GrantMS.P50)
+	row("ask to grant, p99", "ms", o.GrantMS.P99, s.GrantMS.P99)
+	row("room in use, on average", "%", 100*o.Room.InUse, 100*s.Room.InUse)
+	fmt.Fprintln(w)
 }
 
 // WriteFile writes the summary as JSON.

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+)
+
+// short is a day that is over in a few seconds.
+func short(out *bytes.Buffer) Config {
+	return Config{
+		Day:     Day{Trace: "fb2009-1", Hours: "9-9.1", Speed: 120, Subclusters: 2, Nodes: 20, Seed: 1},
+		Defines: []string{"creel.store.url=memory"},
+		Out:     out,
+		Repeat:  "creel demo --hours 9-9.1",
+	}
+}
+
+func TestABadVerdictLeavesItsEvidence(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var out bytes.Buffer
+	c := short(&out)
+	c.broken = func() error { return errors.New("a queue has more than there is") }
+	var verdict []bool
+	err := Run(t.Context(), c, func(_ *Summary, good bool) error {
+		verdict = append(verdict, good)
+		return nil
+	})
+	if err != nil || len(verdict) != 1 || verdict[0] {
+		t.Fatalf("verdicts %v, %v\n%s", verdict, err, &out)
+	}
+	said := regexp.MustCompile(`(?m)^evidence: (\S+): .*\nrepeat:   (.*)$`).FindStringSubmatch(out.String())
+	if said == nil {
+		t.Fatalf("nothing tells where the evidence is:\n%s", &out)
+	}
+	if said[2] != c.Repeat {
+		t.Errorf("it is repeated by %q", said[2])
+	}
+	for name, holds := range map[string]string{
+		"summary.json": `"broken": `,
+		"broken.txt":   "broken: a queue has more than there is",
+		"repeat.txt":   c.Repeat,
+		"daemons.log":  `"msg"`,
+	} {
+		if b, err := os.ReadFile(filepath.Join(said[1], name)); err != nil || !strings.Contains(string(b), holds) {
+			t.Errorf("%s holds no %q (%v): %.300s", name, holds, err, b)
+		}
+	}
+	if journals, err := filepath.Glob(filepath.Join(said[1], "sc-*", "*")); err != nil || len(journals) < 2 {
+		t.Errorf("journals of two ResourceManagers are expected, not %v, %v", journals, err)
+	}
+}
+
+func TestADayWithoutARebalancerAndWithIt(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var out bytes.Buffer
+	c := short(&out)
+	c.Compare = true
+	err := Run(t.Context(), c, func(s *Summary, good bool) error {
+		if !good || s.Without == nil || s.Without.Applications != s.Applications || s.Without.Room.Looks == 0 {
+			t.Errorf("two good days of the same work are expected:\n%s", &out)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{`(?m)^without a rebalancer:$`, `(?m)^with it:$`, `(?m)^the same day +without it +with it$`,
+		`(?m)^guarantee lacked, p99 +[\d.]+ % +[\d.]+ %$`} {
+		if !regexp.MustCompile(line).MatchString(out.String()) {
+			t.Errorf("no line is like %s:\n%s", line, &out)
+		}
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("good verdicts leave %v behind, %v", left, err)
+	}
+}
+
+func TestProgressOnATerminalIsABarAndALineElsewhere(t *testing.T) {
+	for _, c := range []struct {
+		terminal bool
+		want     string
+	}{
+		{true, "\r\x1b[K[............]     1 of 4 submitted      1 running      0 ended         3 containers       3/s  submits for 9s more" +
+			"\r\x1b[Ksc-1 is killed\n" +
+			"\r\x1b[K[............]     1 of 4 submitted      1 running      0 ended         3 containers       3/s  submits for 9s more" +
+			"\r\x1b[K[######......]     4 of 4 submitted      2 running      2 ended         9 containers       6/s  2 to end" +
+			"\r\x1b[K"},
+		{false, "   1s     1 of 4 submitted      1 running      0 ended         3 containers       3/s  submits for 9s more\n" +
+			"sc-1 is killed\n" +
+			"  11s     4 of 4 submitted      2 running      2 ended         9 containers       6/s  2 to end\n"},
+	} {
+		var out bytes.Buffer
+		s := &screen{out: &out, terminal: c.terminal}
+		now := state{after: time.Second, last: 10 * time.Second, jobs: 4, accepted: 1, running: 1, containers: 3, lastSeconds: 3}
+		s.show(now)
+		fmt.Fprintln(s, "sc-1 is killed")
+		if !c.terminal {
+			now.after = 4 * time.Second
+			s.show(now) // too early for another line
+		}
+		s.show(state{after: 11 * time.Second, last: 10 * time.Second, jobs: 4, accepted: 4, running: 2, ended: 2, containers: 9, lastSeconds: 6})
+		s.done()
+		want := strings.NewReplacer("............", strings.Repeat(".", barWidth), "######......",
+			strings.Repeat("#", barWidth/2)+strings.Repeat(".", barWidth/2)).Replace(c.want)
+		if out.String() != want {
+			t.Errorf("terminal %v:\n%q, wanted\n%q", c.terminal, out.String(), want)
+		}
+	}
+}
+
+// What was asked for a moment ago is not late; what has been owed for a look is.
+func TestAShortfallIsOfWhatWasOwedBefore(t *testing.T) {
+	var a auditor
+	total := creel.NewResource(1000, 1000)
+	look := func(used, demand int64) {
+		a.shortfalls(map[creel.QueuePath]*queueUse{"root.a": {
+			guaranteed: creel.NewResource(400, 400), used: creel.NewResource(used, used), demand: creel.NewResource(demand, demand),
+		}}, total)
+	}
+	look(0, 200)   // owed for the first time
+	look(100, 900) // 200 of it were owed before
+	look(400, 900) // all that it is guaranteed
+	look(0, 0)     // nothing is asked for any more
+	look(0, 50)
+	if want := []float64{0.5, 0}; fmt.Sprint(a.errors) != fmt.Sprint(want) {
+		t.Errorf("shortfalls are %v, wanted %v", a.errors, want)
+	}
+}

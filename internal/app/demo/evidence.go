@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// mostLog bounds the log that a demo keeps, in bytes.
+const mostLog = 64 << 20
+
+// capped is a file that takes so many bytes and drops the rest.
+type capped struct {
+	mu   sync.Mutex
+	f    *os.File
+	left int
+}
+
+func openLog(dir string) (*capped, error) {
+	f, err := os.Create(filepath.Join(dir, "daemons.log"))
+	if err != nil {
+		return nil, fmt.Errorf("the log of the demo's daemons: %w", err)
+	}
+	return &capped{f: f, left: mostLog}, nil
+}
+
+// Write takes whole lines while there is room.
+func (c *capped) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left < len(p) {
+		if c.left > 0 {
+			fmt.Fprintf(c.f, "the log is cut here, at %d bytes\n", mostLog-c.left)
+			c.left = 0
+		}
+		return len(p), nil
+	}
+	c.left -= len(p)
+	return c.f.Write(p)
+}
+
+func (c *capped) close() { c.f.Close() }
+
+// keepEvidence leaves what is needed to find out about a bad verdict in dir, where the
+// ResourceManagers' journals and the daemons' log are, and says where and how to repeat it.
+func keepEvidence(c *Config, dir string, s *Summary, said []string) error {
+	err := WriteFile(filepath.Join(dir, "summary.json"), s)
+	list := func(name string, lines []string) {
+		text := strings.Join(append(lines, ""), "\n")
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	list("broken.txt", said)
+	list("repeat.txt", []string{c.Repeat})
+	if err != nil {
+		return fmt.Errorf("the evidence of a bad verdict: %w", err)
+	}
+	_, err = fmt.Fprintf(c.Out, "evidence: %s: what was broken, the figures, the daemons' log, the ResourceManagers' journals\nrepeat:   %s\n",
+		dir, c.Repeat)
+	return err
+}
+
+// remember is a writer that also keeps the lines it passes on, the first of them.
+type remember struct {
+	io.Writer
+	mu    sync.Mutex
+	lines []string
+}
+
+const mostRemembered = 1000
+
+func (r *remember) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	for line := range strings.Lines(string(p)) {
+		if len(r.lines) < mostRemembered {
+			r.lines = append(r.lines, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	r.mu.Unlock()
+	return r.Writer.Write(p)
+}
