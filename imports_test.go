@@ -239,10 +239,14 @@ var rules = map[string]rule{
 			"router/operator", "statestore", "policies/rebalancer",
 		},
 	},
-	// The dashboard is a client of the API within its process: it knows the API's documents, and asks them by path.
+	// Pages are clients of the API within their process: they know the API's documents, and asks them by path.
+	"internal/pages": {},
+	"subcluster/rm/dash": {
+		imports: []string{".", "internal/pages", "subcluster", "subcluster/rm/rest"},
+	},
 	"router/dash": {
 		imports: []string{
-			".", "subcluster", "policies", "policies/rebalancer", "router", "router/operator", "router/rest",
+			".", "internal/pages", "subcluster", "policies", "policies/rebalancer", "router", "router/operator", "router/rest",
 		},
 	},
 	"internal/app/sim": {

@@ -101,6 +101,21 @@ type AppLine struct {
 	WaitsIn string `json:"waits_in,omitempty"`
 }
 
+// NodeLine is a node in a list of one member.
+type NodeLine struct {
+	ID         string `json:"id"`
+	Rack       string `json:"rack"`
+	State      string `json:"state"`
+	Web        string `json:"web,omitempty"`
+	Health     string `json:"health,omitempty"` // what it says of its health, if it says anything
+	Label      string `json:"label,omitempty"`
+	Containers int64  `json:"containers"`
+	UsedMB     int64  `json:"used_mb"`
+	FreeMB     int64  `json:"free_mb"`
+	UsedVCores int64  `json:"used_vcores"`
+	FreeVCores int64  `json:"free_vcores"`
+}
+
 // CodeDiagnostics is the code of a wait that a member tells in a sentence only, as
 // Hadoop's do.
 const CodeDiagnostics = "diagnostics"

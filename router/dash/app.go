@@ -6,20 +6,18 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router/rest"
 )
 
-var appPage = page{
-	path: "/apps/{id}", name: "app", title: "Application", section: "apps", load: loadApp,
-	command: func(c *call) string { return "creel app why " + shellWord(c.param("id")) },
+var appPage = pages.Page{
+	Path: "/apps/{id}", Name: "app", Title: "Application", Section: "apps", Load: loadApp,
+	Command: func(c *pages.Call) string { return "creel app why " + pages.ShellWord(c.Param("id")) },
 }
 
 // app is one application.
@@ -27,39 +25,16 @@ type app struct {
 	ID       creel.ApplicationID
 	Headline string
 	Why      rest.WhyDoc
-	Report   report
+	pages.Application
 	Timeline []moment
-	Attempts []attempt
 	// Placement is the last decision, its candidates with the chosen one first.
 	Placement  *policies.Reason
 	Candidates []policies.Candidate
-	More       int // candidates that are not shown
-	Containers []container
-	MoreRuns   int
+	More       int               // candidates that are not shown
 	Parts      []rest.MemberWait // its home, and members in which it has a UAM
-	// Problem says why its home's report is not there.
-	Problem string
-	Ended   bool
 }
 
-func (a *app) title() string { return a.ID.String() }
-
-// report is what the page shows of YARN's document of an application.
-type report struct {
-	Name, User, Queue, State, FinalStatus, Diagnostics, TrackingURL, AMContainerLogs string
-
-	Type       string `json:"applicationType"`
-	Tags       string `json:"applicationTags"`
-	Priority   figure `json:"priority"`
-	Progress   real   `json:"progress"`
-	Started    figure `json:"startedTime"`
-	Launched   figure `json:"launchTime"`
-	Finished   figure `json:"finishedTime"`
-	Containers figure `json:"runningContainers"`
-	MemoryMB   figure `json:"allocatedMB"`
-	VCores     figure `json:"allocatedVCores"`
-	Unmanaged  bool   `json:"unmanagedApplication"`
-}
+func (a *app) PageTitle() string { return a.ID.String() }
 
 // moment is a point of an application's life, by the clock that knows it.
 type moment struct {
@@ -67,84 +42,23 @@ type moment struct {
 	At          time.Time
 }
 
-type attempt struct {
-	ID        string `json:"appAttemptId"`
-	Container string `json:"containerId"`
-	Node      string `json:"nodeId"`
-	Logs      string `json:"logsLink"`
-	State     string `json:"appAttemptState"`
-	Started   figure `json:"startTime"`
-	Finished  figure `json:"finishedTime"`
-}
+// shownCandidates bounds what one page lists.
+const shownCandidates = 12
 
-type container struct {
-	ID       string `json:"containerId"`
-	Node     string `json:"nodeId"`
-	Logs     string `json:"logUrl"`
-	State    string `json:"containerState"`
-	MemoryMB figure `json:"allocatedMB"`
-	VCores   figure `json:"allocatedVCores"`
-	Started  figure `json:"startedTime"`
-}
-
-// figure is a whole number, and real one with a part: YARN's JSON has them in quotes
-// at some places and versions.
-type (
-	figure int64
-	real   float64
-)
-
-func (f *figure) UnmarshalJSON(b []byte) error {
-	n, err := strconv.ParseInt(strings.Trim(string(b), `"`), 10, 64)
-	*f = figure(n)
-	return err
-}
-
-func (f *real) UnmarshalJSON(b []byte) error {
-	v, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
-	*f = real(v)
-	return err
-}
-
-// shownContainers and shownCandidates bound what one page lists.
-const (
-	shownContainers = 50
-	shownCandidates = 12
-)
-
-func loadApp(c *call) (any, error) {
-	id, err := creel.ParseApplicationID(c.param("id"))
+func loadApp(c *pages.Call) (any, error) {
+	id, err := creel.ParseApplicationID(c.Param("id"))
 	if err != nil {
-		return nil, &problem{http.StatusBadRequest, "This is no application id", err.Error()}
+		return nil, &pages.Problem{Status: http.StatusBadRequest, Title: "This is no application id", Detail: err.Error()}
 	}
 	a := app{ID: id}
-	at := "/ws/v1/cluster/apps/" + id.String()
-	if err := c.get("/api/v1/apps/"+id.String()+"/why", &a.Why); err != nil {
-		if !isStatus(err, http.StatusForbidden) {
+	if err := c.Get("/api/v1/apps/"+id.String()+"/why", &a.Why); err != nil {
+		if !pages.IsStatus(err, http.StatusForbidden) {
 			return nil, err
 		}
 		a.Why.Note = err.Error()
-		a.Why.Home = c.homeOf(id)
+		a.Why.Home = homeOf(c, id)
 	}
-	var doc struct {
-		App report `json:"app"`
-	}
-	if err := c.get(at, &doc); err != nil {
-		a.Problem = err.Error()
-	}
-	a.Report = doc.App
-	a.Ended = slices.Contains([]string{"FINISHED", "FAILED", "KILLED"}, a.Report.State)
-	var attempts struct {
-		Attempts struct {
-			Attempt []attempt `json:"appAttempt"`
-		} `json:"appAttempts"`
-	}
-	if a.Problem == "" && c.get(at+"/appattempts", &attempts) == nil { // who may not see them gets none
-		a.Attempts = attempts.Attempts.Attempt
-	}
-	if n := len(a.Attempts); n > 0 && !a.Ended {
-		a.containers(c, at+"/appattempts/"+url.PathEscape(a.Attempts[n-1].ID)+"/containers")
-	}
+	a.Application, _ = c.Application(id.String()) // its Problem is shown
 	for _, w := range a.Why.Waits {
 		if w.Home || w.Containers > 0 || w.Wait != nil || w.Error != "" {
 			a.Parts = append(a.Parts, w)
@@ -156,33 +70,14 @@ func loadApp(c *call) (any, error) {
 }
 
 // homeOf is an application's home as lists show it, which all may see.
-func (c *call) homeOf(id creel.ApplicationID) creel.SubclusterID {
+func homeOf(c *pages.Call, id creel.ApplicationID) creel.SubclusterID {
 	var list struct {
 		Apps []rest.AppRow `json:"apps"`
 	}
-	if c.get(withQuery("/api/v1/apps", "q", id.String(), "limit", "1"), &list) != nil || len(list.Apps) == 0 {
+	if c.Get(pages.WithQuery("/api/v1/apps", "q", id.String(), "limit", "1"), &list) != nil || len(list.Apps) == 0 {
 		return ""
 	}
 	return list.Apps[0].Home
-}
-
-// containers reads those of the current attempt, in all members.
-func (a *app) containers(c *call, path string) {
-	var direct struct {
-		Container  []container `json:"container"`
-		Containers struct {
-			Container []container `json:"container"`
-		} `json:"containers"`
-	}
-	if c.get(path, &direct) != nil { // as with attempts
-		return
-	}
-	list := append(direct.Container, direct.Containers.Container...)
-	slices.SortFunc(list, func(x, y container) int {
-		return cmp.Or(cmp.Compare(x.Started, y.Started), strings.Compare(x.ID, y.ID))
-	})
-	a.MoreRuns = max(0, len(list)-shownContainers)
-	a.Containers = list[:len(list)-a.MoreRuns]
 }
 
 // place picks the decision that holds, with the best candidates first.
@@ -217,7 +112,7 @@ func (a *app) headline() string {
 	for _, k := range a.Why.Asked {
 		if k.Verb == "kill" && k.Refused == "" && !a.Ended {
 			return fmt.Sprintf("%s asked %s ago: %s; that waits for its home %s.",
-				k.User, age(k.AgeSeconds), k.What, a.Why.Home)
+				k.User, pages.Age(k.AgeSeconds), k.What, a.Why.Home)
 		}
 	}
 	switch {
@@ -252,7 +147,7 @@ func (a *app) timeline() (out []moment) {
 			out = append(out, moment{what, clock, at})
 		}
 	}
-	ms := func(at figure) time.Time { return time.UnixMilli(int64(at)) }
+	ms := func(at pages.Figure) time.Time { return time.UnixMilli(int64(at)) }
 	home := "clock of " + string(a.Why.Home)
 	if !a.Why.Received.IsZero() {
 		add("received by a router", "clock of the router that took it", a.Why.Received)

@@ -7,18 +7,19 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/router/rest"
 )
 
-var appsPage = page{
-	path: "/apps", name: "apps", title: "Applications", section: "apps", load: loadApps,
-	command: func(c *call) string {
+var appsPage = pages.Page{
+	Path: "/apps", Name: "apps", Title: "Applications", Section: "apps", Load: loadApps,
+	Command: func(c *pages.Call) string {
 		line := "creel app list"
 		for _, f := range [][2]string{
 			{"state", "--state"}, {"queue", "--queue"}, {"user", "--of"}, {"type", "--type"}, {"q", "--name"},
 		} {
-			if v := c.query(f[0]); v != "" {
-				line += " " + f[1] + " " + shellWord(v)
+			if v := c.Query(f[0]); v != "" {
+				line += " " + f[1] + " " + pages.ShellWord(v)
 			}
 		}
 		return line
@@ -47,18 +48,18 @@ func (*apps) Groupings() []string { return []string{"queue", "user", "state", "h
 // appFilters are the parameters of the list, as the API has them.
 var appFilters = []string{"q", "state", "queue", "user", "type", "home", "outcome", "group"}
 
-func loadApps(c *call) (any, error) {
+func loadApps(c *pages.Call) (any, error) {
 	a := apps{Filter: map[string]string{}}
 	pairs := []string{"limit", "50"}
 	var kept []string // the filters of this page
 	for _, name := range appFilters {
-		if v := strings.TrimSpace(c.query(name)); v != "" {
+		if v := strings.TrimSpace(c.Query(name)); v != "" {
 			a.Filter[name] = v
 			kept = append(kept, name, v)
 		}
 	}
-	pairs = append(append(pairs, kept...), "cursor", c.query("cursor"))
-	if err := c.get(withQuery("/api/v1/apps", pairs...), &a.AppsDoc); err != nil {
+	pairs = append(append(pairs, kept...), "cursor", c.Query("cursor"))
+	if err := c.Get(pages.WithQuery("/api/v1/apps", pairs...), &a.AppsDoc); err != nil {
 		return nil, err
 	}
 	for _, raw := range a.Applications {
@@ -69,10 +70,10 @@ func loadApps(c *call) (any, error) {
 		a.Rows = append(a.Rows, row)
 	}
 	if a.AppsDoc.Next != "" {
-		a.Next = withQuery("/apps", append(kept, "cursor", a.AppsDoc.Next)...)
+		a.Next = pages.WithQuery("/apps", append(kept, "cursor", a.AppsDoc.Next)...)
 	}
-	if c.query("cursor") != "" {
-		a.From = withQuery("/apps", kept...)
+	if c.Query("cursor") != "" {
+		a.From = pages.WithQuery("/apps", kept...)
 	}
 	by := a.Filter["group"]
 	for _, g := range a.Groups {
@@ -82,12 +83,12 @@ func loadApps(c *call) (any, error) {
 				of = append(of, kept[i], kept[i+1])
 			}
 		}
-		a.GroupLinks = append(a.GroupLinks, withQuery("/apps", append(of, by, g.Key)...))
+		a.GroupLinks = append(a.GroupLinks, pages.WithQuery("/apps", append(of, by, g.Key)...))
 	}
 	for _, m := range a.Missing {
 		text := fmt.Sprintf("%s does not answer (%s)", m.Member, m.Reason)
 		if m.AgeSeconds >= 0 {
-			text += ", what is shown of it is " + age(m.AgeSeconds) + " old"
+			text += ", what is shown of it is " + pages.Age(m.AgeSeconds) + " old"
 		}
 		a.Members = append(a.Members, text)
 	}

@@ -5,17 +5,18 @@ package dash
 import (
 	"net/http"
 
+	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/router/rest"
 )
 
-var membersPage = page{
-	path: "/members", name: "members", title: "Members", section: "members", load: loadMembers,
-	command: func(*call) string { return "creel subcluster list -o wide" },
+var membersPage = pages.Page{
+	Path: "/members", Name: "members", Title: "Members", Section: "members", Load: loadMembers,
+	Command: func(*pages.Call) string { return "creel subcluster list -o wide" },
 }
 
-var memberPage = page{
-	path: "/members/{id}", name: "member", title: "Member", section: "members", load: loadMember,
-	command: func(c *call) string { return "creel subcluster show " + shellWord(c.param("id")) },
+var memberPage = pages.Page{
+	Path: "/members/{id}", Name: "member", Title: "Member", Section: "members", Load: loadMember,
+	Command: func(c *pages.Call) string { return "creel subcluster show " + pages.ShellWord(c.Param("id")) },
 }
 
 // members are all of them.
@@ -24,12 +25,12 @@ type members struct {
 	Sum rest.OverviewDoc
 }
 
-func loadMembers(c *call) (any, error) {
+func loadMembers(c *pages.Call) (any, error) {
 	var m members
-	if err := c.get("/api/v1/subclusters", &m.SubclustersDoc); err != nil {
+	if err := c.Get("/api/v1/subclusters", &m.SubclustersDoc); err != nil {
 		return nil, err
 	}
-	return &m, c.get("/api/v1/overview", &m.Sum)
+	return &m, c.Get("/api/v1/overview", &m.Sum)
 }
 
 // member is one, with a page of its nodes.
@@ -43,20 +44,20 @@ type member struct {
 	State, Find  string // filters
 }
 
-func (m *member) title() string { return string(m.ID) }
+func (m *member) PageTitle() string { return string(m.ID) }
 
 // Lost reports whether its figures are old and in no sum.
 func (m *member) Lost() bool {
 	return m.SubclusterDoc.State == "lost" || m.SubclusterDoc.State == "deregistered"
 }
 
-func loadMember(c *call) (any, error) {
-	id := c.param("id")
+func loadMember(c *pages.Call) (any, error) {
+	id := c.Param("id")
 	var all rest.SubclustersDoc
-	if err := c.get("/api/v1/subclusters", &all); err != nil {
+	if err := c.Get("/api/v1/subclusters", &all); err != nil {
 		return nil, err
 	}
-	m := member{Frozen: all.Frozen, State: c.query("state"), Find: c.query("q")}
+	m := member{Frozen: all.Frozen, State: c.Query("state"), Find: c.Query("q")}
 	found := false
 	for _, s := range all.Subclusters {
 		if string(s.ID) == id {
@@ -64,18 +65,18 @@ func loadMember(c *call) (any, error) {
 		}
 	}
 	if !found {
-		return nil, &problem{http.StatusNotFound, "There is no member " + id, "It never registered, or was removed."}
+		return nil, &pages.Problem{Status: http.StatusNotFound, Title: "There is no member " + id, Detail: "It never registered, or was removed."}
 	}
 	here := "/members/" + id
-	err := c.get(withQuery("/api/v1/nodes", "subcluster", id, "state", m.State, "q", m.Find, "limit", "50",
-		"cursor", c.query("cursor")), &m.Nodes)
-	if p, ok := err.(*problem); ok {
+	err := c.Get(pages.WithQuery("/api/v1/nodes", "subcluster", id, "state", m.State, "q", m.Find, "limit", "50",
+		"cursor", c.Query("cursor")), &m.Nodes)
+	if p, ok := err.(*pages.Problem); ok {
 		m.NodesProblem = p.Error()
 	} else if err != nil {
 		return nil, err
 	}
 	if m.Nodes.Next != "" {
-		m.Next = withQuery(here, "state", m.State, "q", m.Find, "cursor", m.Nodes.Next)
+		m.Next = pages.WithQuery(here, "state", m.State, "q", m.Find, "cursor", m.Nodes.Next)
 	}
 	return &m, nil
 }

@@ -6,12 +6,13 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/router/rest"
 )
 
-var operationsPage = page{
-	path: "/operations", name: "operations", title: "Operations", section: "operations", load: loadOperations,
-	command: func(*call) string { return "creel config print --effective --origin" },
+var operationsPage = pages.Page{
+	Path: "/operations", Name: "operations", Title: "Operations", Section: "operations", Load: loadOperations,
+	Command: func(*pages.Call) string { return "creel config print --effective --origin" },
 }
 
 // operations is this router and what it depends on.
@@ -23,18 +24,18 @@ type operations struct {
 	Up     string
 }
 
-func loadOperations(c *call) (any, error) {
+func loadOperations(c *pages.Call) (any, error) {
 	var o operations
-	if err := c.get("/api/v1/system", &o.SystemDoc); err != nil {
+	if err := c.Get("/api/v1/system", &o.SystemDoc); err != nil {
 		return nil, err
 	}
 	var glance rest.OverviewDoc
-	if err := c.get("/api/v1/overview", &glance); err != nil {
+	if err := c.Get("/api/v1/overview", &glance); err != nil {
 		return nil, err
 	}
 	o.Events = glance.Events
 	var all rest.SubclustersDoc
-	if err := c.get("/api/v1/subclusters", &all); err != nil && !isStatus(err, http.StatusServiceUnavailable) {
+	if err := c.Get("/api/v1/subclusters", &all); err != nil && !pages.IsStatus(err, http.StatusServiceUnavailable) {
 		return nil, err
 	}
 	o.Known = len(all.Subclusters)
@@ -43,6 +44,6 @@ func loadOperations(c *call) (any, error) {
 			o.CutOff = append(o.CutOff, m)
 		}
 	}
-	o.Up = age(time.Since(o.Started).Seconds())
+	o.Up = pages.Age(time.Since(o.Started).Seconds())
 	return &o, nil
 }

@@ -7,18 +7,19 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/router/rest"
 )
 
-var overviewPage = page{
-	path: "/", name: "overview", title: "Overview", section: "overview", load: loadOverview,
-	command: func(*call) string { return "creel subcluster list" },
+var overviewPage = pages.Page{
+	Path: "/", Name: "overview", Title: "Overview", Section: "overview", Load: loadOverview,
+	Command: func(*pages.Call) string { return "creel subcluster list" },
 }
 
 // overview is the federation at a glance.
 type overview struct {
 	rest.OverviewDoc
-	Containers, Submissions chart
+	Containers, Submissions pages.Chart
 	Queues                  []queueBar
 	MoreQueues              int
 	Members                 []rest.SubclusterDoc
@@ -28,7 +29,7 @@ type overview struct {
 // queueBar is a queue's use against its guarantee.
 type queueBar struct {
 	Queue            string
-	Bar              bar
+	Bar              pages.Bar
 	Running, Waiting int64
 	Drift            bool
 }
@@ -39,13 +40,13 @@ const (
 	overviewEvents = 12
 )
 
-func loadOverview(c *call) (any, error) {
+func loadOverview(c *pages.Call) (any, error) {
 	var o overview
-	if err := c.get("/api/v1/overview", &o.OverviewDoc); err != nil {
+	if err := c.Get("/api/v1/overview", &o.OverviewDoc); err != nil {
 		return nil, err
 	}
 	var members rest.SubclustersDoc
-	if err := c.get("/api/v1/subclusters", &members); err != nil && !isStatus(err, http.StatusServiceUnavailable) {
+	if err := c.Get("/api/v1/subclusters", &members); err != nil && !pages.IsStatus(err, http.StatusServiceUnavailable) {
 		return nil, err
 	}
 	o.Members, o.Frozen = members.Subclusters, members.Frozen
@@ -55,16 +56,16 @@ func loadOverview(c *call) (any, error) {
 		}
 		return out
 	}
-	o.Containers = newChart(
+	o.Containers = pages.NewChart(
 		"Containers a second",
 		"a second",
 		rates(func(r rest.RateDoc) float64 { return r.Containers }),
 	)
-	o.Submissions = newChart(
+	o.Submissions = pages.NewChart(
 		"Submissions a second", "a second", rates(func(r rest.RateDoc) float64 { return r.Submissions }),
 	)
 	var tree rest.QueueTreeDoc
-	if err := c.get("/api/v1/queues", &tree); err != nil && !isStatus(err, http.StatusServiceUnavailable) {
+	if err := c.Get("/api/v1/queues", &tree); err != nil && !pages.IsStatus(err, http.StatusServiceUnavailable) {
 		return nil, err
 	}
 	leaves := leavesOf(tree.Queues)

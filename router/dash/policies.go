@@ -11,18 +11,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/rest"
 )
 
-var policiesPage = page{
-	path: "/policies", name: "policies", title: "Policies", section: "policies", load: loadPolicies,
-	command: func(*call) string { return "creel policy list" },
+var policiesPage = pages.Page{
+	Path: "/policies", Name: "policies", Title: "Policies", Section: "policies", Load: loadPolicies,
+	Command: func(*pages.Call) string { return "creel policy list" },
 }
 
-var policyPage = page{
-	path: "/policies/{queue}", name: "policy", title: "Policy", section: "policies", load: loadPolicy,
-	command: func(c *call) string { return "creel policy get " + shellWord(c.param("queue")) },
+var policyPage = pages.Page{
+	Path: "/policies/{queue}", Name: "policy", Title: "Policy", Section: "policies", Load: loadPolicy,
+	Command: func(c *pages.Call) string { return "creel policy get " + pages.ShellWord(c.Param("queue")) },
 }
 
 // policyList are all documents.
@@ -32,9 +33,9 @@ type policyList struct {
 	Without []string
 }
 
-func loadPolicies(c *call) (any, error) {
+func loadPolicies(c *pages.Call) (any, error) {
 	var doc rest.PoliciesDoc
-	if err := c.get("/api/v1/policies", &doc); err != nil {
+	if err := c.Get("/api/v1/policies", &doc); err != nil {
 		return nil, err
 	}
 	list := policyList{Policies: doc.Policies}
@@ -43,7 +44,7 @@ func loadPolicies(c *call) (any, error) {
 		own[string(p.Queue)] = own[string(p.Queue)] || !p.Removed
 	}
 	var tree rest.QueueTreeDoc
-	if err := c.get("/api/v1/queues", &tree); err != nil && !isStatus(err, http.StatusServiceUnavailable) {
+	if err := c.Get("/api/v1/queues", &tree); err != nil && !pages.IsStatus(err, http.StatusServiceUnavailable) {
 		return nil, err
 	}
 	for _, q := range leavesOf(tree.Queues) {
@@ -67,7 +68,7 @@ type policyView struct {
 	Draft     string // the document that is previewed
 }
 
-func (p *policyView) title() string { return "Policy of " + p.Queue }
+func (p *policyView) PageTitle() string { return "Policy of " + p.Queue }
 
 // preview is what the last submissions would get under another document.
 type preview struct {
@@ -78,24 +79,24 @@ type preview struct {
 // maxDraft bounds a document that is previewed in an address.
 const maxDraft = 16 << 10
 
-func loadPolicy(c *call) (any, error) {
-	p := policyView{Queue: c.param("queue"), Draft: c.query("draft")}
+func loadPolicy(c *pages.Call) (any, error) {
+	p := policyView{Queue: c.Param("queue"), Draft: c.Query("draft")}
 	path := "/api/v1/policies/" + url.PathEscape(p.Queue)
 	var effective rest.PolicyDoc
-	switch err := c.get(path, &effective); {
+	switch err := c.Get(path, &effective); {
 	case err == nil:
 		p.Effective, p.Text = &effective, indented(effective.Document)
-	case !isStatus(err, http.StatusNotFound):
+	case !pages.IsStatus(err, http.StatusNotFound):
 		return nil, err
 	}
 	var history rest.PoliciesDoc
-	if err := c.get(path+"/history?limit=50", &history); err != nil {
+	if err := c.Get(path+"/history?limit=50", &history); err != nil {
 		return nil, err
 	}
 	p.History = history.Policies
-	p.compare(c.query("from"), c.query("to"))
+	p.compare(c.Query("from"), c.Query("to"))
 	if p.Draft != "" {
-		p.Preview = c.preview(path, p.Draft)
+		p.Preview = previewOf(c, path, p.Draft)
 	} else {
 		p.Draft = p.Text
 	}
@@ -129,7 +130,7 @@ func (p *policyView) compare(from, to string) {
 
 // preview has the last submissions of the queue decided again under a document. Only
 // who may see them may ask.
-func (c *call) preview(path, draft string) *preview {
+func previewOf(c *pages.Call, path, draft string) *preview {
 	out := &preview{}
 	switch {
 	case len(draft) > maxDraft:
@@ -138,7 +139,7 @@ func (c *call) preview(path, draft string) *preview {
 		out.Problem = "The document is no JSON."
 	default:
 		order := map[string]json.RawMessage{"document": json.RawMessage(draft)}
-		if err := c.post(path+"/preview", order, &out.Preview); err != nil {
+		if err := c.Post(path+"/preview", order, &out.Preview); err != nil {
 			out.Problem = err.Error()
 		}
 	}

@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router/rest"
 )
 
-var queuesPage = page{
-	path: "/queues", name: "queues", title: "Queues", section: "queues", load: loadQueues,
-	command: func(*call) string { return "creel queue tree" },
+var queuesPage = pages.Page{
+	Path: "/queues", Name: "queues", Title: "Queues", Section: "queues", Load: loadQueues,
+	Command: func(*pages.Call) string { return "creel queue tree" },
 }
 
 // queueNode is a queue with what the page adds to it.
@@ -29,16 +30,16 @@ type queueNode struct {
 // queuePart is a queue in one member, in percent of that member.
 type queuePart struct {
 	Member creel.SubclusterID
-	Bar    bar
+	Bar    pages.Bar
 	rebalancer.QueueUse
 }
 
-func (q *queueNode) bar() bar {
-	return newBar(q.UsedPercent, q.PendingPercent, q.Percent, q.MaximumPercent)
+func (q *queueNode) bar() pages.Bar {
+	return pages.NewBar(q.UsedPercent, q.PendingPercent, q.Percent, q.MaximumPercent)
 }
 
 // Bar is the queue's bullet bar in percent of the federation.
-func (q *queueNode) Bar() bar { return q.bar() }
+func (q *queueNode) Bar() pages.Bar { return q.bar() }
 
 // queues is the tree.
 type queues struct {
@@ -49,20 +50,20 @@ type queues struct {
 	Open    string // the queue whose members are shown
 }
 
-func loadQueues(c *call) (any, error) {
+func loadQueues(c *pages.Call) (any, error) {
 	var q queues
-	if err := c.get("/api/v1/queues", &q.QueueTreeDoc); err != nil {
+	if err := c.Get("/api/v1/queues", &q.QueueTreeDoc); err != nil {
 		return nil, err
 	}
 	var members rest.SubclustersDoc
-	if err := c.get("/api/v1/subclusters", &members); err != nil {
+	if err := c.Get("/api/v1/subclusters", &members); err != nil {
 		return nil, err
 	}
 	total := map[creel.SubclusterID]creel.Resource{}
 	for _, m := range members.Subclusters {
 		total[m.ID] = m.Metrics.Total()
 	}
-	q.Nodes, q.Open = nodesOf(q.Queues), c.query("queue")
+	q.Nodes, q.Open = nodesOf(q.Queues), c.Query("queue")
 	for _, n := range q.Nodes {
 		q.Drifts += min(len(n.Drift), 1)
 		if q.Open == string(n.Queue) {
@@ -71,7 +72,7 @@ func loadQueues(c *call) (any, error) {
 	}
 	if q.Version > 0 {
 		var old rest.QueueTreesDoc
-		if err := c.get("/api/v1/queues/history?limit=10", &old); err != nil {
+		if err := c.Get("/api/v1/queues/history?limit=10", &old); err != nil {
 			return nil, err
 		}
 		q.History = old.Versions
@@ -86,8 +87,8 @@ func perMember(n *queueNode, total map[creel.SubclusterID]creel.Resource) (out [
 		if !alive {
 			continue
 		}
-		guarantee := max(share(amounts["memory"], total[id].MemoryMB), share(amounts["vCores"], total[id].VCores))
-		out = append(out, queuePart{id, newBar(use.UsedPercent, use.PendingPercent, guarantee, -1), use})
+		guarantee := max(pages.Share(amounts["memory"], total[id].MemoryMB), pages.Share(amounts["vCores"], total[id].VCores))
+		out = append(out, queuePart{id, pages.NewBar(use.UsedPercent, use.PendingPercent, guarantee, -1), use})
 	}
 	slices.SortFunc(out, func(a, b queuePart) int { return cmp.Compare(a.Member, b.Member) })
 	return out

@@ -4,13 +4,14 @@ package dash
 
 import (
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/subcluster"
 )
 
-var rebalancerPage = page{
-	path: "/rebalancer", name: "rebalancer", title: "Rebalancer", section: "rebalancer", load: loadRebalancer,
-	command: func(*call) string { return "creel rebalancer plan" },
+var rebalancerPage = pages.Page{
+	Path: "/rebalancer", Name: "rebalancer", Title: "Rebalancer", Section: "rebalancer", Load: loadRebalancer,
+	Command: func(*pages.Call) string { return "creel rebalancer plan" },
 }
 
 // plans is what the rebalancer does.
@@ -25,21 +26,21 @@ type plans struct {
 type planRow struct {
 	Queue                 creel.QueuePath
 	Uses, Wants, Entitled float64
-	Bar                   bar
+	Bar                   pages.Bar
 	Reason                string
 	Optout                bool
 	Members               []subcluster.MemberPlan
 }
 
-func loadRebalancer(c *call) (any, error) {
+func loadRebalancer(c *pages.Call) (any, error) {
 	var p plans
-	if err := c.get("/api/v1/rebalancer", &p.Rebalancer); err != nil {
+	if err := c.Get("/api/v1/rebalancer", &p.Rebalancer); err != nil {
 		return nil, err
 	}
 	plan := p.Plan
 	switch {
 	case p.Paused != nil:
-		p.Sentence = "Plans are paused by " + p.Paused.By + " since " + stamp(p.Paused.At)
+		p.Sentence = "Plans are paused by " + p.Paused.By + " since " + pages.Stamp(p.Paused.At)
 		if p.Paused.Reason != "" {
 			p.Sentence += ": " + p.Paused.Reason
 		}
@@ -65,7 +66,7 @@ func loadRebalancer(c *call) (any, error) {
 	for _, q := range plan.Queues {
 		p.Queues = append(p.Queues, planRow{
 			q.Queue, 100 * q.Uses, 100 * q.Wants, 100 * q.Entitled,
-			newBar(100*q.Uses, 100*max(0, q.Wants-q.Uses), 100*q.Entitled, -1), q.Reason, q.Optout, q.Members,
+			pages.NewBar(100*q.Uses, 100*max(0, q.Wants-q.Uses), 100*q.Entitled, -1), q.Reason, q.Optout, q.Members,
 		})
 	}
 	return &p, nil

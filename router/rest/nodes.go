@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"bytes"
 	"cmp"
 	"net/http"
 	"slices"
@@ -12,21 +13,13 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/rawjson"
+	"github.com/creelrm/creel/subcluster"
 )
 
 // NodeRow is a node in a list.
 type NodeRow struct {
-	ID         string             `json:"id"`
-	Member     creel.SubclusterID `json:"subcluster"`
-	Rack       string             `json:"rack"`
-	State      string             `json:"state"`
-	Web        string             `json:"web,omitempty"`
-	Health     string             `json:"health,omitempty"` // what it says of its health, if it says anything
-	Containers int64              `json:"containers"`
-	UsedMB     int64              `json:"used_mb"`
-	FreeMB     int64              `json:"free_mb"`
-	UsedVCores int64              `json:"used_vcores"`
-	FreeVCores int64              `json:"free_vcores"`
+	subcluster.NodeLine
+	Member creel.SubclusterID `json:"subcluster"`
 	// AgeSeconds is how old this is where its member does not answer now.
 	AgeSeconds float64 `json:"age_s,omitempty"`
 
@@ -65,6 +58,8 @@ func nodeRow(raw []byte, from creel.SubclusterID) *NodeRow {
 			n.Web = rawjson.Text(v)
 		case "healthReport":
 			n.Health = rawjson.Text(v)
+		case "nodeLabels":
+			n.Label = rawjson.Text(bytes.Trim(v, "[]")) // YARN gives a node one, in a list
 		case "numContainers":
 			n.Containers = rawjson.Whole(v)
 		case "usedMemoryMB":

@@ -127,6 +127,7 @@ func (h *Handler) Mount(r chi.Router) {
 	r.With(h.identify).Get("/ws/v1/cluster/info", h.info)
 	r.With(h.identify).Get("/ws/v1/cluster/metrics", h.metrics)
 	r.With(h.identify).Get("/api/v1/apps", h.kept(h.lines))
+	r.With(h.identify).Get("/api/v1/nodes", h.kept(h.nodeLines))
 	r.With(h.identify).Get("/api/v1/apps/{appid}/why", h.why)
 	r.With(h.identify).Get("/api/v1/queues/{queue}/preempt", h.preemption)
 	r.With(h.identify).Get("/api/v1/scheduler-conf/changes", h.confChanges)
@@ -140,8 +141,6 @@ func (h *Handler) Mount(r chi.Router) {
 	})
 	r.With(h.identify).HandleFunc("/proxy/{appid}", h.proxy)
 	r.With(h.identify).HandleFunc("/proxy/{appid}/*", h.proxy)
-	r.Get("/cluster", h.page)
-	r.Get("/cluster/app/{appid}", h.appPage)
 }
 
 // param is a part of the path, decoded: clients may write a node's colon as %3A.

@@ -3,45 +3,239 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// lines serves all applications as routers list them: a fifth of YARN's document, with the
+// AppsDoc is /api/v1/apps: all applications, in the order in which they came, or with
+// ?limit= a page of those that match, the newest first.
+type AppsDoc struct {
+	Apps []subcluster.AppLine `json:"apps"`
+	// Matching are those of all pages, by state; Next is the cursor of the next page.
+	Matching map[string]int64 `json:"matching,omitempty"`
+	Next     string           `json:"next,omitempty"`
+}
+
+// lines serves applications as routers list them: a fifth of YARN's document, with the
 // code of what each waits for, which YARN's has no field for.
 func (h *Handler) lines(w http.ResponseWriter, r *http.Request) {
-	out, who := []subcluster.AppLine{}, h.caller(r)
-	err := h.read(r.Context(), func(m *rm.Machine, _ time.Time) {
+	f, err := readLineFilter(r)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	doc, who := AppsDoc{Apps: []subcluster.AppLine{}}, h.caller(r)
+	err = h.read(r.Context(), func(m *rm.Machine, _ time.Time) {
 		var look sched.Look
-		for a := range m.Apps {
-			l := subcluster.AppLine{
-				ID: a.ID.String(), Name: a.Name, User: a.User, Queue: string(a.Queue), Type: a.Type,
-				State: a.State.String(), Outcome: a.Final.String(), Priority: int64(a.Priority), Tags: a.Tags,
-				Unmanaged: a.Unmanaged,
+		if f.limit == 0 {
+			for a := range m.Apps {
+				doc.Apps = append(doc.Apps, h.line(m, who, a, &look))
 			}
-			// To all, as YARN tells the diagnostics of an application that waits.
-			if limit, where := m.Waits(a.ID, &look); limit != sched.LimitNone {
-				l.Waits, l.WaitsIn = limit.Code(), string(where)
-			}
-			if h.s.MayView(m, who, a) {
-				l.Started, l.Finished = millis(a.Submitted), millis(a.Finished)
-				if a.InScheduler {
-					l.Containers, l.MemoryMB, l.VCores = int64(a.Containers), a.Used.MemoryMB, a.Used.VCores
-				}
-			}
-			out = append(out, l)
+			return
 		}
+		found, next := f.page(m, &doc)
+		for _, a := range found {
+			doc.Apps = append(doc.Apps, h.line(m, who, a, &look))
+		}
+		doc.Next = next
 	})
 	if err != nil {
 		h.refuse(w, r, err)
 		return
 	}
-	b, err := json.Marshal(map[string][]subcluster.AppLine{"apps": out})
+	b, err := json.Marshal(doc)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	w.Header()["Content-Type"] = asJSON
+	send(w, r, http.StatusOK, b)
+}
+
+// line is one application as who asks may see it.
+func (h *Handler) line(m *rm.Machine, who server.Caller, a *rm.AppView, look *sched.Look) subcluster.AppLine {
+	l := subcluster.AppLine{
+		ID: a.ID.String(), Name: a.Name, User: a.User, Queue: string(a.Queue), Type: a.Type,
+		State: a.State.String(), Outcome: a.Final.String(), Priority: int64(a.Priority), Tags: a.Tags,
+		Unmanaged: a.Unmanaged,
+	}
+	// To all, as YARN tells the diagnostics of an application that waits.
+	if limit, where := m.Waits(a.ID, look); limit != sched.LimitNone {
+		l.Waits, l.WaitsIn = limit.Code(), string(where)
+	}
+	if h.s.MayView(m, who, a) {
+		l.Started, l.Finished = millis(a.Submitted), millis(a.Finished)
+		if a.InScheduler {
+			l.Containers, l.MemoryMB, l.VCores = int64(a.Containers), a.Used.MemoryMB, a.Used.VCores
+		}
+	}
+	return l
+}
+
+// lineFilter is what the query of a page of applications asks for.
+type lineFilter struct {
+	states      []creel.ApplicationState
+	queue, user string
+	search      string // in lower case: in id, name, user, queue or a tag
+	limit       int    // 0: all, and no filter
+	after       creel.ApplicationID
+	hasAfter    bool
+}
+
+// maxLines is the longest page.
+const maxLines = 1000
+
+func readLineFilter(r *http.Request) (f lineFilter, err error) {
+	q := r.URL.Query()
+	if f.limit, err = pageLimit(r); err != nil || f.limit == 0 {
+		return f, err
+	}
+	f.queue, f.user, f.search = q.Get("queue"), q.Get("user"), strings.ToLower(strings.TrimSpace(q.Get("q")))
+	for _, s := range set(r, "state") {
+		state, err := parseState(s)
+		if err != nil {
+			return f, err
+		}
+		f.states = append(f.states, state)
+	}
+	if text := q.Get("cursor"); text != "" {
+		f.hasAfter = true
+		if f.after, err = creel.ParseApplicationID(text); err != nil {
+			return f, badRequest("the cursor is not one of this list: leave it out to begin anew")
+		}
+	}
+	return f, nil
+}
+
+// pageLimit is how many items a page has, 0 where the query asks for no page.
+func pageLimit(r *http.Request) (int, error) {
+	text := r.URL.Query().Get("limit")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxLines {
+		return 0, badRequest("limit is no number from 1 to " + strconv.Itoa(maxLines))
+	}
+	return n, nil
+}
+
+func (f *lineFilter) keeps(a *rm.AppView) bool {
+	if f.queue != "" && string(a.Queue) != f.queue && !strings.HasPrefix(string(a.Queue), f.queue+".") &&
+		a.Queue.Leaf() != f.queue || f.user != "" && a.User != f.user {
+		return false
+	}
+	if f.search == "" {
+		return true
+	}
+	for _, text := range append([]string{a.ID.String(), a.Name, a.User, string(a.Queue)}, a.Tags...) {
+		if strings.Contains(strings.ToLower(text), f.search) {
+			return true
+		}
+	}
+	return false
+}
+
+// page returns the applications of a page, the newest first, and the cursor of the next
+// page; and counts all that match.
+func (f *lineFilter) page(m *rm.Machine, doc *AppsDoc) (found []*rm.AppView, next string) {
+	newest := func(a, b *rm.AppView) int {
+		return cmp.Or(b.Submitted.Compare(a.Submitted), b.ID.Compare(a.ID))
+	}
+	doc.Matching = map[string]int64{}
+	for a := range m.Apps {
+		if !f.keeps(a) {
+			continue
+		}
+		doc.Matching[a.State.String()]++
+		if len(f.states) == 0 || slices.Contains(f.states, a.State) {
+			found = append(found, a)
+		}
+	}
+	slices.SortFunc(found, newest)
+	if f.hasAfter {
+		last, _ := m.App(f.after) // one that is forgotten was the last: nothing follows
+		found = slices.DeleteFunc(found, func(a *rm.AppView) bool { return newest(a, &last) <= 0 })
+	}
+	if len(found) > f.limit {
+		found = found[:f.limit]
+		next = found[f.limit-1].ID.String()
+	}
+	return found, next
+}
+
+// NodesDoc is /api/v1/nodes: a page of the nodes, by id.
+type NodesDoc struct {
+	Nodes    []subcluster.NodeLine `json:"nodes"`
+	Matching int64                 `json:"matching"`
+	States   map[string]int64      `json:"states"` // of those that match but for their state
+	Next     string                `json:"next,omitempty"`
+}
+
+// nodeLines serves a page of the nodes, for a subcluster may have fifty thousand.
+func (h *Handler) nodeLines(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	limit, err := pageLimit(r)
+	if limit == 0 {
+		limit = 50
+	}
+	state, search := strings.ToUpper(q.Get("state")), strings.ToLower(strings.TrimSpace(q.Get("q")))
+	if err == nil && state != "" {
+		if _, unknown := creel.ParseNodeState(state); unknown != nil {
+			err = badRequest("there is no node state " + strconv.Quote(state))
+		}
+	}
+	doc := NodesDoc{Nodes: []subcluster.NodeLine{}, States: map[string]int64{}}
+	var found []rm.NodeView
+	if err == nil {
+		err = h.read(r.Context(), func(m *rm.Machine, _ time.Time) {
+			for n := range m.Nodes {
+				if search != "" && !strings.Contains(strings.ToLower(n.ID.String()+" "+n.Rack+" "+n.Label), search) {
+					continue
+				}
+				if doc.States[n.State.String()]++; state == "" || n.State.String() == state {
+					found = append(found, n)
+				}
+			}
+		})
+	}
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	doc.Matching = int64(len(found))
+	slices.SortFunc(found, func(a, b rm.NodeView) int { return strings.Compare(a.ID.String(), b.ID.String()) })
+	for i := range found {
+		n := &found[i]
+		if n.ID.String() <= q.Get("cursor") {
+			continue
+		}
+		if len(doc.Nodes) == limit {
+			doc.Next = doc.Nodes[limit-1].ID
+			break
+		}
+		line := subcluster.NodeLine{
+			ID: n.ID.String(), Rack: n.Rack, State: n.State.String(), Web: n.HTTPAddress, Health: n.HealthReport,
+			Label: n.Label, Containers: int64(n.Containers), UsedMB: n.Used.MemoryMB, UsedVCores: n.Used.VCores,
+		}
+		if n.State.Usable() {
+			free := n.Total.Sub(n.Used)
+			line.FreeMB, line.FreeVCores = free.MemoryMB, free.VCores
+		}
+		doc.Nodes = append(doc.Nodes, line)
+	}
+	b, err := json.Marshal(doc)
 	if err != nil {
 		h.refuse(w, r, err)
 		return

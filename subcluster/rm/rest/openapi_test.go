@@ -58,6 +58,8 @@ func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 	c.try("PUT", base+"/scheduler-conf?user.name=root", update("root.default", "maximum-applications", "7"), 200, "")
 	for _, path := range []struct{ path, schema, says string }{
 		{"/api/v1/apps", "Apps", runs},
+		{"/api/v1/apps?limit=1&state=RUNNING,ACCEPTED", "Apps", "next"},
+		{"/api/v1/nodes?state=RUNNING", "Nodes", "RUNNING"},
 		{"/api/v1/apps/" + runs + "/why?user.name=alice", "AppWait", "alice"},
 		{"/api/v1/apps/" + waits + "/why?user.name=alice", "AppWait", "unlocks_when"},
 		{"/api/v1/queues/root.other/preempt?user.name=root", "Preemption", "victims"},

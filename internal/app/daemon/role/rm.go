@@ -22,6 +22,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/rm/dash"
 	"github.com/creelrm/creel/subcluster/rm/rest"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
 	"github.com/creelrm/creel/subcluster/rm/server"
@@ -157,8 +158,10 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 	mux := chi.NewRouter()
 	mux.Use(r.Health.Requests, allow.KnownHosts(c.AllowedHosts))
 	r.Health.Mount(mux)
-	rest.New(r.Server, c.REST).Mount(mux)
-	web, err := addWeb(&r.Service, "yarn.resourcemanager.webapp.address", c.Web, mux, c.WebServer)
+	documents, api := rest.New(r.Server, c.REST), chi.NewRouter()
+	documents.Mount(mux)
+	documents.Mount(api)
+	web, err := addSite(&r.Service, "yarn.resourcemanager.webapp.address", c.Web, mux, dash.New(api), c.WebServer)
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/policies"
@@ -264,17 +265,13 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Readiness: r.readiness, Settings: c.Settings, Proxy: c.WebProxy,
 	})
 	documents.Mount(mux)
-	var pages *dash.Dash
+	var site *pages.Site
 	if c.Dashboard {
 		api := chi.NewRouter()
 		documents.Mount(api)
-		pages = dash.New(api)
-		pages.Mount(mux)
+		site = dash.New(api)
 	}
-	addresses["web"], err = addWeb(&r.Service, "yarn.router.webapp.address", c.Web, mux, c.WebServer)
-	if pages != nil { // after the web server, so that its streams end before it waits for them
-		r.Add("dashboard", pages.Run)
-	}
+	addresses["web"], err = addSite(&r.Service, "yarn.router.webapp.address", c.Web, mux, site, c.WebServer)
 	return r, err
 }
 

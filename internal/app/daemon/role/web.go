@@ -8,6 +8,7 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
+	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/go-chi/chi/v5"
 )
@@ -40,6 +41,20 @@ func addWeb(d *daemon.Service, name, address string, h http.Handler, c webserver
 	}
 	d.Add("web server", webserver.Task(l, h, c))
 	return l.Addr().String(), nil
+}
+
+// addSite is addWeb with pages; nil: there are none.
+func addSite(
+	d *daemon.Service, name, address string, mux *chi.Mux, site *pages.Site, c webserver.Config,
+) (bound string, err error) {
+	if site != nil {
+		site.Mount(mux)
+	}
+	bound, err = addWeb(d, name, address, mux, c)
+	if site != nil { // after the web server, so that its streams end before it waits for them
+		d.Add("pages", site.Run)
+	}
+	return bound, err
 }
 
 // addHealthWeb is addWeb for a daemon that has nothing to show but its health.

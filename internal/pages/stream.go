@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package dash
+package pages
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ const every = time.Second
 // stream keeps one page fresh: it renders the page that ?at= names each second, in
 // the name of who asked for the stream, and sends the parts that have changed. What
 // members are asked for is shared by all streams (see router/rest).
-func (d *Dash) stream(w http.ResponseWriter, r *http.Request) {
+func (d *Site) stream(w http.ResponseWriter, r *http.Request) {
 	at, err := url.Parse(r.URL.Query().Get("at"))
 	if err != nil || at.Scheme != "" || at.Host != "" || len(at.Path) == 0 || at.Path[0] != '/' {
 		http.Error(w, "at is no path of a page", http.StatusBadRequest)
@@ -75,7 +75,7 @@ func (d *Dash) stream(w http.ResponseWriter, r *http.Request) {
 }
 
 // parts renders a page and cuts out of it what changes.
-func (d *Dash) parts(r *http.Request, at *url.URL) (map[string]string, int, error) {
+func (d *Site) parts(r *http.Request, at *url.URL) (map[string]string, int, error) {
 	look, err := http.NewRequestWithContext(r.Context(), http.MethodGet, at.String(), nil)
 	if err != nil {
 		return nil, 0, err

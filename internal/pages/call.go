@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package dash
+package pages
 
 import (
 	"bytes"
@@ -15,13 +15,13 @@ import (
 )
 
 // call is one look at a page: who looks, and what is asked of the API for it.
-type call struct {
-	d *Dash
+type Call struct {
+	d *Site
 	r *http.Request
 }
 
-// param is a part of the page's path, decoded.
-func (c *call) param(name string) string {
+// Param is a part of the page's path, decoded.
+func (c *Call) Param(name string) string {
 	text := chi.URLParam(c.r, name)
 	if plain, err := url.PathUnescape(text); err == nil {
 		return plain
@@ -29,10 +29,13 @@ func (c *call) param(name string) string {
 	return text
 }
 
-func (c *call) query(name string) string { return c.r.URL.Query().Get(name) }
+func (c *Call) Query(name string) string { return c.r.URL.Query().Get(name) }
+
+// Host is where the page was asked for, with its port.
+func (c *Call) Host() string { return c.r.Host }
 
 // user is who looks, "" where nobody said.
-func (c *call) user() string { return c.query("user.name") }
+func (c *Call) user() string { return c.Query("user.name") }
 
 // identity are the pairs of a query that say who asks.
 func identity(q url.Values) url.Values {
@@ -46,19 +49,19 @@ func identity(q url.Values) url.Values {
 }
 
 // problem is an error as the API tells it.
-type problem struct {
+type Problem struct {
 	Status int    `json:"-"`
 	Title  string `json:"title"`
 	Detail string `json:"detail"`
 }
 
-func (p *problem) Error() string { return p.Title + ": " + p.Detail }
+func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
 
-// get asks the API in the name of who looks, and reads its answer.
-func (c *call) get(path string, into any) error { return c.ask(http.MethodGet, path, nil, into) }
+// Get asks the API in the name of who looks, and reads its answer.
+func (c *Call) Get(path string, into any) error { return c.ask(http.MethodGet, path, nil, into) }
 
-// post asks what needs a body and changes nothing.
-func (c *call) post(path string, order, into any) error {
+// Post asks what needs a body and changes nothing.
+func (c *Call) Post(path string, order, into any) error {
 	body, err := json.Marshal(order)
 	if err != nil {
 		return err
@@ -66,7 +69,7 @@ func (c *call) post(path string, order, into any) error {
 	return c.ask(http.MethodPost, path, body, into)
 }
 
-func (c *call) ask(method, path string, body []byte, into any) error {
+func (c *Call) ask(method, path string, body []byte, into any) error {
 	at, err := url.Parse(path)
 	if err != nil {
 		return err
@@ -87,7 +90,7 @@ func (c *call) ask(method, path string, body []byte, into any) error {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	a := &answer{head: http.Header{}, status: http.StatusOK}
-	c.d.api.ServeHTTP(a, r)
+	c.d.conf.API.ServeHTTP(a, r)
 	if a.status != http.StatusOK {
 		return a.problem()
 	}
@@ -117,7 +120,7 @@ func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
 // problem reads an error of the native API or of YARN's.
 func (a *answer) problem() error {
 	var both struct {
-		problem
+		Problem
 		Remote struct {
 			Message string `json:"message"`
 		} `json:"RemoteException"`
@@ -125,7 +128,7 @@ func (a *answer) problem() error {
 	if err := json.Unmarshal(a.body.Bytes(), &both); err != nil {
 		both.Detail = strings.TrimSpace(a.body.String())
 	}
-	p := &problem{Status: a.status, Title: both.Title, Detail: both.Detail}
+	p := &Problem{Status: a.status, Title: both.Title, Detail: both.Detail}
 	if p.Detail == "" {
 		p.Detail = both.Remote.Message
 	}
@@ -135,8 +138,8 @@ func (a *answer) problem() error {
 	return p
 }
 
-// isStatus reports whether an error is an answer of that status.
-func isStatus(err error, status int) bool {
-	p, ok := err.(*problem)
+// IsStatus reports whether an error is an answer of that status.
+func IsStatus(err error, status int) bool {
+	p, ok := err.(*Problem)
 	return ok && p.Status == status
 }

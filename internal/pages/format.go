@@ -1,55 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package dash
+package pages
 
 import (
 	"fmt"
 	"html/template"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/subcluster"
 )
 
 // functions are those of the templates.
 var functions = template.FuncMap{
 	"live":    func(name string) template.HTML { return template.HTML(beginMark + name + closeMark) },
 	"over":    func(name string) template.HTML { return template.HTML(endMark + name + closeMark) },
-	"memory":  func(mb any) (string, error) { n, err := whole(mb); return memory(n), err },
-	"number":  number,
+	"memory":  func(mb any) (string, error) { n, err := whole(mb); return Memory(n), err },
+	"number":  Number,
 	"percent": percent,
-	"share":   share,
-	"age":     age,
+	"share":   Share,
+	"age":     Age,
 	"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05") },
-	"stamp":   stamp,
-	"millis":  func(ms any) (string, error) { n, err := whole(ms); return stamp(time.UnixMilli(n)), err },
-	"bar":     newBar,
+	"stamp":   Stamp,
+	"millis":  func(ms any) (string, error) { n, err := whole(ms); return Stamp(time.UnixMilli(n)), err },
+	"bar":     NewBar,
 	"mark":    mark,
 	"add":     func(a, b int64) int64 { return a + b },
 	"hundred": func(v float64) float64 { return 100 * v },
-	"amounts": amounts,
 	// A queue in a path; "*" and the rest of a queue's alphabet stay as they are.
 	"pathqueue": func(q any) string { return fmt.Sprint(q) },
-}
-
-// amounts writes a resource by its types.
-func amounts(a subcluster.Amounts) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(a)) {
-		switch {
-		case a[name] >= 1<<40: // no bound
-		case name == creel.MemoryName:
-			parts = append(parts, memory(a[name]))
-		default:
-			parts = append(parts, number(a[name])+" "+name)
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // whole is a number as templates have it.
@@ -57,7 +36,7 @@ func whole(n any) (int64, error) {
 	switch n := n.(type) {
 	case int64:
 		return n, nil
-	case figure:
+	case Figure:
 		return int64(n), nil
 	}
 	return 0, fmt.Errorf("%v is no whole number", n)
@@ -67,14 +46,14 @@ func percent(v any) (string, error) {
 	switch v := v.(type) {
 	case float64:
 		return strconv.FormatFloat(v, 'f', 1, 64) + "%", nil
-	case real:
+	case Real:
 		return strconv.FormatFloat(float64(v), 'f', 1, 64) + "%", nil
 	}
 	return "", fmt.Errorf("%v is no share", v)
 }
 
-// memory writes MB in the unit that suits them.
-func memory(mb int64) string {
+// Memory writes MB in the unit that suits them.
+func Memory(mb int64) string {
 	switch {
 	case mb >= 1<<20:
 		return strconv.FormatFloat(float64(mb)/(1<<20), 'f', 1, 64) + " TiB"
@@ -84,8 +63,8 @@ func memory(mb int64) string {
 	return strconv.FormatInt(mb, 10) + " MiB"
 }
 
-// number writes a whole number with its thousands apart.
-func number(n any) string {
+// Number writes a whole number with its thousands apart.
+func Number(n any) string {
 	text := fmt.Sprint(n)
 	digits := strings.TrimPrefix(text, "-")
 	var b strings.Builder
@@ -101,16 +80,16 @@ func number(n any) string {
 	return b.String()
 }
 
-// share is a part of a whole in percent, 0 of nothing.
-func share(part, whole int64) float64 {
+// Share is a part of a whole in percent, 0 of nothing.
+func Share(part, whole int64) float64 {
 	if whole <= 0 {
 		return 0
 	}
 	return 100 * float64(part) / float64(whole)
 }
 
-// age writes seconds as people say them.
-func age(seconds float64) string {
+// Age writes seconds as people say them.
+func Age(seconds float64) string {
 	switch d := time.Duration(seconds * float64(time.Second)); {
 	case d < 10*time.Second:
 		return strconv.FormatFloat(seconds, 'f', 1, 64) + " s"
@@ -124,8 +103,8 @@ func age(seconds float64) string {
 	return strconv.Itoa(int(seconds/86400)) + " days"
 }
 
-// stamp writes a time with its date, "–" for none.
-func stamp(t time.Time) string {
+// Stamp writes a time with its date, "–" for none.
+func Stamp(t time.Time) string {
 	if t.IsZero() || t.UnixMilli() <= 0 {
 		return "–"
 	}
@@ -145,18 +124,18 @@ func mark(state string) string {
 	return "plain"
 }
 
-// bar is a bullet bar in percent: what is used, behind it what waits, and marks for
+// Bar is a bullet bar in percent: what is used, behind it what waits, and marks for
 // the guarantee and the maximum.
-type bar struct {
+type Bar struct {
 	Used, Pending      float64 // widths
 	Guarantee, Maximum float64 // places; -1: none
 	Label              string  // the same in words
 	Over               bool    // more is used than is guaranteed
 }
 
-func newBar(used, pending, guarantee, maximum float64) bar {
+func NewBar(used, pending, guarantee, maximum float64) Bar {
 	at := func(v float64) float64 { return math.Round(10*min(max(v, 0), 100)) / 10 }
-	b := bar{Used: at(used), Guarantee: -1, Maximum: -1, Over: guarantee > 0 && used > guarantee}
+	b := Bar{Used: at(used), Guarantee: -1, Maximum: -1, Over: guarantee > 0 && used > guarantee}
 	b.Pending = at(min(pending, 100-b.Used))
 	b.Label = fmt.Sprintf("%.1f%% used", used)
 	if pending > 0 {
@@ -173,8 +152,8 @@ func newBar(used, pending, guarantee, maximum float64) bar {
 	return b
 }
 
-// chart is a line over time, drawn as SVG where the page is rendered.
-type chart struct {
+// Chart is a line over time, drawn as SVG where the page is rendered.
+type Chart struct {
 	Title, Unit string
 	Lines       []string // of points "x,y", one for each run of what is known
 	Top         string   // the value at its upper edge
@@ -188,9 +167,9 @@ const (
 	chartSpan               = 120 // points
 )
 
-// newChart draws values of equal steps, oldest first; what is below zero is not known.
-func newChart(title, unit string, values []float64) chart {
-	c := chart{Title: title, Unit: unit, Last: "not known", Minutes: 10}
+// NewChart draws values of equal steps, oldest first; what is below zero is not known.
+func NewChart(title, unit string, values []float64) Chart {
+	c := Chart{Title: title, Unit: unit, Last: "not known", Minutes: 10}
 	top := 1.0
 	for _, v := range values {
 		top = max(top, v)
@@ -221,7 +200,7 @@ func newChart(title, unit string, values []float64) chart {
 
 func short(v float64) string {
 	if v >= 100 || v == math.Trunc(v) {
-		return number(int64(math.Round(v)))
+		return Number(int64(math.Round(v)))
 	}
 	return strconv.FormatFloat(v, 'f', 1, 64)
 }

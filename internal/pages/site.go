@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pages is what the web pages of a router and of a ResourceManager share: how they
+// look, how they are kept live, and how their data is asked for. A site renders its pages
+// from the documents of the API beside it, which it asks without a socket in the name of
+// whoever looks. So a page shows what the API answers, no more and nothing else: the rights,
+// the sums and the rules are the API's.
+//
+// A page is a type with its data and a template. Everything is embedded; nothing is
+// loaded from elsewhere, and no script or style stands in a page. One script makes
+// pages live: it swaps the parts of a page that the site says have changed (see
+// stream.go), and it sends changes to the API as any client does. Without it pages
+// can be read and followed, not more.
+package pages
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+)
+
+//go:embed page
+var files embed.FS
+
+// Config is a site: its pages and what stands around them.
+type Config struct {
+	API   http.Handler // of the same port
+	Pages []Page       // the first also shows what went wrong with a page
+	// Templates has page/NAME.html for each page, which defines "page", and may have
+	// page/parts.html with what several of them share.
+	Templates fs.FS
+	Functions template.FuncMap // of the templates, beside those of all sites
+	Nav       []Link
+	Home      string // where the name of the software leads to
+	Search    string // path of the list that ?q= searches
+	// Problem is the command that helps where a page cannot be shown.
+	Problem string
+	// Other paths lead to pages: those that YARN's tools link to.
+	Other map[string]func(c *Call) string
+}
+
+// Link is a page in the navigation.
+type Link struct{ Path, Title, Section string }
+
+// Page is one: its address, what its templates are called, and what is in it.
+type Page struct {
+	Path, Name, Title, Section string
+	Load                       func(c *Call) (any, error)
+	Command                    func(c *Call) string // the line of creel that shows the same
+}
+
+// Site serves pages. Run ends its streams.
+type Site struct {
+	conf   Config
+	pages  *chi.Mux
+	layout map[string]*template.Template // by page
+	static fs.FS
+	done   chan struct{}
+}
+
+// New makes a site. It panics if a template is wrong.
+func New(c Config) *Site {
+	d := &Site{conf: c, pages: chi.NewRouter(), layout: map[string]*template.Template{}, done: make(chan struct{})}
+	var err error
+	if d.static, err = fs.Sub(files, "page/static"); err != nil {
+		panic(err) // the folder is embedded
+	}
+	shared := template.New("").Funcs(functions).Funcs(c.Functions)
+	shared = template.Must(shared.ParseFS(files, "page/layout.html", "page/parts.html"))
+	if parts, err := fs.Glob(c.Templates, "page/parts.html"); err == nil && len(parts) > 0 {
+		shared = template.Must(shared.ParseFS(c.Templates, parts...))
+	}
+	for _, p := range c.Pages {
+		if d.layout[p.Name] == nil {
+			t := template.Must(shared.Clone())
+			d.layout[p.Name] = template.Must(t.ParseFS(c.Templates, "page/"+p.Name+".html"))
+		}
+		d.pages.Get(p.Path, func(w http.ResponseWriter, r *http.Request) { d.serve(w, r, p) })
+	}
+	d.pages.NotFound(func(w http.ResponseWriter, r *http.Request) {
+		d.fail(w, r, &Problem{Status: http.StatusNotFound, Title: "There is no such page", Detail: r.URL.Path})
+	})
+	return d
+}
+
+// Mount puts the pages on r, their files below /dash, and the ways to them at the other
+// paths.
+func (d *Site) Mount(r chi.Router) {
+	packed := r.With(middleware.Compress(5, "text/html", "text/css", "text/javascript"), guard)
+	for _, p := range d.conf.Pages {
+		packed.Get(p.Path, func(w http.ResponseWriter, r *http.Request) { d.pages.ServeHTTP(w, withoutRoute(r)) })
+	}
+	packed.Handle("/dash/static/*", http.StripPrefix("/dash/static/", http.FileServerFS(d.static)))
+	r.With(guard).Get("/dash/stream", d.stream)
+	for path, to := range d.conf.Other {
+		r.Get(path, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, to(&Call{d: d, r: r}), http.StatusFound)
+		})
+	}
+}
+
+// Run ends the streams when ctx ends, so that the web server can stop.
+func (d *Site) Run(ctx context.Context) error {
+	<-ctx.Done()
+	close(d.done)
+	return nil
+}
+
+// policy lets a page load what this router serves, and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
+
+func guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cache-Control", "no-cache")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// shell is what stands around every page.
+type shell struct {
+	Title, Section, Name string
+	Command              string // of creel, that shows the same
+	User                 string
+	Search               string
+	Here                 string // path and query, for the stream
+	Site                 *Config
+	Data                 any
+}
+
+// serve renders a page whole before anything of it is sent.
+func (d *Site) serve(w http.ResponseWriter, r *http.Request, p Page) {
+	c := &Call{d: d, r: r}
+	data, err := p.Load(c)
+	if err != nil {
+		d.fail(w, r, err)
+		return
+	}
+	s := shell{
+		Title: p.Title, Section: p.Section, Name: p.Name, Command: p.Command(c), User: c.user(), Data: data,
+		Here: here(r),
+	}
+	if p.Section == "apps" {
+		s.Search = c.Query("q")
+	}
+	if named, ok := data.(interface{ PageTitle() string }); ok {
+		s.Title = named.PageTitle()
+	}
+	d.write(w, http.StatusOK, p.Name, s)
+}
+
+// here is the page's address without who looks, which its cookie says.
+func here(r *http.Request) string {
+	q := r.URL.Query()
+	q.Del("user.name")
+	if len(q) == 0 {
+		return r.URL.EscapedPath()
+	}
+	return r.URL.EscapedPath() + "?" + q.Encode()
+}
+
+// fail shows an error of the API in the place of the page.
+func (d *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := &Problem{Status: http.StatusServiceUnavailable, Title: "This page cannot be shown", Detail: err.Error()}
+	errors.As(err, &p)
+	d.write(w, p.Status, d.conf.Pages[0].Name, shell{
+		Title:   p.Title,
+		Name:    "problem",
+		Command: d.conf.Problem,
+		Data:    p,
+		Here:    here(r),
+		User:    (&Call{r: r}).user(),
+	})
+}
+
+func (d *Site) write(w http.ResponseWriter, status int, name string, s shell) {
+	var body bytes.Buffer
+	s.Site = &d.conf
+	if err := d.layout[name].ExecuteTemplate(&body, "layout.html", s); err != nil {
+		http.Error(w, "the page cannot be rendered: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Add("Vary", "Cookie")
+	w.WriteHeader(status)
+	w.Write(body.Bytes()) // an error here is the client's going away
+}
+
+// WithQuery is a path with the parts of a query that are not empty.
+func WithQuery(path string, pairs ...string) string {
+	q := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}
+
+// ShellWord quotes a word of a command line where it needs it.
+func ShellWord(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("-_./:@,+", r))
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

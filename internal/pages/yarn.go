@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Application is what YARN's documents tell of an application: its report, its attempts
+// and the containers that it has.
+type Application struct {
+	Report     Report
+	Attempts   []Attempt
+	Containers []Container // the first shownContainers, oldest first
+	MoreRuns   int         // containers that are not in the list
+	// Problem says why its report is not there.
+	Problem string
+	Ended   bool
+}
+
+// Report is what a page shows of YARN's document of an application.
+type Report struct {
+	Name, User, Queue, State, FinalStatus, Diagnostics, TrackingURL, AMContainerLogs string
+
+	Type       string `json:"applicationType"`
+	Tags       string `json:"applicationTags"`
+	Priority   Figure `json:"priority"`
+	Progress   Real   `json:"progress"`
+	Started    Figure `json:"startedTime"` // ms, as all times
+	Launched   Figure `json:"launchTime"`
+	Finished   Figure `json:"finishedTime"`
+	Containers Figure `json:"runningContainers"`
+	MemoryMB   Figure `json:"allocatedMB"`
+	VCores     Figure `json:"allocatedVCores"`
+	Unmanaged  bool   `json:"unmanagedApplication"`
+}
+
+// Attempt is one of an application's.
+type Attempt struct {
+	ID        string `json:"appAttemptId"`
+	Container string `json:"containerId"` // of its AM
+	Node      string `json:"nodeId"`
+	Logs      string `json:"logsLink"`
+	State     string `json:"appAttemptState"`
+	Started   Figure `json:"startTime"`
+	Finished  Figure `json:"finishedTime"`
+}
+
+// Container is one that an application has.
+type Container struct {
+	ID       string `json:"containerId"`
+	Node     string `json:"nodeId"`
+	Logs     string `json:"logUrl"`
+	State    string `json:"containerState"`
+	MemoryMB Figure `json:"allocatedMB"`
+	VCores   Figure `json:"allocatedVCores"`
+	Started  Figure `json:"startedTime"`
+}
+
+// Figure is a whole number, and Real one with a part: YARN's JSON has them in quotes
+// at some places and versions.
+type (
+	Figure int64
+	Real   float64
+)
+
+// UnmarshalJSON reads a number in quotes or without.
+func (f *Figure) UnmarshalJSON(b []byte) error {
+	n, err := strconv.ParseInt(strings.Trim(string(b), `"`), 10, 64)
+	*f = Figure(n)
+	return err
+}
+
+// UnmarshalJSON reads a number in quotes or without.
+func (f *Real) UnmarshalJSON(b []byte) error {
+	v, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
+	*f = Real(v)
+	return err
+}
+
+// shownContainers bounds what one page lists.
+const shownContainers = 50
+
+// Application reads an application of the API. Of what the viewer may not see, nothing
+// is there. An error of the report is its Problem, and returned too.
+func (c *Call) Application(id string) (a Application, err error) {
+	at := "/ws/v1/cluster/apps/" + url.PathEscape(id)
+	var doc struct {
+		App Report `json:"app"`
+	}
+	if err := c.Get(at, &doc); err != nil {
+		a.Problem = err.Error()
+		return a, err
+	}
+	a.Report = doc.App
+	a.Ended = slices.Contains([]string{"FINISHED", "FAILED", "KILLED"}, a.Report.State)
+	var attempts struct {
+		Attempts struct {
+			Attempt []Attempt `json:"appAttempt"`
+		} `json:"appAttempts"`
+	}
+	if c.Get(at+"/appattempts", &attempts) != nil { // who may not see them gets none
+		return a, nil
+	}
+	a.Attempts = attempts.Attempts.Attempt
+	if n := len(a.Attempts); n > 0 && !a.Ended {
+		a.containers(c, at+"/appattempts/"+url.PathEscape(a.Attempts[n-1].ID)+"/containers")
+	}
+	return a, nil
+}
+
+// containers reads those of the current attempt.
+func (a *Application) containers(c *Call, path string) {
+	var direct struct {
+		Container  list[Container] `json:"container"`
+		Containers struct {
+			Container list[Container] `json:"container"`
+		} `json:"containers"`
+	}
+	if c.Get(path, &direct) != nil { // as with attempts
+		return
+	}
+	all := append(direct.Container, direct.Containers.Container...)
+	slices.SortFunc(all, func(x, y Container) int {
+		return cmp.Or(cmp.Compare(x.Started, y.Started), strings.Compare(x.ID, y.ID))
+	})
+	a.MoreRuns = max(0, len(all)-shownContainers)
+	a.Containers = all[:len(all)-a.MoreRuns]
+}
+
+// AppOfAttempt is the application of an attempt's id, as links name it.
+func AppOfAttempt(attempt string) string {
+	parts := strings.Split(attempt, "_")
+	if len(parts) < 3 {
+		return url.PathEscape(attempt)
+	}
+	return url.PathEscape("application_" + parts[1] + "_" + parts[2])
+}
+
+// list is a list that YARN writes as its element where it has one.
+type list[T any] []T
+
+// UnmarshalJSON reads a list or its one element.
+func (l *list[T]) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '[' {
+		return json.Unmarshal(b, (*[]T)(l))
+	}
+	*l = make([]T, 1)
+	return json.Unmarshal(b, &(*l)[0])
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package dash is a ResourceManager's own pages, at the paths where Hadoop has them, over
+// its own documents (see internal/pages): the cluster, its applications, queues and nodes.
+package dash
+
+import (
+	"cmp"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/pages"
+	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/rm/rest"
+)
+
+//go:embed page
+var files embed.FS
+
+// New makes the pages over a ResourceManager's documents. It panics if a template of its
+// own is wrong.
+func New(api http.Handler) *pages.Site {
+	to := func(path string) func(*pages.Call) string { return func(*pages.Call) string { return path } }
+	list := appsPage
+	list.Path = "/cluster/apps/{state}"
+	one := nodesPage
+	one.Path = "/cluster/nodes/{state}"
+	return pages.New(pages.Config{
+		API: api, Templates: files, Home: "/cluster", Search: "/cluster/apps", Problem: "creel node list",
+		Functions: template.FuncMap{
+			"queuelink": func(q string) string { return pages.WithQuery("/cluster/apps", "queue", q) },
+		},
+		Pages: []pages.Page{clusterPage, appsPage, list, appPage, queuesPage, nodesPage, one},
+		Nav: []pages.Link{
+			{Path: "/cluster", Title: "Cluster", Section: "cluster"},
+			{Path: "/cluster/apps", Title: "Applications", Section: "apps"},
+			{Path: "/cluster/scheduler", Title: "Queues", Section: "queues"},
+			{Path: "/cluster/nodes", Title: "Nodes", Section: "nodes"},
+		},
+		// Where Hadoop's pages and tools link to besides.
+		Other: map[string]func(*pages.Call) string{
+			"/": to("/cluster"), "/cluster/": to("/cluster"), "/cluster/cluster": to("/cluster"),
+			"/cluster/appattempt/{id}": func(c *pages.Call) string {
+				return "/cluster/app/" + pages.AppOfAttempt(c.Param("id"))
+			},
+		},
+	})
+}
+
+// at is the option of a command that makes it ask this ResourceManager.
+func at(c *pages.Call) string { return " --server http://" + pages.ShellWord(c.Host()) }
+
+var clusterPage = pages.Page{
+	Path: "/cluster", Name: "cluster", Title: "Cluster", Section: "cluster", Load: loadCluster,
+	Command: func(c *pages.Call) string { return "creel queue list" + at(c) },
+}
+
+// cluster is the subcluster at a glance.
+type cluster struct {
+	Metrics  subcluster.ClusterMetrics
+	Info     info
+	Sentence string
+	Mark     string
+	Leaves   []queue
+	More     int // queues that are not shown
+	Newest   []subcluster.AppLine
+	Up       string
+}
+
+type info struct {
+	Started pages.Figure `json:"startedOn"`
+	State   string       `json:"haState"`
+	Version string       `json:"resourceManagerBuildVersion"`
+}
+
+// shownQueues and shownNewest bound what the first page lists.
+const shownQueues, shownNewest = 12, "10"
+
+func loadCluster(c *pages.Call) (any, error) {
+	var p cluster
+	var metrics struct {
+		Metrics subcluster.ClusterMetrics `json:"clusterMetrics"`
+	}
+	var about struct {
+		Info info `json:"clusterInfo"`
+	}
+	var newest rest.AppsDoc
+	for path, doc := range map[string]any{
+		"/ws/v1/cluster/metrics": &metrics, "/ws/v1/cluster/info": &about, "/api/v1/apps?limit=" + shownNewest: &newest,
+	} {
+		if err := c.Get(path, doc); err != nil {
+			return nil, err
+		}
+	}
+	all, _, err := loadTree(c)
+	if err != nil {
+		return nil, err
+	}
+	p.Metrics, p.Info, p.Newest = metrics.Metrics, about.Info, newest.Apps
+	p.Up = pages.Age(time.Since(time.UnixMilli(int64(p.Info.Started))).Seconds())
+	for _, q := range all {
+		if q.Leaf {
+			p.Leaves = append(p.Leaves, q)
+		}
+	}
+	slices.SortStableFunc(p.Leaves, func(a, b queue) int { return cmp.Compare(b.Used+b.Pending, a.Used+a.Pending) })
+	p.More = max(0, len(p.Leaves)-shownQueues)
+	p.Leaves = p.Leaves[:len(p.Leaves)-p.More]
+	p.Sentence, p.Mark = sentence(&p.Metrics)
+	return &p, nil
+}
+
+// sentence is how the subcluster is, in words.
+func sentence(m *subcluster.ClusterMetrics) (text, mark string) {
+	mark = "good"
+	var ill []string
+	for _, of := range []struct {
+		n    int64
+		what string
+	}{
+		{m.LostNodes, "lost"}, {m.UnhealthyNodes, "unhealthy"}, {m.DecommissioningNodes, "decommissioning"},
+	} {
+		if of.n > 0 {
+			ill = append(ill, fmt.Sprintf("%s are %s", pages.Number(of.n), of.what))
+		}
+	}
+	text = fmt.Sprintf("%s applications run and %s wait, on %s nodes", pages.Number(m.AppsRunning),
+		pages.Number(m.AppsPending), pages.Number(m.ActiveNodes))
+	switch {
+	case m.ActiveNodes == 0:
+		mark = "bad"
+	case len(ill) > 0:
+		mark = "warn"
+	}
+	if len(ill) > 0 {
+		text += "; of the others " + strings.Join(ill, ", ")
+	}
+	return text + ".", mark
+}
+
+var appsPage = pages.Page{
+	Path: "/cluster/apps", Name: "apps", Title: "Applications", Section: "apps", Load: loadApps,
+	Command: func(c *pages.Call) string {
+		line := "creel app list" + at(c)
+		for _, f := range [][2]string{{"state", "--state"}, {"queue", "--queue"}, {"user", "--of"}, {"q", "--name"}} {
+			if v := appFilter(c, f[0]); v != "" {
+				line += " " + f[1] + " " + pages.ShellWord(v)
+			}
+		}
+		return line
+	},
+}
+
+// apps is a page of the list, the newest first.
+type apps struct {
+	rest.AppsDoc
+	Filter      map[string]string
+	All         int64
+	Later, From string // addresses of the next page and the first one
+}
+
+// States are what the filter offers.
+func (*apps) States() []string {
+	var out []string
+	for s := creel.AppNew; ; s++ {
+		if _, err := creel.ParseApplicationState(s.String()); err != nil {
+			return out
+		}
+		out = append(out, s.String())
+	}
+}
+
+// appFilter is a filter of the list; its state may stand in the path, as Hadoop has it.
+func appFilter(c *pages.Call, name string) string {
+	if name == "state" && c.Param("state") != "" {
+		return strings.ToUpper(c.Param("state"))
+	}
+	return strings.TrimSpace(c.Query(name))
+}
+
+func loadApps(c *pages.Call) (any, error) {
+	a := apps{Filter: map[string]string{}}
+	var kept []string
+	for _, name := range []string{"q", "state", "queue", "user"} {
+		if v := appFilter(c, name); v != "" {
+			a.Filter[name] = v
+			kept = append(kept, name, v)
+		}
+	}
+	pairs := append(slices.Clone(kept), "limit", "50", "cursor", c.Query("cursor"))
+	if err := c.Get(pages.WithQuery("/api/v1/apps", pairs...), &a.AppsDoc); err != nil {
+		return nil, err
+	}
+	for _, n := range a.Matching {
+		a.All += n
+	}
+	if a.Next != "" {
+		a.Later = pages.WithQuery("/cluster/apps", append(slices.Clone(kept), "cursor", a.Next)...)
+	}
+	if c.Query("cursor") != "" {
+		a.From = pages.WithQuery("/cluster/apps", kept...)
+	}
+	return &a, nil
+}
+
+var appPage = pages.Page{
+	Path: "/cluster/app/{id}", Name: "app", Title: "Application", Section: "apps", Load: loadApp,
+	Command: func(c *pages.Call) string { return "creel app why " + pages.ShellWord(c.Param("id")) + at(c) },
+}
+
+// app is one application, as it stands here.
+type app struct {
+	ID string
+	pages.Application
+	Wait     *subcluster.Wait
+	Headline string
+	Note     string // why it is not told what the application waits for
+}
+
+// PageTitle is its id.
+func (a *app) PageTitle() string { return a.ID }
+
+func loadApp(c *pages.Call) (any, error) {
+	id, err := creel.ParseApplicationID(c.Param("id"))
+	if err != nil {
+		return nil, &pages.Problem{Status: http.StatusBadRequest, Title: "This is no application id", Detail: err.Error()}
+	}
+	a := app{ID: id.String()}
+	if a.Application, err = c.Application(a.ID); err != nil {
+		return nil, err
+	}
+	var why subcluster.AppWait
+	if err := c.Get("/api/v1/apps/"+url.PathEscape(a.ID)+"/why", &why); err != nil {
+		a.Note = err.Error()
+	}
+	a.Wait = why.Wait
+	r := &a.Report
+	switch {
+	case a.Ended:
+		a.Headline = "It has ended: " + r.State
+		if r.FinalStatus != r.State {
+			a.Headline += ", " + r.FinalStatus
+		}
+		a.Headline += "."
+	case a.Wait != nil && a.Wait.Text != "":
+		a.Headline = "It waits. " + a.Wait.Sentence()
+	case r.State == "RUNNING" && a.Note == "":
+		a.Headline = fmt.Sprintf("It runs with %d containers, and has all it asked for.", max(r.Containers, 0))
+	default:
+		a.Headline = "It is " + r.State + "."
+	}
+	return &a, nil
+}
+
+var nodesPage = pages.Page{
+	Path: "/cluster/nodes", Name: "nodes", Title: "Nodes", Section: "nodes", Load: loadNodes,
+	Command: func(c *pages.Call) string {
+		line := "creel node list" + at(c)
+		if v := appFilter(c, "state"); v != "" {
+			line += " --state " + pages.ShellWord(v)
+		}
+		return line
+	},
+}
+
+// nodes is a page of them.
+type nodes struct {
+	rest.NodesDoc
+	State, Find, Later string
+}
+
+func loadNodes(c *pages.Call) (any, error) {
+	n := nodes{State: appFilter(c, "state"), Find: c.Query("q")}
+	err := c.Get(pages.WithQuery("/api/v1/nodes", "state", n.State, "q", n.Find, "limit", "50",
+		"cursor", c.Query("cursor")), &n.NodesDoc)
+	if err != nil {
+		return nil, err
+	}
+	if n.Next != "" {
+		n.Later = pages.WithQuery("/cluster/nodes", "state", n.State, "q", n.Find, "cursor", n.Next)
+	}
+	return &n, nil
+}
