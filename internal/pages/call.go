@@ -31,6 +31,12 @@ func (c *Call) Param(name string) string {
 
 func (c *Call) Query(name string) string { return c.r.URL.Query().Get(name) }
 
+// Bad is an error for a request that cannot be understood.
+func Bad(title, detail string) error { return &Problem{http.StatusBadRequest, title, detail} }
+
+// Missing is an error for what is not there.
+func Missing(title, detail string) error { return &Problem{http.StatusNotFound, title, detail} }
+
 // Host is where the page was asked for, with its port.
 func (c *Call) Host() string { return c.r.Host }
 

@@ -48,7 +48,7 @@ const shownCandidates = 12
 func loadApp(c *pages.Call) (any, error) {
 	id, err := creel.ParseApplicationID(c.Param("id"))
 	if err != nil {
-		return nil, &pages.Problem{Status: http.StatusBadRequest, Title: "This is no application id", Detail: err.Error()}
+		return nil, pages.Bad("This is no application id", err.Error())
 	}
 	a := app{ID: id}
 	if err := c.Get("/api/v1/apps/"+id.String()+"/why", &a.Why); err != nil {

@@ -56,7 +56,9 @@ func New(api http.Handler) *pages.Site {
 			"/cluster/apps/{state}": func(c *pages.Call) string {
 				return pages.WithQuery("/apps", "state", c.Param("state"))
 			},
-			"/cluster/appattempt/{id}": func(c *pages.Call) string { return "/apps/" + pages.AppOfAttempt(c.Param("id")) },
+			"/cluster/appattempt/{id}": func(c *pages.Call) string {
+				return "/apps/" + pages.AppOfAttempt(c.Param("id"))
+			},
 		},
 	})
 }

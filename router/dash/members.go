@@ -3,8 +3,6 @@
 package dash
 
 import (
-	"net/http"
-
 	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/router/rest"
 )
@@ -65,7 +63,7 @@ func loadMember(c *pages.Call) (any, error) {
 		}
 	}
 	if !found {
-		return nil, &pages.Problem{Status: http.StatusNotFound, Title: "There is no member " + id, Detail: "It never registered, or was removed."}
+		return nil, pages.Missing("There is no member "+id, "It never registered, or was removed.")
 	}
 	here := "/members/" + id
 	err := c.Get(pages.WithQuery("/api/v1/nodes", "subcluster", id, "state", m.State, "q", m.Find, "limit", "50",

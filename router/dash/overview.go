@@ -46,7 +46,8 @@ func loadOverview(c *pages.Call) (any, error) {
 		return nil, err
 	}
 	var members rest.SubclustersDoc
-	if err := c.Get("/api/v1/subclusters", &members); err != nil && !pages.IsStatus(err, http.StatusServiceUnavailable) {
+	err := c.Get("/api/v1/subclusters", &members)
+	if err != nil && !pages.IsStatus(err, http.StatusServiceUnavailable) {
 		return nil, err
 	}
 	o.Members, o.Frozen = members.Subclusters, members.Frozen

@@ -87,7 +87,8 @@ func perMember(n *queueNode, total map[creel.SubclusterID]creel.Resource) (out [
 		if !alive {
 			continue
 		}
-		guarantee := max(pages.Share(amounts["memory"], total[id].MemoryMB), pages.Share(amounts["vCores"], total[id].VCores))
+		of := total[id]
+		guarantee := max(pages.Share(amounts["memory"], of.MemoryMB), pages.Share(amounts["vCores"], of.VCores))
 		out = append(out, queuePart{id, pages.NewBar(use.UsedPercent, use.PendingPercent, guarantee, -1), use})
 	}
 	slices.SortFunc(out, func(a, b queuePart) int { return cmp.Compare(a.Member, b.Member) })

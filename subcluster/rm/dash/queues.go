@@ -105,7 +105,8 @@ func loadTree(c *pages.Call) ([]queue, string, error) {
 func (t *told) tree(out []queue, fair bool, part func(amounts) float64) []queue {
 	q := queue{
 		Path: t.QueuePath, State: t.State, Containers: int64(t.AllocatedContainers),
-		Asked: int64(t.PendingContainers), Active: int64(t.NumActiveApplications), Waiting: int64(t.NumPendingApplications),
+		Asked:  int64(t.PendingContainers),
+		Active: int64(t.NumActiveApplications), Waiting: int64(t.NumPendingApplications),
 		UsedMB: int64(t.ResourcesUsed.Memory), UsedVCores: int64(t.ResourcesUsed.VCores),
 	}
 	children := t.Queues.Queue
