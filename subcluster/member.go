@@ -176,3 +176,10 @@ func (s State) Hadoop() string {
 
 // Alive reports whether the member's lease holds.
 func (s State) Alive() bool { return s == StateActive || s == StateDraining }
+
+// HadoopVersion is what an agent that speaks for a Hadoop ResourceManager gives as the
+// Version of its member.
+const HadoopVersion = "hadoop"
+
+// ByAgent reports whether an agent speaks for the member: its ResourceManager is Hadoop's.
+func (m *Member) ByAgent() bool { return strings.HasPrefix(m.Version, HadoopVersion) }

@@ -254,7 +254,8 @@ func queueCommand() *cobra.Command {
 	return daily("queue", "list, show, stop and start queues, and change what holds for them in the whole federation",
 		queueList(), queueShow(), queueTree(), queueACL(),
 		queueState("stop", "STOPPED"), queueState("start", "RUNNING"),
-		queuePreempt(), queueApply(), queueDiff(), queueHistory(), queueRollback())
+		queuePreempt(), queueApply(), queueDiff(), queueHistory(), queueRollback(),
+		queueMend())
 }
 
 // queueList reads all queues, parents before children.

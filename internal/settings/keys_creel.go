@@ -300,6 +300,13 @@ var creelRebalancerKeys = []Setting{
 		Doc:     "How long after a restart a part is not lowered: until all nodes have said what they run.",
 	},
 	{
+		Key:     "creel.rebalancer.mend",
+		Type:    Bool,
+		Default: "false",
+		Doc: "Whether routers bring the queues of members to what the federation's queue tree says, unasked, once two " +
+			"looks a minute apart find the same drift: as `creel queue mend` does, as creel.router.proxy-user.",
+	},
+	{
 		Key:     "creel.rebalancer.move.loaded",
 		Type:    Bool,
 		Default: "false",

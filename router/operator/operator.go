@@ -40,6 +40,8 @@ type Config struct {
 	// Preview gives what would be moved now of that which waits, and what keeps the rest
 	// where it is; as if a member were drained by moving, if one is named.
 	Preview func(ctx context.Context, as creel.SubclusterID) ([]rebalancer.ChosenMove, []string, error)
+	// Members changes the queues of members; nil: none are changed.
+	Members Members
 }
 
 // Operator is safe for concurrent use.

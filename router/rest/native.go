@@ -67,6 +67,8 @@ func (h *Handler) operate(r chi.Router) {
 	r.Get("/queues", h.queueTree)
 	r.Put("/queues", h.putQueueTree)
 	r.Get("/queues/history", h.queueTreeHistory)
+	r.Get("/queues/mends", h.mends)
+	r.Post("/queues/mends", h.mend)
 	r.Get("/rebalancer", h.rebalancer)
 	r.Put("/rebalancer/paused", h.pauseRebalancer)
 	r.Get("/moves", h.moves)

@@ -145,6 +145,32 @@ func (h *Handler) queueTreeHistory(w http.ResponseWriter, r *http.Request) {
 	done(w, err, doc)
 }
 
+// MendsDoc is a list of what was mended.
+type MendsDoc struct {
+	Mends []operator.Mending `json:"mends"`
+}
+
+// mends lists what was mended of the members' queues, newest first.
+func (h *Handler) mends(w http.ResponseWriter, r *http.Request) {
+	limit, err := number(r, "limit", 20)
+	before, err2 := number(r, "before", 0)
+	var doc MendsDoc
+	if err = errors.Join(err, err2); err == nil {
+		doc.Mends, err = h.conf.Operator.Mends(r.Context(), before, int(min(limit, statestore.KeptVersions)))
+	}
+	done(w, err, doc)
+}
+
+// mend brings the members' queues to what the queue tree says, or takes a mend back.
+func (h *Handler) mend(w http.ResponseWriter, r *http.Request) {
+	var in operator.MendOrder
+	if !order(w, r, &in) {
+		return
+	}
+	out, err := h.conf.Operator.Mend(r.Context(), caller(r), in)
+	done(w, err, out)
+}
+
 func (h *Handler) rebalancer(w http.ResponseWriter, r *http.Request) {
 	state, err := h.conf.Operator.Rebalancer(r.Context())
 	done(w, err, state)

@@ -35,6 +35,8 @@ import (
 // routers.
 type Options struct {
 	Members, Routers, Nodes int
+	// Settings are added, as "key=value".
+	Settings []string
 	// Change changes a member's configuration before it starts.
 	Change func(i int, c *rmserver.Config)
 	// Trips is how many silences open a breaker, 3.
@@ -77,7 +79,7 @@ func Start(t testing.TB, o Options) *Federation {
 	}
 	conf, err := settings.Load(settings.Sources{
 		Env: func(string) (string, bool) { return "", false },
-		Defines: []string{
+		Defines: append([]string{
 			"yarn.scheduler.minimum-allocation-mb=128",
 			"yarn.scheduler.maximum-allocation-mb=8192",
 			"yarn.scheduler.maximum-allocation-vcores=8",
@@ -87,7 +89,7 @@ func Start(t testing.TB, o Options) *Federation {
 			"yarn.scheduler.capacity.root.default.capacity=70",
 			"yarn.scheduler.capacity.root.other.capacity=30",
 			"yarn.scheduler.capacity.maximum-am-resource-percent=1",
-		},
+		}, o.Settings...),
 	})
 	if err != nil {
 		t.Fatal(err)

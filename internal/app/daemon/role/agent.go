@@ -50,7 +50,7 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 		Member: subcluster.Member{
 			ID:      id,
 			Lease:   s.Duration("creel.membership.lease"),
-			Version: "hadoop",
+			Version: subcluster.HadoopVersion,
 			Addresses: subcluster.Addresses{
 				Client:    s.Address("yarn.resourcemanager.address"),
 				Scheduler: s.Address("yarn.resourcemanager.scheduler.address"),

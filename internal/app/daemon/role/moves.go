@@ -154,11 +154,20 @@ func (m *mover) steps(s *server.Server) router.Mover[*yarnrpc.Carried] {
 
 // lead takes the lease under which one router at a time moves applications.
 func (m *mover) lead(ctx context.Context) (_ context.Context, done func(), ok bool) {
-	lease, err := m.store.Acquire(ctx, "moves", m.name, moveLease)
+	return m.leadAs(ctx, "moves", moveLease)
+}
+
+// leadAs takes a lease for as long as the work under it may take.
+func (m *mover) leadAs(
+	ctx context.Context,
+	name string,
+	ttl time.Duration,
+) (_ context.Context, done func(), ok bool) {
+	lease, err := m.store.Acquire(ctx, name, m.name, ttl)
 	if err != nil {
 		return nil, nil, false // another does, or the store is away
 	}
-	bounded, cancel := context.WithTimeout(ctx, moveLease)
+	bounded, cancel := context.WithTimeout(ctx, ttl)
 	return bounded, func() {
 		cancel()
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

@@ -73,6 +73,7 @@ type RouterConfig struct {
 	MayAdmin    func(user string) bool
 	ReloadAdmin func() (func(user string) bool, error)
 	Moves       rebalancer.MoveTerms  // what is moved of that which waits
+	Mend        bool                  // drift of the members' queues is mended unasked
 	Machines    *resolver.MachineList // overrules what members publish of their nodes
 	// Wrap stands between the router and the homes of the store; nil: nothing
 	// does. Tests stop a submission there.
@@ -109,6 +110,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		SubmitTime:    s.Duration("creel.router.submit-timeout"),
 		UnclearWait:   s.Duration("creel.router.unclear-wait"),
 		Moves:         moveTerms(s),
+		Mend:          s.Bool("creel.rebalancer.mend"),
 		MaxSubmission: s.Bytes("yarn.router.asc-interceptor-max-size"),
 		GivesParts:    s.Bool("yarn.router.interceptor.allow-partial-result.enable"),
 		MaxTries:      1 + max(s.Int("yarn.router.submit.retry"), 0),
@@ -206,7 +208,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	})
 	changes := operator.New(operator.Config{
 		View: r.Watcher.View, Store: store, Admin: c.MayAdmin, Reload: c.ReloadAdmin, Known: r.knows,
-		Preview: moving.preview,
+		Preview: moving.preview, Members: memberQueues{moving.member},
 	})
 	r.Reload = func(context.Context) error { return changes.Refresh() }
 	r.Health.Check("view of the federation", func() error {
@@ -233,6 +235,9 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		},
 	}).Run)
 	r.addMoves(moving)
+	if c.Mend {
+		r.addMends(changes, moving, c.Remote.User)
+	}
 	r.Add("view", r.Watcher.Run)
 	r.Add("history", r.Server.Observe)
 	addresses := map[string]string{}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router/operator"
+	"github.com/creelrm/creel/router/rest"
+	"github.com/spf13/cobra"
+)
+
+const mendsPath = queueTreePath + "/mends"
+
+var mendColumns = []column[operator.Mending]{
+	{"VERSION", false, func(m operator.Mending) string { return strconv.FormatInt(m.Version, 10) }},
+	{"TIME", false, func(m operator.Mending) string { return m.Time.Format(time.RFC3339) }},
+	{"AUTHOR", false, func(m operator.Mending) string { return m.Author }},
+	{"CHANGES", false, func(m operator.Mending) string {
+		changes, members := 0, 0
+		for i := range m.Members {
+			if n := len(m.Members[i].Changes); n > 0 {
+				changes, members = changes+n, members+1
+			}
+		}
+		return fmt.Sprintf("%d in %d members", changes, members)
+	}},
+	{"COMMENT", false, func(m operator.Mending) string { return m.Comment }},
+}
+
+func queueMend() *cobra.Command {
+	var f clientFlags
+	var order operator.MendOrder
+	var only []string
+	var history bool
+	c := &cobra.Command{
+		Use:   "mend",
+		Short: "bring the queues of members to what the federation's queue tree says",
+		Long: `Compares the queues that are in force in each member with the federation's queue tree:
+what they are guaranteed, the members' own maxima, queues that a member lacks. Shows
+what differs (--dry-run) and changes it by the member's scheduler-conf, creel's or
+Hadoop's, where yarn.scheduler.configuration.store.class of that member allows it.
+
+--undo takes a mend back, in members whose queues are still as it left them.`,
+		Args: noArguments,
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if history {
+			var doc rest.MendsDoc
+			if _, err := f.call(c.Context(), http.MethodGet, mendsPath, url.Values{}, nil, &doc); err != nil {
+				return err
+			}
+			return printList(c.OutOrStdout(), f.printer, doc.Mends, mendColumns)
+		}
+		if c.Flags().Changed("undo") && order.Undo < 1 {
+			return usage(fmt.Errorf("--undo %d: versions begin with 1; see `creel queue mend --history`", order.Undo))
+		}
+		order.Members = []creel.SubclusterID{}
+		for _, id := range only {
+			order.Members = append(order.Members, creel.SubclusterID(id))
+		}
+		var made operator.Mending
+		if _, err := f.call(c.Context(), http.MethodPost, mendsPath, nil, order, &made); err != nil {
+			return err
+		}
+		failed := false
+		for i := range made.Members {
+			failed = failed || made.Members[i].Error != "" && !order.DryRun
+		}
+		err := printOne(c.OutOrStdout(), f.printer, made, strconv.FormatInt(made.Version, 10), func(w io.Writer) error {
+			return printMend(w, &made, order.DryRun)
+		})
+		if err == nil && failed {
+			err = &coded{exitPartial, errors.New("not all members are as the document says")}
+		}
+		return err
+	}
+	f.register(c)
+	c.Flags().BoolVar(&order.DryRun, "dry-run", false, "show what would be changed, and change nothing")
+	c.Flags().StringSliceVar(&only, "subcluster", nil, "only in these `SUBCLUSTERS`")
+	c.Flags().StringVar(&order.Comment, "comment", "", "why, for the history")
+	c.Flags().Int64Var(&order.Undo, "undo", 0, "take back the mend of this `VERSION`")
+	c.Flags().BoolVar(&history, "history", false, "list what was mended, newest first")
+	return c
+}
+
+// printMend says what changes in each member.
+func printMend(w io.Writer, made *operator.Mending, dryRun bool) error {
+	changes := 0
+	for i := range made.Members {
+		m := &made.Members[i]
+		for _, c := range m.Changes {
+			changes++
+			switch {
+			case c.Remove:
+				fmt.Fprintf(w, "%s: %s is removed (%s)\n", m.Member, c.Queue, c.Why)
+			case c.Add:
+				fmt.Fprintf(w, "%s: + %s %s %s (%s)\n", m.Member, c.Queue, c.Key, c.Is, c.Why)
+			default:
+				from, to := orNone(c.Was), orNone(c.Is)
+				fmt.Fprintf(w, "%s: %s %s %s -> %s (%s)\n", m.Member, c.Queue, c.Key, from, to, c.Why)
+			}
+		}
+		for _, n := range m.Notes {
+			fmt.Fprintf(w, "%s: %s\n", m.Member, n)
+		}
+		if m.Error != "" {
+			fmt.Fprintf(w, "%s: %s\n", m.Member, m.Error)
+		}
+	}
+	text := fmt.Sprintf("changed; creel queue mend --undo %d takes it back", made.Version)
+	switch {
+	case changes == 0:
+		text = "nothing is to be changed"
+	case dryRun:
+		text = "nothing was changed"
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}

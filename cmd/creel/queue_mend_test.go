@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/router/routertest"
+)
+
+// Queues that members lack, and guarantees and maxima that are not the document's, are
+// shown first, then changed in the members' own configuration, and taken back. What was
+// changed by others meanwhile is not; members whose queues are those of files say so.
+func TestDriftIsMended(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{
+		Members: 2, Routers: 1, Settings: []string{"yarn.scheduler.configuration.store.class=memory"},
+	})
+	as := func(user string, want int, args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		root := rootCommand()
+		root.SetOut(&out)
+		root.SetErr(&out)
+		root.SetArgs(append(args, "--server", f.Routers[0].Web, "--user", user))
+		err := root.ExecuteContext(t.Context())
+		if err != nil {
+			out.WriteString(err.Error())
+		}
+		if got := exitCode(err); got != want {
+			t.Fatalf("creel %v: exit code %d, want %d\n%s", args, got, want, &out)
+		}
+		return out.String()
+	}
+	has := func(text string, wanted ...string) {
+		t.Helper()
+		for _, w := range wanted {
+			if !strings.Contains(text, w) {
+				t.Errorf("no %q in\n%s", w, text)
+			}
+		}
+	}
+	drift := func(want bool) func() bool {
+		return func() bool {
+			text := as("root", exitOK, "queue", "show", "--federation")
+			return strings.Contains(text, "root.default") &&
+				(strings.Contains(text, "without such a queue") || strings.Contains(text, "files guarantee")) == want
+		}
+	}
+	file := filepath.Join(t.TempDir(), "federation.yaml")
+	document := "queues:\n- {queue: root.default, guarantee: 50%, maximum: 60%}\n" +
+		"- {queue: root.new, guarantee: 20%}\n- {queue: root.new.child, guarantee: 20%}\n"
+	if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.Until("the members report their queues", drift(false))
+	has(as("root", exitOK, "queue", "mend", "--dry-run"), "nothing is to be changed")
+	as("root", exitOK, "queue", "apply", "-f", file)
+	f.Until("drift", drift(true))
+
+	has(as("root", exitOK, "queue", "mend", "--dry-run"), "sc-a: root.default capacity 70 -> 50",
+		"sc-b: + root.new capacity 20", "sc-b: + root.new.child capacity 100", "nothing was changed")
+	f.Until("drift is still there", drift(true))
+	has(as("alice", exitNotPermitted, "queue", "mend"), "yarn.admin.acl")
+	has(as("root", exitGeneral, "queue", "mend", "--subcluster", "nowhere", "--dry-run"), "nowhere")
+	made := as("root", exitOK, "queue", "mend", "--comment", "as agreed")
+	has(made, "sc-a: + root.new capacity 20")
+	undo := regexp.MustCompile(`--undo (\d+)`).FindStringSubmatch(made)[1]
+	f.Until("no drift", drift(false))
+	f.Until("a second mend finds nothing", func() bool {
+		return strings.Contains(as("root", exitOK, "queue", "mend"), "nothing is to be changed")
+	})
+	has(as("root", exitOK, "queue", "mend", "--history"), "as agreed", "in 2 members")
+
+	has(as("root", exitOK, "queue", "mend", "--undo", undo, "--dry-run"), "sc-b: root.new is removed",
+		"sc-a: root.default capacity 50 -> 70")
+	has(as("root", exitOK, "queue", "mend", "--undo", undo, "--subcluster", "sc-b"), "sc-b: root.new.child is removed")
+	f.Until("drift in one of them", drift(true))
+	has(as("root", exitPartial, "queue", "mend", "--undo", undo), "sc-a: root.new is removed",
+		"sc-b: the queues of sc-b stay as they are", "it has been changed since")
+	has(as("root", exitOK, "queue", "mend", "--dry-run"), "sc-a: root.default capacity 70 -> 50",
+		"sc-b: + root.new capacity 20")
+	has(as("root", exitUsage, "queue", "mend", "--undo", "0"), "--undo 0")
+}
+
+// Members whose queues are those of files are left as they are, and it is told.
+func TestDriftOfFilesIsNotMended(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 1, Routers: 1})
+	var out bytes.Buffer
+	root := rootCommand()
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetArgs([]string{"queue", "mend", "--server", f.Routers[0].Web, "--user", "root"})
+	err := root.ExecuteContext(t.Context())
+	if exitCode(err) != exitPartial || !strings.Contains(out.String(), "its queues are those of a file") ||
+		!strings.Contains(out.String(), "yarn.scheduler.configuration.store.class") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+// changeable has queues changed by calls, in either ResourceManager.
+var changeable = hadoop.Conf{"yarn.scheduler.configuration.store.class": "memory"}
+
+// A ResourceManager of ours and one of Hadoop's drift from the document; one command shows
+// it, mends both, and takes it back. What the scheduler documents of both say is what counts.
+func TestDriftIsMendedInHadoopsResourceManagerToo(t *testing.T) {
+	f := &Federation{Logs: tempDir(t, "logs")}
+	_, f.Store = StartRedis(t)
+	f.proxyPort = commonPort(t, []string{"127.0.0.1", "127.0.0.2"})
+	ours := f.StartSubcluster(t, 1, changeable)
+	ours.Node = f.StartNode(t, "nm-ours", ours.address, ours.Addresses)
+	theirs := hadoop.StartRM(t, hadoop.RM{Name: "hadoop-rm", Conf: changeable})
+	other := &Subcluster{ID: "sc-hadoop", Addresses: theirs.Addresses, address: "127.0.0.3"}
+	other.Node = f.StartNode(t, "nm-hadoop", other.address, theirs.Addresses)
+	f.Subclusters = []*Subcluster{ours, other}
+	start(t, "agent", "agent", f.common(t, theirs.Addresses.Conf()), "--subcluster", other.ID)
+	f.StartRouter(t, 1, nil)
+	f.Await(t, 2)
+	web := f.RouterAddresses[0].Web
+	AwaitActive(t, web, 2)
+	creel := func(args ...string) string {
+		return f.Creel(t, append(args, "--server", "http://"+web, "--user", hadoop.OSUser(t))...)
+	}
+	// capacities of root's children, as each ResourceManager's scheduler document has them.
+	capacities := func(s *Subcluster) (out map[string]float64) {
+		t.Helper()
+		var doc struct {
+			Scheduler struct {
+				SchedulerInfo struct {
+					Queues struct {
+						Queue []struct {
+							QueueName string
+							Capacity  float64
+						}
+					}
+				}
+			}
+		}
+		if _, err := Call(t, "GET", s.Addresses.Web, "/ws/v1/cluster/scheduler", nil, &doc); err != nil {
+			t.Fatal(err)
+		}
+		out = map[string]float64{}
+		for _, q := range doc.Scheduler.SchedulerInfo.Queues.Queue {
+			out[q.QueueName] = q.Capacity
+		}
+		return out
+	}
+	is := func(want string) {
+		t.Helper()
+		for _, s := range f.Subclusters {
+			c := capacities(s)
+			got := fmt.Sprintf("default %.0f other %.0f new %.0f", c["default"], c["other"], c["new"])
+			if got != want {
+				t.Errorf("queues of %s: %s, want %s", s.ID, got, want)
+			}
+		}
+	}
+	show := func() string { return creel("queue", "show", "--federation") }
+	shows := func(what string, is func(string) bool) {
+		t.Helper()
+		if process.Poll(nil, func() bool { return is(show()) }) != nil {
+			t.Fatalf("%s:\n%s", what, show())
+		}
+	}
+	file := filepath.Join(tempDir(t, "document"), "federation.yaml")
+	document := "queues:\n- {queue: root.default, guarantee: 50%}\n- {queue: root.new, guarantee: 20%}\n"
+	if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shows("no queues yet", func(text string) bool { return strings.Count(text, "members") >= 3 })
+	is("default 70 other 30 new 0")
+	creel("queue", "apply", "-f", file)
+	t.Log(creel("queue", "mend", "--dry-run"))
+	is("default 70 other 30 new 0")
+	made := creel("queue", "mend")
+	t.Log(made)
+	is("default 50 other 30 new 20")
+	shows("drift is left", func(text string) bool {
+		return !strings.Contains(text, "without such") && !strings.Contains(text, "files guarantee")
+	})
+	t.Log(creel("queue", "mend", "--undo", regexp.MustCompile(`--undo (\d+)`).FindStringSubmatch(made)[1]))
+	is("default 70 other 30 new 0")
+}

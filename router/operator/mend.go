@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/statestore"
+)
+
+// Where the store keeps what was mended: each version is one mend.
+const (
+	mendClass = "queues-mended"
+	mendName  = "members"
+)
+
+// Members changes the queues of members, in the name of a user. An error says what the
+// member says.
+type Members interface {
+	QueueConf(ctx context.Context, m creel.SubclusterID, user string) (rebalancer.QueueConf, error)
+	ChangeQueues(ctx context.Context, m creel.SubclusterID, user string, changes []rebalancer.QueueChange) error
+	RemoveQueues(
+		ctx context.Context, m creel.SubclusterID, user string, q []creel.QueuePath, also []rebalancer.QueueChange,
+	) error
+}
+
+// Mended is what became of a member's queues, or would.
+type Mended struct {
+	rebalancer.MemberMend
+	Error string `json:"error,omitempty"` // the member cannot be changed, or did not take it
+	Done  bool   `json:"done,omitempty"`
+}
+
+// Mending is a mend of the members' queues: what it changes where.
+type Mending struct {
+	Version int64     `json:"version,omitempty"` // by which it is undone, 0 if nothing was changed
+	Author  string    `json:"author,omitempty"`
+	Comment string    `json:"comment,omitempty"`
+	Time    time.Time `json:"time,omitzero"`
+	Members []Mended  `json:"members"`
+}
+
+// MendOrder asks for a mend.
+type MendOrder struct {
+	Members []creel.SubclusterID `json:"members"` // none: all
+	Comment string               `json:"comment"`
+	DryRun  bool                 `json:"dry_run"`
+	Undo    int64                `json:"undo"` // the mend that is to be taken back; 0: none, drift is mended
+}
+
+// Mend brings the queues of members to what the federation's queue tree says of them, or
+// takes back what a mend did. What it is about to do is in the store before any member is
+// called; each member takes all of its changes or none. What a member says against it is
+// in its Mended.
+func (o *Operator) Mend(ctx context.Context, user string, w MendOrder) (Mending, error) {
+	if !w.DryRun {
+		if err := o.allow(user, "change the queues of members"); err != nil {
+			return Mending{}, err
+		}
+	}
+	view := o.conf.View()
+	if view == nil || o.conf.Members == nil {
+		return Mending{}, noView("the members' queues")
+	}
+	for _, id := range w.Members {
+		if _, ok := view.Member(id); !ok {
+			return Mending{}, noMember(id)
+		}
+	}
+	var out Mending
+	var err error
+	if w.Undo > 0 {
+		out, err = o.undone(ctx, user, w)
+	} else {
+		out, err = o.drift(ctx, user, w)
+	}
+	if err != nil || w.DryRun || !slices.ContainsFunc(out.Members, Mended.changes) {
+		return out, err
+	}
+	if out.Version, err = o.recordMend(ctx, user, w, out); err != nil {
+		return Mending{}, err
+	}
+	each(out.Members, func(m *Mended) {
+		if !m.changes() {
+			return
+		}
+		if err := o.carryOut(ctx, user, m, w.Undo > 0); err != nil {
+			m.Error = err.Error()
+		} else {
+			m.Done = true
+		}
+	})
+	return out, nil
+}
+
+func (m Mended) changes() bool { return m.Error == "" && len(m.Changes) > 0 }
+
+// each works on all at once: one that is slow holds up nobody else.
+func each(list []Mended, do func(*Mended)) {
+	var all sync.WaitGroup
+	for i := range list {
+		all.Go(func() { do(&list[i]) })
+	}
+	all.Wait()
+}
+
+// drift reads the members' configurations and compares.
+func (o *Operator) drift(ctx context.Context, user string, w MendOrder) (Mending, error) {
+	out := Mending{Members: []Mended{}}
+	d, err := o.document(ctx, rebalancer.TreeClass, rebalancer.TreeName)
+	if err != nil {
+		return out, err
+	}
+	tree := &rebalancer.Tree{}
+	if len(d.Data) > 0 {
+		if tree, err = rebalancer.ParseTree(d.Data, d.Version); err != nil {
+			return out, err
+		}
+	}
+	view := o.conf.View()
+	for i := range view.Members {
+		if m := &view.Members[i]; m.State.Alive() && (len(w.Members) == 0 || slices.Contains(w.Members, m.ID)) {
+			out.Members = append(out.Members, Mended{MemberMend: rebalancer.MemberMend{Member: m.ID}})
+		}
+	}
+	confs := make([]rebalancer.QueueConf, len(out.Members))
+	each(out.Members, func(m *Mended) {
+		conf, err := o.conf.Members.QueueConf(ctx, m.Member, user)
+		if err != nil {
+			m.Error = err.Error()
+		}
+		at := slices.IndexFunc(out.Members, func(x Mended) bool { return x.Member == m.Member })
+		confs[at] = conf
+	})
+	known := map[creel.SubclusterID]rebalancer.QueueConf{}
+	for i := range out.Members {
+		if out.Members[i].Error == "" {
+			known[out.Members[i].Member] = confs[i]
+		}
+	}
+	for _, mend := range rebalancer.Mend(view, tree, known) {
+		at := slices.IndexFunc(out.Members, func(x Mended) bool { return x.Member == mend.Member })
+		out.Members[at].MemberMend = mend
+	}
+	return out, nil
+}
+
+// recordMend writes down what is about to be done.
+func (o *Operator) recordMend(ctx context.Context, user string, w MendOrder, m Mending) (int64, error) {
+	data, err := json.Marshal(m.Members)
+	if err != nil {
+		return 0, err
+	}
+	if w.Comment == "" && w.Undo > 0 {
+		w.Comment = fmt.Sprintf("undoes %d", w.Undo)
+	}
+	is, err := o.document(ctx, mendClass, mendName)
+	if err != nil {
+		return 0, err
+	}
+	made, err := o.conf.Store.PutDocument(ctx, statestore.DocumentWrite{
+		Class: mendClass, Name: mendName, Expect: is.Version, Data: data, Author: user, Comment: w.Comment,
+		Keep: statestore.KeptVersions, Quiet: true,
+	})
+	if errors.Is(err, creel.ErrConflict) {
+		err = fmt.Errorf("somebody else mends queues at the same time: %w", err)
+	}
+	return made.Version, err
+}
+
+// undone is what takes a mend back: only what is still as it left it.
+func (o *Operator) undone(ctx context.Context, user string, w MendOrder) (Mending, error) {
+	out := Mending{Members: []Mended{}}
+	list, err := o.Mends(ctx, w.Undo+1, 1)
+	if err != nil {
+		return out, err
+	}
+	if len(list) == 0 || list[0].Version != w.Undo {
+		return out, &creel.Error{
+			Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("there is no mend of version %d", w.Undo),
+			Why: fmt.Sprintf("the last %d are remembered", statestore.KeptVersions), Try: "see `creel queue mend --history`",
+		}
+	}
+	for _, m := range list[0].Members {
+		if m.changes() && (len(w.Members) == 0 || slices.Contains(w.Members, m.Member)) {
+			out.Members = append(out.Members, m)
+		}
+	}
+	each(out.Members, func(m *Mended) {
+		conf, err := o.conf.Members.QueueConf(ctx, m.Member, user)
+		var back []rebalancer.QueueChange
+		if err == nil {
+			back, err = m.Undo(conf)
+		}
+		m.Changes, m.Notes = back, nil
+		if err != nil {
+			m.Error = err.Error()
+		}
+	})
+	return out, nil
+}
+
+// carryOut has a member change its queues. Queues that were added go in a second call:
+// they have to be stopped first, and are started again where they cannot go.
+func (o *Operator) carryOut(ctx context.Context, user string, m *Mended, undo bool) error {
+	if !undo {
+		return o.conf.Members.ChangeQueues(ctx, m.Member, user, m.Changes)
+	}
+	var back, stop, start []rebalancer.QueueChange
+	var remove []creel.QueuePath
+	for _, c := range m.Changes {
+		if c.Remove {
+			remove = append(remove, c.Queue)
+			stop = append(stop, rebalancer.QueueChange{Queue: c.Queue, Key: "state", Is: "STOPPED"})
+			start = append(start, rebalancer.QueueChange{Queue: c.Queue, Key: "state", Is: "RUNNING"})
+		} else {
+			back = append(back, c)
+		}
+	}
+	if len(remove) == 0 {
+		return o.conf.Members.ChangeQueues(ctx, m.Member, user, back)
+	}
+	if err := o.conf.Members.ChangeQueues(ctx, m.Member, user, stop); err != nil {
+		return err
+	}
+	err := o.conf.Members.RemoveQueues(ctx, m.Member, user, remove, back)
+	if err != nil {
+		return errors.Join(err, o.conf.Members.ChangeQueues(ctx, m.Member, user, start))
+	}
+	return nil
+}
+
+// Mends lists what was mended, newest first, below before (0: from the newest).
+func (o *Operator) Mends(ctx context.Context, before int64, limit int) ([]Mending, error) {
+	list, err := o.conf.Store.DocumentHistory(ctx, mendClass, mendName, before, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := []Mending{}
+	for _, d := range list {
+		m := Mending{Version: d.Version, Author: d.Author, Comment: d.Comment, Time: d.Time}
+		if err := json.Unmarshal(d.Data, &m.Members); err != nil {
+			return nil, fmt.Errorf("what was mended in version %d cannot be read: %w", d.Version, err)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
