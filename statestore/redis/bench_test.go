@@ -500,7 +500,7 @@ func BenchmarkWatchers(b *testing.B) {
 	const members, queues, every, poll, realOnes = 100, 300, 10 * time.Second / 3, 2 * time.Second, 50
 	n := size("CREEL_BENCH_WATCHERS", 5000)
 	server := redistest.Start(b, "--maxclients", strconv.Itoa(2*n+1000))
-	writer := open(b, redis.Config{URL: server.URL()})
+	writer := open(b, redis.Config{URL: server.URL(), MaxWait: time.Minute, Timeout: 30 * time.Second})
 	ctx, cancel := context.WithCancel(b.Context())
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -599,10 +599,10 @@ func BenchmarkWatchers(b *testing.B) {
 		sleep(ctx, 10*time.Millisecond)
 	}
 	b.ReportMetric(time.Since(began).Seconds(), "s-until-all-know")
-	sleep(ctx, 10*time.Second)
+	sleep(ctx, 5*time.Second)
 	busy := func() float64 { return info(server, "cpu", "used_cpu_user") + info(server, "cpu", "used_cpu_sys") }
 	for b.Loop() {
-		const long = 30 * time.Second
+		const long = 20 * time.Second
 		cpu, own, at, read, came := busy(), ownCPU(), time.Now(), looks.Load(), bytes.Load()
 		sleep(ctx, long)
 		took := time.Since(at).Seconds()
